@@ -1,0 +1,27 @@
+# What the project takes from Debian 12. `./dev setup` installs the packages.
+
+find_package(Threads REQUIRED)
+find_package(PkgConfig REQUIRED)
+find_package(OpenSSL 3 REQUIRED)
+find_package(ZLIB REQUIRED)
+find_package(SQLite3 3.40 REQUIRED)
+find_package(Protobuf 3.21 REQUIRED)        # CMake's own module: Debian ships no config file.
+find_package(gRPC 1.51 CONFIG REQUIRED)
+find_package(absl CONFIG REQUIRED)
+find_package(spdlog 1.10 CONFIG REQUIRED)
+find_package(tomlplusplus CONFIG REQUIRED)
+find_package(CLI11 CONFIG REQUIRED)
+find_package(nlohmann_json CONFIG REQUIRED)
+find_package(prometheus-cpp CONFIG REQUIRED)
+find_package(zstd CONFIG REQUIRED)
+find_package(GTest CONFIG REQUIRED)
+find_package(benchmark CONFIG REQUIRED)
+pkg_check_modules(libsystemd REQUIRED IMPORTED_TARGET libsystemd)
+pkg_check_modules(jemalloc REQUIRED IMPORTED_TARGET jemalloc)
+
+add_library(h5m::systemd ALIAS PkgConfig::libsystemd)
+add_library(h5m::jemalloc ALIAS PkgConfig::jemalloc)
+
+find_program(H5MIRROR_GRPC_CPP_PLUGIN grpc_cpp_plugin REQUIRED)
+
+include(H5mHdf5)

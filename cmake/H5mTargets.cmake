@@ -1,0 +1,144 @@
+# Functions that every room's CMakeLists.txt is written with.
+
+include(GoogleTest)
+
+# What all our own targets have in common.
+function(_h5m_common name)
+  cmake_parse_arguments(arg "GRPC_PCH" "" "SOURCES;DEPS" ${ARGN})
+  target_link_libraries(${name} PRIVATE h5m_flags)
+  if(arg_GRPC_PCH)
+    _h5m_reuse_grpc_pch(${name})
+  endif()
+endfunction()
+
+# h5m_library(NAME SOURCES... [DEPS...] [GRPC_PCH])
+#
+# A static, position-independent library with hidden symbols. DEPS are public. GRPC_PCH reuses the
+# precompiled gRPC headers: worth it for sources that include grpcpp or a generated service header.
+function(h5m_library name)
+  cmake_parse_arguments(arg "GRPC_PCH" "" "SOURCES;DEPS" ${ARGN})
+  if(arg_SOURCES)
+    add_library(${name} STATIC ${arg_SOURCES})
+    target_include_directories(${name} PUBLIC "${PROJECT_SOURCE_DIR}")
+    target_link_libraries(${name} PUBLIC ${arg_DEPS})
+    _h5m_common(${name} ${ARGN})
+  else()
+    add_library(${name} INTERFACE)
+    target_include_directories(${name} INTERFACE "${PROJECT_SOURCE_DIR}")
+    target_link_libraries(${name} INTERFACE ${arg_DEPS})
+  endif()
+endfunction()
+
+# h5m_executable(NAME SOURCES... [DEPS...] [GRPC_PCH] [INSTALL])
+#
+# A program in build/<preset>/bin; INSTALL puts it into ${CMAKE_INSTALL_BINDIR} too.
+function(h5m_executable name)
+  cmake_parse_arguments(arg "GRPC_PCH;INSTALL" "" "SOURCES;DEPS" ${ARGN})
+  add_executable(${name} ${arg_SOURCES})
+  target_link_libraries(${name} PRIVATE ${arg_DEPS})
+  _h5m_common(${name} ${ARGN})
+  if(arg_INSTALL)
+    install(TARGETS ${name} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  endif()
+endfunction()
+
+# h5m_test(NAME SOURCES... [DEPS...] [LABEL l] [TIMEOUT seconds] [ENVIRONMENT k=v...] [GRPC_PCH] [NO_MAIN])
+#
+# A GoogleTest program; each of its tests is a ctest of its own, "NAME.Suite.Test". LABEL is `unit`
+# (the dev and tsan presets run it) or one of e2e, compat, crash (release). TIMEOUT is for one test,
+# 60 s unless given. NO_MAIN leaves main() to the sources.
+function(h5m_test name)
+  cmake_parse_arguments(arg "GRPC_PCH;NO_MAIN" "LABEL;TIMEOUT" "SOURCES;DEPS;ENVIRONMENT" ${ARGN})
+  if(NOT BUILD_TESTING)
+    return()
+  endif()
+  if(NOT arg_LABEL)
+    set(arg_LABEL unit)
+  endif()
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 60)
+  endif()
+  add_executable(${name} ${arg_SOURCES})
+  target_link_libraries(${name} PRIVATE ${arg_DEPS} GTest::gmock)
+  if(arg_NO_MAIN)
+    target_link_libraries(${name} PRIVATE GTest::gtest)
+  else()
+    target_link_libraries(${name} PRIVATE GTest::gtest_main)
+  endif()
+  set_target_properties(${name} PROPERTIES
+    RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/test_bin")
+  _h5m_common(${name} ${ARGN})
+  set(environment ${H5M_TEST_ENVIRONMENT} ${arg_ENVIRONMENT})
+  list(JOIN environment "\\;" environment)   # One property value, not several.
+  gtest_discover_tests(${name} TEST_PREFIX "${name}."
+    DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
+    PROPERTIES LABELS ${arg_LABEL} TIMEOUT ${arg_TIMEOUT} ENVIRONMENT "${environment}")
+endfunction()
+
+# h5m_script_test(NAME COMMAND... [LABEL l] [TIMEOUT seconds] [ENVIRONMENT k=v...] [SERIAL])
+#
+# A test that is a command: exit 0 passes, 77 is "skipped" with its reason on the last line.
+function(h5m_script_test name)
+  cmake_parse_arguments(arg "SERIAL" "LABEL;TIMEOUT" "COMMAND;ENVIRONMENT" ${ARGN})
+  if(NOT BUILD_TESTING)
+    return()
+  endif()
+  if(NOT arg_LABEL)
+    set(arg_LABEL unit)
+  endif()
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 120)
+  endif()
+  add_test(NAME ${name} COMMAND ${arg_COMMAND})
+  set_tests_properties(${name} PROPERTIES
+    LABELS ${arg_LABEL} TIMEOUT ${arg_TIMEOUT} SKIP_RETURN_CODE 77
+    ENVIRONMENT "${H5M_TEST_ENVIRONMENT};${arg_ENVIRONMENT}")
+  if(arg_SERIAL)
+    set_tests_properties(${name} PROPERTIES RUN_SERIAL TRUE)
+  endif()
+endfunction()
+
+# h5m_proto_library(NAME [PROTOS h5mirror/v1/a.proto...])
+#
+# The generated protobuf and gRPC code of every proto/h5mirror/v1/*.proto (or of PROTOS, paths below
+# proto/), in one static library. Include it as "h5mirror/v1/types.pb.h". Called from proto/.
+function(h5m_proto_library name)
+  cmake_parse_arguments(arg "" "" "PROTOS" ${ARGN})
+  set(root "${PROJECT_SOURCE_DIR}/proto")
+  if(NOT arg_PROTOS)
+    file(GLOB arg_PROTOS CONFIGURE_DEPENDS RELATIVE "${root}" "${root}/h5mirror/v1/*.proto")
+  endif()
+  set(out "${PROJECT_BINARY_DIR}/generated")
+  file(MAKE_DIRECTORY "${out}")
+  set(sources "")
+  foreach(proto IN LISTS arg_PROTOS)
+    string(REGEX REPLACE "\\.proto$" "" stem "${proto}")
+    set(outputs "${out}/${stem}.pb.cc" "${out}/${stem}.pb.h" "${out}/${stem}.grpc.pb.cc"
+                "${out}/${stem}.grpc.pb.h")
+    list(TRANSFORM arg_PROTOS PREPEND "${root}/" OUTPUT_VARIABLE inputs)
+    add_custom_command(
+      OUTPUT ${outputs}
+      COMMAND protobuf::protoc "--proto_path=${root}" "--cpp_out=${out}" "--grpc_out=${out}"
+              "--plugin=protoc-gen-grpc=${H5MIRROR_GRPC_CPP_PLUGIN}" "${root}/${proto}"
+      DEPENDS ${inputs} COMMENT "Generating ${stem}.pb and .grpc.pb" VERBATIM)
+    list(APPEND sources ${outputs})
+  endforeach()
+  add_library(${name} STATIC ${sources})
+  target_include_directories(${name} SYSTEM PUBLIC "${out}")
+  target_link_libraries(${name} PUBLIC protobuf::libprotobuf gRPC::grpc++)
+  target_compile_options(${name} PRIVATE -w)   # Generated: not ours to keep clean.
+endfunction()
+
+# The gRPC and protobuf headers take seconds to parse in each source; GRPC_PCH shares them.
+add_library(h5m_grpc_pch STATIC "${CMAKE_CURRENT_LIST_DIR}/grpc_pch.cc")
+target_link_libraries(h5m_grpc_pch PRIVATE h5m_flags gRPC::grpc++ protobuf::libprotobuf)
+target_precompile_headers(h5m_grpc_pch PRIVATE
+  <string> <vector> <memory> <map> <grpcpp/grpcpp.h> <google/protobuf/message.h>
+  <google/protobuf/generated_message_util.h> <grpcpp/impl/codegen/proto_utils.h>)
+
+function(_h5m_reuse_grpc_pch name)
+  target_link_libraries(${name} PRIVATE gRPC::grpc++ protobuf::libprotobuf)
+  target_precompile_headers(${name} REUSE_FROM h5m_grpc_pch)
+  # Where a target's flags differ, the compiler parses the headers itself; that is no error.
+  set_target_properties(${name} PROPERTIES PCH_WARN_INVALID OFF)
+endfunction()
