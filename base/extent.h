@@ -1,0 +1,21 @@
+// A half-open range of a file's bytes, the unit that all rooms speak of.
+#ifndef H5MIRROR_BASE_EXTENT_H_
+#define H5MIRROR_BASE_EXTENT_H_
+
+#include <cstdint>
+
+namespace h5mirror {
+
+// The bytes [offset, offset + length).
+struct Extent {
+  uint64_t offset = 0;
+  uint64_t length = 0;
+
+  // One past the last byte; the caller has bounded offset and length.
+  uint64_t end() const { return offset + length; }
+  bool operator==(const Extent&) const = default;
+};
+
+}  // namespace h5mirror
+
+#endif  // H5MIRROR_BASE_EXTENT_H_

@@ -1,0 +1,70 @@
+// What a client remembers of the mirror of one local file: `X.h5.h5m/client.json` beside
+// `X.h5`. The plugin writes it, the plugin and the admin CLI read it. Format:
+// docs/format.md, "The client's record".
+#ifndef H5MIRROR_BASE_LOCAL_RECORD_H_
+#define H5MIRROR_BASE_LOCAL_RECORD_H_
+
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+
+namespace h5mirror {
+
+// How the local file stands to its mirror, as far as the client knows.
+enum class RecordState {
+  // Closed cleanly and acked durable: `stat` is the file's, `cut` the server's.
+  kClean,
+  // A session writes it, or did when its process died.
+  kOpen,
+  // Closed cleanly, but the server does not have all of it.
+  kBehind,
+  // The two sides differ in a way that the user must decide.
+  kDiverged,
+};
+
+struct FileStat {
+  uint64_t inode = 0;
+  int64_t size_bytes = 0;
+  int64_t mtime_ns = 0;
+  int64_t ctime_ns = 0;
+  bool operator==(const FileStat&) const = default;
+};
+
+struct LocalRecord {
+  RecordState state = RecordState::kOpen;
+  std::array<uint8_t, 16> file_id{};
+  std::string server;   // as configured, e.g. "node7:7447"
+  std::string name;     // the file's name under the server's root
+  int64_t cut = 0;      // the newest durable cut that the client knows of
+  int64_t version = 0;  // the newest version that the client knows of
+  FileStat stat;        // the local file at the last clean close
+  // A barrier that was sent and never answered; seq 0: none.
+  std::array<uint8_t, 16> pending_session_id{};
+  uint64_t pending_seq = 0;
+  std::string detail;  // for people: why it is behind or diverged
+  absl::Time since = absl::InfinitePast();
+};
+
+// `X.h5.h5m` beside `local_file`.
+std::filesystem::path RecordDirectory(const std::filesystem::path& local_file);
+
+// kNotFound: none. kDataLoss: it does not parse; the message names it and says that
+// removing it is safe and what follows from it.
+absl::StatusOr<LocalRecord> ReadLocalRecord(const std::filesystem::path& local_file);
+
+// Writes it beside, renames it into place (mode 0600, directory 0700). Not synced: a record lost with the
+// machine's power leaves an older one, whose `stat` does not match the file any more.
+absl::Status WriteLocalRecord(const std::filesystem::path& local_file, const LocalRecord& record);
+
+// stat(2) of a file. kNotFound and others as errno says.
+absl::StatusOr<FileStat> StatFile(const std::filesystem::path& path);
+absl::StatusOr<FileStat> StatDescriptor(int fd);
+
+}  // namespace h5mirror
+
+#endif  // H5MIRROR_BASE_LOCAL_RECORD_H_

@@ -1,0 +1,99 @@
+// The store of one server: every file under a root, its head and its history.
+#ifndef H5MIRROR_ONION_STORE_STORE_H_
+#define H5MIRROR_ONION_STORE_STORE_H_
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "base/env.h"
+#include "onion_store/file.h"
+
+namespace h5mirror::store {
+
+struct StoreOptions {
+  std::filesystem::path root;
+  // For all files together: the index of staged pages, buffers of apply and of readers.
+  // Beyond it the store spills to its files or refuses with kResourceExhausted.
+  uint64_t memory_max_bytes = uint64_t{256} << 20;
+  // For new files: a power of two, 512..65536.
+  uint32_t page_size_bytes = 4096;
+  // A cut becomes durable at the latest this long after it was made.
+  absl::Duration durable_every = absl::Seconds(10);
+  // Heads get the local file's mode under this umask; history is 0600 (dirs 0700).
+  uint32_t umask_bits = 0027;
+  // Group of heads; empty: the process's own.
+  std::string group;
+  // Threads that sync and apply.
+  int background_threads = 2;
+};
+
+// One row of List().
+struct FileSummary {
+  std::string name;
+  uint64_t size_bytes = 0;
+  absl::Time modify_time;
+};
+
+// Thread-safe. Holds a lock on the root while it lives.
+class Store {
+ public:
+  // Locks the root and recovers nothing yet: each file is recovered when it is first
+  // opened, and a background pass opens those that a crash left unclean.
+  // `env` must outlive the store.
+  //
+  // Errors: kNotFound            the root does not exist.
+  //         kFailedPrecondition  another process serves the root, or it was written by a
+  //                              newer format (both ranges are named).
+  //         kPermissionDenied    the root cannot be written.
+  static absl::StatusOr<std::unique_ptr<Store>> Open(Env& env, StoreOptions options);
+
+  // Finishes what is under way: cuts become durable, durable cuts are applied, within
+  // `deadline`. Sessions must have ended. Called by the destructor with 5 s.
+  virtual absl::Status Close(absl::Duration deadline) = 0;
+
+  virtual ~Store() = default;
+
+  // Opens a file's store; recovers it if a crash left it unclean. One object per file is
+  // shared by all callers.
+  //
+  // Errors: kInvalidArgument  the name leaves the root or is not one of ours (CheckName).
+  //         kNotFound         no such file.
+  //         kDataLoss         the store of this file is damaged beyond recovery.
+  virtual absl::StatusOr<std::shared_ptr<File>> OpenFile(std::string_view name) = 0;
+
+  // As OpenFile, and makes an empty one (no version, no head) where there is none. A
+  // plain file of that name that we have no history of is taken in as version 1,
+  // comment "found on the server". An empty one leaves no trace unless it gets a cut.
+  // `page_size_bytes` 0: the option's.
+  virtual absl::StatusOr<std::shared_ptr<File>> OpenOrCreateFile(
+      std::string_view name, uint32_t page_size_bytes) = 0;
+
+  // Mirrored files below `directory` ("" is the root), recursively, in byte order of
+  // their names, after `after_name`, at most `limit`.
+  virtual absl::StatusOr<std::vector<FileSummary>> List(std::string_view directory,
+                                                        std::string_view after_name,
+                                                        size_t limit) = 0;
+
+  // 16 random bytes made by Open().
+  virtual const std::array<uint8_t, 16>& incarnation() const = 0;
+
+  // Bytes that count against memory_max_bytes now.
+  virtual uint64_t memory_used_bytes() const = 0;
+  virtual uint64_t free_disk_bytes() const = 0;
+};
+
+// Whether `name` may name a file under a root: relative, '/' separated, UTF-8, 1..4096
+// bytes, components of 1..247 bytes that are neither "." nor ".." nor end in ".h5m", no
+// NUL, no control characters. kInvalidArgument names what is wrong. (Symlinks out of the
+// root are refused by OpenFile, with openat2-style resolution.)
+absl::Status CheckName(std::string_view name);
+
+}  // namespace h5mirror::store
+
+#endif  // H5MIRROR_ONION_STORE_STORE_H_

@@ -1,0 +1,97 @@
+// The values that go in and out of the store. They are not the wire's: disk, wire and
+// memory age apart (server/convert.h translates).
+#ifndef H5MIRROR_ONION_STORE_TYPES_H_
+#define H5MIRROR_ONION_STORE_TYPES_H_
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+#include "absl/time/time.h"
+#include "base/extent.h"
+
+namespace h5mirror::store {
+
+using FileId = std::array<uint8_t, 16>;
+using SessionId = std::array<uint8_t, 16>;
+
+// A cut's number: increases per file, with gaps, never given twice. 0: no cut.
+using CutNumber = int64_t;
+// A version's number: 1, 2, 3, ... per file, never given twice. 0: none.
+using VersionNumber = int64_t;
+// A lease's fencing number: larger at every grant, also across restarts. 0: none.
+using Token = uint64_t;
+
+// What a barrier asks for; see proto/h5mirror/v1/types.proto.
+enum class BarrierKind : uint8_t { kTick = 1, kSync = 2, kCommit = 3 };
+
+// One barrier of one session, for ever. seq 0: none.
+struct BarrierId {
+  SessionId session_id{};
+  uint64_t seq = 0;
+  bool operator==(const BarrierId&) const = default;
+};
+
+// Where a file is written from.
+struct Origin {
+  std::string machine_id;
+  std::string host;
+  std::string path;
+  bool operator==(const Origin&) const = default;
+};
+
+// The local file at its last clean close; all zero when unknown.
+struct LocalStat {
+  uint64_t inode = 0;
+  int64_t size_bytes = 0;
+  int64_t mtime_ns = 0;
+  int64_t ctime_ns = 0;
+  bool operator==(const LocalStat&) const = default;
+};
+
+// Who made a version. `verified_user` is empty where the server asked for no token.
+struct Provenance {
+  std::string claimed_user;
+  std::string verified_user;
+  std::string host;
+  std::string program;
+  uint32_t pid = 0;
+  std::string comment;
+  absl::Time client_time = absl::InfinitePast();  // InfinitePast: unknown
+};
+
+struct VersionInfo {
+  VersionNumber version = 0;
+  CutNumber cut = 0;
+  absl::Time server_time;
+  Provenance provenance;
+  uint64_t size_bytes = 0;
+  uint64_t changed_pages = 0;
+  uint64_t changed_bytes = 0;
+  int64_t generation = 0;
+};
+
+// A file's state at one moment.
+struct FileInfo {
+  FileId file_id{};
+  uint64_t size_bytes = 0;  // at last_cut
+  uint32_t page_size_bytes = 0;
+  int64_t generation = 0;
+  CutNumber last_cut = 0;     // readers see it
+  CutNumber durable_cut = 0;  // it survives a crash
+  CutNumber applied_cut = 0;  // the head on disk holds it
+  VersionInfo newest_version;  // version 0 when there is none
+  int64_t version_count = 0;
+  BarrierId last_barrier;     // the barrier that made last_cut
+  BarrierId durable_barrier;  // the barrier that made durable_cut
+  Origin origin;
+  LocalStat local;
+  uint64_t stage_bytes = 0;
+  uint64_t history_bytes = 0;
+};
+
+using h5mirror::Extent;
+
+}  // namespace h5mirror::store
+
+#endif  // H5MIRROR_ONION_STORE_TYPES_H_

@@ -1,0 +1,66 @@
+// Typed calls to a server for tools: one method per RPC, StatusOr results, deadlines.
+// (The plugin's session drives the Mirror stream itself, see client_vfd/session.)
+#ifndef H5MIRROR_RPC_CLIENT_H_
+#define H5MIRROR_RPC_CLIENT_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "h5mirror/v1/files.grpc.pb.h"
+#include "h5mirror/v1/mirror.grpc.pb.h"
+#include "h5mirror/v1/server.grpc.pb.h"
+#include "h5mirror/v1/versions.grpc.pb.h"
+#include "rpc/channel.h"
+#include "rpc/client_options.h"
+#include "rpc/frame_codec.h"
+
+namespace h5mirror::rpc {
+
+// Blocking side of one MirrorFile stream; for tools, not for strangers' processes.
+// Not thread-safe. Destroyed before Finish(): the stream is cancelled (a lost writer).
+class MirrorStream {
+ public:
+  virtual ~MirrorStream() = default;
+  // kUnavailable etc.: the stream's own status when it has ended.
+  virtual absl::Status Send(const v1::MirrorFileRequest& request) = 0;
+  virtual absl::Status SendWrites(absl::Span<const Extent> extents, std::optional<uint32_t> crc32c,
+                                  absl::Span<const grpc::Slice> data) = 0;
+  virtual absl::StatusOr<v1::MirrorFileResponse> Receive() = 0;
+  // Half-closes and returns the stream's status.
+  virtual absl::Status Finish() = 0;
+};
+
+// Thread-safe. Unary calls have `timeout` each (default 30 s) and name the server in
+// their errors; kUnavailable ones are retried once for calls that are idempotent.
+class Client {
+ public:
+  static absl::StatusOr<std::unique_ptr<Client>> Connect(const ClientOptions& options,
+                                                         absl::Duration connect_timeout);
+  virtual ~Client() = default;
+
+  virtual const ClientOptions& options() const = 0;
+  virtual absl::StatusOr<v1::GetServerResponse> GetServer() = 0;
+  virtual absl::StatusOr<v1::ListFilesResponse> ListFiles(const v1::ListFilesRequest&) = 0;
+  // `timeout` matters with `settle`.
+  virtual absl::StatusOr<v1::FileStatus> GetFile(const v1::GetFileRequest&,
+                                                 absl::Duration timeout) = 0;
+  virtual absl::StatusOr<v1::FileStatus> AdoptFile(const v1::AdoptFileRequest&) = 0;
+  virtual absl::StatusOr<v1::ListVersionsResponse> ListVersions(const v1::ListVersionsRequest&) = 0;
+  virtual absl::StatusOr<v1::Version> GetVersion(const v1::GetVersionRequest&) = 0;
+  virtual absl::StatusOr<v1::Version> RollbackVersion(const v1::RollbackVersionRequest&) = 0;
+  // Calls `sink` for each message; a failed sink cancels the stream and is returned.
+  virtual absl::Status ReadVersion(const v1::ReadVersionRequest&,
+                                   absl::FunctionRef<absl::Status(const v1::ReadVersionResponse&)> sink) = 0;
+  virtual absl::Status DigestFile(const v1::DigestFileRequest&,
+                                  absl::FunctionRef<absl::Status(const v1::DigestFileResponse&)> sink) = 0;
+  virtual absl::StatusOr<std::unique_ptr<MirrorStream>> OpenMirrorStream() = 0;
+};
+
+}  // namespace h5mirror::rpc
+
+#endif  // H5MIRROR_RPC_CLIENT_H_

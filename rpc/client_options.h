@@ -1,0 +1,42 @@
+// Where the server is and how to be believed by it: from flags, environment, files.
+#ifndef H5MIRROR_RPC_CLIENT_OPTIONS_H_
+#define H5MIRROR_RPC_CLIENT_OPTIONS_H_
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+
+namespace h5mirror::rpc {
+
+inline constexpr int kDefaultPort = 7447;
+
+// Settings that the user gave; unset ones come from the files.
+struct ClientSettings {
+  std::optional<std::string> server;  // HOST[:PORT], [V6]:PORT or unix:PATH
+  std::optional<std::string> ca;      // PEM file; TLS is spoken when it is set
+  std::optional<std::string> token;   // the token, or @FILE
+};
+
+// Complete and checked: the CA and the token are read.
+struct ClientOptions {
+  std::string server;   // as given, for messages
+  std::string target;   // for gRPC, e.g. "dns:///node7:7447", "unix:/run/h5mirror.sock"
+  std::string ca_pem;   // empty: plain text
+  std::string token;    // empty: none
+  bool loopback = false;  // 127.0.0.0/8, ::1, localhost or a Unix socket
+};
+
+// Fills what is unset from H5MIRROR_SERVER, then client.toml in ~/.config/h5mirror and
+// /etc/h5mirror (keys `server`, `ca`, `token`; `ca.pem` and `token` beside it are used when
+// they exist), then 127.0.0.1:7447. A token is refused where the channel is plain text
+// and not loopback.
+// Errors: kInvalidArgument names file, key and value; kNotFound a named file is missing;
+//         kPermissionDenied a token file that others can read.
+absl::StatusOr<ClientOptions> ResolveClientOptions(const ClientSettings& settings);
+
+}  // namespace h5mirror::rpc
+
+#endif  // H5MIRROR_RPC_CLIENT_OPTIONS_H_
