@@ -1,0 +1,68 @@
+// Time, behind an interface so that tests need not wait.
+#ifndef H5MIRROR_BASE_CLOCK_H_
+#define H5MIRROR_BASE_CLOCK_H_
+
+#include <time.h>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+
+namespace h5mirror {
+
+// Thread-safe.
+class Clock {
+ public:
+  virtual ~Clock() = default;
+  // Time of day, for people and for the history. May jump.
+  virtual absl::Time Now() = 0;
+  // Time since an arbitrary start. Never jumps, goes on while the machine is suspended;
+  // for deadlines and leases.
+  virtual absl::Duration Monotonic() = 0;
+};
+
+class SystemClock final : public Clock {
+ public:
+  absl::Time Now() override { return absl::Now(); }
+  absl::Duration Monotonic() override {
+    timespec now{};
+    clock_gettime(CLOCK_BOOTTIME, &now);
+    return absl::DurationFromTimespec(now);
+  }
+};
+
+// Stands still until it is told to move.
+class FakeClock final : public Clock {
+ public:
+  explicit FakeClock(absl::Time start = absl::UnixEpoch()) : now_(start) {}
+
+  absl::Time Now() override {
+    absl::MutexLock lock(&mutex_);
+    return now_;
+  }
+  absl::Duration Monotonic() override {
+    absl::MutexLock lock(&mutex_);
+    return monotonic_;
+  }
+  // Moves both, forward.
+  void Advance(absl::Duration duration) {
+    absl::MutexLock lock(&mutex_);
+    now_ += duration;
+    monotonic_ += duration;
+  }
+  // Sets the time of day only, as an administrator or NTP would.
+  void SetNow(absl::Time now) {
+    absl::MutexLock lock(&mutex_);
+    now_ = now;
+  }
+
+ private:
+  absl::Mutex mutex_;
+  absl::Time now_ ABSL_GUARDED_BY(mutex_);
+  absl::Duration monotonic_ ABSL_GUARDED_BY(mutex_) = absl::ZeroDuration();
+};
+
+}  // namespace h5mirror
+
+#endif  // H5MIRROR_BASE_CLOCK_H_

@@ -1,0 +1,126 @@
+#include "base/local_record.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <string_view>
+
+#include "absl/cleanup/cleanup.h"
+#include "base/errno_status.h"
+#include "base/hex.h"
+#include "base/local_record_json.h"
+#include "base/random.h"
+#include "base/status_macros.h"
+#include "base/strings.h"
+
+namespace h5mirror {
+namespace {
+
+constexpr size_t kRecordBytesMax = 1 << 20;
+
+std::filesystem::path RecordPath(const std::filesystem::path& local_file) {
+  return RecordDirectory(local_file) / "client.json";
+}
+
+absl::Status Failed(std::string_view what, const std::filesystem::path& path) {
+  return ErrnoToStatus(errno, StrCat(what, " ", path.native()));
+}
+
+absl::StatusOr<std::string> ReadAll(const std::filesystem::path& path) {
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0) return Failed("open", path);
+  absl::Cleanup closer = [fd] { close(fd); };
+  std::string text;
+  char buffer[4096];
+  while (text.size() <= kRecordBytesMax) {
+    const ssize_t count = read(fd, buffer, sizeof(buffer));
+    if (count == 0) return text;
+    if (count > 0) text.append(buffer, static_cast<size_t>(count));
+    if (count < 0 && errno != EINTR) return Failed("read", path);
+  }
+  return text;
+}
+
+absl::Status WriteAll(int fd, std::string_view text, const std::filesystem::path& path) {
+  while (!text.empty()) {
+    const ssize_t count = write(fd, text.data(), text.size());
+    if (count > 0) text.remove_prefix(static_cast<size_t>(count));
+    if (count < 0 && errno != EINTR) return Failed("write", path);
+  }
+  return absl::OkStatus();
+}
+
+// Makes a new file at `path`; on failure nothing of it is left.
+absl::Status WriteNewFile(const std::filesystem::path& path, std::string_view text) {
+  const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (fd < 0) return Failed("create", path);
+  absl::Status status = WriteAll(fd, text, path);
+  // Network filesystems report a full disk here.
+  if (close(fd) != 0) status.Update(Failed("close", path));
+  if (!status.ok()) unlink(path.c_str());
+  return status;
+}
+
+FileStat FromSystem(const struct stat& stat) {
+  constexpr int64_t kNsPerSecond = 1'000'000'000;
+  return {.inode = stat.st_ino,
+          .size_bytes = stat.st_size,
+          .mtime_ns = stat.st_mtim.tv_sec * kNsPerSecond + stat.st_mtim.tv_nsec,
+          .ctime_ns = stat.st_ctim.tv_sec * kNsPerSecond + stat.st_ctim.tv_nsec};
+}
+
+}  // namespace
+
+std::filesystem::path RecordDirectory(const std::filesystem::path& local_file) {
+  std::filesystem::path directory = local_file;
+  directory += ".h5m";
+  return directory;
+}
+
+absl::StatusOr<LocalRecord> ReadLocalRecord(const std::filesystem::path& local_file) {
+  const std::filesystem::path path = RecordPath(local_file);
+  H5M_ASSIGN_OR_RETURN(const std::string text, ReadAll(path));
+  absl::StatusOr<LocalRecord> record = RecordFromJson(text);
+  if (record.ok()) return record;
+  return absl::DataLossError(StrCat(
+      path.native(), ": ", record.status().message(),
+      "; the record is damaged. Removing it is safe: ", local_file.native(),
+      " then counts as a file that was never mirrored, and `h5mirror push` or `h5mirror adopt` "
+      "joins it to its mirror again"));
+}
+
+absl::Status WriteLocalRecord(const std::filesystem::path& local_file, const LocalRecord& record) {
+  H5M_ASSIGN_OR_RETURN(const std::string text, RecordToJson(record));
+  const std::filesystem::path directory = RecordDirectory(local_file);
+  if (mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST) {
+    return Failed("make directory", directory);
+  }
+  const std::filesystem::path path = RecordPath(local_file);
+  // A name of its own, so that two processes never write into the same file.
+  std::filesystem::path beside = path;
+  beside += StrCat(".", HexOf(RandomBytes16()), ".new");
+  H5M_RETURN_IF_ERROR(WriteNewFile(beside, text));
+  if (rename(beside.c_str(), path.c_str()) != 0) {
+    absl::Status status = Failed("rename into place", path);
+    unlink(beside.c_str());
+    return status;
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<FileStat> StatFile(const std::filesystem::path& path) {
+  struct stat result;
+  if (stat(path.c_str(), &result) != 0) return Failed("stat", path);
+  return FromSystem(result);
+}
+
+absl::StatusOr<FileStat> StatDescriptor(int fd) {
+  struct stat result;
+  if (fstat(fd, &result) != 0) return ErrnoToStatus(errno, StrCat("stat descriptor ", fd));
+  return FromSystem(result);
+}
+
+}  // namespace h5mirror
