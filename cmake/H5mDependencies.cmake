@@ -20,7 +20,13 @@ pkg_check_modules(libsystemd REQUIRED IMPORTED_TARGET libsystemd)
 pkg_check_modules(jemalloc REQUIRED IMPORTED_TARGET jemalloc)
 
 add_library(h5m::systemd ALIAS PkgConfig::libsystemd)
-add_library(h5m::jemalloc ALIAS PkgConfig::jemalloc)
+
+# The server's allocator; a sanitizer brings its own.
+add_library(h5m_jemalloc INTERFACE)
+add_library(h5m::jemalloc ALIAS h5m_jemalloc)
+if(NOT H5MIRROR_SANITIZE)
+  target_link_libraries(h5m_jemalloc INTERFACE PkgConfig::jemalloc)
+endif()
 
 find_program(H5MIRROR_GRPC_CPP_PLUGIN grpc_cpp_plugin REQUIRED)
 

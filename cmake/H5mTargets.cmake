@@ -34,7 +34,7 @@ endfunction()
 # A program in build/<preset>/bin; INSTALL puts it into ${CMAKE_INSTALL_BINDIR} too.
 function(h5m_executable name)
   cmake_parse_arguments(arg "GRPC_PCH;INSTALL" "" "SOURCES;DEPS" ${ARGN})
-  add_executable(${name} ${arg_SOURCES})
+  add_executable(${name} ${arg_SOURCES} ${h5m_sanitizer_sources})
   target_link_libraries(${name} PRIVATE ${arg_DEPS})
   _h5m_common(${name} ${ARGN})
   if(arg_INSTALL)
@@ -58,7 +58,7 @@ function(h5m_test name)
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 60)
   endif()
-  add_executable(${name} ${arg_SOURCES})
+  add_executable(${name} ${arg_SOURCES} ${h5m_sanitizer_sources})
   target_link_libraries(${name} PRIVATE ${arg_DEPS} GTest::gmock)
   if(arg_NO_MAIN)
     target_link_libraries(${name} PRIVATE GTest::gtest)
@@ -68,11 +68,19 @@ function(h5m_test name)
   set_target_properties(${name} PROPERTIES
     RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/test_bin")
   _h5m_common(${name} ${ARGN})
-  set(environment ${H5M_TEST_ENVIRONMENT} ${arg_ENVIRONMENT})
-  list(JOIN environment "\\;" environment)   # One property value, not several.
-  gtest_discover_tests(${name} TEST_PREFIX "${name}."
+  gtest_discover_tests(${name} TEST_PREFIX "${name}." TEST_LIST ${name}_tests
     DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
-    PROPERTIES LABELS ${arg_LABEL} TIMEOUT ${arg_TIMEOUT} ENVIRONMENT "${environment}")
+    PROPERTIES LABELS ${arg_LABEL} TIMEOUT ${arg_TIMEOUT})
+  # gtest_discover_tests splits a list that is one property's value, so the environment follows in
+  # a file of its own, which ctest reads after the tests are known.
+  set(script "${CMAKE_CURRENT_BINARY_DIR}/${name}_environment.cmake")
+  file(WRITE "${script}.in"
+    "if(${name}_tests)\n"
+    "  set_tests_properties(\${${name}_tests} PROPERTIES ENVIRONMENT\n"
+    "    [==[${H5M_TEST_ENVIRONMENT};${arg_ENVIRONMENT}]==])\n"
+    "endif()\n")
+  file(GENERATE OUTPUT "${script}" INPUT "${script}.in")   # For generator expressions in it.
+  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES "${script}")
 endfunction()
 
 # h5m_script_test(NAME COMMAND... [LABEL l] [TIMEOUT seconds] [ENVIRONMENT k=v...] [SERIAL])
