@@ -1,0 +1,39 @@
+"""Includes follow the arrows between rooms (docs/ARCHITECTURE.md, "Rooms"), never backwards."""
+
+import re
+
+from tree import CPP
+
+# What each room may include, itself aside. tests and bench may use every room; none uses them.
+ALLOWED = {
+    "base": set(),
+    "proto": set(),
+    "rpc": {"proto", "base"},
+    "onion_store": {"base"},
+    "server": {"onion_store", "rpc", "proto", "base"},
+    "client_vfd": {"rpc", "proto", "base"},
+    "tools": {"rpc", "onion_store", "proto", "base"},
+}
+ROOMS = set(ALLOWED) | {"tests", "bench", "deploy"}
+INCLUDE = re.compile(r'\s*#\s*include\s+"([^"]+)"')
+
+
+def room_of(include):
+    if include.startswith("h5mirror/v1/"):
+        return "proto"
+    first = include.split("/", 1)[0]
+    return first if first in ROOMS else None
+
+
+def check(tree):
+    for path in tree.with_suffix(CPP):
+        room = path.split("/", 1)[0]
+        for number, line in tree.lines(path):
+            match = INCLUDE.match(line)
+            if not match:
+                continue
+            target = room_of(match.group(1))
+            if match.group(1).startswith("../"):
+                yield f"{path}:{number}: include from the repository's root, not {match.group(1)}"
+            elif room in ALLOWED and target and target != room and target not in ALLOWED[room]:
+                yield f"{path}:{number}: {room} must not include {target} ({match.group(1)})"
