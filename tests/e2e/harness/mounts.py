@@ -1,0 +1,38 @@
+"""Small and read-only filesystems, made with mount(8); tests skip where that is not permitted."""
+
+import contextlib
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+
+def _mount(*arguments) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("mount wants root")
+    done = subprocess.run(["mount", *map(str, arguments)], capture_output=True, text=True, timeout=20)
+    if done.returncode != 0:
+        pytest.skip(f"mount {' '.join(map(str, arguments))} is not permitted here: {done.stderr.strip()}")
+
+
+@contextlib.contextmanager
+def tmpfs(directory: Path, size: str):
+    """A filesystem of that size on `directory`. Yields a function that gives it another size."""
+    directory.mkdir(exist_ok=True)
+    _mount("-t", "tmpfs", "-o", f"size={size}", "tmpfs", directory)
+    try:
+        yield lambda other: _mount("-o", f"remount,size={other}", directory)
+    finally:
+        subprocess.run(["umount", "-l", str(directory)], check=True, timeout=20)
+
+
+@contextlib.contextmanager
+def read_only(directory: Path):
+    """`directory` cannot be written, not even by root."""
+    _mount("--bind", directory, directory)
+    try:
+        _mount("-o", "remount,ro,bind", directory)
+        yield
+    finally:
+        subprocess.run(["umount", "-l", str(directory)], check=True, timeout=20)

@@ -1,0 +1,117 @@
+"""Running programs: bounded in time, killed by process group, with readable failures."""
+
+import os
+import signal
+import subprocess
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass
+class Result:
+    """How a program ended, and what it said."""
+    command: list[str]
+    code: int
+    out: str
+    err: str
+    seconds: float
+
+    @property
+    def said(self) -> str:
+        return self.out + self.err
+
+    def describe(self) -> str:
+        return (f"$ {' '.join(self.command)}\nexit {self.code} after {self.seconds:.1f} s\n"
+                f"--- stdout\n{self.out[-4000:]}\n--- stderr\n{self.err[-4000:]}")
+
+    def ok(self) -> "Result":
+        assert self.code == 0, self.describe()
+        return self
+
+
+class Process:
+    """A program that runs beside the test. Its output goes to two files in `directory`."""
+
+    def __init__(self, command, directory: Path, *, env=None, cwd=None, name="program"):
+        self.command = [str(part) for part in command]
+        stamp = f"{name}-{time.monotonic_ns()}"
+        self._out_path = directory / f"{stamp}.out"
+        self._err_path = directory / f"{stamp}.err"
+        self.started = time.monotonic()
+        with open(self._out_path, "wb") as out, open(self._err_path, "wb") as err:
+            self.popen = subprocess.Popen(self.command, stdin=subprocess.DEVNULL, stdout=out, stderr=err,
+                                          env=env, cwd=cwd, start_new_session=True)
+
+    @property
+    def pid(self) -> int:
+        return self.popen.pid
+
+    def running(self) -> bool:
+        return self.popen.poll() is None
+
+    def out(self) -> str:
+        return self._out_path.read_text(errors="replace")
+
+    def err(self) -> str:
+        return self._err_path.read_text(errors="replace")
+
+    def wait(self, timeout: float = 60) -> Result:
+        """Waits for the end; a program that takes longer is killed and fails the test."""
+        try:
+            self.popen.wait(timeout)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            result = self._result()
+            raise AssertionError(f"still running after {timeout} s:\n{result.describe()}") from None
+        return self._result()
+
+    def wait_for_line(self, text: str, timeout: float = 60) -> None:
+        """Waits until the program has printed `text`."""
+        deadline = time.monotonic() + timeout
+        while text not in self.out():
+            assert self.running() or text in self.out(), f"ended early:\n{self._result().describe()}"
+            assert time.monotonic() < deadline, f"no '{text}' in {timeout} s:\n{self._result().describe()}"
+            time.sleep(0.01)
+
+    def signal(self, number: int) -> None:
+        if self.running():
+            os.killpg(self.pid, number)
+
+    def kill(self) -> None:
+        """SIGKILL to the program and what it started; waits for it."""
+        try:
+            os.killpg(self.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        self.popen.wait(10)
+
+    def _result(self) -> Result:
+        code = self.popen.poll()
+        return Result(self.command, -999 if code is None else code, self.out(), self.err(),
+                      time.monotonic() - self.started)
+
+
+def run(command, directory: Path, *, timeout=60.0, env=None, cwd=None, name="program") -> Result:
+    """Runs a program to its end."""
+    process = Process(command, directory, env=env, cwd=cwd, name=name)
+    try:
+        return process.wait(timeout)
+    finally:
+        process.kill()
+
+
+def wait_until(true, what: str, timeout: float = 20, every: float = 0.02) -> None:
+    """Polls `true()`; fails with `what` after `timeout` seconds."""
+    deadline = time.monotonic() + timeout
+    while not true():
+        assert time.monotonic() < deadline, f"not within {timeout} s: {what}"
+        time.sleep(every)
+
+
+def memory_kb(pid: int, field: str = "VmHWM") -> int:
+    """One figure of /proc/PID/status."""
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith(field + ":"):
+            return int(line.split()[1])
+    raise AssertionError(f"no {field} for process {pid}")

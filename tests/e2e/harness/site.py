@@ -1,0 +1,172 @@
+"""A test's world: a server on an empty root, a working directory, programs that write through the plugin."""
+
+import json
+import os
+import shutil
+import textwrap
+from pathlib import Path
+
+from . import hdf5, paths
+from .process import Process, Result, run, wait_until
+from .server import Server
+
+
+class Site:
+    """Everything that a test touches lies below `directory`.
+
+    Files under `work` are mirrored by their name relative to it. `keep()` notes every version that a
+    file has; `check_kept()` demands later that each is still there bit for bit.
+    """
+
+    def __init__(self, directory: Path, *, options: dict | None = None, h5py: str = "3.12.1", root: Path | None = None,
+                 **server_arguments):
+        self.directory = directory
+        self.root = root or directory / "root"
+        self.work, self.home, self.logs = directory / "work", directory / "home", directory / "logs"
+        for each in (self.root, self.work, self.home, self.logs):
+            each.mkdir(exist_ok=True)
+        self.python = paths.venv_python(h5py)
+        self.server = Server(self.root, self.logs, options=options, **server_arguments)
+        self.kept: dict[str, dict[int, str]] = {}
+        self.beside: list[Process] = []
+        self._counter = 0
+
+    # Programs.
+
+    def config(self, **keys) -> str:
+        """A driver configuration for this server; a key given as None is left out."""
+        all_keys = {"server": self.server.address, "root": self.work, **keys}
+        return ";".join(f"{key}={value}" for key, value in all_keys.items() if value is not None)
+
+    def env(self, config: str | None = None, **more: str) -> dict[str, str]:
+        """The environment in which any HDF5 program is mirrored."""
+        return hdf5.plain_env(HOME=str(self.home), HDF5_PLUGIN_PATH=str(paths.LIB), HDF5_DRIVER="h5mirror",
+                              HDF5_DRIVER_CONFIG=self.config() if config is None else config,
+                              LD_LIBRARY_PATH=str(paths.HDF5 / "lib"), **more)
+
+    def plain_env(self) -> dict[str, str]:
+        """The same with no driver."""
+        return hdf5.plain_env(HOME=str(self.home), LD_LIBRARY_PATH=str(paths.HDF5 / "lib"))
+
+    def start(self, command, *, config: str | None = None, env: dict | None = None, **more: str) -> Process:
+        """Starts a program under the plugin and goes on; it is killed at the end of the test."""
+        process = Process(command, self.logs, cwd=self.work, env=env or self.env(config, **more))
+        self.beside.append(process)
+        return process
+
+    def run(self, command, *, config: str | None = None, env: dict | None = None, timeout: float = 60,
+            **more: str) -> Result:
+        """Runs a program under the plugin to its end."""
+        return run(command, self.logs, cwd=self.work, env=env or self.env(config, **more), timeout=timeout)
+
+    def script(self, text: str) -> list:
+        """The command that runs a Python script with h5py; h5py and numpy are imported for it."""
+        self._counter += 1
+        path = self.directory / f"script-{self._counter}.py"
+        path.write_text("import os, sys, time\nimport h5py\nimport numpy as np\n" + textwrap.dedent(text))
+        return [self.python, path]
+
+    def py(self, text: str, **options) -> Result:
+        """Runs a Python script under the plugin; it must succeed."""
+        return self.run(self.script(text), **options).ok()
+
+    # The admin CLI.
+
+    def cli(self, *arguments, timeout: float = 60) -> Result:
+        env = hdf5.plain_env(HOME=str(self.home), H5MIRROR_SERVER=self.server.address)
+        return run([paths.BIN / "h5mirror", "--server", self.server.address, *arguments], self.logs,
+                   env=env, cwd=self.directory, timeout=timeout, name="h5mirror")
+
+    def json(self, *arguments, timeout: float = 60):
+        return json.loads(self.cli(*arguments, "--json", timeout=timeout).ok().out)
+
+    def status(self, name: str) -> dict:
+        """The server's state of a file."""
+        return self.json("status", name)
+
+    def settle(self, name: str, timeout: int = 30) -> dict:
+        """Waits until the head holds the newest durable cut."""
+        return self.json("status", name, f"--wait={timeout}", timeout=timeout + 10)
+
+    def wait_for_cut(self, name: str, timeout: float = 20) -> None:
+        """Waits until a file has a cut."""
+        wait_until(lambda: self._field(name, "last_cut") not in (None, "0", 0), f"{name} has no cut", timeout)
+
+    def wait_for_no_lease(self, name: str, timeout: float = 40) -> None:
+        """Waits until nobody writes a file, as far as the server knows."""
+        wait_until(lambda: not self._field(name, "lease"), f"{name} is still leased", timeout)
+
+    def _field(self, name: str, field: str):
+        return self.status(name).get(field) if self.exists(name) else None
+
+    def versions(self, name: str) -> list[int]:
+        """The numbers of a file's versions, oldest first."""
+        return sorted(int(row["version"]) for row in self.log(name))
+
+    def log(self, name: str) -> list[dict]:
+        """A file's versions, newest first."""
+        return self.json("log", name)["versions"]
+
+    def exists(self, name: str) -> bool:
+        return self.cli("log", name).code == 0
+
+    def export(self, name: str, version: int, timeout: float = 120) -> Path:
+        """A version as a plain file."""
+        out = self.directory / "export" / f"{name.replace('/', '_')}@{version}"
+        out.parent.mkdir(exist_ok=True)
+        out.unlink(missing_ok=True)
+        self.cli("export", f"{name}@{version}", out, timeout=timeout).ok()
+        return out
+
+    def record(self, name: str) -> dict:
+        """What the client remembers of a local file's mirror."""
+        return json.loads((self.work / f"{name}.h5m" / "client.json").read_text())
+
+    # Claims.
+
+    def head(self, name: str) -> Path:
+        return self.root / name
+
+    def local(self, name: str) -> Path:
+        return self.work / name
+
+    def assert_mirrored(self, name: str) -> dict:
+        """Local file and head are the same; returns the file's state."""
+        status = self.settle(name)
+        hdf5.assert_same(self.local(name), self.head(name))
+        return status
+
+    def keep(self, *names: str) -> None:
+        """Notes all versions of files: from here on none may change."""
+        for name in names:
+            self.settle(name)
+            noted = self.kept.setdefault(name, {})
+            for version in self.versions(name):
+                exported = self.export(name, version)
+                noted.setdefault(version, hdf5.digest(exported))
+                exported.unlink()
+
+    def check_kept(self) -> None:
+        """Every version that was noted is there bit for bit, and every head is its newest version and opens."""
+        for name, noted in self.kept.items():
+            self.settle(name)
+            versions = self.versions(name)
+            for version, digest in noted.items():
+                assert version in versions, f"{name}@{version} is gone; the server has {versions}"
+                exported = self.export(name, version)
+                assert hdf5.digest(exported) == digest, f"{name}@{version} has changed"
+                exported.unlink()
+            newest = self.export(name, versions[-1])
+            assert hdf5.digest(newest) == hdf5.digest(self.head(name)), f"the head of {name} is not @{versions[-1]}"
+            hdf5.assert_opens(self.head(name))
+            newest.unlink()
+
+    def close(self) -> None:
+        for process in self.beside:
+            process.kill()
+        self.server.close()
+        shutil.rmtree(self.directory / "export", ignore_errors=True)
+
+
+def count_open_files(pid: int) -> int:
+    return len(os.listdir(f"/proc/{pid}/fd"))

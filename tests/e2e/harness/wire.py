@@ -1,0 +1,103 @@
+"""A raw client of the frame stream: it sends what no plugin ever would."""
+
+import json
+import os
+import subprocess
+
+from . import hdf5, paths
+
+READY_S = 15
+
+
+class Wire:
+    """Drives the wire_client program: one line in for each request, JSON lines out for each answer."""
+
+    def __init__(self, site, *, session: str | None = None, path: str = "/data/x.h5", machine: str = "wire-test",
+                 address: str | None = None):
+        self.session = session or os.urandom(16).hex()
+        self.path, self.machine = path, machine
+        self.seq = 0
+        self.popen = subprocess.Popen([paths.TEST_BIN / "e2e_wire_client", address or site.server.address],
+                                      stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                                      env=hdf5.plain_env(HOME=str(site.home)), start_new_session=True)
+
+    def __enter__(self) -> "Wire":
+        return self
+
+    def __exit__(self, *_) -> None:
+        self.die()
+
+    @property
+    def pid(self) -> int:
+        return self.popen.pid
+
+    def send(self, *words) -> None:
+        try:
+            self.popen.stdin.write(" ".join(str(word) for word in words) + "\n")
+            self.popen.stdin.flush()
+        except BrokenPipeError:
+            pass  # The stream has ended; finish() tells how.
+
+    def read(self) -> dict:
+        """The next answer: {"opened": {...}}, {"cut_visible": ...}, {"cut_durable": ...} or the final {"end": ...}."""
+        line = self.popen.stdout.readline()
+        assert line, "the wire client died"
+        return json.loads(line)
+
+    def read_until(self, kind: str) -> dict:
+        """Skips to an answer of a kind; the end of the stream before it fails the test."""
+        while True:
+            answer = self.read()
+            if kind in answer:
+                return answer[kind]
+            assert "end" not in answer, f"the stream ended before {kind}: {answer}"
+
+    def open(self, name: str, intent: str = "CREATE", **fields) -> None:
+        """Sends OpenSession. `name` may hold \\0 and \\n as two characters each."""
+        all_fields = {"name": name, "intent": f"INTENT_{intent}", "session": self.session, "path": self.path,
+                      "machine": self.machine, **fields}
+        self.send("open", json.dumps(all_fields))
+
+    def write(self, offset: int, data: bytes) -> None:
+        self.send("write", offset, data.hex() or "-")
+
+    def fill(self, offset: int, length: int, byte: int = 0) -> None:
+        """Writes `length` equal bytes, in frames of at most 1 MiB."""
+        while length > 0:
+            part = min(length, 1 << 20)
+            self.send("fill", offset, part, byte)
+            offset, length = offset + part, length - part
+
+    def writes(self, extents: list[tuple[int, int]], data_bytes: int, crc: int | None = None) -> None:
+        """A writes message whose extents need not fit its data."""
+        self.send("writes", json.dumps({"extents": extents, "data_bytes": data_bytes, "crc": crc}))
+
+    def truncate(self, size: int) -> None:
+        self.send("truncate", size)
+
+    def raw(self, message: bytes) -> None:
+        """Any bytes as a message."""
+        self.send("raw", message.hex() or "-")
+
+    def barrier(self, kind: str, size: int, seq: int | None = None) -> int:
+        self.seq = self.seq + 1 if seq is None else seq
+        self.send("barrier", f"BARRIER_KIND_{kind}", self.seq, size)
+        return self.seq
+
+    def commit(self, size: int) -> int:
+        return self.barrier("COMMIT", size)
+
+    def finish(self) -> dict:
+        """Half-closes, reads to the end and returns how the stream ended."""
+        self.send("done")
+        while True:
+            answer = self.read()
+            if "end" in answer:
+                return answer["end"]
+
+    def die(self) -> None:
+        """SIGKILL: the stream breaks where it stands."""
+        self.popen.kill()
+        self.popen.wait(10)
+        self.popen.stdin.close() if not self.popen.stdin.closed else None
+        self.popen.stdout.close()
