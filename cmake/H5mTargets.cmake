@@ -131,7 +131,10 @@ function(h5m_proto_library name)
       DEPENDS ${inputs} COMMENT "Generating ${stem}.pb and .grpc.pb" VERBATIM)
     list(APPEND sources ${outputs})
   endforeach()
+  # The sources without compiling them: for clang-tidy, and for IDEs.
+  add_custom_target(${name}_generate DEPENDS ${sources})
   add_library(${name} STATIC ${sources})
+  add_dependencies(${name} ${name}_generate)
   target_include_directories(${name} SYSTEM PUBLIC "${out}")
   target_link_libraries(${name} PUBLIC protobuf::libprotobuf gRPC::grpc++)
   target_compile_options(${name} PRIVATE -w)   # Generated: not ours to keep clean.
