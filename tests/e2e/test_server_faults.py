@@ -106,7 +106,7 @@ def test_push_of_a_whole_tree(site):
             h5py.File(f"tree/deep/f{n}.h5", "w")["x"] = np.full(1000, n)
     """, config=site.config(timeout="1s"))
     site.server.start()
-    site.cli("push", site.local("tree")).ok()
+    site.cli("push", "-r", site.local("tree")).ok()
     for n in range(5):
         site.assert_mirrored(f"tree/deep/f{n}.h5")
 

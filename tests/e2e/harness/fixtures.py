@@ -1,0 +1,121 @@
+"""Fixtures of the tests of whole programs. A server per test, a hard limit per test, logs of what failed."""
+
+import signal
+
+import pytest
+
+from . import paths
+from .site import Site
+
+H5PY_VERSIONS = ["3.12.1", "3.16.0"]  # HDF5 1.14.4 and 2.0.0.
+
+BYSTANDER = """
+for _ in range({times}):
+  with h5py.File("bystander.h5", "a") as f:
+    n = len(f)
+    f[f"d{{n}}"] = np.full(20000, n)
+    f.attrs["count"] = n
+"""
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "limit(seconds): the test is stopped after so long (default 120)")
+    config.addinivalue_line("markers", "site(**arguments): how the site's server is set up")
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item, call):
+    report = (yield).get_result()
+    if report.failed and (site := item.funcargs.get("bare_site") or item.funcargs.get("shared_site")) is not None:
+        report.sections.append(("h5mirrord's log", site.server.log_tail()))
+        for process in site.beside:
+            report.sections.append((f"{process.command}", (process.out() + process.err())[-2000:]))
+
+
+@pytest.fixture(autouse=True)
+def limit(request):
+    """No test hangs: after its limit it fails where it stands."""
+    marker = request.node.get_closest_marker("limit")
+    seconds = marker.args[0] if marker else 120
+
+    def stop(*_):
+        raise TimeoutError(f"the test took longer than its limit of {seconds} s")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.alarm(seconds)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+
+
+@pytest.fixture
+def bare_site(request, tmp_path):
+    """A site with a running server."""
+    marker = request.node.get_closest_marker("site")
+    site = Site(tmp_path, **(marker.kwargs if marker else {}))
+    try:
+        site.server.start()
+        yield site
+    finally:
+        site.close()
+
+
+@pytest.fixture
+def site(bare_site):
+    """A site with a history that must outlive what the test does, and a server that must go on.
+
+    `bystander.h5` has three versions before the test. After it they are there bit for bit, every
+    head opens, the server still runs under the pid that it last had, and takes a fourth version.
+    """
+    add_bystander(bare_site)
+    yield bare_site
+    check_bystander(bare_site)
+
+
+@pytest.fixture(scope="module")
+def _module_site(tmp_path_factory):
+    site = Site(tmp_path_factory.mktemp("shared"))
+    try:
+        site.server.start()
+        add_bystander(site)
+        yield site
+        check_bystander(site)
+    finally:
+        site.close()
+
+
+@pytest.fixture
+def shared_site(_module_site):
+    """As `site`, and one for all tests of a module: each must leave it as good as new."""
+    yield _module_site
+    assert _module_site.server.running(), f"the server is gone:\n{_module_site.server.log_tail()}"
+    assert _module_site.server.starts == 1
+    _module_site.check_kept()
+
+
+def add_bystander(site):
+    site.py(BYSTANDER.format(times=3))
+    site.keep("bystander.h5")
+    assert site.versions("bystander.h5") == [1, 2, 3]
+
+
+def check_bystander(site):
+    assert site.server.running(), f"the server is gone:\n{site.server.log_tail()}"
+    site.check_kept()
+    site.py(BYSTANDER.format(times=1))
+    site.assert_mirrored("bystander.h5")
+    assert site.versions("bystander.h5")[-1] == 4
+
+
+@pytest.fixture(params=H5PY_VERSIONS)
+def h5py_version(request):
+    if not paths.venv_python(request.param).exists():
+        pytest.skip(f"no environment with h5py {request.param}; ./dev setup makes it")
+    return request.param
+
+
+@pytest.fixture
+def both(site, h5py_version):
+    """The site with either h5py: HDF5 1.14.4, then 2.0.0."""
+    site.python = paths.venv_python(h5py_version)
+    return site
