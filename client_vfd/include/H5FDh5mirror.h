@@ -1,0 +1,166 @@
+/* h5mirror for C and C++ programs: choose the driver for a file access property list, and ask an
+ * open file for commits, ticks and its state. Header only: nothing of h5mirror is linked. HDF5
+ * loads the driver as a plugin: from HDF5_PLUGIN_PATH, its default plugin directory, or the
+ * directory that the macro H5MIRROR_PLUGIN_DIR names (find_package and pkg-config define it).
+ *
+ *   H5FDh5mirror_config_t config = H5FD_H5MIRROR_CONFIG_DEFAULT;
+ *   config.server = "node7:7447";
+ *   hid_t fapl = H5Pcreate(H5P_FILE_ACCESS);
+ *   H5Pset_fapl_h5mirror(fapl, &config);
+ *   hid_t file = H5Fcreate("run.h5", H5F_ACC_TRUNC, H5P_DEFAULT, fapl);
+ *   ...
+ *   H5FDh5mirror_commit(file, "calibrated");
+ *
+ * Works with HDF5 >= 1.14. */
+#ifndef H5FDh5mirror_H
+#define H5FDh5mirror_H
+
+#include <hdf5.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Every string may be NULL: not set. Keys that have no field go into `more`,
+ * "key=value;key=value". Strings must not contain ';'. */
+typedef struct H5FDh5mirror_config_t {
+  const char* server;  /* HOST[:PORT] or unix:PATH */
+  const char* root;    /* names are relative to this directory */
+  const char* name;    /* the file's name under the server's root */
+  const char* ack;     /* "none", "applied" or "durable", for ticks and commits */
+  const char* comment; /* of the version that a close makes */
+  const char* ca;      /* PEM file */
+  const char* token;   /* the token, or @FILE */
+  const char* log;     /* file that dated lines are appended to */
+  const char* more;
+} H5FDh5mirror_config_t;
+
+#define H5FD_H5MIRROR_CONFIG_DEFAULT {NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL}
+
+typedef enum H5FDh5mirror_state_t {
+  H5FD_H5MIRROR_OFF = 0,        /* not mirrored: mode, rules, or it cannot be */
+  H5FD_H5MIRROR_UNCHANGED = 1,  /* nothing was changed since the open */
+  H5FD_H5MIRROR_CONNECTING = 2, /* the server has not answered yet */
+  H5FD_H5MIRROR_MIRRORING = 3,
+  H5FD_H5MIRROR_BEHIND = 4,   /* the server is away or busy; the program goes on locally */
+  H5FD_H5MIRROR_DIVERGED = 5, /* the user must decide: h5mirror recover | push | adopt */
+  H5FD_H5MIRROR_CLEAN = 6     /* the server has everything, durably */
+} H5FDh5mirror_state_t;
+
+typedef struct H5FDh5mirror_status_t {
+  H5FDh5mirror_state_t state;
+  int64_t cut;              /* the newest cut that the server confirmed; 0: none yet */
+  int64_t version;          /* the newest version that it made; 0: none yet */
+  uint64_t pending_bytes;   /* written locally and not yet sent */
+  int64_t behind_since_ns;  /* Unix time in nanoseconds; 0: not behind */
+  char message[256];        /* for people */
+} H5FDh5mirror_status_t;
+
+/* Private: what the driver fills in through H5Fget_vfd_handle when the property list passed holds
+ * the address of such a struct under H5FD_H5MIRROR_PROPERTY. */
+#define H5FD_H5MIRROR_PROPERTY "h5mirror_api"
+#define H5FD_H5MIRROR_API_VERSION 1u
+
+typedef struct H5FDh5mirror_api_t {
+  unsigned version; /* set by the caller: what it understands */
+  void* file;       /* null: the file was opened by another driver */
+  void (*arm)(void* file, int commit, const char* comment);
+  int (*finish)(void* file);
+  void (*status)(void* file, H5FDh5mirror_status_t* status);
+} H5FDh5mirror_api_t;
+
+/* Appends "key=value;" to a config string; -1 if it does not fit or holds a ';'. */
+static inline int H5FDh5mirror__append(char* text, size_t size, const char* key,
+                                       const char* value) {
+  size_t used = strlen(text);
+  int n;
+  if (value == NULL) return 0;
+  if (strchr(value, ';') != NULL) return -1;
+  n = snprintf(text + used, size - used, "%s=%s;", key, value);
+  return n < 0 || (size_t)n >= size - used ? -1 : 0;
+}
+
+/* Makes h5mirror the driver of `fapl_id`. `config` may be NULL: defaults and the client's
+ * configuration files. Negative on failure, with the reason on HDF5's error stack where HDF5
+ * could not load the driver. */
+static inline herr_t H5Pset_fapl_h5mirror(hid_t fapl_id, const H5FDh5mirror_config_t* config) {
+  char text[8192] = "";
+  const H5FDh5mirror_config_t none = H5FD_H5MIRROR_CONFIG_DEFAULT;
+  if (config == NULL) config = &none;
+  if (H5FDh5mirror__append(text, sizeof text, "server", config->server) < 0 ||
+      H5FDh5mirror__append(text, sizeof text, "root", config->root) < 0 ||
+      H5FDh5mirror__append(text, sizeof text, "name", config->name) < 0 ||
+      H5FDh5mirror__append(text, sizeof text, "ack", config->ack) < 0 ||
+      H5FDh5mirror__append(text, sizeof text, "comment", config->comment) < 0 ||
+      H5FDh5mirror__append(text, sizeof text, "ca", config->ca) < 0 ||
+      H5FDh5mirror__append(text, sizeof text, "token", config->token) < 0 ||
+      H5FDh5mirror__append(text, sizeof text, "log", config->log) < 0) {
+    return -1;
+  }
+  if (config->more != NULL) {
+    if (strlen(text) + strlen(config->more) >= sizeof text) return -1;
+    strcat(text, config->more);
+  }
+#ifdef H5MIRROR_PLUGIN_DIR
+  H5PLappend(H5MIRROR_PLUGIN_DIR);
+#endif
+  return H5Pset_driver_by_name(fapl_id, "h5mirror", text);
+}
+
+/* Fills `api` for an open file; negative if another driver opened it. */
+static inline herr_t H5FDh5mirror__api(hid_t file_id, H5FDh5mirror_api_t* api) {
+  void* handle = NULL;
+  hid_t fapl = H5Pcreate(H5P_FILE_ACCESS);
+  herr_t result = -1;
+  memset(api, 0, sizeof *api);
+  api->version = H5FD_H5MIRROR_API_VERSION;
+  if (fapl < 0) return -1;
+  if (H5Pinsert2(fapl, H5FD_H5MIRROR_PROPERTY, sizeof api, &api, NULL, NULL, NULL, NULL, NULL,
+                 NULL) >= 0 &&
+      H5Fget_vfd_handle(file_id, fapl, &handle) >= 0 && api->file != NULL) {
+    result = 0;
+  }
+  H5Pclose(fapl);
+  return result;
+}
+
+/* Flushes the file and makes a cut of it: a version with `comment` (may be NULL), or a tick.
+ * Returns 0 when the server acknowledged as the configuration's `ack` says, 1 when the file was
+ * flushed locally and the mirror is off, behind or diverged (see H5FDh5mirror_status), negative
+ * when the flush failed or another driver opened the file. */
+static inline int H5FDh5mirror__cut(hid_t file_id, int commit, const char* comment) {
+  H5FDh5mirror_api_t api;
+  herr_t flushed;
+  int result;
+  if (H5FDh5mirror__api(file_id, &api) < 0) return -1;
+  api.arm(api.file, commit, comment == NULL ? "" : comment);
+  flushed = H5Fflush(file_id, H5F_SCOPE_GLOBAL);
+  result = api.finish(api.file);
+  return flushed < 0 ? -1 : result;
+}
+
+/* Makes a version now. */
+static inline int H5FDh5mirror_commit(hid_t file_id, const char* comment) {
+  return H5FDh5mirror__cut(file_id, 1, comment);
+}
+
+/* Shows the file's present state to readers. H5Fflush alone does the same. */
+static inline int H5FDh5mirror_tick(hid_t file_id) { return H5FDh5mirror__cut(file_id, 0, NULL); }
+
+/* Fills `status`; negative if another driver opened the file. Does not ask the server. */
+static inline herr_t H5FDh5mirror_status(hid_t file_id, H5FDh5mirror_status_t* status) {
+  H5FDh5mirror_api_t api;
+  memset(status, 0, sizeof *status);
+  if (H5FDh5mirror__api(file_id, &api) < 0) return -1;
+  api.status(api.file, status);
+  return 0;
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* H5FDh5mirror_H */

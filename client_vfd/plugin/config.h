@@ -1,0 +1,77 @@
+// What the user wants of the driver: the config string, a TOML file, or defaults.
+//
+//   HDF5_DRIVER_CONFIG='server=node7:7447;root=/data;exclude=*.tmp.h5'
+//   HDF5_DRIVER_CONFIG='@/etc/beamline/h5mirror.toml'
+//
+// Keys left out come from ~/.config/h5mirror/client.toml, then /etc/h5mirror/client.toml (TOML,
+// the same keys), then the defaults below.
+#ifndef H5MIRROR_CLIENT_VFD_PLUGIN_CONFIG_H_
+#define H5MIRROR_CLIENT_VFD_PLUGIN_CONFIG_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace h5mirror::vfd {
+
+enum class Mode { kMirror, kOff };
+// The driver of the host library that does the local I/O.
+enum class UnderDriver { kSec2, kDirect, kLog };
+// What an H5Fflush is.
+enum class FlushKind { kTick, kSync };
+// What the program waits for at a barrier.
+enum class Ack { kNone, kApplied, kDurable };
+enum class Checksum { kAuto, kOn, kOff };
+enum class AfterCrash { kReport, kRecover };
+
+struct Config {
+  std::string server;  // HOST[:PORT] or unix:PATH; empty: h5mirror's client defaults decide
+  Mode mode = Mode::kMirror;
+  UnderDriver under = UnderDriver::kSec2;
+  std::string root;                  // names are relative to it; files outside pass through
+  std::string name;                  // the name under the server's root, instead of the rule's
+  std::vector<std::string> include;  // globs; empty: every file
+  std::vector<std::string> exclude;  // globs; they win over `include`
+  FlushKind flush = FlushKind::kTick;
+  Ack ack_tick = Ack::kNone;
+  Ack ack_commit = Ack::kDurable;
+  uint64_t window_bytes = 64 << 20;  // per process, for copies of bytes not yet sent
+  uint32_t timeout_ms = 5000;        // the longest that one HDF5 call waits without progress
+  std::string ca;
+  std::string token;
+  uint32_t page_size_bytes = 0;  // for new files; 0: the server decides
+  std::string comment;           // of the version that a close makes
+  std::string log;               // dated lines are appended here
+  AfterCrash after_crash = AfterCrash::kReport;
+  Checksum frame_checksum = Checksum::kAuto;
+};
+
+// The reason why something was refused, in words for the user.
+using Problem = std::optional<std::string>;
+
+using KeyValue = std::pair<std::string, std::string>;
+
+// Splits "key=value;key=value". Spaces around keys and values and empty items are ignored.
+Problem SplitConfigString(std::string_view text, std::vector<KeyValue>* items);
+
+// Sets one key. The problem names the key, the value and what would be right.
+Problem SetConfigKey(const std::string& key, const std::string& value, Config* config);
+
+// The top-level keys of a TOML file as strings; arrays are joined with commas.
+// A missing file is a problem only if `required`.
+enum class Missing { kAllowed, kRefused };
+Problem ReadConfigFile(const std::string& path, Missing missing, std::vector<KeyValue>* items);
+
+// The whole road from the driver's config string to a Config. `home` may be empty.
+Problem MakeConfig(std::string_view text, const std::string& home, Config* config);
+
+// MakeConfig once per distinct string; the answer lives as long as the process. Thread-safe.
+Problem CachedConfig(const std::string& text, std::shared_ptr<const Config>* config);
+
+}  // namespace h5mirror::vfd
+
+#endif  // H5MIRROR_CLIENT_VFD_PLUGIN_CONFIG_H_

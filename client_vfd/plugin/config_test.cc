@@ -1,0 +1,117 @@
+#include "client_vfd/plugin/config.h"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace h5mirror::vfd {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+std::string ProblemOf(const std::string& text) {
+  Config config;
+  return MakeConfig(text, "", &config).value_or("");
+}
+
+class ConfigFileTest : public testing::Test {
+ protected:
+  ConfigFileTest() {
+    std::string pattern = testing::TempDir() + "h5mirror_config_XXXXXX";
+    home_ = mkdtemp(pattern.data());
+    std::filesystem::create_directories(home_ + "/.config/h5mirror");
+  }
+  ~ConfigFileTest() override { std::filesystem::remove_all(home_); }
+
+  std::string Write(const std::string& name, const std::string& text) {
+    std::ofstream(home_ + "/" + name) << text;
+    return home_ + "/" + name;
+  }
+
+  std::string home_;
+};
+
+TEST(ConfigTest, EmptyStringGivesDefaults) {
+  Config config;
+  EXPECT_EQ(MakeConfig("", "", &config), std::nullopt);
+  EXPECT_EQ(config.mode, Mode::kMirror);
+  EXPECT_EQ(config.ack_tick, Ack::kNone);
+  EXPECT_EQ(config.ack_commit, Ack::kDurable);
+  EXPECT_EQ(config.window_bytes, 64u << 20);
+  EXPECT_EQ(config.timeout_ms, 5000u);
+}
+
+TEST(ConfigTest, ReadsKeysAndIgnoresSpaces) {
+  Config config;
+  EXPECT_EQ(MakeConfig(" server = node7:7447 ; timeout=500ms;window=2MiB;; under=log;", "", &config),
+            std::nullopt);
+  EXPECT_EQ(config.server, "node7:7447");
+  EXPECT_EQ(config.timeout_ms, 500u);
+  EXPECT_EQ(config.window_bytes, 2u << 20);
+  EXPECT_EQ(config.under, UnderDriver::kLog);
+}
+
+TEST(ConfigTest, AckSetsBothAndLaterKeysWin) {
+  Config config;
+  EXPECT_EQ(MakeConfig("ack=applied;ack_commit=none", "", &config), std::nullopt);
+  EXPECT_EQ(config.ack_tick, Ack::kApplied);
+  EXPECT_EQ(config.ack_commit, Ack::kNone);
+}
+
+TEST(ConfigTest, UnknownKeyIsNamedAndKnownOnesAreListed) {
+  EXPECT_THAT(ProblemOf("sever=a"),
+              AllOf(HasSubstr("unknown key 'sever'"), HasSubstr("server, mode, under, root")));
+}
+
+TEST(ConfigTest, WrongValuesNameKeyValueAndWhatIsRight) {
+  EXPECT_THAT(ProblemOf("ack=soon"), HasSubstr("ack=soon: must be one of: none, applied, durable"));
+  EXPECT_THAT(ProblemOf("page_size=1000"), HasSubstr("page_size=1000: must be a power of two"));
+  EXPECT_THAT(ProblemOf("window=12"), HasSubstr("1048576"));
+  EXPECT_THAT(ProblemOf("timeout=fast"), HasSubstr("such as 5s"));
+  EXPECT_THAT(ProblemOf("root=data"), HasSubstr("absolute path"));
+  EXPECT_THAT(ProblemOf("mode=reader"), HasSubstr("it has: mirror, off"));
+}
+
+TEST(ConfigTest, TextWithoutEqualsIsRefused) {
+  EXPECT_THAT(ProblemOf("localhost:7447"), HasSubstr("'localhost:7447' is not key=value"));
+}
+
+TEST_F(ConfigFileTest, FileIsReadAndListsAreJoined) {
+  const std::string path = Write("c.toml", "server = 'a:1'\nexclude = ['*.tmp', '/scratch/*']\ntimeout = 2\n");
+  Config config;
+  EXPECT_EQ(MakeConfig("@" + path, "", &config), std::nullopt);
+  EXPECT_EQ(config.server, "a:1");
+  EXPECT_THAT(config.exclude, ElementsAre("*.tmp", "/scratch/*"));
+  EXPECT_EQ(config.timeout_ms, 2000u);
+}
+
+TEST_F(ConfigFileTest, MissingNamedFileIsAProblem) {
+  EXPECT_THAT(ProblemOf("@" + home_ + "/none.toml"), HasSubstr("none.toml: No such file"));
+}
+
+TEST_F(ConfigFileTest, SyntaxErrorNamesFileAndLine) {
+  EXPECT_THAT(ProblemOf("@" + Write("bad.toml", "server = 'a'\nroot =\n")), HasSubstr("bad.toml:2"));
+}
+
+TEST_F(ConfigFileTest, UnknownKeyInAFileNamesTheFile) {
+  EXPECT_THAT(ProblemOf("@" + Write("typo.toml", "severs = 'a'\n")),
+              AllOf(HasSubstr("typo.toml"), HasSubstr("unknown key 'severs'")));
+}
+
+TEST_F(ConfigFileTest, HomeFileGivesDefaultsThatTheStringOverrides) {
+  Write(".config/h5mirror/client.toml", "server = 'home:1'\nack = 'none'\n");
+  Config config;
+  EXPECT_EQ(MakeConfig("ack=applied", home_, &config), std::nullopt);
+  EXPECT_EQ(config.server, "home:1");
+  EXPECT_EQ(config.ack_commit, Ack::kApplied);
+}
+
+}  // namespace
+}  // namespace h5mirror::vfd

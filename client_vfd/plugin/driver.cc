@@ -1,0 +1,208 @@
+#include "client_vfd/plugin/driver.h"
+
+#include <cstring>
+#include <exception>
+
+#include "H5FDh5mirror.h"
+#include "client_vfd/plugin/h5_error.h"
+#include "client_vfd/plugin/open_file.h"
+#include "client_vfd/plugin/reporter.h"
+#include "client_vfd/plugin/session_loader.h"
+
+namespace h5mirror::vfd {
+namespace {
+
+// Free for drivers that The HDF Group has not registered: 512..65535 (H5FDpublic.h).
+constexpr H5FD_class_value_t kDriverValue = 7447;
+constexpr haddr_t kMaxAddress = (haddr_t{1} << 63) - 1;
+// As sec2's, for a query without a file.
+constexpr unsigned long kFeatures =
+    H5FD_FEAT_AGGREGATE_METADATA | H5FD_FEAT_ACCUMULATE_METADATA | H5FD_FEAT_DATA_SIEVE |
+    H5FD_FEAT_AGGREGATE_SMALLDATA | H5FD_FEAT_POSIX_COMPAT_HANDLE | H5FD_FEAT_SUPPORTS_SWMR_IO |
+    H5FD_FEAT_DEFAULT_VFD_COMPATIBLE;
+
+OpenFile* Of(H5FD_t* file) { return reinterpret_cast<OpenFile*>(file); }
+const OpenFile* Of(const H5FD_t* file) { return reinterpret_cast<const OpenFile*>(file); }
+
+// Runs `body` at the C border: whatever is thrown becomes -1.
+template <typename Body>
+herr_t Guard(Body body) {
+  try {
+    return body();
+  } catch (...) {
+    return -1;
+  }
+}
+
+H5FD_t* Open(const char* name, unsigned flags, hid_t fapl, haddr_t maxaddr) {
+  const void* caller = __builtin_return_address(0);
+  try {
+    HostLibrary& host = FindHost(caller);
+    try {
+      OpenFile* file = OpenFileFor(host, name, flags, fapl, maxaddr);
+      return file != nullptr ? &file->base : nullptr;
+    } catch (const std::exception& error) {
+      PushOpenError(host, std::string("h5mirror: ") + error.what());
+    }
+  } catch (...) {
+  }
+  return nullptr;
+}
+
+herr_t Close(H5FD_t* file) {
+  return Guard([&] { return CloseFile(Of(file)); });
+}
+
+int Compare(const H5FD_t* a, const H5FD_t* b) {
+  const FileKey& left = Of(a)->key;
+  const FileKey& right = Of(b)->key;
+  if (left.device != right.device) return left.device < right.device ? -1 : 1;
+  if (left.inode != right.inode) return left.inode < right.inode ? -1 : 1;
+  return 0;
+}
+
+herr_t Query(const H5FD_t* file, unsigned long* flags) {
+  if (flags == nullptr) return 0;
+  *flags = kFeatures;
+  if (file == nullptr) return 0;
+  const H5FD_t* under = Of(file)->under;
+  return under->cls->query != nullptr ? under->cls->query(under, flags) : 0;
+}
+
+haddr_t GetEoa(const H5FD_t* file, H5FD_mem_t type) {
+  return Of(file)->under->cls->get_eoa(Of(file)->under, type);
+}
+
+herr_t SetEoa(H5FD_t* file, H5FD_mem_t type, haddr_t address) {
+  return Of(file)->under->cls->set_eoa(Of(file)->under, type, address);
+}
+
+haddr_t GetEof(const H5FD_t* file, H5FD_mem_t type) {
+  return Of(file)->under->cls->get_eof(Of(file)->under, type);
+}
+
+void ApiArm(void* file, int commit, const char* comment) {
+  auto* mirror = static_cast<OpenFile*>(file)->mirror.get();
+  if (mirror != nullptr) mirror->ArmBarrier(commit != 0 ? H5M_COMMIT : H5M_TICK, comment);
+}
+
+int ApiFinish(void* file) {
+  auto* mirror = static_cast<OpenFile*>(file)->mirror.get();
+  return mirror != nullptr ? mirror->FinishBarrier() : 1;
+}
+
+void ApiStatus(void* file, H5FDh5mirror_status_t* out) {
+  H5mStatus status{};
+  if (auto* mirror = static_cast<OpenFile*>(file)->mirror.get()) mirror->Status(&status);
+  out->state = static_cast<H5FDh5mirror_state_t>(status.state);
+  out->cut = status.cut;
+  out->version = status.version;
+  out->pending_bytes = status.pending_bytes;
+  out->behind_since_ns = status.behind_since_ns;
+  static_assert(sizeof out->message == sizeof status.message);
+  std::memcpy(out->message, status.message, sizeof out->message);
+}
+
+// H5FDh5mirror.h puts the address of its table into the property list that it passes.
+void FillApi(OpenFile* file, hid_t fapl) {
+  const HostApi& api = file->host->api;
+  if (!api.usable || fapl <= 0) return;
+  const QuietErrors quiet(api);
+  H5FDh5mirror_api_t* out = nullptr;
+  if (api.p_exist(fapl, H5FD_H5MIRROR_PROPERTY) <= 0 ||
+      api.p_get(fapl, H5FD_H5MIRROR_PROPERTY, &out) < 0 || out == nullptr ||
+      out->version != H5FD_H5MIRROR_API_VERSION) {
+    return;
+  }
+  out->file = file;
+  out->arm = ApiArm;
+  out->finish = ApiFinish;
+  out->status = ApiStatus;
+}
+
+herr_t GetHandle(H5FD_t* file, hid_t fapl, void** handle) {
+  if (handle == nullptr) return -1;
+  FillApi(Of(file), fapl);
+  H5FD_t* under = Of(file)->under;
+  return under->cls->get_handle != nullptr ? under->cls->get_handle(under, fapl, handle) : -1;
+}
+
+herr_t Read(H5FD_t* file, H5FD_mem_t type, hid_t dxpl, haddr_t address, size_t size, void* buffer) {
+  H5FD_t* under = Of(file)->under;
+  return under->cls->read(under, type, dxpl, address, size, buffer);
+}
+
+herr_t Write(H5FD_t* file, H5FD_mem_t type, hid_t dxpl, haddr_t address, size_t size,
+             const void* buffer) {
+  OpenFile* open_file = Of(file);
+  if (open_file->mirror == nullptr) {
+    return open_file->under->cls->write(open_file->under, type, dxpl, address, size, buffer);
+  }
+  return Guard([&] { return open_file->mirror->Write(type, dxpl, address, size, buffer); });
+}
+
+herr_t Flush(H5FD_t* file, hid_t dxpl, hbool_t closing) {
+  OpenFile* open_file = Of(file);
+  if (open_file->mirror != nullptr) {
+    return Guard([&] { return open_file->mirror->Flush(dxpl, closing); });
+  }
+  H5FD_t* under = open_file->under;
+  return under->cls->flush != nullptr ? under->cls->flush(under, dxpl, closing) : 0;
+}
+
+herr_t Truncate(H5FD_t* file, hid_t dxpl, hbool_t closing) {
+  OpenFile* open_file = Of(file);
+  if (open_file->mirror != nullptr) {
+    return Guard([&] { return open_file->mirror->Truncate(dxpl, closing); });
+  }
+  H5FD_t* under = open_file->under;
+  return under->cls->truncate != nullptr ? under->cls->truncate(under, dxpl, closing) : 0;
+}
+
+herr_t Delete(const char* name, hid_t) { return std::remove(name) < 0 ? -1 : 0; }
+
+herr_t Control(H5FD_t* file, uint64_t code, uint64_t flags, const void* input, void** output) {
+  H5FD_t* under = file != nullptr ? Of(file)->under : nullptr;
+  if (under != nullptr && under->cls->ctl != nullptr) {
+    return under->cls->ctl(under, code, flags, input, output);
+  }
+  return (flags & H5FD_CTL_FAIL_IF_UNKNOWN_FLAG) != 0 ? -1 : 0;
+}
+
+// The host closes down (H5close, or its atexit); it may come back and ask for the class again.
+herr_t Terminate() {
+  if (const H5mSessionApi* session = LoadedSession()) session->drain();
+  return 0;
+}
+
+}  // namespace
+
+H5FD_class_t MakeDriverClass() {
+  H5FD_class_t made{};
+  made.version = H5FD_CLASS_VERSION;
+  made.value = kDriverValue;
+  made.name = "h5mirror";
+  made.maxaddr = kMaxAddress;
+  made.fc_degree = H5F_CLOSE_WEAK;
+  made.terminate = Terminate;
+  made.open = Open;
+  made.close = Close;
+  made.cmp = Compare;
+  made.query = Query;
+  made.get_eoa = GetEoa;
+  made.set_eoa = SetEoa;
+  made.get_eof = GetEof;
+  made.get_handle = GetHandle;
+  made.read = Read;
+  made.write = Write;
+  made.flush = Flush;
+  made.truncate = Truncate;
+  // No `lock`: with one, the library sets and checks the superblock's status flags at open.
+  made.del = Delete;
+  made.ctl = Control;
+  const H5FD_mem_t map[H5FD_MEM_NTYPES] = H5FD_FLMAP_DICHOTOMY;
+  std::memcpy(made.fl_map, map, sizeof map);
+  return made;
+}
+
+}  // namespace h5mirror::vfd

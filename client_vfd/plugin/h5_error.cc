@@ -1,0 +1,19 @@
+#include "client_vfd/plugin/h5_error.h"
+
+namespace h5mirror::vfd {
+
+void PushOpenError(const HostLibrary& host, const std::string& message) {
+  const HostApi& api = host.api;
+  if (!api.usable) return;
+  api.e_push(H5E_DEFAULT, __FILE__, "H5FD_h5mirror_open", __LINE__, *api.e_err_cls, *api.e_file,
+             *api.e_cantopenfile, "%s", message.c_str());
+}
+
+QuietErrors::QuietErrors(const HostApi& api) : api_(api) {
+  api_.e_get_auto(H5E_DEFAULT, &function_, &data_);
+  api_.e_set_auto(H5E_DEFAULT, nullptr, nullptr);
+}
+
+QuietErrors::~QuietErrors() { api_.e_set_auto(H5E_DEFAULT, function_, data_); }
+
+}  // namespace h5mirror::vfd

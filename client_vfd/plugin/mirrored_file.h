@@ -1,0 +1,83 @@
+// The mirror's half of one file that was opened for writing: watches the local I/O, finds the
+// consistent points and hands extents to the session module. The module is loaded, and the
+// session begun, only when the bytes really change: an untouched "r+" open rewrites an identical
+// superblock, and probes open and close with nothing between.
+//
+// Called by one thread at a time, as HDF5 does. Nothing here fails an HDF5 call: local I/O decides
+// the result, and the mirror falls behind or off.
+#ifndef H5MIRROR_CLIENT_VFD_PLUGIN_MIRRORED_FILE_H_
+#define H5MIRROR_CLIENT_VFD_PLUGIN_MIRRORED_FILE_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "client_vfd/plugin/barrier_detector.h"
+#include "client_vfd/plugin/config.h"
+#include "client_vfd/plugin/hdf5_headers.h"
+#include "client_vfd/plugin/host_library.h"
+#include "client_vfd/plugin/session_api.h"
+
+namespace h5mirror::vfd {
+
+struct MirrorTarget {
+  std::string real_path;
+  std::string name;  // under the server's root
+  H5mIntent intent = H5M_EXISTING;
+  H5mStat stat_at_open{};
+  uint32_t mode_bits = 0;
+};
+
+class MirroredFile {
+ public:
+  // `host` and `under` must outlive it; `fd` is the under driver's.
+  MirroredFile(const HostLibrary& host, std::shared_ptr<const Config> config, MirrorTarget target,
+               H5FD_t* under, int fd);
+  MirroredFile(const MirroredFile&) = delete;
+  MirroredFile& operator=(const MirroredFile&) = delete;
+
+  herr_t Write(H5FD_mem_t type, hid_t dxpl, haddr_t addr, size_t size, const void* buffer);
+  herr_t Truncate(hid_t dxpl, hbool_t closing);
+  herr_t Flush(hid_t dxpl, hbool_t closing);
+  // Around the close of the under driver.
+  void BeforeClose();
+  void AfterClose();
+
+  void OpenedForSwmr() { detector_.SetSwmr(true); }
+
+  // The next consistent flush becomes this barrier instead of a tick, and waits as a commit or a
+  // tick does. FinishBarrier tells how it went: 0 acknowledged as configured, 1 behind or off.
+  void ArmBarrier(H5mBarrier kind, std::string comment);
+  int FinishBarrier();
+  void Status(H5mStatus* status) const;
+
+ private:
+  bool InForkedChild() const;
+  void NoteChildWrite();
+  // True when the file already holds these bytes there.
+  bool EqualsLocal(H5FD_mem_t type, hid_t dxpl, haddr_t addr, size_t size, const void* buffer);
+  void Attach();
+  void WatchSuperblock(haddr_t addr, size_t size, const void* buffer);
+  void CutHere();
+
+  const HostLibrary& host_;
+  const std::shared_ptr<const Config> config_;
+  const MirrorTarget target_;
+  H5FD_t* const under_;
+  const int fd_;
+  const unsigned fork_generation_;
+  BarrierDetector detector_;
+  const H5mSessionApi* api_ = nullptr;
+  H5mSession* session_ = nullptr;
+  bool attach_tried_ = false;
+  bool sealed_ = false;
+  H5mBarrier armed_ = H5M_TICK;
+  std::string armed_comment_;
+  int barrier_result_ = 1;
+  bool barrier_done_ = false;
+  std::unique_ptr<char[]> scratch_;
+};
+
+}  // namespace h5mirror::vfd
+
+#endif  // H5MIRROR_CLIENT_VFD_PLUGIN_MIRRORED_FILE_H_

@@ -1,0 +1,151 @@
+#include "client_vfd/plugin/open_file.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+#include "client_vfd/plugin/config.h"
+#include "client_vfd/plugin/h5_error.h"
+#include "client_vfd/plugin/local_file.h"
+#include "client_vfd/plugin/name_rules.h"
+#include "client_vfd/plugin/reporter.h"
+
+namespace h5mirror::vfd {
+namespace {
+
+// The driver's config string; empty where there is none.
+std::string ConfigText(const HostLibrary& host, hid_t fapl) {
+  if (!host.api.usable) {
+    const char* text = std::getenv("HDF5_DRIVER_CONFIG");
+    return text != nullptr ? text : "";
+  }
+  QuietErrors quiet(host.api);
+  std::array<char, 1024> buffer{};
+  const ssize_t length = host.api.p_get_driver_config_str(fapl, buffer.data(), buffer.size());
+  if (length <= 0) return "";
+  if (static_cast<size_t>(length) < buffer.size()) return buffer.data();
+  std::string text(static_cast<size_t>(length) + 1, '\0');
+  host.api.p_get_driver_config_str(fapl, text.data(), text.size());
+  return text.c_str();
+}
+
+H5mStat ToStat(const struct stat& status) {
+  const auto nanoseconds = [](const timespec& time) {
+    return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+  };
+  return H5mStat{status.st_ino, status.st_size, nanoseconds(status.st_mtim), nanoseconds(status.st_ctim)};
+}
+
+std::string HostName() {
+  std::array<char, HOST_NAME_MAX + 1> name{};
+  if (gethostname(name.data(), name.size() - 1) != 0) return "localhost";
+  return name.data();
+}
+
+// O_TRUNC empties the file before a lock could be taken; a file that another process has locked is
+// refused here instead. The caller then fails the open.
+Locking LockedByOther(const char* name) {
+  const int fd = open(name, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return Locking::kNo;
+  const int result = flock(fd, LOCK_EX | LOCK_NB);
+  const int error = errno;
+  close(fd);
+  return result < 0 && error == EWOULDBLOCK ? Locking::kYes : Locking::kNo;
+}
+
+// In sec2's words, which h5py reads.
+void PushLocked(const HostLibrary& host) {
+  PushOpenError(host, "unable to lock file, errno = " + std::to_string(EAGAIN) +
+                          ", error message = '" + std::strerror(EAGAIN) + "'");
+}
+
+// sec2 leaves the lock to a callback that comes right after the open; ours has none, so that the
+// library neither sets nor checks the superblock's status flags.
+bool TakeLock(OpenFile* file, unsigned flags, hid_t fapl) {
+  if (WantedLocking(*file->host, fapl) == Locking::kNo) return true;
+  if (LockLocal(file->under, flags) < 0) return false;
+  // As H5F_open does for SWMR writers, so that readers can come.
+  if ((flags & H5F_ACC_SWMR_WRITE) != 0) UnlockLocal(file->under);
+  return true;
+}
+
+std::unique_ptr<MirroredFile> MakeMirror(const OpenFile& file, std::shared_ptr<const Config> config,
+                                         const char* name, unsigned flags, const struct stat* before,
+                                         const struct stat& now, int fd) {
+  if ((flags & H5F_ACC_RDWR) == 0 || config->mode == Mode::kOff || fd < 0) return nullptr;
+  const std::unique_ptr<char, decltype(&std::free)> real(realpath(name, nullptr), std::free);
+  if (!real) return nullptr;
+  static const auto* host_name = new std::string(HostName());
+  const std::optional<std::string> mirror_name = MirrorName(*config, real.get(), *host_name);
+  if (!mirror_name) return nullptr;
+  const bool created = (flags & H5F_ACC_TRUNC) != 0 || before == nullptr || before->st_size == 0;
+  MirrorTarget target;
+  target.real_path = real.get();
+  target.name = *mirror_name;
+  target.intent = created ? H5M_CREATED : H5M_EXISTING;
+  target.stat_at_open = ToStat(before != nullptr ? *before : now);
+  target.mode_bits = now.st_mode & 0777;
+  auto mirror = std::make_unique<MirroredFile>(*file.host, std::move(config), std::move(target),
+                                               file.under, fd);
+  if ((flags & H5F_ACC_SWMR_WRITE) != 0) mirror->OpenedForSwmr();
+  return mirror;
+}
+
+}  // namespace
+
+OpenFile* OpenFileFor(HostLibrary& host, const char* name, unsigned flags, hid_t fapl,
+                      haddr_t maxaddr) {
+  ReportLoaded(host);
+  std::shared_ptr<const Config> config;
+  if (const Problem problem = CachedConfig(ConfigText(host, fapl), &config)) {
+    PushOpenError(host, "h5mirror configuration: " + *problem);
+    return nullptr;
+  }
+  struct stat before {};
+  const bool existed = stat(name, &before) == 0;
+  const bool ours = existed && IsOpenFile({&host, before.st_dev, before.st_ino});
+  if (existed && !ours && (flags & H5F_ACC_TRUNC) != 0 &&
+      WantedLocking(host, fapl) == Locking::kYes && LockedByOther(name) == Locking::kYes) {
+    PushLocked(host);
+    return nullptr;
+  }
+  auto file = std::make_unique<OpenFile>();
+  file->host = &host;
+  file->under = OpenLocal(host, *config, name, flags, fapl, maxaddr);
+  if (file->under == nullptr) return nullptr;
+  const int fd = DescriptorOf(file->under);
+  struct stat now {};
+  if (fd >= 0 && fstat(fd, &now) == 0) file->key = {&host, now.st_dev, now.st_ino};
+  if (!IsOpenFile(file->key) && !TakeLock(file.get(), flags, fapl)) {
+    if (host.api.usable) {
+      const QuietErrors quiet(host.api);
+      const KeepErrors keep(host.api);
+      CloseLocal(host, file->under);
+    } else {
+      CloseLocal(host, file->under);
+    }
+    return nullptr;
+  }
+  file->mirror = MakeMirror(*file, std::move(config), name, flags, existed ? &before : nullptr, now, fd);
+  AddOpenFile(file->key);
+  return file.release();
+}
+
+herr_t CloseFile(OpenFile* file) {
+  const std::unique_ptr<OpenFile> owned(file);
+  RemoveOpenFile(file->key);
+  if (file->mirror) file->mirror->BeforeClose();
+  const herr_t result = CloseLocal(*file->host, file->under);
+  if (file->mirror) file->mirror->AfterClose();
+  return result;
+}
+
+}  // namespace h5mirror::vfd

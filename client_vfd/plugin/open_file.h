@@ -1,0 +1,33 @@
+// One file that a host library has open through the driver, and how it came to be.
+#ifndef H5MIRROR_CLIENT_VFD_PLUGIN_OPEN_FILE_H_
+#define H5MIRROR_CLIENT_VFD_PLUGIN_OPEN_FILE_H_
+
+#include <memory>
+
+#include "client_vfd/plugin/hdf5_headers.h"
+#include "client_vfd/plugin/host_library.h"
+#include "client_vfd/plugin/mirrored_file.h"
+#include "client_vfd/plugin/open_files.h"
+
+namespace h5mirror::vfd {
+
+// HDF5 fills and reads `base`, so it comes first and the struct has no virtual functions.
+struct OpenFile {
+  H5FD_t base{};
+  HostLibrary* host = nullptr;
+  H5FD_t* under = nullptr;
+  FileKey key;
+  // Null: pass-through (read-only, left out by the rules, mode=off).
+  std::unique_ptr<MirroredFile> mirror;
+};
+
+// Opens the file as HDF5 asked; null with the reason on the host's error stack.
+OpenFile* OpenFileFor(HostLibrary& host, const char* name, unsigned flags, hid_t fapl,
+                      haddr_t maxaddr);
+
+// Closes and frees it. The result is the under driver's.
+herr_t CloseFile(OpenFile* file);
+
+}  // namespace h5mirror::vfd
+
+#endif  // H5MIRROR_CLIENT_VFD_PLUGIN_OPEN_FILE_H_

@@ -1,0 +1,18 @@
+// The two functions that HDF5 looks for in a plugin.
+#include "client_vfd/plugin/hdf5_headers.h"
+#include "client_vfd/plugin/host_library.h"
+#include "client_vfd/plugin/reporter.h"
+
+H5PL_type_t H5PLget_plugin_type(void) { return H5PL_TYPE_VFD; }
+
+// Called from inside the host, possibly while it is being initialized: no HDF5 function that
+// initializes may be called on this way.
+const void* H5PLget_plugin_info(void) {
+  try {
+    h5mirror::vfd::HostLibrary& host = h5mirror::vfd::FindHost(__builtin_return_address(0));
+    h5mirror::vfd::ReportLoaded(host);
+    return &host.driver_class;
+  } catch (...) {
+    return nullptr;
+  }
+}

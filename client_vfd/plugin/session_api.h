@@ -1,0 +1,130 @@
+/* The border between the thin plugin (loaded into every HDF5 program that names the driver) and
+ * the session module (gRPC, loaded at the first write that really changes a mirrored file).
+ *
+ * Plain C types: the two are built with different run-time libraries. No function throws, and none
+ * blocks in the network: those that wait have a deadline. A session's functions are called by one
+ * thread at a time; different sessions' may run at once. */
+#ifndef H5MIRROR_CLIENT_VFD_PLUGIN_SESSION_API_H_
+#define H5MIRROR_CLIENT_VFD_PLUGIN_SESSION_API_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Plugin and module come from one build; anything else is refused. */
+#define H5M_SESSION_ABI 1u
+#define H5M_SESSION_SYMBOL "h5mirror_session_api"
+#define H5M_SESSION_LIBRARY "libh5mirror_session.so"
+
+enum H5mIntent {
+  H5M_EXISTING = 0, /* the file had content when it was opened */
+  H5M_CREATED = 1   /* this open created or emptied it */
+};
+
+enum H5mBarrier { H5M_TICK = 1, H5M_SYNC = 2, H5M_COMMIT = 3 };
+
+enum H5mAck { H5M_ACK_NONE = 0, H5M_ACK_APPLIED = 1, H5M_ACK_DURABLE = 2 };
+
+enum H5mChecksum { H5M_CHECKSUM_AUTO = 0, H5M_CHECKSUM_ON = 1, H5M_CHECKSUM_OFF = 2 };
+
+/* As H5FDh5mirror_state_t of H5FDh5mirror.h. */
+enum H5mState {
+  H5M_STATE_OFF = 0,
+  H5M_STATE_UNCHANGED = 1,
+  H5M_STATE_CONNECTING = 2,
+  H5M_STATE_MIRRORING = 3,
+  H5M_STATE_BEHIND = 4,
+  H5M_STATE_DIVERGED = 5,
+  H5M_STATE_CLEAN = 6
+};
+
+typedef struct H5mStat {
+  uint64_t inode;
+  int64_t size_bytes;
+  int64_t mtime_ns;
+  int64_t ctime_ns;
+} H5mStat;
+
+/* What a session says about itself; strings live during the call. */
+typedef struct H5mEvent {
+  const char* event; /* "attach", "opened", "behind", "diverged", "close" */
+  enum H5mState state;
+  int64_t cut;
+  int64_t version;
+  const char* detail; /* for people; "" for none */
+  int to_user;        /* nonzero: one line on stderr too */
+} H5mEvent;
+
+typedef struct H5mAttach {
+  int fd;                /* of the local file; the session opens its own from it, now */
+  const char* real_path; /* absolute, no symlinks */
+  const char* name;      /* under the server's root */
+  enum H5mIntent intent;
+  H5mStat stat_at_open; /* before this open changed anything */
+  uint32_t mode_bits;
+  const char* server; /* "" : from the client's own configuration; as for ca and token */
+  const char* ca;
+  const char* token;
+  const char* comment;
+  const char* program;
+  enum H5mAck ack_tick;
+  enum H5mAck ack_commit;
+  enum H5mChecksum checksum;
+  uint64_t window_bytes;
+  uint32_t timeout_ms;
+  uint32_t page_size_bytes;
+  /* Called from any thread, also after close() until the session is done; never for a forked child. */
+  void (*notify)(void* context, const H5mEvent* event);
+  /* Called once, when `notify` will not be called again. */
+  void (*release)(void* context);
+  void* context;
+} H5mAttach;
+
+typedef struct H5mStatus {
+  enum H5mState state;
+  int64_t cut;     /* the newest cut that the server confirmed */
+  int64_t version; /* the newest version that it made */
+  uint64_t pending_bytes;
+  int64_t behind_since_ns; /* Unix time; 0: not behind */
+  char message[256];
+} H5mStatus;
+
+typedef struct H5mSession H5mSession;
+
+typedef struct H5mSessionApi {
+  uint32_t abi;
+  uint32_t size; /* of this struct */
+  /* Null when it fails; `error` then says why. Does not wait for the server. */
+  H5mSession* (*attach)(const H5mAttach* attach, char* error, size_t error_size);
+  /* Around every local write: `before` copies out what a closed cut still needs. */
+  void (*before_write)(H5mSession*, uint64_t offset, uint64_t length);
+  void (*after_write)(H5mSession*, uint64_t offset, uint64_t length);
+  /* Around a change of size to `size_bytes`. */
+  void (*before_truncate)(H5mSession*, uint64_t size_bytes);
+  void (*after_truncate)(H5mSession*, uint64_t size_bytes);
+  /* Ends a cut and waits as `ack` says. 0: acknowledged so far; else the mirror is behind. */
+  int (*barrier)(H5mSession*, enum H5mBarrier kind, enum H5mAck ack, const char* comment);
+  /* Clean close, first half, while the local file is still locked: returns when all bytes of the
+   * last cut were read from it and handed over, or the timeout has passed. */
+  void (*seal)(H5mSession*);
+  /* Ends the session. After seal() it waits for the commit as configured; without, no cut is
+   * made. The pointer is dead afterwards. */
+  void (*close)(H5mSession*);
+  void (*status)(H5mSession*, H5mStatus* status);
+  /* A forked child: it wrote to the file. Touches shared memory only. */
+  void (*child_wrote)(H5mSession*);
+  /* Waits until closed sessions have finished, at most as long as their timeouts, and stops the
+   * module's thread when no session is open. The next attach starts it again. */
+  void (*drain)(void);
+} H5mSessionApi;
+
+typedef const H5mSessionApi* (*H5mGetSessionApi)(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* H5MIRROR_CLIENT_VFD_PLUGIN_SESSION_API_H_ */

@@ -1,0 +1,20 @@
+// Finds and loads libh5mirror_session.so, once, at the first write that needs it.
+#ifndef H5MIRROR_CLIENT_VFD_PLUGIN_SESSION_LOADER_H_
+#define H5MIRROR_CLIENT_VFD_PLUGIN_SESSION_LOADER_H_
+
+#include <string>
+
+#include "client_vfd/plugin/session_api.h"
+
+namespace h5mirror::vfd {
+
+// Null when the module cannot be loaded; `error` then says why. The answer is remembered: a
+// program is not slowed down again and again by a broken installation. Thread-safe.
+const H5mSessionApi* LoadSession(std::string* error);
+
+// The module if it is loaded already.
+const H5mSessionApi* LoadedSession();
+
+}  // namespace h5mirror::vfd
+
+#endif  // H5MIRROR_CLIENT_VFD_PLUGIN_SESSION_LOADER_H_
