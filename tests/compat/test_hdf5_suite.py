@@ -115,4 +115,3 @@ def clean(site) -> None:
         local = directory.with_suffix("")
         shutil.rmtree(directory)
         local.unlink(missing_ok=True)
-

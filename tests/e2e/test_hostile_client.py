@@ -198,7 +198,8 @@ def test_client_killed_in_mid_frame_keeps_the_last_cut(site):
 def test_garbage_on_the_port(shared_site):
     """Bytes that are no HTTP/2 at all, and half a preface."""
     host, port = shared_site.server.address.rsplit(":", 1)
-    for data in (b"GET / HTTP/1.1\r\n\r\n", os.urandom(100_000), b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\xff\xff\x00", b""):
+    half_a_preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\xff\xff\x00"
+    for data in (b"GET / HTTP/1.1\r\n\r\n", os.urandom(100_000), half_a_preface, b""):
         with socket.create_connection((host, int(port)), timeout=5) as connection:
             try:
                 connection.sendall(data)

@@ -37,10 +37,10 @@ namespace {
 using nlohmann::json;
 
 constexpr std::array<const char*, 17> kCodeNames = {
-    "OK",          "CANCELLED",         "UNKNOWN",        "INVALID_ARGUMENT",   "DEADLINE_EXCEEDED",
-    "NOT_FOUND",   "ALREADY_EXISTS",    "PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION",
-    "ABORTED",     "OUT_OF_RANGE",      "UNIMPLEMENTED",  "INTERNAL",           "UNAVAILABLE",
-    "DATA_LOSS",   "UNAUTHENTICATED"};
+    "OK",        "CANCELLED",      "UNKNOWN",           "INVALID_ARGUMENT",   "DEADLINE_EXCEEDED",
+    "NOT_FOUND", "ALREADY_EXISTS", "PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION",
+    "ABORTED",   "OUT_OF_RANGE",   "UNIMPLEMENTED",     "INTERNAL",           "UNAVAILABLE",
+    "DATA_LOSS", "UNAUTHENTICATED"};
 
 std::string FromHex(const std::string& text) {
   return text == "-" ? "" : absl::HexStringToBytes(text);
@@ -95,7 +95,8 @@ v1::MirrorFileRequest OneWrite(uint64_t offset, std::string data) {
   return request;
 }
 
-v1::MirrorFileRequest BarrierRequest(const std::string& kind_name, uint64_t seq, uint64_t size_bytes) {
+v1::MirrorFileRequest BarrierRequest(const std::string& kind_name, uint64_t seq,
+                                     uint64_t size_bytes) {
   v1::MirrorFileRequest request;
   v1::BarrierKind kind = v1::BARRIER_KIND_UNSPECIFIED;
   v1::BarrierKind_Parse(kind_name, &kind);
@@ -146,7 +147,8 @@ void PrintAnswer(const grpc::ByteBuffer& buffer) {
   std::vector<grpc::Slice> slices;
   std::string bytes, text;
   (void)buffer.Dump(&slices);
-  for (const grpc::Slice& slice : slices) bytes.append(reinterpret_cast<const char*>(slice.begin()), slice.size());
+  for (const grpc::Slice& slice : slices)
+    bytes.append(reinterpret_cast<const char*>(slice.begin()), slice.size());
   v1::MirrorFileResponse response;
   google::protobuf::util::JsonPrintOptions options;
   options.preserve_proto_field_names = true;
@@ -240,7 +242,10 @@ class Stream {
     call_->Finish(&status, kFinish);
     while (Next().first != kFinish) {
     }
-    Print(json({{"end", {{"code", kCodeNames.at(status.error_code())}, {"message", status.error_message()}}}}).dump());
+    Print(json({{"end",
+                 {{"code", kCodeNames.at(status.error_code())},
+                  {"message", status.error_message()}}}})
+              .dump());
   }
 
   grpc::GenericStub stub_;

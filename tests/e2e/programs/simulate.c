@@ -1,4 +1,5 @@
-/* A small simulation in C as users write them: a restart file that is created, grown and changed. */
+/* A small simulation in C as users write them: a restart file that is created, grown and changed.
+ */
 #include <hdf5.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +21,8 @@ static void WriteStep(hid_t dataset, hsize_t step) {
   Check(H5Dset_extent(dataset, size), "H5Dset_extent");
   hid_t in_file = H5Dget_space(dataset);
   hid_t in_memory = H5Screate_simple(2, count, NULL);
-  Check(H5Sselect_hyperslab(in_file, H5S_SELECT_SET, start, NULL, count, NULL), "H5Sselect_hyperslab");
+  Check(H5Sselect_hyperslab(in_file, H5S_SELECT_SET, start, NULL, count, NULL),
+        "H5Sselect_hyperslab");
   Check(H5Dwrite(dataset, H5T_NATIVE_DOUBLE, in_memory, in_file, H5P_DEFAULT, row), "H5Dwrite");
   H5Sclose(in_memory);
   H5Sclose(in_file);
