@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 
 namespace h5mirror::rpc {
 
@@ -33,9 +34,14 @@ struct ClientOptions {
 // /etc/h5mirror (keys `server`, `ca`, `token`; `ca.pem` and `token` beside it are used when
 // they exist), then 127.0.0.1:7447. A token is refused where the channel is plain text
 // and not loopback.
+// An empty string for `ca` or `token` means none, and hides what the files say.
 // Errors: kInvalidArgument names file, key and value; kNotFound a named file is missing;
 //         kPermissionDenied a token file that others can read.
 absl::StatusOr<ClientOptions> ResolveClientOptions(const ClientSettings& settings);
+
+// The same, with the files in `directories`, the most important one first.
+absl::StatusOr<ClientOptions> ResolveClientOptionsIn(
+    const ClientSettings& settings, absl::Span<const std::filesystem::path> directories);
 
 }  // namespace h5mirror::rpc
 

@@ -1,0 +1,89 @@
+#include "rpc/channel.h"
+
+#include <string>
+
+#include "absl/time/clock.h"
+#include "base/human.h"
+#include "base/strings.h"
+#include "grpcpp/create_channel.h"
+#include "grpcpp/security/credentials.h"
+#include "grpcpp/support/channel_arguments.h"
+#include "h5mirror/v1/server.grpc.pb.h"
+#include "rpc/status.h"
+
+namespace h5mirror::rpc {
+namespace {
+
+constexpr int kLookaheadBytes = 16 << 20;
+// One DATA frame per message; 2^24-1 is the largest that HTTP/2 allows (RFC 9113, 6.5.2).
+constexpr int kHttp2FrameBytesMax = kMaxMessageBytes;
+
+grpc::ChannelArguments Arguments() {
+  grpc::ChannelArguments arguments;
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
+  arguments.SetMaxSendMessageSize(kMaxMessageBytes);
+  arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
+  arguments.SetInt(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, kLookaheadBytes);
+  arguments.SetInt(GRPC_ARG_HTTP2_MAX_FRAME_SIZE, kHttp2FrameBytesMax);
+  // A server that vanished without a word is noticed after 15 s.
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 10'000);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 5'000);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 0);
+  // Without data from us, gRPC stops after 2 pings; a stream that only waits needs them.
+  arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 100);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 2'000);
+  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  arguments.SetInt(GRPC_ARG_SERVICE_CONFIG_DISABLE_RESOLUTION, 1);
+  // Retries keep a copy of the stream's messages.
+  arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
+  return arguments;
+}
+
+std::shared_ptr<grpc::ChannelCredentials> Credentials(const ClientOptions& options) {
+  if (options.ca_pem.empty()) return grpc::InsecureChannelCredentials();
+  grpc::SslCredentialsOptions ssl;
+  ssl.pem_root_certs = options.ca_pem;
+  return grpc::SslCredentials(ssl);
+}
+
+// gRPC tells why it cannot connect only to a call; this one never leaves the machine, because
+// it does not wait for the channel.
+std::string LastError(grpc::Channel& channel) {
+  grpc::ClientContext context;
+  context.set_wait_for_ready(false);
+  context.set_deadline(absl::ToChronoTime(absl::Now() + absl::Milliseconds(200)));
+  // Borrowed: the stub lives no longer than this call.
+  const std::shared_ptr<grpc::Channel> borrowed(&channel, [](grpc::Channel*) {});
+  v1::GetServerResponse response;
+  const grpc::Status status =
+      v1::Server::NewStub(borrowed)->GetServer(&context, v1::GetServerRequest(), &response);
+  return status.error_code() == grpc::StatusCode::UNAVAILABLE ? status.error_message()
+                                                              : "no answer";
+}
+
+}  // namespace
+
+std::shared_ptr<grpc::Channel> MakeChannel(const ClientOptions& options) {
+  return grpc::CreateCustomChannel(options.target, Credentials(options), Arguments());
+}
+
+void Authorize(const ClientOptions& options, grpc::ClientContext& context) {
+  if (!options.token.empty()) context.AddMetadata("authorization", "Bearer " + options.token);
+}
+
+absl::Status WaitConnected(grpc::Channel& channel, const ClientOptions& options,
+                           absl::Duration timeout) {
+  const auto deadline = absl::ToChronoTime(absl::Now() + timeout);
+  while (true) {
+    const grpc_connectivity_state state = channel.GetState(/*try_to_connect=*/true);
+    if (state == GRPC_CHANNEL_READY) return absl::OkStatus();
+    if (!channel.WaitForStateChange(state, deadline)) break;
+  }
+  return absl::UnavailableError(StrCat("no connection to ", options.server, " within ",
+                                       HumanDuration(timeout), ": ", LastError(channel)));
+}
+
+}  // namespace h5mirror::rpc

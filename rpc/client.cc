@@ -1,0 +1,170 @@
+#include "rpc/client.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/time/clock.h"
+#include "base/status_macros.h"
+#include "rpc/mirror_stream.h"
+#include "rpc/status.h"
+
+namespace h5mirror::rpc {
+namespace {
+
+constexpr absl::Duration kTimeoutDefault = absl::Seconds(30);
+// A server that restarts is back within this; longer outages are for the user to see.
+constexpr absl::Duration kReconnectMax = absl::Seconds(2);
+
+enum class Repeat { kNever, kOnceIfUnavailable };
+
+class ClientImpl final : public Client {
+ public:
+  ClientImpl(ClientOptions options, std::shared_ptr<grpc::Channel> channel)
+      : options_(std::move(options)),
+        channel_(std::move(channel)),
+        files_(v1::Files::NewStub(channel_)),
+        versions_(v1::Versions::NewStub(channel_)),
+        server_(v1::Server::NewStub(channel_)) {}
+
+  const ClientOptions& options() const override { return options_; }
+
+  absl::StatusOr<v1::GetServerResponse> GetServer() override {
+    v1::GetServerRequest request;
+    request.mutable_protocol()->set_oldest(kProtocolOldest);
+    request.mutable_protocol()->set_newest(kProtocolNewest);
+    return Call(*server_, &v1::Server::Stub::GetServer, request, Repeat::kOnceIfUnavailable);
+  }
+
+  absl::StatusOr<v1::ListFilesResponse> ListFiles(const v1::ListFilesRequest& request) override {
+    return Call(*files_, &v1::Files::Stub::ListFiles, request, Repeat::kOnceIfUnavailable);
+  }
+
+  absl::StatusOr<v1::FileStatus> GetFile(const v1::GetFileRequest& request,
+                                         absl::Duration timeout) override {
+    H5M_ASSIGN_OR_RETURN(v1::GetFileResponse response,
+                         Call(*files_, &v1::Files::Stub::GetFile, request,
+                              Repeat::kOnceIfUnavailable, timeout));
+    return std::move(*response.mutable_file());
+  }
+
+  absl::StatusOr<v1::FileStatus> AdoptFile(const v1::AdoptFileRequest& request) override {
+    H5M_ASSIGN_OR_RETURN(v1::AdoptFileResponse response,
+                         Call(*files_, &v1::Files::Stub::AdoptFile, request,
+                              Repeat::kOnceIfUnavailable));
+    return std::move(*response.mutable_file());
+  }
+
+  absl::StatusOr<v1::ListVersionsResponse> ListVersions(
+      const v1::ListVersionsRequest& request) override {
+    return Call(*versions_, &v1::Versions::Stub::ListVersions, request,
+                Repeat::kOnceIfUnavailable);
+  }
+
+  absl::StatusOr<v1::Version> GetVersion(const v1::GetVersionRequest& request) override {
+    H5M_ASSIGN_OR_RETURN(v1::GetVersionResponse response,
+                         Call(*versions_, &v1::Versions::Stub::GetVersion, request,
+                              Repeat::kOnceIfUnavailable));
+    return std::move(*response.mutable_version());
+  }
+
+  absl::StatusOr<v1::Version> RollbackVersion(const v1::RollbackVersionRequest& request) override {
+    // Without an id the server cannot tell a repeat from a second rollback.
+    const Repeat repeat =
+        request.request_id().empty() ? Repeat::kNever : Repeat::kOnceIfUnavailable;
+    H5M_ASSIGN_OR_RETURN(v1::RollbackVersionResponse response,
+                         Call(*versions_, &v1::Versions::Stub::RollbackVersion, request, repeat));
+    return std::move(*response.mutable_version());
+  }
+
+  absl::Status ReadVersion(
+      const v1::ReadVersionRequest& request,
+      absl::FunctionRef<absl::Status(const v1::ReadVersionResponse&)> sink) override {
+    return Stream<v1::ReadVersionResponse>(*versions_, &v1::Versions::Stub::ReadVersion, request,
+                                           sink);
+  }
+
+  absl::Status DigestFile(
+      const v1::DigestFileRequest& request,
+      absl::FunctionRef<absl::Status(const v1::DigestFileResponse&)> sink) override {
+    return Stream<v1::DigestFileResponse>(*files_, &v1::Files::Stub::DigestFile, request, sink);
+  }
+
+  absl::StatusOr<std::unique_ptr<MirrorStream>> OpenMirrorStream() override {
+    return StartMirrorStream(channel_, options_);
+  }
+
+ private:
+  template <typename Stub, typename Request, typename Response>
+  using UnaryMethod = grpc::Status (Stub::*)(grpc::ClientContext*, const Request&, Response*);
+  template <typename Stub, typename Request, typename Response>
+  using StreamMethod = std::unique_ptr<grpc::ClientReader<Response>> (Stub::*)(
+      grpc::ClientContext*, const Request&);
+
+  template <typename Stub, typename Request, typename Response>
+  absl::StatusOr<Response> Call(Stub& stub, UnaryMethod<Stub, Request, Response> method,
+                                const Request& request, Repeat repeat,
+                                absl::Duration timeout = kTimeoutDefault) {
+    const absl::Time deadline = absl::Now() + timeout;
+    Response response;
+    absl::Status status = CallOnce(stub, method, request, deadline, response);
+    if (absl::IsUnavailable(status) && repeat == Repeat::kOnceIfUnavailable &&
+        Reconnect(deadline)) {
+      response.Clear();
+      status = CallOnce(stub, method, request, deadline, response);
+    }
+    if (!status.ok()) return NameServer(options_, status);
+    return response;
+  }
+
+  template <typename Stub, typename Request, typename Response>
+  absl::Status CallOnce(Stub& stub, UnaryMethod<Stub, Request, Response> method,
+                        const Request& request, absl::Time deadline, Response& response) {
+    grpc::ClientContext context;
+    context.set_deadline(absl::ToChronoTime(deadline));
+    Authorize(options_, context);
+    return FromGrpc((stub.*method)(&context, request, &response));
+  }
+
+  // True when there is a connection again.
+  bool Reconnect(absl::Time deadline) {
+    const absl::Duration timeout = std::min(kReconnectMax, deadline - absl::Now());
+    return timeout > absl::ZeroDuration() && WaitConnected(*channel_, options_, timeout).ok();
+  }
+
+  // No deadline: a file may take hours to read. Keepalive notices a server that vanished.
+  template <typename Response, typename Stub, typename Request>
+  absl::Status Stream(Stub& stub, StreamMethod<Stub, Request, Response> method,
+                      const Request& request,
+                      absl::FunctionRef<absl::Status(const Response&)> sink) {
+    grpc::ClientContext context;
+    Authorize(options_, context);
+    const std::unique_ptr<grpc::ClientReader<Response>> reader = (stub.*method)(&context, request);
+    absl::Status sunk;
+    Response response;
+    while (reader->Read(&response)) {
+      // After a failed sink the rest is only read to reach the end of the cancelled stream.
+      if (!sunk.ok()) continue;
+      sunk = sink(response);
+      if (!sunk.ok()) context.TryCancel();
+    }
+    const absl::Status status = NameServer(options_, FromGrpc(reader->Finish()));
+    return sunk.ok() ? status : sunk;
+  }
+
+  const ClientOptions options_;
+  const std::shared_ptr<grpc::Channel> channel_;
+  const std::unique_ptr<v1::Files::Stub> files_;
+  const std::unique_ptr<v1::Versions::Stub> versions_;
+  const std::unique_ptr<v1::Server::Stub> server_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Client>> Client::Connect(const ClientOptions& options,
+                                                        absl::Duration connect_timeout) {
+  std::shared_ptr<grpc::Channel> channel = MakeChannel(options);
+  H5M_RETURN_IF_ERROR(WaitConnected(*channel, options, connect_timeout));
+  return std::make_unique<ClientImpl>(options, std::move(channel));
+}
+
+}  // namespace h5mirror::rpc

@@ -1,0 +1,148 @@
+#include "rpc/client_files.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <string_view>
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/strings/ascii.h"
+#include "base/errno_status.h"
+#include "base/status_macros.h"
+#include "base/strings.h"
+#include "toml++/toml.h"
+
+namespace h5mirror::rpc {
+namespace {
+
+constexpr size_t kFileBytesMax = 1 << 20;
+constexpr size_t kTokenBytesMax = 4096;
+
+struct FileText {
+  std::string text;
+  bool others_may_read = false;
+};
+
+absl::StatusOr<FileText> ReadText(const std::filesystem::path& path) {
+  const auto failed = [&path](std::string_view what) {
+    return ErrnoToStatus(errno, StrCat(what, " ", std::string_view(path.native())));
+  };
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0) return failed("open");
+  absl::Cleanup closer = [fd] { close(fd); };
+  struct stat info;
+  if (fstat(fd, &info) != 0) return failed("stat");
+  FileText result{.text = {}, .others_may_read = (info.st_mode & S_IROTH) != 0};
+  char buffer[4096];
+  while (true) {
+    const ssize_t count = read(fd, buffer, sizeof(buffer));
+    if (count == 0) return result;
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return failed("read");
+    result.text.append(buffer, static_cast<size_t>(count));
+    if (result.text.size() > kFileBytesMax) {
+      return absl::InvalidArgumentError(
+          StrCat(std::string_view(path.native()), ": larger than ", kFileBytesMax, " bytes"));
+    }
+  }
+}
+
+absl::Status ReadableByOthers(const std::filesystem::path& path) {
+  return absl::PermissionDeniedError(StrCat(std::string_view(path.native()),
+                                            ": holds a token and every user may read it; run "
+                                            "`chmod o-rwx ", std::string_view(path.native()), "`"));
+}
+
+absl::Status BadToml(const std::filesystem::path& path, std::string_view what) {
+  return absl::InvalidArgumentError(StrCat(std::string_view(path.native()), ": ", what));
+}
+
+absl::StatusOr<toml::table> ParseToml(const std::filesystem::path& path, const std::string& text) {
+  try {
+    return toml::parse(text);
+  } catch (const toml::parse_error& error) {
+    return BadToml(path, StrCat("line ", error.source().begin.line, ": ", error.description()));
+  }
+}
+
+// Distributes the keys of client.toml.
+absl::StatusOr<ClientFile> FromToml(const std::filesystem::path& path, const toml::table& table) {
+  ClientFile file;
+  for (const auto& [key, value] : table) {
+    const std::optional<std::string> text = value.value_exact<std::string>();
+    const std::string_view name = key.str();
+    if (name != "server" && name != "ca" && name != "token") {
+      return BadToml(path, StrCat("unknown key `", name, "`; known are server, ca, token"));
+    }
+    if (!text) return BadToml(path, StrCat("`", name, "` is not a string"));
+    if (name == "server") file.server = *text;
+    if (name == "ca") file.ca = text->empty() ? std::filesystem::path() : path.parent_path() / *text;
+    if (name == "token") file.token = *text;
+  }
+  return file;
+}
+
+// "@FILE" with FILE below `directory` unless it is absolute.
+std::string TokenRelativeTo(const std::filesystem::path& directory, const std::string& token) {
+  return token.starts_with('@') ? "@" + (directory / token.substr(1)).native() : token;
+}
+
+}  // namespace
+
+absl::StatusOr<ClientFile> ReadClientDirectory(const std::filesystem::path& directory) {
+  const std::filesystem::path path = directory / "client.toml";
+  ClientFile file;
+  absl::StatusOr<FileText> text = ReadText(path);
+  if (text.ok()) {
+    H5M_ASSIGN_OR_RETURN(const toml::table table, ParseToml(path, text->text));
+    H5M_ASSIGN_OR_RETURN(file, FromToml(path, table));
+    if (file.token && !file.token->empty() && !file.token->starts_with('@') &&
+        text->others_may_read) {
+      return ReadableByOthers(path);
+    }
+  } else if (!absl::IsNotFound(text.status())) {
+    return std::move(text).status();
+  }
+  if (file.token) file.token = TokenRelativeTo(directory, *file.token);
+  std::error_code ignored;
+  if (!file.ca && std::filesystem::exists(directory / "ca.pem", ignored)) {
+    file.ca = directory / "ca.pem";
+  }
+  if (!file.token && std::filesystem::exists(directory / "token", ignored)) {
+    file.token = "@" + (directory / "token").native();
+  }
+  return file;
+}
+
+absl::StatusOr<std::string> ReadCa(const std::filesystem::path& path) {
+  H5M_ASSIGN_OR_RETURN(FileText file, ReadText(path));
+  if (file.text.find("-----BEGIN CERTIFICATE-----") == std::string::npos) {
+    return BadToml(path, "holds no PEM certificate");
+  }
+  return std::move(file.text);
+}
+
+absl::StatusOr<std::string> ReadToken(const std::string& token) {
+  std::string text = token;
+  std::string origin = "the token";
+  if (token.starts_with('@')) {
+    const std::filesystem::path path = token.substr(1);
+    H5M_ASSIGN_OR_RETURN(FileText file, ReadText(path));
+    if (file.others_may_read) return ReadableByOthers(path);
+    text = std::move(file.text);
+    origin = StrCat("the token in ", std::string_view(path.native()));
+  }
+  absl::StripAsciiWhitespace(&text);
+  const auto visible = [](char c) { return absl::ascii_isgraph(static_cast<unsigned char>(c)); };
+  if (text.empty() || text.size() > kTokenBytesMax ||
+      !std::all_of(text.begin(), text.end(), visible)) {
+    return absl::InvalidArgumentError(
+        StrCat(origin, " is not 1..", kTokenBytesMax, " visible ASCII characters"));
+  }
+  return text;
+}
+
+}  // namespace h5mirror::rpc

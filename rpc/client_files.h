@@ -1,0 +1,37 @@
+// The files that client options come from.
+#ifndef H5MIRROR_RPC_CLIENT_FILES_H_
+#define H5MIRROR_RPC_CLIENT_FILES_H_
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "absl/status/statusor.h"
+
+namespace h5mirror::rpc {
+
+// What one directory says; unset where it says nothing. An empty string says "none", which
+// hides what less important directories hold.
+struct ClientFile {
+  std::optional<std::string> server;
+  std::optional<std::filesystem::path> ca;
+  std::optional<std::string> token;  // the token, or @FILE
+};
+
+// Reads `directory`/client.toml; relative paths in it start from `directory`. `ca.pem` and
+// `token` beside it stand in for keys that are not set. Nothing there: nothing set.
+// Errors: kInvalidArgument names file, key and value; kPermissionDenied client.toml holds a
+//         token and others may read it, or it cannot be read.
+absl::StatusOr<ClientFile> ReadClientDirectory(const std::filesystem::path& directory);
+
+// Reads a PEM file. kInvalidArgument: it holds no certificate.
+absl::StatusOr<std::string> ReadCa(const std::filesystem::path& path);
+
+// The token itself, or what @FILE holds, without white space around it. Messages never show it.
+// Errors: kNotFound; kPermissionDenied others may read the file; kInvalidArgument not
+//         1..4096 visible ASCII characters.
+absl::StatusOr<std::string> ReadToken(const std::string& token);
+
+}  // namespace h5mirror::rpc
+
+#endif  // H5MIRROR_RPC_CLIENT_FILES_H_

@@ -1,0 +1,39 @@
+#include "rpc/status.h"
+
+#include <cstddef>
+#include <string>
+
+#include "base/strings.h"
+
+namespace h5mirror::rpc {
+namespace {
+
+constexpr size_t kMessageBytesMax = 4096;
+
+bool IsContinuationByte(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
+
+// Cuts before the character that does not fit, never inside one.
+std::string Cut(std::string_view message) {
+  if (message.size() <= kMessageBytesMax) return std::string(message);
+  constexpr std::string_view kDots = "...";
+  size_t end = kMessageBytesMax - kDots.size();
+  while (end > 0 && IsContinuationByte(message[end])) --end;
+  return StrCat(message.substr(0, end), kDots);
+}
+
+}  // namespace
+
+grpc::Status ToGrpc(const absl::Status& status) {
+  if (status.ok()) return grpc::Status::OK;
+  return grpc::Status(static_cast<grpc::StatusCode>(status.code()), Cut(ToStd(status.message())));
+}
+
+absl::Status FromGrpc(const grpc::Status& status) {
+  if (status.ok()) return absl::OkStatus();
+  const int code = static_cast<int>(status.error_code());
+  const bool known = code > 0 && code <= static_cast<int>(absl::StatusCode::kUnauthenticated);
+  return absl::Status(known ? static_cast<absl::StatusCode>(code) : absl::StatusCode::kUnknown,
+                      status.error_message());
+}
+
+}  // namespace h5mirror::rpc
