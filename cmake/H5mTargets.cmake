@@ -2,6 +2,9 @@
 
 include(GoogleTest)
 
+# The release preset runs whole programs; its unit tests are built only when asked for by name.
+option(H5MIRROR_UNIT_TESTS "Build unit tests with everything else" ON)
+
 # What all our own targets have in common.
 function(_h5m_common name)
   cmake_parse_arguments(arg "GRPC_PCH" "" "SOURCES;DEPS" ${ARGN})
@@ -59,6 +62,9 @@ function(h5m_test name)
     set(arg_TIMEOUT 60)
   endif()
   add_executable(${name} ${arg_SOURCES} ${h5m_sanitizer_sources})
+  if(arg_LABEL STREQUAL "unit" AND NOT H5MIRROR_UNIT_TESTS)
+    set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL TRUE)
+  endif()
   target_link_libraries(${name} PRIVATE ${arg_DEPS} GTest::gmock)
   if(arg_NO_MAIN)
     target_link_libraries(${name} PRIVATE GTest::gtest)
