@@ -1,0 +1,57 @@
+// Who calls, and what that caller may do.
+#ifndef H5MIRROR_SERVER_AUTH_H_
+#define H5MIRROR_SERVER_AUTH_H_
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "server/token_file.h"
+
+namespace h5mirror::server {
+
+// A caller whom the server believes. `name` is the token's, empty where no tokens are
+// configured; what the caller claims about itself is kept apart (store::Provenance).
+struct Principal {
+  std::string name;
+  Rights rights;
+};
+
+// kPermissionDenied names the token, its rights and the one that is missing.
+absl::Status CheckRight(const Principal& principal, Right right);
+
+// Thread-safe.
+class Authenticator {
+ public:
+  // Asks nobody for a token: every caller has all rights.
+  Authenticator() = default;
+  // Loads the tokens of a file. Errors as ReadTokenFile(); kInvalidArgument: it holds none.
+  static absl::StatusOr<std::unique_ptr<Authenticator>> Load(const std::filesystem::path& path);
+
+  // Reads the file again. On an error the tokens stay as they were.
+  absl::Status Reload();
+
+  // `authorization` is the call's header, "Bearer TOKEN". All digests are compared in full,
+  // so the time taken says nothing about a token.
+  // Errors: kUnauthenticated  none, malformed or unknown.
+  absl::StatusOr<Principal> Authenticate(std::optional<std::string_view> authorization) const;
+
+  size_t token_count() const;
+
+ private:
+  const std::filesystem::path path_;  // empty: no tokens wanted
+  mutable absl::Mutex mutex_;
+  std::vector<TokenEntry> tokens_ ABSL_GUARDED_BY(mutex_);
+
+  explicit Authenticator(std::filesystem::path path) : path_(std::move(path)) {}
+};
+
+}  // namespace h5mirror::server
+
+#endif  // H5MIRROR_SERVER_AUTH_H_

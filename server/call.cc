@@ -1,0 +1,71 @@
+#include "server/call.h"
+
+#include <utility>
+
+#include "base/random.h"
+#include "base/strings.h"
+#include "rpc/status.h"
+#include "spdlog/spdlog.h"
+
+namespace h5mirror::server {
+
+absl::StatusOr<Principal> AuthenticateCall(const grpc::ServerContext& context,
+                                           const Authenticator& authenticator) {
+  const auto& metadata = context.client_metadata();
+  const auto header = metadata.find("authorization");
+  if (header == metadata.end()) return authenticator.Authenticate(std::nullopt);
+  return authenticator.Authenticate(
+      std::string_view(header->second.data(), header->second.size()));
+}
+
+grpc::Status RunCall(const ServiceEnvironment& environment, const grpc::ServerContext& context,
+                     std::string_view method, std::optional<Right> right,
+                     absl::FunctionRef<absl::Status(const Principal&)> body) {
+  const absl::Duration start = environment.clock.Monotonic();
+  absl::StatusOr<Principal> principal = AuthenticateCall(context, environment.authenticator);
+  absl::Status status = principal.status();
+  if (!status.ok()) environment.metrics.AuthenticationFailed();
+  if (status.ok() && right.has_value()) status = CheckRight(*principal, *right);
+  if (status.ok()) status = body(*principal);
+  if (absl::IsInternal(status) || absl::IsDataLoss(status) || absl::IsResourceExhausted(status)) {
+    spdlog::error("{} from {}: {}", method, context.peer(), status.ToString());
+  } else if (absl::IsUnauthenticated(status) || absl::IsPermissionDenied(status)) {
+    spdlog::warn("{} from {}: {}", method, context.peer(), status.ToString());
+  }
+  environment.metrics.RequestDone(method, status.code(), environment.clock.Monotonic() - start);
+  return rpc::ToGrpc(status);
+}
+
+absl::StatusOr<CallLease> CallLease::Take(const ServiceEnvironment& environment, std::string name,
+                                          const Principal& principal,
+                                          const grpc::ServerContext& context, Writer writer) {
+  LeaseHolder holder;
+  holder.session_id = RandomBytes16();
+  holder.claimed_user = "an administrator";
+  holder.verified_user = principal.name;
+  holder.peer = context.peer();
+  holder.since = environment.clock.Now();
+  if (writer == Writer::kRevoke) {
+    const bool held = environment.leases.HolderOf(name).has_value();
+    const LeaseId lease = environment.leases.Seize(name, holder, "a rollback was asked for");
+    return CallLease(environment.leases, std::move(name), lease, held);
+  }
+  const LeaseTable::ClaimResult claim = environment.leases.Claim(name, holder, nullptr);
+  if (claim.lease == 0) {
+    return absl::FailedPreconditionError(
+        StrCat(name, " is being written by ", claim.holder->Describe()));
+  }
+  return CallLease(environment.leases, std::move(name), claim.lease, false);
+}
+
+CallLease::CallLease(CallLease&& other) noexcept
+    : leases_(other.leases_),
+      name_(std::move(other.name_)),
+      lease_(std::exchange(other.lease_, 0)),
+      revoked_(other.revoked_) {}
+
+CallLease::~CallLease() {
+  if (lease_ != 0) leases_.Release(name_, lease_);
+}
+
+}  // namespace h5mirror::server

@@ -1,0 +1,143 @@
+#include "server/config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+#include <sstream>
+
+#include "absl/strings/str_cat.h"
+#include "base/errno_status.h"
+#include "base/status_macros.h"
+#include "base/strings.h"
+#include "toml++/toml.h"
+
+namespace h5mirror::server {
+namespace {
+
+absl::StatusOr<std::string> ReadText(const std::filesystem::path& path) {
+  errno = 0;
+  std::ifstream stream(path);
+  if (!stream) return ErrnoToStatus(errno == 0 ? EIO : errno, StrCat("open ", path.string()));
+  std::ostringstream text;
+  text << stream.rdbuf();
+  if (stream.bad()) return ErrnoToStatus(EIO, StrCat("read ", path.string()));
+  return text.str();
+}
+
+size_t EditDistance(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (size_t i = 1; i <= a.size(); ++i) {
+    size_t diagonal = row[0];
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const size_t substituted = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, substituted});
+    }
+  }
+  return row.back();
+}
+
+std::string SuggestionFor(std::string_view key) {
+  const ConfigKey* best = nullptr;
+  size_t best_distance = 4;
+  for (const ConfigKey& candidate : ConfigKeys()) {
+    const size_t distance = EditDistance(key, candidate.name);
+    if (distance < best_distance) {
+      best = &candidate;
+      best_distance = distance;
+    }
+  }
+  return best == nullptr ? std::string("deploy/h5mirrord.toml shows all keys")
+                         : StrCat("did you mean \"", best->name, "\"?");
+}
+
+// The text of a value, as a flag would give it; empty status: not a kind that settings have.
+absl::StatusOr<std::string> TextOf(const toml::node& node) {
+  if (const auto* text = node.as_string()) return text->get();
+  if (const auto* number = node.as_integer()) return absl::StrCat(number->get());
+  if (const auto* flag = node.as_boolean()) return std::string(flag->get() ? "true" : "false");
+  if (const auto* array = node.as_array()) {
+    std::string joined;
+    for (const toml::node& element : *array) {
+      const auto* text = element.as_string();
+      if (text == nullptr) return absl::InvalidArgumentError("an array holds strings only");
+      absl::StrAppend(&joined, joined.empty() ? "" : ",", text->get());
+    }
+    return joined;
+  }
+  return absl::InvalidArgumentError("must be a string, a whole number or an array of strings");
+}
+
+absl::Status CheckTogether(const Config& config) {
+  if (config.root.empty()) {
+    return absl::InvalidArgumentError(
+        "root is not set: give --root DIR, or root = \"DIR\" in the configuration file");
+  }
+  if (config.tls_cert.empty() != config.tls_key.empty()) {
+    return absl::InvalidArgumentError(StrCat("tls_cert = \"", config.tls_cert.string(),
+                                             "\" and tls_key = \"", config.tls_key.string(),
+                                             "\": set both or neither"));
+  }
+  for (const ListenAddress& address : config.listen) {
+    if (address.reach != Reach::kNetwork || (config.HasTls() && config.HasTokens())) continue;
+    return absl::InvalidArgumentError(StrCat(
+        "listen = \"", address.text, "\" can be reached from the network and wants TLS and tokens: ",
+        "run `h5mirrord init`, then start with the configuration that it writes (tls_cert, tls_key, ",
+        "tokens_file); or listen on 127.0.0.1 or unix:PATH and come in through ssh -L"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<Setting>> ReadConfigFile(const std::filesystem::path& path) {
+  H5M_ASSIGN_OR_RETURN(const std::string text, ReadText(path));
+  toml::table table;
+  try {
+    table = toml::parse(text, path.string());
+  } catch (const toml::parse_error& error) {
+    return absl::InvalidArgumentError(StrCat(path.string(), ":", error.source().begin.line, ": ",
+                                             std::string(error.description())));
+  }
+  std::vector<Setting> settings;
+  for (const auto& [key, node] : table) {
+    const std::string name(key.str());
+    const std::string source = StrCat(path.string(), ":", node.source().begin.line);
+    if (FindConfigKey(name) == nullptr) {
+      return absl::InvalidArgumentError(
+          StrCat(source, ": unknown key \"", name, "\"; ", SuggestionFor(name)));
+    }
+    auto value = TextOf(node);
+    if (!value.ok()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(source, ": ", name, ": ", value.status().message()));
+    }
+    settings.push_back({name, *std::move(value), source});
+  }
+  return settings;
+}
+
+absl::StatusOr<Config> MakeConfig(absl::Span<const Setting> settings) {
+  Config config;
+  H5M_ASSIGN_OR_RETURN(config.listen, ParseListenList("127.0.0.1:7447"));
+  for (const Setting& setting : settings) {
+    const ConfigKey* key = FindConfigKey(setting.key);
+    if (key == nullptr) {
+      return absl::InvalidArgumentError(StrCat(setting.source, ": unknown key \"", setting.key,
+                                               "\"; ", SuggestionFor(setting.key)));
+    }
+    if (const absl::Status status = key->set(setting.text, config); !status.ok()) {
+      return absl::InvalidArgumentError(absl::StrCat(setting.source, ": ", setting.key, " = \"",
+                                                     setting.text, "\": ", status.message()));
+    }
+  }
+  H5M_RETURN_IF_ERROR(CheckTogether(config));
+  return config;
+}
+
+}  // namespace h5mirror::server

@@ -1,0 +1,83 @@
+// The settings of one h5mirrord: read once, wholly checked before any file or socket is
+// opened, then constant. A flag wins over the environment, that over the file, that over
+// the default. Every key is shown, with unit and default, in deploy/h5mirrord.toml.
+#ifndef H5MIRROR_SERVER_CONFIG_H_
+#define H5MIRROR_SERVER_CONFIG_H_
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "server/listen_address.h"
+
+namespace h5mirror::server {
+
+struct Config {
+  std::filesystem::path root;
+  std::vector<ListenAddress> listen;
+  uint64_t memory_max_bytes = uint64_t{1} << 30;
+  absl::Duration durable_every = absl::Seconds(10);
+  uint32_t page_size_bytes = 4096;
+  uint32_t umask_bits = 0027;
+  std::string group;
+  uint32_t socket_mode_bits = 0660;
+  absl::Duration lease_ttl = absl::Seconds(10);
+  int max_sessions = 1024;
+  int queue_threads = 0;  // 0: one for each core, at most 4
+  int background_threads = 2;
+  absl::Duration stop_timeout = absl::Seconds(30);
+  std::filesystem::path tls_cert;
+  std::filesystem::path tls_key;
+  std::filesystem::path tokens_file;
+  std::string metrics_listen;  // HOST:PORT; empty: no metrics
+  std::string log_level = "info";
+  std::filesystem::path log_file;  // empty: stderr, the journal under systemd
+
+  bool HasTls() const { return !tls_cert.empty(); }
+  bool HasTokens() const { return !tokens_file.empty(); }
+};
+
+// One setting. The key `tls_cert` of the file is the flag --tls-cert and the environment
+// variable H5MIRRORD_TLS_CERT.
+struct ConfigKey {
+  std::string_view name;
+  std::string_view value;  // what stands behind the flag in --help: SIZE, FILE, ...
+  std::string_view help;
+  // Parses and checks `text`; kInvalidArgument says what is allowed.
+  absl::Status (*set)(std::string_view text, Config& config);
+};
+
+// All settings, in the order in which --help and the sample show them.
+absl::Span<const ConfigKey> ConfigKeys();
+
+// nullptr: no such key.
+const ConfigKey* FindConfigKey(std::string_view name);
+
+// One value, and where it comes from: "--lease-ttl", "/etc/h5mirror/h5mirrord.toml:12".
+struct Setting {
+  std::string key;
+  std::string text;
+  std::string source;
+};
+
+// The settings of a TOML file. Numbers and booleans may stand without quotes, `listen` may
+// be an array. kInvalidArgument names file and line for bad TOML and for unknown keys, and
+// says which key is meant where the spelling is close. kNotFound, kPermissionDenied.
+absl::StatusOr<std::vector<Setting>> ReadConfigFile(const std::filesystem::path& path);
+
+// Applies the settings in order (later ones win) over the defaults and checks the whole.
+// kInvalidArgument names key, value, source and the allowed range.
+absl::StatusOr<Config> MakeConfig(absl::Span<const Setting> settings);
+
+// One "key = value" line for each setting, for --check-config.
+std::string DescribeConfig(const Config& config);
+
+}  // namespace h5mirror::server
+
+#endif  // H5MIRROR_SERVER_CONFIG_H_

@@ -1,0 +1,179 @@
+#include "server/daemon.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <systemd/sd-daemon.h>
+#include <time.h>
+
+#include <algorithm>
+#include <thread>
+
+#include "base/clock.h"
+#include "base/env.h"
+#include "base/human.h"
+#include "base/strings.h"
+#include "base/version.h"
+#include "onion_store/store.h"
+#include "server/logging.h"
+#include "server/memory.h"
+#include "server/mirror_server.h"
+#include "server/secret_file.h"
+#include "spdlog/spdlog.h"
+
+namespace h5mirror::server {
+namespace {
+
+sigset_t OurSignals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (const int number : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&signals, number);
+  return signals;
+}
+
+ExitCode CodeOfStoreError(const absl::Status& status) {
+  switch (status.code()) {
+    case absl::StatusCode::kNotFound:
+    case absl::StatusCode::kInvalidArgument:
+      return ExitCode::kNoRoot;
+    case absl::StatusCode::kPermissionDenied:
+      return ExitCode::kRootReadOnly;
+    case absl::StatusCode::kFailedPrecondition:
+      return ExitCode::kRootInUse;
+    default:
+      return ExitCode::kFailed;
+  }
+}
+
+store::StoreOptions OptionsFor(const Config& config) {
+  store::StoreOptions options;
+  options.root = config.root;
+  options.memory_max_bytes = ShareMemory(config.memory_max_bytes).store_bytes;
+  options.page_size_bytes = config.page_size_bytes;
+  options.durable_every = config.durable_every;
+  options.umask_bits = config.umask_bits;
+  options.group = config.group;
+  options.background_threads = config.background_threads;
+  return options;
+}
+
+absl::Status WritePortFile(const std::filesystem::path& path, const Config& config,
+                           const MirrorServer& server) {
+  if (path.empty()) return absl::OkStatus();
+  std::string lines;
+  for (size_t i = 0; i < config.listen.size(); ++i) {
+    const bool is_unix = config.listen[i].reach == Reach::kUnixSocket;
+    StrAppend(&lines, is_unix ? server.addresses()[i] : StrCat(server.ports()[i]), "\n");
+  }
+  return ReplaceSecretFile(path, lines);
+}
+
+// Half of what systemd's WatchdogSec allows; a minute where it does not watch.
+absl::Duration WatchdogPeriod() {
+  uint64_t watchdog_us = 0;
+  if (sd_watchdog_enabled(0, &watchdog_us) <= 0) return absl::Minutes(1);
+  return absl::Microseconds(static_cast<int64_t>(watchdog_us / 2));
+}
+
+void Reload(const Config& config, MirrorServer& server) {
+  if (const absl::Status status = ReopenLog(config); !status.ok()) {
+    spdlog::error("reload: {}", status.ToString());
+  }
+  if (const absl::Status status = server.Reload(); !status.ok()) {
+    spdlog::error("reload: the tokens stay as they were: {}", status.ToString());
+    return;
+  }
+  spdlog::info("reloaded tokens and log");
+}
+
+// Until a signal says to stop. Returns it.
+int WaitForStop(const Config& config, MirrorServer& server) {
+  const sigset_t signals = OurSignals();
+  const timespec period = absl::ToTimespec(WatchdogPeriod());
+  for (;;) {
+    sd_notifyf(0, "WATCHDOG=1\nSTATUS=%s", server.Summary().c_str());
+    const int number = sigtimedwait(&signals, nullptr, &period);
+    if (number == SIGHUP) Reload(config, server);
+    if (number == SIGTERM || number == SIGINT) return number;
+  }
+}
+
+// A second signal ends the process where it stands: what was acked durable is durable. Also
+// keeps systemd's watchdog quiet while the work in hand is finished.
+void StopAtOnceOnSignal() {
+  std::thread([] {
+    const sigset_t signals = OurSignals();
+    const timespec period = absl::ToTimespec(WatchdogPeriod());
+    for (;;) {
+      sd_notify(0, "WATCHDOG=1");
+      const int number = sigtimedwait(&signals, nullptr, &period);
+      if (number != SIGTERM && number != SIGINT) continue;
+      spdlog::warn("a second signal: stopping at once");
+      spdlog::default_logger_raw()->flush();
+      _Exit(static_cast<int>(ExitCode::kStoppedEarly));
+    }
+  }).detach();
+}
+
+ExitCode StopAll(const Config& config, MirrorServer& server, store::Store& store) {
+  SystemClock clock;
+  const absl::Duration deadline = clock.Monotonic() + config.stop_timeout;
+  server.Stop(config.stop_timeout);
+  const absl::Duration left = std::max(deadline - clock.Monotonic(), absl::Seconds(1));
+  if (const absl::Status status = store.Close(left); !status.ok()) {
+    spdlog::warn("stopped before the work in hand was done, the next start finishes it: {}",
+                 status.ToString());
+    return ExitCode::kStoppedEarly;
+  }
+  spdlog::info("stopped");
+  return ExitCode::kOk;
+}
+
+}  // namespace
+
+void BlockSignals() {
+  const sigset_t signals = OurSignals();
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  signal(SIGPIPE, SIG_IGN);
+}
+
+ExitCode RunDaemon(const Config& config, const std::filesystem::path& port_file) {
+  if (const absl::Status status = StartLogging(config); !status.ok()) {
+    spdlog::error("{}", status.message());
+    return ExitCode::kUsage;
+  }
+  if (const absl::Status status = CheckSecrets(config); !status.ok()) {
+    spdlog::error("{}", status.message());
+    return ExitCode::kUsage;
+  }
+  SystemClock clock;
+  auto store = store::Store::Open(Env::Posix(), OptionsFor(config));
+  if (!store.ok()) {
+    spdlog::error("root = \"{}\": {}", config.root.string(), store.status().message());
+    return CodeOfStoreError(store.status());
+  }
+  auto server = MirrorServer::Start(config, **store, clock);
+  if (!server.ok()) {
+    spdlog::error("{}", server.status().message());
+    return absl::IsUnavailable(server.status()) ? ExitCode::kCannotListen : ExitCode::kUsage;
+  }
+  if (const absl::Status status = WritePortFile(port_file, config, **server); !status.ok()) {
+    spdlog::error("--port-file: {}", status.message());
+    return ExitCode::kUsage;
+  }
+  std::string addresses;
+  for (const std::string& address : (*server)->addresses()) {
+    StrAppend(&addresses, addresses.empty() ? "" : ", ", address);
+  }
+  spdlog::info("h5mirrord {} serves {} on {}{}{}", kVersion, config.root.string(), addresses,
+               config.HasTls() ? ", TLS" : "", config.HasTokens() ? ", tokens wanted" : "");
+  sd_notify(0, "READY=1");
+  const int number = WaitForStop(config, **server);
+  sd_notify(0, "STOPPING=1\nSTATUS=finishing the work in hand");
+  spdlog::info("signal {}: finishing the work in hand, at most {}", number,
+               HumanDuration(config.stop_timeout));
+  StopAtOnceOnSignal();
+  return StopAll(config, **server, **store);
+}
+
+}  // namespace h5mirror::server

@@ -1,0 +1,20 @@
+// The process around a MirrorServer: root, signals, systemd, exit codes.
+#ifndef H5MIRROR_SERVER_DAEMON_H_
+#define H5MIRROR_SERVER_DAEMON_H_
+
+#include <filesystem>
+
+#include "server/config.h"
+#include "server/flags.h"
+
+namespace h5mirror::server {
+
+// Blocks the signals that RunDaemon() waits for. Call it before any thread is started.
+void BlockSignals();
+
+// Serves until SIGTERM or SIGINT. What goes wrong is logged in one line.
+ExitCode RunDaemon(const Config& config, const std::filesystem::path& port_file);
+
+}  // namespace h5mirror::server
+
+#endif  // H5MIRROR_SERVER_DAEMON_H_

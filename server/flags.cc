@@ -1,0 +1,192 @@
+#include "server/flags.h"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <iostream>
+#include <map>
+
+#include "CLI/CLI.hpp"
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "base/strings.h"
+#include "base/version.h"
+
+namespace h5mirror::server {
+namespace {
+
+constexpr char kDefaultConfig[] = "/etc/h5mirror/h5mirrord.toml";
+constexpr char kDefaultTokens[] = "/etc/h5mirror/tokens";
+
+constexpr char kDescription[] =
+    "h5mirrord keeps live copies and all versions of HDF5 files below one directory.\n\n"
+    "  h5mirrord --root /data                      this machine only: 127.0.0.1:7447\n"
+    "  h5mirrord --root /data --listen unix:/run/h5mirror/sock\n"
+    "                                              local users; others through ssh -L\n"
+    "  h5mirrord init && h5mirrord --root /data --listen 0.0.0.0:7447\n"
+    "                                              other machines: TLS and tokens";
+
+constexpr char kFooter[] =
+    "Every setting is also a key of the configuration file (`lease_ttl = \"10s\"`) and an\n"
+    "environment variable (H5MIRRORD_LEASE_TTL). A flag wins over the environment, that over the\n"
+    "file. Sizes: 512MiB, 1GiB. Times: 500ms, 10s, 2m.\n\n"
+    "Signals: TERM and INT finish the work in hand and stop, a second one stops at once; HUP reads\n"
+    "the tokens again and reopens the log file.\n\n"
+    "Exit codes: 0 stopped cleanly; 1 failed; 2 command line or configuration; 3 no such root;\n"
+    "4 root cannot be written; 5 root served by another process or of a newer format; 6 cannot\n"
+    "listen; 7 stopped before the work in hand was done.";
+
+std::string FlagName(std::string_view key) {
+  return "--" + absl::StrReplaceAll(ToAbsl(key), {{"_", "-"}});
+}
+
+std::string EnvironmentName(std::string_view key) {
+  return "H5MIRRORD_" + absl::AsciiStrToUpper(ToAbsl(key));
+}
+
+using FlagValues = std::map<std::string, std::vector<std::string>, std::less<>>;
+
+void AddSettings(CLI::App& app, FlagValues& values) {
+  for (const ConfigKey& key : ConfigKeys()) {
+    app.add_option(FlagName(key.name), values[std::string(key.name)], std::string(key.help))
+        ->type_name(std::string(key.value))
+        ->type_size(1)
+        ->allow_extra_args(false)
+        ->expected(1)
+        ->multi_option_policy(key.name == "listen" ? CLI::MultiOptionPolicy::TakeAll
+                                                   : CLI::MultiOptionPolicy::TakeLast)
+        ->group("Settings");
+  }
+}
+
+// kNotFound cannot happen for the default file: it is only used when it is there.
+absl::StatusOr<std::vector<Setting>> CollectSettings(std::string config_file,
+                                                     const FlagValues& values) {
+  std::vector<Setting> settings;
+  if (config_file.empty()) {
+    const char* from_environment = std::getenv("H5MIRRORD_CONFIG");
+    if (from_environment != nullptr) config_file = from_environment;
+  }
+  if (config_file.empty() && access(kDefaultConfig, R_OK) == 0) config_file = kDefaultConfig;
+  if (!config_file.empty()) {
+    auto from_file = ReadConfigFile(config_file);
+    if (!from_file.ok()) return from_file.status();
+    settings = *std::move(from_file);
+  }
+  for (const ConfigKey& key : ConfigKeys()) {
+    const std::string name = EnvironmentName(key.name);
+    if (const char* value = std::getenv(name.c_str()); value != nullptr) {
+      settings.push_back({std::string(key.name), value, name});
+    }
+  }
+  for (const auto& [key, given] : values) {
+    if (!given.empty()) settings.push_back({key, absl::StrJoin(given, ","), FlagName(key)});
+  }
+  return settings;
+}
+
+struct Parser {
+  CLI::App app{kDescription, "h5mirrord"};
+  Flags flags;
+  FlagValues values;
+  std::string config_file;
+  std::string port_file;
+  bool check_config = false;
+  std::string directory = "/etc/h5mirror";
+  std::vector<std::string> hosts;
+  std::string tokens_file = kDefaultTokens;
+
+  Parser() {
+    app.footer(kFooter);
+    app.set_version_flag("--version", StrCat("h5mirrord ", kVersion));
+    app.add_option("--config", config_file,
+                   StrCat("Configuration file (TOML); ", std::string_view(kDefaultConfig),
+                          " where it exists"))
+        ->type_name("FILE");
+    app.add_option("--port-file", port_file,
+                   "When serving, write one line for each listener: its port, or unix:PATH")
+        ->type_name("FILE");
+    app.add_flag("--check-config", check_config, "Check the configuration, print it, and end");
+    AddSettings(app, values);
+    AddInit();
+    AddToken();
+    app.require_subcommand(0, 1);
+  }
+
+  void AddInit() {
+    CLI::App* init = app.add_subcommand(
+        "init", "Make a CA, a server certificate and a first token; never overwrites a file");
+    init->add_option("--dir", directory, "Where to put them")
+        ->type_name("DIR")
+        ->capture_default_str();
+    init->add_option("--host", hosts,
+                     "More names or addresses of this server, as clients write them")
+        ->type_name("NAME,...")
+        ->delimiter(',');
+    init->add_option("--user", flags.init.user, "The user that h5mirrord runs as")
+        ->type_name("NAME");
+    init->add_option("--days", flags.init.valid_days, "Life of the certificates")
+        ->type_name("N")
+        ->check(CLI::Range(1, 36500))
+        ->capture_default_str();
+    init->callback([this] { flags.verb = Verb::kInit; });
+  }
+
+  void AddToken() {
+    CLI::App* token = app.add_subcommand("token", "Add, list and remove tokens");
+    token->require_subcommand(1);
+    CLI::App* add = token->add_subcommand(
+        "add", "Make a token and print it; only its digest is kept. SIGHUP makes a server know it");
+    add->add_option("name", flags.token_name, "Whose: kept with every version")->required();
+    flags.token_rights = "read,write";
+    add->add_option("--rights", flags.token_rights, "A list of read, write, admin")
+        ->capture_default_str();
+    add->callback([this] { flags.verb = Verb::kTokenAdd; });
+    CLI::App* list = token->add_subcommand("list", "Names and rights");
+    list->callback([this] { flags.verb = Verb::kTokenList; });
+    CLI::App* remove = token->add_subcommand("remove", "Remove a token");
+    remove->add_option("name", flags.token_name, "Whose")->required();
+    remove->callback([this] { flags.verb = Verb::kTokenRemove; });
+    for (CLI::App* verb : {add, list, remove}) {
+      verb->add_option("--tokens-file", tokens_file, "The file of tokens")
+          ->type_name("FILE")
+          ->capture_default_str();
+    }
+  }
+};
+
+}  // namespace
+
+ParsedFlags ParseFlags(int argc, char** argv) {
+  Parser parser;
+  try {
+    parser.app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    const bool asked = error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success);
+    if (asked) {
+      parser.app.exit(error);
+      return {.flags = {}, .exit = ExitCode::kOk};
+    }
+    std::cerr << "h5mirrord: " << error.what() << " (h5mirrord --help shows all flags)\n";
+    return {.flags = {}, .exit = ExitCode::kUsage};
+  }
+  Flags flags = std::move(parser.flags);
+  flags.init.directory = parser.directory;
+  flags.init.hosts = parser.hosts;
+  flags.tokens_file = parser.tokens_file;
+  flags.port_file = parser.port_file;
+  if (flags.verb == Verb::kServe) {
+    if (parser.check_config) flags.verb = Verb::kCheckConfig;
+    auto settings = CollectSettings(parser.config_file, parser.values);
+    if (!settings.ok()) {
+      std::cerr << "h5mirrord: " << settings.status().message() << "\n";
+      return {.flags = {}, .exit = ExitCode::kUsage};
+    }
+    flags.settings = *std::move(settings);
+  }
+  return {.flags = std::move(flags), .exit = std::nullopt};
+}
+
+}  // namespace h5mirror::server

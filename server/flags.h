@@ -1,0 +1,53 @@
+// The command line of h5mirrord.
+#ifndef H5MIRROR_SERVER_FLAGS_H_
+#define H5MIRROR_SERVER_FLAGS_H_
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "server/config.h"
+#include "server/init.h"
+
+namespace h5mirror::server {
+
+// Exit codes of h5mirrord; --help and h5mirrord(8) list them.
+enum class ExitCode : int {
+  kOk = 0,
+  kFailed = 1,
+  kUsage = 2,         // command line, configuration, certificate or tokens
+  kNoRoot = 3,        // the root is missing or no directory
+  kRootReadOnly = 4,  // the root cannot be written
+  kRootInUse = 5,     // another process serves it, or it has a newer format
+  kCannotListen = 6,
+  kStoppedEarly = 7,  // stop_timeout passed, or a second SIGTERM: work in hand was not finished
+};
+
+enum class Verb { kServe, kCheckConfig, kInit, kTokenAdd, kTokenList, kTokenRemove };
+
+struct Flags {
+  Verb verb = Verb::kServe;
+  // kServe, kCheckConfig: from the file, the environment and the flags, in this order.
+  std::vector<Setting> settings;
+  std::filesystem::path port_file;  // empty: none
+  // kInit.
+  InitOptions init;
+  // kToken...
+  std::filesystem::path tokens_file;
+  std::string token_name;
+  std::string token_rights;
+};
+
+// The result of parsing: flags, or the process ends with `exit` (after --help, or an error
+// that has been printed).
+struct ParsedFlags {
+  Flags flags;
+  std::optional<ExitCode> exit;
+};
+
+ParsedFlags ParseFlags(int argc, char** argv);
+
+}  // namespace h5mirror::server
+
+#endif  // H5MIRROR_SERVER_FLAGS_H_

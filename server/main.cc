@@ -1,0 +1,102 @@
+// h5mirrord: the server. See h5mirrord.8.md.
+#include <stdlib.h>
+
+#include <iostream>
+
+#include "absl/status/status.h"
+#include "server/config.h"
+#include "server/daemon.h"
+#include "server/flags.h"
+#include "server/init.h"
+#include "server/mirror_server.h"
+#include "server/token_file.h"
+
+namespace h5mirror::server {
+namespace {
+
+ExitCode Fail(const absl::Status& status) {
+  std::cerr << "h5mirrord: " << status.message() << "\n";
+  return absl::IsInvalidArgument(status) ? ExitCode::kUsage : ExitCode::kFailed;
+}
+
+ExitCode Init(const Flags& flags) {
+  const auto advice = InitDirectory(flags.init);
+  if (!advice.ok()) return Fail(advice.status());
+  std::cout << *advice;
+  return ExitCode::kOk;
+}
+
+ExitCode AddOneToken(const Flags& flags) {
+  const auto rights = Rights::Parse(flags.token_rights);
+  if (!rights.ok()) return Fail(rights.status());
+  const auto token = AddToken(flags.tokens_file, flags.token_name, *rights);
+  if (!token.ok()) return Fail(token.status());
+  // The token alone on stdout, so that it can be sent into a file.
+  std::cout << *token << "\n";
+  std::cerr << "This is the only time that the token is shown. Put it into ~/.config/h5mirror/token "
+               "(mode 0600) of its user;\na running server learns of it by SIGHUP (systemctl reload "
+               "h5mirrord).\n";
+  return ExitCode::kOk;
+}
+
+ExitCode ListTokens(const Flags& flags) {
+  const auto entries = ReadTokenFile(flags.tokens_file);
+  if (!entries.ok()) return Fail(entries.status());
+  for (const TokenEntry& entry : *entries) {
+    std::cout << entry.name << "\t" << entry.rights.ToString() << "\n";
+  }
+  return ExitCode::kOk;
+}
+
+ExitCode RemoveOneToken(const Flags& flags) {
+  if (const absl::Status status = RemoveToken(flags.tokens_file, flags.token_name); !status.ok()) {
+    return Fail(status);
+  }
+  std::cerr << "A running server forgets it by SIGHUP (systemctl reload h5mirrord).\n";
+  return ExitCode::kOk;
+}
+
+ExitCode Serve(const Flags& flags) {
+  const auto config = MakeConfig(flags.settings);
+  if (!config.ok()) {
+    Fail(config.status());
+    return ExitCode::kUsage;
+  }
+  if (flags.verb == Verb::kServe) return RunDaemon(*config, flags.port_file);
+  if (const absl::Status status = CheckSecrets(*config); !status.ok()) {
+    Fail(status);
+    return ExitCode::kUsage;
+  }
+  std::cout << "OK\n" << DescribeConfig(*config);
+  return ExitCode::kOk;
+}
+
+ExitCode Main(int argc, char** argv) {
+  const ParsedFlags parsed = ParseFlags(argc, argv);
+  if (parsed.exit.has_value()) return *parsed.exit;
+  switch (parsed.flags.verb) {
+    case Verb::kInit:
+      return Init(parsed.flags);
+    case Verb::kTokenAdd:
+      return AddOneToken(parsed.flags);
+    case Verb::kTokenList:
+      return ListTokens(parsed.flags);
+    case Verb::kTokenRemove:
+      return RemoveOneToken(parsed.flags);
+    case Verb::kServe:
+    case Verb::kCheckConfig:
+      return Serve(parsed.flags);
+  }
+  return ExitCode::kFailed;
+}
+
+}  // namespace
+}  // namespace h5mirror::server
+
+int main(int argc, char** argv) {
+  // Large frames arrive in fewer, larger reads; measured in bench/ for gRPC 1.51. An operator
+  // who sets the variable knows better.
+  setenv("GRPC_EXPERIMENTS", "tcp_rcv_lowat,tcp_frame_size_tuning", /*overwrite=*/0);
+  h5mirror::server::BlockSignals();
+  return static_cast<int>(h5mirror::server::Main(argc, argv));
+}

@@ -1,0 +1,136 @@
+#include "server/metrics.h"
+
+#include <exception>
+
+#include "absl/time/clock.h"
+#include "base/strings.h"
+#include "base/version.h"
+
+namespace h5mirror::server {
+namespace {
+
+using prometheus::BuildCounter;
+using prometheus::BuildGauge;
+using prometheus::BuildHistogram;
+
+// Seconds, from a page-cached local call to a slow disk.
+const prometheus::Histogram::BucketBoundaries& Buckets() {
+  static const auto* buckets = new prometheus::Histogram::BucketBoundaries{
+      0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30};
+  return *buckets;
+}
+
+const char* NameOf(store::BarrierKind kind) {
+  switch (kind) {
+    case store::BarrierKind::kTick:
+      return "tick";
+    case store::BarrierKind::kSync:
+      return "sync";
+    case store::BarrierKind::kCommit:
+      return "commit";
+  }
+  return "unknown";
+}
+
+}  // namespace
+
+template <typename Builder>
+auto& Metrics::Register(Builder builder, const char* name, const char* help) {
+  return builder.Name(name).Help(help).Register(*registry_);
+}
+
+Metrics::Metrics(uint64_t memory_max_bytes)
+    : registry_(std::make_shared<prometheus::Registry>()) {
+  sessions_ = &Register(BuildGauge(), "h5mirror_server_sessions", "Sessions that are open now.").Add({});
+  sessions_total_ = &Register(BuildCounter(), "h5mirror_server_sessions_total",
+                              "Sessions that have ended, by status code.");
+  received_bytes_ = &Register(BuildCounter(), "h5mirror_server_received_bytes_total",
+                              "Bytes of file content received from writers.")
+                         .Add({});
+  cuts_total_ = &Register(BuildCounter(), "h5mirror_server_cuts_total", "Cuts made, by kind.");
+  durable_seconds_ = &Register(BuildHistogram(), "h5mirror_server_cut_durable_seconds",
+                               "Time from a barrier to its cut being durable, by kind.");
+  leases_expired_ = &Register(BuildCounter(), "h5mirror_server_leases_expired_total",
+                              "Leases taken from writers that were silent for lease_ttl.")
+                         .Add({});
+  request_seconds_ = &Register(BuildHistogram(), "h5mirror_server_request_seconds",
+                               "Time that calls took, by method and status code.");
+  authentication_failures_ = &Register(BuildCounter(), "h5mirror_server_authentication_failures_total",
+                                       "Calls refused for want of a known token.")
+                                  .Add({});
+  resident_bytes_ = &Register(BuildGauge(), "h5mirror_server_memory_resident_bytes",
+                              "Resident memory of the process.")
+                         .Add({});
+  store_memory_bytes_ = &Register(BuildGauge(), "h5mirror_server_memory_store_bytes",
+                                  "Memory that the store counts against its share.")
+                             .Add({});
+  Register(BuildGauge(), "h5mirror_server_memory_max_bytes", "The setting memory_max.")
+      .Add({})
+      .Set(static_cast<double>(memory_max_bytes));
+  free_disk_bytes_ = &Register(BuildGauge(), "h5mirror_server_free_disk_bytes",
+                               "Free bytes on the root's filesystem.")
+                          .Add({});
+  Register(BuildGauge(), "h5mirror_server_start_time_seconds", "Start of the process, Unix time.")
+      .Add({})
+      .Set(absl::ToDoubleSeconds(absl::Now() - absl::UnixEpoch()));
+  Register(BuildGauge(), "h5mirror_server_info", "Always 1; the label is the version.")
+      .Add({{"version", std::string(kVersion)}})
+      .Set(1);
+}
+
+void Metrics::SessionOpened() { sessions_->Increment(); }
+
+void Metrics::SessionEnded(absl::StatusCode code) {
+  sessions_->Decrement();
+  sessions_total_->Add({{"code", absl::StatusCodeToString(code)}}).Increment();
+}
+
+void Metrics::BytesReceived(uint64_t bytes) { received_bytes_->Increment(static_cast<double>(bytes)); }
+
+void Metrics::CutMade(store::BarrierKind kind) {
+  cuts_total_->Add({{"kind", NameOf(kind)}}).Increment();
+}
+
+void Metrics::CutDurable(store::BarrierKind kind, absl::Duration since_barrier) {
+  durable_seconds_->Add({{"kind", NameOf(kind)}}, Buckets())
+      .Observe(absl::ToDoubleSeconds(since_barrier));
+}
+
+void Metrics::LeasesExpired(int count) { leases_expired_->Increment(count); }
+
+void Metrics::RequestDone(std::string_view method, absl::StatusCode code, absl::Duration took) {
+  request_seconds_
+      ->Add({{"method", std::string(method)}, {"code", absl::StatusCodeToString(code)}}, Buckets())
+      .Observe(absl::ToDoubleSeconds(took));
+}
+
+void Metrics::AuthenticationFailed() { authentication_failures_->Increment(); }
+
+void Metrics::Sample(const MetricsSample& sample) {
+  resident_bytes_->Set(static_cast<double>(sample.resident_bytes));
+  store_memory_bytes_->Set(static_cast<double>(sample.store_memory_bytes));
+  free_disk_bytes_->Set(static_cast<double>(sample.free_disk_bytes));
+}
+
+absl::Status Metrics::Serve(const std::string& address) {
+  try {
+    exposer_ = std::make_unique<prometheus::Exposer>(address, 1);
+    exposer_->RegisterCollectable(registry_);
+  } catch (const std::exception& error) {
+    return absl::UnavailableError(
+        StrCat("metrics_listen = \"", address, "\" cannot be served: ", error.what()));
+  }
+  return absl::OkStatus();
+}
+
+int Metrics::port() const {
+  return exposer_ == nullptr ? 0 : exposer_->GetListeningPorts().front();
+}
+
+std::vector<std::string> Metrics::Names() const {
+  std::vector<std::string> names;
+  for (const prometheus::MetricFamily& family : registry_->Collect()) names.push_back(family.name);
+  return names;
+}
+
+}  // namespace h5mirror::server

@@ -1,0 +1,212 @@
+#include "server/mirror_server.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "absl/memory/memory.h"
+#include "absl/time/clock.h"
+#include "base/human.h"
+#include "base/status_macros.h"
+#include "base/strings.h"
+#include "grpcpp/ext/proto_server_reflection_plugin.h"
+#include "grpcpp/health_check_service_interface.h"
+#include "grpcpp/resource_quota.h"
+#include "grpcpp/security/server_credentials.h"
+#include "grpcpp/security/tls_certificate_provider.h"
+#include "grpcpp/security/tls_credentials_options.h"
+#include "rpc/channel.h"
+#include "server/certificates.h"
+#include "server/listen_socket.h"
+#include "server/memory.h"
+#include "server/secret_file.h"
+
+namespace h5mirror::server {
+namespace {
+
+constexpr absl::Duration kTimerPeriod = absl::Milliseconds(250);
+constexpr int kQueueThreadsMax = 4;
+// Threads of the unary calls, which may wait for a disk.
+constexpr int kCallThreadsMax = 256;
+// How often a renewed certificate is looked for.
+constexpr int kCertificateRefreshSeconds = 60;
+
+int QueueCount(const Config& config) {
+  if (config.queue_threads > 0) return config.queue_threads;
+  return std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, kQueueThreadsMax);
+}
+
+std::shared_ptr<grpc::ServerCredentials> Credentials(const Config& config) {
+  if (!config.HasTls()) return grpc::InsecureServerCredentials();
+  namespace tls = grpc::experimental;
+  tls::TlsServerCredentialsOptions options(std::make_shared<tls::FileWatcherCertificateProvider>(
+      config.tls_key.string(), config.tls_cert.string(), kCertificateRefreshSeconds));
+  options.watch_identity_key_cert_pairs();
+  return tls::TlsServerCredentials(options);
+}
+
+absl::StatusOr<std::unique_ptr<Authenticator>> LoadAuthenticator(const Config& config) {
+  if (!config.HasTokens()) return std::make_unique<Authenticator>();
+  return Authenticator::Load(config.tokens_file);
+}
+
+absl::Status CheckCertificate(const Config& config) {
+  if (!config.HasTls()) return absl::OkStatus();
+  H5M_ASSIGN_OR_RETURN(const std::string certificate, ReadSmallFile(config.tls_cert));
+  H5M_ASSIGN_OR_RETURN(const std::string key, ReadSmallFile(config.tls_key));
+  if (const absl::Status pair = CheckPair({key, certificate}); !pair.ok()) {
+    return absl::InvalidArgumentError(StrCat("tls_cert = \"", config.tls_cert.string(),
+                                             "\", tls_key = \"", config.tls_key.string(),
+                                             "\": ", pair.message()));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status CheckSecrets(const Config& config) {
+  H5M_RETURN_IF_ERROR(CheckCertificate(config));
+  return LoadAuthenticator(config).status();
+}
+
+absl::StatusOr<std::unique_ptr<MirrorServer>> MirrorServer::Start(const Config& config,
+                                                                  store::Store& store,
+                                                                  Clock& clock) {
+  H5M_RETURN_IF_ERROR(CheckCertificate(config));
+  H5M_ASSIGN_OR_RETURN(auto authenticator, LoadAuthenticator(config));
+  auto server =
+      absl::WrapUnique(new MirrorServer(config, store, clock, std::move(authenticator)));
+  if (!config.metrics_listen.empty()) {
+    H5M_RETURN_IF_ERROR(server->metrics_.Serve(config.metrics_listen));
+  }
+  H5M_RETURN_IF_ERROR(server->Listen());
+  return server;
+}
+
+MirrorServer::MirrorServer(const Config& config, store::Store& store, Clock& clock,
+                           std::unique_ptr<Authenticator> authenticator)
+    : config_(config),
+      store_(store),
+      authenticator_(std::move(authenticator)),
+      metrics_(config.memory_max_bytes),
+      leases_(clock, config.lease_ttl),
+      mirror_({.store = store, .leases = leases_, .clock = clock, .metrics = metrics_},
+              *authenticator_, config.max_sessions),
+      files_({store, leases_, clock, metrics_, *authenticator_}),
+      versions_({store, leases_, clock, metrics_, *authenticator_}),
+      server_facts_({store, leases_, clock, metrics_, *authenticator_},
+                    {.root = config.root.string(),
+                     .memory_max_bytes = config.memory_max_bytes,
+                     .start_time = clock.Now(),
+                     .session_count = [this] { return mirror_.session_count(); }}) {}
+
+MirrorServer::~MirrorServer() { Stop(absl::Seconds(5)); }
+
+void MirrorServer::ConfigureBuilder(grpc::ServerBuilder& builder) const {
+  const MemoryShares shares = ShareMemory(config_.memory_max_bytes);
+  builder.SetMaxReceiveMessageSize(rpc::kMaxMessageBytes);
+  builder.SetMaxSendMessageSize(rpc::kMaxMessageBytes);
+  builder.SetResourceQuota(grpc::ResourceQuota("h5mirrord")
+                               .Resize(shares.grpc_bytes)
+                               .SetMaxThreads(kCallThreadsMax));
+  // Windows set by hand are faster than probed ones and bound what a client can make us hold.
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, shares.lookahead_bytes);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_FRAME_SIZE, rpc::kMaxMessageBytes);
+  builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, 16 << 10);
+  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);  // Else two servers share a port.
+  // A client's machine that vanished is noticed; clients that look for us are not cut off.
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 20'000);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 10'000);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 1'000);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+  builder.SetSyncServerOption(grpc::ServerBuilder::NUM_CQS, 1);
+  builder.SetSyncServerOption(grpc::ServerBuilder::MIN_POLLERS, 1);
+  builder.SetSyncServerOption(grpc::ServerBuilder::MAX_POLLERS, 4);
+}
+
+absl::Status MirrorServer::Listen() {
+  grpc::EnableDefaultHealthCheckService(true);
+  grpc::reflection::InitProtoReflectionServerBuilderPlugin();
+  grpc::ServerBuilder builder;
+  ConfigureBuilder(builder);
+  ports_.assign(config_.listen.size(), 0);
+  const std::shared_ptr<grpc::ServerCredentials> credentials = Credentials(config_);
+  for (size_t i = 0; i < config_.listen.size(); ++i) {
+    H5M_RETURN_IF_ERROR(ProbeAddress(config_.listen[i]));
+    builder.AddListeningPort(config_.listen[i].GrpcTarget(), credentials, &ports_[i]);
+  }
+  for (grpc::Service* service : std::initializer_list<grpc::Service*>{&mirror_, &files_, &versions_,
+                                                                      &server_facts_}) {
+    builder.RegisterService(service);
+  }
+  mirror_.AddQueues(builder, QueueCount(config_));
+  server_ = builder.BuildAndStart();
+  for (size_t i = 0; i < config_.listen.size(); ++i) {
+    const ListenAddress& address = config_.listen[i];
+    if (server_ == nullptr || ports_[i] == 0) {
+      return absl::UnavailableError(StrCat("cannot listen on ", address.text,
+                                           ": the address was taken or is none of this machine"));
+    }
+    addresses_.push_back(address.WithPort(ports_[i]));
+    if (address.reach == Reach::kUnixSocket) {
+      H5M_RETURN_IF_ERROR(
+          OpenSocketToGroup(address.path, config_.socket_mode_bits, config_.group));
+    }
+  }
+  mirror_.Start();
+  SetHealth(true);
+  timer_ = std::thread([this] { RunTimer(); });
+  return absl::OkStatus();
+}
+
+void MirrorServer::SetHealth(bool serving) {
+  grpc::HealthCheckServiceInterface* health = server_->GetHealthCheckService();
+  if (health == nullptr) return;
+  health->SetServingStatus(serving);
+  for (const char* service : {"h5mirror.v1.Mirror", "h5mirror.v1.Files", "h5mirror.v1.Versions",
+                              "h5mirror.v1.Server"}) {
+    health->SetServingStatus(service, serving);
+  }
+}
+
+void MirrorServer::RunTimer() {
+  const auto stopping = [this]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) { return timer_stopping_; };
+  for (int round = 0;; ++round) {
+    {
+      absl::MutexLock lock(&mutex_);
+      if (mutex_.AwaitWithTimeout(absl::Condition(&stopping), kTimerPeriod)) return;
+    }
+    mirror_.OnTimer();
+    if (round % 4 == 0) {
+      metrics_.Sample({ResidentBytes(), store_.memory_used_bytes(), store_.free_disk_bytes()});
+    }
+  }
+}
+
+void MirrorServer::StopTimer() {
+  {
+    absl::MutexLock lock(&mutex_);
+    timer_stopping_ = true;
+  }
+  if (timer_.joinable()) timer_.join();
+}
+
+void MirrorServer::Stop(absl::Duration timeout) {
+  if (server_ != nullptr) {
+    SetHealth(false);
+    mirror_.BeginStop();
+    server_->Shutdown(absl::ToChronoTime(absl::Now() + timeout));
+  }
+  mirror_.Stop();
+  StopTimer();
+  server_.reset();
+}
+
+std::string MirrorServer::Summary() const {
+  return StrCat(mirror_.session_count(), " sessions, ", HumanBytes(ResidentBytes()), " of ",
+                HumanBytes(config_.memory_max_bytes), " memory, ",
+                HumanBytes(store_.free_disk_bytes()), " of disk free");
+}
+
+}  // namespace h5mirror::server

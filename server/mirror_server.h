@@ -1,0 +1,87 @@
+// A store, served: the four services, health and reflection on all addresses, with leases,
+// metrics and a timer. main.cc adds the process around it; tests start it in their own.
+#ifndef H5MIRROR_SERVER_MIRROR_SERVER_H_
+#define H5MIRROR_SERVER_MIRROR_SERVER_H_
+
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "grpcpp/grpcpp.h"
+#include "server/auth.h"
+#include "server/config.h"
+#include "server/files_service.h"
+#include "server/lease_table.h"
+#include "server/metrics.h"
+#include "server/mirror_service.h"
+#include "server/server_service.h"
+#include "server/versions_service.h"
+
+namespace h5mirror::server {
+
+// Thread-safe.
+class MirrorServer {
+ public:
+  // Checks certificate and tokens, then listens and serves. `store` and `clock` must outlive
+  // the server.
+  // Errors: kInvalidArgument, kNotFound, kPermissionDenied  a certificate, key or tokens file;
+  //         kUnavailable  an address cannot be listened on; the message says why.
+  static absl::StatusOr<std::unique_ptr<MirrorServer>> Start(const Config& config,
+                                                             store::Store& store, Clock& clock);
+  // Stops within 5 s.
+  ~MirrorServer();
+
+  // Where it really listens, in the order of config.listen, with the ports taken.
+  const std::vector<std::string>& addresses() const { return addresses_; }
+  const std::vector<int>& ports() const { return ports_; }
+  int metrics_port() const { return metrics_.port(); }
+
+  // Reads the tokens again. Certificates are read again by themselves.
+  absl::Status Reload() { return authenticator_->Reload(); }
+
+  // Takes no new calls, lets barriers in hand become durable, ends all streams with
+  // kUnavailable; what is not done within `timeout` is cancelled.
+  void Stop(absl::Duration timeout);
+
+  // Sessions, memory, for the status line of systemd.
+  std::string Summary() const;
+
+ private:
+  MirrorServer(const Config& config, store::Store& store, Clock& clock,
+               std::unique_ptr<Authenticator> authenticator);
+
+  absl::Status Listen();
+  void ConfigureBuilder(grpc::ServerBuilder& builder) const;
+  void SetHealth(bool serving);
+  void RunTimer();
+  void StopTimer();
+
+  const Config config_;
+  store::Store& store_;
+  std::unique_ptr<Authenticator> authenticator_;
+  Metrics metrics_;
+  LeaseTable leases_;
+  MirrorService mirror_;
+  FilesService files_;
+  VersionsService versions_;
+  ServerService server_facts_;
+  std::unique_ptr<grpc::Server> server_;
+  std::vector<std::string> addresses_;
+  std::vector<int> ports_;
+  absl::Mutex mutex_;
+  bool timer_stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  std::thread timer_;
+};
+
+// The certificate and key of a configuration, checked to be a pair, and its tokens.
+// For --check-config, and before anything is opened.
+absl::Status CheckSecrets(const Config& config);
+
+}  // namespace h5mirror::server
+
+#endif  // H5MIRROR_SERVER_MIRROR_SERVER_H_

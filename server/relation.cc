@@ -1,0 +1,117 @@
+#include "server/relation.h"
+
+#include "base/hex.h"
+#include "base/human.h"
+#include "base/strings.h"
+
+namespace h5mirror::server {
+namespace {
+
+bool FileExists(const store::FileInfo& info) { return info.last_cut != 0; }
+
+bool SameOrigin(const v1::OpenSession& open, const store::FileInfo& info) {
+  return open.origin().machine_id() == info.origin.machine_id &&
+         open.origin().path() == info.origin.path;
+}
+
+bool SameFile(const v1::OpenSession& open, const store::FileInfo& info) {
+  return open.file_id() == ToByteString(info.file_id);
+}
+
+bool IsOf(const store::BarrierId& barrier, const std::string& session_id) {
+  return barrier.seq != 0 && session_id == ToByteString(barrier.session_id);
+}
+
+RelationDecision Diverged(std::string reason) {
+  RelationDecision decision;
+  decision.reason = std::move(reason);
+  return decision;
+}
+
+RelationDecision New() {
+  RelationDecision decision;
+  decision.relation = v1::RELATION_NEW;
+  return decision;
+}
+
+// MATCH, with what survived of the session that the client names.
+RelationDecision Match(const std::string& session_id, const store::FileInfo& info) {
+  RelationDecision decision;
+  decision.relation = v1::RELATION_MATCH;
+  if (IsOf(info.last_barrier, session_id)) decision.last_barrier_seq = info.last_barrier.seq;
+  if (IsOf(info.durable_barrier, session_id)) {
+    decision.durable_barrier_seq = info.durable_barrier.seq;
+  }
+  return decision;
+}
+
+RelationDecision DecideContinue(const v1::OpenSession& open, const store::FileInfo& info) {
+  if (!FileExists(info)) return Diverged("the local file has a record of one");
+  if (!SameFile(open, info)) return Diverged("the local file is a mirror of another file");
+  if (!SameOrigin(open, info)) {
+    return Diverged(StrCat("this one is ", open.origin().host(), ":", open.origin().path()));
+  }
+  if (open.has_base_barrier()) {
+    const v1::BarrierId& base = open.base_barrier();
+    if (IsOf(info.last_barrier, base.session_id()) && info.last_barrier.seq == base.seq()) {
+      return Match(base.session_id(), info);
+    }
+    return Diverged("the local file's last close never arrived or was followed by others");
+  }
+  if (open.base_cut() == info.last_cut) return Match(open.session_id(), info);
+  if (open.base_cut() < 0) {
+    return Diverged("the local file was changed or not closed cleanly since they were equal");
+  }
+  return Diverged(
+      StrCat("the local file was last equal at cut ", open.base_cut(), ", this is ", info.last_cut));
+}
+
+RelationDecision DecideResume(const v1::OpenSession& open, const store::FileInfo& info) {
+  if (IsOf(info.last_barrier, open.session_id())) return Match(open.session_id(), info);
+  // Nothing of the session survived and it had no base: it had begun a new generation, and
+  // begins it again. To go on from the old generation's head would mix the two.
+  if (open.base_cut() == 0) {
+    return !FileExists(info) || SameOrigin(open, info)
+               ? New()
+               : Diverged("nothing of this session had become durable");
+  }
+  if (open.base_cut() == info.last_cut) return Match(open.session_id(), info);
+  return Diverged(StrCat("this session's last durable cut is ", open.base_cut(), ", the file is at ",
+                         info.last_cut));
+}
+
+}  // namespace
+
+RelationDecision DecideRelation(const v1::OpenSession& open, const store::FileInfo& info) {
+  switch (open.intent()) {
+    case v1::INTENT_CREATE:
+      if (!FileExists(info) || SameOrigin(open, info)) return New();
+      return Diverged(StrCat("this one is ", open.origin().host(), ":", open.origin().path()));
+    case v1::INTENT_UPLOAD:
+      return FileExists(info) ? Diverged("the local file has no record of it") : New();
+    case v1::INTENT_REPLACE:
+      return New();
+    case v1::INTENT_RESUME:
+      return DecideResume(open, info);
+    case v1::INTENT_CONTINUE:
+      return DecideContinue(open, info);
+    default:
+      return Diverged("the intent is unknown");
+  }
+}
+
+std::string DescribeHead(const store::FileInfo& info) {
+  if (!FileExists(info)) return "the server has no such file";
+  std::string text = "head is ";
+  if (info.newest_version.version != 0) {
+    StrAppend(&text, "version ", info.newest_version.version, " of ",
+              HumanTime(info.newest_version.server_time));
+    if (info.newest_version.cut != info.last_cut) StrAppend(&text, " and later cuts");
+  } else {
+    StrAppend(&text, "cut ", info.last_cut, ", with no version yet");
+  }
+  if (info.origin.path.empty()) return StrCat(text, ", found on the server");
+  return StrCat(text, ", written from ", info.origin.host, ":", info.origin.path);
+}
+
+}  // namespace h5mirror::server

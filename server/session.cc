@@ -1,0 +1,479 @@
+#include "server/session.h"
+
+#include <utility>
+#include <variant>
+
+#include "absl/memory/memory.h"
+#include "base/hex.h"
+#include "base/human.h"
+#include "base/status_macros.h"
+#include "base/strings.h"
+#include "base/version.h"
+#include "rpc/channel.h"
+#include "server/convert.h"
+#include "server/relation.h"
+#include "spdlog/spdlog.h"
+
+namespace h5mirror::server {
+namespace {
+
+absl::Status CheckIdSize(std::string_view field, const std::string& id) {
+  if (id.size() == 16) return absl::OkStatus();
+  return absl::InvalidArgumentError(StrCat(field, " has ", id.size(), " bytes; it has 16"));
+}
+
+absl::Status CheckOpen(const v1::OpenSession& open) {
+  H5M_RETURN_IF_ERROR(store::CheckName(open.name()));
+  H5M_RETURN_IF_ERROR(CheckIdSize("open.session_id", open.session_id()));
+  if (!open.file_id().empty()) {
+    H5M_RETURN_IF_ERROR(CheckIdSize("open.file_id", open.file_id()));
+  }
+  if (open.has_base_barrier()) {
+    H5M_RETURN_IF_ERROR(CheckIdSize("open.base_barrier.session_id", open.base_barrier().session_id()));
+  }
+  if (!v1::Intent_IsValid(open.intent()) || open.intent() == v1::INTENT_UNSPECIFIED) {
+    return absl::InvalidArgumentError(
+        StrCat("open.intent ", static_cast<int>(open.intent()), " is not one of this protocol"));
+  }
+  if (open.size_bytes() < 0) {
+    return absl::InvalidArgumentError(StrCat("open.size_bytes ", open.size_bytes(), " is negative"));
+  }
+  if (open.mode_bits() > 0777) {
+    return absl::InvalidArgumentError(StrCat("open.mode_bits ", open.mode_bits(), " exceeds 0777"));
+  }
+  const uint32_t page = open.page_size_bytes();
+  if (page != 0 && (page < 512 || page > 65536 || (page & (page - 1)) != 0)) {
+    return absl::InvalidArgumentError(StrCat("open.page_size_bytes ", page,
+                                             " is neither 0 nor a power of two in 512..65536"));
+  }
+  H5M_RETURN_IF_ERROR(CheckWriter(open.writer()));
+  return CheckOrigin(open.origin());
+}
+
+LeaseHolder MakeHolder(const v1::OpenSession& open, const store::SessionId& session_id,
+                       const Principal& principal, const std::string& peer, absl::Time since) {
+  LeaseHolder holder;
+  holder.session_id = session_id;
+  holder.claimed_user = open.writer().claimed_user();
+  holder.verified_user = principal.name;
+  holder.host = open.writer().host();
+  holder.program = open.writer().program();
+  holder.pid = open.writer().pid();
+  holder.peer = peer;
+  holder.since = since;
+  return holder;
+}
+
+}  // namespace
+
+class Session::InHand {
+ public:
+  explicit InHand(Session& session) : session_(session) {
+    absl::MutexLock lock(&session_.mutex_);
+    session_.in_hand_ = true;
+  }
+  ~InHand() {
+    std::optional<Ending> ending;
+    {
+      absl::MutexLock lock(&session_.mutex_);
+      session_.in_hand_ = false;
+      ending = std::exchange(session_.deferred_, std::nullopt);
+    }
+    if (ending.has_value()) session_.End(*std::move(ending));
+  }
+
+ private:
+  Session& session_;
+};
+
+std::shared_ptr<Session> Session::Create(const SessionEnvironment& environment,
+                                         Principal principal, std::string peer,
+                                         SessionOutput& output) {
+  return absl::WrapUnique(new Session(environment, std::move(principal), std::move(peer), output));
+}
+
+Session::Session(const SessionEnvironment& environment, Principal principal, std::string peer,
+                 SessionOutput& output)
+    : environment_(environment),
+      principal_(std::move(principal)),
+      peer_(std::move(peer)),
+      output_(&output),
+      started_(environment.clock.Monotonic()) {
+  environment_.metrics.SessionOpened();
+}
+
+Session::~Session() {
+  absl::MutexLock lock(&mutex_);
+  environment_.metrics.SessionEnded(final_status_.code());
+}
+
+bool Session::WantsOpen() const {
+  absl::MutexLock lock(&mutex_);
+  return phase_ == Phase::kNew;
+}
+
+bool Session::MayRead() const {
+  absl::MutexLock lock(&mutex_);
+  return barriers_.size() < environment_.open_barriers_max;
+}
+
+void Session::Detach() {
+  absl::MutexLock lock(&mutex_);
+  output_ = nullptr;
+}
+
+void Session::OnRequest(const rpc::DecodedRequest& request) {
+  const InHand in_hand(*this);
+  {
+    absl::MutexLock lock(&mutex_);
+    if (phase_ == Phase::kEnding || phase_ == Phase::kEnded) return;  // Sent before it knew.
+  }
+  if (lease_ != 0) environment_.leases.Renew(name_, lease_);
+  if (absl::Status status = Handle(request); !status.ok()) {
+    RequestEnd({store::SessionEnd::kLost, std::move(status), /*wait_for_barriers=*/false});
+  }
+}
+
+absl::Status Session::Handle(const rpc::DecodedRequest& request) {
+  const auto* message = std::get_if<v1::MirrorFileRequest>(&request);
+  const bool is_open = message != nullptr && message->has_open();
+  if (WantsOpen() != is_open) {
+    return absl::InvalidArgumentError(is_open ? "a second `open` on one stream"
+                                              : "the first message of a stream must be `open`");
+  }
+  if (message == nullptr) return Write(std::get<rpc::WritesView>(request));
+  switch (message->request_case()) {
+    case v1::MirrorFileRequest::kOpen:
+      return Open(message->open());
+    case v1::MirrorFileRequest::kTruncate:
+      return Truncate(message->truncate());
+    case v1::MirrorFileRequest::kBarrier:
+      return Cut(message->barrier());
+    case v1::MirrorFileRequest::kKeepAlive:
+      return absl::OkStatus();
+    default:
+      return absl::InvalidArgumentError("a request that is none of this protocol");
+  }
+}
+
+void Session::OnBadRequest(const absl::Status& status) {
+  RequestEnd({store::SessionEnd::kLost, status, /*wait_for_barriers=*/false});
+}
+
+void Session::OnHalfClose() {
+  absl::Status status;
+  if (WantsOpen()) status = absl::InvalidArgumentError("the stream ended before its `open`");
+  RequestEnd({store::SessionEnd::kClean, status, /*wait_for_barriers=*/true});
+}
+
+void Session::OnLost() {
+  RequestEnd({store::SessionEnd::kLost, absl::CancelledError("the stream broke"),
+              /*wait_for_barriers=*/false});
+}
+
+void Session::OnStop() {
+  // The writer is alive and comes back: its last cut stays, and is no "writer lost".
+  RequestEnd({store::SessionEnd::kClean,
+              absl::UnavailableError("the server is stopping; safe to retry"),
+              /*wait_for_barriers=*/true});
+}
+
+void Session::OnRevoked(const absl::Status& status) {
+  RequestEnd({store::SessionEnd::kLost, status, /*wait_for_barriers=*/false});
+}
+
+void Session::OnTimer() {
+  std::shared_ptr<store::File> file;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (phase_ != Phase::kWriting) return;
+    const bool server_is_slow = in_hand_ || barriers_.size() >= environment_.open_barriers_max;
+    if (server_is_slow) environment_.leases.Renew(name_, lease_);
+    if (resumed_seq_ == 0 || in_hand_) return;
+    file = file_;
+  }
+  const auto info = file->Info();
+  if (!info.ok()) return;  // The next write or cut meets the same error and reports it.
+  absl::MutexLock lock(&mutex_);
+  AnswerResumed(*info);
+}
+
+void Session::RequestEnd(Ending ending) {
+  {
+    absl::MutexLock lock(&mutex_);
+    if (in_hand_) {
+      if (!deferred_.has_value()) deferred_ = std::move(ending);
+      return;
+    }
+  }
+  End(std::move(ending));
+}
+
+void Session::End(Ending ending) {
+  {
+    absl::MutexLock lock(&mutex_);
+    if (phase_ == Phase::kEnding || phase_ == Phase::kEnded) return;
+    phase_ = Phase::kEnding;
+    if (final_status_.ok()) final_status_ = ending.status;
+    wait_for_barriers_ = ending.wait_for_barriers;
+  }
+  if (token_ != 0) {
+    const absl::Status ended = file_->End(token_, ending.end);
+    // kAborted: fenced before, so there is nothing left to end.
+    if (!ended.ok() && !absl::IsAborted(ended)) {
+      spdlog::error("{}: end of session: {}", name_, ended.ToString());
+    }
+  }
+  if (lease_ != 0) environment_.leases.Release(name_, lease_);
+  absl::MutexLock lock(&mutex_);
+  FinishIfDone();
+}
+
+void Session::FinishIfDone() {
+  if (phase_ != Phase::kEnding) return;
+  if (wait_for_barriers_ && !barriers_.empty()) return;
+  phase_ = Phase::kEnded;
+  if (output_ != nullptr) output_->Finish(final_status_);
+  LogEnd(final_status_);
+}
+
+void Session::Send(v1::MirrorFileResponse response) {
+  if (output_ != nullptr) output_->Send(std::move(response));
+}
+
+void Session::LogEnd(const absl::Status& status) const {
+  const std::string how = status.ok() ? "in order" : status.ToString();
+  if (token_ == 0) {
+    spdlog::info("session refused: file=\"{}\" peer={} user={} token={}: {}", name_, peer_,
+                 writer_.claimed_user(), principal_.name, how);
+    return;
+  }
+  const absl::Duration took = environment_.clock.Monotonic() - started_;
+  spdlog::log(status.ok() || absl::IsUnavailable(status) ? spdlog::level::info : spdlog::level::warn,
+              "session end: file=\"{}\" peer={} lease={} received={} cuts={} time={} end: {}", name_,
+              peer_, token_, HumanBytes(received_bytes_), cut_count_, HumanDuration(took), how);
+}
+
+absl::StatusOr<std::shared_ptr<store::File>> Session::FindFile(const v1::OpenSession& open) {
+  if (open.intent() == v1::INTENT_CONTINUE) return environment_.store.OpenFile(open.name());
+  return environment_.store.OpenOrCreateFile(open.name(), open.page_size_bytes());
+}
+
+absl::Status Session::Refuse(v1::SessionOpened opened, v1::Relation relation, std::string state) {
+  opened.set_relation(relation);
+  opened.set_state(state);
+  v1::MirrorFileResponse response;
+  *response.mutable_opened() = std::move(opened);
+  absl::MutexLock lock(&mutex_);
+  Send(std::move(response));
+  return absl::FailedPreconditionError(std::move(state));
+}
+
+absl::Status Session::Open(const v1::OpenSession& open) {
+  {
+    absl::MutexLock lock(&mutex_);
+    phase_ = Phase::kOpening;
+    writer_ = open.writer();
+  }
+  H5M_ASSIGN_OR_RETURN(const uint32_t protocol, NegotiateProtocol(open.protocol()));
+  H5M_RETURN_IF_ERROR(CheckOpen(open));
+  H5M_ASSIGN_OR_RETURN(session_id_, FromByteString(open.session_id()));
+  name_ = open.name();
+
+  v1::SessionOpened opened;
+  opened.set_protocol(protocol);
+  opened.set_server_incarnation(ToByteString(environment_.store.incarnation()));
+  opened.set_lease_ttl_ms(
+      static_cast<uint32_t>(absl::ToInt64Milliseconds(environment_.leases.ttl())));
+  opened.set_max_frame_bytes(rpc::kMaxFrameBytes);
+  opened.set_server_version(std::string(kVersion));
+
+  const LeaseHolder holder =
+      MakeHolder(open, session_id_, principal_, peer_, environment_.clock.Now());
+  auto claim = environment_.leases.Claim(
+      name_, holder, [weak = weak_from_this()](const absl::Status& status) {
+        if (const std::shared_ptr<Session> session = weak.lock()) session->OnRevoked(status);
+      });
+  if (claim.lease == 0) {
+    return Refuse(std::move(opened), v1::RELATION_BUSY,
+                  StrCat(name_, " is being written by ", claim.holder->Describe()));
+  }
+  lease_ = claim.lease;
+
+  auto file = FindFile(open);
+  if (absl::IsNotFound(file.status())) {
+    return Refuse(std::move(opened), v1::RELATION_DIVERGED,
+                  StrCat(name_, ": the server has no such file, the local file has a record of one"));
+  }
+  H5M_RETURN_IF_ERROR(file.status());
+  file_ = *std::move(file);
+  return Begin(open, std::move(opened));
+}
+
+absl::Status Session::Begin(const v1::OpenSession& open, v1::SessionOpened opened) {
+  H5M_ASSIGN_OR_RETURN(store::FileInfo info, file_->Info());
+  const RelationDecision decision = DecideRelation(open, info);
+  opened.set_file_id(ToByteString(info.file_id));
+  opened.set_page_size_bytes(info.page_size_bytes);
+  if (decision.relation == v1::RELATION_DIVERGED) {
+    opened.set_last_cut(info.last_cut);
+    opened.set_durable_cut(info.durable_cut);
+    return Refuse(std::move(opened), v1::RELATION_DIVERGED,
+                  StrCat(name_, ": ", DescribeHead(info), "; ", decision.reason));
+  }
+  const bool is_new = decision.relation == v1::RELATION_NEW;
+  H5M_ASSIGN_OR_RETURN(token_, file_->Acquire());
+  environment_.leases.SetToken(name_, lease_, token_);
+  H5M_RETURN_IF_ERROR(file_->Begin(
+      token_, is_new ? store::SessionStart::kNewGeneration : store::SessionStart::kContinue,
+      FromProto(open.origin()), open.mode_bits()));
+  H5M_ASSIGN_OR_RETURN(info, file_->Info());  // Fencing may have made a cut durable.
+
+  opened.set_relation(decision.relation);
+  opened.set_file_id(ToByteString(info.file_id));
+  opened.set_token(token_);
+  if (!is_new) {  // A new generation has no cut yet; the old one's are nobody's base.
+    opened.set_last_cut(info.last_cut);
+    opened.set_durable_cut(info.durable_cut);
+  }
+  opened.set_last_barrier_seq(decision.last_barrier_seq);
+  const bool durable_now = decision.last_barrier_seq != 0 && info.durable_cut == info.last_cut;
+  opened.set_durable_barrier_seq(durable_now ? decision.last_barrier_seq
+                                             : decision.durable_barrier_seq);
+  spdlog::info("session start: file=\"{}\" peer={} user={}@{} program={} token={} {} {} lease={}",
+               name_, peer_, writer_.claimed_user(), writer_.host(), writer_.program(),
+               principal_.name, v1::Intent_Name(open.intent()),
+               v1::Relation_Name(decision.relation), token_);
+
+  absl::MutexLock lock(&mutex_);
+  phase_ = Phase::kWriting;
+  if (open.intent() == v1::INTENT_RESUME) {
+    last_seq_ = decision.last_barrier_seq;
+    if (!durable_now && last_seq_ != opened.durable_barrier_seq()) resumed_seq_ = last_seq_;
+  }
+  v1::MirrorFileResponse response;
+  *response.mutable_opened() = std::move(opened);
+  Send(std::move(response));
+  return absl::OkStatus();
+}
+
+absl::Status Session::Write(const rpc::WritesView& writes) {
+  H5M_RETURN_IF_ERROR(rpc::CheckPayload(writes));
+  H5M_RETURN_IF_ERROR(file_->Write(token_, writes.extents, writes.pieces));
+  environment_.metrics.BytesReceived(writes.data_bytes);
+  absl::MutexLock lock(&mutex_);
+  received_bytes_ += writes.data_bytes;
+  return absl::OkStatus();
+}
+
+absl::Status Session::Truncate(const v1::Truncate& truncate) {
+  if (truncate.size_bytes() > kFileSizeMax) {
+    return absl::InvalidArgumentError(
+        StrCat("truncate.size_bytes ", truncate.size_bytes(), " is beyond 2^63-1"));
+  }
+  return file_->Truncate(token_, truncate.size_bytes());
+}
+
+absl::Status Session::CheckBarrier(const v1::Barrier& barrier) const {
+  if (barrier.seq() <= last_seq_) {
+    return absl::InvalidArgumentError(
+        StrCat("barrier.seq ", barrier.seq(), " does not follow ", last_seq_));
+  }
+  if (barrier.size_bytes() > kFileSizeMax) {
+    return absl::InvalidArgumentError(
+        StrCat("barrier.size_bytes ", barrier.size_bytes(), " is beyond 2^63-1"));
+  }
+  return CheckComment(barrier.comment());
+}
+
+absl::Status Session::Cut(const v1::Barrier& barrier) {
+  H5M_RETURN_IF_ERROR(CheckBarrier(barrier));
+  store::CutRequest request;
+  H5M_ASSIGN_OR_RETURN(request.kind, FromProto(barrier.kind()));
+  request.size_bytes = barrier.size_bytes();
+  request.barrier = {session_id_, barrier.seq()};
+  request.provenance = MakeProvenance(writer_, principal_.name, barrier.comment(),
+                                      FromProto(barrier.client_time()));
+  request.local = FromProto(barrier.local());
+  last_seq_ = barrier.seq();
+  const store::BarrierKind kind = request.kind;
+  {
+    absl::MutexLock lock(&mutex_);
+    barriers_.push_back({barrier.seq(), kind, environment_.clock.Monotonic(), false, {}});
+  }
+  auto cut = file_->Cut(token_, std::move(request),
+                        [self = shared_from_this(), seq = barrier.seq()](
+                            absl::StatusOr<store::DurableCut> durable) {
+                          self->OnDurable(seq, std::move(durable));
+                        });
+  absl::MutexLock lock(&mutex_);
+  if (!cut.ok()) {
+    // It never was a cut. Should the callback come all the same, it finds nothing.
+    if (!barriers_.empty() && barriers_.back().seq == barrier.seq()) barriers_.pop_back();
+    return cut.status();
+  }
+  ++cut_count_;
+  environment_.metrics.CutMade(kind);
+  v1::MirrorFileResponse response;
+  response.mutable_cut_visible()->set_seq(barrier.seq());
+  response.mutable_cut_visible()->set_cut(*cut);
+  Send(std::move(response));
+  // Not there any more where an earlier cut could not become durable.
+  if (!barriers_.empty() && barriers_.back().seq == barrier.seq()) barriers_.back().visible = true;
+  AnswerDurable();  // It may have become durable before this thread came back.
+  return absl::OkStatus();
+}
+
+void Session::OnDurable(uint64_t seq, absl::StatusOr<store::DurableCut> durable) {
+  absl::MutexLock lock(&mutex_);
+  for (OpenBarrier& barrier : barriers_) {
+    if (barrier.seq == seq) {
+      barrier.durable = std::move(durable);
+      break;
+    }
+  }
+  AnswerDurable();
+}
+
+void Session::AnswerDurable() {
+  while (!barriers_.empty() && barriers_.front().visible &&
+         barriers_.front().durable.has_value()) {
+    const OpenBarrier barrier = std::move(barriers_.front());
+    barriers_.pop_front();
+    const absl::StatusOr<store::DurableCut>& durable = *barrier.durable;
+    if (!durable.ok()) {
+      // Called by the store, so the store is not called back here: the stream ends with this
+      // status, and that ends the session.
+      final_status_ = durable.status();
+      barriers_.clear();
+      if (phase_ == Phase::kWriting && output_ != nullptr) output_->Finish(final_status_);
+      break;
+    }
+    environment_.metrics.CutDurable(barrier.kind,
+                                    environment_.clock.Monotonic() - barrier.since);
+    if (resumed_seq_ != 0) resumed_seq_ = 0;  // Covered by this one.
+    v1::MirrorFileResponse response;
+    v1::CutDurable& answer = *response.mutable_cut_durable();
+    answer.set_seq(barrier.seq);
+    answer.set_cut(durable->cut);
+    answer.set_version(durable->version);
+    answer.set_unchanged(durable->unchanged);
+    Send(std::move(response));
+  }
+  FinishIfDone();
+}
+
+void Session::AnswerResumed(const store::FileInfo& info) {
+  if (resumed_seq_ == 0 || info.durable_barrier.session_id != session_id_ ||
+      info.durable_barrier.seq < resumed_seq_) {
+    return;
+  }
+  v1::MirrorFileResponse response;
+  v1::CutDurable& answer = *response.mutable_cut_durable();
+  answer.set_seq(std::exchange(resumed_seq_, 0));
+  answer.set_cut(info.durable_cut);
+  if (info.newest_version.cut == info.durable_cut) answer.set_version(info.newest_version.version);
+  Send(std::move(response));
+}
+
+}  // namespace h5mirror::server
