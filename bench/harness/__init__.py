@@ -1,0 +1,1 @@
+"""What the benchmarks share: processes, drivers, the machine, tables. Standard library only."""

@@ -1,0 +1,22 @@
+"""Where the build, HDF5 and the scratch space are."""
+
+import os
+import subprocess
+from pathlib import Path
+
+SOURCE = Path(os.environ["H5MIRROR_SOURCE_DIR"])
+BUILD = Path(os.environ["H5MIRROR_BUILD_DIR"])
+BIN = BUILD / "bin"
+PLUGIN_DIR = BUILD / "lib"
+CACHE = Path(os.environ.get("H5MIRROR_CACHE")
+             or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "h5mirror")
+HDF5_ROOT = Path(os.environ.get("H5MIRROR_HDF5_ROOT") or CACHE / "hdf5-1.14.5")
+STOCK_MIRROR_SERVER = HDF5_ROOT / "bin" / "mirror_server"
+
+
+def require_disk(directory: Path) -> None:
+    """A page cache with a disk behind it is part of what is measured."""
+    kind = subprocess.run(["stat", "-f", "-c", "%T", directory], check=True, text=True,
+                          capture_output=True).stdout.strip()
+    if kind in ("tmpfs", "ramfs"):
+        raise SystemExit(f"{directory} is on {kind}: give --dir on a real filesystem")
