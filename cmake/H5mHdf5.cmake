@@ -3,6 +3,7 @@
 #   h5m::hdf5_headers     its headers only: for the plugin, which must not link libhdf5.
 #   h5m::hdf5             headers and shared library: for tests and tools.
 #   H5MIRROR_HDF5_BIN     the directory of h5dump and its friends.
+#   H5MIRROR_HDF5_PREFIX  the directory above it.
 #   H5MIRROR_HDF5_VERSION
 #   H5MIRROR_HDF5_FOUND   false where there is no such HDF5; rooms that need it then say so.
 #
@@ -18,6 +19,9 @@ else()
 endif()
 set(H5MIRROR_CACHE "${h5m_cache}" CACHE PATH "What ./dev setup made: HDF5, Python environments")
 set(H5MIRROR_HDF5_ROOT "${H5MIRROR_CACHE}/hdf5-1.14.5" CACHE PATH "Root of an HDF5 >= 1.14")
+if(DEFINED ENV{H5MIRROR_HDF5_ROOT})
+  set(H5MIRROR_HDF5_ROOT "$ENV{H5MIRROR_HDF5_ROOT}" CACHE PATH "Root of an HDF5 >= 1.14" FORCE)
+endif()
 set(H5MIRROR_HDF5_SOURCE "${H5MIRROR_CACHE}/hdf5-1.14.5-src" CACHE PATH
     "HDF5's source, for its own test programs")
 
@@ -52,6 +56,7 @@ else()
 endif()
 
 if(H5MIRROR_HDF5_FOUND)
+  get_filename_component(H5MIRROR_HDF5_PREFIX "${H5MIRROR_HDF5_BIN}" DIRECTORY)
   message(STATUS "HDF5 ${H5MIRROR_HDF5_VERSION} (programs in ${H5MIRROR_HDF5_BIN})")
 else()
   message(WARNING "No HDF5 >= 1.14 in ${H5MIRROR_HDF5_ROOT} or on this system: the plugin, the "
