@@ -56,8 +56,7 @@ absl::StatusCode CodeOf(int error) {
 }  // namespace
 
 absl::Status ErrnoToStatus(int error, std::string_view what) {
-  return absl::Status(CodeOf(error),
-                      StrCat(what, ": ", std::generic_category().message(error)));
+  return absl::Status(CodeOf(error), StrCat(what, ": ", std::generic_category().message(error)));
 }
 
 }  // namespace h5mirror

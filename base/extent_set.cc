@@ -94,7 +94,8 @@ std::vector<Extent> ExtentSet::Take(uint64_t from, uint64_t bytes_max, size_t ex
   // Starting inside an extent leaves two; a full set has no room for that, and starts at
   // the extent's own start.
   const bool full = extents_max_ > 0 && map_.size() >= extents_max_;
-  if (auto it = map_.upper_bound(from); full && it != map_.begin() && std::prev(it)->second > from) {
+  if (auto it = map_.upper_bound(from);
+      full && it != map_.begin() && std::prev(it)->second > from) {
     from = std::prev(it)->first;
   }
   while (bytes_max > 0 && taken.size() < extents_max) {

@@ -20,9 +20,9 @@ std::string Quoted(std::string_view text) {
 }
 
 absl::Status NotASize(std::string_view text, std::string_view why) {
-  return absl::InvalidArgumentError(StrCat(
-      Quoted(text), " is not a size: ", why, "; write a whole number of B, KiB, MiB, GiB or TiB, ",
-      "e.g. 64MiB"));
+  return absl::InvalidArgumentError(StrCat(Quoted(text), " is not a size: ", why,
+                                           "; write a whole number of B, KiB, MiB, GiB or TiB, ",
+                                           "e.g. 64MiB"));
 }
 
 // The power of two that a unit stands for; -1 for none.
@@ -35,7 +35,8 @@ int ShiftOf(std::string_view unit) {
 }
 
 // "2 min 5 s", without the second part where it is 0.
-std::string TwoParts(int64_t count, std::string_view unit, int64_t rest, std::string_view rest_unit) {
+std::string TwoParts(int64_t count, std::string_view unit, int64_t rest,
+                     std::string_view rest_unit) {
   std::string text = StrCat(count, " ", unit);
   if (rest != 0) StrAppend(&text, " ", rest, " ", rest_unit);
   return text;
@@ -76,8 +77,7 @@ std::string HumanDuration(absl::Duration duration) {
   if (seconds < 60) {
     // Cut, not rounded: 59.96 s must not read as 60.
     const int64_t tenths = absl::ToInt64Milliseconds(duration) / 100;
-    return tenths % 10 == 0 ? StrCat(seconds, " s")
-                            : StrCat(seconds, ".", tenths % 10, " s");
+    return tenths % 10 == 0 ? StrCat(seconds, " s") : StrCat(seconds, ".", tenths % 10, " s");
   }
   if (seconds < 3600) return TwoParts(seconds / 60, "min", seconds % 60, "s");
   if (seconds < 86400) return TwoParts(seconds / 3600, "h", seconds % 3600 / 60, "min");

@@ -57,8 +57,8 @@ std::filesystem::path RecordDirectory(const std::filesystem::path& local_file);
 // removing it is safe and what follows from it.
 absl::StatusOr<LocalRecord> ReadLocalRecord(const std::filesystem::path& local_file);
 
-// Writes it beside, renames it into place (mode 0600, directory 0700). Not synced: a record lost with the
-// machine's power leaves an older one, whose `stat` does not match the file any more.
+// Writes it beside, renames it into place (mode 0600, directory 0700). Not synced: a record lost
+// with the machine's power leaves an older one, whose `stat` does not match the file any more.
 absl::Status WriteLocalRecord(const std::filesystem::path& local_file, const LocalRecord& record);
 
 // stat(2) of a file. kNotFound and others as errno says.

@@ -47,9 +47,7 @@ class Reader {
     const Json* value = Find(key, &Json::is_object, "an object");
     return value == nullptr ? *kEmpty : *value;
   }
-  Bytes16 Identity(const char* key) {
-    return OrFail(key, ParseHex16(Text(key)), Bytes16{});
-  }
+  Bytes16 Identity(const char* key) { return OrFail(key, ParseHex16(Text(key)), Bytes16{}); }
   // The value, or `fallback` after remembering the error.
   template <typename T>
   T OrFail(const char* key, absl::StatusOr<T> value, T fallback) {
@@ -143,8 +141,8 @@ absl::StatusOr<std::string> RecordToJson(const LocalRecord& record) {
       {"since", absl::FormatTime(absl::RFC3339_full, record.since, absl::UTCTimeZone())},
   };
   if (record.pending_seq != 0) {
-    json["pending"] = Json{{"session_id", HexOf(record.pending_session_id)},
-                           {"seq", record.pending_seq}};
+    json["pending"] =
+        Json{{"session_id", HexOf(record.pending_session_id)}, {"seq", record.pending_seq}};
   }
   return Dump(json, 2) + "\n";
 }

@@ -16,10 +16,9 @@
 #define H5M_CONCAT_INNER(a, b) a##b
 #define H5M_CONCAT(a, b) H5M_CONCAT_INNER(a, b)
 
-#define H5M_RETURN_IF_ERROR(expression)                           \
-  do {                                                            \
-    if (absl::Status h5m_status = (expression); !h5m_status.ok()) \
-      return h5m_status;                                          \
+#define H5M_RETURN_IF_ERROR(expression)                                              \
+  do {                                                                               \
+    if (absl::Status h5m_status = (expression); !h5m_status.ok()) return h5m_status; \
   } while (false)
 
 // `target` may declare a variable or name one. A type with a comma in it needs parentheses

@@ -41,29 +41,27 @@ class ClientImpl final : public Client {
 
   absl::StatusOr<v1::FileStatus> GetFile(const v1::GetFileRequest& request,
                                          absl::Duration timeout) override {
-    H5M_ASSIGN_OR_RETURN(v1::GetFileResponse response,
-                         Call(*files_, &v1::Files::Stub::GetFile, request,
-                              Repeat::kOnceIfUnavailable, timeout));
+    H5M_ASSIGN_OR_RETURN(
+        v1::GetFileResponse response,
+        Call(*files_, &v1::Files::Stub::GetFile, request, Repeat::kOnceIfUnavailable, timeout));
     return std::move(*response.mutable_file());
   }
 
   absl::StatusOr<v1::FileStatus> AdoptFile(const v1::AdoptFileRequest& request) override {
-    H5M_ASSIGN_OR_RETURN(v1::AdoptFileResponse response,
-                         Call(*files_, &v1::Files::Stub::AdoptFile, request,
-                              Repeat::kOnceIfUnavailable));
+    H5M_ASSIGN_OR_RETURN(v1::AdoptFileResponse response, Call(*files_, &v1::Files::Stub::AdoptFile,
+                                                              request, Repeat::kOnceIfUnavailable));
     return std::move(*response.mutable_file());
   }
 
   absl::StatusOr<v1::ListVersionsResponse> ListVersions(
       const v1::ListVersionsRequest& request) override {
-    return Call(*versions_, &v1::Versions::Stub::ListVersions, request,
-                Repeat::kOnceIfUnavailable);
+    return Call(*versions_, &v1::Versions::Stub::ListVersions, request, Repeat::kOnceIfUnavailable);
   }
 
   absl::StatusOr<v1::Version> GetVersion(const v1::GetVersionRequest& request) override {
-    H5M_ASSIGN_OR_RETURN(v1::GetVersionResponse response,
-                         Call(*versions_, &v1::Versions::Stub::GetVersion, request,
-                              Repeat::kOnceIfUnavailable));
+    H5M_ASSIGN_OR_RETURN(
+        v1::GetVersionResponse response,
+        Call(*versions_, &v1::Versions::Stub::GetVersion, request, Repeat::kOnceIfUnavailable));
     return std::move(*response.mutable_version());
   }
 
@@ -97,8 +95,8 @@ class ClientImpl final : public Client {
   template <typename Stub, typename Request, typename Response>
   using UnaryMethod = grpc::Status (Stub::*)(grpc::ClientContext*, const Request&, Response*);
   template <typename Stub, typename Request, typename Response>
-  using StreamMethod = std::unique_ptr<grpc::ClientReader<Response>> (Stub::*)(
-      grpc::ClientContext*, const Request&);
+  using StreamMethod = std::unique_ptr<grpc::ClientReader<Response>> (Stub::*)(grpc::ClientContext*,
+                                                                               const Request&);
 
   template <typename Stub, typename Request, typename Response>
   absl::StatusOr<Response> Call(Stub& stub, UnaryMethod<Stub, Request, Response> method,

@@ -54,10 +54,12 @@ class Client {
   virtual absl::StatusOr<v1::Version> GetVersion(const v1::GetVersionRequest&) = 0;
   virtual absl::StatusOr<v1::Version> RollbackVersion(const v1::RollbackVersionRequest&) = 0;
   // Calls `sink` for each message; a failed sink cancels the stream and is returned.
-  virtual absl::Status ReadVersion(const v1::ReadVersionRequest&,
-                                   absl::FunctionRef<absl::Status(const v1::ReadVersionResponse&)> sink) = 0;
-  virtual absl::Status DigestFile(const v1::DigestFileRequest&,
-                                  absl::FunctionRef<absl::Status(const v1::DigestFileResponse&)> sink) = 0;
+  virtual absl::Status ReadVersion(
+      const v1::ReadVersionRequest&,
+      absl::FunctionRef<absl::Status(const v1::ReadVersionResponse&)> sink) = 0;
+  virtual absl::Status DigestFile(
+      const v1::DigestFileRequest&,
+      absl::FunctionRef<absl::Status(const v1::DigestFileResponse&)> sink) = 0;
   virtual absl::StatusOr<std::unique_ptr<MirrorStream>> OpenMirrorStream() = 0;
 };
 

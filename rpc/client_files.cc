@@ -53,7 +53,8 @@ absl::StatusOr<FileText> ReadText(const std::filesystem::path& path) {
 absl::Status ReadableByOthers(const std::filesystem::path& path) {
   return absl::PermissionDeniedError(StrCat(std::string_view(path.native()),
                                             ": holds a token and every user may read it; run "
-                                            "`chmod o-rwx ", std::string_view(path.native()), "`"));
+                                            "`chmod o-rwx ",
+                                            std::string_view(path.native()), "`"));
 }
 
 absl::Status BadToml(const std::filesystem::path& path, std::string_view what) {
@@ -79,7 +80,8 @@ absl::StatusOr<ClientFile> FromToml(const std::filesystem::path& path, const tom
     }
     if (!text) return BadToml(path, StrCat("`", name, "` is not a string"));
     if (name == "server") file.server = *text;
-    if (name == "ca") file.ca = text->empty() ? std::filesystem::path() : path.parent_path() / *text;
+    if (name == "ca")
+      file.ca = text->empty() ? std::filesystem::path() : path.parent_path() / *text;
     if (name == "token") file.token = *text;
   }
   return file;

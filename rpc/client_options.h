@@ -23,10 +23,10 @@ struct ClientSettings {
 
 // Complete and checked: the CA and the token are read.
 struct ClientOptions {
-  std::string server;   // as given, for messages
-  std::string target;   // for gRPC, e.g. "dns:///node7:7447", "unix:/run/h5mirror.sock"
-  std::string ca_pem;   // empty: plain text
-  std::string token;    // empty: none
+  std::string server;     // as given, for messages
+  std::string target;     // for gRPC, e.g. "dns:///node7:7447", "unix:/run/h5mirror.sock"
+  std::string ca_pem;     // empty: plain text
+  std::string token;      // empty: none
   bool loopback = false;  // 127.0.0.0/8, ::1, localhost or a Unix socket
 };
 

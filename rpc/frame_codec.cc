@@ -4,10 +4,10 @@
 #include <limits>
 #include <string>
 
+#include "absl/strings/str_format.h"
 #include "base/crc32c.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
-#include "absl/strings/str_format.h"
 #include "google/protobuf/io/coded_stream.h"
 #include "grpcpp/support/proto_buffer_reader.h"
 #include "grpcpp/support/proto_buffer_writer.h"
@@ -206,8 +206,8 @@ class Decoder {
   // An extent takes at least one byte each of offset, length and data.
   absl::Status CheckCount(std::string_view field, uint64_t count) const {
     if (count <= message_bytes_ / 3) return absl::OkStatus();
-    return Bad(field, StrCat("too many extents: ", count, " in a message of ", message_bytes_,
-                             " bytes"));
+    return Bad(field,
+               StrCat("too many extents: ", count, " in a message of ", message_bytes_, " bytes"));
   }
 
   absl::Status DecodeData() {
@@ -224,7 +224,8 @@ class Decoder {
 
   absl::Status CheckWrites() const {
     if (offset_count_ != length_count_) {
-      return Bad("writes.length", StrCat(length_count_, " lengths for ", offset_count_, " offsets"));
+      return Bad("writes.length",
+                 StrCat(length_count_, " lengths for ", offset_count_, " offsets"));
     }
     constexpr uint64_t kEndMax = std::numeric_limits<int64_t>::max();
     uint64_t sum = 0;
@@ -303,8 +304,9 @@ absl::Status CheckPayload(const WritesView& writes) {
   uint32_t crc = 0;
   for (const std::string_view piece : writes.pieces) crc = Crc32cExtend(crc, piece);
   if (crc == *writes.crc32c) return absl::OkStatus();
-  return absl::DataLossError(absl::StrFormat("writes.data: crc32c of %d bytes is %#010x, not %#010x",
-                                             writes.data_bytes, crc, *writes.crc32c));
+  return absl::DataLossError(
+      absl::StrFormat("writes.data: crc32c of %d bytes is %#010x, not %#010x", writes.data_bytes,
+                      crc, *writes.crc32c));
 }
 
 }  // namespace h5mirror::rpc

@@ -21,9 +21,9 @@ namespace {
 constexpr std::string_view kUnixScheme = "unix:";
 
 absl::Status Bad(std::string_view text, std::string_view why) {
-  return absl::InvalidArgumentError(StrCat("server '", absl::CHexEscape(ToAbsl(text.substr(0, 256))),
-                                           "': ", why,
-                                           "; write HOST, HOST:PORT, [IPV6]:PORT or unix:PATH"));
+  return absl::InvalidArgumentError(
+      StrCat("server '", absl::CHexEscape(ToAbsl(text.substr(0, 256))), "': ", why,
+             "; write HOST, HOST:PORT, [IPV6]:PORT or unix:PATH"));
 }
 
 absl::StatusOr<ServerAddress> ParseUnix(std::string_view text) {

@@ -1,0 +1,139 @@
+#include "base/local_record.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
+
+#include "base/local_record_json.h"
+#include "base/random.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace h5mirror {
+namespace {
+
+using ::testing::HasSubstr;
+
+class LocalRecordTest : public ::testing::Test {
+ protected:
+  LocalRecordTest() {
+    std::string name = (std::filesystem::temp_directory_path() / "h5m_record_XXXXXX").native();
+    directory_ = mkdtemp(name.data());
+    file_ = directory_ / "run7.h5";
+  }
+  ~LocalRecordTest() override { std::filesystem::remove_all(directory_); }
+
+  std::filesystem::path RecordFile() const { return RecordDirectory(file_) / "client.json"; }
+
+  static LocalRecord Example() {
+    LocalRecord record;
+    record.state = RecordState::kBehind;
+    record.file_id = RandomBytes16();
+    record.server = "node7:7447";
+    record.name = "beam/Lauf \"7\"/\xc3\xbc.h5";
+    record.cut = 41;
+    record.version = 12;
+    record.stat = {.inode = UINT64_MAX, .size_bytes = 1LL << 50, .mtime_ns = -1, .ctime_ns = 7};
+    record.pending_session_id = RandomBytes16();
+    record.pending_seq = 3;
+    record.detail = "server away";
+    record.since = absl::FromUnixNanos(1793714400123456789);
+    return record;
+  }
+
+  std::filesystem::path directory_;
+  std::filesystem::path file_;
+};
+
+TEST_F(LocalRecordTest, RoundTripsEveryField) {
+  const LocalRecord record = Example();
+  ASSERT_EQ(WriteLocalRecord(file_, record), absl::OkStatus());
+  const auto read = ReadLocalRecord(file_);
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->state, record.state);
+  EXPECT_EQ(read->file_id, record.file_id);
+  EXPECT_EQ(read->server, record.server);
+  EXPECT_EQ(read->name, record.name);
+  EXPECT_EQ(read->cut, record.cut);
+  EXPECT_EQ(read->version, record.version);
+  EXPECT_EQ(read->stat, record.stat);
+  EXPECT_EQ(read->pending_session_id, record.pending_session_id);
+  EXPECT_EQ(read->pending_seq, record.pending_seq);
+  EXPECT_EQ(read->detail, record.detail);
+  EXPECT_EQ(read->since, record.since);
+}
+
+TEST_F(LocalRecordTest, DefaultRecordRoundTrips) {
+  ASSERT_EQ(WriteLocalRecord(file_, LocalRecord()), absl::OkStatus());
+  const auto read = ReadLocalRecord(file_);
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->pending_seq, 0u);
+  EXPECT_EQ(read->since, absl::InfinitePast());
+}
+
+TEST_F(LocalRecordTest, NoRecordIsNotFound) {
+  EXPECT_TRUE(absl::IsNotFound(ReadLocalRecord(file_).status()));
+}
+
+TEST_F(LocalRecordTest, OnlyTheOwnerMayRead) {
+  ASSERT_EQ(WriteLocalRecord(file_, Example()), absl::OkStatus());
+  struct stat info;
+  ASSERT_EQ(stat(RecordFile().c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0600u);
+  ASSERT_EQ(stat(RecordDirectory(file_).c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0700u);
+}
+
+TEST_F(LocalRecordTest, RewritingLeavesOneFile) {
+  for (int i = 0; i < 3; ++i) ASSERT_EQ(WriteLocalRecord(file_, Example()), absl::OkStatus());
+  const std::filesystem::directory_iterator entries(RecordDirectory(file_));
+  EXPECT_EQ(std::distance(begin(entries), end(entries)), 1);
+}
+
+TEST_F(LocalRecordTest, DamagedRecordIsDataLossThatSaysWhatToDo) {
+  ASSERT_EQ(WriteLocalRecord(file_, Example()), absl::OkStatus());
+  std::filesystem::resize_file(RecordFile(), 40);
+  const absl::Status status = ReadLocalRecord(file_).status();
+  EXPECT_TRUE(absl::IsDataLoss(status));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("client.json"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("Removing it is safe"));
+}
+
+TEST_F(LocalRecordTest, WrongValuesAreNamed) {
+  const std::string good = RecordToJson(Example()).value();
+  const auto with = [&good](const std::string& from, const std::string& to) {
+    std::string text = good;
+    text.replace(text.find(from), from.size(), to);
+    return std::string(RecordFromJson(text).status().message());
+  };
+  EXPECT_THAT(with("\"cut\": 41", "\"cut\": \"x\""), HasSubstr("\"cut\": not a whole number"));
+  EXPECT_THAT(with("\"behind\"", "\"lost\""), HasSubstr("unknown state 'lost'"));
+  EXPECT_THAT(with("\"format\": 1", "\"format\": 2"), HasSubstr("later release"));
+  EXPECT_THAT(with("\"inode\"", "\"node\""), HasSubstr("\"stat\": \"inode\": missing"));
+}
+
+TEST_F(LocalRecordTest, NameThatJsonCannotKeepIsRefused) {
+  LocalRecord record = Example();
+  record.name = "\xff.h5";
+  EXPECT_TRUE(absl::IsInvalidArgument(WriteLocalRecord(file_, record)));
+  record = Example();
+  record.detail = "bytes \xff of an error message";
+  EXPECT_EQ(WriteLocalRecord(file_, record), absl::OkStatus());
+}
+
+TEST_F(LocalRecordTest, StatOfPathAndDescriptorAgree) {
+  std::ofstream(file_) << "12345";
+  const auto by_path = StatFile(file_);
+  ASSERT_TRUE(by_path.ok()) << by_path.status();
+  EXPECT_EQ(by_path->size_bytes, 5);
+  const int fd = open(file_.c_str(), O_RDONLY);
+  EXPECT_EQ(StatDescriptor(fd).value(), *by_path);
+  close(fd);
+  EXPECT_TRUE(absl::IsNotFound(StatFile(directory_ / "none").status()));
+}
+
+}  // namespace
+}  // namespace h5mirror

@@ -1,0 +1,167 @@
+#include "rpc/client_options.h"
+
+#include <sys/stat.h>
+
+#include <cstdlib>
+#include <fstream>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "rpc/server_address.h"
+
+namespace h5mirror::rpc {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr const char* kPem = "-----BEGIN CERTIFICATE-----\nAA==\n-----END CERTIFICATE-----\n";
+
+TEST(ServerAddressTest, FormsThatUsersWrite) {
+  const std::tuple<const char*, const char*, bool> kCases[] = {
+      {"node7", "dns:///node7:7447", false},
+      {"node7.lab.org:80", "dns:///node7.lab.org:80", false},
+      {"LocalHost", "dns:///LocalHost:7447", true},
+      {"127.3.2.1:9", "dns:///127.3.2.1:9", true},
+      {"[::1]", "dns:///[::1]:7447", true},
+      {"[fe80::1]:9", "dns:///[fe80::1]:9", false},
+      {"unix:/run/h5mirror.sock", "unix:/run/h5mirror.sock", true}};
+  for (const auto& [text, target, loopback] : kCases) {
+    const auto address = ParseServerAddress(text);
+    ASSERT_TRUE(address.ok()) << address.status();
+    EXPECT_EQ(address->target, target);
+    EXPECT_EQ(address->loopback, loopback) << text;
+  }
+}
+
+TEST(ServerAddressTest, RefusedOnesAreQuotedWithTheReason) {
+  const std::pair<std::string, const char*> kCases[] = {
+      {"", "it is empty"},        {"node7:", "the port is empty"},
+      {"node7:0", "1 to 65535"},  {"node7:65536", "1 to 65535"},
+      {"::1", "brackets"},        {"[::1", "']' is missing"},
+      {"[::1]x", "only a port"},  {"[node7]:1", "not an IPv6 address"},
+      {"a b", "not a host name"}, {"http://node7", "brackets"},
+      {"unix:", "path is empty"}, {"unix:/" + std::string(200, 'x'), "at most 107"}};
+  for (const auto& [text, why] : kCases) {
+    const auto address = ParseServerAddress(text);
+    ASSERT_TRUE(absl::IsInvalidArgument(address.status())) << text;
+    EXPECT_THAT(std::string(address.status().message()), HasSubstr(why)) << text;
+  }
+}
+
+class ClientOptionsTest : public ::testing::Test {
+ protected:
+  ClientOptionsTest() {
+    unsetenv("H5MIRROR_SERVER");
+    std::string name = (std::filesystem::temp_directory_path() / "h5m_options_XXXXXX").native();
+    root_ = mkdtemp(name.data());
+    user_ = root_ / "user";
+    system_ = root_ / "system";
+    std::filesystem::create_directories(user_);
+    std::filesystem::create_directories(system_);
+  }
+  ~ClientOptionsTest() override {
+    unsetenv("H5MIRROR_SERVER");
+    std::filesystem::remove_all(root_);
+  }
+
+  static void Write(const std::filesystem::path& path, const std::string& text,
+                    mode_t mode = 0600) {
+    std::ofstream(path) << text;
+    chmod(path.c_str(), mode);
+  }
+  absl::StatusOr<ClientOptions> Resolve(const ClientSettings& settings = {}) {
+    const std::filesystem::path directories[] = {user_, system_};
+    return ResolveClientOptionsIn(settings, directories);
+  }
+  void ExpectError(absl::StatusCode code, const std::string& part,
+                   const ClientSettings& settings = {}) {
+    const absl::Status status = Resolve(settings).status();
+    EXPECT_EQ(status.code(), code) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(part));
+  }
+
+  std::filesystem::path root_, user_, system_;
+};
+
+TEST_F(ClientOptionsTest, DefaultIsThisMachineInPlainText) {
+  const auto options = Resolve();
+  ASSERT_TRUE(options.ok()) << options.status();
+  EXPECT_EQ(options->server, "127.0.0.1:7447");
+  EXPECT_TRUE(options->loopback);
+  EXPECT_TRUE(options->ca_pem.empty() && options->token.empty());
+}
+
+TEST_F(ClientOptionsTest, SettingBeatsEnvironmentBeatsUserBeatsSystem) {
+  Write(system_ / "client.toml", "server = 'system'");
+  EXPECT_EQ(Resolve()->server, "system");
+  Write(user_ / "client.toml", "server = 'user'");
+  EXPECT_EQ(Resolve()->server, "user");
+  setenv("H5MIRROR_SERVER", "environment", 1);
+  EXPECT_EQ(Resolve()->server, "environment");
+  EXPECT_EQ(Resolve({.server = "flag", .ca = {}, .token = {}})->server, "flag");
+}
+
+TEST_F(ClientOptionsTest, FilesBesideTheConfigurationAreUsed) {
+  Write(system_ / "client.toml", "server = 'node7'");
+  Write(system_ / "ca.pem", kPem, 0644);
+  Write(system_ / "token", "  s3cret\n");
+  const auto options = Resolve();
+  ASSERT_TRUE(options.ok()) << options.status();
+  EXPECT_EQ(options->ca_pem, kPem);
+  EXPECT_EQ(options->token, "s3cret");
+  EXPECT_EQ(options->target, "dns:///node7:7447");
+}
+
+TEST_F(ClientOptionsTest, PathsInAFileStartFromItsDirectory) {
+  Write(user_ / "client.toml", "ca = 'lab.pem'\ntoken = '@lab.token'");
+  Write(user_ / "lab.pem", kPem);
+  Write(user_ / "lab.token", "abc");
+  EXPECT_EQ(Resolve()->token, "abc");
+  EXPECT_EQ(Resolve()->ca_pem, kPem);
+}
+
+TEST_F(ClientOptionsTest, EmptyStringHidesWhatTheFilesSay) {
+  Write(system_ / "ca.pem", kPem);
+  Write(system_ / "token", "abc");
+  const auto options = Resolve({.server = {}, .ca = "", .token = ""});
+  ASSERT_TRUE(options.ok()) << options.status();
+  EXPECT_TRUE(options->ca_pem.empty() && options->token.empty());
+}
+
+TEST_F(ClientOptionsTest, TokenIsNeverSentInPlainTextToAnotherMachine) {
+  ExpectError(absl::StatusCode::kInvalidArgument, "node7 in plain text",
+              {.server = "node7", .ca = {}, .token = "abc"});
+  EXPECT_EQ(Resolve({.server = "localhost", .ca = {}, .token = "abc"})->token, "abc");
+}
+
+TEST_F(ClientOptionsTest, TokenFileThatOthersCanReadIsRefused) {
+  Write(root_ / "token", "s3cret", 0644);
+  ExpectError(absl::StatusCode::kPermissionDenied, "chmod o-rwx",
+              {.server = {}, .ca = {}, .token = "@" + (root_ / "token").native()});
+  Write(user_ / "client.toml", "token = 's3cret'", 0644);
+  ExpectError(absl::StatusCode::kPermissionDenied, "client.toml");
+}
+
+TEST_F(ClientOptionsTest, MistakesInFilesNameFileAndKey) {
+  Write(user_ / "client.toml", "sever = 'x'");
+  ExpectError(absl::StatusCode::kInvalidArgument, "client.toml: unknown key `sever`");
+  Write(user_ / "client.toml", "server = 7");
+  ExpectError(absl::StatusCode::kInvalidArgument, "client.toml: `server` is not a string");
+  Write(user_ / "client.toml", "\nserver = ");
+  ExpectError(absl::StatusCode::kInvalidArgument, "client.toml: line 2");
+  Write(user_ / "client.toml", "server = 'a b'");
+  ExpectError(absl::StatusCode::kInvalidArgument, "server 'a b'");
+}
+
+TEST_F(ClientOptionsTest, NamedFilesMustBeThereAndHoldWhatTheyShould) {
+  ExpectError(absl::StatusCode::kNotFound, "none.pem",
+              {.server = {}, .ca = (root_ / "none.pem").native(), .token = {}});
+  Write(root_ / "odd.pem", "hello");
+  ExpectError(absl::StatusCode::kInvalidArgument, "odd.pem: holds no PEM certificate",
+              {.server = {}, .ca = (root_ / "odd.pem").native(), .token = {}});
+  ExpectError(absl::StatusCode::kInvalidArgument, "visible ASCII",
+              {.server = {}, .ca = {}, .token = "a b"});
+}
+
+}  // namespace
+}  // namespace h5mirror::rpc

@@ -1,0 +1,29 @@
+#include "rpc/status.h"
+
+#include "base/strings.h"
+#include "gtest/gtest.h"
+
+namespace h5mirror::rpc {
+namespace {
+
+TEST(RpcStatusTest, EveryCodeRoundTrips) {
+  for (int code = 0; code <= 16; ++code) {
+    const absl::Status status(static_cast<absl::StatusCode>(code), code == 0 ? "" : "why");
+    EXPECT_EQ(static_cast<int>(ToGrpc(status).error_code()), code);
+    EXPECT_EQ(FromGrpc(ToGrpc(status)), status);
+  }
+}
+
+TEST(RpcStatusTest, LongMessagesAreCutBetweenCharacters) {
+  std::string message(4092, 'x');
+  message += "\xc3\xbc\xc3\xbc\xc3\xbc";  // The cut would fall into the first of them.
+  const std::string cut = ToGrpc(absl::InternalError(message)).error_message();
+  EXPECT_EQ(cut, std::string(4092, 'x') + "...");
+}
+
+TEST(RpcStatusTest, CodesThatDoNotExistAreUnknown) {
+  EXPECT_TRUE(absl::IsUnknown(FromGrpc(grpc::Status(static_cast<grpc::StatusCode>(99), "odd"))));
+}
+
+}  // namespace
+}  // namespace h5mirror::rpc
