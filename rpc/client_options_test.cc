@@ -39,7 +39,7 @@ TEST(ServerAddressTest, RefusedOnesAreQuotedWithTheReason) {
       {"node7:0", "1 to 65535"},  {"node7:65536", "1 to 65535"},
       {"::1", "brackets"},        {"[::1", "']' is missing"},
       {"[::1]x", "only a port"},  {"[node7]:1", "not an IPv6 address"},
-      {"a b", "not a host name"}, {"http://node7", "brackets"},
+      {"a b", "not a host name"}, {"http://node7", "1 to 65535"},
       {"unix:", "path is empty"}, {"unix:/" + std::string(200, 'x'), "at most 107"}};
   for (const auto& [text, why] : kCases) {
     const auto address = ParseServerAddress(text);
