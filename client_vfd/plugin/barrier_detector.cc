@@ -27,22 +27,22 @@ void BarrierDetector::OnTruncate(Phase phase, Outcome outcome) {
   }
 }
 
-CutKind BarrierDetector::OnFlush(Phase phase, Outcome outcome) {
+Moment BarrierDetector::OnFlush(Phase phase, Outcome outcome) {
   if (outcome == Outcome::kFailed) {
     Fail();
-    return CutKind::kNone;
+    return Moment::kNone;
   }
   if (phase == Phase::kClosing) {
     if (closing_ == Closing::kTruncated) closing_ = Closing::kFlushed;
-    return CutKind::kNone;
+    return Moment::kNone;
   }
   const bool consistent = truncated_ || swmr_;
   truncated_ = false;
-  return consistent && !failed_ ? CutKind::kFlush : CutKind::kNone;
+  return consistent && !failed_ ? Moment::kFlush : Moment::kNone;
 }
 
-CutKind BarrierDetector::OnClose() const {
-  return closing_ == Closing::kReady && !failed_ ? CutKind::kClose : CutKind::kNone;
+Moment BarrierDetector::OnClose() const {
+  return closing_ == Closing::kReady && !failed_ ? Moment::kClose : Moment::kNone;
 }
 
 }  // namespace h5mirror::vfd

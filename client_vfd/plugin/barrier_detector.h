@@ -15,16 +15,16 @@ namespace h5mirror::vfd {
 
 enum class Outcome { kOk, kFailed };
 enum class Phase { kOpen, kClosing };
-enum class CutKind { kNone, kFlush, kClose };
+enum class Moment { kNone, kFlush, kClose };
 
 class BarrierDetector {
  public:
   void OnWrite(Outcome outcome);
   void OnTruncate(Phase phase, Outcome outcome);
   // kFlush if the bytes are consistent now.
-  CutKind OnFlush(Phase phase, Outcome outcome);
+  Moment OnFlush(Phase phase, Outcome outcome);
   // kClose if this close is a clean one.
-  CutKind OnClose() const;
+  Moment OnClose() const;
   // A superblock was written with or without the SWMR-write flag, or the file was opened so.
   void SetSwmr(bool writing) { swmr_ = writing; }
   bool swmr() const { return swmr_; }

@@ -185,7 +185,7 @@ herr_t MirroredFile::Truncate(hid_t dxpl, hbool_t closing) {
 herr_t MirroredFile::Flush(hid_t dxpl, hbool_t closing) {
   const herr_t result = under_->cls->flush == nullptr ? 0 : under_->cls->flush(under_, dxpl, closing);
   if (InForkedChild()) return result;
-  if (detector_.OnFlush(PhaseOf(closing), OutcomeOf(result)) == CutKind::kFlush) CutHere();
+  if (detector_.OnFlush(PhaseOf(closing), OutcomeOf(result)) == Moment::kFlush) CutHere();
   return result;
 }
 
@@ -219,14 +219,14 @@ int MirroredFile::FinishBarrier() {
 
 void MirroredFile::BeforeClose() {
   if (session_ == nullptr || InForkedChild()) return;
-  if (detector_.OnClose() == CutKind::kClose) api_->seal(session_);
+  if (detector_.OnClose() == Moment::kClose) api_->seal(session_);
 }
 
 void MirroredFile::AfterClose() {
   if (InForkedChild()) return;
   if (session_ != nullptr) {
     api_->close(std::exchange(session_, nullptr));
-  } else if (!attach_tried_ && detector_.OnClose() == CutKind::kClose) {
+  } else if (!attach_tried_ && detector_.OnClose() == Moment::kClose) {
     const Speaker speaker{host_, config_, target_.real_path, target_.name};
     ReportState(speaker, H5mEvent{"close", H5M_STATE_UNCHANGED, 0, 0, "", 0});
   }

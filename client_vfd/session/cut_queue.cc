@@ -1,0 +1,188 @@
+#include "client_vfd/session/cut_queue.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace h5mirror::vfd {
+namespace {
+
+// Sets of cuts that await durability; beyond it the two oldest are kept as one.
+constexpr size_t kUnackedMax = 64;
+
+bool Overlap(const Extent& a, const Extent& b) { return a.offset < b.end() && b.offset < a.end(); }
+
+}  // namespace
+
+void Changes::Absorb(const Changes& other) {
+  if (other.truncate) truncate = std::min(truncate.value_or(*other.truncate), *other.truncate);
+  extents.AddAll(other.extents);
+}
+
+void CutQueue::Truncate(uint64_t size_bytes) {
+  Changes& changes = open_.changes;
+  changes.extents.TruncateTo(size_bytes);
+  changes.truncate = std::min(changes.truncate.value_or(size_bytes), size_bytes);
+}
+
+void CutQueue::Close(CutEnd end) {
+  open_.end = std::move(end);
+  closed_.push_back(std::move(open_));
+  open_ = Cut();
+  if (!reading_.empty()) reading_closed_ = true;
+}
+
+std::vector<Extent> CutQueue::AtRisk(Extent extent) const {
+  std::vector<Extent> parts;
+  for (const Cut& cut : closed_) {
+    const std::vector<Extent> own = cut.changes.extents.Intersection(extent);
+    parts.insert(parts.end(), own.begin(), own.end());
+  }
+  return parts;
+}
+
+bool CutQueue::IsBeingRead(Extent extent) const {
+  if (!reading_closed_) return false;
+  return std::any_of(reading_.begin(), reading_.end(),
+                     [&](const Extent& piece) { return Overlap(piece, extent); });
+}
+
+void CutQueue::Save(Extent extent, std::string bytes) {
+  for (Cut& cut : closed_) {
+    for (const Extent& part : cut.changes.extents.Intersection(extent)) {
+      cut.saved[part.offset] = bytes.substr(part.offset - extent.offset, part.length);
+      saved_bytes_ += part.length;
+    }
+    cut.changes.extents.Remove(extent);
+  }
+}
+
+void CutQueue::DropBeyond(Cut& cut, uint64_t size_bytes, uint64_t* saved_bytes) {
+  cut.changes.extents.TruncateTo(size_bytes);
+  for (auto piece = cut.saved.begin(); piece != cut.saved.end();) {
+    auto& [offset, bytes] = *piece;
+    const uint64_t keep = offset >= size_bytes ? 0 : std::min<uint64_t>(bytes.size(), size_bytes - offset);
+    *saved_bytes -= bytes.size() - keep;
+    bytes.resize(keep);
+    piece = keep == 0 ? cut.saved.erase(piece) : std::next(piece);
+  }
+}
+
+bool CutQueue::MergeOldestTick() {
+  const auto tick = std::find_if(closed_.begin(), closed_.end(),
+                                 [](const Cut& cut) { return cut.end.kind == CutKind::kTick; });
+  if (tick == closed_.end()) return false;
+  Cut old = std::move(*tick);
+  const auto next = closed_.erase(tick);
+  const bool into_open = next == closed_.end();
+  Cut& into = into_open ? open_ : *next;
+  if (into.changes.truncate) DropBeyond(old, *into.changes.truncate, &saved_bytes_);
+  for (auto& [offset, bytes] : old.saved) {
+    saved_bytes_ -= bytes.size();
+    const Extent extent{offset, bytes.size()};
+    // What was copied out and not written again in the next cut changed after it: the copy is its
+    // content too. (Where the next one is still open, the file itself is the content.)
+    if (into_open) {
+      into.changes.extents.Add(extent);
+      continue;
+    }
+    ExtentSet missing;
+    missing.Add(extent);
+    for (const Extent& part : into.changes.extents.Intersection(extent)) missing.Remove(part);
+    for (const auto& [at, held] : into.saved) missing.Remove({at, held.size()});
+    for (const Extent& part : missing.ToVector()) {
+      into.saved[part.offset] = bytes.substr(part.offset - offset, part.length);
+      saved_bytes_ += part.length;
+    }
+  }
+  for (const Extent& part : old.changes.extents.ToVector()) into.changes.extents.Add(part);
+  if (old.changes.truncate) {
+    into.changes.truncate = std::min(into.changes.truncate.value_or(*old.changes.truncate), *old.changes.truncate);
+  }
+  return true;
+}
+
+void CutQueue::TakeSaved(Cut& cut, uint64_t bytes_max, size_t extents_max, SendWrites* work) {
+  while (!cut.saved.empty() && work->pieces.size() < extents_max && bytes_max > 0) {
+    auto first = cut.saved.begin();
+    const uint64_t offset = first->first;
+    std::string bytes = std::move(first->second);
+    cut.saved.erase(first);
+    if (bytes.size() > bytes_max) {
+      cut.saved[offset + bytes_max] = bytes.substr(bytes_max);
+      bytes.resize(bytes_max);
+    }
+    bytes_max -= bytes.size();
+    saved_bytes_ -= bytes.size();
+    const Extent extent{offset, bytes.size()};
+    sending_.extents.Add(extent);
+    work->pieces.push_back({extent, std::move(bytes)});
+  }
+}
+
+void CutQueue::TakeFromFile(Cut& cut, uint64_t bytes_max, size_t extents_max, SendWrites* work) {
+  std::vector<Extent> taken = cut.changes.extents.Take(cursor_, bytes_max, extents_max);
+  if (taken.empty()) taken = cut.changes.extents.Take(0, bytes_max, extents_max);
+  if (taken.empty()) return;
+  cursor_ = taken.back().end();
+  for (const Extent& extent : taken) {
+    sending_.extents.Add(extent);
+    reading_.push_back(extent);
+    work->pieces.push_back({extent, std::string()});
+  }
+  reading_closed_ = &cut != &open_;
+}
+
+Work CutQueue::Next(uint64_t bytes_max, size_t extents_max, uint64_t open_bytes_min) {
+  const bool from_open = closed_.empty();
+  Cut& cut = from_open ? open_ : closed_.front();
+  if (from_open && cut.changes.extents.byte_count() < std::max<uint64_t>(open_bytes_min, 1)) return {};
+  if (cut.changes.truncate) {
+    const uint64_t size_bytes = *std::exchange(cut.changes.truncate, std::nullopt);
+    sending_.extents.TruncateTo(size_bytes);
+    sending_.truncate = std::min(sending_.truncate.value_or(size_bytes), size_bytes);
+    return SendTruncate{size_bytes};
+  }
+  SendWrites work;
+  if (!cut.saved.empty()) {
+    TakeSaved(cut, bytes_max, extents_max, &work);
+  } else {
+    TakeFromFile(cut, bytes_max, extents_max, &work);
+  }
+  if (!work.pieces.empty()) return work;
+  SendBarrier barrier{++last_seq_, std::move(cut.end)};
+  closed_.pop_front();
+  unacked_.push_back({barrier.seq, std::exchange(sending_, Changes())});
+  if (unacked_.size() > kUnackedMax) {
+    unacked_[1].changes.Absorb(unacked_[0].changes);
+    unacked_.pop_front();
+  }
+  return barrier;
+}
+
+void CutQueue::ForgetDurable(uint64_t seq) {
+  while (!unacked_.empty() && unacked_.front().seq <= seq) unacked_.pop_front();
+}
+
+void CutQueue::SendAgain() {
+  Changes all = std::exchange(sending_, Changes());
+  for (const Unacked& unacked : unacked_) all.Absorb(unacked.changes);
+  for (const Cut& cut : closed_) {
+    all.Absorb(cut.changes);
+    for (const auto& [offset, bytes] : cut.saved) all.extents.Add({offset, bytes.size()});
+  }
+  all.Absorb(open_.changes);
+  unacked_.clear();
+  closed_.clear();
+  reading_.clear();
+  saved_bytes_ = 0;
+  open_ = Cut();
+  open_.changes = std::move(all);
+}
+
+uint64_t CutQueue::pending_bytes() const {
+  uint64_t bytes = open_.changes.extents.byte_count() + saved_bytes_;
+  for (const Cut& cut : closed_) bytes += cut.changes.extents.byte_count();
+  return bytes;
+}
+
+}  // namespace h5mirror::vfd

@@ -1,0 +1,255 @@
+#include "client_vfd/session/engine.h"
+
+#include <grpc/grpc.h>
+#include <pthread.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "client_vfd/session/session.h"
+#include "rpc/channel.h"
+
+namespace h5mirror::vfd {
+namespace {
+
+// Buffers in flight for all sessions, 1 MiB each: enough to keep one stream's pipe full while the
+// next frame is read, few enough to stay in the cache.
+constexpr size_t kBuffersMax = 24;
+// How often sessions look at their deadlines.
+constexpr std::chrono::milliseconds kTimerPeriod(100);
+// How long a fork waits for streams to end politely, and for gRPC to be gone.
+constexpr absl::Duration kForkWait = absl::Milliseconds(500);
+constexpr absl::Duration kSuspectFor = absl::Seconds(10);
+
+// A new thread inherits the signal mask; the program's handlers must never run on ours.
+std::unique_ptr<std::thread> StartWithoutSignals(std::function<void()> body) {
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  auto thread = std::make_unique<std::thread>(std::move(body));
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return thread;
+}
+
+}  // namespace
+
+Engine& Engine::Get() {
+  static auto* engine = new Engine;
+  return *engine;
+}
+
+Engine::Engine() {
+  pool_ = new FramePool(rpc::kMaxFrameBytes, kBuffersMax, [this] {
+    for (const auto& session : Sessions()) Wake(session.get());
+  });
+}
+
+void Engine::Add(std::shared_ptr<Session> session) {
+  absl::MutexLock lock(&mutex_);
+  sessions_.push_back(std::move(session));
+}
+
+void Engine::Wake(Session* session) {
+  absl::MutexLock lock(&mutex_);
+  if (in_child_) return;
+  if (std::find(ready_.begin(), ready_.end(), session) == ready_.end()) ready_.push_back(session);
+  if (stopping_) return;
+  if (!running_) StartLocked();
+  if (alarm_set_) return;
+  alarm_set_ = true;
+  alarm_->Set(queue_.get(), gpr_time_0(GPR_CLOCK_MONOTONIC), nullptr);
+}
+
+void Engine::StartLocked() {
+  queue_ = std::make_unique<grpc::CompletionQueue>();
+  alarm_ = std::make_unique<grpc::Alarm>();
+  running_ = true;
+  alarm_set_ = false;
+  thread_ = StartWithoutSignals([this] { Loop(); });
+}
+
+std::shared_ptr<Session> Engine::Predecessor(const Session& session) {
+  absl::MutexLock lock(&mutex_);
+  for (const auto& other : sessions_) {
+    if (other.get() != &session && other->SameFile(session) && !other->done()) return other;
+  }
+  return nullptr;
+}
+
+std::vector<std::shared_ptr<Session>> Engine::Sessions() {
+  absl::MutexLock lock(&mutex_);
+  return sessions_;
+}
+
+void Engine::Reap() {
+  std::vector<std::shared_ptr<Session>> gone;
+  absl::MutexLock lock(&mutex_);
+  const auto finished = [&](const std::shared_ptr<Session>& session) {
+    if (!session->done() || std::find(ready_.begin(), ready_.end(), session.get()) != ready_.end()) {
+      return false;
+    }
+    gone.push_back(session);
+    return true;
+  };
+  sessions_.erase(std::remove_if(sessions_.begin(), sessions_.end(), finished), sessions_.end());
+}
+
+bool Engine::Suspect() {
+  absl::MutexLock lock(&mutex_);
+  return absl::Now() < suspect_until_;
+}
+
+void Engine::SetSuspect(bool suspect) {
+  absl::MutexLock lock(&mutex_);
+  suspect_until_ = suspect ? absl::Now() + kSuspectFor : absl::InfinitePast();
+}
+
+std::string Engine::KeyOf(const rpc::ClientOptions& options) {
+  return absl::StrCat(options.target, "\n", options.token, "\n", options.ca_pem);
+}
+
+std::shared_ptr<grpc::Channel> Engine::ChannelTo(const rpc::ClientOptions& options) {
+  std::shared_ptr<grpc::Channel>& channel = channels_[KeyOf(options)];
+  if (!channel) channel = rpc::MakeChannel(options);
+  return channel;
+}
+
+void Engine::DropChannel(const rpc::ClientOptions& options) { channels_.erase(KeyOf(options)); }
+
+void Engine::Adopt(std::unique_ptr<Stream> stream) {
+  Stream* key = stream.get();
+  streams_.emplace(key, std::move(stream));
+}
+
+void Engine::RunReady() {
+  std::vector<Session*> ready;
+  {
+    absl::MutexLock lock(&mutex_);
+    ready.swap(ready_);
+  }
+  for (Session* session : ready) session->Pump();
+}
+
+void Engine::RunTimers() {
+  for (const auto& session : Sessions()) session->OnTimer();
+  Reap();
+}
+
+void Engine::Loop() {
+  auto next_timer = std::chrono::system_clock::now() + kTimerPeriod;
+  bool asked_to_end = false;
+  absl::Time give_up = absl::InfiniteFuture();
+  while (true) {
+    void* tag = nullptr;
+    bool ok = false;
+    const auto got = queue_->AsyncNext(&tag, &ok, next_timer);
+    if (got == grpc::CompletionQueue::SHUTDOWN) return;
+    if (got == grpc::CompletionQueue::GOT_EVENT && tag != nullptr) {
+      const auto* op = static_cast<const Stream::Tag*>(tag);
+      Stream* stream = op->stream;
+      if (stream->Handle(op->op, ok)) streams_.erase(stream);
+    } else if (got == grpc::CompletionQueue::GOT_EVENT) {
+      absl::MutexLock lock(&mutex_);
+      alarm_set_ = false;
+    }
+    bool stopping;
+    {
+      absl::MutexLock lock(&mutex_);
+      stopping = stopping_;
+    }
+    if (!stopping) RunReady();
+    if (std::chrono::system_clock::now() >= next_timer) {
+      if (!stopping) RunTimers();
+      next_timer = std::chrono::system_clock::now() + kTimerPeriod;
+    }
+    if (stopping && !asked_to_end) {
+      asked_to_end = true;
+      give_up = absl::Now() + kForkWait;
+      for (const auto& session : Sessions()) session->LeaveStream();
+    }
+    if (!stopping) continue;
+    if (absl::Now() > give_up) {
+      give_up = absl::InfiniteFuture();
+      for (auto& [key, stream] : streams_) stream->Cancel();
+    }
+    if (!streams_.empty()) continue;
+    channels_.clear();
+    {
+      absl::MutexLock lock(&mutex_);
+      alarm_.reset();
+    }
+    queue_->Shutdown();
+  }
+}
+
+void Engine::Stop() {
+  {
+    absl::MutexLock lock(&mutex_);
+    if (!running_) return;
+    stopping_ = true;
+    if (!alarm_set_) {
+      alarm_set_ = true;
+      alarm_->Set(queue_.get(), gpr_time_0(GPR_CLOCK_MONOTONIC), nullptr);
+    }
+  }
+  thread_->join();
+  thread_.reset();
+  queue_.reset();
+  absl::MutexLock lock(&mutex_);
+  running_ = false;
+  stopping_ = false;
+  alarm_set_ = false;
+}
+
+absl::Duration Engine::LongestTimeout() {
+  absl::Duration longest = absl::ZeroDuration();
+  for (const auto& session : Sessions()) longest = std::max(longest, session->timeout());
+  return longest;
+}
+
+void Engine::Drain(absl::Duration timeout) {
+  const absl::Time deadline = absl::Now() + timeout;
+  while (true) {
+    bool any_closed = false;
+    bool any_open = false;
+    for (const auto& session : Sessions()) {
+      (session->released() ? any_closed : any_open) |= !session->done();
+    }
+    if (!any_closed || absl::Now() > deadline) {
+      if (any_open) return;
+      break;
+    }
+    absl::SleepFor(absl::Milliseconds(1));
+  }
+  for (const auto& session : Sessions()) session->GiveUp();
+  absl::MutexLock control(&control_mutex_);
+  Stop();
+  Reap();
+}
+
+void Engine::PrepareFork() {
+  control_mutex_.Lock();
+  Stop();
+  const absl::Time deadline = absl::Now() + kForkWait;
+  // Another user of the same gRPC keeps it alive; then there is nothing to wait for.
+  while (grpc_is_initialized() != 0 && absl::Now() < deadline) absl::SleepFor(absl::Milliseconds(1));
+  mutex_.Lock();
+}
+
+void Engine::ParentAfterFork() {
+  mutex_.Unlock();
+  control_mutex_.Unlock();
+  for (const auto& session : Sessions()) Wake(session.get());
+}
+
+void Engine::ChildAfterFork() {
+  in_child_ = true;
+  mutex_.Unlock();
+  control_mutex_.Unlock();
+}
+
+}  // namespace h5mirror::vfd

@@ -1,0 +1,55 @@
+#include "client_vfd/session/file_reader.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+#include "base/errno_status.h"
+
+namespace h5mirror::vfd {
+
+absl::StatusOr<std::unique_ptr<FileReader>> FileReader::Open(int fd) {
+  const std::string path = absl::StrCat("/proc/self/fd/", fd);
+  const int own = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (own < 0) return ErrnoToStatus(errno, "open the local file again for the mirror");
+  return std::unique_ptr<FileReader>(new FileReader(own));
+}
+
+FileReader::~FileReader() { close(fd_); }
+
+absl::Status FileReader::Read(Extent extent, char* out) const {
+  uint64_t done = 0;
+  while (done < extent.length) {
+    const ssize_t n = pread(fd_, out + done, extent.length - done, static_cast<off_t>(extent.offset + done));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return ErrnoToStatus(errno, absl::StrCat("read the local file at ", extent.offset + done));
+    if (n == 0) {
+      std::memset(out + done, 0, extent.length - done);
+      break;
+    }
+    done += static_cast<uint64_t>(n);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<FileStat> FileReader::Stat() const { return StatDescriptor(fd_); }
+
+std::vector<Extent> FileReader::DataExtents() const {
+  std::vector<Extent> extents;
+  const off_t end = lseek(fd_, 0, SEEK_END);
+  for (off_t at = 0; at < end;) {
+    off_t data = lseek(fd_, at, SEEK_DATA);
+    if (data < 0 && errno == ENXIO) break;  // Only a hole is left.
+    if (data < 0) data = at;
+    off_t hole = lseek(fd_, data, SEEK_HOLE);
+    if (hole < 0) hole = end;
+    if (hole > data) extents.push_back({static_cast<uint64_t>(data), static_cast<uint64_t>(hole - data)});
+    at = hole;
+  }
+  return extents;
+}
+
+}  // namespace h5mirror::vfd

@@ -1,0 +1,41 @@
+// The session's own view of the local file, read-only.
+#ifndef H5MIRROR_CLIENT_VFD_SESSION_FILE_READER_H_
+#define H5MIRROR_CLIENT_VFD_SESSION_FILE_READER_H_
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/extent.h"
+#include "base/local_record.h"
+
+namespace h5mirror::vfd {
+
+// Thread-safe.
+class FileReader {
+ public:
+  // Opens the file behind `fd` anew through /proc: a dup() would share the program's flock, and
+  // outlive it. Works for a file that was renamed meanwhile.
+  static absl::StatusOr<std::unique_ptr<FileReader>> Open(int fd);
+  ~FileReader();
+  FileReader(const FileReader&) = delete;
+  FileReader& operator=(const FileReader&) = delete;
+
+  // Fills `out` with the bytes of `extent`; what lies beyond the end of file reads as zeros.
+  absl::Status Read(Extent extent, char* out) const;
+  absl::StatusOr<FileStat> Stat() const;
+  // The parts of the file that are not holes, in order. The whole file where the file system
+  // does not tell.
+  std::vector<Extent> DataExtents() const;
+
+ private:
+  explicit FileReader(int fd) : fd_(fd) {}
+
+  const int fd_;
+};
+
+}  // namespace h5mirror::vfd
+
+#endif  // H5MIRROR_CLIENT_VFD_SESSION_FILE_READER_H_

@@ -1,0 +1,80 @@
+#include "client_vfd/session/relation.h"
+
+#include "gtest/gtest.h"
+
+namespace h5mirror::vfd {
+namespace {
+
+class RelationTest : public testing::Test {
+ protected:
+  RelationTest() {
+    facts_.stat_at_open = {7, 4096, 1, 1};
+    facts_.server = "node7:7447";
+    facts_.name = "run.h5";
+    record_.state = RecordState::kClean;
+    record_.server = facts_.server;
+    record_.name = facts_.name;
+    record_.file_id.fill(3);
+    record_.cut = 12;
+    record_.stat = facts_.stat_at_open;
+  }
+
+  LocalFacts facts_;
+  LocalRecord record_;
+};
+
+TEST_F(RelationTest, NoRecordIsAnUpload) {
+  const Relation relation = RelationOf(facts_, std::nullopt);
+  EXPECT_EQ(relation.claim, Claim::kUpload);
+  EXPECT_EQ(relation.file_id, "");
+}
+
+TEST_F(RelationTest, CleanRecordAndEqualStatContinue) {
+  const Relation relation = RelationOf(facts_, record_);
+  EXPECT_EQ(relation.claim, Claim::kContinue);
+  EXPECT_EQ(relation.base_cut, 12);
+  EXPECT_EQ(relation.file_id, std::string(16, 3));
+}
+
+TEST_F(RelationTest, ChangedFileIsKnownToDiffer) {
+  facts_.stat_at_open.mtime_ns = 2;
+  EXPECT_EQ(RelationOf(facts_, record_).base_cut, -1);
+}
+
+TEST_F(RelationTest, UnansweredCommitIsNamed) {
+  record_.state = RecordState::kBehind;
+  record_.pending_session_id.fill(9);
+  record_.pending_seq = 4;
+  const Relation relation = RelationOf(facts_, record_);
+  EXPECT_EQ(relation.base_seq, 4u);
+  EXPECT_EQ(relation.base_session, record_.pending_session_id);
+}
+
+TEST_F(RelationTest, BehindWithoutACommitDiffers) {
+  record_.state = RecordState::kBehind;
+  EXPECT_EQ(RelationOf(facts_, record_).base_cut, -1);
+}
+
+TEST_F(RelationTest, DivergedStaysDiverged) {
+  record_.state = RecordState::kDiverged;
+  record_.pending_seq = 4;
+  const Relation relation = RelationOf(facts_, record_);
+  EXPECT_EQ(relation.base_cut, -1);
+  EXPECT_EQ(relation.base_seq, 0u);
+}
+
+TEST_F(RelationTest, CreatedFileIsNewWhateverTheRecordSays) {
+  facts_.created = true;
+  record_.state = RecordState::kDiverged;
+  const Relation relation = RelationOf(facts_, record_);
+  EXPECT_EQ(relation.claim, Claim::kCreate);
+  EXPECT_EQ(relation.file_id, std::string(16, 3));
+}
+
+TEST_F(RelationTest, RecordOfAnotherServerSaysNothing) {
+  facts_.server = "node8:7447";
+  EXPECT_EQ(RelationOf(facts_, record_).claim, Claim::kUpload);
+}
+
+}  // namespace
+}  // namespace h5mirror::vfd

@@ -1,0 +1,329 @@
+// The program's side of a session.
+#include "client_vfd/session/session.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "base/random.h"
+#include "client_vfd/session/child_writes.h"
+#include "client_vfd/session/engine.h"
+
+namespace h5mirror::vfd {
+namespace {
+
+// With less than this in the open cut the sender is not woken: a system call per small write
+// would be dearer than the write.
+constexpr uint64_t kWakeBytes = 512 << 10;
+// The patience with a server that did not answer another session just now.
+constexpr absl::Duration kShortPatience = absl::Milliseconds(300);
+// For the end of a stream whose last barrier was answered.
+constexpr absl::Duration kLeaseWait = absl::Milliseconds(250);
+
+}  // namespace
+
+Session::Session(Engine& engine, SessionConfig config, std::unique_ptr<FileReader> file)
+    : engine_(engine),
+      config_(std::move(config)),
+      file_(std::move(file)),
+      session_id_(RandomBytes16()),
+      child_writes_(ChildWritesCounter(session_id_)),
+      progress_time_(absl::Now()),
+      child_writes_seen_(child_writes_->load()) {}
+
+Session::~Session() {
+  if (config_.release != nullptr) config_.release(config_.context);
+}
+
+std::shared_ptr<Session> Session::Start(Engine& engine, SessionConfig config,
+                                        std::unique_ptr<FileReader> file) {
+  std::shared_ptr<Session> session(new Session(engine, std::move(config), std::move(file)));
+  std::shared_ptr<Session> predecessor = engine.Predecessor(*session);
+  {
+    absl::MutexLock lock(&session->mutex_);
+    session->predecessor_ = std::move(predecessor);
+    // Behind a session that has not ended, the record is not yet what it will be: claim later.
+    if (!session->predecessor_) session->Claim();
+    session->Notify("attach", "", false);
+  }
+  engine.Add(session);
+  engine.Wake(session.get());
+  return session;
+}
+
+bool Session::SameFile(const Session& other) const {
+  return config_.server.target == other.config_.server.target && config_.name == other.config_.name;
+}
+
+absl::Duration Session::Patience() const {
+  return engine_.Suspect() ? std::min(config_.timeout, kShortPatience) : config_.timeout;
+}
+
+void Session::Progress() { progress_time_ = absl::Now(); }
+
+bool Session::Await(absl::FunctionRef<bool()> reached) {
+  const absl::Duration patience = Patience();
+  Progress();
+  while (!reached()) {
+    const absl::Time deadline = progress_time_ + patience;
+    if (absl::Now() >= deadline) return false;
+    mutex_.AwaitWithDeadline(absl::Condition(&reached), deadline);
+  }
+  return true;
+}
+
+void Session::BeforeWrite(Extent extent) {
+  absl::MutexLock lock(&mutex_);
+  if (!collecting()) return;
+  CopyOut(extent);
+}
+
+void Session::CopyOut(Extent extent) {
+  const auto not_read = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return !queue_.IsBeingRead(extent); };
+  // Reading is local and short; it is never waited for long.
+  while (!not_read()) mutex_.Await(absl::Condition(&not_read));
+  if (!queue_.has_closed()) return;
+  while (true) {
+    const std::vector<Extent> parts = queue_.AtRisk(extent);
+    if (parts.empty()) return;
+    uint64_t bytes = 0;
+    for (const Extent& part : parts) bytes += part.length;
+    const auto room = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+      return engine_.saved_bytes().load() + static_cast<int64_t>(bytes) <=
+             static_cast<int64_t>(config_.window_bytes);
+    };
+    if (!room()) {
+      const bool merged = queue_.MergeOldestTick();
+      AccountSaved();
+      if (merged) continue;
+      const auto sent = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+        return room() || queue_.AtRisk(extent).empty() || link_ == Link::kNone;
+      };
+      if (!Await(sent) || link_ == Link::kNone) {
+        CutOff("the server takes the data too slowly");
+        return;
+      }
+      continue;
+    }
+    for (const Extent& part : parts) {
+      std::string copy(part.length, '\0');
+      if (!file_->Read(part, copy.data()).ok()) {
+        CutOff("the local file cannot be read back");
+        return;
+      }
+      queue_.Save(part, std::move(copy));
+    }
+    AccountSaved();
+    return;
+  }
+}
+
+void Session::AfterWrite(Extent extent) {
+  bool wake = false;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (!collecting()) return;
+    queue_.AddWrite(extent);
+    wake = idle_ && queue_.open_bytes() >= kWakeBytes && link_ != Link::kNone;
+    if (wake) idle_ = false;
+  }
+  if (wake) engine_.Wake(this);
+}
+
+void Session::AfterTruncate(uint64_t size_bytes) {
+  absl::MutexLock lock(&mutex_);
+  if (collecting()) queue_.Truncate(size_bytes);
+}
+
+void Session::ChildWrote() { child_writes_->fetch_add(1, std::memory_order_relaxed); }
+
+void Session::NoteChildren() {
+  const uint32_t now = child_writes_->load(std::memory_order_relaxed);
+  if (now == child_writes_seen_) return;
+  child_writes_seen_ = now;
+  // What it wrote is in the file and in no dirty map: send all of it.
+  for (const Extent& extent : file_->DataExtents()) queue_.AddWrite(extent);
+}
+
+uint64_t Session::CloseCut(CutKind kind, std::string comment) {
+  NoteChildren();
+  CutEnd end;
+  end.kind = kind;
+  end.comment = std::move(comment);
+  const absl::StatusOr<FileStat> stat = file_->Stat();
+  if (stat.ok()) end.size_bytes = static_cast<uint64_t>(stat->size_bytes);
+  if (stat.ok() && final_ticket_ != 0) end.local = *stat;
+  end.ticket = ++last_ticket_;
+  if (final_ticket_ != 0) {
+    final_ticket_ = end.ticket;
+    final_end_ = end;
+  }
+  queue_.Close(std::move(end));
+  return last_ticket_;
+}
+
+bool Session::Acked(uint64_t ticket, H5mAck ack) const {
+  const auto found = seq_of_ticket_.find(ticket);
+  if (found == seq_of_ticket_.end()) return false;
+  if (ack == H5M_ACK_DURABLE) return found->second <= durable_seq_;
+  return ack == H5M_ACK_NONE || found->second <= std::max(visible_seq_, durable_seq_);
+}
+
+bool Session::Barrier(CutKind kind, H5mAck ack, std::string comment) {
+  uint64_t ticket = 0;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (!collecting()) return false;
+    if (link_ == Link::kNone && absl::Now() < retry_time_ && !hurry_) return false;
+    ticket = CloseCut(kind, std::move(comment));
+    if (link_ == Link::kNone) hurry_ = true;
+    idle_ = false;
+  }
+  engine_.Wake(this);
+  absl::MutexLock lock(&mutex_);
+  if (ack == H5M_ACK_NONE) return state_ == H5M_STATE_MIRRORING || state_ == H5M_STATE_CONNECTING;
+  const auto settled = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return Acked(ticket, ack) || ticket <= lost_ticket_ || !collecting();
+  };
+  if (!Await(settled)) {
+    engine_.SetSuspect(true);
+    CutOff(absl::StrCat("no answer within ", absl::FormatDuration(Patience())));
+    return false;
+  }
+  return Acked(ticket, ack);
+}
+
+void Session::Seal() {
+  {
+    absl::MutexLock lock(&mutex_);
+    if (!collecting()) return;
+    final_ticket_ = ++last_ticket_;
+    CloseCut(CutKind::kCommit, config_.comment);
+    hurry_ = link_ == Link::kNone;
+    idle_ = false;
+  }
+  engine_.Wake(this);
+  absl::MutexLock lock(&mutex_);
+  // Nobody may change the file while its last bytes are still being read from it; the caller
+  // holds the lock until here.
+  const auto handed_over = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return (queue_.drained() && taken_final_) || final_ticket_ <= lost_ticket_ || !collecting();
+  };
+  if (!Await(handed_over)) {
+    engine_.SetSuspect(true);
+    CutOff(absl::StrCat("no progress within ", absl::FormatDuration(Patience())));
+  }
+}
+
+void Session::Close() {
+  absl::MutexLock lock(&mutex_);
+  const bool sealed = final_ticket_ != 0;
+  if (sealed && config_.ack_commit != H5M_ACK_NONE) {
+    const auto settled = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+      return Acked(final_ticket_, config_.ack_commit) || final_ticket_ <= lost_ticket_ || !collecting();
+    };
+    if (!Await(settled)) {
+      engine_.SetSuspect(true);
+      CutOff(absl::StrCat("no answer within ", absl::FormatDuration(Patience())));
+    }
+  }
+  if (sealed && Acked(final_ticket_, H5M_ACK_DURABLE)) {
+    // The stream's end follows at once, and with it the lease is free for the next open.
+    const auto ended = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return link_ == Link::kNone; };
+    mutex_.AwaitWithTimeout(absl::Condition(&ended), kLeaseWait);
+  }
+  released_ = true;
+  if (sealed && collecting() && Acked(final_ticket_, H5M_ACK_DURABLE)) {
+    FinishSession();
+  } else if (!sealed || !collecting() || final_ticket_ <= lost_ticket_) {
+    // A probe, an abandoned file, or a server that does not have the last cut.
+    FinishSession();
+  } else {
+    SaveRecord(RecordState::kBehind);  // Until the sender hears that it is durable.
+  }
+  engine_.Wake(this);
+}
+
+void Session::Status(H5mStatus* status) {
+  absl::MutexLock lock(&mutex_);
+  *status = H5mStatus{};
+  status->state = state_;
+  status->cut = std::max(cut_, cut_seen_);
+  status->version = version_;
+  status->pending_bytes = queue_.pending_bytes();
+  if (behind_since_ != absl::InfinitePast()) status->behind_since_ns = absl::ToUnixNanos(behind_since_);
+  const size_t length = std::min(detail_.size(), sizeof status->message - 1);
+  std::memcpy(status->message, detail_.data(), length);
+}
+
+void Session::AccountSaved() {
+  // One session's share is what its queue holds now; the engine keeps the sum.
+  const int64_t now = static_cast<int64_t>(queue_.saved_bytes());
+  engine_.saved_bytes() += now - std::exchange(accounted_bytes_, now);
+}
+
+void Session::GoBehind(const std::string& why) {
+  if (state_ == H5M_STATE_DIVERGED) return;
+  state_ = H5M_STATE_BEHIND;
+  if (behind_since_ == absl::InfinitePast()) behind_since_ = absl::Now();
+  detail_ = absl::StrCat(config_.real_path, ": mirror ", config_.server.server, " is behind: ", why);
+  Notify("behind", absl::StrCat(detail_, "; the program goes on locally"), !std::exchange(behind_told_, true));
+}
+
+void Session::CutOff(const std::string& why) {
+  cancel_ = true;
+  LoseStream(why);
+  engine_.Wake(this);
+}
+
+void Session::Notify(const char* event, const std::string& detail, bool to_user) {
+  const H5mEvent told{event, state_, cut_, version_, detail.c_str(), to_user ? 1 : 0};
+  if (config_.notify != nullptr) config_.notify(config_.context, &told);
+}
+
+void Session::SaveRecord(RecordState state) {
+  record_.state = state;
+  record_.since = absl::Now();
+  record_.detail = state == RecordState::kClean ? "" : detail_;
+  record_.pending_seq = 0;
+  if (final_ticket_ != 0 && final_end_.local) record_.stat = *final_end_.local;
+  const auto sent = seq_of_ticket_.find(final_ticket_);
+  if (state == RecordState::kClean) {
+    record_.cut = cut_;
+    record_.version = version_;
+  } else if (final_ticket_ != 0 && sent != seq_of_ticket_.end()) {
+    record_.pending_session_id = session_id_;
+    record_.pending_seq = sent->second;
+  }
+  const absl::Status written = WriteLocalRecord(config_.real_path, record_);
+  if (!written.ok()) {
+    Notify("record", absl::StrCat(config_.real_path, ": the mirror's record cannot be written: ", written.message()), true);
+  }
+}
+
+void Session::FinishSession() {
+  if (done_) return;
+  const bool durable = final_ticket_ != 0 && Acked(final_ticket_, H5M_ACK_DURABLE);
+  if (durable) {
+    state_ = H5M_STATE_CLEAN;
+    SaveRecord(RecordState::kClean);
+    Notify("close", "", false);
+  } else if (state_ == H5M_STATE_DIVERGED) {
+    SaveRecord(RecordState::kDiverged);
+    Notify("close", "", false);
+  } else if (claimed_) {
+    if (state_ != H5M_STATE_BEHIND) {
+      state_ = H5M_STATE_BEHIND;
+      detail_ = absl::StrCat(config_.real_path, ": closed without a consistent end; the mirror holds the last cut");
+    }
+    SaveRecord(RecordState::kBehind);
+    Notify("close", absl::StrCat(detail_, ". To bring the mirror level: h5mirror push ", config_.real_path), true);
+  }
+  queue_.SendAgain();
+  AccountSaved();
+  done_ = true;
+}
+
+}  // namespace h5mirror::vfd

@@ -1,0 +1,184 @@
+// One writer's open of one mirrored file: the dirty map fed by the program's thread and drained by
+// the sender thread, and what the server has said about it.
+//
+// The program's thread never waits in gRPC: it waits here, with a deadline that moves with
+// progress, and then goes on locally ("behind"). Bytes that are not durable on the server stay in
+// the queue's sets, so that a broken stream is resumed at a barrier with what is missing.
+#ifndef H5MIRROR_CLIENT_VFD_SESSION_SESSION_H_
+#define H5MIRROR_CLIENT_VFD_SESSION_SESSION_H_
+
+#include <atomic>
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/functional/function_ref.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "client_vfd/plugin/session_api.h"
+#include "client_vfd/session/cut_queue.h"
+#include "client_vfd/session/file_reader.h"
+#include "client_vfd/session/relation.h"
+#include "client_vfd/session/stream.h"
+#include "rpc/client_options.h"
+
+namespace h5mirror::vfd {
+
+class Engine;
+
+// The attach's arguments, owned.
+struct SessionConfig {
+  std::string real_path;
+  std::string name;
+  LocalFacts facts;
+  uint32_t mode_bits = 0;
+  rpc::ClientOptions server;
+  std::string comment;
+  std::string program;
+  H5mAck ack_commit = H5M_ACK_DURABLE;
+  bool checksum = false;
+  uint64_t window_bytes = 0;
+  absl::Duration timeout;
+  uint32_t page_size_bytes = 0;
+  void (*notify)(void*, const H5mEvent*) = nullptr;
+  void (*release)(void*) = nullptr;
+  void* context = nullptr;
+};
+
+class Session final : private StreamOwner {
+ public:
+  // Reads the record, claims the file and has the engine connect. Does not wait for the server.
+  static std::shared_ptr<Session> Start(Engine& engine, SessionConfig config,
+                                        std::unique_ptr<FileReader> file);
+  ~Session() override;
+
+  // The program's thread; see session_api.h.
+  void BeforeWrite(Extent extent);
+  void AfterWrite(Extent extent);
+  void AfterTruncate(uint64_t size_bytes);
+  // False: not acknowledged as asked; the mirror is behind or diverged.
+  bool Barrier(CutKind kind, H5mAck ack, std::string comment);
+  void Seal();
+  void Close();
+  void Status(H5mStatus* status);
+  void ChildWrote();
+
+  // The sender thread.
+  void Pump();
+  void OnTimer();
+  // Half-closes and forgets the stream, as before a fork; it is resumed when next needed.
+  void LeaveStream();
+  // The program ends: what is still under way is given up.
+  void GiveUp();
+
+  bool done() const { return done_.load(); }
+  bool released() const { return released_.load(); }
+  bool SameFile(const Session& other) const;
+  absl::Duration timeout() const { return config_.timeout; }
+
+ private:
+  enum class Link { kNone, kOpening, kOpen };
+  struct Outgoing {
+    grpc::ByteBuffer message;
+    bool last = false;
+  };
+
+  Session(Engine& engine, SessionConfig config, std::unique_ptr<FileReader> file);
+
+  // StreamOwner.
+  void OnWritable() override;
+  void OnResponse(const v1::MirrorFileResponse& response) override;
+  void OnEnded(const absl::Status& status) override;
+
+  // Begin and resume (session_link.cc).
+  void Claim() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool WantsStream(absl::Time now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void StartStream();
+  grpc::ByteBuffer OpenMessage() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void OnOpened(const v1::SessionOpened& opened) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void OnDurable(const v1::CutDurable& durable) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void LoseStream(const std::string& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  // Sending (session_send.cc).
+  void SendNext();
+  bool Prepare();
+  grpc::ByteBuffer EncodePieces(const SendWrites& work, char* buffer, absl::Status* status);
+  grpc::ByteBuffer EncodeBarrier(const SendBarrier& barrier) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  // Waiting and telling.
+  bool Await(absl::FunctionRef<bool()> reached) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Duration Patience() const;
+  void Progress() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool collecting() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return state_ != H5M_STATE_DIVERGED && !refused_;
+  }
+  void GoBehind(const std::string& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void CutOff(const std::string& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Notify(const char* event, const std::string& detail, bool to_user)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void CopyOut(Extent extent) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void AccountSaved() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void NoteChildren() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  uint64_t CloseCut(CutKind kind, std::string comment) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool Acked(uint64_t ticket, H5mAck ack) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void SaveRecord(RecordState state) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void FinishSession() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  Engine& engine_;
+  const SessionConfig config_;
+  const std::unique_ptr<FileReader> file_;
+  const Bytes16 session_id_;
+  std::atomic<uint32_t>* const child_writes_;  // shared with forked children
+  std::atomic<bool> done_{false};
+  std::atomic<bool> released_{false};
+
+  absl::Mutex mutex_;
+  CutQueue queue_ ABSL_GUARDED_BY(mutex_);
+  LocalRecord record_ ABSL_GUARDED_BY(mutex_);
+  Relation relation_ ABSL_GUARDED_BY(mutex_);
+  std::shared_ptr<Session> predecessor_ ABSL_GUARDED_BY(mutex_);
+  bool claimed_ ABSL_GUARDED_BY(mutex_) = false;
+  H5mState state_ ABSL_GUARDED_BY(mutex_) = H5M_STATE_CONNECTING;
+  std::string detail_ ABSL_GUARDED_BY(mutex_);
+  Link link_ ABSL_GUARDED_BY(mutex_) = Link::kNone;
+  bool ever_opened_ ABSL_GUARDED_BY(mutex_) = false;
+  bool refused_ ABSL_GUARDED_BY(mutex_) = false;  // the server will never take it
+  bool may_send_ ABSL_GUARDED_BY(mutex_) = false;
+  bool idle_ ABSL_GUARDED_BY(mutex_) = true;   // the sender found nothing to do
+  bool hurry_ ABSL_GUARDED_BY(mutex_) = true;  // connect now, whatever the rate limit
+  bool cancel_ ABSL_GUARDED_BY(mutex_) = false;
+  bool behind_told_ ABSL_GUARDED_BY(mutex_) = false;
+  bool taken_final_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::Time progress_time_ ABSL_GUARDED_BY(mutex_);
+  absl::Time retry_time_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
+  absl::Time sent_time_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
+  absl::Time behind_since_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
+  absl::Duration lease_ttl_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteDuration();
+  uint64_t last_ticket_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t lost_ticket_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::map<uint64_t, uint64_t> seq_of_ticket_ ABSL_GUARDED_BY(mutex_);
+  uint64_t visible_seq_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t durable_seq_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t cut_ ABSL_GUARDED_BY(mutex_) = 0;       // newest durable
+  int64_t cut_seen_ ABSL_GUARDED_BY(mutex_) = 0;  // newest visible
+  std::string busy_ ABSL_GUARDED_BY(mutex_);
+  int64_t version_ ABSL_GUARDED_BY(mutex_) = 0;
+  // The clean close: its cut's ticket, 0 before; and the file as it was then.
+  uint64_t final_ticket_ ABSL_GUARDED_BY(mutex_) = 0;
+  CutEnd final_end_ ABSL_GUARDED_BY(mutex_);
+  uint32_t child_writes_seen_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t accounted_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  int final_attempts_ ABSL_GUARDED_BY(mutex_) = 0;
+
+  // The sender thread's own. The stream is owned by the engine.
+  Stream* stream_ = nullptr;
+  bool writable_ = false;
+  std::deque<Outgoing> outbox_;
+};
+
+}  // namespace h5mirror::vfd
+
+#endif  // H5MIRROR_CLIENT_VFD_SESSION_SESSION_H_

@@ -1,0 +1,301 @@
+// A session's stream: begun, answered, lost and resumed.
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "client_vfd/session/engine.h"
+#include "client_vfd/session/identity.h"
+#include "client_vfd/session/session.h"
+#include "rpc/channel.h"
+#include "rpc/frame_codec.h"
+
+namespace h5mirror::vfd {
+namespace {
+
+// Between two attempts to reach a server.
+constexpr absl::Duration kRetryEvery = absl::Milliseconds(500);
+// At the last barrier, when the server was there before: it may just be restarting.
+constexpr absl::Duration kFinalRetryEvery = absl::Milliseconds(200);
+constexpr int kFinalAttemptsMax = 8;
+
+v1::Intent IntentOf(Claim claim) {
+  switch (claim) {
+    case Claim::kContinue:
+      return v1::INTENT_CONTINUE;
+    case Claim::kCreate:
+      return v1::INTENT_CREATE;
+    case Claim::kUpload:
+      break;
+  }
+  return v1::INTENT_UPLOAD;
+}
+
+// Errors that asking again does not change.
+bool IsRefusal(const absl::Status& status) {
+  switch (status.code()) {
+    case absl::StatusCode::kInvalidArgument:
+    case absl::StatusCode::kUnauthenticated:
+    case absl::StatusCode::kPermissionDenied:
+    case absl::StatusCode::kFailedPrecondition:
+    case absl::StatusCode::kUnimplemented:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+void Session::Claim() {
+  claimed_ = true;
+  absl::StatusOr<LocalRecord> record = ReadLocalRecord(config_.real_path);
+  relation_ = RelationOf(config_.facts, record.ok() ? std::optional(*record) : std::nullopt);
+  if (record.ok() && record->server == config_.facts.server && record->name == config_.facts.name) {
+    record_ = *std::move(record);
+  } else {
+    record_.stat = config_.facts.stat_at_open;
+  }
+  record_.server = config_.facts.server;
+  record_.name = config_.facts.name;
+  cut_ = record_.cut;
+  version_ = record_.version;
+  if (relation_.claim == vfd::Claim::kUpload) {
+    for (const Extent& extent : file_->DataExtents()) queue_.AddWrite(extent);
+  }
+  SaveRecord(RecordState::kOpen);
+}
+
+bool Session::WantsStream(absl::Time now) const {
+  if (done_ || refused_ || state_ == H5M_STATE_DIVERGED || predecessor_) return false;
+  return hurry_ || (now >= retry_time_ && queue_.has_closed());
+}
+
+grpc::ByteBuffer Session::OpenMessage() {
+  v1::MirrorFileRequest request;
+  v1::OpenSession& open = *request.mutable_open();
+  open.mutable_protocol()->set_oldest(rpc::kProtocolOldest);
+  open.mutable_protocol()->set_newest(rpc::kProtocolNewest);
+  open.set_name(config_.name);
+  if (record_.file_id != Bytes16{}) open.set_file_id(ToByteString(record_.file_id));
+  open.set_session_id(ToByteString(session_id_));
+  FillOrigin(config_.real_path, open.mutable_origin());
+  FillWriter(config_.program, open.mutable_writer());
+  // A stream that never got as far as a barrier left nothing behind: begin as at first.
+  const bool resume = queue_.last_seq() > 0 && (ever_opened_ || relation_.claim != vfd::Claim::kCreate);
+  open.set_intent(resume ? v1::INTENT_RESUME : IntentOf(relation_.claim));
+  if (resume) {
+    open.set_base_cut(cut_);
+  } else if (relation_.claim == vfd::Claim::kContinue) {
+    open.set_base_cut(relation_.base_cut);
+    if (relation_.base_seq != 0) {
+      open.mutable_base_barrier()->set_session_id(ToByteString(relation_.base_session));
+      open.mutable_base_barrier()->set_seq(relation_.base_seq);
+    }
+  }
+  const absl::StatusOr<FileStat> stat = file_->Stat();
+  if (stat.ok()) open.set_size_bytes(stat->size_bytes);
+  open.set_mode_bits(config_.mode_bits);
+  open.set_page_size_bytes(config_.page_size_bytes);
+  FillTime(absl::Now(), open.mutable_client_time());
+  // A resumed stream learns first which of its cuts survived.
+  may_send_ = !resume;
+  return rpc::EncodeRequest(request);
+}
+
+void Session::StartStream() {
+  absl::MutexLock lock(&mutex_);
+  if (!claimed_) Claim();
+  hurry_ = false;
+  cancel_ = false;
+  retry_time_ = absl::Now() + kRetryEvery;
+  link_ = Link::kOpening;
+  Progress();
+  outbox_.clear();
+  outbox_.push_back({OpenMessage(), false});
+  writable_ = false;
+  auto stream = std::make_unique<Stream>(config_.server, engine_.ChannelTo(config_.server),
+                                         engine_.queue(), this);
+  stream_ = stream.get();
+  engine_.Adopt(std::move(stream));
+}
+
+void Session::OnResponse(const v1::MirrorFileResponse& response) {
+  absl::MutexLock lock(&mutex_);
+  Progress();
+  engine_.SetSuspect(false);
+  if (done_) return;
+  switch (response.response_case()) {
+    case v1::MirrorFileResponse::kOpened:
+      OnOpened(response.opened());
+      break;
+    case v1::MirrorFileResponse::kCutVisible:
+      visible_seq_ = std::max(visible_seq_, response.cut_visible().seq());
+      cut_seen_ = std::max(cut_seen_, response.cut_visible().cut());
+      break;
+    case v1::MirrorFileResponse::kCutDurable:
+      OnDurable(response.cut_durable());
+      break;
+    case v1::MirrorFileResponse::RESPONSE_NOT_SET:
+      break;
+  }
+}
+
+void Session::OnOpened(const v1::SessionOpened& opened) {
+  if (opened.relation() == v1::RELATION_DIVERGED) {
+    state_ = H5M_STATE_DIVERGED;
+    detail_ = absl::StrCat(
+        config_.real_path, " and its mirror ", config_.name, " on ", config_.server.server,
+        " have diverged: ", opened.state(), "; here the local file is ",
+        relation_.claim == vfd::Claim::kCreate ? "new" : "another state",
+        ". Nothing is overwritten; the program goes on locally. Decide with: h5mirror recover ",
+        config_.real_path, " | h5mirror push ", config_.real_path, " | h5mirror adopt ", config_.real_path);
+    Notify("diverged", detail_, true);
+    SaveRecord(RecordState::kDiverged);
+    queue_.SendAgain();
+    AccountSaved();
+    lost_ticket_ = last_ticket_;
+    return;
+  }
+  if (opened.relation() == v1::RELATION_BUSY) {
+    busy_ = opened.state();
+    return;  // The stream ends by itself.
+  }
+  const bool resumed = !may_send_;
+  link_ = Link::kOpen;
+  state_ = H5M_STATE_MIRRORING;
+  behind_since_ = absl::InfinitePast();
+  detail_.clear();
+  ever_opened_ = true;
+  may_send_ = true;
+  idle_ = false;
+  lease_ttl_ = opened.lease_ttl_ms() > 0 ? absl::Milliseconds(opened.lease_ttl_ms()) : absl::InfiniteDuration();
+  if (resumed) {
+    visible_seq_ = std::max<uint64_t>(visible_seq_, opened.durable_barrier_seq());
+    durable_seq_ = std::max<uint64_t>(durable_seq_, opened.durable_barrier_seq());
+    cut_ = std::max<int64_t>(cut_, opened.durable_cut());
+  }
+  const absl::StatusOr<Bytes16> file_id = FromByteString(opened.file_id());
+  if (file_id.ok() && *file_id != record_.file_id) {
+    record_.file_id = *file_id;
+    SaveRecord(RecordState::kOpen);
+  }
+  Notify("opened", "", false);
+  engine_.Wake(this);
+}
+
+void Session::OnDurable(const v1::CutDurable& durable) {
+  visible_seq_ = std::max(visible_seq_, durable.seq());
+  durable_seq_ = std::max(durable_seq_, durable.seq());
+  cut_ = std::max(cut_, durable.cut());
+  cut_seen_ = std::max(cut_seen_, cut_);
+  if (durable.version() != 0) version_ = durable.version();
+  queue_.ForgetDurable(durable_seq_);
+  seq_of_ticket_.erase(seq_of_ticket_.begin(), seq_of_ticket_.lower_bound(
+      final_ticket_ != 0 ? final_ticket_ : last_ticket_ > 64 ? last_ticket_ - 64 : 0));
+  if (released_ && final_ticket_ != 0 && Acked(final_ticket_, H5M_ACK_DURABLE)) FinishSession();
+}
+
+void Session::OnEnded(const absl::Status& status) {
+  absl::MutexLock lock(&mutex_);
+  stream_ = nullptr;
+  writable_ = false;
+  outbox_.clear();
+  link_ = Link::kNone;
+  if (done_ || state_ == H5M_STATE_DIVERGED) {
+    engine_.Wake(this);
+    return;
+  }
+  if (final_ticket_ != 0 && Acked(final_ticket_, H5M_ACK_DURABLE)) return;
+  std::string why(status.message());
+  if (!busy_.empty()) {
+    why = absl::StrCat("another writer holds it: ", std::exchange(busy_, ""));
+  } else if (IsRefusal(status)) {
+    refused_ = true;
+  } else if (status.code() == absl::StatusCode::kUnavailable) {
+    engine_.DropChannel(config_.server);
+  }
+  LoseStream(why.empty() ? "the stream ended" : why);
+}
+
+void Session::LoseStream(const std::string& why) {
+  link_ = Link::kNone;
+  may_send_ = false;
+  queue_.SendAgain();
+  AccountSaved();
+  lost_ticket_ = last_ticket_;
+  taken_final_ = false;
+  const bool was_there = ever_opened_;
+  GoBehind(why);
+  retry_time_ = absl::Now() + kRetryEvery;
+  if (final_ticket_ == 0 || refused_ || cancel_ || !was_there || ++final_attempts_ > kFinalAttemptsMax) {
+    if (released_) FinishSession();
+    return;
+  }
+  const absl::StatusOr<FileStat> stat = file_->Stat();
+  if (!stat.ok() || (final_end_.local && *stat != *final_end_.local)) return;
+  CloseCut(CutKind::kCommit, config_.comment);
+  retry_time_ = absl::Now() + kFinalRetryEvery;
+}
+
+void Session::OnTimer() {
+  bool pump = false;
+  {
+    absl::MutexLock lock(&mutex_);
+    const absl::Time now = absl::Now();
+    if (predecessor_ && predecessor_->done()) predecessor_.reset();
+    if (link_ == Link::kOpen && outbox_.empty() && writable_ && now - sent_time_ > lease_ttl_ / 3) {
+      v1::MirrorFileRequest request;
+      request.mutable_keep_alive();
+      outbox_.push_back({rpc::EncodeRequest(request), false});
+      pump = true;
+    }
+    // Nobody waits for a connection attempt that hangs, but the next one needs it gone.
+    if (link_ == Link::kOpening && now - progress_time_ > config_.timeout) {
+      engine_.SetSuspect(true);
+      CutOff(absl::StrCat("no answer within ", absl::FormatDuration(config_.timeout)));
+    }
+    // A closed session that waits for its last acknowledgement.
+    if (released_ && !done_ && link_ != Link::kNone && now - progress_time_ > config_.timeout) {
+      CutOff(absl::StrCat("no answer within ", absl::FormatDuration(config_.timeout)));
+    }
+    if (link_ == Link::kNone && WantsStream(now)) pump = true;
+    if (done_ && stream_ != nullptr) pump = true;
+  }
+  if (pump) Pump();
+}
+
+void Session::LeaveStream() {
+  absl::MutexLock lock(&mutex_);
+  if (stream_ == nullptr) return;
+  Stream* stream = std::exchange(stream_, nullptr);
+  stream->Abandon();
+  if (writable_) {
+    stream->HalfClose();
+  } else {
+    stream->Cancel();
+  }
+  writable_ = false;
+  outbox_.clear();
+  if (done_) return;
+  const bool mirroring = link_ == Link::kOpen || link_ == Link::kOpening;
+  link_ = Link::kNone;
+  may_send_ = false;
+  queue_.SendAgain();
+  AccountSaved();
+  lost_ticket_ = last_ticket_;
+  taken_final_ = false;
+  hurry_ = mirroring;
+  if (final_ticket_ != 0 && mirroring) CloseCut(CutKind::kCommit, config_.comment);
+}
+
+void Session::GiveUp() {
+  absl::MutexLock lock(&mutex_);
+  if (done_) return;
+  if (!released_) return;
+  FinishSession();
+}
+
+}  // namespace h5mirror::vfd

@@ -1,0 +1,145 @@
+// The C face of libh5mirror_session.so: session_api.h over class Session. Everything that is thrown
+// stops here.
+#include <pthread.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+
+#include "client_vfd/plugin/session_api.h"
+#include "client_vfd/session/engine.h"
+#include "client_vfd/session/session.h"
+
+namespace h5mirror::vfd {
+namespace {
+
+Session* Of(H5mSession* session) { return reinterpret_cast<Session*>(session); }
+
+template <typename Body>
+void Guard(Body body) {
+  try {
+    body();
+  } catch (...) {
+    // Only allocation can fail so; the session then falls behind by itself.
+  }
+}
+
+rpc::ClientSettings SettingsOf(const H5mAttach& attach) {
+  rpc::ClientSettings settings;
+  if (*attach.server != '\0') settings.server = attach.server;
+  if (*attach.ca != '\0') settings.ca = attach.ca;
+  if (*attach.token != '\0') settings.token = attach.token;
+  return settings;
+}
+
+FileStat ToStat(const H5mStat& stat) {
+  return {stat.inode, stat.size_bytes, stat.mtime_ns, stat.ctime_ns};
+}
+
+absl::StatusOr<std::shared_ptr<Session>> Start(const H5mAttach& attach) {
+  absl::StatusOr<rpc::ClientOptions> server = rpc::ResolveClientOptions(SettingsOf(attach));
+  if (!server.ok()) return server.status();
+  absl::StatusOr<std::unique_ptr<FileReader>> file = FileReader::Open(attach.fd);
+  if (!file.ok()) return file.status();
+  SessionConfig config;
+  config.real_path = attach.real_path;
+  config.name = attach.name;
+  config.facts = {attach.intent == H5M_CREATED, ToStat(attach.stat_at_open), server->server, attach.name};
+  config.mode_bits = attach.mode_bits;
+  config.checksum = attach.checksum == H5M_CHECKSUM_ON ||
+                    (attach.checksum == H5M_CHECKSUM_AUTO && !server->loopback);
+  config.server = *std::move(server);
+  config.comment = attach.comment;
+  config.program = attach.program;
+  config.ack_commit = attach.ack_commit;
+  config.window_bytes = attach.window_bytes;
+  config.timeout = absl::Milliseconds(attach.timeout_ms);
+  config.page_size_bytes = attach.page_size_bytes;
+  config.notify = attach.notify;
+  config.release = attach.release;
+  config.context = attach.context;
+  return Session::Start(Engine::Get(), std::move(config), *std::move(file));
+}
+
+H5mSession* Attach(const H5mAttach* attach, char* error, size_t error_size) {
+  try {
+    const absl::StatusOr<std::shared_ptr<Session>> session = Start(*attach);
+    if (session.ok()) return reinterpret_cast<H5mSession*>(session->get());  // The engine keeps it.
+    std::snprintf(error, error_size, "%s", std::string(session.status().message()).c_str());
+  } catch (const std::exception& thrown) {
+    std::snprintf(error, error_size, "%s", thrown.what());
+  }
+  return nullptr;
+}
+
+void BeforeWrite(H5mSession* session, uint64_t offset, uint64_t length) {
+  Guard([&] { Of(session)->BeforeWrite({offset, length}); });
+}
+
+void AfterWrite(H5mSession* session, uint64_t offset, uint64_t length) {
+  Guard([&] { Of(session)->AfterWrite({offset, length}); });
+}
+
+void BeforeTruncate(H5mSession* session, uint64_t size_bytes) {
+  // Everything from there on is lost, or stays as it is where the file grows.
+  Guard([&] { Of(session)->BeforeWrite({size_bytes, (uint64_t{1} << 62) - size_bytes}); });
+}
+
+void AfterTruncate(H5mSession* session, uint64_t size_bytes) {
+  Guard([&] { Of(session)->AfterTruncate(size_bytes); });
+}
+
+int Barrier(H5mSession* session, H5mBarrier kind, H5mAck ack, const char* comment) {
+  bool acknowledged = false;
+  const CutKind cut = kind == H5M_COMMIT ? CutKind::kCommit
+                      : kind == H5M_SYNC ? CutKind::kSync
+                                         : CutKind::kTick;
+  Guard([&] { acknowledged = Of(session)->Barrier(cut, ack, comment); });
+  return acknowledged ? 0 : 1;
+}
+
+void Seal(H5mSession* session) {
+  Guard([&] { Of(session)->Seal(); });
+}
+
+void Close(H5mSession* session) {
+  Guard([&] { Of(session)->Close(); });
+}
+
+void Status(H5mSession* session, H5mStatus* status) {
+  Guard([&] { Of(session)->Status(status); });
+}
+
+void ChildWrote(H5mSession* session) { Of(session)->ChildWrote(); }
+
+// Never longer than the longest configured timeout of what is still open.
+void Drain() {
+  Guard([] {
+    if (!Engine::Get().in_child()) Engine::Get().Drain(Engine::Get().LongestTimeout());
+  });
+}
+
+void PrepareFork() {
+  Guard([] { Engine::Get().PrepareFork(); });
+}
+void ParentAfterFork() {
+  Guard([] { Engine::Get().ParentAfterFork(); });
+}
+void ChildAfterFork() {
+  Guard([] { Engine::Get().ChildAfterFork(); });
+}
+
+constexpr H5mSessionApi kApi = {H5M_SESSION_ABI, sizeof(H5mSessionApi), Attach,     BeforeWrite,
+                                AfterWrite,      BeforeTruncate,        AfterTruncate, Barrier,
+                                Seal,            Close,                 Status,     ChildWrote,
+                                Drain};
+
+}  // namespace
+}  // namespace h5mirror::vfd
+
+extern "C" __attribute__((visibility("default"))) const H5mSessionApi* h5mirror_session_api() {
+  static const int registered =
+      pthread_atfork(h5mirror::vfd::PrepareFork, h5mirror::vfd::ParentAfterFork, h5mirror::vfd::ChildAfterFork);
+  return registered == 0 ? &h5mirror::vfd::kApi : nullptr;
+}

@@ -1,0 +1,165 @@
+// A session's frames: taken from the queue, read from the local file, written to the stream. All of
+// it runs on the sender thread.
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "base/crc32c.h"
+#include "client_vfd/session/engine.h"
+#include "client_vfd/session/identity.h"
+#include "client_vfd/session/session.h"
+#include "rpc/channel.h"
+#include "rpc/frame_codec.h"
+
+namespace h5mirror::vfd {
+namespace {
+
+constexpr size_t kFrameExtentsMax = 8192;
+// Smaller open cuts wait for more, or for their barrier.
+constexpr uint64_t kOpenBytesMin = 256 << 10;
+// Messages ready beside the one under way: the next frame is read while the last is sent.
+constexpr size_t kReadyMax = 1;
+
+v1::BarrierKind KindOf(CutKind kind) {
+  switch (kind) {
+    case CutKind::kTick:
+      return v1::BARRIER_KIND_TICK;
+    case CutKind::kSync:
+      return v1::BARRIER_KIND_SYNC;
+    case CutKind::kCommit:
+      break;
+  }
+  return v1::BARRIER_KIND_COMMIT;
+}
+
+}  // namespace
+
+void Session::Pump() {
+  bool start = false;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (predecessor_ && predecessor_->done()) predecessor_.reset();
+    if (stream_ != nullptr && std::exchange(cancel_, false)) {
+      stream_->Abandon();
+      std::exchange(stream_, nullptr)->Cancel();
+      writable_ = false;
+      outbox_.clear();
+    }
+    if (done_ && stream_ != nullptr && writable_) {
+      writable_ = false;
+      stream_->HalfClose();
+      return;
+    }
+    start = stream_ == nullptr && WantsStream(absl::Now());
+  }
+  if (start) StartStream();
+  SendNext();
+}
+
+void Session::OnWritable() {
+  {
+    absl::MutexLock lock(&mutex_);
+    writable_ = true;
+    Progress();
+    if (done_ && stream_ != nullptr) {
+      writable_ = false;
+      stream_->HalfClose();
+      return;
+    }
+  }
+  SendNext();
+}
+
+void Session::SendNext() {
+  while (stream_ != nullptr) {
+    if (writable_ && !outbox_.empty()) {
+      const Outgoing next = std::move(outbox_.front());
+      outbox_.pop_front();
+      writable_ = false;
+      stream_->Write(next.message, next.last ? Last::kYes : Last::kNo);
+      absl::MutexLock lock(&mutex_);
+      sent_time_ = absl::Now();
+    }
+    if (outbox_.size() >= kReadyMax + (writable_ ? 1 : 0)) {
+      if (!writable_) return;
+      continue;
+    }
+    if (!Prepare()) return;
+  }
+}
+
+bool Session::Prepare() {
+  char* buffer = engine_.pool().Take();
+  if (buffer == nullptr) return false;
+  Work work;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (may_send_ && !done_ && state_ != H5M_STATE_DIVERGED) {
+      work = queue_.Next(rpc::kMaxFrameBytes, kFrameExtentsMax, kOpenBytesMin);
+    }
+    if (std::holds_alternative<std::monostate>(work)) idle_ = true;
+    AccountSaved();
+    if (const auto* barrier = std::get_if<SendBarrier>(&work)) {
+      const bool last = final_ticket_ != 0 && barrier->end.ticket == final_ticket_;
+      seq_of_ticket_[barrier->end.ticket] = barrier->seq;
+      taken_final_ = taken_final_ || last;
+      outbox_.push_back({EncodeBarrier(*barrier), last});
+    }
+  }
+  if (const auto* writes = std::get_if<SendWrites>(&work)) {
+    absl::Status status;
+    grpc::ByteBuffer message = EncodePieces(*writes, buffer, &status);
+    absl::MutexLock lock(&mutex_);
+    queue_.DoneReading();
+    if (!status.ok()) {
+      CutOff(std::string(status.message()));
+      return false;
+    }
+    outbox_.push_back({std::move(message), false});
+    return true;
+  }
+  engine_.pool().Return(buffer);
+  if (const auto* truncate = std::get_if<SendTruncate>(&work)) {
+    v1::MirrorFileRequest request;
+    request.mutable_truncate()->set_size_bytes(truncate->size_bytes);
+    outbox_.push_back({rpc::EncodeRequest(request), false});
+  }
+  return !std::holds_alternative<std::monostate>(work);
+}
+
+grpc::ByteBuffer Session::EncodePieces(const SendWrites& work, char* buffer, absl::Status* status) {
+  std::vector<Extent> extents;
+  extents.reserve(work.pieces.size());
+  size_t used = 0;
+  for (const Piece& piece : work.pieces) {
+    if (!piece.saved.empty()) {
+      std::memcpy(buffer + used, piece.saved.data(), piece.saved.size());
+    } else if (absl::Status read = file_->Read(piece.extent, buffer + used); !read.ok()) {
+      *status = std::move(read);
+      engine_.pool().Return(buffer);
+      return {};
+    }
+    used += piece.extent.length;
+    extents.push_back(piece.extent);
+  }
+  std::optional<uint32_t> crc32c;
+  if (config_.checksum) crc32c = Crc32c(std::string_view(buffer, used));
+  const grpc::Slice data = engine_.pool().Lend(buffer, used);
+  return rpc::EncodeWrites(extents, crc32c, absl::MakeConstSpan(&data, 1));
+}
+
+grpc::ByteBuffer Session::EncodeBarrier(const SendBarrier& barrier) {
+  v1::MirrorFileRequest request;
+  v1::Barrier& message = *request.mutable_barrier();
+  message.set_seq(barrier.seq);
+  message.set_kind(KindOf(barrier.end.kind));
+  message.set_size_bytes(barrier.end.size_bytes);
+  FillTime(absl::Now(), message.mutable_client_time());
+  message.set_comment(barrier.end.comment);
+  if (barrier.end.local) FillLocalStat(*barrier.end.local, message.mutable_local());
+  return rpc::EncodeRequest(request);
+}
+
+}  // namespace h5mirror::vfd

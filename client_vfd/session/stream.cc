@@ -1,0 +1,89 @@
+#include "client_vfd/session/stream.h"
+
+#include <utility>
+
+#include "grpcpp/impl/codegen/proto_utils.h"
+#include "rpc/channel.h"
+#include "rpc/status.h"
+
+namespace h5mirror::vfd {
+namespace {
+
+constexpr char kMethod[] = "/h5mirror.v1.Mirror/MirrorFile";
+
+}  // namespace
+
+Stream::Stream(const rpc::ClientOptions& options, std::shared_ptr<grpc::Channel> channel,
+               grpc::CompletionQueue* queue, StreamOwner* owner)
+    : owner_(owner), channel_(std::move(channel)), stub_(channel_) {
+  rpc::Authorize(options, context_);
+  call_ = stub_.PrepareCall(&context_, kMethod, queue);
+  ++under_way_;
+  call_->StartCall(&start_);
+}
+
+void Stream::Write(const grpc::ByteBuffer& message, Last last) {
+  ++under_way_;
+  if (last == Last::kYes) {
+    half_closed_ = true;
+    call_->WriteLast(message, grpc::WriteOptions(), &write_);
+  } else {
+    call_->Write(message, &write_);
+  }
+}
+
+void Stream::HalfClose() {
+  if (half_closed_ || finishing_) return;
+  half_closed_ = true;
+  ++under_way_;
+  call_->WritesDone(&write_);
+}
+
+void Stream::Finish() {
+  if (finishing_) return;
+  finishing_ = true;
+  ++under_way_;
+  call_->Finish(&status_, &finish_);
+}
+
+bool Stream::Handle(Tag::Op op, bool ok) {
+  --under_way_;
+  switch (op) {
+    case Tag::Op::kStart:
+      if (!ok) {
+        Finish();
+        break;
+      }
+      ++under_way_;
+      call_->Read(&incoming_, &read_);
+      if (owner_ != nullptr) owner_->OnWritable();
+      break;
+    case Tag::Op::kWrite:
+      // A failed write says nothing itself; the read fails too and Finish() tells why.
+      if (ok && !half_closed_ && !finishing_ && owner_ != nullptr) owner_->OnWritable();
+      break;
+    case Tag::Op::kRead: {
+      v1::MirrorFileResponse response;
+      if (!ok) {
+        Finish();
+        break;
+      }
+      const grpc::Status parsed =
+          grpc::SerializationTraits<v1::MirrorFileResponse>::Deserialize(&incoming_, &response);
+      incoming_.Clear();
+      if (!parsed.ok()) context_.TryCancel();
+      ++under_way_;
+      call_->Read(&incoming_, &read_);
+      if (parsed.ok() && owner_ != nullptr) owner_->OnResponse(response);
+      break;
+    }
+    case Tag::Op::kFinish:
+      finished_ = true;
+      break;
+  }
+  const bool done = finished_ && under_way_ == 0;
+  if (done && owner_ != nullptr) std::exchange(owner_, nullptr)->OnEnded(rpc::FromGrpc(status_));
+  return done;
+}
+
+}  // namespace h5mirror::vfd
