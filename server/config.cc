@@ -112,6 +112,11 @@ absl::StatusOr<std::vector<Setting>> ReadConfigFile(const std::filesystem::path&
       return absl::InvalidArgumentError(
           StrCat(source, ": unknown key \"", name, "\"; ", SuggestionFor(name)));
     }
+    const ConfigKey& config_key = *FindConfigKey(name);
+    if (config_key.value == "OCTAL" && node.is_integer()) {
+      return absl::InvalidArgumentError(
+          StrCat(source, ": ", name, ": write octal numbers in quotes, as in \"0027\""));
+    }
     auto value = TextOf(node);
     if (!value.ok()) {
       return absl::InvalidArgumentError(

@@ -93,7 +93,7 @@ MirrorServer::MirrorServer(const Config& config, store::Store& store, Clock& clo
               *authenticator_, config.max_sessions),
       files_({store, leases_, clock, metrics_, *authenticator_}),
       versions_({store, leases_, clock, metrics_, *authenticator_}),
-      server_facts_({store, leases_, clock, metrics_, *authenticator_},
+      server_service_({store, leases_, clock, metrics_, *authenticator_},
                     {.root = config.root.string(),
                      .memory_max_bytes = config.memory_max_bytes,
                      .start_time = clock.Now(),
@@ -137,7 +137,7 @@ absl::Status MirrorServer::Listen() {
     builder.AddListeningPort(config_.listen[i].GrpcTarget(), credentials, &ports_[i]);
   }
   for (grpc::Service* service : std::initializer_list<grpc::Service*>{&mirror_, &files_, &versions_,
-                                                                      &server_facts_}) {
+                                                                      &server_service_}) {
     builder.RegisterService(service);
   }
   mirror_.AddQueues(builder, QueueCount(config_));

@@ -69,7 +69,7 @@ class MirrorServer {
   MirrorService mirror_;
   FilesService files_;
   VersionsService versions_;
-  ServerService server_facts_;
+  ServerService server_service_;
   std::unique_ptr<grpc::Server> server_;
   std::vector<std::string> addresses_;
   std::vector<int> ports_;

@@ -17,6 +17,9 @@
 namespace h5mirror::server {
 namespace {
 
+// A stream that does not say which file it is for is ended after this long.
+constexpr absl::Duration kOpenTimeout = absl::Seconds(30);
+
 absl::Status CheckIdSize(std::string_view field, const std::string& id) {
   if (id.size() == 16) return absl::OkStatus();
   return absl::InvalidArgumentError(StrCat(field, " has ", id.size(), " bytes; it has 16"));
@@ -183,6 +186,11 @@ void Session::OnRevoked(const absl::Status& status) {
 }
 
 void Session::OnTimer() {
+  if (WantsOpen() && environment_.clock.Monotonic() - started_ > kOpenTimeout) {
+    return RequestEnd({store::SessionEnd::kLost,
+                       absl::DeadlineExceededError("the stream sent no `open`"),
+                       /*wait_for_barriers=*/false});
+  }
   std::shared_ptr<store::File> file;
   {
     absl::MutexLock lock(&mutex_);

@@ -1,0 +1,398 @@
+// The whole server over real sockets, with the real store and the project's own client.
+#include "server/mirror_server.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <fstream>
+
+#include "base/hex.h"
+#include "base/random.h"
+#include "base/strings.h"
+#include "onion_store/store.h"
+#include "rpc/client.h"
+#include "server/init.h"
+#include "server/secret_file.h"
+#include "server/test_directory.h"
+
+namespace h5mirror::server {
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+
+v1::MirrorFileRequest OpenRequest(const std::string& name, v1::Intent intent) {
+  v1::MirrorFileRequest request;
+  v1::OpenSession& open = *request.mutable_open();
+  open.mutable_protocol()->set_oldest(1);
+  open.mutable_protocol()->set_newest(1);
+  open.set_name(name);
+  open.set_session_id(ToByteString(RandomBytes16()));
+  open.set_intent(intent);
+  open.mutable_origin()->set_machine_id("m1");
+  open.mutable_origin()->set_path("/data/" + name);
+  open.mutable_writer()->set_claimed_user("alice");
+  open.set_mode_bits(0644);
+  return request;
+}
+
+v1::MirrorFileRequest BarrierRequest(uint64_t seq, v1::BarrierKind kind, uint64_t size_bytes) {
+  v1::MirrorFileRequest request;
+  request.mutable_barrier()->set_seq(seq);
+  request.mutable_barrier()->set_kind(kind);
+  request.mutable_barrier()->set_size_bytes(size_bytes);
+  return request;
+}
+
+class MirrorServerTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::filesystem::create_directory(root());
+    store::StoreOptions options;
+    options.root = root();
+    options.durable_every = absl::Milliseconds(200);
+    auto store = store::Store::Open(Env::Posix(), options);
+    ASSERT_TRUE(store.ok()) << store.status();
+    store_ = *std::move(store);
+    config_.root = root();
+    config_.listen = *ParseListenList("127.0.0.1:0");
+    config_.stop_timeout = absl::Seconds(5);
+  }
+  void TearDown() override {
+    client_.reset();
+    server_.reset();
+  }
+
+  std::filesystem::path root() const { return directory_.path() / "root"; }
+
+  void Start() {
+    auto server = MirrorServer::Start(config_, *store_, clock_);
+    ASSERT_TRUE(server.ok()) << server.status();
+    server_ = *std::move(server);
+    options_.server = options_.target = server_->addresses().front();
+    options_.loopback = true;
+    Connect();
+  }
+  void Connect() {
+    auto client = rpc::Client::Connect(options_, absl::Seconds(20));
+    ASSERT_TRUE(client.ok()) << client.status();
+    client_ = *std::move(client);
+  }
+
+  std::unique_ptr<rpc::MirrorStream> Open(const std::string& name, v1::Intent intent,
+                                          v1::SessionOpened* opened = nullptr) {
+    auto stream = client_->OpenMirrorStream();
+    EXPECT_TRUE(stream.ok()) << stream.status();
+    EXPECT_TRUE((*stream)->Send(OpenRequest(name, intent)).ok());
+    const auto answer = (*stream)->Receive();
+    EXPECT_TRUE(answer.ok()) << answer.status();
+    if (answer.ok() && opened != nullptr) *opened = answer->opened();
+    return *std::move(stream);
+  }
+  static void Write(rpc::MirrorStream& stream, uint64_t offset, const std::string& data) {
+    const Extent extent{offset, data.size()};
+    const grpc::Slice slice(data);
+    ASSERT_TRUE(stream.SendWrites({&extent, 1}, std::nullopt, {&slice, 1}).ok());
+  }
+  // Ends a cut and waits until it is durable.
+  static v1::CutDurable Cut(rpc::MirrorStream& stream, uint64_t seq, v1::BarrierKind kind,
+                            uint64_t size_bytes) {
+    EXPECT_TRUE(stream.Send(BarrierRequest(seq, kind, size_bytes)).ok());
+    for (;;) {
+      const auto answer = stream.Receive();
+      EXPECT_TRUE(answer.ok()) << answer.status();
+      if (!answer.ok()) return {};
+      if (answer->has_cut_durable()) return answer->cut_durable();
+    }
+  }
+  void MirrorWhole(const std::string& name, const std::string& data) {
+    auto stream = Open(name, v1::INTENT_CREATE);
+    Write(*stream, 0, data);
+    EXPECT_GT(Cut(*stream, 1, v1::BARRIER_KIND_COMMIT, data.size()).version(), 0);
+    EXPECT_TRUE(stream->Finish().ok());
+  }
+  std::string ReadBack(const std::string& name, int64_t version) {
+    v1::ReadVersionRequest request;
+    request.set_name(name);
+    request.set_version(version);
+    std::string bytes;
+    const absl::Status status =
+        client_->ReadVersion(request, [&bytes](const v1::ReadVersionResponse& response) {
+          if (response.has_version()) {
+            bytes.resize(static_cast<size_t>(response.version().size_bytes()));
+          }
+          bytes.replace(response.offset(), response.data().size(), response.data());
+          return absl::OkStatus();
+        });
+    EXPECT_TRUE(status.ok()) << status;
+    return bytes;
+  }
+  absl::StatusOr<v1::FileStatus> Settled(const std::string& name) {
+    v1::GetFileRequest request;
+    request.set_name(name);
+    request.set_settle(true);
+    return client_->GetFile(request, absl::Seconds(20));
+  }
+  std::string Head(const std::string& name) {
+    EXPECT_TRUE(Settled(name).ok());
+    return *ReadSmallFile(root() / name);
+  }
+  // Waits until the file has that many versions.
+  v1::FileStatus WaitForVersions(const std::string& name, int64_t count) {
+    for (int i = 0; i < 200; ++i) {
+      const auto file = Settled(name);
+      if (file.ok() && file->version_count() >= count) return *file;
+      absl::SleepFor(absl::Milliseconds(50));
+    }
+    ADD_FAILURE() << name << " never had " << count << " versions";
+    return {};
+  }
+
+  TestDirectory directory_;
+  SystemClock clock_;
+  std::unique_ptr<store::Store> store_;
+  Config config_;
+  std::unique_ptr<MirrorServer> server_;
+  rpc::ClientOptions options_;
+  std::unique_ptr<rpc::Client> client_;
+};
+
+TEST_F(MirrorServerTest, CommitIsAVersionAndTheHead) {
+  Start();
+  MirrorWhole("a/x.h5", "hello");
+  EXPECT_EQ(Head("a/x.h5"), "hello");
+  EXPECT_EQ(ReadBack("a/x.h5", 1), "hello");
+  v1::ListFilesRequest request;
+  const auto files = client_->ListFiles(request);
+  ASSERT_TRUE(files.ok());
+  ASSERT_EQ(files->files_size(), 1);
+  EXPECT_EQ(files->files(0).name(), "a/x.h5");
+}
+
+TEST_F(MirrorServerTest, OlderVersionsStayAndComeBack) {
+  Start();
+  MirrorWhole("x.h5", "first");
+  MirrorWhole("x.h5", "second one");
+  EXPECT_EQ(ReadBack("x.h5", 1), "first");
+  v1::RollbackVersionRequest request;
+  request.set_name("x.h5");
+  request.set_version(1);
+  request.set_request_id(ToByteString(RandomBytes16()));
+  const auto version = client_->RollbackVersion(request);
+  ASSERT_TRUE(version.ok()) << version.status();
+  EXPECT_EQ(version->version(), 3);
+  EXPECT_EQ(Head("x.h5"), "first");
+}
+
+TEST_F(MirrorServerTest, LargeFileArrivesBitForBit) {
+  Start();
+  auto stream = Open("x.h5", v1::INTENT_CREATE);
+  std::string expected;
+  for (int i = 0; i < 16; ++i) {
+    const std::string block(700'001, static_cast<char>('a' + i));
+    Write(*stream, expected.size(), block);
+    expected += block;
+  }
+  Cut(*stream, 1, v1::BARRIER_KIND_COMMIT, expected.size());
+  ASSERT_TRUE(stream->Finish().ok());
+  EXPECT_EQ(ReadBack("x.h5", 0), expected);
+}
+
+TEST_F(MirrorServerTest, BrokenStreamLeavesItsLastCutAsAVersion) {
+  Start();
+  {
+    auto stream = Open("x.h5", v1::INTENT_CREATE);
+    Write(*stream, 0, "cut");
+    ASSERT_TRUE(stream->Send(BarrierRequest(1, v1::BARRIER_KIND_TICK, 3)).ok());
+    ASSERT_TRUE(stream->Receive().ok());
+    Write(*stream, 0, "torn");
+  }  // Destroyed without Finish(): cancelled.
+  const v1::FileStatus file = WaitForVersions("x.h5", 1);
+  EXPECT_EQ(file.newest_version().comment(), "writer lost");
+  EXPECT_EQ(Head("x.h5"), "cut");
+}
+
+TEST_F(MirrorServerTest, HalfClosedStreamIsNoLostWriter) {
+  Start();
+  auto stream = Open("x.h5", v1::INTENT_CREATE);
+  Write(*stream, 0, "cut");
+  ASSERT_TRUE(stream->Send(BarrierRequest(1, v1::BARRIER_KIND_TICK, 3)).ok());
+  ASSERT_TRUE(stream->Finish().ok());
+  const auto file = Settled("x.h5");
+  ASSERT_TRUE(file.ok());
+  EXPECT_EQ(file->version_count(), 0);
+  EXPECT_GT(file->durable_cut(), 0);
+  EXPECT_FALSE(file->has_lease());
+}
+
+TEST_F(MirrorServerTest, SecondWriterIsBusyAndTheFirstGoesOn) {
+  Start();
+  auto first = Open("x.h5", v1::INTENT_CREATE);
+  v1::SessionOpened opened;
+  auto second = Open("x.h5", v1::INTENT_CREATE, &opened);
+  EXPECT_EQ(opened.relation(), v1::RELATION_BUSY);
+  EXPECT_TRUE(absl::IsFailedPrecondition(second->Finish()));
+  Write(*first, 0, "mine");
+  EXPECT_EQ(Cut(*first, 1, v1::BARRIER_KIND_COMMIT, 4).version(), 1);
+  EXPECT_TRUE(first->Finish().ok());
+}
+
+TEST_F(MirrorServerTest, RollbackFencesTheWriterOnlyWhenTold) {
+  Start();
+  MirrorWhole("x.h5", "first");
+  auto writer = Open("x.h5", v1::INTENT_CREATE);
+  v1::RollbackVersionRequest request;
+  request.set_name("x.h5");
+  request.set_version(1);
+  request.set_request_id(ToByteString(RandomBytes16()));
+  const absl::Status refused = client_->RollbackVersion(request).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(refused));
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("alice"));
+  request.set_revoke_lease(true);
+  EXPECT_TRUE(client_->RollbackVersion(request).ok());
+  EXPECT_TRUE(absl::IsAborted(writer->Receive().status()));
+}
+
+TEST_F(MirrorServerTest, HostileFramesEndOnlyTheirStream) {
+  Start();
+  auto good = Open("good.h5", v1::INTENT_CREATE);
+  auto bad = Open("bad.h5", v1::INTENT_CREATE);
+  v1::MirrorFileRequest request;
+  request.mutable_writes()->add_offset(~uint64_t{0} - 2);
+  request.mutable_writes()->add_length(4);
+  request.mutable_writes()->set_data("data");
+  ASSERT_TRUE(bad->Send(request).ok());
+  EXPECT_TRUE(absl::IsInvalidArgument(bad->Receive().status()));
+  Write(*good, 0, "fine");
+  EXPECT_EQ(Cut(*good, 1, v1::BARRIER_KIND_COMMIT, 4).version(), 1);
+  EXPECT_TRUE(good->Finish().ok());
+}
+
+TEST_F(MirrorServerTest, NamesThatLeaveTheRootAreRefused) {
+  Start();
+  for (const char* name : {"/etc/passwd", "../x.h5", "a/../../x.h5", "x.h5.h5m/pages", ""}) {
+    auto stream = client_->OpenMirrorStream();
+    ASSERT_TRUE(stream.ok());
+    (*stream)->Send(OpenRequest(name, v1::INTENT_CREATE)).IgnoreError();
+    EXPECT_TRUE(absl::IsInvalidArgument((*stream)->Receive().status())) << name;
+  }
+}
+
+TEST_F(MirrorServerTest, StopEndsStreamsAsRetryable) {
+  Start();
+  auto stream = Open("x.h5", v1::INTENT_CREATE);
+  Write(*stream, 0, "cut");
+  Cut(*stream, 1, v1::BARRIER_KIND_SYNC, 3);
+  std::thread stopper([this] { server_->Stop(absl::Seconds(10)); });
+  EXPECT_TRUE(absl::IsUnavailable(stream->Receive().status()));
+  stopper.join();
+  const auto file = store_->OpenFile("x.h5");
+  ASSERT_TRUE(file.ok());
+  EXPECT_EQ((*file)->Info()->version_count, 0);  // The writer is not lost, and comes back.
+}
+
+TEST_F(MirrorServerTest, SessionsBeyondTheLimitAreRefused) {
+  config_.max_sessions = 1;
+  Start();
+  auto first = Open("a.h5", v1::INTENT_CREATE);
+  auto second = client_->OpenMirrorStream();
+  ASSERT_TRUE(second.ok());
+  const absl::Status refused = (*second)->Receive().status();
+  EXPECT_TRUE(absl::IsResourceExhausted(refused)) << refused;
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("max_sessions"));
+}
+
+TEST_F(MirrorServerTest, TokenIsWantedAndItsRightsCount) {
+  config_.tokens_file = directory_.path() / "tokens";
+  const std::string reader = *AddToken(config_.tokens_file, "reader", *Rights::Parse("read"));
+  options_.token = reader;
+  Start();
+  const auto server = client_->GetServer();
+  ASSERT_TRUE(server.ok()) << server.status();
+  EXPECT_EQ(server->verified_user(), "reader");
+  EXPECT_THAT(server->rights(), Contains("read"));
+  auto stream = client_->OpenMirrorStream();
+  ASSERT_TRUE(stream.ok());
+  EXPECT_TRUE(absl::IsPermissionDenied((*stream)->Receive().status()));
+  options_.token = "h5m_unknown";
+  const auto stranger = rpc::Client::Connect(options_, absl::Seconds(20));
+  if (stranger.ok()) {
+    EXPECT_TRUE(absl::IsUnauthenticated((*stranger)->GetServer().status()));
+  } else {
+    EXPECT_TRUE(absl::IsUnauthenticated(stranger.status())) << stranger.status();
+  }
+}
+
+TEST_F(MirrorServerTest, TlsWithTheFilesThatInitMakes) {
+  InitOptions init;
+  init.directory = directory_.path() / "secrets";
+  ASSERT_TRUE(InitDirectory(init).ok());
+  config_.tls_cert = init.directory / "server.pem";
+  config_.tls_key = init.directory / "server.key";
+  config_.tokens_file = init.directory / "tokens";
+  options_.ca_pem = *ReadSmallFile(init.directory / "ca.pem");
+  options_.token = *ReadSmallFile(init.directory / "token");
+  options_.token.pop_back();
+  Start();
+  MirrorWhole("x.h5", "hello");
+  const auto file = Settled("x.h5");
+  ASSERT_TRUE(file.ok());
+  EXPECT_EQ(file->newest_version().verified_user(), "admin");
+  EXPECT_EQ(file->newest_version().writer().claimed_user(), "alice");
+}
+
+TEST_F(MirrorServerTest, UnixSocketHasItsPermissions) {
+  const std::string path = (directory_.path() / "sock").string();
+  config_.listen = *ParseListenList("unix:" + path);
+  config_.socket_mode_bits = 0600;
+  Start();
+  MirrorWhole("x.h5", "hello");
+  struct stat info {};
+  ASSERT_EQ(stat(path.c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0600u);
+}
+
+TEST_F(MirrorServerTest, AddressInUseIsNamed) {
+  Start();
+  Config second = config_;
+  second.listen = *ParseListenList(server_->addresses().front());
+  const absl::Status refused = MirrorServer::Start(second, *store_, clock_).status();
+  EXPECT_TRUE(absl::IsUnavailable(refused));
+  EXPECT_THAT(std::string(refused.message()), HasSubstr(server_->addresses().front()));
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("in use"));
+}
+
+TEST_F(MirrorServerTest, ManySessionsAtOnce) {
+  Start();
+  std::vector<std::thread> writers;
+  for (int i = 0; i < 16; ++i) {
+    writers.emplace_back([this, i] {
+      const std::string name = StrCat("f", i, ".h5");
+      MirrorWhole(name, std::string(100'000, static_cast<char>('a' + i)));
+    });
+  }
+  for (std::thread& writer : writers) writer.join();
+  for (int i = 0; i < 16; ++i) {
+    EXPECT_EQ(ReadBack(StrCat("f", i, ".h5"), 0), std::string(100'000, static_cast<char>('a' + i)));
+  }
+}
+
+TEST_F(MirrorServerTest, DigestsAreOfTheNewestVersion) {
+  Start();
+  MirrorWhole("x.h5", std::string(10'000, 'x'));
+  v1::DigestFileRequest request;
+  request.set_name("x.h5");
+  request.set_block_size_bytes(4096);
+  std::string digests;
+  ASSERT_TRUE(client_->DigestFile(request, [&digests](const v1::DigestFileResponse& response) {
+    digests += response.digests();
+    return absl::OkStatus();
+  }).ok());
+  ASSERT_EQ(digests.size(), 3 * 16u);
+  EXPECT_EQ(digests.substr(0, 16), digests.substr(16, 16));
+  EXPECT_NE(digests.substr(0, 16), digests.substr(32, 16));
+}
+
+}  // namespace
+}  // namespace h5mirror::server

@@ -1,0 +1,150 @@
+#include "server/relation.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "base/hex.h"
+
+namespace h5mirror::server {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr store::FileId kFileId = {1};
+constexpr store::SessionId kSession = {2};
+constexpr store::SessionId kOtherSession = {3};
+
+// A file with one version at cut 40, written from m1:/data/x.h5 by barrier 5 of another session.
+store::FileInfo Existing() {
+  store::FileInfo info;
+  info.file_id = kFileId;
+  info.last_cut = info.durable_cut = 40;
+  info.last_barrier = info.durable_barrier = {kOtherSession, 5};
+  info.newest_version.version = 12;
+  info.newest_version.cut = 40;
+  info.origin = {"m1", "node7", "/data/x.h5"};
+  return info;
+}
+
+// What its own client says after a clean close.
+v1::OpenSession Known(v1::Intent intent) {
+  v1::OpenSession open;
+  open.set_name("x.h5");
+  open.set_intent(intent);
+  open.set_file_id(ToByteString(kFileId));
+  open.set_session_id(ToByteString(kSession));
+  open.mutable_origin()->set_machine_id("m1");
+  open.mutable_origin()->set_host("node7");
+  open.mutable_origin()->set_path("/data/x.h5");
+  open.set_base_cut(40);
+  return open;
+}
+
+v1::OpenSession With(v1::Intent intent, const std::function<void(v1::OpenSession&)>& change) {
+  v1::OpenSession open = Known(intent);
+  change(open);
+  return open;
+}
+
+void SetBarrier(v1::OpenSession& open, const store::SessionId& session, uint64_t seq) {
+  open.mutable_base_barrier()->set_session_id(ToByteString(session));
+  open.mutable_base_barrier()->set_seq(seq);
+}
+
+struct Row {
+  const char* claim;
+  v1::OpenSession open;
+  store::FileInfo info;
+  v1::Relation expected;
+};
+
+// The rows of docs/ARCHITECTURE.md, "Which side is right".
+TEST(RelationTest, FollowsTheTable) {
+  const store::FileInfo none;
+  const store::FileInfo existing = Existing();
+  store::FileInfo own = Existing();  // Its newest cut is the session's barrier 7.
+  own.last_cut = 44;
+  own.last_barrier = {kSession, 7};
+  const auto other_origin = [](v1::OpenSession& open) { open.mutable_origin()->set_path("/y.h5"); };
+  const auto other_machine = [](v1::OpenSession& open) {
+    open.mutable_origin()->set_machine_id("m2");
+  };
+  const auto other_host = [](v1::OpenSession& open) { open.mutable_origin()->set_host("renamed"); };
+  const auto base = [](int64_t cut) {
+    return [cut](v1::OpenSession& open) { open.set_base_cut(cut); };
+  };
+  const auto barrier = [](const store::SessionId& session, uint64_t seq) {
+    return [session, seq](v1::OpenSession& open) { SetBarrier(open, session, seq); };
+  };
+  const auto other_id = [](v1::OpenSession& open) { open.set_file_id(std::string(16, 'x')); };
+  const auto no_id = [](v1::OpenSession& open) { open.clear_file_id(); };
+
+  const v1::Intent kContinue = v1::INTENT_CONTINUE;
+  const Row rows[] = {
+      {"clean record, equal", Known(kContinue), existing, v1::RELATION_MATCH},
+      {"the host was renamed", With(kContinue, other_host), existing, v1::RELATION_MATCH},
+      {"another file id", With(kContinue, other_id), existing, v1::RELATION_DIVERGED},
+      {"no file id", With(kContinue, no_id), existing, v1::RELATION_DIVERGED},
+      {"another path", With(kContinue, other_origin), existing, v1::RELATION_DIVERGED},
+      {"another machine", With(kContinue, other_machine), existing, v1::RELATION_DIVERGED},
+      {"the server went on", With(kContinue, base(30)), existing, v1::RELATION_DIVERGED},
+      {"the server went back", With(kContinue, base(50)), existing, v1::RELATION_DIVERGED},
+      {"the client knows it differs", With(kContinue, base(-1)), existing, v1::RELATION_DIVERGED},
+      {"the server lost it", Known(kContinue), none, v1::RELATION_DIVERGED},
+      {"base 0 of no file", With(kContinue, base(0)), none, v1::RELATION_DIVERGED},
+      {"pending commit arrived", With(kContinue, barrier(kOtherSession, 5)), existing,
+       v1::RELATION_MATCH},
+      {"pending commit never arrived", With(kContinue, barrier(kOtherSession, 6)), existing,
+       v1::RELATION_DIVERGED},
+      {"pending commit of another session", With(kContinue, barrier(kSession, 5)), existing,
+       v1::RELATION_DIVERGED},
+      {"created, no file", Known(v1::INTENT_CREATE), none, v1::RELATION_NEW},
+      {"created again by its origin", Known(v1::INTENT_CREATE), existing, v1::RELATION_NEW},
+      {"created after a rollback", With(v1::INTENT_CREATE, base(-1)), existing, v1::RELATION_NEW},
+      {"created by another", With(v1::INTENT_CREATE, other_origin), existing, v1::RELATION_DIVERGED},
+      {"uploaded, no file", Known(v1::INTENT_UPLOAD), none, v1::RELATION_NEW},
+      {"uploaded over a file", Known(v1::INTENT_UPLOAD), existing, v1::RELATION_DIVERGED},
+      {"pushed", With(v1::INTENT_REPLACE, other_origin), existing, v1::RELATION_NEW},
+      {"pushed, no file", Known(v1::INTENT_REPLACE), none, v1::RELATION_NEW},
+      {"resumed, own cut", With(v1::INTENT_RESUME, base(40)), own, v1::RELATION_MATCH},
+      {"resumed, no cut yet", With(v1::INTENT_RESUME, base(40)), existing, v1::RELATION_MATCH},
+      {"resumed, others wrote", With(v1::INTENT_RESUME, base(30)), existing, v1::RELATION_DIVERGED},
+      {"resumed creation, nothing survived", With(v1::INTENT_RESUME, base(0)), none,
+       v1::RELATION_NEW},
+      {"resumed re-creation, nothing survived", With(v1::INTENT_RESUME, base(0)), existing,
+       v1::RELATION_NEW},
+      {"no intent", Known(v1::INTENT_UNSPECIFIED), existing, v1::RELATION_DIVERGED},
+  };
+  for (const Row& row : rows) {
+    const RelationDecision decision = DecideRelation(row.open, row.info);
+    EXPECT_EQ(decision.relation, row.expected) << row.claim << ": " << decision.reason;
+    EXPECT_EQ(decision.reason.empty(), row.expected != v1::RELATION_DIVERGED) << row.claim;
+  }
+}
+
+TEST(RelationTest, ResumedSessionLearnsWhichBarriersSurvived) {
+  store::FileInfo info = Existing();
+  info.last_cut = 44;
+  info.last_barrier = {kSession, 7};
+  info.durable_barrier = {kSession, 4};
+  const RelationDecision decision = DecideRelation(Known(v1::INTENT_RESUME), info);
+  EXPECT_EQ(decision.last_barrier_seq, 7u);
+  EXPECT_EQ(decision.durable_barrier_seq, 4u);
+}
+
+TEST(RelationTest, BarriersOfOthersAreNotReported) {
+  const RelationDecision decision = DecideRelation(Known(v1::INTENT_RESUME), Existing());
+  EXPECT_EQ(decision.last_barrier_seq, 0u);
+  EXPECT_EQ(decision.durable_barrier_seq, 0u);
+}
+
+TEST(RelationTest, HeadIsDescribedForPeople) {
+  EXPECT_THAT(DescribeHead(Existing()), HasSubstr("head is version 12 of"));
+  EXPECT_THAT(DescribeHead(Existing()), HasSubstr("node7:/data/x.h5"));
+  EXPECT_EQ(DescribeHead(store::FileInfo()), "the server has no such file");
+}
+
+}  // namespace
+}  // namespace h5mirror::server
