@@ -58,6 +58,7 @@ struct Provenance {
   uint32_t pid = 0;
   std::string comment;
   absl::Time client_time = absl::InfinitePast();  // InfinitePast: unknown
+  bool operator==(const Provenance&) const = default;
 };
 
 struct VersionInfo {

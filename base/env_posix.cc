@@ -1,0 +1,376 @@
+#include <dirent.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <limits.h>
+#include <linux/openat2.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "absl/time/clock.h"
+#include "base/env.h"
+#include "base/errno_status.h"
+#include "base/status_macros.h"
+#include "base/strings.h"
+
+namespace h5mirror {
+namespace {
+
+// Owns a descriptor.
+class Fd {
+ public:
+  explicit Fd(int fd) : fd_(fd) {}
+  Fd(Fd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  Fd& operator=(Fd&&) = delete;
+  ~Fd() {
+    if (fd_ >= 0) close(fd_);
+  }
+  int get() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+FileStat ToFileStat(const struct stat& st) {
+  auto ns = [](const timespec& time) {
+    return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+  };
+  return {.inode = st.st_ino,
+          .size_bytes = st.st_size,
+          .mtime_ns = ns(st.st_mtim),
+          .ctime_ns = ns(st.st_ctim)};
+}
+
+class PosixFile final : public EnvFile {
+ public:
+  PosixFile(Fd fd, std::string path) : fd_(std::move(fd)), path_(std::move(path)) {}
+
+  absl::StatusOr<size_t> ReadAt(uint64_t offset, absl::Span<char> out) override {
+    size_t done = 0;
+    while (done < out.size()) {
+      ssize_t got = pread(fd_.get(), out.data() + done, out.size() - done, offset + done);
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0) return Error("read");
+      if (got == 0) break;
+      done += got;
+    }
+    return done;
+  }
+
+  absl::Status WriteAt(uint64_t offset, absl::Span<const std::string_view> pieces) override {
+    iovec vectors[kVectorsMax];
+    size_t next = 0, skip = 0;  // The first `skip` bytes of pieces[next] are written.
+    while (true) {
+      int count = 0;
+      for (size_t i = next; i < pieces.size() && count < kVectorsMax; ++i) {
+        size_t from = i == next ? skip : 0;
+        if (pieces[i].size() == from) continue;
+        vectors[count++] = {const_cast<char*>(pieces[i].data()) + from, pieces[i].size() - from};
+      }
+      if (count == 0) return absl::OkStatus();
+      ssize_t wrote = pwritev(fd_.get(), vectors, count, offset);
+      if (wrote < 0 && errno == EINTR) continue;
+      if (wrote <= 0) return Error("write");
+      offset += wrote;
+      for (size_t left = wrote; left > 0 || (next < pieces.size() && skip == pieces[next].size());) {
+        size_t here = std::min(left, pieces[next].size() - skip);
+        left -= here;
+        skip += here;
+        if (skip == pieces[next].size()) ++next, skip = 0;
+        if (next == pieces.size()) break;
+      }
+    }
+  }
+
+  absl::Status Truncate(uint64_t size_bytes) override {
+    return Check(ftruncate(fd_.get(), static_cast<off_t>(size_bytes)), "truncate");
+  }
+  absl::Status Sync() override { return Check(fdatasync(fd_.get()), "fdatasync"); }
+
+  absl::Status Zero(Extent extent) override {
+    if (extent.length == 0) return absl::OkStatus();
+    if (fallocate(fd_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, extent.offset,
+                  extent.length) == 0) {
+      return absl::OkStatus();
+    }
+    if (errno != EOPNOTSUPP && errno != ENOSYS) return Error("punch a hole in");
+    return WriteZeros(extent);
+  }
+
+  absl::StatusOr<Extent> NextData(uint64_t offset) override {
+    off_t data = lseek(fd_.get(), offset, SEEK_DATA);
+    if (data < 0 && errno == ENXIO) return Extent{offset, 0};
+    if (data < 0) return Error("seek in");
+    off_t hole = lseek(fd_.get(), data, SEEK_HOLE);
+    if (hole < 0) return Error("seek in");
+    return Extent{static_cast<uint64_t>(data), static_cast<uint64_t>(hole - data)};
+  }
+
+  absl::StatusOr<uint64_t> Size() override {
+    H5M_ASSIGN_OR_RETURN(FileStat stat, Stat());
+    return static_cast<uint64_t>(stat.size_bytes);
+  }
+  absl::StatusOr<FileStat> Stat() override {
+    struct stat st;
+    if (fstat(fd_.get(), &st) != 0) return Error("stat");
+    return ToFileStat(st);
+  }
+  absl::Status SetMode(uint32_t mode_bits, int64_t group) override {
+    if (group >= 0 && fchown(fd_.get(), -1, static_cast<gid_t>(group)) != 0) {
+      return Error("set the group of");
+    }
+    return Check(fchmod(fd_.get(), mode_bits & 0777), "set the mode of");
+  }
+
+  absl::Status CopyFrom(EnvFile& from, Extent extent) override {
+    auto& source = static_cast<PosixFile&>(from);
+    off_t in = extent.offset, out = extent.offset;
+    for (uint64_t left = extent.length; left > 0;) {
+      ssize_t got = copy_file_range(source.fd_.get(), &in, fd_.get(), &out,
+                                    std::min<uint64_t>(left, 1 << 30), 0);
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0) return CopyByReading(from, {extent.end() - left, left});
+      if (got == 0) return absl::OkStatus();  // The source ends here.
+      left -= got;
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  static constexpr int kVectorsMax = 256;  // IOV_MAX is 1024; more only costs stack.
+
+  absl::Status Error(const char* what) const {
+    return ErrnoToStatus(errno, StrCat(what, " ", path_));
+  }
+  absl::Status Check(int result, const char* what) const {
+    return result == 0 ? absl::OkStatus() : Error(what);
+  }
+  absl::Status WriteZeros(Extent extent) {
+    static const std::string zeros(1 << 16, '\0');
+    H5M_ASSIGN_OR_RETURN(uint64_t size, Size());
+    uint64_t end = std::min(extent.end(), size);
+    for (uint64_t at = extent.offset; at < end; at += zeros.size()) {
+      std::string_view piece(zeros.data(), std::min<uint64_t>(zeros.size(), end - at));
+      H5M_RETURN_IF_ERROR(WriteAt(at, {&piece, 1}));
+    }
+    return absl::OkStatus();
+  }
+  // copy_file_range refuses some pairs of file systems.
+  absl::Status CopyByReading(EnvFile& from, Extent extent) {
+    std::string buffer(1 << 20, '\0');
+    for (uint64_t at = extent.offset; at < extent.end();) {
+      size_t wanted = std::min<uint64_t>(buffer.size(), extent.end() - at);
+      H5M_ASSIGN_OR_RETURN(size_t got, from.ReadAt(at, {buffer.data(), wanted}));
+      if (got == 0) break;
+      std::string_view piece(buffer.data(), got);
+      H5M_RETURN_IF_ERROR(WriteAt(at, {&piece, 1}));
+      at += got;
+    }
+    return absl::OkStatus();
+  }
+
+  Fd fd_;
+  std::string path_;
+};
+
+class PosixLock final : public EnvLock {
+ public:
+  explicit PosixLock(Fd fd) : fd_(std::move(fd)) {}
+
+ private:
+  Fd fd_;  // flock goes with the last descriptor.
+};
+
+class PosixTree final : public EnvTree {
+ public:
+  PosixTree(Fd root, std::string path) : root_(std::move(root)), path_(std::move(path)) {}
+
+  absl::StatusOr<std::unique_ptr<EnvFile>> Open(std::string_view name, OpenKind kind,
+                                                uint32_t mode_bits) override {
+    int flags = kind == OpenKind::kRead ? O_RDONLY : O_RDWR;
+    bool create = kind == OpenKind::kCreate || kind == OpenKind::kCreateFresh;
+    if (create) flags |= O_CREAT;
+    if (kind == OpenKind::kCreateFresh) flags |= O_TRUNC;
+    // O_NONBLOCK: a fifo must not hang us; it means nothing to a plain file.
+    H5M_ASSIGN_OR_RETURN(Fd fd, OpenAt2(name, flags | O_NONBLOCK, create ? mode_bits : 0));
+    struct stat st;
+    if (fstat(fd.get(), &st) != 0) return Error("stat", name);
+    if (!S_ISREG(st.st_mode)) {
+      return absl::InvalidArgumentError(StrCat(Path(name), " is not a plain file"));
+    }
+    return std::make_unique<PosixFile>(std::move(fd), Path(name));
+  }
+
+  absl::Status MakeDirectory(std::string_view name, uint32_t mode_bits) override {
+    return InParent(name, "make directory", [&](int parent, const char* last) {
+      // The caller has applied its own umask; the process's must not take more away.
+      int made = mkdirat(parent, last, 0700);
+      return made != 0 ? made : fchmodat(parent, last, mode_bits & 0777, 0);
+    });
+  }
+  absl::Status Rename(std::string_view from, std::string_view to) override {
+    return InParents(from, to, "rename", [](int a, const char* from, int b, const char* to) {
+      return renameat(a, from, b, to);
+    });
+  }
+  absl::Status Link(std::string_view from, std::string_view to) override {
+    return InParents(from, to, "link", [](int a, const char* from, int b, const char* to) {
+      return linkat(a, from, b, to, 0);
+    });
+  }
+  absl::Status Remove(std::string_view name) override {
+    return InParent(name, "remove",
+                    [](int parent, const char* last) { return unlinkat(parent, last, 0); });
+  }
+  absl::Status RemoveDirectory(std::string_view name) override {
+    return InParent(name, "remove directory", [](int parent, const char* last) {
+      return unlinkat(parent, last, AT_REMOVEDIR);
+    });
+  }
+  absl::Status SyncDirectory(std::string_view name) override {
+    H5M_ASSIGN_OR_RETURN(Fd fd, OpenAt2(name, O_RDONLY | O_DIRECTORY, 0));
+    return fsync(fd.get()) == 0 ? absl::OkStatus() : Error("fsync", name);
+  }
+
+  absl::StatusOr<std::vector<DirectoryEntry>> List(std::string_view name) override {
+    H5M_ASSIGN_OR_RETURN(Fd fd, OpenAt2(name, O_RDONLY | O_DIRECTORY, 0));
+    DIR* dir = fdopendir(dup(fd.get()));
+    if (dir == nullptr) return Error("list", name);
+    std::vector<DirectoryEntry> entries;
+    errno = 0;
+    while (dirent* entry = readdir(dir)) {
+      std::string_view entry_name = entry->d_name;
+      if (entry_name == "." || entry_name == "..") continue;
+      entries.push_back({std::string(entry_name), KindOf(fd.get(), *entry)});
+      errno = 0;
+    }
+    int error = errno;
+    closedir(dir);
+    if (error != 0) return ErrnoToStatus(error, StrCat("list ", Path(name)));
+    return entries;
+  }
+
+  absl::StatusOr<FileStat> Stat(std::string_view name) override {
+    H5M_ASSIGN_OR_RETURN(Fd fd, OpenAt2(name, O_PATH, 0));
+    struct stat st;
+    if (fstat(fd.get(), &st) != 0) return Error("stat", name);
+    return ToFileStat(st);
+  }
+
+  absl::StatusOr<std::unique_ptr<EnvLock>> Lock(std::string_view name) override {
+    H5M_ASSIGN_OR_RETURN(Fd fd, OpenAt2(name, O_RDWR | O_CREAT, 0600));
+    if (flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
+      if (errno != EWOULDBLOCK) return Error("lock", name);
+      return absl::FailedPreconditionError(StrCat("another process holds ", Path(name)));
+    }
+    return std::make_unique<PosixLock>(std::move(fd));
+  }
+
+  absl::StatusOr<uint64_t> FreeBytes() override {
+    struct statvfs st;
+    if (fstatvfs(root_.get(), &st) != 0) return Error("statvfs", "");
+    return uint64_t{st.f_bavail} * st.f_frsize;
+  }
+
+ private:
+  std::string Path(std::string_view name) const {
+    return name.empty() ? path_ : StrCat(path_, "/", name);
+  }
+  absl::Status Error(const char* what, std::string_view name) const {
+    return ErrnoToStatus(errno, StrCat(what, " ", Path(name)));
+  }
+
+  absl::StatusOr<Fd> OpenAt2(std::string_view name, int flags, uint32_t mode_bits) const {
+    std::string text(name.empty() ? "." : name);
+    open_how how{};
+    how.flags = static_cast<uint64_t>(flags | O_CLOEXEC);
+    how.mode = mode_bits;
+    how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
+    // EAGAIN: a rename elsewhere raced with the resolution (openat2(2)).
+    for (int attempt = 0;; ++attempt) {
+      int fd = static_cast<int>(
+          syscall(SYS_openat2, root_.get(), text.c_str(), &how, sizeof(how)));
+      if (fd >= 0) return Fd(fd);
+      if ((errno == EAGAIN || errno == EINTR) && attempt < 100) continue;
+      break;
+    }
+    if (errno == ELOOP || errno == EXDEV) {
+      return absl::InvalidArgumentError(
+          StrCat(Path(name), " leads over a symbolic link or out of the root, which is refused"));
+    }
+    if (errno == ENOTDIR) return absl::NotFoundError(StrCat(Path(name), ": no such file"));
+    return Error("open", name);
+  }
+
+  template <typename Call>
+  absl::Status InParent(std::string_view name, const char* what, Call call) const {
+    auto [parent, last] = Split(name);
+    H5M_ASSIGN_OR_RETURN(Fd fd, OpenAt2(parent, O_PATH | O_DIRECTORY, 0));
+    return call(fd.get(), last.c_str()) == 0 ? absl::OkStatus() : Error(what, name);
+  }
+  template <typename Call>
+  absl::Status InParents(std::string_view from, std::string_view to, const char* what,
+                         Call call) const {
+    auto [from_parent, from_last] = Split(from);
+    auto [to_parent, to_last] = Split(to);
+    H5M_ASSIGN_OR_RETURN(Fd a, OpenAt2(from_parent, O_PATH | O_DIRECTORY, 0));
+    H5M_ASSIGN_OR_RETURN(Fd b, OpenAt2(to_parent, O_PATH | O_DIRECTORY, 0));
+    if (call(a.get(), from_last.c_str(), b.get(), to_last.c_str()) == 0) return absl::OkStatus();
+    return ErrnoToStatus(errno, StrCat(what, " ", Path(from), " to ", Path(to)));
+  }
+
+  static std::pair<std::string_view, std::string> Split(std::string_view name) {
+    size_t slash = name.rfind('/');
+    if (slash == std::string_view::npos) return {"", std::string(name)};
+    return {name.substr(0, slash), std::string(name.substr(slash + 1))};
+  }
+  static EntryKind KindOf(int directory, const dirent& entry) {
+    if (entry.d_type == DT_REG) return EntryKind::kFile;
+    if (entry.d_type == DT_DIR) return EntryKind::kDirectory;
+    struct stat st;
+    if (entry.d_type != DT_UNKNOWN ||
+        fstatat(directory, entry.d_name, &st, AT_SYMLINK_NOFOLLOW) != 0) {
+      return EntryKind::kOther;
+    }
+    return S_ISREG(st.st_mode)   ? EntryKind::kFile
+           : S_ISDIR(st.st_mode) ? EntryKind::kDirectory
+                                 : EntryKind::kOther;
+  }
+
+  Fd root_;
+  std::string path_;
+};
+
+class PosixEnv final : public Env {
+ public:
+  absl::StatusOr<std::unique_ptr<EnvTree>> OpenTree(const std::filesystem::path& root) override {
+    int fd = open(root.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) return ErrnoToStatus(errno, StrCat("open directory ", root.string()));
+    return std::make_unique<PosixTree>(Fd(fd), root.string());
+  }
+  absl::Time Now() override { return absl::Now(); }
+  absl::StatusOr<int64_t> GroupNumber(const std::string& group) override {
+    ::group entry{};
+    ::group* found = nullptr;
+    std::string buffer(1 << 14, '\0');
+    getgrnam_r(group.c_str(), &entry, buffer.data(), buffer.size(), &found);
+    if (found == nullptr) return absl::NotFoundError(StrCat("no group named '", group, "'"));
+    return static_cast<int64_t>(found->gr_gid);
+  }
+};
+
+}  // namespace
+
+Env& Env::Posix() {
+  static auto* env = new PosixEnv;  // Never destroyed: threads may outlive main().
+  return *env;
+}
+
+}  // namespace h5mirror

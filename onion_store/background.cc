@@ -1,0 +1,104 @@
+#include "onion_store/background.h"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/time/clock.h"
+
+namespace h5mirror::store {
+
+Background::Background(int thread_count) {
+  for (int i = 0; i < std::max(1, thread_count); ++i) {
+    threads_.emplace_back([this] { Loop(); });
+    pthread_setname_np(threads_.back().native_handle(), "store-apply");
+  }
+}
+
+Background::~Background() { Stop(); }
+
+void Background::Post(Worker worker, absl::Time when) {
+  absl::MutexLock lock(&mutex_);
+  PostLocked(std::move(worker), when);
+}
+
+void Background::PostLocked(Worker worker, absl::Time when) {
+  if (stopped_ || when == absl::InfiniteFuture()) return;
+  auto known = due_.find(worker);
+  if (known != due_.end()) {
+    if (known->second <= when) return;
+    auto range = queue_.equal_range(known->second);
+    for (auto at = range.first; at != range.second; ++at) {
+      if (at->second != worker) continue;
+      queue_.erase(at);
+      break;
+    }
+    due_.erase(known);
+  }
+  due_[worker] = when;
+  queue_.emplace(when, std::move(worker));
+  changed_.SignalAll();
+}
+
+bool Background::RunOne() {
+  absl::Time now = absl::Now();
+  for (auto at = queue_.begin(); at != queue_.end() && at->first <= now; ++at) {
+    if (running_.contains(at->second)) continue;  // Comes again when that is done.
+    Worker worker = at->second;
+    due_.erase(worker);
+    queue_.erase(at);
+    running_.insert(worker);
+    mutex_.Unlock();
+    absl::Time next = worker->RunBackground();
+    mutex_.Lock();
+    running_.erase(worker);
+    PostLocked(worker, next);
+    changed_.SignalAll();
+    // The last reference may go here, and with it a file's descriptors: not under the lock.
+    mutex_.Unlock();
+    worker.reset();
+    mutex_.Lock();
+    return true;
+  }
+  return false;
+}
+
+void Background::Loop() {
+  absl::MutexLock lock(&mutex_);
+  while (!stopped_) {
+    if (RunOne()) continue;
+    absl::Time now = absl::Now();
+    auto next = std::find_if(queue_.begin(), queue_.end(),
+                             [&](const auto& entry) { return entry.first > now; });
+    changed_.WaitWithDeadline(&mutex_, next == queue_.end() ? absl::InfiniteFuture()
+                                                            : next->first);
+  }
+}
+
+bool Background::WaitIdle(absl::Time horizon, absl::Duration timeout) {
+  absl::Time deadline = absl::Now() + timeout;
+  absl::MutexLock lock(&mutex_);
+  while (!running_.empty() || (!queue_.empty() && queue_.begin()->first <= horizon)) {
+    if (changed_.WaitWithDeadline(&mutex_, deadline)) return false;
+  }
+  return true;
+}
+
+void Background::Stop() {
+  {
+    absl::MutexLock lock(&mutex_);
+    stopped_ = true;
+    changed_.SignalAll();
+  }
+  for (std::thread& thread : threads_) {
+    if (thread.joinable()) thread.join();
+  }
+  std::multimap<absl::Time, Worker> queue;
+  std::map<Worker, absl::Time> due;
+  absl::MutexLock lock(&mutex_);
+  queue.swap(queue_);
+  due.swap(due_);
+}
+
+}  // namespace h5mirror::store

@@ -1,0 +1,406 @@
+// From visible to durable: syncs, then one index transaction.
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "absl/time/clock.h"
+#include "base/status_macros.h"
+#include "base/strings.h"
+#include "onion_store/coding.h"
+#include "onion_store/file_impl.h"
+
+namespace h5mirror::store {
+namespace {
+
+constexpr CutNumber kCutBlock = 65536;
+constexpr uint64_t kCompareBytes = 1 << 20;
+constexpr absl::Duration kRetryApply = absl::Seconds(5);
+
+}  // namespace
+
+absl::Time FileImpl::RunBackground() {
+  absl::MutexLock work(&work_mutex_);
+  while (true) {
+    absl::Time now = absl::Now();
+    LayerPtr unapplied;
+    bool due = false;
+    {
+      absl::MutexLock lock(&mutex_);
+      if (!dead_.ok()) return absl::InfiniteFuture();
+      unapplied = OldestUnapplied();
+      due = IsDue(now);
+      if (!due && unapplied == nullptr) {
+        if (layers_.empty() && !session_.begun) ClearOpenMark();
+        return NextDue();
+      }
+    }
+    absl::Status status = due ? MakeDurable(now) : Apply(unapplied);
+    if (!due) {
+      absl::MutexLock lock(&mutex_);
+      apply_error_ = status;
+    }
+    if (status.ok()) continue;
+    if (!due && absl::IsResourceExhausted(status)) return now + kRetryApply;
+    Die(status);
+    return absl::InfiniteFuture();
+  }
+}
+
+bool FileImpl::IsDue(absl::Time now) {
+  if (NextDue() > now) return false;
+  // A new generation waits until the old head is what its newest cut left.
+  LayerPtr unapplied = OldestUnapplied();
+  for (const LayerPtr& layer : layers_) {
+    if (!layer->durable) return unapplied == nullptr || unapplied->generation == layer->generation;
+  }
+  return true;
+}
+
+absl::Time FileImpl::NextDue() {
+  if (kept_cut_ && kept_cut_->cut <= row_.durable_cut) return absl::InfinitePast();
+  absl::Time due = absl::InfiniteFuture();
+  for (const LayerPtr& layer : layers_) {
+    if (!layer->durable) due = std::min(due, layer->due);
+  }
+  return due;
+}
+
+FileImpl::Batch FileImpl::TakeBatch(absl::Time now) {
+  Batch batch;
+  size_t count = 0;
+  std::vector<LayerPtr> waiting;
+  // A cut that a lost writer left becomes a version before anything follows it.
+  if (kept_cut_ && kept_cut_->cut <= row_.durable_cut) return batch;
+  for (const LayerPtr& layer : layers_) {
+    if (layer->durable) continue;
+    if (kept_cut_ && layer->cut > kept_cut_->cut) break;
+    if (!waiting.empty() && waiting.front()->generation != layer->generation) break;
+    waiting.push_back(layer);
+    if (layer->due <= now) count = waiting.size();
+  }
+  waiting.resize(count);
+  for (const LayerPtr& layer : waiting) layer->frozen = true;
+  batch.layers = std::move(waiting);
+  batch.sync_directory = std::exchange(names_changed_, false);
+  if (stage_->TakeNamesChanged()) batch.sync_directory = true;
+  return batch;
+}
+
+absl::Status FileImpl::MakeDurable(absl::Time now) {
+  std::optional<KeptCut> kept;
+  Batch batch;
+  {
+    absl::MutexLock lock(&mutex_);
+    batch = TakeBatch(now);
+    if (batch.layers.empty()) kept = std::exchange(kept_cut_, std::nullopt);
+  }
+  if (kept) return KeepDurableCut(kept->provenance);
+  if (batch.layers.empty()) return absl::OkStatus();
+  H5M_RETURN_IF_ERROR(SyncBatch(batch));
+  return CommitBatch(batch);
+}
+
+absl::Status FileImpl::SyncBatch(const Batch& batch) {
+  bool sync_directory = batch.sync_directory;
+  const GenerationPtr generation = batch.layers.front()->generation;
+  if (generation->sums == nullptr) {
+    H5M_ASSIGN_OR_RETURN(
+        auto file, context_->tree->Open(HistoryName(StrCat("sums-", generation->number)),
+                                        OpenKind::kCreateFresh, 0600));
+    auto sums = std::make_unique<SumsFile>(std::move(file), page_size_bytes_);
+    absl::MutexLock lock(&mutex_);
+    generation->sums = std::move(sums);
+    sync_directory = true;
+  }
+  // The size belongs to what a cut promises: a generation that was never written still has one.
+  if (generation->dirty.exchange(false) || generation->hidden) {
+    H5M_RETURN_IF_ERROR(generation->head->Sync());
+  }
+  for (const auto& segment : batch.layers.back()->segments) {
+    if (segment->dirty.exchange(false)) H5M_RETURN_IF_ERROR(segment->file->Sync());
+  }
+  if (sync_directory) H5M_RETURN_IF_ERROR(context_->tree->SyncDirectory(directory_));
+  H5M_ASSIGN_OR_RETURN(auto index, Index());
+  if (index != nullptr) return absl::OkStatus();
+  for (size_t slash = directory_.rfind('/'); slash != std::string::npos && slash > 0;
+       slash = directory_.rfind('/', slash - 1)) {
+    H5M_RETURN_IF_ERROR(context_->tree->SyncDirectory(directory_.substr(0, slash)));
+  }
+  H5M_RETURN_IF_ERROR(context_->tree->SyncDirectory(""));
+  return CreateIndex();
+}
+
+absl::Status FileImpl::CreateIndex() {
+  FileRow row;
+  row.file_id = file_id_;
+  row.page_size_bytes = page_size_bytes_;
+  row.cut_reserved = kCutBlock;
+  H5M_ASSIGN_OR_RETURN(std::shared_ptr<VersionIndex> index,
+                       VersionIndex::Create(context_->vfs, *context_->tree, directory_, row));
+  absl::MutexLock lock(&mutex_);
+  index_ = std::move(index);
+  row_ = row;
+  return absl::OkStatus();
+}
+
+VersionInfo FileImpl::NextVersion(const FileRow& row, const CutLayer& layer) {
+  VersionInfo info;
+  info.cut = layer.cut;
+  info.server_time = absl::FromUnixNanos(row.server_time_ns);
+  info.provenance = layer.provenance;
+  info.size_bytes = layer.size_bytes;
+  info.generation = layer.generation->number;
+  info.changed_bytes = row.sent_bytes;
+  return info;
+}
+
+absl::Status FileImpl::CommitBatch(const Batch& batch) {
+  FileRow row;
+  VersionInfo newest;
+  std::vector<LayerPtr> below;  // durable, not applied
+  std::shared_ptr<VersionIndex> index;
+  {
+    absl::MutexLock lock(&mutex_);
+    row = row_;
+    newest = newest_;
+    index = index_;
+    for (const LayerPtr& layer : layers_) {
+      if (layer->durable) below.push_back(layer);
+    }
+    row.cut_reserved = std::max(row.cut_reserved, next_cut_ + kCutBlock);
+    uint64_t first = batch.layers.front()->first_segment;
+    row.stage_first = below.empty() ? first : std::min(first, below.front()->first_segment);
+  }
+  const StageEnd end = batch.layers.back()->stage_end;
+  row.stage_last = end.segment;
+  row.stage_end_bytes = end.bytes;
+  row.stage_first = std::min(row.stage_first, row.stage_last);
+  std::optional<GenerationRow> begins;
+  std::vector<VersionRow> versions;
+  std::vector<VersionNumber> newest_at;  // per layer
+  std::vector<bool> unchanged;
+  std::vector<LayerPtr> lower = below;
+  for (const LayerPtr& layer : batch.layers) {
+    uint64_t size_below = row.durable_size_bytes;
+    if (layer->begins_generation) {
+      begins = GenerationRow{layer->generation->number, layer->cut, layer->data.direct().end()};
+      row.generation = layer->generation->number;
+      row.applied_size_bytes = 0;
+      row.changed = true;
+    } else if (!row.changed) {
+      H5M_ASSIGN_OR_RETURN(row.changed, Changes(lower, layer, size_below));
+    }
+    row.sent_bytes += layer->sent_bytes;
+    row.durable_cut = layer->cut;
+    row.durable_size_bytes = layer->size_bytes;
+    row.durable_barrier = layer->barrier;
+    row.origin = layer->origin;
+    row.mode_bits = layer->mode_bits;
+    row.local = layer->local;
+    bool commit = layer->kind == BarrierKind::kCommit;
+    unchanged.push_back(commit && !row.changed && !layer->always_version);
+    if (commit && !unchanged.back()) {
+      row.server_time_ns = std::max(row.server_time_ns + 1, absl::ToUnixNanos(context_->env.Now()));
+      VersionInfo info = NextVersion(row, *layer);
+      info.version = newest.version + 1;
+      versions.push_back({info, layer->request_id});
+      newest = info;
+      row.changed = false;
+      row.sent_bytes = 0;
+    }
+    newest_at.push_back(newest.version);
+    lower.push_back(layer);
+  }
+  H5M_RETURN_IF_ERROR(index->CommitCuts(row, versions, begins));
+  if (begins) H5M_RETURN_IF_ERROR(FinishSwap(*batch.layers.front()->generation));
+
+  std::vector<std::pair<std::function<void(absl::StatusOr<DurableCut>)>, DurableCut>> told;
+  {
+    absl::MutexLock lock(&mutex_);
+    row_ = row;
+    newest_ = newest;
+    for (size_t i = 0; i < batch.layers.size(); ++i) {
+      CutLayer& layer = *batch.layers[i];
+      layer.durable = true;
+      auto made = std::find_if(versions.begin(), versions.end(), [&](const VersionRow& version) {
+        return version.info.cut == layer.cut;
+      });
+      if (made != versions.end()) layer.version = made->info.version;
+      for (CutWaiter& waiter : layer.waiters) {
+        bool commit = waiter.kind == BarrierKind::kCommit;
+        DurableCut durable{waiter.cut, waiter.barrier, commit ? newest_at[i] : 0,
+                           commit && unchanged[i]};
+        if (waiter.on_durable) told.emplace_back(std::move(waiter.on_durable), durable);
+      }
+      layer.waiters.clear();
+    }
+  }
+  for (auto& [on_durable, durable] : told) on_durable(durable);
+  return absl::OkStatus();
+}
+
+absl::Status FileImpl::KeepDurableCut(const Provenance& provenance) {
+  FileRow row;
+  VersionInfo newest;
+  std::shared_ptr<VersionIndex> index;
+  LayerPtr layer;
+  int64_t generation = 0;
+  {
+    absl::MutexLock lock(&mutex_);
+    row = row_;
+    newest = newest_;
+    index = index_;
+    generation = row_.generation;
+    for (const LayerPtr& candidate : layers_) {
+      if (candidate->cut == row_.durable_cut) layer = candidate;
+    }
+  }
+  if (!row.changed || row.durable_cut == newest.cut) return absl::OkStatus();
+  VersionInfo info;
+  info.version = newest.version + 1;
+  info.cut = row.durable_cut;
+  row.server_time_ns = std::max(row.server_time_ns + 1, absl::ToUnixNanos(context_->env.Now()));
+  info.server_time = absl::FromUnixNanos(row.server_time_ns);
+  info.provenance = provenance;
+  info.size_bytes = row.durable_size_bytes;
+  info.generation = generation;
+  info.changed_bytes = row.sent_bytes;
+  info.changed_pages = row.changed_pages;
+  row.changed = false;
+  row.sent_bytes = 0;
+  if (layer == nullptr) {
+    row.applied_version = info.version;
+    row.changed_pages = 0;
+  }
+  VersionRow version{info, std::nullopt};
+  H5M_RETURN_IF_ERROR(index->CommitCuts(row, {&version, 1}, std::nullopt));
+  absl::MutexLock lock(&mutex_);
+  row_ = row;
+  newest_ = info;
+  if (layer != nullptr) layer->version = info.version;
+  newest_has_rows_ = layer != nullptr && newest_has_rows_;
+  return absl::OkStatus();
+}
+
+absl::Status FileImpl::FinishSwap(Generation& generation) {
+  EnvTree& tree = *context_->tree;
+  std::string fresh = GenerationName(generation.number);
+  if (generation.number > 1 && tree.Exists(name_)) {
+    std::string old_head = OldHeadName(generation.number - 1);
+    absl::Status linked = tree.Link(name_, old_head);
+    if (!linked.ok() && !absl::IsAlreadyExists(linked)) {
+      // No hard links here: for a moment there is no head.
+      H5M_RETURN_IF_ERROR(tree.Rename(name_, old_head));
+    }
+    H5M_RETURN_IF_ERROR(tree.SyncDirectory(directory_));
+  }
+  H5M_RETURN_IF_ERROR(tree.Rename(fresh, name_));
+  size_t slash = name_.rfind('/');
+  H5M_RETURN_IF_ERROR(
+      tree.SyncDirectory(slash == std::string::npos ? "" : name_.substr(0, slash)));
+  H5M_RETURN_IF_ERROR(tree.SyncDirectory(directory_));
+  absl::MutexLock lock(&mutex_);
+  generation.hidden = false;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<bool> FileImpl::Changes(const std::vector<LayerPtr>& below,
+                                       const LayerPtr& top, uint64_t size_below) {
+  const CutLayer& layer = *top;
+  if (layer.size_bytes != size_below || !layer.data.direct().empty() ||
+      layer.data.truncated_to() < size_below) {
+    return true;
+  }
+  MemoryCharge charge(context_->budget, 2 * kCompareBytes);
+  std::string now, before;
+  std::vector<LayerPtr> with = below;
+  with.push_back(top);
+  for (uint64_t at = 0;;) {
+    H5M_ASSIGN_OR_RETURN(std::optional<Extent> staged, layer.data.NextStaged(at));
+    if (!staged) return false;
+    Extent part{staged->offset, std::min(staged->length, kCompareBytes)};
+    now.resize(part.length);
+    before.resize(part.length);
+    EnvFile& head = *layer.generation->head;
+    H5M_RETURN_IF_ERROR(
+        ReadThrough(with, head, layer.size_bytes, part.offset, absl::MakeSpan(now)));
+    H5M_RETURN_IF_ERROR(
+        ReadThrough(below, head, size_below, part.offset, absl::MakeSpan(before)));
+    if (now != before) return true;
+    at = part.end();
+  }
+}
+
+absl::Status FileImpl::ReadThrough(const std::vector<LayerPtr>& layers, EnvFile& head,
+                                   uint64_t size_bytes, uint64_t offset, absl::Span<char> out) {
+  std::memset(out.data(), 0, out.size());
+  if (offset >= size_bytes) return absl::OkStatus();
+  std::vector<Extent> wanted{{offset, std::min<uint64_t>(out.size(), size_bytes - offset)}};
+  auto place = [&](Extent part) { return out.subspan(part.offset - offset, part.length); };
+  for (auto layer = layers.rbegin(); layer != layers.rend() && !wanted.empty(); ++layer) {
+    std::vector<Piece> pieces;
+    H5M_RETURN_IF_ERROR((*layer)->data.Resolve(&wanted, &pieces));
+    for (const Piece& piece : pieces) {
+      if (piece.source == Piece::Source::kStage) {
+        H5M_RETURN_IF_ERROR(
+            ReadStaged((*layer)->segments, piece.location, place(piece.extent)));
+      } else if (piece.source == Piece::Source::kHead) {
+        H5M_RETURN_IF_ERROR(ReadOrZeros(head, piece.extent.offset, place(piece.extent)));
+      }
+    }
+  }
+  for (const Extent& rest : wanted) {
+    H5M_RETURN_IF_ERROR(ReadOrZeros(head, rest.offset, place(rest)));
+  }
+  return absl::OkStatus();
+}
+
+void FileImpl::Die(const absl::Status& status) {
+  std::vector<CutWaiter> waiters;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (!dead_.ok()) return;
+    dead_ = absl::Status(absl::IsResourceExhausted(status) ? absl::StatusCode::kResourceExhausted
+                                                           : absl::StatusCode::kUnavailable,
+                         ToAbsl(StrCat(name_, ": the store of this file failed and must be opened "
+                                       "again, nothing durable is lost: ",
+                                       ToStd(status.message()))));
+    for (const LayerPtr& layer : layers_) {
+      std::move(layer->waiters.begin(), layer->waiters.end(), std::back_inserter(waiters));
+      layer->waiters.clear();
+    }
+  }
+  for (CutWaiter& waiter : waiters) {
+    if (waiter.on_durable) waiter.on_durable(dead());
+  }
+}
+
+absl::Status FileImpl::FlushLocked() {
+  while (true) {
+    LayerPtr unapplied;
+    bool waiting = false;
+    {
+      absl::MutexLock lock(&mutex_);
+      H5M_RETURN_IF_ERROR(dead_);
+      unapplied = OldestUnapplied();
+      for (const LayerPtr& layer : layers_) {
+        if (layer->durable) continue;
+        waiting = true;
+        layer->due = absl::InfinitePast();
+      }
+      if (kept_cut_) waiting = true;
+    }
+    if (unapplied == nullptr && !waiting) return absl::OkStatus();
+    absl::Status status = unapplied != nullptr ? Apply(unapplied) : MakeDurable(absl::Now());
+    if (status.ok()) continue;
+    if (unapplied == nullptr || !absl::IsResourceExhausted(status)) Die(status);
+    return status;
+  }
+}
+
+absl::Status FileImpl::Flush() {
+  absl::MutexLock work(&work_mutex_);
+  return FlushLocked();
+}
+
+}  // namespace h5mirror::store

@@ -1,0 +1,120 @@
+#include "onion_store/file_impl.h"
+
+#include "absl/strings/str_format.h"
+#include "base/hex.h"
+#include "base/status_macros.h"
+#include "base/strings.h"
+#include "onion_store/coding.h"
+
+namespace h5mirror::store {
+
+FileImpl::FileImpl(std::shared_ptr<StoreContext> context, std::string name)
+    : context_(std::move(context)), name_(std::move(name)), directory_(StrCat(name_, ".h5m")) {}
+
+FileImpl::~FileImpl() = default;
+
+uint64_t FileImpl::PagesIn(uint64_t size_bytes) const {
+  return RoundUp(size_bytes, page_size_bytes_) / page_size_bytes_;
+}
+
+std::string FileImpl::HistoryName(std::string_view file) const {
+  return StrCat(directory_, "/", file);
+}
+std::string FileImpl::GenerationName(int64_t number) const {
+  return HistoryName(StrCat("gen-", number));
+}
+std::string FileImpl::OldHeadName(int64_t number) const {
+  return HistoryName(StrCat("head-", number));
+}
+std::string FileImpl::OpenMarkName() const {
+  return StrCat(".h5mirror/open/", HexOf(file_id_));
+}
+
+absl::StatusOr<std::shared_ptr<VersionIndex>> FileImpl::Index() {
+  absl::MutexLock lock(&mutex_);
+  H5M_RETURN_IF_ERROR(dead_);
+  return index_;
+}
+
+absl::Status FileImpl::dead() {
+  absl::MutexLock lock(&mutex_);
+  return dead_;
+}
+
+bool FileImpl::IsNothing() {
+  absl::MutexLock lock(&mutex_);
+  return row_.durable_cut == 0 && layers_.empty() && session_.token == 0;
+}
+
+void FileImpl::Post(absl::Time when) {
+  if (context_->background != nullptr) context_->background->Post(shared_from_this(), when);
+}
+
+absl::StatusOr<FileInfo> FileImpl::Info() {
+  FileInfo info;
+  std::shared_ptr<VersionIndex> index;
+  {
+    absl::MutexLock lock(&mutex_);
+    H5M_RETURN_IF_ERROR(dead_);
+    index = index_;
+    info.file_id = file_id_;
+    info.size_bytes = last_size_;
+    info.page_size_bytes = page_size_bytes_;
+    info.generation = base_ == nullptr ? 0 : base_->number;
+    info.last_cut = last_cut_;
+    info.durable_cut = row_.durable_cut;
+    info.applied_cut = row_.applied_cut;
+    info.newest_version = newest_;
+    info.last_barrier = last_barrier_;
+    info.durable_barrier = row_.durable_barrier;
+    info.origin = row_.origin;
+    info.local = row_.local;
+    for (const LayerPtr& layer : layers_) {  // The newest cut brought them.
+      info.origin = layer->origin;
+      info.local = layer->local;
+    }
+    info.stage_bytes = stage_->byte_count();
+    info.history_bytes = (row_.pages_segment - 1) * kPageSegmentBytesMax + row_.pages_end_bytes;
+  }
+  if (index == nullptr) return info;
+  H5M_ASSIGN_OR_RETURN(info.version_count, index->Count());
+  return info;
+}
+
+absl::Status FileImpl::WaitApplied(absl::Duration timeout) {
+  absl::Time deadline = absl::Now() + timeout;
+  absl::MutexLock lock(&mutex_);
+  auto applied = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return !dead_.ok() || layers_.empty() || !layers_.front()->durable;
+  };
+  if (!mutex_.AwaitWithDeadline(absl::Condition(&applied), deadline)) {
+    return absl::DeadlineExceededError(
+        StrCat(name_, ": the head does not hold the newest durable cut yet",
+               apply_error_.ok() ? "" : ": ", ToStd(apply_error_.message())));
+  }
+  return dead_;
+}
+
+absl::StatusOr<FileImpl::GenerationPtr> FileImpl::OpenGeneration(int64_t number,
+                                                                 const std::string& head_name,
+                                                                 OpenKind kind) {
+  auto generation = std::make_shared<Generation>();
+  generation->number = number;
+  generation->has_cut = true;
+  auto head = context_->tree->Open(head_name, kind, 0);
+  if (absl::IsNotFound(head.status())) {
+    return absl::DataLossError(StrCat(
+        head_name, ", the head of generation ", number, " of ", name_,
+        ", is missing: put it back, or remove ", directory_, " to forget the file's history"));
+  }
+  H5M_RETURN_IF_ERROR(head.status());
+  generation->head = *std::move(head);
+  std::string sums_name = HistoryName(StrCat("sums-", number));
+  bool made = !context_->tree->Exists(sums_name);
+  H5M_ASSIGN_OR_RETURN(auto sums, context_->tree->Open(sums_name, OpenKind::kCreate, 0600));
+  if (made) H5M_RETURN_IF_ERROR(context_->tree->SyncDirectory(directory_));
+  generation->sums = std::make_unique<SumsFile>(std::move(sums), page_size_bytes_);
+  return generation;
+}
+
+}  // namespace h5mirror::store

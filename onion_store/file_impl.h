@@ -1,0 +1,223 @@
+// The local engine's file. Four sources: file_session.cc (what a writer calls), file_durable.cc
+// and file_apply.cc (what happens in the background), file_recovery.cc (what happens at open),
+// file_history.cc (versions and rollback).
+#ifndef H5MIRROR_ONION_STORE_FILE_IMPL_H_
+#define H5MIRROR_ONION_STORE_FILE_IMPL_H_
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "onion_store/file_layers.h"
+#include "onion_store/page_segments.h"
+#include "onion_store/store_context.h"
+#include "onion_store/version_index.h"
+
+namespace h5mirror::store {
+
+// Locks, in this order: work_mutex_ (the background's work, rollback; held over I/O and syncs),
+// mutex_ (the state; held over a writer's page-cache writes, never over a sync), the index's own.
+class FileImpl final : public File,
+                       public BackgroundWorker,
+                       public std::enable_shared_from_this<FileImpl> {
+ public:
+  enum class IfMissing : uint8_t { kFail, kCreate };
+  // See Store::OpenFile and OpenOrCreateFile. `page_size_bytes` is for a new file.
+  static absl::StatusOr<std::shared_ptr<FileImpl>> Load(std::shared_ptr<StoreContext> context,
+                                                        std::string_view name,
+                                                        IfMissing if_missing,
+                                                        uint32_t page_size_bytes);
+  FileImpl(std::shared_ptr<StoreContext> context, std::string name);
+  ~FileImpl() override;
+
+  const std::string& name() const override { return name_; }
+  absl::StatusOr<FileInfo> Info() override;
+  absl::StatusOr<Token> Acquire() override;
+  absl::Status Begin(Token token, SessionStart start, const Origin& origin,
+                     uint32_t mode_bits) override;
+  absl::Status Write(Token token, absl::Span<const Extent> extents,
+                     absl::Span<const std::string_view> pieces) override;
+  absl::Status Truncate(Token token, uint64_t size_bytes) override;
+  absl::StatusOr<CutNumber> Cut(
+      Token token, CutRequest request,
+      std::function<void(absl::StatusOr<DurableCut>)> on_durable) override;
+  absl::Status End(Token token, SessionEnd end) override;
+  absl::StatusOr<std::vector<VersionInfo>> ListVersions(VersionNumber before,
+                                                        size_t limit) override;
+  absl::StatusOr<VersionInfo> GetVersion(VersionNumber version) override;
+  absl::StatusOr<std::unique_ptr<VersionReader>> OpenVersion(VersionNumber version) override;
+  absl::StatusOr<VersionInfo> Rollback(VersionNumber version, const Provenance& provenance,
+                                       const std::array<uint8_t, 16>& request_id) override;
+  absl::Status WaitApplied(absl::Duration timeout) override;
+  absl::Status SetOrigin(VersionNumber version, const Origin& origin,
+                         const LocalStat& local) override;
+
+  absl::Time RunBackground() override;
+
+  // OK, or why this object can do nothing any more: the file must be opened again.
+  absl::Status dead();
+  // Whether it has neither a version nor a session, a cut or a head.
+  bool IsNothing();
+  // Makes everything durable and applies it, in the calling thread.
+  absl::Status Flush();
+
+ private:
+  friend class VersionReaderImpl;
+  using LayerPtr = std::shared_ptr<CutLayer>;
+  using GenerationPtr = std::shared_ptr<Generation>;
+
+  struct Session {
+    Token token = 0;
+    bool begun = false;
+    SessionStart start = SessionStart::kContinue;
+    Origin origin;
+    uint32_t mode_bits = 0;
+    Provenance provenance;  // the newest that a cut brought
+    int64_t cut_count = 0;
+    absl::Status error;     // a write failed: nothing but the end helps
+  };
+
+  struct KeptCut {
+    CutNumber cut = 0;
+    Provenance provenance;
+  };
+
+  // ---- file_session.cc ----
+  absl::Status CheckSession(Token token) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status BeginLocked(SessionStart start, uint32_t mode_bits)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status NewGenerationLocked(uint32_t mode_bits) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  LayerPtr NewLayer() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  uint64_t DirectFloor() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status WriteLocked(absl::Span<const Extent> extents,
+                           absl::Span<const std::string_view> pieces)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status WriteDirect(uint64_t offset, absl::Span<const std::string_view> pieces)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status TruncateLocked(uint64_t size_bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::StatusOr<CutNumber> CutLocked(CutRequest request, CutWaiter waiter)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status EndLocked(SessionEnd end) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status DropOpen() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void KeepLastCut() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status MakeHistoryDirectory() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Post(absl::Time when);
+
+  // ---- file_durable.cc; work_mutex_ is held ----
+  struct Batch {
+    std::vector<LayerPtr> layers;
+    bool sync_directory = false;  // a name in the history is new
+  };
+  absl::Time NextDue() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Batch TakeBatch(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status MakeDurable(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+  absl::Status SyncBatch(const Batch& batch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+  absl::Status CommitBatch(const Batch& batch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+  absl::Status KeepDurableCut(const Provenance& provenance)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+  absl::Status CreateIndex() ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+  absl::Status FinishSwap(Generation& generation) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+  absl::StatusOr<bool> Changes(const std::vector<LayerPtr>& below, const LayerPtr& layer,
+                               uint64_t size_below) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+  VersionInfo NextVersion(const FileRow& row, const CutLayer& layer);
+  void Die(const absl::Status& status);
+  // Durable work before more of the apply; false where that must wait for the apply.
+  bool IsDue(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status FlushLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+
+  // ---- file_apply.cc; work_mutex_ is held ----
+  LayerPtr OldestUnapplied() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status Apply(const LayerPtr& layer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+  absl::Status FinishApply(const LayerPtr& layer, uint64_t changed_pages)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+  absl::Status FitHead(const CutLayer& layer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status SumDirect(const CutLayer& layer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+  // Pre-images in rows of `runs`, for the pages that differ and that `version` has no row for.
+  struct Round;
+  absl::Status SavePages(Round& round) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+  absl::Status SaveRuns(Round& round, uint64_t first_page, const std::vector<bool>& wanted,
+                        std::string_view bytes, std::vector<PageRun>* runs)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+  absl::Status WritePages(Round& round) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+  absl::Status ReadOldAndNew(const Round& round, Extent chunk, std::string* old_bytes,
+                             std::string* new_bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+
+  // ---- file_history.cc ----
+  absl::Status BeginRollback(int64_t generation) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+  absl::Status CopyBack(VersionReader& reader, const VersionInfo& target)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+
+  // ---- file_recovery.cc ----
+  absl::Status Recover(FileRow row) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+  absl::Status TakeInPlainFile(std::string_view comment);
+  absl::Status RemoveLeftovers(const FileRow* row);
+  absl::Status ReplayStage();
+  absl::Status CheckHead();
+  absl::Status TakeInOutsideChange(uint64_t size_bytes);
+  absl::StatusOr<GenerationPtr> OpenGeneration(int64_t number, const std::string& head_name,
+                                               OpenKind kind);
+
+  // ---- shared ----
+  // Fills `out` with what `layers` (oldest first) over the generation's head hold at `offset`.
+  // Bytes at or beyond `size_bytes` are zeros.
+  static absl::Status ReadThrough(const std::vector<LayerPtr>& layers, EnvFile& head,
+                                  uint64_t size_bytes, uint64_t offset, absl::Span<char> out);
+  uint64_t PageOf(uint64_t offset) const { return offset / page_size_bytes_; }
+  uint64_t PagesIn(uint64_t size_bytes) const;
+  std::string HistoryName(std::string_view file) const;
+  std::string GenerationName(int64_t number) const;
+  std::string OldHeadName(int64_t number) const;
+  std::string OpenMarkName() const;
+  void SetOpenMark();
+  void ClearOpenMark();
+  absl::StatusOr<std::shared_ptr<VersionIndex>> Index();
+
+  const std::shared_ptr<StoreContext> context_;
+  const std::string name_;
+  const std::string directory_;  // the history's
+  // Set by Load, then constant.
+  FileId file_id_{};
+  uint32_t page_size_bytes_ = 0;
+
+  absl::Mutex work_mutex_ ABSL_ACQUIRED_BEFORE(mutex_);
+  absl::Mutex mutex_;
+
+  // What the index holds. Written by who holds both locks, so either is enough to read it.
+  FileRow row_ ABSL_GUARDED_BY(mutex_);
+  std::shared_ptr<VersionIndex> index_ ABSL_GUARDED_BY(mutex_);  // null before the first durable cut
+  std::shared_ptr<PageSegments> pages_ ABSL_GUARDED_BY(mutex_);
+  VersionInfo newest_ ABSL_GUARDED_BY(mutex_);
+
+  std::unique_ptr<StageLog> stage_ ABSL_GUARDED_BY(mutex_);
+  StageEnd last_cut_end_ ABSL_GUARDED_BY(mutex_);
+  GenerationPtr generation_ ABSL_GUARDED_BY(mutex_);  // the one that is written; null: none yet
+  GenerationPtr base_ ABSL_GUARDED_BY(mutex_);        // the one that has the newest cut
+  std::map<int64_t, GenerationPtr> old_generations_ ABSL_GUARDED_BY(mutex_);
+  std::deque<LayerPtr> layers_ ABSL_GUARDED_BY(mutex_);  // closed and not applied, oldest first
+  LayerPtr open_ ABSL_GUARDED_BY(mutex_);                // what the session writes; null: no session
+  uint64_t open_size_ ABSL_GUARDED_BY(mutex_) = 0;
+
+  Session session_ ABSL_GUARDED_BY(mutex_);
+  CutNumber next_cut_ ABSL_GUARDED_BY(mutex_) = 1;
+  CutNumber last_cut_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t last_size_ ABSL_GUARDED_BY(mutex_) = 0;
+  BarrierId last_barrier_ ABSL_GUARDED_BY(mutex_);
+  // A lost writer's last cut, which is a version once it is durable.
+  std::optional<KeptCut> kept_cut_ ABSL_GUARDED_BY(mutex_);
+  bool names_changed_ ABSL_GUARDED_BY(mutex_) = false;  // in the history, since the last sync of it
+  bool made_directories_ ABSL_GUARDED_BY(mutex_) = false;
+  bool open_mark_ ABSL_GUARDED_BY(mutex_) = false;
+  // The newest version may have pre-images: true unless it is known not to have.
+  bool newest_has_rows_ ABSL_GUARDED_BY(mutex_) = true;
+  absl::Status apply_error_ ABSL_GUARDED_BY(mutex_);  // a full disk: tried again later
+  absl::Status dead_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace h5mirror::store
+
+#endif  // H5MIRROR_ONION_STORE_FILE_IMPL_H_

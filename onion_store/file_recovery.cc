@@ -1,0 +1,395 @@
+// What happens when a file is opened: docs/format.md, "Recovery".
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "base/random.h"
+#include "base/status_macros.h"
+#include "base/strings.h"
+#include "onion_store/coding.h"
+#include "onion_store/file_impl.h"
+
+namespace h5mirror::store {
+namespace {
+
+constexpr CutNumber kFirstReserve = 65536;
+
+// The number after `prefix` in a name of the history; nullopt where it is of another kind.
+std::optional<int64_t> NumberAfter(std::string_view name, std::string_view prefix) {
+  if (name.substr(0, prefix.size()) != prefix) return std::nullopt;
+  int64_t number = 0;
+  const char* end = name.data() + name.size();
+  auto parsed = std::from_chars(name.data() + prefix.size(), end, number);
+  if (parsed.ec != std::errc() || parsed.ptr != end) return std::nullopt;
+  return number;
+}
+
+bool IsRunName(std::string_view name) {
+  return NumberAfter(name, "run-").has_value() || name.substr(0, 9) == "index.new";
+}
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<FileImpl>> FileImpl::Load(std::shared_ptr<StoreContext> context,
+                                                         std::string_view name,
+                                                         IfMissing if_missing,
+                                                         uint32_t page_size_bytes) {
+  EnvTree& tree = *context->tree;
+  auto file = std::make_shared<FileImpl>(context, std::string(name));
+  FileImpl& self = *file;
+  auto opened = VersionIndex::Open(context->vfs, tree, self.directory_);
+  FileRow row;
+  if (opened.ok()) {
+    H5M_ASSIGN_OR_RETURN(row, (*opened)->ReadFileRow());
+  } else if (!absl::IsNotFound(opened.status())) {
+    return opened.status();
+  }
+  if (row.durable_cut > 0) {
+    self.file_id_ = row.file_id;
+    self.page_size_bytes_ = row.page_size_bytes;
+    absl::MutexLock work(&self.work_mutex_);
+    {
+      absl::MutexLock lock(&self.mutex_);
+      self.index_ = *std::move(opened);
+    }
+    H5M_RETURN_IF_ERROR(self.Recover(std::move(row)));
+    self.Post(absl::InfinitePast());
+    return file;
+  }
+  if (if_missing == IfMissing::kFail) {
+    return absl::NotFoundError(StrCat("no file ", name));
+  }
+  if (opened.ok()) opened->reset();
+  self.file_id_ = RandomBytes16();
+  self.page_size_bytes_ = page_size_bytes;
+  H5M_RETURN_IF_ERROR(self.RemoveLeftovers(nullptr));
+  auto head = tree.Stat(name);
+  if (head.ok()) {
+    H5M_RETURN_IF_ERROR(self.TakeInPlainFile("found on the server"));
+    self.Post(absl::InfinitePast());
+    return file;
+  }
+  if (!absl::IsNotFound(head.status())) return head.status();
+  absl::MutexLock lock(&self.mutex_);
+  self.row_.cut_reserved = kFirstReserve;
+  self.stage_ = std::make_unique<StageLog>(tree, self.directory_, self.file_id_);
+  self.last_cut_end_ = self.stage_->end();
+  return file;
+}
+
+absl::Status FileImpl::RemoveLeftovers(const FileRow* row) {
+  auto entries = context_->tree->List(directory_);
+  if (absl::IsNotFound(entries.status())) return absl::OkStatus();
+  H5M_RETURN_IF_ERROR(entries.status());
+  bool stage_counts = row != nullptr && row->durable_cut > row->applied_cut;
+  for (const DirectoryEntry& entry : *entries) {
+    bool remove = IsRunName(entry.name);
+    if (auto number = NumberAfter(entry.name, "stage-")) {
+      remove = !stage_counts || *number < static_cast<int64_t>(row->stage_first) ||
+               *number > static_cast<int64_t>(row->stage_last);
+    } else if (auto generation = NumberAfter(entry.name, "gen-")) {
+      remove = row == nullptr || *generation > row->generation;
+    } else if (auto generation = NumberAfter(entry.name, "sums-")) {
+      remove = row == nullptr || *generation > row->generation;
+    } else if (auto segment = NumberAfter(entry.name, "pages-")) {
+      remove = row == nullptr || *segment > static_cast<int64_t>(row->pages_segment);
+    } else if (row == nullptr) {
+      remove = remove || absl::StartsWith(entry.name, "head-") || entry.name == "index" ||
+               entry.name == "index-wal" || entry.name == "index-journal";
+    }
+    if (remove) H5M_RETURN_IF_ERROR(context_->tree->Remove(HistoryName(entry.name)));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status FileImpl::Recover(FileRow row) {
+  H5M_RETURN_IF_ERROR(RemoveLeftovers(&row));
+  std::shared_ptr<VersionIndex> index;
+  {
+    absl::MutexLock lock(&mutex_);
+    index = index_;
+  }
+  H5M_ASSIGN_OR_RETURN(VersionRow newest, index->Newest());
+  H5M_ASSIGN_OR_RETURN(uint64_t size_max, index->SizeMax(row.generation));
+  if (context_->tree->Exists(GenerationName(row.generation))) {
+    Generation swapped;
+    swapped.number = row.generation;
+    H5M_RETURN_IF_ERROR(FinishSwap(swapped));
+  }
+  H5M_ASSIGN_OR_RETURN(GenerationPtr generation,
+                       OpenGeneration(row.generation, name_, OpenKind::kWrite));
+  generation->cut_bytes =
+      std::max({size_max, row.durable_size_bytes, row.applied_size_bytes});
+  {
+    absl::MutexLock lock(&mutex_);
+    newest_ = newest.info;
+    generation_ = base_ = generation;
+    next_cut_ = row.cut_reserved;
+    // The numbers up to here may have been given; the first durable cut moves the mark.
+    row.cut_reserved += kFirstReserve;
+    last_cut_ = row.durable_cut;
+    last_size_ = row.durable_size_bytes;
+    last_barrier_ = row.durable_barrier;
+    made_directories_ = true;
+    row_ = row;
+    stage_ = std::make_unique<StageLog>(*context_->tree, directory_, file_id_);
+    stage_->StartAt(row.stage_last + 1);
+  }
+  H5M_RETURN_IF_ERROR(index->WriteFileRow(row));
+  if (row.durable_cut > row.applied_cut) H5M_RETURN_IF_ERROR(ReplayStage());
+  return CheckHead();
+}
+
+absl::Status FileImpl::ReplayStage() {
+  absl::MutexLock lock(&mutex_);
+  const FileRow& row = row_;
+  const GenerationPtr generation = generation_;
+  H5M_ASSIGN_OR_RETURN(GenerationRow began, index_->GetGeneration(row.generation));
+  auto stage = std::make_unique<StageLog>(*context_->tree, directory_, file_id_);
+  H5M_RETURN_IF_ERROR(stage->Open(row.stage_first, {row.stage_last, row.stage_end_bytes}));
+  stage_ = std::move(stage);
+
+  auto fresh = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    auto layer = std::make_shared<CutLayer>(context_->budget, *context_->tree, directory_);
+    layer->generation = generation;
+    layer->segments = stage_->segments();
+    layer->first_segment = row.stage_first;
+    layer->recovered = layer->frozen = layer->durable = true;
+    return layer;
+  };
+  // Closes `layer` as the cut `cut`, a version or the durable cut.
+  auto close = [&](const LayerPtr& layer, CutNumber cut, uint64_t size_bytes,
+                   VersionNumber version) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    layer->cut = cut;
+    layer->size_bytes = size_bytes;
+    layer->version = version;
+    layer->origin = row.origin;
+    layer->mode_bits = row.mode_bits;
+    layer->local = row.local;
+    layers_.push_back(layer);
+  };
+  // What the generation's first durable cut wrote directly has no record.
+  LayerPtr first;
+  if (began.first_cut > row.applied_cut) {
+    first = fresh();
+    first->data.AddDirect({0, began.direct_end_bytes});
+    first->begins_generation = true;
+  }
+  LayerPtr layer = fresh();
+  StageVisitor visitor;
+  visitor.on_write = [&](Extent extent, StageLocation at) { return layer->data.Put(extent, at); };
+  visitor.on_truncate = [&](uint64_t size_bytes) { return layer->data.Truncate(size_bytes); };
+  visitor.on_cut = [&](CutNumber cut, uint64_t size_bytes, absl::Span<const Extent> direct,
+                       StageEnd) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) -> absl::Status {
+    for (const Extent& extent : direct) layer->data.AddDirect(extent);
+    if (cut <= row.applied_cut) {
+      layer = fresh();
+      return absl::OkStatus();
+    }
+    if (first != nullptr) {
+      auto version = index_->FindCut(began.first_cut);
+      if (!version.ok() && !absl::IsNotFound(version.status())) return version.status();
+      if (version.ok() && began.first_cut < cut) {
+        close(first, began.first_cut, version->info.size_bytes, version->info.version);
+      } else {
+        H5M_RETURN_IF_ERROR(first->data.Absorb(layer->data));
+        layer = first;
+      }
+      first = nullptr;
+    }
+    auto version = index_->FindCut(cut);
+    if (absl::IsNotFound(version.status()) && cut != row.durable_cut) return absl::OkStatus();
+    if (version.ok()) {
+      close(layer, cut, size_bytes, version->info.version);
+    } else if (absl::IsNotFound(version.status())) {
+      close(layer, cut, size_bytes, 0);
+    } else {
+      return version.status();
+    }
+    layer = fresh();
+    return absl::OkStatus();
+  };
+  H5M_RETURN_IF_ERROR(stage_->Replay(visitor));
+  last_cut_end_ = stage_->end();
+  if (first != nullptr) {  // No record: the first cut is the newest.
+    auto version = index_->FindCut(row.durable_cut);
+    close(first, row.durable_cut, row.durable_size_bytes,
+          version.ok() ? version->info.version : 0);
+  }
+  if (layers_.empty() || layers_.back()->cut != row.durable_cut) {
+    return absl::DataLossError(StrCat(directory_, ": the stage does not hold cut ",
+                                      row.durable_cut, ", which was durable"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status FileImpl::CheckHead() {
+  uint64_t needed = 0;
+  bool clean = false;
+  GenerationPtr generation;
+  FileRow row;
+  {
+    absl::MutexLock lock(&mutex_);
+    generation = generation_;
+    row = row_;
+    needed = row.applied_size_bytes;
+    for (const LayerPtr& layer : layers_) {
+      needed = std::max(needed, std::min(layer->data.direct().end(), layer->size_bytes));
+    }
+    clean = layers_.empty();
+  }
+  H5M_ASSIGN_OR_RETURN(FileStat stat, generation->head->Stat());
+  bool was_open = context_->tree->Exists(OpenMarkName());
+  bool outside = clean && row.head.inode != 0 && stat != row.head;
+  if (was_open && stat.inode == row.head.inode &&
+      stat.size_bytes >= static_cast<int64_t>(row.applied_size_bytes)) {
+    outside = false;  // A writer's uncut bytes.
+  }
+  if (outside) {
+    H5M_RETURN_IF_ERROR(TakeInOutsideChange(stat.size_bytes));
+  } else if (stat.size_bytes > static_cast<int64_t>(needed)) {
+    H5M_RETURN_IF_ERROR(generation->head->Truncate(needed));
+  }
+  absl::MutexLock lock(&mutex_);
+  open_mark_ = was_open;
+  return absl::OkStatus();
+}
+
+absl::Status FileImpl::TakeInPlainFile(std::string_view comment) {
+  absl::MutexLock work(&work_mutex_);
+  {
+    absl::MutexLock lock(&mutex_);
+    H5M_RETURN_IF_ERROR(MakeHistoryDirectory());
+  }
+  H5M_ASSIGN_OR_RETURN(auto head, context_->tree->Open(name_, OpenKind::kWrite, 0));
+  H5M_RETURN_IF_ERROR(head->Sync());
+  H5M_ASSIGN_OR_RETURN(FileStat stat, head->Stat());
+  size_t slash = directory_.rfind('/');
+  H5M_RETURN_IF_ERROR(context_->tree->SyncDirectory(
+      slash == std::string::npos ? "" : directory_.substr(0, slash)));
+  H5M_RETURN_IF_ERROR(CreateIndex());
+  std::shared_ptr<VersionIndex> index;
+  FileRow row;
+  {
+    absl::MutexLock lock(&mutex_);
+    index = index_;
+    row = row_;
+  }
+  row.generation = 1;
+  row.durable_cut = 1;
+  row.durable_size_bytes = stat.size_bytes;
+  row.server_time_ns = absl::ToUnixNanos(context_->env.Now());
+  VersionRow version;
+  version.info.version = 1;
+  version.info.cut = 1;
+  version.info.generation = 1;
+  version.info.server_time = absl::FromUnixNanos(row.server_time_ns);
+  version.info.provenance.comment = std::string(comment);
+  version.info.size_bytes = stat.size_bytes;
+  version.info.changed_bytes = stat.size_bytes;
+  GenerationRow began{1, 1, static_cast<uint64_t>(stat.size_bytes)};
+  H5M_RETURN_IF_ERROR(index->CommitCuts(row, {&version, 1}, began));
+  return Recover(row);
+}
+
+absl::Status FileImpl::TakeInOutsideChange(uint64_t size_bytes) {
+  constexpr uint64_t kPages = 256;
+  GenerationPtr generation;
+  std::shared_ptr<VersionIndex> index;
+  FileRow row;
+  VersionInfo newest;
+  {
+    absl::MutexLock lock(&mutex_);
+    generation = generation_;
+    index = index_;
+    row = row_;
+    newest = newest_;
+  }
+  SumsFile& sums = *generation->sums;
+  const uint64_t old_pages = PagesIn(row.applied_size_bytes);
+  const uint64_t pages = std::max(old_pages, PagesIn(size_bytes));
+  std::string bytes;
+  uint64_t changed = 0;
+  H5M_ASSIGN_OR_RETURN(uint64_t size_max, index->SizeMax(row.generation));
+  const uint64_t limit = PagesIn(size_max);
+  // First that old versions lost pages, then the new sums: the other way round a crash in between
+  // would pass new bytes off as old ones.
+  enum Pass { kNoteLost, kWriteSums };
+  for (Pass pass : {kNoteLost, kWriteSums}) {
+    for (uint64_t first = 0; first < pages; first += kPages) {
+      uint64_t count = std::min(kPages, pages - first);
+      bytes.resize(count * page_size_bytes_);
+      H5M_RETURN_IF_ERROR(ReadOrZeros(*generation->head, first * page_size_bytes_,
+                                      absl::MakeSpan(bytes)));
+      std::vector<uint32_t> now = sums.SumsOf(bytes);
+      H5M_ASSIGN_OR_RETURN(std::vector<uint32_t> before, sums.Read(first, count));
+      if (now == before) continue;
+      if (pass == kWriteSums) {
+        H5M_RETURN_IF_ERROR(sums.Write(first, now));
+        continue;
+      }
+      std::vector<bool> saved(count);
+      H5M_ASSIGN_OR_RETURN(auto rows, index->FindPages(row.generation, row.applied_version, first,
+                                                       first + count));
+      for (const PageRun& run : rows) {
+        for (uint64_t page = std::max(run.page, first);
+             page < std::min(run.page_end(), first + count); ++page) {
+          saved[page - first] = true;
+        }
+      }
+      std::vector<PageRun> lost;
+      for (uint64_t i = 0; i < count; ++i) {
+        if (now[i] == before[i]) continue;
+        ++changed;
+        if (first + i < limit && !saved[i] && row.applied_version != 0) {
+          lost.push_back({0, first + i, row.applied_version, PageRun::kLost, 0});
+        }
+      }
+      if (!lost.empty()) H5M_RETURN_IF_ERROR(index->AddPages(row, lost));
+    }
+  }
+  bool grown_only = changed == 0 && size_bytes >= row.applied_size_bytes;
+  if (grown_only) {  // The tail of a writer whose mark was lost with the power, or only a touch.
+    H5M_RETURN_IF_ERROR(generation->head->Truncate(row.applied_size_bytes));
+    H5M_ASSIGN_OR_RETURN(row.head, generation->head->Stat());
+    H5M_RETURN_IF_ERROR(index->WriteFileRow(row));
+    absl::MutexLock lock(&mutex_);
+    row_ = row;
+    return absl::OkStatus();
+  }
+  H5M_RETURN_IF_ERROR(sums.Truncate(PagesIn(size_bytes)));
+  H5M_RETURN_IF_ERROR(generation->head->Sync());
+  H5M_RETURN_IF_ERROR(sums.Sync());
+  row.server_time_ns = std::max(row.server_time_ns + 1, absl::ToUnixNanos(context_->env.Now()));
+  VersionRow version;
+  version.info.version = newest.version + 1;
+  version.info.cut = row.cut_reserved;
+  version.info.generation = row.generation;
+  version.info.server_time = absl::FromUnixNanos(row.server_time_ns);
+  version.info.provenance.comment = "outside change";
+  version.info.size_bytes = size_bytes;
+  version.info.changed_pages = changed;
+  version.info.changed_bytes = changed * page_size_bytes_;
+  row.cut_reserved += kFirstReserve;
+  row.durable_cut = row.applied_cut = version.info.cut;
+  row.durable_size_bytes = row.applied_size_bytes = size_bytes;
+  row.durable_barrier = {};
+  row.applied_version = version.info.version;
+  row.changed = false;
+  row.changed_pages = row.sent_bytes = 0;
+  row.local = {};
+  H5M_ASSIGN_OR_RETURN(row.head, generation->head->Stat());
+  H5M_RETURN_IF_ERROR(index->CommitCuts(row, {&version, 1}, std::nullopt));
+  absl::MutexLock lock(&mutex_);
+  row_ = row;
+  newest_ = version.info;
+  next_cut_ = version.info.cut + 1;
+  last_cut_ = version.info.cut;
+  last_size_ = size_bytes;
+  last_barrier_ = {};
+  generation->cut_bytes = std::max(generation->cut_bytes, size_bytes);
+  return absl::OkStatus();
+}
+
+}  // namespace h5mirror::store

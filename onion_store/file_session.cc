@@ -1,0 +1,408 @@
+// What a writer calls.
+#include <algorithm>
+#include <utility>
+
+#include "absl/time/clock.h"
+#include "base/hex.h"
+#include "base/status_macros.h"
+#include "base/strings.h"
+#include "onion_store/coding.h"
+#include "onion_store/file_impl.h"
+
+namespace h5mirror::store {
+namespace {
+
+constexpr uint64_t kStageRotateBytes = uint64_t{64} << 20;
+constexpr CutNumber kReserveMargin = 1024;
+
+// Gives out the bytes of `pieces` from the front.
+class PieceCursor {
+ public:
+  explicit PieceCursor(absl::Span<const std::string_view> pieces) : pieces_(pieces) {}
+  void Take(uint64_t length, std::vector<std::string_view>* out) {
+    while (length > 0) {
+      std::string_view part = pieces_[piece_].substr(skip_, length);
+      if (!part.empty()) out->push_back(part);
+      skip_ += part.size();
+      length -= part.size();
+      if (skip_ == pieces_[piece_].size()) ++piece_, skip_ = 0;
+    }
+  }
+
+ private:
+  absl::Span<const std::string_view> pieces_;
+  size_t piece_ = 0, skip_ = 0;
+};
+
+absl::Status CheckExtents(absl::Span<const Extent> extents,
+                          absl::Span<const std::string_view> pieces) {
+  uint64_t extent_bytes = 0, piece_bytes = 0;
+  for (const Extent& extent : extents) {
+    if (extent.offset > INT64_MAX || extent.length > INT64_MAX - extent.offset) {
+      return absl::InvalidArgumentError(StrCat("write of ", extent.length, " bytes at ",
+                                               extent.offset, " leads beyond 2^63-1"));
+    }
+    extent_bytes += extent.length;
+  }
+  for (std::string_view piece : pieces) piece_bytes += piece.size();
+  if (extent_bytes == piece_bytes) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      StrCat("the extents have ", extent_bytes, " bytes, the data ", piece_bytes));
+}
+
+}  // namespace
+
+absl::Status FileImpl::CheckSession(Token token) {
+  H5M_RETURN_IF_ERROR(dead_);
+  if (token == 0 || token != session_.token || !session_.begun) {
+    return absl::AbortedError(StrCat(name_, ": token ", token, " is fenced: another session was "
+                                     "given the lease, or this one has ended"));
+  }
+  return session_.error;
+}
+
+absl::StatusOr<Token> FileImpl::Acquire() {
+  H5M_ASSIGN_OR_RETURN(Token token, context_->tokens.Next());
+  absl::MutexLock lock(&mutex_);
+  H5M_RETURN_IF_ERROR(dead_);
+  if (session_.begun) H5M_RETURN_IF_ERROR(EndLocked(SessionEnd::kLost));
+  session_ = Session();
+  session_.token = token;
+  return token;
+}
+
+absl::Status FileImpl::Begin(Token token, SessionStart start, const Origin& origin,
+                             uint32_t mode_bits) {
+  absl::MutexLock lock(&mutex_);
+  H5M_RETURN_IF_ERROR(dead_);
+  if (token == 0 || token != session_.token) {
+    return absl::AbortedError(StrCat(name_, ": token ", token, " is fenced"));
+  }
+  if (session_.begun) {
+    return absl::FailedPreconditionError(StrCat(name_, ": the session has begun already"));
+  }
+  session_.start = start;
+  session_.origin = origin;
+  session_.mode_bits = mode_bits & 0777;
+  H5M_RETURN_IF_ERROR(BeginLocked(start, mode_bits));
+  session_.begun = true;
+  return absl::OkStatus();
+}
+
+absl::Status FileImpl::BeginLocked(SessionStart start, uint32_t mode_bits) {
+  H5M_RETURN_IF_ERROR(MakeHistoryDirectory());
+  if (start == SessionStart::kNewGeneration || base_ == nullptr) {
+    H5M_RETURN_IF_ERROR(NewGenerationLocked(mode_bits));
+    open_size_ = 0;
+  } else {
+    generation_ = base_;
+    open_size_ = last_size_;
+  }
+  SetOpenMark();
+  open_ = NewLayer();
+  return absl::OkStatus();
+}
+
+absl::Status FileImpl::NewGenerationLocked(uint32_t mode_bits) {
+  auto fresh = std::make_shared<Generation>();
+  fresh->number = std::max(row_.generation, base_ == nullptr ? 0 : base_->number) + 1;
+  fresh->hidden = true;
+  std::string name = GenerationName(fresh->number);
+  H5M_ASSIGN_OR_RETURN(fresh->head, context_->tree->Open(name, OpenKind::kCreateFresh, 0600));
+  H5M_RETURN_IF_ERROR(fresh->head->SetMode(mode_bits & 0777 & ~context_->options.umask_bits,
+                                           context_->group));
+  names_changed_ = true;
+  generation_ = std::move(fresh);
+  return absl::OkStatus();
+}
+
+FileImpl::LayerPtr FileImpl::NewLayer() {
+  auto layer = std::make_shared<CutLayer>(context_->budget, *context_->tree, directory_);
+  layer->generation = generation_;
+  layer->begins_generation = !generation_->has_cut;
+  layer->first_segment = stage_->end().segment;
+  return layer;
+}
+
+uint64_t FileImpl::DirectFloor() const {
+  return RoundUp(generation_->cut_bytes, page_size_bytes_);
+}
+
+absl::Status FileImpl::Write(Token token, absl::Span<const Extent> extents,
+                             absl::Span<const std::string_view> pieces) {
+  H5M_RETURN_IF_ERROR(CheckExtents(extents, pieces));
+  absl::MutexLock lock(&mutex_);
+  H5M_RETURN_IF_ERROR(CheckSession(token));
+  session_.error = WriteLocked(extents, pieces);
+  return session_.error;
+}
+
+absl::Status FileImpl::WriteLocked(absl::Span<const Extent> extents,
+                                   absl::Span<const std::string_view> pieces) {
+  const uint64_t floor = DirectFloor();
+  PieceCursor cursor(pieces);
+  std::vector<Extent> staged;
+  std::vector<std::string_view> staged_pieces, direct_pieces;
+  Extent direct;  // direct_pieces lie here
+  for (const Extent& extent : extents) {
+    if (extent.length == 0) continue;
+    open_size_ = std::max(open_size_, extent.end());
+    open_->sent_bytes += extent.length;
+    uint64_t below = extent.offset >= floor ? 0 : std::min(extent.length, floor - extent.offset);
+    if (below > 0) {
+      cursor.Take(below, &staged_pieces);
+      if (!staged.empty() && staged.back().end() == extent.offset) {
+        staged.back().length += below;
+      } else {
+        staged.push_back({extent.offset, below});
+      }
+    }
+    Extent beyond{extent.offset + below, extent.length - below};
+    if (beyond.length == 0) continue;
+    if (direct.length > 0 && direct.end() != beyond.offset) {
+      H5M_RETURN_IF_ERROR(WriteDirect(direct.offset, direct_pieces));
+      direct = {};
+      direct_pieces.clear();
+    }
+    cursor.Take(beyond.length, &direct_pieces);
+    direct = direct.length == 0 ? beyond : Extent{direct.offset, direct.length + beyond.length};
+  }
+  if (direct.length > 0) H5M_RETURN_IF_ERROR(WriteDirect(direct.offset, direct_pieces));
+  if (staged.empty()) return absl::OkStatus();
+  H5M_ASSIGN_OR_RETURN(StageLocation at, stage_->AppendWrite(generation_->number, last_cut_,
+                                                             staged, staged_pieces));
+  for (const Extent& extent : staged) {
+    H5M_RETURN_IF_ERROR(open_->data.Put(extent, at));
+    at += extent.length;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status FileImpl::WriteDirect(uint64_t offset, absl::Span<const std::string_view> pieces) {
+  uint64_t length = 0;
+  for (std::string_view piece : pieces) length += piece.size();
+  generation_->dirty = true;
+  // Noted first: should the write fail half-way, the session's end must cut it off.
+  // A generation without a cut is direct as a whole.
+  open_->data.AddDirect(generation_->has_cut ? Extent{offset, length}
+                                             : Extent{0, offset + length});
+  return generation_->head->WriteAt(offset, pieces);
+}
+
+absl::Status FileImpl::Truncate(Token token, uint64_t size_bytes) {
+  if (size_bytes > INT64_MAX) {
+    return absl::InvalidArgumentError(StrCat("truncate to ", size_bytes, " bytes"));
+  }
+  absl::MutexLock lock(&mutex_);
+  H5M_RETURN_IF_ERROR(CheckSession(token));
+  session_.error = TruncateLocked(size_bytes);
+  return session_.error;
+}
+
+absl::Status FileImpl::TruncateLocked(uint64_t size_bytes) {
+  if (size_bytes >= open_size_) {
+    open_size_ = size_bytes;
+    return absl::OkStatus();
+  }
+  const uint64_t floor = DirectFloor();
+  const uint64_t direct_end = open_->data.direct().end();
+  if (size_bytes < floor) {
+    H5M_RETURN_IF_ERROR(
+        stage_->AppendTruncate(generation_->number, last_cut_, size_bytes));
+  }
+  H5M_RETURN_IF_ERROR(open_->data.Truncate(size_bytes));
+  if (direct_end > std::max(size_bytes, floor)) {
+    H5M_RETURN_IF_ERROR(generation_->head->Truncate(std::max(size_bytes, floor)));
+  }
+  open_size_ = size_bytes;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<CutNumber> FileImpl::Cut(
+    Token token, CutRequest request,
+    std::function<void(absl::StatusOr<DurableCut>)> on_durable) {
+  if (request.size_bytes > INT64_MAX) {
+    return absl::InvalidArgumentError(StrCat("cut of ", request.size_bytes, " bytes"));
+  }
+  absl::Time due;
+  CutNumber cut;
+  {
+    absl::MutexLock lock(&mutex_);
+    H5M_RETURN_IF_ERROR(CheckSession(token));
+    CutWaiter waiter{0, request.barrier, request.kind, std::move(on_durable)};
+    auto made = CutLocked(std::move(request), std::move(waiter));
+    if (!made.ok()) {
+      session_.error = made.status();
+      return made.status();
+    }
+    cut = *made;
+    ++session_.cut_count;
+    due = NextDue();
+  }
+  Post(due);
+  return cut;
+}
+
+absl::StatusOr<CutNumber> FileImpl::CutLocked(CutRequest request, CutWaiter waiter) {
+  // The mark moves with every durable cut; who is faster than 65536 cuts in between waits.
+  if (next_cut_ + kReserveMargin >= row_.cut_reserved) {
+    for (const LayerPtr& layer : layers_) layer->due = absl::InfinitePast();
+    Post(absl::InfinitePast());
+    auto free = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+      return next_cut_ < row_.cut_reserved || !dead_.ok();
+    };
+    LayerPtr mine = open_;
+    mutex_.Await(absl::Condition(&free));
+    H5M_RETURN_IF_ERROR(dead_);
+    if (open_ != mine) return absl::AbortedError(StrCat(name_, ": the session was fenced"));
+  }
+  H5M_RETURN_IF_ERROR(TruncateLocked(request.size_bytes));
+  const CutNumber cut = next_cut_;
+  LayerPtr layer = open_;
+  if (!layer->begins_generation) {
+    std::vector<Extent> direct = layer->data.direct().ToVector();
+    H5M_RETURN_IF_ERROR(
+        stage_->AppendCut(generation_->number, cut, request.size_bytes, direct));
+  }
+  ++next_cut_;
+  if (request.provenance != Provenance()) session_.provenance = request.provenance;
+  waiter.cut = cut;
+  layer->cut = cut;
+  layer->size_bytes = request.size_bytes;
+  layer->kind = request.kind;
+  layer->barrier = request.barrier;
+  layer->provenance = std::move(request.provenance);
+  layer->origin = session_.origin;
+  layer->mode_bits = session_.mode_bits;
+  layer->local = request.local;
+  layer->segments = stage_->segments();
+  layer->stage_end = stage_->end();
+  layer->due = request.kind == BarrierKind::kTick
+                   ? absl::Now() + context_->options.durable_every
+                   : absl::InfinitePast();
+  layer->waiters.push_back(std::move(waiter));
+
+  LayerPtr top = layers_.empty() ? nullptr : layers_.back();
+  if (top != nullptr && !top->frozen && top->kind != BarrierKind::kCommit &&
+      top->generation == layer->generation) {
+    H5M_RETURN_IF_ERROR(top->data.Absorb(layer->data));
+    top->cut = cut;
+    top->size_bytes = layer->size_bytes;
+    top->kind = std::max(top->kind, layer->kind);
+    top->barrier = layer->barrier;
+    top->provenance = std::move(layer->provenance);
+    top->origin = layer->origin;
+    top->mode_bits = layer->mode_bits;
+    top->local = layer->local;
+    top->segments = std::move(layer->segments);
+    top->stage_end = layer->stage_end;
+    top->due = std::min(top->due, layer->due);
+    top->sent_bytes += layer->sent_bytes;
+    std::move(layer->waiters.begin(), layer->waiters.end(), std::back_inserter(top->waiters));
+  } else {
+    layers_.push_back(std::move(layer));
+  }
+  generation_->has_cut = true;
+  generation_->cut_bytes = std::max(generation_->cut_bytes, request.size_bytes);
+  base_ = generation_;
+  last_cut_ = cut;
+  last_size_ = open_size_;
+  last_barrier_ = request.barrier;
+  last_cut_end_ = stage_->end();
+  if (last_cut_end_.bytes > kStageRotateBytes) {
+    stage_->Rotate();
+    last_cut_end_ = stage_->end();
+  }
+  open_ = NewLayer();
+  return cut;
+}
+
+absl::Status FileImpl::End(Token token, SessionEnd end) {
+  absl::MutexLock lock(&mutex_);
+  if (!dead_.ok()) return dead_;
+  if (token == 0 || token != session_.token) {
+    return absl::AbortedError(StrCat(name_, ": token ", token, " is fenced"));
+  }
+  absl::Status ended = session_.begun ? EndLocked(end) : absl::OkStatus();
+  session_ = Session();
+  return ended;
+}
+
+absl::Status FileImpl::EndLocked(SessionEnd end) {
+  absl::Status dropped = DropOpen();
+  if (!dropped.ok()) dead_ = dropped;  // Uncut bytes are where they must not be: recover.
+  if (end == SessionEnd::kLost && session_.cut_count > 0) KeepLastCut();
+  for (const LayerPtr& layer : layers_) {
+    if (!layer->frozen) layer->due = absl::InfinitePast();
+  }
+  session_.begun = false;
+  if (layers_.empty() && !kept_cut_) {
+    ClearOpenMark();
+    if (row_.durable_cut == 0) {
+      // An empty store leaves no trace. What a client keeps in there stays.
+      context_->tree->RemoveDirectory(directory_).IgnoreError();
+      made_directories_ = names_changed_ = false;
+    }
+  }
+  Post(absl::InfinitePast());
+  return dropped;
+}
+
+absl::Status FileImpl::DropOpen() {
+  LayerPtr open = std::move(open_);
+  open_ = nullptr;
+  if (open == nullptr) return absl::OkStatus();
+  GenerationPtr written = std::move(generation_);
+  generation_ = base_;
+  if (!written->has_cut) {
+    H5M_RETURN_IF_ERROR(context_->tree->Remove(GenerationName(written->number)));
+    return stage_->RewindTo(last_cut_end_);
+  }
+  H5M_RETURN_IF_ERROR(stage_->RewindTo(last_cut_end_));
+  if (open->data.direct().empty()) return absl::OkStatus();
+  bool all_applied = layers_.empty() && row_.generation == written->number;
+  return written->head->Truncate(all_applied ? row_.applied_size_bytes : written->cut_bytes);
+}
+
+void FileImpl::KeepLastCut() {
+  Provenance provenance = session_.provenance;
+  provenance.comment = "writer lost";
+  LayerPtr top = layers_.empty() ? nullptr : layers_.back();
+  if (top != nullptr && top->kind == BarrierKind::kCommit) return;
+  if (top == nullptr || top->frozen) {
+    kept_cut_ = KeptCut{last_cut_, std::move(provenance)};  // See KeepDurableCut().
+    return;
+  }
+  top->kind = BarrierKind::kCommit;
+  top->provenance = std::move(provenance);
+}
+
+absl::Status FileImpl::MakeHistoryDirectory() {
+  if (made_directories_ || row_.durable_cut > 0) return absl::OkStatus();
+  const uint32_t mode_bits = 0777 & ~context_->options.umask_bits;
+  for (size_t slash = name_.find('/'); slash != std::string::npos;
+       slash = name_.find('/', slash + 1)) {
+    absl::Status made = context_->tree->MakeDirectory(name_.substr(0, slash), mode_bits);
+    if (!made.ok() && !absl::IsAlreadyExists(made)) return made;
+  }
+  absl::Status made = context_->tree->MakeDirectory(directory_, 0700);
+  if (!made.ok() && !absl::IsAlreadyExists(made)) return made;
+  made_directories_ = true;
+  return absl::OkStatus();
+}
+
+void FileImpl::SetOpenMark() {
+  if (open_mark_) return;
+  // Only a hint for the pass after a crash: without it the file is recovered at its first open.
+  auto file = context_->tree->Open(OpenMarkName(), OpenKind::kCreateFresh, 0600);
+  if (file.ok()) WriteAt(**file, 0, name_).IgnoreError();
+  open_mark_ = file.ok();
+}
+
+void FileImpl::ClearOpenMark() {
+  if (!open_mark_) return;
+  context_->tree->Remove(OpenMarkName()).IgnoreError();
+  open_mark_ = false;
+}
+
+}  // namespace h5mirror::store

@@ -1,0 +1,122 @@
+#include "onion_store/page_segments.h"
+
+#include <cstring>
+
+#include "absl/strings/str_format.h"
+#include "base/crc32c.h"
+#include "base/status_macros.h"
+#include "base/strings.h"
+#include "onion_store/coding.h"
+
+namespace h5mirror::store {
+namespace {
+
+constexpr uint32_t kMagic = 0x504d3548;
+constexpr size_t kHeaderBytes = 64;
+constexpr uint32_t kPlain = 0;
+constexpr size_t kOpenFilesMax = 8;  // a reader of old versions goes through them in order
+
+}  // namespace
+
+std::string PageSegments::SegmentName(uint64_t number) const {
+  return directory_ + absl::StrFormat("/pages-%06d", number);
+}
+
+absl::StatusOr<std::shared_ptr<EnvFile>> PageSegments::Segment(uint64_t number, OpenKind kind) {
+  absl::MutexLock lock(&mutex_);
+  auto found = files_.find(number);
+  if (found != files_.end()) return found->second;
+  H5M_ASSIGN_OR_RETURN(std::shared_ptr<EnvFile> file, tree_.Open(SegmentName(number), kind, 0600));
+  if (files_.size() >= kOpenFilesMax) {
+    // The one that is appended to stays: it is the largest.
+    files_.erase(files_.begin());
+  }
+  files_[number] = file;
+  return file;
+}
+
+absl::StatusOr<PageRun> PageSegments::Append(int64_t generation, int level, uint64_t page,
+                                             VersionNumber version, std::string_view bytes) {
+  if (end_bytes_ >= kPageSegmentBytesMax) {
+    H5M_RETURN_IF_ERROR(Sync());
+    ++segment_;
+    end_bytes_ = 0;
+    checked_ = false;
+  }
+  H5M_ASSIGN_OR_RETURN(auto file, Segment(segment_, OpenKind::kCreate));
+  if (!checked_) {
+    if (end_bytes_ == 0) new_name_ = true;
+    H5M_RETURN_IF_ERROR(file->Truncate(end_bytes_));
+    checked_ = true;
+  }
+  std::string header;
+  PutInt<uint32_t>(&header, kMagic);
+  PutInt<uint32_t>(&header, 0);
+  PutInt<uint32_t>(&header, kPlain);
+  PutInt<uint32_t>(&header, level);
+  header.append(reinterpret_cast<const char*>(file_id_.data()), file_id_.size());
+  PutInt<int64_t>(&header, generation);
+  PutInt<int64_t>(&header, version);
+  PutInt<uint64_t>(&header, page);
+  PutInt<uint32_t>(&header, page_size_bytes_);
+  PutInt<uint32_t>(&header, 0);
+  for (size_t at = 0; at < bytes.size(); at += page_size_bytes_) {
+    PutInt<uint32_t>(&header, Crc32c(bytes.substr(at, page_size_bytes_)));
+  }
+  PutIntAt<uint32_t>(&header, 4, Crc32c(std::string_view(header).substr(8)));
+  std::string_view pieces[] = {header, bytes};
+  H5M_RETURN_IF_ERROR(file->WriteAt(end_bytes_, pieces));
+  PageRun run{level, page, version, segment_, end_bytes_};
+  end_bytes_ += header.size() + bytes.size();
+  return run;
+}
+
+absl::Status PageSegments::Sync() {
+  H5M_ASSIGN_OR_RETURN(auto file, Segment(segment_, OpenKind::kWrite));
+  H5M_RETURN_IF_ERROR(file->Sync());
+  if (new_name_) H5M_RETURN_IF_ERROR(tree_.SyncDirectory(directory_));
+  new_name_ = false;
+  return absl::OkStatus();
+}
+
+absl::Status PageSegments::Read(const PageRun& run, int64_t generation, uint64_t first,
+                                absl::Span<char> out) {
+  if (run.segment == PageRun::kZeros) {
+    std::memset(out.data(), 0, out.size());
+    return absl::OkStatus();
+  }
+  auto damaged = [&](const char* what) {
+    return absl::DataLossError(
+        absl::StrFormat("%s, record at %d: %s", SegmentName(run.segment), run.offset, what));
+  };
+  auto file = Segment(run.segment, OpenKind::kRead);
+  if (absl::IsNotFound(file.status())) return damaged("the segment is missing");
+  H5M_RETURN_IF_ERROR(file.status());
+  std::string header(kHeaderBytes + run.page_count() * sizeof(uint32_t), '\0');
+  H5M_RETURN_IF_ERROR(ReadOrZeros(**file, run.offset, absl::MakeSpan(header)));
+  if (GetInt<uint32_t>(&header[0]) != kMagic ||
+      GetInt<uint32_t>(&header[4]) != Crc32c(std::string_view(header).substr(8))) {
+    return damaged("the checksum of its header does not match");
+  }
+  if (GetInt<uint32_t>(&header[12]) != static_cast<uint32_t>(run.level) ||
+      std::memcmp(&header[16], file_id_.data(), file_id_.size()) != 0 ||
+      GetInt<int64_t>(&header[32]) != generation ||
+      GetInt<uint64_t>(&header[48]) != run.page ||
+      GetInt<uint32_t>(&header[56]) != page_size_bytes_) {
+    return damaged("it is of other pages than the index says");
+  }
+  if (GetInt<uint32_t>(&header[8]) != kPlain) return damaged("unknown encoding");
+  uint64_t skip = first - run.page;
+  uint64_t at = run.offset + header.size() + skip * page_size_bytes_;
+  H5M_RETURN_IF_ERROR(ReadOrZeros(**file, at, out));
+  for (size_t i = 0; i * page_size_bytes_ < out.size(); ++i) {
+    std::string_view page(out.data() + i * page_size_bytes_, page_size_bytes_);
+    uint32_t want = GetInt<uint32_t>(&header[kHeaderBytes + (skip + i) * sizeof(uint32_t)]);
+    if (Crc32c(page) != want) {
+      return damaged(StrCat("the checksum of page ", first + i, " does not match").c_str());
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace h5mirror::store

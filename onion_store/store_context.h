@@ -1,0 +1,42 @@
+// What all files of a store share.
+#ifndef H5MIRROR_ONION_STORE_STORE_CONTEXT_H_
+#define H5MIRROR_ONION_STORE_STORE_CONTEXT_H_
+
+#include <memory>
+
+#include "base/env.h"
+#include "onion_store/background.h"
+#include "onion_store/memory_budget.h"
+#include "onion_store/sqlite_vfs.h"
+#include "onion_store/store.h"
+#include "onion_store/token_source.h"
+
+namespace h5mirror::store {
+
+// Kept alive by every file, so that a caller may hold a file longer than the store. Members are
+// destroyed from the last to the first: threads end before what they use.
+struct StoreContext {
+  StoreContext(Env& env_in, StoreOptions options_in, std::unique_ptr<EnvTree> tree_in)
+      : env(env_in),
+        options(std::move(options_in)),
+        tree(std::move(tree_in)),
+        budget(options.memory_max_bytes),
+        vfs(*tree),
+        tokens(*tree) {}
+
+  Env& env;
+  const StoreOptions options;
+  int64_t group = -1;
+  const std::unique_ptr<EnvTree> tree;
+  std::unique_ptr<EnvLock> lock;
+  MemoryBudget budget;
+  SqliteVfs vfs;
+  TokenSource tokens;
+  // Null once the store is closed; files then do nothing in the background. Set before any
+  // file exists, stopped (not destroyed) by the store.
+  std::unique_ptr<Background> background;
+};
+
+}  // namespace h5mirror::store
+
+#endif  // H5MIRROR_ONION_STORE_STORE_CONTEXT_H_

@@ -1,0 +1,252 @@
+#include <charconv>
+#include <utility>
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_format.h"
+#include "absl/synchronization/mutex.h"
+#include "base/random.h"
+#include "base/status_macros.h"
+#include "base/strings.h"
+#include "onion_store/file_impl.h"
+#include "onion_store/file_list.h"
+#include "onion_store/store.h"
+#include "onion_store/store_context.h"
+
+namespace h5mirror::store {
+namespace {
+
+constexpr char kOwnDirectory[] = ".h5mirror";
+constexpr char kFormatName[] = ".h5mirror/format";
+constexpr char kFormatPrefix[] = "h5mirror store ";
+constexpr int kFormat = 1;
+
+bool IsPageSize(uint32_t bytes) {
+  return bytes >= 512 && bytes <= 65536 && (bytes & (bytes - 1)) == 0;
+}
+
+// Reads or makes ROOT/.h5mirror/format.
+absl::Status CheckFormat(EnvTree& tree) {
+  auto file = tree.Open(kFormatName, OpenKind::kRead, 0);
+  if (absl::IsNotFound(file.status())) {
+    H5M_ASSIGN_OR_RETURN(auto made, tree.Open(kFormatName, OpenKind::kCreateFresh, 0600));
+    H5M_RETURN_IF_ERROR(WriteAt(*made, 0, StrCat(kFormatPrefix, kFormat, "\n")));
+    H5M_RETURN_IF_ERROR(made->Sync());
+    return tree.SyncDirectory(kOwnDirectory);
+  }
+  H5M_RETURN_IF_ERROR(file.status());
+  std::string text(64, '\0');
+  H5M_ASSIGN_OR_RETURN(size_t got, (*file)->ReadAt(0, absl::MakeSpan(text)));
+  text.resize(got);
+  if (text.empty()) {  // A crash came before its first sync: nothing else can exist.
+    H5M_ASSIGN_OR_RETURN(auto made, tree.Open(kFormatName, OpenKind::kCreateFresh, 0600));
+    H5M_RETURN_IF_ERROR(WriteAt(*made, 0, StrCat(kFormatPrefix, kFormat, "\n")));
+    return made->Sync();
+  }
+  int format = 0;
+  std::string_view number = std::string_view(text).substr(
+      std::min(text.size(), std::string_view(kFormatPrefix).size()));
+  std::from_chars(number.data(), number.data() + number.size(), format);
+  if (format >= 1 && format <= kFormat) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrFormat("the root has store format %d, this program knows 1 to %d: use a newer one",
+                      format, kFormat));
+}
+
+class StoreImpl final : public Store {
+ public:
+  explicit StoreImpl(std::shared_ptr<StoreContext> context)
+      : context_(std::move(context)), incarnation_(RandomBytes16()) {}
+
+  ~StoreImpl() override {
+    Close(absl::Seconds(5)).IgnoreError();
+  }
+
+  // Recovers what a crash left unclean, in the background.
+  void RecoverUnclean() {
+    auto marks = context_->tree->List(".h5mirror/open");
+    if (!marks.ok() || marks->empty()) return;
+    struct Recovery final : BackgroundWorker {
+      Recovery(StoreImpl* store_in, std::string mark_in)
+          : store(store_in), mark(std::move(mark_in)) {}
+      absl::Time RunBackground() override {
+        store->RecoverMarked(mark);
+        return absl::InfiniteFuture();
+      }
+      StoreImpl* store;  // Its Close() ends the threads first.
+      std::string mark;
+    };
+    for (const DirectoryEntry& entry : *marks) {
+      context_->background->Post(
+          std::make_shared<Recovery>(this, StrCat(".h5mirror/open/", entry.name)),
+          absl::InfinitePast());
+    }
+  }
+
+  absl::Status Close(absl::Duration deadline) override {
+    {
+      absl::MutexLock lock(&mutex_);
+      if (closed_) return absl::OkStatus();
+      closed_ = true;
+    }
+    absl::Time until = absl::Now() + deadline;
+    for (const auto& file : LiveFiles()) context_->background->Post(file, absl::InfinitePast());
+    // Ticks that wait for their time are due now, as far as the deadline allows.
+    bool idle = context_->background->WaitIdle(absl::Now(), deadline);
+    absl::Status status;
+    for (const auto& file : LiveFiles()) {
+      if (absl::Now() >= until) break;
+      absl::Status flushed = file->Flush();
+      if (status.ok() && file->dead().ok()) status = flushed;
+    }
+    context_->background->Stop();
+    if (!status.ok() || idle) return status;
+    return absl::DeadlineExceededError(
+        "some cuts are not applied yet; they are durable or will be recovered at the next start");
+  }
+
+  absl::StatusOr<std::shared_ptr<File>> OpenFile(std::string_view name) override {
+    H5M_ASSIGN_OR_RETURN(std::shared_ptr<FileImpl> file,
+                         Find(name, FileImpl::IfMissing::kFail, 0));
+    return file;
+  }
+
+  absl::StatusOr<std::shared_ptr<File>> OpenOrCreateFile(std::string_view name,
+                                                         uint32_t page_size_bytes) override {
+    if (page_size_bytes == 0) page_size_bytes = context_->options.page_size_bytes;
+    if (!IsPageSize(page_size_bytes)) {
+      return absl::InvalidArgumentError(absl::StrFormat(
+          "page size %d: a power of two from 512 to 65536 is needed", page_size_bytes));
+    }
+    H5M_ASSIGN_OR_RETURN(std::shared_ptr<FileImpl> file,
+                         Find(name, FileImpl::IfMissing::kCreate, page_size_bytes));
+    return file;
+  }
+
+  absl::StatusOr<std::vector<FileSummary>> List(std::string_view directory,
+                                                std::string_view after_name,
+                                                size_t limit) override {
+    return ListFiles(*context_->tree, directory, after_name, limit);
+  }
+
+  const std::array<uint8_t, 16>& incarnation() const override { return incarnation_; }
+  uint64_t memory_used_bytes() const override { return context_->budget.used_bytes(); }
+  uint64_t free_disk_bytes() const override { return context_->tree->FreeBytes().value_or(0); }
+
+ private:
+  // One per name; loads one at a time, and lets others load meanwhile.
+  struct Slot {
+    bool loading = false;
+    std::weak_ptr<FileImpl> file;
+  };
+
+  absl::StatusOr<std::shared_ptr<FileImpl>> Find(std::string_view name,
+                                                 FileImpl::IfMissing if_missing,
+                                                 uint32_t page_size_bytes) {
+    H5M_RETURN_IF_ERROR(CheckName(name));
+    std::string key(name);
+    std::shared_ptr<FileImpl> doomed;  // Destroyed after the lock is released.
+    {
+      absl::MutexLock lock(&mutex_);
+      if (closed_) return absl::UnavailableError("the store is closed");
+      auto free = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+        auto at = slots_.find(key);
+        return at == slots_.end() || !at->second.loading;
+      };
+      mutex_.Await(absl::Condition(&free));
+      Slot& slot = slots_[key];
+      std::shared_ptr<FileImpl> file = slot.file.lock();
+      if (file != nullptr && file->dead().ok()) {
+        if (!file->IsNothing() || if_missing == FileImpl::IfMissing::kCreate) return file;
+        doomed = std::move(file);
+        return absl::NotFoundError(StrCat("no file ", name));
+      }
+      doomed = std::move(file);
+      slot.loading = true;
+    }
+    auto loaded = FileImpl::Load(context_, name, if_missing, page_size_bytes);
+    absl::MutexLock lock(&mutex_);
+    if (loaded.ok()) {
+      slots_[key] = Slot{false, *loaded};
+      Sweep();
+    } else {
+      slots_.erase(key);
+    }
+    return loaded;
+  }
+
+  // Forgets names whose files nobody holds, now and then.
+  void Sweep() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (slots_.size() < sweep_at_) return;
+    absl::erase_if(slots_, [](const auto& entry) {
+      return !entry.second.loading && entry.second.file.expired();
+    });
+    sweep_at_ = 2 * slots_.size() + 64;
+  }
+
+  void RecoverMarked(const std::string& mark) {
+    auto file = context_->tree->Open(mark, OpenKind::kRead, 0);
+    if (!file.ok()) return;
+    std::string name(4097, '\0');
+    auto got = (*file)->ReadAt(0, absl::MakeSpan(name));
+    if (!got.ok()) return;
+    name.resize(*got);
+    auto found = Find(name, FileImpl::IfMissing::kFail, 0);
+    // Nothing to recover, or a mark that was cut short: the next open of the file sees to it.
+    if (!found.ok() && (absl::IsNotFound(found.status()) ||
+                        absl::IsInvalidArgument(found.status()))) {
+      context_->tree->Remove(mark).IgnoreError();
+    }
+  }
+
+  std::vector<std::shared_ptr<FileImpl>> LiveFiles() {
+    absl::MutexLock lock(&mutex_);
+    std::vector<std::shared_ptr<FileImpl>> files;
+    for (auto& [name, slot] : slots_) {
+      if (auto file = slot.file.lock()) files.push_back(std::move(file));
+    }
+    return files;
+  }
+
+  const std::shared_ptr<StoreContext> context_;
+  const std::array<uint8_t, 16> incarnation_;
+  absl::Mutex mutex_;
+  absl::flat_hash_map<std::string, Slot> slots_ ABSL_GUARDED_BY(mutex_);
+  size_t sweep_at_ ABSL_GUARDED_BY(mutex_) = 64;
+  bool closed_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Store>> Store::Open(Env& env, StoreOptions options) {
+  if (!IsPageSize(options.page_size_bytes)) {
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "page size %d: a power of two from 512 to 65536 is needed", options.page_size_bytes));
+  }
+  H5M_ASSIGN_OR_RETURN(auto tree, env.OpenTree(options.root));
+  for (const char* name : {kOwnDirectory, ".h5mirror/open"}) {
+    absl::Status made = tree->MakeDirectory(name, 0700);
+    if (!made.ok() && !absl::IsAlreadyExists(made)) return made;
+    if (made.ok() && name == kOwnDirectory) H5M_RETURN_IF_ERROR(tree->SyncDirectory(""));
+  }
+  auto lock = tree->Lock(".h5mirror/lock");
+  if (absl::IsFailedPrecondition(lock.status())) {
+    return absl::FailedPreconditionError(StrCat("another process serves ", options.root.string(),
+                                                ": ", ToStd(lock.status().message())));
+  }
+  H5M_RETURN_IF_ERROR(lock.status());
+  H5M_RETURN_IF_ERROR(CheckFormat(*tree));
+  int threads = options.background_threads;
+  auto context = std::make_shared<StoreContext>(env, std::move(options), std::move(tree));
+  context->lock = *std::move(lock);
+  if (!context->options.group.empty()) {
+    H5M_ASSIGN_OR_RETURN(context->group, env.GroupNumber(context->options.group));
+  }
+  H5M_RETURN_IF_ERROR(context->tokens.Load());
+  context->background = std::make_unique<Background>(threads);
+  auto store = std::make_unique<StoreImpl>(std::move(context));
+  store->RecoverUnclean();
+  return store;
+}
+
+}  // namespace h5mirror::store

@@ -1,0 +1,39 @@
+// A checksum for every page of a head at its applied cut. On disk: docs/format.md, "sums-G".
+#ifndef H5MIRROR_ONION_STORE_SUMS_FILE_H_
+#define H5MIRROR_ONION_STORE_SUMS_FILE_H_
+
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "base/env.h"
+
+namespace h5mirror::store {
+
+// Thread-safe as far as the file is: readers beside one writer.
+class SumsFile {
+ public:
+  SumsFile(std::unique_ptr<EnvFile> file, uint32_t page_size_bytes);
+
+  // The stored form of one page's checksum: 0 for a page of zeros, so that holes need no entry.
+  uint32_t SumOf(std::string_view page) const;
+  // Of each page of `bytes`, whose size is a multiple of the page's.
+  std::vector<uint32_t> SumsOf(std::string_view bytes) const;
+
+  absl::StatusOr<std::vector<uint32_t>> Read(uint64_t first_page, uint64_t page_count);
+  absl::Status Write(uint64_t first_page, absl::Span<const uint32_t> sums);
+  // Forgets pages at or beyond `page_count`.
+  absl::Status Truncate(uint64_t page_count);
+  absl::Status Sync() { return file_->Sync(); }
+
+ private:
+  std::unique_ptr<EnvFile> file_;
+  const uint32_t page_size_bytes_;
+  const uint32_t zero_crc_;
+};
+
+}  // namespace h5mirror::store
+
+#endif  // H5MIRROR_ONION_STORE_SUMS_FILE_H_

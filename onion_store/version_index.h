@@ -1,0 +1,145 @@
+// The index of one file: what is durable, its versions, and where pre-images lie. On disk:
+// docs/format.md, "index".
+#ifndef H5MIRROR_ONION_STORE_VERSION_INDEX_H_
+#define H5MIRROR_ONION_STORE_VERSION_INDEX_H_
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/types/span.h"
+#include "base/env.h"
+#include "onion_store/sqlite.h"
+#include "onion_store/sqlite_vfs.h"
+#include "onion_store/types.h"
+
+namespace h5mirror::store {
+
+// The one row of table `file`.
+struct FileRow {
+  FileId file_id{};
+  uint32_t page_size_bytes = 0;
+  int64_t generation = 0;
+  CutNumber cut_reserved = 1;  // no number at or beyond it was given
+  CutNumber durable_cut = 0;
+  uint64_t durable_size_bytes = 0;
+  BarrierId durable_barrier;
+  CutNumber applied_cut = 0;
+  uint64_t applied_size_bytes = 0;
+  VersionNumber applied_version = 0;  // newest at or before applied_cut
+  bool changed = false;               // durable_cut differs from the newest version
+  uint64_t changed_pages = 0;         // since the newest version
+  uint64_t sent_bytes = 0;            // the same
+  int64_t server_time_ns = 0;         // the last one given
+  Origin origin;
+  uint32_t mode_bits = 0;
+  LocalStat local;
+  uint64_t stage_first = 1;
+  uint64_t stage_last = 1;
+  uint64_t stage_end_bytes = 0;
+  uint64_t pages_segment = 1;
+  uint64_t pages_end_bytes = 0;
+  FileStat head;  // at applied_cut; inode 0: unknown
+};
+
+struct VersionRow {
+  VersionInfo info;
+  std::optional<std::array<uint8_t, 16>> request_id;  // of a rollback
+};
+
+// A run of 2^level pages, aligned to its length, at one version.
+struct PageRun {
+  int level = 0;
+  uint64_t page = 0;
+  VersionNumber version = 0;
+  uint64_t segment = 0;  // kZeros, kLost or the number of a file
+  uint64_t offset = 0;   // of the record in it
+
+  static constexpr uint64_t kZeros = 0;
+  // The bytes are gone: the head was changed behind our back.
+  static constexpr uint64_t kLost = INT64_MAX;
+
+  uint64_t page_count() const { return uint64_t{1} << level; }
+  uint64_t page_end() const { return page + page_count(); }
+  bool operator==(const PageRun&) const = default;
+};
+
+constexpr int kPageLevelMax = 8;
+
+// How a generation began.
+struct GenerationRow {
+  int64_t generation = 0;
+  CutNumber first_cut = 0;
+  uint64_t direct_end_bytes = 0;  // what its first durable cut wrote straight into its file
+};
+
+// Thread-safe. Each call that changes something is one transaction, durable when it returns OK; after an
+// error it has not happened, unless the error is of a sync: then nobody knows, and the file must
+// be opened again.
+class VersionIndex {
+ public:
+  // Makes `directory`/index whole and durable, without versions.
+  static absl::StatusOr<std::unique_ptr<VersionIndex>> Create(const SqliteVfs& vfs, EnvTree& tree,
+                                                              const std::string& directory,
+                                                              const FileRow& row);
+  // kNotFound; kDataLoss: damaged; kFailedPrecondition: of a newer format.
+  static absl::StatusOr<std::unique_ptr<VersionIndex>> Open(const SqliteVfs& vfs, EnvTree& tree,
+                                                            const std::string& directory);
+
+  absl::StatusOr<FileRow> ReadFileRow();
+  absl::Status WriteFileRow(const FileRow& row);
+  // A durable moment: the row, new versions, a new generation.
+  absl::Status CommitCuts(const FileRow& row, absl::Span<const VersionRow> versions,
+                          const std::optional<GenerationRow>& generation);
+  // Rows of pre-images whose bytes are durable.
+  absl::Status AddPages(const FileRow& row, absl::Span<const PageRun> runs);
+  // The head holds `row.applied_cut`; `version` (0: none) changed `changed_pages` pages.
+  absl::Status CommitApplied(const FileRow& row, VersionNumber version, uint64_t changed_pages);
+
+  // kNotFound.
+  absl::StatusOr<VersionRow> GetVersion(VersionNumber version);
+  // The newest; version 0 where there is none.
+  absl::StatusOr<VersionRow> Newest();
+  // Newest first, versions below `before` (0: all).
+  absl::StatusOr<std::vector<VersionInfo>> List(VersionNumber before, size_t limit);
+  absl::StatusOr<int64_t> Count();
+  // kNotFound.
+  absl::StatusOr<VersionRow> FindRequest(const std::array<uint8_t, 16>& request_id);
+  absl::StatusOr<VersionRow> FindCut(CutNumber cut);
+  // The largest size of any version of a generation.
+  absl::StatusOr<uint64_t> SizeMax(int64_t generation);
+  absl::StatusOr<GenerationRow> GetGeneration(int64_t generation);
+
+  // The runs that touch pages [first, end) at `version_min` or later; of those at one place only
+  // the oldest. Overlapping runs of different lengths may come: the smallest version wins.
+  absl::StatusOr<std::vector<PageRun>> FindPages(int64_t generation, VersionNumber version_min,
+                                                 uint64_t first, uint64_t end);
+  // The first page at or after `page` that has such a run; nullopt: none.
+  absl::StatusOr<std::optional<uint64_t>> NextPage(int64_t generation, VersionNumber version_min,
+                                                   uint64_t page);
+
+ private:
+  explicit VersionIndex(std::unique_ptr<SqliteDatabase> database)
+      : database_(std::move(database)) {}
+
+  absl::Status PutFileRow(const FileRow& row) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status PutVersion(int64_t generation, const VersionRow& row)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  template <typename Body>
+  absl::Status InTransaction(Body body) ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::StatusOr<std::optional<PageRun>> SeekRun(int64_t generation, int level, uint64_t page,
+                                                 VersionNumber version_min, uint64_t end)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  absl::Mutex mutex_;
+  std::unique_ptr<SqliteDatabase> database_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace h5mirror::store
+
+#endif  // H5MIRROR_ONION_STORE_VERSION_INDEX_H_

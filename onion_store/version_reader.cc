@@ -1,0 +1,163 @@
+#include "onion_store/version_reader.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "absl/strings/str_format.h"
+#include "base/status_macros.h"
+#include "onion_store/coding.h"
+
+namespace h5mirror::store {
+namespace {
+constexpr uint64_t kChunkBytes = 1 << 20;
+}
+
+VersionReaderImpl::VersionReaderImpl(std::shared_ptr<FileImpl> file, VersionInfo info,
+                                     std::shared_ptr<Generation> generation,
+                                     std::vector<LayerPtr> layers,
+                                     std::shared_ptr<VersionIndex> index,
+                                     std::shared_ptr<PageSegments> pages)
+    : file_(std::move(file)),
+      info_(std::move(info)),
+      generation_(std::move(generation)),
+      layers_(std::move(layers)),
+      index_(std::move(index)),
+      pages_(std::move(pages)),
+      page_size_bytes_(file_->page_size_bytes_) {}
+
+VersionReaderImpl::~VersionReaderImpl() {
+  for (const LayerPtr& layer : layers_) {
+    for (const auto& segment : layer->segments) --segment->reader_count;
+  }
+}
+
+absl::Status VersionReaderImpl::Read(uint64_t offset, absl::Span<char> out) {
+  if (offset > INT64_MAX) return absl::InvalidArgumentError("read beyond 2^63-1");
+  while (!out.empty()) {
+    if (offset >= info_.size_bytes) {
+      std::memset(out.data(), 0, out.size());
+      return absl::OkStatus();
+    }
+    uint64_t first = offset / page_size_bytes_;
+    uint64_t skip = offset % page_size_bytes_;
+    uint64_t length = std::min<uint64_t>(
+        {out.size(), kChunkBytes - skip, info_.size_bytes - offset});
+    uint64_t whole = RoundUp(skip + length, page_size_bytes_);
+    if (skip == 0 && whole == length) {  // Whole pages need no copy.
+      H5M_RETURN_IF_ERROR(ReadPages(first, out.subspan(0, length)));
+    } else {
+      buffer_.resize(whole);
+      H5M_RETURN_IF_ERROR(ReadPages(first, absl::MakeSpan(buffer_)));
+      std::memcpy(out.data(), buffer_.data() + skip, length);
+    }
+    offset += length;
+    out.remove_prefix(length);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status VersionReaderImpl::ReadPages(uint64_t first, absl::Span<char> out) {
+  const uint64_t count = out.size() / page_size_bytes_;
+  std::vector<bool> check;
+  H5M_RETURN_IF_ERROR(ReadHead(first, out, &check));
+  H5M_ASSIGN_OR_RETURN(std::vector<uint32_t> sums, generation_->sums->Read(first, count));
+  // Only now: a row that is not there yet means that the head was still old when it was read.
+  H5M_ASSIGN_OR_RETURN(std::vector<PageRun> runs,
+                       index_->FindPages(info_.generation, info_.version, first, first + count));
+  std::vector<const PageRun*> owner(count, nullptr);
+  for (const PageRun& run : runs) {
+    uint64_t end = std::min(run.page_end(), first + count);
+    for (uint64_t page = std::max(run.page, first); page < end; ++page) {
+      const PageRun*& best = owner[page - first];
+      if (best == nullptr || run.version < best->version) best = &run;
+    }
+  }
+  for (uint64_t i = 0; i < count;) {
+    uint64_t end = i + 1;
+    while (end < count && owner[end] == owner[i]) ++end;
+    if (owner[i] != nullptr) {
+      if (owner[i]->segment == PageRun::kLost) {
+        return absl::DataLossError(absl::StrFormat(
+            "read page %d of %s@%d: it was lost when the head was changed from outside", first + i,
+            file_->name(), info_.version));
+      }
+      absl::Span<char> part = out.subspan(i * page_size_bytes_, (end - i) * page_size_bytes_);
+      absl::Status read = pages_->Read(*owner[i], info_.generation, first + i, part);
+      if (!read.ok()) {
+        return absl::Status(read.code(),
+                            absl::StrFormat("read page %d of %s@%d: %s", first + i, file_->name(),
+                                            info_.version, read.message()));
+      }
+      for (uint64_t page = i; page < end; ++page) check[page] = false;
+    }
+    i = end;
+  }
+  H5M_RETURN_IF_ERROR(Check(first, {out.data(), out.size()}, check, sums));
+  // The newest page may be cut by the version's end.
+  uint64_t end = (first + count) * page_size_bytes_;
+  if (end > info_.size_bytes) {
+    uint64_t from = std::max(info_.size_bytes, first * page_size_bytes_);
+    std::memset(out.data() + (from - first * page_size_bytes_), 0, end - from);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status VersionReaderImpl::ReadHead(uint64_t first, absl::Span<char> out,
+                                         std::vector<bool>* head_only) {
+  const uint64_t offset = first * page_size_bytes_;
+  const uint64_t count = out.size() / page_size_bytes_;
+  head_only->assign(count, true);
+  if (layers_.empty()) return ReadOrZeros(*generation_->head, offset, out);
+  H5M_RETURN_IF_ERROR(
+      FileImpl::ReadThrough(layers_, *generation_->head, info_.size_bytes, offset, out));
+  // Pages of a cut that is not applied have no sums yet; their bytes come from the stage.
+  for (const LayerPtr& layer : layers_) {
+    std::vector<Extent> wanted{{offset, out.size()}};
+    std::vector<Piece> pieces;
+    H5M_RETURN_IF_ERROR(layer->data.Resolve(&wanted, &pieces));
+    for (const Piece& piece : pieces) {
+      uint64_t end = RoundUp(piece.extent.end() - offset, page_size_bytes_) / page_size_bytes_;
+      for (uint64_t page = (piece.extent.offset - offset) / page_size_bytes_; page < end; ++page) {
+        (*head_only)[page] = false;
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status VersionReaderImpl::Check(uint64_t first, std::string_view bytes,
+                                      const std::vector<bool>& check,
+                                      const std::vector<uint32_t>& sums) {
+  for (size_t i = 0; i < check.size(); ++i) {
+    if (!check[i]) continue;
+    uint32_t sum = generation_->sums->SumOf(bytes.substr(i * page_size_bytes_, page_size_bytes_));
+    if (sum == sums[i]) continue;
+    return absl::DataLossError(absl::StrFormat("read page %d of %s@%d: checksum 0x%08x != 0x%08x",
+                                               first + i, file_->name(), info_.version, sum,
+                                               sums[i]));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Extent> VersionReaderImpl::NextData(uint64_t offset) {
+  if (offset >= info_.size_bytes) return Extent{info_.size_bytes, 0};
+  Extent next{UINT64_MAX, 0};
+  auto take = [&](uint64_t from, uint64_t end) {
+    from = std::max(from, offset);
+    end = std::min(end, info_.size_bytes);
+    if (from < end && from < next.offset) next = {from, end - from};
+  };
+  H5M_ASSIGN_OR_RETURN(Extent head, generation_->head->NextData(offset));
+  if (head.length > 0) take(head.offset, head.end());
+  for (const LayerPtr& layer : layers_) {
+    H5M_ASSIGN_OR_RETURN(std::optional<Extent> staged, layer->data.NextStaged(offset));
+    if (staged) take(staged->offset, staged->end());
+  }
+  H5M_ASSIGN_OR_RETURN(std::optional<uint64_t> page,
+                       index_->NextPage(info_.generation, info_.version,
+                                        offset / page_size_bytes_));
+  if (page) take(*page * page_size_bytes_, *page * page_size_bytes_ + kChunkBytes);
+  return next.length == 0 ? Extent{info_.size_bytes, 0} : next;
+}
+
+}  // namespace h5mirror::store

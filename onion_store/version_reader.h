@@ -1,0 +1,48 @@
+// Reads one version: docs/format.md, "Reading version V".
+#ifndef H5MIRROR_ONION_STORE_VERSION_READER_H_
+#define H5MIRROR_ONION_STORE_VERSION_READER_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "onion_store/file_impl.h"
+
+namespace h5mirror::store {
+
+// Takes no lock against writers: whoever changes the head has first put a row into the index.
+class VersionReaderImpl final : public VersionReader {
+ public:
+  using LayerPtr = FileImpl::LayerPtr;
+
+  // `layers` (oldest first) are durable cuts up to the version that the head may not hold yet.
+  // Their segments' readers were counted by the caller.
+  VersionReaderImpl(std::shared_ptr<FileImpl> file, VersionInfo info,
+                    std::shared_ptr<Generation> generation, std::vector<LayerPtr> layers,
+                    std::shared_ptr<VersionIndex> index, std::shared_ptr<PageSegments> pages);
+  ~VersionReaderImpl() override;
+
+  const VersionInfo& info() const override { return info_; }
+  absl::Status Read(uint64_t offset, absl::Span<char> out) override;
+  absl::StatusOr<Extent> NextData(uint64_t offset) override;
+
+ private:
+  absl::Status ReadPages(uint64_t first, absl::Span<char> out);
+  // The head with the layers over it, and which pages are the head's alone.
+  absl::Status ReadHead(uint64_t first, absl::Span<char> out, std::vector<bool>* head_only);
+  absl::Status Check(uint64_t first, std::string_view bytes, const std::vector<bool>& check,
+                     const std::vector<uint32_t>& sums);
+
+  const std::shared_ptr<FileImpl> file_;
+  const VersionInfo info_;
+  const std::shared_ptr<Generation> generation_;
+  const std::vector<LayerPtr> layers_;
+  const std::shared_ptr<VersionIndex> index_;
+  const std::shared_ptr<PageSegments> pages_;
+  const uint32_t page_size_bytes_;
+  std::string buffer_;
+};
+
+}  // namespace h5mirror::store
+
+#endif  // H5MIRROR_ONION_STORE_VERSION_READER_H_
