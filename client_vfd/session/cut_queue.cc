@@ -8,6 +8,8 @@ namespace {
 
 // Sets of cuts that await durability; beyond it the two oldest are kept as one.
 constexpr size_t kUnackedMax = 64;
+// Closed cuts that wait to be sent; beyond it ticks are merged.
+constexpr size_t kClosedMax = 256;
 
 bool Overlap(const Extent& a, const Extent& b) { return a.offset < b.end() && b.offset < a.end(); }
 
@@ -29,6 +31,8 @@ void CutQueue::Close(CutEnd end) {
   closed_.push_back(std::move(open_));
   open_ = Cut();
   if (!reading_.empty()) reading_closed_ = true;
+  // While nothing can be sent, a program that flushes often must not cost memory for each cut.
+  if (closed_.size() > kClosedMax) MergeOldestTick();
 }
 
 std::vector<Extent> CutQueue::AtRisk(Extent extent) const {

@@ -21,6 +21,7 @@ namespace {
 constexpr size_t kBuffersMax = 24;
 // How often sessions look at their deadlines.
 constexpr std::chrono::milliseconds kTimerPeriod(100);
+constexpr std::chrono::milliseconds kIdlePeriod(60'000);
 // How long a fork waits for streams to end politely, and for gRPC to be gone.
 constexpr absl::Duration kForkWait = absl::Milliseconds(500);
 constexpr absl::Duration kSuspectFor = absl::Seconds(10);
@@ -54,14 +55,19 @@ void Engine::Add(std::shared_ptr<Session> session) {
 }
 
 void Engine::Wake(Session* session) {
-  absl::MutexLock lock(&mutex_);
-  if (in_child_) return;
-  if (std::find(ready_.begin(), ready_.end(), session) == ready_.end()) ready_.push_back(session);
-  if (stopping_) return;
-  if (!running_) StartLocked();
-  if (alarm_set_) return;
-  alarm_set_ = true;
-  alarm_->Set(queue_.get(), gpr_time_0(GPR_CLOCK_MONOTONIC), nullptr);
+  std::shared_ptr<Session> kept = session->shared_from_this();
+  grpc::Alarm* alarm = nullptr;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (in_child_) return;
+    if (std::find(ready_.begin(), ready_.end(), kept) == ready_.end()) ready_.push_back(std::move(kept));
+    if (stopping_) return;
+    if (!running_) StartLocked();
+    if (alarm_set_) return;
+    alarm_set_ = true;  // The loop does not end while this is set, so `alarm` stays.
+    alarm = alarm_.get();
+  }
+  alarm->Set(queue_.get(), gpr_time_0(GPR_CLOCK_MONOTONIC), nullptr);
 }
 
 void Engine::StartLocked() {
@@ -75,7 +81,7 @@ void Engine::StartLocked() {
 std::shared_ptr<Session> Engine::Predecessor(const Session& session) {
   absl::MutexLock lock(&mutex_);
   for (const auto& other : sessions_) {
-    if (other.get() != &session && other->SameFile(session) && !other->done()) return other;
+    if (other.get() != &session && other->SameFile(session) && !other->gone()) return other;
   }
   return nullptr;
 }
@@ -89,9 +95,7 @@ void Engine::Reap() {
   std::vector<std::shared_ptr<Session>> gone;
   absl::MutexLock lock(&mutex_);
   const auto finished = [&](const std::shared_ptr<Session>& session) {
-    if (!session->done() || std::find(ready_.begin(), ready_.end(), session.get()) != ready_.end()) {
-      return false;
-    }
+    if (!session->gone()) return false;
     gone.push_back(session);
     return true;
   };
@@ -125,18 +129,19 @@ void Engine::Adopt(std::unique_ptr<Stream> stream) {
   streams_.emplace(key, std::move(stream));
 }
 
-void Engine::RunReady() {
-  std::vector<Session*> ready;
+bool Engine::RunReady() {
+  std::vector<std::shared_ptr<Session>> ready;
   {
     absl::MutexLock lock(&mutex_);
     ready.swap(ready_);
   }
-  for (Session* session : ready) session->Pump();
+  for (const auto& session : ready) session->Pump();
+  return !ready.empty();
 }
 
 void Engine::RunTimers() {
   for (const auto& session : Sessions()) session->OnTimer();
-  Reap();
+  Reap();  // Sessions die here, on the thread that uses their streams.
 }
 
 void Engine::Loop() {
@@ -161,10 +166,12 @@ void Engine::Loop() {
       absl::MutexLock lock(&mutex_);
       stopping = stopping_;
     }
-    if (!stopping) RunReady();
+    if (!stopping && RunReady()) {
+      next_timer = std::min(next_timer, std::chrono::system_clock::now() + kTimerPeriod);
+    }
     if (std::chrono::system_clock::now() >= next_timer) {
       if (!stopping) RunTimers();
-      next_timer = std::chrono::system_clock::now() + kTimerPeriod;
+      next_timer = std::chrono::system_clock::now() + (Sessions().empty() && !stopping ? kIdlePeriod : kTimerPeriod);
     }
     if (stopping && !asked_to_end) {
       asked_to_end = true;
@@ -180,6 +187,7 @@ void Engine::Loop() {
     channels_.clear();
     {
       absl::MutexLock lock(&mutex_);
+      if (alarm_set_) continue;
       alarm_.reset();
     }
     queue_->Shutdown();
@@ -187,15 +195,14 @@ void Engine::Loop() {
 }
 
 void Engine::Stop() {
+  grpc::Alarm* alarm = nullptr;
   {
     absl::MutexLock lock(&mutex_);
     if (!running_) return;
     stopping_ = true;
-    if (!alarm_set_) {
-      alarm_set_ = true;
-      alarm_->Set(queue_.get(), gpr_time_0(GPR_CLOCK_MONOTONIC), nullptr);
-    }
+    if (!std::exchange(alarm_set_, true)) alarm = alarm_.get();
   }
+  if (alarm != nullptr) alarm->Set(queue_.get(), gpr_time_0(GPR_CLOCK_MONOTONIC), nullptr);
   thread_->join();
   thread_.reset();
   queue_.reset();

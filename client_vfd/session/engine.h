@@ -72,7 +72,8 @@ class Engine {
   void StartLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Stop();
   void Loop();
-  void RunReady();
+  // True if there was one.
+  bool RunReady();
   void RunTimers();
   std::vector<std::shared_ptr<Session>> Sessions();
   void Reap();
@@ -80,7 +81,7 @@ class Engine {
 
   absl::Mutex mutex_;
   std::vector<std::shared_ptr<Session>> sessions_ ABSL_GUARDED_BY(mutex_);
-  std::vector<Session*> ready_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::shared_ptr<Session>> ready_ ABSL_GUARDED_BY(mutex_);
   bool running_ ABSL_GUARDED_BY(mutex_) = false;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   bool alarm_set_ ABSL_GUARDED_BY(mutex_) = false;

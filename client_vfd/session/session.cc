@@ -218,6 +218,7 @@ void Session::Seal() {
 }
 
 void Session::Close() {
+  const std::shared_ptr<Session> self = shared_from_this();
   absl::MutexLock lock(&mutex_);
   const bool sealed = final_ticket_ != 0;
   if (sealed && config_.ack_commit != H5M_ACK_NONE) {
@@ -274,7 +275,7 @@ void Session::GoBehind(const std::string& why) {
 
 void Session::CutOff(const std::string& why) {
   cancel_ = true;
-  LoseStream(why);
+  LoseStream(why, false);
   engine_.Wake(this);
 }
 

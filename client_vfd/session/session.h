@@ -48,7 +48,7 @@ struct SessionConfig {
   void* context = nullptr;
 };
 
-class Session final : private StreamOwner {
+class Session final : public std::enable_shared_from_this<Session>, private StreamOwner {
  public:
   // Reads the record, claims the file and has the engine connect. Does not wait for the server.
   static std::shared_ptr<Session> Start(Engine& engine, SessionConfig config,
@@ -75,6 +75,8 @@ class Session final : private StreamOwner {
   void GiveUp();
 
   bool done() const { return done_.load(); }
+  // Done, and its stream has ended: the server has released the lease.
+  bool gone() const { return done_.load() && !streaming_.load(); }
   bool released() const { return released_.load(); }
   bool SameFile(const Session& other) const;
   absl::Duration timeout() const { return config_.timeout; }
@@ -100,7 +102,7 @@ class Session final : private StreamOwner {
   grpc::ByteBuffer OpenMessage() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OnOpened(const v1::SessionOpened& opened) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OnDurable(const v1::CutDurable& durable) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void LoseStream(const std::string& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void LoseStream(const std::string& why, bool retry_final = true) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // Sending (session_send.cc).
   void SendNext();
@@ -134,6 +136,7 @@ class Session final : private StreamOwner {
   std::atomic<uint32_t>* const child_writes_;  // shared with forked children
   std::atomic<bool> done_{false};
   std::atomic<bool> released_{false};
+  std::atomic<bool> streaming_{false};
 
   absl::Mutex mutex_;
   CutQueue queue_ ABSL_GUARDED_BY(mutex_);

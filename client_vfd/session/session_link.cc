@@ -117,8 +117,9 @@ void Session::StartStream() {
   outbox_.push_back({OpenMessage(), false});
   writable_ = false;
   auto stream = std::make_unique<Stream>(config_.server, engine_.ChannelTo(config_.server),
-                                         engine_.queue(), this);
+                                         engine_.queue(), static_cast<StreamOwner*>(this));
   stream_ = stream.get();
+  streaming_ = true;
   engine_.Adopt(std::move(stream));
 }
 
@@ -126,7 +127,7 @@ void Session::OnResponse(const v1::MirrorFileResponse& response) {
   absl::MutexLock lock(&mutex_);
   Progress();
   engine_.SetSuspect(false);
-  if (done_) return;
+  if (done_ || cancel_) return;
   switch (response.response_case()) {
     case v1::MirrorFileResponse::kOpened:
       OnOpened(response.opened());
@@ -201,8 +202,10 @@ void Session::OnDurable(const v1::CutDurable& durable) {
 void Session::OnEnded(const absl::Status& status) {
   absl::MutexLock lock(&mutex_);
   stream_ = nullptr;
+  streaming_ = false;
   writable_ = false;
   outbox_.clear();
+  if (cancel_) return;  // LoseStream() has been here.
   link_ = Link::kNone;
   if (done_ || state_ == H5M_STATE_DIVERGED) {
     engine_.Wake(this);
@@ -210,27 +213,28 @@ void Session::OnEnded(const absl::Status& status) {
   }
   if (final_ticket_ != 0 && Acked(final_ticket_, H5M_ACK_DURABLE)) return;
   std::string why(status.message());
+  bool retry_final = ever_opened_;
   if (!busy_.empty()) {
+    retry_final = true;  // It may be closing just now.
     why = absl::StrCat("another writer holds it: ", std::exchange(busy_, ""));
   } else if (IsRefusal(status)) {
     refused_ = true;
   } else if (status.code() == absl::StatusCode::kUnavailable) {
     engine_.DropChannel(config_.server);
   }
-  LoseStream(why.empty() ? "the stream ended" : why);
+  LoseStream(why.empty() ? "the stream ended" : why, retry_final);
 }
 
-void Session::LoseStream(const std::string& why) {
+void Session::LoseStream(const std::string& why, bool retry_final) {
   link_ = Link::kNone;
   may_send_ = false;
   queue_.SendAgain();
   AccountSaved();
   lost_ticket_ = last_ticket_;
   taken_final_ = false;
-  const bool was_there = ever_opened_;
   GoBehind(why);
   retry_time_ = absl::Now() + kRetryEvery;
-  if (final_ticket_ == 0 || refused_ || cancel_ || !was_there || ++final_attempts_ > kFinalAttemptsMax) {
+  if (final_ticket_ == 0 || refused_ || !retry_final || ++final_attempts_ > kFinalAttemptsMax) {
     if (released_) FinishSession();
     return;
   }
@@ -245,7 +249,7 @@ void Session::OnTimer() {
   {
     absl::MutexLock lock(&mutex_);
     const absl::Time now = absl::Now();
-    if (predecessor_ && predecessor_->done()) predecessor_.reset();
+    if (predecessor_ && predecessor_->gone()) predecessor_.reset();
     if (link_ == Link::kOpen && outbox_.empty() && writable_ && now - sent_time_ > lease_ttl_ / 3) {
       v1::MirrorFileRequest request;
       request.mutable_keep_alive();
@@ -272,11 +276,8 @@ void Session::LeaveStream() {
   if (stream_ == nullptr) return;
   Stream* stream = std::exchange(stream_, nullptr);
   stream->Abandon();
-  if (writable_) {
-    stream->HalfClose();
-  } else {
-    stream->Cancel();
-  }
+  stream->HalfClose();
+  streaming_ = false;
   writable_ = false;
   outbox_.clear();
   if (done_) return;

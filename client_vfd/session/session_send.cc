@@ -40,10 +40,11 @@ void Session::Pump() {
   bool start = false;
   {
     absl::MutexLock lock(&mutex_);
-    if (predecessor_ && predecessor_->done()) predecessor_.reset();
-    if (stream_ != nullptr && std::exchange(cancel_, false)) {
+    if (predecessor_ && predecessor_->gone()) predecessor_.reset();
+    if (std::exchange(cancel_, false) && stream_ != nullptr) {
       stream_->Abandon();
       std::exchange(stream_, nullptr)->Cancel();
+      streaming_ = false;
       writable_ = false;
       outbox_.clear();
     }

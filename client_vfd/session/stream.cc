@@ -24,6 +24,7 @@ Stream::Stream(const rpc::ClientOptions& options, std::shared_ptr<grpc::Channel>
 
 void Stream::Write(const grpc::ByteBuffer& message, Last last) {
   ++under_way_;
+  writing_ = true;
   if (last == Last::kYes) {
     half_closed_ = true;
     call_->WriteLast(message, grpc::WriteOptions(), &write_);
@@ -34,6 +35,10 @@ void Stream::Write(const grpc::ByteBuffer& message, Last last) {
 
 void Stream::HalfClose() {
   if (half_closed_ || finishing_) return;
+  if (writing_) {
+    half_close_wanted_ = true;
+    return;
+  }
   half_closed_ = true;
   ++under_way_;
   call_->WritesDone(&write_);
@@ -59,6 +64,8 @@ bool Stream::Handle(Tag::Op op, bool ok) {
       if (owner_ != nullptr) owner_->OnWritable();
       break;
     case Tag::Op::kWrite:
+      writing_ = false;
+      if (half_close_wanted_) HalfClose();
       // A failed write says nothing itself; the read fails too and Finish() tells why.
       if (ok && !half_closed_ && !finishing_ && owner_ != nullptr) owner_->OnWritable();
       break;

@@ -45,7 +45,7 @@ class Stream {
 
   // Only after OnWritable(), once each. kYes half-closes behind it.
   void Write(const grpc::ByteBuffer& message, Last last);
-  // Half-closes; no write may be under way.
+  // Half-closes, behind the write under way if there is one.
   void HalfClose();
   void Cancel() { context_.TryCancel(); }
   // The owner hears nothing more.
@@ -70,6 +70,8 @@ class Stream {
   bool finishing_ = false;
   bool finished_ = false;
   bool half_closed_ = false;
+  bool writing_ = false;
+  bool half_close_wanted_ = false;
 };
 
 }  // namespace h5mirror::vfd
