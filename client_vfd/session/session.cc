@@ -267,10 +267,11 @@ void Session::AccountSaved() {
 
 void Session::GoBehind(const std::string& why) {
   if (state_ == H5M_STATE_DIVERGED) return;
+  const bool news = state_ != H5M_STATE_BEHIND;
   state_ = H5M_STATE_BEHIND;
   if (behind_since_ == absl::InfinitePast()) behind_since_ = absl::Now();
   detail_ = absl::StrCat(config_.real_path, ": mirror ", config_.server.server, " is behind: ", why);
-  Notify("behind", absl::StrCat(detail_, "; the program goes on locally"), !std::exchange(behind_told_, true));
+  if (news) Notify("behind", absl::StrCat(detail_, "; the program goes on locally"), !std::exchange(behind_told_, true));
 }
 
 void Session::CutOff(const std::string& why) {

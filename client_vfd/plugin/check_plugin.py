@@ -1,0 +1,58 @@
+#!/usr/bin/env python3
+"""Checks what the built plugin asks of its host: symbols, libraries, flags, time to load.
+
+usage: check_plugin.py PLUGIN.so SESSION.so"""
+import subprocess
+import sys
+
+EXPORTS = {"H5PLget_plugin_type", "H5PLget_plugin_info"}
+NEEDED = {"libc.so.6", "libm.so.6", "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"}
+LOAD_MS_MAX = 2.0
+
+
+def run(*command):
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def dynamic_symbols(path, *flags):
+    lines = run("nm", "-D", *flags, path).splitlines()
+    return {line.split()[-1].split("@")[0] for line in lines if line}
+
+
+def dynamic_entries(path):
+    return run("readelf", "-dW", path)
+
+
+def load_ms(path):
+    """The best of a few fresh processes, so that a busy machine does not decide."""
+    script = ("import ctypes, time; t = time.perf_counter(); "
+              f"ctypes.CDLL({path!r}); print((time.perf_counter() - t) * 1e3)")
+    return min(float(run(sys.executable, "-c", script)) for _ in range(9))
+
+
+def main(plugin, session):
+    problems = []
+    exports = dynamic_symbols(plugin, "--defined-only")
+    if exports != EXPORTS:
+        problems.append(f"{plugin} exports {sorted(exports)}, not just {sorted(EXPORTS)}")
+    undefined = {name for name in dynamic_symbols(plugin, "--undefined-only") if name.startswith("H5")}
+    if undefined:
+        problems.append(f"{plugin} has undefined HDF5 symbols: {sorted(undefined)}")
+    needed = {line.split("[")[1].rstrip("]") for line in dynamic_entries(plugin).splitlines() if "(NEEDED)" in line}
+    if not needed <= NEEDED:
+        problems.append(f"{plugin} needs {sorted(needed - NEEDED)}")
+    for path in (plugin, session):
+        if "NODELETE" not in dynamic_entries(path):
+            problems.append(f"{path} is not linked with -z nodelete")
+    if dynamic_symbols(session, "--defined-only") != {"h5mirror_session_api"}:
+        problems.append(f"{session} exports {sorted(dynamic_symbols(session, '--defined-only'))}")
+    milliseconds = load_ms(plugin)
+    print(f"loading the plugin takes {milliseconds:.2f} ms")
+    if milliseconds > LOAD_MS_MAX:
+        problems.append(f"loading {plugin} takes {milliseconds:.2f} ms, more than {LOAD_MS_MAX}")
+    print("\n".join(problems) or "the plugin is as it should be")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
