@@ -55,11 +55,13 @@ absl::StatusOr<std::optional<Extent>> NextTouched(const StagedLayer& layer, EnvF
   };
   H5M_ASSIGN_OR_RETURN(std::optional<Extent> staged, layer.NextStaged(offset));
   if (staged) take(staged->offset, staged->end());
+  // Direct bytes that a later truncate of the same cut took away are still there, too.
   uint64_t cut_off = std::max(offset, layer.truncated_to());
-  if (cut_off < old_size_bytes) {
+  uint64_t cut_off_end = std::max(old_size_bytes, layer.direct_end_max());
+  if (cut_off < cut_off_end) {
     H5M_ASSIGN_OR_RETURN(Extent data, head.NextData(cut_off));
-    if (data.length > 0 && data.offset < old_size_bytes) {
-      take(data.offset, std::min(data.end(), old_size_bytes));
+    if (data.length > 0 && data.offset < cut_off_end) {
+      take(data.offset, std::min(data.end(), cut_off_end));
     }
   }
   return first;
@@ -241,8 +243,9 @@ absl::Status FileImpl::WritePages(Round& round) {
     const std::string_view old_bytes = round.only_old, new_bytes = round.only_new;
     const uint64_t count = chunk.length / page_bytes;
     auto differs = [&](uint64_t i) {
-      // What an earlier attempt wrote may be in memory only, where its sync failed.
-      return round.layer->recovered ||
+      // What an earlier attempt wrote may be in memory only, where its sync failed. Beyond the
+      // old size the head may hold what was cut off, which the old content does not show.
+      return round.layer->recovered || chunk.offset + (i + 1) * page_bytes > round.old_size_bytes ||
              std::memcmp(&old_bytes[i * page_bytes], &new_bytes[i * page_bytes], page_bytes) != 0;
     };
     for (uint64_t i = 0; i < count;) {

@@ -315,16 +315,24 @@ absl::Status FileImpl::TakeInOutsideChange(uint64_t size_bytes) {
   const uint64_t limit = PagesIn(size_max);
   // First that old versions lost pages, then the new sums: the other way round a crash in between
   // would pass new bytes off as old ones.
-  enum Pass { kNoteLost, kWriteSums };
-  for (Pass pass : {kNoteLost, kWriteSums}) {
-    for (uint64_t first = 0; first < pages; first += kPages) {
-      uint64_t count = std::min(kPages, pages - first);
+  enum Pass { kCompare, kNoteLost, kWriteSums };
+  for (Pass pass : {kCompare, kNoteLost, kWriteSums}) {
+    if (pass == kNoteLost && changed == 0 && size_bytes >= row.applied_size_bytes) {
+      break;  // Only a touch, or the tail of a writer whose mark was lost with the power.
+    }
+    const uint64_t end = pass == kCompare ? old_pages : pages;
+    for (uint64_t first = 0; first < end; first += kPages) {
+      uint64_t count = std::min(kPages, end - first);
       bytes.resize(count * page_size_bytes_);
       H5M_RETURN_IF_ERROR(ReadOrZeros(*generation->head, first * page_size_bytes_,
                                       absl::MakeSpan(bytes)));
       std::vector<uint32_t> now = sums.SumsOf(bytes);
       H5M_ASSIGN_OR_RETURN(std::vector<uint32_t> before, sums.Read(first, count));
       if (now == before) continue;
+      if (pass == kCompare) {
+        for (uint64_t i = 0; i < count; ++i) changed += now[i] != before[i];
+        continue;
+      }
       if (pass == kWriteSums) {
         H5M_RETURN_IF_ERROR(sums.Write(first, now));
         continue;
@@ -340,9 +348,8 @@ absl::Status FileImpl::TakeInOutsideChange(uint64_t size_bytes) {
       }
       std::vector<PageRun> lost;
       for (uint64_t i = 0; i < count; ++i) {
-        if (now[i] == before[i]) continue;
-        ++changed;
-        if (first + i < limit && !saved[i] && row.applied_version != 0) {
+        if (now[i] != before[i] && first + i < limit && !saved[i] &&
+            row.applied_version != 0) {
           lost.push_back({0, first + i, row.applied_version, PageRun::kLost, 0});
         }
       }
@@ -350,7 +357,7 @@ absl::Status FileImpl::TakeInOutsideChange(uint64_t size_bytes) {
     }
   }
   bool grown_only = changed == 0 && size_bytes >= row.applied_size_bytes;
-  if (grown_only) {  // The tail of a writer whose mark was lost with the power, or only a touch.
+  if (grown_only) {
     H5M_RETURN_IF_ERROR(generation->head->Truncate(row.applied_size_bytes));
     H5M_ASSIGN_OR_RETURN(row.head, generation->head->Stat());
     H5M_RETURN_IF_ERROR(index->WriteFileRow(row));

@@ -70,7 +70,10 @@ void StagedLayer::Erase(Extent extent) {
   }
 }
 
-void StagedLayer::AddDirect(Extent extent) { direct_.Add(extent); }
+void StagedLayer::AddDirect(Extent extent) {
+  direct_.Add(extent);
+  direct_end_max_ = std::max(direct_end_max_, extent.end());
+}
 
 absl::Status StagedLayer::Truncate(uint64_t size_bytes) {
   truncated_to_ = std::min(truncated_to_, size_bytes);
@@ -86,6 +89,7 @@ absl::Status StagedLayer::Absorb(const StagedLayer& newer) {
     H5M_RETURN_IF_ERROR(Truncate(newer.truncated_to_));
   }
   direct_.AddAll(newer.direct_);
+  direct_end_max_ = std::max(direct_end_max_, newer.direct_end_max_);
   if (!newer.runs_.empty()) {  // They must lie over our map.
     if (!map_.empty()) H5M_RETURN_IF_ERROR(Spill());
     runs_.insert(runs_.end(), newer.runs_.begin(), newer.runs_.end());

@@ -52,6 +52,8 @@ class StagedLayer {
   // The smallest size that the file was truncated to.
   uint64_t truncated_to() const { return truncated_to_; }
   const ExtentSet& direct() const { return direct_; }
+  // One past the last byte that was ever direct, cut off since or not: it is still in the head.
+  uint64_t direct_end_max() const { return direct_end_max_; }
   bool empty() const {
     return map_.empty() && runs_.empty() && direct_.empty() && truncated_to_ == kNotTruncated;
   }
@@ -88,6 +90,7 @@ class StagedLayer {
   // For checksums and look-ups; may cover more than was written, as that reads as zeros.
   ExtentSet direct_{4096};
   uint64_t truncated_to_ = kNotTruncated;
+  uint64_t direct_end_max_ = 0;
   uint64_t staged_bytes_ = 0;
 };
 

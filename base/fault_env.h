@@ -1,0 +1,58 @@
+// Env's twin for tests: a file system in memory that fails when it is told to, and that can say
+// what a power loss might have left at any moment of its past.
+#ifndef H5MIRROR_BASE_FAULT_ENV_H_
+#define H5MIRROR_BASE_FAULT_ENV_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "base/env.h"
+
+namespace h5mirror {
+
+// Thread-safe. Has one tree, whatever root is named. Files lie in memory as they are: keep them
+// small. Copies made by Crash() are independent.
+//
+// The model of a power loss: a file's data are what its last successful Sync() covered, and of each
+// later write or truncate, independently: all, nothing, or any of its 512-byte sectors. Names keep
+// their order, as in a journal: all up to the last that a SyncDirectory() covered, and a random
+// number of those after it. What a failed Sync() should have covered no later one covers.
+class FaultEnv final : public Env {
+ public:
+  FaultEnv();
+  ~FaultEnv() override;
+
+  absl::StatusOr<std::unique_ptr<EnvTree>> OpenTree(const std::filesystem::path& root) override;
+  absl::Time Now() override;
+  absl::StatusOr<int64_t> GroupNumber(const std::string& group) override;
+
+  // ---- Faults ----
+  // The call number `call` (from call_count() on, 0 is the next) fails with `status`: a write after
+  // half of its bytes, a Sync() with the loss of what it should have covered. Once.
+  void FailCall(uint64_t call, absl::Status status);
+  // Calls made so far, all that can fail.
+  uint64_t call_count() const;
+  bool fault_met() const;
+  // Bytes that files may hold together; writes beyond fail with kResourceExhausted.
+  void SetCapacity(uint64_t bytes);
+
+  // ---- Crashes ----
+  // Changes made so far: writes, truncates, syncs, names. Each prefix of them is a moment.
+  size_t change_count() const;
+  // What a power loss after the first `changes` changes might leave, chosen by `seed`.
+  std::unique_ptr<FaultEnv> Crash(size_t changes, uint64_t seed) const;
+  // What a crash of the process alone leaves: everything.
+  std::unique_ptr<FaultEnv> CopyNow() const;
+
+  struct State;  // of the file system; in the source file
+
+ private:
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace h5mirror
+
+#endif  // H5MIRROR_BASE_FAULT_ENV_H_

@@ -1,0 +1,211 @@
+#include "onion_store/random_history.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace h5mirror::store {
+namespace {
+
+constexpr char kName[] = "d/x.h5";
+constexpr uint32_t kPageBytes = 512;
+constexpr size_t kFilePagesMax = 40;
+
+StoreOptions Options(std::mt19937_64& random) {
+  StoreOptions options;
+  options.page_size_bytes = kPageBytes;
+  options.background_threads = 1;
+  // Now and then so small that every index of staged bytes moves to disk.
+  if (random() % 4 == 0) options.memory_max_bytes = 1;
+  return options;
+}
+
+}  // namespace
+
+bool RandomHistory::Ok(const absl::Status& status) {
+  if (status.ok()) return true;
+  broken_ = true;
+  EXPECT_TRUE(faults_ == Faults::kExpected) << status;
+  return false;
+}
+
+std::string RandomHistory::RandomBytes(size_t size) {
+  // Often equal pages, often zeros: both have rules of their own.
+  char filler = static_cast<char>(random_() % 3);
+  std::string bytes(size, filler);
+  if (random_() % 2) {
+    for (char& byte : bytes) byte = static_cast<char>(random_());
+  }
+  return bytes;
+}
+
+void RandomHistory::Reopen() {
+  writer_.reset();
+  file_.reset();
+  store_.reset();
+  StoreOptions options = Options(random_);
+  options.root = "/";
+  options.durable_every = absl::Milliseconds(random_() % 2 ? 0 : 1000);
+  auto opened = Store::Open(env_, options);
+  if (!Ok(opened.status())) return;
+  store_ = *std::move(opened);
+  auto file = store_->OpenOrCreateFile(kName, kPageBytes);
+  if (!Ok(file.status())) return;
+  file_ = *std::move(file);
+}
+
+void RandomHistory::StartSession() {
+  auto start = random_() % 5 == 0 ? SessionStart::kNewGeneration : SessionStart::kContinue;
+  auto token = file_->Acquire();
+  if (!Ok(token.status())) return;
+  if (faults_ == Faults::kExpected) {
+    // Writer's own expectations would fail the test: look first.
+    absl::Status begun = file_->Begin(*token, start, {"m", "h", "/x"}, 0640);
+    file_->End(*token, SessionEnd::kClean).IgnoreError();
+    if (!Ok(begun)) return;
+    auto again = file_->Acquire();
+    if (!Ok(again.status()) || env_.fault_met()) return;
+  }
+  writer_ = std::make_unique<Writer>(file_, newest_cut_ == 0 ? SessionStart::kContinue : start,
+                                     newest_);
+}
+
+void RandomHistory::WriteSomething() {
+  size_t size_max = kFilePagesMax * kPageBytes;
+  uint64_t offset = random_() % size_max;
+  if (random_() % 3 == 0) offset = writer_->content().size();  // append
+  if (random_() % 4 == 0) offset = offset / kPageBytes * kPageBytes;
+  size_t length = 1 + random_() % (random_() % 4 ? 700 : 6000);
+  offset = std::min(offset, size_max);
+  Ok(writer_->Write(offset, RandomBytes(length)));
+}
+
+void RandomHistory::CutSomehow(BarrierKind kind) {
+  newest_ = writer_->content();
+  auto on_durable = [this](absl::StatusOr<DurableCut> result) {
+    size_t changes = env_.change_count();
+    if (!result.ok()) return;
+    absl::MutexLock lock(&mutex_);
+    acked_.push_back({result->cut, changes});
+  };
+  auto cut = writer_->Cut(kind, on_durable);
+  if (!Ok(cut.status())) return;
+  newest_cut_ = *cut;
+  golden_[*cut] = newest_;
+}
+
+void RandomHistory::EndSession(SessionEnd end) {
+  Ok(writer_->End(end));
+  writer_.reset();
+}
+
+void RandomHistory::RollBack() {
+  auto newest = file_->GetVersion(0);
+  if (!newest.ok()) return;
+  VersionNumber to = 1 + random_() % newest->version;
+  auto target = file_->GetVersion(to);
+  if (!Ok(target.status())) return;
+  std::array<uint8_t, 16> request{};
+  for (uint8_t& byte : request) byte = static_cast<uint8_t>(random_());
+  // Its cut's number is known only later: a crash in between must find it golden.
+  std::string content = golden_.at(target->cut);
+  auto made = file_->Rollback(to, {}, request);
+  size_t changes = env_.change_count();
+  if (!Ok(made.status())) return;
+  newest_ = golden_[made->cut] = content;
+  newest_cut_ = made->cut;
+  absl::MutexLock lock(&mutex_);
+  acked_.push_back({made->cut, changes});
+}
+
+void RandomHistory::Step() {
+  if (writer_ == nullptr) {
+    switch (random_() % 6) {
+      case 0:
+        return Reopen();
+      case 1:
+        return RollBack();
+      case 2:
+        file_->WaitApplied(absl::Seconds(20)).IgnoreError();
+        return;
+      default:
+        return StartSession();
+    }
+  }
+  switch (random_() % 16) {
+    case 0:
+      return EndSession(SessionEnd::kClean);
+    case 1:
+      return EndSession(SessionEnd::kLost);
+    case 2:
+      Ok(writer_->Truncate(random_() % (writer_->content().size() + 600)));
+      return;
+    case 3:
+    case 4:
+      return CutSomehow(BarrierKind::kTick);
+    case 5:
+      return CutSomehow(BarrierKind::kSync);
+    case 6:
+    case 7:
+      return CutSomehow(BarrierKind::kCommit);
+    case 8:
+      absl::SleepFor(absl::Milliseconds(random_() % 2));
+      return;
+    default:
+      return WriteSomething();
+  }
+}
+
+void RandomHistory::Run(int step_count) {
+  Reopen();
+  for (int i = 0; i < step_count && !broken_; ++i) Step();
+  if (writer_ != nullptr) writer_->End(SessionEnd::kClean).IgnoreError();
+  writer_.reset();
+  file_.reset();
+  store_.reset();
+}
+
+std::vector<RandomHistory::Acked> RandomHistory::acked() const {
+  absl::MutexLock lock(&mutex_);
+  return acked_;
+}
+
+void RandomHistory::Check(FaultEnv& env, const std::map<CutNumber, std::string>& golden,
+                          CutNumber needed) {
+  StoreOptions options;
+  options.page_size_bytes = kPageBytes;
+  auto store = OpenStore(env, "/", options);
+  ASSERT_NE(store, nullptr);
+  auto opened = store->OpenFile(kName);
+  if (absl::IsNotFound(opened.status()) && needed == 0) return;
+  ASSERT_TRUE(opened.ok()) << opened.status() << ", acked cut " << needed;
+  File& file = **opened;
+  auto info = file.Info();
+  ASSERT_TRUE(info.ok()) << info.status();
+  ASSERT_GE(info->durable_cut, needed);
+  ASSERT_TRUE(golden.contains(info->durable_cut)) << info->durable_cut;
+  for (int pass = 0; pass < 2; ++pass) {  // Before or while it is applied, and after.
+    auto versions = file.ListVersions(0, 1000);
+    ASSERT_TRUE(versions.ok()) << versions.status();
+    for (const VersionInfo& version : *versions) {
+      ASSERT_TRUE(golden.contains(version.cut)) << version.cut;
+      auto reader = file.OpenVersion(version.version);
+      ASSERT_TRUE(reader.ok()) << reader.status();
+      std::string bytes(version.size_bytes, '\0');
+      absl::Status read = (*reader)->Read(0, absl::MakeSpan(bytes));
+      ASSERT_TRUE(read.ok()) << read << " pass " << pass;
+      ASSERT_TRUE(bytes == golden.at(version.cut))
+          << "version " << version.version << ", cut " << version.cut << ", pass " << pass;
+    }
+    absl::Status applied = file.WaitApplied(absl::Seconds(30));
+    ASSERT_TRUE(applied.ok()) << applied;
+  }
+  auto tree = env.OpenTree("/");
+  auto head = (*tree)->Open(kName, OpenKind::kRead, 0);
+  ASSERT_TRUE(head.ok()) << head.status();
+  std::string bytes((*head)->Size().value_or(0), '\0');
+  ASSERT_TRUE((*head)->ReadAt(0, absl::MakeSpan(bytes)).ok());
+  ASSERT_EQ(bytes.size(), golden.at(info->durable_cut).size());
+  ASSERT_TRUE(bytes == golden.at(info->durable_cut)) << "head, cut " << info->durable_cut;
+}
+
+}  // namespace h5mirror::store

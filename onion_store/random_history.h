@@ -1,0 +1,71 @@
+// Random lives of one file, beside a model that only knows strings. For the model test, the crash
+// test and the fault test.
+#ifndef H5MIRROR_ONION_STORE_RANDOM_HISTORY_H_
+#define H5MIRROR_ONION_STORE_RANDOM_HISTORY_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "base/fault_env.h"
+#include "onion_store/test_store.h"
+
+namespace h5mirror::store {
+
+class RandomHistory {
+ public:
+  // Errors of the store end the history; `faults_expected` says whether they fail the test.
+  enum class Faults : uint8_t { kNone, kExpected };
+  RandomHistory(FaultEnv& env, uint64_t seed, Faults faults)
+      : env_(env), random_(seed), faults_(faults) {}
+
+  // Makes `step_count` random steps, and closes the store.
+  void Run(int step_count);
+
+  // A cut that was acked as durable, and how many changes the disk had seen by then.
+  struct Acked {
+    CutNumber cut = 0;
+    size_t change_count = 0;
+  };
+  std::vector<Acked> acked() const;
+  // What the file held at every cut ever made.
+  const std::map<CutNumber, std::string>& golden() const { return golden_; }
+
+  // Opens the store on `env` and compares the newest durable cut, the head and all versions with
+  // the golden bytes. `needed`: the oldest cut that may be the newest one.
+  static void Check(FaultEnv& env, const std::map<CutNumber, std::string>& golden,
+                    CutNumber needed);
+
+ private:
+  bool Ok(const absl::Status& status);
+  void Reopen();
+  void StartSession();
+  void Step();
+  void WriteSomething();
+  void CutSomehow(BarrierKind kind);
+  void EndSession(SessionEnd end);
+  void RollBack();
+  std::string RandomBytes(size_t size);
+
+  FaultEnv& env_;
+  std::mt19937_64 random_;
+  const Faults faults_;
+  bool broken_ = false;
+  std::unique_ptr<Store> store_;
+  std::shared_ptr<File> file_;
+  std::unique_ptr<Writer> writer_;
+  std::map<CutNumber, std::string> golden_;
+  CutNumber newest_cut_ = 0;
+  std::string newest_;  // content of newest_cut_
+  mutable absl::Mutex mutex_;
+  std::vector<Acked> acked_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace h5mirror::store
+
+#endif  // H5MIRROR_ONION_STORE_RANDOM_HISTORY_H_
