@@ -139,26 +139,26 @@ void BlockSignals() {
 
 ExitCode RunDaemon(const Config& config, const std::filesystem::path& port_file) {
   if (const absl::Status status = StartLogging(config); !status.ok()) {
-    spdlog::error("{}", status.message());
+    spdlog::error("{}", ToStd(status.message()));
     return ExitCode::kUsage;
   }
   if (const absl::Status status = CheckSecrets(config); !status.ok()) {
-    spdlog::error("{}", status.message());
+    spdlog::error("{}", ToStd(status.message()));
     return ExitCode::kUsage;
   }
   SystemClock clock;
   auto store = store::Store::Open(Env::Posix(), OptionsFor(config));
   if (!store.ok()) {
-    spdlog::error("root = \"{}\": {}", config.root.string(), store.status().message());
+    spdlog::error("root = \"{}\": {}", config.root.string(), ToStd(store.status().message()));
     return CodeOfStoreError(store.status());
   }
   auto server = MirrorServer::Start(config, **store, clock);
   if (!server.ok()) {
-    spdlog::error("{}", server.status().message());
+    spdlog::error("{}", ToStd(server.status().message()));
     return absl::IsUnavailable(server.status()) ? ExitCode::kCannotListen : ExitCode::kUsage;
   }
   if (const absl::Status status = WritePortFile(port_file, config, **server); !status.ok()) {
-    spdlog::error("--port-file: {}", status.message());
+    spdlog::error("--port-file: {}", ToStd(status.message()));
     return ExitCode::kUsage;
   }
   std::string addresses;

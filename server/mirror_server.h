@@ -66,6 +66,7 @@ class MirrorServer {
   std::unique_ptr<Authenticator> authenticator_;
   Metrics metrics_;
   LeaseTable leases_;
+  SessionMemory memory_;
   MirrorService mirror_;
   FilesService files_;
   VersionsService versions_;

@@ -66,11 +66,12 @@ RelationDecision DecideContinue(const v1::OpenSession& open, const store::FileIn
       StrCat("the local file was last equal at cut ", open.base_cut(), ", this is ", info.last_cut));
 }
 
-RelationDecision DecideResume(const v1::OpenSession& open, const store::FileInfo& info) {
+RelationDecision DecideResume(const v1::OpenSession& open, const store::FileInfo& info, Began began) {
   if (IsOf(info.last_barrier, open.session_id())) return Match(open.session_id(), info);
-  // Nothing of the session survived and it had no base: it had begun a new generation, and
-  // begins it again. To go on from the old generation's head would mix the two.
-  if (open.base_cut() == 0) {
+  // Nothing of the session survived. Where it had begun a new generation it begins it again: to go
+  // on from the old generation's head would mix the two. After a restart of the server only the
+  // client knows, and says so by having no base.
+  if (open.base_cut() == 0 || began == Began::kNewGeneration) {
     return !FileExists(info) || SameOrigin(open, info)
                ? New()
                : Diverged("nothing of this session had become durable");
@@ -82,7 +83,8 @@ RelationDecision DecideResume(const v1::OpenSession& open, const store::FileInfo
 
 }  // namespace
 
-RelationDecision DecideRelation(const v1::OpenSession& open, const store::FileInfo& info) {
+RelationDecision DecideRelation(const v1::OpenSession& open, const store::FileInfo& info,
+                                Began began) {
   switch (open.intent()) {
     case v1::INTENT_CREATE:
       if (!FileExists(info) || SameOrigin(open, info)) return New();
@@ -92,7 +94,7 @@ RelationDecision DecideRelation(const v1::OpenSession& open, const store::FileIn
     case v1::INTENT_REPLACE:
       return New();
     case v1::INTENT_RESUME:
-      return DecideResume(open, info);
+      return DecideResume(open, info, began);
     case v1::INTENT_CONTINUE:
       return DecideContinue(open, info);
     default:

@@ -11,6 +11,9 @@
 
 namespace h5mirror::server {
 
+// How a session began, as far as the server remembers.
+enum class Began { kUnknown, kNewGeneration };
+
 struct RelationDecision {
   v1::Relation relation = v1::RELATION_DIVERGED;
   // INTENT_RESUME and base_barrier: the newest barrier of the named session that is a cut,
@@ -23,7 +26,9 @@ struct RelationDecision {
 
 // `open` has been checked: ids are 16 bytes or empty, the intent is known. A file that has
 // no cut is no file. An origin is the same when machine and path are; a host name may change.
-RelationDecision DecideRelation(const v1::OpenSession& open, const store::FileInfo& info);
+// `began`: what the server remembers of the session that INTENT_RESUME names.
+RelationDecision DecideRelation(const v1::OpenSession& open, const store::FileInfo& info,
+                                Began began = Began::kUnknown);
 
 // "head is version 12 of 2026-11-03 14:00:00 UTC, written from node7:/data/run.h5", or
 // "the server has no such file".

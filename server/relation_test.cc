@@ -134,6 +134,12 @@ TEST(RelationTest, ResumedSessionLearnsWhichBarriersSurvived) {
   EXPECT_EQ(decision.durable_barrier_seq, 4u);
 }
 
+TEST(RelationTest, ResumedReCreationNeverGoesOnFromTheOldHead) {
+  const v1::OpenSession open = Known(v1::INTENT_RESUME);
+  EXPECT_EQ(DecideRelation(open, Existing(), Began::kUnknown).relation, v1::RELATION_MATCH);
+  EXPECT_EQ(DecideRelation(open, Existing(), Began::kNewGeneration).relation, v1::RELATION_NEW);
+}
+
 TEST(RelationTest, BarriersOfOthersAreNotReported) {
   const RelationDecision decision = DecideRelation(Known(v1::INTENT_RESUME), Existing());
   EXPECT_EQ(decision.last_barrier_seq, 0u);

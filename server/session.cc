@@ -320,7 +320,9 @@ absl::Status Session::Open(const v1::OpenSession& open) {
 
 absl::Status Session::Begin(const v1::OpenSession& open, v1::SessionOpened opened) {
   H5M_ASSIGN_OR_RETURN(store::FileInfo info, file_->Info());
-  const RelationDecision decision = DecideRelation(open, info);
+  const RelationDecision decision = DecideRelation(
+      open, info,
+      environment_.memory.BeganNew(session_id_) ? Began::kNewGeneration : Began::kUnknown);
   opened.set_file_id(ToByteString(info.file_id));
   opened.set_page_size_bytes(info.page_size_bytes);
   if (decision.relation == v1::RELATION_DIVERGED) {
@@ -330,6 +332,7 @@ absl::Status Session::Begin(const v1::OpenSession& open, v1::SessionOpened opene
                   StrCat(name_, ": ", DescribeHead(info), "; ", decision.reason));
   }
   const bool is_new = decision.relation == v1::RELATION_NEW;
+  if (is_new) environment_.memory.RememberNew(session_id_);
   H5M_ASSIGN_OR_RETURN(token_, file_->Acquire());
   environment_.leases.SetToken(name_, lease_, token_);
   H5M_RETURN_IF_ERROR(file_->Begin(

@@ -25,6 +25,7 @@
 #include "server/auth.h"
 #include "server/lease_table.h"
 #include "server/metrics.h"
+#include "server/session_memory.h"
 
 namespace h5mirror::server {
 
@@ -44,6 +45,7 @@ struct SessionEnvironment {
   LeaseTable& leases;
   Clock& clock;
   Metrics& metrics;
+  SessionMemory& memory;
   // Barriers that may wait to become durable; beyond it the stream is not read.
   size_t open_barriers_max = 65536;
 };

@@ -71,7 +71,8 @@ class SessionTest : public ::testing::Test {
   FakeStore store_;
   Metrics metrics_{1};
   LeaseTable leases_{clock_, absl::Seconds(10)};
-  SessionEnvironment environment_{store_, leases_, clock_, metrics_, 4};
+  SessionMemory memory_;
+  SessionEnvironment environment_{store_, leases_, clock_, metrics_, memory_, 4};
   Client alice_{environment_, 1};
   Client bob_{environment_, 2};
 };
@@ -226,6 +227,17 @@ TEST_F(SessionTest, ResumedStreamFencesItsBrokenOneAndKnowsWhatSurvived) {
   EXPECT_EQ(again.answers_[1].cut_durable().seq(), 2u);
   again.Barrier(2);
   EXPECT_EQ(again.code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST_F(SessionTest, ResumedCreationOfWhichNothingSurvivedBeginsAgain) {
+  ASSERT_TRUE(store_.OpenOrCreateFile("x.h5", 0).ok());
+  file().info_.last_cut = file().info_.durable_cut = 40;
+  file().info_.origin.path = "/data/x.h5";
+  alice_.Open(v1::INTENT_CREATE);
+  alice_.session_->OnLost();
+  Client again(environment_, 1);
+  again.Open(v1::INTENT_RESUME, 40);  // Its base is of the old generation.
+  EXPECT_EQ(again.opened().relation(), v1::RELATION_NEW);
 }
 
 TEST_F(SessionTest, StreamIsNotReadWhileTooManyBarriersWait) {
