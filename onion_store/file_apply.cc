@@ -43,9 +43,10 @@ namespace {
 
 // The next whole pages at or after `offset` (a multiple of the page) that `layer` changes:
 // staged bytes, and data of the head that it cut off.
-absl::StatusOr<std::optional<Extent>> NextTouched(const StagedLayer& layer, EnvFile& head,
+absl::StatusOr<std::optional<Extent>> NextTouched(const CutLayer& cut, EnvFile& head,
                                                   uint64_t old_size_bytes, uint32_t page_bytes,
                                                   uint64_t offset) {
+  const StagedLayer& layer = cut.data;
   std::optional<Extent> first;
   auto take = [&](uint64_t from, uint64_t end) {
     from = RoundDown(std::max(from, offset), page_bytes);
@@ -55,9 +56,9 @@ absl::StatusOr<std::optional<Extent>> NextTouched(const StagedLayer& layer, EnvF
   };
   H5M_ASSIGN_OR_RETURN(std::optional<Extent> staged, layer.NextStaged(offset));
   if (staged) take(staged->offset, staged->end());
-  // Direct bytes that a later truncate of the same cut took away are still there, too.
+  // Direct bytes of a cut that was merged, which a later truncate took away, are there, too.
   uint64_t cut_off = std::max(offset, layer.truncated_to());
-  uint64_t cut_off_end = std::max(old_size_bytes, layer.direct_end_max());
+  uint64_t cut_off_end = std::max(old_size_bytes, std::min(layer.direct_end_max(), cut.cut_bytes));
   if (cut_off < cut_off_end) {
     H5M_ASSIGN_OR_RETURN(Extent data, head.NextData(cut_off));
     if (data.length > 0 && data.offset < cut_off_end) {
@@ -112,7 +113,7 @@ absl::Status FileImpl::Apply(const LayerPtr& layer) {
     uint64_t round_bytes = 0;
     while (round_bytes < kRoundBytes && round.chunks.size() < kRoundChunks) {
       H5M_ASSIGN_OR_RETURN(std::optional<Extent> touched,
-                           NextTouched(layer->data, *round.head, round.old_size_bytes,
+                           NextTouched(*layer, *round.head, round.old_size_bytes,
                                        page_size_bytes_, at));
       if (!touched) break;
       Extent next{touched->offset, std::min(touched->length, kChunkBytes)};

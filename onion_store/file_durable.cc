@@ -183,7 +183,8 @@ absl::Status FileImpl::CommitBatch(const Batch& batch) {
   for (const LayerPtr& layer : batch.layers) {
     uint64_t size_below = row.durable_size_bytes;
     if (layer->begins_generation) {
-      begins = GenerationRow{layer->generation->number, layer->cut, layer->data.direct().end()};
+      begins = GenerationRow{layer->generation->number, layer->cut,
+                             std::min(layer->data.direct_end_max(), layer->cut_bytes)};
       row.generation = layer->generation->number;
       row.applied_size_bytes = 0;
       row.changed = true;

@@ -49,6 +49,7 @@ struct CutLayer {
   StageEnd stage_end;          // behind its cut record
   CutNumber cut = 0;
   uint64_t size_bytes = 0;
+  uint64_t cut_bytes = 0;  // the largest size of the cuts that were merged into it
   uint64_t sent_bytes = 0;
   BarrierKind kind = BarrierKind::kTick;
   BarrierId barrier;

@@ -174,6 +174,7 @@ absl::Status FileImpl::ReplayStage() {
   if (began.first_cut > row.applied_cut) {
     first = fresh();
     first->data.AddDirect({0, began.direct_end_bytes});
+    first->cut_bytes = began.direct_end_bytes;
     first->begins_generation = true;
   }
   LayerPtr layer = fresh();
@@ -183,6 +184,7 @@ absl::Status FileImpl::ReplayStage() {
   visitor.on_cut = [&](CutNumber cut, uint64_t size_bytes, absl::Span<const Extent> direct,
                        StageEnd) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) -> absl::Status {
     for (const Extent& extent : direct) layer->data.AddDirect(extent);
+    layer->cut_bytes = std::max(layer->cut_bytes, size_bytes);
     if (cut <= row.applied_cut) {
       layer = fresh();
       return absl::OkStatus();
@@ -194,6 +196,7 @@ absl::Status FileImpl::ReplayStage() {
         close(first, began.first_cut, version->info.size_bytes, version->info.version);
       } else {
         H5M_RETURN_IF_ERROR(first->data.Absorb(layer->data));
+        first->cut_bytes = std::max(first->cut_bytes, size_bytes);
         layer = first;
       }
       first = nullptr;

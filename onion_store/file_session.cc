@@ -268,7 +268,7 @@ absl::StatusOr<CutNumber> FileImpl::CutLocked(CutRequest request, CutWaiter wait
   if (request.provenance != Provenance()) session_.provenance = request.provenance;
   waiter.cut = cut;
   layer->cut = cut;
-  layer->size_bytes = request.size_bytes;
+  layer->size_bytes = layer->cut_bytes = request.size_bytes;
   layer->kind = request.kind;
   layer->barrier = request.barrier;
   layer->provenance = std::move(request.provenance);
@@ -288,6 +288,7 @@ absl::StatusOr<CutNumber> FileImpl::CutLocked(CutRequest request, CutWaiter wait
     H5M_RETURN_IF_ERROR(top->data.Absorb(layer->data));
     top->cut = cut;
     top->size_bytes = layer->size_bytes;
+    top->cut_bytes = std::max(top->cut_bytes, layer->cut_bytes);
     top->kind = std::max(top->kind, layer->kind);
     top->barrier = layer->barrier;
     top->provenance = std::move(layer->provenance);

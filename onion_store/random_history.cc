@@ -194,7 +194,11 @@ void RandomHistory::Check(FaultEnv& env, const std::map<CutNumber, std::string>&
       absl::Status read = (*reader)->Read(0, absl::MakeSpan(bytes));
       ASSERT_TRUE(read.ok()) << read << " pass " << pass;
       ASSERT_TRUE(bytes == golden.at(version.cut))
-          << "version " << version.version << ", cut " << version.cut << ", pass " << pass;
+          << "version " << version.version << " of " << versions->front().version << ", cut "
+          << version.cut << ", pass " << pass << ", generation " << version.generation << ", "
+          << bytes.size() << " bytes, " << golden.at(version.cut).size() << " wanted, first at "
+          << std::mismatch(bytes.begin(), bytes.end(), golden.at(version.cut).begin()).first -
+                 bytes.begin();
     }
     absl::Status applied = file.WaitApplied(absl::Seconds(30));
     ASSERT_TRUE(applied.ok()) << applied;
