@@ -1,0 +1,93 @@
+#include "tools/cli.h"
+
+#include <algorithm>
+
+#include "CLI/CLI.hpp"
+#include "base/strings.h"
+#include "base/version.h"
+#include "tools/context.h"
+#include "tools/exit_code.h"
+#include "tools/verbs.h"
+
+namespace h5mirror::tools {
+namespace {
+
+constexpr char kAbout[] =
+    "h5mirror: live mirrors and versions of HDF5 files.\n"
+    "FILE is a name under the server's root, or a local path with a record of its mirror\n"
+    "beside it (X.h5.h5m), which then says server and name. FILE@VERSION: a number, latest,\n"
+    "or latest-K for K versions before it.";
+
+void AddGlobalFlags(CLI::App& app, GlobalFlags& flags) {
+  app.add_option("--server", flags.client.server,
+                 "HOST[:PORT], [IPV6]:PORT or unix:PATH (default: H5MIRROR_SERVER, then client.toml "
+                 "in ~/.config/h5mirror and /etc/h5mirror, then 127.0.0.1:7447)");
+  app.add_option("--ca", flags.client.ca, "PEM file of the CA that signed the server: speak TLS");
+  app.add_option("--token", flags.client.token, "the token, as @FILE");
+  app.add_option("--timeout", flags.timeout_seconds, "seconds to wait for a connection")
+      ->capture_default_str()
+      ->check(CLI::Range(0.1, 3600.0));
+  app.add_option("--plugin-dir", flags.plugin_dir,
+                 "directory of the plugin (default: H5MIRROR_PLUGIN_DIR, or beside this program)");
+  app.add_flag("--json", flags.json, "print JSON; keys are listed in h5mirror(1)");
+}
+
+// What follows the first "--" of an `exec` is another program's, and not for us to parse.
+std::vector<std::string> TakeProgram(std::vector<std::string>& arguments) {
+  const auto verb = std::find(arguments.begin(), arguments.end(), "exec");
+  const auto marker = std::find(arguments.begin(), arguments.end(), "--");
+  if (verb == arguments.end() || marker == arguments.end() || marker < verb) return {};
+  std::vector<std::string> program(marker + 1, arguments.end());
+  arguments.erase(marker, arguments.end());
+  return program;
+}
+
+// CLI11's own codes become ours; its messages our one line.
+int EndOfParse(const CLI::App& app, const CLI::ParseError& error, Context& context) {
+  if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) {
+    return app.exit(error, context.streams().out, context.streams().err);
+  }
+  context.Note(StrCat(error.what(), "; see h5mirror --help"));
+  return kExitUsage;
+}
+
+int EndOf(const absl::StatusOr<int>& result, Context& context) {
+  if (result.ok()) return *result;
+  context.Note(ToStd(result.status().message()));
+  return ExitCodeFor(result.status());
+}
+
+}  // namespace
+
+int RunCli(const std::vector<std::string>& arguments, Streams& streams) {
+  GlobalFlags flags;
+  Context context(flags, streams);
+  Action action;
+  std::vector<std::string> ours = arguments;
+  const std::vector<std::string> program = TakeProgram(ours);
+  CLI::App app(kAbout, "h5mirror");
+  app.set_version_flag("--version", StrCat("h5mirror ", kVersion));
+  app.require_subcommand(1);
+  app.fallthrough();  // Global flags may follow the verb.
+  app.footer(std::string(ExitCodeHelp()));
+  AddGlobalFlags(app, flags);
+  AddLs(app, context, action);
+  AddStatus(app, context, action);
+  AddLog(app, context, action);
+  AddExport(app, context, action);
+  AddRollback(app, context, action);
+  AddRecover(app, context, action);
+  AddPush(app, context, action);
+  AddAdopt(app, context, action);
+  AddDoctor(app, context, action);
+  AddExec(app, context, program, action);
+  std::reverse(ours.begin(), ours.end());  // CLI11 takes a vector from its end.
+  try {
+    app.parse(ours);
+  } catch (const CLI::ParseError& error) {
+    return EndOfParse(app, error, context);
+  }
+  return EndOf(action(), context);
+}
+
+}  // namespace h5mirror::tools

@@ -1,0 +1,61 @@
+// What every verb is given: the flags before it, where to write, and the door to the server.
+#ifndef H5MIRROR_TOOLS_CONTEXT_H_
+#define H5MIRROR_TOOLS_CONTEXT_H_
+
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "rpc/client.h"
+#include "rpc/client_options.h"
+#include "tools/json.h"
+#include "tools/streams.h"
+#include "tools/table.h"
+
+namespace h5mirror::tools {
+
+// Flags that all verbs understand, before or after the verb.
+struct GlobalFlags {
+  rpc::ClientSettings client;
+  double timeout_seconds = 10;  // for the connection; > 0
+  bool json = false;
+  std::string plugin_dir;  // empty: found, see tools/install_dirs.h
+};
+
+// Not thread-safe. `flags` and `streams` must outlive it; flags are read when they are needed,
+// so they may still be parsed after the constructor.
+class Context {
+ public:
+  Context(const GlobalFlags& flags, Streams& streams) : flags_(flags), streams_(streams) {}
+
+  const GlobalFlags& flags() const { return flags_; }
+  Streams& streams() { return streams_; }
+  bool json() const { return flags_.json; }
+
+  // Where the server is: --server, else `recorded_server` (of a local file's record) unless
+  // that is empty, else environment and files.
+  absl::StatusOr<rpc::ClientOptions> Options(const std::string& recorded_server = "") const;
+  // A connection to it, kept for the next call; owned by the context.
+  absl::StatusOr<rpc::Client*> Connect(const std::string& recorded_server = "");
+
+  // A document on standard output.
+  void Print(const Json& json) { streams_.out << Dump(json) << "\n"; }
+  // A result for people, on standard output; nothing with --json.
+  void Say(std::string_view line);
+  void Print(Table& table) {
+    table.Print(streams_.out, streams_.out_sink, streams_.width_columns);
+  }
+  // "h5mirror: <message>", always one line, on standard error.
+  void Note(std::string_view message);
+
+ private:
+  const GlobalFlags& flags_;
+  Streams& streams_;
+  std::map<std::string, std::unique_ptr<rpc::Client>> clients_;  // by server
+};
+
+}  // namespace h5mirror::tools
+
+#endif  // H5MIRROR_TOOLS_CONTEXT_H_

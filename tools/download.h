@@ -1,0 +1,34 @@
+// Bytes of a version, from the server to wherever they are wanted.
+#ifndef H5MIRROR_TOOLS_DOWNLOAD_H_
+#define H5MIRROR_TOOLS_DOWNLOAD_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/statusor.h"
+#include "rpc/client.h"
+#include "tools/progress.h"
+
+namespace h5mirror::tools {
+
+// Takes the bytes at an offset; offsets rise, and what lies between two pieces is zeros.
+using PieceSink = absl::FunctionRef<absl::Status(uint64_t offset, std::string_view data)>;
+
+// Hands all of version `version` (0: the newest) to `sink`, every piece checked against its
+// checksum, and returns the version. A stream that breaks is taken up again where it broke.
+// Errors: those of ReadVersion; kDataLoss a checksum does not match, or a piece lies outside
+//         the version or behind one before.
+absl::StatusOr<v1::Version> Download(rpc::Client& client, const std::string& name, int64_t version,
+                                     Progress& progress, PieceSink sink);
+
+// Fills the empty file `fd` (`path` for messages), with holes where the version has zeros
+// that are not sent. Not synced.
+absl::StatusOr<v1::Version> DownloadToFile(rpc::Client& client, const std::string& name,
+                                           int64_t version, Progress& progress, int fd,
+                                           const std::string& path);
+
+}  // namespace h5mirror::tools
+
+#endif  // H5MIRROR_TOOLS_DOWNLOAD_H_

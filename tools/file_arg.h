@@ -1,0 +1,33 @@
+// FILE on the command line: a local file with a record of its mirror, or a server's name.
+#ifndef H5MIRROR_TOOLS_FILE_ARG_H_
+#define H5MIRROR_TOOLS_FILE_ARG_H_
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "base/local_record.h"
+
+namespace h5mirror::tools {
+
+struct FileArg {
+  std::string name;    // under the server's root
+  std::string server;  // from the record; empty: as the flags and files say
+  // Set for a local file; its path as given.
+  std::filesystem::path local;
+  std::optional<LocalRecord> record;
+};
+
+// A path with a record beside it (X.h5.h5m/client.json) is that local file; anything else is
+// a name under the server's root.
+// Errors: kNotFound an absolute path, or one that starts with ./ or ../, has no record;
+//         kDataLoss the record does not parse.
+absl::StatusOr<FileArg> ResolveFileArg(const std::string& text);
+
+// The same for a path that must be local; the record may be missing.
+absl::StatusOr<FileArg> ResolveLocalArg(const std::string& path);
+
+}  // namespace h5mirror::tools
+
+#endif  // H5MIRROR_TOOLS_FILE_ARG_H_

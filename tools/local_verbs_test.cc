@@ -1,0 +1,187 @@
+// push, adopt and recover: the verbs that take part in which side is right.
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "absl/strings/match.h"
+#include "base/local_record.h"
+#include "tools/testing/cli_test_base.h"
+
+namespace h5mirror::tools {
+namespace {
+
+using testing::HasSubstr;
+
+class LocalVerbsTest : public CliTest {
+ protected:
+  // The files beside `name` whose names hold `part`.
+  std::vector<std::string> Beside(const std::string& part) const {
+    std::vector<std::string> found;
+    for (const auto& entry : std::filesystem::directory_iterator(directory_)) {
+      if (absl::StrContains(entry.path().filename().string(), part)) {
+        found.push_back(entry.path().string());
+      }
+    }
+    return found;
+  }
+};
+
+TEST_F(LocalVerbsTest, PushUploadsThenSkipsThenReplaces) {
+  const std::string first = Hdf5Bytes(3 << 20);
+  Write("a.h5", first);
+  Json json = Run({"push", Path("a.h5"), "--name", "x/a.h5", "-m", "hello", "--json"}).json();
+  EXPECT_EQ(json["files"][0]["action"], "uploaded");
+  EXPECT_EQ(server_.file("x/a.h5").contents.back(), first);
+  EXPECT_EQ(server_.file("x/a.h5").versions.back().comment(), "hello");
+  EXPECT_EQ(Run({"push", Path("a.h5"), "--json"}).json()["files"][0]["action"], "unchanged");
+  const std::string second = Hdf5Bytes(2 << 20, 'q');
+  Write("a.h5", second);
+  EXPECT_EQ(Run({"push", Path("a.h5"), "--json"}).json()["files"][0]["action"], "replaced");
+  EXPECT_EQ(server_.file("x/a.h5").contents.back(), second);
+  EXPECT_EQ(server_.file("x/a.h5").versions.size(), 2u);
+}
+
+TEST_F(LocalVerbsTest, PushWritesTheRecordOfACleanClose) {
+  Write("a.h5", Hdf5Bytes(1 << 20));
+  ASSERT_EQ(Run({"push", Path("a.h5"), "--name", "a.h5"}).code, 0);
+  const auto record = ReadLocalRecord(Path("a.h5"));
+  ASSERT_TRUE(record.ok()) << record.status();
+  EXPECT_EQ(record->state, RecordState::kClean);
+  EXPECT_EQ(record->cut, server_.file("a.h5").versions.back().cut());
+  EXPECT_EQ(record->stat, *StatFile(Path("a.h5")));
+  EXPECT_EQ(record->pending_seq, 0u);
+  EXPECT_EQ(Run({"status", Path("a.h5"), "--json"}).json()["local"]["standing"], "level");
+}
+
+TEST_F(LocalVerbsTest, PushKeepsHolesAndZeros) {
+  std::string content = Hdf5Bytes(1 << 20);
+  Write("a.h5", content);
+  ASSERT_EQ(truncate(Path("a.h5").c_str(), 64 << 20), 0);
+  const Json json = Run({"push", Path("a.h5"), "--name", "a.h5", "--json"}).json();
+  EXPECT_LT(json["files"][0]["sent_bytes"].get<int64_t>(), 8 << 20);
+  content.resize(64 << 20);
+  EXPECT_EQ(server_.file("a.h5").contents.back(), content);
+}
+
+TEST_F(LocalVerbsTest, PushRefusesAStrangersFileUnlessTold) {
+  server_.AddVersion("a.h5", "theirs");
+  Write("a.h5", Hdf5Bytes(4096));
+  const Result refused = Run({"push", Path("a.h5"), "--name", "a.h5"});
+  EXPECT_EQ(refused.code, 5);
+  EXPECT_THAT(refused.err, HasSubstr("h5mirror adopt"));
+  EXPECT_EQ(server_.file("a.h5").versions.size(), 1u);
+  EXPECT_EQ(Run({"push", Path("a.h5"), "--name", "a.h5", "--replace"}).code, 0);
+  EXPECT_EQ(server_.file("a.h5").versions.size(), 2u);
+}
+
+TEST_F(LocalVerbsTest, PushRefusesWhatAProgramWrites) {
+  Write("a.h5", Hdf5Bytes(4096));
+  const int fd = open(Path("a.h5").c_str(), O_RDWR);
+  ASSERT_EQ(flock(fd, LOCK_EX), 0);
+  const Result refused = Run({"push", Path("a.h5"), "--name", "a.h5"});
+  close(fd);
+  EXPECT_EQ(refused.code, 5);
+  EXPECT_THAT(refused.err, HasSubstr("a program has it open"));
+  EXPECT_FALSE(server_.has("a.h5"));
+}
+
+TEST_F(LocalVerbsTest, PushRefusesWhatIsNotAClosedHdf5FileUnlessTold) {
+  Write("a.txt", "text");
+  Write("b.h5", Hdf5Bytes(8192).substr(0, 5000));
+  EXPECT_THAT(Run({"push", Path("a.txt"), "--name", "a"}).err, HasSubstr("not an HDF5 file"));
+  EXPECT_THAT(Run({"push", Path("b.h5"), "--name", "b"}).err, HasSubstr("shorter than"));
+  EXPECT_EQ(Run({"push", Path("b.h5"), "--name", "b"}).code, 5);
+  EXPECT_EQ(Run({"push", Path("a.txt"), "--name", "a", "--any"}).code, 0);
+  EXPECT_EQ(server_.file("a").contents.back(), "text");
+}
+
+TEST_F(LocalVerbsTest, PushTakesATreeAndGoesOnAfterAFileThatFails) {
+  Write("t/a.h5", Hdf5Bytes(4096));
+  Write("t/sub/b.h5", Hdf5Bytes(4096));
+  Write("t/bad.h5", Hdf5Bytes(8192).substr(0, 5000));
+  Write("t/notes.txt", "text");
+  EXPECT_EQ(Run({"push", Path("t")}).code, 2);
+  const Result result = Run({"push", "-r", Path("t"), "--root", Path("t"), "--json"});
+  EXPECT_EQ(result.code, 5);
+  EXPECT_EQ(result.json()["files"].size(), 3u);
+  EXPECT_TRUE(server_.has("a.h5"));
+  EXPECT_TRUE(server_.has("sub/b.h5"));
+  EXPECT_FALSE(server_.has("bad.h5"));
+}
+
+TEST_F(LocalVerbsTest, AdoptTakesAnEqualFileAndRefusesAnother) {
+  std::string content = Hdf5Bytes(3 << 20);
+  server_.AddVersion("a.h5", content);
+  Write("a.h5", content);
+  ASSERT_EQ(Run({"adopt", Path("a.h5"), "--name", "a.h5"}).code, 0);
+  EXPECT_EQ(server_.file("a.h5").origin.path(), std::filesystem::canonical(Path("a.h5")));
+  EXPECT_EQ(ReadLocalRecord(Path("a.h5"))->state, RecordState::kClean);
+  content[(2 << 20) + 5] ^= 1;
+  Write("b.h5", content);
+  const Result refused = Run({"adopt", Path("b.h5"), "--name", "a.h5"});
+  EXPECT_EQ(refused.code, 5);
+  EXPECT_THAT(refused.err, HasSubstr("at offset 2097152"));
+  EXPECT_THAT(refused.err, HasSubstr("h5mirror push"));
+}
+
+TEST_F(LocalVerbsTest, AdoptNeedsAName) {
+  Write("a.h5", Hdf5Bytes(4096));
+  EXPECT_EQ(Run({"adopt", Path("a.h5")}).code, 2);
+}
+
+TEST_F(LocalVerbsTest, RecoverKeepsTheBrokenFileBeside) {
+  const std::string good = Hdf5Bytes(1 << 20);
+  Write("a.h5", good);
+  ASSERT_EQ(Run({"push", Path("a.h5"), "--name", "a.h5"}).code, 0);
+  Write("a.h5", "broken");
+  const Json json = Run({"recover", Path("a.h5"), "--json"}).json();
+  EXPECT_EQ(json["action"], "recovered");
+  EXPECT_EQ(Read(Path("a.h5")), good);
+  EXPECT_EQ(Read(json["broken"].get<std::string>()), "broken");
+  EXPECT_EQ(ReadLocalRecord(Path("a.h5"))->state, RecordState::kClean);
+  EXPECT_EQ(ReadLocalRecord(Path("a.h5"))->stat, *StatFile(Path("a.h5")));
+}
+
+TEST_F(LocalVerbsTest, RecoverDryRunChangesNothing) {
+  Write("a.h5", Hdf5Bytes(4096));
+  ASSERT_EQ(Run({"push", Path("a.h5"), "--name", "a.h5"}).code, 0);
+  Write("a.h5", "broken");
+  EXPECT_EQ(Run({"recover", Path("a.h5"), "--dry-run", "--json"}).json()["action"], "would_recover");
+  EXPECT_EQ(Read(Path("a.h5")), "broken");
+  EXPECT_TRUE(Beside("broken-").empty());
+}
+
+TEST_F(LocalVerbsTest, RecoverBringsBackALostFile) {
+  server_.AddVersion("a.h5", "content");
+  ASSERT_EQ(Run({"recover", Path("a.h5"), "--name", "a.h5"}).code, 0);
+  EXPECT_EQ(Read(Path("a.h5")), "content");
+  EXPECT_EQ(server_.file("a.h5").origin.path(), std::filesystem::canonical(Path("a.h5")));
+  EXPECT_EQ(Run({"recover", Path("a.h5"), "--json"}).json()["action"], "equal");
+  EXPECT_TRUE(Beside("broken-").empty());
+}
+
+TEST_F(LocalVerbsTest, RecoverIsRefusedWhileSomebodyWrites) {
+  server_.AddVersion("a.h5", "content");
+  Write("a.h5", "local");
+  const int fd = open(Path("a.h5").c_str(), O_RDWR);
+  ASSERT_EQ(flock(fd, LOCK_SH), 0);
+  EXPECT_EQ(Run({"recover", Path("a.h5"), "--name", "a.h5"}).code, 5);
+  close(fd);
+  server_.SetLease("a.h5", "sim.x");
+  const Result refused = Run({"recover", Path("a.h5"), "--name", "a.h5"});
+  EXPECT_EQ(refused.code, 5);
+  EXPECT_THAT(refused.err, HasSubstr("sim.x"));
+  EXPECT_EQ(Read(Path("a.h5")), "local");
+}
+
+TEST_F(LocalVerbsTest, RecoverToAnOldVersionSaysHowToGoOn) {
+  server_.AddVersion("a.h5", "one");
+  server_.AddVersion("a.h5", "two");
+  const Result result = Run({"recover", Path("a.h5"), "--name", "a.h5", "--version", "1"});
+  EXPECT_EQ(result.code, 0);
+  EXPECT_THAT(result.err, HasSubstr("h5mirror rollback a.h5@1"));
+  EXPECT_EQ(ReadLocalRecord(Path("a.h5"))->state, RecordState::kDiverged);
+}
+
+}  // namespace
+}  // namespace h5mirror::tools

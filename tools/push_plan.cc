@@ -1,0 +1,117 @@
+#include "tools/push_plan.h"
+
+#include <fcntl.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "absl/strings/match.h"
+#include "base/errno_status.h"
+#include "base/hex.h"
+#include "base/status_macros.h"
+#include "base/strings.h"
+
+namespace h5mirror::tools {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool IsHdf5(const fs::path& path) {
+  Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  std::error_code error;
+  const uintmax_t size = fs::file_size(path, error);
+  return file.get() >= 0 && !error && LookAtHdf5(file.get(), size) != Hdf5State::kNotHdf5;
+}
+
+bool IsOurs(const std::string& file_name) {
+  return absl::EndsWith(file_name, ".h5m") || absl::StrContains(file_name, ".broken-20") ||
+         absl::StrContains(file_name, ".part-");
+}
+
+absl::Status Walk(const fs::path& directory, Content content, std::vector<std::string>& files) {
+  std::error_code error;
+  auto entry = fs::recursive_directory_iterator(directory, error);
+  if (error) return ErrnoToStatus(error.value(), StrCat("list ", directory.string()));
+  while (entry != fs::recursive_directory_iterator()) {
+    const fs::path& path = entry->path();
+    const fs::file_status status = entry->symlink_status(error);
+    if (IsOurs(path.filename().string())) {
+      entry.disable_recursion_pending();
+    } else if (!error && fs::is_regular_file(status) &&
+               (content == Content::kAny || IsHdf5(path))) {
+      files.push_back(path.string());
+    }
+    entry.increment(error);
+    if (error) return ErrnoToStatus(error.value(), StrCat("list ", directory.string()));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<PushAction> DecidePush(const std::string& name, const LocalFile& file,
+                                      const std::optional<LocalRecord>& record,
+                                      const std::optional<v1::FileStatus>& server,
+                                      ForeignFile foreign) {
+  if (!server.has_value()) return PushAction::kUpload;
+  // A record names the file that the user wants to have there, also where the two have diverged.
+  const bool known = record.has_value() && record->name == name;
+  if (!known && foreign == ForeignFile::kRefuse) {
+    return absl::FailedPreconditionError(StrCat(
+        file.path().string(), ": the server has a file ", name, " (version ",
+        server->newest_version().version(), ", written from ", server->origin().host(), ":",
+        server->origin().path(), ") that is not known to be this one; h5mirror adopt ",
+        file.path().string(), " --name ", name,
+        " if they are the same, h5mirror push --replace to put this one in its place"));
+  }
+  const bool level = known && record->state == RecordState::kClean &&
+                     ToByteString(record->file_id) == server->file_id() &&
+                     record->stat == file.stat() && record->cut == server->last_cut();
+  return level ? PushAction::kSkip : PushAction::kReplace;
+}
+
+absl::Status CheckContent(const LocalFile& file, Content content) {
+  if (content == Content::kAny) return absl::OkStatus();
+  const std::string path = file.path().string();
+  switch (file.LookAtHdf5()) {
+    case Hdf5State::kClosed:
+      return absl::OkStatus();
+    case Hdf5State::kNotHdf5:
+      return absl::FailedPreconditionError(
+          StrCat(path, ": not an HDF5 file; --any pushes it all the same"));
+    case Hdf5State::kOpen:
+      return absl::FailedPreconditionError(StrCat(
+          path, ": its superblock says that it is open for writing: close it, or after a crash of "
+          "its writer h5mirror recover ", path, "; --any pushes it as it is"));
+    case Hdf5State::kCutShort:
+      return absl::FailedPreconditionError(StrCat(
+          path, ": shorter than its superblock says, its writer did not close it: h5mirror recover ",
+          path, "; --any pushes it as it is"));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<std::string>> FilesToPush(const std::vector<std::string>& locals,
+                                                     bool recursive, Content content) {
+  std::vector<std::string> files;
+  for (const std::string& local : locals) {
+    std::error_code error;
+    const fs::file_status status = fs::status(local, error);
+    if (!fs::exists(status)) {
+      return absl::NotFoundError(StrCat(local, ": no such file or directory"));
+    }
+    if (!fs::is_directory(status)) {
+      files.push_back(local);
+    } else if (!recursive) {
+      return absl::InvalidArgumentError(
+          StrCat(local, " is a directory; push -r takes whole trees"));
+    } else {
+      const size_t first = files.size();
+      H5M_RETURN_IF_ERROR(Walk(local, content, files));
+      std::sort(files.begin() + static_cast<std::ptrdiff_t>(first), files.end());
+    }
+  }
+  return files;
+}
+
+}  // namespace h5mirror::tools

@@ -1,0 +1,48 @@
+// What `h5mirror push` does with one local file, decided before a byte is sent.
+#ifndef H5MIRROR_TOOLS_PUSH_PLAN_H_
+#define H5MIRROR_TOOLS_PUSH_PLAN_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/local_record.h"
+#include "h5mirror/v1/files.pb.h"
+#include "tools/local_file.h"
+
+namespace h5mirror::tools {
+
+enum class PushAction {
+  kSkip,     // both sides are the same already
+  kUpload,   // the server has no such file
+  kReplace,  // a new generation; older versions stay
+};
+
+// May the server's file be replaced by one that nothing connects with it?
+enum class ForeignFile { kRefuse, kReplace };
+
+// Decides by the record, the local file and the server's state (unset: no such file).
+// kFailedPrecondition: the server has a file of that name that is not known to be this one.
+absl::StatusOr<PushAction> DecidePush(const std::string& name, const LocalFile& file,
+                                      const std::optional<LocalRecord>& record,
+                                      const std::optional<v1::FileStatus>& server,
+                                      ForeignFile foreign);
+
+// Does the content allow it to become a head?
+enum class Content { kHdf5Only, kAny };
+
+// kFailedPrecondition: not HDF5, or HDF5 that was not closed cleanly; names the way out.
+absl::Status CheckContent(const LocalFile& file, Content content);
+
+// The files to push for `locals`. With `recursive`, directories stand for all that lies below
+// them and looks like HDF5 (or for all regular files, with kAny), in byte order, without our own
+// directories (*.h5m), kept broken files and symbolic links.
+// Errors: kNotFound; kInvalidArgument a directory without `recursive`.
+absl::StatusOr<std::vector<std::string>> FilesToPush(const std::vector<std::string>& locals,
+                                                     bool recursive, Content content);
+
+}  // namespace h5mirror::tools
+
+#endif  // H5MIRROR_TOOLS_PUSH_PLAN_H_

@@ -1,0 +1,94 @@
+#include "tools/standing.h"
+
+#include "base/hex.h"
+#include "base/strings.h"
+
+namespace h5mirror::tools {
+namespace {
+
+std::string Both(const std::string& local) {
+  return StrCat("h5mirror recover ", local, " takes the server's, h5mirror push ", local,
+                      " the local one");
+}
+
+StandingReport JudgeClean(const std::string& local, const LocalRecord& record,
+                          const FileStat& stat, const v1::FileStatus& server) {
+  if (stat != record.stat) {
+    return {Standing::kChanged, "the local file was changed since its last mirrored close",
+            StrCat(Both(local), "; if the bytes are the same, h5mirror adopt ", local)};
+  }
+  if (server.last_cut() != record.cut) {
+    return {Standing::kServerMoved,
+            StrCat("the server is at cut ", server.last_cut(), " (version ",
+                         server.newest_version().version(), "), the local file was closed as cut ",
+                         record.cut, " (version ", record.version, ")"),
+            Both(local)};
+  }
+  return {Standing::kLevel, StrCat("level at version ", record.version), ""};
+}
+
+}  // namespace
+
+StandingReport JudgeStanding(const std::string& local, const LocalRecord& record,
+                             const std::optional<FileStat>& stat,
+                             const std::optional<v1::FileStatus>& server) {
+  if (!server.has_value()) {
+    return {Standing::kServerGone,
+            StrCat("the server has no file ", record.name),
+            StrCat("h5mirror push ", local, " uploads it")};
+  }
+  if (server->file_id() != ToByteString(record.file_id)) {
+    return {Standing::kServerGone,
+            StrCat("the server has another file under ", record.name),
+            StrCat("h5mirror adopt ", local, " if the bytes are the same, else ", Both(local))};
+  }
+  if (!stat.has_value()) {
+    return {Standing::kLocalGone, "the local file is gone",
+            StrCat("h5mirror recover ", local, " brings it back")};
+  }
+  const std::string why = record.detail.empty() ? "" : StrCat(": ", record.detail);
+  switch (record.state) {
+    case RecordState::kClean:
+      return JudgeClean(local, record, *stat, *server);
+    case RecordState::kBehind:
+      return {Standing::kBehind, StrCat("the server lacks the newest", why),
+              StrCat("h5mirror push ", local, " once it is closed")};
+    case RecordState::kDiverged:
+      return {Standing::kDiverged, StrCat("the two sides have diverged", why), Both(local)};
+    case RecordState::kOpen:
+      break;
+  }
+  if (server->has_lease()) {
+    return {Standing::kBeingWritten,
+            StrCat("being written by ", server->lease().writer().program(), " (pid ",
+                         server->lease().writer().pid(), " on ", server->lease().writer().host(), ")"),
+            ""};
+  }
+  return {Standing::kCrashed, "its writer ended without a close", Both(local)};
+}
+
+std::string_view StandingName(Standing standing) {
+  switch (standing) {
+    case Standing::kLevel:
+      return "level";
+    case Standing::kBeingWritten:
+      return "being_written";
+    case Standing::kBehind:
+      return "behind";
+    case Standing::kCrashed:
+      return "crashed";
+    case Standing::kChanged:
+      return "changed";
+    case Standing::kServerMoved:
+      return "server_moved";
+    case Standing::kDiverged:
+      return "diverged";
+    case Standing::kLocalGone:
+      return "local_gone";
+    case Standing::kServerGone:
+      return "server_gone";
+  }
+  return "unknown";
+}
+
+}  // namespace h5mirror::tools

@@ -1,0 +1,67 @@
+// A server on a real socket that holds its files in memory: enough of h5mirrord's behaviour to
+// run every verb against it.
+#ifndef H5MIRROR_TOOLS_TESTING_FAKE_SERVER_H_
+#define H5MIRROR_TOOLS_TESTING_FAKE_SERVER_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "grpcpp/server.h"
+#include "h5mirror/v1/files.grpc.pb.h"
+#include "h5mirror/v1/mirror.grpc.pb.h"
+#include "h5mirror/v1/server.grpc.pb.h"
+#include "h5mirror/v1/versions.grpc.pb.h"
+
+namespace h5mirror::tools {
+
+struct FakeFile {
+  std::string file_id;  // 16 bytes
+  v1::Origin origin;
+  int64_t generation = 1;
+  std::vector<v1::Version> versions;  // oldest first
+  std::vector<std::string> contents;  // of each
+  v1::Writer lease;                   // no program: nobody holds it
+  bool leased = false;
+};
+
+// Thread-safe. Destroyed: it stops.
+class FakeServer {
+ public:
+  FakeServer();
+  ~FakeServer();
+
+  // "127.0.0.1:PORT".
+  const std::string& address() const { return address_; }
+
+  // Adds a version to a file, which is made when it is new.
+  v1::Version AddVersion(const std::string& name, const std::string& content,
+                         const std::string& comment = "");
+  void SetLease(const std::string& name, const std::string& program);
+  // The next reads send one damaged piece.
+  void DamageReads();
+  FakeFile file(const std::string& name) const;
+  bool has(const std::string& name) const;
+
+  // What the services are made of; they live in the .cc.
+  struct State {
+    mutable absl::Mutex mutex;
+    std::map<std::string, FakeFile> files ABSL_GUARDED_BY(mutex);
+    int64_t last_cut ABSL_GUARDED_BY(mutex) = 0;
+    bool damage_reads ABSL_GUARDED_BY(mutex) = false;
+  };
+
+ private:
+  State state_;
+  std::vector<std::unique_ptr<grpc::Service>> services_;
+  std::unique_ptr<grpc::Server> server_;
+  std::string address_;
+};
+
+}  // namespace h5mirror::tools
+
+#endif  // H5MIRROR_TOOLS_TESTING_FAKE_SERVER_H_

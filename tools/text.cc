@@ -1,0 +1,88 @@
+#include "tools/text.h"
+
+#include "absl/strings/str_format.h"
+
+namespace h5mirror::tools {
+namespace {
+
+// Length in bytes of the well-formed UTF-8 sequence that `text` starts with; 0: none.
+size_t SequenceLength(std::string_view text) {
+  const auto lead = static_cast<unsigned char>(text[0]);
+  const size_t length = lead < 0x80 ? 1 : lead < 0xc2 ? 0 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3
+                        : lead < 0xf5 ? 4 : 0;
+  if (length == 0 || text.size() < length) return 0;
+  for (size_t i = 1; i < length; ++i) {
+    if ((static_cast<unsigned char>(text[i]) & 0xc0) != 0x80) return 0;
+  }
+  return length;
+}
+
+// C0, DEL, and C1 (two bytes in UTF-8, 0xc2 0x80..0x9f).
+bool IsControl(std::string_view sequence) {
+  const auto lead = static_cast<unsigned char>(sequence[0]);
+  if (sequence.size() == 1) return lead < 0x20 || lead == 0x7f;
+  return sequence.size() == 2 && lead == 0xc2 && static_cast<unsigned char>(sequence[1]) < 0xa0;
+}
+
+bool StartsCodePoint(char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }
+
+}  // namespace
+
+absl::Time FromProto(const google::protobuf::Timestamp& timestamp) {
+  if (timestamp.seconds() == 0 && timestamp.nanos() == 0) return absl::InfinitePast();
+  return absl::FromUnixSeconds(timestamp.seconds()) + absl::Nanoseconds(timestamp.nanos());
+}
+
+google::protobuf::Timestamp ToProto(absl::Time time) {
+  google::protobuf::Timestamp timestamp;
+  const timespec spec = absl::ToTimespec(time);
+  timestamp.set_seconds(spec.tv_sec);
+  timestamp.set_nanos(static_cast<int32_t>(spec.tv_nsec));
+  return timestamp;
+}
+
+std::string LocalTime(absl::Time time, absl::TimeZone zone) {
+  if (time == absl::InfinitePast() || time == absl::InfiniteFuture()) return "-";
+  return absl::FormatTime("%Y-%m-%d %H:%M:%S %Z", time, zone);
+}
+
+std::string UtcTime(absl::Time time) {
+  if (time == absl::InfinitePast() || time == absl::InfiniteFuture()) return "";
+  return absl::FormatTime("%Y-%m-%dT%H:%M:%E6SZ", time, absl::UTCTimeZone());
+}
+
+std::string Printable(std::string_view text) {
+  std::string result;
+  result.reserve(text.size());
+  while (!text.empty()) {
+    const size_t length = SequenceLength(text);
+    if (length == 0 || IsControl(text.substr(0, length))) {
+      absl::StrAppendFormat(&result, "\\x%02x", static_cast<unsigned char>(text[0]));
+      text.remove_prefix(1);
+    } else {
+      result.append(text.substr(0, length));
+      text.remove_prefix(length);
+    }
+  }
+  return result;
+}
+
+size_t DisplayWidth(std::string_view text) {
+  size_t width = 0;
+  for (char c : text) width += StartsCodePoint(c) ? 1 : 0;
+  return width;
+}
+
+std::string Clip(std::string_view text, size_t columns) {
+  if (DisplayWidth(text) <= columns) return std::string(text);
+  if (columns == 0) return "";
+  size_t width = 0;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (StartsCodePoint(text[i]) && width++ == columns - 1) {
+      return std::string(text.substr(0, i)) + "~";
+    }
+  }
+  return std::string(text);
+}
+
+}  // namespace h5mirror::tools

@@ -1,0 +1,36 @@
+// Values as people read them: times in their own zone, text that others wrote.
+#ifndef H5MIRROR_TOOLS_TEXT_H_
+#define H5MIRROR_TOOLS_TEXT_H_
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "absl/time/time.h"
+#include "google/protobuf/timestamp.pb.h"
+
+namespace h5mirror::tools {
+
+// absl::InfinitePast() where the timestamp is unset (all zero).
+absl::Time FromProto(const google::protobuf::Timestamp& timestamp);
+google::protobuf::Timestamp ToProto(absl::Time time);
+
+// "2026-11-03 14:00:00 CET"; "-" for an infinite time.
+std::string LocalTime(absl::Time time, absl::TimeZone zone);
+
+// RFC 3339 in UTC with microseconds, "2026-11-03T13:00:00.000000Z"; empty for an infinite time.
+std::string UtcTime(absl::Time time);
+
+// Text from elsewhere (names, comments, users) on one line: control characters, which could
+// drive a terminal, and broken UTF-8 become \xNN.
+std::string Printable(std::string_view text);
+
+// Columns that UTF-8 text takes, one for each code point.
+size_t DisplayWidth(std::string_view text);
+
+// The first `columns` columns of `text`, the last one a '~' where something was cut off.
+std::string Clip(std::string_view text, size_t columns);
+
+}  // namespace h5mirror::tools
+
+#endif  // H5MIRROR_TOOLS_TEXT_H_

@@ -1,0 +1,175 @@
+// h5mirror exec: runs a program mirrored and says at the end what was.
+#include <stdlib.h>
+
+#include <filesystem>
+#include <fstream>
+#include <memory>
+
+#include "base/errno_status.h"
+#include "base/status_macros.h"
+#include "base/strings.h"
+#include "tools/child.h"
+#include "tools/exec_environment.h"
+#include "tools/exec_report.h"
+#include "tools/install_dirs.h"
+#include "tools/libhdf5.h"
+#include "tools/verbs.h"
+
+namespace h5mirror::tools {
+namespace {
+
+struct Options {
+  bool strict = false;
+  bool quiet = false;
+  std::string config;
+  std::string root;
+  std::string report;
+};
+
+std::string FromEnvironment(const char* name) {
+  const char* value = getenv(name);
+  return value != nullptr ? value : "";
+}
+
+// The directory that plugin and audit module write to; removed with its content. Inside
+// another `h5mirror exec` its files are handed on to that one first.
+class ReportDir {
+ public:
+  static absl::StatusOr<ReportDir> Create() {
+    std::string path = (std::filesystem::temp_directory_path() / "h5mirror-exec-XXXXXX").string();
+    if (mkdtemp(path.data()) == nullptr) {
+      return ErrnoToStatus(errno, StrCat("make a directory ", path));
+    }
+    return ReportDir(path);
+  }
+  ReportDir(ReportDir&& other) noexcept : path_(std::move(other.path_)) { other.path_.clear(); }
+  ReportDir& operator=(ReportDir&&) = delete;
+  ~ReportDir() {
+    if (path_.empty()) return;
+    std::error_code error;
+    const std::string outer = FromEnvironment("H5MIRROR_REPORT");
+    if (!outer.empty()) {
+      std::filesystem::copy(path_, outer, std::filesystem::copy_options::skip_existing, error);
+    }
+    std::filesystem::remove_all(path_, error);
+  }
+
+  const std::string& path() const { return path_; }
+
+ private:
+  explicit ReportDir(std::string path) : path_(std::move(path)) {}
+  std::string path_;
+};
+
+std::string VersionOf(const std::string& library) {
+  const absl::StatusOr<LibHdf5> found = LibHdf5At(library);
+  return found.ok() ? found->version : "";
+}
+
+void NoteUnmirrored(Context& context, const LibraryUse& use) {
+  const std::string version = use.version.empty() ? "of unknown version" : use.version;
+  context.Note(StrCat("NOT mirrored: libhdf5 ", version, " (", use.path, ") in ",
+                            use.program, " [", use.pid,
+                            "]: the plugin was never loaded into it; HDF5 >= 1.14 loads plugins, "
+                            "see h5mirror doctor"));
+}
+
+void Summarize(Context& context, const ExecReport& report) {
+  Table table(std::vector<Column>{{"STATE", Align::kLeft},
+                                  {"VERSION", Align::kRight},
+                                  {"CUT", Align::kRight},
+                                  {"FILE", Align::kLeft},
+                                  {"NAME", Align::kLeft},
+                                  {"DETAIL", Align::kLeft}});
+  for (const FileUse& use : report.files) {
+    table.AddRow({use.mirrored() ? use.state : StrCat("NOT mirrored: ", use.state),
+                  use.version > 0 ? StrCat(use.version) : "-",
+                  use.cut > 0 ? StrCat(use.cut) : "-", use.file, use.name, use.detail});
+  }
+  Streams& streams = context.streams();
+  if (!table.empty()) {
+    context.Note("what was mirrored:");
+    table.Print(streams.err, streams.err_sink, streams.width_columns);
+  }
+  for (const LibraryUse& use : report.libraries) {
+    if (use.mirror == LibraryUse::Mirror::kNever) NoteUnmirrored(context, use);
+  }
+  if (report.libraries.empty()) {
+    context.Note("nothing was mirrored: no libhdf5 was loaded (one that is linked statically "
+                 "cannot be seen)");
+  } else if (report.files.empty() && report.complete()) {
+    context.Note("nothing was mirrored: no file was written, or the config leaves them out");
+  }
+}
+
+absl::Status WriteReport(const std::string& path, const Json& json) {
+  if (path.empty()) return absl::OkStatus();
+  std::ofstream file(path);
+  file << Dump(json) << "\n";
+  file.close();
+  if (!file) return absl::InternalError(StrCat("write ", path, ": not written"));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<int> Start(const std::vector<std::string>& program,
+                          const EnvironmentChanges& changes, Context& context) {
+  absl::StatusOr<int> code = RunInOurPlace(program, changes);
+  if (code.ok()) return code;
+  context.Note(ToStd(code.status().message()));
+  return absl::IsNotFound(code.status()) ? 127 : 126;  // As the shell does.
+}
+
+absl::StatusOr<int> RunExec(Context& context, const Options& options,
+                            const std::vector<std::string>& program) {
+  if (program.empty()) {
+    return absl::InvalidArgumentError(
+        "exec: no program; write h5mirror exec [FLAGS] -- PROGRAM ARGUMENTS");
+  }
+  ExecEnvironmentRequest request;
+  request.config = options.config;
+  request.root = options.root;
+  request.client = context.flags().client;
+  // Found before the program starts: HDF5 2.0 crashes on a driver that it cannot load.
+  H5M_ASSIGN_OR_RETURN(const auto plugin_dir, FindPluginDir(context.flags().plugin_dir));
+  H5M_ASSIGN_OR_RETURN(const auto audit_module, FindHelper(kAuditFile));
+  request.plugin_dir = plugin_dir.string();
+  request.audit_module = audit_module.string();
+  H5M_ASSIGN_OR_RETURN(const ReportDir report_dir, ReportDir::Create());
+  request.report_dir = report_dir.path();
+  H5M_ASSIGN_OR_RETURN(const EnvironmentChanges changes,
+                       ExecEnvironment(request, FromEnvironment));
+  H5M_ASSIGN_OR_RETURN(int code, Start(program, changes, context));
+  const ExecReport report = ReadExecReport(report_dir.path(), VersionOf);
+  if (options.strict && code == 0 && !report.complete()) code = kExitNotMirrored;
+  const Json json = ExecReportToJson(report, code);
+  H5M_RETURN_IF_ERROR(WriteReport(options.report, json));
+  if (context.json()) {
+    context.streams().err << DumpLine(json) << "\n";  // Standard output is the program's.
+  } else if (!options.quiet) {
+    Summarize(context, report);
+  }
+  return code;
+}
+
+}  // namespace
+
+void AddExec(CLI::App& app, Context& context, const std::vector<std::string>& program,
+             Action& action) {
+  auto options = std::make_shared<Options>();
+  CLI::App* verb = app.add_subcommand(
+      "exec", "Run a program mirrored: h5mirror exec [FLAGS] -- PROGRAM ARGUMENTS");
+  verb->add_flag("--strict", options->strict,
+                 "exit with 7 if the program ended well but not all of its HDF5 was mirrored");
+  verb->add_option("--config", options->config,
+                   "the driver's config, 'key=value;key=value' or @FILE; flags win over it");
+  verb->add_option("--root", options->root,
+                   "files are named relative to this directory, files outside are not mirrored");
+  verb->add_option("--report", options->report, "write the summary as JSON to this file");
+  verb->add_flag("-q,--quiet", options->quiet, "no summary");
+  verb->footer("With --json the summary is one line of JSON on standard error.");
+  verb->callback([&context, &action, &program, options] {
+    action = [&context, &program, options] { return RunExec(context, *options, program); };
+  });
+}
+
+}  // namespace h5mirror::tools

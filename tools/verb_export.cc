@@ -1,0 +1,115 @@
+// h5mirror export: a version as a plain HDF5 file.
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+
+#include "base/human.h"
+#include "base/status_macros.h"
+#include "base/strings.h"
+#include "tools/download.h"
+#include "tools/file_arg.h"
+#include "tools/progress.h"
+#include "tools/temp_file.h"
+#include "tools/verbs.h"
+#include "tools/version_spec.h"
+
+namespace h5mirror::tools {
+namespace {
+
+struct Options {
+  std::string file;
+  std::string out;
+  bool force = false;
+};
+
+struct Source {
+  rpc::Client* client;
+  std::string name;
+  int64_t version;
+};
+
+absl::Status WriteZeros(std::ostream& out, uint64_t count) {
+  static const std::string zeros(1 << 16, '\0');
+  while (count > 0 && out) {
+    const uint64_t part = std::min<uint64_t>(count, zeros.size());
+    out.write(zeros.data(), static_cast<std::streamsize>(part));
+    count -= part;
+  }
+  if (!out) return absl::InternalError("write to standard output: the other end is gone");
+  return absl::OkStatus();
+}
+
+// Standard output cannot have holes: they are written out.
+absl::StatusOr<v1::Version> ToStandardOutput(Context& context, const Source& source) {
+  Progress progress(context.streams(), source.name, 0);
+  std::ostream& out = context.streams().out;
+  uint64_t written = 0;
+  H5M_ASSIGN_OR_RETURN(
+      v1::Version version,
+      Download(*source.client, source.name, source.version, progress,
+               [&](uint64_t offset, std::string_view data) {
+                 H5M_RETURN_IF_ERROR(WriteZeros(out, offset - written));
+                 out.write(data.data(), static_cast<std::streamsize>(data.size()));
+                 written = offset + data.size();
+                 return WriteZeros(out, 0);
+               }));
+  H5M_RETURN_IF_ERROR(WriteZeros(out, static_cast<uint64_t>(version.size_bytes()) - written));
+  out.flush();
+  return version;
+}
+
+absl::StatusOr<v1::Version> ToFile(Context& context, const Source& source, const Options& options) {
+  if (!options.force && std::filesystem::exists(std::filesystem::symlink_status(options.out))) {
+    return absl::AlreadyExistsError(
+        StrCat(options.out, " exists: give another name, or --force to replace it"));
+  }
+  H5M_ASSIGN_OR_RETURN(TempFile file, TempFile::Create(options.out));
+  absl::StatusOr<v1::Version> version;
+  {
+    Progress progress(context.streams(), options.out, 0);
+    version = DownloadToFile(*source.client, source.name, source.version, progress, file.fd(),
+                             file.path());
+  }
+  H5M_RETURN_IF_ERROR(version.status());
+  H5M_RETURN_IF_ERROR(file.Commit(options.force ? Existing::kReplace : Existing::kRefuse));
+  return version;
+}
+
+absl::StatusOr<int> RunExport(Context& context, const Options& options) {
+  H5M_ASSIGN_OR_RETURN(const FileAtVersion wanted, ParseFileAtVersion(options.file));
+  H5M_ASSIGN_OR_RETURN(const FileArg file, ResolveFileArg(wanted.file));
+  H5M_ASSIGN_OR_RETURN(rpc::Client * client, context.Connect(file.server));
+  H5M_ASSIGN_OR_RETURN(const int64_t number, ResolveVersion(*client, file.name, wanted.version));
+  const Source source{client, file.name, number};
+  if (options.out == "-") {
+    H5M_RETURN_IF_ERROR(ToStandardOutput(context, source).status());
+    return kExitOk;  // Nothing else may go there, not even with --json.
+  }
+  H5M_ASSIGN_OR_RETURN(const v1::Version version, ToFile(context, source, options));
+  if (context.json()) {
+    context.Print(Json{{"file", file.name},
+                       {"out", options.out},
+                       {"size_bytes", version.size_bytes()},
+                       {"version", VersionToJson(version)}});
+  }
+  context.Say(StrCat("exported ", file.name, "@", version.version(), " to ", options.out,
+                           " (", HumanBytes(static_cast<uint64_t>(version.size_bytes())), ")"));
+  return kExitOk;
+}
+
+}  // namespace
+
+void AddExport(CLI::App& app, Context& context, Action& action) {
+  auto options = std::make_shared<Options>();
+  CLI::App* verb = app.add_subcommand("export", "Write a version to a plain HDF5 file");
+  verb->add_option("FILE@VERSION", options->file,
+                   "the version: its number, latest, or latest-K; FILE as in `h5mirror log`")
+      ->required();
+  verb->add_option("OUT", options->out, "file to write; - for standard output")->required();
+  verb->add_flag("-f,--force", options->force, "replace OUT if it exists");
+  verb->callback([&context, &action, options] {
+    action = [&context, options] { return RunExport(context, *options); };
+  });
+}
+
+}  // namespace h5mirror::tools

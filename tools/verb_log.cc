@@ -1,0 +1,90 @@
+// h5mirror log: the versions of a file, newest first.
+#include <algorithm>
+#include <memory>
+
+#include "base/human.h"
+#include "base/status_macros.h"
+#include "base/strings.h"
+#include "tools/file_arg.h"
+#include "tools/text.h"
+#include "tools/verbs.h"
+
+namespace h5mirror::tools {
+namespace {
+
+constexpr int64_t kPageMax = 1000;  // the protocol's own limit
+
+struct Options {
+  std::string file;
+  int64_t limit = 0;  // 0: all
+};
+
+Table MakeTable() {
+  return Table(std::vector<Column>{{"VERSION", Align::kRight},
+                {"TIME", Align::kLeft},
+                {"USER", Align::kLeft},
+                {"HOST", Align::kLeft},
+                {"PROGRAM", Align::kLeft},
+                {"SIZE", Align::kRight},
+                {"CHANGED", Align::kRight},
+                {"COMMENT", Align::kLeft}});
+}
+
+// The authenticated user, or the claimed one, marked.
+std::string UserOf(const v1::Version& version) {
+  if (!version.verified_user().empty()) return version.verified_user();
+  if (version.writer().claimed_user().empty()) return "-";
+  return StrCat(version.writer().claimed_user(), " (unverified)");
+}
+
+void AddVersion(const v1::Version& version, absl::TimeZone zone, Table& table) {
+  table.AddRow({StrCat(version.version()), LocalTime(FromProto(version.server_time()), zone),
+                UserOf(version), version.writer().host(), version.writer().program(),
+                HumanBytes(static_cast<uint64_t>(version.size_bytes())),
+                HumanBytes(static_cast<uint64_t>(version.changed_bytes())), version.comment()});
+}
+
+absl::StatusOr<int> RunLog(Context& context, const Options& options) {
+  H5M_ASSIGN_OR_RETURN(const FileArg file, ResolveFileArg(options.file));
+  H5M_ASSIGN_OR_RETURN(rpc::Client * client, context.Connect(file.server));
+  Table table = MakeTable();
+  Json versions = Json::array();
+  v1::ListVersionsRequest request;
+  request.set_name(file.name);
+  int64_t left = options.limit > 0 ? options.limit : INT64_MAX;
+  do {
+    request.set_page_size(static_cast<int32_t>(std::min(left, kPageMax)));
+    H5M_ASSIGN_OR_RETURN(const v1::ListVersionsResponse page, client->ListVersions(request));
+    for (const v1::Version& version : page.versions()) {
+      if (context.json()) {
+        versions.push_back(VersionToJson(version));
+      } else {
+        AddVersion(version, context.streams().zone, table);
+      }
+    }
+    if (!context.json()) context.Print(table);
+    left -= page.versions_size();
+    request.set_page_token(page.next_page_token());
+  } while (!request.page_token().empty() && left > 0);
+  if (context.json()) {
+    context.Print(Json{{"file", file.name},
+                       {"versions", versions},
+                       {"complete", request.page_token().empty()}});
+  }
+  return kExitOk;
+}
+
+}  // namespace
+
+void AddLog(CLI::App& app, Context& context, Action& action) {
+  auto options = std::make_shared<Options>();
+  CLI::App* verb = app.add_subcommand("log", "List the versions of a file, newest first");
+  verb->add_option("FILE", options->file, kFileHelp)->required();
+  verb->add_option("-n,--limit", options->limit, "at most this many versions (default: all)")
+      ->check(CLI::PositiveNumber);
+  verb->callback([&context, &action, options] {
+    action = [&context, options] { return RunLog(context, *options); };
+  });
+}
+
+}  // namespace h5mirror::tools

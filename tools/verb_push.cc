@@ -1,0 +1,179 @@
+// h5mirror push: closed local files become the server's newest versions.
+#include <memory>
+#include <vector>
+
+#include "base/hex.h"
+#include "base/human.h"
+#include "base/status_macros.h"
+#include "base/strings.h"
+#include "tools/file_arg.h"
+#include "tools/local_file.h"
+#include "tools/progress.h"
+#include "tools/push_plan.h"
+#include "tools/upload.h"
+#include "tools/verbs.h"
+
+namespace h5mirror::tools {
+namespace {
+
+struct Options {
+  std::vector<std::string> locals;
+  std::string name;
+  std::string root;
+  std::string comment;
+  bool recursive = false;
+  bool any = false;
+  bool replace = false;
+  bool dry_run = false;
+
+  Content content() const { return any ? Content::kAny : Content::kHdf5Only; }
+  ForeignFile foreign() const { return replace ? ForeignFile::kReplace : ForeignFile::kRefuse; }
+};
+
+// What became of one file.
+struct Outcome {
+  std::string local;
+  std::string name;
+  PushAction action = PushAction::kSkip;
+  UploadResult result;
+};
+
+std::string_view ActionName(PushAction action) {
+  switch (action) {
+    case PushAction::kSkip:
+      return "unchanged";
+    case PushAction::kUpload:
+      return "uploaded";
+    case PushAction::kReplace:
+      return "replaced";
+  }
+  return "unknown";
+}
+
+absl::StatusOr<std::optional<v1::FileStatus>> ServerState(rpc::Client& client,
+                                                          const std::string& name) {
+  v1::GetFileRequest request;
+  request.set_name(name);
+  absl::StatusOr<v1::FileStatus> status = client.GetFile(request, absl::Seconds(30));
+  if (absl::IsNotFound(status.status())) return std::optional<v1::FileStatus>();
+  H5M_RETURN_IF_ERROR(status.status());
+  return std::optional<v1::FileStatus>(*std::move(status));
+}
+
+absl::StatusOr<std::string> NameFor(const Options& options, const FileArg& arg) {
+  if (!options.name.empty()) return options.name;
+  if (!arg.name.empty()) return arg.name;
+  return DefaultName(arg.local, options.root);
+}
+
+absl::StatusOr<Outcome> PushOne(Context& context, const Options& options,
+                                const std::string& local) {
+  Outcome outcome;
+  outcome.local = local;
+  H5M_ASSIGN_OR_RETURN(const FileArg arg, ResolveLocalArg(local));
+  H5M_ASSIGN_OR_RETURN(outcome.name, NameFor(options, arg));
+  H5M_ASSIGN_OR_RETURN(const LocalFile file, LocalFile::Open(local, FileLock::kShared));
+  H5M_ASSIGN_OR_RETURN(rpc::Client * client, context.Connect(arg.server));
+  H5M_ASSIGN_OR_RETURN(const std::optional<v1::FileStatus> server,
+                       ServerState(*client, outcome.name));
+  H5M_ASSIGN_OR_RETURN(outcome.action,
+                       DecidePush(outcome.name, file, arg.record, server, options.foreign()));
+  if (outcome.action == PushAction::kSkip) {
+    outcome.result.cut = arg.record->cut;
+    outcome.result.version = arg.record->version;
+    return outcome;
+  }
+  H5M_RETURN_IF_ERROR(CheckContent(file, options.content()));
+  if (options.dry_run) return outcome;
+  UploadRequest request;
+  request.name = outcome.name;
+  request.server = client->options().server;
+  request.comment = options.comment;
+  request.intent =
+      outcome.action == PushAction::kUpload ? v1::INTENT_UPLOAD : v1::INTENT_REPLACE;
+  if (server.has_value()) {
+    H5M_ASSIGN_OR_RETURN(request.file_id, FromByteString(server->file_id()));
+  }
+  Progress progress(context.streams(), local, file.size_bytes());
+  H5M_ASSIGN_OR_RETURN(outcome.result, Upload(*client, file, request, progress));
+  return outcome;
+}
+
+Json OutcomeToJson(const Options& options, const Outcome& outcome) {
+  return Json{{"local", outcome.local},
+              {"file", outcome.name},
+              {"action", ActionName(outcome.action)},
+              {"dry_run", options.dry_run},
+              {"version", outcome.result.version},
+              {"cut", outcome.result.cut},
+              {"sent_bytes", outcome.result.sent_bytes}};
+}
+
+std::string OutcomeToText(const Options& options, const Outcome& outcome) {
+  if (outcome.action == PushAction::kSkip) {
+    return StrCat("unchanged ", outcome.local, " (", outcome.name, "@",
+                        outcome.result.version, ")");
+  }
+  if (options.dry_run) {
+    return StrCat(outcome.action == PushAction::kUpload ? "would upload " : "would replace ",
+                        outcome.local, " as ", outcome.name);
+  }
+  return StrCat(ActionName(outcome.action), " ", outcome.local, " as ", outcome.name, "@",
+                      outcome.result.version, " (", HumanBytes(outcome.result.sent_bytes),
+                      " sent)");
+}
+
+// One file's error does not keep the others from being pushed; the first one's code is
+// the program's.
+absl::StatusOr<int> RunPush(Context& context, const Options& options) {
+  H5M_ASSIGN_OR_RETURN(const std::vector<std::string> files,
+                       FilesToPush(options.locals, options.recursive, options.content()));
+  if (!options.name.empty() && files.size() != 1) {
+    return absl::InvalidArgumentError(
+        StrCat("--name is for one file, and there are ", files.size()));
+  }
+  int code = kExitOk;
+  Json json = Json::array();
+  for (const std::string& local : files) {
+    const absl::StatusOr<Outcome> outcome = PushOne(context, options, local);
+    if (outcome.ok()) {
+      json.push_back(OutcomeToJson(options, *outcome));
+      context.Say(OutcomeToText(options, *outcome));
+      continue;
+    }
+    if (files.size() == 1) return outcome.status();
+    if (code == kExitOk) code = ExitCodeFor(outcome.status());
+    context.Note(ToStd(outcome.status().message()));
+    json.push_back(Json{{"local", local}, {"action", "failed"},
+                        {"error", std::string(outcome.status().message())}});
+    if (absl::IsUnavailable(outcome.status())) break;  // The others would wait in vain too.
+  }
+  if (context.json()) context.Print(Json{{"files", json}});
+  if (files.empty()) context.Note("no HDF5 file there; --any takes all files");
+  return code;
+}
+
+}  // namespace
+
+void AddPush(CLI::App& app, Context& context, Action& action) {
+  auto options = std::make_shared<Options>();
+  CLI::App* verb =
+      app.add_subcommand("push", "Make closed local files the server's newest versions");
+  verb->add_option("LOCAL", options->locals, "closed local files, or directories with -r")
+      ->required();
+  verb->add_flag("-r,--recursive", options->recursive, "all HDF5 files below directories");
+  verb->add_option("-m,--comment", options->comment, "comment of the new versions");
+  verb->add_option("--name", options->name, "name under the server's root (one file only)");
+  verb->add_option("--root", options->root,
+                   "name files without a record by their path below this directory "
+                   "(default: HOST/absolute/path)");
+  verb->add_flag("--replace", options->replace,
+                 "put the file in the place of another one of that name, whose versions stay");
+  verb->add_flag("--any", options->any, "also what is not HDF5, or was not closed cleanly");
+  verb->add_flag("--dry-run", options->dry_run, "say what would be done");
+  verb->callback([&context, &action, options] {
+    action = [&context, options] { return RunPush(context, *options); };
+  });
+}
+
+}  // namespace h5mirror::tools

@@ -1,0 +1,249 @@
+// h5mirror recover: the local file becomes the server's newest version.
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+
+#include "absl/time/clock.h"
+#include "base/errno_status.h"
+#include "base/hex.h"
+#include "base/human.h"
+#include "base/status_macros.h"
+#include "base/strings.h"
+#include "tools/download.h"
+#include "tools/file_arg.h"
+#include "tools/local_file.h"
+#include "tools/progress.h"
+#include "tools/temp_file.h"
+#include "tools/verbs.h"
+#include "tools/version_spec.h"
+
+namespace h5mirror::tools {
+namespace {
+
+struct Options {
+  std::string local;
+  std::string name;
+  std::string version = "latest";
+  bool dry_run = false;
+};
+
+// One recovery: where from, where to.
+struct Plan {
+  rpc::Client* client = nullptr;
+  FileArg arg;
+  v1::FileStatus status;  // the server's, before
+  int64_t version = 0;
+  std::optional<LocalFile> old_file;  // locked; unset: there is none
+  std::string broken;                 // the old file's new name
+};
+
+absl::Status RefuseLease(const std::string& local, const v1::FileStatus& status) {
+  if (!status.has_lease()) return absl::OkStatus();
+  const v1::Writer& writer = status.lease().writer();
+  return absl::FailedPreconditionError(StrCat(
+      local, ": ", writer.program(), " (pid ", writer.pid(), " on ", writer.host(),
+      ") holds the lease of ", status.name(), "; end it, or wait until its lease has run out"));
+}
+
+absl::StatusOr<Plan> MakePlan(Context& context, const Options& options) {
+  Plan plan;
+  H5M_ASSIGN_OR_RETURN(plan.arg, ResolveLocalArg(options.local));
+  if (!options.name.empty()) plan.arg.name = options.name;
+  if (plan.arg.name.empty()) {
+    return absl::NotFoundError(StrCat(
+        options.local, ": no record of a mirror beside it; say which file it is with --name NAME"));
+  }
+  H5M_ASSIGN_OR_RETURN(const VersionSpec spec, ParseVersionSpec(options.version));
+  absl::StatusOr<LocalFile> old_file = LocalFile::Open(options.local, FileLock::kExclusive);
+  if (old_file.ok()) {
+    plan.old_file = *std::move(old_file);
+  } else if (!absl::IsNotFound(old_file.status())) {
+    return old_file.status();
+  }
+  H5M_ASSIGN_OR_RETURN(plan.client, context.Connect(plan.arg.server));
+  v1::GetFileRequest request;
+  request.set_name(plan.arg.name);
+  H5M_ASSIGN_OR_RETURN(plan.status, plan.client->GetFile(request, absl::Seconds(30)));
+  H5M_RETURN_IF_ERROR(RefuseLease(options.local, plan.status));
+  H5M_ASSIGN_OR_RETURN(plan.version, ResolveVersion(*plan.client, plan.arg.name, spec));
+  plan.broken = StrCat(options.local, ".broken-",
+                             absl::FormatTime("%Y%m%dT%H%M%SZ", absl::Now(), absl::UTCTimeZone()));
+  return plan;
+}
+
+// Both open at offset 0 and of any size.
+absl::StatusOr<bool> SameBytes(const LocalFile& old_file, const TempFile& fresh,
+                               uint64_t size_bytes) {
+  if (old_file.size_bytes() != size_bytes) return false;
+  std::string a(1 << 20, '\0');
+  std::string b(1 << 20, '\0');
+  for (uint64_t offset = 0; offset < size_bytes; offset += a.size()) {
+    H5M_ASSIGN_OR_RETURN(const size_t got_a, PreadUpTo(old_file.fd(), offset, a.data(), a.size(),
+                                                       old_file.path().string()));
+    H5M_ASSIGN_OR_RETURN(const size_t got_b,
+                         PreadUpTo(fresh.fd(), offset, b.data(), b.size(), fresh.path()));
+    if (got_a != got_b || memcmp(a.data(), b.data(), got_a) != 0) return false;
+  }
+  return true;
+}
+
+// The old file keeps a name at every moment: a second name first, then the rename over the
+// first. Where there are no hard links, it is renamed away.
+absl::Status KeepOldFile(const Plan& plan) {
+  const std::string local = plan.arg.local.string();
+  if (link(local.c_str(), plan.broken.c_str()) == 0) return absl::OkStatus();
+  if (errno != EPERM && errno != EOPNOTSUPP && errno != ENOSYS && errno != EMLINK) {
+    return ErrnoToStatus(errno, StrCat("keep ", local, " as ", plan.broken));
+  }
+  if (renameat2(AT_FDCWD, local.c_str(), AT_FDCWD, plan.broken.c_str(), RENAME_NOREPLACE) != 0) {
+    return ErrnoToStatus(errno, StrCat("keep ", local, " as ", plan.broken));
+  }
+  return absl::OkStatus();
+}
+
+// The new file looks like the old one to others.
+void CopyOwnerAndMode(const LocalFile& old_file, const TempFile& fresh) {
+  struct stat info = {};
+  if (fstat(old_file.fd(), &info) != 0) return;
+  if (fchown(fresh.fd(), info.st_uid, info.st_gid) != 0) errno = 0;  // Only root can.
+  fchmod(fresh.fd(), info.st_mode & 07777);
+}
+
+absl::Status WriteRecord(const Plan& plan, const v1::Version& version) {
+  LocalRecord record;
+  record.state = RecordState::kClean;
+  H5M_ASSIGN_OR_RETURN(record.file_id, FromByteString(plan.status.file_id()));
+  record.server = plan.client->options().server;
+  record.name = plan.arg.name;
+  record.cut = version.cut();
+  record.version = version.version();
+  H5M_ASSIGN_OR_RETURN(record.stat, StatFile(plan.arg.local));
+  record.since = absl::Now();
+  if (version.version() != plan.status.newest_version().version()) {
+    record.state = RecordState::kDiverged;
+    record.detail = StrCat("recovered to version ", version.version(),
+                                 ", which is not the server's newest");
+  }
+  return WriteLocalRecord(plan.arg.local, record);
+}
+
+// Another origin's file is written from here from now on.
+absl::Status TakeOver(const Plan& plan, const v1::Version& version) {
+  H5M_ASSIGN_OR_RETURN(const v1::Origin origin, LocalOrigin(plan.arg.local));
+  const v1::Origin& old = plan.status.origin();
+  const bool same = origin.machine_id() == old.machine_id() && origin.path() == old.path();
+  if (same || version.version() != plan.status.newest_version().version()) return absl::OkStatus();
+  v1::AdoptFileRequest request;
+  request.set_name(plan.arg.name);
+  request.set_version(version.version());
+  *request.mutable_origin() = origin;
+  H5M_ASSIGN_OR_RETURN(const FileStat stat, StatFile(plan.arg.local));
+  *request.mutable_local() = ToProto(stat);
+  return plan.client->AdoptFile(request).status();
+}
+
+struct Outcome {
+  v1::Version version;
+  bool replaced = false;  // false: the local file held these bytes already
+};
+
+absl::StatusOr<Outcome> Recover(Context& context, const Plan& plan) {
+  Outcome outcome;
+  H5M_ASSIGN_OR_RETURN(TempFile fresh, TempFile::Create(plan.arg.local));
+  absl::StatusOr<v1::Version> version;
+  {
+    Progress progress(context.streams(), plan.arg.local.string(), 0);
+    version = DownloadToFile(*plan.client, plan.arg.name, plan.version, progress, fresh.fd(),
+                             fresh.path());
+  }
+  H5M_RETURN_IF_ERROR(version.status());
+  outcome.version = *version;
+  if (plan.old_file.has_value()) {
+    H5M_RETURN_IF_ERROR(plan.old_file->CheckUnchanged());
+    H5M_ASSIGN_OR_RETURN(const bool same,
+                         SameBytes(*plan.old_file, fresh,
+                                   static_cast<uint64_t>(version->size_bytes())));
+    if (same) return outcome;
+    CopyOwnerAndMode(*plan.old_file, fresh);
+    H5M_RETURN_IF_ERROR(KeepOldFile(plan));
+  }
+  outcome.replaced = true;
+  H5M_RETURN_IF_ERROR(
+      fresh.Commit(plan.old_file.has_value() ? Existing::kReplace : Existing::kRefuse));
+  return outcome;
+}
+
+void Report(Context& context, const Plan& plan, const Options& options, std::string_view action,
+            const v1::Version& version, const std::string& broken) {
+  if (context.json()) {
+    context.Print(Json{{"local", options.local},
+                       {"file", plan.arg.name},
+                       {"action", action},
+                       {"version", VersionToJson(version)},
+                       {"broken", broken.empty() ? Json(nullptr) : Json(broken)}});
+    return;
+  }
+  const std::string what = StrCat(plan.arg.name, "@", version.version());
+  const std::string kept =
+      broken.empty() ? "" : StrCat("; the old one is kept as ", broken);
+  if (action == "would_recover") {
+    context.Say(StrCat("would make ", options.local, " ", what, kept));
+  } else if (action == "equal") {
+    context.Say(StrCat(options.local, " is ", what, " already; its record says so now"));
+  } else {
+    context.Say(StrCat("recovered ", options.local, " to ", what, " (",
+                             HumanBytes(static_cast<uint64_t>(version.size_bytes())), ")", kept));
+  }
+}
+
+absl::StatusOr<int> RunRecover(Context& context, const Options& options) {
+  H5M_ASSIGN_OR_RETURN(const Plan plan, MakePlan(context, options));
+  const std::string broken = plan.old_file.has_value() ? plan.broken : "";
+  if (options.dry_run) {
+    v1::GetVersionRequest request;
+    request.set_name(plan.arg.name);
+    request.set_version(plan.version);
+    H5M_ASSIGN_OR_RETURN(const v1::Version version, plan.client->GetVersion(request));
+    Report(context, plan, options, "would_recover", version, broken);
+    return kExitOk;
+  }
+  H5M_ASSIGN_OR_RETURN(const Outcome outcome, Recover(context, plan));
+  H5M_RETURN_IF_ERROR(TakeOver(plan, outcome.version));
+  H5M_RETURN_IF_ERROR(WriteRecord(plan, outcome.version));
+  Report(context, plan, options, outcome.replaced ? "recovered" : "equal", outcome.version,
+         outcome.replaced ? broken : "");
+  const int64_t number = outcome.version.version();
+  if (number != plan.status.newest_version().version()) {
+    context.Note(StrCat("the server's newest is version ",
+                              plan.status.newest_version().version(), "; to go on from version ",
+                              number, ": h5mirror rollback ", plan.arg.name, "@", number,
+                              " && h5mirror adopt ", options.local));
+  }
+  return kExitOk;
+}
+
+}  // namespace
+
+void AddRecover(CLI::App& app, Context& context, Action& action) {
+  auto options = std::make_shared<Options>();
+  CLI::App* verb = app.add_subcommand(
+      "recover", "Make a local file the server's newest version; the old one is kept beside it");
+  verb->add_option("LOCAL", options->local, "the local file, which may be broken or gone")
+      ->required();
+  verb->add_option("--version", options->version, "number, latest or latest-K (default: latest)");
+  verb->add_option("--name", options->name,
+                   "the file's name under the server's root, where there is no record");
+  verb->add_flag("--dry-run", options->dry_run, "say what would be done");
+  verb->callback([&context, &action, options] {
+    action = [&context, options] { return RunRecover(context, *options); };
+  });
+}
+
+}  // namespace h5mirror::tools

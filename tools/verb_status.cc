@@ -1,0 +1,166 @@
+// h5mirror status: a server, or a file on both sides.
+#include <memory>
+
+#include "absl/strings/str_join.h"
+#include "base/human.h"
+#include "base/status_macros.h"
+#include "base/strings.h"
+#include "tools/file_arg.h"
+#include "tools/standing.h"
+#include "tools/text.h"
+#include "tools/verbs.h"
+
+namespace h5mirror::tools {
+namespace {
+
+struct Options {
+  std::string file;
+  int64_t wait_seconds = -1;  // < 0: do not wait
+};
+
+std::string Bytes(int64_t count) { return HumanBytes(static_cast<uint64_t>(count)); }
+
+// "name: value" lines, aligned.
+class Sheet {
+ public:
+  explicit Sheet(Context& context) : context_(context) {}
+  void Line(std::string_view name, std::string_view value) {
+    if (value.empty()) return;
+    const std::string label = StrCat(name, ":");
+    context_.Say(StrCat(label, std::string(label.size() < 14 ? 14 - label.size() : 1, ' '),
+                              value));
+  }
+
+ private:
+  Context& context_;
+};
+
+void ShowServer(Context& context, const v1::GetServerResponse& server,
+                const rpc::ClientOptions& options) {
+  Sheet sheet(context);
+  const absl::Time start = FromProto(server.start_time());
+  sheet.Line("server", StrCat(options.server, options.ca_pem.empty() ? " (plain text)" : " (TLS)"));
+  sheet.Line("version", StrCat(server.server_version(), ", protocol ",
+                                     server.protocol().oldest(), "-", server.protocol().newest()));
+  sheet.Line("root", server.root());
+  sheet.Line("free", Bytes(server.free_bytes()));
+  sheet.Line("started", LocalTime(start, context.streams().zone));
+  sheet.Line("memory", StrCat(Bytes(server.memory_used_bytes()), " of ",
+                                    Bytes(server.memory_max_bytes())));
+  sheet.Line("open", StrCat(server.open_files(), " files, ", server.open_sessions(),
+                                  " sessions"));
+  sheet.Line("you are", server.verified_user().empty() ? "not asked for a token"
+                                                       : server.verified_user());
+  sheet.Line("rights", absl::StrJoin(server.rights(), ", "));
+}
+
+absl::StatusOr<int> RunServerStatus(Context& context) {
+  H5M_ASSIGN_OR_RETURN(rpc::Client * client, context.Connect());
+  H5M_ASSIGN_OR_RETURN(const v1::GetServerResponse server, client->GetServer());
+  if (context.json()) {
+    context.Print(ServerToJson(server, client->options().server));
+  } else {
+    ShowServer(context, server, client->options());
+  }
+  return kExitOk;
+}
+
+void ShowFile(Context& context, const v1::FileStatus& status) {
+  Sheet sheet(context);
+  const v1::Version& newest = status.newest_version();
+  sheet.Line("name", status.name());
+  sheet.Line("size", Bytes(status.size_bytes()));
+  sheet.Line("newest", newest.version() == 0
+                           ? "no version yet"
+                           : StrCat("version ", newest.version(), " of ",
+                                          LocalTime(FromProto(newest.server_time()),
+                                                    context.streams().zone)));
+  sheet.Line("versions", StrCat(status.version_count(), ", generation ", status.generation()));
+  sheet.Line("cuts", StrCat("last ", status.last_cut(), ", durable ", status.durable_cut(),
+                                  ", in the head ", status.applied_cut()));
+  sheet.Line("origin", StrCat(status.origin().host(), ":", status.origin().path()));
+  if (status.has_lease()) {
+    const v1::LeaseHolder& lease = status.lease();
+    sheet.Line("writer", StrCat(lease.writer().program(), " (pid ", lease.writer().pid(),
+                                      " on ", lease.writer().host(), ") since ",
+                                      LocalTime(FromProto(lease.since_time()),
+                                                context.streams().zone)));
+  } else {
+    sheet.Line("writer", "nobody");
+  }
+  sheet.Line("on disk", StrCat("stage ", Bytes(status.stage_bytes()), ", history ",
+                                     Bytes(status.history_bytes())));
+}
+
+absl::StatusOr<v1::FileStatus> GetStatus(rpc::Client& client, const Options& options,
+                                         const std::string& name) {
+  v1::GetFileRequest request;
+  request.set_name(name);
+  request.set_settle(options.wait_seconds >= 0);
+  const auto timeout = absl::Seconds(options.wait_seconds >= 0 ? options.wait_seconds : 30);
+  absl::StatusOr<v1::FileStatus> status = client.GetFile(request, timeout);
+  if (absl::IsDeadlineExceeded(status.status()) && request.settle()) {
+    return absl::DeadlineExceededError(
+        StrCat(name, ": the head did not hold the newest durable cut within ",
+                     options.wait_seconds, " s; wait longer with --wait=SECONDS"));
+  }
+  return status;
+}
+
+absl::StatusOr<int> RunFileStatus(Context& context, const Options& options) {
+  H5M_ASSIGN_OR_RETURN(const FileArg file, ResolveFileArg(options.file));
+  H5M_ASSIGN_OR_RETURN(rpc::Client * client, context.Connect(file.server));
+  const absl::StatusOr<v1::FileStatus> answer = GetStatus(*client, options, file.name);
+  if (!answer.ok() && !(absl::IsNotFound(answer.status()) && file.record.has_value())) {
+    return answer.status();
+  }
+  std::optional<v1::FileStatus> status;
+  if (answer.ok()) status = *answer;
+  std::optional<StandingReport> report;
+  if (file.record.has_value()) {
+    const absl::StatusOr<FileStat> stat = StatFile(file.local);
+    report = JudgeStanding(file.local.string(), *file.record,
+                           stat.ok() ? std::optional(*stat) : std::nullopt, status);
+  }
+  if (context.json()) {
+    Json json = status.has_value() ? StatusToJson(*status) : Json{{"name", file.name}};
+    json["exists"] = status.has_value();
+    json["server"] = client->options().server;
+    json["local"] = nullptr;
+    if (report.has_value()) {
+      json["local"] = Json{{"path", file.local.string()},
+                           {"standing", StandingName(report->standing)},
+                           {"detail", report->detail},
+                           {"way_out", report->way_out},
+                           {"record", RecordToJson(*file.record)}};
+    }
+    context.Print(json);
+  } else {
+    if (status.has_value()) ShowFile(context, *status);
+    if (report.has_value()) {
+      Sheet sheet(context);
+      sheet.Line("local", StrCat(file.local.string(), ": ", report->detail));
+      sheet.Line("way out", report->way_out);
+    }
+  }
+  return status.has_value() ? kExitOk : kExitNotFound;
+}
+
+}  // namespace
+
+void AddStatus(CLI::App& app, Context& context, Action& action) {
+  auto options = std::make_shared<Options>();
+  CLI::App* verb = app.add_subcommand("status", "Describe a file on both sides, or the server");
+  verb->add_option("FILE", options->file,
+                   std::string(kFileHelp) + "; without it the server is described");
+  verb->add_flag("-w{60},--wait{60}", options->wait_seconds,
+                 "wait until the head holds the newest durable cut, at most 60 s; "
+                 "--wait=SECONDS sets another limit");
+  verb->callback([&context, &action, options] {
+    action = [&context, options]() -> absl::StatusOr<int> {
+      return options->file.empty() ? RunServerStatus(context) : RunFileStatus(context, *options);
+    };
+  });
+}
+
+}  // namespace h5mirror::tools

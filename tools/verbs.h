@@ -1,0 +1,41 @@
+// The verbs of h5mirror, one .cc each: verb_<name>.cc.
+#ifndef H5MIRROR_TOOLS_VERBS_H_
+#define H5MIRROR_TOOLS_VERBS_H_
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "CLI/CLI.hpp"
+#include "absl/status/statusor.h"
+#include "tools/context.h"
+#include "tools/exit_code.h"
+
+namespace h5mirror::tools {
+
+// What runs after the command line was understood: an exit code, or an error that main()
+// prints and turns into one.
+using Action = std::function<absl::StatusOr<int>()>;
+
+// Each adds its verb to `app`; parsing that verb sets `action`. All arguments outlive the run.
+void AddLs(CLI::App& app, Context& context, Action& action);
+void AddStatus(CLI::App& app, Context& context, Action& action);
+void AddLog(CLI::App& app, Context& context, Action& action);
+void AddExport(CLI::App& app, Context& context, Action& action);
+void AddRollback(CLI::App& app, Context& context, Action& action);
+void AddRecover(CLI::App& app, Context& context, Action& action);
+void AddPush(CLI::App& app, Context& context, Action& action);
+void AddAdopt(CLI::App& app, Context& context, Action& action);
+void AddDoctor(CLI::App& app, Context& context, Action& action);
+// `program` is what followed "--".
+void AddExec(CLI::App& app, Context& context, const std::vector<std::string>& program,
+             Action& action);
+
+// One sentence on how FILE is understood, for the verbs' help.
+inline constexpr char kFileHelp[] =
+    "name under the server's root, or a local path with a record of its mirror beside it "
+    "(X.h5.h5m), which then says server and name";
+
+}  // namespace h5mirror::tools
+
+#endif  // H5MIRROR_TOOLS_VERBS_H_
