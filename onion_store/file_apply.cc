@@ -43,9 +43,9 @@ namespace {
 
 // The next whole pages at or after `offset` (a multiple of the page) that `layer` changes:
 // staged bytes, and data of the head that it cut off.
-absl::StatusOr<std::optional<Extent>> NextTouched(const CutLayer& cut, EnvFile& head,
-                                                  uint64_t old_size_bytes, uint32_t page_bytes,
-                                                  uint64_t offset) {
+absl::StatusOr<std::optional<Extent>> NextTouched(const CutLayer& cut, uint64_t old_size_bytes,
+                                                  uint32_t page_bytes, uint64_t offset) {
+  EnvFile& head = *cut.generation->head;
   const StagedLayer& layer = cut.data;
   std::optional<Extent> first;
   auto take = [&](uint64_t from, uint64_t end) {
@@ -63,6 +63,11 @@ absl::StatusOr<std::optional<Extent>> NextTouched(const CutLayer& cut, EnvFile& 
     H5M_ASSIGN_OR_RETURN(Extent data, head.NextData(cut_off));
     if (data.length > 0 && data.offset < cut_off_end) {
       take(data.offset, std::min(data.end(), cut_off_end));
+    }
+    if (cut.recovered) {  // An earlier attempt may have cleared the head and not the sums.
+      H5M_ASSIGN_OR_RETURN(Extent pages, cut.generation->sums->NextPages(cut_off / page_bytes));
+      uint64_t from = std::max(pages.offset * page_bytes, cut_off);
+      if (pages.length > 0) take(from, std::min(pages.end() * page_bytes, cut_off_end));
     }
   }
   return first;
@@ -113,8 +118,7 @@ absl::Status FileImpl::Apply(const LayerPtr& layer) {
     uint64_t round_bytes = 0;
     while (round_bytes < kRoundBytes && round.chunks.size() < kRoundChunks) {
       H5M_ASSIGN_OR_RETURN(std::optional<Extent> touched,
-                           NextTouched(*layer, *round.head, round.old_size_bytes,
-                                       page_size_bytes_, at));
+                           NextTouched(*layer, round.old_size_bytes, page_size_bytes_, at));
       if (!touched) break;
       Extent next{touched->offset, std::min(touched->length, kChunkBytes)};
       bool adjacent = !round.chunks.empty() && round.chunks.back().end() == next.offset &&

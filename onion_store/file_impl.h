@@ -63,6 +63,8 @@ class FileImpl final : public File,
   absl::Status dead();
   // Whether it has neither a version nor a session, a cut or a head.
   bool IsNothing();
+  // The store is closed: from now on every call fails, and nothing is written.
+  void Retire() { Die(absl::UnavailableError("the store was closed")); }
   // Makes everything durable and applies it, in the calling thread.
   absl::Status Flush();
 

@@ -55,18 +55,9 @@ void RandomHistory::Reopen() {
 
 void RandomHistory::StartSession() {
   auto start = random_() % 5 == 0 ? SessionStart::kNewGeneration : SessionStart::kContinue;
-  auto token = file_->Acquire();
-  if (!Ok(token.status())) return;
-  if (faults_ == Faults::kExpected) {
-    // Writer's own expectations would fail the test: look first.
-    absl::Status begun = file_->Begin(*token, start, {"m", "h", "/x"}, 0640);
-    file_->End(*token, SessionEnd::kClean).IgnoreError();
-    if (!Ok(begun)) return;
-    auto again = file_->Acquire();
-    if (!Ok(again.status()) || env_.fault_met()) return;
-  }
   writer_ = std::make_unique<Writer>(file_, newest_cut_ == 0 ? SessionStart::kContinue : start,
                                      newest_);
+  if (!Ok(writer_->begun())) writer_.reset();
 }
 
 void RandomHistory::WriteSomething() {

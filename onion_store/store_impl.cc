@@ -100,6 +100,8 @@ class StoreImpl final : public Store {
       if (status.ok() && file->dead().ok()) status = flushed;
     }
     context_->background->Stop();
+    for (const auto& file : LiveFiles()) file->Retire();
+    context_->lock.reset();  // Whoever still holds a file can only read old versions.
     if (!status.ok() || idle) return status;
     return absl::DeadlineExceededError(
         "some cuts are not applied yet; they are durable or will be recovered at the next start");

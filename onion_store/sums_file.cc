@@ -36,6 +36,13 @@ absl::Status SumsFile::Write(uint64_t first_page, absl::Span<const uint32_t> sum
   return WriteAt(*file_, first_page * sizeof(uint32_t), bytes);
 }
 
+absl::StatusOr<Extent> SumsFile::NextPages(uint64_t page) {
+  H5M_ASSIGN_OR_RETURN(Extent data, file_->NextData(page * sizeof(uint32_t)));
+  uint64_t first = data.offset / sizeof(uint32_t);
+  uint64_t end = (data.end() + sizeof(uint32_t) - 1) / sizeof(uint32_t);
+  return Extent{first, data.length == 0 ? 0 : end - first};
+}
+
 absl::Status SumsFile::Truncate(uint64_t page_count) {
   H5M_ASSIGN_OR_RETURN(uint64_t size, file_->Size());
   uint64_t wanted = page_count * sizeof(uint32_t);

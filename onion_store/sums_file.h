@@ -24,6 +24,8 @@ class SumsFile {
 
   absl::StatusOr<std::vector<uint32_t>> Read(uint64_t first_page, uint64_t page_count);
   absl::Status Write(uint64_t first_page, absl::Span<const uint32_t> sums);
+  // The first pages at or after `page` that may have a sum other than 0; length 0: none.
+  absl::StatusOr<Extent> NextPages(uint64_t page);
   // Forgets pages at or beyond `page_count`.
   absl::Status Truncate(uint64_t page_count);
   absl::Status Sync() { return file_->Sync(); }

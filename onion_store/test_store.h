@@ -45,10 +45,8 @@ class Writer {
   Writer(std::shared_ptr<File> file, SessionStart start, std::string content = "")
       : file_(std::move(file)), content_(std::move(content)) {
     auto token = file_->Acquire();
-    EXPECT_TRUE(token.ok()) << token.status();
     token_ = token.value_or(0);
-    absl::Status begun = file_->Begin(token_, start, Origin{"m", "host", "/x.h5"}, 0640);
-    EXPECT_TRUE(begun.ok()) << begun;
+    begun_ = file_->Begin(token_, start, Origin{"m", "host", "/x.h5"}, 0640);
     if (start == SessionStart::kNewGeneration) content_.clear();
   }
 
@@ -90,6 +88,8 @@ class Writer {
   }
   absl::Status End(SessionEnd end = SessionEnd::kClean) { return file_->End(token_, end); }
 
+  // Whether the session began.
+  const absl::Status& begun() const { return begun_; }
   const std::string& content() const { return content_; }
   Token token() const { return token_; }
   File& file() { return *file_; }
@@ -98,6 +98,7 @@ class Writer {
   std::shared_ptr<File> file_;
   std::string content_;
   Token token_ = 0;
+  absl::Status begun_;
   uint64_t seq_ = 0;
 };
 
