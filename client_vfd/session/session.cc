@@ -10,6 +10,7 @@
 #include "base/random.h"
 #include "client_vfd/session/child_writes.h"
 #include "client_vfd/session/engine.h"
+#include "client_vfd/session/record_update.h"
 
 namespace h5mirror::vfd {
 namespace {
@@ -188,8 +189,7 @@ bool Session::Barrier(CutKind kind, H5mAck ack, std::string comment) {
     return Acked(ticket, ack) || ticket <= lost_ticket_ || !collecting();
   };
   if (!Await(settled)) {
-    engine_.SetSuspect(true);
-    CutOff(absl::StrCat("no answer within ", absl::FormatDuration(Patience())));
+    TimeOut();
     return false;
   }
   return Acked(ticket, ack);
@@ -211,10 +211,7 @@ void Session::Seal() {
   const auto handed_over = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return (queue_.drained() && taken_final_) || final_ticket_ <= lost_ticket_ || !collecting();
   };
-  if (!Await(handed_over)) {
-    engine_.SetSuspect(true);
-    CutOff(absl::StrCat("no progress within ", absl::FormatDuration(Patience())));
-  }
+  if (!Await(handed_over)) TimeOut();
 }
 
 void Session::Close() {
@@ -225,25 +222,20 @@ void Session::Close() {
     const auto settled = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
       return Acked(final_ticket_, config_.ack_commit) || final_ticket_ <= lost_ticket_ || !collecting();
     };
-    if (!Await(settled)) {
-      engine_.SetSuspect(true);
-      CutOff(absl::StrCat("no answer within ", absl::FormatDuration(Patience())));
-    }
+    if (!Await(settled)) TimeOut();
   }
   if (sealed && Acked(final_ticket_, H5M_ACK_DURABLE)) {
     // The stream's end follows at once, and with it the lease is free for the next open.
     const auto ended = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return link_ == Link::kNone; };
     mutex_.AwaitWithTimeout(absl::Condition(&ended), kLeaseWait);
   }
-  released_ = true;
-  if (sealed && collecting() && Acked(final_ticket_, H5M_ACK_DURABLE)) {
-    FinishSession();
-  } else if (!sealed || !collecting() || final_ticket_ <= lost_ticket_) {
-    // A probe, an abandoned file, or a server that does not have the last cut.
+  if (!sealed || !collecting() || final_ticket_ <= lost_ticket_ || Acked(final_ticket_, H5M_ACK_DURABLE)) {
+    // Durable; or abandoned, or without a server that has the last cut.
     FinishSession();
   } else {
     SaveRecord(RecordState::kBehind);  // Until the sender hears that it is durable.
   }
+  released_ = true;
   engine_.Wake(this);
 }
 
@@ -280,6 +272,12 @@ void Session::CutOff(const std::string& why) {
   engine_.Wake(this);
 }
 
+void Session::TimeOut() {
+  const absl::Duration waited = Patience();
+  engine_.SetSuspect(true);
+  CutOff(absl::StrCat("no answer within ", absl::FormatDuration(waited)));
+}
+
 void Session::Notify(const char* event, const std::string& detail, bool to_user) {
   const H5mEvent told{event, state_, cut_, version_, detail.c_str(), to_user ? 1 : 0};
   if (config_.notify != nullptr) config_.notify(config_.context, &told);
@@ -299,7 +297,10 @@ void Session::SaveRecord(RecordState state) {
     record_.pending_session_id = session_id_;
     record_.pending_seq = sent->second;
   }
-  const absl::Status written = WriteLocalRecord(config_.real_path, record_);
+  // Behind the program's back a record is only brought up to date, never made: the user may be
+  // deleting the file and its directory just now.
+  const absl::Status written = released_ ? UpdateRecordInPlace(config_.real_path, record_)
+                                         : WriteLocalRecord(config_.real_path, record_);
   if (!written.ok()) {
     Notify("record", absl::StrCat(config_.real_path, ": the mirror's record cannot be written: ", written.message()), true);
   }

@@ -118,6 +118,7 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
     return state_ != H5M_STATE_DIVERGED && !refused_;
   }
   void GoBehind(const std::string& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void TimeOut() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void CutOff(const std::string& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Notify(const char* event, const std::string& detail, bool to_user)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
