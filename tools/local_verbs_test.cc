@@ -95,6 +95,18 @@ TEST_F(LocalVerbsTest, PushRefusesWhatIsNotAClosedHdf5FileUnlessTold) {
   EXPECT_EQ(server_.file("a").contents.back(), "text");
 }
 
+TEST_F(LocalVerbsTest, PushRefusesWhatACrashedWriterLeft) {
+  Write("a.h5", Hdf5Bytes(4096));
+  ASSERT_EQ(Run({"push", Path("a.h5"), "--name", "a.h5"}).code, 0);
+  LocalRecord record = *ReadLocalRecord(Path("a.h5"));
+  record.state = RecordState::kOpen;
+  ASSERT_TRUE(WriteLocalRecord(Path("a.h5"), record).ok());
+  const Result refused = Run({"push", Path("a.h5")});
+  EXPECT_EQ(refused.code, 5);
+  EXPECT_THAT(refused.err, HasSubstr("h5mirror recover"));
+  EXPECT_EQ(Run({"push", Path("a.h5"), "--any"}).code, 0);
+}
+
 TEST_F(LocalVerbsTest, PushTakesATreeAndGoesOnAfterAFileThatFails) {
   Write("t/a.h5", Hdf5Bytes(4096));
   Write("t/sub/b.h5", Hdf5Bytes(4096));

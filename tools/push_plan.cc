@@ -70,9 +70,16 @@ absl::StatusOr<PushAction> DecidePush(const std::string& name, const LocalFile& 
   return level ? PushAction::kSkip : PushAction::kReplace;
 }
 
-absl::Status CheckContent(const LocalFile& file, Content content) {
+absl::Status CheckContent(const LocalFile& file, const std::optional<LocalRecord>& record,
+                          Content content) {
   if (content == Content::kAny) return absl::OkStatus();
   const std::string path = file.path().string();
+  // Such a file may open and still be torn: what was in its writer's memory is missing.
+  if (record.has_value() && record->state == RecordState::kOpen) {
+    return absl::FailedPreconditionError(StrCat(
+        path, ": its writer ended without a close, so it may be torn: h5mirror recover ", path,
+        " goes back to the last cut; --any pushes it as it is"));
+  }
   switch (file.LookAtHdf5()) {
     case Hdf5State::kClosed:
       return absl::OkStatus();

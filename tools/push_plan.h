@@ -33,8 +33,10 @@ absl::StatusOr<PushAction> DecidePush(const std::string& name, const LocalFile& 
 // Does the content allow it to become a head?
 enum class Content { kHdf5Only, kAny };
 
-// kFailedPrecondition: not HDF5, or HDF5 that was not closed cleanly; names the way out.
-absl::Status CheckContent(const LocalFile& file, Content content);
+// kFailedPrecondition: not HDF5, or HDF5 that was not closed cleanly, as far as its superblock
+// and the record tell; names the way out.
+absl::Status CheckContent(const LocalFile& file, const std::optional<LocalRecord>& record,
+                          Content content);
 
 // The files to push for `locals`. With `recursive`, directories stand for all that lies below
 // them and looks like HDF5 (or for all regular files, with kAny), in byte order, without our own

@@ -64,7 +64,9 @@ StandingReport JudgeStanding(const std::string& local, const LocalRecord& record
                          server->lease().writer().pid(), " on ", server->lease().writer().host(), ")"),
             ""};
   }
-  return {Standing::kCrashed, "its writer ended without a close", Both(local)};
+  return {Standing::kCrashed, "its writer ended without a close",
+          StrCat("h5mirror recover ", local, " goes back to the last cut; h5mirror push --any ", local,
+                 " takes the local one as it is")};
 }
 
 std::string_view StandingName(Standing standing) {

@@ -111,13 +111,8 @@ absl::Status WriteReport(const std::string& path, const Json& json) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<int> Start(const std::vector<std::string>& program,
-                          const EnvironmentChanges& changes, Context& context) {
-  absl::StatusOr<int> code = RunInOurPlace(program, changes);
-  if (code.ok()) return code;
-  context.Note(ToStd(code.status().message()));
-  return absl::IsNotFound(code.status()) ? 127 : 126;  // As the shell does.
-}
+// As the shell does.
+int CodeOfFailedStart(const absl::Status& status) { return absl::IsNotFound(status) ? 127 : 126; }
 
 absl::StatusOr<int> RunExec(Context& context, const Options& options,
                             const std::vector<std::string>& program) {
@@ -138,7 +133,12 @@ absl::StatusOr<int> RunExec(Context& context, const Options& options,
   request.report_dir = report_dir.path();
   H5M_ASSIGN_OR_RETURN(const EnvironmentChanges changes,
                        ExecEnvironment(request, FromEnvironment));
-  H5M_ASSIGN_OR_RETURN(int code, Start(program, changes, context));
+  const absl::StatusOr<int> ended = RunInOurPlace(program, changes);
+  if (!ended.ok()) {
+    context.Note(ToStd(ended.status().message()));
+    return CodeOfFailedStart(ended.status());
+  }
+  int code = *ended;
   const ExecReport report = ReadExecReport(report_dir.path(), VersionOf);
   if (options.strict && code == 0 && !report.complete()) code = kExitNotMirrored;
   const Json json = ExecReportToJson(report, code);

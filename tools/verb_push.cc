@@ -83,7 +83,7 @@ absl::StatusOr<Outcome> PushOne(Context& context, const Options& options,
     outcome.result.version = arg.record->version;
     return outcome;
   }
-  H5M_RETURN_IF_ERROR(CheckContent(file, options.content()));
+  H5M_RETURN_IF_ERROR(CheckContent(file, arg.record, options.content()));
   if (options.dry_run) return outcome;
   UploadRequest request;
   request.name = outcome.name;

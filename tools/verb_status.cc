@@ -153,10 +153,13 @@ void AddStatus(CLI::App& app, Context& context, Action& action) {
   CLI::App* verb = app.add_subcommand("status", "Describe a file on both sides, or the server");
   verb->add_option("FILE", options->file,
                    std::string(kFileHelp) + "; without it the server is described");
-  verb->add_flag("-w{60},--wait{60}", options->wait_seconds,
-                 "wait until the head holds the newest durable cut, at most 60 s; "
-                 "--wait=SECONDS sets another limit");
-  verb->callback([&context, &action, options] {
+  // A flag, so that `--wait FILE` does not take FILE for its value.
+  const CLI::Option* wait =
+      verb->add_flag("-w{60},--wait{60}", options->wait_seconds,
+                     "wait until the head holds the newest durable cut, at most 60 s; "
+                     "--wait=SECONDS sets another limit");
+  verb->callback([&context, &action, options, wait] {
+    if (wait->count() == 0) options->wait_seconds = -1;  // CLI11 counts flags from 0.
     action = [&context, options]() -> absl::StatusOr<int> {
       return options->file.empty() ? RunServerStatus(context) : RunFileStatus(context, *options);
     };
