@@ -24,6 +24,7 @@ with h5py.File(path, "a") as f:
         frames[n] = rng.normal(size=(256, 256))
         times[n] = time.time()
         f.attrs["frames"] = n + 1
+        time.sleep(pause_s / 2)
         f.flush()
         print(f"frame {n}", flush=True)
-        time.sleep(pause_s)
+        time.sleep(pause_s / 2)

@@ -43,13 +43,15 @@ def test_program_run_again_continues_the_history(both):
 
 
 def test_output_is_what_it_is_without_the_plugin(both):
-    """The local file is bit for bit what the program writes with no driver; so is what it prints."""
+    """What the program writes and prints is what it writes and prints with no driver."""
     program = [both.python, paths.PROGRAMS / "measure.py", "same.h5"]
     plain = both.run(program, env=both.plain_env()).ok()
     both.local("same.h5").rename(both.local("plain.keep"))
     mirrored = both.run(program).ok()
     assert (mirrored.out, mirrored.err) == (plain.out, plain.err)
-    hdf5.assert_same(both.local("same.h5"), both.local("plain.keep"))
+    # Not byte for byte: objects of the latest format hold the time at which they were made.
+    assert both.local("same.h5").stat().st_size == both.local("plain.keep").stat().st_size
+    assert hdf5.dump(both.local("same.h5")) == hdf5.dump(both.local("plain.keep"))
 
 
 def test_head_follows_a_running_writer(site):
