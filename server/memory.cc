@@ -18,9 +18,9 @@ uint64_t ResidentBytes() {
 MemoryShares ShareMemory(uint64_t memory_max_bytes) {
   MemoryShares shares;
   shares.store_bytes = memory_max_bytes / 4;
-  shares.grpc_bytes = memory_max_bytes / 2;
+  shares.grpc_bytes = memory_max_bytes / 4;
   shares.lookahead_bytes = static_cast<int>(
-      std::clamp<uint64_t>(memory_max_bytes / 64, uint64_t{256} << 10, uint64_t{16} << 20));
+      std::clamp<uint64_t>(memory_max_bytes / 256, uint64_t{256} << 10, uint64_t{16} << 20));
   return shares;
 }
 

@@ -252,7 +252,7 @@ void Session::Send(v1::MirrorFileResponse response) {
 void Session::LogEnd(const absl::Status& status) const {
   const std::string how = status.ok() ? "in order" : status.ToString();
   if (token_ == 0) {
-    spdlog::info("session refused: file=\"{}\" peer={} user={} token={}: {}", name_, peer_,
+    spdlog::info("session refused: file=\"{}\" peer={} user={} verified={}: {}", name_, peer_,
                  writer_.claimed_user(), principal_.name, how);
     return;
   }
@@ -351,7 +351,7 @@ absl::Status Session::Begin(const v1::OpenSession& open, v1::SessionOpened opene
   const bool durable_now = decision.last_barrier_seq != 0 && info.durable_cut == info.last_cut;
   opened.set_durable_barrier_seq(durable_now ? decision.last_barrier_seq
                                              : decision.durable_barrier_seq);
-  spdlog::info("session start: file=\"{}\" peer={} user={}@{} program={} token={} {} {} lease={}",
+  spdlog::info("session start: file=\"{}\" peer={} user={}@{} program={} verified={} {} {} lease={}",
                name_, peer_, writer_.claimed_user(), writer_.host(), writer_.program(),
                principal_.name, v1::Intent_Name(open.intent()),
                v1::Relation_Name(decision.relation), token_);
