@@ -3,6 +3,5 @@
 // memory_max, and few arenas keep few of them.
 extern "C" {
 extern const char* malloc_conf;
-const char* malloc_conf =
-    "background_thread:true,narenas:4,dirty_decay_ms:500,muzzy_decay_ms:0";
+const char* malloc_conf = "background_thread:true,narenas:4,dirty_decay_ms:500,muzzy_decay_ms:0";
 }

@@ -25,9 +25,9 @@ std::string_view NameOf(Right right) {
 
 absl::Status CheckRight(const Principal& principal, Right right) {
   if (principal.rights.Has(right)) return absl::OkStatus();
-  return absl::PermissionDeniedError(StrCat("token \"", principal.name, "\" has the rights \"",
-                                            principal.rights.ToString(), "\" and this call needs \"",
-                                            NameOf(right), "\": ask the server's operator for one"));
+  return absl::PermissionDeniedError(
+      StrCat("token \"", principal.name, "\" has the rights \"", principal.rights.ToString(),
+             "\" and this call needs \"", NameOf(right), "\": ask the server's operator for one"));
 }
 
 absl::StatusOr<std::unique_ptr<Authenticator>> Authenticator::Load(
@@ -41,8 +41,8 @@ absl::Status Authenticator::Reload() {
   if (path_.empty()) return absl::OkStatus();
   H5M_ASSIGN_OR_RETURN(std::vector<TokenEntry> tokens, ReadTokenFile(path_));
   if (tokens.empty()) {
-    return absl::InvalidArgumentError(StrCat("tokens_file ", path_.string(),
-                                             " holds no token: run `h5mirrord token add NAME`"));
+    return absl::InvalidArgumentError(
+        StrCat("tokens_file ", path_.string(), " holds no token: run `h5mirrord token add NAME`"));
   }
   absl::MutexLock lock(&mutex_);
   tokens_ = std::move(tokens);

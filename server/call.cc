@@ -14,8 +14,7 @@ absl::StatusOr<Principal> AuthenticateCall(const grpc::ServerContext& context,
   const auto& metadata = context.client_metadata();
   const auto header = metadata.find("authorization");
   if (header == metadata.end()) return authenticator.Authenticate(std::nullopt);
-  return authenticator.Authenticate(
-      std::string_view(header->second.data(), header->second.size()));
+  return authenticator.Authenticate(std::string_view(header->second.data(), header->second.size()));
 }
 
 grpc::Status RunCall(const ServiceEnvironment& environment, const grpc::ServerContext& context,

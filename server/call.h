@@ -43,8 +43,8 @@ class CallLease {
     kRevoke,   // it is fenced
   };
   static absl::StatusOr<CallLease> Take(const ServiceEnvironment& environment, std::string name,
-                                        const Principal& principal, const grpc::ServerContext& context,
-                                        Writer writer);
+                                        const Principal& principal,
+                                        const grpc::ServerContext& context, Writer writer);
   ~CallLease();
   CallLease(CallLease&& other) noexcept;
   CallLease& operator=(CallLease&&) = delete;

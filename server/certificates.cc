@@ -109,11 +109,11 @@ absl::StatusOr<std::string> AlternativeNames(const std::vector<std::string>& hos
     unsigned char address[16];
     const bool is_ip = inet_pton(AF_INET, host.c_str(), address) == 1 ||
                        inet_pton(AF_INET6, host.c_str(), address) == 1;
-    const bool is_name = !host.empty() && host.size() <= 253 &&
-                         std::all_of(host.begin(), host.end(), [](char c) {
-                           return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '-' ||
-                                  c == '.' || c == '*' || c == '_';
-                         });
+    const bool is_name =
+        !host.empty() && host.size() <= 253 && std::all_of(host.begin(), host.end(), [](char c) {
+          return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '.' ||
+                 c == '*' || c == '_';
+        });
     if (!is_ip && !is_name) {
       return absl::InvalidArgumentError(
           StrCat("host \"", host, "\" is neither a host name nor an IP address"));
@@ -137,7 +137,8 @@ absl::StatusOr<KeyAndCertificate> MakeAuthority(std::string_view common_name, in
                        StartCertificate(key.get(), common_name, valid_days));
   X509* self = certificate.get();
   if (X509_set_issuer_name(self, X509_get_subject_name(self)) != 1) return OpenSslError("issuer");
-  H5M_RETURN_IF_ERROR(AddExtension(self, self, NID_basic_constraints, "critical,CA:TRUE,pathlen:0"));
+  H5M_RETURN_IF_ERROR(
+      AddExtension(self, self, NID_basic_constraints, "critical,CA:TRUE,pathlen:0"));
   H5M_RETURN_IF_ERROR(AddExtension(self, self, NID_key_usage, "critical,keyCertSign,cRLSign"));
   H5M_RETURN_IF_ERROR(AddExtension(self, self, NID_subject_key_identifier, "hash"));
   H5M_RETURN_IF_ERROR(Sign(self, key.get()));

@@ -85,10 +85,12 @@ absl::Status CheckTogether(const Config& config) {
   }
   for (const ListenAddress& address : config.listen) {
     if (address.reach != Reach::kNetwork || (config.HasTls() && config.HasTokens())) continue;
-    return absl::InvalidArgumentError(StrCat(
-        "listen = \"", address.text, "\" can be reached from the network and wants TLS and tokens: ",
-        "run `h5mirrord init`, then start with the configuration that it writes (tls_cert, tls_key, ",
-        "tokens_file); or listen on 127.0.0.1 or unix:PATH and come in through ssh -L"));
+    return absl::InvalidArgumentError(
+        StrCat("listen = \"", address.text,
+               "\" can be reached from the network and wants TLS and tokens: ",
+               "run `h5mirrord init`, then start with the configuration that it writes (tls_cert, "
+               "tls_key, ",
+               "tokens_file); or listen on 127.0.0.1 or unix:PATH and come in through ssh -L"));
   }
   return absl::OkStatus();
 }

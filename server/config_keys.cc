@@ -121,9 +121,7 @@ constexpr ConfigKey kKeys[] = {
      }},
     {"page_size", "SIZE", "Unit of copy-on-write of new files: a power of two.", SetPageSize},
     {"umask", "OCTAL", "Heads get the local file's mode under this umask.",
-     [](std::string_view text, Config& config) {
-       return SetOctal(text, 0777, config.umask_bits);
-     }},
+     [](std::string_view text, Config& config) { return SetOctal(text, 0777, config.umask_bits); }},
     {"group", "NAME", "Group of heads and Unix sockets; empty: the process's own.",
      [](std::string_view text, Config& config) {
        config.group = std::string(text);
@@ -189,14 +187,13 @@ std::string DescribeConfig(const Config& config) {
       "\npage_size = ", HumanBytes(config.page_size_bytes),
       absl::StrFormat("\numask = %04o", config.umask_bits), "\ngroup = ", config.group,
       absl::StrFormat("\nsocket_mode = %04o", config.socket_mode_bits),
-      "\nlease_ttl = ", HumanDuration(config.lease_ttl),
-      "\nmax_sessions = ", config.max_sessions, "\nqueue_threads = ", config.queue_threads,
+      "\nlease_ttl = ", HumanDuration(config.lease_ttl), "\nmax_sessions = ", config.max_sessions,
+      "\nqueue_threads = ", config.queue_threads,
       "\nbackground_threads = ", config.background_threads,
       "\nstop_timeout = ", HumanDuration(config.stop_timeout),
       "\ntls_cert = ", config.tls_cert.string(), "\ntls_key = ", config.tls_key.string(),
-      "\ntokens_file = ", config.tokens_file.string(),
-      "\nmetrics_listen = ", config.metrics_listen, "\nlog_level = ", config.log_level,
-      "\nlog_file = ", config.log_file.string(), "\n");
+      "\ntokens_file = ", config.tokens_file.string(), "\nmetrics_listen = ", config.metrics_listen,
+      "\nlog_level = ", config.log_level, "\nlog_file = ", config.log_file.string(), "\n");
 }
 
 }  // namespace h5mirror::server

@@ -39,8 +39,9 @@ TEST(ConfigTest, LaterSettingWins) {
 }
 
 TEST(ConfigTest, ErrorNamesKeyValueSourceAndRange) {
-  EXPECT_THAT(Message(WithSetting("lease_ttl", "0s").status()),
-              AllOf(HasSubstr("--flag"), HasSubstr("lease_ttl"), HasSubstr("\"0s\""), HasSubstr("1 h")));
+  EXPECT_THAT(
+      Message(WithSetting("lease_ttl", "0s").status()),
+      AllOf(HasSubstr("--flag"), HasSubstr("lease_ttl"), HasSubstr("\"0s\""), HasSubstr("1 h")));
   EXPECT_THAT(Message(WithSetting("memory_max", "1MiB").status()),
               AllOf(HasSubstr("memory_max"), HasSubstr("64 MiB")));
   EXPECT_THAT(Message(WithSetting("page_size", "5000").status()), HasSubstr("power of two"));
@@ -61,8 +62,10 @@ TEST(ConfigTest, PlainTextOnANetworkAddressIsRefusedWithTheWayOut) {
 }
 
 TEST(ConfigTest, NetworkAddressWithTlsAndTokensIsTaken) {
-  std::vector<Setting> settings = {{"root", "/data", "test"}, {"listen", "[::]:7447", "test"},
-                                   {"tls_cert", "c.pem", "test"}, {"tls_key", "k.pem", "test"}};
+  std::vector<Setting> settings = {{"root", "/data", "test"},
+                                   {"listen", "[::]:7447", "test"},
+                                   {"tls_cert", "c.pem", "test"},
+                                   {"tls_key", "k.pem", "test"}};
   EXPECT_FALSE(MakeConfig(settings).ok());  // TLS alone is not enough.
   settings.push_back({"tokens_file", "tokens", "test"});
   const auto config = MakeConfig(settings);
@@ -76,7 +79,8 @@ TEST(ConfigTest, CertificateWithoutKeyIsRefused) {
 
 TEST(ConfigTest, MetricsStayOnLoopback) {
   EXPECT_TRUE(WithSetting("metrics_listen", "127.0.0.1:9447").ok());
-  EXPECT_THAT(Message(WithSetting("metrics_listen", "0.0.0.0:9447").status()), HasSubstr("loopback"));
+  EXPECT_THAT(Message(WithSetting("metrics_listen", "0.0.0.0:9447").status()),
+              HasSubstr("loopback"));
 }
 
 TEST(ConfigTest, UnknownKeyIsNamedWithTheNearestOne) {
@@ -108,7 +112,8 @@ TEST(ConfigTest, NumbersAndArraysNeedNoQuotes) {
 TEST(ConfigTest, OctalNumbersWantQuotes) {
   TestDirectory directory;
   const auto path = directory.Write("c.toml", "umask = 0o027\n");
-  EXPECT_THAT(Message(ReadConfigFile(path).status()), AllOf(HasSubstr("umask"), HasSubstr("quotes")));
+  EXPECT_THAT(Message(ReadConfigFile(path).status()),
+              AllOf(HasSubstr("umask"), HasSubstr("quotes")));
 }
 
 TEST(ConfigTest, KeyOfTheWrongKindIsNamed) {

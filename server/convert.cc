@@ -32,8 +32,8 @@ google::protobuf::Timestamp ToProto(absl::Time time) {
 absl::Time FromProto(const google::protobuf::Timestamp& time) {
   // The range of google.protobuf.Timestamp: years 1 to 9999.
   const bool unset = time.seconds() == 0 && time.nanos() == 0;
-  if (unset || time.seconds() < -62135596800 || time.seconds() > 253402300799 ||
-      time.nanos() < 0 || time.nanos() > 999999999) {
+  if (unset || time.seconds() < -62135596800 || time.seconds() > 253402300799 || time.nanos() < 0 ||
+      time.nanos() > 999999999) {
     return absl::InfinitePast();
   }
   return absl::FromUnixSeconds(time.seconds()) + absl::Nanoseconds(time.nanos());
@@ -169,10 +169,10 @@ absl::Status CheckComment(const std::string& comment) {
 absl::StatusOr<uint32_t> NegotiateProtocol(const v1::ProtocolRange& client) {
   const uint32_t newest = std::min(std::max(client.newest(), 1u), rpc::kProtocolNewest);
   if (newest >= rpc::kProtocolOldest && newest >= client.oldest()) return newest;
-  return absl::FailedPreconditionError(
-      StrCat("no common protocol version: the client speaks ", client.oldest(), "..",
-             client.newest(), ", this server ", rpc::kProtocolOldest, "..", rpc::kProtocolNewest,
-             "; update the older side"));
+  return absl::FailedPreconditionError(StrCat("no common protocol version: the client speaks ",
+                                              client.oldest(), "..", client.newest(),
+                                              ", this server ", rpc::kProtocolOldest, "..",
+                                              rpc::kProtocolNewest, "; update the older side"));
 }
 
 }  // namespace h5mirror::server

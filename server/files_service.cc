@@ -70,8 +70,9 @@ absl::Status FilesService::List(const v1::ListFilesRequest& request,
   const int limit =
       request.page_size() == 0 ? kFilesDefault : std::min(request.page_size(), kFilesMax);
   // One more than asked for tells whether there is a next page.
-  H5M_ASSIGN_OR_RETURN(auto files, environment_.store.List(request.directory(), request.page_token(),
-                                                           static_cast<size_t>(limit) + 1));
+  H5M_ASSIGN_OR_RETURN(auto files,
+                       environment_.store.List(request.directory(), request.page_token(),
+                                               static_cast<size_t>(limit) + 1));
   if (files.size() > static_cast<size_t>(limit)) {
     files.resize(static_cast<size_t>(limit));
     response.set_next_page_token(files.back().name);

@@ -51,7 +51,8 @@ absl::StatusOr<const passwd*> FindUser(const std::string& name) {
   if (name.empty()) return nullptr;
   const passwd* user = getpwnam(name.c_str());
   if (user == nullptr) {
-    return absl::NotFoundError(StrCat("no user \"", name, "\": make it first, or leave --user out"));
+    return absl::NotFoundError(
+        StrCat("no user \"", name, "\": make it first, or leave --user out"));
   }
   return user;
 }
@@ -70,8 +71,8 @@ absl::Status WriteFiles(const std::vector<NewFile>& files, const passwd* user) {
 std::string ConfigText(const std::filesystem::path& directory) {
   const std::string base = directory.string();
   return StrCat("# Written by `h5mirrord init`. All keys: h5mirrord --help and h5mirrord(8).\n",
-                "#root = \"/var/lib/h5mirror\"\n", "listen = [\"0.0.0.0:7447\"]\n",
-                "tls_cert = \"", base, "/server.pem\"\n", "tls_key = \"", base, "/server.key\"\n",
+                "#root = \"/var/lib/h5mirror\"\n", "listen = [\"0.0.0.0:7447\"]\n", "tls_cert = \"",
+                base, "/server.pem\"\n", "tls_key = \"", base, "/server.key\"\n",
                 "tokens_file = \"", base, "/tokens\"\n");
 }
 
@@ -84,12 +85,13 @@ std::string Advice(const std::filesystem::path& directory, const std::vector<std
                 "\nStart the server:\n  h5mirrord --config ", base,
                 "/h5mirrord.toml --root DIR --listen 0.0.0.0:7447\n",
                 "\nOn each client, as the user who runs the programs:\n",
-                "  mkdir -p -m 0700 ~/.config/h5mirror\n",
-                "  copy ", base, "/ca.pem to ~/.config/h5mirror/ca.pem\n",
-                "  copy ", base, "/token  to ~/.config/h5mirror/token, mode 0600\n",
+                "  mkdir -p -m 0700 ~/.config/h5mirror\n", "  copy ", base,
+                "/ca.pem to ~/.config/h5mirror/ca.pem\n", "  copy ", base,
+                "/token  to ~/.config/h5mirror/token, mode 0600\n",
                 "The token \"admin\" may read, write and administer. Tokens with fewer rights:\n",
                 "  h5mirrord token add NAME --rights read,write --tokens-file ", base, "/tokens\n",
-                "Keep ", base, "/ca.key away from the network: who has it can pose as this server.\n");
+                "Keep ", base,
+                "/ca.key away from the network: who has it can pose as this server.\n");
 }
 
 }  // namespace
@@ -105,20 +107,20 @@ absl::StatusOr<std::string> InitDirectory(const InitOptions& options) {
 
   std::vector<std::string> hosts = options.hosts;
   for (std::string& host : LocalHostNames()) {
-    if (std::find(hosts.begin(), hosts.end(), host) == hosts.end()) hosts.push_back(std::move(host));
+    if (std::find(hosts.begin(), hosts.end(), host) == hosts.end())
+      hosts.push_back(std::move(host));
   }
-  H5M_ASSIGN_OR_RETURN(const KeyAndCertificate authority,
-                       MakeAuthority(StrCat("h5mirror CA of ", hosts.front()).substr(0, 64),
-                                     options.valid_days));
+  H5M_ASSIGN_OR_RETURN(
+      const KeyAndCertificate authority,
+      MakeAuthority(StrCat("h5mirror CA of ", hosts.front()).substr(0, 64), options.valid_days));
   H5M_ASSIGN_OR_RETURN(const KeyAndCertificate server,
                        MakeServerCertificate(authority, hosts, options.valid_days));
-  H5M_RETURN_IF_ERROR(WriteFiles({{directory / "ca.key", authority.key_pem, Reader::kOperator},
-                                  {directory / "ca.pem", authority.certificate_pem,
-                                   Reader::kEverybody},
-                                  {directory / "server.key", server.key_pem, Reader::kServer},
-                                  {directory / "server.pem", server.certificate_pem,
-                                   Reader::kEverybody}},
-                                 user));
+  H5M_RETURN_IF_ERROR(
+      WriteFiles({{directory / "ca.key", authority.key_pem, Reader::kOperator},
+                  {directory / "ca.pem", authority.certificate_pem, Reader::kEverybody},
+                  {directory / "server.key", server.key_pem, Reader::kServer},
+                  {directory / "server.pem", server.certificate_pem, Reader::kEverybody}},
+                 user));
   H5M_ASSIGN_OR_RETURN(const std::string token,
                        AddToken(directory / "tokens", "admin", Rights::All()));
   if (user != nullptr) H5M_RETURN_IF_ERROR(GiveTo(directory / "tokens", *user));
@@ -128,9 +130,9 @@ absl::StatusOr<std::string> InitDirectory(const InitOptions& options) {
   const std::filesystem::path config = directory / "h5mirrord.toml";
   const absl::Status written = CreateFile(config, ConfigText(directory), 0644);
   if (absl::IsAlreadyExists(written)) {
-    return Advice(directory, hosts,
-                  StrCat(config.string(), " exists and was left alone; it wants:\n",
-                         ConfigText(directory)));
+    return Advice(
+        directory, hosts,
+        StrCat(config.string(), " exists and was left alone; it wants:\n", ConfigText(directory)));
   }
   H5M_RETURN_IF_ERROR(written);
   return Advice(directory, hosts, "");

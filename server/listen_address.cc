@@ -16,8 +16,8 @@ namespace h5mirror::server {
 namespace {
 
 absl::Status BadAddress(std::string_view text, std::string_view why) {
-  return absl::InvalidArgumentError(StrCat("address \"", text, "\": ", why,
-                                           "; write HOST:PORT, [IPV6]:PORT or unix:PATH"));
+  return absl::InvalidArgumentError(
+      StrCat("address \"", text, "\": ", why, "; write HOST:PORT, [IPV6]:PORT or unix:PATH"));
 }
 
 bool IsIpv6(const std::string& host) {

@@ -33,8 +33,8 @@ TEST(ListenAddressTest, TargetIsWhatGrpcWants) {
 }
 
 TEST(ListenAddressTest, BadAddressIsQuotedWithTheThreeForms) {
-  for (const char* text : {"", "7447", "host", "host:", "host:70000", "host:-1", ":7447", "::1:7447",
-                           "[::1", "[nonsense]:1", "unix:", "host:7447x"}) {
+  for (const char* text : {"", "7447", "host", "host:", "host:70000", "host:-1", ":7447",
+                           "::1:7447", "[::1", "[nonsense]:1", "unix:", "host:7447x"}) {
     const auto address = ParseListenAddress(text);
     ASSERT_FALSE(address.ok()) << text;
     EXPECT_THAT(std::string(address.status().message()), HasSubstr("HOST:PORT"));

@@ -84,7 +84,8 @@ absl::Status OpenSocketToGroup(const std::filesystem::path& path, uint32_t mode_
                                const std::string& group) {
   if (!group.empty()) {
     const struct group* entry = getgrnam(group.c_str());
-    if (entry == nullptr) return absl::NotFoundError(StrCat("group = \"", group, "\": no such group"));
+    if (entry == nullptr)
+      return absl::NotFoundError(StrCat("group = \"", group, "\": no such group"));
     if (chown(path.c_str(), static_cast<uid_t>(-1), entry->gr_gid) != 0) {
       return ErrnoToStatus(errno, StrCat("give ", path.string(), " to group ", group));
     }

@@ -33,9 +33,10 @@ ExitCode AddOneToken(const Flags& flags) {
   if (!token.ok()) return Fail(token.status());
   // The token alone on stdout, so that it can be sent into a file.
   std::cout << *token << "\n";
-  std::cerr << "This is the only time that the token is shown. Put it into ~/.config/h5mirror/token "
-               "(mode 0600) of its user;\na running server learns of it by SIGHUP (systemctl reload "
-               "h5mirrord).\n";
+  std::cerr
+      << "This is the only time that the token is shown. Put it into ~/.config/h5mirror/token "
+         "(mode 0600) of its user;\na running server learns of it by SIGHUP (systemctl reload "
+         "h5mirrord).\n";
   return ExitCode::kOk;
 }
 

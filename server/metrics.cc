@@ -39,9 +39,9 @@ auto& Metrics::Register(Builder builder, const char* name, const char* help) {
   return builder.Name(name).Help(help).Register(*registry_);
 }
 
-Metrics::Metrics(uint64_t memory_max_bytes)
-    : registry_(std::make_shared<prometheus::Registry>()) {
-  sessions_ = &Register(BuildGauge(), "h5mirror_server_sessions", "Sessions that are open now.").Add({});
+Metrics::Metrics(uint64_t memory_max_bytes) : registry_(std::make_shared<prometheus::Registry>()) {
+  sessions_ =
+      &Register(BuildGauge(), "h5mirror_server_sessions", "Sessions that are open now.").Add({});
   sessions_total_ = &Register(BuildCounter(), "h5mirror_server_sessions_total",
                               "Sessions that have ended, by status code.");
   received_bytes_ = &Register(BuildCounter(), "h5mirror_server_received_bytes_total",
@@ -55,9 +55,10 @@ Metrics::Metrics(uint64_t memory_max_bytes)
                          .Add({});
   request_seconds_ = &Register(BuildHistogram(), "h5mirror_server_request_seconds",
                                "Time that calls took, by method and status code.");
-  authentication_failures_ = &Register(BuildCounter(), "h5mirror_server_authentication_failures_total",
-                                       "Calls refused for want of a known token.")
-                                  .Add({});
+  authentication_failures_ =
+      &Register(BuildCounter(), "h5mirror_server_authentication_failures_total",
+                "Calls refused for want of a known token.")
+           .Add({});
   resident_bytes_ = &Register(BuildGauge(), "h5mirror_server_memory_resident_bytes",
                               "Resident memory of the process.")
                          .Add({});
@@ -85,7 +86,9 @@ void Metrics::SessionEnded(absl::StatusCode code) {
   sessions_total_->Add({{"code", absl::StatusCodeToString(code)}}).Increment();
 }
 
-void Metrics::BytesReceived(uint64_t bytes) { received_bytes_->Increment(static_cast<double>(bytes)); }
+void Metrics::BytesReceived(uint64_t bytes) {
+  received_bytes_->Increment(static_cast<double>(bytes));
+}
 
 void Metrics::CutMade(store::BarrierKind kind) {
   cuts_total_->Add({{"kind", NameOf(kind)}}).Increment();

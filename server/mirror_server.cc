@@ -73,8 +73,7 @@ absl::StatusOr<std::unique_ptr<MirrorServer>> MirrorServer::Start(const Config& 
                                                                   Clock& clock) {
   H5M_RETURN_IF_ERROR(CheckCertificate(config));
   H5M_ASSIGN_OR_RETURN(auto authenticator, LoadAuthenticator(config));
-  auto server =
-      absl::WrapUnique(new MirrorServer(config, store, clock, std::move(authenticator)));
+  auto server = absl::WrapUnique(new MirrorServer(config, store, clock, std::move(authenticator)));
   if (!config.metrics_listen.empty()) {
     H5M_RETURN_IF_ERROR(server->metrics_.Serve(config.metrics_listen));
   }
@@ -98,10 +97,10 @@ MirrorServer::MirrorServer(const Config& config, store::Store& store, Clock& clo
       files_({store, leases_, clock, metrics_, *authenticator_}),
       versions_({store, leases_, clock, metrics_, *authenticator_}),
       server_service_({store, leases_, clock, metrics_, *authenticator_},
-                    {.root = config.root.string(),
-                     .memory_max_bytes = config.memory_max_bytes,
-                     .start_time = clock.Now(),
-                     .session_count = [this] { return mirror_.session_count(); }}) {}
+                      {.root = config.root.string(),
+                       .memory_max_bytes = config.memory_max_bytes,
+                       .start_time = clock.Now(),
+                       .session_count = [this] { return mirror_.session_count(); }}) {}
 
 MirrorServer::~MirrorServer() { Stop(absl::Seconds(5)); }
 
@@ -109,9 +108,8 @@ void MirrorServer::ConfigureBuilder(grpc::ServerBuilder& builder) const {
   const MemoryShares shares = ShareMemory(config_.memory_max_bytes);
   builder.SetMaxReceiveMessageSize(rpc::kMaxMessageBytes);
   builder.SetMaxSendMessageSize(rpc::kMaxMessageBytes);
-  builder.SetResourceQuota(grpc::ResourceQuota("h5mirrord")
-                               .Resize(shares.grpc_bytes)
-                               .SetMaxThreads(kCallThreadsMax));
+  builder.SetResourceQuota(
+      grpc::ResourceQuota("h5mirrord").Resize(shares.grpc_bytes).SetMaxThreads(kCallThreadsMax));
   // Windows set by hand are faster than probed ones and bound what a client can make us hold.
   builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, shares.lookahead_bytes);
@@ -140,8 +138,8 @@ absl::Status MirrorServer::Listen() {
     H5M_RETURN_IF_ERROR(ProbeAddress(config_.listen[i]));
     builder.AddListeningPort(config_.listen[i].GrpcTarget(), credentials, &ports_[i]);
   }
-  for (grpc::Service* service : std::initializer_list<grpc::Service*>{&mirror_, &files_, &versions_,
-                                                                      &server_service_}) {
+  for (grpc::Service* service :
+       std::initializer_list<grpc::Service*>{&mirror_, &files_, &versions_, &server_service_}) {
     builder.RegisterService(service);
   }
   mirror_.AddQueues(builder, QueueCount(config_));
@@ -154,8 +152,7 @@ absl::Status MirrorServer::Listen() {
     }
     addresses_.push_back(address.WithPort(ports_[i]));
     if (address.reach == Reach::kUnixSocket) {
-      H5M_RETURN_IF_ERROR(
-          OpenSocketToGroup(address.path, config_.socket_mode_bits, config_.group));
+      H5M_RETURN_IF_ERROR(OpenSocketToGroup(address.path, config_.socket_mode_bits, config_.group));
     }
   }
   mirror_.Start();
@@ -168,8 +165,8 @@ void MirrorServer::SetHealth(bool serving) {
   grpc::HealthCheckServiceInterface* health = server_->GetHealthCheckService();
   if (health == nullptr) return;
   health->SetServingStatus(serving);
-  for (const char* service : {"h5mirror.v1.Mirror", "h5mirror.v1.Files", "h5mirror.v1.Versions",
-                              "h5mirror.v1.Server"}) {
+  for (const char* service :
+       {"h5mirror.v1.Mirror", "h5mirror.v1.Files", "h5mirror.v1.Versions", "h5mirror.v1.Server"}) {
     health->SetServingStatus(service, serving);
   }
 }

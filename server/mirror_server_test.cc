@@ -385,10 +385,13 @@ TEST_F(MirrorServerTest, DigestsAreOfTheNewestVersion) {
   request.set_name("x.h5");
   request.set_block_size_bytes(4096);
   std::string digests;
-  ASSERT_TRUE(client_->DigestFile(request, [&digests](const v1::DigestFileResponse& response) {
-    digests += response.digests();
-    return absl::OkStatus();
-  }).ok());
+  ASSERT_TRUE(client_
+                  ->DigestFile(request,
+                               [&digests](const v1::DigestFileResponse& response) {
+                                 digests += response.digests();
+                                 return absl::OkStatus();
+                               })
+                  .ok());
   ASSERT_EQ(digests.size(), 3 * 16u);
   EXPECT_EQ(digests.substr(0, 16), digests.substr(16, 16));
   EXPECT_NE(digests.substr(0, 16), digests.substr(32, 16));

@@ -54,7 +54,8 @@ void MirrorService::Stop() {
     absl::MutexLock lock(&mutex_);
     listening_ = false;
     // Operations may be started on a queue only before its Shutdown(): wait for the streams.
-    const auto all_gone = [this]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) { return stream_count_ == 0; };
+    const auto all_gone = [this]()
+                              ABSL_SHARED_LOCKS_REQUIRED(mutex_) { return stream_count_ == 0; };
     if (!threads_.empty()) mutex_.Await(absl::Condition(&all_gone));
   }
   for (const auto& queue : queues_) queue->Shutdown();
@@ -84,8 +85,8 @@ absl::Status MirrorService::AddSession(MirrorStream* stream, std::shared_ptr<Ses
   absl::MutexLock lock(&mutex_);
   if (stopping_) return absl::UnavailableError("the server is stopping; safe to retry");
   if (sessions_.size() >= static_cast<size_t>(max_sessions_)) {
-    return absl::ResourceExhaustedError(
-        StrCat("the server has ", max_sessions_, " sessions open, its max_sessions; try again later"));
+    return absl::ResourceExhaustedError(StrCat(
+        "the server has ", max_sessions_, " sessions open, its max_sessions; try again later"));
   }
   sessions_.emplace(stream, std::move(session));
   return absl::OkStatus();

@@ -62,11 +62,12 @@ RelationDecision DecideContinue(const v1::OpenSession& open, const store::FileIn
   if (open.base_cut() < 0) {
     return Diverged("the local file was changed or not closed cleanly since they were equal");
   }
-  return Diverged(
-      StrCat("the local file was last equal at cut ", open.base_cut(), ", this is ", info.last_cut));
+  return Diverged(StrCat("the local file was last equal at cut ", open.base_cut(), ", this is ",
+                         info.last_cut));
 }
 
-RelationDecision DecideResume(const v1::OpenSession& open, const store::FileInfo& info, Began began) {
+RelationDecision DecideResume(const v1::OpenSession& open, const store::FileInfo& info,
+                              Began began) {
   if (IsOf(info.last_barrier, open.session_id())) return Match(open.session_id(), info);
   // Nothing of the session survived. Where it had begun a new generation it begins it again: to go
   // on from the old generation's head would mix the two. After a restart of the server only the
@@ -77,8 +78,8 @@ RelationDecision DecideResume(const v1::OpenSession& open, const store::FileInfo
                : Diverged("nothing of this session had become durable");
   }
   if (open.base_cut() == info.last_cut) return Match(open.session_id(), info);
-  return Diverged(StrCat("this session's last durable cut is ", open.base_cut(), ", the file is at ",
-                         info.last_cut));
+  return Diverged(StrCat("this session's last durable cut is ", open.base_cut(),
+                         ", the file is at ", info.last_cut));
 }
 
 }  // namespace

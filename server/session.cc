@@ -32,22 +32,24 @@ absl::Status CheckOpen(const v1::OpenSession& open) {
     H5M_RETURN_IF_ERROR(CheckIdSize("open.file_id", open.file_id()));
   }
   if (open.has_base_barrier()) {
-    H5M_RETURN_IF_ERROR(CheckIdSize("open.base_barrier.session_id", open.base_barrier().session_id()));
+    H5M_RETURN_IF_ERROR(
+        CheckIdSize("open.base_barrier.session_id", open.base_barrier().session_id()));
   }
   if (!v1::Intent_IsValid(open.intent()) || open.intent() == v1::INTENT_UNSPECIFIED) {
     return absl::InvalidArgumentError(
         StrCat("open.intent ", static_cast<int>(open.intent()), " is not one of this protocol"));
   }
   if (open.size_bytes() < 0) {
-    return absl::InvalidArgumentError(StrCat("open.size_bytes ", open.size_bytes(), " is negative"));
+    return absl::InvalidArgumentError(
+        StrCat("open.size_bytes ", open.size_bytes(), " is negative"));
   }
   if (open.mode_bits() > 0777) {
     return absl::InvalidArgumentError(StrCat("open.mode_bits ", open.mode_bits(), " exceeds 0777"));
   }
   const uint32_t page = open.page_size_bytes();
   if (page != 0 && (page < 512 || page > 65536 || (page & (page - 1)) != 0)) {
-    return absl::InvalidArgumentError(StrCat("open.page_size_bytes ", page,
-                                             " is neither 0 nor a power of two in 512..65536"));
+    return absl::InvalidArgumentError(
+        StrCat("open.page_size_bytes ", page, " is neither 0 nor a power of two in 512..65536"));
   }
   H5M_RETURN_IF_ERROR(CheckWriter(open.writer()));
   return CheckOrigin(open.origin());
@@ -89,9 +91,8 @@ class Session::InHand {
   Session& session_;
 };
 
-std::shared_ptr<Session> Session::Create(const SessionEnvironment& environment,
-                                         Principal principal, std::string peer,
-                                         SessionOutput& output) {
+std::shared_ptr<Session> Session::Create(const SessionEnvironment& environment, Principal principal,
+                                         std::string peer, SessionOutput& output) {
   return absl::WrapUnique(new Session(environment, std::move(principal), std::move(peer), output));
 }
 
@@ -257,9 +258,10 @@ void Session::LogEnd(const absl::Status& status) const {
     return;
   }
   const absl::Duration took = environment_.clock.Monotonic() - started_;
-  spdlog::log(status.ok() || absl::IsUnavailable(status) ? spdlog::level::info : spdlog::level::warn,
-              "session end: file=\"{}\" peer={} lease={} received={} cuts={} time={} end: {}", name_,
-              peer_, token_, HumanBytes(received_bytes_), cut_count_, HumanDuration(took), how);
+  spdlog::log(
+      status.ok() || absl::IsUnavailable(status) ? spdlog::level::info : spdlog::level::warn,
+      "session end: file=\"{}\" peer={} lease={} received={} cuts={} time={} end: {}", name_, peer_,
+      token_, HumanBytes(received_bytes_), cut_count_, HumanDuration(took), how);
 }
 
 absl::StatusOr<std::shared_ptr<store::File>> Session::FindFile(const v1::OpenSession& open) {
@@ -298,10 +300,11 @@ absl::Status Session::Open(const v1::OpenSession& open) {
 
   const LeaseHolder holder =
       MakeHolder(open, session_id_, principal_, peer_, environment_.clock.Now());
-  auto claim = environment_.leases.Claim(
-      name_, holder, [weak = weak_from_this()](const absl::Status& status) {
-        if (const std::shared_ptr<Session> session = weak.lock()) session->OnRevoked(status);
-      });
+  auto claim = environment_.leases.Claim(name_, holder,
+                                         [weak = weak_from_this()](const absl::Status& status) {
+                                           if (const std::shared_ptr<Session> session = weak.lock())
+                                             session->OnRevoked(status);
+                                         });
   if (claim.lease == 0) {
     return Refuse(std::move(opened), v1::RELATION_BUSY,
                   StrCat(name_, " is being written by ", claim.holder->Describe()));
@@ -310,8 +313,9 @@ absl::Status Session::Open(const v1::OpenSession& open) {
 
   auto file = FindFile(open);
   if (absl::IsNotFound(file.status())) {
-    return Refuse(std::move(opened), v1::RELATION_DIVERGED,
-                  StrCat(name_, ": the server has no such file, the local file has a record of one"));
+    return Refuse(
+        std::move(opened), v1::RELATION_DIVERGED,
+        StrCat(name_, ": the server has no such file, the local file has a record of one"));
   }
   H5M_RETURN_IF_ERROR(file.status());
   file_ = *std::move(file);
@@ -351,10 +355,10 @@ absl::Status Session::Begin(const v1::OpenSession& open, v1::SessionOpened opene
   const bool durable_now = decision.last_barrier_seq != 0 && info.durable_cut == info.last_cut;
   opened.set_durable_barrier_seq(durable_now ? decision.last_barrier_seq
                                              : decision.durable_barrier_seq);
-  spdlog::info("session start: file=\"{}\" peer={} user={}@{} program={} verified={} {} {} lease={}",
-               name_, peer_, writer_.claimed_user(), writer_.host(), writer_.program(),
-               principal_.name, v1::Intent_Name(open.intent()),
-               v1::Relation_Name(decision.relation), token_);
+  spdlog::info(
+      "session start: file=\"{}\" peer={} user={}@{} program={} verified={} {} {} lease={}", name_,
+      peer_, writer_.claimed_user(), writer_.host(), writer_.program(), principal_.name,
+      v1::Intent_Name(open.intent()), v1::Relation_Name(decision.relation), token_);
 
   absl::MutexLock lock(&mutex_);
   phase_ = Phase::kWriting;
@@ -403,8 +407,8 @@ absl::Status Session::Cut(const v1::Barrier& barrier) {
   H5M_ASSIGN_OR_RETURN(request.kind, FromProto(barrier.kind()));
   request.size_bytes = barrier.size_bytes();
   request.barrier = {session_id_, barrier.seq()};
-  request.provenance = MakeProvenance(writer_, principal_.name, barrier.comment(),
-                                      FromProto(barrier.client_time()));
+  request.provenance =
+      MakeProvenance(writer_, principal_.name, barrier.comment(), FromProto(barrier.client_time()));
   request.local = FromProto(barrier.local());
   last_seq_ = barrier.seq();
   const store::BarrierKind kind = request.kind;
@@ -412,11 +416,11 @@ absl::Status Session::Cut(const v1::Barrier& barrier) {
     absl::MutexLock lock(&mutex_);
     barriers_.push_back({barrier.seq(), kind, environment_.clock.Monotonic(), false, {}});
   }
-  auto cut = file_->Cut(token_, std::move(request),
-                        [self = shared_from_this(), seq = barrier.seq()](
-                            absl::StatusOr<store::DurableCut> durable) {
-                          self->OnDurable(seq, std::move(durable));
-                        });
+  auto cut = file_->Cut(
+      token_, std::move(request),
+      [self = shared_from_this(), seq = barrier.seq()](absl::StatusOr<store::DurableCut> durable) {
+        self->OnDurable(seq, std::move(durable));
+      });
   absl::MutexLock lock(&mutex_);
   if (!cut.ok()) {
     // It never was a cut. Should the callback come all the same, it finds nothing.
@@ -447,8 +451,7 @@ void Session::OnDurable(uint64_t seq, absl::StatusOr<store::DurableCut> durable)
 }
 
 void Session::AnswerDurable() {
-  while (!barriers_.empty() && barriers_.front().visible &&
-         barriers_.front().durable.has_value()) {
+  while (!barriers_.empty() && barriers_.front().visible && barriers_.front().durable.has_value()) {
     const OpenBarrier barrier = std::move(barriers_.front());
     barriers_.pop_front();
     const absl::StatusOr<store::DurableCut>& durable = *barrier.durable;
@@ -460,8 +463,7 @@ void Session::AnswerDurable() {
       if (phase_ == Phase::kWriting && output_ != nullptr) output_->Finish(final_status_);
       break;
     }
-    environment_.metrics.CutDurable(barrier.kind,
-                                    environment_.clock.Monotonic() - barrier.since);
+    environment_.metrics.CutDurable(barrier.kind, environment_.clock.Monotonic() - barrier.since);
     if (resumed_seq_ != 0) resumed_seq_ = 0;  // Covered by this one.
     v1::MirrorFileResponse response;
     v1::CutDurable& answer = *response.mutable_cut_durable();

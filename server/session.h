@@ -54,9 +54,8 @@ struct SessionEnvironment {
 class Session : public std::enable_shared_from_this<Session> {
  public:
   // `output` must live until Detach().
-  static std::shared_ptr<Session> Create(const SessionEnvironment& environment,
-                                         Principal principal, std::string peer,
-                                         SessionOutput& output);
+  static std::shared_ptr<Session> Create(const SessionEnvironment& environment, Principal principal,
+                                         std::string peer, SessionOutput& output);
   ~Session();
 
   // Opening a file may take milliseconds (the lease's token is made durable): the caller may

@@ -23,11 +23,11 @@ constexpr std::pair<Right, std::string_view> kRightNames[] = {
 std::string HexOfBytes(std::string_view bytes) { return absl::BytesToHexString(ToAbsl(bytes)); }
 
 absl::Status CheckTokenName(std::string_view name) {
-  const bool good = !name.empty() && name.size() <= 64 &&
-                    std::all_of(name.begin(), name.end(), [](char c) {
-                      return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '.' ||
-                             c == '_' || c == '@' || c == '-';
-                    });
+  const bool good =
+      !name.empty() && name.size() <= 64 && std::all_of(name.begin(), name.end(), [](char c) {
+        return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '.' || c == '_' ||
+               c == '@' || c == '-';
+      });
   if (good) return absl::OkStatus();
   return absl::InvalidArgumentError(
       StrCat("token name \"", name, "\": 1 to 64 of letters, digits and . _ @ -"));
@@ -82,8 +82,9 @@ std::string Rights::ToString() const {
 absl::StatusOr<Rights> Rights::Parse(std::string_view text) {
   Rights rights;
   for (absl::string_view word : absl::StrSplit(ToAbsl(text), ',')) {
-    const auto* found = std::find_if(std::begin(kRightNames), std::end(kRightNames),
-                                     [word](const auto& pair) { return pair.second == ToStd(word); });
+    const auto* found =
+        std::find_if(std::begin(kRightNames), std::end(kRightNames),
+                     [word](const auto& pair) { return pair.second == ToStd(word); });
     if (found == std::end(kRightNames)) {
       return absl::InvalidArgumentError(
           StrCat("right \"", ToStd(word), "\": a comma-separated list of read, write, admin"));
@@ -129,9 +130,8 @@ absl::StatusOr<std::vector<TokenEntry>> ReadTokenFile(const std::filesystem::pat
     return ErrnoToStatus(errno, StrCat("tokens_file ", path.string()));
   }
   if ((info.st_mode & 0022) != 0) {
-    return absl::PermissionDeniedError(StrCat("tokens_file ", path.string(),
-                                              " can be written by others: chmod 600 ",
-                                              path.string()));
+    return absl::PermissionDeniedError(StrCat(
+        "tokens_file ", path.string(), " can be written by others: chmod 600 ", path.string()));
   }
   H5M_ASSIGN_OR_RETURN(const std::string text, ReadSmallFile(path));
   return ParseTokens(text, path.string());
@@ -139,7 +139,8 @@ absl::StatusOr<std::vector<TokenEntry>> ReadTokenFile(const std::filesystem::pat
 
 absl::Status WriteTokenFile(const std::filesystem::path& path,
                             const std::vector<TokenEntry>& entries) {
-  std::string text = "# NAME RIGHTS SHA256, kept by `h5mirrord token`. SIGHUP makes a server read it.\n";
+  std::string text =
+      "# NAME RIGHTS SHA256, kept by `h5mirrord token`. SIGHUP makes a server read it.\n";
   for (const TokenEntry& entry : entries) {
     const std::string_view digest(reinterpret_cast<const char*>(entry.digest.data()),
                                   entry.digest.size());
@@ -155,8 +156,8 @@ absl::StatusOr<std::string> AddToken(const std::filesystem::path& path, std::str
   if (absl::IsNotFound(entries.status())) entries = std::vector<TokenEntry>();
   H5M_RETURN_IF_ERROR(entries.status());
   if (FindByName(*entries, name) != entries->end()) {
-    return absl::AlreadyExistsError(
-        StrCat(path.string(), " has a token \"", name, "\": remove it first, or take another name"));
+    return absl::AlreadyExistsError(StrCat(path.string(), " has a token \"", name,
+                                           "\": remove it first, or take another name"));
   }
   const std::string token = MakeToken();
   entries->push_back({std::string(name), rights, Sha256(token)});

@@ -137,21 +137,19 @@ absl::Status VersionsService::Rollback(const grpc::ServerContext& context,
   H5M_RETURN_IF_ERROR(CheckWriter(request.writer()));
   H5M_RETURN_IF_ERROR(CheckComment(request.comment()));
   H5M_ASSIGN_OR_RETURN(const auto file, Open(request.name()));
-  H5M_ASSIGN_OR_RETURN(
-      const CallLease lease,
-      CallLease::Take(environment_, request.name(), principal, context,
-                      request.revoke_lease() ? CallLease::Writer::kRevoke
-                                             : CallLease::Writer::kRespect));
+  H5M_ASSIGN_OR_RETURN(const CallLease lease,
+                       CallLease::Take(environment_, request.name(), principal, context,
+                                       request.revoke_lease() ? CallLease::Writer::kRevoke
+                                                              : CallLease::Writer::kRespect));
   if (lease.revoked()) {
     H5M_ASSIGN_OR_RETURN(const store::Token token, file->Acquire());  // Fences the writer.
     H5M_RETURN_IF_ERROR(file->End(token, store::SessionEnd::kClean));
   }
-  H5M_ASSIGN_OR_RETURN(
-      const store::VersionInfo version,
-      file->Rollback(request.version(),
-                     MakeProvenance(request.writer(), principal.name, request.comment(),
-                                    absl::InfinitePast()),
-                     *request_id));
+  H5M_ASSIGN_OR_RETURN(const store::VersionInfo version,
+                       file->Rollback(request.version(),
+                                      MakeProvenance(request.writer(), principal.name,
+                                                     request.comment(), absl::InfinitePast()),
+                                      *request_id));
   spdlog::info("rollback: file=\"{}\" to version {} made version {}, by {} (token {})",
                request.name(), request.version(), version.version, request.writer().claimed_user(),
                principal.name);
