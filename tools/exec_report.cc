@@ -54,6 +54,7 @@ std::vector<LibraryUse> JoinLibraries(const std::vector<Json>& plugin,
   }
   for (const Json& line : plugin) {
     const LibraryKey key{NumberOf(line, "pid"), TextOf(line, "libhdf5_path")};
+    if (key.second.empty()) continue;
     LibraryUse& use = uses[key];
     use.version = TextOf(line, "libhdf5");
     use.mirror = LibraryUse::Mirror::kLoaded;
