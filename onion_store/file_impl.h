@@ -175,8 +175,8 @@ class FileImpl final : public File,
   std::string GenerationName(int64_t number) const;
   std::string OldHeadName(int64_t number) const;
   std::string OpenMarkName() const;
-  void SetOpenMark();
-  void ClearOpenMark();
+  void SetOpenMark() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void ClearOpenMark() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::StatusOr<std::shared_ptr<VersionIndex>> Index();
 
   const std::shared_ptr<StoreContext> context_;

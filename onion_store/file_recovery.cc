@@ -135,6 +135,7 @@ absl::Status FileImpl::Recover(FileRow row) {
     row_ = row;
     stage_ = std::make_unique<StageLog>(*context_->tree, directory_, file_id_);
     stage_->StartAt(row.stage_last + 1);
+    last_cut_end_ = stage_->end();
   }
   H5M_RETURN_IF_ERROR(index->WriteFileRow(row));
   if (row.durable_cut > row.applied_cut) H5M_RETURN_IF_ERROR(ReplayStage());
