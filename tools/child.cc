@@ -63,8 +63,7 @@ class Spawner {
     posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETSIGMASK);
   }
 
-  absl::StatusOr<pid_t> Spawn(std::vector<std::string> command,
-                              const EnvironmentChanges& changes) {
+  absl::StatusOr<pid_t> Spawn(std::vector<std::string> command, const EnvironmentChanges& changes) {
     std::vector<std::string> environment = ChangedEnvironment(changes);
     pid_t pid = 0;
     const int error = posix_spawnp(&pid, command[0].c_str(), &actions_, &attributes_,
@@ -175,8 +174,8 @@ absl::StatusOr<ChildResult> RunChild(const std::vector<std::string>& command,
   if (!ended) kill(pid, SIGKILL);
   result.code = WaitFor(pid);
   if (!ended) {
-    return absl::DeadlineExceededError(StrCat(
-        command[0], ": not done after ", absl::FormatDuration(timeout), ", killed"));
+    return absl::DeadlineExceededError(
+        StrCat(command[0], ": not done after ", absl::FormatDuration(timeout), ", killed"));
   }
   return result;
 }

@@ -19,9 +19,10 @@ constexpr char kAbout[] =
     "or latest-K for K versions before it.";
 
 void AddGlobalFlags(CLI::App& app, GlobalFlags& flags) {
-  app.add_option("--server", flags.client.server,
-                 "HOST[:PORT], [IPV6]:PORT or unix:PATH (default: H5MIRROR_SERVER, then client.toml "
-                 "in ~/.config/h5mirror and /etc/h5mirror, then 127.0.0.1:7447)");
+  app.add_option(
+      "--server", flags.client.server,
+      "HOST[:PORT], [IPV6]:PORT or unix:PATH (default: H5MIRROR_SERVER, then client.toml "
+      "in ~/.config/h5mirror and /etc/h5mirror, then 127.0.0.1:7447)");
   app.add_option("--ca", flags.client.ca, "PEM file of the CA that signed the server: speak TLS");
   app.add_option("--token", flags.client.token, "the token, as @FILE");
   app.add_option("--timeout", flags.timeout_seconds, "seconds to wait for a connection")

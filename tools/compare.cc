@@ -41,8 +41,8 @@ class Comparer {
     const uint64_t blocks_wanted = (server_size + kBlockBytes - 1) / kBlockBytes;
     if (result_.version.version() == 0 || !pending_.empty() || blocks_ != blocks_wanted) {
       return absl::DataLossError(StrCat("compare ", file_.path().string(), ": the server sent ",
-                                              blocks_, " digests for ", server_size,
-                                              " bytes; try again"));
+                                        blocks_, " digests for ", server_size,
+                                        " bytes; try again"));
     }
     const uint64_t local_size = file_.size_bytes();
     if (!result_.difference.has_value() && local_size != server_size) {
@@ -65,9 +65,8 @@ class Comparer {
   }
 
   void Differ(uint64_t offset) {
-    result_.difference = Difference{.offset = offset,
-                                    .block_size_bytes = kBlockBytes,
-                                    .local_size_bytes = file_.size_bytes()};
+    result_.difference = Difference{
+        .offset = offset, .block_size_bytes = kBlockBytes, .local_size_bytes = file_.size_bytes()};
   }
 
   const LocalFile& file_;

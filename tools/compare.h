@@ -22,7 +22,7 @@ struct Difference {
 };
 
 struct Comparison {
-  v1::Version version;  // what the local file was compared with
+  v1::Version version;                   // what the local file was compared with
   std::optional<Difference> difference;  // unset: equal, byte for byte
 };
 

@@ -44,9 +44,7 @@ class Context {
   void Print(const Json& json) { streams_.out << Dump(json) << "\n"; }
   // A result for people, on standard output; nothing with --json.
   void Say(std::string_view line);
-  void Print(Table& table) {
-    table.Print(streams_.out, streams_.out_sink, streams_.width_columns);
-  }
+  void Print(Table& table) { table.Print(streams_.out, streams_.out_sink, streams_.width_columns); }
   // "h5mirror: <message>", always one line, on standard error.
   void Note(std::string_view message);
 

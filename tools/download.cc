@@ -46,10 +46,10 @@ class Reader {
     const auto size = static_cast<uint64_t>(version_.size_bytes());
     if (message.offset() < next_ || message.offset() > size ||
         message.data().size() > size - message.offset()) {
-      return absl::DataLossError(StrCat(
-          "read ", name_, "@", version_.version(), ": the server sent ", message.data().size(),
-          " bytes at ", message.offset(), ", after ", next_, ", in a version of ", size,
-          " bytes; check the server with h5mirror doctor"));
+      return absl::DataLossError(StrCat("read ", name_, "@", version_.version(),
+                                        ": the server sent ", message.data().size(), " bytes at ",
+                                        message.offset(), ", after ", next_, ", in a version of ",
+                                        size, " bytes; check the server with h5mirror doctor"));
     }
     const uint32_t crc = Crc32c(message.data());
     if (crc != message.data_crc32c()) {
@@ -96,11 +96,10 @@ absl::StatusOr<v1::Version> Download(rpc::Client& client, const std::string& nam
 absl::StatusOr<v1::Version> DownloadToFile(rpc::Client& client, const std::string& name,
                                            int64_t version, Progress& progress, int fd,
                                            const std::string& path) {
-  H5M_ASSIGN_OR_RETURN(
-      v1::Version result,
-      Download(client, name, version, progress, [&](uint64_t offset, std::string_view data) {
-        return PwriteAll(fd, offset, data, path);
-      }));
+  H5M_ASSIGN_OR_RETURN(v1::Version result, Download(client, name, version, progress,
+                                                    [&](uint64_t offset, std::string_view data) {
+                                                      return PwriteAll(fd, offset, data, path);
+                                                    }));
   if (ftruncate(fd, result.size_bytes()) != 0) {
     return ErrnoToStatus(errno, StrCat("set the size of ", path));
   }

@@ -20,8 +20,8 @@
 static int is_libhdf5(const char* path) {
   const char* slash = strrchr(path, '/');
   const char* name = slash != NULL ? slash + 1 : path;
-  static const char* const kOthers[] = {"_hl", "_cpp", "_fortran", "_tools", "_vfd", "_java",
-                                        "_f90", "hl_fortran"};
+  static const char* const kOthers[] = {"_hl",  "_cpp",  "_fortran", "_tools",
+                                        "_vfd", "_java", "_f90",     "hl_fortran"};
   if (strncmp(name, "libhdf5", 7) != 0 || strstr(name, ".so") == NULL) return 0;
   for (size_t i = 0; i < sizeof(kOthers) / sizeof(kOthers[0]); ++i) {
     if (strstr(name, kOthers[i]) != NULL) return 0;
@@ -63,8 +63,8 @@ static void note(const char* directory, const char* path) {
   const int pid = (int)getpid();
   if ((size_t)snprintf(file, sizeof(file), "%s/%d.audit", directory, pid) >= sizeof(file)) return;
   program_name(program, sizeof(program));
-  size_t used = (size_t)snprintf(line, sizeof(line),
-                                 "{\"event\":\"libhdf5\",\"pid\":%d,\"program\":\"", pid);
+  size_t used =
+      (size_t)snprintf(line, sizeof(line), "{\"event\":\"libhdf5\",\"pid\":%d,\"program\":\"", pid);
   used = append_escaped(line, used, sizeof(line), program);
   used += (size_t)snprintf(line + used, sizeof(line) - used, "\",\"path\":\"");
   used = append_escaped(line, used, sizeof(line) - 8, path);

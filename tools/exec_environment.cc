@@ -30,7 +30,8 @@ std::string AbsoluteAfter(std::string_view prefix, const std::string& text) {
 Items FlagItems(const ExecEnvironmentRequest& request) {
   Items items;
   const rpc::ClientSettings& client = request.client;
-  if (client.server.has_value()) items.emplace_back("server", AbsoluteAfter("unix:", *client.server));
+  if (client.server.has_value())
+    items.emplace_back("server", AbsoluteAfter("unix:", *client.server));
   if (client.ca.has_value()) items.emplace_back("ca", Absolute(*client.ca));
   if (client.token.has_value()) items.emplace_back("token", AbsoluteAfter("@", *client.token));
   if (!request.root.empty()) items.emplace_back("root", Absolute(request.root));
@@ -41,19 +42,18 @@ Items FlagItems(const ExecEnvironmentRequest& request) {
 absl::StatusOr<std::string> MergeConfig(const std::string& config, const Items& items) {
   if (items.empty()) return config;
   if (absl::StartsWith(absl::StripLeadingAsciiWhitespace(config), "@")) {
-    return absl::InvalidArgumentError(
-        StrCat("the config ", config, " is a file: write ", items[0].first,
-                     " there, or give --config 'key=value;...'"));
+    return absl::InvalidArgumentError(StrCat("the config ", config, " is a file: write ",
+                                             items[0].first,
+                                             " there, or give --config 'key=value;...'"));
   }
   std::string merged = config;
   for (const auto& [key, value] : items) {
     if (absl::StrContains(value, ';')) {
-      return absl::InvalidArgumentError(StrCat(
-          "--", key, " ", value, ": a ';' cannot stand in the driver's config; write ", key,
-          " into ~/.config/h5mirror/client.toml instead"));
+      return absl::InvalidArgumentError(
+          StrCat("--", key, " ", value, ": a ';' cannot stand in the driver's config; write ", key,
+                 " into ~/.config/h5mirror/client.toml instead"));
     }
-    StrAppend(&merged, merged.empty() || absl::EndsWith(merged, ";") ? "" : ";", key, "=",
-                    value);
+    StrAppend(&merged, merged.empty() || absl::EndsWith(merged, ";") ? "" : ";", key, "=", value);
   }
   return merged;
 }

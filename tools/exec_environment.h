@@ -15,8 +15,8 @@ struct ExecEnvironmentRequest {
   std::string plugin_dir;
   std::string audit_module;  // path; empty: none
   std::string report_dir;
-  std::string config;  // the driver's config string; empty: what the environment holds
-  std::string root;    // names are relative to it; empty: not said
+  std::string config;          // the driver's config string; empty: what the environment holds
+  std::string root;            // names are relative to it; empty: not said
   rpc::ClientSettings client;  // flags; they win over the config string
 };
 

@@ -96,8 +96,9 @@ std::vector<FileUse> LastOfEachFile(const std::vector<Json>& plugin) {
 
 bool ExecReport::complete() const {
   return !libraries.empty() &&
-         std::all_of(libraries.begin(), libraries.end(),
-                     [](const LibraryUse& use) { return use.mirror == LibraryUse::Mirror::kLoaded; }) &&
+         std::all_of(
+             libraries.begin(), libraries.end(),
+             [](const LibraryUse& use) { return use.mirror == LibraryUse::Mirror::kLoaded; }) &&
          std::all_of(files.begin(), files.end(), [](const FileUse& use) { return use.mirrored(); });
 }
 

@@ -21,8 +21,7 @@ EnvironmentChanges Environment(ExecEnvironmentRequest request,
   request.plugin_dir = "/opt/lib";
   request.audit_module = "/opt/audit.so";
   request.report_dir = "/tmp/r";
-  auto changes = ExecEnvironment(
-      request, [&](const char* name) { return variables[name]; });
+  auto changes = ExecEnvironment(request, [&](const char* name) { return variables[name]; });
   return changes.ok() ? *changes : EnvironmentChanges{{"error", changes.status().ToString()}};
 }
 
@@ -96,7 +95,8 @@ class ExecReportTest : public testing::Test {
 };
 
 TEST_F(ExecReportTest, ALibraryWithoutThePluginIsNamedWithItsVersion) {
-  Write("7.audit", R"({"event":"libhdf5","pid":7,"program":"python3","path":"/v/libhdf5.so"})" "\n");
+  Write("7.audit", R"({"event":"libhdf5","pid":7,"program":"python3","path":"/v/libhdf5.so"})"
+                   "\n");
   const ExecReport report = Read();
   ASSERT_EQ(report.libraries.size(), 1u);
   EXPECT_EQ(report.libraries[0].mirror, LibraryUse::Mirror::kNever);
@@ -106,12 +106,17 @@ TEST_F(ExecReportTest, ALibraryWithoutThePluginIsNamedWithItsVersion) {
 }
 
 TEST_F(ExecReportTest, ALibraryWithThePluginAndACleanFileIsComplete) {
-  Write("7.audit", R"({"event":"libhdf5","pid":7,"program":"p","path":"/v/libhdf5.so"})" "\n");
+  Write("7.audit", R"({"event":"libhdf5","pid":7,"program":"p","path":"/v/libhdf5.so"})"
+                   "\n");
   Write("7.jsonl",
-        R"({"event":"plugin_loaded","pid":7,"libhdf5":"1.14.4","libhdf5_path":"/v/libhdf5.so"})" "\n"
-        R"({"event":"attach","pid":7,"file":"/d/a.h5","state":"connecting"})" "\n"
-        R"({"event":"close","pid":7,"file":"/d/a.h5","state":"clean","cut":9,"version":2})" "\n"
-        R"({"event":"close","pid":7,"file":"/d/a.h5","state":"unchanged","cut":0})" "\n"
+        R"({"event":"plugin_loaded","pid":7,"libhdf5":"1.14.4","libhdf5_path":"/v/libhdf5.so"})"
+        "\n"
+        R"({"event":"attach","pid":7,"file":"/d/a.h5","state":"connecting"})"
+        "\n"
+        R"({"event":"close","pid":7,"file":"/d/a.h5","state":"clean","cut":9,"version":2})"
+        "\n"
+        R"({"event":"close","pid":7,"file":"/d/a.h5","state":"unchanged","cut":0})"
+        "\n"
         R"({"event":"clo)");
   const ExecReport report = Read();
   ASSERT_EQ(report.files.size(), 1u);
@@ -124,14 +129,16 @@ TEST_F(ExecReportTest, ALibraryWithThePluginAndACleanFileIsComplete) {
 TEST_F(ExecReportTest, AFileThatIsBehindAndAnEmptyReportAreNotComplete) {
   EXPECT_FALSE(Read().complete());
   Write("7.jsonl",
-        R"({"event":"plugin_loaded","pid":7,"libhdf5":"2.0.0","libhdf5_path":"/v/libhdf5.so"})" "\n"
-        R"({"event":"close","pid":7,"file":"/d/a.h5","state":"behind"})" "\n");
+        R"({"event":"plugin_loaded","pid":7,"libhdf5":"2.0.0","libhdf5_path":"/v/libhdf5.so"})"
+        "\n"
+        R"({"event":"close","pid":7,"file":"/d/a.h5","state":"behind"})"
+        "\n");
   EXPECT_FALSE(Read().complete());
 }
 
 TEST(ChildTest, CodeAndOutputComeBack) {
-  const auto result = RunChild({"sh", "-c", "echo $A; echo no >&2; exit 3"}, {{"A", "b"}},
-                               absl::Seconds(20));
+  const auto result =
+      RunChild({"sh", "-c", "echo $A; echo no >&2; exit 3"}, {{"A", "b"}}, absl::Seconds(20));
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_EQ(result->code, 3);
   EXPECT_EQ(result->out, "b\n");

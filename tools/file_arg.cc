@@ -33,9 +33,9 @@ absl::StatusOr<FileArg> ResolveFileArg(const std::string& text) {
   absl::StatusOr<FileArg> local = ResolveLocalArg(text);
   if (!local.ok() || local->record.has_value()) return local;
   if (IsPathOnly(text)) {
-    return absl::NotFoundError(StrCat(
-        text, ": no record of a mirror beside it (", RecordDirectory(text).string(),
-        "/client.json); give the file's name under the server's root, see h5mirror ls"));
+    return absl::NotFoundError(
+        StrCat(text, ": no record of a mirror beside it (", RecordDirectory(text).string(),
+               "/client.json); give the file's name under the server's root, see h5mirror ls"));
   }
   FileArg result;
   result.name = text;

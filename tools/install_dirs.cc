@@ -41,17 +41,15 @@ absl::StatusOr<fs::path> FirstHolding(const std::vector<fs::path>& directories,
     std::error_code error;
     if (Holds(directory, file_name)) return fs::absolute(directory, error);
   }
-  const std::string list = absl::StrJoin(directories, ", ", [](std::string* out, const fs::path& d) {
-    StrAppend(out, d.string());
-  });
+  const std::string list = absl::StrJoin(
+      directories, ", ", [](std::string* out, const fs::path& d) { StrAppend(out, d.string()); });
   return absl::NotFoundError(StrCat(file_name, " is not in ", list, "; ", way_out));
 }
 
 }  // namespace
 
 absl::StatusOr<fs::path> FindPluginDir(const std::string& wanted) {
-  const std::string told =
-      wanted.empty() ? EnvironmentOr("H5MIRROR_PLUGIN_DIR", "") : wanted;
+  const std::string told = wanted.empty() ? EnvironmentOr("H5MIRROR_PLUGIN_DIR", "") : wanted;
   std::vector<fs::path> directories;
   if (!told.empty()) {
     directories.push_back(told);

@@ -56,8 +56,8 @@ absl::StatusOr<std::string> RunProbe(const std::vector<std::string>& arguments,
   if (result.code == 0) return result.out;
   // HDF5's error stack is long; what matters is its innermost or our last line.
   const std::string text(absl::StripAsciiWhitespace(result.err));
-  return absl::FailedPreconditionError(
-      text.empty() ? StrCat("ended with code ", result.code) : text.substr(0, 2000));
+  return absl::FailedPreconditionError(text.empty() ? StrCat("ended with code ", result.code)
+                                                    : text.substr(0, 2000));
 }
 
 // libhdf5.so* and libhdf5_serial.so*.
@@ -134,8 +134,8 @@ std::vector<LibHdf5> LibHdf5OfSystem() {
   std::set<std::string> paths;
   AddLinkerCache(paths);
   const char* extra = getenv("LD_LIBRARY_PATH");
-  for (absl::string_view directory : absl::StrSplit(extra != nullptr ? extra : "", ':',
-                                                    absl::SkipEmpty())) {
+  for (absl::string_view directory :
+       absl::StrSplit(extra != nullptr ? extra : "", ':', absl::SkipEmpty())) {
     AddDirectory(std::string(directory), paths);
   }
   std::vector<LibHdf5> result;

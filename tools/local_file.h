@@ -58,8 +58,7 @@ v1::LocalStat ToProto(const FileStat& stat);
 
 // "HOST/absolute/path", the name that a file gets where nothing else is said; with `root` its
 // path below that directory. kInvalidArgument where the file is not below it.
-absl::StatusOr<std::string> DefaultName(const std::filesystem::path& path,
-                                        const std::string& root);
+absl::StatusOr<std::string> DefaultName(const std::filesystem::path& path, const std::string& root);
 
 }  // namespace h5mirror::tools
 

@@ -158,7 +158,8 @@ TEST_F(LocalVerbsTest, RecoverDryRunChangesNothing) {
   Write("a.h5", Hdf5Bytes(4096));
   ASSERT_EQ(Run({"push", Path("a.h5"), "--name", "a.h5"}).code, 0);
   Write("a.h5", "broken");
-  EXPECT_EQ(Run({"recover", Path("a.h5"), "--dry-run", "--json"}).json()["action"], "would_recover");
+  EXPECT_EQ(Run({"recover", Path("a.h5"), "--dry-run", "--json"}).json()["action"],
+            "would_recover");
   EXPECT_EQ(Read(Path("a.h5")), "broken");
   EXPECT_TRUE(Beside("broken-").empty());
 }

@@ -37,7 +37,8 @@ int main(int argc, char** argv) {
                                    .err_sink = SinkOf(STDERR_FILENO),
                                    .width_columns = TerminalWidth(),
                                    .zone = absl::LocalTimeZone()};
-  const int code = h5mirror::tools::RunCli(std::vector<std::string>(argv + 1, argv + argc), streams);
+  const int code =
+      h5mirror::tools::RunCli(std::vector<std::string>(argv + 1, argv + argc), streams);
   std::cout.flush();
   if (!std::cout && code == 0) {
     std::cerr << "h5mirror: standard output could not be written\n";

@@ -57,12 +57,12 @@ absl::StatusOr<PushAction> DecidePush(const std::string& name, const LocalFile& 
   // A record names the file that the user wants to have there, also where the two have diverged.
   const bool known = record.has_value() && record->name == name;
   if (!known && foreign == ForeignFile::kRefuse) {
-    return absl::FailedPreconditionError(StrCat(
-        file.path().string(), ": the server has a file ", name, " (version ",
-        server->newest_version().version(), ", written from ", server->origin().host(), ":",
-        server->origin().path(), ") that is not known to be this one; h5mirror adopt ",
-        file.path().string(), " --name ", name,
-        " if they are the same, h5mirror push --replace to put this one in its place"));
+    return absl::FailedPreconditionError(
+        StrCat(file.path().string(), ": the server has a file ", name, " (version ",
+               server->newest_version().version(), ", written from ", server->origin().host(), ":",
+               server->origin().path(), ") that is not known to be this one; h5mirror adopt ",
+               file.path().string(), " --name ", name,
+               " if they are the same, h5mirror push --replace to put this one in its place"));
   }
   const bool level = known && record->state == RecordState::kClean &&
                      ToByteString(record->file_id) == server->file_id() &&
@@ -76,9 +76,9 @@ absl::Status CheckContent(const LocalFile& file, const std::optional<LocalRecord
   const std::string path = file.path().string();
   // Such a file may open and still be torn: what was in its writer's memory is missing.
   if (record.has_value() && record->state == RecordState::kOpen) {
-    return absl::FailedPreconditionError(StrCat(
-        path, ": its writer ended without a close, so it may be torn: h5mirror recover ", path,
-        " goes back to the last cut; --any pushes it as it is"));
+    return absl::FailedPreconditionError(
+        StrCat(path, ": its writer ended without a close, so it may be torn: h5mirror recover ",
+               path, " goes back to the last cut; --any pushes it as it is"));
   }
   switch (file.LookAtHdf5()) {
     case Hdf5State::kClosed:
@@ -87,12 +87,15 @@ absl::Status CheckContent(const LocalFile& file, const std::optional<LocalRecord
       return absl::FailedPreconditionError(
           StrCat(path, ": not an HDF5 file; --any pushes it all the same"));
     case Hdf5State::kOpen:
-      return absl::FailedPreconditionError(StrCat(
-          path, ": its superblock says that it is open for writing: close it, or after a crash of "
-          "its writer h5mirror recover ", path, "; --any pushes it as it is"));
+      return absl::FailedPreconditionError(
+          StrCat(path,
+                 ": its superblock says that it is open for writing: close it, or after a crash of "
+                 "its writer h5mirror recover ",
+                 path, "; --any pushes it as it is"));
     case Hdf5State::kCutShort:
       return absl::FailedPreconditionError(StrCat(
-          path, ": shorter than its superblock says, its writer did not close it: h5mirror recover ",
+          path,
+          ": shorter than its superblock says, its writer did not close it: h5mirror recover ",
           path, "; --any pushes it as it is"));
   }
   return absl::OkStatus();

@@ -49,6 +49,15 @@ absl::Status AtStep(std::string_view step, const absl::Status& status) {
   return absl::Status(status.code(), StrCat(step, ": ", status.message()));
 }
 
+// A program goes on when its mirror does not; the record says why.
+absl::Status CheckRecord(const fs::path& path) {
+  const absl::StatusOr<LocalRecord> record = ReadLocalRecord(path);
+  if (!record.ok()) return AtStep("the driver left no record", record.status());
+  if (record->state == RecordState::kClean) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      StrCat("written, but the mirror is ", RecordStateName(record->state), ": ", record->detail));
+}
+
 // The driver's config for the scratch file, with the server and credentials of this run.
 absl::StatusOr<std::string> DriverConfig(Context& context, rpc::Client& client,
                                          const std::string& name, const std::string& directory) {
@@ -58,7 +67,7 @@ absl::StatusOr<std::string> DriverConfig(Context& context, rpc::Client& client,
   request.root = directory;
   // All that a user's client.toml may say of names and rules is overridden: this file is ours.
   request.config = StrCat("mode=mirror;include=;exclude=;name=", name,
-                                ";ack_commit=durable;comment=h5mirror doctor");
+                          ";ack_commit=durable;comment=h5mirror doctor");
   H5M_ASSIGN_OR_RETURN(EnvironmentChanges changes,
                        ExecEnvironment(request, [](const char*) { return std::string(); }));
   return changes["HDF5_DRIVER_CONFIG"].value_or("");
@@ -72,13 +81,15 @@ absl::StatusOr<ScratchResult> CheckScratchFile(Context& context, rpc::Client& cl
   ScratchResult result;
   result.name = ScratchName();
   H5M_ASSIGN_OR_RETURN(const fs::path path, ScratchPath());
-  H5M_ASSIGN_OR_RETURN(const std::string config, DriverConfig(context, client, result.name, path.parent_path().string()));
+  H5M_ASSIGN_OR_RETURN(const std::string config,
+                       DriverConfig(context, client, result.name, path.parent_path().string()));
   const absl::Time start = absl::Now();
-  const absl::Status wrote = Probe({"scratch", library.path, path.string()},
-                                   DriverEnvironment(plugin_dir, config));
+  const absl::Status wrote =
+      Probe({"scratch", library.path, path.string()}, DriverEnvironment(plugin_dir, config));
   if (!wrote.ok()) return AtStep("write and read back", wrote);
   const absl::Time end = absl::Now();
   result.took = end - start;
+  H5M_RETURN_IF_ERROR(CheckRecord(path));
   H5M_ASSIGN_OR_RETURN(const LocalFile file, LocalFile::Open(path, FileLock::kShared));
   Progress progress(context.streams(), "comparing", file.size_bytes());
   const absl::StatusOr<Comparison> comparison =
@@ -86,10 +97,9 @@ absl::StatusOr<ScratchResult> CheckScratchFile(Context& context, rpc::Client& cl
   if (!comparison.ok()) return AtStep("compare with the server", comparison.status());
   const absl::Time made = FromProto(comparison->version.server_time());
   if (comparison->difference.has_value()) {
-    return absl::DataLossError(StrCat("the server's ", result.name, "@",
-                                            comparison->version.version(), " differs from ",
-                                            path.string(), " at offset ",
-                                            comparison->difference->offset));
+    return absl::DataLossError(
+        StrCat("the server's ", result.name, "@", comparison->version.version(), " differs from ",
+               path.string(), " at offset ", comparison->difference->offset));
   }
   result.version = comparison->version.version();
   // The version was made between start and end; outside of that the clocks differ.

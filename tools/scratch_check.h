@@ -12,7 +12,7 @@
 namespace h5mirror::tools {
 
 struct ScratchResult {
-  std::string name;     // on the server: "h5mirror-doctor/HOST-USER.h5", one more version a run
+  std::string name;  // on the server: "h5mirror-doctor/HOST-USER.h5", one more version a run
   int64_t version = 0;
   absl::Duration took;  // writing, closing and reading back
   // The server's clock at the version less the local one at the close of the file, roughly.

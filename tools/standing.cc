@@ -8,11 +8,11 @@ namespace {
 
 std::string Both(const std::string& local) {
   return StrCat("h5mirror recover ", local, " takes the server's, h5mirror push ", local,
-                      " the local one");
+                " the local one");
 }
 
-StandingReport JudgeClean(const std::string& local, const LocalRecord& record,
-                          const FileStat& stat, const v1::FileStatus& server) {
+StandingReport JudgeClean(const std::string& local, const LocalRecord& record, const FileStat& stat,
+                          const v1::FileStatus& server) {
   if (stat != record.stat) {
     return {Standing::kChanged, "the local file was changed since its last mirrored close",
             StrCat(Both(local), "; if the bytes are the same, h5mirror adopt ", local)};
@@ -20,8 +20,8 @@ StandingReport JudgeClean(const std::string& local, const LocalRecord& record,
   if (server.last_cut() != record.cut) {
     return {Standing::kServerMoved,
             StrCat("the server is at cut ", server.last_cut(), " (version ",
-                         server.newest_version().version(), "), the local file was closed as cut ",
-                         record.cut, " (version ", record.version, ")"),
+                   server.newest_version().version(), "), the local file was closed as cut ",
+                   record.cut, " (version ", record.version, ")"),
             Both(local)};
   }
   return {Standing::kLevel, StrCat("level at version ", record.version), ""};
@@ -33,13 +33,11 @@ StandingReport JudgeStanding(const std::string& local, const LocalRecord& record
                              const std::optional<FileStat>& stat,
                              const std::optional<v1::FileStatus>& server) {
   if (!server.has_value()) {
-    return {Standing::kServerGone,
-            StrCat("the server has no file ", record.name),
+    return {Standing::kServerGone, StrCat("the server has no file ", record.name),
             StrCat("h5mirror push ", local, " uploads it")};
   }
   if (server->file_id() != ToByteString(record.file_id)) {
-    return {Standing::kServerGone,
-            StrCat("the server has another file under ", record.name),
+    return {Standing::kServerGone, StrCat("the server has another file under ", record.name),
             StrCat("h5mirror adopt ", local, " if the bytes are the same, else ", Both(local))};
   }
   if (!stat.has_value()) {
@@ -61,12 +59,12 @@ StandingReport JudgeStanding(const std::string& local, const LocalRecord& record
   if (server->has_lease()) {
     return {Standing::kBeingWritten,
             StrCat("being written by ", server->lease().writer().program(), " (pid ",
-                         server->lease().writer().pid(), " on ", server->lease().writer().host(), ")"),
+                   server->lease().writer().pid(), " on ", server->lease().writer().host(), ")"),
             ""};
   }
   return {Standing::kCrashed, "its writer ended without a close",
-          StrCat("h5mirror recover ", local, " goes back to the last cut; h5mirror push --any ", local,
-                 " takes the local one as it is")};
+          StrCat("h5mirror recover ", local, " goes back to the last cut; h5mirror push --any ",
+                 local, " takes the local one as it is")};
 }
 
 std::string_view StandingName(Standing standing) {

@@ -13,15 +13,15 @@
 namespace h5mirror::tools {
 
 enum class Standing {
-  kLevel,        // both sides hold the same
-  kBeingWritten, // a session writes it now
-  kBehind,       // the server lacks the newest
-  kCrashed,      // its writer ended without a close
-  kChanged,      // the local file was changed outside since its last clean close
-  kServerMoved,  // the server's newest is not what the local file was closed as
-  kDiverged,     // the client found it so
-  kLocalGone,    // a record and no file
-  kServerGone,   // the server has no such file, or another one under its name
+  kLevel,         // both sides hold the same
+  kBeingWritten,  // a session writes it now
+  kBehind,        // the server lacks the newest
+  kCrashed,       // its writer ended without a close
+  kChanged,       // the local file was changed outside since its last clean close
+  kServerMoved,   // the server's newest is not what the local file was closed as
+  kDiverged,      // the client found it so
+  kLocalGone,     // a record and no file
+  kServerGone,    // the server has no such file, or another one under its name
 };
 
 struct StandingReport {

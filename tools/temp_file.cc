@@ -72,8 +72,7 @@ absl::Status SyncDirectory(const std::filesystem::path& directory) {
 
 absl::StatusOr<TempFile> TempFile::Create(const std::filesystem::path& target) {
   std::string path =
-      (DirectoryOf(target) / StrCat(".", target.filename().string(), ".part-XXXXXX"))
-          .string();
+      (DirectoryOf(target) / StrCat(".", target.filename().string(), ".part-XXXXXX")).string();
   const int fd = mkostemp(path.data(), O_CLOEXEC);
   if (fd < 0) return ErrnoToStatus(errno, StrCat("create ", path));
   const mode_t mask = umask(0);

@@ -10,8 +10,8 @@
 namespace h5mirror::tools {
 namespace {
 
-using testing::Not;
 using testing::HasSubstr;
+using testing::Not;
 
 TEST(TextTest, ControlCharactersAndBrokenUtf8BecomeVisible) {
   EXPECT_EQ(Printable("run\033[2J\n.h5"), "run\\x1b[2J\\x0a.h5");

@@ -54,8 +54,8 @@ class Uploader {
     H5M_RETURN_IF_ERROR(stream_.Send(message));
     H5M_ASSIGN_OR_RETURN(const v1::MirrorFileResponse answer, stream_.Receive());
     if (!answer.has_opened()) {
-      return absl::InternalError(StrCat(
-          "push ", file_.path().string(), ": the server's first answer is not `opened`"));
+      return absl::InternalError(
+          StrCat("push ", file_.path().string(), ": the server's first answer is not `opened`"));
     }
     opened_ = answer.opened();
     return CheckRelation();
@@ -69,12 +69,13 @@ class Uploader {
         return absl::OkStatus();
       }
       case v1::RELATION_BUSY:
-        return absl::FailedPreconditionError(StrCat(
-            what, ": another writer holds the lease (", opened_.state(), "); try again when it is done"));
+        return absl::FailedPreconditionError(StrCat(what, ": another writer holds the lease (",
+                                                    opened_.state(),
+                                                    "); try again when it is done"));
       default:
-        return absl::FailedPreconditionError(StrCat(
-            what, ": the server has another file there (", opened_.state(),
-            "); compare with h5mirror adopt, or replace it with h5mirror push --replace"));
+        return absl::FailedPreconditionError(
+            StrCat(what, ": the server has another file there (", opened_.state(),
+                   "); compare with h5mirror adopt, or replace it with h5mirror push --replace"));
     }
   }
 
@@ -99,20 +100,21 @@ class Uploader {
     grpc_slice raw = grpc_slice_malloc(wanted);
     grpc::Slice slice(raw, grpc::Slice::STEAL_REF);
     char* bytes = reinterpret_cast<char*>(const_cast<uint8_t*>(slice.begin()));
-    H5M_ASSIGN_OR_RETURN(const size_t got, PreadUpTo(file_.fd(), offset, bytes, wanted,
-                                                     file_.path().string()));
+    H5M_ASSIGN_OR_RETURN(const size_t got,
+                         PreadUpTo(file_.fd(), offset, bytes, wanted, file_.path().string()));
     if (got < wanted) return ShortRead();
     const uint32_t crc = Crc32c(std::string_view(bytes, wanted));
     const Extent extent{offset, wanted};
-    H5M_RETURN_IF_ERROR(stream_.SendWrites(absl::MakeConstSpan(&extent, 1), crc,
-                                           absl::MakeConstSpan(&slice, 1)));
+    H5M_RETURN_IF_ERROR(
+        stream_.SendWrites(absl::MakeConstSpan(&extent, 1), crc, absl::MakeConstSpan(&slice, 1)));
     result_.sent_bytes += wanted;
     return wanted;
   }
 
   absl::Status ShortRead() const {
-    return absl::AbortedError(StrCat("read ", file_.path().string(),
-                                           ": it became shorter while it was read; close its writer and try again"));
+    return absl::AbortedError(
+        StrCat("read ", file_.path().string(),
+               ": it became shorter while it was read; close its writer and try again"));
   }
 
   absl::Status Commit() {

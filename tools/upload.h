@@ -15,9 +15,9 @@
 namespace h5mirror::tools {
 
 struct UploadRequest {
-  std::string name;     // under the server's root
-  std::string server;   // for the record, as the user would configure it
-  Bytes16 file_id{};    // the server's, or all zero where it has no such file
+  std::string name;                       // under the server's root
+  std::string server;                     // for the record, as the user would configure it
+  Bytes16 file_id{};                      // the server's, or all zero where it has no such file
   v1::Intent intent = v1::INTENT_UPLOAD;  // or INTENT_REPLACE
   std::string comment;
 };

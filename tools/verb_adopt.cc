@@ -23,12 +23,12 @@ struct Options {
 absl::Status RefuseDifferent(const std::string& local, const std::string& name,
                              const Comparison& comparison) {
   const Difference& difference = *comparison.difference;
-  return absl::FailedPreconditionError(StrCat(
-      local, " (", HumanBytes(difference.local_size_bytes), ") differs from ", name, "@",
-      comparison.version.version(), " (", HumanBytes(difference.server_size_bytes),
-      ") in the ", HumanBytes(difference.block_size_bytes), " block at offset ",
-      difference.offset, "; h5mirror push ", local, " takes the local one, h5mirror recover ",
-      local, " the server's"));
+  return absl::FailedPreconditionError(
+      StrCat(local, " (", HumanBytes(difference.local_size_bytes), ") differs from ", name, "@",
+             comparison.version.version(), " (", HumanBytes(difference.server_size_bytes),
+             ") in the ", HumanBytes(difference.block_size_bytes), " block at offset ",
+             difference.offset, "; h5mirror push ", local,
+             " takes the local one, h5mirror recover ", local, " the server's"));
 }
 
 absl::StatusOr<v1::FileStatus> Adopt(rpc::Client& client, const LocalFile& file,
@@ -66,8 +66,7 @@ absl::StatusOr<int> RunAdopt(Context& context, const Options& options) {
   H5M_ASSIGN_OR_RETURN(rpc::Client * client, context.Connect(arg.server));
   absl::StatusOr<Comparison> comparison;
   {
-    Progress progress(context.streams(), StrCat("comparing ", options.local),
-                      file.size_bytes());
+    Progress progress(context.streams(), StrCat("comparing ", options.local), file.size_bytes());
     comparison = CompareWithNewest(*client, arg.name, file, progress);
   }
   H5M_RETURN_IF_ERROR(comparison.status());
@@ -77,14 +76,13 @@ absl::StatusOr<int> RunAdopt(Context& context, const Options& options) {
   const v1::Version& version = comparison->version;
   H5M_ASSIGN_OR_RETURN(const v1::FileStatus status,
                        Adopt(*client, file, arg.name, version.version()));
-  H5M_RETURN_IF_ERROR(
-      WriteRecord(file, client->options().server, arg.name, version, status));
+  H5M_RETURN_IF_ERROR(WriteRecord(file, client->options().server, arg.name, version, status));
   if (context.json()) {
-    context.Print(Json{{"local", options.local}, {"file", arg.name},
-                       {"version", VersionToJson(version)}});
+    context.Print(
+        Json{{"local", options.local}, {"file", arg.name}, {"version", VersionToJson(version)}});
   }
-  context.Say(StrCat("adopted ", options.local, ": the same as ", arg.name, "@",
-                           version.version(), ", written from here from now on"));
+  context.Say(StrCat("adopted ", options.local, ": the same as ", arg.name, "@", version.version(),
+                     ", written from here from now on"));
   return kExitOk;
 }
 

@@ -72,8 +72,9 @@ class Doctor {
   // A driver that is named and not found makes HDF5 2.0 crash at its first call.
   void CheckEnvironment() {
     if (FromEnvironment("HDF5_DRIVER") != "h5mirror") {
-      report_.Ok("environment", "HDF5_DRIVER is not h5mirror: programs are mirrored under "
-                                "h5mirror exec only");
+      report_.Ok("environment",
+                 "HDF5_DRIVER is not h5mirror: programs are mirrored under "
+                 "h5mirror exec only");
       return;
     }
     for (absl::string_view directory :
@@ -81,12 +82,13 @@ class Doctor {
       std::error_code error;
       if (std::filesystem::exists(std::filesystem::path(std::string(directory)) / kPluginFile,
                                   error)) {
-        report_.Ok("environment", StrCat("HDF5_DRIVER=h5mirror, HDF5_PLUGIN_PATH holds ",
-                                               directory));
+        report_.Ok("environment",
+                   StrCat("HDF5_DRIVER=h5mirror, HDF5_PLUGIN_PATH holds ", directory));
         return;
       }
     }
-    report_.Fail("environment", "HDF5_DRIVER=h5mirror, but HDF5_PLUGIN_PATH does not hold the plugin",
+    report_.Fail("environment",
+                 "HDF5_DRIVER=h5mirror, but HDF5_PLUGIN_PATH does not hold the plugin",
                  StrCat("export HDF5_PLUGIN_PATH=", plugin_dir_));
   }
 
@@ -174,10 +176,9 @@ class Doctor {
     client_ = *client;
     const rpc::ClientOptions& options = client_->options();
     report_.Ok("server", StrCat(options.server, ": h5mirrord ", server->server_version(), ", ",
-                                      options.ca_pem.empty() ? options.loopback
-                                                                   ? "plain text on loopback"
-                                                                   : "PLAIN TEXT"
-                                                             : "TLS"));
+                                options.ca_pem.empty()
+                                    ? options.loopback ? "plain text on loopback" : "PLAIN TEXT"
+                                    : "TLS"));
     CheckProtocol(*server);
     CheckRights(*server);
     CheckSpace(*server);
@@ -185,9 +186,8 @@ class Doctor {
 
   void CheckProtocol(const v1::GetServerResponse& server) {
     const auto& theirs = server.protocol();
-    const std::string both =
-        StrCat("ours ", rpc::kProtocolOldest, "-", rpc::kProtocolNewest, ", the server's ",
-                     theirs.oldest(), "-", theirs.newest());
+    const std::string both = StrCat("ours ", rpc::kProtocolOldest, "-", rpc::kProtocolNewest,
+                                    ", the server's ", theirs.oldest(), "-", theirs.newest());
     if (theirs.newest() < rpc::kProtocolOldest || theirs.oldest() > rpc::kProtocolNewest) {
       report_.Fail("protocol", StrCat("no common version: ", both), "update the older side");
     } else {
@@ -196,8 +196,8 @@ class Doctor {
   }
 
   void CheckRights(const v1::GetServerResponse& server) {
-    const std::string who = server.verified_user().empty() ? "no token is asked for"
-                                                           : server.verified_user();
+    const std::string who =
+        server.verified_user().empty() ? "no token is asked for" : server.verified_user();
     const std::string rights = absl::StrJoin(server.rights(), ", ");
     may_write_ = absl::StrContains(rights, "write");
     if (may_write_) {
@@ -209,8 +209,8 @@ class Doctor {
   }
 
   void CheckSpace(const v1::GetServerResponse& server) {
-    const std::string free = StrCat(HumanBytes(static_cast<uint64_t>(server.free_bytes())),
-                                          " free in ", server.root());
+    const std::string free =
+        StrCat(HumanBytes(static_cast<uint64_t>(server.free_bytes())), " free in ", server.root());
     if (server.free_bytes() < kFreeBytesLow) {
       report_.Warn("space", free, "make room on the server");
     } else {
@@ -218,8 +218,9 @@ class Doctor {
     }
     const absl::Time started = FromProto(server.start_time());
     if (started != absl::InfinitePast() && started > absl::Now() + kSkewMax) {
-      report_.Warn("clock", StrCat("the server says that it started ",
-                                         HumanDuration(started - absl::Now()), " from now"),
+      report_.Warn("clock",
+                   StrCat("the server says that it started ", HumanDuration(started - absl::Now()),
+                          " from now"),
                    "set both clocks, e.g. by NTP");
     }
   }
@@ -236,9 +237,9 @@ class Doctor {
       report_.Fail("scratch", std::string(result.status().message()), "");
       return;
     }
-    report_.Ok("scratch", StrCat(result->name, "@", result->version, " written by libhdf5 ",
-                                       usable_->version, ", read back and found equal on the server, ",
-                                       HumanDuration(result->took)));
+    report_.Ok("scratch",
+               StrCat(result->name, "@", result->version, " written by libhdf5 ", usable_->version,
+                      ", read back and found equal on the server, ", HumanDuration(result->took)));
     const std::string skew = HumanDuration(result->clock_skew);
     if (result->clock_skew > kSkewMax || result->clock_skew < -kSkewMax) {
       report_.Warn("clock", StrCat("the server's clock is off by ", skew, " from ours"),
@@ -257,8 +258,8 @@ class Doctor {
     } else if (file_.record.has_value()) {
       CheckLocalFile(status.ok() ? std::optional(*status) : std::nullopt);
     } else if (status.ok()) {
-      report_.Ok("file", StrCat(file_.name, ": version ", status->newest_version().version(),
-                                      ", ", status->version_count(), " versions"));
+      report_.Ok("file", StrCat(file_.name, ": version ", status->newest_version().version(), ", ",
+                                status->version_count(), " versions"));
     } else {
       report_.Fail("file", std::string(status.status().message()),
                    "a local path needs its record beside it (X.h5.h5m)");
@@ -270,19 +271,19 @@ class Doctor {
     const StandingReport standing =
         JudgeStanding(file_.local.string(), *file_.record,
                       stat.ok() ? std::optional(*stat) : std::nullopt, status);
-    const Health health = standing.standing == Standing::kLevel ||
-                                  standing.standing == Standing::kBeingWritten
-                              ? Health::kOk
-                          : standing.standing == Standing::kBehind ? Health::kWarn
-                                                                   : Health::kFail;
-    report_.Add({health, "file", StrCat(file_.local.string(), ": ", standing.detail),
-                 standing.way_out});
+    const Health health =
+        standing.standing == Standing::kLevel || standing.standing == Standing::kBeingWritten
+            ? Health::kOk
+        : standing.standing == Standing::kBehind ? Health::kWarn
+                                                 : Health::kFail;
+    report_.Add(
+        {health, "file", StrCat(file_.local.string(), ": ", standing.detail), standing.way_out});
   }
 
   Context& context_;
   const Options& options_;
   DoctorReport report_;
-  std::string plugin_dir_;           // empty: not found
+  std::string plugin_dir_;  // empty: not found
   std::vector<LibHdf5> libraries_;
   const LibHdf5* usable_ = nullptr;  // the first that loads the plugin
   rpc::Client* client_ = nullptr;    // null: the server did not answer

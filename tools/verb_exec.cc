@@ -68,10 +68,10 @@ std::string VersionOf(const std::string& library) {
 
 void NoteUnmirrored(Context& context, const LibraryUse& use) {
   const std::string version = use.version.empty() ? "of unknown version" : use.version;
-  context.Note(StrCat("NOT mirrored: libhdf5 ", version, " (", use.path, ") in ",
-                            use.program, " [", use.pid,
-                            "]: the plugin was never loaded into it; HDF5 >= 1.14 loads plugins, "
-                            "see h5mirror doctor"));
+  context.Note(StrCat("NOT mirrored: libhdf5 ", version, " (", use.path, ") in ", use.program, " [",
+                      use.pid,
+                      "]: the plugin was never loaded into it; HDF5 >= 1.14 loads plugins, "
+                      "see h5mirror doctor"));
 }
 
 void Summarize(Context& context, const ExecReport& report) {
@@ -83,8 +83,8 @@ void Summarize(Context& context, const ExecReport& report) {
                                   {"DETAIL", Align::kLeft}});
   for (const FileUse& use : report.files) {
     table.AddRow({use.mirrored() ? use.state : StrCat("NOT mirrored: ", use.state),
-                  use.version > 0 ? StrCat(use.version) : "-",
-                  use.cut > 0 ? StrCat(use.cut) : "-", use.file, use.name, use.detail});
+                  use.version > 0 ? StrCat(use.version) : "-", use.cut > 0 ? StrCat(use.cut) : "-",
+                  use.file, use.name, use.detail});
   }
   Streams& streams = context.streams();
   if (!table.empty()) {
@@ -95,8 +95,9 @@ void Summarize(Context& context, const ExecReport& report) {
     if (use.mirror == LibraryUse::Mirror::kNever) NoteUnmirrored(context, use);
   }
   if (report.libraries.empty()) {
-    context.Note("nothing was mirrored: no libhdf5 was loaded (one that is linked statically "
-                 "cannot be seen)");
+    context.Note(
+        "nothing was mirrored: no libhdf5 was loaded (one that is linked statically "
+        "cannot be seen)");
   } else if (report.files.empty() && report.complete()) {
     context.Note("nothing was mirrored: no file was written, or the config leaves them out");
   }
@@ -131,8 +132,7 @@ absl::StatusOr<int> RunExec(Context& context, const Options& options,
   request.audit_module = audit_module.string();
   H5M_ASSIGN_OR_RETURN(const ReportDir report_dir, ReportDir::Create());
   request.report_dir = report_dir.path();
-  H5M_ASSIGN_OR_RETURN(const EnvironmentChanges changes,
-                       ExecEnvironment(request, FromEnvironment));
+  H5M_ASSIGN_OR_RETURN(const EnvironmentChanges changes, ExecEnvironment(request, FromEnvironment));
   const absl::StatusOr<int> ended = RunInOurPlace(program, changes);
   if (!ended.ok()) {
     context.Note(ToStd(ended.status().message()));

@@ -44,15 +44,14 @@ absl::StatusOr<v1::Version> ToStandardOutput(Context& context, const Source& sou
   Progress progress(context.streams(), source.name, 0);
   std::ostream& out = context.streams().out;
   uint64_t written = 0;
-  H5M_ASSIGN_OR_RETURN(
-      v1::Version version,
-      Download(*source.client, source.name, source.version, progress,
-               [&](uint64_t offset, std::string_view data) {
-                 H5M_RETURN_IF_ERROR(WriteZeros(out, offset - written));
-                 out.write(data.data(), static_cast<std::streamsize>(data.size()));
-                 written = offset + data.size();
-                 return WriteZeros(out, 0);
-               }));
+  H5M_ASSIGN_OR_RETURN(v1::Version version,
+                       Download(*source.client, source.name, source.version, progress,
+                                [&](uint64_t offset, std::string_view data) {
+                                  H5M_RETURN_IF_ERROR(WriteZeros(out, offset - written));
+                                  out.write(data.data(), static_cast<std::streamsize>(data.size()));
+                                  written = offset + data.size();
+                                  return WriteZeros(out, 0);
+                                }));
   H5M_RETURN_IF_ERROR(WriteZeros(out, static_cast<uint64_t>(version.size_bytes()) - written));
   out.flush();
   return version;
@@ -92,8 +91,8 @@ absl::StatusOr<int> RunExport(Context& context, const Options& options) {
                        {"size_bytes", version.size_bytes()},
                        {"version", VersionToJson(version)}});
   }
-  context.Say(StrCat("exported ", file.name, "@", version.version(), " to ", options.out,
-                           " (", HumanBytes(static_cast<uint64_t>(version.size_bytes())), ")"));
+  context.Say(StrCat("exported ", file.name, "@", version.version(), " to ", options.out, " (",
+                     HumanBytes(static_cast<uint64_t>(version.size_bytes())), ")"));
   return kExitOk;
 }
 

@@ -21,13 +21,13 @@ struct Options {
 
 Table MakeTable() {
   return Table(std::vector<Column>{{"VERSION", Align::kRight},
-                {"TIME", Align::kLeft},
-                {"USER", Align::kLeft},
-                {"HOST", Align::kLeft},
-                {"PROGRAM", Align::kLeft},
-                {"SIZE", Align::kRight},
-                {"CHANGED", Align::kRight},
-                {"COMMENT", Align::kLeft}});
+                                   {"TIME", Align::kLeft},
+                                   {"USER", Align::kLeft},
+                                   {"HOST", Align::kLeft},
+                                   {"PROGRAM", Align::kLeft},
+                                   {"SIZE", Align::kRight},
+                                   {"CHANGED", Align::kRight},
+                                   {"COMMENT", Align::kLeft}});
 }
 
 // The authenticated user, or the claimed one, marked.
@@ -67,9 +67,8 @@ absl::StatusOr<int> RunLog(Context& context, const Options& options) {
     request.set_page_token(page.next_page_token());
   } while (!request.page_token().empty() && left > 0);
   if (context.json()) {
-    context.Print(Json{{"file", file.name},
-                       {"versions", versions},
-                       {"complete", request.page_token().empty()}});
+    context.Print(Json{
+        {"file", file.name}, {"versions", versions}, {"complete", request.page_token().empty()}});
   }
   return kExitOk;
 }

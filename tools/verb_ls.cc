@@ -11,8 +11,8 @@
 namespace h5mirror::tools {
 namespace {
 
-constexpr int64_t kPageMax = 10000;     // the protocol's own limit
-constexpr int64_t kLongPageMax = 200;   // with -l each file is a call: show them as they come
+constexpr int64_t kPageMax = 10000;    // the protocol's own limit
+constexpr int64_t kLongPageMax = 200;  // with -l each file is a call: show them as they come
 
 struct Options {
   std::string directory;
@@ -33,15 +33,14 @@ class Lister {
       : context_(context),
         options_(options),
         client_(client),
-        table_(options.long_form
-                   ? std::vector<Column>{{"SIZE", Align::kRight},
-                                         {"VERSIONS", Align::kRight},
-                                         {"NEWEST", Align::kLeft},
-                                         {"WRITER", Align::kLeft},
-                                         {"NAME", Align::kLeft}}
-                   : std::vector<Column>{{"SIZE", Align::kRight},
-                                         {"MODIFIED", Align::kLeft},
-                                         {"NAME", Align::kLeft}}) {}
+        table_(options.long_form ? std::vector<Column>{{"SIZE", Align::kRight},
+                                                       {"VERSIONS", Align::kRight},
+                                                       {"NEWEST", Align::kLeft},
+                                                       {"WRITER", Align::kLeft},
+                                                       {"NAME", Align::kLeft}}
+                                 : std::vector<Column>{{"SIZE", Align::kRight},
+                                                       {"MODIFIED", Align::kLeft},
+                                                       {"NAME", Align::kLeft}}) {}
 
   absl::StatusOr<int> Run() {
     v1::ListFilesRequest request;
@@ -88,13 +87,13 @@ class Lister {
       return absl::OkStatus();
     }
     const v1::Version& newest = status->newest_version();
-    table_.AddRow({HumanBytes(static_cast<uint64_t>(status->size_bytes())),
-                   StrCat(status->version_count()),
-                   LocalTime(FromProto(newest.server_time()), context_.streams().zone),
-                   status->has_lease() ? StrCat(status->lease().writer().program(), "@",
-                                                      status->lease().writer().host())
-                                       : "-",
-                   file.name()});
+    table_.AddRow(
+        {HumanBytes(static_cast<uint64_t>(status->size_bytes())), StrCat(status->version_count()),
+         LocalTime(FromProto(newest.server_time()), context_.streams().zone),
+         status->has_lease()
+             ? StrCat(status->lease().writer().program(), "@", status->lease().writer().host())
+             : "-",
+         file.name()});
     return absl::OkStatus();
   }
 

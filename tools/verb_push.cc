@@ -89,8 +89,7 @@ absl::StatusOr<Outcome> PushOne(Context& context, const Options& options,
   request.name = outcome.name;
   request.server = client->options().server;
   request.comment = options.comment;
-  request.intent =
-      outcome.action == PushAction::kUpload ? v1::INTENT_UPLOAD : v1::INTENT_REPLACE;
+  request.intent = outcome.action == PushAction::kUpload ? v1::INTENT_UPLOAD : v1::INTENT_REPLACE;
   if (server.has_value()) {
     H5M_ASSIGN_OR_RETURN(request.file_id, FromByteString(server->file_id()));
   }
@@ -111,16 +110,15 @@ Json OutcomeToJson(const Options& options, const Outcome& outcome) {
 
 std::string OutcomeToText(const Options& options, const Outcome& outcome) {
   if (outcome.action == PushAction::kSkip) {
-    return StrCat("unchanged ", outcome.local, " (", outcome.name, "@",
-                        outcome.result.version, ")");
+    return StrCat("unchanged ", outcome.local, " (", outcome.name, "@", outcome.result.version,
+                  ")");
   }
   if (options.dry_run) {
     return StrCat(outcome.action == PushAction::kUpload ? "would upload " : "would replace ",
-                        outcome.local, " as ", outcome.name);
+                  outcome.local, " as ", outcome.name);
   }
   return StrCat(ActionName(outcome.action), " ", outcome.local, " as ", outcome.name, "@",
-                      outcome.result.version, " (", HumanBytes(outcome.result.sent_bytes),
-                      " sent)");
+                outcome.result.version, " (", HumanBytes(outcome.result.sent_bytes), " sent)");
 }
 
 // One file's error does not keep the others from being pushed; the first one's code is
@@ -144,7 +142,8 @@ absl::StatusOr<int> RunPush(Context& context, const Options& options) {
     if (files.size() == 1) return outcome.status();
     if (code == kExitOk) code = ExitCodeFor(outcome.status());
     context.Note(ToStd(outcome.status().message()));
-    json.push_back(Json{{"local", local}, {"action", "failed"},
+    json.push_back(Json{{"local", local},
+                        {"action", "failed"},
                         {"error", std::string(outcome.status().message())}});
     if (absl::IsUnavailable(outcome.status())) break;  // The others would wait in vain too.
   }

@@ -74,7 +74,7 @@ absl::StatusOr<Plan> MakePlan(Context& context, const Options& options) {
   H5M_RETURN_IF_ERROR(RefuseLease(options.local, plan.status));
   H5M_ASSIGN_OR_RETURN(plan.version, ResolveVersion(*plan.client, plan.arg.name, spec));
   plan.broken = StrCat(options.local, ".broken-",
-                             absl::FormatTime("%Y%m%dT%H%M%SZ", absl::Now(), absl::UTCTimeZone()));
+                       absl::FormatTime("%Y%m%dT%H%M%SZ", absl::Now(), absl::UTCTimeZone()));
   return plan;
 }
 
@@ -128,8 +128,8 @@ absl::Status WriteRecord(const Plan& plan, const v1::Version& version) {
   record.since = absl::Now();
   if (version.version() != plan.status.newest_version().version()) {
     record.state = RecordState::kDiverged;
-    record.detail = StrCat("recovered to version ", version.version(),
-                                 ", which is not the server's newest");
+    record.detail =
+        StrCat("recovered to version ", version.version(), ", which is not the server's newest");
   }
   return WriteLocalRecord(plan.arg.local, record);
 }
@@ -167,9 +167,8 @@ absl::StatusOr<Outcome> Recover(Context& context, const Plan& plan) {
   outcome.version = *version;
   if (plan.old_file.has_value()) {
     H5M_RETURN_IF_ERROR(plan.old_file->CheckUnchanged());
-    H5M_ASSIGN_OR_RETURN(const bool same,
-                         SameBytes(*plan.old_file, fresh,
-                                   static_cast<uint64_t>(version->size_bytes())));
+    H5M_ASSIGN_OR_RETURN(const bool same, SameBytes(*plan.old_file, fresh,
+                                                    static_cast<uint64_t>(version->size_bytes())));
     if (same) return outcome;
     CopyOwnerAndMode(*plan.old_file, fresh);
     H5M_RETURN_IF_ERROR(KeepOldFile(plan));
@@ -191,15 +190,14 @@ void Report(Context& context, const Plan& plan, const Options& options, std::str
     return;
   }
   const std::string what = StrCat(plan.arg.name, "@", version.version());
-  const std::string kept =
-      broken.empty() ? "" : StrCat("; the old one is kept as ", broken);
+  const std::string kept = broken.empty() ? "" : StrCat("; the old one is kept as ", broken);
   if (action == "would_recover") {
     context.Say(StrCat("would make ", options.local, " ", what, kept));
   } else if (action == "equal") {
     context.Say(StrCat(options.local, " is ", what, " already; its record says so now"));
   } else {
     context.Say(StrCat("recovered ", options.local, " to ", what, " (",
-                             HumanBytes(static_cast<uint64_t>(version.size_bytes())), ")", kept));
+                       HumanBytes(static_cast<uint64_t>(version.size_bytes())), ")", kept));
   }
 }
 
@@ -221,10 +219,9 @@ absl::StatusOr<int> RunRecover(Context& context, const Options& options) {
          outcome.replaced ? broken : "");
   const int64_t number = outcome.version.version();
   if (number != plan.status.newest_version().version()) {
-    context.Note(StrCat("the server's newest is version ",
-                              plan.status.newest_version().version(), "; to go on from version ",
-                              number, ": h5mirror rollback ", plan.arg.name, "@", number,
-                              " && h5mirror adopt ", options.local));
+    context.Note(StrCat("the server's newest is version ", plan.status.newest_version().version(),
+                        "; to go on from version ", number, ": h5mirror rollback ", plan.arg.name,
+                        "@", number, " && h5mirror adopt ", options.local));
   }
   return kExitOk;
 }

@@ -39,14 +39,14 @@ absl::StatusOr<int> RunRollback(Context& context, const Options& options) {
   }
   H5M_RETURN_IF_ERROR(version.status());
   if (context.json()) {
-    context.Print(Json{{"file", file.name}, {"from_version", number},
-                       {"version", VersionToJson(*version)}});
+    context.Print(
+        Json{{"file", file.name}, {"from_version", number}, {"version", VersionToJson(*version)}});
   }
-  context.Say(StrCat(file.name, " is as in version ", number, " again: version ",
-                           version->version()));
+  context.Say(
+      StrCat(file.name, " is as in version ", number, " again: version ", version->version()));
   if (file.record.has_value()) {
     context.Note(StrCat("the local file is as it was: h5mirror recover ", file.local.string(),
-                              " brings it to version ", version->version()));
+                        " brings it to version ", version->version()));
   }
   return kExitOk;
 }

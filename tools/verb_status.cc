@@ -27,8 +27,7 @@ class Sheet {
   void Line(std::string_view name, std::string_view value) {
     if (value.empty()) return;
     const std::string label = StrCat(name, ":");
-    context_.Say(StrCat(label, std::string(label.size() < 14 ? 14 - label.size() : 1, ' '),
-                              value));
+    context_.Say(StrCat(label, std::string(label.size() < 14 ? 14 - label.size() : 1, ' '), value));
   }
 
  private:
@@ -40,17 +39,16 @@ void ShowServer(Context& context, const v1::GetServerResponse& server,
   Sheet sheet(context);
   const absl::Time start = FromProto(server.start_time());
   sheet.Line("server", StrCat(options.server, options.ca_pem.empty() ? " (plain text)" : " (TLS)"));
-  sheet.Line("version", StrCat(server.server_version(), ", protocol ",
-                                     server.protocol().oldest(), "-", server.protocol().newest()));
+  sheet.Line("version", StrCat(server.server_version(), ", protocol ", server.protocol().oldest(),
+                               "-", server.protocol().newest()));
   sheet.Line("root", server.root());
   sheet.Line("free", Bytes(server.free_bytes()));
   sheet.Line("started", LocalTime(start, context.streams().zone));
-  sheet.Line("memory", StrCat(Bytes(server.memory_used_bytes()), " of ",
-                                    Bytes(server.memory_max_bytes())));
-  sheet.Line("open", StrCat(server.open_files(), " files, ", server.open_sessions(),
-                                  " sessions"));
-  sheet.Line("you are", server.verified_user().empty() ? "not asked for a token"
-                                                       : server.verified_user());
+  sheet.Line("memory",
+             StrCat(Bytes(server.memory_used_bytes()), " of ", Bytes(server.memory_max_bytes())));
+  sheet.Line("open", StrCat(server.open_files(), " files, ", server.open_sessions(), " sessions"));
+  sheet.Line("you are",
+             server.verified_user().empty() ? "not asked for a token" : server.verified_user());
   sheet.Line("rights", absl::StrJoin(server.rights(), ", "));
 }
 
@@ -70,26 +68,24 @@ void ShowFile(Context& context, const v1::FileStatus& status) {
   const v1::Version& newest = status.newest_version();
   sheet.Line("name", status.name());
   sheet.Line("size", Bytes(status.size_bytes()));
-  sheet.Line("newest", newest.version() == 0
-                           ? "no version yet"
-                           : StrCat("version ", newest.version(), " of ",
-                                          LocalTime(FromProto(newest.server_time()),
-                                                    context.streams().zone)));
+  sheet.Line("newest", newest.version() == 0 ? "no version yet"
+                                             : StrCat("version ", newest.version(), " of ",
+                                                      LocalTime(FromProto(newest.server_time()),
+                                                                context.streams().zone)));
   sheet.Line("versions", StrCat(status.version_count(), ", generation ", status.generation()));
   sheet.Line("cuts", StrCat("last ", status.last_cut(), ", durable ", status.durable_cut(),
-                                  ", in the head ", status.applied_cut()));
+                            ", in the head ", status.applied_cut()));
   sheet.Line("origin", StrCat(status.origin().host(), ":", status.origin().path()));
   if (status.has_lease()) {
     const v1::LeaseHolder& lease = status.lease();
-    sheet.Line("writer", StrCat(lease.writer().program(), " (pid ", lease.writer().pid(),
-                                      " on ", lease.writer().host(), ") since ",
-                                      LocalTime(FromProto(lease.since_time()),
-                                                context.streams().zone)));
+    sheet.Line("writer", StrCat(lease.writer().program(), " (pid ", lease.writer().pid(), " on ",
+                                lease.writer().host(), ") since ",
+                                LocalTime(FromProto(lease.since_time()), context.streams().zone)));
   } else {
     sheet.Line("writer", "nobody");
   }
   sheet.Line("on disk", StrCat("stage ", Bytes(status.stage_bytes()), ", history ",
-                                     Bytes(status.history_bytes())));
+                               Bytes(status.history_bytes())));
 }
 
 absl::StatusOr<v1::FileStatus> GetStatus(rpc::Client& client, const Options& options,
@@ -101,8 +97,8 @@ absl::StatusOr<v1::FileStatus> GetStatus(rpc::Client& client, const Options& opt
   absl::StatusOr<v1::FileStatus> status = client.GetFile(request, timeout);
   if (absl::IsDeadlineExceeded(status.status()) && request.settle()) {
     return absl::DeadlineExceededError(
-        StrCat(name, ": the head did not hold the newest durable cut within ",
-                     options.wait_seconds, " s; wait longer with --wait=SECONDS"));
+        StrCat(name, ": the head did not hold the newest durable cut within ", options.wait_seconds,
+               " s; wait longer with --wait=SECONDS"));
   }
   return status;
 }

@@ -14,9 +14,14 @@ using testing::StartsWith;
 class VerbsTest : public CliTest {};
 
 TEST_F(VerbsTest, UsageErrorsAreOneLineAndTwo) {
-  for (const auto& arguments : std::vector<std::vector<std::string>>{
-           {}, {"dance"}, {"ls", "--what"}, {"log"}, {"export", "run.h5", "out.h5"},
-           {"log", "run.h5", "-n", "0"}, {"exec"}, {"push", "--name"}}) {
+  for (const auto& arguments : std::vector<std::vector<std::string>>{{},
+                                                                     {"dance"},
+                                                                     {"ls", "--what"},
+                                                                     {"log"},
+                                                                     {"export", "run.h5", "out.h5"},
+                                                                     {"log", "run.h5", "-n", "0"},
+                                                                     {"exec"},
+                                                                     {"push", "--name"}}) {
     const Result result = Run(arguments);
     EXPECT_EQ(result.code, 2);
     EXPECT_THAT(result.err, StartsWith("h5mirror: "));

@@ -61,7 +61,7 @@ absl::StatusOr<int64_t> ResolveVersion(rpc::Client& client, const std::string& n
     request.set_page_token(page.next_page_token());
   } while (!request.page_token().empty());
   return absl::NotFoundError(StrCat(name, "@latest-", spec.back, ": the file has only ", seen,
-                                          " versions; see h5mirror log ", name));
+                                    " versions; see h5mirror log ", name));
 }
 
 }  // namespace h5mirror::tools

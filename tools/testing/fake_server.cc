@@ -9,8 +9,8 @@
 #include "base/crc32c.h"
 #include "base/hex.h"
 #include "base/random.h"
-#include "grpcpp/server_builder.h"
 #include "base/strings.h"
+#include "grpcpp/server_builder.h"
 #include "tools/text.h"
 
 namespace h5mirror::tools {
@@ -70,7 +70,8 @@ class FakeFiles final : public v1::Files::Service {
     absl::MutexLock lock(&state_.mutex);
     const std::string prefix =
         request->directory().empty() ? "" : StrCat(request->directory(), "/");
-    for (auto it = state_.files.upper_bound(request->page_token()); it != state_.files.end(); ++it) {
+    for (auto it = state_.files.upper_bound(request->page_token()); it != state_.files.end();
+         ++it) {
       if (it->first.rfind(prefix, 0) != 0) continue;
       if (response->files_size() == std::max(request->page_size(), 1)) {
         response->set_next_page_token(response->files().rbegin()->name());
@@ -241,8 +242,8 @@ class FakeMirror final : public v1::Mirror::Service {
         if (!status.ok()) return status;
       } else if (request.has_barrier()) {
         content.resize(request.barrier().size_bytes());
-        Answer(*stream, request.barrier(), Commit(open, response.opened(), content,
-                                                  request.barrier().comment()));
+        Answer(*stream, request.barrier(),
+               Commit(open, response.opened(), content, request.barrier().comment()));
       }
     }
     return grpc::Status::OK;
