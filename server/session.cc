@@ -1,5 +1,6 @@
 #include "server/session.h"
 
+#include <algorithm>
 #include <utility>
 #include <variant>
 
@@ -196,7 +197,12 @@ void Session::OnTimer() {
   {
     absl::MutexLock lock(&mutex_);
     if (phase_ != Phase::kWriting) return;
-    const bool server_is_slow = in_hand_ || barriers_.size() >= environment_.open_barriers_max;
+    // A client that waits for its commit, or whose stream is not read, has nothing to say.
+    const bool waits_for_disk = std::any_of(
+        barriers_.begin(), barriers_.end(),
+        [](const OpenBarrier& barrier) { return barrier.kind != store::BarrierKind::kTick; });
+    const bool server_is_slow =
+        in_hand_ || waits_for_disk || barriers_.size() >= environment_.open_barriers_max;
     if (server_is_slow) environment_.leases.Renew(name_, lease_);
     if (resumed_seq_ == 0 || in_hand_) return;
     file = file_;

@@ -198,6 +198,18 @@ TEST_F(SessionTest, SilentWriterLosesItsLease) {
   EXPECT_THAT(file().calls_, Contains("end lost"));
 }
 
+TEST_F(SessionTest, WriterThatWaitsForItsCommitKeepsItsLease) {
+  alice_.Open(v1::INTENT_CREATE);
+  alice_.Barrier(1, v1::BARRIER_KIND_COMMIT);
+  clock_.Advance(absl::Seconds(11));
+  alice_.session_->OnTimer();
+  EXPECT_EQ(leases_.RevokeExpired(), 0);
+  file().MakeDurable();
+  clock_.Advance(absl::Seconds(11));
+  alice_.session_->OnTimer();
+  EXPECT_EQ(leases_.RevokeExpired(), 1);
+}
+
 TEST_F(SessionTest, AnyRequestRenewsTheLease) {
   alice_.Open(v1::INTENT_CREATE);
   for (int i = 0; i < 3; ++i) {
