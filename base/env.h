@@ -40,7 +40,8 @@ class EnvFile {
   virtual absl::Status WriteAt(uint64_t offset, absl::Span<const std::string_view> pieces) = 0;
   virtual absl::Status Truncate(uint64_t size_bytes) = 0;
   // fdatasync. After an error nobody knows what is on disk, and a repeat would say OK: the file
-  // must be opened again and recovered.
+  // must be opened again and recovered; so it is kInternal whatever the reason, and never a full
+  // disk, which callers wait out.
   virtual absl::Status Sync() = 0;
   // Makes `extent` read as zeros, without changing the size; by a hole where the file system can.
   virtual absl::Status Zero(Extent extent) = 0;

@@ -92,7 +92,10 @@ class PosixFile final : public EnvFile {
   absl::Status Truncate(uint64_t size_bytes) override {
     return Check(ftruncate(fd_.get(), static_cast<off_t>(size_bytes)), "truncate");
   }
-  absl::Status Sync() override { return Check(fdatasync(fd_.get()), "fdatasync"); }
+  absl::Status Sync() override {
+    if (fdatasync(fd_.get()) == 0) return absl::OkStatus();
+    return absl::InternalError(Error("fdatasync").message());
+  }
 
   absl::Status Zero(Extent extent) override {
     if (extent.length == 0) return absl::OkStatus();

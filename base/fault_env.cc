@@ -192,7 +192,7 @@ class FaultFile final : public EnvFile {
     absl::MutexLock lock(&state_->mutex);
     absl::Status status = state_->Call();
     state_->Do({status.ok() ? Change::kSync : Change::kFailedSync, node_, 0, {}, {}, 0, {}, 0});
-    return status;
+    return status.ok() ? status : absl::InternalError(status.message());
   }
   absl::Status Zero(Extent extent) override {
     absl::MutexLock lock(&state_->mutex);
