@@ -38,7 +38,8 @@ typedef struct H5FDh5mirror_config_t {
   const char* more;
 } H5FDh5mirror_config_t;
 
-#define H5FD_H5MIRROR_CONFIG_DEFAULT {NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL}
+#define H5FD_H5MIRROR_CONFIG_DEFAULT \
+  { NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL }
 
 typedef enum H5FDh5mirror_state_t {
   H5FD_H5MIRROR_OFF = 0,        /* not mirrored: mode, rules, or it cannot be */
@@ -52,11 +53,11 @@ typedef enum H5FDh5mirror_state_t {
 
 typedef struct H5FDh5mirror_status_t {
   H5FDh5mirror_state_t state;
-  int64_t cut;              /* the newest cut that the server confirmed; 0: none yet */
-  int64_t version;          /* the newest version that it made; 0: none yet */
-  uint64_t pending_bytes;   /* written locally and not yet sent */
-  int64_t behind_since_ns;  /* Unix time in nanoseconds; 0: not behind */
-  char message[256];        /* for people */
+  int64_t cut;             /* the newest cut that the server confirmed; 0: none yet */
+  int64_t version;         /* the newest version that it made; 0: none yet */
+  uint64_t pending_bytes;  /* written locally and not yet sent */
+  int64_t behind_since_ns; /* Unix time in nanoseconds; 0: not behind */
+  char message[256];       /* for people */
 } H5FDh5mirror_status_t;
 
 /* Private: what the driver fills in through H5Fget_vfd_handle when the property list passed holds

@@ -34,8 +34,8 @@ class BarrierDetector {
 
   void Fail();
 
-  bool truncated_ = false;     // a truncate(0) since the last flush(0)
-  bool failed_ = false;        // a call failed since the last consistent flush
+  bool truncated_ = false;  // a truncate(0) since the last flush(0)
+  bool failed_ = false;     // a call failed since the last consistent flush
   bool swmr_ = false;
   Closing closing_ = Closing::kNo;
 };

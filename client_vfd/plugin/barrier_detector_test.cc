@@ -8,8 +8,12 @@ namespace {
 class BarrierDetectorTest : public testing::Test {
  protected:
   void Write(Outcome outcome = Outcome::kOk) { detector_.OnWrite(outcome); }
-  void Truncate(Phase phase, Outcome outcome = Outcome::kOk) { detector_.OnTruncate(phase, outcome); }
-  Moment Flush(Phase phase, Outcome outcome = Outcome::kOk) { return detector_.OnFlush(phase, outcome); }
+  void Truncate(Phase phase, Outcome outcome = Outcome::kOk) {
+    detector_.OnTruncate(phase, outcome);
+  }
+  Moment Flush(Phase phase, Outcome outcome = Outcome::kOk) {
+    return detector_.OnFlush(phase, outcome);
+  }
   void CleanClosing() {
     Truncate(Phase::kClosing);
     Flush(Phase::kClosing);

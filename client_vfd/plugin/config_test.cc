@@ -50,8 +50,9 @@ TEST(ConfigTest, EmptyStringGivesDefaults) {
 
 TEST(ConfigTest, ReadsKeysAndIgnoresSpaces) {
   Config config;
-  EXPECT_EQ(MakeConfig(" server = node7:7447 ; timeout=500ms;window=2MiB;; under=log;", "", &config),
-            std::nullopt);
+  EXPECT_EQ(
+      MakeConfig(" server = node7:7447 ; timeout=500ms;window=2MiB;; under=log;", "", &config),
+      std::nullopt);
   EXPECT_EQ(config.server, "node7:7447");
   EXPECT_EQ(config.timeout_ms, 500u);
   EXPECT_EQ(config.window_bytes, 2u << 20);
@@ -84,7 +85,8 @@ TEST(ConfigTest, TextWithoutEqualsIsRefused) {
 }
 
 TEST_F(ConfigFileTest, FileIsReadAndListsAreJoined) {
-  const std::string path = Write("c.toml", "server = 'a:1'\nexclude = ['*.tmp', '/scratch/*']\ntimeout = 2\n");
+  const std::string path =
+      Write("c.toml", "server = 'a:1'\nexclude = ['*.tmp', '/scratch/*']\ntimeout = 2\n");
   Config config;
   EXPECT_EQ(MakeConfig("@" + path, "", &config), std::nullopt);
   EXPECT_EQ(config.server, "a:1");
@@ -97,7 +99,8 @@ TEST_F(ConfigFileTest, MissingNamedFileIsAProblem) {
 }
 
 TEST_F(ConfigFileTest, SyntaxErrorNamesFileAndLine) {
-  EXPECT_THAT(ProblemOf("@" + Write("bad.toml", "server = 'a'\nroot =\n")), HasSubstr("bad.toml:2"));
+  EXPECT_THAT(ProblemOf("@" + Write("bad.toml", "server = 'a'\nroot =\n")),
+              HasSubstr("bad.toml:2"));
 }
 
 TEST_F(ConfigFileTest, UnknownKeyInAFileNamesTheFile) {

@@ -57,10 +57,15 @@ Problem SetList(const std::string& value, std::vector<std::string>* out) {
 
 Problem SetSize(const std::string& value, uint64_t min, uint64_t max, uint64_t* out) {
   uint64_t bytes = 0;
-  const bool parsed = ParseWithUnit(
-      value,
-      {{"", 1}, {"K", 1 << 10}, {"KiB", 1 << 10}, {"M", 1 << 20}, {"MiB", 1 << 20}, {"G", 1 << 30}, {"GiB", 1 << 30}},
-      &bytes);
+  const bool parsed = ParseWithUnit(value,
+                                    {{"", 1},
+                                     {"K", 1 << 10},
+                                     {"KiB", 1 << 10},
+                                     {"M", 1 << 20},
+                                     {"MiB", 1 << 20},
+                                     {"G", 1 << 30},
+                                     {"GiB", 1 << 30}},
+                                    &bytes);
   if (!parsed) return "must be bytes, or a number with KiB, MiB or GiB";
   if (bytes < min || bytes > max) {
     return "must be " + std::to_string(min) + " to " + std::to_string(max) + " bytes";
@@ -71,7 +76,8 @@ Problem SetSize(const std::string& value, uint64_t min, uint64_t max, uint64_t* 
 
 Problem SetDurationMs(const std::string& value, uint32_t min, uint32_t max, uint32_t* out) {
   uint64_t ms = 0;
-  if (!ParseWithUnit(value, {{"", 1000}, {"s", 1000}, {"ms", 1}, {"min", 60'000}, {"h", 3'600'000}}, &ms)) {
+  if (!ParseWithUnit(value, {{"", 1000}, {"s", 1000}, {"ms", 1}, {"min", 60'000}, {"h", 3'600'000}},
+                     &ms)) {
     return "must be a time such as 5s, 500ms or 2min";
   }
   if (ms < min || ms > max) {

@@ -27,8 +27,8 @@ Problem SetMode(const std::string& value, Mode* out);
 Problem SetAck(const std::string& value, Ack* out);
 
 template <typename T>
-Problem SetChoice(const std::string& value, std::initializer_list<std::pair<const char*, T>> choices,
-                  T* out) {
+Problem SetChoice(const std::string& value,
+                  std::initializer_list<std::pair<const char*, T>> choices, T* out) {
   std::string list;
   for (const auto& [name, choice] : choices) {
     if (value == name) {

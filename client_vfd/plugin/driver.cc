@@ -16,10 +16,10 @@ namespace {
 constexpr H5FD_class_value_t kDriverValue = 7447;
 constexpr haddr_t kMaxAddress = (haddr_t{1} << 63) - 1;
 // As sec2's, for a query without a file.
-constexpr unsigned long kFeatures =
-    H5FD_FEAT_AGGREGATE_METADATA | H5FD_FEAT_ACCUMULATE_METADATA | H5FD_FEAT_DATA_SIEVE |
-    H5FD_FEAT_AGGREGATE_SMALLDATA | H5FD_FEAT_POSIX_COMPAT_HANDLE | H5FD_FEAT_SUPPORTS_SWMR_IO |
-    H5FD_FEAT_DEFAULT_VFD_COMPATIBLE;
+constexpr unsigned long kFeatures = H5FD_FEAT_AGGREGATE_METADATA | H5FD_FEAT_ACCUMULATE_METADATA |
+                                    H5FD_FEAT_DATA_SIEVE | H5FD_FEAT_AGGREGATE_SMALLDATA |
+                                    H5FD_FEAT_POSIX_COMPAT_HANDLE | H5FD_FEAT_SUPPORTS_SWMR_IO |
+                                    H5FD_FEAT_DEFAULT_VFD_COMPATIBLE;
 
 OpenFile* Of(H5FD_t* file) { return reinterpret_cast<OpenFile*>(file); }
 const OpenFile* Of(const H5FD_t* file) { return reinterpret_cast<const OpenFile*>(file); }

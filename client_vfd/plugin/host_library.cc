@@ -36,8 +36,7 @@ HostApi LoadApi(void* handle) {
   api.usable = Find(handle, "H5get_libversion", &api.get_libversion) &&
                Find(handle, "H5FDopen", &api.fd_open) && Find(handle, "H5FDclose", &api.fd_close) &&
                Find(handle, "H5Pcopy", &api.p_copy) && Find(handle, "H5Pclose", &api.p_close) &&
-               Find(handle, "H5Pexist", &api.p_exist) &&
-               Find(handle, "H5Pget", &api.p_get) &&
+               Find(handle, "H5Pexist", &api.p_exist) && Find(handle, "H5Pget", &api.p_get) &&
                Find(handle, "H5Pset_fapl_sec2", &api.p_set_fapl_sec2) &&
                Find(handle, "H5Pget_driver_config_str", &api.p_get_driver_config_str) &&
                Find(handle, "H5Pget_file_locking", &api.p_get_file_locking) &&

@@ -57,7 +57,8 @@ herr_t GetHandle(H5FD_t* file, hid_t, void** handle) {
 herr_t Read(H5FD_t* file, H5FD_mem_t, hid_t, haddr_t addr, size_t size, void* buffer) {
   auto* out = static_cast<char*>(buffer);
   while (size > 0) {
-    const ssize_t n = pread(Of(file)->fd, out, std::min(size, kIoBytesMax), static_cast<off_t>(addr));
+    const ssize_t n =
+        pread(Of(file)->fd, out, std::min(size, kIoBytesMax), static_cast<off_t>(addr));
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) return -1;
     if (n == 0) {  // Beyond the end of file, within the address space: zeros.
@@ -74,7 +75,8 @@ herr_t Read(H5FD_t* file, H5FD_mem_t, hid_t, haddr_t addr, size_t size, void* bu
 herr_t Write(H5FD_t* file, H5FD_mem_t, hid_t, haddr_t addr, size_t size, const void* buffer) {
   const auto* in = static_cast<const char*>(buffer);
   while (size > 0) {
-    const ssize_t n = pwrite(Of(file)->fd, in, std::min(size, kIoBytesMax), static_cast<off_t>(addr));
+    const ssize_t n =
+        pwrite(Of(file)->fd, in, std::min(size, kIoBytesMax), static_cast<off_t>(addr));
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) return -1;
     in += n;
@@ -98,7 +100,9 @@ herr_t Flock(const PosixFile& file, int operation) {
   return flock(file.fd, operation) < 0 && errno != ENOSYS ? -1 : 0;
 }
 
-herr_t Lock(H5FD_t* file, hbool_t rw) { return Flock(*Of(file), (rw ? LOCK_EX : LOCK_SH) | LOCK_NB); }
+herr_t Lock(H5FD_t* file, hbool_t rw) {
+  return Flock(*Of(file), (rw ? LOCK_EX : LOCK_SH) | LOCK_NB);
+}
 herr_t Unlock(H5FD_t* file) { return Flock(*Of(file), LOCK_UN); }
 
 H5FD_class_t MakeClass() {

@@ -29,7 +29,8 @@ struct Speaker {
 const char* StateName(H5mState state) {
   constexpr std::array<const char*, 7> kNames = {"off",    "unchanged", "connecting", "mirroring",
                                                  "behind", "diverged",  "clean"};
-  return static_cast<size_t>(state) < kNames.size() ? kNames[static_cast<size_t>(state)] : "unknown";
+  return static_cast<size_t>(state) < kNames.size() ? kNames[static_cast<size_t>(state)]
+                                                    : "unknown";
 }
 
 void ReportState(const Speaker& speaker, const H5mEvent& event) {
@@ -61,7 +62,9 @@ void OnNotify(void* context, const H5mEvent* event) {
 void OnRelease(void* context) { delete static_cast<Speaker*>(context); }
 
 H5mAck ToApi(Ack ack) {
-  return ack == Ack::kNone ? H5M_ACK_NONE : ack == Ack::kApplied ? H5M_ACK_APPLIED : H5M_ACK_DURABLE;
+  return ack == Ack::kNone      ? H5M_ACK_NONE
+         : ack == Ack::kApplied ? H5M_ACK_APPLIED
+                                : H5M_ACK_DURABLE;
 }
 
 H5mChecksum ToApi(Checksum checksum) {
@@ -176,14 +179,16 @@ herr_t MirroredFile::Truncate(hid_t dxpl, hbool_t closing) {
   if (changes && !ours) NoteChildWrite();
   const bool tell = changes && ours && session_ != nullptr;
   if (tell) api_->before_truncate(session_, size);
-  const herr_t result = under_->cls->truncate == nullptr ? 0 : under_->cls->truncate(under_, dxpl, closing);
+  const herr_t result =
+      under_->cls->truncate == nullptr ? 0 : under_->cls->truncate(under_, dxpl, closing);
   if (tell && result >= 0) api_->after_truncate(session_, size);
   if (ours) detector_.OnTruncate(PhaseOf(closing), OutcomeOf(result));
   return result;
 }
 
 herr_t MirroredFile::Flush(hid_t dxpl, hbool_t closing) {
-  const herr_t result = under_->cls->flush == nullptr ? 0 : under_->cls->flush(under_, dxpl, closing);
+  const herr_t result =
+      under_->cls->flush == nullptr ? 0 : under_->cls->flush(under_, dxpl, closing);
   if (InForkedChild()) return result;
   if (detector_.OnFlush(PhaseOf(closing), OutcomeOf(result)) == Moment::kFlush) CutHere();
   return result;

@@ -17,7 +17,8 @@ bool MatchesAny(const std::vector<std::string>& patterns, const std::string& rea
 
 // The root without symlinks, as the file's path is; the root as given where it does not exist.
 std::string RealRoot(const std::string& root) {
-  const std::unique_ptr<char, decltype(&std::free)> real(realpath(root.c_str(), nullptr), std::free);
+  const std::unique_ptr<char, decltype(&std::free)> real(realpath(root.c_str(), nullptr),
+                                                         std::free);
   return real ? real.get() : root;
 }
 
@@ -34,7 +35,8 @@ bool MatchesGlob(const std::string& pattern, const std::string& real_path) {
 
 std::optional<std::string> MirrorName(const Config& config, const std::string& real_path,
                                       const std::string& host) {
-  if (config.mode == Mode::kOff || real_path.empty() || real_path.front() != '/') return std::nullopt;
+  if (config.mode == Mode::kOff || real_path.empty() || real_path.front() != '/')
+    return std::nullopt;
   if (!config.include.empty() && !MatchesAny(config.include, real_path)) return std::nullopt;
   if (MatchesAny(config.exclude, real_path)) return std::nullopt;
   std::string relative = real_path.substr(1);

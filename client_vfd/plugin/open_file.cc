@@ -41,7 +41,8 @@ H5mStat ToStat(const struct stat& status) {
   const auto nanoseconds = [](const timespec& time) {
     return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
   };
-  return H5mStat{status.st_ino, status.st_size, nanoseconds(status.st_mtim), nanoseconds(status.st_ctim)};
+  return H5mStat{status.st_ino, status.st_size, nanoseconds(status.st_mtim),
+                 nanoseconds(status.st_ctim)};
 }
 
 std::string HostName() {
@@ -78,8 +79,9 @@ bool TakeLock(OpenFile* file, unsigned flags, hid_t fapl) {
 }
 
 std::unique_ptr<MirroredFile> MakeMirror(const OpenFile& file, std::shared_ptr<const Config> config,
-                                         const char* name, unsigned flags, const struct stat* before,
-                                         const struct stat& now, int fd) {
+                                         const char* name, unsigned flags,
+                                         const struct stat* before, const struct stat& now,
+                                         int fd) {
   if ((flags & H5F_ACC_RDWR) == 0 || config->mode == Mode::kOff || fd < 0) return nullptr;
   const std::unique_ptr<char, decltype(&std::free)> real(realpath(name, nullptr), std::free);
   if (!real) return nullptr;
@@ -134,7 +136,8 @@ OpenFile* OpenFileFor(HostLibrary& host, const char* name, unsigned flags, hid_t
     }
     return nullptr;
   }
-  file->mirror = MakeMirror(*file, std::move(config), name, flags, existed ? &before : nullptr, now, fd);
+  file->mirror =
+      MakeMirror(*file, std::move(config), name, flags, existed ? &before : nullptr, now, fd);
   AddOpenFile(file->key);
   return file.release();
 }

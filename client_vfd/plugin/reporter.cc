@@ -37,8 +37,11 @@ std::string DatedUtc() {
 size_t Utf8Length(const std::string& text, size_t i) {
   const auto byte = [&](size_t k) { return static_cast<unsigned char>(text[k]); };
   const unsigned char lead = byte(i);
-  const size_t length = lead < 0x80 ? 1 : lead >= 0xc2 && lead < 0xe0 ? 2 : lead >= 0xe0 && lead < 0xf0 ? 3
-                        : lead >= 0xf0 && lead < 0xf5 ? 4 : 0;
+  const size_t length = lead < 0x80                   ? 1
+                        : lead >= 0xc2 && lead < 0xe0 ? 2
+                        : lead >= 0xe0 && lead < 0xf0 ? 3
+                        : lead >= 0xf0 && lead < 0xf5 ? 4
+                                                      : 0;
   if (length == 0 || i + length > text.size()) return 0;
   for (size_t k = 1; k < length; ++k) {
     if ((byte(i + k) & 0xc0) != 0x80) return 0;
@@ -90,7 +93,8 @@ void Report(const HostLibrary& host, const ReportLine& line) {
   if (!line.file.empty()) {
     json += ",\"file\":" + JsonString(line.file) + ",\"name\":" + JsonString(line.name) +
             ",\"server\":" + JsonString(line.server) + ",\"state\":" + JsonString(line.state) +
-            ",\"cut\":" + std::to_string(line.cut) + ",\"version\":" + std::to_string(line.version) +
+            ",\"cut\":" + std::to_string(line.cut) +
+            ",\"version\":" + std::to_string(line.version) +
             ",\"detail\":" + JsonString(line.detail);
   }
   AppendLine(std::string(directory) + "/" + pid + ".jsonl", json + "}\n");

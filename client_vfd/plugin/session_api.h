@@ -76,7 +76,8 @@ typedef struct H5mAttach {
   uint64_t window_bytes;
   uint32_t timeout_ms;
   uint32_t page_size_bytes;
-  /* Called from any thread, also after close() until the session is done; never for a forked child. */
+  /* Called from any thread, also after close() until the session is done; never for a forked child.
+   */
   void (*notify)(void* context, const H5mEvent* event);
   /* Called once, when `notify` will not be called again. */
   void (*release)(void* context);

@@ -13,7 +13,8 @@ std::atomic<const H5mSessionApi*> loaded{nullptr};
 // The directory of this very library.
 std::string OwnDirectory() {
   Dl_info info;
-  if (dladdr(reinterpret_cast<const void*>(&LoadSession), &info) == 0 || info.dli_fname == nullptr) {
+  if (dladdr(reinterpret_cast<const void*>(&LoadSession), &info) == 0 ||
+      info.dli_fname == nullptr) {
     return "";
   }
   const std::string path = info.dli_fname;
@@ -32,7 +33,8 @@ const H5mSessionApi* Load(std::string* error) {
   const auto get = reinterpret_cast<H5mGetSessionApi>(dlsym(handle, H5M_SESSION_SYMBOL));
   const H5mSessionApi* api = get != nullptr ? get() : nullptr;
   if (api == nullptr || api->abi != H5M_SESSION_ABI || api->size != sizeof(H5mSessionApi)) {
-    *error = path + ": belongs to another release; install the plugin and the session module together";
+    *error =
+        path + ": belongs to another release; install the plugin and the session module together";
     return nullptr;
   }
   return api;

@@ -22,8 +22,10 @@ inline SwmrFlag SwmrFlagOf(uint64_t offset, size_t size, const void* bytes) {
     return SwmrFlag::kNotASuperblock;
   }
   const auto* byte = static_cast<const unsigned char*>(bytes);
-  if (std::memcmp(byte, "\211HDF\r\n\032\n", kSignatureBytes) != 0) return SwmrFlag::kNotASuperblock;
-  return byte[kVersionAt] == 3 && (byte[kFlagsAt] & kSwmrWrite) != 0 ? SwmrFlag::kSet : SwmrFlag::kClear;
+  if (std::memcmp(byte, "\211HDF\r\n\032\n", kSignatureBytes) != 0)
+    return SwmrFlag::kNotASuperblock;
+  return byte[kVersionAt] == 3 && (byte[kFlagsAt] & kSwmrWrite) != 0 ? SwmrFlag::kSet
+                                                                     : SwmrFlag::kClear;
 }
 
 }  // namespace h5mirror::vfd

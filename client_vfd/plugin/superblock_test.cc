@@ -8,7 +8,8 @@ namespace h5mirror::vfd {
 namespace {
 
 std::string Superblock(char version, char flags) {
-  std::string bytes = std::string("\211HDF\r\n\032\n") + version + std::string("\x08\x08", 2) + flags;
+  std::string bytes =
+      std::string("\211HDF\r\n\032\n") + version + std::string("\x08\x08", 2) + flags;
   bytes.resize(48);
   return bytes;
 }

@@ -64,7 +64,8 @@ void CutQueue::DropBeyond(Cut& cut, uint64_t size_bytes, uint64_t* saved_bytes) 
   cut.changes.extents.TruncateTo(size_bytes);
   for (auto piece = cut.saved.begin(); piece != cut.saved.end();) {
     auto& [offset, bytes] = *piece;
-    const uint64_t keep = offset >= size_bytes ? 0 : std::min<uint64_t>(bytes.size(), size_bytes - offset);
+    const uint64_t keep =
+        offset >= size_bytes ? 0 : std::min<uint64_t>(bytes.size(), size_bytes - offset);
     *saved_bytes -= bytes.size() - keep;
     bytes.resize(keep);
     piece = keep == 0 ? cut.saved.erase(piece) : std::next(piece);
@@ -100,7 +101,8 @@ bool CutQueue::MergeOldestTick() {
   }
   for (const Extent& part : old.changes.extents.ToVector()) into.changes.extents.Add(part);
   if (old.changes.truncate) {
-    into.changes.truncate = std::min(into.changes.truncate.value_or(*old.changes.truncate), *old.changes.truncate);
+    into.changes.truncate =
+        std::min(into.changes.truncate.value_or(*old.changes.truncate), *old.changes.truncate);
   }
   return true;
 }
@@ -139,7 +141,8 @@ void CutQueue::TakeFromFile(Cut& cut, uint64_t bytes_max, size_t extents_max, Se
 Work CutQueue::Next(uint64_t bytes_max, size_t extents_max, uint64_t open_bytes_min) {
   const bool from_open = closed_.empty();
   Cut& cut = from_open ? open_ : closed_.front();
-  if (from_open && cut.changes.extents.byte_count() < std::max<uint64_t>(open_bytes_min, 1)) return {};
+  if (from_open && cut.changes.extents.byte_count() < std::max<uint64_t>(open_bytes_min, 1))
+    return {};
   if (cut.changes.truncate) {
     const uint64_t size_bytes = *std::exchange(cut.changes.truncate, std::nullopt);
     sending_.extents.TruncateTo(size_bytes);

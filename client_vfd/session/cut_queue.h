@@ -118,7 +118,7 @@ class CutQueue {
 
   Cut open_;
   std::deque<Cut> closed_;
-  Changes sending_;             // handed out since the last barrier
+  Changes sending_;              // handed out since the last barrier
   std::deque<Unacked> unacked_;  // by barrier, until durable
   std::vector<Extent> reading_;
   bool reading_closed_ = false;

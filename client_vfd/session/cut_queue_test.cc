@@ -37,7 +37,8 @@ class World {
   // One message. False when there is nothing to send.
   bool Send(uint64_t bytes_max = 7, uint64_t open_bytes_min = 1) {
     const Work work = queue_.Next(bytes_max, 3, open_bytes_min);
-    if (const auto* truncate = std::get_if<SendTruncate>(&work)) remote_.resize(std::min<size_t>(remote_.size(), truncate->size_bytes));
+    if (const auto* truncate = std::get_if<SendTruncate>(&work))
+      remote_.resize(std::min<size_t>(remote_.size(), truncate->size_bytes));
     if (const auto* writes = std::get_if<SendWrites>(&work)) Apply(*writes);
     if (const auto* barrier = std::get_if<SendBarrier>(&work)) {
       remote_.resize(barrier->end.size_bytes);
@@ -63,7 +64,8 @@ class World {
     for (const Extent& part : queue_.AtRisk(extent)) queue_.Save(part, ReadLocal(part));
   }
   std::string ReadLocal(Extent extent) const {
-    std::string bytes = extent.offset < local_.size() ? local_.substr(extent.offset, extent.length) : "";
+    std::string bytes =
+        extent.offset < local_.size() ? local_.substr(extent.offset, extent.length) : "";
     bytes.resize(extent.length);
     return bytes;
   }
@@ -167,11 +169,21 @@ TEST(CutQueueTest, RandomHistoriesKeepTheirCuts) {
     World world;
     for (int step = 0; step < 60; ++step) {
       switch (below(8)) {
-        case 0: world.Cut(below(4) == 0 ? CutKind::kCommit : CutKind::kTick); break;
-        case 1: world.Truncate(below(40)); break;
-        case 2: world.queue_.MergeOldestTick(); break;
-        case 3: case 4: world.Send(1 + below(9)); break;
-        default: world.Write(below(40), std::string(1 + below(9), static_cast<char>('a' + below(26))));
+        case 0:
+          world.Cut(below(4) == 0 ? CutKind::kCommit : CutKind::kTick);
+          break;
+        case 1:
+          world.Truncate(below(40));
+          break;
+        case 2:
+          world.queue_.MergeOldestTick();
+          break;
+        case 3:
+        case 4:
+          world.Send(1 + below(9));
+          break;
+        default:
+          world.Write(below(40), std::string(1 + below(9), static_cast<char>('a' + below(26))));
       }
     }
     world.Cut();
@@ -197,16 +209,24 @@ TEST(CutQueueTest, RandomHistoriesSurviveALostStream) {
     for (int step = 0; step < 60; ++step) {
       const size_t cuts = world.cuts_.size();
       switch (below(8)) {
-        case 0: world.Cut(); break;
-        case 1: world.Truncate(below(40)); break;
+        case 0:
+          world.Cut();
+          break;
+        case 1:
+          world.Truncate(below(40));
+          break;
         case 2:
           if (below(4) == 0) {
             world.queue_.SendAgain();
             world.remote_ = durable;
           }
           break;
-        case 3: case 4: world.Send(1 + below(9)); break;
-        default: world.Write(below(40), std::string(1 + below(9), static_cast<char>('a' + below(26))));
+        case 3:
+        case 4:
+          world.Send(1 + below(9));
+          break;
+        default:
+          world.Write(below(40), std::string(1 + below(9), static_cast<char>('a' + below(26))));
       }
       if (world.cuts_.size() > cuts && below(2) == 0) {
         world.queue_.ForgetDurable(world.queue_.last_seq());

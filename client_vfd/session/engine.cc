@@ -60,7 +60,8 @@ void Engine::Wake(Session* session) {
   {
     absl::MutexLock lock(&mutex_);
     if (in_child_) return;
-    if (std::find(ready_.begin(), ready_.end(), kept) == ready_.end()) ready_.push_back(std::move(kept));
+    if (std::find(ready_.begin(), ready_.end(), kept) == ready_.end())
+      ready_.push_back(std::move(kept));
     if (stopping_) return;
     if (!running_) StartLocked();
     if (alarm_set_) return;
@@ -171,7 +172,8 @@ void Engine::Loop() {
     }
     if (std::chrono::system_clock::now() >= next_timer) {
       if (!stopping) RunTimers();
-      next_timer = std::chrono::system_clock::now() + (Sessions().empty() && !stopping ? kIdlePeriod : kTimerPeriod);
+      next_timer = std::chrono::system_clock::now() +
+                   (Sessions().empty() && !stopping ? kIdlePeriod : kTimerPeriod);
     }
     if (stopping && !asked_to_end) {
       asked_to_end = true;
@@ -243,7 +245,8 @@ void Engine::PrepareFork() {
   Stop();
   const absl::Time deadline = absl::Now() + kForkWait;
   // Another user of the same gRPC keeps it alive; then there is nothing to wait for.
-  while (grpc_is_initialized() != 0 && absl::Now() < deadline) absl::SleepFor(absl::Milliseconds(1));
+  while (grpc_is_initialized() != 0 && absl::Now() < deadline)
+    absl::SleepFor(absl::Milliseconds(1));
   mutex_.Lock();
 }
 

@@ -61,9 +61,10 @@ class Engine {
 
   // pthread_atfork: the streams are half-closed, the thread and gRPC stopped; sessions connect
   // again when they next have something to send.
-  void PrepareFork();
-  void ParentAfterFork();
-  void ChildAfterFork();
+  // Both mutexes are held from the first to one of the others.
+  void PrepareFork() ABSL_NO_THREAD_SAFETY_ANALYSIS;
+  void ParentAfterFork() ABSL_NO_THREAD_SAFETY_ANALYSIS;
+  void ChildAfterFork() ABSL_NO_THREAD_SAFETY_ANALYSIS;
   bool in_child() const { return in_child_; }
 
  private:

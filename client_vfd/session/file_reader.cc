@@ -23,9 +23,11 @@ FileReader::~FileReader() { close(fd_); }
 absl::Status FileReader::Read(Extent extent, char* out) const {
   uint64_t done = 0;
   while (done < extent.length) {
-    const ssize_t n = pread(fd_, out + done, extent.length - done, static_cast<off_t>(extent.offset + done));
+    const ssize_t n =
+        pread(fd_, out + done, extent.length - done, static_cast<off_t>(extent.offset + done));
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return ErrnoToStatus(errno, absl::StrCat("read the local file at ", extent.offset + done));
+    if (n < 0)
+      return ErrnoToStatus(errno, absl::StrCat("read the local file at ", extent.offset + done));
     if (n == 0) {
       std::memset(out + done, 0, extent.length - done);
       break;
@@ -46,7 +48,8 @@ std::vector<Extent> FileReader::DataExtents() const {
     if (data < 0) data = at;
     off_t hole = lseek(fd_, data, SEEK_HOLE);
     if (hole < 0) hole = end;
-    if (hole > data) extents.push_back({static_cast<uint64_t>(data), static_cast<uint64_t>(hole - data)});
+    if (hole > data)
+      extents.push_back({static_cast<uint64_t>(data), static_cast<uint64_t>(hole - data)});
     at = hole;
   }
   return extents;

@@ -25,7 +25,8 @@ std::string ReadUser() {
   std::array<char, 4096> buffer;
   passwd entry{};
   passwd* found = nullptr;
-  if (getpwuid_r(geteuid(), &entry, buffer.data(), buffer.size(), &found) == 0 && found != nullptr) {
+  if (getpwuid_r(geteuid(), &entry, buffer.data(), buffer.size(), &found) == 0 &&
+      found != nullptr) {
     return found->pw_name;
   }
   return std::to_string(geteuid());

@@ -14,7 +14,8 @@
 
 namespace h5mirror::vfd {
 
-absl::Status UpdateRecordInPlace(const std::filesystem::path& local_file, const LocalRecord& record) {
+absl::Status UpdateRecordInPlace(const std::filesystem::path& local_file,
+                                 const LocalRecord& record) {
   const std::filesystem::path path = RecordDirectory(local_file) / "client.json";
   absl::StatusOr<std::string> text = RecordToJson(record);
   if (!text.ok()) return text.status();

@@ -10,7 +10,8 @@
 namespace h5mirror::vfd {
 
 // Overwrites the record with one write(2). OK where there is none any more: the file was deleted.
-absl::Status UpdateRecordInPlace(const std::filesystem::path& local_file, const LocalRecord& record);
+absl::Status UpdateRecordInPlace(const std::filesystem::path& local_file,
+                                 const LocalRecord& record);
 
 }  // namespace h5mirror::vfd
 

@@ -82,7 +82,9 @@ void Session::BeforeWrite(Extent extent) {
 }
 
 void Session::CopyOut(Extent extent) {
-  const auto not_read = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return !queue_.IsBeingRead(extent); };
+  const auto not_read = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return !queue_.IsBeingRead(extent);
+  };
   // Reading is local and short; it is never waited for long.
   while (!not_read()) mutex_.Await(absl::Condition(&not_read));
   if (!queue_.has_closed()) return;
@@ -220,7 +222,8 @@ void Session::Close() {
   const bool sealed = final_ticket_ != 0;
   if (sealed && config_.ack_commit != H5M_ACK_NONE) {
     const auto settled = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-      return Acked(final_ticket_, config_.ack_commit) || final_ticket_ <= lost_ticket_ || !collecting();
+      return Acked(final_ticket_, config_.ack_commit) || final_ticket_ <= lost_ticket_ ||
+             !collecting();
     };
     if (!Await(settled)) TimeOut();
   }
@@ -229,7 +232,8 @@ void Session::Close() {
     const auto ended = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return link_ == Link::kNone; };
     mutex_.AwaitWithTimeout(absl::Condition(&ended), kLeaseWait);
   }
-  if (!sealed || !collecting() || final_ticket_ <= lost_ticket_ || Acked(final_ticket_, H5M_ACK_DURABLE)) {
+  if (!sealed || !collecting() || final_ticket_ <= lost_ticket_ ||
+      Acked(final_ticket_, H5M_ACK_DURABLE)) {
     // Durable; or abandoned, or without a server that has the last cut.
     FinishSession();
   } else {
@@ -246,7 +250,8 @@ void Session::Status(H5mStatus* status) {
   status->cut = std::max(cut_, cut_seen_);
   status->version = version_;
   status->pending_bytes = queue_.pending_bytes();
-  if (behind_since_ != absl::InfinitePast()) status->behind_since_ns = absl::ToUnixNanos(behind_since_);
+  if (behind_since_ != absl::InfinitePast())
+    status->behind_since_ns = absl::ToUnixNanos(behind_since_);
   const size_t length = std::min(detail_.size(), sizeof status->message - 1);
   std::memcpy(status->message, detail_.data(), length);
 }
@@ -262,8 +267,11 @@ void Session::GoBehind(const std::string& why) {
   const bool news = state_ != H5M_STATE_BEHIND;
   state_ = H5M_STATE_BEHIND;
   if (behind_since_ == absl::InfinitePast()) behind_since_ = absl::Now();
-  detail_ = absl::StrCat(config_.real_path, ": mirror ", config_.server.server, " is behind: ", why);
-  if (news) Notify("behind", absl::StrCat(detail_, "; the program goes on locally"), !std::exchange(behind_told_, true));
+  detail_ =
+      absl::StrCat(config_.real_path, ": mirror ", config_.server.server, " is behind: ", why);
+  if (news)
+    Notify("behind", absl::StrCat(detail_, "; the program goes on locally"),
+           !std::exchange(behind_told_, true));
 }
 
 void Session::CutOff(const std::string& why) {
@@ -302,7 +310,10 @@ void Session::SaveRecord(RecordState state) {
   const absl::Status written = released_ ? UpdateRecordInPlace(config_.real_path, record_)
                                          : WriteLocalRecord(config_.real_path, record_);
   if (!written.ok()) {
-    Notify("record", absl::StrCat(config_.real_path, ": the mirror's record cannot be written: ", written.message()), true);
+    Notify("record",
+           absl::StrCat(config_.real_path,
+                        ": the mirror's record cannot be written: ", written.message()),
+           true);
   }
 }
 
@@ -319,10 +330,13 @@ void Session::FinishSession() {
   } else if (claimed_) {
     if (state_ != H5M_STATE_BEHIND) {
       state_ = H5M_STATE_BEHIND;
-      detail_ = absl::StrCat(config_.real_path, ": closed without a consistent end; the mirror holds the last cut");
+      detail_ = absl::StrCat(config_.real_path,
+                             ": closed without a consistent end; the mirror holds the last cut");
     }
     SaveRecord(RecordState::kBehind);
-    Notify("close", absl::StrCat(detail_, ". To bring the mirror level: h5mirror push ", config_.real_path), true);
+    Notify("close",
+           absl::StrCat(detail_, ". To bring the mirror level: h5mirror push ", config_.real_path),
+           true);
   }
   queue_.SendAgain();
   AccountSaved();

@@ -102,7 +102,8 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
   grpc::ByteBuffer OpenMessage() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OnOpened(const v1::SessionOpened& opened) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OnDurable(const v1::CutDurable& durable) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void LoseStream(const std::string& why, bool retry_final = true) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void LoseStream(const std::string& why, bool retry_final = true)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // Sending (session_send.cc).
   void SendNext();

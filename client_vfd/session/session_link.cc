@@ -84,7 +84,8 @@ grpc::ByteBuffer Session::OpenMessage() {
   FillOrigin(config_.real_path, open.mutable_origin());
   FillWriter(config_.program, open.mutable_writer());
   // A stream that never got as far as a barrier left nothing behind: begin as at first.
-  const bool resume = queue_.last_seq() > 0 && (ever_opened_ || relation_.claim != vfd::Claim::kCreate);
+  const bool resume =
+      queue_.last_seq() > 0 && (ever_opened_ || relation_.claim != vfd::Claim::kCreate);
   open.set_intent(resume ? v1::INTENT_RESUME : IntentOf(relation_.claim));
   if (resume) {
     open.set_base_cut(cut_);
@@ -152,7 +153,8 @@ void Session::OnOpened(const v1::SessionOpened& opened) {
         " have diverged: ", opened.state(), "; here the local file is ",
         relation_.claim == vfd::Claim::kCreate ? "new" : "another state",
         ". Nothing is overwritten; the program goes on locally. Decide with: h5mirror recover ",
-        config_.real_path, " | h5mirror push ", config_.real_path, " | h5mirror adopt ", config_.real_path);
+        config_.real_path, " | h5mirror push ", config_.real_path, " | h5mirror adopt ",
+        config_.real_path);
     Notify("diverged", detail_, true);
     SaveRecord(RecordState::kDiverged);
     queue_.SendAgain();
@@ -172,7 +174,8 @@ void Session::OnOpened(const v1::SessionOpened& opened) {
   ever_opened_ = true;
   may_send_ = true;
   idle_ = false;
-  lease_ttl_ = opened.lease_ttl_ms() > 0 ? absl::Milliseconds(opened.lease_ttl_ms()) : absl::InfiniteDuration();
+  lease_ttl_ = opened.lease_ttl_ms() > 0 ? absl::Milliseconds(opened.lease_ttl_ms())
+                                         : absl::InfiniteDuration();
   if (resumed) {
     visible_seq_ = std::max<uint64_t>(visible_seq_, opened.durable_barrier_seq());
     durable_seq_ = std::max<uint64_t>(durable_seq_, opened.durable_barrier_seq());
@@ -194,8 +197,10 @@ void Session::OnDurable(const v1::CutDurable& durable) {
   cut_seen_ = std::max(cut_seen_, cut_);
   if (durable.version() != 0) version_ = durable.version();
   queue_.ForgetDurable(durable_seq_);
-  seq_of_ticket_.erase(seq_of_ticket_.begin(), seq_of_ticket_.lower_bound(
-      final_ticket_ != 0 ? final_ticket_ : last_ticket_ > 64 ? last_ticket_ - 64 : 0));
+  seq_of_ticket_.erase(seq_of_ticket_.begin(),
+                       seq_of_ticket_.lower_bound(final_ticket_ != 0  ? final_ticket_
+                                                  : last_ticket_ > 64 ? last_ticket_ - 64
+                                                                      : 0));
   if (released_ && final_ticket_ != 0 && Acked(final_ticket_, H5M_ACK_DURABLE)) FinishSession();
 }
 

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <memory>
 
+#include "base/local_record_json.h"
 #include "client_vfd/plugin/session_api.h"
 #include "client_vfd/session/engine.h"
 #include "client_vfd/session/session.h"
@@ -37,7 +38,18 @@ FileStat ToStat(const H5mStat& stat) {
   return {stat.inode, stat.size_bytes, stat.mtime_ns, stat.ctime_ns};
 }
 
+// Names travel as UTF-8 (protobuf, JSON); a path in another encoding needs name=, and its origin
+// could not be told.
+bool IsUtf8(const char* text) {
+  LocalRecord record;
+  record.name = text;
+  return RecordToJson(record).ok();
+}
+
 absl::StatusOr<std::shared_ptr<Session>> Start(const H5mAttach& attach) {
+  if (!IsUtf8(attach.real_path) || !IsUtf8(attach.name)) {
+    return absl::InvalidArgumentError("its path is not UTF-8; rename the file or its directory");
+  }
   absl::StatusOr<rpc::ClientOptions> server = rpc::ResolveClientOptions(SettingsOf(attach));
   if (!server.ok()) return server.status();
   absl::StatusOr<std::unique_ptr<FileReader>> file = FileReader::Open(attach.fd);
@@ -45,7 +57,8 @@ absl::StatusOr<std::shared_ptr<Session>> Start(const H5mAttach& attach) {
   SessionConfig config;
   config.real_path = attach.real_path;
   config.name = attach.name;
-  config.facts = {attach.intent == H5M_CREATED, ToStat(attach.stat_at_open), server->server, attach.name};
+  config.facts = {attach.intent == H5M_CREATED, ToStat(attach.stat_at_open), server->server,
+                  attach.name};
   config.mode_bits = attach.mode_bits;
   config.checksum = attach.checksum == H5M_CHECKSUM_ON ||
                     (attach.checksum == H5M_CHECKSUM_AUTO && !server->loopback);
@@ -130,16 +143,25 @@ void ChildAfterFork() {
   Guard([] { Engine::Get().ChildAfterFork(); });
 }
 
-constexpr H5mSessionApi kApi = {H5M_SESSION_ABI, sizeof(H5mSessionApi), Attach,     BeforeWrite,
-                                AfterWrite,      BeforeTruncate,        AfterTruncate, Barrier,
-                                Seal,            Close,                 Status,     ChildWrote,
+constexpr H5mSessionApi kApi = {H5M_SESSION_ABI,
+                                sizeof(H5mSessionApi),
+                                Attach,
+                                BeforeWrite,
+                                AfterWrite,
+                                BeforeTruncate,
+                                AfterTruncate,
+                                Barrier,
+                                Seal,
+                                Close,
+                                Status,
+                                ChildWrote,
                                 Drain};
 
 }  // namespace
 }  // namespace h5mirror::vfd
 
 extern "C" __attribute__((visibility("default"))) const H5mSessionApi* h5mirror_session_api() {
-  static const int registered =
-      pthread_atfork(h5mirror::vfd::PrepareFork, h5mirror::vfd::ParentAfterFork, h5mirror::vfd::ChildAfterFork);
+  static const int registered = pthread_atfork(
+      h5mirror::vfd::PrepareFork, h5mirror::vfd::ParentAfterFork, h5mirror::vfd::ChildAfterFork);
   return registered == 0 ? &h5mirror::vfd::kApi : nullptr;
 }
