@@ -51,6 +51,12 @@ void RandomHistory::Reopen() {
   auto file = store_->OpenOrCreateFile(kName, kPageBytes);
   if (!Ok(file.status())) return;
   file_ = *std::move(file);
+  if (faults_ == Faults::kNone) return;
+  // A fault may have taken cuts that nobody acked: go on from what there is.
+  auto info = file_->Info();
+  if (!Ok(info.status())) return;
+  newest_cut_ = info->last_cut;
+  newest_ = newest_cut_ == 0 ? "" : golden_[newest_cut_];
 }
 
 void RandomHistory::StartSession() {
