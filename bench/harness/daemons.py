@@ -104,7 +104,7 @@ class Server(Daemon):
                    "--tls-key", self.certificates / "server.key",
                    "--tokens-file", self.certificates / "tokens"]
         self._start([paths.BIN / "h5mirrord", "--root", self.root, "--listen", "127.0.0.1:0",
-                     "--port-file", port_file, "--log-level", "warning", *tls])
+                     "--port-file", port_file, "--log-level", "warn", *tls])
         self._wait_for_port(port_file)
 
     def client_keys(self) -> dict[str, str]:
