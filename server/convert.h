@@ -18,6 +18,8 @@ namespace h5mirror::server {
 
 // Largest offset or size that a file may have: HDF5's haddr_t ends at 2^63-1, as off_t does.
 inline constexpr uint64_t kFileSizeMax = (uint64_t{1} << 63) - 1;
+// The store keeps sequence numbers as signed 64-bit integers.
+inline constexpr uint64_t kBarrierSeqMax = (uint64_t{1} << 63) - 1;
 
 google::protobuf::Timestamp ToProto(absl::Time time);
 // absl::InfinitePast() where the message is not set or out of range.

@@ -14,14 +14,15 @@ rng = np.random.default_rng(1)
 
 with h5py.File(path, "a") as f:
     if "frames" not in f:
-        f.create_dataset("frames", (0, 256, 256), maxshape=(None, 256, 256), chunks=(1, 256, 256), dtype="f4")
+        f.create_dataset("frames", (0, 512, 1024), maxshape=(None, 512, 1024), chunks=(1, 512, 1024),
+                         dtype="f4")
         f.create_dataset("time", (0,), maxshape=(None,), chunks=(1024,), dtype="f8")
     frames, times = f["frames"], f["time"]
     for _ in range(steps):
         n = len(frames)
         frames.resize(n + 1, axis=0)
         times.resize(n + 1, axis=0)
-        frames[n] = rng.normal(size=(256, 256))
+        frames[n] = rng.random((512, 1024), dtype="f4")
         times[n] = time.time()
         f.attrs["frames"] = n + 1
         time.sleep(pause_s / 2)
