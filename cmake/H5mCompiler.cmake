@@ -54,8 +54,10 @@ endif()
 find_program(H5MIRROR_CCACHE ccache)
 mark_as_advanced(H5MIRROR_CCACHE)
 if(H5MIRROR_CCACHE)
+  # Paths below the checkout are hashed as relative ones, so that one clone's objects serve another.
   # Precompiled headers are only cached with this sloppiness (ccache manual, "Precompiled headers").
   set(launcher "${CMAKE_COMMAND}" -E env
+      "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}" CCACHE_NOHASHDIR=1
       CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
       "${H5MIRROR_CCACHE}")
   set(CMAKE_C_COMPILER_LAUNCHER "${launcher}")
