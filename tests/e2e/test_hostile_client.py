@@ -83,11 +83,23 @@ def test_barrier_beyond_the_range_is_refused(wire, size):
     refused(wire)
 
 
-@pytest.mark.parametrize("seq", [0, 5, NEAR_2_64])
-def test_barrier_out_of_sequence_is_refused(wire, seq):
+@pytest.mark.parametrize("seq", [0, 1 << 63, NEAR_2_64])
+def test_barrier_beyond_the_sequence_is_refused(wire, seq):
     wire.fill(0, 4096)
     wire.barrier("COMMIT", 4096, seq=seq)
     refused(wire)
+
+
+def test_barrier_that_goes_back_is_refused(shared_site):
+    """The cut that came first stays; the stream that counts backwards ends."""
+    with Wire(shared_site) as wire:
+        wire.open("backwards.h5")
+        for seq in (1, 2, 2):
+            wire.fill(0, 4096, seq)
+            wire.barrier("COMMIT", 4096, seq=seq)
+        refused(wire)
+    shared_site.wait_for_no_lease("backwards.h5")
+    assert shared_site.versions("backwards.h5") == [1, 2]
 
 
 def test_barrier_without_a_kind_is_refused(wire):

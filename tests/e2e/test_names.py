@@ -109,11 +109,16 @@ def test_version_that_does_not_exist(shared_site):
 
 @pytest.mark.parametrize("arguments", [["log", "absent.h5"], ["export", "absent.h5@1", "out.h5"],
                                        ["rollback", "absent.h5@1"], ["status", "absent.h5"],
-                                       ["log", "../bystander.h5"], ["export", "bystander.h5@x", "out.h5"]])
+                                       ["log", "../bystander.h5"]])
 def test_file_that_does_not_exist(shared_site, arguments):
     result = shared_site.cli(*arguments)
     assert result.code != 0 and result.err.strip(), result.describe()
     assert "absent.h5" in result.err or "bystander.h5" in result.err, result.describe()
+
+
+def test_version_that_is_no_number(shared_site):
+    result = shared_site.cli("export", "bystander.h5@x", "out.h5")
+    assert result.code == 2 and "'x'" in result.err and "latest" in result.err, result.describe()
 
 
 def test_root_already_served(shared_site):

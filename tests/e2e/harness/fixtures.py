@@ -73,7 +73,7 @@ def site(bare_site):
 
 
 @pytest.fixture(scope="module")
-def _module_site(tmp_path_factory):
+def module_site(tmp_path_factory):
     site = Site(tmp_path_factory.mktemp("shared"))
     try:
         site.server.start()
@@ -85,12 +85,12 @@ def _module_site(tmp_path_factory):
 
 
 @pytest.fixture
-def shared_site(_module_site):
+def shared_site(module_site):
     """As `site`, and one for all tests of a module: each must leave it as good as new."""
-    yield _module_site
-    assert _module_site.server.running(), f"the server is gone:\n{_module_site.server.log_tail()}"
-    assert _module_site.server.starts == 1
-    _module_site.check_kept()
+    yield module_site
+    assert module_site.server.running(), f"the server is gone:\n{module_site.server.log_tail()}"
+    assert module_site.server.starts == 1
+    module_site.check_kept()
 
 
 def add_bystander(site):

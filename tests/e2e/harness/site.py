@@ -92,9 +92,15 @@ class Site:
         """Waits until a file has a cut."""
         wait_until(lambda: self._field(name, "last_cut") not in (None, "0", 0), f"{name} has no cut", timeout)
 
-    def wait_for_no_lease(self, name: str, timeout: float = 40) -> None:
-        """Waits until nobody writes a file, as far as the server knows."""
-        wait_until(lambda: not self._field(name, "lease"), f"{name} is still leased", timeout)
+    def wait_for_no_lease(self, name: str, timeout: float = 60) -> None:
+        """Waits until nobody writes a file, as far as the server knows, and its last cut is a durable one."""
+        def at_rest() -> bool:
+            if not self.exists(name):
+                return True
+            status = self.status(name)
+            return not status["lease"] and status["last_cut"] == status["durable_cut"]
+
+        wait_until(at_rest, f"{name} is still leased, or its last cut is not durable", timeout)
 
     def _field(self, name: str, field: str):
         return self.status(name).get(field) if self.exists(name) else None
