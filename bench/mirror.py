@@ -121,6 +121,9 @@ def parse() -> tuple[Options, argparse.Namespace]:
     if args.quick:
         options.rounds, options.scale, options.premade_mib = 1, 0.005, 8
         options.repeats_max, options.starts = 2, 2
+        if not args.only:  # One of each kind: large writes, cuts in between, a file with content.
+            quick = ("contiguous", "small_chunks_flush", "attributes")
+            options.workloads = [w for w in mirror_plan.WORKLOADS if w.name in quick]
     if not paths.STOCK_MIRROR_SERVER.exists():
         say(f"no stock mirror: {paths.STOCK_MIRROR_SERVER} is missing (./dev bench builds it)")
         options.drivers = [driver for driver in options.drivers if driver.kind != "mirror"]
