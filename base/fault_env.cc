@@ -439,15 +439,15 @@ std::unique_ptr<FaultEnv> FaultEnv::CopyNow() const {
 
 std::unique_ptr<FaultEnv> FaultEnv::Crash(size_t change_max, uint64_t seed) const {
   std::mt19937_64 random(seed);
-  absl::MutexLock lock(&state_->mutex);
-  const std::vector<Change>& changes = state_->changes;
-  const size_t count = std::min(change_max, changes.size());
+  State& state = *state_;
+  absl::MutexLock lock(&state.mutex);
+  const size_t count = std::min(change_max, state.changes.size());
   // From the back: which nodes are synced later, and by that, which changes are safe.
   std::vector<bool> safe(count, false);
   std::set<uint64_t> synced, synced_directories;
   size_t names_safe = 0;  // names changed before this one
   for (size_t i = count; i-- > 0;) {
-    const Change& change = changes[i];
+    const Change& change = state.changes[i];
     if (change.kind == Change::kSync) synced.insert(change.node);
     if (change.kind == Change::kFailedSync) synced.erase(change.node);
     if (change.kind == Change::kSyncDirectory) synced_directories.insert(change.node);
@@ -463,9 +463,9 @@ std::unique_ptr<FaultEnv> FaultEnv::Crash(size_t change_max, uint64_t seed) cons
   auto crashed = std::make_unique<FaultEnv>();
   absl::MutexLock crashed_lock(&crashed->state_->mutex);
   Disk& disk = crashed->state_->disk;
-  disk = state_->start;
+  disk = state.start;
   for (size_t i = 0; i < count; ++i) {
-    const Change& change = changes[i];
+    const Change& change = state.changes[i];
     if (change.is_name()) {
       if (i < names_kept) disk.Apply(change);
     } else if (change.is_data()) {
@@ -478,8 +478,8 @@ std::unique_ptr<FaultEnv> FaultEnv::Crash(size_t change_max, uint64_t seed) cons
     }
   }
   crashed->state_->start = disk;
-  crashed->state_->next_node = state_->next_node;
-  crashed->state_->clock = state_->clock;
+  crashed->state_->next_node = state.next_node;
+  crashed->state_->clock = state.clock;
   return crashed;
 }
 
