@@ -65,8 +65,8 @@ bool DelayLine::Deliver(SteadyTime now) {
       chunks_.pop_front();
       continue;
     }
-    const ssize_t size_bytes = ::splice(chunk.pipe->read_fd(), nullptr, to_fd_, nullptr,
-                                        chunk.size_bytes, kSpliceFlags);
+    const ssize_t size_bytes =
+        ::splice(chunk.pipe->read_fd(), nullptr, to_fd_, nullptr, chunk.size_bytes, kSpliceFlags);
     if (size_bytes < 0) {
       receiver_full_ = errno == EAGAIN;
       return receiver_full_ || errno == EINTR;

@@ -81,8 +81,8 @@ class Connection {
     const uint64_t before_to_server = to_server_.delivered_bytes();
     const uint64_t before_to_client = to_client_.delivered_bytes();
     // Delivery first: it makes the room that Receive() may lack, and no event would tell.
-    const bool ok = to_server_.Deliver(now) && to_client_.Deliver(now) &&
-                    to_server_.Receive(now) && to_client_.Receive(now);
+    const bool ok = to_server_.Deliver(now) && to_client_.Deliver(now) && to_server_.Receive(now) &&
+                    to_client_.Receive(now);
     Count(to_server_.delivered_bytes() - before_to_server,
           to_client_.delivered_bytes() - before_to_client, totals);
     return ok && !(to_server_.done() && to_client_.done());
@@ -186,8 +186,8 @@ class Proxy {
     for (const auto& connection : connections_) next = std::min(next, connection->NextDelivery());
     if (next == SteadyTime::max()) return {-1, 0};
     const auto left = next - std::chrono::steady_clock::now();
-    const int64_t left_ns = std::max<int64_t>(
-        0, std::chrono::duration_cast<std::chrono::nanoseconds>(left).count());
+    const int64_t left_ns =
+        std::max<int64_t>(0, std::chrono::duration_cast<std::chrono::nanoseconds>(left).count());
     return {left_ns / 1'000'000'000, left_ns % 1'000'000'000};
   }
 

@@ -35,7 +35,8 @@ std::string CopyPath(const std::string& directory, const std::string& path) {
 // Returns the directory of the mirror's copies.
 std::string SetMirror(hid_t fapl, const std::string& config) {
   const size_t port_at = config.find(':');
-  const size_t directory_at = port_at == std::string::npos ? port_at : config.find(':', port_at + 1);
+  const size_t directory_at =
+      port_at == std::string::npos ? port_at : config.find(':', port_at + 1);
   if (directory_at == std::string::npos) {
     throw Hdf5Error("mirror's config '" + config + "' is not ADDRESS:PORT:DIR");
   }

@@ -120,7 +120,7 @@ def parse() -> tuple[Options, argparse.Namespace]:
         with_delay=not args.no_delay, with_starts=not args.no_starts)
     if args.quick:
         options.rounds, options.scale, options.premade_mib = 1, 0.005, 8
-        options.repeats_max, options.starts = 2, 2
+        options.repeats_max, options.starts, options.with_control = 2, 2, False
         if not args.only:  # One of each kind: large writes, cuts in between, a file with content.
             quick = ("contiguous", "small_chunks_flush", "attributes")
             options.workloads = [w for w in mirror_plan.WORKLOADS if w.name in quick]

@@ -109,12 +109,9 @@ int RunWorkload(const Options& options) {
   const Times times = RunAll(*workload, options);
   // The rest of the process's CPU time is for the starter to read, from wait4(2): a mirror may
   // still be sending when the last close has returned.
-  std::cout << nlohmann::json{{"workload", options.workload},
-                              {"open_s", times.open_s},
-                              {"felt_s", times.felt_s},
-                              {"total_s", times.total_s},
-                              {"bytes", times.bytes},
-                              {"cpu_before_s", cpu_before_s}}
+  std::cout << nlohmann::json{{"workload", options.workload}, {"open_s", times.open_s},
+                              {"felt_s", times.felt_s},       {"total_s", times.total_s},
+                              {"bytes", times.bytes},         {"cpu_before_s", cpu_before_s}}
             << std::endl;
   return 0;
 }

@@ -46,8 +46,8 @@ hid_t CreateDataset(hid_t file, const char* name, hsize_t words, hsize_t chunk_w
   const hid_t dcpl = Check(H5Pcreate(H5P_DATASET_CREATE), "H5Pcreate");
   if (chunk_words > 0) Check(H5Pset_chunk(dcpl, 1, &chunk_words), "H5Pset_chunk");
   Check(H5Pset_fill_time(dcpl, H5D_FILL_TIME_NEVER), "H5Pset_fill_time");
-  const hid_t dataset = Check(
-      H5Dcreate2(file, name, H5T_NATIVE_UINT64, space, H5P_DEFAULT, dcpl, H5P_DEFAULT), name);
+  const hid_t dataset =
+      Check(H5Dcreate2(file, name, H5T_NATIVE_UINT64, space, H5P_DEFAULT, dcpl, H5P_DEFAULT), name);
   H5Pclose(dcpl);
   H5Sclose(space);
   return dataset;
@@ -140,9 +140,9 @@ uint64_t SmallChunksFlushed(hid_t file, double scale) {
 void SetAttribute(hid_t object, hid_t space, const std::string& name,
                   const std::vector<uint64_t>& value) {
   const std::string passing_name = name + ".new";
-  const hid_t attribute = Check(H5Acreate2(object, passing_name.c_str(), H5T_NATIVE_UINT64, space,
-                                           H5P_DEFAULT, H5P_DEFAULT),
-                                "H5Acreate2");
+  const hid_t attribute = Check(
+      H5Acreate2(object, passing_name.c_str(), H5T_NATIVE_UINT64, space, H5P_DEFAULT, H5P_DEFAULT),
+      "H5Acreate2");
   Check(H5Awrite(attribute, H5T_NATIVE_UINT64, value.data()), "H5Awrite");
   Check(H5Aclose(attribute), "H5Aclose");
   if (Check(H5Aexists(object, name.c_str()), "H5Aexists") > 0) {
@@ -165,7 +165,8 @@ uint64_t Attributes(hid_t file, double /*scale*/) {
   return kAttributes * sizeof(uint64_t);
 }
 
-// Opens a file, writes one value, closes it: the round trips of a session, and what a warm-up needs.
+// Opens a file, writes one value, closes it: the round trips of a session, and what a warm-up
+// needs.
 uint64_t Tiny(hid_t file, double /*scale*/) {
   std::vector<uint64_t> value = RandomWords(sizeof(uint64_t));
   Stir(value);

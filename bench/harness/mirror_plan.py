@@ -79,6 +79,7 @@ class Options:
     workloads: list[Workload] = field(default_factory=lambda: list(WORKLOADS))
     drivers: list[Driver] = field(default_factory=lambda: list(drivers.ALL))
     with_delay: bool = True
+    with_control: bool = True  # the proxy without delay too
     with_starts: bool = True
 
 
@@ -92,7 +93,8 @@ def lanes(options: Options, workload: Workload) -> list[Lane]:
     for driver in options.drivers:
         if driver.kind == "h5mirror":
             # The same proxy without delay tells what of the change is the proxy's own work.
-            wanted += [Lane(driver, **no_delay), Lane(driver, **delayed)]
+            wanted += [Lane(driver, **no_delay)] if options.with_control else []
+            wanted.append(Lane(driver, **delayed))
         elif driver.kind == "mirror":
             scaled = workload.stock_delay_scale < 1
             wanted.append(Lane(driver, scaled=scaled, **delayed))
