@@ -25,4 +25,24 @@ Relation RelationOf(const LocalFacts& facts, const std::optional<LocalRecord>& r
   return relation;
 }
 
+int64_t FirstBase(const Relation& relation) {
+  return relation.claim == Claim::kContinue ? relation.base_cut : 0;
+}
+
+StreamClaim StreamClaimOf(const Relation& relation, const SessionProgress& progress) {
+  StreamClaim claim;
+  claim.base_cut = progress.base_cut;
+  // A stream that never got as far as a barrier left nothing behind: begin as at first. So does a
+  // re-creation that was never answered: it replaces whatever became of the first attempt.
+  claim.resume =
+      progress.last_seq > 0 && (progress.ever_opened || relation.claim != Claim::kCreate);
+  if (!claim.resume) claim.base_cut = FirstBase(relation);
+  // An upload, a file known to differ and an unanswered barrier are for the server to judge first:
+  // a resume could not ask the same question again.
+  const bool plain_continue = relation.claim == Claim::kContinue && relation.base_cut >= 0 &&
+                              relation.base_seq == 0;
+  claim.may_send_early = !claim.resume && (relation.claim == Claim::kCreate || plain_continue);
+  return claim;
+}
+
 }  // namespace h5mirror::vfd

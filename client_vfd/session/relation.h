@@ -31,6 +31,33 @@ struct LocalFacts {
   std::string name;
 };
 
+// How far a session has come when it begins its next stream.
+struct SessionProgress {
+  uint64_t last_seq = 0;  // of the barriers sent; 0: none
+  // The server has answered an open of it, and taken it.
+  bool ever_opened = false;
+  // The cut that the dirty map is the difference to; 0: to nothing, it holds the whole file.
+  int64_t base_cut = 0;
+};
+
+// What the first message of a stream claims.
+struct StreamClaim {
+  // RESUME; else the intent of the relation.
+  bool resume = false;
+  // For RESUME and CONTINUE. RESUME from 0 begins the session's generation again.
+  int64_t base_cut = 0;
+  // Whether writes and barriers may follow before the answer. Never where a lost answer would leave
+  // open what the server made of them.
+  bool may_send_early = false;
+};
+
+// The base of a session that has had no answer yet: only a CONTINUE has one. What the record says
+// of a file that is created again is another generation's cut: a resume from there would mix the
+// two.
+int64_t FirstBase(const Relation& relation);
+
+StreamClaim StreamClaimOf(const Relation& relation, const SessionProgress& progress);
+
 // `record`: what was remembered of the file's mirror, if anything.
 Relation RelationOf(const LocalFacts& facts, const std::optional<LocalRecord>& record);
 

@@ -76,5 +76,46 @@ TEST_F(RelationTest, RecordOfAnotherServerSaysNothing) {
   EXPECT_EQ(RelationOf(facts_, record_).claim, Claim::kUpload);
 }
 
+TEST_F(RelationTest, CreatedFileResumesFromNothingAndNotFromTheRecordsCut) {
+  facts_.created = true;
+  const Relation relation = RelationOf(facts_, record_);
+  EXPECT_EQ(FirstBase(relation), 0);
+  const StreamClaim claim = StreamClaimOf(relation, {1, true, FirstBase(relation)});
+  EXPECT_TRUE(claim.resume);
+  EXPECT_EQ(claim.base_cut, 0);
+  EXPECT_FALSE(claim.may_send_early);
+}
+
+TEST_F(RelationTest, CreatedFileThatWasNeverAnsweredIsCreatedAgain) {
+  facts_.created = true;
+  EXPECT_FALSE(StreamClaimOf(RelationOf(facts_, record_), {3, false, 0}).resume);
+  EXPECT_FALSE(StreamClaimOf(RelationOf(facts_, record_), {0, true, 0}).resume);
+}
+
+TEST_F(RelationTest, ContinuedFileResumesFromItsNewestBase) {
+  const Relation relation = RelationOf(facts_, record_);
+  EXPECT_EQ(StreamClaimOf(relation, {1, false, FirstBase(relation)}).base_cut, 12);
+  EXPECT_EQ(StreamClaimOf(relation, {2, true, 14}).base_cut, 14);
+}
+
+TEST_F(RelationTest, FileKnownToDifferNeverResumesFromItsRecord) {
+  facts_.stat_at_open.mtime_ns = 2;
+  const Relation relation = RelationOf(facts_, record_);
+  EXPECT_EQ(StreamClaimOf(relation, {1, false, FirstBase(relation)}).base_cut, -1);
+}
+
+TEST_F(RelationTest, OnlyACreationAndAPlainContinueSendBeforeTheAnswer) {
+  const auto early = [](const Relation& relation) {
+    return StreamClaimOf(relation, {}).may_send_early;
+  };
+  EXPECT_TRUE(early(RelationOf(facts_, record_)));
+  EXPECT_FALSE(early(RelationOf(facts_, std::nullopt)));  // Upload.
+  record_.state = RecordState::kBehind;
+  record_.pending_seq = 4;
+  EXPECT_FALSE(early(RelationOf(facts_, record_)));
+  facts_.created = true;
+  EXPECT_TRUE(early(RelationOf(facts_, record_)));
+}
+
 }  // namespace
 }  // namespace h5mirror::vfd

@@ -101,6 +101,8 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
   void StartStream();
   grpc::ByteBuffer OpenMessage() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OnOpened(const v1::SessionOpened& opened) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void BeginAgain() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void TakeBase(const v1::SessionOpened& opened) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OnDurable(const v1::CutDurable& durable) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void LoseStream(const std::string& why, bool retry_final = true)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -152,6 +154,7 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
   bool ever_opened_ ABSL_GUARDED_BY(mutex_) = false;
   bool refused_ ABSL_GUARDED_BY(mutex_) = false;  // the server will never take it
   bool may_send_ ABSL_GUARDED_BY(mutex_) = false;
+  bool resuming_ ABSL_GUARDED_BY(mutex_) = false;  // as the stream's first message said
   bool idle_ ABSL_GUARDED_BY(mutex_) = true;   // the sender found nothing to do
   bool hurry_ ABSL_GUARDED_BY(mutex_) = true;  // connect now, whatever the rate limit
   bool cancel_ ABSL_GUARDED_BY(mutex_) = false;
@@ -167,6 +170,8 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
   std::map<uint64_t, uint64_t> seq_of_ticket_ ABSL_GUARDED_BY(mutex_);
   uint64_t visible_seq_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t durable_seq_ ABSL_GUARDED_BY(mutex_) = 0;
+  // What the queue's changes are the difference to; 0: to nothing, they are the whole file.
+  int64_t base_cut_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t cut_ ABSL_GUARDED_BY(mutex_) = 0;       // newest durable
   int64_t cut_seen_ ABSL_GUARDED_BY(mutex_) = 0;  // newest visible
   std::string busy_ ABSL_GUARDED_BY(mutex_);

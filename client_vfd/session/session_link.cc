@@ -60,8 +60,11 @@ void Session::Claim() {
   }
   record_.server = config_.facts.server;
   record_.name = config_.facts.name;
-  cut_ = record_.cut;
-  version_ = record_.version;
+  base_cut_ = FirstBase(relation_);
+  if (relation_.claim == vfd::Claim::kContinue) {
+    cut_ = record_.cut;
+    version_ = record_.version;
+  }
   if (relation_.claim == vfd::Claim::kUpload) {
     for (const Extent& extent : file_->DataExtents()) queue_.AddWrite(extent);
   }
@@ -83,26 +86,21 @@ grpc::ByteBuffer Session::OpenMessage() {
   open.set_session_id(ToByteString(session_id_));
   FillOrigin(config_.real_path, open.mutable_origin());
   FillWriter(config_.program, open.mutable_writer());
-  // A stream that never got as far as a barrier left nothing behind: begin as at first.
-  const bool resume =
-      queue_.last_seq() > 0 && (ever_opened_ || relation_.claim != vfd::Claim::kCreate);
-  open.set_intent(resume ? v1::INTENT_RESUME : IntentOf(relation_.claim));
-  if (resume) {
-    open.set_base_cut(cut_);
-  } else if (relation_.claim == vfd::Claim::kContinue) {
-    open.set_base_cut(relation_.base_cut);
-    if (relation_.base_seq != 0) {
-      open.mutable_base_barrier()->set_session_id(ToByteString(relation_.base_session));
-      open.mutable_base_barrier()->set_seq(relation_.base_seq);
-    }
+  const StreamClaim claim =
+      StreamClaimOf(relation_, {queue_.last_seq(), ever_opened_, base_cut_});
+  open.set_intent(claim.resume ? v1::INTENT_RESUME : IntentOf(relation_.claim));
+  open.set_base_cut(claim.base_cut);
+  if (!claim.resume && relation_.base_seq != 0) {
+    open.mutable_base_barrier()->set_session_id(ToByteString(relation_.base_session));
+    open.mutable_base_barrier()->set_seq(relation_.base_seq);
   }
   const absl::StatusOr<FileStat> stat = file_->Stat();
   if (stat.ok()) open.set_size_bytes(stat->size_bytes);
   open.set_mode_bits(config_.mode_bits);
   open.set_page_size_bytes(config_.page_size_bytes);
   FillTime(absl::Now(), open.mutable_client_time());
-  // A resumed stream learns first which of its cuts survived.
-  may_send_ = !resume;
+  resuming_ = claim.resume;
+  may_send_ = claim.may_send_early;
   return rpc::EncodeRequest(request);
 }
 
@@ -166,7 +164,7 @@ void Session::OnOpened(const v1::SessionOpened& opened) {
     busy_ = opened.state();
     return;  // The stream ends by itself.
   }
-  const bool resumed = !may_send_;
+  TakeBase(opened);
   link_ = Link::kOpen;
   state_ = H5M_STATE_MIRRORING;
   behind_since_ = absl::InfinitePast();
@@ -176,11 +174,6 @@ void Session::OnOpened(const v1::SessionOpened& opened) {
   idle_ = false;
   lease_ttl_ = opened.lease_ttl_ms() > 0 ? absl::Milliseconds(opened.lease_ttl_ms())
                                          : absl::InfiniteDuration();
-  if (resumed) {
-    visible_seq_ = std::max<uint64_t>(visible_seq_, opened.durable_barrier_seq());
-    durable_seq_ = std::max<uint64_t>(durable_seq_, opened.durable_barrier_seq());
-    cut_ = std::max<int64_t>(cut_, opened.durable_cut());
-  }
   const absl::StatusOr<Bytes16> file_id = FromByteString(opened.file_id());
   if (file_id.ok() && *file_id != record_.file_id) {
     record_.file_id = *file_id;
@@ -190,10 +183,39 @@ void Session::OnOpened(const v1::SessionOpened& opened) {
   engine_.Wake(this);
 }
 
+void Session::TakeBase(const v1::SessionOpened& opened) {
+  if (opened.relation() == v1::RELATION_NEW) {
+    if (resuming_ && base_cut_ != 0) BeginAgain();
+    base_cut_ = 0;
+    cut_seen_ = 0;
+  } else if (!resuming_) {
+    // Equal to the newest cut, durable or not: should the server lose it again, what it held is
+    // in no dirty map.
+    base_cut_ = opened.last_cut();
+  } else if (opened.durable_barrier_seq() != 0) {
+    // Else the newest durable cut is not this session's: maybe of the generation before.
+    visible_seq_ = std::max<uint64_t>(visible_seq_, opened.durable_barrier_seq());
+    durable_seq_ = std::max<uint64_t>(durable_seq_, opened.durable_barrier_seq());
+    base_cut_ = cut_ = opened.durable_cut();
+  }
+}
+
+// The server starts from nothing where the dirty map is the difference to a cut that it once said
+// was durable (its disk was replaced): all of the file goes with the next cut. Cuts that wait to be
+// sent are part of it, since what they lack is only known as of now.
+void Session::BeginAgain() {
+  queue_.SendAgain();
+  AccountSaved();
+  for (const Extent& extent : file_->DataExtents()) queue_.AddWrite(extent);
+  lost_ticket_ = last_ticket_;
+  taken_final_ = false;
+  if (final_ticket_ != 0) CloseCut(CutKind::kCommit, config_.comment);
+}
+
 void Session::OnDurable(const v1::CutDurable& durable) {
   visible_seq_ = std::max(visible_seq_, durable.seq());
   durable_seq_ = std::max(durable_seq_, durable.seq());
-  cut_ = std::max(cut_, durable.cut());
+  base_cut_ = cut_ = durable.cut();
   cut_seen_ = std::max(cut_seen_, cut_);
   if (durable.version() != 0) version_ = durable.version();
   queue_.ForgetDurable(durable_seq_);
