@@ -15,9 +15,11 @@ OLD = """
 """
 
 # What is written before the first flush is never written again: after a restart of the server only the client has it.
+# "sparse" is mostly a hole: there the old generation's bytes would show.
 NEW = """
     with h5py.File("r.h5", "w") as f:
         f["first"] = np.random.default_rng(2).random(200_000)
+        f.create_dataset("sparse", (150_000,), "f8")[-1000:] = 7
         d = f.create_dataset("d", (4, 50_000))
         for n in range(4):
             d[n] = n + 1
