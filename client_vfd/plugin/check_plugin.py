@@ -2,6 +2,7 @@
 """Checks what the built plugin asks of its host: symbols, libraries, flags, time to load.
 
 usage: check_plugin.py PLUGIN.so SESSION.so"""
+import pathlib
 import subprocess
 import sys
 
@@ -46,6 +47,9 @@ def main(plugin, session):
             problems.append(f"{path} is not linked with -z nodelete")
     if dynamic_symbols(session, "--defined-only") != {"h5mirror_session_api"}:
         problems.append(f"{session} exports {sorted(dynamic_symbols(session, '--defined-only'))}")
+    beside = sorted(path.name for path in pathlib.Path(plugin).parent.glob("lib*.so*"))
+    if beside != [pathlib.Path(plugin).name]:
+        problems.append(f"HDF5 would load each of {beside} while it looks for the plugin")
     milliseconds = load_ms(plugin)
     print(f"loading the plugin takes {milliseconds:.2f} ms")
     if milliseconds > LOAD_MS_MAX:

@@ -17,7 +17,8 @@ extern "C" {
 /* Plugin and module come from one build; anything else is refused. */
 #define H5M_SESSION_ABI 1u
 #define H5M_SESSION_SYMBOL "h5mirror_session_api"
-#define H5M_SESSION_LIBRARY "libh5mirror_session.so"
+/* Below the plugin's own directory: HDF5 loads every lib*.so in that one while it looks. */
+#define H5M_SESSION_LIBRARY "h5mirror/libh5mirror_session.so"
 
 enum H5mIntent {
   H5M_EXISTING = 0, /* the file had content when it was opened */
