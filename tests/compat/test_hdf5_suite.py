@@ -4,6 +4,7 @@ The default run takes the programs of PART; H5MIRROR_TEST_ALL=1 takes all 66, wh
 """
 
 import json
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -24,6 +25,12 @@ PART = {"testhdf5", "lheap", "ohdr", "stab", "gheap", "btree2", "chunk_info", "d
         "external", "fillval", "flush1", "flush2", "getname", "links", "mount", "mtime", "ntypes",
         "unlink", "page_buffer", "cork", "hyperslab", "swmr", "earray", "farray", "file_image", "evict_on_close"}
 PROGRAM_MAX_S = 600
+
+# page_buffer counts the pages in the page buffer right after H5Fcreate and wants the one of the superblock, which
+# HDF5 flushes at open only for drivers with a `lock` callback (H5Fint.c, set_flag), to mark the file as open. Ours has
+# none on purpose: a crashed program's file and every head must open without h5clear. So exactly these subtests fail.
+KNOWN = {"page_buffer": ["test_raw_data_handling", "test_lru_processing", "test_min_threshold",
+                         "test_stats_collection"]}
 
 
 def build() -> dict[str, Path]:
@@ -98,11 +105,11 @@ def test_hdf5s_own_vfd_tests(tmp_path, shim):
             count, wrong = compare_heads(site)
             compared += count
             differ += [f"after {name}: {each}" for each in wrong]
-            if why:
+            if why and re.findall(r"\bin (test_\w+)\(\)", why) != KNOWN.get(name):
                 failed[name] = why[-3000:]
             if name != "flush1":  # flush2 reads what flush1 left.
                 clean(site)
-        print(f"{len(programs) - len(failed)}/{len(programs)} passed; {compared} comparisons of a head with its "
+        print(f"{len(programs) - len(failed)}/{len(programs)} as expected (known: {KNOWN}); {compared} comparisons of a head with its "
               "local file")
         assert not failed, f"failed: {sorted(failed)}\n" + "\n".join(f"== {n}\n{w}" for n, w in failed.items())
         assert not differ, "\n".join(differ)
