@@ -41,8 +41,7 @@ void Background::PostLocked(Worker worker, absl::Time when) {
   changed_.SignalAll();
 }
 
-bool Background::RunOne() {
-  absl::Time now = absl::Now();
+bool Background::RunOne(absl::Time now) {
   for (auto at = queue_.begin(); at != queue_.end() && at->first <= now; ++at) {
     if (running_.contains(at->second)) continue;  // Comes again when that is done.
     Worker worker = at->second;
@@ -67,8 +66,9 @@ bool Background::RunOne() {
 void Background::Loop() {
   absl::MutexLock lock(&mutex_);
   while (!stopped_) {
-    if (RunOne()) continue;
-    absl::Time now = absl::Now();
+    // One clock reading for both: what becomes due between two would be slept over.
+    const absl::Time now = absl::Now();
+    if (RunOne(now)) continue;
     auto next = std::find_if(queue_.begin(), queue_.end(),
                              [&](const auto& entry) { return entry.first > now; });
     changed_.WaitWithDeadline(&mutex_, next == queue_.end() ? absl::InfiniteFuture()

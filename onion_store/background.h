@@ -39,7 +39,8 @@ class Background {
   using Worker = std::shared_ptr<BackgroundWorker>;
 
   void Loop();
-  bool RunOne() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // One worker that is due at `now`; false where there is none.
+  bool RunOne(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void PostLocked(Worker worker, absl::Time when) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   absl::Mutex mutex_;

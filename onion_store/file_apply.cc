@@ -185,11 +185,12 @@ absl::Status FileImpl::SavePages(Round& round) {
         }
       }
     }
+    H5M_RETURN_IF_ERROR(NoteDamaged(round, first, &wanted, old_bytes, &runs));
     H5M_RETURN_IF_ERROR(SaveRuns(round, first, wanted, old_bytes, &runs));
   }
   if (runs.empty()) return absl::OkStatus();
   bool stored = std::any_of(runs.begin(), runs.end(), [](const PageRun& run) {
-    return run.segment != PageRun::kZeros;
+    return run.segment != PageRun::kZeros && run.segment != PageRun::kLost;
   });
   if (stored) H5M_RETURN_IF_ERROR(round.pages->Sync());
   FileRow row;
@@ -202,6 +203,21 @@ absl::Status FileImpl::SavePages(Round& round) {
   H5M_RETURN_IF_ERROR(round.index->AddPages(row, runs));
   absl::MutexLock lock(&mutex_);
   row_ = row;
+  return absl::OkStatus();
+}
+
+// A page that does not match its sum went bad on the disk, or was changed by somebody else. Saved
+// with a sum of its own it would pass for the old version.
+absl::Status FileImpl::NoteDamaged(Round& round, uint64_t first_page, std::vector<bool>* wanted,
+                                   std::string_view bytes, std::vector<PageRun>* runs) {
+  H5M_ASSIGN_OR_RETURN(std::vector<uint32_t> sums, round.sums->Read(first_page, wanted->size()));
+  for (size_t i = 0; i < wanted->size(); ++i) {
+    if (!(*wanted)[i]) continue;
+    std::string_view page = bytes.substr(i * page_size_bytes_, page_size_bytes_);
+    if (round.sums->SumOf(page) == sums[i]) continue;
+    (*wanted)[i] = false;
+    runs->push_back({0, first_page + i, round.version, PageRun::kLost, 0});
+  }
   return absl::OkStatus();
 }
 

@@ -23,16 +23,20 @@ absl::Time FileImpl::RunBackground() {
   while (true) {
     absl::Time now = absl::Now();
     LayerPtr unapplied;
-    bool due = false;
+    bool due = false, is_dead = false;
     {
       absl::MutexLock lock(&mutex_);
-      if (!dead_.ok()) return absl::InfiniteFuture();
+      is_dead = !dead_.ok();
       unapplied = OldestUnapplied();
       due = IsDue(now);
-      if (!due && unapplied == nullptr) {
+      if (!is_dead && !due && unapplied == nullptr) {
         if (layers_.empty() && !session_.begun) ClearOpenMark();
         return NextDue();
       }
+    }
+    if (is_dead) {
+      TellWaitersOfDeath();
+      return absl::InfiniteFuture();
     }
     absl::Status status = due ? MakeDurable(now) : Apply(unapplied);
     if (!due) {
@@ -74,11 +78,13 @@ FileImpl::Batch FileImpl::TakeBatch(absl::Time now) {
   for (const LayerPtr& layer : layers_) {
     if (layer->durable) continue;
     if (kept_cut_ && layer->cut > kept_cut_->cut) break;
-    if (!waiting.empty() && waiting.front()->generation != layer->generation) break;
-    waiting.push_back(layer);
-    if (layer->due <= now) count = waiting.size();
+    bool same = waiting.empty() || waiting.front()->generation == layer->generation;
+    if (same) waiting.push_back(layer);
+    if (layer->due <= now) count = waiting.size();  // And with it all that come before.
+    if (!same) break;
   }
   waiting.resize(count);
+  if (waiting.empty()) return batch;
   for (const LayerPtr& layer : waiting) layer->frozen = true;
   batch.layers = std::move(waiting);
   batch.sync_directory = std::exchange(names_changed_, false);
@@ -286,7 +292,8 @@ absl::Status FileImpl::KeepDurableCut(const Provenance& provenance) {
 absl::Status FileImpl::FinishSwap(Generation& generation) {
   EnvTree& tree = *context_->tree;
   std::string fresh = GenerationName(generation.number);
-  if (generation.number > 1 && tree.Exists(name_)) {
+  // Before the first generation: a file that somebody has put there meanwhile.
+  if (tree.Exists(name_)) {
     std::string old_head = OldHeadName(generation.number - 1);
     absl::Status linked = tree.Link(name_, old_head);
     if (!linked.ok() && !absl::IsAlreadyExists(linked)) {
@@ -357,15 +364,27 @@ absl::Status FileImpl::ReadThrough(const std::vector<LayerPtr>& layers, EnvFile&
 }
 
 void FileImpl::Die(const absl::Status& status) {
+  {
+    absl::MutexLock lock(&mutex_);
+    DieLocked(status);
+  }
+  TellWaitersOfDeath();
+}
+
+void FileImpl::DieLocked(const absl::Status& status) {
+  if (!dead_.ok()) return;
+  dead_ = absl::Status(absl::IsResourceExhausted(status) ? absl::StatusCode::kResourceExhausted
+                                                         : absl::StatusCode::kUnavailable,
+                       ToAbsl(StrCat(name_, ": the store of this file failed and must be opened "
+                                     "again, nothing durable is lost: ",
+                                     ToStd(status.message()))));
+  Post(absl::InfinitePast());
+}
+
+void FileImpl::TellWaitersOfDeath() {
   std::vector<CutWaiter> waiters;
   {
     absl::MutexLock lock(&mutex_);
-    if (!dead_.ok()) return;
-    dead_ = absl::Status(absl::IsResourceExhausted(status) ? absl::StatusCode::kResourceExhausted
-                                                           : absl::StatusCode::kUnavailable,
-                         ToAbsl(StrCat(name_, ": the store of this file failed and must be opened "
-                                       "again, nothing durable is lost: ",
-                                       ToStd(status.message()))));
     for (const LayerPtr& layer : layers_) {
       std::move(layer->waiters.begin(), layer->waiters.end(), std::back_inserter(waiters));
       layer->waiters.clear();

@@ -119,8 +119,8 @@ absl::StatusOr<VersionInfo> FileImpl::Rollback(VersionNumber version,
       }
     }
     absl::Status dropped = DropOpen();
-    if (!dropped.ok()) dead_ = dropped;
-    session_ = Session();
+    if (!dropped.ok()) DieLocked(dropped);
+    if (session_.token == 0) session_ = Session();
   }
   H5M_RETURN_IF_ERROR(copied);
   absl::Status durable = MakeDurable(absl::Now());

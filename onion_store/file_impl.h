@@ -64,7 +64,12 @@ class FileImpl final : public File,
   // Whether it has neither a version nor a session, a cut or a head.
   bool IsNothing();
   // The store is closed: from now on every call fails, and nothing is written.
-  void Retire() { Die(absl::UnavailableError("the store was closed")); }
+  void Retire() {
+    Die(absl::UnavailableError("the store was closed"));
+    WaitUntilStill();
+  }
+  // After it was found dead: waits until no thread works on the disk for this object any more.
+  void WaitUntilStill() ABSL_LOCKS_EXCLUDED(work_mutex_) { absl::MutexLock work(&work_mutex_); }
   // Makes everything durable and applies it, in the calling thread.
   absl::Status Flush();
 
@@ -127,7 +132,10 @@ class FileImpl final : public File,
   absl::StatusOr<bool> Changes(const std::vector<LayerPtr>& below, const LayerPtr& layer,
                                uint64_t size_below) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
   VersionInfo NextVersion(const FileRow& row, const CutLayer& layer);
-  void Die(const absl::Status& status);
+  void Die(const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);
+  // The same, and leaves it to the background to tell those who wait.
+  void DieLocked(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void TellWaitersOfDeath() ABSL_LOCKS_EXCLUDED(mutex_);
   // Durable work before more of the apply; false where that must wait for the apply.
   bool IsDue(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status FlushLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
@@ -142,6 +150,9 @@ class FileImpl final : public File,
   // Pre-images in rows of `runs`, for the pages that differ and that `version` has no row for.
   struct Round;
   absl::Status SavePages(Round& round) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+  absl::Status NoteDamaged(Round& round, uint64_t first_page, std::vector<bool>* wanted,
+                           std::string_view bytes, std::vector<PageRun>* runs)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
   absl::Status SaveRuns(Round& round, uint64_t first_page, const std::vector<bool>& wanted,
                         std::string_view bytes, std::vector<PageRun>* runs)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
@@ -158,6 +169,7 @@ class FileImpl final : public File,
   absl::Status Recover(FileRow row) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
   absl::Status TakeInPlainFile(std::string_view comment);
   absl::Status RemoveLeftovers(const FileRow* row);
+  absl::Status CheckNothingDurable(const std::vector<DirectoryEntry>& entries) const;
   absl::Status ReplayStage();
   absl::Status CheckHead();
   absl::Status TakeInOutsideChange(uint64_t size_bytes);

@@ -78,10 +78,22 @@ absl::StatusOr<std::shared_ptr<FileImpl>> FileImpl::Load(std::shared_ptr<StoreCo
   return file;
 }
 
+// Pre-images and old heads are made only where an index is durable: it was lost, not never made.
+absl::Status FileImpl::CheckNothingDurable(const std::vector<DirectoryEntry>& entries) const {
+  for (const DirectoryEntry& entry : entries) {
+    if (!NumberAfter(entry.name, "pages-") && !NumberAfter(entry.name, "head-")) continue;
+    return absl::DataLossError(StrCat(directory_, " holds ", entry.name, " and no index that names "
+                                      "it: put the index back, or remove ", directory_,
+                                      " to forget the file's history"));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status FileImpl::RemoveLeftovers(const FileRow* row) {
   auto entries = context_->tree->List(directory_);
   if (absl::IsNotFound(entries.status())) return absl::OkStatus();
   H5M_RETURN_IF_ERROR(entries.status());
+  if (row == nullptr) H5M_RETURN_IF_ERROR(CheckNothingDurable(*entries));
   bool stage_counts = row != nullptr && row->durable_cut > row->applied_cut;
   for (const DirectoryEntry& entry : *entries) {
     bool remove = IsRunName(entry.name);
@@ -95,8 +107,8 @@ absl::Status FileImpl::RemoveLeftovers(const FileRow* row) {
     } else if (auto segment = NumberAfter(entry.name, "pages-")) {
       remove = row == nullptr || *segment > static_cast<int64_t>(row->pages_segment);
     } else if (row == nullptr) {
-      remove = remove || absl::StartsWith(entry.name, "head-") || entry.name == "index" ||
-               entry.name == "index-wal" || entry.name == "index-journal";
+      remove = remove || entry.name == "index" || entry.name == "index-wal" ||
+               entry.name == "index-journal";
     }
     if (remove) H5M_RETURN_IF_ERROR(context_->tree->Remove(HistoryName(entry.name)));
   }

@@ -81,6 +81,9 @@ absl::Status FileImpl::Begin(Token token, SessionStart start, const Origin& orig
   if (session_.begun) {
     return absl::FailedPreconditionError(StrCat(name_, ": the session has begun already"));
   }
+  if (open_ != nullptr) {
+    return absl::UnavailableError(StrCat(name_, ": a rollback is under way, try again"));
+  }
   session_.start = start;
   session_.origin = origin;
   session_.mode_bits = mode_bits & 0777;
@@ -181,12 +184,14 @@ absl::Status FileImpl::WriteLocked(absl::Span<const Extent> extents,
 absl::Status FileImpl::WriteDirect(uint64_t offset, absl::Span<const std::string_view> pieces) {
   uint64_t length = 0;
   for (std::string_view piece : pieces) length += piece.size();
-  generation_->dirty = true;
   // Noted first: should the write fail half-way, the session's end must cut it off.
   // A generation without a cut is direct as a whole.
   open_->data.AddDirect(generation_->has_cut ? Extent{offset, length}
                                              : Extent{0, offset + length});
-  return generation_->head->WriteAt(offset, pieces);
+  absl::Status written = generation_->head->WriteAt(offset, pieces);
+  // Only now: a sync that runs beside the write takes the mark away and may miss the bytes.
+  generation_->dirty = true;
+  return written;
 }
 
 absl::Status FileImpl::Truncate(Token token, uint64_t size_bytes) {
@@ -213,6 +218,7 @@ absl::Status FileImpl::TruncateLocked(uint64_t size_bytes) {
   H5M_RETURN_IF_ERROR(open_->data.Truncate(size_bytes));
   if (direct_end > std::max(size_bytes, floor)) {
     H5M_RETURN_IF_ERROR(generation_->head->Truncate(std::max(size_bytes, floor)));
+    generation_->dirty = true;
   }
   open_size_ = size_bytes;
   return absl::OkStatus();
@@ -232,7 +238,8 @@ absl::StatusOr<CutNumber> FileImpl::Cut(
     CutWaiter waiter{0, request.barrier, request.kind, std::move(on_durable)};
     auto made = CutLocked(std::move(request), std::move(waiter));
     if (!made.ok()) {
-      session_.error = made.status();
+      // While it waited for a number another session may have begun.
+      if (session_.token == token) session_.error = made.status();
       return made.status();
     }
     cut = *made;
@@ -285,7 +292,11 @@ absl::StatusOr<CutNumber> FileImpl::CutLocked(CutRequest request, CutWaiter wait
   LayerPtr top = layers_.empty() ? nullptr : layers_.back();
   if (top != nullptr && !top->frozen && top->kind != BarrierKind::kCommit &&
       top->generation == layer->generation) {
-    H5M_RETURN_IF_ERROR(top->data.Absorb(layer->data));
+    if (absl::Status merged = top->data.Absorb(layer->data); !merged.ok()) {
+      // Half of the new cut lies over an older one that somebody was promised.
+      DieLocked(merged);
+      return dead_;
+    }
     top->cut = cut;
     top->size_bytes = layer->size_bytes;
     top->cut_bytes = std::max(top->cut_bytes, layer->cut_bytes);
@@ -331,7 +342,7 @@ absl::Status FileImpl::End(Token token, SessionEnd end) {
 
 absl::Status FileImpl::EndLocked(SessionEnd end) {
   absl::Status dropped = DropOpen();
-  if (!dropped.ok()) dead_ = dropped;  // Uncut bytes are where they must not be: recover.
+  if (!dropped.ok()) DieLocked(dropped);  // Uncut bytes are where they must not be: recover.
   if (end == SessionEnd::kLost && session_.cut_count > 0) KeepLastCut();
   for (const LayerPtr& layer : layers_) {
     if (!layer->frozen) layer->due = absl::InfinitePast();
@@ -362,7 +373,10 @@ absl::Status FileImpl::DropOpen() {
   H5M_RETURN_IF_ERROR(stage_->RewindTo(last_cut_end_));
   if (open->data.direct().empty()) return absl::OkStatus();
   bool all_applied = layers_.empty() && row_.generation == written->number;
-  return written->head->Truncate(all_applied ? row_.applied_size_bytes : written->cut_bytes);
+  absl::Status cut =
+      written->head->Truncate(all_applied ? row_.applied_size_bytes : written->cut_bytes);
+  written->dirty = true;
+  return cut;
 }
 
 void FileImpl::KeepLastCut() {

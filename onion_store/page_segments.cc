@@ -89,7 +89,7 @@ absl::Status PageSegments::Read(const PageRun& run, int64_t generation, uint64_t
     return absl::DataLossError(
         absl::StrFormat("%s, record at %d: %s", SegmentName(run.segment), run.offset, what));
   };
-  auto file = Segment(run.segment, OpenKind::kRead);
+  auto file = Segment(run.segment, OpenKind::kWrite);  // It may be the one to append to.
   if (absl::IsNotFound(file.status())) return damaged("the segment is missing");
   H5M_RETURN_IF_ERROR(file.status());
   std::string header(kHeaderBytes + run.page_count() * sizeof(uint32_t), '\0');

@@ -216,8 +216,14 @@ absl::Status StageLog::Append(uint32_t kind, int64_t generation, CutNumber cut,
   std::vector<std::string_view> all{record};
   all.insert(all.end(), pieces.begin(), pieces.end());
   StageSegment& segment = *segments_.back();
+  // What a failed write left must not stay behind the last record of a segment.
+  if (torn_) H5M_RETURN_IF_ERROR(segment.file->Truncate(end_bytes_));
+  torn_ = true;
+  absl::Status written = segment.file->WriteAt(end_bytes_, all);
+  // Only now: a sync that runs beside the write takes the mark away and may miss the bytes.
   segment.dirty = true;
-  H5M_RETURN_IF_ERROR(segment.file->WriteAt(end_bytes_, all));
+  H5M_RETURN_IF_ERROR(written);
+  torn_ = false;
   if (data_at != nullptr) *data_at = MakeLocation(number_, end_bytes_ + record.size());
   end_bytes_ += record.size() + data_bytes;
   return absl::OkStatus();
@@ -245,11 +251,13 @@ uint64_t StageLog::byte_count() const {
 }
 
 absl::Status StageLog::RewindTo(StageEnd end) {
-  if (end.segment != number_ || end.bytes == end_bytes_) return absl::OkStatus();
+  if (end.segment != number_ || (end.bytes == end_bytes_ && !torn_)) return absl::OkStatus();
   end_bytes_ = end.bytes;
   if (segments_.empty() || segments_.back()->number != number_) return absl::OkStatus();
+  H5M_RETURN_IF_ERROR(segments_.back()->file->Truncate(end.bytes));
   segments_.back()->dirty = true;
-  return segments_.back()->file->Truncate(end.bytes);
+  torn_ = false;
+  return absl::OkStatus();
 }
 
 void StageLog::Rotate() {

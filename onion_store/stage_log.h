@@ -114,6 +114,7 @@ class StageLog {
   uint64_t number_ = 1;
   uint64_t end_bytes_ = 0;
   bool names_changed_ = false;
+  bool torn_ = false;  // a write failed: part of it may lie behind end_bytes_
 };
 
 }  // namespace h5mirror::store

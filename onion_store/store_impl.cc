@@ -166,6 +166,8 @@ class StoreImpl final : public Store {
       doomed = std::move(file);
       slot.loading = true;
     }
+    // What the dead object still does to the disk must end before the new one looks at it.
+    if (doomed != nullptr) doomed->WaitUntilStill();
     auto loaded = FileImpl::Load(context_, name, if_missing, page_size_bytes);
     absl::MutexLock lock(&mutex_);
     if (loaded.ok()) {

@@ -192,13 +192,69 @@ TEST_F(StoreTest, AHeadChangedOutsideBecomesAVersionAndOldOnesSayWhatTheyLost) {
 }
 
 TEST_F(StoreTest, AFlippedBitIsNeverServed) {
+  auto file = Create("x.h5");  // Held: an open file that changes is no "outside change".
   Commit("x.h5", std::string(3 * kPage, 'a'));
   std::fstream(root_ / "x.h5", std::ios::in | std::ios::out).seekp(2 * kPage + 5) << 'b';
   std::string page(kPage, '\0');
-  auto reader = Create("x.h5")->OpenVersion(1);
+  auto reader = file->OpenVersion(1);
   absl::Status read = (*reader)->Read(2 * kPage, absl::MakeSpan(page));
   EXPECT_TRUE(absl::IsDataLoss(read));
   EXPECT_THAT(std::string(read.message()), HasSubstr("read page 2 of x.h5@1: checksum"));
+}
+
+TEST_F(StoreTest, AFlippedBitIsNotPassedOnToAPreImage) {
+  auto file = Create("x.h5");
+  Commit("x.h5", std::string(3 * kPage, 'a'));
+  std::fstream(root_ / "x.h5", std::ios::in | std::ios::out).seekp(2 * kPage + 5) << 'b';
+  Writer writer(file, SessionStart::kContinue, std::string(3 * kPage, 'a'));
+  ASSERT_TRUE(writer.Write(kPage, std::string(2 * kPage, 'c')).ok());
+  ASSERT_TRUE(writer.CutDurably(BarrierKind::kCommit).ok());
+  ASSERT_TRUE(writer.End().ok());
+  ASSERT_TRUE(file->WaitApplied(absl::Seconds(20)).ok());
+  std::string page(kPage, '\0');
+  auto reader = file->OpenVersion(1);
+  EXPECT_TRUE((*reader)->Read(kPage, absl::MakeSpan(page)).ok());
+  EXPECT_EQ(page, std::string(kPage, 'a'));
+  EXPECT_TRUE(absl::IsDataLoss((*reader)->Read(2 * kPage, absl::MakeSpan(page))));
+  EXPECT_EQ(ReadVersion(*file, 2), writer.content());
+}
+
+TEST_F(StoreTest, AReaderOfOldVersionsDoesNotStopTheWriter) {
+  Commit("x.h5", std::string(3 * kPage, 'a'));
+  for (char byte : {'b', 'c'}) {  // The second time the segment of version 1 exists.
+    Reopen();
+    auto file = Create("x.h5");
+    std::string before = ReadVersion(*file, 0);
+    EXPECT_EQ(ReadVersion(*file, 1), std::string(3 * kPage, 'a'));
+    Writer writer(file, SessionStart::kContinue, before);
+    ASSERT_TRUE(writer.Write(0, std::string(kPage, byte)).ok());
+    ASSERT_TRUE(writer.CutDurably(BarrierKind::kCommit).ok());
+    ASSERT_TRUE(writer.End().ok());
+    EXPECT_TRUE(file->WaitApplied(absl::Seconds(20)).ok());
+    EXPECT_TRUE(file->Info().ok()) << file->Info().status();
+  }
+}
+
+TEST_F(StoreTest, AHistoryWithoutItsIndexIsNotThrownAway) {
+  Commit("x.h5", std::string(3 * kPage, 'a'));
+  Commit("x.h5", std::string(3 * kPage, 'b'));
+  store_.reset();
+  for (const char* name : {"index", "index-wal"}) std::filesystem::remove(root_ / "x.h5.h5m" / name);
+  Reopen();
+  auto file = store_->OpenOrCreateFile("x.h5", 0);
+  EXPECT_TRUE(absl::IsDataLoss(file.status())) << file.status();
+  EXPECT_THAT(std::string(file.status().message()), HasSubstr("put the index back"));
+  EXPECT_TRUE(std::filesystem::exists(root_ / "x.h5.h5m/head-1"));
+}
+
+TEST_F(StoreTest, AMissingHeadSaysTheWayOut) {
+  Commit("x.h5", std::string(3 * kPage, 'a'));
+  store_.reset();
+  std::filesystem::remove(root_ / "x.h5");
+  Reopen();
+  auto file = store_->OpenFile("x.h5");
+  EXPECT_TRUE(absl::IsDataLoss(file.status())) << file.status();
+  EXPECT_THAT(std::string(file.status().message()), HasSubstr("is missing: put it back"));
 }
 
 TEST_F(StoreTest, ASecondStoreOnTheRootIsRefused) {

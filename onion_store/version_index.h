@@ -61,7 +61,7 @@ struct PageRun {
   uint64_t offset = 0;   // of the record in it
 
   static constexpr uint64_t kZeros = 0;
-  // The bytes are gone: the head was changed behind our back.
+  // The bytes are gone: the head went bad or was changed behind our back.
   static constexpr uint64_t kLost = INT64_MAX;
 
   uint64_t page_count() const { return uint64_t{1} << level; }

@@ -64,6 +64,8 @@ absl::Status VersionReaderImpl::ReadPages(uint64_t first, absl::Span<char> out) 
   // Only now: a row that is not there yet means that the head was still old when it was read.
   H5M_ASSIGN_OR_RETURN(std::vector<PageRun> runs,
                        index_->FindPages(info_.generation, info_.version, first, first + count));
+  // A dead object's index may be another's by now, and what it says is worth nothing.
+  H5M_RETURN_IF_ERROR(file_->dead());
   std::vector<const PageRun*> owner(count, nullptr);
   for (const PageRun& run : runs) {
     uint64_t end = std::min(run.page_end(), first + count);
@@ -78,7 +80,7 @@ absl::Status VersionReaderImpl::ReadPages(uint64_t first, absl::Span<char> out) 
     if (owner[i] != nullptr) {
       if (owner[i]->segment == PageRun::kLost) {
         return absl::DataLossError(absl::StrFormat(
-            "read page %d of %s@%d: it was lost when the head was changed from outside", first + i,
+            "read page %d of %s@%d: it was lost when the head was changed or damaged from outside", first + i,
             file_->name(), info_.version));
       }
       absl::Span<char> part = out.subspan(i * page_size_bytes_, (end - i) * page_size_bytes_);
