@@ -97,6 +97,12 @@ absl::Status CheckTogether(const Config& config) {
 
 }  // namespace
 
+bool Config::ProbesWindows() const {
+  if (window_probe != WindowProbe::kAuto) return window_probe == WindowProbe::kOn;
+  return std::any_of(listen.begin(), listen.end(),
+                     [](const ListenAddress& address) { return address.reach == Reach::kNetwork; });
+}
+
 absl::StatusOr<std::vector<Setting>> ReadConfigFile(const std::filesystem::path& path) {
   H5M_ASSIGN_OR_RETURN(const std::string text, ReadText(path));
   toml::table table;

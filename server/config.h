@@ -18,6 +18,14 @@
 
 namespace h5mirror::server {
 
+// Whether the windows of connections follow their measured delay. Fixed ones let 1 MiB travel
+// unanswered, which a delay of some 100 us makes the limit; probing costs a tenth without one.
+enum class WindowProbe {
+  kAuto,  // where a listener can be reached from the network
+  kOn,
+  kOff,
+};
+
 struct Config {
   std::filesystem::path root;
   std::vector<ListenAddress> listen;
@@ -29,7 +37,8 @@ struct Config {
   uint32_t socket_mode_bits = 0660;
   absl::Duration lease_ttl = absl::Seconds(10);
   int max_sessions = 1024;
-  int queue_threads = 0;  // 0: one for each core, at most 4
+  int queue_threads = 0;  // 0: one for two cores, at most 4
+  WindowProbe window_probe = WindowProbe::kAuto;
   int background_threads = 2;
   absl::Duration stop_timeout = absl::Seconds(30);
   std::filesystem::path tls_cert;
@@ -41,6 +50,8 @@ struct Config {
 
   bool HasTls() const { return !tls_cert.empty(); }
   bool HasTokens() const { return !tokens_file.empty(); }
+  // What window_probe comes to with these listeners.
+  bool ProbesWindows() const;
 };
 
 // One setting. The key `tls_cert` of the file is the flag --tls-cert and the environment

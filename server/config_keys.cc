@@ -100,6 +100,29 @@ absl::Status SetLogLevel(std::string_view text, Config& config) {
   return absl::InvalidArgumentError("must be one of debug, info, warn, error");
 }
 
+struct WindowProbeName {
+  WindowProbe probe;
+  std::string_view name;
+};
+constexpr WindowProbeName kWindowProbes[] = {
+    {WindowProbe::kAuto, "auto"}, {WindowProbe::kOn, "on"}, {WindowProbe::kOff, "off"}};
+
+absl::Status SetWindowProbe(std::string_view text, Config& config) {
+  for (const WindowProbeName& known : kWindowProbes) {
+    if (text != known.name) continue;
+    config.window_probe = known.probe;
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError("must be one of auto, on, off");
+}
+
+std::string_view NameOf(WindowProbe probe) {
+  for (const WindowProbeName& known : kWindowProbes) {
+    if (probe == known.probe) return known.name;
+  }
+  return "";
+}
+
 constexpr ConfigKey kKeys[] = {
     {"root", "DIR", "The directory whose files are served. It must exist.",
      [](std::string_view text, Config& config) { return SetPath(text, config.root); }},
@@ -139,10 +162,14 @@ constexpr ConfigKey kKeys[] = {
      [](std::string_view text, Config& config) {
        return SetInt(text, 1, 100000, config.max_sessions);
      }},
-    {"queue_threads", "N", "Threads that receive writes; 0: one for each core, at most 4.",
+    {"queue_threads", "N", "Threads that receive writes; 0: one for two cores, at most 4.",
      [](std::string_view text, Config& config) {
        return SetInt(text, 0, 64, config.queue_threads);
      }},
+    {"window_probe", "auto|on|off",
+     "Let receive windows follow the delay of each connection; auto: if a listener can be reached "
+     "from the network. Turn it on for writers that come through ssh -L.",
+     SetWindowProbe},
     {"background_threads", "N", "Threads that make cuts durable and move heads on.",
      [](std::string_view text, Config& config) {
        return SetInt(text, 1, 64, config.background_threads);
@@ -188,7 +215,7 @@ std::string DescribeConfig(const Config& config) {
       absl::StrFormat("\numask = %04o", config.umask_bits), "\ngroup = ", config.group,
       absl::StrFormat("\nsocket_mode = %04o", config.socket_mode_bits),
       "\nlease_ttl = ", HumanDuration(config.lease_ttl), "\nmax_sessions = ", config.max_sessions,
-      "\nqueue_threads = ", config.queue_threads,
+      "\nqueue_threads = ", config.queue_threads, "\nwindow_probe = ", NameOf(config.window_probe),
       "\nbackground_threads = ", config.background_threads,
       "\nstop_timeout = ", HumanDuration(config.stop_timeout),
       "\ntls_cert = ", config.tls_cert.string(), "\ntls_key = ", config.tls_key.string(),

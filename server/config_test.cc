@@ -73,6 +73,17 @@ TEST(ConfigTest, NetworkAddressWithTlsAndTokensIsTaken) {
   EXPECT_TRUE(config->tls_cert.is_absolute());
 }
 
+TEST(ConfigTest, WindowsAreProbedForTheNetworkUnlessSaidOtherwise) {
+  Config config;
+  config.listen = *ParseListenList("127.0.0.1:1,unix:/s");
+  EXPECT_FALSE(config.ProbesWindows());
+  config.listen = *ParseListenList("127.0.0.1:1,0.0.0.0:2");
+  EXPECT_TRUE(config.ProbesWindows());
+  EXPECT_FALSE(WithSetting("window_probe", "off")->ProbesWindows());
+  EXPECT_TRUE(WithSetting("window_probe", "on")->ProbesWindows());
+  EXPECT_THAT(Message(WithSetting("window_probe", "yes").status()), HasSubstr("auto, on, off"));
+}
+
 TEST(ConfigTest, CertificateWithoutKeyIsRefused) {
   EXPECT_THAT(Message(WithSetting("tls_cert", "c.pem").status()), HasSubstr("tls_key"));
 }

@@ -1,6 +1,7 @@
 #include "server/daemon.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <systemd/sd-daemon.h>
@@ -102,6 +103,7 @@ int WaitForStop(const Config& config, MirrorServer& server) {
 // keeps systemd's watchdog quiet while the work in hand is finished.
 void StopAtOnceOnSignal() {
   std::thread([] {
+    pthread_setname_np(pthread_self(), "h5m-stopping");
     const sigset_t signals = OurSignals();
     const timespec period = absl::ToTimespec(WatchdogPeriod());
     for (;;) {

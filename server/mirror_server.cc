@@ -1,5 +1,7 @@
 #include "server/mirror_server.h"
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <chrono>
 
@@ -9,7 +11,6 @@
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "grpcpp/ext/proto_server_reflection_plugin.h"
-#include "grpcpp/health_check_service_interface.h"
 #include "grpcpp/resource_quota.h"
 #include "grpcpp/security/server_credentials.h"
 #include "grpcpp/security/tls_certificate_provider.h"
@@ -30,9 +31,11 @@ constexpr int kCallThreadsMax = 256;
 // How often a renewed certificate is looked for.
 constexpr int kCertificateRefreshSeconds = 60;
 
+// While one thread writes a frame to disk, gRPC's own threads read the next from the socket: a
+// thread for each core would be one too many.
 int QueueCount(const Config& config) {
   if (config.queue_threads > 0) return config.queue_threads;
-  return std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, kQueueThreadsMax);
+  return std::clamp(static_cast<int>(std::thread::hardware_concurrency()) / 2, 1, kQueueThreadsMax);
 }
 
 std::shared_ptr<grpc::ServerCredentials> Credentials(const Config& config) {
@@ -100,7 +103,9 @@ MirrorServer::MirrorServer(const Config& config, store::Store& store, Clock& clo
                       {.root = config.root.string(),
                        .memory_max_bytes = config.memory_max_bytes,
                        .start_time = clock.Now(),
-                       .session_count = [this] { return mirror_.session_count(); }}) {}
+                       .session_count = [this] { return mirror_.session_count(); }}),
+      health_({"h5mirror.v1.Mirror", "h5mirror.v1.Files", "h5mirror.v1.Versions",
+               "h5mirror.v1.Server"}) {}
 
 MirrorServer::~MirrorServer() { Stop(absl::Seconds(5)); }
 
@@ -110,8 +115,9 @@ void MirrorServer::ConfigureBuilder(grpc::ServerBuilder& builder) const {
   builder.SetMaxSendMessageSize(rpc::kMaxMessageBytes);
   builder.SetResourceQuota(
       grpc::ResourceQuota("h5mirrord").Resize(shares.grpc_bytes).SetMaxThreads(kCallThreadsMax));
-  // Windows set by hand are faster than probed ones and bound what a client can make us hold.
-  builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);
+  // A stream's window bounds what a client can make us hold. The connection's grows beyond the
+  // message in hand only by probing: gRPC 1.51 has no setting for it.
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, config_.ProbesWindows() ? 1 : 0);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, shares.lookahead_bytes);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_FRAME_SIZE, rpc::kMaxMessageBytes);
   builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, 16 << 10);
@@ -128,7 +134,6 @@ void MirrorServer::ConfigureBuilder(grpc::ServerBuilder& builder) const {
 }
 
 absl::Status MirrorServer::Listen() {
-  grpc::EnableDefaultHealthCheckService(true);
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   grpc::ServerBuilder builder;
   ConfigureBuilder(builder);
@@ -138,8 +143,8 @@ absl::Status MirrorServer::Listen() {
     H5M_RETURN_IF_ERROR(ProbeAddress(config_.listen[i]));
     builder.AddListeningPort(config_.listen[i].GrpcTarget(), credentials, &ports_[i]);
   }
-  for (grpc::Service* service :
-       std::initializer_list<grpc::Service*>{&mirror_, &files_, &versions_, &server_service_}) {
+  for (grpc::Service* service : std::initializer_list<grpc::Service*>{&mirror_, &files_, &versions_,
+                                                                      &server_service_, &health_}) {
     builder.RegisterService(service);
   }
   mirror_.AddQueues(builder, QueueCount(config_));
@@ -156,19 +161,12 @@ absl::Status MirrorServer::Listen() {
     }
   }
   mirror_.Start();
-  SetHealth(true);
-  timer_ = std::thread([this] { RunTimer(); });
+  health_.StartServing();
+  timer_ = std::thread([this] {
+    pthread_setname_np(pthread_self(), "h5m-timer");
+    RunTimer();
+  });
   return absl::OkStatus();
-}
-
-void MirrorServer::SetHealth(bool serving) {
-  grpc::HealthCheckServiceInterface* health = server_->GetHealthCheckService();
-  if (health == nullptr) return;
-  health->SetServingStatus(serving);
-  for (const char* service :
-       {"h5mirror.v1.Mirror", "h5mirror.v1.Files", "h5mirror.v1.Versions", "h5mirror.v1.Server"}) {
-    health->SetServingStatus(service, serving);
-  }
 }
 
 void MirrorServer::RunTimer() {
@@ -195,7 +193,7 @@ void MirrorServer::StopTimer() {
 
 void MirrorServer::Stop(absl::Duration timeout) {
   if (server_ != nullptr) {
-    SetHealth(false);
+    health_.StopServing();
     mirror_.BeginStop();
     server_->Shutdown(absl::ToChronoTime(absl::Now() + timeout));
   }

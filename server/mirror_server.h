@@ -16,6 +16,7 @@
 #include "server/auth.h"
 #include "server/config.h"
 #include "server/files_service.h"
+#include "server/health_service.h"
 #include "server/lease_table.h"
 #include "server/metrics.h"
 #include "server/mirror_service.h"
@@ -57,7 +58,6 @@ class MirrorServer {
 
   absl::Status Listen();
   void ConfigureBuilder(grpc::ServerBuilder& builder) const;
-  void SetHealth(bool serving);
   void RunTimer();
   void StopTimer();
 
@@ -71,6 +71,7 @@ class MirrorServer {
   FilesService files_;
   VersionsService versions_;
   ServerService server_service_;
+  HealthService health_;
   std::unique_ptr<grpc::Server> server_;
   std::vector<std::string> addresses_;
   std::vector<int> ports_;

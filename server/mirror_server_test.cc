@@ -10,6 +10,7 @@
 #include "base/hex.h"
 #include "base/random.h"
 #include "base/strings.h"
+#include "grpc/health/v1/health.grpc.pb.h"
 #include "onion_store/store.h"
 #include "rpc/client.h"
 #include "server/init.h"
@@ -142,7 +143,7 @@ class MirrorServerTest : public ::testing::Test {
   v1::FileStatus WaitForVersions(const std::string& name, int64_t count) {
     for (int i = 0; i < 200; ++i) {
       const auto file = Settled(name);
-      if (file.ok() && file->version_count() >= count) return *file;
+      if (file.ok() && file->newest_version().version() >= count) return *file;
       absl::SleepFor(absl::Milliseconds(50));
     }
     ADD_FAILURE() << name << " never had " << count << " versions";
@@ -322,6 +323,38 @@ TEST_F(MirrorServerTest, TokenIsWantedAndItsRightsCount) {
   } else {
     EXPECT_TRUE(absl::IsUnauthenticated(stranger.status())) << stranger.status();
   }
+}
+
+TEST_F(MirrorServerTest, HealthWantsNoToken) {
+  config_.tokens_file = directory_.path() / "tokens";
+  options_.token = *AddToken(config_.tokens_file, "reader", *Rights::Parse("read"));
+  Start();
+  const auto stub = grpc::health::v1::Health::NewStub(
+      grpc::CreateChannel(server_->addresses().front(), grpc::InsecureChannelCredentials()));
+  for (const char* service : {"", "h5mirror.v1.Mirror", "h5mirror.v1.Files", "h5mirror.v1.Versions",
+                              "h5mirror.v1.Server"}) {
+    grpc::ClientContext context;
+    grpc::health::v1::HealthCheckRequest request;
+    grpc::health::v1::HealthCheckResponse response;
+    request.set_service(service);
+    ASSERT_TRUE(stub->Check(&context, request, &response).ok()) << service;
+    EXPECT_EQ(response.status(), grpc::health::v1::HealthCheckResponse::SERVING) << service;
+  }
+}
+
+TEST_F(MirrorServerTest, WatchersDoNotHoldUpAStop) {
+  Start();
+  const auto stub = grpc::health::v1::Health::NewStub(
+      grpc::CreateChannel(server_->addresses().front(), grpc::InsecureChannelCredentials()));
+  grpc::ClientContext context;
+  const auto reader = stub->Watch(&context, {});
+  grpc::health::v1::HealthCheckResponse response;
+  ASSERT_TRUE(reader->Read(&response));
+  const absl::Time start = absl::Now();
+  server_->Stop(absl::Seconds(10));
+  EXPECT_LT(absl::Now() - start, absl::Seconds(5));
+  while (reader->Read(&response)) continue;
+  EXPECT_EQ(reader->Finish().error_code(), grpc::StatusCode::UNAVAILABLE);
 }
 
 TEST_F(MirrorServerTest, TlsWithTheFilesThatInitMakes) {

@@ -20,7 +20,7 @@ MirrorService::MirrorService(const SessionEnvironment& environment,
     : environment_(environment),
       authenticator_(authenticator),
       max_sessions_(max_sessions),
-      openers_(kOpenerThreads) {}
+      openers_(kOpenerThreads, "h5m-opener") {}
 
 MirrorService::~MirrorService() { Stop(); }
 

@@ -2,6 +2,8 @@
 #ifndef H5MIRROR_SERVER_WORKER_POOL_H_
 #define H5MIRROR_SERVER_WORKER_POOL_H_
 
+#include <pthread.h>
+
 #include <deque>
 #include <functional>
 #include <thread>
@@ -16,8 +18,12 @@ namespace h5mirror::server {
 // Thread-safe. Tasks start in the order in which they were scheduled.
 class WorkerPool {
  public:
-  explicit WorkerPool(int thread_count) {
-    for (int i = 0; i < thread_count; ++i) threads_.emplace_back([this] { Run(); });
+  // `name` is what the threads are called, at most 15 characters.
+  WorkerPool(int thread_count, const char* name) {
+    for (int i = 0; i < thread_count; ++i) {
+      threads_.emplace_back([this] { Run(); });
+      pthread_setname_np(threads_.back().native_handle(), name);
+    }
   }
   // Finishes all tasks.
   ~WorkerPool() {
