@@ -87,12 +87,17 @@ class Daemon:
 
 
 class Server(Daemon):
-    """h5mirrord on a root of its own; with `certificates`, a directory of `h5mirrord init`, TLS."""
+    """h5mirrord on a root of its own; with `certificates`, a directory of `h5mirrord init`, TLS.
 
-    def __init__(self, root: Path, log: Path, certificates: Path | None = None):
+    `far`: its writers come through a delay, and as behind an `ssh -L` its listener cannot tell.
+    """
+
+    def __init__(self, root: Path, log: Path, certificates: Path | None = None, *,
+                 far: bool = False):
         super().__init__(log)
         self.root = root
         self.certificates = certificates
+        self.far = far
 
     def start(self) -> None:
         self.root.mkdir(parents=True)
@@ -104,7 +109,8 @@ class Server(Daemon):
                    "--tls-key", self.certificates / "server.key",
                    "--tokens-file", self.certificates / "tokens"]
         self._start([paths.BIN / "h5mirrord", "--root", self.root, "--listen", "127.0.0.1:0",
-                     "--port-file", port_file, "--log-level", "warn", *tls])
+                     "--port-file", port_file, "--log-level", "warn",
+                     *(["--window-probe", "on"] if self.far else []), *tls])
         self._wait_for_port(port_file)
 
     def client_keys(self) -> dict[str, str]:

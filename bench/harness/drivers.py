@@ -54,7 +54,8 @@ class Site:
     def __enter__(self):
         self.local.mkdir(parents=True)
         if self.driver.kind == "h5mirror":
-            self._server = Server(self.remote, self.directory / "server.log", self._certificates)
+            self._server = Server(self.remote, self.directory / "server.log", self._certificates,
+                                  far=self._round_trip_ms is not None)
         else:
             self.remote.mkdir()
         if self.driver.kind == "mirror":
