@@ -1,0 +1,199 @@
+"""h5mirrord as a process: exit codes, signals, systemd's notifications, and starting again on the same root."""
+
+import os
+import signal
+import socket
+import time
+
+import pytest
+
+from harness import hdf5, paths
+from harness.process import wait_until
+from harness.server import Server
+
+BIG_MIB = 256
+STOP_TIMEOUT_S = 20
+
+
+class NotifySocket:
+    """systemd's end of NOTIFY_SOCKET."""
+
+    def __init__(self):
+        # In the abstract namespace: a path of a test's directory may be too long for a socket.
+        self.name = f"h5mirror-notify-{os.getpid()}-{time.monotonic_ns()}"
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self._socket.bind("\0" + self.name)
+        self._socket.setblocking(False)
+        self.lines: list[str] = []
+
+    def read(self) -> list[str]:
+        """All lines that were sent so far."""
+        while True:
+            try:
+                self.lines += self._socket.recv(65536).decode().splitlines()
+            except BlockingIOError:
+                return self.lines
+
+    def close(self) -> None:
+        self._socket.close()
+
+
+@pytest.fixture
+def notify():
+    end = NotifySocket()
+    yield end
+    end.close()
+
+
+def watched(site, notify, watchdog_us: int) -> Server:
+    """A second server beside the site's, on a root of its own, started as systemd would."""
+    directory = site.directory / "watched"
+    (directory / "root").mkdir(parents=True)
+    return Server(directory / "root", directory,
+                  prefix=("env", f"NOTIFY_SOCKET=@{notify.name}", f"WATCHDOG_USEC={watchdog_us}"))
+
+
+def test_systemd_is_told_ready_alive_and_stopping(bare_site, notify):
+    server = watched(bare_site, notify, watchdog_us=400_000)
+    try:
+        server.start()
+        wait_until(lambda: "READY=1" in notify.read(), "no READY=1")
+        assert "STOPPING=1" not in notify.lines
+        before = notify.read().count("WATCHDOG=1")
+        started = time.monotonic()
+        wait_until(lambda: notify.read().count("WATCHDOG=1") >= before + 5, "no watchdog pings")
+        # 5 pings at half of the period; a watchdog would have fired after 0.4 s without one.
+        assert time.monotonic() - started < 5 * 0.4
+        assert any(line.startswith("STATUS=0 sessions, ") for line in notify.lines), notify.lines
+        server.stop()
+        assert "STOPPING=1" in notify.read()
+    finally:
+        server.close()
+
+
+def test_the_watchdog_is_fed_while_the_work_in_hand_is_finished(bare_site, notify):
+    """A stop may take longer than WatchdogSec=."""
+    bare_site.server.stop()
+    server = Server(bare_site.root, bare_site.logs, options={"stop_timeout": f"{STOP_TIMEOUT_S}s"},
+                    listen=bare_site.server.listen,
+                    prefix=("env", f"NOTIFY_SOCKET=@{notify.name}", "WATCHDOG_USEC=400000"))
+    bare_site.server = server.start()
+    reader = start_stuck_reader(bare_site)
+    server.process.signal(signal.SIGTERM)
+    wait_until(lambda: "STOPPING=1" in notify.read(), "no STOPPING=1")
+    before = notify.read().count("WATCHDOG=1")
+    wait_until(lambda: notify.read().count("WATCHDOG=1") >= before + 5, "no watchdog pings while it stops", 5)
+    assert server.running()
+    reader.kill()
+    assert server.process.wait(10).code == 0
+
+
+def test_port_in_use_is_code_6_and_named(site):
+    second_root = site.directory / "second"
+    second_root.mkdir()
+    second = Server(second_root, site.directory, listen=site.server.address)
+    result = second.launch().wait(20)
+    assert result.code == 6, result.describe()
+    assert site.server.address in result.said and "in use" in result.said, result.describe()
+    assert not second.port_file.exists()
+
+
+def test_root_in_use_is_code_5_and_named(site):
+    second = Server(site.root, site.directory)
+    result = second.launch().wait(20)
+    assert result.code == 5, result.describe()
+    assert str(site.root) in result.said, result.describe()
+
+
+def start_stuck_reader(site):
+    """A process that reads a big version and has stopped in the middle of it: a call that does not end by itself."""
+    site.py(f"""
+        with h5py.File("big.h5", "w") as f:
+            f["x"] = np.arange({BIG_MIB << 17}, dtype="u8")
+    """)
+    site.settle("big.h5")
+    out = site.directory / "stuck"
+    out.mkdir()
+    reader = site.start([paths.BIN / "h5mirror", "--server", site.server.address, "export", "big.h5@1",
+                         out / "big.h5"], env=hdf5.plain_env(HOME=str(site.home)))
+    wait_until(lambda: any(path.stat().st_size > 0 for path in out.iterdir()), "the export does not begin", every=0.001)
+    reader.signal(signal.SIGSTOP)
+    assert reader.running()
+    return reader
+
+
+@pytest.mark.site(options={"stop_timeout": f"{STOP_TIMEOUT_S}s"})
+def test_second_sigterm_stops_at_once_and_loses_nothing(bare_site):
+    site = bare_site
+    reader = start_stuck_reader(site)
+    site.keep("big.h5")
+    started = time.monotonic()
+    site.server.process.signal(signal.SIGTERM)
+    wait_until(lambda: "finishing the work in hand" in site.server.log(), "no word of the stop")
+    time.sleep(1)
+    assert site.server.running(), "it did not wait for the reader"
+    site.server.process.signal(signal.SIGTERM)
+    result = site.server.process.wait(5)
+    assert result.code == 7 and time.monotonic() - started < STOP_TIMEOUT_S, result.describe()
+    assert "second signal" in result.said, result.describe()
+    reader.kill()
+    site.server.start()
+    site.check_kept()
+
+
+@pytest.mark.site(options={"stop_timeout": "2s"})
+def test_a_reader_that_hangs_holds_up_a_stop_no_longer_than_stop_timeout(bare_site):
+    site = bare_site
+    reader = start_stuck_reader(site)
+    started = time.monotonic()
+    site.server.process.signal(signal.SIGTERM)
+    result = site.server.process.wait(15)
+    assert result.code == 0, result.describe()
+    assert 1.5 < time.monotonic() - started < 10
+    reader.kill()
+    site.server.start()
+    site.assert_mirrored("big.h5")
+
+
+def test_killed_in_mid_session_it_starts_again_with_all_that_was_durable(site):
+    """SIGKILL while a session has a durable version, a later cut and uncut bytes; no client comes back to help."""
+    writer = site.start(site.script("""
+        with h5py.File("s.h5", "w") as f:
+            f["x"] = np.arange(100_000)
+        f = h5py.File("s.h5", "r+")
+        for n in range(1000):
+            f["x"][:] = n
+            f.flush()
+            print("cut", n, flush=True)
+            time.sleep(0.01)
+    """))
+    writer.wait_for_line("cut 20")
+    noted = site.export("s.h5", 1)
+    digest = hdf5.digest(noted)
+    site.server.kill9()
+    writer.kill()
+    site.server.start()
+    site.settle("s.h5")
+    assert site.versions("s.h5")[0] == 1
+    assert hdf5.digest(site.export("s.h5", 1)) == digest
+    hdf5.assert_opens(site.head("s.h5"))
+    assert not site.status("s.h5")["lease"]
+
+
+@pytest.mark.limit(240)
+@pytest.mark.site(options={"stop_timeout": "30s"})
+def test_stop_with_much_left_to_apply_is_clean_and_the_next_start_goes_on(bare_site):
+    """What is durable need not be in the head yet: a stop does not wait for that."""
+    site = bare_site
+    site.py(f"""
+        for value in range(3):
+            with h5py.File("big.h5", "a") as f:
+                d = f.require_dataset("x", ({BIG_MIB << 17},), "u8")
+                d[...] = value
+    """, timeout=120, config=site.config(ack="durable", timeout="100s"))
+    started = time.monotonic()
+    site.server.stop(timeout=35)
+    print(f"stopped after {time.monotonic() - started:.1f} s")
+    site.server.start()
+    site.assert_mirrored("big.h5")
+    assert site.versions("big.h5") == [1, 2, 3]
