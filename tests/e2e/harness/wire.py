@@ -99,5 +99,8 @@ class Wire:
         """SIGKILL: the stream breaks where it stands."""
         self.popen.kill()
         self.popen.wait(10)
-        self.popen.stdin.close() if not self.popen.stdin.closed else None
+        try:
+            self.popen.stdin.close()
+        except BrokenPipeError:
+            pass  # It still held words for a stream that had ended.
         self.popen.stdout.close()
