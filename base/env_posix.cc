@@ -97,6 +97,10 @@ class PosixFile final : public EnvFile {
     return absl::InternalError(Error("fdatasync").message());
   }
 
+  void StartWriteback(Extent extent) override {
+    (void)sync_file_range(fd_.get(), extent.offset, extent.length, SYNC_FILE_RANGE_WRITE);
+  }
+
   absl::Status Zero(Extent extent) override {
     if (extent.length == 0) return absl::OkStatus();
     if (fallocate(fd_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, extent.offset,

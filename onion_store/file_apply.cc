@@ -15,6 +15,8 @@ namespace {
 constexpr uint64_t kChunkBytes = 1 << 20;
 constexpr uint64_t kRoundBytes = uint64_t{64} << 20;
 constexpr size_t kRoundChunks = 4096;
+// Two touched pages no further apart are read in one piece: a call costs more than the bytes.
+constexpr uint64_t kBridgeBytes = 64 << 10;
 
 bool IsZero(std::string_view bytes) {
   return bytes.empty() ||
@@ -34,9 +36,31 @@ struct FileImpl::Round {
   bool may_have_rows = false;
   uint64_t limit_pages = 0;   // no version reaches beyond
   uint64_t old_size_bytes = 0;
-  std::vector<Extent> chunks;  // whole pages, at most kChunkBytes each
-  std::string only_old, only_new;  // of the chunk, where there is one
+  struct Chunk {
+    Extent range;               // whole pages, at most kChunkBytes
+    std::vector<bool> touched;  // the pages of it that the layer changes; the others only lie between
+    std::string old_bytes, new_bytes;
+  };
+  std::vector<Chunk> chunks;
+  bool keeps_bytes = false;   // from SavePages to WritePages: there is memory for it
   uint64_t changed_pages = 0;
+
+  // Takes in `touched`, which follows what was taken in before and is at most kChunkBytes.
+  void Take(Extent touched, uint64_t page_bytes) {
+    Chunk* last = chunks.empty() ? nullptr : &chunks.back();
+    // Bridged pages are read, never written: nothing below both sizes is anybody else's.
+    uint64_t bridge_end = std::min(old_size_bytes, layer->size_bytes);
+    bool near = last != nullptr && touched.end() - last->range.offset <= kChunkBytes &&
+                (touched.offset == last->range.end() ||
+                 (touched.offset - last->range.end() <= kBridgeBytes && touched.offset < bridge_end));
+    if (!near) {
+      chunks.push_back({{touched.offset, 0}, {}, {}, {}});
+      last = &chunks.back();
+    }
+    last->touched.resize((touched.offset - last->range.offset) / page_bytes, false);
+    last->range.length = touched.end() - last->range.offset;
+    last->touched.resize(last->range.length / page_bytes, true);
+  }
 };
 
 namespace {
@@ -80,7 +104,7 @@ FileImpl::LayerPtr FileImpl::OldestUnapplied() {
 }
 
 absl::Status FileImpl::Apply(const LayerPtr& layer) {
-  MemoryCharge charge(context_->budget, 2 * kChunkBytes);
+  MemoryCharge charge(context_->budget, 3 * kChunkBytes);  // Old, new, and pre-images to write.
   Round round;
   round.layer = layer;
   std::shared_ptr<VersionIndex> index;
@@ -121,17 +145,15 @@ absl::Status FileImpl::Apply(const LayerPtr& layer) {
                            NextTouched(*layer, round.old_size_bytes, page_size_bytes_, at));
       if (!touched) break;
       Extent next{touched->offset, std::min(touched->length, kChunkBytes)};
-      bool adjacent = !round.chunks.empty() && round.chunks.back().end() == next.offset &&
-                      round.chunks.back().length + next.length <= kChunkBytes;
-      if (adjacent) {
-        round.chunks.back().length += next.length;
-      } else {
-        round.chunks.push_back(next);
-      }
+      round.Take(next, page_size_bytes_);
       round_bytes += next.length;
       at = next.end();
     }
     if (round.chunks.empty()) break;
+    uint64_t span = 0;
+    for (const Round::Chunk& chunk : round.chunks) span += chunk.range.length;
+    round.keeps_bytes = round.chunks.size() == 1 || context_->budget.fits(2 * span);
+    MemoryCharge kept(context_->budget, round.keeps_bytes ? 2 * span : 0);
     H5M_RETURN_IF_ERROR(SavePages(round));
     H5M_RETURN_IF_ERROR(WritePages(round));
     absl::Time now = absl::Now();
@@ -145,28 +167,49 @@ absl::Status FileImpl::Apply(const LayerPtr& layer) {
   return FinishApply(layer, round.changed_pages);
 }
 
-absl::Status FileImpl::ReadOldAndNew(const Round& round, Extent chunk, std::string* old_bytes,
+absl::Status FileImpl::ReadOldAndNew(const Round& round, Extent range, std::string* old_bytes,
                                      std::string* new_bytes) {
-  old_bytes->resize(chunk.length);
-  new_bytes->resize(chunk.length);
-  H5M_RETURN_IF_ERROR(ReadThrough({}, *round.head, round.old_size_bytes, chunk.offset,
+  old_bytes->resize(range.length);
+  H5M_RETURN_IF_ERROR(ReadThrough({}, *round.head, round.old_size_bytes, range.offset,
                                   absl::MakeSpan(*old_bytes)));
-  return ReadThrough({round.layer}, *round.head, round.layer->size_bytes, chunk.offset,
-                     absl::MakeSpan(*new_bytes));
+  *new_bytes = *old_bytes;
+  const CutLayer& layer = *round.layer;
+  uint64_t within = layer.size_bytes <= range.offset
+                        ? 0
+                        : std::min(range.length, layer.size_bytes - range.offset);
+  std::memset(new_bytes->data() + within, 0, range.length - within);
+  if (within == 0) return absl::OkStatus();
+  std::vector<Extent> wanted{{range.offset, within}};
+  std::vector<Piece> pieces;
+  H5M_RETURN_IF_ERROR(layer.data.Resolve(&wanted, &pieces));
+  for (const Piece& piece : pieces) {
+    absl::Span<char> place(new_bytes->data() + (piece.extent.offset - range.offset),
+                           piece.extent.length);
+    if (piece.source == Piece::Source::kStage) {
+      H5M_RETURN_IF_ERROR(ReadStaged(layer.segments, piece.location, place));
+    } else if (piece.source == Piece::Source::kHead) {
+      H5M_RETURN_IF_ERROR(ReadOrZeros(*round.head, piece.extent.offset, place));
+    } else {
+      std::memset(place.data(), 0, place.size());
+    }
+  }
+  return absl::OkStatus();
 }
 
 absl::Status FileImpl::SavePages(Round& round) {
   std::vector<PageRun> runs;
   const uint32_t page_bytes = page_size_bytes_;
-  for (const Extent& chunk : round.chunks) {
-    std::string& old_bytes = round.only_old;
-    std::string& new_bytes = round.only_new;
-    H5M_RETURN_IF_ERROR(ReadOldAndNew(round, chunk, &old_bytes, &new_bytes));
-    const uint64_t first = PageOf(chunk.offset), count = chunk.length / page_bytes;
+  std::string old_scratch, new_scratch;
+  for (Round::Chunk& chunk : round.chunks) {
+    std::string& old_bytes = round.keeps_bytes ? chunk.old_bytes : old_scratch;
+    std::string& new_bytes = round.keeps_bytes ? chunk.new_bytes : new_scratch;
+    H5M_RETURN_IF_ERROR(ReadOldAndNew(round, chunk.range, &old_bytes, &new_bytes));
+    const uint64_t first = PageOf(chunk.range.offset), count = chunk.touched.size();
     std::vector<bool> wanted(count);
     bool any = false;
     for (uint64_t i = 0; i < count; ++i) {
-      if (std::memcmp(&old_bytes[i * page_bytes], &new_bytes[i * page_bytes], page_bytes) == 0) {
+      if (!chunk.touched[i] ||
+          std::memcmp(&old_bytes[i * page_bytes], &new_bytes[i * page_bytes], page_bytes) == 0) {
         continue;
       }
       ++round.changed_pages;
@@ -257,16 +300,19 @@ absl::Status FileImpl::SaveRuns(Round& round, uint64_t first_page,
 
 absl::Status FileImpl::WritePages(Round& round) {
   const uint32_t page_bytes = page_size_bytes_;
-  for (const Extent& chunk : round.chunks) {
-    if (round.chunks.size() > 1) {
-      H5M_RETURN_IF_ERROR(ReadOldAndNew(round, chunk, &round.only_old, &round.only_new));
+  std::string old_scratch, new_scratch;
+  for (Round::Chunk& chunk : round.chunks) {
+    if (!round.keeps_bytes) {
+      H5M_RETURN_IF_ERROR(ReadOldAndNew(round, chunk.range, &old_scratch, &new_scratch));
     }
-    const std::string_view old_bytes = round.only_old, new_bytes = round.only_new;
-    const uint64_t count = chunk.length / page_bytes;
+    const std::string_view old_bytes = round.keeps_bytes ? chunk.old_bytes : old_scratch;
+    const std::string_view new_bytes = round.keeps_bytes ? chunk.new_bytes : new_scratch;
+    const uint64_t offset = chunk.range.offset, count = chunk.touched.size();
     auto differs = [&](uint64_t i) {
+      if (!chunk.touched[i]) return false;
       // What an earlier attempt wrote may be in memory only, where its sync failed. Beyond the
       // old size the head may hold what was cut off, which the old content does not show.
-      return round.layer->recovered || chunk.offset + (i + 1) * page_bytes > round.old_size_bytes ||
+      return round.layer->recovered || offset + (i + 1) * page_bytes > round.old_size_bytes ||
              std::memcmp(&old_bytes[i * page_bytes], &new_bytes[i * page_bytes], page_bytes) != 0;
     };
     for (uint64_t i = 0; i < count;) {
@@ -277,7 +323,7 @@ absl::Status FileImpl::WritePages(Round& round) {
       }
       while (end < count && differs(end)) ++end;
       std::string_view bytes = new_bytes.substr(i * page_bytes, (end - i) * page_bytes);
-      Extent at{chunk.offset + i * page_bytes, bytes.size()};
+      Extent at{offset + i * page_bytes, bytes.size()};
       if (at.offset >= round.layer->data.truncated_to() && IsZero(bytes)) {
         H5M_RETURN_IF_ERROR(round.head->Zero(at));
       } else {
@@ -285,7 +331,14 @@ absl::Status FileImpl::WritePages(Round& round) {
       }
       i = end;
     }
-    H5M_RETURN_IF_ERROR(round.sums->Write(PageOf(chunk.offset), round.sums->SumsOf(new_bytes)));
+    round.head->StartWriteback(chunk.range);
+    // Of touched pages also where nothing differs: an attempt that failed may have got that far.
+    H5M_ASSIGN_OR_RETURN(std::vector<uint32_t> sums, round.sums->Read(PageOf(offset), count));
+    for (uint64_t i = 0; i < count; ++i) {
+      if (!chunk.touched[i]) continue;
+      sums[i] = round.sums->SumOf(new_bytes.substr(i * page_bytes, page_bytes));
+    }
+    H5M_RETURN_IF_ERROR(round.sums->Write(PageOf(offset), sums));
   }
   return absl::OkStatus();
 }

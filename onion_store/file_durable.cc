@@ -341,9 +341,11 @@ absl::StatusOr<bool> FileImpl::Changes(const std::vector<LayerPtr>& below,
 
 absl::Status FileImpl::ReadThrough(const std::vector<LayerPtr>& layers, EnvFile& head,
                                    uint64_t size_bytes, uint64_t offset, absl::Span<char> out) {
-  std::memset(out.data(), 0, out.size());
-  if (offset >= size_bytes) return absl::OkStatus();
-  std::vector<Extent> wanted{{offset, std::min<uint64_t>(out.size(), size_bytes - offset)}};
+  const uint64_t within =
+      offset >= size_bytes ? 0 : std::min<uint64_t>(out.size(), size_bytes - offset);
+  std::memset(out.data() + within, 0, out.size() - within);
+  if (within == 0) return absl::OkStatus();
+  std::vector<Extent> wanted{{offset, within}};
   auto place = [&](Extent part) { return out.subspan(part.offset - offset, part.length); };
   for (auto layer = layers.rbegin(); layer != layers.rend() && !wanted.empty(); ++layer) {
     std::vector<Piece> pieces;
@@ -354,6 +356,8 @@ absl::Status FileImpl::ReadThrough(const std::vector<LayerPtr>& layers, EnvFile&
             ReadStaged((*layer)->segments, piece.location, place(piece.extent)));
       } else if (piece.source == Piece::Source::kHead) {
         H5M_RETURN_IF_ERROR(ReadOrZeros(head, piece.extent.offset, place(piece.extent)));
+      } else {
+        std::memset(place(piece.extent).data(), 0, piece.extent.length);
       }
     }
   }

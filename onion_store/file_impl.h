@@ -157,7 +157,7 @@ class FileImpl final : public File,
                         std::string_view bytes, std::vector<PageRun>* runs)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
   absl::Status WritePages(Round& round) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
-  absl::Status ReadOldAndNew(const Round& round, Extent chunk, std::string* old_bytes,
+  absl::Status ReadOldAndNew(const Round& round, Extent range, std::string* old_bytes,
                              std::string* new_bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
 
   // ---- file_history.cc ----

@@ -14,6 +14,7 @@ namespace {
 constexpr uint32_t kMagic = 0x504d3548;
 constexpr size_t kHeaderBytes = 64;
 constexpr uint32_t kPlain = 0;
+constexpr size_t kBufferBytes = 1 << 20;
 constexpr size_t kOpenFilesMax = 8;  // a reader of old versions goes through them in order
 
 }  // namespace
@@ -43,12 +44,6 @@ absl::StatusOr<PageRun> PageSegments::Append(int64_t generation, int level, uint
     end_bytes_ = 0;
     checked_ = false;
   }
-  H5M_ASSIGN_OR_RETURN(auto file, Segment(segment_, OpenKind::kCreate));
-  if (!checked_) {
-    if (end_bytes_ == 0) new_name_ = true;
-    H5M_RETURN_IF_ERROR(file->Truncate(end_bytes_));
-    checked_ = true;
-  }
   std::string header;
   PutInt<uint32_t>(&header, kMagic);
   PutInt<uint32_t>(&header, 0);
@@ -64,14 +59,40 @@ absl::StatusOr<PageRun> PageSegments::Append(int64_t generation, int level, uint
     PutInt<uint32_t>(&header, Crc32c(bytes.substr(at, page_size_bytes_)));
   }
   PutIntAt<uint32_t>(&header, 4, Crc32c(std::string_view(header).substr(8)));
-  std::string_view pieces[] = {header, bytes};
-  H5M_RETURN_IF_ERROR(file->WriteAt(end_bytes_, pieces));
   PageRun run{level, page, version, segment_, end_bytes_};
+  buffer_.append(header);
+  buffer_.append(bytes);
   end_bytes_ += header.size() + bytes.size();
+  if (buffer_.size() >= kBufferBytes) H5M_RETURN_IF_ERROR(Write());
   return run;
 }
 
+absl::Status PageSegments::Write() {
+  if (buffer_.empty()) return absl::OkStatus();
+  const uint64_t offset = end_bytes_ - buffer_.size();
+  std::string bytes;
+  bytes.swap(buffer_);
+  auto write = [&]() -> absl::Status {
+    H5M_ASSIGN_OR_RETURN(auto file, Segment(segment_, OpenKind::kCreate));
+    if (!checked_) {
+      if (offset == 0) new_name_ = true;
+      H5M_RETURN_IF_ERROR(file->Truncate(offset));
+      checked_ = true;
+    }
+    H5M_RETURN_IF_ERROR(WriteAt(*file, offset, bytes));
+    file->StartWriteback({offset, bytes.size()});
+    return absl::OkStatus();
+  };
+  absl::Status written = write();
+  if (!written.ok()) end_bytes_ = offset;  // The rows of these runs were not committed.
+  bytes.clear();
+  buffer_.swap(bytes);  // Keeps its memory until the next Sync().
+  return written;
+}
+
 absl::Status PageSegments::Sync() {
+  H5M_RETURN_IF_ERROR(Write());
+  std::string().swap(buffer_);  // There are many files.
   H5M_ASSIGN_OR_RETURN(auto file, Segment(segment_, OpenKind::kWrite));
   H5M_RETURN_IF_ERROR(file->Sync());
   if (new_name_) H5M_RETURN_IF_ERROR(tree_.SyncDirectory(directory_));

@@ -30,7 +30,8 @@ class PageSegments {
         segment_(segment),
         end_bytes_(end_bytes) {}
 
-  // Appends the 2^level pages of `bytes`; returns the row for the index.
+  // Appends the 2^level pages of `bytes`; returns the row for the index. They are in the file
+  // after Sync(). After an error of either the rows since the last Sync() are worth nothing.
   absl::StatusOr<PageRun> Append(int64_t generation, int level, uint64_t page,
                                  VersionNumber version, std::string_view bytes);
   // Makes what was appended durable, names included.
@@ -45,6 +46,7 @@ class PageSegments {
   uint64_t end_bytes() const { return end_bytes_; }
 
  private:
+  absl::Status Write();  // buffer_
   absl::StatusOr<std::shared_ptr<EnvFile>> Segment(uint64_t number, OpenKind kind);
   std::string SegmentName(uint64_t number) const;
 
@@ -53,7 +55,8 @@ class PageSegments {
   const FileId file_id_;
   const uint32_t page_size_bytes_;
   uint64_t segment_;
-  uint64_t end_bytes_;
+  uint64_t end_bytes_;    // buffer_ included, whose bytes are the last ones
+  std::string buffer_;
   bool checked_ = false;   // the tail of segment_ was cut off
   bool new_name_ = false;  // segment_ was made since the last Sync()
   absl::Mutex mutex_;
