@@ -90,6 +90,9 @@ class CutQueue {
   // True if every closed cut was handed out, and its bytes read.
   bool drained() const { return closed_.empty() && reading_.empty(); }
 
+  // True if nothing that is not durable yet was handed out.
+  bool nothing_sent() const { return sending_.empty() && unacked_.empty() && reading_.empty(); }
+
   // All barriers up to `seq` are durable: their bytes need not be sent again.
   void ForgetDurable(uint64_t seq);
   // The stream is lost: everything that is not durable is to be sent again, from what the file

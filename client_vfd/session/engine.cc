@@ -6,10 +6,12 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "client_vfd/session/fork_polling.h"
 #include "client_vfd/session/session.h"
 #include "rpc/channel.h"
 
@@ -59,7 +61,7 @@ void Engine::Wake(Session* session) {
   grpc::Alarm* alarm = nullptr;
   {
     absl::MutexLock lock(&mutex_);
-    if (in_child_) return;
+    if (!usable_) return;
     if (std::find(ready_.begin(), ready_.end(), kept) == ready_.end())
       ready_.push_back(std::move(kept));
     if (stopping_) return;
@@ -71,10 +73,20 @@ void Engine::Wake(Session* session) {
   alarm->Set(queue_.get(), gpr_time_0(GPR_CLOCK_MONOTONIC), nullptr);
 }
 
+void Engine::NoteEpolls(const std::vector<int>& before) {
+  const std::vector<int> now = EpollDescriptors();
+  std::set_difference(now.begin(), now.end(), before.begin(), before.end(),
+                      std::back_inserter(epolls_));
+}
+
 void Engine::StartLocked() {
+  const bool first = epolls_.empty();
+  const std::vector<int> before = first ? EpollDescriptors() : std::vector<int>();
   queue_ = std::make_unique<grpc::CompletionQueue>();
+  if (first) NoteEpolls(before);
   alarm_ = std::make_unique<grpc::Alarm>();
   running_ = true;
+  started_ = true;
   alarm_set_ = false;
   thread_ = StartWithoutSignals([this] { Loop(); });
 }
@@ -90,6 +102,12 @@ std::shared_ptr<Session> Engine::Predecessor(const Session& session) {
 std::vector<std::shared_ptr<Session>> Engine::Sessions() {
   absl::MutexLock lock(&mutex_);
   return sessions_;
+}
+
+void Engine::WakeSuccessors(const Session& ended) {
+  for (const auto& session : Sessions()) {
+    if (session.get() != &ended && session->SameFile(ended)) Wake(session.get());
+  }
 }
 
 void Engine::Reap() {
@@ -196,11 +214,11 @@ void Engine::Loop() {
   }
 }
 
-void Engine::Stop() {
+bool Engine::Stop() {
   grpc::Alarm* alarm = nullptr;
   {
     absl::MutexLock lock(&mutex_);
-    if (!running_) return;
+    if (!running_) return false;
     stopping_ = true;
     if (!std::exchange(alarm_set_, true)) alarm = alarm_.get();
   }
@@ -212,6 +230,7 @@ void Engine::Stop() {
   running_ = false;
   stopping_ = false;
   alarm_set_ = false;
+  return true;
 }
 
 absl::Duration Engine::LongestTimeout() {
@@ -242,11 +261,12 @@ void Engine::Drain(absl::Duration timeout) {
 
 void Engine::PrepareFork() {
   control_mutex_.Lock();
-  Stop();
-  const absl::Time deadline = absl::Now() + kForkWait;
-  // Another user of the same gRPC keeps it alive; then there is nothing to wait for.
-  while (grpc_is_initialized() != 0 && absl::Now() < deadline)
-    absl::SleepFor(absl::Milliseconds(1));
+  if (Stop()) {
+    const absl::Time deadline = absl::Now() + kForkWait;
+    // Another user of the same gRPC keeps it alive; then there is nothing to wait for.
+    while (grpc_is_initialized() != 0 && absl::Now() < deadline)
+      absl::SleepFor(absl::Milliseconds(1));
+  }
   mutex_.Lock();
 }
 
@@ -257,7 +277,19 @@ void Engine::ParentAfterFork() {
 }
 
 void Engine::ChildAfterFork() {
-  in_child_ = true;
+  // Never destroyed: the plugin still names them, to count what the child writes.
+  static auto* const inherited = new std::vector<std::shared_ptr<Session>>;
+  // (A process where somebody else began gRPC: its epoll set is not known.)
+  const bool used = started_;
+  if (grpc_is_initialized() != 0 || (used && epolls_.empty())) usable_ = false;
+  const std::vector<int> live = EpollDescriptors();  // Some were closed at gRPC's end.
+  for (const int epoll : epolls_) {
+    if (std::binary_search(live.begin(), live.end(), epoll)) usable_ = RenewEpoll(epoll) && usable_;
+  }
+  inherited->insert(inherited->end(), sessions_.begin(), sessions_.end());
+  sessions_.clear();
+  ready_.clear();
+  saved_bytes_ = 0;
   mutex_.Unlock();
   control_mutex_.Unlock();
 }

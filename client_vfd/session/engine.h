@@ -56,22 +56,29 @@ class Engine {
   // Waits at most `timeout` for closed sessions, then stops the thread if none is open.
   void Drain(absl::Duration timeout);
 
+  // `ended` has given its lease back, or will never have one: the next session of its file may go.
+  void WakeSuccessors(const Session& ended);
+
   // Of the sessions that are not done; zero if there are none.
   absl::Duration LongestTimeout();
 
-  // pthread_atfork: the streams are half-closed, the thread and gRPC stopped; sessions connect
-  // again when they next have something to send.
+  // pthread_atfork: the streams are half-closed, the thread and gRPC stopped. In the parent sessions
+  // connect again when they next have something to send. The child begins with none: those that it
+  // inherited are the parent's, and its own files get new ones.
   // Both mutexes are held from the first to one of the others.
   void PrepareFork() ABSL_NO_THREAD_SAFETY_ANALYSIS;
   void ParentAfterFork() ABSL_NO_THREAD_SAFETY_ANALYSIS;
   void ChildAfterFork() ABSL_NO_THREAD_SAFETY_ANALYSIS;
-  bool in_child() const { return in_child_; }
+  // False in a child of a fork that could not wait for gRPC's end: there it hangs.
+  bool usable() const { return usable_; }
 
  private:
   Engine();
 
+  void NoteEpolls(const std::vector<int>& before);
   void StartLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Stop();
+  // False: the thread was not running.
+  bool Stop();
   void Loop();
   // True if there was one.
   bool RunReady();
@@ -84,6 +91,7 @@ class Engine {
   std::vector<std::shared_ptr<Session>> sessions_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::shared_ptr<Session>> ready_ ABSL_GUARDED_BY(mutex_);
   bool running_ ABSL_GUARDED_BY(mutex_) = false;
+  bool started_ ABSL_GUARDED_BY(mutex_) = false;  // ever, in this process
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   bool alarm_set_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Time suspect_until_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
@@ -98,7 +106,9 @@ class Engine {
 
   FramePool* pool_;
   std::atomic<int64_t> saved_bytes_{0};
-  bool in_child_ = false;
+  std::atomic<bool> usable_{true};
+  // What gRPC polls with, in a process where it began with us.
+  std::vector<int> epolls_;
 };
 
 }  // namespace h5mirror::vfd

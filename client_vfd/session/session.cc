@@ -31,7 +31,8 @@ Session::Session(Engine& engine, SessionConfig config, std::unique_ptr<FileReade
       file_(std::move(file)),
       session_id_(RandomBytes16()),
       child_writes_(ChildWritesCounter(session_id_)),
-      progress_time_(absl::Now()),
+      attach_time_(absl::Now()),
+      progress_time_(attach_time_),
       child_writes_seen_(child_writes_->load()) {}
 
 Session::~Session() {
@@ -179,9 +180,12 @@ bool Session::Barrier(CutKind kind, H5mAck ack, std::string comment) {
   {
     absl::MutexLock lock(&mutex_);
     if (!collecting()) return false;
-    if (link_ == Link::kNone && absl::Now() < retry_time_ && !hurry_) return false;
+    if (link_ == Link::kNone && absl::Now() < retry_time_ && !hurry_ &&
+        state_ != H5M_STATE_CONNECTING) {
+      return false;
+    }
     ticket = CloseCut(kind, std::move(comment));
-    if (link_ == Link::kNone) hurry_ = true;
+    if (link_ == Link::kNone && state_ != H5M_STATE_CONNECTING) hurry_ = true;
     idle_ = false;
   }
   engine_.Wake(this);
@@ -203,7 +207,7 @@ void Session::Seal() {
     if (!collecting()) return;
     final_ticket_ = ++last_ticket_;
     CloseCut(CutKind::kCommit, config_.comment);
-    hurry_ = link_ == Link::kNone;
+    hurry_ = hurry_ || (link_ == Link::kNone && state_ != H5M_STATE_CONNECTING);
     idle_ = false;
   }
   engine_.Wake(this);
@@ -262,16 +266,19 @@ void Session::AccountSaved() {
   engine_.saved_bytes() += now - std::exchange(accounted_bytes_, now);
 }
 
-void Session::GoBehind(const std::string& why) {
+void Session::GoBehind(const std::string& why, bool quiet) {
   if (state_ == H5M_STATE_DIVERGED) return;
   const bool news = state_ != H5M_STATE_BEHIND;
   state_ = H5M_STATE_BEHIND;
   if (behind_since_ == absl::InfinitePast()) behind_since_ = absl::Now();
   detail_ =
       absl::StrCat(config_.real_path, ": mirror ", config_.server.server, " is behind: ", why);
-  if (news)
-    Notify("behind", absl::StrCat(detail_, "; the program goes on locally"),
-           !std::exchange(behind_told_, true));
+  if (!news && (quiet || behind_told_)) return;
+  Notify("behind",
+         absl::StrCat(detail_, "; the program goes on locally. Unless it catches up by itself: ",
+                      "h5mirror push ", config_.real_path),
+         !quiet && !behind_told_);
+  behind_told_ = behind_told_ || !quiet;
 }
 
 void Session::CutOff(const std::string& why) {
@@ -336,11 +343,12 @@ void Session::FinishSession() {
     SaveRecord(RecordState::kBehind);
     Notify("close",
            absl::StrCat(detail_, ". To bring the mirror level: h5mirror push ", config_.real_path),
-           true);
+           !behind_told_);
   }
   queue_.SendAgain();
   AccountSaved();
   done_ = true;
+  if (gone()) engine_.WakeSuccessors(*this);
 }
 
 }  // namespace h5mirror::vfd

@@ -104,6 +104,7 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
   void BeginAgain() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void TakeBase(const v1::SessionOpened& opened) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OnDurable(const v1::CutDurable& durable) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool TryFirstAgain(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void LoseStream(const std::string& why, bool retry_final = true)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
@@ -120,7 +121,8 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
   bool collecting() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return state_ != H5M_STATE_DIVERGED && !refused_;
   }
-  void GoBehind(const std::string& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // `quiet`: it is tried again at once, the user need not know yet.
+  void GoBehind(const std::string& why, bool quiet) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void TimeOut() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void CutOff(const std::string& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Notify(const char* event, const std::string& detail, bool to_user)
@@ -130,6 +132,7 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
   void NoteChildren() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   uint64_t CloseCut(CutKind kind, std::string comment) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool Acked(uint64_t ticket, H5mAck ack) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool FileIsAsClosed() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void SaveRecord(RecordState state) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void FinishSession() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
@@ -160,6 +163,7 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
   bool cancel_ ABSL_GUARDED_BY(mutex_) = false;
   bool behind_told_ ABSL_GUARDED_BY(mutex_) = false;
   bool taken_final_ ABSL_GUARDED_BY(mutex_) = false;
+  const absl::Time attach_time_;
   absl::Time progress_time_ ABSL_GUARDED_BY(mutex_);
   absl::Time retry_time_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   absl::Time sent_time_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "client_vfd/session/engine.h"
@@ -17,6 +18,7 @@ namespace {
 
 // Between two attempts to reach a server.
 constexpr absl::Duration kRetryEvery = absl::Milliseconds(500);
+constexpr absl::Duration kFirstRetryEvery = absl::Milliseconds(100);
 // At the last barrier, when the server was there before: it may just be restarting.
 constexpr absl::Duration kFinalRetryEvery = absl::Milliseconds(200);
 constexpr int kFinalAttemptsMax = 8;
@@ -73,7 +75,8 @@ void Session::Claim() {
 
 bool Session::WantsStream(absl::Time now) const {
   if (done_ || refused_ || state_ == H5M_STATE_DIVERGED || predecessor_) return false;
-  return hurry_ || (now >= retry_time_ && queue_.has_closed());
+  const bool wanted = queue_.has_closed() || state_ == H5M_STATE_CONNECTING;
+  return hurry_ || (now >= retry_time_ && wanted);
 }
 
 grpc::ByteBuffer Session::OpenMessage() {
@@ -168,6 +171,7 @@ void Session::OnOpened(const v1::SessionOpened& opened) {
   link_ = Link::kOpen;
   state_ = H5M_STATE_MIRRORING;
   behind_since_ = absl::InfinitePast();
+  behind_told_ = false;
   detail_.clear();
   ever_opened_ = true;
   may_send_ = true;
@@ -232,6 +236,7 @@ void Session::OnEnded(const absl::Status& status) {
   streaming_ = false;
   writable_ = false;
   outbox_.clear();
+  if (gone()) engine_.WakeSuccessors(*this);
   if (cancel_) return;  // LoseStream() has been here.
   link_ = Link::kNone;
   if (done_ || state_ == H5M_STATE_DIVERGED) {
@@ -239,6 +244,7 @@ void Session::OnEnded(const absl::Status& status) {
     return;
   }
   if (final_ticket_ != 0 && Acked(final_ticket_, H5M_ACK_DURABLE)) return;
+  if (TryFirstAgain(status)) return;
   std::string why(status.message());
   bool retry_final = ever_opened_;
   if (!busy_.empty()) {
@@ -252,6 +258,25 @@ void Session::OnEnded(const absl::Status& status) {
   LoseStream(why.empty() ? "the stream ended" : why, retry_final);
 }
 
+// A connection that fails before anything was sent on it, as a TLS handshake on a machine under
+// load may, costs no more than another attempt.
+bool Session::TryFirstAgain(const absl::Status& status) {
+  // Nobody listens: that is an answer.
+  const bool refused = absl::StrContains(status.message(), "Connection refused") ||
+                       absl::StrContains(status.message(), "No such file");
+  if (ever_opened_ || !busy_.empty() || refused || !queue_.nothing_sent() ||
+      status.code() != absl::StatusCode::kUnavailable ||
+      state_ != H5M_STATE_CONNECTING ||
+      absl::Now() - attach_time_ > config_.timeout - kRetryEvery) {
+    return false;
+  }
+  engine_.DropChannel(config_.server);
+  may_send_ = false;
+  retry_time_ = absl::Now() + kFirstRetryEvery;
+  Notify("retry", absl::StrCat(config_.real_path, ": ", status.message(), "; trying again"), false);
+  return true;
+}
+
 void Session::LoseStream(const std::string& why, bool retry_final) {
   link_ = Link::kNone;
   may_send_ = false;
@@ -259,16 +284,21 @@ void Session::LoseStream(const std::string& why, bool retry_final) {
   AccountSaved();
   lost_ticket_ = last_ticket_;
   taken_final_ = false;
-  GoBehind(why);
   retry_time_ = absl::Now() + kRetryEvery;
-  if (final_ticket_ == 0 || refused_ || !retry_final || ++final_attempts_ > kFinalAttemptsMax) {
+  const bool again = final_ticket_ != 0 && !refused_ && retry_final &&
+                     ++final_attempts_ <= kFinalAttemptsMax && FileIsAsClosed();
+  GoBehind(why, again);
+  if (!again) {
     if (released_) FinishSession();
     return;
   }
-  const absl::StatusOr<FileStat> stat = file_->Stat();
-  if (!stat.ok() || (final_end_.local && *stat != *final_end_.local)) return;
   CloseCut(CutKind::kCommit, config_.comment);
   retry_time_ = absl::Now() + kFinalRetryEvery;
+}
+
+bool Session::FileIsAsClosed() const {
+  const absl::StatusOr<FileStat> stat = file_->Stat();
+  return stat.ok() && (!final_end_.local || *stat == *final_end_.local);
 }
 
 void Session::OnTimer() {

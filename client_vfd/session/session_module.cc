@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <memory>
 
+#include "absl/synchronization/mutex.h"
 #include "base/local_record_json.h"
 #include "client_vfd/plugin/session_api.h"
 #include "client_vfd/session/engine.h"
@@ -49,6 +50,11 @@ bool IsUtf8(const char* text) {
 absl::StatusOr<std::shared_ptr<Session>> Start(const H5mAttach& attach) {
   if (!IsUtf8(attach.real_path) || !IsUtf8(attach.name)) {
     return absl::InvalidArgumentError("its path is not UTF-8; rename the file or its directory");
+  }
+  if (!Engine::Get().usable()) {
+    return absl::FailedPreconditionError(
+        "this process was forked while its parent used gRPC, which cannot follow; mirror it from a "
+        "program of its own, or: h5mirror push");
   }
   absl::StatusOr<rpc::ClientOptions> server = rpc::ResolveClientOptions(SettingsOf(attach));
   if (!server.ok()) return server.status();
@@ -129,7 +135,7 @@ void ChildWrote(H5mSession* session) { Of(session)->ChildWrote(); }
 // Never longer than the longest configured timeout of what is still open.
 void Drain() {
   Guard([] {
-    if (!Engine::Get().in_child()) Engine::Get().Drain(Engine::Get().LongestTimeout());
+    Engine::Get().Drain(Engine::Get().LongestTimeout());
   });
 }
 
@@ -161,6 +167,9 @@ constexpr H5mSessionApi kApi = {H5M_SESSION_ABI,
 }  // namespace h5mirror::vfd
 
 extern "C" __attribute__((visibility("default"))) const H5mSessionApi* h5mirror_session_api() {
+  // Debian's Abseil looks for cycles at each lock, gRPC's own included: costly, and not ours to
+  // find in a program of others.
+  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   static const int registered = pthread_atfork(
       h5mirror::vfd::PrepareFork, h5mirror::vfd::ParentAfterFork, h5mirror::vfd::ChildAfterFork);
   return registered == 0 ? &h5mirror::vfd::kApi : nullptr;

@@ -47,6 +47,7 @@ void Session::Pump() {
       streaming_ = false;
       writable_ = false;
       outbox_.clear();
+      if (gone()) engine_.WakeSuccessors(*this);
     }
     if (done_ && stream_ != nullptr && writable_) {
       writable_ = false;

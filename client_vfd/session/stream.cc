@@ -55,13 +55,15 @@ bool Stream::Handle(Tag::Op op, bool ok) {
   --under_way_;
   switch (op) {
     case Tag::Op::kStart:
+      writing_ = false;
       if (!ok) {
         Finish();
         break;
       }
       ++under_way_;
       call_->Read(&incoming_, &read_);
-      if (owner_ != nullptr) owner_->OnWritable();
+      if (half_close_wanted_) HalfClose();
+      if (!half_closed_ && owner_ != nullptr) owner_->OnWritable();
       break;
     case Tag::Op::kWrite:
       writing_ = false;

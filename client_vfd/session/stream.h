@@ -70,7 +70,8 @@ class Stream {
   bool finishing_ = false;
   bool finished_ = false;
   bool half_closed_ = false;
-  bool writing_ = false;
+  // The start counts as a write: gRPC keeps both in one set of operations.
+  bool writing_ = true;
   bool half_close_wanted_ = false;
 };
 

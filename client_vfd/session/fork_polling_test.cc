@@ -1,0 +1,47 @@
+#include "client_vfd/session/fork_polling.h"
+
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "gtest/gtest.h"
+
+namespace h5mirror::vfd {
+namespace {
+
+TEST(ForkPollingTest, RenewedSetWatchesANewEventUnderTheSameNumbers) {
+  const int epoll = epoll_create1(EPOLL_CLOEXEC);
+  const int wakeup = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  epoll_event event{};
+  event.events = EPOLLIN | EPOLLET;
+  event.data.u64 = 0x7fff12345678;
+  ASSERT_EQ(epoll_ctl(epoll, EPOLL_CTL_ADD, wakeup, &event), 0);
+  const int other_process = dup(wakeup);
+  ASSERT_TRUE(RenewEpoll(epoll));
+  epoll_event got{};
+  eventfd_write(other_process, 1);
+  EXPECT_EQ(epoll_wait(epoll, &got, 1, 0), 0) << "still sees the old one";
+  eventfd_write(wakeup, 1);
+  ASSERT_EQ(epoll_wait(epoll, &got, 1, 0), 1);
+  EXPECT_EQ(got.data.u64, event.data.u64);
+  for (const int fd : {epoll, wakeup, other_process}) close(fd);
+}
+
+TEST(ForkPollingTest, SetThatWatchesAnythingElseIsRefused) {
+  const int epoll = epoll_create1(EPOLL_CLOEXEC);
+  int pipe_ends[2];
+  ASSERT_EQ(pipe(pipe_ends), 0);
+  epoll_event event{};
+  event.events = EPOLLIN;
+  ASSERT_EQ(epoll_ctl(epoll, EPOLL_CTL_ADD, pipe_ends[0], &event), 0);
+  const std::vector<int> all = EpollDescriptors();
+  EXPECT_EQ(std::count(all.begin(), all.end(), epoll), 1);
+  EXPECT_FALSE(RenewEpoll(epoll));
+  EXPECT_FALSE(RenewEpoll(pipe_ends[0]));
+  for (const int fd : {epoll, pipe_ends[0], pipe_ends[1]}) close(fd);
+}
+
+}  // namespace
+}  // namespace h5mirror::vfd
