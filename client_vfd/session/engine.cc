@@ -88,7 +88,10 @@ void Engine::StartLocked() {
   running_ = true;
   started_ = true;
   alarm_set_ = false;
-  thread_ = StartWithoutSignals([this] { Loop(); });
+  thread_ = StartWithoutSignals([this] {
+    pthread_setname_np(pthread_self(), "h5m-sender");
+    Loop();
+  });
 }
 
 std::shared_ptr<Session> Engine::Predecessor(const Session& session) {
