@@ -97,3 +97,23 @@ def test_stopped_server_comes_back_before_the_first_durable_cut(lazy):
     writer.wait_for_line("cut 1")
     lazy.server.process.signal(signal.SIGCONT)
     finish(lazy, writer)
+
+
+def test_first_connection_that_breaks_is_tried_again(lazy):
+    """As a TLS handshake may on a machine under load: the program hears nothing of it."""
+    with Proxy(lazy.server.address, cut_after=1) as proxy:
+        writer = lazy.start(lazy.script(OLD), config=lazy.config(server=proxy.address))
+        wait_until(lambda: proxy.cuts >= 1, "the connection was never cut")
+        proxy.cut_after = None
+        result = writer.wait().ok()
+    assert lazy.record("r.h5")["state"] == "clean", result.describe()
+    assert "behind" not in result.err, result.describe()
+    lazy.assert_mirrored("r.h5")
+
+
+def test_server_away_is_told_in_one_line(lazy):
+    """And the line says what to do."""
+    lazy.server.kill9()
+    result = lazy.py(OLD)
+    lines = [line for line in result.err.splitlines() if line.startswith("h5mirror:")]
+    assert len(lines) == 1 and "h5mirror push" in lines[0], result.describe()
