@@ -103,8 +103,8 @@ FileImpl::LayerPtr FileImpl::OldestUnapplied() {
   return !layers_.empty() && layers_.front()->durable ? layers_.front() : nullptr;
 }
 
-absl::Status FileImpl::Apply(const LayerPtr& layer) {
-  MemoryCharge charge(context_->budget, 3 * kChunkBytes);  // Old, new, and pre-images to write.
+absl::Status FileImpl::Apply(const LayerPtr& layer, Rounds rounds) {
+  MemoryCharge charge(context_->budget);
   Round round;
   round.layer = layer;
   std::shared_ptr<VersionIndex> index;
@@ -150,6 +150,7 @@ absl::Status FileImpl::Apply(const LayerPtr& layer) {
       at = next.end();
     }
     if (round.chunks.empty()) break;
+    charge.Set(3 * kChunkBytes);  // Old, new, and pre-images to write.
     uint64_t span = 0;
     for (const Round::Chunk& chunk : round.chunks) span += chunk.range.length;
     round.keeps_bytes = round.chunks.size() == 1 || context_->budget.fits(2 * span);
@@ -163,6 +164,8 @@ absl::Status FileImpl::Apply(const LayerPtr& layer) {
       due = IsDue(now);
     }
     if (due) H5M_RETURN_IF_ERROR(MakeDurable(now));  // A writer waits for its ack.
+    if (rounds == Rounds::kUntilStopped && context_->stops_applying) return absl::OkStatus();
+    H5M_RETURN_IF_ERROR(dead());
   }
   return FinishApply(layer, round.changed_pages);
 }

@@ -38,7 +38,8 @@ absl::Time FileImpl::RunBackground() {
       TellWaitersOfDeath();
       return absl::InfiniteFuture();
     }
-    absl::Status status = due ? MakeDurable(now) : Apply(unapplied);
+    if (!due && context_->stops_applying) return absl::InfiniteFuture();
+    absl::Status status = due ? MakeDurable(now) : Apply(unapplied, Rounds::kUntilStopped);
     if (!due) {
       absl::MutexLock lock(&mutex_);
       apply_error_ = status;
@@ -125,9 +126,11 @@ absl::Status FileImpl::SyncBatch(const Batch& batch) {
   for (const auto& segment : batch.layers.back()->segments) {
     if (segment->dirty.exchange(false)) H5M_RETURN_IF_ERROR(segment->file->Sync());
   }
-  if (sync_directory) H5M_RETURN_IF_ERROR(context_->tree->SyncDirectory(directory_));
   H5M_ASSIGN_OR_RETURN(auto index, Index());
-  if (index != nullptr) return absl::OkStatus();
+  if (index != nullptr) {
+    return sync_directory ? context_->tree->SyncDirectory(directory_) : absl::OkStatus();
+  }
+  // The sync that names the new index names all that was made before it.
   for (size_t slash = directory_.rfind('/'); slash != std::string::npos && slash > 0;
        slash = directory_.rfind('/', slash - 1)) {
     H5M_RETURN_IF_ERROR(context_->tree->SyncDirectory(directory_.substr(0, slash)));
@@ -407,24 +410,50 @@ absl::Status FileImpl::FlushLocked() {
       absl::MutexLock lock(&mutex_);
       H5M_RETURN_IF_ERROR(dead_);
       unapplied = OldestUnapplied();
-      for (const LayerPtr& layer : layers_) {
-        if (layer->durable) continue;
-        waiting = true;
-        layer->due = absl::InfinitePast();
-      }
-      if (kept_cut_) waiting = true;
+      HurryLocked();
+      waiting = kept_cut_.has_value() || (!layers_.empty() && !layers_.back()->durable);
     }
     if (unapplied == nullptr && !waiting) return absl::OkStatus();
-    absl::Status status = unapplied != nullptr ? Apply(unapplied) : MakeDurable(absl::Now());
+    absl::Status status =
+        unapplied != nullptr ? Apply(unapplied, Rounds::kAll) : MakeDurable(absl::Now());
     if (status.ok()) continue;
     if (unapplied == nullptr || !absl::IsResourceExhausted(status)) Die(status);
     return status;
   }
 }
 
-absl::Status FileImpl::Flush() {
+void FileImpl::HurryLocked() {
+  for (const LayerPtr& layer : layers_) {
+    if (!layer->durable) layer->due = absl::InfinitePast();
+  }
+}
+
+void FileImpl::Hurry() {
+  {
+    absl::MutexLock lock(&mutex_);
+    HurryLocked();
+  }
+  Post(absl::InfinitePast());
+}
+
+absl::Status FileImpl::MakeAllDurable() {
   absl::MutexLock work(&work_mutex_);
-  return FlushLocked();
+  while (true) {
+    absl::Time now = absl::Now();
+    LayerPtr in_the_way;
+    {
+      absl::MutexLock lock(&mutex_);
+      H5M_RETURN_IF_ERROR(dead_);
+      HurryLocked();
+      if (NextDue() > now) return absl::OkStatus();
+      if (!IsDue(now)) in_the_way = OldestUnapplied();
+    }
+    absl::Status status =
+        in_the_way != nullptr ? Apply(in_the_way, Rounds::kAll) : MakeDurable(now);
+    if (status.ok()) continue;
+    Die(status);
+    return status;
+  }
 }
 
 }  // namespace h5mirror::store

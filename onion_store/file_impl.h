@@ -70,8 +70,10 @@ class FileImpl final : public File,
   }
   // After it was found dead: waits until no thread works on the disk for this object any more.
   void WaitUntilStill() ABSL_LOCKS_EXCLUDED(work_mutex_) { absl::MutexLock work(&work_mutex_); }
-  // Makes everything durable and applies it, in the calling thread.
-  absl::Status Flush();
+  // Makes ticks due that wait for their time, and has the background see to them.
+  void Hurry();
+  // Makes every cut durable, in the calling thread, and applies only what stands in the way.
+  absl::Status MakeAllDurable();
 
  private:
   friend class VersionReaderImpl;
@@ -138,11 +140,14 @@ class FileImpl final : public File,
   void TellWaitersOfDeath() ABSL_LOCKS_EXCLUDED(mutex_);
   // Durable work before more of the apply; false where that must wait for the apply.
   bool IsDue(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void HurryLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status FlushLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
 
   // ---- file_apply.cc; work_mutex_ is held ----
   LayerPtr OldestUnapplied() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Status Apply(const LayerPtr& layer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+  // kUntilStopped: OK also where the store stops it before its last round.
+  enum class Rounds : uint8_t { kAll, kUntilStopped };
+  absl::Status Apply(const LayerPtr& layer, Rounds rounds) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
   absl::Status FinishApply(const LayerPtr& layer, uint64_t changed_pages)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
   absl::Status FitHead(const CutLayer& layer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

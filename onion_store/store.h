@@ -53,8 +53,11 @@ class Store {
   //         kPermissionDenied    the root cannot be written.
   static absl::StatusOr<std::unique_ptr<Store>> Open(Env& env, StoreOptions options);
 
-  // Finishes what is under way: cuts become durable, durable cuts are applied, within
-  // `deadline`. Sessions must have ended. Called by the destructor with 5 s.
+  // Makes every cut durable, then applies as much as fits into `deadline`, and stops between two
+  // rounds of it. Sessions must have ended. OK also where durable cuts are left to apply: nothing
+  // is lost, the next start goes on with them, and until then the head may hold a part of them
+  // (export reads whole versions). An error: a cut could not be made durable.
+  // Called by the destructor with 5 s.
   virtual absl::Status Close(absl::Duration deadline) = 0;
 
   virtual ~Store() = default;

@@ -2,6 +2,7 @@
 #ifndef H5MIRROR_ONION_STORE_STORE_CONTEXT_H_
 #define H5MIRROR_ONION_STORE_STORE_CONTEXT_H_
 
+#include <atomic>
 #include <memory>
 
 #include "base/env.h"
@@ -32,6 +33,8 @@ struct StoreContext {
   MemoryBudget budget;
   SqliteVfs vfs;
   TokenSource tokens;
+  // Set when the store closes: applying ends after the round that is under way.
+  std::atomic<bool> stops_applying{false};
   // Null once the store is closed; files then do nothing in the background. Set before any
   // file exists, stopped (not destroyed) by the store.
   std::unique_ptr<Background> background;

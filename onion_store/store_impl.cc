@@ -89,22 +89,18 @@ class StoreImpl final : public Store {
       if (closed_) return absl::OkStatus();
       closed_ = true;
     }
-    absl::Time until = absl::Now() + deadline;
-    for (const auto& file : LiveFiles()) context_->background->Post(file, absl::InfinitePast());
-    // Ticks that wait for their time are due now, as far as the deadline allows.
-    bool idle = context_->background->WaitIdle(absl::Now(), deadline);
+    for (const auto& file : LiveFiles()) file->Hurry();
+    context_->background->WaitIdle(absl::Now(), deadline);
+    context_->stops_applying = true;
+    context_->background->Stop();
     absl::Status status;
     for (const auto& file : LiveFiles()) {
-      if (absl::Now() >= until) break;
-      absl::Status flushed = file->Flush();
-      if (status.ok() && file->dead().ok()) status = flushed;
+      absl::Status durable = file->MakeAllDurable();
+      if (status.ok() && file->dead().ok()) status = durable;
+      file->Retire();
     }
-    context_->background->Stop();
-    for (const auto& file : LiveFiles()) file->Retire();
-    context_->lock.reset();  // Whoever still holds a file can only read old versions.
-    if (!status.ok() || idle) return status;
-    return absl::DeadlineExceededError(
-        "some cuts are not applied yet; they are durable or will be recovered at the next start");
+    context_->lock.reset();  // Whoever still holds a file can do nothing with it.
+    return status;
   }
 
   absl::StatusOr<std::shared_ptr<File>> OpenFile(std::string_view name) override {

@@ -257,6 +257,26 @@ TEST_F(StoreTest, AMissingHeadSaysTheWayOut) {
   EXPECT_THAT(std::string(file.status().message()), HasSubstr("is missing: put it back"));
 }
 
+TEST_F(StoreTest, CloseStopsBetweenRoundsAndTheNextStartGoesOn) {
+  const std::string old_bytes(100 << 20, 'a'), new_bytes(100 << 20, 'b');
+  auto file = Create("x.h5");
+  Writer writer(file, SessionStart::kContinue);
+  ASSERT_TRUE(writer.Write(0, old_bytes).ok());
+  ASSERT_TRUE(writer.CutDurably(BarrierKind::kCommit).ok());
+  ASSERT_TRUE(file->WaitApplied(absl::Seconds(30)).ok());
+  ASSERT_TRUE(writer.Write(0, new_bytes).ok());
+  ASSERT_TRUE(writer.CutDurably(BarrierKind::kCommit).ok());
+  ASSERT_TRUE(writer.End().ok());
+  EXPECT_TRUE(store_->Close(absl::ZeroDuration()).ok());
+  EXPECT_EQ(file->Info().status().code(), absl::StatusCode::kUnavailable);
+  file.reset();
+  Reopen();
+  EXPECT_TRUE(ReadVersion(*Create("x.h5"), 1) == old_bytes);
+  EXPECT_TRUE(ReadVersion(*Create("x.h5"), 2) == new_bytes);
+  ASSERT_TRUE(Create("x.h5")->WaitApplied(absl::Seconds(60)).ok());
+  EXPECT_TRUE(HeadOf("x.h5") == new_bytes);
+}
+
 TEST_F(StoreTest, ASecondStoreOnTheRootIsRefused) {
   auto second = Store::Open(Env::Posix(), RootOption(root_));
   EXPECT_TRUE(absl::IsFailedPrecondition(second.status())) << second.status();

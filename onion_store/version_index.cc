@@ -119,7 +119,11 @@ absl::StatusOr<std::unique_ptr<VersionIndex>> VersionIndex::Create(const SqliteV
     absl::MutexLock lock(&index.mutex_);
     H5M_RETURN_IF_ERROR(index.PutFileRow(row));
     H5M_RETURN_IF_ERROR(index.database_->Execute("COMMIT"));
+    // Here it costs no journal and no sync. The log that it opens stays empty.
+    H5M_RETURN_IF_ERROR(index.database_->Execute("PRAGMA journal_mode = WAL;"));
   }
+  absl::Status no_log = tree.Remove(StrCat(fresh, "-wal"));
+  if (!no_log.ok() && !absl::IsNotFound(no_log)) return no_log;
   H5M_ASSIGN_OR_RETURN(auto file, tree.Open(fresh, OpenKind::kWrite, 0));
   H5M_RETURN_IF_ERROR(file->Sync());
   H5M_RETURN_IF_ERROR(tree.Rename(fresh, name));
