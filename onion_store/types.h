@@ -67,7 +67,7 @@ struct VersionInfo {
   absl::Time server_time;
   Provenance provenance;
   uint64_t size_bytes = 0;
-  uint64_t changed_pages = 0;
+  uint64_t changed_pages = 0;  // 0 until the head holds the version
   uint64_t changed_bytes = 0;
   int64_t generation = 0;
 };
