@@ -62,10 +62,10 @@ class Engine {
   // Of the sessions that are not done; zero if there are none.
   absl::Duration LongestTimeout();
 
-  // pthread_atfork: the streams are half-closed, the thread and gRPC stopped. In the parent sessions
-  // connect again when they next have something to send. The child begins with none: those that it
-  // inherited are the parent's, and its own files get new ones.
-  // Both mutexes are held from the first to one of the others.
+  // pthread_atfork: the streams are half-closed, the thread and gRPC stopped. In the parent
+  // sessions connect again when they next have something to send. The child begins with none: those
+  // that it inherited are the parent's, and its own files get new ones. Both mutexes are held from
+  // the first to one of the others.
   void PrepareFork() ABSL_NO_THREAD_SAFETY_ANALYSIS;
   void ParentAfterFork() ABSL_NO_THREAD_SAFETY_ANALYSIS;
   void ChildAfterFork() ABSL_NO_THREAD_SAFETY_ANALYSIS;

@@ -1,5 +1,5 @@
-// gRPC after a fork. Its epoll set and the eventfd that wakes it outlive its shutdown (1.51): parent
-// and child would share one kernel object, and each be handed the other's events, which are
+// gRPC after a fork. Its epoll set and the eventfd that wakes it outlive its shutdown (1.51):
+// parent and child would share one kernel object, and each be handed the other's events, which are
 // pointers. So the child gets its own of both, under the same descriptors.
 #ifndef H5MIRROR_CLIENT_VFD_SESSION_FORK_POLLING_H_
 #define H5MIRROR_CLIENT_VFD_SESSION_FORK_POLLING_H_

@@ -39,8 +39,8 @@ StreamClaim StreamClaimOf(const Relation& relation, const SessionProgress& progr
   if (!claim.resume) claim.base_cut = FirstBase(relation);
   // An upload, a file known to differ and an unanswered barrier are for the server to judge first:
   // a resume could not ask the same question again.
-  const bool plain_continue = relation.claim == Claim::kContinue && relation.base_cut >= 0 &&
-                              relation.base_seq == 0;
+  const bool plain_continue =
+      relation.claim == Claim::kContinue && relation.base_cut >= 0 && relation.base_seq == 0;
   claim.may_send_early = !claim.resume && (relation.claim == Claim::kCreate || plain_continue);
   return claim;
 }

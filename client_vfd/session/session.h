@@ -158,8 +158,8 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
   bool refused_ ABSL_GUARDED_BY(mutex_) = false;  // the server will never take it
   bool may_send_ ABSL_GUARDED_BY(mutex_) = false;
   bool resuming_ ABSL_GUARDED_BY(mutex_) = false;  // as the stream's first message said
-  bool idle_ ABSL_GUARDED_BY(mutex_) = true;   // the sender found nothing to do
-  bool hurry_ ABSL_GUARDED_BY(mutex_) = true;  // connect now, whatever the rate limit
+  bool idle_ ABSL_GUARDED_BY(mutex_) = true;       // the sender found nothing to do
+  bool hurry_ ABSL_GUARDED_BY(mutex_) = true;      // connect now, whatever the rate limit
   bool cancel_ ABSL_GUARDED_BY(mutex_) = false;
   bool behind_told_ ABSL_GUARDED_BY(mutex_) = false;
   bool taken_final_ ABSL_GUARDED_BY(mutex_) = false;

@@ -89,8 +89,7 @@ grpc::ByteBuffer Session::OpenMessage() {
   open.set_session_id(ToByteString(session_id_));
   FillOrigin(config_.real_path, open.mutable_origin());
   FillWriter(config_.program, open.mutable_writer());
-  const StreamClaim claim =
-      StreamClaimOf(relation_, {queue_.last_seq(), ever_opened_, base_cut_});
+  const StreamClaim claim = StreamClaimOf(relation_, {queue_.last_seq(), ever_opened_, base_cut_});
   open.set_intent(claim.resume ? v1::INTENT_RESUME : IntentOf(relation_.claim));
   open.set_base_cut(claim.base_cut);
   if (!claim.resume && relation_.base_seq != 0) {
@@ -265,8 +264,7 @@ bool Session::TryFirstAgain(const absl::Status& status) {
   const bool refused = absl::StrContains(status.message(), "Connection refused") ||
                        absl::StrContains(status.message(), "No such file");
   if (ever_opened_ || !busy_.empty() || refused || !queue_.nothing_sent() ||
-      status.code() != absl::StatusCode::kUnavailable ||
-      state_ != H5M_STATE_CONNECTING ||
+      status.code() != absl::StatusCode::kUnavailable || state_ != H5M_STATE_CONNECTING ||
       absl::Now() - attach_time_ > config_.timeout - kRetryEvery) {
     return false;
   }

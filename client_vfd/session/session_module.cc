@@ -134,9 +134,7 @@ void ChildWrote(H5mSession* session) { Of(session)->ChildWrote(); }
 
 // Never longer than the longest configured timeout of what is still open.
 void Drain() {
-  Guard([] {
-    Engine::Get().Drain(Engine::Get().LongestTimeout());
-  });
+  Guard([] { Engine::Get().Drain(Engine::Get().LongestTimeout()); });
 }
 
 void PrepareFork() {
