@@ -98,7 +98,11 @@ absl::Status CheckTogether(const Config& config) {
 }  // namespace
 
 bool Config::ProbesWindows() const {
+  // Probed windows grow with the number of connections until gRPC's share of memory is used up,
+  // and then it ends streams.
+  constexpr uint64_t kProbeMemoryMin = uint64_t{512} << 20;
   if (window_probe != WindowProbe::kAuto) return window_probe == WindowProbe::kOn;
+  if (memory_max_bytes < kProbeMemoryMin) return false;
   return std::any_of(listen.begin(), listen.end(),
                      [](const ListenAddress& address) { return address.reach == Reach::kNetwork; });
 }

@@ -79,6 +79,8 @@ TEST(ConfigTest, WindowsAreProbedForTheNetworkUnlessSaidOtherwise) {
   EXPECT_FALSE(config.ProbesWindows());
   config.listen = *ParseListenList("127.0.0.1:1,0.0.0.0:2");
   EXPECT_TRUE(config.ProbesWindows());
+  config.memory_max_bytes = uint64_t{256} << 20;
+  EXPECT_FALSE(config.ProbesWindows());
   EXPECT_FALSE(WithSetting("window_probe", "off")->ProbesWindows());
   EXPECT_TRUE(WithSetting("window_probe", "on")->ProbesWindows());
   EXPECT_THAT(Message(WithSetting("window_probe", "yes").status()), HasSubstr("auto, on, off"));
