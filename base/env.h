@@ -43,8 +43,8 @@ class EnvFile {
   // must be opened again and recovered; so it is kInternal whatever the reason, and never a full
   // disk, which callers wait out.
   virtual absl::Status Sync() = 0;
-  // Lets the system begin to write `extent` to the disk, so that a later Sync() has less to wait for.
-  // Promises nothing.
+  // Lets the system begin to write `extent` to the disk, so that a later Sync() has less to wait
+  // for. Promises nothing.
   virtual void StartWriteback(Extent) {}
   // Makes `extent` read as zeros, without changing the size; by a hole where the file system can.
   virtual absl::Status Zero(Extent extent) = 0;

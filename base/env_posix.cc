@@ -79,7 +79,8 @@ class PosixFile final : public EnvFile {
       if (wrote < 0 && errno == EINTR) continue;
       if (wrote <= 0) return Error("write");
       offset += wrote;
-      for (size_t left = wrote; left > 0 || (next < pieces.size() && skip == pieces[next].size());) {
+      for (size_t left = wrote;
+           left > 0 || (next < pieces.size() && skip == pieces[next].size());) {
         size_t here = std::min(left, pieces[next].size() - skip);
         left -= here;
         skip += here;
@@ -302,8 +303,7 @@ class PosixTree final : public EnvTree {
     how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
     // EAGAIN: a rename elsewhere raced with the resolution (openat2(2)).
     for (int attempt = 0;; ++attempt) {
-      int fd = static_cast<int>(
-          syscall(SYS_openat2, root_.get(), text.c_str(), &how, sizeof(how)));
+      int fd = static_cast<int>(syscall(SYS_openat2, root_.get(), text.c_str(), &how, sizeof(how)));
       if (fd >= 0) return Fd(fd);
       if ((errno == EAGAIN || errno == EINTR) && attempt < 100) continue;
       break;

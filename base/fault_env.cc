@@ -23,16 +23,27 @@ constexpr size_t kBlock = 4096;
 
 // One change, as it is replayed.
 struct Change {
-  enum Kind : uint8_t { kWrite, kTruncate, kZero, kSync, kFailedSync,
-                        kCreate, kMakeDirectory, kRename, kLink, kRemove, kSyncDirectory };
+  enum Kind : uint8_t {
+    kWrite,
+    kTruncate,
+    kZero,
+    kSync,
+    kFailedSync,
+    kCreate,
+    kMakeDirectory,
+    kRename,
+    kLink,
+    kRemove,
+    kSyncDirectory
+  };
   Kind kind = kWrite;
-  uint64_t node = 0;       // file, or directory of `name`
-  uint64_t offset = 0;     // kTruncate: the size; kCreate, kMakeDirectory: the new node
-  std::string bytes;       // kZero: its size counts
+  uint64_t node = 0;    // file, or directory of `name`
+  uint64_t offset = 0;  // kTruncate: the size; kCreate, kMakeDirectory: the new node
+  std::string bytes;    // kZero: its size counts
   std::string name;
-  uint64_t to_node = 0;    // directory of `to_name`
+  uint64_t to_node = 0;  // directory of `to_name`
   std::string to_name;
-  int64_t time = 0;        // of the files that it changes
+  int64_t time = 0;  // of the files that it changes
 
   bool is_name() const {
     return kind == kCreate || kind == kMakeDirectory || kind == kRename || kind == kLink ||
@@ -145,8 +156,7 @@ struct FaultEnv::State {
   absl::StatusOr<std::pair<uint64_t, std::string>> Parent(std::string_view name)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     size_t slash = name.rfind('/');
-    H5M_ASSIGN_OR_RETURN(uint64_t node,
-                         Find(slash == name.npos ? "" : name.substr(0, slash)));
+    H5M_ASSIGN_OR_RETURN(uint64_t node, Find(slash == name.npos ? "" : name.substr(0, slash)));
     return std::pair(node, std::string(slash == name.npos ? name : name.substr(slash + 1)));
   }
 };
@@ -197,7 +207,8 @@ class FaultFile final : public EnvFile {
   absl::Status Zero(Extent extent) override {
     absl::MutexLock lock(&state_->mutex);
     H5M_RETURN_IF_ERROR(state_->Call());
-    state_->Do({Change::kZero, node_, extent.offset, std::string(extent.length, '\0'), {}, 0, {}, 0});
+    state_->Do(
+        {Change::kZero, node_, extent.offset, std::string(extent.length, '\0'), {}, 0, {}, 0});
     return absl::OkStatus();
   }
   absl::StatusOr<Extent> NextData(uint64_t offset) override {
@@ -270,8 +281,8 @@ class FaultTree final : public EnvTree {
     H5M_RETURN_IF_ERROR(state_->Call());
     if (state_->Find(name).ok()) return absl::AlreadyExistsError(StrCat(name, " exists"));
     H5M_ASSIGN_OR_RETURN(auto parent, state_->Parent(name));
-    state_->Do({Change::kMakeDirectory, parent.first, state_->next_node++, {}, parent.second, 0,
-                {}, 0});
+    state_->Do(
+        {Change::kMakeDirectory, parent.first, state_->next_node++, {}, parent.second, 0, {}, 0});
     return absl::OkStatus();
   }
   absl::Status Rename(std::string_view from, std::string_view to) override {
@@ -304,8 +315,8 @@ class FaultTree final : public EnvTree {
     H5M_ASSIGN_OR_RETURN(uint64_t node, state_->Find(name));
     std::vector<DirectoryEntry> entries;
     for (const auto& [entry, number] : state_->disk.nodes[node].entries) {
-      entries.push_back({entry, state_->disk.nodes[number].directory ? EntryKind::kDirectory
-                                                                     : EntryKind::kFile});
+      entries.push_back(
+          {entry, state_->disk.nodes[number].directory ? EntryKind::kDirectory : EntryKind::kFile});
     }
     return entries;
   }
@@ -452,8 +463,8 @@ std::unique_ptr<FaultEnv> FaultEnv::Crash(size_t change_max, uint64_t seed) cons
     if (change.kind == Change::kFailedSync) synced.erase(change.node);
     if (change.kind == Change::kSyncDirectory) synced_directories.insert(change.node);
     if (change.is_data()) safe[i] = synced.contains(change.node);
-    if (change.is_name() && (synced_directories.contains(change.node) ||
-                             synced_directories.contains(change.to_node))) {
+    if (change.is_name() &&
+        (synced_directories.contains(change.node) || synced_directories.contains(change.to_node))) {
       names_safe = std::max(names_safe, i + 1);
     }
   }

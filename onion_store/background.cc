@@ -71,8 +71,7 @@ void Background::Loop() {
     if (RunOne(now)) continue;
     auto next = std::find_if(queue_.begin(), queue_.end(),
                              [&](const auto& entry) { return entry.first > now; });
-    changed_.WaitWithDeadline(&mutex_, next == queue_.end() ? absl::InfiniteFuture()
-                                                            : next->first);
+    changed_.WaitWithDeadline(&mutex_, next == queue_.end() ? absl::InfiniteFuture() : next->first);
   }
 }
 

@@ -2,8 +2,8 @@
 
 #include <atomic>
 
-#include "gtest/gtest.h"
 #include "absl/time/clock.h"
+#include "gtest/gtest.h"
 
 namespace h5mirror::store {
 namespace {

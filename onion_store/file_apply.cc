@@ -34,15 +34,16 @@ struct FileImpl::Round {
   VersionIndex* index = nullptr;
   VersionNumber version = 0;  // whose pages are saved; 0: nobody needs them
   bool may_have_rows = false;
-  uint64_t limit_pages = 0;   // no version reaches beyond
+  uint64_t limit_pages = 0;  // no version reaches beyond
   uint64_t old_size_bytes = 0;
   struct Chunk {
-    Extent range;               // whole pages, at most kChunkBytes
-    std::vector<bool> touched;  // the pages of it that the layer changes; the others only lie between
+    Extent range;  // whole pages, at most kChunkBytes
+    std::vector<bool>
+        touched;  // the pages of it that the layer changes; the others only lie between
     std::string old_bytes, new_bytes;
   };
   std::vector<Chunk> chunks;
-  bool keeps_bytes = false;   // from SavePages to WritePages: there is memory for it
+  bool keeps_bytes = false;  // from SavePages to WritePages: there is memory for it
   uint64_t changed_pages = 0;
 
   // Takes in `touched`, which follows what was taken in before and is at most kChunkBytes.
@@ -50,9 +51,10 @@ struct FileImpl::Round {
     Chunk* last = chunks.empty() ? nullptr : &chunks.back();
     // Bridged pages are read, never written: nothing below both sizes is anybody else's.
     uint64_t bridge_end = std::min(old_size_bytes, layer->size_bytes);
-    bool near = last != nullptr && touched.end() - last->range.offset <= kChunkBytes &&
-                (touched.offset == last->range.end() ||
-                 (touched.offset - last->range.end() <= kBridgeBytes && touched.offset < bridge_end));
+    bool near =
+        last != nullptr && touched.end() - last->range.offset <= kChunkBytes &&
+        (touched.offset == last->range.end() ||
+         (touched.offset - last->range.end() <= kBridgeBytes && touched.offset < bridge_end));
     if (!near) {
       chunks.push_back({{touched.offset, 0}, {}, {}, {}});
       last = &chunks.back();
@@ -113,9 +115,9 @@ absl::Status FileImpl::Apply(const LayerPtr& layer, Rounds rounds) {
     absl::MutexLock lock(&mutex_);
     index = index_;
     if (pages_ == nullptr) {
-      pages_ = std::make_shared<PageSegments>(*context_->tree, directory_, file_id_,
-                                              page_size_bytes_, row_.pages_segment,
-                                              row_.pages_end_bytes);
+      pages_ =
+          std::make_shared<PageSegments>(*context_->tree, directory_, file_id_, page_size_bytes_,
+                                         row_.pages_segment, row_.pages_end_bytes);
     }
     pages = pages_;
     round.version = row_.applied_version;
@@ -173,8 +175,8 @@ absl::Status FileImpl::Apply(const LayerPtr& layer, Rounds rounds) {
 absl::Status FileImpl::ReadOldAndNew(const Round& round, Extent range, std::string* old_bytes,
                                      std::string* new_bytes) {
   old_bytes->resize(range.length);
-  H5M_RETURN_IF_ERROR(ReadThrough({}, *round.head, round.old_size_bytes, range.offset,
-                                  absl::MakeSpan(*old_bytes)));
+  H5M_RETURN_IF_ERROR(
+      ReadThrough({}, *round.head, round.old_size_bytes, range.offset, absl::MakeSpan(*old_bytes)));
   *new_bytes = *old_bytes;
   const CutLayer& layer = *round.layer;
   uint64_t within = layer.size_bytes <= range.offset
@@ -267,9 +269,8 @@ absl::Status FileImpl::NoteDamaged(Round& round, uint64_t first_page, std::vecto
   return absl::OkStatus();
 }
 
-absl::Status FileImpl::SaveRuns(Round& round, uint64_t first_page,
-                                const std::vector<bool>& wanted, std::string_view bytes,
-                                std::vector<PageRun>* runs) {
+absl::Status FileImpl::SaveRuns(Round& round, uint64_t first_page, const std::vector<bool>& wanted,
+                                std::string_view bytes, std::vector<PageRun>* runs) {
   const uint32_t page_bytes = page_size_bytes_;
   const int64_t generation = round.layer->generation->number;
   auto is_zero = [&](size_t i) { return IsZero(bytes.substr(i * page_bytes, page_bytes)); };
@@ -290,9 +291,9 @@ absl::Status FileImpl::SaveRuns(Round& round, uint64_t first_page,
       uint64_t count = uint64_t{1} << level;
       PageRun run{level, first_page + i, round.version, PageRun::kZeros, 0};
       if (!zero) {
-        H5M_ASSIGN_OR_RETURN(
-            run, round.pages->Append(generation, level, first_page + i, round.version,
-                                     bytes.substr(i * page_bytes, count * page_bytes)));
+        H5M_ASSIGN_OR_RETURN(run,
+                             round.pages->Append(generation, level, first_page + i, round.version,
+                                                 bytes.substr(i * page_bytes, count * page_bytes)));
       }
       runs->push_back(run);
       i += count;
@@ -358,13 +359,12 @@ absl::Status FileImpl::SumDirect(const CutLayer& layer) {
       H5M_ASSIGN_OR_RETURN(Extent data, head.NextData(at));
       if (data.length == 0) break;
       at = RoundDown(std::max(at, data.offset), page_size_bytes_);
-      uint64_t stop = std::min({RoundUp(direct.end(), page_size_bytes_), end,
-                                RoundUp(data.end(), page_size_bytes_)});
+      uint64_t stop = std::min(
+          {RoundUp(direct.end(), page_size_bytes_), end, RoundUp(data.end(), page_size_bytes_)});
       if (at >= std::min(direct.end(), end)) break;
       bytes.resize(std::min(kChunkBytes, stop - at));
       // Staged bytes of the same cut lie over direct ones, and are in the head by now.
-      H5M_RETURN_IF_ERROR(
-          ReadThrough({}, head, layer.size_bytes, at, absl::MakeSpan(bytes)));
+      H5M_RETURN_IF_ERROR(ReadThrough({}, head, layer.size_bytes, at, absl::MakeSpan(bytes)));
       H5M_RETURN_IF_ERROR(sums.Write(PageOf(at), sums.SumsOf(bytes)));
       at += bytes.size();
     }
@@ -376,8 +376,8 @@ absl::Status FileImpl::FitHead(const CutLayer& layer) {
   EnvFile& head = *layer.generation->head;
   H5M_ASSIGN_OR_RETURN(uint64_t size, head.Size());
   if (size == layer.size_bytes) return absl::OkStatus();
-  bool direct_beyond = open_ != nullptr && open_->generation == layer.generation &&
-                       !open_->data.direct().empty();
+  bool direct_beyond =
+      open_ != nullptr && open_->generation == layer.generation && !open_->data.direct().empty();
   for (const LayerPtr& later : layers_) {
     if (later.get() != &layer && later->generation == layer.generation &&
         !later->data.direct().empty()) {

@@ -111,9 +111,9 @@ absl::Status FileImpl::SyncBatch(const Batch& batch) {
   bool sync_directory = batch.sync_directory;
   const GenerationPtr generation = batch.layers.front()->generation;
   if (generation->sums == nullptr) {
-    H5M_ASSIGN_OR_RETURN(
-        auto file, context_->tree->Open(HistoryName(StrCat("sums-", generation->number)),
-                                        OpenKind::kCreateFresh, 0600));
+    H5M_ASSIGN_OR_RETURN(auto file,
+                         context_->tree->Open(HistoryName(StrCat("sums-", generation->number)),
+                                              OpenKind::kCreateFresh, 0600));
     auto sums = std::make_unique<SumsFile>(std::move(file), page_size_bytes_);
     absl::MutexLock lock(&mutex_);
     generation->sums = std::move(sums);
@@ -307,16 +307,15 @@ absl::Status FileImpl::FinishSwap(Generation& generation) {
   }
   H5M_RETURN_IF_ERROR(tree.Rename(fresh, name_));
   size_t slash = name_.rfind('/');
-  H5M_RETURN_IF_ERROR(
-      tree.SyncDirectory(slash == std::string::npos ? "" : name_.substr(0, slash)));
+  H5M_RETURN_IF_ERROR(tree.SyncDirectory(slash == std::string::npos ? "" : name_.substr(0, slash)));
   H5M_RETURN_IF_ERROR(tree.SyncDirectory(directory_));
   absl::MutexLock lock(&mutex_);
   generation.hidden = false;
   return absl::OkStatus();
 }
 
-absl::StatusOr<bool> FileImpl::Changes(const std::vector<LayerPtr>& below,
-                                       const LayerPtr& top, uint64_t size_below) {
+absl::StatusOr<bool> FileImpl::Changes(const std::vector<LayerPtr>& below, const LayerPtr& top,
+                                       uint64_t size_below) {
   const CutLayer& layer = *top;
   if (layer.size_bytes != size_below || !layer.data.direct().empty() ||
       layer.data.truncated_to() < size_below) {
@@ -335,8 +334,7 @@ absl::StatusOr<bool> FileImpl::Changes(const std::vector<LayerPtr>& below,
     EnvFile& head = *layer.generation->head;
     H5M_RETURN_IF_ERROR(
         ReadThrough(with, head, layer.size_bytes, part.offset, absl::MakeSpan(now)));
-    H5M_RETURN_IF_ERROR(
-        ReadThrough(below, head, size_below, part.offset, absl::MakeSpan(before)));
+    H5M_RETURN_IF_ERROR(ReadThrough(below, head, size_below, part.offset, absl::MakeSpan(before)));
     if (now != before) return true;
     at = part.end();
   }
@@ -355,8 +353,7 @@ absl::Status FileImpl::ReadThrough(const std::vector<LayerPtr>& layers, EnvFile&
     H5M_RETURN_IF_ERROR((*layer)->data.Resolve(&wanted, &pieces));
     for (const Piece& piece : pieces) {
       if (piece.source == Piece::Source::kStage) {
-        H5M_RETURN_IF_ERROR(
-            ReadStaged((*layer)->segments, piece.location, place(piece.extent)));
+        H5M_RETURN_IF_ERROR(ReadStaged((*layer)->segments, piece.location, place(piece.extent)));
       } else if (piece.source == Piece::Source::kHead) {
         H5M_RETURN_IF_ERROR(ReadOrZeros(head, piece.extent.offset, place(piece.extent)));
       } else {
@@ -382,7 +379,8 @@ void FileImpl::DieLocked(const absl::Status& status) {
   if (!dead_.ok()) return;
   dead_ = absl::Status(absl::IsResourceExhausted(status) ? absl::StatusCode::kResourceExhausted
                                                          : absl::StatusCode::kUnavailable,
-                       ToAbsl(StrCat(name_, ": the store of this file failed and must be opened "
+                       ToAbsl(StrCat(name_,
+                                     ": the store of this file failed and must be opened "
                                      "again, nothing durable is lost: ",
                                      ToStd(status.message()))));
   Post(absl::InfinitePast());

@@ -73,17 +73,15 @@ absl::StatusOr<std::unique_ptr<VersionReader>> FileImpl::OpenVersion(VersionNumb
     for (const auto& segment : layer->segments) ++segment->reader_count;
   }
   if (pages_ == nullptr) {
-    pages_ = std::make_shared<PageSegments>(*context_->tree, directory_, file_id_,
-                                            page_size_bytes_, row_.pages_segment,
-                                            row_.pages_end_bytes);
+    pages_ = std::make_shared<PageSegments>(*context_->tree, directory_, file_id_, page_size_bytes_,
+                                            row_.pages_segment, row_.pages_end_bytes);
   }
   return std::make_unique<VersionReaderImpl>(shared_from_this(), std::move(info),
                                              std::move(generation), std::move(layers), index_,
                                              pages_);
 }
 
-absl::StatusOr<VersionInfo> FileImpl::Rollback(VersionNumber version,
-                                               const Provenance& provenance,
+absl::StatusOr<VersionInfo> FileImpl::Rollback(VersionNumber version, const Provenance& provenance,
                                                const std::array<uint8_t, 16>& request_id) {
   absl::MutexLock work(&work_mutex_);
   H5M_ASSIGN_OR_RETURN(auto index, Index());
@@ -142,9 +140,9 @@ absl::Status FileImpl::BeginRollback(int64_t generation) {
   session_ = Session();
   session_.origin = row_.origin;
   session_.mode_bits = row_.mode_bits;
-  return BeginLocked(generation == row_.generation ? SessionStart::kContinue
-                                                   : SessionStart::kNewGeneration,
-                     row_.mode_bits == 0 ? 0644 : row_.mode_bits);
+  return BeginLocked(
+      generation == row_.generation ? SessionStart::kContinue : SessionStart::kNewGeneration,
+      row_.mode_bits == 0 ? 0644 : row_.mode_bits);
 }
 
 // In the same generation only pages that some later version touched can differ: they have rows.
@@ -169,13 +167,12 @@ absl::Status FileImpl::CopyBack(VersionReader& reader, const VersionInfo& target
   for (uint64_t at = 0; at < target.size_bytes;) {
     Extent next;
     if (same) {
-      H5M_ASSIGN_OR_RETURN(
-          std::optional<uint64_t> page,
-          index->NextPage(target.generation, target.version, PageOf(at)));
+      H5M_ASSIGN_OR_RETURN(std::optional<uint64_t> page,
+                           index->NextPage(target.generation, target.version, PageOf(at)));
       if (!page) break;
       next = {std::max(at, *page * page_size_bytes_), page_size_bytes_};
-      H5M_ASSIGN_OR_RETURN(auto runs, index->FindPages(target.generation, target.version, *page,
-                                                       *page + 1));
+      H5M_ASSIGN_OR_RETURN(auto runs,
+                           index->FindPages(target.generation, target.version, *page, *page + 1));
       for (const PageRun& run : runs) {
         next.length = std::max(next.length, run.page_end() * page_size_bytes_ - next.offset);
       }
@@ -200,8 +197,8 @@ absl::Status FileImpl::SetOrigin(VersionNumber version, const Origin& origin,
   {
     absl::MutexLock lock(&mutex_);
     if (newest_.version != version || row_.changed) {
-      return absl::AbortedError(StrCat(name_, "@", version, " is not the newest; that is ",
-                                       newest_.version));
+      return absl::AbortedError(
+          StrCat(name_, "@", version, " is not the newest; that is ", newest_.version));
     }
     row = row_;
     index = index_;

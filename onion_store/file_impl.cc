@@ -26,9 +26,7 @@ std::string FileImpl::GenerationName(int64_t number) const {
 std::string FileImpl::OldHeadName(int64_t number) const {
   return HistoryName(StrCat("head-", number));
 }
-std::string FileImpl::OpenMarkName() const {
-  return StrCat(".h5mirror/open/", HexOf(file_id_));
-}
+std::string FileImpl::OpenMarkName() const { return StrCat(".h5mirror/open/", HexOf(file_id_)); }
 
 absl::StatusOr<std::shared_ptr<VersionIndex>> FileImpl::Index() {
   absl::MutexLock lock(&mutex_);
@@ -103,9 +101,9 @@ absl::StatusOr<FileImpl::GenerationPtr> FileImpl::OpenGeneration(int64_t number,
   generation->has_cut = true;
   auto head = context_->tree->Open(head_name, kind, 0);
   if (absl::IsNotFound(head.status())) {
-    return absl::DataLossError(StrCat(
-        head_name, ", the head of generation ", number, " of ", name_,
-        ", is missing: put it back, or remove ", directory_, " to forget the file's history"));
+    return absl::DataLossError(StrCat(head_name, ", the head of generation ", number, " of ", name_,
+                                      ", is missing: put it back, or remove ", directory_,
+                                      " to forget the file's history"));
   }
   H5M_RETURN_IF_ERROR(head.status());
   generation->head = *std::move(head);

@@ -29,8 +29,7 @@ class FileImpl final : public File,
   enum class IfMissing : uint8_t { kFail, kCreate };
   // See Store::OpenFile and OpenOrCreateFile. `page_size_bytes` is for a new file.
   static absl::StatusOr<std::shared_ptr<FileImpl>> Load(std::shared_ptr<StoreContext> context,
-                                                        std::string_view name,
-                                                        IfMissing if_missing,
+                                                        std::string_view name, IfMissing if_missing,
                                                         uint32_t page_size_bytes);
   FileImpl(std::shared_ptr<StoreContext> context, std::string name);
   ~FileImpl() override;
@@ -88,7 +87,7 @@ class FileImpl final : public File,
     uint32_t mode_bits = 0;
     Provenance provenance;  // the newest that a cut brought
     int64_t cut_count = 0;
-    absl::Status error;     // a write failed: nothing but the end helps
+    absl::Status error;  // a write failed: nothing but the end helps
   };
 
   struct KeptCut {
@@ -147,7 +146,8 @@ class FileImpl final : public File,
   LayerPtr OldestUnapplied() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // kUntilStopped: OK also where the store stops it before its last round.
   enum class Rounds : uint8_t { kAll, kUntilStopped };
-  absl::Status Apply(const LayerPtr& layer, Rounds rounds) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+  absl::Status Apply(const LayerPtr& layer, Rounds rounds)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
   absl::Status FinishApply(const LayerPtr& layer, uint64_t changed_pages)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
   absl::Status FitHead(const CutLayer& layer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -208,7 +208,8 @@ class FileImpl final : public File,
 
   // What the index holds. Written by who holds both locks, so either is enough to read it.
   FileRow row_ ABSL_GUARDED_BY(mutex_);
-  std::shared_ptr<VersionIndex> index_ ABSL_GUARDED_BY(mutex_);  // null before the first durable cut
+  std::shared_ptr<VersionIndex> index_
+      ABSL_GUARDED_BY(mutex_);  // null before the first durable cut
   std::shared_ptr<PageSegments> pages_ ABSL_GUARDED_BY(mutex_);
   VersionInfo newest_ ABSL_GUARDED_BY(mutex_);
 
@@ -218,7 +219,7 @@ class FileImpl final : public File,
   GenerationPtr base_ ABSL_GUARDED_BY(mutex_);        // the one that has the newest cut
   std::map<int64_t, GenerationPtr> old_generations_ ABSL_GUARDED_BY(mutex_);
   std::deque<LayerPtr> layers_ ABSL_GUARDED_BY(mutex_);  // closed and not applied, oldest first
-  LayerPtr open_ ABSL_GUARDED_BY(mutex_);                // what the session writes; null: no session
+  LayerPtr open_ ABSL_GUARDED_BY(mutex_);  // what the session writes; null: no session
   uint64_t open_size_ ABSL_GUARDED_BY(mutex_) = 0;
 
   Session session_ ABSL_GUARDED_BY(mutex_);

@@ -22,9 +22,9 @@ struct Generation {
   int64_t number = 0;
   std::unique_ptr<EnvFile> head;
   std::unique_ptr<SumsFile> sums;
-  bool hidden = false;       // gen-N: no cut of it is durable
+  bool hidden = false;  // gen-N: no cut of it is durable
   bool has_cut = false;
-  uint64_t cut_bytes = 0;    // the largest size that a cut, durable or not, had
+  uint64_t cut_bytes = 0;          // the largest size that a cut, durable or not, had
   std::atomic<bool> dirty{false};  // direct bytes were written since the last sync
 };
 

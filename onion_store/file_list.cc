@@ -58,8 +58,8 @@ struct Walk {
     if (!tree.Stat(StrCat(path, kSuffix, "/index")).ok()) return;  // Only a client's record.
     auto stat = tree.Stat(path);
     if (!stat.ok()) return;
-    found.push_back({path, static_cast<uint64_t>(stat->size_bytes),
-                     absl::FromUnixNanos(stat->mtime_ns)});
+    found.push_back(
+        {path, static_cast<uint64_t>(stat->size_bytes), absl::FromUnixNanos(stat->mtime_ns)});
   }
 };
 

@@ -82,9 +82,10 @@ absl::StatusOr<std::shared_ptr<FileImpl>> FileImpl::Load(std::shared_ptr<StoreCo
 absl::Status FileImpl::CheckNothingDurable(const std::vector<DirectoryEntry>& entries) const {
   for (const DirectoryEntry& entry : entries) {
     if (!NumberAfter(entry.name, "pages-") && !NumberAfter(entry.name, "head-")) continue;
-    return absl::DataLossError(StrCat(directory_, " holds ", entry.name, " and no index that names "
-                                      "it: put the index back, or remove ", directory_,
-                                      " to forget the file's history"));
+    return absl::DataLossError(StrCat(directory_, " holds ", entry.name,
+                                      " and no index that names "
+                                      "it: put the index back, or remove ",
+                                      directory_, " to forget the file's history"));
   }
   return absl::OkStatus();
 }
@@ -131,8 +132,7 @@ absl::Status FileImpl::Recover(FileRow row) {
   }
   H5M_ASSIGN_OR_RETURN(GenerationPtr generation,
                        OpenGeneration(row.generation, name_, OpenKind::kWrite));
-  generation->cut_bytes =
-      std::max({size_max, row.durable_size_bytes, row.applied_size_bytes});
+  generation->cut_bytes = std::max({size_max, row.durable_size_bytes, row.applied_size_bytes});
   {
     absl::MutexLock lock(&mutex_);
     newest_ = newest.info;
@@ -172,16 +172,16 @@ absl::Status FileImpl::ReplayStage() {
     return layer;
   };
   // Closes `layer` as the cut `cut`, a version or the durable cut.
-  auto close = [&](const LayerPtr& layer, CutNumber cut, uint64_t size_bytes,
-                   VersionNumber version) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    layer->cut = cut;
-    layer->size_bytes = size_bytes;
-    layer->version = version;
-    layer->origin = row.origin;
-    layer->mode_bits = row.mode_bits;
-    layer->local = row.local;
-    layers_.push_back(layer);
-  };
+  auto close = [&](const LayerPtr& layer, CutNumber cut, uint64_t size_bytes, VersionNumber version)
+                   ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+                     layer->cut = cut;
+                     layer->size_bytes = size_bytes;
+                     layer->version = version;
+                     layer->origin = row.origin;
+                     layer->mode_bits = row.mode_bits;
+                     layer->local = row.local;
+                     layers_.push_back(layer);
+                   };
   // What the generation's first durable cut wrote directly has no record.
   LayerPtr first;
   if (began.first_cut > row.applied_cut) {
@@ -230,12 +230,11 @@ absl::Status FileImpl::ReplayStage() {
   last_cut_end_ = stage_->end();
   if (first != nullptr) {  // No record: the first cut is the newest.
     auto version = index_->FindCut(row.durable_cut);
-    close(first, row.durable_cut, row.durable_size_bytes,
-          version.ok() ? version->info.version : 0);
+    close(first, row.durable_cut, row.durable_size_bytes, version.ok() ? version->info.version : 0);
   }
   if (layers_.empty() || layers_.back()->cut != row.durable_cut) {
-    return absl::DataLossError(StrCat(directory_, ": the stage does not hold cut ",
-                                      row.durable_cut, ", which was durable"));
+    return absl::DataLossError(StrCat(directory_, ": the stage does not hold cut ", row.durable_cut,
+                                      ", which was durable"));
   }
   return absl::OkStatus();
 }
@@ -282,8 +281,8 @@ absl::Status FileImpl::TakeInPlainFile(std::string_view comment) {
   H5M_RETURN_IF_ERROR(head->Sync());
   H5M_ASSIGN_OR_RETURN(FileStat stat, head->Stat());
   size_t slash = directory_.rfind('/');
-  H5M_RETURN_IF_ERROR(context_->tree->SyncDirectory(
-      slash == std::string::npos ? "" : directory_.substr(0, slash)));
+  H5M_RETURN_IF_ERROR(
+      context_->tree->SyncDirectory(slash == std::string::npos ? "" : directory_.substr(0, slash)));
   H5M_RETURN_IF_ERROR(CreateIndex());
   std::shared_ptr<VersionIndex> index;
   FileRow row;
@@ -340,8 +339,8 @@ absl::Status FileImpl::TakeInOutsideChange(uint64_t size_bytes) {
     for (uint64_t first = 0; first < end; first += kPages) {
       uint64_t count = std::min(kPages, end - first);
       bytes.resize(count * page_size_bytes_);
-      H5M_RETURN_IF_ERROR(ReadOrZeros(*generation->head, first * page_size_bytes_,
-                                      absl::MakeSpan(bytes)));
+      H5M_RETURN_IF_ERROR(
+          ReadOrZeros(*generation->head, first * page_size_bytes_, absl::MakeSpan(bytes)));
       std::vector<uint32_t> now = sums.SumsOf(bytes);
       H5M_ASSIGN_OR_RETURN(std::vector<uint32_t> before, sums.Read(first, count));
       if (now == before) continue;
@@ -354,8 +353,8 @@ absl::Status FileImpl::TakeInOutsideChange(uint64_t size_bytes) {
         continue;
       }
       std::vector<bool> saved(count);
-      H5M_ASSIGN_OR_RETURN(auto rows, index->FindPages(row.generation, row.applied_version, first,
-                                                       first + count));
+      H5M_ASSIGN_OR_RETURN(
+          auto rows, index->FindPages(row.generation, row.applied_version, first, first + count));
       for (const PageRun& run : rows) {
         for (uint64_t page = std::max(run.page, first);
              page < std::min(run.page_end(), first + count); ++page) {
@@ -364,8 +363,7 @@ absl::Status FileImpl::TakeInOutsideChange(uint64_t size_bytes) {
       }
       std::vector<PageRun> lost;
       for (uint64_t i = 0; i < count; ++i) {
-        if (now[i] != before[i] && first + i < limit && !saved[i] &&
-            row.applied_version != 0) {
+        if (now[i] != before[i] && first + i < limit && !saved[i] && row.applied_version != 0) {
           lost.push_back({0, first + i, row.applied_version, PageRun::kLost, 0});
         }
       }

@@ -39,8 +39,8 @@ absl::Status CheckExtents(absl::Span<const Extent> extents,
   uint64_t extent_bytes = 0, piece_bytes = 0;
   for (const Extent& extent : extents) {
     if (extent.offset > INT64_MAX || extent.length > INT64_MAX - extent.offset) {
-      return absl::InvalidArgumentError(StrCat("write of ", extent.length, " bytes at ",
-                                               extent.offset, " leads beyond 2^63-1"));
+      return absl::InvalidArgumentError(
+          StrCat("write of ", extent.length, " bytes at ", extent.offset, " leads beyond 2^63-1"));
     }
     extent_bytes += extent.length;
   }
@@ -55,7 +55,8 @@ absl::Status CheckExtents(absl::Span<const Extent> extents,
 absl::Status FileImpl::CheckSession(Token token) {
   H5M_RETURN_IF_ERROR(dead_);
   if (token == 0 || token != session_.token || !session_.begun) {
-    return absl::AbortedError(StrCat(name_, ": token ", token, " is fenced: another session was "
+    return absl::AbortedError(StrCat(name_, ": token ", token,
+                                     " is fenced: another session was "
                                      "given the lease, or this one has ended"));
   }
   return session_.error;
@@ -112,8 +113,8 @@ absl::Status FileImpl::NewGenerationLocked(uint32_t mode_bits) {
   fresh->hidden = true;
   std::string name = GenerationName(fresh->number);
   H5M_ASSIGN_OR_RETURN(fresh->head, context_->tree->Open(name, OpenKind::kCreateFresh, 0600));
-  H5M_RETURN_IF_ERROR(fresh->head->SetMode(mode_bits & 0777 & ~context_->options.umask_bits,
-                                           context_->group));
+  H5M_RETURN_IF_ERROR(
+      fresh->head->SetMode(mode_bits & 0777 & ~context_->options.umask_bits, context_->group));
   names_changed_ = true;
   generation_ = std::move(fresh);
   return absl::OkStatus();
@@ -127,9 +128,7 @@ FileImpl::LayerPtr FileImpl::NewLayer() {
   return layer;
 }
 
-uint64_t FileImpl::DirectFloor() const {
-  return RoundUp(generation_->cut_bytes, page_size_bytes_);
-}
+uint64_t FileImpl::DirectFloor() const { return RoundUp(generation_->cut_bytes, page_size_bytes_); }
 
 absl::Status FileImpl::Write(Token token, absl::Span<const Extent> extents,
                              absl::Span<const std::string_view> pieces) {
@@ -172,8 +171,8 @@ absl::Status FileImpl::WriteLocked(absl::Span<const Extent> extents,
   }
   if (direct.length > 0) H5M_RETURN_IF_ERROR(WriteDirect(direct.offset, direct_pieces));
   if (staged.empty()) return absl::OkStatus();
-  H5M_ASSIGN_OR_RETURN(StageLocation at, stage_->AppendWrite(generation_->number, last_cut_,
-                                                             staged, staged_pieces));
+  H5M_ASSIGN_OR_RETURN(StageLocation at,
+                       stage_->AppendWrite(generation_->number, last_cut_, staged, staged_pieces));
   for (const Extent& extent : staged) {
     H5M_RETURN_IF_ERROR(open_->data.Put(extent, at));
     at += extent.length;
@@ -186,8 +185,7 @@ absl::Status FileImpl::WriteDirect(uint64_t offset, absl::Span<const std::string
   for (std::string_view piece : pieces) length += piece.size();
   // Noted first: should the write fail half-way, the session's end must cut it off.
   // A generation without a cut is direct as a whole.
-  open_->data.AddDirect(generation_->has_cut ? Extent{offset, length}
-                                             : Extent{0, offset + length});
+  open_->data.AddDirect(generation_->has_cut ? Extent{offset, length} : Extent{0, offset + length});
   absl::Status written = generation_->head->WriteAt(offset, pieces);
   // Only now: a sync that runs beside the write takes the mark away and may miss the bytes.
   generation_->dirty = true;
@@ -212,8 +210,7 @@ absl::Status FileImpl::TruncateLocked(uint64_t size_bytes) {
   const uint64_t floor = DirectFloor();
   const uint64_t direct_end = open_->data.direct().end();
   if (size_bytes < floor) {
-    H5M_RETURN_IF_ERROR(
-        stage_->AppendTruncate(generation_->number, last_cut_, size_bytes));
+    H5M_RETURN_IF_ERROR(stage_->AppendTruncate(generation_->number, last_cut_, size_bytes));
   }
   H5M_RETURN_IF_ERROR(open_->data.Truncate(size_bytes));
   if (direct_end > std::max(size_bytes, floor)) {
@@ -225,8 +222,7 @@ absl::Status FileImpl::TruncateLocked(uint64_t size_bytes) {
 }
 
 absl::StatusOr<CutNumber> FileImpl::Cut(
-    Token token, CutRequest request,
-    std::function<void(absl::StatusOr<DurableCut>)> on_durable) {
+    Token token, CutRequest request, std::function<void(absl::StatusOr<DurableCut>)> on_durable) {
   if (request.size_bytes > INT64_MAX) {
     return absl::InvalidArgumentError(StrCat("cut of ", request.size_bytes, " bytes"));
   }
@@ -268,8 +264,7 @@ absl::StatusOr<CutNumber> FileImpl::CutLocked(CutRequest request, CutWaiter wait
   LayerPtr layer = open_;
   if (!layer->begins_generation) {
     std::vector<Extent> direct = layer->data.direct().ToVector();
-    H5M_RETURN_IF_ERROR(
-        stage_->AppendCut(generation_->number, cut, request.size_bytes, direct));
+    H5M_RETURN_IF_ERROR(stage_->AppendCut(generation_->number, cut, request.size_bytes, direct));
   }
   ++next_cut_;
   if (request.provenance != Provenance()) session_.provenance = request.provenance;
@@ -284,9 +279,8 @@ absl::StatusOr<CutNumber> FileImpl::CutLocked(CutRequest request, CutWaiter wait
   layer->local = request.local;
   layer->segments = stage_->segments();
   layer->stage_end = stage_->end();
-  layer->due = request.kind == BarrierKind::kTick
-                   ? absl::Now() + context_->options.durable_every
-                   : absl::InfinitePast();
+  layer->due = request.kind == BarrierKind::kTick ? absl::Now() + context_->options.durable_every
+                                                  : absl::InfinitePast();
   layer->waiters.push_back(std::move(waiter));
 
   LayerPtr top = layers_.empty() ? nullptr : layers_.back();

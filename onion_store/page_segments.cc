@@ -121,8 +121,7 @@ absl::Status PageSegments::Read(const PageRun& run, int64_t generation, uint64_t
   }
   if (GetInt<uint32_t>(&header[12]) != static_cast<uint32_t>(run.level) ||
       std::memcmp(&header[16], file_id_.data(), file_id_.size()) != 0 ||
-      GetInt<int64_t>(&header[32]) != generation ||
-      GetInt<uint64_t>(&header[48]) != run.page ||
+      GetInt<int64_t>(&header[32]) != generation || GetInt<uint64_t>(&header[48]) != run.page ||
       GetInt<uint32_t>(&header[56]) != page_size_bytes_) {
     return damaged("it is of other pages than the index says");
   }

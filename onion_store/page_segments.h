@@ -39,8 +39,7 @@ class PageSegments {
 
   // Fills `out` with the pages [first, first + out.size() / page size), which `run` holds.
   // kDataLoss names the segment and the offset.
-  absl::Status Read(const PageRun& run, int64_t generation, uint64_t first,
-                    absl::Span<char> out);
+  absl::Status Read(const PageRun& run, int64_t generation, uint64_t first, absl::Span<char> out);
 
   uint64_t segment() const { return segment_; }
   uint64_t end_bytes() const { return end_bytes_; }
@@ -55,7 +54,7 @@ class PageSegments {
   const FileId file_id_;
   const uint32_t page_size_bytes_;
   uint64_t segment_;
-  uint64_t end_bytes_;    // buffer_ included, whose bytes are the last ones
+  uint64_t end_bytes_;  // buffer_ included, whose bytes are the last ones
   std::string buffer_;
   bool checked_ = false;   // the tail of segment_ was cut off
   bool new_name_ = false;  // segment_ was made since the last Sync()

@@ -1,7 +1,7 @@
 #include "onion_store/page_segments.h"
 
-#include "gmock/gmock.h"
 #include "base/fault_env.h"
+#include "gmock/gmock.h"
 #include "onion_store/sums_file.h"
 
 namespace h5mirror::store {

@@ -61,8 +61,8 @@ void RandomHistory::Reopen() {
 
 void RandomHistory::StartSession() {
   auto start = random_() % 5 == 0 ? SessionStart::kNewGeneration : SessionStart::kContinue;
-  writer_ = std::make_unique<Writer>(file_, newest_cut_ == 0 ? SessionStart::kContinue : start,
-                                     newest_);
+  writer_ =
+      std::make_unique<Writer>(file_, newest_cut_ == 0 ? SessionStart::kContinue : start, newest_);
   if (!Ok(writer_->begun())) writer_.reset();
 }
 

@@ -31,7 +31,8 @@ absl::Status SqliteDatabase::Execute(const char* sql) {
 }
 
 absl::Status SqliteDatabase::Error(int code) const {
-  std::string text = StrCat(name_, ": ", handle_ == nullptr ? "out of memory" : sqlite3_errmsg(handle_));
+  std::string text =
+      StrCat(name_, ": ", handle_ == nullptr ? "out of memory" : sqlite3_errmsg(handle_));
   switch (code & 0xff) {
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
@@ -47,8 +48,8 @@ absl::Status SqliteDatabase::Error(int code) const {
 SqliteQuery::SqliteQuery(SqliteDatabase& database, const char* sql) : database_(database) {
   sqlite3_stmt*& kept = database.statements_[sql];
   if (kept == nullptr) {
-    int code = sqlite3_prepare_v3(database.handle_, sql, -1, SQLITE_PREPARE_PERSISTENT, &kept,
-                                  nullptr);
+    int code =
+        sqlite3_prepare_v3(database.handle_, sql, -1, SQLITE_PREPARE_PERSISTENT, &kept, nullptr);
     if (code != SQLITE_OK) status_ = database.Error(code);
   }
   statement_ = kept;
@@ -75,8 +76,8 @@ SqliteQuery& SqliteQuery::Bind(std::string_view text) {
 
 SqliteQuery& SqliteQuery::BindBlob(std::string_view bytes) {
   if (statement_ != nullptr) {
-    sqlite3_bind_blob(statement_, next_parameter_++, bytes.data(),
-                      static_cast<int>(bytes.size()), SQLITE_STATIC);
+    sqlite3_bind_blob(statement_, next_parameter_++, bytes.data(), static_cast<int>(bytes.size()),
+                      SQLITE_STATIC);
   }
   return *this;
 }

@@ -83,12 +83,25 @@ int SectorSize(sqlite3_file*) { return 4096; }
 int Characteristics(sqlite3_file*) { return SQLITE_IOCAP_POWERSAFE_OVERWRITE; }
 
 // Version 1: no shared memory, which WAL in exclusive locking mode does not need.
-constexpr sqlite3_io_methods kMethods = {
-    1,           Close, Read, Write,
-    Truncate,    Sync,  FileSize, Lock,
-    Lock,        CheckReservedLock, FileControl, SectorSize,
-    Characteristics, nullptr, nullptr, nullptr,
-    nullptr,     nullptr, nullptr};
+constexpr sqlite3_io_methods kMethods = {1,
+                                         Close,
+                                         Read,
+                                         Write,
+                                         Truncate,
+                                         Sync,
+                                         FileSize,
+                                         Lock,
+                                         Lock,
+                                         CheckReservedLock,
+                                         FileControl,
+                                         SectorSize,
+                                         Characteristics,
+                                         nullptr,
+                                         nullptr,
+                                         nullptr,
+                                         nullptr,
+                                         nullptr,
+                                         nullptr};
 
 EnvTree& TreeOf(sqlite3_vfs* vfs) { return *static_cast<EnvTree*>(vfs->pAppData); }
 

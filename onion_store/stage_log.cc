@@ -56,9 +56,8 @@ absl::Status ReadStaged(const StageSegments& segments, StageLocation at, absl::S
     if (segment->number != SegmentOf(at)) continue;
     H5M_ASSIGN_OR_RETURN(size_t got, segment->file->ReadAt(OffsetOf(at), out));
     if (got == out.size()) return absl::OkStatus();
-    return absl::DataLossError(
-        absl::StrFormat("stage segment %d ends before offset %d", segment->number,
-                        OffsetOf(at) + out.size()));
+    return absl::DataLossError(absl::StrFormat("stage segment %d ends before offset %d",
+                                               segment->number, OffsetOf(at) + out.size()));
   }
   return absl::InternalError(absl::StrFormat("no stage segment %d", SegmentOf(at)));
 }
@@ -88,8 +87,8 @@ absl::Status StageLog::Open(uint64_t first, StageEnd end) {
   if (segments_.empty() || segments_.back()->number != number_) return absl::OkStatus();
   H5M_ASSIGN_OR_RETURN(uint64_t size, segments_.back()->file->Size());
   if (size < end.bytes) {
-    return absl::DataLossError(absl::StrFormat("%s has %d bytes, %d were durable",
-                                               SegmentName(number_), size, end.bytes));
+    return absl::DataLossError(
+        absl::StrFormat("%s has %d bytes, %d were durable", SegmentName(number_), size, end.bytes));
   }
   return size > end.bytes ? segments_.back()->file->Truncate(end.bytes) : absl::OkStatus();
 }
@@ -183,8 +182,8 @@ absl::Status StageLog::AppendCut(int64_t generation, CutNumber cut, uint64_t siz
   return Append(kCut, generation, cut, size_bytes, direct, {}, nullptr);
 }
 
-absl::Status StageLog::Append(uint32_t kind, int64_t generation, CutNumber cut,
-                              uint64_t size_bytes, absl::Span<const Extent> extents,
+absl::Status StageLog::Append(uint32_t kind, int64_t generation, CutNumber cut, uint64_t size_bytes,
+                              absl::Span<const Extent> extents,
                               absl::Span<const std::string_view> pieces, StageLocation* data_at) {
   H5M_RETURN_IF_ERROR(NeedSegment());
   std::string record;
@@ -277,8 +276,7 @@ absl::Status StageLog::RemoveBefore(uint64_t first) {
 
 absl::Status StageLog::Reset() {
   if (segments_.empty()) return absl::OkStatus();
-  if (end_bytes_ > 0 && segments_.back()->number == number_ &&
-      segments_.back()->reader_count > 0) {
+  if (end_bytes_ > 0 && segments_.back()->number == number_ && segments_.back()->reader_count > 0) {
     Rotate();
   }
   H5M_RETURN_IF_ERROR(RemoveBefore(number_));

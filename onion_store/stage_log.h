@@ -34,7 +34,7 @@ constexpr uint64_t OffsetOf(StageLocation at) {
 struct StageSegment {
   uint64_t number = 0;
   std::unique_ptr<EnvFile> file;
-  std::atomic<bool> dirty{false};  // written since the last sync
+  std::atomic<bool> dirty{false};    // written since the last sync
   std::atomic<int> reader_count{0};  // it is not used again while somebody reads it
 };
 using StageSegments = std::vector<std::shared_ptr<StageSegment>>;
@@ -110,7 +110,7 @@ class StageLog {
   EnvTree& tree_;
   const std::string directory_;
   const FileId file_id_;
-  StageSegments segments_;   // the last one is `number_`, once a record was written
+  StageSegments segments_;  // the last one is `number_`, once a record was written
   uint64_t number_ = 1;
   uint64_t end_bytes_ = 0;
   bool names_changed_ = false;

@@ -1,7 +1,7 @@
 #include "onion_store/stage_log.h"
 
-#include "gmock/gmock.h"
 #include "base/fault_env.h"
+#include "gmock/gmock.h"
 #include "onion_store/coding.h"
 
 namespace h5mirror::store {
@@ -73,8 +73,8 @@ TEST_F(StageLogTest, AFlippedBitIsDataLossAndNamesSegmentAndOffset) {
   std::vector<int64_t> found;
   absl::Status replayed = Replay(log_.end(), &found);
   EXPECT_TRUE(absl::IsDataLoss(replayed)) << replayed;
-  EXPECT_THAT(std::string(replayed.message()), HasSubstr("stage-000001, record at " +
-                                                         std::to_string(first.bytes)));
+  EXPECT_THAT(std::string(replayed.message()),
+              HasSubstr("stage-000001, record at " + std::to_string(first.bytes)));
 }
 
 TEST_F(StageLogTest, HostileCountsLeadNowhere) {

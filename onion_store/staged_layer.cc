@@ -7,8 +7,8 @@
 
 namespace h5mirror::store {
 namespace {
-constexpr uint64_t kEntryMemoryBytes = 32;     // of a btree node, with its share of slack
-constexpr size_t kSpillEntriesMin = 2048;      // smaller ones are not worth a file
+constexpr uint64_t kEntryMemoryBytes = 32;  // of a btree node, with its share of slack
+constexpr size_t kSpillEntriesMin = 2048;   // smaller ones are not worth a file
 constexpr size_t kRunsMax = 8;
 constexpr uint64_t kMergeWindowBytes = 1 << 20;
 
@@ -137,9 +137,8 @@ absl::Status StagedLayer::MergeRuns() {
       for (auto run = runs_.rbegin(); run != runs_.rend(); ++run) {
         H5M_RETURN_IF_ERROR(ResolveRun(*run, &wanted, &pieces));
       }
-      std::sort(pieces.begin(), pieces.end(), [](const Piece& a, const Piece& b) {
-        return a.extent.offset < b.extent.offset;
-      });
+      std::sort(pieces.begin(), pieces.end(),
+                [](const Piece& a, const Piece& b) { return a.extent.offset < b.extent.offset; });
       cursor = window.end();
     }
     const Piece& piece = pieces[next_piece++];

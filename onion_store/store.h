@@ -74,8 +74,8 @@ class Store {
   // plain file of that name that we have no history of is taken in as version 1,
   // comment "found on the server". An empty one leaves no trace unless it gets a cut.
   // `page_size_bytes` 0: the option's.
-  virtual absl::StatusOr<std::shared_ptr<File>> OpenOrCreateFile(
-      std::string_view name, uint32_t page_size_bytes) = 0;
+  virtual absl::StatusOr<std::shared_ptr<File>> OpenOrCreateFile(std::string_view name,
+                                                                 uint32_t page_size_bytes) = 0;
 
   // Mirrored files below `directory` ("" is the root), recursively, in byte order of
   // their names, after `after_name`, at most `limit`.

@@ -44,8 +44,8 @@ absl::Status CheckFormat(EnvTree& tree) {
     return made->Sync();
   }
   int format = 0;
-  std::string_view number = std::string_view(text).substr(
-      std::min(text.size(), std::string_view(kFormatPrefix).size()));
+  std::string_view number =
+      std::string_view(text).substr(std::min(text.size(), std::string_view(kFormatPrefix).size()));
   std::from_chars(number.data(), number.data() + number.size(), format);
   if (format >= 1 && format <= kFormat) return absl::OkStatus();
   return absl::FailedPreconditionError(
@@ -58,9 +58,7 @@ class StoreImpl final : public Store {
   explicit StoreImpl(std::shared_ptr<StoreContext> context)
       : context_(std::move(context)), incarnation_(RandomBytes16()) {}
 
-  ~StoreImpl() override {
-    Close(absl::Seconds(5)).IgnoreError();
-  }
+  ~StoreImpl() override { Close(absl::Seconds(5)).IgnoreError(); }
 
   // Recovers what a crash left unclean, in the background.
   void RecoverUnclean() {
@@ -104,8 +102,7 @@ class StoreImpl final : public Store {
   }
 
   absl::StatusOr<std::shared_ptr<File>> OpenFile(std::string_view name) override {
-    H5M_ASSIGN_OR_RETURN(std::shared_ptr<FileImpl> file,
-                         Find(name, FileImpl::IfMissing::kFail, 0));
+    H5M_ASSIGN_OR_RETURN(std::shared_ptr<FileImpl> file, Find(name, FileImpl::IfMissing::kFail, 0));
     return file;
   }
 
@@ -193,8 +190,8 @@ class StoreImpl final : public Store {
     name.resize(*got);
     auto found = Find(name, FileImpl::IfMissing::kFail, 0);
     // Nothing to recover, or a mark that was cut short: the next open of the file sees to it.
-    if (!found.ok() && (absl::IsNotFound(found.status()) ||
-                        absl::IsInvalidArgument(found.status()))) {
+    if (!found.ok() &&
+        (absl::IsNotFound(found.status()) || absl::IsInvalidArgument(found.status()))) {
       context_->tree->Remove(mark).IgnoreError();
     }
   }

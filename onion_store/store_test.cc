@@ -5,8 +5,8 @@
 #include <fstream>
 #include <random>
 
-#include "gmock/gmock.h"
 #include "base/fault_env.h"
+#include "gmock/gmock.h"
 #include "onion_store/test_store.h"
 
 namespace h5mirror::store {
@@ -239,7 +239,8 @@ TEST_F(StoreTest, AHistoryWithoutItsIndexIsNotThrownAway) {
   Commit("x.h5", std::string(3 * kPage, 'a'));
   Commit("x.h5", std::string(3 * kPage, 'b'));
   store_.reset();
-  for (const char* name : {"index", "index-wal"}) std::filesystem::remove(root_ / "x.h5.h5m" / name);
+  for (const char* name : {"index", "index-wal"})
+    std::filesystem::remove(root_ / "x.h5.h5m" / name);
   Reopen();
   auto file = store_->OpenOrCreateFile("x.h5", 0);
   EXPECT_TRUE(absl::IsDataLoss(file.status())) << file.status();

@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include "gtest/gtest.h"
 #include "absl/synchronization/notification.h"
 #include "base/env.h"
+#include "gtest/gtest.h"
 #include "onion_store/store.h"
 
 namespace h5mirror::store {

@@ -64,8 +64,8 @@ absl::Time FromNs(int64_t ns) {
   return ns == kUnknownTime ? absl::InfinitePast() : absl::FromUnixNanos(ns);
 }
 
-#define H5M_VERSION_COLUMNS                                                                   \
-  "version, cut, generation, server_time_ns, client_time_ns, claimed_user, verified_user, "   \
+#define H5M_VERSION_COLUMNS                                                                 \
+  "version, cut, generation, server_time_ns, client_time_ns, claimed_user, verified_user, " \
   "host, program, pid, comment, size_bytes, changed_pages, changed_bytes, request_id"
 
 VersionRow ReadVersion(const SqliteQuery& query) {
@@ -108,9 +108,9 @@ absl::StatusOr<std::unique_ptr<VersionIndex>> VersionIndex::Create(const SqliteV
     if (!removed.ok() && !absl::IsNotFound(removed)) return removed;
   }
   {
-    H5M_ASSIGN_OR_RETURN(auto database,
-                         SqliteDatabase::Open(vfs.name(), fresh,
-                                              SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE));
+    H5M_ASSIGN_OR_RETURN(
+        auto database,
+        SqliteDatabase::Open(vfs.name(), fresh, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE));
     H5M_RETURN_IF_ERROR(database->Execute("PRAGMA synchronous = OFF; PRAGMA journal_mode = OFF;"));
     H5M_RETURN_IF_ERROR(database->Execute(kSettings));
     H5M_RETURN_IF_ERROR(database->Execute("BEGIN"));
@@ -146,13 +146,11 @@ absl::StatusOr<std::unique_ptr<VersionIndex>> VersionIndex::Open(const SqliteVfs
       return absl::DataLossError(StrCat(name, " is damaged"));
     }
     if (query.Int64(0) > kFormat || query.Int64(0) < 1) {
-      return absl::FailedPreconditionError(
-          absl::StrFormat("%s has format %d, this program knows 1 to %d", name, query.Int64(0),
-                          kFormat));
+      return absl::FailedPreconditionError(absl::StrFormat(
+          "%s has format %d, this program knows 1 to %d", name, query.Int64(0), kFormat));
     }
   }
-  H5M_RETURN_IF_ERROR(
-      database->Execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;"));
+  H5M_RETURN_IF_ERROR(database->Execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;"));
   // Frames that an earlier life wrote may be in memory only, where a sync of it failed: they are
   // written again, to the database itself, before anything is appended to them.
   H5M_RETURN_IF_ERROR(database->Execute("PRAGMA wal_checkpoint(TRUNCATE);"));
@@ -339,8 +337,8 @@ absl::StatusOr<VersionRow> VersionIndex::GetVersion(VersionNumber version) {
 
 absl::StatusOr<VersionRow> VersionIndex::Newest() {
   absl::MutexLock lock(&mutex_);
-  SqliteQuery query(*database_, "SELECT " H5M_VERSION_COLUMNS
-                                " FROM version ORDER BY version DESC LIMIT 1");
+  SqliteQuery query(*database_,
+                    "SELECT " H5M_VERSION_COLUMNS " FROM version ORDER BY version DESC LIMIT 1");
   auto row = OneVersion(query, "version");
   return absl::IsNotFound(row.status()) ? VersionRow() : row;
 }
@@ -405,9 +403,10 @@ absl::StatusOr<std::optional<PageRun>> VersionIndex::SeekRun(int64_t generation,
                                                              VersionNumber version_min,
                                                              uint64_t end) {
   while (page < end) {
-    SqliteQuery query(*database_,
-                      "SELECT page, version, segment, offset FROM pages WHERE generation = ?"
-                      " AND level = ? AND (page, version) >= (?, ?) ORDER BY page, version LIMIT 1");
+    SqliteQuery query(
+        *database_,
+        "SELECT page, version, segment, offset FROM pages WHERE generation = ?"
+        " AND level = ? AND (page, version) >= (?, ?) ORDER BY page, version LIMIT 1");
     query.Bind(generation).Bind(level).Bind(page).Bind(version_min);
     if (!query.Next()) {
       H5M_RETURN_IF_ERROR(query.status());

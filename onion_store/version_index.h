@@ -78,9 +78,9 @@ struct GenerationRow {
   uint64_t direct_end_bytes = 0;  // what its first durable cut wrote straight into its file
 };
 
-// Thread-safe. Each call that changes something is one transaction, durable when it returns OK; after an
-// error it has not happened, unless the error is of a sync: then nobody knows, and the file must
-// be opened again.
+// Thread-safe. Each call that changes something is one transaction, durable when it returns OK;
+// after an error it has not happened, unless the error is of a sync: then nobody knows, and the
+// file must be opened again.
 class VersionIndex {
  public:
   // Makes `directory`/index whole and durable, without versions.

@@ -40,8 +40,8 @@ absl::Status VersionReaderImpl::Read(uint64_t offset, absl::Span<char> out) {
     }
     uint64_t first = offset / page_size_bytes_;
     uint64_t skip = offset % page_size_bytes_;
-    uint64_t length = std::min<uint64_t>(
-        {out.size(), kChunkBytes - skip, info_.size_bytes - offset});
+    uint64_t length =
+        std::min<uint64_t>({out.size(), kChunkBytes - skip, info_.size_bytes - offset});
     uint64_t whole = RoundUp(skip + length, page_size_bytes_);
     if (skip == 0 && whole == length) {  // Whole pages need no copy.
       H5M_RETURN_IF_ERROR(ReadPages(first, out.subspan(0, length)));
@@ -80,8 +80,8 @@ absl::Status VersionReaderImpl::ReadPages(uint64_t first, absl::Span<char> out) 
     if (owner[i] != nullptr) {
       if (owner[i]->segment == PageRun::kLost) {
         return absl::DataLossError(absl::StrFormat(
-            "read page %d of %s@%d: it was lost when the head was changed or damaged from outside", first + i,
-            file_->name(), info_.version));
+            "read page %d of %s@%d: it was lost when the head was changed or damaged from outside",
+            first + i, file_->name(), info_.version));
       }
       absl::Span<char> part = out.subspan(i * page_size_bytes_, (end - i) * page_size_bytes_);
       absl::Status read = pages_->Read(*owner[i], info_.generation, first + i, part);
@@ -155,9 +155,9 @@ absl::StatusOr<Extent> VersionReaderImpl::NextData(uint64_t offset) {
     H5M_ASSIGN_OR_RETURN(std::optional<Extent> staged, layer->data.NextStaged(offset));
     if (staged) take(staged->offset, staged->end());
   }
-  H5M_ASSIGN_OR_RETURN(std::optional<uint64_t> page,
-                       index_->NextPage(info_.generation, info_.version,
-                                        offset / page_size_bytes_));
+  H5M_ASSIGN_OR_RETURN(
+      std::optional<uint64_t> page,
+      index_->NextPage(info_.generation, info_.version, offset / page_size_bytes_));
   if (page) take(*page * page_size_bytes_, *page * page_size_bytes_ + kChunkBytes);
   return next.length == 0 ? Extent{info_.size_bytes, 0} : next;
 }

@@ -401,8 +401,7 @@ absl::Status Session::CheckBarrier(const v1::Barrier& barrier) const {
         StrCat("barrier.seq ", barrier.seq(), " does not follow ", last_seq_));
   }
   if (barrier.seq() > kBarrierSeqMax) {
-    return absl::InvalidArgumentError(
-        StrCat("barrier.seq ", barrier.seq(), " is beyond 2^63-1"));
+    return absl::InvalidArgumentError(StrCat("barrier.seq ", barrier.seq(), " is beyond 2^63-1"));
   }
   if (barrier.size_bytes() > kFileSizeMax) {
     return absl::InvalidArgumentError(
