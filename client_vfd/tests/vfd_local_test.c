@@ -91,8 +91,9 @@ static void missing_file_says_errno(void) {
   file = H5Fopen("/no/such/file.h5", H5F_ACC_RDONLY, fapl);
   CHECK(file < 0);
   deepest_error(text);
-  CHECK(strstr(text, "unable to open file: name = '/no/such/file.h5', errno = 2, error message = "
-                     "'No such file or directory'") != NULL);
+  CHECK(strstr(text,
+               "unable to open file: name = '/no/such/file.h5', errno = 2, error message = "
+               "'No such file or directory'") != NULL);
   H5Pclose(fapl);
 }
 
@@ -115,7 +116,7 @@ static void locks_are_sec2s(void) {
   file = H5Fopen(path, H5F_ACC_RDWR, fapl);
   CHECK(file >= 0);
   fd = open(path, O_RDONLY);
-  CHECK(flock(fd, LOCK_SH | LOCK_NB) < 0); /* held exclusively */
+  CHECK(flock(fd, LOCK_SH | LOCK_NB) < 0);   /* held exclusively */
   again = H5Fopen(path, H5F_ACC_RDWR, fapl); /* the same file in the same process: shared */
   CHECK(again >= 0);
   H5Fclose(again);
@@ -148,7 +149,8 @@ static void untouched_open_leaves_no_trace(void) {
   file = H5Fopen(path, H5F_ACC_RDWR, fapl);
   CHECK(file >= 0 && H5Fclose(file) >= 0);
   CHECK(stat(path, &after) == 0);
-  CHECK(before.st_mtim.tv_nsec == after.st_mtim.tv_nsec && before.st_mtim.tv_sec == after.st_mtim.tv_sec);
+  CHECK(before.st_mtim.tv_nsec == after.st_mtim.tv_nsec &&
+        before.st_mtim.tv_sec == after.st_mtim.tv_sec);
   snprintf(record_path, sizeof record_path, "%s.h5m/client.json", path);
   CHECK(stat(record_path, &record) != 0);
   H5Pclose(fapl);

@@ -65,7 +65,8 @@ int main(int argc, char** argv) {
   /* A wrong key is an error that names it, at the open. */
   config.more = "sever=x";
   CHECK(H5Pset_fapl_h5mirror(fapl, &config) >= 0);
-  H5E_BEGIN_TRY { file = H5Fcreate(argv[1], H5F_ACC_TRUNC, H5P_DEFAULT, fapl); } H5E_END_TRY
+  H5E_BEGIN_TRY { file = H5Fcreate(argv[1], H5F_ACC_TRUNC, H5P_DEFAULT, fapl); }
+  H5E_END_TRY
   CHECK(file < 0);
   config.name = "a;b";
   CHECK(H5Pset_fapl_h5mirror(fapl, &config) < 0);
