@@ -128,7 +128,8 @@ class File {
   virtual absl::StatusOr<VersionInfo> Rollback(VersionNumber version, const Provenance& provenance,
                                                const std::array<uint8_t, 16>& request_id) = 0;
 
-  // Waits until the head on disk holds the newest durable cut. kDeadlineExceeded.
+  // Waits until the head on disk holds the newest durable cut, and every cut that is due: all but
+  // the ticks of a living writer. kDeadlineExceeded.
   virtual absl::Status WaitApplied(absl::Duration timeout) = 0;
 
   // Keeps `origin` and `local` as those of the newest version (adopt).

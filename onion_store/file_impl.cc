@@ -75,7 +75,8 @@ absl::StatusOr<FileInfo> FileImpl::Info() {
     info.history_bytes = (row_.pages_segment - 1) * kPageSegmentBytesMax + row_.pages_end_bytes;
   }
   if (index == nullptr) return info;
-  H5M_ASSIGN_OR_RETURN(info.version_count, index->Count());
+  // A newer version may be in the index by now; the answer is of one moment.
+  H5M_ASSIGN_OR_RETURN(info.version_count, index->CountUpTo(info.newest_version.version));
   return info;
 }
 
@@ -83,7 +84,13 @@ absl::Status FileImpl::WaitApplied(absl::Duration timeout) {
   absl::Time deadline = absl::Now() + timeout;
   absl::MutexLock lock(&mutex_);
   auto applied = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return !dead_.ok() || layers_.empty() || !layers_.front()->durable;
+    if (!dead_.ok()) return true;
+    if (kept_cut_) return false;
+    // What is under way to become durable counts: a commit that nobody waited for, a lost writer's
+    // cut.
+    return std::none_of(layers_.begin(), layers_.end(), [](const LayerPtr& layer) {
+      return layer->durable || layer->due == absl::InfinitePast();
+    });
   };
   if (!mutex_.AwaitWithDeadline(absl::Condition(&applied), deadline)) {
     return absl::DeadlineExceededError(

@@ -102,6 +102,23 @@ TEST_F(StoreTest, ACommitThatChangesNothingMakesNoVersion) {
   EXPECT_EQ(writer.file().Info()->version_count, 1);
 }
 
+TEST_F(StoreTest, WaitAppliedWaitsForALostWritersCutAndForCommitsThatNobodyAwaits) {
+  auto file = Create("x.h5");
+  Writer lost(file, SessionStart::kContinue);
+  ASSERT_TRUE(lost.Write(0, "tick").ok());
+  ASSERT_TRUE(lost.Cut(BarrierKind::kTick).ok());
+  ASSERT_TRUE(lost.End(SessionEnd::kLost).ok());
+  ASSERT_TRUE(file->WaitApplied(absl::Seconds(20)).ok());
+  EXPECT_EQ(file->GetVersion(0)->provenance.comment, "writer lost");
+  Writer next(file, SessionStart::kContinue, "tick");
+  ASSERT_TRUE(next.Write(0, "next").ok());
+  ASSERT_TRUE(next.Cut(BarrierKind::kCommit).ok());
+  ASSERT_TRUE(file->WaitApplied(absl::Seconds(20)).ok());
+  EXPECT_EQ(HeadOf("x.h5"), "next");
+  EXPECT_EQ(file->Info()->version_count, 2);
+  ASSERT_TRUE(next.End().ok());
+}
+
 TEST_F(StoreTest, AFencedTokenWritesNothing) {
   Writer first(Create("x.h5"), SessionStart::kContinue);
   ASSERT_TRUE(first.Write(0, "first").ok());

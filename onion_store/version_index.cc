@@ -355,9 +355,10 @@ absl::StatusOr<std::vector<VersionInfo>> VersionIndex::List(VersionNumber before
   return versions;
 }
 
-absl::StatusOr<int64_t> VersionIndex::Count() {
+absl::StatusOr<int64_t> VersionIndex::CountUpTo(VersionNumber newest) {
   absl::MutexLock lock(&mutex_);
-  SqliteQuery query(*database_, "SELECT count(*) FROM version");
+  SqliteQuery query(*database_, "SELECT count(*) FROM version WHERE version <= ?");
+  query.Bind(newest);
   int64_t count = query.Next() ? query.Int64(0) : 0;
   if (!query.status().ok()) return query.status();
   return count;

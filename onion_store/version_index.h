@@ -107,7 +107,7 @@ class VersionIndex {
   absl::StatusOr<VersionRow> Newest();
   // Newest first, versions below `before` (0: all).
   absl::StatusOr<std::vector<VersionInfo>> List(VersionNumber before, size_t limit);
-  absl::StatusOr<int64_t> Count();
+  absl::StatusOr<int64_t> CountUpTo(VersionNumber newest);
   // kNotFound.
   absl::StatusOr<VersionRow> FindRequest(const std::array<uint8_t, 16>& request_id);
   absl::StatusOr<VersionRow> FindCut(CutNumber cut);
