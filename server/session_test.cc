@@ -65,6 +65,12 @@ class Client final : public SessionOutput {
 
 class SessionTest : public ::testing::Test {
  protected:
+  // As the real store, the fake lets nobody wait for ever: who waits holds session and file.
+  ~SessionTest() override {
+    for (auto& [name, file] : store_.files_) {
+      while (!file->waiting_.empty()) file->MakeDurable();
+    }
+  }
   FakeFile& file() { return *store_.files_.at("x.h5"); }
 
   FakeClock clock_;
