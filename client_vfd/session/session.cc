@@ -182,6 +182,9 @@ bool Session::Barrier(CutKind kind, H5mAck ack, std::string comment) {
     if (!collecting()) return false;
     if (link_ == Link::kNone && absl::Now() < retry_time_ && !hurry_ &&
         state_ != H5M_STATE_CONNECTING) {
+      // Too soon for another attempt: the timer makes it, with this cut, and nobody waits for it.
+      CloseCut(kind, std::move(comment));
+      idle_ = false;
       return false;
     }
     ticket = CloseCut(kind, std::move(comment));
