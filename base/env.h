@@ -58,6 +58,11 @@ class EnvFile {
   // Copies `length` bytes of `from` to the same place here, sharing blocks where the file system
   // can (copy_file_range).
   virtual absl::Status CopyFrom(EnvFile& from, Extent extent) = 0;
+  // Makes the content that of `from`, holes too, without copying: the blocks are shared until one
+  // of the files is written. kUnimplemented where the file system cannot, and nothing has changed.
+  virtual absl::Status ShareFrom(EnvFile&) {
+    return absl::UnimplementedError("this file system cannot share blocks");
+  }
 };
 
 inline absl::Status WriteAt(EnvFile& file, uint64_t offset, std::string_view bytes) {

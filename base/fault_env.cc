@@ -246,6 +246,13 @@ class FaultFile final : public EnvFile {
     bytes.resize(got);
     return h5mirror::WriteAt(*this, extent.offset, bytes);
   }
+  // Some files can and some cannot, so that tests see both.
+  absl::Status ShareFrom(EnvFile& from) override {
+    if (node_ % 2 == 0) return EnvFile::ShareFrom(from);
+    H5M_ASSIGN_OR_RETURN(uint64_t size, from.Size());
+    H5M_RETURN_IF_ERROR(Truncate(0));
+    return CopyFrom(from, {0, size});
+  }
 
  private:
   StatePtr state_;

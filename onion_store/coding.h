@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstring>
 #include <string>
+#include <string_view>
 
 namespace h5mirror::store {
 
@@ -25,6 +26,11 @@ T GetInt(const char* bytes) {
   T value;
   std::memcpy(&value, bytes, sizeof(value));
   return value;
+}
+
+inline bool IsZero(std::string_view bytes) {
+  return bytes.empty() ||
+         (bytes[0] == 0 && std::memcmp(bytes.data(), bytes.data() + 1, bytes.size() - 1) == 0);
 }
 
 constexpr uint64_t RoundDown(uint64_t value, uint64_t unit) { return value - value % unit; }

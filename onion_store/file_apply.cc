@@ -18,11 +18,6 @@ constexpr size_t kRoundChunks = 4096;
 // Two touched pages no further apart are read in one piece: a call costs more than the bytes.
 constexpr uint64_t kBridgeBytes = 64 << 10;
 
-bool IsZero(std::string_view bytes) {
-  return bytes.empty() ||
-         (bytes[0] == 0 && std::memcmp(bytes.data(), bytes.data() + 1, bytes.size() - 1) == 0);
-}
-
 }  // namespace
 
 // One round: a window of the file whose pre-images share one sync and one transaction.
@@ -114,12 +109,7 @@ absl::Status FileImpl::Apply(const LayerPtr& layer, Rounds rounds) {
   {
     absl::MutexLock lock(&mutex_);
     index = index_;
-    if (pages_ == nullptr) {
-      pages_ =
-          std::make_shared<PageSegments>(*context_->tree, directory_, file_id_, page_size_bytes_,
-                                         row_.pages_segment, row_.pages_end_bytes);
-    }
-    pages = pages_;
+    pages = Pages();
     round.version = row_.applied_version;
     round.old_size_bytes = row_.applied_size_bytes;
     round.may_have_rows = newest_has_rows_;
@@ -191,7 +181,7 @@ absl::Status FileImpl::ReadOldAndNew(const Round& round, Extent range, std::stri
     absl::Span<char> place(new_bytes->data() + (piece.extent.offset - range.offset),
                            piece.extent.length);
     if (piece.source == Piece::Source::kStage) {
-      H5M_RETURN_IF_ERROR(ReadStaged(layer.segments, piece.location, place));
+      H5M_RETURN_IF_ERROR(layer.Read(piece.location, place));
     } else if (piece.source == Piece::Source::kHead) {
       H5M_RETURN_IF_ERROR(ReadOrZeros(*round.head, piece.extent.offset, place));
     } else {

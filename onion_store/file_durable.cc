@@ -197,6 +197,8 @@ absl::Status FileImpl::CommitBatch(const Batch& batch) {
       row.generation = layer->generation->number;
       row.applied_size_bytes = 0;
       row.changed = true;
+    } else if (layer->always_version) {
+      row.changed = true;
     } else if (!row.changed) {
       H5M_ASSIGN_OR_RETURN(row.changed, Changes(lower, layer, size_below));
     }
@@ -353,7 +355,7 @@ absl::Status FileImpl::ReadThrough(const std::vector<LayerPtr>& layers, EnvFile&
     H5M_RETURN_IF_ERROR((*layer)->data.Resolve(&wanted, &pieces));
     for (const Piece& piece : pieces) {
       if (piece.source == Piece::Source::kStage) {
-        H5M_RETURN_IF_ERROR(ReadStaged((*layer)->segments, piece.location, place(piece.extent)));
+        H5M_RETURN_IF_ERROR((*layer)->Read(piece.location, place(piece.extent)));
       } else if (piece.source == Piece::Source::kHead) {
         H5M_RETURN_IF_ERROR(ReadOrZeros(head, piece.extent.offset, place(piece.extent)));
       } else {
@@ -436,6 +438,10 @@ void FileImpl::Hurry() {
 
 absl::Status FileImpl::MakeAllDurable() {
   absl::MutexLock work(&work_mutex_);
+  return MakeAllDurableLocked();
+}
+
+absl::Status FileImpl::MakeAllDurableLocked() {
   while (true) {
     absl::Time now = absl::Now();
     LayerPtr in_the_way;
@@ -449,7 +455,7 @@ absl::Status FileImpl::MakeAllDurable() {
     absl::Status status =
         in_the_way != nullptr ? Apply(in_the_way, Rounds::kAll) : MakeDurable(now);
     if (status.ok()) continue;
-    Die(status);
+    if (in_the_way == nullptr || !absl::IsResourceExhausted(status)) Die(status);
     return status;
   }
 }

@@ -34,6 +34,14 @@ absl::StatusOr<std::shared_ptr<VersionIndex>> FileImpl::Index() {
   return index_;
 }
 
+const std::shared_ptr<PageSegments>& FileImpl::Pages() {
+  if (pages_ == nullptr) {
+    pages_ = std::make_shared<PageSegments>(*context_->tree, directory_, file_id_, page_size_bytes_,
+                                            row_.pages_segment, row_.pages_end_bytes);
+  }
+  return pages_;
+}
+
 absl::Status FileImpl::dead() {
   absl::MutexLock lock(&mutex_);
   return dead_;

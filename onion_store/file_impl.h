@@ -1,6 +1,6 @@
-// The local engine's file. Four sources: file_session.cc (what a writer calls), file_durable.cc
+// The local engine's file. Six sources: file_session.cc (what a writer calls), file_durable.cc
 // and file_apply.cc (what happens in the background), file_recovery.cc (what happens at open),
-// file_history.cc (versions and rollback).
+// file_history.cc (versions) and file_rollback.cc.
 #ifndef H5MIRROR_ONION_STORE_FILE_IMPL_H_
 #define H5MIRROR_ONION_STORE_FILE_IMPL_H_
 
@@ -19,6 +19,8 @@
 #include "onion_store/version_index.h"
 
 namespace h5mirror::store {
+
+class VersionReaderImpl;
 
 // Locks, in this order: work_mutex_ (the background's work, rollback; held over I/O and syncs),
 // mutex_ (the state; held over a writer's page-cache writes, never over a sync), the index's own.
@@ -140,6 +142,7 @@ class FileImpl final : public File,
   // Durable work before more of the apply; false where that must wait for the apply.
   bool IsDue(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void HurryLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status MakeAllDurableLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
   absl::Status FlushLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
 
   // ---- file_apply.cc; work_mutex_ is held ----
@@ -165,9 +168,23 @@ class FileImpl final : public File,
   absl::Status ReadOldAndNew(const Round& round, Extent range, std::string* old_bytes,
                              std::string* new_bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
 
-  // ---- file_history.cc ----
+  // ---- file_rollback.cc; work_mutex_ is held ----
+  absl::StatusOr<VersionInfo> RollbackLocked(const VersionInfo& target,
+                                             const Provenance& provenance,
+                                             const std::array<uint8_t, 16>& request_id)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
   absl::Status BeginRollback(int64_t generation) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
-  absl::Status CopyBack(VersionReader& reader, const VersionInfo& target)
+  // What of `target` the newest cut lacks, in the same generation.
+  absl::Status BringBack(VersionReaderImpl& reader, const VersionInfo& target)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+  absl::Status RevertSaved(const VersionInfo& target) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+  absl::Status RevertBlock(const VersionInfo& target, absl::Span<const PageRun> runs,
+                           std::vector<Revert>* reverts) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+  absl::Status StageReverts(std::vector<Revert>* reverts) ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::Status CopyUnsaved(VersionReaderImpl& reader, const VersionInfo& target, Extent range)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+  // All of it, into a new generation.
+  absl::Status CopyGeneration(VersionReaderImpl& reader, const VersionInfo& target)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
 
   // ---- file_recovery.cc ----
@@ -176,6 +193,7 @@ class FileImpl final : public File,
   absl::Status RemoveLeftovers(const FileRow* row);
   absl::Status CheckNothingDurable(const std::vector<DirectoryEntry>& entries) const;
   absl::Status ReplayStage();
+  absl::Status ReplayRevert(const Revert& revert, CutLayer* layer);
   absl::Status CheckHead();
   absl::Status TakeInOutsideChange(uint64_t size_bytes);
   absl::StatusOr<GenerationPtr> OpenGeneration(int64_t number, const std::string& head_name,
@@ -195,6 +213,7 @@ class FileImpl final : public File,
   void SetOpenMark() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ClearOpenMark() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::StatusOr<std::shared_ptr<VersionIndex>> Index();
+  const std::shared_ptr<PageSegments>& Pages() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const std::shared_ptr<StoreContext> context_;
   const std::string name_;

@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "onion_store/file.h"
+#include "onion_store/page_segments.h"
 #include "onion_store/staged_layer.h"
 #include "onion_store/sums_file.h"
 
@@ -44,6 +45,12 @@ struct CutLayer {
 
   StagedLayer data;
   std::shared_ptr<Generation> generation;
+  // Bytes that it names. kDataLoss, kInternal.
+  absl::Status Read(StageLocation at, absl::Span<char> out) const {
+    return IsInPages(at) ? pages->ReadAt(at, out) : ReadStaged(segments, at, out);
+  }
+
+  std::shared_ptr<PageSegments> pages;
   StageSegments segments;      // that hold its bytes
   uint64_t first_segment = 0;  // the first of them
   StageEnd stage_end;          // behind its cut record

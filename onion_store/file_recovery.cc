@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/match.h"
+#include "base/crc32c.h"
 #include "base/random.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
@@ -167,6 +168,7 @@ absl::Status FileImpl::ReplayStage() {
     auto layer = std::make_shared<CutLayer>(context_->budget, *context_->tree, directory_);
     layer->generation = generation;
     layer->segments = stage_->segments();
+    layer->pages = Pages();
     layer->first_segment = row.stage_first;
     layer->recovered = layer->frozen = layer->durable = true;
     return layer;
@@ -193,6 +195,9 @@ absl::Status FileImpl::ReplayStage() {
   LayerPtr layer = fresh();
   StageVisitor visitor;
   visitor.on_write = [&](Extent extent, StageLocation at) { return layer->data.Put(extent, at); };
+  visitor.on_revert = [&](const Revert& revert) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return ReplayRevert(revert, layer.get());
+  };
   visitor.on_truncate = [&](uint64_t size_bytes) { return layer->data.Truncate(size_bytes); };
   visitor.on_cut = [&](CutNumber cut, uint64_t size_bytes, absl::Span<const Extent> direct,
                        StageEnd) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) -> absl::Status {
@@ -237,6 +242,16 @@ absl::Status FileImpl::ReplayStage() {
                                       ", which was durable"));
   }
   return absl::OkStatus();
+}
+
+absl::Status FileImpl::ReplayRevert(const Revert& revert, CutLayer* layer) {
+  std::string bytes(revert.extent.length, '\0');
+  H5M_RETURN_IF_ERROR(layer->pages->ReadAt(revert.at, absl::MakeSpan(bytes)));
+  if (Crc32c(bytes) != revert.crc) {
+    return absl::DataLossError(StrCat(directory_, ": the page at ", revert.extent.offset,
+                                      " that a rollback brings back does not match its checksum"));
+  }
+  return layer->data.Put(revert.extent, revert.at);
 }
 
 absl::Status FileImpl::CheckHead() {

@@ -123,6 +123,7 @@ absl::Status FileImpl::NewGenerationLocked(uint32_t mode_bits) {
 FileImpl::LayerPtr FileImpl::NewLayer() {
   auto layer = std::make_shared<CutLayer>(context_->budget, *context_->tree, directory_);
   layer->generation = generation_;
+  layer->pages = Pages();
   layer->begins_generation = !generation_->has_cut;
   layer->first_segment = stage_->end().segment;
   return layer;

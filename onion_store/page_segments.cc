@@ -15,6 +15,7 @@ constexpr uint32_t kMagic = 0x504d3548;
 constexpr size_t kHeaderBytes = 64;
 constexpr uint32_t kPlain = 0;
 constexpr size_t kBufferBytes = 1 << 20;
+constexpr size_t kOneReadBytes = 16 << 10;
 constexpr size_t kOpenFilesMax = 8;  // a reader of old versions goes through them in order
 
 }  // namespace
@@ -113,10 +114,15 @@ absl::Status PageSegments::Read(const PageRun& run, int64_t generation, uint64_t
   auto file = Segment(run.segment, OpenKind::kWrite);  // It may be the one to append to.
   if (absl::IsNotFound(file.status())) return damaged("the segment is missing");
   H5M_RETURN_IF_ERROR(file.status());
-  std::string header(kHeaderBytes + run.page_count() * sizeof(uint32_t), '\0');
-  H5M_RETURN_IF_ERROR(ReadOrZeros(**file, run.offset, absl::MakeSpan(header)));
+  const size_t header_bytes = kHeaderBytes + run.page_count() * sizeof(uint32_t);
+  const size_t record_bytes = header_bytes + run.page_count() * page_size_bytes_;
+  // A short record is read in one piece: a call costs more than the bytes.
+  const bool whole = record_bytes <= kOneReadBytes;
+  std::string record(whole ? record_bytes : header_bytes, '\0');
+  H5M_RETURN_IF_ERROR(ReadOrZeros(**file, run.offset, absl::MakeSpan(record)));
+  const std::string_view header = std::string_view(record).substr(0, header_bytes);
   if (GetInt<uint32_t>(&header[0]) != kMagic ||
-      GetInt<uint32_t>(&header[4]) != Crc32c(std::string_view(header).substr(8))) {
+      GetInt<uint32_t>(&header[4]) != Crc32c(header.substr(8))) {
     return damaged("the checksum of its header does not match");
   }
   if (GetInt<uint32_t>(&header[12]) != static_cast<uint32_t>(run.level) ||
@@ -127,8 +133,12 @@ absl::Status PageSegments::Read(const PageRun& run, int64_t generation, uint64_t
   }
   if (GetInt<uint32_t>(&header[8]) != kPlain) return damaged("unknown encoding");
   uint64_t skip = first - run.page;
-  uint64_t at = run.offset + header.size() + skip * page_size_bytes_;
-  H5M_RETURN_IF_ERROR(ReadOrZeros(**file, at, out));
+  if (whole) {
+    std::memcpy(out.data(), &record[header_bytes + skip * page_size_bytes_], out.size());
+  } else {
+    uint64_t at = run.offset + header_bytes + skip * page_size_bytes_;
+    H5M_RETURN_IF_ERROR(ReadOrZeros(**file, at, out));
+  }
   for (size_t i = 0; i * page_size_bytes_ < out.size(); ++i) {
     std::string_view page(out.data() + i * page_size_bytes_, page_size_bytes_);
     uint32_t want = GetInt<uint32_t>(&header[kHeaderBytes + (skip + i) * sizeof(uint32_t)]);
@@ -137,6 +147,27 @@ absl::Status PageSegments::Read(const PageRun& run, int64_t generation, uint64_t
     }
   }
   return absl::OkStatus();
+}
+
+StageLocation PageSegments::LocationOf(const PageRun& run, uint64_t first) const {
+  if (run.segment == PageRun::kZeros) return MakePagesLocation(0, 0);
+  return MakePagesLocation(run.segment, run.offset + kHeaderBytes +
+                                            run.page_count() * sizeof(uint32_t) +
+                                            (first - run.page) * page_size_bytes_);
+}
+
+absl::Status PageSegments::ReadAt(StageLocation at, absl::Span<char> out) {
+  if (PagesSegmentOf(at) == 0) {
+    std::memset(out.data(), 0, out.size());
+    return absl::OkStatus();
+  }
+  auto file = Segment(PagesSegmentOf(at), OpenKind::kWrite);
+  if (absl::IsNotFound(file.status())) return absl::DataLossError(file.status().message());
+  H5M_RETURN_IF_ERROR(file.status());
+  H5M_ASSIGN_OR_RETURN(size_t got, (*file)->ReadAt(OffsetOf(at), out));
+  if (got == out.size()) return absl::OkStatus();
+  return absl::DataLossError(absl::StrFormat(
+      "%s ends before offset %d", SegmentName(PagesSegmentOf(at)), OffsetOf(at) + out.size()));
 }
 
 }  // namespace h5mirror::store

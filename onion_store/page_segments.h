@@ -11,6 +11,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/types/span.h"
 #include "base/env.h"
+#include "onion_store/stage_log.h"
 #include "onion_store/version_index.h"
 
 namespace h5mirror::store {
@@ -40,6 +41,11 @@ class PageSegments {
   // Fills `out` with the pages [first, first + out.size() / page size), which `run` holds.
   // kDataLoss names the segment and the offset.
   absl::Status Read(const PageRun& run, int64_t generation, uint64_t first, absl::Span<char> out);
+
+  // Where the bytes of page `first` of `run` lie; kZeros too. Constant once the row is committed.
+  StageLocation LocationOf(const PageRun& run, uint64_t first) const;
+  // Fills `out` with the bytes from `at` on, unchecked.
+  absl::Status ReadAt(StageLocation at, absl::Span<char> out);
 
   uint64_t segment() const { return segment_; }
   uint64_t end_bytes() const { return end_bytes_; }

@@ -16,7 +16,7 @@ constexpr uint32_t kMagic = 0x534d3548;
 constexpr size_t kHeaderBytes = 64;
 constexpr size_t kEntryBytes = 24;
 constexpr uint32_t kEntriesMax = 1 << 20;  // more would be a damaged header
-enum Kind : uint32_t { kWrite = 1, kTruncate = 2, kCut = 3 };
+enum Kind : uint32_t { kWrite = 1, kTruncate = 2, kCut = 3, kRevert = 4 };
 
 // Checksums of consecutive ranges of a byte stream that lies in pieces.
 class PieceReader {
@@ -140,6 +140,11 @@ absl::Status StageLog::ReplaySegment(const StageSegment& segment, uint64_t end,
       if (extent.offset > INT64_MAX || extent.length > INT64_MAX - extent.offset) {
         return damaged("an extent leads out of the file");
       }
+      if (header.kind == kRevert) {
+        H5M_RETURN_IF_ERROR(ReplayRevert(segment, data_at + i * sizeof(StageLocation), next,
+                                         {extent, 0, GetInt<uint32_t>(entry + 16)}, visitor));
+        continue;
+      }
       if (header.kind != kWrite) {
         extents.push_back(extent);
         continue;
@@ -165,25 +170,55 @@ absl::Status StageLog::ReplaySegment(const StageSegment& segment, uint64_t end,
   return absl::OkStatus();
 }
 
+absl::Status StageLog::ReplayRevert(const StageSegment& segment, uint64_t at, uint64_t end,
+                                    Revert revert, const StageVisitor& visitor) {
+  std::string place(sizeof(StageLocation), '\0');
+  if (at + place.size() <= end) {
+    H5M_RETURN_IF_ERROR(ReadOrZeros(*segment.file, at, absl::MakeSpan(place)));
+    revert.at = GetInt<StageLocation>(place.data());
+    if (IsInPages(revert.at)) return visitor.on_revert(revert);
+  }
+  return absl::DataLossError(
+      absl::StrFormat("%s, at %d: names no page that comes back", SegmentName(segment.number), at));
+}
+
 absl::StatusOr<StageLocation> StageLog::AppendWrite(int64_t generation, CutNumber cut,
                                                     absl::Span<const Extent> extents,
                                                     absl::Span<const std::string_view> pieces) {
   StageLocation at = 0;
-  H5M_RETURN_IF_ERROR(Append(kWrite, generation, cut, 0, extents, pieces, &at));
+  PieceReader reader(pieces);
+  std::vector<uint32_t> crcs;
+  crcs.reserve(extents.size());
+  for (const Extent& extent : extents) crcs.push_back(reader.Crc(extent.length));
+  H5M_RETURN_IF_ERROR(Append(kWrite, generation, cut, 0, extents, crcs, pieces, &at));
   return at;
 }
 
+absl::Status StageLog::AppendReverts(int64_t generation, CutNumber cut,
+                                     absl::Span<const Revert> reverts) {
+  std::vector<Extent> extents;
+  std::vector<uint32_t> crcs;
+  std::string places;
+  for (const Revert& revert : reverts) {
+    extents.push_back(revert.extent);
+    crcs.push_back(revert.crc);
+    PutInt<StageLocation>(&places, revert.at);
+  }
+  std::string_view piece = places;
+  return Append(kRevert, generation, cut, 0, extents, crcs, {&piece, 1}, nullptr);
+}
+
 absl::Status StageLog::AppendTruncate(int64_t generation, CutNumber cut, uint64_t size_bytes) {
-  return Append(kTruncate, generation, cut, size_bytes, {}, {}, nullptr);
+  return Append(kTruncate, generation, cut, size_bytes, {}, {}, {}, nullptr);
 }
 
 absl::Status StageLog::AppendCut(int64_t generation, CutNumber cut, uint64_t size_bytes,
                                  absl::Span<const Extent> direct) {
-  return Append(kCut, generation, cut, size_bytes, direct, {}, nullptr);
+  return Append(kCut, generation, cut, size_bytes, direct, {}, {}, nullptr);
 }
 
 absl::Status StageLog::Append(uint32_t kind, int64_t generation, CutNumber cut, uint64_t size_bytes,
-                              absl::Span<const Extent> extents,
+                              absl::Span<const Extent> extents, absl::Span<const uint32_t> crcs,
                               absl::Span<const std::string_view> pieces, StageLocation* data_at) {
   H5M_RETURN_IF_ERROR(NeedSegment());
   std::string record;
@@ -203,11 +238,10 @@ absl::Status StageLog::Append(uint32_t kind, int64_t generation, CutNumber cut, 
     return absl::ResourceExhaustedError(
         StrCat(SegmentName(number_), " is full: make a cut at least every 512 GiB"));
   }
-  PieceReader reader(pieces);
-  for (const Extent& extent : extents) {
-    PutInt<uint64_t>(&record, extent.offset);
-    PutInt<uint64_t>(&record, extent.length);
-    PutInt<uint32_t>(&record, kind == kWrite ? reader.Crc(extent.length) : 0);
+  for (size_t i = 0; i < extents.size(); ++i) {
+    PutInt<uint64_t>(&record, extents[i].offset);
+    PutInt<uint64_t>(&record, extents[i].length);
+    PutInt<uint32_t>(&record, crcs.empty() ? 0 : crcs[i]);
     PutInt<uint32_t>(&record, 0);
   }
   PutIntAt<uint32_t>(&record, 4, Crc32c(std::string_view(record).substr(8)));

@@ -30,6 +30,14 @@ constexpr uint64_t OffsetOf(StageLocation at) {
   return at & ((uint64_t{1} << kStageOffsetBits) - 1);
 }
 
+// Bytes that a rollback brings back stay where they are, in pages-NNNNNN (page_segments.h).
+constexpr uint64_t kPagesBit = uint64_t{1} << 23;
+constexpr StageLocation MakePagesLocation(uint64_t pages_segment, uint64_t offset) {
+  return MakeLocation(kPagesBit | pages_segment, offset);
+}
+constexpr bool IsInPages(StageLocation at) { return (SegmentOf(at) & kPagesBit) != 0; }
+constexpr uint64_t PagesSegmentOf(StageLocation at) { return SegmentOf(at) & ~kPagesBit; }
+
 // One file of the log. Whoever needs its bytes keeps it; its name may be gone by then.
 struct StageSegment {
   uint64_t number = 0;
@@ -42,6 +50,13 @@ using StageSegments = std::vector<std::shared_ptr<StageSegment>>;
 // Reads staged bytes. kInternal: the location is in none of `segments`.
 absl::Status ReadStaged(const StageSegments& segments, StageLocation at, absl::Span<char> out);
 
+// Bytes of an older version that come back.
+struct Revert {
+  Extent extent;
+  StageLocation at = 0;  // IsInPages()
+  uint32_t crc = 0;      // crc32c of the bytes
+};
+
 // Where a log ends.
 struct StageEnd {
   uint64_t segment = 0;
@@ -51,6 +66,8 @@ struct StageEnd {
 // What Replay() finds, in the order written.
 struct StageVisitor {
   std::function<absl::Status(Extent, StageLocation)> on_write;
+  // Its bytes are not checked yet: they are not the log's.
+  std::function<absl::Status(const Revert&)> on_revert;
   std::function<absl::Status(uint64_t size_bytes)> on_truncate;
   std::function<absl::Status(CutNumber, uint64_t size_bytes, absl::Span<const Extent> direct,
                              StageEnd end)>
@@ -77,6 +94,7 @@ class StageLog {
   absl::StatusOr<StageLocation> AppendWrite(int64_t generation, CutNumber cut,
                                             absl::Span<const Extent> extents,
                                             absl::Span<const std::string_view> pieces);
+  absl::Status AppendReverts(int64_t generation, CutNumber cut, absl::Span<const Revert> reverts);
   absl::Status AppendTruncate(int64_t generation, CutNumber cut, uint64_t size_bytes);
   absl::Status AppendCut(int64_t generation, CutNumber cut, uint64_t size_bytes,
                          absl::Span<const Extent> direct);
@@ -99,12 +117,16 @@ class StageLog {
   absl::Status Reset();
 
  private:
+  // `crcs`: one of each extent's bytes.
   absl::Status Append(uint32_t kind, int64_t generation, CutNumber cut, uint64_t size_bytes,
-                      absl::Span<const Extent> extents, absl::Span<const std::string_view> pieces,
-                      StageLocation* data_at);
+                      absl::Span<const Extent> extents, absl::Span<const uint32_t> crcs,
+                      absl::Span<const std::string_view> pieces, StageLocation* data_at);
   absl::Status NeedSegment();
   absl::Status ReplaySegment(const StageSegment& segment, uint64_t end,
                              const StageVisitor& visitor);
+  // The place of `revert` is at `at`, in a record that ends at `end`.
+  absl::Status ReplayRevert(const StageSegment& segment, uint64_t at, uint64_t end, Revert revert,
+                            const StageVisitor& visitor);
   std::string SegmentName(uint64_t number) const;
 
   EnvTree& tree_;

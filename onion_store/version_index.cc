@@ -1,6 +1,7 @@
 #include "onion_store/version_index.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include "absl/strings/str_format.h"
 #include "base/hex.h"
@@ -13,6 +14,7 @@ namespace {
 
 constexpr int64_t kFormat = 1;
 constexpr int64_t kUnknownTime = INT64_MIN;
+constexpr int kSkippedRowsMax = 16;  // about what a seek costs
 
 constexpr char kSchema[] = R"sql(
 PRAGMA application_id = 1211452721;
@@ -44,6 +46,10 @@ CREATE TABLE pages (
   version INTEGER NOT NULL, segment INTEGER NOT NULL, offset INTEGER NOT NULL,
   PRIMARY KEY (generation, level, page, version)) WITHOUT ROWID;
 )sql";
+
+// What changed since a version, without looking at what did not. Older indexes lack it.
+constexpr char kPagesByVersion[] =
+    "CREATE INDEX IF NOT EXISTS pages_version ON pages (generation, version)";
 
 // Exclusive locking first: it is what lets WAL do without shared memory.
 constexpr char kSettings[] = R"sql(
@@ -97,6 +103,19 @@ absl::StatusOr<VersionRow> OneVersion(SqliteQuery& query, const std::string& wha
 
 }  // namespace
 
+std::vector<const PageRun*> OwnersOf(absl::Span<const PageRun> runs, uint64_t first,
+                                     uint64_t count) {
+  std::vector<const PageRun*> owners(count, nullptr);
+  for (const PageRun& run : runs) {
+    uint64_t end = std::min(run.page_end(), first + count);
+    for (uint64_t page = std::max(run.page, first); page < end; ++page) {
+      const PageRun*& best = owners[page - first];
+      if (best == nullptr || run.version < best->version) best = &run;
+    }
+  }
+  return owners;
+}
+
 absl::StatusOr<std::unique_ptr<VersionIndex>> VersionIndex::Create(const SqliteVfs& vfs,
                                                                    EnvTree& tree,
                                                                    const std::string& directory,
@@ -115,6 +134,7 @@ absl::StatusOr<std::unique_ptr<VersionIndex>> VersionIndex::Create(const SqliteV
     H5M_RETURN_IF_ERROR(database->Execute(kSettings));
     H5M_RETURN_IF_ERROR(database->Execute("BEGIN"));
     H5M_RETURN_IF_ERROR(database->Execute(kSchema));
+    H5M_RETURN_IF_ERROR(database->Execute(kPagesByVersion));
     VersionIndex index(std::move(database));
     absl::MutexLock lock(&index.mutex_);
     H5M_RETURN_IF_ERROR(index.PutFileRow(row));
@@ -154,6 +174,7 @@ absl::StatusOr<std::unique_ptr<VersionIndex>> VersionIndex::Open(const SqliteVfs
   // Frames that an earlier life wrote may be in memory only, where a sync of it failed: they are
   // written again, to the database itself, before anything is appended to them.
   H5M_RETURN_IF_ERROR(database->Execute("PRAGMA wal_checkpoint(TRUNCATE);"));
+  H5M_RETURN_IF_ERROR(database->Execute(kPagesByVersion));
   return std::unique_ptr<VersionIndex>(new VersionIndex(std::move(database)));
 }
 
@@ -429,15 +450,61 @@ absl::StatusOr<std::vector<PageRun>> VersionIndex::FindPages(int64_t generation,
   absl::MutexLock lock(&mutex_);
   std::vector<PageRun> runs;
   for (int level = 0; level <= kPageLevelMax; ++level) {
-    uint64_t page = RoundDown(first, uint64_t{1} << level);
-    while (page < end) {
-      H5M_ASSIGN_OR_RETURN(std::optional<PageRun> run,
-                           SeekRun(generation, level, page, version_min, end));
-      if (!run) break;
-      runs.push_back(*run);
-      page = run->page_end();
-    }
+    H5M_RETURN_IF_ERROR(FindRuns(generation, level, version_min,
+                                 RoundDown(first, uint64_t{1} << level), end, &runs));
   }
+  return runs;
+}
+
+// Goes from row to row, and seeks where a page has many that do not count.
+absl::Status VersionIndex::FindRuns(int64_t generation, int level, VersionNumber version_min,
+                                    uint64_t first, uint64_t end, std::vector<PageRun>* runs) {
+  uint64_t page = first;
+  bool more = true;
+  while (more && page < end) {
+    SqliteQuery query(*database_,
+                      "SELECT page, version, segment, offset FROM pages WHERE generation = ?"
+                      " AND level = ? AND (page, version) >= (?, ?) AND page < ?"
+                      " ORDER BY page, version");
+    query.Bind(generation).Bind(level).Bind(page).Bind(version_min).Bind(end);
+    more = false;
+    for (int skipped = 0; query.Next();) {
+      PageRun run{level, static_cast<uint64_t>(query.Int64(0)), query.Int64(1),
+                  static_cast<uint64_t>(query.Int64(2)), static_cast<uint64_t>(query.Int64(3))};
+      if (run.page >= page && run.version >= version_min) {
+        runs->push_back(run);
+        page = run.page_end();
+        skipped = 0;
+      } else if (++skipped > kSkippedRowsMax) {
+        page = std::max(page, run.page);
+        more = true;
+        break;
+      }
+    }
+    H5M_RETURN_IF_ERROR(query.status());
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::optional<std::vector<PageRun>>> VersionIndex::FindChanges(
+    int64_t generation, VersionNumber version_min, size_t count_max) {
+  absl::MutexLock lock(&mutex_);
+  std::vector<PageRun> runs;
+  SqliteQuery query(*database_,
+                    "SELECT level, page, version, segment, offset FROM pages"
+                    " INDEXED BY pages_version WHERE generation = ? AND version >= ?");
+  query.Bind(generation).Bind(version_min);
+  while (query.Next()) {
+    if (runs.size() == count_max) return std::nullopt;
+    runs.push_back({static_cast<int>(query.Int64(0)), static_cast<uint64_t>(query.Int64(1)),
+                    query.Int64(2), static_cast<uint64_t>(query.Int64(3)),
+                    static_cast<uint64_t>(query.Int64(4))});
+  }
+  H5M_RETURN_IF_ERROR(query.status());
+  std::sort(runs.begin(), runs.end(), [](const PageRun& a, const PageRun& b) {
+    return std::tuple(a.page / kBlockPages, a.version, a.page) <
+           std::tuple(b.page / kBlockPages, b.version, b.page);
+  });
   return runs;
 }
 

@@ -70,6 +70,13 @@ struct PageRun {
 };
 
 constexpr int kPageLevelMax = 8;
+// Runs are aligned, so that none leaves its block of the longest run's length.
+constexpr uint64_t kBlockPages = uint64_t{1} << kPageLevelMax;
+
+// Which of `runs` holds each of the pages [first, first + count): that of the smallest version;
+// null: none. They point into `runs`.
+std::vector<const PageRun*> OwnersOf(absl::Span<const PageRun> runs, uint64_t first,
+                                     uint64_t count);
 
 // How a generation began.
 struct GenerationRow {
@@ -119,6 +126,11 @@ class VersionIndex {
   // the oldest. Overlapping runs of different lengths may come: the smallest version wins.
   absl::StatusOr<std::vector<PageRun>> FindPages(int64_t generation, VersionNumber version_min,
                                                  uint64_t first, uint64_t end);
+  // All runs at `version_min` or later, by block and then by version; nullopt where there are more
+  // than `count_max`. Costs what they are, however much older versions have.
+  absl::StatusOr<std::optional<std::vector<PageRun>>> FindChanges(int64_t generation,
+                                                                  VersionNumber version_min,
+                                                                  size_t count_max);
   // The first page at or after `page` that has such a run; nullopt: none.
   absl::StatusOr<std::optional<uint64_t>> NextPage(int64_t generation, VersionNumber version_min,
                                                    uint64_t page);
@@ -132,6 +144,10 @@ class VersionIndex {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   template <typename Body>
   absl::Status InTransaction(Body body) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Appends the runs of one level.
+  absl::Status FindRuns(int64_t generation, int level, VersionNumber version_min, uint64_t first,
+                        uint64_t end, std::vector<PageRun>* runs)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::StatusOr<std::optional<PageRun>> SeekRun(int64_t generation, int level, uint64_t page,
                                                  VersionNumber version_min, uint64_t end)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

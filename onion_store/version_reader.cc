@@ -43,11 +43,12 @@ absl::Status VersionReaderImpl::Read(uint64_t offset, absl::Span<char> out) {
     uint64_t length =
         std::min<uint64_t>({out.size(), kChunkBytes - skip, info_.size_bytes - offset});
     uint64_t whole = RoundUp(skip + length, page_size_bytes_);
+    std::vector<bool> head_only;
     if (skip == 0 && whole == length) {  // Whole pages need no copy.
-      H5M_RETURN_IF_ERROR(ReadPages(first, out.subspan(0, length)));
+      H5M_RETURN_IF_ERROR(ReadPages(first, out.subspan(0, length), &head_only));
     } else {
       buffer_.resize(whole);
-      H5M_RETURN_IF_ERROR(ReadPages(first, absl::MakeSpan(buffer_)));
+      H5M_RETURN_IF_ERROR(ReadPages(first, absl::MakeSpan(buffer_), &head_only));
       std::memcpy(out.data(), buffer_.data() + skip, length);
     }
     offset += length;
@@ -56,24 +57,18 @@ absl::Status VersionReaderImpl::Read(uint64_t offset, absl::Span<char> out) {
   return absl::OkStatus();
 }
 
-absl::Status VersionReaderImpl::ReadPages(uint64_t first, absl::Span<char> out) {
+absl::Status VersionReaderImpl::ReadPages(uint64_t first, absl::Span<char> out,
+                                          std::vector<bool>* head_only) {
   const uint64_t count = out.size() / page_size_bytes_;
-  std::vector<bool> check;
-  H5M_RETURN_IF_ERROR(ReadHead(first, out, &check));
+  std::vector<bool>& check = *head_only;
+  H5M_RETURN_IF_ERROR(ReadHead(first, out, head_only));
   H5M_ASSIGN_OR_RETURN(std::vector<uint32_t> sums, generation_->sums->Read(first, count));
   // Only now: a row that is not there yet means that the head was still old when it was read.
   H5M_ASSIGN_OR_RETURN(std::vector<PageRun> runs,
                        index_->FindPages(info_.generation, info_.version, first, first + count));
   // A dead object's index may be another's by now, and what it says is worth nothing.
   H5M_RETURN_IF_ERROR(file_->dead());
-  std::vector<const PageRun*> owner(count, nullptr);
-  for (const PageRun& run : runs) {
-    uint64_t end = std::min(run.page_end(), first + count);
-    for (uint64_t page = std::max(run.page, first); page < end; ++page) {
-      const PageRun*& best = owner[page - first];
-      if (best == nullptr || run.version < best->version) best = &run;
-    }
-  }
+  const std::vector<const PageRun*> owner = OwnersOf(runs, first, count);
   for (uint64_t i = 0; i < count;) {
     uint64_t end = i + 1;
     while (end < count && owner[end] == owner[i]) ++end;
@@ -141,6 +136,51 @@ absl::Status VersionReaderImpl::Check(uint64_t first, std::string_view bytes,
   return absl::OkStatus();
 }
 
+absl::StatusOr<uint64_t> VersionReaderImpl::CopyTo(EnvFile& out) {
+  // With staged bytes over it the head may hold newer ones already.
+  const bool shared = layers_.empty() && out.ShareFrom(*generation_->head).ok();
+  H5M_RETURN_IF_ERROR(out.Truncate(info_.size_bytes));
+  std::string bytes;
+  std::vector<bool> there;
+  uint64_t copied_bytes = 0;
+  for (uint64_t at = 0;;) {
+    H5M_ASSIGN_OR_RETURN(Extent data, NextData(at));
+    if (data.length == 0) return copied_bytes;
+    const uint64_t from = std::max(at, RoundDown(data.offset, page_size_bytes_));
+    bytes.resize(std::min(RoundUp(data.end(), page_size_bytes_) - from, kChunkBytes));
+    H5M_RETURN_IF_ERROR(ReadPages(from / page_size_bytes_, absl::MakeSpan(bytes), &there));
+    at = from + bytes.size();
+    if (at > info_.size_bytes) bytes.resize(info_.size_bytes - from);
+    H5M_ASSIGN_OR_RETURN(uint64_t copied, CopyPages(out, from, bytes, shared ? &there : nullptr));
+    copied_bytes += copied;
+    out.StartWriteback({from, bytes.size()});
+  }
+}
+
+absl::StatusOr<uint64_t> VersionReaderImpl::CopyPages(EnvFile& out, uint64_t offset,
+                                                      std::string_view bytes,
+                                                      const std::vector<bool>* shared) {
+  enum class What : uint8_t { kThere, kHole, kBytes };
+  auto what = [&](size_t i) {
+    if (IsZero(bytes.substr(i * page_size_bytes_, page_size_bytes_))) return What::kHole;
+    return shared != nullptr && (*shared)[i] ? What::kThere : What::kBytes;
+  };
+  const size_t count = RoundUp(bytes.size(), page_size_bytes_) / page_size_bytes_;
+  uint64_t copied_bytes = 0;
+  for (size_t i = 0; i < count;) {
+    const What kind = what(i);
+    size_t end = i + 1;
+    while (end < count && what(end) == kind) ++end;
+    std::string_view part = bytes.substr(i * page_size_bytes_, (end - i) * page_size_bytes_);
+    Extent at{offset + i * page_size_bytes_, part.size()};
+    if (kind != What::kHole) copied_bytes += part.size();
+    if (kind == What::kBytes) H5M_RETURN_IF_ERROR(WriteAt(out, at.offset, part));
+    if (kind == What::kHole && shared != nullptr) H5M_RETURN_IF_ERROR(out.Zero(at));
+    i = end;
+  }
+  return copied_bytes;
+}
+
 absl::StatusOr<Extent> VersionReaderImpl::NextData(uint64_t offset) {
   if (offset >= info_.size_bytes) return Extent{info_.size_bytes, 0};
   Extent next{UINT64_MAX, 0};
@@ -158,7 +198,15 @@ absl::StatusOr<Extent> VersionReaderImpl::NextData(uint64_t offset) {
   H5M_ASSIGN_OR_RETURN(
       std::optional<uint64_t> page,
       index_->NextPage(info_.generation, info_.version, offset / page_size_bytes_));
-  if (page) take(*page * page_size_bytes_, *page * page_size_bytes_ + kChunkBytes);
+  if (page) {
+    // As far as rows follow each other: what lies behind may be a hole.
+    const uint64_t count = kChunkBytes / page_size_bytes_;
+    H5M_ASSIGN_OR_RETURN(std::vector<PageRun> runs,
+                         index_->FindPages(info_.generation, info_.version, *page, *page + count));
+    const std::vector<const PageRun*> owners = OwnersOf(runs, *page, count);
+    auto end = std::find(owners.begin(), owners.end(), nullptr);
+    take(*page * page_size_bytes_, (*page + (end - owners.begin())) * page_size_bytes_);
+  }
   return next.length == 0 ? Extent{info_.size_bytes, 0} : next;
 }
 

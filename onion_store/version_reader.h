@@ -26,8 +26,18 @@ class VersionReaderImpl final : public VersionReader {
   absl::Status Read(uint64_t offset, absl::Span<char> out) override;
   absl::StatusOr<Extent> NextData(uint64_t offset) override;
 
+  // Makes `out`, an empty file, the version, with holes where it has zeros; returns the bytes that
+  // are not holes. Shares the head's blocks where the file system can, and writes only what
+  // differs then. Each page is read and checked. The caller syncs. Errors as Read().
+  absl::StatusOr<uint64_t> CopyTo(EnvFile& out);
+
  private:
-  absl::Status ReadPages(uint64_t first, absl::Span<char> out);
+  // `head_only`: which pages are what the head holds.
+  absl::Status ReadPages(uint64_t first, absl::Span<char> out, std::vector<bool>* head_only);
+  // The part of CopyTo() for the pages of `bytes`. `shared`: which pages of an `out` that shares
+  // the head's blocks are right already; null: `out` holds nothing.
+  absl::StatusOr<uint64_t> CopyPages(EnvFile& out, uint64_t offset, std::string_view bytes,
+                                     const std::vector<bool>* shared);
   // The head with the layers over it, and which pages are the head's alone.
   absl::Status ReadHead(uint64_t first, absl::Span<char> out, std::vector<bool>* head_only);
   absl::Status Check(uint64_t first, std::string_view bytes, const std::vector<bool>& check,

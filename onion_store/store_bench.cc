@@ -1,0 +1,164 @@
+// What the store costs on a real disk, by itself: onion_store_bench --benchmark_filter=Rollback.
+// Files lie below $H5M_BENCH_DIR, else below the working directory, and are removed. Figures are
+// of one machine under one load: compare only what ran beside each other.
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <numeric>
+#include <random>
+
+#include "absl/time/clock.h"
+#include "benchmark/benchmark.h"
+#include "onion_store/test_store.h"
+
+namespace h5mirror::store {
+namespace {
+
+constexpr uint64_t kPage = 4096;
+constexpr uint64_t kFrame = 1 << 20;
+
+enum class Order : uint8_t { kContiguous, kRandom };
+
+// A store on an empty directory, with one file.
+class Bench {
+ public:
+  Bench() {
+    const char* base = std::getenv("H5M_BENCH_DIR");
+    std::string pattern = std::string(base == nullptr ? "." : base) + "/h5m_store_bench_XXXXXX";
+    if (mkdtemp(pattern.data()) == nullptr) std::abort();
+    root_ = pattern;
+    store_ = OpenStore(Env::Posix(), root_);
+    file_ = *store_->OpenOrCreateFile("x.h5", kPage);
+  }
+  ~Bench() {
+    file_.reset();
+    store_.reset();
+    std::filesystem::remove_all(root_);
+  }
+
+  // One session that writes `size` bytes, page by page in `order`, and commits.
+  // Returns when it is durable; the head may lack it.
+  void Commit(uint64_t size, Order order) {
+    const Token token = Must(file_->Acquire());
+    Must(file_->Begin(token, begun_ ? SessionStart::kContinue : SessionStart::kNewGeneration,
+                      Origin{}, 0640));
+    begun_ = true;
+    std::vector<uint64_t> pages(size / kPage);
+    std::iota(pages.begin(), pages.end(), 0);
+    if (order == Order::kRandom) std::shuffle(pages.begin(), pages.end(), random_);
+    std::string bytes(kFrame, '\0');
+    for (size_t i = 0; i < pages.size();) {
+      std::vector<Extent> extents;
+      for (uint64_t n = 0; n < kFrame / kPage && i < pages.size(); ++n, ++i) {
+        for (uint64_t at = 0; at < kPage; at += sizeof(uint64_t)) {
+          uint64_t value = random_();
+          std::memcpy(&bytes[n * kPage + at], &value, sizeof(value));
+        }
+        extents.push_back({pages[i] * kPage, kPage});
+      }
+      std::string_view piece(bytes.data(), extents.size() * kPage);
+      Must(file_->Write(token, extents, {&piece, 1}));
+    }
+    CutDurably(token, size);
+    Must(file_->End(token, SessionEnd::kClean));
+  }
+  void CutDurably(Token token, uint64_t size) {
+    CutRequest request;
+    request.kind = BarrierKind::kCommit;
+    request.size_bytes = size;
+    absl::Notification done;
+    Must(file_->Cut(token, request, [&](absl::StatusOr<DurableCut>) { done.Notify(); }).status());
+    done.WaitForNotification();
+  }
+  void WaitApplied() { Must(file_->WaitApplied(absl::Minutes(5))); }
+
+  static void Must(const absl::Status& status) {
+    if (status.ok()) return;
+    std::fprintf(stderr, "%s\n", std::string(status.message()).c_str());
+    std::exit(1);
+  }
+  template <typename T>
+  static T Must(absl::StatusOr<T> result) {
+    Must(result.status());
+    return *std::move(result);
+  }
+
+  const std::filesystem::path& root() const { return root_; }
+  Store& store() { return *store_; }
+  File& file() { return *file_; }
+
+ private:
+  std::filesystem::path root_;
+  std::unique_ptr<Store> store_;
+  std::shared_ptr<File> file_;
+  std::mt19937_64 random_{7};
+  bool begun_ = false;
+};
+
+double SecondsSince(absl::Time start) { return absl::ToDoubleSeconds(absl::Now() - start); }
+
+// From the durable overwrite of range(0) MiB to the head that holds it.
+void BM_Apply(benchmark::State& state, Order order) {
+  const uint64_t size = uint64_t(state.range(0)) << 20;
+  for (auto _ : state) {
+    Bench bench;
+    bench.Commit(size, Order::kContiguous);
+    bench.WaitApplied();
+    sync();
+    bench.Commit(size, order);
+    absl::Time start = absl::Now();
+    bench.WaitApplied();
+    state.SetIterationTime(SecondsSince(start));
+  }
+  state.SetBytesProcessed(state.iterations() * size);
+}
+BENCHMARK_CAPTURE(BM_Apply, random, Order::kRandom)
+    ->Arg(512)
+    ->UseManualTime()
+    ->Iterations(1)
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(BM_Apply, contiguous, Order::kContiguous)
+    ->Arg(512)
+    ->UseManualTime()
+    ->Iterations(1)
+    ->Unit(benchmark::kMillisecond);
+
+// A rollback over range(0) MiB that changed at random.
+void BM_Rollback(benchmark::State& state) {
+  const uint64_t size = uint64_t(state.range(0)) << 20;
+  for (auto _ : state) {
+    Bench bench;
+    bench.Commit(size, Order::kContiguous);
+    bench.WaitApplied();
+    bench.Commit(size, Order::kRandom);
+    bench.WaitApplied();
+    sync();
+    absl::Time start = absl::Now();
+    Bench::Must(bench.file().Rollback(1, {}, {1}));
+    state.SetIterationTime(SecondsSince(start));
+    start = absl::Now();
+    bench.WaitApplied();
+    state.counters["apply_s"] = SecondsSince(start);
+  }
+}
+BENCHMARK(BM_Rollback)->Arg(512)->UseManualTime()->Iterations(1)->Unit(benchmark::kMillisecond);
+
+// The first commit of a file, and the later ones of one that is open.
+void BM_SmallCommit(benchmark::State& state) {
+  Bench bench;
+  bench.Commit(kPage, Order::kContiguous);
+  bench.WaitApplied();
+  for (auto _ : state) {
+    absl::Time start = absl::Now();
+    bench.Commit(kPage, Order::kContiguous);
+    state.SetIterationTime(SecondsSince(start));
+    bench.WaitApplied();
+  }
+}
+BENCHMARK(BM_SmallCommit)->UseManualTime()->Iterations(50)->Unit(benchmark::kMillisecond);
+
+}  // namespace
+}  // namespace h5mirror::store
+
+BENCHMARK_MAIN();
