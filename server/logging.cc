@@ -77,6 +77,9 @@ void LogOfGrpc(gpr_log_func_args* message) {
   }
 }
 
+// With GRPC_VERBOSITY set the operator wants to read all of it; GRPC_TRACE says of what.
+void WholeLogOfGrpc(gpr_log_func_args* message) { spdlog::info("grpc: {}", message->message); }
+
 }  // namespace
 
 absl::Status StartLogging(const Config& config) {
@@ -86,7 +89,7 @@ absl::Status StartLogging(const Config& config) {
   logger->flush_on(spdlog::level::info);
   spdlog::set_default_logger(std::move(logger));
   // What gRPC calls an error is mostly a connection that a client broke.
-  gpr_set_log_function(LogOfGrpc);
+  gpr_set_log_function(getenv("GRPC_VERBOSITY") == nullptr ? LogOfGrpc : WholeLogOfGrpc);
   return absl::OkStatus();
 }
 

@@ -55,8 +55,8 @@ def test_two_programs_with_100_files_each(site):
 
 @pytest.mark.limit(600)
 def test_16_sessions_overwrite_256_mib_each_within_memory(tmp_path):
-    """memory_max=128 MiB: the server stays below it + 10 %, each client below window + 64 MiB over its own need."""
-    mib, per_program = 256, 8
+    """16 programs, memory_max=128 MiB: the server stays below it + 10 %, each client below window + 64 MiB over its own."""
+    mib, per_program = 256, 1
     site = Site(tmp_path, options={"memory_max": f"{MEMORY_MAX_MIB}MiB"})
     try:
         site.server.start()
