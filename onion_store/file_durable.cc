@@ -127,28 +127,29 @@ absl::Status FileImpl::SyncBatch(const Batch& batch) {
     if (segment->dirty.exchange(false)) H5M_RETURN_IF_ERROR(segment->file->Sync());
   }
   H5M_ASSIGN_OR_RETURN(auto index, Index());
-  if (index != nullptr) {
-    return sync_directory ? context_->tree->SyncDirectory(directory_) : absl::OkStatus();
-  }
-  // The sync that names the new index names all that was made before it.
-  for (size_t slash = directory_.rfind('/'); slash != std::string::npos && slash > 0;
-       slash = directory_.rfind('/', slash - 1)) {
-    H5M_RETURN_IF_ERROR(context_->tree->SyncDirectory(directory_.substr(0, slash)));
-  }
-  H5M_RETURN_IF_ERROR(context_->tree->SyncDirectory(""));
-  return CreateIndex();
+  // The sync that names a new index names all that was made in the history before it.
+  if (index == nullptr) return SyncNamesAbove();
+  return sync_directory ? context_->tree->SyncDirectory(directory_) : absl::OkStatus();
 }
 
-absl::Status FileImpl::CreateIndex() {
-  FileRow row;
-  row.file_id = file_id_;
-  row.page_size_bytes = page_size_bytes_;
-  row.cut_reserved = kCutBlock;
-  H5M_ASSIGN_OR_RETURN(std::shared_ptr<VersionIndex> index,
-                       VersionIndex::Create(context_->vfs, *context_->tree, directory_, row));
+absl::Status FileImpl::SyncNamesAbove() {
+  for (size_t slash = name_.find('/'); slash != std::string::npos;
+       slash = name_.find('/', slash + 1)) {
+    H5M_RETURN_IF_ERROR(context_->durable_names.Sync(*context_->tree, name_.substr(0, slash)));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status FileImpl::CreateIndex(FileRow* row, absl::Span<const VersionRow> versions,
+                                   const std::optional<GenerationRow>& begins) {
+  row->file_id = file_id_;
+  row->page_size_bytes = page_size_bytes_;
+  H5M_ASSIGN_OR_RETURN(
+      std::shared_ptr<VersionIndex> index,
+      VersionIndex::Create(context_->vfs, *context_->tree, directory_, *row, versions, begins));
   absl::MutexLock lock(&mutex_);
   index_ = std::move(index);
-  row_ = row;
+  row_ = *row;
   return absl::OkStatus();
 }
 
@@ -223,7 +224,8 @@ absl::Status FileImpl::CommitBatch(const Batch& batch) {
     newest_at.push_back(newest.version);
     lower.push_back(layer);
   }
-  H5M_RETURN_IF_ERROR(index->CommitCuts(row, versions, begins));
+  H5M_RETURN_IF_ERROR(index == nullptr ? CreateIndex(&row, versions, begins)
+                                       : index->CommitCuts(row, versions, begins));
   if (begins) H5M_RETURN_IF_ERROR(FinishSwap(*batch.layers.front()->generation));
 
   std::vector<std::pair<std::function<void(absl::StatusOr<DurableCut>)>, DurableCut>> told;
@@ -297,8 +299,14 @@ absl::Status FileImpl::KeepDurableCut(const Provenance& provenance) {
 absl::Status FileImpl::FinishSwap(Generation& generation) {
   EnvTree& tree = *context_->tree;
   std::string fresh = GenerationName(generation.number);
+  auto there = tree.Stat(name_);
+  if (there.ok()) {
+    H5M_ASSIGN_OR_RETURN(FileStat self, tree.Stat(fresh));
+    // An earlier swap of which only the new name is durable.
+    if (there->inode == self.inode) return tree.Remove(fresh);
+  }
   // Before the first generation: a file that somebody has put there meanwhile.
-  if (tree.Exists(name_)) {
+  if (!absl::IsNotFound(there.status())) {
     std::string old_head = OldHeadName(generation.number - 1);
     absl::Status linked = tree.Link(name_, old_head);
     if (!linked.ok() && !absl::IsAlreadyExists(linked)) {
@@ -308,9 +316,10 @@ absl::Status FileImpl::FinishSwap(Generation& generation) {
     H5M_RETURN_IF_ERROR(tree.SyncDirectory(directory_));
   }
   H5M_RETURN_IF_ERROR(tree.Rename(fresh, name_));
+  // Names the history itself too, where that is new. Should the old name come back with the power,
+  // it is removed above.
   size_t slash = name_.rfind('/');
   H5M_RETURN_IF_ERROR(tree.SyncDirectory(slash == std::string::npos ? "" : name_.substr(0, slash)));
-  H5M_RETURN_IF_ERROR(tree.SyncDirectory(directory_));
   absl::MutexLock lock(&mutex_);
   generation.hidden = false;
   return absl::OkStatus();

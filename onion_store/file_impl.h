@@ -130,7 +130,12 @@ class FileImpl final : public File,
   absl::Status CommitBatch(const Batch& batch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
   absl::Status KeepDurableCut(const Provenance& provenance)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
-  absl::Status CreateIndex() ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+  // The directories above the one that the head and the history are in.
+  absl::Status SyncNamesAbove();
+  // With the first cut in it. `row`: the file's constants are filled in.
+  absl::Status CreateIndex(FileRow* row, absl::Span<const VersionRow> versions,
+                           const std::optional<GenerationRow>& begins)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
   absl::Status FinishSwap(Generation& generation) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
   absl::StatusOr<bool> Changes(const std::vector<LayerPtr>& below, const LayerPtr& layer,
                                uint64_t size_below) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);

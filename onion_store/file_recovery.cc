@@ -298,14 +298,9 @@ absl::Status FileImpl::TakeInPlainFile(std::string_view comment) {
   size_t slash = directory_.rfind('/');
   H5M_RETURN_IF_ERROR(
       context_->tree->SyncDirectory(slash == std::string::npos ? "" : directory_.substr(0, slash)));
-  H5M_RETURN_IF_ERROR(CreateIndex());
-  std::shared_ptr<VersionIndex> index;
+  H5M_RETURN_IF_ERROR(SyncNamesAbove());
   FileRow row;
-  {
-    absl::MutexLock lock(&mutex_);
-    index = index_;
-    row = row_;
-  }
+  row.cut_reserved = kFirstReserve;
   row.generation = 1;
   row.durable_cut = 1;
   row.durable_size_bytes = stat.size_bytes;
@@ -319,7 +314,7 @@ absl::Status FileImpl::TakeInPlainFile(std::string_view comment) {
   version.info.size_bytes = stat.size_bytes;
   version.info.changed_bytes = stat.size_bytes;
   GenerationRow began{1, 1, static_cast<uint64_t>(stat.size_bytes)};
-  H5M_RETURN_IF_ERROR(index->CommitCuts(row, {&version, 1}, began));
+  H5M_RETURN_IF_ERROR(CreateIndex(&row, {&version, 1}, began));
   return Recover(row);
 }
 

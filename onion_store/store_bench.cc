@@ -11,6 +11,7 @@
 #include "absl/time/clock.h"
 #include "benchmark/benchmark.h"
 #include "onion_store/test_store.h"
+#include "onion_store/version_reader.h"
 
 namespace h5mirror::store {
 namespace {
@@ -37,9 +38,9 @@ class Bench {
     std::filesystem::remove_all(root_);
   }
 
-  // One session that writes `size` bytes, page by page in `order`, and commits.
-  // Returns when it is durable; the head may lack it.
-  void Commit(uint64_t size, Order order) {
+  // One session that writes `written` (0: all) of a file of `size` bytes, page by page in `order`,
+  // and commits. Returns when it is durable; the head may lack it.
+  void Commit(uint64_t size, Order order, uint64_t written = 0) {
     const Token token = Must(file_->Acquire());
     Must(file_->Begin(token, begun_ ? SessionStart::kContinue : SessionStart::kNewGeneration,
                       Origin{}, 0640));
@@ -47,6 +48,7 @@ class Bench {
     std::vector<uint64_t> pages(size / kPage);
     std::iota(pages.begin(), pages.end(), 0);
     if (order == Order::kRandom) std::shuffle(pages.begin(), pages.end(), random_);
+    if (written > 0) pages.resize(written / kPage);
     std::string bytes(kFrame, '\0');
     for (size_t i = 0; i < pages.size();) {
       std::vector<Extent> extents;
@@ -143,6 +145,50 @@ void BM_Rollback(benchmark::State& state) {
   }
 }
 BENCHMARK(BM_Rollback)->Arg(512)->UseManualTime()->Iterations(1)->Unit(benchmark::kMillisecond);
+
+// A version of range(0) MiB as a file of its own, beside cp(1) of the head; both page caches warm.
+// `old`: a version of which range(1) pages have changed since.
+void BM_Export(benchmark::State& state) {
+  const uint64_t size = uint64_t(state.range(0)) << 20;
+  Bench bench;
+  bench.Commit(size, Order::kContiguous);
+  bench.WaitApplied();
+  if (state.range(1) > 0) bench.Commit(size, Order::kRandom, state.range(1) * kPage);
+  bench.WaitApplied();
+  sync();
+  const std::string head = (bench.root() / "x.h5").string(), copy = head + ".cp";
+  double cp_s = 0, export_s = 0, read_s = 0;
+  for (auto _ : state) {
+    absl::Time start = absl::Now();
+    if (std::system(("cp " + head + " " + copy).c_str()) != 0) std::abort();
+    cp_s += SecondsSince(start);
+    std::filesystem::remove(copy);
+    auto reader = Bench::Must(bench.file().OpenVersion(1));
+    auto tree = Bench::Must(Env::Posix().OpenTree(bench.root()));
+    auto out = Bench::Must(tree->Open("out", OpenKind::kCreateFresh, 0600));
+    start = absl::Now();
+    Bench::Must(static_cast<VersionReaderImpl&>(*reader).CopyTo(*out));
+    state.SetIterationTime(SecondsSince(start));
+    export_s += SecondsSince(start);
+    std::filesystem::remove(bench.root() / "out");
+    // As the server reads for a client, in half mebibytes.
+    std::string bytes(512 << 10, '\0');
+    start = absl::Now();
+    for (uint64_t at = 0; at < size; at += bytes.size()) {
+      Bench::Must(reader->Read(at, absl::MakeSpan(bytes)));
+    }
+    read_s += SecondsSince(start);
+  }
+  state.counters["cp_s"] = cp_s / state.iterations();
+  state.counters["to_cp"] = export_s / cp_s;
+  state.counters["read_s"] = read_s / state.iterations();
+}
+BENCHMARK(BM_Export)
+    ->Args({2048, 0})
+    ->Args({2048, 65536})
+    ->UseManualTime()
+    ->Iterations(3)
+    ->Unit(benchmark::kMillisecond);
 
 // The first commit of a file, and the later ones of one that is open.
 void BM_SmallCommit(benchmark::State& state) {

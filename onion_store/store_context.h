@@ -7,6 +7,7 @@
 
 #include "base/env.h"
 #include "onion_store/background.h"
+#include "onion_store/durable_names.h"
 #include "onion_store/memory_budget.h"
 #include "onion_store/sqlite_vfs.h"
 #include "onion_store/store.h"
@@ -33,6 +34,7 @@ struct StoreContext {
   MemoryBudget budget;
   SqliteVfs vfs;
   TokenSource tokens;
+  DurableNames durable_names;
   // Set when the store closes: applying ends after the round that is under way.
   std::atomic<bool> stops_applying{false};
   // Null once the store is closed; files then do nothing in the background. Set before any

@@ -116,10 +116,9 @@ std::vector<const PageRun*> OwnersOf(absl::Span<const PageRun> runs, uint64_t fi
   return owners;
 }
 
-absl::StatusOr<std::unique_ptr<VersionIndex>> VersionIndex::Create(const SqliteVfs& vfs,
-                                                                   EnvTree& tree,
-                                                                   const std::string& directory,
-                                                                   const FileRow& row) {
+absl::StatusOr<std::unique_ptr<VersionIndex>> VersionIndex::Create(
+    const SqliteVfs& vfs, EnvTree& tree, const std::string& directory, const FileRow& row,
+    absl::Span<const VersionRow> versions, const std::optional<GenerationRow>& generation) {
   // Made without syncs under another name: it counts once it is renamed.
   std::string name = StrCat(directory, "/index"), fresh = StrCat(name, ".new");
   for (const char* suffix : {"", "-wal", "-journal"}) {
@@ -137,13 +136,18 @@ absl::StatusOr<std::unique_ptr<VersionIndex>> VersionIndex::Create(const SqliteV
     H5M_RETURN_IF_ERROR(database->Execute(kPagesByVersion));
     VersionIndex index(std::move(database));
     absl::MutexLock lock(&index.mutex_);
-    H5M_RETURN_IF_ERROR(index.PutFileRow(row));
+    H5M_RETURN_IF_ERROR(index.PutCuts(row, versions, generation));
     H5M_RETURN_IF_ERROR(index.database_->Execute("COMMIT"));
     // Here it costs no journal and no sync. The log that it opens stays empty.
     H5M_RETURN_IF_ERROR(index.database_->Execute("PRAGMA journal_mode = WAL;"));
   }
-  absl::Status no_log = tree.Remove(StrCat(fresh, "-wal"));
-  if (!no_log.ok() && !absl::IsNotFound(no_log)) return no_log;
+  // The log of the new index is made here, so that one sync of the directory names all. It must be
+  // a new file: what an old one holds would count.
+  for (const std::string& log : {StrCat(fresh, "-wal"), StrCat(name, "-wal")}) {
+    absl::Status removed = tree.Remove(log);
+    if (!removed.ok() && !absl::IsNotFound(removed)) return removed;
+  }
+  H5M_RETURN_IF_ERROR(tree.Open(StrCat(name, "-wal"), OpenKind::kCreateFresh, 0600).status());
   H5M_ASSIGN_OR_RETURN(auto file, tree.Open(fresh, OpenKind::kWrite, 0));
   H5M_RETURN_IF_ERROR(file->Sync());
   H5M_RETURN_IF_ERROR(tree.Rename(fresh, name));
@@ -280,7 +284,7 @@ absl::Status VersionIndex::PutFileRow(const FileRow& row) {
   return query.Run();
 }
 
-absl::Status VersionIndex::PutVersion(int64_t, const VersionRow& row) {
+absl::Status VersionIndex::PutVersion(const VersionRow& row) {
   const VersionInfo& info = row.info;
   SqliteQuery query(*database_, "INSERT INTO version (" H5M_VERSION_COLUMNS
                                 ") VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
@@ -308,18 +312,20 @@ absl::Status VersionIndex::WriteFileRow(const FileRow& row) {
 
 absl::Status VersionIndex::CommitCuts(const FileRow& row, absl::Span<const VersionRow> versions,
                                       const std::optional<GenerationRow>& generation) {
-  return InTransaction([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) -> absl::Status {
-    H5M_RETURN_IF_ERROR(PutFileRow(row));
-    for (const VersionRow& version : versions) {
-      H5M_RETURN_IF_ERROR(PutVersion(version.info.generation, version));
-    }
-    if (!generation) return absl::OkStatus();
-    SqliteQuery query(*database_, "INSERT INTO generation VALUES (?,?,?)");
-    return query.Bind(generation->generation)
-        .Bind(generation->first_cut)
-        .Bind(generation->direct_end_bytes)
-        .Run();
-  });
+  return InTransaction(
+      [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return PutCuts(row, versions, generation); });
+}
+
+absl::Status VersionIndex::PutCuts(const FileRow& row, absl::Span<const VersionRow> versions,
+                                   const std::optional<GenerationRow>& generation) {
+  H5M_RETURN_IF_ERROR(PutFileRow(row));
+  for (const VersionRow& version : versions) H5M_RETURN_IF_ERROR(PutVersion(version));
+  if (!generation) return absl::OkStatus();
+  SqliteQuery query(*database_, "INSERT INTO generation VALUES (?,?,?)");
+  return query.Bind(generation->generation)
+      .Bind(generation->first_cut)
+      .Bind(generation->direct_end_bytes)
+      .Run();
 }
 
 absl::Status VersionIndex::AddPages(const FileRow& row, absl::Span<const PageRun> runs) {

@@ -90,10 +90,11 @@ struct GenerationRow {
 // file must be opened again.
 class VersionIndex {
  public:
-  // Makes `directory`/index whole and durable, without versions.
-  static absl::StatusOr<std::unique_ptr<VersionIndex>> Create(const SqliteVfs& vfs, EnvTree& tree,
-                                                              const std::string& directory,
-                                                              const FileRow& row);
+  // Makes `directory`/index with a file's first durable moment in it (as CommitCuts): there is all
+  // of it or none. It is durable once the names above `directory` are.
+  static absl::StatusOr<std::unique_ptr<VersionIndex>> Create(
+      const SqliteVfs& vfs, EnvTree& tree, const std::string& directory, const FileRow& row,
+      absl::Span<const VersionRow> versions, const std::optional<GenerationRow>& generation);
   // kNotFound; kDataLoss: damaged; kFailedPrecondition: of a newer format.
   static absl::StatusOr<std::unique_ptr<VersionIndex>> Open(const SqliteVfs& vfs, EnvTree& tree,
                                                             const std::string& directory);
@@ -139,9 +140,11 @@ class VersionIndex {
   explicit VersionIndex(std::unique_ptr<SqliteDatabase> database)
       : database_(std::move(database)) {}
 
-  absl::Status PutFileRow(const FileRow& row) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Status PutVersion(int64_t generation, const VersionRow& row)
+  absl::Status PutCuts(const FileRow& row, absl::Span<const VersionRow> versions,
+                       const std::optional<GenerationRow>& generation)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status PutFileRow(const FileRow& row) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status PutVersion(const VersionRow& row) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   template <typename Body>
   absl::Status InTransaction(Body body) ABSL_LOCKS_EXCLUDED(mutex_);
   // Appends the runs of one level.

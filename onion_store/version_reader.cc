@@ -10,7 +10,9 @@
 namespace h5mirror::store {
 namespace {
 constexpr uint64_t kChunkBytes = 1 << 20;
-}
+// What is read, summed and written at once stays in the processor's cache.
+constexpr uint64_t kCopyBytes = 256 << 10;
+}  // namespace
 
 VersionReaderImpl::VersionReaderImpl(std::shared_ptr<FileImpl> file, VersionInfo info,
                                      std::shared_ptr<Generation> generation,
@@ -147,13 +149,12 @@ absl::StatusOr<uint64_t> VersionReaderImpl::CopyTo(EnvFile& out) {
     H5M_ASSIGN_OR_RETURN(Extent data, NextData(at));
     if (data.length == 0) return copied_bytes;
     const uint64_t from = std::max(at, RoundDown(data.offset, page_size_bytes_));
-    bytes.resize(std::min(RoundUp(data.end(), page_size_bytes_) - from, kChunkBytes));
+    bytes.resize(std::min(RoundUp(data.end(), page_size_bytes_) - from, kCopyBytes));
     H5M_RETURN_IF_ERROR(ReadPages(from / page_size_bytes_, absl::MakeSpan(bytes), &there));
     at = from + bytes.size();
     if (at > info_.size_bytes) bytes.resize(info_.size_bytes - from);
     H5M_ASSIGN_OR_RETURN(uint64_t copied, CopyPages(out, from, bytes, shared ? &there : nullptr));
     copied_bytes += copied;
-    out.StartWriteback({from, bytes.size()});
   }
 }
 
