@@ -98,8 +98,7 @@ absl::Status CheckTogether(const Config& config) {
 }  // namespace
 
 bool Config::ProbesWindows() const {
-  // Probed windows grow with the number of connections until gRPC's share of memory is used up,
-  // and then it ends streams.
+  // With less, what a few dozen connections may share is hardly more than each has unprobed.
   constexpr uint64_t kProbeMemoryMin = uint64_t{512} << 20;
   if (window_probe != WindowProbe::kAuto) return window_probe == WindowProbe::kOn;
   if (memory_max_bytes < kProbeMemoryMin) return false;

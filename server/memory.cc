@@ -19,6 +19,7 @@ MemoryShares ShareMemory(uint64_t memory_max_bytes) {
   MemoryShares shares;
   shares.store_bytes = memory_max_bytes / 4;
   shares.grpc_bytes = memory_max_bytes / 4;
+  shares.window_bytes = memory_max_bytes / 8;
   shares.lookahead_bytes = static_cast<int>(
       std::clamp<uint64_t>(memory_max_bytes / 256, uint64_t{256} << 10, uint64_t{16} << 20));
   return shares;

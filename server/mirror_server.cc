@@ -19,7 +19,9 @@
 #include "server/certificates.h"
 #include "server/listen_socket.h"
 #include "server/memory.h"
+#include "server/receive_windows.h"
 #include "server/secret_file.h"
+#include "spdlog/spdlog.h"
 
 namespace h5mirror::server {
 namespace {
@@ -116,8 +118,12 @@ void MirrorServer::ConfigureBuilder(grpc::ServerBuilder& builder) const {
   builder.SetResourceQuota(
       grpc::ResourceQuota("h5mirrord").Resize(shares.grpc_bytes).SetMaxThreads(kCallThreadsMax));
   // A stream's window bounds what a client can make us hold. The connection's grows beyond the
-  // message in hand only by probing: gRPC 1.51 has no setting for it.
-  builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, config_.ProbesWindows() ? 1 : 0);
+  // message in hand only by probing: see receive_windows.h.
+  const bool probe = config_.ProbesWindows() && BoundProbedWindows(shares.window_bytes);
+  if (config_.ProbesWindows() && !probe) {
+    spdlog::warn("window_probe is off: gRPC {} has no bound for probed windows", grpc::Version());
+  }
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, probe ? 1 : 0);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, shares.lookahead_bytes);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_FRAME_SIZE, rpc::kMaxMessageBytes);
   builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, 16 << 10);

@@ -5,6 +5,7 @@
 #include "base/human.h"
 #include "base/strings.h"
 #include "server/mirror_stream.h"
+#include "server/receive_windows.h"
 #include "spdlog/spdlog.h"
 
 namespace h5mirror::server {
@@ -89,6 +90,7 @@ absl::Status MirrorService::AddSession(MirrorStream* stream, std::shared_ptr<Ses
         "the server has ", max_sessions_, " sessions open, its max_sessions; try again later"));
   }
   sessions_.emplace(stream, std::move(session));
+  ShareProbedWindows(static_cast<int>(sessions_.size()));
   return absl::OkStatus();
 }
 
@@ -98,6 +100,7 @@ void MirrorService::RemoveSession(MirrorStream* stream) {
   if (const auto found = sessions_.find(stream); found != sessions_.end()) {
     last = std::move(found->second);
     sessions_.erase(found);
+    ShareProbedWindows(static_cast<int>(sessions_.size()));
   }
 }
 

@@ -49,6 +49,13 @@ bool IsRefusal(const absl::Status& status) {
   }
 }
 
+// A server that was there has given the connection up before it saw this stream: it stops, or has
+// too little memory for a connection on which nothing happens. The next attempt gets another.
+bool IsSentAway(const absl::Status& status) {
+  return status.code() == absl::StatusCode::kUnavailable &&
+         absl::StrContains(status.message(), "GOAWAY");
+}
+
 }  // namespace
 
 void Session::Claim() {
@@ -245,7 +252,7 @@ void Session::OnEnded(const absl::Status& status) {
   if (final_ticket_ != 0 && Acked(final_ticket_, H5M_ACK_DURABLE)) return;
   if (TryFirstAgain(status)) return;
   std::string why(status.message());
-  bool retry_final = ever_opened_;
+  bool retry_final = ever_opened_ || IsSentAway(status);
   if (!busy_.empty()) {
     retry_final = true;  // It may be closing just now.
     why = absl::StrCat("another writer holds it: ", std::exchange(busy_, ""));
