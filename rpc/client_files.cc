@@ -6,10 +6,12 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <iterator>
 #include <string_view>
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/ascii.h"
+#include "absl/strings/str_join.h"
 #include "base/errno_status.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
@@ -17,6 +19,12 @@
 
 namespace h5mirror::rpc {
 namespace {
+
+// The driver's keys (client_vfd/plugin/config.cc) that only it reads.
+constexpr const char* kDriverKeys[] = {
+    "mode", "under",       "name",           "include",   "exclude",   "flush",
+    "ack",  "ack_tick",    "window",         "timeout",   "page_size", "comment",
+    "log",  "after_crash", "frame_checksum", "ack_commit"};
 
 constexpr size_t kFileBytesMax = 1 << 20;
 constexpr size_t kTokenBytesMax = 4096;
@@ -75,14 +83,22 @@ absl::StatusOr<ClientFile> FromToml(const std::filesystem::path& path, const tom
   for (const auto& [key, value] : table) {
     const std::optional<std::string> text = value.value_exact<std::string>();
     const std::string_view name = key.str();
-    if (name != "server" && name != "ca" && name != "token") {
-      return BadToml(path, StrCat("unknown key `", name, "`; known are server, ca, token"));
+    if (std::find(std::begin(kDriverKeys), std::end(kDriverKeys), name) != std::end(kDriverKeys)) {
+      continue;
+    }
+    if (name != "server" && name != "ca" && name != "token" && name != "root") {
+      return BadToml(path, StrCat("unknown key `", name, "`; known are server, ca, token, root, ",
+                                  absl::StrJoin(kDriverKeys, ", ")));
     }
     if (!text) return BadToml(path, StrCat("`", name, "` is not a string"));
     if (name == "server") file.server = *text;
     if (name == "ca")
       file.ca = text->empty() ? std::filesystem::path() : path.parent_path() / *text;
     if (name == "token") file.token = *text;
+    if (name == "root") file.root = *text;
+    if (name == "root" && !text->empty() && text->front() != '/') {
+      return BadToml(path, StrCat("root = \"", *text, "\" is not an absolute path"));
+    }
   }
   return file;
 }

@@ -16,10 +16,12 @@ struct ClientFile {
   std::optional<std::string> server;
   std::optional<std::filesystem::path> ca;
   std::optional<std::string> token;  // the token, or @FILE
+  std::optional<std::string> root;   // what names are relative to; absolute, or empty
 };
 
 // Reads `directory`/client.toml; relative paths in it start from `directory`. `ca.pem` and
-// `token` beside it stand in for keys that are not set. Nothing there: nothing set.
+// `token` beside it stand in for keys that are not set. Nothing there: nothing set. The driver's
+// other keys may stand there too; it checks them itself.
 // Errors: kInvalidArgument names file, key and value; kPermissionDenied client.toml holds a
 //         token and others may read it, or it cannot be read.
 absl::StatusOr<ClientFile> ReadClientDirectory(const std::filesystem::path& directory);

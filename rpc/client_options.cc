@@ -49,12 +49,14 @@ absl::StatusOr<ClientOptions> ResolveClientOptionsIn(
     if (!merged.server) merged.server = std::move(file.server);
     if (!merged.ca) merged.ca = std::move(file.ca);
     if (!merged.token) merged.token = std::move(file.token);
+    if (!merged.root) merged.root = std::move(file.root);
   }
   ClientOptions options;
   options.server = merged.server.value_or("127.0.0.1:" + std::to_string(kDefaultPort));
   H5M_ASSIGN_OR_RETURN(ServerAddress address, ParseServerAddress(options.server));
   options.target = std::move(address.target);
   options.loopback = address.loopback;
+  options.root = merged.root.value_or("");
   if (merged.ca && !merged.ca->empty()) {
     H5M_ASSIGN_OR_RETURN(options.ca_pem, ReadCa(*merged.ca));
   }

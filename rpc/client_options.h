@@ -27,11 +27,12 @@ struct ClientOptions {
   std::string target;     // for gRPC, e.g. "dns:///node7:7447", "unix:/run/h5mirror.sock"
   std::string ca_pem;     // empty: plain text
   std::string token;      // empty: none
+  std::string root;       // what names are relative to; empty: HOST/absolute/path
   bool loopback = false;  // 127.0.0.0/8, ::1, localhost or a Unix socket
 };
 
 // Fills what is unset from H5MIRROR_SERVER, then client.toml in ~/.config/h5mirror and
-// /etc/h5mirror (keys `server`, `ca`, `token`; `ca.pem` and `token` beside it are used when
+// /etc/h5mirror (keys `server`, `ca`, `token`, `root`; `ca.pem` and `token` beside it are used when
 // they exist), then 127.0.0.1:7447. A token is refused where the channel is plain text
 // and not loopback.
 // An empty string for `ca` or `token` means none, and hides what the files say.

@@ -120,6 +120,18 @@ TEST_F(ClientOptionsTest, PathsInAFileStartFromItsDirectory) {
   EXPECT_EQ(Resolve()->ca_pem, kPem);
 }
 
+TEST_F(ClientOptionsTest, TheDriversKeysMayStandThereToo) {
+  Write(user_ / "client.toml", "ack = 'none'\nwindow = 1048576\nexclude = ['*.tmp']");
+  Write(system_ / "client.toml", "root = '/data'");
+  const auto options = Resolve();
+  ASSERT_TRUE(options.ok()) << options.status();
+  EXPECT_EQ(options->root, "/data");
+  Write(user_ / "client.toml", "root = ''");
+  EXPECT_EQ(Resolve()->root, "");
+  Write(user_ / "client.toml", "root = 'data'");
+  ExpectError(absl::StatusCode::kInvalidArgument, "absolute path");
+}
+
 TEST_F(ClientOptionsTest, EmptyStringHidesWhatTheFilesSay) {
   Write(system_ / "ca.pem", kPem);
   Write(system_ / "token", "abc");

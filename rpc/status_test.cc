@@ -17,7 +17,9 @@ TEST(RpcStatusTest, LongMessagesAreCutBetweenCharacters) {
   std::string message(4092, 'x');
   message += "\xc3\xbc\xc3\xbc\xc3\xbc";  // The cut would fall into the first of them.
   const std::string cut = ToGrpc(absl::InternalError(message)).error_message();
-  EXPECT_EQ(cut, std::string(4092, 'x') + "...");
+  std::string expected(4092, 'x');
+  expected.append("...");
+  EXPECT_EQ(cut, expected);
 }
 
 TEST(RpcStatusTest, CodeThatIsNoneIsUnknown) {

@@ -120,7 +120,7 @@ absl::StatusOr<std::string> DefaultName(const std::filesystem::path& path,
   const std::string below = real.lexically_relative(real_root).string();
   if (below.empty() || below == "." || below == ".." || absl::StartsWith(below, "../")) {
     return absl::InvalidArgumentError(
-        StrCat(path.string(), ": not below --root ", root, "; give its --name"));
+        StrCat(path.string(), ": not below the root ", root, "; give its --name"));
   }
   return below;
 }

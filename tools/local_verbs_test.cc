@@ -10,6 +10,7 @@
 namespace h5mirror::tools {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 
 class LocalVerbsTest : public CliTest {
@@ -152,6 +153,40 @@ TEST_F(LocalVerbsTest, RecoverKeepsTheBrokenFileBeside) {
   EXPECT_EQ(Read(json["broken"].get<std::string>()), "broken");
   EXPECT_EQ(ReadLocalRecord(Path("a.h5"))->state, RecordState::kClean);
   EXPECT_EQ(ReadLocalRecord(Path("a.h5"))->stat, *StatFile(Path("a.h5")));
+}
+
+TEST_F(LocalVerbsTest, RecoversInOneSecondKeepAllBrokenFiles) {
+  server_.AddVersion("a.h5", Hdf5Bytes(4096));
+  for (const char seed : {'x', 'y', 'z'}) {
+    Write("a.h5", Hdf5Bytes(4096, seed));
+    ASSERT_EQ(Run({"recover", Path("a.h5"), "--name", "a.h5"}).code, 0);
+  }
+  EXPECT_EQ(Beside(".broken-").size(), 3u);
+}
+
+TEST_F(LocalVerbsTest, PushNamesAFileByTheRootOfTheConfiguration) {
+  Write(".config/h5mirror/client.toml", "ack = 'none'\nroot = '" + Path("") + "'\n");
+  Write("run/a.h5", Hdf5Bytes(4096));
+  const Result result = Run({"push", Path("run/a.h5"), "--json"});
+  ASSERT_EQ(result.code, 0) << result.err;
+  EXPECT_EQ(result.json()["files"][0]["file"], "run/a.h5");
+}
+
+TEST_F(LocalVerbsTest, StatusShowsTheRecordWhileTheServerIsAway) {
+  Write("a.h5", Hdf5Bytes(4096));
+  ASSERT_EQ(Run({"push", Path("a.h5"), "--name", "x/a.h5"}).code, 0);
+  const std::vector<std::string> away = {"--server", "127.0.0.1:1", "--timeout",
+                                         "1",        "status",      Path("a.h5")};
+  Result result = RunBare(away);
+  EXPECT_EQ(result.code, 4);
+  EXPECT_THAT(result.out, AllOf(HasSubstr("x/a.h5"), HasSubstr("closed as version 1"),
+                                HasSubstr("durable:"), HasSubstr("since:")));
+  EXPECT_THAT(result.err, HasSubstr("127.0.0.1:1"));
+  std::vector<std::string> as_json = away;
+  as_json.push_back("--json");
+  result = RunBare(as_json);
+  EXPECT_EQ(result.code, 4);
+  EXPECT_EQ(result.json()["local"]["record"]["state"], "clean");
 }
 
 TEST_F(LocalVerbsTest, RecoverDryRunChangesNothing) {

@@ -67,6 +67,30 @@ StandingReport JudgeStanding(const std::string& local, const LocalRecord& record
                  local, " takes the local one as it is")};
 }
 
+StandingReport JudgeRecord(const std::string& local, const LocalRecord& record,
+                           const std::optional<FileStat>& stat) {
+  if (!stat.has_value()) {
+    return {Standing::kLocalGone, "the local file is gone",
+            StrCat("h5mirror recover ", local, " brings it back, once the server is there")};
+  }
+  const std::string why = record.detail.empty() ? "" : StrCat(": ", record.detail);
+  switch (record.state) {
+    case RecordState::kClean:
+      if (*stat == record.stat) {
+        return {Standing::kUnknown, StrCat("closed as version ", record.version), ""};
+      }
+      return {Standing::kChanged, "changed since its last mirrored close", ""};
+    case RecordState::kBehind:
+      return {Standing::kBehind, StrCat("the server lacks the newest", why),
+              StrCat("h5mirror push ", local, " once the server is there")};
+    case RecordState::kDiverged:
+      return {Standing::kDiverged, StrCat("the two sides have diverged", why), Both(local)};
+    case RecordState::kOpen:
+      break;
+  }
+  return {Standing::kUnknown, "being written, or its writer ended without a close", ""};
+}
+
 std::string_view StandingName(Standing standing) {
   switch (standing) {
     case Standing::kLevel:
@@ -87,6 +111,8 @@ std::string_view StandingName(Standing standing) {
       return "local_gone";
     case Standing::kServerGone:
       return "server_gone";
+    case Standing::kUnknown:
+      break;
   }
   return "unknown";
 }

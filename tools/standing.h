@@ -22,6 +22,7 @@ enum class Standing {
   kDiverged,      // the client found it so
   kLocalGone,     // a record and no file
   kServerGone,    // the server has no such file, or another one under its name
+  kUnknown,       // the server is away, and the record alone does not say
 };
 
 struct StandingReport {
@@ -34,6 +35,10 @@ struct StandingReport {
 StandingReport JudgeStanding(const std::string& local, const LocalRecord& record,
                              const std::optional<FileStat>& stat,
                              const std::optional<v1::FileStatus>& server);
+
+// What the record and the local file alone say, where the server cannot be asked.
+StandingReport JudgeRecord(const std::string& local, const LocalRecord& record,
+                           const std::optional<FileStat>& stat);
 
 // "level", "being_written", "behind", ...: the value in --json.
 std::string_view StandingName(Standing standing);

@@ -60,10 +60,14 @@ absl::StatusOr<std::optional<v1::FileStatus>> ServerState(rpc::Client& client,
   return std::optional<v1::FileStatus>(*std::move(status));
 }
 
-absl::StatusOr<std::string> NameFor(const Options& options, const FileArg& arg) {
+// The driver's rule for a file without a record: `root` of the flags, else of client.toml.
+absl::StatusOr<std::string> NameFor(const Context& context, const Options& options,
+                                    const FileArg& arg) {
   if (!options.name.empty()) return options.name;
   if (!arg.name.empty()) return arg.name;
-  return DefaultName(arg.local, options.root);
+  if (!options.root.empty()) return DefaultName(arg.local, options.root);
+  H5M_ASSIGN_OR_RETURN(const rpc::ClientOptions client, context.Options(arg.server));
+  return DefaultName(arg.local, client.root);
 }
 
 absl::StatusOr<Outcome> PushOne(Context& context, const Options& options,
@@ -71,7 +75,7 @@ absl::StatusOr<Outcome> PushOne(Context& context, const Options& options,
   Outcome outcome;
   outcome.local = local;
   H5M_ASSIGN_OR_RETURN(const FileArg arg, ResolveLocalArg(local));
-  H5M_ASSIGN_OR_RETURN(outcome.name, NameFor(options, arg));
+  H5M_ASSIGN_OR_RETURN(outcome.name, NameFor(context, options, arg));
   H5M_ASSIGN_OR_RETURN(const LocalFile file, LocalFile::Open(local, FileLock::kShared));
   H5M_ASSIGN_OR_RETURN(rpc::Client * client, context.Connect(arg.server));
   H5M_ASSIGN_OR_RETURN(const std::optional<v1::FileStatus> server,
@@ -165,7 +169,7 @@ void AddPush(CLI::App& app, Context& context, Action& action) {
   verb->add_option("--name", options->name, "name under the server's root (one file only)");
   verb->add_option("--root", options->root,
                    "name files without a record by their path below this directory "
-                   "(default: HOST/absolute/path)");
+                   "(default: root of client.toml; without one, HOST/absolute/path)");
   verb->add_flag("--replace", options->replace,
                  "put the file in the place of another one of that name, whose versions stay");
   verb->add_flag("--any", options->any, "also what is not HDF5, or was not closed cleanly");

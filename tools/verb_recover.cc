@@ -52,6 +52,20 @@ absl::Status RefuseLease(const std::string& local, const v1::FileStatus& status)
       ") holds the lease of ", status.name(), "; end it, or wait until its lease has run out"));
 }
 
+// A name beside the local file that nothing has.
+std::string NameForBroken(const std::string& local) {
+  const std::string first = StrCat(
+      local, ".broken-", absl::FormatTime("%Y%m%dT%H%M%SZ", absl::Now(), absl::UTCTimeZone()));
+  std::string name = first;
+  std::error_code ignored;
+  for (int n = 2; std::filesystem::symlink_status(name, ignored).type() !=
+                  std::filesystem::file_type::not_found;
+       ++n) {
+    name = StrCat(first, "-", n);
+  }
+  return name;
+}
+
 absl::StatusOr<Plan> MakePlan(Context& context, const Options& options) {
   Plan plan;
   H5M_ASSIGN_OR_RETURN(plan.arg, ResolveLocalArg(options.local));
@@ -73,8 +87,7 @@ absl::StatusOr<Plan> MakePlan(Context& context, const Options& options) {
   H5M_ASSIGN_OR_RETURN(plan.status, plan.client->GetFile(request, absl::Seconds(30)));
   H5M_RETURN_IF_ERROR(RefuseLease(options.local, plan.status));
   H5M_ASSIGN_OR_RETURN(plan.version, ResolveVersion(*plan.client, plan.arg.name, spec));
-  plan.broken = StrCat(options.local, ".broken-",
-                       absl::FormatTime("%Y%m%dT%H%M%SZ", absl::Now(), absl::UTCTimeZone()));
+  plan.broken = NameForBroken(options.local);
   return plan;
 }
 

@@ -103,10 +103,54 @@ absl::StatusOr<v1::FileStatus> GetStatus(rpc::Client& client, const Options& opt
   return status;
 }
 
+Json LocalToJson(const FileArg& file, const StandingReport& report) {
+  return Json{{"path", file.local.string()},
+              {"standing", StandingName(report.standing)},
+              {"detail", report.detail},
+              {"way_out", report.way_out},
+              {"record", RecordToJson(*file.record)}};
+}
+
+std::optional<FileStat> StatIfThere(const FileArg& file) {
+  const absl::StatusOr<FileStat> stat = StatFile(file.local);
+  return stat.ok() ? std::optional(*stat) : std::nullopt;
+}
+
+// What the local record says, where the server cannot be asked.
+int ShowRecord(Context& context, const FileArg& file, const absl::Status& away) {
+  const LocalRecord& record = *file.record;
+  const StandingReport report = JudgeRecord(file.local.string(), record, StatIfThere(file));
+  if (context.json()) {
+    context.Print(Json{{"name", file.name},
+                       {"exists", nullptr},
+                       {"server", record.server},
+                       {"error", std::string(away.message())},
+                       {"local", LocalToJson(file, report)}});
+  }
+  Sheet sheet(context);
+  sheet.Line("name", file.name);
+  sheet.Line("server", StrCat(record.server, ", which is away"));
+  sheet.Line("local", StrCat(file.local.string(), ": ", report.detail));
+  sheet.Line("durable", record.cut == 0 ? "no cut that is known here"
+                                        : StrCat("cut ", record.cut, ", version ", record.version));
+  sheet.Line("since", LocalTime(record.since, context.streams().zone));
+  sheet.Line("way out", report.way_out);
+  context.Note(ToStd(away.message()));
+  return ExitCodeFor(away);
+}
+
 absl::StatusOr<int> RunFileStatus(Context& context, const Options& options) {
   H5M_ASSIGN_OR_RETURN(const FileArg file, ResolveFileArg(options.file));
-  H5M_ASSIGN_OR_RETURN(rpc::Client * client, context.Connect(file.server));
+  const absl::StatusOr<rpc::Client*> connected = context.Connect(file.server);
+  if (absl::IsUnavailable(connected.status()) && file.record.has_value()) {
+    return ShowRecord(context, file, connected.status());
+  }
+  H5M_RETURN_IF_ERROR(connected.status());
+  rpc::Client* const client = *connected;
   const absl::StatusOr<v1::FileStatus> answer = GetStatus(*client, options, file.name);
+  if (absl::IsUnavailable(answer.status()) && file.record.has_value()) {
+    return ShowRecord(context, file, answer.status());
+  }
   if (!answer.ok() && !(absl::IsNotFound(answer.status()) && file.record.has_value())) {
     return answer.status();
   }
@@ -114,22 +158,14 @@ absl::StatusOr<int> RunFileStatus(Context& context, const Options& options) {
   if (answer.ok()) status = *answer;
   std::optional<StandingReport> report;
   if (file.record.has_value()) {
-    const absl::StatusOr<FileStat> stat = StatFile(file.local);
-    report = JudgeStanding(file.local.string(), *file.record,
-                           stat.ok() ? std::optional(*stat) : std::nullopt, status);
+    report = JudgeStanding(file.local.string(), *file.record, StatIfThere(file), status);
   }
   if (context.json()) {
     Json json = status.has_value() ? StatusToJson(*status) : Json{{"name", file.name}};
     json["exists"] = status.has_value();
     json["server"] = client->options().server;
     json["local"] = nullptr;
-    if (report.has_value()) {
-      json["local"] = Json{{"path", file.local.string()},
-                           {"standing", StandingName(report->standing)},
-                           {"detail", report->detail},
-                           {"way_out", report->way_out},
-                           {"record", RecordToJson(*file.record)}};
-    }
+    if (report.has_value()) json["local"] = LocalToJson(file, *report);
     context.Print(json);
   } else {
     if (status.has_value()) ShowFile(context, *status);

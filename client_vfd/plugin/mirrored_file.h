@@ -70,7 +70,6 @@ class MirroredFile {
   const H5mSessionApi* api_ = nullptr;
   H5mSession* session_ = nullptr;
   bool attach_tried_ = false;
-  bool sealed_ = false;
   H5mBarrier armed_ = H5M_TICK;
   std::string armed_comment_;
   int barrier_result_ = 1;
