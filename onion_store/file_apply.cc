@@ -8,19 +8,36 @@
 #include "base/strings.h"
 #include "onion_store/coding.h"
 #include "onion_store/file_impl.h"
+#include "onion_store/raw_bytes.h"
 
 namespace h5mirror::store {
 namespace {
 
 constexpr uint64_t kChunkBytes = 1 << 20;
 constexpr uint64_t kRoundBytes = uint64_t{64} << 20;
-constexpr size_t kRoundChunks = 4096;
-// Two touched pages no further apart are read in one piece: a call costs more than the bytes.
-constexpr uint64_t kBridgeBytes = 64 << 10;
+constexpr size_t kRoundChunks = 16384;
+// Two touched pages no further apart are read in one piece: a call costs as much as the bytes.
+constexpr uint64_t kBridgeBytes = 16 << 10;
+constexpr uint64_t kWritebackBytes = 8 << 20;
 
 }  // namespace
 
-// One round: a window of the file whose pre-images share one sync and one transaction.
+// Pages that the layer writes, without a gap.
+struct FileImpl::ApplyRun {
+  uint64_t first = 0, count = 0;  // in the chunk
+  char* bytes = nullptr;          // their new content, from LoadChunk() to WriteRun()
+};
+
+// Runs near enough to be read in one piece.
+struct FileImpl::ApplyChunk {
+  Extent range;  // whole pages, at most kChunkBytes
+  std::vector<ApplyRun> runs;
+  // From here on by LoadChunk().
+  std::vector<bool> differs;             // new, and not what was there
+  std::vector<uint32_t> old_sums, sums;  // what the sums file says, and what it shall say
+};
+
+// One round: pages whose pre-images share one sync and one transaction.
 struct FileImpl::Round {
   LayerPtr layer;
   EnvFile* head = nullptr;
@@ -31,19 +48,19 @@ struct FileImpl::Round {
   bool may_have_rows = false;
   uint64_t limit_pages = 0;  // no version reaches beyond
   uint64_t old_size_bytes = 0;
-  struct Chunk {
-    Extent range;  // whole pages, at most kChunkBytes
-    std::vector<bool>
-        touched;  // the pages of it that the layer changes; the others only lie between
-    std::string old_bytes, new_bytes;
-  };
-  std::vector<Chunk> chunks;
-  bool keeps_bytes = false;  // from SavePages to WritePages: there is memory for it
+  std::vector<ApplyChunk> chunks;
+  uint64_t touched_bytes = 0;  // of all runs
   uint64_t changed_pages = 0;
+  RawBytes old_memory;  // of one chunk at a time
+  RawBytes new_memory;  // of all runs, one after the other
 
+  void Clear() {
+    chunks.clear();
+    touched_bytes = 0;
+  }
   // Takes in `touched`, which follows what was taken in before and is at most kChunkBytes.
   void Take(Extent touched, uint64_t page_bytes) {
-    Chunk* last = chunks.empty() ? nullptr : &chunks.back();
+    ApplyChunk* last = chunks.empty() ? nullptr : &chunks.back();
     // Bridged pages are read, never written: nothing below both sizes is anybody else's.
     uint64_t bridge_end = std::min(old_size_bytes, layer->size_bytes);
     bool near =
@@ -51,12 +68,18 @@ struct FileImpl::Round {
         (touched.offset == last->range.end() ||
          (touched.offset - last->range.end() <= kBridgeBytes && touched.offset < bridge_end));
     if (!near) {
-      chunks.push_back({{touched.offset, 0}, {}, {}, {}});
-      last = &chunks.back();
+      last = &chunks.emplace_back();
+      last->range.offset = touched.offset;
     }
-    last->touched.resize((touched.offset - last->range.offset) / page_bytes, false);
+    const uint64_t first = (touched.offset - last->range.offset) / page_bytes;
+    const uint64_t count = touched.length / page_bytes;
+    if (!last->runs.empty() && touched.offset == last->range.end()) {
+      last->runs.back().count += count;
+    } else {
+      last->runs.push_back({first, count, nullptr});
+    }
     last->range.length = touched.end() - last->range.offset;
-    last->touched.resize(last->range.length / page_bytes, true);
+    touched_bytes += touched.length;
   }
 };
 
@@ -129,24 +152,27 @@ absl::Status FileImpl::Apply(const LayerPtr& layer, Rounds rounds) {
       round.version = 0;
     }
   }
+  MemoryCharge kept(context_->budget);
   for (uint64_t at = 0;;) {
-    round.chunks.clear();
-    uint64_t round_bytes = 0;
-    while (round_bytes < kRoundBytes && round.chunks.size() < kRoundChunks) {
+    round.Clear();
+    kept.Set(0);
+    const uint64_t round_bytes =
+        std::clamp(context_->budget.room_bytes(), kChunkBytes, kRoundBytes);
+    while (round.touched_bytes < round_bytes && round.chunks.size() < kRoundChunks) {
       H5M_ASSIGN_OR_RETURN(std::optional<Extent> touched,
                            NextTouched(*layer, round.old_size_bytes, page_size_bytes_, at));
       if (!touched) break;
-      Extent next{touched->offset, std::min(touched->length, kChunkBytes)};
+      Extent next{
+          touched->offset,
+          std::min({touched->length, kChunkBytes,
+                    std::max<uint64_t>(round_bytes - round.touched_bytes, page_size_bytes_) /
+                        page_size_bytes_ * page_size_bytes_})};
       round.Take(next, page_size_bytes_);
-      round_bytes += next.length;
       at = next.end();
     }
     if (round.chunks.empty()) break;
-    charge.Set(3 * kChunkBytes);  // Old, new, and pre-images to write.
-    uint64_t span = 0;
-    for (const Round::Chunk& chunk : round.chunks) span += chunk.range.length;
-    round.keeps_bytes = round.chunks.size() == 1 || context_->budget.fits(2 * span);
-    MemoryCharge kept(context_->budget, round.keeps_bytes ? 2 * span : 0);
+    charge.Set(2 * kChunkBytes);  // Old bytes, and pre-images to write.
+    kept.Set(round.touched_bytes);
     H5M_RETURN_IF_ERROR(SavePages(round));
     H5M_RETURN_IF_ERROR(WritePages(round));
     absl::Time now = absl::Now();
@@ -162,30 +188,64 @@ absl::Status FileImpl::Apply(const LayerPtr& layer, Rounds rounds) {
   return FinishApply(layer, round.changed_pages);
 }
 
-absl::Status FileImpl::ReadOldAndNew(const Round& round, Extent range, std::string* old_bytes,
-                                     std::string* new_bytes) {
-  old_bytes->resize(range.length);
-  H5M_RETURN_IF_ERROR(
-      ReadThrough({}, *round.head, round.old_size_bytes, range.offset, absl::MakeSpan(*old_bytes)));
-  *new_bytes = *old_bytes;
+absl::Status FileImpl::ReadNew(const Round& round, const ApplyChunk& chunk,
+                               absl::Span<const char> old_bytes) {
   const CutLayer& layer = *round.layer;
-  uint64_t within = layer.size_bytes <= range.offset
-                        ? 0
-                        : std::min(range.length, layer.size_bytes - range.offset);
-  std::memset(new_bytes->data() + within, 0, range.length - within);
-  if (within == 0) return absl::OkStatus();
-  std::vector<Extent> wanted{{range.offset, within}};
+  const uint64_t page_bytes = page_size_bytes_;
+  std::vector<Extent> wanted;
+  auto extent_of = [&](const ApplyRun& run) {
+    return Extent{chunk.range.offset + run.first * page_bytes, run.count * page_bytes};
+  };
+  for (const ApplyRun& run : chunk.runs) {
+    const Extent all = extent_of(run);
+    const uint64_t within =
+        layer.size_bytes <= all.offset ? 0 : std::min(all.length, layer.size_bytes - all.offset);
+    std::memset(run.bytes + within, 0, all.length - within);
+    if (within > 0) wanted.push_back({all.offset, within});
+  }
+  // A part of one wanted extent lies in one run.
+  auto place = [&](Extent part) {
+    auto after = std::upper_bound(
+        chunk.runs.begin(), chunk.runs.end(), part.offset,
+        [&](uint64_t offset, const ApplyRun& run) { return offset < extent_of(run).offset; });
+    const ApplyRun& run = *std::prev(after);
+    return absl::Span<char>(run.bytes + (part.offset - extent_of(run).offset), part.length);
+  };
   std::vector<Piece> pieces;
   H5M_RETURN_IF_ERROR(layer.data.Resolve(&wanted, &pieces));
   for (const Piece& piece : pieces) {
-    absl::Span<char> place(new_bytes->data() + (piece.extent.offset - range.offset),
-                           piece.extent.length);
+    absl::Span<char> to = place(piece.extent);
     if (piece.source == Piece::Source::kStage) {
-      H5M_RETURN_IF_ERROR(layer.Read(piece.location, place));
+      H5M_RETURN_IF_ERROR(layer.Read(piece.location, to));
     } else if (piece.source == Piece::Source::kHead) {
-      H5M_RETURN_IF_ERROR(ReadOrZeros(*round.head, piece.extent.offset, place));
+      H5M_RETURN_IF_ERROR(ReadOrZeros(*round.head, piece.extent.offset, to));
     } else {
-      std::memset(place.data(), 0, place.size());
+      std::memset(to.data(), 0, to.size());
+    }
+  }
+  for (const Extent& same : wanted) {
+    std::memcpy(place(same).data(), &old_bytes[same.offset - chunk.range.offset], same.length);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status FileImpl::LoadChunk(Round& round, ApplyChunk& chunk) {
+  const uint32_t page_bytes = page_size_bytes_;
+  const uint64_t count = chunk.range.length / page_bytes;
+  absl::Span<char> old_bytes = round.old_memory.Get(kChunkBytes).subspan(0, chunk.range.length);
+  H5M_RETURN_IF_ERROR(
+      ReadThrough({}, *round.head, round.old_size_bytes, chunk.range.offset, old_bytes));
+  H5M_RETURN_IF_ERROR(ReadNew(round, chunk, old_bytes));
+  H5M_ASSIGN_OR_RETURN(chunk.old_sums, round.sums->Read(PageOf(chunk.range.offset), count));
+  chunk.sums = chunk.old_sums;
+  chunk.differs.assign(count, false);
+  for (const ApplyRun& run : chunk.runs) {
+    for (uint64_t i = 0; i < run.count; ++i) {
+      const uint64_t page = run.first + i;
+      const char* fresh = run.bytes + i * page_bytes;
+      chunk.differs[page] = std::memcmp(&old_bytes[page * page_bytes], fresh, page_bytes) != 0;
+      // Also where nothing differs: an attempt that failed may have got that far.
+      chunk.sums[page] = round.sums->SumOf({fresh, page_bytes});
     }
   }
   return absl::OkStatus();
@@ -193,20 +253,18 @@ absl::Status FileImpl::ReadOldAndNew(const Round& round, Extent range, std::stri
 
 absl::Status FileImpl::SavePages(Round& round) {
   std::vector<PageRun> runs;
-  const uint32_t page_bytes = page_size_bytes_;
-  std::string old_scratch, new_scratch;
-  for (Round::Chunk& chunk : round.chunks) {
-    std::string& old_bytes = round.keeps_bytes ? chunk.old_bytes : old_scratch;
-    std::string& new_bytes = round.keeps_bytes ? chunk.new_bytes : new_scratch;
-    H5M_RETURN_IF_ERROR(ReadOldAndNew(round, chunk.range, &old_bytes, &new_bytes));
-    const uint64_t first = PageOf(chunk.range.offset), count = chunk.touched.size();
+  char* next = round.new_memory.Get(round.touched_bytes).data();
+  for (ApplyChunk& chunk : round.chunks) {
+    for (ApplyRun& run : chunk.runs) {
+      run.bytes = next;
+      next += run.count * page_size_bytes_;
+    }
+    H5M_RETURN_IF_ERROR(LoadChunk(round, chunk));
+    const uint64_t first = PageOf(chunk.range.offset), count = chunk.differs.size();
     std::vector<bool> wanted(count);
     bool any = false;
     for (uint64_t i = 0; i < count; ++i) {
-      if (!chunk.touched[i] ||
-          std::memcmp(&old_bytes[i * page_bytes], &new_bytes[i * page_bytes], page_bytes) == 0) {
-        continue;
-      }
+      if (!chunk.differs[i]) continue;
       ++round.changed_pages;
       wanted[i] = round.version != 0 && first + i < round.limit_pages;
       any = any || wanted[i];
@@ -223,8 +281,7 @@ absl::Status FileImpl::SavePages(Round& round) {
         }
       }
     }
-    H5M_RETURN_IF_ERROR(NoteDamaged(round, first, &wanted, old_bytes, &runs));
-    H5M_RETURN_IF_ERROR(SaveRuns(round, first, wanted, old_bytes, &runs));
+    H5M_RETURN_IF_ERROR(SaveRuns(round, chunk, NoteDamaged(round, chunk, wanted, &runs), &runs));
   }
   if (runs.empty()) return absl::OkStatus();
   bool stored = std::any_of(runs.begin(), runs.end(), [](const PageRun& run) {
@@ -246,21 +303,25 @@ absl::Status FileImpl::SavePages(Round& round) {
 
 // A page that does not match its sum went bad on the disk, or was changed by somebody else. Saved
 // with a sum of its own it would pass for the old version.
-absl::Status FileImpl::NoteDamaged(Round& round, uint64_t first_page, std::vector<bool>* wanted,
-                                   std::string_view bytes, std::vector<PageRun>* runs) {
-  H5M_ASSIGN_OR_RETURN(std::vector<uint32_t> sums, round.sums->Read(first_page, wanted->size()));
-  for (size_t i = 0; i < wanted->size(); ++i) {
-    if (!(*wanted)[i]) continue;
-    std::string_view page = bytes.substr(i * page_size_bytes_, page_size_bytes_);
-    if (round.sums->SumOf(page) == sums[i]) continue;
-    (*wanted)[i] = false;
-    runs->push_back({0, first_page + i, round.version, PageRun::kLost, 0});
+std::vector<bool> FileImpl::NoteDamaged(Round& round, const ApplyChunk& chunk,
+                                        std::vector<bool> wanted, std::vector<PageRun>* runs) {
+  const char* old_bytes = round.old_memory.Get(kChunkBytes).data();
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    if (!wanted[i]) continue;
+    std::string_view page(old_bytes + i * page_size_bytes_, page_size_bytes_);
+    if (round.sums->SumOf(page) == chunk.old_sums[i]) continue;
+    wanted[i] = false;
+    runs->push_back({0, PageOf(chunk.range.offset) + i, round.version, PageRun::kLost, 0});
   }
-  return absl::OkStatus();
+  return wanted;
 }
 
-absl::Status FileImpl::SaveRuns(Round& round, uint64_t first_page, const std::vector<bool>& wanted,
-                                std::string_view bytes, std::vector<PageRun>* runs) {
+absl::Status FileImpl::SaveRuns(Round& round, const ApplyChunk& chunk,
+                                const std::vector<bool>& wanted, std::vector<PageRun>* runs) {
+  const uint64_t first_page = PageOf(chunk.range.offset);
+  const std::string_view bytes(round.old_memory.Get(kChunkBytes).data(), chunk.range.length);
+  std::vector<uint32_t> crcs;  // Those that wanted pages have just been found to match.
+  for (uint32_t sum : chunk.old_sums) crcs.push_back(round.sums->CrcOf(sum));
   const uint32_t page_bytes = page_size_bytes_;
   const int64_t generation = round.layer->generation->number;
   auto is_zero = [&](size_t i) { return IsZero(bytes.substr(i * page_bytes, page_bytes)); };
@@ -283,7 +344,8 @@ absl::Status FileImpl::SaveRuns(Round& round, uint64_t first_page, const std::ve
       if (!zero) {
         H5M_ASSIGN_OR_RETURN(run,
                              round.pages->Append(generation, level, first_page + i, round.version,
-                                                 bytes.substr(i * page_bytes, count * page_bytes)));
+                                                 bytes.substr(i * page_bytes, count * page_bytes),
+                                                 absl::MakeConstSpan(crcs).subspan(i, count)));
       }
       runs->push_back(run);
       i += count;
@@ -293,46 +355,42 @@ absl::Status FileImpl::SaveRuns(Round& round, uint64_t first_page, const std::ve
 }
 
 absl::Status FileImpl::WritePages(Round& round) {
-  const uint32_t page_bytes = page_size_bytes_;
-  std::string old_scratch, new_scratch;
-  for (Round::Chunk& chunk : round.chunks) {
-    if (!round.keeps_bytes) {
-      H5M_RETURN_IF_ERROR(ReadOldAndNew(round, chunk.range, &old_scratch, &new_scratch));
-    }
-    const std::string_view old_bytes = round.keeps_bytes ? chunk.old_bytes : old_scratch;
-    const std::string_view new_bytes = round.keeps_bytes ? chunk.new_bytes : new_scratch;
-    const uint64_t offset = chunk.range.offset, count = chunk.touched.size();
-    auto differs = [&](uint64_t i) {
-      if (!chunk.touched[i]) return false;
-      // What an earlier attempt wrote may be in memory only, where its sync failed. Beyond the
-      // old size the head may hold what was cut off, which the old content does not show.
-      return round.layer->recovered || offset + (i + 1) * page_bytes > round.old_size_bytes ||
-             std::memcmp(&old_bytes[i * page_bytes], &new_bytes[i * page_bytes], page_bytes) != 0;
-    };
-    for (uint64_t i = 0; i < count;) {
-      uint64_t end = i + 1;
-      if (!differs(i)) {
-        i = end;
-        continue;
-      }
-      while (end < count && differs(end)) ++end;
-      std::string_view bytes = new_bytes.substr(i * page_bytes, (end - i) * page_bytes);
-      Extent at{offset + i * page_bytes, bytes.size()};
-      if (at.offset >= round.layer->data.truncated_to() && IsZero(bytes)) {
-        H5M_RETURN_IF_ERROR(round.head->Zero(at));
-      } else {
-        H5M_RETURN_IF_ERROR(WriteAt(*round.head, at.offset, bytes));
-      }
+  Extent written{round.chunks.front().range.offset, 0};
+  for (const ApplyChunk& chunk : round.chunks) {
+    for (const ApplyRun& run : chunk.runs) H5M_RETURN_IF_ERROR(WriteRun(round, chunk, run));
+    H5M_RETURN_IF_ERROR(round.sums->Write(PageOf(chunk.range.offset), chunk.sums));
+    written.length = chunk.range.end() - written.offset;
+    if (written.length < kWritebackBytes && &chunk != &round.chunks.back()) continue;
+    round.head->StartWriteback(written);
+    written = {chunk.range.end(), 0};
+  }
+  return absl::OkStatus();
+}
+
+absl::Status FileImpl::WriteRun(Round& round, const ApplyChunk& chunk, const ApplyRun& run) {
+  const uint64_t page_bytes = page_size_bytes_;
+  const uint64_t offset = chunk.range.offset + run.first * page_bytes;
+  auto written = [&](uint64_t i) {
+    // What an earlier attempt wrote may be in memory only, where its sync failed. Beyond the
+    // old size the head may hold what was cut off, which the old content does not show.
+    return chunk.differs[run.first + i] || round.layer->recovered ||
+           offset + (i + 1) * page_bytes > round.old_size_bytes;
+  };
+  for (uint64_t i = 0; i < run.count;) {
+    uint64_t end = i + 1;
+    if (!written(i)) {
       i = end;
+      continue;
     }
-    round.head->StartWriteback(chunk.range);
-    // Of touched pages also where nothing differs: an attempt that failed may have got that far.
-    H5M_ASSIGN_OR_RETURN(std::vector<uint32_t> sums, round.sums->Read(PageOf(offset), count));
-    for (uint64_t i = 0; i < count; ++i) {
-      if (!chunk.touched[i]) continue;
-      sums[i] = round.sums->SumOf(new_bytes.substr(i * page_bytes, page_bytes));
+    while (end < run.count && written(end)) ++end;
+    std::string_view bytes(run.bytes + i * page_bytes, (end - i) * page_bytes);
+    Extent at{offset + i * page_bytes, bytes.size()};
+    if (at.offset >= round.layer->data.truncated_to() && IsZero(bytes)) {
+      H5M_RETURN_IF_ERROR(round.head->Zero(at));
+    } else {
+      H5M_RETURN_IF_ERROR(WriteAt(*round.head, at.offset, bytes));
     }
-    H5M_RETURN_IF_ERROR(round.sums->Write(PageOf(offset), sums));
+    i = end;
   }
   return absl::OkStatus();
 }

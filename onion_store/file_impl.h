@@ -161,17 +161,24 @@ class FileImpl final : public File,
   absl::Status FitHead(const CutLayer& layer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status SumDirect(const CutLayer& layer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
   // Pre-images in rows of `runs`, for the pages that differ and that `version` has no row for.
+  struct ApplyRun;
+  struct ApplyChunk;
   struct Round;
   absl::Status SavePages(Round& round) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
-  absl::Status NoteDamaged(Round& round, uint64_t first_page, std::vector<bool>* wanted,
-                           std::string_view bytes, std::vector<PageRun>* runs)
+  // Reads `chunk`, finds what differs and sums what is new.
+  absl::Status LoadChunk(Round& round, ApplyChunk& chunk)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
-  absl::Status SaveRuns(Round& round, uint64_t first_page, const std::vector<bool>& wanted,
-                        std::string_view bytes, std::vector<PageRun>* runs)
+  absl::Status ReadNew(const Round& round, const ApplyChunk& chunk,
+                       absl::Span<const char> old_bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+  // `wanted` without the pages of `chunk`, the last one loaded, that do not match their sums.
+  std::vector<bool> NoteDamaged(Round& round, const ApplyChunk& chunk, std::vector<bool> wanted,
+                                std::vector<PageRun>* runs)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+  absl::Status SaveRuns(Round& round, const ApplyChunk& chunk, const std::vector<bool>& wanted,
+                        std::vector<PageRun>* runs) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
   absl::Status WritePages(Round& round) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
-  absl::Status ReadOldAndNew(const Round& round, Extent range, std::string* old_bytes,
-                             std::string* new_bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+  absl::Status WriteRun(Round& round, const ApplyChunk& chunk, const ApplyRun& run)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
 
   // ---- file_rollback.cc; work_mutex_ is held ----
   absl::StatusOr<VersionInfo> RollbackLocked(const VersionInfo& target,

@@ -19,8 +19,11 @@ class MemoryBudget {
   // From half of the limit on, indexes of staged bytes move to disk: the other half is for
   // buffers and for what is being moved.
   bool should_spill() const { return used_bytes() > max_bytes_ / 2; }
-  // Whether there is room for what only makes things faster.
-  bool fits(uint64_t bytes) const { return used_bytes() + bytes <= max_bytes_ / 4; }
+  // Room for what only makes things faster.
+  uint64_t room_bytes() const {
+    const uint64_t used = used_bytes();
+    return used >= max_bytes_ / 4 ? 0 : max_bytes_ / 4 - used;
+  }
 
  private:
   const uint64_t max_bytes_;

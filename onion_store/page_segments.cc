@@ -38,7 +38,8 @@ absl::StatusOr<std::shared_ptr<EnvFile>> PageSegments::Segment(uint64_t number, 
 }
 
 absl::StatusOr<PageRun> PageSegments::Append(int64_t generation, int level, uint64_t page,
-                                             VersionNumber version, std::string_view bytes) {
+                                             VersionNumber version, std::string_view bytes,
+                                             absl::Span<const uint32_t> crcs) {
   if (end_bytes_ >= kPageSegmentBytesMax) {
     H5M_RETURN_IF_ERROR(Sync());
     ++segment_;
@@ -56,9 +57,7 @@ absl::StatusOr<PageRun> PageSegments::Append(int64_t generation, int level, uint
   PutInt<uint64_t>(&header, page);
   PutInt<uint32_t>(&header, page_size_bytes_);
   PutInt<uint32_t>(&header, 0);
-  for (size_t at = 0; at < bytes.size(); at += page_size_bytes_) {
-    PutInt<uint32_t>(&header, Crc32c(bytes.substr(at, page_size_bytes_)));
-  }
+  for (uint32_t crc : crcs) PutInt<uint32_t>(&header, crc);
   PutIntAt<uint32_t>(&header, 4, Crc32c(std::string_view(header).substr(8)));
   PageRun run{level, page, version, segment_, end_bytes_};
   buffer_.append(header);

@@ -31,10 +31,12 @@ class PageSegments {
         segment_(segment),
         end_bytes_(end_bytes) {}
 
-  // Appends the 2^level pages of `bytes`; returns the row for the index. They are in the file
-  // after Sync(). After an error of either the rows since the last Sync() are worth nothing.
+  // Appends the 2^level pages of `bytes`, whose crc32c are `crcs`; returns the row for the index.
+  // They are in the file after Sync(). After an error of either the rows since the last Sync() are
+  // worth nothing.
   absl::StatusOr<PageRun> Append(int64_t generation, int level, uint64_t page,
-                                 VersionNumber version, std::string_view bytes);
+                                 VersionNumber version, std::string_view bytes,
+                                 absl::Span<const uint32_t> crcs);
   // Makes what was appended durable, names included.
   absl::Status Sync();
 

@@ -1,5 +1,6 @@
 #include "onion_store/page_segments.h"
 
+#include "base/crc32c.h"
 #include "base/fault_env.h"
 #include "gmock/gmock.h"
 #include "onion_store/sums_file.h"
@@ -15,7 +16,8 @@ class PageSegmentsTest : public testing::Test {
     EXPECT_TRUE(tree_->MakeDirectory("d", 0700).ok());
   }
   PageRun Append(uint64_t page, int level, char byte) {
-    auto run = pages_.Append(1, level, page, 5, std::string(kPage << level, byte));
+    const std::vector<uint32_t> crcs(size_t{1} << level, Crc32c(std::string(kPage, byte)));
+    auto run = pages_.Append(1, level, page, 5, std::string(kPage << level, byte), crcs);
     EXPECT_TRUE(run.ok()) << run.status();
     return *run;
   }

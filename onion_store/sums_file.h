@@ -19,6 +19,8 @@ class SumsFile {
 
   // The stored form of one page's checksum: 0 for a page of zeros, so that holes need no entry.
   uint32_t SumOf(std::string_view page) const;
+  // The crc32c that `sum` is the stored form of.
+  uint32_t CrcOf(uint32_t sum) const { return sum ^ zero_crc_; }
   // Of each page of `bytes`, whose size is a multiple of the page's.
   std::vector<uint32_t> SumsOf(std::string_view bytes) const;
 
