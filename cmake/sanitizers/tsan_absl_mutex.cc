@@ -1,4 +1,4 @@
-// Tells ThreadSanitizer about absl::Mutex and absl::CondVar.
+// Tells ThreadSanitizer about absl::Mutex, absl::CondVar and absl::Notification.
 //
 // Debian's libabsl is not instrumented and blocks by futex, so TSan sees none of its locks and
 // every variable guarded by one looks like a race. The functions below take the place of the
@@ -17,6 +17,7 @@
 #include <type_traits>
 
 #include "absl/synchronization/mutex.h"
+#include "absl/synchronization/notification.h"
 
 extern "C" {
 void __tsan_acquire(void* address);
@@ -32,9 +33,9 @@ namespace {
 
 // The library's function whose mangled name is absl's inline namespace followed by `rest`.
 template <typename Function>
-Function* Next(const char* rest) {
+Function* Next(const char* rest, const char* first = "_ZN4absl") {
   const std::string space = H5M_TEXT(ABSL_OPTION_INLINE_NAMESPACE_NAME);
-  const std::string name = "_ZN4absl" + std::to_string(space.size()) + space + rest;
+  const std::string name = first + std::to_string(space.size()) + space + rest;
   void* found = dlsym(RTLD_NEXT, name.c_str());
   if (found == nullptr) {
     std::fprintf(stderr, "tsan_absl_mutex.cc: no %s in this absl\n", name.c_str());
@@ -150,6 +151,35 @@ bool CondVar::WaitWithDeadline(Mutex* mutex, Time limit) {
   static auto* const next =
       Next<bool(void*, Mutex*, Time)>("7CondVar16WaitWithDeadlineEPNS0_5MutexENS0_4TimeE");
   return Call(next, Before::kReleases, After::kAcquires, this, mutex, mutex, limit);
+}
+
+// Who finds it notified takes no lock: the library reads an atomic of its own.
+void Notification::Notify() {
+  static auto* const next = Next<void(void*)>("12Notification6NotifyEv");
+  Call(next, Before::kReleases, After::kNotHeld, this, this);
+}
+
+void Notification::WaitForNotification() const {
+  static auto* const next =
+      Next<void(const void*)>("12Notification19WaitForNotificationEv", "_ZNK4absl");
+  next(this);
+  __tsan_acquire(const_cast<Notification*>(this));
+}
+
+bool Notification::WaitForNotificationWithTimeout(Duration timeout) const {
+  static auto* const next = Next<bool(const void*, Duration)>(
+      "12Notification30WaitForNotificationWithTimeoutENS0_8DurationE", "_ZNK4absl");
+  const bool notified = next(this, timeout);
+  if (notified) __tsan_acquire(const_cast<Notification*>(this));
+  return notified;
+}
+
+bool Notification::WaitForNotificationWithDeadline(Time deadline) const {
+  static auto* const next = Next<bool(const void*, Time)>(
+      "12Notification31WaitForNotificationWithDeadlineENS0_4TimeE", "_ZNK4absl");
+  const bool notified = next(this, deadline);
+  if (notified) __tsan_acquire(const_cast<Notification*>(this));
+  return notified;
 }
 
 ABSL_NAMESPACE_END
