@@ -10,7 +10,6 @@
 #include "base/random.h"
 #include "client_vfd/session/child_writes.h"
 #include "client_vfd/session/engine.h"
-#include "client_vfd/session/record_update.h"
 
 namespace h5mirror::vfd {
 namespace {
@@ -317,7 +316,7 @@ void Session::SaveRecord(RecordState state) {
   }
   // Behind the program's back a record is only brought up to date, never made: the user may be
   // deleting the file and its directory just now.
-  const absl::Status written = released_ ? UpdateRecordInPlace(config_.real_path, record_)
+  const absl::Status written = released_ ? UpdateLocalRecord(config_.real_path, record_)
                                          : WriteLocalRecord(config_.real_path, record_);
   if (!written.ok()) {
     Notify("record",
