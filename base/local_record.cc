@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "absl/cleanup/cleanup.h"
+#include "absl/time/clock.h"
 #include "base/errno_status.h"
 #include "base/hex.h"
 #include "base/local_record_json.h"
@@ -20,6 +21,9 @@ namespace h5mirror {
 namespace {
 
 constexpr size_t kRecordBytesMax = 1 << 20;
+// A record is filled up with spaces to a multiple of this, so that most updates leave its size as
+// it is. One sector: a record of the usual size is old or new after a power loss, not half of each.
+constexpr size_t kRecordGrainBytes = 512;
 
 std::filesystem::path RecordPath(const std::filesystem::path& local_file) {
   return RecordDirectory(local_file) / "client.json";
@@ -64,6 +68,50 @@ absl::Status WriteNewFile(const std::filesystem::path& path, std::string_view te
   return status;
 }
 
+enum class Fit { kSameSize, kAnySize };
+
+// One write(2) over the record that is there: a process that dies cannot tear it. kNotFound: there
+// is none; kOutOfRange: it is of another size than wanted.
+absl::Status Overwrite(const std::filesystem::path& path, std::string text, Fit fit) {
+  const int fd = open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  if (fd < 0) return Failed("open", path);
+  absl::Cleanup closer = [fd] { close(fd); };
+  struct stat now;
+  if (fstat(fd, &now) != 0) return Failed("stat", path);
+  const auto old_bytes = static_cast<size_t>(now.st_size);
+  if (!S_ISREG(now.st_mode) || (fit == Fit::kSameSize && old_bytes != text.size())) {
+    return absl::OutOfRangeError(path.native());
+  }
+  if (text.size() < old_bytes) text.resize(old_bytes, ' ');
+  const ssize_t written = pwrite(fd, text.data(), text.size(), 0);
+  if (written == static_cast<ssize_t>(text.size())) return absl::OkStatus();
+  if (written >= 0) errno = EIO;
+  return Failed("write", path);
+}
+
+absl::StatusOr<std::string> Filled(const LocalRecord& record) {
+  H5M_ASSIGN_OR_RETURN(std::string text, RecordToJson(record));
+  text.resize((text.size() + kRecordGrainBytes - 1) / kRecordGrainBytes * kRecordGrainBytes, ' ');
+  text.back() = '\n';
+  return text;
+}
+
+absl::Status Replace(const std::filesystem::path& local_file, const std::filesystem::path& path,
+                     std::string_view text) {
+  const std::filesystem::path directory = RecordDirectory(local_file);
+  if (mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST) {
+    return Failed("make directory", directory);
+  }
+  // A name of its own, so that two processes never write into the same file.
+  std::filesystem::path beside = path;
+  beside += StrCat(".", HexOf(RandomBytes16()), ".new");
+  H5M_RETURN_IF_ERROR(WriteNewFile(beside, text));
+  if (rename(beside.c_str(), path.c_str()) == 0) return absl::OkStatus();
+  absl::Status status = Failed("rename into place", path);
+  unlink(beside.c_str());
+  return status;
+}
+
 FileStat FromSystem(const struct stat& stat) {
   constexpr int64_t kNsPerSecond = 1'000'000'000;
   return {.inode = stat.st_ino,
@@ -82,8 +130,13 @@ std::filesystem::path RecordDirectory(const std::filesystem::path& local_file) {
 
 absl::StatusOr<LocalRecord> ReadLocalRecord(const std::filesystem::path& local_file) {
   const std::filesystem::path path = RecordPath(local_file);
-  H5M_ASSIGN_OR_RETURN(const std::string text, ReadAll(path));
-  absl::StatusOr<LocalRecord> record = RecordFromJson(text);
+  absl::StatusOr<LocalRecord> record;
+  // A read beside another process's update may see half of each: look again.
+  for (int attempt = 0; attempt < 3 && !record.ok(); ++attempt) {
+    if (attempt > 0) absl::SleepFor(absl::Milliseconds(1));
+    H5M_ASSIGN_OR_RETURN(const std::string text, ReadAll(path));
+    record = RecordFromJson(text);
+  }
   if (record.ok()) return record;
   return absl::DataLossError(StrCat(
       path.native(), ": ", record.status().message(),
@@ -93,22 +146,17 @@ absl::StatusOr<LocalRecord> ReadLocalRecord(const std::filesystem::path& local_f
 }
 
 absl::Status WriteLocalRecord(const std::filesystem::path& local_file, const LocalRecord& record) {
-  H5M_ASSIGN_OR_RETURN(const std::string text, RecordToJson(record));
-  const std::filesystem::path directory = RecordDirectory(local_file);
-  if (mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST) {
-    return Failed("make directory", directory);
-  }
+  H5M_ASSIGN_OR_RETURN(const std::string text, Filled(record));
   const std::filesystem::path path = RecordPath(local_file);
-  // A name of its own, so that two processes never write into the same file.
-  std::filesystem::path beside = path;
-  beside += StrCat(".", HexOf(RandomBytes16()), ".new");
-  H5M_RETURN_IF_ERROR(WriteNewFile(beside, text));
-  if (rename(beside.c_str(), path.c_str()) != 0) {
-    absl::Status status = Failed("rename into place", path);
-    unlink(beside.c_str());
-    return status;
-  }
-  return absl::OkStatus();
+  const absl::Status written = Overwrite(path, text, Fit::kSameSize);
+  if (!absl::IsNotFound(written) && !absl::IsOutOfRange(written)) return written;
+  return Replace(local_file, path, text);
+}
+
+absl::Status UpdateLocalRecord(const std::filesystem::path& local_file, const LocalRecord& record) {
+  H5M_ASSIGN_OR_RETURN(std::string text, Filled(record));
+  const absl::Status written = Overwrite(RecordPath(local_file), std::move(text), Fit::kAnySize);
+  return absl::IsNotFound(written) ? absl::OkStatus() : written;
 }
 
 absl::StatusOr<FileStat> StatFile(const std::filesystem::path& path) {

@@ -57,9 +57,15 @@ std::filesystem::path RecordDirectory(const std::filesystem::path& local_file);
 // removing it is safe and what follows from it.
 absl::StatusOr<LocalRecord> ReadLocalRecord(const std::filesystem::path& local_file);
 
-// Writes it beside, renames it into place (mode 0600, directory 0700). Not synced: a record lost
-// with the machine's power leaves an older one, whose `stat` does not match the file any more.
+// Makes the record, or brings it up to date: with one write(2) over it where its size stays, which
+// is cheap (some filesystems write a file back that is renamed over another), else by a new one
+// renamed into its place. Mode 0600, directory 0700. Not synced: a record lost with the machine's
+// power leaves an older one, whose `stat` does not match the file any more.
 absl::Status WriteLocalRecord(const std::filesystem::path& local_file, const LocalRecord& record);
+
+// The same for a record that exists, without touching its directory, which the user may be removing
+// just now. OK where there is none any more: the file was deleted.
+absl::Status UpdateLocalRecord(const std::filesystem::path& local_file, const LocalRecord& record);
 
 // stat(2) of a file. kNotFound and others as errno says.
 absl::StatusOr<FileStat> StatFile(const std::filesystem::path& path);

@@ -48,6 +48,41 @@ class LocalRecordTest : public ::testing::Test {
   std::filesystem::path file_;
 };
 
+TEST_F(LocalRecordTest, AnUpdateOfTheSameSizeKeepsTheFile) {
+  LocalRecord record = Example();
+  ASSERT_EQ(WriteLocalRecord(file_, record), absl::OkStatus());
+  const uint64_t inode = StatFile(RecordFile())->inode;
+  record.state = RecordState::kClean;
+  record.cut = 42;
+  ASSERT_EQ(WriteLocalRecord(file_, record), absl::OkStatus());
+  EXPECT_EQ(StatFile(RecordFile())->inode, inode);
+  EXPECT_EQ(StatFile(RecordFile())->size_bytes % 512, 0);
+  EXPECT_EQ(ReadLocalRecord(file_)->cut, 42);
+}
+
+TEST_F(LocalRecordTest, AnUpdateOfAnotherSizeLeavesNothingOfTheOld) {
+  LocalRecord record = Example();
+  record.detail.assign(2000, 'x');
+  ASSERT_EQ(WriteLocalRecord(file_, record), absl::OkStatus());
+  record.detail = "short";
+  ASSERT_EQ(WriteLocalRecord(file_, record), absl::OkStatus());
+  EXPECT_EQ(ReadLocalRecord(file_)->detail, "short");
+  EXPECT_LE(StatFile(RecordFile())->size_bytes, 1024);
+}
+
+TEST_F(LocalRecordTest, AnUpdateBehindTheUsersBackMakesNoFile) {
+  LocalRecord record = Example();
+  ASSERT_EQ(UpdateLocalRecord(file_, record), absl::OkStatus());
+  EXPECT_FALSE(std::filesystem::exists(RecordDirectory(file_)));
+  ASSERT_EQ(WriteLocalRecord(file_, record), absl::OkStatus());
+  record.detail.assign(3000, 'y');
+  ASSERT_EQ(UpdateLocalRecord(file_, record), absl::OkStatus());
+  EXPECT_EQ(ReadLocalRecord(file_)->detail, record.detail);
+  record.detail = "";
+  ASSERT_EQ(UpdateLocalRecord(file_, record), absl::OkStatus());
+  EXPECT_EQ(ReadLocalRecord(file_)->detail, "");
+}
+
 TEST_F(LocalRecordTest, RoundTripsEveryField) {
   const LocalRecord record = Example();
   ASSERT_EQ(WriteLocalRecord(file_, record), absl::OkStatus());

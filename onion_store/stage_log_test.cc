@@ -28,6 +28,11 @@ class StageLogTest : public testing::Test {
       found->push_back(static_cast<int64_t>(extent.length));
       return absl::OkStatus();
     };
+    visitor.on_revert = [&](const Revert& revert) {
+      found->push_back(static_cast<int64_t>(revert.extent.offset));
+      found->push_back(static_cast<int64_t>(PagesSegmentOf(revert.at)));
+      return absl::OkStatus();
+    };
     visitor.on_truncate = [](uint64_t) { return absl::OkStatus(); };
     visitor.on_cut = [&](CutNumber cut, uint64_t, absl::Span<const Extent>, StageEnd) {
       found->push_back(-cut);
@@ -54,6 +59,25 @@ TEST_F(StageLogTest, WhatWasAppendedIsReplayedInOrder) {
   std::vector<int64_t> found;
   ASSERT_TRUE(Replay(log_.end(), &found).ok());
   EXPECT_THAT(found, testing::ElementsAre(3, -7, 2));
+}
+
+TEST_F(StageLogTest, WhatComesBackIsNamedAndNotCopied) {
+  const std::vector<Revert> reverts{{{500, 4096}, MakePagesLocation(12, 64), 1},
+                                    {{9000, 1 << 20}, MakePagesLocation(0, 0), 2}};
+  ASSERT_TRUE(log_.AppendReverts(1, 7, reverts).ok());
+  EXPECT_LT(log_.byte_count(), 200u);
+  ASSERT_TRUE(Append(log_, "abc").ok());
+  std::vector<int64_t> found;
+  ASSERT_TRUE(Replay(log_.end(), &found).ok());
+  EXPECT_THAT(found, testing::ElementsAre(500, 12, 9000, 0, 3));
+}
+
+TEST_F(StageLogTest, WhatComesBackFromNowhereIsDataLoss) {
+  const Revert revert{{500, 4096}, MakePagesLocation(12, 64), 1};
+  ASSERT_TRUE(log_.AppendReverts(1, 7, {&revert, 1}).ok());
+  Poke(log_.end().bytes - 1, std::string(1, '\0'));  // The bit that says "in pages".
+  std::vector<int64_t> found;
+  EXPECT_TRUE(absl::IsDataLoss(Replay(log_.end(), &found)));
 }
 
 TEST_F(StageLogTest, ATornTailBehindTheDurableEndIsDropped) {

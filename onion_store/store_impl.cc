@@ -93,8 +93,9 @@ class StoreImpl final : public Store {
     context_->background->Stop();
     absl::Status status;
     for (const auto& file : LiveFiles()) {
+      const bool was_alive = file->dead().ok();  // It dies of what fails here.
       absl::Status durable = file->MakeAllDurable();
-      if (status.ok() && file->dead().ok()) status = durable;
+      if (status.ok() && was_alive) status = durable;
       file->Retire();
     }
     context_->lock.reset();  // Whoever still holds a file can do nothing with it.

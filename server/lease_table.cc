@@ -39,6 +39,16 @@ LeaseTable::ClaimResult LeaseTable::Claim(std::string_view name, LeaseHolder hol
   return result;
 }
 
+void LeaseTable::AwaitRelease(std::string_view name, const store::SessionId& holder,
+                              absl::Duration timeout) {
+  absl::MutexLock lock(&mutex_);
+  const auto released = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    const auto found = entries_.find(name);
+    return found == entries_.end() || found->second.holder.session_id != holder;
+  };
+  mutex_.AwaitWithTimeout(absl::Condition(&released), timeout);
+}
+
 LeaseId LeaseTable::Seize(std::string_view name, LeaseHolder holder, std::string_view why) {
   LeaseId lease = 0;
   Revoke before;

@@ -61,6 +61,10 @@ class LeaseTable {
   // is revoked with kAborted. The caller then acquires the store's token, which fences it.
   ClaimResult Claim(std::string_view name, LeaseHolder holder, Revoke revoke);
 
+  // Waits at most `timeout` for the session `holder` to give the lease of `name` back; returns at
+  // once where another has it or nobody.
+  void AwaitRelease(std::string_view name, const store::SessionId& holder, absl::Duration timeout);
+
   // Takes the lease whoever has it ("h5mirror rollback --revoke-lease").
   LeaseId Seize(std::string_view name, LeaseHolder holder, std::string_view why);
 

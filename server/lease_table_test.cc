@@ -1,5 +1,7 @@
 #include "server/lease_table.h"
 
+#include <thread>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -80,6 +82,21 @@ TEST_F(LeaseTableTest, SeizedLeaseDoesNotExpireBeforeItIsReleased) {
   EXPECT_EQ(Claim(2).lease, 0u);
   table_.Release("x.h5", lease);
   EXPECT_NE(Claim(2).lease, 0u);
+}
+
+TEST_F(LeaseTableTest, WaitsForTheNamedHolderOnly) {
+  const LeaseTable::ClaimResult first = Claim(1);
+  store::SessionId holder{};
+  holder[0] = 1;
+  std::thread writer([&] { table_.Release("x.h5", first.lease); });
+  table_.AwaitRelease("x.h5", holder, absl::Seconds(30));
+  writer.join();
+  EXPECT_FALSE(table_.HolderOf("x.h5").has_value());
+  Claim(2);
+  table_.AwaitRelease("x.h5", holder, absl::InfiniteDuration());  // Not its to give back.
+  holder[0] = 2;
+  table_.AwaitRelease("x.h5", holder, absl::Milliseconds(1));
+  EXPECT_TRUE(table_.HolderOf("x.h5").has_value());
 }
 
 }  // namespace

@@ -68,7 +68,10 @@ RelationDecision DecideContinue(const v1::OpenSession& open, const store::FileIn
 
 RelationDecision DecideResume(const v1::OpenSession& open, const store::FileInfo& info,
                               Began began) {
-  if (IsOf(info.last_barrier, open.session_id())) return Match(open.session_id(), info);
+  if (IsOf(info.last_barrier, open.session_id()) ||
+      IsOf(info.last_barrier, open.predecessor_session_id())) {
+    return Match(open.session_id(), info);
+  }
   // Nothing of the session survived. Where it had begun a new generation it begins it again: to go
   // on from the old generation's head would mix the two. After a restart of the server only the
   // client knows, and says so by having no base.
@@ -77,7 +80,8 @@ RelationDecision DecideResume(const v1::OpenSession& open, const store::FileInfo
                ? New()
                : Diverged("nothing of this session had become durable");
   }
-  if (open.base_cut() == info.last_cut) return Match(open.session_id(), info);
+  const bool on_path = info.last_cut > open.base_cut() && info.last_cut <= open.base_cut_newest();
+  if (open.base_cut() == info.last_cut || on_path) return Match(open.session_id(), info);
   return Diverged(StrCat("this session's last durable cut is ", open.base_cut(),
                          ", the file is at ", info.last_cut));
 }

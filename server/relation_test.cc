@@ -153,5 +153,16 @@ TEST(RelationTest, HeadIsDescribedForPeople) {
   EXPECT_EQ(DescribeHead(store::FileInfo()), "the server has no such file");
 }
 
+TEST(RelationTest, FollowerMatchesAtAnyCutOfItsPredecessors) {
+  v1::OpenSession open = Known(v1::INTENT_RESUME);
+  store::FileInfo info = Existing();
+  open.set_base_cut(info.last_cut - 2);
+  EXPECT_EQ(DecideRelation(open, info).relation, v1::RELATION_DIVERGED);
+  open.set_base_cut_newest(info.last_cut);
+  EXPECT_EQ(DecideRelation(open, info).relation, v1::RELATION_MATCH);
+  open.set_base_cut_newest(info.last_cut - 1);
+  EXPECT_EQ(DecideRelation(open, info).relation, v1::RELATION_DIVERGED);
+}
+
 }  // namespace
 }  // namespace h5mirror::server

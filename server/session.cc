@@ -20,6 +20,8 @@ namespace {
 
 // A stream that does not say which file it is for is ended after this long.
 constexpr absl::Duration kOpenTimeout = absl::Seconds(30);
+// For the half-close of the writer's session before: it was sent before this stream's `open`.
+constexpr absl::Duration kPredecessorWait = absl::Milliseconds(250);
 
 absl::Status CheckIdSize(std::string_view field, const std::string& id) {
   if (id.size() == 16) return absl::OkStatus();
@@ -46,6 +48,9 @@ absl::Status CheckOpen(const v1::OpenSession& open) {
   }
   if (open.mode_bits() > 0777) {
     return absl::InvalidArgumentError(StrCat("open.mode_bits ", open.mode_bits(), " exceeds 0777"));
+  }
+  if (!open.predecessor_session_id().empty()) {
+    H5M_RETURN_IF_ERROR(CheckIdSize("open.predecessor_session_id", open.predecessor_session_id()));
   }
   const uint32_t page = open.page_size_bytes();
   if (page != 0 && (page < 512 || page > 65536 || (page & (page - 1)) != 0)) {
@@ -306,6 +311,11 @@ absl::Status Session::Open(const v1::OpenSession& open) {
 
   const LeaseHolder holder =
       MakeHolder(open, session_id_, principal_, peer_, environment_.clock.Now());
+  if (!open.predecessor_session_id().empty()) {
+    H5M_ASSIGN_OR_RETURN(const store::SessionId before,
+                         FromByteString(open.predecessor_session_id()));
+    environment_.leases.AwaitRelease(name_, before, kPredecessorWait);
+  }
   auto claim = environment_.leases.Claim(name_, holder,
                                          [weak = weak_from_this()](const absl::Status& status) {
                                            if (const std::shared_ptr<Session> session = weak.lock())

@@ -186,6 +186,12 @@ void CutQueue::SendAgain() {
   open_.changes = std::move(all);
 }
 
+Changes CutQueue::NotDurable() const {
+  Changes all = sending_;
+  for (const Unacked& unacked : unacked_) all.Absorb(unacked.changes);
+  return all;
+}
+
 uint64_t CutQueue::pending_bytes() const {
   uint64_t bytes = open_.changes.extents.byte_count() + saved_bytes_;
   for (const Cut& cut : closed_) bytes += cut.changes.extents.byte_count();

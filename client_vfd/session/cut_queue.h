@@ -14,6 +14,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -98,6 +99,13 @@ class CutQueue {
   // The stream is lost: everything that is not durable is to be sent again, from what the file
   // holds now, in the open cut. Cuts not sent are dropped.
   void SendAgain();
+
+  // Everything that was handed out and is not durable yet, for a queue that goes on where this one
+  // has ended; and its place there: it is forgotten with the first durable barrier.
+  Changes NotDurable() const;
+  const Changes& open_changes() const { return open_.changes; }
+  void AddChanges(const Changes& changes) { open_.changes.Absorb(changes); }
+  void Inherit(Changes changes) { unacked_.push_front({0, std::move(changes)}); }
 
   uint64_t pending_bytes() const;
   uint64_t open_bytes() const { return open_.changes.extents.byte_count(); }

@@ -239,5 +239,22 @@ TEST(CutQueueTest, RandomHistoriesSurviveALostStream) {
   }
 }
 
+TEST(CutQueueTest, InheritedChangesAreSentAgainUntilABarrierIsDurable) {
+  CutQueue queue;
+  Changes changes;
+  changes.extents.Add({100, 20});
+  changes.truncate = 50;
+  queue.Inherit(changes);
+  EXPECT_FALSE(queue.nothing_sent());
+  EXPECT_EQ(queue.pending_bytes(), 0u);
+  EXPECT_EQ(queue.NotDurable().extents.byte_count(), 20u);
+  queue.SendAgain();
+  EXPECT_EQ(queue.pending_bytes(), 20u);
+  EXPECT_EQ(std::get<SendTruncate>(queue.Next(1 << 20, 100, 1)).size_bytes, 50u);
+  queue.Inherit(changes);
+  queue.ForgetDurable(1);
+  EXPECT_TRUE(queue.NotDurable().extents.ToVector() == (std::vector<Extent>{}));
+}
+
 }  // namespace
 }  // namespace h5mirror::vfd

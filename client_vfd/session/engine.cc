@@ -96,8 +96,9 @@ void Engine::StartLocked() {
 
 std::shared_ptr<Session> Engine::Predecessor(const Session& session) {
   absl::MutexLock lock(&mutex_);
-  for (const auto& other : sessions_) {
-    if (other.get() != &session && other->SameFile(session) && !other->gone()) return other;
+  for (auto other = sessions_.rbegin(); other != sessions_.rend(); ++other) {
+    const bool waits = !(*other)->gone() && !(*other)->superseded();
+    if (waits && other->get() != &session && (*other)->SameFile(session)) return *other;
   }
   return nullptr;
 }

@@ -35,7 +35,8 @@ class Engine {
   void Add(std::shared_ptr<Session> session);
   // Has the sender thread look at the session soon. Any thread, cheap when it is awake already.
   void Wake(Session* session);
-  // An earlier session of the same file that has not ended yet; null if there is none.
+  // The newest session of the same file that has not ended yet and was not followed by another;
+  // null if there is none.
   std::shared_ptr<Session> Predecessor(const Session& session);
 
   FramePool& pool() { return *pool_; }

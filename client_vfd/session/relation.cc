@@ -35,7 +35,8 @@ StreamClaim StreamClaimOf(const Relation& relation, const SessionProgress& progr
   // A stream that never got as far as a barrier left nothing behind: begin as at first. So does a
   // re-creation that was never answered: it replaces whatever became of the first attempt.
   claim.resume =
-      progress.last_seq > 0 && (progress.ever_opened || relation.claim != Claim::kCreate);
+      progress.sends_inherited ||
+      (progress.last_seq > 0 && (progress.ever_opened || relation.claim != Claim::kCreate));
   if (!claim.resume) claim.base_cut = FirstBase(relation);
   // An upload, a file known to differ and an unanswered barrier are for the server to judge first:
   // a resume could not ask the same question again.

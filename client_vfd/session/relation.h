@@ -38,6 +38,8 @@ struct SessionProgress {
   bool ever_opened = false;
   // The cut that the dirty map is the difference to; 0: to nothing, it holds the whole file.
   int64_t base_cut = 0;
+  // The dirty map holds a predecessor's changes too, and they are to be sent again.
+  bool sends_inherited = false;
 };
 
 // What the first message of a stream claims.

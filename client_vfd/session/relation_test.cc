@@ -117,5 +117,13 @@ TEST_F(RelationTest, OnlyACreationAndAPlainContinueSendBeforeTheAnswer) {
   EXPECT_TRUE(early(RelationOf(facts_, record_)));
 }
 
+TEST_F(RelationTest, FollowerThatSendsItsPredecessorsChangesResumesFromTheirBase) {
+  const Relation relation = RelationOf(facts_, record_);
+  const StreamClaim claim = StreamClaimOf(relation, {0, false, 9, true});
+  EXPECT_TRUE(claim.resume);
+  EXPECT_EQ(claim.base_cut, 9);
+  EXPECT_FALSE(claim.may_send_early);
+}
+
 }  // namespace
 }  // namespace h5mirror::vfd

@@ -10,7 +10,6 @@
 #include "base/random.h"
 #include "client_vfd/session/child_writes.h"
 #include "client_vfd/session/engine.h"
-#include "client_vfd/session/record_update.h"
 
 namespace h5mirror::vfd {
 namespace {
@@ -46,8 +45,9 @@ std::shared_ptr<Session> Session::Start(Engine& engine, SessionConfig config,
   {
     absl::MutexLock lock(&session->mutex_);
     session->predecessor_ = std::move(predecessor);
+    session->FollowPredecessor();
     // Behind a session that has not ended, the record is not yet what it will be: claim later.
-    if (!session->predecessor_) session->Claim();
+    if (!session->predecessor_ && !session->claimed_) session->Claim();
     session->Notify("attach", "", false);
   }
   engine.Add(session);
@@ -302,6 +302,7 @@ void Session::Notify(const char* event, const std::string& detail, bool to_user)
 }
 
 void Session::SaveRecord(RecordState state) {
+  if (superseded_) return;  // It is the follower's.
   record_.state = state;
   record_.since = absl::Now();
   record_.detail = state == RecordState::kClean ? "" : detail_;
@@ -317,7 +318,7 @@ void Session::SaveRecord(RecordState state) {
   }
   // Behind the program's back a record is only brought up to date, never made: the user may be
   // deleting the file and its directory just now.
-  const absl::Status written = released_ ? UpdateRecordInPlace(config_.real_path, record_)
+  const absl::Status written = released_ ? UpdateLocalRecord(config_.real_path, record_)
                                          : WriteLocalRecord(config_.real_path, record_);
   if (!written.ok()) {
     Notify("record",
@@ -330,7 +331,9 @@ void Session::SaveRecord(RecordState state) {
 void Session::FinishSession() {
   if (done_) return;
   const bool durable = final_ticket_ != 0 && Acked(final_ticket_, H5M_ACK_DURABLE);
-  if (durable) {
+  if (superseded_ && !durable) {
+    // Its follower sees it through, and reports.
+  } else if (durable) {
     state_ = H5M_STATE_CLEAN;
     SaveRecord(RecordState::kClean);
     Notify("close", "", false);
@@ -348,8 +351,7 @@ void Session::FinishSession() {
            absl::StrCat(detail_, ". To bring the mirror level: h5mirror push ", config_.real_path),
            !behind_told_);
   }
-  queue_.SendAgain();
-  AccountSaved();
+  SendAgain();
   done_ = true;
   if (gone()) engine_.WakeSuccessors(*this);
 }

@@ -11,6 +11,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/base/thread_annotations.h"
@@ -79,6 +80,8 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
   bool gone() const { return done_.load() && !streaming_.load(); }
   bool released() const { return released_.load(); }
   bool SameFile(const Session& other) const;
+  // Another session has taken over what this one has to see through: it is nobody's predecessor.
+  bool superseded() const { return superseded_.load(); }
   absl::Duration timeout() const { return config_.timeout; }
 
  private:
@@ -95,10 +98,19 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
   void OnResponse(const v1::MirrorFileResponse& response) override;
   void OnEnded(const absl::Status& status) override;
 
+  // From one open of a file to the next (session_handover.cc).
+  struct Handover;
+  std::optional<Handover> HandOver(const LocalFacts& facts);
+  void FollowPredecessor() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Inherit(Handover from) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void TakeOver(const Changes& changes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void SendAgain() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
   // Begin and resume (session_link.cc).
   void Claim() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool WantsStream(absl::Time now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void StartStream();
+  StreamClaim NextClaim() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   grpc::ByteBuffer OpenMessage() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OnOpened(const v1::SessionOpened& opened) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void BeginAgain() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -144,12 +156,21 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
   std::atomic<bool> done_{false};
   std::atomic<bool> released_{false};
   std::atomic<bool> streaming_{false};
+  std::atomic<bool> superseded_{false};
 
   absl::Mutex mutex_;
   CutQueue queue_ ABSL_GUARDED_BY(mutex_);
   LocalRecord record_ ABSL_GUARDED_BY(mutex_);
   Relation relation_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<Session> predecessor_ ABSL_GUARDED_BY(mutex_);
+  Bytes16 followed_session_ ABSL_GUARDED_BY(mutex_){};   // zeros: none
+  bool follower_waits_ ABSL_GUARDED_BY(mutex_) = false;  // for a moment to hand over in
+  // How many sessions' changes came with the open, until a cut of this session is durable.
+  int inherited_from_ ABSL_GUARDED_BY(mutex_) = 0;
+  // It went on from a cut that may yet be lost; its dirty map holds what came since base_cut_.
+  bool follows_cut_ ABSL_GUARDED_BY(mutex_) = false;
+  bool sends_inherited_ ABSL_GUARDED_BY(mutex_) = false;
+  bool lost_base_ ABSL_GUARDED_BY(mutex_) = false;  // the server no longer has the cut it follows
   bool claimed_ ABSL_GUARDED_BY(mutex_) = false;
   H5mState state_ ABSL_GUARDED_BY(mutex_) = H5M_STATE_CONNECTING;
   std::string detail_ ABSL_GUARDED_BY(mutex_);

@@ -22,6 +22,7 @@ constexpr absl::Duration kFirstRetryEvery = absl::Milliseconds(100);
 // At the last barrier, when the server was there before: it may just be restarting.
 constexpr absl::Duration kFinalRetryEvery = absl::Milliseconds(200);
 constexpr int kFinalAttemptsMax = 8;
+const absl::Duration kRestartPatience = kFinalAttemptsMax * kFinalRetryEvery;
 
 v1::Intent IntentOf(Claim claim) {
   switch (claim) {
@@ -86,6 +87,10 @@ bool Session::WantsStream(absl::Time now) const {
   return hurry_ || (now >= retry_time_ && wanted);
 }
 
+StreamClaim Session::NextClaim() const {
+  return StreamClaimOf(relation_, {queue_.last_seq(), ever_opened_, base_cut_, sends_inherited_});
+}
+
 grpc::ByteBuffer Session::OpenMessage() {
   v1::MirrorFileRequest request;
   v1::OpenSession& open = *request.mutable_open();
@@ -96,7 +101,11 @@ grpc::ByteBuffer Session::OpenMessage() {
   open.set_session_id(ToByteString(session_id_));
   FillOrigin(config_.real_path, open.mutable_origin());
   FillWriter(config_.program, open.mutable_writer());
-  const StreamClaim claim = StreamClaimOf(relation_, {queue_.last_seq(), ever_opened_, base_cut_});
+  const StreamClaim claim = NextClaim();
+  if (followed_session_ != Bytes16{}) {
+    open.set_predecessor_session_id(ToByteString(followed_session_));
+  }
+  if (claim.resume) open.set_base_cut_newest(cut_seen_);
   open.set_intent(claim.resume ? v1::INTENT_RESUME : IntentOf(relation_.claim));
   open.set_base_cut(claim.base_cut);
   if (!claim.resume && relation_.base_seq != 0) {
@@ -143,6 +152,9 @@ void Session::OnResponse(const v1::MirrorFileResponse& response) {
     case v1::MirrorFileResponse::kCutVisible:
       visible_seq_ = std::max(visible_seq_, response.cut_visible().seq());
       cut_seen_ = std::max(cut_seen_, response.cut_visible().cut());
+      if (released_ && final_ticket_ != 0 && Acked(final_ticket_, H5M_ACK_APPLIED)) {
+        engine_.WakeSuccessors(*this);
+      }
       break;
     case v1::MirrorFileResponse::kCutDurable:
       OnDurable(response.cut_durable());
@@ -153,6 +165,10 @@ void Session::OnResponse(const v1::MirrorFileResponse& response) {
 }
 
 void Session::OnOpened(const v1::SessionOpened& opened) {
+  if (opened.relation() == v1::RELATION_DIVERGED && follows_cut_ && !resuming_) {
+    lost_base_ = true;  // The stream ends by itself, and is begun again with all of it.
+    return;
+  }
   if (opened.relation() == v1::RELATION_DIVERGED) {
     state_ = H5M_STATE_DIVERGED;
     detail_ = absl::StrCat(
@@ -164,8 +180,7 @@ void Session::OnOpened(const v1::SessionOpened& opened) {
         config_.real_path);
     Notify("diverged", detail_, true);
     SaveRecord(RecordState::kDiverged);
-    queue_.SendAgain();
-    AccountSaved();
+    SendAgain();
     lost_ticket_ = last_ticket_;
     return;
   }
@@ -200,22 +215,22 @@ void Session::TakeBase(const v1::SessionOpened& opened) {
     cut_seen_ = 0;
   } else if (!resuming_) {
     // Equal to the newest cut, durable or not: should the server lose it again, what it held is
-    // in no dirty map.
-    base_cut_ = opened.last_cut();
+    // in no dirty map, unless it came from a predecessor.
+    if (!follows_cut_) base_cut_ = opened.last_cut();
   } else if (opened.durable_barrier_seq() != 0) {
     // Else the newest durable cut is not this session's: maybe of the generation before.
     visible_seq_ = std::max<uint64_t>(visible_seq_, opened.durable_barrier_seq());
     durable_seq_ = std::max<uint64_t>(durable_seq_, opened.durable_barrier_seq());
     base_cut_ = cut_ = opened.durable_cut();
   }
+  if (opened.relation() == v1::RELATION_MATCH) cut_seen_ = std::max(cut_seen_, opened.last_cut());
 }
 
 // The server starts from nothing where the dirty map is the difference to a cut that it once said
 // was durable (its disk was replaced): all of the file goes with the next cut. Cuts that wait to be
 // sent are part of it, since what they lack is only known as of now.
 void Session::BeginAgain() {
-  queue_.SendAgain();
-  AccountSaved();
+  SendAgain();
   for (const Extent& extent : file_->DataExtents()) queue_.AddWrite(extent);
   lost_ticket_ = last_ticket_;
   taken_final_ = false;
@@ -226,6 +241,9 @@ void Session::OnDurable(const v1::CutDurable& durable) {
   visible_seq_ = std::max(visible_seq_, durable.seq());
   durable_seq_ = std::max(durable_seq_, durable.seq());
   base_cut_ = cut_ = durable.cut();
+  inherited_from_ = 0;
+  follows_cut_ = false;
+  sends_inherited_ = false;
   cut_seen_ = std::max(cut_seen_, cut_);
   if (durable.version() != 0) version_ = durable.version();
   queue_.ForgetDurable(durable_seq_);
@@ -252,8 +270,13 @@ void Session::OnEnded(const absl::Status& status) {
   if (final_ticket_ != 0 && Acked(final_ticket_, H5M_ACK_DURABLE)) return;
   if (TryFirstAgain(status)) return;
   std::string why(status.message());
-  bool retry_final = ever_opened_ || IsSentAway(status);
-  if (!busy_.empty()) {
+  // The server was there just now, maybe for the session that this one followed.
+  const bool just_lost = inherited_from_ > 0 && absl::Now() - behind_since_ < kRestartPatience;
+  bool retry_final = ever_opened_ || follows_cut_ || just_lost || IsSentAway(status);
+  if (std::exchange(lost_base_, false)) {
+    retry_final = true;
+    why = "the server has lost the newest cut";
+  } else if (!busy_.empty()) {
     retry_final = true;  // It may be closing just now.
     why = absl::StrCat("another writer holds it: ", std::exchange(busy_, ""));
   } else if (IsRefusal(status)) {
@@ -285,11 +308,17 @@ bool Session::TryFirstAgain(const absl::Status& status) {
 void Session::LoseStream(const std::string& why, bool retry_final) {
   link_ = Link::kNone;
   may_send_ = false;
-  queue_.SendAgain();
-  AccountSaved();
+  SendAgain();
   lost_ticket_ = last_ticket_;
   taken_final_ = false;
   retry_time_ = absl::Now() + kRetryEvery;
+  if (superseded_) return FinishSession();
+  if (released_ && final_ticket_ != 0 && follower_waits_ && !refused_) {
+    // The program has opened the file again, and that session takes this one's place.
+    GoBehind(why, true);
+    engine_.WakeSuccessors(*this);
+    return;
+  }
   const bool again = final_ticket_ != 0 && !refused_ && retry_final &&
                      ++final_attempts_ <= kFinalAttemptsMax && FileIsAsClosed();
   GoBehind(why, again);
@@ -311,7 +340,7 @@ void Session::OnTimer() {
   {
     absl::MutexLock lock(&mutex_);
     const absl::Time now = absl::Now();
-    if (predecessor_ && predecessor_->gone()) predecessor_.reset();
+    FollowPredecessor();
     if (link_ == Link::kOpen && outbox_.empty() && writable_ && now - sent_time_ > lease_ttl_ / 3) {
       v1::MirrorFileRequest request;
       request.mutable_keep_alive();
@@ -326,6 +355,9 @@ void Session::OnTimer() {
     // A closed session that waits for its last acknowledgement.
     if (released_ && !done_ && link_ != Link::kNone && now - progress_time_ > config_.timeout) {
       CutOff(absl::StrCat("no answer within ", absl::FormatDuration(config_.timeout)));
+    }
+    if (follower_waits_ && link_ == Link::kNone && now - progress_time_ > config_.timeout) {
+      FinishSession();  // The follower has ended without it.
     }
     if (link_ == Link::kNone && WantsStream(now)) pump = true;
     if (done_ && stream_ != nullptr) pump = true;
@@ -346,10 +378,10 @@ void Session::LeaveStream() {
   const bool mirroring = link_ == Link::kOpen || link_ == Link::kOpening;
   link_ = Link::kNone;
   may_send_ = false;
-  queue_.SendAgain();
-  AccountSaved();
+  SendAgain();
   lost_ticket_ = last_ticket_;
   taken_final_ = false;
+  if (superseded_) return FinishSession();
   hurry_ = mirroring;
   if (final_ticket_ != 0 && mirroring) CloseCut(CutKind::kCommit, config_.comment);
 }

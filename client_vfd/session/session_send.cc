@@ -40,14 +40,14 @@ void Session::Pump() {
   bool start = false;
   {
     absl::MutexLock lock(&mutex_);
-    if (predecessor_ && predecessor_->gone()) predecessor_.reset();
+    FollowPredecessor();
     if (std::exchange(cancel_, false) && stream_ != nullptr) {
       stream_->Abandon();
       std::exchange(stream_, nullptr)->Cancel();
       streaming_ = false;
       writable_ = false;
       outbox_.clear();
-      if (gone()) engine_.WakeSuccessors(*this);
+      if (released_) engine_.WakeSuccessors(*this);
     }
     if (done_ && stream_ != nullptr && writable_) {
       writable_ = false;
@@ -105,6 +105,11 @@ bool Session::Prepare() {
     AccountSaved();
     if (const auto* barrier = std::get_if<SendBarrier>(&work)) {
       const bool last = final_ticket_ != 0 && barrier->end.ticket == final_ticket_;
+      if (last && released_ && !FileIsAsClosed()) {
+        // Opened again while it was read: what was sent is of no state of the file.
+        CutOff("the program has opened the file again");
+        return false;
+      }
       seq_of_ticket_[barrier->end.ticket] = barrier->seq;
       taken_final_ = taken_final_ || last;
       outbox_.push_back({EncodeBarrier(*barrier), last});

@@ -1,0 +1,149 @@
+// From one open of a file to the next in the same program.
+//
+// A program that opens, changes and closes a file in a loop must not wait for the server's syncs,
+// and must not lose its mirror to an outage that spans two opens. So a session that the program has
+// closed hands over to the next one what it would still have to see through:
+//
+// - its last cut is visible, not durable: the next session goes on from that cut at once. The
+// server
+//   may still lose it, so the next one keeps the changes that it would take with it, and sends them
+//   again should its own stream break.
+// - it has not read all of its last cut from the file, since the server is away: the next session
+//   takes its place, with all that it has not brought across.
+#include <utility>
+
+#include "client_vfd/session/engine.h"
+#include "client_vfd/session/identity.h"
+#include "client_vfd/session/session.h"
+
+namespace h5mirror::vfd {
+namespace {
+
+// In a row without a durable cut: bounds what the server has to make durable behind the program.
+constexpr int kHandoversMax = 32;
+
+}  // namespace
+
+struct Session::Handover {
+  // The last session of the row that may have left a cut on the server.
+  Bytes16 session_id{};
+  LocalRecord record;
+  Relation relation;
+  bool sends_again = false;  // `changes` are to be sent; else they are on their way
+  int64_t cut_seen = 0;
+  int64_t base_cut = 0;  // `changes` are what came after it; 0: they are the whole file
+  Changes changes;
+  int from = 0;  // how many sessions' changes
+  H5mState state = H5M_STATE_CONNECTING;
+  std::string detail;
+  absl::Time behind_since, retry_time;
+  bool behind_told = false;
+};
+
+std::optional<Session::Handover> Session::HandOver(const LocalFacts& facts) {
+  absl::MutexLock lock(&mutex_);
+  follower_waits_ = true;
+  if (!released_ || done_ || superseded_ || refused_ || !claimed_ || final_ticket_ == 0 ||
+      state_ == H5M_STATE_DIVERGED) {
+    return std::nullopt;
+  }
+  const bool as_closed = final_end_.local && *final_end_.local == facts.stat_at_open;
+  if (!as_closed && !facts.created) return std::nullopt;
+  const bool visible = state_ == H5M_STATE_MIRRORING && Acked(final_ticket_, H5M_ACK_APPLIED);
+  // It would still read the file, which the program changes next.
+  const bool unread = !queue_.drained() || !taken_final_;
+  const bool row_is_long = visible && inherited_from_ >= kHandoversMax;
+  const bool may_follow = facts.created || base_cut_ >= 0;
+  if ((!visible && !unread) || !may_follow || row_is_long) return std::nullopt;
+  superseded_ = true;
+  Handover to;
+  to.session_id = ever_opened_ || queue_.last_seq() > 0 ? session_id_ : followed_session_;
+  to.record = record_;
+  to.cut_seen = cut_seen_;
+  to.base_cut = base_cut_;
+  to.from = inherited_from_ + 1;
+  if (visible) {
+    to.relation.claim = vfd::Claim::kContinue;
+    to.relation.file_id = ToByteString(record_.file_id);
+    to.relation.base_cut = cut_seen_;
+    to.changes = queue_.NotDurable();
+    return to;
+  }
+  to.relation = relation_;
+  cancel_ = streaming_;
+  link_ = Link::kNone;
+  SendAgain();
+  to.sends_again = NextClaim().resume;
+  to.changes = queue_.open_changes();
+  GoBehind("the program has opened the file again", true);
+  to.state = state_;
+  to.detail = detail_;
+  to.behind_since = behind_since_;
+  to.retry_time = retry_time_;
+  to.behind_told = behind_told_;
+  FinishSession();
+  engine_.Wake(this);  // To cancel its stream.
+  return to;
+}
+
+void Session::FollowPredecessor() {
+  if (!predecessor_) return;
+  if (predecessor_->gone()) {
+    predecessor_.reset();
+    return;
+  }
+  if (claimed_) return;
+  std::optional<Handover> from = predecessor_->HandOver(config_.facts);
+  if (!from) return;
+  predecessor_.reset();
+  followed_session_ = from->session_id;
+  // A file that is created again has nothing of the one before.
+  if (!config_.facts.created) Inherit(*std::move(from));
+}
+
+void Session::Inherit(Handover from) {
+  claimed_ = true;
+  record_ = std::move(from.record);
+  relation_ = std::move(from.relation);
+  cut_seen_ = from.cut_seen;
+  base_cut_ = from.base_cut;
+  cut_ = record_.cut;
+  version_ = record_.version;
+  inherited_from_ = from.from;
+  if (from.state == H5M_STATE_BEHIND) {
+    sends_inherited_ = from.sends_again;
+    state_ = from.state;
+    detail_ = std::move(from.detail);
+    behind_since_ = from.behind_since;
+    behind_told_ = from.behind_told;
+    retry_time_ = from.retry_time;
+    hurry_ = false;
+    TakeOver(from.changes);
+  } else {
+    follows_cut_ = true;
+    queue_.Inherit(std::move(from.changes));
+  }
+  SaveRecord(RecordState::kOpen);
+}
+
+// What the predecessor has not brought across, below what this session has closed meanwhile: the
+// file holds both by now, so they become one cut.
+void Session::TakeOver(const Changes& changes) {
+  queue_.SendAgain();
+  queue_.AddChanges(changes);
+  AccountSaved();
+  lost_ticket_ = last_ticket_;
+  taken_final_ = false;
+  if (final_ticket_ == 0) return;
+  // Else it was opened once more, and the next session takes over from this one.
+  if (FileIsAsClosed()) CloseCut(CutKind::kCommit, config_.comment);
+  if (released_) engine_.WakeSuccessors(*this);
+}
+
+void Session::SendAgain() {
+  queue_.SendAgain();
+  AccountSaved();
+  sends_inherited_ = sends_inherited_ || follows_cut_;
+}
+
+}  // namespace h5mirror::vfd
