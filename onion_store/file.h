@@ -2,9 +2,11 @@
 #ifndef H5MIRROR_ONION_STORE_FILE_H_
 #define H5MIRROR_ONION_STORE_FILE_H_
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,6 +25,17 @@ struct CutRequest {
   BarrierId barrier;
   Provenance provenance;  // for kCommit; `comment` too
   LocalStat local;        // set at a clean close
+  // With kCommit: who repeats a request under this id gets the version of the first.
+  std::optional<std::array<uint8_t, 16>> request_id;
+  // With kSync: the newest durable cut of then becomes a version at this time, or as the store
+  // closes, unless a newer version was made before. Does not survive a crash.
+  absl::Time keep_at = absl::InfiniteFuture();
+};
+
+// What Keep() came to.
+struct KeptVersion {
+  VersionInfo version;
+  bool unchanged = false;  // it existed before, and nothing has changed since
 };
 
 // What became of a durable cut.
@@ -141,6 +154,15 @@ class File {
   // version 0: the newest. Errors: kNotFound, kOutOfRange (pruned).
   virtual absl::StatusOr<VersionInfo> GetVersion(VersionNumber version) = 0;
   virtual absl::StatusOr<std::unique_ptr<VersionReader>> OpenVersion(VersionNumber version) = 0;
+
+  // Makes a version of the newest cut, unless nothing has changed since the newest version; durable
+  // when it returns. `request_id` makes a repeat harmless. Does not disturb a writer.
+  // Errors: kFailedPrecondition the file has no cut yet.
+  virtual absl::StatusOr<KeptVersion> Keep(const Provenance& provenance,
+                                           const std::array<uint8_t, 16>& request_id) = 0;
+
+  // The version that a request of this id made. kNotFound.
+  virtual absl::StatusOr<VersionInfo> FindRequest(const std::array<uint8_t, 16>& request_id) = 0;
 
   // Makes a new version with the content of `version`; durable when it returns, the head
   // follows in the background. `request_id` (16 bytes) makes a repeat harmless. The

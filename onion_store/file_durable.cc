@@ -63,7 +63,7 @@ bool FileImpl::IsDue(absl::Time now) {
 
 absl::Time FileImpl::NextDue() {
   if (kept_cut_ && kept_cut_->cut <= row_.durable_cut) return absl::InfinitePast();
-  absl::Time due = absl::InfiniteFuture();
+  absl::Time due = fold_.has_value() ? fold_->due : absl::InfiniteFuture();
   for (const LayerPtr& layer : layers_) {
     if (!layer->durable) due = std::min(due, layer->due);
   }
@@ -100,8 +100,11 @@ absl::Status FileImpl::MakeDurable(absl::Time now) {
     absl::MutexLock lock(&mutex_);
     batch = TakeBatch(now);
     if (batch.layers.empty()) kept = std::exchange(kept_cut_, std::nullopt);
+    if (batch.layers.empty() && !kept && fold_.has_value() && fold_->due <= now) {
+      kept = KeptCut{row_.durable_cut, std::exchange(fold_, std::nullopt)->provenance};
+    }
   }
-  if (kept) return KeepDurableCut(kept->provenance);
+  if (kept) return KeepDurableCut(kept->provenance, std::nullopt);
   if (batch.layers.empty()) return absl::OkStatus();
   H5M_RETURN_IF_ERROR(SyncBatch(batch));
   return CommitBatch(batch);
@@ -216,7 +219,11 @@ absl::Status FileImpl::CommitBatch(const Batch& batch) {
       row.server_time_ns = std::max(row.server_time_ns + 1, absl::ToUnixNanos(context_->env.Now()));
       VersionInfo info = NextVersion(row, *layer);
       info.version = newest.version + 1;
-      versions.push_back({info, layer->request_id});
+      // An id is of the first version that it was given for; a repeat finds that one.
+      std::optional<std::array<uint8_t, 16>> request_id = layer->request_id;
+      if (request_id && index != nullptr && index->FindRequest(*request_id).ok())
+        request_id.reset();
+      versions.push_back({info, request_id});
       newest = info;
       row.changed = false;
       row.sent_bytes = 0;
@@ -233,6 +240,8 @@ absl::Status FileImpl::CommitBatch(const Batch& batch) {
     absl::MutexLock lock(&mutex_);
     row_ = row;
     newest_ = newest;
+    // A version that was made after the fold holds what was folded. A fold may be newer than these.
+    if (!versions.empty() && batch.layers.back() == layers_.back()) fold_.reset();
     for (size_t i = 0; i < batch.layers.size(); ++i) {
       CutLayer& layer = *batch.layers[i];
       layer.durable = true;
@@ -253,7 +262,8 @@ absl::Status FileImpl::CommitBatch(const Batch& batch) {
   return absl::OkStatus();
 }
 
-absl::Status FileImpl::KeepDurableCut(const Provenance& provenance) {
+absl::Status FileImpl::KeepDurableCut(const Provenance& provenance,
+                                      const std::optional<std::array<uint8_t, 16>>& request_id) {
   FileRow row;
   VersionInfo newest;
   std::shared_ptr<VersionIndex> index;
@@ -286,7 +296,7 @@ absl::Status FileImpl::KeepDurableCut(const Provenance& provenance) {
     row.applied_version = info.version;
     row.changed_pages = 0;
   }
-  VersionRow version{info, std::nullopt};
+  VersionRow version{info, request_id};
   H5M_RETURN_IF_ERROR(index->CommitCuts(row, {&version, 1}, std::nullopt));
   absl::MutexLock lock(&mutex_);
   row_ = row;
@@ -420,7 +430,8 @@ absl::Status FileImpl::FlushLocked() {
       H5M_RETURN_IF_ERROR(dead_);
       unapplied = OldestUnapplied();
       HurryLocked();
-      waiting = kept_cut_.has_value() || (!layers_.empty() && !layers_.back()->durable);
+      waiting = kept_cut_.has_value() || fold_.has_value() ||
+                (!layers_.empty() && !layers_.back()->durable);
     }
     if (unapplied == nullptr && !waiting) return absl::OkStatus();
     absl::Status status =
@@ -432,6 +443,7 @@ absl::Status FileImpl::FlushLocked() {
 }
 
 void FileImpl::HurryLocked() {
+  if (fold_.has_value()) fold_->due = absl::InfinitePast();
   for (const LayerPtr& layer : layers_) {
     if (!layer->durable) layer->due = absl::InfinitePast();
   }

@@ -146,6 +146,61 @@ absl::StatusOr<std::unique_ptr<VersionReader>> FileImpl::OpenVersion(VersionNumb
                                              Pages());
 }
 
+absl::StatusOr<KeptVersion> FileImpl::Keep(const Provenance& provenance,
+                                           const std::array<uint8_t, 16>& request_id) {
+  absl::MutexLock work(&work_mutex_);
+  H5M_ASSIGN_OR_RETURN(auto index, Index());
+  if (index != nullptr) {
+    auto done = index->FindRequest(request_id);
+    if (done.ok()) return KeptVersion{done->info, false};
+    if (!absl::IsNotFound(done.status())) return done.status();
+  }
+  VersionNumber before = 0;
+  {
+    // What was folded is part of the version to come, and must not become one of its own first.
+    absl::MutexLock lock(&mutex_);
+    H5M_RETURN_IF_ERROR(dead_);
+    if (last_cut_ == 0) {
+      return absl::FailedPreconditionError(StrCat(name_, " has no cut yet, nothing to keep"));
+    }
+    before = newest_.version;
+    fold_.reset();
+  }
+  H5M_RETURN_IF_ERROR(MakeAllDurableLocked());
+  if (absl::Status kept = KeepDurableCut(provenance, request_id); !kept.ok()) {
+    if (!absl::IsResourceExhausted(kept)) Die(kept);
+    return kept;
+  }
+  H5M_ASSIGN_OR_RETURN(VersionInfo newest, GetVersion(0));
+  return KeptVersion{newest, newest.version == before};
+}
+
+absl::StatusOr<VersionInfo> FileImpl::FindRequest(const std::array<uint8_t, 16>& request_id) {
+  H5M_ASSIGN_OR_RETURN(auto index, Index());
+  if (index == nullptr) return absl::NotFoundError(StrCat(name_, " has no version yet"));
+  H5M_ASSIGN_OR_RETURN(VersionRow found, index->FindRequest(request_id));
+  return std::move(found.info);
+}
+
+absl::Status FileImpl::Leave(const absl::Status& why) {
+  absl::MutexLock work(&work_mutex_);
+  {
+    absl::MutexLock lock(&mutex_);
+    if (session_.begun) {
+      return absl::FailedPreconditionError(StrCat(name_, ": a session writes it"));
+    }
+  }
+  H5M_RETURN_IF_ERROR(FlushLocked());
+  absl::MutexLock tag(&tag_mutex_);
+  absl::MutexLock lock(&mutex_);
+  if (session_.begun || !layers_.empty() || kept_cut_ || fold_) {
+    return absl::FailedPreconditionError(StrCat(name_, ": it was written meanwhile"));
+  }
+  ClearOpenMark();
+  if (dead_.ok()) dead_ = why;
+  return absl::OkStatus();
+}
+
 absl::Status FileImpl::SetOrigin(VersionNumber version, const Origin& origin,
                                  const LocalStat& local) {
   absl::MutexLock work(&work_mutex_);

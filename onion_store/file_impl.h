@@ -62,6 +62,9 @@ class FileImpl final : public File,
   absl::StatusOr<std::unique_ptr<VersionReader>> OpenVersion(VersionNumber version) override;
   absl::StatusOr<VersionInfo> Rollback(VersionNumber version, const Provenance& provenance,
                                        const std::array<uint8_t, 16>& request_id) override;
+  absl::StatusOr<KeptVersion> Keep(const Provenance& provenance,
+                                   const std::array<uint8_t, 16>& request_id) override;
+  absl::StatusOr<VersionInfo> FindRequest(const std::array<uint8_t, 16>& request_id) override;
   absl::Status WaitApplied(absl::Duration timeout) override;
   absl::Status SetOrigin(VersionNumber version, const Origin& origin,
                          const LocalStat& local) override;
@@ -82,6 +85,9 @@ class FileImpl final : public File,
     absl::MutexLock work(&work_mutex_);
     absl::MutexLock tag(&tag_mutex_);
   }
+  // Makes all durable and applies it, and dies of `why`: what it has on disk may be renamed.
+  // kFailedPrecondition: a session writes it, and it lives on.
+  absl::Status Leave(const absl::Status& why) ABSL_LOCKS_EXCLUDED(work_mutex_, mutex_);
   // Makes ticks due that wait for their time, and has the background see to them.
   void Hurry();
   // Makes every cut durable, in the calling thread, and applies only what stands in the way.
@@ -105,6 +111,12 @@ class FileImpl final : public File,
 
   struct KeptCut {
     CutNumber cut = 0;
+    Provenance provenance;
+  };
+
+  // A close that came too soon after the newest version to be one of its own.
+  struct Fold {
+    absl::Time due;
     Provenance provenance;
   };
 
@@ -139,7 +151,8 @@ class FileImpl final : public File,
   absl::Status MakeDurable(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
   absl::Status SyncBatch(const Batch& batch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
   absl::Status CommitBatch(const Batch& batch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
-  absl::Status KeepDurableCut(const Provenance& provenance)
+  absl::Status KeepDurableCut(const Provenance& provenance,
+                              const std::optional<std::array<uint8_t, 16>>& request_id)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
   // The directories above the one that the head and the history are in.
   absl::Status SyncNamesAbove();
@@ -282,6 +295,8 @@ class FileImpl final : public File,
   BarrierId last_barrier_ ABSL_GUARDED_BY(mutex_);
   // A lost writer's last cut, which is a version once it is durable.
   std::optional<KeptCut> kept_cut_ ABSL_GUARDED_BY(mutex_);
+  // Closes that were folded; the newest durable cut becomes a version when it is due.
+  std::optional<Fold> fold_ ABSL_GUARDED_BY(mutex_);
   bool names_changed_ ABSL_GUARDED_BY(mutex_) = false;  // in the history, since the last sync of it
   bool made_directories_ ABSL_GUARDED_BY(mutex_) = false;
   bool open_mark_ ABSL_GUARDED_BY(mutex_) = false;

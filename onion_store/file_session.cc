@@ -278,6 +278,8 @@ absl::StatusOr<CutNumber> FileImpl::CutLocked(CutRequest request, CutWaiter wait
   layer->origin = session_.origin;
   layer->mode_bits = session_.mode_bits;
   layer->local = request.local;
+  if (request.request_id.has_value()) layer->request_id = request.request_id;
+  if (request.keep_at != absl::InfiniteFuture()) fold_ = Fold{request.keep_at, layer->provenance};
   layer->segments = stage_->segments();
   layer->stage_end = stage_->end();
   layer->due = request.kind == BarrierKind::kTick ? absl::Now() + context_->options.durable_every
@@ -301,6 +303,7 @@ absl::StatusOr<CutNumber> FileImpl::CutLocked(CutRequest request, CutWaiter wait
     top->origin = layer->origin;
     top->mode_bits = layer->mode_bits;
     top->local = layer->local;
+    if (layer->request_id.has_value()) top->request_id = layer->request_id;
     top->segments = std::move(layer->segments);
     top->stage_end = layer->stage_end;
     top->due = std::min(top->due, layer->due);

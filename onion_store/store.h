@@ -40,6 +40,16 @@ struct FileSummary {
   absl::Time modify_time;
 };
 
+// A file that was removed and can be brought back.
+struct RemovedFile {
+  std::string id;  // of this removal: a name can be removed more than once
+  std::string name;
+  absl::Time removed;
+  absl::Time expires;
+  uint64_t disk_bytes = 0;  // of head and history, holes too
+  Provenance who;           // users, host, program, pid
+};
+
 // Thread-safe. Holds a lock on the root while it lives.
 class Store {
  public:
@@ -82,6 +92,31 @@ class Store {
   virtual absl::StatusOr<std::vector<FileSummary>> List(std::string_view directory,
                                                         std::string_view after_name,
                                                         size_t limit) = 0;
+
+  // ---- Names. Each is durable when it returns, and after a crash either done or not begun. The
+  // caller has seen to it that nobody writes the file (server/lease_table.h). ----
+
+  // Gives a file another name; its history goes with it. Versions that are being read stay
+  // readable, as far as they need no more files opened.
+  // Errors: kNotFound no such file; kAlreadyExists `new_name` is taken; kInvalidArgument CheckName;
+  //         kFailedPrecondition a session writes it.
+  virtual absl::Status Move(std::string_view name, std::string_view new_name) = 0;
+
+  // Takes a file and its history out of sight, to be undeleted for `keep`. Takes damaged ones too.
+  // Errors: as Move().
+  virtual absl::StatusOr<RemovedFile> Remove(std::string_view name, const Provenance& who,
+                                             absl::Duration keep) = 0;
+
+  // Newest removal first.
+  virtual absl::StatusOr<std::vector<RemovedFile>> ListRemoved() = 0;
+
+  // Brings a removed file back as `new_name` ("": the name that it had), and returns its name.
+  // Errors: kNotFound no such removal, or its retention has ended; kAlreadyExists.
+  virtual absl::StatusOr<std::string> Undelete(std::string_view removal_id,
+                                               std::string_view new_name) = 0;
+
+  // Removes for good what expired at `now` or before, and returns how many files.
+  virtual absl::StatusOr<int> PurgeRemoved(absl::Time now) = 0;
 
   // 16 random bytes made by Open().
   virtual const std::array<uint8_t, 16>& incarnation() const = 0;

@@ -1,17 +1,15 @@
+#include "onion_store/store_impl.h"
+
 #include <charconv>
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
-#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_format.h"
-#include "absl/synchronization/mutex.h"
 #include "base/random.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
-#include "onion_store/file_impl.h"
 #include "onion_store/file_list.h"
-#include "onion_store/store.h"
-#include "onion_store/store_context.h"
+#include "onion_store/removed_files.h"
 
 namespace h5mirror::store {
 namespace {
@@ -53,168 +51,144 @@ absl::Status CheckFormat(EnvTree& tree) {
                       format, kFormat));
 }
 
-class StoreImpl final : public Store {
- public:
-  explicit StoreImpl(std::shared_ptr<StoreContext> context)
-      : context_(std::move(context)), incarnation_(RandomBytes16()) {}
-
-  ~StoreImpl() override { Close(absl::Seconds(5)).IgnoreError(); }
-
-  // Recovers what a crash left unclean, in the background.
-  void RecoverUnclean() {
-    auto marks = context_->tree->List(".h5mirror/open");
-    if (!marks.ok() || marks->empty()) return;
-    struct Recovery final : BackgroundWorker {
-      Recovery(StoreImpl* store_in, std::string mark_in)
-          : store(store_in), mark(std::move(mark_in)) {}
-      absl::Time RunBackground() override {
-        store->RecoverMarked(mark);
-        return absl::InfiniteFuture();
-      }
-      StoreImpl* store;  // Its Close() ends the threads first.
-      std::string mark;
-    };
-    for (const DirectoryEntry& entry : *marks) {
-      context_->background->Post(
-          std::make_shared<Recovery>(this, StrCat(".h5mirror/open/", entry.name)),
-          absl::InfinitePast());
-    }
-  }
-
-  absl::Status Close(absl::Duration deadline) override {
-    {
-      absl::MutexLock lock(&mutex_);
-      if (closed_) return absl::OkStatus();
-      closed_ = true;
-    }
-    for (const auto& file : LiveFiles()) file->Hurry();
-    context_->background->WaitIdle(absl::Now(), deadline);
-    context_->stops_applying = true;
-    context_->background->Stop();
-    absl::Status status;
-    for (const auto& file : LiveFiles()) {
-      const bool was_alive = file->dead().ok();  // It dies of what fails here.
-      absl::Status durable = file->MakeAllDurable();
-      if (status.ok() && was_alive) status = durable;
-      file->Retire();
-    }
-    context_->lock.reset();  // Whoever still holds a file can do nothing with it.
-    return status;
-  }
-
-  absl::StatusOr<std::shared_ptr<File>> OpenFile(std::string_view name) override {
-    H5M_ASSIGN_OR_RETURN(std::shared_ptr<FileImpl> file, Find(name, FileImpl::IfMissing::kFail, 0));
-    return file;
-  }
-
-  absl::StatusOr<std::shared_ptr<File>> OpenOrCreateFile(std::string_view name,
-                                                         uint32_t page_size_bytes) override {
-    if (page_size_bytes == 0) page_size_bytes = context_->options.page_size_bytes;
-    if (!IsPageSize(page_size_bytes)) {
-      return absl::InvalidArgumentError(absl::StrFormat(
-          "page size %d: a power of two from 512 to 65536 is needed", page_size_bytes));
-    }
-    H5M_ASSIGN_OR_RETURN(std::shared_ptr<FileImpl> file,
-                         Find(name, FileImpl::IfMissing::kCreate, page_size_bytes));
-    return file;
-  }
-
-  absl::StatusOr<std::vector<FileSummary>> List(std::string_view directory,
-                                                std::string_view after_name,
-                                                size_t limit) override {
-    return ListFiles(*context_->tree, directory, after_name, limit);
-  }
-
-  const std::array<uint8_t, 16>& incarnation() const override { return incarnation_; }
-  uint64_t memory_used_bytes() const override { return context_->budget.used_bytes(); }
-  uint64_t free_disk_bytes() const override { return context_->tree->FreeBytes().value_or(0); }
-
- private:
-  // One per name; loads one at a time, and lets others load meanwhile.
-  struct Slot {
-    bool loading = false;
-    std::weak_ptr<FileImpl> file;
-  };
-
-  absl::StatusOr<std::shared_ptr<FileImpl>> Find(std::string_view name,
-                                                 FileImpl::IfMissing if_missing,
-                                                 uint32_t page_size_bytes) {
-    H5M_RETURN_IF_ERROR(CheckName(name));
-    std::string key(name);
-    std::shared_ptr<FileImpl> doomed;  // Destroyed after the lock is released.
-    {
-      absl::MutexLock lock(&mutex_);
-      if (closed_) return absl::UnavailableError("the store is closed");
-      auto free = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-        auto at = slots_.find(key);
-        return at == slots_.end() || !at->second.loading;
-      };
-      mutex_.Await(absl::Condition(&free));
-      Slot& slot = slots_[key];
-      std::shared_ptr<FileImpl> file = slot.file.lock();
-      if (file != nullptr && file->dead().ok()) {
-        if (!file->IsNothing() || if_missing == FileImpl::IfMissing::kCreate) return file;
-        doomed = std::move(file);
-        return absl::NotFoundError(StrCat("no file ", name));
-      }
-      doomed = std::move(file);
-      slot.loading = true;
-    }
-    // What the dead object still does to the disk must end before the new one looks at it.
-    if (doomed != nullptr) doomed->WaitUntilStill();
-    auto loaded = FileImpl::Load(context_, name, if_missing, page_size_bytes);
-    absl::MutexLock lock(&mutex_);
-    if (loaded.ok()) {
-      slots_[key] = Slot{false, *loaded};
-      Sweep();
-    } else {
-      slots_.erase(key);
-    }
-    return loaded;
-  }
-
-  // Forgets names whose files nobody holds, now and then.
-  void Sweep() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    if (slots_.size() < sweep_at_) return;
-    absl::erase_if(slots_, [](const auto& entry) {
-      return !entry.second.loading && entry.second.file.expired();
-    });
-    sweep_at_ = 2 * slots_.size() + 64;
-  }
-
-  void RecoverMarked(const std::string& mark) {
-    auto file = context_->tree->Open(mark, OpenKind::kRead, 0);
-    if (!file.ok()) return;
-    std::string name(4097, '\0');
-    auto got = (*file)->ReadAt(0, absl::MakeSpan(name));
-    if (!got.ok()) return;
-    name.resize(*got);
-    auto found = Find(name, FileImpl::IfMissing::kFail, 0);
-    // Nothing to recover, or a mark that was cut short: the next open of the file sees to it.
-    if (!found.ok() &&
-        (absl::IsNotFound(found.status()) || absl::IsInvalidArgument(found.status()))) {
-      context_->tree->Remove(mark).IgnoreError();
-    }
-  }
-
-  std::vector<std::shared_ptr<FileImpl>> LiveFiles() {
-    absl::MutexLock lock(&mutex_);
-    std::vector<std::shared_ptr<FileImpl>> files;
-    for (auto& [name, slot] : slots_) {
-      if (auto file = slot.file.lock()) files.push_back(std::move(file));
-    }
-    return files;
-  }
-
-  const std::shared_ptr<StoreContext> context_;
-  const std::array<uint8_t, 16> incarnation_;
-  absl::Mutex mutex_;
-  absl::flat_hash_map<std::string, Slot> slots_ ABSL_GUARDED_BY(mutex_);
-  size_t sweep_at_ ABSL_GUARDED_BY(mutex_) = 64;
-  bool closed_ ABSL_GUARDED_BY(mutex_) = false;
-};
-
 }  // namespace
+
+StoreImpl::StoreImpl(std::shared_ptr<StoreContext> context)
+    : context_(std::move(context)), incarnation_(RandomBytes16()) {}
+
+void StoreImpl::RecoverUnclean() {
+  auto marks = context_->tree->List(".h5mirror/open");
+  if (!marks.ok() || marks->empty()) return;
+  struct Recovery final : BackgroundWorker {
+    Recovery(StoreImpl* store_in, std::string mark_in)
+        : store(store_in), mark(std::move(mark_in)) {}
+    absl::Time RunBackground() {
+      store->RecoverMarked(mark);
+      return absl::InfiniteFuture();
+    }
+    StoreImpl* store;  // Its Close() ends the threads first.
+    std::string mark;
+  };
+  for (const DirectoryEntry& entry : *marks) {
+    context_->background->Post(
+        std::make_shared<Recovery>(this, StrCat(".h5mirror/open/", entry.name)),
+        absl::InfinitePast());
+  }
+}
+
+absl::Status StoreImpl::Close(absl::Duration deadline) {
+  {
+    absl::MutexLock lock(&mutex_);
+    if (closed_) return absl::OkStatus();
+    closed_ = true;
+  }
+  for (const auto& file : LiveFiles()) file->Hurry();
+  context_->background->WaitIdle(absl::Now(), deadline);
+  context_->stops_applying = true;
+  context_->background->Stop();
+  absl::Status status;
+  for (const auto& file : LiveFiles()) {
+    const bool was_alive = file->dead().ok();  // It dies of what fails here.
+    absl::Status durable = file->MakeAllDurable();
+    if (status.ok() && was_alive) status = durable;
+    file->Retire();
+  }
+  context_->lock.reset();  // Whoever still holds a file can do nothing with it.
+  return status;
+}
+
+absl::StatusOr<std::shared_ptr<File>> StoreImpl::OpenFile(std::string_view name) {
+  H5M_ASSIGN_OR_RETURN(std::shared_ptr<FileImpl> file, Find(name, FileImpl::IfMissing::kFail, 0));
+  return file;
+}
+
+absl::StatusOr<std::shared_ptr<File>> StoreImpl::OpenOrCreateFile(std::string_view name,
+                                                                  uint32_t page_size_bytes) {
+  if (page_size_bytes == 0) page_size_bytes = context_->options.page_size_bytes;
+  if (!IsPageSize(page_size_bytes)) {
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "page size %d: a power of two from 512 to 65536 is needed", page_size_bytes));
+  }
+  H5M_ASSIGN_OR_RETURN(std::shared_ptr<FileImpl> file,
+                       Find(name, FileImpl::IfMissing::kCreate, page_size_bytes));
+  return file;
+}
+
+absl::StatusOr<std::vector<FileSummary>> StoreImpl::List(std::string_view directory,
+                                                         std::string_view after_name,
+                                                         size_t limit) {
+  return ListFiles(*context_->tree, directory, after_name, limit);
+}
+
+absl::StatusOr<std::shared_ptr<FileImpl>> StoreImpl::Find(std::string_view name,
+                                                          FileImpl::IfMissing if_missing,
+                                                          uint32_t page_size_bytes) {
+  H5M_RETURN_IF_ERROR(CheckName(name));
+  std::string key(name);
+  H5M_RETURN_IF_ERROR(FinishPending({&key, 1}));
+  std::shared_ptr<FileImpl> doomed;  // Destroyed after the lock is released.
+  {
+    absl::MutexLock lock(&mutex_);
+    if (closed_) return absl::UnavailableError("the store is closed");
+    auto free = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+      auto at = slots_.find(key);
+      return at == slots_.end() || !at->second.loading;
+    };
+    mutex_.Await(absl::Condition(&free));
+    Slot& slot = slots_[key];
+    std::shared_ptr<FileImpl> file = slot.file.lock();
+    if (file != nullptr && file->dead().ok()) {
+      if (!file->IsNothing() || if_missing == FileImpl::IfMissing::kCreate) return file;
+      doomed = std::move(file);
+      return absl::NotFoundError(StrCat("no file ", name));
+    }
+    doomed = std::move(file);
+    slot.loading = true;
+  }
+  // What the dead object still does to the disk must end before the new one looks at it.
+  if (doomed != nullptr) doomed->WaitUntilStill();
+  auto loaded = FileImpl::Load(context_, name, if_missing, page_size_bytes);
+  absl::MutexLock lock(&mutex_);
+  if (loaded.ok()) {
+    slots_[key] = Slot{false, *loaded};
+    Sweep();
+  } else {
+    slots_.erase(key);
+  }
+  return loaded;
+}
+
+void StoreImpl::Sweep() {
+  if (slots_.size() < sweep_at_) return;
+  absl::erase_if(slots_, [](const auto& entry) {
+    return !entry.second.loading && entry.second.file.expired();
+  });
+  sweep_at_ = 2 * slots_.size() + 64;
+}
+
+void StoreImpl::RecoverMarked(const std::string& mark) {
+  auto file = context_->tree->Open(mark, OpenKind::kRead, 0);
+  if (!file.ok()) return;
+  std::string name(4097, '\0');
+  auto got = (*file)->ReadAt(0, absl::MakeSpan(name));
+  if (!got.ok()) return;
+  name.resize(*got);
+  auto found = Find(name, FileImpl::IfMissing::kFail, 0);
+  // Nothing to recover, or a mark that was cut short: the next open of the file sees to it.
+  if (!found.ok() &&
+      (absl::IsNotFound(found.status()) || absl::IsInvalidArgument(found.status()))) {
+    context_->tree->Remove(mark).IgnoreError();
+  }
+}
+
+std::vector<std::shared_ptr<FileImpl>> StoreImpl::LiveFiles() {
+  absl::MutexLock lock(&mutex_);
+  std::vector<std::shared_ptr<FileImpl>> files;
+  for (auto& [name, slot] : slots_) {
+    if (auto file = slot.file.lock()) files.push_back(std::move(file));
+  }
+  return files;
+}
 
 absl::StatusOr<std::unique_ptr<Store>> Store::Open(Env& env, StoreOptions options) {
   if (!IsPageSize(options.page_size_bytes)) {
@@ -234,6 +208,11 @@ absl::StatusOr<std::unique_ptr<Store>> Store::Open(Env& env, StoreOptions option
   }
   H5M_RETURN_IF_ERROR(lock.status());
   H5M_RETURN_IF_ERROR(CheckFormat(*tree));
+  H5M_ASSIGN_OR_RETURN(const std::vector<Relocation> unfinished, UnfinishedRelocations(*tree));
+  for (const Relocation& relocation : unfinished) {
+    H5M_RETURN_IF_ERROR(FinishRelocation(*tree, relocation));
+  }
+  H5M_RETURN_IF_ERROR(SweepRemoved(*tree));
   int threads = options.background_threads;
   auto context = std::make_shared<StoreContext>(env, std::move(options), std::move(tree));
   context->lock = *std::move(lock);

@@ -92,6 +92,37 @@ class ClientImpl final : public Client {
     return std::move(*response.mutable_version());
   }
 
+  absl::StatusOr<v1::CommitVersionResponse> CommitVersion(const v1::CommitVersionRequest& request,
+                                                          absl::Duration timeout) override {
+    const Repeat repeat =
+        request.request_id().empty() ? Repeat::kNever : Repeat::kOnceIfUnavailable;
+    return Call(*versions_, &v1::Versions::Stub::CommitVersion, request, repeat, timeout);
+  }
+
+  // These change names: a repeat of one that was done would fail, or do another one.
+  absl::StatusOr<v1::FileStatus> MoveFile(const v1::MoveFileRequest& request) override {
+    H5M_ASSIGN_OR_RETURN(v1::MoveFileResponse response,
+                         Call(*files_, &v1::Files::Stub::MoveFile, request, Repeat::kNever));
+    return std::move(*response.mutable_file());
+  }
+
+  absl::StatusOr<v1::RemovedFile> RemoveFile(const v1::RemoveFileRequest& request) override {
+    H5M_ASSIGN_OR_RETURN(v1::RemoveFileResponse response,
+                         Call(*files_, &v1::Files::Stub::RemoveFile, request, Repeat::kNever));
+    return std::move(*response.mutable_removed());
+  }
+
+  absl::StatusOr<v1::ListRemovedFilesResponse> ListRemovedFiles(
+      const v1::ListRemovedFilesRequest& request) override {
+    return Call(*files_, &v1::Files::Stub::ListRemovedFiles, request, Repeat::kOnceIfUnavailable);
+  }
+
+  absl::StatusOr<v1::FileStatus> UndeleteFile(const v1::UndeleteFileRequest& request) override {
+    H5M_ASSIGN_OR_RETURN(v1::UndeleteFileResponse response,
+                         Call(*files_, &v1::Files::Stub::UndeleteFile, request, Repeat::kNever));
+    return std::move(*response.mutable_file());
+  }
+
   absl::Status ReadVersion(
       const v1::ReadVersionRequest& request,
       absl::FunctionRef<absl::Status(const v1::ReadVersionResponse&)> sink) override {

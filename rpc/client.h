@@ -56,6 +56,14 @@ class Client {
   virtual absl::StatusOr<v1::TagVersionResponse> TagVersion(const v1::TagVersionRequest&) = 0;
   virtual absl::StatusOr<v1::UntagVersionResponse> UntagVersion(const v1::UntagVersionRequest&) = 0;
   virtual absl::StatusOr<v1::Version> RollbackVersion(const v1::RollbackVersionRequest&) = 0;
+  // `timeout` must exceed the request's own wait.
+  virtual absl::StatusOr<v1::CommitVersionResponse> CommitVersion(const v1::CommitVersionRequest&,
+                                                                  absl::Duration timeout) = 0;
+  virtual absl::StatusOr<v1::FileStatus> MoveFile(const v1::MoveFileRequest&) = 0;
+  virtual absl::StatusOr<v1::RemovedFile> RemoveFile(const v1::RemoveFileRequest&) = 0;
+  virtual absl::StatusOr<v1::ListRemovedFilesResponse> ListRemovedFiles(
+      const v1::ListRemovedFilesRequest&) = 0;
+  virtual absl::StatusOr<v1::FileStatus> UndeleteFile(const v1::UndeleteFileRequest&) = 0;
   // Calls `sink` for each message; a failed sink cancels the stream and is returned.
   virtual absl::Status ReadVersion(
       const v1::ReadVersionRequest&,

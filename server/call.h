@@ -10,6 +10,7 @@
 #include "grpcpp/grpcpp.h"
 #include "onion_store/store.h"
 #include "server/auth.h"
+#include "server/commit_board.h"
 #include "server/lease_table.h"
 #include "server/metrics.h"
 
@@ -22,6 +23,7 @@ struct ServiceEnvironment {
   Clock& clock;
   Metrics& metrics;
   const Authenticator& authenticator;
+  CommitBoard& commits;
 };
 
 // The principal of a call by its `authorization` header.

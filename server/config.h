@@ -41,6 +41,7 @@ struct Config {
   WindowProbe window_probe = WindowProbe::kAuto;
   int background_threads = 2;
   absl::Duration stop_timeout = absl::Seconds(30);
+  absl::Duration removed_keep = absl::Hours(30 * 24);
   std::filesystem::path tls_cert;
   std::filesystem::path tls_key;
   std::filesystem::path tokens_file;

@@ -178,6 +178,11 @@ constexpr ConfigKey kKeys[] = {
      [](std::string_view text, Config& config) {
        return SetDuration(text, absl::Seconds(1), absl::Hours(1), config.stop_timeout);
      }},
+    {"removed_keep", "TIME", "Removed files can be undeleted for this long, then they are gone.",
+     [](std::string_view text, Config& config) {
+       return SetDuration(text, absl::ZeroDuration(), absl::Hours(100 * 366 * 24),
+                          config.removed_keep);
+     }},
     {"tls_cert", "FILE", "The server's certificate chain, PEM. With tls_key it turns TLS on.",
      [](std::string_view text, Config& config) { return SetPath(text, config.tls_cert); }},
     {"tls_key", "FILE", "The private key of tls_cert, PEM, mode 0600.",
@@ -218,6 +223,7 @@ std::string DescribeConfig(const Config& config) {
       "\nqueue_threads = ", config.queue_threads, "\nwindow_probe = ", NameOf(config.window_probe),
       "\nbackground_threads = ", config.background_threads,
       "\nstop_timeout = ", HumanDuration(config.stop_timeout),
+      "\nremoved_keep = ", HumanDuration(config.removed_keep),
       "\ntls_cert = ", config.tls_cert.string(), "\ntls_key = ", config.tls_key.string(),
       "\ntokens_file = ", config.tokens_file.string(), "\nmetrics_listen = ", config.metrics_listen,
       "\nlog_level = ", config.log_level, "\nlog_file = ", config.log_file.string(), "\n");

@@ -51,6 +51,7 @@ class FakeFile final : public store::File {
       std::function<void(absl::StatusOr<store::DurableCut>)> on_durable) override {
     if (absl::Status status = Check(token); !status.ok()) return status;
     info_.last_cut += 10;
+    last_request_ = request;
     info_.last_barrier = request.barrier;
     const bool commit = request.kind == store::BarrierKind::kCommit;
     waiting_.emplace_back(
@@ -83,6 +84,13 @@ class FakeFile final : public store::File {
                                               const std::array<uint8_t, 16>&) override {
     return None();
   }
+  absl::StatusOr<store::KeptVersion> Keep(const store::Provenance&,
+                                          const std::array<uint8_t, 16>&) override {
+    return None();
+  }
+  absl::StatusOr<store::VersionInfo> FindRequest(const std::array<uint8_t, 16>&) override {
+    return None();
+  }
   absl::Status WaitApplied(absl::Duration) override { return absl::OkStatus(); }
   absl::Status SetOrigin(store::VersionNumber, const store::Origin&,
                          const store::LocalStat&) override {
@@ -103,6 +111,7 @@ class FakeFile final : public store::File {
   store::FileInfo info_;
   std::vector<std::string> calls_;
   std::string written_;
+  store::CutRequest last_request_;
   absl::Status error_;  // what Write() answers
   store::Token token_ = 0;
   store::VersionNumber versions_ = 0;
@@ -134,6 +143,18 @@ class FakeStore final : public store::Store {
                                                        size_t) override {
     return std::vector<store::FileSummary>();
   }
+  absl::Status Move(std::string_view, std::string_view) override { return None(); }
+  absl::StatusOr<store::RemovedFile> Remove(std::string_view, const store::Provenance&,
+                                            absl::Duration) override {
+    return None();
+  }
+  absl::StatusOr<std::vector<store::RemovedFile>> ListRemoved() override {
+    return std::vector<store::RemovedFile>();
+  }
+  absl::StatusOr<std::string> Undelete(std::string_view, std::string_view) override {
+    return None();
+  }
+  absl::StatusOr<int> PurgeRemoved(absl::Time) override { return 0; }
   const std::array<uint8_t, 16>& incarnation() const override { return incarnation_; }
   uint64_t memory_used_bytes() const override { return 0; }
   uint64_t free_disk_bytes() const override { return 0; }
@@ -141,6 +162,7 @@ class FakeStore final : public store::Store {
   std::map<std::string, std::shared_ptr<FakeFile>> files_;
 
  private:
+  static absl::Status None() { return absl::NotFoundError("no such file"); }
   std::array<uint8_t, 16> incarnation_{9};
 };
 

@@ -10,7 +10,9 @@ namespace h5mirror::server {
 // Thread-safe.
 class FilesService final : public v1::Files::Service {
  public:
-  explicit FilesService(const ServiceEnvironment& environment) : environment_(environment) {}
+  // Removed files can be undeleted for `removed_keep`.
+  FilesService(const ServiceEnvironment& environment, absl::Duration removed_keep)
+      : environment_(environment), removed_keep_(removed_keep) {}
 
   grpc::Status ListFiles(grpc::ServerContext* context, const v1::ListFilesRequest* request,
                          v1::ListFilesResponse* response) override;
@@ -20,6 +22,16 @@ class FilesService final : public v1::Files::Service {
                           grpc::ServerWriter<v1::DigestFileResponse>* writer) override;
   grpc::Status AdoptFile(grpc::ServerContext* context, const v1::AdoptFileRequest* request,
                          v1::AdoptFileResponse* response) override;
+  // ---- file_names.cc ----
+  grpc::Status MoveFile(grpc::ServerContext* context, const v1::MoveFileRequest* request,
+                        v1::MoveFileResponse* response) override;
+  grpc::Status RemoveFile(grpc::ServerContext* context, const v1::RemoveFileRequest* request,
+                          v1::RemoveFileResponse* response) override;
+  grpc::Status ListRemovedFiles(grpc::ServerContext* context,
+                                const v1::ListRemovedFilesRequest* request,
+                                v1::ListRemovedFilesResponse* response) override;
+  grpc::Status UndeleteFile(grpc::ServerContext* context, const v1::UndeleteFileRequest* request,
+                            v1::UndeleteFileResponse* response) override;
 
  private:
   absl::Status List(const v1::ListFilesRequest& request, v1::ListFilesResponse& response);
@@ -28,8 +40,14 @@ class FilesService final : public v1::Files::Service {
   absl::Status Digest(const v1::DigestFileRequest& request,
                       grpc::ServerWriter<v1::DigestFileResponse>& writer);
   absl::StatusOr<v1::FileStatus> StatusOf(store::File& file);
+  absl::Status ListRemoved(const v1::ListRemovedFilesRequest& request,
+                           v1::ListRemovedFilesResponse& response);
+  absl::Status Undelete(const grpc::ServerContext& context, const Principal& principal,
+                        const v1::UndeleteFileRequest& request, v1::UndeleteFileResponse& response);
+  absl::StatusOr<v1::FileStatus> StatusOfName(const std::string& name);
 
   const ServiceEnvironment environment_;
+  const absl::Duration removed_keep_;
 };
 
 }  // namespace h5mirror::server

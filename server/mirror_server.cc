@@ -27,6 +27,7 @@ namespace h5mirror::server {
 namespace {
 
 constexpr absl::Duration kTimerPeriod = absl::Milliseconds(250);
+constexpr absl::Duration kPurgePeriod = absl::Hours(1);
 constexpr int kQueueThreadsMax = 4;
 // Threads of the unary calls, which may wait for a disk.
 constexpr int kCallThreadsMax = 256;
@@ -97,11 +98,12 @@ MirrorServer::MirrorServer(const Config& config, store::Store& store, Clock& clo
                .leases = leases_,
                .clock = clock,
                .metrics = metrics_,
-               .memory = memory_},
+               .memory = memory_,
+               .commits = commits_},
               *authenticator_, config.max_sessions),
-      files_({store, leases_, clock, metrics_, *authenticator_}),
-      versions_({store, leases_, clock, metrics_, *authenticator_}),
-      server_service_({store, leases_, clock, metrics_, *authenticator_},
+      files_({store, leases_, clock, metrics_, *authenticator_, commits_}, config.removed_keep),
+      versions_({store, leases_, clock, metrics_, *authenticator_, commits_}),
+      server_service_({store, leases_, clock, metrics_, *authenticator_, commits_},
                       {.root = config.root.string(),
                        .memory_max_bytes = config.memory_max_bytes,
                        .start_time = clock.Now(),
@@ -172,6 +174,10 @@ absl::Status MirrorServer::Listen() {
     pthread_setname_np(pthread_self(), "h5m-timer");
     RunTimer();
   });
+  purger_ = std::thread([this] {
+    pthread_setname_np(pthread_self(), "h5m-purger");
+    RunPurger();
+  });
   return absl::OkStatus();
 }
 
@@ -189,12 +195,24 @@ void MirrorServer::RunTimer() {
   }
 }
 
+void MirrorServer::RunPurger() {
+  const auto stopping = [this]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) { return timer_stopping_; };
+  for (;;) {
+    const auto purged = store_.PurgeRemoved(absl::Now());
+    if (!purged.ok()) spdlog::error("purge of removed files: {}", purged.status().ToString());
+    if (purged.value_or(0) > 0) spdlog::info("purge: {} removed files are gone for good", *purged);
+    absl::MutexLock lock(&mutex_);
+    if (mutex_.AwaitWithTimeout(absl::Condition(&stopping), kPurgePeriod)) return;
+  }
+}
+
 void MirrorServer::StopTimer() {
   {
     absl::MutexLock lock(&mutex_);
     timer_stopping_ = true;
   }
   if (timer_.joinable()) timer_.join();
+  if (purger_.joinable()) purger_.join();
 }
 
 void MirrorServer::Stop(absl::Duration timeout) {

@@ -59,6 +59,8 @@ class MirrorServer {
   absl::Status Listen();
   void ConfigureBuilder(grpc::ServerBuilder& builder) const;
   void RunTimer();
+  // Removes what was removed and has expired, now and every hour.
+  void RunPurger();
   void StopTimer();
 
   const Config config_;
@@ -67,6 +69,7 @@ class MirrorServer {
   Metrics metrics_;
   LeaseTable leases_;
   SessionMemory memory_;
+  CommitBoard commits_;
   MirrorService mirror_;
   FilesService files_;
   VersionsService versions_;
@@ -78,6 +81,7 @@ class MirrorServer {
   absl::Mutex mutex_;
   bool timer_stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread timer_;
+  std::thread purger_;
 };
 
 // The certificate and key of a configuration, checked to be a pair, and its tokens.

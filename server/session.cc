@@ -299,6 +299,11 @@ absl::Status Session::Open(const v1::OpenSession& open) {
   H5M_ASSIGN_OR_RETURN(const uint32_t protocol, NegotiateProtocol(open.protocol()));
   H5M_RETURN_IF_ERROR(CheckOpen(open));
   H5M_ASSIGN_OR_RETURN(session_id_, FromByteString(open.session_id()));
+  H5M_ASSIGN_OR_RETURN(VersionSchedule schedule, VersionSchedule::Make(open));
+  {
+    absl::MutexLock lock(&mutex_);
+    schedule_ = schedule;
+  }
   name_ = open.name();
 
   v1::SessionOpened opened;
@@ -378,6 +383,7 @@ absl::Status Session::Begin(const v1::OpenSession& open, v1::SessionOpened opene
 
   absl::MutexLock lock(&mutex_);
   phase_ = Phase::kWriting;
+  schedule_.Newest(info.newest_version.version, info.newest_version.server_time);
   if (open.intent() == v1::INTENT_RESUME) {
     last_seq_ = decision.last_barrier_seq;
     if (!durable_now && last_seq_ != opened.durable_barrier_seq()) resumed_seq_ = last_seq_;
@@ -420,8 +426,7 @@ absl::Status Session::CheckBarrier(const v1::Barrier& barrier) const {
   return CheckComment(barrier.comment());
 }
 
-absl::Status Session::Cut(const v1::Barrier& barrier) {
-  H5M_RETURN_IF_ERROR(CheckBarrier(barrier));
+absl::StatusOr<store::CutRequest> Session::RequestOf(const v1::Barrier& barrier) const {
   store::CutRequest request;
   H5M_ASSIGN_OR_RETURN(request.kind, FromProto(barrier.kind()));
   request.size_bytes = barrier.size_bytes();
@@ -429,19 +434,38 @@ absl::Status Session::Cut(const v1::Barrier& barrier) {
   request.provenance =
       MakeProvenance(writer_, principal_.name, barrier.comment(), FromProto(barrier.client_time()));
   request.local = FromProto(barrier.local());
+  return request;
+}
+
+absl::Status Session::Cut(const v1::Barrier& barrier) {
+  H5M_RETURN_IF_ERROR(CheckBarrier(barrier));
+  H5M_ASSIGN_OR_RETURN(store::CutRequest request, RequestOf(barrier));
   last_seq_ = barrier.seq();
-  const store::BarrierKind kind = request.kind;
+  const PendingCommits asked = environment_.commits.TakeAll(name_);
+  store::BarrierKind kind;
   {
     absl::MutexLock lock(&mutex_);
-    barriers_.push_back({barrier.seq(), kind, environment_.clock.Monotonic(), false, {}});
+    if (asked.empty()) {
+      schedule_.Apply(environment_.clock.Now(), barrier.has_local(), request);
+    } else {
+      request.kind = store::BarrierKind::kCommit;
+      request.request_id = asked.front()->request_id;
+      request.provenance.comment = JoinComments(barrier.comment(), asked);
+    }
+    kind = request.kind;
+    const bool folded =
+        barrier.kind() == v1::BARRIER_KIND_COMMIT && kind != store::BarrierKind::kCommit;
+    barriers_.push_back({barrier.seq(), kind, environment_.clock.Monotonic(), false, folded, {}});
   }
-  auto cut = file_->Cut(
-      token_, std::move(request),
-      [self = shared_from_this(), seq = barrier.seq()](absl::StatusOr<store::DurableCut> durable) {
-        self->OnDurable(seq, std::move(durable));
-      });
+  auto cut = file_->Cut(token_, std::move(request),
+                        [self = shared_from_this(), seq = barrier.seq(),
+                         asked](absl::StatusOr<store::DurableCut> durable) {
+                          for (const auto& commit : asked) commit->Done(durable);
+                          self->OnDurable(seq, std::move(durable));
+                        });
   absl::MutexLock lock(&mutex_);
   if (!cut.ok()) {
+    for (const auto& commit : asked) commit->Done(cut.status());
     // It never was a cut. Should the callback come all the same, it finds nothing.
     if (!barriers_.empty() && barriers_.back().seq == barrier.seq()) barriers_.pop_back();
     return cut.status();
@@ -486,9 +510,13 @@ void Session::AnswerDurable() {
     if (resumed_seq_ != 0) resumed_seq_ = 0;  // Covered by this one.
     v1::MirrorFileResponse response;
     v1::CutDurable& answer = *response.mutable_cut_durable();
+    if (durable->version > 0 && !durable->unchanged) {
+      schedule_.Newest(durable->version, environment_.clock.Now());
+    }
     answer.set_seq(barrier.seq);
     answer.set_cut(durable->cut);
-    answer.set_version(durable->version);
+    // A close that was folded has the newest version of then.
+    answer.set_version(barrier.folded ? schedule_.newest() : durable->version);
     answer.set_unchanged(durable->unchanged);
     Send(std::move(response));
   }

@@ -23,9 +23,11 @@
 #include "onion_store/store.h"
 #include "rpc/frame_codec.h"
 #include "server/auth.h"
+#include "server/commit_board.h"
 #include "server/lease_table.h"
 #include "server/metrics.h"
 #include "server/session_memory.h"
+#include "server/version_schedule.h"
 
 namespace h5mirror::server {
 
@@ -46,6 +48,7 @@ struct SessionEnvironment {
   Clock& clock;
   Metrics& metrics;
   SessionMemory& memory;
+  CommitBoard& commits;
   // Barriers that may wait to become durable; beyond it the stream is not read.
   size_t open_barriers_max = 65536;
 };
@@ -92,6 +95,7 @@ class Session : public std::enable_shared_from_this<Session> {
     store::BarrierKind kind = store::BarrierKind::kTick;
     absl::Duration since;
     bool visible = false;
+    bool folded = false;  // a close that becomes a version later
     std::optional<absl::StatusOr<store::DurableCut>> durable;
   };
 
@@ -118,6 +122,7 @@ class Session : public std::enable_shared_from_this<Session> {
   absl::Status Truncate(const v1::Truncate& truncate);
   absl::Status Cut(const v1::Barrier& barrier);
   absl::Status CheckBarrier(const v1::Barrier& barrier) const;
+  absl::StatusOr<store::CutRequest> RequestOf(const v1::Barrier& barrier) const;
 
   void OnDurable(uint64_t seq, absl::StatusOr<store::DurableCut> durable);
   void AnswerDurable() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -150,6 +155,7 @@ class Session : public std::enable_shared_from_this<Session> {
   bool wait_for_barriers_ ABSL_GUARDED_BY(mutex_) = false;
   std::deque<OpenBarrier> barriers_ ABSL_GUARDED_BY(mutex_);
   uint64_t resumed_seq_ ABSL_GUARDED_BY(mutex_) = 0;  // visible before, durability not told yet
+  VersionSchedule schedule_ ABSL_GUARDED_BY(mutex_);
   uint64_t received_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t cut_count_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::Duration started_;

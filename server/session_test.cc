@@ -25,9 +25,11 @@ class Client final : public SessionOutput {
     if (!end_.has_value()) end_ = status;
   }
 
+  // `schedule_` holds more of what it asks for.
   void Open(v1::Intent intent, int64_t base_cut = 0, const std::string& name = "x.h5") {
     v1::MirrorFileRequest request;
     v1::OpenSession& open = *request.mutable_open();
+    open = schedule_;
     open.mutable_protocol()->set_oldest(1);
     open.mutable_protocol()->set_newest(1);
     open.set_name(name);
@@ -47,6 +49,14 @@ class Client final : public SessionOutput {
     writes.data_bytes = data.size();
     session_->OnRequest(writes);
   }
+  // The commit of a close names the local file.
+  void Close(uint64_t seq) {
+    v1::MirrorFileRequest request;
+    request.mutable_barrier()->set_seq(seq);
+    request.mutable_barrier()->set_kind(v1::BARRIER_KIND_COMMIT);
+    request.mutable_barrier()->mutable_local()->set_inode(7);
+    session_->OnRequest(request);
+  }
   void Barrier(uint64_t seq, v1::BarrierKind kind = v1::BARRIER_KIND_TICK) {
     v1::MirrorFileRequest request;
     request.mutable_barrier()->set_seq(seq);
@@ -58,6 +68,7 @@ class Client final : public SessionOutput {
   std::string message() const { return end_.has_value() ? std::string(end_->message()) : "open"; }
 
   const uint8_t id_;
+  v1::OpenSession schedule_;
   std::vector<v1::MirrorFileResponse> answers_;
   std::optional<absl::Status> end_;
   std::shared_ptr<Session> session_;
@@ -78,7 +89,8 @@ class SessionTest : public ::testing::Test {
   Metrics metrics_{1};
   LeaseTable leases_{clock_, absl::Seconds(10)};
   SessionMemory memory_;
-  SessionEnvironment environment_{store_, leases_, clock_, metrics_, memory_, 4};
+  CommitBoard commits_;
+  SessionEnvironment environment_{store_, leases_, clock_, metrics_, memory_, commits_, 4};
   Client alice_{environment_, 1};
   Client bob_{environment_, 2};
 };
@@ -282,6 +294,81 @@ TEST_F(SessionTest, ProtocolsThatDoNotMeetNameBothRanges) {
   alice_.session_->OnRequest(request);
   EXPECT_EQ(alice_.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(alice_.message(), HasSubstr("7..9"));
+}
+
+TEST_F(SessionTest, ARequestedVersionTakesTheNextCut) {
+  alice_.Open(v1::INTENT_CREATE);
+  alice_.Barrier(1);
+  const auto asked = commits_.Post("x.h5", "before the beam", {1});
+  const auto also = commits_.Post("x.h5", "two", {2});
+  alice_.Barrier(2);
+  EXPECT_EQ(file().last_request_.kind, store::BarrierKind::kCommit);
+  EXPECT_EQ(file().last_request_.provenance.comment, "before the beam; two");
+  EXPECT_EQ(file().last_request_.request_id->front(), 1);
+  EXPECT_FALSE(commits_.TakeBack("x.h5", asked)) << "the cut has it";
+  EXPECT_FALSE(asked->Await(absl::ZeroDuration()).has_value());
+  file().MakeDurable();
+  file().MakeDurable();
+  EXPECT_EQ((*asked->Await(absl::ZeroDuration()))->version, 1);
+  EXPECT_EQ((*also->Await(absl::ZeroDuration()))->version, 1);
+  alice_.Barrier(3);
+  EXPECT_EQ(file().last_request_.kind, store::BarrierKind::kTick) << "once";
+}
+
+TEST_F(SessionTest, ARequestThatIsTakenBackMakesNothing) {
+  alice_.Open(v1::INTENT_CREATE);
+  const auto asked = commits_.Post("x.h5", "late", {1});
+  EXPECT_TRUE(commits_.TakeBack("x.h5", asked));
+  EXPECT_FALSE(commits_.TakeBack("x.h5", asked));
+  alice_.Barrier(1);
+  EXPECT_EQ(file().last_request_.kind, store::BarrierKind::kTick);
+}
+
+TEST_F(SessionTest, ACutThatFailsTellsWhoAskedForAVersion) {
+  alice_.Open(v1::INTENT_CREATE);
+  const auto asked = commits_.Post("x.h5", "", {1});
+  alice_.Barrier(1);
+  file().MakeDurable(absl::ResourceExhaustedError("disk full"));
+  EXPECT_TRUE(absl::IsResourceExhausted(asked->Await(absl::ZeroDuration())->status()));
+}
+
+TEST_F(SessionTest, AFlushIsAVersionWhereOneIsDue) {
+  alice_.schedule_.mutable_version_every()->set_seconds(600);
+  alice_.Open(v1::INTENT_CREATE);
+  auto kind_after = [this, seq = uint64_t{0}](absl::Duration later) mutable {
+    clock_.Advance(later);
+    alice_.Barrier(++seq);
+    file().MakeDurable();
+    return file().last_request_.kind;
+  };
+  EXPECT_EQ(kind_after(absl::ZeroDuration()), store::BarrierKind::kCommit) << "there is none yet";
+  EXPECT_EQ(kind_after(absl::Minutes(9)), store::BarrierKind::kTick);
+  EXPECT_EQ(kind_after(absl::Minutes(1)), store::BarrierKind::kCommit);
+  EXPECT_EQ(kind_after(absl::Minutes(9)), store::BarrierKind::kTick);
+}
+
+TEST_F(SessionTest, AClosesVersionWaitsWhereTheNewestIsTooYoung) {
+  alice_.schedule_.mutable_version_min_interval()->set_seconds(60);
+  alice_.Open(v1::INTENT_CREATE);
+  alice_.Close(1);
+  EXPECT_EQ(file().last_request_.kind, store::BarrierKind::kCommit) << "the first";
+  file().MakeDurable();
+  const absl::Time made = clock_.Now();
+  clock_.Advance(absl::Seconds(10));
+  alice_.Close(2);
+  EXPECT_EQ(file().last_request_.kind, store::BarrierKind::kSync);
+  EXPECT_EQ(file().last_request_.keep_at, made + absl::Seconds(60));
+  file().MakeDurable();
+  EXPECT_EQ(alice_.answers_.back().cut_durable().version(), 1) << "the newest there is";
+  alice_.Barrier(3, v1::BARRIER_KIND_COMMIT);
+  EXPECT_EQ(file().last_request_.kind, store::BarrierKind::kCommit) << "asked for by name";
+}
+
+TEST_F(SessionTest, AScheduleOutOfRangeIsRefused) {
+  alice_.schedule_.mutable_version_every()->set_seconds(-1);
+  alice_.Open(v1::INTENT_CREATE);
+  EXPECT_EQ(alice_.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(alice_.message(), HasSubstr("version_every"));
 }
 
 }  // namespace

@@ -29,6 +29,8 @@ class VersionsService final : public v1::Versions::Service {
   grpc::Status RollbackVersion(grpc::ServerContext* context,
                                const v1::RollbackVersionRequest* request,
                                v1::RollbackVersionResponse* response) override;
+  grpc::Status CommitVersion(grpc::ServerContext* context, const v1::CommitVersionRequest* request,
+                             v1::CommitVersionResponse* response) override;
 
  private:
   absl::StatusOr<std::shared_ptr<store::File>> Open(const std::string& name);
@@ -43,6 +45,8 @@ class VersionsService final : public v1::Versions::Service {
   absl::Status Rollback(const grpc::ServerContext& context, const Principal& principal,
                         const v1::RollbackVersionRequest& request,
                         v1::RollbackVersionResponse& response);
+  absl::Status Commit(const grpc::ServerContext& context, const Principal& principal,
+                      const v1::CommitVersionRequest& request, v1::CommitVersionResponse& response);
 
   const ServiceEnvironment environment_;
 };

@@ -79,6 +79,10 @@ int RunCli(const std::vector<std::string>& arguments, Streams& streams) {
   AddShow(app, context, action);
   AddTag(app, context, action);
   AddUntag(app, context, action);
+  AddCommit(app, context, action);
+  AddMv(app, context, action);
+  AddRm(app, context, action);
+  AddUndelete(app, context, action);
   AddExport(app, context, action);
   AddRollback(app, context, action);
   AddRecover(app, context, action);

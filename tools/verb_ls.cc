@@ -17,6 +17,7 @@ constexpr int64_t kLongPageMax = 200;  // with -l each file is a call: show them
 struct Options {
   std::string directory;
   bool long_form = false;
+  bool removed = false;
   int64_t limit = 0;  // 0: all
 };
 
@@ -110,12 +111,16 @@ void AddLs(CLI::App& app, Context& context, Action& action) {
   auto options = std::make_shared<Options>();
   CLI::App* verb = app.add_subcommand("ls", "List the files under the server's root");
   verb->add_option("DIR", options->directory, "directory under the root (default: the root)");
-  verb->add_flag("-l,--long", options->long_form, "with versions and writers; one call a file");
+  CLI::Option* long_form =
+      verb->add_flag("-l,--long", options->long_form, "with versions and writers; one call a file");
+  verb->add_flag("--removed", options->removed, "files that `undelete` brings back")
+      ->excludes(long_form);
   verb->add_option("-n,--limit", options->limit, "at most this many files (default: all)")
       ->check(CLI::PositiveNumber);
   verb->callback([&context, &action, options] {
     action = [&context, options]() -> absl::StatusOr<int> {
       H5M_ASSIGN_OR_RETURN(rpc::Client * client, context.Connect());
+      if (options->removed) return ListRemoved(context, *client, options->limit);
       return Lister(context, *options, *client).Run();
     };
   });

@@ -24,6 +24,10 @@ void AddLog(CLI::App& app, Context& context, Action& action);
 void AddShow(CLI::App& app, Context& context, Action& action);
 void AddTag(CLI::App& app, Context& context, Action& action);
 void AddUntag(CLI::App& app, Context& context, Action& action);
+void AddCommit(CLI::App& app, Context& context, Action& action);
+void AddMv(CLI::App& app, Context& context, Action& action);
+void AddRm(CLI::App& app, Context& context, Action& action);
+void AddUndelete(CLI::App& app, Context& context, Action& action);
 void AddExport(CLI::App& app, Context& context, Action& action);
 void AddRollback(CLI::App& app, Context& context, Action& action);
 void AddRecover(CLI::App& app, Context& context, Action& action);
@@ -33,6 +37,9 @@ void AddDoctor(CLI::App& app, Context& context, Action& action);
 // `program` is what followed "--".
 void AddExec(CLI::App& app, Context& context, const std::vector<std::string>& program,
              Action& action);
+
+// `ls --removed`: at most `limit` files (0: all), newest removal first.
+absl::StatusOr<int> ListRemoved(Context& context, rpc::Client& client, int64_t limit);
 
 // One sentence on how FILE is understood, for the verbs' help.
 inline constexpr char kFileHelp[] =

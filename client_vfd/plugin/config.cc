@@ -14,6 +14,8 @@
 namespace h5mirror::vfd {
 namespace {
 
+constexpr uint32_t kVersionAgeMaxMs = 31u * 86'400'000;
+
 using Setter = Problem (*)(const std::string& value, Config* config);
 
 struct Key {
@@ -59,6 +61,14 @@ constexpr auto kKeys = std::to_array<Key>({
     {"token", [](const std::string& v, Config* c) { return SetText(v, &c->token); }},
     {"page_size", [](const std::string& v, Config* c) { return SetPageSize(v, &c->page_size_bytes); }},
     {"comment", [](const std::string& v, Config* c) { return SetText(v, &c->comment); }},
+    {"version_every",
+     [](const std::string& v, Config* c) {
+       return SetDurationMs(v, 100, kVersionAgeMaxMs, &c->version_every_ms);
+     }},
+    {"version_min_interval",
+     [](const std::string& v, Config* c) {
+       return SetDurationMs(v, 0, kVersionAgeMaxMs, &c->version_min_interval_ms);
+     }},
     {"log", [](const std::string& v, Config* c) { return SetText(v, &c->log); }},
     {"after_crash",
      [](const std::string& v, Config* c) {

@@ -45,6 +45,10 @@ struct Config {
   std::string token;
   uint32_t page_size_bytes = 0;  // for new files; 0: the server decides
   std::string comment;           // of the version that a close makes
+  // A flush makes a version where the newest one is this old; 0: flushes make none.
+  uint32_t version_every_ms = 0;
+  // A close makes none of its own where the newest one is younger; 0: every close does.
+  uint32_t version_min_interval_ms = 0;
   std::string log;               // dated lines are appended here
   AfterCrash after_crash = AfterCrash::kReport;
   Checksum frame_checksum = Checksum::kAuto;

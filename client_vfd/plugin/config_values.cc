@@ -76,8 +76,10 @@ Problem SetSize(const std::string& value, uint64_t min, uint64_t max, uint64_t* 
 
 Problem SetDurationMs(const std::string& value, uint32_t min, uint32_t max, uint32_t* out) {
   uint64_t ms = 0;
-  if (!ParseWithUnit(value, {{"", 1000}, {"s", 1000}, {"ms", 1}, {"min", 60'000}, {"h", 3'600'000}},
-                     &ms)) {
+  if (!ParseWithUnit(
+          value,
+          {{"", 1000}, {"s", 1000}, {"ms", 1}, {"min", 60'000}, {"m", 60'000}, {"h", 3'600'000}},
+          &ms)) {
     return "must be a time such as 5s, 500ms or 2min";
   }
   if (ms < min || ms > max) {

@@ -157,6 +157,8 @@ void MirroredFile::Attach() {
     attach.window_bytes = config_->window_bytes;
     attach.timeout_ms = config_->timeout_ms;
     attach.page_size_bytes = config_->page_size_bytes;
+    attach.version_every_ms = config_->version_every_ms;
+    attach.version_min_interval_ms = config_->version_min_interval_ms;
     attach.notify = OnNotify;
     attach.release = OnRelease;
     attach.context = speaker;

@@ -77,6 +77,8 @@ typedef struct H5mAttach {
   uint64_t window_bytes;
   uint32_t timeout_ms;
   uint32_t page_size_bytes;
+  uint32_t version_every_ms;        /* 0: flushes make no versions */
+  uint32_t version_min_interval_ms; /* 0: every close makes one */
   /* Called from any thread, also after close() until the session is done; never for a forked child.
    */
   void (*notify)(void* context, const H5mEvent* event);

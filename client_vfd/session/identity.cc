@@ -57,6 +57,12 @@ void FillTime(absl::Time time, google::protobuf::Timestamp* out) {
   out->set_nanos(static_cast<int32_t>(nanoseconds % 1'000'000'000));
 }
 
+void FillDuration(absl::Duration duration, google::protobuf::Duration* out) {
+  const int64_t seconds = absl::ToInt64Seconds(duration);
+  out->set_seconds(seconds);
+  out->set_nanos(static_cast<int32_t>(absl::ToInt64Nanoseconds(duration - absl::Seconds(seconds))));
+}
+
 void FillLocalStat(const FileStat& stat, v1::LocalStat* out) {
   out->set_inode(stat.inode);
   out->set_size_bytes(stat.size_bytes);

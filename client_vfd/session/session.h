@@ -44,6 +44,8 @@ struct SessionConfig {
   uint64_t window_bytes = 0;
   absl::Duration timeout;
   uint32_t page_size_bytes = 0;
+  absl::Duration version_every;         // zero: flushes make no versions
+  absl::Duration version_min_interval;  // zero: every close makes one
   void (*notify)(void*, const H5mEvent*) = nullptr;
   void (*release)(void*) = nullptr;
   void* context = nullptr;

@@ -117,6 +117,8 @@ grpc::ByteBuffer Session::OpenMessage() {
   open.set_mode_bits(config_.mode_bits);
   open.set_page_size_bytes(config_.page_size_bytes);
   FillTime(absl::Now(), open.mutable_client_time());
+  FillDuration(config_.version_every, open.mutable_version_every());
+  FillDuration(config_.version_min_interval, open.mutable_version_min_interval());
   resuming_ = claim.resume;
   may_send_ = claim.may_send_early;
   return rpc::EncodeRequest(request);

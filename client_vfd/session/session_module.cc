@@ -75,6 +75,8 @@ absl::StatusOr<std::shared_ptr<Session>> Start(const H5mAttach& attach) {
   config.window_bytes = attach.window_bytes;
   config.timeout = absl::Milliseconds(attach.timeout_ms);
   config.page_size_bytes = attach.page_size_bytes;
+  config.version_every = absl::Milliseconds(attach.version_every_ms);
+  config.version_min_interval = absl::Milliseconds(attach.version_min_interval_ms);
   config.notify = attach.notify;
   config.release = attach.release;
   config.context = attach.context;

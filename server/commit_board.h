@@ -1,0 +1,67 @@
+// Versions that were asked for from outside ("h5mirror commit"), until the writer's next cut takes
+// them.
+#ifndef H5MIRROR_SERVER_COMMIT_BOARD_H_
+#define H5MIRROR_SERVER_COMMIT_BOARD_H_
+
+#include <array>
+#include <atomic>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "onion_store/file.h"
+
+namespace h5mirror::server {
+
+// One request. Thread-safe.
+class PendingCommit {
+ public:
+  PendingCommit(std::string comment_in, const std::array<uint8_t, 16>& request_id_in)
+      : comment(std::move(comment_in)), request_id(request_id_in) {}
+
+  // The cut that took it became durable, or never will. The first call counts.
+  void Done(absl::StatusOr<store::DurableCut> result) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Waits at most `timeout`; nullopt: not done yet.
+  std::optional<absl::StatusOr<store::DurableCut>> Await(absl::Duration timeout)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
+  const std::string comment;
+  const std::array<uint8_t, 16> request_id;
+
+ private:
+  absl::Mutex mutex_;
+  std::optional<absl::StatusOr<store::DurableCut>> result_ ABSL_GUARDED_BY(mutex_);
+};
+
+using PendingCommits = std::vector<std::shared_ptr<PendingCommit>>;
+
+// Thread-safe.
+class CommitBoard {
+ public:
+  std::shared_ptr<PendingCommit> Post(std::string_view name, std::string comment,
+                                      const std::array<uint8_t, 16>& request_id);
+  // False: a cut has taken it, and its result will come.
+  bool TakeBack(std::string_view name, const std::shared_ptr<PendingCommit>& commit);
+  // For the cut that is about to be made. Costs a load where nothing was posted.
+  PendingCommits TakeAll(std::string_view name);
+
+ private:
+  absl::Mutex mutex_;
+  std::atomic<int> count_{0};
+  std::map<std::string, PendingCommits, std::less<>> posted_ ABSL_GUARDED_BY(mutex_);
+};
+
+// `own` and what was asked for, one after the other, each once; `own` alone where that would
+// exceed what a comment may have.
+std::string JoinComments(const std::string& own, const PendingCommits& asked);
+
+}  // namespace h5mirror::server
+
+#endif  // H5MIRROR_SERVER_COMMIT_BOARD_H_
