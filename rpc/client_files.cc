@@ -24,7 +24,7 @@ namespace {
 constexpr const char* kDriverKeys[] = {
     "mode", "under",       "name",           "include",   "exclude",   "flush",
     "ack",  "ack_tick",    "window",         "timeout",   "page_size", "comment",
-    "log",  "after_crash", "frame_checksum", "ack_commit"};
+    "log",  "after_crash", "frame_checksum", "ack_commit", "version", "cache"};
 
 constexpr size_t kFileBytesMax = 1 << 20;
 constexpr size_t kTokenBytesMax = 4096;

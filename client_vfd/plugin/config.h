@@ -18,7 +18,11 @@
 
 namespace h5mirror::vfd {
 
-enum class Mode { kMirror, kOff };
+enum class Mode {
+  kMirror,
+  kReader,  // a version from the server, read-only
+  kOff
+};
 // The driver of the host library that does the local I/O.
 enum class UnderDriver { kSec2, kDirect, kLog };
 // What an H5Fflush is.
@@ -46,6 +50,9 @@ struct Config {
   uint32_t page_size_bytes = 0;  // for new files; 0: the server decides
   std::string comment;           // of the version that a close makes
   std::string log;               // dated lines are appended here
+  // mode=reader: N, tag:NAME, latest, latest-K or a time; empty: not given.
+  std::string version;
+  uint64_t cache_bytes = 64 << 20;  // per process, for what readers read
   AfterCrash after_crash = AfterCrash::kReport;
   Checksum frame_checksum = Checksum::kAuto;
 };
