@@ -8,6 +8,7 @@
 #include "client_vfd/plugin/h5_error.h"
 #include "client_vfd/plugin/reporter.h"
 #include "client_vfd/plugin/session_loader.h"
+#include "client_vfd/plugin/told_once.h"
 
 namespace h5mirror::vfd {
 namespace {
@@ -137,6 +138,16 @@ void Start(const Config& config, const ReaderTarget& target, ReaderFile* file) {
   if (file->reader == nullptr) file->error = error.data();
 }
 
+// HDF5 1.14.4 and older forgets the error all the same, so it is said.
+void SayBroken(const Config& config, const ReaderTarget& target, const std::string& error) {
+  static auto* const told = new ToldOnce;
+  Say(config.log,
+      told->IsNews(target.real_path, "broken") ? Audience::kUserToo : Audience::kLogOnly,
+      target.real_path + ", which " + target.root->name +
+          " leads to, cannot be read, and a virtual dataset may show fill values in its place: " +
+          error);
+}
+
 }  // namespace
 
 H5FD_t* OpenReader(const HostLibrary& host, const Config& config, ReaderTarget target) {
@@ -151,6 +162,7 @@ H5FD_t* OpenReader(const HostLibrary& host, const Config& config, ReaderTarget t
       PushOpenErrno(host, target.given_name, file->info.error_number, file->error);
       return nullptr;
     }
+    SayBroken(config, target, file->error);
     file->root = target.root;
     file->key = UniqueKey();
     file->info.size_bytes = kBrokenBytes;
