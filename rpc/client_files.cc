@@ -22,9 +22,9 @@ namespace {
 
 // The driver's keys (client_vfd/plugin/config.cc) that only it reads.
 constexpr const char* kDriverKeys[] = {
-    "mode", "under",       "name",           "include",   "exclude",   "flush",
-    "ack",  "ack_tick",    "window",         "timeout",   "page_size", "comment",
-    "log",  "after_crash", "frame_checksum", "ack_commit", "version", "cache"};
+    "mode", "under",       "name",           "include",    "exclude",   "flush",
+    "ack",  "ack_tick",    "window",         "timeout",    "page_size", "comment",
+    "log",  "after_crash", "frame_checksum", "ack_commit", "version",   "cache"};
 
 constexpr size_t kFileBytesMax = 1 << 20;
 constexpr size_t kTokenBytesMax = 4096;

@@ -109,18 +109,18 @@ absl::Status CheckAnswer(const v1::ReadVersionResponse& answer, const v1::Versio
 }
 
 RangeReader RangesOf(Client& client, std::string name, const v1::Version& version) {
-  return [&client, name = std::move(name), version](uint64_t offset, uint64_t length,
-                                                    RangeSink sink) {
-    v1::ReadVersionRequest request;
-    request.set_name(name);
-    request.set_version(version.version());
-    request.set_offset(offset);
-    request.set_length_bytes(length);
-    return client.ReadVersion(request, [&](const v1::ReadVersionResponse& answer) {
-      H5M_RETURN_IF_ERROR(CheckAnswer(answer, version));
-      return answer.has_version() ? absl::OkStatus() : sink(answer.offset(), answer.data());
-    });
-  };
+  return
+      [&client, name = std::move(name), version](uint64_t offset, uint64_t length, RangeSink sink) {
+        v1::ReadVersionRequest request;
+        request.set_name(name);
+        request.set_version(version.version());
+        request.set_offset(offset);
+        request.set_length_bytes(length);
+        return client.ReadVersion(request, [&](const v1::ReadVersionResponse& answer) {
+          H5M_RETURN_IF_ERROR(CheckAnswer(answer, version));
+          return answer.has_version() ? absl::OkStatus() : sink(answer.offset(), answer.data());
+        });
+      };
 }
 
 VersionSource::VersionSource(const std::string& identity, uint64_t size_bytes, RangeReader reader,
@@ -129,6 +129,12 @@ VersionSource::VersionSource(const std::string& identity, uint64_t size_bytes, R
       reader_(std::move(reader)),
       cache_(std::move(cache)),
       owner_(cache_->OwnerOf(identity)) {}
+
+void VersionSource::Preload(std::string bytes) {
+  if (bytes.empty() || bytes.size() != std::min(kBlock, size_bytes_)) return;
+  cache_->Insert(owner_, 0, ReadKind::kMetadata, std::move(bytes));
+  runs_[static_cast<size_t>(ReadKind::kMetadata)] = {std::min(kBlock, size_bytes_), kBlock};
+}
 
 absl::Status VersionSource::Read(uint64_t offset, absl::Span<char> out, ReadKind kind) {
   const uint64_t inside = offset < size_bytes_ ? size_bytes_ - offset : 0;

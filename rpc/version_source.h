@@ -23,8 +23,7 @@ using RangeSink = absl::FunctionRef<absl::Status(uint64_t offset, std::string_vi
 
 // Reads [offset, offset + length) of one version. Calls the sink in order of offset; what it is
 // not given are zeros.
-using RangeReader =
-    std::function<absl::Status(uint64_t offset, uint64_t length, RangeSink sink)>;
+using RangeReader = std::function<absl::Status(uint64_t offset, uint64_t length, RangeSink sink)>;
 
 // Reads a version of a file through `client`, which must outlive it. Checks each message against
 // its checksum, and that the version is still `version`.
@@ -47,6 +46,9 @@ class VersionSource {
                 std::shared_ptr<BlockCache> cache);
 
   uint64_t size_bytes() const { return size_bytes_; }
+
+  // The version's first bytes, one block or all of it, as read by others.
+  void Preload(std::string bytes);
 
   // Fills `out` with the bytes [offset, offset + out.size()); beyond the end: zeros. A failed read
   // leaves `out` undefined and may be repeated. Errors: the range reader's.

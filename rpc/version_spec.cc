@@ -22,8 +22,8 @@ google::protobuf::Timestamp ToProto(absl::Time time) {
   google::protobuf::Timestamp timestamp;
   const int64_t seconds = absl::ToUnixSeconds(time);  // Rounds down.
   timestamp.set_seconds(seconds);
-  timestamp.set_nanos(static_cast<int32_t>(
-      absl::ToInt64Nanoseconds(time - absl::FromUnixSeconds(seconds))));
+  timestamp.set_nanos(
+      static_cast<int32_t>(absl::ToInt64Nanoseconds(time - absl::FromUnixSeconds(seconds))));
   return timestamp;
 }
 

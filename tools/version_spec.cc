@@ -8,8 +8,8 @@ namespace h5mirror::tools {
 absl::StatusOr<FileAtVersion> ParseFileAtVersion(std::string_view text, absl::TimeZone zone) {
   const size_t at = text.rfind('@');
   if (at == std::string_view::npos || at == 0) {
-    return absl::InvalidArgumentError(
-        StrCat("'", text, "' names no version: write FILE@VERSION; ", rpc::kVersionForm, kTimeForm));
+    return absl::InvalidArgumentError(StrCat("'", text, "' names no version: write FILE@VERSION; ",
+                                             rpc::kVersionForm, kTimeForm));
   }
   FileAtVersion result;
   result.file = std::string(text.substr(0, at));

@@ -19,8 +19,9 @@ void PushReadErrno(const HostLibrary& host, const std::string& name, int error_n
                    const std::string& message) {
   const HostApi& api = host.api;
   if (!api.usable) return;
-  const std::string text = "file read failed: filename = '" + name + "', errno = " +
-                           std::to_string(error_number) + ", error message = '" + message + "'";
+  const std::string text = "file read failed: filename = '" + name +
+                           "', errno = " + std::to_string(error_number) + ", error message = '" +
+                           message + "'";
   api.e_push(H5E_DEFAULT, __FILE__, "H5FD_h5mirror_read", __LINE__, *api.e_err_cls, *api.e_file,
              *api.e_readerror, "%s", text.c_str());
 }

@@ -12,7 +12,8 @@
 namespace h5mirror::vfd {
 
 // Unset where the rules leave the file out: it is opened locally then. `host_name` as in
-// MirrorName(). With `name=` the files that links lead to lie to it as the local paths lie to each other.
+// MirrorName(). With `name=` the files that links lead to lie to it as the local paths lie to each
+// other.
 std::optional<ReaderTarget> FindReaderTarget(const Config& config, const std::string& config_text,
                                              const std::string& given_name,
                                              const std::string& host_name, RootPtr root);

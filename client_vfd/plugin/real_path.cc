@@ -37,8 +37,7 @@ std::string RealPathOfMissing(const std::string& path) {
 
 std::string CarryOver(const std::string& path, const std::string& file,
                       const std::string& other_file) {
-  const fs::path relative =
-      fs::path(path).lexically_relative(fs::path(file).parent_path());
+  const fs::path relative = fs::path(path).lexically_relative(fs::path(file).parent_path());
   const fs::path carried = (fs::path(other_file).parent_path() / relative).lexically_normal();
   if (relative.empty() || carried.is_absolute() || carried.empty() || *carried.begin() == "..") {
     return "";

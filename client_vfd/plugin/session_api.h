@@ -102,14 +102,15 @@ typedef struct H5mSession H5mSession;
 typedef struct H5mReader H5mReader;
 
 typedef struct H5mReaderOpen {
-  const char* name;    /* under the server's root */
-  const char* server;  /* "" : from the client's own configuration; as for ca and token */
+  const char* name;   /* under the server's root */
+  const char* server; /* "" : from the client's own configuration; as for ca and token */
   const char* ca;
   const char* token;
   const char* version; /* as in the configuration; "": the newest */
-  int linked;          /* nonzero: opened through a link or a virtual dataset; `version` is not looked at */
-  int64_t at_ns;       /* with `linked`: the newest version at or before this server time; 0: the newest */
-  int64_t number;      /* with `linked`: this version, if it is not 0 */
+  int linked; /* nonzero: opened through a link or a virtual dataset; `version` is not looked at */
+  int64_t
+      at_ns; /* with `linked`: the newest version at or before this server time; 0: the newest */
+  int64_t number; /* with `linked`: this version, if it is not 0 */
   uint64_t cache_bytes;
   uint32_t timeout_ms;
 } H5mReaderOpen;
@@ -153,8 +154,8 @@ typedef struct H5mSessionApi {
   /* Finds a version and opens it for reading; null when it fails, and `error` then says why. */
   H5mReader* (*reader_open)(const H5mReaderOpen* open, H5mReaderInfo* info, char* error,
                             size_t error_size);
-  /* Fills `out`; beyond the end with zeros. 0, or an errno value and the reason in `error`. Waits at
-   * most `timeout_ms` without an answer. */
+  /* Fills `out`; beyond the end with zeros. 0, or an errno value and the reason in `error`. Waits
+   * at most `timeout_ms` without an answer. */
   int (*reader_read)(H5mReader*, uint64_t offset, void* out, size_t size, int raw, char* error,
                      size_t error_size);
   void (*reader_close)(H5mReader*);

@@ -13,15 +13,43 @@
 namespace h5mirror::vfd {
 namespace {
 
-absl::StatusOr<v1::Version> Find(const ReaderConfig& config) {
-  if (config.version.number == 0) {
-    return ReaderCalls::Get().FindVersion(
-        config.server, rpc::FindRequest(config.name, config.version), config.timeout);
-  }
-  v1::GetVersionRequest request;
+struct Found {
+  v1::Version version;
+  std::string first_bytes;  // one block or the whole version; empty: not read yet
+};
+
+// One call for both, where the server need not look for the version by tag, time or place.
+absl::StatusOr<Found> FindAndRead(const ReaderConfig& config) {
+  Found found;
+  std::string bytes(rpc::BlockCache::kBlockBytes, '\0');
+  v1::ReadVersionRequest request;
   request.set_name(config.name);
   request.set_version(config.version.number);
-  return ReaderCalls::Get().GetVersion(config.server, request, config.timeout);
+  request.set_length_bytes(bytes.size());
+  const auto take = [&](const v1::ReadVersionResponse& answer) -> absl::Status {
+    if (!found.version.has_server_time()) found.version = answer.version();
+    H5M_RETURN_IF_ERROR(rpc::CheckAnswer(answer, found.version));
+    if (answer.offset() > bytes.size() || answer.data().size() > bytes.size() - answer.offset()) {
+      return absl::InternalError("the server sent bytes that were not asked for");
+    }
+    std::memcpy(bytes.data() + answer.offset(), answer.data().data(), answer.data().size());
+    return absl::OkStatus();
+  };
+  H5M_RETURN_IF_ERROR(ReaderCalls::Get().ReadVersion(config.server, request, config.timeout, take));
+  bytes.resize(std::min<uint64_t>(bytes.size(), static_cast<uint64_t>(found.version.size_bytes())));
+  found.first_bytes = std::move(bytes);
+  return found;
+}
+
+absl::StatusOr<Found> Find(const ReaderConfig& config) {
+  if (config.version.number != 0 || config.version == rpc::VersionSpec()) {
+    return FindAndRead(config);
+  }
+  H5M_ASSIGN_OR_RETURN(
+      v1::Version version,
+      ReaderCalls::Get().FindVersion(config.server, rpc::FindRequest(config.name, config.version),
+                                     config.timeout));
+  return Found{std::move(version), ""};
 }
 
 rpc::RangeReader RangesFrom(const ReaderConfig& config, const v1::Version& version) {
@@ -43,11 +71,12 @@ rpc::RangeReader RangesFrom(const ReaderConfig& config, const v1::Version& versi
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Reader>> Reader::Open(const ReaderConfig& config) {
-  H5M_ASSIGN_OR_RETURN(v1::Version version, Find(config));
-  std::string identity = absl::StrCat(version.version(), "\n", version.cut(), "\n", config.name,
-                                      "\n", config.server.target);
+  H5M_ASSIGN_OR_RETURN(Found found, Find(config));
+  std::string identity = absl::StrCat(found.version.version(), "\n", found.version.cut(), "\n",
+                                      config.name, "\n", config.server.target);
   auto reader =
-      std::unique_ptr<Reader>(new Reader(config, std::move(version), std::move(identity)));
+      std::unique_ptr<Reader>(new Reader(config, std::move(found.version), std::move(identity)));
+  reader->source_.Preload(std::move(found.first_bytes));
   H5M_RETURN_IF_ERROR(reader->Describe(reader->FindSuperblock()));
   return reader;
 }
@@ -84,8 +113,8 @@ absl::Status Reader::Read(uint64_t offset, absl::Span<char> out, rpc::ReadKind k
 
 absl::Status Reader::Describe(const absl::Status& status) const {
   if (status.ok()) return status;
-  return absl::Status(status.code(), absl::StrCat("read ", name_, "@", version_.version(), ": ",
-                                                  status.message()));
+  return absl::Status(
+      status.code(), absl::StrCat("read ", name_, "@", version_.version(), ": ", status.message()));
 }
 
 }  // namespace h5mirror::vfd

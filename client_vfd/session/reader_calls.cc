@@ -129,8 +129,8 @@ ReaderCalls& ReaderCalls::Get() {
   return *calls;
 }
 
-absl::StatusOr<std::shared_ptr<grpc::Channel>> ReaderCalls::Begin(
-    const rpc::ClientOptions& options, absl::Duration* timeout) {
+absl::StatusOr<std::shared_ptr<grpc::Channel>> ReaderCalls::Begin(const rpc::ClientOptions& options,
+                                                                  absl::Duration* timeout) {
   absl::MutexLock lock(&mutex_);
   if (!Engine::Get().usable()) {
     return absl::FailedPreconditionError(
@@ -175,27 +175,15 @@ absl::Status ReaderCalls::Run(const rpc::ClientOptions& options, absl::Duration 
       absl::StrCat("no answer from ", options.server, " within ", HumanDuration(timeout)));
 }
 
-absl::StatusOr<v1::Version> ReaderCalls::GetVersion(const rpc::ClientOptions& options,
-                                                    const v1::GetVersionRequest& request,
-                                                    absl::Duration timeout) {
-  v1::GetVersionResponse response;
-  H5M_RETURN_IF_ERROR(Run(
-      options, timeout, [&](const std::shared_ptr<grpc::Channel>& channel, absl::Time* deadline) {
-        return AskOnce(channel, options, &v1::Versions::Stub::AsyncGetVersion, request, *deadline,
-                       &response);
-      }));
-  return std::move(*response.mutable_version());
-}
-
 absl::StatusOr<v1::Version> ReaderCalls::FindVersion(const rpc::ClientOptions& options,
                                                      const v1::FindVersionRequest& request,
                                                      absl::Duration timeout) {
   v1::FindVersionResponse response;
-  H5M_RETURN_IF_ERROR(Run(
-      options, timeout, [&](const std::shared_ptr<grpc::Channel>& channel, absl::Time* deadline) {
-        return AskOnce(channel, options, &v1::Versions::Stub::AsyncFindVersion, request, *deadline,
-                       &response);
-      }));
+  H5M_RETURN_IF_ERROR(Run(options, timeout,
+                          [&](const std::shared_ptr<grpc::Channel>& channel, absl::Time* deadline) {
+                            return AskOnce(channel, options, &v1::Versions::Stub::AsyncFindVersion,
+                                           request, *deadline, &response);
+                          }));
   return std::move(*response.mutable_version());
 }
 
@@ -222,8 +210,9 @@ std::shared_ptr<rpc::BlockCache> ReaderCalls::Cache(uint64_t capacity_bytes) {
 
 bool ReaderCalls::PrepareFork() {
   mutex_.Lock();
-  mutex_.AwaitWithTimeout(
-      absl::Condition(+[](int* calls) { return *calls == 0; }, &calls_), kForkWait);
+  mutex_.AwaitWithTimeout(absl::Condition(
+                              +[](int* calls) { return *calls == 0; }, &calls_),
+                          kForkWait);
   bool used = false;
   for (auto& [key, server] : servers_) {
     used = used || server.channel != nullptr;

@@ -29,9 +29,6 @@ class ReaderCalls {
 
   // Each waits at most `timeout` without an answer (300 ms after the server just failed to answer
   // in time), and meanwhile connects again where the connection broke. Errors name the server.
-  absl::StatusOr<v1::Version> GetVersion(const rpc::ClientOptions& options,
-                                         const v1::GetVersionRequest& request,
-                                         absl::Duration timeout);
   absl::StatusOr<v1::Version> FindVersion(const rpc::ClientOptions& options,
                                           const v1::FindVersionRequest& request,
                                           absl::Duration timeout);
@@ -44,9 +41,9 @@ class ReaderCalls {
   // What all readers of the process keep blocks in, as long as one of them is open.
   std::shared_ptr<rpc::BlockCache> Cache(uint64_t capacity_bytes);
 
-  // pthread_atfork, around the Engine's. Waits for calls in flight (for a short while) and lets go of the
-  // channels; both sides connect again at their next call. The mutex is held from the first to one
-  // of the others. True: gRPC was in use here.
+  // pthread_atfork, around the Engine's. Waits for calls in flight (for a short while) and lets go
+  // of the channels; both sides connect again at their next call. The mutex is held from the first
+  // to one of the others. True: gRPC was in use here.
   bool PrepareFork() ABSL_NO_THREAD_SAFETY_ANALYSIS;
   void ParentAfterFork() ABSL_NO_THREAD_SAFETY_ANALYSIS;
   void ChildAfterFork() ABSL_NO_THREAD_SAFETY_ANALYSIS;

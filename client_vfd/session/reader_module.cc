@@ -75,9 +75,9 @@ void Fill(const H5mReaderOpen& open, const rpc::VersionSpec& spec, const Reader&
   info->cut = version.cut();
   info->size_bytes = static_cast<uint64_t>(version.size_bytes());
   info->targets_at_ns = TimeOfTargets(open, spec, version);
-  std::string text = absl::StrCat(
-      "version ", version.version(), " of ", open.name, ", of ",
-      rpc::UtcText(absl::FromUnixNanos(NanosOf(version.server_time()))));
+  std::string text =
+      absl::StrCat("version ", version.version(), " of ", open.name, ", of ",
+                   rpc::UtcText(absl::FromUnixNanos(NanosOf(version.server_time()))));
   if (spec.at.has_value() && !spec.at->local_text.empty()) {
     absl::StrAppend(&text, " (", spec.at->local_text, " is ", rpc::UtcText(spec.at->time), ")");
   }
