@@ -526,13 +526,13 @@ absl::StatusOr<std::optional<std::vector<PageRun>>> VersionIndex::FindChanges(
 
 absl::StatusOr<std::optional<uint64_t>> VersionIndex::NextPage(int64_t generation,
                                                                VersionNumber version_min,
-                                                               uint64_t page) {
+                                                               uint64_t page, uint64_t end) {
   absl::MutexLock lock(&mutex_);
   std::optional<uint64_t> next;
   for (int level = 0; level <= kPageLevelMax; ++level) {
     H5M_ASSIGN_OR_RETURN(std::optional<PageRun> run,
                          SeekRun(generation, level, RoundDown(page, uint64_t{1} << level),
-                                 version_min, next ? *next : INT64_MAX));
+                                 version_min, next ? *next : std::min<uint64_t>(end, INT64_MAX)));
     if (run) next = std::max(page, std::min(run->page, next.value_or(UINT64_MAX)));
   }
   return next;

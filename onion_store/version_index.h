@@ -145,9 +145,9 @@ class VersionIndex {
   absl::StatusOr<std::optional<std::vector<PageRun>>> FindChanges(int64_t generation,
                                                                   VersionNumber version_min,
                                                                   size_t count_max);
-  // The first page at or after `page` that has such a run; nullopt: none.
+  // The first page at or after `page` and before `end` that has such a run; nullopt: none.
   absl::StatusOr<std::optional<uint64_t>> NextPage(int64_t generation, VersionNumber version_min,
-                                                   uint64_t page);
+                                                   uint64_t page, uint64_t end = UINT64_MAX);
 
  private:
   explicit VersionIndex(std::unique_ptr<SqliteDatabase> database)

@@ -197,9 +197,12 @@ absl::StatusOr<Extent> VersionReaderImpl::NextData(uint64_t offset) {
     H5M_ASSIGN_OR_RETURN(std::optional<Extent> staged, layer->data.NextStaged(offset));
     if (staged) take(staged->offset, staged->end());
   }
+  // Rows behind what was found do not matter: looking for them would pass all of older versions.
+  if (next.offset <= offset) return next;
+  const uint64_t end_page = std::min(next.offset, info_.size_bytes) / page_size_bytes_ + 1;
   H5M_ASSIGN_OR_RETURN(
       std::optional<uint64_t> page,
-      index_->NextPage(info_.generation, info_.version, offset / page_size_bytes_));
+      index_->NextPage(info_.generation, info_.version, offset / page_size_bytes_, end_page));
   if (page) {
     // As far as rows follow each other: what lies behind may be a hole.
     const uint64_t count = kChunkBytes / page_size_bytes_;

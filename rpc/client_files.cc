@@ -21,10 +21,13 @@ namespace h5mirror::rpc {
 namespace {
 
 // The driver's keys (client_vfd/plugin/config.cc) that only it reads.
-constexpr const char* kDriverKeys[] = {
-    "mode", "under",       "name",           "include",    "exclude",       "flush",
-    "ack",  "ack_tick",    "window",         "timeout",    "page_size",     "comment",
-    "log",  "after_crash", "frame_checksum", "ack_commit", "version_every", "version_min_interval"};
+constexpr const char* kDriverKeys[] = {"mode",       "under",         "name",
+                                       "include",    "exclude",       "flush",
+                                       "ack",        "ack_tick",      "window",
+                                       "timeout",    "page_size",     "comment",
+                                       "log",        "after_crash",   "frame_checksum",
+                                       "ack_commit", "version_every", "version_min_interval",
+                                       "version",    "cache"};
 
 constexpr size_t kFileBytesMax = 1 << 20;
 constexpr size_t kTokenBytesMax = 4096;

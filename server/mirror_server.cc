@@ -189,6 +189,7 @@ void MirrorServer::RunTimer() {
       if (mutex_.AwaitWithTimeout(absl::Condition(&stopping), kTimerPeriod)) return;
     }
     mirror_.OnTimer();
+    versions_.OnTimer();
     if (round % 4 == 0) {
       metrics_.Sample({ResidentBytes(), store_.memory_used_bytes(), store_.free_disk_bytes()});
     }
@@ -224,6 +225,7 @@ void MirrorServer::Stop(absl::Duration timeout) {
   mirror_.Stop();
   StopTimer();
   server_.reset();
+  versions_.Stop();
 }
 
 std::string MirrorServer::Summary() const {

@@ -99,6 +99,12 @@ absl::StatusOr<std::shared_ptr<store::File>> VersionsService::Open(const std::st
   return environment_.store.OpenFile(name);
 }
 
+absl::StatusOr<std::shared_ptr<store::File>> VersionsService::OpenToRead(const std::string& name) {
+  H5M_ASSIGN_OR_RETURN(std::shared_ptr<store::File> file, Open(name));
+  recent_.Keep(file);
+  return file;
+}
+
 grpc::Status VersionsService::ListVersions(grpc::ServerContext* context,
                                            const v1::ListVersionsRequest* request,
                                            v1::ListVersionsResponse* response) {
@@ -138,7 +144,7 @@ grpc::Status VersionsService::GetVersion(grpc::ServerContext* context,
                                          v1::GetVersionResponse* response) {
   return RunCall(environment_, *context, "GetVersion", Right::kRead, [&](const Principal&) {
     H5M_RETURN_IF_ERROR(CheckVersion(request->version()));
-    H5M_ASSIGN_OR_RETURN(const auto file, Open(request->name()));
+    H5M_ASSIGN_OR_RETURN(const auto file, OpenToRead(request->name()));
     H5M_ASSIGN_OR_RETURN(const store::VersionInfo version, file->GetVersion(request->version()));
     *response->mutable_version() = ToProto(version);
     return absl::OkStatus();
@@ -154,7 +160,7 @@ grpc::Status VersionsService::FindVersion(grpc::ServerContext* context,
 
 absl::Status VersionsService::Find(const v1::FindVersionRequest& request,
                                    v1::FindVersionResponse& response) {
-  H5M_ASSIGN_OR_RETURN(const auto file, Open(request.name()));
+  H5M_ASSIGN_OR_RETURN(const auto file, OpenToRead(request.name()));
   absl::StatusOr<store::VersionInfo> found =
       absl::InvalidArgumentError("neither back nor at_time nor tag is set");
   if (request.has_back()) {
@@ -238,7 +244,7 @@ grpc::Status VersionsService::ReadVersion(grpc::ServerContext* context,
 absl::Status VersionsService::Read(const v1::ReadVersionRequest& request,
                                    grpc::ServerWriter<v1::ReadVersionResponse>& writer) {
   H5M_RETURN_IF_ERROR(CheckVersion(request.version()));
-  H5M_ASSIGN_OR_RETURN(const auto file, Open(request.name()));
+  H5M_ASSIGN_OR_RETURN(const auto file, OpenToRead(request.name()));
   H5M_ASSIGN_OR_RETURN(const auto reader, file->OpenVersion(request.version()));
   v1::ReadVersionResponse first;
   *first.mutable_version() = ToProto(reader->info());

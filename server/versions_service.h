@@ -4,13 +4,19 @@
 
 #include "h5mirror/v1/versions.grpc.pb.h"
 #include "server/call.h"
+#include "server/recent_files.h"
 
 namespace h5mirror::server {
 
 // Thread-safe.
 class VersionsService final : public v1::Versions::Service {
  public:
-  explicit VersionsService(const ServiceEnvironment& environment) : environment_(environment) {}
+  explicit VersionsService(const ServiceEnvironment& environment)
+      : environment_(environment), recent_(environment.clock) {}
+
+  // Lets go of files that were read and are not any more; of all, before the store is closed.
+  void OnTimer() { recent_.OnTimer(); }
+  void Stop() { recent_.Clear(); }
 
   grpc::Status ListVersions(grpc::ServerContext* context, const v1::ListVersionsRequest* request,
                             v1::ListVersionsResponse* response) override;
@@ -34,6 +40,8 @@ class VersionsService final : public v1::Versions::Service {
 
  private:
   absl::StatusOr<std::shared_ptr<store::File>> Open(const std::string& name);
+  // For calls that readers repeat.
+  absl::StatusOr<std::shared_ptr<store::File>> OpenToRead(const std::string& name);
   absl::Status List(const v1::ListVersionsRequest& request, v1::ListVersionsResponse& response);
   absl::Status Find(const v1::FindVersionRequest& request, v1::FindVersionResponse& response);
   absl::Status Tag(const Principal& principal, const v1::TagVersionRequest& request,
@@ -49,6 +57,7 @@ class VersionsService final : public v1::Versions::Service {
                       const v1::CommitVersionRequest& request, v1::CommitVersionResponse& response);
 
   const ServiceEnvironment environment_;
+  RecentFiles recent_;
 };
 
 }  // namespace h5mirror::server

@@ -36,10 +36,12 @@ typedef struct H5FDh5mirror_config_t {
   const char* token;   /* the token, or @FILE */
   const char* log;     /* file that dated lines are appended to */
   const char* more;
+  const char* mode;    /* "mirror", "reader" or "off" */
+  const char* version; /* with mode "reader": "12", "tag:NAME", "latest-3", "2026-11-03T14:00" */
 } H5FDh5mirror_config_t;
 
 #define H5FD_H5MIRROR_CONFIG_DEFAULT \
-  { NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL }
+  { NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL }
 
 typedef enum H5FDh5mirror_state_t {
   H5FD_H5MIRROR_OFF = 0,        /* not mirrored: mode, rules, or it cannot be */
@@ -48,7 +50,8 @@ typedef enum H5FDh5mirror_state_t {
   H5FD_H5MIRROR_MIRRORING = 3,
   H5FD_H5MIRROR_BEHIND = 4,   /* the server is away or busy; the program goes on locally */
   H5FD_H5MIRROR_DIVERGED = 5, /* the user must decide: h5mirror recover | push | adopt */
-  H5FD_H5MIRROR_CLEAN = 6     /* the server has everything, durably */
+  H5FD_H5MIRROR_CLEAN = 6,    /* the server has everything, durably */
+  H5FD_H5MIRROR_READING = 7   /* mode=reader: `cut` and `version` are what is read */
 } H5FDh5mirror_state_t;
 
 typedef struct H5FDh5mirror_status_t {
@@ -98,7 +101,9 @@ static inline herr_t H5Pset_fapl_h5mirror(hid_t fapl_id, const H5FDh5mirror_conf
       H5FDh5mirror__append(text, sizeof text, "comment", config->comment) < 0 ||
       H5FDh5mirror__append(text, sizeof text, "ca", config->ca) < 0 ||
       H5FDh5mirror__append(text, sizeof text, "token", config->token) < 0 ||
-      H5FDh5mirror__append(text, sizeof text, "log", config->log) < 0) {
+      H5FDh5mirror__append(text, sizeof text, "log", config->log) < 0 ||
+      H5FDh5mirror__append(text, sizeof text, "mode", config->mode) < 0 ||
+      H5FDh5mirror__append(text, sizeof text, "version", config->version) < 0) {
     return -1;
   }
   if (config->more != NULL) {

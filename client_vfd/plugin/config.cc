@@ -57,6 +57,11 @@ constexpr auto kKeys = std::to_array<Key>({
      }},
     {"timeout",
      [](const std::string& v, Config* c) { return SetDurationMs(v, 10, 86'400'000, &c->timeout_ms); }},
+    {"version", [](const std::string& v, Config* c) { return SetText(v, &c->version); }},
+    {"cache",
+     [](const std::string& v, Config* c) {
+       return SetSize(v, 1 << 20, uint64_t{1} << 40, &c->cache_bytes);
+     }},
     {"ca", [](const std::string& v, Config* c) { return SetText(v, &c->ca); }},
     {"token", [](const std::string& v, Config* c) { return SetText(v, &c->token); }},
     {"page_size", [](const std::string& v, Config* c) { return SetPageSize(v, &c->page_size_bytes); }},

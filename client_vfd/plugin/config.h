@@ -18,7 +18,11 @@
 
 namespace h5mirror::vfd {
 
-enum class Mode { kMirror, kOff };
+enum class Mode {
+  kMirror,
+  kReader,  // a version from the server, read-only
+  kOff
+};
 // The driver of the host library that does the local I/O.
 enum class UnderDriver { kSec2, kDirect, kLog };
 // What an H5Fflush is.
@@ -50,6 +54,9 @@ struct Config {
   // A close makes none of its own where the newest one is younger; 0: every close does.
   uint32_t version_min_interval_ms = 0;
   std::string log;               // dated lines are appended here
+  // mode=reader: N, tag:NAME, latest, latest-K or a time; empty: not given.
+  std::string version;
+  uint64_t cache_bytes = 64 << 20;  // per process, for what readers read
   AfterCrash after_crash = AfterCrash::kReport;
   Checksum frame_checksum = Checksum::kAuto;
 };

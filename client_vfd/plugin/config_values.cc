@@ -98,10 +98,9 @@ Problem SetPageSize(const std::string& value, uint32_t* out) {
 }
 
 Problem SetMode(const std::string& value, Mode* out) {
-  if (value == "remote" || value == "reader") {
-    return "this release has no such mode; it has: mirror, off";
-  }
-  return SetChoice<Mode>(value, {{"mirror", Mode::kMirror}, {"off", Mode::kOff}}, out);
+  if (value == "remote") return "this release has no such mode; it has: mirror, reader, off";
+  return SetChoice<Mode>(
+      value, {{"mirror", Mode::kMirror}, {"reader", Mode::kReader}, {"off", Mode::kOff}}, out);
 }
 
 Problem SetAck(const std::string& value, Ack* out) {

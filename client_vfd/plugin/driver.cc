@@ -1,10 +1,12 @@
 #include "client_vfd/plugin/driver.h"
 
+#include <cstdio>
 #include <cstring>
 #include <exception>
 
 #include "H5FDh5mirror.h"
 #include "client_vfd/plugin/h5_error.h"
+#include "client_vfd/plugin/linked_open.h"
 #include "client_vfd/plugin/open_file.h"
 #include "client_vfd/plugin/reporter.h"
 #include "client_vfd/plugin/session_loader.h"
@@ -53,7 +55,11 @@ herr_t Close(H5FD_t* file) {
   return Guard([&] { return CloseFile(Of(file)); });
 }
 
+// Readers by what they read, local files by device and inode, and no reader is a local file.
 int Compare(const H5FD_t* a, const H5FD_t* b) {
+  const bool reads = IsReader(*Of(a));
+  if (reads != IsReader(*Of(b))) return reads ? 1 : -1;
+  if (reads) return KeyOf(Of(a)->under).compare(KeyOf(Of(b)->under));
   const FileKey& left = Of(a)->key;
   const FileKey& right = Of(b)->key;
   if (left.device != right.device) return left.device < right.device ? -1 : 1;
@@ -67,6 +73,16 @@ herr_t Query(const H5FD_t* file, unsigned long* flags) {
   if (file == nullptr) return 0;
   const H5FD_t* under = Of(file)->under;
   return under->cls->query != nullptr ? under->cls->query(under, flags) : 0;
+}
+
+// What the access property lists of the files that it leads to are given.
+void* GetLinkInfo(H5FD_t* file) {
+  return IsReader(*Of(file)) ? MakeLinkInfo(RootOf(Of(file)->under)) : nullptr;
+}
+
+herr_t FreeLinkInfoCallback(void* info) {
+  FreeLinkInfo(info);
+  return 0;
 }
 
 haddr_t GetEoa(const H5FD_t* file, H5FD_mem_t type) {
@@ -91,9 +107,18 @@ int ApiFinish(void* file) {
   return mirror != nullptr ? mirror->FinishBarrier() : 1;
 }
 
-void ApiStatus(void* file, H5FDh5mirror_status_t* out) {
+void ReaderStatus(const H5mReaderInfo& info, H5mStatus* status) {
+  status->state = H5M_STATE_READING;
+  status->cut = info.cut;
+  status->version = info.version;
+  std::snprintf(status->message, sizeof status->message, "%.255s", info.text);
+}
+
+void ApiStatus(void* opaque, H5FDh5mirror_status_t* out) {
+  auto* file = static_cast<OpenFile*>(opaque);
   H5mStatus status{};
-  if (auto* mirror = static_cast<OpenFile*>(file)->mirror.get()) mirror->Status(&status);
+  if (file->mirror != nullptr) file->mirror->Status(&status);
+  if (IsReader(*file)) ReaderStatus(InfoOf(file->under), &status);
   out->state = static_cast<H5FDh5mirror_state_t>(status.state);
   out->cut = status.cut;
   out->version = status.version;
@@ -104,26 +129,32 @@ void ApiStatus(void* file, H5FDh5mirror_status_t* out) {
 }
 
 // H5FDh5mirror.h puts the address of its table into the property list that it passes.
-void FillApi(OpenFile* file, hid_t fapl) {
+// False: it passed none.
+bool FillApi(OpenFile* file, hid_t fapl) {
   const HostApi& api = file->host->api;
-  if (!api.usable || fapl <= 0) return;
+  if (!api.usable || fapl <= 0) return false;
   const QuietErrors quiet(api);
   H5FDh5mirror_api_t* out = nullptr;
   if (api.p_exist(fapl, H5FD_H5MIRROR_PROPERTY) <= 0 ||
       api.p_get(fapl, H5FD_H5MIRROR_PROPERTY, &out) < 0 || out == nullptr ||
       out->version != H5FD_H5MIRROR_API_VERSION) {
-    return;
+    return false;
   }
   out->file = file;
   out->arm = ApiArm;
   out->finish = ApiFinish;
   out->status = ApiStatus;
+  return true;
 }
 
 herr_t GetHandle(H5FD_t* file, hid_t fapl, void** handle) {
   if (handle == nullptr) return -1;
-  FillApi(Of(file), fapl);
+  const bool filled = FillApi(Of(file), fapl);
   H5FD_t* under = Of(file)->under;
+  if (filled && IsReader(*Of(file))) {  // It has no descriptor, and nobody asked for one.
+    *handle = nullptr;
+    return 0;
+  }
   return under->cls->get_handle != nullptr ? under->cls->get_handle(under, fapl, handle) : -1;
 }
 
@@ -185,6 +216,10 @@ H5FD_class_t MakeDriverClass() {
   made.maxaddr = kMaxAddress;
   made.fc_degree = H5F_CLOSE_WEAK;
   made.terminate = Terminate;
+  made.fapl_size = kLinkInfoBytes;
+  made.fapl_get = GetLinkInfo;
+  made.fapl_copy = CopyLinkInfo;
+  made.fapl_free = FreeLinkInfoCallback;
   made.open = Open;
   made.close = Close;
   made.cmp = Compare;

@@ -9,6 +9,23 @@ void PushOpenError(const HostLibrary& host, const std::string& message) {
              *api.e_cantopenfile, "%s", message.c_str());
 }
 
+void PushOpenErrno(const HostLibrary& host, const std::string& name, int error_number,
+                   const std::string& message) {
+  PushOpenError(host, "unable to open file: name = '" + name + "', errno = " +
+                          std::to_string(error_number) + ", error message = '" + message + "'");
+}
+
+void PushReadErrno(const HostLibrary& host, const std::string& name, int error_number,
+                   const std::string& message) {
+  const HostApi& api = host.api;
+  if (!api.usable) return;
+  const std::string text = "file read failed: filename = '" + name +
+                           "', errno = " + std::to_string(error_number) + ", error message = '" +
+                           message + "'";
+  api.e_push(H5E_DEFAULT, __FILE__, "H5FD_h5mirror_read", __LINE__, *api.e_err_cls, *api.e_file,
+             *api.e_readerror, "%s", text.c_str());
+}
+
 QuietErrors::QuietErrors(const HostApi& api) : api_(api) {
   api_.e_get_auto(H5E_DEFAULT, &function_, &data_);
   api_.e_set_auto(H5E_DEFAULT, nullptr, nullptr);

@@ -39,6 +39,7 @@ HostApi LoadApi(void* handle) {
                Find(handle, "H5Pexist", &api.p_exist) && Find(handle, "H5Pget", &api.p_get) &&
                Find(handle, "H5Pset_fapl_sec2", &api.p_set_fapl_sec2) &&
                Find(handle, "H5Pget_driver_config_str", &api.p_get_driver_config_str) &&
+               Find(handle, "H5Pget_driver_info", &api.p_get_driver_info) &&
                Find(handle, "H5Pget_file_locking", &api.p_get_file_locking) &&
                Find(handle, "H5Eget_auto2", &api.e_get_auto) &&
                Find(handle, "H5Eset_auto2", &api.e_set_auto) &&
@@ -47,7 +48,8 @@ HostApi LoadApi(void* handle) {
                Find(handle, "H5Epush2", &api.e_push) &&
                Find(handle, "H5E_ERR_CLS_g", &api.e_err_cls) &&
                Find(handle, "H5E_FILE_g", &api.e_file) && Find(handle, "H5E_VFL_g", &api.e_vfl) &&
-               Find(handle, "H5E_CANTOPENFILE_g", &api.e_cantopenfile);
+               Find(handle, "H5E_CANTOPENFILE_g", &api.e_cantopenfile) &&
+               Find(handle, "H5E_READERROR_g", &api.e_readerror);
   if (!api.usable) return HostApi();
   Find(handle, "H5Pset_fapl_direct", &api.p_set_fapl_direct);
   Find(handle, "H5Pset_fapl_log", &api.p_set_fapl_log);

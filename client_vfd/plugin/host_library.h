@@ -23,6 +23,7 @@ struct HostApi {
   decltype(&::H5Pget) p_get = nullptr;
   decltype(&::H5Pset_fapl_sec2) p_set_fapl_sec2 = nullptr;
   decltype(&::H5Pget_driver_config_str) p_get_driver_config_str = nullptr;
+  decltype(&::H5Pget_driver_info) p_get_driver_info = nullptr;
   decltype(&::H5Pget_file_locking) p_get_file_locking = nullptr;
   decltype(&::H5Eget_auto2) e_get_auto = nullptr;
   decltype(&::H5Eset_auto2) e_set_auto = nullptr;
@@ -37,6 +38,7 @@ struct HostApi {
   const hid_t* e_file = nullptr;
   const hid_t* e_vfl = nullptr;
   const hid_t* e_cantopenfile = nullptr;
+  const hid_t* e_readerror = nullptr;
 };
 
 struct HostLibrary {

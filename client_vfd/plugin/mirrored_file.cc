@@ -28,8 +28,8 @@ struct Speaker {
 };
 
 const char* StateName(H5mState state) {
-  constexpr std::array<const char*, 7> kNames = {"off",    "unchanged", "connecting", "mirroring",
-                                                 "behind", "diverged",  "clean"};
+  constexpr std::array<const char*, 8> kNames = {"off",    "unchanged", "connecting", "mirroring",
+                                                 "behind", "diverged",  "clean",      "reading"};
   return static_cast<size_t>(state) < kNames.size() ? kNames[static_cast<size_t>(state)]
                                                     : "unknown";
 }

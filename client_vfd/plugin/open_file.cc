@@ -11,11 +11,13 @@
 #include <cstdlib>
 #include <cstring>
 #include <string>
+#include <utility>
 
 #include "client_vfd/plugin/config.h"
 #include "client_vfd/plugin/h5_error.h"
 #include "client_vfd/plugin/local_file.h"
 #include "client_vfd/plugin/name_rules.h"
+#include "client_vfd/plugin/reader_open.h"
 #include "client_vfd/plugin/reporter.h"
 
 namespace h5mirror::vfd {
@@ -45,10 +47,13 @@ H5mStat ToStat(const struct stat& status) {
                  nanoseconds(status.st_ctim)};
 }
 
-std::string HostName() {
-  std::array<char, HOST_NAME_MAX + 1> name{};
-  if (gethostname(name.data(), name.size() - 1) != 0) return "localhost";
-  return name.data();
+const std::string& HostName() {
+  static const auto* const known = [] {
+    std::array<char, HOST_NAME_MAX + 1> name{};
+    const bool found = gethostname(name.data(), name.size() - 1) == 0;
+    return new std::string(found ? name.data() : "localhost");
+  }();
+  return *known;
 }
 
 // O_TRUNC empties the file before a lock could be taken; a file that another process has locked is
@@ -82,11 +87,10 @@ std::unique_ptr<MirroredFile> MakeMirror(const OpenFile& file, std::shared_ptr<c
                                          const char* name, unsigned flags,
                                          const struct stat* before, const struct stat& now,
                                          int fd) {
-  if ((flags & H5F_ACC_RDWR) == 0 || config->mode == Mode::kOff || fd < 0) return nullptr;
+  if ((flags & H5F_ACC_RDWR) == 0 || config->mode != Mode::kMirror || fd < 0) return nullptr;
   const std::unique_ptr<char, decltype(&std::free)> real(realpath(name, nullptr), std::free);
   if (!real) return nullptr;
-  static const auto* host_name = new std::string(HostName());
-  const std::optional<std::string> mirror_name = MirrorName(*config, real.get(), *host_name);
+  const std::optional<std::string> mirror_name = MirrorName(*config, real.get(), HostName());
   if (!mirror_name) return nullptr;
   const bool created = (flags & H5F_ACC_TRUNC) != 0 || before == nullptr || before->st_size == 0;
   MirrorTarget target;
@@ -101,15 +105,37 @@ std::unique_ptr<MirroredFile> MakeMirror(const OpenFile& file, std::shared_ptr<c
   return mirror;
 }
 
+// mode=reader. Null: not opened, and the reason is on the host's error stack.
+OpenFile* OpenForReading(HostLibrary& host, const Config& config, ReaderTarget target,
+                         unsigned flags) {
+  if ((flags & (H5F_ACC_RDWR | H5F_ACC_TRUNC | H5F_ACC_CREAT)) != 0) {
+    PushOpenErrno(host, target.given_name, EROFS,
+                  "mode=reader reads versions on the server and changes none; open it with mode "
+                  "\"r\", or leave it out by root=, include= or exclude=");
+    return nullptr;
+  }
+  auto file = std::make_unique<OpenFile>();
+  file->host = &host;
+  file->under = OpenReader(host, config, std::move(target));
+  return file->under != nullptr ? file.release() : nullptr;
+}
+
 }  // namespace
 
 OpenFile* OpenFileFor(HostLibrary& host, const char* name, unsigned flags, hid_t fapl,
                       haddr_t maxaddr) {
   ReportLoaded(host);
+  const RootPtr root = RootOfLinkedOpen(host, fapl);
+  const std::string config_text = root != nullptr ? root->config_text : ConfigText(host, fapl);
   std::shared_ptr<const Config> config;
-  if (const Problem problem = CachedConfig(ConfigText(host, fapl), &config)) {
+  if (const Problem problem = CachedConfig(config_text, &config)) {
     PushOpenError(host, "h5mirror configuration: " + *problem);
     return nullptr;
+  }
+  if (config->mode == Mode::kReader) {
+    std::optional<ReaderTarget> target =
+        FindReaderTarget(*config, config_text, name, HostName(), root);
+    if (target) return OpenForReading(host, *config, std::move(*target), flags);
   }
   struct stat before {};
   const bool existed = stat(name, &before) == 0;
@@ -144,6 +170,7 @@ OpenFile* OpenFileFor(HostLibrary& host, const char* name, unsigned flags, hid_t
 
 herr_t CloseFile(OpenFile* file) {
   const std::unique_ptr<OpenFile> owned(file);
+  if (IsReader(*file)) return file->under->cls->close(file->under);
   RemoveOpenFile(file->key);
   if (file->mirror) file->mirror->BeforeClose();
   const herr_t result = CloseLocal(*file->host, file->under);

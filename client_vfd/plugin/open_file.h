@@ -8,6 +8,7 @@
 #include "client_vfd/plugin/host_library.h"
 #include "client_vfd/plugin/mirrored_file.h"
 #include "client_vfd/plugin/open_files.h"
+#include "client_vfd/plugin/reader_file.h"
 
 namespace h5mirror::vfd {
 
@@ -16,10 +17,13 @@ struct OpenFile {
   H5FD_t base{};
   HostLibrary* host = nullptr;
   H5FD_t* under = nullptr;
-  FileKey key;
-  // Null: pass-through (read-only, left out by the rules, mode=off).
+  FileKey key;  // of a local file; a reader's is KeyOf(under)
+  // Null: a reader, or pass-through (read-only, left out by the rules, mode=off).
   std::unique_ptr<MirroredFile> mirror;
 };
+
+// A version on the server, in mode=reader.
+inline bool IsReader(const OpenFile& file) { return file.under->cls == ReaderClass(); }
 
 // Opens the file as HDF5 asked; null with the reason on the host's error stack.
 OpenFile* OpenFileFor(HostLibrary& host, const char* name, unsigned flags, hid_t fapl,

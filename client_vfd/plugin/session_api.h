@@ -1,5 +1,6 @@
 /* The border between the thin plugin (loaded into every HDF5 program that names the driver) and
- * the session module (gRPC, loaded at the first write that really changes a mirrored file).
+ * the session module (gRPC, loaded at the first write that really changes a mirrored file, and at
+ * the first open of a reader).
  *
  * Plain C types: the two are built with different run-time libraries. No function throws, and none
  * blocks in the network: those that wait have a deadline. A session's functions are called by one
@@ -39,7 +40,8 @@ enum H5mState {
   H5M_STATE_MIRRORING = 3,
   H5M_STATE_BEHIND = 4,
   H5M_STATE_DIVERGED = 5,
-  H5M_STATE_CLEAN = 6
+  H5M_STATE_CLEAN = 6,
+  H5M_STATE_READING = 7
 };
 
 typedef struct H5mStat {
@@ -98,6 +100,34 @@ typedef struct H5mStatus {
 
 typedef struct H5mSession H5mSession;
 
+/* One version of a file, open in mode=reader. Its functions are called by one thread at a time. */
+typedef struct H5mReader H5mReader;
+
+typedef struct H5mReaderOpen {
+  const char* name;   /* under the server's root */
+  const char* server; /* "" : from the client's own configuration; as for ca and token */
+  const char* ca;
+  const char* token;
+  const char* version; /* as in the configuration; "": the newest */
+  int linked; /* nonzero: opened through a link or a virtual dataset; `version` is not looked at */
+  int64_t
+      at_ns; /* with `linked`: the newest version at or before this server time; 0: the newest */
+  int64_t number; /* with `linked`: this version, if it is not 0 */
+  uint64_t cache_bytes;
+  uint32_t timeout_ms;
+} H5mReaderOpen;
+
+typedef struct H5mReaderInfo {
+  int64_t version;
+  int64_t cut;
+  uint64_t size_bytes;
+  /* `at_ns` for the files that this one leads to. */
+  int64_t targets_at_ns;
+  char text[512];      /* for people: which version of which file, of what time in UTC */
+  char identity[4608]; /* equal for two readers of the same bytes */
+  int error_number;    /* when it fails: an errno value that suits */
+} H5mReaderInfo;
+
 typedef struct H5mSessionApi {
   uint32_t abi;
   uint32_t size; /* of this struct */
@@ -123,6 +153,14 @@ typedef struct H5mSessionApi {
   /* Waits until closed sessions have finished, at most as long as their timeouts, and stops the
    * module's thread when no session is open. The next attach starts it again. */
   void (*drain)(void);
+  /* Finds a version and opens it for reading; null when it fails, and `error` then says why. */
+  H5mReader* (*reader_open)(const H5mReaderOpen* open, H5mReaderInfo* info, char* error,
+                            size_t error_size);
+  /* Fills `out`; beyond the end with zeros. 0, or an errno value and the reason in `error`. Waits
+   * at most `timeout_ms` without an answer. */
+  int (*reader_read)(H5mReader*, uint64_t offset, void* out, size_t size, int raw, char* error,
+                     size_t error_size);
+  void (*reader_close)(H5mReader*);
 } H5mSessionApi;
 
 typedef const H5mSessionApi* (*H5mGetSessionApi)(void);

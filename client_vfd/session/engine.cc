@@ -94,6 +94,15 @@ void Engine::StartLocked() {
   });
 }
 
+void Engine::StartGrpc(absl::FunctionRef<void()> start) {
+  absl::MutexLock lock(&mutex_);
+  const bool first = epolls_.empty();
+  const std::vector<int> before = first ? EpollDescriptors() : std::vector<int>();
+  start();
+  if (first) NoteEpolls(before);
+  started_ = true;
+}
+
 std::shared_ptr<Session> Engine::Predecessor(const Session& session) {
   absl::MutexLock lock(&mutex_);
   for (auto other = sessions_.rbegin(); other != sessions_.rend(); ++other) {
@@ -263,9 +272,9 @@ void Engine::Drain(absl::Duration timeout) {
   Reap();
 }
 
-void Engine::PrepareFork() {
+void Engine::PrepareFork(bool also_used) {
   control_mutex_.Lock();
-  if (Stop()) {
+  if (Stop() || also_used) {
     const absl::Time deadline = absl::Now() + kForkWait;
     // Another user of the same gRPC keeps it alive; then there is nothing to wait for.
     while (grpc_is_initialized() != 0 && absl::Now() < deadline)

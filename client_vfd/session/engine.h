@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/functional/function_ref.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "client_vfd/session/frame_pool.h"
@@ -54,6 +55,9 @@ class Engine {
   void DropChannel(const rpc::ClientOptions& options);
   void Adopt(std::unique_ptr<Stream> stream);
 
+  // For others in this module that use gRPC: `start` may be what begins it in this process.
+  void StartGrpc(absl::FunctionRef<void()> start);
+
   // Waits at most `timeout` for closed sessions, then stops the thread if none is open.
   void Drain(absl::Duration timeout);
 
@@ -66,8 +70,8 @@ class Engine {
   // pthread_atfork: the streams are half-closed, the thread and gRPC stopped. In the parent
   // sessions connect again when they next have something to send. The child begins with none: those
   // that it inherited are the parent's, and its own files get new ones. Both mutexes are held from
-  // the first to one of the others.
-  void PrepareFork() ABSL_NO_THREAD_SAFETY_ANALYSIS;
+  // the first to one of the others. `also_used`: others in this module just let go of gRPC.
+  void PrepareFork(bool also_used) ABSL_NO_THREAD_SAFETY_ANALYSIS;
   void ParentAfterFork() ABSL_NO_THREAD_SAFETY_ANALYSIS;
   void ChildAfterFork() ABSL_NO_THREAD_SAFETY_ANALYSIS;
   // False in a child of a fork that could not wait for gRPC's end: there it hangs.

@@ -11,6 +11,8 @@
 #include "base/local_record_json.h"
 #include "client_vfd/plugin/session_api.h"
 #include "client_vfd/session/engine.h"
+#include "client_vfd/session/reader_calls.h"
+#include "client_vfd/session/reader_module.h"
 #include "client_vfd/session/session.h"
 
 namespace h5mirror::vfd {
@@ -136,17 +138,29 @@ void ChildWrote(H5mSession* session) { Of(session)->ChildWrote(); }
 
 // Never longer than the longest configured timeout of what is still open.
 void Drain() {
-  Guard([] { Engine::Get().Drain(Engine::Get().LongestTimeout()); });
+  Guard([] {
+    Engine::Get().Drain(Engine::Get().LongestTimeout());
+    ReaderCalls::Get().Drain();
+  });
 }
 
 void PrepareFork() {
-  Guard([] { Engine::Get().PrepareFork(); });
+  Guard([] {
+    const bool readers = ReaderCalls::Get().PrepareFork();
+    Engine::Get().PrepareFork(readers);
+  });
 }
 void ParentAfterFork() {
-  Guard([] { Engine::Get().ParentAfterFork(); });
+  Guard([] {
+    Engine::Get().ParentAfterFork();
+    ReaderCalls::Get().ParentAfterFork();
+  });
 }
 void ChildAfterFork() {
-  Guard([] { Engine::Get().ChildAfterFork(); });
+  Guard([] {
+    Engine::Get().ChildAfterFork();
+    ReaderCalls::Get().ChildAfterFork();
+  });
 }
 
 constexpr H5mSessionApi kApi = {H5M_SESSION_ABI,
@@ -161,7 +175,10 @@ constexpr H5mSessionApi kApi = {H5M_SESSION_ABI,
                                 Close,
                                 Status,
                                 ChildWrote,
-                                Drain};
+                                Drain,
+                                ReaderOpen,
+                                ReaderRead,
+                                ReaderClose};
 
 }  // namespace
 }  // namespace h5mirror::vfd

@@ -1,9 +1,9 @@
-#include "tools/time_spec.h"
+#include "rpc/time_spec.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace h5mirror::tools {
+namespace h5mirror::rpc {
 namespace {
 
 using testing::HasSubstr;
@@ -48,4 +48,4 @@ TEST(TimeSpecTest, DaysThatDoNotExistAreRefused) {
 }
 
 }  // namespace
-}  // namespace h5mirror::tools
+}  // namespace h5mirror::rpc

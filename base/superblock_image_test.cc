@@ -1,0 +1,56 @@
+#include "base/superblock_image.h"
+
+#include "gtest/gtest.h"
+
+namespace h5mirror {
+namespace {
+
+std::string FromHex(std::string_view hex) {
+  std::string bytes;
+  for (size_t i = 0; i + 1 < hex.size(); i += 2) {
+    bytes += static_cast<char>(std::stoi(std::string(hex.substr(i, 2)), nullptr, 16));
+  }
+  return bytes;
+}
+
+// Written by HDF5 1.14.4: one file of 2072 bytes while an SWMR writer had it open, and after its
+// close.
+const std::string kOpen = FromHex(
+    "894844460d0a1a0a030808050000000000000000ffffffffffffffff180800000000000030000000000000005fa62c"
+    "fa");
+const std::string kClosed = FromHex(
+    "894844460d0a1a0a030808000000000000000000ffffffffffffffff1808000000000000300000000000000009bc6c"
+    "fd");
+
+TEST(SuperblockImageTest, AWritersFlagsAreClearedAsItsCloseDoes) {
+  ASSERT_EQ(kOpen.size(), kSuperblockImageBytes);
+  EXPECT_EQ(ClosedSuperblock(kOpen + "more", 0, 2072), kClosed);
+}
+
+TEST(SuperblockImageTest, AnSwmrWritersEndOfFileIsTheSize) {
+  const auto image = ClosedSuperblock(kOpen, 0, 0x123456);
+  ASSERT_TRUE(image.has_value());
+  EXPECT_EQ(image->substr(28, 4), std::string("\x56\x34\x12\x00", 4));
+  EXPECT_NE(image->substr(44), kClosed.substr(44));
+}
+
+TEST(SuperblockImageTest, AnotherWritersEndOfFileStays) {
+  std::string open = kOpen;
+  open[11] = 1;
+  EXPECT_EQ(ClosedSuperblock(open, 0, 0x123456), kClosed);
+}
+
+TEST(SuperblockImageTest, WhatIsClosedOrHasNoFlagsIsLeftAlone) {
+  EXPECT_EQ(ClosedSuperblock(kClosed, 0, 2072), std::nullopt);
+  std::string earliest = kOpen;
+  earliest[8] = 0;
+  EXPECT_EQ(ClosedSuperblock(earliest, 0, 2072), std::nullopt);
+  EXPECT_EQ(ClosedSuperblock(kOpen.substr(0, 47), 0, 2072), std::nullopt);
+  EXPECT_EQ(ClosedSuperblock("", 0, 2072), std::nullopt);
+  std::string strange = kOpen;
+  strange[9] = '\xff';
+  EXPECT_EQ(ClosedSuperblock(strange, 0, 2072), std::nullopt);
+}
+
+}  // namespace
+}  // namespace h5mirror

@@ -1,0 +1,42 @@
+// A version of a file on the server as a driver below the driver: what OpenFile has as its `under`
+// in mode=reader. Read-only.
+#ifndef H5MIRROR_CLIENT_VFD_PLUGIN_READER_FILE_H_
+#define H5MIRROR_CLIENT_VFD_PLUGIN_READER_FILE_H_
+
+#include <memory>
+#include <string>
+
+#include "client_vfd/plugin/config.h"
+#include "client_vfd/plugin/hdf5_headers.h"
+#include "client_vfd/plugin/host_library.h"
+#include "client_vfd/plugin/linked_open.h"
+#include "client_vfd/plugin/session_api.h"
+
+namespace h5mirror::vfd {
+
+// What to open.
+struct ReaderTarget {
+  std::string given_name;  // as HDF5 passed it, for messages
+  std::string real_path;
+  std::string name;         // under the server's root
+  std::string config_text;  // that `config` was made from
+  RootPtr root;             // null: the program names the file itself
+};
+
+// Null with the reason on the host's error stack. A linked open that fails otherwise than for want
+// of such a file gives a file whose reads fail with the reason: HDF5 takes a target that cannot be
+// opened for one that is not there, and reads fill values in the place of data.
+H5FD_t* OpenReader(const HostLibrary& host, const Config& config, ReaderTarget target);
+
+const H5FD_class_t* ReaderClass();
+
+// Of a file of ReaderClass(): its root; and what tells its bytes from others': files with equal
+// keys are one to HDF5. Files with an equal version, opened at different times of their roots, are
+// not, since their links lead elsewhere.
+RootPtr RootOf(const H5FD_t* file);
+const std::string& KeyOf(const H5FD_t* file);
+const H5mReaderInfo& InfoOf(const H5FD_t* file);
+
+}  // namespace h5mirror::vfd
+
+#endif  // H5MIRROR_CLIENT_VFD_PLUGIN_READER_FILE_H_

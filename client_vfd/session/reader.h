@@ -1,0 +1,62 @@
+// One version of a file, open for reading in mode=reader.
+#ifndef H5MIRROR_CLIENT_VFD_SESSION_READER_H_
+#define H5MIRROR_CLIENT_VFD_SESSION_READER_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "h5mirror/v1/types.pb.h"
+#include "rpc/block_cache.h"
+#include "rpc/client_options.h"
+#include "rpc/version_source.h"
+#include "rpc/version_spec.h"
+
+namespace h5mirror::vfd {
+
+struct ReaderConfig {
+  rpc::ClientOptions server;
+  std::string name;  // under the server's root
+  rpc::VersionSpec version;
+  absl::Duration timeout = absl::Seconds(5);
+  uint64_t cache_bytes = 64 << 20;
+};
+
+// Pinned: the same bytes from its opening on, whatever is written, tagged or rolled back meanwhile.
+// A version that was cut while a writer had the file open reads as one that was closed.
+//
+// Thread-compatible. Nothing is in flight between two calls, so it goes on in a forked child.
+class Reader {
+ public:
+  // Finds the version. Errors: those of FindVersion and ReadVersion; kUnavailable and
+  // kDeadlineExceeded name the server.
+  static absl::StatusOr<std::unique_ptr<Reader>> Open(const ReaderConfig& config);
+
+  const v1::Version& version() const { return version_; }
+  // Number, cut, name and server: equal for two readers of the same bytes.
+  const std::string& identity() const { return identity_; }
+
+  // As VersionSource::Read(); errors name the file and the version.
+  absl::Status Read(uint64_t offset, absl::Span<char> out, rpc::ReadKind kind);
+
+ private:
+  Reader(const ReaderConfig& config, v1::Version version, std::string identity);
+
+  // Looks where HDF5 does for the superblock, and notes what is to be put over it.
+  absl::Status FindSuperblock();
+  absl::Status Describe(const absl::Status& status) const;
+
+  const v1::Version version_;
+  const std::string name_;
+  const std::string identity_;
+  rpc::VersionSource source_;
+  uint64_t patch_offset_ = 0;
+  std::string patch_;  // empty: the superblock is right as it is
+};
+
+}  // namespace h5mirror::vfd
+
+#endif  // H5MIRROR_CLIENT_VFD_SESSION_READER_H_

@@ -1,0 +1,236 @@
+#include "client_vfd/session/reader_calls.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "base/human.h"
+#include "base/status_macros.h"
+#include "client_vfd/session/engine.h"
+#include "grpcpp/completion_queue.h"
+#include "grpcpp/support/async_stream.h"
+#include "grpcpp/support/async_unary_call.h"
+#include "h5mirror/v1/versions.grpc.pb.h"
+#include "rpc/channel.h"
+#include "rpc/mirror_stream.h"
+#include "rpc/status.h"
+
+namespace h5mirror::vfd {
+namespace {
+
+// As the Engine's: how long a fork waits, and how waits are cut after one that was in vain.
+constexpr absl::Duration kForkWait = absl::Milliseconds(500);
+constexpr absl::Duration kSuspectFor = absl::Seconds(10);
+constexpr absl::Duration kSuspectTimeout = absl::Milliseconds(300);
+// Between two tries at a server that is there and refuses, as one that is being stopped.
+constexpr absl::Duration kPause = absl::Milliseconds(20);
+
+std::string KeyOf(const rpc::ClientOptions& options) {
+  return absl::StrCat(options.target, "\n", options.token, "\n", options.ca_pem);
+}
+
+// One call and the queue that it is driven on. Nothing of it is in flight after its destructor.
+class Call {
+ public:
+  explicit Call(const rpc::ClientOptions& options) { rpc::Authorize(options, context_); }
+  ~Call() {
+    queue_.Shutdown();
+    void* tag;
+    bool ok;
+    while (queue_.Next(&tag, &ok)) {
+    }
+  }
+
+  enum class Event { kOk, kNotOk, kLate };
+  // Waits for the one operation in flight; cancels the call at the deadline.
+  Event Wait(absl::Time deadline) {
+    void* tag;
+    bool ok = false;
+    if (queue_.AsyncNext(&tag, &ok, absl::ToChronoTime(deadline)) ==
+        grpc::CompletionQueue::GOT_EVENT) {
+      return ok ? Event::kOk : Event::kNotOk;
+    }
+    context_.TryCancel();  // Then the operation ends without the server.
+    queue_.Next(&tag, &ok);
+    return Event::kLate;
+  }
+
+  grpc::ClientContext& context() { return context_; }
+  grpc::CompletionQueue& queue() { return queue_; }
+  void* tag() { return this; }
+
+ private:
+  grpc::ClientContext context_;
+  grpc::CompletionQueue queue_;
+};
+
+absl::Status Late() { return absl::DeadlineExceededError("no answer"); }
+
+template <typename Request, typename Response>
+using AsyncMethod = std::unique_ptr<grpc::ClientAsyncResponseReader<Response>> (
+    v1::Versions::Stub::*)(grpc::ClientContext*, const Request&, grpc::CompletionQueue*);
+
+template <typename Request, typename Response>
+absl::Status AskOnce(const std::shared_ptr<grpc::Channel>& channel,
+                     const rpc::ClientOptions& options, AsyncMethod<Request, Response> method,
+                     const Request& request, absl::Time deadline, Response* response) {
+  const auto stub = v1::Versions::NewStub(channel);
+  grpc::Status status;  // Outlives the call, which writes it.
+  Call call(options);
+  const auto reader = (stub.get()->*method)(&call.context(), request, &call.queue());
+  reader->Finish(response, &status, call.tag());
+  if (call.Wait(deadline) == Call::Event::kLate) return Late();
+  return rpc::FromGrpc(status);
+}
+
+// `request` is moved on past what came, so that it can be repeated unless it came whole.
+absl::Status ReadOnce(const std::shared_ptr<grpc::Channel>& channel,
+                      const rpc::ClientOptions& options, absl::Duration timeout,
+                      v1::ReadVersionRequest* request, bool* whole, absl::Time* deadline,
+                      ReaderCalls::Sink sink) {
+  const auto stub = v1::Versions::NewStub(channel);
+  grpc::Status status;
+  v1::ReadVersionResponse answer;
+  absl::Status sunk;
+  Call call(options);
+  const auto stream = stub->AsyncReadVersion(&call.context(), *request, &call.queue(), call.tag());
+  Call::Event event = call.Wait(*deadline);
+  while (event == Call::Event::kOk) {
+    stream->Read(&answer, call.tag());
+    event = call.Wait(*deadline);
+    if (event != Call::Event::kOk) break;
+    *deadline = absl::Now() + timeout;
+    sunk = sink(answer);
+    if (!sunk.ok()) {
+      call.context().TryCancel();
+      break;
+    }
+    const uint64_t end = answer.offset() + answer.data().size();
+    if (!answer.data().empty() && end > request->offset()) {
+      const uint64_t done = end - request->offset();
+      request->set_length_bytes(request->length_bytes() - std::min(done, request->length_bytes()));
+      request->set_offset(end);
+      if (request->length_bytes() == 0) *whole = true;
+    }
+  }
+  stream->Finish(&status, call.tag());
+  const bool finished = call.Wait(absl::Now() + timeout) != Call::Event::kLate;
+  if (!sunk.ok()) return sunk;
+  if (*whole) return absl::OkStatus();  // A request for the rest would be one for all.
+  return event == Call::Event::kLate || !finished ? Late() : rpc::FromGrpc(status);
+}
+
+}  // namespace
+
+ReaderCalls& ReaderCalls::Get() {
+  static auto* const calls = new ReaderCalls;
+  return *calls;
+}
+
+absl::StatusOr<std::shared_ptr<grpc::Channel>> ReaderCalls::Begin(const rpc::ClientOptions& options,
+                                                                  absl::Duration* timeout) {
+  absl::MutexLock lock(&mutex_);
+  if (!Engine::Get().usable()) {
+    return absl::FailedPreconditionError(
+        "this process was forked while its parent used gRPC, which cannot follow: read in the "
+        "parent, or in a program of its own");
+  }
+  Server& server = servers_[KeyOf(options)];
+  if (absl::Now() < server.suspect_until) *timeout = std::min(*timeout, kSuspectTimeout);
+  if (server.channel == nullptr) {
+    Engine::Get().StartGrpc([&] { server.channel = rpc::MakeChannel(options); });
+  }
+  ++calls_;
+  return server.channel;
+}
+
+void ReaderCalls::End(const rpc::ClientOptions& options, const absl::Status& status) {
+  absl::MutexLock lock(&mutex_);
+  --calls_;
+  Server& server = servers_[KeyOf(options)];
+  const bool away = absl::IsDeadlineExceeded(status) || absl::IsUnavailable(status);
+  server.suspect_until = away ? absl::Now() + kSuspectFor : absl::InfinitePast();
+  if (away) server.channel.reset();  // The next call connects afresh, without gRPC's back-off.
+}
+
+absl::Status ReaderCalls::Run(const rpc::ClientOptions& options, absl::Duration timeout,
+                              Attempt attempt) {
+  H5M_ASSIGN_OR_RETURN(std::shared_ptr<grpc::Channel> channel, Begin(options, &timeout));
+  absl::Time deadline = absl::Now() + timeout;
+  absl::Status status = attempt(channel, &deadline);
+  absl::Status connected;
+  while (absl::IsUnavailable(status) && absl::Now() < deadline && connected.ok()) {
+    connected = rpc::WaitConnected(*channel, options, deadline - absl::Now());
+    if (!connected.ok()) break;
+    status = attempt(channel, &deadline);
+    if (absl::IsUnavailable(status)) absl::SleepFor(kPause);
+  }
+  channel.reset();
+  End(options, status);
+  if (!connected.ok()) return connected;
+  if (!absl::IsDeadlineExceeded(status)) return rpc::NameServer(options, status);
+  return absl::DeadlineExceededError(
+      absl::StrCat("no answer from ", options.server, " within ", HumanDuration(timeout)));
+}
+
+absl::StatusOr<v1::Version> ReaderCalls::FindVersion(const rpc::ClientOptions& options,
+                                                     const v1::FindVersionRequest& request,
+                                                     absl::Duration timeout) {
+  v1::FindVersionResponse response;
+  H5M_RETURN_IF_ERROR(Run(options, timeout,
+                          [&](const std::shared_ptr<grpc::Channel>& channel, absl::Time* deadline) {
+                            return AskOnce(channel, options, &v1::Versions::Stub::AsyncFindVersion,
+                                           request, *deadline, &response);
+                          }));
+  return std::move(*response.mutable_version());
+}
+
+absl::Status ReaderCalls::ReadVersion(const rpc::ClientOptions& options,
+                                      v1::ReadVersionRequest request, absl::Duration timeout,
+                                      Sink sink) {
+  bool whole = false;
+  return Run(options, timeout,
+             [&](const std::shared_ptr<grpc::Channel>& channel, absl::Time* deadline) {
+               return ReadOnce(channel, options, timeout, &request, &whole, deadline, sink);
+             });
+}
+
+std::shared_ptr<rpc::BlockCache> ReaderCalls::Cache(uint64_t capacity_bytes) {
+  absl::MutexLock lock(&mutex_);
+  std::shared_ptr<rpc::BlockCache> cache = cache_.lock();
+  if (cache == nullptr) {
+    cache = std::make_shared<rpc::BlockCache>(capacity_bytes);
+    cache_ = cache;
+  }
+  cache->Grow(capacity_bytes);
+  return cache;
+}
+
+bool ReaderCalls::PrepareFork() {
+  mutex_.Lock();
+  mutex_.AwaitWithTimeout(absl::Condition(
+                              +[](int* calls) { return *calls == 0; }, &calls_),
+                          kForkWait);
+  bool used = false;
+  for (auto& [key, server] : servers_) {
+    used = used || server.channel != nullptr;
+    server.channel.reset();
+  }
+  return used;
+}
+
+void ReaderCalls::ParentAfterFork() { mutex_.Unlock(); }
+
+void ReaderCalls::ChildAfterFork() {
+  calls_ = 0;  // Those of the parent's other threads.
+  mutex_.Unlock();
+}
+
+void ReaderCalls::Drain() {
+  absl::MutexLock lock(&mutex_);
+  if (cache_.expired() && calls_ == 0) servers_.clear();
+}
+
+}  // namespace h5mirror::vfd

@@ -1,0 +1,73 @@
+// Blocks of versions that were read, for all that a process has open. A version never changes, so
+// a block is right for as long as it is kept.
+#ifndef H5MIRROR_RPC_BLOCK_CACHE_H_
+#define H5MIRROR_RPC_BLOCK_CACHE_H_
+
+#include <cstdint>
+#include <list>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+
+namespace h5mirror::rpc {
+
+// What bytes are for. A hint: it decides what is kept, never what is read.
+enum class ReadKind : uint8_t { kMetadata, kRaw };
+
+// Bounded; what was used least recently goes first. Raw data cannot push out metadata below half of
+// the capacity: one scan of a large dataset leaves the groups and indexes where they are.
+// Thread-safe.
+class BlockCache {
+ public:
+  static constexpr uint64_t kBlockBytes = 64 << 10;
+  using Block = std::shared_ptr<const std::string>;
+
+  explicit BlockCache(uint64_t capacity_bytes) : capacity_bytes_(capacity_bytes) {}
+
+  // The number under which the blocks of `identity` are kept; the same for each opening of one
+  // version as long as it is remembered.
+  uint64_t OwnerOf(const std::string& identity);
+
+  // Null: not there.
+  Block Find(uint64_t owner, uint64_t index);
+  bool Holds(uint64_t owner, uint64_t index);
+  // `bytes` is kBlockBytes long, the last block of a version shorter.
+  void Insert(uint64_t owner, uint64_t index, ReadKind kind, std::string bytes);
+
+  // Never smaller than before.
+  void Grow(uint64_t capacity_bytes);
+  uint64_t capacity_bytes();
+  uint64_t used_bytes();
+
+ private:
+  using Key = std::pair<uint64_t, uint64_t>;
+  struct Entry {
+    Key key;
+    Block block;
+    ReadKind kind;
+  };
+  using Entries = std::list<Entry>;  // the most recently used first
+
+  Entries& ListOf(ReadKind kind) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return kind == ReadKind::kRaw ? raw_ : metadata_;
+  }
+  void Evict() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  absl::Mutex mutex_;
+  uint64_t capacity_bytes_ ABSL_GUARDED_BY(mutex_);
+  uint64_t raw_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t metadata_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t next_owner_ ABSL_GUARDED_BY(mutex_) = 1;
+  std::map<std::string, uint64_t> owners_ ABSL_GUARDED_BY(mutex_);
+  Entries raw_ ABSL_GUARDED_BY(mutex_);
+  Entries metadata_ ABSL_GUARDED_BY(mutex_);
+  std::map<Key, Entries::iterator> index_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace h5mirror::rpc
+
+#endif  // H5MIRROR_RPC_BLOCK_CACHE_H_

@@ -1,0 +1,53 @@
+#include "rpc/block_cache.h"
+
+#include "gtest/gtest.h"
+
+namespace h5mirror::rpc {
+namespace {
+
+constexpr uint64_t kBlock = BlockCache::kBlockBytes;
+
+void Fill(BlockCache& cache, uint64_t owner, ReadKind kind, uint64_t from, uint64_t count) {
+  for (uint64_t i = from; i < from + count; ++i) {
+    cache.Insert(owner, i, kind, std::string(kBlock, 'x'));
+  }
+}
+
+TEST(BlockCacheTest, WhatWasUsedLeastRecentlyGoesFirst) {
+  BlockCache cache(3 * kBlock);
+  Fill(cache, 1, ReadKind::kMetadata, 0, 3);
+  ASSERT_NE(cache.Find(1, 0), nullptr);
+  Fill(cache, 1, ReadKind::kMetadata, 3, 1);
+  EXPECT_TRUE(cache.Holds(1, 0));
+  EXPECT_FALSE(cache.Holds(1, 1));
+  EXPECT_EQ(cache.used_bytes(), 3 * kBlock);
+}
+
+TEST(BlockCacheTest, AScanOfRawDataLeavesHalfToMetadata) {
+  BlockCache cache(8 * kBlock);
+  Fill(cache, 1, ReadKind::kMetadata, 0, 4);
+  Fill(cache, 1, ReadKind::kRaw, 100, 1000);
+  for (uint64_t i = 0; i < 4; ++i) EXPECT_TRUE(cache.Holds(1, i)) << i;
+  EXPECT_TRUE(cache.Holds(1, 1099));
+  EXPECT_EQ(cache.used_bytes(), 8 * kBlock);
+}
+
+TEST(BlockCacheTest, MetadataMayUseAllOfIt) {
+  BlockCache cache(8 * kBlock);
+  Fill(cache, 1, ReadKind::kRaw, 100, 2);
+  Fill(cache, 1, ReadKind::kMetadata, 0, 20);
+  EXPECT_TRUE(cache.Holds(1, 19));
+  EXPECT_LE(cache.used_bytes(), 8 * kBlock);
+}
+
+TEST(BlockCacheTest, AVersionThatIsOpenedAgainFindsItsBlocks) {
+  BlockCache cache(8 * kBlock);
+  const uint64_t owner = cache.OwnerOf("run.h5@3");
+  EXPECT_NE(cache.OwnerOf("run.h5@4"), owner);
+  EXPECT_EQ(cache.OwnerOf("run.h5@3"), owner);
+  for (int i = 0; i < 20'000; ++i) cache.OwnerOf(std::to_string(i));
+  EXPECT_NE(cache.OwnerOf("run.h5@3"), owner) << "forgotten, and never given to another";
+}
+
+}  // namespace
+}  // namespace h5mirror::rpc

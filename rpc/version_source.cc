@@ -1,0 +1,192 @@
+#include "rpc/version_source.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "base/crc32c.h"
+#include "base/status_macros.h"
+#include "base/strings.h"
+
+namespace h5mirror::rpc {
+namespace {
+
+constexpr uint64_t kBlock = BlockCache::kBlockBytes;
+constexpr uint64_t kRawWindowMax = 8 << 20;
+constexpr uint64_t kMetadataWindowMax = 1 << 20;
+
+uint64_t BlockDown(uint64_t offset) { return offset / kBlock * kBlock; }
+
+// Distributes the bytes of one fetched range: to the caller, and in whole blocks to the cache.
+class Collector {
+ public:
+  using Keep = absl::FunctionRef<void(uint64_t index, std::string bytes)>;
+
+  // Fetches [begin, end), of which `out` is the part from `out_begin` on. Blocks that `out` holds
+  // whole are kept only if `keep_all`.
+  Collector(uint64_t begin, uint64_t end, uint64_t out_begin, absl::Span<char> out, bool keep_all,
+            Keep keep)
+      : at_(begin), end_(end), out_begin_(out_begin), out_(out), keep_all_(keep_all), keep_(keep) {}
+
+  absl::Status Take(uint64_t offset, std::string_view data) {
+    if (offset < at_ || offset > end_ || data.size() > end_ - offset) {
+      return absl::InternalError(StrCat("the server sent bytes [", offset, ", +", data.size(),
+                                        "), and [", at_, ", ", end_, ") was asked for"));
+    }
+    Feed(nullptr, offset - at_);
+    Feed(data.data(), data.size());
+    return absl::OkStatus();
+  }
+
+  // What did not come are zeros.
+  void Finish() { Feed(nullptr, end_ - at_); }
+
+ private:
+  void Feed(const char* data, uint64_t length) {
+    while (length > 0) {
+      const uint64_t block = BlockDown(at_);
+      const uint64_t part = std::min(length, std::min(block + kBlock, end_) - at_);
+      ToCaller(data, part);
+      if (Keeps(block)) ToBlock(data, part, block);
+      at_ += part;
+      length -= part;
+      if (data != nullptr) data += part;
+    }
+  }
+
+  void ToCaller(const char* data, uint64_t length) {
+    const uint64_t from = std::max(at_, out_begin_);
+    const uint64_t to = std::min(at_ + length, out_begin_ + out_.size());
+    if (from >= to) return;
+    Copy(out_.data() + (from - out_begin_), data == nullptr ? nullptr : data + (from - at_),
+         to - from);
+  }
+
+  bool Keeps(uint64_t block) const {
+    const bool whole =
+        block >= out_begin_ && std::min(block + kBlock, end_) <= out_begin_ + out_.size();
+    return keep_all_ || !whole;
+  }
+
+  void ToBlock(const char* data, uint64_t length, uint64_t block) {
+    if (at_ == block) bytes_.resize(std::min(kBlock, end_ - block));
+    Copy(bytes_.data() + (at_ - block), data, length);
+    if (at_ + length == block + bytes_.size()) keep_(block / kBlock, std::exchange(bytes_, {}));
+  }
+
+  static void Copy(char* to, const char* from, uint64_t length) {
+    if (from == nullptr) {
+      std::memset(to, 0, length);
+    } else {
+      std::memcpy(to, from, length);
+    }
+  }
+
+  uint64_t at_;  // the next byte
+  const uint64_t end_;
+  const uint64_t out_begin_;
+  const absl::Span<char> out_;
+  const bool keep_all_;
+  const Keep keep_;
+  std::string bytes_;  // of the block of `at_`, up to there
+};
+
+}  // namespace
+
+absl::Status CheckAnswer(const v1::ReadVersionResponse& answer, const v1::Version& version) {
+  if (answer.has_version()) {
+    const v1::Version& now = answer.version();
+    if (now.version() == version.version() && now.cut() == version.cut() &&
+        now.size_bytes() == version.size_bytes()) {
+      return absl::OkStatus();
+    }
+    return absl::FailedPreconditionError(
+        StrCat("version ", version.version(),
+               " is not the one that was opened: the file was made again on the server; reopen"));
+  }
+  if (Crc32c(answer.data()) == answer.data_crc32c()) return absl::OkStatus();
+  return absl::DataLossError(StrCat("bytes at ", answer.offset(), " were damaged on the way"));
+}
+
+RangeReader RangesOf(Client& client, std::string name, const v1::Version& version) {
+  return
+      [&client, name = std::move(name), version](uint64_t offset, uint64_t length, RangeSink sink) {
+        v1::ReadVersionRequest request;
+        request.set_name(name);
+        request.set_version(version.version());
+        request.set_offset(offset);
+        request.set_length_bytes(length);
+        return client.ReadVersion(request, [&](const v1::ReadVersionResponse& answer) {
+          H5M_RETURN_IF_ERROR(CheckAnswer(answer, version));
+          return answer.has_version() ? absl::OkStatus() : sink(answer.offset(), answer.data());
+        });
+      };
+}
+
+VersionSource::VersionSource(const std::string& identity, uint64_t size_bytes, RangeReader reader,
+                             std::shared_ptr<BlockCache> cache)
+    : size_bytes_(size_bytes),
+      reader_(std::move(reader)),
+      cache_(std::move(cache)),
+      owner_(cache_->OwnerOf(identity)) {}
+
+void VersionSource::Preload(std::string bytes) {
+  if (bytes.empty() || bytes.size() != std::min(kBlock, size_bytes_)) return;
+  cache_->Insert(owner_, 0, ReadKind::kMetadata, std::move(bytes));
+  runs_[static_cast<size_t>(ReadKind::kMetadata)] = {std::min(kBlock, size_bytes_), kBlock};
+}
+
+absl::Status VersionSource::Read(uint64_t offset, absl::Span<char> out, ReadKind kind) {
+  const uint64_t inside = offset < size_bytes_ ? size_bytes_ - offset : 0;
+  if (inside < out.size()) {
+    std::memset(out.data() + inside, 0, out.size() - inside);
+    out = out.subspan(0, inside);
+  }
+  while (!out.empty()) {
+    uint64_t done = MissingBytes(offset, out.size());
+    if (done > 0) {
+      H5M_RETURN_IF_ERROR(Fetch(offset, out.subspan(0, done), kind));
+    } else if (const BlockCache::Block block = cache_->Find(owner_, offset / kBlock)) {
+      const uint64_t skip = offset % kBlock;
+      done = std::min<uint64_t>(out.size(), block->size() - skip);
+      std::memcpy(out.data(), block->data() + skip, done);
+    }
+    offset += done;  // Nothing, where a block was just evicted by another source.
+    out.remove_prefix(done);
+  }
+  return absl::OkStatus();
+}
+
+uint64_t VersionSource::MissingBytes(uint64_t offset, uint64_t length) {
+  const uint64_t end = offset + length;
+  uint64_t at = offset;
+  while (at < end && !cache_->Holds(owner_, at / kBlock)) at = BlockDown(at) + kBlock;
+  return std::min(at, end) - offset;
+}
+
+uint64_t VersionSource::NextWindow(uint64_t begin, ReadKind kind) {
+  Run& run = runs_[static_cast<size_t>(kind)];
+  const uint64_t most = kind == ReadKind::kRaw ? kRawWindowMax : kMetadataWindowMax;
+  const uint64_t limit = std::max(kBlock, std::min(most, BlockDown(cache_->capacity_bytes() / 4)));
+  run.window_bytes = begin == run.end ? std::min(2 * run.window_bytes, limit) : kBlock;
+  return run.window_bytes;
+}
+
+absl::Status VersionSource::Fetch(uint64_t offset, absl::Span<char> out, ReadKind kind) {
+  const uint64_t begin = BlockDown(offset);
+  uint64_t end = BlockDown(offset + out.size() + kBlock - 1);
+  end = std::min(std::max(end, begin + NextWindow(begin, kind)), size_bytes_);
+  // A scan of raw data passes by the cache; metadata is wanted again.
+  const auto keep = [&](uint64_t index, std::string bytes) {
+    cache_->Insert(owner_, index, kind, std::move(bytes));
+  };
+  Collector collector(begin, end, offset, out, kind == ReadKind::kMetadata, keep);
+  H5M_RETURN_IF_ERROR(reader_(begin, end - begin, [&](uint64_t at, std::string_view data) {
+    return collector.Take(at, data);
+  }));
+  collector.Finish();
+  runs_[static_cast<size_t>(kind)].end = end;
+  return absl::OkStatus();
+}
+
+}  // namespace h5mirror::rpc

@@ -1,0 +1,79 @@
+// The bytes of one version as a reader wants them: any range, small or large, in any order. Small
+// reads come from memory; what is read one after the other is fetched ahead.
+#ifndef H5MIRROR_RPC_VERSION_SOURCE_H_
+#define H5MIRROR_RPC_VERSION_SOURCE_H_
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "rpc/block_cache.h"
+#include "rpc/client.h"
+
+namespace h5mirror::rpc {
+
+// Takes `data` at `offset`; a failure ends the read and is returned from it.
+using RangeSink = absl::FunctionRef<absl::Status(uint64_t offset, std::string_view data)>;
+
+// Reads [offset, offset + length) of one version. Calls the sink in order of offset; what it is
+// not given are zeros.
+using RangeReader = std::function<absl::Status(uint64_t offset, uint64_t length, RangeSink sink)>;
+
+// Reads a version of a file through `client`, which must outlive it. Checks each message against
+// its checksum, and that the version is still `version`.
+RangeReader RangesOf(Client& client, std::string name, const v1::Version& version);
+
+// The checks of RangesOf(), for others who read ReadVersion's answers.
+// Errors: kDataLoss           the bytes are not what the server sent.
+//         kFailedPrecondition it is another version than `version`: the file was made again.
+absl::Status CheckAnswer(const v1::ReadVersionResponse& answer, const v1::Version& version);
+
+// Reads in ranges of whole 64 KiB blocks. A read that goes on where the last fetch of its kind
+// ended doubles what is fetched next, from one block up to 8 MiB (1 MiB of metadata), at most a
+// quarter of the cache; any other starts at one block again.
+//
+// Thread-compatible. Keeps nothing open between two calls.
+class VersionSource {
+ public:
+  // `identity` names the version among all that `cache` is used for.
+  VersionSource(const std::string& identity, uint64_t size_bytes, RangeReader reader,
+                std::shared_ptr<BlockCache> cache);
+
+  uint64_t size_bytes() const { return size_bytes_; }
+
+  // The version's first bytes, one block or all of it, as read by others.
+  void Preload(std::string bytes);
+
+  // Fills `out` with the bytes [offset, offset + out.size()); beyond the end: zeros. A failed read
+  // leaves `out` undefined and may be repeated. Errors: the range reader's.
+  absl::Status Read(uint64_t offset, absl::Span<char> out, ReadKind kind);
+
+ private:
+  // Where the last fetch of a kind ended, and how much was fetched.
+  struct Run {
+    uint64_t end = UINT64_MAX;
+    uint64_t window_bytes = 0;
+  };
+
+  // The bytes from `offset` that no block holds, at most `length`.
+  uint64_t MissingBytes(uint64_t offset, uint64_t length);
+  // `out` is missing from the cache as a whole.
+  absl::Status Fetch(uint64_t offset, absl::Span<char> out, ReadKind kind);
+  uint64_t NextWindow(uint64_t begin, ReadKind kind);
+
+  const uint64_t size_bytes_;
+  const RangeReader reader_;
+  const std::shared_ptr<BlockCache> cache_;
+  const uint64_t owner_;
+  std::array<Run, 2> runs_;
+};
+
+}  // namespace h5mirror::rpc
+
+#endif  // H5MIRROR_RPC_VERSION_SOURCE_H_

@@ -1,0 +1,170 @@
+#include "rpc/version_source.h"
+
+#include <random>
+#include <vector>
+
+#include "base/crc32c.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace h5mirror::rpc {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+constexpr uint64_t kBlock = BlockCache::kBlockBytes;
+
+struct Range {
+  uint64_t offset;
+  uint64_t length;
+  bool operator==(const Range&) const = default;
+};
+
+// A version whose every third 10,000 bytes are a hole, sent in pieces of odd sizes.
+class VersionSourceTest : public testing::Test {
+ protected:
+  static constexpr uint64_t kSize = 40 * kBlock + 1234;
+
+  VersionSourceTest() : bytes_(kSize, '\0') {
+    std::minstd_rand random(1);
+    for (uint64_t i = 0; i < kSize; ++i) {
+      if (!InHole(i)) bytes_[i] = static_cast<char>(random());
+    }
+  }
+
+  static bool InHole(uint64_t offset) { return offset / 10'000 % 3 == 2; }
+
+  absl::Status ReadRange(uint64_t offset, uint64_t length, RangeSink sink) {
+    ranges_.push_back({offset, length});
+    if (!failure_.ok()) return failure_;
+    const uint64_t end = offset + length;
+    while (offset < end) {
+      const uint64_t piece = std::min({end - offset, 10'000 - offset % 10'000, uint64_t{7001}});
+      if (!InHole(offset)) {
+        const absl::Status taken = sink(offset + shift_, {bytes_.data() + offset, piece});
+        if (!taken.ok()) return taken;
+      }
+      offset += piece;
+    }
+    return absl::OkStatus();
+  }
+
+  VersionSource Source(uint64_t cache_bytes = 64 << 20) {
+    return VersionSource(
+        "x@1", kSize,
+        [this](uint64_t offset, uint64_t length, RangeSink sink) {
+          return ReadRange(offset, length, sink);
+        },
+        std::make_shared<BlockCache>(cache_bytes));
+  }
+
+  // Reads and compares.
+  void Expect(VersionSource& source, uint64_t offset, uint64_t length, ReadKind kind) {
+    std::string out(length, 'z');
+    ASSERT_TRUE(source.Read(offset, absl::MakeSpan(out), kind).ok());
+    std::string wanted = offset < kSize ? bytes_.substr(offset, length) : "";
+    wanted.resize(length, '\0');
+    ASSERT_EQ(out, wanted) << offset << " +" << length;
+  }
+
+  std::string bytes_;
+  std::vector<Range> ranges_;
+  absl::Status failure_;
+  uint64_t shift_ = 0;
+};
+
+TEST_F(VersionSourceTest, SmallReadsOfOneBlockAskTheServerOnce) {
+  VersionSource source = Source();
+  for (uint64_t at = 0; at + 96 < kBlock; at += 512) Expect(source, at, 96, ReadKind::kMetadata);
+  EXPECT_THAT(ranges_, ElementsAre(Range{0, kBlock}));
+}
+
+TEST_F(VersionSourceTest, SequentialReadsFetchTwiceAsMuchEachTime) {
+  VersionSource source = Source();
+  for (uint64_t at = 0; at < 15 * kBlock; at += 4096) Expect(source, at, 4096, ReadKind::kRaw);
+  EXPECT_THAT(ranges_, ElementsAre(Range{0, kBlock}, Range{kBlock, 2 * kBlock},
+                                   Range{3 * kBlock, 4 * kBlock}, Range{7 * kBlock, 8 * kBlock}));
+}
+
+TEST_F(VersionSourceTest, ReadsHereAndThereFetchOneBlock) {
+  VersionSource source = Source();
+  for (uint64_t block : {30, 3, 17, 9}) Expect(source, block * kBlock + 5, 10, ReadKind::kRaw);
+  for (const Range& range : ranges_) EXPECT_EQ(range.length, kBlock);
+}
+
+TEST_F(VersionSourceTest, MetadataInBetweenDoesNotBreakAScan) {
+  VersionSource source = Source();
+  Expect(source, 0, 10, ReadKind::kRaw);
+  Expect(source, 30 * kBlock, 10, ReadKind::kMetadata);
+  Expect(source, kBlock, 10, ReadKind::kRaw);
+  EXPECT_EQ(ranges_.back(), (Range{kBlock, 2 * kBlock}));
+}
+
+TEST_F(VersionSourceTest, ALargeRawReadIsOneRangeAndPassesByTheCache) {
+  VersionSource source = Source();
+  Expect(source, 100, 20 * kBlock, ReadKind::kRaw);
+  EXPECT_THAT(ranges_, ElementsAre(Range{0, 21 * kBlock}));
+  Expect(source, 5 * kBlock, 10, ReadKind::kRaw);
+  EXPECT_EQ(ranges_.size(), 2u);
+}
+
+TEST_F(VersionSourceTest, BeyondTheEndAreZeros) {
+  VersionSource source = Source();
+  Expect(source, kSize - 100, 5000, ReadKind::kRaw);
+  Expect(source, kSize, 10, ReadKind::kRaw);
+  Expect(source, kSize + (1 << 30), 10, ReadKind::kMetadata);
+  EXPECT_EQ(ranges_.size(), 1u);
+}
+
+TEST_F(VersionSourceTest, AFailureIsReturnedAndKeepsNothing) {
+  VersionSource source = Source();
+  failure_ = absl::DataLossError("page 41");
+  std::string out(10, '\0');
+  const absl::Status failed = source.Read(0, absl::MakeSpan(out), ReadKind::kRaw);
+  EXPECT_EQ(failed.code(), absl::StatusCode::kDataLoss);
+  failure_ = absl::OkStatus();
+  Expect(source, 0, 10, ReadKind::kRaw);
+}
+
+TEST_F(VersionSourceTest, BytesThatWereNotAskedForAreRefused) {
+  VersionSource source = Source();
+  shift_ = 100 * kBlock;
+  std::string out(10, '\0');
+  EXPECT_THAT(std::string(source.Read(0, absl::MakeSpan(out), ReadKind::kRaw).message()),
+              HasSubstr("was asked for"));
+}
+
+TEST_F(VersionSourceTest, AnyReadsInAnyOrderWithASmallCacheAreRight) {
+  const unsigned seed = std::random_device()();
+  SCOPED_TRACE(seed);
+  std::minstd_rand random(seed);
+  VersionSource source = Source(4 * kBlock);
+  uint64_t next = 0;
+  for (int i = 0; i < 2000; ++i) {
+    const uint64_t length = random() % (random() % 10 == 0 ? 6 * kBlock : 5000);
+    const uint64_t offset = random() % 3 == 0 ? random() % kSize : next;
+    Expect(source, offset, length, random() % 2 == 0 ? ReadKind::kRaw : ReadKind::kMetadata);
+    if (HasFatalFailure()) return;
+    next = (offset + length) % kSize;
+  }
+}
+
+TEST(CheckAnswerTest, DamagedBytesAndAnotherVersionAreRefused) {
+  v1::Version version;
+  version.set_version(3);
+  version.set_cut(70);
+  v1::ReadVersionResponse answer;
+  answer.set_data("bytes");
+  answer.set_data_crc32c(Crc32c("bytes"));
+  EXPECT_TRUE(CheckAnswer(answer, version).ok());
+  answer.set_data("bites");
+  EXPECT_EQ(CheckAnswer(answer, version).code(), absl::StatusCode::kDataLoss);
+  *answer.mutable_version() = version;
+  EXPECT_TRUE(CheckAnswer(answer, version).ok());
+  answer.mutable_version()->set_cut(71);
+  EXPECT_EQ(CheckAnswer(answer, version).code(), absl::StatusCode::kFailedPrecondition);
+}
+
+}  // namespace
+}  // namespace h5mirror::rpc

@@ -1,0 +1,42 @@
+// A version as people name it: on the command line, and in the driver's `version=`.
+#ifndef H5MIRROR_RPC_VERSION_SPEC_H_
+#define H5MIRROR_RPC_VERSION_SPEC_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "h5mirror/v1/versions.pb.h"
+#include "rpc/time_spec.h"
+
+namespace h5mirror::rpc {
+
+// A version as the user names it.
+struct VersionSpec {
+  // The number, from 1; 0: found by what follows.
+  int64_t number = 0;
+  // By its tag, if that is not empty; else the newest at or before a time, if there is one.
+  std::string tag;
+  std::optional<TimeSpec> at;
+  // Else by how many versions are newer. 0 is `latest`.
+  int64_t back = 0;
+  bool operator==(const VersionSpec&) const = default;
+};
+
+// What is right, for messages; a time as kTimeForm follows.
+inline constexpr char kVersionForm[] =
+    "a version is a number from 1, latest, latest-K, tag:NAME, or a time ";
+
+// "12", "latest", "latest-K", "tag:NAME" or a time (rpc/time_spec.h), of `zone` if it names none.
+// kInvalidArgument quotes the text and says what would be right.
+absl::StatusOr<VersionSpec> ParseVersionSpec(std::string_view text, absl::TimeZone zone);
+
+// What to ask the server for. `spec` has no number.
+v1::FindVersionRequest FindRequest(const std::string& name, const VersionSpec& spec);
+
+}  // namespace h5mirror::rpc
+
+#endif  // H5MIRROR_RPC_VERSION_SPEC_H_
