@@ -28,8 +28,8 @@ void Append(Extent extent, std::vector<Extent>* ranges) {
 }  // namespace
 
 absl::Status RowChanges::Load(size_t rows_max) {
-  H5M_ASSIGN_OR_RETURN(auto pages, index_->FindChangedPages(generation_, version_min_, version_end_,
-                                                            rows_max));
+  H5M_ASSIGN_OR_RETURN(auto pages,
+                       index_->FindChangedPages(generation_, version_min_, version_end_, rows_max));
   if (!pages) return absl::OkStatus();  // Block by block, then.
   for (const Extent& run : *pages) {
     extents_.push_back({run.offset * page_size_bytes_, run.length * page_size_bytes_});

@@ -36,9 +36,9 @@ class RowChanges {
   const int64_t generation_;
   const VersionNumber version_min_, version_end_;
   const uint32_t page_size_bytes_;
-  std::vector<Extent> extents_;   // sorted, disjoint: all, or those of one block
-  size_t next_ = 0;               // the first of them that was not passed
-  uint64_t loaded_end_ = 0;       // they are all below this offset; UINT64_MAX: all there are
+  std::vector<Extent> extents_;  // sorted, disjoint: all, or those of one block
+  size_t next_ = 0;              // the first of them that was not passed
+  uint64_t loaded_end_ = 0;      // they are all below this offset; UINT64_MAX: all there are
 };
 
 // Two versions of one generation, `older` below `newer`: what was written in between.

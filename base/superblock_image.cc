@@ -1,0 +1,86 @@
+#include "base/superblock_image.h"
+
+#include <bit>
+
+namespace h5mirror {
+namespace {
+
+constexpr std::string_view kSignature("\x89HDF\r\n\x1a\n", 8);
+constexpr size_t kVersionAt = 8;
+constexpr size_t kAddressBytesAt = 9;
+constexpr size_t kFlagsAt = 11;
+constexpr size_t kBaseAddressAt = 12;
+constexpr uint8_t kWriteAccess = 0x01;
+constexpr uint8_t kSwmr = 0x04;
+
+uint64_t Load(std::string_view bytes, size_t at, size_t width) {
+  uint64_t value = 0;
+  for (size_t i = width; i-- > 0;) value = value << 8 | static_cast<uint8_t>(bytes[at + i]);
+  return value;
+}
+
+void Store(std::string* bytes, size_t at, size_t width, uint64_t value) {
+  for (size_t i = 0; i < width; ++i) (*bytes)[at + i] = static_cast<char>(value >> (8 * i));
+}
+
+// Bob Jenkins' lookup3 (burtleburtle.net/bob/hash, "hashlittle"), which the specification names as
+// the checksum of metadata, with the initial value 0.
+uint32_t Lookup3(std::string_view bytes) {
+  uint32_t a = 0xdeadbeef + static_cast<uint32_t>(bytes.size()), b = a, c = a;
+  const auto add = [&](size_t at, size_t length) {
+    uint32_t* const words[] = {&a, &b, &c};
+    for (size_t i = 0; i < length; ++i) {
+      *words[i / 4] += uint32_t{static_cast<uint8_t>(bytes[at + i])} << (8 * (i % 4));
+    }
+  };
+  const auto mix = [](uint32_t& x, uint32_t& y, uint32_t& z, int bits) {
+    x -= z;
+    x ^= std::rotl(z, bits);
+    z += y;
+  };
+  const auto end = [](uint32_t& x, uint32_t y, int bits) {
+    x ^= y;
+    x -= std::rotl(y, bits);
+  };
+  size_t at = 0;
+  for (; bytes.size() - at > 12; at += 12) {
+    add(at, 12);
+    mix(a, b, c, 4), mix(b, c, a, 6), mix(c, a, b, 8);
+    mix(a, b, c, 16), mix(b, c, a, 19), mix(c, a, b, 4);
+  }
+  if (bytes.size() == at) return c;
+  add(at, bytes.size() - at);
+  end(c, b, 14), end(a, c, 11), end(b, a, 25), end(c, b, 16);
+  end(a, c, 4), end(b, a, 14), end(c, b, 24);
+  return c;
+}
+
+}  // namespace
+
+HasSuperblock LooksLikeSuperblock(std::string_view bytes) {
+  return bytes.starts_with(kSignature) ? HasSuperblock::kYes : HasSuperblock::kNo;
+}
+
+std::optional<std::string> ClosedSuperblock(std::string_view bytes, uint64_t offset,
+                                            uint64_t size_bytes) {
+  if (bytes.size() < kBaseAddressAt || LooksLikeSuperblock(bytes) == HasSuperblock::kNo) {
+    return std::nullopt;
+  }
+  const auto version = static_cast<uint8_t>(bytes[kVersionAt]);
+  const auto flags = static_cast<uint8_t>(bytes[kFlagsAt]);
+  if ((version != 2 && version != 3) || (flags & (kWriteAccess | kSwmr)) == 0) return std::nullopt;
+  const size_t width = static_cast<uint8_t>(bytes[kAddressBytesAt]);
+  const size_t checksum_at = kBaseAddressAt + 4 * width;
+  if (width < 2 || width > 8 || bytes.size() < checksum_at + 4) return std::nullopt;
+  std::string image(bytes.substr(0, checksum_at + 4));
+  image[kFlagsAt] = static_cast<char>(flags & ~(kWriteAccess | kSwmr));
+  if ((flags & kSwmr) != 0) {
+    // Where the superblock was moved from its base address, HDF5 corrects the end by as much.
+    const uint64_t base = Load(bytes, kBaseAddressAt, width);
+    Store(&image, kBaseAddressAt + 2 * width, width, size_bytes + base - offset);
+  }
+  Store(&image, checksum_at, 4, Lookup3(std::string_view(image).substr(0, checksum_at)));
+  return image;
+}
+
+}  // namespace h5mirror
