@@ -21,10 +21,10 @@ enum class HasSuperblock : uint8_t { kNo, kYes };
 // Whether `bytes` begin with HDF5's signature.
 HasSuperblock LooksLikeSuperblock(std::string_view bytes);
 
-// What to put over the beginning of the superblock at `offset`, which `bytes` begin with, so that the
-// file of `size_bytes` opens as one that was closed: the flags of a writer are cleared, and where
-// it was an SWMR writer, which keeps no end of file there, the end is set to `size_bytes`; the
-// checksum is made right. Unset: it is right as it is, or none that has flags.
+// What to put over the beginning of the superblock at `offset`, which `bytes` begin with, so that
+// the file of `size_bytes` opens as one that was closed: the flags of a writer are cleared, and
+// where it was an SWMR writer, which keeps no end of file there, the end is set to `size_bytes`;
+// the checksum is made right. Unset: it is right as it is, or none that has flags.
 std::optional<std::string> ClosedSuperblock(std::string_view bytes, uint64_t offset,
                                             uint64_t size_bytes);
 

@@ -1,5 +1,6 @@
 """What `diff` says of two versions, in terms of HDF5, and what it costs."""
 
+import json
 import random
 import time
 
@@ -23,7 +24,6 @@ def diff(site, *arguments, code=1):
     """The findings, as (change, path, what, name) -> the finding; the rest of the document."""
     result = site.cli("diff", *arguments, "--json", timeout=120)
     assert result.code == code, result.describe()
-    import json
     document = json.loads(result.out)
     assert document["equal"] == (code == 0)
     found = {(each["change"], each["path"], each.get("what", ""), each.get("name", "")): each
@@ -134,9 +134,6 @@ def test_a_file_made_again_is_compared_by_its_objects(base):
 
 def test_pages_tells_bytes(base):
     edit(base, "f['g/temp'][3] = -1")
-    result = base.json_of("diff", "--pages", "run.h5@1") if hasattr(base, "json_of") else None
-    del result
-    import json
     done = base.cli("diff", "--pages", "run.h5@1", "--json")
     assert done.code == 1, done.describe()
     document = json.loads(done.out)

@@ -16,6 +16,9 @@ constexpr uint64_t kHeaderBytesMax = 1 << 20;
 constexpr size_t kNameBytesMax = 64 << 10;
 constexpr uint64_t kNamePartBytes = 64;
 constexpr int kContinuationsMax = 100;
+// What leads to other objects may be so many times further from a change than what does not, and
+// still be looked at first: it was made before what it leads to.
+constexpr uint64_t kLeadsOn = 16;
 
 absl::StatusOr<OpenObject> OpenRoot(hid_t file) {
   H5M_ASSIGN_OR_RETURN(const Handle root,
@@ -71,7 +74,7 @@ absl::Status Walk::Loop() {
     items_.pop();
     // What it was near to may have been explained since: costs only rise.
     if (context_.evidence.known()) {
-      item.cost = CostOf(item.address);
+      item.cost = CostOf(item);
       if (!items_.empty() && items_.top().cost < item.cost) {
         items_.push(std::move(item));
         continue;
@@ -166,19 +169,20 @@ absl::StatusOr<bool> Walk::NoteTree(const Pair& pair) {
   return true;
 }
 
-uint64_t Walk::CostOf(uint64_t address) const {
-  return context_.evidence.known() ? context_.evidence.Distance(context_.base_offset + address)
-                                   : address;  // In the order of the file, to read ahead.
+uint64_t Walk::CostOf(const Item& item) const {
+  if (!context_.evidence.known()) return item.address;  // In the order of the file, to read ahead.
+  const uint64_t distance = context_.evidence.Distance(context_.base_offset + item.address);
+  return item.what == Item::What::kObject ? distance : distance / kLeadsOn;
 }
 
 void Walk::Push(Item item) {
-  item.cost = CostOf(item.address);
+  item.cost = CostOf(item);
   items_.push(std::move(item));
 }
 
 absl::Status Walk::Visit(const Item& item) {
   Group& group = groups_[item.group];
-  if (item.what == Item::What::kObject) {
+  if (item.what == Item::What::kObject || item.what == Item::What::kGroup) {
     if (compared_.contains({item.address, item.address})) return absl::OkStatus();
     H5M_ASSIGN_OR_RETURN(const std::string name, NameOf(item, group));
     return ComparePair({Child(item.group, name), item.address, item.address});
@@ -191,10 +195,9 @@ absl::StatusOr<std::string> Walk::NameOf(const Item& item, const Group& group) {
   std::string name;
   while (name.size() < kNameBytesMax && item.name_offset + name.size() < group.heap.data_bytes) {
     const uint64_t at = item.name_offset + name.size();
-    H5M_ASSIGN_OR_RETURN(
-        const std::string part,
-        ReadBytes(Side::kNew, group.heap.data_address + at,
-                  std::min<uint64_t>(kNamePartBytes, group.heap.data_bytes - at)));
+    H5M_ASSIGN_OR_RETURN(const std::string part,
+                         ReadBytes(Side::kNew, group.heap.data_address + at,
+                                   std::min<uint64_t>(kNamePartBytes, group.heap.data_bytes - at)));
     const auto end = std::find(part.begin(), part.end(), '\0');
     name.append(part.begin(), end);
     if (end != part.end()) break;
@@ -220,7 +223,8 @@ absl::Status Walk::VisitNode(const Item& item, Group& group) {
   if (!symbols) return CompareNotedLinks(group);
   for (const hdf5::Symbol& symbol : *symbols) {
     if (!symbol.is_object) continue;
-    Push({0, Item::What::kObject, symbol.address, item.group, symbol.name_offset});
+    const auto what = symbol.is_group ? Item::What::kGroup : Item::What::kObject;
+    Push({0, what, symbol.address, item.group, symbol.name_offset});
   }
   return absl::OkStatus();
 }

@@ -47,7 +47,7 @@ class Walk {
     bool compared = false;  // all its links
   };
   struct Item {
-    enum class What : uint8_t { kTree, kSymbols, kObject };
+    enum class What : uint8_t { kTree, kSymbols, kGroup, kObject };
     uint64_t cost;
     What what;
     uint64_t address;
@@ -82,7 +82,7 @@ class Walk {
   absl::Status VisitNode(const Item& item, Group& group);
   absl::StatusOr<std::string> NameOf(const Item& item, const Group& group);
   void Push(Item item);
-  uint64_t CostOf(uint64_t address) const;
+  uint64_t CostOf(const Item& item) const;
   absl::Status TakeLone(Side side, const std::string& path, const Link& link);
   absl::Status TakeLoneObject(Side side, const std::string& path, const Link& link, bool root);
   // Links to one object under an old and a new name.

@@ -10,6 +10,7 @@ constexpr size_t kHeaderPrefixBytes = 16;  // version 1
 constexpr uint32_t kGlobalHeapHeaderBytes = 16;
 constexpr uint16_t kMessageContinuation = 0x10;
 constexpr uint16_t kMessageSymbolTable = 0x11;
+constexpr uint32_t kCachedGroup = 1;
 constexpr uint32_t kCachedSoftLink = 2;
 
 // A little-endian integer; 0 where `bytes` end before it does.
@@ -122,8 +123,9 @@ std::optional<std::vector<Symbol>> ParseSymbols(std::string_view bytes) {
   if (bytes.size() < 8 + 40 * count) return std::nullopt;
   std::vector<Symbol> symbols;
   for (size_t at = 8; symbols.size() < count; at += 40) {
-    symbols.push_back({IntAt(bytes, at, 8), IntAt(bytes, at + 8, 8),
-                       IntAt(bytes, at + 16, 4) != kCachedSoftLink});
+    const uint64_t cached = IntAt(bytes, at + 16, 4);
+    symbols.push_back({IntAt(bytes, at, 8), IntAt(bytes, at + 8, 8), cached != kCachedSoftLink,
+                       cached == kCachedGroup});
   }
   return symbols;
 }

@@ -62,6 +62,7 @@ struct Symbol {
   uint64_t name_offset = 0;  // in the heap's data
   uint64_t address = 0;      // of the object header
   bool is_object = true;     // else a soft link
+  bool is_group = false;     // an object that is known to be one
 };
 std::optional<std::vector<Symbol>> ParseSymbols(std::string_view bytes);
 

@@ -88,6 +88,7 @@ TEST(FormatTest, NodesThatSayMoreThanThereIsAreNone) {
   ASSERT_TRUE(ParseSymbols(symbols).has_value());
   EXPECT_EQ(ParseSymbols(symbols)->at(0).address, 800u);
   EXPECT_FALSE(ParseSymbols(symbols)->at(1).is_object);
+  EXPECT_FALSE(ParseSymbols(symbols)->at(0).is_group);
   EXPECT_FALSE(ParseSymbols(symbols.substr(0, 80)).has_value());
 }
 
