@@ -86,6 +86,22 @@ class VersionReader {
   virtual absl::StatusOr<std::vector<PlacedRun>> Locate(uint64_t page) = 0;
 };
 
+// The ranges of bytes in which two versions may differ. Thread-compatible; any number at once
+// beside a writer.
+class ChangeReader {
+ public:
+  virtual ~ChangeReader() = default;
+  virtual const VersionInfo& from() const = 0;
+  virtual const VersionInfo& to() const = 0;
+  virtual uint32_t page_size_bytes() const = 0;
+
+  // Replaces `ranges` by the next ones, in order of offset and disjoint: whole pages but for the
+  // end of either version. There may be none of them in a call that took long. False: that is all.
+  // Errors: kDataLoss    the versions had to be read, and a checksum fails.
+  //         kOutOfRange  one of them was dropped meanwhile.
+  virtual absl::StatusOr<bool> Next(std::vector<Extent>* ranges) = 0;
+};
+
 // Thread-safe. Writes of one file are serialised by the file's own lock.
 class File {
  public:
@@ -163,6 +179,10 @@ class File {
 
   // The version that a request of this id made. kNotFound.
   virtual absl::StatusOr<VersionInfo> FindRequest(const std::array<uint8_t, 16>& request_id) = 0;
+  // Where the two differ; either may be the older one, 0 is the newest. Costs what was written
+  // between them, or all of both where one is of another generation. Errors: as OpenVersion().
+  virtual absl::StatusOr<std::unique_ptr<ChangeReader>> OpenChanges(VersionNumber from,
+                                                                    VersionNumber to) = 0;
 
   // Makes a new version with the content of `version`; durable when it returns, the head
   // follows in the background. `request_id` (16 bytes) makes a repeat harmless. The

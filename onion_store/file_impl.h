@@ -60,6 +60,8 @@ class FileImpl final : public File,
   absl::StatusOr<VersionNumber> Untag(std::string_view tag) override;
   absl::StatusOr<VersionInfo> GetVersion(VersionNumber version) override;
   absl::StatusOr<std::unique_ptr<VersionReader>> OpenVersion(VersionNumber version) override;
+  absl::StatusOr<std::unique_ptr<ChangeReader>> OpenChanges(VersionNumber from,
+                                                            VersionNumber to) override;
   absl::StatusOr<VersionInfo> Rollback(VersionNumber version, const Provenance& provenance,
                                        const std::array<uint8_t, 16>& request_id) override;
   absl::StatusOr<KeptVersion> Keep(const Provenance& provenance,

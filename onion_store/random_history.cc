@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "onion_store/changes_check.h"
+
 namespace h5mirror::store {
 namespace {
 
@@ -196,6 +198,12 @@ void RandomHistory::Check(FaultEnv& env, const std::map<CutNumber, std::string>&
           << bytes.size() << " bytes, " << golden.at(version.cut).size() << " wanted, first at "
           << std::mismatch(bytes.begin(), bytes.end(), golden.at(version.cut).begin()).first -
                  bytes.begin();
+    }
+    for (size_t i = 0; i + 1 < versions->size(); ++i) {
+      const auto& [to, from] = std::pair((*versions)[i], (*versions)[i + 1]);
+      CheckChanges(file, from, to, golden.at(from.cut), golden.at(to.cut));
+      CheckChanges(file, versions->front(), from, golden.at(versions->front().cut),
+                   golden.at(from.cut));
     }
     absl::Status applied = file.WaitApplied(absl::Seconds(30));
     ASSERT_TRUE(applied.ok()) << applied;

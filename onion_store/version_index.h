@@ -145,7 +145,14 @@ class VersionIndex {
   absl::StatusOr<std::optional<std::vector<PageRun>>> FindChanges(int64_t generation,
                                                                   VersionNumber version_min,
                                                                   size_t count_max);
-  // The first page at or after `page` and before `end` that has such a run; nullopt: none.
+  // The pages with a run at a version in [version_min, version_end), as sorted, disjoint ranges of
+  // page numbers; nullopt where there are more than `count_max` runs. Costs what they are.
+  absl::StatusOr<std::optional<std::vector<Extent>>> FindChangedPages(int64_t generation,
+                                                                      VersionNumber version_min,
+                                                                      VersionNumber version_end,
+                                                                      size_t count_max);
+  // The first page at or after `page` and before `end` that has a run at `version_min` or later;
+  // nullopt: none.
   absl::StatusOr<std::optional<uint64_t>> NextPage(int64_t generation, VersionNumber version_min,
                                                    uint64_t page, uint64_t end = UINT64_MAX);
 

@@ -137,6 +137,13 @@ class ClientImpl final : public Client {
                                           sink);
   }
 
+  absl::Status ListChanges(
+      const v1::ListChangesRequest& request,
+      absl::FunctionRef<absl::Status(const v1::ListChangesResponse&)> sink) override {
+    return Stream<v1::ListChangesResponse>(*versions_, &v1::Versions::Stub::ListChanges, request,
+                                           sink);
+  }
+
   absl::Status DigestFile(
       const v1::DigestFileRequest& request,
       absl::FunctionRef<absl::Status(const v1::DigestFileResponse&)> sink) override {

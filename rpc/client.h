@@ -71,6 +71,9 @@ class Client {
   virtual absl::Status MapVersion(
       const v1::MapVersionRequest&,
       absl::FunctionRef<absl::Status(const v1::MapVersionResponse&)> sink) = 0;
+  virtual absl::Status ListChanges(
+      const v1::ListChangesRequest&,
+      absl::FunctionRef<absl::Status(const v1::ListChangesResponse&)> sink) = 0;
   virtual absl::Status DigestFile(
       const v1::DigestFileRequest&,
       absl::FunctionRef<absl::Status(const v1::DigestFileResponse&)> sink) = 0;

@@ -77,6 +77,10 @@ class FakeFile final : public store::File {
     return None();
   }
   absl::StatusOr<store::VersionNumber> Untag(std::string_view) override { return None(); }
+  absl::StatusOr<std::unique_ptr<store::ChangeReader>> OpenChanges(store::VersionNumber,
+                                                                   store::VersionNumber) override {
+    return None();
+  }
   absl::StatusOr<std::unique_ptr<store::VersionReader>> OpenVersion(store::VersionNumber) override {
     return None();
   }

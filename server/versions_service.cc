@@ -234,6 +234,41 @@ absl::Status VersionsService::Map(const v1::MapVersionRequest& request,
   return SendMap(*reader, request, writer);
 }
 
+grpc::Status VersionsService::ListChanges(grpc::ServerContext* context,
+                                          const v1::ListChangesRequest* request,
+                                          grpc::ServerWriter<v1::ListChangesResponse>* writer) {
+  return RunCall(environment_, *context, "ListChanges", Right::kRead,
+                 [&](const Principal&) { return Changes(*context, *request, *writer); });
+}
+
+absl::Status VersionsService::Changes(const grpc::ServerContext& context,
+                                      const v1::ListChangesRequest& request,
+                                      grpc::ServerWriter<v1::ListChangesResponse>& writer) {
+  H5M_RETURN_IF_ERROR(CheckVersion(request.from_version()));
+  H5M_RETURN_IF_ERROR(CheckVersion(request.to_version()));
+  H5M_ASSIGN_OR_RETURN(const auto file, Open(request.name()));
+  H5M_ASSIGN_OR_RETURN(const auto reader,
+                       file->OpenChanges(request.from_version(), request.to_version()));
+  v1::ListChangesResponse response;
+  *response.mutable_from() = ToProto(reader->from());
+  *response.mutable_to() = ToProto(reader->to());
+  response.set_page_size_bytes(reader->page_size_bytes());
+  if (!writer.Write(response)) return absl::CancelledError("the caller has gone");
+  std::vector<Extent> ranges;
+  for (bool more = true; more;) {
+    H5M_ASSIGN_OR_RETURN(more, reader->Next(&ranges));
+    response.Clear();
+    for (const Extent& range : ranges) {
+      v1::ByteRange& added = *response.add_ranges();
+      added.set_offset(range.offset);
+      added.set_length_bytes(range.length);
+    }
+    const bool gone = ranges.empty() ? context.IsCancelled() : !writer.Write(response);
+    if (gone) return absl::CancelledError("the caller has gone");
+  }
+  return absl::OkStatus();
+}
+
 grpc::Status VersionsService::ReadVersion(grpc::ServerContext* context,
                                           const v1::ReadVersionRequest* request,
                                           grpc::ServerWriter<v1::ReadVersionResponse>* writer) {

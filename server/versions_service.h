@@ -30,6 +30,8 @@ class VersionsService final : public v1::Versions::Service {
                             v1::UntagVersionResponse* response) override;
   grpc::Status MapVersion(grpc::ServerContext* context, const v1::MapVersionRequest* request,
                           grpc::ServerWriter<v1::MapVersionResponse>* writer) override;
+  grpc::Status ListChanges(grpc::ServerContext* context, const v1::ListChangesRequest* request,
+                           grpc::ServerWriter<v1::ListChangesResponse>* writer) override;
   grpc::Status ReadVersion(grpc::ServerContext* context, const v1::ReadVersionRequest* request,
                            grpc::ServerWriter<v1::ReadVersionResponse>* writer) override;
   grpc::Status RollbackVersion(grpc::ServerContext* context,
@@ -48,6 +50,8 @@ class VersionsService final : public v1::Versions::Service {
                    v1::TagVersionResponse& response);
   absl::Status Map(const v1::MapVersionRequest& request,
                    grpc::ServerWriter<v1::MapVersionResponse>& writer);
+  absl::Status Changes(const grpc::ServerContext& context, const v1::ListChangesRequest& request,
+                       grpc::ServerWriter<v1::ListChangesResponse>& writer);
   absl::Status Read(const v1::ReadVersionRequest& request,
                     grpc::ServerWriter<v1::ReadVersionResponse>& writer);
   absl::Status Rollback(const grpc::ServerContext& context, const Principal& principal,

@@ -61,7 +61,7 @@ int EndOf(const absl::StatusOr<int>& result, Context& context) {
 
 }  // namespace
 
-int RunCli(const std::vector<std::string>& arguments, Streams& streams) {
+int RunCli(const std::vector<std::string>& arguments, Streams& streams, const DiffRunner& runner) {
   GlobalFlags flags;
   Context context(flags, streams);
   Action action;
@@ -77,6 +77,7 @@ int RunCli(const std::vector<std::string>& arguments, Streams& streams) {
   AddStatus(app, context, action);
   AddLog(app, context, action);
   AddShow(app, context, action);
+  AddDiff(app, context, arguments, runner, action);
   AddTag(app, context, action);
   AddUntag(app, context, action);
   AddCommit(app, context, action);

@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "tools/context.h"
 #include "tools/exit_code.h"
+#include "tools/verb_diff.h"
 
 namespace h5mirror::tools {
 
@@ -22,6 +23,9 @@ void AddLs(CLI::App& app, Context& context, Action& action);
 void AddStatus(CLI::App& app, Context& context, Action& action);
 void AddLog(CLI::App& app, Context& context, Action& action);
 void AddShow(CLI::App& app, Context& context, Action& action);
+// `arguments` are all of the command line; no `runner`: the helper program gets them.
+void AddDiff(CLI::App& app, Context& context, const std::vector<std::string>& arguments,
+             const DiffRunner& runner, Action& action);
 void AddTag(CLI::App& app, Context& context, Action& action);
 void AddUntag(CLI::App& app, Context& context, Action& action);
 void AddCommit(CLI::App& app, Context& context, Action& action);

@@ -73,6 +73,14 @@ TEST_F(VersionVerbsTest, ATagMovesOnlyWhenTold) {
   EXPECT_EQ(Run({"untag", "a.h5", "published"}).code, 3);
 }
 
+TEST_F(VersionVerbsTest, DiffSaysThatItsHelperIsMissing) {
+  setenv("H5MIRROR_LIBEXEC_DIR", directory_.c_str(), 1);
+  const Result result = Run({"diff", "a.h5@1"});
+  unsetenv("H5MIRROR_LIBEXEC_DIR");
+  EXPECT_EQ(result.code, 3);
+  EXPECT_THAT(result.err, HasSubstr("HDF5 1.14 or later: h5mirror-diff is not in"));
+}
+
 TEST_F(VersionVerbsTest, ShowSaysAllThatIsKnown) {
   const Result text = Run({"show", "a.h5@2"});
   for (const char* word : {"version:      2, cut 2, generation 1", "2026-11-03 11:00:00", "node7",

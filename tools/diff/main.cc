@@ -1,0 +1,7 @@
+// h5mirror-diff, the helper of `h5mirror diff`: the same command line, with HDF5 linked in.
+#include "tools/diff/run_diff.h"
+#include "tools/program.h"
+
+int main(int argc, char** argv) {
+  return h5mirror::tools::RunProgram(argc, argv, h5mirror::tools::RunDiff);
+}
