@@ -3,6 +3,7 @@
 import time
 
 import pytest
+
 from harness.process import wait_until
 
 LOOP = """
@@ -167,7 +168,7 @@ def test_a_removed_file_comes_back(site):
     assert site.cli("undelete", "--id", removed["id"]).code == 3
 
 
-@pytest.mark.parametrize("site", [{"removed_keep": "1s"}], indirect=True)
+@pytest.mark.site(options={"removed_keep": "1s"})
 def test_what_has_expired_cannot_come_back(site):
     site.py("h5py.File('run.h5', 'w').attrs['n'] = 1")
     site.settle("run.h5")
