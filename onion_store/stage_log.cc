@@ -142,7 +142,8 @@ absl::Status StageLog::ReplaySegment(const StageSegment& segment, uint64_t end,
       }
       if (header.kind == kRevert) {
         H5M_RETURN_IF_ERROR(ReplayRevert(segment, data_at + i * sizeof(StageLocation), next,
-                                         {extent, 0, GetInt<uint32_t>(entry + 16)}, visitor));
+                                         {extent, 0, GetInt<uint32_t>(entry + 16), header.cut},
+                                         visitor));
         continue;
       }
       if (header.kind != kWrite) {

@@ -55,6 +55,7 @@ struct Revert {
   Extent extent;
   StageLocation at = 0;  // IsInPages()
   uint32_t crc = 0;      // crc32c of the bytes
+  CutNumber after = 0;   // the newest cut before; set by Replay()
 };
 
 // Where a log ends.
