@@ -151,7 +151,7 @@ absl::StatusOr<std::unique_ptr<VersionReader>> FileImpl::OpenVersion(VersionNumb
 
 absl::Status FileImpl::SetOrigin(VersionNumber version, const Origin& origin,
                                  const LocalStat& local) {
-  absl::MutexLock work(&work_mutex_);
+  WorkTurn turn(this);
   H5M_RETURN_IF_ERROR(FlushLocked());
   FileRow row;
   std::shared_ptr<VersionIndex> index;

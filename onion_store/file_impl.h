@@ -92,6 +92,25 @@ class FileImpl final : public File,
   absl::Status MakeAllDurable();
 
  private:
+  // Holds work_mutex_, and gets it in turn: the background of a file that is written without a
+  // pause would keep it for ever, and a prune would come back for it before anybody else wakes up.
+  class ABSL_SCOPED_LOCKABLE WorkTurn {
+   public:
+    explicit WorkTurn(FileImpl* file) ABSL_EXCLUSIVE_LOCK_FUNCTION(file->work_mutex_)
+        : file_(file) {
+      ++file_->turns_wanted_;
+      file_->turn_mutex_.Lock();
+      file_->work_mutex_.Lock();
+      file_->turn_mutex_.Unlock();
+      --file_->turns_wanted_;
+    }
+    ~WorkTurn() ABSL_UNLOCK_FUNCTION() { file_->work_mutex_.Unlock(); }
+    WorkTurn(const WorkTurn&) = delete;
+
+   private:
+    FileImpl* file_;
+  };
+
   friend class VersionReaderImpl;
   friend class PruneJobImpl;
   using LayerPtr = std::shared_ptr<CutLayer>;
@@ -272,6 +291,9 @@ class FileImpl final : public File,
   FileId file_id_{};
   uint32_t page_size_bytes_ = 0;
 
+  // Held only while one waits for work_mutex_; the number of those who do.
+  absl::Mutex turn_mutex_ ABSL_ACQUIRED_BEFORE(work_mutex_);
+  std::atomic<int> turns_wanted_{0};
   absl::Mutex work_mutex_ ABSL_ACQUIRED_BEFORE(mutex_);
   absl::Mutex tag_mutex_ ABSL_ACQUIRED_AFTER(work_mutex_) ABSL_ACQUIRED_BEFORE(mutex_);
   absl::Mutex mutex_;

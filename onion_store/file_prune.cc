@@ -66,7 +66,7 @@ class PruneJobImpl final : public PruneJob {
   }
 
   absl::StatusOr<PruneProgress> Step() override {
-    absl::MutexLock work(&file_->work_mutex_);
+    FileImpl::WorkTurn turn(file_.get());
     H5M_RETURN_IF_ERROR(file_->dead());
     absl::Status status = RunPhase();
     if (!status.ok()) {

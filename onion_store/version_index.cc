@@ -138,9 +138,9 @@ absl::StatusOr<std::unique_ptr<VersionIndex>> VersionIndex::Create(
     H5M_ASSIGN_OR_RETURN(
         auto database,
         SqliteDatabase::Open(vfs.name(), fresh, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE));
-    // Vacuum: before anything is in it.
-    H5M_RETURN_IF_ERROR(database->Execute(
-        "PRAGMA auto_vacuum = INCREMENTAL; PRAGMA synchronous = OFF; PRAGMA journal_mode = OFF;"));
+    H5M_RETURN_IF_ERROR(database->Execute("PRAGMA synchronous = OFF; PRAGMA journal_mode = OFF;"));
+    // Before anything is in it.
+    H5M_RETURN_IF_ERROR(database->Execute("PRAGMA auto_vacuum = INCREMENTAL;"));
     H5M_RETURN_IF_ERROR(database->Execute(kSettings));
     H5M_RETURN_IF_ERROR(database->Execute("BEGIN"));
     H5M_RETURN_IF_ERROR(database->Execute(kSchema));

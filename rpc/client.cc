@@ -106,6 +106,13 @@ class ClientImpl final : public Client {
                                           sink);
   }
 
+  absl::Status PruneVersions(
+      const v1::PruneVersionsRequest& request,
+      absl::FunctionRef<absl::Status(const v1::PruneVersionsResponse&)> sink) override {
+    return Stream<v1::PruneVersionsResponse>(*versions_, &v1::Versions::Stub::PruneVersions,
+                                             request, sink);
+  }
+
   absl::Status DigestFile(
       const v1::DigestFileRequest& request,
       absl::FunctionRef<absl::Status(const v1::DigestFileResponse&)> sink) override {

@@ -63,6 +63,9 @@ class Client {
   virtual absl::Status MapVersion(
       const v1::MapVersionRequest&,
       absl::FunctionRef<absl::Status(const v1::MapVersionResponse&)> sink) = 0;
+  virtual absl::Status PruneVersions(
+      const v1::PruneVersionsRequest&,
+      absl::FunctionRef<absl::Status(const v1::PruneVersionsResponse&)> sink) = 0;
   virtual absl::Status DigestFile(
       const v1::DigestFileRequest&,
       absl::FunctionRef<absl::Status(const v1::DigestFileResponse&)> sink) = 0;

@@ -83,6 +83,11 @@ class FakeFile final : public store::File {
                                               const std::array<uint8_t, 16>&) override {
     return None();
   }
+  absl::StatusOr<std::unique_ptr<store::PruneJob>> StartPrune(
+      std::vector<store::VersionNumber>) override {
+    return None();
+  }
+  absl::StatusOr<store::VersionNumber> OldestNeeded() override { return 0; }
   absl::Status WaitApplied(absl::Duration) override { return absl::OkStatus(); }
   absl::Status SetOrigin(store::VersionNumber, const store::Origin&,
                          const store::LocalStat&) override {

@@ -29,6 +29,9 @@ class VersionsService final : public v1::Versions::Service {
   grpc::Status RollbackVersion(grpc::ServerContext* context,
                                const v1::RollbackVersionRequest* request,
                                v1::RollbackVersionResponse* response) override;
+  // In prune_service.cc.
+  grpc::Status PruneVersions(grpc::ServerContext* context, const v1::PruneVersionsRequest* request,
+                             grpc::ServerWriter<v1::PruneVersionsResponse>* writer) override;
 
  private:
   absl::StatusOr<std::shared_ptr<store::File>> Open(const std::string& name);
@@ -40,6 +43,9 @@ class VersionsService final : public v1::Versions::Service {
                    grpc::ServerWriter<v1::MapVersionResponse>& writer);
   absl::Status Read(const v1::ReadVersionRequest& request,
                     grpc::ServerWriter<v1::ReadVersionResponse>& writer);
+  absl::Status Prune(const grpc::ServerContext& context, const Principal& principal,
+                     const v1::PruneVersionsRequest& request,
+                     grpc::ServerWriter<v1::PruneVersionsResponse>& writer);
   absl::Status Rollback(const grpc::ServerContext& context, const Principal& principal,
                         const v1::RollbackVersionRequest& request,
                         v1::RollbackVersionResponse& response);

@@ -81,6 +81,7 @@ int RunCli(const std::vector<std::string>& arguments, Streams& streams) {
   AddUntag(app, context, action);
   AddExport(app, context, action);
   AddRollback(app, context, action);
+  AddPrune(app, context, action);
   AddRecover(app, context, action);
   AddPush(app, context, action);
   AddAdopt(app, context, action);
