@@ -13,6 +13,7 @@
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "onion_store/types.h"
+#include "onion_store/verify.h"
 
 namespace h5mirror::store {
 
@@ -176,6 +177,9 @@ class File {
   // The oldest version that cannot be dropped now: the newest that the head holds. 0: there is
   // none.
   virtual absl::StatusOr<VersionNumber> OldestNeeded() = 0;
+
+  // Checks index, stage, heads and saved pages, step by step. kInvalidArgument: a bad subset.
+  virtual absl::StatusOr<std::unique_ptr<VerifyJob>> StartVerify(VerifySubset subset) = 0;
 
   // Waits until the head on disk holds the newest durable cut, and every cut that is due: all but
   // the ticks of a living writer. kDeadlineExceeded.

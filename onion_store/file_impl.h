@@ -1,6 +1,7 @@
 // The local engine's file. Its sources: file_session.cc (what a writer calls), file_durable.cc
 // and file_apply.cc (what happens in the background), file_recovery.cc (what happens at open),
-// file_history.cc (versions), file_rollback.cc and file_prune.cc.
+// file_history.cc (versions), file_rollback.cc, file_prune.cc
+// and file_verify.cc.
 #ifndef H5MIRROR_ONION_STORE_FILE_IMPL_H_
 #define H5MIRROR_ONION_STORE_FILE_IMPL_H_
 
@@ -66,6 +67,7 @@ class FileImpl final : public File,
   absl::StatusOr<std::unique_ptr<PruneJob>> StartPrune(
       std::vector<VersionNumber> versions) override;
   absl::StatusOr<VersionNumber> OldestNeeded() override;
+  absl::StatusOr<std::unique_ptr<VerifyJob>> StartVerify(VerifySubset subset) override;
   absl::Status WaitApplied(absl::Duration timeout) override;
   absl::Status SetOrigin(VersionNumber version, const Origin& origin,
                          const LocalStat& local) override;
@@ -113,6 +115,7 @@ class FileImpl final : public File,
 
   friend class VersionReaderImpl;
   friend class PruneJobImpl;
+  friend class VerifyJobImpl;
   using LayerPtr = std::shared_ptr<CutLayer>;
   using GenerationPtr = std::shared_ptr<Generation>;
 

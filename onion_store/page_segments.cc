@@ -92,7 +92,7 @@ absl::StatusOr<PageRun> PageSegments::AppendRecord(PageRun run, std::string_view
   return run;
 }
 
-absl::StatusOr<PageRun> PageSegments::Copy(const PageRun& run, int64_t generation) {
+absl::StatusOr<std::string> PageSegments::ReadRecord(const PageRun& run, int64_t generation) {
   auto file = Segment(run.segment, OpenKind::kWrite);
   if (absl::IsNotFound(file.status())) return Damaged(run, "the segment is missing");
   H5M_RETURN_IF_ERROR(file.status());
@@ -108,8 +108,17 @@ absl::StatusOr<PageRun> PageSegments::Copy(const PageRun& run, int64_t generatio
       return Damaged(run, StrCat("the checksum of page ", run.page + i, " does not match"));
     }
   }
+  return record;
+}
+
+absl::Status PageSegments::Check(const PageRun& run, int64_t generation) {
+  return ReadRecord(run, generation).status();
+}
+
+absl::StatusOr<PageRun> PageSegments::Copy(const PageRun& run, int64_t generation) {
+  H5M_ASSIGN_OR_RETURN(const std::string record, ReadRecord(run, generation));
   H5M_RETURN_IF_ERROR(NeedRoom());
-  return AppendRecord(run, header, pages);
+  return AppendRecord(run, record, "");
 }
 
 absl::Status PageSegments::Damaged(const PageRun& run, std::string_view what) const {

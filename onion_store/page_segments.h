@@ -40,6 +40,8 @@ class PageSegments {
   // Appends the record of `run` as it is, from another segment; returns where it is now. Errors as
   // Append(), and kDataLoss where it does not match its checksums.
   absl::StatusOr<PageRun> Copy(const PageRun& run, int64_t generation);
+  // Whether the record of `run` is whole and of its pages: kDataLoss.
+  absl::Status Check(const PageRun& run, int64_t generation);
   // Makes what was appended durable, names included.
   absl::Status Sync();
   // Later records go to a new segment. Nothing is waiting for a Sync().
@@ -67,6 +69,8 @@ class PageSegments {
   // The next record goes to segment_, and `header` and `bytes` are it.
   absl::StatusOr<PageRun> AppendRecord(PageRun run, std::string_view header,
                                        std::string_view bytes);
+  // The checked record of `run`.
+  absl::StatusOr<std::string> ReadRecord(const PageRun& run, int64_t generation);
   // Makes room for one more record in segment_, or goes on to the next one.
   absl::Status NeedRoom();
   // Whether `header`, of a record at `run.offset`, is of the pages of `run`.

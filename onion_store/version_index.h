@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -202,6 +203,17 @@ class VersionIndex {
   absl::StatusOr<bool> Shrink();
   // Empties the log, and with it lets the database become smaller.
   absl::Status Checkpoint();
+
+  // ---- Verifying. ----
+
+  // What SQLite finds wrong with the database, at most 20 lines. It is busy meanwhile.
+  absl::StatusOr<std::vector<std::string>> CheckWhole();
+  absl::StatusOr<bool> HasRun(int64_t generation, const PageRun& run);
+  // The oldest and the newest version up to `up_to` that read `page` where `up_to` does; 0, 0:
+  // none.
+  absl::StatusOr<std::pair<VersionNumber, VersionNumber>> ReadersOf(int64_t generation,
+                                                                    uint64_t page,
+                                                                    VersionNumber up_to);
 
  private:
   explicit VersionIndex(std::unique_ptr<SqliteDatabase> database)

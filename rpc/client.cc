@@ -113,6 +113,13 @@ class ClientImpl final : public Client {
                                              request, sink);
   }
 
+  absl::Status VerifyHistory(
+      const v1::VerifyHistoryRequest& request,
+      absl::FunctionRef<absl::Status(const v1::VerifyHistoryResponse&)> sink) override {
+    return Stream<v1::VerifyHistoryResponse>(*versions_, &v1::Versions::Stub::VerifyHistory,
+                                             request, sink);
+  }
+
   absl::Status DigestFile(
       const v1::DigestFileRequest& request,
       absl::FunctionRef<absl::Status(const v1::DigestFileResponse&)> sink) override {

@@ -88,6 +88,9 @@ class FakeFile final : public store::File {
     return None();
   }
   absl::StatusOr<store::VersionNumber> OldestNeeded() override { return 0; }
+  absl::StatusOr<std::unique_ptr<store::VerifyJob>> StartVerify(store::VerifySubset) override {
+    return None();
+  }
   absl::Status WaitApplied(absl::Duration) override { return absl::OkStatus(); }
   absl::Status SetOrigin(store::VersionNumber, const store::Origin&,
                          const store::LocalStat&) override {

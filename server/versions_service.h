@@ -32,6 +32,9 @@ class VersionsService final : public v1::Versions::Service {
   // In prune_service.cc.
   grpc::Status PruneVersions(grpc::ServerContext* context, const v1::PruneVersionsRequest* request,
                              grpc::ServerWriter<v1::PruneVersionsResponse>* writer) override;
+  // In verify_service.cc.
+  grpc::Status VerifyHistory(grpc::ServerContext* context, const v1::VerifyHistoryRequest* request,
+                             grpc::ServerWriter<v1::VerifyHistoryResponse>* writer) override;
 
  private:
   absl::StatusOr<std::shared_ptr<store::File>> Open(const std::string& name);
@@ -46,6 +49,8 @@ class VersionsService final : public v1::Versions::Service {
   absl::Status Prune(const grpc::ServerContext& context, const Principal& principal,
                      const v1::PruneVersionsRequest& request,
                      grpc::ServerWriter<v1::PruneVersionsResponse>& writer);
+  absl::Status Verify(const grpc::ServerContext& context, const v1::VerifyHistoryRequest& request,
+                      grpc::ServerWriter<v1::VerifyHistoryResponse>& writer);
   absl::Status Rollback(const grpc::ServerContext& context, const Principal& principal,
                         const v1::RollbackVersionRequest& request,
                         v1::RollbackVersionResponse& response);

@@ -82,6 +82,7 @@ int RunCli(const std::vector<std::string>& arguments, Streams& streams) {
   AddExport(app, context, action);
   AddRollback(app, context, action);
   AddPrune(app, context, action);
+  AddVerify(app, context, action);
   AddRecover(app, context, action);
   AddPush(app, context, action);
   AddAdopt(app, context, action);
