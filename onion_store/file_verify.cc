@@ -108,7 +108,12 @@ class VerifyJobImpl final : public VerifyJob {
       return absl::OkStatus();
     }
     const int64_t number = generations_.back();
-    if (generation_ == nullptr && !OpenHead(number)) return NextHead();
+    if (generation_ == nullptr) {
+      // A prune may have dropped it since.
+      H5M_ASSIGN_OR_RETURN(const std::vector<int64_t> there, index_->Generations());
+      const bool dropped = std::find(there.begin(), there.end(), number) == there.end();
+      if (dropped || !OpenHead(number)) return NextHead();
+    }
     const uint32_t page_bytes = file_->page_size_bytes_;
     const FileRow row = Row();
     uint64_t end_bytes = row.applied_size_bytes;
