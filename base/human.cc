@@ -103,6 +103,27 @@ absl::StatusOr<uint64_t> ParseBytes(std::string_view text) {
   return count << shift;
 }
 
+absl::StatusOr<absl::Duration> ParseLongDuration(std::string_view text) {
+  absl::Duration days;
+  std::string_view rest = ToStd(absl::StripAsciiWhitespace(ToAbsl(text)));
+  for (const auto& [unit, length] :
+       {std::pair('w', absl::Hours(7 * 24)), std::pair('d', absl::Hours(24))}) {
+    const size_t end = rest.find_first_not_of("0123456789");
+    int32_t count = 0;
+    if (end == std::string_view::npos || rest[end] != unit ||
+        !absl::SimpleAtoi(ToAbsl(rest.substr(0, end)), &count)) {
+      continue;
+    }
+    days += count * length;
+    rest.remove_prefix(end + 1);
+    if (rest.empty()) return days;
+  }
+  const auto time = ParseDuration(rest);
+  if (time.ok()) return days + *time;
+  return absl::InvalidArgumentError(StrCat(
+      Quoted(text), " is not a duration; write a number and w, d, h, m or s, e.g. 30d or 12h"));
+}
+
 absl::StatusOr<absl::Duration> ParseDuration(std::string_view text) {
   absl::Duration duration;
   if (!absl::ParseDuration(absl::StripAsciiWhitespace(ToAbsl(text)), &duration) ||

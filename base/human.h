@@ -31,6 +31,9 @@ absl::StatusOr<uint64_t> ParseBytes(std::string_view text);
 // kInvalidArgument quotes the text and says what would be right.
 absl::StatusOr<absl::Duration> ParseDuration(std::string_view text);
 
+// The same with days and weeks before: "30d", "2w", "1d12h".
+absl::StatusOr<absl::Duration> ParseLongDuration(std::string_view text);
+
 }  // namespace h5mirror
 
 #endif  // H5MIRROR_BASE_HUMAN_H_

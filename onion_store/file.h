@@ -15,6 +15,7 @@
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "onion_store/types.h"
+#include "onion_store/verify.h"
 
 namespace h5mirror::store {
 
@@ -100,6 +101,26 @@ class ChangeReader {
   // Errors: kDataLoss    the versions had to be read, and a checksum fails.
   //         kOutOfRange  one of them was dropped meanwhile.
   virtual absl::StatusOr<bool> Next(std::vector<Extent>* ranges) = 0;
+};
+
+// How far a prune has come.
+struct PruneProgress {
+  int64_t versions_dropped = 0;  // and their pages given to older versions, or deleted
+  int64_t versions_to_drop = 0;
+  uint64_t freed_bytes = 0;  // of the disk, given back
+  bool done = false;
+  // Why some space could not be given back yet; empty: all was.
+  std::string left;
+};
+
+// One prune, driven by whoever wants it. Not thread-safe; keeps its file alive. Destroyed before it
+// is done, or cut short by a crash, it leaves a whole history, and the next one goes on with it.
+class PruneJob {
+ public:
+  virtual ~PruneJob() = default;
+  // Does some milliseconds of work. Errors: kUnavailable the file must be opened again;
+  // kResourceExhausted the disk is full, nothing has changed.
+  virtual absl::StatusOr<PruneProgress> Step() = 0;
 };
 
 // Thread-safe. Writes of one file are serialised by the file's own lock.
@@ -189,6 +210,18 @@ class File {
   // caller has seen to it that nobody writes (or has fenced the writer by Acquire()).
   virtual absl::StatusOr<VersionInfo> Rollback(VersionNumber version, const Provenance& provenance,
                                                const std::array<uint8_t, 16>& request_id) = 0;
+
+  // Drops `versions`, and goes on with what an earlier prune left, step by step. Numbers that do
+  // not exist, and those from OldestNeeded() on, are left out. Errors: kFailedPrecondition  another
+  // one is under way.
+  virtual absl::StatusOr<std::unique_ptr<PruneJob>> StartPrune(
+      std::vector<VersionNumber> versions) = 0;
+  // The oldest version that cannot be dropped now: the newest that the head holds. 0: there is
+  // none.
+  virtual absl::StatusOr<VersionNumber> OldestNeeded() = 0;
+
+  // Checks index, stage, heads and saved pages, step by step. kInvalidArgument: a bad subset.
+  virtual absl::StatusOr<std::unique_ptr<VerifyJob>> StartVerify(VerifySubset subset) = 0;
 
   // Waits until the head on disk holds the newest durable cut, and every cut that is due: all but
   // the ticks of a living writer. kDeadlineExceeded.

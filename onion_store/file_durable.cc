@@ -19,7 +19,7 @@ constexpr absl::Duration kRetryApply = absl::Seconds(5);
 }  // namespace
 
 absl::Time FileImpl::RunBackground() {
-  absl::MutexLock work(&work_mutex_);
+  WorkTurn turn(this);
   while (true) {
     absl::Time now = absl::Now();
     LayerPtr unapplied;
@@ -44,6 +44,7 @@ absl::Time FileImpl::RunBackground() {
       absl::MutexLock lock(&mutex_);
       apply_error_ = status;
     }
+    if (status.ok() && turns_wanted_ > 0) return now;  // Somebody else's turn.
     if (status.ok()) continue;
     if (!due && absl::IsResourceExhausted(status)) return now + kRetryApply;
     Die(status);

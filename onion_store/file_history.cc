@@ -36,7 +36,7 @@ absl::StatusOr<VersionInfo> FileImpl::GetVersion(VersionNumber version) {
     return absl::NotFoundError(StrCat(name_, " has no version yet"));
   }
   if (version > 0 && version < newest_.version) {
-    return absl::OutOfRangeError(StrCat(name_, "@", version, " was pruned"));
+    return Pruned(version);
   }
   return absl::NotFoundError(
       StrCat(name_, " has no version ", version, "; the newest is ", newest_.version));
@@ -116,6 +116,7 @@ std::string FileImpl::HeadName(int64_t generation) {
 }
 
 absl::StatusOr<std::unique_ptr<VersionReader>> FileImpl::OpenVersion(VersionNumber version) {
+  const uint64_t epoch = prune_epoch();
   H5M_ASSIGN_OR_RETURN(VersionInfo info, GetVersion(version));
   absl::MutexLock lock(&mutex_);
   GenerationPtr generation;
@@ -129,6 +130,8 @@ absl::StatusOr<std::unique_ptr<VersionReader>> FileImpl::OpenVersion(VersionNumb
   if (generation == nullptr) {
     GenerationPtr& kept = old_generations_[info.generation];
     if (kept == nullptr) {
+      // Under the lock, which a prune takes before it removes heads.
+      H5M_RETURN_IF_ERROR(CheckNotDropped(*index_, info.version, epoch));
       std::string head_name =
           info.generation == row_.generation ? name_ : OldHeadName(info.generation);
       H5M_ASSIGN_OR_RETURN(kept, OpenGeneration(info.generation, head_name, OpenKind::kRead));
@@ -143,7 +146,7 @@ absl::StatusOr<std::unique_ptr<VersionReader>> FileImpl::OpenVersion(VersionNumb
   }
   return std::make_unique<VersionReaderImpl>(shared_from_this(), std::move(info),
                                              std::move(generation), std::move(layers), index_,
-                                             Pages());
+                                             Pages(), epoch);
 }
 
 absl::StatusOr<KeptVersion> FileImpl::Keep(const Provenance& provenance,
@@ -203,7 +206,7 @@ absl::Status FileImpl::Leave(const absl::Status& why) {
 
 absl::Status FileImpl::SetOrigin(VersionNumber version, const Origin& origin,
                                  const LocalStat& local) {
-  absl::MutexLock work(&work_mutex_);
+  WorkTurn turn(this);
   H5M_RETURN_IF_ERROR(FlushLocked());
   FileRow row;
   std::shared_ptr<VersionIndex> index;

@@ -80,13 +80,22 @@ absl::StatusOr<FileInfo> FileImpl::Info() {
       info.local = layer->local;
     }
     info.stage_bytes = stage_->byte_count();
-    info.history_bytes = (row_.pages_segment - 1) * kPageSegmentBytesMax + row_.pages_end_bytes;
+    info.history_bytes = SealedBytes() + row_.pages_end_bytes;
   }
   if (index == nullptr) return info;
   // A newer version may be in the index by now; the answer is of one moment.
   H5M_ASSIGN_OR_RETURN(info.version_count, index->CountUpTo(info.newest_version.version));
   H5M_ASSIGN_OR_RETURN(info.newest_version.tags, index->TagsOf(info.newest_version.version));
   return info;
+}
+
+uint64_t FileImpl::SealedBytes() {
+  for (sealed_until_ = std::max<uint64_t>(sealed_until_, 1); sealed_until_ < row_.pages_segment;
+       ++sealed_until_) {
+    auto stat = context_->tree->Stat(Pages()->SegmentName(sealed_until_));
+    if (stat.ok()) sealed_bytes_ += stat->size_bytes;  // Others were removed.
+  }
+  return sealed_bytes_;
 }
 
 absl::Status FileImpl::WaitApplied(absl::Duration timeout) {

@@ -1,9 +1,11 @@
-// The local engine's file. Six sources: file_session.cc (what a writer calls), file_durable.cc
+// The local engine's file. Its sources: file_session.cc (what a writer calls), file_durable.cc
 // and file_apply.cc (what happens in the background), file_recovery.cc (what happens at open),
-// file_history.cc (versions) and file_rollback.cc.
+// file_history.cc (versions), file_rollback.cc, file_prune.cc
+// and file_verify.cc.
 #ifndef H5MIRROR_ONION_STORE_FILE_IMPL_H_
 #define H5MIRROR_ONION_STORE_FILE_IMPL_H_
 
+#include <atomic>
 #include <deque>
 #include <map>
 #include <memory>
@@ -67,6 +69,10 @@ class FileImpl final : public File,
   absl::StatusOr<KeptVersion> Keep(const Provenance& provenance,
                                    const std::array<uint8_t, 16>& request_id) override;
   absl::StatusOr<VersionInfo> FindRequest(const std::array<uint8_t, 16>& request_id) override;
+  absl::StatusOr<std::unique_ptr<PruneJob>> StartPrune(
+      std::vector<VersionNumber> versions) override;
+  absl::StatusOr<VersionNumber> OldestNeeded() override;
+  absl::StatusOr<std::unique_ptr<VerifyJob>> StartVerify(VerifySubset subset) override;
   absl::Status WaitApplied(absl::Duration timeout) override;
   absl::Status SetOrigin(VersionNumber version, const Origin& origin,
                          const LocalStat& local) override;
@@ -96,7 +102,28 @@ class FileImpl final : public File,
   absl::Status MakeAllDurable();
 
  private:
+  // Holds work_mutex_, and gets it in turn: the background of a file that is written without a
+  // pause would keep it for ever, and a prune would come back for it before anybody else wakes up.
+  class ABSL_SCOPED_LOCKABLE WorkTurn {
+   public:
+    explicit WorkTurn(FileImpl* file) ABSL_EXCLUSIVE_LOCK_FUNCTION(file->work_mutex_)
+        : file_(file) {
+      ++file_->turns_wanted_;
+      file_->turn_mutex_.Lock();
+      file_->work_mutex_.Lock();
+      file_->turn_mutex_.Unlock();
+      --file_->turns_wanted_;
+    }
+    ~WorkTurn() ABSL_UNLOCK_FUNCTION() { file_->work_mutex_.Unlock(); }
+    WorkTurn(const WorkTurn&) = delete;
+
+   private:
+    FileImpl* file_;
+  };
+
   friend class VersionReaderImpl;
+  friend class PruneJobImpl;
+  friend class VerifyJobImpl;
   using LayerPtr = std::shared_ptr<CutLayer>;
   using GenerationPtr = std::shared_ptr<Generation>;
 
@@ -186,6 +213,15 @@ class FileImpl final : public File,
   // The file that holds an older or the newest generation's head, relative to the root.
   std::string HeadName(int64_t generation) ABSL_LOCKS_EXCLUDED(mutex_);
 
+  // ---- file_prune.cc ----
+  // Numbers that rise: before versions are dropped, and before a segment is removed. What was
+  // looked up in the index while it stayed the same was not taken away.
+  uint64_t prune_epoch() const { return prune_epoch_.load(); }
+  // Whether `version`, opened at `epoch`, is still there: kOutOfRange. Asked after a lookup of
+  // rows.
+  absl::Status CheckNotDropped(VersionIndex& index, VersionNumber version, uint64_t epoch) const;
+  absl::Status Pruned(VersionNumber version) const;
+
   // ---- file_apply.cc; work_mutex_ is held ----
   LayerPtr OldestUnapplied() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // kUntilStopped: OK also where the store stops it before its last round.
@@ -241,7 +277,8 @@ class FileImpl final : public File,
   absl::Status RemoveLeftovers(const FileRow* row);
   absl::Status CheckNothingDurable(const std::vector<DirectoryEntry>& entries) const;
   absl::Status ReplayStage();
-  absl::Status ReplayRevert(const Revert& revert, CutLayer* layer);
+  absl::Status ReplayRevert(const Revert& revert, CutLayer* layer)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckHead();
   absl::Status TakeInOutsideChange(uint64_t size_bytes);
   absl::StatusOr<GenerationPtr> OpenGeneration(int64_t number, const std::string& head_name,
@@ -262,6 +299,8 @@ class FileImpl final : public File,
   void ClearOpenMark() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::StatusOr<std::shared_ptr<VersionIndex>> Index();
   const std::shared_ptr<PageSegments>& Pages() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // What the segments before the newest one hold.
+  uint64_t SealedBytes() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const std::shared_ptr<StoreContext> context_;
   const std::string name_;
@@ -270,6 +309,9 @@ class FileImpl final : public File,
   FileId file_id_{};
   uint32_t page_size_bytes_ = 0;
 
+  // Held only while one waits for work_mutex_; the number of those who do.
+  absl::Mutex turn_mutex_ ABSL_ACQUIRED_BEFORE(work_mutex_);
+  std::atomic<int> turns_wanted_{0};
   absl::Mutex work_mutex_ ABSL_ACQUIRED_BEFORE(mutex_);
   absl::Mutex tag_mutex_ ABSL_ACQUIRED_AFTER(work_mutex_) ABSL_ACQUIRED_BEFORE(mutex_);
   absl::Mutex mutex_;
@@ -304,7 +346,15 @@ class FileImpl final : public File,
   bool open_mark_ ABSL_GUARDED_BY(mutex_) = false;
   // The newest version may have pre-images: true unless it is known not to have.
   bool newest_has_rows_ ABSL_GUARDED_BY(mutex_) = true;
-  absl::Status apply_error_ ABSL_GUARDED_BY(mutex_);  // a full disk: tried again later
+  std::atomic<uint64_t> prune_epoch_{0};
+  bool pruning_ ABSL_GUARDED_BY(mutex_) = false;
+  // Held by layers with bytes in `pages` that no row need name: while anybody else has it, no
+  // segment is removed.
+  const std::shared_ptr<const int> revert_pin_ = std::make_shared<const int>(0);
+  // Bytes of the segments before `sealed_until_`; counted when they are asked for.
+  uint64_t sealed_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t sealed_until_ ABSL_GUARDED_BY(mutex_) = 0;  // 0: count them
+  absl::Status apply_error_ ABSL_GUARDED_BY(mutex_);   // a full disk: tried again later
   absl::Status dead_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -51,9 +51,10 @@ struct CutLayer {
   }
 
   std::shared_ptr<PageSegments> pages;
-  StageSegments segments;      // that hold its bytes
-  uint64_t first_segment = 0;  // the first of them
-  StageEnd stage_end;          // behind its cut record
+  std::shared_ptr<const int> revert_pin;  // where it has bytes in `pages`: they must stay
+  StageSegments segments;                 // that hold its bytes
+  uint64_t first_segment = 0;             // the first of them
+  StageEnd stage_end;                     // behind its cut record
   CutNumber cut = 0;
   uint64_t size_bytes = 0;
   uint64_t cut_bytes = 0;  // the largest size of the cuts that were merged into it

@@ -1,6 +1,5 @@
 // What happens when a file is opened: docs/format.md, "Recovery".
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -10,21 +9,12 @@
 #include "base/strings.h"
 #include "onion_store/coding.h"
 #include "onion_store/file_impl.h"
+#include "onion_store/history_names.h"
 
 namespace h5mirror::store {
 namespace {
 
 constexpr CutNumber kFirstReserve = 65536;
-
-// The number after `prefix` in a name of the history; nullopt where it is of another kind.
-std::optional<int64_t> NumberAfter(std::string_view name, std::string_view prefix) {
-  if (name.substr(0, prefix.size()) != prefix) return std::nullopt;
-  int64_t number = 0;
-  const char* end = name.data() + name.size();
-  auto parsed = std::from_chars(name.data() + prefix.size(), end, number);
-  if (parsed.ec != std::errc() || parsed.ptr != end) return std::nullopt;
-  return number;
-}
 
 bool IsRunName(std::string_view name) {
   return NumberAfter(name, "run-").has_value() || name.substr(0, 9) == "index.new";
@@ -215,6 +205,7 @@ absl::Status FileImpl::ReplayStage() {
       } else {
         H5M_RETURN_IF_ERROR(first->data.Absorb(layer->data));
         first->cut_bytes = std::max(first->cut_bytes, size_bytes);
+        if (layer->revert_pin != nullptr) first->revert_pin = layer->revert_pin;
         layer = first;
       }
       first = nullptr;
@@ -245,12 +236,15 @@ absl::Status FileImpl::ReplayStage() {
 }
 
 absl::Status FileImpl::ReplayRevert(const Revert& revert, CutLayer* layer) {
+  // Of a cut that the head holds: a prune may have removed the segment.
+  if (revert.after < row_.applied_cut) return absl::OkStatus();
   std::string bytes(revert.extent.length, '\0');
   H5M_RETURN_IF_ERROR(layer->pages->ReadAt(revert.at, absl::MakeSpan(bytes)));
   if (Crc32c(bytes) != revert.crc) {
     return absl::DataLossError(StrCat(directory_, ": the page at ", revert.extent.offset,
                                       " that a rollback brings back does not match its checksum"));
   }
+  layer->revert_pin = revert_pin_;
   return layer->data.Put(revert.extent, revert.at);
 }
 

@@ -21,7 +21,7 @@ constexpr size_t kRevertsMax = 4096;  // in one record
 
 absl::StatusOr<VersionInfo> FileImpl::Rollback(VersionNumber version, const Provenance& provenance,
                                                const std::array<uint8_t, 16>& request_id) {
-  absl::MutexLock work(&work_mutex_);
+  WorkTurn turn(this);
   H5M_ASSIGN_OR_RETURN(auto index, Index());
   if (index != nullptr) {
     auto done = index->FindRequest(request_id);
@@ -201,6 +201,7 @@ absl::Status FileImpl::StageReverts(std::vector<Revert>* reverts) {
   if (reverts->empty()) return absl::OkStatus();
   absl::MutexLock lock(&mutex_);
   H5M_RETURN_IF_ERROR(stage_->AppendReverts(generation_->number, last_cut_, *reverts));
+  open_->revert_pin = revert_pin_;
   for (const Revert& revert : *reverts) {
     H5M_RETURN_IF_ERROR(open_->data.Put(revert.extent, revert.at));
     open_->sent_bytes += revert.extent.length;

@@ -308,6 +308,7 @@ absl::StatusOr<CutNumber> FileImpl::CutLocked(CutRequest request, CutWaiter wait
     top->stage_end = layer->stage_end;
     top->due = std::min(top->due, layer->due);
     top->sent_bytes += layer->sent_bytes;
+    if (layer->revert_pin != nullptr) top->revert_pin = layer->revert_pin;
     std::move(layer->waiters.begin(), layer->waiters.end(), std::back_inserter(top->waiters));
   } else {
     layers_.push_back(std::move(layer));

@@ -37,15 +37,34 @@ absl::StatusOr<std::shared_ptr<EnvFile>> PageSegments::Segment(uint64_t number, 
   return file;
 }
 
+absl::Status PageSegments::NeedRoom() {
+  if (end_bytes_ < kPageSegmentBytesMax) return absl::OkStatus();
+  H5M_RETURN_IF_ERROR(Sync());
+  Rotate();
+  return absl::OkStatus();
+}
+
+void PageSegments::Rotate() {
+  ++segment_;
+  end_bytes_ = 0;
+  checked_ = false;
+}
+
+uint64_t PageSegments::RecordBytes(int level) const {
+  return kHeaderBytes + (uint64_t{1} << level) * (sizeof(uint32_t) + page_size_bytes_);
+}
+
+absl::Status PageSegments::Remove(uint64_t number) {
+  absl::MutexLock lock(&mutex_);
+  files_.erase(number);
+  absl::Status removed = tree_.Remove(SegmentName(number));
+  return absl::IsNotFound(removed) ? absl::OkStatus() : removed;
+}
+
 absl::StatusOr<PageRun> PageSegments::Append(int64_t generation, int level, uint64_t page,
                                              VersionNumber version, std::string_view bytes,
                                              absl::Span<const uint32_t> crcs) {
-  if (end_bytes_ >= kPageSegmentBytesMax) {
-    H5M_RETURN_IF_ERROR(Sync());
-    ++segment_;
-    end_bytes_ = 0;
-    checked_ = false;
-  }
+  H5M_RETURN_IF_ERROR(NeedRoom());
   std::string header;
   PutInt<uint32_t>(&header, kMagic);
   PutInt<uint32_t>(&header, 0);
@@ -59,12 +78,68 @@ absl::StatusOr<PageRun> PageSegments::Append(int64_t generation, int level, uint
   PutInt<uint32_t>(&header, 0);
   for (uint32_t crc : crcs) PutInt<uint32_t>(&header, crc);
   PutIntAt<uint32_t>(&header, 4, Crc32c(std::string_view(header).substr(8)));
-  PageRun run{level, page, version, segment_, end_bytes_};
+  return AppendRecord({level, page, version, 0, 0}, header, bytes);
+}
+
+absl::StatusOr<PageRun> PageSegments::AppendRecord(PageRun run, std::string_view header,
+                                                   std::string_view bytes) {
+  run.segment = segment_;
+  run.offset = end_bytes_;
   buffer_.append(header);
   buffer_.append(bytes);
   end_bytes_ += header.size() + bytes.size();
   if (buffer_.size() >= kBufferBytes) H5M_RETURN_IF_ERROR(Write());
   return run;
+}
+
+absl::StatusOr<std::string> PageSegments::ReadRecord(const PageRun& run, int64_t generation) {
+  auto file = Segment(run.segment, OpenKind::kWrite);
+  if (absl::IsNotFound(file.status())) return Damaged(run, "the segment is missing");
+  H5M_RETURN_IF_ERROR(file.status());
+  const size_t header_bytes = kHeaderBytes + run.page_count() * sizeof(uint32_t);
+  std::string record(RecordBytes(run.level), '\0');
+  H5M_RETURN_IF_ERROR(ReadOrZeros(**file, run.offset, absl::MakeSpan(record)));
+  const std::string_view header = std::string_view(record).substr(0, header_bytes);
+  H5M_RETURN_IF_ERROR(CheckHeader(run, generation, header));
+  const std::string_view pages = std::string_view(record).substr(header_bytes);
+  for (uint64_t i = 0; i < run.page_count(); ++i) {
+    const uint32_t want = GetInt<uint32_t>(&header[kHeaderBytes + i * sizeof(uint32_t)]);
+    if (Crc32c(pages.substr(i * page_size_bytes_, page_size_bytes_)) != want) {
+      return Damaged(run, StrCat("the checksum of page ", run.page + i, " does not match"));
+    }
+  }
+  return record;
+}
+
+absl::Status PageSegments::Check(const PageRun& run, int64_t generation) {
+  return ReadRecord(run, generation).status();
+}
+
+absl::StatusOr<PageRun> PageSegments::Copy(const PageRun& run, int64_t generation) {
+  H5M_ASSIGN_OR_RETURN(const std::string record, ReadRecord(run, generation));
+  H5M_RETURN_IF_ERROR(NeedRoom());
+  return AppendRecord(run, record, "");
+}
+
+absl::Status PageSegments::Damaged(const PageRun& run, std::string_view what) const {
+  return absl::DataLossError(
+      absl::StrFormat("%s, record at %d: %s", SegmentName(run.segment), run.offset, what));
+}
+
+absl::Status PageSegments::CheckHeader(const PageRun& run, int64_t generation,
+                                       std::string_view header) const {
+  if (GetInt<uint32_t>(&header[0]) != kMagic ||
+      GetInt<uint32_t>(&header[4]) != Crc32c(header.substr(8))) {
+    return Damaged(run, "the checksum of its header does not match");
+  }
+  if (GetInt<uint32_t>(&header[12]) != static_cast<uint32_t>(run.level) ||
+      std::memcmp(&header[16], file_id_.data(), file_id_.size()) != 0 ||
+      GetInt<int64_t>(&header[32]) != generation || GetInt<uint64_t>(&header[48]) != run.page ||
+      GetInt<uint32_t>(&header[56]) != page_size_bytes_) {
+    return Damaged(run, "it is of other pages than the index says");
+  }
+  if (GetInt<uint32_t>(&header[8]) != kPlain) return Damaged(run, "unknown encoding");
+  return absl::OkStatus();
 }
 
 absl::Status PageSegments::Write() {
@@ -106,12 +181,8 @@ absl::Status PageSegments::Read(const PageRun& run, int64_t generation, uint64_t
     std::memset(out.data(), 0, out.size());
     return absl::OkStatus();
   }
-  auto damaged = [&](const char* what) {
-    return absl::DataLossError(
-        absl::StrFormat("%s, record at %d: %s", SegmentName(run.segment), run.offset, what));
-  };
   auto file = Segment(run.segment, OpenKind::kWrite);  // It may be the one to append to.
-  if (absl::IsNotFound(file.status())) return damaged("the segment is missing");
+  if (absl::IsNotFound(file.status())) return Damaged(run, "the segment is missing");
   H5M_RETURN_IF_ERROR(file.status());
   const size_t header_bytes = kHeaderBytes + run.page_count() * sizeof(uint32_t);
   const size_t record_bytes = header_bytes + run.page_count() * page_size_bytes_;
@@ -120,17 +191,7 @@ absl::Status PageSegments::Read(const PageRun& run, int64_t generation, uint64_t
   std::string record(whole ? record_bytes : header_bytes, '\0');
   H5M_RETURN_IF_ERROR(ReadOrZeros(**file, run.offset, absl::MakeSpan(record)));
   const std::string_view header = std::string_view(record).substr(0, header_bytes);
-  if (GetInt<uint32_t>(&header[0]) != kMagic ||
-      GetInt<uint32_t>(&header[4]) != Crc32c(header.substr(8))) {
-    return damaged("the checksum of its header does not match");
-  }
-  if (GetInt<uint32_t>(&header[12]) != static_cast<uint32_t>(run.level) ||
-      std::memcmp(&header[16], file_id_.data(), file_id_.size()) != 0 ||
-      GetInt<int64_t>(&header[32]) != generation || GetInt<uint64_t>(&header[48]) != run.page ||
-      GetInt<uint32_t>(&header[56]) != page_size_bytes_) {
-    return damaged("it is of other pages than the index says");
-  }
-  if (GetInt<uint32_t>(&header[8]) != kPlain) return damaged("unknown encoding");
+  H5M_RETURN_IF_ERROR(CheckHeader(run, generation, header));
   uint64_t skip = first - run.page;
   if (whole) {
     std::memcpy(out.data(), &record[header_bytes + skip * page_size_bytes_], out.size());
@@ -142,7 +203,7 @@ absl::Status PageSegments::Read(const PageRun& run, int64_t generation, uint64_t
     std::string_view page(out.data() + i * page_size_bytes_, page_size_bytes_);
     uint32_t want = GetInt<uint32_t>(&header[kHeaderBytes + (skip + i) * sizeof(uint32_t)]);
     if (Crc32c(page) != want) {
-      return damaged(StrCat("the checksum of page ", first + i, " does not match").c_str());
+      return Damaged(run, StrCat("the checksum of page ", first + i, " does not match"));
     }
   }
   return absl::OkStatus();

@@ -37,8 +37,17 @@ class PageSegments {
   absl::StatusOr<PageRun> Append(int64_t generation, int level, uint64_t page,
                                  VersionNumber version, std::string_view bytes,
                                  absl::Span<const uint32_t> crcs);
+  // Appends the record of `run` as it is, from another segment; returns where it is now. Errors as
+  // Append(), and kDataLoss where it does not match its checksums.
+  absl::StatusOr<PageRun> Copy(const PageRun& run, int64_t generation);
+  // Whether the record of `run` is whole and of its pages: kDataLoss.
+  absl::Status Check(const PageRun& run, int64_t generation);
   // Makes what was appended durable, names included.
   absl::Status Sync();
+  // Later records go to a new segment. Nothing is waiting for a Sync().
+  void Rotate();
+  // Removes a segment that no row names any more, and no staged revert.
+  absl::Status Remove(uint64_t number);
 
   // Fills `out` with the pages [first, first + out.size() / page size), which `run` holds.
   // kDataLoss names the segment and the offset.
@@ -49,12 +58,24 @@ class PageSegments {
   // Fills `out` with the bytes from `at` on, unchecked.
   absl::Status ReadAt(StageLocation at, absl::Span<char> out);
 
+  // What a record of 2^level pages takes in a segment.
+  uint64_t RecordBytes(int level) const;
   // The file of a segment, relative to the root.
   std::string SegmentName(uint64_t number) const;
   uint64_t segment() const { return segment_; }
   uint64_t end_bytes() const { return end_bytes_; }
 
  private:
+  // The next record goes to segment_, and `header` and `bytes` are it.
+  absl::StatusOr<PageRun> AppendRecord(PageRun run, std::string_view header,
+                                       std::string_view bytes);
+  // The checked record of `run`.
+  absl::StatusOr<std::string> ReadRecord(const PageRun& run, int64_t generation);
+  // Makes room for one more record in segment_, or goes on to the next one.
+  absl::Status NeedRoom();
+  // Whether `header`, of a record at `run.offset`, is of the pages of `run`.
+  absl::Status CheckHeader(const PageRun& run, int64_t generation, std::string_view header) const;
+  absl::Status Damaged(const PageRun& run, std::string_view what) const;
   absl::Status Write();  // buffer_
   absl::StatusOr<std::shared_ptr<EnvFile>> Segment(uint64_t number, OpenKind kind);
 

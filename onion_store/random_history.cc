@@ -85,6 +85,7 @@ void RandomHistory::CutSomehow(BarrierKind kind) {
     if (!result.ok()) return;
     absl::MutexLock lock(&mutex_);
     acked_.push_back({result->cut, changes});
+    if (result->version != 0) acked_versions_.try_emplace(result->version, changes);
   };
   auto cut = writer_->Cut(kind, on_durable);
   if (!Ok(cut.status())) return;
@@ -102,6 +103,7 @@ void RandomHistory::RollBack() {
   if (!newest.ok()) return;
   VersionNumber to = 1 + random_() % newest->version;
   auto target = file_->GetVersion(to);
+  if (absl::IsOutOfRange(target.status()) && pruned_.contains(to)) return;
   if (!Ok(target.status())) return;
   std::array<uint8_t, 16> request{};
   for (uint8_t& byte : request) byte = static_cast<uint8_t>(random_());
@@ -114,23 +116,66 @@ void RandomHistory::RollBack() {
   newest_cut_ = made->cut;
   absl::MutexLock lock(&mutex_);
   acked_.push_back({made->cut, changes});
+  acked_versions_.try_emplace(made->version, changes);
+}
+
+void RandomHistory::Prune() {
+  auto versions = file_->ListVersions({}, 1000);
+  if (!Ok(versions.status())) return;
+  struct Reading {
+    std::unique_ptr<VersionReader> reader;
+    CutNumber cut;
+  };
+  std::vector<Reading> readings;
+  std::vector<VersionNumber> doomed;
+  const int mood = random_() % 3;  // a few, every second, most
+  for (const VersionInfo& version : *versions) {
+    if (random_() % 3 == 0) {
+      auto reader = file_->OpenVersion(version.version);
+      if (!Ok(reader.status())) return;
+      readings.push_back({*std::move(reader), version.cut});
+    }
+    if (mood == 0 ? random_() % 4 != 0 : mood == 1 ? random_() % 2 : random_() % 8 == 0) continue;
+    doomed.push_back(version.version);
+    pruned_.insert(version.version);
+  }
+  auto job = file_->StartPrune(doomed);
+  if (absl::IsNotFound(job.status())) return;  // Nothing was ever durable.
+  if (!Ok(job.status())) return;
+  const int steps = random_() % 2 ? 1000 : random_() % 8;
+  for (int i = 0; i < steps; ++i) {
+    auto progress = (*job)->Step();
+    if (!Ok(progress.status()) || progress->done) break;
+    for (const Reading& reading : readings) {
+      std::string bytes(reading.reader->info().size_bytes, '\0');
+      absl::Status read = reading.reader->Read(0, absl::MakeSpan(bytes));
+      const VersionNumber version = reading.reader->info().version;
+      if (absl::IsOutOfRange(read) && pruned_.contains(version)) continue;
+      if (!Ok(read)) return;
+      EXPECT_TRUE(bytes == golden_.at(reading.cut)) << "version " << version << ", step " << i;
+    }
+  }
 }
 
 void RandomHistory::Step() {
   if (writer_ == nullptr) {
-    switch (random_() % 6) {
+    switch (random_() % 7) {
       case 0:
         return Reopen();
       case 1:
         return RollBack();
       case 2:
+        return Prune();
+      case 3:
         file_->WaitApplied(absl::Seconds(20)).IgnoreError();
         return;
       default:
         return StartSession();
     }
   }
-  switch (random_() % 16) {
+  switch (random_() % 17) {
+    case 16:
+      return Prune();
     case 0:
       return EndSession(SessionEnd::kClean);
     case 1:
@@ -168,8 +213,15 @@ std::vector<RandomHistory::Acked> RandomHistory::acked() const {
   return acked_;
 }
 
+std::map<VersionNumber, size_t> RandomHistory::kept() const {
+  absl::MutexLock lock(&mutex_);
+  std::map<VersionNumber, size_t> kept = acked_versions_;
+  for (VersionNumber version : pruned_) kept.erase(version);
+  return kept;
+}
+
 void RandomHistory::Check(FaultEnv& env, const std::map<CutNumber, std::string>& golden,
-                          CutNumber needed) {
+                          CutNumber needed, const std::vector<VersionNumber>& kept) {
   StoreOptions options;
   options.page_size_bytes = kPageBytes;
   auto store = OpenStore(env, "/", options);
@@ -182,9 +234,24 @@ void RandomHistory::Check(FaultEnv& env, const std::map<CutNumber, std::string>&
   ASSERT_TRUE(info.ok()) << info.status();
   ASSERT_GE(info->durable_cut, needed);
   ASSERT_TRUE(golden.contains(info->durable_cut)) << info->durable_cut;
-  for (int pass = 0; pass < 2; ++pass) {  // Before or while it is applied, and after.
+  // Before or while it is applied, after it, and when a prune has finished what was left.
+  for (int pass = 0; pass < 3; ++pass) {
+    if (pass == 2) {
+      auto job = file.StartPrune({});
+      ASSERT_TRUE(job.ok()) << job.status();
+      for (bool done = false; !done;) {
+        auto progress = (*job)->Step();
+        ASSERT_TRUE(progress.ok()) << progress.status();
+        done = progress->done;
+      }
+    }
     auto versions = file.ListVersions({}, 1000);
     ASSERT_TRUE(versions.ok()) << versions.status();
+    for (VersionNumber version : kept) {
+      ASSERT_TRUE(std::any_of(versions->begin(), versions->end(),
+                              [&](const VersionInfo& info) { return info.version == version; }))
+          << "version " << version << " is gone";
+    }
     for (const VersionInfo& version : *versions) {
       ASSERT_TRUE(golden.contains(version.cut)) << version.cut;
       auto reader = file.OpenVersion(version.version);

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <random>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -36,10 +37,15 @@ class RandomHistory {
   // What the file held at every cut ever made.
   const std::map<CutNumber, std::string>& golden() const { return golden_; }
 
+  // The versions that were acked, and never named to a prune, and how many changes the disk had
+  // seen by then: they must be there.
+  std::map<VersionNumber, size_t> kept() const;
+
   // Opens the store on `env` and compares the newest durable cut, the head and all versions with
-  // the golden bytes. `needed`: the oldest cut that may be the newest one.
-  static void Check(FaultEnv& env, const std::map<CutNumber, std::string>& golden,
-                    CutNumber needed);
+  // the golden bytes. `needed`: the oldest cut that may be the newest one. `kept`: versions that
+  // must be there.
+  static void Check(FaultEnv& env, const std::map<CutNumber, std::string>& golden, CutNumber needed,
+                    const std::vector<VersionNumber>& kept = {});
 
  private:
   bool Ok(const absl::Status& status);
@@ -50,6 +56,8 @@ class RandomHistory {
   void CutSomehow(BarrierKind kind);
   void EndSession(SessionEnd end);
   void RollBack();
+  // Drops some versions, perhaps only in part, beside readers of some others and of these.
+  void Prune();
   std::string RandomBytes(size_t size);
 
   FaultEnv& env_;
@@ -64,6 +72,8 @@ class RandomHistory {
   std::string newest_;  // content of newest_cut_
   mutable absl::Mutex mutex_;
   std::vector<Acked> acked_ ABSL_GUARDED_BY(mutex_);
+  std::map<VersionNumber, size_t> acked_versions_ ABSL_GUARDED_BY(mutex_);
+  std::set<VersionNumber> pruned_;  // or named to be
 };
 
 }  // namespace h5mirror::store

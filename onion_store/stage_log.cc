@@ -67,6 +67,13 @@ std::string StageLog::SegmentName(uint64_t number) const {
 }
 
 absl::Status StageLog::Open(uint64_t first, StageEnd end) {
+  H5M_RETURN_IF_ERROR(OpenToCheck(first, end));
+  if (segments_.empty() || segments_.back()->number != number_) return absl::OkStatus();
+  H5M_ASSIGN_OR_RETURN(uint64_t size, segments_.back()->file->Size());
+  return size > end.bytes ? segments_.back()->file->Truncate(end.bytes) : absl::OkStatus();
+}
+
+absl::Status StageLog::OpenToCheck(uint64_t first, StageEnd end) {
   if (first == 0 || first > end.segment || end.segment - first > 1'000'000) {
     return absl::DataLossError(StrCat(directory_, ": the index names no valid stage"));
   }
@@ -90,7 +97,7 @@ absl::Status StageLog::Open(uint64_t first, StageEnd end) {
     return absl::DataLossError(
         absl::StrFormat("%s has %d bytes, %d were durable", SegmentName(number_), size, end.bytes));
   }
-  return size > end.bytes ? segments_.back()->file->Truncate(end.bytes) : absl::OkStatus();
+  return absl::OkStatus();
 }
 
 absl::Status StageLog::Replay(const StageVisitor& visitor) {
@@ -142,7 +149,8 @@ absl::Status StageLog::ReplaySegment(const StageSegment& segment, uint64_t end,
       }
       if (header.kind == kRevert) {
         H5M_RETURN_IF_ERROR(ReplayRevert(segment, data_at + i * sizeof(StageLocation), next,
-                                         {extent, 0, GetInt<uint32_t>(entry + 16)}, visitor));
+                                         {extent, 0, GetInt<uint32_t>(entry + 16), header.cut},
+                                         visitor));
         continue;
       }
       if (header.kind != kWrite) {

@@ -55,6 +55,7 @@ struct Revert {
   Extent extent;
   StageLocation at = 0;  // IsInPages()
   uint32_t crc = 0;      // crc32c of the bytes
+  CutNumber after = 0;   // the newest cut before; set by Replay()
 };
 
 // Where a log ends.
@@ -84,6 +85,8 @@ class StageLog {
   // Takes up the segments first..end.segment of an earlier run and cuts off what lies beyond
   // `end`. kDataLoss: a segment is missing or too short.
   absl::Status Open(uint64_t first, StageEnd end);
+  // The same for who only looks: nothing is cut off, and only Replay() may follow.
+  absl::Status OpenToCheck(uint64_t first, StageEnd end);
   // Starts empty, at a segment number that was never used.
   void StartAt(uint64_t number) { number_ = number; }
   // Checks and visits all records. kDataLoss names segment and offset.

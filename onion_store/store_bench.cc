@@ -224,6 +224,73 @@ void BM_SmallCommit(benchmark::State& state) {
 }
 BENCHMARK(BM_SmallCommit)->UseManualTime()->Iterations(50)->Unit(benchmark::kMillisecond);
 
+// A long history: range(0) versions of a file of 64 MiB, each over 20 pages; then commits, opens of
+// any version, and a prune of nine versions of ten.
+void BM_LongHistory(benchmark::State& state) {
+  constexpr uint64_t kSize = uint64_t{64} << 20;
+  constexpr int kSamples = 200;
+  for (auto _ : state) {
+    Bench bench;
+    bench.Commit(kSize, Order::kContiguous);
+    const auto commits_s = [&](int64_t count) {
+      const absl::Time start = absl::Now();
+      for (int64_t i = 0; i < count; ++i) {
+        bench.Commit(kSize, Order::kRandom, 20 * kPage);
+        bench.WaitApplied();
+      }
+      return SecondsSince(start) / static_cast<double>(count);
+    };
+    commits_s(kSamples);  // Warm.
+    state.counters["commit_first_ms"] = 1e3 * commits_s(kSamples);
+    commits_s(state.range(0) - 3 * kSamples - 1);
+    state.counters["commit_last_ms"] = 1e3 * commits_s(kSamples);
+    std::mt19937_64 random(1);
+    absl::Time start = absl::Now();
+    for (int i = 0; i < kSamples; ++i) {
+      std::string bytes(kPage, '\0');
+      const VersionNumber version = 1 + random() % state.range(0);
+      auto reader = Bench::Must(bench.file().OpenVersion(version));
+      Bench::Must(reader->Read(random() % (kSize / kPage) * kPage, absl::MakeSpan(bytes)));
+    }
+    state.counters["open_ms"] = 1e3 * SecondsSince(start) / kSamples;
+    const auto history_bytes = [&](const char* prefix) {
+      uint64_t bytes = 0;
+      for (const auto& entry : std::filesystem::directory_iterator(bench.root() / "x.h5.h5m")) {
+        if (entry.path().filename().string().rfind(prefix, 0) == 0) bytes += entry.file_size();
+      }
+      return static_cast<double>(bytes) / (1 << 20);
+    };
+    state.counters["pages_before_mb"] = history_bytes("pages-");
+    state.counters["index_before_mb"] = history_bytes("index");
+    std::vector<VersionNumber> doomed;
+    for (VersionNumber version = 1; version < state.range(0); ++version) {
+      if (version % 10 != 0) doomed.push_back(version);
+    }
+    rusage usage{};
+    getrusage(RUSAGE_SELF, &usage);
+    const double peak_before_kb = static_cast<double>(usage.ru_maxrss);
+    start = absl::Now();
+    auto job = Bench::Must(bench.file().StartPrune(doomed));
+    double longest_s = 0;
+    for (bool done = false; !done;) {
+      const absl::Time step = absl::Now();
+      done = Bench::Must(job->Step()).done;
+      longest_s = std::max(longest_s, SecondsSince(step));
+    }
+    state.SetIterationTime(SecondsSince(start));
+    getrusage(RUSAGE_SELF, &usage);
+    state.counters["longest_step_ms"] = 1e3 * longest_s;
+    state.counters["peak_grew_mb"] = (static_cast<double>(usage.ru_maxrss) - peak_before_kb) / 1024;
+    state.counters["pages_after_mb"] = history_bytes("pages-");
+    state.counters["index_after_mb"] = history_bytes("index");
+  }
+}
+BENCHMARK(BM_LongHistory)
+    ->Arg(10'000)
+    ->UseManualTime()
+    ->Iterations(1)
+    ->Unit(benchmark::kMillisecond);
+
 }  // namespace
 }  // namespace h5mirror::store
 

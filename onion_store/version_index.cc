@@ -12,7 +12,7 @@
 namespace h5mirror::store {
 namespace {
 
-constexpr int64_t kFormat = 1;
+constexpr int64_t kFormat = 2;  // 2: versions were dropped, see DropVersions()
 constexpr int64_t kUnknownTime = INT64_MIN;
 constexpr int kSkippedRowsMax = 16;  // about what a seek costs
 
@@ -116,7 +116,10 @@ std::vector<const PageRun*> OwnersOf(absl::Span<const PageRun> runs, uint64_t fi
     uint64_t end = std::min(run.page_end(), first + count);
     for (uint64_t page = std::max(run.page, first); page < end; ++page) {
       const PageRun*& best = owners[page - first];
-      if (best == nullptr || run.version < best->version) best = &run;
+      if (best == nullptr ||
+          std::tie(run.version, run.level) < std::tie(best->version, best->level)) {
+        best = &run;
+      }
     }
   }
   return owners;
@@ -136,6 +139,8 @@ absl::StatusOr<std::unique_ptr<VersionIndex>> VersionIndex::Create(
         auto database,
         SqliteDatabase::Open(vfs.name(), fresh, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE));
     H5M_RETURN_IF_ERROR(database->Execute("PRAGMA synchronous = OFF; PRAGMA journal_mode = OFF;"));
+    // Before anything is in it.
+    H5M_RETURN_IF_ERROR(database->Execute("PRAGMA auto_vacuum = INCREMENTAL;"));
     H5M_RETURN_IF_ERROR(database->Execute(kSettings));
     H5M_RETURN_IF_ERROR(database->Execute("BEGIN"));
     H5M_RETURN_IF_ERROR(database->Execute(kSchema));

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -74,10 +75,40 @@ constexpr int kPageLevelMax = 8;
 // Runs are aligned, so that none leaves its block of the longest run's length.
 constexpr uint64_t kBlockPages = uint64_t{1} << kPageLevelMax;
 
-// Which of `runs` holds each of the pages [first, first + count): that of the smallest version;
-// null: none. They point into `runs`.
+// Which of `runs` holds each of the pages [first, first + count): that of the smallest version, and
+// of those the shortest; null: none. They point into `runs`.
 std::vector<const PageRun*> OwnersOf(absl::Span<const PageRun> runs, uint64_t first,
                                      uint64_t count);
+
+// A run, and the generation that it is of.
+struct RunOfGeneration {
+  int64_t generation = 0;
+  PageRun run;
+};
+
+// A place in the order of the keys of `pages`. The default is before all of them.
+struct PagesCursor {
+  int64_t generation = 0;
+  int level = -1;
+  uint64_t page = 0;
+  VersionNumber version = 0;
+};
+
+// Where MoveDropped() goes on.
+struct MoveCursor {
+  int64_t generation = 0;
+  VersionNumber version = 0;
+  VersionNumber kept = 0;    // that `limit_pages` is of; 0: none
+  uint64_t limit_pages = 0;  // no version up to `kept` reaches beyond
+};
+
+// A run whose record was copied.
+struct MovedRun {
+  int64_t generation = 0;
+  PageRun from;
+  uint64_t segment = 0;
+  uint64_t offset = 0;
+};
 
 // How a generation began.
 struct GenerationRow {
@@ -156,6 +187,41 @@ class VersionIndex {
   absl::StatusOr<std::optional<uint64_t>> NextPage(int64_t generation, VersionNumber version_min,
                                                    uint64_t page, uint64_t end = UINT64_MAX);
 
+  // ---- Dropping versions: docs/format.md, "Pruning". ----
+
+  absl::StatusOr<bool> HasVersion(VersionNumber version);
+  // Forgets `versions` and their tags; their pages stay until MoveDropped().
+  absl::Status DropVersions(absl::Span<const VersionNumber> versions);
+  // Gives rows of dropped versions to older ones, or deletes them: about `row_max`, from `cursor`
+  // on, which moves. False when there are no more. Adds the versions that have no rows any more to
+  // `*versions_done`.
+  absl::StatusOr<bool> MoveDropped(uint32_t page_size_bytes, size_t row_max, MoveCursor* cursor,
+                                   int64_t* versions_done);
+  // Appends the next rows, at most `row_max`; false when there are no more.
+  absl::StatusOr<bool> ScanPages(size_t row_max, PagesCursor* cursor,
+                                 std::vector<RunOfGeneration>* runs);
+  // Rows whose records were copied, and are durable where they are now.
+  absl::Status MoveRuns(const FileRow& row, absl::Span<const MovedRun> moved);
+  // Generations older than `newest` that no version is of; those that have a row.
+  absl::StatusOr<std::vector<int64_t>> UnusedGenerations(int64_t newest);
+  absl::StatusOr<std::vector<int64_t>> Generations();
+  absl::Status DropGeneration(int64_t generation);
+  // Gives free pages of the database back, a bounded number; false when there are no more.
+  absl::StatusOr<bool> Shrink();
+  // Empties the log, and with it lets the database become smaller.
+  absl::Status Checkpoint();
+
+  // ---- Verifying. ----
+
+  // What SQLite finds wrong with the database, at most 20 lines. It is busy meanwhile.
+  absl::StatusOr<std::vector<std::string>> CheckWhole();
+  absl::StatusOr<bool> HasRun(int64_t generation, const PageRun& run);
+  // The oldest and the newest version up to `up_to` that read `page` where `up_to` does; 0, 0:
+  // none.
+  absl::StatusOr<std::pair<VersionNumber, VersionNumber>> ReadersOf(int64_t generation,
+                                                                    uint64_t page,
+                                                                    VersionNumber up_to);
+
  private:
   explicit VersionIndex(std::unique_ptr<SqliteDatabase> database)
       : database_(std::move(database)) {}
@@ -178,6 +244,18 @@ class VersionIndex {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::StatusOr<std::optional<PageRun>> SeekRun(int64_t generation, int level, uint64_t page,
                                                  VersionNumber version_min, uint64_t end)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Whether rows of `version` itself hold all pages of the run.
+  absl::StatusOr<bool> Holds(int64_t generation, VersionNumber version, int level, uint64_t page)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::StatusOr<bool> HasRow(int64_t generation, VersionNumber version, int level, uint64_t page)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::StatusOr<bool> HasVersionLocked(VersionNumber version)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Makes `cursor->kept` the newest version before `cursor->version`, if it is of its generation.
+  absl::Status FindKept(uint32_t page_size_bytes, MoveCursor* cursor)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status MoveRow(const MoveCursor& cursor, const PageRun& run)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   absl::Mutex mutex_;

@@ -19,13 +19,14 @@ VersionReaderImpl::VersionReaderImpl(std::shared_ptr<FileImpl> file, VersionInfo
                                      std::shared_ptr<Generation> generation,
                                      std::vector<LayerPtr> layers,
                                      std::shared_ptr<VersionIndex> index,
-                                     std::shared_ptr<PageSegments> pages)
+                                     std::shared_ptr<PageSegments> pages, uint64_t prune_epoch)
     : file_(std::move(file)),
       info_(std::move(info)),
       generation_(std::move(generation)),
       layers_(std::move(layers)),
       index_(std::move(index)),
       pages_(std::move(pages)),
+      prune_epoch_(prune_epoch),
       page_size_bytes_(file_->page_size_bytes_) {}
 
 VersionReaderImpl::~VersionReaderImpl() {
@@ -60,8 +61,23 @@ absl::Status VersionReaderImpl::Read(uint64_t offset, absl::Span<char> out) {
   return absl::OkStatus();
 }
 
+absl::Status VersionReaderImpl::CheckNotDropped() const {
+  return file_->CheckNotDropped(*index_, info_.version, prune_epoch_);
+}
+
 absl::Status VersionReaderImpl::ReadPages(uint64_t first, absl::Span<char> out,
                                           std::vector<bool>* head_only) {
+  while (true) {
+    const uint64_t epoch = file_->prune_epoch();
+    absl::Status read = TryReadPages(first, out, head_only);
+    if (read.ok() || epoch == file_->prune_epoch()) return read;
+    // A segment was removed since the rows were looked up: they name another one now.
+    H5M_RETURN_IF_ERROR(CheckNotDropped());
+  }
+}
+
+absl::Status VersionReaderImpl::TryReadPages(uint64_t first, absl::Span<char> out,
+                                             std::vector<bool>* head_only) {
   const uint64_t count = out.size() / page_size_bytes_;
   std::vector<bool>& check = *head_only;
   H5M_RETURN_IF_ERROR(ReadHead(first, out, head_only));
@@ -71,6 +87,7 @@ absl::Status VersionReaderImpl::ReadPages(uint64_t first, absl::Span<char> out,
                        index_->FindPages(info_.generation, info_.version, first, first + count));
   // A dead object's index may be another's by now, and what it says is worth nothing.
   H5M_RETURN_IF_ERROR(file_->dead());
+  H5M_RETURN_IF_ERROR(CheckNotDropped());
   const std::vector<const PageRun*> owner = OwnersOf(runs, first, count);
   for (uint64_t i = 0; i < count;) {
     uint64_t end = i + 1;
@@ -212,6 +229,7 @@ absl::StatusOr<Extent> VersionReaderImpl::NextData(uint64_t offset) {
     auto end = std::find(owners.begin(), owners.end(), nullptr);
     take(*page * page_size_bytes_, (*page + (end - owners.begin())) * page_size_bytes_);
   }
+  H5M_RETURN_IF_ERROR(CheckNotDropped());
   return next.length == 0 ? Extent{info_.size_bytes, 0} : next;
 }
 
@@ -237,6 +255,7 @@ absl::Status VersionReaderImpl::LocateData(uint64_t first, uint64_t count,
   H5M_ASSIGN_OR_RETURN(const std::vector<PageRun> rows,
                        index_->FindPages(info_.generation, info_.version, first, first + count));
   H5M_RETURN_IF_ERROR(file_->dead());
+  H5M_RETURN_IF_ERROR(CheckNotDropped());
   const std::vector<const PageRun*> owner = OwnersOf(rows, first, count);
   const std::string head = file_->HeadName(info_.generation);
   for (uint64_t i = 0; i < count; ++i) {

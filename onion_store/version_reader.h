@@ -19,7 +19,8 @@ class VersionReaderImpl final : public VersionReader {
   // Their segments' readers were counted by the caller.
   VersionReaderImpl(std::shared_ptr<FileImpl> file, VersionInfo info,
                     std::shared_ptr<Generation> generation, std::vector<LayerPtr> layers,
-                    std::shared_ptr<VersionIndex> index, std::shared_ptr<PageSegments> pages);
+                    std::shared_ptr<VersionIndex> index, std::shared_ptr<PageSegments> pages,
+                    uint64_t prune_epoch);
   ~VersionReaderImpl() override;
 
   const VersionInfo& info() const override { return info_; }
@@ -36,6 +37,10 @@ class VersionReaderImpl final : public VersionReader {
  private:
   // `head_only`: which pages are what the head holds.
   absl::Status ReadPages(uint64_t first, absl::Span<char> out, std::vector<bool>* head_only);
+  // The same, once: the rows that it looks up may name segments that a prune removes meanwhile.
+  absl::Status TryReadPages(uint64_t first, absl::Span<char> out, std::vector<bool>* head_only);
+  // Asked after a lookup of rows: kOutOfRange where they may be another version's by now.
+  absl::Status CheckNotDropped() const;
   // The part of CopyTo() for the pages of `bytes`. `shared`: which pages of an `out` that shares
   // the head's blocks are right already; null: `out` holds nothing.
   absl::StatusOr<uint64_t> CopyPages(EnvFile& out, uint64_t offset, std::string_view bytes,
@@ -55,6 +60,7 @@ class VersionReaderImpl final : public VersionReader {
   const std::vector<LayerPtr> layers_;
   const std::shared_ptr<VersionIndex> index_;
   const std::shared_ptr<PageSegments> pages_;
+  const uint64_t prune_epoch_;  // when the version was opened
   const uint32_t page_size_bytes_;
   std::string buffer_;
 };

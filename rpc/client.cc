@@ -144,6 +144,20 @@ class ClientImpl final : public Client {
                                            sink);
   }
 
+  absl::Status PruneVersions(
+      const v1::PruneVersionsRequest& request,
+      absl::FunctionRef<absl::Status(const v1::PruneVersionsResponse&)> sink) override {
+    return Stream<v1::PruneVersionsResponse>(*versions_, &v1::Versions::Stub::PruneVersions,
+                                             request, sink);
+  }
+
+  absl::Status VerifyHistory(
+      const v1::VerifyHistoryRequest& request,
+      absl::FunctionRef<absl::Status(const v1::VerifyHistoryResponse&)> sink) override {
+    return Stream<v1::VerifyHistoryResponse>(*versions_, &v1::Versions::Stub::VerifyHistory,
+                                             request, sink);
+  }
+
   absl::Status DigestFile(
       const v1::DigestFileRequest& request,
       absl::FunctionRef<absl::Status(const v1::DigestFileResponse&)> sink) override {

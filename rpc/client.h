@@ -74,6 +74,12 @@ class Client {
   virtual absl::Status ListChanges(
       const v1::ListChangesRequest&,
       absl::FunctionRef<absl::Status(const v1::ListChangesResponse&)> sink) = 0;
+  virtual absl::Status PruneVersions(
+      const v1::PruneVersionsRequest&,
+      absl::FunctionRef<absl::Status(const v1::PruneVersionsResponse&)> sink) = 0;
+  virtual absl::Status VerifyHistory(
+      const v1::VerifyHistoryRequest&,
+      absl::FunctionRef<absl::Status(const v1::VerifyHistoryResponse&)> sink) = 0;
   virtual absl::Status DigestFile(
       const v1::DigestFileRequest&,
       absl::FunctionRef<absl::Status(const v1::DigestFileResponse&)> sink) = 0;

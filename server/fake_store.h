@@ -95,6 +95,14 @@ class FakeFile final : public store::File {
   absl::StatusOr<store::VersionInfo> FindRequest(const std::array<uint8_t, 16>&) override {
     return None();
   }
+  absl::StatusOr<std::unique_ptr<store::PruneJob>> StartPrune(
+      std::vector<store::VersionNumber>) override {
+    return None();
+  }
+  absl::StatusOr<store::VersionNumber> OldestNeeded() override { return 0; }
+  absl::StatusOr<std::unique_ptr<store::VerifyJob>> StartVerify(store::VerifySubset) override {
+    return None();
+  }
   absl::Status WaitApplied(absl::Duration) override { return absl::OkStatus(); }
   absl::Status SetOrigin(store::VersionNumber, const store::Origin&,
                          const store::LocalStat&) override {

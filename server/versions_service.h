@@ -39,6 +39,12 @@ class VersionsService final : public v1::Versions::Service {
                                v1::RollbackVersionResponse* response) override;
   grpc::Status CommitVersion(grpc::ServerContext* context, const v1::CommitVersionRequest* request,
                              v1::CommitVersionResponse* response) override;
+  // In prune_service.cc.
+  grpc::Status PruneVersions(grpc::ServerContext* context, const v1::PruneVersionsRequest* request,
+                             grpc::ServerWriter<v1::PruneVersionsResponse>* writer) override;
+  // In verify_service.cc.
+  grpc::Status VerifyHistory(grpc::ServerContext* context, const v1::VerifyHistoryRequest* request,
+                             grpc::ServerWriter<v1::VerifyHistoryResponse>* writer) override;
 
  private:
   absl::StatusOr<std::shared_ptr<store::File>> Open(const std::string& name);
@@ -54,6 +60,11 @@ class VersionsService final : public v1::Versions::Service {
                        grpc::ServerWriter<v1::ListChangesResponse>& writer);
   absl::Status Read(const v1::ReadVersionRequest& request,
                     grpc::ServerWriter<v1::ReadVersionResponse>& writer);
+  absl::Status Prune(const grpc::ServerContext& context, const Principal& principal,
+                     const v1::PruneVersionsRequest& request,
+                     grpc::ServerWriter<v1::PruneVersionsResponse>& writer);
+  absl::Status Verify(const grpc::ServerContext& context, const v1::VerifyHistoryRequest& request,
+                      grpc::ServerWriter<v1::VerifyHistoryResponse>& writer);
   absl::Status Rollback(const grpc::ServerContext& context, const Principal& principal,
                         const v1::RollbackVersionRequest& request,
                         v1::RollbackVersionResponse& response);

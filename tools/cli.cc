@@ -86,6 +86,8 @@ int RunCli(const std::vector<std::string>& arguments, Streams& streams, const Di
   AddUndelete(app, context, action);
   AddExport(app, context, action);
   AddRollback(app, context, action);
+  AddPrune(app, context, action);
+  AddVerify(app, context, action);
   AddRecover(app, context, action);
   AddPush(app, context, action);
   AddAdopt(app, context, action);

@@ -15,6 +15,8 @@ namespace h5mirror::tools {
 class Progress {
  public:
   Progress(Streams& streams, std::string label, uint64_t total_bytes);
+  // Counts `unit`s ("versions") instead of bytes.
+  Progress(Streams& streams, std::string label, uint64_t total, std::string unit);
   // Wipes the line.
   ~Progress();
   Progress(const Progress&) = delete;
@@ -26,8 +28,11 @@ class Progress {
   void set_total_bytes(uint64_t total_bytes) { total_bytes_ = total_bytes; }
 
  private:
+  std::string Amount(uint64_t amount) const;
+
   Streams& streams_;
   const std::string label_;
+  const std::string unit_;  // empty: bytes
   uint64_t total_bytes_;
   const absl::Time start_;
   absl::Time next_;

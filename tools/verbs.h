@@ -34,6 +34,8 @@ void AddRm(CLI::App& app, Context& context, Action& action);
 void AddUndelete(CLI::App& app, Context& context, Action& action);
 void AddExport(CLI::App& app, Context& context, Action& action);
 void AddRollback(CLI::App& app, Context& context, Action& action);
+void AddPrune(CLI::App& app, Context& context, Action& action);
+void AddVerify(CLI::App& app, Context& context, Action& action);
 void AddRecover(CLI::App& app, Context& context, Action& action);
 void AddPush(CLI::App& app, Context& context, Action& action);
 void AddAdopt(CLI::App& app, Context& context, Action& action);

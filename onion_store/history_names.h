@@ -1,0 +1,24 @@
+// Names of the files in a history: docs/format.md, "What lies where".
+#ifndef H5MIRROR_ONION_STORE_HISTORY_NAMES_H_
+#define H5MIRROR_ONION_STORE_HISTORY_NAMES_H_
+
+#include <charconv>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace h5mirror::store {
+
+// The number after `prefix` in a name of the history; nullopt where it is of another kind.
+inline std::optional<int64_t> NumberAfter(std::string_view name, std::string_view prefix) {
+  if (name.substr(0, prefix.size()) != prefix) return std::nullopt;
+  int64_t number = 0;
+  const char* end = name.data() + name.size();
+  const auto parsed = std::from_chars(name.data() + prefix.size(), end, number);
+  if (parsed.ec != std::errc() || parsed.ptr != end) return std::nullopt;
+  return number;
+}
+
+}  // namespace h5mirror::store
+
+#endif  // H5MIRROR_ONION_STORE_HISTORY_NAMES_H_

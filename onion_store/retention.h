@@ -1,0 +1,62 @@
+// Which versions a policy keeps, and why: a pure function of versions and policy.
+#ifndef H5MIRROR_ONION_STORE_RETENTION_H_
+#define H5MIRROR_ONION_STORE_RETENTION_H_
+
+#include <array>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "onion_store/types.h"
+
+namespace h5mirror::store {
+
+// A version that any of the rules keeps is kept. Of the versions of an hour, day, ISO week, month
+// or year (UTC) the newest counts; periods without a version do not count.
+struct RetentionPolicy {
+  int64_t keep_last = 0;
+  int64_t keep_hourly = 0;
+  int64_t keep_daily = 0;
+  int64_t keep_weekly = 0;
+  int64_t keep_monthly = 0;
+  int64_t keep_yearly = 0;
+  // All that are not older than this, counted back from the newest version.
+  absl::Duration keep_within = absl::ZeroDuration();
+  std::vector<std::string> keep_tags = {};  // those that have one of them
+
+  bool empty() const;
+  bool operator==(const RetentionPolicy&) const = default;
+};
+
+// kInvalidArgument: it is empty, a number is negative, or a tag is none.
+absl::Status CheckPolicy(const RetentionPolicy& policy);
+
+// Asked for each version once, newest first. Not thread-safe.
+class Retention {
+ public:
+  explicit Retention(RetentionPolicy policy);
+
+  // Why `version` is kept, in the order of the policy: "newest", "last", "hourly", ..., "within",
+  // "tag NAME". Empty: it is not.
+  std::vector<std::string> ReasonsToKeep(const VersionInfo& version);
+
+ private:
+  // One kind of period: how many are left, and the last one that was counted.
+  struct Bucket {
+    const char* reason;
+    int64_t left;
+    std::string (*period_of)(absl::Time time);
+    std::string last;
+  };
+
+  const RetentionPolicy policy_;
+  std::optional<absl::Time> newest_;
+  int64_t last_left_;
+  std::array<Bucket, 5> buckets_;
+};
+
+}  // namespace h5mirror::store
+
+#endif  // H5MIRROR_ONION_STORE_RETENTION_H_

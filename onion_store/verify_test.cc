@@ -1,0 +1,175 @@
+// Single bits flip in each file of a history: verify finds them, and nobody is served them.
+#include <random>
+
+#include "base/fault_env.h"
+#include "gmock/gmock.h"
+#include "onion_store/test_store.h"
+
+namespace h5mirror::store {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+constexpr uint32_t kPage = 512;
+constexpr char kHistory[] = "x.h5.h5m/";
+
+class VerifyTest : public testing::Test {
+ protected:
+  VerifyTest() { Open(env_); }
+
+  void Open(FaultEnv& env) {
+    file_.reset();
+    store_.reset();
+    StoreOptions options;
+    options.page_size_bytes = kPage;
+    store_ = OpenStore(env, "/", options);
+    file_ = *store_->OpenOrCreateFile("x.h5", kPage);
+  }
+  void Write(int versions) {
+    Writer writer(file_, SessionStart::kNewGeneration);
+    for (int i = 0; i < versions; ++i) {
+      for (int n = 0; n < 20; ++n) {
+        ASSERT_TRUE(writer.Write(random_() % 64 * kPage, Bytes(kPage)).ok());
+      }
+      auto cut = writer.CutDurably(BarrierKind::kCommit);
+      ASSERT_TRUE(cut.ok()) << cut.status();
+      golden_[cut->version] = writer.content();
+    }
+    ASSERT_TRUE(writer.End().ok());
+    ASSERT_TRUE(file_->WaitApplied(absl::Seconds(30)).ok());
+  }
+  std::vector<Damage> Verify(VerifySubset subset = {}) {
+    std::vector<Damage> found;
+    auto job = file_->StartVerify(subset);
+    EXPECT_TRUE(job.ok()) << job.status();
+    while (true) {
+      auto progress = (*job)->Step();
+      EXPECT_TRUE(progress.ok()) << progress.status();
+      if (!progress.ok()) return found;
+      for (Damage& damage : progress->found) found.push_back(std::move(damage));
+      if (progress->done) return found;
+    }
+  }
+  void Flip(const std::string& name, uint64_t offset) {
+    auto tree = *env_.OpenTree("/");
+    auto file = *tree->Open(name, OpenKind::kWrite, 0);
+    std::string byte(1, '\0');
+    ASSERT_TRUE(file->ReadAt(offset, absl::MakeSpan(byte)).ok());
+    byte[0] ^= 4;
+    ASSERT_TRUE(WriteAt(*file, offset, byte).ok());
+  }
+  uint64_t SizeOf(const std::string& name) { return (*env_.OpenTree("/"))->Stat(name)->size_bytes; }
+  // Which versions read as they were; the others must say that they do not.
+  std::vector<VersionNumber> Whole() {
+    std::vector<VersionNumber> whole;
+    for (const auto& [version, golden] : golden_) {
+      std::string bytes(golden.size(), '\0');
+      const absl::Status read = (*file_->OpenVersion(version))->Read(0, absl::MakeSpan(bytes));
+      if (read.ok()) {
+        EXPECT_TRUE(bytes == golden) << version;
+        whole.push_back(version);
+      } else {
+        EXPECT_TRUE(absl::IsDataLoss(read)) << read;
+      }
+    }
+    return whole;
+  }
+  std::string Bytes(size_t size) {
+    std::string bytes(size, '\0');
+    for (char& byte : bytes) byte = static_cast<char>(random_());
+    return bytes;
+  }
+
+  FaultEnv env_;
+  std::mt19937_64 random_{5};
+  std::map<VersionNumber, std::string> golden_;
+  std::unique_ptr<Store> store_;
+  std::shared_ptr<File> file_;
+};
+
+TEST_F(VerifyTest, AWholeHistoryHasNoDamage) {
+  Write(6);
+  EXPECT_THAT(Verify(), IsEmpty());
+  Open(env_);
+  EXPECT_THAT(Verify(), IsEmpty());
+}
+
+TEST_F(VerifyTest, ABitOfTheHeadIsFoundWithTheVersionsThatReadIt) {
+  Write(6);
+  Flip("x.h5", 10 * kPage + 3);
+  const std::vector<Damage> found = Verify();
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].place, DamagePlace::kHead);
+  EXPECT_EQ(found[0].file, "x.h5");
+  EXPECT_EQ(found[0].offset, 10 * kPage);
+  EXPECT_EQ(found[0].newest, 6);
+  EXPECT_EQ(Whole().size(), static_cast<size_t>(found[0].oldest - 1));
+}
+
+TEST_F(VerifyTest, ABitOfTheSumsIsFound) {
+  Write(6);
+  Flip(std::string(kHistory) + "sums-1", 4 * 7);
+  const std::vector<Damage> found = Verify();
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].place, DamagePlace::kHead);
+  EXPECT_EQ(found[0].offset, 7 * kPage);
+  EXPECT_THAT(found[0].message, HasSubstr("sums-1"));
+}
+
+TEST_F(VerifyTest, BitsOfASegmentAreFoundWhereverTheyAre) {
+  Write(6);
+  const std::string name = std::string(kHistory) + "pages-000001";
+  for (int i = 0; i < 20; ++i) {
+    const uint64_t at = random_() % SizeOf(name);
+    Flip(name, at);
+    const std::vector<Damage> found = Verify();
+    ASSERT_EQ(found.size(), 1u) << at;
+    EXPECT_EQ(found[0].place, DamagePlace::kPages);
+    EXPECT_EQ(found[0].file, name);
+    EXPECT_LE(found[0].offset, at);
+    EXPECT_LT(Whole().size(), golden_.size());
+    Flip(name, at);
+  }
+  EXPECT_THAT(Verify(), IsEmpty());
+}
+
+TEST_F(VerifyTest, ThePartsTogetherFindWhatTheWholeDoes) {
+  Write(6);
+  Flip("x.h5", 10 * kPage + 3);
+  size_t found = 0;
+  for (int part = 1; part <= 5; ++part) found += Verify({part, 5}).size();
+  EXPECT_EQ(found, 1u);
+  EXPECT_TRUE(absl::IsInvalidArgument(file_->StartVerify({6, 5}).status()));
+}
+
+TEST_F(VerifyTest, AfterAPruneThereIsNoDamage) {
+  Write(20);
+  auto job = *file_->StartPrune({1, 2, 3, 5, 8, 9, 10, 11, 12, 14});
+  for (bool done = false; !done;) done = job->Step()->done;
+  EXPECT_THAT(Verify(), IsEmpty());
+}
+
+TEST_F(VerifyTest, ADamagedIndexIsFoundOrRefused) {
+  Write(12);
+  file_.reset();
+  store_.reset();
+  const std::string name = std::string(kHistory) + "index";
+  // The head of a page of a table: what it is, how many cells it has.
+  Flip(name, 2 * 4096 + 3);
+  StoreOptions options;
+  options.page_size_bytes = kPage;
+  store_ = OpenStore(env_, "/", options);
+  auto opened = store_->OpenFile("x.h5");
+  if (!opened.ok()) {
+    EXPECT_TRUE(absl::IsDataLoss(opened.status())) << opened.status();
+    return;
+  }
+  file_ = *opened;
+  const std::vector<Damage> found = Verify();
+  ASSERT_FALSE(found.empty());
+  EXPECT_EQ(found[0].place, DamagePlace::kIndex);
+}
+
+}  // namespace
+}  // namespace h5mirror::store
