@@ -341,6 +341,10 @@ void FaultEnv::FailCalls(uint64_t call, uint64_t count, absl::Status status) {
   state_->fault = std::move(status);
   state_->met = false;
 }
+uint64_t FaultEnv::used_bytes() const {
+  absl::MutexLock lock(&state_->mutex);
+  return state_->UsedBytes();
+}
 void FaultEnv::SetLie(Lie lie) {
   absl::MutexLock lock(&state_->mutex);
   state_->lie = std::move(lie);

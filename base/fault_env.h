@@ -42,6 +42,8 @@ class FaultEnv final : public Env {
   bool fault_met() const;
   // Bytes that files may hold together; writes beyond fail with kResourceExhausted.
   void SetCapacity(uint64_t bytes);
+  // What files hold together now.
+  uint64_t used_bytes() const;
   // Asked before each change, with the disk as it is, under the tree's lock. True: the disk lies,
   // the call reports success and nothing happens. Null: no disk lies.
   using Lie = std::function<bool(const FaultDisk& disk, const FaultChange& change)>;

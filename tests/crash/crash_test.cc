@@ -21,6 +21,13 @@ TEST_P(CrashTest, EveryStateKeepsWhatWasAcked) {
   RecordProperty("states", static_cast<int>(found.state_count));
 }
 
+TEST_P(CrashTest, RottenBytesNeverPassForOthers) {
+  const size_t wanted = CrashStateCount() / AllScenarios().size() / 20 + 1;
+  Exploration found = ExploreRot(*FindScenario(GetParam()), FirstSeed(), wanted);
+  EXPECT_EQ(found.violation, "") << "scenario " << GetParam() << ", H5M_SEED " << FirstSeed();
+  EXPECT_GT(found.state_count, wanted / 2);
+}
+
 INSTANTIATE_TEST_SUITE_P(, CrashTest, testing::ValuesIn(ScenarioNames()),
                          [](const auto& info) { return info.param; });
 

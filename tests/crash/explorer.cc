@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "gtest/gtest.h"
@@ -51,6 +52,45 @@ absl::Status SaveBelow(EnvTree& tree, const std::string& name, const std::filesy
     std::ofstream(to / entry.name, std::ios::binary) << bytes;
   }
   return absl::OkStatus();
+}
+
+void ListFiles(EnvTree& tree, const std::string& name, std::vector<std::string>* files) {
+  auto entries = tree.List(name);
+  if (!entries.ok()) return;
+  for (const DirectoryEntry& entry : *entries) {
+    const std::string inner = StrCat(name, name.empty() ? "" : "/", entry.name);
+    if (entry.kind == EntryKind::kDirectory) {
+      ListFiles(tree, inner, files);
+    } else {
+      files->push_back(inner);
+    }
+  }
+}
+
+bool IsStage(const std::string& name) {
+  return absl::StartsWith(name.substr(name.rfind('/') + 1), "stage-");
+}
+bool HasSums(const std::string& name) {
+  const std::string base = name.substr(name.rfind('/') + 1);
+  return absl::EndsWith(base, ".h5") || absl::StartsWith(base, "head-") ||
+         absl::StartsWith(base, "pages-") || absl::StartsWith(base, "sums-");
+}
+
+// Flips any bit of any file that `may` rot; "": there is none.
+std::string FlipAnyBit(FaultEnv& env, bool (*may)(const std::string&), std::mt19937_64& random) {
+  auto tree = env.OpenTree("/");
+  std::vector<std::string> files;
+  ListFiles(**tree, "", &files);
+  files.erase(std::remove_if(files.begin(), files.end(),
+                             [&](const std::string& name) {
+                               auto stat = (*tree)->Stat(name);
+                               return !may(name) || !stat.ok() || stat->size_bytes == 0;
+                             }),
+              files.end());
+  if (files.empty()) return "";
+  const std::string& name = files[random() % files.size()];
+  const uint64_t bit = random() % ((*tree)->Stat(name)->size_bytes * 8);
+  return env.FlipBit(name, bit).ok() ? StrCat("bit ", bit, " of ", name) : "";
 }
 
 // The kinds of states at one moment: the clear ones, then mixtures.
@@ -224,6 +264,29 @@ std::string Recording::Describe(const CrashPoint& point) const {
 Exploration Explore(const Scenario& scenario, uint64_t seed, size_t state_count,
                     const LieMaker& lie_maker) {
   return Explorer(scenario, seed, state_count, lie_maker).Run();
+}
+
+Exploration ExploreRot(const Scenario& scenario, uint64_t seed, size_t flip_count,
+                       const LieMaker& lie_maker) {
+  Exploration found;
+  const Recording recording(scenario, seed, lie_maker);
+  std::mt19937_64 random(seed);
+  while (found.check_count < flip_count) {
+    CrashPoint point;
+    point.data = point.names = Unsynced::kKept;
+    point.change_count = random() % (recording.env().change_count() + 1);
+    const bool in_stage = found.check_count++ % 4 == 0;
+    auto rotten = in_stage ? recording.Crash(point) : recording.env().CopyNow();
+    const std::string flipped = FlipAnyBit(*rotten, in_stage ? IsStage : HasSums, random);
+    if (flipped.empty()) continue;
+    ++found.state_count;
+    absl::Status kept = CheckNoWrongBytes(*rotten, scenario.options, recording.promises());
+    if (kept.ok()) continue;
+    found.violation = StrCat(ToStd(kept.message()), "\nwith ", flipped, " flipped");
+    if (in_stage) StrAppend(&found.violation, "\nat ", recording.Describe(point));
+    break;
+  }
+  return found;
 }
 
 std::optional<Replay> ParseReplay(const std::string& text) {

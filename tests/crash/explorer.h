@@ -27,8 +27,8 @@ class Recording {
 
   // Why the scenario could not be played to its end, or what a crash of the program alone lost.
   absl::Status CheckEnd();
-  // The violation that a power loss at `point` leads to. With `crash_again`, there is a second
-  // power loss while the store recovers from the first.
+  // The violation that a power loss at `point` leads to. kTwo: there is a second one while the
+  // store recovers from the first.
   enum class Losses : uint8_t { kOne, kTwo };
   absl::Status CheckCrash(FaultEnv& crashed, const CrashPoint& point, Losses losses) const;
 
@@ -62,6 +62,13 @@ struct Exploration {
 // record; fewer where there are no more.
 Exploration Explore(const Scenario& scenario, uint64_t seed, size_t state_count,
                     const LieMaker& lie_maker = nullptr);
+
+// The same for disks that rot: flips one bit after the other, each on a copy of its own, in the
+// heads, pre-images and sums that the scenario leaves, and in stages as a power loss leaves them.
+// Bytes may get lost by it, never pass for others. (What was written directly and is not applied
+// yet has no sum; the index has none at all.)
+Exploration ExploreRot(const Scenario& scenario, uint64_t seed, size_t flip_count,
+                       const LieMaker& lie_maker = nullptr);
 
 // Of H5M_CRASH_REPLAY, as Describe() prints it: scenario, seed and point.
 struct Replay {

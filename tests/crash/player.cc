@@ -9,7 +9,6 @@
 namespace h5mirror::store {
 namespace {
 
-constexpr absl::Duration kPatience = absl::Seconds(60);
 constexpr double kPagesMax = 24;
 
 }  // namespace
@@ -155,10 +154,13 @@ void Player::CutAndGoOn(const std::string& file, BarrierKind kind) {
   auto golden = std::make_shared<std::string>(writer.content());
   auto cut = writer.Cut(kind, on_durable);
   const size_t changes = env_.change_count();
-  if (!Ok(cut.status())) return;
-  newest_[file] = *golden;
   absl::MutexLock lock(&mutex_);
   FilePromises& promised = promises_.files[file];
+  if (!Ok(cut.status())) {
+    promised.attempts.push_back(std::move(golden));
+    return;
+  }
+  newest_[file] = *golden;
   promised.golden[*cut] = std::move(golden);
   promised.given.push_back({*cut, changes});
 }
@@ -168,7 +170,7 @@ void Player::Tick(const std::string& file) { CutAndGoOn(file, BarrierKind::kTick
 void Player::CutAndWait(const std::string& file, BarrierKind kind) {
   CutAndGoOn(file, kind);
   if (!status_.ok()) return;
-  Ok(files_.at(file)->WaitApplied(kPatience));
+  Ok(files_.at(file)->WaitApplied(patience_));
 }
 
 void Player::End(const std::string& file, SessionEnd end) {
@@ -180,10 +182,10 @@ void Player::End(const std::string& file, SessionEnd end) {
 
 void Player::Settle(const std::string& file) {
   if (pace_ == Pace::kConcurrent || !status_.ok()) return;
-  if (!Ok(files_.at(file)->WaitApplied(kPatience))) return;
+  if (!Ok(files_.at(file)->WaitApplied(patience_))) return;
   // The last that it does is to take the mark of a file that is written away.
   auto tree = env_.OpenTree("/");
-  const absl::Time deadline = absl::Now() + kPatience;
+  const absl::Time deadline = absl::Now() + patience_;
   auto marks = (*tree)->List(".h5mirror/open");
   while (marks.ok() && marks->size() > writers_.size() && absl::Now() < deadline) {
     absl::SleepFor(absl::Microseconds(200));
@@ -195,7 +197,7 @@ void Player::WaitApplied(const std::string& file) {
   if (!Begun("wait until the head holds the cuts of " + file)) return;
   std::shared_ptr<File> opened = FileOf(file);
   if (opened == nullptr) return;
-  Ok(opened->WaitApplied(kPatience));
+  Ok(opened->WaitApplied(patience_));
   Settle(file);
 }
 
@@ -227,6 +229,13 @@ void Player::Rollback(const std::string& file, VersionNumber version) {
     promised.acked.push_back({made->cut, made->version, changes});
   }
   Settle(file);
+}
+
+void Player::Abandon() {
+  exports_.clear();
+  for (auto& [file, writer] : writers_) writer->End(SessionEnd::kLost).IgnoreError();
+  writers_.clear();
+  files_.clear();
 }
 
 void Player::BeginExport(const std::string& file, VersionNumber version) {

@@ -69,6 +69,16 @@ class Player {
   void BeginExport(const std::string& file, VersionNumber version);
   void FinishExport();
 
+  // How long a step may wait for the background; 60 s at first.
+  void SetPatience(absl::Duration patience) { patience_ = patience; }
+  // Ends what has begun, with writers lost, whatever comes of it.
+  void Abandon();
+  // Closes the store, whatever comes of it.
+  void Leave() {
+    if (store_ != nullptr) store_->Close(absl::ZeroDuration()).IgnoreError();
+    store_.reset();
+  }
+
   // Any step that makes sense now, on `file`.
   void RandomStep(const std::string& file);
 
@@ -106,6 +116,7 @@ class Player {
 
   FaultEnv& env_;
   std::mt19937_64 random_;
+  absl::Duration patience_ = absl::Seconds(60);
   const PlayOptions options_;
   const Pace pace_;
   std::unique_ptr<Store> store_;

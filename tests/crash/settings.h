@@ -15,6 +15,8 @@ inline uint64_t FromEnvironment(const char* name, uint64_t otherwise) {
 // Different states of the disk after a power loss that one run of all tests checks.
 inline constexpr uint64_t kCrashStates = 20'000;
 inline uint64_t CrashStateCount() { return FromEnvironment("H5M_CRASH_STATES", kCrashStates); }
+// Of the calls of a scenario every one fails in its turn, or at the default only each of so many.
+inline constexpr uint64_t kCallsStep = 1;
 inline uint64_t FirstSeed() { return FromEnvironment("H5M_SEED", 1); }
 
 }  // namespace h5mirror::store
