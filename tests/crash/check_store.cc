@@ -160,12 +160,14 @@ class FileCheck {
     H5M_RETURN_IF_ERROR(write(size / 3, 700, 'n'));
     H5M_RETURN_IF_ERROR(write(0, 5, 'e'));
     H5M_RETURN_IF_ERROR(write(writer.content().size() + 300, 900, 'w'));
+    // Should the commit fail, nobody knows whether it is there.
+    promised_.attempts.push_back(std::make_shared<std::string>(writer.content()));
     auto durable = writer.CutDurably(BarrierKind::kCommit);
     H5M_RETURN_IF_ERROR(In(durable.status(), StrCat("commit ", name_)));
     if (durable->cut <= promised_.GivenCut()) {
       return Violation(StrCat("cut ", durable->cut, " of ", name_, " was given twice"));
     }
-    promised_.golden[durable->cut] = std::make_shared<std::string>(writer.content());
+    promised_.golden[durable->cut] = promised_.attempts.back();
     promised_.acked.push_back({durable->cut, durable->version, env_.change_count()});
     promised_.given.push_back({durable->cut, env_.change_count()});
     H5M_RETURN_IF_ERROR(In(writer.End(), StrCat("end ", name_)));

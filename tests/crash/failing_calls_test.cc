@@ -86,6 +86,10 @@ class FailingCallsTest : public testing::TestWithParam<std::string> {
     Promises promised = player.promises().At(SIZE_MAX);
     if (player.store() != nullptr && IsStill(*player.store(), promised)) {
       absl::Status kept = CheckStore(*player.store(), env, &promised);
+      // The file may die only now of what it met before.
+      if (absl::StrContains(kept.message(), "must be opened again")) {
+        kept = CheckStore(*player.store(), env, &promised);
+      }
       EXPECT_TRUE(kept.ok()) << kept << "\nin the store that met it: " << player.status();
     }
     player.Leave();
