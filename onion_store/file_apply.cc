@@ -3,6 +3,7 @@
 #include <cstring>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/time/clock.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
@@ -153,6 +154,8 @@ absl::Status FileImpl::Apply(const LayerPtr& layer, Rounds rounds) {
     }
   }
   MemoryCharge kept(context_->budget);
+  // The next attempt takes what is in the head for somebody else's: sums may be ahead of it.
+  absl::Cleanup not_finished = [&layer] { layer->recovered = true; };
   for (uint64_t at = 0;;) {
     round.Clear();
     kept.Set(0);
@@ -185,7 +188,9 @@ absl::Status FileImpl::Apply(const LayerPtr& layer, Rounds rounds) {
     if (rounds == Rounds::kUntilStopped && context_->stops_applying) return absl::OkStatus();
     H5M_RETURN_IF_ERROR(dead());
   }
-  return FinishApply(layer, round.changed_pages);
+  H5M_RETURN_IF_ERROR(FinishApply(layer, round.changed_pages));
+  std::move(not_finished).Cancel();
+  return absl::OkStatus();
 }
 
 absl::Status FileImpl::ReadNew(const Round& round, const ApplyChunk& chunk,

@@ -69,7 +69,7 @@ struct CutLayer {
   std::optional<std::array<uint8_t, 16>> request_id;
   absl::Time due;  // durable at the latest
   std::vector<CutWaiter> waiters;
-  bool recovered = false;  // of an earlier run: the head may hold a part of it
+  bool recovered = false;  // an earlier attempt, of this run or another, may have written a part
   bool frozen = false;     // the background has taken it up
 
   bool durable = false;
