@@ -55,6 +55,7 @@ class VersionReader {
  public:
   virtual ~VersionReader() = default;
   virtual const VersionInfo& info() const = 0;
+  virtual uint32_t page_size_bytes() const = 0;
 
   // Fills `out` with the bytes [offset, offset + out.size()); beyond the end: zeros.
   // Each page is checked against its checksum.
@@ -65,6 +66,11 @@ class VersionReader {
   // The next range at or after `offset` that may hold bytes other than zero (from holes
   // of the head and of pre-images); length 0 at the end.
   virtual absl::StatusOr<Extent> NextData(uint64_t offset) = 0;
+
+  // Where the version's pages from `page` on lie: runs that follow each other, as many as fit
+  // into a bounded amount of memory, at least one; none at the end. Reads no bytes of pages.
+  // True at this moment: a page may be saved elsewhere in the next.
+  virtual absl::StatusOr<std::vector<PlacedRun>> Locate(uint64_t page) = 0;
 };
 
 // Thread-safe. Writes of one file are serialised by the file's own lock.
@@ -113,10 +119,24 @@ class File {
 
   // ---- History ----
 
-  // Versions from `before` (0: the newest) downwards, at most `limit`, newest first.
-  // `before` itself is not included.
-  virtual absl::StatusOr<std::vector<VersionInfo>> ListVersions(VersionNumber before,
+  // At most `limit` versions of `range`, newest first.
+  virtual absl::StatusOr<std::vector<VersionInfo>> ListVersions(const VersionRange& range,
                                                                 size_t limit) = 0;
+
+  // The version that has `back` newer ones, of those that exist; the newest at or before the
+  // server time `time`; the one with a tag. kNotFound says why there is none.
+  virtual absl::StatusOr<VersionInfo> FindVersionBack(int64_t back) = 0;
+  virtual absl::StatusOr<VersionInfo> FindVersionAt(absl::Time time) = 0;
+  virtual absl::StatusOr<VersionInfo> FindVersionTagged(std::string_view tag) = 0;
+
+  // Gives `version` (0: the newest) a tag, and returns the version that had it before (0: none);
+  // durable when it returns.
+  // Errors: kInvalidArgument  CheckTag; kNotFound, kOutOfRange  no such version;
+  //         kAlreadyExists    another version has it, and `mode` is kKeep.
+  virtual absl::StatusOr<VersionNumber> Tag(VersionNumber version, std::string_view tag,
+                                            TagMode mode) = 0;
+  // Takes a tag away, and returns the version that had it; durable when it returns. kNotFound.
+  virtual absl::StatusOr<VersionNumber> Untag(std::string_view tag) = 0;
 
   // version 0: the newest. Errors: kNotFound, kOutOfRange (pruned).
   virtual absl::StatusOr<VersionInfo> GetVersion(VersionNumber version) = 0;

@@ -5,26 +5,29 @@
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "onion_store/file_impl.h"
+#include "onion_store/store.h"
 #include "onion_store/version_reader.h"
 
 namespace h5mirror::store {
-absl::StatusOr<std::vector<VersionInfo>> FileImpl::ListVersions(VersionNumber before,
+
+absl::StatusOr<std::vector<VersionInfo>> FileImpl::ListVersions(const VersionRange& range,
                                                                 size_t limit) {
   H5M_ASSIGN_OR_RETURN(auto index, Index());
   if (index == nullptr) return std::vector<VersionInfo>();
-  return index->List(before, limit);
+  return index->List(range, limit);
 }
 
 absl::StatusOr<VersionInfo> FileImpl::GetVersion(VersionNumber version) {
   std::shared_ptr<VersionIndex> index;
+  VersionNumber wanted = version;
   {
     absl::MutexLock lock(&mutex_);
     H5M_RETURN_IF_ERROR(dead_);
-    if (version == 0 && newest_.version != 0) return newest_;
+    if (version == 0) wanted = newest_.version;
     index = index_;
   }
-  if (index != nullptr && version > 0) {
-    auto found = index->GetVersion(version);
+  if (index != nullptr && wanted > 0) {
+    auto found = index->GetVersion(wanted);
     if (found.ok()) return found->info;
     if (!absl::IsNotFound(found.status())) return found.status();
   }
@@ -37,6 +40,79 @@ absl::StatusOr<VersionInfo> FileImpl::GetVersion(VersionNumber version) {
   }
   return absl::NotFoundError(
       StrCat(name_, " has no version ", version, "; the newest is ", newest_.version));
+}
+
+absl::StatusOr<VersionInfo> FileImpl::Found(absl::StatusOr<VersionNumber> number,
+                                            absl::FunctionRef<std::string()> missing) {
+  H5M_RETURN_IF_ERROR(number.status());
+  if (*number == 0) return absl::NotFoundError(ToAbsl(missing()));
+  return GetVersion(*number);
+}
+
+absl::StatusOr<VersionInfo> FileImpl::FindVersionBack(int64_t back) {
+  if (back < 0) return absl::InvalidArgumentError(StrCat("back ", back, " is negative"));
+  H5M_ASSIGN_OR_RETURN(auto index, Index());
+  if (index == nullptr || back == 0) return GetVersion(0);
+  return Found(index->FindBack(back), [&] {
+    return StrCat(name_, "@latest-", back, ": the file has only ",
+                  index->CountUpTo(INT64_MAX).value_or(0), " versions; see h5mirror log");
+  });
+}
+
+absl::StatusOr<VersionInfo> FileImpl::FindVersionAt(absl::Time time) {
+  H5M_ASSIGN_OR_RETURN(auto index, Index());
+  if (index == nullptr) return GetVersion(0);
+  return Found(index->FindTime(time), [&] {
+    return StrCat(name_, " has no version from ",
+                  absl::FormatTime(absl::RFC3339_sec, time, absl::UTCTimeZone()),
+                  " or before; see h5mirror log");
+  });
+}
+
+absl::StatusOr<VersionInfo> FileImpl::FindVersionTagged(std::string_view tag) {
+  H5M_RETURN_IF_ERROR(CheckTag(tag));
+  H5M_ASSIGN_OR_RETURN(auto index, Index());
+  if (index == nullptr) return GetVersion(0);
+  return Found(index->FindTag(tag),
+               [&] { return StrCat(name_, " has no tag '", tag, "'; see h5mirror log"); });
+}
+
+absl::StatusOr<VersionNumber> FileImpl::Tag(VersionNumber version, std::string_view tag,
+                                            TagMode mode) {
+  H5M_RETURN_IF_ERROR(CheckTag(tag));
+  absl::MutexLock tagging(&tag_mutex_);
+  H5M_ASSIGN_OR_RETURN(const VersionInfo info, GetVersion(version));
+  H5M_ASSIGN_OR_RETURN(auto index, Index());
+  auto previous = index->SetTag(info.version, tag, mode);
+  if (!previous.ok()) return TagFailed(previous.status());
+  return previous;
+}
+
+absl::StatusOr<VersionNumber> FileImpl::Untag(std::string_view tag) {
+  H5M_RETURN_IF_ERROR(CheckTag(tag));
+  absl::MutexLock tagging(&tag_mutex_);
+  H5M_ASSIGN_OR_RETURN(auto index, Index());
+  absl::StatusOr<VersionNumber> previous = 0;
+  if (index != nullptr) previous = index->RemoveTag(tag);
+  if (!previous.ok()) return TagFailed(previous.status());
+  if (*previous == 0) {
+    return absl::NotFoundError(StrCat(name_, " has no tag '", tag, "'; see h5mirror log"));
+  }
+  return previous;
+}
+
+absl::Status FileImpl::TagFailed(const absl::Status& status) {
+  const bool refused = absl::IsAlreadyExists(status) || absl::IsNotFound(status);
+  if (!refused && !absl::IsResourceExhausted(status)) {
+    absl::MutexLock lock(&mutex_);
+    DieLocked(status);
+  }
+  return absl::Status(status.code(), ToAbsl(StrCat(name_, ": ", ToStd(status.message()))));
+}
+
+std::string FileImpl::HeadName(int64_t generation) {
+  absl::MutexLock lock(&mutex_);
+  return generation == row_.generation ? name_ : OldHeadName(generation);
 }
 
 absl::StatusOr<std::unique_ptr<VersionReader>> FileImpl::OpenVersion(VersionNumber version) {

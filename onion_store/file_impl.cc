@@ -85,6 +85,7 @@ absl::StatusOr<FileInfo> FileImpl::Info() {
   if (index == nullptr) return info;
   // A newer version may be in the index by now; the answer is of one moment.
   H5M_ASSIGN_OR_RETURN(info.version_count, index->CountUpTo(info.newest_version.version));
+  H5M_ASSIGN_OR_RETURN(info.newest_version.tags, index->TagsOf(info.newest_version.version));
   return info;
 }
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/functional/function_ref.h"
 #include "absl/synchronization/mutex.h"
 #include "onion_store/file_layers.h"
 #include "onion_store/page_segments.h"
@@ -23,6 +24,7 @@ namespace h5mirror::store {
 class VersionReaderImpl;
 
 // Locks, in this order: work_mutex_ (the background's work, rollback; held over I/O and syncs),
+// tag_mutex_ (tagging; held over a sync of the index, so that it need not wait for an apply),
 // mutex_ (the state; held over a writer's page-cache writes, never over a sync), the index's own.
 class FileImpl final : public File,
                        public BackgroundWorker,
@@ -48,8 +50,14 @@ class FileImpl final : public File,
       Token token, CutRequest request,
       std::function<void(absl::StatusOr<DurableCut>)> on_durable) override;
   absl::Status End(Token token, SessionEnd end) override;
-  absl::StatusOr<std::vector<VersionInfo>> ListVersions(VersionNumber before,
+  absl::StatusOr<std::vector<VersionInfo>> ListVersions(const VersionRange& range,
                                                         size_t limit) override;
+  absl::StatusOr<VersionInfo> FindVersionBack(int64_t back) override;
+  absl::StatusOr<VersionInfo> FindVersionAt(absl::Time time) override;
+  absl::StatusOr<VersionInfo> FindVersionTagged(std::string_view tag) override;
+  absl::StatusOr<VersionNumber> Tag(VersionNumber version, std::string_view tag,
+                                    TagMode mode) override;
+  absl::StatusOr<VersionNumber> Untag(std::string_view tag) override;
   absl::StatusOr<VersionInfo> GetVersion(VersionNumber version) override;
   absl::StatusOr<std::unique_ptr<VersionReader>> OpenVersion(VersionNumber version) override;
   absl::StatusOr<VersionInfo> Rollback(VersionNumber version, const Provenance& provenance,
@@ -70,7 +78,10 @@ class FileImpl final : public File,
     WaitUntilStill();
   }
   // After it was found dead: waits until no thread works on the disk for this object any more.
-  void WaitUntilStill() ABSL_LOCKS_EXCLUDED(work_mutex_) { absl::MutexLock work(&work_mutex_); }
+  void WaitUntilStill() ABSL_LOCKS_EXCLUDED(work_mutex_, tag_mutex_) {
+    absl::MutexLock work(&work_mutex_);
+    absl::MutexLock tag(&tag_mutex_);
+  }
   // Makes ticks due that wait for their time, and has the background see to them.
   void Hurry();
   // Makes every cut durable, in the calling thread, and applies only what stands in the way.
@@ -149,6 +160,16 @@ class FileImpl final : public File,
   void HurryLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status MakeAllDurableLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
   absl::Status FlushLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+
+  // ---- file_history.cc ----
+  // The version of a number found in the index; `missing` where there is none.
+  absl::StatusOr<VersionInfo> Found(absl::StatusOr<VersionNumber> number,
+                                    absl::FunctionRef<std::string()> missing);
+  // What is wrong with a write of tags, which the file survives unless nobody knows what the disk
+  // holds now.
+  absl::Status TagFailed(const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);
+  // The file that holds an older or the newest generation's head, relative to the root.
+  std::string HeadName(int64_t generation) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // ---- file_apply.cc; work_mutex_ is held ----
   LayerPtr OldestUnapplied() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -235,6 +256,7 @@ class FileImpl final : public File,
   uint32_t page_size_bytes_ = 0;
 
   absl::Mutex work_mutex_ ABSL_ACQUIRED_BEFORE(mutex_);
+  absl::Mutex tag_mutex_ ABSL_ACQUIRED_AFTER(work_mutex_) ABSL_ACQUIRED_BEFORE(mutex_);
   absl::Mutex mutex_;
 
   // What the index holds. Written by who holds both locks, so either is enough to read it.

@@ -1,6 +1,8 @@
-// Which names a file may have.
+// Which names files and versions may have.
+#include <algorithm>
 #include <string>
 
+#include "absl/strings/ascii.h"
 #include "base/strings.h"
 #include "onion_store/store.h"
 
@@ -8,6 +10,7 @@ namespace h5mirror::store {
 namespace {
 
 constexpr size_t kNameBytesMax = 4096;
+constexpr size_t kTagBytesMax = 100;
 constexpr size_t kComponentBytesMax = 247;  // 255 less ".h5m" and what a temporary name needs
 
 // The length of the UTF-8 character at the front of `text`; 0 where it is none (RFC 3629).
@@ -61,6 +64,23 @@ absl::Status CheckName(std::string_view name) {
       return bad;
     }
     from = slash + 1;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckTag(std::string_view tag) {
+  auto is_allowed = [](unsigned char c) {
+    return absl::ascii_isalnum(c) || c == '.' || c == '_' || c == '-';
+  };
+  if (tag.empty() || tag.size() > kTagBytesMax ||
+      !std::all_of(tag.begin(), tag.end(), is_allowed)) {
+    return absl::InvalidArgumentError(
+        StrCat("tag '", tag.substr(0, kTagBytesMax),
+               "': 1 to 100 letters, digits, '.', '_' and '-' are allowed"));
+  }
+  if (std::all_of(tag.begin(), tag.end(), absl::ascii_isdigit)) {
+    return absl::InvalidArgumentError(
+        StrCat("tag '", tag, "' is a number: versions have those already"));
   }
   return absl::OkStatus();
 }

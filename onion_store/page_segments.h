@@ -49,13 +49,14 @@ class PageSegments {
   // Fills `out` with the bytes from `at` on, unchecked.
   absl::Status ReadAt(StageLocation at, absl::Span<char> out);
 
+  // The file of a segment, relative to the root.
+  std::string SegmentName(uint64_t number) const;
   uint64_t segment() const { return segment_; }
   uint64_t end_bytes() const { return end_bytes_; }
 
  private:
   absl::Status Write();  // buffer_
   absl::StatusOr<std::shared_ptr<EnvFile>> Segment(uint64_t number, OpenKind kind);
-  std::string SegmentName(uint64_t number) const;
 
   EnvTree& tree_;
   const std::string directory_;

@@ -181,7 +181,7 @@ void RandomHistory::Check(FaultEnv& env, const std::map<CutNumber, std::string>&
   ASSERT_GE(info->durable_cut, needed);
   ASSERT_TRUE(golden.contains(info->durable_cut)) << info->durable_cut;
   for (int pass = 0; pass < 2; ++pass) {  // Before or while it is applied, and after.
-    auto versions = file.ListVersions(0, 1000);
+    auto versions = file.ListVersions({}, 1000);
     ASSERT_TRUE(versions.ok()) << versions.status();
     for (const VersionInfo& version : *versions) {
       ASSERT_TRUE(golden.contains(version.cut)) << version.cut;

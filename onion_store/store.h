@@ -97,6 +97,10 @@ class Store {
 // root are refused by OpenFile, with openat2-style resolution.)
 absl::Status CheckName(std::string_view name);
 
+// Whether `tag` may name a version: 1..100 bytes, ASCII letters, digits, '.', '_' and '-', not
+// digits alone. kInvalidArgument says what is wrong.
+absl::Status CheckTag(std::string_view tag);
+
 }  // namespace h5mirror::store
 
 #endif  // H5MIRROR_ONION_STORE_STORE_H_

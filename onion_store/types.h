@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/time/time.h"
 #include "base/extent.h"
@@ -70,7 +71,47 @@ struct VersionInfo {
   uint64_t changed_pages = 0;  // 0 until the head holds the version
   uint64_t changed_bytes = 0;
   int64_t generation = 0;
+  std::vector<std::string> tags;  // in byte order
 };
+
+// Where pages of a version lie.
+enum class PagePlace : uint8_t {
+  kHole,   // nowhere: a hole of the head
+  kHead,   // in the head of the version's generation
+  kStage,  // wholly or partly in the stage
+  kPages,  // in a segment of pre-images
+  kZeros,  // nowhere: saved as zeros
+  kLost,   // gone, see PageRun::kLost
+};
+
+// Pages that lie one after the other.
+struct PlacedRun {
+  uint64_t page = 0;
+  uint64_t page_count = 0;
+  PagePlace place = PagePlace::kHole;
+  std::string file;     // with kHead and kPages: relative to the root
+  uint64_t offset = 0;  // of the first page in it
+
+  uint64_t page_end() const { return page + page_count; }
+  // Grows by `next` where that lies behind it, in the file and on the disk.
+  bool TakeIn(const PlacedRun& next, uint32_t page_size_bytes) {
+    const bool follows = next.page == page_end() && next.place == place && next.file == file &&
+                         (file.empty() || next.offset == offset + page_count * page_size_bytes);
+    if (follows) page_count += next.page_count;
+    return follows;
+  }
+  bool operator==(const PlacedRun&) const = default;
+};
+
+// Which versions to list.
+struct VersionRange {
+  VersionNumber before = 0;                 // only older ones; 0: all
+  absl::Time since = absl::InfinitePast();  // server time, both ends included
+  absl::Time until = absl::InfiniteFuture();
+};
+
+// What to do with a tag that another version has.
+enum class TagMode : uint8_t { kKeep, kMove };
 
 // A file's state at one moment.
 struct FileInfo {

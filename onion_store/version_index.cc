@@ -52,6 +52,12 @@ constexpr char kPagesByVersion[] =
     "CREATE INDEX IF NOT EXISTS pages_version ON pages (generation, version)";
 
 // Exclusive locking first: it is what lets WAL do without shared memory.
+// Names of versions. Older indexes lack them.
+constexpr char kTags[] = R"sql(
+CREATE TABLE IF NOT EXISTS tags (name TEXT PRIMARY KEY, version INTEGER NOT NULL) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS tags_version ON tags (version);
+)sql";
+
 constexpr char kSettings[] = R"sql(
 PRAGMA locking_mode = EXCLUSIVE;
 PRAGMA temp_store = MEMORY;
@@ -134,6 +140,7 @@ absl::StatusOr<std::unique_ptr<VersionIndex>> VersionIndex::Create(
     H5M_RETURN_IF_ERROR(database->Execute("BEGIN"));
     H5M_RETURN_IF_ERROR(database->Execute(kSchema));
     H5M_RETURN_IF_ERROR(database->Execute(kPagesByVersion));
+    H5M_RETURN_IF_ERROR(database->Execute(kTags));
     VersionIndex index(std::move(database));
     absl::MutexLock lock(&index.mutex_);
     H5M_RETURN_IF_ERROR(index.PutCuts(row, versions, generation));
@@ -179,17 +186,8 @@ absl::StatusOr<std::unique_ptr<VersionIndex>> VersionIndex::Open(const SqliteVfs
   // written again, to the database itself, before anything is appended to them.
   H5M_RETURN_IF_ERROR(database->Execute("PRAGMA wal_checkpoint(TRUNCATE);"));
   H5M_RETURN_IF_ERROR(database->Execute(kPagesByVersion));
+  H5M_RETURN_IF_ERROR(database->Execute(kTags));
   return std::unique_ptr<VersionIndex>(new VersionIndex(std::move(database)));
-}
-
-template <typename Body>
-absl::Status VersionIndex::InTransaction(Body body) {
-  absl::MutexLock lock(&mutex_);
-  H5M_RETURN_IF_ERROR(database_->Execute("BEGIN IMMEDIATE"));
-  absl::Status status = body();
-  if (status.ok()) status = database_->Execute("COMMIT");
-  if (!status.ok()) database_->Execute("ROLLBACK").IgnoreError();
-  return status;
 }
 
 absl::StatusOr<FileRow> VersionIndex::ReadFileRow() {
@@ -359,7 +357,9 @@ absl::StatusOr<VersionRow> VersionIndex::GetVersion(VersionNumber version) {
   absl::MutexLock lock(&mutex_);
   SqliteQuery query(*database_, "SELECT " H5M_VERSION_COLUMNS " FROM version WHERE version = ?");
   query.Bind(version);
-  return OneVersion(query, StrCat("version ", version));
+  H5M_ASSIGN_OR_RETURN(VersionRow row, OneVersion(query, StrCat("version ", version)));
+  H5M_RETURN_IF_ERROR(FillTags({&row.info, 1}));
+  return row;
 }
 
 absl::StatusOr<VersionRow> VersionIndex::Newest() {
@@ -370,15 +370,25 @@ absl::StatusOr<VersionRow> VersionIndex::Newest() {
   return absl::IsNotFound(row.status()) ? VersionRow() : row;
 }
 
-absl::StatusOr<std::vector<VersionInfo>> VersionIndex::List(VersionNumber before, size_t limit) {
+absl::StatusOr<std::vector<VersionInfo>> VersionIndex::List(const VersionRange& range,
+                                                            size_t limit) {
   absl::MutexLock lock(&mutex_);
+  VersionNumber before = range.before == 0 ? INT64_MAX : range.before;
+  if (range.until != absl::InfiniteFuture()) {
+    H5M_ASSIGN_OR_RETURN(VersionNumber newest, TimeLocked(range.until));
+    before = std::min(before, newest + 1);
+  }
   SqliteQuery query(*database_, "SELECT " H5M_VERSION_COLUMNS
                                 " FROM version WHERE version < ? ORDER BY version DESC LIMIT ?");
-  query.Bind(before == 0 ? INT64_MAX : before)
-      .Bind(static_cast<int64_t>(std::min<size_t>(limit, INT64_MAX)));
+  query.Bind(before).Bind(static_cast<int64_t>(std::min<size_t>(limit, INT64_MAX)));
   std::vector<VersionInfo> versions;
-  while (query.Next()) versions.push_back(ReadVersion(query).info);
+  while (query.Next()) {
+    VersionInfo info = ReadVersion(query).info;
+    if (info.server_time < range.since) break;  // So are all that are older.
+    versions.push_back(std::move(info));
+  }
   if (!query.status().ok()) return query.status();
+  H5M_RETURN_IF_ERROR(FillTags(absl::MakeSpan(versions)));
   return versions;
 }
 

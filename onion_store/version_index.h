@@ -14,6 +14,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/types/span.h"
 #include "base/env.h"
+#include "base/status_macros.h"
 #include "onion_store/sqlite.h"
 #include "onion_store/sqlite_vfs.h"
 #include "onion_store/types.h"
@@ -109,14 +110,26 @@ class VersionIndex {
   // The head holds `row.applied_cut`; `version` (0: none) changed `changed_pages` pages.
   absl::Status CommitApplied(const FileRow& row, VersionNumber version, uint64_t changed_pages);
 
-  // kNotFound.
+  // With its tags. kNotFound.
   absl::StatusOr<VersionRow> GetVersion(VersionNumber version);
-  // The newest; version 0 where there is none.
+  // The newest, without its tags; version 0 where there is none.
   absl::StatusOr<VersionRow> Newest();
-  // Newest first, versions below `before` (0: all).
-  absl::StatusOr<std::vector<VersionInfo>> List(VersionNumber before, size_t limit);
+  // Newest first. Costs what it returns, however long the history is.
+  absl::StatusOr<std::vector<VersionInfo>> List(const VersionRange& range, size_t limit);
   absl::StatusOr<int64_t> CountUpTo(VersionNumber newest);
-  // kNotFound.
+  // The version that `back` others are newer than; the newest at or before `time`; the one that has
+  // `tag`. 0: there is none.
+  absl::StatusOr<VersionNumber> FindBack(int64_t back);
+  absl::StatusOr<VersionNumber> FindTime(absl::Time time);
+  absl::StatusOr<VersionNumber> FindTag(std::string_view tag);
+  // In byte order.
+  absl::StatusOr<std::vector<std::string>> TagsOf(VersionNumber version);
+  // Gives `version` a tag, and returns the version that had it; 0: none.
+  // kNotFound: no such version. kAlreadyExists: another one has it, and `mode` is kKeep.
+  absl::StatusOr<VersionNumber> SetTag(VersionNumber version, std::string_view tag, TagMode mode);
+  // Returns the version that had it; 0: none, and nothing was written.
+  absl::StatusOr<VersionNumber> RemoveTag(std::string_view tag);
+  // Without tags. kNotFound.
   absl::StatusOr<VersionRow> FindRequest(const std::array<uint8_t, 16>& request_id);
   absl::StatusOr<VersionRow> FindCut(CutNumber cut);
   // The largest size of any version of a generation.
@@ -147,6 +160,11 @@ class VersionIndex {
   absl::Status PutVersion(const VersionRow& row) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   template <typename Body>
   absl::Status InTransaction(Body body) ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::StatusOr<VersionNumber> TimeLocked(absl::Time time) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::StatusOr<VersionNumber> TagLocked(std::string_view tag)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Gives `versions`, newest first, their tags.
+  absl::Status FillTags(absl::Span<VersionInfo> versions) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Appends the runs of one level.
   absl::Status FindRuns(int64_t generation, int level, VersionNumber version_min, uint64_t first,
                         uint64_t end, std::vector<PageRun>* runs)
@@ -158,6 +176,16 @@ class VersionIndex {
   absl::Mutex mutex_;
   std::unique_ptr<SqliteDatabase> database_ ABSL_GUARDED_BY(mutex_);
 };
+
+template <typename Body>
+absl::Status VersionIndex::InTransaction(Body body) {
+  absl::MutexLock lock(&mutex_);
+  H5M_RETURN_IF_ERROR(database_->Execute("BEGIN IMMEDIATE"));
+  absl::Status status = body();
+  if (status.ok()) status = database_->Execute("COMMIT");
+  if (!status.ok()) database_->Execute("ROLLBACK").IgnoreError();
+  return status;
+}
 
 }  // namespace h5mirror::store
 

@@ -1,5 +1,6 @@
 #include "onion_store/version_index.h"
 
+#include <algorithm>
 #include <map>
 #include <random>
 
@@ -86,7 +87,7 @@ TEST_F(VersionIndexTest, ListsFromTheNewestDownwards) {
   std::vector<VersionRow> more{Version(2, 10), Version(3, 5000), Version(4, 20)};
   more[1].request_id = std::array<uint8_t, 16>{9};
   ASSERT_TRUE(index_->CommitCuts(row_, more, std::nullopt).ok());
-  auto list = index_->List(4, 2);
+  auto list = index_->List({.before = 4}, 2);
   ASSERT_EQ(list->size(), 2u);
   EXPECT_EQ((*list)[0].version, 3);
   EXPECT_EQ((*list)[1].version, 2);
@@ -179,6 +180,113 @@ TEST_F(VersionIndexTest, DamageAndNewerFormatsAreNamed) {
   ASSERT_TRUE(WriteAt(*file, 0, std::string(4096, 'x')).ok());
   EXPECT_TRUE(absl::IsDataLoss(VersionIndex::Open(vfs_, *tree_, "d").status()));
   EXPECT_TRUE(absl::IsNotFound(VersionIndex::Open(vfs_, *tree_, "e").status()));
+}
+
+TEST_F(VersionIndexTest, FindsByTimeAndByPlaceAcrossNumbersThatAreGone) {
+  std::vector<VersionRow> more;
+  std::vector<std::pair<int64_t, VersionNumber>> model{{0, 1}};  // seconds, version
+  std::mt19937_64 random(5);
+  VersionNumber number = 1;
+  for (int i = 0; i < 300; ++i) {
+    number += 1 + static_cast<VersionNumber>(random() % 4);
+    const int64_t seconds = model.back().first + 1 + static_cast<int64_t>(random() % 10);
+    more.push_back(Version(number, 10));
+    more.back().info.server_time = absl::FromUnixSeconds(seconds);
+    model.emplace_back(seconds, number);
+  }
+  ASSERT_TRUE(index_->CommitCuts(row_, more, std::nullopt).ok());
+  for (int64_t seconds = 0; seconds <= model.back().first + 1; ++seconds) {
+    const auto wanted = std::prev(
+        std::upper_bound(model.begin(), model.end(), std::pair(seconds, VersionNumber{INT64_MAX})));
+    ASSERT_EQ(*index_->FindTime(absl::FromUnixSeconds(seconds)), wanted->second) << seconds;
+  }
+  EXPECT_EQ(*index_->FindTime(absl::UnixEpoch() - absl::Nanoseconds(1)), 0);
+  EXPECT_EQ(*index_->FindTime(absl::InfiniteFuture()), number);
+  for (int64_t back = 0; back <= 300; ++back) {
+    ASSERT_EQ(*index_->FindBack(back), model[300 - static_cast<size_t>(back)].second) << back;
+  }
+  EXPECT_EQ(*index_->FindBack(301), 0);
+}
+
+TEST_F(VersionIndexTest, ListsTheVersionsOfATime) {
+  std::vector<VersionRow> more;
+  for (VersionNumber number = 2; number <= 9; ++number) {
+    more.push_back(Version(number, 10));
+    more.back().info.server_time = absl::FromUnixSeconds(10 * number);
+  }
+  ASSERT_TRUE(index_->CommitCuts(row_, more, std::nullopt).ok());
+  auto numbers = [&](VersionRange range, size_t limit) {
+    std::vector<VersionNumber> found;
+    auto listed = index_->List(range, limit);
+    EXPECT_TRUE(listed.ok()) << listed.status();
+    for (const VersionInfo& info : *listed) found.push_back(info.version);
+    return found;
+  };
+  const absl::Time since = absl::FromUnixSeconds(30), until = absl::FromUnixSeconds(59);
+  EXPECT_THAT(numbers({.since = since, .until = until}, 9), testing::ElementsAre(5, 4, 3));
+  EXPECT_THAT(numbers({.before = 5, .since = since, .until = until}, 9),
+              testing::ElementsAre(4, 3));
+  EXPECT_THAT(numbers({.until = until}, 2), testing::ElementsAre(5, 4));
+  EXPECT_THAT(numbers({.since = until, .until = until}, 9), testing::IsEmpty());
+  EXPECT_THAT(numbers({.until = absl::UnixEpoch() - absl::Seconds(1)}, 9), testing::IsEmpty());
+}
+
+TEST_F(VersionIndexTest, ATagIsOfOneVersionAndMovesOnlyWhenTold) {
+  std::vector<VersionRow> more{Version(2, 10), Version(3, 10)};
+  ASSERT_TRUE(index_->CommitCuts(row_, more, std::nullopt).ok());
+  EXPECT_EQ(*index_->SetTag(1, "b", TagMode::kKeep), 0);
+  EXPECT_EQ(*index_->SetTag(1, "a", TagMode::kKeep), 0);
+  EXPECT_EQ(*index_->SetTag(1, "a", TagMode::kKeep), 1) << "again changes nothing";
+  EXPECT_TRUE(absl::IsAlreadyExists(index_->SetTag(3, "a", TagMode::kKeep).status()));
+  EXPECT_EQ(*index_->SetTag(3, "a", TagMode::kMove), 1);
+  EXPECT_TRUE(absl::IsNotFound(index_->SetTag(4, "c", TagMode::kKeep).status()));
+  Reopen();
+  EXPECT_EQ(*index_->FindTag("a"), 3);
+  EXPECT_EQ(*index_->FindTag("c"), 0);
+  auto list = index_->List({}, 9);
+  ASSERT_EQ(list->size(), 3u);
+  EXPECT_THAT((*list)[0].tags, testing::ElementsAre("a"));
+  EXPECT_THAT((*list)[1].tags, testing::IsEmpty());
+  EXPECT_THAT((*list)[2].tags, testing::ElementsAre("b"));
+  EXPECT_EQ(*index_->RemoveTag("a"), 3);
+  EXPECT_EQ(*index_->RemoveTag("a"), 0);
+}
+
+TEST_F(VersionIndexTest, ATagSurvivesAnyCrashOnceItIsSet) {
+  ASSERT_TRUE(tree_->SyncDirectory("").ok());
+  ASSERT_TRUE(index_->SetTag(1, "old", TagMode::kKeep).ok());
+  const size_t before = env_.change_count();
+  ASSERT_TRUE(index_->SetTag(1, "new", TagMode::kKeep).ok());
+  const size_t after = env_.change_count();
+  for (size_t changes = before; changes <= after; ++changes) {
+    for (uint64_t seed = 0; seed < 8; ++seed) {
+      auto crashed = env_.Crash(changes, seed);
+      auto tree = *crashed->OpenTree("/");
+      SqliteVfs vfs(*tree);
+      auto index = VersionIndex::Open(vfs, *tree, "d");
+      ASSERT_TRUE(index.ok()) << index.status();
+      EXPECT_EQ(*(*index)->FindTag("old"), 1);
+      if (changes == after) {
+        EXPECT_EQ(*(*index)->FindTag("new"), 1);
+      }
+    }
+  }
+}
+
+TEST_F(VersionIndexTest, AnIndexOfAnOlderProgramLearnsOfTags) {
+  index_.reset();
+  {
+    auto database = SqliteDatabase::Open(vfs_.name(), "d/index", SQLITE_OPEN_READWRITE);
+    ASSERT_TRUE(database.ok()) << database.status();
+    const absl::Status dropped =
+        (*database)->Execute("PRAGMA locking_mode = EXCLUSIVE; DROP TABLE tags;");
+    ASSERT_TRUE(dropped.ok()) << dropped;
+  }
+  Reopen();
+  EXPECT_THAT(*index_->TagsOf(1), testing::IsEmpty());
+  EXPECT_EQ(*index_->SetTag(1, "a", TagMode::kKeep), 0);
+  Reopen();
+  EXPECT_THAT(*index_->TagsOf(1), testing::ElementsAre("a"));
 }
 
 }  // namespace

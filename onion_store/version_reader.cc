@@ -12,6 +12,7 @@ namespace {
 constexpr uint64_t kChunkBytes = 1 << 20;
 // What is read, summed and written at once stays in the processor's cache.
 constexpr uint64_t kCopyBytes = 256 << 10;
+constexpr uint64_t kLocatePages = 4096;
 }  // namespace
 
 VersionReaderImpl::VersionReaderImpl(std::shared_ptr<FileImpl> file, VersionInfo info,
@@ -209,6 +210,77 @@ absl::StatusOr<Extent> VersionReaderImpl::NextData(uint64_t offset) {
     take(*page * page_size_bytes_, (*page + (end - owners.begin())) * page_size_bytes_);
   }
   return next.length == 0 ? Extent{info_.size_bytes, 0} : next;
+}
+
+absl::StatusOr<std::vector<PlacedRun>> VersionReaderImpl::Locate(uint64_t page) {
+  std::vector<PlacedRun> runs;
+  const uint64_t end = RoundUp(info_.size_bytes, page_size_bytes_) / page_size_bytes_;
+  if (page >= end) return runs;
+  H5M_ASSIGN_OR_RETURN(const Extent data, NextData(page * page_size_bytes_));
+  const uint64_t first =
+      data.length == 0 ? end : std::max<uint64_t>(page, data.offset / page_size_bytes_);
+  if (first > page) runs.push_back({page, first - page, PagePlace::kHole, "", 0});
+  if (first == end) return runs;
+  const uint64_t data_end = RoundUp(data.end(), page_size_bytes_) / page_size_bytes_;
+  const uint64_t count = std::min(data_end - first, kLocatePages);
+  H5M_RETURN_IF_ERROR(LocateData(first, count, &runs));
+  return runs;
+}
+
+absl::Status VersionReaderImpl::LocateData(uint64_t first, uint64_t count,
+                                           std::vector<PlacedRun>* runs) {
+  H5M_ASSIGN_OR_RETURN(const std::vector<PagePlace> places, PlacesBelowRows(first, count));
+  // Only now, as in ReadPages().
+  H5M_ASSIGN_OR_RETURN(const std::vector<PageRun> rows,
+                       index_->FindPages(info_.generation, info_.version, first, first + count));
+  H5M_RETURN_IF_ERROR(file_->dead());
+  const std::vector<const PageRun*> owner = OwnersOf(rows, first, count);
+  const std::string head = file_->HeadName(info_.generation);
+  for (uint64_t i = 0; i < count; ++i) {
+    const uint64_t page = first + i;
+    PlacedRun run{page, 1, places[i], "", 0};
+    if (owner[i] == nullptr && places[i] == PagePlace::kHead) {
+      run.file = head;
+      run.offset = page * page_size_bytes_;
+    } else if (owner[i] != nullptr && owner[i]->segment == PageRun::kLost) {
+      run.place = PagePlace::kLost;
+    } else if (owner[i] != nullptr && owner[i]->segment == PageRun::kZeros) {
+      run.place = PagePlace::kZeros;
+    } else if (owner[i] != nullptr) {
+      run.place = PagePlace::kPages;
+      run.file = pages_->SegmentName(owner[i]->segment);
+      run.offset = OffsetOf(pages_->LocationOf(*owner[i], page));
+    }
+    if (runs->empty() || !runs->back().TakeIn(run, page_size_bytes_)) {
+      runs->push_back(std::move(run));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<PagePlace>> VersionReaderImpl::PlacesBelowRows(uint64_t first,
+                                                                          uint64_t count) {
+  std::vector<PagePlace> places(count, PagePlace::kHead);
+  const uint64_t begin = first * page_size_bytes_;
+  std::vector<Extent> wanted{{begin, count * page_size_bytes_}};
+  std::vector<Piece> pieces;
+  for (auto layer = layers_.rbegin(); layer != layers_.rend() && !wanted.empty(); ++layer) {
+    H5M_RETURN_IF_ERROR((*layer)->data.Resolve(&wanted, &pieces));
+  }
+  for (const Piece& piece : pieces) {
+    const uint64_t from = piece.extent.offset - begin, to = piece.extent.end() - begin;
+    if (piece.source == Piece::Source::kStage) {
+      const uint64_t last = RoundUp(to, page_size_bytes_) / page_size_bytes_;
+      std::fill(places.begin() + from / page_size_bytes_, places.begin() + last, PagePlace::kStage);
+    } else if (piece.source == Piece::Source::kZeros) {
+      // Whole pages: of the others a part lies elsewhere.
+      const uint64_t whole = RoundUp(from, page_size_bytes_) / page_size_bytes_;
+      for (uint64_t page = whole; page < to / page_size_bytes_; ++page) {
+        if (places[page] == PagePlace::kHead) places[page] = PagePlace::kHole;
+      }
+    }
+  }
+  return places;
 }
 
 }  // namespace h5mirror::store

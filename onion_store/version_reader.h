@@ -23,8 +23,10 @@ class VersionReaderImpl final : public VersionReader {
   ~VersionReaderImpl() override;
 
   const VersionInfo& info() const override { return info_; }
+  uint32_t page_size_bytes() const override { return page_size_bytes_; }
   absl::Status Read(uint64_t offset, absl::Span<char> out) override;
   absl::StatusOr<Extent> NextData(uint64_t offset) override;
+  absl::StatusOr<std::vector<PlacedRun>> Locate(uint64_t page) override;
 
   // Makes `out`, an empty file, the version, with holes where it has zeros; returns the bytes that
   // are not holes. Shares the head's blocks where the file system can, and writes only what
@@ -40,6 +42,10 @@ class VersionReaderImpl final : public VersionReader {
                                      const std::vector<bool>* shared);
   // The head with the layers over it, and which pages are the head's alone.
   absl::Status ReadHead(uint64_t first, absl::Span<char> out, std::vector<bool>* head_only);
+  // Appends where the pages [first, first + count) lie.
+  absl::Status LocateData(uint64_t first, uint64_t count, std::vector<PlacedRun>* runs);
+  // Where they lie as far as stage and head are concerned.
+  absl::StatusOr<std::vector<PagePlace>> PlacesBelowRows(uint64_t first, uint64_t count);
   absl::Status Check(uint64_t first, std::string_view bytes, const std::vector<bool>& check,
                      const std::vector<uint32_t>& sums);
 

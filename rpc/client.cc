@@ -65,6 +65,24 @@ class ClientImpl final : public Client {
     return std::move(*response.mutable_version());
   }
 
+  absl::StatusOr<v1::Version> FindVersion(const v1::FindVersionRequest& request) override {
+    H5M_ASSIGN_OR_RETURN(
+        v1::FindVersionResponse response,
+        Call(*versions_, &v1::Versions::Stub::FindVersion, request, Repeat::kOnceIfUnavailable));
+    return std::move(*response.mutable_version());
+  }
+
+  absl::StatusOr<v1::TagVersionResponse> TagVersion(const v1::TagVersionRequest& request) override {
+    // Of the newest, a repeat may tag another version.
+    const Repeat repeat = request.version() == 0 ? Repeat::kNever : Repeat::kOnceIfUnavailable;
+    return Call(*versions_, &v1::Versions::Stub::TagVersion, request, repeat);
+  }
+
+  absl::StatusOr<v1::UntagVersionResponse> UntagVersion(
+      const v1::UntagVersionRequest& request) override {
+    return Call(*versions_, &v1::Versions::Stub::UntagVersion, request, Repeat::kNever);
+  }
+
   absl::StatusOr<v1::Version> RollbackVersion(const v1::RollbackVersionRequest& request) override {
     // Without an id the server cannot tell a repeat from a second rollback.
     const Repeat repeat =
@@ -79,6 +97,13 @@ class ClientImpl final : public Client {
       absl::FunctionRef<absl::Status(const v1::ReadVersionResponse&)> sink) override {
     return Stream<v1::ReadVersionResponse>(*versions_, &v1::Versions::Stub::ReadVersion, request,
                                            sink);
+  }
+
+  absl::Status MapVersion(
+      const v1::MapVersionRequest& request,
+      absl::FunctionRef<absl::Status(const v1::MapVersionResponse&)> sink) override {
+    return Stream<v1::MapVersionResponse>(*versions_, &v1::Versions::Stub::MapVersion, request,
+                                          sink);
   }
 
   absl::Status DigestFile(

@@ -52,11 +52,17 @@ class Client {
   virtual absl::StatusOr<v1::FileStatus> AdoptFile(const v1::AdoptFileRequest&) = 0;
   virtual absl::StatusOr<v1::ListVersionsResponse> ListVersions(const v1::ListVersionsRequest&) = 0;
   virtual absl::StatusOr<v1::Version> GetVersion(const v1::GetVersionRequest&) = 0;
+  virtual absl::StatusOr<v1::Version> FindVersion(const v1::FindVersionRequest&) = 0;
+  virtual absl::StatusOr<v1::TagVersionResponse> TagVersion(const v1::TagVersionRequest&) = 0;
+  virtual absl::StatusOr<v1::UntagVersionResponse> UntagVersion(const v1::UntagVersionRequest&) = 0;
   virtual absl::StatusOr<v1::Version> RollbackVersion(const v1::RollbackVersionRequest&) = 0;
   // Calls `sink` for each message; a failed sink cancels the stream and is returned.
   virtual absl::Status ReadVersion(
       const v1::ReadVersionRequest&,
       absl::FunctionRef<absl::Status(const v1::ReadVersionResponse&)> sink) = 0;
+  virtual absl::Status MapVersion(
+      const v1::MapVersionRequest&,
+      absl::FunctionRef<absl::Status(const v1::MapVersionResponse&)> sink) = 0;
   virtual absl::Status DigestFile(
       const v1::DigestFileRequest&,
       absl::FunctionRef<absl::Status(const v1::DigestFileResponse&)> sink) = 0;

@@ -19,6 +19,24 @@ absl::Status CheckSize(std::string_view field, const std::string& value, size_t 
 constexpr size_t kNameBytesMax = 256;
 constexpr size_t kTextBytesMax = 4096;
 
+v1::PagePlace ToProto(store::PagePlace place) {
+  switch (place) {
+    case store::PagePlace::kHole:
+      return v1::PAGE_PLACE_HOLE;
+    case store::PagePlace::kHead:
+      return v1::PAGE_PLACE_HEAD;
+    case store::PagePlace::kStage:
+      return v1::PAGE_PLACE_STAGE;
+    case store::PagePlace::kPages:
+      return v1::PAGE_PLACE_PAGES;
+    case store::PagePlace::kZeros:
+      return v1::PAGE_PLACE_ZEROS;
+    case store::PagePlace::kLost:
+      return v1::PAGE_PLACE_LOST;
+  }
+  return v1::PAGE_PLACE_UNSPECIFIED;
+}
+
 }  // namespace
 
 google::protobuf::Timestamp ToProto(absl::Time time) {
@@ -83,6 +101,17 @@ v1::Version ToProto(const store::VersionInfo& version) {
   proto.set_changed_pages(static_cast<int64_t>(version.changed_pages));
   proto.set_changed_bytes(static_cast<int64_t>(version.changed_bytes));
   proto.set_generation(version.generation);
+  proto.mutable_tags()->Assign(version.tags.begin(), version.tags.end());
+  return proto;
+}
+
+v1::PageRun ToProto(const store::PlacedRun& run) {
+  v1::PageRun proto;
+  proto.set_page(run.page);
+  proto.set_page_count(run.page_count);
+  proto.set_place(ToProto(run.place));
+  proto.set_file(run.file);
+  proto.set_offset(run.offset);
   return proto;
 }
 

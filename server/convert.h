@@ -10,6 +10,7 @@
 #include "h5mirror/v1/files.pb.h"
 #include "h5mirror/v1/mirror.pb.h"
 #include "h5mirror/v1/types.pb.h"
+#include "h5mirror/v1/versions.pb.h"
 #include "onion_store/store.h"
 #include "onion_store/types.h"
 #include "server/lease_table.h"
@@ -30,6 +31,7 @@ store::Origin FromProto(const v1::Origin& origin);
 v1::LocalStat ToProto(const store::LocalStat& local);
 store::LocalStat FromProto(const v1::LocalStat& local);
 v1::Version ToProto(const store::VersionInfo& version);
+v1::PageRun ToProto(const store::PlacedRun& run);
 v1::LeaseHolder ToProto(const LeaseHolder& holder);
 v1::FileStatus ToProto(const std::string& name, const store::FileInfo& info,
                        const std::optional<LeaseHolder>& holder);

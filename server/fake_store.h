@@ -63,11 +63,19 @@ class FakeFile final : public store::File {
     return Check(token);
   }
 
-  absl::StatusOr<std::vector<store::VersionInfo>> ListVersions(store::VersionNumber,
+  absl::StatusOr<std::vector<store::VersionInfo>> ListVersions(const store::VersionRange&,
                                                                size_t) override {
     return std::vector<store::VersionInfo>();
   }
   absl::StatusOr<store::VersionInfo> GetVersion(store::VersionNumber) override { return None(); }
+  absl::StatusOr<store::VersionInfo> FindVersionBack(int64_t) override { return None(); }
+  absl::StatusOr<store::VersionInfo> FindVersionAt(absl::Time) override { return None(); }
+  absl::StatusOr<store::VersionInfo> FindVersionTagged(std::string_view) override { return None(); }
+  absl::StatusOr<store::VersionNumber> Tag(store::VersionNumber, std::string_view,
+                                           store::TagMode) override {
+    return None();
+  }
+  absl::StatusOr<store::VersionNumber> Untag(std::string_view) override { return None(); }
   absl::StatusOr<std::unique_ptr<store::VersionReader>> OpenVersion(store::VersionNumber) override {
     return None();
   }

@@ -186,6 +186,83 @@ TEST_F(MirrorServerTest, OlderVersionsStayAndComeBack) {
   EXPECT_EQ(Head("x.h5"), "first");
 }
 
+TEST_F(MirrorServerTest, VersionsAreFoundByPlaceTimeAndTag) {
+  Start();
+  for (const char* content : {"first", "second", "third"}) MirrorWhole("x.h5", content);
+  auto find = [&](auto set) -> absl::StatusOr<int64_t> {
+    v1::FindVersionRequest request;
+    request.set_name("x.h5");
+    set(request);
+    const auto version = client_->FindVersion(request);
+    if (!version.ok()) return version.status();
+    return version->version();
+  };
+  v1::GetVersionRequest second;
+  second.set_name("x.h5");
+  second.set_version(2);
+  const v1::Version wanted = *client_->GetVersion(second);
+  EXPECT_EQ(*find([](auto& request) { request.set_back(0); }), 3);
+  EXPECT_EQ(*find([](auto& request) { request.set_back(2); }), 1);
+  EXPECT_EQ(*find([&](auto& request) { *request.mutable_at_time() = wanted.server_time(); }), 2);
+  EXPECT_TRUE(absl::IsNotFound(find([](auto& request) { request.set_tag("no"); }).status()));
+  EXPECT_TRUE(absl::IsInvalidArgument(find([](auto&) {}).status()));
+  v1::ListVersionsRequest list;
+  list.set_name("x.h5");
+  *list.mutable_since_time() = *list.mutable_until_time() = wanted.server_time();
+  const auto listed = client_->ListVersions(list);
+  ASSERT_EQ(listed->versions_size(), 1);
+  EXPECT_EQ(listed->versions(0).version(), 2);
+}
+
+TEST_F(MirrorServerTest, TagsAreGivenMovedAndTaken) {
+  Start();
+  MirrorWhole("x.h5", "first");
+  MirrorWhole("x.h5", "second");
+  v1::TagVersionRequest request;
+  request.set_name("x.h5");
+  request.set_version(1);
+  request.set_tag("published");
+  const auto tagged = client_->TagVersion(request);
+  ASSERT_TRUE(tagged.ok()) << tagged.status();
+  EXPECT_THAT(tagged->version().tags(), ::testing::ElementsAre("published"));
+  request.set_version(2);
+  const absl::Status refused = client_->TagVersion(request).status();
+  EXPECT_TRUE(absl::IsAlreadyExists(refused));
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("version 1"));
+  request.set_move(true);
+  EXPECT_EQ(client_->TagVersion(request)->previous_version(), 1);
+  EXPECT_THAT(Settled("x.h5")->newest_version().tags(), ::testing::ElementsAre("published"));
+  request.set_tag("7");
+  EXPECT_TRUE(absl::IsInvalidArgument(client_->TagVersion(request).status()));
+  v1::UntagVersionRequest untag;
+  untag.set_name("x.h5");
+  untag.set_tag("published");
+  EXPECT_EQ(client_->UntagVersion(untag)->version(), 2);
+  EXPECT_TRUE(absl::IsNotFound(client_->UntagVersion(untag).status()));
+}
+
+TEST_F(MirrorServerTest, TheMapSaysWhereTheBytesLie) {
+  Start();
+  MirrorWhole("x.h5", std::string(10 * 4096, 'a'));
+  ASSERT_TRUE(Settled("x.h5").ok());
+  v1::MapVersionRequest request;
+  request.set_name("x.h5");
+  request.set_first_page(2);
+  request.set_page_count(5);
+  std::vector<v1::PageRun> runs;
+  const absl::Status status = client_->MapVersion(request, [&](const auto& message) {
+    runs.insert(runs.end(), message.runs().begin(), message.runs().end());
+    return absl::OkStatus();
+  });
+  ASSERT_TRUE(status.ok()) << status;
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].page(), 2u);
+  EXPECT_EQ(runs[0].page_count(), 5u);
+  EXPECT_EQ(runs[0].place(), v1::PAGE_PLACE_HEAD);
+  EXPECT_EQ(runs[0].file(), "x.h5");
+  EXPECT_EQ(runs[0].offset(), 2u * 4096);
+}
+
 TEST_F(MirrorServerTest, LargeFileArrivesBitForBit) {
   Start();
   auto stream = Open("x.h5", v1::INTENT_CREATE);

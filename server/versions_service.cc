@@ -1,6 +1,7 @@
 #include "server/versions_service.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "absl/strings/numbers.h"
 #include "base/crc32c.h"
@@ -17,6 +18,19 @@ constexpr int kVersionsDefault = 100;
 constexpr int kVersionsMax = 1000;
 // Bytes of one ReadVersion message.
 constexpr uint64_t kReadBytes = 512 << 10;
+
+// Runs of one MapVersion message.
+constexpr int kMapRuns = 1000;
+
+// A limit of a list: `unset` where there is none.
+absl::StatusOr<absl::Time> TimeOr(bool has, const google::protobuf::Timestamp& time,
+                                  std::string_view field, absl::Time unset) {
+  if (!has) return unset;
+  if (time.seconds() == 0 && time.nanos() == 0) return absl::UnixEpoch();  // A time like others.
+  const absl::Time found = FromProto(time);
+  if (found != absl::InfinitePast()) return found;
+  return absl::InvalidArgumentError(StrCat(field, " is no time"));
+}
 
 absl::Status CheckVersion(int64_t version) {
   if (version >= 0) return absl::OkStatus();
@@ -46,6 +60,38 @@ absl::Status SendRange(store::VersionReader& reader, uint64_t begin, uint64_t en
   return absl::OkStatus();
 }
 
+// Sends the runs of the pages that `request` wants, each as long as it is: those that the store
+// gives in parts are put together.
+absl::Status SendMap(store::VersionReader& reader, const v1::MapVersionRequest& request,
+                     grpc::ServerWriter<v1::MapVersionResponse>& writer) {
+  const uint64_t first = request.first_page();
+  const uint64_t end = request.page_count() == 0 || request.page_count() > UINT64_MAX - first
+                           ? UINT64_MAX
+                           : first + request.page_count();
+  v1::MapVersionResponse response;
+  std::optional<store::PlacedRun> open;
+  for (uint64_t page = first; page < end;) {
+    H5M_ASSIGN_OR_RETURN(std::vector<store::PlacedRun> runs, reader.Locate(page));
+    if (runs.empty()) break;
+    page = runs.back().page_end();
+    for (store::PlacedRun& run : runs) {
+      if (run.page >= end) break;
+      run.page_count = std::min(run.page_count, end - run.page);
+      if (open.has_value() && open->TakeIn(run, reader.page_size_bytes())) continue;
+      if (open.has_value()) *response.add_runs() = ToProto(*open);
+      open = std::move(run);
+    }
+    if (response.runs_size() < kMapRuns) continue;
+    if (!writer.Write(response)) return absl::CancelledError("the caller has gone");
+    response.Clear();
+  }
+  if (open.has_value()) *response.add_runs() = ToProto(*open);
+  if (response.runs_size() > 0 && !writer.Write(response)) {
+    return absl::CancelledError("the caller has gone");
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<store::File>> VersionsService::Open(const std::string& name) {
@@ -70,10 +116,15 @@ absl::Status VersionsService::List(const v1::ListVersionsRequest& request,
   if (request.page_size() < 0) {
     return absl::InvalidArgumentError(StrCat("page_size ", request.page_size(), " is negative"));
   }
+  store::VersionRange range{.before = before};
+  H5M_ASSIGN_OR_RETURN(range.since, TimeOr(request.has_since_time(), request.since_time(),
+                                           "since_time", range.since));
+  H5M_ASSIGN_OR_RETURN(range.until, TimeOr(request.has_until_time(), request.until_time(),
+                                           "until_time", range.until));
   H5M_ASSIGN_OR_RETURN(const auto file, Open(request.name()));
   const int limit =
       request.page_size() == 0 ? kVersionsDefault : std::min(request.page_size(), kVersionsMax);
-  H5M_ASSIGN_OR_RETURN(auto versions, file->ListVersions(before, static_cast<size_t>(limit) + 1));
+  H5M_ASSIGN_OR_RETURN(auto versions, file->ListVersions(range, static_cast<size_t>(limit) + 1));
   if (versions.size() > static_cast<size_t>(limit)) {
     versions.resize(static_cast<size_t>(limit));
     response.set_next_page_token(StrCat(versions.back().version));
@@ -92,6 +143,89 @@ grpc::Status VersionsService::GetVersion(grpc::ServerContext* context,
     *response->mutable_version() = ToProto(version);
     return absl::OkStatus();
   });
+}
+
+grpc::Status VersionsService::FindVersion(grpc::ServerContext* context,
+                                          const v1::FindVersionRequest* request,
+                                          v1::FindVersionResponse* response) {
+  return RunCall(environment_, *context, "FindVersion", Right::kRead,
+                 [&](const Principal&) { return Find(*request, *response); });
+}
+
+absl::Status VersionsService::Find(const v1::FindVersionRequest& request,
+                                   v1::FindVersionResponse& response) {
+  H5M_ASSIGN_OR_RETURN(const auto file, Open(request.name()));
+  absl::StatusOr<store::VersionInfo> found =
+      absl::InvalidArgumentError("neither back nor at_time nor tag is set");
+  if (request.has_back()) {
+    found = file->FindVersionBack(request.back());
+  } else if (request.has_at_time()) {
+    H5M_ASSIGN_OR_RETURN(const absl::Time time,
+                         TimeOr(true, request.at_time(), "at_time", absl::InfinitePast()));
+    found = file->FindVersionAt(time);
+  } else if (request.has_tag()) {
+    found = file->FindVersionTagged(request.tag());
+  }
+  H5M_RETURN_IF_ERROR(found.status());
+  *response.mutable_version() = ToProto(*found);
+  return absl::OkStatus();
+}
+
+grpc::Status VersionsService::TagVersion(grpc::ServerContext* context,
+                                         const v1::TagVersionRequest* request,
+                                         v1::TagVersionResponse* response) {
+  return RunCall(environment_, *context, "TagVersion", Right::kWrite,
+                 [&](const Principal& principal) { return Tag(principal, *request, *response); });
+}
+
+absl::Status VersionsService::Tag(const Principal& principal, const v1::TagVersionRequest& request,
+                                  v1::TagVersionResponse& response) {
+  H5M_RETURN_IF_ERROR(CheckVersion(request.version()));
+  H5M_ASSIGN_OR_RETURN(const auto file, Open(request.name()));
+  // Found first, so that the answer is of the version that got the tag.
+  H5M_ASSIGN_OR_RETURN(const store::VersionInfo wanted, file->GetVersion(request.version()));
+  H5M_ASSIGN_OR_RETURN(const store::VersionNumber previous,
+                       file->Tag(wanted.version, request.tag(),
+                                 request.move() ? store::TagMode::kMove : store::TagMode::kKeep));
+  H5M_ASSIGN_OR_RETURN(const store::VersionInfo tagged, file->GetVersion(wanted.version));
+  spdlog::info("tag: file=\"{}\" version {} has tag {}, which version {} had, by token {}",
+               request.name(), wanted.version, request.tag(), previous, principal.name);
+  *response.mutable_version() = ToProto(tagged);
+  response.set_previous_version(previous);
+  return absl::OkStatus();
+}
+
+grpc::Status VersionsService::UntagVersion(grpc::ServerContext* context,
+                                           const v1::UntagVersionRequest* request,
+                                           v1::UntagVersionResponse* response) {
+  return RunCall(
+      environment_, *context, "UntagVersion", Right::kWrite, [&](const Principal& principal) {
+        H5M_ASSIGN_OR_RETURN(const auto file, Open(request->name()));
+        H5M_ASSIGN_OR_RETURN(const store::VersionNumber version, file->Untag(request->tag()));
+        spdlog::info("untag: file=\"{}\" version {} lost tag {}, by token {}", request->name(),
+                     version, request->tag(), principal.name);
+        response->set_version(version);
+        return absl::OkStatus();
+      });
+}
+
+grpc::Status VersionsService::MapVersion(grpc::ServerContext* context,
+                                         const v1::MapVersionRequest* request,
+                                         grpc::ServerWriter<v1::MapVersionResponse>* writer) {
+  return RunCall(environment_, *context, "MapVersion", Right::kRead,
+                 [&](const Principal&) { return Map(*request, *writer); });
+}
+
+absl::Status VersionsService::Map(const v1::MapVersionRequest& request,
+                                  grpc::ServerWriter<v1::MapVersionResponse>& writer) {
+  H5M_RETURN_IF_ERROR(CheckVersion(request.version()));
+  H5M_ASSIGN_OR_RETURN(const auto file, Open(request.name()));
+  H5M_ASSIGN_OR_RETURN(const auto reader, file->OpenVersion(request.version()));
+  v1::MapVersionResponse response;
+  *response.mutable_version() = ToProto(reader->info());
+  response.set_page_size_bytes(reader->page_size_bytes());
+  if (!writer.Write(response)) return absl::CancelledError("the caller has gone");
+  return SendMap(*reader, request, writer);
 }
 
 grpc::Status VersionsService::ReadVersion(grpc::ServerContext* context,

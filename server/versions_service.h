@@ -16,6 +16,14 @@ class VersionsService final : public v1::Versions::Service {
                             v1::ListVersionsResponse* response) override;
   grpc::Status GetVersion(grpc::ServerContext* context, const v1::GetVersionRequest* request,
                           v1::GetVersionResponse* response) override;
+  grpc::Status FindVersion(grpc::ServerContext* context, const v1::FindVersionRequest* request,
+                           v1::FindVersionResponse* response) override;
+  grpc::Status TagVersion(grpc::ServerContext* context, const v1::TagVersionRequest* request,
+                          v1::TagVersionResponse* response) override;
+  grpc::Status UntagVersion(grpc::ServerContext* context, const v1::UntagVersionRequest* request,
+                            v1::UntagVersionResponse* response) override;
+  grpc::Status MapVersion(grpc::ServerContext* context, const v1::MapVersionRequest* request,
+                          grpc::ServerWriter<v1::MapVersionResponse>* writer) override;
   grpc::Status ReadVersion(grpc::ServerContext* context, const v1::ReadVersionRequest* request,
                            grpc::ServerWriter<v1::ReadVersionResponse>* writer) override;
   grpc::Status RollbackVersion(grpc::ServerContext* context,
@@ -25,6 +33,11 @@ class VersionsService final : public v1::Versions::Service {
  private:
   absl::StatusOr<std::shared_ptr<store::File>> Open(const std::string& name);
   absl::Status List(const v1::ListVersionsRequest& request, v1::ListVersionsResponse& response);
+  absl::Status Find(const v1::FindVersionRequest& request, v1::FindVersionResponse& response);
+  absl::Status Tag(const Principal& principal, const v1::TagVersionRequest& request,
+                   v1::TagVersionResponse& response);
+  absl::Status Map(const v1::MapVersionRequest& request,
+                   grpc::ServerWriter<v1::MapVersionResponse>& writer);
   absl::Status Read(const v1::ReadVersionRequest& request,
                     grpc::ServerWriter<v1::ReadVersionResponse>& writer);
   absl::Status Rollback(const grpc::ServerContext& context, const Principal& principal,

@@ -16,7 +16,8 @@ constexpr char kAbout[] =
     "h5mirror: live mirrors and versions of HDF5 files.\n"
     "FILE is a name under the server's root, or a local path with a record of its mirror\n"
     "beside it (X.h5.h5m), which then says server and name. FILE@VERSION: a number, latest,\n"
-    "or latest-K for K versions before it.";
+    "latest-K for K versions before it, tag:NAME, or a time (2026-11-03T14:00, local, or with\n"
+    "Z or +hh:mm) for the newest version of then.";
 
 void AddGlobalFlags(CLI::App& app, GlobalFlags& flags) {
   app.add_option(
@@ -75,6 +76,9 @@ int RunCli(const std::vector<std::string>& arguments, Streams& streams) {
   AddLs(app, context, action);
   AddStatus(app, context, action);
   AddLog(app, context, action);
+  AddShow(app, context, action);
+  AddTag(app, context, action);
+  AddUntag(app, context, action);
   AddExport(app, context, action);
   AddRollback(app, context, action);
   AddRecover(app, context, action);

@@ -14,9 +14,9 @@ enum ExitCode : int {
   kExitOk = 0,
   kExitFailure = 1,      // anything that has no number of its own
   kExitUsage = 2,        // unknown flag or verb, a value out of range
-  kExitNotFound = 3,     // no such file, version or directory, or a pruned version
+  kExitNotFound = 3,     // no such file, version, tag or directory, or a pruned version
   kExitUnreachable = 4,  // no answer from the server in time
-  kExitRefused = 5,      // diverged, a lease or lock is held, OUT exists
+  kExitRefused = 5,      // diverged, a lease or lock is held, OUT or a tag exists
   kExitDataLoss = 6,     // a checksum does not match
   kExitNotMirrored = 7,  // exec --strict: something was, or may have been, written unmirrored
   kExitNoRight = 8,      // no token, an unknown one, or one without the right

@@ -19,6 +19,8 @@ Json TimeToJson(absl::Time time) {
 }
 
 Json VersionToJson(const v1::Version& version) {
+  Json tags = Json::array();
+  for (const std::string& tag : version.tags()) tags.push_back(tag);
   const bool verified = !version.verified_user().empty();
   return Json{
       {"version", version.version()},
@@ -36,6 +38,7 @@ Json VersionToJson(const v1::Version& version) {
       {"changed_bytes", version.changed_bytes()},
       {"generation", version.generation()},
       {"comment", version.comment()},
+      {"tags", tags},
   };
 }
 

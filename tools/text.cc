@@ -1,6 +1,7 @@
 #include "tools/text.h"
 
 #include "absl/strings/str_format.h"
+#include "base/strings.h"
 
 namespace h5mirror::tools {
 namespace {
@@ -52,7 +53,13 @@ std::string LocalTime(absl::Time time, absl::TimeZone zone) {
 
 std::string UtcTime(absl::Time time) {
   if (time == absl::InfinitePast() || time == absl::InfiniteFuture()) return "";
-  return absl::FormatTime("%Y-%m-%dT%H:%M:%E6SZ", time, absl::UTCTimeZone());
+  return absl::FormatTime("%Y-%m-%dT%H:%M:%E9SZ", time, absl::UTCTimeZone());
+}
+
+std::string UserOf(const v1::Version& version) {
+  if (!version.verified_user().empty()) return version.verified_user();
+  if (version.writer().claimed_user().empty()) return "-";
+  return StrCat(version.writer().claimed_user(), " (unverified)");
 }
 
 std::string Printable(std::string_view text) {

@@ -8,6 +8,7 @@
 
 #include "absl/time/time.h"
 #include "google/protobuf/timestamp.pb.h"
+#include "h5mirror/v1/types.pb.h"
 
 namespace h5mirror::tools {
 
@@ -18,8 +19,12 @@ google::protobuf::Timestamp ToProto(absl::Time time);
 // "2026-11-03 14:00:00 CET"; "-" for an infinite time.
 std::string LocalTime(absl::Time time, absl::TimeZone zone);
 
-// RFC 3339 in UTC with microseconds, "2026-11-03T13:00:00.000000Z"; empty for an infinite time.
+// RFC 3339 in UTC, "2026-11-03T13:00:00.000000000Z": exact, so that a version's time names that
+// version. Empty for an infinite time.
 std::string UtcTime(absl::Time time);
+
+// Who made a version: the authenticated user, or the claimed one, marked; "-" where nobody says.
+std::string UserOf(const v1::Version& version);
 
 // Text from elsewhere (names, comments, users) on one line: control characters, which could
 // drive a terminal, and broken UTF-8 become \xNN.

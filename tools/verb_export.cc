@@ -75,10 +75,12 @@ absl::StatusOr<v1::Version> ToFile(Context& context, const Source& source, const
 }
 
 absl::StatusOr<int> RunExport(Context& context, const Options& options) {
-  H5M_ASSIGN_OR_RETURN(const FileAtVersion wanted, ParseFileAtVersion(options.file));
+  H5M_ASSIGN_OR_RETURN(const FileAtVersion wanted,
+                       ParseFileAtVersion(options.file, context.streams().zone));
   H5M_ASSIGN_OR_RETURN(const FileArg file, ResolveFileArg(wanted.file));
   H5M_ASSIGN_OR_RETURN(rpc::Client * client, context.Connect(file.server));
-  H5M_ASSIGN_OR_RETURN(const int64_t number, ResolveVersion(*client, file.name, wanted.version));
+  H5M_ASSIGN_OR_RETURN(const int64_t number,
+                       ResolveVersion(context, *client, file.name, wanted.version));
   const Source source{client, file.name, number};
   if (options.out == "-") {
     H5M_RETURN_IF_ERROR(ToStandardOutput(context, source).status());
@@ -101,9 +103,7 @@ absl::StatusOr<int> RunExport(Context& context, const Options& options) {
 void AddExport(CLI::App& app, Context& context, Action& action) {
   auto options = std::make_shared<Options>();
   CLI::App* verb = app.add_subcommand("export", "Write a version to a plain HDF5 file");
-  verb->add_option("FILE@VERSION", options->file,
-                   "the version: its number, latest, or latest-K; FILE as in `h5mirror log`")
-      ->required();
+  verb->add_option("FILE@VERSION", options->file, kVersionHelp)->required();
   verb->add_option("OUT", options->out, "file to write; - for standard output")->required();
   verb->add_flag("-f,--force", options->force, "replace OUT if it exists");
   verb->callback([&context, &action, options] {

@@ -2,11 +2,13 @@
 #include <algorithm>
 #include <memory>
 
+#include "absl/strings/str_join.h"
 #include "base/human.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "tools/file_arg.h"
 #include "tools/text.h"
+#include "tools/time_spec.h"
 #include "tools/verbs.h"
 
 namespace h5mirror::tools {
@@ -16,6 +18,8 @@ constexpr int64_t kPageMax = 1000;  // the protocol's own limit
 
 struct Options {
   std::string file;
+  std::string since;
+  std::string until;
   int64_t limit = 0;  // 0: all
 };
 
@@ -26,30 +30,49 @@ Table MakeTable() {
                                    {"HOST", Align::kLeft},
                                    {"PROGRAM", Align::kLeft},
                                    {"SIZE", Align::kRight},
+                                   {"PAGES", Align::kRight},
                                    {"CHANGED", Align::kRight},
+                                   {"TAGS", Align::kLeft},
                                    {"COMMENT", Align::kLeft}});
-}
-
-// The authenticated user, or the claimed one, marked.
-std::string UserOf(const v1::Version& version) {
-  if (!version.verified_user().empty()) return version.verified_user();
-  if (version.writer().claimed_user().empty()) return "-";
-  return StrCat(version.writer().claimed_user(), " (unverified)");
 }
 
 void AddVersion(const v1::Version& version, absl::TimeZone zone, Table& table) {
   table.AddRow({StrCat(version.version()), LocalTime(FromProto(version.server_time()), zone),
                 UserOf(version), version.writer().host(), version.writer().program(),
                 HumanBytes(static_cast<uint64_t>(version.size_bytes())),
-                HumanBytes(static_cast<uint64_t>(version.changed_bytes())), version.comment()});
+                StrCat(version.changed_pages()),
+                HumanBytes(static_cast<uint64_t>(version.changed_bytes())),
+                absl::StrJoin(version.tags(), ","), version.comment()});
+}
+
+// The first page of what is asked for.
+absl::StatusOr<v1::ListVersionsRequest> FirstRequest(Context& context, const Options& options) {
+  v1::ListVersionsRequest request;
+  absl::Time since = absl::InfinitePast();
+  if (!options.since.empty()) {
+    H5M_ASSIGN_OR_RETURN(const TimeSpec spec, ParseTimeSpec(options.since, context.streams().zone));
+    NoteLocalTime(context, spec);
+    since = spec.time;
+    *request.mutable_since_time() = ToProto(since);
+  }
+  if (!options.until.empty()) {
+    H5M_ASSIGN_OR_RETURN(const TimeSpec spec, ParseTimeSpec(options.until, context.streams().zone));
+    if (spec.time < since) {
+      return absl::InvalidArgumentError(
+          StrCat("--until ", options.until, " is before --since ", options.since));
+    }
+    NoteLocalTime(context, spec);
+    *request.mutable_until_time() = ToProto(spec.time);
+  }
+  return request;
 }
 
 absl::StatusOr<int> RunLog(Context& context, const Options& options) {
+  H5M_ASSIGN_OR_RETURN(v1::ListVersionsRequest request, FirstRequest(context, options));
   H5M_ASSIGN_OR_RETURN(const FileArg file, ResolveFileArg(options.file));
   H5M_ASSIGN_OR_RETURN(rpc::Client * client, context.Connect(file.server));
   Table table = MakeTable();
   Json versions = Json::array();
-  v1::ListVersionsRequest request;
   request.set_name(file.name);
   int64_t left = options.limit > 0 ? options.limit : INT64_MAX;
   do {
@@ -79,6 +102,10 @@ void AddLog(CLI::App& app, Context& context, Action& action) {
   auto options = std::make_shared<Options>();
   CLI::App* verb = app.add_subcommand("log", "List the versions of a file, newest first");
   verb->add_option("FILE", options->file, kFileHelp)->required();
+  verb->add_option("--since", options->since,
+                   "only versions of this time or later: YYYY-MM-DDThh:mm[:ss][Z|+hh:mm], local "
+                   "without a zone");
+  verb->add_option("--until", options->until, "only versions of this time or earlier");
   verb->add_option("-n,--limit", options->limit, "at most this many versions (default: all)")
       ->check(CLI::PositiveNumber);
   verb->callback([&context, &action, options] {

@@ -74,7 +74,8 @@ absl::StatusOr<Plan> MakePlan(Context& context, const Options& options) {
     return absl::NotFoundError(StrCat(
         options.local, ": no record of a mirror beside it; say which file it is with --name NAME"));
   }
-  H5M_ASSIGN_OR_RETURN(const VersionSpec spec, ParseVersionSpec(options.version));
+  H5M_ASSIGN_OR_RETURN(const VersionSpec spec,
+                       ParseVersionSpec(options.version, context.streams().zone));
   absl::StatusOr<LocalFile> old_file = LocalFile::Open(options.local, FileLock::kExclusive);
   if (old_file.ok()) {
     plan.old_file = *std::move(old_file);
@@ -86,7 +87,7 @@ absl::StatusOr<Plan> MakePlan(Context& context, const Options& options) {
   request.set_name(plan.arg.name);
   H5M_ASSIGN_OR_RETURN(plan.status, plan.client->GetFile(request, absl::Seconds(30)));
   H5M_RETURN_IF_ERROR(RefuseLease(options.local, plan.status));
-  H5M_ASSIGN_OR_RETURN(plan.version, ResolveVersion(*plan.client, plan.arg.name, spec));
+  H5M_ASSIGN_OR_RETURN(plan.version, ResolveVersion(context, *plan.client, plan.arg.name, spec));
   plan.broken = NameForBroken(options.local);
   return plan;
 }
@@ -247,7 +248,7 @@ void AddRecover(CLI::App& app, Context& context, Action& action) {
       "recover", "Make a local file the server's newest version; the old one is kept beside it");
   verb->add_option("LOCAL", options->local, "the local file, which may be broken or gone")
       ->required();
-  verb->add_option("--version", options->version, "number, latest or latest-K (default: latest)");
+  verb->add_option("--version", options->version, "as after @ in FILE@VERSION (default: latest)");
   verb->add_option("--name", options->name,
                    "the file's name under the server's root, where there is no record");
   verb->add_flag("--dry-run", options->dry_run, "say what would be done");

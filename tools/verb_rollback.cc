@@ -20,10 +20,12 @@ struct Options {
 };
 
 absl::StatusOr<int> RunRollback(Context& context, const Options& options) {
-  H5M_ASSIGN_OR_RETURN(const FileAtVersion wanted, ParseFileAtVersion(options.file));
+  H5M_ASSIGN_OR_RETURN(const FileAtVersion wanted,
+                       ParseFileAtVersion(options.file, context.streams().zone));
   H5M_ASSIGN_OR_RETURN(const FileArg file, ResolveFileArg(wanted.file));
   H5M_ASSIGN_OR_RETURN(rpc::Client * client, context.Connect(file.server));
-  H5M_ASSIGN_OR_RETURN(const int64_t number, ResolveVersion(*client, file.name, wanted.version));
+  H5M_ASSIGN_OR_RETURN(const int64_t number,
+                       ResolveVersion(context, *client, file.name, wanted.version));
   v1::RollbackVersionRequest request;
   request.set_name(file.name);
   request.set_version(number);
@@ -57,9 +59,7 @@ void AddRollback(CLI::App& app, Context& context, Action& action) {
   auto options = std::make_shared<Options>();
   CLI::App* verb = app.add_subcommand(
       "rollback", "Make an old version the newest again, on the server (can be undone)");
-  verb->add_option("FILE@VERSION", options->file,
-                   "the version: its number, latest, or latest-K; FILE as in `h5mirror log`")
-      ->required();
+  verb->add_option("FILE@VERSION", options->file, kVersionHelp)->required();
   verb->add_option("-m,--comment", options->comment, "comment of the new version");
   verb->add_flag("--revoke-lease", options->revoke_lease,
                  "fence the writer that holds the lease, if any");

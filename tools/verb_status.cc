@@ -6,6 +6,7 @@
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "tools/file_arg.h"
+#include "tools/sheet.h"
 #include "tools/standing.h"
 #include "tools/text.h"
 #include "tools/verbs.h"
@@ -19,20 +20,6 @@ struct Options {
 };
 
 std::string Bytes(int64_t count) { return HumanBytes(static_cast<uint64_t>(count)); }
-
-// "name: value" lines, aligned.
-class Sheet {
- public:
-  explicit Sheet(Context& context) : context_(context) {}
-  void Line(std::string_view name, std::string_view value) {
-    if (value.empty()) return;
-    const std::string label = StrCat(name, ":");
-    context_.Say(StrCat(label, std::string(label.size() < 14 ? 14 - label.size() : 1, ' '), value));
-  }
-
- private:
-  Context& context_;
-};
 
 void ShowServer(Context& context, const v1::GetServerResponse& server,
                 const rpc::ClientOptions& options) {
@@ -72,6 +59,7 @@ void ShowFile(Context& context, const v1::FileStatus& status) {
                                              : StrCat("version ", newest.version(), " of ",
                                                       LocalTime(FromProto(newest.server_time()),
                                                                 context.streams().zone)));
+  sheet.Line("tags", absl::StrJoin(newest.tags(), ", "));
   sheet.Line("versions", StrCat(status.version_count(), ", generation ", status.generation()));
   sheet.Line("cuts", StrCat("last ", status.last_cut(), ", durable ", status.durable_cut(),
                             ", in the head ", status.applied_cut()));

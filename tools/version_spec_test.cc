@@ -8,23 +8,32 @@ namespace {
 
 using testing::HasSubstr;
 
+const absl::TimeZone kZone = absl::FixedTimeZone(3600);
+
 TEST(VersionSpecTest, NumbersAndLatestAreTaken) {
-  EXPECT_EQ(*ParseVersionSpec("12"), (VersionSpec{.number = 12}));
-  EXPECT_EQ(*ParseVersionSpec("latest"), (VersionSpec{}));
-  EXPECT_EQ(*ParseVersionSpec("latest-3"), (VersionSpec{.back = 3}));
+  EXPECT_EQ(ParseVersionSpec("12", kZone)->number, 12);
+  EXPECT_EQ(*ParseVersionSpec("latest", kZone), VersionSpec());
+  EXPECT_EQ(ParseVersionSpec("latest-3", kZone)->back, 3);
+}
+
+TEST(VersionSpecTest, TagsAndTimesAreTaken) {
+  EXPECT_EQ(ParseVersionSpec("tag:published", kZone)->tag, "published");
+  EXPECT_EQ(ParseVersionSpec("tag:latest-3", kZone)->tag, "latest-3");
+  const auto at = ParseVersionSpec("2026-11-03T14:00", kZone);
+  EXPECT_EQ(at->at->time, absl::FromCivil(absl::CivilHour(2026, 11, 3, 13), absl::UTCTimeZone()));
 }
 
 TEST(VersionSpecTest, WhatIsNoVersionIsRefusedWithWhatWouldBeRight) {
   for (const char* text : {"", "0", "-1", "+1", " 1", "1 ", "latest-", "latest--1", "Latest",
-                           "latest+1", "99999999999999999999"}) {
-    const auto spec = ParseVersionSpec(text);
+                           "latest+1", "tag:", "tag", "published", "99999999999999999999"}) {
+    const auto spec = ParseVersionSpec(text, kZone);
     ASSERT_EQ(spec.status().code(), absl::StatusCode::kInvalidArgument) << text;
-    EXPECT_THAT(spec.status().message(), HasSubstr("a number from 1, latest, or latest-K"));
+    EXPECT_THAT(spec.status().message(), HasSubstr("a number from 1, latest, latest-K, tag:NAME"));
   }
 }
 
 TEST(VersionSpecTest, TheLastAtSignSplits) {
-  const auto wanted = ParseFileAtVersion("a@b/run.h5@latest-2");
+  const auto wanted = ParseFileAtVersion("a@b/run.h5@latest-2", kZone);
   ASSERT_TRUE(wanted.ok());
   EXPECT_EQ(wanted->file, "a@b/run.h5");
   EXPECT_EQ(wanted->version.back, 2);
@@ -32,7 +41,8 @@ TEST(VersionSpecTest, TheLastAtSignSplits) {
 
 TEST(VersionSpecTest, AFileWithoutVersionIsRefused) {
   for (const char* text : {"run.h5", "@3", "", "a@b/run.h5"}) {
-    EXPECT_EQ(ParseFileAtVersion(text).status().code(), absl::StatusCode::kInvalidArgument) << text;
+    EXPECT_EQ(ParseFileAtVersion(text, kZone).status().code(), absl::StatusCode::kInvalidArgument)
+        << text;
   }
 }
 

@@ -10,6 +10,7 @@
 #include "client_vfd/plugin/reporter.h"
 #include "client_vfd/plugin/session_loader.h"
 #include "client_vfd/plugin/superblock.h"
+#include "client_vfd/plugin/told_once.h"
 
 namespace h5mirror::vfd {
 namespace {
@@ -46,11 +47,18 @@ void ReportState(const Speaker& speaker, const H5mEvent& event) {
   Report(speaker.host, line);
 }
 
+Audience AudienceOf(const Speaker& speaker, const H5mEvent& event) {
+  static auto* const told = new ToldOnce;  // Sessions speak until the process's end.
+  if (std::strcmp(event.event, "opened") == 0) told->Forget(speaker.real_path);
+  const bool news = event.to_user != 0 && told->IsNews(speaker.real_path, event.event);
+  return news ? Audience::kUserToo : Audience::kLogOnly;
+}
+
 void OnNotify(void* context, const H5mEvent* event) {
   const auto& speaker = *static_cast<const Speaker*>(context);
+  const Audience audience = AudienceOf(speaker, *event);
   if (*event->detail != '\0') {
-    Say(speaker.config->log, event->to_user != 0 ? Audience::kUserToo : Audience::kLogOnly,
-        event->detail);
+    Say(speaker.config->log, audience, event->detail);
   } else if (!speaker.config->log.empty()) {
     Say(speaker.config->log, Audience::kLogOnly,
         speaker.real_path + ": " + event->event + ": " + StateName(event->state) + ", cut " +

@@ -121,6 +121,7 @@ void CutQueue::TakeSaved(Cut& cut, uint64_t bytes_max, size_t extents_max, SendW
     saved_bytes_ -= bytes.size();
     const Extent extent{offset, bytes.size()};
     sending_.extents.Add(extent);
+    sent_saved_ = true;
     work->pieces.push_back({extent, std::move(bytes)});
   }
 }
@@ -158,6 +159,7 @@ Work CutQueue::Next(uint64_t bytes_max, size_t extents_max, uint64_t open_bytes_
   if (!work.pieces.empty()) return work;
   SendBarrier barrier{++last_seq_, std::move(cut.end)};
   closed_.pop_front();
+  sent_saved_ = false;
   unacked_.push_back({barrier.seq, std::exchange(sending_, Changes())});
   if (unacked_.size() > kUnackedMax) {
     unacked_[1].changes.Absorb(unacked_[0].changes);
@@ -170,6 +172,16 @@ void CutQueue::ForgetDurable(uint64_t seq) {
   while (!unacked_.empty() && unacked_.front().seq <= seq) unacked_.pop_front();
 }
 
+bool CutQueue::TakeBack() {
+  // Bytes of a closed cut that had been handed out were not copied when they were overwritten.
+  const bool unchanged = closed_.empty() || (closed_.size() == 1 && open_.changes.empty());
+  if (!unacked_.empty() || sent_saved_ || !reading_.empty() || !unchanged) return false;
+  Cut& from = closed_.empty() ? open_ : closed_.front();
+  from.changes.Absorb(std::exchange(sending_, Changes()));
+  cursor_ = 0;
+  return true;
+}
+
 void CutQueue::SendAgain() {
   Changes all = std::exchange(sending_, Changes());
   for (const Unacked& unacked : unacked_) all.Absorb(unacked.changes);
@@ -180,6 +192,7 @@ void CutQueue::SendAgain() {
   all.Absorb(open_.changes);
   unacked_.clear();
   closed_.clear();
+  sent_saved_ = false;
   reading_.clear();
   saved_bytes_ = 0;
   open_ = Cut();

@@ -91,8 +91,9 @@ class CutQueue {
   // True if every closed cut was handed out, and its bytes read.
   bool drained() const { return closed_.empty() && reading_.empty(); }
 
-  // True if nothing that is not durable yet was handed out.
-  bool nothing_sent() const { return sending_.empty() && unacked_.empty() && reading_.empty(); }
+  // Puts what was handed out back in its place, as if it never was; no cut is dropped. False where
+  // that cannot be: a barrier has gone out, or the file may hold newer bytes by now.
+  bool TakeBack();
 
   // All barriers up to `seq` are durable: their bytes need not be sent again.
   void ForgetDurable(uint64_t seq);
@@ -130,6 +131,7 @@ class CutQueue {
   Cut open_;
   std::deque<Cut> closed_;
   Changes sending_;              // handed out since the last barrier
+  bool sent_saved_ = false;      // of them copies that are gone now
   std::deque<Unacked> unacked_;  // by barrier, until durable
   std::vector<Extent> reading_;
   bool reading_closed_ = false;

@@ -245,7 +245,7 @@ TEST(CutQueueTest, InheritedChangesAreSentAgainUntilABarrierIsDurable) {
   changes.extents.Add({100, 20});
   changes.truncate = 50;
   queue.Inherit(changes);
-  EXPECT_FALSE(queue.nothing_sent());
+  EXPECT_FALSE(queue.TakeBack());  // They are on their way with another stream.
   EXPECT_EQ(queue.pending_bytes(), 0u);
   EXPECT_EQ(queue.NotDurable().extents.byte_count(), 20u);
   queue.SendAgain();
@@ -254,6 +254,33 @@ TEST(CutQueueTest, InheritedChangesAreSentAgainUntilABarrierIsDurable) {
   queue.Inherit(changes);
   queue.ForgetDurable(1);
   EXPECT_TRUE(queue.NotDurable().extents.ToVector() == (std::vector<Extent>{}));
+}
+
+TEST(CutQueueTest, WhatWasHandedOutIsTakenBackWithItsCut) {
+  CutQueue queue;
+  queue.AddWrite({0, 100});
+  EXPECT_EQ(std::get<SendWrites>(queue.Next(1 << 20, 100, 1)).pieces.size(), 1u);
+  EXPECT_FALSE(queue.TakeBack());  // It is being read.
+  queue.DoneReading();
+  CutEnd end;
+  end.size_bytes = 100;
+  queue.Close(end);
+  EXPECT_TRUE(queue.TakeBack());
+  EXPECT_EQ(queue.pending_bytes(), 100u);
+  EXPECT_EQ(std::get<SendWrites>(queue.Next(1 << 20, 100, 1)).pieces[0].extent.length, 100u);
+  queue.DoneReading();
+  EXPECT_EQ(std::get<SendBarrier>(queue.Next(1 << 20, 100, 1)).end.size_bytes, 100u);
+  EXPECT_FALSE(queue.TakeBack());  // The barrier is gone.
+}
+
+TEST(CutQueueTest, NothingIsTakenBackThatTheFileNoLongerHolds) {
+  CutQueue queue;
+  queue.AddWrite({0, 100});
+  (void)queue.Next(1 << 20, 100, 1);
+  queue.DoneReading();
+  queue.Close(CutEnd());
+  queue.AddWrite({50, 10});  // Over bytes of the closed cut; nobody copied them.
+  EXPECT_FALSE(queue.TakeBack());
 }
 
 }  // namespace

@@ -287,15 +287,15 @@ void Session::OnEnded(const absl::Status& status) {
   LoseStream(why.empty() ? "the stream ended" : why, retry_final);
 }
 
-// A connection that fails before anything was sent on it, as a TLS handshake on a machine under
+// A connection that fails before a barrier was sent on it, as a TLS handshake on a machine under
 // load may, costs no more than another attempt.
 bool Session::TryFirstAgain(const absl::Status& status) {
   // Nobody listens: that is an answer.
   const bool refused = absl::StrContains(status.message(), "Connection refused") ||
                        absl::StrContains(status.message(), "No such file");
-  if (ever_opened_ || !busy_.empty() || refused || !queue_.nothing_sent() ||
+  if (ever_opened_ || !busy_.empty() || refused ||
       status.code() != absl::StatusCode::kUnavailable || state_ != H5M_STATE_CONNECTING ||
-      absl::Now() - attach_time_ > config_.timeout - kRetryEvery) {
+      absl::Now() - attach_time_ > config_.timeout - kRetryEvery || !queue_.TakeBack()) {
     return false;
   }
   engine_.DropChannel(config_.server);

@@ -17,6 +17,18 @@ LOOP = """
 """
 
 
+def assert_whole(site, versions):
+    """Each of `versions` is what the file was at some close: the n-th attribute and the n-th value, and all before."""
+    exported = [str(site.export("loop.h5", version)) for version in versions]
+    site.run(site.script(f"""
+        for path in {exported!r}:
+            with h5py.File(path) as f:
+                written = sorted(int(value) for value in f["d"][()] if value > 0)
+                newest = max(f.attrs.values(), default=0)
+                assert written == list(range(1, newest + 1)), (path, newest, written)
+    """), env=site.plain_env()).ok()
+
+
 @pytest.mark.parametrize("ack", ["none", "applied", "durable"])
 def test_every_close_of_a_loop_is_a_version(site, ack):
     result = site.py(LOOP.format(count=60, between=""), config=site.config(ack=ack))
@@ -52,6 +64,7 @@ def test_server_killed_under_a_loop_of_opens(site):
         site.cli("push", site.local("loop.h5")).ok()
     site.assert_mirrored("loop.h5")
     assert kills >= 3, "the writer ended before the server was killed often"
+    assert_whole(site, site.versions("loop.h5")[-12:])
 
 
 def test_writer_killed_in_a_loop_of_opens_leaves_a_cut(site):

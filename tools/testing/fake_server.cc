@@ -31,7 +31,8 @@ v1::Version Append(State& state, FakeFile& file, const std::string& content,
   v1::Version version;
   version.set_version(static_cast<int64_t>(file.versions.size()) + 1);
   version.set_cut(++state.last_cut);
-  *version.mutable_server_time() = ToProto(absl::Now());
+  *version.mutable_server_time() =
+      ToProto(state.time == absl::InfinitePast() ? absl::Now() : state.time);
   *version.mutable_writer() = writer;
   version.set_comment(comment);
   version.set_size_bytes(static_cast<int64_t>(content.size()));
@@ -145,8 +146,13 @@ class FakeVersions final : public v1::Versions::Service {
     if (!request->page_token().empty() && !absl::SimpleAtoi(request->page_token(), &given)) {
       return {StatusCode::INVALID_ARGUMENT, "bad page token"};
     }
+    const absl::Time since = FromProto(request->since_time());
     for (; given < versions.size() && response->versions_size() < request->page_size(); ++given) {
-      *response->add_versions() = versions[versions.size() - 1 - given];
+      const v1::Version& version = versions[versions.size() - 1 - given];
+      const absl::Time time = FromProto(version.server_time());
+      if (time < since) return grpc::Status::OK;
+      if (request->has_until_time() && time > FromProto(request->until_time())) continue;
+      *response->add_versions() = version;
     }
     if (given < versions.size()) response->set_next_page_token(StrCat(given));
     return grpc::Status::OK;
@@ -160,6 +166,86 @@ class FakeVersions final : public v1::Versions::Service {
     size_t index = 0;
     if (!Find(found->second, request->version(), &index)) return NoVersion(request->version());
     *response->mutable_version() = found->second.versions[index];
+    return grpc::Status::OK;
+  }
+
+  grpc::Status FindVersion(grpc::ServerContext*, const v1::FindVersionRequest* request,
+                           v1::FindVersionResponse* response) override {
+    absl::MutexLock lock(&state_.mutex);
+    const auto found = state_.files.find(request->name());
+    if (found == state_.files.end()) return NoFile(request->name());
+    const std::vector<v1::Version>& versions = found->second.versions;
+    auto is_wanted = [&](const v1::Version& version) {
+      if (request->has_tag()) {
+        return std::count(version.tags().begin(), version.tags().end(), request->tag()) > 0;
+      }
+      if (request->has_at_time()) {
+        return FromProto(version.server_time()) <= FromProto(request->at_time());
+      }
+      return static_cast<int64_t>(versions.size()) - version.version() == request->back();
+    };
+    const auto wanted = std::find_if(versions.rbegin(), versions.rend(), is_wanted);
+    if (wanted == versions.rend()) return {StatusCode::NOT_FOUND, "no such version"};
+    *response->mutable_version() = *wanted;
+    return grpc::Status::OK;
+  }
+
+  grpc::Status TagVersion(grpc::ServerContext*, const v1::TagVersionRequest* request,
+                          v1::TagVersionResponse* response) override {
+    absl::MutexLock lock(&state_.mutex);
+    const auto found = state_.files.find(request->name());
+    if (found == state_.files.end()) return NoFile(request->name());
+    size_t index = 0;
+    if (!Find(found->second, request->version(), &index)) return NoVersion(request->version());
+    v1::Version* const previous = Tagged(found->second, request->tag());
+    if (previous != nullptr && !request->move()) {
+      return {StatusCode::ALREADY_EXISTS, StrCat("version ", previous->version(), " has it")};
+    }
+    if (previous != nullptr) {
+      response->set_previous_version(previous->version());
+      previous->clear_tags();
+    }
+    found->second.versions[index].add_tags(request->tag());
+    *response->mutable_version() = found->second.versions[index];
+    return grpc::Status::OK;
+  }
+
+  grpc::Status UntagVersion(grpc::ServerContext*, const v1::UntagVersionRequest* request,
+                            v1::UntagVersionResponse* response) override {
+    absl::MutexLock lock(&state_.mutex);
+    const auto found = state_.files.find(request->name());
+    if (found == state_.files.end()) return NoFile(request->name());
+    v1::Version* const tagged = Tagged(found->second, request->tag());
+    if (tagged == nullptr) return {StatusCode::NOT_FOUND, "no such tag"};
+    tagged->clear_tags();
+    response->set_version(tagged->version());
+    return grpc::Status::OK;
+  }
+
+  // All of the newest version lies in the head, of the others the first page is saved.
+  grpc::Status MapVersion(grpc::ServerContext*, const v1::MapVersionRequest* request,
+                          grpc::ServerWriter<v1::MapVersionResponse>* writer) override {
+    absl::MutexLock lock(&state_.mutex);
+    const auto found = state_.files.find(request->name());
+    if (found == state_.files.end()) return NoFile(request->name());
+    size_t index = 0;
+    if (!Find(found->second, request->version(), &index)) return NoVersion(request->version());
+    v1::MapVersionResponse response;
+    *response.mutable_version() = found->second.versions[index];
+    response.set_page_size_bytes(4096);
+    writer->Write(response);
+    response.Clear();
+    const bool newest = index + 1 == found->second.versions.size();
+    if (!newest)
+      AddRun(0, 1, v1::PAGE_PLACE_PAGES, request->name() + ".h5m/pages-000001", 68, response);
+    const uint64_t first = newest ? 0 : 1;
+    const uint64_t end = (found->second.contents[index].size() + 4095) / 4096;
+    writer->Write(response);  // An answer may be cut anywhere.
+    response.Clear();
+    if (first < end) {
+      AddRun(first, end - first, v1::PAGE_PLACE_HEAD, request->name(), first * 4096, response);
+    }
+    writer->Write(response);
     return grpc::Status::OK;
   }
 
@@ -209,6 +295,21 @@ class FakeVersions final : public v1::Versions::Service {
     if (version < 0 || version > count) return false;
     *index = static_cast<size_t>((version == 0 ? count : version) - 1);
     return true;
+  }
+  static v1::Version* Tagged(FakeFile& file, const std::string& tag) {
+    for (v1::Version& version : file.versions) {
+      if (std::count(version.tags().begin(), version.tags().end(), tag) > 0) return &version;
+    }
+    return nullptr;
+  }
+  static void AddRun(uint64_t page, uint64_t count, v1::PagePlace place, const std::string& file,
+                     uint64_t offset, v1::MapVersionResponse& response) {
+    v1::PageRun& run = *response.add_runs();
+    run.set_page(page);
+    run.set_page_count(count);
+    run.set_place(place);
+    run.set_file(file);
+    run.set_offset(offset);
   }
   static grpc::Status NoVersion(int64_t version) {
     return {StatusCode::NOT_FOUND, StrCat("no version ", version)};
@@ -354,6 +455,11 @@ void FakeServer::SetLease(const std::string& name, const std::string& program) {
   file.leased = !program.empty();
   file.lease.set_program(program);
   file.lease.set_host("node7");
+}
+
+void FakeServer::SetTime(absl::Time time) {
+  absl::MutexLock lock(&state_.mutex);
+  state_.time = time;
 }
 
 void FakeServer::DamageReads() {

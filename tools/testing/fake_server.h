@@ -11,6 +11,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
 #include "grpcpp/server.h"
 #include "h5mirror/v1/files.grpc.pb.h"
 #include "h5mirror/v1/mirror.grpc.pb.h"
@@ -42,6 +43,8 @@ class FakeServer {
   v1::Version AddVersion(const std::string& name, const std::string& content,
                          const std::string& comment = "");
   void SetLease(const std::string& name, const std::string& program);
+  // Versions are of this time from now on.
+  void SetTime(absl::Time time);
   // The next reads send one damaged piece.
   void DamageReads();
   FakeFile file(const std::string& name) const;
@@ -52,6 +55,7 @@ class FakeServer {
     mutable absl::Mutex mutex;
     std::map<std::string, FakeFile> files ABSL_GUARDED_BY(mutex);
     int64_t last_cut ABSL_GUARDED_BY(mutex) = 0;
+    absl::Time time ABSL_GUARDED_BY(mutex) = absl::InfinitePast();  // InfinitePast: now
     bool damage_reads ABSL_GUARDED_BY(mutex) = false;
   };
 
