@@ -189,13 +189,14 @@ void FaultDisk::Apply(const FaultChange& change) {
 
 absl::StatusOr<uint64_t> FaultDisk::Find(std::string_view name) const {
   uint64_t at = kRoot;
+  const std::string_view whole = name;
   while (!name.empty()) {
     size_t slash = std::min(name.find('/'), name.size());
     std::string part(name.substr(0, slash));
     name.remove_prefix(std::min(slash + 1, name.size()));
     const auto& entries = nodes.at(at).entries;
     auto found = entries.find(part);
-    if (found == entries.end()) return absl::NotFoundError(StrCat(part, ": no such file"));
+    if (found == entries.end()) return absl::NotFoundError(StrCat(whole, ": no such file"));
     at = found->second;
   }
   return at;

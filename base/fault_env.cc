@@ -53,6 +53,7 @@ struct FaultEnv::State {
   uint64_t fail_end ABSL_GUARDED_BY(mutex) = UINT64_MAX;
   absl::Status fault ABSL_GUARDED_BY(mutex);
   Lie lie ABSL_GUARDED_BY(mutex);
+  AfterRead after_read ABSL_GUARDED_BY(mutex);
   bool met ABSL_GUARDED_BY(mutex) = false;
   uint64_t capacity ABSL_GUARDED_BY(mutex) = UINT64_MAX;
 
@@ -89,17 +90,31 @@ namespace {
 
 using StatePtr = std::shared_ptr<FaultEnv::State>;
 
+// Files lie in memory.
+constexpr uint64_t kFileBytesMax = uint64_t{1} << 30;
+absl::Status CheckEnd(uint64_t end_bytes) {
+  if (end_bytes <= kFileBytesMax) return absl::OkStatus();
+  return absl::ResourceExhaustedError("File too large");
+}
+
 class FaultFile final : public EnvFile {
  public:
   FaultFile(StatePtr state, uint64_t node) : state_(std::move(state)), node_(node) {}
 
   absl::StatusOr<size_t> ReadAt(uint64_t offset, absl::Span<char> out) override {
-    absl::MutexLock lock(&state_->mutex);
-    H5M_RETURN_IF_ERROR(state_->Call());
-    const std::string& data = state_->disk.nodes[node_].data;
-    if (offset >= data.size()) return 0;
-    size_t got = std::min<size_t>(out.size(), data.size() - offset);
-    std::memcpy(out.data(), data.data() + offset, got);
+    FaultEnv::AfterRead after_read;
+    std::string name;
+    size_t got = 0;
+    {
+      absl::MutexLock lock(&state_->mutex);
+      H5M_RETURN_IF_ERROR(state_->Call());
+      const std::string& data = state_->disk.nodes[node_].data;
+      if (offset < data.size()) got = std::min<size_t>(out.size(), data.size() - offset);
+      std::memcpy(out.data(), data.data() + std::min<uint64_t>(offset, data.size()), got);
+      after_read = state_->after_read;
+      if (after_read != nullptr) name = state_->disk.NameOf(node_);
+    }
+    if (after_read != nullptr) after_read(name);
     return got;
   }
   absl::Status WriteAt(uint64_t offset, absl::Span<const std::string_view> pieces) override {
@@ -107,6 +122,7 @@ class FaultFile final : public EnvFile {
     for (std::string_view piece : pieces) bytes.append(piece);
     absl::MutexLock lock(&state_->mutex);
     absl::Status status = state_->Call();
+    if (status.ok()) H5M_RETURN_IF_ERROR(CheckEnd(offset + bytes.size()));
     if (status.ok() && state_->capacity != UINT64_MAX &&
         state_->UsedBytes() + bytes.size() > state_->capacity) {
       status = absl::ResourceExhaustedError("write: No space left on device");
@@ -118,6 +134,7 @@ class FaultFile final : public EnvFile {
   absl::Status Truncate(uint64_t size_bytes) override {
     absl::MutexLock lock(&state_->mutex);
     H5M_RETURN_IF_ERROR(state_->Call());
+    H5M_RETURN_IF_ERROR(CheckEnd(size_bytes));
     state_->Do(OfData(Kind::kTruncate, node_, size_bytes));
     return absl::OkStatus();
   }
@@ -348,6 +365,10 @@ uint64_t FaultEnv::used_bytes() const {
 void FaultEnv::SetLie(Lie lie) {
   absl::MutexLock lock(&state_->mutex);
   state_->lie = std::move(lie);
+}
+void FaultEnv::SetAfterRead(AfterRead after_read) {
+  absl::MutexLock lock(&state_->mutex);
+  state_->after_read = std::move(after_read);
 }
 uint64_t FaultEnv::call_count() const {
   absl::MutexLock lock(&state_->mutex);

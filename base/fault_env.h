@@ -15,8 +15,8 @@
 
 namespace h5mirror {
 
-// Thread-safe. Has one tree, whatever root is named. Files lie in memory as they are: keep them
-// small. Copies made by Crash() are independent.
+// Thread-safe. Has one tree, whatever root is named. Files lie in memory as they are, up to 1 GiB
+// each: keep them small. Copies made by Crash() are independent.
 //
 // The model of a power loss: a file's data and mode are what its last successful Sync() covered,
 // and of each later write, truncate or mode, independently: all, nothing, or any of its 512-byte
@@ -48,6 +48,10 @@ class FaultEnv final : public Env {
   // the call reports success and nothing happens. Null: no disk lies.
   using Lie = std::function<bool(const FaultDisk& disk, const FaultChange& change)>;
   void SetLie(Lie lie);
+  // Called after each read of a file, by the thread that read, with no lock held: a test can let
+  // time pass there. Null: nobody is told.
+  using AfterRead = std::function<void(const std::string& name)>;
+  void SetAfterRead(AfterRead after_read);
   // Rot: no change, and no time of the file shows it. kNotFound, kOutOfRange.
   absl::Status FlipBit(std::string_view name, uint64_t bit);
 

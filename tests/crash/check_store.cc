@@ -72,6 +72,7 @@ class FileCheck {
                               promised_.AckedCut(), " was acked"));
     }
     H5M_RETURN_IF_ERROR(CheckVersions("as found"));
+    H5M_RETURN_IF_ERROR(CheckTags());
     H5M_RETURN_IF_ERROR(In(file_->WaitApplied(kPatience), StrCat("apply ", name_)));
     H5M_RETURN_IF_ERROR(CheckHead("once applied"));
     auto listed = store_.List("", "", 1000);
@@ -92,7 +93,7 @@ class FileCheck {
   }
 
   absl::Status CheckVersions(const char* when) {
-    auto versions = file_->ListVersions(0, 10'000);
+    auto versions = file_->ListVersions({}, 10'000);
     H5M_RETURN_IF_ERROR(In(versions.status(), "list versions"));
     VersionNumber wanted = versions->size();
     for (const VersionInfo& version : *versions) {
@@ -111,6 +112,20 @@ class FileCheck {
     for (const auto& acked : promised_.acked) {
       if (acked.version <= static_cast<VersionNumber>(versions->size())) continue;
       return Violation(StrCat(name_, "@", acked.version, " was acked and is not there"));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckTags() {
+    for (const auto& [tag, possible] : promised_.PossibleTags()) {
+      auto tagged = file_->FindVersionTagged(tag);
+      if (!tagged.ok() && !absl::IsNotFound(tagged.status())) {
+        return In(tagged.status(), StrCat("find tag ", tag));
+      }
+      const VersionNumber found = tagged.ok() ? tagged->version : 0;
+      if (possible.contains(found)) continue;
+      return Violation(StrCat("tag ", tag, " of ", name_, " is at version ", found, ", not at ",
+                              *possible.begin()));
     }
     return absl::OkStatus();
   }
@@ -184,7 +199,7 @@ class FileCheck {
 
 // OK, too, where an error says that the bytes cannot be had.
 absl::Status CheckReads(File& file, const std::string& name, const FilePromises& promised) {
-  auto versions = file.ListVersions(0, 10'000);
+  auto versions = file.ListVersions({}, 10'000);
   if (!versions.ok()) return absl::OkStatus();
   for (const VersionInfo& version : *versions) {
     auto reader = file.OpenVersion(version.version);

@@ -1,9 +1,11 @@
 #include "tests/crash/player.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
+#include "base/status_macros.h"
 #include "base/strings.h"
 
 namespace h5mirror::store {
@@ -247,16 +249,82 @@ void Player::BeginExport(const std::string& file, VersionNumber version) {
   exports_.push_back({StrCat(file, "@", version), *std::move(reader), std::move(wanted)});
 }
 
+absl::Status Player::ReadUpTo(Export& one, uint64_t end_bytes) {
+  end_bytes = std::min(end_bytes, one.reader->info().size_bytes);
+  if (end_bytes <= one.read_bytes) return absl::OkStatus();
+  std::string bytes(end_bytes - one.read_bytes, '\0');
+  H5M_RETURN_IF_ERROR(one.reader->Read(one.read_bytes, absl::MakeSpan(bytes)));
+  if (one.wanted == nullptr || one.wanted->compare(one.read_bytes, bytes.size(), bytes) != 0) {
+    return absl::DataLossError(StrCat(one.text, " reads wrong bytes"));
+  }
+  one.read_bytes = end_bytes;
+  return absl::OkStatus();
+}
+
+void Player::ReadOn() {
+  if (!Begun("read a page of each version that is open")) return;
+  for (Export& one : exports_) Ok(ReadUpTo(one, one.read_bytes + options_.page_size_bytes));
+}
+
 void Player::FinishExport() {
   if (!Begun("read the versions that are open")) return;
-  for (Export& one : exports_) {
-    std::string bytes(one.reader->info().size_bytes, '\0');
-    if (!Ok(one.reader->Read(0, absl::MakeSpan(bytes)))) break;
-    if (one.wanted == nullptr || bytes != *one.wanted) {
-      Ok(absl::DataLossError(StrCat(one.text, " reads wrong bytes")));
-    }
-  }
+  for (Export& one : exports_) Ok(ReadUpTo(one, UINT64_MAX));
   exports_.clear();
+}
+
+void Player::TakeOver(const std::string& file) {
+  if (!Begun(StrCat("take over ", file))) return;
+  std::unique_ptr<Writer> fenced = std::move(writers_.at(file));
+  auto writer = std::make_unique<Writer>(files_.at(file), SessionStart::kContinue, newest_[file]);
+  if (!Ok(writer->begun())) return;
+  {
+    const size_t changes = env_.change_count();
+    absl::MutexLock lock(&mutex_);
+    promises_.tokens.push_back({writer->token(), changes});
+  }
+  writers_[file] = std::move(writer);
+  if (fenced->Write(0, "fenced").code() != absl::StatusCode::kAborted) {
+    Ok(absl::InternalError("a session wrote that another had taken the file from"));
+  }
+}
+
+void Player::ChangeTag(const std::string& file, VersionNumber version, const std::string& tag,
+                       absl::FunctionRef<absl::Status(File&)> call) {
+  std::shared_ptr<File> opened = FileOf(file);
+  if (opened == nullptr) return;
+  {
+    absl::MutexLock lock(&mutex_);
+    promises_.files[file].tag_changes.push_back({tag, version, false, SIZE_MAX});
+  }
+  if (!Ok(call(*opened))) return;
+  const size_t changes = env_.change_count();
+  absl::MutexLock lock(&mutex_);
+  FilePromises::TagChange& change = promises_.files[file].tag_changes.back();
+  change.acked = true;
+  change.change_count = changes;
+}
+
+void Player::Tag(const std::string& file, VersionNumber version, const std::string& tag) {
+  if (!Begun(StrCat("tag ", file, "@", version, " ", tag))) return;
+  std::shared_ptr<File> opened = FileOf(file);
+  if (opened == nullptr) return;
+  auto target = opened->GetVersion(version);
+  if (!Ok(target.status())) return;
+  ChangeTag(file, target->version, tag,
+            [&](File& to) { return to.Tag(target->version, tag, TagMode::kMove).status(); });
+}
+
+void Player::Untag(const std::string& file, const std::string& tag) {
+  if (!Begun(StrCat("untag ", tag, " of ", file))) return;
+  ChangeTag(file, 0, tag, [&](File& of) { return of.Untag(tag).status(); });
+}
+
+void Player::RandomTag(const std::string& file) {
+  auto newest = files_.at(file)->GetVersion(0);
+  if (!newest.ok()) return;
+  const std::string tag = StrCat("tag-", Random(3));
+  if (Random(3) == 0 && files_.at(file)->FindVersionTagged(tag).ok()) return Untag(file, tag);
+  Tag(file, 1 + static_cast<VersionNumber>(Random(newest->version)), tag);
 }
 
 void Player::RandomStep(const std::string& file) {
@@ -271,7 +339,11 @@ void Player::RandomStep(const std::string& file) {
     }
     return Begin(file, Random(5) ? SessionStart::kContinue : SessionStart::kNewGeneration);
   }
-  switch (Random(12)) {
+  switch (Random(14)) {
+    case 12:
+      return RandomTag(file);
+    case 13:
+      return TakeOver(file);
     case 0:
       return End(file, Random(2) ? SessionEnd::kClean : SessionEnd::kLost);
     case 1:

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/functional/function_ref.h"
 #include "absl/synchronization/mutex.h"
 #include "base/fault_env.h"
 #include "onion_store/store.h"
@@ -65,8 +66,15 @@ class Player {
   void WaitApplied(const std::string& file);
   // Makes `version` the newest again, with nobody writing.
   void Rollback(const std::string& file, VersionNumber version);
-  // Opens `version` and keeps it open; FinishExport() reads it, whatever happened in between.
+  // Another session takes the file over from one that has not ended, whose calls are refused then.
+  void TakeOver(const std::string& file);
+  // Moves the tag where another version has it. `version` 0: the newest.
+  void Tag(const std::string& file, VersionNumber version, const std::string& tag);
+  void Untag(const std::string& file, const std::string& tag);
+  // Opens `version` and keeps it open. ReadOn() reads the next page of each that is open,
+  // FinishExport() what is left of them, whatever happened in between.
   void BeginExport(const std::string& file, VersionNumber version);
+  void ReadOn();
   void FinishExport();
 
   // How long a step may wait for the background; 60 s at first.
@@ -101,7 +109,13 @@ class Player {
     std::string text;
     std::unique_ptr<VersionReader> reader;
     Bytes wanted;
+    uint64_t read_bytes = 0;
   };
+  // Reads `one` up to `end_bytes`, and compares.
+  absl::Status ReadUpTo(Export& one, uint64_t end_bytes);
+  // A call that changes `tag` to `version` (0: takes it away).
+  void ChangeTag(const std::string& file, VersionNumber version, const std::string& tag,
+                 absl::FunctionRef<absl::Status(File&)> call);
 
   bool Begun(const std::string& text);  // false: a step before failed
   bool Ok(const absl::Status& status);
@@ -111,6 +125,7 @@ class Player {
   // Waits until the background has nothing to do for `file`.
   void Settle(const std::string& file);
   std::shared_ptr<File> FileOf(const std::string& file);
+  void RandomTag(const std::string& file);
   void CutAndWait(const std::string& file, BarrierKind kind);
   std::string RandomBytes(uint64_t size);
 

@@ -41,11 +41,25 @@ Bytes FilePromises::GoldenOf(CutNumber cut) const {
   return found == golden.end() ? nullptr : found->second;
 }
 
+std::map<std::string, std::set<VersionNumber>> FilePromises::PossibleTags() const {
+  std::map<std::string, std::set<VersionNumber>> possible;
+  for (const TagChange& change : tag_changes) {
+    auto [tag, is_new] = possible.try_emplace(change.tag, std::set<VersionNumber>{0});
+    if (change.acked) tag->second.clear();
+    tag->second.insert(change.version);
+  }
+  return possible;
+}
+
 Promises Promises::At(size_t change_count) const {
   Promises then;
   for (const auto& [name, file] : files) {
     then.files[name] = {file.golden, file.attempts, Until(file.acked, change_count),
-                        Until(file.given, change_count)};
+                        Until(file.given, change_count), file.tag_changes};
+    for (FilePromises::TagChange& change : then.files[name].tag_changes) {
+      change.acked = change.acked && change.change_count <= change_count;
+      change.change_count = 0;
+    }
   }
   then.tokens = Until(tokens, change_count);
   return then;
@@ -60,7 +74,8 @@ Token Promises::GivenTokenMax() const {
 size_t Promises::CountAt(size_t change_count) const {
   size_t count = CountUntil(tokens, change_count);
   for (const auto& [name, file] : files) {
-    count += CountUntil(file.acked, change_count) + CountUntil(file.given, change_count);
+    count += CountUntil(file.acked, change_count) + CountUntil(file.given, change_count) +
+             CountUntil(file.tag_changes, change_count);
   }
   return count;
 }

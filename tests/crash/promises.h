@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,14 @@ struct FilePromises {
     size_t change_count = 0;
   };
   std::vector<Given> given;
+  // Tags given and taken away, in the order of the calls.
+  struct TagChange {
+    std::string tag;
+    VersionNumber version = 0;  // 0: taken away
+    bool acked = false;         // else nobody knows whether it happened
+    size_t change_count = 0;
+  };
+  std::vector<TagChange> tag_changes;
 
   // The newest cut that was acked; 0: none.
   CutNumber AckedCut() const;
@@ -41,6 +50,8 @@ struct FilePromises {
   CutNumber GivenCut() const;
   // Null where no cut of that number may exist.
   Bytes GoldenOf(CutNumber cut) const;
+  // For each tag that there ever was the versions that may have it; 0: none.
+  std::map<std::string, std::set<VersionNumber>> PossibleTags() const;
 };
 
 struct Promises {

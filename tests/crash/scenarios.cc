@@ -1,30 +1,12 @@
+// Scenarios of writers: cuts, truncates, generations, closes; and the list of all scenarios.
 #include "tests/crash/scenarios.h"
+
+#include <iterator>
+
+#include "tests/crash/scenario_steps.h"
 
 namespace h5mirror::store {
 namespace {
-
-constexpr SessionStart kNewGeneration = SessionStart::kNewGeneration;
-constexpr PlayOptions kSmallPages{.page_size_bytes = 512};
-constexpr PlayOptions kLargePages{.page_size_bytes = 4096};
-// So little that every index of staged bytes goes to disk.
-constexpr PlayOptions kNoMemory{.memory_max_bytes = 1};
-
-// One version with all of `pages` new.
-void OneVersion(Player& player, const std::string& file, double pages,
-                SessionStart start = SessionStart::kContinue) {
-  player.Begin(file, start);
-  player.Write(file, 0, pages);
-  player.Commit(file);
-  player.End(file);
-}
-
-// A version that changes `count` places below `pages`.
-void Overwrite(Player& player, const std::string& file, uint64_t pages, int count) {
-  for (int i = 0; i < count; ++i) {
-    player.Write(file, static_cast<double>(player.Random(pages * 4)) / 4,
-                 0.2 + static_cast<double>(player.Random(16)) / 10);
-  }
-}
 
 void FirstVersions(Player& player) {
   for (const char* file : {"a.h5", "d/b.h5", "d/e/c.h5"}) OneVersion(player, file, 5.5);
@@ -139,37 +121,6 @@ void Recreation(Player& player) {
   OneVersion(player, "x.h5", 4);
 }
 
-void RollbackWithin(Player& player) {
-  OneVersion(player, "x.h5", 12);
-  player.Begin("x.h5");
-  Overwrite(player, "x.h5", 12, 4);
-  player.Commit("x.h5");
-  player.Truncate("x.h5", 7.5);
-  Overwrite(player, "x.h5", 7, 2);
-  player.Commit("x.h5");
-  player.End("x.h5");
-  player.Rollback("x.h5", 1);
-  player.WaitApplied("x.h5");
-  OneVersion(player, "x.h5", 2.5);
-  player.Rollback("x.h5", 3);
-  player.Rollback("x.h5", 2);  // Before the one above is applied, or after.
-  player.WaitApplied("x.h5");
-  OneVersion(player, "x.h5", 1);
-}
-
-void RollbackAcross(Player& player) {
-  OneVersion(player, "x.h5", 9);
-  OneVersion(player, "x.h5", 4);
-  OneVersion(player, "x.h5", 7, kNewGeneration);
-  player.Rollback("x.h5", 1);
-  player.WaitApplied("x.h5");
-  OneVersion(player, "x.h5", 2);
-  player.Rollback("x.h5", 3);
-  player.WaitApplied("x.h5");
-  player.Rollback("x.h5", 2);
-  player.WaitApplied("x.h5");
-}
-
 void Spill(Player& player) {
   OneVersion(player, "x.h5", 14);
   player.Begin("x.h5");
@@ -217,26 +168,6 @@ void ClosedBeforeApplied(Player& player) {
   }
 }
 
-void Exports(Player& player) {
-  OneVersion(player, "x.h5", 12);
-  OneVersion(player, "x.h5", 3);
-  player.BeginExport("x.h5", 1);
-  player.BeginExport("x.h5", 2);
-  player.Begin("x.h5");
-  Overwrite(player, "x.h5", 12, 4);
-  player.Commit("x.h5");
-  player.BeginExport("x.h5", 3);
-  player.Truncate("x.h5", 4);
-  player.CutAndGoOn("x.h5", BarrierKind::kCommit);
-  player.Write("x.h5", 6, 5);
-  player.Commit("x.h5");
-  player.End("x.h5");
-  OneVersion(player, "x.h5", 2, kNewGeneration);
-  player.FinishExport();
-  for (VersionNumber version = 1; version <= 6; ++version) player.BeginExport("x.h5", version);
-  player.FinishExport();
-}
-
 void PlainFiles(Player& player) {
   player.PutPlainFile("x.h5", 6);
   player.Touch("x.h5");
@@ -268,8 +199,8 @@ void AnyLife(Player& player) {
 
 }  // namespace
 
-const std::vector<Scenario>& AllScenarios() {
-  static const std::vector<Scenario>& all = *new std::vector<Scenario>{
+std::vector<Scenario> WriterScenarios() {
+  return {
       {"first_versions", FirstVersions, {}},
       {"overwrites", Overwrites, {}},
       {"overwrites_of_small_pages", Overwrites, kSmallPages},
@@ -279,18 +210,26 @@ const std::vector<Scenario>& AllScenarios() {
       {"truncate_large_pages", TruncateAndRegrow, kLargePages},
       {"growth", Growth, {}},
       {"recreation", Recreation, {}},
-      {"rollback_within", RollbackWithin, {}},
-      {"rollback_across", RollbackAcross, {}},
       {"spill", Spill, kNoMemory},
       {"reopened", Reopened, {}},
       {"closed_before_applied", ClosedBeforeApplied, {}, Pace::kConcurrent},
-      {"exports", Exports, {}, Pace::kConcurrent},
       {"plain_files", PlainFiles, {}},
       {"several_writers", SeveralWriters, {}, Pace::kConcurrent},
       {"any_life", AnyLife, {}, Pace::kConcurrent},
       {"any_life_without_memory", AnyLife, kNoMemory, Pace::kConcurrent},
       {"any_life_of_small_pages", AnyLife, kSmallPages, Pace::kConcurrent},
   };
+}
+
+const std::vector<Scenario>& AllScenarios() {
+  static const std::vector<Scenario>& all = *new std::vector<Scenario>([] {
+    std::vector<Scenario> scenarios;
+    for (auto* part : {WriterScenarios, HistoryScenarios}) {
+      std::vector<Scenario> some = part();
+      std::move(some.begin(), some.end(), std::back_inserter(scenarios));
+    }
+    return scenarios;
+  }());
   return all;
 }
 

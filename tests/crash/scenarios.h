@@ -17,6 +17,10 @@ struct Scenario {
   Pace pace = Pace::kInStep;
 };
 
+// One function per source: scenarios.cc, scenarios_history.cc.
+std::vector<Scenario> WriterScenarios();
+std::vector<Scenario> HistoryScenarios();
+
 const std::vector<Scenario>& AllScenarios();
 std::vector<std::string> ScenarioNames();
 // null: there is none of that name.
