@@ -19,7 +19,8 @@ int Repeat(int count) {
 }
 
 TEST(RandomHistoryTest, EveryVersionIsWhatTheModelSays) {
-  for (int i = 0; i < Repeat(200) && !testing::Test::HasFailure(); ++i) {
+  int paused_reads = 0;
+  for (int i = 0; i < Repeat(1000) && !testing::Test::HasFailure(); ++i) {
     uint64_t seed = FirstSeed() + i;
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     FaultEnv env;
@@ -28,7 +29,11 @@ TEST(RandomHistoryTest, EveryVersionIsWhatTheModelSays) {
     CutNumber needed = 0;
     for (const auto& acked : history.acked()) needed = std::max(needed, acked.cut);
     RandomHistory::Check(env, history.golden(), needed);
+    history.CheckTags();
+    paused_reads += history.paused_read_count();
   }
+  EXPECT_TRUE(paused_reads > 0 || testing::Test::HasFailure());
+  RecordProperty("paused_reads", paused_reads);
 }
 
 TEST(RandomHistoryTest, NoCrashLosesAnAckedCut) {

@@ -109,12 +109,9 @@ class FailingCallsTest : public testing::TestWithParam<std::string> {
 
 TEST_P(FailingCallsTest, LeaveTheHistoryWholeAndTheFileUsable) {
   ASSERT_NO_FATAL_FAILURE(Measure());
-  // Each call with one of the faults, which one goes round with the seed; H5M_CRASH_STATES at five
-  // times the default is each call with each of the faults, and below the default only some calls.
-  const uint64_t states = CrashStateCount();
-  const uint64_t step =
-      std::max<uint64_t>(1, kCallsStep * kCrashStates / std::max<uint64_t>(states, 1));
-  const size_t faults = states >= 5 * kCrashStates ? std::size(kFaults) : 1;
+  // Each call with one of the faults, which one goes round with the seed.
+  const uint64_t step = CallsStep();
+  const size_t faults = HasAllFaults() ? std::size(kFaults) : 1;
   uint64_t plays = 0;
   for (uint64_t call = FirstSeed() % step; call < call_count_; call += step) {
     for (size_t i = 0; i < faults; ++i) {

@@ -41,6 +41,10 @@ Promises Player::promises() const {
 }
 
 bool Player::Begun(const std::string& text) {
+  {
+    absl::MutexLock lock(&mutex_);
+    Ok(cut_error_);
+  }
   if (!status_.ok()) return false;
   steps_.push_back({env_.change_count(), text});
   return true;
@@ -148,9 +152,13 @@ void Player::CutAndGoOn(const std::string& file, BarrierKind kind) {
   if (!Begun(StrCat(kinds[static_cast<int>(kind)], " of ", file))) return;
   Writer& writer = *writers_.at(file);
   auto on_durable = [this, file](absl::StatusOr<DurableCut> result) {
-    if (!result.ok()) return;
     const size_t changes = env_.change_count();
     absl::MutexLock lock(&mutex_);
+    if (!result.ok()) {
+      // What the file holds now nobody knows: no step can go on from there.
+      if (cut_error_.ok()) cut_error_ = result.status();
+      return;
+    }
     promises_.files[file].acked.push_back({result->cut, result->version, changes});
   };
   auto golden = std::make_shared<std::string>(writer.content());

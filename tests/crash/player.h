@@ -143,6 +143,7 @@ class Player {
   absl::Status status_;
   mutable absl::Mutex mutex_;
   Promises promises_ ABSL_GUARDED_BY(mutex_);
+  absl::Status cut_error_ ABSL_GUARDED_BY(mutex_);  // of a cut that nobody waited for
 };
 
 }  // namespace h5mirror::store

@@ -36,6 +36,11 @@ CutNumber FilePromises::GivenCut() const {
   return newest;
 }
 
+bool FilePromises::IsDroppable(VersionNumber version) const {
+  return std::any_of(droppable.begin(), droppable.end(),
+                     [&](const Droppable& one) { return one.version == version; });
+}
+
 Bytes FilePromises::GoldenOf(CutNumber cut) const {
   auto found = golden.find(cut);
   return found == golden.end() ? nullptr : found->second;
@@ -54,8 +59,12 @@ std::map<std::string, std::set<VersionNumber>> FilePromises::PossibleTags() cons
 Promises Promises::At(size_t change_count) const {
   Promises then;
   for (const auto& [name, file] : files) {
-    then.files[name] = {file.golden, file.attempts, Until(file.acked, change_count),
-                        Until(file.given, change_count), file.tag_changes};
+    then.files[name] = {file.golden,
+                        file.attempts,
+                        Until(file.acked, change_count),
+                        Until(file.given, change_count),
+                        file.tag_changes,
+                        Until(file.droppable, change_count)};
     for (FilePromises::TagChange& change : then.files[name].tag_changes) {
       change.acked = change.acked && change.change_count <= change_count;
       change.change_count = 0;

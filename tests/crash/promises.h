@@ -44,10 +44,18 @@ struct FilePromises {
   };
   std::vector<TagChange> tag_changes;
 
+  // Versions that somebody has begun to drop, and when: from then on they may be there or not.
+  struct Droppable {
+    VersionNumber version = 0;
+    size_t change_count = 0;
+  };
+  std::vector<Droppable> droppable;
+
   // The newest cut that was acked; 0: none.
   CutNumber AckedCut() const;
   // The largest number that was given.
   CutNumber GivenCut() const;
+  bool IsDroppable(VersionNumber version) const;
   // Null where no cut of that number may exist.
   Bytes GoldenOf(CutNumber cut) const;
   // For each tag that there ever was the versions that may have it; 0: none.

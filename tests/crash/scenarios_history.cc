@@ -179,7 +179,7 @@ std::vector<Scenario> HistoryScenarios() {
       {"tags_beside_cuts", TagsBesideCuts, {}, Pace::kConcurrent},
       {"exports", Exports, {}, Pace::kConcurrent},
       {"readers_beside_cuts", ReadersBesideCuts, {}, Pace::kConcurrent},
-      {"handovers", Handovers, {}},
+      {"handovers", Handovers, {}, Pace::kConcurrent},
   };
 }
 
