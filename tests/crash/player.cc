@@ -282,7 +282,7 @@ void Player::FinishExport() {
 
 void Player::TakeOver(const std::string& file) {
   if (!Begun(StrCat("take over ", file))) return;
-  std::unique_ptr<Writer> fenced = std::move(writers_.at(file));
+  const std::unique_ptr<Writer> fenced = std::move(writers_.extract(file).mapped());
   auto writer = std::make_unique<Writer>(files_.at(file), SessionStart::kContinue, newest_[file]);
   if (!Ok(writer->begun())) return;
   {
