@@ -13,6 +13,11 @@ absl::Status ReadOrZeros(EnvFile& file, uint64_t offset, absl::Span<char> out) {
   return absl::OkStatus();
 }
 
-bool EnvTree::Exists(std::string_view name) { return !absl::IsNotFound(Stat(name).status()); }
+absl::StatusOr<bool> EnvTree::Exists(std::string_view name) {
+  const absl::Status status = Stat(name).status();
+  if (absl::IsNotFound(status)) return false;
+  H5M_RETURN_IF_ERROR(status);
+  return true;
+}
 
 }  // namespace h5mirror

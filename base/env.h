@@ -111,9 +111,8 @@ class EnvTree {
   virtual absl::StatusOr<std::unique_ptr<EnvLock>> Lock(std::string_view name) = 0;
   virtual absl::StatusOr<uint64_t> FreeBytes() = 0;
 
-  // Whether something of that name exists; other errors count as "yes", so that nothing is made
-  // over what cannot be seen.
-  bool Exists(std::string_view name);
+  // Whether something of that name exists. An error where nobody can tell.
+  absl::StatusOr<bool> Exists(std::string_view name);
 };
 
 // Thread-safe.

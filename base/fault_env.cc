@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <map>
-#include <random>
 #include <set>
 #include <utility>
 #include <vector>
@@ -17,119 +15,56 @@
 namespace h5mirror {
 namespace {
 
-constexpr uint64_t kRoot = 1;
-constexpr size_t kSector = 512;
 constexpr size_t kBlock = 4096;
 
-// One change, as it is replayed.
-struct Change {
-  enum Kind : uint8_t {
-    kWrite,
-    kTruncate,
-    kZero,
-    kSync,
-    kFailedSync,
-    kCreate,
-    kMakeDirectory,
-    kRename,
-    kLink,
-    kRemove,
-    kSyncDirectory
-  };
-  Kind kind = kWrite;
-  uint64_t node = 0;    // file, or directory of `name`
-  uint64_t offset = 0;  // kTruncate: the size; kCreate, kMakeDirectory: the new node
-  std::string bytes;    // kZero: its size counts
-  std::string name;
-  uint64_t to_node = 0;  // directory of `to_name`
-  std::string to_name;
-  int64_t time = 0;  // of the files that it changes
+using Kind = FaultChange::Kind;
+using Node = FaultDisk::Node;
 
-  bool is_name() const {
-    return kind == kCreate || kind == kMakeDirectory || kind == kRename || kind == kLink ||
-           kind == kRemove;
-  }
-  bool is_data() const { return kind == kWrite || kind == kTruncate || kind == kZero; }
-};
+FaultChange OfData(Kind kind, uint64_t node, uint64_t offset = 0, std::string bytes = "") {
+  FaultChange change;
+  change.kind = kind;
+  change.node = node;
+  change.offset = offset;
+  change.bytes = std::move(bytes);
+  return change;
+}
 
-struct Node {
-  bool directory = false;
-  std::string data;
-  std::map<std::string, uint64_t> entries;
-  int64_t change_time = 0;
-};
-
-// The files and names themselves.
-struct Disk {
-  std::map<uint64_t, Node> nodes;
-
-  Disk() { nodes[kRoot].directory = true; }
-
-  void Apply(const Change& change) {
-    Node& node = nodes[change.node];
-    node.change_time = change.time;
-    switch (change.kind) {
-      case Change::kWrite:
-        if (node.data.size() < change.offset + change.bytes.size()) {
-          node.data.resize(change.offset + change.bytes.size());
-        }
-        std::memcpy(node.data.data() + change.offset, change.bytes.data(), change.bytes.size());
-        break;
-      case Change::kTruncate:
-        node.data.resize(change.offset);
-        break;
-      case Change::kZero: {
-        size_t end = std::min<size_t>(node.data.size(), change.offset + change.bytes.size());
-        if (change.offset < end) {
-          std::memset(node.data.data() + change.offset, 0, end - change.offset);
-        }
-        break;
-      }
-      case Change::kCreate:
-      case Change::kMakeDirectory:
-        node.entries[change.name] = change.offset;
-        nodes[change.offset].directory = change.kind == Change::kMakeDirectory;
-        break;
-      case Change::kRename: {
-        uint64_t moved = node.entries[change.name];
-        node.entries.erase(change.name);
-        nodes[change.to_node].entries[change.to_name] = moved;
-        break;
-      }
-      case Change::kLink:
-        nodes[change.to_node].entries[change.to_name] = node.entries[change.name];
-        break;
-      case Change::kRemove:
-        node.entries.erase(change.name);
-        break;
-      default:
-        break;
-    }
-  }
-};
+FaultChange OfName(Kind kind, uint64_t directory, std::string name, uint64_t target) {
+  FaultChange change;
+  change.kind = kind;
+  change.node = directory;
+  change.name = std::move(name);
+  change.target = target;
+  return change;
+}
 
 }  // namespace
 
 struct FaultEnv::State {
   mutable absl::Mutex mutex;
-  Disk disk ABSL_GUARDED_BY(mutex);
-  Disk start ABSL_GUARDED_BY(mutex);  // before the first change
-  std::vector<Change> changes ABSL_GUARDED_BY(mutex);
-  uint64_t next_node ABSL_GUARDED_BY(mutex) = kRoot + 1;
+  FaultDisk disk ABSL_GUARDED_BY(mutex);
+  FaultDisk start ABSL_GUARDED_BY(mutex);  // before the first change
+  std::vector<FaultChange> changes ABSL_GUARDED_BY(mutex);
+  uint64_t next_node ABSL_GUARDED_BY(mutex) = FaultDisk::kRoot + 1;
   int64_t clock ABSL_GUARDED_BY(mutex) = 1;
   std::set<uint64_t> locked ABSL_GUARDED_BY(mutex);
   uint64_t calls ABSL_GUARDED_BY(mutex) = 0;
   uint64_t fail_at ABSL_GUARDED_BY(mutex) = UINT64_MAX;
+  uint64_t fail_end ABSL_GUARDED_BY(mutex) = UINT64_MAX;
   absl::Status fault ABSL_GUARDED_BY(mutex);
+  Lie lie ABSL_GUARDED_BY(mutex);
+  AfterRead after_read ABSL_GUARDED_BY(mutex);
   bool met ABSL_GUARDED_BY(mutex) = false;
   uint64_t capacity ABSL_GUARDED_BY(mutex) = UINT64_MAX;
 
   absl::Status Call() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
-    if (calls++ != fail_at) return absl::OkStatus();
+    const uint64_t call = calls++;
+    if (call < fail_at || call >= fail_end) return absl::OkStatus();
     met = true;
     return fault;
   }
-  void Do(Change change) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+  void Do(FaultChange change) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+    if (lie != nullptr && lie(disk, change)) return;
     change.time = ++clock;
     disk.Apply(change);
     changes.push_back(std::move(change));
@@ -140,17 +75,7 @@ struct FaultEnv::State {
     return used;
   }
   absl::StatusOr<uint64_t> Find(std::string_view name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
-    uint64_t at = kRoot;
-    while (!name.empty()) {
-      size_t slash = std::min(name.find('/'), name.size());
-      std::string part(name.substr(0, slash));
-      name.remove_prefix(std::min(slash + 1, name.size()));
-      auto& entries = disk.nodes[at].entries;
-      auto found = entries.find(part);
-      if (found == entries.end()) return absl::NotFoundError(StrCat(part, ": no such file"));
-      at = found->second;
-    }
-    return at;
+    return disk.Find(name);
   }
   // The directory of `name`, and its last component.
   absl::StatusOr<std::pair<uint64_t, std::string>> Parent(std::string_view name)
@@ -165,17 +90,31 @@ namespace {
 
 using StatePtr = std::shared_ptr<FaultEnv::State>;
 
+// Files lie in memory.
+constexpr uint64_t kFileBytesMax = uint64_t{1} << 30;
+absl::Status CheckEnd(uint64_t end_bytes) {
+  if (end_bytes <= kFileBytesMax) return absl::OkStatus();
+  return absl::ResourceExhaustedError("File too large");
+}
+
 class FaultFile final : public EnvFile {
  public:
   FaultFile(StatePtr state, uint64_t node) : state_(std::move(state)), node_(node) {}
 
   absl::StatusOr<size_t> ReadAt(uint64_t offset, absl::Span<char> out) override {
-    absl::MutexLock lock(&state_->mutex);
-    H5M_RETURN_IF_ERROR(state_->Call());
-    const std::string& data = state_->disk.nodes[node_].data;
-    if (offset >= data.size()) return 0;
-    size_t got = std::min<size_t>(out.size(), data.size() - offset);
-    std::memcpy(out.data(), data.data() + offset, got);
+    FaultEnv::AfterRead after_read;
+    std::string name;
+    size_t got = 0;
+    {
+      absl::MutexLock lock(&state_->mutex);
+      H5M_RETURN_IF_ERROR(state_->Call());
+      const std::string& data = state_->disk.nodes[node_].data;
+      if (offset < data.size()) got = std::min<size_t>(out.size(), data.size() - offset);
+      std::memcpy(out.data(), data.data() + std::min<uint64_t>(offset, data.size()), got);
+      after_read = state_->after_read;
+      if (after_read != nullptr) name = state_->disk.NameOf(node_);
+    }
+    if (after_read != nullptr) after_read(name);
     return got;
   }
   absl::Status WriteAt(uint64_t offset, absl::Span<const std::string_view> pieces) override {
@@ -183,32 +122,32 @@ class FaultFile final : public EnvFile {
     for (std::string_view piece : pieces) bytes.append(piece);
     absl::MutexLock lock(&state_->mutex);
     absl::Status status = state_->Call();
+    if (status.ok()) H5M_RETURN_IF_ERROR(CheckEnd(offset + bytes.size()));
     if (status.ok() && state_->capacity != UINT64_MAX &&
         state_->UsedBytes() + bytes.size() > state_->capacity) {
       status = absl::ResourceExhaustedError("write: No space left on device");
     }
     if (!status.ok()) bytes.resize(bytes.size() / 2);
-    Change change{Change::kWrite, node_, offset, std::move(bytes), {}, 0, {}, 0};
-    state_->Do(std::move(change));
+    state_->Do(OfData(Kind::kWrite, node_, offset, std::move(bytes)));
     return status;
   }
   absl::Status Truncate(uint64_t size_bytes) override {
     absl::MutexLock lock(&state_->mutex);
     H5M_RETURN_IF_ERROR(state_->Call());
-    state_->Do({Change::kTruncate, node_, size_bytes, {}, {}, 0, {}, 0});
+    H5M_RETURN_IF_ERROR(CheckEnd(size_bytes));
+    state_->Do(OfData(Kind::kTruncate, node_, size_bytes));
     return absl::OkStatus();
   }
   absl::Status Sync() override {
     absl::MutexLock lock(&state_->mutex);
     absl::Status status = state_->Call();
-    state_->Do({status.ok() ? Change::kSync : Change::kFailedSync, node_, 0, {}, {}, 0, {}, 0});
+    state_->Do(OfData(status.ok() ? Kind::kSync : Kind::kFailedSync, node_));
     return status.ok() ? status : absl::InternalError(status.message());
   }
   absl::Status Zero(Extent extent) override {
     absl::MutexLock lock(&state_->mutex);
     H5M_RETURN_IF_ERROR(state_->Call());
-    state_->Do(
-        {Change::kZero, node_, extent.offset, std::string(extent.length, '\0'), {}, 0, {}, 0});
+    state_->Do(OfData(Kind::kZero, node_, extent.offset, std::string(extent.length, '\0')));
     return absl::OkStatus();
   }
   absl::StatusOr<Extent> NextData(uint64_t offset) override {
@@ -236,9 +175,11 @@ class FaultFile final : public EnvFile {
     return FileStat{node_, static_cast<int64_t>(node.data.size()), node.change_time,
                     node.change_time};
   }
-  absl::Status SetMode(uint32_t, int64_t) override {
+  absl::Status SetMode(uint32_t mode_bits, int64_t) override {
     absl::MutexLock lock(&state_->mutex);
-    return state_->Call();
+    H5M_RETURN_IF_ERROR(state_->Call());
+    state_->Do(OfData(Kind::kSetMode, node_, mode_bits));
+    return absl::OkStatus();
   }
   absl::Status CopyFrom(EnvFile& from, Extent extent) override {
     std::string bytes(extent.length, '\0');
@@ -277,26 +218,28 @@ class FaultTree final : public EnvTree {
   explicit FaultTree(StatePtr state) : state_(std::move(state)) {}
 
   absl::StatusOr<std::unique_ptr<EnvFile>> Open(std::string_view name, OpenKind kind,
-                                                uint32_t) override {
+                                                uint32_t mode_bits) override {
     absl::MutexLock lock(&state_->mutex);
     H5M_RETURN_IF_ERROR(state_->Call());
-    H5M_ASSIGN_OR_RETURN(uint64_t node, OpenNode(name, kind));
+    H5M_ASSIGN_OR_RETURN(uint64_t node, OpenNode(name, kind, mode_bits));
     return std::make_unique<FaultFile>(state_, node);
   }
-  absl::Status MakeDirectory(std::string_view name, uint32_t) override {
+  absl::Status MakeDirectory(std::string_view name, uint32_t mode_bits) override {
     absl::MutexLock lock(&state_->mutex);
     H5M_RETURN_IF_ERROR(state_->Call());
     if (state_->Find(name).ok()) return absl::AlreadyExistsError(StrCat(name, " exists"));
     H5M_ASSIGN_OR_RETURN(auto parent, state_->Parent(name));
-    state_->Do(
-        {Change::kMakeDirectory, parent.first, state_->next_node++, {}, parent.second, 0, {}, 0});
+    FaultChange made =
+        OfName(Kind::kMakeDirectory, parent.first, parent.second, state_->next_node++);
+    made.offset = mode_bits;
+    state_->Do(std::move(made));
     return absl::OkStatus();
   }
   absl::Status Rename(std::string_view from, std::string_view to) override {
-    return Move(Change::kRename, from, to);
+    return Move(Kind::kRename, from, to);
   }
   absl::Status Link(std::string_view from, std::string_view to) override {
-    return Move(Change::kLink, from, to);
+    return Move(Kind::kLink, from, to);
   }
   absl::Status Remove(std::string_view name) override { return RemoveName(name); }
   absl::Status RemoveDirectory(std::string_view name) override {
@@ -313,7 +256,7 @@ class FaultTree final : public EnvTree {
     absl::MutexLock lock(&state_->mutex);
     H5M_RETURN_IF_ERROR(state_->Call());
     H5M_ASSIGN_OR_RETURN(uint64_t node, state_->Find(name));
-    state_->Do({Change::kSyncDirectory, node, 0, {}, {}, 0, {}, 0});
+    state_->Do(OfData(Kind::kSyncDirectory, node));
     return absl::OkStatus();
   }
   absl::StatusOr<std::vector<DirectoryEntry>> List(std::string_view name) override {
@@ -338,7 +281,7 @@ class FaultTree final : public EnvTree {
   absl::StatusOr<std::unique_ptr<EnvLock>> Lock(std::string_view name) override {
     absl::MutexLock lock(&state_->mutex);
     H5M_RETURN_IF_ERROR(state_->Call());
-    H5M_ASSIGN_OR_RETURN(uint64_t node, OpenNode(name, OpenKind::kCreate));
+    H5M_ASSIGN_OR_RETURN(uint64_t node, OpenNode(name, OpenKind::kCreate, 0600));
     if (!state_->locked.insert(node).second) {
       return absl::FailedPreconditionError(StrCat("another process holds ", name));
     }
@@ -347,7 +290,7 @@ class FaultTree final : public EnvTree {
   absl::StatusOr<uint64_t> FreeBytes() override { return uint64_t{1} << 40; }
 
  private:
-  absl::StatusOr<uint64_t> OpenNode(std::string_view name, OpenKind kind)
+  absl::StatusOr<uint64_t> OpenNode(std::string_view name, OpenKind kind, uint32_t mode_bits)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(state_->mutex) {
     auto found = state_->Find(name);
     bool create = kind == OpenKind::kCreate || kind == OpenKind::kCreateFresh;
@@ -355,59 +298,45 @@ class FaultTree final : public EnvTree {
       if (!create) return found.status();
       H5M_ASSIGN_OR_RETURN(auto parent, state_->Parent(name));
       uint64_t node = state_->next_node++;
-      state_->Do({Change::kCreate, parent.first, node, {}, parent.second, 0, {}, 0});
+      FaultChange made = OfName(Kind::kCreate, parent.first, parent.second, node);
+      made.offset = mode_bits;
+      state_->Do(std::move(made));
       return node;
     }
     if (state_->disk.nodes[*found].directory) {
       return absl::InvalidArgumentError(StrCat(name, " is not a plain file"));
     }
     if (kind == OpenKind::kCreateFresh) {
-      state_->Do({Change::kTruncate, *found, 0, {}, {}, 0, {}, 0});
+      state_->Do(OfData(Kind::kTruncate, *found));
     }
     return *found;
   }
-  absl::Status Move(Change::Kind kind, std::string_view from, std::string_view to) {
+  absl::Status Move(Kind kind, std::string_view from, std::string_view to) {
     absl::MutexLock lock(&state_->mutex);
     H5M_RETURN_IF_ERROR(state_->Call());
-    H5M_RETURN_IF_ERROR(state_->Find(from).status());
+    H5M_ASSIGN_OR_RETURN(uint64_t moved, state_->Find(from));
     H5M_ASSIGN_OR_RETURN(auto a, state_->Parent(from));
     H5M_ASSIGN_OR_RETURN(auto b, state_->Parent(to));
-    if (kind == Change::kLink && state_->Find(to).ok()) {
+    if (kind == Kind::kLink && state_->Find(to).ok()) {
       return absl::AlreadyExistsError(StrCat(to, " exists"));
     }
-    state_->Do({kind, a.first, 0, {}, a.second, b.first, b.second, 0});
+    FaultChange change = OfName(kind, a.first, a.second, moved);
+    change.to_node = b.first;
+    change.to_name = b.second;
+    state_->Do(std::move(change));
     return absl::OkStatus();
   }
   absl::Status RemoveName(std::string_view name) {
     absl::MutexLock lock(&state_->mutex);
     H5M_RETURN_IF_ERROR(state_->Call());
-    H5M_RETURN_IF_ERROR(state_->Find(name).status());
+    H5M_ASSIGN_OR_RETURN(uint64_t removed, state_->Find(name));
     H5M_ASSIGN_OR_RETURN(auto parent, state_->Parent(name));
-    state_->Do({Change::kRemove, parent.first, 0, {}, parent.second, 0, {}, 0});
+    state_->Do(OfName(Kind::kRemove, parent.first, parent.second, removed));
     return absl::OkStatus();
   }
 
   StatePtr state_;
 };
-
-// A part of an unsynced change that reached the disk.
-void ApplyTorn(const Change& change, std::mt19937_64& random, Disk* disk) {
-  if (change.kind != Change::kWrite) {
-    if (random() % 2) disk->Apply(change);
-    return;
-  }
-  for (size_t at = 0; at < change.bytes.size();) {
-    size_t sector_end = (change.offset + at) / kSector * kSector + kSector;
-    size_t length = std::min(change.bytes.size() - at, sector_end - (change.offset + at));
-    if (random() % 2) {
-      Change part = change;
-      part.offset += at;
-      part.bytes = change.bytes.substr(at, length);
-      disk->Apply(part);
-    }
-    at += length;
-  }
-}
 
 }  // namespace
 
@@ -422,11 +351,24 @@ absl::StatusOr<int64_t> FaultEnv::GroupNumber(const std::string& group) {
   return absl::NotFoundError(StrCat("no group named '", group, "'"));
 }
 
-void FaultEnv::FailCall(uint64_t call, absl::Status status) {
+void FaultEnv::FailCalls(uint64_t call, uint64_t count, absl::Status status) {
   absl::MutexLock lock(&state_->mutex);
   state_->fail_at = state_->calls + call;
+  state_->fail_end = count > UINT64_MAX - state_->fail_at ? UINT64_MAX : state_->fail_at + count;
   state_->fault = std::move(status);
   state_->met = false;
+}
+uint64_t FaultEnv::used_bytes() const {
+  absl::MutexLock lock(&state_->mutex);
+  return state_->UsedBytes();
+}
+void FaultEnv::SetLie(Lie lie) {
+  absl::MutexLock lock(&state_->mutex);
+  state_->lie = std::move(lie);
+}
+void FaultEnv::SetAfterRead(AfterRead after_read) {
+  absl::MutexLock lock(&state_->mutex);
+  state_->after_read = std::move(after_read);
 }
 uint64_t FaultEnv::call_count() const {
   absl::MutexLock lock(&state_->mutex);
@@ -455,50 +397,55 @@ std::unique_ptr<FaultEnv> FaultEnv::CopyNow() const {
   return copy;
 }
 
-std::unique_ptr<FaultEnv> FaultEnv::Crash(size_t change_max, uint64_t seed) const {
-  std::mt19937_64 random(seed);
-  State& state = *state_;
-  absl::MutexLock lock(&state.mutex);
-  const size_t count = std::min(change_max, state.changes.size());
-  // From the back: which nodes are synced later, and by that, which changes are safe.
-  std::vector<bool> safe(count, false);
-  std::set<uint64_t> synced, synced_directories;
-  size_t names_safe = 0;  // names changed before this one
-  for (size_t i = count; i-- > 0;) {
-    const Change& change = state.changes[i];
-    if (change.kind == Change::kSync) synced.insert(change.node);
-    if (change.kind == Change::kFailedSync) synced.erase(change.node);
-    if (change.kind == Change::kSyncDirectory) synced_directories.insert(change.node);
-    if (change.is_data()) safe[i] = synced.contains(change.node);
-    if (change.is_name() &&
-        (synced_directories.contains(change.node) || synced_directories.contains(change.to_node))) {
-      names_safe = std::max(names_safe, i + 1);
-    }
+std::unique_ptr<FaultEnv> FaultEnv::Crash(size_t changes, uint64_t seed) const {
+  CrashPoint point;
+  point.change_count = changes;
+  point.seed = seed;
+  switch (seed % 4) {
+    case 0:
+      point.data = Unsynced::kDropped;
+      break;
+    case 1:
+      point.data = Unsynced::kKept;
+      break;
+    default:
+      break;
   }
-  const size_t names_kept =
-      names_safe + (count > names_safe ? random() % (count - names_safe + 1) : 0);
-  const int mood = random() % 4;  // 0: nothing unsynced survives; 1: all of it; else: some
+  return Crash(point);
+}
+
+std::unique_ptr<FaultEnv> FaultEnv::Crash(const CrashPoint& point) const {
+  absl::MutexLock lock(&state_->mutex);
   auto crashed = std::make_unique<FaultEnv>();
   absl::MutexLock crashed_lock(&crashed->state_->mutex);
-  Disk& disk = crashed->state_->disk;
-  disk = state.start;
-  for (size_t i = 0; i < count; ++i) {
-    const Change& change = state.changes[i];
-    if (change.is_name()) {
-      if (i < names_kept) disk.Apply(change);
-    } else if (change.is_data()) {
-      int fate = mood == 0 ? 0 : mood == 1 ? 1 : static_cast<int>(random() % 3);
-      if (safe[i] || fate == 1) {
-        disk.Apply(change);
-      } else if (fate == 2) {
-        ApplyTorn(change, random, &disk);
-      }
-    }
-  }
-  crashed->state_->start = disk;
-  crashed->state_->next_node = state.next_node;
-  crashed->state_->clock = state.clock;
+  crashed->state_->disk = crashed->state_->start =
+      CrashedDisk(state_->start, state_->changes, point);
+  crashed->state_->next_node = state_->next_node;
+  crashed->state_->clock = state_->clock;
   return crashed;
+}
+
+uint64_t FaultEnv::Fingerprint() const {
+  absl::MutexLock lock(&state_->mutex);
+  return state_->disk.Fingerprint();
+}
+
+std::string FaultEnv::DescribeChange(size_t number) const {
+  absl::MutexLock lock(&state_->mutex);
+  if (number >= state_->changes.size()) return "(none)";
+  // Names as they were then.
+  FaultDisk disk = state_->start;
+  for (size_t i = 0; i < number; ++i) disk.Apply(state_->changes[i]);
+  return Describe(disk, state_->changes[number]);
+}
+
+absl::Status FaultEnv::FlipBit(std::string_view name, uint64_t bit) {
+  absl::MutexLock lock(&state_->mutex);
+  H5M_ASSIGN_OR_RETURN(uint64_t node, state_->disk.Find(name));
+  std::string& data = state_->disk.nodes[node].data;
+  if (bit / 8 >= data.size()) return absl::OutOfRangeError(StrCat(name, " ends before the bit"));
+  data[bit / 8] = static_cast<char>(data[bit / 8] ^ (1 << bit % 8));
+  return absl::OkStatus();
 }
 
 }  // namespace h5mirror

@@ -46,6 +46,12 @@ if(H5MIRROR_SANITIZE)
   endif()
 endif()
 
+# tests/fuzz: everything reports its branches to libFuzzer, which only the fuzzers link.
+option(H5MIRROR_FUZZ "Build the fuzzers with libFuzzer (clang)" OFF)
+if(H5MIRROR_FUZZ)
+  add_compile_options(-fsanitize=fuzzer-no-link)
+endif()
+
 # Debug info for stack traces, small enough to link quickly.
 if(CMAKE_BUILD_TYPE STREQUAL "Debug" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   add_compile_options(-gz)

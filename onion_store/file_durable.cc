@@ -310,14 +310,13 @@ absl::Status FileImpl::KeepDurableCut(const Provenance& provenance,
 absl::Status FileImpl::FinishSwap(Generation& generation) {
   EnvTree& tree = *context_->tree;
   std::string fresh = GenerationName(generation.number);
+  H5M_ASSIGN_OR_RETURN(FileStat self, tree.Stat(fresh));
   auto there = tree.Stat(name_);
+  if (!there.ok() && !absl::IsNotFound(there.status())) return there.status();
+  // Before the first generation: a file that somebody has put there meanwhile.
   if (there.ok()) {
-    H5M_ASSIGN_OR_RETURN(FileStat self, tree.Stat(fresh));
     // An earlier swap of which only the new name is durable.
     if (there->inode == self.inode) return tree.Remove(fresh);
-  }
-  // Before the first generation: a file that somebody has put there meanwhile.
-  if (!absl::IsNotFound(there.status())) {
     std::string old_head = OldHeadName(generation.number - 1);
     absl::Status linked = tree.Link(name_, old_head);
     if (!linked.ok() && !absl::IsAlreadyExists(linked)) {

@@ -133,9 +133,9 @@ absl::StatusOr<FileImpl::GenerationPtr> FileImpl::OpenGeneration(int64_t number,
   H5M_RETURN_IF_ERROR(head.status());
   generation->head = *std::move(head);
   std::string sums_name = HistoryName(StrCat("sums-", number));
-  bool made = !context_->tree->Exists(sums_name);
+  H5M_ASSIGN_OR_RETURN(const bool had_sums, context_->tree->Exists(sums_name));
   H5M_ASSIGN_OR_RETURN(auto sums, context_->tree->Open(sums_name, OpenKind::kCreate, 0600));
-  if (made) H5M_RETURN_IF_ERROR(context_->tree->SyncDirectory(directory_));
+  if (!had_sums) H5M_RETURN_IF_ERROR(context_->tree->SyncDirectory(directory_));
   generation->sums = std::make_unique<SumsFile>(std::move(sums), page_size_bytes_);
   return generation;
 }

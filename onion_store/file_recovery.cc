@@ -116,7 +116,10 @@ absl::Status FileImpl::Recover(FileRow row) {
   }
   H5M_ASSIGN_OR_RETURN(VersionRow newest, index->Newest());
   H5M_ASSIGN_OR_RETURN(uint64_t size_max, index->SizeMax(row.generation));
-  if (context_->tree->Exists(GenerationName(row.generation))) {
+  // Only where it is known to be there: without gen-N there is nothing to swap in.
+  H5M_ASSIGN_OR_RETURN(const bool unswapped,
+                       context_->tree->Exists(GenerationName(row.generation)));
+  if (unswapped) {
     Generation swapped;
     swapped.number = row.generation;
     H5M_RETURN_IF_ERROR(FinishSwap(swapped));
@@ -264,7 +267,7 @@ absl::Status FileImpl::CheckHead() {
     clean = layers_.empty();
   }
   H5M_ASSIGN_OR_RETURN(FileStat stat, generation->head->Stat());
-  bool was_open = context_->tree->Exists(OpenMarkName());
+  H5M_ASSIGN_OR_RETURN(const bool was_open, context_->tree->Exists(OpenMarkName()));
   bool outside = clean && row.head.inode != 0 && stat != row.head;
   if (was_open && stat.inode == row.head.inode &&
       stat.size_bytes >= static_cast<int64_t>(row.applied_size_bytes)) {

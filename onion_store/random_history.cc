@@ -1,6 +1,7 @@
 #include "onion_store/random_history.h"
 
 #include <algorithm>
+#include <thread>
 #include <utility>
 
 #include "onion_store/changes_check.h"
@@ -135,6 +136,10 @@ void RandomHistory::Prune() {
       if (!Ok(reader.status())) return;
       readings.push_back({*std::move(reader), version.cut});
     }
+    const bool tagged = std::any_of(tags_.begin(), tags_.end(), [&](const auto& tag) {
+      return tag.second == version.version;
+    });
+    if (tagged) continue;  // The model of tags stays simple: none is lost.
     if (mood == 0 ? random_() % 4 != 0 : mood == 1 ? random_() % 2 : random_() % 8 == 0) continue;
     doomed.push_back(version.version);
     pruned_.insert(version.version);
@@ -157,10 +162,78 @@ void RandomHistory::Prune() {
   }
 }
 
+void RandomHistory::TagSomething() {
+  auto newest = file_->GetVersion(0);
+  if (!newest.ok()) return;
+  const std::string tag(1, static_cast<char>('a' + random_() % 4));
+  const VersionNumber had = tags_.contains(tag) ? tags_[tag] : 0;
+  if (random_() % 3 == 0) {
+    auto previous = file_->Untag(tag);
+    if (had == 0 && absl::IsNotFound(previous.status())) return;
+    if (!Ok(previous.status())) return;
+    EXPECT_EQ(*previous, had) << tag;
+    tags_.erase(tag);
+    return;
+  }
+  const VersionNumber version = 1 + static_cast<VersionNumber>(random_() % newest->version);
+  if (pruned_.contains(version)) return;
+  const TagMode mode = random_() % 2 ? TagMode::kMove : TagMode::kKeep;
+  auto previous = file_->Tag(version, tag, mode);
+  if (mode == TagMode::kKeep && had != 0 && had != version) {
+    EXPECT_TRUE(absl::IsAlreadyExists(previous.status()) || faults_ == Faults::kExpected) << tag;
+    return;
+  }
+  if (!Ok(previous.status())) return;
+  EXPECT_EQ(*previous, had) << tag;
+  tags_[tag] = version;
+}
+
+void RandomHistory::ReadWithPause() {
+  auto newest = file_->GetVersion(0);
+  if (paused_ || !newest.ok()) return;
+  const VersionNumber version = 1 + static_cast<VersionNumber>(random_() % newest->version);
+  auto reader = file_->OpenVersion(version);
+  if (absl::IsOutOfRange(reader.status()) && pruned_.contains(version)) return;
+  if (!Ok(reader.status())) return;
+  const std::string wanted = golden_.at((*reader)->info().cut);
+  struct Pause {
+    const std::thread::id thread = std::this_thread::get_id();
+    const std::string after;
+    bool over = false;
+  };
+  // Behind the first step's last read, or in the midst of it.
+  const auto pause =
+      std::make_shared<Pause>(Pause{.after = random_() % 4 ? "/sums-" : kName, .over = false});
+  env_.SetAfterRead([this, pause](const std::string& name) {
+    if (std::this_thread::get_id() != pause->thread || std::exchange(paused_, true)) return;
+    if (pause->over || name.find(pause->after) == name.npos) {
+      paused_ = false;
+      return;
+    }
+    pause->over = true;
+    ++paused_read_count_;
+    for (uint64_t i = 1 + random_() % 8; i > 0 && !broken_; --i) Step();
+    if (random_() % 2) file_->WaitApplied(absl::Seconds(20)).IgnoreError();
+    paused_ = false;
+  });
+  std::string bytes(wanted.size(), '\0');
+  const uint64_t first = random_() % (wanted.size() + 1);
+  absl::Status read = (*reader)->Read(first, absl::MakeSpan(bytes).subspan(first));
+  env_.SetAfterRead(nullptr);
+  if (absl::IsOutOfRange(read) && pruned_.contains(version)) return;
+  if (!Ok(read)) return;
+  EXPECT_TRUE(std::string_view(bytes).substr(first) == std::string_view(wanted).substr(first))
+      << "version " << version << " from " << first << ", with a pause after " << pause->after;
+}
+
 void RandomHistory::Step() {
+  const uint64_t step = random_() % 16;
+  if (step == 0) return TagSomething();
+  if (step == 1 && faults_ == Faults::kNone) return ReadWithPause();
   if (writer_ == nullptr) {
     switch (random_() % 7) {
       case 0:
+        if (paused_) return;  // Its reader would be of a closed store.
         return Reopen();
       case 1:
         return RollBack();
@@ -206,6 +279,20 @@ void RandomHistory::Run(int step_count) {
   writer_.reset();
   file_.reset();
   store_.reset();
+}
+
+void RandomHistory::CheckTags() {
+  auto store = OpenStore(env_, "/");
+  auto opened = store->OpenFile(kName);
+  if (absl::IsNotFound(opened.status()) && tags_.empty()) return;
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  auto versions = (*opened)->ListVersions({}, 1000);
+  ASSERT_TRUE(versions.ok()) << versions.status();
+  std::map<std::string, VersionNumber> found;
+  for (const VersionInfo& version : *versions) {
+    for (const std::string& tag : version.tags) found[tag] = version.version;
+  }
+  EXPECT_EQ(found, tags_);
 }
 
 std::vector<RandomHistory::Acked> RandomHistory::acked() const {

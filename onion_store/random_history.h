@@ -46,6 +46,11 @@ class RandomHistory {
   // must be there.
   static void Check(FaultEnv& env, const std::map<CutNumber, std::string>& golden, CutNumber needed,
                     const std::vector<VersionNumber>& kept = {});
+  // Opens the store on the same disk, and compares the tags with the model's. For histories without
+  // faults.
+  void CheckTags();
+  // How many reads of old versions went on after other steps.
+  int paused_read_count() const { return paused_read_count_; }
 
  private:
   bool Ok(const absl::Status& status);
@@ -58,6 +63,10 @@ class RandomHistory {
   void RollBack();
   // Drops some versions, perhaps only in part, beside readers of some others and of these.
   void Prune();
+  void TagSomething();
+  // Reads a version, and makes other steps between the two of a read: head and sums first, then the
+  // rows of what was saved.
+  void ReadWithPause();
   std::string RandomBytes(size_t size);
 
   FaultEnv& env_;
@@ -70,6 +79,9 @@ class RandomHistory {
   std::map<CutNumber, std::string> golden_;
   CutNumber newest_cut_ = 0;
   std::string newest_;  // content of newest_cut_
+  std::map<std::string, VersionNumber> tags_;
+  bool paused_ = false;  // within a read
+  int paused_read_count_ = 0;
   mutable absl::Mutex mutex_;
   std::vector<Acked> acked_ ABSL_GUARDED_BY(mutex_);
   std::map<VersionNumber, size_t> acked_versions_ ABSL_GUARDED_BY(mutex_);

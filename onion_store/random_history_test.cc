@@ -28,7 +28,8 @@ std::vector<VersionNumber> KeptBy(const RandomHistory& history, size_t changes) 
 }
 
 TEST(RandomHistoryTest, EveryVersionIsWhatTheModelSays) {
-  for (int i = 0; i < Repeat(200) && !testing::Test::HasFailure(); ++i) {
+  int paused_reads = 0;
+  for (int i = 0; i < Repeat(1000) && !testing::Test::HasFailure(); ++i) {
     uint64_t seed = FirstSeed() + i;
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     FaultEnv env;
@@ -37,7 +38,11 @@ TEST(RandomHistoryTest, EveryVersionIsWhatTheModelSays) {
     CutNumber needed = 0;
     for (const auto& acked : history.acked()) needed = std::max(needed, acked.cut);
     RandomHistory::Check(env, history.golden(), needed, KeptBy(history, SIZE_MAX));
+    history.CheckTags();
+    paused_reads += history.paused_read_count();
   }
+  EXPECT_TRUE(paused_reads > 0 || testing::Test::HasFailure());
+  RecordProperty("paused_reads", paused_reads);
 }
 
 TEST(RandomHistoryTest, NoCrashLosesAnAckedCut) {

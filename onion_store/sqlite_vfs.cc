@@ -143,8 +143,9 @@ int Delete(sqlite3_vfs* vfs, const char* name, int sync_directory) {
 }
 
 int Access(sqlite3_vfs* vfs, const char* name, int, int* result) {
-  *result = TreeOf(vfs).Exists(name) ? 1 : 0;
-  return SQLITE_OK;
+  auto exists = TreeOf(vfs).Exists(name);
+  *result = exists.value_or(false) ? 1 : 0;
+  return ToSqlite(exists.status(), SQLITE_IOERR_ACCESS);
 }
 
 int FullPathname(sqlite3_vfs*, const char* name, int size, char* out) {

@@ -15,7 +15,6 @@ namespace {
 constexpr uint32_t kMagic = 0x534d3548;
 constexpr size_t kHeaderBytes = 64;
 constexpr size_t kEntryBytes = 24;
-constexpr uint32_t kEntriesMax = 1 << 20;  // more would be a damaged header
 enum Kind : uint32_t { kWrite = 1, kTruncate = 2, kCut = 3, kRevert = 4 };
 
 // Checksums of consecutive ranges of a byte stream that lies in pieces.
@@ -126,8 +125,7 @@ absl::Status StageLog::ReplaySegment(const StageSegment& segment, uint64_t end,
                   GetInt<uint64_t>(&table[56])};
     if (GetInt<uint32_t>(&table[0]) != kMagic) return damaged("no record");
     uint64_t table_bytes = uint64_t{header.entries} * kEntryBytes;
-    if (header.entries > kEntriesMax || header.data_bytes > end ||
-        at + kHeaderBytes + table_bytes + header.data_bytes > end) {
+    if (header.data_bytes > end || at + kHeaderBytes + table_bytes + header.data_bytes > end) {
       return damaged("its length leads out of the stage");
     }
     table.resize(kHeaderBytes + table_bytes);
@@ -138,6 +136,8 @@ absl::Status StageLog::ReplaySegment(const StageSegment& segment, uint64_t end,
     if (std::memcmp(&table[16], file_id_.data(), file_id_.size()) != 0) {
       return damaged("it belongs to another file");
     }
+    if (header.kind < kWrite || header.kind > kRevert) return damaged("it is of an unknown kind");
+    if (header.size_bytes > INT64_MAX) return damaged("its size is that of no file");
     uint64_t data_at = at + table.size();
     uint64_t next = data_at + header.data_bytes;
     std::vector<Extent> extents;
@@ -181,7 +181,7 @@ absl::Status StageLog::ReplaySegment(const StageSegment& segment, uint64_t end,
 absl::Status StageLog::ReplayRevert(const StageSegment& segment, uint64_t at, uint64_t end,
                                     Revert revert, const StageVisitor& visitor) {
   std::string place(sizeof(StageLocation), '\0');
-  if (at + place.size() <= end) {
+  if (at + place.size() <= end && revert.extent.length <= kPageRunBytesMax) {
     H5M_RETURN_IF_ERROR(ReadOrZeros(*segment.file, at, absl::MakeSpan(place)));
     revert.at = GetInt<StageLocation>(place.data());
     if (IsInPages(revert.at)) return visitor.on_revert(revert);

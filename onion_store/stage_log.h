@@ -38,6 +38,9 @@ constexpr StageLocation MakePagesLocation(uint64_t pages_segment, uint64_t offse
 constexpr bool IsInPages(StageLocation at) { return (SegmentOf(at) & kPagesBit) != 0; }
 constexpr uint64_t PagesSegmentOf(StageLocation at) { return SegmentOf(at) & ~kPagesBit; }
 
+// The largest run of pages that is saved as one: 256 pages of 64 KiB.
+constexpr uint64_t kPageRunBytesMax = uint64_t{16} << 20;
+
 // One file of the log. Whoever needs its bytes keeps it; its name may be gone by then.
 struct StageSegment {
   uint64_t number = 0;

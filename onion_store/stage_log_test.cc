@@ -110,6 +110,30 @@ TEST_F(StageLogTest, HostileCountsLeadNowhere) {
   EXPECT_TRUE(absl::IsDataLoss(Replay(log_.end(), &found)));
 }
 
+// A program that writes every other page of a new part of the file makes such cuts.
+TEST_F(StageLogTest, ACutOfAnyNumberOfDirectExtentsIsReplayed) {
+  std::vector<Extent> direct((1 << 20) + 1);
+  for (size_t i = 0; i < direct.size(); ++i) direct[i] = {i * 8192, 4096};
+  ASSERT_TRUE(log_.AppendCut(1, 7, direct.back().end(), direct).ok());
+  std::vector<int64_t> found;
+  absl::Status replayed = Replay(log_.end(), &found);
+  EXPECT_TRUE(replayed.ok()) << replayed;
+  EXPECT_THAT(found, testing::ElementsAre(-7));
+}
+
+TEST_F(StageLogTest, ARunThatComesBackHasABoundedLength) {
+  const Revert revert{{500, kPageRunBytesMax + 1}, MakePagesLocation(12, 64), 1};
+  ASSERT_TRUE(log_.AppendReverts(1, 7, {&revert, 1}).ok());
+  std::vector<int64_t> found;
+  EXPECT_TRUE(absl::IsDataLoss(Replay(log_.end(), &found)));
+}
+
+TEST_F(StageLogTest, AnImpossibleSizeIsDataLoss) {
+  ASSERT_TRUE(log_.AppendTruncate(1, 7, uint64_t{1} << 63).ok());
+  std::vector<int64_t> found;
+  EXPECT_TRUE(absl::IsDataLoss(Replay(log_.end(), &found)));
+}
+
 TEST_F(StageLogTest, AFailedWriteLeavesNothingBehindTheLastRecordOfASegment) {
   ASSERT_TRUE(Append(log_, "abc").ok());
   env_.FailCall(0, absl::ResourceExhaustedError("No space left on device"));

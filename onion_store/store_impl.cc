@@ -23,24 +23,26 @@ bool IsPageSize(uint32_t bytes) {
   return bytes >= 512 && bytes <= 65536 && (bytes & (bytes - 1)) == 0;
 }
 
+// Under another name first: a disk that is full half-way must not leave a root of no format.
+absl::Status WriteFormat(EnvTree& tree) {
+  const std::string fresh = StrCat(kFormatName, ".new");
+  H5M_ASSIGN_OR_RETURN(auto made, tree.Open(fresh, OpenKind::kCreateFresh, 0600));
+  H5M_RETURN_IF_ERROR(WriteAt(*made, 0, StrCat(kFormatPrefix, kFormat, "\n")));
+  H5M_RETURN_IF_ERROR(made->Sync());
+  H5M_RETURN_IF_ERROR(tree.Rename(fresh, kFormatName));
+  return tree.SyncDirectory(kOwnDirectory);
+}
+
 // Reads or makes ROOT/.h5mirror/format.
 absl::Status CheckFormat(EnvTree& tree) {
   auto file = tree.Open(kFormatName, OpenKind::kRead, 0);
-  if (absl::IsNotFound(file.status())) {
-    H5M_ASSIGN_OR_RETURN(auto made, tree.Open(kFormatName, OpenKind::kCreateFresh, 0600));
-    H5M_RETURN_IF_ERROR(WriteAt(*made, 0, StrCat(kFormatPrefix, kFormat, "\n")));
-    H5M_RETURN_IF_ERROR(made->Sync());
-    return tree.SyncDirectory(kOwnDirectory);
-  }
+  if (absl::IsNotFound(file.status())) return WriteFormat(tree);
   H5M_RETURN_IF_ERROR(file.status());
   std::string text(64, '\0');
   H5M_ASSIGN_OR_RETURN(size_t got, (*file)->ReadAt(0, absl::MakeSpan(text)));
   text.resize(got);
-  if (text.empty()) {  // A crash came before its first sync: nothing else can exist.
-    H5M_ASSIGN_OR_RETURN(auto made, tree.Open(kFormatName, OpenKind::kCreateFresh, 0600));
-    H5M_RETURN_IF_ERROR(WriteAt(*made, 0, StrCat(kFormatPrefix, kFormat, "\n")));
-    return made->Sync();
-  }
+  // An older program was stopped before its first sync: nothing else can exist.
+  if (text.find('\n') == text.npos) return WriteFormat(tree);
   int format = 0;
   std::string_view number =
       std::string_view(text).substr(std::min(text.size(), std::string_view(kFormatPrefix).size()));

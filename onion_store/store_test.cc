@@ -381,6 +381,18 @@ TEST(CheckNameTest, RefusesWhatLeavesTheRootOrIsOurs) {
 }
 
 // A full disk: an error to the session, the history intact, and all well when there is space again.
+TEST(FullDiskTest, AFirstStartThatFailsAnywhereCanBeRepeated) {
+  for (uint64_t call = 0;; ++call) {
+    FaultEnv env;
+    env.FailCall(call, absl::ResourceExhaustedError("No space left on device"));
+    StoreOptions options;
+    options.root = "/";
+    Store::Open(env, options).IgnoreError();
+    if (!env.fault_met()) return;
+    EXPECT_TRUE(Store::Open(env, options).ok()) << "after a failure of call " << call;
+  }
+}
+
 TEST(FullDiskTest, WhatWasAckedStays) {
   FaultEnv env;
   auto store = OpenStore(env, "/");

@@ -15,6 +15,10 @@ namespace {
 constexpr int64_t kFormat = 2;  // 2: versions were dropped, see DropVersions()
 constexpr int64_t kUnknownTime = INT64_MIN;
 constexpr int kSkippedRowsMax = 16;  // about what a seek costs
+// Bounds of what a row may say; StageLocation (stage_log.h) has room for no more.
+constexpr uint64_t kSegmentNumberMax = (uint64_t{1} << 23) - 1;
+constexpr uint64_t kSegmentOffsetMax = (uint64_t{1} << 40) - 1;
+constexpr uint64_t kPageNumberMax = INT64_MAX / 512;
 
 constexpr char kSchema[] = R"sql(
 PRAGMA application_id = 1211452721;
@@ -101,8 +105,55 @@ VersionRow ReadVersion(const SqliteQuery& query) {
   return row;
 }
 
+// What SQLite found whole may still be damaged: it has no checksums. Numbers that others count with
+// are checked here, so that no reader of rows meets any that cannot be.
+absl::Status CheckFileRow(const FileRow& row) {
+  constexpr int64_t kNumberMax = INT64_MAX / 2;  // numbers go on from there
+  const uint32_t page_bytes = row.page_size_bytes;
+  const bool page_ok =
+      page_bytes >= 512 && page_bytes <= 65536 && (page_bytes & (page_bytes - 1)) == 0;
+  const bool cuts_ok = row.applied_cut >= 0 && row.applied_cut <= row.durable_cut &&
+                       row.durable_cut < row.cut_reserved && row.cut_reserved <= kNumberMax;
+  const bool sizes_ok = row.durable_size_bytes <= INT64_MAX && row.applied_size_bytes <= INT64_MAX;
+  const bool numbers_ok = row.generation >= 1 && row.generation <= kNumberMax &&
+                          row.applied_version >= 0 && row.applied_version <= kNumberMax &&
+                          row.server_time_ns <= INT64_MAX - (1 << 30);
+  const bool stage_ok = row.stage_first >= 1 && row.stage_first <= row.stage_last &&
+                        row.stage_last <= kSegmentNumberMax && row.stage_end_bytes <= INT64_MAX;
+  const bool segments_ok = row.pages_segment >= 1 && row.pages_segment <= kSegmentNumberMax &&
+                           row.pages_end_bytes <= INT64_MAX;
+  if (page_ok && cuts_ok && sizes_ok && numbers_ok && stage_ok && segments_ok) {
+    return absl::OkStatus();
+  }
+  return absl::DataLossError("the index is damaged: the row of its file has an impossible number");
+}
+
+absl::Status CheckVersion(const VersionInfo& info) {
+  if (info.version >= 1 && info.version <= INT64_MAX / 2 && info.cut >= 1 && info.generation >= 1 &&
+      info.size_bytes <= INT64_MAX) {
+    return absl::OkStatus();
+  }
+  return absl::DataLossError(StrCat("the index is damaged: the row of version ", info.version,
+                                    " has an impossible number"));
+}
+
+absl::Status CheckRun(const PageRun& run) {
+  if (run.level >= 0 && run.level <= kPageLevelMax && run.page <= kPageNumberMax &&
+      run.page % run.page_count() == 0 && run.version >= 1 &&
+      (run.segment <= kSegmentNumberMax || run.segment == PageRun::kLost) &&
+      run.offset <= kSegmentOffsetMax) {
+    return absl::OkStatus();
+  }
+  return absl::DataLossError(StrCat("the index is damaged: a row of pages at page ", run.page,
+                                    " has an impossible number"));
+}
+
 absl::StatusOr<VersionRow> OneVersion(SqliteQuery& query, const std::string& what) {
-  if (query.Next()) return ReadVersion(query);
+  if (query.Next()) {
+    VersionRow row = ReadVersion(query);
+    H5M_RETURN_IF_ERROR(CheckVersion(row.info));
+    return row;
+  }
   if (!query.status().ok()) return query.status();
   return absl::NotFoundError(StrCat("no ", what));
 }
@@ -241,10 +292,7 @@ absl::StatusOr<FileRow> VersionIndex::ReadFileRow() {
   row.pages_end_bytes = next();
   row.head = {static_cast<uint64_t>(query.Int64(column)), query.Int64(column + 1),
               query.Int64(column + 2), query.Int64(column + 3)};
-  uint32_t page = row.page_size_bytes;
-  if (page < 512 || page > 65536 || (page & (page - 1)) != 0) {
-    return absl::DataLossError(absl::StrFormat("the index names a page size of %d bytes", page));
-  }
+  H5M_RETURN_IF_ERROR(CheckFileRow(row));
   return row;
 }
 
@@ -389,6 +437,7 @@ absl::StatusOr<std::vector<VersionInfo>> VersionIndex::List(const VersionRange& 
   std::vector<VersionInfo> versions;
   while (query.Next()) {
     VersionInfo info = ReadVersion(query).info;
+    H5M_RETURN_IF_ERROR(CheckVersion(info));
     if (info.server_time < range.since) break;  // So are all that are older.
     versions.push_back(std::move(info));
   }
@@ -457,6 +506,7 @@ absl::StatusOr<std::optional<PageRun>> VersionIndex::SeekRun(int64_t generation,
     }
     PageRun run{level, static_cast<uint64_t>(query.Int64(0)), query.Int64(1),
                 static_cast<uint64_t>(query.Int64(2)), static_cast<uint64_t>(query.Int64(3))};
+    H5M_RETURN_IF_ERROR(CheckRun(run));
     if (run.version >= version_min) {
       return run.page < end ? std::optional<PageRun>(run) : std::nullopt;
     }
@@ -492,6 +542,7 @@ absl::Status VersionIndex::FindRuns(int64_t generation, int level, VersionNumber
     for (int skipped = 0; query.Next();) {
       PageRun run{level, static_cast<uint64_t>(query.Int64(0)), query.Int64(1),
                   static_cast<uint64_t>(query.Int64(2)), static_cast<uint64_t>(query.Int64(3))};
+      H5M_RETURN_IF_ERROR(CheckRun(run));
       if (run.page >= page && run.version >= version_min) {
         runs->push_back(run);
         page = run.page_end();
@@ -520,6 +571,7 @@ absl::StatusOr<std::optional<std::vector<PageRun>>> VersionIndex::FindChanges(
     runs.push_back({static_cast<int>(query.Int64(0)), static_cast<uint64_t>(query.Int64(1)),
                     query.Int64(2), static_cast<uint64_t>(query.Int64(3)),
                     static_cast<uint64_t>(query.Int64(4))});
+    H5M_RETURN_IF_ERROR(CheckRun(runs.back()));
   }
   H5M_RETURN_IF_ERROR(query.status());
   std::sort(runs.begin(), runs.end(), [](const PageRun& a, const PageRun& b) {

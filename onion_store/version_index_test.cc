@@ -20,6 +20,7 @@ class VersionIndexTest : public testing::Test {
     row_.page_size_bytes = 512;
     row_.generation = 1;
     row_.durable_cut = 1;
+    row_.cut_reserved = 1000;
     VersionRow first = Version(1, 1000);
     auto made = VersionIndex::Create(vfs_, *tree_, "d", row_, {&first, 1}, GenerationRow{1, 1, 50});
     EXPECT_TRUE(made.ok()) << made.status();

@@ -12,7 +12,7 @@
 #include "base/errno_status.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
-#include "toml++/toml.h"
+#include "base/toml.h"
 
 namespace h5mirror::server {
 namespace {

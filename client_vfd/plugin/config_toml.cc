@@ -3,8 +3,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "base/toml.h"
 #include "client_vfd/plugin/config.h"
-#include "toml++/toml.h"
 
 namespace h5mirror::vfd {
 namespace {

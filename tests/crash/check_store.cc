@@ -1,0 +1,261 @@
+#include "tests/crash/check_store.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_format.h"
+#include "base/status_macros.h"
+#include "base/strings.h"
+#include "onion_store/test_store.h"
+
+namespace h5mirror::store {
+namespace {
+
+constexpr absl::Duration kPatience = absl::Seconds(60);
+
+absl::Status Violation(std::string_view what) {
+  return absl::FailedPreconditionError(ToAbsl(what));
+}
+
+// `status` with what was being done.
+absl::Status In(const absl::Status& status, std::string_view what) {
+  if (status.ok()) return status;
+  return Violation(StrCat(what, ": ", status.ToString()));
+}
+
+absl::Status Compare(std::string_view found, std::string_view wanted, std::string_view what) {
+  if (found == wanted) return absl::OkStatus();
+  const size_t common = std::min(found.size(), wanted.size());
+  const size_t first =
+      std::mismatch(found.begin(), found.begin() + common, wanted.begin()).first - found.begin();
+  return Violation(StrCat(what, " has ", found.size(), " bytes, ", wanted.size(),
+                          " wanted; the first that differs is at ", first));
+}
+
+// The check of one file.
+class FileCheck {
+ public:
+  FileCheck(Store& store, FaultEnv& env, const std::string& name, Promises* promises)
+      : store_(store),
+        env_(env),
+        name_(name),
+        promises_(*promises),
+        promised_(promises->files.at(name)) {}
+
+  // Versions are read twice: from stage and head, before the new one, and after it from the head
+  // and what was saved of it.
+  absl::Status Run() {
+    auto opened = store_.OpenFile(name_);
+    if (opened.ok()) {
+      file_ = *opened;
+      H5M_RETURN_IF_ERROR(CheckOld());
+    } else if (!absl::IsNotFound(opened.status()) || promised_.AckedCut() != 0) {
+      return In(opened.status(), StrCat("open ", name_));
+    } else {
+      // Its cuts were of a file that never came to be: another one has numbers of its own.
+      promised_.given.clear();
+      promised_.golden.clear();
+    }
+    H5M_RETURN_IF_ERROR(CheckWritable());
+    H5M_RETURN_IF_ERROR(CheckVersions("after a new version"));
+    return CheckHead("after a new version");
+  }
+
+ private:
+  // What there is before anybody writes.
+  absl::Status CheckOld() {
+    auto info = file_->Info();
+    H5M_RETURN_IF_ERROR(In(info.status(), "info"));
+    if (info->durable_cut < promised_.AckedCut()) {
+      return Violation(StrCat("the newest durable cut of ", name_, " is ", info->durable_cut, ", ",
+                              promised_.AckedCut(), " was acked"));
+    }
+    H5M_RETURN_IF_ERROR(CheckVersions("as found"));
+    H5M_RETURN_IF_ERROR(CheckTags());
+    H5M_RETURN_IF_ERROR(In(file_->WaitApplied(kPatience), StrCat("apply ", name_)));
+    H5M_RETURN_IF_ERROR(CheckHead("once applied"));
+    auto listed = store_.List("", "", 1000);
+    H5M_RETURN_IF_ERROR(In(listed.status(), "list"));
+    for (const FileSummary& summary : *listed) {
+      if (summary.name == name_) return absl::OkStatus();
+    }
+    return Violation(name_ + " is not listed");
+  }
+
+  absl::Status CheckGolden(CutNumber cut, std::string_view bytes, const std::string& what) {
+    Bytes golden = promised_.GoldenOf(cut);
+    if (golden != nullptr) return Compare(bytes, *golden, what);
+    for (const Bytes& attempt : promised_.attempts) {
+      if (attempt != nullptr && *attempt == bytes) return absl::OkStatus();
+    }
+    return Violation(StrCat(what, " is of cut ", cut, ", which nobody made"));
+  }
+
+  absl::Status CheckVersions(const char* when) {
+    auto versions = file_->ListVersions({}, 10'000);
+    H5M_RETURN_IF_ERROR(In(versions.status(), "list versions"));
+    std::set<VersionNumber> found;
+    for (const VersionInfo& version : *versions) {
+      const std::string what = StrCat(name_, "@", version.version, ", ", when);
+      if (!found.empty() && version.version >= *found.begin()) {
+        return Violation(what + ": its number is out of order");
+      }
+      found.insert(version.version);
+      auto reader = file_->OpenVersion(version.version);
+      H5M_RETURN_IF_ERROR(In(reader.status(), what));
+      std::string bytes(version.size_bytes, '\0');
+      H5M_RETURN_IF_ERROR(In((*reader)->Read(0, absl::MakeSpan(bytes)), what));
+      H5M_RETURN_IF_ERROR(CheckGolden(version.cut, bytes, what));
+      for (const auto& acked : promised_.acked) {
+        if (acked.version != version.version) continue;
+        H5M_RETURN_IF_ERROR(CheckGolden(acked.cut, bytes, what + ", as it was acked"));
+      }
+    }
+    auto is_missing = [&](VersionNumber version) {
+      return version > 0 && !found.contains(version) && !promised_.IsDroppable(version);
+    };
+    for (const auto& acked : promised_.acked) {
+      if (is_missing(acked.version)) {
+        return Violation(StrCat(name_, "@", acked.version, " was acked and is not there"));
+      }
+    }
+    for (VersionNumber version = found.empty() ? 0 : *found.rbegin(); version > 0; --version) {
+      if (is_missing(version)) return Violation(StrCat(name_, "@", version, " is left out"));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckTags() {
+    for (const auto& [tag, possible] : promised_.PossibleTags()) {
+      auto tagged = file_->FindVersionTagged(tag);
+      if (!tagged.ok() && !absl::IsNotFound(tagged.status())) {
+        return In(tagged.status(), StrCat("find tag ", tag));
+      }
+      const VersionNumber found = tagged.ok() ? tagged->version : 0;
+      if (possible.contains(found)) continue;
+      return Violation(StrCat("tag ", tag, " of ", name_, " is at version ", found, ", not at ",
+                              *possible.begin()));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckHead(const char* when) {
+    auto info = file_->Info();
+    H5M_RETURN_IF_ERROR(In(info.status(), "info"));
+    H5M_ASSIGN_OR_RETURN(auto tree, env_.OpenTree("/"));
+    auto head = tree->Open(name_, OpenKind::kRead, 0);
+    H5M_RETURN_IF_ERROR(In(head.status(), StrCat("the head of ", name_)));
+    H5M_ASSIGN_OR_RETURN(uint64_t size, (*head)->Size());
+    std::string bytes(size, '\0');
+    H5M_RETURN_IF_ERROR(ReadOrZeros(**head, 0, absl::MakeSpan(bytes)));
+    return CheckGolden(info->durable_cut, bytes, StrCat("the head of ", name_, ", ", when));
+  }
+
+  // The bytes of the newest cut, durable or only visible.
+  absl::StatusOr<std::string> NewestBytes(const FileInfo& info) {
+    if (info.last_cut == 0) return std::string();
+    if (Bytes golden = promised_.GoldenOf(info.last_cut); golden != nullptr) return *golden;
+    // A file that was taken in, or a rollback that nobody heard of.
+    auto reader = file_->OpenVersion(0);
+    if (!reader.ok()) return In(reader.status(), "the newest version");
+    std::string bytes((*reader)->info().size_bytes, '\0');
+    H5M_RETURN_IF_ERROR(In((*reader)->Read(0, absl::MakeSpan(bytes)), "the newest version"));
+    promised_.golden[info.last_cut] = std::make_shared<std::string>(bytes);
+    return bytes;
+  }
+
+  absl::Status CheckWritable() {
+    auto opened = store_.OpenOrCreateFile(name_, 0);
+    H5M_RETURN_IF_ERROR(In(opened.status(), StrCat("open ", name_, " to write")));
+    file_ = *opened;
+    auto info = file_->Info();
+    H5M_RETURN_IF_ERROR(In(info.status(), "info"));
+    H5M_ASSIGN_OR_RETURN(std::string bytes, NewestBytes(*info));
+    Writer writer(file_, SessionStart::kContinue, std::move(bytes));
+    H5M_RETURN_IF_ERROR(In(writer.begun(), StrCat("begin ", name_)));
+    if (writer.token() <= promises_.GivenTokenMax()) {
+      return Violation(StrCat("token ", writer.token(), " was given twice"));
+    }
+    promises_.tokens.push_back({writer.token(), env_.change_count()});
+    const uint64_t size = writer.content().size();
+    auto write = [&](uint64_t offset, size_t length, char fill) {
+      return In(writer.Write(offset, std::string(length, fill)), StrCat("write ", name_));
+    };
+    H5M_RETURN_IF_ERROR(write(size / 3, 700, 'n'));
+    H5M_RETURN_IF_ERROR(write(0, 5, 'e'));
+    H5M_RETURN_IF_ERROR(write(writer.content().size() + 300, 900, 'w'));
+    // Should the commit fail, nobody knows whether it is there.
+    promised_.attempts.push_back(std::make_shared<std::string>(writer.content()));
+    auto durable = writer.CutDurably(BarrierKind::kCommit);
+    H5M_RETURN_IF_ERROR(In(durable.status(), StrCat("commit ", name_)));
+    if (durable->cut <= promised_.GivenCut()) {
+      return Violation(StrCat("cut ", durable->cut, " of ", name_, " was given twice"));
+    }
+    promised_.golden[durable->cut] = promised_.attempts.back();
+    promised_.acked.push_back({durable->cut, durable->version, env_.change_count()});
+    promised_.given.push_back({durable->cut, env_.change_count()});
+    H5M_RETURN_IF_ERROR(In(writer.End(), StrCat("end ", name_)));
+    return In(file_->WaitApplied(kPatience), StrCat("apply the new version of ", name_));
+  }
+
+  Store& store_;
+  FaultEnv& env_;
+  const std::string name_;
+  Promises& promises_;
+  FilePromises& promised_;
+  std::shared_ptr<File> file_;
+};
+
+// OK, too, where an error says that the bytes cannot be had.
+absl::Status CheckReads(File& file, const std::string& name, const FilePromises& promised) {
+  auto versions = file.ListVersions({}, 10'000);
+  if (!versions.ok()) return absl::OkStatus();
+  for (const VersionInfo& version : *versions) {
+    auto reader = file.OpenVersion(version.version);
+    Bytes golden = promised.GoldenOf(version.cut);
+    if (!reader.ok() || golden == nullptr) continue;
+    for (uint64_t at = 0; at < golden->size(); at += 512) {
+      std::string bytes(std::min<uint64_t>(512, golden->size() - at), '\0');
+      if (!(*reader)->Read(at, absl::MakeSpan(bytes)).ok()) continue;
+      H5M_RETURN_IF_ERROR(Compare(bytes, std::string_view(*golden).substr(at, bytes.size()),
+                                  StrCat(name, "@", version.version, " at ", at)));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status CheckStore(Store& store, FaultEnv& env, Promises* promises) {
+  std::vector<std::string> names;
+  for (const auto& [name, file] : promises->files) names.push_back(name);
+  for (const std::string& name : names) {
+    H5M_RETURN_IF_ERROR(FileCheck(store, env, name, promises).Run());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckDisk(FaultEnv& env, const PlayOptions& options, Promises* promises) {
+  auto store = OpenOn(env, options);
+  H5M_RETURN_IF_ERROR(In(store.status(), "open the store"));
+  H5M_RETURN_IF_ERROR(CheckStore(**store, env, promises));
+  return In((*store)->Close(kPatience), "close the store");
+}
+
+absl::Status CheckNoWrongBytes(FaultEnv& env, const PlayOptions& options,
+                               const Promises& promises) {
+  auto store = OpenOn(env, options);
+  if (!store.ok()) return absl::OkStatus();
+  for (const auto& [name, promised] : promises.files) {
+    auto file = (*store)->OpenFile(name);
+    if (!file.ok()) continue;
+    H5M_RETURN_IF_ERROR(CheckReads(**file, name, promised));
+    (*file)->WaitApplied(kPatience).IgnoreError();
+    file = (*store)->OpenFile(name);
+    if (file.ok()) H5M_RETURN_IF_ERROR(CheckReads(**file, name, promised));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace h5mirror::store

@@ -1,0 +1,29 @@
+// Whether a store kept what it had promised, and can be used.
+#ifndef H5MIRROR_TESTS_CRASH_CHECK_STORE_H_
+#define H5MIRROR_TESTS_CRASH_CHECK_STORE_H_
+
+#include "absl/status/status.h"
+#include "base/fault_env.h"
+#include "onion_store/store.h"
+#include "tests/crash/player.h"
+#include "tests/crash/promises.h"
+
+namespace h5mirror::store {
+
+// For each file of `promises`: that every acked version and the newest acked cut are there, that
+// all versions read as their golden bytes before and after the cuts are applied, and the head too;
+// then that a new session writes and commits a version, with numbers that were never given, and
+// that this changed nothing old. What the new session is promised goes into `promises`.
+// Not OK: the violation. `env` is the one that `store` is on.
+absl::Status CheckStore(Store& store, FaultEnv& env, Promises* promises);
+
+// Opens the store on `env` and closes it again, too.
+absl::Status CheckDisk(FaultEnv& env, const PlayOptions& options, Promises* promises);
+
+// Opens every file and reads all that can be read: each byte must be golden, or an error says why
+// not. For disks that rot: nothing else is asked for.
+absl::Status CheckNoWrongBytes(FaultEnv& env, const PlayOptions& options, const Promises& promises);
+
+}  // namespace h5mirror::store
+
+#endif  // H5MIRROR_TESTS_CRASH_CHECK_STORE_H_

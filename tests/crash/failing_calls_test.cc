@@ -1,0 +1,135 @@
+// Each call of the scenarios fails once, or from then on until the disk is well again: an error
+// says so, nothing that was acked is lost, and the file can be used.
+#include <algorithm>
+#include <cstdio>
+
+#include "absl/strings/match.h"
+#include "base/strings.h"
+#include "gtest/gtest.h"
+#include "tests/crash/check_store.h"
+#include "tests/crash/explorer.h"
+#include "tests/crash/settings.h"
+
+namespace h5mirror::store {
+namespace {
+
+constexpr char kIoError[] = "Input/output error";
+constexpr char kNoSpace[] = "No space left on device";
+// A full disk is tried again after 5 s: few tests wait for that.
+constexpr absl::Duration kPatience = absl::Milliseconds(100);
+
+enum class Fault : uint8_t {
+  kOneError,  // EIO: a write may be short, what a sync should have covered is lost
+  kOneFull,   // ENOSPC
+  kDiskGone,  // EIO of all calls
+  kDiskFull,  // ENOSPC of all writes
+};
+constexpr Fault kFaults[] = {Fault::kOneError, Fault::kOneFull, Fault::kDiskGone, Fault::kDiskFull};
+
+class FailingCallsTest : public testing::TestWithParam<std::string> {
+ protected:
+  void Plant(FaultEnv& env, Fault fault, uint64_t call) {
+    switch (fault) {
+      case Fault::kOneError:
+        return env.FailCall(call, absl::InternalError(kIoError));
+      case Fault::kOneFull:
+        return env.FailCall(call, absl::ResourceExhaustedError(kNoSpace));
+      case Fault::kDiskGone:
+        return env.FailCalls(call, UINT64_MAX, absl::InternalError(kIoError));
+      default:
+        return env.SetCapacity(disk_bytes_ * call / call_count_);
+    }
+  }
+  static void Lift(FaultEnv& env) {
+    env.FailCalls(0, 0, absl::OkStatus());
+    env.SetCapacity(UINT64_MAX);
+  }
+  void Measure() {
+    FaultEnv env;
+    Player player(env, FirstSeed(), scenario_.options, Pace::kConcurrent);
+    player.Open();
+    scenario_.play(player);
+    player.Close();
+    ASSERT_TRUE(player.status().ok()) << player.status();
+    call_count_ = env.call_count();
+    disk_bytes_ = env.used_bytes();
+  }
+  // What `player` met must tell people what happened, and to what.
+  static void CheckError(const absl::Status& status) {
+    if (status.ok() || absl::IsDeadlineExceeded(status)) return;
+    EXPECT_FALSE(absl::IsDataLoss(status)) << "nothing is lost: " << status;
+    EXPECT_TRUE(absl::StrContains(status.message(), kIoError) ||
+                absl::StrContains(status.message(), kNoSpace) ||
+                absl::StrContains(status.message(), ".h5"))
+        << status;
+  }
+  // What the background met may show only now: a file that failed must be opened again. False where
+  // it waits to try a full disk again.
+  static bool IsStill(Store& store, const Promises& promised) {
+    for (const auto& [name, file] : promised.files) {
+      auto opened = store.OpenFile(name);
+      if (!opened.ok()) continue;
+      if (absl::IsDeadlineExceeded((*opened)->WaitApplied(kPatience))) return false;
+    }
+    return true;
+  }
+  void Play(Fault fault, uint64_t call) {
+    FaultEnv env;
+    Player player(env, FirstSeed(), scenario_.options, Pace::kConcurrent);
+    player.SetPatience(kPatience);
+    Plant(env, fault, call);
+    player.Open();
+    scenario_.play(player);
+    CheckError(player.status());
+    Lift(env);
+    player.Abandon();
+    Promises promised = player.promises().At(SIZE_MAX);
+    if (player.store() != nullptr && IsStill(*player.store(), promised)) {
+      absl::Status kept = CheckStore(*player.store(), env, &promised);
+      // The file may die only now of what it met before.
+      if (absl::StrContains(kept.message(), "must be opened again")) {
+        kept = CheckStore(*player.store(), env, &promised);
+      }
+      EXPECT_TRUE(kept.ok()) << kept << "\nin the store that met it: " << player.status();
+    }
+    player.Leave();
+    CrashPoint end;
+    end.change_count = env.change_count();
+    end.seed = call;
+    Promises again = promised.At(SIZE_MAX);
+    absl::Status kept = CheckDisk(*env.Crash(end), scenario_.options, &again);
+    EXPECT_TRUE(kept.ok()) << kept << "\nafter a power loss";
+    kept = CheckDisk(env, scenario_.options, &promised);
+    EXPECT_TRUE(kept.ok()) << kept << "\nafter a restart";
+  }
+
+  const Scenario& scenario_ = *FindScenario(GetParam());
+  uint64_t call_count_ = 1, disk_bytes_ = 0;
+};
+
+TEST_P(FailingCallsTest, LeaveTheHistoryWholeAndTheFileUsable) {
+  ASSERT_NO_FATAL_FAILURE(Measure());
+  // Each call with one of the faults, which one goes round with the seed.
+  const uint64_t step = CallsStep();
+  const size_t faults = HasAllFaults() ? std::size(kFaults) : 1;
+  uint64_t plays = 0;
+  for (uint64_t call = FirstSeed() % step; call < call_count_; call += step) {
+    for (size_t i = 0; i < faults; ++i) {
+      const size_t fault = (call / step + FirstSeed() + i) % std::size(kFaults);
+      SCOPED_TRACE(testing::Message()
+                   << "scenario " << scenario_.name << ", H5M_SEED " << FirstSeed() << ", fault "
+                   << fault << " at call " << call << " of " << call_count_);
+      Play(kFaults[fault], call);
+      ++plays;
+      if (HasFailure()) return;
+    }
+  }
+  std::printf("%s: %zu of %zu calls failed\n", scenario_.name, static_cast<size_t>(plays),
+              static_cast<size_t>(call_count_));
+}
+
+INSTANTIATE_TEST_SUITE_P(, FailingCallsTest, testing::ValuesIn(ScenarioNames()),
+                         [](const auto& info) { return info.param; });
+
+}  // namespace
+}  // namespace h5mirror::store

@@ -1,0 +1,136 @@
+// Writes the fuzzers' first inputs with the code's own writers: make_corpus DIRECTORY.
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "base/crc32c.h"
+#include "base/fault_env.h"
+#include "onion_store/coding.h"
+#include "onion_store/page_segments.h"
+#include "onion_store/stage_log.h"
+#include "rpc/frame_codec.h"
+
+namespace h5mirror {
+namespace {
+
+using store::PutInt;
+
+std::filesystem::path directory;
+
+void Put(const std::string& fuzzer, const std::string& name, std::string_view bytes) {
+  std::filesystem::create_directories(directory / fuzzer);
+  std::ofstream(directory / fuzzer / name, std::ios::binary) << bytes;
+}
+
+std::string FileBytes(EnvTree& tree, const std::string& name) {
+  auto file = *tree.Open(name, OpenKind::kRead, 0);
+  std::string bytes(*file->Size(), '\0');
+  ReadOrZeros(*file, 0, absl::MakeSpan(bytes)).IgnoreError();
+  return bytes;
+}
+
+void MakeStages() {
+  FaultEnv env;
+  auto tree = *env.OpenTree("/");
+  tree->MakeDirectory("d", 0700).IgnoreError();
+  store::StageLog log(*tree, "d", {1});
+  const std::vector<Extent> extents{{100, 3}, {700, 2}};
+  const std::vector<std::string_view> pieces{"abcd", "e"};
+  log.AppendWrite(1, 0, extents, pieces).IgnoreError();
+  log.AppendTruncate(1, 0, 400).IgnoreError();
+  log.AppendCut(1, 7, 702, extents).IgnoreError();
+  const store::Revert revert{{0, 512}, store::MakePagesLocation(1, 68), 1};
+  log.AppendReverts(1, 7, {&revert, 1}).IgnoreError();
+  log.AppendCut(1, 8, 702, {}).IgnoreError();
+  const std::string bytes = FileBytes(*tree, "d/stage-000001");
+  Put("stage", "all_kinds", std::string(1, '\1') + bytes);
+  Put("stage", "as_it_is", std::string(1, '\0') + bytes);
+  Put("stage", "torn", std::string(1, '\1') + bytes.substr(0, bytes.size() - 30));
+}
+
+void MakePages() {
+  for (int level : {0, 3}) {
+    FaultEnv env;
+    auto tree = *env.OpenTree("/");
+    tree->MakeDirectory("d", 0700).IgnoreError();
+    store::PageSegments pages(*tree, "d", {1}, 512, 1, 0);
+    const std::string bytes(size_t{512} << level, 'p');
+    const std::vector<uint32_t> crcs(size_t{1} << level, Crc32c(bytes.substr(0, 512)));
+    pages.Append(1, level, 8, 1, bytes, crcs).IgnoreError();
+    pages.Sync().IgnoreError();
+    std::string input(1, '\1');
+    PutInt<uint8_t>(&input, level);
+    PutInt<uint32_t>(&input, 8 >> level);
+    PutInt<uint16_t>(&input, 0);
+    PutInt<uint8_t>(&input, 0);
+    Put("pages", "level_" + std::to_string(level), input + FileBytes(*tree, "d/pages-000001"));
+  }
+}
+
+// Rows as fuzz_index.cc takes them: column, version, number.
+void MakeIndexes() {
+  const int64_t numbers[] = {0, -1, 1, INT64_MAX, INT64_MIN, int64_t{1} << 40};
+  for (uint8_t column = 0; column < 37; ++column) {
+    std::string input;
+    PutInt<uint8_t>(&input, column);
+    PutInt<uint8_t>(&input, column % 3);
+    PutInt<int64_t>(&input, numbers[column % std::size(numbers)]);
+    Put("index", "column_" + std::to_string(column), input);
+  }
+  std::string bytes(2, '\xff');
+  for (uint32_t offset : {28, 4096 * 2, 4096 * 3 + 3}) PutInt<uint64_t>(&bytes, offset);
+  Put("index", "bytes", bytes);
+}
+
+std::string Message(const grpc::ByteBuffer& buffer) {
+  std::vector<grpc::Slice> slices;
+  buffer.Dump(&slices).ok();
+  std::string bytes;
+  for (const grpc::Slice& slice : slices) bytes.append(slice.begin(), slice.end());
+  return bytes;
+}
+
+void MakeFrames() {
+  const std::vector<Extent> extents{{0, 4}, {1 << 20, 2}};
+  const std::vector<grpc::Slice> data{grpc::Slice("abcdef")};
+  for (uint16_t slice_bytes : {1, 5, 1000}) {
+    std::string input;
+    PutInt<uint16_t>(&input, slice_bytes);
+    const std::string name = "_in_slices_of_" + std::to_string(slice_bytes);
+    Put("frame", "writes" + name, input + Message(rpc::EncodeWrites(extents, 7, data)));
+    v1::MirrorFileRequest truncate, barrier;
+    truncate.mutable_truncate()->set_size_bytes(100);
+    barrier.mutable_barrier()->set_seq(3);
+    Put("frame", "truncate" + name, input + Message(rpc::EncodeRequest(truncate)));
+    Put("frame", "barrier" + name, input + Message(rpc::EncodeRequest(barrier)));
+  }
+}
+
+void MakeConfigs() {
+  Put("client_config", "string", "server=node7:7447;root=/data;exclude=*.tmp.h5;window=64MiB");
+  Put("client_config", "string_of_knobs", "mode=mirror;flush=sync;ack=durable;timeout=5s");
+  Put("client_config", "file",
+      "@server = \"node7\"\nexclude = [\"*.tmp\", \"x\"]\ntimeout = \"5s\"\n");
+  Put("server_config", "file",
+      "root = \"/srv\"\nlisten = [\"127.0.0.1:0\", \"unix:/run/x\"]\nmemory_max = \"1GiB\"\n"
+      "umask = \"0027\"\nlease_ttl = \"10s\"\nmax_sessions = 4\n");
+  Put("server_config", "unknown_key", "root = \"/srv\"\nlisten_ = 1\n[a.b]\nc = 2026-01-01\n");
+}
+
+}  // namespace
+}  // namespace h5mirror
+
+int main(int argc, char** argv) {
+  if (argc != 2) {
+    std::fprintf(stderr, "usage: make_corpus DIRECTORY\n");
+    return 2;
+  }
+  h5mirror::directory = argv[1];
+  h5mirror::MakeStages();
+  h5mirror::MakePages();
+  h5mirror::MakeIndexes();
+  h5mirror::MakeFrames();
+  h5mirror::MakeConfigs();
+  return 0;
+}
