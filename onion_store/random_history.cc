@@ -136,9 +136,8 @@ void RandomHistory::Prune() {
       if (!Ok(reader.status())) return;
       readings.push_back({*std::move(reader), version.cut});
     }
-    const bool tagged = std::any_of(tags_.begin(), tags_.end(), [&](const auto& tag) {
-      return tag.second == version.version;
-    });
+    const bool tagged = std::any_of(tags_.begin(), tags_.end(),
+                                    [&](const auto& tag) { return tag.second == version.version; });
     if (tagged) continue;  // The model of tags stays simple: none is lost.
     if (mood == 0 ? random_() % 4 != 0 : mood == 1 ? random_() % 2 : random_() % 8 == 0) continue;
     doomed.push_back(version.version);

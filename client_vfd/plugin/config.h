@@ -53,7 +53,7 @@ struct Config {
   uint32_t version_every_ms = 0;
   // A close makes none of its own where the newest one is younger; 0: every close does.
   uint32_t version_min_interval_ms = 0;
-  std::string log;               // dated lines are appended here
+  std::string log;  // dated lines are appended here
   // mode=reader: N, tag:NAME, latest, latest-K or a time; empty: not given.
   std::string version;
   uint64_t cache_bytes = 64 << 20;  // per process, for what readers read
