@@ -176,7 +176,7 @@ RANDOM = """
             if what == 0 and name not in g:
                 g.create_group(name)
             elif what == 1 and name not in g:
-                g.create_dataset(name, data=np.arange(r.randrange(1, 2000)), chunks=r.choice([None, (50,)]) or None)
+                g.create_dataset(name, data=np.arange(r.randrange(50, 2000)), chunks=r.choice([None, (50,)]))
             elif what == 2 and len(names) > 20:
                 del f[r.choice(names)]
             elif what == 3:
