@@ -132,6 +132,14 @@ def test_a_file_made_again_is_compared_by_its_objects(base):
         assert len(found) == 4, found
 
 
+def test_a_committed_type_that_datasets_use_is_not_missed(base):
+    edit(base, "f['g'].create_dataset('typed', shape=(3,), dtype=f['kind'])")
+    edit(base, "f['g/typed'].attrs['a'] = 1\nf['kind'].attrs['b'] = 2")
+    for more in ((), ("--full",)):
+        found, _ = diff(base, "run.h5@2", "run.h5@3", *more)
+        assert sorted(key[3] for key in found) == ["a", "b"], found
+
+
 def test_pages_tells_bytes(base):
     edit(base, "f['g/temp'][3] = -1")
     done = base.cli("diff", "--pages", "run.h5@1", "--json")
@@ -168,7 +176,7 @@ RANDOM = """
             if what == 0 and name not in g:
                 g.create_group(name)
             elif what == 1 and name not in g:
-                g.create_dataset(name, data=np.arange(r.randrange(1, 2000)), chunks=r.choice([None, (50,)]) or None)
+                g.create_dataset(name, data=np.arange(r.randrange(50, 2000)), chunks=r.choice([None, (50,)]))
             elif what == 2 and len(names) > 20:
                 del f[r.choice(names)]
             elif what == 3:

@@ -69,7 +69,11 @@ absl::Status Walk::Loop() {
       H5M_RETURN_IF_ERROR(ComparePair(pair));
       continue;
     }
-    if (context_.evidence.complete() || items_.empty()) return absl::OkStatus();
+    if (context_.evidence.complete() || items_.empty()) {
+      if (types_.empty()) return absl::OkStatus();
+      pairs_.swap(types_);
+      continue;
+    }
     Item item = items_.top();
     items_.pop();
     // What it was near to may have been explained since: costs only rise.
@@ -114,7 +118,7 @@ absl::Status Walk::CompareOpen(const Pair& pair, const OpenObject& one, const Op
     if (!noted) H5M_RETURN_IF_ERROR(CompareLinks(pair.path, one.id.get(), other.id.get()));
   }
   for (const auto& [old_type, new_type] : context_.types) {
-    pairs_.push_back({pair.path + " (its type)", old_type, new_type});
+    types_.push_back({pair.path + " (its type)", old_type, new_type});
   }
   context_.types.clear();
   return EndScope();

@@ -97,6 +97,8 @@ class Walk {
   const hdf5::SourceFile* const files_[2];
   unsigned tree_k_ = 16, symbols_k_ = 4;
   std::vector<Pair> pairs_;
+  // Committed types of what was compared: last, as most are met under a name of their own before.
+  std::vector<Pair> types_;
   std::priority_queue<Item> items_;
   std::vector<Group> groups_;
   absl::flat_hash_set<std::pair<uint64_t, uint64_t>> compared_;
