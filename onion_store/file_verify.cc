@@ -32,7 +32,15 @@ class VerifyJobImpl final : public VerifyJob {
     FileImpl::WorkTurn turn(file_.get());
     H5M_RETURN_IF_ERROR(file_->dead());
     progress_.found.clear();
-    H5M_RETURN_IF_ERROR(RunPhase());
+    const absl::Status status = RunPhase();
+    if (absl::IsDataLoss(status)) {
+      // The index cannot be asked further: that is what was looked for. On with the next phase.
+      Report(DamagePlace::kIndex, file_->HistoryName("index"), 0, {0, 0},
+             std::string(status.message()));
+      phase_ = static_cast<Phase>(static_cast<uint8_t>(phase_) + 1);
+      return progress_;
+    }
+    H5M_RETURN_IF_ERROR(status);
     progress_.total_bytes = std::max(progress_.total_bytes, progress_.checked_bytes);
     return progress_;
   }

@@ -9,6 +9,7 @@ namespace h5mirror::server {
 namespace {
 
 constexpr size_t kVersionsAtOnce = 1000;
+constexpr std::string_view kNotApplied = "not in the head yet";
 
 }  // namespace
 
@@ -41,7 +42,7 @@ absl::StatusOr<std::vector<store::VersionNumber>> PlanPrune(
       PlannedVersion planned{std::move(version), {}};
       planned.kept_by = retention.ReasonsToKeep(planned.version);
       if (planned.kept_by.empty() && planned.version.version >= needed) {
-        planned.kept_by.push_back("not in the head yet");
+        planned.kept_by.emplace_back(kNotApplied);
       }
       if (planned.kept_by.empty()) doomed.push_back(planned.version.version);
       H5M_RETURN_IF_ERROR(sink(planned));
