@@ -90,7 +90,8 @@ class FailingCallsTest : public testing::TestWithParam<std::string> {
       if (absl::StrContains(kept.message(), "must be opened again")) {
         kept = CheckStore(*player.store(), env, &promised);
       }
-      EXPECT_TRUE(kept.ok()) << kept << "\nin the store that met it: " << player.status();
+      EXPECT_TRUE(kept.ok()) << kept << "\nin the store that met it in step \""
+                             << player.steps().back().text << "\": " << player.status();
     }
     player.Leave();
     CrashPoint end;

@@ -124,7 +124,10 @@ void Player::Begin(const std::string& file, SessionStart start) {
   std::shared_ptr<File> opened = FileOf(file);
   if (opened == nullptr) return;
   auto writer = std::make_unique<Writer>(opened, start, newest_[file]);
-  if (!Ok(writer->begun())) return;
+  if (!Ok(writer->begun())) {
+    writer->End(SessionEnd::kLost).IgnoreError();  // It has the lease.
+    return;
+  }
   const size_t changes = env_.change_count();
   absl::MutexLock lock(&mutex_);
   promises_.files[file];
@@ -282,16 +285,19 @@ void Player::FinishExport() {
 
 void Player::TakeOver(const std::string& file) {
   if (!Begun(StrCat("take over ", file))) return;
-  const std::unique_ptr<Writer> fenced = std::move(writers_.extract(file).mapped());
+  std::unique_ptr<Writer>& current = writers_.at(file);
   auto writer = std::make_unique<Writer>(files_.at(file), SessionStart::kContinue, newest_[file]);
-  if (!Ok(writer->begun())) return;
+  if (!Ok(writer->begun())) {  // The other one's session may go on.
+    writer->End(SessionEnd::kLost).IgnoreError();
+    return;
+  }
   {
     const size_t changes = env_.change_count();
     absl::MutexLock lock(&mutex_);
     promises_.tokens.push_back({writer->token(), changes});
   }
-  writers_[file] = std::move(writer);
-  if (fenced->Write(0, "fenced").code() != absl::StatusCode::kAborted) {
+  current.swap(writer);
+  if (writer->Write(0, "fenced").code() != absl::StatusCode::kAborted) {
     Ok(absl::InternalError("a session wrote that another had taken the file from"));
   }
 }
