@@ -170,8 +170,10 @@ absl::Status SweepRemoved(EnvTree& tree) {
     if (entry.kind != EntryKind::kDirectory) continue;
     if (std::string_view(entry.name).starts_with(kGone)) {
       H5M_RETURN_IF_ERROR(EraseBelow(tree, Place(entry.name), 0));
-    } else if (!tree.Exists(RemovedHistory(entry.name)) && !tree.Exists(RemovedHead(entry.name))) {
-      H5M_RETURN_IF_ERROR(DropRemovedInfo(tree, entry.name));
+    } else {
+      H5M_ASSIGN_OR_RETURN(const bool has_history, tree.Exists(RemovedHistory(entry.name)));
+      H5M_ASSIGN_OR_RETURN(const bool has_head, tree.Exists(RemovedHead(entry.name)));
+      if (!has_history && !has_head) H5M_RETURN_IF_ERROR(DropRemovedInfo(tree, entry.name));
     }
   }
   return absl::OkStatus();
