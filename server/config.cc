@@ -110,7 +110,7 @@ absl::StatusOr<std::vector<Setting>> ReadConfigFile(const std::filesystem::path&
   H5M_ASSIGN_OR_RETURN(const std::string text, ReadText(path));
   toml::table table;
   try {
-    table = toml::parse(text, path.string());
+    table = ParseToml(text, path.string());
   } catch (const toml::parse_error& error) {
     return absl::InvalidArgumentError(StrCat(path.string(), ":", error.source().begin.line, ": ",
                                              std::string(error.description())));

@@ -46,7 +46,7 @@ Problem ReadConfigFile(const std::string& path, Missing missing, std::vector<Key
   std::ostringstream text;
   text << file.rdbuf();
   try {
-    const toml::table table = toml::parse(text.str(), path);
+    const toml::table table = ParseToml(text.str(), path);
     for (const auto& [key, node] : table) {
       std::string value;
       const std::string name(key.str());
