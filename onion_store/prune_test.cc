@@ -78,7 +78,7 @@ class PruneTest : public testing::Test {
     }
     return bytes;
   }
-  bool Exists(const std::string& name) { return (*env_.OpenTree("/"))->Exists(name); }
+  bool Exists(const std::string& name) { return *(*env_.OpenTree("/"))->Exists(name); }
   std::string Bytes(size_t size) {
     std::string bytes(size, '\0');
     for (char& byte : bytes) byte = static_cast<char>(random_());

@@ -74,7 +74,7 @@ absl::Status BadToml(const std::filesystem::path& path, std::string_view what) {
 
 absl::StatusOr<toml::table> ParseToml(const std::filesystem::path& path, const std::string& text) {
   try {
-    return ParseToml(text);
+    return h5mirror::ParseToml(text);
   } catch (const toml::parse_error& error) {
     return BadToml(path, StrCat("line ", error.source().begin.line, ": ", error.description()));
   }

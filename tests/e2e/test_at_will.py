@@ -160,6 +160,7 @@ def test_a_removed_file_comes_back(site):
     site.check_kept()
     assert site.json("ls", "--removed")["files"] == []
     site.cli("rm", "run.h5").ok()
+    site.kept["back.h5"] = site.kept.pop("run.h5")
     site.py("with h5py.File('run.h5', 'w') as f: f.attrs['n'] = 9")
     taken = site.cli("undelete", "run.h5")
     assert taken.code == 5 and "--as" in taken.err, taken.describe()
