@@ -134,9 +134,11 @@ class PruneJobImpl final : public PruneJob {
     while (next_ < versions_.size() && chunk.size() < kDropVersions) {
       chunk.push_back(versions_[next_++]);
     }
-    // First: a reader that still sees the old number looked up its rows before this.
+    // Before any row moves: a reader that still sees the old number looked up its rows before that.
+    // And not only before the versions go: who opens one of them in between must notice too.
+    absl::Status dropped = index_->DropVersions(chunk);
     ++file_->prune_epoch_;
-    H5M_RETURN_IF_ERROR(index_->DropVersions(chunk));
+    H5M_RETURN_IF_ERROR(dropped);
     dropped_ = static_cast<int64_t>(next_);
     move_cursor_ = MoveCursor();
     phase_ = Phase::kMove;

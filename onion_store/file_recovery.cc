@@ -229,6 +229,8 @@ absl::Status FileImpl::ReplayStage() {
   last_cut_end_ = stage_->end();
   if (first != nullptr) {  // No record: the first cut is the newest.
     auto version = index_->FindCut(row.durable_cut);
+    // Taken for none, a version's pages would not be saved before they are overwritten.
+    if (!version.ok() && !absl::IsNotFound(version.status())) return version.status();
     close(first, row.durable_cut, row.durable_size_bytes, version.ok() ? version->info.version : 0);
   }
   if (layers_.empty() || layers_.back()->cut != row.durable_cut) {

@@ -233,7 +233,18 @@ TEST_F(PruneTest, BesideReadersAndAWriterNobodySeesWrongBytes) {
           absl::Status read = (*reader)->Read(0, absl::MakeSpan(bytes));
           if (absl::IsOutOfRange(read)) break;
           ASSERT_TRUE(read.ok()) << read;
-          ASSERT_TRUE(bytes == golden.at(version)) << version;
+          const std::string& wanted = golden.at(version);
+          std::string where;
+          for (size_t p = 0; p * kPage < wanted.size(); ++p) {
+            if (bytes.compare(p * kPage, kPage, wanted, p * kPage, kPage) == 0) continue;
+            where += " page " + std::to_string(p) + " has";
+            for (const auto& [v, b] : golden) {
+              if (b.size() >= (p + 1) * kPage && b.compare(p * kPage, kPage, bytes, p * kPage, kPage) == 0) {
+                where += " v" + std::to_string(v);
+              }
+            }
+          }
+          ASSERT_TRUE(bytes == wanted) << version << where << " read " << i;
           ++reads;
         }
       }

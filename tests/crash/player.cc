@@ -297,7 +297,8 @@ void Player::TakeOver(const std::string& file) {
     promises_.tokens.push_back({writer->token(), changes});
   }
   current.swap(writer);
-  if (writer->Write(0, "fenced").code() != absl::StatusCode::kAborted) {
+  // Where a call has failed meanwhile the file is dead, to both of them.
+  if (writer->Write(0, "fenced").ok()) {
     Ok(absl::InternalError("a session wrote that another had taken the file from"));
   }
 }

@@ -1,6 +1,8 @@
 #include "tools/hdf5/source_driver.h"
 
 #include <cstring>
+#include <unistd.h>
+
 #include <filesystem>
 #include <fstream>
 
@@ -31,7 +33,7 @@ class StringSource final : public ByteSource {
 
 // A file with one group `g` in it, of the newest format or the oldest.
 std::string MakeFile(H5F_libver_t oldest) {
-  const auto path = std::filesystem::path(testing::TempDir()) / "source_driver_test.h5";
+  const auto path = std::filesystem::path(testing::TempDir()) / ("source_driver_test." + std::to_string(getpid()) + ".h5");
   const Handle fapl(H5Pcreate(H5P_FILE_ACCESS));
   H5Pset_libver_bounds(fapl.get(), oldest, H5F_LIBVER_LATEST);
   {
