@@ -119,6 +119,13 @@ absl::StatusOr<std::unique_ptr<VersionReader>> FileImpl::OpenVersion(VersionNumb
   const uint64_t epoch = prune_epoch();
   H5M_ASSIGN_OR_RETURN(VersionInfo info, GetVersion(version));
   absl::MutexLock lock(&mutex_);
+  // The index has a new version a moment before its cut counts as durable here. A reader without
+  // that cut's staged bytes would take the version before for this one.
+  auto known = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return newest_.version >= info.version || !dead_.ok();
+  };
+  mutex_.Await(absl::Condition(&known));
+  H5M_RETURN_IF_ERROR(dead_);
   GenerationPtr generation;
   if (info.generation == row_.generation) {
     generation = base_ != nullptr && base_->number == info.generation ? base_ : nullptr;

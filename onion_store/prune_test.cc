@@ -239,7 +239,8 @@ TEST_F(PruneTest, BesideReadersAndAWriterNobodySeesWrongBytes) {
             if (bytes.compare(p * kPage, kPage, wanted, p * kPage, kPage) == 0) continue;
             where += " page " + std::to_string(p) + " has";
             for (const auto& [v, b] : golden) {
-              if (b.size() >= (p + 1) * kPage && b.compare(p * kPage, kPage, bytes, p * kPage, kPage) == 0) {
+              if (b.size() >= (p + 1) * kPage &&
+                  b.compare(p * kPage, kPage, bytes, p * kPage, kPage) == 0) {
                 where += " v" + std::to_string(v);
               }
             }

@@ -1,7 +1,7 @@
 #include "tools/hdf5/source_driver.h"
 
-#include <cstring>
 #include <unistd.h>
+#include <cstring>
 
 #include <filesystem>
 #include <fstream>
@@ -33,7 +33,8 @@ class StringSource final : public ByteSource {
 
 // A file with one group `g` in it, of the newest format or the oldest.
 std::string MakeFile(H5F_libver_t oldest) {
-  const auto path = std::filesystem::path(testing::TempDir()) / ("source_driver_test." + std::to_string(getpid()) + ".h5");
+  const auto path = std::filesystem::path(testing::TempDir()) /
+                    ("source_driver_test." + std::to_string(getpid()) + ".h5");
   const Handle fapl(H5Pcreate(H5P_FILE_ACCESS));
   H5Pset_libver_bounds(fapl.get(), oldest, H5F_LIBVER_LATEST);
   {
