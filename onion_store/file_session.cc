@@ -315,8 +315,8 @@ absl::StatusOr<CutNumber> FileImpl::CutLocked(CutRequest request, CutWaiter wait
   }
   generation_->has_cut = true;
   generation_->cut_bytes = std::max(generation_->cut_bytes, request.size_bytes);
-  // Readers of the generation before go on with it as it is: while its head gets another name, a look
-  // at the names may find the new one.
+  // Readers of the generation before go on with it as it is: while its head gets another name, a
+  // look at the names may find the new one.
   if (base_ != nullptr && base_ != generation_) old_generations_[base_->number] = base_;
   base_ = generation_;
   last_cut_ = cut;
