@@ -59,7 +59,7 @@ class EnvFile {
   // can (copy_file_range).
   virtual absl::Status CopyFrom(EnvFile& from, Extent extent) = 0;
   // Makes the content that of `from`, holes too, without copying: the blocks are shared until one
-  // of the files is written. kUnimplemented where the file system cannot, and nothing has changed.
+  // of the files is written. After an error a part may be here; kUnimplemented: this disk cannot.
   virtual absl::Status ShareFrom(EnvFile&) {
     return absl::UnimplementedError("this file system cannot share blocks");
   }
@@ -78,6 +78,9 @@ enum class OpenKind : uint8_t {
   kCreate,       // read and write; made where there is none
   kCreateFresh,  // read and write; made, or emptied
 };
+
+// Whom a lock keeps out: everybody, or those who want it alone.
+enum class LockKind : uint8_t { kExclusive, kShared };
 
 // Holds flock(2) on a file while it lives.
 class EnvLock {
@@ -107,9 +110,13 @@ class EnvTree {
   // In no order.
   virtual absl::StatusOr<std::vector<DirectoryEntry>> List(std::string_view name) = 0;
   virtual absl::StatusOr<FileStat> Stat(std::string_view name) = 0;
-  // Makes the file where there is none. kFailedPrecondition: another process holds it.
-  virtual absl::StatusOr<std::unique_ptr<EnvLock>> Lock(std::string_view name) = 0;
+  // Makes the file where there is none. kFailedPrecondition: another one holds it.
+  virtual absl::StatusOr<std::unique_ptr<EnvLock>> Lock(std::string_view name, LockKind kind) = 0;
   virtual absl::StatusOr<uint64_t> FreeBytes() = 0;
+  // Of the file system, used and free. kUnimplemented: nobody knows.
+  virtual absl::StatusOr<uint64_t> TotalBytes() {
+    return absl::UnimplementedError("the size of this file system is unknown");
+  }
 
   // Whether something of that name exists. An error where nobody can tell.
   absl::StatusOr<bool> Exists(std::string_view name);

@@ -255,7 +255,8 @@ class PosixTree final : public EnvTree {
   }
   absl::Status SyncDirectory(std::string_view name) override {
     H5M_ASSIGN_OR_RETURN(Fd fd, OpenAt2(name, O_RDONLY | O_DIRECTORY, 0));
-    return fsync(fd.get()) == 0 ? absl::OkStatus() : Error("fsync", name);
+    if (fsync(fd.get()) == 0) return absl::OkStatus();
+    return absl::InternalError(Error("fsync", name).message());  // As EnvFile::Sync().
   }
 
   absl::StatusOr<std::vector<DirectoryEntry>> List(std::string_view name) override {
@@ -283,19 +284,33 @@ class PosixTree final : public EnvTree {
     return ToFileStat(st);
   }
 
-  absl::StatusOr<std::unique_ptr<EnvLock>> Lock(std::string_view name) override {
-    H5M_ASSIGN_OR_RETURN(Fd fd, OpenAt2(name, O_RDWR | O_CREAT, 0600));
-    if (flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
-      if (errno != EWOULDBLOCK) return Error("lock", name);
-      return absl::FailedPreconditionError(StrCat("another process holds ", Path(name)));
+  absl::StatusOr<std::unique_ptr<EnvLock>> Lock(std::string_view name, LockKind kind) override {
+    const int operation = (kind == LockKind::kShared ? LOCK_SH : LOCK_EX) | LOCK_NB;
+    while (true) {
+      H5M_ASSIGN_OR_RETURN(Fd fd, OpenAt2(name, O_RDWR | O_CREAT, 0600));
+      if (flock(fd.get(), operation) != 0) {
+        if (errno != EWOULDBLOCK) return Error("lock", name);
+        return absl::FailedPreconditionError(StrCat("another process holds ", Path(name)));
+      }
+      // Whoever had it before may have removed the file: then others lock another one.
+      struct stat st;
+      if (fstat(fd.get(), &st) != 0) return Error("stat", name);
+      auto named = Stat(name);
+      if (named.ok() && named->inode == st.st_ino)
+        return std::make_unique<PosixLock>(std::move(fd));
+      if (!named.ok() && !absl::IsNotFound(named.status())) return named.status();
     }
-    return std::make_unique<PosixLock>(std::move(fd));
   }
 
   absl::StatusOr<uint64_t> FreeBytes() override {
     struct statvfs st;
     if (fstatvfs(root_.get(), &st) != 0) return Error("statvfs", "");
     return uint64_t{st.f_bavail} * st.f_frsize;
+  }
+  absl::StatusOr<uint64_t> TotalBytes() override {
+    struct statvfs st;
+    if (fstatvfs(root_.get(), &st) != 0) return Error("statvfs", "");
+    return uint64_t{st.f_blocks} * st.f_frsize;
   }
 
  private:

@@ -110,7 +110,8 @@ void ApplyName(const FaultChange& change, size_t number, const KeptNames& kept, 
   }
   if (!kept.Has(change.to_node, number)) return;
   FaultChange part = change;
-  if (!here) part.kind = Kind::kLink;  // The old name is still there.
+  // The old name is still there; of a directory, which has one only, a check of the disk drops it.
+  if (!here && !disk->nodes[change.target].directory) part.kind = Kind::kLink;
   disk->Apply(part);
 }
 

@@ -61,7 +61,8 @@ enum class Unsynced : uint8_t {
 enum class NameOrder : uint8_t {
   // As in a journal: who has one, has all that came before.
   kJournal,
-  // Each directory on its own. A file that moves between two may be in both, never in none.
+  // Each directory on its own. A file that moves between two may be in both, never in none; a
+  // directory is in one.
   kPerDirectory,
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <set>
 #include <utility>
 #include <vector>
@@ -47,7 +48,7 @@ struct FaultEnv::State {
   std::vector<FaultChange> changes ABSL_GUARDED_BY(mutex);
   uint64_t next_node ABSL_GUARDED_BY(mutex) = FaultDisk::kRoot + 1;
   int64_t clock ABSL_GUARDED_BY(mutex) = 1;
-  std::set<uint64_t> locked ABSL_GUARDED_BY(mutex);
+  std::map<uint64_t, int> locked ABSL_GUARDED_BY(mutex);  // shared: how often; exclusive: -1
   uint64_t calls ABSL_GUARDED_BY(mutex) = 0;
   uint64_t fail_at ABSL_GUARDED_BY(mutex) = UINT64_MAX;
   uint64_t fail_end ABSL_GUARDED_BY(mutex) = UINT64_MAX;
@@ -70,8 +71,13 @@ struct FaultEnv::State {
     changes.push_back(std::move(change));
   }
   uint64_t UsedBytes() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+    // Files without a name are kept, since a crash may bring the name back.
+    std::set<uint64_t> named;
+    for (const auto& [number, node] : disk.nodes) {
+      for (const auto& [name, target] : node.entries) named.insert(target);
+    }
     uint64_t used = 0;
-    for (const auto& [number, node] : disk.nodes) used += node.data.size();
+    for (const uint64_t number : named) used += disk.nodes.at(number).data.size();
     return used;
   }
   absl::StatusOr<uint64_t> Find(std::string_view name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
@@ -156,7 +162,8 @@ class FaultFile final : public EnvFile {
     const std::string& data = state_->disk.nodes[node_].data;
     auto is_data = [&](uint64_t at) {
       size_t from = at / kBlock * kBlock, length = std::min(kBlock, data.size() - from);
-      return data.find_first_not_of('\0', from) < from + length;
+      return std::string_view(data).substr(from, length).find_first_not_of('\0') !=
+             std::string_view::npos;
     };
     while (offset < data.size() && !is_data(offset)) offset = (offset / kBlock + 1) * kBlock;
     if (offset >= data.size()) return Extent{offset, 0};
@@ -205,7 +212,8 @@ class FaultLock final : public EnvLock {
   FaultLock(StatePtr state, uint64_t node) : state_(std::move(state)), node_(node) {}
   ~FaultLock() override {
     absl::MutexLock lock(&state_->mutex);
-    state_->locked.erase(node_);
+    int& holders = state_->locked[node_];
+    holders = std::max(0, holders - 1);
   }
 
  private:
@@ -278,16 +286,27 @@ class FaultTree final : public EnvTree {
     return FileStat{number, static_cast<int64_t>(node.data.size()), node.change_time,
                     node.change_time};
   }
-  absl::StatusOr<std::unique_ptr<EnvLock>> Lock(std::string_view name) override {
+  absl::StatusOr<std::unique_ptr<EnvLock>> Lock(std::string_view name, LockKind kind) override {
     absl::MutexLock lock(&state_->mutex);
     H5M_RETURN_IF_ERROR(state_->Call());
     H5M_ASSIGN_OR_RETURN(uint64_t node, OpenNode(name, OpenKind::kCreate, 0600));
-    if (!state_->locked.insert(node).second) {
+    int& holders = state_->locked[node];
+    if (holders < 0 || (holders > 0 && kind == LockKind::kExclusive)) {
       return absl::FailedPreconditionError(StrCat("another process holds ", name));
     }
+    holders = kind == LockKind::kExclusive ? -1 : holders + 1;
     return std::make_unique<FaultLock>(state_, node);
   }
-  absl::StatusOr<uint64_t> FreeBytes() override { return uint64_t{1} << 40; }
+  absl::StatusOr<uint64_t> FreeBytes() override {
+    absl::MutexLock lock(&state_->mutex);
+    if (state_->capacity == UINT64_MAX) return uint64_t{1} << 40;
+    const uint64_t used = state_->UsedBytes();
+    return used >= state_->capacity ? 0 : state_->capacity - used;
+  }
+  absl::StatusOr<uint64_t> TotalBytes() override {
+    absl::MutexLock lock(&state_->mutex);
+    return state_->capacity == UINT64_MAX ? uint64_t{1} << 40 : state_->capacity;
+  }
 
  private:
   absl::StatusOr<uint64_t> OpenNode(std::string_view name, OpenKind kind, uint32_t mode_bits)

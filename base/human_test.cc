@@ -33,6 +33,21 @@ TEST(HumanTest, DurationsHaveTwoParts) {
   EXPECT_EQ(HumanDuration(absl::InfiniteDuration()), "forever");
 }
 
+TEST(HumanTest, LongDurationsHaveDaysAndWeeks) {
+  EXPECT_EQ(ParseLongDuration("30d").value(), absl::Hours(30 * 24));
+  EXPECT_EQ(ParseLongDuration("2w").value(), absl::Hours(14 * 24));
+  EXPECT_EQ(ParseLongDuration("1w2d12h30m").value(), absl::Hours(9 * 24 + 12) + absl::Minutes(30));
+  EXPECT_EQ(ParseLongDuration(" 12h ").value(), absl::Hours(12));
+  EXPECT_EQ(ParseLongDuration("0").value(), absl::ZeroDuration());
+  EXPECT_EQ(ParseLongDuration("0d").value(), absl::ZeroDuration());
+  for (const char* bad :
+       {"", "d", "30", "-1d", "1.5d", "2d1w", "1d d", "tuesday", "inf", "99999999999d", "1d-1h"}) {
+    const auto parsed = ParseLongDuration(bad);
+    EXPECT_TRUE(absl::IsInvalidArgument(parsed.status())) << bad;
+    EXPECT_THAT(parsed.status().message(), HasSubstr("30d or 12h")) << bad;
+  }
+}
+
 TEST(HumanTest, SizesAreParsedWithTheirUnits) {
   EXPECT_EQ(ParseBytes("65536").value(), 65536u);
   EXPECT_EQ(ParseBytes("512K").value(), 512u << 10);

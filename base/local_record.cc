@@ -5,15 +5,13 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdio>
 #include <string_view>
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/time/clock.h"
 #include "base/errno_status.h"
-#include "base/hex.h"
 #include "base/local_record_json.h"
-#include "base/random.h"
+#include "base/record_files.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
 
@@ -29,55 +27,16 @@ std::filesystem::path RecordPath(const std::filesystem::path& local_file) {
   return RecordDirectory(local_file) / "client.json";
 }
 
-absl::Status Failed(std::string_view what, const std::filesystem::path& path) {
-  return ErrnoToStatus(errno, StrCat(what, " ", path.native()));
-}
-
-absl::StatusOr<std::string> ReadAll(const std::filesystem::path& path) {
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (fd < 0) return Failed("open", path);
-  absl::Cleanup closer = [fd] { close(fd); };
-  std::string text;
-  char buffer[4096];
-  while (text.size() <= kRecordBytesMax) {
-    const ssize_t count = read(fd, buffer, sizeof(buffer));
-    if (count == 0) return text;
-    if (count > 0) text.append(buffer, static_cast<size_t>(count));
-    if (count < 0 && errno != EINTR) return Failed("read", path);
-  }
-  return text;
-}
-
-absl::Status WriteAll(int fd, std::string_view text, const std::filesystem::path& path) {
-  while (!text.empty()) {
-    const ssize_t count = write(fd, text.data(), text.size());
-    if (count > 0) text.remove_prefix(static_cast<size_t>(count));
-    if (count < 0 && errno != EINTR) return Failed("write", path);
-  }
-  return absl::OkStatus();
-}
-
-// Makes a new file at `path`; on failure nothing of it is left.
-absl::Status WriteNewFile(const std::filesystem::path& path, std::string_view text) {
-  const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-  if (fd < 0) return Failed("create", path);
-  absl::Status status = WriteAll(fd, text, path);
-  // Network filesystems report a full disk here.
-  if (close(fd) != 0) status.Update(Failed("close", path));
-  if (!status.ok()) unlink(path.c_str());
-  return status;
-}
-
 enum class Fit { kSameSize, kAnySize };
 
 // One write(2) over the record that is there: a process that dies cannot tear it. kNotFound: there
 // is none; kOutOfRange: it is of another size than wanted.
 absl::Status Overwrite(const std::filesystem::path& path, std::string text, Fit fit) {
   const int fd = open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-  if (fd < 0) return Failed("open", path);
+  if (fd < 0) return RecordFileError("open", path);
   absl::Cleanup closer = [fd] { close(fd); };
   struct stat now;
-  if (fstat(fd, &now) != 0) return Failed("stat", path);
+  if (fstat(fd, &now) != 0) return RecordFileError("stat", path);
   const auto old_bytes = static_cast<size_t>(now.st_size);
   if (!S_ISREG(now.st_mode) || (fit == Fit::kSameSize && old_bytes != text.size())) {
     return absl::OutOfRangeError(path.native());
@@ -86,7 +45,7 @@ absl::Status Overwrite(const std::filesystem::path& path, std::string text, Fit 
   const ssize_t written = pwrite(fd, text.data(), text.size(), 0);
   if (written == static_cast<ssize_t>(text.size())) return absl::OkStatus();
   if (written >= 0) errno = EIO;
-  return Failed("write", path);
+  return RecordFileError("write", path);
 }
 
 absl::StatusOr<std::string> Filled(const LocalRecord& record) {
@@ -100,16 +59,9 @@ absl::Status Replace(const std::filesystem::path& local_file, const std::filesys
                      std::string_view text) {
   const std::filesystem::path directory = RecordDirectory(local_file);
   if (mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST) {
-    return Failed("make directory", directory);
+    return RecordFileError("make directory", directory);
   }
-  // A name of its own, so that two processes never write into the same file.
-  std::filesystem::path beside = path;
-  beside += StrCat(".", HexOf(RandomBytes16()), ".new");
-  H5M_RETURN_IF_ERROR(WriteNewFile(beside, text));
-  if (rename(beside.c_str(), path.c_str()) == 0) return absl::OkStatus();
-  absl::Status status = Failed("rename into place", path);
-  unlink(beside.c_str());
-  return status;
+  return ReplaceRecordFile(path, text);
 }
 
 FileStat FromSystem(const struct stat& stat) {
@@ -134,7 +86,7 @@ absl::StatusOr<LocalRecord> ReadLocalRecord(const std::filesystem::path& local_f
   // A read beside another process's update may see half of each: look again.
   for (int attempt = 0; attempt < 3 && !record.ok(); ++attempt) {
     if (attempt > 0) absl::SleepFor(absl::Milliseconds(1));
-    H5M_ASSIGN_OR_RETURN(const std::string text, ReadAll(path));
+    H5M_ASSIGN_OR_RETURN(const std::string text, ReadRecordFile(path, kRecordBytesMax));
     record = RecordFromJson(text);
   }
   if (record.ok()) return record;
@@ -161,7 +113,7 @@ absl::Status UpdateLocalRecord(const std::filesystem::path& local_file, const Lo
 
 absl::StatusOr<FileStat> StatFile(const std::filesystem::path& path) {
   struct stat result;
-  if (stat(path.c_str(), &result) != 0) return Failed("stat", path);
+  if (stat(path.c_str(), &result) != 0) return RecordFileError("stat", path);
   return FromSystem(result);
 }
 

@@ -33,19 +33,28 @@ struct FileStat {
   int64_t mtime_ns = 0;
   int64_t ctime_ns = 0;
   bool operator==(const FileStat&) const = default;
+  // Equal, or the same file under another name: renaming it changes the ctime alone.
+  bool EqualsButName(const FileStat& other) const {
+    return inode == other.inode && size_bytes == other.size_bytes && mtime_ns == other.mtime_ns;
+  }
 };
 
 struct LocalRecord {
   RecordState state = RecordState::kOpen;
   std::array<uint8_t, 16> file_id{};
-  std::string server;   // as configured, e.g. "node7:7447"
-  std::string name;     // the file's name under the server's root
+  std::string server;  // as configured, e.g. "node7:7447"
+  std::string name;    // the file's name under the server's root
+  // The name that the server has it under, as the file was renamed locally since it last heard
+  // of it; empty: `name`.
+  std::string renamed_from;
   int64_t cut = 0;      // the newest durable cut that the client knows of
   int64_t version = 0;  // the newest version that the client knows of
   FileStat stat;        // the local file at the last clean close
   // A barrier that was sent and never answered; seq 0: none.
   std::array<uint8_t, 16> pending_session_id{};
   uint64_t pending_seq = 0;
+  // kBehind: the dirty map beside it that says what the server lacks; zeros: none.
+  std::array<uint8_t, 16> dirty_map_id{};
   std::string detail;  // for people: why it is behind or diverged
   absl::Time since = absl::InfinitePast();
 };
@@ -66,6 +75,20 @@ absl::Status WriteLocalRecord(const std::filesystem::path& local_file, const Loc
 // The same for a record that exists, without touching its directory, which the user may be removing
 // just now. OK where there is none any more: the file was deleted.
 absl::Status UpdateLocalRecord(const std::filesystem::path& local_file, const LocalRecord& record);
+
+// The record of a file that has become `local_file` by a rename, and the path that it had: one in
+// the same directory, of a file that is gone and that was `stat` but for the ctime. Looks at no
+// more than some 100,000 names. kNotFound.
+struct FormerRecord {
+  std::filesystem::path local_file;
+  LocalRecord record;
+};
+absl::StatusOr<FormerRecord> FindFormerRecord(const std::filesystem::path& local_file,
+                                              const FileStat& stat);
+
+// Removes the record and the dirty map of a file that has another name now, and their directory if
+// nothing else is in it.
+void RemoveLocalRecord(const std::filesystem::path& local_file);
 
 // stat(2) of a file. kNotFound and others as errno says.
 absl::StatusOr<FileStat> StatFile(const std::filesystem::path& path);

@@ -140,10 +140,15 @@ absl::StatusOr<std::string> RecordToJson(const LocalRecord& record) {
       {"detail", record.detail},
       {"since", absl::FormatTime(absl::RFC3339_full, record.since, absl::UTCTimeZone())},
   };
+  if (!record.renamed_from.empty()) {
+    H5M_RETURN_IF_ERROR(CheckUtf8("renamed_from", record.renamed_from));
+    json["renamed_from"] = record.renamed_from;
+  }
   if (record.pending_seq != 0) {
     json["pending"] =
         Json{{"session_id", HexOf(record.pending_session_id)}, {"seq", record.pending_seq}};
   }
+  if (record.dirty_map_id != Bytes16{}) json["dirty_map"] = HexOf(record.dirty_map_id);
   return Dump(json, 2) + "\n";
 }
 
@@ -164,11 +169,17 @@ absl::StatusOr<LocalRecord> RecordFromJson(std::string_view text) {
   record.stat = reader.OrFail("stat", StatOf(reader.Object("stat")), FileStat{});
   record.detail = reader.Text("detail");
   record.since = reader.OrFail("since", TimeOf(reader.Text("since")), absl::InfinitePast());
+  if (reader.status().ok() && json.contains("renamed_from")) {
+    record.renamed_from = reader.Text("renamed_from");
+  }
   if (reader.status().ok() && json.contains("pending")) {
     Reader pending(reader.Object("pending"));
     record.pending_session_id = pending.Identity("session_id");
     record.pending_seq = pending.Unsigned("seq");
     if (!pending.status().ok()) reader.Fail("pending", ToStd(pending.status().message()));
+  }
+  if (reader.status().ok() && json.contains("dirty_map")) {
+    record.dirty_map_id = reader.Identity("dirty_map");
   }
   H5M_RETURN_IF_ERROR(reader.status());
   return record;

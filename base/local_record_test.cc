@@ -37,8 +37,10 @@ class LocalRecordTest : public ::testing::Test {
     record.cut = 41;
     record.version = 12;
     record.stat = {.inode = UINT64_MAX, .size_bytes = 1LL << 50, .mtime_ns = -1, .ctime_ns = 7};
+    record.renamed_from = "beam/old.h5";
     record.pending_session_id = RandomBytes16();
     record.pending_seq = 3;
+    record.dirty_map_id = RandomBytes16();
     record.detail = "server away";
     record.since = absl::FromUnixNanos(1793714400123456789);
     return record;
@@ -92,11 +94,13 @@ TEST_F(LocalRecordTest, RoundTripsEveryField) {
   EXPECT_EQ(read->file_id, record.file_id);
   EXPECT_EQ(read->server, record.server);
   EXPECT_EQ(read->name, record.name);
+  EXPECT_EQ(read->renamed_from, record.renamed_from);
   EXPECT_EQ(read->cut, record.cut);
   EXPECT_EQ(read->version, record.version);
   EXPECT_EQ(read->stat, record.stat);
   EXPECT_EQ(read->pending_session_id, record.pending_session_id);
   EXPECT_EQ(read->pending_seq, record.pending_seq);
+  EXPECT_EQ(read->dirty_map_id, record.dirty_map_id);
   EXPECT_EQ(read->detail, record.detail);
   EXPECT_EQ(read->since, record.since);
 }
@@ -168,6 +172,37 @@ TEST_F(LocalRecordTest, StatOfPathAndDescriptorAgree) {
   EXPECT_EQ(StatDescriptor(fd).value(), *by_path);
   close(fd);
   EXPECT_TRUE(absl::IsNotFound(StatFile(directory_ / "none").status()));
+}
+
+// A file with a record, as a clean close leaves it.
+void MakeFileWithRecord(const std::filesystem::path& file, LocalRecord record) {
+  std::ofstream(file) << "content of " << file;
+  record.stat = *StatFile(file);
+  ASSERT_EQ(WriteLocalRecord(file, record), absl::OkStatus());
+}
+
+TEST_F(LocalRecordTest, TheRecordOfARenamedFileIsFoundUnderItsOldName) {
+  MakeFileWithRecord(file_, Example());
+  MakeFileWithRecord(directory_ / "other.h5", Example());
+  const std::filesystem::path renamed = directory_ / "renamed.h5";
+  std::filesystem::rename(file_, renamed);
+  const auto former = FindFormerRecord(renamed, *StatFile(renamed));
+  ASSERT_EQ(former.status(), absl::OkStatus());
+  EXPECT_EQ(former->local_file, file_);
+  EXPECT_EQ(former->record.cut, 41);
+  RemoveLocalRecord(former->local_file);
+  EXPECT_FALSE(std::filesystem::exists(RecordDirectory(file_)));
+}
+
+TEST_F(LocalRecordTest, ACopyOrAHardLinkWasNotRenamed) {
+  MakeFileWithRecord(file_, Example());
+  const std::filesystem::path link = directory_ / "link.h5";
+  std::filesystem::create_hard_link(file_, link);
+  EXPECT_TRUE(absl::IsNotFound(FindFormerRecord(link, *StatFile(link)).status()));
+  const std::filesystem::path copy = directory_ / "copy.h5";
+  std::filesystem::copy_file(file_, copy);
+  std::filesystem::remove(file_);
+  EXPECT_TRUE(absl::IsNotFound(FindFormerRecord(copy, *StatFile(copy)).status()));
 }
 
 }  // namespace

@@ -54,6 +54,18 @@ std::string SetMirror(hid_t, const std::string&) {
 }
 #endif
 
+// `config`: the number of a revision to read, or nothing for the newest.
+void SetOnion(hid_t fapl, const std::string& config) {
+  H5FD_onion_fapl_info_t onion = {};
+  onion.version = H5FD_ONION_FAPL_INFO_VERSION_CURR;
+  onion.backing_fapl_id = H5P_FILE_ACCESS_DEFAULT;  // H5P_DEFAULT does not do for writing.
+  onion.page_size = 4096;
+  onion.store_target = H5FD_ONION_STORE_TARGET_ONION;
+  onion.revision_num = config.empty() ? H5FD_ONION_FAPL_INFO_REVISION_ID_LATEST
+                                      : std::strtoull(config.c_str(), nullptr, 10);
+  Check(H5Pset_fapl_onion(fapl, &onion), "H5Pset_fapl_onion");
+}
+
 }  // namespace
 
 hid_t MakeFapl(const DriverChoice& choice, const std::string& path) {
@@ -63,6 +75,8 @@ hid_t MakeFapl(const DriverChoice& choice, const std::string& path) {
     Check(H5Pset_fapl_sec2(fapl), "H5Pset_fapl_sec2");
   } else if (choice.name == "splitter") {
     SetSplitter(fapl, H5P_DEFAULT, CopyPath(choice.config, path));
+  } else if (choice.name == "onion") {
+    SetOnion(fapl, choice.config);
   } else if (choice.name == "mirror") {
     const hid_t mirror_fapl = Check(H5Pcreate(H5P_FILE_ACCESS), "H5Pcreate");
     const std::string directory = SetMirror(mirror_fapl, choice.config);

@@ -9,10 +9,12 @@
 namespace h5mirror::bench {
 
 // `default` (what HDF5_DRIVER says), `sec2`, `splitter` (to a second local file), `mirror` (stock
-// splitter over stock mirror) or any driver that HDF5 loads by its name, such as `h5mirror`.
+// splitter over stock mirror), `onion` (stock, its history beside the file) or any driver that HDF5
+// loads by its name, such as `h5mirror`.
 struct DriverChoice {
   std::string name = "sec2";
-  // Plugins: their config string. `mirror`: ADDRESS:PORT:DIR. `splitter`: DIR. Otherwise empty.
+  // Plugins: their config string. `mirror`: ADDRESS:PORT:DIR. `splitter`: DIR. `onion`: the
+  // revision to read, or nothing for the newest. Otherwise empty.
   std::string config;
 };
 

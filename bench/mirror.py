@@ -5,10 +5,8 @@ See bench/README.md for what the rows mean and how to read them.
 
 import argparse
 import json
-import os
 import shutil
 import sys
-import tempfile
 import time
 from collections import defaultdict
 from pathlib import Path
@@ -134,16 +132,10 @@ def parse() -> tuple[Options, argparse.Namespace]:
 
 def main() -> int:
     options, args = parse()
-    paths.require_disk(args.dir)
-    facts = machine.describe(args.dir)
-    steal_before_s, start_s = machine.steal_seconds(), time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="h5mirror-bench-", dir=args.dir) as directory:
-        bench = Bench(options, Path(directory))
+    facts = {}
+    with machine.workplace(args.dir, facts) as directory:
+        bench = Bench(options, directory)
         bench.run()
-    elapsed_s = time.monotonic() - start_s
-    facts["elapsed_s"] = round(elapsed_s)
-    facts["steal_percent"] = round(
-        100 * (machine.steal_seconds() - steal_before_s) / elapsed_s / os.cpu_count(), 1)
     report = mirror_report.Report(options, facts, bench.runs, bench.starts, bench.failures)
     print(report.text())
     if args.json:

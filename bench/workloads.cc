@@ -65,17 +65,25 @@ void WriteRange(hid_t dataset, hsize_t first, const std::vector<uint64_t>& words
   H5Sclose(file_space);
 }
 
-uint64_t Contiguous(hid_t file, double scale) {
+// With a flush after each `blocks_per_flush` writes; 0: none.
+uint64_t WriteFrames(hid_t file, double scale, int blocks_per_flush) {
   const int blocks = Scaled(256, scale);
   std::vector<uint64_t> block = RandomWords(kMiB);
   const hid_t dataset = CreateDataset(file, "frames", blocks * block.size(), 0);
   for (int i = 0; i < blocks; ++i) {
     Stir(block);
     WriteRange(dataset, i * block.size(), block);
+    if (blocks_per_flush > 0 && (i + 1) % blocks_per_flush == 0) {
+      Check(H5Fflush(file, H5F_SCOPE_GLOBAL), "H5Fflush");
+    }
   }
   Check(H5Dclose(dataset), "H5Dclose");
   return blocks * kMiB;
 }
+
+uint64_t Contiguous(hid_t file, double scale) { return WriteFrames(file, scale, 0); }
+
+uint64_t ContiguousFlushed(hid_t file, double scale) { return WriteFrames(file, scale, 8); }
 
 uint64_t Chunked(hid_t file, double scale) {
   constexpr size_t kDatasetBytes = 8 * kMiB;
@@ -176,9 +184,11 @@ uint64_t Tiny(hid_t file, double /*scale*/) {
   return sizeof(uint64_t);
 }
 
-// The rows of the table that bench/README.md describes, and `tiny`.
+// The rows of the tables that bench/README.md describes, and `tiny`.
 constexpr Workload kWorkloads[] = {
     {"contiguous", "contiguous 256 MiB in 1 MiB writes", FileUse::kCreate, Contiguous},
+    {"contiguous_flush", "the same, H5Fflush after each 8 MiB", FileUse::kCreate,
+     ContiguousFlushed},
     {"chunked", "64 chunked datasets, 512 MiB", FileUse::kCreate, Chunked},
     {"groups", "100,000 groups", FileUse::kCreate, Groups},
     {"small_chunks", "2,000 datasets x 50 small chunks", FileUse::kCreate, SmallChunksQuiet},

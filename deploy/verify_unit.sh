@@ -1,5 +1,5 @@
 #!/bin/bash
-# verify_unit.sh UNIT - systemd-analyze has nothing to say about the unit; 77 where there is none.
+# verify_unit.sh UNIT... - systemd-analyze has nothing to say about the units; 77 where there is none.
 set -euo pipefail
 if ! command -v systemd-analyze > /dev/null; then
   echo "skipped: no systemd-analyze"
@@ -7,13 +7,18 @@ if ! command -v systemd-analyze > /dev/null; then
 fi
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
-# A program that exists, and a user that does: both come with the installation.
-sed -e 's|@H5MIRRORD@|/bin/true|' -e 's/^User=.*/User=daemon/' -e 's/^Group=.*/Group=daemon/' \
-  -e '/^Documentation=man:/d' "$1" > "$scratch/h5mirrord.service"
-said=$(systemd-analyze verify --man=no "$scratch/h5mirrord.service" 2>&1) || {
-  printf '%s\n' "$said"
-  exit 1
-}
-# Lines about other units of this machine are not ours.
-if grep -F h5mirrord <<< "$said"; then exit 1; fi
+for unit in "$@"; do
+  # A program that exists, and a user that does: both come with the installation.
+  sed -e 's#@H5MIRRORD@#/bin/true#' -e 's#@H5MIRROR@#/bin/true#' -e 's/^User=.*/User=daemon/' -e 's/^Group=.*/Group=daemon/' \
+    -e '/^Documentation=man:/d' "$unit" > "$scratch/$(basename "$unit")"
+done
+for unit in "$@"; do
+  name=$(basename "$unit")
+  said=$(systemd-analyze verify --man=no "$scratch/${name/@./@data-run.h5.}" 2>&1) || {
+    printf '%s\n' "$said"
+    exit 1
+  }
+  # Lines about other units of this machine are not ours.
+  if grep -F h5mirror <<< "$said"; then exit 1; fi
+done
 echo "clean"

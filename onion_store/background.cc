@@ -1,19 +1,29 @@
 #include "onion_store/background.h"
 
 #include <pthread.h>
+#include <signal.h>
 
 #include <algorithm>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/time/clock.h"
 
 namespace h5mirror::store {
 
 Background::Background(int thread_count) {
+  // A new thread inherits the mask. A program's signal handlers must never run on ours.
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  const absl::Cleanup restore = [&before] { pthread_sigmask(SIG_SETMASK, &before, nullptr); };
+  // Else the threads that did begin would end the process.
+  absl::Cleanup end_threads = [this] { Stop(); };
   for (int i = 0; i < std::max(1, thread_count); ++i) {
     threads_.emplace_back([this] { Loop(); });
     pthread_setname_np(threads_.back().native_handle(), "store-apply");
   }
+  std::move(end_threads).Cancel();
 }
 
 Background::~Background() { Stop(); }
@@ -82,6 +92,15 @@ bool Background::WaitIdle(absl::Time horizon, absl::Duration timeout) {
     if (changed_.WaitWithDeadline(&mutex_, deadline)) return false;
   }
   return true;
+}
+
+bool Background::PrepareFork(absl::Duration timeout) {
+  const absl::Time deadline = absl::Now() + timeout;
+  mutex_.Lock();
+  while (!running_.empty()) {
+    if (changed_.WaitWithDeadline(&mutex_, deadline)) break;
+  }
+  return running_.empty();
 }
 
 void Background::Stop() {

@@ -25,6 +25,7 @@ class BackgroundWorker {
 // Thread-safe. One worker runs in at most one thread at a time. A posted worker is kept alive.
 class Background {
  public:
+  // Throws std::system_error where the system gives no more threads; nothing has begun then.
   explicit Background(int thread_count);
   ~Background();  // Stop().
 
@@ -32,6 +33,10 @@ class Background {
   void Post(std::shared_ptr<BackgroundWorker> worker, absl::Time when);
   // Waits until nothing is due before `horizon` and nothing runs; false after `timeout`.
   bool WaitIdle(absl::Time horizon, absl::Duration timeout);
+  // Around fork(2): waits until nothing runs, and lets nothing begin until ParentAfterFork().
+  // False: something still ran after `timeout`.
+  bool PrepareFork(absl::Duration timeout) ABSL_NO_THREAD_SAFETY_ANALYSIS;
+  void ParentAfterFork() ABSL_NO_THREAD_SAFETY_ANALYSIS { mutex_.Unlock(); }
   // Ends the threads after what they are doing. Later posts are dropped.
   void Stop();
 

@@ -1,4 +1,5 @@
-// The operating system's files, with what goes in and out of them counted: for tests that bound it.
+// Another Env's files, the operating system's unless said otherwise, with what goes in and out of
+// them counted: for tests that bound it.
 #ifndef H5MIRROR_ONION_STORE_COUNTING_ENV_H_
 #define H5MIRROR_ONION_STORE_COUNTING_ENV_H_
 
@@ -30,14 +31,15 @@ struct IoCounts {
 // Its files, trees and the counts must not outlive it.
 class CountingEnv final : public Env {
  public:
+  explicit CountingEnv(Env& env = Env::Posix()) : env_(env) {}
   absl::StatusOr<std::unique_ptr<EnvTree>> OpenTree(const std::filesystem::path& root) override {
-    auto tree = Env::Posix().OpenTree(root);
+    auto tree = env_.OpenTree(root);
     if (!tree.ok()) return tree.status();
     return std::make_unique<Tree>(*std::move(tree), counts_);
   }
-  absl::Time Now() override { return Env::Posix().Now(); }
+  absl::Time Now() override { return env_.Now(); }
   absl::StatusOr<int64_t> GroupNumber(const std::string& group) override {
-    return Env::Posix().GroupNumber(group);
+    return env_.GroupNumber(group);
   }
   IoCounts& counts() { return counts_; }
 
@@ -111,8 +113,8 @@ class CountingEnv final : public Env {
       return tree_->List(name);
     }
     absl::StatusOr<FileStat> Stat(std::string_view name) override { return tree_->Stat(name); }
-    absl::StatusOr<std::unique_ptr<EnvLock>> Lock(std::string_view name) override {
-      return tree_->Lock(name);
+    absl::StatusOr<std::unique_ptr<EnvLock>> Lock(std::string_view name, LockKind kind) override {
+      return tree_->Lock(name, kind);
     }
     absl::StatusOr<uint64_t> FreeBytes() override { return tree_->FreeBytes(); }
 
@@ -121,6 +123,7 @@ class CountingEnv final : public Env {
     IoCounts& counts_;
   };
 
+  Env& env_;
   IoCounts counts_;
 };
 

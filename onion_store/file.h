@@ -45,6 +45,7 @@ struct DurableCut {
   BarrierId barrier;
   VersionNumber version = 0;  // the newest version, when the cut is a commit
   bool unchanged = false;     // the commit changed no bytes and made no version
+  bool stopped = false;       // it made no version: the history is stopped (Store::StopHistory)
 };
 
 // How a session ended.
@@ -77,14 +78,21 @@ class VersionReader {
   //         kOutOfRange  the version was dropped meanwhile.
   virtual absl::Status Read(uint64_t offset, absl::Span<char> out) = 0;
 
+  // Fills `out` with the bytes of `ranges`, one after the other: rising and apart, and as many
+  // bytes as `out` has. Cheaper than a Read() of each where they are many, close to each other and
+  // not in the head any more. Errors as Read().
+  virtual absl::Status ReadRanges(absl::Span<const Extent> ranges, absl::Span<char> out) = 0;
+
   // The next range at or after `offset` that may hold bytes other than zero (from holes
   // of the head and of pre-images); length 0 at the end.
   virtual absl::StatusOr<Extent> NextData(uint64_t offset) = 0;
 
   // Where the version's pages from `page` on lie: runs that follow each other, as many as fit
   // into a bounded amount of memory, at least one; none at the end. Reads no bytes of pages.
-  // True at this moment: a page may be saved elsewhere in the next.
-  virtual absl::StatusOr<std::vector<PlacedRun>> Locate(uint64_t page) = 0;
+  // True at this moment: a page may be saved elsewhere in the next. But bytes that were read from
+  // the head before this call, of a page that it places there, are the version's if they match the
+  // checksum that it gives.
+  virtual absl::StatusOr<std::vector<PlacedRun>> Locate(uint64_t page, PageSums sums) = 0;
 };
 
 // The ranges of bytes in which two versions may differ. Thread-compatible; any number at once
@@ -123,6 +131,17 @@ class PruneJob {
   virtual absl::StatusOr<PruneProgress> Step() = 0;
 };
 
+// Asks what prunes of a file would give back, from its index alone. Not thread-safe; keeps its file
+// alive. What is written or pruned meanwhile makes the answer less true, and nothing else.
+class EstimateJob {
+ public:
+  virtual ~EstimateJob() = default;
+  // Looks at some thousand rows; true when it has seen all.
+  virtual absl::StatusOr<bool> Step() = 0;
+  // Of each plan, once Step() returned true: bytes of the disk.
+  virtual const std::vector<uint64_t>& freed_bytes() const = 0;
+};
+
 // Thread-safe. Writes of one file are serialised by the file's own lock.
 class File {
  public:
@@ -155,6 +174,12 @@ class File {
 
   // The file ends at `size_bytes`. Ordered with the writes around it.
   virtual absl::Status Truncate(Token token, uint64_t size_bytes) = 0;
+
+  // Fills `out` with the session's own view: its writes, cut or not, over the newest cut; beyond
+  // the end zeros. For whoever has no copy of his own. The head's bytes are not compared with their
+  // checksums, as a plain file's are not.
+  // Errors: kAborted the token is fenced; those of reading stage and head.
+  virtual absl::Status ReadNewest(Token token, uint64_t offset, absl::Span<char> out) = 0;
 
   // Ends a cut: it is visible when this returns its number. `on_durable` is called once,
   // from a thread of the store, when the cut is durable or can never be. For a tick that
@@ -194,7 +219,7 @@ class File {
 
   // Makes a version of the newest cut, unless nothing has changed since the newest version; durable
   // when it returns. `request_id` makes a repeat harmless. Does not disturb a writer.
-  // Errors: kFailedPrecondition the file has no cut yet.
+  // Errors: kFailedPrecondition the file has no cut yet; kResourceExhausted its history is stopped.
   virtual absl::StatusOr<KeptVersion> Keep(const Provenance& provenance,
                                            const std::array<uint8_t, 16>& request_id) = 0;
 
@@ -220,6 +245,15 @@ class File {
   // none.
   virtual absl::StatusOr<VersionNumber> OldestNeeded() = 0;
 
+  // Bytes on the disk of the pages that were saved for `version`: what dropping it, and none else,
+  // gives back at most. Costs a look at each of its rows.
+  virtual absl::StatusOr<uint64_t> SavedBytes(const VersionInfo& version) = 0;
+  // About how much dropping the versions of each plan would give back, with what earlier prunes
+  // left: an empty plan asks for that alone. As with StartPrune(), numbers that cannot be dropped
+  // are left out.
+  virtual absl::StatusOr<std::unique_ptr<EstimateJob>> StartEstimate(
+      const std::vector<std::vector<VersionNumber>>& plans) = 0;
+
   // Checks index, stage, heads and saved pages, step by step. kInvalidArgument: a bad subset.
   virtual absl::StatusOr<std::unique_ptr<VerifyJob>> StartVerify(VerifySubset subset) = 0;
 
@@ -231,6 +265,11 @@ class File {
   // kAborted: `version` is not the newest.
   virtual absl::Status SetOrigin(VersionNumber version, const Origin& origin,
                                  const LocalStat& local) = 0;
+
+  // Keeps that the local file was compared with `version` now; durable when it returns. Does not
+  // disturb a writer. Errors: kInvalidArgument a version that never was.
+  virtual absl::StatusOr<CheckInfo> RecordCheck(VersionNumber version,
+                                                uint64_t differing_bytes) = 0;
 };
 
 }  // namespace h5mirror::store

@@ -9,6 +9,7 @@
 #include "base/strings.h"
 #include "onion_store/coding.h"
 #include "onion_store/file_impl.h"
+#include "onion_store/pre_images.h"
 #include "onion_store/raw_bytes.h"
 
 namespace h5mirror::store {
@@ -124,7 +125,25 @@ FileImpl::LayerPtr FileImpl::OldestUnapplied() {
   return !layers_.empty() && layers_.front()->durable ? layers_.front() : nullptr;
 }
 
+absl::StatusOr<std::unique_ptr<EnvLock>> FileImpl::LockHead(const Generation& generation) {
+  if (!context_->locks_heads) return nullptr;
+  // A head that is not there, or not yet under this name, nobody has open.
+  H5M_ASSIGN_OR_RETURN(const bool is_there, context_->tree->Exists(HeadName(generation.number)));
+  if (!is_there) return nullptr;
+  auto lock = context_->tree->Lock(HeadName(generation.number), LockKind::kExclusive);
+  if (absl::IsFailedPrecondition(lock.status())) {
+    // As on a full disk: it is tried again.
+    return absl::ResourceExhaustedError(
+        StrCat(name_,
+               " is open in another program, which reads it as a plain file; what the file "
+               "is to become is safe beside it, and gets into it once that has ended"));
+  }
+  // Not every file system has locks.
+  return lock.ok() ? *std::move(lock) : nullptr;
+}
+
 absl::Status FileImpl::Apply(const LayerPtr& layer, Rounds rounds) {
+  H5M_ASSIGN_OR_RETURN(const auto head_lock, LockHead(*layer->generation));
   MemoryCharge charge(context_->budget);
   Round round;
   round.layer = layer;
@@ -323,40 +342,12 @@ std::vector<bool> FileImpl::NoteDamaged(Round& round, const ApplyChunk& chunk,
 
 absl::Status FileImpl::SaveRuns(Round& round, const ApplyChunk& chunk,
                                 const std::vector<bool>& wanted, std::vector<PageRun>* runs) {
-  const uint64_t first_page = PageOf(chunk.range.offset);
-  const std::string_view bytes(round.old_memory.Get(kChunkBytes).data(), chunk.range.length);
   std::vector<uint32_t> crcs;  // Those that wanted pages have just been found to match.
   for (uint32_t sum : chunk.old_sums) crcs.push_back(round.sums->CrcOf(sum));
-  const uint32_t page_bytes = page_size_bytes_;
-  const int64_t generation = round.layer->generation->number;
-  auto is_zero = [&](size_t i) { return IsZero(bytes.substr(i * page_bytes, page_bytes)); };
-  for (size_t i = 0; i < wanted.size();) {
-    if (!wanted[i]) {
-      ++i;
-      continue;
-    }
-    const bool zero = is_zero(i);
-    size_t end = i + 1;
-    while (end < wanted.size() && wanted[end] && is_zero(end) == zero) ++end;
-    while (i < end) {  // The longest aligned run that starts here.
-      int level = 0;
-      while (level < kPageLevelMax && (first_page + i) % (uint64_t{2} << level) == 0 &&
-             i + (uint64_t{2} << level) <= end) {
-        ++level;
-      }
-      uint64_t count = uint64_t{1} << level;
-      PageRun run{level, first_page + i, round.version, PageRun::kZeros, 0};
-      if (!zero) {
-        H5M_ASSIGN_OR_RETURN(run,
-                             round.pages->Append(generation, level, first_page + i, round.version,
-                                                 bytes.substr(i * page_bytes, count * page_bytes),
-                                                 absl::MakeConstSpan(crcs).subspan(i, count)));
-      }
-      runs->push_back(run);
-      i += count;
-    }
-  }
-  return absl::OkStatus();
+  const std::string_view bytes(round.old_memory.Get(kChunkBytes).data(), chunk.range.length);
+  PreImages images(*round.pages, page_size_bytes_, context_->options.page_compression,
+                   round.layer->generation->number, round.version, runs);
+  return images.Save(PageOf(chunk.range.offset), bytes, crcs, wanted);
 }
 
 absl::Status FileImpl::WritePages(Round& round) {

@@ -96,16 +96,25 @@ FileImpl::Batch FileImpl::TakeBatch(absl::Time now) {
 
 absl::Status FileImpl::MakeDurable(absl::Time now) {
   std::optional<KeptCut> kept;
+  std::optional<Fold> fold;
   Batch batch;
   {
     absl::MutexLock lock(&mutex_);
     batch = TakeBatch(now);
-    if (batch.layers.empty()) kept = std::exchange(kept_cut_, std::nullopt);
+    // It stays there until it is a version: who waits for all that is under way waits for it too.
+    if (batch.layers.empty()) kept = kept_cut_;
     if (batch.layers.empty() && !kept && fold_.has_value() && fold_->due <= now) {
-      kept = KeptCut{row_.durable_cut, std::exchange(fold_, std::nullopt)->provenance};
+      fold = std::exchange(fold_, std::nullopt);
+      kept = KeptCut{row_.durable_cut, fold->provenance};
     }
   }
-  if (kept) return KeepDurableCut(kept->provenance, std::nullopt);
+  if (fold && HistoryStopped()) return absl::OkStatus();
+  if (kept) {
+    H5M_RETURN_IF_ERROR(KeepDurableCut(kept->provenance, std::nullopt));
+    absl::MutexLock lock(&mutex_);
+    if (kept_cut_ && kept_cut_->cut == kept->cut) kept_cut_.reset();
+    return absl::OkStatus();
+  }
   if (batch.layers.empty()) return absl::OkStatus();
   H5M_RETURN_IF_ERROR(SyncBatch(batch));
   return CommitBatch(batch);
@@ -192,7 +201,7 @@ absl::Status FileImpl::CommitBatch(const Batch& batch) {
   std::optional<GenerationRow> begins;
   std::vector<VersionRow> versions;
   std::vector<VersionNumber> newest_at;  // per layer
-  std::vector<bool> unchanged;
+  std::vector<bool> unchanged, stopped;
   std::vector<LayerPtr> lower = below;
   for (const LayerPtr& layer : batch.layers) {
     uint64_t size_below = row.durable_size_bytes;
@@ -216,7 +225,9 @@ absl::Status FileImpl::CommitBatch(const Batch& batch) {
     row.local = layer->local;
     bool commit = layer->kind == BarrierKind::kCommit;
     unchanged.push_back(commit && !row.changed && !layer->always_version);
-    if (commit && !unchanged.back()) {
+    stopped.push_back(commit && !unchanged.back() && !layer->always_version &&
+                      !layer->is_writers_last && HistoryStopped());
+    if (commit && !unchanged.back() && !stopped.back()) {
       row.server_time_ns = std::max(row.server_time_ns + 1, absl::ToUnixNanos(context_->env.Now()));
       VersionInfo info = NextVersion(row, *layer);
       info.version = newest.version + 1;
@@ -253,7 +264,7 @@ absl::Status FileImpl::CommitBatch(const Batch& batch) {
       for (CutWaiter& waiter : layer.waiters) {
         bool commit = waiter.kind == BarrierKind::kCommit;
         DurableCut durable{waiter.cut, waiter.barrier, commit ? newest_at[i] : 0,
-                           commit && unchanged[i]};
+                           commit && unchanged[i], commit && stopped[i]};
         if (waiter.on_durable) told.emplace_back(std::move(waiter.on_durable), durable);
       }
       layer.waiters.clear();

@@ -5,6 +5,7 @@
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "onion_store/file_impl.h"
+#include "onion_store/history_names.h"
 #include "onion_store/store.h"
 #include "onion_store/version_reader.h"
 
@@ -101,6 +102,32 @@ absl::StatusOr<VersionNumber> FileImpl::Untag(std::string_view tag) {
   return previous;
 }
 
+absl::StatusOr<CheckInfo> FileImpl::RecordCheck(VersionNumber version, uint64_t differing_bytes) {
+  absl::MutexLock tagging(&tag_mutex_);
+  H5M_ASSIGN_OR_RETURN(const FileInfo info, Info());
+  if (version < 1 || version > info.newest_version.version) {
+    return absl::InvalidArgumentError(StrCat(name_, " never had a version ", version,
+                                             "; the newest is ", info.newest_version.version));
+  }
+  CheckInfo check;
+  check.time = context_->env.Now();
+  check.version = version;
+  check.differing_bytes = differing_bytes;
+  if (differing_bytes == 0) {
+    check.equal_time = check.time;
+  } else if (info.last_check) {
+    check.equal_time = info.last_check->equal_time;
+  }
+  H5M_ASSIGN_OR_RETURN(auto index, Index());
+  if (absl::Status kept = index->SetLastCheck(check); !kept.ok()) return TagFailed(kept);
+  {
+    absl::MutexLock lock(&check_mutex_);
+    last_check_ = std::optional<CheckInfo>(check);
+  }
+  SetMark(kCheckMarks);
+  return check;
+}
+
 absl::Status FileImpl::TagFailed(const absl::Status& status) {
   const bool refused = absl::IsAlreadyExists(status) || absl::IsNotFound(status);
   if (!refused && !absl::IsResourceExhausted(status)) {
@@ -177,6 +204,13 @@ absl::StatusOr<KeptVersion> FileImpl::Keep(const Provenance& provenance,
     fold_.reset();
   }
   H5M_RETURN_IF_ERROR(MakeAllDurableLocked());
+  if (HistoryStopped()) {
+    absl::MutexLock lock(&mutex_);
+    if (row_.changed && newest_.version == before) {
+      return absl::ResourceExhaustedError(StrCat(
+          name_, ": no version was made, its history is stopped; h5mirror status tells why"));
+    }
+  }
   if (absl::Status kept = KeepDurableCut(provenance, request_id); !kept.ok()) {
     if (!absl::IsResourceExhausted(kept)) Die(kept);
     return kept;

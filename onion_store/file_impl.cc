@@ -26,7 +26,23 @@ std::string FileImpl::GenerationName(int64_t number) const {
 std::string FileImpl::OldHeadName(int64_t number) const {
   return HistoryName(StrCat("head-", number));
 }
-std::string FileImpl::OpenMarkName() const { return StrCat(".h5mirror/open/", HexOf(file_id_)); }
+std::string FileImpl::OpenMarkName() const {
+  if (context_->kind == StoreKind::kOneFile) return HistoryName("open");
+  return StrCat(".h5mirror/open/", HexOf(file_id_));
+}
+
+std::string FileImpl::MarkName(std::string_view directory) const {
+  return StrCat(directory, "/", HexOf(file_id_));
+}
+
+void FileImpl::SetMark(std::string_view directory) {
+  if (context_->kind != StoreKind::kRoot) return;
+  EnvTree& tree = *context_->tree;
+  tree.MakeDirectory(directory, 0700).IgnoreError();
+  auto file = tree.Open(MarkName(directory), OpenKind::kCreateFresh, 0600);
+  if (!file.ok() || !WriteAt(**file, 0, name_).ok() || !(*file)->Sync().ok()) return;
+  tree.SyncDirectory(directory).IgnoreError();
+}
 
 absl::StatusOr<std::shared_ptr<VersionIndex>> FileImpl::Index() {
   absl::MutexLock lock(&mutex_);
@@ -86,7 +102,16 @@ absl::StatusOr<FileInfo> FileImpl::Info() {
   // A newer version may be in the index by now; the answer is of one moment.
   H5M_ASSIGN_OR_RETURN(info.version_count, index->CountUpTo(info.newest_version.version));
   H5M_ASSIGN_OR_RETURN(info.newest_version.tags, index->TagsOf(info.newest_version.version));
+  info.last_check = LastCheck(*index);
   return info;
+}
+
+std::optional<CheckInfo> FileImpl::LastCheck(VersionIndex& index) {
+  absl::MutexLock lock(&check_mutex_);
+  // It is for people, and the next one takes its place: one that is damaged is no reason to refuse
+  // the file. A verification names it.
+  if (!last_check_) last_check_ = index.LastCheck().value_or(std::nullopt);
+  return *last_check_;
 }
 
 uint64_t FileImpl::SealedBytes() {
@@ -133,6 +158,11 @@ absl::StatusOr<FileImpl::GenerationPtr> FileImpl::OpenGeneration(int64_t number,
   H5M_RETURN_IF_ERROR(head.status());
   generation->head = *std::move(head);
   std::string sums_name = HistoryName(StrCat("sums-", number));
+  if (context_->background == nullptr) {  // Only read, perhaps by others too.
+    H5M_ASSIGN_OR_RETURN(auto sums, context_->tree->Open(sums_name, OpenKind::kRead, 0));
+    generation->sums = std::make_unique<SumsFile>(std::move(sums), page_size_bytes_);
+    return generation;
+  }
   H5M_ASSIGN_OR_RETURN(const bool had_sums, context_->tree->Exists(sums_name));
   H5M_ASSIGN_OR_RETURN(auto sums, context_->tree->Open(sums_name, OpenKind::kCreate, 0600));
   if (!had_sums) H5M_RETURN_IF_ERROR(context_->tree->SyncDirectory(directory_));

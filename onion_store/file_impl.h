@@ -1,6 +1,6 @@
 // The local engine's file. Its sources: file_session.cc (what a writer calls), file_durable.cc
 // and file_apply.cc (what happens in the background), file_recovery.cc (what happens at open),
-// file_history.cc (versions), file_rollback.cc, file_prune.cc
+// file_history.cc (versions), file_rollback.cc, file_prune.cc, file_stats.cc
 // and file_verify.cc.
 #ifndef H5MIRROR_ONION_STORE_FILE_IMPL_H_
 #define H5MIRROR_ONION_STORE_FILE_IMPL_H_
@@ -37,6 +37,10 @@ class FileImpl final : public File,
   static absl::StatusOr<std::shared_ptr<FileImpl>> Load(std::shared_ptr<StoreContext> context,
                                                         std::string_view name, IfMissing if_missing,
                                                         uint32_t page_size_bytes);
+  // As Load(), to read versions only: nothing is written or recovered, and others may do the same
+  // at the same time. kFailedPrecondition: it must be recovered, by a Load(), before.
+  static absl::StatusOr<std::shared_ptr<FileImpl>> LoadToRead(std::shared_ptr<StoreContext> context,
+                                                              std::string_view name);
   FileImpl(std::shared_ptr<StoreContext> context, std::string name);
   ~FileImpl() override;
 
@@ -52,6 +56,7 @@ class FileImpl final : public File,
       Token token, CutRequest request,
       std::function<void(absl::StatusOr<DurableCut>)> on_durable) override;
   absl::Status End(Token token, SessionEnd end) override;
+  absl::Status ReadNewest(Token token, uint64_t offset, absl::Span<char> out) override;
   absl::StatusOr<std::vector<VersionInfo>> ListVersions(const VersionRange& range,
                                                         size_t limit) override;
   absl::StatusOr<VersionInfo> FindVersionBack(int64_t back) override;
@@ -71,11 +76,15 @@ class FileImpl final : public File,
   absl::StatusOr<VersionInfo> FindRequest(const std::array<uint8_t, 16>& request_id) override;
   absl::StatusOr<std::unique_ptr<PruneJob>> StartPrune(
       std::vector<VersionNumber> versions) override;
+  absl::StatusOr<uint64_t> SavedBytes(const VersionInfo& version) override;
+  absl::StatusOr<std::unique_ptr<EstimateJob>> StartEstimate(
+      const std::vector<std::vector<VersionNumber>>& plans) override;
   absl::StatusOr<VersionNumber> OldestNeeded() override;
   absl::StatusOr<std::unique_ptr<VerifyJob>> StartVerify(VerifySubset subset) override;
   absl::Status WaitApplied(absl::Duration timeout) override;
   absl::Status SetOrigin(VersionNumber version, const Origin& origin,
                          const LocalStat& local) override;
+  absl::StatusOr<CheckInfo> RecordCheck(VersionNumber version, uint64_t differing_bytes) override;
 
   absl::Time RunBackground() override;
 
@@ -83,6 +92,8 @@ class FileImpl final : public File,
   absl::Status dead();
   // Whether it has neither a version nor a session, a cut or a head.
   bool IsNothing();
+  // The version that a change from outside was made by Load(); 0: there was none.
+  VersionNumber outside_change() const { return outside_change_; }
   // The store is closed: from now on every call fails, and nothing is written.
   void Retire() {
     Die(absl::UnavailableError("the store was closed"));
@@ -122,6 +133,7 @@ class FileImpl final : public File,
   };
 
   friend class VersionReaderImpl;
+  friend class EstimateJobImpl;
   friend class PruneJobImpl;
   friend class VerifyJobImpl;
   using LayerPtr = std::shared_ptr<CutLayer>;
@@ -207,13 +219,21 @@ class FileImpl final : public File,
   // The version of a number found in the index; `missing` where there is none.
   absl::StatusOr<VersionInfo> Found(absl::StatusOr<VersionNumber> number,
                                     absl::FunctionRef<std::string()> missing);
-  // What is wrong with a write of tags, which the file survives unless nobody knows what the disk
-  // holds now.
+  // What is wrong with a write of tags or of a check, which the file survives unless nobody knows
+  // what the disk holds now.
   absl::Status TagFailed(const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);
   // The file that holds an older or the newest generation's head, relative to the root.
   std::string HeadName(int64_t generation) ABSL_LOCKS_EXCLUDED(mutex_);
 
+  // ---- file_stats.cc ----
+  // Whether a commit makes no version now. The first one of a file always does: without a version
+  // nobody could read it.
+  bool HistoryStopped() ABSL_LOCKS_EXCLUDED(mutex_);
+
   // ---- file_prune.cc ----
+  // A file that names this one while a prune of it is not done: Store::UnfinishedPrunes().
+  void SetPruneMark();
+  void ClearPruneMark();
   // Numbers that rise: before versions are dropped, and before a segment is removed. What was
   // looked up in the index while it stayed the same was not taken away.
   uint64_t prune_epoch() const { return prune_epoch_.load(); }
@@ -226,6 +246,9 @@ class FileImpl final : public File,
   LayerPtr OldestUnapplied() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // kUntilStopped: OK also where the store stops it before its last round.
   enum class Rounds : uint8_t { kAll, kUntilStopped };
+  // Null: nobody needs to be kept out. kResourceExhausted: others have the head open just now.
+  absl::StatusOr<std::unique_ptr<EnvLock>> LockHead(const Generation& generation)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
   absl::Status Apply(const LayerPtr& layer, Rounds rounds)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
   absl::Status FinishApply(const LayerPtr& layer, uint64_t changed_pages)
@@ -281,10 +304,15 @@ class FileImpl final : public File,
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckHead();
   absl::Status TakeInOutsideChange(uint64_t size_bytes);
+  absl::Status CheckAtRest(const FileRow& row);
   absl::StatusOr<GenerationPtr> OpenGeneration(int64_t number, const std::string& head_name,
                                                OpenKind kind);
 
   // ---- shared ----
+  // A file in `directory` (kPruneMarks, kCheckMarks) that names this one. Only a hint: what cannot
+  // be written is left out.
+  std::string MarkName(std::string_view directory) const;
+  void SetMark(std::string_view directory);
   // Fills `out` with what `layers` (oldest first) over the generation's head hold at `offset`.
   // Bytes at or beyond `size_bytes` are zeros.
   static absl::Status ReadThrough(const std::vector<LayerPtr>& layers, EnvFile& head,
@@ -301,6 +329,7 @@ class FileImpl final : public File,
   const std::shared_ptr<PageSegments>& Pages() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // What the segments before the newest one hold.
   uint64_t SealedBytes() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::optional<CheckInfo> LastCheck(VersionIndex& index) ABSL_LOCKS_EXCLUDED(check_mutex_);
 
   const std::shared_ptr<StoreContext> context_;
   const std::string name_;
@@ -308,6 +337,7 @@ class FileImpl final : public File,
   // Set by Load, then constant.
   FileId file_id_{};
   uint32_t page_size_bytes_ = 0;
+  VersionNumber outside_change_ = 0;
 
   // Held only while one waits for work_mutex_; the number of those who do.
   absl::Mutex turn_mutex_ ABSL_ACQUIRED_BEFORE(work_mutex_);
@@ -322,6 +352,10 @@ class FileImpl final : public File,
       ABSL_GUARDED_BY(mutex_);  // null before the first durable cut
   std::shared_ptr<PageSegments> pages_ ABSL_GUARDED_BY(mutex_);
   VersionInfo newest_ ABSL_GUARDED_BY(mutex_);
+
+  absl::Mutex check_mutex_ ABSL_ACQUIRED_AFTER(tag_mutex_);
+  // As the index has it; unset: it was not asked yet.
+  std::optional<std::optional<CheckInfo>> last_check_ ABSL_GUARDED_BY(check_mutex_);
 
   std::unique_ptr<StageLog> stage_ ABSL_GUARDED_BY(mutex_);
   StageEnd last_cut_end_ ABSL_GUARDED_BY(mutex_);

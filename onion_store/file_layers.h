@@ -67,6 +67,8 @@ struct CutLayer {
   LocalStat local;
   bool begins_generation = false;
   bool always_version = false;  // a rollback, or a new generation
+  // Of a writer that was lost: a version if it changed anything, also while history is stopped.
+  bool is_writers_last = false;
   std::optional<std::array<uint8_t, 16>> request_id;
   absl::Time due;  // durable at the latest
   std::vector<CutWaiter> waiters;

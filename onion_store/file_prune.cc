@@ -4,10 +4,12 @@
 #include <set>
 #include <utility>
 
+#include "base/hex.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "onion_store/file_impl.h"
 #include "onion_store/history_names.h"
+#include "onion_store/history_sizes.h"
 
 namespace h5mirror::store {
 namespace {
@@ -16,23 +18,9 @@ constexpr size_t kDropVersions = 256;
 constexpr size_t kMoveRows = 2048;
 constexpr size_t kScanRows = 4096;
 constexpr uint64_t kCopyBytes = 8 << 20;  // by one step
-// Rows of segments that are to be copied, held in memory at once.
-constexpr size_t kHeldRows = 1 << 18;
-// Segments of which less is dead are left alone.
-constexpr uint64_t kDeadPart = 8;
-
-// What the file takes on the disk, about: holes left out.
-uint64_t DataBytes(EnvTree& tree, const std::string& name) {
-  auto file = tree.Open(name, OpenKind::kRead, 0);
-  uint64_t bytes = 0;
-  for (uint64_t at = 0; file.ok();) {
-    auto data = (*file)->NextData(at);
-    if (!data.ok() || data->length == 0) break;
-    bytes += data->length;
-    at = data->end();
-  }
-  return bytes;
-}
+// Rows of segments that are to be copied, held in memory at once; a segment that has more is done
+// in parts.
+constexpr size_t kHeldRowsMin = 64, kHeldRowsMax = 1 << 18;
 
 }  // namespace
 
@@ -76,6 +64,7 @@ class PruneJobImpl final : public PruneJob {
     }
     progress_.freed_bytes = static_cast<uint64_t>(std::max<int64_t>(0, freed_bytes_));
     progress_.done = phase_ == Phase::kDone;
+    if (progress_.done) file_->ClearPruneMark();
     return progress_;
   }
 
@@ -93,6 +82,7 @@ class PruneJobImpl final : public PruneJob {
   struct Segment {
     uint64_t size_bytes = 0;
     uint64_t live_bytes = 0;
+    uint64_t live_rows = 0;
   };
 
   absl::Status RunPhase() ABSL_EXCLUSIVE_LOCKS_REQUIRED(file_->work_mutex_) {
@@ -150,8 +140,11 @@ class PruneJobImpl final : public PruneJob {
     std::vector<RunOfGeneration> runs;
     H5M_ASSIGN_OR_RETURN(const bool more, index_->ScanPages(kScanRows, &scan_cursor_, &runs));
     for (const RunOfGeneration& row : runs) {
-      if (row.run.segment == PageRun::kZeros || row.run.segment == PageRun::kLost) continue;
-      segments_[row.run.segment].live_bytes += pages_->RecordBytes(row.run.level);
+      const uint64_t bytes = pages_->DiskBytes(row.run);
+      if (bytes == 0) continue;
+      Segment& segment = segments_[row.run.segment];
+      segment.live_bytes += bytes;
+      ++segment.live_rows;
     }
     if (more) return absl::OkStatus();
     H5M_RETURN_IF_ERROR(ListSegments());
@@ -171,10 +164,7 @@ class PruneJobImpl final : public PruneJob {
                            file_->context_->tree->Stat(file_->HistoryName(entry.name)));
       Segment segment = segments_[*number];
       segment.size_bytes = stat.size_bytes;
-      const bool dead_enough =
-          segment.live_bytes == 0 ||
-          (segment.size_bytes - segment.live_bytes) * kDeadPart > segment.size_bytes;
-      if (segment.live_bytes <= segment.size_bytes && dead_enough) found[*number] = segment;
+      if (IsDeadEnough(segment.size_bytes, segment.live_bytes)) found[*number] = segment;
     }
     segments_ = std::move(found);
     if (segments_.contains(pages_->segment())) H5M_RETURN_IF_ERROR(SealNewest());
@@ -199,14 +189,16 @@ class PruneJobImpl final : public PruneJob {
     return SetRow(row);
   }
 
-  // The rows of as many of the chosen segments as memory is for.
+  // The rows of as many of the chosen segments as memory is for, or a part of those of one.
   absl::Status Collect() ABSL_EXCLUSIVE_LOCKS_REQUIRED(file_->work_mutex_) {
     if (group_.empty()) {
+      held_rows_max_ =
+          std::clamp<size_t>(file_->context_->budget.room_bytes() / sizeof(RunOfGeneration),
+                             kHeldRowsMin, kHeldRowsMax);
       size_t rows = 0;
       while (!order_.empty()) {
-        const Segment& segment = segments_[order_.front()];
-        const size_t wanted = segment.live_bytes / pages_->RecordBytes(0) + 1;
-        if (!group_.empty() && rows + wanted > kHeldRows) break;
+        const uint64_t wanted = segments_[order_.front()].live_rows;
+        if (!group_.empty() && rows + wanted > held_rows_max_) break;
         rows += wanted;
         group_.push_back(order_.front());
         in_group_.insert(order_.front());
@@ -221,7 +213,13 @@ class PruneJobImpl final : public PruneJob {
     std::vector<RunOfGeneration> runs;
     H5M_ASSIGN_OR_RETURN(const bool more, index_->ScanPages(kScanRows, &scan_cursor_, &runs));
     for (const RunOfGeneration& row : runs) {
-      if (in_group_.contains(row.run.segment)) rows_[row.run.segment].push_back(row);
+      if (!in_group_.contains(row.run.segment)) continue;
+      std::vector<RunOfGeneration>& rows = rows_[row.run.segment];
+      if (rows.size() < held_rows_max_) {
+        rows.push_back(row);
+      } else {
+        in_part_.insert(row.run.segment);
+      }
     }
     size_t held = 0;
     for (auto& [number, rows] : rows_) held += rows.capacity() * sizeof(RunOfGeneration);
@@ -248,9 +246,24 @@ class PruneJobImpl final : public PruneJob {
     const uint64_t number = group_.front();
     std::vector<RunOfGeneration>& rows = rows_[number];
     if (rows.empty()) {
-      H5M_RETURN_IF_ERROR(RemoveSegment(number));
+      if (in_part_.erase(number) > 0) {
+        order_.insert(order_.begin(), number);  // For the others.
+      } else {
+        H5M_RETURN_IF_ERROR(RemoveSegment(number));
+      }
       Skip();
       return absl::OkStatus();
+    }
+    if (number != copying_) {
+      H5M_ASSIGN_OR_RETURN(const uint64_t free_bytes, file_->context_->tree->FreeBytes());
+      const uint64_t live_bytes = segments_[number].live_bytes;
+      if (live_bytes > RoomToCopy(free_bytes)) {
+        progress_.left = StrCat("to write ", pages_->SegmentName(number), " anew takes ",
+                                live_bytes, " bytes for a while, and ", free_bytes, " are free");
+        Skip();
+        return absl::OkStatus();
+      }
+      copying_ = number;
     }
     absl::Status copied = CopySome(&rows);
     if (copied.ok()) return copied;
@@ -262,6 +275,7 @@ class PruneJobImpl final : public PruneJob {
   }
 
   void Skip() {
+    in_part_.erase(group_.front());
     rows_.erase(group_.front());
     group_.erase(group_.begin());
   }
@@ -273,7 +287,7 @@ class PruneJobImpl final : public PruneJob {
     for (auto row = rows->rbegin(); row != rows->rend() && bytes < kCopyBytes; ++row) {
       H5M_ASSIGN_OR_RETURN(const PageRun to, pages_->Copy(row->run, row->generation));
       moved.push_back({row->generation, row->run, to.segment, to.offset});
-      bytes += pages_->RecordBytes(to.level);
+      bytes += pages_->RecordBytes(to);
     }
     H5M_RETURN_IF_ERROR(pages_->Sync());
     FileRow row = Row();
@@ -313,8 +327,7 @@ class PruneJobImpl final : public PruneJob {
     H5M_ASSIGN_OR_RETURN(const std::vector<int64_t> kept, index_->Generations());
     H5M_ASSIGN_OR_RETURN(auto entries, file_->context_->tree->List(file_->directory_));
     for (const DirectoryEntry& entry : entries) {
-      auto number = NumberAfter(entry.name, "head-");
-      if (!number) number = NumberAfter(entry.name, "sums-");
+      const auto number = GenerationOfEntry(entry.name);
       if (!number || *number >= newest ||
           std::find(kept.begin(), kept.end(), *number) != kept.end()) {
         continue;
@@ -359,11 +372,22 @@ class PruneJobImpl final : public PruneJob {
   std::vector<uint64_t> order_;           // those that are left to do
   std::vector<uint64_t> group_;           // those that are being done
   std::set<uint64_t> in_group_;
+  uint64_t copying_ = 0;  // the one that room was found for; no segment has this number
+  size_t held_rows_max_ = 0;
+  std::set<uint64_t> in_part_;  // those of the group that have more rows than are held
   std::map<uint64_t, std::vector<RunOfGeneration>> rows_;  // of the group, the first one last
   int64_t freed_bytes_ = 0;
   PruneProgress progress_;
   MemoryCharge charge_;
 };
+
+// Only so that a server goes on with it after a crash: without it, the next prune does.
+void FileImpl::SetPruneMark() { SetMark(kPruneMarks); }
+
+void FileImpl::ClearPruneMark() {
+  if (context_->kind != StoreKind::kRoot) return;
+  context_->tree->Remove(MarkName(kPruneMarks)).IgnoreError();
+}
 
 absl::StatusOr<VersionNumber> FileImpl::OldestNeeded() {
   absl::MutexLock lock(&mutex_);
@@ -388,13 +412,19 @@ absl::StatusOr<std::unique_ptr<PruneJob>> FileImpl::StartPrune(
     H5M_ASSIGN_OR_RETURN(const bool has, index->HasVersion(version));
     if (has) there.push_back(version);
   }
-  absl::MutexLock lock(&mutex_);
-  H5M_RETURN_IF_ERROR(dead_);
-  if (pruning_) {
-    return absl::FailedPreconditionError(StrCat(name_, ": a prune of it is under way already"));
+  std::shared_ptr<PageSegments> pages;
+  {
+    absl::MutexLock lock(&mutex_);
+    H5M_RETURN_IF_ERROR(dead_);
+    if (pruning_) {
+      return absl::FailedPreconditionError(StrCat(name_, ": a prune of it is under way already"));
+    }
+    pruning_ = true;
+    pages = Pages();
   }
-  pruning_ = true;
-  return std::make_unique<PruneJobImpl>(shared_from_this(), index, Pages(), std::move(there));
+  auto job = std::make_unique<PruneJobImpl>(shared_from_this(), index, pages, std::move(there));
+  SetPruneMark();
+  return job;
 }
 
 }  // namespace h5mirror::store

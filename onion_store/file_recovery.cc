@@ -16,6 +16,17 @@ namespace {
 
 constexpr CutNumber kFirstReserve = 65536;
 
+// A history that a program used without a server (embedded_store.h) may still be in its hands.
+absl::Status CheckNotEmbedded(EnvTree& tree, std::string_view name) {
+  const std::string lock_name = StrCat(name, ".h5m/lock");
+  H5M_ASSIGN_OR_RETURN(const bool used, tree.Exists(lock_name));
+  if (!used) return absl::OkStatus();
+  const auto lock = tree.Lock(lock_name, LockKind::kExclusive);
+  if (!absl::IsFailedPrecondition(lock.status())) return lock.status();
+  return absl::UnavailableError(
+      StrCat(name, ": a program has it open with server=embedded; close it there first"));
+}
+
 bool IsRunName(std::string_view name) {
   return NumberAfter(name, "run-").has_value() || name.substr(0, 9) == "index.new";
 }
@@ -27,6 +38,7 @@ absl::StatusOr<std::shared_ptr<FileImpl>> FileImpl::Load(std::shared_ptr<StoreCo
                                                          IfMissing if_missing,
                                                          uint32_t page_size_bytes) {
   EnvTree& tree = *context->tree;
+  if (context->kind == StoreKind::kRoot) H5M_RETURN_IF_ERROR(CheckNotEmbedded(tree, name));
   auto file = std::make_shared<FileImpl>(context, std::string(name));
   FileImpl& self = *file;
   auto opened = VersionIndex::Open(context->vfs, tree, self.directory_);
@@ -57,7 +69,8 @@ absl::StatusOr<std::shared_ptr<FileImpl>> FileImpl::Load(std::shared_ptr<StoreCo
   H5M_RETURN_IF_ERROR(self.RemoveLeftovers(nullptr));
   auto head = tree.Stat(name);
   if (head.ok()) {
-    H5M_RETURN_IF_ERROR(self.TakeInPlainFile("found on the server"));
+    H5M_RETURN_IF_ERROR(
+        self.TakeInPlainFile(context->kind == StoreKind::kRoot ? "found on the server" : "found"));
     self.Post(absl::InfinitePast());
     return file;
   }
@@ -67,6 +80,43 @@ absl::StatusOr<std::shared_ptr<FileImpl>> FileImpl::Load(std::shared_ptr<StoreCo
   self.stage_ = std::make_unique<StageLog>(tree, self.directory_, self.file_id_);
   self.last_cut_end_ = self.stage_->end();
   return file;
+}
+
+absl::StatusOr<std::shared_ptr<FileImpl>> FileImpl::LoadToRead(
+    std::shared_ptr<StoreContext> context, std::string_view name) {
+  auto file = std::make_shared<FileImpl>(context, std::string(name));
+  FileImpl& self = *file;
+  H5M_ASSIGN_OR_RETURN(
+      std::shared_ptr<VersionIndex> index,
+      VersionIndex::Open(context->vfs, *context->tree, self.directory_, IndexUse::kRead));
+  H5M_ASSIGN_OR_RETURN(const FileRow row, index->ReadFileRow());
+  self.file_id_ = row.file_id;
+  self.page_size_bytes_ = row.page_size_bytes;
+  H5M_RETURN_IF_ERROR(self.CheckAtRest(row));
+  H5M_ASSIGN_OR_RETURN(const VersionRow newest, index->Newest());
+  H5M_ASSIGN_OR_RETURN(GenerationPtr generation,
+                       self.OpenGeneration(row.generation, self.name_, OpenKind::kRead));
+  absl::MutexLock lock(&self.mutex_);
+  self.index_ = std::move(index);
+  self.newest_ = newest.info;
+  self.base_ = std::move(generation);
+  self.last_cut_ = row.durable_cut;
+  self.last_size_ = row.durable_size_bytes;
+  self.last_barrier_ = row.durable_barrier;
+  self.row_ = row;
+  self.stage_ = std::make_unique<StageLog>(*context->tree, self.directory_, self.file_id_);
+  return file;
+}
+
+absl::Status FileImpl::CheckAtRest(const FileRow& row) {
+  H5M_ASSIGN_OR_RETURN(const bool unswapped,
+                       context_->tree->Exists(GenerationName(row.generation)));
+  const auto head = context_->tree->Stat(name_);
+  if (!head.ok() && !absl::IsNotFound(head.status())) return head.status();
+  if (head.ok() && !unswapped && row.durable_cut == row.applied_cut && *head == row.head) {
+    return absl::OkStatus();
+  }
+  return absl::FailedPreconditionError(StrCat(name_, " must be recovered before it is read"));
 }
 
 // Pre-images and old heads are made only where an index is durable: it was lost, not never made.
@@ -271,9 +321,11 @@ absl::Status FileImpl::CheckHead() {
   H5M_ASSIGN_OR_RETURN(FileStat stat, generation->head->Stat());
   H5M_ASSIGN_OR_RETURN(const bool was_open, context_->tree->Exists(OpenMarkName()));
   bool outside = clean && row.head.inode != 0 && stat != row.head;
-  if (was_open && stat.inode == row.head.inode &&
+  // A writer's uncut bytes. Where no server guards the file anybody may have written it since the
+  // crash: there it is read and compared.
+  if (was_open && context_->kind == StoreKind::kRoot && stat.inode == row.head.inode &&
       stat.size_bytes >= static_cast<int64_t>(row.applied_size_bytes)) {
-    outside = false;  // A writer's uncut bytes.
+    outside = false;
   }
   if (outside) {
     H5M_RETURN_IF_ERROR(TakeInOutsideChange(stat.size_bytes));
@@ -398,6 +450,7 @@ absl::Status FileImpl::TakeInOutsideChange(uint64_t size_bytes) {
   version.info.generation = row.generation;
   version.info.server_time = absl::FromUnixNanos(row.server_time_ns);
   version.info.provenance.comment = "outside change";
+  outside_change_ = version.info.version;
   version.info.size_bytes = size_bytes;
   version.info.changed_pages = changed;
   version.info.changed_bytes = changed * page_size_bytes_;

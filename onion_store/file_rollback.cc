@@ -191,6 +191,13 @@ absl::Status FileImpl::RevertBlock(const VersionInfo& target, absl::Span<const P
     }
     const uint64_t offset = page * page_bytes;
     bytes.resize(std::min<uint64_t>(bytes.size(), target.size_bytes - offset));
+    if (owner->packed()) {  // They lie nowhere as they are.
+      const Extent extent{offset, bytes.size()};
+      const std::string_view piece = bytes;
+      absl::MutexLock lock(&mutex_);
+      H5M_RETURN_IF_ERROR(WriteLocked({&extent, 1}, {&piece, 1}));
+      continue;
+    }
     reverts->push_back({{offset, bytes.size()}, pages->LocationOf(*owner, page), Crc32c(bytes)});
     if (reverts->size() >= kRevertsMax) H5M_RETURN_IF_ERROR(StageReverts(reverts));
   }

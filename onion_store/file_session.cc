@@ -222,6 +222,28 @@ absl::Status FileImpl::TruncateLocked(uint64_t size_bytes) {
   return absl::OkStatus();
 }
 
+absl::Status FileImpl::ReadNewest(Token token, uint64_t offset, absl::Span<char> out) {
+  if (offset > INT64_MAX || out.size() > INT64_MAX - offset) {
+    return absl::InvalidArgumentError(StrCat(name_, ": read beyond 2^63-1"));
+  }
+  // Held over the read: what is applied meanwhile leaves the stage.
+  absl::MutexLock lock(&mutex_);
+  H5M_RETURN_IF_ERROR(dead_);
+  if (token == 0 || token != session_.token || !session_.begun) {
+    return absl::AbortedError(StrCat(name_, ": token ", token, " is fenced"));
+  }
+  std::vector<LayerPtr> layers;
+  for (const LayerPtr& layer : layers_) {
+    if (layer->generation == generation_) layers.push_back(layer);
+  }
+  layers.push_back(open_);
+  // What it has staged so far; a cut notes it for good.
+  open_->segments = stage_->segments();
+  absl::Status read = ReadThrough(layers, *generation_->head, open_size_, offset, out);
+  open_->segments.clear();
+  return read;
+}
+
 absl::StatusOr<CutNumber> FileImpl::Cut(
     Token token, CutRequest request, std::function<void(absl::StatusOr<DurableCut>)> on_durable) {
   if (request.size_bytes > INT64_MAX) {
@@ -391,6 +413,7 @@ void FileImpl::KeepLastCut() {
     return;
   }
   top->kind = BarrierKind::kCommit;
+  top->is_writers_last = true;
   top->provenance = std::move(provenance);
 }
 
@@ -414,6 +437,9 @@ void FileImpl::SetOpenMark() {
   auto file = context_->tree->Open(OpenMarkName(), OpenKind::kCreateFresh, 0600);
   if (file.ok()) WriteAt(**file, 0, name_).IgnoreError();
   open_mark_ = file.ok();
+  // There nothing else tells a program that only wants to read the head that a crash left it
+  // between two cuts: it must survive what the cuts survive.
+  if (context_->kind == StoreKind::kOneFile) names_changed_ = true;
 }
 
 void FileImpl::ClearOpenMark() {

@@ -80,6 +80,12 @@ class VerifyJobImpl final : public VerifyJob {
     for (const std::string& message : wrong) {
       Report(DamagePlace::kIndex, file_->HistoryName("index"), 0, {0, 0}, message);
     }
+    // Nothing else names it: a file goes on without it.
+    if (const absl::Status check = index_->LastCheck().status(); absl::IsDataLoss(check)) {
+      Report(DamagePlace::kIndex, file_->HistoryName("index"), 0, {0, 0},
+             StrCat(ToStd(check.message()),
+                    "; it counts as never compared, the next h5mirror verify --against mends it"));
+    }
     H5M_ASSIGN_OR_RETURN(generations_, index_->Generations());
     for (int64_t generation : generations_) {
       auto stat = file_->context_->tree->Stat(file_->HeadName(generation));
@@ -233,7 +239,7 @@ class VerifyJobImpl final : public VerifyJob {
     if (sane && (!kept || !Wanted(run.page))) return 0;
     absl::Status checked = absl::DataLossError("no such level, page or segment");
     if (sane) checked = pages_->Check(run, row.generation);
-    const uint64_t bytes = sane ? pages_->RecordBytes(run.level) : 0;
+    const uint64_t bytes = sane ? pages_->RecordBytes(run) : 0;
     if (checked.ok()) return bytes;
     if (!absl::IsDataLoss(checked)) return checked;
     H5M_ASSIGN_OR_RETURN(const bool same, index_->HasRun(row.generation, run));

@@ -7,13 +7,16 @@
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "onion_store/coding.h"
+#include "onion_store/page_packing.h"
 
 namespace h5mirror::store {
 namespace {
 
 constexpr uint32_t kMagic = 0x504d3548;
 constexpr size_t kHeaderBytes = 64;
+// Encodings.
 constexpr uint32_t kPlain = 0;
+constexpr uint32_t kZstd = 1;
 constexpr size_t kBufferBytes = 1 << 20;
 constexpr size_t kOneReadBytes = 16 << 10;
 constexpr size_t kOpenFilesMax = 8;  // a reader of old versions goes through them in order
@@ -50,8 +53,12 @@ void PageSegments::Rotate() {
   checked_ = false;
 }
 
-uint64_t PageSegments::RecordBytes(int level) const {
-  return kHeaderBytes + (uint64_t{1} << level) * (sizeof(uint32_t) + page_size_bytes_);
+uint64_t PageSegments::HeaderBytes(const PageRun& run) const {
+  return kHeaderBytes + run.page_count() * sizeof(uint32_t);
+}
+
+uint64_t PageSegments::RecordBytes(const PageRun& run) const {
+  return HeaderBytes(run) + (run.packed() ? run.packed_bytes : PagesBytes(run));
 }
 
 absl::Status PageSegments::Remove(uint64_t number) {
@@ -65,20 +72,34 @@ absl::StatusOr<PageRun> PageSegments::Append(int64_t generation, int level, uint
                                              VersionNumber version, std::string_view bytes,
                                              absl::Span<const uint32_t> crcs) {
   H5M_RETURN_IF_ERROR(NeedRoom());
+  const PageRun run{level, page, version, 0, 0};
+  return AppendRecord(run, Header(run, generation, crcs), bytes);
+}
+
+absl::StatusOr<PageRun> PageSegments::AppendPacked(int64_t generation, int level, uint64_t page,
+                                                   VersionNumber version, std::string_view packed,
+                                                   absl::Span<const uint32_t> crcs) {
+  H5M_RETURN_IF_ERROR(NeedRoom());
+  const PageRun run{level, page, version, 0, 0, static_cast<uint32_t>(packed.size())};
+  return AppendRecord(run, Header(run, generation, crcs), packed);
+}
+
+std::string PageSegments::Header(const PageRun& run, int64_t generation,
+                                 absl::Span<const uint32_t> crcs) const {
   std::string header;
   PutInt<uint32_t>(&header, kMagic);
   PutInt<uint32_t>(&header, 0);
-  PutInt<uint32_t>(&header, kPlain);
-  PutInt<uint32_t>(&header, level);
+  PutInt<uint32_t>(&header, run.packed() ? kZstd : kPlain);
+  PutInt<uint32_t>(&header, run.level);
   header.append(reinterpret_cast<const char*>(file_id_.data()), file_id_.size());
   PutInt<int64_t>(&header, generation);
-  PutInt<int64_t>(&header, version);
-  PutInt<uint64_t>(&header, page);
+  PutInt<int64_t>(&header, run.version);
+  PutInt<uint64_t>(&header, run.page);
   PutInt<uint32_t>(&header, page_size_bytes_);
-  PutInt<uint32_t>(&header, 0);
+  PutInt<uint32_t>(&header, run.packed_bytes);
   for (uint32_t crc : crcs) PutInt<uint32_t>(&header, crc);
   PutIntAt<uint32_t>(&header, 4, Crc32c(std::string_view(header).substr(8)));
-  return AppendRecord({level, page, version, 0, 0}, header, bytes);
+  return header;
 }
 
 absl::StatusOr<PageRun> PageSegments::AppendRecord(PageRun run, std::string_view header,
@@ -92,31 +113,53 @@ absl::StatusOr<PageRun> PageSegments::AppendRecord(PageRun run, std::string_view
   return run;
 }
 
-absl::StatusOr<std::string> PageSegments::ReadRecord(const PageRun& run, int64_t generation) {
-  auto file = Segment(run.segment, OpenKind::kWrite);
+absl::StatusOr<std::shared_ptr<EnvFile>> PageSegments::SegmentOfRun(const PageRun& run) {
+  auto file = Segment(run.segment, OpenKind::kWrite);  // It may be the one to append to.
   if (absl::IsNotFound(file.status())) return Damaged(run, "the segment is missing");
-  H5M_RETURN_IF_ERROR(file.status());
-  const size_t header_bytes = kHeaderBytes + run.page_count() * sizeof(uint32_t);
-  std::string record(RecordBytes(run.level), '\0');
-  H5M_RETURN_IF_ERROR(ReadOrZeros(**file, run.offset, absl::MakeSpan(record)));
-  const std::string_view header = std::string_view(record).substr(0, header_bytes);
-  H5M_RETURN_IF_ERROR(CheckHeader(run, generation, header));
-  const std::string_view pages = std::string_view(record).substr(header_bytes);
-  for (uint64_t i = 0; i < run.page_count(); ++i) {
-    const uint32_t want = GetInt<uint32_t>(&header[kHeaderBytes + i * sizeof(uint32_t)]);
-    if (Crc32c(pages.substr(i * page_size_bytes_, page_size_bytes_)) != want) {
-      return Damaged(run, StrCat("the checksum of page ", run.page + i, " does not match"));
-    }
-  }
+  return file;
+}
+
+absl::StatusOr<std::string> PageSegments::ReadRecord(const PageRun& run, int64_t generation) {
+  if (run.packed_bytes >= PagesBytes(run)) return Damaged(run, "impossible length in the index");
+  H5M_ASSIGN_OR_RETURN(auto file, SegmentOfRun(run));
+  std::string record(RecordBytes(run), '\0');
+  H5M_RETURN_IF_ERROR(ReadOrZeros(*file, run.offset, absl::MakeSpan(record)));
+  H5M_RETURN_IF_ERROR(
+      CheckHeader(run, generation, std::string_view(record).substr(0, HeaderBytes(run))));
   return record;
 }
 
+absl::Status PageSegments::Unpack(const PageRun& run, std::string_view record,
+                                  absl::Span<char> all) const {
+  absl::Status unpacked = UnpackPages(record.substr(HeaderBytes(run)), all);
+  return absl::IsDataLoss(unpacked) ? Damaged(run, ToStd(unpacked.message())) : unpacked;
+}
+
+absl::Status PageSegments::CheckPages(const PageRun& run, std::string_view header, uint64_t skip,
+                                      std::string_view bytes) const {
+  for (uint64_t i = 0; i * page_size_bytes_ < bytes.size(); ++i) {
+    const uint32_t want = GetInt<uint32_t>(&header[kHeaderBytes + (skip + i) * sizeof(uint32_t)]);
+    if (Crc32c(bytes.substr(i * page_size_bytes_, page_size_bytes_)) == want) continue;
+    return Damaged(run, StrCat("the checksum of page ", run.page + skip + i, " does not match"));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status PageSegments::Check(const PageRun& run, int64_t generation) {
-  return ReadRecord(run, generation).status();
+  H5M_ASSIGN_OR_RETURN(const std::string record, ReadRecord(run, generation));
+  return CheckRecord(run, record);
+}
+
+absl::Status PageSegments::CheckRecord(const PageRun& run, std::string_view record) const {
+  if (!run.packed()) return CheckPages(run, record, 0, record.substr(HeaderBytes(run)));
+  std::string pages(PagesBytes(run), '\0');
+  H5M_RETURN_IF_ERROR(Unpack(run, record, absl::MakeSpan(pages)));
+  return CheckPages(run, record, 0, pages);
 }
 
 absl::StatusOr<PageRun> PageSegments::Copy(const PageRun& run, int64_t generation) {
   H5M_ASSIGN_OR_RETURN(const std::string record, ReadRecord(run, generation));
+  H5M_RETURN_IF_ERROR(CheckRecord(run, record));
   H5M_RETURN_IF_ERROR(NeedRoom());
   return AppendRecord(run, record, "");
 }
@@ -138,7 +181,12 @@ absl::Status PageSegments::CheckHeader(const PageRun& run, int64_t generation,
       GetInt<uint32_t>(&header[56]) != page_size_bytes_) {
     return Damaged(run, "it is of other pages than the index says");
   }
-  if (GetInt<uint32_t>(&header[8]) != kPlain) return Damaged(run, "unknown encoding");
+  const uint32_t encoding = GetInt<uint32_t>(&header[8]);
+  if (encoding != kPlain && encoding != kZstd) return Damaged(run, "unknown encoding");
+  if (encoding != (run.packed() ? kZstd : kPlain) ||
+      GetInt<uint32_t>(&header[60]) != run.packed_bytes) {
+    return Damaged(run, "it is compressed in another way than the index says");
+  }
   return absl::OkStatus();
 }
 
@@ -181,39 +229,43 @@ absl::Status PageSegments::Read(const PageRun& run, int64_t generation, uint64_t
     std::memset(out.data(), 0, out.size());
     return absl::OkStatus();
   }
-  auto file = Segment(run.segment, OpenKind::kWrite);  // It may be the one to append to.
-  if (absl::IsNotFound(file.status())) return Damaged(run, "the segment is missing");
-  H5M_RETURN_IF_ERROR(file.status());
-  const size_t header_bytes = kHeaderBytes + run.page_count() * sizeof(uint32_t);
-  const size_t record_bytes = header_bytes + run.page_count() * page_size_bytes_;
-  // A short record is read in one piece: a call costs more than the bytes.
-  const bool whole = record_bytes <= kOneReadBytes;
-  std::string record(whole ? record_bytes : header_bytes, '\0');
-  H5M_RETURN_IF_ERROR(ReadOrZeros(**file, run.offset, absl::MakeSpan(record)));
-  const std::string_view header = std::string_view(record).substr(0, header_bytes);
-  H5M_RETURN_IF_ERROR(CheckHeader(run, generation, header));
-  uint64_t skip = first - run.page;
-  if (whole) {
-    std::memcpy(out.data(), &record[header_bytes + skip * page_size_bytes_], out.size());
+  const uint64_t skip = first - run.page;
+  if (!run.packed()) {
+    H5M_ASSIGN_OR_RETURN(const std::string header, ReadPlain(run, generation, skip, out));
+    return CheckPages(run, header, skip, {out.data(), out.size()});
+  }
+  H5M_ASSIGN_OR_RETURN(const std::string record, ReadRecord(run, generation));
+  if (out.size() == PagesBytes(run)) {
+    H5M_RETURN_IF_ERROR(Unpack(run, record, out));
   } else {
-    uint64_t at = run.offset + header_bytes + skip * page_size_bytes_;
-    H5M_RETURN_IF_ERROR(ReadOrZeros(**file, at, out));
+    std::string pages(PagesBytes(run), '\0');
+    H5M_RETURN_IF_ERROR(Unpack(run, record, absl::MakeSpan(pages)));
+    std::memcpy(out.data(), &pages[skip * page_size_bytes_], out.size());
   }
-  for (size_t i = 0; i * page_size_bytes_ < out.size(); ++i) {
-    std::string_view page(out.data() + i * page_size_bytes_, page_size_bytes_);
-    uint32_t want = GetInt<uint32_t>(&header[kHeaderBytes + (skip + i) * sizeof(uint32_t)]);
-    if (Crc32c(page) != want) {
-      return Damaged(run, StrCat("the checksum of page ", first + i, " does not match"));
-    }
+  return CheckPages(run, record, skip, {out.data(), out.size()});
+}
+
+absl::StatusOr<std::string> PageSegments::ReadPlain(const PageRun& run, int64_t generation,
+                                                    uint64_t skip, absl::Span<char> out) {
+  const uint64_t header_bytes = HeaderBytes(run);
+  // A short record is read in one piece: a call costs more than the bytes.
+  if (RecordBytes(run) <= kOneReadBytes) {
+    H5M_ASSIGN_OR_RETURN(std::string record, ReadRecord(run, generation));
+    std::memcpy(out.data(), &record[header_bytes + skip * page_size_bytes_], out.size());
+    return record;
   }
-  return absl::OkStatus();
+  H5M_ASSIGN_OR_RETURN(auto file, SegmentOfRun(run));
+  std::string header(header_bytes, '\0');
+  H5M_RETURN_IF_ERROR(ReadOrZeros(*file, run.offset, absl::MakeSpan(header)));
+  H5M_RETURN_IF_ERROR(CheckHeader(run, generation, header));
+  H5M_RETURN_IF_ERROR(ReadOrZeros(*file, run.offset + header_bytes + skip * page_size_bytes_, out));
+  return header;
 }
 
 StageLocation PageSegments::LocationOf(const PageRun& run, uint64_t first) const {
   if (run.segment == PageRun::kZeros) return MakePagesLocation(0, 0);
-  return MakePagesLocation(run.segment, run.offset + kHeaderBytes +
-                                            run.page_count() * sizeof(uint32_t) +
-                                            (first - run.page) * page_size_bytes_);
+  return MakePagesLocation(run.segment,
+                           run.offset + HeaderBytes(run) + (first - run.page) * page_size_bytes_);
 }
 
 absl::Status PageSegments::ReadAt(StageLocation at, absl::Span<char> out) {

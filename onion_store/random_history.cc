@@ -17,6 +17,8 @@ StoreOptions Options(std::mt19937_64& random) {
   StoreOptions options;
   options.page_size_bytes = kPageBytes;
   options.background_threads = 1;
+  // One history may save pages in both ways.
+  if (random() % 2) options.page_compression = PageCompression::kNone;
   // Now and then so small that every index of staged bytes moves to disk.
   if (random() % 4 == 0) options.memory_max_bytes = 1;
   return options;
@@ -157,6 +159,8 @@ void RandomHistory::Prune() {
       if (absl::IsOutOfRange(read) && pruned_.contains(version)) continue;
       if (!Ok(read)) return;
       EXPECT_TRUE(bytes == golden_.at(reading.cut)) << "version " << version << ", step " << i;
+      EXPECT_TRUE(ScatteredReadsMatch(*reading.reader, bytes, &read))
+          << "version " << version << ", step " << i;
     }
   }
 }
@@ -271,9 +275,23 @@ void RandomHistory::Step() {
   }
 }
 
+void RandomHistory::ReadOwnWrites() {
+  const std::string& wanted = writer_->content();
+  const size_t offset = own_random_() % (wanted.size() + 100);
+  std::string bytes(own_random_() % 9000, 'x');
+  if (!Ok(file_->ReadNewest(writer_->token(), offset, absl::MakeSpan(bytes)))) return;
+  std::string expected = offset < wanted.size() ? wanted.substr(offset, bytes.size()) : "";
+  expected.resize(bytes.size());
+  EXPECT_TRUE(bytes == expected) << "the session's own view of " << bytes.size() << " bytes at "
+                                 << offset << " of " << wanted.size();
+}
+
 void RandomHistory::Run(int step_count) {
   Reopen();
-  for (int i = 0; i < step_count && !broken_; ++i) Step();
+  for (int i = 0; i < step_count && !broken_; ++i) {
+    Step();
+    if (!broken_ && writer_ != nullptr) ReadOwnWrites();
+  }
   if (writer_ != nullptr) writer_->End(SessionEnd::kClean).IgnoreError();
   writer_.reset();
   file_.reset();
@@ -351,6 +369,8 @@ void RandomHistory::Check(FaultEnv& env, const std::map<CutNumber, std::string>&
           << bytes.size() << " bytes, " << golden.at(version.cut).size() << " wanted, first at "
           << std::mismatch(bytes.begin(), bytes.end(), golden.at(version.cut).begin()).first -
                  bytes.begin();
+      ASSERT_TRUE(ScatteredReadsMatch(**reader, bytes, &read)) << "version " << version.version;
+      ASSERT_TRUE(read.ok()) << read << " pass " << pass;
     }
     for (size_t i = 0; i + 1 < versions->size(); ++i) {
       const auto& [to, from] = std::pair((*versions)[i], (*versions)[i + 1]);

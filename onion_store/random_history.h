@@ -23,7 +23,7 @@ class RandomHistory {
   // Errors of the store end the history; `faults_expected` says whether they fail the test.
   enum class Faults : uint8_t { kNone, kExpected };
   RandomHistory(FaultEnv& env, uint64_t seed, Faults faults)
-      : env_(env), random_(seed), faults_(faults) {}
+      : env_(env), random_(seed), own_random_(seed), faults_(faults) {}
 
   // Makes `step_count` random steps, and closes the store.
   void Run(int step_count);
@@ -67,10 +67,13 @@ class RandomHistory {
   // Reads a version, and makes other steps between the two of a read: head and sums first, then the
   // rows of what was saved.
   void ReadWithPause();
+  // What the session has written, cut or not.
+  void ReadOwnWrites();
   std::string RandomBytes(size_t size);
 
   FaultEnv& env_;
   std::mt19937_64 random_;
+  std::mt19937_64 own_random_;  // of what changes nothing
   const Faults faults_;
   bool broken_ = false;
   std::unique_ptr<Store> store_;

@@ -56,6 +56,8 @@ absl::Status RenameOnce(EnvTree& tree, const Renaming& renaming) {
   if (absl::IsNotFound(from.status())) return absl::OkStatus();  // Done before, or never there.
   H5M_RETURN_IF_ERROR(from.status());
   const auto to = tree.Stat(renaming.to);
+  // Of two directories the one that gains a name may be safe before the one that loses it.
+  if (to.ok() && to->inode == from->inode) return tree.Remove(renaming.from);
   if (to.ok()) {
     return absl::AlreadyExistsError(
         StrCat("a move of ", renaming.from, " to ", renaming.to,
@@ -108,7 +110,10 @@ absl::Status FinishRelocation(EnvTree& tree, const Relocation& relocation) {
     H5M_RETURN_IF_ERROR(tree.SyncDirectory(directory));
   }
   for (const std::string& directory : lost) {
-    if (gained.count(directory) == 0) H5M_RETURN_IF_ERROR(tree.SyncDirectory(directory));
+    if (gained.count(directory) != 0) continue;
+    // It may be gone before the journal is: of two directories either may be safe first.
+    absl::Status synced = tree.SyncDirectory(directory);
+    if (!synced.ok() && !absl::IsNotFound(synced)) return synced;
   }
   absl::Status removed = tree.Remove(JournalName(relocation.id));
   return absl::IsNotFound(removed) ? absl::OkStatus() : removed;

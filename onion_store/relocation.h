@@ -28,7 +28,8 @@ struct Relocation {
 absl::Status BeginRelocation(EnvTree& tree, const Relocation& relocation);
 
 // Does the renames that are not done yet and forgets the journal. Harmless to repeat.
-// Errors: kAlreadyExists  both ends of a rename exist (the message names them); nothing is lost.
+// Errors: kAlreadyExists  both ends of a rename exist, and are two files (the message names them);
+//                         nothing is lost.
 absl::Status FinishRelocation(EnvTree& tree, const Relocation& relocation);
 
 // Journals that a crash or an error left, in the order of their ids; journals that were never

@@ -159,6 +159,8 @@ absl::Status DropRemovedInfo(EnvTree& tree, std::string_view id) {
 absl::Status EraseRemoved(EnvTree& tree, std::string_view id) {
   const std::string gone = Place(StrCat(kGone, id));
   H5M_RETURN_IF_ERROR(tree.Rename(Place(id), gone));
+  // A power loss must not bring the name back above a part of what was below it.
+  H5M_RETURN_IF_ERROR(tree.SyncDirectory(kDirectory));
   return EraseBelow(tree, gone, 0);
 }
 

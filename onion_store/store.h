@@ -13,8 +13,12 @@
 #include "absl/time/time.h"
 #include "base/env.h"
 #include "onion_store/file.h"
+#include "onion_store/history_sizes.h"
 
 namespace h5mirror::store {
+
+// Of the pages that are saved for older versions. What was saved before stays as it is.
+enum class PageCompression : uint8_t { kNone, kZstd };
 
 struct StoreOptions {
   std::filesystem::path root;
@@ -23,6 +27,7 @@ struct StoreOptions {
   uint64_t memory_max_bytes = uint64_t{256} << 20;
   // For new files: a power of two, 512..65536.
   uint32_t page_size_bytes = 4096;
+  PageCompression page_compression = PageCompression::kZstd;
   // A cut becomes durable at the latest this long after it was made.
   absl::Duration durable_every = absl::Seconds(10);
   // Heads get the local file's mode under this umask; history is 0600 (dirs 0700).
@@ -118,12 +123,32 @@ class Store {
   // Removes for good what expired at `now` or before, and returns how many files.
   virtual absl::StatusOr<int> PurgeRemoved(absl::Time now) = 0;
 
+  // Files that were compared with their local file at some time (File::RecordCheck), as far as they
+  // have not been renamed since. Only a hint; FileInfo says when and how.
+  virtual absl::StatusOr<std::vector<std::string>> CheckedFiles() = 0;
+
+  // ---- Costs ----
+
+  // What a file's history takes, as its directory says; the file is not opened. kNotFound.
+  virtual absl::StatusOr<HistorySizes> Measure(std::string_view name, WithHead with_head) = 0;
+  // Files whose prune was begun and is not done: it is under way, was given up, or met a crash.
+  // Only a hint; StartPrune() with no versions goes on with it.
+  virtual absl::StatusOr<std::vector<std::string>> UnfinishedPrunes() = 0;
+  // From now on commits of `name` ("": of all files) make no version, but for a file's first one:
+  // their cuts become durable and are applied as ever, and the first commit after ResumeHistory()
+  // makes a version of all. Not kept when the store closes.
+  virtual void StopHistory(std::string_view name) = 0;
+  virtual void ResumeHistory(std::string_view name) = 0;
+
   // 16 random bytes made by Open().
   virtual const std::array<uint8_t, 16>& incarnation() const = 0;
 
   // Bytes that count against memory_max_bytes now.
   virtual uint64_t memory_used_bytes() const = 0;
-  virtual uint64_t free_disk_bytes() const = 0;
+  // What is left for whoever is no administrator. An error where nobody can tell.
+  virtual absl::StatusOr<uint64_t> FreeDiskBytes() const = 0;
+  // Of the root's file system, all of it; 0: unknown.
+  virtual uint64_t disk_bytes() const = 0;
 };
 
 // Whether `name` may name a file under a root: relative, '/' separated, UTF-8, 1..4096

@@ -8,6 +8,7 @@
 #include "base/env.h"
 #include "onion_store/background.h"
 #include "onion_store/durable_names.h"
+#include "onion_store/history_stops.h"
 #include "onion_store/memory_budget.h"
 #include "onion_store/sqlite_vfs.h"
 #include "onion_store/store.h"
@@ -15,29 +16,40 @@
 
 namespace h5mirror::store {
 
+// What the store serves: a root with any number of files, or one file (embedded_store.h), whose
+// history then holds what a root has in .h5mirror/.
+enum class StoreKind : uint8_t { kRoot, kOneFile };
+
 // Kept alive by every file, so that a caller may hold a file longer than the store. Members are
 // destroyed from the last to the first: threads end before what they use.
 struct StoreContext {
-  StoreContext(Env& env_in, StoreOptions options_in, std::unique_ptr<EnvTree> tree_in)
+  StoreContext(Env& env_in, StoreOptions options_in, std::unique_ptr<EnvTree> tree_in,
+               StoreKind kind_in = StoreKind::kRoot)
       : env(env_in),
+        kind(kind_in),
         options(std::move(options_in)),
         tree(std::move(tree_in)),
         budget(options.memory_max_bytes),
         vfs(*tree),
-        tokens(*tree) {}
+        tokens(*tree, kind == StoreKind::kRoot ? TokenSource::Keeping::kDurable
+                                               : TokenSource::Keeping::kInMemory) {}
 
   Env& env;
+  const StoreKind kind;
   const StoreOptions options;
   int64_t group = -1;
   const std::unique_ptr<EnvTree> tree;
   std::unique_ptr<EnvLock> lock;
+  // Each change of a head takes its lock. Set before any file exists.
+  bool locks_heads = false;
   MemoryBudget budget;
   SqliteVfs vfs;
   TokenSource tokens;
   DurableNames durable_names;
+  HistoryStops history_stops;
   // Set when the store closes: applying ends after the round that is under way.
   std::atomic<bool> stops_applying{false};
-  // Null once the store is closed; files then do nothing in the background. Set before any
+  // Null: files do nothing in the background, as they are only read. Set before any
   // file exists, stopped (not destroyed) by the store.
   std::unique_ptr<Background> background;
 };

@@ -9,6 +9,7 @@
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "onion_store/file_list.h"
+#include "onion_store/history_names.h"
 #include "onion_store/removed_files.h"
 
 namespace h5mirror::store {
@@ -122,6 +123,48 @@ absl::StatusOr<std::vector<FileSummary>> StoreImpl::List(std::string_view direct
   return ListFiles(*context_->tree, directory, after_name, limit);
 }
 
+absl::StatusOr<HistorySizes> StoreImpl::Measure(std::string_view name, WithHead with_head) {
+  H5M_RETURN_IF_ERROR(CheckName(name));
+  return MeasureHistory(*context_->tree, name, with_head);
+}
+
+absl::StatusOr<std::vector<std::string>> StoreImpl::UnfinishedPrunes() {
+  return MarkedFiles(kPruneMarks);
+}
+
+absl::StatusOr<std::vector<std::string>> StoreImpl::CheckedFiles() {
+  return MarkedFiles(kCheckMarks);
+}
+
+absl::StatusOr<std::vector<std::string>> StoreImpl::MarkedFiles(std::string_view directory) {
+  EnvTree& tree = *context_->tree;
+  const auto marks = tree.List(directory);
+  if (absl::IsNotFound(marks.status())) return std::vector<std::string>();
+  H5M_RETURN_IF_ERROR(marks.status());
+  std::vector<std::string> names;
+  for (const DirectoryEntry& mark : *marks) {
+    const std::string path = StrCat(directory, "/", mark.name);
+    auto name = ReadMark(path);
+    if (!name.ok()) continue;  // It was taken away just now.
+    const bool usable = CheckName(*name).ok();
+    const auto there = usable ? tree.Exists(StrCat(*name, ".h5m/index")) : false;
+    if (there.ok() && !*there) {
+      tree.Remove(path).IgnoreError();  // It was moved or removed, or the mark was cut short.
+    } else {
+      names.push_back(*std::move(name));
+    }
+  }
+  return names;
+}
+
+absl::StatusOr<std::string> StoreImpl::ReadMark(const std::string& mark) {
+  H5M_ASSIGN_OR_RETURN(const auto file, context_->tree->Open(mark, OpenKind::kRead, 0));
+  std::string name(4097, '\0');
+  H5M_ASSIGN_OR_RETURN(const size_t got, file->ReadAt(0, absl::MakeSpan(name)));
+  name.resize(got);
+  return name;
+}
+
 absl::StatusOr<std::shared_ptr<FileImpl>> StoreImpl::Find(std::string_view name,
                                                           FileImpl::IfMissing if_missing,
                                                           uint32_t page_size_bytes) {
@@ -169,13 +212,9 @@ void StoreImpl::Sweep() {
 }
 
 void StoreImpl::RecoverMarked(const std::string& mark) {
-  auto file = context_->tree->Open(mark, OpenKind::kRead, 0);
-  if (!file.ok()) return;
-  std::string name(4097, '\0');
-  auto got = (*file)->ReadAt(0, absl::MakeSpan(name));
-  if (!got.ok()) return;
-  name.resize(*got);
-  auto found = Find(name, FileImpl::IfMissing::kFail, 0);
+  const auto name = ReadMark(mark);
+  if (!name.ok()) return;
+  auto found = Find(*name, FileImpl::IfMissing::kFail, 0);
   // Nothing to recover, or a mark that was cut short: the next open of the file sees to it.
   if (!found.ok() &&
       (absl::IsNotFound(found.status()) || absl::IsInvalidArgument(found.status()))) {
@@ -203,7 +242,7 @@ absl::StatusOr<std::unique_ptr<Store>> Store::Open(Env& env, StoreOptions option
     if (!made.ok() && !absl::IsAlreadyExists(made)) return made;
     if (made.ok() && name == kOwnDirectory) H5M_RETURN_IF_ERROR(tree->SyncDirectory(""));
   }
-  auto lock = tree->Lock(".h5mirror/lock");
+  auto lock = tree->Lock(".h5mirror/lock", LockKind::kExclusive);
   if (absl::IsFailedPrecondition(lock.status())) {
     return absl::FailedPreconditionError(StrCat("another process serves ", options.root.string(),
                                                 ": ", ToStd(lock.status().message())));

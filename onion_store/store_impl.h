@@ -44,7 +44,13 @@ class StoreImpl final : public Store {
 
   const std::array<uint8_t, 16>& incarnation() const override { return incarnation_; }
   uint64_t memory_used_bytes() const override { return context_->budget.used_bytes(); }
-  uint64_t free_disk_bytes() const override { return context_->tree->FreeBytes().value_or(0); }
+  absl::StatusOr<uint64_t> FreeDiskBytes() const override { return context_->tree->FreeBytes(); }
+  uint64_t disk_bytes() const override { return context_->tree->TotalBytes().value_or(0); }
+  absl::StatusOr<HistorySizes> Measure(std::string_view name, WithHead with_head) override;
+  absl::StatusOr<std::vector<std::string>> CheckedFiles() override;
+  absl::StatusOr<std::vector<std::string>> UnfinishedPrunes() override;
+  void StopHistory(std::string_view name) override { context_->history_stops.Stop(name); }
+  void ResumeHistory(std::string_view name) override { context_->history_stops.Resume(name); }
 
  private:
   // One per name; loads one at a time, and lets others load meanwhile.
@@ -60,6 +66,10 @@ class StoreImpl final : public Store {
   // Forgets names whose files nobody holds, now and then.
   void Sweep() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void RecoverMarked(const std::string& mark);
+  // The files named in `directory`; marks of files that are not there any more are removed.
+  absl::StatusOr<std::vector<std::string>> MarkedFiles(std::string_view directory);
+  // The name of a file in one of `.h5mirror/open`, `.h5mirror/pruning` and `.h5mirror/checked`.
+  absl::StatusOr<std::string> ReadMark(const std::string& mark);
   std::vector<std::shared_ptr<FileImpl>> LiveFiles();
 
   // ---- store_names.cc ----

@@ -14,6 +14,7 @@
 #include "base/env.h"
 #include "gtest/gtest.h"
 #include "onion_store/store.h"
+#include "onion_store/test_ranges.h"
 
 namespace h5mirror::store {
 
@@ -29,6 +30,8 @@ inline std::unique_ptr<Store> OpenStore(Env& env, const std::filesystem::path& r
 inline std::string ReadAll(VersionReader& reader) {
   std::string bytes(reader.info().size_bytes, '\0');
   absl::Status read = reader.Read(0, absl::MakeSpan(bytes));
+  EXPECT_TRUE(read.ok()) << read;
+  EXPECT_TRUE(ScatteredReadsMatch(reader, bytes, &read)) << "scattered reads differ";
   EXPECT_TRUE(read.ok()) << read;
   return bytes;
 }

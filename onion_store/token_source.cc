@@ -30,7 +30,7 @@ absl::Status TokenSource::Load() {
 
 absl::StatusOr<Token> TokenSource::Next() {
   absl::MutexLock lock(&mutex_);
-  if (next_ >= mark_) H5M_RETURN_IF_ERROR(Reserve(next_ + kBlock));
+  if (keeping_ == Keeping::kDurable && next_ >= mark_) H5M_RETURN_IF_ERROR(Reserve(next_ + kBlock));
   return next_++;
 }
 

@@ -13,7 +13,9 @@ namespace h5mirror::store {
 // Thread-safe. A grant costs a sync once in 1000 times.
 class TokenSource {
  public:
-  explicit TokenSource(EnvTree& tree) : tree_(tree) {}
+  // kInMemory: nobody who was given one outlives the store, so they begin at 1 each time.
+  enum class Keeping : uint8_t { kDurable, kInMemory };
+  TokenSource(EnvTree& tree, Keeping keeping) : tree_(tree), keeping_(keeping) {}
 
   // kDataLoss: the mark is damaged.
   absl::Status Load();
@@ -24,6 +26,7 @@ class TokenSource {
   absl::Status Reserve(uint64_t mark) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   EnvTree& tree_;
+  const Keeping keeping_;
   absl::Mutex mutex_;
   Token next_ ABSL_GUARDED_BY(mutex_) = 1;
   Token mark_ ABSL_GUARDED_BY(mutex_) = 1;  // durable: tokens below may be given

@@ -3,8 +3,10 @@
 #ifndef H5MIRROR_ONION_STORE_TYPES_H_
 #define H5MIRROR_ONION_STORE_TYPES_H_
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -76,29 +78,43 @@ struct VersionInfo {
 
 // Where pages of a version lie.
 enum class PagePlace : uint8_t {
-  kHole,   // nowhere: a hole of the head
-  kHead,   // in the head of the version's generation
-  kStage,  // wholly or partly in the stage
-  kPages,  // in a segment of pre-images
-  kZeros,  // nowhere: saved as zeros
-  kLost,   // gone, see PageRun::kLost
+  kHole,    // nowhere: a hole of the head
+  kHead,    // in the head of the version's generation
+  kStage,   // wholly or partly in the stage
+  kPages,   // in a segment of pre-images
+  kZeros,   // nowhere: saved as zeros
+  kLost,    // gone, see PageRun::kLost
+  kPacked,  // in a compressed record of a segment
 };
+
+// Whether a place in the head comes with the checksums of its pages.
+enum class PageSums : uint8_t { kLeaveOut, kGive };
 
 // Pages that lie one after the other.
 struct PlacedRun {
   uint64_t page = 0;
   uint64_t page_count = 0;
   PagePlace place = PagePlace::kHole;
-  std::string file;     // with kHead and kPages: relative to the root
-  uint64_t offset = 0;  // of the first page in it
+  std::string file;     // with kHead, kPages and kPacked: relative to the root
+  uint64_t offset = 0;  // of the first page in it; with kPacked: of the record
+  // With kHead, where it was asked for: of each page, with zeros beyond the end of the head.
+  std::vector<uint32_t> page_crc32c = {};
 
   uint64_t page_end() const { return page + page_count; }
+  // Leaves out the pages at or beyond `end`, which is beyond `page`.
+  void TruncateTo(uint64_t end) {
+    page_count = std::min(page_count, end - page);
+    if (page_crc32c.size() > page_count) page_crc32c.resize(page_count);
+  }
   // Grows by `next` where that lies behind it, in the file and on the disk.
   bool TakeIn(const PlacedRun& next, uint32_t page_size_bytes) {
+    const uint64_t behind = place == PagePlace::kPacked ? 0 : page_count * page_size_bytes;
     const bool follows = next.page == page_end() && next.place == place && next.file == file &&
-                         (file.empty() || next.offset == offset + page_count * page_size_bytes);
-    if (follows) page_count += next.page_count;
-    return follows;
+                         (file.empty() || next.offset == offset + behind);
+    if (!follows) return false;
+    page_count += next.page_count;
+    page_crc32c.insert(page_crc32c.end(), next.page_crc32c.begin(), next.page_crc32c.end());
+    return true;
   }
   bool operator==(const PlacedRun&) const = default;
 };
@@ -112,6 +128,14 @@ struct VersionRange {
 
 // What to do with a tag that another version has.
 enum class TagMode : uint8_t { kKeep, kMove };
+
+// The last time that the local file was compared with this one.
+struct CheckInfo {
+  absl::Time time;
+  VersionNumber version = 0;  // that it was compared with
+  uint64_t differing_bytes = 0;
+  absl::Time equal_time = absl::InfinitePast();  // when it was last equal; InfinitePast: never
+};
 
 // A file's state at one moment.
 struct FileInfo {
@@ -130,6 +154,7 @@ struct FileInfo {
   LocalStat local;
   uint64_t stage_bytes = 0;
   uint64_t history_bytes = 0;
+  std::optional<CheckInfo> last_check;  // nullopt: it was never compared
 };
 
 using h5mirror::Extent;

@@ -51,6 +51,34 @@ class VerifyTest : public testing::Test {
       if (progress->done) return found;
     }
   }
+  // A version of which all is durable and nothing in the head: the disk is full from then on.
+  void WriteUnapplied() {
+    Writer writer(file_, SessionStart::kContinue, golden_.rbegin()->second);
+    for (uint64_t page : {3, 4, 9, 30}) {
+      ASSERT_TRUE(writer.Write(page * kPage + 7, Bytes(kPage)).ok());
+    }
+    absl::Notification durable;
+    ASSERT_TRUE(writer
+                    .Cut(BarrierKind::kCommit,
+                         [&](absl::StatusOr<DurableCut> cut) {
+                           env_.SetCapacity(1);  // It is told before the cut is applied.
+                           if (cut.ok()) golden_[cut->version] = writer.content();
+                           durable.Notify();
+                         })
+                    .ok());
+    durable.WaitForNotification();
+    ASSERT_TRUE(writer.End().ok());
+    // Until the apply has met it.
+    EXPECT_FALSE(file_->WaitApplied(absl::Milliseconds(200)).ok());
+  }
+  std::string StageName() {
+    const std::vector<DirectoryEntry> entries = *(*env_.OpenTree("/"))->List("x.h5.h5m");
+    for (const DirectoryEntry& entry : entries) {
+      const std::string name = kHistory + entry.name;
+      if (entry.name.starts_with("stage-") && SizeOf(name) > 0) return name;
+    }
+    return "";
+  }
   void Flip(const std::string& name, uint64_t offset) {
     auto tree = *env_.OpenTree("/");
     auto file = *tree->Open(name, OpenKind::kWrite, 0);
@@ -132,6 +160,57 @@ TEST_F(VerifyTest, BitsOfASegmentAreFoundWhereverTheyAre) {
     Flip(name, at);
   }
   EXPECT_THAT(Verify(), IsEmpty());
+}
+
+TEST_F(VerifyTest, BitsOfAnOlderGenerationAreFound) {
+  Write(3);
+  Write(3);
+  for (const char* name : {"head-1", "sums-1"}) {
+    Flip(std::string(kHistory) + name, 4 * 7);
+    const std::vector<Damage> found = Verify();
+    ASSERT_EQ(found.size(), 1u) << name;
+    EXPECT_EQ(found[0].place, DamagePlace::kHead);
+    EXPECT_EQ(found[0].file, std::string(kHistory) + "head-1");
+    EXPECT_LE(found[0].newest, 3);
+    EXPECT_GE(Whole().size(), 3u);
+    EXPECT_LT(Whole().size(), golden_.size());
+    Flip(std::string(kHistory) + name, 4 * 7);
+  }
+}
+
+TEST_F(VerifyTest, BitsOfWhatIsDurableAndNotInTheHeadAreFound) {
+  Write(3);
+  WriteUnapplied();
+  EXPECT_THAT(Verify(), IsEmpty());
+  const std::string name = StageName();
+  ASSERT_NE(name, "");
+  for (int i = 0; i < 40; ++i) {
+    const uint64_t bit = random_() % (SizeOf(name) * 8);
+    ASSERT_TRUE(env_.FlipBit(name, bit).ok());
+    const std::vector<Damage> found = Verify();
+    ASSERT_EQ(found.size(), 1u) << bit;
+    EXPECT_EQ(found[0].place, DamagePlace::kStage);
+    EXPECT_EQ(found[0].file, name);
+    EXPECT_EQ(found[0].newest, 4);
+    EXPECT_THAT(found[0].message, HasSubstr("record at"));
+    ASSERT_TRUE(env_.FlipBit(name, bit).ok());
+  }
+  EXPECT_THAT(Verify(), IsEmpty());
+  EXPECT_EQ(Whole().size(), golden_.size());
+}
+
+TEST_F(VerifyTest, AFileWhoseDurableStageIsDamagedIsNotOpened) {
+  Write(3);
+  WriteUnapplied();
+  const std::string name = StageName();
+  for (int i = 0; i < 20; ++i) {
+    auto env = env_.CopyNow();
+    ASSERT_TRUE(env->FlipBit(name, random_() % (SizeOf(name) * 8)).ok());
+    auto store = OpenStore(*env, "/");
+    auto opened = store->OpenFile("x.h5");
+    EXPECT_TRUE(absl::IsDataLoss(opened.status())) << opened.status();
+    EXPECT_THAT(std::string(opened.status().message()), HasSubstr(name));
+  }
 }
 
 TEST_F(VerifyTest, ThePartsTogetherFindWhatTheWholeDoes) {

@@ -8,16 +8,18 @@
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "onion_store/coding.h"
+#include "onion_store/index_columns.h"
+#include "onion_store/stage_log.h"
 
 namespace h5mirror::store {
 namespace {
 
-constexpr int64_t kFormat = 2;  // 2: versions were dropped, see DropVersions()
+constexpr int64_t kFormat = kFormatPacked;
 constexpr int64_t kUnknownTime = INT64_MIN;
 constexpr int kSkippedRowsMax = 16;  // about what a seek costs
 // Bounds of what a row may say; StageLocation (stage_log.h) has room for no more.
 constexpr uint64_t kSegmentNumberMax = (uint64_t{1} << 23) - 1;
-constexpr uint64_t kSegmentOffsetMax = (uint64_t{1} << 40) - 1;
+constexpr uint64_t kPackedBytesMax = kPageRunBytesMax;
 constexpr uint64_t kPageNumberMax = INT64_MAX / 512;
 
 constexpr char kSchema[] = R"sql(
@@ -141,7 +143,7 @@ absl::Status CheckRun(const PageRun& run) {
   if (run.level >= 0 && run.level <= kPageLevelMax && run.page <= kPageNumberMax &&
       run.page % run.page_count() == 0 && run.version >= 1 &&
       (run.segment <= kSegmentNumberMax || run.segment == PageRun::kLost) &&
-      run.offset <= kSegmentOffsetMax) {
+      run.packed_bytes < kPackedBytesMax) {
     return absl::OkStatus();
   }
   return absl::DataLossError(StrCat("the index is damaged: a row of pages at page ", run.page,
@@ -220,7 +222,8 @@ absl::StatusOr<std::unique_ptr<VersionIndex>> VersionIndex::Create(
 
 absl::StatusOr<std::unique_ptr<VersionIndex>> VersionIndex::Open(const SqliteVfs& vfs,
                                                                  EnvTree& tree,
-                                                                 const std::string& directory) {
+                                                                 const std::string& directory,
+                                                                 IndexUse use) {
   std::string name = StrCat(directory, "/index");
   H5M_RETURN_IF_ERROR(tree.Stat(name).status());
   H5M_ASSIGN_OR_RETURN(auto database,
@@ -236,6 +239,10 @@ absl::StatusOr<std::unique_ptr<VersionIndex>> VersionIndex::Open(const SqliteVfs
       return absl::FailedPreconditionError(absl::StrFormat(
           "%s has format %d, this program knows 1 to %d", name, query.Int64(0), kFormat));
     }
+  }
+  if (use == IndexUse::kRead) {
+    H5M_RETURN_IF_ERROR(database->Execute("PRAGMA query_only = ON;"));
+    return std::unique_ptr<VersionIndex>(new VersionIndex(std::move(database)));
   }
   H5M_RETURN_IF_ERROR(database->Execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;"));
   // Frames that an earlier life wrote may be in memory only, where a sync of it failed: they are
@@ -382,6 +389,7 @@ absl::Status VersionIndex::PutCuts(const FileRow& row, absl::Span<const VersionR
 absl::Status VersionIndex::AddPages(const FileRow& row, absl::Span<const PageRun> runs) {
   return InTransaction([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) -> absl::Status {
     H5M_RETURN_IF_ERROR(PutFileRow(row));
+    bool packed = false;
     for (const PageRun& run : runs) {
       SqliteQuery query(*database_, "INSERT INTO pages VALUES (?,?,?,?,?,?)");
       H5M_RETURN_IF_ERROR(query.Bind(row.generation)
@@ -389,11 +397,21 @@ absl::Status VersionIndex::AddPages(const FileRow& row, absl::Span<const PageRun
                               .Bind(run.page)
                               .Bind(run.version)
                               .Bind(run.segment)
-                              .Bind(run.offset)
+                              .Bind(OffsetColumn(run.offset, run.packed_bytes))
                               .Run());
+      packed = packed || run.packed();
     }
-    return absl::OkStatus();
+    return packed ? NeedFormat(kFormatPacked) : absl::OkStatus();
   });
+}
+
+absl::Status VersionIndex::NeedFormat(int64_t format) {
+  {
+    SqliteQuery query(*database_, "PRAGMA user_version");
+    const int64_t is = query.Next() ? query.Int64(0) : 0;
+    if (!query.status().ok() || is >= format) return query.status();
+  }
+  return database_->Execute(StrCat("PRAGMA user_version = ", format).c_str());
 }
 
 absl::Status VersionIndex::CommitApplied(const FileRow& row, VersionNumber version,
@@ -478,18 +496,6 @@ absl::StatusOr<uint64_t> VersionIndex::SizeMax(int64_t generation) {
   return size;
 }
 
-absl::StatusOr<GenerationRow> VersionIndex::GetGeneration(int64_t generation) {
-  absl::MutexLock lock(&mutex_);
-  SqliteQuery query(*database_,
-                    "SELECT first_cut, direct_end_bytes FROM generation WHERE generation = ?");
-  query.Bind(generation);
-  if (query.Next()) {
-    return GenerationRow{generation, query.Int64(0), static_cast<uint64_t>(query.Int64(1))};
-  }
-  if (!query.status().ok()) return query.status();
-  return absl::DataLossError(StrCat("the index has no generation ", generation));
-}
-
 absl::StatusOr<std::optional<PageRun>> VersionIndex::SeekRun(int64_t generation, int level,
                                                              uint64_t page,
                                                              VersionNumber version_min,
@@ -504,8 +510,7 @@ absl::StatusOr<std::optional<PageRun>> VersionIndex::SeekRun(int64_t generation,
       H5M_RETURN_IF_ERROR(query.status());
       return std::nullopt;
     }
-    PageRun run{level, static_cast<uint64_t>(query.Int64(0)), query.Int64(1),
-                static_cast<uint64_t>(query.Int64(2)), static_cast<uint64_t>(query.Int64(3))};
+    const PageRun run = ReadRun(query, 0, level);
     H5M_RETURN_IF_ERROR(CheckRun(run));
     if (run.version >= version_min) {
       return run.page < end ? std::optional<PageRun>(run) : std::nullopt;
@@ -540,8 +545,7 @@ absl::Status VersionIndex::FindRuns(int64_t generation, int level, VersionNumber
     query.Bind(generation).Bind(level).Bind(page).Bind(version_min).Bind(end);
     more = false;
     for (int skipped = 0; query.Next();) {
-      PageRun run{level, static_cast<uint64_t>(query.Int64(0)), query.Int64(1),
-                  static_cast<uint64_t>(query.Int64(2)), static_cast<uint64_t>(query.Int64(3))};
+      const PageRun run = ReadRun(query, 0, level);
       H5M_RETURN_IF_ERROR(CheckRun(run));
       if (run.page >= page && run.version >= version_min) {
         runs->push_back(run);
@@ -568,9 +572,7 @@ absl::StatusOr<std::optional<std::vector<PageRun>>> VersionIndex::FindChanges(
   query.Bind(generation).Bind(version_min);
   while (query.Next()) {
     if (runs.size() == count_max) return std::nullopt;
-    runs.push_back({static_cast<int>(query.Int64(0)), static_cast<uint64_t>(query.Int64(1)),
-                    query.Int64(2), static_cast<uint64_t>(query.Int64(3)),
-                    static_cast<uint64_t>(query.Int64(4))});
+    runs.push_back(ReadRun(query, 1, static_cast<int>(query.Int64(0))));
     H5M_RETURN_IF_ERROR(CheckRun(runs.back()));
   }
   H5M_RETURN_IF_ERROR(query.status());
@@ -579,20 +581,6 @@ absl::StatusOr<std::optional<std::vector<PageRun>>> VersionIndex::FindChanges(
            std::tuple(b.page / kBlockPages, b.version, b.page);
   });
   return runs;
-}
-
-absl::StatusOr<std::optional<uint64_t>> VersionIndex::NextPage(int64_t generation,
-                                                               VersionNumber version_min,
-                                                               uint64_t page, uint64_t end) {
-  absl::MutexLock lock(&mutex_);
-  std::optional<uint64_t> next;
-  for (int level = 0; level <= kPageLevelMax; ++level) {
-    H5M_ASSIGN_OR_RETURN(std::optional<PageRun> run,
-                         SeekRun(generation, level, RoundDown(page, uint64_t{1} << level),
-                                 version_min, next ? *next : std::min<uint64_t>(end, INT64_MAX)));
-    if (run) next = std::max(page, std::min(run->page, next.value_or(UINT64_MAX)));
-  }
-  return next;
 }
 
 }  // namespace h5mirror::store

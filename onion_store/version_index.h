@@ -61,6 +61,8 @@ struct PageRun {
   VersionNumber version = 0;
   uint64_t segment = 0;  // kZeros, kLost or the number of a file
   uint64_t offset = 0;   // of the record in it
+  // Of the pages, where they are compressed; 0: they are plain.
+  uint32_t packed_bytes = 0;
 
   static constexpr uint64_t kZeros = 0;
   // The bytes are gone: the head went bad or was changed behind our back.
@@ -68,6 +70,7 @@ struct PageRun {
 
   uint64_t page_count() const { return uint64_t{1} << level; }
   uint64_t page_end() const { return page + page_count(); }
+  bool packed() const { return packed_bytes != 0; }
   bool operator==(const PageRun&) const = default;
 };
 
@@ -94,6 +97,13 @@ struct PagesCursor {
   VersionNumber version = 0;
 };
 
+// What a version reaches.
+struct VersionSize {
+  VersionNumber version = 0;
+  int64_t generation = 0;
+  uint64_t size_bytes = 0;
+};
+
 // Where MoveDropped() goes on.
 struct MoveCursor {
   int64_t generation = 0;
@@ -117,6 +127,9 @@ struct GenerationRow {
   uint64_t direct_end_bytes = 0;  // what its first durable cut wrote straight into its file
 };
 
+// kRead: nothing is written, not even what an older program left out.
+enum class IndexUse : uint8_t { kWrite, kRead };
+
 // Thread-safe. Each call that changes something is one transaction, durable when it returns OK;
 // after an error it has not happened, unless the error is of a sync: then nobody knows, and the
 // file must be opened again.
@@ -129,7 +142,8 @@ class VersionIndex {
       absl::Span<const VersionRow> versions, const std::optional<GenerationRow>& generation);
   // kNotFound; kDataLoss: damaged; kFailedPrecondition: of a newer format.
   static absl::StatusOr<std::unique_ptr<VersionIndex>> Open(const SqliteVfs& vfs, EnvTree& tree,
-                                                            const std::string& directory);
+                                                            const std::string& directory,
+                                                            IndexUse use = IndexUse::kWrite);
 
   absl::StatusOr<FileRow> ReadFileRow();
   absl::Status WriteFileRow(const FileRow& row);
@@ -160,6 +174,9 @@ class VersionIndex {
   absl::StatusOr<VersionNumber> SetTag(VersionNumber version, std::string_view tag, TagMode mode);
   // Returns the version that had it; 0: none, and nothing was written.
   absl::StatusOr<VersionNumber> RemoveTag(std::string_view tag);
+  // The last comparison with the local file; nullopt: there was none.
+  absl::StatusOr<std::optional<CheckInfo>> LastCheck();
+  absl::Status SetLastCheck(const CheckInfo& check);
   // Without tags. kNotFound.
   absl::StatusOr<VersionRow> FindRequest(const std::array<uint8_t, 16>& request_id);
   absl::StatusOr<VersionRow> FindCut(CutNumber cut);
@@ -211,6 +228,20 @@ class VersionIndex {
   // Empties the log, and with it lets the database become smaller.
   absl::Status Checkpoint();
 
+  // ---- What versions cost. ----
+
+  // Appends the next versions after `after`, oldest first, at most `row_max`; false when there are
+  // no more.
+  absl::StatusOr<bool> ScanVersions(size_t row_max, VersionNumber after,
+                                    std::vector<VersionSize>* versions);
+  // The next generation after `after` that has rows of pages; 0: there is none.
+  absl::StatusOr<int64_t> NextGenerationWithPages(int64_t after);
+  // As ScanPages(), of one generation and level, that of `cursor`: by page and version.
+  absl::StatusOr<bool> ScanLevel(size_t row_max, PagesCursor* cursor, std::vector<PageRun>* runs);
+  // The same of one generation and version, that of `cursor`: by level and page.
+  absl::StatusOr<bool> ScanVersionRows(size_t row_max, PagesCursor* cursor,
+                                       std::vector<PageRun>* runs);
+
   // ---- Verifying. ----
 
   // What SQLite finds wrong with the database, at most 20 lines. It is busy meanwhile.
@@ -229,6 +260,8 @@ class VersionIndex {
   absl::Status PutCuts(const FileRow& row, absl::Span<const VersionRow> versions,
                        const std::optional<GenerationRow>& generation)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Within a transaction: programs that know only less than `format` refuse the index from now on.
+  absl::Status NeedFormat(int64_t format) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status PutFileRow(const FileRow& row) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status PutVersion(const VersionRow& row) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   template <typename Body>

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/status_macros.h"
+#include "onion_store/coding.h"
 #include "onion_store/version_index.h"
 
 namespace h5mirror::store {
@@ -31,6 +32,20 @@ absl::StatusOr<std::optional<std::vector<Extent>>> VersionIndex::FindChangedPage
     }
   }
   return merged;
+}
+
+absl::StatusOr<std::optional<uint64_t>> VersionIndex::NextPage(int64_t generation,
+                                                               VersionNumber version_min,
+                                                               uint64_t page, uint64_t end) {
+  absl::MutexLock lock(&mutex_);
+  std::optional<uint64_t> next;
+  for (int level = 0; level <= kPageLevelMax; ++level) {
+    H5M_ASSIGN_OR_RETURN(std::optional<PageRun> run,
+                         SeekRun(generation, level, RoundDown(page, uint64_t{1} << level),
+                                 version_min, next ? *next : std::min<uint64_t>(end, INT64_MAX)));
+    if (run) next = std::max(page, std::min(run->page, next.value_or(UINT64_MAX)));
+  }
+  return next;
 }
 
 }  // namespace h5mirror::store

@@ -117,4 +117,16 @@ absl::StatusOr<VersionNumber> VersionIndex::RemoveTag(std::string_view tag) {
   return previous;
 }
 
+absl::StatusOr<GenerationRow> VersionIndex::GetGeneration(int64_t generation) {
+  absl::MutexLock lock(&mutex_);
+  SqliteQuery query(*database_,
+                    "SELECT first_cut, direct_end_bytes FROM generation WHERE generation = ?");
+  query.Bind(generation);
+  if (query.Next()) {
+    return GenerationRow{generation, query.Int64(0), static_cast<uint64_t>(query.Int64(1))};
+  }
+  if (!query.status().ok()) return query.status();
+  return absl::DataLossError(StrCat("the index has no generation ", generation));
+}
+
 }  // namespace h5mirror::store

@@ -3,6 +3,7 @@
 
 #include "base/status_macros.h"
 #include "onion_store/coding.h"
+#include "onion_store/index_columns.h"
 #include "onion_store/version_index.h"
 
 namespace h5mirror::store {
@@ -22,7 +23,7 @@ absl::StatusOr<bool> VersionIndex::HasVersionLocked(VersionNumber version) {
 absl::Status VersionIndex::DropVersions(absl::Span<const VersionNumber> versions) {
   return InTransaction([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) -> absl::Status {
     // Programs that know only 1 look for one row of a version and page, and may find another.
-    H5M_RETURN_IF_ERROR(database_->Execute("PRAGMA user_version = 2"));
+    H5M_RETURN_IF_ERROR(NeedFormat(kFormatDropped));
     for (VersionNumber version : versions) {
       SqliteQuery tags(*database_, "DELETE FROM tags WHERE version = ?");
       H5M_RETURN_IF_ERROR(tags.Bind(version).Run());
@@ -177,9 +178,7 @@ absl::StatusOr<bool> VersionIndex::ScanPages(size_t row_max, PagesCursor* cursor
       .Bind(row_max);
   size_t count = 0;
   for (; query.Next(); ++count) {
-    PageRun run{static_cast<int>(query.Int64(1)), static_cast<uint64_t>(query.Int64(2)),
-                query.Int64(3), static_cast<uint64_t>(query.Int64(4)),
-                static_cast<uint64_t>(query.Int64(5))};
+    const PageRun run = ReadRun(query, 2, static_cast<int>(query.Int64(1)));
     *cursor = {query.Int64(0), run.level, run.page, run.version};
     runs->push_back({query.Int64(0), run});
   }
@@ -195,7 +194,7 @@ absl::Status VersionIndex::MoveRuns(const FileRow& row, absl::Span<const MovedRu
                         "UPDATE pages SET segment = ?, offset = ? WHERE generation = ?"
                         " AND level = ? AND page = ? AND version = ? AND segment = ?");
       H5M_RETURN_IF_ERROR(query.Bind(run.segment)
-                              .Bind(run.offset)
+                              .Bind(OffsetColumn(run.offset, run.from.packed_bytes))
                               .Bind(run.generation)
                               .Bind(run.from.level)
                               .Bind(run.from.page)

@@ -3,6 +3,7 @@
 
 #include "base/status_macros.h"
 #include "onion_store/coding.h"
+#include "onion_store/index_columns.h"
 #include "onion_store/version_index.h"
 
 namespace h5mirror::store {
@@ -32,7 +33,7 @@ absl::StatusOr<bool> VersionIndex::HasRun(int64_t generation, const PageRun& run
                          .Bind(run.page)
                          .Bind(run.version)
                          .Bind(run.segment)
-                         .Bind(run.offset)
+                         .Bind(OffsetColumn(run.offset, run.packed_bytes))
                          .Next();
   if (!query.status().ok()) return query.status();
   return found;

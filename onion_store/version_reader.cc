@@ -13,6 +13,8 @@ constexpr uint64_t kChunkBytes = 1 << 20;
 // What is read, summed and written at once stays in the processor's cache.
 constexpr uint64_t kCopyBytes = 256 << 10;
 constexpr uint64_t kLocatePages = 4096;
+// The rows of so many bytes are looked up at once: those of 4096 pages of 4 KiB.
+constexpr uint64_t kLookupBytes = 16 << 20;
 }  // namespace
 
 VersionReaderImpl::VersionReaderImpl(std::shared_ptr<FileImpl> file, VersionInfo info,
@@ -59,6 +61,67 @@ absl::Status VersionReaderImpl::Read(uint64_t offset, absl::Span<char> out) {
     out.remove_prefix(length);
   }
   return absl::OkStatus();
+}
+
+absl::Status VersionReaderImpl::ReadRanges(absl::Span<const Extent> ranges, absl::Span<char> out) {
+  while (!ranges.empty()) {
+    size_t count = 1;
+    while (count < ranges.size() && ranges[count].end() - ranges[0].offset <= kLookupBytes) ++count;
+    H5M_RETURN_IF_ERROR(ReadNearRanges(ranges.subspan(0, count), &out));
+    ranges.remove_prefix(count);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status VersionReaderImpl::ReadNearRanges(absl::Span<const Extent> ranges,
+                                               absl::Span<char>* out) {
+  std::vector<PageRun> rows;
+  SavedPages saved{ranges.front().offset / page_size_bytes_, {}};
+  const uint64_t epoch = file_->prune_epoch();
+  if (ranges.size() > 1) {
+    // A row that is there stays, so the head need not be read before.
+    const uint64_t end = RoundUp(ranges.back().end(), page_size_bytes_) / page_size_bytes_;
+    H5M_ASSIGN_OR_RETURN(rows,
+                         index_->FindPages(info_.generation, info_.version, saved.first, end));
+    H5M_RETURN_IF_ERROR(file_->dead());
+    H5M_RETURN_IF_ERROR(CheckNotDropped());
+    saved.owners = OwnersOf(rows, saved.first, end - saved.first);
+  }
+  for (const Extent& range : ranges) {
+    const absl::Span<char> part = out->subspan(0, range.length);
+    const absl::StatusOr<bool> read = ReadSaved(saved, range, part);
+    // Where a segment was removed meanwhile the rows name another one now.
+    const bool is_stale = epoch != file_->prune_epoch();
+    if (!read.ok() && !is_stale) return read.status();
+    if (is_stale || !*read) H5M_RETURN_IF_ERROR(Read(range.offset, part));
+    out->remove_prefix(range.length);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<bool> VersionReaderImpl::ReadSaved(const SavedPages& saved, Extent range,
+                                                  absl::Span<char> out) {
+  const bool is_whole = range.offset % page_size_bytes_ == 0 &&
+                        range.length % page_size_bytes_ == 0 && range.end() <= info_.size_bytes;
+  if (saved.owners.empty() || !is_whole) return false;
+  const uint64_t begin = range.offset / page_size_bytes_ - saved.first;
+  const uint64_t end = begin + range.length / page_size_bytes_;
+  const auto is_unsaved = [](const PageRun* owner) {
+    return owner == nullptr || owner->segment == PageRun::kLost;
+  };
+  if (std::any_of(saved.owners.begin() + begin, saved.owners.begin() + end, is_unsaved)) {
+    return false;
+  }
+  for (uint64_t i = begin; i < end;) {
+    uint64_t next = i + 1;
+    while (next < end && saved.owners[next] == saved.owners[i]) ++next;
+    const uint64_t bytes = (next - i) * page_size_bytes_;
+    H5M_RETURN_IF_ERROR(
+        pages_->Read(*saved.owners[i], info_.generation, saved.first + i, out.subspan(0, bytes)));
+    out.remove_prefix(bytes);
+    i = next;
+  }
+  return true;
 }
 
 absl::Status VersionReaderImpl::CheckNotDropped() const {
@@ -157,8 +220,13 @@ absl::Status VersionReaderImpl::Check(uint64_t first, std::string_view bytes,
 }
 
 absl::StatusOr<uint64_t> VersionReaderImpl::CopyTo(EnvFile& out) {
+  bool shared = false;
   // With staged bytes over it the head may hold newer ones already.
-  const bool shared = layers_.empty() && out.ShareFrom(*generation_->head).ok();
+  if (layers_.empty()) {
+    shared = out.ShareFrom(*generation_->head).ok();
+    // A part may have been shared before an error, also where this version has holes.
+    if (!shared) H5M_RETURN_IF_ERROR(out.Truncate(0));
+  }
   H5M_RETURN_IF_ERROR(out.Truncate(info_.size_bytes));
   std::string bytes;
   std::vector<bool> there;
@@ -233,24 +301,28 @@ absl::StatusOr<Extent> VersionReaderImpl::NextData(uint64_t offset) {
   return next.length == 0 ? Extent{info_.size_bytes, 0} : next;
 }
 
-absl::StatusOr<std::vector<PlacedRun>> VersionReaderImpl::Locate(uint64_t page) {
+absl::StatusOr<std::vector<PlacedRun>> VersionReaderImpl::Locate(uint64_t page, PageSums sums) {
   std::vector<PlacedRun> runs;
   const uint64_t end = RoundUp(info_.size_bytes, page_size_bytes_) / page_size_bytes_;
   if (page >= end) return runs;
   H5M_ASSIGN_OR_RETURN(const Extent data, NextData(page * page_size_bytes_));
   const uint64_t first =
       data.length == 0 ? end : std::max<uint64_t>(page, data.offset / page_size_bytes_);
-  if (first > page) runs.push_back({page, first - page, PagePlace::kHole, "", 0});
+  if (first > page) runs.push_back({page, first - page, PagePlace::kHole, "", 0, {}});
   if (first == end) return runs;
   const uint64_t data_end = RoundUp(data.end(), page_size_bytes_) / page_size_bytes_;
   const uint64_t count = std::min(data_end - first, kLocatePages);
-  H5M_RETURN_IF_ERROR(LocateData(first, count, &runs));
+  H5M_RETURN_IF_ERROR(LocateData(first, count, sums, &runs));
   return runs;
 }
 
-absl::Status VersionReaderImpl::LocateData(uint64_t first, uint64_t count,
+absl::Status VersionReaderImpl::LocateData(uint64_t first, uint64_t count, PageSums wanted,
                                            std::vector<PlacedRun>* runs) {
   H5M_ASSIGN_OR_RETURN(const std::vector<PagePlace> places, PlacesBelowRows(first, count));
+  std::vector<uint32_t> sums;
+  if (wanted == PageSums::kGive) {
+    H5M_ASSIGN_OR_RETURN(sums, generation_->sums->Read(first, count));
+  }
   // Only now, as in ReadPages().
   H5M_ASSIGN_OR_RETURN(const std::vector<PageRun> rows,
                        index_->FindPages(info_.generation, info_.version, first, first + count));
@@ -260,18 +332,20 @@ absl::Status VersionReaderImpl::LocateData(uint64_t first, uint64_t count,
   const std::string head = file_->HeadName(info_.generation);
   for (uint64_t i = 0; i < count; ++i) {
     const uint64_t page = first + i;
-    PlacedRun run{page, 1, places[i], "", 0};
+    PlacedRun run{page, 1, places[i], "", 0, {}};
     if (owner[i] == nullptr && places[i] == PagePlace::kHead) {
       run.file = head;
       run.offset = page * page_size_bytes_;
+      if (!sums.empty()) run.page_crc32c.push_back(generation_->sums->CrcOf(sums[i]));
     } else if (owner[i] != nullptr && owner[i]->segment == PageRun::kLost) {
       run.place = PagePlace::kLost;
     } else if (owner[i] != nullptr && owner[i]->segment == PageRun::kZeros) {
       run.place = PagePlace::kZeros;
     } else if (owner[i] != nullptr) {
-      run.place = PagePlace::kPages;
+      const bool packed = owner[i]->packed();
+      run.place = packed ? PagePlace::kPacked : PagePlace::kPages;
       run.file = pages_->SegmentName(owner[i]->segment);
-      run.offset = OffsetOf(pages_->LocationOf(*owner[i], page));
+      run.offset = packed ? owner[i]->offset : OffsetOf(pages_->LocationOf(*owner[i], page));
     }
     if (runs->empty() || !runs->back().TakeIn(run, page_size_bytes_)) {
       runs->push_back(std::move(run));

@@ -26,8 +26,9 @@ class VersionReaderImpl final : public VersionReader {
   const VersionInfo& info() const override { return info_; }
   uint32_t page_size_bytes() const override { return page_size_bytes_; }
   absl::Status Read(uint64_t offset, absl::Span<char> out) override;
+  absl::Status ReadRanges(absl::Span<const Extent> ranges, absl::Span<char> out) override;
   absl::StatusOr<Extent> NextData(uint64_t offset) override;
-  absl::StatusOr<std::vector<PlacedRun>> Locate(uint64_t page) override;
+  absl::StatusOr<std::vector<PlacedRun>> Locate(uint64_t page, PageSums sums) override;
 
   // Makes `out`, an empty file, the version, with holes where it has zeros; returns the bytes that
   // are not holes. Shares the head's blocks where the file system can, and writes only what
@@ -41,6 +42,16 @@ class VersionReaderImpl final : public VersionReader {
   absl::Status TryReadPages(uint64_t first, absl::Span<char> out, std::vector<bool>* head_only);
   // Asked after a lookup of rows: kOutOfRange where they may be another version's by now.
   absl::Status CheckNotDropped() const;
+  // Which rows hold the pages from `first` on; null: none does.
+  struct SavedPages {
+    uint64_t first = 0;
+    std::vector<const PageRun*> owners = {};
+  };
+  // The part of ReadRanges() for ranges of which one lookup gives the rows. Takes from `out`.
+  absl::Status ReadNearRanges(absl::Span<const Extent> ranges, absl::Span<char>* out);
+  // Fills `out` with the pages of `range` from segments; false: not all of them are in one, or it
+  // is not of whole pages.
+  absl::StatusOr<bool> ReadSaved(const SavedPages& saved, Extent range, absl::Span<char> out);
   // The part of CopyTo() for the pages of `bytes`. `shared`: which pages of an `out` that shares
   // the head's blocks are right already; null: `out` holds nothing.
   absl::StatusOr<uint64_t> CopyPages(EnvFile& out, uint64_t offset, std::string_view bytes,
@@ -48,7 +59,8 @@ class VersionReaderImpl final : public VersionReader {
   // The head with the layers over it, and which pages are the head's alone.
   absl::Status ReadHead(uint64_t first, absl::Span<char> out, std::vector<bool>* head_only);
   // Appends where the pages [first, first + count) lie.
-  absl::Status LocateData(uint64_t first, uint64_t count, std::vector<PlacedRun>* runs);
+  absl::Status LocateData(uint64_t first, uint64_t count, PageSums sums,
+                          std::vector<PlacedRun>* runs);
   // Where they lie as far as stage and head are concerned.
   absl::StatusOr<std::vector<PagePlace>> PlacesBelowRows(uint64_t first, uint64_t count);
   absl::Status Check(uint64_t first, std::string_view bytes, const std::vector<bool>& check,

@@ -99,6 +99,13 @@ class ClientImpl final : public Client {
     return Call(*versions_, &v1::Versions::Stub::CommitVersion, request, repeat, timeout);
   }
 
+  absl::StatusOr<v1::MirrorCheck> RecordCheck(const v1::RecordCheckRequest& request) override {
+    H5M_ASSIGN_OR_RETURN(
+        v1::RecordCheckResponse response,
+        Call(*files_, &v1::Files::Stub::RecordCheck, request, Repeat::kOnceIfUnavailable));
+    return std::move(*response.mutable_check());
+  }
+
   // These change names: a repeat of one that was done would fail, or do another one.
   absl::StatusOr<v1::FileStatus> MoveFile(const v1::MoveFileRequest& request) override {
     H5M_ASSIGN_OR_RETURN(v1::MoveFileResponse response,
@@ -149,6 +156,12 @@ class ClientImpl final : public Client {
       absl::FunctionRef<absl::Status(const v1::PruneVersionsResponse&)> sink) override {
     return Stream<v1::PruneVersionsResponse>(*versions_, &v1::Versions::Stub::PruneVersions,
                                              request, sink);
+  }
+
+  absl::StatusOr<v1::GetHistoryStatsResponse> GetHistoryStats(
+      const v1::GetHistoryStatsRequest& request, absl::Duration timeout) override {
+    return Call(*versions_, &v1::Versions::Stub::GetHistoryStats, request,
+                Repeat::kOnceIfUnavailable, timeout);
   }
 
   absl::Status VerifyHistory(

@@ -59,6 +59,7 @@ class Client {
   // `timeout` must exceed the request's own wait.
   virtual absl::StatusOr<v1::CommitVersionResponse> CommitVersion(const v1::CommitVersionRequest&,
                                                                   absl::Duration timeout) = 0;
+  virtual absl::StatusOr<v1::MirrorCheck> RecordCheck(const v1::RecordCheckRequest&) = 0;
   virtual absl::StatusOr<v1::FileStatus> MoveFile(const v1::MoveFileRequest&) = 0;
   virtual absl::StatusOr<v1::RemovedFile> RemoveFile(const v1::RemoveFileRequest&) = 0;
   virtual absl::StatusOr<v1::ListRemovedFilesResponse> ListRemovedFiles(
@@ -77,6 +78,9 @@ class Client {
   virtual absl::Status PruneVersions(
       const v1::PruneVersionsRequest&,
       absl::FunctionRef<absl::Status(const v1::PruneVersionsResponse&)> sink) = 0;
+  // `timeout`: the first page costs a look at all rows of the index.
+  virtual absl::StatusOr<v1::GetHistoryStatsResponse> GetHistoryStats(
+      const v1::GetHistoryStatsRequest&, absl::Duration timeout) = 0;
   virtual absl::Status VerifyHistory(
       const v1::VerifyHistoryRequest&,
       absl::FunctionRef<absl::Status(const v1::VerifyHistoryResponse&)> sink) = 0;

@@ -12,6 +12,7 @@
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_join.h"
+#include "base/driver_keys.h"
 #include "base/errno_status.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
@@ -19,15 +20,6 @@
 
 namespace h5mirror::rpc {
 namespace {
-
-// The driver's keys (client_vfd/plugin/config.cc) that only it reads.
-constexpr const char* kDriverKeys[] = {"mode",       "under",         "name",
-                                       "include",    "exclude",       "flush",
-                                       "ack",        "ack_tick",      "window",
-                                       "timeout",    "page_size",     "comment",
-                                       "log",        "after_crash",   "frame_checksum",
-                                       "ack_commit", "version_every", "version_min_interval",
-                                       "version",    "cache"};
 
 constexpr size_t kFileBytesMax = 1 << 20;
 constexpr size_t kTokenBytesMax = 4096;
@@ -86,13 +78,13 @@ absl::StatusOr<ClientFile> FromToml(const std::filesystem::path& path, const tom
   for (const auto& [key, value] : table) {
     const std::optional<std::string> text = value.value_exact<std::string>();
     const std::string_view name = key.str();
-    if (std::find(std::begin(kDriverKeys), std::end(kDriverKeys), name) != std::end(kDriverKeys)) {
-      continue;
+    if (std::find(kDriverKeys.begin(), kDriverKeys.end(), name) == kDriverKeys.end()) {
+      return BadToml(path, StrCat("unknown key `", name, "`; known are ",
+                                  absl::StrJoin(kDriverKeys, ", ", [](std::string* out, auto key) {
+                                    out->append(key);
+                                  })));
     }
-    if (name != "server" && name != "ca" && name != "token" && name != "root") {
-      return BadToml(path, StrCat("unknown key `", name, "`; known are server, ca, token, root, ",
-                                  absl::StrJoin(kDriverKeys, ", ")));
-    }
+    if (name != "server" && name != "ca" && name != "token" && name != "root") continue;
     if (!text) return BadToml(path, StrCat("`", name, "` is not a string"));
     if (name == "server") file.server = *text;
     if (name == "ca")

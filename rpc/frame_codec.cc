@@ -97,16 +97,16 @@ class Decoder {
   explicit Decoder(WritesView& view)
       : view_(view), cursor_(view.slices), message_bytes_(cursor_.left()) {}
 
-  // Returns the number of the field that the message holds, 0 for none. The last one wins,
-  // as in any `oneof`.
+  // Returns the number of the field that the message holds, 0 for none. A second of another kind
+  // is refused: of a `oneof` nobody sends two, and the one that lost would go unread.
   absl::StatusOr<uint32_t> Decode() {
     uint32_t last = 0;
     while (cursor_.left() > 0) {
       Tag tag;
       if (!cursor_.ReadTag(tag)) return Bad("request", "not a protobuf tag");
       if (tag.field == Request::kWritesFieldNumber && tag.type == WireType::kBytes) {
-        // Two `writes` in a row are merged, as protobuf wants.
-        if (last != tag.field) Reset();
+        // Two `writes` are merged, as protobuf wants.
+        if (last != 0 && last != tag.field) return TwoRequests(last, tag.field);
         H5M_RETURN_IF_ERROR(DecodeWrites());
         last = tag.field;
         continue;
@@ -114,7 +114,9 @@ class Decoder {
       if (!cursor_.SkipValue(tag)) {
         return Bad(StrCat("request field ", tag.field), "the message ends inside it");
       }
-      if (IsOtherRequest(tag)) last = tag.field;
+      if (!IsOtherRequest(tag)) continue;
+      if (last != 0 && last != tag.field) return TwoRequests(last, tag.field);
+      last = tag.field;
     }
     if (last == Request::kWritesFieldNumber) H5M_RETURN_IF_ERROR(CheckWrites());
     return last;
@@ -126,13 +128,8 @@ class Decoder {
            tag.field <= Request::kKeepAliveFieldNumber;
   }
 
-  void Reset() {
-    view_.extents.clear();
-    view_.crc32c.reset();
-    view_.pieces.clear();
-    view_.data_bytes = 0;
-    offset_count_ = 0;
-    length_count_ = 0;
+  static absl::Status TwoRequests(uint32_t one, uint32_t other) {
+    return Bad("request", StrCat("fields ", one, " and ", other, " in one message"));
   }
 
   // Narrows the cursor to the length-delimited value that comes next.

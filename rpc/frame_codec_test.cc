@@ -120,17 +120,18 @@ TEST(FrameCodecTest, OddOrderUnpackedNumbersAndUnknownFieldsAreRead) {
   EXPECT_EQ(view->crc32c, std::nullopt);
 }
 
-TEST(FrameCodecTest, LastRequestWinsAndSplitWritesAreMerged) {
+TEST(FrameCodecTest, SplitWritesAreMergedAndTwoRequestsRefused) {
   v1::MirrorFileRequest request;
   request.mutable_open()->set_name("a.h5");
   const std::string open = request.SerializeAsString();
   const std::string head = AsWrites(Number(1, 1) + Number(2, 2));
   const std::string tail = AsWrites(Bytes(15, "ab"));
   EXPECT_TRUE(DecodeWrites(head + tail).ok());
-  EXPECT_TRUE(DecodeWrites(head + open + head + tail).ok());
-  const auto decoded = DecodeRequest(Split(head + tail + open, 4));
-  ASSERT_TRUE(decoded.ok()) << decoded.status();
-  EXPECT_EQ(std::get<v1::MirrorFileRequest>(*decoded).open().name(), "a.h5");
+  for (const std::string& both : {open + head + tail, head + tail + open}) {
+    const absl::Status status = DecodeRequest(Split(both, 4)).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(status.message(), HasSubstr("in one message"));
+  }
 }
 
 TEST(FrameCodecTest, OtherRequestsGoThroughGeneratedCode) {

@@ -18,15 +18,6 @@ bool ParseCount(std::string_view text, int64_t* count) {
          absl::SimpleAtoi(ToAbsl(text), count);
 }
 
-google::protobuf::Timestamp ToProto(absl::Time time) {
-  google::protobuf::Timestamp timestamp;
-  const int64_t seconds = absl::ToUnixSeconds(time);  // Rounds down.
-  timestamp.set_seconds(seconds);
-  timestamp.set_nanos(
-      static_cast<int32_t>(absl::ToInt64Nanoseconds(time - absl::FromUnixSeconds(seconds))));
-  return timestamp;
-}
-
 }  // namespace
 
 absl::StatusOr<VersionSpec> ParseVersionSpec(std::string_view text, absl::TimeZone zone) {
@@ -46,19 +37,6 @@ absl::StatusOr<VersionSpec> ParseVersionSpec(std::string_view text, absl::TimeZo
     return spec;
   }
   return absl::InvalidArgumentError(StrCat("version '", text, "': ", kVersionForm, kTimeForm));
-}
-
-v1::FindVersionRequest FindRequest(const std::string& name, const VersionSpec& spec) {
-  v1::FindVersionRequest request;
-  request.set_name(name);
-  if (!spec.tag.empty()) {
-    request.set_tag(spec.tag);
-  } else if (spec.at.has_value()) {
-    *request.mutable_at_time() = ToProto(spec.at->time);
-  } else {
-    request.set_back(spec.back);
-  }
-  return request;
 }
 
 }  // namespace h5mirror::rpc

@@ -1,4 +1,5 @@
-// A version as people name it: on the command line, and in the driver's `version=`.
+// A version as people name it: on the command line, and in the driver's `version=`. Without the
+// wire: version_request.h asks a server for one.
 #ifndef H5MIRROR_RPC_VERSION_SPEC_H_
 #define H5MIRROR_RPC_VERSION_SPEC_H_
 
@@ -9,7 +10,6 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "h5mirror/v1/versions.pb.h"
 #include "rpc/time_spec.h"
 
 namespace h5mirror::rpc {
@@ -33,9 +33,6 @@ inline constexpr char kVersionForm[] =
 // "12", "latest", "latest-K", "tag:NAME" or a time (rpc/time_spec.h), of `zone` if it names none.
 // kInvalidArgument quotes the text and says what would be right.
 absl::StatusOr<VersionSpec> ParseVersionSpec(std::string_view text, absl::TimeZone zone);
-
-// What to ask the server for. `spec` has no number.
-v1::FindVersionRequest FindRequest(const std::string& name, const VersionSpec& spec);
 
 }  // namespace h5mirror::rpc
 

@@ -2,6 +2,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "rpc/version_request.h"
 
 namespace h5mirror::rpc {
 namespace {

@@ -16,6 +16,9 @@
 
 namespace h5mirror::server {
 
+class HistoryKeeper;
+class MirrorStates;
+
 // What all services share. Everything outlives them.
 struct ServiceEnvironment {
   store::Store& store;
@@ -24,6 +27,8 @@ struct ServiceEnvironment {
   Metrics& metrics;
   const Authenticator& authenticator;
   CommitBoard& commits;
+  HistoryKeeper& keeper;
+  MirrorStates& mirrors;
 };
 
 // The principal of a call by its `authorization` header.

@@ -43,17 +43,9 @@ size_t EditDistance(std::string_view a, std::string_view b) {
 }
 
 std::string SuggestionFor(std::string_view key) {
-  const ConfigKey* best = nullptr;
-  size_t best_distance = 4;
-  for (const ConfigKey& candidate : ConfigKeys()) {
-    const size_t distance = EditDistance(key, candidate.name);
-    if (distance < best_distance) {
-      best = &candidate;
-      best_distance = distance;
-    }
-  }
-  return best == nullptr ? std::string("deploy/h5mirrord.toml shows all keys")
-                         : StrCat("did you mean \"", best->name, "\"?");
+  std::vector<std::string_view> names;
+  for (const ConfigKey& candidate : ConfigKeys()) names.push_back(candidate.name);
+  return SuggestKey(key, names, "deploy/h5mirrord.toml shows all keys");
 }
 
 // The text of a value, as a flag would give it; empty status: not a kind that settings have.
@@ -71,6 +63,34 @@ absl::StatusOr<std::string> TextOf(const toml::node& node) {
     return joined;
   }
   return absl::InvalidArgumentError("must be a string, a whole number or an array of strings");
+}
+
+// One [[retention]] table: its keys, those of arrays one by one.
+absl::StatusOr<Setting> RetentionTable(const toml::node& node, const std::string& path) {
+  const std::string source = StrCat(path, ":", node.source().begin.line);
+  const auto* table = node.as_table();
+  if (table == nullptr) {
+    return absl::InvalidArgumentError(StrCat(source, ": retention: write tables, [[retention]]"));
+  }
+  Setting setting{"retention", "", source};
+  for (const auto& [key, value] : *table) {
+    const std::string name(key.str());
+    const std::string at = StrCat(path, ":", value.source().begin.line);
+    std::vector<const toml::node*> elements{&value};
+    if (const auto* array = value.as_array()) {
+      elements.clear();
+      for (const toml::node& element : *array) elements.push_back(&element);
+    }
+    for (const toml::node* element : elements) {
+      auto text = TextOf(*element);
+      if (!text.ok() || element->is_array()) {
+        return absl::InvalidArgumentError(
+            StrCat(at, ": ", name, ": must be a string, a whole number or an array of strings"));
+      }
+      setting.parts.push_back({name, *std::move(text), at});
+    }
+  }
+  return setting;
 }
 
 absl::Status CheckTogether(const Config& config) {
@@ -97,6 +117,19 @@ absl::Status CheckTogether(const Config& config) {
 
 }  // namespace
 
+std::string SuggestKey(std::string_view key, absl::Span<const std::string_view> names,
+                       std::string_view otherwise) {
+  std::string_view best;
+  size_t best_distance = 4;
+  for (const std::string_view name : names) {
+    const size_t distance = EditDistance(key, name);
+    if (distance >= best_distance) continue;
+    best = name;
+    best_distance = distance;
+  }
+  return best.empty() ? std::string(otherwise) : StrCat("did you mean \"", best, "\"?");
+}
+
 bool Config::ProbesWindows() const {
   // With less, what a few dozen connections may share is hardly more than each has unprobed.
   constexpr uint64_t kProbeMemoryMin = uint64_t{512} << 20;
@@ -119,6 +152,18 @@ absl::StatusOr<std::vector<Setting>> ReadConfigFile(const std::filesystem::path&
   for (const auto& [key, node] : table) {
     const std::string name(key.str());
     const std::string source = StrCat(path.string(), ":", node.source().begin.line);
+    if (name == "retention") {
+      const auto* tables = node.as_array();
+      if (tables == nullptr) {
+        return absl::InvalidArgumentError(
+            StrCat(source, ": retention: write it in two brackets, [[retention]]"));
+      }
+      for (const toml::node& table : *tables) {
+        H5M_ASSIGN_OR_RETURN(Setting setting, RetentionTable(table, path.string()));
+        settings.push_back(std::move(setting));
+      }
+      continue;
+    }
     if (FindConfigKey(name) == nullptr) {
       return absl::InvalidArgumentError(
           StrCat(source, ": unknown key \"", name, "\"; ", SuggestionFor(name)));
@@ -142,6 +187,11 @@ absl::StatusOr<Config> MakeConfig(absl::Span<const Setting> settings) {
   Config config;
   H5M_ASSIGN_OR_RETURN(config.listen, ParseListenList("127.0.0.1:7447"));
   for (const Setting& setting : settings) {
+    if (setting.key == "retention") {
+      H5M_ASSIGN_OR_RETURN(RetentionRule rule, MakeRetentionRule(setting));
+      config.retention.push_back(std::move(rule));
+      continue;
+    }
     const ConfigKey* key = FindConfigKey(setting.key);
     if (key == nullptr) {
       return absl::InvalidArgumentError(StrCat(setting.source, ": unknown key \"", setting.key,

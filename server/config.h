@@ -14,7 +14,9 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
+#include "onion_store/store.h"
 #include "server/listen_address.h"
+#include "server/retention_rules.h"
 
 namespace h5mirror::server {
 
@@ -26,12 +28,25 @@ enum class WindowProbe {
   kOff,
 };
 
+// How much of the root's file system heads are to have left: bytes, or a part of all of it.
+struct MinFree {
+  uint64_t bytes = 0;
+  int percent = 0;  // 1..90; 0: `bytes` counts
+
+  bool is_set() const { return bytes > 0 || percent > 0; }
+  // Of a file system of that size.
+  uint64_t BytesOf(uint64_t disk_bytes) const {
+    return percent > 0 ? disk_bytes / 100 * static_cast<uint64_t>(percent) : bytes;
+  }
+};
+
 struct Config {
   std::filesystem::path root;
   std::vector<ListenAddress> listen;
   uint64_t memory_max_bytes = uint64_t{1} << 30;
   absl::Duration durable_every = absl::Seconds(10);
   uint32_t page_size_bytes = 4096;
+  store::PageCompression page_compression = store::PageCompression::kZstd;
   uint32_t umask_bits = 0027;
   std::string group;
   uint32_t socket_mode_bits = 0660;
@@ -42,6 +57,9 @@ struct Config {
   int background_threads = 2;
   absl::Duration stop_timeout = absl::Seconds(30);
   absl::Duration removed_keep = absl::Hours(30 * 24);
+  std::vector<RetentionRule> retention;          // the first that matches counts
+  absl::Duration prune_every = absl::Hours(24);  // 0: never
+  MinFree min_free;                              // not set: nothing is dropped for it
   std::filesystem::path tls_cert;
   std::filesystem::path tls_key;
   std::filesystem::path tokens_file;
@@ -76,16 +94,26 @@ struct Setting {
   std::string key;
   std::string text;
   std::string source;
+  // Of a [[retention]] table, whose `key` is "retention": its keys; those of an array one by one.
+  std::vector<Setting> parts = {};
 };
 
 // The settings of a TOML file. Numbers and booleans may stand without quotes, `listen` may
-// be an array. kInvalidArgument names file and line for bad TOML and for unknown keys, and
-// says which key is meant where the spelling is close. kNotFound, kPermissionDenied.
+// be an array; [[retention]] tables may follow. kInvalidArgument names file and line for bad TOML
+// and for unknown keys, and says which key is meant where the spelling is close. kNotFound,
+// kPermissionDenied.
 absl::StatusOr<std::vector<Setting>> ReadConfigFile(const std::filesystem::path& path);
 
 // Applies the settings in order (later ones win) over the defaults and checks the whole.
 // kInvalidArgument names key, value, source and the allowed range.
 absl::StatusOr<Config> MakeConfig(absl::Span<const Setting> settings);
+
+// The rule of one [[retention]] table. kInvalidArgument names its source and what is wrong.
+absl::StatusOr<RetentionRule> MakeRetentionRule(const Setting& table);
+
+// `key` may be one of `names`, misspelt: "did you mean ...?"; else `otherwise`.
+std::string SuggestKey(std::string_view key, absl::Span<const std::string_view> names,
+                       std::string_view otherwise);
 
 // One "key = value" line for each setting, for --check-config.
 std::string DescribeConfig(const Config& config);

@@ -77,6 +77,15 @@ absl::Status SetPageSize(std::string_view text, Config& config) {
   return absl::OkStatus();
 }
 
+absl::Status SetPageCompression(std::string_view text, Config& config) {
+  if (text != "zstd" && text != "none") {
+    return absl::InvalidArgumentError("must be zstd or none");
+  }
+  config.page_compression =
+      text == "zstd" ? store::PageCompression::kZstd : store::PageCompression::kNone;
+  return absl::OkStatus();
+}
+
 absl::Status SetMetricsListen(std::string_view text, Config& config) {
   config.metrics_listen.clear();
   if (text.empty()) return absl::OkStatus();
@@ -98,6 +107,32 @@ absl::Status SetLogLevel(std::string_view text, Config& config) {
     }
   }
   return absl::InvalidArgumentError("must be one of debug, info, warn, error");
+}
+
+absl::Status SetPruneEvery(std::string_view text, Config& config) {
+  H5M_ASSIGN_OR_RETURN(const absl::Duration every, ParseLongDuration(text));
+  if (every != absl::ZeroDuration() &&
+      (every < absl::Seconds(1) || every > absl::Hours(366 * 24))) {
+    return absl::InvalidArgumentError("must be 0 (never) or in 1 s..366 d");
+  }
+  config.prune_every = every;
+  return absl::OkStatus();
+}
+
+absl::Status SetMinFree(std::string_view text, Config& config) {
+  MinFree min_free;
+  if (!text.empty() && text.back() == '%') {
+    text.remove_suffix(1);
+    H5M_RETURN_IF_ERROR(SetInt(text, 0, 90, min_free.percent));
+  } else {
+    H5M_RETURN_IF_ERROR(SetBytes(text, 0, uint64_t{1} << 50, min_free.bytes));
+  }
+  config.min_free = min_free;
+  return absl::OkStatus();
+}
+
+std::string DescribeMinFree(const MinFree& min_free) {
+  return min_free.percent > 0 ? StrCat(min_free.percent, "%") : HumanBytes(min_free.bytes);
 }
 
 struct WindowProbeName {
@@ -143,6 +178,10 @@ constexpr ConfigKey kKeys[] = {
        return SetDuration(text, absl::Milliseconds(100), absl::Hours(1), config.durable_every);
      }},
     {"page_size", "SIZE", "Unit of copy-on-write of new files: a power of two.", SetPageSize},
+    {"page_compression", "zstd|none",
+     "How pages of older versions are saved; zstd: compressed, where they become an eighth "
+     "smaller.",
+     SetPageCompression},
     {"umask", "OCTAL", "Heads get the local file's mode under this umask.",
      [](std::string_view text, Config& config) { return SetOctal(text, 0777, config.umask_bits); }},
     {"group", "NAME", "Group of heads and Unix sockets; empty: the process's own.",
@@ -183,6 +222,12 @@ constexpr ConfigKey kKeys[] = {
        return SetDuration(text, absl::ZeroDuration(), absl::Hours(100 * 366 * 24),
                           config.removed_keep);
      }},
+    {"prune_every", "TIME",
+     "How often the [[retention]] tables of the configuration file are applied; 0: never.",
+     SetPruneEvery},
+    {"min_free", "SIZE|N%",
+     "With less than this free on the root's file system, history gives way to heads; 0: never.",
+     SetMinFree},
     {"tls_cert", "FILE", "The server's certificate chain, PEM. With tls_key it turns TLS on.",
      [](std::string_view text, Config& config) { return SetPath(text, config.tls_cert); }},
     {"tls_key", "FILE", "The private key of tls_cert, PEM, mode 0600.",
@@ -212,11 +257,14 @@ std::string DescribeConfig(const Config& config) {
   for (const ListenAddress& address : config.listen) {
     StrAppend(&listen, listen.empty() ? "" : ",", address.text);
   }
+  std::string rules;
+  for (const RetentionRule& rule : config.retention) StrAppend(&rules, "\n", Describe(rule));
   return StrCat(
       "root = ", config.root.string(), "\nlisten = ", listen,
       "\nmemory_max = ", HumanBytes(config.memory_max_bytes),
       "\ndurable_every = ", HumanDuration(config.durable_every),
-      "\npage_size = ", HumanBytes(config.page_size_bytes),
+      "\npage_size = ", HumanBytes(config.page_size_bytes), "\npage_compression = ",
+      config.page_compression == store::PageCompression::kZstd ? "zstd" : "none",
       absl::StrFormat("\numask = %04o", config.umask_bits), "\ngroup = ", config.group,
       absl::StrFormat("\nsocket_mode = %04o", config.socket_mode_bits),
       "\nlease_ttl = ", HumanDuration(config.lease_ttl), "\nmax_sessions = ", config.max_sessions,
@@ -224,9 +272,11 @@ std::string DescribeConfig(const Config& config) {
       "\nbackground_threads = ", config.background_threads,
       "\nstop_timeout = ", HumanDuration(config.stop_timeout),
       "\nremoved_keep = ", HumanDuration(config.removed_keep),
-      "\ntls_cert = ", config.tls_cert.string(), "\ntls_key = ", config.tls_key.string(),
-      "\ntokens_file = ", config.tokens_file.string(), "\nmetrics_listen = ", config.metrics_listen,
-      "\nlog_level = ", config.log_level, "\nlog_file = ", config.log_file.string(), "\n");
+      "\nprune_every = ", HumanDuration(config.prune_every),
+      "\nmin_free = ", DescribeMinFree(config.min_free), "\ntls_cert = ", config.tls_cert.string(),
+      "\ntls_key = ", config.tls_key.string(), "\ntokens_file = ", config.tokens_file.string(),
+      "\nmetrics_listen = ", config.metrics_listen, "\nlog_level = ", config.log_level,
+      "\nlog_file = ", config.log_file.string(), "\n", rules);
 }
 
 }  // namespace h5mirror::server

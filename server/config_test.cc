@@ -26,6 +26,7 @@ TEST(ConfigTest, DefaultsAreWhatTheSampleSays) {
   EXPECT_EQ(config->memory_max_bytes, uint64_t{1} << 30);
   EXPECT_EQ(config->durable_every, absl::Seconds(10));
   EXPECT_EQ(config->page_size_bytes, 4096u);
+  EXPECT_EQ(config->page_compression, store::PageCompression::kZstd);
   EXPECT_EQ(config->umask_bits, 0027u);
   ASSERT_EQ(config->listen.size(), 1u);
   EXPECT_EQ(config->listen[0].GrpcTarget(), "127.0.0.1:7447");
@@ -45,6 +46,7 @@ TEST(ConfigTest, ErrorNamesKeyValueSourceAndRange) {
   EXPECT_THAT(Message(WithSetting("memory_max", "1MiB").status()),
               AllOf(HasSubstr("memory_max"), HasSubstr("64 MiB")));
   EXPECT_THAT(Message(WithSetting("page_size", "5000").status()), HasSubstr("power of two"));
+  EXPECT_THAT(Message(WithSetting("page_compression", "lz4").status()), HasSubstr("zstd or none"));
   EXPECT_THAT(Message(WithSetting("umask", "abc").status()), HasSubstr("octal"));
   EXPECT_THAT(Message(WithSetting("umask", "1000").status()), HasSubstr("0777"));
   EXPECT_THAT(Message(WithSetting("max_sessions", "0").status()), HasSubstr("1..100000"));

@@ -29,6 +29,8 @@ v1::PagePlace ToProto(store::PagePlace place) {
       return v1::PAGE_PLACE_STAGE;
     case store::PagePlace::kPages:
       return v1::PAGE_PLACE_PAGES;
+    case store::PagePlace::kPacked:
+      return v1::PAGE_PLACE_PACKED;
     case store::PagePlace::kZeros:
       return v1::PAGE_PLACE_ZEROS;
     case store::PagePlace::kLost:
@@ -112,6 +114,7 @@ v1::PageRun ToProto(const store::PlacedRun& run) {
   proto.set_place(ToProto(run.place));
   proto.set_file(run.file);
   proto.set_offset(run.offset);
+  proto.mutable_page_crc32c()->Add(run.page_crc32c.begin(), run.page_crc32c.end());
   return proto;
 }
 
@@ -126,6 +129,17 @@ v1::LeaseHolder ToProto(const LeaseHolder& holder) {
   proto.set_peer(holder.peer);
   *proto.mutable_since_time() = ToProto(holder.since);
   proto.set_token(holder.token);
+  return proto;
+}
+
+v1::MirrorCheck ToProto(const store::CheckInfo& check) {
+  v1::MirrorCheck proto;
+  *proto.mutable_check_time() = ToProto(check.time);
+  proto.set_version(check.version);
+  proto.set_differing_bytes(static_cast<int64_t>(check.differing_bytes));
+  if (check.equal_time != absl::InfinitePast()) {
+    *proto.mutable_equal_time() = ToProto(check.equal_time);
+  }
   return proto;
 }
 
@@ -149,6 +163,7 @@ v1::FileStatus ToProto(const std::string& name, const store::FileInfo& info,
   if (holder.has_value()) *proto.mutable_lease() = ToProto(*holder);
   proto.set_stage_bytes(static_cast<int64_t>(info.stage_bytes));
   proto.set_history_bytes(static_cast<int64_t>(info.history_bytes));
+  if (info.last_check) *proto.mutable_last_check() = ToProto(*info.last_check);
   return proto;
 }
 

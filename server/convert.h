@@ -33,6 +33,7 @@ store::LocalStat FromProto(const v1::LocalStat& local);
 v1::Version ToProto(const store::VersionInfo& version);
 v1::PageRun ToProto(const store::PlacedRun& run);
 v1::LeaseHolder ToProto(const LeaseHolder& holder);
+v1::MirrorCheck ToProto(const store::CheckInfo& check);
 v1::FileStatus ToProto(const std::string& name, const store::FileInfo& info,
                        const std::optional<LeaseHolder>& holder);
 

@@ -51,6 +51,7 @@ store::StoreOptions OptionsFor(const Config& config) {
   options.root = config.root;
   options.memory_max_bytes = ShareMemory(config.memory_max_bytes).store_bytes;
   options.page_size_bytes = config.page_size_bytes;
+  options.page_compression = config.page_compression;
   options.durable_every = config.durable_every;
   options.umask_bits = config.umask_bits;
   options.group = config.group;

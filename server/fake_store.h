@@ -46,6 +46,9 @@ class FakeFile final : public store::File {
     calls_.push_back(StrCat("truncate ", size_bytes));
     return Check(token);
   }
+  absl::Status ReadNewest(store::Token, uint64_t, absl::Span<char>) override {
+    return absl::UnimplementedError("a session on a server has its own copy");
+  }
   absl::StatusOr<store::CutNumber> Cut(
       store::Token token, store::CutRequest request,
       std::function<void(absl::StatusOr<store::DurableCut>)> on_durable) override {
@@ -100,6 +103,11 @@ class FakeFile final : public store::File {
     return None();
   }
   absl::StatusOr<store::VersionNumber> OldestNeeded() override { return 0; }
+  absl::StatusOr<uint64_t> SavedBytes(const store::VersionInfo&) override { return None(); }
+  absl::StatusOr<std::unique_ptr<store::EstimateJob>> StartEstimate(
+      const std::vector<std::vector<store::VersionNumber>>&) override {
+    return None();
+  }
   absl::StatusOr<std::unique_ptr<store::VerifyJob>> StartVerify(store::VerifySubset) override {
     return None();
   }
@@ -107,6 +115,9 @@ class FakeFile final : public store::File {
   absl::Status SetOrigin(store::VersionNumber, const store::Origin&,
                          const store::LocalStat&) override {
     return absl::OkStatus();
+  }
+  absl::StatusOr<store::CheckInfo> RecordCheck(store::VersionNumber, uint64_t) override {
+    return None();
   }
 
   // The oldest cut that is not durable becomes so, or fails.
@@ -167,9 +178,21 @@ class FakeStore final : public store::Store {
     return None();
   }
   absl::StatusOr<int> PurgeRemoved(absl::Time) override { return 0; }
+  absl::StatusOr<store::HistorySizes> Measure(std::string_view, store::WithHead) override {
+    return None();
+  }
+  absl::StatusOr<std::vector<std::string>> CheckedFiles() override {
+    return std::vector<std::string>();
+  }
+  absl::StatusOr<std::vector<std::string>> UnfinishedPrunes() override {
+    return std::vector<std::string>();
+  }
+  void StopHistory(std::string_view) override {}
+  void ResumeHistory(std::string_view) override {}
   const std::array<uint8_t, 16>& incarnation() const override { return incarnation_; }
   uint64_t memory_used_bytes() const override { return 0; }
-  uint64_t free_disk_bytes() const override { return 0; }
+  absl::StatusOr<uint64_t> FreeDiskBytes() const override { return 0; }
+  uint64_t disk_bytes() const override { return 0; }
 
   std::map<std::string, std::shared_ptr<FakeFile>> files_;
 

@@ -5,6 +5,7 @@
 #include "base/strings.h"
 #include "server/convert.h"
 #include "server/files_service.h"
+#include "server/mirror_states.h"
 #include "spdlog/spdlog.h"
 
 namespace h5mirror::server {
@@ -37,6 +38,12 @@ absl::StatusOr<v1::FileStatus> FilesService::StatusOfName(const std::string& nam
   return status;
 }
 
+absl::StatusOr<Bytes16> FilesService::FileIdOf(const std::string& name) {
+  H5M_ASSIGN_OR_RETURN(const std::shared_ptr<store::File> file, environment_.store.OpenFile(name));
+  H5M_ASSIGN_OR_RETURN(const store::FileInfo info, file->Info());
+  return info.file_id;
+}
+
 grpc::Status FilesService::MoveFile(grpc::ServerContext* context,
                                     const v1::MoveFileRequest* request,
                                     v1::MoveFileResponse* response) {
@@ -55,6 +62,7 @@ grpc::Status FilesService::MoveFile(grpc::ServerContext* context,
                              CallLease::Take(environment_, request->new_name(), principal, *context,
                                              CallLease::Writer::kRespect));
         H5M_RETURN_IF_ERROR(environment_.store.Move(request->name(), request->new_name()));
+        environment_.metrics.checks().Renamed(request->name(), request->new_name());
         spdlog::info("move: file=\"{}\" to \"{}\" (token {})", request->name(), request->new_name(),
                      principal.name);
         H5M_ASSIGN_OR_RETURN(*response->mutable_file(), StatusOfName(request->new_name()));
@@ -72,12 +80,15 @@ grpc::Status FilesService::RemoveFile(grpc::ServerContext* context,
         H5M_ASSIGN_OR_RETURN(const CallLease lease,
                              CallLease::Take(environment_, request->name(), principal, *context,
                                              CallLease::Writer::kRespect));
+        const absl::StatusOr<Bytes16> file_id = FileIdOf(request->name());
         H5M_ASSIGN_OR_RETURN(
             const store::RemovedFile removed,
             environment_.store.Remove(
                 request->name(),
                 MakeProvenance(request->writer(), principal.name, "", absl::InfinitePast()),
                 removed_keep_));
+        environment_.metrics.checks().Forget(request->name());
+        if (file_id.ok()) environment_.mirrors.Forget(*file_id);
         spdlog::info("remove: file=\"{}\" as {} until {}, by {} (token {})", request->name(),
                      removed.id, absl::FormatTime(removed.expires, absl::UTCTimeZone()),
                      request->writer().claimed_user(), principal.name);

@@ -2,22 +2,18 @@
 
 #include <algorithm>
 #include <chrono>
-#include <vector>
 
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "server/convert.h"
-#include "xxhash.h"
+#include "server/history_keeper.h"
+#include "server/mirror_states.h"
 
 namespace h5mirror::server {
 namespace {
 
 constexpr int kFilesDefault = 1000;
 constexpr int kFilesMax = 10000;
-constexpr uint32_t kBlockDefault = 1 << 20;
-constexpr uint32_t kBlockMax = 16 << 20;
-// Digests of one message: 1024 blocks.
-constexpr size_t kDigestBytesMax = 16384;
 
 absl::Status CheckDirectory(const std::string& directory) {
   return directory.empty() ? absl::OkStatus() : store::CheckName(directory);
@@ -32,21 +28,6 @@ absl::Status Settle(const grpc::ServerContext& context, store::File& file) {
     if (context.IsCancelled()) return absl::CancelledError("the caller has gone");
     if (std::chrono::system_clock::now() >= context.deadline()) return status;
   }
-}
-
-absl::StatusOr<uint32_t> BlockSize(uint32_t wanted) {
-  if (wanted == 0) return kBlockDefault;
-  if (wanted < 4096 || wanted > kBlockMax || (wanted & (wanted - 1)) != 0) {
-    return absl::InvalidArgumentError(
-        StrCat("block_size_bytes ", wanted, ": a power of two in 4096..16777216, or 0"));
-  }
-  return wanted;
-}
-
-void AppendDigest(absl::Span<const char> block, std::string& digests) {
-  XXH128_canonical_t canonical;
-  XXH128_canonicalFromHash(&canonical, XXH3_128bits(block.data(), block.size()));
-  digests.append(reinterpret_cast<const char*>(canonical.digest), sizeof(canonical.digest));
 }
 
 }  // namespace
@@ -88,7 +69,10 @@ absl::Status FilesService::List(const v1::ListFilesRequest& request,
 
 absl::StatusOr<v1::FileStatus> FilesService::StatusOf(store::File& file) {
   H5M_ASSIGN_OR_RETURN(const store::FileInfo info, file.Info());
-  return ToProto(file.name(), info, environment_.leases.HolderOf(file.name()));
+  v1::FileStatus status = ToProto(file.name(), info, environment_.leases.HolderOf(file.name()));
+  *status.mutable_mirror() = environment_.mirrors.StatusOf(info);
+  status.set_history_notice(environment_.keeper.NoticeOf(file.name()));
+  return status;
 }
 
 grpc::Status FilesService::GetFile(grpc::ServerContext* context, const v1::GetFileRequest* request,
@@ -104,39 +88,6 @@ absl::Status FilesService::Get(const grpc::ServerContext& context,
                        environment_.store.OpenFile(request.name()));
   if (request.settle()) H5M_RETURN_IF_ERROR(Settle(context, *file));
   H5M_ASSIGN_OR_RETURN(*response.mutable_file(), StatusOf(*file));
-  return absl::OkStatus();
-}
-
-grpc::Status FilesService::DigestFile(grpc::ServerContext* context,
-                                      const v1::DigestFileRequest* request,
-                                      grpc::ServerWriter<v1::DigestFileResponse>* writer) {
-  return RunCall(environment_, *context, "DigestFile", Right::kRead,
-                 [&](const Principal&) { return Digest(*request, *writer); });
-}
-
-absl::Status FilesService::Digest(const v1::DigestFileRequest& request,
-                                  grpc::ServerWriter<v1::DigestFileResponse>& writer) {
-  H5M_RETURN_IF_ERROR(store::CheckName(request.name()));
-  H5M_ASSIGN_OR_RETURN(const uint32_t block_size, BlockSize(request.block_size_bytes()));
-  H5M_ASSIGN_OR_RETURN(const std::shared_ptr<store::File> file,
-                       environment_.store.OpenFile(request.name()));
-  H5M_ASSIGN_OR_RETURN(const auto reader, file->OpenVersion(0));
-  v1::DigestFileResponse response;
-  *response.mutable_version() = ToProto(reader->info());
-  if (!writer.Write(response)) return absl::CancelledError("the caller has gone");
-  response.Clear();
-  const uint64_t size = reader->info().size_bytes;
-  std::vector<char> block(std::min<uint64_t>(block_size, std::max<uint64_t>(size, 1)));
-  for (uint64_t offset = 0; offset < size; offset += block_size) {
-    const absl::Span<char> bytes(block.data(), std::min<uint64_t>(block_size, size - offset));
-    H5M_RETURN_IF_ERROR(reader->Read(offset, bytes));
-    AppendDigest(bytes, *response.mutable_digests());
-    const bool is_last = offset + bytes.size() == size;
-    if (is_last || response.digests().size() >= kDigestBytesMax) {
-      if (!writer.Write(response)) return absl::CancelledError("the caller has gone");
-      response.Clear();
-    }
-  }
   return absl::OkStatus();
 }
 

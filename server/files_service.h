@@ -18,10 +18,14 @@ class FilesService final : public v1::Files::Service {
                          v1::ListFilesResponse* response) override;
   grpc::Status GetFile(grpc::ServerContext* context, const v1::GetFileRequest* request,
                        v1::GetFileResponse* response) override;
-  grpc::Status DigestFile(grpc::ServerContext* context, const v1::DigestFileRequest* request,
-                          grpc::ServerWriter<v1::DigestFileResponse>* writer) override;
   grpc::Status AdoptFile(grpc::ServerContext* context, const v1::AdoptFileRequest* request,
                          v1::AdoptFileResponse* response) override;
+  // ---- file_digests.cc ----
+  grpc::Status DigestFile(grpc::ServerContext* context, const v1::DigestFileRequest* request,
+                          grpc::ServerWriter<v1::DigestFileResponse>* writer) override;
+  // ---- file_checks.cc ----
+  grpc::Status RecordCheck(grpc::ServerContext* context, const v1::RecordCheckRequest* request,
+                           v1::RecordCheckResponse* response) override;
   // ---- file_names.cc ----
   grpc::Status MoveFile(grpc::ServerContext* context, const v1::MoveFileRequest* request,
                         v1::MoveFileResponse* response) override;
@@ -37,7 +41,7 @@ class FilesService final : public v1::Files::Service {
   absl::Status List(const v1::ListFilesRequest& request, v1::ListFilesResponse& response);
   absl::Status Get(const grpc::ServerContext& context, const v1::GetFileRequest& request,
                    v1::GetFileResponse& response);
-  absl::Status Digest(const v1::DigestFileRequest& request,
+  absl::Status Digest(const grpc::ServerContext& context, const v1::DigestFileRequest& request,
                       grpc::ServerWriter<v1::DigestFileResponse>& writer);
   absl::StatusOr<v1::FileStatus> StatusOf(store::File& file);
   absl::Status ListRemoved(const v1::ListRemovedFilesRequest& request,
@@ -45,6 +49,7 @@ class FilesService final : public v1::Files::Service {
   absl::Status Undelete(const grpc::ServerContext& context, const Principal& principal,
                         const v1::UndeleteFileRequest& request, v1::UndeleteFileResponse& response);
   absl::StatusOr<v1::FileStatus> StatusOfName(const std::string& name);
+  absl::StatusOr<Bytes16> FileIdOf(const std::string& name);
 
   const ServiceEnvironment environment_;
   const absl::Duration removed_keep_;

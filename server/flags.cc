@@ -62,6 +62,14 @@ void AddSettings(CLI::App& app, FlagValues& values) {
   }
 }
 
+std::vector<Setting> FlagSettings(const FlagValues& values) {
+  std::vector<Setting> settings;
+  for (const auto& [key, given] : values) {
+    if (!given.empty()) settings.push_back({key, absl::StrJoin(given, ","), FlagName(key)});
+  }
+  return settings;
+}
+
 // kNotFound cannot happen for the default file: it is only used when it is there.
 absl::StatusOr<std::vector<Setting>> CollectSettings(std::string config_file,
                                                      const FlagValues& values) {
@@ -82,9 +90,7 @@ absl::StatusOr<std::vector<Setting>> CollectSettings(std::string config_file,
       settings.push_back({std::string(key.name), value, name});
     }
   }
-  for (const auto& [key, given] : values) {
-    if (!given.empty()) settings.push_back({key, absl::StrJoin(given, ","), FlagName(key)});
-  }
+  for (Setting& setting : FlagSettings(values)) settings.push_back(std::move(setting));
   return settings;
 }
 
@@ -94,6 +100,7 @@ struct Parser {
   FlagValues values;
   std::string config_file;
   std::string port_file;
+  std::string embedded_file;
   bool check_config = false;
   std::string directory = "/etc/h5mirror";
   std::vector<std::string> hosts;
@@ -108,6 +115,10 @@ struct Parser {
         ->type_name("FILE");
     app.add_option("--port-file", port_file,
                    "When serving, write one line for each listener: its port, or unix:PATH")
+        ->type_name("FILE");
+    app.add_option("--embedded", embedded_file,
+                   "Serve one file that has its history beside it, until standard input ends; "
+                   "h5mirror starts it so")
         ->type_name("FILE");
     app.add_flag("--check-config", check_config, "Check the configuration, print it, and end");
     AddSettings(app, values);
@@ -180,7 +191,11 @@ ParsedFlags ParseFlags(int argc, char** argv) {
   flags.port_file = parser.port_file;
   if (flags.verb == Verb::kServe) {
     if (parser.check_config) flags.verb = Verb::kCheckConfig;
-    auto settings = CollectSettings(parser.config_file, parser.values);
+    flags.embedded_file = parser.embedded_file;
+    if (!parser.embedded_file.empty()) flags.verb = Verb::kEmbedded;
+    auto settings = flags.verb == Verb::kEmbedded
+                        ? absl::StatusOr<std::vector<Setting>>(FlagSettings(parser.values))
+                        : CollectSettings(parser.config_file, parser.values);
     if (!settings.ok()) {
       std::cerr << "h5mirrord: " << settings.status().message() << "\n";
       return {.flags = {}, .exit = ExitCode::kUsage};

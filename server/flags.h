@@ -24,13 +24,15 @@ enum class ExitCode : int {
   kStoppedEarly = 7,  // stop_timeout passed, or a second SIGTERM: work in hand was not finished
 };
 
-enum class Verb { kServe, kCheckConfig, kInit, kTokenAdd, kTokenList, kTokenRemove };
+enum class Verb { kServe, kEmbedded, kCheckConfig, kInit, kTokenAdd, kTokenList, kTokenRemove };
 
 struct Flags {
   Verb verb = Verb::kServe;
   // kServe, kCheckConfig: from the file, the environment and the flags, in this order.
   std::vector<Setting> settings;
   std::filesystem::path port_file;  // empty: none
+  // kEmbedded: the head of the one file; settings are the command line's alone.
+  std::filesystem::path embedded_file;
   // kInit.
   InitOptions init;
   // kToken...

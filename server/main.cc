@@ -7,6 +7,7 @@
 #include "absl/synchronization/mutex.h"
 #include "server/config.h"
 #include "server/daemon.h"
+#include "server/embedded_daemon.h"
 #include "server/flags.h"
 #include "server/init.h"
 #include "server/mirror_server.h"
@@ -65,6 +66,7 @@ ExitCode Serve(const Flags& flags) {
     return ExitCode::kUsage;
   }
   if (flags.verb == Verb::kServe) return RunDaemon(*config, flags.port_file);
+  if (flags.verb == Verb::kEmbedded) return RunEmbedded(flags.embedded_file, *config);
   if (const absl::Status status = CheckSecrets(*config); !status.ok()) {
     Fail(status);
     return ExitCode::kUsage;
@@ -86,6 +88,7 @@ ExitCode Main(int argc, char** argv) {
     case Verb::kTokenRemove:
       return RemoveOneToken(parsed.flags);
     case Verb::kServe:
+    case Verb::kEmbedded:
     case Verb::kCheckConfig:
       return Serve(parsed.flags);
   }

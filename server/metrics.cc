@@ -39,7 +39,10 @@ auto& Metrics::Register(Builder builder, const char* name, const char* help) {
   return builder.Name(name).Help(help).Register(*registry_);
 }
 
-Metrics::Metrics(uint64_t memory_max_bytes) : registry_(std::make_shared<prometheus::Registry>()) {
+Metrics::Metrics(uint64_t memory_max_bytes)
+    : registry_(std::make_shared<prometheus::Registry>()),
+      checks_(*registry_),
+      mirrors_(*registry_) {
   sessions_ =
       &Register(BuildGauge(), "h5mirror_server_sessions", "Sessions that are open now.").Add({});
   sessions_total_ = &Register(BuildCounter(), "h5mirror_server_sessions_total",
@@ -71,6 +74,17 @@ Metrics::Metrics(uint64_t memory_max_bytes) : registry_(std::make_shared<prometh
   free_disk_bytes_ = &Register(BuildGauge(), "h5mirror_server_free_disk_bytes",
                                "Free bytes on the root's filesystem.")
                           .Add({});
+  min_free_bytes_ = &Register(BuildGauge(), "h5mirror_server_min_free_bytes",
+                              "The setting min_free, in bytes; 0: it is not set.")
+                         .Add({});
+  stopped_files_ = &Register(BuildGauge(), "h5mirror_server_history_stopped_files",
+                             "Files that get no new versions, since history_max_bytes is reached.")
+                        .Add({});
+  all_stopped_ = &Register(BuildGauge(), "h5mirror_server_history_stopped",
+                           "1 while no file gets new versions, since min_free is reached.")
+                      .Add({});
+  versions_dropped_ = &Register(BuildCounter(), "h5mirror_server_versions_dropped_total",
+                                "Versions that the server dropped by itself, by rule.");
   Register(BuildGauge(), "h5mirror_server_start_time_seconds", "Start of the process, Unix time.")
       .Add({})
       .Set(absl::ToDoubleSeconds(absl::Now() - absl::UnixEpoch()));
@@ -109,10 +123,21 @@ void Metrics::RequestDone(std::string_view method, absl::StatusCode code, absl::
 
 void Metrics::AuthenticationFailed() { authentication_failures_->Increment(); }
 
+void Metrics::VersionsDropped(std::string_view rule, int64_t count) {
+  versions_dropped_->Add({{"rule", std::string(rule)}}).Increment(static_cast<double>(count));
+}
+
+void Metrics::SetStoppedFiles(size_t count) { stopped_files_->Set(static_cast<double>(count)); }
+
+void Metrics::SetAllStopped(bool stopped) { all_stopped_->Set(stopped ? 1 : 0); }
+
+void Metrics::SetMinFree(uint64_t bytes) { min_free_bytes_->Set(static_cast<double>(bytes)); }
+
 void Metrics::Sample(const MetricsSample& sample) {
   resident_bytes_->Set(static_cast<double>(sample.resident_bytes));
   store_memory_bytes_->Set(static_cast<double>(sample.store_memory_bytes));
   free_disk_bytes_->Set(static_cast<double>(sample.free_disk_bytes));
+  checks_.Sample(sample.now);
 }
 
 absl::Status Metrics::Serve(const std::string& address) {
@@ -134,6 +159,13 @@ std::vector<std::string> Metrics::Names() const {
   std::vector<std::string> names;
   for (const prometheus::MetricFamily& family : registry_->Collect()) names.push_back(family.name);
   return names;
+}
+
+double Metrics::GaugeValue(std::string_view name) const {
+  for (const prometheus::MetricFamily& family : registry_->Collect()) {
+    if (family.name == name && !family.metric.empty()) return family.metric.front().gauge.value;
+  }
+  return 0;
 }
 
 }  // namespace h5mirror::server

@@ -15,6 +15,8 @@
 #include "prometheus/gauge.h"
 #include "prometheus/histogram.h"
 #include "prometheus/registry.h"
+#include "server/check_gauges.h"
+#include "server/mirror_gauges.h"
 
 namespace h5mirror::server {
 
@@ -23,6 +25,7 @@ struct MetricsSample {
   uint64_t resident_bytes = 0;
   uint64_t store_memory_bytes = 0;
   uint64_t free_disk_bytes = 0;
+  absl::Time now;
 };
 
 // Thread-safe.
@@ -38,7 +41,14 @@ class Metrics {
   void LeasesExpired(int count);
   void RequestDone(std::string_view method, absl::StatusCode code, absl::Duration took);
   void AuthenticationFailed();
+  // By the server itself; `rule`: retention, history_max_bytes, min_free.
+  void VersionsDropped(std::string_view rule, int64_t count);
+  void SetStoppedFiles(size_t count);
+  void SetAllStopped(bool stopped);
+  void SetMinFree(uint64_t bytes);
   void Sample(const MetricsSample& sample);
+  CheckGauges& checks() { return checks_; }
+  MirrorGauges& mirrors() { return mirrors_; }
 
   // Serves /metrics on HOST:PORT. kUnavailable: the address cannot be bound.
   absl::Status Serve(const std::string& address);
@@ -47,12 +57,16 @@ class Metrics {
 
   // All names, for the test of the documentation.
   std::vector<std::string> Names() const;
+  // The value of a gauge without labels, for tests; 0 where there is none.
+  double GaugeValue(std::string_view name) const;
 
  private:
   template <typename Builder>
   auto& Register(Builder builder, const char* name, const char* help);
 
   std::shared_ptr<prometheus::Registry> registry_;
+  CheckGauges checks_;
+  MirrorGauges mirrors_;
   prometheus::Gauge* sessions_;
   prometheus::Counter* received_bytes_;
   prometheus::Counter* leases_expired_;
@@ -60,8 +74,12 @@ class Metrics {
   prometheus::Gauge* resident_bytes_;
   prometheus::Gauge* store_memory_bytes_;
   prometheus::Gauge* free_disk_bytes_;
+  prometheus::Gauge* stopped_files_;
+  prometheus::Gauge* all_stopped_;
+  prometheus::Gauge* min_free_bytes_;
   prometheus::Family<prometheus::Counter>* sessions_total_;
   prometheus::Family<prometheus::Counter>* cuts_total_;
+  prometheus::Family<prometheus::Counter>* versions_dropped_;
   prometheus::Family<prometheus::Histogram>* durable_seconds_;
   prometheus::Family<prometheus::Histogram>* request_seconds_;
   std::unique_ptr<prometheus::Exposer> exposer_;

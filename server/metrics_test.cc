@@ -14,6 +14,7 @@ void TouchAll(Metrics& metrics) {
   metrics.SessionEnded(absl::StatusCode::kOk);
   metrics.CutMade(store::BarrierKind::kTick);
   metrics.CutDurable(store::BarrierKind::kCommit, absl::Milliseconds(3));
+  metrics.VersionsDropped("retention", 1);
   metrics.RequestDone("GetFile", absl::StatusCode::kNotFound, absl::Milliseconds(1));
 }
 

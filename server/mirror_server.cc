@@ -27,7 +27,6 @@ namespace h5mirror::server {
 namespace {
 
 constexpr absl::Duration kTimerPeriod = absl::Milliseconds(250);
-constexpr absl::Duration kPurgePeriod = absl::Hours(1);
 constexpr int kQueueThreadsMax = 4;
 // Threads of the unary calls, which may wait for a disk.
 constexpr int kCallThreadsMax = 256;
@@ -91,23 +90,30 @@ MirrorServer::MirrorServer(const Config& config, store::Store& store, Clock& clo
                            std::unique_ptr<Authenticator> authenticator)
     : config_(config),
       store_(store),
+      clock_(clock),
       authenticator_(std::move(authenticator)),
       metrics_(config.memory_max_bytes),
       leases_(clock, config.lease_ttl),
+      keeper_(config, store, clock, metrics_),
+      mirrors_(clock),
       mirror_({.store = store,
                .leases = leases_,
                .clock = clock,
                .metrics = metrics_,
                .memory = memory_,
-               .commits = commits_},
+               .commits = commits_,
+               .keeper = &keeper_,
+               .mirrors = &mirrors_},
               *authenticator_, config.max_sessions),
-      files_({store, leases_, clock, metrics_, *authenticator_, commits_}, config.removed_keep),
-      versions_({store, leases_, clock, metrics_, *authenticator_, commits_}),
-      server_service_({store, leases_, clock, metrics_, *authenticator_, commits_},
-                      {.root = config.root.string(),
-                       .memory_max_bytes = config.memory_max_bytes,
-                       .start_time = clock.Now(),
-                       .session_count = [this] { return mirror_.session_count(); }}),
+      files_({store, leases_, clock, metrics_, *authenticator_, commits_, keeper_, mirrors_},
+             config.removed_keep),
+      versions_({store, leases_, clock, metrics_, *authenticator_, commits_, keeper_, mirrors_}),
+      server_service_(
+          {store, leases_, clock, metrics_, *authenticator_, commits_, keeper_, mirrors_},
+          {.root = config.root.string(),
+           .memory_max_bytes = config.memory_max_bytes,
+           .start_time = clock.Now(),
+           .session_count = [this] { return mirror_.session_count(); }}),
       health_({"h5mirror.v1.Mirror", "h5mirror.v1.Files", "h5mirror.v1.Versions",
                "h5mirror.v1.Server"}) {}
 
@@ -168,42 +174,31 @@ absl::Status MirrorServer::Listen() {
       H5M_RETURN_IF_ERROR(OpenSocketToGroup(address.path, config_.socket_mode_bits, config_.group));
     }
   }
+  keeper_.Start();
   mirror_.Start();
   health_.StartServing();
   timer_ = std::thread([this] {
     pthread_setname_np(pthread_self(), "h5m-timer");
     RunTimer();
   });
-  purger_ = std::thread([this] {
-    pthread_setname_np(pthread_self(), "h5m-purger");
-    RunPurger();
-  });
   return absl::OkStatus();
 }
 
 void MirrorServer::RunTimer() {
-  const auto stopping = [this]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) { return timer_stopping_; };
   for (int round = 0;; ++round) {
+    // A sleep, as a wait for `mutex_` is until a time of day, which may be set back by hours.
+    absl::SleepFor(kTimerPeriod);
     {
       absl::MutexLock lock(&mutex_);
-      if (mutex_.AwaitWithTimeout(absl::Condition(&stopping), kTimerPeriod)) return;
+      if (timer_stopping_) return;
     }
     mirror_.OnTimer();
     versions_.OnTimer();
     if (round % 4 == 0) {
-      metrics_.Sample({ResidentBytes(), store_.memory_used_bytes(), store_.free_disk_bytes()});
+      metrics_.mirrors().Set(mirrors_.Sum());
+      metrics_.Sample({ResidentBytes(), store_.memory_used_bytes(),
+                       store_.FreeDiskBytes().value_or(0), clock_.Now()});
     }
-  }
-}
-
-void MirrorServer::RunPurger() {
-  const auto stopping = [this]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) { return timer_stopping_; };
-  for (;;) {
-    const auto purged = store_.PurgeRemoved(absl::Now());
-    if (!purged.ok()) spdlog::error("purge of removed files: {}", purged.status().ToString());
-    if (purged.value_or(0) > 0) spdlog::info("purge: {} removed files are gone for good", *purged);
-    absl::MutexLock lock(&mutex_);
-    if (mutex_.AwaitWithTimeout(absl::Condition(&stopping), kPurgePeriod)) return;
   }
 }
 
@@ -213,7 +208,7 @@ void MirrorServer::StopTimer() {
     timer_stopping_ = true;
   }
   if (timer_.joinable()) timer_.join();
-  if (purger_.joinable()) purger_.join();
+  keeper_.Stop();
 }
 
 void MirrorServer::Stop(absl::Duration timeout) {
@@ -231,7 +226,7 @@ void MirrorServer::Stop(absl::Duration timeout) {
 std::string MirrorServer::Summary() const {
   return StrCat(mirror_.session_count(), " sessions, ", HumanBytes(ResidentBytes()), " of ",
                 HumanBytes(config_.memory_max_bytes), " memory, ",
-                HumanBytes(store_.free_disk_bytes()), " of disk free");
+                HumanBytes(store_.FreeDiskBytes().value_or(0)), " of disk free");
 }
 
 }  // namespace h5mirror::server

@@ -17,9 +17,11 @@
 #include "server/config.h"
 #include "server/files_service.h"
 #include "server/health_service.h"
+#include "server/history_keeper.h"
 #include "server/lease_table.h"
 #include "server/metrics.h"
 #include "server/mirror_service.h"
+#include "server/mirror_states.h"
 #include "server/server_service.h"
 #include "server/versions_service.h"
 
@@ -59,17 +61,18 @@ class MirrorServer {
   absl::Status Listen();
   void ConfigureBuilder(grpc::ServerBuilder& builder) const;
   void RunTimer();
-  // Removes what was removed and has expired, now and every hour.
-  void RunPurger();
   void StopTimer();
 
   const Config config_;
   store::Store& store_;
+  Clock& clock_;
   std::unique_ptr<Authenticator> authenticator_;
   Metrics metrics_;
   LeaseTable leases_;
   SessionMemory memory_;
   CommitBoard commits_;
+  HistoryKeeper keeper_;
+  MirrorStates mirrors_;
   MirrorService mirror_;
   FilesService files_;
   VersionsService versions_;
@@ -81,7 +84,6 @@ class MirrorServer {
   absl::Mutex mutex_;
   bool timer_stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread timer_;
-  std::thread purger_;
 };
 
 // The certificate and key of a configuration, checked to be a pair, and its tokens.

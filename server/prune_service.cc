@@ -7,6 +7,7 @@
 #include "base/strings.h"
 #include "server/convert.h"
 #include "server/prune_plan.h"
+#include "server/thinning.h"
 #include "server/versions_service.h"
 #include "spdlog/spdlog.h"
 
@@ -70,7 +71,12 @@ absl::Status VersionsService::Prune(const grpc::ServerContext& context, const Pr
   };
   H5M_ASSIGN_OR_RETURN(std::vector<store::VersionNumber> doomed, PlanPrune(*file, policy, send));
   const auto count = static_cast<int64_t>(doomed.size());
+  H5M_ASSIGN_OR_RETURN(const std::vector<uint64_t> estimate,
+                       EstimatePrunes(*file, {doomed}, [&context] {
+                         return context.IsCancelled() ? Gone() : absl::OkStatus();
+                       }));
   plan.set_versions_to_drop(count);
+  plan.set_freed_bytes(static_cast<int64_t>(estimate.front()));
   if (!writer.Write(plan)) return Gone();
   if (request.dry_run()) return absl::OkStatus();
   H5M_ASSIGN_OR_RETURN(const auto job, file->StartPrune(std::move(doomed)));

@@ -48,7 +48,8 @@ RelationDecision Match(const std::string& session_id, const store::FileInfo& inf
 RelationDecision DecideContinue(const v1::OpenSession& open, const store::FileInfo& info) {
   if (!FileExists(info)) return Diverged("the local file has a record of one");
   if (!SameFile(open, info)) return Diverged("the local file is a mirror of another file");
-  if (!SameOrigin(open, info)) {
+  // The path of a file that was renamed is the new one from its next cut on.
+  if (!SameOrigin(open, info) && !IsRenamed(open, info)) {
     return Diverged(StrCat("this one is ", open.origin().host(), ":", open.origin().path()));
   }
   if (open.has_base_barrier()) {
@@ -68,8 +69,9 @@ RelationDecision DecideContinue(const v1::OpenSession& open, const store::FileIn
 
 RelationDecision DecideResume(const v1::OpenSession& open, const store::FileInfo& info,
                               Began began) {
+  // (A file that was created again has nothing of its predecessor.)
   if (IsOf(info.last_barrier, open.session_id()) ||
-      IsOf(info.last_barrier, open.predecessor_session_id())) {
+      (began != Began::kNewGeneration && IsOf(info.last_barrier, open.predecessor_session_id()))) {
     return Match(open.session_id(), info);
   }
   // Nothing of the session survived. Where it had begun a new generation it begins it again: to go
@@ -80,10 +82,25 @@ RelationDecision DecideResume(const v1::OpenSession& open, const store::FileInfo
                ? New()
                : Diverged("nothing of this session had become durable");
   }
+  // The client may come from long ago: cuts of these numbers may be another file's by now.
+  if (FileExists(info) && !open.file_id().empty() && !SameFile(open, info)) {
+    return Diverged("the local file is a mirror of another file");
+  }
   const bool on_path = info.last_cut > open.base_cut() && info.last_cut <= open.base_cut_newest();
   if (open.base_cut() == info.last_cut || on_path) return Match(open.session_id(), info);
   return Diverged(StrCat("this session's last durable cut is ", open.base_cut(),
                          ", the file is at ", info.last_cut));
+}
+
+// The client has compared its file with the newest cut, and says which one that was.
+RelationDecision DecideResync(const v1::OpenSession& open, const store::FileInfo& info) {
+  if (!FileExists(info)) return Diverged("the local file was compared with one");
+  if (!open.file_id().empty() && !SameFile(open, info)) {
+    return Diverged("the local file was compared with another file");
+  }
+  if (open.base_cut() == info.last_cut) return Match(open.session_id(), info);
+  return Diverged(StrCat("the local file was compared with cut ", open.base_cut(), ", this is ",
+                         info.last_cut));
 }
 
 }  // namespace
@@ -102,9 +119,22 @@ RelationDecision DecideRelation(const v1::OpenSession& open, const store::FileIn
       return DecideResume(open, info, began);
     case v1::INTENT_CONTINUE:
       return DecideContinue(open, info);
+    case v1::INTENT_RESYNC:
+      return DecideResync(open, info);
     default:
       return Diverged("the intent is unknown");
   }
+}
+
+bool TellsOfMirror(const v1::OpenSession& open, const store::FileInfo& info) {
+  return FileExists(info) && open.intent() != v1::INTENT_RESYNC &&
+         (SameOrigin(open, info) || SameFile(open, info));
+}
+
+bool IsRenamed(const v1::OpenSession& open, const store::FileInfo& info) {
+  return !open.renamed_from().empty() && FileExists(info) && SameFile(open, info) &&
+         open.origin().machine_id() == info.origin.machine_id &&
+         open.origin().path() != info.origin.path;
 }
 
 std::string DescribeHead(const store::FileInfo& info) {

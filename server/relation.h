@@ -30,6 +30,16 @@ struct RelationDecision {
 RelationDecision DecideRelation(const v1::OpenSession& open, const store::FileInfo& info,
                                 Began began = Began::kUnknown);
 
+// Whether a refusal of `open` means that the file and its local one are apart. Not where a
+// stranger's open is refused that merely asks for the same name, and not where the comparison of a
+// resync is out of date.
+bool TellsOfMirror(const v1::OpenSession& open, const store::FileInfo& info);
+
+// Whether `info`, of the file `open.renamed_from`, is the one that `open` says was renamed: the
+// same file of the same machine, which was written under another path. A file that is written from
+// the same path under two names was configured so.
+bool IsRenamed(const v1::OpenSession& open, const store::FileInfo& info);
+
 // "head is version 12 of 2026-11-03 14:00:00 UTC, written from node7:/data/run.h5", or
 // "the server has no such file".
 std::string DescribeHead(const store::FileInfo& info);

@@ -72,6 +72,14 @@ TEST(RelationTest, FollowsTheTable) {
     open.mutable_origin()->set_machine_id("m2");
   };
   const auto other_host = [](v1::OpenSession& open) { open.mutable_origin()->set_host("renamed"); };
+  const auto renamed = [](v1::OpenSession& open) {
+    open.set_renamed_from("old.h5");
+    open.mutable_origin()->set_path("/data/new.h5");
+  };
+  const auto renamed_elsewhere = [](v1::OpenSession& open) {
+    open.set_renamed_from("old.h5");
+    open.mutable_origin()->set_machine_id("m2");
+  };
   const auto base = [](int64_t cut) {
     return [cut](v1::OpenSession& open) { open.set_base_cut(cut); };
   };
@@ -88,6 +96,9 @@ TEST(RelationTest, FollowsTheTable) {
       {"another file id", With(kContinue, other_id), existing, v1::RELATION_DIVERGED},
       {"no file id", With(kContinue, no_id), existing, v1::RELATION_DIVERGED},
       {"another path", With(kContinue, other_origin), existing, v1::RELATION_DIVERGED},
+      {"renamed locally", With(kContinue, renamed), existing, v1::RELATION_MATCH},
+      {"renamed, it says, elsewhere", With(kContinue, renamed_elsewhere), existing,
+       v1::RELATION_DIVERGED},
       {"another machine", With(kContinue, other_machine), existing, v1::RELATION_DIVERGED},
       {"the server went on", With(kContinue, base(30)), existing, v1::RELATION_DIVERGED},
       {"the server went back", With(kContinue, base(50)), existing, v1::RELATION_DIVERGED},
@@ -116,6 +127,17 @@ TEST(RelationTest, FollowsTheTable) {
        v1::RELATION_NEW},
       {"resumed re-creation, nothing survived", With(v1::INTENT_RESUME, base(0)), existing,
        v1::RELATION_NEW},
+      {"resync of the newest cut", With(v1::INTENT_RESYNC, base(40)), existing, v1::RELATION_MATCH},
+      {"resync from another origin", With(v1::INTENT_RESYNC, other_origin), existing,
+       v1::RELATION_MATCH},
+      {"resync without an id", With(v1::INTENT_RESYNC, no_id), existing, v1::RELATION_MATCH},
+      {"resync of an older cut", With(v1::INTENT_RESYNC, base(30)), existing,
+       v1::RELATION_DIVERGED},
+      {"resync, the server went back", With(v1::INTENT_RESYNC, base(50)), existing,
+       v1::RELATION_DIVERGED},
+      {"resync of another file", With(v1::INTENT_RESYNC, other_id), existing,
+       v1::RELATION_DIVERGED},
+      {"resync, no file", Known(v1::INTENT_RESYNC), none, v1::RELATION_DIVERGED},
       {"no intent", Known(v1::INTENT_UNSPECIFIED), existing, v1::RELATION_DIVERGED},
   };
   for (const Row& row : rows) {
@@ -123,6 +145,18 @@ TEST(RelationTest, FollowsTheTable) {
     EXPECT_EQ(decision.relation, row.expected) << row.claim << ": " << decision.reason;
     EXPECT_EQ(decision.reason.empty(), row.expected != v1::RELATION_DIVERGED) << row.claim;
   }
+}
+
+TEST(RelationTest, OnlyTheSameFileUnderAnotherPathWasRenamed) {
+  v1::OpenSession open = Known(v1::INTENT_CONTINUE);
+  EXPECT_FALSE(IsRenamed(open, Existing())) << "it does not say so";
+  open.set_renamed_from("old.h5");
+  EXPECT_FALSE(IsRenamed(open, Existing())) << "one path, two names: configured so";
+  open.mutable_origin()->set_path("/data/new.h5");
+  EXPECT_TRUE(IsRenamed(open, Existing()));
+  EXPECT_FALSE(IsRenamed(open, store::FileInfo()));
+  open.set_file_id(std::string(16, 'x'));
+  EXPECT_FALSE(IsRenamed(open, Existing())) << "the record is of another file";
 }
 
 TEST(RelationTest, ResumedSessionLearnsWhichBarriersSurvived) {
@@ -139,6 +173,16 @@ TEST(RelationTest, ResumedReCreationNeverGoesOnFromTheOldHead) {
   const v1::OpenSession open = Known(v1::INTENT_RESUME);
   EXPECT_EQ(DecideRelation(open, Existing(), Began::kUnknown).relation, v1::RELATION_MATCH);
   EXPECT_EQ(DecideRelation(open, Existing(), Began::kNewGeneration).relation, v1::RELATION_NEW);
+}
+
+TEST(RelationTest, ResumedReCreationHasNothingOfItsPredecessor) {
+  v1::OpenSession open = Known(v1::INTENT_RESUME);
+  open.set_predecessor_session_id(ToByteString(kOtherSession));
+  open.set_base_cut(0);
+  store::FileInfo info = Existing();
+  info.last_barrier = {kOtherSession, 3};
+  EXPECT_EQ(DecideRelation(open, info, Began::kUnknown).relation, v1::RELATION_MATCH);
+  EXPECT_EQ(DecideRelation(open, info, Began::kNewGeneration).relation, v1::RELATION_NEW);
 }
 
 TEST(RelationTest, BarriersOfOthersAreNotReported) {
@@ -162,6 +206,24 @@ TEST(RelationTest, FollowerMatchesAtAnyCutOfItsPredecessors) {
   EXPECT_EQ(DecideRelation(open, info).relation, v1::RELATION_MATCH);
   open.set_base_cut_newest(info.last_cut - 1);
   EXPECT_EQ(DecideRelation(open, info).relation, v1::RELATION_DIVERGED);
+}
+
+// A session that ended while the server was away, taken up by one of another program.
+TEST(RelationTest, ADirtyMapGoesOnFromItsSessionsCutsAndFromNoOthers) {
+  store::FileInfo info = Existing();
+  info.last_cut = 44;
+  v1::OpenSession open = Known(v1::INTENT_RESUME);
+  open.set_predecessor_session_id(ToByteString(kOtherSession));
+  open.set_base_cut(30);
+  const RelationDecision decision = DecideRelation(open, info);
+  EXPECT_EQ(decision.relation, v1::RELATION_MATCH);
+  EXPECT_EQ(decision.last_barrier_seq, 0u) << "not the new session's";
+  info.last_barrier.session_id = {9};
+  EXPECT_EQ(DecideRelation(open, info).relation, v1::RELATION_DIVERGED);
+  open.set_base_cut(44);
+  EXPECT_EQ(DecideRelation(open, info).relation, v1::RELATION_MATCH);
+  info.file_id = {8};
+  EXPECT_EQ(DecideRelation(open, info).relation, v1::RELATION_DIVERGED) << "another file's cut 44";
 }
 
 }  // namespace

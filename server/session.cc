@@ -4,6 +4,7 @@
 #include <utility>
 #include <variant>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/memory/memory.h"
 #include "base/hex.h"
 #include "base/human.h"
@@ -11,7 +12,9 @@
 #include "base/strings.h"
 #include "base/version.h"
 #include "rpc/channel.h"
+#include "server/check_open.h"
 #include "server/convert.h"
+#include "server/history_keeper.h"
 #include "server/relation.h"
 #include "spdlog/spdlog.h"
 
@@ -22,44 +25,6 @@ namespace {
 constexpr absl::Duration kOpenTimeout = absl::Seconds(30);
 // For the half-close of the writer's session before: it was sent before this stream's `open`.
 constexpr absl::Duration kPredecessorWait = absl::Milliseconds(250);
-
-absl::Status CheckIdSize(std::string_view field, const std::string& id) {
-  if (id.size() == 16) return absl::OkStatus();
-  return absl::InvalidArgumentError(StrCat(field, " has ", id.size(), " bytes; it has 16"));
-}
-
-absl::Status CheckOpen(const v1::OpenSession& open) {
-  H5M_RETURN_IF_ERROR(store::CheckName(open.name()));
-  H5M_RETURN_IF_ERROR(CheckIdSize("open.session_id", open.session_id()));
-  if (!open.file_id().empty()) {
-    H5M_RETURN_IF_ERROR(CheckIdSize("open.file_id", open.file_id()));
-  }
-  if (open.has_base_barrier()) {
-    H5M_RETURN_IF_ERROR(
-        CheckIdSize("open.base_barrier.session_id", open.base_barrier().session_id()));
-  }
-  if (!v1::Intent_IsValid(open.intent()) || open.intent() == v1::INTENT_UNSPECIFIED) {
-    return absl::InvalidArgumentError(
-        StrCat("open.intent ", static_cast<int>(open.intent()), " is not one of this protocol"));
-  }
-  if (open.size_bytes() < 0) {
-    return absl::InvalidArgumentError(
-        StrCat("open.size_bytes ", open.size_bytes(), " is negative"));
-  }
-  if (open.mode_bits() > 0777) {
-    return absl::InvalidArgumentError(StrCat("open.mode_bits ", open.mode_bits(), " exceeds 0777"));
-  }
-  if (!open.predecessor_session_id().empty()) {
-    H5M_RETURN_IF_ERROR(CheckIdSize("open.predecessor_session_id", open.predecessor_session_id()));
-  }
-  const uint32_t page = open.page_size_bytes();
-  if (page != 0 && (page < 512 || page > 65536 || (page & (page - 1)) != 0)) {
-    return absl::InvalidArgumentError(
-        StrCat("open.page_size_bytes ", page, " is neither 0 nor a power of two in 512..65536"));
-  }
-  H5M_RETURN_IF_ERROR(CheckWriter(open.writer()));
-  return CheckOrigin(open.origin());
-}
 
 LeaseHolder MakeHolder(const v1::OpenSession& open, const store::SessionId& session_id,
                        const Principal& principal, const std::string& peer, absl::Time since) {
@@ -160,7 +125,7 @@ absl::Status Session::Handle(const rpc::DecodedRequest& request) {
     case v1::MirrorFileRequest::kBarrier:
       return Cut(message->barrier());
     case v1::MirrorFileRequest::kKeepAlive:
-      return absl::OkStatus();
+      return KeepAlive(message->keep_alive());
     default:
       return absl::InvalidArgumentError("a request that is none of this protocol");
   }
@@ -243,10 +208,21 @@ void Session::End(Ending ending) {
     if (!ended.ok() && !absl::IsAborted(ended)) {
       spdlog::error("{}: end of session: {}", name_, ended.ToString());
     }
+    if (environment_.mirrors != nullptr) TellEnding(ending.end);
   }
   if (lease_ != 0) environment_.leases.Release(name_, lease_);
   absl::MutexLock lock(&mutex_);
   FinishIfDone();
+}
+
+void Session::TellEnding(store::SessionEnd end) {
+  if (end != store::SessionEnd::kLost) return environment_.mirrors->Ended(file_id_, token_);
+  absl::StatusOr<store::FileInfo> info = file_->Info();
+  if (!info.ok()) {  // Only an operator can help a file that tells nothing of itself.
+    info.emplace();
+    info->file_id = file_id_;
+  }
+  environment_.mirrors->Lost(name_, *info, token_);
 }
 
 void Session::FinishIfDone() {
@@ -280,6 +256,38 @@ absl::StatusOr<std::shared_ptr<store::File>> Session::FindFile(const v1::OpenSes
   return environment_.store.OpenOrCreateFile(open.name(), open.page_size_bytes());
 }
 
+// Gives a file that was renamed where it is written its new name here too. Where it cannot be that,
+// all stays as it is, and the open goes on as that of a file that is not there. `writer`: who is
+// writing it under its old name.
+absl::Status Session::FollowRename(const v1::OpenSession& open, const LeaseHolder& holder,
+                                   std::optional<LeaseHolder>* writer) {
+  if (open.renamed_from().empty() || open.intent() != v1::INTENT_CONTINUE) return absl::OkStatus();
+  if (!absl::IsNotFound(environment_.store.OpenFile(open.name()).status())) {
+    return absl::OkStatus();
+  }
+  const auto claim = environment_.leases.Claim(open.renamed_from(), holder, nullptr);
+  if (claim.lease == 0) {
+    *writer = claim.holder;
+    return absl::OkStatus();
+  }
+  const absl::Cleanup release = [&] {
+    environment_.leases.Release(open.renamed_from(), claim.lease);
+  };
+  {
+    const auto file = environment_.store.OpenFile(open.renamed_from());
+    if (absl::IsNotFound(file.status())) return absl::OkStatus();
+    H5M_RETURN_IF_ERROR(file.status());
+    H5M_ASSIGN_OR_RETURN(const store::FileInfo info, (*file)->Info());
+    if (!IsRenamed(open, info)) return absl::OkStatus();
+  }
+  H5M_RETURN_IF_ERROR(environment_.store.Move(open.renamed_from(), open.name()));
+  environment_.metrics.checks().Renamed(open.renamed_from(), open.name());
+  spdlog::info("move: file=\"{}\" to \"{}\", as it was renamed on {} to {} (token {})",
+               open.renamed_from(), open.name(), open.origin().host(), open.origin().path(),
+               principal_.name);
+  return absl::OkStatus();
+}
+
 absl::Status Session::Refuse(v1::SessionOpened opened, v1::Relation relation, std::string state) {
   opened.set_relation(relation);
   opened.set_state(state);
@@ -305,6 +313,12 @@ absl::Status Session::Open(const v1::OpenSession& open) {
     schedule_ = schedule;
   }
   name_ = open.name();
+  // Before it takes the lease: from the very stream that it is a copy of, as like as not.
+  if (open.stream() != 0 && !environment_.memory.IsNextStream(session_id_, open.stream())) {
+    return absl::AbortedError(StrCat(name_, ": stream ", open.stream(), " of session ",
+                                     HexOf(session_id_),
+                                     " is a late duplicate: a later one has been here"));
+  }
 
   v1::SessionOpened opened;
   opened.set_protocol(protocol);
@@ -332,6 +346,13 @@ absl::Status Session::Open(const v1::OpenSession& open) {
   }
   lease_ = claim.lease;
 
+  std::optional<LeaseHolder> old_name_writer;
+  H5M_RETURN_IF_ERROR(FollowRename(open, holder, &old_name_writer));
+  if (old_name_writer) {
+    return Refuse(std::move(opened), v1::RELATION_BUSY,
+                  StrCat(open.renamed_from(), ", which was renamed to ", name_,
+                         ", is being written by ", old_name_writer->Describe()));
+  }
   auto file = FindFile(open);
   if (absl::IsNotFound(file.status())) {
     return Refuse(
@@ -353,6 +374,9 @@ absl::Status Session::Begin(const v1::OpenSession& open, v1::SessionOpened opene
   if (decision.relation == v1::RELATION_DIVERGED) {
     opened.set_last_cut(info.last_cut);
     opened.set_durable_cut(info.durable_cut);
+    if (TellsOfMirror(open, info) && environment_.mirrors != nullptr) {
+      environment_.mirrors->Diverged(name_, info, decision.reason);
+    }
     return Refuse(std::move(opened), v1::RELATION_DIVERGED,
                   StrCat(name_, ": ", DescribeHead(info), "; ", decision.reason));
   }
@@ -364,6 +388,8 @@ absl::Status Session::Begin(const v1::OpenSession& open, v1::SessionOpened opene
       token_, is_new ? store::SessionStart::kNewGeneration : store::SessionStart::kContinue,
       FromProto(open.origin()), open.mode_bits()));
   H5M_ASSIGN_OR_RETURN(info, file_->Info());  // Fencing may have made a cut durable.
+  file_id_ = info.file_id;
+  if (environment_.mirrors != nullptr) environment_.mirrors->Connected(name_, file_id_, token_);
 
   opened.set_relation(decision.relation);
   opened.set_file_id(ToByteString(info.file_id));
@@ -409,6 +435,15 @@ absl::Status Session::Truncate(const v1::Truncate& truncate) {
         StrCat("truncate.size_bytes ", truncate.size_bytes(), " is beyond 2^63-1"));
   }
   return file_->Truncate(token_, truncate.size_bytes());
+}
+
+absl::Status Session::KeepAlive(const v1::KeepAlive& keep_alive) {
+  if (!keep_alive.has_mirror()) return absl::OkStatus();
+  H5M_RETURN_IF_ERROR(CheckMirrorStatus(keep_alive.mirror()));
+  if (environment_.mirrors != nullptr) {
+    environment_.mirrors->Reported(name_, file_id_, token_, keep_alive.mirror());
+  }
+  return absl::OkStatus();
 }
 
 absl::Status Session::CheckBarrier(const v1::Barrier& barrier) const {
@@ -507,6 +542,7 @@ void Session::AnswerDurable() {
       break;
     }
     environment_.metrics.CutDurable(barrier.kind, environment_.clock.Monotonic() - barrier.since);
+    if (environment_.keeper != nullptr) environment_.keeper->Grew(name_);
     if (resumed_seq_ != 0) resumed_seq_ = 0;  // Covered by this one.
     v1::MirrorFileResponse response;
     v1::CutDurable& answer = *response.mutable_cut_durable();

@@ -26,6 +26,7 @@
 #include "server/commit_board.h"
 #include "server/lease_table.h"
 #include "server/metrics.h"
+#include "server/mirror_states.h"
 #include "server/session_memory.h"
 #include "server/version_schedule.h"
 
@@ -41,6 +42,8 @@ class SessionOutput {
   virtual void Finish(const absl::Status& status) = 0;
 };
 
+class HistoryKeeper;
+
 // What all sessions share. Everything outlives them.
 struct SessionEnvironment {
   store::Store& store;
@@ -51,6 +54,10 @@ struct SessionEnvironment {
   CommitBoard& commits;
   // Barriers that may wait to become durable; beyond it the stream is not read.
   size_t open_barriers_max = 65536;
+  // Is told that a history may have grown; nullptr: nobody is.
+  HistoryKeeper* keeper = nullptr;
+  // Is told how files stand to their local ones; nullptr: nobody is.
+  MirrorStates* mirrors = nullptr;
 };
 
 // Thread-safe as said above.
@@ -115,11 +122,14 @@ class Session : public std::enable_shared_from_this<Session> {
   absl::Status Handle(const rpc::DecodedRequest& request);
   absl::Status Open(const v1::OpenSession& open);
   absl::StatusOr<std::shared_ptr<store::File>> FindFile(const v1::OpenSession& open);
+  absl::Status FollowRename(const v1::OpenSession& open, const LeaseHolder& holder,
+                            std::optional<LeaseHolder>* writer);
   // Sends `opened` with DIVERGED or BUSY and returns the status that ends the stream.
   absl::Status Refuse(v1::SessionOpened opened, v1::Relation relation, std::string state);
   absl::Status Begin(const v1::OpenSession& open, v1::SessionOpened opened);
   absl::Status Write(const rpc::WritesView& writes);
   absl::Status Truncate(const v1::Truncate& truncate);
+  absl::Status KeepAlive(const v1::KeepAlive& keep_alive);
   absl::Status Cut(const v1::Barrier& barrier);
   absl::Status CheckBarrier(const v1::Barrier& barrier) const;
   absl::StatusOr<store::CutRequest> RequestOf(const v1::Barrier& barrier) const;
@@ -129,6 +139,8 @@ class Session : public std::enable_shared_from_this<Session> {
   void AnswerResumed(const store::FileInfo& info) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void RequestEnd(Ending ending);
   void End(Ending ending);
+  // Tells `mirrors`.
+  void TellEnding(store::SessionEnd end);
   void FinishIfDone() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Send(v1::MirrorFileResponse response) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void LogEnd(const absl::Status& status) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -140,6 +152,7 @@ class Session : public std::enable_shared_from_this<Session> {
   // Set by Open(), used by the thread that handles requests.
   std::shared_ptr<store::File> file_;
   std::string name_;
+  Bytes16 file_id_{};
   store::Token token_ = 0;
   LeaseId lease_ = 0;
   store::SessionId session_id_{};

@@ -130,6 +130,25 @@ TEST_F(SessionTest, BrokenStreamIsALostWriter) {
   EXPECT_EQ(bob_.opened().relation(), v1::RELATION_NEW);
 }
 
+TEST_F(SessionTest, ALateDuplicateOfAStreamTakesNothing) {
+  alice_.schedule_.set_stream(2);
+  alice_.Open(v1::INTENT_CREATE);
+  for (const uint64_t stream : {1, 2}) {
+    Client duplicate(environment_, 1);
+    duplicate.schedule_.set_stream(stream);
+    duplicate.Open(v1::INTENT_CREATE);
+    EXPECT_EQ(duplicate.code(), absl::StatusCode::kAborted);
+    EXPECT_THAT(duplicate.message(), HasSubstr("late duplicate"));
+  }
+  EXPECT_FALSE(alice_.end_.has_value());
+  EXPECT_THAT(file().calls_, ElementsAre("acquire", "new"));
+  Client next(environment_, 1);
+  next.schedule_.set_stream(3);
+  next.Open(v1::INTENT_CREATE);
+  EXPECT_EQ(next.opened().relation(), v1::RELATION_NEW);
+  EXPECT_EQ(alice_.code(), absl::StatusCode::kAborted);
+}
+
 TEST_F(SessionTest, SecondWriterIsToldWhoWrites) {
   alice_.Open(v1::INTENT_CREATE);
   bob_.Open(v1::INTENT_CREATE);
@@ -347,6 +366,18 @@ TEST_F(SessionTest, AFlushIsAVersionWhereOneIsDue) {
   EXPECT_EQ(kind_after(absl::Minutes(9)), store::BarrierKind::kTick);
 }
 
+TEST_F(SessionTest, AClockThatWasSetBackHoldsUpNoVersion) {
+  alice_.schedule_.mutable_version_every()->set_seconds(600);
+  alice_.Open(v1::INTENT_CREATE);
+  alice_.Close(1);
+  file().MakeDurable();
+  clock_.SetNow(clock_.Now() - absl::Hours(30));
+  alice_.Close(2);
+  EXPECT_EQ(file().last_request_.kind, store::BarrierKind::kCommit) << "of a close";
+  alice_.Barrier(3);
+  EXPECT_EQ(file().last_request_.kind, store::BarrierKind::kCommit) << "of a flush";
+}
+
 TEST_F(SessionTest, AClosesVersionWaitsWhereTheNewestIsTooYoung) {
   alice_.schedule_.mutable_version_min_interval()->set_seconds(60);
   alice_.Open(v1::INTENT_CREATE);
@@ -369,6 +400,52 @@ TEST_F(SessionTest, AScheduleOutOfRangeIsRefused) {
   alice_.Open(v1::INTENT_CREATE);
   EXPECT_EQ(alice_.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(alice_.message(), HasSubstr("version_every"));
+}
+
+TEST_F(SessionTest, TellsHowTheFileStandsToTheLocalOne) {
+  MirrorStates mirrors(clock_);
+  environment_.mirrors = &mirrors;
+  Client writer(environment_, 7);
+  writer.Open(v1::INTENT_CREATE);
+  const auto state = [&] { return mirrors.StatusOf(*file().Info()).state(); };
+  EXPECT_EQ(state(), v1::MIRROR_STATE_CONNECTED);
+  v1::MirrorFileRequest request;
+  request.mutable_keep_alive()->mutable_mirror()->set_state(v1::MIRROR_STATE_RESYNCING);
+  writer.session_->OnRequest(request);
+  EXPECT_EQ(state(), v1::MIRROR_STATE_RESYNCING);
+  writer.session_->OnLost();
+  EXPECT_EQ(state(), v1::MIRROR_STATE_DEGRADED);
+}
+
+TEST_F(SessionTest, AStrangersRefusedOpenSaysNothingOfTheFile) {
+  MirrorStates mirrors(clock_);
+  environment_.mirrors = &mirrors;
+  Client writer(environment_, 7);
+  writer.Open(v1::INTENT_CREATE);
+  writer.Close(1);
+  file().MakeDurable();
+  writer.session_->OnHalfClose();
+  file().info_.local.inode = 7;
+  const auto state = [&] { return mirrors.StatusOf(*file().Info()).state(); };
+  EXPECT_EQ(state(), v1::MIRROR_STATE_IN_SYNC);
+  file().info_.origin.path = "/elsewhere/x.h5";
+  Client stranger(environment_, 8);
+  stranger.Open(v1::INTENT_UPLOAD);
+  EXPECT_EQ(stranger.opened().relation(), v1::RELATION_DIVERGED);
+  EXPECT_EQ(state(), v1::MIRROR_STATE_IN_SYNC);
+  file().info_.origin.path = "/data/x.h5";
+  Client own(environment_, 9);
+  own.Open(v1::INTENT_UPLOAD);
+  EXPECT_EQ(state(), v1::MIRROR_STATE_DIVERGED);
+}
+
+TEST_F(SessionTest, AStateThatIsNotAWritersToSayEndsTheStream) {
+  alice_.Open(v1::INTENT_CREATE);
+  v1::MirrorFileRequest request;
+  request.mutable_keep_alive()->mutable_mirror()->set_state(v1::MIRROR_STATE_IN_SYNC);
+  alice_.session_->OnRequest(request);
+  EXPECT_EQ(alice_.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(alice_.message(), HasSubstr("mirror.state"));
 }
 
 }  // namespace

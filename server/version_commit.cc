@@ -6,6 +6,7 @@
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "server/convert.h"
+#include "server/history_keeper.h"
 #include "server/versions_service.h"
 #include "spdlog/spdlog.h"
 
@@ -104,6 +105,11 @@ absl::Status VersionsService::Commit(const grpc::ServerContext& context, const P
         AtNextCut(environment_, context, request.name(), wait).Run(request.comment(), *request_id);
     if (cut.has_value()) {
       H5M_RETURN_IF_ERROR(cut->status());
+      if ((*cut)->stopped) {
+        return absl::ResourceExhaustedError(StrCat(request.name(),
+                                                   ": no version was made, its history is ",
+                                                   environment_.keeper.NoticeOf(request.name())));
+      }
       H5M_ASSIGN_OR_RETURN(const store::VersionInfo version, file->GetVersion((*cut)->version));
       *response.mutable_version() = ToProto(version);
       response.set_unchanged((*cut)->unchanged);
@@ -114,6 +120,7 @@ absl::Status VersionsService::Commit(const grpc::ServerContext& context, const P
                        file->Keep(MakeProvenance(request.writer(), principal.name,
                                                  request.comment(), absl::InfinitePast()),
                                   *request_id));
+  environment_.keeper.Grew(request.name());
   *response.mutable_version() = ToProto(kept.version);
   response.set_unchanged(kept.unchanged);
   return absl::OkStatus();

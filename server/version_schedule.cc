@@ -36,15 +36,18 @@ absl::StatusOr<VersionSchedule> VersionSchedule::Make(const v1::OpenSession& ope
 
 void VersionSchedule::Apply(absl::Time now, bool closes, store::CutRequest& request) const {
   const bool is_commit = request.kind == store::BarrierKind::kCommit;
+  const absl::Duration age = now - time_;
+  // Nobody knows how old it is where the clock was set back: then a version is due.
+  const bool is_from_the_future = age < absl::ZeroDuration();
   if (!is_commit) {
     // The first version is that of the first flush after `every_`: there is nothing to count from.
-    if (now - time_ >= every_ && every_ != absl::InfiniteDuration()) {
+    if ((age >= every_ || is_from_the_future) && every_ != absl::InfiniteDuration()) {
       request.kind = store::BarrierKind::kCommit;
     }
     return;
   }
   // A commit that the program asked for by name is kept in any case.
-  if (!closes || version_ == 0 || now - time_ >= interval_min_) return;
+  if (!closes || version_ == 0 || age >= interval_min_ || is_from_the_future) return;
   request.kind = store::BarrierKind::kSync;
   request.keep_at = time_ + interval_min_;
 }

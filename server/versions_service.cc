@@ -4,11 +4,12 @@
 #include <optional>
 
 #include "absl/strings/numbers.h"
-#include "base/crc32c.h"
 #include "base/hex.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "server/convert.h"
+#include "server/history_keeper.h"
+#include "server/mirror_states.h"
 #include "spdlog/spdlog.h"
 
 namespace h5mirror::server {
@@ -16,11 +17,10 @@ namespace {
 
 constexpr int kVersionsDefault = 100;
 constexpr int kVersionsMax = 1000;
-// Bytes of one ReadVersion message.
-constexpr uint64_t kReadBytes = 512 << 10;
-
 // Runs of one MapVersion message.
 constexpr int kMapRuns = 1000;
+// And the checksums that it brings, about.
+constexpr size_t kMapSums = 1 << 16;
 
 // A limit of a list: `unset` where there is none.
 absl::StatusOr<absl::Time> TimeOr(bool has, const google::protobuf::Timestamp& time,
@@ -32,67 +32,75 @@ absl::StatusOr<absl::Time> TimeOr(bool has, const google::protobuf::Timestamp& t
   return absl::InvalidArgumentError(StrCat(field, " is no time"));
 }
 
-absl::Status CheckVersion(int64_t version) {
-  if (version >= 0) return absl::OkStatus();
-  return absl::InvalidArgumentError(StrCat("version ", version, " is negative"));
-}
+// Sends runs of pages in messages of a bounded size, each run as long as it is: those that the
+// store gives in parts are put together.
+class MapSender {
+ public:
+  MapSender(uint32_t page_size_bytes, grpc::ServerWriter<v1::MapVersionResponse>& writer)
+      : page_size_bytes_(page_size_bytes), writer_(writer) {}
 
-// Sends [begin, end) but for what reads as zeros anyway.
-absl::Status SendRange(store::VersionReader& reader, uint64_t begin, uint64_t end,
-                       grpc::ServerWriter<v1::ReadVersionResponse>& writer) {
-  v1::ReadVersionResponse response;
-  uint64_t offset = begin;
-  while (offset < end) {
-    H5M_ASSIGN_OR_RETURN(Extent data, reader.NextData(offset));
-    if (data.length == 0 || data.offset >= end) break;
-    // The reader may answer with a range that began before.
-    const uint64_t data_end = std::min(data.end(), end);
-    offset = std::max(offset, data.offset);
-    for (; offset < data_end; offset += response.data().size()) {
-      std::string& bytes = *response.mutable_data();
-      bytes.resize(std::min(kReadBytes, data_end - offset));
-      H5M_RETURN_IF_ERROR(reader.Read(offset, absl::MakeSpan(bytes)));
-      response.set_offset(offset);
-      response.set_data_crc32c(Crc32c(bytes));
-      if (!writer.Write(response)) return absl::CancelledError("the caller has gone");
-    }
+  absl::Status Take(store::PlacedRun run) {
+    // A run that comes with checksums is as large as it is long.
+    const bool may_grow = open_.page_count > 0 && open_.page_crc32c.size() < kMapSums;
+    if (may_grow && open_.TakeIn(run, page_size_bytes_)) return absl::OkStatus();
+    Close();
+    open_ = std::move(run);
+    return response_.runs_size() < kMapRuns && sums_ < kMapSums ? absl::OkStatus() : Send();
   }
-  return absl::OkStatus();
-}
+  absl::Status Finish() {
+    Close();
+    return response_.runs_size() == 0 ? absl::OkStatus() : Send();
+  }
 
-// Sends the runs of the pages that `request` wants, each as long as it is: those that the store
-// gives in parts are put together.
+ private:
+  void Close() {
+    if (open_.page_count == 0) return;
+    sums_ += open_.page_crc32c.size();
+    *response_.add_runs() = ToProto(open_);
+    open_ = {};
+  }
+  absl::Status Send() {
+    if (!writer_.Write(response_)) return absl::CancelledError("the caller has gone");
+    response_.Clear();
+    sums_ = 0;
+    return absl::OkStatus();
+  }
+
+  const uint32_t page_size_bytes_;
+  grpc::ServerWriter<v1::MapVersionResponse>& writer_;
+  v1::MapVersionResponse response_;
+  size_t sums_ = 0;        // in response_
+  store::PlacedRun open_;  // the run that may still grow; of no pages: none
+};
+
+// Sends the runs of the pages that `request` wants.
 absl::Status SendMap(store::VersionReader& reader, const v1::MapVersionRequest& request,
                      grpc::ServerWriter<v1::MapVersionResponse>& writer) {
   const uint64_t first = request.first_page();
   const uint64_t end = request.page_count() == 0 || request.page_count() > UINT64_MAX - first
                            ? UINT64_MAX
                            : first + request.page_count();
-  v1::MapVersionResponse response;
-  std::optional<store::PlacedRun> open;
+  const auto sums = request.checksums() ? store::PageSums::kGive : store::PageSums::kLeaveOut;
+  MapSender sender(reader.page_size_bytes(), writer);
   for (uint64_t page = first; page < end;) {
-    H5M_ASSIGN_OR_RETURN(std::vector<store::PlacedRun> runs, reader.Locate(page));
+    H5M_ASSIGN_OR_RETURN(std::vector<store::PlacedRun> runs, reader.Locate(page, sums));
     if (runs.empty()) break;
     page = runs.back().page_end();
     for (store::PlacedRun& run : runs) {
       if (run.page >= end) break;
-      run.page_count = std::min(run.page_count, end - run.page);
-      if (open.has_value() && open->TakeIn(run, reader.page_size_bytes())) continue;
-      if (open.has_value()) *response.add_runs() = ToProto(*open);
-      open = std::move(run);
+      run.TruncateTo(end);
+      H5M_RETURN_IF_ERROR(sender.Take(std::move(run)));
     }
-    if (response.runs_size() < kMapRuns) continue;
-    if (!writer.Write(response)) return absl::CancelledError("the caller has gone");
-    response.Clear();
   }
-  if (open.has_value()) *response.add_runs() = ToProto(*open);
-  if (response.runs_size() > 0 && !writer.Write(response)) {
-    return absl::CancelledError("the caller has gone");
-  }
-  return absl::OkStatus();
+  return sender.Finish();
 }
 
 }  // namespace
+
+absl::Status CheckVersion(int64_t version) {
+  if (version >= 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(StrCat("version ", version, " is negative"));
+}
 
 absl::StatusOr<std::shared_ptr<store::File>> VersionsService::Open(const std::string& name) {
   H5M_RETURN_IF_ERROR(store::CheckName(name));
@@ -269,27 +277,6 @@ absl::Status VersionsService::Changes(const grpc::ServerContext& context,
   return absl::OkStatus();
 }
 
-grpc::Status VersionsService::ReadVersion(grpc::ServerContext* context,
-                                          const v1::ReadVersionRequest* request,
-                                          grpc::ServerWriter<v1::ReadVersionResponse>* writer) {
-  return RunCall(environment_, *context, "ReadVersion", Right::kRead,
-                 [&](const Principal&) { return Read(*request, *writer); });
-}
-
-absl::Status VersionsService::Read(const v1::ReadVersionRequest& request,
-                                   grpc::ServerWriter<v1::ReadVersionResponse>& writer) {
-  H5M_RETURN_IF_ERROR(CheckVersion(request.version()));
-  H5M_ASSIGN_OR_RETURN(const auto file, OpenToRead(request.name()));
-  H5M_ASSIGN_OR_RETURN(const auto reader, file->OpenVersion(request.version()));
-  v1::ReadVersionResponse first;
-  *first.mutable_version() = ToProto(reader->info());
-  if (!writer.Write(first)) return absl::CancelledError("the caller has gone");
-  const uint64_t size = reader->info().size_bytes;
-  const uint64_t begin = std::min(request.offset(), size);
-  const uint64_t wanted = request.length_bytes() == 0 ? size : request.length_bytes();
-  return SendRange(*reader, begin, begin + std::min(wanted, size - begin), writer);
-}
-
 grpc::Status VersionsService::RollbackVersion(grpc::ServerContext* context,
                                               const v1::RollbackVersionRequest* request,
                                               v1::RollbackVersionResponse* response) {
@@ -325,6 +312,8 @@ absl::Status VersionsService::Rollback(const grpc::ServerContext& context,
                                       MakeProvenance(request.writer(), principal.name,
                                                      request.comment(), absl::InfinitePast()),
                                       *request_id));
+  environment_.keeper.Grew(request.name());
+  if (const auto info = file->Info(); info.ok()) environment_.mirrors.Settle(*info);
   spdlog::info("rollback: file=\"{}\" to version {} made version {}, by {} (token {})",
                request.name(), request.version(), version.version, request.writer().claimed_user(),
                principal.name);

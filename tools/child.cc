@@ -180,6 +180,44 @@ absl::StatusOr<ChildResult> RunChild(const std::vector<std::string>& command,
   return result;
 }
 
+Helper::Helper(int pid, Descriptor input, Descriptor output)
+    : pid_(pid), input_(std::move(input)), output_(std::move(output)) {}
+
+Helper::~Helper() {
+  input_ = Descriptor();
+  WaitFor(pid_);
+}
+
+void Helper::Kill() { kill(pid_, SIGKILL); }
+
+absl::StatusOr<std::unique_ptr<Helper>> Helper::Start(const std::vector<std::string>& command) {
+  H5M_ASSIGN_OR_RETURN(Pipe in, MakePipe());
+  H5M_ASSIGN_OR_RETURN(Pipe out, MakePipe());
+  Spawner spawner;
+  posix_spawn_file_actions_adddup2(&spawner.actions(), in.read_end.get(), 0);
+  posix_spawn_file_actions_adddup2(&spawner.actions(), out.write_end.get(), 1);
+  H5M_ASSIGN_OR_RETURN(const pid_t pid, spawner.Spawn(command, {}));
+  return std::unique_ptr<Helper>(new Helper(pid, std::move(in.write_end), std::move(out.read_end)));
+}
+
+absl::StatusOr<std::string> Helper::ReadLine(absl::Duration timeout) {
+  const absl::Time deadline = absl::Now() + timeout;
+  std::string line;
+  while (line.size() < kOutputBytesMax) {
+    pollfd poll_fd{output_.get(), POLLIN, 0};
+    const int64_t left_ms = absl::ToInt64Milliseconds(deadline - absl::Now());
+    if (left_ms <= 0) return absl::DeadlineExceededError("the helper did not answer in time");
+    if (poll(&poll_fd, 1, static_cast<int>(std::min<int64_t>(left_ms, 1000))) <= 0) continue;
+    char byte = 0;
+    const ssize_t got = read(output_.get(), &byte, 1);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return absl::UnavailableError("the helper ended without an answer");
+    if (byte == '\n') return line;
+    line.push_back(byte);
+  }
+  return absl::InternalError("the helper said too much");
+}
+
 absl::StatusOr<int> RunInOurPlace(const std::vector<std::string>& command,
                                   const EnvironmentChanges& changes) {
   SignalWait wait;

@@ -3,12 +3,14 @@
 #define H5MIRROR_TOOLS_CHILD_H_
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "tools/io.h"
 
 namespace h5mirror::tools {
 
@@ -25,6 +27,28 @@ struct ChildResult {
 // kNotFound: there is no such program.
 absl::StatusOr<ChildResult> RunChild(const std::vector<std::string>& command,
                                      const EnvironmentChanges& changes, absl::Duration timeout);
+
+// A program that works for us until its standard input ends. Its standard error is ours.
+class Helper {
+ public:
+  // kNotFound: there is no such program.
+  static absl::StatusOr<std::unique_ptr<Helper>> Start(const std::vector<std::string>& command);
+  Helper(const Helper&) = delete;
+  // Ends its standard input, and waits until it has ended.
+  ~Helper();
+
+  // The next line that it prints, without its end; kUnavailable: it ended before;
+  // kDeadlineExceeded.
+  absl::StatusOr<std::string> ReadLine(absl::Duration timeout);
+  // SIGKILL, for a helper that does not answer and must lose nothing by it.
+  void Kill();
+
+ private:
+  Helper(int pid, Descriptor input, Descriptor output);
+  const int pid_;
+  Descriptor input_;  // of the helper; ours to write
+  Descriptor output_;
+};
 
 // Runs `command` with our input and output and returns its exit code, 128 + n after signal n.
 // Signals that somebody sends us go to it; those that the terminal sends it gets by itself.

@@ -22,7 +22,7 @@ constexpr char kAbout[] =
 void AddGlobalFlags(CLI::App& app, GlobalFlags& flags) {
   app.add_option(
       "--server", flags.client.server,
-      "HOST[:PORT], [IPV6]:PORT or unix:PATH (default: H5MIRROR_SERVER, then client.toml "
+      "HOST[:PORT], [IPV6]:PORT, unix:PATH or embedded (default: H5MIRROR_SERVER, then client.toml "
       "in ~/.config/h5mirror and /etc/h5mirror, then 127.0.0.1:7447)");
   app.add_option("--ca", flags.client.ca, "PEM file of the CA that signed the server: speak TLS");
   app.add_option("--token", flags.client.token, "the token, as @FILE");
@@ -61,7 +61,8 @@ int EndOf(const absl::StatusOr<int>& result, Context& context) {
 
 }  // namespace
 
-int RunCli(const std::vector<std::string>& arguments, Streams& streams, const DiffRunner& runner) {
+int RunCli(const std::vector<std::string>& arguments, Streams& streams,
+           const Hdf5Runners& runners) {
   GlobalFlags flags;
   Context context(flags, streams);
   Action action;
@@ -77,7 +78,7 @@ int RunCli(const std::vector<std::string>& arguments, Streams& streams, const Di
   AddStatus(app, context, action);
   AddLog(app, context, action);
   AddShow(app, context, action);
-  AddDiff(app, context, arguments, runner, action);
+  AddDiff(app, context, arguments, runners.diff, action);
   AddTag(app, context, action);
   AddUntag(app, context, action);
   AddCommit(app, context, action);
@@ -87,9 +88,11 @@ int RunCli(const std::vector<std::string>& arguments, Streams& streams, const Di
   AddExport(app, context, action);
   AddRollback(app, context, action);
   AddPrune(app, context, action);
-  AddVerify(app, context, action);
+  AddStats(app, context, action);
+  AddVerify(app, context, arguments, runners.open, action);
   AddRecover(app, context, action);
   AddPush(app, context, action);
+  AddResync(app, context, action);
   AddAdopt(app, context, action);
   AddDoctor(app, context, action);
   AddExec(app, context, program, action);

@@ -5,16 +5,16 @@
 #include <string>
 #include <vector>
 
+#include "tools/hdf5_runners.h"
 #include "tools/streams.h"
-#include "tools/verb_diff.h"
 
 namespace h5mirror::tools {
 
 // Runs one command line, without the program's name. Errors are printed as one line; the
 // exit code is one of tools/exit_code.h, or the program's for `exec`.
-// `diff` needs HDF5: with a `runner` it is done by that, else by the helper program that has it.
+// What needs HDF5 is done by `runners`, else by the helper program that has it.
 int RunCli(const std::vector<std::string>& arguments, Streams& streams,
-           const DiffRunner& runner = nullptr);
+           const Hdf5Runners& runners = {});
 
 }  // namespace h5mirror::tools
 

@@ -1,93 +1,129 @@
 #include "tools/compare.h"
 
-#include <xxhash.h>
-
 #include <algorithm>
-#include <string_view>
+#include <optional>
 
 #include "base/status_macros.h"
-#include "base/strings.h"
 
 namespace h5mirror::tools {
 namespace {
 
-constexpr uint64_t kBlockBytes = 1 << 20;
-constexpr size_t kDigestBytes = sizeof(XXH128_canonical_t);
+constexpr size_t kSuspectsMax = 16384;
+// Looked at between two calls of the sink: a writer's lease must be kept meanwhile, on slow disks
+// too.
+constexpr uint64_t kBatchBytes = 16 << 20;
 
-std::string DigestOf(const char* data, size_t size) {
-  XXH128_canonical_t canonical;
-  XXH128_canonicalFromHash(&canonical, XXH3_128bits(data, size));
-  return std::string(reinterpret_cast<const char*>(canonical.digest), kDigestBytes);
-}
-
-// Reads the local file beside the server's digests as they come.
-class Comparer {
- public:
-  Comparer(const LocalFile& file, Progress& progress) : file_(file), progress_(progress) {}
-
-  absl::Status Take(const v1::DigestFileResponse& message) {
-    if (message.has_version()) result_.version = message.version();
-    pending_ += message.digests();
-    size_t used = 0;
-    for (; pending_.size() - used >= kDigestBytes; used += kDigestBytes) {
-      H5M_RETURN_IF_ERROR(TakeDigest(std::string_view(pending_).substr(used, kDigestBytes)));
-    }
-    pending_.erase(0, used);
-    return absl::OkStatus();
-  }
-
-  absl::StatusOr<Comparison> Finish() {
-    const auto server_size = static_cast<uint64_t>(result_.version.size_bytes());
-    const uint64_t blocks_wanted = (server_size + kBlockBytes - 1) / kBlockBytes;
-    if (result_.version.version() == 0 || !pending_.empty() || blocks_ != blocks_wanted) {
-      return absl::DataLossError(StrCat("compare ", file_.path().string(), ": the server sent ",
-                                        blocks_, " digests for ", server_size,
-                                        " bytes; try again"));
-    }
-    const uint64_t local_size = file_.size_bytes();
-    if (!result_.difference.has_value() && local_size != server_size) {
-      Differ(std::min(local_size, server_size));
-    }
-    if (result_.difference.has_value()) result_.difference->server_size_bytes = server_size;
-    H5M_RETURN_IF_ERROR(file_.CheckUnchanged());
-    return result_;
-  }
-
- private:
-  absl::Status TakeDigest(std::string_view digest) {
-    const uint64_t offset = blocks_++ * kBlockBytes;
-    if (result_.difference.has_value()) return absl::OkStatus();
-    H5M_ASSIGN_OR_RETURN(const size_t got, PreadUpTo(file_.fd(), offset, buffer_.data(),
-                                                     buffer_.size(), file_.path().string()));
-    if (DigestOf(buffer_.data(), got) != digest) Differ(offset);
-    progress_.Update(offset + got);
-    return absl::OkStatus();
-  }
-
-  void Differ(uint64_t offset) {
-    result_.difference = Difference{
-        .offset = offset, .block_size_bytes = kBlockBytes, .local_size_bytes = file_.size_bytes()};
-  }
-
-  const LocalFile& file_;
-  Progress& progress_;
-  std::string buffer_ = std::string(kBlockBytes, '\0');
-  std::string pending_;  // bytes of a digest that is split over two messages
-  uint64_t blocks_ = 0;
-  Comparison result_;
-};
+uint64_t RoundUp(uint64_t value, uint64_t unit) { return (value + unit - 1) / unit * unit; }
 
 }  // namespace
 
-absl::StatusOr<Comparison> CompareWithNewest(rpc::Client& client, const std::string& name,
-                                             const LocalFile& file, Progress& progress) {
-  v1::DigestFileRequest request;
-  request.set_name(name);
-  request.set_block_size_bytes(kBlockBytes);
-  Comparer comparer(file, progress);
-  H5M_RETURN_IF_ERROR(client.DigestFile(
-      request, [&](const v1::DigestFileResponse& message) { return comparer.Take(message); }));
-  return comparer.Finish();
+Comparison::Comparison(rpc::Client& client, std::string name, int64_t version, LocalBlocks& local,
+                       Progress& progress)
+    : client_(client),
+      name_(std::move(name)),
+      number_(version),
+      local_(local),
+      progress_(progress),
+      suspects_(kSuspectsMax) {}
+
+absl::Status Comparison::Coarse() {
+  const DigestQuery query{.name = name_, .version = number_, .ranges = {}};
+  H5M_ASSIGN_OR_RETURN(
+      version_, StreamDigests(client_, query, &digest_bytes_,
+                              [this](Extent block, const BlockDigest& digest) -> absl::Status {
+                                H5M_ASSIGN_OR_RETURN(const BlockDigest ours,
+                                                     local_.DigestOf(block));
+                                if (ours != digest) suspects_.Add(block);
+                                progress_.Update(block.end());
+                                return absl::OkStatus();
+                              }));
+  return absl::OkStatus();
+}
+
+absl::Status Comparison::Fine(Sink sink) {
+  std::vector<Extent> differing;
+  for (uint64_t from = 0; const std::optional<Extent> next = suspects_.NextAfter(from);) {
+    std::vector<Extent> batch;
+    uint64_t bytes = 0;
+    for (std::optional<Extent> suspect = next; suspect && bytes < kBatchBytes;
+         suspect = suspects_.NextAfter(from)) {
+      // Suspects begin and end at large blocks, so do their parts.
+      batch.push_back({suspect->offset, std::min(suspect->length, kBatchBytes - bytes)});
+      bytes += RoundUp(batch.back().length, kLargeBlockBytes);
+      from = batch.back().end();
+    }
+    differing.clear();
+    H5M_RETURN_IF_ERROR(CompareBatch(batch, differing));
+    H5M_RETURN_IF_ERROR(sink(differing));
+    progress_.Update(from);
+  }
+  return ScanTail(sink);
+}
+
+absl::Status Comparison::CompareBatch(absl::Span<const Extent> ranges,
+                                      std::vector<Extent>& differing) {
+  const DigestQuery query{.name = name_,
+                          .version = version_.version(),
+                          .block_size_bytes = kSmallBlockBytes,
+                          .ranges = ranges};
+  return StreamDigests(client_, query, &digest_bytes_,
+                       [&](Extent block, const BlockDigest& digest) -> absl::Status {
+                         H5M_ASSIGN_OR_RETURN(const BlockDigest ours, local_.DigestOf(block));
+                         if (ours != digest) Differs(block.offset, differing);
+                         return absl::OkStatus();
+                       })
+      .status();
+}
+
+// What the local file has beyond the version's end.
+absl::Status Comparison::ScanTail(Sink sink) {
+  std::vector<Extent> differing;
+  const uint64_t end = local_.size_bytes();
+  uint64_t scanned = 0;
+  uint64_t offset = remote_size_bytes();
+  while (offset < end) {
+    const std::optional<uint64_t> data = local_.NextDataOffset(offset);
+    if (!data) break;
+    offset = std::max(offset, *data / kSmallBlockBytes * kSmallBlockBytes);
+    const uint64_t next = RoundUp(offset + 1, kSmallBlockBytes);
+    H5M_ASSIGN_OR_RETURN(const bool zeros, local_.IsZeros({offset, next - offset}));
+    if (!zeros) Differs(offset / kSmallBlockBytes * kSmallBlockBytes, differing);
+    scanned += next - offset;
+    offset = next;
+    if (scanned < kBatchBytes) continue;
+    H5M_RETURN_IF_ERROR(sink(differing));
+    differing.clear();
+    scanned = 0;
+    progress_.Update(offset);
+  }
+  return sink(differing);
+}
+
+void Comparison::Differs(uint64_t offset, std::vector<Extent>& differing) {
+  // The block in which the version ends is looked at twice: before its end, and behind.
+  if (last_differing_ == offset) return;
+  last_differing_ = offset;
+  const Extent block{offset, kSmallBlockBytes};
+  differing_bytes_ += std::min(block.end(), size_max()) - offset;
+  if (!differing.empty() && differing.back().end() == offset) {
+    differing.back().length += block.length;
+  } else {
+    differing.push_back(block);
+  }
+}
+
+absl::StatusOr<uint64_t> Comparison::FindFirst() {
+  std::optional<uint64_t> first;
+  H5M_RETURN_IF_ERROR(Fine([&](absl::Span<const Extent> differing) {
+    if (!first && !differing.empty()) first = differing.front().offset;
+    return absl::OkStatus();
+  }));
+  return first.value_or(std::min(local_.size_bytes(), remote_size_bytes()));
+}
+
+uint64_t Comparison::differing_bytes() const {
+  const bool sizes_differ = local_.size_bytes() != remote_size_bytes();
+  return std::max<uint64_t>(differing_bytes_, sizes_differ ? 1 : 0);
 }
 
 }  // namespace h5mirror::tools

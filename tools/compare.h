@@ -1,36 +1,75 @@
-// Is a local file the same as the server's newest version?
+// Where a local file and a version of its mirror differ, found by digests of two sizes of blocks:
+// only digests cross the network.
 #ifndef H5MIRROR_TOOLS_COMPARE_H_
 #define H5MIRROR_TOOLS_COMPARE_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "base/extent_set.h"
 #include "rpc/client.h"
-#include "tools/local_file.h"
+#include "tools/digest_stream.h"
+#include "tools/local_blocks.h"
 #include "tools/progress.h"
 
 namespace h5mirror::tools {
 
-struct Difference {
-  // Start of the first block that differs, or of what only one side has.
-  uint64_t offset = 0;
-  uint64_t block_size_bytes = 0;
-  uint64_t local_size_bytes = 0;
-  uint64_t server_size_bytes = 0;
-};
+// One comparison, of contents that go on with zeros beyond their ends: a side that is shorter
+// differs there where the other has data. Memory is bounded, whatever the sizes. Not thread-safe;
+// everything referenced must outlive it.
+class Comparison {
+ public:
+  // Blocks of 4 KiB that differ, adjacent ones merged, rising; they may go beyond the end of either
+  // side. Called often, also with nothing, while no call to the server is under way.
+  using Sink = absl::FunctionRef<absl::Status(absl::Span<const Extent> differing)>;
 
-struct Comparison {
-  v1::Version version;                   // what the local file was compared with
-  std::optional<Difference> difference;  // unset: equal, byte for byte
-};
+  // `version` 0: the newest.
+  Comparison(rpc::Client& client, std::string name, int64_t version, LocalBlocks& local,
+             Progress& progress);
 
-// Compares by XXH3-128 of 1 MiB blocks: only digests cross the network.
-// Errors: those of DigestFile; kAborted the local file changed meanwhile; kDataLoss digests
-//         that do not fit the version's size.
-absl::StatusOr<Comparison> CompareWithNewest(rpc::Client& client, const std::string& name,
-                                             const LocalFile& file, Progress& progress);
+  // Compares blocks of 1 MiB, once. Errors: those of DigestFile; kDataLoss.
+  absl::Status Coarse();
+  // Then: looks closer at those that differ.
+  absl::Status Fine(Sink sink);
+
+  // Where the first difference is, for people: does Fine(), of a comparison that is not equal().
+  // The end of the shorter side where the longer one goes on with zeros.
+  absl::StatusOr<uint64_t> FindFirst();
+
+  // After Coarse(): byte for byte the same.
+  bool equal() const { return suspects_.empty() && local_.size_bytes() == remote_size_bytes(); }
+  const v1::Version& version() const { return version_; }
+  uint64_t remote_size_bytes() const { return static_cast<uint64_t>(version_.size_bytes()); }
+  // After Fine(): in blocks of 4 KiB, at least 1 where the sizes alone differ.
+  uint64_t differing_bytes() const;
+  // What the digests took on the wire.
+  uint64_t digest_bytes() const { return digest_bytes_; }
+
+ private:
+  uint64_t size_max() const { return std::max(local_.size_bytes(), remote_size_bytes()); }
+  absl::Status CompareBatch(absl::Span<const Extent> ranges, std::vector<Extent>& differing);
+  absl::Status ScanTail(Sink sink);
+  void Differs(uint64_t offset, std::vector<Extent>& differing);
+
+  rpc::Client& client_;
+  const std::string name_;
+  const int64_t number_;
+  LocalBlocks& local_;
+  Progress& progress_;
+  v1::Version version_;
+  // What may differ within the version, in large blocks; more of the file where there are many.
+  ExtentSet suspects_;
+  uint64_t differing_bytes_ = 0;
+  std::optional<uint64_t> last_differing_;  // the last block found
+  uint64_t digest_bytes_ = 0;
+};
 
 }  // namespace h5mirror::tools
 

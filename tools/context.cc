@@ -10,11 +10,40 @@ namespace h5mirror::tools {
 absl::StatusOr<rpc::ClientOptions> Context::Options(const std::string& recorded_server) const {
   rpc::ClientSettings settings = flags_.client;
   if (!settings.server.has_value() && !recorded_server.empty()) settings.server = recorded_server;
-  return rpc::ResolveClientOptions(settings);
+  H5M_ASSIGN_OR_RETURN(rpc::ClientOptions options, rpc::ResolveClientOptions(settings));
+  if (options.server == kEmbedded) {
+    return absl::NotFoundError(
+        "there is no server (server = embedded): name a file that has its history beside it "
+        "(X.h5.h5m/index)");
+  }
+  return options;
+}
+
+absl::StatusOr<std::string> Context::StartEmbedded(const std::string& address) {
+  if (flags_.client.server.has_value() && *flags_.client.server != kEmbedded) {
+    return absl::InvalidArgumentError(
+        StrCat(PathOfEmbedded(address).string(),
+               " has its history beside it, and no server: leave out "
+               "--server, or give the name of a file that is not one of this directory"));
+  }
+  std::unique_ptr<EmbeddedServer>& server = embedded_[address];
+  if (server == nullptr) {
+    H5M_ASSIGN_OR_RETURN(server, EmbeddedServer::Start(PathOfEmbedded(address),
+                                                       absl::Seconds(flags_.timeout_seconds)));
+  }
+  return server->address();
 }
 
 absl::StatusOr<rpc::Client*> Context::Connect(const std::string& recorded_server) {
-  H5M_ASSIGN_OR_RETURN(const rpc::ClientOptions options, Options(recorded_server));
+  rpc::ClientOptions options;
+  if (IsEmbeddedAddress(recorded_server)) {
+    // Nothing else than the address: a token or a CA is for servers.
+    H5M_ASSIGN_OR_RETURN(const std::string address, StartEmbedded(recorded_server));
+    H5M_ASSIGN_OR_RETURN(options, rpc::ResolveClientOptionsIn({address, "", ""}, {}));
+    options.server = recorded_server;  // For messages; the socket means nothing to anybody.
+  } else {
+    H5M_ASSIGN_OR_RETURN(options, Options(recorded_server));
+  }
   auto found = clients_.find(options.server);
   if (found == clients_.end()) {
     H5M_ASSIGN_OR_RETURN(auto client,

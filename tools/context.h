@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "rpc/client.h"
 #include "rpc/client_options.h"
+#include "tools/embedded_server.h"
 #include "tools/json.h"
 #include "tools/streams.h"
 #include "tools/table.h"
@@ -51,7 +52,12 @@ class Context {
  private:
   const GlobalFlags& flags_;
   Streams& streams_;
-  std::map<std::string, std::unique_ptr<rpc::Client>> clients_;  // by server
+  // Of a file with its history beside it.
+  absl::StatusOr<std::string> StartEmbedded(const std::string& address);
+
+  std::map<std::string, std::unique_ptr<EmbeddedServer>> embedded_;  // by EmbeddedAddress()
+  // By server. Destroyed first.
+  std::map<std::string, std::unique_ptr<rpc::Client>> clients_;
 };
 
 }  // namespace h5mirror::tools

@@ -8,6 +8,8 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "base/extent.h"
 #include "rpc/client.h"
 #include "tools/progress.h"
 
@@ -23,8 +25,17 @@ using PieceSink = absl::FunctionRef<absl::Status(uint64_t offset, std::string_vi
 absl::StatusOr<v1::Version> Download(rpc::Client& client, const std::string& name, int64_t version,
                                      Progress& progress, PieceSink sink);
 
+// The same for the bytes of `range`, which is not empty and within the version.
+absl::Status DownloadRange(rpc::Client& client, const std::string& name, int64_t version,
+                           Extent range, Progress& progress, PieceSink sink);
+
+// The same for many ranges, which rise and are apart. `sink` also gets what is zeros.
+absl::Status DownloadRanges(rpc::Client& client, const std::string& name, int64_t version,
+                            absl::Span<const Extent> ranges, Progress& progress, PieceSink sink);
+
 // Fills the empty file `fd` (`path` for messages), with holes where the version has zeros
-// that are not sent. Not synced.
+// that are not sent. Not synced. Where the server's files are on this machine and the caller may
+// read them, what the head holds comes from there (tools/head_copy.h).
 absl::StatusOr<v1::Version> DownloadToFile(rpc::Client& client, const std::string& name,
                                            int64_t version, Progress& progress, int fd,
                                            const std::string& path);

@@ -12,20 +12,24 @@
 namespace h5mirror::tools {
 
 struct FileArg {
-  std::string name;    // under the server's root
-  std::string server;  // from the record; empty: as the flags and files say
-  // Set for a local file; its path as given.
+  std::string name;  // under the server's root
+  // From the record, or EmbeddedAddress(); empty: as the flags and files say.
+  std::string server;
+  // Set for a local file; its path as given, but what a symbolic link leads to for
+  // ResolveLocalArg().
   std::filesystem::path local;
   std::optional<LocalRecord> record;
 };
 
-// A path with a record beside it (X.h5.h5m/client.json) is that local file; anything else is
-// a name under the server's root.
+// A path with a record beside it (X.h5.h5m/client.json), or with a history of its own
+// (X.h5.h5m/index), is that local file; anything else is a name under the server's root.
 // Errors: kNotFound an absolute path, or one that starts with ./ or ../, has no record;
 //         kDataLoss the record does not parse.
 absl::StatusOr<FileArg> ResolveFileArg(const std::string& text);
 
-// The same for a path that must be local; the record may be missing.
+// The same for a path that must be local; the record may be missing. It lies beside the file that a
+// symbolic link leads to, as the driver has it. kFailedPrecondition: the file has its history
+// beside it, and no server.
 absl::StatusOr<FileArg> ResolveLocalArg(const std::string& path);
 
 }  // namespace h5mirror::tools

@@ -1,4 +1,5 @@
 #include "tools/install_dirs.h"
+#include "base/status_macros.h"
 #include "base/strings.h"
 
 #include <stdlib.h>
@@ -72,6 +73,20 @@ absl::StatusOr<fs::path> FindHelper(const std::string& file_name) {
       FirstHolding(directories, file_name, "install h5mirror whole, or set H5MIRROR_LIBEXEC_DIR");
   if (!found.ok()) return found;
   return *found / file_name;
+}
+
+absl::StatusOr<fs::path> FindDaemon() {
+  std::error_code error;
+  const fs::path own = fs::read_symlink("/proc/self/exe", error).parent_path();
+  // Helpers of ours lie in libexec/h5mirror.
+  const std::vector<fs::path> directories = {own, Prefix() / "bin", Prefix() / "sbin",
+                                             Prefix().parent_path() / "bin",
+                                             Prefix().parent_path() / "sbin"};
+  H5M_ASSIGN_OR_RETURN(
+      const fs::path directory,
+      FirstHolding(directories, kDaemonFile,
+                   "a file with its history beside it is read with it: install it"));
+  return directory / kDaemonFile;
 }
 
 }  // namespace h5mirror::tools

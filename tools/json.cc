@@ -2,6 +2,7 @@
 
 #include "absl/strings/escaping.h"
 #include "base/hex.h"
+#include "rpc/mirror_state_name.h"
 #include "tools/text.h"
 
 namespace h5mirror::tools {
@@ -48,6 +49,23 @@ Json SummaryToJson(const v1::FileSummary& summary) {
               {"modify_time", TimeToJson(FromProto(summary.modify_time()))}};
 }
 
+namespace {
+
+Json MirrorToJson(const v1::MirrorStatus& mirror) {
+  if (mirror.state() == v1::MIRROR_STATE_UNSPECIFIED) return nullptr;
+  const bool resyncs = mirror.state() == v1::MIRROR_STATE_RESYNCING;
+  return Json{{"state", rpc::MirrorStateName(mirror.state())},
+              {"since", TimeToJson(FromProto(mirror.since_time()))},
+              {"pending_bytes", mirror.pending_bytes()},
+              {"pending_cuts", mirror.pending_cuts()},
+              {"pending_since", TimeToJson(FromProto(mirror.pending_since_time()))},
+              {"resync_total_bytes", resyncs ? Json(mirror.resync_total_bytes()) : Json(nullptr)},
+              {"resync_sent_bytes", resyncs ? Json(mirror.resync_sent_bytes()) : Json(nullptr)},
+              {"detail", mirror.detail()}};
+}
+
+}  // namespace
+
 Json StatusToJson(const v1::FileStatus& status) {
   Json lease = nullptr;
   if (status.has_lease()) {
@@ -61,6 +79,13 @@ Json StatusToJson(const v1::FileStatus& status) {
                  {"peer", holder.peer()},
                  {"since", TimeToJson(FromProto(holder.since_time()))},
                  {"token", holder.token()}};
+  }
+  Json check = nullptr;
+  if (status.has_last_check()) {
+    check = Json{{"time", TimeToJson(FromProto(status.last_check().check_time()))},
+                 {"version", status.last_check().version()},
+                 {"differing_bytes", status.last_check().differing_bytes()},
+                 {"equal_time", TimeToJson(FromProto(status.last_check().equal_time()))}};
   }
   return Json{
       {"name", status.name()},
@@ -78,8 +103,12 @@ Json StatusToJson(const v1::FileStatus& status) {
                       {"host", status.origin().host()},
                       {"path", status.origin().path()}}},
       {"lease", lease},
+      {"mirror", MirrorToJson(status.mirror())},
       {"stage_bytes", status.stage_bytes()},
       {"history_bytes", status.history_bytes()},
+      {"history_notice",
+       status.history_notice().empty() ? Json(nullptr) : Json(status.history_notice())},
+      {"last_check", check},
   };
 }
 

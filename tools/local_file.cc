@@ -66,7 +66,8 @@ absl::StatusOr<LocalFile> LocalFile::Open(const std::filesystem::path& path, Fil
     return absl::InvalidArgumentError(StrCat(path.string(), ": not a regular file"));
   }
   const int operation = lock == FileLock::kShared ? LOCK_SH : LOCK_EX;
-  if (flock(file.get(), operation | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+  if (lock != FileLock::kNone && flock(file.get(), operation | LOCK_NB) != 0 &&
+      errno == EWOULDBLOCK) {
     return absl::FailedPreconditionError(StrCat(
         path.string(), ": a program has it open", lock == FileLock::kShared ? " for writing" : "",
         "; close it there first (fuser ", path.string(), " names it)"));

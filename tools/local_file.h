@@ -17,6 +17,7 @@ namespace h5mirror::tools {
 
 // HDF5's own file locks: a writer holds flock(LOCK_EX), a reader LOCK_SH.
 enum class FileLock {
+  kNone,       // keeps nobody out: CheckUnchanged() tells whether somebody wrote
   kShared,     // keeps writers out
   kExclusive,  // keeps everybody out
 };

@@ -108,6 +108,15 @@ TEST_F(LocalVerbsTest, PushRefusesWhatACrashedWriterLeft) {
   EXPECT_EQ(Run({"push", Path("a.h5"), "--any"}).code, 0);
 }
 
+TEST_F(LocalVerbsTest, PushRefusesAFileWithItsHistoryBesideIt) {
+  Write("a.h5", Hdf5Bytes(1 << 20));
+  std::filesystem::create_directory(Path("a.h5.h5m"));
+  Write("a.h5.h5m/index", "");
+  const auto refused = Run({"push", Path("a.h5"), "--name", "a.h5"});
+  EXPECT_EQ(refused.code, 5);
+  EXPECT_THAT(refused.err, HasSubstr("has its history beside it"));
+}
+
 TEST_F(LocalVerbsTest, PushTakesATreeAndGoesOnAfterAFileThatFails) {
   Write("t/a.h5", Hdf5Bytes(4096));
   Write("t/sub/b.h5", Hdf5Bytes(4096));
@@ -134,7 +143,7 @@ TEST_F(LocalVerbsTest, AdoptTakesAnEqualFileAndRefusesAnother) {
   const Result refused = Run({"adopt", Path("b.h5"), "--name", "a.h5"});
   EXPECT_EQ(refused.code, 5);
   EXPECT_THAT(refused.err, HasSubstr("at offset 2097152"));
-  EXPECT_THAT(refused.err, HasSubstr("h5mirror push"));
+  EXPECT_THAT(refused.err, HasSubstr("h5mirror resync --from local"));
 }
 
 TEST_F(LocalVerbsTest, AdoptNeedsAName) {
@@ -206,6 +215,43 @@ TEST_F(LocalVerbsTest, RecoverBringsBackALostFile) {
   EXPECT_EQ(server_.file("a.h5").origin.path(), std::filesystem::canonical(Path("a.h5")));
   EXPECT_EQ(Run({"recover", Path("a.h5"), "--json"}).json()["action"], "equal");
   EXPECT_TRUE(Beside("broken-").empty());
+}
+
+TEST_F(LocalVerbsTest, RecoverReplacesTheFileThatALinkLeadsTo) {
+  const std::string good = Hdf5Bytes(1 << 20);
+  Write("data/a.h5", good);
+  std::filesystem::create_symlink("data/a.h5", Path("link.h5"));
+  ASSERT_EQ(Run({"push", Path("link.h5"), "--name", "a.h5"}).code, 0);
+  EXPECT_EQ(ReadLocalRecord(Path("data/a.h5"))->state, RecordState::kClean);
+  Write("data/a.h5", "broken");
+  const Json json = Run({"recover", Path("link.h5"), "--json"}).json();
+  EXPECT_TRUE(std::filesystem::is_symlink(Path("link.h5")));
+  EXPECT_EQ(Read(Path("data/a.h5")), good);
+  EXPECT_EQ(Read(json["broken"].get<std::string>()), "broken");
+  EXPECT_EQ(ReadLocalRecord(Path("data/a.h5"))->stat, *StatFile(Path("data/a.h5")));
+  // Also where the file is gone.
+  std::filesystem::remove(Path("data/a.h5"));
+  EXPECT_EQ(Run({"recover", Path("link.h5")}).code, 0);
+  EXPECT_EQ(Read(Path("data/a.h5")), good);
+  EXPECT_TRUE(Beside("link.h5.h5m").empty());
+}
+
+TEST_F(LocalVerbsTest, RecoverTellsTheServerThatItLacksNothing) {
+  Write("a.h5", Hdf5Bytes(4096));
+  ASSERT_EQ(Run({"push", Path("a.h5"), "--name", "a.h5"}).code, 0);
+  Write("a.h5", "broken");
+  // The new file is nobody's before its record says what it is.
+  int locked = 0;
+  server_.On("RecordCheck", [&] {
+    const int fd = open(Path("a.h5").c_str(), O_RDWR);
+    locked = flock(fd, LOCK_EX | LOCK_NB);
+    close(fd);
+    return grpc::Status::OK;
+  });
+  ASSERT_EQ(Run({"recover", Path("a.h5")}).code, 0);
+  EXPECT_EQ(locked, -1);
+  EXPECT_EQ(server_.file("a.h5").check.version(), 1);
+  EXPECT_EQ(server_.file("a.h5").check.differing_bytes(), 0);
 }
 
 TEST_F(LocalVerbsTest, RecoverIsRefusedWhileSomebodyWrites) {

@@ -27,7 +27,7 @@ int TerminalWidth() {
 
 }  // namespace
 
-int RunProgram(int argc, char** argv, const DiffRunner& runner) {
+int RunProgram(int argc, char** argv, const Hdf5Runners& runners) {
   // gRPC's own log lines would stand between ours; errors carry what it has to say.
   if (getenv("GRPC_VERBOSITY") == nullptr) gpr_set_log_function([](gpr_log_func_args*) {});
   std::ios::sync_with_stdio(false);
@@ -37,7 +37,7 @@ int RunProgram(int argc, char** argv, const DiffRunner& runner) {
                   .err_sink = SinkOf(STDERR_FILENO),
                   .width_columns = TerminalWidth(),
                   .zone = absl::LocalTimeZone()};
-  const int code = RunCli(std::vector<std::string>(argv + 1, argv + argc), streams, runner);
+  const int code = RunCli(std::vector<std::string>(argv + 1, argv + argc), streams, runners);
   std::cout.flush();
   if (!std::cout && code == 0) {
     std::cerr << "h5mirror: standard output could not be written\n";

@@ -2,13 +2,13 @@
 #ifndef H5MIRROR_TOOLS_PROGRAM_H_
 #define H5MIRROR_TOOLS_PROGRAM_H_
 
-#include "tools/verb_diff.h"
+#include "tools/hdf5_runners.h"
 
 namespace h5mirror::tools {
 
 // What main() does: runs the command line on the process's own streams and returns its exit code.
-// `runner` as in RunCli().
-int RunProgram(int argc, char** argv, const DiffRunner& runner);
+// `runners` as in RunCli().
+int RunProgram(int argc, char** argv, const Hdf5Runners& runners);
 
 }  // namespace h5mirror::tools
 

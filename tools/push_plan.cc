@@ -47,7 +47,88 @@ absl::Status Walk(const fs::path& directory, Content content, std::vector<std::s
   return absl::OkStatus();
 }
 
+// What the driver calls a file whose path has become another one, where its name follows the path:
+// below a root, or behind a host's name.
+std::optional<std::string> NameAfterRename(const std::string& name, const std::string& old_path,
+                                           const std::string& path) {
+  const std::string below_root = StrCat("/", name);
+  if (absl::EndsWith(old_path, below_root)) {
+    const std::string root = old_path.substr(0, old_path.size() - name.size());
+    if (!absl::StartsWith(path, root)) return std::nullopt;
+    return path.substr(root.size());
+  }
+  if (!absl::EndsWith(name, old_path)) return std::nullopt;
+  return StrCat(name.substr(0, name.size() - old_path.size()), path);
+}
+
+absl::Status Renamed(const LocalFile& file, const std::string& from, const std::string& to) {
+  return absl::FailedPreconditionError(
+      StrCat(file.path().string(), " was renamed, and the server has it as ", from,
+             " still: h5mirror mv ", from, " ", to,
+             " renames it there with its history, then h5mirror resync --from local --name ", to,
+             " ", file.path().string(), " sends what differs"));
+}
+
 }  // namespace
+
+absl::Status CheckNotRenamed(rpc::Client& client, const std::string& name, const LocalFile& file,
+                             const std::optional<LocalRecord>& record,
+                             const std::optional<v1::FileStatus>& server) {
+  // The inode tells it from a copy.
+  if (!record || record->name != name || !record->stat.EqualsButName(file.stat())) {
+    return absl::OkStatus();
+  }
+  const std::string file_id = ToByteString(record->file_id);
+  if (!server) {
+    if (record->renamed_from.empty()) return absl::OkStatus();
+    H5M_ASSIGN_OR_RETURN(const std::optional<v1::FileStatus> old,
+                         FindServerFile(client, record->renamed_from));
+    if (!old || old->file_id() != file_id) return absl::OkStatus();
+    return Renamed(file, record->renamed_from, name);
+  }
+  H5M_ASSIGN_OR_RETURN(const v1::Origin here, LocalOrigin(file.path()));
+  const v1::Origin& origin = server->origin();
+  if (server->file_id() != file_id || origin.machine_id() != here.machine_id() ||
+      origin.path() == here.path()) {
+    return absl::OkStatus();
+  }
+  const std::optional<std::string> now = NameAfterRename(name, origin.path(), here.path());
+  return now ? Renamed(file, name, *now) : absl::OkStatus();
+}
+
+absl::StatusOr<std::string> MirrorName(const Context& context, const std::string& name,
+                                       const std::string& root, const FileArg& arg) {
+  if (!name.empty()) return name;
+  if (!arg.name.empty()) return arg.name;
+  if (!root.empty()) return DefaultName(arg.local, root);
+  H5M_ASSIGN_OR_RETURN(const rpc::ClientOptions client, context.Options(arg.server));
+  return DefaultName(arg.local, client.root);
+}
+
+absl::StatusOr<std::optional<v1::FileStatus>> FindServerFile(rpc::Client& client,
+                                                             const std::string& name) {
+  v1::GetFileRequest request;
+  request.set_name(name);
+  absl::StatusOr<v1::FileStatus> status = client.GetFile(request, absl::Seconds(30));
+  if (absl::IsNotFound(status.status())) return std::optional<v1::FileStatus>();
+  H5M_RETURN_IF_ERROR(status.status());
+  return std::optional<v1::FileStatus>(*std::move(status));
+}
+
+absl::Status CheckNoLease(const std::string& local, const v1::FileStatus& server) {
+  if (!server.has_lease()) return absl::OkStatus();
+  const v1::Writer& writer = server.lease().writer();
+  return absl::FailedPreconditionError(StrCat(
+      local, ": ", writer.program(), " (pid ", writer.pid(), " on ", writer.host(),
+      ") holds the lease of ", server.name(), "; end it, or wait until its lease has run out"));
+}
+
+bool IsLevel(const std::string& name, const LocalFile& file,
+             const std::optional<LocalRecord>& record, const v1::FileStatus& server) {
+  return record.has_value() && record->name == name && record->state == RecordState::kClean &&
+         ToByteString(record->file_id) == server.file_id() && record->stat == file.stat() &&
+         record->cut == server.last_cut();
+}
 
 absl::StatusOr<PushAction> DecidePush(const std::string& name, const LocalFile& file,
                                       const std::optional<LocalRecord>& record,
@@ -64,10 +145,7 @@ absl::StatusOr<PushAction> DecidePush(const std::string& name, const LocalFile& 
                file.path().string(), " --name ", name,
                " if they are the same, h5mirror push --replace to put this one in its place"));
   }
-  const bool level = known && record->state == RecordState::kClean &&
-                     ToByteString(record->file_id) == server->file_id() &&
-                     record->stat == file.stat() && record->cut == server->last_cut();
-  return level ? PushAction::kSkip : PushAction::kReplace;
+  return IsLevel(name, file, record, *server) ? PushAction::kSkip : PushAction::kReplace;
 }
 
 absl::Status CheckContent(const LocalFile& file, const std::optional<LocalRecord>& record,

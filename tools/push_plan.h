@@ -1,4 +1,4 @@
-// What `h5mirror push` does with one local file, decided before a byte is sent.
+// What `h5mirror push` and `resync` do with a local file, decided before a byte is sent.
 #ifndef H5MIRROR_TOOLS_PUSH_PLAN_H_
 #define H5MIRROR_TOOLS_PUSH_PLAN_H_
 
@@ -10,6 +10,9 @@
 #include "absl/status/statusor.h"
 #include "base/local_record.h"
 #include "h5mirror/v1/files.pb.h"
+#include "rpc/client.h"
+#include "tools/context.h"
+#include "tools/file_arg.h"
 #include "tools/local_file.h"
 
 namespace h5mirror::tools {
@@ -19,6 +22,29 @@ enum class PushAction {
   kUpload,   // the server has no such file
   kReplace,  // a new generation; older versions stay
 };
+
+// The name of a local file's mirror: `name` (--name) if it is not empty, else the record's, else as
+// the driver would name it: below `root` (--root), or that of client.toml.
+absl::StatusOr<std::string> MirrorName(const Context& context, const std::string& name,
+                                       const std::string& root, const FileArg& arg);
+
+// The server's state of a file; nullopt: it has no such file.
+absl::StatusOr<std::optional<v1::FileStatus>> FindServerFile(rpc::Client& client,
+                                                             const std::string& name);
+
+// kFailedPrecondition names the writer that holds the lease.
+absl::Status CheckNoLease(const std::string& local, const v1::FileStatus& server);
+
+// Refuses a file that was renamed here, under the name that it had: whoever sends it there makes it
+// that name's, and a program that opens it next finds none of its history under the new one.
+// `server`: of `name`, which nobody has asked for but the record. kFailedPrecondition: what to do.
+absl::Status CheckNotRenamed(rpc::Client& client, const std::string& name, const LocalFile& file,
+                             const std::optional<LocalRecord>& record,
+                             const std::optional<v1::FileStatus>& server);
+
+// Whether record, local file and server say that both sides are the same.
+bool IsLevel(const std::string& name, const LocalFile& file,
+             const std::optional<LocalRecord>& record, const v1::FileStatus& server);
 
 // May the server's file be replaced by one that nothing connects with it?
 enum class ForeignFile { kRefuse, kReplace };

@@ -92,16 +92,18 @@ absl::StatusOr<ScratchResult> CheckScratchFile(Context& context, rpc::Client& cl
   H5M_RETURN_IF_ERROR(CheckRecord(path));
   H5M_ASSIGN_OR_RETURN(const LocalFile file, LocalFile::Open(path, FileLock::kShared));
   Progress progress(context.streams(), "comparing", file.size_bytes());
-  const absl::StatusOr<Comparison> comparison =
-      CompareWithNewest(client, result.name, file, progress);
-  if (!comparison.ok()) return AtStep("compare with the server", comparison.status());
-  const absl::Time made = FromProto(comparison->version.server_time());
-  if (comparison->difference.has_value()) {
-    return absl::DataLossError(
-        StrCat("the server's ", result.name, "@", comparison->version.version(), " differs from ",
-               path.string(), " at offset ", comparison->difference->offset));
+  LocalBlocks blocks(file.fd(), file.size_bytes(), path.string());
+  Comparison comparison(client, result.name, 0, blocks, progress);
+  const absl::Status compared = comparison.Coarse();
+  if (!compared.ok()) return AtStep("compare with the server", compared);
+  const v1::Version& version = comparison.version();
+  const absl::Time made = FromProto(version.server_time());
+  if (!comparison.equal()) {
+    H5M_ASSIGN_OR_RETURN(const uint64_t first, comparison.FindFirst());
+    return absl::DataLossError(StrCat("the server's ", result.name, "@", version.version(),
+                                      " differs from ", path.string(), " at offset ", first));
   }
-  result.version = comparison->version.version();
+  result.version = version.version();
   // The version was made between start and end; outside of that the clocks differ.
   result.clock_skew = made < start ? made - start : made > end ? made - end : absl::ZeroDuration();
   return result;

@@ -1,6 +1,7 @@
 #include "tools/standing.h"
 
 #include "base/hex.h"
+#include "base/human.h"
 #include "base/strings.h"
 
 namespace h5mirror::tools {
@@ -9,6 +10,27 @@ namespace {
 std::string Both(const std::string& local) {
   return StrCat("h5mirror recover ", local, " takes the server's, h5mirror push ", local,
                 " the local one");
+}
+
+// "degraded since 2026-11-03 14:00:00 UTC: ..."
+std::string Since(std::string_view state, const LocalRecord& record, std::string_view what) {
+  const std::string why = record.detail.empty() ? "" : StrCat(": ", record.detail);
+  return StrCat(state, " since ", HumanTime(record.since), ": ", what, why);
+}
+
+// With a dirty map, of the file as it is, the next session sends what is missing.
+StandingReport JudgeBehind(const std::string& local, const LocalRecord& record,
+                           const FileStat& stat, std::string_view when) {
+  const bool noted = record.dirty_map_id != decltype(record.dirty_map_id){} && record.stat == stat;
+  return {Standing::kBehind, Since("degraded", record, "the server lacks the newest"),
+          StrCat(noted ? "the next open that writes to it brings the rest, or: h5mirror push "
+                       : "h5mirror push ",
+                 local, " ", when)};
+}
+
+StandingReport JudgeDiverged(const std::string& local, const LocalRecord& record) {
+  return {Standing::kDiverged, Since("diverged", record, "the two sides have diverged"),
+          Both(local)};
 }
 
 StandingReport JudgeClean(const std::string& local, const LocalRecord& record, const FileStat& stat,
@@ -44,15 +66,13 @@ StandingReport JudgeStanding(const std::string& local, const LocalRecord& record
     return {Standing::kLocalGone, "the local file is gone",
             StrCat("h5mirror recover ", local, " brings it back")};
   }
-  const std::string why = record.detail.empty() ? "" : StrCat(": ", record.detail);
   switch (record.state) {
     case RecordState::kClean:
       return JudgeClean(local, record, *stat, *server);
     case RecordState::kBehind:
-      return {Standing::kBehind, StrCat("the server lacks the newest", why),
-              StrCat("h5mirror push ", local, " once it is closed")};
+      return JudgeBehind(local, record, *stat, "once it is closed");
     case RecordState::kDiverged:
-      return {Standing::kDiverged, StrCat("the two sides have diverged", why), Both(local)};
+      return JudgeDiverged(local, record);
     case RecordState::kOpen:
       break;
   }
@@ -73,7 +93,6 @@ StandingReport JudgeRecord(const std::string& local, const LocalRecord& record,
     return {Standing::kLocalGone, "the local file is gone",
             StrCat("h5mirror recover ", local, " brings it back, once the server is there")};
   }
-  const std::string why = record.detail.empty() ? "" : StrCat(": ", record.detail);
   switch (record.state) {
     case RecordState::kClean:
       if (*stat == record.stat) {
@@ -81,10 +100,9 @@ StandingReport JudgeRecord(const std::string& local, const LocalRecord& record,
       }
       return {Standing::kChanged, "changed since its last mirrored close", ""};
     case RecordState::kBehind:
-      return {Standing::kBehind, StrCat("the server lacks the newest", why),
-              StrCat("h5mirror push ", local, " once the server is there")};
+      return JudgeBehind(local, record, *stat, "once the server is there");
     case RecordState::kDiverged:
-      return {Standing::kDiverged, StrCat("the two sides have diverged", why), Both(local)};
+      return JudgeDiverged(local, record);
     case RecordState::kOpen:
       break;
   }

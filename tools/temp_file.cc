@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -94,6 +95,13 @@ TempFile::~TempFile() {
   ForgetPath();
 }
 
+void TempFile::CopyOwnerAndMode(int fd) const {
+  struct stat info = {};
+  if (fstat(fd, &info) != 0) return;
+  if (fchown(fd_, info.st_uid, info.st_gid) != 0) errno = 0;  // Only root can.
+  fchmod(fd_, info.st_mode & 07777);
+}
+
 absl::Status TempFile::Commit(Existing existing) {
   if (fsync(fd_) != 0) return ErrnoToStatus(errno, StrCat("sync ", path_));
   const int rc = existing == Existing::kReplace ? rename(path_.c_str(), target_.c_str())
@@ -104,6 +112,23 @@ absl::Status TempFile::Commit(Existing existing) {
   path_.clear();
   ForgetPath();
   return SyncDirectory(DirectoryOf(target_));
+}
+
+absl::StatusOr<FileStat> TempFile::CommitLocked(Existing existing) {
+  // Nobody else knows it yet. A filesystem without locks is taken as it is.
+  flock(fd_, LOCK_EX | LOCK_NB);
+  // Data that is not written back yet may still change its times.
+  if (fsync(fd_) != 0) return ErrnoToStatus(errno, StrCat("sync ", path_));
+  H5M_ASSIGN_OR_RETURN(const FileStat before, StatDescriptor(fd_));
+  H5M_RETURN_IF_ERROR(Commit(existing));
+  H5M_ASSIGN_OR_RETURN(const FileStat after, StatDescriptor(fd_));
+  H5M_ASSIGN_OR_RETURN(const FileStat named, StatFile(target_));
+  // The rename itself changes the ctime.
+  if (after.EqualsButName(before) && named == after) return after;
+  return absl::AbortedError(StrCat(target_.string(),
+                                   ": a program changed it just after it was replaced; close that, "
+                                   "compare with h5mirror verify --against ",
+                                   target_.string(), ", and try again"));
 }
 
 }  // namespace h5mirror::tools

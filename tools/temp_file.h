@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/local_record.h"
 
 namespace h5mirror::tools {
 
@@ -25,9 +26,17 @@ class TempFile {
   int fd() const { return fd_; }
   const std::string& path() const { return path_; }
 
+  // Makes it look like an open file to others, as far as the user may.
+  void CopyOwnerAndMode(int fd) const;
+
   // Syncs the file, renames it to the target and syncs the directory.
   // kAlreadyExists with Existing::kRefuse where the target has appeared meanwhile.
   absl::Status Commit(Existing existing);
+
+  // The same, and HDF5's lock on the file until this is destroyed, so that nobody writes it before
+  // its record says what it is. Returns what it is under its name.
+  // kAborted: somebody who heeds no locks has changed or replaced it already.
+  absl::StatusOr<FileStat> CommitLocked(Existing existing);
 
  private:
   TempFile(int fd, std::string path, std::filesystem::path target)

@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "absl/time/clock.h"
+#include "base/dirty_map.h"
 #include "base/hex.h"
 #include "base/human.h"
 #include "base/status_macros.h"
@@ -21,14 +22,14 @@ struct Options {
 };
 
 absl::Status RefuseDifferent(const std::string& local, const std::string& name,
-                             const Comparison& comparison) {
-  const Difference& difference = *comparison.difference;
+                             const LocalFile& file, Comparison& comparison) {
+  H5M_ASSIGN_OR_RETURN(const uint64_t first, comparison.FindFirst());
   return absl::FailedPreconditionError(
-      StrCat(local, " (", HumanBytes(difference.local_size_bytes), ") differs from ", name, "@",
-             comparison.version.version(), " (", HumanBytes(difference.server_size_bytes),
-             ") in the ", HumanBytes(difference.block_size_bytes), " block at offset ",
-             difference.offset, "; h5mirror push ", local,
-             " takes the local one, h5mirror recover ", local, " the server's"));
+      StrCat(local, " (", HumanBytes(file.size_bytes()), ") differs from ", name, "@",
+             comparison.version().version(), " (", HumanBytes(comparison.remote_size_bytes()),
+             ") in ", HumanBytes(comparison.differing_bytes()), ", first at offset ", first,
+             "; h5mirror resync --from local --name ", name, " ", local,
+             " takes the local one, --from remote the server's"));
 }
 
 absl::StatusOr<v1::FileStatus> Adopt(rpc::Client& client, const LocalFile& file,
@@ -52,7 +53,9 @@ absl::Status WriteRecord(const LocalFile& file, const std::string& server, const
   record.version = version.version();
   record.stat = file.stat();
   record.since = absl::Now();
-  return WriteLocalRecord(file.path(), record);
+  H5M_RETURN_IF_ERROR(WriteLocalRecord(file.path(), record));
+  RemoveDirtyMap(file.path());
+  return absl::OkStatus();
 }
 
 absl::StatusOr<int> RunAdopt(Context& context, const Options& options) {
@@ -62,18 +65,22 @@ absl::StatusOr<int> RunAdopt(Context& context, const Options& options) {
     return absl::InvalidArgumentError(StrCat(
         options.local, ": no record of a mirror beside it; say which file it is with --name NAME"));
   }
-  H5M_ASSIGN_OR_RETURN(const LocalFile file, LocalFile::Open(options.local, FileLock::kShared));
+  H5M_ASSIGN_OR_RETURN(const LocalFile file, LocalFile::Open(arg.local, FileLock::kShared));
   H5M_ASSIGN_OR_RETURN(rpc::Client * client, context.Connect(arg.server));
-  absl::StatusOr<Comparison> comparison;
+  LocalBlocks blocks(file.fd(), file.size_bytes(), options.local);
+  absl::Status compared;
+  v1::Version version;
   {
     Progress progress(context.streams(), StrCat("comparing ", options.local), file.size_bytes());
-    comparison = CompareWithNewest(*client, arg.name, file, progress);
+    Comparison comparison(*client, arg.name, 0, blocks, progress);
+    compared = comparison.Coarse();
+    if (compared.ok()) compared = file.CheckUnchanged();
+    if (compared.ok() && !comparison.equal()) {
+      compared = RefuseDifferent(options.local, arg.name, file, comparison);
+    }
+    version = comparison.version();
   }
-  H5M_RETURN_IF_ERROR(comparison.status());
-  if (comparison->difference.has_value()) {
-    return RefuseDifferent(options.local, arg.name, *comparison);
-  }
-  const v1::Version& version = comparison->version;
+  H5M_RETURN_IF_ERROR(compared);
   H5M_ASSIGN_OR_RETURN(const v1::FileStatus status,
                        Adopt(*client, file, arg.name, version.version()));
   H5M_RETURN_IF_ERROR(WriteRecord(file, client->options().server, arg.name, version, status));

@@ -3,29 +3,13 @@
 
 #include <memory>
 
-#include "base/status_macros.h"
 #include "base/strings.h"
-#include "tools/child.h"
-#include "tools/install_dirs.h"
+#include "tools/hdf5_runners.h"
 #include "tools/verbs.h"
 #include "tools/version_spec.h"
 
 namespace h5mirror::tools {
 namespace {
-
-// The command line goes on to the helper as it is: it reads it with the same code.
-absl::StatusOr<int> RunHelper(const std::vector<std::string>& arguments) {
-  auto helper = FindHelper(kDiffHelperFile);
-  if (!helper.ok()) {
-    return absl::NotFoundError(
-        StrCat("diff looks into HDF5 files with a helper that is built where there is HDF5 1.14 or "
-               "later: ",
-               ToStd(helper.status().message())));
-  }
-  std::vector<std::string> command{helper->string()};
-  command.insert(command.end(), arguments.begin(), arguments.end());
-  return RunInOurPlace(command, {});
-}
 
 // 1 means "different" here, so what has no code of its own is trouble.
 absl::StatusOr<int> EndOf(Context& context, const absl::StatusOr<int>& result) {
@@ -52,7 +36,7 @@ void AddDiff(CLI::App& app, Context& context, const std::vector<std::string>& ar
       "no code of its own; others as of all verbs, see h5mirror --help.");
   verb->callback([&context, &action, &arguments, &runner, options] {
     action = [&context, &arguments, &runner, options]() -> absl::StatusOr<int> {
-      if (runner == nullptr) return RunHelper(arguments);
+      if (runner == nullptr) return RunHdf5Helper("diff", arguments);
       return EndOf(context, runner(context, *options));
     };
   });

@@ -67,6 +67,14 @@ absl::StatusOr<v1::ListVersionsRequest> FirstRequest(Context& context, const Opt
   return request;
 }
 
+// Why versions are missing, where the server dropped some early or makes none.
+absl::StatusOr<std::string> HistoryNotice(rpc::Client& client, const std::string& name) {
+  v1::GetFileRequest request;
+  request.set_name(name);
+  H5M_ASSIGN_OR_RETURN(const v1::FileStatus status, client.GetFile(request, absl::Seconds(30)));
+  return status.history_notice();
+}
+
 absl::StatusOr<int> RunLog(Context& context, const Options& options) {
   H5M_ASSIGN_OR_RETURN(v1::ListVersionsRequest request, FirstRequest(context, options));
   H5M_ASSIGN_OR_RETURN(const FileArg file, ResolveFileArg(options.file));
@@ -89,9 +97,14 @@ absl::StatusOr<int> RunLog(Context& context, const Options& options) {
     left -= page.versions_size();
     request.set_page_token(page.next_page_token());
   } while (!request.page_token().empty() && left > 0);
+  H5M_ASSIGN_OR_RETURN(const std::string notice, HistoryNotice(*client, file.name));
   if (context.json()) {
-    context.Print(Json{
-        {"file", file.name}, {"versions", versions}, {"complete", request.page_token().empty()}});
+    context.Print(Json{{"file", file.name},
+                       {"versions", versions},
+                       {"history_notice", notice.empty() ? Json(nullptr) : Json(notice)},
+                       {"complete", request.page_token().empty()}});
+  } else if (!notice.empty()) {
+    context.Note(StrCat(file.name, ": history: ", notice));
   }
   return kExitOk;
 }

@@ -35,8 +35,14 @@ class Pruning {
     for (const v1::PlannedVersion& planned : message.plan()) Add(planned);
     progress_.set_total_bytes(static_cast<uint64_t>(message.versions_to_drop()));
     progress_.Update(static_cast<uint64_t>(message.versions_dropped()));
+    // The end of the plan says about how much, what follows how much it was.
+    if (!planned_ && (message.versions_to_drop() > 0 || message.freed_bytes() > 0)) {
+      planned_ = true;
+      estimated_bytes_ = message.freed_bytes();
+    } else {
+      freed_bytes_ = message.freed_bytes();
+    }
     versions_dropped_ = message.versions_dropped();
-    freed_bytes_ = message.freed_bytes();
     return absl::OkStatus();
   }
 
@@ -66,11 +72,13 @@ class Pruning {
                 {"dry_run", dry_run},
                 {"keep", keep},
                 {"drop", drop},
+                {"estimated_bytes", estimated_bytes_},
                 {"versions_dropped", versions_dropped_},
                 {"freed_bytes", freed_bytes_}};
   }
 
   int64_t versions_dropped() const { return versions_dropped_; }
+  int64_t estimated_bytes() const { return estimated_bytes_; }
   int64_t freed_bytes() const { return freed_bytes_; }
 
  private:
@@ -100,6 +108,8 @@ class Pruning {
   Progress progress_;
   std::vector<v1::PlannedVersion> kept_, dropped_;
   int64_t versions_dropped_ = 0;
+  bool planned_ = false;  // the plan has come to its end
+  int64_t estimated_bytes_ = 0;
   int64_t freed_bytes_ = 0;
 };
 
@@ -121,7 +131,8 @@ absl::StatusOr<int> RunPrune(Context& context, const Options& options) {
   }
   pruning->PrintPlan();
   if (options.dry_run) {
-    context.Say("nothing was dropped: --dry-run");
+    context.Say(StrCat("nothing was dropped: --dry-run; it would give back about ",
+                       HumanBytes(static_cast<uint64_t>(pruning->estimated_bytes()))));
   } else {
     context.Say(StrCat("dropped ", pruning->versions_dropped(), " versions, ",
                        HumanBytes(static_cast<uint64_t>(pruning->freed_bytes())), " given back"));

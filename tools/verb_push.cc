@@ -6,6 +6,7 @@
 #include "base/human.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
+#include "tools/each_file.h"
 #include "tools/file_arg.h"
 #include "tools/local_file.h"
 #include "tools/progress.h"
@@ -35,7 +36,7 @@ struct Outcome {
   std::string local;
   std::string name;
   PushAction action = PushAction::kSkip;
-  UploadResult result;
+  PushResult result;
 };
 
 std::string_view ActionName(PushAction action) {
@@ -50,36 +51,16 @@ std::string_view ActionName(PushAction action) {
   return "unknown";
 }
 
-absl::StatusOr<std::optional<v1::FileStatus>> ServerState(rpc::Client& client,
-                                                          const std::string& name) {
-  v1::GetFileRequest request;
-  request.set_name(name);
-  absl::StatusOr<v1::FileStatus> status = client.GetFile(request, absl::Seconds(30));
-  if (absl::IsNotFound(status.status())) return std::optional<v1::FileStatus>();
-  H5M_RETURN_IF_ERROR(status.status());
-  return std::optional<v1::FileStatus>(*std::move(status));
-}
-
-// The driver's rule for a file without a record: `root` of the flags, else of client.toml.
-absl::StatusOr<std::string> NameFor(const Context& context, const Options& options,
-                                    const FileArg& arg) {
-  if (!options.name.empty()) return options.name;
-  if (!arg.name.empty()) return arg.name;
-  if (!options.root.empty()) return DefaultName(arg.local, options.root);
-  H5M_ASSIGN_OR_RETURN(const rpc::ClientOptions client, context.Options(arg.server));
-  return DefaultName(arg.local, client.root);
-}
-
 absl::StatusOr<Outcome> PushOne(Context& context, const Options& options,
                                 const std::string& local) {
   Outcome outcome;
   outcome.local = local;
   H5M_ASSIGN_OR_RETURN(const FileArg arg, ResolveLocalArg(local));
-  H5M_ASSIGN_OR_RETURN(outcome.name, NameFor(context, options, arg));
-  H5M_ASSIGN_OR_RETURN(const LocalFile file, LocalFile::Open(local, FileLock::kShared));
+  H5M_ASSIGN_OR_RETURN(outcome.name, MirrorName(context, options.name, options.root, arg));
+  H5M_ASSIGN_OR_RETURN(const LocalFile file, LocalFile::Open(arg.local, FileLock::kShared));
   H5M_ASSIGN_OR_RETURN(rpc::Client * client, context.Connect(arg.server));
   H5M_ASSIGN_OR_RETURN(const std::optional<v1::FileStatus> server,
-                       ServerState(*client, outcome.name));
+                       FindServerFile(*client, outcome.name));
   H5M_ASSIGN_OR_RETURN(outcome.action,
                        DecidePush(outcome.name, file, arg.record, server, options.foreign()));
   if (outcome.action == PushAction::kSkip) {
@@ -87,9 +68,12 @@ absl::StatusOr<Outcome> PushOne(Context& context, const Options& options,
     outcome.result.version = arg.record->version;
     return outcome;
   }
+  if (options.name.empty()) {
+    H5M_RETURN_IF_ERROR(CheckNotRenamed(*client, outcome.name, file, arg.record, server));
+  }
   H5M_RETURN_IF_ERROR(CheckContent(file, arg.record, options.content()));
   if (options.dry_run) return outcome;
-  UploadRequest request;
+  PushRequest request;
   request.name = outcome.name;
   request.server = client->options().server;
   request.comment = options.comment;
@@ -125,8 +109,6 @@ std::string OutcomeToText(const Options& options, const Outcome& outcome) {
                 outcome.result.version, " (", HumanBytes(outcome.result.sent_bytes), " sent)");
 }
 
-// One file's error does not keep the others from being pushed; the first one's code is
-// the program's.
 absl::StatusOr<int> RunPush(Context& context, const Options& options) {
   H5M_ASSIGN_OR_RETURN(const std::vector<std::string> files,
                        FilesToPush(options.locals, options.recursive, options.content()));
@@ -134,24 +116,12 @@ absl::StatusOr<int> RunPush(Context& context, const Options& options) {
     return absl::InvalidArgumentError(
         StrCat("--name is for one file, and there are ", files.size()));
   }
-  int code = kExitOk;
-  Json json = Json::array();
-  for (const std::string& local : files) {
-    const absl::StatusOr<Outcome> outcome = PushOne(context, options, local);
-    if (outcome.ok()) {
-      json.push_back(OutcomeToJson(options, *outcome));
-      context.Say(OutcomeToText(options, *outcome));
-      continue;
-    }
-    if (files.size() == 1) return outcome.status();
-    if (code == kExitOk) code = ExitCodeFor(outcome.status());
-    context.Note(ToStd(outcome.status().message()));
-    json.push_back(Json{{"local", local},
-                        {"action", "failed"},
-                        {"error", std::string(outcome.status().message())}});
-    if (absl::IsUnavailable(outcome.status())) break;  // The others would wait in vain too.
-  }
-  if (context.json()) context.Print(Json{{"files", json}});
+  H5M_ASSIGN_OR_RETURN(
+      const int code,
+      ForEachFile(context, files, [&](const std::string& local) -> absl::StatusOr<FileOutcome> {
+        H5M_ASSIGN_OR_RETURN(const Outcome outcome, PushOne(context, options, local));
+        return FileOutcome{OutcomeToJson(options, outcome), OutcomeToText(options, outcome)};
+      }));
   if (files.empty()) context.Note("no HDF5 file there; --any takes all files");
   return code;
 }

@@ -3,14 +3,15 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "absl/time/clock.h"
+#include "base/dirty_map.h"
 #include "base/errno_status.h"
 #include "base/hex.h"
 #include "base/human.h"
@@ -20,6 +21,7 @@
 #include "tools/file_arg.h"
 #include "tools/local_file.h"
 #include "tools/progress.h"
+#include "tools/push_plan.h"
 #include "tools/temp_file.h"
 #include "tools/verbs.h"
 #include "tools/version_spec.h"
@@ -43,14 +45,6 @@ struct Plan {
   std::optional<LocalFile> old_file;  // locked; unset: there is none
   std::string broken;                 // the old file's new name
 };
-
-absl::Status RefuseLease(const std::string& local, const v1::FileStatus& status) {
-  if (!status.has_lease()) return absl::OkStatus();
-  const v1::Writer& writer = status.lease().writer();
-  return absl::FailedPreconditionError(StrCat(
-      local, ": ", writer.program(), " (pid ", writer.pid(), " on ", writer.host(),
-      ") holds the lease of ", status.name(), "; end it, or wait until its lease has run out"));
-}
 
 // A name beside the local file that nothing has.
 std::string NameForBroken(const std::string& local) {
@@ -76,7 +70,7 @@ absl::StatusOr<Plan> MakePlan(Context& context, const Options& options) {
   }
   H5M_ASSIGN_OR_RETURN(const VersionSpec spec,
                        ParseVersionSpec(options.version, context.streams().zone));
-  absl::StatusOr<LocalFile> old_file = LocalFile::Open(options.local, FileLock::kExclusive);
+  absl::StatusOr<LocalFile> old_file = LocalFile::Open(plan.arg.local, FileLock::kExclusive);
   if (old_file.ok()) {
     plan.old_file = *std::move(old_file);
   } else if (!absl::IsNotFound(old_file.status())) {
@@ -86,9 +80,9 @@ absl::StatusOr<Plan> MakePlan(Context& context, const Options& options) {
   v1::GetFileRequest request;
   request.set_name(plan.arg.name);
   H5M_ASSIGN_OR_RETURN(plan.status, plan.client->GetFile(request, absl::Seconds(30)));
-  H5M_RETURN_IF_ERROR(RefuseLease(options.local, plan.status));
+  H5M_RETURN_IF_ERROR(CheckNoLease(options.local, plan.status));
   H5M_ASSIGN_OR_RETURN(plan.version, ResolveVersion(context, *plan.client, plan.arg.name, spec));
-  plan.broken = NameForBroken(options.local);
+  plan.broken = NameForBroken(plan.arg.local.string());
   return plan;
 }
 
@@ -122,15 +116,16 @@ absl::Status KeepOldFile(const Plan& plan) {
   return absl::OkStatus();
 }
 
-// The new file looks like the old one to others.
-void CopyOwnerAndMode(const LocalFile& old_file, const TempFile& fresh) {
-  struct stat info = {};
-  if (fstat(old_file.fd(), &info) != 0) return;
-  if (fchown(fresh.fd(), info.st_uid, info.st_gid) != 0) errno = 0;  // Only root can.
-  fchmod(fresh.fd(), info.st_mode & 07777);
-}
+struct Outcome {
+  v1::Version version;
+  bool replaced = false;  // false: the local file held these bytes already
+  FileStat stat;          // the local file's now
+  // Holds the lock on a new file until the record says what it is.
+  std::optional<TempFile> fresh;
+};
 
-absl::Status WriteRecord(const Plan& plan, const v1::Version& version) {
+absl::Status WriteRecord(const Plan& plan, const Outcome& outcome) {
+  const v1::Version& version = outcome.version;
   LocalRecord record;
   record.state = RecordState::kClean;
   H5M_ASSIGN_OR_RETURN(record.file_id, FromByteString(plan.status.file_id()));
@@ -138,35 +133,41 @@ absl::Status WriteRecord(const Plan& plan, const v1::Version& version) {
   record.name = plan.arg.name;
   record.cut = version.cut();
   record.version = version.version();
-  H5M_ASSIGN_OR_RETURN(record.stat, StatFile(plan.arg.local));
+  record.stat = outcome.stat;
   record.since = absl::Now();
   if (version.version() != plan.status.newest_version().version()) {
     record.state = RecordState::kDiverged;
     record.detail =
         StrCat("recovered to version ", version.version(), ", which is not the server's newest");
   }
-  return WriteLocalRecord(plan.arg.local, record);
+  H5M_RETURN_IF_ERROR(WriteLocalRecord(plan.arg.local, record));
+  RemoveDirtyMap(plan.arg.local);
+  return absl::OkStatus();
 }
 
-// Another origin's file is written from here from now on.
-absl::Status TakeOver(const Plan& plan, const v1::Version& version) {
+// Another origin's file is written from here from now on. Of this one's the server learns that it
+// lacks nothing any more: else it would go on to say that its writer is missing.
+absl::Status TellServer(const Plan& plan, const Outcome& outcome) {
+  const v1::Version& version = outcome.version;
   H5M_ASSIGN_OR_RETURN(const v1::Origin origin, LocalOrigin(plan.arg.local));
   const v1::Origin& old = plan.status.origin();
   const bool same = origin.machine_id() == old.machine_id() && origin.path() == old.path();
-  if (same || version.version() != plan.status.newest_version().version()) return absl::OkStatus();
+  if (version.version() != plan.status.newest_version().version()) return absl::OkStatus();
+  if (same) {
+    v1::RecordCheckRequest check;
+    check.set_name(plan.arg.name);
+    check.set_version(version.version());
+    // The file is right without it, and who may only read can recover.
+    static_cast<void>(plan.client->RecordCheck(check));
+    return absl::OkStatus();
+  }
   v1::AdoptFileRequest request;
   request.set_name(plan.arg.name);
   request.set_version(version.version());
   *request.mutable_origin() = origin;
-  H5M_ASSIGN_OR_RETURN(const FileStat stat, StatFile(plan.arg.local));
-  *request.mutable_local() = ToProto(stat);
+  *request.mutable_local() = ToProto(outcome.stat);
   return plan.client->AdoptFile(request).status();
 }
-
-struct Outcome {
-  v1::Version version;
-  bool replaced = false;  // false: the local file held these bytes already
-};
 
 absl::StatusOr<Outcome> Recover(Context& context, const Plan& plan) {
   Outcome outcome;
@@ -183,13 +184,16 @@ absl::StatusOr<Outcome> Recover(Context& context, const Plan& plan) {
     H5M_RETURN_IF_ERROR(plan.old_file->CheckUnchanged());
     H5M_ASSIGN_OR_RETURN(const bool same, SameBytes(*plan.old_file, fresh,
                                                     static_cast<uint64_t>(version->size_bytes())));
+    outcome.stat = plan.old_file->stat();
     if (same) return outcome;
-    CopyOwnerAndMode(*plan.old_file, fresh);
+    fresh.CopyOwnerAndMode(plan.old_file->fd());
     H5M_RETURN_IF_ERROR(KeepOldFile(plan));
   }
   outcome.replaced = true;
-  H5M_RETURN_IF_ERROR(
-      fresh.Commit(plan.old_file.has_value() ? Existing::kReplace : Existing::kRefuse));
+  H5M_ASSIGN_OR_RETURN(
+      outcome.stat,
+      fresh.CommitLocked(plan.old_file.has_value() ? Existing::kReplace : Existing::kRefuse));
+  outcome.fresh.emplace(std::move(fresh));
   return outcome;
 }
 
@@ -227,8 +231,8 @@ absl::StatusOr<int> RunRecover(Context& context, const Options& options) {
     return kExitOk;
   }
   H5M_ASSIGN_OR_RETURN(const Outcome outcome, Recover(context, plan));
-  H5M_RETURN_IF_ERROR(TakeOver(plan, outcome.version));
-  H5M_RETURN_IF_ERROR(WriteRecord(plan, outcome.version));
+  H5M_RETURN_IF_ERROR(TellServer(plan, outcome));
+  H5M_RETURN_IF_ERROR(WriteRecord(plan, outcome));
   Report(context, plan, options, outcome.replaced ? "recovered" : "equal", outcome.version,
          outcome.replaced ? broken : "");
   const int64_t number = outcome.version.version();

@@ -57,6 +57,8 @@ std::string_view PlaceName(v1::PagePlace place) {
       return "stage";
     case v1::PAGE_PLACE_PAGES:
       return "pages";
+    case v1::PAGE_PLACE_PACKED:
+      return "packed";
     case v1::PAGE_PLACE_ZEROS:
       return "zeros";
     case v1::PAGE_PLACE_LOST:

@@ -6,6 +6,7 @@
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "tools/file_arg.h"
+#include "tools/mirror_text.h"
 #include "tools/sheet.h"
 #include "tools/standing.h"
 #include "tools/text.h"
@@ -72,8 +73,21 @@ void ShowFile(Context& context, const v1::FileStatus& status) {
   } else {
     sheet.Line("writer", "nobody");
   }
+  sheet.Line("mirror", MirrorLine(status.mirror(), context.streams().zone));
+  if (status.has_last_check()) {
+    const v1::MirrorCheck& check = status.last_check();
+    sheet.Line(
+        "checked",
+        StrCat(LocalTime(FromProto(check.check_time()), context.streams().zone),
+               ", against version ", check.version(),
+               check.differing_bytes() == 0
+                   ? ": equal"
+                   : StrCat(": differs in ", Bytes(check.differing_bytes()), ", last equal ",
+                            LocalTime(FromProto(check.equal_time()), context.streams().zone))));
+  }
   sheet.Line("on disk", StrCat("stage ", Bytes(status.stage_bytes()), ", history ",
                                Bytes(status.history_bytes())));
+  sheet.Line("history", status.history_notice());
 }
 
 absl::StatusOr<v1::FileStatus> GetStatus(rpc::Client& client, const Options& options,

@@ -8,8 +8,10 @@
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "tools/file_arg.h"
+#include "tools/open_versions.h"
 #include "tools/progress.h"
 #include "tools/text.h"
+#include "tools/verb_verify.h"
 #include "tools/verbs.h"
 
 namespace h5mirror::tools {
@@ -18,6 +20,8 @@ namespace {
 struct Options {
   std::string file;
   std::string subset;
+  bool open_versions = false;
+  AgainstOptions against;
 };
 
 std::string_view PlaceName(v1::DamagePlace place) {
@@ -30,6 +34,8 @@ std::string_view PlaceName(v1::DamagePlace place) {
       return "stage";
     case v1::DAMAGE_PLACE_PAGES:
       return "pages";
+    case v1::DAMAGE_PLACE_UNSPECIFIED:
+      return "version";
     default:
       return "unknown";
   }
@@ -75,8 +81,22 @@ std::string VersionsOf(const v1::Damage& damage) {
   return StrCat(damage.oldest_version(), "-", damage.newest_version());
 }
 
-absl::StatusOr<int> RunVerify(Context& context, const Options& options) {
+// What HDF5 does not open, as damage of the version.
+v1::Damage BadVersion(const std::string& file, int64_t version, const std::string& message) {
+  v1::Damage damage;
+  damage.set_file(file);
+  damage.set_oldest_version(version);
+  damage.set_newest_version(version);
+  damage.set_message(message);
+  return damage;
+}
+
+absl::StatusOr<int> RunVerify(Context& context, const Options& options,
+                              const VersionOpener& opener) {
   v1::VerifyHistoryRequest request;
+  if (options.file.empty()) {
+    return absl::InvalidArgumentError("verify wants a FILE, or --against LOCAL");
+  }
   H5M_RETURN_IF_ERROR(SetSubset(options.subset, absl::Now(), request));
   H5M_ASSIGN_OR_RETURN(const FileArg file, ResolveFileArg(options.file));
   H5M_ASSIGN_OR_RETURN(rpc::Client * client, context.Connect(file.server));
@@ -87,21 +107,19 @@ absl::StatusOr<int> RunVerify(Context& context, const Options& options) {
                {"VERSIONS", Align::kLeft},
                {"FILE", Align::kLeft},
                {"DAMAGE", Align::kLeft}});
-  int64_t damaged = 0, checked_bytes = 0;
+  int64_t damaged = 0, checked_bytes = 0, opened = 0;
   bool complete = false;
+  const auto note = [&](const v1::Damage& damage) {
+    ++damaged;
+    if (context.json()) return found.push_back(DamageToJson(damage));
+    table.AddRow({std::string(PlaceName(damage.place())), StrCat(damage.offset()),
+                  VersionsOf(damage), damage.file(), damage.message()});
+  };
   {
     Progress progress(context.streams(), StrCat("verify ", file.name), 0);
     H5M_RETURN_IF_ERROR(
         client->VerifyHistory(request, [&](const v1::VerifyHistoryResponse& message) {
-          for (const v1::Damage& damage : message.damage()) {
-            ++damaged;
-            if (context.json()) {
-              found.push_back(DamageToJson(damage));
-            } else {
-              table.AddRow({std::string(PlaceName(damage.place())), StrCat(damage.offset()),
-                            VersionsOf(damage), damage.file(), damage.message()});
-            }
-          }
+          for (const v1::Damage& damage : message.damage()) note(damage);
           checked_bytes = message.checked_bytes();
           complete = message.complete();
           progress.set_total_bytes(static_cast<uint64_t>(message.total_bytes()));
@@ -109,15 +127,24 @@ absl::StatusOr<int> RunVerify(Context& context, const Options& options) {
           return absl::OkStatus();
         }));
   }
+  if (options.open_versions) {
+    const auto bad = [&](int64_t version, const std::string& message) {
+      note(BadVersion(file.name, version, message));
+    };
+    H5M_ASSIGN_OR_RETURN(opened, OpenEveryVersion(context, *client, file.name, opener, bad));
+  }
   if (context.json()) {
     context.Print(Json{{"file", file.name},
                        {"damage", found},
                        {"checked_bytes", checked_bytes},
+                       {"opened_versions", options.open_versions ? Json(opened) : Json()},
                        {"complete", complete}});
   } else {
     if (damaged > 0) context.Print(table);
     context.Say(StrCat(file.name, ": ", HumanBytes(static_cast<uint64_t>(checked_bytes)),
-                       " checked, ", damaged == 0 ? "no damage" : StrCat(damaged, " damaged")));
+                       " checked, ",
+                       options.open_versions ? StrCat(opened, " versions opened with HDF5, ") : "",
+                       damaged == 0 ? "no damage" : StrCat(damaged, " damaged")));
   }
   if (damaged > 0) return kExitDataLoss;
   return complete ? kExitOk : kExitFailure;
@@ -125,14 +152,40 @@ absl::StatusOr<int> RunVerify(Context& context, const Options& options) {
 
 }  // namespace
 
-void AddVerify(CLI::App& app, Context& context, Action& action) {
+void AddVerify(CLI::App& app, Context& context, const std::vector<std::string>& arguments,
+               const VersionOpener& opener, Action& action) {
   auto options = std::make_shared<Options>();
-  CLI::App* verb = app.add_subcommand("verify", "Check a file's history against its checksums");
-  verb->add_option("FILE", options->file, kFileHelp)->required();
-  verb->add_option("--read-data-subset", options->subset,
-                   "read only the n-th of t parts (n/t), or some x% of the data");
-  verb->callback([&context, &action, options] {
-    action = [&context, options] { return RunVerify(context, *options); };
+  CLI::App* verb = app.add_subcommand(
+      "verify", "Check a file's history against its checksums, or a local file against its mirror");
+  verb->add_option("FILE", options->file, kFileHelp);
+  CLI::Option* subset =
+      verb->add_option("--read-data-subset", options->subset,
+                       "read only the n-th of t parts (n/t), or some x% of the data");
+  CLI::Option* open =
+      verb->add_flag("--open-versions", options->open_versions,
+                     "open every version with HDF5 too, and look at all objects in it");
+  CLI::Option* against = verb->add_option(
+      "--against", options->against.local,
+      "compare this local file, closed or being written, with its mirror, by digests");
+  against->excludes(subset)->excludes(open);
+  verb->add_option("--every", options->against.every, "go on, and do it so often (24h, 7d)")
+      ->needs(against);
+  verb->add_option("--wait", options->against.wait_seconds,
+                   "seconds to wait for the next flush or close of a program that writes it")
+      ->needs(against)
+      ->capture_default_str()
+      ->check(CLI::Range(1.0, 3600.0));
+  verb->callback([&context, &action, &arguments, &opener, options] {
+    action = [&context, &arguments, &opener, options]() -> absl::StatusOr<int> {
+      if (!options->against.local.empty()) {
+        options->against.file = options->file;
+        return RunVerifyAgainst(context, options->against);
+      }
+      if (options->open_versions && opener == nullptr) {
+        return RunHdf5Helper("verify --open-versions", arguments);
+      }
+      return RunVerify(context, *options, opener);
+    };
   });
 }
 

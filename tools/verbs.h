@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 #include "tools/context.h"
 #include "tools/exit_code.h"
-#include "tools/verb_diff.h"
+#include "tools/hdf5_runners.h"
 
 namespace h5mirror::tools {
 
@@ -35,9 +35,12 @@ void AddUndelete(CLI::App& app, Context& context, Action& action);
 void AddExport(CLI::App& app, Context& context, Action& action);
 void AddRollback(CLI::App& app, Context& context, Action& action);
 void AddPrune(CLI::App& app, Context& context, Action& action);
-void AddVerify(CLI::App& app, Context& context, Action& action);
+void AddStats(CLI::App& app, Context& context, Action& action);
+void AddVerify(CLI::App& app, Context& context, const std::vector<std::string>& arguments,
+               const VersionOpener& opener, Action& action);
 void AddRecover(CLI::App& app, Context& context, Action& action);
 void AddPush(CLI::App& app, Context& context, Action& action);
+void AddResync(CLI::App& app, Context& context, Action& action);
 void AddAdopt(CLI::App& app, Context& context, Action& action);
 void AddDoctor(CLI::App& app, Context& context, Action& action);
 // `program` is what followed "--".
@@ -50,7 +53,7 @@ absl::StatusOr<int> ListRemoved(Context& context, rpc::Client& client, int64_t l
 // One sentence on how FILE is understood, for the verbs' help.
 inline constexpr char kFileHelp[] =
     "name under the server's root, or a local path with a record of its mirror beside it "
-    "(X.h5.h5m), which then says server and name";
+    "(X.h5.h5m), which then says server and name, or with its history there, and no server";
 
 }  // namespace h5mirror::tools
 

@@ -2,6 +2,7 @@
 
 #include "base/status_macros.h"
 #include "base/strings.h"
+#include "rpc/version_request.h"
 
 namespace h5mirror::tools {
 

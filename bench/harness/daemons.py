@@ -36,11 +36,10 @@ class Daemon:
         self.port = 0
         self._process = None
 
-    def _start(self, command) -> None:
-        self._out = open(self.log, "wb")
-        self._process = subprocess.Popen([str(part) for part in command], stdin=subprocess.DEVNULL,
-                                         stdout=self._out, stderr=subprocess.STDOUT,
-                                         start_new_session=True)
+    def _start(self, command, **options) -> None:
+        self._out = open(self.log, "ab")
+        pipes = {"stdin": subprocess.DEVNULL, "stdout": self._out, "stderr": subprocess.STDOUT, **options}
+        self._process = subprocess.Popen([str(part) for part in command], start_new_session=True, **pipes)
 
     def _wait_for_port(self, port_file: Path, timeout_s: float = 20) -> None:
         deadline = time.monotonic() + timeout_s
@@ -56,6 +55,15 @@ class Daemon:
 
     def cpu_seconds(self) -> float:
         return session_cpu_seconds(self._process.pid)
+
+    def reset_peak_mib(self) -> float:
+        """From now on peak_mib() is the most that the process took since; returns what it takes."""
+        Path(f"/proc/{self._process.pid}/clear_refs").write_text("5")
+        return self.peak_mib()
+
+    def peak_mib(self) -> float:
+        status = Path(f"/proc/{self._process.pid}/status").read_text()
+        return int(re.search(r"^VmHWM:\s*(\d+) kB", status, re.MULTILINE).group(1)) / 1024
 
     @property
     def pid(self) -> int:
@@ -93,14 +101,16 @@ class Server(Daemon):
     """
 
     def __init__(self, root: Path, log: Path, certificates: Path | None = None, *,
-                 far: bool = False):
+                 far: bool = False, flags: tuple[str, ...] = ()):
         super().__init__(log)
         self.root = root
         self.certificates = certificates
         self.far = far
+        self.flags = flags  # more settings
 
     def start(self) -> None:
-        self.root.mkdir(parents=True)
+        """Also again after stop(): on the same port, so that clients find it."""
+        self.root.mkdir(parents=True, exist_ok=True)
         port_file = self.log.with_suffix(".port")
         port_file.unlink(missing_ok=True)
         tls = []
@@ -108,9 +118,9 @@ class Server(Daemon):
             tls = ["--tls-cert", self.certificates / "server.pem",
                    "--tls-key", self.certificates / "server.key",
                    "--tokens-file", self.certificates / "tokens"]
-        self._start([paths.BIN / "h5mirrord", "--root", self.root, "--listen", "127.0.0.1:0",
+        self._start([paths.BIN / "h5mirrord", "--root", self.root, "--listen", f"127.0.0.1:{self.port}",
                      "--port-file", port_file, "--log-level", "warn",
-                     *(["--window-probe", "on"] if self.far else []), *tls])
+                     *(["--window-probe", "on"] if self.far else []), *tls, *self.flags])
         self._wait_for_port(port_file)
 
     def client_keys(self) -> dict[str, str]:
@@ -152,7 +162,7 @@ class StockMirror(Daemon):
 
 
 class DelayProxy(Daemon):
-    """bench_delay_proxy in front of a port; adds `round_trip_ms` to each round trip."""
+    """fault_proxy in front of a port; adds `round_trip_ms` to each round trip."""
 
     def __init__(self, to_port: int, round_trip_ms: float, log: Path):
         super().__init__(log)
@@ -162,11 +172,14 @@ class DelayProxy(Daemon):
     def start(self) -> None:
         with tempfile.TemporaryDirectory() as directory:
             port_file = Path(directory) / "port"
-            self._start([paths.BIN / "bench_delay_proxy", "--to", f"127.0.0.1:{self.to_port}",
-                         "--port-file", port_file,
-                         "--delay-us", round(self.round_trip_ms * 500)])
+            self._start([paths.TEST_BIN / "fault_proxy", "--to", f"127.0.0.1:{self.to_port}",
+                         "--port-file", port_file, "--control",
+                         "--delay-us", round(self.round_trip_ms * 500)],
+                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
             self._wait_for_port(port_file)
 
-    def totals(self) -> dict:
-        """After stop(): connections, bytes and turns."""
-        return json.loads(self.log.read_text().splitlines()[-1])
+    def tell(self, words: str) -> dict:
+        """Has it obey (tests/fault_proxy/control.h); returns what it has carried so far."""
+        self._process.stdin.write(words.encode() + b"\n")
+        self._process.stdin.flush()
+        return json.loads(self._process.stdout.readline())

@@ -1,5 +1,6 @@
 """The drivers that are set side by side. A Site is one driver with its server, if it has one."""
 
+import contextlib
 import filecmp
 import shutil
 import subprocess
@@ -20,6 +21,7 @@ class Driver:
     ack: str = ""         # h5mirror: none, applied, durable
     fsync: bool = False   # sec2: fsync after the close
     tls: bool = False
+    more: tuple[tuple[str, str], ...] = ()  # h5mirror: further keys of the config, over those of config()
 
 
 SEC2 = Driver("sec2", "sec2", "sec2")
@@ -77,17 +79,34 @@ class Site:
                 daemon.stop()
         shutil.rmtree(self.directory)
 
-    def _address(self) -> str:
+    @property
+    def server_pid(self) -> int:
+        """Also that of its process group."""
+        return self._server.pid
+
+    @contextlib.contextmanager
+    def server_away(self):
+        """h5mirrord ends, and is back on its port afterwards."""
+        self._server.stop()
+        yield
+        self._server.start()
+
+    def carried_bytes(self) -> int:
+        """By the proxy so far, both ways."""
+        totals = self._proxy.tell("totals")
+        return totals["to_server_bytes"] + totals["to_client_bytes"]
+
+    def address(self) -> str:
         return f"127.0.0.1:{(self._proxy or self._server).port}"
 
     def config(self) -> str:
         if self.driver.kind == "mirror":
-            return f"{self._address()}:{self.remote}"
+            return f"{self.address()}:{self.remote}"
         if self.driver.kind == "splitter":
             return str(self.remote)
         if self.driver.kind == "h5mirror":
-            keys = {"server": self._address(), "root": str(self.local), "ack": self.driver.ack,
-                    "timeout": "60s", **self._server.client_keys()}
+            keys = {"server": self.address(), "root": str(self.local), "ack": self.driver.ack,
+                    "timeout": "60s", **self._server.client_keys(), **dict(self.driver.more)}
             return ";".join(f"{key}={value}" for key, value in keys.items())
         return ""
 

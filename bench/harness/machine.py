@@ -1,9 +1,11 @@
 """What a figure was measured on: without it, it says nothing."""
 
+import contextlib
 import os
 import platform
 import re
 import subprocess
+import tempfile
 import time
 from pathlib import Path
 
@@ -53,3 +55,17 @@ def steal_seconds() -> float:
     """CPU time that the hypervisor gave to others since boot, all cores together."""
     fields = Path("/proc/stat").read_text().split("\n", 1)[0].split()
     return int(fields[8]) / os.sysconf("SC_CLK_TCK")
+
+
+@contextlib.contextmanager
+def workplace(below: Path, facts: dict):
+    """A directory for a benchmark, gone after it. `facts` gets the machine's, and in the end how long it took
+    and what part of the time was the hypervisor's."""
+    paths.require_disk(below)
+    facts.update(describe(below))
+    steal_before_s, start_s = steal_seconds(), time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="h5mirror-bench-", dir=below) as directory:
+        yield Path(directory)
+    elapsed_s = time.monotonic() - start_s
+    facts["elapsed_s"] = round(elapsed_s)
+    facts["steal_percent"] = round(100 * (steal_seconds() - steal_before_s) / elapsed_s / os.cpu_count(), 1)

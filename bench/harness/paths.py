@@ -7,6 +7,7 @@ from pathlib import Path
 SOURCE = Path(os.environ["H5MIRROR_SOURCE_DIR"])
 BUILD = Path(os.environ["H5MIRROR_BUILD_DIR"])
 BIN = BUILD / "bin"
+TEST_BIN = BUILD / "test_bin"
 PLUGIN_DIR = BUILD / "lib"
 CACHE = Path(os.environ.get("H5MIRROR_CACHE")
              or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "h5mirror")

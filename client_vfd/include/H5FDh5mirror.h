@@ -27,7 +27,7 @@ extern "C" {
 /* Every string may be NULL: not set. Keys that have no field go into `more`,
  * "key=value;key=value". Strings must not contain ';'. */
 typedef struct H5FDh5mirror_config_t {
-  const char* server;  /* HOST[:PORT] or unix:PATH */
+  const char* server;  /* HOST[:PORT], unix:PATH, or "embedded": the history beside the file */
   const char* root;    /* names are relative to this directory */
   const char* name;    /* the file's name under the server's root */
   const char* ack;     /* "none", "applied" or "durable", for ticks and commits */
@@ -49,10 +49,36 @@ typedef enum H5FDh5mirror_state_t {
   H5FD_H5MIRROR_CONNECTING = 2, /* the server has not answered yet */
   H5FD_H5MIRROR_MIRRORING = 3,
   H5FD_H5MIRROR_BEHIND = 4,   /* the server is away or busy; the program goes on locally */
-  H5FD_H5MIRROR_DIVERGED = 5, /* the user must decide: h5mirror recover | push | adopt */
+  H5FD_H5MIRROR_DIVERGED = 5, /* the user must decide: h5mirror resync --from local|remote */
   H5FD_H5MIRROR_CLEAN = 6,    /* the server has everything, durably */
-  H5FD_H5MIRROR_READING = 7   /* mode=reader: `cut` and `version` are what is read */
+  H5FD_H5MIRROR_READING = 7,  /* mode=reader: `cut` and `version` are what is read */
+  H5FD_H5MIRROR_RESYNCING = 8 /* connected again; brings what the server missed */
 } H5FDh5mirror_state_t;
+
+/* The same words as in `h5mirror status`. */
+static inline const char* H5FDh5mirror_state_name(H5FDh5mirror_state_t state) {
+  switch (state) {
+    case H5FD_H5MIRROR_OFF:
+      return "off";
+    case H5FD_H5MIRROR_UNCHANGED:
+      return "unchanged";
+    case H5FD_H5MIRROR_CONNECTING:
+      return "connecting";
+    case H5FD_H5MIRROR_MIRRORING:
+      return "connected";
+    case H5FD_H5MIRROR_BEHIND:
+      return "degraded";
+    case H5FD_H5MIRROR_DIVERGED:
+      return "diverged";
+    case H5FD_H5MIRROR_CLEAN:
+      return "in sync";
+    case H5FD_H5MIRROR_READING:
+      return "reading";
+    case H5FD_H5MIRROR_RESYNCING:
+      return "resyncing";
+  }
+  return "unknown";
+}
 
 typedef struct H5FDh5mirror_status_t {
   H5FDh5mirror_state_t state;

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks what the built plugin asks of its host: symbols, libraries, flags, time to load.
 
-usage: check_plugin.py PLUGIN.so SESSION.so"""
+usage: check_plugin.py PLUGIN.so SESSION.so EMBEDDED.so"""
 import pathlib
 import subprocess
 import sys
@@ -31,7 +31,7 @@ def load_ms(path):
     return min(float(run(sys.executable, "-c", script)) for _ in range(9))
 
 
-def main(plugin, session):
+def main(plugin, session, embedded):
     problems = []
     exports = dynamic_symbols(plugin, "--defined-only")
     if exports != EXPORTS:
@@ -42,11 +42,18 @@ def main(plugin, session):
     needed = {line.split("[")[1].rstrip("]") for line in dynamic_entries(plugin).splitlines() if "(NEEDED)" in line}
     if not needed <= NEEDED:
         problems.append(f"{plugin} needs {sorted(needed - NEEDED)}")
-    for path in (plugin, session):
+    for path in (plugin, session, embedded):
         if "NODELETE" not in dynamic_entries(path):
             problems.append(f"{path} is not linked with -z nodelete")
     if dynamic_symbols(session, "--defined-only") != {"h5mirror_session_api"}:
         problems.append(f"{session} exports {sorted(dynamic_symbols(session, '--defined-only'))}")
+    if dynamic_symbols(embedded, "--defined-only") != {"h5mirror_embedded_api"}:
+        problems.append(f"{embedded} exports {sorted(dynamic_symbols(embedded, '--defined-only'))}")
+    # Another SQLite may be in the program already; gRPC has no place in it.
+    foreign = {name for name in dynamic_symbols(embedded, "--undefined-only") if name.startswith("sqlite3")}
+    if foreign or any(library in dynamic_entries(embedded) for library in ("libsqlite3", "libgrpc", "libprotobuf")):
+        problems.append(f"{embedded} needs {sorted(foreign)} of others, or libraries that it should not:\n"
+                        f"{dynamic_entries(embedded)}")
     beside = sorted(path.name for path in pathlib.Path(plugin).parent.glob("lib*.so*"))
     if beside != [pathlib.Path(plugin).name]:
         problems.append(f"HDF5 would load each of {beside} while it looks for the plugin")

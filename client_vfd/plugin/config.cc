@@ -9,6 +9,7 @@
 #include <map>
 #include <mutex>
 
+#include "base/driver_keys.h"
 #include "client_vfd/plugin/config_values.h"
 
 namespace h5mirror::vfd {
@@ -19,11 +20,11 @@ constexpr uint32_t kVersionAgeMaxMs = 31u * 86'400'000;
 using Setter = Problem (*)(const std::string& value, Config* config);
 
 struct Key {
-  const char* name;
+  std::string_view name;
   Setter set;
 };
 
-// Every key, in the order in which an error lists them.
+// Every key, in the order of kDriverKeys.
 constexpr auto kKeys = std::to_array<Key>({
     {"server", [](const std::string& v, Config* c) { return SetText(v, &c->server); }},
     {"mode", [](const std::string& v, Config* c) { return SetMode(v, &c->mode); }},
@@ -57,6 +58,14 @@ constexpr auto kKeys = std::to_array<Key>({
      }},
     {"timeout",
      [](const std::string& v, Config* c) { return SetDurationMs(v, 10, 86'400'000, &c->timeout_ms); }},
+    {"on_outage",
+     [](const std::string& v, Config* c) {
+       return SetOnOutage(v, &c->on_outage, &c->outage_wait_ms);
+     }},
+    {"bandwidth",
+     [](const std::string& v, Config* c) {
+       return SetBandwidth(v, &c->bandwidth_bytes_per_second);
+     }},
     {"version", [](const std::string& v, Config* c) { return SetText(v, &c->version); }},
     {"cache",
      [](const std::string& v, Config* c) {
@@ -86,6 +95,15 @@ constexpr auto kKeys = std::to_array<Key>({
            &c->frame_checksum);
      }},
 });
+
+constexpr bool SetsEveryKey() {
+  if (kKeys.size() != kDriverKeys.size()) return false;
+  for (size_t at = 0; at < kKeys.size(); ++at) {
+    if (kKeys[at].name != kDriverKeys[at]) return false;
+  }
+  return true;
+}
+static_assert(SetsEveryKey(), "base/driver_keys.h lists the same keys in the same order");
 
 std::string_view Trim(std::string_view text) {
   while (!text.empty() && std::isspace(static_cast<unsigned char>(text.front())))

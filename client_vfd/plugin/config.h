@@ -29,11 +29,18 @@ enum class UnderDriver { kSec2, kDirect, kLog };
 enum class FlushKind { kTick, kSync };
 // What the program waits for at a barrier.
 enum class Ack { kNone, kApplied, kDurable };
+// What the program does while the server is away.
+enum class OnOutage {
+  kDegrade,  // it goes on locally, and the mirror catches up
+  kWait,     // its barriers wait for some time, then as kDegrade
+  kFail      // its flushes fail
+};
 enum class Checksum { kAuto, kOn, kOff };
 enum class AfterCrash { kReport, kRecover };
 
 struct Config {
-  std::string server;  // HOST[:PORT] or unix:PATH; empty: h5mirror's client defaults decide
+  // HOST[:PORT], unix:PATH or "embedded"; empty: h5mirror's client defaults decide.
+  std::string server;
   Mode mode = Mode::kMirror;
   UnderDriver under = UnderDriver::kSec2;
   std::string root;                  // names are relative to it; files outside pass through
@@ -44,7 +51,10 @@ struct Config {
   Ack ack_tick = Ack::kNone;
   Ack ack_commit = Ack::kDurable;
   uint64_t window_bytes = 64 << 20;  // per process, for copies of bytes not yet sent
-  uint32_t timeout_ms = 5000;        // the longest that one HDF5 call waits without progress
+  uint32_t timeout_ms = 0;           // 0: not given, see TimeoutMs()
+  OnOutage on_outage = OnOutage::kDegrade;
+  uint32_t outage_wait_ms = 30'000;         // of kWait
+  uint64_t bandwidth_bytes_per_second = 0;  // of each file; 0: no limit
   std::string ca;
   std::string token;
   uint32_t page_size_bytes = 0;  // for new files; 0: the server decides
@@ -59,6 +69,15 @@ struct Config {
   uint64_t cache_bytes = 64 << 20;  // per process, for what readers read
   AfterCrash after_crash = AfterCrash::kReport;
   Checksum frame_checksum = Checksum::kAuto;
+
+  // server=embedded: no server, the history lies beside the file.
+  bool IsEmbedded() const { return server == "embedded"; }
+  // The longest that one HDF5 call waits without progress. Only where a server gets a copy can the
+  // program go on without the answer.
+  uint32_t TimeoutMs() const {
+    if (timeout_ms != 0) return timeout_ms;
+    return mode == Mode::kMirror && !IsEmbedded() ? 1000 : 5000;
+  }
 };
 
 // The reason why something was refused, in words for the user.

@@ -45,7 +45,50 @@ TEST(ConfigTest, EmptyStringGivesDefaults) {
   EXPECT_EQ(config.ack_tick, Ack::kNone);
   EXPECT_EQ(config.ack_commit, Ack::kDurable);
   EXPECT_EQ(config.window_bytes, 64u << 20);
-  EXPECT_EQ(config.timeout_ms, 5000u);
+  EXPECT_EQ(config.TimeoutMs(), 1000u);
+  EXPECT_EQ(config.on_outage, OnOutage::kDegrade);
+  EXPECT_EQ(config.bandwidth_bytes_per_second, 0u);
+}
+
+TEST(ConfigTest, WhoCannotGoOnWithoutAnAnswerWaitsLonger) {
+  for (const char* text : {"mode=reader", "server=embedded"}) {
+    Config config;
+    ASSERT_EQ(MakeConfig(text, "", &config), std::nullopt);
+    EXPECT_EQ(config.TimeoutMs(), 5000u) << text;
+    ASSERT_EQ(MakeConfig(std::string(text) + ";timeout=2s", "", &config), std::nullopt);
+    EXPECT_EQ(config.TimeoutMs(), 2000u) << text;
+  }
+}
+
+TEST(ConfigTest, WhatIsDoneInAnOutageAndForHowLong) {
+  const auto outage_of = [](const std::string& value) {
+    Config config;
+    EXPECT_EQ(MakeConfig("on_outage=" + value, "", &config), std::nullopt) << value;
+    return std::pair(config.on_outage, config.outage_wait_ms);
+  };
+  EXPECT_EQ(outage_of("degrade").first, OnOutage::kDegrade);
+  EXPECT_EQ(outage_of("fail").first, OnOutage::kFail);
+  EXPECT_EQ(outage_of("wait"), std::pair(OnOutage::kWait, 30'000u));
+  EXPECT_EQ(outage_of("wait=90s"), std::pair(OnOutage::kWait, 90'000u));
+  EXPECT_EQ(outage_of("wait:2min"), std::pair(OnOutage::kWait, 120'000u));
+  for (const char* bad : {"", "wait=", "wait=soon", "waits", "wait 3s", "fail=1s"}) {
+    EXPECT_THAT(ProblemOf(std::string("on_outage=") + bad), HasSubstr("on_outage=")) << bad;
+  }
+}
+
+TEST(ConfigTest, BandwidthIsARate) {
+  const auto rate_of = [](const std::string& value) {
+    Config config;
+    EXPECT_EQ(MakeConfig("bandwidth=" + value, "", &config), std::nullopt) << value;
+    return config.bandwidth_bytes_per_second;
+  };
+  EXPECT_EQ(rate_of("50MB/s"), 50'000'000u);
+  EXPECT_EQ(rate_of("10MiB/s"), 10u << 20);
+  EXPECT_EQ(rate_of("1.5MB"), 1'500'000u);
+  EXPECT_EQ(rate_of("0"), 0u);
+  for (const char* bad : {"", "fast", "50Mbit/s", "10", "-1MB/s", "1e30"}) {
+    EXPECT_THAT(ProblemOf(std::string("bandwidth=") + bad), HasSubstr("bandwidth=")) << bad;
+  }
 }
 
 TEST(ConfigTest, ReadsKeysAndIgnoresSpaces) {

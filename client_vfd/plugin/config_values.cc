@@ -3,6 +3,7 @@
 #include <charconv>
 #include <cmath>
 #include <limits>
+#include <string_view>
 
 namespace h5mirror::vfd {
 namespace {
@@ -94,6 +95,45 @@ Problem SetPageSize(const std::string& value, uint32_t* out) {
   if (Problem problem = SetSize(value, 512, 65536, &bytes)) return problem;
   if ((bytes & (bytes - 1)) != 0) return "must be a power of two, 512 to 65536";
   *out = static_cast<uint32_t>(bytes);
+  return std::nullopt;
+}
+
+Problem SetBandwidth(const std::string& value, uint64_t* out) {
+  constexpr uint64_t kMin = 1 << 10, kMax = uint64_t{1} << 40;
+  constexpr std::string_view kPerSecond = "/s";
+  std::string size = value;
+  if (size.ends_with(kPerSecond)) size.resize(size.size() - kPerSecond.size());
+  uint64_t bytes = 0;
+  const bool parsed = ParseWithUnit(size,
+                                    {{"", 1},
+                                     {"kB", 1000},
+                                     {"KB", 1000},
+                                     {"MB", 1'000'000},
+                                     {"GB", 1'000'000'000},
+                                     {"KiB", 1 << 10},
+                                     {"MiB", 1 << 20},
+                                     {"GiB", 1 << 30}},
+                                    &bytes);
+  if (!parsed) return "must be a rate such as 50MB/s or 10MiB/s, or 0 for no limit";
+  if (bytes != 0 && (bytes < kMin || bytes > kMax)) return "must be 0, or 1KiB/s to 1024GiB/s";
+  *out = bytes;
+  return std::nullopt;
+}
+
+Problem SetOnOutage(const std::string& value, OnOutage* out, uint32_t* wait_ms) {
+  constexpr std::string_view kWait = "wait";
+  if (value.size() > kWait.size() && value.starts_with(kWait) &&
+      (value[kWait.size()] == '=' || value[kWait.size()] == ':')) {
+    Problem problem = SetDurationMs(value.substr(kWait.size() + 1), 10, 86'400'000, wait_ms);
+    if (!problem) *out = OnOutage::kWait;
+    return problem;
+  }
+  if (SetChoice<OnOutage>(
+          value,
+          {{"degrade", OnOutage::kDegrade}, {"wait", OnOutage::kWait}, {"fail", OnOutage::kFail}},
+          out)) {
+    return "must be degrade, wait, wait=TIME (such as wait=30s) or fail";
+  }
   return std::nullopt;
 }
 

@@ -23,6 +23,10 @@ Problem SetSize(const std::string& value, uint64_t min, uint64_t max, uint64_t* 
 Problem SetDurationMs(const std::string& value, uint32_t min, uint32_t max, uint32_t* out);
 // A power of two, 512..65536.
 Problem SetPageSize(const std::string& value, uint32_t* out);
+// "50MB/s", "10MiB/s", bytes for each second, or 0 for no limit; from 1 KiB/s on.
+Problem SetBandwidth(const std::string& value, uint64_t* out);
+// "degrade", "wait", "wait=30s" (or "wait:30s"), "fail"; `wait_ms` is set where a time is given.
+Problem SetOnOutage(const std::string& value, OnOutage* out, uint32_t* wait_ms);
 Problem SetMode(const std::string& value, Mode* out);
 Problem SetAck(const std::string& value, Ack* out);
 

@@ -60,6 +60,11 @@ int Compare(const H5FD_t* a, const H5FD_t* b) {
   const bool reads = IsReader(*Of(a));
   if (reads != IsReader(*Of(b))) return reads ? 1 : -1;
   if (reads) return KeyOf(Of(a)->under).compare(KeyOf(Of(b)->under));
+  if (IsEmbedded(*Of(a)) && IsEmbedded(*Of(b))) {
+    const auto left = reinterpret_cast<uintptr_t>(IdentityOf(Of(a)->under));
+    const auto right = reinterpret_cast<uintptr_t>(IdentityOf(Of(b)->under));
+    return left < right ? -1 : left > right ? 1 : 0;
+  }
   const FileKey& left = Of(a)->key;
   const FileKey& right = Of(b)->key;
   if (left.device != right.device) return left.device < right.device ? -1 : 1;
@@ -99,11 +104,18 @@ haddr_t GetEof(const H5FD_t* file, H5FD_mem_t type) {
 
 void ApiArm(void* file, int commit, const char* comment) {
   auto* mirror = static_cast<OpenFile*>(file)->mirror.get();
-  if (mirror != nullptr) mirror->ArmBarrier(commit != 0 ? H5M_COMMIT : H5M_TICK, comment);
+  const H5mBarrier kind = commit != 0 ? H5M_COMMIT : H5M_TICK;
+  if (mirror != nullptr) mirror->ArmBarrier(kind, comment);
+  if (IsEmbedded(*static_cast<OpenFile*>(file))) {
+    ArmEmbedded(static_cast<OpenFile*>(file)->under, kind, comment);
+  }
 }
 
 int ApiFinish(void* file) {
   auto* mirror = static_cast<OpenFile*>(file)->mirror.get();
+  if (IsEmbedded(*static_cast<OpenFile*>(file))) {
+    return FinishEmbedded(static_cast<OpenFile*>(file)->under);
+  }
   return mirror != nullptr ? mirror->FinishBarrier() : 1;
 }
 
@@ -119,6 +131,7 @@ void ApiStatus(void* opaque, H5FDh5mirror_status_t* out) {
   H5mStatus status{};
   if (file->mirror != nullptr) file->mirror->Status(&status);
   if (IsReader(*file)) ReaderStatus(InfoOf(file->under), &status);
+  if (IsEmbedded(*file)) StatusOfEmbedded(file->under, &status);
   out->state = static_cast<H5FDh5mirror_state_t>(status.state);
   out->cut = status.cut;
   out->version = status.version;
@@ -151,7 +164,8 @@ herr_t GetHandle(H5FD_t* file, hid_t fapl, void** handle) {
   if (handle == nullptr) return -1;
   const bool filled = FillApi(Of(file), fapl);
   H5FD_t* under = Of(file)->under;
-  if (filled && IsReader(*Of(file))) {  // It has no descriptor, and nobody asked for one.
+  if (filled && (IsReader(*Of(file)) ||
+                 IsEmbedded(*Of(file)))) {  // It has no descriptor, and nobody asked for one.
     *handle = nullptr;
     return 0;
   }

@@ -15,15 +15,33 @@ void PushOpenErrno(const HostLibrary& host, const std::string& name, int error_n
                           std::to_string(error_number) + ", error message = '" + message + "'");
 }
 
+namespace {
+
+// In sec2's form.
+std::string IoText(const char* what, const std::string& name, int error_number,
+                   const std::string& message) {
+  return std::string(what) + ": filename = '" + name +
+         "', errno = " + std::to_string(error_number) + ", error message = '" + message + "'";
+}
+
+}  // namespace
+
 void PushReadErrno(const HostLibrary& host, const std::string& name, int error_number,
                    const std::string& message) {
   const HostApi& api = host.api;
   if (!api.usable) return;
-  const std::string text = "file read failed: filename = '" + name +
-                           "', errno = " + std::to_string(error_number) + ", error message = '" +
-                           message + "'";
   api.e_push(H5E_DEFAULT, __FILE__, "H5FD_h5mirror_read", __LINE__, *api.e_err_cls, *api.e_file,
-             *api.e_readerror, "%s", text.c_str());
+             *api.e_readerror, "%s",
+             IoText("file read failed", name, error_number, message).c_str());
+}
+
+void PushWriteErrno(const HostLibrary& host, const std::string& name, int error_number,
+                    const std::string& message) {
+  const HostApi& api = host.api;
+  if (!api.usable) return;
+  api.e_push(H5E_DEFAULT, __FILE__, "H5FD_h5mirror_write", __LINE__, *api.e_err_cls, *api.e_file,
+             *api.e_writeerror, "%s",
+             IoText("file write failed", name, error_number, message).c_str());
 }
 
 QuietErrors::QuietErrors(const HostApi& api) : api_(api) {

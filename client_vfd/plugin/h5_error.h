@@ -19,6 +19,9 @@ void PushOpenErrno(const HostLibrary& host, const std::string& name, int error_n
 // Pushes a failed read of the file `name`, in sec2's form.
 void PushReadErrno(const HostLibrary& host, const std::string& name, int error_number,
                    const std::string& message);
+// The same of a failed write, truncate, flush or close.
+void PushWriteErrno(const HostLibrary& host, const std::string& name, int error_number,
+                    const std::string& message);
 
 // While it lives the host prints no error stack; the stack itself is kept. HDF5 opens files
 // tentatively and clears the errors, and a nested API call must not print them.

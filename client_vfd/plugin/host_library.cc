@@ -49,7 +49,8 @@ HostApi LoadApi(void* handle) {
                Find(handle, "H5E_ERR_CLS_g", &api.e_err_cls) &&
                Find(handle, "H5E_FILE_g", &api.e_file) && Find(handle, "H5E_VFL_g", &api.e_vfl) &&
                Find(handle, "H5E_CANTOPENFILE_g", &api.e_cantopenfile) &&
-               Find(handle, "H5E_READERROR_g", &api.e_readerror);
+               Find(handle, "H5E_READERROR_g", &api.e_readerror) &&
+               Find(handle, "H5E_WRITEERROR_g", &api.e_writeerror);
   if (!api.usable) return HostApi();
   Find(handle, "H5Pset_fapl_direct", &api.p_set_fapl_direct);
   Find(handle, "H5Pset_fapl_log", &api.p_set_fapl_log);

@@ -39,6 +39,7 @@ struct HostApi {
   const hid_t* e_vfl = nullptr;
   const hid_t* e_cantopenfile = nullptr;
   const hid_t* e_readerror = nullptr;
+  const hid_t* e_writeerror = nullptr;
 };
 
 struct HostLibrary {

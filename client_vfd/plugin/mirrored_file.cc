@@ -1,14 +1,17 @@
 #include "client_vfd/plugin/mirrored_file.h"
 
 #include <errno.h>
+#include <time.h>
 
 #include <array>
 #include <cstring>
 #include <utility>
 
 #include "client_vfd/plugin/fork_guard.h"
+#include "client_vfd/plugin/h5_error.h"
 #include "client_vfd/plugin/reporter.h"
 #include "client_vfd/plugin/session_loader.h"
+#include "client_vfd/plugin/state_name.h"
 #include "client_vfd/plugin/superblock.h"
 #include "client_vfd/plugin/told_once.h"
 
@@ -26,13 +29,6 @@ struct Speaker {
   std::string real_path;
   std::string name;
 };
-
-const char* StateName(H5mState state) {
-  constexpr std::array<const char*, 8> kNames = {"off",    "unchanged", "connecting", "mirroring",
-                                                 "behind", "diverged",  "clean",      "reading"};
-  return static_cast<size_t>(state) < kNames.size() ? kNames[static_cast<size_t>(state)]
-                                                    : "unknown";
-}
 
 void ReportState(const Speaker& speaker, const H5mEvent& event) {
   ReportLine line;
@@ -79,6 +75,13 @@ H5mChecksum ToApi(Checksum checksum) {
   return checksum == Checksum::kAuto ? H5M_CHECKSUM_AUTO
          : checksum == Checksum::kOn ? H5M_CHECKSUM_ON
                                      : H5M_CHECKSUM_OFF;
+}
+
+// With on_outage=fail a barrier gives the server the time of one call to come back.
+uint32_t OutageWaitMs(const Config& config) {
+  return config.on_outage == OnOutage::kWait   ? config.outage_wait_ms
+         : config.on_outage == OnOutage::kFail ? config.TimeoutMs()
+                                               : 0;
 }
 
 Outcome OutcomeOf(herr_t result) { return result < 0 ? Outcome::kFailed : Outcome::kOk; }
@@ -155,7 +158,9 @@ void MirroredFile::Attach() {
     attach.ack_commit = ToApi(config_->ack_commit);
     attach.checksum = ToApi(config_->frame_checksum);
     attach.window_bytes = config_->window_bytes;
-    attach.timeout_ms = config_->timeout_ms;
+    attach.timeout_ms = config_->TimeoutMs();
+    attach.outage_wait_ms = OutageWaitMs(*config_);
+    attach.bandwidth_bytes_per_second = config_->bandwidth_bytes_per_second;
     attach.page_size_bytes = config_->page_size_bytes;
     attach.version_every_ms = config_->version_every_ms;
     attach.version_min_interval_ms = config_->version_min_interval_ms;
@@ -201,7 +206,35 @@ herr_t MirroredFile::Flush(hid_t dxpl, hbool_t closing) {
       under_->cls->flush == nullptr ? 0 : under_->cls->flush(under_, dxpl, closing);
   if (InForkedChild()) return result;
   if (detector_.OnFlush(PhaseOf(closing), OutcomeOf(result)) == Moment::kFlush) CutHere();
-  return result;
+  // A close that fails would leave the program with a file that is neither open nor closed.
+  return result < 0 || closing ? result : FailFlush();
+}
+
+std::optional<std::string> MirroredFile::LostMirror() const {
+  if (config_->on_outage != OnOutage::kFail || !attach_tried_) return std::nullopt;
+  H5mStatus status;
+  Status(&status);
+  timespec now;
+  clock_gettime(CLOCK_REALTIME, &now);
+  const int64_t now_ns = now.tv_sec * int64_t{1'000'000'000} + now.tv_nsec;
+  const int64_t behind_ns = now_ns - status.behind_since_ns;
+  const bool lost =
+      status.state == H5M_STATE_OFF || status.state == H5M_STATE_DIVERGED ||
+      (status.state == H5M_STATE_BEHIND && behind_ns >= int64_t{config_->TimeoutMs()} * 1'000'000);
+  if (!lost) return std::nullopt;
+  const std::string why = *status.message == '\0' ? "it is not mirrored" : status.message;
+  return "the mirror is lost (on_outage=fail): " + why + "; the local file has all that was " +
+         "written. To go on without: on_outage=degrade. To bring the mirror level: h5mirror "
+         "resync " +
+         target_.real_path;
+}
+
+// Flushes, and no writes: HDF5 also writes while it closes a dataset, and where that fails it keeps
+// an object that it has freed.
+herr_t MirroredFile::FailFlush() {
+  const std::optional<std::string> lost = LostMirror();
+  if (lost) PushWriteErrno(host_, target_.real_path, ENOTCONN, *lost);
+  return lost ? -1 : 0;
 }
 
 void MirroredFile::CutHere() {

@@ -4,12 +4,14 @@
 // superblock, and probes open and close with nothing between.
 //
 // Called by one thread at a time, as HDF5 does. Nothing here fails an HDF5 call: local I/O decides
-// the result, and the mirror falls behind or off.
+// the result, and the mirror falls behind or off. With on_outage=fail a flush reports the loss of
+// the mirror, after the local I/O was done all the same: the file stays sound.
 #ifndef H5MIRROR_CLIENT_VFD_PLUGIN_MIRRORED_FILE_H_
 #define H5MIRROR_CLIENT_VFD_PLUGIN_MIRRORED_FILE_H_
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "client_vfd/plugin/barrier_detector.h"
@@ -59,6 +61,9 @@ class MirroredFile {
   void Attach();
   void WatchSuperblock(haddr_t addr, size_t size, const void* buffer);
   void CutHere();
+  // on_outage=fail: why the mirror is lost, for the user; else nothing.
+  std::optional<std::string> LostMirror() const;
+  herr_t FailFlush();
 
   const HostLibrary& host_;
   const std::shared_ptr<const Config> config_;

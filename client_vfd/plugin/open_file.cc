@@ -8,8 +8,10 @@
 
 #include <array>
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <string>
 #include <utility>
 
@@ -18,6 +20,7 @@
 #include "client_vfd/plugin/local_file.h"
 #include "client_vfd/plugin/name_rules.h"
 #include "client_vfd/plugin/reader_open.h"
+#include "client_vfd/plugin/real_path.h"
 #include "client_vfd/plugin/reporter.h"
 
 namespace h5mirror::vfd {
@@ -87,7 +90,10 @@ std::unique_ptr<MirroredFile> MakeMirror(const OpenFile& file, std::shared_ptr<c
                                          const char* name, unsigned flags,
                                          const struct stat* before, const struct stat& now,
                                          int fd) {
-  if ((flags & H5F_ACC_RDWR) == 0 || config->mode != Mode::kMirror || fd < 0) return nullptr;
+  if ((flags & H5F_ACC_RDWR) == 0 || config->mode != Mode::kMirror || config->IsEmbedded() ||
+      fd < 0) {
+    return nullptr;
+  }
   const std::unique_ptr<char, decltype(&std::free)> real(realpath(name, nullptr), std::free);
   if (!real) return nullptr;
   const std::optional<std::string> mirror_name = MirrorName(*config, real.get(), HostName());
@@ -120,6 +126,63 @@ OpenFile* OpenForReading(HostLibrary& host, const Config& config, ReaderTarget t
   return file->under != nullptr ? file.release() : nullptr;
 }
 
+// Whether writes to it are to go to a server.
+bool IsMirrored(const Config& config, const char* name) {
+  return config.mode == Mode::kMirror && !config.IsEmbedded() &&
+         MirrorName(config, RealPathOfMissing(name), HostName());
+}
+
+// The mode of a file that this process makes. umask(2) cannot be asked without being set, which
+// another thread might see.
+unsigned NewFileMode() {
+  std::ifstream status("/proc/self/status");
+  std::string line;
+  while (std::getline(status, line)) {
+    unsigned mask = 0;
+    if (std::sscanf(line.c_str(), "Umask: %o", &mask) == 1) return 0666 & ~mask;
+  }
+  return 0644;
+}
+
+// server=embedded, and the open is for this file. kElsewhere: it is opened as a plain file.
+enum class Embedded { kOpened, kFailed, kElsewhere };
+Embedded OpenWithHistory(OpenFile* file, const std::shared_ptr<const Config>& config,
+                         const char* name, unsigned flags, hid_t fapl, const struct stat* now) {
+  HostLibrary& host = *file->host;
+  EmbeddedTarget target;
+  target.given_name = name;
+  target.real_path = RealPathOfMissing(name);
+  if (!MirrorName(*config, target.real_path, HostName())) return Embedded::kElsewhere;
+  target.locking = WantedLocking(host, fapl);
+  file->under = ShareEmbedded(host, config, target);
+  if (file->under != nullptr) return Embedded::kOpened;
+  if ((flags & H5F_ACC_RDWR) == 0) {
+    HealEmbeddedHead(*config, target);
+    return Embedded::kElsewhere;
+  }
+  if (config->under != UnderDriver::kSec2) {
+    PushOpenErrno(host, name, EINVAL, "server=embedded does its own I/O: leave out under=");
+    return Embedded::kFailed;
+  }
+  if (now != nullptr && (flags & H5F_ACC_EXCL) != 0) {
+    PushOpenErrno(host, name, EEXIST, std::strerror(EEXIST));
+    return Embedded::kFailed;
+  }
+  if (now != nullptr && access(name, W_OK) != 0) {
+    PushOpenErrno(host, name, errno, std::strerror(errno));
+    return Embedded::kFailed;
+  }
+  const bool makes = (flags & (H5F_ACC_TRUNC | H5F_ACC_CREAT)) != 0;
+  target.intent =
+      (flags & H5F_ACC_TRUNC) != 0 || (now == nullptr && makes) ? H5M_CREATED : H5M_EXISTING;
+  target.mode_bits = now != nullptr ? now->st_mode & 0777 : NewFileMode();
+  // A file of this process that is open otherwise has its lock already, and cmp() finds it.
+  if (now != nullptr && IsOpenFile({&host, now->st_dev, now->st_ino}))
+    target.locking = Locking::kNo;
+  file->under = OpenEmbedded(host, config, target);
+  return file->under != nullptr ? Embedded::kOpened : Embedded::kFailed;
+}
+
 }  // namespace
 
 OpenFile* OpenFileFor(HostLibrary& host, const char* name, unsigned flags, hid_t fapl,
@@ -139,6 +202,24 @@ OpenFile* OpenFileFor(HostLibrary& host, const char* name, unsigned flags, hid_t
   }
   struct stat before {};
   const bool existed = stat(name, &before) == 0;
+  if (config->IsEmbedded() && config->mode == Mode::kMirror) {
+    auto file = std::make_unique<OpenFile>();
+    file->host = &host;
+    if (existed) file->key = {&host, before.st_dev, before.st_ino};
+    const Embedded opened =
+        OpenWithHistory(file.get(), config, name, flags, fapl, existed ? &before : nullptr);
+    if (opened == Embedded::kFailed) return nullptr;
+    if (opened == Embedded::kOpened) {
+      AddOpenFile(file->key);
+      return file.release();
+    }
+  }
+  if (existed && (flags & H5F_ACC_RDWR) != 0 && IsMirrored(*config, name)) {
+    if (const Problem problem = EmbeddedHistoryBeside(RealPathOfMissing(name))) {
+      PushOpenErrno(host, name, EPERM, *problem);
+      return nullptr;
+    }
+  }
   const bool ours = existed && IsOpenFile({&host, before.st_dev, before.st_ino});
   if (existed && !ours && (flags & H5F_ACC_TRUNC) != 0 &&
       WantedLocking(host, fapl) == Locking::kYes && LockedByOther(name) == Locking::kYes) {
@@ -172,6 +253,7 @@ herr_t CloseFile(OpenFile* file) {
   const std::unique_ptr<OpenFile> owned(file);
   if (IsReader(*file)) return file->under->cls->close(file->under);
   RemoveOpenFile(file->key);
+  if (IsEmbedded(*file)) return file->under->cls->close(file->under);
   if (file->mirror) file->mirror->BeforeClose();
   const herr_t result = CloseLocal(*file->host, file->under);
   if (file->mirror) file->mirror->AfterClose();

@@ -4,6 +4,7 @@
 
 #include <memory>
 
+#include "client_vfd/plugin/embedded_file.h"
 #include "client_vfd/plugin/hdf5_headers.h"
 #include "client_vfd/plugin/host_library.h"
 #include "client_vfd/plugin/mirrored_file.h"
@@ -17,13 +18,18 @@ struct OpenFile {
   H5FD_t base{};
   HostLibrary* host = nullptr;
   H5FD_t* under = nullptr;
-  FileKey key;  // of a local file; a reader's is KeyOf(under)
-  // Null: a reader, or pass-through (read-only, left out by the rules, mode=off).
+  // Of a local file; a reader's is KeyOf(under). With server=embedded of the head, if there was
+  // one.
+  FileKey key;
+  // Null: a reader, server=embedded, or pass-through (read-only, left out by the rules, mode=off).
   std::unique_ptr<MirroredFile> mirror;
 };
 
 // A version on the server, in mode=reader.
 inline bool IsReader(const OpenFile& file) { return file.under->cls == ReaderClass(); }
+
+// Written with server=embedded.
+inline bool IsEmbedded(const OpenFile& file) { return file.under->cls == EmbeddedClass(); }
 
 // Opens the file as HDF5 asked; null with the reason on the host's error stack.
 OpenFile* OpenFileFor(HostLibrary& host, const char* name, unsigned flags, hid_t fapl,

@@ -17,10 +17,17 @@ constexpr size_t kErrorBytes = 4096;
 // Of a file that could not be opened: enough for HDF5 to look for a superblock.
 constexpr haddr_t kBrokenBytes = 2048;
 
+// Of the module that reads: the session's, or the embedded store's.
+struct ReaderApi {
+  decltype(H5mSessionApi::reader_open) open = nullptr;
+  decltype(H5mSessionApi::reader_read) read = nullptr;
+  decltype(H5mSessionApi::reader_close) close = nullptr;
+};
+
 struct ReaderFile {
   H5FD_t base{};
   const HostLibrary* host = nullptr;
-  const H5mSessionApi* api = nullptr;
+  ReaderApi api;
   H5mReader* reader = nullptr;  // null: broken, for the reason in `error`
   H5mReaderInfo info{};
   std::string name;
@@ -35,7 +42,7 @@ const ReaderFile* Of(const H5FD_t* file) { return reinterpret_cast<const ReaderF
 
 herr_t Close(H5FD_t* file) {
   const std::unique_ptr<ReaderFile> owned(Of(file));
-  if (owned->reader != nullptr) owned->api->reader_close(owned->reader);
+  if (owned->reader != nullptr) owned->api.close(owned->reader);
   return 0;
 }
 
@@ -60,8 +67,8 @@ herr_t Read(H5FD_t* file, H5FD_mem_t type, hid_t, haddr_t address, size_t size, 
   std::array<char, kErrorBytes> error{};
   int error_number = self->info.error_number;
   if (self->reader != nullptr) {
-    error_number = self->api->reader_read(self->reader, address, buffer, size,
-                                          type == H5FD_MEM_DRAW, error.data(), error.size());
+    error_number = self->api.read(self->reader, address, buffer, size, type == H5FD_MEM_DRAW,
+                                  error.data(), error.size());
     if (error_number == 0) return 0;
     self->error = error.data();
   }
@@ -97,7 +104,7 @@ H5mReaderOpen RequestFor(const Config& config, const ReaderTarget& target) {
   open.version = config.version.c_str();
   open.linked = target.root != nullptr;
   open.cache_bytes = config.cache_bytes;
-  open.timeout_ms = config.timeout_ms;
+  open.timeout_ms = config.TimeoutMs();
   if (target.root != nullptr) {
     open.at_ns = target.root->at_ns;
     if (open.at_ns == 0) open.number = target.root->Pinned(target.name);
@@ -120,6 +127,17 @@ std::string UniqueKey() {
   return "broken " + std::to_string(counter.fetch_add(1));
 }
 
+ReaderApi LoadReader(const Config& config, std::string* error) {
+  if (config.IsEmbedded()) {
+    const H5mEmbeddedApi* api = LoadEmbedded(error);
+    return api == nullptr ? ReaderApi()
+                          : ReaderApi{api->reader_open, api->reader_read, api->reader_close};
+  }
+  const H5mSessionApi* api = LoadSession(error);
+  return api == nullptr ? ReaderApi()
+                        : ReaderApi{api->reader_open, api->reader_read, api->reader_close};
+}
+
 // Opens it, or fills in `error` and `info.error_number`.
 void Start(const Config& config, const ReaderTarget& target, ReaderFile* file) {
   if (target.name.empty()) {
@@ -128,13 +146,13 @@ void Start(const Config& config, const ReaderTarget& target, ReaderFile* file) {
     return;
   }
   std::array<char, kErrorBytes> error{};
-  file->api = LoadSession(&file->error);
-  if (file->api == nullptr) {
+  file->api = LoadReader(config, &file->error);
+  if (file->api.open == nullptr) {
     file->info.error_number = ENOSYS;
     return;
   }
   const H5mReaderOpen open = RequestFor(config, target);
-  file->reader = file->api->reader_open(&open, &file->info, error.data(), error.size());
+  file->reader = file->api.open(&open, &file->info, error.data(), error.size());
   if (file->reader == nullptr) file->error = error.data();
 }
 

@@ -22,6 +22,7 @@ std::optional<ReaderTarget> FindReaderTarget(const Config& config, const std::st
       target.real_path != target.root->real_path) {
     target.name = CarryOver(target.real_path, target.root->real_path, target.root->name);
   }
+  if (config.IsEmbedded()) target.name = target.real_path;  // Whatever it would be on a server.
   return target;
 }
 

@@ -16,7 +16,7 @@ extern "C" {
 #endif
 
 /* Plugin and module come from one build; anything else is refused. */
-#define H5M_SESSION_ABI 1u
+#define H5M_SESSION_ABI 2u
 #define H5M_SESSION_SYMBOL "h5mirror_session_api"
 /* Below the plugin's own directory: HDF5 loads every lib*.so in that one while it looks. */
 #define H5M_SESSION_LIBRARY "h5mirror/libh5mirror_session.so"
@@ -41,7 +41,8 @@ enum H5mState {
   H5M_STATE_BEHIND = 4,
   H5M_STATE_DIVERGED = 5,
   H5M_STATE_CLEAN = 6,
-  H5M_STATE_READING = 7
+  H5M_STATE_READING = 7,
+  H5M_STATE_RESYNCING = 8
 };
 
 typedef struct H5mStat {
@@ -53,7 +54,7 @@ typedef struct H5mStat {
 
 /* What a session says about itself; strings live during the call. */
 typedef struct H5mEvent {
-  const char* event; /* "attach", "opened", "behind", "diverged", "close" */
+  const char* event; /* "attach", "opened", "resynced", "behind", "diverged", "close" */
   enum H5mState state;
   int64_t cut;
   int64_t version;
@@ -78,6 +79,8 @@ typedef struct H5mAttach {
   enum H5mChecksum checksum;
   uint64_t window_bytes;
   uint32_t timeout_ms;
+  uint32_t outage_wait_ms;             /* that barriers wait for a server that is away */
+  uint64_t bandwidth_bytes_per_second; /* 0: no limit */
   uint32_t page_size_bytes;
   uint32_t version_every_ms;        /* 0: flushes make no versions */
   uint32_t version_min_interval_ms; /* 0: every close makes one */

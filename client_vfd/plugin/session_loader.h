@@ -1,9 +1,10 @@
-// Finds and loads libh5mirror_session.so, once, at the first write that needs it.
+// Finds and loads libh5mirror_session.so and libh5mirror_embedded.so, each once, when it is needed.
 #ifndef H5MIRROR_CLIENT_VFD_PLUGIN_SESSION_LOADER_H_
 #define H5MIRROR_CLIENT_VFD_PLUGIN_SESSION_LOADER_H_
 
 #include <string>
 
+#include "client_vfd/plugin/embedded_api.h"
 #include "client_vfd/plugin/session_api.h"
 
 namespace h5mirror::vfd {
@@ -12,8 +13,11 @@ namespace h5mirror::vfd {
 // program is not slowed down again and again by a broken installation. Thread-safe.
 const H5mSessionApi* LoadSession(std::string* error);
 
+const H5mEmbeddedApi* LoadEmbedded(std::string* error);
+
 // The module if it is loaded already.
 const H5mSessionApi* LoadedSession();
+const H5mEmbeddedApi* LoadedEmbedded();
 
 }  // namespace h5mirror::vfd
 

@@ -11,6 +11,9 @@ constexpr size_t kUnackedMax = 64;
 // Closed cuts that wait to be sent; beyond it ticks are merged.
 constexpr size_t kClosedMax = 256;
 
+// A copy is sent in parts of what the sender may send at a time; each takes the rest along.
+constexpr uint64_t kSavedPieceBytes = 256 << 10;
+
 bool Overlap(const Extent& a, const Extent& b) { return a.offset < b.end() && b.offset < a.end(); }
 
 }  // namespace
@@ -53,7 +56,10 @@ bool CutQueue::IsBeingRead(Extent extent) const {
 void CutQueue::Save(Extent extent, std::string bytes) {
   for (Cut& cut : closed_) {
     for (const Extent& part : cut.changes.extents.Intersection(extent)) {
-      cut.saved[part.offset] = bytes.substr(part.offset - extent.offset, part.length);
+      for (uint64_t at = part.offset; at < part.end(); at += kSavedPieceBytes) {
+        cut.saved[at] =
+            bytes.substr(at - extent.offset, std::min(kSavedPieceBytes, part.end() - at));
+      }
       saved_bytes_ += part.length;
     }
     cut.changes.extents.Remove(extent);
@@ -182,14 +188,19 @@ bool CutQueue::TakeBack() {
   return true;
 }
 
-void CutQueue::SendAgain() {
-  Changes all = std::exchange(sending_, Changes());
-  for (const Unacked& unacked : unacked_) all.Absorb(unacked.changes);
+Changes CutQueue::Everything() const {
+  Changes all = NotDurable();
   for (const Cut& cut : closed_) {
     all.Absorb(cut.changes);
     for (const auto& [offset, bytes] : cut.saved) all.extents.Add({offset, bytes.size()});
   }
   all.Absorb(open_.changes);
+  return all;
+}
+
+void CutQueue::SendAgain() {
+  Changes all = Everything();
+  sending_ = Changes();
   unacked_.clear();
   closed_.clear();
   sent_saved_ = false;

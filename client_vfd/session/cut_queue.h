@@ -18,6 +18,7 @@
 #include <variant>
 #include <vector>
 
+#include "absl/time/time.h"
 #include "base/extent.h"
 #include "base/extent_set.h"
 #include "base/local_record.h"
@@ -31,6 +32,7 @@ struct CutEnd {
   uint64_t size_bytes = 0;
   std::string comment;
   std::optional<FileStat> local;  // at a clean close
+  absl::Time time;                // when it was closed; it may be sent much later
   uint64_t ticket = 0;            // the owner's name for it; increases
 };
 
@@ -104,11 +106,16 @@ class CutQueue {
   // Everything that was handed out and is not durable yet, for a queue that goes on where this one
   // has ended; and its place there: it is forgotten with the first durable barrier.
   Changes NotDurable() const;
+  // What SendAgain() would leave in the open cut.
+  Changes Everything() const;
   const Changes& open_changes() const { return open_.changes; }
   void AddChanges(const Changes& changes) { open_.changes.Absorb(changes); }
   void Inherit(Changes changes) { unacked_.push_front({0, std::move(changes)}); }
 
   uint64_t pending_bytes() const;
+  // Cuts that are not durable, sent or not.
+  size_t pending_cuts() const { return closed_.size() + unacked_.size(); }
+  size_t closed_cuts() const { return closed_.size(); }
   uint64_t open_bytes() const { return open_.changes.extents.byte_count(); }
   bool has_closed() const { return !closed_.empty(); }
   uint64_t last_seq() const { return last_seq_; }

@@ -114,6 +114,39 @@ TEST(CutQueueTest, BytesUnderTruncationAreCopiedOut) {
   EXPECT_THAT(world.cuts_, ElementsAre("aaaaaaaa", std::string("aa\0\0\0c", 6)));
 }
 
+TEST(CutQueueTest, ALargeCopyGoesInParts) {
+  World world;
+  const std::string old(1'000'000, 'o');
+  world.Write(3, old);
+  world.Cut();
+  world.Write(0, std::string(1'000'003, 'n'));
+  EXPECT_EQ(world.queue_.saved_bytes(), old.size());
+  for (int sends = 0; world.cuts_.empty(); ++sends) {
+    ASSERT_TRUE(world.Send(70'000));
+    ASSERT_LT(sends, 40);
+  }
+  EXPECT_EQ(world.queue_.saved_bytes(), 0u);
+  EXPECT_TRUE(world.cuts_[0] == world.moments_[0]);
+}
+
+TEST(CutQueueTest, EverythingIsWhatALostStreamLeaves) {
+  World world;
+  world.Write(0, "aaaaaaaa");
+  world.Cut();
+  world.SendAll();  // handed out, not durable
+  world.Write(20, "bbbb");
+  world.Cut();
+  world.Write(21, "c");  // copies "b" out
+  world.Cut();
+  world.Truncate(22);
+  const Changes all = world.queue_.Everything();
+  EXPECT_EQ(world.queue_.pending_cuts(), 3u) << "asking changes nothing";
+  world.queue_.SendAgain();
+  EXPECT_EQ(all.extents.ToVector(), world.queue_.open_changes().extents.ToVector());
+  EXPECT_EQ(all.truncate, world.queue_.open_changes().truncate);
+  EXPECT_EQ(all.truncate, 22u);
+}
+
 TEST(CutQueueTest, MergedTickJoinsTheNextCut) {
   World world;
   world.Write(0, "aaaaaaaa");

@@ -5,12 +5,12 @@
 #include <signal.h>
 
 #include <algorithm>
-#include <chrono>
 #include <iterator>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "base/steady_time.h"
 #include "client_vfd/session/fork_polling.h"
 #include "client_vfd/session/session.h"
 #include "rpc/channel.h"
@@ -22,8 +22,8 @@ namespace {
 // next frame is read, few enough to stay in the cache.
 constexpr size_t kBuffersMax = 24;
 // How often sessions look at their deadlines.
-constexpr std::chrono::milliseconds kTimerPeriod(100);
-constexpr std::chrono::milliseconds kIdlePeriod(60'000);
+constexpr absl::Duration kTimerPeriod = absl::Milliseconds(100);
+constexpr absl::Duration kIdlePeriod = absl::Minutes(1);
 // How long a fork waits for streams to end politely, and for gRPC to be gone.
 constexpr absl::Duration kForkWait = absl::Milliseconds(500);
 constexpr absl::Duration kSuspectFor = absl::Seconds(10);
@@ -36,6 +36,13 @@ std::unique_ptr<std::thread> StartWithoutSignals(std::function<void()> body) {
   auto thread = std::make_unique<std::thread>(std::move(body));
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   return thread;
+}
+
+// For gRPC, by the clock that it does not have to convert, as others may set that one.
+gpr_timespec ToGpr(absl::Time steady_time) {
+  const int64_t left_ns = absl::ToInt64Nanoseconds(steady_time - SteadyNow());
+  return gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC),
+                      gpr_time_from_nanos(std::max<int64_t>(0, left_ns), GPR_TIMESPAN));
 }
 
 }  // namespace
@@ -136,12 +143,12 @@ void Engine::Reap() {
 
 bool Engine::Suspect() {
   absl::MutexLock lock(&mutex_);
-  return absl::Now() < suspect_until_;
+  return SteadyNow() < suspect_until_;
 }
 
 void Engine::SetSuspect(bool suspect) {
   absl::MutexLock lock(&mutex_);
-  suspect_until_ = suspect ? absl::Now() + kSuspectFor : absl::InfinitePast();
+  suspect_until_ = suspect ? SteadyNow() + kSuspectFor : absl::InfinitePast();
 }
 
 std::string Engine::KeyOf(const rpc::ClientOptions& options) {
@@ -177,13 +184,13 @@ void Engine::RunTimers() {
 }
 
 void Engine::Loop() {
-  auto next_timer = std::chrono::system_clock::now() + kTimerPeriod;
+  absl::Time next_timer = SteadyNow() + kTimerPeriod;
   bool asked_to_end = false;
   absl::Time give_up = absl::InfiniteFuture();
   while (true) {
     void* tag = nullptr;
     bool ok = false;
-    const auto got = queue_->AsyncNext(&tag, &ok, next_timer);
+    const auto got = queue_->AsyncNext(&tag, &ok, ToGpr(next_timer));
     if (got == grpc::CompletionQueue::SHUTDOWN) return;
     if (got == grpc::CompletionQueue::GOT_EVENT && tag != nullptr) {
       const auto* op = static_cast<const Stream::Tag*>(tag);
@@ -199,20 +206,19 @@ void Engine::Loop() {
       stopping = stopping_;
     }
     if (!stopping && RunReady()) {
-      next_timer = std::min(next_timer, std::chrono::system_clock::now() + kTimerPeriod);
+      next_timer = std::min(next_timer, SteadyNow() + kTimerPeriod);
     }
-    if (std::chrono::system_clock::now() >= next_timer) {
+    if (SteadyNow() >= next_timer) {
       if (!stopping) RunTimers();
-      next_timer = std::chrono::system_clock::now() +
-                   (Sessions().empty() && !stopping ? kIdlePeriod : kTimerPeriod);
+      next_timer = SteadyNow() + (Sessions().empty() && !stopping ? kIdlePeriod : kTimerPeriod);
     }
     if (stopping && !asked_to_end) {
       asked_to_end = true;
-      give_up = absl::Now() + kForkWait;
+      give_up = SteadyNow() + kForkWait;
       for (const auto& session : Sessions()) session->LeaveStream();
     }
     if (!stopping) continue;
-    if (absl::Now() > give_up) {
+    if (SteadyNow() > give_up) {
       give_up = absl::InfiniteFuture();
       for (auto& [key, stream] : streams_) stream->Cancel();
     }
@@ -253,20 +259,20 @@ absl::Duration Engine::LongestTimeout() {
 }
 
 void Engine::Drain(absl::Duration timeout) {
-  const absl::Time deadline = absl::Now() + timeout;
+  const absl::Time deadline = SteadyNow() + timeout;
   while (true) {
     bool any_closed = false;
     bool any_open = false;
     for (const auto& session : Sessions()) {
       (session->released() ? any_closed : any_open) |= !session->done();
     }
-    if (!any_closed || absl::Now() > deadline) {
+    if (!any_closed || SteadyNow() > deadline) {
+      for (const auto& session : Sessions()) session->GiveUp();  // Only closed ones do.
       if (any_open) return;
       break;
     }
     absl::SleepFor(absl::Milliseconds(1));
   }
-  for (const auto& session : Sessions()) session->GiveUp();
   absl::MutexLock control(&control_mutex_);
   Stop();
   Reap();
@@ -275,9 +281,9 @@ void Engine::Drain(absl::Duration timeout) {
 void Engine::PrepareFork(bool also_used) {
   control_mutex_.Lock();
   if (Stop() || also_used) {
-    const absl::Time deadline = absl::Now() + kForkWait;
+    const absl::Time deadline = SteadyNow() + kForkWait;
     // Another user of the same gRPC keeps it alive; then there is nothing to wait for.
-    while (grpc_is_initialized() != 0 && absl::Now() < deadline)
+    while (grpc_is_initialized() != 0 && SteadyNow() < deadline)
       absl::SleepFor(absl::Milliseconds(1));
   }
   mutex_.Lock();

@@ -1,52 +1,19 @@
 #include "client_vfd/session/identity.h"
 
-#include <limits.h>
-#include <pwd.h>
 #include <unistd.h>
 
-#include <array>
-#include <fstream>
+#include "client_vfd/session/who.h"
 
 namespace h5mirror::vfd {
-namespace {
-
-std::string ReadHost() {
-  std::array<char, HOST_NAME_MAX + 1> name{};
-  return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "localhost";
-}
-
-std::string ReadMachineId(const std::string& host) {
-  std::string id;
-  std::ifstream("/etc/machine-id") >> id;
-  return id.empty() ? host : id;
-}
-
-std::string ReadUser() {
-  std::array<char, 4096> buffer;
-  passwd entry{};
-  passwd* found = nullptr;
-  if (getpwuid_r(geteuid(), &entry, buffer.data(), buffer.size(), &found) == 0 &&
-      found != nullptr) {
-    return found->pw_name;
-  }
-  return std::to_string(geteuid());
-}
-
-}  // namespace
-
 void FillOrigin(const std::string& real_path, v1::Origin* origin) {
-  static const auto* host = new std::string(ReadHost());
-  static const auto* machine_id = new std::string(ReadMachineId(*host));
-  origin->set_machine_id(*machine_id);
-  origin->set_host(*host);
+  origin->set_machine_id(OwnMachineId());
+  origin->set_host(OwnHost());
   origin->set_path(real_path);
 }
 
 void FillWriter(const std::string& program, v1::Writer* writer) {
-  static const auto* host = new std::string(ReadHost());
-  static const auto* user = new std::string(ReadUser());
-  writer->set_claimed_user(*user);
-  writer->set_host(*host);
+  writer->set_claimed_user(OwnUser());
+  writer->set_host(OwnHost());
   writer->set_program(program);
   writer->set_pid(static_cast<uint32_t>(getpid()));
 }

@@ -9,6 +9,7 @@
 #include "base/status_macros.h"
 #include "base/superblock_image.h"
 #include "client_vfd/session/reader_calls.h"
+#include "rpc/version_request.h"
 
 namespace h5mirror::vfd {
 namespace {

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/local_record_json.h"
 #include "base/status_macros.h"
+#include "client_vfd/session/opened_version.h"
 #include "client_vfd/session/reader.h"
 
 namespace h5mirror::vfd {
@@ -47,42 +48,10 @@ int64_t NanosOf(const google::protobuf::Timestamp& time) {
   return time.seconds() * 1'000'000'000 + time.nanos();
 }
 
-absl::StatusOr<rpc::VersionSpec> SpecOf(const H5mReaderOpen& open) {
-  rpc::VersionSpec spec;
-  if (open.number > 0) {
-    spec.number = open.number;
-  } else if (open.at_ns != 0) {
-    spec.at = rpc::TimeSpec{absl::FromUnixNanos(open.at_ns), ""};
-  } else if (*open.version != '\0') {
-    return rpc::ParseVersionSpec(open.version, absl::LocalTimeZone());
-  }
-  return spec;
-}
-
-// The time at which files that this one leads to are opened; 0: their newest version.
-int64_t TimeOfTargets(const H5mReaderOpen& open, const rpc::VersionSpec& spec,
-                      const v1::Version& version) {
-  if (open.linked != 0) return open.at_ns;
-  if (spec.at.has_value()) return absl::ToUnixNanos(spec.at->time);
-  const bool newest = spec.number == 0 && spec.tag.empty() && spec.back == 0;
-  return newest ? 0 : NanosOf(version.server_time());
-}
-
-void Fill(const H5mReaderOpen& open, const rpc::VersionSpec& spec, const Reader& reader,
-          H5mReaderInfo* info) {
+OpenedVersion OpenedBy(const Reader& reader) {
   const v1::Version& version = reader.version();
-  info->version = version.version();
-  info->cut = version.cut();
-  info->size_bytes = static_cast<uint64_t>(version.size_bytes());
-  info->targets_at_ns = TimeOfTargets(open, spec, version);
-  std::string text =
-      absl::StrCat("version ", version.version(), " of ", open.name, ", of ",
-                   rpc::UtcText(absl::FromUnixNanos(NanosOf(version.server_time()))));
-  if (spec.at.has_value() && !spec.at->local_text.empty()) {
-    absl::StrAppend(&text, " (", spec.at->local_text, " is ", rpc::UtcText(spec.at->time), ")");
-  }
-  std::snprintf(info->text, sizeof info->text, "%s", text.c_str());
-  std::snprintf(info->identity, sizeof info->identity, "%s", reader.identity().c_str());
+  return {version.version(), version.cut(), static_cast<uint64_t>(version.size_bytes()),
+          absl::FromUnixNanos(NanosOf(version.server_time())), reader.identity()};
 }
 
 absl::StatusOr<std::unique_ptr<Reader>> Start(const H5mReaderOpen& open, H5mReaderInfo* info) {
@@ -102,7 +71,7 @@ absl::StatusOr<std::unique_ptr<Reader>> Start(const H5mReaderOpen& open, H5mRead
   config.timeout = absl::Milliseconds(open.timeout_ms);
   config.cache_bytes = open.cache_bytes;
   H5M_ASSIGN_OR_RETURN(std::unique_ptr<Reader> reader, Reader::Open(config));
-  Fill(open, config.version, *reader, info);
+  Describe(open, config.version, OpenedBy(*reader), info);
   return reader;
 }
 

@@ -2,9 +2,46 @@
 
 namespace h5mirror::vfd {
 
+namespace {
+
+// What a record of the file's states says; nothing but "it differs" unless `same_file`.
+void ClaimByRecord(const LocalRecord& record, bool same_file, Relation* relation) {
+  relation->claim = Claim::kContinue;
+  relation->base_cut = -1;
+  if (!same_file) return;
+  if (record.state == RecordState::kClean) {
+    relation->base_cut = record.cut;
+  } else if (record.state != RecordState::kDiverged && record.pending_seq != 0) {
+    relation->base_cut = record.cut;
+    relation->base_session = record.pending_session_id;
+    relation->base_seq = record.pending_seq;
+  }
+}
+
+// A file that was renamed, or whose directory was: its record came along, or was found where it
+// was. Only one that is certain to be its mirror's newest state is: else it would be overwritten
+// by, or stand in the way of, a file that merely has its name.
+std::optional<Relation> RelationOfRenamed(const LocalFacts& facts, const LocalRecord& record) {
+  if (facts.created || record.server != facts.server || record.name == facts.name ||
+      record.file_id == Bytes16{}) {
+    return std::nullopt;
+  }
+  Relation relation;
+  ClaimByRecord(record, record.stat.EqualsButName(facts.stat_at_open), &relation);
+  if (relation.base_cut < 0) return std::nullopt;
+  relation.file_id = ToByteString(record.file_id);
+  relation.renamed_from = record.renamed_from.empty() ? record.name : record.renamed_from;
+  return relation;
+}
+
+}  // namespace
+
 Relation RelationOf(const LocalFacts& facts, const std::optional<LocalRecord>& record) {
   Relation relation;
-  // A record of another server, or of another name on it, says nothing about this one.
+  if (record) {
+    if (std::optional<Relation> renamed = RelationOfRenamed(facts, *record)) return *renamed;
+  }
+  // Else a record of another server, or of another name on it, says nothing about this one.
   const bool known = record && record->server == facts.server && record->name == facts.name;
   if (known && record->file_id != Bytes16{}) relation.file_id = ToByteString(record->file_id);
   if (facts.created) {
@@ -12,15 +49,30 @@ Relation RelationOf(const LocalFacts& facts, const std::optional<LocalRecord>& r
     return relation;
   }
   if (!known) return relation;  // Upload.
-  relation.claim = Claim::kContinue;
-  relation.base_cut = -1;
-  if (record->stat != facts.stat_at_open) return relation;
-  if (record->state == RecordState::kClean) {
-    relation.base_cut = record->cut;
-  } else if (record->state != RecordState::kDiverged && record->pending_seq != 0) {
-    relation.base_cut = record->cut;
-    relation.base_session = record->pending_session_id;
-    relation.base_seq = record->pending_seq;
+  ClaimByRecord(*record, record->stat == facts.stat_at_open, &relation);
+  relation.renamed_from = record->renamed_from;
+  return relation;
+}
+
+Relation RelationOfMap(const DirtyMap& map, const Relation& by_record) {
+  Relation relation;
+  relation.file_id = by_record.file_id;
+  switch (map.claim) {
+    case DirtyMap::Claim::kCreate:
+      relation.claim = Claim::kCreate;
+      break;
+    case DirtyMap::Claim::kUpload:
+      relation.claim = Claim::kUpload;
+      break;
+    case DirtyMap::Claim::kResume:
+    case DirtyMap::Claim::kContinue:
+      relation.claim = Claim::kContinue;
+      relation.base_cut = map.base_cut;
+      relation.renamed_from = by_record.renamed_from;
+      if (map.claim == DirtyMap::Claim::kResume || map.barrier_seq == 0) break;
+      relation.base_session = map.session_id;
+      relation.base_seq = map.barrier_seq;
+      break;
   }
   return relation;
 }
@@ -38,10 +90,11 @@ StreamClaim StreamClaimOf(const Relation& relation, const SessionProgress& progr
       progress.sends_inherited ||
       (progress.last_seq > 0 && (progress.ever_opened || relation.claim != Claim::kCreate));
   if (!claim.resume) claim.base_cut = FirstBase(relation);
-  // An upload, a file known to differ and an unanswered barrier are for the server to judge first:
+  // An upload, a file known to differ, a rename and an unanswered barrier are for the server to
+  // judge first:
   // a resume could not ask the same question again.
-  const bool plain_continue =
-      relation.claim == Claim::kContinue && relation.base_cut >= 0 && relation.base_seq == 0;
+  const bool plain_continue = relation.claim == Claim::kContinue && relation.base_cut >= 0 &&
+                              relation.base_seq == 0 && relation.renamed_from.empty();
   claim.may_send_early = !claim.resume && (relation.claim == Claim::kCreate || plain_continue);
   return claim;
 }

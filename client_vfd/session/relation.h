@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "base/dirty_map.h"
 #include "base/hex.h"
 #include "base/local_record.h"
 
@@ -22,6 +23,8 @@ struct Relation {
   // Instead of base_cut: the barrier that was sent and never answered.
   Bytes16 base_session{};
   uint64_t base_seq = 0;
+  // For kContinue: the name that the server has it under, if it is not that of the file any more.
+  std::string renamed_from;
 };
 
 struct LocalFacts {
@@ -60,8 +63,13 @@ int64_t FirstBase(const Relation& relation);
 
 StreamClaim StreamClaimOf(const Relation& relation, const SessionProgress& progress);
 
-// `record`: what was remembered of the file's mirror, if anything.
+// `record`: what was remembered of the file's mirror, if anything, or of the one that it was before
+// it was renamed.
 Relation RelationOf(const LocalFacts& facts, const std::optional<LocalRecord>& record);
+
+// As RelationOf() where a dirty map is taken up. `by_record`: what RelationOf() says. Of a map that
+// resumes a session the relation is not asked: the session does.
+Relation RelationOfMap(const DirtyMap& map, const Relation& by_record);
 
 }  // namespace h5mirror::vfd
 

@@ -41,6 +41,39 @@ TEST_F(RelationTest, ChangedFileIsKnownToDiffer) {
   EXPECT_EQ(RelationOf(facts_, record_).base_cut, -1);
 }
 
+TEST_F(RelationTest, ARenamedFileGoesOnUnderItsNewName) {
+  record_.name = "old.h5";
+  facts_.stat_at_open.ctime_ns = 9;  // As rename(2) leaves it.
+  const Relation relation = RelationOf(facts_, record_);
+  EXPECT_EQ(relation.claim, Claim::kContinue);
+  EXPECT_EQ(relation.base_cut, 12);
+  EXPECT_EQ(relation.renamed_from, "old.h5");
+  EXPECT_FALSE(StreamClaimOf(relation, {}).may_send_early) << "the server may not know it";
+}
+
+TEST_F(RelationTest, WhatIsNotCertainToBeRenamedIsAnUpload) {
+  record_.name = "old.h5";
+  LocalRecord copied = record_;
+  copied.stat.inode = 8;
+  EXPECT_EQ(RelationOf(facts_, copied).claim, Claim::kUpload);
+  LocalRecord crashed = record_;
+  crashed.state = RecordState::kOpen;
+  EXPECT_EQ(RelationOf(facts_, crashed).claim, Claim::kUpload);
+  LocalRecord elsewhere = record_;
+  elsewhere.server = "node8:7447";
+  EXPECT_EQ(RelationOf(facts_, elsewhere).claim, Claim::kUpload);
+  facts_.created = true;
+  EXPECT_EQ(RelationOf(facts_, record_).claim, Claim::kCreate);
+}
+
+TEST_F(RelationTest, ARenameThatTheServerHasNotHeardOfIsToldAgain) {
+  record_.state = RecordState::kBehind;
+  record_.renamed_from = "old.h5";
+  const Relation relation = RelationOf(facts_, record_);
+  EXPECT_EQ(relation.base_cut, -1);
+  EXPECT_EQ(relation.renamed_from, "old.h5");
+}
+
 TEST_F(RelationTest, UnansweredCommitIsNamed) {
   record_.state = RecordState::kBehind;
   record_.pending_session_id.fill(9);
@@ -122,6 +155,40 @@ TEST_F(RelationTest, FollowerThatSendsItsPredecessorsChangesResumesFromTheirBase
   const StreamClaim claim = StreamClaimOf(relation, {0, false, 9, true});
   EXPECT_TRUE(claim.resume);
   EXPECT_EQ(claim.base_cut, 9);
+  EXPECT_FALSE(claim.may_send_early);
+}
+
+TEST_F(RelationTest, AMapClaimsWhatItsSessionWouldHave) {
+  record_.state = RecordState::kBehind;
+  const Relation by_record = RelationOf(facts_, record_);
+  EXPECT_EQ(by_record.base_cut, -1) << "without a map nobody knows";
+  DirtyMap map;
+  map.base_cut = 12;
+  map.claim = DirtyMap::Claim::kContinue;
+  EXPECT_EQ(RelationOfMap(map, by_record).claim, Claim::kContinue);
+  EXPECT_EQ(RelationOfMap(map, by_record).base_cut, 12);
+  EXPECT_EQ(RelationOfMap(map, by_record).base_seq, 0u);
+  EXPECT_EQ(RelationOfMap(map, by_record).file_id, std::string(16, 3));
+  map.session_id.fill(9);
+  map.barrier_seq = 4;
+  EXPECT_EQ(RelationOfMap(map, by_record).base_seq, 4u);
+  EXPECT_EQ(RelationOfMap(map, by_record).base_session, map.session_id);
+  map.claim = DirtyMap::Claim::kCreate;
+  EXPECT_EQ(RelationOfMap(map, by_record).claim, Claim::kCreate);
+  map.claim = DirtyMap::Claim::kUpload;
+  EXPECT_EQ(RelationOfMap(map, by_record).claim, Claim::kUpload);
+}
+
+TEST_F(RelationTest, AMapOfASessionResumesIt) {
+  DirtyMap map;
+  map.base_cut = 12;
+  map.claim = DirtyMap::Claim::kResume;
+  SessionProgress progress;
+  progress.base_cut = map.base_cut;
+  progress.sends_inherited = true;
+  const StreamClaim claim = StreamClaimOf(RelationOfMap(map, Relation()), progress);
+  EXPECT_TRUE(claim.resume);
+  EXPECT_EQ(claim.base_cut, 12);
   EXPECT_FALSE(claim.may_send_early);
 }
 

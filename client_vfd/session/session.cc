@@ -2,12 +2,12 @@
 #include "client_vfd/session/session.h"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/random.h"
+#include "base/steady_time.h"
 #include "client_vfd/session/child_writes.h"
 #include "client_vfd/session/engine.h"
 
@@ -17,8 +17,6 @@ namespace {
 // With less than this in the open cut the sender is not woken: a system call per small write
 // would be dearer than the write.
 constexpr uint64_t kWakeBytes = 512 << 10;
-// The patience with a server that did not answer another session just now.
-constexpr absl::Duration kShortPatience = absl::Milliseconds(300);
 // For the end of a stream whose last barrier was answered.
 constexpr absl::Duration kLeaseWait = absl::Milliseconds(250);
 
@@ -30,9 +28,10 @@ Session::Session(Engine& engine, SessionConfig config, std::unique_ptr<FileReade
       file_(std::move(file)),
       session_id_(RandomBytes16()),
       child_writes_(ChildWritesCounter(session_id_)),
-      attach_time_(absl::Now()),
+      attach_time_(SteadyNow()),
       progress_time_(attach_time_),
-      child_writes_seen_(child_writes_->load()) {}
+      child_writes_seen_(child_writes_->load()),
+      pacing_(config_.bandwidth_bytes_per_second) {}
 
 Session::~Session() {
   if (config_.release != nullptr) config_.release(config_.context);
@@ -59,23 +58,6 @@ bool Session::SameFile(const Session& other) const {
   return config_.server.target == other.config_.server.target && config_.name == other.config_.name;
 }
 
-absl::Duration Session::Patience() const {
-  return engine_.Suspect() ? std::min(config_.timeout, kShortPatience) : config_.timeout;
-}
-
-void Session::Progress() { progress_time_ = absl::Now(); }
-
-bool Session::Await(absl::FunctionRef<bool()> reached) {
-  const absl::Duration patience = Patience();
-  Progress();
-  while (!reached()) {
-    const absl::Time deadline = progress_time_ + patience;
-    if (absl::Now() >= deadline) return false;
-    mutex_.AwaitWithDeadline(absl::Condition(&reached), deadline);
-  }
-  return true;
-}
-
 void Session::BeforeWrite(Extent extent) {
   absl::MutexLock lock(&mutex_);
   if (!collecting()) return;
@@ -89,6 +71,10 @@ void Session::CopyOut(Extent extent) {
   // Reading is local and short; it is never waited for long.
   while (!not_read()) mutex_.Await(absl::Condition(&not_read));
   if (!queue_.has_closed()) return;
+  // Who chose to wait for the server waits while it takes the data; else one deadline holds for it.
+  const absl::Time since = SteadyNow();
+  const absl::Time deadline = since + Patience();
+  const bool waits_for_room = config_.outage_wait > absl::ZeroDuration();
   while (true) {
     const std::vector<Extent> parts = queue_.AtRisk(extent);
     if (parts.empty()) return;
@@ -105,7 +91,9 @@ void Session::CopyOut(Extent extent) {
       const auto sent = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
         return room() || queue_.AtRisk(extent).empty() || link_ == Link::kNone;
       };
-      if (!Await(sent) || link_ == Link::kNone) {
+      const bool reached =
+          waits_for_room ? Await(sent, since) == Waited::kReached : AwaitUntil(sent, deadline);
+      if (!reached || link_ == Link::kNone) {
         CutOff("the server takes the data too slowly");
         return;
       }
@@ -154,6 +142,7 @@ void Session::NoteChildren() {
 uint64_t Session::CloseCut(CutKind kind, std::string comment) {
   NoteChildren();
   CutEnd end;
+  end.time = absl::Now();
   end.kind = kind;
   end.comment = std::move(comment);
   const absl::StatusOr<FileStat> stat = file_->Stat();
@@ -175,92 +164,28 @@ bool Session::Acked(uint64_t ticket, H5mAck ack) const {
   return ack == H5M_ACK_NONE || found->second <= std::max(visible_seq_, durable_seq_);
 }
 
-bool Session::Barrier(CutKind kind, H5mAck ack, std::string comment) {
-  uint64_t ticket = 0;
-  {
-    absl::MutexLock lock(&mutex_);
-    if (!collecting()) return false;
-    if (link_ == Link::kNone && absl::Now() < retry_time_ && !hurry_ &&
-        state_ != H5M_STATE_CONNECTING) {
-      // Too soon for another attempt: the timer makes it, with this cut, and nobody waits for it.
-      CloseCut(kind, std::move(comment));
-      idle_ = false;
-      return false;
-    }
-    ticket = CloseCut(kind, std::move(comment));
-    if (link_ == Link::kNone && state_ != H5M_STATE_CONNECTING) hurry_ = true;
-    idle_ = false;
-  }
-  engine_.Wake(this);
-  absl::MutexLock lock(&mutex_);
-  if (ack == H5M_ACK_NONE) return state_ == H5M_STATE_MIRRORING || state_ == H5M_STATE_CONNECTING;
-  const auto settled = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return Acked(ticket, ack) || ticket <= lost_ticket_ || !collecting();
-  };
-  if (!Await(settled)) {
-    TimeOut();
-    return false;
-  }
-  return Acked(ticket, ack);
-}
-
-void Session::Seal() {
-  {
-    absl::MutexLock lock(&mutex_);
-    if (!collecting()) return;
-    final_ticket_ = ++last_ticket_;
-    CloseCut(CutKind::kCommit, config_.comment);
-    hurry_ = hurry_ || (link_ == Link::kNone && state_ != H5M_STATE_CONNECTING);
-    idle_ = false;
-  }
-  engine_.Wake(this);
-  absl::MutexLock lock(&mutex_);
-  // Nobody may change the file while its last bytes are still being read from it; the caller
-  // holds the lock until here.
-  const auto handed_over = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return (queue_.drained() && taken_final_) || final_ticket_ <= lost_ticket_ || !collecting();
-  };
-  if (!Await(handed_over)) TimeOut();
-}
-
 void Session::Close() {
   const std::shared_ptr<Session> self = shared_from_this();
   absl::MutexLock lock(&mutex_);
   const bool sealed = final_ticket_ != 0;
-  if (sealed && config_.ack_commit != H5M_ACK_NONE) {
-    const auto settled = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-      return Acked(final_ticket_, config_.ack_commit) || final_ticket_ <= lost_ticket_ ||
-             !collecting();
-    };
-    if (!Await(settled)) TimeOut();
-  }
+  if (sealed) AwaitFinalCut();
   if (sealed && Acked(final_ticket_, H5M_ACK_DURABLE)) {
     // The stream's end follows at once, and with it the lease is free for the next open.
     const auto ended = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return link_ == Link::kNone; };
-    mutex_.AwaitWithTimeout(absl::Condition(&ended), kLeaseWait);
+    AwaitUntil(ended, SteadyNow() + kLeaseWait);
   }
   if (!sealed || !collecting() || final_ticket_ <= lost_ticket_ ||
       Acked(final_ticket_, H5M_ACK_DURABLE)) {
     // Durable; or abandoned, or without a server that has the last cut.
     FinishSession();
   } else {
-    SaveRecord(RecordState::kBehind);  // Until the sender hears that it is durable.
+    // Until the sender hears that it is durable, for which this process may not live long enough.
+    if (config_.ack_commit != H5M_ACK_NONE || link_ != Link::kOpen) SaveDirtyMap();
+    SaveRecord(RecordState::kBehind);
   }
   released_ = true;
+  Progress();
   engine_.Wake(this);
-}
-
-void Session::Status(H5mStatus* status) {
-  absl::MutexLock lock(&mutex_);
-  *status = H5mStatus{};
-  status->state = state_;
-  status->cut = std::max(cut_, cut_seen_);
-  status->version = version_;
-  status->pending_bytes = queue_.pending_bytes();
-  if (behind_since_ != absl::InfinitePast())
-    status->behind_since_ns = absl::ToUnixNanos(behind_since_);
-  const size_t length = std::min(detail_.size(), sizeof status->message - 1);
-  std::memcpy(status->message, detail_.data(), length);
 }
 
 void Session::AccountSaved() {
@@ -273,13 +198,13 @@ void Session::GoBehind(const std::string& why, bool quiet) {
   if (state_ == H5M_STATE_DIVERGED) return;
   const bool news = state_ != H5M_STATE_BEHIND;
   state_ = H5M_STATE_BEHIND;
-  if (behind_since_ == absl::InfinitePast()) behind_since_ = absl::Now();
+  if (behind_since_ == absl::InfinitePast()) behind_since_ = SteadyNow();
   detail_ =
       absl::StrCat(config_.real_path, ": mirror ", config_.server.server, " is behind: ", why);
   if (!news && (quiet || behind_told_)) return;
   Notify("behind",
          absl::StrCat(detail_, "; the program goes on locally. Unless it catches up by itself: ",
-                      "h5mirror push ", config_.real_path),
+                      "h5mirror resync ", config_.real_path),
          !quiet && !behind_told_);
   behind_told_ = behind_told_ || !quiet;
 }
@@ -290,14 +215,8 @@ void Session::CutOff(const std::string& why) {
   engine_.Wake(this);
 }
 
-void Session::TimeOut() {
-  const absl::Duration waited = Patience();
-  engine_.SetSuspect(true);
-  CutOff(absl::StrCat("no answer within ", absl::FormatDuration(waited)));
-}
-
 void Session::Notify(const char* event, const std::string& detail, bool to_user) {
-  const H5mEvent told{event, state_, cut_, version_, detail.c_str(), to_user ? 1 : 0};
+  const H5mEvent told{event, ToldState(), cut_, version_, detail.c_str(), to_user ? 1 : 0};
   if (config_.notify != nullptr) config_.notify(config_.context, &told);
 }
 
@@ -318,8 +237,13 @@ void Session::SaveRecord(RecordState state) {
   }
   // Behind the program's back a record is only brought up to date, never made: the user may be
   // deleting the file and its directory just now.
+  const bool had_map = record_.dirty_map_id != Bytes16{};
+  if (state != RecordState::kBehind) record_.dirty_map_id = {};
   const absl::Status written = released_ ? UpdateLocalRecord(config_.real_path, record_)
                                          : WriteLocalRecord(config_.real_path, record_);
+  if (had_map && written.ok() && record_.dirty_map_id == Bytes16{}) {
+    RemoveDirtyMap(config_.real_path);
+  }
   if (!written.ok()) {
     Notify("record",
            absl::StrCat(config_.real_path,
@@ -328,30 +252,44 @@ void Session::SaveRecord(RecordState state) {
   }
 }
 
+// Another program has changed the file since it was closed here: its record, and what the server
+// lacks, are that one's to say.
+bool Session::IsAnothersFile() const { return released_ && !follower_waits_ && !FileIsAsClosed(); }
+
 void Session::FinishSession() {
   if (done_) return;
   const bool durable = final_ticket_ != 0 && Acked(final_ticket_, H5M_ACK_DURABLE);
+  SendAgain();
   if (superseded_ && !durable) {
     // Its follower sees it through, and reports.
   } else if (durable) {
     state_ = H5M_STATE_CLEAN;
-    SaveRecord(RecordState::kClean);
+    if (!IsAnothersFile()) SaveRecord(RecordState::kClean);
     Notify("close", "", false);
   } else if (state_ == H5M_STATE_DIVERGED) {
     SaveRecord(RecordState::kDiverged);
     Notify("close", "", false);
+  } else if (IsAnothersFile()) {
+    Notify("close", detail_, false);
   } else if (claimed_) {
     if (state_ != H5M_STATE_BEHIND) {
       state_ = H5M_STATE_BEHIND;
-      detail_ = absl::StrCat(config_.real_path,
-                             ": closed without a consistent end; the mirror holds the last cut");
+      detail_ = absl::StrCat(
+          config_.real_path,
+          final_ticket_ != 0 ? ": the mirror has not confirmed the last close"
+                             : ": closed without a consistent end; the mirror holds the last cut");
     }
+    SaveDirtyMap();
     SaveRecord(RecordState::kBehind);
+    const bool noted = record_.dirty_map_id != Bytes16{};
     Notify("close",
-           absl::StrCat(detail_, ". To bring the mirror level: h5mirror push ", config_.real_path),
+           absl::StrCat(detail_,
+                        noted ? ". The next open that writes to it brings the rest, or: h5mirror "
+                                "resync "
+                              : ". To bring the mirror level: h5mirror resync ",
+                        config_.real_path),
            !behind_told_);
   }
-  SendAgain();
   done_ = true;
   if (gone()) engine_.WakeSuccessors(*this);
 }

@@ -19,11 +19,14 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "base/dirty_map.h"
 #include "client_vfd/plugin/session_api.h"
 #include "client_vfd/session/cut_queue.h"
 #include "client_vfd/session/file_reader.h"
+#include "client_vfd/session/pacing.h"
 #include "client_vfd/session/relation.h"
 #include "client_vfd/session/stream.h"
+#include "rpc/channel.h"
 #include "rpc/client_options.h"
 
 namespace h5mirror::vfd {
@@ -42,7 +45,11 @@ struct SessionConfig {
   H5mAck ack_commit = H5M_ACK_DURABLE;
   bool checksum = false;
   uint64_t window_bytes = 0;
+  // The longest that the program waits without progress.
   absl::Duration timeout;
+  // How long its barriers wait for a server that is away, before it goes on locally.
+  absl::Duration outage_wait;
+  uint64_t bandwidth_bytes_per_second = 0;  // 0: no limit
   uint32_t page_size_bytes = 0;
   absl::Duration version_every;         // zero: flushes make no versions
   absl::Duration version_min_interval;  // zero: every close makes one
@@ -89,8 +96,9 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
  private:
   enum class Link { kNone, kOpening, kOpen };
   struct Outgoing {
+    enum class Kind { kData, kLast, kKeepAlive };
     grpc::ByteBuffer message;
-    bool last = false;
+    Kind kind = Kind::kData;
   };
 
   Session(Engine& engine, SessionConfig config, std::unique_ptr<FileReader> file);
@@ -108,8 +116,23 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
   void TakeOver(const Changes& changes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void SendAgain() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
+  // The session of the row whose cuts, if any, are the server's newest.
+  Bytes16 LastSession() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return ever_opened_ || queue_.last_seq() > 0 ? session_id_ : followed_session_;
+  }
+
+  // From one program to the next (session_dirty_map.cc).
+  std::optional<DirtyMap> FindDirtyMap(const LocalRecord& record) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void TakeUp(const DirtyMap& map) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::optional<DirtyMap> MakeDirtyMap() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void SaveDirtyMap() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void ForgetDirtyMap() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
   // Begin and resume (session_link.cc).
   void Claim() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::optional<LocalRecord> FindRecord() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void ForgetRename() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool WantsStream(absl::Time now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void StartStream();
   StreamClaim NextClaim() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -128,12 +151,45 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
   grpc::ByteBuffer EncodePieces(const SendWrites& work, char* buffer, absl::Status* status);
   grpc::ByteBuffer EncodeBarrier(const SendBarrier& barrier) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  // Waiting and telling.
-  bool Await(absl::FunctionRef<bool()> reached) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Waiting (session_outage.cc).
+  enum class Waited {
+    kReached,
+    kSilent,  // nothing happened for Patience()
+    kTooSlow  // something does, but it would take too long
+  };
+  // `since`: when the program's call began.
+  Waited Await(absl::FunctionRef<bool()> reached, absl::Time since)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool AwaitUntil(absl::FunctionRef<bool()> reached, absl::Time deadline)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Waits while the server is away, at most `outage_wait` since it went, and at most until
+  // `give_up`, the call's own end, which the first outage sets. True: it is back, and `ticket` is
+  // that of a cut which is on its way; `cut` makes another for one that was lost, and sets it, or
+  // returns false.
+  bool RideOut(const uint64_t& ticket, absl::FunctionRef<bool()> cut, absl::Time* give_up)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void AwaitFinalCut() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Duration Patience() const;
+  absl::Duration HungAfter() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // An answer is owed for too long.
+  bool IsHung(absl::Time now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Something that the program waits for has come nearer.
   void Progress() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  // Telling (session_report.cc).
+  // The state as others are told of it: RESYNCING is a kind of MIRRORING.
+  H5mState ToldState() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void BeginResync() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void EndResync() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void NotePending(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool ReportIsDue(absl::Time now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  grpc::ByteBuffer ReportMessage(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // A refusal may be a token that has expired: the next program's open brings what was collected.
   bool collecting() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return state_ != H5M_STATE_DIVERGED && !refused_;
+    return state_ != H5M_STATE_DIVERGED;
+  }
+  bool may_be_answered() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return collecting() && !refused_;
   }
   // `quiet`: it is tried again at once, the user need not know yet.
   void GoBehind(const std::string& why, bool quiet) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -147,6 +203,7 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
   uint64_t CloseCut(CutKind kind, std::string comment) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool Acked(uint64_t ticket, H5mAck ack) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool FileIsAsClosed() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool IsAnothersFile() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void SaveRecord(RecordState state) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void FinishSession() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
@@ -164,6 +221,8 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
   CutQueue queue_ ABSL_GUARDED_BY(mutex_);
   LocalRecord record_ ABSL_GUARDED_BY(mutex_);
   Relation relation_ ABSL_GUARDED_BY(mutex_);
+  // Where the record lay that was taken over, as the file was renamed; empty: beside the file.
+  std::string former_path_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<Session> predecessor_ ABSL_GUARDED_BY(mutex_);
   Bytes16 followed_session_ ABSL_GUARDED_BY(mutex_){};   // zeros: none
   bool follower_waits_ ABSL_GUARDED_BY(mutex_) = false;  // for a moment to hand over in
@@ -171,14 +230,17 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
   int inherited_from_ ABSL_GUARDED_BY(mutex_) = 0;
   // It went on from a cut that may yet be lost; its dirty map holds what came since base_cut_.
   bool follows_cut_ ABSL_GUARDED_BY(mutex_) = false;
+  bool took_up_map_ ABSL_GUARDED_BY(mutex_) = false;  // and it is not durable yet
   bool sends_inherited_ ABSL_GUARDED_BY(mutex_) = false;
-  bool lost_base_ ABSL_GUARDED_BY(mutex_) = false;  // the server no longer has the cut it follows
+  bool lost_base_ ABSL_GUARDED_BY(mutex_) = false;    // the server no longer has the cut it follows
+  bool not_renamed_ ABSL_GUARDED_BY(mutex_) = false;  // says the server; it begins as a new file
   bool claimed_ ABSL_GUARDED_BY(mutex_) = false;
   H5mState state_ ABSL_GUARDED_BY(mutex_) = H5M_STATE_CONNECTING;
   std::string detail_ ABSL_GUARDED_BY(mutex_);
   Link link_ ABSL_GUARDED_BY(mutex_) = Link::kNone;
   bool ever_opened_ ABSL_GUARDED_BY(mutex_) = false;
-  bool refused_ ABSL_GUARDED_BY(mutex_) = false;  // the server will never take it
+  uint64_t stream_count_ ABSL_GUARDED_BY(mutex_) = 0;  // begun so far
+  bool refused_ ABSL_GUARDED_BY(mutex_) = false;       // the server will never take it
   bool may_send_ ABSL_GUARDED_BY(mutex_) = false;
   bool resuming_ ABSL_GUARDED_BY(mutex_) = false;  // as the stream's first message said
   bool idle_ ABSL_GUARDED_BY(mutex_) = true;       // the sender found nothing to do
@@ -187,7 +249,12 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
   bool behind_told_ ABSL_GUARDED_BY(mutex_) = false;
   bool taken_final_ ABSL_GUARDED_BY(mutex_) = false;
   const absl::Time attach_time_;
-  absl::Time progress_time_ ABSL_GUARDED_BY(mutex_);
+  absl::Time progress_time_ ABSL_GUARDED_BY(mutex_);  // for the program's call
+  // When the stream last began, took a frame or gave an answer.
+  absl::Time flow_time_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
+  absl::Time wait_time_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();  // the last Await() began
+  // When the program began to wait for an answer that it went on without.
+  absl::Time unanswered_since_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();
   absl::Time retry_time_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   absl::Time sent_time_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   absl::Time behind_since_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
@@ -206,13 +273,32 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
   // The clean close: its cut's ticket, 0 before; and the file as it was then.
   uint64_t final_ticket_ ABSL_GUARDED_BY(mutex_) = 0;
   CutEnd final_end_ ABSL_GUARDED_BY(mutex_);
+  absl::Time close_time_ ABSL_GUARDED_BY(mutex_);  // from when on the close's deadline counts
+  bool close_waited_out_ ABSL_GUARDED_BY(mutex_) = false;
+  FrameSize frame_size_ ABSL_GUARDED_BY(mutex_){rpc::kMaxFrameBytes};
   uint32_t child_writes_seen_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t accounted_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   int final_attempts_ ABSL_GUARDED_BY(mutex_) = 0;
 
+  // What was missing when the stream was resumed: the barrier that ends it, 0 when it is there.
+  uint64_t resync_seq_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t resync_total_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t resync_sent_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  absl::Time resync_since_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
+  absl::Time opened_time_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
+  // Since when something has been missing, or not durable; future: nothing is.
+  absl::Time pending_since_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();
+  // What the server was told last on this stream.
+  H5mState reported_state_ ABSL_GUARDED_BY(mutex_) = H5M_STATE_OFF;
+  absl::Time reported_time_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
+  bool reported_lag_ ABSL_GUARDED_BY(mutex_) = false;
+
   // The sender thread's own. The stream is owned by the engine.
+  Pacing pacing_;
+  bool held_back_ = false;  // by `pacing_`, when it last looked
   Stream* stream_ = nullptr;
   bool writable_ = false;
+  Outgoing::Kind sending_ = Outgoing::Kind::kData;  // what was handed to the stream last
   std::deque<Outgoing> outbox_;
 };
 

@@ -43,6 +43,7 @@ struct Session::Handover {
 std::optional<Session::Handover> Session::HandOver(const LocalFacts& facts) {
   absl::MutexLock lock(&mutex_);
   follower_waits_ = true;
+  if (released_ && !done_ && !superseded_) ForgetDirtyMap();  // It changes the file next.
   if (!released_ || done_ || superseded_ || refused_ || !claimed_ || final_ticket_ == 0 ||
       state_ == H5M_STATE_DIVERGED) {
     return std::nullopt;
@@ -57,7 +58,7 @@ std::optional<Session::Handover> Session::HandOver(const LocalFacts& facts) {
   if ((!visible && !unread) || !may_follow || row_is_long) return std::nullopt;
   superseded_ = true;
   Handover to;
-  to.session_id = ever_opened_ || queue_.last_seq() > 0 ? session_id_ : followed_session_;
+  to.session_id = LastSession();
   to.record = record_;
   to.cut_seen = cut_seen_;
   to.base_cut = base_cut_;

@@ -7,6 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "base/steady_time.h"
 #include "client_vfd/session/engine.h"
 #include "client_vfd/session/identity.h"
 #include "client_vfd/session/session.h"
@@ -59,26 +60,43 @@ bool IsSentAway(const absl::Status& status) {
 
 }  // namespace
 
+// The file's record; where it has none and was not made by this open, that of the file which it was
+// before it was renamed.
+std::optional<LocalRecord> Session::FindRecord() {
+  absl::StatusOr<LocalRecord> record = ReadLocalRecord(config_.real_path);
+  if (record.ok()) return *std::move(record);
+  if (!absl::IsNotFound(record.status()) || config_.facts.created) return std::nullopt;
+  absl::StatusOr<FormerRecord> former =
+      FindFormerRecord(config_.real_path, config_.facts.stat_at_open);
+  if (!former.ok()) return std::nullopt;
+  former_path_ = former->local_file.native();
+  return std::move(former->record);
+}
+
 void Session::Claim() {
   claimed_ = true;
-  absl::StatusOr<LocalRecord> record = ReadLocalRecord(config_.real_path);
-  relation_ = RelationOf(config_.facts, record.ok() ? std::optional(*record) : std::nullopt);
-  if (record.ok() && record->server == config_.facts.server && record->name == config_.facts.name) {
+  std::optional<LocalRecord> record = FindRecord();
+  relation_ = RelationOf(config_.facts, record);
+  const bool known = record && record->server == config_.facts.server;
+  if (known && (record->name == config_.facts.name || !relation_.renamed_from.empty())) {
     record_ = *std::move(record);
+    record_.renamed_from = relation_.renamed_from;
   } else {
     record_.stat = config_.facts.stat_at_open;
   }
   record_.server = config_.facts.server;
   record_.name = config_.facts.name;
+  std::optional<DirtyMap> map = FindDirtyMap(record_);
   base_cut_ = FirstBase(relation_);
   if (relation_.claim == vfd::Claim::kContinue) {
     cut_ = record_.cut;
     version_ = record_.version;
   }
+  if (map) TakeUp(*map);
   if (relation_.claim == vfd::Claim::kUpload) {
     for (const Extent& extent : file_->DataExtents()) queue_.AddWrite(extent);
   }
-  SaveRecord(RecordState::kOpen);
+  SaveRecord(RecordState::kOpen);  // And forgets the map, before the first byte changes.
 }
 
 bool Session::WantsStream(absl::Time now) const {
@@ -99,10 +117,14 @@ grpc::ByteBuffer Session::OpenMessage() {
   open.set_name(config_.name);
   if (record_.file_id != Bytes16{}) open.set_file_id(ToByteString(record_.file_id));
   open.set_session_id(ToByteString(session_id_));
+  open.set_stream(++stream_count_);
   FillOrigin(config_.real_path, open.mutable_origin());
   FillWriter(config_.program, open.mutable_writer());
   const StreamClaim claim = NextClaim();
-  if (followed_session_ != Bytes16{}) {
+  // A file that is created again has nothing of the one before, whose cut may still be the server's
+  // newest: resumed from there it would be a mixture of both.
+  const bool goes_on = relation_.claim != vfd::Claim::kCreate || sends_inherited_;
+  if (followed_session_ != Bytes16{} && (goes_on || !claim.resume)) {
     open.set_predecessor_session_id(ToByteString(followed_session_));
   }
   if (claim.resume) open.set_base_cut_newest(cut_seen_);
@@ -114,6 +136,7 @@ grpc::ByteBuffer Session::OpenMessage() {
   }
   const absl::StatusOr<FileStat> stat = file_->Stat();
   if (stat.ok()) open.set_size_bytes(stat->size_bytes);
+  if (!claim.resume) open.set_renamed_from(relation_.renamed_from);
   open.set_mode_bits(config_.mode_bits);
   open.set_page_size_bytes(config_.page_size_bytes);
   FillTime(absl::Now(), open.mutable_client_time());
@@ -129,11 +152,12 @@ void Session::StartStream() {
   if (!claimed_) Claim();
   hurry_ = false;
   cancel_ = false;
-  retry_time_ = absl::Now() + kRetryEvery;
+  retry_time_ = SteadyNow() + kRetryEvery;
   link_ = Link::kOpening;
-  Progress();
+  flow_time_ = SteadyNow();  // No progress for the program: eight attempts are no answer.
+  unanswered_since_ = absl::InfiniteFuture();
   outbox_.clear();
-  outbox_.push_back({OpenMessage(), false});
+  outbox_.push_back({OpenMessage(), Outgoing::Kind::kData});
   writable_ = false;
   auto stream = std::make_unique<Stream>(config_.server, engine_.ChannelTo(config_.server),
                                          engine_.queue(), static_cast<StreamOwner*>(this));
@@ -145,6 +169,8 @@ void Session::StartStream() {
 void Session::OnResponse(const v1::MirrorFileResponse& response) {
   absl::MutexLock lock(&mutex_);
   Progress();
+  flow_time_ = progress_time_;
+  unanswered_since_ = absl::InfiniteFuture();
   engine_.SetSuspect(false);
   if (done_ || cancel_) return;
   switch (response.response_case()) {
@@ -171,14 +197,22 @@ void Session::OnOpened(const v1::SessionOpened& opened) {
     lost_base_ = true;  // The stream ends by itself, and is begun again with all of it.
     return;
   }
+  // What the server may have under the new name is another file: nothing was renamed to it.
+  const bool unknown_there = opened.last_cut() == 0 && !relation_.renamed_from.empty();
+  if (opened.relation() == v1::RELATION_DIVERGED && unknown_there && !resuming_) {
+    not_renamed_ = true;  // The stream ends by itself, and is begun again as that of a new file.
+    return;
+  }
   if (opened.relation() == v1::RELATION_DIVERGED) {
     state_ = H5M_STATE_DIVERGED;
     detail_ = absl::StrCat(
         config_.real_path, " and its mirror ", config_.name, " on ", config_.server.server,
         " have diverged: ", opened.state(), "; here the local file is ",
         relation_.claim == vfd::Claim::kCreate ? "new" : "another state",
-        ". Nothing is overwritten; the program goes on locally. Decide with: h5mirror recover ",
-        config_.real_path, " | h5mirror push ", config_.real_path, " | h5mirror adopt ",
+        ". Nothing is overwritten; the program goes on locally. Decide with: h5mirror resync "
+        "--from "
+        "local|remote ",
+        config_.real_path, " (both sides are kept), or h5mirror recover | push | adopt ",
         config_.real_path);
     Notify("diverged", detail_, true);
     SaveRecord(RecordState::kDiverged);
@@ -191,8 +225,12 @@ void Session::OnOpened(const v1::SessionOpened& opened) {
     return;  // The stream ends by itself.
   }
   TakeBase(opened);
+  ForgetRename();
   link_ = Link::kOpen;
+  if (resuming_ || took_up_map_ || state_ == H5M_STATE_BEHIND) BeginResync();
   state_ = H5M_STATE_MIRRORING;
+  opened_time_ = SteadyNow();
+  reported_state_ = H5M_STATE_OFF;
   behind_since_ = absl::InfinitePast();
   behind_told_ = false;
   detail_.clear();
@@ -239,6 +277,16 @@ void Session::BeginAgain() {
   if (final_ticket_ != 0) CloseCut(CutKind::kCommit, config_.comment);
 }
 
+// The server has it under its new name, or as a new file: in both cases what the old path's record
+// says is over.
+void Session::ForgetRename() {
+  relation_.renamed_from.clear();
+  if (record_.renamed_from.empty() && former_path_.empty()) return;
+  record_.renamed_from.clear();
+  SaveRecord(RecordState::kOpen);
+  if (!former_path_.empty()) RemoveLocalRecord(std::exchange(former_path_, ""));
+}
+
 void Session::OnDurable(const v1::CutDurable& durable) {
   visible_seq_ = std::max(visible_seq_, durable.seq());
   durable_seq_ = std::max(durable_seq_, durable.seq());
@@ -246,9 +294,11 @@ void Session::OnDurable(const v1::CutDurable& durable) {
   inherited_from_ = 0;
   follows_cut_ = false;
   sends_inherited_ = false;
+  took_up_map_ = false;
   cut_seen_ = std::max(cut_seen_, cut_);
   if (durable.version() != 0) version_ = durable.version();
   queue_.ForgetDurable(durable_seq_);
+  EndResync();
   seq_of_ticket_.erase(seq_of_ticket_.begin(),
                        seq_of_ticket_.lower_bound(final_ticket_ != 0  ? final_ticket_
                                                   : last_ticket_ > 64 ? last_ticket_ - 64
@@ -270,10 +320,21 @@ void Session::OnEnded(const absl::Status& status) {
     return;
   }
   if (final_ticket_ != 0 && Acked(final_ticket_, H5M_ACK_DURABLE)) return;
+  if (std::exchange(not_renamed_, false)) {
+    relation_ = Relation{};
+    record_.renamed_from.clear();
+    record_.file_id = {};
+    former_path_.clear();
+    base_cut_ = cut_ = version_ = 0;
+    BeginAgain();
+    retry_time_ = SteadyNow();
+    engine_.Wake(this);
+    return;
+  }
   if (TryFirstAgain(status)) return;
   std::string why(status.message());
   // The server was there just now, maybe for the session that this one followed.
-  const bool just_lost = inherited_from_ > 0 && absl::Now() - behind_since_ < kRestartPatience;
+  const bool just_lost = inherited_from_ > 0 && SteadyNow() - behind_since_ < kRestartPatience;
   bool retry_final = ever_opened_ || follows_cut_ || just_lost || IsSentAway(status);
   if (std::exchange(lost_base_, false)) {
     retry_final = true;
@@ -297,12 +358,12 @@ bool Session::TryFirstAgain(const absl::Status& status) {
                        absl::StrContains(status.message(), "No such file");
   if (ever_opened_ || !busy_.empty() || refused ||
       status.code() != absl::StatusCode::kUnavailable || state_ != H5M_STATE_CONNECTING ||
-      absl::Now() - attach_time_ > config_.timeout - kRetryEvery || !queue_.TakeBack()) {
+      SteadyNow() - attach_time_ > config_.timeout - kRetryEvery || !queue_.TakeBack()) {
     return false;
   }
   engine_.DropChannel(config_.server);
   may_send_ = false;
-  retry_time_ = absl::Now() + kFirstRetryEvery;
+  retry_time_ = SteadyNow() + kFirstRetryEvery;
   Notify("retry", absl::StrCat(config_.real_path, ": ", status.message(), "; trying again"), false);
   return true;
 }
@@ -310,10 +371,11 @@ bool Session::TryFirstAgain(const absl::Status& status) {
 void Session::LoseStream(const std::string& why, bool retry_final) {
   link_ = Link::kNone;
   may_send_ = false;
+  resync_seq_ = 0;
   SendAgain();
   lost_ticket_ = last_ticket_;
   taken_final_ = false;
-  retry_time_ = absl::Now() + kRetryEvery;
+  retry_time_ = SteadyNow() + kRetryEvery;
   if (superseded_) return FinishSession();
   if (released_ && final_ticket_ != 0 && follower_waits_ && !refused_) {
     // The program has opened the file again, and that session takes this one's place.
@@ -329,7 +391,7 @@ void Session::LoseStream(const std::string& why, bool retry_final) {
     return;
   }
   CloseCut(CutKind::kCommit, config_.comment);
-  retry_time_ = absl::Now() + kFinalRetryEvery;
+  retry_time_ = SteadyNow() + kFinalRetryEvery;
 }
 
 bool Session::FileIsAsClosed() const {
@@ -341,24 +403,36 @@ void Session::OnTimer() {
   bool pump = false;
   {
     absl::MutexLock lock(&mutex_);
-    const absl::Time now = absl::Now();
+    const absl::Time now = SteadyNow();
     FollowPredecessor();
+    NotePending(now);
+    if (ReportIsDue(now)) {
+      outbox_.push_back({ReportMessage(now), Outgoing::Kind::kKeepAlive});
+      pump = true;
+    }
     if (link_ == Link::kOpen && outbox_.empty() && writable_ && now - sent_time_ > lease_ttl_ / 3) {
       v1::MirrorFileRequest request;
       request.mutable_keep_alive();
-      outbox_.push_back({rpc::EncodeRequest(request), false});
+      outbox_.push_back({rpc::EncodeRequest(request), Outgoing::Kind::kKeepAlive});
       pump = true;
     }
     // Nobody waits for a connection attempt that hangs, but the next one needs it gone.
-    if (link_ == Link::kOpening && now - progress_time_ > config_.timeout) {
+    if (link_ == Link::kOpening && now - flow_time_ > HungAfter()) {
       engine_.SetSuspect(true);
-      CutOff(absl::StrCat("no answer within ", absl::FormatDuration(config_.timeout)));
+      CutOff(absl::StrCat("no answer within ", absl::FormatDuration(HungAfter())));
     }
-    // A closed session that waits for its last acknowledgement.
-    if (released_ && !done_ && link_ != Link::kNone && now - progress_time_ > config_.timeout) {
-      CutOff(absl::StrCat("no answer within ", absl::FormatDuration(config_.timeout)));
+    if (held_back_ && link_ == Link::kOpen && writable_ && outbox_.empty()) {
+      Progress();  // It is we who wait, for the bandwidth to allow more.
+      flow_time_ = now;
+      pump = true;
     }
-    if (follower_waits_ && link_ == Link::kNone && now - progress_time_ > config_.timeout) {
+    // A closed session that waits for its last acknowledgement, or one that went on without.
+    if (IsHung(now)) {
+      if (!writable_) frame_size_.Took(now - sent_time_);
+      CutOff(absl::StrCat("no answer within ", absl::FormatDuration(HungAfter())));
+    }
+    if (follower_waits_ && link_ == Link::kNone &&
+        now - std::max(progress_time_, flow_time_) > config_.timeout) {
       FinishSession();  // The follower has ended without it.
     }
     if (link_ == Link::kNone && WantsStream(now)) pump = true;

@@ -56,7 +56,7 @@ absl::StatusOr<std::shared_ptr<Session>> Start(const H5mAttach& attach) {
   if (!Engine::Get().usable()) {
     return absl::FailedPreconditionError(
         "this process was forked while its parent used gRPC, which cannot follow; mirror it from a "
-        "program of its own, or: h5mirror push");
+        "program of its own, or: h5mirror resync FILE");
   }
   absl::StatusOr<rpc::ClientOptions> server = rpc::ResolveClientOptions(SettingsOf(attach));
   if (!server.ok()) return server.status();
@@ -76,6 +76,8 @@ absl::StatusOr<std::shared_ptr<Session>> Start(const H5mAttach& attach) {
   config.ack_commit = attach.ack_commit;
   config.window_bytes = attach.window_bytes;
   config.timeout = absl::Milliseconds(attach.timeout_ms);
+  config.outage_wait = absl::Milliseconds(attach.outage_wait_ms);
+  config.bandwidth_bytes_per_second = attach.bandwidth_bytes_per_second;
   config.page_size_bytes = attach.page_size_bytes;
   config.version_every = absl::Milliseconds(attach.version_every_ms);
   config.version_min_interval = absl::Milliseconds(attach.version_min_interval_ms);

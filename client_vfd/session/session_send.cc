@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "base/crc32c.h"
+#include "base/steady_time.h"
 #include "client_vfd/session/engine.h"
 #include "client_vfd/session/identity.h"
 #include "client_vfd/session/session.h"
@@ -54,7 +54,7 @@ void Session::Pump() {
       stream_->HalfClose();
       return;
     }
-    start = stream_ == nullptr && WantsStream(absl::Now());
+    start = stream_ == nullptr && WantsStream(SteadyNow());
   }
   if (start) StartStream();
   SendNext();
@@ -64,7 +64,12 @@ void Session::OnWritable() {
   {
     absl::MutexLock lock(&mutex_);
     writable_ = true;
-    Progress();
+    // What keeps the lease fits into any buffer, and says nothing of a server that hangs.
+    if (sending_ != Outgoing::Kind::kKeepAlive) {
+      Progress();
+      flow_time_ = progress_time_;
+      frame_size_.Took(progress_time_ - sent_time_);
+    }
     if (done_ && stream_ != nullptr) {
       writable_ = false;
       stream_->HalfClose();
@@ -80,9 +85,10 @@ void Session::SendNext() {
       const Outgoing next = std::move(outbox_.front());
       outbox_.pop_front();
       writable_ = false;
-      stream_->Write(next.message, next.last ? Last::kYes : Last::kNo);
+      sending_ = next.kind;
+      stream_->Write(next.message, sending_ == Outgoing::Kind::kLast ? Last::kYes : Last::kNo);
       absl::MutexLock lock(&mutex_);
-      sent_time_ = absl::Now();
+      sent_time_ = SteadyNow();
     }
     if (outbox_.size() >= kReadyMax + (writable_ ? 1 : 0)) {
       if (!writable_) return;
@@ -93,13 +99,20 @@ void Session::SendNext() {
 }
 
 bool Session::Prepare() {
+  uint64_t bytes_max = 0;
+  {
+    absl::MutexLock lock(&mutex_);
+    bytes_max = pacing_.Allowed(frame_size_.bytes(), SteadyNow());
+  }
+  held_back_ = bytes_max == 0;
+  if (held_back_) return false;
   char* buffer = engine_.pool().Take();
   if (buffer == nullptr) return false;
   Work work;
   {
     absl::MutexLock lock(&mutex_);
     if (may_send_ && !done_ && state_ != H5M_STATE_DIVERGED) {
-      work = queue_.Next(rpc::kMaxFrameBytes, kFrameExtentsMax, kOpenBytesMin);
+      work = queue_.Next(bytes_max, kFrameExtentsMax, kOpenBytesMin);
     }
     if (std::holds_alternative<std::monostate>(work)) idle_ = true;
     AccountSaved();
@@ -107,12 +120,14 @@ bool Session::Prepare() {
       const bool last = final_ticket_ != 0 && barrier->end.ticket == final_ticket_;
       if (last && released_ && !FileIsAsClosed()) {
         // Opened again while it was read: what was sent is of no state of the file.
-        CutOff("the program has opened the file again");
+        engine_.pool().Return(buffer);
+        CutOff("the file was opened again and changed");
         return false;
       }
       seq_of_ticket_[barrier->end.ticket] = barrier->seq;
       taken_final_ = taken_final_ || last;
-      outbox_.push_back({EncodeBarrier(*barrier), last});
+      outbox_.push_back(
+          {EncodeBarrier(*barrier), last ? Outgoing::Kind::kLast : Outgoing::Kind::kData});
     }
   }
   if (const auto* writes = std::get_if<SendWrites>(&work)) {
@@ -120,18 +135,19 @@ bool Session::Prepare() {
     grpc::ByteBuffer message = EncodePieces(*writes, buffer, &status);
     absl::MutexLock lock(&mutex_);
     queue_.DoneReading();
+    for (const Piece& piece : writes->pieces) resync_sent_bytes_ += piece.extent.length;
     if (!status.ok()) {
       CutOff(std::string(status.message()));
       return false;
     }
-    outbox_.push_back({std::move(message), false});
+    outbox_.push_back({std::move(message), Outgoing::Kind::kData});
     return true;
   }
   engine_.pool().Return(buffer);
   if (const auto* truncate = std::get_if<SendTruncate>(&work)) {
     v1::MirrorFileRequest request;
     request.mutable_truncate()->set_size_bytes(truncate->size_bytes);
-    outbox_.push_back({rpc::EncodeRequest(request), false});
+    outbox_.push_back({rpc::EncodeRequest(request), Outgoing::Kind::kData});
   }
   return !std::holds_alternative<std::monostate>(work);
 }
@@ -151,6 +167,7 @@ grpc::ByteBuffer Session::EncodePieces(const SendWrites& work, char* buffer, abs
     used += piece.extent.length;
     extents.push_back(piece.extent);
   }
+  pacing_.Sent(used);
   std::optional<uint32_t> crc32c;
   if (config_.checksum) crc32c = Crc32c(std::string_view(buffer, used));
   const grpc::Slice data = engine_.pool().Lend(buffer, used);
@@ -163,7 +180,7 @@ grpc::ByteBuffer Session::EncodeBarrier(const SendBarrier& barrier) {
   message.set_seq(barrier.seq);
   message.set_kind(KindOf(barrier.end.kind));
   message.set_size_bytes(barrier.end.size_bytes);
-  FillTime(absl::Now(), message.mutable_client_time());
+  FillTime(barrier.end.time, message.mutable_client_time());
   message.set_comment(barrier.end.comment);
   if (barrier.end.local) FillLocalStat(*barrier.end.local, message.mutable_local());
   return rpc::EncodeRequest(request);

@@ -1,6 +1,7 @@
 #include "tests/crash/check_store.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -36,12 +37,15 @@ absl::Status Compare(std::string_view found, std::string_view wanted, std::strin
 // The check of one file.
 class FileCheck {
  public:
-  FileCheck(Store& store, FaultEnv& env, const std::string& name, Promises* promises)
+  // `name`: that the file has now.
+  FileCheck(Store& store, FaultEnv& env, const std::string& name, uint64_t choice,
+            Promises* promises, FilePromises* promised)
       : store_(store),
         env_(env),
         name_(name),
+        choice_(choice),
         promises_(*promises),
-        promised_(promises->files.at(name)) {}
+        promised_(*promised) {}
 
   // Versions are read twice: from stage and head, before the new one, and after it from the head
   // and what was saved of it.
@@ -57,8 +61,12 @@ class FileCheck {
       promised_.given.clear();
       promised_.golden.clear();
     }
+    const bool pruned = !promised_.droppable.empty();
+    if (pruned && choice_ % 2 == 0) H5M_RETURN_IF_ERROR(FinishPrune());
     H5M_RETURN_IF_ERROR(CheckWritable());
+    if (pruned && choice_ % 2 == 1) H5M_RETURN_IF_ERROR(FinishPrune());
     H5M_RETURN_IF_ERROR(CheckVersions("after a new version"));
+    if (pruned || choice_ % 4 == 0) H5M_RETURN_IF_ERROR(CheckVerify());
     return CheckHead("after a new version");
   }
 
@@ -102,11 +110,17 @@ class FileCheck {
         return Violation(what + ": its number is out of order");
       }
       found.insert(version.version);
+      if (promised_.IsGone(version.version)) return Violation(what + ": it was dropped");
       auto reader = file_->OpenVersion(version.version);
       H5M_RETURN_IF_ERROR(In(reader.status(), what));
       std::string bytes(version.size_bytes, '\0');
       H5M_RETURN_IF_ERROR(In((*reader)->Read(0, absl::MakeSpan(bytes)), what));
       H5M_RETURN_IF_ERROR(CheckGolden(version.cut, bytes, what));
+      absl::Status scattered;
+      if (!ScatteredReadsMatch(**reader, bytes, &scattered)) {
+        return Violation(what + ": scattered reads give other bytes");
+      }
+      H5M_RETURN_IF_ERROR(In(scattered, what));
       for (const auto& acked : promised_.acked) {
         if (acked.version != version.version) continue;
         H5M_RETURN_IF_ERROR(CheckGolden(acked.cut, bytes, what + ", as it was acked"));
@@ -134,10 +148,73 @@ class FileCheck {
       }
       const VersionNumber found = tagged.ok() ? tagged->version : 0;
       if (possible.contains(found)) continue;
+      // It goes with its version.
+      if (found == 0 && std::any_of(possible.begin(), possible.end(), [&](VersionNumber version) {
+            return promised_.IsDroppable(version);
+          })) {
+        continue;
+      }
       return Violation(StrCat("tag ", tag, " of ", name_, " is at version ", found, ", not at ",
                               *possible.begin()));
     }
     return absl::OkStatus();
+  }
+
+  // Goes on with a prune that was cut short: with what it was to drop, or only with what it left.
+  absl::Status FinishPrune() {
+    std::vector<VersionNumber> versions;
+    if (choice_ / 2 % 2 == 0) {
+      for (const auto& one : promised_.droppable) versions.push_back(one.version);
+    }
+    auto opened = store_.OpenOrCreateFile(name_, 0);
+    H5M_RETURN_IF_ERROR(In(opened.status(), StrCat("open ", name_, " to prune it")));
+    auto job = (*opened)->StartPrune(versions);
+    if (absl::IsNotFound(job.status()) && promised_.AckedCut() == 0) return absl::OkStatus();
+    H5M_RETURN_IF_ERROR(In(job.status(), StrCat("prune ", name_)));
+    while (true) {
+      auto progress = (*job)->Step();
+      H5M_RETURN_IF_ERROR(In(progress.status(), StrCat("prune ", name_)));
+      if (!progress->left.empty()) {
+        return Violation(StrCat("the prune of ", name_, " left something: ", progress->left));
+      }
+      if (progress->done) break;
+    }
+    H5M_RETURN_IF_ERROR(CheckOldHeads(**opened));
+    if (versions.empty()) return absl::OkStatus();
+    for (auto& one : promised_.droppable) {
+      one.gone_count = std::min(one.gone_count, env_.change_count());
+    }
+    return absl::OkStatus();
+  }
+
+  // A head goes with the last version of its generation.
+  absl::Status CheckOldHeads(File& file) {
+    auto versions = file.ListVersions({}, 10'000);
+    H5M_RETURN_IF_ERROR(In(versions.status(), "list versions"));
+    H5M_ASSIGN_OR_RETURN(auto tree, env_.OpenTree("/"));
+    H5M_ASSIGN_OR_RETURN(auto entries, tree->List(name_ + ".h5m"));
+    for (const DirectoryEntry& entry : entries) {
+      if (!entry.name.starts_with("head-")) continue;
+      if (std::none_of(versions->begin(), versions->end(), [&](const VersionInfo& version) {
+            return entry.name == StrCat("head-", version.generation);
+          })) {
+        return Violation(StrCat("the prune of ", name_, " left ", entry.name));
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckVerify() {
+    auto job = file_->StartVerify({});
+    H5M_RETURN_IF_ERROR(In(job.status(), StrCat("verify ", name_)));
+    while (true) {
+      auto progress = (*job)->Step();
+      H5M_RETURN_IF_ERROR(In(progress.status(), StrCat("verify ", name_)));
+      for (const Damage& damage : progress->found) {
+        return Violation(StrCat("verify ", name_, ": ", damage.file, ": ", damage.message));
+      }
+      if (progress->done) return absl::OkStatus();
+    }
   }
 
   absl::Status CheckHead(const char* when) {
@@ -202,9 +279,70 @@ class FileCheck {
   Store& store_;
   FaultEnv& env_;
   const std::string name_;
+  const uint64_t choice_;
   Promises& promises_;
   FilePromises& promised_;
   std::shared_ptr<File> file_;
+};
+
+// Where a file is that has been moved, removed and brought back: under exactly one of the names
+// that it may have.
+class NameCheck {
+ public:
+  NameCheck(Store& store, FaultEnv& env, std::string first_name, FilePromises* promised)
+      : store_(store),
+        env_(env),
+        promised_(*promised),
+        possible_(promised->PossibleNames(first_name)),
+        names_{std::move(first_name)} {
+    for (const auto& change : promised->name_changes) names_.insert(change.name);
+  }
+
+  // Its name; brings a removed one back. nullopt: it is gone for good, or never came to be.
+  absl::StatusOr<std::optional<std::string>> Run() {
+    std::vector<std::string> found;
+    for (const std::string& name : names_) {
+      if (name == FilePromises::kRemoved || name == FilePromises::kPurged) continue;
+      auto opened = store_.OpenFile(name);
+      if (absl::IsNotFound(opened.status())) continue;
+      H5M_RETURN_IF_ERROR(In(opened.status(), StrCat("open ", name)));
+      found.push_back(name);
+      if (!possible_.contains(name)) return Violation(name + " is there, and had another name");
+    }
+    auto removed = store_.ListRemoved();
+    H5M_RETURN_IF_ERROR(In(removed.status(), "list removed files"));
+    std::optional<std::string> id;
+    for (const RemovedFile& file : *removed) {
+      if (!names_.contains(file.name)) continue;
+      if (id) return Violation(file.name + " was removed twice");
+      id = file.id;
+      if (!possible_.contains(FilePromises::kRemoved)) {
+        return Violation(file.name + " is removed, and was brought back, or for good");
+      }
+    }
+    if (found.size() + (id ? 1 : 0) > 1) return Violation(found[0] + " is there under two names");
+    if (!found.empty()) return found[0];
+    if (id) return BringBack(*id);
+    if (possible_.contains(FilePromises::kPurged)) return std::nullopt;
+    return Violation(*possible_.begin() + " is under none of its names");
+  }
+
+ private:
+  absl::StatusOr<std::optional<std::string>> BringBack(const std::string& id) {
+    const std::string name = StrCat("back/", id, ".h5");
+    promised_.name_changes.push_back({name, false, SIZE_MAX});
+    auto back = store_.Undelete(id, name);
+    H5M_RETURN_IF_ERROR(In(back.status(), StrCat("undelete ", id)));
+    promised_.name_changes.back().acked = true;
+    promised_.name_changes.back().change_count = env_.change_count();
+    return *back;
+  }
+
+  Store& store_;
+  FaultEnv& env_;
+  FilePromises& promised_;
+  const std::set<std::string> possible_;
+  std::set<std::string> names_;  // all that it ever had
 };
 
 // OK, too, where an error says that the bytes cannot be had.
@@ -221,25 +359,34 @@ absl::Status CheckReads(File& file, const std::string& name, const FilePromises&
       H5M_RETURN_IF_ERROR(Compare(bytes, std::string_view(*golden).substr(at, bytes.size()),
                                   StrCat(name, "@", version.version, " at ", at)));
     }
+    absl::Status read;
+    if (!ScatteredReadsMatch(**reader, *golden, &read)) {
+      return Violation(StrCat(name, "@", version.version, ": scattered reads give other bytes"));
+    }
   }
   return absl::OkStatus();
 }
 
 }  // namespace
 
-absl::Status CheckStore(Store& store, FaultEnv& env, Promises* promises) {
-  std::vector<std::string> names;
-  for (const auto& [name, file] : promises->files) names.push_back(name);
-  for (const std::string& name : names) {
-    H5M_RETURN_IF_ERROR(FileCheck(store, env, name, promises).Run());
+absl::Status CheckStore(Store& store, FaultEnv& env, uint64_t choice, Promises* promises) {
+  for (auto& [first_name, promised] : promises->files) {
+    std::string name = first_name;
+    if (!promised.name_changes.empty() && promised.AckedCut() != 0) {
+      H5M_ASSIGN_OR_RETURN(auto now, NameCheck(store, env, name, &promised).Run());
+      if (!now) continue;
+      name = *std::move(now);
+    }
+    H5M_RETURN_IF_ERROR(FileCheck(store, env, name, choice, promises, &promised).Run());
   }
   return absl::OkStatus();
 }
 
-absl::Status CheckDisk(FaultEnv& env, const PlayOptions& options, Promises* promises) {
+absl::Status CheckDisk(FaultEnv& env, const PlayOptions& options, uint64_t choice,
+                       Promises* promises) {
   auto store = OpenOn(env, options);
   H5M_RETURN_IF_ERROR(In(store.status(), "open the store"));
-  H5M_RETURN_IF_ERROR(CheckStore(**store, env, promises));
+  H5M_RETURN_IF_ERROR(CheckStore(**store, env, choice, promises));
   return In((*store)->Close(kPatience), "close the store");
 }
 
@@ -247,13 +394,15 @@ absl::Status CheckNoWrongBytes(FaultEnv& env, const PlayOptions& options,
                                const Promises& promises) {
   auto store = OpenOn(env, options);
   if (!store.ok()) return absl::OkStatus();
-  for (const auto& [name, promised] : promises.files) {
-    auto file = (*store)->OpenFile(name);
-    if (!file.ok()) continue;
-    H5M_RETURN_IF_ERROR(CheckReads(**file, name, promised));
-    (*file)->WaitApplied(kPatience).IgnoreError();
-    file = (*store)->OpenFile(name);
-    if (file.ok()) H5M_RETURN_IF_ERROR(CheckReads(**file, name, promised));
+  for (const auto& [first_name, promised] : promises.files) {
+    for (const std::string& name : promised.PossibleNames(first_name)) {
+      auto file = (*store)->OpenFile(name);
+      if (!file.ok()) continue;
+      H5M_RETURN_IF_ERROR(CheckReads(**file, name, promised));
+      (*file)->WaitApplied(kPatience).IgnoreError();
+      file = (*store)->OpenFile(name);
+      if (file.ok()) H5M_RETURN_IF_ERROR(CheckReads(**file, name, promised));
+    }
   }
   return absl::OkStatus();
 }

@@ -13,12 +13,16 @@ namespace h5mirror::store {
 // For each file of `promises`: that every acked version and the newest acked cut are there, that
 // all versions read as their golden bytes before and after the cuts are applied, and the head too;
 // then that a new session writes and commits a version, with numbers that were never given, and
-// that this changed nothing old. What the new session is promised goes into `promises`.
-// Not OK: the violation. `env` is the one that `store` is on.
-absl::Status CheckStore(Store& store, FaultEnv& env, Promises* promises);
+// that this changed nothing old. A file that was removed is brought back before. Where versions
+// were dropped, the prune is taken up, and nothing may be left of it. Verify must find nothing.
+// `choice` says what is taken in turns: whether the prune comes before the new version or after it,
+// whether it drops what it was begun with or only goes on, and whether a verify is worth its time.
+// What happens goes into `promises`. Not OK: the violation. `env` is the one that `store` is on.
+absl::Status CheckStore(Store& store, FaultEnv& env, uint64_t choice, Promises* promises);
 
 // Opens the store on `env` and closes it again, too.
-absl::Status CheckDisk(FaultEnv& env, const PlayOptions& options, Promises* promises);
+absl::Status CheckDisk(FaultEnv& env, const PlayOptions& options, uint64_t choice,
+                       Promises* promises);
 
 // Opens every file and reads all that can be read: each byte must be golden, or an error says why
 // not. For disks that rot: nothing else is asked for.

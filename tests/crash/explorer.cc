@@ -211,7 +211,7 @@ absl::Status Recording::CheckEnd() {
   std::unique_ptr<FaultEnv> now = env_->CopyNow();
   if (lie_maker_ != nullptr) now->SetLie(lie_maker_());
   Promises promised = promises_.At(env_->change_count());
-  return CheckDisk(*now, scenario_.options, &promised);
+  return CheckDisk(*now, scenario_.options, seed_, &promised);
 }
 
 std::unique_ptr<FaultEnv> Recording::Crash(const CrashPoint& point) const {
@@ -223,7 +223,8 @@ std::unique_ptr<FaultEnv> Recording::Crash(const CrashPoint& point) const {
 absl::Status Recording::CheckCrash(FaultEnv& crashed, const CrashPoint& point,
                                    Losses losses) const {
   Promises promised = promises_.At(point.change_count);
-  H5M_RETURN_IF_ERROR(CheckDisk(crashed, scenario_.options, &promised));
+  const uint64_t choice = point.change_count + point.seed;
+  H5M_RETURN_IF_ERROR(CheckDisk(crashed, scenario_.options, choice, &promised));
   if (losses == Losses::kOne) return absl::OkStatus();
   std::mt19937_64 random(point.seed + point.change_count);
   CrashPoint again;
@@ -232,7 +233,7 @@ absl::Status Recording::CheckCrash(FaultEnv& crashed, const CrashPoint& point,
   again.seed = random();
   std::unique_ptr<FaultEnv> twice = crashed.Crash(again);
   promised = promised.At(again.change_count);
-  absl::Status kept = CheckDisk(*twice, scenario_.options, &promised);
+  absl::Status kept = CheckDisk(*twice, scenario_.options, choice + 1, &promised);
   if (kept.ok()) return kept;
   return absl::FailedPreconditionError(StrCat(ToStd(kept.message()),
                                               "\nafter a second power loss at change ",

@@ -9,17 +9,12 @@
 #include "base/strings.h"
 
 namespace h5mirror::store {
-namespace {
-
-constexpr double kPagesMax = 24;
-
-}  // namespace
-
 absl::StatusOr<std::unique_ptr<Store>> OpenOn(Env& env, const PlayOptions& options) {
   StoreOptions store_options;
   store_options.root = "/";
   store_options.page_size_bytes = options.page_size_bytes;
   store_options.memory_max_bytes = options.memory_max_bytes;
+  store_options.page_compression = options.page_compression;
   store_options.background_threads = 1;
   store_options.durable_every = absl::Hours(1);
   return Store::Open(env, store_options);
@@ -88,7 +83,7 @@ void Player::PutPlainFile(const std::string& file, uint64_t pages) {
 std::shared_ptr<File> Player::FileOf(const std::string& file) {
   auto found = files_.find(file);
   if (found != files_.end()) return found->second;
-  auto opened = store_->OpenOrCreateFile(file, options_.page_size_bytes);
+  auto opened = store_->OpenOrCreateFile(NameOf(file), options_.page_size_bytes);
   if (!Ok(opened.status())) return nullptr;
   return files_[file] = *opened;
 }
@@ -108,10 +103,12 @@ void Player::Touch(const std::string& file) {
 }
 
 std::string Player::RandomBytes(uint64_t size) {
-  // Often equal pages: they have rules of their own.
+  // Often equal pages: they have rules of their own. Often such as are saved compressed.
   std::string bytes(size, static_cast<char>(1 + random_() % 2));
-  if (random_() % 4) {
-    for (char& byte : bytes) byte = static_cast<char>(random_());
+  const uint64_t kind = random_() % 4;
+  if (kind == 0) return bytes;
+  for (size_t i = 0; i < size; ++i) {
+    bytes[i] = kind == 1 && i >= 16 ? bytes[i - 16] : static_cast<char>(random_());
   }
   return bytes;
 }
@@ -253,20 +250,28 @@ void Player::Abandon() {
 
 void Player::BeginExport(const std::string& file, VersionNumber version) {
   if (!Begun(StrCat("open ", file, "@", version))) return;
-  auto reader = FileOf(file)->OpenVersion(version);
+  std::shared_ptr<File> opened = FileOf(file);
+  if (opened == nullptr) return;
+  auto reader = opened->OpenVersion(version);
   if (!Ok(reader.status())) return;
   absl::MutexLock lock(&mutex_);
   Bytes wanted = promises_.files[file].GoldenOf((*reader)->info().cut);
-  exports_.push_back({StrCat(file, "@", version), *std::move(reader), std::move(wanted)});
+  exports_.push_back({file, *std::move(reader), std::move(wanted)});
 }
 
 absl::Status Player::ReadUpTo(Export& one, uint64_t end_bytes) {
   end_bytes = std::min(end_bytes, one.reader->info().size_bytes);
   if (end_bytes <= one.read_bytes) return absl::OkStatus();
   std::string bytes(end_bytes - one.read_bytes, '\0');
-  H5M_RETURN_IF_ERROR(one.reader->Read(one.read_bytes, absl::MakeSpan(bytes)));
+  const VersionNumber version = one.reader->info().version;
+  absl::Status read = one.reader->Read(one.read_bytes, absl::MakeSpan(bytes));
+  if (absl::IsOutOfRange(read)) {
+    absl::MutexLock lock(&mutex_);
+    if (promises_.files[one.file].IsDroppable(version)) return absl::OkStatus();
+  }
+  H5M_RETURN_IF_ERROR(read);
   if (one.wanted == nullptr || one.wanted->compare(one.read_bytes, bytes.size(), bytes) != 0) {
-    return absl::DataLossError(StrCat(one.text, " reads wrong bytes"));
+    return absl::DataLossError(StrCat(one.file, "@", version, " reads wrong bytes"));
   }
   one.read_bytes = end_bytes;
   return absl::OkStatus();
@@ -332,51 +337,6 @@ void Player::Tag(const std::string& file, VersionNumber version, const std::stri
 void Player::Untag(const std::string& file, const std::string& tag) {
   if (!Begun(StrCat("untag ", tag, " of ", file))) return;
   ChangeTag(file, 0, tag, [&](File& of) { return of.Untag(tag).status(); });
-}
-
-void Player::RandomTag(const std::string& file) {
-  auto newest = files_.at(file)->GetVersion(0);
-  if (!newest.ok()) return;
-  const std::string tag = StrCat("tag-", Random(3));
-  if (Random(3) == 0 && files_.at(file)->FindVersionTagged(tag).ok()) return Untag(file, tag);
-  Tag(file, 1 + static_cast<VersionNumber>(Random(newest->version)), tag);
-}
-
-void Player::RandomStep(const std::string& file) {
-  if (!status_.ok()) return;
-  const double page = static_cast<double>(Random(kPagesMax * 8)) / 8;
-  const double count = 0.1 + static_cast<double>(Random(24)) / 8;
-  if (!writers_.contains(file)) {
-    auto newest = files_.contains(file) ? files_.at(file)->GetVersion(0)
-                                        : absl::StatusOr<VersionInfo>(absl::NotFoundError(""));
-    if (newest.ok() && Random(4) == 0) {
-      return Rollback(file, 1 + static_cast<VersionNumber>(Random(newest->version)));
-    }
-    return Begin(file, Random(5) ? SessionStart::kContinue : SessionStart::kNewGeneration);
-  }
-  switch (Random(14)) {
-    case 12:
-      return RandomTag(file);
-    case 13:
-      return TakeOver(file);
-    case 0:
-      return End(file, Random(2) ? SessionEnd::kClean : SessionEnd::kLost);
-    case 1:
-      return Truncate(file, page);
-    case 2:
-      return Tick(file);
-    case 3:
-      return Sync(file);
-    case 4:
-    case 5:
-      return Commit(file);
-    case 6:
-      return CutAndGoOn(file, BarrierKind::kCommit);
-    case 7:
-      return Zeros(file, page, count);
-    default:
-      return Write(file, page, count);
-  }
 }
 
 }  // namespace h5mirror::store

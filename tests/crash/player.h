@@ -2,6 +2,7 @@
 #ifndef H5MIRROR_TESTS_CRASH_PLAYER_H_
 #define H5MIRROR_TESTS_CRASH_PLAYER_H_
 
+#include <climits>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -22,6 +23,7 @@ namespace h5mirror::store {
 struct PlayOptions {
   uint32_t page_size_bytes = 1024;
   uint64_t memory_max_bytes = uint64_t{64} << 20;
+  PageCompression page_compression = PageCompression::kZstd;
 };
 
 // Whether playing a scenario twice makes the same record.
@@ -71,6 +73,16 @@ class Player {
   // Moves the tag where another version has it. `version` 0: the newest.
   void Tag(const std::string& file, VersionNumber version, const std::string& tag);
   void Untag(const std::string& file, const std::string& tag);
+  // Drops `versions`, as far as the file lets it, in at most `step_max` steps; then it is cut
+  // short. Each that is open is read on between the steps.
+  void Prune(const std::string& file, std::vector<VersionNumber> versions, int step_max = INT_MAX);
+  // Gives the file another name; steps go on to call it by its first one.
+  void Move(const std::string& file, const std::string& new_name);
+  // Takes it away, to be brought back.
+  void Remove(const std::string& file);
+  void Undelete(const std::string& file, const std::string& new_name);
+  // Takes all that was removed away for good. `file` is one of those; no step may name it again.
+  void Purge(const std::string& file);
   // Opens `version` and keeps it open. ReadOn() reads the next page of each that is open,
   // FinishExport() what is left of them, whatever happened in between.
   void BeginExport(const std::string& file, VersionNumber version);
@@ -106,13 +118,17 @@ class Player {
 
  private:
   struct Export {
-    std::string text;
+    std::string file;
     std::unique_ptr<VersionReader> reader;
     Bytes wanted;
     uint64_t read_bytes = 0;
   };
-  // Reads `one` up to `end_bytes`, and compares.
+  // Reads `one` up to `end_bytes`, and compares; what is dropped meanwhile may end early.
   absl::Status ReadUpTo(Export& one, uint64_t end_bytes);
+  // A call that gives the file `new_name`.
+  void ChangeName(const std::string& file, const std::string& new_name,
+                  absl::FunctionRef<absl::Status()> call);
+  const std::string& NameOf(const std::string& file) const;
   // A call that changes `tag` to `version` (0: takes it away).
   void ChangeTag(const std::string& file, VersionNumber version, const std::string& tag,
                  absl::FunctionRef<absl::Status(File&)> call);
@@ -126,6 +142,10 @@ class Player {
   void Settle(const std::string& file);
   std::shared_ptr<File> FileOf(const std::string& file);
   void RandomTag(const std::string& file);
+  void RandomPrune(const std::string& file);
+  void RandomName(const std::string& file);
+  // Of a version that was not dropped; 0 where that is none.
+  VersionNumber RandomVersion(const std::string& file);
   void CutAndWait(const std::string& file, BarrierKind kind);
   std::string RandomBytes(uint64_t size);
 
@@ -136,6 +156,8 @@ class Player {
   const Pace pace_;
   std::unique_ptr<Store> store_;
   std::map<std::string, std::shared_ptr<File>> files_;
+  std::map<std::string, std::string> names_;     // of those that were moved
+  std::map<std::string, std::string> removals_;  // ids of those that were removed
   std::map<std::string, std::unique_ptr<Writer>> writers_;
   std::map<std::string, std::string> newest_;  // the content at the newest cut
   std::vector<Export> exports_;

@@ -16,6 +16,26 @@ std::vector<T> Until(const std::vector<T>& all, size_t change_count) {
   return some;
 }
 
+// All of them, as somebody may have heard of each by then or not.
+template <typename T>
+std::vector<T> AckedUntil(std::vector<T> all, size_t change_count) {
+  for (T& one : all) {
+    one.acked = one.acked && one.change_count <= change_count;
+    one.change_count = 0;
+  }
+  return all;
+}
+
+std::vector<FilePromises::Droppable> DroppableAt(const std::vector<FilePromises::Droppable>& all,
+                                                 size_t change_count) {
+  std::vector<FilePromises::Droppable> some = Until(all, change_count);
+  for (FilePromises::Droppable& one : some) {
+    const bool gone = one.gone_count != SIZE_MAX && one.gone_count <= change_count;
+    one.gone_count = gone ? 0 : SIZE_MAX;
+  }
+  return some;
+}
+
 template <typename T>
 size_t CountUntil(const std::vector<T>& all, size_t change_count) {
   return std::count_if(all.begin(), all.end(),
@@ -41,6 +61,12 @@ bool FilePromises::IsDroppable(VersionNumber version) const {
                      [&](const Droppable& one) { return one.version == version; });
 }
 
+bool FilePromises::IsGone(VersionNumber version) const {
+  return std::any_of(droppable.begin(), droppable.end(), [&](const Droppable& one) {
+    return one.version == version && one.gone_count != SIZE_MAX;
+  });
+}
+
 Bytes FilePromises::GoldenOf(CutNumber cut) const {
   auto found = golden.find(cut);
   return found == golden.end() ? nullptr : found->second;
@@ -56,6 +82,15 @@ std::map<std::string, std::set<VersionNumber>> FilePromises::PossibleTags() cons
   return possible;
 }
 
+std::set<std::string> FilePromises::PossibleNames(const std::string& name) const {
+  std::set<std::string> possible{name};
+  for (const NameChange& change : name_changes) {
+    if (change.acked) possible.clear();
+    possible.insert(change.name);
+  }
+  return possible;
+}
+
 Promises Promises::At(size_t change_count) const {
   Promises then;
   for (const auto& [name, file] : files) {
@@ -63,12 +98,9 @@ Promises Promises::At(size_t change_count) const {
                         file.attempts,
                         Until(file.acked, change_count),
                         Until(file.given, change_count),
-                        file.tag_changes,
-                        Until(file.droppable, change_count)};
-    for (FilePromises::TagChange& change : then.files[name].tag_changes) {
-      change.acked = change.acked && change.change_count <= change_count;
-      change.change_count = 0;
-    }
+                        AckedUntil(file.tag_changes, change_count),
+                        DroppableAt(file.droppable, change_count),
+                        AckedUntil(file.name_changes, change_count)};
   }
   then.tokens = Until(tokens, change_count);
   return then;
@@ -84,7 +116,11 @@ size_t Promises::CountAt(size_t change_count) const {
   size_t count = CountUntil(tokens, change_count);
   for (const auto& [name, file] : files) {
     count += CountUntil(file.acked, change_count) + CountUntil(file.given, change_count) +
-             CountUntil(file.tag_changes, change_count);
+             CountUntil(file.tag_changes, change_count) +
+             CountUntil(file.name_changes, change_count);
+    for (const FilePromises::Droppable& one : file.droppable) {
+      count += one.gone_count <= change_count;
+    }
   }
   return count;
 }

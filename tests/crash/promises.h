@@ -44,22 +44,37 @@ struct FilePromises {
   };
   std::vector<TagChange> tag_changes;
 
-  // Versions that somebody has begun to drop, and when: from then on they may be there or not.
+  // Versions that somebody has begun to drop, and when: from then on they may be there or not, and
+  // once the prune has ended they are gone.
   struct Droppable {
     VersionNumber version = 0;
     size_t change_count = 0;
+    size_t gone_count = SIZE_MAX;
   };
   std::vector<Droppable> droppable;
+  // Names that it was given, in the order of the calls; at first it has the one that `files` has it
+  // under.
+  struct NameChange {
+    std::string name;  // or kRemoved, kPurged
+    bool acked = false;
+    size_t change_count = 0;
+  };
+  static constexpr char kRemoved[] = "";
+  static constexpr char kPurged[] = "(purged)";
+  std::vector<NameChange> name_changes;
 
   // The newest cut that was acked; 0: none.
   CutNumber AckedCut() const;
   // The largest number that was given.
   CutNumber GivenCut() const;
   bool IsDroppable(VersionNumber version) const;
+  bool IsGone(VersionNumber version) const;
   // Null where no cut of that number may exist.
   Bytes GoldenOf(CutNumber cut) const;
   // For each tag that there ever was the versions that may have it; 0: none.
   std::map<std::string, std::set<VersionNumber>> PossibleTags() const;
+  // The names that it may have, of which the first was `name`.
+  std::set<std::string> PossibleNames(const std::string& name) const;
 };
 
 struct Promises {

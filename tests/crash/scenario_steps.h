@@ -11,6 +11,7 @@ namespace h5mirror::store {
 inline constexpr SessionStart kNewGeneration = SessionStart::kNewGeneration;
 inline constexpr PlayOptions kSmallPages{.page_size_bytes = 512};
 inline constexpr PlayOptions kLargePages{.page_size_bytes = 4096};
+inline constexpr PlayOptions kPlainPages{.page_compression = PageCompression::kNone};
 // So little that every index of staged bytes goes to disk.
 inline constexpr PlayOptions kNoMemory{.memory_max_bytes = 1};
 

@@ -218,13 +218,14 @@ std::vector<Scenario> WriterScenarios() {
       {"any_life", AnyLife, {}, Pace::kConcurrent},
       {"any_life_without_memory", AnyLife, kNoMemory, Pace::kConcurrent},
       {"any_life_of_small_pages", AnyLife, kSmallPages, Pace::kConcurrent},
+      {"any_life_of_plain_pages", AnyLife, kPlainPages, Pace::kConcurrent},
   };
 }
 
 const std::vector<Scenario>& AllScenarios() {
   static const std::vector<Scenario>& all = *new std::vector<Scenario>([] {
     std::vector<Scenario> scenarios;
-    for (auto* part : {WriterScenarios, HistoryScenarios}) {
+    for (auto* part : {WriterScenarios, HistoryScenarios, PruneScenarios, NameScenarios}) {
       std::vector<Scenario> some = part();
       std::move(some.begin(), some.end(), std::back_inserter(scenarios));
     }

@@ -17,9 +17,11 @@ struct Scenario {
   Pace pace = Pace::kInStep;
 };
 
-// One function per source: scenarios.cc, scenarios_history.cc.
+// One function per source: scenarios.cc, scenarios_history.cc, ...
 std::vector<Scenario> WriterScenarios();
 std::vector<Scenario> HistoryScenarios();
+std::vector<Scenario> PruneScenarios();
+std::vector<Scenario> NameScenarios();
 
 const std::vector<Scenario>& AllScenarios();
 std::vector<std::string> ScenarioNames();

@@ -14,6 +14,7 @@ std::atomic<StoreFault> planted{StoreFault::kNone};
 }  // namespace
 
 void PlantStoreFault(StoreFault fault) { planted = fault; }
+bool IsPlanted(StoreFault fault) { return planted == fault; }
 
 // By their names for the linker: of each function, the store's own and what is called instead.
 uint32_t RealCrc32cExtend(uint32_t crc, std::string_view data) __asm__(
@@ -30,13 +31,13 @@ FaultyOwnersOf(absl::Span<const PageRun> runs, uint64_t first, uint64_t count) _
     "7PageRunEEEmm");
 
 uint32_t FaultyCrc32cExtend(uint32_t crc, std::string_view data) {
-  return planted == StoreFault::kChecksumsNotCompared ? 0 : RealCrc32cExtend(crc, data);
+  return IsPlanted(StoreFault::kChecksumsNotCompared) ? 0 : RealCrc32cExtend(crc, data);
 }
 
 std::vector<const PageRun*> FaultyOwnersOf(absl::Span<const PageRun> runs, uint64_t first,
                                            uint64_t count) {
   std::vector<const PageRun*> owners = RealOwnersOf(runs, first, count);
-  if (planted != StoreFault::kNewerPreImageWins) return owners;
+  if (!IsPlanted(StoreFault::kNewerPreImageWins)) return owners;
   for (const PageRun& run : runs) {
     for (uint64_t i = 0; i < count; ++i) {
       if (first + i < run.page || first + i >= run.page_end()) continue;

@@ -1,5 +1,5 @@
 // Faults inside the store, planted without a word of it in the store: the linker sends the calls of
-// two functions through here (--wrap in CMakeLists.txt).
+// some functions through here (--wrap in CMakeLists.txt).
 #ifndef H5MIRROR_TESTS_CRASH_STORE_FAULTS_H_
 #define H5MIRROR_TESTS_CRASH_STORE_FAULTS_H_
 
@@ -11,10 +11,22 @@ enum class StoreFault : uint8_t {
   kNone,
   kChecksumsNotCompared,  // all checksums are equal
   kNewerPreImageWins,  // of the rows of a page the last counts, not the first at or after a version
+  // Of a prune; see docs/format.md, "Pruning".
+  kFreedBeforeTransaction,  // a segment goes before the rows that name it point elsewhere
+  kMovedBeforeDropped,      // rows go to older versions before their own is gone
+  kNewestFirst,             // rows of newer versions are moved first
+  kLongestFirst,            // of one version the longest rows
+  kSizeOfKeptOnly,          // what lies beyond the version that gets a row goes, whoever reads it
+  kOldestKeptGets,          // rows go to the oldest version that is kept, not to the next
+  kCopiesNotSynced,         // records that were copied count as durable
+  kGenerationsKept,         // a generation without a version stays
+  kReadersNotTold,          // who reads a version that is dropped meanwhile goes on
+  kTagsKept,                // tags of dropped versions stay
 };
 
 // From now on, in all threads. No store may be open.
 void PlantStoreFault(StoreFault fault);
+bool IsPlanted(StoreFault fault);
 
 }  // namespace h5mirror::store
 

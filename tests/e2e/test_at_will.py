@@ -36,6 +36,7 @@ def test_commit_takes_the_next_cut_of_a_living_writer(site):
     assert [each["version"] for each in made] == [1, 2, 3]
     assert [each["comment"] for each in made] == ["number 0", "number 1", "number 2"]
     assert made[0]["program"].startswith("python"), "who wrote it, not who asked"
+    wait_until(lambda: int(site.status("run.h5")["last_cut"]) > int(made[2]["cut"]), "the writer goes on")
     stop(site, writer)
     assert len(site.versions("run.h5")) == 4, "and the close"
     site.keep("run.h5")
@@ -180,4 +181,5 @@ def test_what_has_expired_cannot_come_back(site):
     site.server.stop()
     site.server.start()
     wait_until(lambda: site.json("ls", "--removed")["files"] == [], "it was not purged", 10)
-    assert not list((site.root / ".h5mirror" / "removed").iterdir())
+    removed = site.root / ".h5mirror" / "removed"
+    wait_until(lambda: not list(removed.iterdir()), "what was purged is still on the disk", 10)

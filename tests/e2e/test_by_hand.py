@@ -6,13 +6,21 @@ import subprocess
 
 import pytest
 
+from harness.records import unpacked
 from harness.wire import Wire
 
 PAGE = 4096
 
 
+@pytest.fixture(params=[pytest.param(how, marks=pytest.mark.site(options={"page_compression": how}))
+                        for how in ("none", "zstd")])
+def compression(request):
+    """The setting page_compression of the server."""
+    return request.param
+
+
 @pytest.fixture
-def example(site):
+def example(compression, site):
     """The example that HDF5's onion driver was explained by: version 1 has the pages P0 to P3, version 2 changes
     P0 and adds P4, version 3 changes P0 and P2. (There the versions count from 0.)"""
     with Wire(site) as writer:
@@ -31,7 +39,7 @@ def example(site):
 CONTENTS = {1: "abcd", 2: "Abcde", 3: "XbCde"}
 
 
-def test_the_example_of_2021(example):
+def test_the_example_of_2021(example, compression):
     """Logical to physical pages of each version. The newest lies in the head, as a plain file; what it replaced was
     saved once, by the version that had it: version 2 shares P2's old content with version 1."""
     maps = {}
@@ -48,7 +56,8 @@ def test_the_example_of_2021(example):
     assert maps[1][2] == maps[2][2], "one copy for both"
     assert maps[1][0] != maps[2][0]
     saved = {maps[version][page] for version in (1, 2) for page in (0, 2)}
-    assert {place for place, _, _ in saved} == {"pages"} and len(saved) == 3, "three pages were overwritten, three saved"
+    place = "packed" if compression == "zstd" else "pages"
+    assert {each for each, _, _ in saved} == {place} and len(saved) == 3, "three pages were overwritten, three saved"
 
 
 def sql(site, name, query):
@@ -84,18 +93,24 @@ def by_hand(site, name, version):
         if not rows:
             content += head[page * page_size:(page + 1) * page_size].ljust(page_size, b"\0")
             continue
-        _, level, first, segment, offset = map(int, rows[0])
+        _, level, first, segment, place = map(int, rows[0])
+        offset = place & ((1 << 36) - 1)
         if segment == 0:
             content += bytes(page_size)
             continue
         path = f"{site.root / name}.h5m/pages-{segment:06d}"
         header = hex_bytes(path, offset, 64)
         magic, _, encoding, record_level = struct.unpack_from("<IIII", header)
-        record_page, record_page_size = struct.unpack_from("<QI", header, 48)
+        record_page, record_page_size, packed_bytes = struct.unpack_from("<QII", header, 48)
         assert (magic, record_level, record_page, record_page_size) == (0x504D3548, level, first, page_size)
-        assert encoding == 0, "plain"
-        body = offset + 64 + 4 * (1 << level) + (page - first) * page_size
-        content += hex_bytes(path, body, page_size)
+        body = offset + 64 + 4 * (1 << level)
+        if encoding == 0:
+            assert packed_bytes == 0
+            content += hex_bytes(path, body + (page - first) * page_size, page_size)
+            continue
+        assert (encoding, packed_bytes) == (1, place >> 36)
+        pages = unpacked(hex_bytes(path, body, packed_bytes), page_size << level)
+        content += pages[(page - first) * page_size:][:page_size]
     return bytes(content[:size])
 
 
@@ -104,7 +119,7 @@ def test_a_history_is_decoded_by_hand(example):
         for n in range(3):
             with h5py.File("run.h5", "a") as f:
                 f.attrs["n"] = n
-                f.require_dataset("d", (30_000,), "f8")[n * 7000:] = n
+                f.require_dataset("d", (30_000,), "f8")[n * 7000:] = n if n < 2 else np.random.rand(16_000)
     """)
     example.settle("run.h5")
     for version, pages in CONTENTS.items():

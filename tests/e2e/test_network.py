@@ -1,12 +1,13 @@
 """Across two machines: TLS, tokens, a pulled cable; and a Unix socket."""
 
+import random
 import shutil
 import time
 from pathlib import Path
 
 import pytest
 
-from harness import hdf5, paths
+from harness import hdf5, paths, storm
 from harness.network import two_machines
 from harness.process import run
 from harness.site import Site
@@ -104,6 +105,23 @@ def test_caller_without_the_right_is_refused(far, fault):
     assert far.server.running()
 
 
+def test_a_refusal_forgets_nothing(far):
+    """What an outage left survives an open with a wrong token: the next one with the right token brings both."""
+    far.run(far.script("h5py.File('x.h5', 'w')['x'] = np.arange(1000)")).ok()
+    far.server.stop()
+    far.run(far.script("h5py.File('x.h5', 'r+')['away'] = np.arange(1000)")).ok()
+    far.server.start()
+    token = far.home / ".config" / "h5mirror" / "token"
+    right = token.read_text()
+    token.write_text("not-the-token\n")
+    refused = far.run(far.script("h5py.File('x.h5', 'r+')['refused'] = np.arange(1000)")).ok()
+    assert "dirty_map" in far.record("x.h5"), refused.describe()
+    token.write_text(right)
+    result = far.run(far.script("h5py.File('x.h5', 'r+')['last'] = 1")).ok()
+    assert far.record("x.h5")["state"] == "clean", result.describe()
+    far.assert_mirrored("x.h5")
+
+
 def test_pulled_cable(far):
     """The link goes down under a writer and comes back: nobody hangs, and push brings the file level."""
     writer = far.start(far.script("""
@@ -131,6 +149,29 @@ def test_pulled_cable(far):
         far.wait_for_no_lease("cable.h5")
         far.cli("push", far.local("cable.h5")).ok()
     far.assert_mirrored("cable.h5")
+
+
+@pytest.mark.limit(200)
+def test_link_goes_down_and_up_under_a_writer(far):
+    """Again and again, shorter and longer than the writer's deadline; TCP hears of none of it by itself."""
+    seed = random.SystemRandom().randrange(1 << 32)
+    print("seed", seed)
+    chance = random.Random(seed)
+    mib = 256 if paths.TEST_ALL else 128
+    alone = storm.unmirrored(far, mib)
+    writer = storm.start_stream(far, "link.h5", mib, config=far.config(timeout=None))
+    writer.wait_for_line("open")
+
+    def link_lost():
+        far.machines.link("down")
+        time.sleep(chance.uniform(0.05, 2))
+        far.machines.link("up")
+
+    count = 8 if paths.TEST_ALL else 4
+    print(len(storm.rage(writer, [link_lost], count, 0.7 * mib / storm.RATE_MIB_PER_S, chance)), "faults")
+    storm.assert_felt_nothing(storm.Felt.of(writer.wait(120)), alone)
+    print("afterwards:", storm.bring_level(far, "link.h5"))
+    storm.assert_all_identical(far, "link.h5")
 
 
 def test_program_is_mirrored_over_a_unix_socket(tmp_path):

@@ -116,4 +116,4 @@ def test_server_away_is_told_in_one_line(lazy):
     lazy.server.kill9()
     result = lazy.py(OLD)
     lines = [line for line in result.err.splitlines() if line.startswith("h5mirror:")]
-    assert len(lines) == 1 and "h5mirror push" in lines[0], result.describe()
+    assert len(lines) == 1 and "h5mirror resync" in lines[0], result.describe()

@@ -74,7 +74,7 @@ def test_server_away_at_open_then_push(both):
     result = both.py("h5py.File('away.h5', 'w')['x'] = np.arange(300_000)")
     assert time.monotonic() - started < 20, result.describe()
     assert both.record("away.h5")["state"] == "behind"
-    assert "h5mirror push" in result.err, result.describe()
+    assert "h5mirror resync" in result.err, result.describe()
     hdf5.assert_opens(both.local("away.h5"))
     both.server.start()
     both.cli("push", both.local("away.h5")).ok()

@@ -48,6 +48,23 @@ def test_a_bit_of_the_head(five):
     assert five.cli("export", "run.h5@5", "-").code == 6
 
 
+def test_every_version_is_opened_with_hdf5(five):
+    five.server.start()
+    opened = five.json("verify", "run.h5", "--open-versions")
+    assert opened["opened_versions"] == 5 and opened["damage"] == []
+
+
+def test_a_version_that_is_no_hdf5_file_is_found(five):
+    (five.root / "plain.h5").write_bytes(b"not HDF5 " * 1000)
+    five.server.start()
+    # Somebody wants to write a file of that name: the server takes in what is there, as version 1.
+    assert "diverged" in five.py('h5py.File("plain.h5", "w").attrs["n"] = 1').err
+    found = five.cli("verify", "plain.h5", "--open-versions", "--json")
+    assert found.code == 6, found.describe()
+    assert '"place": "version"' in found.out and "plain.h5@1" in found.out, found.out
+    assert five.cli("verify", "plain.h5").code == 0
+
+
 def test_a_bad_subset_is_refused(five):
     five.server.start()
     for bad in ("0/3", "4/3", "x%", "half"):

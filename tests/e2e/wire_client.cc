@@ -58,6 +58,7 @@ v1::MirrorFileRequest OpenRequest(const json& fields) {
   open.mutable_protocol()->set_newest(fields.value("protocol_newest", 1));
   open.set_name(Unescape(fields.at("name")));
   open.set_session_id(FromHex(fields.at("session")));
+  open.set_stream(fields.value("stream", uint64_t{1}));
   open.set_file_id(FromHex(fields.value("file_id", "-")));
   v1::Intent intent = v1::INTENT_UNSPECIFIED;
   v1::Intent_Parse(fields.at("intent").get<std::string>(), &intent);

@@ -120,7 +120,7 @@ void Use(Store& store) {
     std::string bytes(std::min<uint64_t>(version.size_bytes, 16 << 10), '\0');
     (*reader)->Read(0, absl::MakeSpan(bytes)).IgnoreError();
     (*reader)->Read(version.size_bytes - bytes.size(), absl::MakeSpan(bytes)).IgnoreError();
-    (*reader)->Locate(0).IgnoreError();
+    (*reader)->Locate(0, PageSums::kGive).IgnoreError();
     (*reader)->NextData(version.size_bytes / 2).IgnoreError();
   }
   file.WaitApplied(absl::Milliseconds(20)).IgnoreError();

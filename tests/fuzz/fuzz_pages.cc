@@ -21,6 +21,7 @@ void Read(FuzzInput& input) {
   run.segment = 1;
   run.offset = input.Take<uint16_t>();
   const uint64_t first = input.Take<uint8_t>() % run.page_count();
+  run.packed_bytes = input.Take<uint16_t>();
   std::string segment(input.rest());
   const uint64_t header_bytes = 64 + run.page_count() * sizeof(uint32_t);
   if (mends && run.offset + header_bytes <= segment.size()) {
@@ -35,6 +36,7 @@ void Read(FuzzInput& input) {
   PageSegments pages(*tree, "d", FileId{1}, kPageBytes, 1, segment.size());
   std::string bytes((run.page_count() - first) * kPageBytes, '\0');
   pages.Read(run, kGeneration, run.page + first, absl::MakeSpan(bytes)).IgnoreError();
+  pages.Check(run, kGeneration).IgnoreError();
   pages.ReadAt(pages.LocationOf(run, run.page + first), absl::MakeSpan(bytes)).IgnoreError();
 }
 

@@ -5,8 +5,10 @@
 #include <string>
 
 #include "base/crc32c.h"
+#include "base/dirty_map.h"
 #include "base/fault_env.h"
 #include "onion_store/coding.h"
+#include "onion_store/page_packing.h"
 #include "onion_store/page_segments.h"
 #include "onion_store/stage_log.h"
 #include "rpc/frame_codec.h"
@@ -51,20 +53,28 @@ void MakeStages() {
 
 void MakePages() {
   for (int level : {0, 3}) {
-    FaultEnv env;
-    auto tree = *env.OpenTree("/");
-    tree->MakeDirectory("d", 0700).IgnoreError();
-    store::PageSegments pages(*tree, "d", {1}, 512, 1, 0);
-    const std::string bytes(size_t{512} << level, 'p');
-    const std::vector<uint32_t> crcs(size_t{1} << level, Crc32c(bytes.substr(0, 512)));
-    pages.Append(1, level, 8, 1, bytes, crcs).IgnoreError();
-    pages.Sync().IgnoreError();
-    std::string input(1, '\1');
-    PutInt<uint8_t>(&input, level);
-    PutInt<uint32_t>(&input, 8 >> level);
-    PutInt<uint16_t>(&input, 0);
-    PutInt<uint8_t>(&input, 0);
-    Put("pages", "level_" + std::to_string(level), input + FileBytes(*tree, "d/pages-000001"));
+    for (bool packs : {false, true}) {
+      FaultEnv env;
+      auto tree = *env.OpenTree("/");
+      tree->MakeDirectory("d", 0700).IgnoreError();
+      store::PageSegments pages(*tree, "d", {1}, 512, 1, 0);
+      const std::string bytes(size_t{512} << level, 'p');
+      const std::vector<uint32_t> crcs(size_t{1} << level, Crc32c(bytes.substr(0, 512)));
+      std::string packed;
+      packs = packs && store::PackPages(bytes, &packed);
+      const auto run = packs ? pages.AppendPacked(1, level, 8, 1, packed, crcs)
+                             : pages.Append(1, level, 8, 1, bytes, crcs);
+      run.status().IgnoreError();
+      pages.Sync().IgnoreError();
+      std::string input(1, '\1');
+      PutInt<uint8_t>(&input, level);
+      PutInt<uint32_t>(&input, 8 >> level);
+      PutInt<uint16_t>(&input, 0);
+      PutInt<uint8_t>(&input, 0);
+      PutInt<uint16_t>(&input, packed.size());
+      const std::string name = packs ? "packed_level_" : "level_";
+      Put("pages", name + std::to_string(level), input + FileBytes(*tree, "d/pages-000001"));
+    }
   }
 }
 
@@ -107,6 +117,23 @@ void MakeFrames() {
   }
 }
 
+void MakeDirtyMaps() {
+  DirtyMap map;
+  map.id.fill(1);
+  map.claim = DirtyMap::Claim::kResume;
+  map.session_id.fill(2);
+  map.base_cut = 3;
+  map.cut_newest = 5;
+  map.stat = {.inode = 7, .size_bytes = 9000, .mtime_ns = 1, .ctime_ns = 1};
+  map.truncate = 4096;
+  map.extents.Add({0, 96});
+  map.extents.Add({4096, 4904});
+  const std::string bytes = DirtyMapToBytes(map);
+  Put("dirty_map", "summed", std::string(1, '\1') + bytes);
+  Put("dirty_map", "as_it_is", std::string(1, '\0') + bytes);
+  Put("dirty_map", "torn", std::string(1, '\1') + bytes.substr(0, bytes.size() - 20));
+}
+
 void MakeConfigs() {
   Put("client_config", "string", "server=node7:7447;root=/data;exclude=*.tmp.h5;window=64MiB");
   Put("client_config", "string_of_knobs", "mode=mirror;flush=sync;ack=durable;timeout=5s");
@@ -130,6 +157,7 @@ int main(int argc, char** argv) {
   h5mirror::MakeStages();
   h5mirror::MakePages();
   h5mirror::MakeIndexes();
+  h5mirror::MakeDirtyMaps();
   h5mirror::MakeFrames();
   h5mirror::MakeConfigs();
   return 0;

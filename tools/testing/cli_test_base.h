@@ -2,6 +2,10 @@
 #ifndef H5MIRROR_TOOLS_TESTING_CLI_TEST_BASE_H_
 #define H5MIRROR_TOOLS_TESTING_CLI_TEST_BASE_H_
 
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -68,6 +72,21 @@ class CliTest : public testing::Test {
     for (int i = 0; i < 8; ++i) bytes[40 + i] = static_cast<char>(size_bytes >> (8 * i));
     for (size_t i = 100; i < size_bytes; i += 7) bytes[i] = static_cast<char>(seed + i % 13);
     return bytes;
+  }
+
+  // a.h5, a local file that is level with the server's.
+  std::string Pushed(size_t size_bytes) {
+    std::string content = Hdf5Bytes(size_bytes);
+    Write("a.h5", content);
+    EXPECT_EQ(Run({"push", Path("a.h5"), "--name", "a.h5"}).code, 0);
+    return content;
+  }
+  // Overwrites bytes of a.h5 in place, as a program without the driver does.
+  void Poke(uint64_t offset, const std::string& bytes) {
+    const int fd = open(Path("a.h5").c_str(), O_WRONLY);
+    ASSERT_EQ(pwrite(fd, bytes.data(), bytes.size(), static_cast<off_t>(offset)),
+              static_cast<ssize_t>(bytes.size()));
+    close(fd);
   }
 
   FakeServer server_;

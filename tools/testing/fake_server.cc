@@ -1,16 +1,16 @@
 #include "tools/testing/fake_server.h"
 
-#include <xxhash.h>
-
 #include <algorithm>
 
 #include "absl/strings/numbers.h"
 #include "absl/time/clock.h"
+#include "base/block_digest.h"
 #include "base/crc32c.h"
 #include "base/hex.h"
 #include "base/random.h"
 #include "base/strings.h"
 #include "grpcpp/server_builder.h"
+#include "tools/testing/fake_mirror.h"
 #include "tools/text.h"
 
 namespace h5mirror::tools {
@@ -23,24 +23,6 @@ constexpr size_t kPieceBytes = 64 << 10;
 
 grpc::Status NoFile(const std::string& name) {
   return {StatusCode::NOT_FOUND, StrCat("no file ", name)};
-}
-
-v1::Version Append(State& state, FakeFile& file, const std::string& content,
-                   const std::string& comment, const v1::Writer& writer)
-    ABSL_EXCLUSIVE_LOCKS_REQUIRED(state.mutex) {
-  v1::Version version;
-  version.set_version(static_cast<int64_t>(file.versions.size()) + 1);
-  version.set_cut(++state.last_cut);
-  *version.mutable_server_time() =
-      ToProto(state.time == absl::InfinitePast() ? absl::Now() : state.time);
-  *version.mutable_writer() = writer;
-  version.set_comment(comment);
-  version.set_size_bytes(static_cast<int64_t>(content.size()));
-  version.set_changed_bytes(static_cast<int64_t>(content.size()));
-  version.set_generation(file.generation);
-  file.versions.push_back(version);
-  file.contents.push_back(content);
-  return version;
 }
 
 v1::FileStatus StatusOf(const std::string& name, const FakeFile& file) {
@@ -57,6 +39,7 @@ v1::FileStatus StatusOf(const std::string& name, const FakeFile& file) {
   *status.mutable_newest_version() = newest;
   status.set_version_count(static_cast<int64_t>(file.versions.size()));
   *status.mutable_origin() = file.origin;
+  status.set_history_notice(file.history_notice);
   if (file.leased) *status.mutable_lease()->mutable_writer() = file.lease;
   return status;
 }
@@ -97,25 +80,45 @@ class FakeFiles final : public v1::Files::Service {
 
   grpc::Status DigestFile(grpc::ServerContext*, const v1::DigestFileRequest* request,
                           grpc::ServerWriter<v1::DigestFileResponse>* writer) override {
+    if (grpc::Status status = RunHook(state_, "DigestFile"); !status.ok()) return status;
     absl::MutexLock lock(&state_.mutex);
     const auto found = state_.files.find(request->name());
     if (found == state_.files.end()) return NoFile(request->name());
+    const std::vector<v1::Version>& versions = found->second.versions;
+    const size_t index =
+        request->version() == 0 ? versions.size() - 1 : static_cast<size_t>(request->version()) - 1;
+    if (index >= versions.size()) return {StatusCode::NOT_FOUND, "no such version"};
     v1::DigestFileResponse response;
-    *response.mutable_version() = found->second.versions.back();
-    const std::string& content = found->second.contents.back();
-    for (size_t offset = 0; offset < content.size(); offset += request->block_size_bytes()) {
-      const size_t size = std::min<size_t>(request->block_size_bytes(), content.size() - offset);
-      XXH128_canonical_t digest;
-      XXH128_canonicalFromHash(&digest, XXH3_128bits(content.data() + offset, size));
-      response.mutable_digests()->append(reinterpret_cast<const char*>(digest.digest),
-                                         sizeof(digest));
+    *response.mutable_version() = versions[index];
+    const std::string& content = found->second.contents[index];
+    if (request->ranges().empty()) {
+      AddDigests(content, 0, content.size(), request->block_size_bytes(), response);
+    }
+    for (const v1::ByteRange& range : request->ranges()) {
+      AddDigests(content, range.offset(), range.length_bytes(), request->block_size_bytes(),
+                 response);
     }
     writer->Write(response);
     return grpc::Status::OK;
   }
 
+  grpc::Status RecordCheck(grpc::ServerContext*, const v1::RecordCheckRequest* request,
+                           v1::RecordCheckResponse* response) override {
+    if (grpc::Status status = RunHook(state_, "RecordCheck"); !status.ok()) return status;
+    absl::MutexLock lock(&state_.mutex);
+    const auto found = state_.files.find(request->name());
+    if (found == state_.files.end()) return NoFile(request->name());
+    v1::MirrorCheck& check = found->second.check;
+    check.set_version(request->version());
+    check.set_differing_bytes(request->differing_bytes());
+    *check.mutable_check_time() = ToProto(absl::Now());
+    *response->mutable_check() = check;
+    return grpc::Status::OK;
+  }
+
   grpc::Status AdoptFile(grpc::ServerContext*, const v1::AdoptFileRequest* request,
                          v1::AdoptFileResponse* response) override {
+    if (grpc::Status status = RunHook(state_, "AdoptFile"); !status.ok()) return status;
     absl::MutexLock lock(&state_.mutex);
     const auto found = state_.files.find(request->name());
     if (found == state_.files.end()) return NoFile(request->name());
@@ -128,6 +131,15 @@ class FakeFiles final : public v1::Files::Service {
   }
 
  private:
+  static void AddDigests(std::string_view content, uint64_t begin, uint64_t length,
+                         uint64_t block_size, v1::DigestFileResponse& response) {
+    for (uint64_t offset = begin; offset < begin + length; offset += block_size) {
+      const BlockDigest digest =
+          DigestOf(content.substr(offset, std::min(block_size, begin + length - offset)));
+      response.mutable_digests()->append(digest.data(), digest.size());
+    }
+  }
+
   State& state_;
 };
 
@@ -160,6 +172,7 @@ class FakeVersions final : public v1::Versions::Service {
 
   grpc::Status GetVersion(grpc::ServerContext*, const v1::GetVersionRequest* request,
                           v1::GetVersionResponse* response) override {
+    if (grpc::Status status = RunHook(state_, "GetVersion"); !status.ok()) return status;
     absl::MutexLock lock(&state_.mutex);
     const auto found = state_.files.find(request->name());
     if (found == state_.files.end()) return NoFile(request->name());
@@ -222,6 +235,74 @@ class FakeVersions final : public v1::Versions::Service {
     return grpc::Status::OK;
   }
 
+  // Each version has saved as many bytes as its number; a policy keeps its keep_last, and the dry
+  // run and the prune itself say so.
+  grpc::Status GetHistoryStats(grpc::ServerContext*, const v1::GetHistoryStatsRequest* request,
+                               v1::GetHistoryStatsResponse* response) override {
+    absl::MutexLock lock(&state_.mutex);
+    const auto found = state_.files.find(request->name());
+    if (found == state_.files.end()) return NoFile(request->name());
+    const std::vector<v1::Version>& versions = found->second.versions;
+    size_t given = 0;
+    if (!request->page_token().empty() && !absl::SimpleAtoi(request->page_token(), &given)) {
+      return {StatusCode::INVALID_ARGUMENT, "bad page token"};
+    }
+    if (given == 0) {
+      const auto count = static_cast<int64_t>(versions.size());
+      response->set_version_count(count);
+      response->set_head_bytes(1 << 20);
+      response->set_pages_bytes(4096 * count);
+      response->set_garbage_bytes(512);
+      if (request->has_policy()) {
+        response->set_prune_versions(count - request->policy().keep_last());
+        response->set_prune_bytes(4096 * response->prune_versions());
+      }
+    }
+    for (; given < versions.size() && response->versions_size() < request->page_size(); ++given) {
+      v1::VersionStats& stats = *response->add_versions();
+      *stats.mutable_version() = versions[versions.size() - 1 - given];
+      stats.set_saved_bytes(stats.version().version());
+    }
+    if (given < versions.size()) response->set_next_page_token(StrCat(given));
+    return grpc::Status::OK;
+  }
+
+  grpc::Status PruneVersions(grpc::ServerContext*, const v1::PruneVersionsRequest* request,
+                             grpc::ServerWriter<v1::PruneVersionsResponse>* writer) override {
+    absl::MutexLock lock(&state_.mutex);
+    const auto found = state_.files.find(request->name());
+    if (found == state_.files.end()) return NoFile(request->name());
+    state_.policy = request->policy();
+    const std::vector<v1::Version>& versions = found->second.versions;
+    v1::PruneVersionsResponse response;
+    for (size_t i = 0; i < versions.size(); ++i) {
+      v1::PlannedVersion& planned = *response.add_plan();
+      *planned.mutable_version() = versions[versions.size() - 1 - i];
+      if (static_cast<int64_t>(i) < request->policy().keep_last()) planned.add_kept_by("last");
+    }
+    const auto count = static_cast<int64_t>(versions.size()) - request->policy().keep_last();
+    response.set_versions_to_drop(count);
+    response.set_freed_bytes(4096 * count);
+    writer->Write(response);
+    if (request->dry_run()) return grpc::Status::OK;
+    response.clear_plan();
+    response.set_versions_dropped(count);
+    response.set_freed_bytes(4000 * count);
+    writer->Write(response);
+    return grpc::Status::OK;
+  }
+
+  grpc::Status VerifyHistory(grpc::ServerContext*, const v1::VerifyHistoryRequest* request,
+                             grpc::ServerWriter<v1::VerifyHistoryResponse>* writer) override {
+    absl::MutexLock lock(&state_.mutex);
+    if (state_.files.count(request->name()) == 0) return NoFile(request->name());
+    state_.subset = {request->subset(), request->subset_count()};
+    v1::VerifyHistoryResponse response;
+    response.set_complete(true);
+    writer->Write(response);
+    return grpc::Status::OK;
+  }
+
   // All of the newest version lies in the head, of the others the first page is saved.
   grpc::Status MapVersion(grpc::ServerContext*, const v1::MapVersionRequest* request,
                           grpc::ServerWriter<v1::MapVersionResponse>* writer) override {
@@ -261,8 +342,13 @@ class FakeVersions final : public v1::Versions::Service {
     writer->Write(response);
     response.Clear();
     const std::string& content = found->second.contents[index];
-    for (size_t offset = request->offset(); offset < content.size(); offset += kPieceBytes) {
-      const std::string piece = content.substr(offset, kPieceBytes);
+    if (!request->ranges().empty()) return SendRanges(content, *request, *writer);
+    const uint64_t from = std::min<uint64_t>(request->offset(), content.size());
+    const uint64_t left = content.size() - from;
+    const uint64_t end =
+        from + (request->length_bytes() == 0 ? left : std::min(request->length_bytes(), left));
+    for (uint64_t offset = from; offset < end; offset += kPieceBytes) {
+      const std::string piece = content.substr(offset, std::min(kPieceBytes, end - offset));
       if (piece.find_first_not_of('\0') == std::string::npos) continue;  // A hole.
       response.set_offset(offset);
       response.set_data(piece);
@@ -274,6 +360,7 @@ class FakeVersions final : public v1::Versions::Service {
 
   grpc::Status RollbackVersion(grpc::ServerContext*, const v1::RollbackVersionRequest* request,
                                v1::RollbackVersionResponse* response) override {
+    if (grpc::Status status = RunHook(state_, "RollbackVersion"); !status.ok()) return status;
     absl::MutexLock lock(&state_.mutex);
     const auto found = state_.files.find(request->name());
     if (found == state_.files.end()) return NoFile(request->name());
@@ -285,11 +372,41 @@ class FakeVersions final : public v1::Versions::Service {
     }
     file.leased = false;
     *response->mutable_version() =
-        Append(state_, file, file.contents[index], request->comment(), request->writer());
+        AppendVersion(state_, file, file.contents[index], request->comment(), request->writer());
+    return grpc::Status::OK;
+  }
+
+  // A writer is there where the test says so: each call is its next cut, of the content that the
+  // test has it write.
+  grpc::Status CommitVersion(grpc::ServerContext*, const v1::CommitVersionRequest* request,
+                             v1::CommitVersionResponse* response) override {
+    absl::MutexLock lock(&state_.mutex);
+    const auto found = state_.files.find(request->name());
+    if (found == state_.files.end()) return NoFile(request->name());
+    FakeFile& file = found->second;
+    if (file.leased && !state_.next_cut) return {StatusCode::DEADLINE_EXCEEDED, "no cut in time"};
+    if (file.leased) {
+      AppendVersion(state_, file, state_.next_cut(), request->comment(), file.lease);
+      *file.versions.back().mutable_client_time() = ToProto(absl::Now());
+    } else {
+      response->set_unchanged(true);
+    }
+    *response->mutable_version() = file.versions.back();
     return grpc::Status::OK;
   }
 
  private:
+  static grpc::Status SendRanges(const std::string& content, const v1::ReadVersionRequest& request,
+                                 grpc::ServerWriter<v1::ReadVersionResponse>& writer) {
+    for (const v1::ByteRange& range : request.ranges()) {
+      v1::ReadVersionResponse response;
+      response.set_data(content.substr(range.offset(), range.length_bytes()));
+      response.set_data_crc32c(Crc32c(response.data()));
+      *response.add_pieces() = range;
+      writer.Write(response);
+    }
+    return grpc::Status::OK;
+  }
   static bool Find(const FakeFile& file, int64_t version, size_t* index) {
     const auto count = static_cast<int64_t>(file.versions.size());
     if (version < 0 || version > count) return false;
@@ -318,92 +435,6 @@ class FakeVersions final : public v1::Versions::Service {
   State& state_;
 };
 
-class FakeMirror final : public v1::Mirror::Service {
- public:
-  explicit FakeMirror(State& state) : state_(state) {}
-
-  using Stream = grpc::ServerReaderWriter<v1::MirrorFileResponse, v1::MirrorFileRequest>;
-
-  grpc::Status MirrorFile(grpc::ServerContext*, Stream* stream) override {
-    v1::MirrorFileRequest request;
-    if (!stream->Read(&request) || !request.has_open()) {
-      return {StatusCode::INVALID_ARGUMENT, "no open"};
-    }
-    const v1::OpenSession open = request.open();
-    v1::MirrorFileResponse response;
-    *response.mutable_opened() = Decide(open);
-    stream->Write(response);
-    if (response.opened().relation() != v1::RELATION_NEW) {
-      return {StatusCode::FAILED_PRECONDITION, "not new"};
-    }
-    std::string content;
-    while (stream->Read(&request)) {
-      if (request.has_writes()) {
-        const grpc::Status status = TakeWrites(request.writes(), content);
-        if (!status.ok()) return status;
-      } else if (request.has_barrier()) {
-        content.resize(request.barrier().size_bytes());
-        Answer(*stream, request.barrier(),
-               Commit(open, response.opened(), content, request.barrier().comment()));
-      }
-    }
-    return grpc::Status::OK;
-  }
-
- private:
-  v1::SessionOpened Decide(const v1::OpenSession& open) {
-    absl::MutexLock lock(&state_.mutex);
-    v1::SessionOpened opened;
-    opened.set_max_frame_bytes(1 << 20);
-    opened.set_relation(v1::RELATION_NEW);
-    opened.set_file_id(ToByteString(RandomBytes16()));
-    const auto found = state_.files.find(open.name());
-    if (found == state_.files.end()) return opened;
-    opened.set_file_id(found->second.file_id);
-    if (open.intent() != v1::INTENT_REPLACE) opened.set_relation(v1::RELATION_DIVERGED);
-    if (found->second.leased) opened.set_relation(v1::RELATION_BUSY);
-    opened.set_state(StrCat("head is version ", found->second.versions.size()));
-    return opened;
-  }
-
-  static grpc::Status TakeWrites(const v1::Writes& writes, std::string& content) {
-    if (!writes.has_data_crc32c() || writes.data_crc32c() != Crc32c(writes.data())) {
-      return {StatusCode::DATA_LOSS, "checksum"};
-    }
-    size_t used = 0;
-    for (int i = 0; i < writes.offset_size(); ++i) {
-      const uint64_t end = writes.offset(i) + writes.length(i);
-      if (content.size() < end) content.resize(end);
-      content.replace(writes.offset(i), writes.length(i), writes.data(), used, writes.length(i));
-      used += writes.length(i);
-    }
-    return grpc::Status::OK;
-  }
-
-  v1::Version Commit(const v1::OpenSession& open, const v1::SessionOpened& opened,
-                     const std::string& content, const std::string& comment) {
-    absl::MutexLock lock(&state_.mutex);
-    FakeFile& file = state_.files[open.name()];
-    if (!file.versions.empty()) ++file.generation;
-    file.file_id = opened.file_id();
-    file.origin = open.origin();
-    return Append(state_, file, content, comment, open.writer());
-  }
-
-  static void Answer(Stream& stream, const v1::Barrier& barrier, const v1::Version& version) {
-    v1::MirrorFileResponse response;
-    response.mutable_cut_visible()->set_seq(barrier.seq());
-    response.mutable_cut_visible()->set_cut(version.cut());
-    stream.Write(response);
-    response.mutable_cut_durable()->set_seq(barrier.seq());
-    response.mutable_cut_durable()->set_cut(version.cut());
-    response.mutable_cut_durable()->set_version(version.version());
-    stream.Write(response);
-  }
-
-  State& state_;
-};
-
 class FakeInfo final : public v1::Server::Service {
  public:
   grpc::Status GetServer(grpc::ServerContext*, const v1::GetServerRequest*,
@@ -420,10 +451,38 @@ class FakeInfo final : public v1::Server::Service {
 
 }  // namespace
 
+grpc::Status RunHook(FakeServer::State& state, const std::string& call) {
+  std::function<grpc::Status()> hook;
+  {
+    absl::MutexLock lock(&state.mutex);
+    const auto found = state.hooks.find(call);
+    if (found == state.hooks.end()) return grpc::Status::OK;
+    hook = found->second;
+  }
+  return hook();
+}
+
+v1::Version AppendVersion(FakeServer::State& state, FakeFile& file, const std::string& content,
+                          const std::string& comment, const v1::Writer& writer) {
+  v1::Version version;
+  version.set_version(static_cast<int64_t>(file.versions.size()) + 1);
+  version.set_cut(++state.last_cut);
+  *version.mutable_server_time() =
+      ToProto(state.time == absl::InfinitePast() ? absl::Now() : state.time);
+  *version.mutable_writer() = writer;
+  version.set_comment(comment);
+  version.set_size_bytes(static_cast<int64_t>(content.size()));
+  version.set_changed_bytes(static_cast<int64_t>(content.size()));
+  version.set_generation(file.generation);
+  file.versions.push_back(version);
+  file.contents.push_back(content);
+  return version;
+}
+
 FakeServer::FakeServer() {
   services_.push_back(std::make_unique<FakeFiles>(state_));
   services_.push_back(std::make_unique<FakeVersions>(state_));
-  services_.push_back(std::make_unique<FakeMirror>(state_));
+  services_.push_back(NewFakeMirror(state_));
   services_.push_back(std::make_unique<FakeInfo>());
   grpc::ServerBuilder builder;
   int port = 0;
@@ -446,7 +505,7 @@ v1::Version FakeServer::AddVersion(const std::string& name, const std::string& c
   writer.set_claimed_user("ada");
   writer.set_host("node7");
   writer.set_program("python3");
-  return Append(state_, file, content, comment, writer);
+  return AppendVersion(state_, file, content, comment, writer);
 }
 
 void FakeServer::SetLease(const std::string& name, const std::string& program) {
@@ -455,6 +514,26 @@ void FakeServer::SetLease(const std::string& name, const std::string& program) {
   file.leased = !program.empty();
   file.lease.set_program(program);
   file.lease.set_host("node7");
+}
+
+void FakeServer::SetNextCut(std::function<std::string()> next_cut) {
+  absl::MutexLock lock(&state_.mutex);
+  state_.next_cut = std::move(next_cut);
+}
+
+void FakeServer::On(const std::string& call, std::function<grpc::Status()> hook) {
+  absl::MutexLock lock(&state_.mutex);
+  state_.hooks[call] = std::move(hook);
+}
+
+void FakeServer::SetOrigin(const std::string& name, const v1::Origin& origin) {
+  absl::MutexLock lock(&state_.mutex);
+  state_.files[name].origin = origin;
+}
+
+void FakeServer::SetHistoryNotice(const std::string& name, const std::string& notice) {
+  absl::MutexLock lock(&state_.mutex);
+  state_.files[name].history_notice = notice;
 }
 
 void FakeServer::SetTime(absl::Time time) {
@@ -470,6 +549,16 @@ void FakeServer::DamageReads() {
 FakeFile FakeServer::file(const std::string& name) const {
   absl::MutexLock lock(&state_.mutex);
   return state_.files.at(name);
+}
+
+v1::RetentionPolicy FakeServer::last_policy() const {
+  absl::MutexLock lock(&state_.mutex);
+  return state_.policy;
+}
+
+std::pair<int64_t, int64_t> FakeServer::last_subset() const {
+  absl::MutexLock lock(&state_.mutex);
+  return state_.subset;
 }
 
 bool FakeServer::has(const std::string& name) const {

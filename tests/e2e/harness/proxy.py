@@ -1,58 +1,60 @@
-"""A TCP proxy that breaks connections where the test says."""
+"""tests/fault_proxy between a program and its server."""
 
-import socket
-import struct
-import threading
+import json
+import subprocess
+import tempfile
+from pathlib import Path
+
+from . import hdf5, paths
+from .process import wait_until
 
 
 class Proxy:
-    """Forwards connections to `target` (HOST:PORT). With `cut_after`, each connection is reset once the
-    client has sent so many bytes: in the middle of a frame, as when a machine vanishes."""
+    """Forwards connections to `target` (HOST:PORT). What else it does one says by tell(): the words of
+    tests/fault_proxy/control.h. With `cut_after`, each connection is reset once the client has sent so
+    many bytes: in the middle of a frame, as when a machine vanishes."""
 
-    def __init__(self, target: str, cut_after: int | None = None):
-        self.target = (target.rsplit(":", 1)[0], int(target.rsplit(":", 1)[1]))
+    def __init__(self, target: str, cut_after: int | None = None, record: bool = False):
+        with tempfile.TemporaryDirectory() as directory:
+            port_file = Path(directory) / "port"
+            self._popen = subprocess.Popen(
+                [paths.TEST_BIN / "fault_proxy", "--to", target, "--port-file", port_file, "--control"],
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+                env=hdf5.plain_env(), start_new_session=True)
+            wait_until(port_file.exists, f"{paths.TEST_BIN}/fault_proxy does not listen")
+            self.address = f"127.0.0.1:{int(port_file.read_text())}"
         self.cut_after = cut_after
-        self.cuts = 0
-        self.connections = 0
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self.address = f"127.0.0.1:{self._listener.getsockname()[1]}"
-        threading.Thread(target=self._accept, daemon=True).start()
+        if record:
+            self.tell("record on")
 
     def __enter__(self) -> "Proxy":
         return self
 
     def __exit__(self, *_) -> None:
-        self._listener.close()
+        self._popen.kill()
+        self._popen.wait(10)
+        self._popen.stdin.close()
+        self._popen.stdout.close()
 
-    def _accept(self) -> None:
-        while True:
-            try:
-                client, _ = self._listener.accept()
-                server = socket.create_connection(self.target, timeout=10)
-            except OSError:
-                return
-            server.settimeout(None)
-            self.connections += 1
-            limit = self.cut_after
-            threading.Thread(target=self._forward, args=(client, server, limit), daemon=True).start()
-            threading.Thread(target=self._forward, args=(server, client, None), daemon=True).start()
+    def tell(self, words: str) -> dict:
+        """Has it obey; returns what it has carried so far."""
+        self._popen.stdin.write(words + "\n")
+        self._popen.stdin.flush()
+        answer = json.loads(self._popen.stdout.readline())
+        assert "error" not in answer, answer["error"]
+        return answer
 
-    def _forward(self, source: socket.socket, sink: socket.socket, limit: int | None) -> None:
-        sent = 0
-        try:
-            while data := source.recv(1 << 16):
-                if limit is not None and sent + len(data) > limit:
-                    sink.sendall(data[:limit - sent])
-                    self.cuts += 1
-                    break
-                sink.sendall(data)
-                sent += len(data)
-        except OSError:
-            pass
-        for each in (source, sink):
-            try:  # A reset, not an orderly end.
-                each.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-                each.shutdown(socket.SHUT_RDWR)
-            except OSError:
-                pass
-            each.close()
+    @property
+    def cuts(self) -> int:
+        """Connections that were reset at `cut_after`."""
+        return self.tell("totals")["cuts"]
+
+    @property
+    def cut_after(self) -> int | None:
+        return self._cut_after
+
+    @cut_after.setter
+    def cut_after(self, limit: int | None) -> None:
+        """Of connections to come."""
+        self._cut_after = limit
+        self.tell(f"cut-after {'off' if limit is None else limit}")

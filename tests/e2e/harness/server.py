@@ -14,10 +14,13 @@ class Server:
     """Starts h5mirrord on `root`. Keeps its port over restarts, so that clients find it again."""
 
     def __init__(self, root: Path, directory: Path, *, options: dict | None = None,
-                 listen: str = "127.0.0.1:0", prefix: tuple = (), arguments: tuple = ()):
+                 listen: str = "127.0.0.1:0", prefix: tuple = (), arguments: tuple = (), tables: str = "",
+                 env: dict | None = None):
         self.root, self.directory = root, directory
         self.options = dict(options or {})
         self.listen, self.prefix, self.arguments = listen, prefix, arguments
+        self.env = env or {}
+        self.tables = tables  # what follows the options in the configuration file
         self.process: Process | None = None
         self.starts = 0
 
@@ -33,11 +36,12 @@ class Server:
         """Starts the process and does not wait for it: for servers that should refuse to start."""
         self.starts += 1
         config = self.directory / "h5mirrord.toml"
-        config.write_text("".join(f"{key} = {_toml(value)}\n" for key, value in self.options.items()))
+        config.write_text("".join(f"{key} = {_toml(value)}\n" for key, value in self.options.items())
+                          + self.tables)
         self.port_file = self.directory / f"port-{self.starts}"
         command = [*self.prefix, paths.BIN / "h5mirrord", "--root", self.root, "--listen", self.listen,
                    "--config", config, "--port-file", self.port_file, *self.arguments]
-        env = {**os.environ, "HOME": str(self.directory)}
+        env = {**os.environ, "HOME": str(self.directory), **self.env}
         for name in ("HDF5_DRIVER", "HDF5_DRIVER_CONFIG", "HDF5_PLUGIN_PATH", "NOTIFY_SOCKET"):
             env.pop(name, None)
         self.process = Process(command, self.directory, env=env, name=f"h5mirrord-{self.starts}")

@@ -1,0 +1,43 @@
+// The keys of the driver's configuration, of which docs/driver.md tells what they mean. The plugin
+// sets them; the tools read the same client.toml, and want to know a key from a misspelt one.
+#ifndef H5MIRROR_BASE_DRIVER_KEYS_H_
+#define H5MIRROR_BASE_DRIVER_KEYS_H_
+
+#include <array>
+#include <string_view>
+
+namespace h5mirror {
+
+// In the order in which an error lists them.
+inline constexpr auto kDriverKeys = std::to_array<std::string_view>({
+    "server",
+    "mode",
+    "under",
+    "root",
+    "name",
+    "include",
+    "exclude",
+    "flush",
+    "ack",
+    "ack_tick",
+    "ack_commit",
+    "window",
+    "timeout",
+    "on_outage",
+    "bandwidth",
+    "version",
+    "cache",
+    "ca",
+    "token",
+    "page_size",
+    "comment",
+    "version_every",
+    "version_min_interval",
+    "log",
+    "after_crash",
+    "frame_checksum",
+});
+
+}  // namespace h5mirror
+
+#endif  // H5MIRROR_BASE_DRIVER_KEYS_H_

@@ -1,0 +1,23 @@
+// Patterns for names with '/' in them, as in a configuration.
+#ifndef H5MIRROR_BASE_GLOB_H_
+#define H5MIRROR_BASE_GLOB_H_
+
+#include <string_view>
+
+#include "absl/status/status.h"
+
+namespace h5mirror {
+
+// Whether `name`, all of it, matches:
+//   *      any characters but '/', also none
+//   **     any characters, also '/' and none; "**/" also stands for nothing: "**/a.h5" is "a.h5"
+//   too ?      one character (UTF-8) but '/' [a-z]  one of these bytes, [!a-z] one of all others,
+//   never '/' \x     x itself
+bool GlobMatches(std::string_view glob, std::string_view name);
+
+// kInvalidArgument: empty, a '/' at its start or end, a '[' without its ']', a '\' at the end.
+absl::Status CheckGlob(std::string_view glob);
+
+}  // namespace h5mirror
+
+#endif  // H5MIRROR_BASE_GLOB_H_

@@ -1,0 +1,73 @@
+// The files that this process writes with server=embedded, and what becomes of them in a fork.
+#ifndef H5MIRROR_CLIENT_VFD_EMBEDDED_OPEN_WRITERS_H_
+#define H5MIRROR_CLIENT_VFD_EMBEDDED_OPEN_WRITERS_H_
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "client_vfd/embedded/writer.h"
+#include "client_vfd/plugin/embedded_api.h"
+
+namespace h5mirror::vfd {
+
+// Whom a file tells what happens to it. The context is released with it.
+struct Listener {
+  void (*notify)(void* context, const H5mEvent* event) = nullptr;
+  void (*release)(void* context) = nullptr;
+  void* context = nullptr;
+
+  void Tell(const char* event, H5mState state, const EmbeddedProgress& progress,
+            const std::string& detail) const;
+};
+
+// One file, and how many have it open.
+struct OpenWriter {
+  std::string path;
+  const void* host = nullptr;
+  Listener listener;
+  int share_count = 1;  // 0: it is being closed
+  bool clean = true;    // of all that have closed it
+  std::unique_ptr<EmbeddedWriter> writer;
+};
+
+// Thread-safe. A forked child begins with none: those of its parent are left alone there, for ever.
+class OpenWriters {
+ public:
+  static OpenWriters& Get();
+
+  // Errors: kUnavailable         this process has the file open already;
+  //         kFailedPrecondition  in this process nothing can be opened: it was forked while its
+  //                              parent was at work;
+  //         those of EmbeddedWriter::Open(). With an error `listener` stays the caller's.
+  absl::StatusOr<OpenWriter*> Add(EmbeddedWriterConfig config, const void* host,
+                                  const Listener& listener);
+  // Null: `host` has no such file open.
+  OpenWriter* Share(const std::string& path, const void* host);
+  // One who has it open closes it. True for the last one, who then ends it and calls Forget().
+  bool LastCloses(OpenWriter* writer, bool clean);
+  void Forget(OpenWriter* writer);
+  // The versions of a file that this process writes; null: it does not.
+  absl::StatusOr<std::shared_ptr<store::File>> FileForReaders(const std::string& path);
+  absl::Status CheckUsable();
+
+  void PrepareFork() ABSL_NO_THREAD_SAFETY_ANALYSIS;
+  void ParentAfterFork() ABSL_NO_THREAD_SAFETY_ANALYSIS;
+  void ChildAfterFork() ABSL_NO_THREAD_SAFETY_ANALYSIS;
+
+ private:
+  absl::Mutex mutex_;
+  std::map<std::string, std::unique_ptr<OpenWriter>> writers_ ABSL_GUARDED_BY(mutex_);
+  std::atomic<bool> usable_{true};
+  // What a fork has come to: all is locked, and nothing was at work.
+  bool locked_ = false;
+  bool was_still_ = true;
+};
+
+}  // namespace h5mirror::vfd
+
+#endif  // H5MIRROR_CLIENT_VFD_EMBEDDED_OPEN_WRITERS_H_

@@ -1,0 +1,106 @@
+// From one open of a file to the next in another program: what the server lacks lies beside the
+// file (base/dirty_map.h), and the next session sends it.
+#include "absl/strings/str_cat.h"
+#include "base/dirty_map.h"
+#include "base/random.h"
+#include "client_vfd/session/session.h"
+
+namespace h5mirror::vfd {
+namespace {
+
+DirtyMap::Claim ClaimOf(Claim claim) {
+  switch (claim) {
+    case Claim::kContinue:
+      return DirtyMap::Claim::kContinue;
+    case Claim::kCreate:
+      return DirtyMap::Claim::kCreate;
+    case Claim::kUpload:
+      break;
+  }
+  return DirtyMap::Claim::kUpload;
+}
+
+}  // namespace
+
+std::optional<DirtyMap> Session::FindDirtyMap(const LocalRecord& record) const {
+  if (config_.facts.created || !former_path_.empty()) return std::nullopt;
+  std::optional<DirtyMap> map =
+      h5mirror::FindDirtyMap(config_.real_path, record, config_.facts.stat_at_open);
+  // Under a new name the server's answer to a resume would be that it has no such file.
+  const bool renamed = !relation_.renamed_from.empty();
+  if (map && renamed && map->claim == DirtyMap::Claim::kResume) return std::nullopt;
+  return map;
+}
+
+// As from a predecessor that could not bring its changes across; the server knows that one's cuts
+// by its session.
+void Session::TakeUp(const DirtyMap& map) {
+  took_up_map_ = true;
+  relation_ = RelationOfMap(map, relation_);
+  base_cut_ = map.base_cut;
+  cut_ = record_.cut;
+  version_ = record_.version;
+  if (map.claim == DirtyMap::Claim::kResume) {
+    followed_session_ = map.session_id;
+    cut_seen_ = map.cut_newest;
+    sends_inherited_ = true;
+  }
+  Changes changes;
+  changes.extents.AddAll(map.extents);
+  changes.truncate = map.truncate;
+  TakeOver(changes);
+}
+
+// Nothing where no later session could know what its changes are the difference to, where not all
+// changes were collected, or where the file has changed since: what waits in this program to change
+// it again knows of no map.
+std::optional<DirtyMap> Session::MakeDirtyMap() const {
+  const bool closed_cleanly = final_ticket_ != 0 && final_end_.local;
+  if (!closed_cleanly || !claimed_ || !collecting()) return std::nullopt;
+  if (follower_waits_ || !FileIsAsClosed()) return std::nullopt;
+  const Changes changes = queue_.Everything();
+  // As of a stream that is lost now.
+  const StreamClaim claim = StreamClaimOf(
+      relation_, {queue_.last_seq(), ever_opened_, base_cut_, sends_inherited_ || follows_cut_});
+  if (claim.base_cut < 0) return std::nullopt;
+  DirtyMap map;
+  map.id = RandomBytes16();
+  map.file_id = record_.file_id;
+  map.base_cut = claim.base_cut;
+  map.stat = *final_end_.local;
+  map.truncate = changes.truncate;
+  map.extents.AddAll(changes.extents);
+  if (claim.resume) {
+    map.claim = DirtyMap::Claim::kResume;
+    map.session_id = LastSession();
+    map.cut_newest = cut_seen_;
+  } else {
+    map.claim = ClaimOf(relation_.claim);
+    map.session_id = relation_.base_session;
+    map.barrier_seq = relation_.base_seq;
+  }
+  return map;
+}
+
+void Session::ForgetDirtyMap() {
+  if (record_.dirty_map_id == Bytes16{}) return;
+  record_.dirty_map_id = {};
+  SaveRecord(RecordState::kBehind);
+  RemoveDirtyMap(config_.real_path);
+}
+
+void Session::SaveDirtyMap() {
+  const std::optional<DirtyMap> map = MakeDirtyMap();
+  if (!map) return;
+  const absl::Status written = WriteDirtyMap(config_.real_path, *map);
+  if (written.ok()) {
+    record_.dirty_map_id = map->id;
+  } else if (!absl::IsNotFound(written)) {
+    Notify("record",
+           absl::StrCat(config_.real_path,
+                        ": what the mirror lacks cannot be noted: ", written.message()),
+           true);
+  }
+}
+
+}  // namespace h5mirror::vfd

@@ -1,0 +1,214 @@
+// What the program's calls wait for, and what they do while the server is away.
+//
+// The program's deadline is not the stream's: a call that has waited long enough goes on, and the
+// sender gives the stream up only when the server has said nothing for longer. A disk that takes
+// two seconds to sync is no outage. Nor is a link that is slower than the program: a call goes on
+// waiting only for what will soon be there.
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/steady_time.h"
+#include "client_vfd/session/engine.h"
+#include "client_vfd/session/session.h"
+
+namespace h5mirror::vfd {
+namespace {
+
+// The patience with a server that did not answer another session just now.
+constexpr absl::Duration kShortPatience = absl::Milliseconds(300);
+// A stream on which the server owes an answer for so long is given up.
+constexpr absl::Duration kHungAfter = absl::Seconds(5);
+// A call waits at most so many times its patience while the server takes what it is sent.
+constexpr int kLongestWait = 10;
+
+// How long `left` bytes take, when it took `time` from `before` bytes to these.
+absl::Duration TimeFor(uint64_t left, uint64_t before, absl::Duration time) {
+  if (left == 0) return absl::ZeroDuration();
+  if (left >= before) return absl::InfiniteDuration();
+  return time * (static_cast<double>(left) / static_cast<double>(before - left));
+}
+
+}  // namespace
+
+absl::Duration Session::Patience() const {
+  // Who would rather wait than go on unmirrored waits for a slow answer too.
+  const absl::Duration patience =
+      std::max(config_.timeout, std::min(config_.outage_wait, kHungAfter));
+  return engine_.Suspect() ? std::min(patience, kShortPatience) : patience;
+}
+
+absl::Duration Session::HungAfter() const {
+  return std::max(config_.timeout, kHungAfter) + frame_size_.BuffersTake();
+}
+
+void Session::Progress() { progress_time_ = SteadyNow(); }
+
+Session::Waited Session::Await(absl::FunctionRef<bool()> reached, absl::Time since) {
+  const absl::Duration patience = Patience();
+  const bool may_degrade = config_.outage_wait == absl::ZeroDuration();
+  const absl::Time latest = since + kLongestWait * patience;
+  Progress();
+  wait_time_ = progress_time_;
+  absl::Time checked = since;
+  uint64_t left = queue_.pending_bytes();
+  while (!reached()) {
+    const absl::Time now = SteadyNow();
+    if (now >= progress_time_ + patience) return Waited::kSilent;
+    const absl::Time began = std::max(checked, wait_time_);
+    const bool flows = progress_time_ > began;
+    if (may_degrade && flows && now >= checked + patience) {
+      const uint64_t before = std::exchange(left, queue_.pending_bytes());
+      if (now + TimeFor(left, before, now - began) > latest) return Waited::kTooSlow;
+      checked = now;
+    }
+    const absl::Time silent = progress_time_ + patience;
+    AwaitUntil(reached, may_degrade && flows ? std::min(silent, checked + patience) : silent);
+  }
+  return Waited::kReached;
+}
+
+bool Session::AwaitUntil(absl::FunctionRef<bool()> reached, absl::Time deadline) {
+  // The engine's timer has the condition looked at (base/steady_time.h).
+  const auto over = [&] { return reached() || SteadyNow() >= deadline; };
+  while (!over()) {
+    mutex_.AwaitWithTimeout(absl::Condition(&over), deadline - SteadyNow());
+  }
+  return reached();
+}
+
+// The program goes on without the answer.
+void Session::TimeOut() {
+  const absl::Duration waited = Patience();
+  engine_.SetSuspect(true);
+  const bool may_linger = link_ == Link::kOpen && config_.outage_wait == absl::ZeroDuration() &&
+                          SteadyNow() - std::max(wait_time_, flow_time_) < HungAfter();
+  if (!may_linger) {
+    return CutOff(absl::StrCat("no answer within ", absl::FormatDuration(waited)));
+  }
+  unanswered_since_ = std::min(unanswered_since_, wait_time_);
+}
+
+bool Session::IsHung(absl::Time now) const {
+  if (link_ != Link::kOpen || done_) return false;
+  // A closed session waits for its last answer.
+  const absl::Time since = released_ ? close_time_ : unanswered_since_;
+  return now - std::max(flow_time_, since) > HungAfter();
+}
+
+bool Session::RideOut(const uint64_t& ticket, absl::FunctionRef<bool()> cut, absl::Time* give_up) {
+  if (state_ != H5M_STATE_BEHIND) return false;
+  *give_up = std::min(*give_up, behind_since_ + config_.outage_wait);
+  while (state_ == H5M_STATE_BEHIND && !refused_ && SteadyNow() < *give_up) {
+    // With a cut that waits, the timer connects again.
+    if (ticket <= lost_ticket_ && !cut()) return false;
+    const auto changed = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+      return state_ != H5M_STATE_BEHIND || refused_ || ticket <= lost_ticket_;
+    };
+    AwaitUntil(changed, *give_up);
+  }
+  if (state_ != H5M_STATE_MIRRORING || SteadyNow() >= *give_up) return false;
+  if (ticket <= lost_ticket_ && !cut()) return false;
+  idle_ = false;
+  engine_.Wake(this);
+  return true;
+}
+
+bool Session::Barrier(CutKind kind, H5mAck ack, std::string comment) {
+  uint64_t ticket = 0;
+  const absl::Time since = SteadyNow();
+  {
+    absl::MutexLock lock(&mutex_);
+    if (!may_be_answered()) return false;
+    // Then the timer makes the next attempt, with this cut.
+    const bool too_soon = link_ == Link::kNone && SteadyNow() < retry_time_ && !hurry_ &&
+                          state_ != H5M_STATE_CONNECTING;
+    ticket = CloseCut(kind, comment);
+    if (!too_soon && link_ == Link::kNone && state_ != H5M_STATE_CONNECTING) hurry_ = true;
+    idle_ = false;
+    if (too_soon && config_.outage_wait == absl::ZeroDuration()) return false;
+  }
+  engine_.Wake(this);
+  absl::MutexLock lock(&mutex_);
+  const auto cut = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    ticket = CloseCut(kind, comment);
+    return true;
+  };
+  absl::Time give_up = absl::InfiniteFuture();
+  if (ack == H5M_ACK_NONE) {
+    const auto known = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+      return state_ != H5M_STATE_CONNECTING;
+    };
+    const bool waits = config_.outage_wait > absl::ZeroDuration();
+    // A connection that nobody answers is an outage; else each barrier would wait for it again.
+    if (waits && Await(known, since) == Waited::kSilent) TimeOut();
+    RideOut(ticket, cut, &give_up);
+    return state_ == H5M_STATE_MIRRORING || state_ == H5M_STATE_CONNECTING;
+  }
+  const auto settled = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return Acked(ticket, ack) || ticket <= lost_ticket_ || !may_be_answered();
+  };
+  do {
+    if (Await(settled, since) == Waited::kSilent) TimeOut();
+  } while (!Acked(ticket, ack) && RideOut(ticket, cut, &give_up));
+  return Acked(ticket, ack);
+}
+
+void Session::Seal() {
+  {
+    absl::MutexLock lock(&mutex_);
+    if (!collecting()) return;
+    close_time_ = SteadyNow();
+    final_ticket_ = ++last_ticket_;
+    CloseCut(CutKind::kCommit, config_.comment);
+    if (refused_) {
+      lost_ticket_ = last_ticket_;  // Nobody will ask for it.
+      return;
+    }
+    hurry_ = hurry_ || (link_ == Link::kNone && state_ != H5M_STATE_CONNECTING);
+    idle_ = false;
+  }
+  engine_.Wake(this);
+  absl::MutexLock lock(&mutex_);
+  // Nobody should change the file while its last bytes are still being read from it; the caller
+  // holds the lock until here.
+  const auto handed_over = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return (queue_.drained() && taken_final_) || final_ticket_ <= lost_ticket_ ||
+           !may_be_answered();
+  };
+  const auto cut = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    CloseCut(CutKind::kCommit, config_.comment);
+    return true;
+  };
+  absl::Time give_up = absl::InfiniteFuture();
+  Waited waited = Waited::kReached;
+  do {
+    // What is still to be read is read later, and counts only if the file is as it was closed.
+    waited = Await(handed_over, close_time_);
+    if (waited == Waited::kSilent) TimeOut();
+  } while (RideOut(final_ticket_, cut, &give_up));
+  close_waited_out_ = waited != Waited::kReached;
+  // It took long as there was much: the server gets its time to make it durable.
+  const absl::Time now = SteadyNow();
+  if (waited == Waited::kReached && now > close_time_ + Patience()) close_time_ = now;
+}
+
+void Session::AwaitFinalCut() {
+  if (config_.ack_commit == H5M_ACK_NONE || close_waited_out_) return;
+  const auto settled = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return Acked(final_ticket_, config_.ack_commit) || final_ticket_ <= lost_ticket_ ||
+           !may_be_answered();
+  };
+  // The file's lock is free: another program may have changed it.
+  const auto cut = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (!FileIsAsClosed()) return false;
+    CloseCut(CutKind::kCommit, config_.comment);
+    return true;
+  };
+  absl::Time give_up = absl::InfiniteFuture();
+  do {
+    if (Await(settled, close_time_) == Waited::kSilent) TimeOut();
+  } while (!Acked(final_ticket_, config_.ack_commit) && RideOut(final_ticket_, cut, &give_up));
+}
+
+}  // namespace h5mirror::vfd

@@ -1,0 +1,52 @@
+#include "client_vfd/session/who.h"
+
+#include <limits.h>
+#include <pwd.h>
+#include <unistd.h>
+
+#include <array>
+#include <fstream>
+
+namespace h5mirror::vfd {
+namespace {
+
+std::string ReadHost() {
+  std::array<char, HOST_NAME_MAX + 1> name{};
+  return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "localhost";
+}
+
+std::string ReadMachineId(const std::string& host) {
+  std::string id;
+  std::ifstream("/etc/machine-id") >> id;
+  return id.empty() ? host : id;
+}
+
+std::string ReadUser() {
+  std::array<char, 4096> buffer;
+  passwd entry{};
+  passwd* found = nullptr;
+  if (getpwuid_r(geteuid(), &entry, buffer.data(), buffer.size(), &found) == 0 &&
+      found != nullptr) {
+    return found->pw_name;
+  }
+  return std::to_string(geteuid());
+}
+
+}  // namespace
+
+const std::string& OwnHost() {
+  static const auto* host = new std::string(ReadHost());
+  return *host;
+}
+
+const std::string& OwnMachineId() {
+  static const auto* machine_id = new std::string(ReadMachineId(OwnHost()));
+  return *machine_id;
+}
+
+const std::string& OwnUser() {
+  static const auto* user = new std::string(ReadUser());
+  return *user;
+}
+
+}  // namespace h5mirror::vfd

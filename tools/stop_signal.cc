@@ -1,0 +1,65 @@
+#include "tools/stop_signal.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "absl/time/clock.h"
+
+namespace h5mirror::tools {
+namespace {
+
+constexpr std::array<int, 3> kSignals{SIGINT, SIGTERM, SIGHUP};
+
+volatile sig_atomic_t stop_came = 0;
+int stop_pipe[2] = {-1, -1};  // its reading end is readable once a signal came
+
+void NoteStop(int) {
+  const int error = errno;
+  stop_came = 1;
+  // The pipe is empty: one byte fits, and should it not, `stop_came` says it too.
+  if (write(stop_pipe[1], "", 1) < 0) stop_came = 1;
+  errno = error;
+}
+
+}  // namespace
+
+StopSignal::StopSignal() {
+  stop_came = 0;
+  if (pipe2(stop_pipe, O_CLOEXEC | O_NONBLOCK) != 0) stop_pipe[0] = stop_pipe[1] = -1;
+  for (size_t i = 0; i < kSignals.size(); ++i) {
+    sigaction(kSignals[i], nullptr, &before_[i]);
+    if (before_[i].sa_handler == SIG_IGN) continue;
+    struct sigaction action = {};
+    action.sa_handler = NoteStop;
+    action.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART);
+    sigaction(kSignals[i], &action, nullptr);
+  }
+}
+
+StopSignal::~StopSignal() {
+  for (size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], &before_[i], nullptr);
+  for (int& end : stop_pipe) {
+    if (end >= 0) close(end);
+    end = -1;
+  }
+}
+
+bool StopSignal::came() const { return stop_came != 0; }
+
+bool StopSignal::Wait(absl::Duration timeout) const {
+  const absl::Time deadline = absl::Now() + timeout;
+  while (!came()) {
+    // In pieces that fit poll(), and so that a clock that jumps is noticed.
+    const absl::Duration left = std::min(deadline - absl::Now(), absl::Minutes(1));
+    if (left <= absl::ZeroDuration()) return false;
+    pollfd readable{stop_pipe[0], POLLIN, 0};
+    poll(&readable, 1, static_cast<int>(absl::ToInt64Milliseconds(left)) + 1);
+  }
+  return true;
+}
+
+}  // namespace h5mirror::tools

@@ -1,0 +1,31 @@
+// SIGINT, SIGTERM and SIGHUP for a verb that goes on until it is told to stop.
+#ifndef H5MIRROR_TOOLS_STOP_SIGNAL_H_
+#define H5MIRROR_TOOLS_STOP_SIGNAL_H_
+
+#include <signal.h>
+
+#include <array>
+
+#include "absl/time/time.h"
+
+namespace h5mirror::tools {
+
+// While it lives, the first of these signals is only noted, and a second one ends the program. What
+// is ignored (under nohup) stays so. One at a time in a process.
+class StopSignal {
+ public:
+  StopSignal();
+  ~StopSignal();
+  StopSignal(const StopSignal&) = delete;
+
+  bool came() const;
+  // Returns at once where one came; else when one comes (true), or after `timeout` (false).
+  bool Wait(absl::Duration timeout) const;
+
+ private:
+  std::array<struct sigaction, 3> before_{};
+};
+
+}  // namespace h5mirror::tools
+
+#endif  // H5MIRROR_TOOLS_STOP_SIGNAL_H_

@@ -1,0 +1,129 @@
+// h5mirror verify --against: a local file and its mirror, once or on a schedule.
+#include <algorithm>
+
+#include "absl/time/clock.h"
+#include "base/human.h"
+#include "base/status_macros.h"
+#include "base/strings.h"
+#include "tools/file_arg.h"
+#include "tools/stop_signal.h"
+#include "tools/verb_verify.h"
+#include "tools/verify_against.h"
+
+namespace h5mirror::tools {
+namespace {
+
+constexpr absl::Duration kEveryMin = absl::Seconds(1);
+// A check that failed, say for want of the server, is tried again sooner than the next is due.
+constexpr absl::Duration kRetryMax = absl::Minutes(10);
+
+Json ResultToJson(const CheckRequest& request, const CheckResult& result, double seconds) {
+  Json ranges = Json::array();
+  for (const Extent extent : result.differing) {
+    ranges.push_back(Json{{"offset", extent.offset}, {"length", extent.length}});
+  }
+  return Json{{"file", result.name},
+              {"local", request.local},
+              {"live", result.live},
+              {"version", result.version.version()},
+              {"equal", result.differing_bytes == 0 && result.busy_bytes == 0},
+              {"differing_bytes", result.differing_bytes},
+              {"differing", ranges},
+              {"all_listed", result.all_listed},
+              {"busy_bytes", result.busy_bytes},
+              {"rounds", result.rounds},
+              {"digest_bytes", result.digest_bytes},
+              {"recorded", result.not_recorded.empty()},
+              {"seconds", seconds}};
+}
+
+std::string ResultToText(const CheckRequest& request, const CheckResult& result, double seconds) {
+  const std::string what =
+      StrCat(request.local, " and ", result.name, "@", result.version.version());
+  const std::string cost =
+      StrCat(" (", HumanBytes(result.size_bytes), " compared by ", HumanBytes(result.digest_bytes),
+             " of digests, ", HumanDuration(absl::Seconds(seconds)), ")");
+  const std::string busy =
+      result.busy_bytes == 0
+          ? ""
+          : StrCat(
+                "; ", HumanBytes(result.busy_bytes),
+                " could not be compared, they are being written: try again, or once it is closed");
+  if (result.differing_bytes == 0) {
+    return StrCat(what, busy.empty() ? " are equal" : " are equal as far as they could be compared",
+                  busy, cost);
+  }
+  return StrCat(what, " differ in ", HumanBytes(result.differing_bytes), busy, cost,
+                "; h5mirror resync --from local|remote ", request.local, " makes them equal");
+}
+
+void Print(Context& context, const CheckRequest& request, const CheckResult& result, double seconds,
+           bool many) {
+  if (context.json()) {
+    const Json json = ResultToJson(request, result, seconds);
+    if (!many) return context.Print(json);
+    context.streams().out << DumpLine(json) << "\n" << std::flush;
+    return;
+  }
+  if (!result.differing.empty()) {
+    Table table({{"OFFSET", Align::kRight}, {"LENGTH", Align::kRight}});
+    for (const Extent extent : result.differing) {
+      table.AddRow({StrCat(extent.offset), StrCat(extent.length)});
+    }
+    context.Print(table);
+    if (!result.all_listed) context.Say("...");
+  }
+  context.Say(ResultToText(request, result, seconds));
+  context.streams().out << std::flush;
+}
+
+int CodeOf(const CheckResult& result) {
+  if (result.differing_bytes > 0) return kExitDataLoss;
+  return result.busy_bytes > 0 ? kExitFailure : kExitOk;
+}
+
+absl::StatusOr<int> CheckOnce(Context& context, const CheckRequest& request, bool many) {
+  const absl::Time start = absl::Now();
+  H5M_ASSIGN_OR_RETURN(const CheckResult result, VerifyAgainst(context, request));
+  Print(context, request, result, absl::ToDoubleSeconds(absl::Now() - start), many);
+  if (!result.not_recorded.empty() && result.busy_bytes == 0) {
+    context.Note(StrCat("the server has no note of this check: ", result.not_recorded));
+  }
+  return CodeOf(result);
+}
+
+// Ends, with 0, when the program is told to.
+absl::StatusOr<int> CheckEvery(Context& context, CheckRequest request, absl::Duration every) {
+  StopSignal stop;
+  request.stopped = [&stop] { return stop.came(); };
+  while (true) {
+    const absl::Time start = absl::Now();
+    const absl::StatusOr<int> code = CheckOnce(context, request, /*many=*/true);
+    if (stop.came()) return kExitOk;
+    if (!code.ok()) context.Note(ToStd(code.status().message()));
+    const absl::Time next = start + (code.ok() ? every : std::min(every, kRetryMax));
+    if (stop.Wait(next - absl::Now())) return kExitOk;
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<int> RunVerifyAgainst(Context& context, const AgainstOptions& options) {
+  CheckRequest request;
+  request.local = options.local;
+  request.wait = absl::Seconds(options.wait_seconds);
+  if (!options.file.empty()) {
+    H5M_ASSIGN_OR_RETURN(const FileArg file, ResolveFileArg(options.file));
+    request.name = file.name;
+    request.server = file.server;
+  }
+  if (options.every.empty()) return CheckOnce(context, request, /*many=*/false);
+  const absl::StatusOr<absl::Duration> every = ParseLongDuration(options.every);
+  if (!every.ok() || *every < kEveryMin) {
+    return absl::InvalidArgumentError(
+        StrCat("--every ", options.every, ": write a time of at least 1s, as 24h or 7d"));
+  }
+  return CheckEvery(context, std::move(request), *every);
+}
+
+}  // namespace h5mirror::tools
