@@ -1,7 +1,6 @@
 #include "client_vfd/plugin/mirrored_file.h"
 
 #include <errno.h>
-#include <time.h>
 
 #include <array>
 #include <cstring>
@@ -214,13 +213,9 @@ std::optional<std::string> MirroredFile::LostMirror() const {
   if (config_->on_outage != OnOutage::kFail || !attach_tried_) return std::nullopt;
   H5mStatus status;
   Status(&status);
-  timespec now;
-  clock_gettime(CLOCK_REALTIME, &now);
-  const int64_t now_ns = now.tv_sec * int64_t{1'000'000'000} + now.tv_nsec;
-  const int64_t behind_ns = now_ns - status.behind_since_ns;
-  const bool lost =
-      status.state == H5M_STATE_OFF || status.state == H5M_STATE_DIVERGED ||
-      (status.state == H5M_STATE_BEHIND && behind_ns >= int64_t{config_->TimeoutMs()} * 1'000'000);
+  const int64_t timeout_ns = int64_t{config_->TimeoutMs()} * 1'000'000;
+  const bool lost = status.state == H5M_STATE_OFF || status.state == H5M_STATE_DIVERGED ||
+                    (status.state == H5M_STATE_BEHIND && status.behind_for_ns >= timeout_ns);
   if (!lost) return std::nullopt;
   const std::string why = *status.message == '\0' ? "it is not mirrored" : status.message;
   return "the mirror is lost (on_outage=fail): " + why + "; the local file has all that was " +

@@ -16,7 +16,7 @@ extern "C" {
 #endif
 
 /* Plugin and module come from one build; anything else is refused. */
-#define H5M_SESSION_ABI 2u
+#define H5M_SESSION_ABI 3u
 #define H5M_SESSION_SYMBOL "h5mirror_session_api"
 /* Below the plugin's own directory: HDF5 loads every lib*.so in that one while it looks. */
 #define H5M_SESSION_LIBRARY "h5mirror/libh5mirror_session.so"
@@ -97,8 +97,9 @@ typedef struct H5mStatus {
   int64_t cut;     /* the newest cut that the server confirmed */
   int64_t version; /* the newest version that it made */
   uint64_t pending_bytes;
-  int64_t behind_since_ns; /* Unix time; 0: not behind */
+  int64_t behind_since_ns; /* Unix time, for people; 0: not behind */
   char message[256];
+  int64_t behind_for_ns; /* so long, whoever set the clock meanwhile; 0: not behind */
 } H5mStatus;
 
 typedef struct H5mSession H5mSession;

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <utility>
 
+#include "absl/time/clock.h"
 #include "base/steady_time.h"
 #include "client_vfd/session/engine.h"
 #include "client_vfd/session/identity.h"
@@ -43,8 +44,12 @@ void Session::Status(H5mStatus* status) {
   status->cut = std::max(cut_, cut_seen_);
   status->version = version_;
   status->pending_bytes = queue_.pending_bytes();
-  if (behind_since_ != absl::InfinitePast())
-    status->behind_since_ns = absl::ToUnixNanos(behind_since_);
+  if (behind_since_ != absl::InfinitePast()) {
+    const absl::Duration behind_for = SteadyNow() - behind_since_;
+    status->behind_for_ns = absl::ToInt64Nanoseconds(behind_for);
+    // By the time of day as it is set now, which the caller compares it with.
+    status->behind_since_ns = absl::ToUnixNanos(absl::Now() - behind_for);
+  }
   const size_t length = std::min(detail_.size(), sizeof status->message - 1);
   std::memcpy(status->message, detail_.data(), length);
 }

@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from harness.clock import JumpingClock
 from harness.process import wait_until
 
 MIB = 1 << 20
@@ -372,6 +373,40 @@ def test_fail_does_not_fail_while_the_server_is_there(both):
                      config=both.config(on_outage="fail", timeout=None))
     assert "failed 0" in result.out, result.describe()
     both.assert_mirrored("f.h5")
+
+
+@pytest.mark.parametrize("jump_s", [-3600, 3600])
+def test_fail_goes_by_how_long_and_not_by_the_time_of_day(site, jump_s):
+    """H5Dflush is no barrier and waits for nothing. The mirror is lost after the timeout, whatever the clock shows."""
+    clock = JumpingClock(site.directory / "clock")
+    writer = site.start(site.script("""
+        f = h5py.File("clock.h5", "w")
+        d = f.create_dataset("d", (1000,), "i8")
+        f.flush()
+        def flush():
+            try:
+                d[:] = time.monotonic_ns()
+                d.flush()
+                print("passed", flush=True)
+            except Exception as error:
+                print("failed", error, flush=True)
+        flush()
+        while not os.path.exists("go"):
+            time.sleep(0.01)
+        flush()
+        time.sleep(5)
+        flush()
+        f.close()
+    """), config=site.config(on_outage="fail", timeout="4s"), **clock.env)
+    writer.wait_for_line("passed")
+    site.wait_for_cut("clock.h5")
+    site.server.kill9()
+    time.sleep(0.5)  # The stream has ended.
+    clock.jump(jump_s)
+    site.local("go").touch()
+    told = [line.split()[0] for line in writer.wait(40).ok().out.splitlines()]
+    assert told == ["passed", "passed", "failed"], (told, writer.out())
+    site.server.start()
 
 
 def test_bandwidth_is_kept_and_is_no_outage(site):
