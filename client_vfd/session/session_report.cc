@@ -3,8 +3,6 @@
 #include <cstring>
 #include <utility>
 
-#include "base/steady_time.h"
-#include "client_vfd/session/engine.h"
 #include "client_vfd/session/identity.h"
 #include "client_vfd/session/session.h"
 #include "rpc/frame_codec.h"
@@ -27,7 +25,7 @@ void Session::BeginResync() {
   resync_sent_bytes_ = 0;
   const uint64_t cuts = std::max<uint64_t>(queue_.closed_cuts(), 1);
   resync_seq_ = resync_total_bytes_ > 0 ? queue_.last_seq() + cuts : 0;
-  resync_since_ = SteadyNow();
+  resync_since_ = host_.Now();
 }
 
 void Session::EndResync() {
