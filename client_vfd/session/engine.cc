@@ -58,6 +58,13 @@ Engine::Engine() {
   });
 }
 
+// absl's waits with a deadline are until a time of day: the timer's locking has the condition
+// looked at (base/steady_time.h).
+void Engine::Await(absl::Mutex& mutex, absl::FunctionRef<bool()> condition, absl::Time deadline) {
+  const auto holds = [&] { return condition(); };
+  mutex.AwaitWithTimeout(absl::Condition(&holds), deadline - SteadyNow());
+}
+
 void Engine::Add(std::shared_ptr<Session> session) {
   absl::MutexLock lock(&mutex_);
   sessions_.push_back(std::move(session));
@@ -163,9 +170,11 @@ std::shared_ptr<grpc::Channel> Engine::ChannelTo(const rpc::ClientOptions& optio
 
 void Engine::DropChannel(const rpc::ClientOptions& options) { channels_.erase(KeyOf(options)); }
 
-void Engine::Adopt(std::unique_ptr<Stream> stream) {
-  Stream* key = stream.get();
+Stream* Engine::StartStream(const rpc::ClientOptions& options, StreamOwner* owner) {
+  auto stream = std::make_unique<GrpcStream>(options, ChannelTo(options), queue_.get(), owner);
+  GrpcStream* key = stream.get();
   streams_.emplace(key, std::move(stream));
+  return key;
 }
 
 bool Engine::RunReady() {
@@ -193,8 +202,8 @@ void Engine::Loop() {
     const auto got = queue_->AsyncNext(&tag, &ok, ToGpr(next_timer));
     if (got == grpc::CompletionQueue::SHUTDOWN) return;
     if (got == grpc::CompletionQueue::GOT_EVENT && tag != nullptr) {
-      const auto* op = static_cast<const Stream::Tag*>(tag);
-      Stream* stream = op->stream;
+      const auto* op = static_cast<const GrpcStream::Tag*>(tag);
+      GrpcStream* stream = op->stream;
       if (stream->Handle(op->op, ok)) streams_.erase(stream);
     } else if (got == grpc::CompletionQueue::GOT_EVENT) {
       absl::MutexLock lock(&mutex_);

@@ -17,52 +17,42 @@
 #include "absl/functional/function_ref.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "base/random.h"
+#include "base/steady_time.h"
 #include "client_vfd/session/frame_pool.h"
-#include "client_vfd/session/stream.h"
+#include "client_vfd/session/grpc_stream.h"
+#include "client_vfd/session/session_host.h"
 #include "grpcpp/alarm.h"
 #include "grpcpp/completion_queue.h"
 #include "rpc/client_options.h"
 
 namespace h5mirror::vfd {
 
-class Session;
-
-// Lock order: a session's mutex before the engine's; the engine calls sessions with none held.
-class Engine {
+class Engine final : public SessionHost {
  public:
   static Engine& Get();
 
-  // Keeps the session until it is done.
-  void Add(std::shared_ptr<Session> session);
-  // Has the sender thread look at the session soon. Any thread, cheap when it is awake already.
-  void Wake(Session* session);
-  // The newest session of the same file that has not ended yet and was not followed by another;
-  // null if there is none.
-  std::shared_ptr<Session> Predecessor(const Session& session);
-
-  FramePool& pool() { return *pool_; }
-  // Copies of overwritten bytes in all sessions.
-  std::atomic<int64_t>& saved_bytes() { return saved_bytes_; }
-  // True for a while after a server of this process did not answer in time: waits are short then,
-  // so that 200 files do not wait 200 times.
-  bool Suspect();
-  void SetSuspect(bool suspect);
-
-  // For the sender thread.
-  grpc::CompletionQueue* queue() { return queue_.get(); }
-  std::shared_ptr<grpc::Channel> ChannelTo(const rpc::ClientOptions& options);
-  // The next ChannelTo() connects afresh, without gRPC's back-off.
-  void DropChannel(const rpc::ClientOptions& options);
-  void Adopt(std::unique_ptr<Stream> stream);
+  // SessionHost, in real time.
+  absl::Time Now() override { return SteadyNow(); }
+  absl::Time TimeOfDay() override { return absl::Now(); }
+  Bytes16 RandomId() override { return RandomBytes16(); }
+  void Await(absl::Mutex& mutex, absl::FunctionRef<bool()> condition, absl::Time deadline) override;
+  void Add(std::shared_ptr<Session> session) override;
+  void Wake(Session* session) override;
+  std::shared_ptr<Session> Predecessor(const Session& session) override;
+  void WakeSuccessors(const Session& ended) override;
+  FramePool& pool() override { return *pool_; }
+  std::atomic<int64_t>& saved_bytes() override { return saved_bytes_; }
+  bool Suspect() override;
+  void SetSuspect(bool suspect) override;
+  Stream* StartStream(const rpc::ClientOptions& options, StreamOwner* owner) override;
+  void DropChannel(const rpc::ClientOptions& options) override;
 
   // For others in this module that use gRPC: `start` may be what begins it in this process.
   void StartGrpc(absl::FunctionRef<void()> start);
 
   // Waits at most `timeout` for closed sessions, then stops the thread if none is open.
   void Drain(absl::Duration timeout);
-
-  // `ended` has given its lease back, or will never have one: the next session of its file may go.
-  void WakeSuccessors(const Session& ended);
 
   // Of the sessions that are not done; zero if there are none.
   absl::Duration LongestTimeout();
@@ -90,6 +80,7 @@ class Engine {
   void RunTimers();
   std::vector<std::shared_ptr<Session>> Sessions();
   void Reap();
+  std::shared_ptr<grpc::Channel> ChannelTo(const rpc::ClientOptions& options);
   static std::string KeyOf(const rpc::ClientOptions& options);
 
   absl::Mutex mutex_;
@@ -107,7 +98,7 @@ class Engine {
   // The sender thread's own.
   std::unique_ptr<grpc::CompletionQueue> queue_;
   std::map<std::string, std::shared_ptr<grpc::Channel>> channels_;
-  std::map<Stream*, std::unique_ptr<Stream>> streams_;
+  std::map<GrpcStream*, std::unique_ptr<GrpcStream>> streams_;
 
   FramePool* pool_;
   std::atomic<int64_t> saved_bytes_{0};

@@ -10,17 +10,25 @@
 #include "base/errno_status.h"
 
 namespace h5mirror::vfd {
+namespace {
 
-absl::StatusOr<std::unique_ptr<FileReader>> FileReader::Open(int fd) {
-  const std::string path = absl::StrCat("/proc/self/fd/", fd);
-  const int own = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (own < 0) return ErrnoToStatus(errno, "open the local file again for the mirror");
-  return std::unique_ptr<FileReader>(new FileReader(own));
-}
+class DescriptorReader final : public FileReader {
+ public:
+  // Takes the descriptor over.
+  explicit DescriptorReader(int fd) : fd_(fd) {}
+  ~DescriptorReader() override { close(fd_); }
+  DescriptorReader(const DescriptorReader&) = delete;
+  DescriptorReader& operator=(const DescriptorReader&) = delete;
 
-FileReader::~FileReader() { close(fd_); }
+  absl::Status Read(Extent extent, char* out) const override;
+  absl::StatusOr<FileStat> Stat() const override { return StatDescriptor(fd_); }
+  std::vector<Extent> DataExtents() const override;
 
-absl::Status FileReader::Read(Extent extent, char* out) const {
+ private:
+  const int fd_;
+};
+
+absl::Status DescriptorReader::Read(Extent extent, char* out) const {
   uint64_t done = 0;
   while (done < extent.length) {
     const ssize_t n =
@@ -37,9 +45,7 @@ absl::Status FileReader::Read(Extent extent, char* out) const {
   return absl::OkStatus();
 }
 
-absl::StatusOr<FileStat> FileReader::Stat() const { return StatDescriptor(fd_); }
-
-std::vector<Extent> FileReader::DataExtents() const {
+std::vector<Extent> DescriptorReader::DataExtents() const {
   std::vector<Extent> extents;
   const off_t end = lseek(fd_, 0, SEEK_END);
   for (off_t at = 0; at < end;) {
@@ -53,6 +59,15 @@ std::vector<Extent> FileReader::DataExtents() const {
     at = hole;
   }
   return extents;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<FileReader>> FileReader::Open(int fd) {
+  const std::string path = absl::StrCat("/proc/self/fd/", fd);
+  const int own = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (own < 0) return ErrnoToStatus(errno, "open the local file again for the mirror");
+  return std::make_unique<DescriptorReader>(own);
 }
 
 }  // namespace h5mirror::vfd

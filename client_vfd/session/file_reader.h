@@ -19,21 +19,14 @@ class FileReader {
   // Opens the file behind `fd` anew through /proc: a dup() would share the program's flock, and
   // outlive it. Works for a file that was renamed meanwhile.
   static absl::StatusOr<std::unique_ptr<FileReader>> Open(int fd);
-  ~FileReader();
-  FileReader(const FileReader&) = delete;
-  FileReader& operator=(const FileReader&) = delete;
+  virtual ~FileReader() = default;
 
   // Fills `out` with the bytes of `extent`; what lies beyond the end of file reads as zeros.
-  absl::Status Read(Extent extent, char* out) const;
-  absl::StatusOr<FileStat> Stat() const;
+  virtual absl::Status Read(Extent extent, char* out) const = 0;
+  virtual absl::StatusOr<FileStat> Stat() const = 0;
   // The parts of the file that are not holes, in order. The whole file where the file system
   // does not tell.
-  std::vector<Extent> DataExtents() const;
-
- private:
-  explicit FileReader(int fd) : fd_(fd) {}
-
-  const int fd_;
+  virtual std::vector<Extent> DataExtents() const = 0;
 };
 
 }  // namespace h5mirror::vfd

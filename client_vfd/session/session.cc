@@ -5,11 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
-#include "base/random.h"
-#include "base/steady_time.h"
 #include "client_vfd/session/child_writes.h"
-#include "client_vfd/session/engine.h"
 
 namespace h5mirror::vfd {
 namespace {
@@ -22,13 +18,13 @@ constexpr absl::Duration kLeaseWait = absl::Milliseconds(250);
 
 }  // namespace
 
-Session::Session(Engine& engine, SessionConfig config, std::unique_ptr<FileReader> file)
-    : engine_(engine),
+Session::Session(SessionHost& host, SessionConfig config, std::unique_ptr<FileReader> file)
+    : host_(host),
       config_(std::move(config)),
       file_(std::move(file)),
-      session_id_(RandomBytes16()),
+      session_id_(host_.RandomId()),
       child_writes_(ChildWritesCounter(session_id_)),
-      attach_time_(SteadyNow()),
+      attach_time_(host_.Now()),
       progress_time_(attach_time_),
       child_writes_seen_(child_writes_->load()),
       pacing_(config_.bandwidth_bytes_per_second) {}
@@ -37,10 +33,10 @@ Session::~Session() {
   if (config_.release != nullptr) config_.release(config_.context);
 }
 
-std::shared_ptr<Session> Session::Start(Engine& engine, SessionConfig config,
+std::shared_ptr<Session> Session::Start(SessionHost& host, SessionConfig config,
                                         std::unique_ptr<FileReader> file) {
-  std::shared_ptr<Session> session(new Session(engine, std::move(config), std::move(file)));
-  std::shared_ptr<Session> predecessor = engine.Predecessor(*session);
+  std::shared_ptr<Session> session(new Session(host, std::move(config), std::move(file)));
+  std::shared_ptr<Session> predecessor = host.Predecessor(*session);
   {
     absl::MutexLock lock(&session->mutex_);
     session->predecessor_ = std::move(predecessor);
@@ -49,8 +45,8 @@ std::shared_ptr<Session> Session::Start(Engine& engine, SessionConfig config,
     if (!session->predecessor_ && !session->claimed_) session->Claim();
     session->Notify("attach", "", false);
   }
-  engine.Add(session);
-  engine.Wake(session.get());
+  host.Add(session);
+  host.Wake(session.get());
   return session;
 }
 
@@ -69,10 +65,10 @@ void Session::CopyOut(Extent extent) {
     return !queue_.IsBeingRead(extent);
   };
   // Reading is local and short; it is never waited for long.
-  while (!not_read()) mutex_.Await(absl::Condition(&not_read));
+  while (!not_read()) host_.Await(mutex_, not_read, absl::InfiniteFuture());
   if (!queue_.has_closed()) return;
   // Who chose to wait for the server waits while it takes the data; else one deadline holds for it.
-  const absl::Time since = SteadyNow();
+  const absl::Time since = host_.Now();
   const absl::Time deadline = since + Patience();
   const bool waits_for_room = config_.outage_wait > absl::ZeroDuration();
   while (true) {
@@ -81,7 +77,7 @@ void Session::CopyOut(Extent extent) {
     uint64_t bytes = 0;
     for (const Extent& part : parts) bytes += part.length;
     const auto room = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-      return engine_.saved_bytes().load() + static_cast<int64_t>(bytes) <=
+      return host_.saved_bytes().load() + static_cast<int64_t>(bytes) <=
              static_cast<int64_t>(config_.window_bytes);
     };
     if (!room()) {
@@ -121,7 +117,7 @@ void Session::AfterWrite(Extent extent) {
     wake = idle_ && queue_.open_bytes() >= kWakeBytes && link_ != Link::kNone;
     if (wake) idle_ = false;
   }
-  if (wake) engine_.Wake(this);
+  if (wake) host_.Wake(this);
 }
 
 void Session::AfterTruncate(uint64_t size_bytes) {
@@ -142,7 +138,7 @@ void Session::NoteChildren() {
 uint64_t Session::CloseCut(CutKind kind, std::string comment) {
   NoteChildren();
   CutEnd end;
-  end.time = absl::Now();
+  end.time = host_.TimeOfDay();
   end.kind = kind;
   end.comment = std::move(comment);
   const absl::StatusOr<FileStat> stat = file_->Stat();
@@ -172,7 +168,7 @@ void Session::Close() {
   if (sealed && Acked(final_ticket_, H5M_ACK_DURABLE)) {
     // The stream's end follows at once, and with it the lease is free for the next open.
     const auto ended = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return link_ == Link::kNone; };
-    AwaitUntil(ended, SteadyNow() + kLeaseWait);
+    AwaitUntil(ended, host_.Now() + kLeaseWait);
   }
   if (!sealed || !collecting() || final_ticket_ <= lost_ticket_ ||
       Acked(final_ticket_, H5M_ACK_DURABLE)) {
@@ -185,20 +181,20 @@ void Session::Close() {
   }
   released_ = true;
   Progress();
-  engine_.Wake(this);
+  host_.Wake(this);
 }
 
 void Session::AccountSaved() {
-  // One session's share is what its queue holds now; the engine keeps the sum.
+  // One session's share is what its queue holds now; the host keeps the sum.
   const int64_t now = static_cast<int64_t>(queue_.saved_bytes());
-  engine_.saved_bytes() += now - std::exchange(accounted_bytes_, now);
+  host_.saved_bytes() += now - std::exchange(accounted_bytes_, now);
 }
 
 void Session::GoBehind(const std::string& why, bool quiet) {
   if (state_ == H5M_STATE_DIVERGED) return;
   const bool news = state_ != H5M_STATE_BEHIND;
   state_ = H5M_STATE_BEHIND;
-  if (behind_since_ == absl::InfinitePast()) behind_since_ = SteadyNow();
+  if (behind_since_ == absl::InfinitePast()) behind_since_ = host_.Now();
   detail_ =
       absl::StrCat(config_.real_path, ": mirror ", config_.server.server, " is behind: ", why);
   if (!news && (quiet || behind_told_)) return;
@@ -212,7 +208,7 @@ void Session::GoBehind(const std::string& why, bool quiet) {
 void Session::CutOff(const std::string& why) {
   cancel_ = true;
   LoseStream(why, false);
-  engine_.Wake(this);
+  host_.Wake(this);
 }
 
 void Session::Notify(const char* event, const std::string& detail, bool to_user) {
@@ -223,7 +219,7 @@ void Session::Notify(const char* event, const std::string& detail, bool to_user)
 void Session::SaveRecord(RecordState state) {
   if (superseded_) return;  // It is the follower's.
   record_.state = state;
-  record_.since = absl::Now();
+  record_.since = host_.TimeOfDay();
   record_.detail = state == RecordState::kClean ? "" : detail_;
   record_.pending_seq = 0;
   if (final_ticket_ != 0 && final_end_.local) record_.stat = *final_end_.local;
@@ -291,7 +287,7 @@ void Session::FinishSession() {
            !behind_told_);
   }
   done_ = true;
-  if (gone()) engine_.WakeSuccessors(*this);
+  if (gone()) host_.WakeSuccessors(*this);
 }
 
 }  // namespace h5mirror::vfd

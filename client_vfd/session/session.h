@@ -25,13 +25,12 @@
 #include "client_vfd/session/file_reader.h"
 #include "client_vfd/session/pacing.h"
 #include "client_vfd/session/relation.h"
+#include "client_vfd/session/session_host.h"
 #include "client_vfd/session/stream.h"
 #include "rpc/channel.h"
 #include "rpc/client_options.h"
 
 namespace h5mirror::vfd {
-
-class Engine;
 
 // The attach's arguments, owned.
 struct SessionConfig {
@@ -60,8 +59,8 @@ struct SessionConfig {
 
 class Session final : public std::enable_shared_from_this<Session>, private StreamOwner {
  public:
-  // Reads the record, claims the file and has the engine connect. Does not wait for the server.
-  static std::shared_ptr<Session> Start(Engine& engine, SessionConfig config,
+  // Reads the record, claims the file and has the host connect. Does not wait for the server.
+  static std::shared_ptr<Session> Start(SessionHost& host, SessionConfig config,
                                         std::unique_ptr<FileReader> file);
   ~Session() override;
 
@@ -101,7 +100,7 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
     Kind kind = Kind::kData;
   };
 
-  Session(Engine& engine, SessionConfig config, std::unique_ptr<FileReader> file);
+  Session(SessionHost& host, SessionConfig config, std::unique_ptr<FileReader> file);
 
   // StreamOwner.
   void OnWritable() override;
@@ -207,7 +206,7 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
   void SaveRecord(RecordState state) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void FinishSession() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  Engine& engine_;
+  SessionHost& host_;
   const SessionConfig config_;
   const std::unique_ptr<FileReader> file_;
   const Bytes16 session_id_;
@@ -293,7 +292,7 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
   absl::Time reported_time_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   bool reported_lag_ ABSL_GUARDED_BY(mutex_) = false;
 
-  // The sender thread's own. The stream is owned by the engine.
+  // The sender thread's own. The stream is owned by the host.
   Pacing pacing_;
   bool held_back_ = false;  // by `pacing_`, when it last looked
   Stream* stream_ = nullptr;

@@ -2,7 +2,6 @@
 // file (base/dirty_map.h), and the next session sends it.
 #include "absl/strings/str_cat.h"
 #include "base/dirty_map.h"
-#include "base/random.h"
 #include "client_vfd/session/session.h"
 
 namespace h5mirror::vfd {
@@ -64,7 +63,7 @@ std::optional<DirtyMap> Session::MakeDirtyMap() const {
       relation_, {queue_.last_seq(), ever_opened_, base_cut_, sends_inherited_ || follows_cut_});
   if (claim.base_cut < 0) return std::nullopt;
   DirtyMap map;
-  map.id = RandomBytes16();
+  map.id = host_.RandomId();
   map.file_id = record_.file_id;
   map.base_cut = claim.base_cut;
   map.stat = *final_end_.local;

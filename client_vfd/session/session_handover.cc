@@ -12,7 +12,6 @@
 //   takes its place, with all that it has not brought across.
 #include <utility>
 
-#include "client_vfd/session/engine.h"
 #include "client_vfd/session/identity.h"
 #include "client_vfd/session/session.h"
 
@@ -83,7 +82,7 @@ std::optional<Session::Handover> Session::HandOver(const LocalFacts& facts) {
   to.retry_time = retry_time_;
   to.behind_told = behind_told_;
   FinishSession();
-  engine_.Wake(this);  // To cancel its stream.
+  host_.Wake(this);  // To cancel its stream.
   return to;
 }
 
@@ -138,7 +137,7 @@ void Session::TakeOver(const Changes& changes) {
   if (final_ticket_ == 0) return;
   // Else it was opened once more, and the next session takes over from this one.
   if (FileIsAsClosed()) CloseCut(CutKind::kCommit, config_.comment);
-  if (released_) engine_.WakeSuccessors(*this);
+  if (released_) host_.WakeSuccessors(*this);
 }
 
 void Session::SendAgain() {

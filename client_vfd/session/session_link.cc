@@ -6,9 +6,6 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
-#include "base/steady_time.h"
-#include "client_vfd/session/engine.h"
 #include "client_vfd/session/identity.h"
 #include "client_vfd/session/session.h"
 #include "rpc/channel.h"
@@ -139,7 +136,7 @@ grpc::ByteBuffer Session::OpenMessage() {
   if (!claim.resume) open.set_renamed_from(relation_.renamed_from);
   open.set_mode_bits(config_.mode_bits);
   open.set_page_size_bytes(config_.page_size_bytes);
-  FillTime(absl::Now(), open.mutable_client_time());
+  FillTime(host_.TimeOfDay(), open.mutable_client_time());
   FillDuration(config_.version_every, open.mutable_version_every());
   FillDuration(config_.version_min_interval, open.mutable_version_min_interval());
   resuming_ = claim.resume;
@@ -152,18 +149,15 @@ void Session::StartStream() {
   if (!claimed_) Claim();
   hurry_ = false;
   cancel_ = false;
-  retry_time_ = SteadyNow() + kRetryEvery;
+  retry_time_ = host_.Now() + kRetryEvery;
   link_ = Link::kOpening;
-  flow_time_ = SteadyNow();  // No progress for the program: eight attempts are no answer.
+  flow_time_ = host_.Now();  // No progress for the program: eight attempts are no answer.
   unanswered_since_ = absl::InfiniteFuture();
   outbox_.clear();
   outbox_.push_back({OpenMessage(), Outgoing::Kind::kData});
   writable_ = false;
-  auto stream = std::make_unique<Stream>(config_.server, engine_.ChannelTo(config_.server),
-                                         engine_.queue(), static_cast<StreamOwner*>(this));
-  stream_ = stream.get();
+  stream_ = host_.StartStream(config_.server, this);
   streaming_ = true;
-  engine_.Adopt(std::move(stream));
 }
 
 void Session::OnResponse(const v1::MirrorFileResponse& response) {
@@ -171,7 +165,7 @@ void Session::OnResponse(const v1::MirrorFileResponse& response) {
   Progress();
   flow_time_ = progress_time_;
   unanswered_since_ = absl::InfiniteFuture();
-  engine_.SetSuspect(false);
+  host_.SetSuspect(false);
   if (done_ || cancel_) return;
   switch (response.response_case()) {
     case v1::MirrorFileResponse::kOpened:
@@ -181,7 +175,7 @@ void Session::OnResponse(const v1::MirrorFileResponse& response) {
       visible_seq_ = std::max(visible_seq_, response.cut_visible().seq());
       cut_seen_ = std::max(cut_seen_, response.cut_visible().cut());
       if (released_ && final_ticket_ != 0 && Acked(final_ticket_, H5M_ACK_APPLIED)) {
-        engine_.WakeSuccessors(*this);
+        host_.WakeSuccessors(*this);
       }
       break;
     case v1::MirrorFileResponse::kCutDurable:
@@ -229,7 +223,7 @@ void Session::OnOpened(const v1::SessionOpened& opened) {
   link_ = Link::kOpen;
   if (resuming_ || took_up_map_ || state_ == H5M_STATE_BEHIND) BeginResync();
   state_ = H5M_STATE_MIRRORING;
-  opened_time_ = SteadyNow();
+  opened_time_ = host_.Now();
   reported_state_ = H5M_STATE_OFF;
   behind_since_ = absl::InfinitePast();
   behind_told_ = false;
@@ -245,7 +239,7 @@ void Session::OnOpened(const v1::SessionOpened& opened) {
     SaveRecord(RecordState::kOpen);
   }
   Notify("opened", "", false);
-  engine_.Wake(this);
+  host_.Wake(this);
 }
 
 void Session::TakeBase(const v1::SessionOpened& opened) {
@@ -312,11 +306,11 @@ void Session::OnEnded(const absl::Status& status) {
   streaming_ = false;
   writable_ = false;
   outbox_.clear();
-  if (gone()) engine_.WakeSuccessors(*this);
+  if (gone()) host_.WakeSuccessors(*this);
   if (cancel_) return;  // LoseStream() has been here.
   link_ = Link::kNone;
   if (done_ || state_ == H5M_STATE_DIVERGED) {
-    engine_.Wake(this);
+    host_.Wake(this);
     return;
   }
   if (final_ticket_ != 0 && Acked(final_ticket_, H5M_ACK_DURABLE)) return;
@@ -327,14 +321,14 @@ void Session::OnEnded(const absl::Status& status) {
     former_path_.clear();
     base_cut_ = cut_ = version_ = 0;
     BeginAgain();
-    retry_time_ = SteadyNow();
-    engine_.Wake(this);
+    retry_time_ = host_.Now();
+    host_.Wake(this);
     return;
   }
   if (TryFirstAgain(status)) return;
   std::string why(status.message());
   // The server was there just now, maybe for the session that this one followed.
-  const bool just_lost = inherited_from_ > 0 && SteadyNow() - behind_since_ < kRestartPatience;
+  const bool just_lost = inherited_from_ > 0 && host_.Now() - behind_since_ < kRestartPatience;
   bool retry_final = ever_opened_ || follows_cut_ || just_lost || IsSentAway(status);
   if (std::exchange(lost_base_, false)) {
     retry_final = true;
@@ -345,7 +339,7 @@ void Session::OnEnded(const absl::Status& status) {
   } else if (IsRefusal(status)) {
     refused_ = true;
   } else if (status.code() == absl::StatusCode::kUnavailable) {
-    engine_.DropChannel(config_.server);
+    host_.DropChannel(config_.server);
   }
   LoseStream(why.empty() ? "the stream ended" : why, retry_final);
 }
@@ -358,12 +352,12 @@ bool Session::TryFirstAgain(const absl::Status& status) {
                        absl::StrContains(status.message(), "No such file");
   if (ever_opened_ || !busy_.empty() || refused ||
       status.code() != absl::StatusCode::kUnavailable || state_ != H5M_STATE_CONNECTING ||
-      SteadyNow() - attach_time_ > config_.timeout - kRetryEvery || !queue_.TakeBack()) {
+      host_.Now() - attach_time_ > config_.timeout - kRetryEvery || !queue_.TakeBack()) {
     return false;
   }
-  engine_.DropChannel(config_.server);
+  host_.DropChannel(config_.server);
   may_send_ = false;
-  retry_time_ = SteadyNow() + kFirstRetryEvery;
+  retry_time_ = host_.Now() + kFirstRetryEvery;
   Notify("retry", absl::StrCat(config_.real_path, ": ", status.message(), "; trying again"), false);
   return true;
 }
@@ -375,12 +369,12 @@ void Session::LoseStream(const std::string& why, bool retry_final) {
   SendAgain();
   lost_ticket_ = last_ticket_;
   taken_final_ = false;
-  retry_time_ = SteadyNow() + kRetryEvery;
+  retry_time_ = host_.Now() + kRetryEvery;
   if (superseded_) return FinishSession();
   if (released_ && final_ticket_ != 0 && follower_waits_ && !refused_) {
     // The program has opened the file again, and that session takes this one's place.
     GoBehind(why, true);
-    engine_.WakeSuccessors(*this);
+    host_.WakeSuccessors(*this);
     return;
   }
   const bool again = final_ticket_ != 0 && !refused_ && retry_final &&
@@ -391,7 +385,7 @@ void Session::LoseStream(const std::string& why, bool retry_final) {
     return;
   }
   CloseCut(CutKind::kCommit, config_.comment);
-  retry_time_ = SteadyNow() + kFinalRetryEvery;
+  retry_time_ = host_.Now() + kFinalRetryEvery;
 }
 
 bool Session::FileIsAsClosed() const {
@@ -403,7 +397,7 @@ void Session::OnTimer() {
   bool pump = false;
   {
     absl::MutexLock lock(&mutex_);
-    const absl::Time now = SteadyNow();
+    const absl::Time now = host_.Now();
     FollowPredecessor();
     NotePending(now);
     if (ReportIsDue(now)) {
@@ -418,7 +412,7 @@ void Session::OnTimer() {
     }
     // Nobody waits for a connection attempt that hangs, but the next one needs it gone.
     if (link_ == Link::kOpening && now - flow_time_ > HungAfter()) {
-      engine_.SetSuspect(true);
+      host_.SetSuspect(true);
       CutOff(absl::StrCat("no answer within ", absl::FormatDuration(HungAfter())));
     }
     if (held_back_ && link_ == Link::kOpen && writable_ && outbox_.empty()) {

@@ -8,8 +8,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "base/steady_time.h"
-#include "client_vfd/session/engine.h"
 #include "client_vfd/session/session.h"
 
 namespace h5mirror::vfd {
@@ -35,14 +33,14 @@ absl::Duration Session::Patience() const {
   // Who would rather wait than go on unmirrored waits for a slow answer too.
   const absl::Duration patience =
       std::max(config_.timeout, std::min(config_.outage_wait, kHungAfter));
-  return engine_.Suspect() ? std::min(patience, kShortPatience) : patience;
+  return host_.Suspect() ? std::min(patience, kShortPatience) : patience;
 }
 
 absl::Duration Session::HungAfter() const {
   return std::max(config_.timeout, kHungAfter) + frame_size_.BuffersTake();
 }
 
-void Session::Progress() { progress_time_ = SteadyNow(); }
+void Session::Progress() { progress_time_ = host_.Now(); }
 
 Session::Waited Session::Await(absl::FunctionRef<bool()> reached, absl::Time since) {
   const absl::Duration patience = Patience();
@@ -53,7 +51,7 @@ Session::Waited Session::Await(absl::FunctionRef<bool()> reached, absl::Time sin
   absl::Time checked = since;
   uint64_t left = queue_.pending_bytes();
   while (!reached()) {
-    const absl::Time now = SteadyNow();
+    const absl::Time now = host_.Now();
     if (now >= progress_time_ + patience) return Waited::kSilent;
     const absl::Time began = std::max(checked, wait_time_);
     const bool flows = progress_time_ > began;
@@ -69,10 +67,9 @@ Session::Waited Session::Await(absl::FunctionRef<bool()> reached, absl::Time sin
 }
 
 bool Session::AwaitUntil(absl::FunctionRef<bool()> reached, absl::Time deadline) {
-  // The engine's timer has the condition looked at (base/steady_time.h).
-  const auto over = [&] { return reached() || SteadyNow() >= deadline; };
+  const auto over = [&] { return reached() || host_.Now() >= deadline; };
   while (!over()) {
-    mutex_.AwaitWithTimeout(absl::Condition(&over), deadline - SteadyNow());
+    host_.Await(mutex_, over, deadline);
   }
   return reached();
 }
@@ -80,9 +77,9 @@ bool Session::AwaitUntil(absl::FunctionRef<bool()> reached, absl::Time deadline)
 // The program goes on without the answer.
 void Session::TimeOut() {
   const absl::Duration waited = Patience();
-  engine_.SetSuspect(true);
+  host_.SetSuspect(true);
   const bool may_linger = link_ == Link::kOpen && config_.outage_wait == absl::ZeroDuration() &&
-                          SteadyNow() - std::max(wait_time_, flow_time_) < HungAfter();
+                          host_.Now() - std::max(wait_time_, flow_time_) < HungAfter();
   if (!may_linger) {
     return CutOff(absl::StrCat("no answer within ", absl::FormatDuration(waited)));
   }
@@ -99,7 +96,7 @@ bool Session::IsHung(absl::Time now) const {
 bool Session::RideOut(const uint64_t& ticket, absl::FunctionRef<bool()> cut, absl::Time* give_up) {
   if (state_ != H5M_STATE_BEHIND) return false;
   *give_up = std::min(*give_up, behind_since_ + config_.outage_wait);
-  while (state_ == H5M_STATE_BEHIND && !refused_ && SteadyNow() < *give_up) {
+  while (state_ == H5M_STATE_BEHIND && !refused_ && host_.Now() < *give_up) {
     // With a cut that waits, the timer connects again.
     if (ticket <= lost_ticket_ && !cut()) return false;
     const auto changed = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
@@ -107,28 +104,28 @@ bool Session::RideOut(const uint64_t& ticket, absl::FunctionRef<bool()> cut, abs
     };
     AwaitUntil(changed, *give_up);
   }
-  if (state_ != H5M_STATE_MIRRORING || SteadyNow() >= *give_up) return false;
+  if (state_ != H5M_STATE_MIRRORING || host_.Now() >= *give_up) return false;
   if (ticket <= lost_ticket_ && !cut()) return false;
   idle_ = false;
-  engine_.Wake(this);
+  host_.Wake(this);
   return true;
 }
 
 bool Session::Barrier(CutKind kind, H5mAck ack, std::string comment) {
   uint64_t ticket = 0;
-  const absl::Time since = SteadyNow();
+  const absl::Time since = host_.Now();
   {
     absl::MutexLock lock(&mutex_);
     if (!may_be_answered()) return false;
     // Then the timer makes the next attempt, with this cut.
-    const bool too_soon = link_ == Link::kNone && SteadyNow() < retry_time_ && !hurry_ &&
+    const bool too_soon = link_ == Link::kNone && host_.Now() < retry_time_ && !hurry_ &&
                           state_ != H5M_STATE_CONNECTING;
     ticket = CloseCut(kind, comment);
     if (!too_soon && link_ == Link::kNone && state_ != H5M_STATE_CONNECTING) hurry_ = true;
     idle_ = false;
     if (too_soon && config_.outage_wait == absl::ZeroDuration()) return false;
   }
-  engine_.Wake(this);
+  host_.Wake(this);
   absl::MutexLock lock(&mutex_);
   const auto cut = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     ticket = CloseCut(kind, comment);
@@ -158,7 +155,7 @@ void Session::Seal() {
   {
     absl::MutexLock lock(&mutex_);
     if (!collecting()) return;
-    close_time_ = SteadyNow();
+    close_time_ = host_.Now();
     final_ticket_ = ++last_ticket_;
     CloseCut(CutKind::kCommit, config_.comment);
     if (refused_) {
@@ -168,7 +165,7 @@ void Session::Seal() {
     hurry_ = hurry_ || (link_ == Link::kNone && state_ != H5M_STATE_CONNECTING);
     idle_ = false;
   }
-  engine_.Wake(this);
+  host_.Wake(this);
   absl::MutexLock lock(&mutex_);
   // Nobody should change the file while its last bytes are still being read from it; the caller
   // holds the lock until here.
@@ -189,7 +186,7 @@ void Session::Seal() {
   } while (RideOut(final_ticket_, cut, &give_up));
   close_waited_out_ = waited != Waited::kReached;
   // It took long as there was much: the server gets its time to make it durable.
-  const absl::Time now = SteadyNow();
+  const absl::Time now = host_.Now();
   if (waited == Waited::kReached && now > close_time_ + Patience()) close_time_ = now;
 }
 

@@ -3,9 +3,6 @@
 #include <cstring>
 #include <utility>
 
-#include "absl/time/clock.h"
-#include "base/steady_time.h"
-#include "client_vfd/session/engine.h"
 #include "client_vfd/session/identity.h"
 #include "client_vfd/session/session.h"
 #include "rpc/frame_codec.h"
@@ -28,7 +25,7 @@ void Session::BeginResync() {
   resync_sent_bytes_ = 0;
   const uint64_t cuts = std::max<uint64_t>(queue_.closed_cuts(), 1);
   resync_seq_ = resync_total_bytes_ > 0 ? queue_.last_seq() + cuts : 0;
-  resync_since_ = SteadyNow();
+  resync_since_ = host_.Now();
 }
 
 void Session::EndResync() {
@@ -45,10 +42,10 @@ void Session::Status(H5mStatus* status) {
   status->version = version_;
   status->pending_bytes = queue_.pending_bytes();
   if (behind_since_ != absl::InfinitePast()) {
-    const absl::Duration behind_for = SteadyNow() - behind_since_;
+    const absl::Duration behind_for = host_.Now() - behind_since_;
     status->behind_for_ns = absl::ToInt64Nanoseconds(behind_for);
     // By the time of day as it is set now, which the caller compares it with.
-    status->behind_since_ns = absl::ToUnixNanos(absl::Now() - behind_for);
+    status->behind_since_ns = absl::ToUnixNanos(host_.TimeOfDay() - behind_for);
   }
   const size_t length = std::min(detail_.size(), sizeof status->message - 1);
   std::memcpy(status->message, detail_.data(), length);

@@ -6,8 +6,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/crc32c.h"
-#include "base/steady_time.h"
-#include "client_vfd/session/engine.h"
 #include "client_vfd/session/identity.h"
 #include "client_vfd/session/session.h"
 #include "rpc/channel.h"
@@ -47,14 +45,14 @@ void Session::Pump() {
       streaming_ = false;
       writable_ = false;
       outbox_.clear();
-      if (released_) engine_.WakeSuccessors(*this);
+      if (released_) host_.WakeSuccessors(*this);
     }
     if (done_ && stream_ != nullptr && writable_) {
       writable_ = false;
       stream_->HalfClose();
       return;
     }
-    start = stream_ == nullptr && WantsStream(SteadyNow());
+    start = stream_ == nullptr && WantsStream(host_.Now());
   }
   if (start) StartStream();
   SendNext();
@@ -88,7 +86,7 @@ void Session::SendNext() {
       sending_ = next.kind;
       stream_->Write(next.message, sending_ == Outgoing::Kind::kLast ? Last::kYes : Last::kNo);
       absl::MutexLock lock(&mutex_);
-      sent_time_ = SteadyNow();
+      sent_time_ = host_.Now();
     }
     if (outbox_.size() >= kReadyMax + (writable_ ? 1 : 0)) {
       if (!writable_) return;
@@ -102,11 +100,11 @@ bool Session::Prepare() {
   uint64_t bytes_max = 0;
   {
     absl::MutexLock lock(&mutex_);
-    bytes_max = pacing_.Allowed(frame_size_.bytes(), SteadyNow());
+    bytes_max = pacing_.Allowed(frame_size_.bytes(), host_.Now());
   }
   held_back_ = bytes_max == 0;
   if (held_back_) return false;
-  char* buffer = engine_.pool().Take();
+  char* buffer = host_.pool().Take();
   if (buffer == nullptr) return false;
   Work work;
   {
@@ -120,7 +118,7 @@ bool Session::Prepare() {
       const bool last = final_ticket_ != 0 && barrier->end.ticket == final_ticket_;
       if (last && released_ && !FileIsAsClosed()) {
         // Opened again while it was read: what was sent is of no state of the file.
-        engine_.pool().Return(buffer);
+        host_.pool().Return(buffer);
         CutOff("the file was opened again and changed");
         return false;
       }
@@ -143,7 +141,7 @@ bool Session::Prepare() {
     outbox_.push_back({std::move(message), Outgoing::Kind::kData});
     return true;
   }
-  engine_.pool().Return(buffer);
+  host_.pool().Return(buffer);
   if (const auto* truncate = std::get_if<SendTruncate>(&work)) {
     v1::MirrorFileRequest request;
     request.mutable_truncate()->set_size_bytes(truncate->size_bytes);
@@ -161,7 +159,7 @@ grpc::ByteBuffer Session::EncodePieces(const SendWrites& work, char* buffer, abs
       std::memcpy(buffer + used, piece.saved.data(), piece.saved.size());
     } else if (absl::Status read = file_->Read(piece.extent, buffer + used); !read.ok()) {
       *status = std::move(read);
-      engine_.pool().Return(buffer);
+      host_.pool().Return(buffer);
       return {};
     }
     used += piece.extent.length;
@@ -170,7 +168,7 @@ grpc::ByteBuffer Session::EncodePieces(const SendWrites& work, char* buffer, abs
   pacing_.Sent(used);
   std::optional<uint32_t> crc32c;
   if (config_.checksum) crc32c = Crc32c(std::string_view(buffer, used));
-  const grpc::Slice data = engine_.pool().Lend(buffer, used);
+  const grpc::Slice data = host_.pool().Lend(buffer, used);
   return rpc::EncodeWrites(extents, crc32c, absl::MakeConstSpan(&data, 1));
 }
 

@@ -1,4 +1,4 @@
-#include "client_vfd/session/stream.h"
+#include "client_vfd/session/grpc_stream.h"
 
 #include <utility>
 
@@ -13,8 +13,8 @@ constexpr char kMethod[] = "/h5mirror.v1.Mirror/MirrorFile";
 
 }  // namespace
 
-Stream::Stream(const rpc::ClientOptions& options, std::shared_ptr<grpc::Channel> channel,
-               grpc::CompletionQueue* queue, StreamOwner* owner)
+GrpcStream::GrpcStream(const rpc::ClientOptions& options, std::shared_ptr<grpc::Channel> channel,
+                       grpc::CompletionQueue* queue, StreamOwner* owner)
     : owner_(owner), channel_(std::move(channel)), stub_(channel_) {
   rpc::Authorize(options, context_);
   call_ = stub_.PrepareCall(&context_, kMethod, queue);
@@ -22,7 +22,7 @@ Stream::Stream(const rpc::ClientOptions& options, std::shared_ptr<grpc::Channel>
   call_->StartCall(&start_);
 }
 
-void Stream::Write(const grpc::ByteBuffer& message, Last last) {
+void GrpcStream::Write(const grpc::ByteBuffer& message, Last last) {
   ++under_way_;
   writing_ = true;
   if (last == Last::kYes) {
@@ -33,7 +33,7 @@ void Stream::Write(const grpc::ByteBuffer& message, Last last) {
   }
 }
 
-void Stream::HalfClose() {
+void GrpcStream::HalfClose() {
   if (half_closed_ || finishing_) return;
   if (writing_) {
     half_close_wanted_ = true;
@@ -44,14 +44,14 @@ void Stream::HalfClose() {
   call_->WritesDone(&write_);
 }
 
-void Stream::Finish() {
+void GrpcStream::Finish() {
   if (finishing_) return;
   finishing_ = true;
   ++under_way_;
   call_->Finish(&status_, &finish_);
 }
 
-bool Stream::Handle(Tag::Op op, bool ok) {
+bool GrpcStream::Handle(Tag::Op op, bool ok) {
   --under_way_;
   switch (op) {
     case Tag::Op::kStart:
