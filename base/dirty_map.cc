@@ -40,8 +40,8 @@ T Take(std::string_view* bytes) {
   return value;
 }
 
-std::filesystem::path MapPath(const std::filesystem::path& local_file) {
-  return RecordDirectory(local_file) / "dirty";
+std::filesystem::path MapPath(const RecordPlace& place) {
+  return RecordDirectory(place.local_file) / (place.tag.empty() ? "dirty" : "dirty-" + place.tag);
 }
 
 absl::Status CheckEnvelope(std::string_view bytes) {
@@ -147,13 +147,13 @@ absl::StatusOr<DirtyMap> DirtyMapFromBytes(std::string_view bytes) {
   return map;
 }
 
-std::optional<DirtyMap> FindDirtyMap(const std::filesystem::path& local_file,
-                                     const LocalRecord& record, const FileStat& now) {
+std::optional<DirtyMap> FindDirtyMap(const RecordPlace& place, const LocalRecord& record,
+                                     const FileStat& now) {
   if (record.state != RecordState::kBehind || record.dirty_map_id == Bytes16{} ||
       record.stat != now) {
     return std::nullopt;
   }
-  const absl::StatusOr<std::string> bytes = ReadRecordFile(MapPath(local_file), kBytesMax);
+  const absl::StatusOr<std::string> bytes = ReadRecordFile(MapPath(place), kBytesMax);
   if (!bytes.ok()) return std::nullopt;
   absl::StatusOr<DirtyMap> map = DirtyMapFromBytes(*bytes);
   if (!map.ok() || map->id != record.dirty_map_id || map->stat != now ||
@@ -163,12 +163,12 @@ std::optional<DirtyMap> FindDirtyMap(const std::filesystem::path& local_file,
   return *std::move(map);
 }
 
-absl::Status WriteDirtyMap(const std::filesystem::path& local_file, const DirtyMap& map) {
-  return ReplaceRecordFile(MapPath(local_file), DirtyMapToBytes(map));
+absl::Status WriteDirtyMap(const RecordPlace& place, const DirtyMap& map) {
+  return ReplaceRecordFile(MapPath(place), DirtyMapToBytes(map));
 }
 
-void RemoveDirtyMap(const std::filesystem::path& local_file) {
-  unlink(MapPath(local_file).c_str());
+void RemoveDirtyMap(const RecordPlace& place) {
+  unlink(MapPath(place).c_str());
 }
 
 }  // namespace h5mirror

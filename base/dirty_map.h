@@ -1,5 +1,5 @@
 // What a server lacks of a local file that was closed while it was away: `X.h5.h5m/dirty` beside
-// `X.h5`. The session module writes it and takes it up, the admin CLI reads it. Format, and the
+// `X.h5`, or `dirty-TAG` for each of several mirrors. The session module writes it and takes it up, the admin CLI reads it. Format, and the
 // order in which map and record change: docs/format.md, "The client's dirty map".
 #ifndef H5MIRROR_BASE_DIRTY_MAP_H_
 #define H5MIRROR_BASE_DIRTY_MAP_H_
@@ -45,17 +45,17 @@ std::string DirtyMapToBytes(const DirtyMap& map);
 // kDataLoss: not a whole map of this format; the message says what does not fit.
 absl::StatusOr<DirtyMap> DirtyMapFromBytes(std::string_view bytes);
 
-// The map beside `local_file` that `record` names, if it is of the file as it is now (`now`); else
+// The map at `place` that `record` names, if it is of the file as it is now (`now`); else
 // nothing. A map that cannot be read is none.
-std::optional<DirtyMap> FindDirtyMap(const std::filesystem::path& local_file,
-                                     const LocalRecord& record, const FileStat& now);
+std::optional<DirtyMap> FindDirtyMap(const RecordPlace& place, const LocalRecord& record,
+                                     const FileStat& now);
 
 // Writes the map beside and renames it into place; the record that names it is written after it.
 // Not synced. kNotFound: the record's directory is gone, as the user has removed the file.
-absl::Status WriteDirtyMap(const std::filesystem::path& local_file, const DirtyMap& map);
+absl::Status WriteDirtyMap(const RecordPlace& place, const DirtyMap& map);
 
 // After the record that does not name it any more was written.
-void RemoveDirtyMap(const std::filesystem::path& local_file);
+void RemoveDirtyMap(const RecordPlace& place);
 
 }  // namespace h5mirror
 

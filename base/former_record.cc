@@ -48,26 +48,23 @@ bool IsThere(const std::filesystem::path& path) {
 
 }  // namespace
 
-absl::StatusOr<FormerRecord> FindFormerRecord(const std::filesystem::path& local_file,
-                                              const FileStat& stat) {
-  const std::filesystem::path directory = local_file.parent_path();
+absl::StatusOr<FoundRecord> FindFormerRecord(const RecordPlace& place, std::string_view server,
+                                             const FileStat& stat) {
+  const std::filesystem::path directory = place.local_file.parent_path();
   H5M_ASSIGN_OR_RETURN(const std::vector<std::string> names, NamesOfGoneFiles(directory));
   for (const std::string& name : names) {
     const std::filesystem::path former = directory / name;
-    absl::StatusOr<LocalRecord> record = ReadLocalRecord(former);
+    absl::StatusOr<FoundRecord> found = FindRecordOf({former, place.tag}, server);
     // Where the list was cut short, or the file came meanwhile, it may be there after all.
-    if (record.ok() && record->stat.EqualsButName(stat) && !IsThere(former)) {
-      return FormerRecord{former, *std::move(record)};
-    }
+    if (found.ok() && found->record.stat.EqualsButName(stat) && !IsThere(former)) return found;
   }
-  return absl::NotFoundError(StrCat(local_file.native(), " was not renamed"));
+  return absl::NotFoundError(StrCat(place.local_file.native(), " was not renamed"));
 }
 
-void RemoveLocalRecord(const std::filesystem::path& local_file) {
-  const std::filesystem::path directory = RecordDirectory(local_file);
-  unlink((directory / "client.json").c_str());
-  RemoveDirtyMap(local_file);
-  rmdir(directory.c_str());
+void RemoveLocalRecord(const RecordPlace& place) {
+  unlink(RecordPath(place).c_str());
+  RemoveDirtyMap(place);
+  rmdir(RecordDirectory(place.local_file).c_str());
 }
 
 }  // namespace h5mirror

@@ -23,10 +23,6 @@ constexpr size_t kRecordBytesMax = 1 << 20;
 // it is. One sector: a record of the usual size is old or new after a power loss, not half of each.
 constexpr size_t kRecordGrainBytes = 512;
 
-std::filesystem::path RecordPath(const std::filesystem::path& local_file) {
-  return RecordDirectory(local_file) / "client.json";
-}
-
 enum class Fit { kSameSize, kAnySize };
 
 // One write(2) over the record that is there: a process that dies cannot tear it. kNotFound: there
@@ -80,8 +76,13 @@ std::filesystem::path RecordDirectory(const std::filesystem::path& local_file) {
   return directory;
 }
 
-absl::StatusOr<LocalRecord> ReadLocalRecord(const std::filesystem::path& local_file) {
-  const std::filesystem::path path = RecordPath(local_file);
+std::filesystem::path RecordPath(const RecordPlace& place) {
+  const std::string name = place.tag.empty() ? "client.json" : StrCat("client-", place.tag, ".json");
+  return RecordDirectory(place.local_file) / name;
+}
+
+absl::StatusOr<LocalRecord> ReadLocalRecord(const RecordPlace& place) {
+  const std::filesystem::path path = RecordPath(place);
   absl::StatusOr<LocalRecord> record;
   // A read beside another process's update may see half of each: look again.
   for (int attempt = 0; attempt < 3 && !record.ok(); ++attempt) {
@@ -92,22 +93,22 @@ absl::StatusOr<LocalRecord> ReadLocalRecord(const std::filesystem::path& local_f
   if (record.ok()) return record;
   return absl::DataLossError(StrCat(
       path.native(), ": ", record.status().message(),
-      "; the record is damaged. Removing it is safe: ", local_file.native(),
+      "; the record is damaged. Removing it is safe: ", place.local_file.native(),
       " then counts as a file that was never mirrored, and `h5mirror push` or `h5mirror adopt` "
       "joins it to its mirror again"));
 }
 
-absl::Status WriteLocalRecord(const std::filesystem::path& local_file, const LocalRecord& record) {
+absl::Status WriteLocalRecord(const RecordPlace& place, const LocalRecord& record) {
   H5M_ASSIGN_OR_RETURN(const std::string text, Filled(record));
-  const std::filesystem::path path = RecordPath(local_file);
+  const std::filesystem::path path = RecordPath(place);
   const absl::Status written = Overwrite(path, text, Fit::kSameSize);
   if (!absl::IsNotFound(written) && !absl::IsOutOfRange(written)) return written;
-  return Replace(local_file, path, text);
+  return Replace(place.local_file, path, text);
 }
 
-absl::Status UpdateLocalRecord(const std::filesystem::path& local_file, const LocalRecord& record) {
+absl::Status UpdateLocalRecord(const RecordPlace& place, const LocalRecord& record) {
   H5M_ASSIGN_OR_RETURN(std::string text, Filled(record));
-  const absl::Status written = Overwrite(RecordPath(local_file), std::move(text), Fit::kAnySize);
+  const absl::Status written = Overwrite(RecordPath(place), std::move(text), Fit::kAnySize);
   return absl::IsNotFound(written) ? absl::OkStatus() : written;
 }
 

@@ -1,13 +1,17 @@
 // What a client remembers of the mirror of one local file: `X.h5.h5m/client.json` beside
-// `X.h5`. The plugin writes it, the plugin and the admin CLI read it. Format:
-// docs/format.md, "The client's record".
+// `X.h5`, or `client-TAG.json` for each of several mirrors. The plugin writes it, the plugin and the
+// admin CLI read it. Format: docs/format.md, "The client's record" and "Several mirrors".
 #ifndef H5MIRROR_BASE_LOCAL_RECORD_H_
 #define H5MIRROR_BASE_LOCAL_RECORD_H_
 
 #include <array>
+#include <concepts>
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -62,33 +66,58 @@ struct LocalRecord {
 // `X.h5.h5m` beside `local_file`.
 std::filesystem::path RecordDirectory(const std::filesystem::path& local_file);
 
+// Which of a file's mirrors is meant, as its record and dirty map are named.
+struct RecordPlace {
+  template <typename Path>
+    requires std::convertible_to<Path, std::filesystem::path>
+  RecordPlace(Path&& file, std::string server_tag = "")  // A path stands for the file's only one.
+      : local_file(std::forward<Path>(file)), tag(std::move(server_tag)) {}
+
+  std::filesystem::path local_file;
+  std::string tag;  // ServerTag() (base/server_list.h); empty: the file has one mirror
+};
+
 // kNotFound: none. kDataLoss: it does not parse; the message names it and says that
 // removing it is safe and what follows from it.
-absl::StatusOr<LocalRecord> ReadLocalRecord(const std::filesystem::path& local_file);
+absl::StatusOr<LocalRecord> ReadLocalRecord(const RecordPlace& place);
 
 // Makes the record, or brings it up to date: with one write(2) over it where its size stays, which
 // is cheap (some filesystems write a file back that is renamed over another), else by a new one
 // renamed into its place. Mode 0600, directory 0700. Not synced: a record lost with the machine's
 // power leaves an older one, whose `stat` does not match the file any more.
-absl::Status WriteLocalRecord(const std::filesystem::path& local_file, const LocalRecord& record);
+absl::Status WriteLocalRecord(const RecordPlace& place, const LocalRecord& record);
 
 // The same for a record that exists, without touching its directory, which the user may be removing
 // just now. OK where there is none any more: the file was deleted.
-absl::Status UpdateLocalRecord(const std::filesystem::path& local_file, const LocalRecord& record);
+absl::Status UpdateLocalRecord(const RecordPlace& place, const LocalRecord& record);
 
-// The record of a file that has become `local_file` by a rename, and the path that it had: one in
-// the same directory, of a file that is gone and that was `stat` but for the ctime. Looks at no
-// more than some 100,000 names. kNotFound.
-struct FormerRecord {
-  std::filesystem::path local_file;
+struct FoundRecord {
+  RecordPlace place;
   LocalRecord record;
 };
-absl::StatusOr<FormerRecord> FindFormerRecord(const std::filesystem::path& local_file,
-                                              const FileStat& stat);
 
-// Removes the record and the dirty map of a file that has another name now, and their directory if
-// nothing else is in it.
-void RemoveLocalRecord(const std::filesystem::path& local_file);
+// The record of the mirror on `server` that is kept at `place` from now on. It may still lie where
+// it was kept while the file had one mirror instead of several, or several instead of one. Where
+// neither is of `server`, what lies at `place`. Errors as ReadLocalRecord().
+absl::StatusOr<FoundRecord> FindRecordOf(const RecordPlace& place, std::string_view server);
+
+// All records beside a file, one for each server: that of a file with one mirror first, then by
+// server. Where a client was killed while it moved one, the newer of two. kDataLoss: one of them
+// does not parse.
+absl::StatusOr<std::vector<FoundRecord>> FindLocalRecords(const std::filesystem::path& local_file);
+
+// The record, as FindRecordOf(), of a file that has become that of `place` by a rename, and where it
+// lies: beside a name in the same directory, of a file that is gone and that was `stat` but for the
+// ctime. Looks at no more than some 100,000 names. kNotFound.
+absl::StatusOr<FoundRecord> FindFormerRecord(const RecordPlace& place, std::string_view server,
+                                             const FileStat& stat);
+
+// Removes a record and its dirty map, which are another's now, and their directory if nothing else
+// is in it.
+void RemoveLocalRecord(const RecordPlace& place);
+
+// The record's own file.
+std::filesystem::path RecordPath(const RecordPlace& place);
 
 // stat(2) of a file. kNotFound and others as errno says.
 absl::StatusOr<FileStat> StatFile(const std::filesystem::path& path);

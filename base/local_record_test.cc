@@ -186,11 +186,11 @@ TEST_F(LocalRecordTest, TheRecordOfARenamedFileIsFoundUnderItsOldName) {
   MakeFileWithRecord(directory_ / "other.h5", Example());
   const std::filesystem::path renamed = directory_ / "renamed.h5";
   std::filesystem::rename(file_, renamed);
-  const auto former = FindFormerRecord(renamed, *StatFile(renamed));
+  const auto former = FindFormerRecord(renamed, "node7", *StatFile(renamed));
   ASSERT_EQ(former.status(), absl::OkStatus());
-  EXPECT_EQ(former->local_file, file_);
+  EXPECT_EQ(former->place.local_file, file_);
   EXPECT_EQ(former->record.cut, 41);
-  RemoveLocalRecord(former->local_file);
+  RemoveLocalRecord(former->place);
   EXPECT_FALSE(std::filesystem::exists(RecordDirectory(file_)));
 }
 
@@ -198,11 +198,11 @@ TEST_F(LocalRecordTest, ACopyOrAHardLinkWasNotRenamed) {
   MakeFileWithRecord(file_, Example());
   const std::filesystem::path link = directory_ / "link.h5";
   std::filesystem::create_hard_link(file_, link);
-  EXPECT_TRUE(absl::IsNotFound(FindFormerRecord(link, *StatFile(link)).status()));
+  EXPECT_TRUE(absl::IsNotFound(FindFormerRecord(link, "node7", *StatFile(link)).status()));
   const std::filesystem::path copy = directory_ / "copy.h5";
   std::filesystem::copy_file(file_, copy);
   std::filesystem::remove(file_);
-  EXPECT_TRUE(absl::IsNotFound(FindFormerRecord(copy, *StatFile(copy)).status()));
+  EXPECT_TRUE(absl::IsNotFound(FindFormerRecord(copy, "node7", *StatFile(copy)).status()));
 }
 
 }  // namespace
