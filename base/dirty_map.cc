@@ -167,8 +167,6 @@ absl::Status WriteDirtyMap(const RecordPlace& place, const DirtyMap& map) {
   return ReplaceRecordFile(MapPath(place), DirtyMapToBytes(map));
 }
 
-void RemoveDirtyMap(const RecordPlace& place) {
-  unlink(MapPath(place).c_str());
-}
+void RemoveDirtyMap(const RecordPlace& place) { unlink(MapPath(place).c_str()); }
 
 }  // namespace h5mirror

@@ -1,6 +1,7 @@
 // What a server lacks of a local file that was closed while it was away: `X.h5.h5m/dirty` beside
-// `X.h5`, or `dirty-TAG` for each of several mirrors. The session module writes it and takes it up, the admin CLI reads it. Format, and the
-// order in which map and record change: docs/format.md, "The client's dirty map".
+// `X.h5`, or `dirty-TAG` for each of several mirrors. The session module writes it and takes it up,
+// the admin CLI reads it. Format, and the order in which map and record change: docs/format.md,
+// "The client's dirty map".
 #ifndef H5MIRROR_BASE_DIRTY_MAP_H_
 #define H5MIRROR_BASE_DIRTY_MAP_H_
 

@@ -77,7 +77,8 @@ std::filesystem::path RecordDirectory(const std::filesystem::path& local_file) {
 }
 
 std::filesystem::path RecordPath(const RecordPlace& place) {
-  const std::string name = place.tag.empty() ? "client.json" : StrCat("client-", place.tag, ".json");
+  const std::string name =
+      place.tag.empty() ? "client.json" : StrCat("client-", place.tag, ".json");
   return RecordDirectory(place.local_file) / name;
 }
 

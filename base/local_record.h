@@ -1,6 +1,6 @@
 // What a client remembers of the mirror of one local file: `X.h5.h5m/client.json` beside
-// `X.h5`, or `client-TAG.json` for each of several mirrors. The plugin writes it, the plugin and the
-// admin CLI read it. Format: docs/format.md, "The client's record" and "Several mirrors".
+// `X.h5`, or `client-TAG.json` for each of several mirrors. The plugin writes it, the plugin and
+// the admin CLI read it. Format: docs/format.md, "The client's record" and "Several mirrors".
 #ifndef H5MIRROR_BASE_LOCAL_RECORD_H_
 #define H5MIRROR_BASE_LOCAL_RECORD_H_
 
@@ -69,8 +69,8 @@ std::filesystem::path RecordDirectory(const std::filesystem::path& local_file);
 // Which of a file's mirrors is meant, as its record and dirty map are named.
 struct RecordPlace {
   template <typename Path>
-    requires std::convertible_to<Path, std::filesystem::path>
-  RecordPlace(Path&& file, std::string server_tag = "")  // A path stands for the file's only one.
+  requires std::convertible_to<Path, std::filesystem::path> RecordPlace(
+      Path&& file, std::string server_tag = "")  // A path stands for the file's only one.
       : local_file(std::forward<Path>(file)), tag(std::move(server_tag)) {}
 
   std::filesystem::path local_file;
@@ -106,9 +106,9 @@ absl::StatusOr<FoundRecord> FindRecordOf(const RecordPlace& place, std::string_v
 // does not parse.
 absl::StatusOr<std::vector<FoundRecord>> FindLocalRecords(const std::filesystem::path& local_file);
 
-// The record, as FindRecordOf(), of a file that has become that of `place` by a rename, and where it
-// lies: beside a name in the same directory, of a file that is gone and that was `stat` but for the
-// ctime. Looks at no more than some 100,000 names. kNotFound.
+// The record, as FindRecordOf(), of a file that has become that of `place` by a rename, and where
+// it lies: beside a name in the same directory, of a file that is gone and that was `stat` but for
+// the ctime. Looks at no more than some 100,000 names. kNotFound.
 absl::StatusOr<FoundRecord> FindFormerRecord(const RecordPlace& place, std::string_view server,
                                              const FileStat& stat);
 

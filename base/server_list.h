@@ -76,7 +76,8 @@ inline ServerList ParseServerList(std::string_view text) {
   for (const std::string& server : servers) {
     if (server.empty()) return {{}, "an address is missing beside a comma"};
     if (server == kEmbeddedServer) {
-      return {{}, "embedded keeps the history beside the file and cannot be one of several servers"};
+      return {{},
+              "embedded keeps the history beside the file and cannot be one of several servers"};
     }
     const std::string tag = ServerTag(server);
     if (std::find(tags.begin(), tags.end(), tag) != tags.end()) {

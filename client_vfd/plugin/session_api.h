@@ -16,7 +16,7 @@ extern "C" {
 #endif
 
 /* Plugin and module come from one build; anything else is refused. */
-#define H5M_SESSION_ABI 3u
+#define H5M_SESSION_ABI 4u
 #define H5M_SESSION_SYMBOL "h5mirror_session_api"
 /* Below the plugin's own directory: HDF5 loads every lib*.so in that one while it looks. */
 #define H5M_SESSION_LIBRARY "h5mirror/libh5mirror_session.so"
@@ -69,7 +69,8 @@ typedef struct H5mAttach {
   enum H5mIntent intent;
   H5mStat stat_at_open; /* before this open changed anything */
   uint32_t mode_bits;
-  const char* server; /* "" : from the client's own configuration; as for ca and token */
+  const char* server;     /* "" : from the client's own configuration; as for ca and token */
+  const char* record_tag; /* in the names of the record and the dirty map; "": the only mirror */
   const char* ca;
   const char* token;
   const char* comment;
@@ -143,12 +144,19 @@ typedef struct H5mSessionApi {
   /* Around a change of size to `size_bytes`. */
   void (*before_truncate)(H5mSession*, uint64_t size_bytes);
   void (*after_truncate)(H5mSession*, uint64_t size_bytes);
-  /* Ends a cut and waits as `ack` says. 0: acknowledged so far; else the mirror is behind. */
-  int (*barrier)(H5mSession*, enum H5mBarrier kind, enum H5mAck ack, const char* comment);
-  /* Clean close, first half, while the local file is still locked: returns when all bytes of the
-   * last cut were read from it and handed over, or the timeout has passed. */
+  /* What waits has two steps, so that a file's mirrors are waited for at once: the first one of all
+   * of its sessions, then the second one of each. The deadline counts from the first step. */
+  /* Ends a cut; */
+  void (*cut)(H5mSession*, enum H5mBarrier kind, enum H5mAck ack, const char* comment);
+  /* waits as its `ack` says. 0: acknowledged so far; else the mirror is behind. */
+  int (*await_cut)(H5mSession*);
+  /* Clean close, while the local file is still locked: ends the last cut; */
   void (*seal)(H5mSession*);
-  /* Ends the session. After seal() it waits for the commit as configured; without, no cut is
+  /* returns when all its bytes were read and handed over, or the timeout has passed. */
+  void (*await_sealed)(H5mSession*);
+  /* Then, whether sealed or not: the time to wait begins; */
+  void (*begin_close)(H5mSession*);
+  /* the session ends. After seal() it waits for the commit as configured; without, no cut is
    * made. The pointer is dead afterwards. */
   void (*close)(H5mSession*);
   void (*status)(H5mSession*, H5mStatus* status);

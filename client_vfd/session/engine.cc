@@ -148,14 +148,19 @@ void Engine::Reap() {
   sessions_.erase(std::remove_if(sessions_.begin(), sessions_.end(), finished), sessions_.end());
 }
 
-bool Engine::Suspect() {
+std::atomic<int64_t>& Engine::saved_bytes(const std::string& server) {
   absl::MutexLock lock(&mutex_);
-  return SteadyNow() < suspect_until_;
+  return servers_[server].saved_bytes;
 }
 
-void Engine::SetSuspect(bool suspect) {
+bool Engine::Suspect(const std::string& server) {
   absl::MutexLock lock(&mutex_);
-  suspect_until_ = suspect ? SteadyNow() + kSuspectFor : absl::InfinitePast();
+  return SteadyNow() < servers_[server].suspect_until;
+}
+
+void Engine::SetSuspect(const std::string& server, bool suspect) {
+  absl::MutexLock lock(&mutex_);
+  servers_[server].suspect_until = suspect ? SteadyNow() + kSuspectFor : absl::InfinitePast();
 }
 
 std::string Engine::KeyOf(const rpc::ClientOptions& options) {
@@ -317,7 +322,7 @@ void Engine::ChildAfterFork() {
   inherited->insert(inherited->end(), sessions_.begin(), sessions_.end());
   sessions_.clear();
   ready_.clear();
-  saved_bytes_ = 0;
+  for (auto& [target, server] : servers_) server.saved_bytes = 0;
   mutex_.Unlock();
   control_mutex_.Unlock();
 }

@@ -42,9 +42,9 @@ class Engine final : public SessionHost {
   std::shared_ptr<Session> Predecessor(const Session& session) override;
   void WakeSuccessors(const Session& ended) override;
   FramePool& pool() override { return *pool_; }
-  std::atomic<int64_t>& saved_bytes() override { return saved_bytes_; }
-  bool Suspect() override;
-  void SetSuspect(bool suspect) override;
+  std::atomic<int64_t>& saved_bytes(const std::string& server) override;
+  bool Suspect(const std::string& server) override;
+  void SetSuspect(const std::string& server, bool suspect) override;
   Stream* StartStream(const rpc::ClientOptions& options, StreamOwner* owner) override;
   void DropChannel(const rpc::ClientOptions& options) override;
 
@@ -68,6 +68,11 @@ class Engine final : public SessionHost {
   bool usable() const { return usable_; }
 
  private:
+  struct PerServer {
+    std::atomic<int64_t> saved_bytes{0};
+    absl::Time suspect_until = absl::InfinitePast();
+  };
+
   Engine();
 
   void NoteEpolls(const std::vector<int>& before);
@@ -90,7 +95,7 @@ class Engine final : public SessionHost {
   bool started_ ABSL_GUARDED_BY(mutex_) = false;  // ever, in this process
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   bool alarm_set_ ABSL_GUARDED_BY(mutex_) = false;
-  absl::Time suspect_until_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
+  std::map<std::string, PerServer> servers_ ABSL_GUARDED_BY(mutex_);  // by target; never erased
   std::unique_ptr<grpc::Alarm> alarm_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<std::thread> thread_;
   absl::Mutex control_mutex_;  // serializes start and stop; before mutex_
@@ -101,7 +106,6 @@ class Engine final : public SessionHost {
   std::map<GrpcStream*, std::unique_ptr<GrpcStream>> streams_;
 
   FramePool* pool_;
-  std::atomic<int64_t> saved_bytes_{0};
   std::atomic<bool> usable_{true};
   // What gRPC polls with, in a process where it began with us.
   std::vector<int> epolls_;

@@ -1,5 +1,7 @@
 #include "client_vfd/session/relation.h"
 
+#include "base/server_list.h"
+
 namespace h5mirror::vfd {
 
 namespace {
@@ -22,7 +24,7 @@ void ClaimByRecord(const LocalRecord& record, bool same_file, Relation* relation
 // was. Only one that is certain to be its mirror's newest state is: else it would be overwritten
 // by, or stand in the way of, a file that merely has its name.
 std::optional<Relation> RelationOfRenamed(const LocalFacts& facts, const LocalRecord& record) {
-  if (facts.created || record.server != facts.server || record.name == facts.name ||
+  if (facts.created || !IsSameServer(record.server, facts.server) || record.name == facts.name ||
       record.file_id == Bytes16{}) {
     return std::nullopt;
   }
@@ -42,7 +44,8 @@ Relation RelationOf(const LocalFacts& facts, const std::optional<LocalRecord>& r
     if (std::optional<Relation> renamed = RelationOfRenamed(facts, *record)) return *renamed;
   }
   // Else a record of another server, or of another name on it, says nothing about this one.
-  const bool known = record && record->server == facts.server && record->name == facts.name;
+  const bool known =
+      record && IsSameServer(record->server, facts.server) && record->name == facts.name;
   if (known && record->file_id != Bytes16{}) relation.file_id = ToByteString(record->file_id);
   if (facts.created) {
     relation.claim = Claim::kCreate;

@@ -21,6 +21,7 @@ constexpr absl::Duration kLeaseWait = absl::Milliseconds(250);
 Session::Session(SessionHost& host, SessionConfig config, std::unique_ptr<FileReader> file)
     : host_(host),
       config_(std::move(config)),
+      place_(config_.real_path, config_.record_tag),
       file_(std::move(file)),
       session_id_(host_.RandomId()),
       child_writes_(ChildWritesCounter(session_id_)),
@@ -77,7 +78,7 @@ void Session::CopyOut(Extent extent) {
     uint64_t bytes = 0;
     for (const Extent& part : parts) bytes += part.length;
     const auto room = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-      return host_.saved_bytes().load() + static_cast<int64_t>(bytes) <=
+      return host_.saved_bytes(config_.server.target).load() + static_cast<int64_t>(bytes) <=
              static_cast<int64_t>(config_.window_bytes);
     };
     if (!room()) {
@@ -87,6 +88,7 @@ void Session::CopyOut(Extent extent) {
       const auto sent = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
         return room() || queue_.AtRisk(extent).empty() || link_ == Link::kNone;
       };
+      BeginWait();
       const bool reached =
           waits_for_room ? Await(sent, since) == Waited::kReached : AwaitUntil(sent, deadline);
       if (!reached || link_ == Link::kNone) {
@@ -168,7 +170,7 @@ void Session::Close() {
   if (sealed && Acked(final_ticket_, H5M_ACK_DURABLE)) {
     // The stream's end follows at once, and with it the lease is free for the next open.
     const auto ended = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return link_ == Link::kNone; };
-    AwaitUntil(ended, host_.Now() + kLeaseWait);
+    AwaitUntil(ended, progress_time_ + kLeaseWait);
   }
   if (!sealed || !collecting() || final_ticket_ <= lost_ticket_ ||
       Acked(final_ticket_, H5M_ACK_DURABLE)) {
@@ -187,7 +189,7 @@ void Session::Close() {
 void Session::AccountSaved() {
   // One session's share is what its queue holds now; the host keeps the sum.
   const int64_t now = static_cast<int64_t>(queue_.saved_bytes());
-  host_.saved_bytes() += now - std::exchange(accounted_bytes_, now);
+  host_.saved_bytes(config_.server.target) += now - std::exchange(accounted_bytes_, now);
 }
 
 void Session::GoBehind(const std::string& why, bool quiet) {
@@ -216,8 +218,8 @@ void Session::Notify(const char* event, const std::string& detail, bool to_user)
   if (config_.notify != nullptr) config_.notify(config_.context, &told);
 }
 
-void Session::SaveRecord(RecordState state) {
-  if (superseded_) return;  // It is the follower's.
+bool Session::SaveRecord(RecordState state) {
+  if (superseded_) return true;  // It is the follower's.
   record_.state = state;
   record_.since = host_.TimeOfDay();
   record_.detail = state == RecordState::kClean ? "" : detail_;
@@ -235,17 +237,16 @@ void Session::SaveRecord(RecordState state) {
   // deleting the file and its directory just now.
   const bool had_map = record_.dirty_map_id != Bytes16{};
   if (state != RecordState::kBehind) record_.dirty_map_id = {};
-  const absl::Status written = released_ ? UpdateLocalRecord(config_.real_path, record_)
-                                         : WriteLocalRecord(config_.real_path, record_);
-  if (had_map && written.ok() && record_.dirty_map_id == Bytes16{}) {
-    RemoveDirtyMap(config_.real_path);
-  }
+  const absl::Status written =
+      released_ ? UpdateLocalRecord(place_, record_) : WriteLocalRecord(place_, record_);
+  if (had_map && written.ok() && record_.dirty_map_id == Bytes16{}) RemoveDirtyMap(place_);
   if (!written.ok()) {
     Notify("record",
            absl::StrCat(config_.real_path,
                         ": the mirror's record cannot be written: ", written.message()),
            true);
   }
+  return written.ok();
 }
 
 // Another program has changed the file since it was closed here: its record, and what the server
@@ -273,7 +274,8 @@ void Session::FinishSession() {
       detail_ = absl::StrCat(
           config_.real_path,
           final_ticket_ != 0 ? ": the mirror has not confirmed the last close"
-                             : ": closed without a consistent end; the mirror holds the last cut");
+                             : ": closed without a consistent end; the mirror holds the last cut",
+          config_.record_tag.empty() ? "" : absl::StrCat(" (", config_.server.server, ")"));
     }
     SaveDirtyMap();
     SaveRecord(RecordState::kBehind);

@@ -35,6 +35,7 @@ namespace h5mirror::vfd {
 // The attach's arguments, owned.
 struct SessionConfig {
   std::string real_path;
+  std::string record_tag;  // RecordPlace::tag
   std::string name;
   LocalFacts facts;
   uint32_t mode_bits = 0;
@@ -68,9 +69,14 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
   void BeforeWrite(Extent extent);
   void AfterWrite(Extent extent);
   void AfterTruncate(uint64_t size_bytes);
-  // False: not acknowledged as asked; the mirror is behind or diverged.
-  bool Barrier(CutKind kind, H5mAck ack, std::string comment);
+  // A barrier in two steps, so that a file's mirrors are waited for at once. AwaitCut() tells of
+  // the last Cut(); false: not acknowledged as asked; the mirror is behind or diverged.
+  void Cut(CutKind kind, H5mAck ack, std::string comment);
+  bool AwaitCut();
+  // A close in four.
   void Seal();
+  void AwaitSealed();
+  void BeginClose();
   void Close();
   void Status(H5mStatus* status);
   void ChildWrote();
@@ -94,6 +100,15 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
 
  private:
   enum class Link { kNone, kOpening, kOpen };
+  // What Cut() leaves to AwaitCut().
+  struct AskedCut {
+    CutKind kind = CutKind::kTick;
+    H5mAck ack = H5M_ACK_NONE;
+    std::string comment;
+    absl::Time since;
+    uint64_t ticket = 0;
+    bool is_awaited = false;  // false: it is known that nobody answers
+  };
   struct Outgoing {
     enum class Kind { kData, kLast, kKeepAlive };
     grpc::ByteBuffer message;
@@ -121,7 +136,7 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
   }
 
   // From one program to the next (session_dirty_map.cc).
-  std::optional<DirtyMap> FindDirtyMap(const LocalRecord& record) const
+  std::optional<DirtyMap> FindDirtyMap(const FoundRecord& found) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void TakeUp(const DirtyMap& map) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::optional<DirtyMap> MakeDirtyMap() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -130,7 +145,7 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
 
   // Begin and resume (session_link.cc).
   void Claim() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  std::optional<LocalRecord> FindRecord() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::optional<FoundRecord> FindRecord() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ForgetRename() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool WantsStream(absl::Time now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void StartStream();
@@ -156,6 +171,9 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
     kSilent,  // nothing happened for Patience()
     kTooSlow  // something does, but it would take too long
   };
+  // From here on the server's silence counts. Before each Await(), also when it comes much later
+  // since other mirrors were waited for first.
+  void BeginWait() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // `since`: when the program's call began.
   Waited Await(absl::FunctionRef<bool()> reached, absl::Time since)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -203,11 +221,13 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
   bool Acked(uint64_t ticket, H5mAck ack) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool FileIsAsClosed() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool IsAnothersFile() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void SaveRecord(RecordState state) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // False: it could not be written; the user was told.
+  bool SaveRecord(RecordState state) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void FinishSession() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   SessionHost& host_;
   const SessionConfig config_;
+  const RecordPlace place_;  // of the record and the dirty map
   const std::unique_ptr<FileReader> file_;
   const Bytes16 session_id_;
   std::atomic<uint32_t>* const child_writes_;  // shared with forked children
@@ -220,8 +240,8 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
   CutQueue queue_ ABSL_GUARDED_BY(mutex_);
   LocalRecord record_ ABSL_GUARDED_BY(mutex_);
   Relation relation_ ABSL_GUARDED_BY(mutex_);
-  // Where the record lay that was taken over, as the file was renamed; empty: beside the file.
-  std::string former_path_ ABSL_GUARDED_BY(mutex_);
+  // Where the record lay that was taken over, as the file was renamed; unset: beside the file.
+  std::optional<RecordPlace> former_place_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<Session> predecessor_ ABSL_GUARDED_BY(mutex_);
   Bytes16 followed_session_ ABSL_GUARDED_BY(mutex_){};   // zeros: none
   bool follower_waits_ ABSL_GUARDED_BY(mutex_) = false;  // for a moment to hand over in
@@ -251,13 +271,15 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
   absl::Time progress_time_ ABSL_GUARDED_BY(mutex_);  // for the program's call
   // When the stream last began, took a frame or gave an answer.
   absl::Time flow_time_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
-  absl::Time wait_time_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();  // the last Await() began
+  absl::Time wait_time_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();  // of the last BeginWait()
+  uint64_t wait_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // that were to be sent then
   // When the program began to wait for an answer that it went on without.
   absl::Time unanswered_since_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();
   absl::Time retry_time_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   absl::Time sent_time_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   absl::Time behind_since_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   absl::Duration lease_ttl_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteDuration();
+  AskedCut asked_ ABSL_GUARDED_BY(mutex_);
   uint64_t last_ticket_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t lost_ticket_ ABSL_GUARDED_BY(mutex_) = 0;
   std::map<uint64_t, uint64_t> seq_of_ticket_ ABSL_GUARDED_BY(mutex_);

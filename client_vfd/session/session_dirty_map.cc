@@ -21,10 +21,10 @@ DirtyMap::Claim ClaimOf(Claim claim) {
 
 }  // namespace
 
-std::optional<DirtyMap> Session::FindDirtyMap(const LocalRecord& record) const {
-  if (config_.facts.created || !former_path_.empty()) return std::nullopt;
+std::optional<DirtyMap> Session::FindDirtyMap(const FoundRecord& found) const {
+  if (config_.facts.created || former_place_) return std::nullopt;
   std::optional<DirtyMap> map =
-      h5mirror::FindDirtyMap(config_.real_path, record, config_.facts.stat_at_open);
+      h5mirror::FindDirtyMap(found.place, found.record, config_.facts.stat_at_open);
   // Under a new name the server's answer to a resume would be that it has no such file.
   const bool renamed = !relation_.renamed_from.empty();
   if (map && renamed && map->claim == DirtyMap::Claim::kResume) return std::nullopt;
@@ -85,13 +85,13 @@ void Session::ForgetDirtyMap() {
   if (record_.dirty_map_id == Bytes16{}) return;
   record_.dirty_map_id = {};
   SaveRecord(RecordState::kBehind);
-  RemoveDirtyMap(config_.real_path);
+  RemoveDirtyMap(place_);
 }
 
 void Session::SaveDirtyMap() {
   const std::optional<DirtyMap> map = MakeDirtyMap();
   if (!map) return;
-  const absl::Status written = WriteDirtyMap(config_.real_path, *map);
+  const absl::Status written = WriteDirtyMap(place_, *map);
   if (written.ok()) {
     record_.dirty_map_id = map->id;
   } else if (!absl::IsNotFound(written)) {

@@ -27,6 +27,7 @@ struct Session::Handover {
   // The last session of the row that may have left a cut on the server.
   Bytes16 session_id{};
   LocalRecord record;
+  std::optional<RecordPlace> place;  // of the record
   Relation relation;
   bool sends_again = false;  // `changes` are to be sent; else they are on their way
   int64_t cut_seen = 0;
@@ -59,6 +60,7 @@ std::optional<Session::Handover> Session::HandOver(const LocalFacts& facts) {
   Handover to;
   to.session_id = LastSession();
   to.record = record_;
+  to.place = place_;
   to.cut_seen = cut_seen_;
   to.base_cut = base_cut_;
   to.from = inherited_from_ + 1;
@@ -123,7 +125,9 @@ void Session::Inherit(Handover from) {
     follows_cut_ = true;
     queue_.Inherit(std::move(from.changes));
   }
-  SaveRecord(RecordState::kOpen);
+  const bool saved = SaveRecord(RecordState::kOpen);
+  // The program has opened it with another number of mirrors.
+  if (saved && from.place->tag != place_.tag) RemoveLocalRecord(*from.place);
 }
 
 // What the predecessor has not brought across, below what this session has closed meanwhile: the

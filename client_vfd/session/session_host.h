@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/functional/function_ref.h"
@@ -48,12 +49,14 @@ class SessionHost {
   virtual void WakeSuccessors(const Session& ended) = 0;
 
   virtual FramePool& pool() = 0;
-  // Copies of overwritten bytes in all sessions.
-  virtual std::atomic<int64_t>& saved_bytes() = 0;
-  // True for a while after a server of this process did not answer in time: waits are short then,
+  // Each of a file's mirrors has its own: that one server is away is nothing to the others'
+  // sessions. `server`: rpc::ClientOptions::target.
+  // Copies of overwritten bytes in all sessions with the server.
+  virtual std::atomic<int64_t>& saved_bytes(const std::string& server) = 0;
+  // True for a while after the server did not answer this process in time: waits are short then,
   // so that 200 files do not wait 200 times.
-  virtual bool Suspect() = 0;
-  virtual void SetSuspect(bool suspect) = 0;
+  virtual bool Suspect(const std::string& server) = 0;
+  virtual void SetSuspect(const std::string& server, bool suspect) = 0;
 
   // For the sender thread. Begins a stream to the server; the host keeps it until it has ended.
   // `owner` must outlive it or be taken away by Abandon().

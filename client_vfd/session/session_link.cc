@@ -6,6 +6,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/server_list.h"
 #include "client_vfd/session/identity.h"
 #include "client_vfd/session/session.h"
 #include "rpc/channel.h"
@@ -59,31 +60,32 @@ bool IsSentAway(const absl::Status& status) {
 
 // The file's record; where it has none and was not made by this open, that of the file which it was
 // before it was renamed.
-std::optional<LocalRecord> Session::FindRecord() {
-  absl::StatusOr<LocalRecord> record = ReadLocalRecord(config_.real_path);
-  if (record.ok()) return *std::move(record);
-  if (!absl::IsNotFound(record.status()) || config_.facts.created) return std::nullopt;
-  absl::StatusOr<FormerRecord> former =
-      FindFormerRecord(config_.real_path, config_.facts.stat_at_open);
+std::optional<FoundRecord> Session::FindRecord() {
+  absl::StatusOr<FoundRecord> found = FindRecordOf(place_, config_.facts.server);
+  if (found.ok()) return *std::move(found);
+  if (!absl::IsNotFound(found.status()) || config_.facts.created) return std::nullopt;
+  absl::StatusOr<FoundRecord> former =
+      FindFormerRecord(place_, config_.facts.server, config_.facts.stat_at_open);
   if (!former.ok()) return std::nullopt;
-  former_path_ = former->local_file.native();
-  return std::move(former->record);
+  former_place_ = former->place;
+  return *std::move(former);
 }
 
 void Session::Claim() {
   claimed_ = true;
-  std::optional<LocalRecord> record = FindRecord();
+  const std::optional<FoundRecord> found = FindRecord();
+  const auto record = found ? std::optional(found->record) : std::nullopt;
   relation_ = RelationOf(config_.facts, record);
-  const bool known = record && record->server == config_.facts.server;
+  const bool known = record && IsSameServer(record->server, config_.facts.server);
   if (known && (record->name == config_.facts.name || !relation_.renamed_from.empty())) {
-    record_ = *std::move(record);
+    record_ = *record;
     record_.renamed_from = relation_.renamed_from;
   } else {
     record_.stat = config_.facts.stat_at_open;
   }
   record_.server = config_.facts.server;
   record_.name = config_.facts.name;
-  std::optional<DirtyMap> map = FindDirtyMap(record_);
+  const std::optional<DirtyMap> map = found ? FindDirtyMap({found->place, record_}) : std::nullopt;
   base_cut_ = FirstBase(relation_);
   if (relation_.claim == vfd::Claim::kContinue) {
     cut_ = record_.cut;
@@ -93,7 +95,11 @@ void Session::Claim() {
   if (relation_.claim == vfd::Claim::kUpload) {
     for (const Extent& extent : file_->DataExtents()) queue_.AddWrite(extent);
   }
-  SaveRecord(RecordState::kOpen);  // And forgets the map, before the first byte changes.
+  const bool saved = SaveRecord(RecordState::kOpen);  // And forgets the map, before the first byte.
+  // It lay where it does while the file has another number of mirrors; there it is no more.
+  if (saved && known && !former_place_ && found->place.tag != place_.tag) {
+    RemoveLocalRecord(found->place);
+  }
 }
 
 bool Session::WantsStream(absl::Time now) const {
@@ -165,7 +171,7 @@ void Session::OnResponse(const v1::MirrorFileResponse& response) {
   Progress();
   flow_time_ = progress_time_;
   unanswered_since_ = absl::InfiniteFuture();
-  host_.SetSuspect(false);
+  host_.SetSuspect(config_.server.target, false);
   if (done_ || cancel_) return;
   switch (response.response_case()) {
     case v1::MirrorFileResponse::kOpened:
@@ -203,11 +209,11 @@ void Session::OnOpened(const v1::SessionOpened& opened) {
         config_.real_path, " and its mirror ", config_.name, " on ", config_.server.server,
         " have diverged: ", opened.state(), "; here the local file is ",
         relation_.claim == vfd::Claim::kCreate ? "new" : "another state",
-        ". Nothing is overwritten; the program goes on locally. Decide with: h5mirror resync "
-        "--from "
-        "local|remote ",
-        config_.real_path, " (both sides are kept), or h5mirror recover | push | adopt ",
-        config_.real_path);
+        ". Nothing is overwritten; the program goes on locally. Decide with: h5mirror ",
+        // Which of several mirrors.
+        config_.record_tag.empty() ? "" : absl::StrCat("--server ", config_.server.server, " "),
+        "resync --from local|remote ", config_.real_path,
+        " (both sides are kept), or h5mirror recover | push | adopt ", config_.real_path);
     Notify("diverged", detail_, true);
     SaveRecord(RecordState::kDiverged);
     SendAgain();
@@ -275,10 +281,11 @@ void Session::BeginAgain() {
 // says is over.
 void Session::ForgetRename() {
   relation_.renamed_from.clear();
-  if (record_.renamed_from.empty() && former_path_.empty()) return;
+  if (record_.renamed_from.empty() && !former_place_) return;
   record_.renamed_from.clear();
   SaveRecord(RecordState::kOpen);
-  if (!former_path_.empty()) RemoveLocalRecord(std::exchange(former_path_, ""));
+  if (former_place_) RemoveLocalRecord(*former_place_);
+  former_place_.reset();
 }
 
 void Session::OnDurable(const v1::CutDurable& durable) {
@@ -318,7 +325,7 @@ void Session::OnEnded(const absl::Status& status) {
     relation_ = Relation{};
     record_.renamed_from.clear();
     record_.file_id = {};
-    former_path_.clear();
+    former_place_.reset();
     base_cut_ = cut_ = version_ = 0;
     BeginAgain();
     retry_time_ = host_.Now();
@@ -412,7 +419,7 @@ void Session::OnTimer() {
     }
     // Nobody waits for a connection attempt that hangs, but the next one needs it gone.
     if (link_ == Link::kOpening && now - flow_time_ > HungAfter()) {
-      host_.SetSuspect(true);
+      host_.SetSuspect(config_.server.target, true);
       CutOff(absl::StrCat("no answer within ", absl::FormatDuration(HungAfter())));
     }
     if (held_back_ && link_ == Link::kOpen && writable_ && outbox_.empty()) {

@@ -64,6 +64,7 @@ absl::StatusOr<std::shared_ptr<Session>> Start(const H5mAttach& attach) {
   if (!file.ok()) return file.status();
   SessionConfig config;
   config.real_path = attach.real_path;
+  config.record_tag = attach.record_tag;
   config.name = attach.name;
   config.facts = {attach.intent == H5M_CREATED, ToStat(attach.stat_at_open), server->server,
                   attach.name};
@@ -115,17 +116,29 @@ void AfterTruncate(H5mSession* session, uint64_t size_bytes) {
   Guard([&] { Of(session)->AfterTruncate(size_bytes); });
 }
 
-int Barrier(H5mSession* session, H5mBarrier kind, H5mAck ack, const char* comment) {
-  bool acknowledged = false;
+void Cut(H5mSession* session, H5mBarrier kind, H5mAck ack, const char* comment) {
   const CutKind cut = kind == H5M_COMMIT ? CutKind::kCommit
                       : kind == H5M_SYNC ? CutKind::kSync
                                          : CutKind::kTick;
-  Guard([&] { acknowledged = Of(session)->Barrier(cut, ack, comment); });
+  Guard([&] { Of(session)->Cut(cut, ack, comment); });
+}
+
+int AwaitCut(H5mSession* session) {
+  bool acknowledged = false;
+  Guard([&] { acknowledged = Of(session)->AwaitCut(); });
   return acknowledged ? 0 : 1;
 }
 
 void Seal(H5mSession* session) {
   Guard([&] { Of(session)->Seal(); });
+}
+
+void AwaitSealed(H5mSession* session) {
+  Guard([&] { Of(session)->AwaitSealed(); });
+}
+
+void BeginClose(H5mSession* session) {
+  Guard([&] { Of(session)->BeginClose(); });
 }
 
 void Close(H5mSession* session) {
@@ -165,21 +178,15 @@ void ChildAfterFork() {
   });
 }
 
-constexpr H5mSessionApi kApi = {H5M_SESSION_ABI,
-                                sizeof(H5mSessionApi),
-                                Attach,
-                                BeforeWrite,
-                                AfterWrite,
-                                BeforeTruncate,
-                                AfterTruncate,
-                                Barrier,
-                                Seal,
-                                Close,
-                                Status,
-                                ChildWrote,
-                                Drain,
-                                ReaderOpen,
-                                ReaderRead,
+constexpr H5mSessionApi kApi = {H5M_SESSION_ABI, sizeof(H5mSessionApi),
+                                Attach,          BeforeWrite,
+                                AfterWrite,      BeforeTruncate,
+                                AfterTruncate,   Cut,
+                                AwaitCut,        Seal,
+                                AwaitSealed,     BeginClose,
+                                Close,           Status,
+                                ChildWrote,      Drain,
+                                ReaderOpen,      ReaderRead,
                                 ReaderClose};
 
 }  // namespace

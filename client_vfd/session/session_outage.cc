@@ -33,7 +33,7 @@ absl::Duration Session::Patience() const {
   // Who would rather wait than go on unmirrored waits for a slow answer too.
   const absl::Duration patience =
       std::max(config_.timeout, std::min(config_.outage_wait, kHungAfter));
-  return host_.Suspect() ? std::min(patience, kShortPatience) : patience;
+  return host_.Suspect(config_.server.target) ? std::min(patience, kShortPatience) : patience;
 }
 
 absl::Duration Session::HungAfter() const {
@@ -42,14 +42,18 @@ absl::Duration Session::HungAfter() const {
 
 void Session::Progress() { progress_time_ = host_.Now(); }
 
+void Session::BeginWait() {
+  Progress();
+  wait_time_ = progress_time_;
+  wait_bytes_ = queue_.pending_bytes();
+}
+
 Session::Waited Session::Await(absl::FunctionRef<bool()> reached, absl::Time since) {
   const absl::Duration patience = Patience();
   const bool may_degrade = config_.outage_wait == absl::ZeroDuration();
   const absl::Time latest = since + kLongestWait * patience;
-  Progress();
-  wait_time_ = progress_time_;
   absl::Time checked = since;
-  uint64_t left = queue_.pending_bytes();
+  uint64_t left = wait_bytes_;
   while (!reached()) {
     const absl::Time now = host_.Now();
     if (now >= progress_time_ + patience) return Waited::kSilent;
@@ -77,7 +81,7 @@ bool Session::AwaitUntil(absl::FunctionRef<bool()> reached, absl::Time deadline)
 // The program goes on without the answer.
 void Session::TimeOut() {
   const absl::Duration waited = Patience();
-  host_.SetSuspect(true);
+  host_.SetSuspect(config_.server.target, true);
   const bool may_linger = link_ == Link::kOpen && config_.outage_wait == absl::ZeroDuration() &&
                           host_.Now() - std::max(wait_time_, flow_time_) < HungAfter();
   if (!may_linger) {
@@ -95,7 +99,9 @@ bool Session::IsHung(absl::Time now) const {
 
 bool Session::RideOut(const uint64_t& ticket, absl::FunctionRef<bool()> cut, absl::Time* give_up) {
   if (state_ != H5M_STATE_BEHIND) return false;
-  *give_up = std::min(*give_up, behind_since_ + config_.outage_wait);
+  // One whose silence was found late, as another mirror was waited for first, was away before.
+  const absl::Time away_since = std::min(behind_since_, progress_time_ + Patience());
+  *give_up = std::min(*give_up, away_since + config_.outage_wait);
   while (state_ == H5M_STATE_BEHIND && !refused_ && host_.Now() < *give_up) {
     // With a cut that waits, the timer connects again.
     if (ticket <= lost_ticket_ && !cut()) return false;
@@ -111,44 +117,52 @@ bool Session::RideOut(const uint64_t& ticket, absl::FunctionRef<bool()> cut, abs
   return true;
 }
 
-bool Session::Barrier(CutKind kind, H5mAck ack, std::string comment) {
-  uint64_t ticket = 0;
-  const absl::Time since = host_.Now();
+void Session::Cut(CutKind kind, H5mAck ack, std::string comment) {
   {
     absl::MutexLock lock(&mutex_);
-    if (!may_be_answered()) return false;
+    asked_ = AskedCut{kind, ack, std::move(comment), host_.Now()};
+    if (!may_be_answered()) return;
     // Then the timer makes the next attempt, with this cut.
-    const bool too_soon = link_ == Link::kNone && host_.Now() < retry_time_ && !hurry_ &&
+    const bool too_soon = link_ == Link::kNone && asked_.since < retry_time_ && !hurry_ &&
                           state_ != H5M_STATE_CONNECTING;
-    ticket = CloseCut(kind, comment);
+    asked_.ticket = CloseCut(kind, asked_.comment);
     if (!too_soon && link_ == Link::kNone && state_ != H5M_STATE_CONNECTING) hurry_ = true;
     idle_ = false;
-    if (too_soon && config_.outage_wait == absl::ZeroDuration()) return false;
+    asked_.is_awaited = !too_soon || config_.outage_wait > absl::ZeroDuration();
+    if (!asked_.is_awaited) return;
+    BeginWait();
   }
   host_.Wake(this);
+}
+
+bool Session::AwaitCut() {
   absl::MutexLock lock(&mutex_);
+  AskedCut asked = std::exchange(asked_, AskedCut{});
+  if (!asked.is_awaited) return false;
   const auto cut = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    ticket = CloseCut(kind, comment);
+    asked.ticket = CloseCut(asked.kind, asked.comment);
     return true;
   };
   absl::Time give_up = absl::InfiniteFuture();
-  if (ack == H5M_ACK_NONE) {
+  if (asked.ack == H5M_ACK_NONE) {
     const auto known = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
       return state_ != H5M_STATE_CONNECTING;
     };
     const bool waits = config_.outage_wait > absl::ZeroDuration();
     // A connection that nobody answers is an outage; else each barrier would wait for it again.
-    if (waits && Await(known, since) == Waited::kSilent) TimeOut();
-    RideOut(ticket, cut, &give_up);
+    if (waits && Await(known, asked.since) == Waited::kSilent) TimeOut();
+    RideOut(asked.ticket, cut, &give_up);
     return state_ == H5M_STATE_MIRRORING || state_ == H5M_STATE_CONNECTING;
   }
   const auto settled = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return Acked(ticket, ack) || ticket <= lost_ticket_ || !may_be_answered();
+    return Acked(asked.ticket, asked.ack) || asked.ticket <= lost_ticket_ || !may_be_answered();
   };
-  do {
-    if (Await(settled, since) == Waited::kSilent) TimeOut();
-  } while (!Acked(ticket, ack) && RideOut(ticket, cut, &give_up));
-  return Acked(ticket, ack);
+  while (true) {
+    if (Await(settled, asked.since) == Waited::kSilent) TimeOut();
+    if (Acked(asked.ticket, asked.ack)) return true;
+    if (!RideOut(asked.ticket, cut, &give_up)) return Acked(asked.ticket, asked.ack);
+    BeginWait();
+  }
 }
 
 void Session::Seal() {
@@ -164,9 +178,14 @@ void Session::Seal() {
     }
     hurry_ = hurry_ || (link_ == Link::kNone && state_ != H5M_STATE_CONNECTING);
     idle_ = false;
+    BeginWait();
   }
   host_.Wake(this);
+}
+
+void Session::AwaitSealed() {
   absl::MutexLock lock(&mutex_);
+  if (final_ticket_ == 0 || refused_) return;
   // Nobody should change the file while its last bytes are still being read from it; the caller
   // holds the lock until here.
   const auto handed_over = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
@@ -179,15 +198,22 @@ void Session::Seal() {
   };
   absl::Time give_up = absl::InfiniteFuture();
   Waited waited = Waited::kReached;
-  do {
+  while (true) {
     // What is still to be read is read later, and counts only if the file is as it was closed.
     waited = Await(handed_over, close_time_);
     if (waited == Waited::kSilent) TimeOut();
-  } while (RideOut(final_ticket_, cut, &give_up));
+    if (!RideOut(final_ticket_, cut, &give_up)) break;
+    BeginWait();
+  }
   close_waited_out_ = waited != Waited::kReached;
   // It took long as there was much: the server gets its time to make it durable.
   const absl::Time now = host_.Now();
   if (waited == Waited::kReached && now > close_time_ + Patience()) close_time_ = now;
+}
+
+void Session::BeginClose() {
+  absl::MutexLock lock(&mutex_);
+  BeginWait();
 }
 
 void Session::AwaitFinalCut() {
@@ -203,9 +229,12 @@ void Session::AwaitFinalCut() {
     return true;
   };
   absl::Time give_up = absl::InfiniteFuture();
-  do {
+  while (true) {
     if (Await(settled, close_time_) == Waited::kSilent) TimeOut();
-  } while (!Acked(final_ticket_, config_.ack_commit) && RideOut(final_ticket_, cut, &give_up));
+    if (Acked(final_ticket_, config_.ack_commit)) return;
+    if (!RideOut(final_ticket_, cut, &give_up)) return;
+    BeginWait();
+  }
 }
 
 }  // namespace h5mirror::vfd
