@@ -27,7 +27,8 @@ extern "C" {
 /* Every string may be NULL: not set. Keys that have no field go into `more`,
  * "key=value;key=value". Strings must not contain ';'. */
 typedef struct H5FDh5mirror_config_t {
-  const char* server;  /* HOST[:PORT], unix:PATH, or "embedded": the history beside the file */
+  const char* server;  /* HOST[:PORT] or unix:PATH, several mirrors with commas; or "embedded": the
+                        * history beside the file */
   const char* root;    /* names are relative to this directory */
   const char* name;    /* the file's name under the server's root */
   const char* ack;     /* "none", "applied" or "durable", for ticks and commits */
@@ -92,14 +93,19 @@ typedef struct H5FDh5mirror_status_t {
 /* Private: what the driver fills in through H5Fget_vfd_handle when the property list passed holds
  * the address of such a struct under H5FD_H5MIRROR_PROPERTY. */
 #define H5FD_H5MIRROR_PROPERTY "h5mirror_api"
-#define H5FD_H5MIRROR_API_VERSION 1u
+#define H5FD_H5MIRROR_API_VERSION 2u
 
 typedef struct H5FDh5mirror_api_t {
-  unsigned version; /* set by the caller: what it understands */
-  void* file;       /* null: the file was opened by another driver */
+  unsigned version; /* set by the caller: what it understands and has room for */
+  void* file;       /* null: the file was opened by another driver, or by one that is too old */
   void (*arm)(void* file, int commit, const char* comment);
   int (*finish)(void* file);
   void (*status)(void* file, H5FDh5mirror_status_t* status);
+  /* From version 2 on. */
+  unsigned (*mirror_count)(void* file);
+  /* 0; -1: there is no such mirror. Either pointer may be null. `size` is that of `server`. */
+  int (*mirror_status)(void* file, unsigned index, H5FDh5mirror_status_t* status, char* server,
+                       size_t size);
 } H5FDh5mirror_api_t;
 
 /* Appends "key=value;" to a config string; -1 if it does not fit or holds a ';'. */
@@ -142,13 +148,14 @@ static inline herr_t H5Pset_fapl_h5mirror(hid_t fapl_id, const H5FDh5mirror_conf
   return H5Pset_driver_by_name(fapl_id, "h5mirror", text);
 }
 
-/* Fills `api` for an open file; negative if another driver opened it. */
-static inline herr_t H5FDh5mirror__api(hid_t file_id, H5FDh5mirror_api_t* api) {
+/* Fills `api` for an open file, as far as `version` has it; negative if another driver opened it.
+ */
+static inline herr_t H5FDh5mirror__api(hid_t file_id, unsigned version, H5FDh5mirror_api_t* api) {
   void* handle = NULL;
   hid_t fapl = H5Pcreate(H5P_FILE_ACCESS);
   herr_t result = -1;
   memset(api, 0, sizeof *api);
-  api->version = H5FD_H5MIRROR_API_VERSION;
+  api->version = version;
   if (fapl < 0) return -1;
   if (H5Pinsert2(fapl, H5FD_H5MIRROR_PROPERTY, sizeof api, &api, NULL, NULL, NULL, NULL, NULL,
                  NULL) >= 0 &&
@@ -167,7 +174,7 @@ static inline int H5FDh5mirror__cut(hid_t file_id, int commit, const char* comme
   H5FDh5mirror_api_t api;
   herr_t flushed;
   int result;
-  if (H5FDh5mirror__api(file_id, &api) < 0) return -1;
+  if (H5FDh5mirror__api(file_id, 1, &api) < 0) return -1;
   api.arm(api.file, commit, comment == NULL ? "" : comment);
   flushed = H5Fflush(file_id, H5F_SCOPE_GLOBAL);
   result = api.finish(api.file);
@@ -182,13 +189,44 @@ static inline int H5FDh5mirror_commit(hid_t file_id, const char* comment) {
 /* Shows the file's present state to readers. H5Fflush alone does the same. */
 static inline int H5FDh5mirror_tick(hid_t file_id) { return H5FDh5mirror__cut(file_id, 0, NULL); }
 
-/* Fills `status`; negative if another driver opened the file. Does not ask the server. */
+/* Fills `status`, with several mirrors (`server` is a list) that of the one that is worst off;
+ * negative if another driver opened the file. Does not ask the server. */
 static inline herr_t H5FDh5mirror_status(hid_t file_id, H5FDh5mirror_status_t* status) {
   H5FDh5mirror_api_t api;
   memset(status, 0, sizeof *status);
-  if (H5FDh5mirror__api(file_id, &api) < 0) return -1;
+  if (H5FDh5mirror__api(file_id, 1, &api) < 0) return -1;
   api.status(api.file, status);
   return 0;
+}
+
+/* How many mirrors the file has: as many as `server` lists; 0 where it is not mirrored, as it is
+ * open for reading or left out. Negative if another driver opened it, or an older release of this
+ * one. */
+static inline herr_t H5FDh5mirror_mirror_count(hid_t file_id, unsigned* count) {
+  H5FDh5mirror_api_t api;
+  *count = 0;
+  if (H5FDh5mirror__api(file_id, H5FD_H5MIRROR_API_VERSION, &api) < 0) return -1;
+  *count = api.mirror_count(api.file);
+  return 0;
+}
+
+/* Fills `status` with that of mirror `index`, from 0 on in the order of `server`; negative if there
+ * is none, and as H5FDh5mirror_mirror_count. */
+static inline herr_t H5FDh5mirror_mirror_status(hid_t file_id, unsigned index,
+                                                H5FDh5mirror_status_t* status) {
+  H5FDh5mirror_api_t api;
+  memset(status, 0, sizeof *status);
+  if (H5FDh5mirror__api(file_id, H5FD_H5MIRROR_API_VERSION, &api) < 0) return -1;
+  return api.mirror_status(api.file, index, status, NULL, 0);
+}
+
+/* Copies the server's address as configured, cut off at `size` and always ended by a null; ""
+ * where the client's own configuration names it. Negative as H5FDh5mirror_mirror_status. */
+static inline herr_t H5FDh5mirror_mirror_server(hid_t file_id, unsigned index, char* server,
+                                                size_t size) {
+  H5FDh5mirror_api_t api;
+  if (H5FDh5mirror__api(file_id, H5FD_H5MIRROR_API_VERSION, &api) < 0) return -1;
+  return api.mirror_status(api.file, index, NULL, server, size);
 }
 
 #ifdef __cplusplus

@@ -6,10 +6,12 @@
 #include <array>
 #include <cctype>
 #include <cstdlib>
+#include <cstring>
 #include <map>
 #include <mutex>
 
 #include "base/driver_keys.h"
+#include "base/server_list.h"
 #include "client_vfd/plugin/config_values.h"
 
 namespace h5mirror::vfd {
@@ -26,7 +28,7 @@ struct Key {
 
 // Every key, in the order of kDriverKeys.
 constexpr auto kKeys = std::to_array<Key>({
-    {"server", [](const std::string& v, Config* c) { return SetText(v, &c->server); }},
+    {"server", [](const std::string& v, Config* c) { return SetServers(v, &c->server); }},
     {"mode", [](const std::string& v, Config* c) { return SetMode(v, &c->mode); }},
     {"under",
      [](const std::string& v, Config* c) {
@@ -121,6 +123,15 @@ Problem SetAll(const std::vector<KeyValue>& items, const std::string& where, Con
 }
 
 }  // namespace
+
+std::vector<std::string> Config::Servers() const {
+  // One address the session looks up by itself, where none is configured; it knows of no lists.
+  const char* variable = server.empty() ? std::getenv("H5MIRROR_SERVER") : nullptr;
+  const bool lists = variable != nullptr && std::strchr(variable, ',') != nullptr;
+  std::vector<std::string> servers = ParseServerList(lists ? variable : server).servers;
+  if (servers.empty()) servers.emplace_back();
+  return servers;
+}
 
 Problem SplitConfigString(std::string_view text, std::vector<KeyValue>* items) {
   while (!text.empty()) {

@@ -39,7 +39,8 @@ enum class Checksum { kAuto, kOn, kOff };
 enum class AfterCrash { kReport, kRecover };
 
 struct Config {
-  // HOST[:PORT], unix:PATH or "embedded"; empty: h5mirror's client defaults decide.
+  // HOST[:PORT] or unix:PATH, several with commas; or "embedded"; empty: h5mirror's client defaults
+  // decide.
   std::string server;
   Mode mode = Mode::kMirror;
   UnderDriver under = UnderDriver::kSec2;
@@ -72,6 +73,8 @@ struct Config {
 
   // server=embedded: no server, the history lies beside the file.
   bool IsEmbedded() const { return server == "embedded"; }
+  // One for each mirror, at least one; "": h5mirror's client defaults decide.
+  std::vector<std::string> Servers() const;
   // The longest that one HDF5 call waits without progress. Only where a server gets a copy can the
   // program go on without the answer.
   uint32_t TimeoutMs() const {

@@ -137,6 +137,33 @@ TEST_F(ConfigFileTest, FileIsReadAndListsAreJoined) {
   EXPECT_EQ(config.timeout_ms, 2000u);
 }
 
+TEST(ConfigTest, ServerMayBeAList) {
+  Config config;
+  EXPECT_EQ(MakeConfig("server= a:1 , b:2;ack=none", "", &config), std::nullopt);
+  EXPECT_THAT(config.Servers(), testing::ElementsAre("a:1", "b:2"));
+  EXPECT_FALSE(config.IsEmbedded());
+}
+
+TEST(ConfigTest, OneServerOrNoneIsAListOfOne) {
+  Config config;
+  EXPECT_THAT(config.Servers(), testing::ElementsAre(""));
+  EXPECT_EQ(MakeConfig("server=a:1", "", &config), std::nullopt);
+  EXPECT_THAT(config.Servers(), testing::ElementsAre("a:1"));
+}
+
+TEST(ConfigTest, ABadListOfServersIsAProblem) {
+  EXPECT_THAT(ProblemOf("server=a,,b"), AllOf(HasSubstr("server=a,,b"), HasSubstr("missing")));
+  EXPECT_THAT(ProblemOf("server=a,embedded"), HasSubstr("embedded"));
+  EXPECT_THAT(ProblemOf("server=a,a:7447"), HasSubstr("twice"));
+}
+
+TEST_F(ConfigFileTest, ServersMayBeATomlArray) {
+  Config config;
+  const std::string path = Write("two.toml", "server = ['a:1', 'b:2']\n");
+  EXPECT_EQ(MakeConfig("@" + path, home_, &config), std::nullopt);
+  EXPECT_THAT(config.Servers(), testing::ElementsAre("a:1", "b:2"));
+}
+
 TEST_F(ConfigFileTest, MissingNamedFileIsAProblem) {
   EXPECT_THAT(ProblemOf("@" + home_ + "/none.toml"), HasSubstr("none.toml: No such file"));
 }

@@ -4,6 +4,9 @@
 #include <cmath>
 #include <limits>
 #include <string_view>
+#include <utility>
+
+#include "base/server_list.h"
 
 namespace h5mirror::vfd {
 namespace {
@@ -34,6 +37,13 @@ bool ParseWithUnit(const std::string& value, std::initializer_list<Unit> units, 
 }  // namespace
 
 Problem SetText(const std::string& value, std::string* out) {
+  *out = value;
+  return std::nullopt;
+}
+
+Problem SetServers(const std::string& value, std::string* out) {
+  ServerList list = ParseServerList(value);
+  if (!list.problem.empty()) return std::move(list.problem);
   *out = value;
   return std::nullopt;
 }

@@ -13,6 +13,8 @@
 namespace h5mirror::vfd {
 
 Problem SetText(const std::string& value, std::string* out);
+// As ParseServerList(); `out` is what was given.
+Problem SetServers(const std::string& value, std::string* out);
 // Must begin with '/'; a trailing '/' is dropped.
 Problem SetAbsolutePath(const std::string& value, std::string* out);
 // Comma-separated.

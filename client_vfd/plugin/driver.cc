@@ -126,12 +126,7 @@ void ReaderStatus(const H5mReaderInfo& info, H5mStatus* status) {
   std::snprintf(status->message, sizeof status->message, "%.255s", info.text);
 }
 
-void ApiStatus(void* opaque, H5FDh5mirror_status_t* out) {
-  auto* file = static_cast<OpenFile*>(opaque);
-  H5mStatus status{};
-  if (file->mirror != nullptr) file->mirror->Status(&status);
-  if (IsReader(*file)) ReaderStatus(InfoOf(file->under), &status);
-  if (IsEmbedded(*file)) StatusOfEmbedded(file->under, &status);
+void Tell(const H5mStatus& status, H5FDh5mirror_status_t* out) {
   out->state = static_cast<H5FDh5mirror_state_t>(status.state);
   out->cut = status.cut;
   out->version = status.version;
@@ -139,6 +134,33 @@ void ApiStatus(void* opaque, H5FDh5mirror_status_t* out) {
   out->behind_since_ns = status.behind_since_ns;
   static_assert(sizeof out->message == sizeof status.message);
   std::memcpy(out->message, status.message, sizeof out->message);
+}
+
+void ApiStatus(void* opaque, H5FDh5mirror_status_t* out) {
+  auto* file = static_cast<OpenFile*>(opaque);
+  H5mStatus status{};
+  if (file->mirror != nullptr) file->mirror->Status(&status);
+  if (IsReader(*file)) ReaderStatus(InfoOf(file->under), &status);
+  if (IsEmbedded(*file)) StatusOfEmbedded(file->under, &status);
+  Tell(status, out);
+}
+
+unsigned ApiMirrorCount(void* opaque) {
+  const auto* mirror = static_cast<OpenFile*>(opaque)->mirror.get();
+  return mirror != nullptr ? static_cast<unsigned>(mirror->Servers().size()) : 0;
+}
+
+int ApiMirrorStatus(void* opaque, unsigned index, H5FDh5mirror_status_t* out, char* server,
+                    size_t size) {
+  if (index >= ApiMirrorCount(opaque)) return -1;
+  const auto* mirror = static_cast<OpenFile*>(opaque)->mirror.get();
+  if (out != nullptr) {
+    H5mStatus status{};
+    mirror->StatusOf(index, &status);
+    Tell(status, out);
+  }
+  if (server != nullptr) std::snprintf(server, size, "%s", mirror->Servers()[index].c_str());
+  return 0;
 }
 
 // H5FDh5mirror.h puts the address of its table into the property list that it passes.
@@ -149,14 +171,17 @@ bool FillApi(OpenFile* file, hid_t fapl) {
   const QuietErrors quiet(api);
   H5FDh5mirror_api_t* out = nullptr;
   if (api.p_exist(fapl, H5FD_H5MIRROR_PROPERTY) <= 0 ||
-      api.p_get(fapl, H5FD_H5MIRROR_PROPERTY, &out) < 0 || out == nullptr ||
-      out->version != H5FD_H5MIRROR_API_VERSION) {
+      api.p_get(fapl, H5FD_H5MIRROR_PROPERTY, &out) < 0 || out == nullptr || out->version < 1 ||
+      out->version > H5FD_H5MIRROR_API_VERSION) {
     return false;
   }
   out->file = file;
   out->arm = ApiArm;
   out->finish = ApiFinish;
   out->status = ApiStatus;
+  if (out->version < 2) return true;  // Its struct ends here.
+  out->mirror_count = ApiMirrorCount;
+  out->mirror_status = ApiMirrorStatus;
   return true;
 }
 

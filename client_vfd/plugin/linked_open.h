@@ -23,8 +23,9 @@ namespace h5mirror::vfd {
 struct ReaderRoot {
   std::string config_text;
   std::string real_path;
-  std::string name;   // under the server's root
-  int64_t at_ns = 0;  // the server time at which targets are opened; 0: their newest version
+  std::string name;    // under the server's root
+  std::string server;  // that has answered; "": as the configuration says. Of the targets too
+  int64_t at_ns = 0;   // the server time at which targets are opened; 0: their newest version
 
   // With at_ns 0 the newest is asked for once, so that a target does not change while the root
   // stays open. 0: not asked yet.

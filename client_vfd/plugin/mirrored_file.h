@@ -1,6 +1,6 @@
-// The mirror's half of one file that was opened for writing: watches the local I/O, finds the
-// consistent points and hands extents to the session module. The module is loaded, and the
-// session begun, only when the bytes really change: an untouched "r+" open rewrites an identical
+// The mirrors' half of one file that was opened for writing: watches the local I/O, finds the
+// consistent points and hands extents to the sessions. Their module is loaded, and the
+// sessions begun, only when the bytes really change: an untouched "r+" open rewrites an identical
 // superblock, and probes open and close with nothing between.
 //
 // Called by one thread at a time, as HDF5 does. Nothing here fails an HDF5 call: local I/O decides
@@ -9,26 +9,21 @@
 #ifndef H5MIRROR_CLIENT_VFD_PLUGIN_MIRRORED_FILE_H_
 #define H5MIRROR_CLIENT_VFD_PLUGIN_MIRRORED_FILE_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "client_vfd/plugin/barrier_detector.h"
 #include "client_vfd/plugin/config.h"
 #include "client_vfd/plugin/hdf5_headers.h"
 #include "client_vfd/plugin/host_library.h"
+#include "client_vfd/plugin/mirrors.h"
 #include "client_vfd/plugin/session_api.h"
 
 namespace h5mirror::vfd {
-
-struct MirrorTarget {
-  std::string real_path;
-  std::string name;  // under the server's root
-  H5mIntent intent = H5M_EXISTING;
-  H5mStat stat_at_open{};
-  uint32_t mode_bits = 0;
-};
 
 class MirroredFile {
  public:
@@ -51,7 +46,11 @@ class MirroredFile {
   // tick does. FinishBarrier tells how it went: 0 acknowledged as configured, 1 behind or off.
   void ArmBarrier(H5mBarrier kind, std::string comment);
   int FinishBarrier();
+  // Of the mirror that is worst off.
   void Status(H5mStatus* status) const;
+  // Where the mirrors are, and how one of them does.
+  std::vector<std::string> Servers() const;
+  void StatusOf(size_t index, H5mStatus* status) const;
 
  private:
   bool InForkedChild() const;
@@ -61,7 +60,7 @@ class MirroredFile {
   void Attach();
   void WatchSuperblock(haddr_t addr, size_t size, const void* buffer);
   void CutHere();
-  // on_outage=fail: why the mirror is lost, for the user; else nothing.
+  // on_outage=fail: why a mirror is lost, for the user; else nothing.
   std::optional<std::string> LostMirror() const;
   herr_t FailFlush();
 
@@ -72,9 +71,7 @@ class MirroredFile {
   const int fd_;
   const unsigned fork_generation_;
   BarrierDetector detector_;
-  const H5mSessionApi* api_ = nullptr;
-  H5mSession* session_ = nullptr;
-  bool attach_tried_ = false;
+  std::unique_ptr<Mirrors> mirrors_;  // null: nothing was changed yet
   H5mBarrier armed_ = H5M_TICK;
   std::string armed_comment_;
   int barrier_result_ = 1;

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cerrno>
 #include <utility>
+#include <vector>
 
 #include "client_vfd/plugin/h5_error.h"
 #include "client_vfd/plugin/reporter.h"
@@ -31,6 +32,7 @@ struct ReaderFile {
   H5mReader* reader = nullptr;  // null: broken, for the reason in `error`
   H5mReaderInfo info{};
   std::string name;
+  std::string server;  // that it is read from
   std::string key;
   RootPtr root;
   std::string error;
@@ -95,10 +97,11 @@ H5FD_class_t MakeClass() {
   return made;
 }
 
-H5mReaderOpen RequestFor(const Config& config, const ReaderTarget& target) {
+H5mReaderOpen RequestFor(const Config& config, const ReaderTarget& target,
+                         const std::string& server) {
   H5mReaderOpen open{};
   open.name = target.name.c_str();
-  open.server = config.server.c_str();
+  open.server = server.c_str();
   open.ca = config.ca.c_str();
   open.token = config.token.c_str();
   open.version = config.version.c_str();
@@ -113,11 +116,12 @@ H5mReaderOpen RequestFor(const Config& config, const ReaderTarget& target) {
 }
 
 // The root of a file that the program named: itself.
-RootPtr MakeRoot(const ReaderTarget& target, const H5mReaderInfo& info) {
+RootPtr MakeRoot(const ReaderTarget& target, const std::string& server, const H5mReaderInfo& info) {
   auto root = std::make_shared<ReaderRoot>();
   root->config_text = target.config_text;
   root->real_path = target.real_path;
   root->name = target.name;
+  root->server = server;
   root->at_ns = info.targets_at_ns;
   return root;
 }
@@ -151,9 +155,21 @@ void Start(const Config& config, const ReaderTarget& target, ReaderFile* file) {
     file->info.error_number = ENOSYS;
     return;
   }
-  const H5mReaderOpen open = RequestFor(config, target);
-  file->reader = file->api.open(&open, &file->info, error.data(), error.size());
-  if (file->reader == nullptr) file->error = error.data();
+  // Versions are numbered by each server, and times are its own: one root, one server.
+  const std::vector<std::string> servers =
+      target.root != nullptr ? std::vector{target.root->server} : config.Servers();
+  int error_number = 0;
+  for (const std::string& server : servers) {
+    const H5mReaderOpen open = RequestFor(config, target, server);
+    file->server = server;
+    file->reader = file->api.open(&open, &file->info, error.data(), error.size());
+    if (file->reader != nullptr) return;
+    file->error += (file->error.empty() ? "" : "; ") +
+                   (servers.size() > 1 ? server + ": " : std::string()) + error.data();
+    // That there is no such file is certain only where all say so.
+    if (error_number == 0 || error_number == ENOENT) error_number = file->info.error_number;
+  }
+  file->info.error_number = error_number;
 }
 
 // HDF5 1.14.4 and older forgets the error all the same, so it is said.
@@ -186,11 +202,12 @@ H5FD_t* OpenReader(const HostLibrary& host, const Config& config, ReaderTarget t
     file->info.size_bytes = kBrokenBytes;
     return &file.release()->base;
   }
-  file->root = target.root != nullptr ? target.root : MakeRoot(target, file->info);
+  file->root = target.root != nullptr ? target.root : MakeRoot(target, file->server, file->info);
   if (file->root->at_ns == 0) file->root->Pin(target.name, file->info.version);
   file->key = std::string(file->info.identity) + "\n" + std::to_string(file->root->at_ns);
   Say(config.log, Audience::kLogOnly,
       target.real_path + ": reader: " + file->info.text +
+          (config.Servers().size() > 1 ? ", on " + file->server : "") +
           (target.root != nullptr ? ", through " + target.root->name : ""));
   return &file.release()->base;
 }
