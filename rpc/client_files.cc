@@ -72,12 +72,24 @@ absl::StatusOr<toml::table> ParseToml(const std::filesystem::path& path, const s
   }
 }
 
+// As the driver has it; nothing where one is no string.
+std::optional<std::string> JoinServers(const toml::array& servers) {
+  std::string list;
+  for (const toml::node& server : servers) {
+    const std::optional<std::string> text = server.value_exact<std::string>();
+    if (!text) return std::nullopt;
+    list += (list.empty() ? "" : ",") + *text;
+  }
+  return list;
+}
+
 // Distributes the keys of client.toml.
 absl::StatusOr<ClientFile> FromToml(const std::filesystem::path& path, const toml::table& table) {
   ClientFile file;
   for (const auto& [key, value] : table) {
-    const std::optional<std::string> text = value.value_exact<std::string>();
+    std::optional<std::string> text = value.value_exact<std::string>();
     const std::string_view name = key.str();
+    if (name == "server" && value.is_array()) text = JoinServers(*value.as_array());
     if (std::find(kDriverKeys.begin(), kDriverKeys.end(), name) == kDriverKeys.end()) {
       return BadToml(path, StrCat("unknown key `", name, "`; known are ",
                                   absl::StrJoin(kDriverKeys, ", ", [](std::string* out, auto key) {

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/server_list.h"
 #include "base/status_macros.h"
 #include "rpc/client_files.h"
 #include "rpc/server_address.h"
@@ -50,6 +51,17 @@ absl::StatusOr<ClientOptions> ResolveClientOptionsIn(
     if (!merged.ca) merged.ca = std::move(file.ca);
     if (!merged.token) merged.token = std::move(file.token);
     if (!merged.root) merged.root = std::move(file.root);
+  }
+  if (merged.server) {
+    const ServerList list = ParseServerList(*merged.server);
+    if (!list.problem.empty()) {
+      return absl::InvalidArgumentError("server '" + *merged.server + "': " + list.problem);
+    }
+    if (list.servers.size() > 1 && settings.server) {
+      return absl::InvalidArgumentError("server '" + *merged.server +
+                                        "' is a list, and one is to be asked: name that one");
+    }
+    merged.server = list.servers[0];
   }
   ClientOptions options;
   options.server = merged.server.value_or("127.0.0.1:" + std::to_string(kDefaultPort));

@@ -35,6 +35,8 @@ struct ClientOptions {
 // /etc/h5mirror (keys `server`, `ca`, `token`, `root`; `ca.pem` and `token` beside it are used when
 // they exist), then 127.0.0.1:7447. A token is refused where the channel is plain text
 // and not loopback.
+// Where environment or file name several servers (base/server_list.h) it is the first; `settings`
+// may not.
 // An empty string for `ca` or `token` means none, and hides what the files say.
 // Errors: kInvalidArgument names file, key and value; kNotFound a named file is missing;
 //         kPermissionDenied a token file that others can read.

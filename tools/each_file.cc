@@ -1,31 +1,71 @@
 #include "tools/each_file.h"
 
+#include <set>
+
 #include "base/strings.h"
 
 namespace h5mirror::tools {
+namespace {
 
-absl::StatusOr<int> ForEachFile(
+// What became of each in turn.
+class Outcomes {
+ public:
+  explicit Outcomes(Context& context) : context_(context) {}
+
+  void Add(const FileOutcome& outcome) {
+    json_.push_back(outcome.json);
+    context_.Say(outcome.text);
+  }
+
+  void AddError(const std::string& local, const std::string& server, const absl::Status& error) {
+    if (code_ == kExitOk) code_ = ExitCodeFor(error);
+    context_.Note(StrCat(server, server.empty() ? "" : ": ", error.message()));
+    Json json{{"local", local}, {"action", "failed"}, {"error", std::string(error.message())}};
+    if (!server.empty()) json["server"] = server;
+    json_.push_back(std::move(json));
+  }
+
+  int Finish() {
+    if (context_.json()) context_.Print(Json{{"files", json_}});
+    return code_;
+  }
+
+ private:
+  Context& context_;
+  int code_ = kExitOk;
+  Json json_ = Json::array();
+};
+
+}  // namespace
+
+absl::StatusOr<int> ForEachMirror(
     Context& context, const std::vector<std::string>& locals,
-    absl::FunctionRef<absl::StatusOr<FileOutcome>(const std::string& local)> one) {
-  int code = kExitOk;
-  Json json = Json::array();
+    absl::FunctionRef<absl::StatusOr<FileOutcome>(const std::string& local, const FileArg& mirror)>
+        one) {
+  Outcomes outcomes(context);
+  std::set<std::string> away;
   for (const std::string& local : locals) {
-    const absl::StatusOr<FileOutcome> outcome = one(local);
-    if (outcome.ok()) {
-      json.push_back(outcome->json);
-      context.Say(outcome->text);
+    const auto mirrors = ResolveMirrorsOf(local, context.flags().client.server);
+    if (!mirrors.ok()) {
+      if (locals.size() == 1) return mirrors.status();
+      outcomes.AddError(local, "", mirrors.status());
       continue;
     }
-    if (locals.size() == 1) return outcome.status();
-    if (code == kExitOk) code = ExitCodeFor(outcome.status());
-    context.Note(ToStd(outcome.status().message()));
-    json.push_back(Json{{"local", local},
-                        {"action", "failed"},
-                        {"error", std::string(outcome.status().message())}});
-    if (absl::IsUnavailable(outcome.status())) break;
+    for (const FileArg& mirror : *mirrors) {
+      if (away.contains(mirror.server)) continue;
+      const std::string server = mirrors->size() > 1 ? mirror.server : "";
+      absl::StatusOr<FileOutcome> outcome = one(local, mirror);
+      if (outcome.ok()) {
+        if (!server.empty()) outcome->text = StrCat(server, ": ", outcome->text);
+        outcomes.Add(*outcome);
+        continue;
+      }
+      if (locals.size() == 1 && server.empty()) return outcome.status();
+      outcomes.AddError(local, server, outcome.status());
+      if (absl::IsUnavailable(outcome.status())) away.insert(mirror.server);
+    }
   }
-  if (context.json()) context.Print(Json{{"files", json}});
-  return code;
+  return outcomes.Finish();
 }
 
 }  // namespace h5mirror::tools

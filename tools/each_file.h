@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "tools/context.h"
 #include "tools/exit_code.h"
+#include "tools/file_arg.h"
 #include "tools/json.h"
 
 namespace h5mirror::tools {
@@ -19,12 +20,15 @@ struct FileOutcome {
   std::string text;
 };
 
-// Calls `one` for each file and tells what it returns. One file's error does not keep the others
-// from their turn, but for kUnavailable, for which they would wait in vain too; the first one's
-// code is the program's, and is returned. The error of an only file is the verb's own.
-absl::StatusOr<int> ForEachFile(
+// Calls `one` for each mirror of each file, or the one of --server, and tells what it returns.
+// One's error does not keep the others from their turn, but for kUnavailable, for which the rest of
+// that server's would wait in vain too; the first one's code is the program's, and is returned. The
+// error of an only file with one mirror is the verb's own. Where a file has several, what is told
+// begins with the server.
+absl::StatusOr<int> ForEachMirror(
     Context& context, const std::vector<std::string>& locals,
-    absl::FunctionRef<absl::StatusOr<FileOutcome>(const std::string& local)> one);
+    absl::FunctionRef<absl::StatusOr<FileOutcome>(const std::string& local, const FileArg& mirror)>
+        one);
 
 }  // namespace h5mirror::tools
 

@@ -30,8 +30,14 @@ std::string AbsoluteAfter(std::string_view prefix, const std::string& text) {
 Items FlagItems(const ExecEnvironmentRequest& request) {
   Items items;
   const rpc::ClientSettings& client = request.client;
-  if (client.server.has_value())
-    items.emplace_back("server", AbsoluteAfter("unix:", *client.server));
+  if (client.server.has_value()) {
+    // A list goes to the driver as it is, but for paths.
+    std::vector<std::string> servers;
+    for (absl::string_view server : absl::StrSplit(*client.server, ',')) {
+      servers.push_back(AbsoluteAfter("unix:", std::string(absl::StripAsciiWhitespace(server))));
+    }
+    items.emplace_back("server", absl::StrJoin(servers, ","));
+  }
   if (client.ca.has_value()) items.emplace_back("ca", Absolute(*client.ca));
   if (client.token.has_value()) items.emplace_back("token", AbsoluteAfter("@", *client.token));
   if (!request.root.empty()) items.emplace_back("root", Absolute(request.root));

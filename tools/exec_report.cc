@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "absl/strings/str_split.h"
@@ -70,7 +71,7 @@ std::vector<LibraryUse> JoinLibraries(const std::vector<Json>& plugin,
 }
 
 std::vector<FileUse> LastOfEachFile(const std::vector<Json>& plugin) {
-  std::map<std::pair<std::string, int64_t>, FileUse> last;
+  std::map<std::tuple<std::string, std::string, int64_t>, FileUse> last;  // by file, server, pid
   for (const Json& line : plugin) {
     FileUse use;
     use.file = TextOf(line, "file");
@@ -82,7 +83,7 @@ std::vector<FileUse> LastOfEachFile(const std::vector<Json>& plugin) {
     use.detail = TextOf(line, "detail");
     use.cut = NumberOf(line, "cut");
     use.version = NumberOf(line, "version");
-    FileUse& known = last[{use.file, use.pid}];
+    FileUse& known = last[{use.file, use.server, use.pid}];
     // A later open that changed nothing says nothing about what was mirrored before.
     if (use.state == "unchanged" && !known.file.empty()) continue;
     known = std::move(use);

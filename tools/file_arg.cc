@@ -2,8 +2,12 @@
 
 #include <errno.h>
 
+#include <algorithm>
+#include <utility>
+
 #include "absl/strings/match.h"
 #include "base/errno_status.h"
+#include "base/server_list.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "tools/embedded_server.h"
@@ -39,36 +43,83 @@ absl::StatusOr<std::string> FollowLink(const std::string& path) {
   return real.string();
 }
 
-absl::StatusOr<FileArg> LocalWithRecord(const std::string& path) {
+FileArg ArgOf(const std::string& path, FoundRecord found) {
   FileArg result;
   result.local = path;
-  absl::StatusOr<LocalRecord> record = ReadLocalRecord(result.local);
-  if (record.ok()) {
-    result.name = record->name;
-    result.server = record->server;
-    result.record = *std::move(record);
-  } else if (!absl::IsNotFound(record.status())) {
-    return record.status();
-  }
+  result.name = found.record.name;
+  result.server = found.record.server;
+  result.tag = std::move(found.place.tag);
+  result.record = std::move(found.record);
   return result;
+}
+
+// Smaller is nearer to the file as it is.
+int DistanceOf(const LocalRecord& record, const absl::StatusOr<FileStat>& now) {
+  const bool is_of_now = now.ok() && record.stat == *now;
+  if (is_of_now && record.state == RecordState::kClean) return 0;
+  if (record.state == RecordState::kOpen) return 1;
+  return is_of_now ? 2 : 3;
+}
+
+// Where the file has records, and none of them is of `server`.
+FileArg NewMirror(const std::string& path, const std::string& server, const FileArg& other) {
+  FileArg result;
+  result.local = path;
+  result.name = other.name;
+  result.server = server;
+  result.tag = ServerTag(server);
+  return result;
+}
+
+absl::StatusOr<std::vector<FileArg>> LocalWithRecords(const std::string& path,
+                                                      const WantedServer& server) {
+  H5M_ASSIGN_OR_RETURN(std::vector<FoundRecord> records, FindLocalRecords(path));
+  const absl::StatusOr<FileStat> now = StatFile(path);
+  std::stable_sort(records.begin(), records.end(), [&](const auto& a, const auto& b) {
+    return DistanceOf(a.record, now) < DistanceOf(b.record, now);
+  });
+  std::vector<FileArg> mirrors;
+  for (FoundRecord& found : records) mirrors.push_back(ArgOf(path, std::move(found)));
+  if (mirrors.empty()) {
+    mirrors.emplace_back().local = path;
+    return mirrors;
+  }
+  if (!server.has_value()) return mirrors;
+  for (const FileArg& mirror : mirrors) {
+    if (IsSameServer(mirror.server, *server)) return std::vector{mirror};
+  }
+  // The only mirror's record stands for any server that the user names, as its name may be another.
+  if (mirrors.size() == 1 && mirrors[0].tag.empty()) return mirrors;
+  return std::vector{NewMirror(path, *server, mirrors[0])};
+}
+
+absl::StatusOr<FileArg> LocalWithRecord(const std::string& path, const WantedServer& server) {
+  H5M_ASSIGN_OR_RETURN(std::vector<FileArg> mirrors, LocalWithRecords(path, server));
+  return std::move(mirrors.front());
 }
 
 }  // namespace
 
-absl::StatusOr<FileArg> ResolveLocalArg(const std::string& given) {
+absl::StatusOr<std::vector<FileArg>> ResolveMirrorsOf(const std::string& given,
+                                                      const WantedServer& server) {
   H5M_ASSIGN_OR_RETURN(const std::string path, FollowLink(given));
-  absl::StatusOr<FileArg> local = LocalWithRecord(path);
-  if (!local.ok() || local->record.has_value() || !HasHistoryBeside(path)) return local;
+  absl::StatusOr<std::vector<FileArg>> mirrors = LocalWithRecords(path, server);
+  if (!mirrors.ok() || !mirrors->front().name.empty() || !HasHistoryBeside(path)) return mirrors;
   return absl::FailedPreconditionError(
       StrCat(path, " has its history beside it (", RecordDirectory(path).string(),
              ") and is mirrored nowhere: move both below a server's root to keep its versions, or "
              "h5mirror export it to a file of its own and push that"));
 }
 
-absl::StatusOr<FileArg> ResolveFileArg(const std::string& text) {
+absl::StatusOr<FileArg> ResolveLocalArg(const std::string& given, const WantedServer& server) {
+  H5M_ASSIGN_OR_RETURN(std::vector<FileArg> mirrors, ResolveMirrorsOf(given, server));
+  return std::move(mirrors.front());
+}
+
+absl::StatusOr<FileArg> ResolveFileArg(const std::string& text, const WantedServer& server) {
   if (text.empty()) return absl::InvalidArgumentError("FILE is empty");
-  absl::StatusOr<FileArg> local = LocalWithRecord(text);
-  if (!local.ok() || local->record.has_value()) return local;
+  absl::StatusOr<FileArg> local = LocalWithRecord(text, server);
+  if (!local.ok() || !local->name.empty()) return local;
   if (HasHistoryBeside(text)) {
     std::error_code error;
     const std::filesystem::path path = std::filesystem::absolute(text, error).lexically_normal();

@@ -161,9 +161,9 @@ std::optional<DirtyMap> PushSession::MakeDirtyMap() const {
     map.extents.AddAll(sent_);
   } else {
     // The new generation is all of the file; without it the server lacks what it has lacked before.
-    const absl::StatusOr<LocalRecord> record = ReadLocalRecord(file_.path());
+    const absl::StatusOr<LocalRecord> record = ReadLocalRecord(place());
     if (!record.ok() || record->name != request_.name) return std::nullopt;
-    const std::optional<DirtyMap> before = FindDirtyMap(file_.path(), *record, file_.stat());
+    const std::optional<DirtyMap> before = FindDirtyMap(place(), *record, file_.stat());
     const bool has_base = before && before->base_cut > 0 && before->barrier_seq == 0;
     if (!has_base || before->file_id != file_id_) return std::nullopt;
     map = *before;
@@ -200,10 +200,10 @@ absl::Status PushSession::WriteBehind() {
     record.detail = request_.diverged_detail;
   } else if (const std::optional<DirtyMap> map = MakeDirtyMap()) {
     // The directory of a file that had no record yet is made with that, and there is no map then.
-    const absl::Status written = WriteDirtyMap(file_.path(), *map);
+    const absl::Status written = WriteDirtyMap(place(), *map);
     if (written.ok()) record.dirty_map_id = map->id;
   }
-  return WriteLocalRecord(file_.path(), record);
+  return WriteLocalRecord(place(), record);
 }
 
 absl::Status PushSession::WriteClean() {
@@ -215,8 +215,8 @@ absl::Status PushSession::WriteClean() {
     record.state = RecordState::kDiverged;
     record.detail = request_.diverged_detail;
   }
-  H5M_RETURN_IF_ERROR(WriteLocalRecord(file_.path(), record));
-  RemoveDirtyMap(file_.path());
+  H5M_RETURN_IF_ERROR(WriteLocalRecord(place(), record));
+  RemoveDirtyMap(place());
   return absl::OkStatus();
 }
 

@@ -25,6 +25,7 @@ struct PushRequest {
   std::string verb = "push";              // for messages
   std::string name;                       // under the server's root
   std::string server;                     // for the record, as the user would configure it
+  std::string tag;                        // of the record: RecordPlace::tag
   Bytes16 file_id{};                      // the server's, or all zero where it has no such file
   v1::Intent intent = v1::INTENT_UPLOAD;  // or INTENT_REPLACE, INTENT_RESYNC
   int64_t base_cut = 0;                   // INTENT_RESYNC
@@ -72,6 +73,7 @@ class PushSession {
   absl::Status WriteBehind();
   absl::Status WriteClean();
   LocalRecord MakeRecord() const;
+  RecordPlace place() const { return {file_.path(), request_.tag}; }
   std::string What() const;
 
   rpc::Client& client_;

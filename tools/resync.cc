@@ -40,15 +40,16 @@ struct Base {
 class Resyncer {
  public:
   Resyncer(Context& context, const ResyncRequest& request, const LocalFile& file,
-           const std::optional<LocalRecord>& record, rpc::Client& client, std::string name)
+           rpc::Client& client, std::string name)
       : context_(context),
         request_(request),
         file_(file),
-        record_(record),
+        record_(request.mirror.record),
         client_(client),
         blocks_(file.fd(), file.size_bytes(), file.path().string()),
         progress_(context.streams(), request.local, file.size_bytes()) {
     outcome_.name = std::move(name);
+    outcome_.server = client.options().server;
   }
 
   absl::StatusOr<ResyncOutcome> Run() {
@@ -77,6 +78,8 @@ class Resyncer {
   }
 
  private:
+  RecordPlace place() const { return {file_.path(), request_.mirror.tag}; }
+
   bool IsLevelNow() {
     if (!IsLevel(outcome_.name, file_, record_, server_) ||
         RightVersionOf(server_.newest_version()) != 0) {
@@ -112,6 +115,7 @@ class Resyncer {
     push.verb = "resync";
     push.name = outcome_.name;
     push.server = client_.options().server;
+    push.tag = request_.mirror.tag;
     push.comment = request_.comment;
     H5M_ASSIGN_OR_RETURN(const PushResult pushed, Upload(client_, file_, push, progress_));
     Take(pushed);
@@ -164,7 +168,7 @@ class Resyncer {
       return false;
     }
     if (base_.cut == record_->cut) return true;
-    const std::optional<DirtyMap> map = FindDirtyMap(file_.path(), *record_, file_.stat());
+    const std::optional<DirtyMap> map = FindDirtyMap(place(), *record_, file_.stat());
     return map && map->base_cut > 0 && base_.cut >= map->base_cut &&
            base_.cut <= std::max(map->base_cut, map->cut_newest);
   }
@@ -177,9 +181,15 @@ class Resyncer {
         " on the server (", HumanBytes(comparison.remote_size_bytes()), ", version ",
         base_.version.version(), ", cut ", base_.cut, ", written from ", server_.origin().host(),
         ":", server_.origin().path(), ") differ in ", HumanBytes(comparison.differing_bytes()),
-        ", and it is not certain which is right: h5mirror resync --from local ", local,
-        " makes the server's like the local one, h5mirror resync --from remote ", local,
+        ", and it is not certain which is right: h5mirror ", ServerFlag(), "resync --from local ",
+        local, " makes the server's like the local one, h5mirror ", ServerFlag(),
+        "resync --from remote ", local,
         " the local one like the server's; what loses stays a version"));
+  }
+
+  // Which of several mirrors a command is for.
+  std::string ServerFlag() const {
+    return request_.mirror.tag.empty() ? "" : StrCat("--server ", outcome_.server, " ");
   }
 
   std::string LocalState() const {
@@ -216,6 +226,7 @@ class Resyncer {
     push.verb = "resync";
     push.name = outcome_.name;
     push.server = client_.options().server;
+    push.tag = request_.mirror.tag;
     push.file_id = FromByteString(server_.file_id()).value_or(Bytes16{});
     push.intent = v1::INTENT_RESYNC;
     push.base_cut = base_.cut;
@@ -373,8 +384,8 @@ class Resyncer {
     record.version = newest.version();
     record.stat = stat;
     record.since = absl::Now();
-    H5M_RETURN_IF_ERROR(WriteLocalRecord(file_.path(), record));
-    RemoveDirtyMap(file_.path());
+    H5M_RETURN_IF_ERROR(WriteLocalRecord(place(), record));
+    RemoveDirtyMap(place());
     return absl::OkStatus();
   }
 
@@ -394,13 +405,13 @@ class Resyncer {
 }  // namespace
 
 absl::StatusOr<ResyncOutcome> Resync(Context& context, const ResyncRequest& request) {
-  H5M_ASSIGN_OR_RETURN(const FileArg arg, ResolveLocalArg(request.local));
+  const FileArg& arg = request.mirror;
   H5M_ASSIGN_OR_RETURN(std::string name, MirrorName(context, request.name, "", arg));
   // Replacing it wants nobody to have it open.
   const FileLock lock = request.from == Side::kRemote ? FileLock::kExclusive : FileLock::kShared;
   H5M_ASSIGN_OR_RETURN(const LocalFile file, LocalFile::Open(arg.local, lock));
   H5M_ASSIGN_OR_RETURN(rpc::Client * client, context.Connect(arg.server));
-  return Resyncer(context, request, file, arg.record, *client, std::move(name)).Run();
+  return Resyncer(context, request, file, *client, std::move(name)).Run();
 }
 
 }  // namespace h5mirror::tools

@@ -9,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "tools/context.h"
+#include "tools/file_arg.h"
 #include "tools/push_plan.h"
 
 namespace h5mirror::tools {
@@ -18,6 +19,7 @@ enum class Side { kUndecided, kLocal, kRemote };
 
 struct ResyncRequest {
   std::string local;
+  FileArg mirror;    // one of ResolveMirrorsOf(local)
   std::string name;  // --name; empty: as the record or the driver's rule says
   std::string comment;
   Side from = Side::kUndecided;
@@ -35,6 +37,7 @@ enum class ResyncAction {
 
 struct ResyncOutcome {
   std::string name;
+  std::string server;
   ResyncAction action = ResyncAction::kLevel;
   int64_t version = 0;  // of both sides now; with dry_run that of the server
   int64_t cut = 0;

@@ -42,8 +42,9 @@ absl::StatusOr<v1::FileStatus> Adopt(rpc::Client& client, const LocalFile& file,
   return client.AdoptFile(request);
 }
 
-absl::Status WriteRecord(const LocalFile& file, const std::string& server, const std::string& name,
-                         const v1::Version& version, const v1::FileStatus& status) {
+absl::Status WriteRecord(const LocalFile& file, const RecordPlace& place, const std::string& server,
+                         const std::string& name, const v1::Version& version,
+                         const v1::FileStatus& status) {
   LocalRecord record;
   record.state = RecordState::kClean;
   H5M_ASSIGN_OR_RETURN(record.file_id, FromByteString(status.file_id()));
@@ -53,13 +54,13 @@ absl::Status WriteRecord(const LocalFile& file, const std::string& server, const
   record.version = version.version();
   record.stat = file.stat();
   record.since = absl::Now();
-  H5M_RETURN_IF_ERROR(WriteLocalRecord(file.path(), record));
-  RemoveDirtyMap(file.path());
+  H5M_RETURN_IF_ERROR(WriteLocalRecord(place, record));
+  RemoveDirtyMap(place);
   return absl::OkStatus();
 }
 
 absl::StatusOr<int> RunAdopt(Context& context, const Options& options) {
-  H5M_ASSIGN_OR_RETURN(FileArg arg, ResolveLocalArg(options.local));
+  H5M_ASSIGN_OR_RETURN(FileArg arg, ResolveLocalArg(options.local, context.flags().client.server));
   if (!options.name.empty()) arg.name = options.name;
   if (arg.name.empty()) {
     return absl::InvalidArgumentError(StrCat(
@@ -83,7 +84,8 @@ absl::StatusOr<int> RunAdopt(Context& context, const Options& options) {
   H5M_RETURN_IF_ERROR(compared);
   H5M_ASSIGN_OR_RETURN(const v1::FileStatus status,
                        Adopt(*client, file, arg.name, version.version()));
-  H5M_RETURN_IF_ERROR(WriteRecord(file, client->options().server, arg.name, version, status));
+  H5M_RETURN_IF_ERROR(
+      WriteRecord(file, arg.place(), client->options().server, arg.name, version, status));
   if (context.json()) {
     context.Print(
         Json{{"local", options.local}, {"file", arg.name}, {"version", VersionToJson(version)}});

@@ -22,7 +22,8 @@ struct Options {
 constexpr absl::Duration kAnswerTime = absl::Minutes(6);
 
 absl::StatusOr<int> RunCommit(Context& context, const Options& options) {
-  H5M_ASSIGN_OR_RETURN(const FileArg file, ResolveFileArg(options.file));
+  H5M_ASSIGN_OR_RETURN(const FileArg file,
+                       ResolveFileArg(options.file, context.flags().client.server));
   H5M_ASSIGN_OR_RETURN(rpc::Client * client, context.Connect(file.server));
   v1::CommitVersionRequest request;
   request.set_name(file.name);

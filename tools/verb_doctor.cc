@@ -152,7 +152,8 @@ class Doctor {
 
   // The server of the file's record, if any.
   std::string ReadFileArg() {
-    const absl::StatusOr<FileArg> file = ResolveFileArg(options_.file);
+    const absl::StatusOr<FileArg> file =
+        ResolveFileArg(options_.file, context_.flags().client.server);
     if (!file.ok()) {
       report_.Fail("file", std::string(file.status().message()), "");
       return "";

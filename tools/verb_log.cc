@@ -77,7 +77,8 @@ absl::StatusOr<std::string> HistoryNotice(rpc::Client& client, const std::string
 
 absl::StatusOr<int> RunLog(Context& context, const Options& options) {
   H5M_ASSIGN_OR_RETURN(v1::ListVersionsRequest request, FirstRequest(context, options));
-  H5M_ASSIGN_OR_RETURN(const FileArg file, ResolveFileArg(options.file));
+  H5M_ASSIGN_OR_RETURN(const FileArg file,
+                       ResolveFileArg(options.file, context.flags().client.server));
   H5M_ASSIGN_OR_RETURN(rpc::Client * client, context.Connect(file.server));
   Table table = MakeTable();
   Json versions = Json::array();

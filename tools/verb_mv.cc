@@ -96,7 +96,7 @@ class LocalMove {
     LocalRecord record = *file_.record;
     record.name = new_name;
     record.stat = stat;
-    return WriteLocalRecord(to_, record);
+    return WriteLocalRecord({to_, file_.tag}, record);
   }
 
   Context& context_;
@@ -106,7 +106,17 @@ class LocalMove {
 };
 
 absl::StatusOr<int> RunMove(Context& context, const Options& options) {
-  H5M_ASSIGN_OR_RETURN(const FileArg file, ResolveFileArg(options.from));
+  H5M_ASSIGN_OR_RETURN(const FileArg file,
+                       ResolveFileArg(options.from, context.flags().client.server));
+  if (!file.local.empty()) {
+    H5M_ASSIGN_OR_RETURN(const auto records, FindLocalRecords(file.local));
+    if (records.size() > 1) {
+      return absl::FailedPreconditionError(StrCat(
+          file.local.string(), " has ", records.size(),
+          " mirrors: rename the local file alone (mv), and the next program that writes to it "
+          "has each server rename its own"));
+    }
+  }
   if (!file.record.has_value()) return MoveName(context, options, file);
   H5M_ASSIGN_OR_RETURN(rpc::Client * client, context.Connect(file.server));
   std::filesystem::path to = options.to;

@@ -117,7 +117,8 @@ absl::StatusOr<int> RunPrune(Context& context, const Options& options) {
   if (IsEmpty(options.keep)) return absl::InvalidArgumentError(kTeach);
   v1::PruneVersionsRequest request;
   H5M_ASSIGN_OR_RETURN(*request.mutable_policy(), ToPolicy(options.keep));
-  H5M_ASSIGN_OR_RETURN(const FileArg file, ResolveFileArg(options.file));
+  H5M_ASSIGN_OR_RETURN(const FileArg file,
+                       ResolveFileArg(options.file, context.flags().client.server));
   H5M_ASSIGN_OR_RETURN(rpc::Client * client, context.Connect(file.server));
   request.set_name(file.name);
   request.set_dry_run(options.dry_run);

@@ -35,6 +35,7 @@ struct Options {
 struct Outcome {
   std::string local;
   std::string name;
+  std::string server;
   PushAction action = PushAction::kSkip;
   PushResult result;
 };
@@ -51,14 +52,14 @@ std::string_view ActionName(PushAction action) {
   return "unknown";
 }
 
-absl::StatusOr<Outcome> PushOne(Context& context, const Options& options,
-                                const std::string& local) {
+absl::StatusOr<Outcome> PushOne(Context& context, const Options& options, const std::string& local,
+                                const FileArg& arg) {
   Outcome outcome;
   outcome.local = local;
-  H5M_ASSIGN_OR_RETURN(const FileArg arg, ResolveLocalArg(local));
   H5M_ASSIGN_OR_RETURN(outcome.name, MirrorName(context, options.name, options.root, arg));
   H5M_ASSIGN_OR_RETURN(const LocalFile file, LocalFile::Open(arg.local, FileLock::kShared));
   H5M_ASSIGN_OR_RETURN(rpc::Client * client, context.Connect(arg.server));
+  outcome.server = client->options().server;
   H5M_ASSIGN_OR_RETURN(const std::optional<v1::FileStatus> server,
                        FindServerFile(*client, outcome.name));
   H5M_ASSIGN_OR_RETURN(outcome.action,
@@ -76,6 +77,7 @@ absl::StatusOr<Outcome> PushOne(Context& context, const Options& options,
   PushRequest request;
   request.name = outcome.name;
   request.server = client->options().server;
+  request.tag = arg.tag;
   request.comment = options.comment;
   request.intent = outcome.action == PushAction::kUpload ? v1::INTENT_UPLOAD : v1::INTENT_REPLACE;
   if (server.has_value()) {
@@ -87,13 +89,10 @@ absl::StatusOr<Outcome> PushOne(Context& context, const Options& options,
 }
 
 Json OutcomeToJson(const Options& options, const Outcome& outcome) {
-  return Json{{"local", outcome.local},
-              {"file", outcome.name},
-              {"action", ActionName(outcome.action)},
-              {"dry_run", options.dry_run},
-              {"version", outcome.result.version},
-              {"cut", outcome.result.cut},
-              {"sent_bytes", outcome.result.sent_bytes}};
+  return Json{{"local", outcome.local},     {"file", outcome.name},
+              {"server", outcome.server},   {"action", ActionName(outcome.action)},
+              {"dry_run", options.dry_run}, {"version", outcome.result.version},
+              {"cut", outcome.result.cut},  {"sent_bytes", outcome.result.sent_bytes}};
 }
 
 std::string OutcomeToText(const Options& options, const Outcome& outcome) {
@@ -118,10 +117,12 @@ absl::StatusOr<int> RunPush(Context& context, const Options& options) {
   }
   H5M_ASSIGN_OR_RETURN(
       const int code,
-      ForEachFile(context, files, [&](const std::string& local) -> absl::StatusOr<FileOutcome> {
-        H5M_ASSIGN_OR_RETURN(const Outcome outcome, PushOne(context, options, local));
-        return FileOutcome{OutcomeToJson(options, outcome), OutcomeToText(options, outcome)};
-      }));
+      ForEachMirror(
+          context, files,
+          [&](const std::string& local, const FileArg& mirror) -> absl::StatusOr<FileOutcome> {
+            H5M_ASSIGN_OR_RETURN(const Outcome outcome, PushOne(context, options, local, mirror));
+            return FileOutcome{OutcomeToJson(options, outcome), OutcomeToText(options, outcome)};
+          }));
   if (files.empty()) context.Note("no HDF5 file there; --any takes all files");
   return code;
 }

@@ -23,6 +23,7 @@
 #include "tools/progress.h"
 #include "tools/push_plan.h"
 #include "tools/temp_file.h"
+#include "tools/text.h"
 #include "tools/verbs.h"
 #include "tools/version_spec.h"
 
@@ -60,9 +61,35 @@ std::string NameForBroken(const std::string& local) {
   return name;
 }
 
+// Of several mirrors the one with the newest version, by the clock of the file's writer. Those that
+// are away have no say.
+absl::StatusOr<FileArg> NewestMirror(Context& context, const std::string& local) {
+  H5M_ASSIGN_OR_RETURN(const std::vector<FileArg> mirrors,
+                       ResolveMirrorsOf(local, context.flags().client.server));
+  if (mirrors.size() == 1) return mirrors[0];
+  const FileArg* newest = nullptr;
+  absl::Time newest_time;
+  for (const FileArg& mirror : mirrors) {
+    const absl::StatusOr<rpc::Client*> client = context.Connect(mirror.server);
+    const auto file = client.ok() ? FindServerFile(**client, mirror.name) : client.status();
+    if (!file.ok()) context.Note(StrCat(mirror.server, ": ", file.status().message()));
+    if (!file.ok() || !file->has_value()) continue;
+    const absl::Time time = FromProto((*file)->newest_version().client_time());
+    if (newest != nullptr && time <= newest_time) continue;
+    newest = &mirror;
+    newest_time = time;
+  }
+  if (newest != nullptr) {
+    context.Note(StrCat("of its mirrors, ", newest->server, " has the newest version"));
+    return *newest;
+  }
+  return absl::UnavailableError(
+      StrCat(local, ": none of its ", mirrors.size(), " mirrors has it, or can be asked"));
+}
+
 absl::StatusOr<Plan> MakePlan(Context& context, const Options& options) {
   Plan plan;
-  H5M_ASSIGN_OR_RETURN(plan.arg, ResolveLocalArg(options.local));
+  H5M_ASSIGN_OR_RETURN(plan.arg, NewestMirror(context, options.local));
   if (!options.name.empty()) plan.arg.name = options.name;
   if (plan.arg.name.empty()) {
     return absl::NotFoundError(StrCat(
@@ -140,8 +167,8 @@ absl::Status WriteRecord(const Plan& plan, const Outcome& outcome) {
     record.detail =
         StrCat("recovered to version ", version.version(), ", which is not the server's newest");
   }
-  H5M_RETURN_IF_ERROR(WriteLocalRecord(plan.arg.local, record));
-  RemoveDirtyMap(plan.arg.local);
+  H5M_RETURN_IF_ERROR(WriteLocalRecord(plan.arg.place(), record));
+  RemoveDirtyMap(plan.arg.place());
   return absl::OkStatus();
 }
 

@@ -40,6 +40,7 @@ Json OutcomeToJson(const ResyncRequest& request, const ResyncOutcome& outcome, d
   return Json{
       {"local", request.local},
       {"file", outcome.name},
+      {"server", outcome.server},
       {"action", ActionName(outcome.action)},
       {"dry_run", request.dry_run},
       {"version", outcome.version},
@@ -92,22 +93,43 @@ std::string OutcomeToText(const ResyncRequest& request, const ResyncOutcome& out
   return "";
 }
 
+// The local file cannot become what several servers have.
+absl::Status CheckOneIsRight(Context& context, const Options& options) {
+  if (options.request.from != Side::kRemote) return absl::OkStatus();
+  for (const std::string& local : options.locals) {
+    H5M_ASSIGN_OR_RETURN(const std::vector<FileArg> mirrors,
+                         ResolveMirrorsOf(local, context.flags().client.server));
+    if (mirrors.size() == 1) continue;
+    std::string servers;
+    for (const FileArg& mirror : mirrors) {
+      StrAppend(&servers, servers.empty() ? "" : ", ", mirror.server);
+    }
+    return absl::InvalidArgumentError(StrCat(
+        local, " has several mirrors (", servers,
+        "): name the one that is right, h5mirror --server SERVER resync --from remote ", local));
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<int> RunResync(Context& context, const Options& options) {
   if (!options.request.name.empty() && options.locals.size() != 1) {
     return absl::InvalidArgumentError(
         StrCat("--name is for one file, and there are ", options.locals.size()));
   }
+  H5M_RETURN_IF_ERROR(CheckOneIsRight(context, options));
   ResyncRequest request = options.request;
   request.content = options.any ? Content::kAny : Content::kHdf5Only;
-  return ForEachFile(context, options.locals,
-                     [&](const std::string& local) -> absl::StatusOr<FileOutcome> {
-                       request.local = local;
-                       const absl::Time start = absl::Now();
-                       H5M_ASSIGN_OR_RETURN(const ResyncOutcome outcome, Resync(context, request));
-                       const double seconds = absl::ToDoubleSeconds(absl::Now() - start);
-                       return FileOutcome{OutcomeToJson(request, outcome, seconds),
-                                          OutcomeToText(request, outcome, seconds)};
-                     });
+  return ForEachMirror(
+      context, options.locals,
+      [&](const std::string& local, const FileArg& mirror) -> absl::StatusOr<FileOutcome> {
+        request.local = local;
+        request.mirror = mirror;
+        const absl::Time start = absl::Now();
+        H5M_ASSIGN_OR_RETURN(const ResyncOutcome outcome, Resync(context, request));
+        const double seconds = absl::ToDoubleSeconds(absl::Now() - start);
+        return FileOutcome{OutcomeToJson(request, outcome, seconds),
+                           OutcomeToText(request, outcome, seconds)};
+      });
 }
 
 }  // namespace

@@ -35,7 +35,8 @@ Json RemovedToJson(const v1::RemovedFile& removed) {
 }
 
 absl::StatusOr<int> RunRemove(Context& context, const RemoveOptions& options) {
-  H5M_ASSIGN_OR_RETURN(const FileArg file, ResolveFileArg(options.file));
+  H5M_ASSIGN_OR_RETURN(const FileArg file,
+                       ResolveFileArg(options.file, context.flags().client.server));
   H5M_ASSIGN_OR_RETURN(rpc::Client * client, context.Connect(file.server));
   v1::RemoveFileRequest request;
   request.set_name(file.name);

@@ -22,7 +22,8 @@ struct Options {
 absl::StatusOr<int> RunRollback(Context& context, const Options& options) {
   H5M_ASSIGN_OR_RETURN(const FileAtVersion wanted,
                        ParseFileAtVersion(options.file, context.streams().zone));
-  H5M_ASSIGN_OR_RETURN(const FileArg file, ResolveFileArg(wanted.file));
+  H5M_ASSIGN_OR_RETURN(const FileArg file,
+                       ResolveFileArg(wanted.file, context.flags().client.server));
   H5M_ASSIGN_OR_RETURN(rpc::Client * client, context.Connect(file.server));
   H5M_ASSIGN_OR_RETURN(const int64_t number,
                        ResolveVersion(context, *client, file.name, wanted.version));

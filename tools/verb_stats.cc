@@ -76,7 +76,8 @@ absl::StatusOr<int> RunStats(Context& context, const Options& options) {
   if (with_policy) {
     H5M_ASSIGN_OR_RETURN(*request.mutable_policy(), ToPolicy(options.keep));
   }
-  H5M_ASSIGN_OR_RETURN(const FileArg file, ResolveFileArg(options.file));
+  H5M_ASSIGN_OR_RETURN(const FileArg file,
+                       ResolveFileArg(options.file, context.flags().client.server));
   H5M_ASSIGN_OR_RETURN(rpc::Client * client, context.Connect(file.server));
   request.set_name(file.name);
   Table table({{"VERSION", Align::kRight},

@@ -1,5 +1,7 @@
 // h5mirror status: a server, or a file on both sides.
 #include <memory>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_join.h"
 #include "base/human.h"
@@ -118,17 +120,16 @@ std::optional<FileStat> StatIfThere(const FileArg& file) {
   return stat.ok() ? std::optional(*stat) : std::nullopt;
 }
 
+// What was found out about a file: told already, but for the document.
+struct Told {
+  Json json;
+  int code = kExitOk;
+};
+
 // What the local record says, where the server cannot be asked.
-int ShowRecord(Context& context, const FileArg& file, const absl::Status& away) {
+Told ShowRecord(Context& context, const FileArg& file, const absl::Status& away) {
   const LocalRecord& record = *file.record;
   const StandingReport report = JudgeRecord(file.local.string(), record, StatIfThere(file));
-  if (context.json()) {
-    context.Print(Json{{"name", file.name},
-                       {"exists", nullptr},
-                       {"server", record.server},
-                       {"error", std::string(away.message())},
-                       {"local", LocalToJson(file, report)}});
-  }
   Sheet sheet(context);
   sheet.Line("name", file.name);
   sheet.Line("server", StrCat(record.server, ", which is away"));
@@ -138,11 +139,15 @@ int ShowRecord(Context& context, const FileArg& file, const absl::Status& away) 
   sheet.Line("since", LocalTime(record.since, context.streams().zone));
   sheet.Line("way out", report.way_out);
   context.Note(ToStd(away.message()));
-  return ExitCodeFor(away);
+  return {Json{{"name", file.name},
+               {"exists", nullptr},
+               {"server", record.server},
+               {"error", std::string(away.message())},
+               {"local", LocalToJson(file, report)}},
+          ExitCodeFor(away)};
 }
 
-absl::StatusOr<int> RunFileStatus(Context& context, const Options& options) {
-  H5M_ASSIGN_OR_RETURN(const FileArg file, ResolveFileArg(options.file));
+absl::StatusOr<Told> TellFile(Context& context, const Options& options, const FileArg& file) {
   const absl::StatusOr<rpc::Client*> connected = context.Connect(file.server);
   if (absl::IsUnavailable(connected.status()) && file.record.has_value()) {
     return ShowRecord(context, file, connected.status());
@@ -162,22 +167,54 @@ absl::StatusOr<int> RunFileStatus(Context& context, const Options& options) {
   if (file.record.has_value()) {
     report = JudgeStanding(file.local.string(), *file.record, StatIfThere(file), status);
   }
-  if (context.json()) {
-    Json json = status.has_value() ? StatusToJson(*status) : Json{{"name", file.name}};
-    json["exists"] = status.has_value();
-    json["server"] = client->options().server;
-    json["local"] = nullptr;
-    if (report.has_value()) json["local"] = LocalToJson(file, *report);
-    context.Print(json);
-  } else {
-    if (status.has_value()) ShowFile(context, *status);
-    if (report.has_value()) {
-      Sheet sheet(context);
-      sheet.Line("local", StrCat(file.local.string(), ": ", report->detail));
-      sheet.Line("way out", report->way_out);
-    }
+  if (status.has_value()) ShowFile(context, *status);
+  if (report.has_value()) {
+    Sheet sheet(context);
+    sheet.Line("local", StrCat(file.local.string(), ": ", report->detail));
+    sheet.Line("way out", report->way_out);
   }
-  return status.has_value() ? kExitOk : kExitNotFound;
+  Json json = status.has_value() ? StatusToJson(*status) : Json{{"name", file.name}};
+  json["exists"] = status.has_value();
+  json["server"] = client->options().server;
+  json["local"] = report.has_value() ? LocalToJson(file, *report) : Json(nullptr);
+  return Told{std::move(json), status.has_value() ? kExitOk : kExitNotFound};
+}
+
+// Each in turn. One that cannot be asked does not keep the others from it; the first failure's code
+// is the program's.
+absl::StatusOr<int> TellMirrors(Context& context, const Options& options,
+                                const std::vector<FileArg>& mirrors) {
+  Json all = Json::array();
+  int code = kExitOk;
+  for (const FileArg& mirror : mirrors) {
+    context.Say(StrCat(mirror.server, ":"));
+    const absl::StatusOr<Told> told = TellFile(context, options, mirror);
+    if (!told.ok()) context.Note(StrCat(mirror.server, ": ", told.status().message()));
+    all.push_back(told.ok() ? told->json
+                            : Json{{"name", mirror.name},
+                                   {"server", mirror.server},
+                                   {"error", std::string(told.status().message())}});
+    if (code == kExitOk) code = told.ok() ? told->code : ExitCodeFor(told.status());
+  }
+  if (context.json()) {
+    Json json = all[0];  // As of a file with one mirror, of the one that is level if one is.
+    json["mirrors"] = std::move(all);
+    context.Print(json);
+  }
+  return code;
+}
+
+absl::StatusOr<int> RunFileStatus(Context& context, const Options& options) {
+  const WantedServer& server = context.flags().client.server;
+  H5M_ASSIGN_OR_RETURN(const FileArg file, ResolveFileArg(options.file, server));
+  if (file.record.has_value()) {
+    H5M_ASSIGN_OR_RETURN(const std::vector<FileArg> mirrors,
+                         ResolveMirrorsOf(options.file, server));
+    if (mirrors.size() > 1) return TellMirrors(context, options, mirrors);
+  }
+  H5M_ASSIGN_OR_RETURN(const Told told, TellFile(context, options, file));
+  if (context.json()) context.Print(told.json);
+  return told.code;
 }
 
 }  // namespace

@@ -19,7 +19,8 @@ struct Options {
 absl::StatusOr<int> RunTag(Context& context, const Options& options) {
   H5M_ASSIGN_OR_RETURN(const FileAtVersion wanted,
                        ParseFileAtVersion(options.file, context.streams().zone));
-  H5M_ASSIGN_OR_RETURN(const FileArg file, ResolveFileArg(wanted.file));
+  H5M_ASSIGN_OR_RETURN(const FileArg file,
+                       ResolveFileArg(wanted.file, context.flags().client.server));
   H5M_ASSIGN_OR_RETURN(rpc::Client * client, context.Connect(file.server));
   v1::TagVersionRequest request;
   H5M_ASSIGN_OR_RETURN(const int64_t number,
@@ -54,7 +55,8 @@ absl::StatusOr<int> RunTag(Context& context, const Options& options) {
 }
 
 absl::StatusOr<int> RunUntag(Context& context, const Options& options) {
-  H5M_ASSIGN_OR_RETURN(const FileArg file, ResolveFileArg(options.file));
+  H5M_ASSIGN_OR_RETURN(const FileArg file,
+                       ResolveFileArg(options.file, context.flags().client.server));
   H5M_ASSIGN_OR_RETURN(rpc::Client * client, context.Connect(file.server));
   v1::UntagVersionRequest request;
   request.set_name(file.name);

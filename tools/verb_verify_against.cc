@@ -1,10 +1,12 @@
 // h5mirror verify --against: a local file and its mirror, once or on a schedule.
 #include <algorithm>
+#include <vector>
 
 #include "absl/time/clock.h"
 #include "base/human.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
+#include "tools/exit_code.h"
 #include "tools/file_arg.h"
 #include "tools/stop_signal.h"
 #include "tools/verb_verify.h"
@@ -23,6 +25,7 @@ Json ResultToJson(const CheckRequest& request, const CheckResult& result, double
     ranges.push_back(Json{{"offset", extent.offset}, {"length", extent.length}});
   }
   return Json{{"file", result.name},
+              {"server", result.server},
               {"local", request.local},
               {"live", result.live},
               {"version", result.version.version()},
@@ -92,16 +95,36 @@ absl::StatusOr<int> CheckOnce(Context& context, const CheckRequest& request, boo
   return CodeOf(result);
 }
 
+// Each mirror in turn. A difference counts for more than a server that is away, in the exit code.
+absl::StatusOr<int> CheckAll(Context& context, const std::vector<CheckRequest>& requests,
+                             bool many) {
+  if (requests.size() == 1) return CheckOnce(context, requests[0], many);
+  int code = kExitOk;
+  for (const CheckRequest& request : requests) {
+    if (!context.json()) context.Say(StrCat(request.server, ":"));
+    const absl::StatusOr<int> one = CheckOnce(context, request, /*many=*/true);
+    if (!one.ok()) context.Note(StrCat(request.server, ": ", one.status().message()));
+    const int one_code = one.ok() ? *one : ExitCodeFor(one.status());
+    if (code == kExitOk || one_code == kExitDataLoss) code = one_code;
+    if (request.stopped()) break;
+  }
+  return code;
+}
+
 // Ends, with 0, when the program is told to.
-absl::StatusOr<int> CheckEvery(Context& context, CheckRequest request, absl::Duration every) {
+absl::StatusOr<int> CheckEvery(Context& context, std::vector<CheckRequest> requests,
+                               absl::Duration every) {
   StopSignal stop;
-  request.stopped = [&stop] { return stop.came(); };
+  for (CheckRequest& request : requests) request.stopped = [&stop] { return stop.came(); };
   while (true) {
     const absl::Time start = absl::Now();
-    const absl::StatusOr<int> code = CheckOnce(context, request, /*many=*/true);
+    const absl::StatusOr<int> code = CheckAll(context, requests, /*many=*/true);
     if (stop.came()) return kExitOk;
     if (!code.ok()) context.Note(ToStd(code.status().message()));
-    const absl::Time next = start + (code.ok() ? every : std::min(every, kRetryMax));
+    // Of several mirrors one may have failed.
+    const bool failed =
+        !code.ok() || (requests.size() > 1 && *code != kExitOk && *code != kExitDataLoss);
+    const absl::Time next = start + (failed ? std::min(every, kRetryMax) : every);
     if (stop.Wait(next - absl::Now())) return kExitOk;
   }
 }
@@ -113,17 +136,30 @@ absl::StatusOr<int> RunVerifyAgainst(Context& context, const AgainstOptions& opt
   request.local = options.local;
   request.wait = absl::Seconds(options.wait_seconds);
   if (!options.file.empty()) {
-    H5M_ASSIGN_OR_RETURN(const FileArg file, ResolveFileArg(options.file));
+    H5M_ASSIGN_OR_RETURN(const FileArg file,
+                         ResolveFileArg(options.file, context.flags().client.server));
     request.name = file.name;
     request.server = file.server;
   }
-  if (options.every.empty()) return CheckOnce(context, request, /*many=*/false);
+  std::vector<CheckRequest> requests;
+  if (options.file.empty()) {
+    H5M_ASSIGN_OR_RETURN(const std::vector<FileArg> mirrors,
+                         ResolveMirrorsOf(options.local, context.flags().client.server));
+    for (const FileArg& mirror : mirrors) {
+      request.name = mirror.name;
+      request.server = mirror.server;
+      requests.push_back(request);
+    }
+  } else {
+    requests.push_back(request);
+  }
+  if (options.every.empty()) return CheckAll(context, requests, /*many=*/false);
   const absl::StatusOr<absl::Duration> every = ParseLongDuration(options.every);
   if (!every.ok() || *every < kEveryMin) {
     return absl::InvalidArgumentError(
         StrCat("--every ", options.every, ": write a time of at least 1s, as 24h or 7d"));
   }
-  return CheckEvery(context, std::move(request), *every);
+  return CheckEvery(context, std::move(requests), *every);
 }
 
 }  // namespace h5mirror::tools

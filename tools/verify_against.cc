@@ -36,6 +36,7 @@ class Checker {
   Checker(Context& context, const CheckRequest& request, rpc::Client& client, std::string name)
       : context_(context), request_(request), client_(client) {
     result_.name = std::move(name);
+    result_.server = client.options().server;
   }
 
   absl::StatusOr<CheckResult> Run() {
@@ -213,7 +214,8 @@ class Checker {
 }  // namespace
 
 absl::StatusOr<CheckResult> VerifyAgainst(Context& context, const CheckRequest& request) {
-  H5M_ASSIGN_OR_RETURN(const FileArg arg, ResolveLocalArg(request.local));
+  H5M_ASSIGN_OR_RETURN(const FileArg arg,
+                       ResolveLocalArg(request.local, context.flags().client.server));
   H5M_ASSIGN_OR_RETURN(std::string name, MirrorName(context, request.name, "", arg));
   H5M_ASSIGN_OR_RETURN(rpc::Client * client,
                        context.Connect(request.server.empty() ? arg.server : request.server));

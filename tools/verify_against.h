@@ -17,7 +17,7 @@ namespace h5mirror::tools {
 struct CheckRequest {
   std::string local;
   std::string name;     // that FILE stands for; empty: as the record beside `local` says
-  std::string server;   // of FILE, where that is a local path with a record
+  std::string server;   // the one to ask; empty: as the record or the configuration says
   absl::Duration wait;  // for the next cut of a program that writes the file
   // Asked now and then; true: the comparison ends with kCancelled.
   std::function<bool()> stopped = [] { return false; };
@@ -25,6 +25,7 @@ struct CheckRequest {
 
 struct CheckResult {
   std::string name;
+  std::string server;
   v1::Version version;  // that it was compared with
   bool live = false;    // while a program wrote it
   uint64_t size_bytes = 0;

@@ -195,8 +195,9 @@ absl::StatusOr<int> RunDiff(Context& context, const DiffOptions& options) {
   const std::string second =
       options.new_version.empty() ? one.file + "@latest" : options.new_version;
   H5M_ASSIGN_OR_RETURN(const FileAtVersion other, ParseFileAtVersion(second, zone));
-  H5M_ASSIGN_OR_RETURN(const FileArg file, ResolveFileArg(one.file));
-  H5M_ASSIGN_OR_RETURN(const FileArg other_file, ResolveFileArg(other.file));
+  H5M_ASSIGN_OR_RETURN(const FileArg file, ResolveFileArg(one.file, context.flags().client.server));
+  H5M_ASSIGN_OR_RETURN(const FileArg other_file,
+                       ResolveFileArg(other.file, context.flags().client.server));
   if (file.name != other_file.name || file.server != other_file.server) {
     return absl::InvalidArgumentError(
         StrCat(one.file, " and ", other.file,
