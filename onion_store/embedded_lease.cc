@@ -79,6 +79,19 @@ struct Readers {
   }
 };
 
+// The name of a client's record beside the head, which is that of a mirror then; empty: there is
+// none.
+absl::StatusOr<std::string> FindRecord(EnvTree& tree, const std::string& head_name) {
+  const absl::StatusOr<std::vector<DirectoryEntry>> entries = tree.List(StrCat(head_name, ".h5m"));
+  if (absl::IsNotFound(entries.status())) return std::string();
+  H5M_RETURN_IF_ERROR(entries.status());
+  for (const DirectoryEntry& entry : *entries) {
+    const bool of_several = entry.name.starts_with("client-") && entry.name.ends_with(".json");
+    if (entry.name == "client.json" || of_several) return entry.name;
+  }
+  return std::string();
+}
+
 }  // namespace
 
 void EmbeddedLease::PrepareFork() { Readers::Get().mutex.Lock(); }
@@ -116,12 +129,11 @@ absl::StatusOr<std::unique_ptr<EmbeddedLease>> EmbeddedLease::Take(
   }
   H5M_ASSIGN_OR_RETURN(auto tree, env.OpenTree(head.parent_path()));
   std::unique_ptr<EmbeddedLease> lease(new EmbeddedLease(env, head, kind, std::move(tree)));
-  H5M_ASSIGN_OR_RETURN(const bool mirrored,
-                       lease->tree_->Exists(HistoryName(lease->name_, "client.json")));
-  if (mirrored) {
+  H5M_ASSIGN_OR_RETURN(const std::string record, FindRecord(*lease->tree_, lease->name_));
+  if (!record.empty()) {
     return absl::FailedPreconditionError(
-        StrCat(head.string(), " is mirrored to a server, as ", head.string(),
-               ".h5m/client.json says: name that server instead of server=embedded, or remove that "
+        StrCat(head.string(), " is mirrored to a server, as ", head.string(), ".h5m/", record,
+               " says: name that server instead of server=embedded, or remove that "
                "record to give the mirror up"));
   }
   const absl::Time deadline = absl::Now() + timeout;

@@ -153,8 +153,11 @@ TEST_F(EmbeddedStoreTest, AFileOfAServerIsRefused) {
   EXPECT_THAT(Take().status().message(), HasSubstr("the root of an h5mirrord"));
   std::filesystem::remove_all(root_ / ".h5mirror");
   std::filesystem::create_directories(root_ / "x.h5.h5m");
-  std::ofstream(root_ / "x.h5.h5m/client.json") << "{}";
-  EXPECT_THAT(Take().status().message(), HasSubstr("is mirrored to a server"));
+  for (const char* record : {"client.json", "client-0123abcd.json"}) {
+    std::ofstream(root_ / "x.h5.h5m" / record) << "{}";
+    EXPECT_THAT(Take().status().message(), HasSubstr("is mirrored to a server")) << record;
+    std::filesystem::remove(root_ / "x.h5.h5m" / record);
+  }
 }
 
 TEST_F(EmbeddedStoreTest, AnOutsideChangeBecomesAVersionAndIsTold) {

@@ -1,5 +1,6 @@
 #include "client_vfd/plugin/embedded_file.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/file.h>
@@ -7,6 +8,8 @@
 
 #include <array>
 #include <chrono>
+#include <memory>
+#include <string_view>
 #include <utility>
 
 #include "client_vfd/plugin/barrier_detector.h"
@@ -318,10 +321,27 @@ void HealEmbeddedHead(const Config& config, const EmbeddedTarget& target) {
           (api == nullptr ? load_error : error.data()));
 }
 
+namespace {
+
+// Of a mirror, or of several: docs/format.md, "The client's record".
+bool HasRecord(const std::string& directory) {
+  const std::unique_ptr<DIR, decltype(&closedir)> stream(opendir(directory.c_str()), &closedir);
+  if (!stream) return false;
+  while (const dirent* const entry = readdir(stream.get())) {
+    const std::string_view name = entry->d_name;
+    if (name == "client.json" || (name.starts_with("client-") && name.ends_with(".json"))) {
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
 Problem EmbeddedHistoryBeside(const std::string& real_path) {
   const std::string history = real_path + ".h5m/";
   const auto exists = [&](const char* name) { return access((history + name).c_str(), F_OK) == 0; };
-  if (!exists("lock") || !exists("index") || exists("client.json")) return std::nullopt;
+  if (!exists("lock") || !exists("index") || HasRecord(history)) return std::nullopt;
   return real_path +
          " has a history of its own beside it, which a write that goes around it would "
          "damage: open it with server=embedded, or move it under a server's root, or remove " +
