@@ -165,6 +165,19 @@ TEST_F(ClientOptionsTest, MistakesInFilesNameFileAndKey) {
   ExpectError(absl::StatusCode::kInvalidArgument, "server 'a b'");
 }
 
+TEST_F(ClientOptionsTest, OfAListOfServersTheFirstIsAsked) {
+  Write(user_ / "client.toml", "server = 'one:1, two:2'");
+  EXPECT_EQ(Resolve({})->server, "one:1");
+  Write(user_ / "client.toml", "server = ['one:1', 'two:2']");
+  EXPECT_EQ(Resolve({})->server, "one:1");
+  Write(user_ / "client.toml", "server = ['one:1', 7]");
+  ExpectError(absl::StatusCode::kInvalidArgument, "`server` is not a string");
+  Write(user_ / "client.toml", "server = 'one:1,'");
+  ExpectError(absl::StatusCode::kInvalidArgument, "missing");
+  ExpectError(absl::StatusCode::kInvalidArgument, "name that one",
+              {.server = "one:1,two:2", .ca = {}, .token = {}});
+}
+
 TEST_F(ClientOptionsTest, NamedFilesMustBeThereAndHoldWhatTheyShould) {
   ExpectError(absl::StatusCode::kNotFound, "none.pem",
               {.server = {}, .ca = (root_ / "none.pem").native(), .token = {}});

@@ -59,6 +59,14 @@ TEST(ExecEnvironmentTest, PathsBecomeAbsolute) {
             "ca=" + here + "/ca.pem;root=" + here + "/data");
 }
 
+TEST(ExecEnvironmentTest, AListOfServersGoesToTheDriver) {
+  ExecEnvironmentRequest request;
+  request.client.server = "a:1, unix:/run/x.sock,unix:y.sock";
+  const std::string here = std::filesystem::current_path().string();
+  EXPECT_EQ(Environment(request).at("HDF5_DRIVER_CONFIG"),
+            "server=a:1,unix:/run/x.sock,unix:" + here + "/y.sock");
+}
+
 TEST(ExecEnvironmentTest, TheEnvironmentsConfigIsKeptForOurDriverOnly) {
   EXPECT_EQ(Environment({}, {{"HDF5_DRIVER", "h5mirror"}, {"HDF5_DRIVER_CONFIG", "ack=none"}})
                 .at("HDF5_DRIVER_CONFIG"),

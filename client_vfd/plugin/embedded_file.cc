@@ -325,7 +325,8 @@ namespace {
 
 // Of a mirror, or of several: docs/format.md, "The client's record".
 bool HasRecord(const std::string& directory) {
-  const std::unique_ptr<DIR, decltype(&closedir)> stream(opendir(directory.c_str()), &closedir);
+  const auto close = [](DIR* stream) { closedir(stream); };
+  const std::unique_ptr<DIR, decltype(close)> stream(opendir(directory.c_str()), close);
   if (!stream) return false;
   while (const dirent* const entry = readdir(stream.get())) {
     const std::string_view name = entry->d_name;
