@@ -80,11 +80,12 @@ void Summarize(Context& context, const ExecReport& report) {
                                   {"CUT", Align::kRight},
                                   {"FILE", Align::kLeft},
                                   {"NAME", Align::kLeft},
+                                  {"SERVER", Align::kLeft},
                                   {"DETAIL", Align::kLeft}});
   for (const FileUse& use : report.files) {
     table.AddRow({use.mirrored() ? use.state : StrCat("NOT mirrored: ", use.state),
                   use.version > 0 ? StrCat(use.version) : "-", use.cut > 0 ? StrCat(use.cut) : "-",
-                  use.file, use.name, use.detail});
+                  use.file, use.name, use.server.empty() ? "-" : use.server, use.detail});
   }
   Streams& streams = context.streams();
   if (!table.empty()) {
