@@ -55,6 +55,7 @@ struct FaultEnv::State {
   absl::Status fault ABSL_GUARDED_BY(mutex);
   Lie lie ABSL_GUARDED_BY(mutex);
   AfterRead after_read ABSL_GUARDED_BY(mutex);
+  std::function<absl::Time()> now ABSL_GUARDED_BY(mutex);
   bool met ABSL_GUARDED_BY(mutex) = false;
   uint64_t capacity ABSL_GUARDED_BY(mutex) = UINT64_MAX;
 
@@ -365,7 +366,18 @@ FaultEnv::~FaultEnv() = default;
 absl::StatusOr<std::unique_ptr<EnvTree>> FaultEnv::OpenTree(const std::filesystem::path&) {
   return std::make_unique<FaultTree>(state_);
 }
-absl::Time FaultEnv::Now() { return absl::Now(); }
+absl::Time FaultEnv::Now() {
+  std::function<absl::Time()> now;
+  {
+    absl::MutexLock lock(&state_->mutex);
+    now = state_->now;
+  }
+  return now == nullptr ? absl::Now() : now();
+}
+void FaultEnv::SetTime(std::function<absl::Time()> now) {
+  absl::MutexLock lock(&state_->mutex);
+  state_->now = std::move(now);
+}
 absl::StatusOr<int64_t> FaultEnv::GroupNumber(const std::string& group) {
   return absl::NotFoundError(StrCat("no group named '", group, "'"));
 }

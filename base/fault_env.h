@@ -31,6 +31,9 @@ class FaultEnv final : public Env {
   absl::Time Now() override;
   absl::StatusOr<int64_t> GroupNumber(const std::string& group) override;
 
+  // The time of day; null: the machine's. Copies begin with the machine's.
+  void SetTime(std::function<absl::Time()> now);
+
   // ---- Faults ----
   // The call number `call` (from call_count() on, 0 is the next) fails with `status`: a write after
   // half of its bytes, a Sync() with the loss of what it should have covered. Once.

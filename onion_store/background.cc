@@ -11,7 +11,7 @@
 
 namespace h5mirror::store {
 
-Background::Background(int thread_count) {
+Background::Background(int thread_count, Env& env) : env_(env) {
   // A new thread inherits the mask. A program's signal handlers must never run on ours.
   sigset_t all, before;
   sigfillset(&all);
@@ -19,7 +19,7 @@ Background::Background(int thread_count) {
   const absl::Cleanup restore = [&before] { pthread_sigmask(SIG_SETMASK, &before, nullptr); };
   // Else the threads that did begin would end the process.
   absl::Cleanup end_threads = [this] { Stop(); };
-  for (int i = 0; i < std::max(1, thread_count); ++i) {
+  for (int i = 0; i < thread_count; ++i) {
     threads_.emplace_back([this] { Loop(); });
     pthread_setname_np(threads_.back().native_handle(), "store-apply");
   }
@@ -77,7 +77,7 @@ void Background::Loop() {
   absl::MutexLock lock(&mutex_);
   while (!stopped_) {
     // One clock reading for both: what becomes due between two would be slept over.
-    const absl::Time now = absl::Now();
+    const absl::Time now = env_.Now();
     if (RunOne(now)) continue;
     auto next = std::find_if(queue_.begin(), queue_.end(),
                              [&](const auto& entry) { return entry.first > now; });
@@ -85,7 +85,13 @@ void Background::Loop() {
   }
 }
 
+bool Background::RunDue() {
+  absl::MutexLock lock(&mutex_);
+  return !stopped_ && RunOne(env_.Now());
+}
+
 bool Background::WaitIdle(absl::Time horizon, absl::Duration timeout) {
+  while (threads_.empty() && RunDue()) continue;
   absl::Time deadline = absl::Now() + timeout;
   absl::MutexLock lock(&mutex_);
   while (!running_.empty() || (!queue_.empty() && queue_.begin()->first <= horizon)) {

@@ -11,6 +11,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "base/env.h"
 
 namespace h5mirror::store {
 
@@ -25,12 +26,15 @@ class BackgroundWorker {
 // Thread-safe. One worker runs in at most one thread at a time. A posted worker is kept alive.
 class Background {
  public:
+  // 0 threads: RunDue() does the work. Times are those of `env`, which must outlive it.
   // Throws std::system_error where the system gives no more threads; nothing has begun then.
-  explicit Background(int thread_count);
+  explicit Background(int thread_count, Env& env = Env::Posix());
   ~Background();  // Stop().
 
   // `worker` runs at `when` or soon after; an earlier time replaces a later one.
   void Post(std::shared_ptr<BackgroundWorker> worker, absl::Time when);
+  // Runs one worker that is due, in the calling thread; false where there is none.
+  bool RunDue();
   // Waits until nothing is due before `horizon` and nothing runs; false after `timeout`.
   bool WaitIdle(absl::Time horizon, absl::Duration timeout);
   // Around fork(2): waits until nothing runs, and lets nothing begin until ParentAfterFork().
@@ -48,6 +52,7 @@ class Background {
   bool RunOne(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void PostLocked(Worker worker, absl::Time when) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
+  Env& env_;
   absl::Mutex mutex_;
   absl::CondVar changed_;
   std::multimap<absl::Time, Worker> queue_ ABSL_GUARDED_BY(mutex_);

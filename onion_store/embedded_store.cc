@@ -149,7 +149,7 @@ absl::StatusOr<std::unique_ptr<EmbeddedStore>> EmbeddedStore::Open(
   H5M_ASSIGN_OR_RETURN(const bool unclean, lease->IsUnclean());
   H5M_ASSIGN_OR_RETURN(auto context, MakeContext(std::move(lease), options));
   try {
-    context->background = std::make_unique<Background>(options.background_threads);
+    context->background = std::make_unique<Background>(options.background_threads, context->env);
   } catch (const std::system_error& thrown) {
     return absl::ResourceExhaustedError(
         StrCat(name, ": no thread for its history: ", thrown.what()));

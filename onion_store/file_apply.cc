@@ -197,7 +197,7 @@ absl::Status FileImpl::Apply(const LayerPtr& layer, Rounds rounds) {
     kept.Set(round.touched_bytes);
     H5M_RETURN_IF_ERROR(SavePages(round));
     H5M_RETURN_IF_ERROR(WritePages(round));
-    absl::Time now = absl::Now();
+    absl::Time now = context_->env.Now();
     bool due;
     {
       absl::MutexLock lock(&mutex_);

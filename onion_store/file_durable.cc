@@ -21,7 +21,7 @@ constexpr absl::Duration kRetryApply = absl::Seconds(5);
 absl::Time FileImpl::RunBackground() {
   WorkTurn turn(this);
   while (true) {
-    absl::Time now = absl::Now();
+    absl::Time now = context_->env.Now();
     LayerPtr unapplied;
     bool due = false, is_dead = false;
     {
@@ -446,7 +446,7 @@ absl::Status FileImpl::FlushLocked() {
     }
     if (unapplied == nullptr && !waiting) return absl::OkStatus();
     absl::Status status =
-        unapplied != nullptr ? Apply(unapplied, Rounds::kAll) : MakeDurable(absl::Now());
+        unapplied != nullptr ? Apply(unapplied, Rounds::kAll) : MakeDurable(context_->env.Now());
     if (status.ok()) continue;
     if (unapplied == nullptr || !absl::IsResourceExhausted(status)) Die(status);
     return status;
@@ -475,7 +475,7 @@ absl::Status FileImpl::MakeAllDurable() {
 
 absl::Status FileImpl::MakeAllDurableLocked() {
   while (true) {
-    absl::Time now = absl::Now();
+    absl::Time now = context_->env.Now();
     LayerPtr in_the_way;
     {
       absl::MutexLock lock(&mutex_);

@@ -304,8 +304,9 @@ absl::StatusOr<CutNumber> FileImpl::CutLocked(CutRequest request, CutWaiter wait
   if (request.keep_at != absl::InfiniteFuture()) fold_ = Fold{request.keep_at, layer->provenance};
   layer->segments = stage_->segments();
   layer->stage_end = stage_->end();
-  layer->due = request.kind == BarrierKind::kTick ? absl::Now() + context_->options.durable_every
-                                                  : absl::InfinitePast();
+  layer->due = request.kind == BarrierKind::kTick
+                   ? context_->env.Now() + context_->options.durable_every
+                   : absl::InfinitePast();
   layer->waiters.push_back(std::move(waiter));
 
   LayerPtr top = layers_.empty() ? nullptr : layers_.back();

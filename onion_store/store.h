@@ -34,7 +34,7 @@ struct StoreOptions {
   uint32_t umask_bits = 0027;
   // Group of heads; empty: the process's own.
   std::string group;
-  // Threads that sync and apply.
+  // Threads that sync and apply. 0: Store::RunBackground() does that.
   int background_threads = 2;
 };
 
@@ -139,6 +139,9 @@ class Store {
   // makes a version of all. Not kept when the store closes.
   virtual void StopHistory(std::string_view name) = 0;
   virtual void ResumeHistory(std::string_view name) = 0;
+
+  // Without background_threads: does one piece of the work that is due; false where there is none.
+  virtual bool RunBackground() { return false; }
 
   // 16 random bytes made by Open().
   virtual const std::array<uint8_t, 16>& incarnation() const = 0;

@@ -86,7 +86,7 @@ absl::Status StoreImpl::Close(absl::Duration deadline) {
     closed_ = true;
   }
   for (const auto& file : LiveFiles()) file->Hurry();
-  context_->background->WaitIdle(absl::Now(), deadline);
+  context_->background->WaitIdle(context_->env.Now(), deadline);
   context_->stops_applying = true;
   context_->background->Stop();
   absl::Status status;
@@ -261,7 +261,7 @@ absl::StatusOr<std::unique_ptr<Store>> Store::Open(Env& env, StoreOptions option
     H5M_ASSIGN_OR_RETURN(context->group, env.GroupNumber(context->options.group));
   }
   H5M_RETURN_IF_ERROR(context->tokens.Load());
-  context->background = std::make_unique<Background>(threads);
+  context->background = std::make_unique<Background>(threads, env);
   auto store = std::make_unique<StoreImpl>(std::move(context));
   store->RecoverUnclean();
   return store;

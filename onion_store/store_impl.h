@@ -42,6 +42,7 @@ class StoreImpl final : public Store {
                                        std::string_view new_name) override;
   absl::StatusOr<int> PurgeRemoved(absl::Time now) override;
 
+  bool RunBackground() override { return context_->background->RunDue(); }
   const std::array<uint8_t, 16>& incarnation() const override { return incarnation_; }
   uint64_t memory_used_bytes() const override { return context_->budget.used_bytes(); }
   absl::StatusOr<uint64_t> FreeDiskBytes() const override { return context_->tree->FreeBytes(); }

@@ -46,7 +46,7 @@ void LeaseTable::AwaitRelease(std::string_view name, const store::SessionId& hol
     const auto found = entries_.find(name);
     return found == entries_.end() || found->second.holder.session_id != holder;
   };
-  mutex_.AwaitWithTimeout(absl::Condition(&released), timeout);
+  clock_.Await(mutex_, absl::Condition(&released), timeout);
 }
 
 LeaseId LeaseTable::Seize(std::string_view name, LeaseHolder holder, std::string_view why) {
