@@ -27,6 +27,8 @@ class ExtentSet {
   // Removes all bytes at or beyond `size_bytes`.
   void TruncateTo(uint64_t size_bytes);
   void Clear();
+  // From now on it holds just what is in it, in as much memory as that takes.
+  void Unbound() { extents_max_ = 0; }
 
   bool empty() const { return map_.empty(); }
   size_t extent_count() const { return map_.size(); }

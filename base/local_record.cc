@@ -1,6 +1,7 @@
 #include "base/local_record.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -60,6 +61,32 @@ absl::Status Replace(const std::filesystem::path& local_file, const std::filesys
   return ReplaceRecordFile(path, text);
 }
 
+// Held while a record is written, so that nothing comes between UpdateLocalRecord()'s look at it
+// and its write. On the directory: records are renamed over. Not waited for long, and done without:
+// its holder may be stopped, or the filesystem know no locks.
+class RecordLock {
+ public:
+  explicit RecordLock(const std::filesystem::path& local_file)
+      : fd_(open(RecordDirectory(local_file).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+    for (int attempt = 0; fd_ >= 0 && attempt < kAttemptsMax; ++attempt) {
+      if (flock(fd_, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return;
+      absl::SleepFor(absl::Milliseconds(1));
+    }
+  }
+  ~RecordLock() {
+    if (fd_ < 0) return;
+    flock(fd_, LOCK_UN);  // A child that was forked meanwhile has it too.
+    close(fd_);
+  }
+  RecordLock(const RecordLock&) = delete;
+  RecordLock& operator=(const RecordLock&) = delete;
+
+ private:
+  static constexpr int kAttemptsMax = 50;
+
+  const int fd_;
+};
+
 FileStat FromSystem(const struct stat& stat) {
   constexpr int64_t kNsPerSecond = 1'000'000'000;
   return {.inode = stat.st_ino,
@@ -102,15 +129,24 @@ absl::StatusOr<LocalRecord> ReadLocalRecord(const RecordPlace& place) {
 absl::Status WriteLocalRecord(const RecordPlace& place, const LocalRecord& record) {
   H5M_ASSIGN_OR_RETURN(const std::string text, Filled(record));
   const std::filesystem::path path = RecordPath(place);
+  const RecordLock lock(place.local_file);
   const absl::Status written = Overwrite(path, text, Fit::kSameSize);
   if (!absl::IsNotFound(written) && !absl::IsOutOfRange(written)) return written;
   return Replace(place.local_file, path, text);
 }
 
-absl::Status UpdateLocalRecord(const RecordPlace& place, const LocalRecord& record) {
+absl::StatusOr<bool> UpdateLocalRecord(const RecordPlace& place, const LocalRecord& record,
+                                       absl::Time written_at) {
   H5M_ASSIGN_OR_RETURN(std::string text, Filled(record));
+  const RecordLock lock(place.local_file);
+  const absl::StatusOr<LocalRecord> now = ReadLocalRecord(place);
+  if (absl::IsNotFound(now.status())) return false;
+  H5M_RETURN_IF_ERROR(now.status());
+  if (now->since != written_at) return false;
   const absl::Status written = Overwrite(RecordPath(place), std::move(text), Fit::kAnySize);
-  return absl::IsNotFound(written) ? absl::OkStatus() : written;
+  if (absl::IsNotFound(written)) return false;
+  H5M_RETURN_IF_ERROR(written);
+  return true;
 }
 
 absl::StatusOr<FileStat> StatFile(const std::filesystem::path& path) {

@@ -87,9 +87,11 @@ absl::StatusOr<LocalRecord> ReadLocalRecord(const RecordPlace& place);
 // power leaves an older one, whose `stat` does not match the file any more.
 absl::Status WriteLocalRecord(const RecordPlace& place, const LocalRecord& record);
 
-// The same for a record that exists, without touching its directory, which the user may be removing
-// just now. OK where there is none any more: the file was deleted.
-absl::Status UpdateLocalRecord(const RecordPlace& place, const LocalRecord& record);
+// The same for a record that exists, and that nobody has written since it had `written_at` as its
+// `since`; without touching its directory, which the user may be removing just now. False: there is
+// none any more, as the file was deleted, or it is another's by now.
+absl::StatusOr<bool> UpdateLocalRecord(const RecordPlace& place, const LocalRecord& record,
+                                       absl::Time written_at);
 
 struct FoundRecord {
   RecordPlace place;

@@ -74,15 +74,29 @@ TEST_F(LocalRecordTest, AnUpdateOfAnotherSizeLeavesNothingOfTheOld) {
 
 TEST_F(LocalRecordTest, AnUpdateBehindTheUsersBackMakesNoFile) {
   LocalRecord record = Example();
-  ASSERT_EQ(UpdateLocalRecord(file_, record), absl::OkStatus());
+  ASSERT_FALSE(UpdateLocalRecord(file_, record, record.since).value());
   EXPECT_FALSE(std::filesystem::exists(RecordDirectory(file_)));
   ASSERT_EQ(WriteLocalRecord(file_, record), absl::OkStatus());
   record.detail.assign(3000, 'y');
-  ASSERT_EQ(UpdateLocalRecord(file_, record), absl::OkStatus());
+  ASSERT_TRUE(UpdateLocalRecord(file_, record, record.since).value());
   EXPECT_EQ(ReadLocalRecord(file_)->detail, record.detail);
   record.detail = "";
-  ASSERT_EQ(UpdateLocalRecord(file_, record), absl::OkStatus());
+  ASSERT_TRUE(UpdateLocalRecord(file_, record, record.since).value());
   EXPECT_EQ(ReadLocalRecord(file_)->detail, "");
+}
+
+TEST_F(LocalRecordTest, AnUpdateLeavesWhatAnotherHasWrittenSince) {
+  LocalRecord record = Example();
+  ASSERT_EQ(WriteLocalRecord(file_, record), absl::OkStatus());
+  LocalRecord others = record;
+  others.since += absl::Nanoseconds(1);
+  others.cut = 77;
+  ASSERT_EQ(WriteLocalRecord(file_, others), absl::OkStatus());
+  record.cut = 78;
+  EXPECT_FALSE(UpdateLocalRecord(file_, record, record.since).value());
+  EXPECT_EQ(ReadLocalRecord(file_)->cut, 77);
+  EXPECT_TRUE(UpdateLocalRecord(file_, record, others.since).value());
+  EXPECT_EQ(ReadLocalRecord(file_)->cut, 78);
 }
 
 TEST_F(LocalRecordTest, RoundTripsEveryField) {

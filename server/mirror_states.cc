@@ -98,13 +98,13 @@ void MirrorStates::Ended(const Bytes16& file_id, store::Token token) {
   if (found != entries_.end() && found->second.token == token) entries_.erase(found);
 }
 
-void MirrorStates::Lost(const std::string& name, const store::FileInfo& info, store::Token token) {
+void MirrorStates::Lost(const std::string& name, const store::FileInfo& info, store::Token token,
+                        const std::string& why) {
   absl::MutexLock lock(&mutex_);
   const auto found = entries_.find(info.file_id);
   if (found == entries_.end() || found->second.token != token) return;
   Remember(info, found->second);
-  Change(name, found->second, v1::MIRROR_STATE_DEGRADED,
-         "its writer's connection broke, and it has not come back");
+  Change(name, found->second, v1::MIRROR_STATE_DEGRADED, why);
 }
 
 void MirrorStates::Diverged(const std::string& name, const store::FileInfo& info,

@@ -45,8 +45,10 @@ class MirrorStates {
                 const v1::MirrorStatus& status);
   // It has ended in order. Nothing, where another has begun since.
   void Ended(const Bytes16& file_id, store::Token token);
-  // Its stream broke; `info` is of the file without it. Nothing, where another has begun since.
-  void Lost(const std::string& name, const store::FileInfo& info, store::Token token);
+  // It has ended, and the local file may hold more than arrived, as `why` says; `info` is of the
+  // file without it. Nothing, where another has begun since.
+  void Lost(const std::string& name, const store::FileInfo& info, store::Token token,
+            const std::string& why);
   // An open was refused, as the two sides differ; `reason` is half a sentence.
   void Diverged(const std::string& name, const store::FileInfo& info, const std::string& reason);
 

@@ -50,7 +50,7 @@ TEST_F(MirrorStatesTest, AWriterIsConnectedAndReports) {
 
 TEST_F(MirrorStatesTest, ALostWriterLeavesADegradedFileUntilOneComes) {
   states_.Connected("x.h5", info_.file_id, 1);
-  states_.Lost("x.h5", info_, 1);
+  states_.Lost("x.h5", info_, 1, "gone");
   EXPECT_EQ(State(), v1::MIRROR_STATE_DEGRADED);
   EXPECT_NE(states_.StatusOf(info_).since_time().seconds(), 0);
   clock_.Advance(absl::Seconds(90));
@@ -64,7 +64,7 @@ TEST_F(MirrorStatesTest, WhatAWriterThatWasReplacedSaysOrSuffersIsNotHeard) {
   states_.Connected("x.h5", info_.file_id, 1);
   states_.Connected("x.h5", info_.file_id, 2);
   states_.Reported("x.h5", info_.file_id, 1, Resyncing(1));
-  states_.Lost("x.h5", info_, 1);
+  states_.Lost("x.h5", info_, 1, "gone");
   EXPECT_EQ(State(), v1::MIRROR_STATE_CONNECTED);
 }
 
@@ -83,7 +83,7 @@ TEST_F(MirrorStatesTest, DegradedLastsUntilTheFileIsAnother) {
   info_.local.inode = 9;
   const auto lose = [this] {
     states_.Connected("x.h5", info_.file_id, 1);
-    states_.Lost("x.h5", info_, 1);
+    states_.Lost("x.h5", info_, 1, "gone");
     ASSERT_EQ(State(), v1::MIRROR_STATE_DEGRADED);
     clock_.Advance(absl::Seconds(1));
     ASSERT_EQ(states_.Sum().lag, absl::Seconds(1));
@@ -104,7 +104,7 @@ TEST_F(MirrorStatesTest, ALostWritersFileThatIsFoundEqualIsInSync) {
   states_.Connected("x.h5", info_.file_id, 1);
   states_.FoundEqual("x.h5", info_.file_id);
   EXPECT_EQ(State(), v1::MIRROR_STATE_CONNECTED);
-  states_.Lost("x.h5", info_, 1);
+  states_.Lost("x.h5", info_, 1, "gone");
   states_.FoundEqual("x.h5", info_.file_id);
   EXPECT_EQ(State(), v1::MIRROR_STATE_UNSPECIFIED);
   info_.newest_version.version = 4;
@@ -141,7 +141,7 @@ TEST_F(MirrorStatesTest, FilesWithoutAWriterAreForgottenFirst) {
     file_id[0] = n;
     states_.Connected("f.h5", file_id, 1);
     info_.file_id = file_id;
-    if (n > 1) states_.Lost("f.h5", info_, 1);
+    if (n > 1) states_.Lost("f.h5", info_, 1, "gone");
   }
   const MirrorSummary sum = states_.Sum();
   EXPECT_EQ(sum.files.at(v1::MIRROR_STATE_CONNECTED), 1u);

@@ -76,8 +76,10 @@ RelationDecision DecideResume(const v1::OpenSession& open, const store::FileInfo
   }
   // Nothing of the session survived. Where it had begun a new generation it begins it again: to go
   // on from the old generation's head would mix the two. After a restart of the server only the
-  // client knows, and says so by having no base.
-  if (open.base_cut() == 0 || began == Began::kNewGeneration) {
+  // client knows, and says so by having no base. (With one, cuts of it were durable: who has put
+  // something else in their place, as a rollback does, is not to be overruled.)
+  const bool nothing_there = began == Began::kNewGeneration && !FileExists(info);
+  if (open.base_cut() == 0 || nothing_there) {
     return !FileExists(info) || SameOrigin(open, info)
                ? New()
                : Diverged("nothing of this session had become durable");

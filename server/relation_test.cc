@@ -170,9 +170,20 @@ TEST(RelationTest, ResumedSessionLearnsWhichBarriersSurvived) {
 }
 
 TEST(RelationTest, ResumedReCreationNeverGoesOnFromTheOldHead) {
-  const v1::OpenSession open = Known(v1::INTENT_RESUME);
-  EXPECT_EQ(DecideRelation(open, Existing(), Began::kUnknown).relation, v1::RELATION_MATCH);
+  v1::OpenSession open = Known(v1::INTENT_RESUME);
+  open.set_base_cut(0);
+  EXPECT_EQ(DecideRelation(open, Existing(), Began::kUnknown).relation, v1::RELATION_NEW);
   EXPECT_EQ(DecideRelation(open, Existing(), Began::kNewGeneration).relation, v1::RELATION_NEW);
+}
+
+TEST(RelationTest, ARollbackUnderASessionThatBeganAGenerationIsKept) {
+  v1::OpenSession open = Known(v1::INTENT_RESUME);
+  store::FileInfo info = Existing();
+  info.last_cut = open.base_cut() + 1;  // of no session
+  EXPECT_EQ(DecideRelation(open, info, Began::kNewGeneration).relation, v1::RELATION_DIVERGED);
+  EXPECT_EQ(DecideRelation(open, store::FileInfo(), Began::kNewGeneration).relation,
+            v1::RELATION_NEW)
+      << "the file was removed";
 }
 
 TEST(RelationTest, ResumedReCreationHasNothingOfItsPredecessor) {

@@ -208,21 +208,26 @@ void Session::End(Ending ending) {
     if (!ended.ok() && !absl::IsAborted(ended)) {
       spdlog::error("{}: end of session: {}", name_, ended.ToString());
     }
-    if (environment_.mirrors != nullptr) TellEnding(ending.end);
+    if (environment_.mirrors != nullptr) TellEnding(ending);
   }
   if (lease_ != 0) environment_.leases.Release(name_, lease_);
   absl::MutexLock lock(&mutex_);
   FinishIfDone();
 }
 
-void Session::TellEnding(store::SessionEnd end) {
-  if (end != store::SessionEnd::kLost) return environment_.mirrors->Ended(file_id_, token_);
+void Session::TellEnding(const Ending& ending) {
+  const bool lost = ending.end == store::SessionEnd::kLost;
+  // One that the server itself ends goes on elsewhere, or after the restart.
+  const bool settled = closed_cleanly_ || absl::IsUnavailable(ending.status);
+  if (!lost && settled) return environment_.mirrors->Ended(file_id_, token_);
   absl::StatusOr<store::FileInfo> info = file_->Info();
   if (!info.ok()) {  // Only an operator can help a file that tells nothing of itself.
     info.emplace();
     info->file_id = file_id_;
   }
-  environment_.mirrors->Lost(name_, *info, token_);
+  environment_.mirrors->Lost(name_, *info, token_,
+                             lost ? "its writer's connection broke, and it has not come back"
+                                  : "its writer ended before all that it had written was here");
 }
 
 void Session::FinishIfDone() {
@@ -422,6 +427,7 @@ absl::Status Session::Begin(const v1::OpenSession& open, v1::SessionOpened opene
 
 absl::Status Session::Write(const rpc::WritesView& writes) {
   H5M_RETURN_IF_ERROR(rpc::CheckPayload(writes));
+  closed_cleanly_ = false;
   H5M_RETURN_IF_ERROR(file_->Write(token_, writes.extents, writes.pieces));
   environment_.metrics.BytesReceived(writes.data_bytes);
   absl::MutexLock lock(&mutex_);
@@ -434,6 +440,7 @@ absl::Status Session::Truncate(const v1::Truncate& truncate) {
     return absl::InvalidArgumentError(
         StrCat("truncate.size_bytes ", truncate.size_bytes(), " is beyond 2^63-1"));
   }
+  closed_cleanly_ = false;
   return file_->Truncate(token_, truncate.size_bytes());
 }
 
@@ -503,9 +510,11 @@ absl::Status Session::Cut(const v1::Barrier& barrier) {
     for (const auto& commit : asked) commit->Done(cut.status());
     // It never was a cut. Should the callback come all the same, it finds nothing.
     if (!barriers_.empty() && barriers_.back().seq == barrier.seq()) barriers_.pop_back();
+    FinishIfDone();  // An end that came meanwhile waits for barriers, and this was one.
     return cut.status();
   }
   ++cut_count_;
+  closed_cleanly_ = barrier.has_local();
   environment_.metrics.CutMade(kind);
   v1::MirrorFileResponse response;
   response.mutable_cut_visible()->set_seq(barrier.seq());

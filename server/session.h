@@ -9,6 +9,7 @@
 #ifndef H5MIRROR_SERVER_SESSION_H_
 #define H5MIRROR_SERVER_SESSION_H_
 
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -140,7 +141,7 @@ class Session : public std::enable_shared_from_this<Session> {
   void RequestEnd(Ending ending);
   void End(Ending ending);
   // Tells `mirrors`.
-  void TellEnding(store::SessionEnd end);
+  void TellEnding(const Ending& ending);
   void FinishIfDone() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Send(v1::MirrorFileResponse response) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void LogEnd(const absl::Status& status) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -158,6 +159,9 @@ class Session : public std::enable_shared_from_this<Session> {
   store::SessionId session_id_{};
   v1::Writer writer_;
   uint64_t last_seq_ = 0;
+  // Nothing has come since a clean close. Read by the thread that ends the session, when no request
+  // is in hand.
+  std::atomic<bool> closed_cleanly_{false};
 
   mutable absl::Mutex mutex_;
   SessionOutput* output_ ABSL_GUARDED_BY(mutex_);

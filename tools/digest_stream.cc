@@ -22,7 +22,7 @@ class Splitter {
     BlockDigest digest;
     size_t used = 0;
     for (; pending_.size() - used >= digest.size(); used += digest.size()) {
-      if (range_ == ranges_.size()) return BadCount("more");
+      if (range_ >= ranges_.size()) return BadCount("more");
       std::memcpy(digest.data(), pending_.data() + used, digest.size());
       Extent& left = ranges_[range_];
       const Extent block{left.offset, std::min(query_.block_size_bytes, left.length)};
@@ -43,8 +43,10 @@ class Splitter {
 
  private:
   absl::Status TakeVersion(const v1::Version& version) {
+    if (version_.version() != 0 || version.version() <= 0 || version.size_bytes() < 0) {
+      return BadCount("other");
+    }
     version_ = version;
-    if (version.size_bytes() < 0) return BadCount("other");
     ranges_.assign(query_.ranges.begin(), query_.ranges.end());
     if (ranges_.empty() && version.size_bytes() > 0) {
       ranges_.push_back({0, static_cast<uint64_t>(version.size_bytes())});

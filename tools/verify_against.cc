@@ -65,9 +65,10 @@ class Checker {
     result_.size_bytes = file.size_bytes();
     result_.differing.clear();
     result_.all_listed = true;
+    is_origin_ = here.machine_id() == server_.origin().machine_id() &&
+                 here.path() == server_.origin().path();
     // Another file, perhaps a copy, is as it is whoever writes the original.
-    result_.live = server_.has_lease() && here.machine_id() == server_.origin().machine_id() &&
-                   here.path() == server_.origin().path();
+    result_.live = server_.has_lease() && is_origin_;
     return result_.live ? CompareLive() : CompareClosed(file);
   }
 
@@ -191,6 +192,13 @@ class Checker {
 
   // A check that could not compare all says nothing, unless it has found a difference.
   void Record() {
+    if (!is_origin_) {  // It says nothing of the file that is mirrored.
+      const v1::Origin& origin = server_.origin();
+      result_.not_recorded = origin.path().empty() ? "the mirror is written from no file"
+                                                   : StrCat("it is not the file that is mirrored, ",
+                                                            origin.host(), ":", origin.path());
+      return;
+    }
     if (result_.busy_bytes > 0 && result_.differing_bytes == 0) {
       result_.not_recorded = "not all could be compared";
       return;
@@ -207,6 +215,7 @@ class Checker {
   const CheckRequest& request_;
   rpc::Client& client_;
   v1::FileStatus server_;
+  bool is_origin_ = false;  // the local file is the one that the mirror is written from
   bool looked_twice_ = false;
   CheckResult result_;
 };

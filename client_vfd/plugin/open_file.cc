@@ -98,12 +98,17 @@ std::unique_ptr<MirroredFile> MakeMirror(const OpenFile& file, std::shared_ptr<c
   if (!real) return nullptr;
   const std::optional<std::string> mirror_name = MirrorName(*config, real.get(), HostName());
   if (!mirror_name) return nullptr;
-  const bool created = (flags & H5F_ACC_TRUNC) != 0 || before == nullptr || before->st_size == 0;
+  // As it is now that it is locked: between the look at it and the lock another program may have
+  // closed it. What this open truncated is as it was before.
+  struct stat locked = now;
+  const bool truncated = (flags & H5F_ACC_TRUNC) != 0;
+  if (!truncated && fstat(fd, &locked) != 0) return nullptr;
+  const bool created = truncated || locked.st_size == 0;
   MirrorTarget target;
   target.real_path = real.get();
   target.name = *mirror_name;
   target.intent = created ? H5M_CREATED : H5M_EXISTING;
-  target.stat_at_open = ToStat(before != nullptr ? *before : now);
+  target.stat_at_open = ToStat(truncated && before != nullptr ? *before : locked);
   target.mode_bits = now.st_mode & 0777;
   auto mirror = std::make_unique<MirroredFile>(*file.host, std::move(config), std::move(target),
                                                file.under, fd);

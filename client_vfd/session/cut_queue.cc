@@ -8,7 +8,7 @@ namespace {
 
 // Sets of cuts that await durability; beyond it the two oldest are kept as one.
 constexpr size_t kUnackedMax = 64;
-// Closed cuts that wait to be sent; beyond it ticks are merged.
+// Closed cuts that wait to be sent; beyond it no ticks are made.
 constexpr size_t kClosedMax = 256;
 
 // A copy is sent in parts of what the sender may send at a time; each takes the rest along.
@@ -29,13 +29,22 @@ void CutQueue::Truncate(uint64_t size_bytes) {
   changes.truncate = std::min(changes.truncate.value_or(size_bytes), size_bytes);
 }
 
+CutQueue::Cut CutQueue::NewCut() const {
+  Cut cut;
+  cut.changes.extents = ExtentSet(extents_max_);
+  return cut;
+}
+
 void CutQueue::Close(CutEnd end) {
+  // While nothing can be sent, a program that flushes often must not cost memory for each cut.
+  if (closed_.size() >= kClosedMax && end.kind == CutKind::kTick) return;
   open_.end = std::move(end);
   closed_.push_back(std::move(open_));
-  open_ = Cut();
+  // What a copy splits stays split: a gap that closed now would be read as it is now, and may hold
+  // newer bytes than the cut.
+  closed_.back().changes.extents.Unbound();
+  open_ = NewCut();
   if (!reading_.empty()) reading_closed_ = true;
-  // While nothing can be sent, a program that flushes often must not cost memory for each cut.
-  if (closed_.size() > kClosedMax) MergeOldestTick();
 }
 
 std::vector<Extent> CutQueue::AtRisk(Extent extent) const {
@@ -78,10 +87,38 @@ void CutQueue::DropBeyond(Cut& cut, uint64_t size_bytes, uint64_t* saved_bytes) 
   }
 }
 
-bool CutQueue::MergeOldestTick() {
-  const auto tick = std::find_if(closed_.begin(), closed_.end(),
-                                 [](const Cut& cut) { return cut.end.kind == CutKind::kTick; });
-  if (tick == closed_.end()) return false;
+// The parts of `extent` that the cut neither reads from the file nor has a copy of.
+std::vector<Extent> CutQueue::NotHeld(const Cut& cut, Extent extent) {
+  ExtentSet missing;
+  missing.Add(extent);
+  for (const Extent& part : cut.changes.extents.Intersection(extent)) missing.Remove(part);
+  auto held = cut.saved.upper_bound(extent.offset);
+  if (held != cut.saved.begin()) --held;
+  for (; held != cut.saved.end() && held->first < extent.end(); ++held) {
+    missing.Remove({held->first, held->second.size()});
+  }
+  return missing.ToVector();
+}
+
+// One whose set, joined with the next one's, would be too large goes with the newest ones into the
+// open cut instead, which may cover more than was written.
+bool CutQueue::MergeTick() {
+  const auto is_tick = [](const Cut& cut) { return cut.end.kind == CutKind::kTick; };
+  const auto oldest = std::find_if(closed_.begin(), closed_.end(), is_tick);
+  if (oldest == closed_.end()) return false;
+  const auto next = std::next(oldest);
+  const size_t count = oldest->changes.extents.extent_count() +
+                       (next == closed_.end() ? 0 : next->changes.extents.extent_count());
+  if (next == closed_.end() || count <= extents_max_) {
+    Merge(oldest);
+    return true;
+  }
+  if (!is_tick(closed_.back())) return false;
+  Merge(std::prev(closed_.end()));
+  return true;
+}
+
+void CutQueue::Merge(std::deque<Cut>::iterator tick) {
   Cut old = std::move(*tick);
   const auto next = closed_.erase(tick);
   const bool into_open = next == closed_.end();
@@ -96,21 +133,12 @@ bool CutQueue::MergeOldestTick() {
       into.changes.extents.Add(extent);
       continue;
     }
-    ExtentSet missing;
-    missing.Add(extent);
-    for (const Extent& part : into.changes.extents.Intersection(extent)) missing.Remove(part);
-    for (const auto& [at, held] : into.saved) missing.Remove({at, held.size()});
-    for (const Extent& part : missing.ToVector()) {
+    for (const Extent& part : NotHeld(into, extent)) {
       into.saved[part.offset] = bytes.substr(part.offset - offset, part.length);
       saved_bytes_ += part.length;
     }
   }
-  for (const Extent& part : old.changes.extents.ToVector()) into.changes.extents.Add(part);
-  if (old.changes.truncate) {
-    into.changes.truncate =
-        std::min(into.changes.truncate.value_or(*old.changes.truncate), *old.changes.truncate);
-  }
-  return true;
+  into.changes.Absorb(old.changes);
 }
 
 void CutQueue::TakeSaved(Cut& cut, uint64_t bytes_max, size_t extents_max, SendWrites* work) {
@@ -206,8 +234,8 @@ void CutQueue::SendAgain() {
   sent_saved_ = false;
   reading_.clear();
   saved_bytes_ = 0;
-  open_ = Cut();
-  open_.changes = std::move(all);
+  open_ = NewCut();
+  open_.changes.Absorb(all);
 }
 
 Changes CutQueue::NotDurable() const {

@@ -69,10 +69,14 @@ using Work = std::variant<std::monostate, SendTruncate, SendWrites, SendBarrier>
 
 class CutQueue {
  public:
+  // `extents_max`: of the open cut.
+  explicit CutQueue(size_t extents_max = Changes::kExtentsMax)
+      : extents_max_(extents_max), open_(NewCut()) {}
+
   // The program's side, in the order of its calls.
   void AddWrite(Extent extent) { open_.changes.extents.Add(extent); }
   void Truncate(uint64_t size_bytes);
-  // Ends the open cut.
+  // Ends the open cut. With too many that wait to be sent, a tick ends nothing: the cut goes on.
   void Close(CutEnd end);
 
   // The parts of `extent` that a closed cut still has to read from the file.
@@ -82,8 +86,8 @@ class CutQueue {
   // Copies of bytes at risk; `extent` as AtRisk() gave it.
   void Save(Extent extent, std::string bytes);
   uint64_t saved_bytes() const { return saved_bytes_; }
-  // Frees copies: the oldest waiting tick joins the cut after it. False if there is none to join.
-  bool MergeOldestTick();
+  // Frees copies: a waiting tick joins the cut after it, the oldest first. False if there is none.
+  bool MergeTick();
 
   // The sender's side. What to send next, of at most `bytes_max` in `extents_max` pieces; nothing
   // of an open cut that holds less than `open_bytes_min`. Pieces count as being read until
@@ -131,10 +135,15 @@ class CutQueue {
     Changes changes;
   };
 
+  Cut NewCut() const;
+  static std::vector<Extent> NotHeld(const Cut& cut, Extent extent);
+  // Of a closed cut, into the one after it.
+  void Merge(std::deque<Cut>::iterator tick);
   void TakeSaved(Cut& cut, uint64_t bytes_max, size_t extents_max, SendWrites* work);
   void TakeFromFile(Cut& cut, uint64_t bytes_max, size_t extents_max, SendWrites* work);
   static void DropBeyond(Cut& cut, uint64_t size_bytes, uint64_t* saved_bytes);
 
+  const size_t extents_max_;
   Cut open_;
   std::deque<Cut> closed_;
   Changes sending_;              // handed out since the last barrier

@@ -13,6 +13,8 @@ using testing::ElementsAre;
 // A local file, the queue, and a server that does what it is told.
 class World {
  public:
+  explicit World(size_t extents_max = Changes::kExtentsMax) : queue_(extents_max) {}
+
   void Write(uint64_t offset, const std::string& bytes) {
     CopyOut({offset, bytes.size()});
     if (local_.size() < offset + bytes.size()) local_.resize(offset + bytes.size());
@@ -154,7 +156,7 @@ TEST(CutQueueTest, MergedTickJoinsTheNextCut) {
   world.Write(0, "bb");
   world.Cut();
   world.Write(0, "c");
-  EXPECT_TRUE(world.queue_.MergeOldestTick());
+  EXPECT_TRUE(world.queue_.MergeTick());
   world.SendAll();
   EXPECT_THAT(world.cuts_, ElementsAre("bbaaaaaa"));
   EXPECT_EQ(world.queue_.saved_bytes(), 0u);
@@ -164,7 +166,20 @@ TEST(CutQueueTest, OnlyTicksAreMerged) {
   World world;
   world.Write(0, "a");
   world.Cut(CutKind::kCommit);
-  EXPECT_FALSE(world.queue_.MergeOldestTick());
+  EXPECT_FALSE(world.queue_.MergeTick());
+}
+
+TEST(CutQueueTest, WithTooManyCutsATickGoesOn) {
+  World world;
+  for (int i = 0; i < 1000; ++i) {
+    world.Write(0, std::to_string(1000 + i));
+    world.Cut();
+  }
+  EXPECT_EQ(world.queue_.closed_cuts(), 256u);
+  world.Cut(CutKind::kCommit);
+  EXPECT_EQ(world.queue_.closed_cuts(), 257u);
+  world.SendAll();
+  EXPECT_EQ(world.cuts_.back(), "1999");
 }
 
 TEST(CutQueueTest, LostStreamSendsWhatIsNotDurableAgain) {
@@ -193,30 +208,34 @@ TEST(CutQueueTest, ReadingOfClosedCutsIsSeen) {
 
 // Random programs: every cut that the server makes equals the local file at some cut, in order,
 // and the last one equals the last.
-TEST(CutQueueTest, RandomHistoriesKeepTheirCuts) {
+// Every cut that is sent is the file at one of the moments that a cut was made, in their order.
+void KeepTheirCuts(size_t extents_max, unsigned file_bytes, unsigned write_bytes) {
   const unsigned seed = std::random_device()();
   SCOPED_TRACE(testing::Message() << "seed " << seed);
   std::mt19937 random(seed);
   const auto below = [&](unsigned n) { return random() % n; };
   for (int round = 0; round < 300; ++round) {
-    World world;
+    World world(extents_max);
     for (int step = 0; step < 60; ++step) {
       switch (below(8)) {
         case 0:
           world.Cut(below(4) == 0 ? CutKind::kCommit : CutKind::kTick);
           break;
         case 1:
-          world.Truncate(below(40));
+          world.Truncate(below(file_bytes));
           break;
         case 2:
-          world.queue_.MergeOldestTick();
+          world.queue_.MergeTick();
           break;
         case 3:
         case 4:
           world.Send(1 + below(9));
           break;
         default:
-          world.Write(below(40), std::string(1 + below(9), static_cast<char>('a' + below(26))));
+          for (unsigned n = 0; n <= write_bytes / 9; ++n) {
+            world.Write(below(file_bytes),
+                        std::string(1 + below(write_bytes), static_cast<char>('a' + below(26))));
+          }
       }
     }
     world.Cut();
@@ -230,6 +249,11 @@ TEST(CutQueueTest, RandomHistoriesKeepTheirCuts) {
     ASSERT_EQ(world.queue_.saved_bytes(), 0u);
   }
 }
+
+TEST(CutQueueTest, RandomHistoriesKeepTheirCuts) { KeepTheirCuts(Changes::kExtentsMax, 40, 9); }
+
+// More extents than the open cut holds: it covers more than was written, and no cut may show that.
+TEST(CutQueueTest, RandomHistoriesOfScatteredWritesKeepTheirCuts) { KeepTheirCuts(4, 400, 20); }
 
 TEST(CutQueueTest, RandomHistoriesSurviveALostStream) {
   const unsigned seed = std::random_device()();

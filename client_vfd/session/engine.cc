@@ -78,7 +78,7 @@ void Engine::Wake(Session* session) {
     if (!usable_) return;
     if (std::find(ready_.begin(), ready_.end(), kept) == ready_.end())
       ready_.push_back(std::move(kept));
-    if (stopping_) return;
+    if (stopping_ || forking_) return;
     if (!running_) StartLocked();
     if (alarm_set_) return;
     alarm_set_ = true;  // The loop does not end while this is set, so `alarm` stays.
@@ -281,7 +281,9 @@ void Engine::Drain(absl::Duration timeout) {
       (session->released() ? any_closed : any_open) |= !session->done();
     }
     if (!any_closed || SteadyNow() > deadline) {
-      for (const auto& session : Sessions()) session->GiveUp();  // Only closed ones do.
+      // Only closed ones do; the newest first, as it takes over from those that it waits for.
+      const auto sessions = Sessions();
+      for (auto one = sessions.rbegin(); one != sessions.rend(); ++one) (*one)->GiveUp();
       if (any_open) return;
       break;
     }
@@ -294,6 +296,10 @@ void Engine::Drain(absl::Duration timeout) {
 
 void Engine::PrepareFork(bool also_used) {
   control_mutex_.Lock();
+  {
+    absl::MutexLock lock(&mutex_);
+    forking_ = true;  // Another thread may wake a session now: it waits for the fork.
+  }
   if (Stop() || also_used) {
     const absl::Time deadline = SteadyNow() + kForkWait;
     // Another user of the same gRPC keeps it alive; then there is nothing to wait for.
@@ -304,6 +310,7 @@ void Engine::PrepareFork(bool also_used) {
 }
 
 void Engine::ParentAfterFork() {
+  forking_ = false;
   mutex_.Unlock();
   control_mutex_.Unlock();
   for (const auto& session : Sessions()) Wake(session.get());
@@ -322,6 +329,7 @@ void Engine::ChildAfterFork() {
   inherited->insert(inherited->end(), sessions_.begin(), sessions_.end());
   sessions_.clear();
   ready_.clear();
+  forking_ = false;
   for (auto& [target, server] : servers_) server.saved_bytes = 0;
   mutex_.Unlock();
   control_mutex_.Unlock();

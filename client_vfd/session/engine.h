@@ -94,6 +94,7 @@ class Engine final : public SessionHost {
   bool running_ ABSL_GUARDED_BY(mutex_) = false;
   bool started_ ABSL_GUARDED_BY(mutex_) = false;  // ever, in this process
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  bool forking_ ABSL_GUARDED_BY(mutex_) = false;  // nothing is started
   bool alarm_set_ ABSL_GUARDED_BY(mutex_) = false;
   std::map<std::string, PerServer> servers_ ABSL_GUARDED_BY(mutex_);  // by target; never erased
   std::unique_ptr<grpc::Alarm> alarm_ ABSL_GUARDED_BY(mutex_);

@@ -24,6 +24,7 @@ Session::Session(SessionHost& host, SessionConfig config, std::unique_ptr<FileRe
       place_(config_.real_path, config_.record_tag),
       file_(std::move(file)),
       session_id_(host_.RandomId()),
+      window_used_(host_.saved_bytes(config_.server.target)),
       child_writes_(ChildWritesCounter(session_id_)),
       attach_time_(host_.Now()),
       progress_time_(attach_time_),
@@ -78,11 +79,11 @@ void Session::CopyOut(Extent extent) {
     uint64_t bytes = 0;
     for (const Extent& part : parts) bytes += part.length;
     const auto room = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-      return host_.saved_bytes(config_.server.target).load() + static_cast<int64_t>(bytes) <=
+      return window_used_.load() + static_cast<int64_t>(bytes) <=
              static_cast<int64_t>(config_.window_bytes);
     };
     if (!room()) {
-      const bool merged = queue_.MergeOldestTick();
+      const bool merged = queue_.MergeTick();
       AccountSaved();
       if (merged) continue;
       const auto sent = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
@@ -172,11 +173,13 @@ void Session::Close() {
     const auto ended = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return link_ == Link::kNone; };
     AwaitUntil(ended, progress_time_ + kLeaseWait);
   }
-  if (!sealed || !collecting() || final_ticket_ <= lost_ticket_ ||
-      Acked(final_ticket_, H5M_ACK_DURABLE)) {
+  if (WaitsToClaim()) {
+    // What there is to note depends on what becomes of the session before.
+  } else if (!sealed || !collecting() || final_ticket_ <= lost_ticket_ ||
+             Acked(final_ticket_, H5M_ACK_DURABLE)) {
     // Durable; or abandoned, or without a server that has the last cut.
     FinishSession();
-  } else {
+  } else if (!IsAnothersFile()) {
     // Until the sender hears that it is durable, for which this process may not live long enough.
     if (config_.ack_commit != H5M_ACK_NONE || link_ != Link::kOpen) SaveDirtyMap();
     SaveRecord(RecordState::kBehind);
@@ -189,7 +192,7 @@ void Session::Close() {
 void Session::AccountSaved() {
   // One session's share is what its queue holds now; the host keeps the sum.
   const int64_t now = static_cast<int64_t>(queue_.saved_bytes());
-  host_.saved_bytes(config_.server.target) += now - std::exchange(accounted_bytes_, now);
+  window_used_ += now - std::exchange(accounted_bytes_, now);
 }
 
 void Session::GoBehind(const std::string& why, bool quiet) {
@@ -220,8 +223,9 @@ void Session::Notify(const char* event, const std::string& detail, bool to_user)
 
 bool Session::SaveRecord(RecordState state) {
   if (superseded_) return true;  // It is the follower's.
+  const absl::Time written_at = record_.since;
   record_.state = state;
-  record_.since = host_.TimeOfDay();
+  record_.since = std::max(host_.TimeOfDay(), written_at + absl::Nanoseconds(1));
   record_.detail = state == RecordState::kClean ? "" : detail_;
   record_.pending_seq = 0;
   if (final_ticket_ != 0 && final_end_.local) record_.stat = *final_end_.local;
@@ -237,21 +241,42 @@ bool Session::SaveRecord(RecordState state) {
   // deleting the file and its directory just now.
   const bool had_map = record_.dirty_map_id != Bytes16{};
   if (state != RecordState::kBehind) record_.dirty_map_id = {};
-  const absl::Status written =
-      released_ ? UpdateLocalRecord(place_, record_) : WriteLocalRecord(place_, record_);
-  if (had_map && written.ok() && record_.dirty_map_id == Bytes16{}) RemoveDirtyMap(place_);
+  absl::StatusOr<bool> written = true;
+  if (unlocked_) {
+    written = UpdateLocalRecord(place_, record_, written_at);
+  } else if (const absl::Status status = WriteLocalRecord(place_, record_); !status.ok()) {
+    written = status;
+  }
   if (!written.ok()) {
     Notify("record",
            absl::StrCat(config_.real_path,
-                        ": the mirror's record cannot be written: ", written.message()),
+                        ": the mirror's record cannot be written: ", written.status().message()),
            true);
   }
-  return written.ok();
+  const bool saved = written.value_or(false);
+  if (had_map && saved && record_.dirty_map_id == Bytes16{}) RemoveDirtyMap(place_);
+  return saved;
 }
 
-// Another program has changed the file since it was closed here: its record, and what the server
+bool Session::SaveProgress() {
+  if (!unlocked_) return SaveRecord(RecordState::kOpen);
+  if (IsAnothersFile()) return false;
+  // What the record said was sent, and not answered, is not what the server will have.
+  SaveDirtyMap();
+  return SaveRecord(RecordState::kBehind);
+}
+
+// Another program has opened the file since it was closed here: its record, and what the server
 // lacks, are that one's to say.
-bool Session::IsAnothersFile() const { return released_ && !follower_waits_ && !FileIsAsClosed(); }
+bool Session::IsAnothersFile() const {
+  if (!unlocked_) return false;
+  if (anothers_file_) return true;
+  if (follower_waits_) return false;
+  if (!FileIsAsClosed()) return true;
+  // It may have written nothing yet.
+  const absl::StatusOr<LocalRecord> now = ReadLocalRecord(place_);
+  return now.ok() && now->since != record_.since;
+}
 
 void Session::FinishSession() {
   if (done_) return;
@@ -264,9 +289,10 @@ void Session::FinishSession() {
     if (!IsAnothersFile()) SaveRecord(RecordState::kClean);
     Notify("close", "", false);
   } else if (state_ == H5M_STATE_DIVERGED) {
-    SaveRecord(RecordState::kDiverged);
+    if (!IsAnothersFile()) SaveRecord(RecordState::kDiverged);
     Notify("close", "", false);
   } else if (IsAnothersFile()) {
+    state_ = H5M_STATE_BEHIND;  // Whatever it was told last: the mirror lacks what it closed.
     Notify("close", detail_, false);
   } else if (claimed_) {
     if (state_ != H5M_STATE_BEHIND) {

@@ -124,8 +124,17 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
 
   // From one open of a file to the next (session_handover.cc).
   struct Handover;
-  std::optional<Handover> HandOver(const LocalFacts& facts);
-  void FollowPredecessor() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // kNow: the program ends, and nobody waits for an answer that may still come.
+  enum class Handing { kWhenItCan, kNow };
+  std::optional<Handover> HandOver(const LocalFacts& facts, Handing handing);
+  void FollowPredecessor(Handing handing = Handing::kWhenItCan)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The program has closed it, and another one's end is still to say what its changes are the
+  // difference to.
+  bool WaitsToClaim() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return !claimed_ && predecessor_ != nullptr && final_ticket_ != 0 && collecting();
+  }
+  void ClaimClosed() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Inherit(Handover from) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void TakeOver(const Changes& changes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void SendAgain() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -185,6 +194,7 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
   // returns false.
   bool RideOut(const uint64_t& ticket, absl::FunctionRef<bool()> cut, absl::Time* give_up)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void AwaitHandedOver() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void AwaitFinalCut() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Duration Patience() const;
   absl::Duration HungAfter() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -220,9 +230,13 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
   uint64_t CloseCut(CutKind kind, std::string comment) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool Acked(uint64_t ticket, H5mAck ack) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool FileIsAsClosed() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void NoteUnconfirmed() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool IsAnothersFile() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // False: it could not be written; the user was told.
+  // False: it could not be written, and the user was told; or it is another's by now.
   bool SaveRecord(RecordState state) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The record of a file that is being written, or that the program has closed meanwhile. False: it
+  // was not written.
+  bool SaveProgress() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void FinishSession() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   SessionHost& host_;
@@ -230,6 +244,7 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
   const RecordPlace place_;  // of the record and the dirty map
   const std::unique_ptr<FileReader> file_;
   const Bytes16 session_id_;
+  std::atomic<int64_t>& window_used_;          // by all sessions with this server
   std::atomic<uint32_t>* const child_writes_;  // shared with forked children
   std::atomic<bool> done_{false};
   std::atomic<bool> released_{false};
@@ -245,6 +260,7 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
   std::shared_ptr<Session> predecessor_ ABSL_GUARDED_BY(mutex_);
   Bytes16 followed_session_ ABSL_GUARDED_BY(mutex_){};   // zeros: none
   bool follower_waits_ ABSL_GUARDED_BY(mutex_) = false;  // for a moment to hand over in
+  bool anothers_file_ ABSL_GUARDED_BY(mutex_) = false;   // was, when the follower opened it
   // How many sessions' changes came with the open, until a cut of this session is durable.
   int inherited_from_ ABSL_GUARDED_BY(mutex_) = 0;
   // It went on from a cut that may yet be lost; its dirty map holds what came since base_cut_.
@@ -295,6 +311,8 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
   uint64_t final_ticket_ ABSL_GUARDED_BY(mutex_) = 0;
   CutEnd final_end_ ABSL_GUARDED_BY(mutex_);
   absl::Time close_time_ ABSL_GUARDED_BY(mutex_);  // from when on the close's deadline counts
+  // The file's lock is given back, so that another program may open and change it.
+  bool unlocked_ ABSL_GUARDED_BY(mutex_) = false;
   bool close_waited_out_ ABSL_GUARDED_BY(mutex_) = false;
   FrameSize frame_size_ ABSL_GUARDED_BY(mutex_){rpc::kMaxFrameBytes};
   uint32_t child_writes_seen_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -40,19 +40,23 @@ struct Session::Handover {
   bool behind_told = false;
 };
 
-std::optional<Session::Handover> Session::HandOver(const LocalFacts& facts) {
+std::optional<Session::Handover> Session::HandOver(const LocalFacts& facts, Handing handing) {
   absl::MutexLock lock(&mutex_);
-  follower_waits_ = true;
-  if (released_ && !done_ && !superseded_) ForgetDirtyMap();  // It changes the file next.
+  if (handing == Handing::kNow) FollowPredecessor(handing);
+  follower_waits_ = released_;
+  const bool as_closed = final_end_.local && *final_end_.local == facts.stat_at_open;
+  // Between the two opens another program had it.
+  anothers_file_ = anothers_file_ || (released_ && !as_closed);
+  // It changes the file next.
+  if (released_ && !done_ && !superseded_ && !anothers_file_) ForgetDirtyMap();
   if (!released_ || done_ || superseded_ || refused_ || !claimed_ || final_ticket_ == 0 ||
       state_ == H5M_STATE_DIVERGED) {
     return std::nullopt;
   }
-  const bool as_closed = final_end_.local && *final_end_.local == facts.stat_at_open;
   if (!as_closed && !facts.created) return std::nullopt;
   const bool visible = state_ == H5M_STATE_MIRRORING && Acked(final_ticket_, H5M_ACK_APPLIED);
   // It would still read the file, which the program changes next.
-  const bool unread = !queue_.drained() || !taken_final_;
+  const bool unread = !queue_.drained() || !taken_final_ || handing == Handing::kNow;
   const bool row_is_long = visible && inherited_from_ >= kHandoversMax;
   const bool may_follow = facts.created || base_cut_ >= 0;
   if ((!visible && !unread) || !may_follow || row_is_long) return std::nullopt;
@@ -88,19 +92,22 @@ std::optional<Session::Handover> Session::HandOver(const LocalFacts& facts) {
   return to;
 }
 
-void Session::FollowPredecessor() {
+void Session::FollowPredecessor(Handing handing) {
   if (!predecessor_) return;
+  const bool waited = WaitsToClaim() && released_;
   if (predecessor_->gone()) {
     predecessor_.reset();
+    if (waited) ClaimClosed();
     return;
   }
   if (claimed_) return;
-  std::optional<Handover> from = predecessor_->HandOver(config_.facts);
+  std::optional<Handover> from = predecessor_->HandOver(config_.facts, handing);
   if (!from) return;
   predecessor_.reset();
   followed_session_ = from->session_id;
   // A file that is created again has nothing of the one before.
-  if (!config_.facts.created) Inherit(*std::move(from));
+  if (!config_.facts.created) return Inherit(*std::move(from));
+  if (waited) ClaimClosed();
 }
 
 void Session::Inherit(Handover from) {
@@ -125,9 +132,28 @@ void Session::Inherit(Handover from) {
     follows_cut_ = true;
     queue_.Inherit(std::move(from.changes));
   }
-  const bool saved = SaveRecord(RecordState::kOpen);
+  const bool saved = SaveProgress();
   // The program has opened it with another number of mirrors.
   if (saved && from.place->tag != place_.tag) RemoveLocalRecord(*from.place);
+}
+
+// The session before has ended, and its record is what it will be: now the changes of this one,
+// which the program has closed since, have something to be the difference to.
+void Session::ClaimClosed() {
+  Claim();
+  SendAgain();
+  lost_ticket_ = last_ticket_;
+  taken_final_ = false;
+  retry_time_ = host_.Now();
+  if (FileIsAsClosed()) {
+    CloseCut(CutKind::kCommit, config_.comment);
+    SaveProgress();
+  } else if (follower_waits_) {
+    flow_time_ = host_.Now();  // The follower has time to take over from now on.
+    host_.WakeSuccessors(*this);
+  } else {
+    FinishSession();
+  }
 }
 
 // What the predecessor has not brought across, below what this session has closed meanwhile: the
@@ -141,7 +167,9 @@ void Session::TakeOver(const Changes& changes) {
   if (final_ticket_ == 0) return;
   // Else it was opened once more, and the next session takes over from this one.
   if (FileIsAsClosed()) CloseCut(CutKind::kCommit, config_.comment);
-  if (released_) host_.WakeSuccessors(*this);
+  if (!released_) return;
+  flow_time_ = host_.Now();  // It has time to do so from now on.
+  host_.WakeSuccessors(*this);
 }
 
 void Session::SendAgain() {

@@ -95,7 +95,7 @@ void Session::Claim() {
   if (relation_.claim == vfd::Claim::kUpload) {
     for (const Extent& extent : file_->DataExtents()) queue_.AddWrite(extent);
   }
-  const bool saved = SaveRecord(RecordState::kOpen);  // And forgets the map, before the first byte.
+  const bool saved = SaveProgress();  // And forgets the map, before the first byte changes.
   // It lay where it does while the file has another number of mirrors; there it is no more.
   if (saved && known && !former_place_ && found->place.tag != place_.tag) {
     RemoveLocalRecord(found->place);
@@ -242,7 +242,7 @@ void Session::OnOpened(const v1::SessionOpened& opened) {
   const absl::StatusOr<Bytes16> file_id = FromByteString(opened.file_id());
   if (file_id.ok() && *file_id != record_.file_id) {
     record_.file_id = *file_id;
-    SaveRecord(RecordState::kOpen);
+    SaveProgress();
   }
   Notify("opened", "", false);
   host_.Wake(this);
@@ -274,7 +274,9 @@ void Session::BeginAgain() {
   for (const Extent& extent : file_->DataExtents()) queue_.AddWrite(extent);
   lost_ticket_ = last_ticket_;
   taken_final_ = false;
-  if (final_ticket_ != 0) CloseCut(CutKind::kCommit, config_.comment);
+  if (final_ticket_ == 0 || (released_ && !FileIsAsClosed())) return;
+  CloseCut(CutKind::kCommit, config_.comment);
+  if (released_) SaveProgress();
 }
 
 // The server has it under its new name, or as a new file: in both cases what the old path's record
@@ -283,7 +285,7 @@ void Session::ForgetRename() {
   relation_.renamed_from.clear();
   if (record_.renamed_from.empty() && !former_place_) return;
   record_.renamed_from.clear();
-  SaveRecord(RecordState::kOpen);
+  SaveProgress();
   if (former_place_) RemoveLocalRecord(*former_place_);
   former_place_.reset();
 }
@@ -316,6 +318,7 @@ void Session::OnEnded(const absl::Status& status) {
   if (gone()) host_.WakeSuccessors(*this);
   if (cancel_) return;  // LoseStream() has been here.
   link_ = Link::kNone;
+  if (state_ == H5M_STATE_DIVERGED && released_) FinishSession();
   if (done_ || state_ == H5M_STATE_DIVERGED) {
     host_.Wake(this);
     return;
@@ -379,7 +382,9 @@ void Session::LoseStream(const std::string& why, bool retry_final) {
   retry_time_ = host_.Now() + kRetryEvery;
   if (superseded_) return FinishSession();
   if (released_ && final_ticket_ != 0 && follower_waits_ && !refused_) {
-    // The program has opened the file again, and that session takes this one's place.
+    // The program has opened the file again, and that session takes this one's place: it gets the
+    // time to do so from now on, however long this one has hung.
+    flow_time_ = host_.Now();
     GoBehind(why, true);
     host_.WakeSuccessors(*this);
     return;
@@ -388,10 +393,11 @@ void Session::LoseStream(const std::string& why, bool retry_final) {
                      ++final_attempts_ <= kFinalAttemptsMax && FileIsAsClosed();
   GoBehind(why, again);
   if (!again) {
-    if (released_) FinishSession();
+    if (released_ && !WaitsToClaim()) FinishSession();
     return;
   }
   CloseCut(CutKind::kCommit, config_.comment);
+  if (released_) SaveProgress();
   retry_time_ = host_.Now() + kFinalRetryEvery;
 }
 
@@ -432,7 +438,7 @@ void Session::OnTimer() {
       if (!writable_) frame_size_.Took(now - sent_time_);
       CutOff(absl::StrCat("no answer within ", absl::FormatDuration(HungAfter())));
     }
-    if (follower_waits_ && link_ == Link::kNone &&
+    if (released_ && follower_waits_ && link_ == Link::kNone && !WaitsToClaim() &&
         now - std::max(progress_time_, flow_time_) > config_.timeout) {
       FinishSession();  // The follower has ended without it.
     }
@@ -460,13 +466,24 @@ void Session::LeaveStream() {
   taken_final_ = false;
   if (superseded_) return FinishSession();
   hurry_ = mirroring;
-  if (final_ticket_ != 0 && mirroring) CloseCut(CutKind::kCommit, config_.comment);
+  if (final_ticket_ == 0 || !mirroring) return;
+  if (FileIsAsClosed()) {
+    CloseCut(CutKind::kCommit, config_.comment);
+    if (released_) SaveProgress();
+    return;
+  }
+  // What is to be sent again is of the session that has opened it since, or another program's.
+  GoBehind("the file was changed since it was closed", true);
+  if (released_ && follower_waits_) return host_.WakeSuccessors(*this);
+  if (released_ && !WaitsToClaim()) FinishSession();
 }
 
 void Session::GiveUp() {
   absl::MutexLock lock(&mutex_);
   if (done_) return;
   if (!released_) return;
+  FollowPredecessor(Handing::kNow);
+  if (!claimed_ && final_ticket_ != 0) Claim();
   FinishSession();
 }
 

@@ -185,9 +185,14 @@ void Session::Seal() {
 
 void Session::AwaitSealed() {
   absl::MutexLock lock(&mutex_);
-  if (final_ticket_ == 0 || refused_) return;
-  // Nobody should change the file while its last bytes are still being read from it; the caller
-  // holds the lock until here.
+  if (final_ticket_ == 0) return;
+  if (!refused_) AwaitHandedOver();
+  NoteUnconfirmed();
+}
+
+// Nobody should change the file while its last bytes are still being read from it; the caller holds
+// the lock until here.
+void Session::AwaitHandedOver() {
   const auto handed_over = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return (queue_.drained() && taken_final_) || final_ticket_ <= lost_ticket_ ||
            !may_be_answered();
@@ -211,8 +216,18 @@ void Session::AwaitSealed() {
   if (waited == Waited::kReached && now > close_time_ + Patience()) close_time_ = now;
 }
 
+// Who opens the file from now on goes on from the close that is on its way, or sends what was left,
+// whatever becomes of this program.
+void Session::NoteUnconfirmed() {
+  if (!claimed_ || done_ || !collecting()) return;
+  const bool on_its_way = link_ == Link::kOpen && taken_final_;
+  if (!on_its_way) SaveDirtyMap();
+  SaveRecord(RecordState::kBehind);
+}
+
 void Session::BeginClose() {
   absl::MutexLock lock(&mutex_);
+  unlocked_ = true;
   BeginWait();
 }
 

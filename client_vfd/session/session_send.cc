@@ -116,7 +116,7 @@ bool Session::Prepare() {
     AccountSaved();
     if (const auto* barrier = std::get_if<SendBarrier>(&work)) {
       const bool last = final_ticket_ != 0 && barrier->end.ticket == final_ticket_;
-      if (last && released_ && !FileIsAsClosed()) {
+      if (last && unlocked_ && !FileIsAsClosed()) {
         // Opened again while it was read: what was sent is of no state of the file.
         host_.pool().Return(buffer);
         CutOff("the file was opened again and changed");

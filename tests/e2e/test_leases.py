@@ -12,7 +12,7 @@ from harness.proxy import Proxy
 from harness.wire import Wire
 
 PAGE = 4096
-TTL = pytest.mark.site(options={"lease_ttl": "1s", "durable_every": "100ms"})
+TTL = pytest.mark.site(options={"lease_ttl": "3s", "durable_every": "100ms"})
 
 
 @pytest.fixture

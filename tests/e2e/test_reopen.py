@@ -5,6 +5,8 @@ import time
 
 import pytest
 
+from harness import storm
+
 LOOP = """
     with h5py.File("loop.h5", "a") as f:
         f["d"] = np.zeros(20_000)
@@ -43,10 +45,7 @@ def test_every_close_of_a_loop_is_a_version(site, ack):
 
 @pytest.mark.limit(120)
 def test_server_killed_under_a_loop_of_opens(site):
-    """What a killed server had not made durable comes again with the open that follows.
-
-    Diverged is what an outage makes of a loop only where it outlasts a whole close, and that was said.
-    """
+    """What a killed server had not made durable comes again with the open that follows."""
     seed = random.SystemRandom().randrange(1 << 32)
     print("seed", seed)
     chance = random.Random(seed)
@@ -59,9 +58,8 @@ def test_server_killed_under_a_loop_of_opens(site):
         kills += 1
         site.server.start()
     result = writer.wait(100).ok()
-    assert "diverged" not in result.err or "is behind" in result.err, result.describe()
-    if site.record("loop.h5")["state"] != "clean":
-        site.cli("push", site.local("loop.h5")).ok()
+    assert "diverged" not in result.err, result.describe()
+    print("afterwards:", storm.bring_level(site, "loop.h5"))
     site.assert_mirrored("loop.h5")
     assert kills >= 3, "the writer ended before the server was killed often"
     assert_whole(site, site.versions("loop.h5")[-12:])
