@@ -98,7 +98,7 @@ class Resyncer {
     outcome_.action = ResyncAction::kSent;
     outcome_.kept_version = request_.from == Side::kLocal ? base_.version.version() : 0;
     PushRequest push = MakePush();
-    push.comment = request_.comment.empty() ? "resync" : StrCat("resync: ", request_.comment);
+    push.comment = Comment("resync");
     return SendDifferences(comparison, push);
   }
 
@@ -143,7 +143,7 @@ class Resyncer {
     }
     v1::CommitVersionRequest commit;
     commit.set_name(outcome_.name);
-    commit.set_comment(StrCat("before a resync of ", here_.host(), ":", here_.path()));
+    commit.set_comment(StrCat("before a ", request_.verb, " of ", here_.host(), ":", here_.path()));
     *commit.mutable_writer() = LocalWriter();
     commit.set_request_id(ToByteString(RandomBytes16()));
     H5M_ASSIGN_OR_RETURN(const v1::CommitVersionResponse kept,
@@ -221,9 +221,16 @@ class Resyncer {
     return absl::OkStatus();
   }
 
+  // Of the version that a resync makes, `otherwise` where the user says nothing. A push says no
+  // more than the user.
+  std::string Comment(std::string_view otherwise) const {
+    if (request_.verb != "resync") return request_.comment;
+    return request_.comment.empty() ? std::string(otherwise) : StrCat("resync: ", request_.comment);
+  }
+
   PushRequest MakePush() const {
     PushRequest push;
-    push.verb = "resync";
+    push.verb = request_.verb;
     push.name = outcome_.name;
     push.server = client_.options().server;
     push.tag = request_.mirror.tag;
@@ -351,8 +358,7 @@ class Resyncer {
     v1::RollbackVersionRequest request;
     request.set_name(outcome_.name);
     request.set_version(to.version());
-    request.set_comment(request_.comment.empty() ? "resync --from remote"
-                                                 : StrCat("resync: ", request_.comment));
+    request.set_comment(Comment("resync --from remote"));
     *request.mutable_writer() = LocalWriter();
     request.set_request_id(ToByteString(RandomBytes16()));
     const absl::StatusOr<v1::Version> done = client_.RollbackVersion(request);

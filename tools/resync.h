@@ -18,6 +18,7 @@ namespace h5mirror::tools {
 enum class Side { kUndecided, kLocal, kRemote };
 
 struct ResyncRequest {
+  std::string verb = "resync";  // for messages and comments
   std::string local;
   FileArg mirror;    // one of ResolveMirrorsOf(local)
   std::string name;  // --name; empty: as the record or the driver's rule says

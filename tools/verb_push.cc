@@ -11,6 +11,7 @@
 #include "tools/local_file.h"
 #include "tools/progress.h"
 #include "tools/push_plan.h"
+#include "tools/resync.h"
 #include "tools/upload.h"
 #include "tools/verbs.h"
 
@@ -52,6 +53,25 @@ std::string_view ActionName(PushAction action) {
   return "unknown";
 }
 
+// The server has an earlier state of it, or one that has diverged: what differs is found by
+// digests.
+absl::Status PushDifferences(Context& context, const Options& options, const FileArg& arg,
+                             Outcome& outcome) {
+  ResyncRequest request;
+  request.verb = "push";
+  request.local = outcome.local;
+  request.mirror = arg;
+  request.name = outcome.name;
+  request.comment = options.comment;
+  request.from = Side::kLocal;
+  request.content = options.content();
+  H5M_ASSIGN_OR_RETURN(const ResyncOutcome done, Resync(context, request));
+  const bool same = done.action == ResyncAction::kLevel || done.action == ResyncAction::kEqual;
+  if (same) outcome.action = PushAction::kSkip;
+  outcome.result = {done.cut, done.version, done.sent_bytes};
+  return absl::OkStatus();
+}
+
 absl::StatusOr<Outcome> PushOne(Context& context, const Options& options, const std::string& local,
                                 const FileArg& arg) {
   Outcome outcome;
@@ -74,6 +94,10 @@ absl::StatusOr<Outcome> PushOne(Context& context, const Options& options, const 
   }
   H5M_RETURN_IF_ERROR(CheckContent(file, arg.record, options.content()));
   if (options.dry_run) return outcome;
+  if (outcome.action == PushAction::kReplace && arg.record && arg.record->name == outcome.name) {
+    H5M_RETURN_IF_ERROR(PushDifferences(context, options, arg, outcome));
+    return outcome;
+  }
   PushRequest request;
   request.name = outcome.name;
   request.server = client->options().server;
