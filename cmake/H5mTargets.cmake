@@ -48,7 +48,7 @@ endfunction()
 # h5m_test(NAME SOURCES... [DEPS...] [LABEL l] [TIMEOUT seconds] [ENVIRONMENT k=v...] [GRPC_PCH] [NO_MAIN])
 #
 # A GoogleTest program; each of its tests is a ctest of its own, "NAME.Suite.Test". LABEL is `unit`
-# (the dev and tsan presets run it) or one of e2e, compat, crash (release). TIMEOUT is for one test,
+# (the dev and tsan presets run it) or one of e2e, compat, crash, sim (release). TIMEOUT is for one test,
 # 60 s unless given. NO_MAIN leaves main() to the sources.
 function(h5m_test name)
   cmake_parse_arguments(arg "GRPC_PCH;NO_MAIN" "LABEL;TIMEOUT" "SOURCES;DEPS;ENVIRONMENT" ${ARGN})

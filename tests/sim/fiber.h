@@ -1,0 +1,41 @@
+// A thread of a simulated program: it has a stack of its own, and runs only while its simulation
+// lets it.
+#ifndef H5MIRROR_TESTS_SIM_FIBER_H_
+#define H5MIRROR_TESTS_SIM_FIBER_H_
+
+#include <ucontext.h>
+
+#include <functional>
+
+namespace h5mirror::sim {
+
+// Thrown where a fiber waits that is to end.
+struct Killed {};
+
+// Not thread-safe. Must have ended before it is destroyed.
+class Fiber {
+ public:
+  explicit Fiber(std::function<void()> body);
+  ~Fiber();
+  Fiber(const Fiber&) = delete;
+
+  // Runs it until it yields or ends. Not while one holds a lock or handles an exception.
+  void Resume();
+  // Within it: back to who resumed it.
+  void Yield();
+  // It never began, and never will.
+  void Forget() { ended_ = true; }
+  bool ended() const { return ended_; }
+
+ private:
+  static void Enter(unsigned high, unsigned low);
+
+  std::function<void()> body_;
+  char* stack_;
+  ucontext_t own_, caller_;
+  bool ended_ = false;
+};
+
+}  // namespace h5mirror::sim
+
+#endif  // H5MIRROR_TESTS_SIM_FIBER_H_

@@ -1,0 +1,16 @@
+#include "tests/sim/planted.h"
+
+namespace h5mirror::sim {
+
+PlantedHooks& Hooks() {
+  static PlantedHooks hooks;
+  return hooks;
+}
+
+FaultEnv::Lie PlantedLie() { return Hooks().lie ? Hooks().lie() : nullptr; }
+
+void Tamper(rpc::DecodedRequest* request) {
+  if (Hooks().tamper) Hooks().tamper(request);
+}
+
+}  // namespace h5mirror::sim
