@@ -168,7 +168,8 @@ void Connection::EndClient(const absl::Status& status) {
   if (ended_) return;
   ended_ = true;
   down_->Clear();
-  if (repeats_ && call_ != nullptr && network_.server().accepts()) {
+  // One that never arrived cannot arrive once more; see LeaveServer().
+  if (repeats_ && delivered_ && network_.server().accepts()) {
     network_.world().After(
         network_.world().Between(kLatencyMin, kLateMax),
         [self = shared_from_this(), life = network_.server().life()] { self->Replay(life); });

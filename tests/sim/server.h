@@ -4,8 +4,8 @@
 
 #include <map>
 #include <memory>
-#include <set>
 #include <string>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/fault_env.h"
@@ -63,8 +63,8 @@ class Server {
   // Ends the sessions politely, and closes the store. In a fiber of `this`.
   void StopPolitely();
 
-  void Add(ServerCall* call) { calls_.insert(call); }
-  void Remove(ServerCall* call) { calls_.erase(call); }
+  void Add(ServerCall* call) { calls_.push_back(call); }
+  void Remove(ServerCall* call) { std::erase(calls_, call); }
 
   // The disk is slow until then: nothing becomes durable.
   void HoldDisk(absl::Time until) { disk_held_until_ = until; }
@@ -92,7 +92,7 @@ class Server {
   std::unique_ptr<server::CommitBoard> commits_;
   std::unique_ptr<server::MirrorStates> mirrors_;
   std::unique_ptr<server::SessionEnvironment> environment_;
-  std::set<ServerCall*> calls_;
+  std::vector<ServerCall*> calls_;  // in the order in which they came: addresses have none
 };
 
 }  // namespace h5mirror::sim
