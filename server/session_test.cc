@@ -285,7 +285,7 @@ TEST_F(SessionTest, ResumedCreationOfWhichNothingSurvivedBeginsAgain) {
   alice_.Open(v1::INTENT_CREATE);
   alice_.session_->OnLost();
   Client again(environment_, 1);
-  again.Open(v1::INTENT_RESUME, 40);  // Its base is of the old generation.
+  again.Open(v1::INTENT_RESUME, 0);  // What it is to make has no base.
   EXPECT_EQ(again.opened().relation(), v1::RELATION_NEW);
 }
 
