@@ -11,44 +11,10 @@ import pytest
 from harness import hdf5, paths
 from harness.process import run
 from harness.proxy import Proxy
+from harness.scripts import BIG, CHANGE, TIMED, TOUCH
 from harness.server import Server
 
 MIB = 1 << 20
-
-BIG = """
-    with h5py.File("big.h5", "w") as f:
-        f["big"] = np.random.default_rng(1).integers(0, 255, 64 << 20, dtype="u1")
-"""
-
-TOUCH = """
-    with h5py.File("big.h5", "r+") as f:
-        f.attrs["touched"] = {n}
-"""
-
-CHANGE = """
-    with h5py.File("big.h5", "r+") as f:
-        f["big"][20 << 20:21 << 20] = {n}
-"""
-
-# Flushes that wait, and how long the longest call took.
-TIMED = """
-    longest = 0
-    def timed(call):
-        global longest
-        began = time.monotonic()
-        call()
-        longest = max(longest, time.monotonic() - began)
-    f = h5py.File("t.h5", "a")
-    for n in range({times}):
-        def change():
-            f.require_dataset("d", ({mib} << 20,), "u1")[...] = n
-        timed(change)
-        timed(f.flush)
-        print("cut", n, flush=True)
-        time.sleep({pause})
-    timed(f.close)
-    print("longest", longest)
-"""
 
 
 class Far:

@@ -8,24 +8,10 @@ import pytest
 
 from harness.clock import JumpingClock
 from harness.process import wait_until
+from harness.scripts import BIG, CHANGE, TIMED, TOUCH
 from harness.storm import SLACK_S
 
 MIB = 1 << 20
-
-BIG = """
-    with h5py.File("big.h5", "w") as f:
-        f["big"] = np.random.default_rng(1).integers(0, 255, 64 << 20, dtype="u1")
-"""
-
-CHANGE = """
-    with h5py.File("big.h5", "r+") as f:
-        f["big"][20 << 20:21 << 20] = 7
-"""
-
-TOUCH = """
-    with h5py.File("big.h5", "r+") as f:
-        f.attrs["touched"] = {n}
-"""
 
 
 def newest(site, name: str) -> dict:
@@ -44,7 +30,7 @@ def test_the_next_open_brings_what_a_close_could_not(both):
     both.py(BIG)
     both.assert_mirrored("big.h5")
     both.server.kill9()
-    result = both.py(CHANGE)
+    result = both.py(CHANGE.format(n=7))
     record = both.record("big.h5")
     assert record["state"] == "behind" and "dirty_map" in record, result.describe()
     assert dirty(both, "big.h5").stat().st_size < 4096
@@ -62,7 +48,7 @@ def test_the_next_open_brings_what_a_close_could_not(both):
 def test_an_open_that_changes_nothing_leaves_it_to_the_next(site):
     site.py(BIG)
     site.server.kill9()
-    site.py(CHANGE)
+    site.py(CHANGE.format(n=7))
     noted = dirty(site, "big.h5").read_bytes()
     site.server.start()
     site.py("h5py.File('big.h5', 'r+').close()\nh5py.File('big.h5', 'r')['big'][:10]")
@@ -144,7 +130,7 @@ def test_a_file_changed_behind_the_plugins_back_is_not_spliced(site):
     site.py(BIG)
     site.keep("big.h5")
     site.server.kill9()
-    site.py(CHANGE)
+    site.py(CHANGE.format(n=7))
     with open(site.local("big.h5"), "r+b") as file:
         file.seek(30 * MIB)
         file.write(b"x" * 100)
@@ -159,7 +145,7 @@ def test_a_file_changed_behind_the_plugins_back_is_not_spliced(site):
 def test_a_map_that_is_not_the_records_counts_for_nothing(site, harm):
     site.py(BIG)
     site.server.kill9()
-    site.py(CHANGE)
+    site.py(CHANGE.format(n=7))
     path = dirty(site, "big.h5")
     noted = path.read_bytes()
     if harm == "torn":
@@ -169,7 +155,7 @@ def test_a_map_that_is_not_the_records_counts_for_nothing(site, harm):
     elif harm == "gone":
         path.unlink()
     else:
-        site.py(CHANGE.replace("= 7", "= 8"))
+        site.py(CHANGE.format(n=8))
         path.write_bytes(noted)
     site.server.start()
     result = site.py(TOUCH.format(n=1))
@@ -183,7 +169,7 @@ def test_a_map_from_before_the_server_went_on_is_refused(site):
     site.py(BIG)
     site.py(TOUCH.format(n=1))
     site.server.kill9()
-    site.py(CHANGE)
+    site.py(CHANGE.format(n=7))
     site.server.start()
     site.cli("rollback", "big.h5@1").ok()
     site.keep("big.h5")
@@ -194,25 +180,6 @@ def test_a_map_from_before_the_server_went_on_is_refused(site):
 
 # What the program feels.
 
-TIMED = """
-    longest = 0
-    def timed(call):
-        global longest
-        began = time.monotonic()
-        call()
-        longest = max(longest, time.monotonic() - began)
-    f = h5py.File("t.h5", "a")
-    for n in range(30):
-        def change():
-            f.require_dataset("d", (1 << 20,), "u1")[...] = n
-        timed(change)
-        timed(f.flush)
-        print("cut", n, flush=True)
-        time.sleep({pause})
-    timed(f.close)
-    print("longest", longest)
-"""
-
 
 def longest(result) -> float:
     return float(re.search(r"longest ([\d.]+)", result.out).group(1))
@@ -220,7 +187,7 @@ def longest(result) -> float:
 
 def test_no_call_waits_longer_than_the_deadline(both):
     """With the defaults, while the server is stopped: 1 s at the close."""
-    writer = both.start(both.script(TIMED.format(pause=0.05)), config=both.config(timeout=None))
+    writer = both.start(both.script(TIMED.format(times=30, mib=1, pause=0.05)), config=both.config(timeout=None))
     writer.wait_for_line("cut 3")
     both.server.process.signal(signal.SIGSTOP)
     result = writer.wait().ok()
@@ -234,7 +201,7 @@ def test_no_call_waits_longer_than_the_deadline(both):
 
 def test_no_call_waits_longer_for_a_server_that_is_gone(both):
     """Attempts to reach it again are no progress: the close does not wait for each of them."""
-    writer = both.start(both.script(TIMED.format(pause=0.05)), config=both.config(timeout=None))
+    writer = both.start(both.script(TIMED.format(times=30, mib=1, pause=0.05)), config=both.config(timeout=None))
     writer.wait_for_line("cut 25")
     both.server.kill9()
     result = writer.wait().ok()
@@ -274,7 +241,7 @@ def test_a_process_that_ends_at_once_leaves_the_map(site):
 
 def test_an_overwrite_of_what_waits_waits_no_longer_than_the_deadline(both):
     """What does not fit into the window while the server is stopped is merged, not waited for."""
-    script = TIMED.format(pause=0).replace("1 << 20", "8 << 20")
+    script = TIMED.format(times=30, mib=8, pause=0)
     writer = both.start(both.script(script), config=both.config(timeout=None, window="1MiB", flush="sync"))
     writer.wait_for_line("cut 0")
     both.server.process.signal(signal.SIGSTOP)
@@ -306,7 +273,7 @@ def test_wait_rides_over_a_restart(both):
 def test_wait_ends_when_its_time_has_passed(both):
     """Then the program goes on, and later barriers of the same outage wait no more."""
     both.server.kill9()
-    result = both.py(TIMED.format(pause=0), config=both.config(on_outage="wait=2s", timeout=None))
+    result = both.py(TIMED.format(times=30, mib=1, pause=0), config=both.config(on_outage="wait=2s", timeout=None))
     assert 1 < longest(result) < 3.5, result.describe()
     assert result.seconds < 12, result.describe()
     assert both.record("t.h5")["state"] == "behind"
@@ -474,7 +441,7 @@ def test_resync_says_how_far(site):
     site.py(BIG)
     site.server.kill9()
     log = site.directory / "client.log"
-    site.py(CHANGE.replace("21 << 20", "36 << 20"))
+    site.py(CHANGE.format(n=7).replace("21 << 20", "36 << 20"))
     shown = site.cli("status", site.local("big.h5"))
     assert "degraded since" in shown.out, shown.describe()
     site.server.start()

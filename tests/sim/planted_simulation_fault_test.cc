@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdio>
+#include <ostream>
 
 #include "tests/sim/planted_faults.h"
 #include "tests/sim/simulation.h"
@@ -16,6 +17,9 @@ struct Planted {
   const char* name;
   Fault fault;
 };
+// Without it a test's name in ctest has the parameter's bytes, which are not the same twice.
+void PrintTo(const Planted& planted, std::ostream* out) { *out << planted.name; }
+
 constexpr Planted kFaults[] = {
     {"ack_before_durable", Fault::kAckBeforeDurable},
     {"index_not_synced", Fault::kIndexNotSynced},

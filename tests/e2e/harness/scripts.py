@@ -1,0 +1,36 @@
+"""Bodies of programs that several tests run; what stands in braces is filled in by format()."""
+
+BIG = """
+    with h5py.File("big.h5", "w") as f:
+        f["big"] = np.random.default_rng(1).integers(0, 255, 64 << 20, dtype="u1")
+"""
+
+TOUCH = """
+    with h5py.File("big.h5", "r+") as f:
+        f.attrs["touched"] = {n}
+"""
+
+CHANGE = """
+    with h5py.File("big.h5", "r+") as f:
+        f["big"][20 << 20:21 << 20] = {n}
+"""
+
+# Flushes that wait, and how long the longest call took.
+TIMED = """
+    longest = 0
+    def timed(call):
+        global longest
+        began = time.monotonic()
+        call()
+        longest = max(longest, time.monotonic() - began)
+    f = h5py.File("t.h5", "a")
+    for n in range({times}):
+        def change():
+            f.require_dataset("d", ({mib} << 20,), "u1")[...] = n
+        timed(change)
+        timed(f.flush)
+        print("cut", n, flush=True)
+        time.sleep({pause})
+    timed(f.close)
+    print("longest", longest)
+"""
