@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -307,6 +308,22 @@ void Engine::PrepareFork(bool also_used) {
       absl::SleepFor(absl::Milliseconds(1));
   }
   mutex_.Lock();
+  ReadPollSets();
+}
+
+void Engine::ReadPollSets() {
+  poll_sets_.clear();
+  pollable_ = false;
+  if (grpc_is_initialized() != 0) return;
+  if (started_ && epolls_.empty()) return;  // Somebody else began gRPC: its epoll set is not known.
+  const std::vector<int> live = EpollDescriptors();  // Some were closed at gRPC's end.
+  for (const int epoll : epolls_) {
+    if (!std::binary_search(live.begin(), live.end(), epoll)) continue;
+    std::optional<PollSet> set = ReadPollSet(epoll);
+    if (!set.has_value()) return;
+    poll_sets_.push_back(*std::move(set));
+  }
+  pollable_ = true;
 }
 
 void Engine::ParentAfterFork() {
@@ -319,13 +336,8 @@ void Engine::ParentAfterFork() {
 void Engine::ChildAfterFork() {
   // Never destroyed: the plugin still names them, to count what the child writes.
   static auto* const inherited = new std::vector<std::shared_ptr<Session>>;
-  // (A process where somebody else began gRPC: its epoll set is not known.)
-  const bool used = started_;
-  if (grpc_is_initialized() != 0 || (used && epolls_.empty())) usable_ = false;
-  const std::vector<int> live = EpollDescriptors();  // Some were closed at gRPC's end.
-  for (const int epoll : epolls_) {
-    if (std::binary_search(live.begin(), live.end(), epoll)) usable_ = RenewEpoll(epoll) && usable_;
-  }
+  if (!pollable_) usable_ = false;
+  for (const PollSet& set : poll_sets_) usable_ = RenewPollSet(set) && usable_;
   inherited->insert(inherited->end(), sessions_.begin(), sessions_.end());
   sessions_.clear();
   ready_.clear();

@@ -19,6 +19,7 @@
 #include "absl/time/time.h"
 #include "base/random.h"
 #include "base/steady_time.h"
+#include "client_vfd/session/fork_polling.h"
 #include "client_vfd/session/frame_pool.h"
 #include "client_vfd/session/grpc_stream.h"
 #include "client_vfd/session/session_host.h"
@@ -76,6 +77,7 @@ class Engine final : public SessionHost {
   Engine();
 
   void NoteEpolls(const std::vector<int>& before);
+  void ReadPollSets() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void StartLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // False: the thread was not running.
   bool Stop();
@@ -110,6 +112,9 @@ class Engine final : public SessionHost {
   std::atomic<bool> usable_{true};
   // What gRPC polls with, in a process where it began with us.
   std::vector<int> epolls_;
+  // As a fork is about to happen: what the child renews, and whether that is all that it needs.
+  std::vector<PollSet> poll_sets_;
+  bool pollable_ = true;
 };
 
 }  // namespace h5mirror::vfd

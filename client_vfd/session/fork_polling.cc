@@ -31,21 +31,6 @@ bool Replace(int fd, int fresh) {
   return done;
 }
 
-// One line of the kernel's "tfd: 6 events: 80000019 data: 7f0000000000 ...".
-bool Watch(int epoll, const char* line) {
-  int target = -1;
-  uint32_t events = 0;
-  uint64_t data = 0;
-  if (std::sscanf(line, "tfd: %d events: %" SCNx32 " data: %" SCNx64, &target, &events, &data) != 3)
-    return true;  // "pos:", "flags:" and such.
-  if (!Is(target, "anon_inode:[eventfd]")) return false;
-  if (!Replace(target, eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))) return false;
-  epoll_event event{};
-  event.events = events;
-  event.data.u64 = data;
-  return epoll_ctl(epoll, EPOLL_CTL_ADD, target, &event) == 0;
-}
-
 }  // namespace
 
 std::vector<int> EpollDescriptors() {
@@ -59,15 +44,33 @@ std::vector<int> EpollDescriptors() {
   return found;
 }
 
-bool RenewEpoll(int epoll) {
-  if (!Is(epoll, "anon_inode:[eventpoll]")) return false;
+std::optional<PollSet> ReadPollSet(int epoll) {
+  if (!Is(epoll, "anon_inode:[eventpoll]")) return std::nullopt;
   std::ifstream info("/proc/self/fdinfo/" + std::to_string(epoll));
-  if (!info) return false;
-  const int fresh = epoll_create1(EPOLL_CLOEXEC);
-  if (fresh < 0) return false;
-  bool all = true;
-  for (std::string line; all && std::getline(info, line);) all = Watch(fresh, line.c_str());
-  return Replace(epoll, fresh) && all;
+  if (!info) return std::nullopt;
+  PollSet set{epoll, {}};
+  for (std::string line; std::getline(info, line);) {
+    // "tfd: 6 events: 80000019 data: 7f0000000000 ..."; the others are "pos:", "flags:" and such.
+    PollSet::Watch watch{};
+    if (std::sscanf(line.c_str(), "tfd: %d events: %" SCNx32 " data: %" SCNx64, &watch.eventfd,
+                    &watch.events, &watch.data) != 3) {
+      continue;
+    }
+    if (!Is(watch.eventfd, "anon_inode:[eventfd]")) return std::nullopt;
+    set.watched.push_back(watch);
+  }
+  return set;
+}
+
+bool RenewPollSet(const PollSet& set) {
+  if (!Replace(set.epoll, epoll_create1(EPOLL_CLOEXEC))) return false;
+  return std::all_of(set.watched.begin(), set.watched.end(), [&](const PollSet::Watch& watch) {
+    epoll_event event{};
+    event.events = watch.events;
+    event.data.u64 = watch.data;
+    return Replace(watch.eventfd, eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) &&
+           epoll_ctl(set.epoll, EPOLL_CTL_ADD, watch.eventfd, &event) == 0;
+  });
 }
 
 }  // namespace h5mirror::vfd

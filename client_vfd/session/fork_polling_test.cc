@@ -19,14 +19,20 @@ TEST(ForkPollingTest, RenewedSetWatchesANewEventUnderTheSameNumbers) {
   event.data.u64 = 0x7fff12345678;
   ASSERT_EQ(epoll_ctl(epoll, EPOLL_CTL_ADD, wakeup, &event), 0);
   const int other_process = dup(wakeup);
-  ASSERT_TRUE(RenewEpoll(epoll));
+  const std::optional<PollSet> before = ReadPollSet(epoll);
+  ASSERT_TRUE(before.has_value());
+  // The parent goes on with the shared one, before this process looks.
+  int of_the_parent[2];
+  ASSERT_EQ(pipe(of_the_parent), 0);
+  ASSERT_EQ(epoll_ctl(epoll, EPOLL_CTL_ADD, of_the_parent[0], &event), 0);
+  ASSERT_TRUE(RenewPollSet(*before));
   epoll_event got{};
   eventfd_write(other_process, 1);
   EXPECT_EQ(epoll_wait(epoll, &got, 1, 0), 0) << "still sees the old one";
   eventfd_write(wakeup, 1);
   ASSERT_EQ(epoll_wait(epoll, &got, 1, 0), 1);
   EXPECT_EQ(got.data.u64, event.data.u64);
-  for (const int fd : {epoll, wakeup, other_process}) close(fd);
+  for (const int fd : {epoll, wakeup, other_process, of_the_parent[0], of_the_parent[1]}) close(fd);
 }
 
 TEST(ForkPollingTest, SetThatWatchesAnythingElseIsRefused) {
@@ -38,8 +44,8 @@ TEST(ForkPollingTest, SetThatWatchesAnythingElseIsRefused) {
   ASSERT_EQ(epoll_ctl(epoll, EPOLL_CTL_ADD, pipe_ends[0], &event), 0);
   const std::vector<int> all = EpollDescriptors();
   EXPECT_EQ(std::count(all.begin(), all.end(), epoll), 1);
-  EXPECT_FALSE(RenewEpoll(epoll));
-  EXPECT_FALSE(RenewEpoll(pipe_ends[0]));
+  EXPECT_FALSE(ReadPollSet(epoll).has_value());
+  EXPECT_FALSE(ReadPollSet(pipe_ends[0]).has_value());
   for (const int fd : {epoll, pipe_ends[0], pipe_ends[1]}) close(fd);
 }
 
