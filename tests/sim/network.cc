@@ -9,6 +9,7 @@ namespace {
 constexpr absl::Duration kLatencyMin = absl::Microseconds(100);
 constexpr absl::Duration kLatencyMax = absl::Milliseconds(8);
 constexpr absl::Duration kLateMax = absl::Seconds(20);
+constexpr absl::Duration kLongWayMax = absl::Seconds(4);
 constexpr double kRepeats = 0.1;
 
 std::string BytesOf(const grpc::ByteBuffer& message) {
@@ -207,11 +208,26 @@ void Connection::LeaveServer(Fate fate) {
 }
 
 void Connection::Break() {
+  Break(static_cast<Fate>(network_.world().Random(static_cast<uint64_t>(Fate::kCount))));
+}
+
+void Connection::TakeTheLongWay() {
+  if (!begun_ || ended_ || left_) return;
+  World& world = network_.world();
+  world.Trace("network: a stream takes the long way");
+  const absl::Duration late = world.Between(absl::Milliseconds(20), kLongWayMax);
+  up_->Push(late, [] {});  // What follows stands behind it.
+  world.After(world.Between(absl::ZeroDuration(), late), [weak = weak_from_this()] {
+    if (const auto self = weak.lock()) self->Break(Fate::kToldInOrder);
+  });
+}
+
+void Connection::Break(Fate fate) {
   if (!begun_ || ended_ || left_) return;
   World& world = network_.world();
   world.Trace("network: a stream breaks");
   left_ = true;
-  LeaveServer(static_cast<Fate>(world.Random(static_cast<uint64_t>(Fate::kCount))));
+  LeaveServer(fate);
   world.After(world.Between(kLatencyMin, absl::Milliseconds(100)), [self = shared_from_this()] {
     if (self->ended_) return;
     self->ended_ = true;
@@ -264,6 +280,11 @@ std::vector<std::shared_ptr<Connection>> Network::Living() {
 void Network::BreakOne() {
   const auto living = Living();
   if (!living.empty()) living[world_.Random(living.size())]->Break();
+}
+
+void Network::DelayOne() {
+  const auto living = Living();
+  if (!living.empty()) living[world_.Random(living.size())]->TakeTheLongWay();
 }
 
 void Network::BreakAll() {

@@ -64,6 +64,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   // The network breaks it.
   void Break();
+  // Breaks it for the client, while what it has sent is on its way and arrives when another stream
+  // has long been begun.
+  void TakeTheLongWay();
   // Nothing is under way any more.
   void Clear();
 
@@ -71,6 +74,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void Begun();
   void Writable();
   void EndClient(const absl::Status& status);
+  void Break(Fate fate);
   void LeaveServer(Fate fate);
   void ToServer(std::function<void(ServerCall&)> deliver);
   void Replay(uint64_t life);
@@ -102,9 +106,10 @@ class Network {
   void Hole(absl::Time until) { hole_until_ = until; }
   // Who connects is refused until then.
   void Refuse(absl::Time until) { refused_until_ = until; }
-  // Breaks one of the streams, or all.
+  // Breaks one of the streams, or all; or has one break while what it sent is late.
   void BreakOne();
   void BreakAll();
+  void DelayOne();
   // From now on nothing goes wrong, and nothing arrives twice.
   void Heal();
 

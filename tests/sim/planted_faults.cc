@@ -20,6 +20,7 @@
 #include "onion_store/file.h"
 #include "onion_store/token_source.h"
 #include "onion_store/version_index.h"
+#include "server/lease_table.h"
 #include "server/relation.h"
 #include "tests/sim/planted.h"
 
@@ -35,6 +36,12 @@ namespace {
 std::atomic<Fault> planted{Fault::kNone};
 
 bool Is(Fault fault) { return planted == fault; }
+
+// What a stream that has lost its lease still sends is kept out twice: the stream is ended, and its
+// token fenced. Without the first only the second is left.
+bool RevocationIsLost() {
+  return Is(Fault::kRevocationLost) || Is(Fault::kFenceDropped) || Is(Fault::kTokenReused);
+}
 
 bool IsIgnored(const std::string& name, const FaultChange& change) {
   if (change.kind != FaultChange::Kind::kSync) return false;
@@ -167,10 +174,20 @@ namespace server {
 using sim::Fault;
 using sim::Is;
 
+H5M_WRAPPED(LeaseTable::ClaimResult, Claim,
+            "_ZN8h5mirror6server10LeaseTable5ClaimESt17basic_string_viewIcSt11char_traitsIcEENS0_"
+            "11LeaseHolderESt8functionIFvN4absl7debian36StatusEEE",
+            LeaseTable* self, std::string_view name, LeaseHolder holder, LeaseTable::Revoke revoke);
 H5M_WRAPPED(RelationDecision, DecideRelation,
             "_ZN8h5mirror6server14DecideRelationERKNS_2v111OpenSessionERKNS_5store8FileInfoENS0_"
             "5BeganE",
             const v1::OpenSession& open, const store::FileInfo& info, Began began);
+
+LeaseTable::ClaimResult FaultyClaim(LeaseTable* self, std::string_view name, LeaseHolder holder,
+                                    LeaseTable::Revoke revoke) {
+  if (sim::RevocationIsLost()) revoke = [](const absl::Status&) {};
+  return RealClaim(self, name, std::move(holder), std::move(revoke));
+}
 
 RelationDecision FaultyDecideRelation(const v1::OpenSession& open, const store::FileInfo& info,
                                       Began began) {

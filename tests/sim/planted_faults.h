@@ -12,8 +12,9 @@ namespace h5mirror::sim {
 enum class Fault : uint8_t {
   kNone,
   // ---- The server ----
-  kFenceDropped,      // a fenced token writes on
-  kTokenReused,       // two sessions get the same one
+  kRevocationLost,    // streams that lose their lease are not ended: the tokens alone fence them
+  kFenceDropped,      // so, and a fenced token writes on
+  kTokenReused,       // so, and two sessions get the same one
   kAckBeforeDurable,  // a cut is said to be durable when it is visible
   kCutNumbersAgain,   // how far they may have been given is not kept
   kStageNotSynced,    // syncs that never reach the disk

@@ -21,6 +21,8 @@ struct Planted {
 void PrintTo(const Planted& planted, std::ostream* out) { *out << planted.name; }
 
 constexpr Planted kFaults[] = {
+    {"fence_dropped", Fault::kFenceDropped},
+    {"token_reused", Fault::kTokenReused},
     {"ack_before_durable", Fault::kAckBeforeDurable},
     {"index_not_synced", Fault::kIndexNotSynced},
     {"head_not_synced", Fault::kHeadNotSynced},
@@ -52,6 +54,15 @@ TEST_P(PlantedSimulationFaultTest, IsFoundWithinTheDefaultNumberOfSeeds) {
 
 INSTANTIATE_TEST_SUITE_P(, PlantedSimulationFaultTest, testing::ValuesIn(kFaults),
                          [](const auto& info) { return info.param.name; });
+
+// A stream that has lost its lease is ended, and its token is fenced: either is enough.
+TEST(PlantedSimulationTest, TokensAloneKeepALateStreamOut) {
+  Plant(Fault::kRevocationLost);
+  uint64_t seed = 0;
+  const Outcome outcome = SimulateMany(1, 500, &seed);
+  Plant(Fault::kNone);
+  EXPECT_EQ(outcome.violation, "") << Describe(seed, outcome, 100);
+}
 
 // What stands before the product's functions changes nothing by itself.
 TEST(PlantedSimulationTest, NothingIsFoundWhereNothingIsPlanted) {

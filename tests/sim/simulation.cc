@@ -199,9 +199,12 @@ void Simulation::StartServer() {
 }
 
 void Simulation::DisturbNetwork() {
-  switch (world_.Random(5)) {
+  switch (world_.Random(7)) {
     case 0:
       return network_->BreakAll();
+    case 3:
+    case 4:
+      return network_->DelayOne();
     case 1:
       world_.Trace("network: nothing gets through");
       return network_->Hole(world_.Now() +
