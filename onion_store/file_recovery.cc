@@ -283,6 +283,11 @@ absl::Status FileImpl::ReplayStage() {
     if (!version.ok() && !absl::IsNotFound(version.status())) return version.status();
     close(first, row.durable_cut, row.durable_size_bytes, version.ok() ? version->info.version : 0);
   }
+  // Up to there their apply clears what was cut off, also of a cut that was as large, became
+  // durable with a smaller one, and is in no index: a writer's direct bytes must lie beyond.
+  for (const LayerPtr& each : layers_) {
+    generation->cut_bytes = std::max(generation->cut_bytes, each->cut_bytes);
+  }
   if (layers_.empty() || layers_.back()->cut != row.durable_cut) {
     return absl::DataLossError(StrCat(directory_, ": the stage does not hold cut ", row.durable_cut,
                                       ", which was durable"));

@@ -229,7 +229,7 @@ H5FD_t* OpenEmbedded(const HostLibrary& host, std::shared_ptr<const Config> conf
     PushOpenErrno(host, target.given_name, ENOSYS, load_error);
     return nullptr;
   }
-  auto speaker = std::make_unique<Speaker>(&host, config, target.real_path);
+  auto speaker = std::make_unique<Speaker>(Speaker{&host, config, target.real_path});
   H5mEmbeddedOpen open{};
   open.path = target.real_path.c_str();
   open.host = &host;

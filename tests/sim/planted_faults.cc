@@ -104,7 +104,17 @@ H5M_WRAPPED(absl::Status, CommitCuts,
             VersionIndex* self, const FileRow& row, absl::Span<const VersionRow> versions,
             const std::optional<GenerationRow>& begins);
 
+H5M_WRAPPED(absl::Status, WriteFileRow,
+            "_ZN8h5mirror5store12VersionIndex12WriteFileRowERKNS0_7FileRowE", VersionIndex* self,
+            const FileRow& row);
+
 namespace {
+
+FileRow Kept(const FileRow& row) {
+  FileRow kept = row;
+  if (Is(Fault::kCutNumbersAgain)) kept.cut_reserved = row.durable_cut + 1;
+  return kept;
+}
 
 // Of each file the token that may write it.
 std::mutex tokens_mutex;
@@ -162,9 +172,11 @@ absl::StatusOr<Token> FaultyNext(TokenSource* self) {
 absl::Status FaultyCommitCuts(VersionIndex* self, const FileRow& row,
                               absl::Span<const VersionRow> versions,
                               const std::optional<GenerationRow>& begins) {
-  FileRow kept = row;
-  if (Is(Fault::kCutNumbersAgain)) kept.cut_reserved = row.durable_cut + 1;
-  return RealCommitCuts(self, kept, versions, begins);
+  return RealCommitCuts(self, Kept(row), versions, begins);
+}
+
+absl::Status FaultyWriteFileRow(VersionIndex* self, const FileRow& row) {
+  return RealWriteFileRow(self, Kept(row));
 }
 
 }  // namespace store

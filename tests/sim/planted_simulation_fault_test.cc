@@ -23,6 +23,9 @@ void PrintTo(const Planted& planted, std::ostream* out) { *out << planted.name; 
 constexpr Planted kFaults[] = {
     {"fence_dropped", Fault::kFenceDropped},
     {"token_reused", Fault::kTokenReused},
+    {"cut_numbers_again", Fault::kCutNumbersAgain},
+    {"stage_not_synced", Fault::kStageNotSynced},
+    {"map_of_any_state", Fault::kMapOfAnyState},
     {"ack_before_durable", Fault::kAckBeforeDurable},
     {"index_not_synced", Fault::kIndexNotSynced},
     {"head_not_synced", Fault::kHeadNotSynced},

@@ -101,6 +101,17 @@ Program::Open Program::Begin(LocalFile& file, bool created) {
   return open;
 }
 
+// As a program without the plugin does; nobody can know which side is right then.
+void Program::WritePlainly(LocalFile& file) {
+  process_.world().Trace("process ", process_.number(), ": writes ", file.name(),
+                         " without the plugin");
+  file.Write(process_.world().Random(file.bytes().size() + 1),
+             RandomBytes(1 + process_.world().Random(500)), TimeNs());
+  file.MarkConsistent();
+  file.may_diverge = true;
+  file.locked_by = nullptr;
+}
+
 void Program::Write(Open& open) {
   World& world = process_.world();
   LocalFile& file = *open.file;
@@ -190,6 +201,9 @@ void Program::Run(int opens) {
 void Program::Visit(LocalFile& file, Visiting kind) {
   World& world = process_.world();
   if (!Lock(file)) return;
+  if (kind == Visiting::kAny && settings_.plain_writers && world.Chance(0.15)) {
+    return WritePlainly(file);
+  }
   const bool created = file.bytes().empty() || kind == Visiting::kCreated ||
                        (kind == Visiting::kAny && world.Chance(0.12));
   opens_.push_back(Begin(file, created));

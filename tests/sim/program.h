@@ -27,6 +27,8 @@ struct Settings {
   uint64_t file_bytes_max = 12000;
   // Some opens end without a consistent close.
   bool unclean_closes = false;
+  // Some programs know nothing of the plugin.
+  bool plain_writers = false;
 };
 
 // How an open is to be.
@@ -55,6 +57,7 @@ class Program {
   bool Lock(LocalFile& file);
   Open Begin(LocalFile& file, bool created);
   void Change(Open& open);
+  void WritePlainly(LocalFile& file);
   void Write(Open& open);
   void Truncate(Open& open);
   void Flush(Open& open);

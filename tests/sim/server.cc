@@ -56,6 +56,7 @@ Server::~Server() {
 }
 
 void Server::Start() {
+  told_at_change_ = disk_->change_count();
   disk_->SetTime([this] { return clock_.Now(); });
   disk_->SetLie(PlantedLie());
   store::StoreOptions options;
@@ -98,7 +99,8 @@ void Server::Forget(std::unique_ptr<FaultEnv> disk) {
 void Server::LosePower() {
   world_.Trace("server: loses its power");
   CrashPoint point;
-  point.change_count = disk_->change_count();
+  point.change_count =
+      told_at_change_ + world_.Random(disk_->change_count() - told_at_change_ + 1);
   point.seed = world_.Random(UINT64_MAX);
   const Unsynced fates[] = {Unsynced::kDropped, Unsynced::kKept, Unsynced::kMixed};
   point.data = fates[world_.Random(3)];

@@ -3,7 +3,9 @@
 #define H5MIRROR_TESTS_SIM_SERVER_H_
 
 #include <map>
+#include <functional>
 #include <memory>
+#include <utility>
 #include <string>
 #include <vector>
 
@@ -56,7 +58,8 @@ class Server {
   World& world() { return world_; }
 
   void Start();
-  // The machine loses its power: what was not synced may be lost. All calls vanish.
+  // The machine loses its power, at some moment since anybody was last told anything: what was not
+  // synced may be lost. All calls vanish.
   void LosePower();
   // The process dies, and the machine lives on.
   void Die();
@@ -68,6 +71,13 @@ class Server {
 
   // The disk is slow until then: nothing becomes durable.
   void HoldDisk(absl::Time until) { disk_held_until_ = until; }
+  // Has `then` run when the next cut is said to be durable.
+  void WhenDurable(std::function<void()> then) { when_durable_ = std::move(then); }
+  // Somebody is told something: what the disk has by now has happened.
+  void NoteTold() { told_at_change_ = disk_->change_count(); }
+  void NoteDurable() {
+    if (when_durable_) world_.After(absl::ZeroDuration(), std::exchange(when_durable_, nullptr));
+  }
   // Everything is durable and applied; looks at heads and versions.
   void CheckAtRest();
   store::Store& store() { return *store_; }
@@ -84,8 +94,10 @@ class Server {
   const absl::Duration lease_ttl_;
   uint64_t life_ = 0;
   bool stopping_ = false;
+  std::function<void()> when_durable_;
   absl::Time disk_held_until_ = absl::InfinitePast();
   std::unique_ptr<FaultEnv> disk_;
+  size_t told_at_change_ = 0;
   std::unique_ptr<store::Store> store_;
   std::unique_ptr<server::LeaseTable> leases_;
   std::unique_ptr<server::SessionMemory> memory_;

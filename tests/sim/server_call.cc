@@ -128,11 +128,13 @@ void ServerCall::Tap(const v1::MirrorFileResponse& response) {
     server_.world().Trace("server: ", name_, " cut ", cut.cut(), " is durable, version ",
                           cut.version(), cut.unchanged() ? ", unchanged" : "");
     golden.OnDurable(name_, file_id_, cut.cut(), cut.version(), cut.unchanged());
+    server_.NoteDurable();
   }
 }
 
 void ServerCall::Send(v1::MirrorFileResponse response) {
   if (over_) return;
+  server_.NoteTold();
   Tap(response);
   answers_.response(response);
 }

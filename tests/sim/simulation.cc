@@ -132,6 +132,7 @@ void Simulation::ChooseSettings() {
   if (world_.Chance(0.2)) settings_.version_min_interval = absl::Seconds(5);
   settings_.checksum = world_.Chance(0.5);
   settings_.unclean_closes = world_.Chance(0.2);
+  settings_.plain_writers = world_.Chance(0.2);
   if (world_.Chance(0.03)) {  // As large as what is sent before its barrier.
     settings_.write_bytes_max = 400'000;
     settings_.file_bytes_max = 900'000;
@@ -224,11 +225,17 @@ void Simulation::ServerGoes() {
 
 void Simulation::DisturbServer() {
   if (!server_->accepts()) return;
-  switch (world_.Random(6)) {
+  switch (world_.Random(7)) {
     case 0:
     case 1:
       server_->LosePower();
       return ServerGoes();
+    case 6:  // Between durable and applied.
+      return server_->WhenDurable([this] {
+        if (!disturbs_ || !server_->accepts()) return;
+        server_->LosePower();
+        ServerGoes();
+      });
     case 2:
       server_->Die();
       return ServerGoes();
