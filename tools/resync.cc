@@ -41,8 +41,7 @@ class Resyncer {
  public:
   Resyncer(Context& context, const ResyncRequest& request, const LocalFile& file,
            rpc::Client& client, std::string name)
-      : context_(context),
-        request_(request),
+      : request_(request),
         file_(file),
         record_(request.mirror.record),
         client_(client),
@@ -395,7 +394,6 @@ class Resyncer {
     return absl::OkStatus();
   }
 
-  Context& context_;
   const ResyncRequest& request_;
   const LocalFile& file_;
   const std::optional<LocalRecord>& record_;

@@ -95,7 +95,8 @@ std::optional<Session::Handover> Session::HandOver(const LocalFacts& facts, Hand
 void Session::FollowPredecessor(Handing handing) {
   if (!predecessor_) return;
   const bool waited = WaitsToClaim() && released_;
-  if (predecessor_->gone()) {
+  // Where the program ends, its record counts, and nobody waits for the end of its stream.
+  if (predecessor_->gone() || (handing == Handing::kNow && predecessor_->done())) {
     predecessor_.reset();
     if (waited) ClaimClosed();
     return;

@@ -99,8 +99,7 @@ void Server::Forget(std::unique_ptr<FaultEnv> disk) {
 void Server::LosePower() {
   world_.Trace("server: loses its power");
   CrashPoint point;
-  point.change_count =
-      told_at_change_ + world_.Random(disk_->change_count() - told_at_change_ + 1);
+  point.change_count = told_at_change_ + world_.Random(disk_->change_count() - told_at_change_ + 1);
   point.seed = world_.Random(UINT64_MAX);
   const Unsynced fates[] = {Unsynced::kDropped, Unsynced::kKept, Unsynced::kMixed};
   point.data = fates[world_.Random(3)];

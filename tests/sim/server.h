@@ -2,11 +2,11 @@
 #ifndef H5MIRROR_TESTS_SIM_SERVER_H_
 #define H5MIRROR_TESTS_SIM_SERVER_H_
 
-#include <map>
 #include <functional>
+#include <map>
 #include <memory>
-#include <utility>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
