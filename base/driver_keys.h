@@ -23,6 +23,7 @@ inline constexpr auto kDriverKeys = std::to_array<std::string_view>({
     "ack_commit",
     "window",
     "timeout",
+    "linger",
     "on_outage",
     "bandwidth",
     "version",

@@ -38,8 +38,8 @@ absl::StatusOr<int> MoveName(Context& context, const Options& options, const Fil
 // either name is told that the two sides differ; `adopt` of the new path goes on from there.
 class LocalMove {
  public:
-  LocalMove(Context& context, rpc::Client& client, const FileArg& file, std::filesystem::path to)
-      : context_(context), client_(client), file_(file), to_(std::move(to)) {}
+  LocalMove(rpc::Client& client, const FileArg& file, std::filesystem::path to)
+      : client_(client), file_(file), to_(std::move(to)) {}
 
   absl::StatusOr<std::string> NewName(const std::string& wanted, const std::string& root) const {
     if (!wanted.empty()) return wanted;
@@ -99,7 +99,6 @@ class LocalMove {
     return WriteLocalRecord({to_, file_.tag}, record);
   }
 
-  Context& context_;
   rpc::Client& client_;
   const FileArg& file_;
   const std::filesystem::path to_;
@@ -121,7 +120,7 @@ absl::StatusOr<int> RunMove(Context& context, const Options& options) {
   H5M_ASSIGN_OR_RETURN(rpc::Client * client, context.Connect(file.server));
   std::filesystem::path to = options.to;
   if (std::filesystem::is_directory(to)) to /= file.local.filename();
-  LocalMove move(context, *client, file, to);
+  LocalMove move(*client, file, to);
   H5M_ASSIGN_OR_RETURN(const std::string name, move.NewName(options.name, client->options().root));
   H5M_RETURN_IF_ERROR(move.Run(name));
   if (context.json()) {

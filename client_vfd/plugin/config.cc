@@ -60,6 +60,8 @@ constexpr auto kKeys = std::to_array<Key>({
      }},
     {"timeout",
      [](const std::string& v, Config* c) { return SetDurationMs(v, 10, 86'400'000, &c->timeout_ms); }},
+    {"linger",
+     [](const std::string& v, Config* c) { return SetDurationMs(v, 0, 86'400'000, &c->linger_ms); }},
     {"on_outage",
      [](const std::string& v, Config* c) {
        return SetOnOutage(v, &c->on_outage, &c->outage_wait_ms);

@@ -53,6 +53,7 @@ struct Config {
   Ack ack_commit = Ack::kDurable;
   uint64_t window_bytes = 64 << 20;  // per process, for copies of bytes not yet sent
   uint32_t timeout_ms = 0;           // 0: not given, see TimeoutMs()
+  uint32_t linger_ms = 0;            // that a close goes on where data flows
   OnOutage on_outage = OnOutage::kDegrade;
   uint32_t outage_wait_ms = 30'000;         // of kWait
   uint64_t bandwidth_bytes_per_second = 0;  // of each file; 0: no limit

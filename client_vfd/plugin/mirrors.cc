@@ -94,6 +94,7 @@ H5mAttach AttachOf(const Config& config, const MirrorTarget& target, int fd) {
   attach.checksum = ToApi(config.frame_checksum);
   attach.window_bytes = config.window_bytes;
   attach.timeout_ms = config.TimeoutMs();
+  attach.linger_ms = config.linger_ms;
   attach.outage_wait_ms = OutageWaitMs(config);
   attach.bandwidth_bytes_per_second = config.bandwidth_bytes_per_second;
   attach.page_size_bytes = config.page_size_bytes;

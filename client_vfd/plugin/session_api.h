@@ -16,7 +16,7 @@ extern "C" {
 #endif
 
 /* Plugin and module come from one build; anything else is refused. */
-#define H5M_SESSION_ABI 4u
+#define H5M_SESSION_ABI 5u
 #define H5M_SESSION_SYMBOL "h5mirror_session_api"
 /* Below the plugin's own directory: HDF5 loads every lib*.so in that one while it looks. */
 #define H5M_SESSION_LIBRARY "h5mirror/libh5mirror_session.so"
@@ -80,6 +80,7 @@ typedef struct H5mAttach {
   enum H5mChecksum checksum;
   uint64_t window_bytes;
   uint32_t timeout_ms;
+  uint32_t linger_ms;                  /* that a close waits beyond it, where data flows */
   uint32_t outage_wait_ms;             /* that barriers wait for a server that is away */
   uint64_t bandwidth_bytes_per_second; /* 0: no limit */
   uint32_t page_size_bytes;

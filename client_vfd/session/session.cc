@@ -171,7 +171,8 @@ void Session::Close() {
   if (sealed && Acked(final_ticket_, H5M_ACK_DURABLE)) {
     // The stream's end follows at once, and with it the lease is free for the next open.
     const auto ended = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return link_ == Link::kNone; };
-    AwaitUntil(ended, progress_time_ + kLeaseWait);
+    AwaitUntil(ended, std::min(progress_time_ + kLeaseWait,
+                               close_time_ + std::max(Patience(), config_.linger)));
   }
   if (WaitsToClaim()) {
     // What there is to note depends on what becomes of the session before.

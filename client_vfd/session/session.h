@@ -45,8 +45,10 @@ struct SessionConfig {
   H5mAck ack_commit = H5M_ACK_DURABLE;
   bool checksum = false;
   uint64_t window_bytes = 0;
-  // The longest that the program waits without progress.
+  // The longest that one of the program's calls waits.
   absl::Duration timeout;
+  // How long a close may go on beyond that, while data flows and the rest will be there by then.
+  absl::Duration linger;
   // How long its barriers wait for a server that is away, before it goes on locally.
   absl::Duration outage_wait;
   uint64_t bandwidth_bytes_per_second = 0;  // 0: no limit
@@ -178,14 +180,15 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
   enum class Waited {
     kReached,
     kSilent,  // nothing happened for Patience()
-    kTooSlow  // something does, but it would take too long
+    kTooSlow  // something did, but it takes too long
   };
   // From here on the server's silence counts. Before each Await(), also when it comes much later
   // since other mirrors were waited for first.
   void BeginWait() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // `since`: when the program's call began.
-  Waited Await(absl::FunctionRef<bool()> reached, absl::Time since)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // `since`: when the program's call began. `linger`: how long it may go on beyond its patience
+  // where it would rather degrade than wait.
+  Waited Await(absl::FunctionRef<bool()> reached, absl::Time since,
+               absl::Duration linger = absl::ZeroDuration()) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool AwaitUntil(absl::FunctionRef<bool()> reached, absl::Time deadline)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Waits while the server is away, at most `outage_wait` since it went, and at most until

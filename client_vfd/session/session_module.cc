@@ -77,6 +77,7 @@ absl::StatusOr<std::shared_ptr<Session>> Start(const H5mAttach& attach) {
   config.ack_commit = attach.ack_commit;
   config.window_bytes = attach.window_bytes;
   config.timeout = absl::Milliseconds(attach.timeout_ms);
+  config.linger = absl::Milliseconds(attach.linger_ms);
   config.outage_wait = absl::Milliseconds(attach.outage_wait_ms);
   config.bandwidth_bytes_per_second = attach.bandwidth_bytes_per_second;
   config.page_size_bytes = attach.page_size_bytes;

@@ -2,8 +2,8 @@
 //
 // The program's deadline is not the stream's: a call that has waited long enough goes on, and the
 // sender gives the stream up only when the server has said nothing for longer. A disk that takes
-// two seconds to sync is no outage. Nor is a link that is slower than the program: a call goes on
-// waiting only for what will soon be there.
+// two seconds to sync is no outage. Nor is a link that is slower than the program. A close may be
+// given longer (`linger`), and then goes on waiting only for what will be there by then.
 #include <algorithm>
 #include <utility>
 
@@ -17,8 +17,6 @@ namespace {
 constexpr absl::Duration kShortPatience = absl::Milliseconds(300);
 // A stream on which the server owes an answer for so long is given up.
 constexpr absl::Duration kHungAfter = absl::Seconds(5);
-// A call waits at most so many times its patience while the server takes what it is sent.
-constexpr int kLongestWait = 10;
 
 // How long `left` bytes take, when it took `time` from `before` bytes to these.
 absl::Duration TimeFor(uint64_t left, uint64_t before, absl::Duration time) {
@@ -48,24 +46,28 @@ void Session::BeginWait() {
   wait_bytes_ = queue_.pending_bytes();
 }
 
-Session::Waited Session::Await(absl::FunctionRef<bool()> reached, absl::Time since) {
+Session::Waited Session::Await(absl::FunctionRef<bool()> reached, absl::Time since,
+                               absl::Duration linger) {
   const absl::Duration patience = Patience();
   const bool may_degrade = config_.outage_wait == absl::ZeroDuration();
-  const absl::Time latest = since + kLongestWait * patience;
+  const absl::Time latest =
+      may_degrade ? since + std::max(patience, linger) : absl::InfiniteFuture();
   absl::Time checked = since;
   uint64_t left = wait_bytes_;
   while (!reached()) {
     const absl::Time now = host_.Now();
-    if (now >= progress_time_ + patience) return Waited::kSilent;
     const absl::Time began = std::max(checked, wait_time_);
     const bool flows = progress_time_ > began;
+    const absl::Time silent = progress_time_ + patience;
+    if (now >= silent) return Waited::kSilent;
+    if (now >= latest) return Waited::kTooSlow;
     if (may_degrade && flows && now >= checked + patience) {
       const uint64_t before = std::exchange(left, queue_.pending_bytes());
       if (now + TimeFor(left, before, now - began) > latest) return Waited::kTooSlow;
       checked = now;
     }
-    const absl::Time silent = progress_time_ + patience;
-    AwaitUntil(reached, may_degrade && flows ? std::min(silent, checked + patience) : silent);
+    const absl::Time next = flows ? checked + patience : silent;
+    AwaitUntil(reached, may_degrade ? std::min({silent, next, latest}) : silent);
   }
   return Waited::kReached;
 }
@@ -205,7 +207,7 @@ void Session::AwaitHandedOver() {
   Waited waited = Waited::kReached;
   while (true) {
     // What is still to be read is read later, and counts only if the file is as it was closed.
-    waited = Await(handed_over, close_time_);
+    waited = Await(handed_over, close_time_, config_.linger);
     if (waited == Waited::kSilent) TimeOut();
     if (!RideOut(final_ticket_, cut, &give_up)) break;
     BeginWait();
@@ -245,7 +247,7 @@ void Session::AwaitFinalCut() {
   };
   absl::Time give_up = absl::InfiniteFuture();
   while (true) {
-    if (Await(settled, close_time_) == Waited::kSilent) TimeOut();
+    if (Await(settled, close_time_, config_.linger) == Waited::kSilent) TimeOut();
     if (Acked(final_ticket_, config_.ack_commit)) return;
     if (!RideOut(final_ticket_, cut, &give_up)) return;
     BeginWait();

@@ -85,6 +85,7 @@ Program::Open Program::Begin(LocalFile& file, bool created) {
   config.checksum = settings_.checksum;
   config.window_bytes = settings_.window_bytes;
   config.timeout = settings_.timeout;
+  config.linger = settings_.linger;
   config.outage_wait = settings_.outage_wait;
   config.bandwidth_bytes_per_second = settings_.bandwidth_bytes_per_second;
   config.page_size_bytes = 512;

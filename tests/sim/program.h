@@ -16,6 +16,7 @@ namespace h5mirror::sim {
 // How the programs of one simulation are configured.
 struct Settings {
   absl::Duration timeout = absl::Seconds(3);
+  absl::Duration linger = absl::ZeroDuration();
   absl::Duration outage_wait = absl::ZeroDuration();
   H5mAck ack_commit = H5M_ACK_DURABLE;
   uint64_t window_bytes = uint64_t{64} << 20;

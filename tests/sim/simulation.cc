@@ -124,6 +124,7 @@ Simulation::~Simulation() {
 
 void Simulation::ChooseSettings() {
   settings_.timeout = world_.Between(absl::Seconds(1), absl::Seconds(5));
+  if (world_.Chance(0.3)) settings_.linger = world_.Between(absl::Seconds(1), absl::Seconds(20));
   if (world_.Chance(0.2)) settings_.outage_wait = absl::Seconds(3);
   if (world_.Chance(0.3)) settings_.ack_commit = static_cast<H5mAck>(world_.Random(2));
   if (world_.Chance(0.3)) settings_.window_bytes = 1 + world_.Random(6000);

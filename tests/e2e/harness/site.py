@@ -43,7 +43,8 @@ class Site:
     def config(self, **keys) -> str:
         """A driver configuration for this server; a key given as None is left out."""
         # A loaded machine is no outage; what the defaults do, test_outage.py asks with timeout=None.
-        all_keys = {"server": self.address, "root": self.work, "timeout": "5s", **keys}
+        patient = {} if "timeout" in keys else {"timeout": "5s", "linger": "50s"}
+        all_keys = {"server": self.address, "root": self.work, **patient, **keys}
         return ";".join(f"{key}={value}" for key, value in all_keys.items() if value is not None)
 
     def env(self, config: str | None = None, **more: str) -> dict[str, str]:
