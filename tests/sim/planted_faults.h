@@ -7,8 +7,6 @@
 
 namespace h5mirror::sim {
 
-// Five of them the seeds of the default run have not been seen to find (README.md); the test leaves
-// these out.
 enum class Fault : uint8_t {
   kNone,
   // ---- The server ----
