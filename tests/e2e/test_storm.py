@@ -45,6 +45,24 @@ def test_server_killed_stopped_and_restarted(bare_site, chance):
     storm.assert_all_identical(site, "storm.h5")
 
 
+@pytest.mark.limit(600)
+def test_writer_at_full_speed(bare_site, chance):
+    """The same for one that writes as fast as it can, beside its own mirrored run that nothing disturbs."""
+    site = bare_site
+    mib = 2 * MIB
+    calm = storm.Felt.of(storm.start_stream(site, "calm.h5", mib, storm.UNPACED, config=site.config(timeout=None)).wait(300))
+    site.local("calm.h5").unlink()
+    writer = storm.start_stream(site, "storm.h5", mib, storm.UNPACED, config=site.config(timeout=None))
+    writer.wait_for_line("open")
+    done = storm.rage(writer, storm.ServerFaults(site, chance).all(), FAULTS, 0.9 * calm.took, chance)
+    result = writer.wait(300)
+    print(len(done), "faults:", *done)
+    storm.assert_felt_nothing(storm.Felt.of(result), calm, beside="undisturbed")
+    assert done
+    print("afterwards:", storm.bring_level(site, "storm.h5"))
+    storm.assert_all_identical(site, "storm.h5")
+
+
 class NetworkFaults:
     """What can happen to a network; each leaves it as it was, for connections to come."""
 

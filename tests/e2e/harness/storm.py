@@ -11,6 +11,7 @@ from .process import Process, Result
 from .site import Site
 
 RATE_MIB_PER_S = 30
+UNPACED = 1e9
 # What a machine under load adds to a deadline.
 SLACK_S = 1.5
 
@@ -30,8 +31,8 @@ class Felt:
         return cls(took=float(re.search(r"took ([\d.]+)", result.out).group(1)), **longest)
 
 
-def start_stream(site: Site, name: str, mib: int, **options) -> Process:
-    return site.start([site.python, paths.PROGRAMS / "stream.py", name, mib, RATE_MIB_PER_S], **options)
+def start_stream(site: Site, name: str, mib: int, rate: float = RATE_MIB_PER_S, **options) -> Process:
+    return site.start([site.python, paths.PROGRAMS / "stream.py", name, mib, rate], **options)
 
 
 def unmirrored(site: Site, mib: int) -> Felt:
@@ -81,10 +82,10 @@ class ServerFaults:
         return [self.killed, self.restarted, self.stopped]
 
 
-def assert_felt_nothing(felt: Felt, alone: Felt, deadline_s: float = 1) -> None:
+def assert_felt_nothing(felt: Felt, alone: Felt, deadline_s: float = 1, beside: str = "unmirrored") -> None:
     """No call waited past its deadline. How late the run ended is told; machines differ too much to demand it."""
-    print(f"took {felt.took:.1f} s, {felt.took / alone.took:.3f} times as long as unmirrored; longest write "
-          f"{felt.write:.2f} s (unmirrored {alone.write:.2f}), flush {felt.flush:.2f} ({alone.flush:.2f}), "
+    print(f"took {felt.took:.1f} s, {felt.took / alone.took:.3f} times as long as {beside}; longest write "
+          f"{felt.write:.2f} s ({beside} {alone.write:.2f}), flush {felt.flush:.2f} ({alone.flush:.2f}), "
           f"close {felt.close:.2f} ({alone.close:.2f})")
     for kind in ("write", "flush", "close"):
         limit = deadline_s + SLACK_S + getattr(alone, kind)
