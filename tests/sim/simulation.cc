@@ -32,26 +32,32 @@ constexpr absl::Duration kChaosTime = absl::Seconds(60);
 constexpr absl::Duration kProgramTime = absl::Minutes(10);
 constexpr int kRoundsMax = 8;
 
-// A directory in memory, of this thread's.
-const std::filesystem::path& Directory() {
-  thread_local const std::filesystem::path directory = [] {
+// A directory in memory, removed with the thread that it belongs to.
+class Scratch {
+ public:
+  Scratch() {
     const char* const shm = "/dev/shm";
     const char* const temporary = std::getenv("TMPDIR");
     std::string name = access(shm, W_OK) == 0 ? shm : temporary != nullptr ? temporary : "/tmp";
     name += "/h5mirror_sim.XXXXXX";
     if (mkdtemp(name.data()) == nullptr) std::abort();
-    return std::filesystem::path(name);
-  }();
-  return directory;
-}
-
-// Removes it when the thread ends.
-struct DirectoryRemover {
-  ~DirectoryRemover() {
-    std::error_code ignored;
-    std::filesystem::remove_all(Directory(), ignored);
+    path_ = name;
   }
+  ~Scratch() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  Scratch(const Scratch&) = delete;
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
 };
+
+const std::filesystem::path& Directory() {
+  thread_local const Scratch scratch;
+  return scratch.path();
+}
 
 class Simulation {
  public:
@@ -358,7 +364,6 @@ Outcome Simulate(uint64_t seed, Tracing tracing) {
     return true;
   }();
   static_cast<void>(quiet);
-  thread_local const DirectoryRemover remover;
   Outcome outcome;
   Simulation simulation(seed);
   if (tracing == Tracing::kOn) simulation.world().KeepTrace();
