@@ -70,7 +70,39 @@ class FileCheck {
     return CheckHead("after a new version");
   }
 
+  // As Run(), by a writer that comes before anything was applied; the background is the caller's.
+  absl::Status RunBeforeApplied() {
+    auto opened = store_.OpenFile(name_);
+    if (!opened.ok()) return absl::OkStatus();  // Run() has looked at that.
+    file_ = *opened;
+    H5M_RETURN_IF_ERROR(CheckVersions("as found"));
+    H5M_RETURN_IF_ERROR(GoOn());
+    while (store_.RunBackground()) continue;
+    H5M_RETURN_IF_ERROR(CheckVersions("after one that came before all was applied"));
+    return CheckHead("after one that came before all was applied");
+  }
+
  private:
+  // A version of a file that becomes shorter, and longer than it was, over what is to be applied.
+  absl::Status GoOn() {
+    auto info = file_->Info();
+    H5M_RETURN_IF_ERROR(In(info.status(), "info"));
+    H5M_ASSIGN_OR_RETURN(std::string bytes, NewestBytes(*info));
+    Writer writer(file_, SessionStart::kContinue, std::move(bytes));
+    H5M_RETURN_IF_ERROR(In(writer.begun(), StrCat("begin ", name_)));
+    const uint64_t size = writer.content().size();
+    if (choice_ % 2 == 0) H5M_RETURN_IF_ERROR(In(writer.Truncate(size - size / 5), "truncate"));
+    const uint64_t from = writer.content().size() - std::min<uint64_t>(size / 4, 100);
+    H5M_RETURN_IF_ERROR(In(writer.Write(from, std::string(3000, 'g')), "write"));
+    H5M_RETURN_IF_ERROR(In(writer.Write(from + 5000, std::string(20'000, 'o')), "write"));
+    promised_.attempts.push_back(std::make_shared<std::string>(writer.content()));
+    const auto cut = writer.Cut(BarrierKind::kCommit);
+    H5M_RETURN_IF_ERROR(In(cut.status(), StrCat("commit ", name_)));
+    // What the recording gave the same number was after this power loss.
+    promised_.golden[*cut] = promised_.attempts.back();
+    return absl::OkStatus();
+  }
+
   // What there is before anybody writes.
   absl::Status CheckOld() {
     auto info = file_->Info();
@@ -388,6 +420,18 @@ absl::Status CheckDisk(FaultEnv& env, const PlayOptions& options, uint64_t choic
   H5M_RETURN_IF_ERROR(In(store.status(), "open the store"));
   H5M_RETURN_IF_ERROR(CheckStore(**store, env, choice, promises));
   return In((*store)->Close(kPatience), "close the store");
+}
+
+absl::Status CheckGoingOn(FaultEnv& env, const PlayOptions& options, uint64_t choice,
+                          Promises* promises) {
+  auto store = OpenOn(env, options, 0);
+  H5M_RETURN_IF_ERROR(In(store.status(), "open the store"));
+  for (auto& [name, promised] : promises->files) {
+    if (!promised.name_changes.empty()) continue;  // CheckStore() finds out where it is.
+    FileCheck check(**store, env, name, choice, promises, &promised);
+    H5M_RETURN_IF_ERROR(check.RunBeforeApplied());
+  }
+  return absl::OkStatus();
 }
 
 absl::Status CheckNoWrongBytes(FaultEnv& env, const PlayOptions& options,

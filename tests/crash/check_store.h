@@ -24,6 +24,11 @@ absl::Status CheckStore(Store& store, FaultEnv& env, uint64_t choice, Promises* 
 absl::Status CheckDisk(FaultEnv& env, const PlayOptions& options, uint64_t choice,
                        Promises* promises);
 
+// On a copy of the disk: opens the store, and goes on with every file before anything is applied
+// that was durable; then versions and head must be right.
+absl::Status CheckGoingOn(FaultEnv& env, const PlayOptions& options, uint64_t choice,
+                          Promises* promises);
+
 // Opens every file and reads all that can be read: each byte must be golden, or an error says why
 // not. For disks that rot: nothing else is asked for.
 absl::Status CheckNoWrongBytes(FaultEnv& env, const PlayOptions& options, const Promises& promises);

@@ -21,6 +21,8 @@ namespace {
 constexpr int kMixturesMax = 24;
 constexpr int kRecordingsMax = 12;
 constexpr size_t kSecondLossEvery = 8;
+// In one of so many states a writer goes on before anything is applied.
+constexpr uint64_t kGoingOnEvery = 3;
 
 const char* NameOf(Unsynced unsynced) {
   switch (unsynced) {
@@ -224,6 +226,11 @@ absl::Status Recording::CheckCrash(FaultEnv& crashed, const CrashPoint& point,
                                    Losses losses) const {
   Promises promised = promises_.At(point.change_count);
   const uint64_t choice = point.change_count + point.seed;
+  if (choice % kGoingOnEvery == 0) {
+    std::unique_ptr<FaultEnv> copy = crashed.CopyNow();
+    Promises before = promised;
+    H5M_RETURN_IF_ERROR(CheckGoingOn(*copy, scenario_.options, choice / kGoingOnEvery, &before));
+  }
   H5M_RETURN_IF_ERROR(CheckDisk(crashed, scenario_.options, choice, &promised));
   if (losses == Losses::kOne) return absl::OkStatus();
   std::mt19937_64 random(point.seed + point.change_count);

@@ -9,13 +9,14 @@
 #include "base/strings.h"
 
 namespace h5mirror::store {
-absl::StatusOr<std::unique_ptr<Store>> OpenOn(Env& env, const PlayOptions& options) {
+absl::StatusOr<std::unique_ptr<Store>> OpenOn(Env& env, const PlayOptions& options,
+                                              int background_threads) {
   StoreOptions store_options;
   store_options.root = "/";
   store_options.page_size_bytes = options.page_size_bytes;
   store_options.memory_max_bytes = options.memory_max_bytes;
   store_options.page_compression = options.page_compression;
-  store_options.background_threads = 1;
+  store_options.background_threads = background_threads;
   store_options.durable_every = absl::Hours(1);
   return Store::Open(env, store_options);
 }

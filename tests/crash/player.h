@@ -32,9 +32,10 @@ enum class Pace : uint8_t {
   kConcurrent  // the background works beside the steps
 };
 
-// A store on a FaultEnv, as the scenarios and the checks open it: one thread behind it, and ticks
-// that wait for the next sync or commit.
-absl::StatusOr<std::unique_ptr<Store>> OpenOn(Env& env, const PlayOptions& options);
+// A store on a FaultEnv, as the scenarios and the checks open it: one thread behind it (or none,
+// for Store::RunBackground()), and ticks that wait for the next sync or commit.
+absl::StatusOr<std::unique_ptr<Store>> OpenOn(Env& env, const PlayOptions& options,
+                                              int background_threads = 1);
 
 // Each call is a step. After the first that fails all others do nothing. Not thread-safe.
 class Player {

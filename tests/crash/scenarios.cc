@@ -83,6 +83,21 @@ void TruncateAndRegrow(Player& player) {
   player.End("x.h5");
 }
 
+// A cut becomes durable together with one that is shorter.
+void ShrinksBeforeItIsDurable(Player& player) {
+  OneVersion(player, "x.h5", 3);
+  player.Begin("x.h5");
+  player.Write("x.h5", 1.5, 18);
+  player.Tick("x.h5");
+  player.Truncate("x.h5", 5.5);
+  player.Commit("x.h5");
+  player.Write("x.h5", 4, 10);
+  player.Tick("x.h5");
+  player.Truncate("x.h5", 2);
+  player.Sync("x.h5");
+  player.End("x.h5");
+}
+
 void Growth(Player& player) {
   player.Begin("d/x.h5");
   for (int i = 1; i <= 5; ++i) {
@@ -208,6 +223,7 @@ std::vector<Scenario> WriterScenarios() {
       {"lost_writers", LostWriters, {}},
       {"truncate_and_regrow", TruncateAndRegrow, {}},
       {"truncate_large_pages", TruncateAndRegrow, kLargePages},
+      {"shrinks_before_it_is_durable", ShrinksBeforeItIsDurable, {}},
       {"growth", Growth, {}},
       {"recreation", Recreation, {}},
       {"spill", Spill, kNoMemory},
