@@ -76,8 +76,8 @@ struct Config {
   bool IsEmbedded() const { return server == "embedded"; }
   // One for each mirror, at least one; "": h5mirror's client defaults decide.
   std::vector<std::string> Servers() const;
-  // The longest that one HDF5 call waits without progress. Only where a server gets a copy can the
-  // program go on without the answer.
+  // The longest that one HDF5 call waits. Only where a server gets a copy can the program go on
+  // without the answer.
   uint32_t TimeoutMs() const {
     if (timeout_ms != 0) return timeout_ms;
     return mode == Mode::kMirror && !IsEmbedded() ? 1000 : 5000;

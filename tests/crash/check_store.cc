@@ -76,15 +76,20 @@ class FileCheck {
     if (!opened.ok()) return absl::OkStatus();  // Run() has looked at that.
     file_ = *opened;
     H5M_RETURN_IF_ERROR(CheckVersions("as found"));
-    H5M_RETURN_IF_ERROR(GoOn());
+    H5M_ASSIGN_OR_RETURN(const CutNumber cut, GoOn());
     while (store_.RunBackground()) continue;
+    auto info = file_->Info();
+    H5M_RETURN_IF_ERROR(In(info.status(), "info"));
+    if (info->durable_cut != cut || info->applied_cut != cut) {
+      return Violation(StrCat("cut ", cut, " of ", name_, " is not durable and applied"));
+    }
     H5M_RETURN_IF_ERROR(CheckVersions("after one that came before all was applied"));
     return CheckHead("after one that came before all was applied");
   }
 
  private:
   // A version of a file that becomes shorter, and longer than it was, over what is to be applied.
-  absl::Status GoOn() {
+  absl::StatusOr<CutNumber> GoOn() {
     auto info = file_->Info();
     H5M_RETURN_IF_ERROR(In(info.status(), "info"));
     H5M_ASSIGN_OR_RETURN(std::string bytes, NewestBytes(*info));
@@ -100,7 +105,7 @@ class FileCheck {
     H5M_RETURN_IF_ERROR(In(cut.status(), StrCat("commit ", name_)));
     // What the recording gave the same number was after this power loss.
     promised_.golden[*cut] = promised_.attempts.back();
-    return absl::OkStatus();
+    return *cut;
   }
 
   // What there is before anybody writes.

@@ -12,6 +12,7 @@ import pytest
 from harness import hdf5, mounts, storm
 from harness.clock import JumpingClock
 from harness.process import wait_until
+from harness.scripts import TIMER
 from harness.site import Site
 from harness.wire import Wire
 
@@ -21,15 +22,9 @@ MAKE = """
 """
 
 # Three parts with a flush after each mebibyte; the second and third wait to be told.
-RUN = """
+RUN = TIMER + """
     f = h5py.File("run.h5", "r+")
     chance = np.random.default_rng(2)
-    longest = 0
-    def timed(call):
-        global longest
-        began = time.monotonic()
-        call()
-        longest = max(longest, time.monotonic() - began)
     def change(n):
         def write():
             f["d"][n << 20:(n + 1) << 20] = chance.integers(0, 255, 1 << 20, "u1")

@@ -210,9 +210,6 @@ void Simulation::DisturbNetwork() {
   switch (world_.Random(7)) {
     case 0:
       return network_->BreakAll();
-    case 3:
-    case 4:
-      return network_->DelayOne();
     case 1:
       world_.Trace("network: nothing gets through");
       return network_->Hole(world_.Now() +
@@ -221,6 +218,9 @@ void Simulation::DisturbNetwork() {
       world_.Trace("network: refuses connections");
       return network_->Refuse(world_.Now() +
                               world_.Between(absl::Milliseconds(100), absl::Seconds(5)));
+    case 3:
+    case 4:
+      return network_->DelayOne();
     default:
       return network_->BreakOne();
   }
@@ -237,12 +237,6 @@ void Simulation::DisturbServer() {
     case 1:
       server_->LosePower();
       return ServerGoes();
-    case 6:  // Between durable and applied.
-      return server_->WhenDurable([this] {
-        if (!disturbs_ || !server_->accepts()) return;
-        server_->LosePower();
-        ServerGoes();
-      });
     case 2:
       server_->Die();
       return ServerGoes();
@@ -254,6 +248,12 @@ void Simulation::DisturbServer() {
       world_.Trace("server: its clock is set");
       return server_->clock().Step(world_.Between(absl::ZeroDuration(), absl::Minutes(2)) -
                                    absl::Minutes(1));
+    case 5:  // Between durable and applied.
+      return server_->WhenDurable([this] {
+        if (!disturbs_ || !server_->accepts()) return;
+        server_->LosePower();
+        ServerGoes();
+      });
     default:
       world_.Trace("server: its disk is slow");
       return server_->HoldDisk(world_.Now() +

@@ -15,14 +15,18 @@ CHANGE = """
         f["big"][20 << 20:21 << 20] = {n}
 """
 
-# Flushes that wait, and how long the longest call took.
-TIMED = """
+# timed(call), and how long the longest one took.
+TIMER = """
     longest = 0
     def timed(call):
         global longest
         began = time.monotonic()
         call()
         longest = max(longest, time.monotonic() - began)
+"""
+
+# Flushes that wait, and how long the longest call took.
+TIMED = TIMER + """
     f = h5py.File("t.h5", "a")
     for n in range({times}):
         def change():
