@@ -53,6 +53,8 @@ struct FaultEnv::State {
   uint64_t fail_at ABSL_GUARDED_BY(mutex) = UINT64_MAX;
   uint64_t fail_end ABSL_GUARDED_BY(mutex) = UINT64_MAX;
   absl::Status fault ABSL_GUARDED_BY(mutex);
+  std::string refused_part ABSL_GUARDED_BY(mutex);
+  absl::Status refusal ABSL_GUARDED_BY(mutex);
   Lie lie ABSL_GUARDED_BY(mutex);
   AfterRead after_read ABSL_GUARDED_BY(mutex);
   std::function<absl::Time()> now ABSL_GUARDED_BY(mutex);
@@ -230,6 +232,7 @@ class FaultTree final : public EnvTree {
                                                 uint32_t mode_bits) override {
     absl::MutexLock lock(&state_->mutex);
     H5M_RETURN_IF_ERROR(state_->Call());
+    if (name.find(state_->refused_part) != name.npos) H5M_RETURN_IF_ERROR(state_->refusal);
     H5M_ASSIGN_OR_RETURN(uint64_t node, OpenNode(name, kind, mode_bits));
     return std::make_unique<FaultFile>(state_, node);
   }
@@ -388,6 +391,11 @@ void FaultEnv::FailCalls(uint64_t call, uint64_t count, absl::Status status) {
   state_->fail_end = count > UINT64_MAX - state_->fail_at ? UINT64_MAX : state_->fail_at + count;
   state_->fault = std::move(status);
   state_->met = false;
+}
+void FaultEnv::FailOpensOf(std::string part, absl::Status status) {
+  absl::MutexLock lock(&state_->mutex);
+  state_->refused_part = std::move(part);
+  state_->refusal = std::move(status);
 }
 uint64_t FaultEnv::used_bytes() const {
   absl::MutexLock lock(&state_->mutex);

@@ -40,6 +40,8 @@ class FaultEnv final : public Env {
   void FailCall(uint64_t call, absl::Status status) { FailCalls(call, 1, std::move(status)); }
   // The same for `count` calls one after the other.
   void FailCalls(uint64_t call, uint64_t count, absl::Status status);
+  // Every Open() of a name with `part` in it fails with `status`; OK: none does.
+  void FailOpensOf(std::string part, absl::Status status);
   // Calls made so far, all that can fail.
   uint64_t call_count() const;
   bool fault_met() const;

@@ -95,6 +95,24 @@ class VersionReader {
   virtual absl::StatusOr<std::vector<PlacedRun>> Locate(uint64_t page, PageSums sums) = 0;
 };
 
+// Bytes of one cut, whatever becomes of the file meanwhile. Thread-safe. The cut is held as long as
+// anybody has a Snapshot of it, or until it costs too much (StoreOptions::snapshot_max_bytes).
+class Snapshot {
+ public:
+  virtual ~Snapshot() = default;
+  virtual const CutInfo& info() const = 0;
+  virtual uint32_t page_size_bytes() const = 0;
+
+  // As VersionReader::Read(). Errors: kDataLoss    a checksum fails, or the head was damaged.
+  //                                   kOutOfRange  "snapshot expired": the cut is not held any
+  //                                   more; kUnavailable the file was moved, removed or has failed.
+  virtual absl::Status Read(uint64_t offset, absl::Span<char> out) const = 0;
+  // As VersionReader::NextData().
+  virtual absl::StatusOr<Extent> NextData(uint64_t offset) const = 0;
+  // Lets go of the cut for all who hold it.
+  virtual void Expire() = 0;
+};
+
 // The ranges of bytes in which two versions may differ. Thread-compatible; any number at once
 // beside a writer.
 class ChangeReader {
@@ -191,6 +209,12 @@ class File {
   // Ends the session; the token is worth nothing any more. What follows the last cut is
   // dropped. Returns at once; the rest is background work.
   virtual absl::Status End(Token token, SessionEnd end) = 0;
+
+  // ---- Snapshots ----
+
+  // Holds the newest cut, durable or not; what is written later does not change it. Costs nothing
+  // by itself; what is overwritten while it is held is kept for it. kNotFound: there is no cut yet.
+  virtual absl::StatusOr<std::shared_ptr<Snapshot>> PinNewestCut() = 0;
 
   // ---- History ----
 

@@ -50,6 +50,7 @@ struct FileImpl::Round {
   bool may_have_rows = false;
   uint64_t limit_pages = 0;  // no version reaches beyond
   uint64_t old_size_bytes = 0;
+  Keeping keeping;  // for pinned cuts before this one
   std::vector<ApplyChunk> chunks;
   uint64_t touched_bytes = 0;  // of all runs
   uint64_t changed_pages = 0;
@@ -144,6 +145,8 @@ absl::StatusOr<std::unique_ptr<EnvLock>> FileImpl::LockHead(const Generation& ge
 
 absl::Status FileImpl::Apply(const LayerPtr& layer, Rounds rounds) {
   H5M_ASSIGN_OR_RETURN(const auto head_lock, LockHead(*layer->generation));
+  // An attempt that failed may have left new bytes in the head that cannot be told from old ones.
+  if (layer->recovered) ExpireBefore(layer->cut);
   MemoryCharge charge(context_->budget);
   Round round;
   round.layer = layer;
@@ -204,6 +207,7 @@ absl::Status FileImpl::Apply(const LayerPtr& layer, Rounds rounds) {
       due = IsDue(now);
     }
     if (due) H5M_RETURN_IF_ERROR(MakeDurable(now));  // A writer waits for its ack.
+    ExpireOverBudget();
     if (rounds == Rounds::kUntilStopped && context_->stops_applying) return absl::OkStatus();
     H5M_RETURN_IF_ERROR(dead());
   }
@@ -275,8 +279,33 @@ absl::Status FileImpl::LoadChunk(Round& round, ApplyChunk& chunk) {
   return absl::OkStatus();
 }
 
+absl::Status FileImpl::KeepPages(Round& round, const ApplyChunk& chunk) {
+  const uint64_t first = PageOf(chunk.range.offset);
+  KeptPages& kept = *round.keeping.pages;
+  const std::string_view bytes(round.old_memory.Get(kChunkBytes).data(), chunk.range.length);
+  auto page_at = [&](uint64_t i, uint64_t count) {
+    return bytes.substr(i * page_size_bytes_, count * page_size_bytes_);
+  };
+  const uint64_t count = std::min<uint64_t>(
+      chunk.differs.size(), round.keeping.limit_pages - std::min(round.keeping.limit_pages, first));
+  auto is_wanted = [&](uint64_t i) { return chunk.differs[i] && !kept.Has(first + i); };
+  auto is_good = [&](uint64_t i) { return round.sums->SumOf(page_at(i, 1)) == chunk.old_sums[i]; };
+  for (uint64_t i = 0; i < count;) {
+    uint64_t end = i + 1;
+    if (is_wanted(i) && !is_good(i)) {
+      kept.KeepLoss(first + i);
+    } else if (is_wanted(i)) {
+      while (end < count && is_wanted(end) && is_good(end)) ++end;
+      H5M_RETURN_IF_ERROR(kept.Keep(first + i, page_at(i, end - i)));
+    }
+    i = end;
+  }
+  return absl::OkStatus();
+}
+
 absl::Status FileImpl::SavePages(Round& round) {
   std::vector<PageRun> runs;
+  round.keeping = KeepingFor(*round.layer);
   char* next = round.new_memory.Get(round.touched_bytes).data();
   for (ApplyChunk& chunk : round.chunks) {
     for (ApplyRun& run : chunk.runs) {
@@ -284,6 +313,11 @@ absl::Status FileImpl::SavePages(Round& round) {
       next += run.count * page_size_bytes_;
     }
     H5M_RETURN_IF_ERROR(LoadChunk(round, chunk));
+    if (round.keeping.pages != nullptr && !KeepPages(round, chunk).ok()) {
+      // The head goes on; readers of the cuts before must open it again.
+      ExpireBefore(round.layer->cut);
+      round.keeping = Keeping();
+    }
     const uint64_t first = PageOf(chunk.range.offset), count = chunk.differs.size();
     std::vector<bool> wanted(count);
     bool any = false;

@@ -1,7 +1,7 @@
 // The local engine's file. Its sources: file_session.cc (what a writer calls), file_durable.cc
 // and file_apply.cc (what happens in the background), file_recovery.cc (what happens at open),
-// file_history.cc (versions), file_rollback.cc, file_prune.cc, file_stats.cc
-// and file_verify.cc.
+// file_history.cc (versions), file_snapshots.cc (pinned cuts), file_rollback.cc, file_prune.cc,
+// file_stats.cc and file_verify.cc.
 #ifndef H5MIRROR_ONION_STORE_FILE_IMPL_H_
 #define H5MIRROR_ONION_STORE_FILE_IMPL_H_
 
@@ -17,7 +17,9 @@
 #include "absl/functional/function_ref.h"
 #include "absl/synchronization/mutex.h"
 #include "onion_store/file_layers.h"
+#include "onion_store/kept_pages.h"
 #include "onion_store/page_segments.h"
+#include "onion_store/pinned_cut.h"
 #include "onion_store/store_context.h"
 #include "onion_store/version_index.h"
 
@@ -57,6 +59,7 @@ class FileImpl final : public File,
       std::function<void(absl::StatusOr<DurableCut>)> on_durable) override;
   absl::Status End(Token token, SessionEnd end) override;
   absl::Status ReadNewest(Token token, uint64_t offset, absl::Span<char> out) override;
+  absl::StatusOr<std::shared_ptr<Snapshot>> PinNewestCut() override;
   absl::StatusOr<std::vector<VersionInfo>> ListVersions(const VersionRange& range,
                                                         size_t limit) override;
   absl::StatusOr<VersionInfo> FindVersionBack(int64_t back) override;
@@ -132,6 +135,7 @@ class FileImpl final : public File,
     FileImpl* file_;
   };
 
+  friend class SnapshotImpl;
   friend class VersionReaderImpl;
   friend class EstimateJobImpl;
   friend class PruneJobImpl;
@@ -176,6 +180,12 @@ class FileImpl final : public File,
   absl::Status TruncateLocked(uint64_t size_bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::StatusOr<CutNumber> CutLocked(CutRequest request, CutWaiter waiter)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Whether `upper`, the next layer, may become one with `lower`: nobody was promised the cut
+  // between them.
+  bool MayMerge(const CutLayer& lower, const CutLayer& upper) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Takes the fields of `upper`, which is worth nothing after that; its data stays as it is.
+  absl::Status MergeInto(CutLayer& lower, CutLayer& upper) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status EndLocked(SessionEnd end) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status DropOpen() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void KeepLastCut() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -214,6 +224,36 @@ class FileImpl final : public File,
   void HurryLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status MakeAllDurableLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
   absl::Status FlushLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+
+  // ---- file_snapshots.cc ----
+  using Trash = std::vector<std::shared_ptr<const PinnedContent>>;  // destroyed without the lock
+  std::shared_ptr<PinnedCut> NewPin() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // A holder of `pin` is gone.
+  void Unpin(const std::shared_ptr<PinnedCut>& pin) ABSL_LOCKS_EXCLUDED(mutex_);
+  void ExpirePin(const std::shared_ptr<PinnedCut>& pin) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Forgets the pin of `cut`; who still holds it finds it expired.
+  void DropPin(CutNumber cut, Trash* trash) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Makes one of the layers on both sides of `cut`, which nobody holds any more.
+  void MergeAt(CutNumber cut) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Where the pages that `layer` changes are to be kept, and how many of them somebody may want.
+  // Null: nowhere, nobody holds an older cut.
+  struct Keeping {
+    std::shared_ptr<KeptPages> pages;
+    uint64_t limit_pages = 0;
+  };
+  Keeping KeepingFor(const CutLayer& layer) ABSL_LOCKS_EXCLUDED(mutex_, kept_mutex_);
+  // The number under which pages are kept that the head holds now.
+  uint64_t StartKeeping(int64_t generation) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_)
+      ABSL_LOCKS_EXCLUDED(kept_mutex_);
+  // Those of `generation` from number `first` on, oldest first.
+  std::vector<std::shared_ptr<KeptPages>> KeptSince(uint64_t first, int64_t generation)
+      ABSL_LOCKS_EXCLUDED(kept_mutex_);
+  void DropKept() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) ABSL_LOCKS_EXCLUDED(kept_mutex_);
+  // Bytes of the disk that only pinned cuts hold.
+  uint64_t HeldBytes() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) ABSL_LOCKS_EXCLUDED(kept_mutex_);
+  void ExpireOverBudget() ABSL_LOCKS_EXCLUDED(mutex_);
+  // The cuts before `cut` cannot be held: the disk is full, or failed.
+  void ExpireBefore(CutNumber cut) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // ---- file_history.cc ----
   // The version of a number found in the index; `missing` where there is none.
@@ -260,6 +300,9 @@ class FileImpl final : public File,
   struct ApplyChunk;
   struct Round;
   absl::Status SavePages(Round& round) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+  // The pages of `chunk`, the last one loaded, that differ: for readers of pinned cuts.
+  absl::Status KeepPages(Round& round, const ApplyChunk& chunk)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
   // Reads `chunk`, finds what differs and sums what is new.
   absl::Status LoadChunk(Round& round, ApplyChunk& chunk)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
@@ -345,6 +388,9 @@ class FileImpl final : public File,
   absl::Mutex work_mutex_ ABSL_ACQUIRED_BEFORE(mutex_);
   absl::Mutex tag_mutex_ ABSL_ACQUIRED_AFTER(work_mutex_) ABSL_ACQUIRED_BEFORE(mutex_);
   absl::Mutex mutex_;
+  // Who reads a layer that is not frozen without mutex_ shares this; who changes one holds both.
+  absl::Mutex merge_mutex_ ABSL_ACQUIRED_AFTER(mutex_);
+  absl::Mutex kept_mutex_ ABSL_ACQUIRED_AFTER(mutex_);
 
   // What the index holds. Written by who holds both locks, so either is enough to read it.
   FileRow row_ ABSL_GUARDED_BY(mutex_);
@@ -370,6 +416,12 @@ class FileImpl final : public File,
   CutNumber next_cut_ ABSL_GUARDED_BY(mutex_) = 1;
   CutNumber last_cut_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t last_size_ ABSL_GUARDED_BY(mutex_) = 0;
+  absl::Time last_cut_time_ ABSL_GUARDED_BY(mutex_);
+  std::map<CutNumber, std::shared_ptr<PinnedCut>> pinned_ ABSL_GUARDED_BY(mutex_);
+  // A new one begins where a cut is pinned and the last one is in use; `kept_first_` is the number
+  // of the first.
+  std::deque<std::shared_ptr<KeptPages>> kept_ ABSL_GUARDED_BY(kept_mutex_);
+  uint64_t kept_first_ ABSL_GUARDED_BY(kept_mutex_) = 0;
   BarrierId last_barrier_ ABSL_GUARDED_BY(mutex_);
   // A lost writer's last cut, which is a version once it is durable.
   std::optional<KeptCut> kept_cut_ ABSL_GUARDED_BY(mutex_);

@@ -102,6 +102,7 @@ absl::StatusOr<std::shared_ptr<FileImpl>> FileImpl::LoadToRead(
   self.base_ = std::move(generation);
   self.last_cut_ = row.durable_cut;
   self.last_size_ = row.durable_size_bytes;
+  self.last_cut_time_ = absl::FromUnixNanos(row.server_time_ns);
   self.last_barrier_ = row.durable_barrier;
   self.row_ = row;
   self.stage_ = std::make_unique<StageLog>(*context->tree, self.directory_, self.file_id_);
@@ -186,6 +187,7 @@ absl::Status FileImpl::Recover(FileRow row) {
     row.cut_reserved += kFirstReserve;
     last_cut_ = row.durable_cut;
     last_size_ = row.durable_size_bytes;
+    last_cut_time_ = absl::FromUnixNanos(row.server_time_ns);
     last_barrier_ = row.durable_barrier;
     made_directories_ = true;
     row_ = row;
@@ -475,6 +477,7 @@ absl::Status FileImpl::TakeInOutsideChange(uint64_t size_bytes) {
   next_cut_ = version.info.cut + 1;
   last_cut_ = version.info.cut;
   last_size_ = size_bytes;
+  last_cut_time_ = version.info.server_time;
   last_barrier_ = {};
   generation->cut_bytes = std::max(generation->cut_bytes, size_bytes);
   return absl::OkStatus();

@@ -309,30 +309,8 @@ absl::StatusOr<CutNumber> FileImpl::CutLocked(CutRequest request, CutWaiter wait
                    : absl::InfinitePast();
   layer->waiters.push_back(std::move(waiter));
 
-  LayerPtr top = layers_.empty() ? nullptr : layers_.back();
-  if (top != nullptr && !top->frozen && top->kind != BarrierKind::kCommit &&
-      top->generation == layer->generation) {
-    if (absl::Status merged = top->data.Absorb(layer->data); !merged.ok()) {
-      // Half of the new cut lies over an older one that somebody was promised.
-      DieLocked(merged);
-      return dead_;
-    }
-    top->cut = cut;
-    top->size_bytes = layer->size_bytes;
-    top->cut_bytes = std::max(top->cut_bytes, layer->cut_bytes);
-    top->kind = std::max(top->kind, layer->kind);
-    top->barrier = layer->barrier;
-    top->provenance = std::move(layer->provenance);
-    top->origin = layer->origin;
-    top->mode_bits = layer->mode_bits;
-    top->local = layer->local;
-    if (layer->request_id.has_value()) top->request_id = layer->request_id;
-    top->segments = std::move(layer->segments);
-    top->stage_end = layer->stage_end;
-    top->due = std::min(top->due, layer->due);
-    top->sent_bytes += layer->sent_bytes;
-    if (layer->revert_pin != nullptr) top->revert_pin = layer->revert_pin;
-    std::move(layer->waiters.begin(), layer->waiters.end(), std::back_inserter(top->waiters));
+  if (!layers_.empty() && MayMerge(*layers_.back(), *layer)) {
+    H5M_RETURN_IF_ERROR(MergeInto(*layers_.back(), *layer));
   } else {
     layers_.push_back(std::move(layer));
   }
@@ -343,6 +321,7 @@ absl::StatusOr<CutNumber> FileImpl::CutLocked(CutRequest request, CutWaiter wait
   if (base_ != nullptr && base_ != generation_) old_generations_[base_->number] = base_;
   base_ = generation_;
   last_cut_ = cut;
+  last_cut_time_ = context_->env.Now();
   last_size_ = open_size_;
   last_barrier_ = request.barrier;
   last_cut_end_ = stage_->end();
@@ -352,6 +331,44 @@ absl::StatusOr<CutNumber> FileImpl::CutLocked(CutRequest request, CutWaiter wait
   }
   open_ = NewLayer();
   return cut;
+}
+
+bool FileImpl::MayMerge(const CutLayer& lower, const CutLayer& upper) const {
+  return !lower.frozen && !upper.frozen && lower.kind != BarrierKind::kCommit &&
+         lower.generation == upper.generation && !pinned_.contains(lower.cut);
+}
+
+absl::Status FileImpl::MergeInto(CutLayer& lower, CutLayer& upper) {
+  absl::Status merged;
+  {
+    absl::MutexLock merging(&merge_mutex_);
+    merged = lower.data.Absorb(upper.data);
+  }
+  if (!merged.ok()) {
+    // Half of the new cut lies over an older one that somebody was promised.
+    DieLocked(merged);
+    return dead_;
+  }
+  lower.cut = upper.cut;
+  lower.size_bytes = upper.size_bytes;
+  lower.cut_bytes = std::max(lower.cut_bytes, upper.cut_bytes);
+  lower.kind = std::max(lower.kind, upper.kind);
+  lower.barrier = upper.barrier;
+  lower.provenance = std::move(upper.provenance);
+  lower.origin = upper.origin;
+  lower.mode_bits = upper.mode_bits;
+  lower.local = upper.local;
+  if (upper.request_id.has_value()) lower.request_id = upper.request_id;
+  lower.is_writers_last = upper.is_writers_last;
+  lower.always_version = lower.always_version || upper.always_version;
+  lower.segments = upper.segments;
+  lower.stage_end = upper.stage_end;
+  lower.due = std::min(lower.due, upper.due);
+  lower.sent_bytes += upper.sent_bytes;
+  if (upper.revert_pin != nullptr) lower.revert_pin = upper.revert_pin;
+  std::move(upper.waiters.begin(), upper.waiters.end(), std::back_inserter(lower.waiters));
+  upper.waiters.clear();
+  return absl::OkStatus();
 }
 
 absl::Status FileImpl::End(Token token, SessionEnd end) {

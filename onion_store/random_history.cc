@@ -45,9 +45,12 @@ std::string RandomHistory::RandomBytes(size_t size) {
 
 void RandomHistory::Reopen() {
   writer_.reset();
+  pinned_.clear();
   file_.reset();
   store_.reset();
   StoreOptions options = Options(random_);
+  may_expire_ = random_() % 4 == 0;
+  if (may_expire_) options.snapshot_max_bytes = random_() % 2 ? 0 : 4 * kPageBytes;
   options.root = "/";
   options.durable_every = absl::Milliseconds(random_() % 2 ? 0 : 1000);
   auto opened = Store::Open(env_, options);
@@ -114,6 +117,7 @@ void RandomHistory::RollBack() {
   std::string content = golden_.at(target->cut);
   auto made = file_->Rollback(to, {}, request);
   size_t changes = env_.change_count();
+  if (!made.ok()) unsure_ = content;
   if (!Ok(made.status())) return;
   newest_ = golden_[made->cut] = content;
   newest_cut_ = made->cut;
@@ -229,10 +233,71 @@ void RandomHistory::ReadWithPause() {
       << "version " << version << " from " << first << ", with a pause after " << pause->after;
 }
 
+void RandomHistory::UsePinnedCuts() {
+  const uint64_t what = random_() % 8;
+  if (what < 3) {
+    auto snapshot = file_->PinNewestCut();
+    if (absl::IsNotFound(snapshot.status()) && newest_cut_ == 0) return;
+    if (!Ok(snapshot.status())) return;
+    EXPECT_EQ((*snapshot)->info().cut, newest_cut_);
+    EXPECT_EQ((*snapshot)->info().size_bytes, newest_.size());
+    pinned_.push_back(*std::move(snapshot));
+    return;
+  }
+  if (pinned_.empty()) return;
+  const size_t which = random_() % pinned_.size();
+  if (what == 3) {
+    pinned_.erase(pinned_.begin() + static_cast<std::ptrdiff_t>(which));
+    return;
+  }
+  const std::shared_ptr<Snapshot> snapshot = pinned_[which];
+  ReadPinnedCut(*snapshot);
+}
+
+void RandomHistory::ReadPinnedCut(const Snapshot& snapshot) {
+  const std::string& wanted = golden_.at(snapshot.info().cut);
+  const std::thread::id self = std::this_thread::get_id();
+  const bool pauses = !paused_ && faults_ == Faults::kNone && random_() % 2;
+  const std::string after = random_() % 3 ? "/sums-" : kName;
+  auto is_over = std::make_shared<bool>(false);
+  if (pauses) {
+    env_.SetAfterRead([this, self, after, is_over](const std::string& name) {
+      if (std::this_thread::get_id() != self || *is_over || name.find(after) == name.npos) return;
+      *is_over = paused_ = true;
+      for (uint64_t i = 1 + random_() % 8; i > 0 && !broken_; --i) Step();
+      if (random_() % 2) file_->WaitApplied(absl::Seconds(20)).IgnoreError();
+      paused_ = false;
+    });
+  }
+  // Beyond the end: zeros.
+  std::string bytes(random_() % 3 ? wanted.size() + 10 : random_() % 3000, 'x');
+  const uint64_t first = random_() % 3 ? 0 : random_() % (wanted.size() + 10);
+  const absl::Status read = snapshot.Read(first, absl::MakeSpan(bytes));
+  if (pauses) env_.SetAfterRead(nullptr);
+  if (absl::IsOutOfRange(read) && may_expire_) return;
+  if (!Ok(read)) return;
+  std::string expected = first < wanted.size() ? wanted.substr(first, bytes.size()) : "";
+  expected.resize(bytes.size());
+  EXPECT_TRUE(bytes == expected)
+      << "cut " << snapshot.info().cut << ", newest " << newest_cut_ << ", " << bytes.size()
+      << " bytes from " << first << ", wrong at "
+      << std::mismatch(bytes.begin(), bytes.end(), expected.begin()).first - bytes.begin();
+  ++pinned_read_count_;
+  for (uint64_t at = 0; at < wanted.size();) {  // What is no data is zeros.
+    const auto data = snapshot.NextData(at);
+    if (!data.ok()) return;
+    const uint64_t end = data->length == 0 ? wanted.size() : data->offset;
+    EXPECT_EQ(wanted.find_first_not_of('\0', at) < end, false)
+        << "cut " << snapshot.info().cut << ": a hole from " << at << " to " << end;
+    at = std::max(end, data->end());
+  }
+}
+
 void RandomHistory::Step() {
-  const uint64_t step = random_() % 16;
+  const uint64_t step = random_() % 18;
   if (step == 0) return TagSomething();
   if (step == 1 && faults_ == Faults::kNone) return ReadWithPause();
+  if (step >= 15) return UsePinnedCuts();
   if (writer_ == nullptr) {
     switch (random_() % 7) {
       case 0:
@@ -294,6 +359,12 @@ void RandomHistory::Run(int step_count) {
   }
   if (writer_ != nullptr) writer_->End(SessionEnd::kClean).IgnoreError();
   writer_.reset();
+  for (const auto& snapshot : std::vector(pinned_)) {  // Reads may pause for other steps.
+    if (!broken_) ReadPinnedCut(*snapshot);
+  }
+  if (writer_ != nullptr) writer_->End(SessionEnd::kClean).IgnoreError();
+  writer_.reset();
+  pinned_.clear();
   file_.reset();
   store_.reset();
 }
@@ -324,8 +395,9 @@ std::map<VersionNumber, size_t> RandomHistory::kept() const {
   return kept;
 }
 
-void RandomHistory::Check(FaultEnv& env, const std::map<CutNumber, std::string>& golden,
-                          CutNumber needed, const std::vector<VersionNumber>& kept) {
+void RandomHistory::Check(FaultEnv& env, std::map<CutNumber, std::string> golden, CutNumber needed,
+                          const std::vector<VersionNumber>& kept,
+                          const std::optional<std::string>& unsure) {
   StoreOptions options;
   options.page_size_bytes = kPageBytes;
   auto store = OpenStore(env, "/", options);
@@ -337,6 +409,7 @@ void RandomHistory::Check(FaultEnv& env, const std::map<CutNumber, std::string>&
   auto info = file.Info();
   ASSERT_TRUE(info.ok()) << info.status();
   ASSERT_GE(info->durable_cut, needed);
+  if (unsure) golden.try_emplace(info->durable_cut, *unsure);
   ASSERT_TRUE(golden.contains(info->durable_cut)) << info->durable_cut;
   // Before or while it is applied, after it, and when a prune has finished what was left.
   for (int pass = 0; pass < 3; ++pass) {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <random>
 #include <set>
 #include <string>
@@ -37,20 +38,26 @@ class RandomHistory {
   // What the file held at every cut ever made.
   const std::map<CutNumber, std::string>& golden() const { return golden_; }
 
+  // The content of a rollback that failed, and may have been made all the same.
+  const std::optional<std::string>& unsure() const { return unsure_; }
+
   // The versions that were acked, and never named to a prune, and how many changes the disk had
   // seen by then: they must be there.
   std::map<VersionNumber, size_t> kept() const;
 
   // Opens the store on `env` and compares the newest durable cut, the head and all versions with
   // the golden bytes. `needed`: the oldest cut that may be the newest one. `kept`: versions that
-  // must be there.
-  static void Check(FaultEnv& env, const std::map<CutNumber, std::string>& golden, CutNumber needed,
-                    const std::vector<VersionNumber>& kept = {});
+  // must be there. `unsure`: what the newest one may be, too.
+  static void Check(FaultEnv& env, std::map<CutNumber, std::string> golden, CutNumber needed,
+                    const std::vector<VersionNumber>& kept = {},
+                    const std::optional<std::string>& unsure = std::nullopt);
   // Opens the store on the same disk, and compares the tags with the model's. For histories without
   // faults.
   void CheckTags();
   // How many reads of old versions went on after other steps.
   int paused_read_count() const { return paused_read_count_; }
+  // How many reads of pinned cuts found what the model says.
+  int pinned_read_count() const { return pinned_read_count_; }
 
  private:
   bool Ok(const absl::Status& status);
@@ -67,6 +74,10 @@ class RandomHistory {
   // Reads a version, and makes other steps between the two of a read: head and sums first, then the
   // rows of what was saved.
   void ReadWithPause();
+  // Pins the newest cut, lets go of one that is pinned, or reads it, perhaps with other steps in
+  // between: behind the read of the head, or of its checksums.
+  void UsePinnedCuts();
+  void ReadPinnedCut(const Snapshot& snapshot);
   // What the session has written, cut or not.
   void ReadOwnWrites();
   std::string RandomBytes(size_t size);
@@ -82,9 +93,13 @@ class RandomHistory {
   std::map<CutNumber, std::string> golden_;
   CutNumber newest_cut_ = 0;
   std::string newest_;  // content of newest_cut_
+  std::optional<std::string> unsure_;
   std::map<std::string, VersionNumber> tags_;
   bool paused_ = false;  // within a read
   int paused_read_count_ = 0;
+  std::vector<std::shared_ptr<Snapshot>> pinned_;
+  bool may_expire_ = false;
+  int pinned_read_count_ = 0;
   mutable absl::Mutex mutex_;
   std::vector<Acked> acked_ ABSL_GUARDED_BY(mutex_);
   std::map<VersionNumber, size_t> acked_versions_ ABSL_GUARDED_BY(mutex_);

@@ -28,7 +28,7 @@ std::vector<VersionNumber> KeptBy(const RandomHistory& history, size_t changes) 
 }
 
 TEST(RandomHistoryTest, EveryVersionIsWhatTheModelSays) {
-  int paused_reads = 0;
+  int paused_reads = 0, pinned_reads = 0;
   for (int i = 0; i < Repeat(1000) && !testing::Test::HasFailure(); ++i) {
     uint64_t seed = FirstSeed() + i;
     SCOPED_TRACE(testing::Message() << "seed " << seed);
@@ -40,9 +40,12 @@ TEST(RandomHistoryTest, EveryVersionIsWhatTheModelSays) {
     RandomHistory::Check(env, history.golden(), needed, KeptBy(history, SIZE_MAX));
     history.CheckTags();
     paused_reads += history.paused_read_count();
+    pinned_reads += history.pinned_read_count();
   }
   EXPECT_TRUE(paused_reads > 0 || testing::Test::HasFailure());
+  EXPECT_TRUE(pinned_reads > 0 || testing::Test::HasFailure());
   RecordProperty("paused_reads", paused_reads);
+  RecordProperty("pinned_reads", pinned_reads);
 }
 
 TEST(RandomHistoryTest, NoCrashLosesAnAckedCut) {
@@ -83,9 +86,11 @@ TEST(RandomHistoryTest, NoFaultLosesAnAckedCut) {
     env.FailCall(UINT64_MAX / 2, absl::OkStatus());
     // The process ends too: what a failed sync lost must not be missed then.
     auto crashed = env.Crash(env.change_count(), random());
-    RandomHistory::Check(*crashed, history.golden(), needed, KeptBy(history, SIZE_MAX));
+    RandomHistory::Check(*crashed, history.golden(), needed, KeptBy(history, SIZE_MAX),
+                         history.unsure());
     auto now = env.CopyNow();
-    RandomHistory::Check(*now, history.golden(), needed, KeptBy(history, SIZE_MAX));
+    RandomHistory::Check(*now, history.golden(), needed, KeptBy(history, SIZE_MAX),
+                         history.unsure());
   }
 }
 

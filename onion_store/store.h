@@ -34,6 +34,9 @@ struct StoreOptions {
   uint32_t umask_bits = 0027;
   // Group of heads; empty: the process's own.
   std::string group;
+  // Bytes of the disk, for each file, that may be held for cuts that readers have pinned; beyond,
+  // the oldest ones expire.
+  uint64_t snapshot_max_bytes = uint64_t{1} << 30;
   // Threads that sync and apply. 0: Store::RunBackground() does that.
   int background_threads = 2;
 };

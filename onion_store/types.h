@@ -76,6 +76,16 @@ struct VersionInfo {
   std::vector<std::string> tags;  // in byte order
 };
 
+// A cut that readers can hold on to.
+struct CutInfo {
+  CutNumber cut = 0;
+  uint64_t size_bytes = 0;
+  int64_t generation = 0;
+  // The server's clock when it was made; of one that was recovered, of the newest version by then.
+  absl::Time time;
+  VersionNumber version = 0;  // the newest when it was pinned; 0: none
+};
+
 // Where pages of a version lie.
 enum class PagePlace : uint8_t {
   kHole,    // nowhere: a hole of the head

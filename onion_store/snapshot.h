@@ -1,0 +1,59 @@
+// Reads one pinned cut: docs/ARCHITECTURE.md, "Pinned cuts".
+#ifndef H5MIRROR_ONION_STORE_SNAPSHOT_H_
+#define H5MIRROR_ONION_STORE_SNAPSHOT_H_
+
+#include <memory>
+#include <vector>
+
+#include "onion_store/file_impl.h"
+
+namespace h5mirror::store {
+
+// Takes no lock against writers: whoever changes the head has first kept what it held.
+class SnapshotImpl final : public Snapshot {
+ public:
+  // The caller has counted it as a holder of `pin`.
+  SnapshotImpl(std::shared_ptr<FileImpl> file, std::shared_ptr<PinnedCut> pin)
+      : file_(std::move(file)), pin_(std::move(pin)) {}
+  ~SnapshotImpl() override { file_->Unpin(pin_); }
+  SnapshotImpl(const SnapshotImpl&) = delete;
+
+  const CutInfo& info() const override { return pin_->info; }
+  uint32_t page_size_bytes() const override { return file_->page_size_bytes_; }
+  absl::Status Read(uint64_t offset, absl::Span<char> out) const override;
+  absl::StatusOr<Extent> NextData(uint64_t offset) const override;
+  void Expire() override { file_->ExpirePin(pin_); }
+
+ private:
+  using LayerPtr = FileImpl::LayerPtr;
+  struct StagedPiece {
+    Piece piece;
+    const CutLayer* layer;
+  };
+  // Where the bytes of a range are: pieces of the stage and zeros, and the head for the rest.
+  struct Places {
+    std::vector<StagedPiece> staged;
+    std::vector<Extent> head;
+    std::vector<bool> is_head_only;  // of each page: it has the head's checksum
+  };
+
+  // Fills `out`, whole pages from `first` on, clipped to the cut's end.
+  absl::Status ReadPages(const PinnedContent& content, uint64_t first, absl::Span<char> out) const;
+  absl::StatusOr<Places> Find(const PinnedContent& content, Extent pages) const;
+  // Fills `out`, whole pages from `first` on, with what the head held when the cut was pinned.
+  absl::Status ReadHead(const PinnedContent& content, uint64_t first, const Places& places,
+                        absl::Span<char> out) const;
+  absl::Status ReadStagedPiece(const PinnedContent& content, const StagedPiece& staged,
+                               absl::Span<char> out) const;
+  // Asked after a read: kOutOfRange where what was read may be something else by then.
+  absl::Status CheckHeld() const;
+  absl::Status Expired() const;
+  absl::Status Damaged(uint64_t page, std::string_view what) const;
+
+  const std::shared_ptr<FileImpl> file_;
+  const std::shared_ptr<PinnedCut> pin_;
+};
+
+}  // namespace h5mirror::store
+
+#endif  // H5MIRROR_ONION_STORE_SNAPSHOT_H_
