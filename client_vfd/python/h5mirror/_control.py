@@ -68,8 +68,8 @@ def commit(file: h5py.File, comment: str = "") -> int | None:
     """Flushes a file and makes a version of it, with a comment of at most 4 KiB.
 
     Returns the number of the newest version that the server confirmed: the one made, unless nothing had changed since
-    the one before, or `ack_commit=none` says not to wait. While the server is away, or where the file is not mirrored,
-    the data is in the local file alone: that is a NotMirroredWarning, and None.
+    the one before, or `ack_commit=none` says not to wait; None where nothing has changed since the open. While the server
+    is away, or where the file is not mirrored, the data is in the local file alone: that is a NotMirroredWarning, and None.
 
     Errors: ValueError  the file is closed, open for reading, or was opened by another driver.
             OSError     the flush failed.

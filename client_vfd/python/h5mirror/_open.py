@@ -20,7 +20,9 @@ def open(url: str, mode: str = "r", *, version: int | str | datetime | None = No
 
     Errors: ValueError         a bad url, a mode other than "r", two versions or two servers.
             FileNotFoundError  the server has no such file or version.
-            OSError            no answer from the server, an unknown key, ...; the text says which.
+            ConnectionError    no connection to the server; TimeoutError: it does not answer.
+            PermissionError    no token, or a wrong one.
+            OSError            an unknown key, ...; the text says which.
     """
     target = Url.parse(url)
     if mode != "r":

@@ -15,8 +15,9 @@ from ._places import program
 from ._url import Url, is_url
 
 # Of tools/exit_code.h.
-_ERRORS: dict[int, int] = {3: errno.ENOENT, 4: errno.EHOSTUNREACH, 5: errno.EBUSY, 6: errno.EIO, 8: errno.EACCES}
+_ERRORS: dict[int, int] = {3: errno.ENOENT, 5: errno.EBUSY, 6: errno.EIO, 8: errno.EACCES}
 _USAGE = 2
+_UNREACHABLE = 4
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,8 @@ def versions(url: str, *, server: str | None = None, ca: str | os.PathLike[str] 
     Errors: ValueError         a bad url, or one with a version.
             FileNotFoundError  the server has no such file.
             PermissionError    no token, or one without the right.
-            OSError            no answer from the server (EHOSTUNREACH), or as the text says.
+            ConnectionError    no answer from the server.
+            OSError            as the text says.
     """
     file, options = _named(url, server)
     if ca is not None:
@@ -104,6 +106,8 @@ def _error(code: int, said: str, url: str) -> Exception:
     reason = said.removeprefix("h5mirror: ") or f"h5mirror log ended with {code}"
     if code == _USAGE:
         return ValueError(reason)
+    if code == _UNREACHABLE:
+        return ConnectionError(errno.EHOSTUNREACH, reason, url)
     number = _ERRORS.get(code)
     return OSError(reason) if number is None else OSError(number, reason, url)
 
