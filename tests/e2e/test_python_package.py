@@ -216,11 +216,14 @@ def test_versions_tells_what_the_log_tells(three):
     assert all(row[5] == "True" and row[7] == log[0]["user"] and row[8] == "False" for row in rows), rows
 
 
-def test_versions_of_a_local_path_are_those_of_its_mirror(three):
-    assert three.py("print(len(h5mirror.versions('run.h5')))") == "3\n"
-    three.site.cli("rm", "run.h5").ok()
-    # A name in a url is the server's, whatever lies in the working directory.
-    assert three.raised("h5mirror.versions(URL)").startswith("FileNotFoundError")
+def test_a_local_path_means_its_mirror_and_a_url_the_server_s_file(package):
+    package.py("""
+    with h5py.File("other.h5", "w", driver="h5mirror", config=CONFIG + ";name=elsewhere.h5") as f:
+        f["d"] = 1
+    """)
+    url = "h5mirror://" + package.site.address
+    assert package.py(f"print(len(h5mirror.versions('other.h5')), len(h5mirror.versions('{url}/elsewhere.h5')))") == "1 1\n"
+    assert package.raised(f"h5mirror.versions('{url}/other.h5')").startswith("FileNotFoundError [Errno 2]")
 
 
 def test_what_is_not_there_is_a_file_not_found_error(three):
