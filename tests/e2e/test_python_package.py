@@ -315,6 +315,14 @@ def test_a_plugin_that_is_not_there_is_an_import_error(package):
     assert result.code != 0 and "ImportError: libhdf5_vfd_h5mirror.so is not in /nowhere" in result.err
 
 
+def test_without_a_plugin_and_a_program_it_says_what_to_install(package):
+    nowhere = {"H5MIRROR_PLUGIN_DIR": "", "PATH": "/nowhere", "HDF5_PLUGIN_PATH": "/nowhere"}
+    opened = package.raised("h5mirror.open(URL)", **nowhere)
+    assert opened.startswith("OSError HDF5 cannot load its driver h5mirror: ") and "H5MIRROR_PLUGIN_DIR" in opened, opened
+    listed = package.raised("h5mirror.versions(URL)", **nowhere)
+    assert listed.startswith("FileNotFoundError the program h5mirror is neither in this package nor in PATH"), listed
+
+
 def test_an_hdf5_that_is_told_to_load_no_plugins_says_so(package):
     said = package.raised("h5mirror.open(URL)", HDF5_PLUGIN_PRELOAD="::")
     assert said.startswith("OSError HDF5 cannot load its driver h5mirror: ") and "no reason" not in said, said

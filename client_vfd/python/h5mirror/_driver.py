@@ -33,7 +33,14 @@ def set_fapl(plist: h5py.h5p.PropFAID, config: str = "", **keys: Any) -> None:
     `keys` are those of docs/driver.md. h5py.File has a `name` and a `mode` of its own: these two go into `config`, a
     string in the driver's own words ("name=run7.h5;ack=applied"). Where a key is in both, that of `keys` counts.
     """
-    _hdf5.set_driver(plist.id, NAME, config_string(config, keys))
+    text = config_string(config, keys)
+    try:
+        _hdf5.set_driver(plist.id, NAME, text)
+    except OSError as error:
+        if plugin_directory() is not None:
+            raise
+        raise OSError(f"{error}; this package came without libhdf5_vfd_h5mirror.so: name its directory by "
+                      "H5MIRROR_PLUGIN_DIR, or install a wheel that ./dev wheel built") from None
 
 
 def config_string(config: str, keys: Mapping[str, Any]) -> str:

@@ -24,6 +24,6 @@ def program() -> Path:
         return carried
     found = shutil.which("h5mirror")
     if found is None:
-        raise FileNotFoundError("the program h5mirror is neither in this package nor in PATH: install the wheel of "
-                                "h5mirror, or the Debian package h5mirror-client beside it")
+        raise FileNotFoundError("the program h5mirror is neither in this package nor in PATH: install the package as a "
+                                "wheel that ./dev wheel built, or add the program's directory to PATH")
     return Path(found)
