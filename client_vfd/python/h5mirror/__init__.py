@@ -1,0 +1,28 @@
+"""h5mirror for h5py: live mirrors and versions of HDF5 files.
+
+    import h5py, h5mirror
+
+    with h5py.File("run7.h5", "a", driver="h5mirror", server="node7:7447") as f:
+        f["temperature"][:] = 21.5
+        h5mirror.commit(f, "calibrated")
+
+    for version in h5mirror.versions("h5mirror://node7:7447/lab1/data/run7.h5"):
+        print(version.number, version.time, version.comment)
+
+    with h5mirror.open("h5mirror://node7:7447/lab1/data/run7.h5@latest-1") as f:
+        print(f["temperature"][:])
+
+Importing it registers the driver with h5py, before or after h5py itself was imported and used.
+docs/python.md has more.
+"""
+
+from ._control import NotMirroredWarning, Status, commit, status
+from ._driver import register
+from ._open import open  # noqa: A004
+from ._url import Url
+from ._versions import Version, versions
+
+__all__ = ["NotMirroredWarning", "Status", "Url", "Version", "commit", "open", "status", "versions"]
+__version__ = "0.1.0"
+
+register()

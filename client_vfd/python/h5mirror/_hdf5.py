@@ -1,0 +1,95 @@
+"""Calls into the libhdf5 that h5py itself runs on.
+
+A process may hold several: each wheel brings its own, under a name of its own and hidden from the others. Ids mean
+something only in the one that gave them, so each function is looked up from one of h5py's own modules on, as the
+dynamic linker did for h5py. Callers hold h5py's lock (`phil`).
+"""
+
+import ctypes
+import functools
+import os
+from collections.abc import Callable
+from typing import Any
+
+import h5py
+from h5py._objects import phil
+
+# hid_t since HDF5 1.10, and herr_t.
+hid_t = ctypes.c_int64
+herr_t = ctypes.c_int
+
+
+class _ErrorRecord(ctypes.Structure):
+    """H5E_error2_t (H5Epublic.h)."""
+
+    _fields_ = [("cls_id", hid_t), ("maj_num", hid_t), ("min_num", hid_t), ("line", ctypes.c_uint),
+                ("func_name", ctypes.c_char_p), ("file_name", ctypes.c_char_p), ("desc", ctypes.c_char_p)]
+
+
+_Walk = ctypes.CFUNCTYPE(herr_t, ctypes.c_uint, ctypes.POINTER(_ErrorRecord), ctypes.c_void_p)
+
+
+@functools.cache
+def _library() -> ctypes.CDLL:
+    # What is loaded already, and with it all that it was linked with.
+    return ctypes.CDLL(h5py.h5p.__file__, mode=os.RTLD_NOW | os.RTLD_NOLOAD)
+
+
+def function(name: str, result: Any, *arguments: Any) -> Callable[..., Any]:
+    """A function of h5py's libhdf5. ImportError: it has none of that name."""
+    try:
+        found = getattr(_library(), name)
+    except AttributeError:
+        raise ImportError(f"h5mirror needs HDF5 1.14 or later, and h5py {h5py.version.version} runs on HDF5 "
+                          f"{h5py.version.hdf5_version} ({name} is not in it): pip install 'h5py>=3.12'") from None
+    found.restype, found.argtypes = result, arguments
+    return found  # type: ignore[no-any-return]
+
+
+def set_driver(fapl_id: int, name: str, config: str) -> None:
+    """H5Pset_driver_by_name."""
+    call = function("H5Pset_driver_by_name", herr_t, hid_t, ctypes.c_char_p, ctypes.c_char_p)
+    with phil:
+        if call(fapl_id, name.encode(), config.encode("utf-8", "surrogateescape")) < 0:
+            raise OSError(f"HDF5 cannot load its driver {name}: {_reason()}")
+
+
+def prepend_plugin_directory(directory: str) -> None:
+    """H5PLprepend: HDF5 looks there first for plugins."""
+    call = function("H5PLprepend", herr_t, ctypes.c_char_p)
+    with phil:
+        if call(os.fsencode(directory)) < 0:
+            raise OSError(f"HDF5 does not take {directory} as a directory of plugins: {_reason()}")
+
+
+def pass_pointer(fapl_id: int, name: str, address: int) -> None:
+    """H5Pinsert2 of a pointer, as a property of that list alone."""
+    pointers = [ctypes.c_void_p] * 7
+    call = function("H5Pinsert2", herr_t, hid_t, ctypes.c_char_p, ctypes.c_size_t, *pointers)
+    value = ctypes.c_void_p(address)
+    with phil:
+        if call(fapl_id, name.encode(), ctypes.sizeof(value), ctypes.byref(value), *[None] * 6) < 0:
+            raise OSError(f"HDF5 does not take the property {name}: {_reason()}")
+
+
+def ask_driver(file_id: int, fapl_id: int) -> bool:
+    """H5Fget_vfd_handle, with what the list passes to the driver. False: the driver refused."""
+    handle = ctypes.c_void_p()
+    call = function("H5Fget_vfd_handle", herr_t, hid_t, hid_t, ctypes.c_void_p)
+    with phil:
+        return bool(call(file_id, fapl_id, ctypes.byref(handle)) >= 0)
+
+
+def _reason() -> str:
+    """What the innermost entries of HDF5's error stack say of the call that just failed."""
+    said: list[str] = []
+
+    def note(_depth: int, record: Any, _data: Any) -> int:
+        text = (record.contents.desc or b"").decode(errors="replace")
+        if text and text not in said:
+            said.append(text)
+        return 0
+
+    walk = function("H5Ewalk2", herr_t, hid_t, ctypes.c_int, _Walk, ctypes.c_void_p)
+    walk(0, 0, _Walk(note), None)  # H5E_DEFAULT, H5E_WALK_UPWARD
+    return "; ".join(said[:3]) or "it says no reason"

@@ -1,0 +1,38 @@
+"""Versions on a server as h5py.File."""
+
+from datetime import datetime
+from typing import Any
+
+import h5py
+
+from ._driver import NAME, config_string
+from ._url import Url
+
+
+def open(url: str, mode: str = "r", *, version: int | str | datetime | None = None, server: str | None = None,
+         config: str = "", **keys: Any) -> h5py.File:
+    """Opens a version of a file on a server for reading: the newest one, unless url or `version` say another.
+
+    The file that it gives stays at that version until it is closed, whatever is written meanwhile. `version` is what
+    may follow the '@' in the url: a number, "latest", "latest-K", "tag:NAME", or a time, which may be a datetime (a
+    naive one is local). `keys` are h5py.File's own (`rdcc_nbytes`, ...), and the driver's (docs/driver.md: `timeout`,
+    `cache`, `token`, ...).
+
+    Errors: ValueError         a bad url, a mode other than "r", two versions or two servers.
+            FileNotFoundError  the server has no such file or version.
+            ConnectionError    no connection to the server; TimeoutError: it does not answer.
+            PermissionError    no token, or a wrong one.
+            OSError            an unknown key, ...; the text says which.
+    """
+    target = Url.parse(url)
+    if mode != "r":
+        raise ValueError(f"mode {mode!r}: {url} is opened for reading only, with mode 'r'. To write, open the local "
+                         f"file: h5py.File(path, {mode!r}, driver='h5mirror', server=...)")
+    if version is not None and target.version is not None:
+        raise ValueError(f"version={version!r}, and {url} names the version {target.version} already: give one of them")
+    if server is not None and target.server is not None:
+        raise ValueError(f"server={server!r}, and {url} names the server {target.server} already: give one of them")
+    # The rules of a client.toml are about local paths. Links lead to names that lie to this one as paths would.
+    ours = {"mode": "reader", "name": target.name, "root": "/", "include": "", "exclude": "",
+            "server": server or target.server, "version": target.version if version is None else version}
+    return h5py.File(url, "r", driver=NAME, config=config_string(config, ours), **keys)

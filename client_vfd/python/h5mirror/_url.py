@@ -1,0 +1,69 @@
+"""h5mirror://HOST[:PORT]/NAME[@VERSION] and h5mirror+unix:///SOCKET?name=NAME[@VERSION]."""
+
+import re
+from dataclasses import dataclass
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+# What may follow the last '@', as in the FILE@VERSION of `h5mirror`; anything else there is part of the name.
+_VERSION = re.compile(r"[0-9]+|latest(-[0-9]+)?|tag:.+|[0-9]{4}-[0-9]{2}-[0-9]{2}([T ].*)?", re.DOTALL)
+_FORMS = "h5mirror://HOST[:PORT]/NAME, h5mirror:///NAME or h5mirror+unix:///SOCKET?name=NAME"
+
+
+@dataclass(frozen=True)
+class Url:
+    """A file on a server, or one version of it.
+
+    In a url %40 is an '@' that begins no version, and %3F a '?'.
+    """
+
+    server: str | None
+    """HOST[:PORT] or unix:PATH; None: that of the client's own configuration."""
+    name: str
+    """The file's name under the server's root."""
+    version: str | None = None
+    """A number, "latest", "latest-K", "tag:NAME" or a time; None: the url has none."""
+
+    @classmethod
+    def parse(cls, text: str) -> "Url":
+        """ValueError: it is none, and why."""
+        parts = urlsplit(text)
+        if parts.fragment:
+            raise _wrong(text, "a '#' in a name is written %23")
+        if parts.scheme == "h5mirror":
+            if parts.query:
+                raise _wrong(text, "a '?' in a name is written %3F, and keys are arguments")
+            if "@" in parts.netloc:
+                raise _wrong(text, "it names a user; who you are the token says")
+            server, name = parts.netloc or None, parts.path[1:]
+        elif parts.scheme == "h5mirror+unix":
+            server, name = _of_socket(text, parts.netloc, parts.path, parts.query)
+        else:
+            raise _wrong(text, f"it begins with none of these: {_FORMS}")
+        name, version = _split(name)
+        if not name:
+            raise _wrong(text, f"it names no file: {_FORMS}")
+        return cls(server, unquote(name), None if version is None else unquote(version))
+
+
+def is_url(text: str) -> bool:
+    """Whether it is meant as one."""
+    return text.startswith(("h5mirror:", "h5mirror+"))
+
+
+def _of_socket(text: str, netloc: str, path: str, query: str) -> tuple[str, str]:
+    # Kept as it is written, so that %40 is told from '@'.
+    quoted = [pair.partition("=")[2] for pair in query.split("&") if pair.startswith("name=")]
+    if netloc or not path.strip("/"):
+        raise _wrong(text, "a socket's path is absolute: h5mirror+unix:///run/h5mirror/socket?name=NAME")
+    if len(quoted) != 1 or any(key != "name" for key, _ in parse_qsl(query, keep_blank_values=True)):
+        raise _wrong(text, "after the '?' stands name=NAME, once, and nothing else")
+    return "unix:" + unquote(path), quoted[0]
+
+
+def _split(name: str) -> tuple[str, str | None]:
+    file, at, version = name.rpartition("@")
+    return (file, version) if at and _VERSION.fullmatch(unquote(version)) else (name, None)
+
+
+def _wrong(text: str, why: str) -> ValueError:
+    return ValueError(f"{text!r} is no url of h5mirror: {why}")
