@@ -111,6 +111,7 @@ class Snapshot {
   virtual absl::StatusOr<Extent> NextData(uint64_t offset) const = 0;
   // Lets go of the cut for all who hold it.
   virtual void Expire() = 0;
+  virtual bool expired() const = 0;
 };
 
 // The ranges of bytes in which two versions may differ. Thread-compatible; any number at once
@@ -211,6 +212,9 @@ class File {
   virtual absl::Status End(Token token, SessionEnd end) = 0;
 
   // ---- Snapshots ----
+
+  // 0: there is none yet.
+  virtual CutNumber NewestCut() = 0;
 
   // Holds the newest cut, durable or not; what is written later does not change it. Costs nothing
   // by itself; what is overwritten while it is held is kept for it. kNotFound: there is no cut yet.

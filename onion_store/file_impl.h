@@ -59,6 +59,7 @@ class FileImpl final : public File,
       std::function<void(absl::StatusOr<DurableCut>)> on_durable) override;
   absl::Status End(Token token, SessionEnd end) override;
   absl::Status ReadNewest(Token token, uint64_t offset, absl::Span<char> out) override;
+  CutNumber NewestCut() override;
   absl::StatusOr<std::shared_ptr<Snapshot>> PinNewestCut() override;
   absl::StatusOr<std::vector<VersionInfo>> ListVersions(const VersionRange& range,
                                                         size_t limit) override;
@@ -417,6 +418,7 @@ class FileImpl final : public File,
   CutNumber last_cut_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t last_size_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::Time last_cut_time_ ABSL_GUARDED_BY(mutex_);
+  uint64_t written_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // by all cuts since the Load()
   std::map<CutNumber, std::shared_ptr<PinnedCut>> pinned_ ABSL_GUARDED_BY(mutex_);
   // A new one begins where a cut is pinned and the last one is in use; `kept_first_` is the number
   // of the first.

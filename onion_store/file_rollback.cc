@@ -71,6 +71,7 @@ absl::StatusOr<VersionInfo> FileImpl::RollbackLocked(const VersionInfo& target,
     if (session_.token == 0) session_ = Session();
   }
   H5M_RETURN_IF_ERROR(brought);
+  context_->TellOfCut(name_, cut);
   // A new generation waits until the old head is what its newest cut left.
   H5M_RETURN_IF_ERROR(MakeAllDurableLocked());
   Post(absl::InfinitePast());

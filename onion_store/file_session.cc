@@ -266,6 +266,7 @@ absl::StatusOr<CutNumber> FileImpl::Cut(
     due = NextDue();
   }
   Post(due);
+  context_->TellOfCut(name_, cut);
   return cut;
 }
 
@@ -285,6 +286,7 @@ absl::StatusOr<CutNumber> FileImpl::CutLocked(CutRequest request, CutWaiter wait
   H5M_RETURN_IF_ERROR(TruncateLocked(request.size_bytes));
   const CutNumber cut = next_cut_;
   LayerPtr layer = open_;
+  const uint64_t sent_bytes = layer->sent_bytes;
   if (!layer->begins_generation) {
     std::vector<Extent> direct = layer->data.direct().ToVector();
     H5M_RETURN_IF_ERROR(stage_->AppendCut(generation_->number, cut, request.size_bytes, direct));
@@ -322,6 +324,7 @@ absl::StatusOr<CutNumber> FileImpl::CutLocked(CutRequest request, CutWaiter wait
   base_ = generation_;
   last_cut_ = cut;
   last_cut_time_ = context_->env.Now();
+  written_bytes_ += sent_bytes;
   last_size_ = open_size_;
   last_barrier_ = request.barrier;
   last_cut_end_ = stage_->end();

@@ -23,6 +23,7 @@ class SnapshotImpl final : public Snapshot {
   absl::Status Read(uint64_t offset, absl::Span<char> out) const override;
   absl::StatusOr<Extent> NextData(uint64_t offset) const override;
   void Expire() override { file_->ExpirePin(pin_); }
+  bool expired() const override { return pin_->content() == nullptr; }
 
  private:
   using LayerPtr = FileImpl::LayerPtr;

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -79,6 +80,11 @@ class Store {
   virtual absl::Status Close(absl::Duration deadline) = 0;
 
   virtual ~Store() = default;
+
+  // Told of every new cut of every file, by the thread that made it, with no lock held; it must not
+  // wait, nor call the store. Null: nobody is told, from the return of this on.
+  using CutListener = std::function<void(const std::string& name, CutNumber cut)>;
+  virtual void SetCutListener(CutListener listener) = 0;
 
   // Opens a file's store; recovers it if a crash left it unclean. One object per file is
   // shared by all callers.

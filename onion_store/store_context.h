@@ -4,6 +4,10 @@
 
 #include <atomic>
 #include <memory>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
 
 #include "base/env.h"
 #include "onion_store/background.h"
@@ -49,6 +53,13 @@ struct StoreContext {
   HistoryStops history_stops;
   // Set when the store closes: applying ends after the round that is under way.
   std::atomic<bool> stops_applying{false};
+  // Null: nobody is told. Held, shared, while it is called.
+  absl::Mutex cut_listener_mutex;
+  Store::CutListener cut_listener ABSL_GUARDED_BY(cut_listener_mutex);
+  void TellOfCut(const std::string& name, CutNumber cut) ABSL_LOCKS_EXCLUDED(cut_listener_mutex) {
+    absl::ReaderMutexLock lock(&cut_listener_mutex);
+    if (cut_listener != nullptr) cut_listener(name, cut);
+  }
   // Null: files do nothing in the background, as they are only read. Set before any
   // file exists, stopped (not destroyed) by the store.
   std::unique_ptr<Background> background;

@@ -44,6 +44,10 @@ class StoreImpl final : public Store {
 
   bool RunBackground() override { return context_->background->RunDue(); }
   const std::array<uint8_t, 16>& incarnation() const override { return incarnation_; }
+  void SetCutListener(CutListener listener) override {
+    absl::MutexLock lock(&context_->cut_listener_mutex);
+    context_->cut_listener = std::move(listener);
+  }
   uint64_t memory_used_bytes() const override { return context_->budget.used_bytes(); }
   absl::StatusOr<uint64_t> FreeDiskBytes() const override { return context_->tree->FreeBytes(); }
   uint64_t disk_bytes() const override { return context_->tree->TotalBytes().value_or(0); }

@@ -24,6 +24,7 @@ class ClientImpl final : public Client {
         channel_(std::move(channel)),
         files_(v1::Files::NewStub(channel_)),
         versions_(v1::Versions::NewStub(channel_)),
+        snapshots_(v1::Snapshots::NewStub(channel_)),
         server_(v1::Server::NewStub(channel_)) {}
 
   const ClientOptions& options() const override { return options_; }
@@ -104,6 +105,12 @@ class ClientImpl final : public Client {
         v1::RecordCheckResponse response,
         Call(*files_, &v1::Files::Stub::RecordCheck, request, Repeat::kOnceIfUnavailable));
     return std::move(*response.mutable_check());
+  }
+
+  absl::StatusOr<v1::WaitForCutResponse> WaitForCut(const v1::WaitForCutRequest& request,
+                                                    absl::Duration timeout) override {
+    return Call(*snapshots_, &v1::Snapshots::Stub::WaitForCut, request, Repeat::kOnceIfUnavailable,
+                timeout);
   }
 
   // These change names: a repeat of one that was done would fail, or do another one.
@@ -243,6 +250,7 @@ class ClientImpl final : public Client {
   const std::shared_ptr<grpc::Channel> channel_;
   const std::unique_ptr<v1::Files::Stub> files_;
   const std::unique_ptr<v1::Versions::Stub> versions_;
+  const std::unique_ptr<v1::Snapshots::Stub> snapshots_;
   const std::unique_ptr<v1::Server::Stub> server_;
 };
 

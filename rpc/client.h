@@ -14,6 +14,7 @@
 #include "h5mirror/v1/files.grpc.pb.h"
 #include "h5mirror/v1/mirror.grpc.pb.h"
 #include "h5mirror/v1/server.grpc.pb.h"
+#include "h5mirror/v1/snapshots.grpc.pb.h"
 #include "h5mirror/v1/versions.grpc.pb.h"
 #include "rpc/channel.h"
 #include "rpc/client_options.h"
@@ -65,6 +66,9 @@ class Client {
   virtual absl::StatusOr<v1::ListRemovedFilesResponse> ListRemovedFiles(
       const v1::ListRemovedFilesRequest&) = 0;
   virtual absl::StatusOr<v1::FileStatus> UndeleteFile(const v1::UndeleteFileRequest&) = 0;
+  // `timeout` must exceed the request's own.
+  virtual absl::StatusOr<v1::WaitForCutResponse> WaitForCut(const v1::WaitForCutRequest&,
+                                                            absl::Duration timeout) = 0;
   // Calls `sink` for each message; a failed sink cancels the stream and is returned.
   virtual absl::Status ReadVersion(
       const v1::ReadVersionRequest&,

@@ -9,7 +9,7 @@
 
 namespace h5mirror::server {
 
-absl::StatusOr<Principal> AuthenticateCall(const grpc::ServerContext& context,
+absl::StatusOr<Principal> AuthenticateCall(const grpc::ServerContextBase& context,
                                            const Authenticator& authenticator) {
   const auto& metadata = context.client_metadata();
   const auto header = metadata.find("authorization");

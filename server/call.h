@@ -32,7 +32,7 @@ struct ServiceEnvironment {
 };
 
 // The principal of a call by its `authorization` header.
-absl::StatusOr<Principal> AuthenticateCall(const grpc::ServerContext& context,
+absl::StatusOr<Principal> AuthenticateCall(const grpc::ServerContextBase& context,
                                            const Authenticator& authenticator);
 
 // Runs the body of one call: authenticates, checks `right` (nullopt: any caller), measures,

@@ -222,6 +222,16 @@ constexpr ConfigKey kKeys[] = {
        return SetDuration(text, absl::ZeroDuration(), absl::Hours(100 * 366 * 24),
                           config.removed_keep);
      }},
+    {"snapshot_keep", "TIME",
+     "A cut that a reader has open can be read for this long after the next one.",
+     [](std::string_view text, Config& config) {
+       return SetDuration(text, absl::Seconds(1), absl::Hours(24), config.snapshot_keep);
+     }},
+    {"snapshot_max", "SIZE",
+     "Disk that cuts which readers have open may take, for each file; then the oldest expire.",
+     [](std::string_view text, Config& config) {
+       return SetBytes(text, 0, uint64_t{1} << 50, config.snapshot_max_bytes);
+     }},
     {"prune_every", "TIME",
      "How often the [[retention]] tables of the configuration file are applied; 0: never.",
      SetPruneEvery},
@@ -272,6 +282,8 @@ std::string DescribeConfig(const Config& config) {
       "\nbackground_threads = ", config.background_threads,
       "\nstop_timeout = ", HumanDuration(config.stop_timeout),
       "\nremoved_keep = ", HumanDuration(config.removed_keep),
+      "\nsnapshot_keep = ", HumanDuration(config.snapshot_keep),
+      "\nsnapshot_max = ", HumanBytes(config.snapshot_max_bytes),
       "\nprune_every = ", HumanDuration(config.prune_every),
       "\nmin_free = ", DescribeMinFree(config.min_free), "\ntls_cert = ", config.tls_cert.string(),
       "\ntls_key = ", config.tls_key.string(), "\ntokens_file = ", config.tokens_file.string(),

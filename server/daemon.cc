@@ -53,6 +53,7 @@ store::StoreOptions OptionsFor(const Config& config) {
   options.page_size_bytes = config.page_size_bytes;
   options.page_compression = config.page_compression;
   options.durable_every = config.durable_every;
+  options.snapshot_max_bytes = config.snapshot_max_bytes;
   options.umask_bits = config.umask_bits;
   options.group = config.group;
   options.background_threads = config.background_threads;

@@ -67,6 +67,8 @@ class FakeFile final : public store::File {
     return Check(token);
   }
 
+  store::CutNumber NewestCut() override { return info_.last_cut; }
+  absl::StatusOr<std::shared_ptr<store::Snapshot>> PinNewestCut() override { return None(); }
   absl::StatusOr<std::vector<store::VersionInfo>> ListVersions(const store::VersionRange&,
                                                                size_t) override {
     return std::vector<store::VersionInfo>();
@@ -190,6 +192,7 @@ class FakeStore final : public store::Store {
   void StopHistory(std::string_view) override {}
   void ResumeHistory(std::string_view) override {}
   const std::array<uint8_t, 16>& incarnation() const override { return incarnation_; }
+  void SetCutListener(CutListener) override {}
   uint64_t memory_used_bytes() const override { return 0; }
   absl::StatusOr<uint64_t> FreeDiskBytes() const override { return 0; }
   uint64_t disk_bytes() const override { return 0; }

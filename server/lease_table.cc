@@ -75,9 +75,13 @@ void LeaseTable::Renew(std::string_view name, LeaseId lease) {
 }
 
 void LeaseTable::Release(std::string_view name, LeaseId lease) {
-  absl::MutexLock lock(&mutex_);
-  const auto found = entries_.find(name);
-  if (found != entries_.end() && found->second.lease == lease) entries_.erase(found);
+  {
+    absl::MutexLock lock(&mutex_);
+    const auto found = entries_.find(name);
+    if (found == entries_.end() || found->second.lease != lease) return;
+    entries_.erase(found);
+  }
+  if (on_free_) on_free_(std::string(name));
 }
 
 int LeaseTable::RevokeExpired() {
@@ -94,6 +98,7 @@ int LeaseTable::RevokeExpired() {
     }
   }
   for (auto& [name, revoke] : expired) {
+    if (on_free_) on_free_(name);
     revoke(absl::AbortedError(StrCat(name, ": the lease expired: nothing was received for ",
                                      HumanDuration(ttl_), "; the session can be resumed")));
   }

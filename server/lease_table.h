@@ -76,6 +76,12 @@ class LeaseTable {
   // Gives the lease back; nothing happens when another has it by now.
   void Release(std::string_view name, LeaseId lease);
 
+  // Told, with no lock held, of each file that nobody has a lease of any more. Before the first
+  // lease is given; must not wait.
+  void SetOnFree(std::function<void(const std::string& name)> on_free) {
+    on_free_ = std::move(on_free);
+  }
+
   // Revokes all leases that have expired, with kAborted.
   // Returns how many.
   int RevokeExpired();
@@ -102,6 +108,7 @@ class LeaseTable {
 
   Clock& clock_;
   const absl::Duration ttl_;
+  std::function<void(const std::string& name)> on_free_;
   mutable absl::Mutex mutex_;
   std::map<std::string, Entry, std::less<>> entries_ ABSL_GUARDED_BY(mutex_);
   LeaseId last_lease_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -108,6 +108,8 @@ MirrorServer::MirrorServer(const Config& config, store::Store& store, Clock& clo
       files_({store, leases_, clock, metrics_, *authenticator_, commits_, keeper_, mirrors_},
              config.removed_keep),
       versions_({store, leases_, clock, metrics_, *authenticator_, commits_, keeper_, mirrors_}),
+      snapshots_({store, leases_, clock, metrics_, *authenticator_, commits_, keeper_, mirrors_},
+                 config.snapshot_keep),
       server_service_(
           {store, leases_, clock, metrics_, *authenticator_, commits_, keeper_, mirrors_},
           {.root = config.root.string(),
@@ -115,7 +117,7 @@ MirrorServer::MirrorServer(const Config& config, store::Store& store, Clock& clo
            .start_time = clock.Now(),
            .session_count = [this] { return mirror_.session_count(); }}),
       health_({"h5mirror.v1.Mirror", "h5mirror.v1.Files", "h5mirror.v1.Versions",
-               "h5mirror.v1.Server"}) {}
+               "h5mirror.v1.Snapshots", "h5mirror.v1.Server"}) {}
 
 MirrorServer::~MirrorServer() { Stop(absl::Seconds(5)); }
 
@@ -158,7 +160,8 @@ absl::Status MirrorServer::Listen() {
     builder.AddListeningPort(config_.listen[i].GrpcTarget(), credentials, &ports_[i]);
   }
   for (grpc::Service* service : std::initializer_list<grpc::Service*>{&mirror_, &files_, &versions_,
-                                                                      &server_service_, &health_}) {
+                                                                      &snapshots_, &server_service_,
+                                                                      &health_}) {
     builder.RegisterService(service);
   }
   mirror_.AddQueues(builder, QueueCount(config_));
@@ -194,6 +197,7 @@ void MirrorServer::RunTimer() {
     }
     mirror_.OnTimer();
     versions_.OnTimer();
+    snapshots_.OnTimer();
     if (round % 4 == 0) {
       metrics_.mirrors().Set(mirrors_.Sum());
       metrics_.Sample({ResidentBytes(), store_.memory_used_bytes(),
@@ -215,12 +219,14 @@ void MirrorServer::Stop(absl::Duration timeout) {
   if (server_ != nullptr) {
     health_.StopServing();
     mirror_.BeginStop();
+    snapshots_.BeginStop();
     server_->Shutdown(absl::ToChronoTime(absl::Now() + timeout));
   }
   mirror_.Stop();
   StopTimer();
   server_.reset();
   versions_.Stop();
+  snapshots_.Stop();
 }
 
 std::string MirrorServer::Summary() const {

@@ -1,4 +1,4 @@
-// A store, served: the four services, health and reflection on all addresses, with leases,
+// A store, served: the five services, health and reflection on all addresses, with leases,
 // metrics and a timer. main.cc adds the process around it; tests start it in their own.
 #ifndef H5MIRROR_SERVER_MIRROR_SERVER_H_
 #define H5MIRROR_SERVER_MIRROR_SERVER_H_
@@ -23,6 +23,7 @@
 #include "server/mirror_service.h"
 #include "server/mirror_states.h"
 #include "server/server_service.h"
+#include "server/snapshots_service.h"
 #include "server/versions_service.h"
 
 namespace h5mirror::server {
@@ -76,6 +77,7 @@ class MirrorServer {
   MirrorService mirror_;
   FilesService files_;
   VersionsService versions_;
+  SnapshotsService snapshots_;
   ServerService server_service_;
   HealthService health_;
   std::unique_ptr<grpc::Server> server_;

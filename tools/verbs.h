@@ -29,6 +29,7 @@ void AddDiff(CLI::App& app, Context& context, const std::vector<std::string>& ar
 void AddTag(CLI::App& app, Context& context, Action& action);
 void AddUntag(CLI::App& app, Context& context, Action& action);
 void AddCommit(CLI::App& app, Context& context, Action& action);
+void AddWatch(CLI::App& app, Context& context, Action& action);
 void AddMv(CLI::App& app, Context& context, Action& action);
 void AddRm(CLI::App& app, Context& context, Action& action);
 void AddUndelete(CLI::App& app, Context& context, Action& action);

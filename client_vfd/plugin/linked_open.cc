@@ -30,9 +30,9 @@ int64_t ReaderRoot::Pinned(const std::string& target) const {
   return found == pinned_.end() ? 0 : found->second;
 }
 
-void ReaderRoot::Pin(const std::string& target, int64_t version) const {
+void ReaderRoot::Pin(const std::string& target, int64_t number) const {
   const std::lock_guard lock(mutex_);
-  pinned_.emplace(target, version);
+  pinned_.emplace(target, number);
 }
 
 RootPtr RootOfLinkedOpen(const HostLibrary& host, hid_t fapl) {

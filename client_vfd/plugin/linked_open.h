@@ -7,6 +7,7 @@
 #ifndef H5MIRROR_CLIENT_VFD_PLUGIN_LINKED_OPEN_H_
 #define H5MIRROR_CLIENT_VFD_PLUGIN_LINKED_OPEN_H_
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -26,11 +27,13 @@ struct ReaderRoot {
   std::string name;    // under the server's root
   std::string server;  // that has answered; "": as the configuration says. Of the targets too
   int64_t at_ns = 0;   // the server time at which targets are opened; 0: their newest version
+  bool live = false;   // their newest cut of that time, not version
+  std::array<uint8_t, 16> id{};  // with `live`: who holds the cuts
 
-  // With at_ns 0 the newest is asked for once, so that a target does not change while the root
-  // stays open. 0: not asked yet.
+  // A target does not change while the root stays open: with at_ns 0 the newest version is asked for
+  // once, with `live` the cut. A number of either; 0: not asked yet.
   int64_t Pinned(const std::string& target) const;
-  void Pin(const std::string& target, int64_t version) const;
+  void Pin(const std::string& target, int64_t number) const;
 
  private:
   mutable std::mutex mutex_;

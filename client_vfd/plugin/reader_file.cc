@@ -1,8 +1,10 @@
 #include "client_vfd/plugin/reader_file.h"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <iterator>
 #include <utility>
 #include <vector>
 
@@ -109,8 +111,12 @@ H5mReaderOpen RequestFor(const Config& config, const ReaderTarget& target,
   open.cache_bytes = config.cache_bytes;
   open.timeout_ms = config.TimeoutMs();
   if (target.root != nullptr) {
-    open.at_ns = target.root->at_ns;
-    if (open.at_ns == 0) open.number = target.root->Pinned(target.name);
+    const ReaderRoot& root = *target.root;
+    open.at_ns = root.at_ns;
+    open.live = root.live;
+    if (root.live) open.cut = root.Pinned(target.name);
+    if (root.live) std::copy(root.id.begin(), root.id.end(), open.root_id);
+    if (root.at_ns == 0) open.number = root.Pinned(target.name);
   }
   return open;
 }
@@ -123,6 +129,8 @@ RootPtr MakeRoot(const ReaderTarget& target, const std::string& server, const H5
   root->name = target.name;
   root->server = server;
   root->at_ns = info.targets_at_ns;
+  root->live = info.targets_live != 0;
+  std::copy(std::begin(info.root_id), std::end(info.root_id), root->id.begin());
   return root;
 }
 
@@ -203,7 +211,11 @@ H5FD_t* OpenReader(const HostLibrary& host, const Config& config, ReaderTarget t
     return &file.release()->base;
   }
   file->root = target.root != nullptr ? target.root : MakeRoot(target, file->server, file->info);
-  if (file->root->at_ns == 0) file->root->Pin(target.name, file->info.version);
+  if (file->root->live) {
+    file->root->Pin(target.name, file->info.cut);
+  } else if (file->root->at_ns == 0) {
+    file->root->Pin(target.name, file->info.version);
+  }
   file->key = std::string(file->info.identity) + "\n" + std::to_string(file->root->at_ns);
   Say(config.log, Audience::kLogOnly,
       target.real_path + ": reader: " + file->info.text +

@@ -16,7 +16,7 @@ extern "C" {
 #endif
 
 /* Plugin and module come from one build; anything else is refused. */
-#define H5M_SESSION_ABI 5u
+#define H5M_SESSION_ABI 6u
 #define H5M_SESSION_SYMBOL "h5mirror_session_api"
 /* Below the plugin's own directory: HDF5 loads every lib*.so in that one while it looks. */
 #define H5M_SESSION_LIBRARY "h5mirror/libh5mirror_session.so"
@@ -106,7 +106,7 @@ typedef struct H5mStatus {
 
 typedef struct H5mSession H5mSession;
 
-/* One version of a file, open in mode=reader. Its functions are called by one thread at a time. */
+/* One version or cut of a file, open in mode=reader. Its functions are called by one thread at a time. */
 typedef struct H5mReader H5mReader;
 
 typedef struct H5mReaderOpen {
@@ -114,11 +114,14 @@ typedef struct H5mReaderOpen {
   const char* server; /* "" : from the client's own configuration; as for ca and token */
   const char* ca;
   const char* token;
-  const char* version; /* as in the configuration; "": the newest */
+  const char* version; /* as in the configuration; "": the newest cut, where `live` is possible */
   int linked; /* nonzero: opened through a link or a virtual dataset; `version` is not looked at */
   int64_t
       at_ns; /* with `linked`: the newest version at or before this server time; 0: the newest */
   int64_t number; /* with `linked`: this version, if it is not 0 */
+  int live;       /* with `linked`: a cut, not a version, of the time `at_ns` or before */
+  int64_t cut;    /* with `live`: this one, if it is not 0 */
+  uint8_t root_id[16]; /* with `live`: of the file that led here */
   uint64_t cache_bytes;
   uint32_t timeout_ms;
 } H5mReaderOpen;
@@ -129,6 +132,8 @@ typedef struct H5mReaderInfo {
   uint64_t size_bytes;
   /* `at_ns` for the files that this one leads to. */
   int64_t targets_at_ns;
+  int targets_live;    /* and `live`, */
+  uint8_t root_id[16]; /* and `root_id` */
   char text[512];      /* for people: which version of which file, of what time in UTC */
   char identity[4608]; /* equal for two readers of the same bytes */
   int error_number;    /* when it fails: an errno value that suits */

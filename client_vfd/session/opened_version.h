@@ -17,7 +17,7 @@ namespace h5mirror::vfd {
 absl::StatusOr<rpc::VersionSpec> SpecOf(const H5mReaderOpen& open);
 
 struct OpenedVersion {
-  int64_t version = 0;
+  int64_t version = 0;  // 0: a cut that is no version
   int64_t cut = 0;
   uint64_t size_bytes = 0;
   absl::Time time;       // when the store made it

@@ -2,58 +2,54 @@
 
 #include <algorithm>
 #include <cstring>
-#include <optional>
+#include <string_view>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/crc32c.h"
 #include "base/status_macros.h"
 #include "base/superblock_image.h"
 #include "client_vfd/session/reader_calls.h"
 #include "rpc/version_request.h"
 
 namespace h5mirror::vfd {
-namespace {
-
-struct Found {
+struct Reader::Found {
   v1::Version version;
   std::string first_bytes;  // one block or the whole version; empty: not read yet
+  absl::Time open_time = absl::InfinitePast();
+  std::shared_ptr<SnapshotHolds> holds = nullptr;
 };
 
-// One call for both, where the server need not look for the version by tag, time or place.
-absl::StatusOr<Found> FindAndRead(const ReaderConfig& config) {
-  Found found;
-  std::string bytes(rpc::BlockCache::kBlockBytes, '\0');
-  v1::ReadVersionRequest request;
-  request.set_name(config.name);
-  request.set_version(config.version.number);
-  request.set_length_bytes(bytes.size());
-  const auto take = [&](const v1::ReadVersionResponse& answer) -> absl::Status {
-    if (!found.version.has_server_time()) found.version = answer.version();
-    H5M_RETURN_IF_ERROR(rpc::CheckAnswer(answer, found.version));
-    if (answer.offset() > bytes.size() || answer.data().size() > bytes.size() - answer.offset()) {
-      return absl::InternalError("the server sent bytes that were not asked for");
-    }
-    std::memcpy(bytes.data() + answer.offset(), answer.data().data(), answer.data().size());
-    return absl::OkStatus();
-  };
-  H5M_RETURN_IF_ERROR(ReaderCalls::Get().ReadVersion(config.server, request, config.timeout, take));
-  bytes.resize(std::min<uint64_t>(bytes.size(), static_cast<uint64_t>(found.version.size_bytes())));
-  found.first_bytes = std::move(bytes);
-  return found;
-}
+namespace {
 
-absl::StatusOr<Found> Find(const ReaderConfig& config) {
-  if (config.version.number != 0 || config.version == rpc::VersionSpec()) {
-    return FindAndRead(config);
+// Attempts to open the newest cut while connections break under the answer.
+constexpr int kLiveAttempts = 3;
+
+// Puts a part of the first block where it belongs.
+absl::Status Place(uint64_t offset, std::string_view data, std::string* bytes) {
+  if (offset > bytes->size() || data.size() > bytes->size() - offset) {
+    return absl::InternalError("the server sent bytes that were not asked for");
   }
-  H5M_ASSIGN_OR_RETURN(
-      v1::Version version,
-      ReaderCalls::Get().FindVersion(config.server, rpc::FindRequest(config.name, config.version),
-                                     config.timeout));
-  return Found{std::move(version), ""};
+  std::memcpy(bytes->data() + offset, data.data(), data.size());
+  return absl::OkStatus();
 }
 
-rpc::RangeReader RangesFrom(const ReaderConfig& config, const v1::Version& version) {
+absl::Status CheckBytes(const v1::ReadSnapshotResponse& answer) {
+  if (Crc32c(answer.data()) == answer.data_crc32c()) return absl::OkStatus();
+  return absl::DataLossError(
+      absl::StrCat("bytes at ", answer.offset(), " were damaged on the way"));
+}
+
+v1::Version VersionOf(const v1::Snapshot& snapshot) {
+  v1::Version version;
+  version.set_version(snapshot.version());
+  version.set_cut(snapshot.cut());
+  version.set_size_bytes(snapshot.size_bytes());
+  *version.mutable_server_time() = snapshot.server_time();
+  return version;
+}
+
+rpc::RangeReader VersionRanges(const ReaderConfig& config, const v1::Version& version) {
   return [server = config.server, name = config.name, timeout = config.timeout, version](
              uint64_t offset, uint64_t length, rpc::RangeSink sink) {
     v1::ReadVersionRequest request;
@@ -69,24 +65,120 @@ rpc::RangeReader RangesFrom(const ReaderConfig& config, const v1::Version& versi
   };
 }
 
+rpc::RangeReader SnapshotRanges(const ReaderConfig& config, int64_t cut,
+                                const SnapshotHolds& holds) {
+  return [server = config.server, name = config.name, timeout = config.timeout, cut,
+          reader_id = holds.reader_id()](uint64_t offset, uint64_t length, rpc::RangeSink sink) {
+    v1::ReadSnapshotRequest request;
+    request.set_name(name);
+    request.set_cut(cut);
+    request.set_reader_id(reader_id);
+    request.set_offset(offset);
+    request.set_length_bytes(length);
+    return ReaderCalls::Get().ReadSnapshot(
+        server, std::move(request), timeout, [&](const v1::ReadSnapshotResponse& answer) {
+          if (answer.has_snapshot()) return absl::OkStatus();
+          H5M_RETURN_IF_ERROR(CheckBytes(answer));
+          return sink(answer.offset(), answer.data());
+        });
+  };
+}
+
 }  // namespace
+
+absl::StatusOr<Reader::Found> Reader::FindLive(const ReaderConfig& config) {
+  const LiveCut& live = *config.live;
+  Found found;
+  found.holds = live.root_id ? SnapshotHolds::Find(*live.root_id, config.server, config.timeout)
+                             : SnapshotHolds::MakeFor(config.server, config.timeout);
+  std::string bytes(rpc::BlockCache::kBlockBytes, '\0');
+  v1::ReadSnapshotRequest request;
+  request.set_name(config.name);
+  request.set_cut(live.cut);
+  request.set_reader_id(found.holds->reader_id());
+  request.set_length_bytes(bytes.size());
+  if (live.not_after != absl::InfinitePast()) {
+    const int64_t nanos = absl::ToUnixNanos(live.not_after);
+    request.mutable_not_after_time()->set_seconds(nanos / 1'000'000'000);
+    request.mutable_not_after_time()->set_nanos(static_cast<int32_t>(nanos % 1'000'000'000));
+  }
+  const auto take = [&](const v1::ReadSnapshotResponse& answer) -> absl::Status {
+    if (!answer.has_snapshot()) {
+      H5M_RETURN_IF_ERROR(CheckBytes(answer));
+      return Place(answer.offset(), answer.data(), &bytes);
+    }
+    // The connection broke under the answer, and by now there is a newer cut.
+    if (found.version.cut() != 0 && found.version.cut() != answer.snapshot().cut()) {
+      return absl::AbortedError("a newer cut was made while the newest one was opened");
+    }
+    found.version = VersionOf(answer.snapshot());
+    const auto& opened = answer.snapshot().open_time();
+    found.open_time = absl::FromUnixSeconds(opened.seconds()) + absl::Nanoseconds(opened.nanos());
+    if (found.version.version() == 0) found.holds->Add(config.name, found.version.cut());
+    return absl::OkStatus();
+  };
+  H5M_RETURN_IF_ERROR(
+      ReaderCalls::Get().ReadSnapshot(config.server, request, config.timeout, take));
+  bytes.resize(std::min<uint64_t>(bytes.size(), static_cast<uint64_t>(found.version.size_bytes())));
+  found.first_bytes = std::move(bytes);
+  return found;
+}
+
+absl::StatusOr<Reader::Found> Reader::OpenLive(const ReaderConfig& config) {
+  for (int attempt = 1;; ++attempt) {
+    absl::StatusOr<Found> found = FindLive(config);
+    if (!absl::IsAborted(found.status()) || attempt == kLiveAttempts) return found;
+  }
+}
+
+// One call for both, where the server need not look for the version by tag, time or place.
+absl::StatusOr<Reader::Found> Reader::Find(const ReaderConfig& config) {
+  if (config.live) return OpenLive(config);
+  Found found;
+  if (config.version.number == 0 && config.version != rpc::VersionSpec()) {
+    H5M_ASSIGN_OR_RETURN(
+        found.version, ReaderCalls::Get().FindVersion(
+                           config.server, rpc::FindRequest(config.name, config.version),
+                           config.timeout));
+    return found;
+  }
+  std::string bytes(rpc::BlockCache::kBlockBytes, '\0');
+  v1::ReadVersionRequest request;
+  request.set_name(config.name);
+  request.set_version(config.version.number);
+  request.set_length_bytes(bytes.size());
+  const auto take = [&](const v1::ReadVersionResponse& answer) -> absl::Status {
+    if (!found.version.has_server_time()) found.version = answer.version();
+    H5M_RETURN_IF_ERROR(rpc::CheckAnswer(answer, found.version));
+    return Place(answer.offset(), answer.data(), &bytes);
+  };
+  H5M_RETURN_IF_ERROR(ReaderCalls::Get().ReadVersion(config.server, request, config.timeout, take));
+  bytes.resize(std::min<uint64_t>(bytes.size(), static_cast<uint64_t>(found.version.size_bytes())));
+  found.first_bytes = std::move(bytes);
+  return found;
+}
 
 absl::StatusOr<std::unique_ptr<Reader>> Reader::Open(const ReaderConfig& config) {
   H5M_ASSIGN_OR_RETURN(Found found, Find(config));
   std::string identity = absl::StrCat(found.version.version(), "\n", found.version.cut(), "\n",
                                       config.name, "\n", config.server.target);
+  std::string first_bytes = std::move(found.first_bytes);
   auto reader =
-      std::unique_ptr<Reader>(new Reader(config, std::move(found.version), std::move(identity)));
-  reader->source_.Preload(std::move(found.first_bytes));
+      std::unique_ptr<Reader>(new Reader(config, std::move(found), std::move(identity)));
+  reader->source_.Preload(std::move(first_bytes));
   H5M_RETURN_IF_ERROR(reader->Describe(reader->FindSuperblock()));
   return reader;
 }
 
-Reader::Reader(const ReaderConfig& config, v1::Version version, std::string identity)
-    : version_(std::move(version)),
+Reader::Reader(const ReaderConfig& config, Found found, std::string identity)
+    : version_(std::move(found.version)),
+      open_time_(found.open_time),
+      holds_(std::move(found.holds)),
       name_(config.name),
       identity_(std::move(identity)),
-      source_(identity_, static_cast<uint64_t>(version_.size_bytes()), RangesFrom(config, version_),
+      source_(identity_, static_cast<uint64_t>(version_.size_bytes()),
+              version_.version() == 0 ? SnapshotRanges(config, version_.cut(), *holds_)
+                                      : VersionRanges(config, version_),
               ReaderCalls::Get().Cache(config.cache_bytes)) {}
 
 absl::Status Reader::FindSuperblock() {
@@ -114,8 +206,10 @@ absl::Status Reader::Read(uint64_t offset, absl::Span<char> out, rpc::ReadKind k
 
 absl::Status Reader::Describe(const absl::Status& status) const {
   if (status.ok()) return status;
-  return absl::Status(
-      status.code(), absl::StrCat("read ", name_, "@", version_.version(), ": ", status.message()));
+  const std::string which = version_.version() != 0 ? absl::StrCat("@", version_.version())
+                                                    : absl::StrCat(" at cut ", version_.cut());
+  return absl::Status(status.code(),
+                      absl::StrCat("read ", name_, which, ": ", status.message()));
 }
 
 }  // namespace h5mirror::vfd

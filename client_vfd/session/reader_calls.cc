@@ -12,6 +12,7 @@
 #include "grpcpp/completion_queue.h"
 #include "grpcpp/support/async_stream.h"
 #include "grpcpp/support/async_unary_call.h"
+#include "h5mirror/v1/snapshots.grpc.pb.h"
 #include "h5mirror/v1/versions.grpc.pb.h"
 #include "rpc/channel.h"
 #include "rpc/mirror_stream.h"
@@ -68,34 +69,33 @@ class Call {
 
 absl::Status Late() { return absl::DeadlineExceededError("no answer"); }
 
-template <typename Request, typename Response>
-using AsyncMethod = std::unique_ptr<grpc::ClientAsyncResponseReader<Response>> (
-    v1::Versions::Stub::*)(grpc::ClientContext*, const Request&, grpc::CompletionQueue*);
-
-template <typename Request, typename Response>
+// `begin` starts the call: a method Async...() of the service's stub.
+template <typename Service, typename Begin, typename Request, typename Response>
 absl::Status AskOnce(const std::shared_ptr<grpc::Channel>& channel,
-                     const rpc::ClientOptions& options, AsyncMethod<Request, Response> method,
-                     const Request& request, absl::Time deadline, Response* response) {
-  const auto stub = v1::Versions::NewStub(channel);
+                     const rpc::ClientOptions& options, Begin begin, const Request& request,
+                     absl::Time deadline, Response* response) {
+  const auto stub = Service::NewStub(channel);
   grpc::Status status;  // Outlives the call, which writes it.
   Call call(options);
-  const auto reader = (stub.get()->*method)(&call.context(), request, &call.queue());
+  const auto reader = (stub.get()->*begin)(&call.context(), request, &call.queue());
   reader->Finish(response, &status, call.tag());
   if (call.Wait(deadline) == Call::Event::kLate) return Late();
   return rpc::FromGrpc(status);
 }
 
 // `request` is moved on past what came, so that it can be repeated unless it came whole.
+template <typename Service, typename Response, typename Begin, typename Request>
 absl::Status ReadOnce(const std::shared_ptr<grpc::Channel>& channel,
-                      const rpc::ClientOptions& options, absl::Duration timeout,
-                      v1::ReadVersionRequest* request, bool* whole, absl::Time* deadline,
-                      ReaderCalls::Sink sink) {
-  const auto stub = v1::Versions::NewStub(channel);
+                      const rpc::ClientOptions& options, absl::Duration timeout, Begin begin,
+                      Request* request, bool* whole, absl::Time* deadline,
+                      absl::FunctionRef<absl::Status(const Response&)> sink) {
+  const auto stub = Service::NewStub(channel);
   grpc::Status status;
-  v1::ReadVersionResponse answer;
+  Response answer;
   absl::Status sunk;
   Call call(options);
-  const auto stream = stub->AsyncReadVersion(&call.context(), *request, &call.queue(), call.tag());
+  const auto stream =
+      (stub.get()->*begin)(&call.context(), *request, &call.queue(), call.tag());
   Call::Event event = call.Wait(*deadline);
   while (event == Call::Event::kOk) {
     stream->Read(&answer, call.tag());
@@ -181,8 +181,9 @@ absl::StatusOr<v1::Version> ReaderCalls::FindVersion(const rpc::ClientOptions& o
   v1::FindVersionResponse response;
   H5M_RETURN_IF_ERROR(Run(options, timeout,
                           [&](const std::shared_ptr<grpc::Channel>& channel, absl::Time* deadline) {
-                            return AskOnce(channel, options, &v1::Versions::Stub::AsyncFindVersion,
-                                           request, *deadline, &response);
+                            return AskOnce<v1::Versions>(channel, options,
+                                                         &v1::Versions::Stub::AsyncFindVersion,
+                                                         request, *deadline, &response);
                           }));
   return std::move(*response.mutable_version());
 }
@@ -193,8 +194,47 @@ absl::Status ReaderCalls::ReadVersion(const rpc::ClientOptions& options,
   bool whole = false;
   return Run(options, timeout,
              [&](const std::shared_ptr<grpc::Channel>& channel, absl::Time* deadline) {
-               return ReadOnce(channel, options, timeout, &request, &whole, deadline, sink);
+               return ReadOnce<v1::Versions, v1::ReadVersionResponse>(
+                   channel, options, timeout, &v1::Versions::Stub::AsyncReadVersion, &request,
+                   &whole, deadline, sink);
              });
+}
+
+absl::Status ReaderCalls::ReadSnapshot(const rpc::ClientOptions& options,
+                                       v1::ReadSnapshotRequest request, absl::Duration timeout,
+                                       SnapshotSink sink) {
+  bool whole = false;
+  return Run(options, timeout,
+             [&](const std::shared_ptr<grpc::Channel>& channel, absl::Time* deadline) {
+               return ReadOnce<v1::Snapshots, v1::ReadSnapshotResponse>(
+                   channel, options, timeout, &v1::Snapshots::Stub::AsyncReadSnapshot, &request,
+                   &whole, deadline, sink);
+             });
+}
+
+absl::Status ReaderCalls::CloseSnapshot(const rpc::ClientOptions& options,
+                                        const v1::CloseSnapshotRequest& request,
+                                        absl::Duration timeout) {
+  v1::CloseSnapshotResponse response;
+  return Run(options, timeout,
+             [&](const std::shared_ptr<grpc::Channel>& channel, absl::Time* deadline) {
+               return AskOnce<v1::Snapshots>(channel, options,
+                                             &v1::Snapshots::Stub::AsyncCloseSnapshot, request,
+                                             *deadline, &response);
+             });
+}
+
+absl::StatusOr<v1::WaitForCutResponse> ReaderCalls::WaitForCut(
+    const rpc::ClientOptions& options, const v1::WaitForCutRequest& request,
+    absl::Duration timeout) {
+  v1::WaitForCutResponse response;
+  H5M_RETURN_IF_ERROR(Run(options, timeout,
+                          [&](const std::shared_ptr<grpc::Channel>& channel, absl::Time* deadline) {
+                            return AskOnce<v1::Snapshots>(channel, options,
+                                                          &v1::Snapshots::Stub::AsyncWaitForCut,
+                                                          request, *deadline, &response);
+                          }));
+  return response;
 }
 
 std::shared_ptr<rpc::BlockCache> ReaderCalls::Cache(uint64_t capacity_bytes) {

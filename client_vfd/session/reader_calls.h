@@ -16,6 +16,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "grpcpp/channel.h"
+#include "h5mirror/v1/snapshots.pb.h"
 #include "h5mirror/v1/versions.pb.h"
 #include "rpc/block_cache.h"
 #include "rpc/client_options.h"
@@ -37,6 +38,16 @@ class ReaderCalls {
   using Sink = absl::FunctionRef<absl::Status(const v1::ReadVersionResponse&)>;
   absl::Status ReadVersion(const rpc::ClientOptions& options, v1::ReadVersionRequest request,
                            absl::Duration timeout, Sink sink);
+
+  // The same of a cut.
+  using SnapshotSink = absl::FunctionRef<absl::Status(const v1::ReadSnapshotResponse&)>;
+  absl::Status ReadSnapshot(const rpc::ClientOptions& options, v1::ReadSnapshotRequest request,
+                            absl::Duration timeout, SnapshotSink sink);
+  absl::Status CloseSnapshot(const rpc::ClientOptions& options,
+                             const v1::CloseSnapshotRequest& request, absl::Duration timeout);
+  absl::StatusOr<v1::WaitForCutResponse> WaitForCut(const rpc::ClientOptions& options,
+                                                    const v1::WaitForCutRequest& request,
+                                                    absl::Duration timeout);
 
   // What all readers of the process keep blocks in, as long as one of them is open.
   std::shared_ptr<rpc::BlockCache> Cache(uint64_t capacity_bytes);

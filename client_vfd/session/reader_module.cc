@@ -1,9 +1,12 @@
 #include "client_vfd/session/reader_module.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <exception>
+#include <iterator>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -48,6 +51,28 @@ int64_t NanosOf(const google::protobuf::Timestamp& time) {
   return time.seconds() * 1'000'000'000 + time.nanos();
 }
 
+// Nullopt: a version is wanted.
+std::optional<LiveCut> LiveOf(const H5mReaderOpen& open) {
+  const bool is_root = open.linked == 0 && *open.version == '\0';
+  if (!is_root && open.live == 0) return std::nullopt;
+  LiveCut live;
+  if (is_root) return live;
+  live.cut = open.cut;
+  if (open.at_ns != 0) live.not_after = absl::FromUnixNanos(open.at_ns);
+  live.root_id.emplace();
+  std::copy(std::begin(open.root_id), std::end(open.root_id), live.root_id->begin());
+  return live;
+}
+
+// The files that a live one leads to are opened as of the moment when the first was opened.
+void DescribeTargets(const H5mReaderOpen& open, const Reader& reader, H5mReaderInfo* info) {
+  info->targets_live = 1;
+  info->targets_at_ns =
+      open.linked != 0 ? open.at_ns : absl::ToUnixNanos(reader.open_time());
+  const SnapshotHolds::Id& id = reader.holds()->id();
+  std::copy(id.begin(), id.end(), info->root_id);
+}
+
 OpenedVersion OpenedBy(const Reader& reader) {
   const v1::Version& version = reader.version();
   return {version.version(), version.cut(), static_cast<uint64_t>(version.size_bytes()),
@@ -61,7 +86,10 @@ absl::StatusOr<std::unique_ptr<Reader>> Start(const H5mReaderOpen& open, H5mRead
     return absl::InvalidArgumentError("its name is not UTF-8");
   }
   ReaderConfig config;
-  H5M_ASSIGN_OR_RETURN(config.version, SpecOf(open));
+  config.live = LiveOf(open);
+  if (!config.live) {
+    H5M_ASSIGN_OR_RETURN(config.version, SpecOf(open));
+  }
   rpc::ClientSettings settings;
   if (*open.server != '\0') settings.server = open.server;
   if (*open.ca != '\0') settings.ca = open.ca;
@@ -72,6 +100,7 @@ absl::StatusOr<std::unique_ptr<Reader>> Start(const H5mReaderOpen& open, H5mRead
   config.cache_bytes = open.cache_bytes;
   H5M_ASSIGN_OR_RETURN(std::unique_ptr<Reader> reader, Reader::Open(config));
   Describe(open, config.version, OpenedBy(*reader), info);
+  if (config.live) DescribeTargets(open, *reader, info);
   return reader;
 }
 
@@ -96,7 +125,9 @@ int ReaderRead(H5mReader* reader, uint64_t offset, void* out, size_t size, int r
     const absl::Status status =
         Of(reader)->Read(offset, {static_cast<char*>(out), size},
                          raw != 0 ? rpc::ReadKind::kRaw : rpc::ReadKind::kMetadata);
-    return status.ok() ? 0 : Fail(status, error, error_size);
+    if (status.ok()) return 0;
+    const int number = Fail(status, error, error_size);
+    return absl::IsOutOfRange(status) ? ESTALE : number;  // It was there when it was opened.
   } catch (const std::exception& thrown) {
     std::snprintf(error, error_size, "%s", thrown.what());
     return ENOMEM;

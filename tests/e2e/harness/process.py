@@ -31,17 +31,19 @@ class Result:
 
 
 class Process:
-    """A program that runs beside the test. Its output goes to two files in `directory`."""
+    """A program that runs beside the test. Its output goes to two files in `directory`; with `talks` it reads what
+    ask() tells it."""
 
-    def __init__(self, command, directory: Path, *, env=None, cwd=None, name="program"):
+    def __init__(self, command, directory: Path, *, env=None, cwd=None, name="program", talks=False):
         self.command = [str(part) for part in command]
         stamp = f"{name}-{time.monotonic_ns()}"
         self._out_path = directory / f"{stamp}.out"
         self._err_path = directory / f"{stamp}.err"
         self.started = time.monotonic()
         with open(self._out_path, "wb") as out, open(self._err_path, "wb") as err:
-            self.popen = subprocess.Popen(self.command, stdin=subprocess.DEVNULL, stdout=out, stderr=err,
-                                          env=env, cwd=cwd, start_new_session=True)
+            self.popen = subprocess.Popen(self.command, stdin=subprocess.PIPE if talks else subprocess.DEVNULL,
+                                          stdout=out, stderr=err, env=env, cwd=cwd, start_new_session=True)
+        self._lines_read = 0
 
     @property
     def pid(self) -> int:
@@ -73,6 +75,20 @@ class Process:
             assert self.running() or text in self.out(), f"ended early:\n{self._result().describe()}"
             assert time.monotonic() < deadline, f"no '{text}' in {timeout} s:\n{self._result().describe()}"
             time.sleep(0.01)
+
+    def line(self, timeout: float = 60) -> str:
+        """The next line that it prints."""
+        wait_until(lambda: self.out().count("\n") > self._lines_read or not self.running(), "a line", timeout)
+        lines = self.out().split("\n")[:-1]
+        assert len(lines) > self._lines_read, f"ended early:\n{self._result().describe()}"
+        self._lines_read += 1
+        return lines[self._lines_read - 1]
+
+    def ask(self, text: str, timeout: float = 60) -> str:
+        """Writes a line to a program that talks, and returns the next one that it prints."""
+        self.popen.stdin.write(text.encode() + b"\n")
+        self.popen.stdin.flush()
+        return self.line(timeout)
 
     def signal(self, number: int) -> None:
         if self.running():

@@ -57,9 +57,10 @@ class Site:
         """The same with no driver."""
         return hdf5.plain_env(HOME=str(self.home), LD_LIBRARY_PATH=str(paths.HDF5 / "lib"))
 
-    def start(self, command, *, config: str | None = None, env: dict | None = None, **more: str) -> Process:
+    def start(self, command, *, config: str | None = None, env: dict | None = None, talks: bool = False,
+              **more: str) -> Process:
         """Starts a program under the plugin and goes on; it is killed at the end of the test."""
-        process = Process(command, self.logs, cwd=self.work, env=env or self.env(config, **more))
+        process = Process(command, self.logs, cwd=self.work, env=env or self.env(config, **more), talks=talks)
         self.beside.append(process)
         return process
 

@@ -1,0 +1,53 @@
+// The cuts that a root holds on its server: its own, and those of the files that it leads to.
+#ifndef H5MIRROR_CLIENT_VFD_SESSION_SNAPSHOT_HOLDS_H_
+#define H5MIRROR_CLIENT_VFD_SESSION_SNAPSHOT_HOLDS_H_
+
+#include <sys/types.h>
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "rpc/client_options.h"
+
+namespace h5mirror::vfd {
+
+// Shared by a root's readers; the last one lets go of the cuts. Thread-safe.
+class SnapshotHolds {
+ public:
+  using Id = std::array<uint8_t, 16>;
+
+  // Of a new root, or of the root `id` that a reader is open of. Where it has been closed: a new
+  // one under its id.
+  static std::shared_ptr<SnapshotHolds> MakeFor(const rpc::ClientOptions& server,
+                                                absl::Duration timeout);
+  static std::shared_ptr<SnapshotHolds> Find(const Id& id, const rpc::ClientOptions& server,
+                                             absl::Duration timeout);
+  // Tells the server, and waits a moment for that; a forked child leaves it to its parent.
+  ~SnapshotHolds();
+  SnapshotHolds(const SnapshotHolds&) = delete;
+
+  const Id& id() const { return id_; }
+  std::string reader_id() const { return {id_.begin(), id_.end()}; }
+  void Add(const std::string& name, int64_t cut);
+
+ private:
+  SnapshotHolds(const Id& id, const rpc::ClientOptions& server, absl::Duration timeout);
+
+  const Id id_;
+  const rpc::ClientOptions server_;
+  const absl::Duration timeout_;
+  const pid_t pid_;
+  absl::Mutex mutex_;
+  std::set<std::pair<std::string, int64_t>> cuts_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace h5mirror::vfd
+
+#endif  // H5MIRROR_CLIENT_VFD_SESSION_SNAPSHOT_HOLDS_H_

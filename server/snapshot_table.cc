@@ -1,0 +1,103 @@
+#include "server/snapshot_table.h"
+
+#include <algorithm>
+#include <cstdint>
+
+#include "base/status_macros.h"
+
+namespace h5mirror::server {
+
+absl::StatusOr<SnapshotTable::SnapshotPtr> SnapshotTable::Open(store::File& file,
+                                                               const std::string& reader) {
+  H5M_ASSIGN_OR_RETURN(SnapshotPtr snapshot, file.PinNewestCut());
+  // It can be read as long as the version is kept, and then by nobody.
+  if (snapshot->info().version != 0) return snapshot;
+  const store::CutNumber cut = snapshot->info().cut;
+  SnapshotPtr stale;  // let go of without the lock
+  {
+    absl::MutexLock lock(&mutex_);
+    Entry& entry = entries_[Key(file.name(), cut)];
+    // What an entry holds may have expired, or be of a file that has been opened again since.
+    if (entry.snapshot != nullptr) stale = std::move(entry.snapshot);
+    entry.snapshot = snapshot;
+    entry.until = absl::InfiniteDuration();
+    entry.readers.insert(reader);
+  }
+  // A newer cut that came before the entry was there told it nothing.
+  if (file.NewestCut() != cut) OnCut(file.name(), file.NewestCut());
+  return snapshot;
+}
+
+SnapshotTable::SnapshotPtr SnapshotTable::OpenAt(std::string_view name, absl::Time time,
+                                                 const std::string& reader) {
+  absl::MutexLock lock(&mutex_);
+  auto at = entries_.upper_bound(Key(name, INT64_MAX));
+  while (at != entries_.begin()) {
+    --at;
+    if (at->first.first != name) break;
+    Entry& entry = at->second;
+    if (entry.snapshot->info().time > time || entry.snapshot->expired()) continue;
+    entry.readers.insert(reader);
+    return entry.snapshot;
+  }
+  return nullptr;
+}
+
+SnapshotTable::SnapshotPtr SnapshotTable::Find(std::string_view name, store::CutNumber cut) {
+  absl::MutexLock lock(&mutex_);
+  const auto found = entries_.find(Key(name, cut));
+  return found == entries_.end() ? nullptr : found->second.snapshot;
+}
+
+void SnapshotTable::Close(std::string_view name, store::CutNumber cut, const std::string& reader) {
+  SnapshotPtr released;  // let go of without the lock
+  absl::MutexLock lock(&mutex_);
+  const auto found = entries_.find(Key(name, cut));
+  if (found == entries_.end() || found->second.readers.erase(reader) == 0) return;
+  if (!found->second.readers.empty()) return;
+  released = std::move(found->second.snapshot);
+  entries_.erase(found);
+}
+
+void SnapshotTable::OnCut(std::string_view name, store::CutNumber cut) {
+  absl::MutexLock lock(&mutex_);
+  const absl::Duration until = clock_.Monotonic() + keep_;
+  for (auto at = entries_.lower_bound(Key(name, 0));
+       at != entries_.end() && at->first.first == name && at->first.second < cut; ++at) {
+    at->second.until = std::min(at->second.until, until);
+  }
+}
+
+void SnapshotTable::OnTimer() {
+  std::vector<SnapshotPtr> released;
+  {
+    absl::MutexLock lock(&mutex_);
+    const absl::Duration now = clock_.Monotonic();
+    for (auto at = entries_.begin(); at != entries_.end();) {
+      if (at->second.until > now) {
+        ++at;
+        continue;
+      }
+      released.push_back(std::move(at->second.snapshot));
+      at = entries_.erase(at);
+    }
+  }
+  // A call that is reading it holds it too, and must not find other bytes.
+  for (const SnapshotPtr& snapshot : released) snapshot->Expire();
+}
+
+void SnapshotTable::Clear() {
+  std::map<Key, Entry> entries;
+  absl::MutexLock lock(&mutex_);
+  entries.swap(entries_);
+}
+
+SnapshotTable::Count SnapshotTable::count() {
+  absl::MutexLock lock(&mutex_);
+  Count count;
+  count.cuts = entries_.size();
+  for (const auto& [key, entry] : entries_) count.readers += entry.readers.size();
+  return count;
+}
+
+}  // namespace h5mirror::server

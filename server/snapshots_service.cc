@@ -1,0 +1,188 @@
+#include "server/snapshots_service.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/crc32c.h"
+#include "base/status_macros.h"
+#include "base/strings.h"
+#include "server/convert.h"
+
+namespace h5mirror::server {
+namespace {
+
+// Bytes of one message.
+constexpr uint64_t kPartBytes = 512 << 10;
+constexpr size_t kReaderIdBytes = 16;
+constexpr int kWorkers = 2;
+
+absl::Status CheckRequest(const v1::ReadSnapshotRequest& request) {
+  H5M_RETURN_IF_ERROR(store::CheckName(request.name()));
+  if (request.cut() < 0) {
+    return absl::InvalidArgumentError(StrCat("cut ", request.cut(), " is negative"));
+  }
+  if (request.reader_id().size() != kReaderIdBytes) {
+    return absl::InvalidArgumentError(StrCat("reader_id has ", request.reader_id().size(),
+                                             " bytes, not ", kReaderIdBytes));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+class SnapshotsService::Source {
+ public:
+  explicit Source(SnapshotTable::SnapshotPtr snapshot) : snapshot_(std::move(snapshot)) {
+    const store::CutInfo& info = snapshot_->info();
+    size_bytes_ = info.size_bytes;
+    proto_.set_cut(info.cut);
+    proto_.set_size_bytes(static_cast<int64_t>(info.size_bytes));
+    *proto_.mutable_server_time() = ToProto(info.time);
+    proto_.set_version(info.version);
+    proto_.set_generation(info.generation);
+  }
+  explicit Source(std::unique_ptr<store::VersionReader> version) : version_(std::move(version)) {
+    const store::VersionInfo& info = version_->info();
+    size_bytes_ = info.size_bytes;
+    proto_.set_cut(info.cut);
+    proto_.set_size_bytes(static_cast<int64_t>(info.size_bytes));
+    *proto_.mutable_server_time() = ToProto(info.server_time);
+    proto_.set_version(info.version);
+    proto_.set_generation(info.generation);
+  }
+
+  v1::Snapshot& proto() { return proto_; }
+  uint64_t size_bytes() const { return size_bytes_; }
+  absl::StatusOr<Extent> NextData(uint64_t offset) {
+    return snapshot_ != nullptr ? snapshot_->NextData(offset) : version_->NextData(offset);
+  }
+  absl::Status Read(uint64_t offset, absl::Span<char> out) {
+    return snapshot_ != nullptr ? snapshot_->Read(offset, out) : version_->Read(offset, out);
+  }
+
+ private:
+  const SnapshotTable::SnapshotPtr snapshot_;
+  const std::unique_ptr<store::VersionReader> version_;
+  v1::Snapshot proto_;
+  uint64_t size_bytes_ = 0;
+};
+
+SnapshotsService::SnapshotsService(const ServiceEnvironment& environment, absl::Duration keep)
+    : environment_(environment),
+      recent_(environment.clock),
+      table_(environment.clock, keep),
+      board_(environment.clock),
+      workers_(kWorkers, "wait for cut") {
+  environment_.store.SetCutListener([this](const std::string& name, store::CutNumber cut) {
+    table_.OnCut(name, cut);
+    board_.OnCut(name);
+  });
+  environment_.leases.SetOnFree([this](const std::string& name) { board_.OnCut(name); });
+}
+
+SnapshotsService::~SnapshotsService() {
+  environment_.store.SetCutListener(nullptr);
+  environment_.leases.SetOnFree(nullptr);
+}
+
+void SnapshotsService::OnTimer() {
+  recent_.OnTimer();
+  table_.OnTimer();
+  board_.OnTimer();
+}
+
+void SnapshotsService::Stop() {
+  board_.Stop();
+  table_.Clear();
+  recent_.Clear();
+}
+
+absl::StatusOr<std::shared_ptr<store::File>> SnapshotsService::OpenFile(const std::string& name) {
+  H5M_RETURN_IF_ERROR(store::CheckName(name));
+  H5M_ASSIGN_OR_RETURN(std::shared_ptr<store::File> file, environment_.store.OpenFile(name));
+  recent_.Keep(file);
+  return file;
+}
+
+absl::StatusOr<std::unique_ptr<SnapshotsService::Source>> SnapshotsService::OpenNewest(
+    const v1::ReadSnapshotRequest& request) {
+  H5M_ASSIGN_OR_RETURN(const auto file, OpenFile(request.name()));
+  H5M_ASSIGN_OR_RETURN(auto snapshot, table_.Open(*file, request.reader_id()));
+  return std::make_unique<Source>(std::move(snapshot));
+}
+
+absl::StatusOr<std::unique_ptr<SnapshotsService::Source>> SnapshotsService::OpenNewestAt(
+    const v1::ReadSnapshotRequest& request, absl::Time time) {
+  H5M_ASSIGN_OR_RETURN(const auto file, OpenFile(request.name()));
+  H5M_ASSIGN_OR_RETURN(auto newest, table_.Open(*file, request.reader_id()));
+  if (newest->info().time <= time) return std::make_unique<Source>(std::move(newest));
+  table_.Close(request.name(), newest->info().cut, request.reader_id());
+  auto held = table_.OpenAt(request.name(), time, request.reader_id());
+  if (held != nullptr) return std::make_unique<Source>(std::move(held));
+  H5M_ASSIGN_OR_RETURN(const store::VersionInfo version, file->FindVersionAt(time));
+  H5M_ASSIGN_OR_RETURN(auto reader, file->OpenVersion(version.version));
+  return std::make_unique<Source>(std::move(reader));
+}
+
+absl::StatusOr<std::unique_ptr<SnapshotsService::Source>> SnapshotsService::OpenSource(
+    const v1::ReadSnapshotRequest& request) {
+  H5M_RETURN_IF_ERROR(CheckRequest(request));
+  if (request.cut() == 0) {
+    if (!request.has_not_after_time()) return OpenNewest(request);
+    return OpenNewestAt(request, FromProto(request.not_after_time()));
+  }
+  auto snapshot = table_.Find(request.name(), request.cut());
+  if (snapshot == nullptr || snapshot->expired()) {
+    return absl::OutOfRangeError(StrCat("snapshot expired, reopen: cut ", request.cut(), " of ",
+                                        request.name(), " is not held any more"));
+  }
+  return std::make_unique<Source>(std::move(snapshot));
+}
+
+grpc::Status SnapshotsService::ReadSnapshot(grpc::ServerContext* context,
+                                            const v1::ReadSnapshotRequest* request,
+                                            grpc::ServerWriter<v1::ReadSnapshotResponse>* writer) {
+  return RunCall(environment_, *context, "ReadSnapshot", Right::kRead,
+                 [&](const Principal&) { return Read(*request, *writer); });
+}
+
+absl::Status SnapshotsService::Read(const v1::ReadSnapshotRequest& request,
+                                    grpc::ServerWriter<v1::ReadSnapshotResponse>& writer) {
+  const absl::Time open_time = environment_.clock.Now();
+  H5M_ASSIGN_OR_RETURN(const std::unique_ptr<Source> source, OpenSource(request));
+  v1::ReadSnapshotResponse part;
+  *source->proto().mutable_open_time() = ToProto(open_time);
+  *part.mutable_snapshot() = source->proto();
+  if (!writer.Write(part)) return absl::CancelledError("the caller has gone");
+  part.clear_snapshot();
+  const uint64_t size = source->size_bytes();
+  const uint64_t begin = std::min(request.offset(), size);
+  const uint64_t wanted = request.length_bytes() == 0 ? size : request.length_bytes();
+  const uint64_t end = begin + std::min(wanted, size - begin);
+  for (uint64_t at = begin; at < end;) {
+    H5M_ASSIGN_OR_RETURN(const Extent data, source->NextData(at));
+    if (data.length == 0 || data.offset >= end) break;
+    const uint64_t data_end = std::min(data.end(), end);
+    for (at = std::max(at, data.offset); at < data_end;) {
+      std::string& bytes = *part.mutable_data();
+      bytes.resize(std::min(kPartBytes, data_end - at));
+      H5M_RETURN_IF_ERROR(source->Read(at, absl::MakeSpan(bytes)));
+      part.set_offset(at);
+      part.set_data_crc32c(Crc32c(bytes));
+      if (!writer.Write(part)) return absl::CancelledError("the caller has gone");
+      at += bytes.size();
+    }
+  }
+  return absl::OkStatus();
+}
+
+grpc::Status SnapshotsService::CloseSnapshot(grpc::ServerContext* context,
+                                             const v1::CloseSnapshotRequest* request,
+                                             v1::CloseSnapshotResponse*) {
+  return RunCall(environment_, *context, "CloseSnapshot", Right::kRead, [&](const Principal&) {
+    table_.Close(request->name(), request->cut(), request->reader_id());
+    return absl::OkStatus();
+  });
+}
+
+}  // namespace h5mirror::server

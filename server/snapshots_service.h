@@ -1,0 +1,63 @@
+// The Snapshots service; see proto/h5mirror/v1/snapshots.proto.
+#ifndef H5MIRROR_SERVER_SNAPSHOTS_SERVICE_H_
+#define H5MIRROR_SERVER_SNAPSHOTS_SERVICE_H_
+
+#include <memory>
+#include <string>
+
+#include "h5mirror/v1/snapshots.grpc.pb.h"
+#include "server/call.h"
+#include "server/cut_board.h"
+#include "server/recent_files.h"
+#include "server/snapshot_table.h"
+#include "server/worker_pool.h"
+
+namespace h5mirror::server {
+
+// Thread-safe. Those who wait for a cut hold no thread meanwhile.
+class SnapshotsService final
+    : public v1::Snapshots::WithCallbackMethod_WaitForCut<v1::Snapshots::Service> {
+ public:
+  // A cut that a newer one has followed is held for `keep`.
+  SnapshotsService(const ServiceEnvironment& environment, absl::Duration keep);
+  ~SnapshotsService() override;
+
+  void OnTimer();
+  // Answers those who wait, with kUnavailable.
+  void BeginStop() { board_.Stop(); }
+  // Lets go of all files; after the server has stopped, before the store is closed.
+  void Stop();
+
+  grpc::Status ReadSnapshot(grpc::ServerContext* context, const v1::ReadSnapshotRequest* request,
+                            grpc::ServerWriter<v1::ReadSnapshotResponse>* writer) override;
+  grpc::Status CloseSnapshot(grpc::ServerContext* context, const v1::CloseSnapshotRequest* request,
+                             v1::CloseSnapshotResponse* response) override;
+  grpc::ServerUnaryReactor* WaitForCut(grpc::CallbackServerContext* context,
+                                       const v1::WaitForCutRequest* request,
+                                       v1::WaitForCutResponse* response) override;
+
+ private:
+  class WaitCall;
+  // Bytes of a cut, or of the version that it is.
+  class Source;
+
+  absl::StatusOr<std::shared_ptr<store::File>> OpenFile(const std::string& name);
+  absl::StatusOr<std::unique_ptr<Source>> OpenSource(const v1::ReadSnapshotRequest& request);
+  absl::StatusOr<std::unique_ptr<Source>> OpenNewest(const v1::ReadSnapshotRequest& request);
+  absl::StatusOr<std::unique_ptr<Source>> OpenNewestAt(const v1::ReadSnapshotRequest& request,
+                                                       absl::Time time);
+  absl::Status Read(const v1::ReadSnapshotRequest& request,
+                    grpc::ServerWriter<v1::ReadSnapshotResponse>& writer);
+  // Fills in the newest cut; nothing where there is none yet. kNotFound: no such file.
+  absl::Status Describe(const std::string& name, v1::WaitForCutResponse& response);
+
+  const ServiceEnvironment environment_;
+  RecentFiles recent_;
+  SnapshotTable table_;
+  CutBoard board_;
+  WorkerPool workers_;  // opens files for those who wait
+};
+
+}  // namespace h5mirror::server
+
+#endif  // H5MIRROR_SERVER_SNAPSHOTS_SERVICE_H_
