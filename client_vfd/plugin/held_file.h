@@ -1,5 +1,6 @@
 // metadata=memory: a layer between HDF5 and the local file that holds metadata writes in memory,
-// and puts them into the file at each cut and at the close. Raw data goes straight on.
+// and puts them into the file at each cut and at the close. Raw data goes straight on, but for
+// collections of the global heap.
 //
 //   H5Fflush, close      put, before the mirror is told of the cut: it reads the local file
 //   metadata_memory      reached: put, and go on holding

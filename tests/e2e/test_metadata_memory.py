@@ -51,12 +51,16 @@ GROUPS = """
     f["kept"] = np.arange(10_000)
     for n in range(500):
         f.create_group(f"first{{n}}").attrs["n"] = n
+    f.attrs["note"] = "of the cut"
+    f.attrs["stays"] = "in the same heap"
     f.flush()
     print("flushed", flush=True)
     while not os.path.exists("go"):
         time.sleep(0.01)
     for n in range(20_000):
         f.create_group(f"second{{n % 50}}/g{{n}}").attrs["n"] = n
+        if n == 0:
+            f.attrs.modify("note", "newer, and longer than it was")
     f["late"] = np.arange(100_000)
     f["kept"][:5000] = -1
     print("writing", flush=True)
@@ -124,6 +128,7 @@ def test_between_two_cuts_the_files_metadata_is_that_of_the_last_one(local, libv
         with h5py.File("k.h5", "r+") as f:
             assert len(f) == 501 and "late" not in f, list(f)[:10]
             assert (f["kept"][:5000] == -1).all() and f["first499"].attrs["n"] == 499
+            assert f.attrs["note"] == "of the cut"
             f["again"] = np.arange(1000)
     """), env=local.plain_env()).ok()
     hdf5.assert_opens(local.local("k.h5"))
