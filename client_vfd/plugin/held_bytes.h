@@ -1,5 +1,5 @@
 // Bytes of a file that are in memory and not in the file yet: what the driver holds of a file's
-// metadata with metadata=memory. Extents are ordered and never overlap; the newest bytes count.
+// metadata with metadata=memory. Pieces are ordered and never overlap; the newest bytes count.
 #ifndef H5MIRROR_CLIENT_VFD_PLUGIN_HELD_BYTES_H_
 #define H5MIRROR_CLIENT_VFD_PLUGIN_HELD_BYTES_H_
 
@@ -7,14 +7,14 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <string>
 #include <string_view>
 
 #include "base/extent.h"
+#include "client_vfd/plugin/held_arena.h"
 
 namespace h5mirror::vfd {
 
-// Not thread-safe. Every operation costs O(log n + extents touched).
+// Not thread-safe. Every operation costs O(log n + pieces touched).
 class HeldBytes {
  public:
   // Bytes that follow each other; they live until the next call that changes anything.
@@ -40,28 +40,31 @@ class HeldBytes {
   // All of `extent` is held.
   bool Covers(Extent extent) const;
   // The first bytes that are held at or after `from` and before `to`, and what follows them without
-  // a gap, at most `scratch_bytes`. `scratch` is used where they lie in several extents.
+  // a gap, at most `scratch_bytes`. `scratch` is used where they lie in several pieces.
   std::optional<Run> NextRun(uint64_t from, uint64_t to, char* scratch, size_t scratch_bytes) const;
 
-  bool empty() const { return extents_.empty(); }
+  bool empty() const { return pieces_.empty(); }
   // One past the last byte; 0 when empty.
   uint64_t end() const;
-  // About what it takes, with what the map itself needs.
-  uint64_t memory_bytes() const { return memory_bytes_; }
+  // About what it takes, with what the map itself needs. What is dropped goes on taking memory
+  // until nothing is held any more.
+  uint64_t memory_bytes() const;
 
  private:
-  using Extents = std::map<uint64_t, std::string>;  // offset -> bytes, never empty
+  struct Piece {
+    char* data = nullptr;  // in the arena
+    size_t size = 0;       // never 0
 
-  static uint64_t EndOf(Extents::const_iterator at) { return at->first + at->second.size(); }
-  // The extent that holds `offset`, or the first one after it.
-  Extents::const_iterator At(uint64_t offset) const;
-  Extents::iterator Insert(Extents::const_iterator before, uint64_t offset, std::string_view bytes);
-  void Append(Extents::iterator at, std::string_view bytes);
-  void Shorten(Extents::iterator at, uint64_t end);
-  Extents::iterator Erase(Extents::iterator at);
+    std::string_view bytes() const { return {data, size}; }
+  };
+  using Pieces = std::map<uint64_t, Piece>;  // by offset
 
-  Extents extents_;
-  uint64_t memory_bytes_ = 0;
+  static uint64_t EndOf(Pieces::const_iterator at) { return at->first + at->second.size; }
+  // The piece that holds `offset`, or the first one after it.
+  Pieces::const_iterator At(uint64_t offset) const;
+
+  Pieces pieces_;
+  HeldArena arena_;
 };
 
 }  // namespace h5mirror::vfd

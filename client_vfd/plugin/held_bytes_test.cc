@@ -68,6 +68,19 @@ TEST(HeldBytesTest, ARunTakesWhatFollowsWithoutAGapAsFarAsThereIsRoom) {
   EXPECT_FALSE(held.NextRun(8, 9, scratch.data(), scratch.size()));
 }
 
+TEST(HeldBytesTest, WhatIsLongerThanABlockOfMemoryIsHeldToo) {
+  HeldBytes held;
+  const std::string large(5 << 20, 'x');
+  held.Hold(10, large);
+  held.Hold(10 + large.size(), "yz");
+  held.Drop({100, 2 << 20});
+  std::string out(large.size(), '.');
+  held.CopyOver({12, out.size()}, out.data());
+  EXPECT_EQ(out.substr(0, 88), std::string(88, 'x'));
+  EXPECT_EQ(out[88], '.');
+  EXPECT_EQ(out.substr(out.size() - 3), "xyz");
+}
+
 TEST(HeldBytesTest, MemoryIsThatOfTheBytesAndSomeForEachExtent) {
   HeldBytes held;
   for (uint64_t i = 0; i < 100; ++i) held.Hold(i * 1000, std::string(500, 'x'));
