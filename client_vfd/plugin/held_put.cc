@@ -7,6 +7,10 @@
 namespace h5mirror::vfd {
 namespace {
 
+// After so many writes in a row of which less than half was in the file already, a put compares no
+// more: reading what it replaces would double its system calls for nothing.
+constexpr int kFutileCompares = 16;
+
 // The part of `run` between the first and the last byte that the file has otherwise.
 HeldBytes::Run DifferingPart(HeldBytes::Run run, LocalBytes& file, char* local) {
   if (run.end() > file.LocalSizeBytes()) return run;
@@ -35,9 +39,11 @@ char* PutBuffers::local() {
 
 bool PutHeld(uint64_t from, uint64_t to, EqualBytes equal, HeldBytes& held, LocalBytes& file,
              PutBuffers& buffers) {
+  int futile = equal == EqualBytes::kSkip ? 0 : kFutileCompares;
   while (const auto run = held.NextRun(from, to, buffers.run(), PutBuffers::kBytes)) {
-    const HeldBytes::Run differing =
-        equal == EqualBytes::kSkip ? DifferingPart(*run, file, buffers.local()) : *run;
+    const bool compares = futile < kFutileCompares;
+    const HeldBytes::Run differing = compares ? DifferingPart(*run, file, buffers.local()) : *run;
+    if (compares) futile = differing.bytes.size() > run->bytes.size() / 2 ? futile + 1 : 0;
     if (!differing.bytes.empty() &&
         !file.WriteLocal(differing.offset, differing.bytes.size(), differing.bytes.data())) {
       return false;

@@ -37,7 +37,7 @@ class PutBuffers {
 // What the file has already.
 enum class EqualBytes {
   kWrite,
-  kSkip,  // left out at both ends of a write
+  kSkip,  // left out at both ends of a write, as long as there is much of it
 };
 
 // Puts what is held in [from, to) and forgets what was put. False: a write failed; what it was to

@@ -18,6 +18,7 @@ using ::testing::IsEmpty;
 class FakeFile : public LocalBytes {
  public:
   bool ReadLocal(uint64_t offset, size_t size, char* out) override {
+    ++reads;
     bytes.copy(out, size, offset);
     return true;
   }
@@ -33,6 +34,7 @@ class FakeFile : public LocalBytes {
 
   std::string bytes;
   std::vector<Extent> writes;
+  int reads = 0;
   int writes_left = 1'000'000;
 };
 
@@ -79,6 +81,22 @@ TEST_F(HeldPutTest, OnlyFromTheFirstToTheLastByteThatDiffers) {
   EXPECT_TRUE(Put());
   EXPECT_THAT(file_.writes, ElementsAre(Extent{2, 3}));
   EXPECT_EQ(file_.bytes, "abXdYfgh");
+}
+
+TEST_F(HeldPutTest, ComparingEndsWhereItIsOfNoUse) {
+  file_.bytes = std::string(1000, 'a');
+  for (uint64_t at = 0; at < 500; at += 10) held_.Hold(at, "bb");
+  held_.Hold(900, "aa");
+  EXPECT_TRUE(Put());
+  EXPECT_LT(file_.reads, 50);
+  EXPECT_EQ(file_.writes.size(), 51u);
+}
+
+TEST_F(HeldPutTest, ComparingGoesOnWhereMostIsThereAlready) {
+  file_.bytes = std::string(1000, 'a');
+  for (uint64_t at = 0; at < 900; at += 10) held_.Hold(at, at % 100 == 0 ? "bb" : "aa");
+  EXPECT_TRUE(Put());
+  EXPECT_EQ(file_.writes.size(), 9u);
 }
 
 TEST_F(HeldPutTest, ZerosBeyondTheEndAreWritten) {
