@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <mutex>
 #include <new>
 
 namespace h5mirror::vfd {
@@ -10,18 +11,57 @@ namespace {
 
 constexpr size_t kBlockBytes = 1 << 20;
 
-}  // namespace
+// Blocks that nobody uses, so that a program that flushes often does not have its memory given back
+// and made anew each time.
+constexpr size_t kSpareBlocksMax = 16;
 
-HeldArena::~HeldArena() {
-  for (const Block& block : blocks_) munmap(block.start, block.size_bytes);
+struct Spare {
+  std::mutex mutex;
+  std::vector<char*> blocks;  // of kBlockBytes
+};
+
+Spare& TheSpare() {
+  static auto* spare = [] {
+    auto* made = new Spare;
+    made->blocks.reserve(kSpareBlocksMax);
+    return made;
+  }();
+  return *spare;
 }
 
+// Null: there is none.
+char* TakeSpare() {
+  Spare& spare = TheSpare();
+  const std::lock_guard lock(spare.mutex);
+  if (spare.blocks.empty()) return nullptr;
+  char* const block = spare.blocks.back();
+  spare.blocks.pop_back();
+  return block;
+}
+
+bool KeepSpare(char* block) {
+  Spare& spare = TheSpare();
+  const std::lock_guard lock(spare.mutex);
+  if (spare.blocks.size() == kSpareBlocksMax) return false;
+  spare.blocks.push_back(block);
+  return true;
+}
+
+}  // namespace
+
+HeldArena::~HeldArena() { Clear(); }
+
 void HeldArena::AddBlock(size_t size_bytes) {
-  blocks_.reserve(blocks_.size() + 1);
-  void* start =
-      mmap(nullptr, size_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (start == MAP_FAILED) throw std::bad_alloc();
-  blocks_.push_back({static_cast<char*>(start), size_bytes});
+  blocks_.emplace_back();  // First, as it may throw.
+  void* start = size_bytes == kBlockBytes ? TakeSpare() : nullptr;
+  if (start == nullptr) {
+    start = mmap(nullptr, size_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  }
+  if (start == MAP_FAILED) {
+    blocks_.pop_back();
+    throw std::bad_alloc();
+  }
+  blocks_.back() = {static_cast<char*>(start), size_bytes};
   next_ = blocks_.back().start;
   end_ = next_ + size_bytes;
 }
@@ -42,12 +82,13 @@ bool HeldArena::Grow(const char* end, size_t size_bytes) {
 }
 
 void HeldArena::Clear() {
+  for (const Block& block : blocks_) {
+    const bool kept = block.size_bytes == kBlockBytes && KeepSpare(block.start);
+    if (!kept) munmap(block.start, block.size_bytes);
+  }
+  blocks_.clear();
+  next_ = end_ = nullptr;
   taken_bytes_ = 0;
-  if (blocks_.empty()) return;
-  for (size_t at = 1; at < blocks_.size(); ++at) munmap(blocks_[at].start, blocks_[at].size_bytes);
-  blocks_.resize(1);
-  next_ = blocks_.front().start;
-  end_ = next_ + blocks_.front().size_bytes;
 }
 
 }  // namespace h5mirror::vfd

@@ -9,7 +9,8 @@
 
 namespace h5mirror::vfd {
 
-// Gives memory and takes it back all at once. Not thread-safe.
+// Gives memory and takes it back all at once. Not thread-safe; arenas of different threads share up
+// to 16 MiB of the process for what is taken next.
 class HeldArena {
  public:
   HeldArena() = default;
@@ -22,7 +23,7 @@ class HeldArena {
   // Makes what was taken last, and ends at `end`, longer where it lies. False: it was not, or there
   // is no room behind it.
   bool Grow(const char* end, size_t size_bytes);
-  // All that was taken is dead. One block is kept for what comes next.
+  // All that was taken is dead.
   void Clear();
   // What was taken since the last Clear().
   uint64_t taken_bytes() const { return taken_bytes_; }

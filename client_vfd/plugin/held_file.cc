@@ -47,6 +47,7 @@ HeldFile::HeldFile(Target target)
 
 HeldFile::~HeldFile() {
   RemoveHeldFile(this);
+  const std::lock_guard lock(HeldMutex());  // A fork waits until nothing is in between.
   held_.TruncateTo(0);
   Recount();
 }
