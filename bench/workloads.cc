@@ -112,6 +112,22 @@ uint64_t Groups(hid_t file, double scale) {
   return 0;
 }
 
+// Blocks one after another, each a dataset: what the Mig-drive work measures metadata with.
+template <size_t kBytes>
+uint64_t Blocks(hid_t file, double scale) {
+  const int count = Scaled(5'000, scale);
+  std::vector<uint64_t> block = RandomWords(kBytes);
+  for (int i = 0; i < count; ++i) {
+    Stir(block);
+    const std::string name = "block" + std::to_string(i);
+    const hid_t dataset = CreateDataset(file, name.c_str(), block.size(), 0);
+    Check(H5Dwrite(dataset, H5T_NATIVE_UINT64, H5S_ALL, H5S_ALL, H5P_DEFAULT, block.data()),
+          "H5Dwrite");
+    Check(H5Dclose(dataset), "H5Dclose");
+  }
+  return static_cast<uint64_t>(count) * kBytes;
+}
+
 enum class CycleEnd { kNothing, kFlush };
 
 // An instrument with many channels: each cycle gives each channel its next small chunk.
@@ -193,6 +209,8 @@ constexpr Workload kWorkloads[] = {
     {"groups", "100,000 groups", FileUse::kCreate, Groups},
     {"small_chunks", "2,000 datasets x 50 small chunks", FileUse::kCreate, SmallChunksQuiet},
     {"small_chunks_flush", "the same, H5Fflush each cycle", FileUse::kCreate, SmallChunksFlushed},
+    {"blocks_4k", "5,000 datasets of 4 KiB", FileUse::kCreate, Blocks<4 << 10>},
+    {"blocks_64k", "5,000 datasets of 64 KiB", FileUse::kCreate, Blocks<64 << 10>},
     {"attributes", "9 attributes on a 500 MB file", FileUse::kReopen, Attributes},
     {"tiny", "one value", FileUse::kCreate, Tiny},
 };

@@ -98,6 +98,15 @@ constexpr auto kKeys = std::to_array<Key>({
            v, {{"auto", Checksum::kAuto}, {"on", Checksum::kOn}, {"off", Checksum::kOff}},
            &c->frame_checksum);
      }},
+    {"metadata",
+     [](const std::string& v, Config* c) {
+       return SetChoice<MetadataPlace>(
+           v, {{"file", MetadataPlace::kFile}, {"memory", MetadataPlace::kMemory}}, &c->metadata);
+     }},
+    {"metadata_memory",
+     [](const std::string& v, Config* c) {
+       return SetSize(v, 4 << 10, uint64_t{1} << 40, &c->metadata_memory_bytes);
+     }},
 });
 
 constexpr bool SetsEveryKey() {

@@ -35,6 +35,8 @@ enum class OnOutage {
   kWait,     // its barriers wait for some time, then as kDegrade
   kFail      // its flushes fail
 };
+// Where metadata is until the next cut.
+enum class MetadataPlace { kFile, kMemory };
 enum class Checksum { kAuto, kOn, kOff };
 enum class AfterCrash { kReport, kRecover };
 
@@ -71,6 +73,8 @@ struct Config {
   uint64_t cache_bytes = 64 << 20;  // per process, for what readers read
   AfterCrash after_crash = AfterCrash::kReport;
   Checksum frame_checksum = Checksum::kAuto;
+  MetadataPlace metadata = MetadataPlace::kFile;
+  uint64_t metadata_memory_bytes = 256 << 20;  // per process, of kMemory
 
   // server=embedded: no server, the history lies beside the file.
   bool IsEmbedded() const { return server == "embedded"; }

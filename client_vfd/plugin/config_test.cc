@@ -91,6 +91,18 @@ TEST(ConfigTest, BandwidthIsARate) {
   }
 }
 
+TEST(ConfigTest, MetadataIsHeldWhereThatIsAskedFor) {
+  Config config;
+  EXPECT_EQ(config.metadata, MetadataPlace::kFile);
+  EXPECT_EQ(config.metadata_memory_bytes, 256u << 20);
+  EXPECT_EQ(MakeConfig("mode=off;metadata=memory;metadata_memory=64KiB", "", &config),
+            std::nullopt);
+  EXPECT_EQ(config.metadata, MetadataPlace::kMemory);
+  EXPECT_EQ(config.metadata_memory_bytes, 64u << 10);
+  EXPECT_THAT(ProblemOf("metadata=disk"), HasSubstr("metadata=disk: must be one of: file, memory"));
+  EXPECT_THAT(ProblemOf("metadata_memory=1"), HasSubstr("must be 4096 to"));
+}
+
 TEST(ConfigTest, ReadsKeysAndIgnoresSpaces) {
   Config config;
   EXPECT_EQ(

@@ -99,6 +99,7 @@ herr_t SetEoa(H5FD_t* file, H5FD_mem_t type, haddr_t address) {
 }
 
 haddr_t GetEof(const H5FD_t* file, H5FD_mem_t type) {
+  if (Of(file)->held != nullptr) return Of(file)->held->Eof(type);
   return Of(file)->under->cls->get_eof(Of(file)->under, type);
 }
 
@@ -198,13 +199,20 @@ herr_t GetHandle(H5FD_t* file, hid_t fapl, void** handle) {
 }
 
 herr_t Read(H5FD_t* file, H5FD_mem_t type, hid_t dxpl, haddr_t address, size_t size, void* buffer) {
-  H5FD_t* under = Of(file)->under;
+  OpenFile* open_file = Of(file);
+  if (open_file->held != nullptr) {
+    return Guard([&] { return open_file->held->Read(type, dxpl, address, size, buffer); });
+  }
+  H5FD_t* under = open_file->under;
   return under->cls->read(under, type, dxpl, address, size, buffer);
 }
 
 herr_t Write(H5FD_t* file, H5FD_mem_t type, hid_t dxpl, haddr_t address, size_t size,
              const void* buffer) {
   OpenFile* open_file = Of(file);
+  if (open_file->held != nullptr) {
+    return Guard([&] { return open_file->held->Write(type, dxpl, address, size, buffer); });
+  }
   if (open_file->mirror == nullptr) {
     return open_file->under->cls->write(open_file->under, type, dxpl, address, size, buffer);
   }
@@ -213,6 +221,9 @@ herr_t Write(H5FD_t* file, H5FD_mem_t type, hid_t dxpl, haddr_t address, size_t 
 
 herr_t Flush(H5FD_t* file, hid_t dxpl, hbool_t closing) {
   OpenFile* open_file = Of(file);
+  if (open_file->held != nullptr) {
+    return Guard([&] { return open_file->held->Flush(dxpl, closing); });
+  }
   if (open_file->mirror != nullptr) {
     return Guard([&] { return open_file->mirror->Flush(dxpl, closing); });
   }
@@ -222,6 +233,9 @@ herr_t Flush(H5FD_t* file, hid_t dxpl, hbool_t closing) {
 
 herr_t Truncate(H5FD_t* file, hid_t dxpl, hbool_t closing) {
   OpenFile* open_file = Of(file);
+  if (open_file->held != nullptr) {
+    return Guard([&] { return open_file->held->Truncate(dxpl, closing); });
+  }
   if (open_file->mirror != nullptr) {
     return Guard([&] { return open_file->mirror->Truncate(dxpl, closing); });
   }

@@ -33,21 +33,23 @@ bool MatchesGlob(const std::string& pattern, const std::string& real_path) {
   return fnmatch(pattern.c_str(), base, 0) == 0;
 }
 
-std::optional<std::string> MirrorName(const Config& config, const std::string& real_path,
-                                      const std::string& host) {
-  if (config.mode == Mode::kOff || real_path.empty() || real_path.front() != '/')
-    return std::nullopt;
+std::optional<std::string> PathUnderRoot(const Config& config, const std::string& real_path) {
+  if (real_path.empty() || real_path.front() != '/') return std::nullopt;
   if (!config.include.empty() && !MatchesAny(config.include, real_path)) return std::nullopt;
   if (MatchesAny(config.exclude, real_path)) return std::nullopt;
-  std::string relative = real_path.substr(1);
-  if (!config.root.empty()) {
-    std::string root = RealRoot(config.root);
-    if (root != "/") root += '/';
-    if (real_path.compare(0, root.size(), root) != 0) return std::nullopt;
-    relative = real_path.substr(root.size());
-  }
-  if (!config.name.empty()) return config.name;
-  return config.root.empty() ? host + "/" + relative : relative;
+  if (config.root.empty()) return real_path.substr(1);
+  std::string root = RealRoot(config.root);
+  if (root != "/") root += '/';
+  if (real_path.compare(0, root.size(), root) != 0) return std::nullopt;
+  return real_path.substr(root.size());
+}
+
+std::optional<std::string> MirrorName(const Config& config, const std::string& real_path,
+                                      const std::string& host) {
+  if (config.mode == Mode::kOff) return std::nullopt;
+  const std::optional<std::string> relative = PathUnderRoot(config, real_path);
+  if (!relative || !config.name.empty()) return relative ? std::optional(config.name) : relative;
+  return config.root.empty() ? host + "/" + *relative : *relative;
 }
 
 }  // namespace h5mirror::vfd

@@ -14,6 +14,10 @@ namespace h5mirror::vfd {
 // name. '*' also matches '/' in whole paths, so that /data/* covers the tree.
 bool MatchesGlob(const std::string& pattern, const std::string& real_path);
 
+// The path relative to `root`, or to "/" without one; nullopt if root, include or exclude leave the
+// file out. Whatever the mode is.
+std::optional<std::string> PathUnderRoot(const Config& config, const std::string& real_path);
+
 // The file's name under the server's root, relative and '/'-separated; nullopt if the rules leave
 // it out. `real_path` is absolute and without symlinks. With `name=` it is that; with `root=DIR`
 // it is relative to DIR; else HOST/absolute/path.

@@ -23,6 +23,17 @@ TEST(NameRulesTest, RootOfTheFileSystemTakesEverything) {
   EXPECT_EQ(MirrorName(config, "/data/run.h5", "node7"), "data/run.h5");
 }
 
+TEST(NameRulesTest, WithModeOffNothingIsMirroredAndTheRulesStillTellFilesApart) {
+  Config config;
+  config.mode = Mode::kOff;
+  config.root = "/data";
+  config.exclude = {"*.tmp"};
+  EXPECT_EQ(MirrorName(config, "/data/run.h5", "node7"), std::nullopt);
+  EXPECT_EQ(PathUnderRoot(config, "/data/run.h5"), "run.h5");
+  EXPECT_EQ(PathUnderRoot(config, "/data/run.tmp"), std::nullopt);
+  EXPECT_EQ(PathUnderRoot(config, "/elsewhere/run.h5"), std::nullopt);
+}
+
 TEST(NameRulesTest, NameOverridesTheRule) {
   Config config;
   config.name = "best.h5";

@@ -17,11 +17,13 @@
 
 #include "client_vfd/plugin/config.h"
 #include "client_vfd/plugin/h5_error.h"
+#include "client_vfd/plugin/held_fork.h"
 #include "client_vfd/plugin/local_file.h"
 #include "client_vfd/plugin/name_rules.h"
 #include "client_vfd/plugin/reader_open.h"
 #include "client_vfd/plugin/real_path.h"
 #include "client_vfd/plugin/reporter.h"
+#include "client_vfd/plugin/session_loader.h"
 
 namespace h5mirror::vfd {
 namespace {
@@ -114,6 +116,22 @@ std::unique_ptr<MirroredFile> MakeMirror(const OpenFile& file, std::shared_ptr<c
                                                file.under, fd);
   if ((flags & H5F_ACC_SWMR_WRITE) != 0) mirror->OpenedForSwmr();
   return mirror;
+}
+
+// With metadata=memory, for files that are written and that the rules take, mirrored or not. A
+// writer of SWMR relies on the order of its writes from the first one on.
+std::unique_ptr<HeldFile> MakeHeld(const OpenFile& file, const Config& config, const char* name,
+                                   unsigned flags) {
+  if (config.metadata != MetadataPlace::kMemory || config.mode == Mode::kReader ||
+      config.IsEmbedded() || (flags & H5F_ACC_RDWR) == 0 || (flags & H5F_ACC_SWMR_WRITE) != 0 ||
+      !PathUnderRoot(config, RealPathOfMissing(name))) {
+    return nullptr;
+  }
+  std::string load_error;  // Told at the first write that is to be mirrored.
+  const bool loads = file.mirror != nullptr && LoadSession(&load_error) != nullptr;
+  RegisterHeldFork(loads ? SessionLoaded::kYes : SessionLoaded::kNo);
+  return std::make_unique<HeldFile>(HeldFile::Target{file.host, file.under, file.mirror.get(), name,
+                                                     config.metadata_memory_bytes});
 }
 
 // mode=reader. Null: not opened, and the reason is on the host's error stack.
@@ -248,8 +266,8 @@ OpenFile* OpenFileFor(HostLibrary& host, const char* name, unsigned flags, hid_t
     }
     return nullptr;
   }
-  file->mirror =
-      MakeMirror(*file, std::move(config), name, flags, existed ? &before : nullptr, now, fd);
+  file->mirror = MakeMirror(*file, config, name, flags, existed ? &before : nullptr, now, fd);
+  file->held = MakeHeld(*file, *config, name, flags);
   AddOpenFile(file->key);
   return file.release();
 }
@@ -259,10 +277,12 @@ herr_t CloseFile(OpenFile* file) {
   if (IsReader(*file)) return file->under->cls->close(file->under);
   RemoveOpenFile(file->key);
   if (IsEmbedded(*file)) return file->under->cls->close(file->under);
+  const herr_t put = file->held ? file->held->BeforeClose() : 0;
+  file->held.reset();
   if (file->mirror) file->mirror->BeforeClose();
   const herr_t result = CloseLocal(*file->host, file->under);
   if (file->mirror) file->mirror->AfterClose();
-  return result;
+  return put < 0 ? put : result;
 }
 
 }  // namespace h5mirror::vfd

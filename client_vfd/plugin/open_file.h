@@ -6,6 +6,7 @@
 
 #include "client_vfd/plugin/embedded_file.h"
 #include "client_vfd/plugin/hdf5_headers.h"
+#include "client_vfd/plugin/held_file.h"
 #include "client_vfd/plugin/host_library.h"
 #include "client_vfd/plugin/mirrored_file.h"
 #include "client_vfd/plugin/open_files.h"
@@ -23,6 +24,8 @@ struct OpenFile {
   FileKey key;
   // Null: a reader, server=embedded, or pass-through (read-only, left out by the rules, mode=off).
   std::unique_ptr<MirroredFile> mirror;
+  // Over `mirror` or `under`, with metadata=memory; null: metadata goes to the file at once.
+  std::unique_ptr<HeldFile> held;
 };
 
 // A version on the server, in mode=reader.

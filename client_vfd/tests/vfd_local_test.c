@@ -183,6 +183,9 @@ int main(void) {
   round_trip("mode=off");
   round_trip("mode=off;under=log");
   round_trip("server=127.0.0.1:1;timeout=1s");
+  round_trip("mode=off;metadata=memory");
+  round_trip("mode=off;metadata=memory;metadata_memory=4KiB");
+  round_trip("server=127.0.0.1:1;timeout=1s;metadata=memory");
   round_trip("mode=off");
   missing_file_says_errno();
   wrong_key_is_named();

@@ -1,4 +1,4 @@
-"""h5py's own suite: under the plugin the same tests pass and fail as in a plain run."""
+"""h5py's own suite: under the plugin the same tests pass and fail as in a plain run, also with metadata=memory."""
 
 import xml.etree.ElementTree as xml
 from collections import Counter
@@ -40,7 +40,14 @@ def run_suite(site, env, label) -> dict[str, str]:
     return found
 
 
-@pytest.mark.limit(900)
+def assert_as_plainly(plain, other, label) -> None:
+    differ = {test: (outcome, other.get(test, "missing")) for test, outcome in plain.items()
+              if other.get(test) != outcome and ABOUT_THE_PLUGIN_PATH not in test}
+    assert not differ, "\n".join(f"{test}: {a} plainly, {b} {label}" for test, (a, b) in sorted(differ.items()))
+    assert set(other) == set(plain)
+
+
+@pytest.mark.limit(1300)
 @pytest.mark.parametrize("version", H5PY_VERSIONS)
 def test_same_tests_pass_and_fail_as_in_a_plain_run(tmp_path, version):
     site = Site(tmp_path, h5py=version)
@@ -51,10 +58,9 @@ def test_same_tests_pass_and_fail_as_in_a_plain_run(tmp_path, version):
         plain = run_suite(site, site.plain_env(), "plain")
         # Names by host and path: the suite writes to directories of its own choice.
         mirrored = run_suite(site, site.env(site.config(root=None)), "mirrored")
-        differ = {test: (outcome, mirrored.get(test, "missing")) for test, outcome in plain.items()
-                  if mirrored.get(test) != outcome and ABOUT_THE_PLUGIN_PATH not in test}
-        assert not differ, "\n".join(f"{test}: {a} plainly, {b} mirrored" for test, (a, b) in sorted(differ.items()))
-        assert set(mirrored) == set(plain)
+        assert_as_plainly(plain, mirrored, "mirrored")
+        held = run_suite(site, site.env("mode=off;metadata=memory"), "held")
+        assert_as_plainly(plain, held, "with metadata in memory")
         heads = [path for path in site.root.rglob("*") if path.is_file()
                  and ".h5m" not in str(path.relative_to(site.root)) and ".h5mirror" not in str(path)]
         listed = site.json("ls")["files"]

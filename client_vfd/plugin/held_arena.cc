@@ -1,0 +1,94 @@
+#include "client_vfd/plugin/held_arena.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <mutex>
+#include <new>
+
+namespace h5mirror::vfd {
+namespace {
+
+constexpr size_t kBlockBytes = 1 << 20;
+
+// Blocks that nobody uses, so that a program that flushes often does not have its memory given back
+// and made anew each time.
+constexpr size_t kSpareBlocksMax = 16;
+
+struct Spare {
+  std::mutex mutex;
+  std::vector<char*> blocks;  // of kBlockBytes
+};
+
+Spare& TheSpare() {
+  static auto* spare = [] {
+    auto* made = new Spare;
+    made->blocks.reserve(kSpareBlocksMax);
+    return made;
+  }();
+  return *spare;
+}
+
+// Null: there is none.
+char* TakeSpare() {
+  Spare& spare = TheSpare();
+  const std::lock_guard lock(spare.mutex);
+  if (spare.blocks.empty()) return nullptr;
+  char* const block = spare.blocks.back();
+  spare.blocks.pop_back();
+  return block;
+}
+
+bool KeepSpare(char* block) {
+  Spare& spare = TheSpare();
+  const std::lock_guard lock(spare.mutex);
+  if (spare.blocks.size() == kSpareBlocksMax) return false;
+  spare.blocks.push_back(block);
+  return true;
+}
+
+}  // namespace
+
+HeldArena::~HeldArena() { Clear(); }
+
+void HeldArena::AddBlock(size_t size_bytes) {
+  blocks_.emplace_back();  // First, as it may throw.
+  void* start = size_bytes == kBlockBytes ? TakeSpare() : nullptr;
+  if (start == nullptr) {
+    start = mmap(nullptr, size_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  }
+  if (start == MAP_FAILED) {
+    blocks_.pop_back();
+    throw std::bad_alloc();
+  }
+  blocks_.back() = {static_cast<char*>(start), size_bytes};
+  next_ = blocks_.back().start;
+  end_ = next_ + size_bytes;
+}
+
+char* HeldArena::Take(size_t size_bytes) {
+  if (static_cast<size_t>(end_ - next_) < size_bytes) AddBlock(std::max(size_bytes, kBlockBytes));
+  char* const taken = next_;
+  next_ += size_bytes;
+  taken_bytes_ += size_bytes;
+  return taken;
+}
+
+bool HeldArena::Grow(const char* end, size_t size_bytes) {
+  if (end != next_ || static_cast<size_t>(end_ - next_) < size_bytes) return false;
+  next_ += size_bytes;
+  taken_bytes_ += size_bytes;
+  return true;
+}
+
+void HeldArena::Clear() {
+  for (const Block& block : blocks_) {
+    const bool kept = block.size_bytes == kBlockBytes && KeepSpare(block.start);
+    if (!kept) munmap(block.start, block.size_bytes);
+  }
+  blocks_.clear();
+  next_ = end_ = nullptr;
+  taken_bytes_ = 0;
+}
+
+}  // namespace h5mirror::vfd

@@ -1,0 +1,125 @@
+#include "client_vfd/plugin/held_bytes.h"
+
+#include <algorithm>
+#include <cstring>
+#include <iterator>
+#include <limits>
+#include <utility>
+
+namespace h5mirror::vfd {
+namespace {
+
+// A node of the map, and what the allocator adds to it.
+constexpr uint64_t kNodeBytes = 80;
+
+}  // namespace
+
+HeldBytes::Pieces::const_iterator HeldBytes::At(uint64_t offset) const {
+  auto at = pieces_.upper_bound(offset);
+  if (at != pieces_.begin() && EndOf(std::prev(at)) > offset) --at;
+  return at;
+}
+
+uint64_t HeldBytes::memory_bytes() const {
+  return arena_.taken_bytes() + pieces_.size() * kNodeBytes;
+}
+
+void HeldBytes::Hold(uint64_t offset, std::string_view bytes) {
+  auto next = pieces_.upper_bound(offset);
+  auto at = next == pieces_.begin() ? pieces_.end() : std::prev(next);
+  while (!bytes.empty()) {
+    const uint64_t end = at == pieces_.end() ? 0 : EndOf(at);
+    const bool over = at != pieces_.end() && offset < end;
+    const uint64_t room = over                    ? end - offset
+                          : next == pieces_.end() ? std::numeric_limits<uint64_t>::max()
+                                                  : next->first - offset;
+    const size_t count = std::min<uint64_t>(bytes.size(), room);
+    const std::string_view part = bytes.substr(0, count);
+    if (over) {
+      std::memcpy(at->second.data + (offset - at->first), part.data(), count);
+    } else if (at != pieces_.end() && offset == end &&
+               arena_.Grow(at->second.data + at->second.size, count)) {
+      std::memcpy(at->second.data + at->second.size, part.data(), count);
+      at->second.size += count;
+    } else {
+      char* const data = arena_.Take(count);
+      std::memcpy(data, part.data(), count);
+      at = pieces_.emplace_hint(next, offset, Piece{data, count});
+    }
+    offset += count;
+    bytes.remove_prefix(count);
+    if (next != pieces_.end() && offset == next->first) at = next++;
+  }
+}
+
+void HeldBytes::Drop(Extent extent) {
+  if (extent.length == 0) return;
+  // Made mutable by an erase of nothing.
+  const auto found = At(extent.offset);
+  auto at = pieces_.erase(found, found);
+  while (at != pieces_.end() && at->first < extent.end()) {
+    const uint64_t end = EndOf(at);
+    if (end > extent.end()) {
+      const size_t skipped = extent.end() - at->first;
+      pieces_.emplace_hint(std::next(at), extent.end(),
+                           Piece{at->second.data + skipped, at->second.size - skipped});
+    }
+    if (at->first < extent.offset) {
+      at->second.size = extent.offset - at->first;
+      ++at;
+    } else {
+      at = pieces_.erase(at);
+    }
+  }
+  if (pieces_.empty()) arena_.Clear();
+}
+
+void HeldBytes::TruncateTo(uint64_t size_bytes) {
+  if (end() > size_bytes) Drop({size_bytes, end() - size_bytes});
+}
+
+void HeldBytes::CopyOver(Extent extent, char* out) const {
+  for (auto at = At(extent.offset); at != pieces_.end() && at->first < extent.end(); ++at) {
+    const uint64_t from = std::max(at->first, extent.offset);
+    const uint64_t to = std::min(EndOf(at), extent.end());
+    std::memcpy(out + (from - extent.offset), at->second.data + (from - at->first), to - from);
+  }
+}
+
+bool HeldBytes::Intersects(Extent extent) const {
+  const auto at = At(extent.offset);
+  return extent.length > 0 && at != pieces_.end() && at->first < extent.end();
+}
+
+bool HeldBytes::Covers(Extent extent) const {
+  uint64_t covered = extent.offset;
+  for (auto at = At(covered); covered < extent.end(); ++at) {
+    if (at == pieces_.end() || at->first > covered) return false;
+    covered = EndOf(at);
+  }
+  return true;
+}
+
+std::optional<HeldBytes::Run> HeldBytes::NextRun(uint64_t from, uint64_t to, char* scratch,
+                                                 size_t scratch_bytes) const {
+  auto at = At(from);
+  if (at == pieces_.end() || at->first >= to) return std::nullopt;
+  const uint64_t start = std::max(at->first, from);
+  const uint64_t end_max = std::min(to, start + scratch_bytes);
+  const auto follower = std::next(at);
+  const bool alone =
+      EndOf(at) >= end_max || follower == pieces_.end() || follower->first != EndOf(at);
+  if (alone) {
+    return Run{start, at->second.bytes().substr(start - at->first, end_max - start)};
+  }
+  uint64_t end = start;
+  for (; at != pieces_.end() && end < end_max && at->first <= end; ++at) {
+    end = std::min(EndOf(at), end_max);
+  }
+  CopyOver({start, end - start}, scratch);
+  return Run{start, std::string_view(scratch, end - start)};
+}
+
+uint64_t HeldBytes::end() const { return pieces_.empty() ? 0 : EndOf(std::prev(pieces_.end())); }
+
+}  // namespace h5mirror::vfd

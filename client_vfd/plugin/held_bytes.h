@@ -1,0 +1,72 @@
+// Bytes of a file that are in memory and not in the file yet: what the driver holds of a file's
+// metadata with metadata=memory. Pieces are ordered and never overlap; the newest bytes count.
+#ifndef H5MIRROR_CLIENT_VFD_PLUGIN_HELD_BYTES_H_
+#define H5MIRROR_CLIENT_VFD_PLUGIN_HELD_BYTES_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string_view>
+
+#include "base/extent.h"
+#include "client_vfd/plugin/held_arena.h"
+
+namespace h5mirror::vfd {
+
+// Not thread-safe. Every operation costs O(log n + pieces touched).
+class HeldBytes {
+ public:
+  // Bytes that follow each other; they live until the next call that changes anything.
+  struct Run {
+    uint64_t offset = 0;
+    std::string_view bytes;
+
+    uint64_t end() const { return offset + bytes.size(); }
+  };
+
+  // Holds `bytes` at `offset`, over what was held there. Where memory ends, std::bad_alloc is
+  // thrown, and a part of them may be held.
+  void Hold(uint64_t offset, std::string_view bytes);
+  // Forgets all of `extent`.
+  void Drop(Extent extent);
+  // Forgets all bytes at or beyond `size_bytes`.
+  void TruncateTo(uint64_t size_bytes);
+
+  // Copies what is held of `extent` to its place in `out`, which is of the extent's length, and
+  // leaves the rest of `out` alone.
+  void CopyOver(Extent extent, char* out) const;
+  bool Intersects(Extent extent) const;
+  // All of `extent` is held.
+  bool Covers(Extent extent) const;
+  // The first bytes that are held at or after `from` and before `to`, and what follows them without
+  // a gap, at most `scratch_bytes`. `scratch` is used where they lie in several pieces.
+  std::optional<Run> NextRun(uint64_t from, uint64_t to, char* scratch, size_t scratch_bytes) const;
+
+  bool empty() const { return pieces_.empty(); }
+  // One past the last byte; 0 when empty.
+  uint64_t end() const;
+  // About what it takes, with what the map itself needs. What is dropped goes on taking memory
+  // until nothing is held any more.
+  uint64_t memory_bytes() const;
+
+ private:
+  struct Piece {
+    char* data = nullptr;  // in the arena
+    size_t size = 0;       // never 0
+
+    std::string_view bytes() const { return {data, size}; }
+  };
+  using Pieces = std::map<uint64_t, Piece>;  // by offset
+
+  static uint64_t EndOf(Pieces::const_iterator at) { return at->first + at->second.size; }
+  // The piece that holds `offset`, or the first one after it.
+  Pieces::const_iterator At(uint64_t offset) const;
+
+  Pieces pieces_;
+  HeldArena arena_;
+};
+
+}  // namespace h5mirror::vfd
+
+#endif  // H5MIRROR_CLIENT_VFD_PLUGIN_HELD_BYTES_H_

@@ -1,0 +1,384 @@
+"""metadata=memory: what HDF5 makes of a file is what it makes with sec2, in fewer writes, and between two cuts the
+file's metadata is that of the last one."""
+
+import shutil
+import signal
+import subprocess
+
+import pytest
+
+from harness import hdf5, mounts, paths
+from harness.process import wait_until
+from harness.site import Site
+
+MEMORY = "mode=off;metadata=memory"
+
+# Each kind of metadata, grown, shrunk, deleted and made again, with raw data in between; the file shrinks too.
+EVERYTHING = """
+    random = np.random.default_rng(7)
+    def fill(f, tag):
+        for n in range(300):
+            f.create_group(f"{tag}/g{n % 17}/h{n}").attrs["n"] = np.arange(n % 50)
+        f[f"{tag}/contiguous"] = random.integers(0, 255, 300_000, dtype="u1")
+        f.create_dataset(f"{tag}/chunked", (0,), maxshape=(None,), chunks=(1000,), compression="gzip")
+        f[f"{tag}/strings"] = [f"text {n}" * (n % 9) for n in range(500)]
+        for n in range(40):
+            d = f[f"{tag}/chunked"]
+            d.resize((d.shape[0] + 700,))
+            d[-700:] = random.random(700)
+    with h5py.File("NAME", "w", libver="LIBVER") as f:
+        fill(f, "a")
+        f.flush()
+        fill(f, "b")
+        del f["a"]
+        f["b/strings"][3] = "other"
+        f["b/chunked"].resize((100,))
+        f.flush()
+        fill(f, "c")
+    with h5py.File("NAME", "r+", libver="LIBVER") as f:
+        for n in range(200):
+            del f[f"c/g{n % 17}/h{n}"]
+        f["c/contiguous"][5:10] = 0
+    with h5py.File("NAME", "r+", libver="LIBVER") as f:
+        del f["c"]
+        f["tail"] = np.zeros(100_000)
+        f.flush()
+        del f["tail"]
+"""
+
+GROUPS = """
+    f = h5py.File("k.h5", "w", libver="{libver}")
+    f["kept"] = np.arange(10_000)
+    for n in range(500):
+        f.create_group(f"first{{n}}").attrs["n"] = n
+    f.attrs["note"] = "of the cut"
+    f.attrs["stays"] = "in the same heap"
+    f.flush()
+    print("flushed", flush=True)
+    while not os.path.exists("go"):
+        time.sleep(0.01)
+    for n in range(20_000):
+        f.create_group(f"second{{n % 50}}/g{{n}}").attrs["n"] = n
+        if n == 0:
+            f.attrs.modify("note", "newer, and longer than it was")
+    f["late"] = np.arange(100_000)
+    f["kept"][:5000] = -1
+    print("writing", flush=True)
+    while not os.path.exists("finish"):
+        time.sleep(0.01)
+    f.close()
+    print("closed", flush=True)
+"""
+
+
+def everything(name, libver) -> str:
+    return EVERYTHING.replace("NAME", name).replace("LIBVER", libver)
+
+
+@pytest.fixture
+def local(tmp_path, h5py_version):
+    """Programs alone, with no server, with either h5py."""
+    site = Site(tmp_path, h5py=h5py_version)
+    yield site
+    site.close()
+
+
+def h5diff(one, other) -> None:
+    done = subprocess.run([paths.hdf5_tool("h5diff"), one, other], env=hdf5.plain_env(), capture_output=True, timeout=120)
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+
+
+def until_writing(site, libver, config):
+    """Runs GROUPS up to "writing". Returns the program, and the file as it was at the flush."""
+    writer = site.start(site.script(GROUPS.format(libver=libver)), config=config)
+    writer.wait_for_line("flushed")
+    at_flush = site.directory / "at-flush.h5"
+    shutil.copy(site.local("k.h5"), at_flush)
+    site.local("go").touch()
+    writer.wait_for_line("writing")
+    return writer, at_flush
+
+
+def without_data(file) -> bytes:
+    """What h5dump says of a copy: the file may be locked."""
+    copy = shutil.copy(file, file.with_name(f"copy-of-{file.name}"))
+    return hdf5.dump(copy, "-A")
+
+
+@pytest.mark.parametrize("libver", ["earliest", "v110"])
+def test_files_are_those_of_sec2(local, libver):
+    for name, config in (("plain.h5", None), ("memory.h5", MEMORY), ("small.h5", f"{MEMORY};metadata_memory=4KiB"),
+                         ("log.h5", f"{MEMORY};under=log")):
+        env = local.plain_env() if config is None else local.env(config)
+        local.run(local.script(everything(name, libver)), env=env).ok()
+        h5diff(local.local("plain.h5"), local.local(name))
+        assert hdf5.dump(local.local(name)) == hdf5.dump(local.local("plain.h5"))
+        assert local.local(name).stat().st_size == local.local("plain.h5").stat().st_size
+        if libver == "earliest":  # The newer ones note the times of its objects.
+            assert hdf5.digest(local.local(name)) == hdf5.digest(local.local("plain.h5")), name
+
+
+@pytest.mark.parametrize("libver", ["earliest", "v110"])
+def test_between_two_cuts_the_files_metadata_is_that_of_the_last_one(local, libver):
+    writer, at_flush = until_writing(local, libver, MEMORY)
+    assert without_data(local.local("k.h5")) == without_data(at_flush)
+    writer.signal(signal.SIGKILL)
+    writer.wait()
+    local.run(local.script("""
+        with h5py.File("k.h5", "r+") as f:
+            assert len(f) == 501 and "late" not in f, list(f)[:10]
+            assert (f["kept"][:5000] == -1).all() and f["first499"].attrs["n"] == 499
+            assert f.attrs["note"] == "of the cut"
+            f["again"] = np.arange(1000)
+    """), env=local.plain_env()).ok()
+    hdf5.assert_opens(local.local("k.h5"))
+
+
+def test_a_writer_that_goes_on_puts_all_at_its_close(local):
+    writer, _ = until_writing(local, "earliest", MEMORY)
+    local.local("finish").touch()
+    writer.wait().ok()
+    local.run(local.script("""
+        with h5py.File("k.h5") as f:
+            assert len(f) == 552 and len(f["second7"]) == 400
+            assert f["second7/g19957"].attrs["n"] == 19957 and f["late"][-1] == 99_999
+    """), env=local.plain_env()).ok()
+
+
+def test_metadata_beyond_the_bound_goes_to_the_file(local):
+    writer, at_flush = until_writing(local, "earliest", f"{MEMORY};metadata_memory=4KiB")
+    held_end = at_flush.stat().st_size + 800_000 + 100_000  # "late", and some.
+    assert local.local("k.h5").stat().st_size > held_end
+    local.local("finish").touch()
+    writer.wait().ok()
+    hdf5.assert_opens(local.local("k.h5"))
+
+
+def test_metadata_takes_few_writes(local):
+    """Counted in the kernel: write calls of the process so far."""
+    counted = """
+        def calls():
+            return next(int(line.split()[1]) for line in open("/proc/self/io") if line.startswith("syscw"))
+        before = calls()
+        with h5py.File("{name}.h5", "w", libver="{libver}") as f:
+            for n in range(10_000):
+                f.create_group(f"g{{n}}")
+        print(calls() - before)
+    """
+    for libver, factor in (("earliest", 100), ("v110", 20)):
+        plainly, held = (int(local.py(counted.format(name=name, libver=libver), config=config).out)
+                         for name, config in (("plain", "mode=off"), ("held", MEMORY)))
+        print(f"10,000 groups, {libver}: {plainly} writes, {held} with metadata=memory")
+        assert held * factor < plainly
+
+
+@pytest.mark.parametrize("mode", ["r+", "a"])
+def test_an_open_that_changes_nothing_leaves_bytes_and_times(local, mode):
+    local.run(local.script(everything("u.h5", "v110")), env=local.plain_env()).ok()
+    before, stat = hdf5.digest(local.local("u.h5")), local.local("u.h5").stat()
+    local.py(f"""
+        with h5py.File("u.h5", "{mode}") as f:
+            f.visit(lambda name: None)
+            f.flush()
+    """, config=MEMORY)
+    after = local.local("u.h5").stat()
+    assert (after.st_mtime_ns, after.st_ctime_ns) == (stat.st_mtime_ns, stat.st_ctime_ns)
+    assert hdf5.digest(local.local("u.h5")) == before
+
+
+def test_files_that_the_rules_leave_out_are_written_at_once(local):
+    program = """
+        f = h5py.File("{name}", "w")
+        for n in range(10_000):
+            f.create_group(f"g{{n}}")
+        print(os.path.getsize("{name}"))
+        os._exit(0)
+    """
+    for name, config, held in (("a.h5", MEMORY, True), ("b.h5", f"{MEMORY};exclude=b*", False),
+                               ("c.h5", f"{MEMORY};root=/elsewhere", False), ("d.h5", "mode=off", False)):
+        size = int(local.py(program.format(name=name), config=config).out)
+        assert (size == 0) == held, (name, size)
+
+
+def test_a_child_that_goes_on_alone_has_what_the_parent_held(local):
+    """A daemon: it forks with the file open, and the parent ends."""
+    local.py("""
+        f = h5py.File("d.h5", "w")
+        for n in range(5000):
+            f.create_group(f"g{n % 10}/h{n}")
+        if os.fork() != 0:
+            while not os.path.exists("apart"):
+                time.sleep(0.01)
+            os._exit(0)
+        os.setsid()
+        open("apart", "w").close()
+        for n in range(5000, 6000):
+            f.create_group(f"g{n % 10}/h{n}")
+        f.close()
+        open("done", "w").close()
+    """, config=MEMORY)
+    wait_until(lambda: local.local("done").exists(), "the child did not end")
+    local.run(local.script("""
+        with h5py.File("d.h5") as f:
+            assert sum(len(f[name]) for name in f) == 6000
+    """), env=local.plain_env()).ok()
+
+
+@pytest.mark.parametrize("end", ["os._exit(0)", "sys.exit(0)"])
+def test_a_child_that_ends_takes_nothing_from_the_parent(local, end):
+    local.py(f"""
+        f = h5py.File("p.h5", "w")
+        for n in range(5000):
+            f.create_group(f"g{{n % 10}}/h{{n}}")
+        f.flush()
+        f["g1/h1"].attrs["held"] = 5
+        child = os.fork()
+        if child == 0:
+            assert len(f["g1"]) == 500
+            {end}
+        for n in range(5000, 10_000):
+            f.create_group(f"g{{n % 10}}/h{{n}}")
+        assert os.waitpid(child, 0)[1] == 0
+        f.close()
+    """, config=MEMORY)
+    local.run(local.script("""
+        with h5py.File("p.h5") as f:
+            assert sum(len(f[name]) for name in f) == 10_000 and f["g1/h1"].attrs["held"] == 5
+    """), env=local.plain_env()).ok()
+
+
+def test_a_full_disk_fails_the_flush_and_leaves_the_last_cut(local):
+    with mounts.tmpfs(local.work, "2m") as resize:
+        writer = local.start(local.script("""
+            f = h5py.File("full.h5", "w")
+            f["kept"] = np.arange(10_000)
+            f.flush()
+            for n in range(20_000):
+                f.create_group(f"g{n}")
+            try:
+                f.flush()
+            except Exception as error:
+                print("failed", error, flush=True)
+            while not os.path.exists("go"):
+                time.sleep(0.01)
+            f.flush()
+            f.close()
+        """), config=MEMORY)
+        writer.wait_for_line("failed")
+        left = local.directory / "left.h5"
+        shutil.copy(local.local("full.h5"), left)
+        assert b"kept" in hdf5.dump(left, "-A") and b"g0" not in hdf5.dump(left, "-A")
+        resize("50m")
+        local.local("go").touch()
+        writer.wait().ok()
+        local.run(local.script("""
+            with h5py.File("full.h5") as f:
+                assert len(f) == 20_001 and f["kept"][-1] == 9999
+        """), env=local.plain_env()).ok()
+
+
+def test_swmr_readers_see_what_a_writer_flushes(local):
+    writer = local.start(local.script("""
+        f = h5py.File("s.h5", "w", libver="latest")
+        d = f.create_dataset("d", (0,), maxshape=(None,), chunks=(100,), dtype="i8")
+        f.swmr_mode = True
+        for n in range(1, 21):
+            d.resize((n * 1000,))
+            d[-1000:] = n
+            d.flush()
+        print("written", flush=True)
+        time.sleep(100)
+    """), config=MEMORY)
+    writer.wait_for_line("written")
+    local.run(local.script("""
+        with h5py.File("s.h5", "r", libver="latest", swmr=True) as f:
+            assert f["d"].shape == (20_000,) and (f["d"][-1000:] == 20).all()
+    """), config="mode=off").ok()
+
+
+# With a server.
+
+@pytest.fixture
+def held(both):
+    """The site, and programs whose metadata is held."""
+    both.memory = both.config(metadata="memory")
+    return both
+
+
+@pytest.mark.parametrize("libver", ["earliest", "v110"])
+def test_head_and_local_file_are_the_same(held, libver):
+    held.run(held.script(everything("m.h5", libver)), config=held.memory).ok()
+    held.assert_mirrored("m.h5")
+    versions = held.versions("m.h5")
+    before = held.local("m.h5").stat().st_mtime_ns
+    held.py('h5py.File("m.h5", "r+").close()', config=held.memory)
+    assert held.versions("m.h5") == versions and held.local("m.h5").stat().st_mtime_ns == before
+    held.keep("m.h5")
+
+
+def test_bounded_memory_and_a_server(held):
+    held.run(held.script(everything("m.h5", "earliest")),
+             config=held.memory + ";metadata_memory=4KiB").ok()
+    held.assert_mirrored("m.h5")
+
+
+def test_a_killed_writers_last_cut_is_on_the_server_and_in_the_local_file(held):
+    writer, at_flush = until_writing(held, "earliest", held.memory)
+    held.wait_for_cut("k.h5")
+    writer.signal(signal.SIGKILL)
+    writer.wait()
+    held.wait_for_no_lease("k.h5")
+    held.settle("k.h5")
+    assert hdf5.dump(held.head("k.h5")) == hdf5.dump(at_flush)
+    assert without_data(held.local("k.h5")) == without_data(at_flush)
+    held.cli("recover", held.local("k.h5")).ok()
+    held.assert_mirrored("k.h5")
+    assert hdf5.dump(held.local("k.h5")) == hdf5.dump(at_flush)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_writer_that_is_killed_anywhere_can_be_recovered(site, seed):
+    """Also in the middle of a put, where the local file alone may be broken."""
+    memory = site.config(metadata="memory")
+    writer = site.start(site.script("""
+        f = h5py.File("k.h5", "w")
+        for n in range(100_000):
+            for m in range(200):
+                f.create_group(f"g{n}/h{m}").attrs["m"] = m
+            f.attrs["cut"] = n
+            f.flush()
+            print("cut", n, flush=True)
+    """), config=memory)
+    writer.wait_for_line(f"cut {3 + 5 * seed}\n")
+    writer.signal(signal.SIGKILL)
+    writer.wait()
+    site.wait_for_no_lease("k.h5")
+    site.settle("k.h5")
+    site.cli("recover", site.local("k.h5")).ok()
+    site.assert_mirrored("k.h5")
+    site.run(site.script("""
+        with h5py.File("k.h5") as f:
+            assert len(f) == f.attrs["cut"] + 1 and all(len(f[name]) == 200 for name in f)
+    """), env=site.plain_env()).ok()
+
+
+def test_a_mirrored_file_is_held_over_a_fork_too(held):
+    held.py("""
+        f = h5py.File("f.h5", "w")
+        for n in range(5000):
+            f.create_group(f"g{n % 10}/h{n}")
+        for _ in range(3):
+            child = os.fork()
+            if child == 0:
+                os._exit(0 if len(f["g1"]) >= 500 else 1)
+            assert os.waitpid(child, 0)[1] == 0
+            f.create_group(f"after{child}")
+        f.flush()
+        child = os.fork()
+        if child == 0:
+            os._exit(0)
+        os.waitpid(child, 0)
+        f.create_group("last")
+        f.close()
+    """, config=held.memory)
+    held.assert_mirrored("f.h5")
