@@ -1,4 +1,4 @@
-// What a server lacks of a local file that was closed while it was away: `X.h5.h5m/dirty` beside
+// What a server lacks, or may yet lose, of a local file that was closed: `X.h5.h5m/dirty` beside
 // `X.h5`, or `dirty-TAG` for each of several mirrors. The session module writes it and takes it up,
 // the admin CLI reads it. Format, and the order in which map and record change: docs/format.md,
 // "The client's dirty map".

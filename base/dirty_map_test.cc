@@ -50,6 +50,7 @@ class DirtyMapFileTest : public ::testing::Test {
     record_.file_id = map_.file_id;
     record_.stat = map_.stat;
     record_.dirty_map_id = map_.id;
+    record_.since = absl::FromUnixSeconds(1);
   }
   ~DirtyMapFileTest() override { std::filesystem::remove_all(directory_); }
 
@@ -146,6 +147,18 @@ TEST_F(DirtyMapFileTest, IsNotThatOfAFileChangedSince) {
   EXPECT_FALSE(FindDirtyMap(file_, record_, touched).has_value());
   record_.stat = touched;  // A record of a later close whose map was not written.
   EXPECT_FALSE(FindDirtyMap(file_, record_, touched).has_value());
+}
+
+TEST_F(DirtyMapFileTest, GoesWithTheRecordThatNamesItNoMoreAndNotWithAnothers) {
+  ASSERT_EQ(WriteLocalRecord(file_, record_), absl::OkStatus());
+  ASSERT_EQ(WriteDirtyMap(file_, map_), absl::OkStatus());
+  LocalRecord forgotten = record_;
+  forgotten.dirty_map_id = {};
+  const absl::Time another = record_.since + absl::Seconds(1);
+  EXPECT_FALSE(UpdateLocalRecord(file_, forgotten, another).value());
+  EXPECT_TRUE(FindDirtyMap(file_, record_, map_.stat).has_value());
+  EXPECT_TRUE(UpdateLocalRecord(file_, forgotten, record_.since).value());
+  EXPECT_FALSE(FindDirtyMap(file_, record_, map_.stat).has_value());
 }
 
 TEST_F(DirtyMapFileTest, DoesNotMakeADirectoryThatTheUserRemoved) {

@@ -10,6 +10,7 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/time/clock.h"
+#include "base/dirty_map.h"
 #include "base/errno_status.h"
 #include "base/local_record_json.h"
 #include "base/record_files.h"
@@ -146,6 +147,8 @@ absl::StatusOr<bool> UpdateLocalRecord(const RecordPlace& place, const LocalReco
   const absl::Status written = Overwrite(RecordPath(place), std::move(text), Fit::kAnySize);
   if (absl::IsNotFound(written)) return false;
   H5M_RETURN_IF_ERROR(written);
+  constexpr decltype(record.dirty_map_id) kNone{};
+  if (now->dirty_map_id != kNone && record.dirty_map_id == kNone) RemoveDirtyMap(place);
   return true;
 }
 

@@ -88,8 +88,9 @@ absl::StatusOr<LocalRecord> ReadLocalRecord(const RecordPlace& place);
 absl::Status WriteLocalRecord(const RecordPlace& place, const LocalRecord& record);
 
 // The same for a record that exists, and that nobody has written since it had `written_at` as its
-// `since`; without touching its directory, which the user may be removing just now. False: there is
-// none any more, as the file was deleted, or it is another's by now.
+// `since`; without touching its directory, which the user may be removing just now. A dirty map
+// that it names no more is removed before anybody else writes the record. False: there is none any
+// more, as the file was deleted, or it is another's by now.
 absl::StatusOr<bool> UpdateLocalRecord(const RecordPlace& place, const LocalRecord& record,
                                        absl::Time written_at);
 
@@ -102,6 +103,11 @@ struct FoundRecord {
 // it was kept while the file had one mirror instead of several, or several instead of one. Where
 // neither is of `server`, what lies at `place`. Errors as ReadLocalRecord().
 absl::StatusOr<FoundRecord> FindRecordOf(const RecordPlace& place, std::string_view server);
+
+// As FindRecordOf(), for who is about to change the file. A session of another program that has
+// closed it, and is still at work on what the server lacks, leaves the record alone from then on:
+// what is found stays true.
+absl::StatusOr<FoundRecord> TakeRecordOf(const RecordPlace& place, std::string_view server);
 
 // All records beside a file, one for each server: that of a file with one mirror first, then by
 // server. Where a client was killed while it moved one, the newer of two. kDataLoss: one of them

@@ -1,6 +1,7 @@
 // Which record is that of which mirror, where a file has several or had.
 #include <algorithm>
 #include <system_error>
+#include <utility>
 
 #include "base/local_record.h"
 #include "base/server_list.h"
@@ -11,6 +12,8 @@ namespace {
 
 constexpr std::string_view kPrefix = "client-";
 constexpr std::string_view kSuffix = ".json";
+// Its writer makes a few changes to a record, then none.
+constexpr int kAttemptsMax = 5;
 
 bool IsOf(const absl::StatusOr<LocalRecord>& record, std::string_view server) {
   return record.ok() && IsSameServer(record->server, server);
@@ -40,6 +43,21 @@ absl::StatusOr<FoundRecord> FindRecordOf(const RecordPlace& place, std::string_v
   if (IsOf(taken_over, server)) return FoundRecord{other, *std::move(taken_over)};
   H5M_RETURN_IF_ERROR(own.status());
   return FoundRecord{place, *std::move(own)};
+}
+
+absl::StatusOr<FoundRecord> TakeRecordOf(const RecordPlace& place, std::string_view server) {
+  for (int attempt = 1;; ++attempt) {
+    H5M_ASSIGN_OR_RETURN(FoundRecord found, FindRecordOf(place, server));
+    // In other states nobody writes it any more.
+    const bool is_settled = found.record.state != RecordState::kBehind;
+    if (is_settled || !IsSameServer(found.record.server, server)) return found;
+    LocalRecord taken = found.record;
+    taken.since += absl::Nanoseconds(1);
+    const absl::StatusOr<bool> written = UpdateLocalRecord(found.place, taken, found.record.since);
+    // Where it cannot be written, its writer cannot either.
+    if (!written.ok() || attempt == kAttemptsMax) return found;
+    if (*written) return FoundRecord{found.place, std::move(taken)};
+  }
 }
 
 absl::StatusOr<std::vector<FoundRecord>> FindLocalRecords(const std::filesystem::path& local_file) {

@@ -53,6 +53,28 @@ TEST_F(LocalRecordFindTest, TheOnlyMirrorsRecordIsFoundWhereItBecomesOneOfSevera
   EXPECT_TRUE(absl::IsNotFound(FindRecordOf(AmongSeveral("b"), "b").status()));
 }
 
+TEST_F(LocalRecordFindTest, WhoTakesARecordIsItsOnlyWriterFromThenOn) {
+  LocalRecord closed = Of("a", 41);
+  closed.state = RecordState::kBehind;
+  closed.pending_seq = 3;
+  Write(Alone(), closed);
+  const auto taken = TakeRecordOf(Alone(), "a");
+  ASSERT_EQ(taken.status(), absl::OkStatus());
+  EXPECT_EQ(taken->record.pending_seq, 3u);
+  LocalRecord late = closed;  // By the program that has closed the file.
+  late.pending_seq = 4;
+  EXPECT_FALSE(UpdateLocalRecord(Alone(), late, closed.since).value());
+  EXPECT_TRUE(UpdateLocalRecord(Alone(), late, taken->record.since).value());
+}
+
+TEST_F(LocalRecordFindTest, ARecordOfAnotherServerIsNotTaken) {
+  LocalRecord closed = Of("a", 41);
+  closed.state = RecordState::kBehind;
+  Write(Alone(), closed);
+  ASSERT_EQ(TakeRecordOf(Alone(), "b").status(), absl::OkStatus());
+  EXPECT_EQ(ReadLocalRecord(Alone())->since, closed.since);
+}
+
 TEST_F(LocalRecordFindTest, OneOfSeveralIsFoundWhereItBecomesTheOnlyOne) {
   Write(AmongSeveral("a"), Of("a", 41));
   Write(AmongSeveral("b"), Of("b", 42));

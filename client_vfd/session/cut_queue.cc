@@ -209,7 +209,8 @@ void CutQueue::ForgetDurable(uint64_t seq) {
 bool CutQueue::TakeBack() {
   // Bytes of a closed cut that had been handed out were not copied when they were overwritten.
   const bool unchanged = closed_.empty() || (closed_.size() == 1 && open_.changes.empty());
-  if (!unacked_.empty() || sent_saved_ || !reading_.empty() || !unchanged) return false;
+  const bool barrier_sent = !unacked_.empty() && unacked_.back().seq != 0;
+  if (barrier_sent || sent_saved_ || !reading_.empty() || !unchanged) return false;
   Cut& from = closed_.empty() ? open_ : closed_.front();
   from.changes.Absorb(std::exchange(sending_, Changes()));
   cursor_ = 0;

@@ -97,8 +97,9 @@ class CutQueue {
   // True if every closed cut was handed out, and its bytes read.
   bool drained() const { return closed_.empty() && reading_.empty(); }
 
-  // Puts what was handed out back in its place, as if it never was; no cut is dropped. False where
-  // that cannot be: a barrier has gone out, or the file may hold newer bytes by now.
+  // Puts what was handed out back in its place, as if it never was; no cut is dropped, and what was
+  // inherited stays so. False where that cannot be: a barrier has gone out, or the file may hold
+  // newer bytes by now.
   bool TakeBack();
 
   // All barriers up to `seq` are durable: their bytes need not be sent again.

@@ -302,7 +302,7 @@ TEST(CutQueueTest, InheritedChangesAreSentAgainUntilABarrierIsDurable) {
   changes.extents.Add({100, 20});
   changes.truncate = 50;
   queue.Inherit(changes);
-  EXPECT_FALSE(queue.TakeBack());  // They are on their way with another stream.
+  EXPECT_TRUE(queue.TakeBack());  // They went with another stream, and stay what they are.
   EXPECT_EQ(queue.pending_bytes(), 0u);
   EXPECT_EQ(queue.NotDurable().extents.byte_count(), 20u);
   queue.SendAgain();

@@ -213,7 +213,7 @@ void Session::GoBehind(const std::string& why, bool quiet) {
 
 void Session::CutOff(const std::string& why) {
   cancel_ = true;
-  LoseStream(why, false);
+  LoseStream(why, Retry::kNever);
   host_.Wake(this);
 }
 
@@ -255,7 +255,10 @@ bool Session::SaveRecord(RecordState state) {
            true);
   }
   const bool saved = written.value_or(false);
-  if (had_map && saved && record_.dirty_map_id == Bytes16{}) RemoveDirtyMap(place_);
+  if (!saved) record_.since = written_at;
+  // An update has removed it.
+  const bool forgets_map = had_map && !unlocked_ && record_.dirty_map_id == Bytes16{};
+  if (forgets_map && saved) RemoveDirtyMap(place_);
   return saved;
 }
 

@@ -126,8 +126,11 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
 
   // From one open of a file to the next (session_handover.cc).
   struct Handover;
-  // kNow: the program ends, and nobody waits for an answer that may still come.
-  enum class Handing { kWhenItCan, kNow };
+  enum class Handing {
+    kWhenItCan,
+    kAtClose,  // the one after it is closed too: what is on its way is handed over unanswered
+    kNow       // the program ends, and nobody waits for an answer that may still come
+  };
   std::optional<Handover> HandOver(const LocalFacts& facts, Handing handing);
   void FollowPredecessor(Handing handing = Handing::kWhenItCan)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -137,6 +140,11 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
     return !claimed_ && predecessor_ != nullptr && final_ticket_ != 0 && collecting();
   }
   void ClaimClosed() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void ClaimToClose() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool is_anothers_file() ABSL_LOCKS_EXCLUDED(mutex_) {
+    absl::MutexLock lock(&mutex_);
+    return anothers_file_;
+  }
   void Inherit(Handover from) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void TakeOver(const Changes& changes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void SendAgain() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -150,6 +158,7 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
   std::optional<DirtyMap> FindDirtyMap(const FoundRecord& found) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void TakeUp(const DirtyMap& map) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void FollowClose(const DirtyMap& map, Changes changes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::optional<DirtyMap> MakeDirtyMap() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void SaveDirtyMap() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ForgetDirtyMap() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -167,8 +176,12 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
   void TakeBase(const v1::SessionOpened& opened) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OnDurable(const v1::CutDurable& durable) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool TryFirstAgain(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void LoseStream(const std::string& why, bool retry_final = true)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  enum class Retry {
+    kNever,     // but at the program's next barrier
+    kFinalCut,  // what the program has closed
+    kAtOnce     // the server is there, and is to be asked otherwise
+  };
+  void LoseStream(const std::string& why, Retry retry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // Sending (session_send.cc).
   void SendNext();
@@ -234,6 +247,7 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
   bool Acked(uint64_t ticket, H5mAck ack) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool FileIsAsClosed() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void NoteUnconfirmed() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool NoteBarrier() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool IsAnothersFile() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // False: it could not be written, and the user was told; or it is another's by now.
   bool SaveRecord(RecordState state) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -314,7 +328,7 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
   uint64_t final_ticket_ ABSL_GUARDED_BY(mutex_) = 0;
   CutEnd final_end_ ABSL_GUARDED_BY(mutex_);
   absl::Time close_time_ ABSL_GUARDED_BY(mutex_);  // from when on the close's deadline counts
-  // The file's lock is given back, so that another program may open and change it.
+  // The file's lock is given back, or will be, so that another program may open and change it.
   bool unlocked_ ABSL_GUARDED_BY(mutex_) = false;
   bool close_waited_out_ ABSL_GUARDED_BY(mutex_) = false;
   FrameSize frame_size_ ABSL_GUARDED_BY(mutex_){rpc::kMaxFrameBytes};

@@ -1,5 +1,7 @@
 // From one open of a file to the next in another program: what the server lacks lies beside the
 // file (base/dirty_map.h), and the next session sends it.
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "base/dirty_map.h"
 #include "client_vfd/session/session.h"
@@ -34,6 +36,14 @@ std::optional<DirtyMap> Session::FindDirtyMap(const FoundRecord& found) const {
 // As from a predecessor that could not bring its changes across; the server knows that one's cuts
 // by its session.
 void Session::TakeUp(const DirtyMap& map) {
+  Changes changes;
+  changes.extents.AddAll(map.extents);
+  changes.truncate = map.truncate;
+  const bool may_be_there = relation_.claim == vfd::Claim::kContinue && relation_.base_seq != 0;
+  if (may_be_there && map.claim == DirtyMap::Claim::kResume &&
+      map.session_id == relation_.base_session) {
+    return FollowClose(map, std::move(changes));
+  }
   took_up_map_ = true;
   relation_ = RelationOfMap(map, relation_);
   base_cut_ = map.base_cut;
@@ -44,10 +54,18 @@ void Session::TakeUp(const DirtyMap& map) {
     cut_seen_ = map.cut_newest;
     sends_inherited_ = true;
   }
-  Changes changes;
-  changes.extents.AddAll(map.extents);
-  changes.truncate = map.truncate;
   TakeOver(changes);
+}
+
+// As from a predecessor whose last cut is visible (FollowPredecessor()): the close that was on its
+// way is what the server is asked for. Where that never arrived, or is lost again, the changes are
+// sent, on top of the cut that the map is the difference to.
+void Session::FollowClose(const DirtyMap& map, Changes changes) {
+  follows_cut_ = true;
+  followed_session_ = map.session_id;
+  base_cut_ = map.base_cut;
+  cut_seen_ = map.cut_newest;
+  queue_.Inherit(std::move(changes));
 }
 
 // Nothing where no later session could know what its changes are the difference to, where not all
@@ -63,7 +81,9 @@ std::optional<DirtyMap> Session::MakeDirtyMap() const {
       relation_, {queue_.last_seq(), ever_opened_, base_cut_, sends_inherited_ || follows_cut_});
   if (claim.base_cut < 0) return std::nullopt;
   DirtyMap map;
-  map.id = host_.RandomId();
+  // The same for all maps of one close: who finds a newer one than the record tells of may use it.
+  const bool is_newer = record_.dirty_map_id != Bytes16{};
+  map.id = is_newer ? record_.dirty_map_id : host_.RandomId();
   map.file_id = record_.file_id;
   map.base_cut = claim.base_cut;
   map.stat = *final_end_.local;
@@ -81,11 +101,11 @@ std::optional<DirtyMap> Session::MakeDirtyMap() const {
   return map;
 }
 
+// Of a file that is closed: who updates the record removes the map with it.
 void Session::ForgetDirtyMap() {
   if (record_.dirty_map_id == Bytes16{}) return;
   record_.dirty_map_id = {};
   SaveRecord(RecordState::kBehind);
-  RemoveDirtyMap(place_);
 }
 
 void Session::SaveDirtyMap() {

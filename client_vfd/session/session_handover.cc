@@ -56,10 +56,13 @@ std::optional<Session::Handover> Session::HandOver(const LocalFacts& facts, Hand
   if (!as_closed && !facts.created) return std::nullopt;
   const bool visible = state_ == H5M_STATE_MIRRORING && Acked(final_ticket_, H5M_ACK_APPLIED);
   // It would still read the file, which the program changes next.
-  const bool unread = !queue_.drained() || !taken_final_ || handing == Handing::kNow;
-  const bool row_is_long = visible && inherited_from_ >= kHandoversMax;
+  const auto sent = seq_of_ticket_.find(final_ticket_);
+  const bool unread = !queue_.drained() || !taken_final_ || sent == seq_of_ticket_.end() ||
+                      handing == Handing::kNow;
+  const bool when_it_can = handing == Handing::kWhenItCan;
+  const bool row_is_long = visible && when_it_can && inherited_from_ >= kHandoversMax;
   const bool may_follow = facts.created || base_cut_ >= 0;
-  if ((!visible && !unread) || !may_follow || row_is_long) return std::nullopt;
+  if ((!visible && !unread && when_it_can) || !may_follow || row_is_long) return std::nullopt;
   superseded_ = true;
   Handover to;
   to.session_id = LastSession();
@@ -68,10 +71,14 @@ std::optional<Session::Handover> Session::HandOver(const LocalFacts& facts, Hand
   to.cut_seen = cut_seen_;
   to.base_cut = base_cut_;
   to.from = inherited_from_ + 1;
-  if (visible) {
+  if (visible || !unread) {
     to.relation.claim = vfd::Claim::kContinue;
     to.relation.file_id = ToByteString(record_.file_id);
-    to.relation.base_cut = cut_seen_;
+    to.relation.base_cut = visible ? cut_seen_ : base_cut_;
+    if (!visible) {
+      to.relation.base_session = session_id_;
+      to.relation.base_seq = sent->second;
+    }
     to.changes = queue_.NotDurable();
     return to;
   }
@@ -109,6 +116,23 @@ void Session::FollowPredecessor(Handing handing) {
   // A file that is created again has nothing of the one before.
   if (!config_.facts.created) return Inherit(*std::move(from));
   if (waited) ClaimClosed();
+}
+
+// The program gives the file's lock back, and the session before is still to be answered. Who opens
+// the file next, in any program, has to find what both have changed, and what it is the difference
+// to; so it is claimed now, and that one's stream is waited for afterwards.
+void Session::ClaimToClose() {
+  if (claimed_ || !predecessor_ || final_ticket_ == 0 || !collecting()) return;
+  std::optional<Handover> from = predecessor_->HandOver(config_.facts, Handing::kAtClose);
+  // Else its record is not yet what it will be.
+  if (!from && !predecessor_->done() && !predecessor_->is_anothers_file()) return;
+  if (from) followed_session_ = from->session_id;
+  if (from && !config_.facts.created) {
+    Inherit(*std::move(from));
+  } else {
+    Claim();
+  }
+  if (final_ticket_ <= lost_ticket_) CloseCut(CutKind::kCommit, config_.comment);
 }
 
 void Session::Inherit(Handover from) {

@@ -61,7 +61,7 @@ bool IsSentAway(const absl::Status& status) {
 // The file's record; where it has none and was not made by this open, that of the file which it was
 // before it was renamed.
 std::optional<FoundRecord> Session::FindRecord() {
-  absl::StatusOr<FoundRecord> found = FindRecordOf(place_, config_.facts.server);
+  absl::StatusOr<FoundRecord> found = TakeRecordOf(place_, config_.facts.server);
   if (found.ok()) return *std::move(found);
   if (!absl::IsNotFound(found.status()) || config_.facts.created) return std::nullopt;
   absl::StatusOr<FoundRecord> former =
@@ -153,6 +153,10 @@ grpc::ByteBuffer Session::OpenMessage() {
 void Session::StartStream() {
   absl::MutexLock lock(&mutex_);
   if (!claimed_) Claim();
+  if (IsAnothersFile()) {  // Which brings what is missing here.
+    lost_ticket_ = last_ticket_;
+    return FinishSession();
+  }
   hurry_ = false;
   cancel_ = false;
   retry_time_ = host_.Now() + kRetryEvery;
@@ -202,6 +206,9 @@ void Session::OnOpened(const v1::SessionOpened& opened) {
   if (opened.relation() == v1::RELATION_DIVERGED && unknown_there && !resuming_) {
     not_renamed_ = true;  // The stream ends by itself, and is begun again as that of a new file.
     return;
+  }
+  if (opened.relation() == v1::RELATION_DIVERGED && IsAnothersFile()) {
+    return;  // It was opened just now; the stream ends by itself.
   }
   if (opened.relation() == v1::RELATION_DIVERGED) {
     state_ = H5M_STATE_DIVERGED;
@@ -254,8 +261,13 @@ void Session::TakeBase(const v1::SessionOpened& opened) {
     base_cut_ = 0;
     cut_seen_ = 0;
   } else if (!resuming_) {
-    // Equal to the newest cut, durable or not: should the server lose it again, what it held is
-    // in no dirty map, unless it came from a predecessor.
+    // Equal to the newest cut. Should the server lose it again, what it held is among the changes
+    // that came from a predecessor; where it is durable, they are needed no more.
+    if (follows_cut_ && opened.durable_cut() == opened.last_cut()) {
+      queue_.ForgetDurable(0);
+      inherited_from_ = 0;
+      follows_cut_ = false;
+    }
     if (!follows_cut_) base_cut_ = opened.last_cut();
   } else if (opened.durable_barrier_seq() != 0) {
     // Else the newest durable cut is not this session's: maybe of the generation before.
@@ -341,9 +353,9 @@ void Session::OnEnded(const absl::Status& status) {
   const bool just_lost = inherited_from_ > 0 && host_.Now() - behind_since_ < kRestartPatience;
   bool retry_final = ever_opened_ || follows_cut_ || just_lost || IsSentAway(status);
   if (std::exchange(lost_base_, false)) {
-    retry_final = true;
-    why = "the server has lost the newest cut";
-  } else if (!busy_.empty()) {
+    return LoseStream("the server has lost the newest cut", Retry::kAtOnce);
+  }
+  if (!busy_.empty()) {
     retry_final = true;  // It may be closing just now.
     why = absl::StrCat("another writer holds it: ", std::exchange(busy_, ""));
   } else if (IsRefusal(status)) {
@@ -351,7 +363,8 @@ void Session::OnEnded(const absl::Status& status) {
   } else if (status.code() == absl::StatusCode::kUnavailable) {
     host_.DropChannel(config_.server);
   }
-  LoseStream(why.empty() ? "the stream ended" : why, retry_final);
+  LoseStream(why.empty() ? "the stream ended" : why,
+             retry_final ? Retry::kFinalCut : Retry::kNever);
 }
 
 // A connection that fails before a barrier was sent on it, as a TLS handshake on a machine under
@@ -372,7 +385,7 @@ bool Session::TryFirstAgain(const absl::Status& status) {
   return true;
 }
 
-void Session::LoseStream(const std::string& why, bool retry_final) {
+void Session::LoseStream(const std::string& why, Retry retry) {
   link_ = Link::kNone;
   may_send_ = false;
   resync_seq_ = 0;
@@ -389,9 +402,15 @@ void Session::LoseStream(const std::string& why, bool retry_final) {
     host_.WakeSuccessors(*this);
     return;
   }
-  const bool again = final_ticket_ != 0 && !refused_ && retry_final &&
+  const bool anothers = IsAnothersFile();
+  const bool again = final_ticket_ != 0 && !refused_ && retry != Retry::kNever && !anothers &&
                      ++final_attempts_ <= kFinalAttemptsMax && FileIsAsClosed();
-  GoBehind(why, again);
+  const bool at_once = retry == Retry::kAtOnce && (again || final_ticket_ == 0);
+  GoBehind(why, again || at_once || anothers);
+  if (at_once) {
+    hurry_ = true;
+    host_.Wake(this);
+  }
   if (!again) {
     if (released_ && !WaitsToClaim()) FinishSession();
     return;

@@ -100,15 +100,15 @@ bool Session::IsHung(absl::Time now) const {
 }
 
 bool Session::RideOut(const uint64_t& ticket, absl::FunctionRef<bool()> cut, absl::Time* give_up) {
-  if (state_ != H5M_STATE_BEHIND) return false;
+  if (state_ != H5M_STATE_BEHIND || done_) return false;
   // One whose silence was found late, as another mirror was waited for first, was away before.
   const absl::Time away_since = std::min(behind_since_, progress_time_ + Patience());
   *give_up = std::min(*give_up, away_since + config_.outage_wait);
-  while (state_ == H5M_STATE_BEHIND && !refused_ && host_.Now() < *give_up) {
+  while (state_ == H5M_STATE_BEHIND && !refused_ && !done_ && host_.Now() < *give_up) {
     // With a cut that waits, the timer connects again.
     if (ticket <= lost_ticket_ && !cut()) return false;
     const auto changed = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-      return state_ != H5M_STATE_BEHIND || refused_ || ticket <= lost_ticket_;
+      return state_ != H5M_STATE_BEHIND || refused_ || done_ || ticket <= lost_ticket_;
     };
     AwaitUntil(changed, *give_up);
   }
@@ -189,7 +189,9 @@ void Session::AwaitSealed() {
   absl::MutexLock lock(&mutex_);
   if (final_ticket_ == 0) return;
   if (!refused_) AwaitHandedOver();
+  ClaimToClose();
   NoteUnconfirmed();
+  unlocked_ = true;
 }
 
 // Nobody should change the file while its last bytes are still being read from it; the caller holds
@@ -222,9 +224,18 @@ void Session::AwaitHandedOver() {
 // whatever becomes of this program.
 void Session::NoteUnconfirmed() {
   if (!claimed_ || done_ || !collecting()) return;
-  const bool on_its_way = link_ == Link::kOpen && taken_final_;
-  if (!on_its_way) SaveDirtyMap();
+  // The server may lose a cut that it does not know to be durable, or never get it.
+  if (!Acked(final_ticket_, H5M_ACK_DURABLE)) SaveDirtyMap();
   SaveRecord(RecordState::kBehind);
+}
+
+// A barrier that goes out after the lock was given back is noted before. False: it must not go, as
+// another program has opened the file. That one goes on from what was noted, where this barrier's
+// cut is not; and what was read of the file since may be of none of its states.
+bool Session::NoteBarrier() {
+  if (!unlocked_) return true;
+  if (!FileIsAsClosed()) return false;
+  return SaveProgress() || !IsAnothersFile();
 }
 
 void Session::BeginClose() {

@@ -116,13 +116,13 @@ bool Session::Prepare() {
     AccountSaved();
     if (const auto* barrier = std::get_if<SendBarrier>(&work)) {
       const bool last = final_ticket_ != 0 && barrier->end.ticket == final_ticket_;
-      if (last && unlocked_ && !FileIsAsClosed()) {
-        // Opened again while it was read: what was sent is of no state of the file.
+      seq_of_ticket_[barrier->end.ticket] = barrier->seq;
+      if (!NoteBarrier()) {
+        seq_of_ticket_.erase(barrier->end.ticket);
         host_.pool().Return(buffer);
-        CutOff("the file was opened again and changed");
+        CutOff("the file was opened again");
         return false;
       }
-      seq_of_ticket_[barrier->end.ticket] = barrier->seq;
       taken_final_ = taken_final_ || last;
       outbox_.push_back(
           {EncodeBarrier(*barrier), last ? Outgoing::Kind::kLast : Outgoing::Kind::kData});

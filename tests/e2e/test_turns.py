@@ -1,8 +1,11 @@
 """Two programs that take turns on one file, each as soon as the other's lock is free."""
 
+import signal
+
 import pytest
 
 from harness import storm
+from harness.process import wait_until
 
 # Opens again and again until the other's lock is free. One attribute a visit.
 TURNS = """
@@ -33,3 +36,54 @@ def test_each_goes_on_from_the_others_close(site, ack):
         assert "diverged" not in result.err, result.describe()
     print("afterwards:", storm.bring_level(site, "turns.h5"))
     storm.assert_all_identical(site, "turns.h5")
+
+
+# Closes when told to, with the server silent: the lock is free while it waits for the answer.
+FIRST = """
+    f = h5py.File("turns.h5", "r+")
+    f["d"][:500] = 1
+    f.flush()
+    print("flushed", flush=True)
+    while not os.path.exists("close"):
+        time.sleep(0.01)
+    f["d"][300:700] = 2
+    f.close()
+"""
+SECOND = """
+    while True:
+        try:
+            f = h5py.File("turns.h5", "r+")
+            break
+        except BlockingIOError:
+            time.sleep(0.0005)
+    f["d"][600:650] = 3
+    print("changed", flush=True)
+    while not os.path.exists("server is back"):
+        time.sleep(0.01)
+    f.close()
+"""
+
+
+@pytest.mark.parametrize("ack", ["durable", "none"])
+def test_the_server_goes_between_ones_close_and_its_answer(site, ack):
+    """What the first has closed never arrived, and the second is in the file by then: it brings both."""
+    site.py("h5py.File('turns.h5', 'w')['d'] = np.zeros(1000)").ok()
+    created = site.settle("turns.h5")["last_cut"]
+    config = site.config(ack=ack, timeout="30s")
+    first = site.start(site.script(FIRST), config=config)
+    first.wait_for_line("flushed")
+    wait_until(lambda: site.status("turns.h5")["last_cut"] != created, "the flush never came")
+    site.server.process.signal(signal.SIGSTOP)
+    site.local("close").touch()
+    second = site.start(site.script(SECOND), config=config)
+    second.wait_for_line("changed")
+    assert first.running() or ack == "none", "it had its answer, so nothing was lost"
+    site.server.kill9()
+    site.server.start()
+    site.local("server is back").touch()
+    for writer in (first, second):
+        result = writer.wait().ok()
+        assert "diverged" not in result.err, result.describe()
+    print("afterwards:", storm.bring_level(site, "turns.h5"))
+    storm.assert_all_identical(site, "turns.h5")
+    site.py("assert h5py.File('turns.h5')['d'][::100].tolist() == [1, 1, 1, 2, 2, 2, 3, 0, 0, 0]").ok()

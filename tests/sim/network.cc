@@ -121,6 +121,7 @@ void Connection::Begun() {
       if (const auto self = weak.lock()) self->EndClient(absl::UnavailableError("Socket closed"));
     });
   };
+  server_life_ = network_.server().life();
   call_ = ServerCall::Begin(network_.server(), std::move(answers));
   if (half_close_wanted_) HalfClose();
   if (!half_closed_ && owner_ != nullptr) owner_->OnWritable();
@@ -171,9 +172,8 @@ void Connection::EndClient(const absl::Status& status) {
   down_->Clear();
   // One that never arrived cannot arrive once more; see LeaveServer().
   if (repeats_ && delivered_ && network_.server().accepts()) {
-    network_.world().After(
-        network_.world().Between(kLatencyMin, kLateMax),
-        [self = shared_from_this(), life = network_.server().life()] { self->Replay(life); });
+    network_.world().After(network_.world().Between(kLatencyMin, kLateMax),
+                           [self = shared_from_this()] { self->Replay(); });
   }
   if (owner_ != nullptr && !left_) std::exchange(owner_, nullptr)->OnEnded(status);
 }
@@ -243,9 +243,9 @@ void Connection::Clear() {
 }
 
 // A server that was started since remembers no streams: the network is not that slow.
-void Connection::Replay(uint64_t life) {
+void Connection::Replay() {
   Server& server = network_.server();
-  if (!server.accepts() || server.life() != life || network_.healed()) return;
+  if (!server.accepts() || server.life() != server_life_ || network_.healed()) return;
   World& world = network_.world();
   world.Trace("network: a stream arrives once more");
   ServerCall::Answers nobody{[](const v1::MirrorFileResponse&) {}, [](const absl::Status&) {},

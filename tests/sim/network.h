@@ -77,7 +77,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void Break(Fate fate);
   void LeaveServer(Fate fate);
   void ToServer(std::function<void(ServerCall&)> deliver);
-  void Replay(uint64_t life);
+  void Replay();
 
   Network& network_;
   vfd::StreamOwner* owner_;
@@ -89,7 +89,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool writing_ = true;
   bool ended_ = false;  // for the client
   bool left_ = false;
-  bool delivered_ = false;  // the first message
+  bool delivered_ = false;    // the first message
+  uint64_t server_life_ = 0;  // of the server that it goes to
   // What the server was sent, where it is to come twice.
   bool repeats_ = false;
   std::vector<std::string> sent_;

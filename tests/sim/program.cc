@@ -98,7 +98,6 @@ Program::Open Program::Begin(LocalFile& file, bool created) {
                          created ? " as a new file" : "");
   open.session =
       vfd::Session::Start(process_, std::move(config), std::make_unique<SimReader>(open.file));
-  open.is_queued = process_.Predecessor(*open.session) != nullptr;
   return open;
 }
 
@@ -175,16 +174,18 @@ void Program::Close(Open& open, bool cleanly) {
     file.may_diverge = true;
   }
   const FileStat stat = file.Stat();
+  open.noted = cleanly;
+  file.locked_by = nullptr;
   Pause();
   open.session->BeginClose();
   open.session->Close();
-  file.locked_by = nullptr;
   const auto record = ReadLocalRecord(file.path());
   const bool clean = record.ok() && record->state == RecordState::kClean && record->stat == stat;
   world.Trace("process ", process_.number(), ": closed ", file.name(), " at state ", number,
               clean ? ", clean" : ", not clean");
   if (clean) file.acked_number = std::max(file.acked_number, number);
-  if (clean && file.locked_by == nullptr) file.may_diverge = false;
+  const bool untouched = file.locked_by == nullptr && file.Stat() == stat;
+  if (clean && untouched) file.may_diverge = false;
 }
 
 void Program::Run(int opens) {
@@ -227,8 +228,7 @@ void Program::NoteKill() {
   }
   for (Open& open : opens_) {
     if (open.session == nullptr || open.session->done()) continue;
-    const bool noted = open.closed && !open.is_queued && settings_.ack_commit != H5M_ACK_NONE;
-    if (!noted) open.file->may_diverge = true;
+    if (!open.noted) open.file->may_diverge = true;
   }
   opens_.clear();
 }

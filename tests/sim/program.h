@@ -51,8 +51,8 @@ class Program {
   struct Open {
     std::shared_ptr<LocalFile> file;
     std::shared_ptr<vfd::Session> session;
-    bool is_queued = false;  // behind another session of the process
-    bool closed = false;     // Close() has returned
+    bool noted = false;   // beside the file, what the server may yet lack of it
+    bool closed = false;  // Close() has returned
   };
 
   bool Lock(LocalFile& file);

@@ -84,7 +84,8 @@ class Simulation {
   void DisturbNetwork();
   void DisturbServer();
   void DisturbClient();
-  bool AllOver() const;
+  size_t Living() const;
+  bool AllOver() const { return Living() == 0; }
   void Calm();
   void Converge();
   // Why the two sides are not equal; empty: they are.
@@ -97,6 +98,7 @@ class Simulation {
   std::unique_ptr<Network> network_;
   std::vector<std::unique_ptr<Client>> clients_;
   int programs_left_ = 0;
+  size_t programs_at_once_ = 1;
   int programs_ = 0;
   bool disturbs_ = true;
   bool network_fails_ = false, server_fails_ = false, clients_fail_ = false;
@@ -150,6 +152,7 @@ void Simulation::ChooseSettings() {
                              ? Golden::Versions::kEachCommit
                              : Golden::Versions::kSome);
   programs_left_ = 2 + static_cast<int>(world_.Random(4));
+  if (world_.Chance(0.3)) programs_at_once_ = 2;
   network_fails_ = world_.Chance(0.6);
   server_fails_ = world_.Chance(0.6);
   clients_fail_ = world_.Chance(0.4);
@@ -181,7 +184,7 @@ void Simulation::EndProgram(Client& client) {
 
 void Simulation::StartRandomProgram() {
   if (programs_left_ == 0 || !disturbs_) return;
-  if (!AllOver()) {  // One at a time, though one that was killed may have left much behind.
+  if (Living() >= programs_at_once_) {
     return world_.After(absl::Milliseconds(100), [this] { StartRandomProgram(); });
   }
   --programs_left_;
@@ -195,9 +198,9 @@ void Simulation::StartRandomProgram() {
                [this] { StartRandomProgram(); });
 }
 
-bool Simulation::AllOver() const {
-  return std::all_of(clients_.begin(), clients_.end(),
-                     [](const auto& client) { return client->over; });
+size_t Simulation::Living() const {
+  return static_cast<size_t>(std::count_if(clients_.begin(), clients_.end(),
+                                           [](const auto& client) { return !client->over; }));
 }
 
 void Simulation::StartServer() {
