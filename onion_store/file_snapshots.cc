@@ -33,8 +33,12 @@ std::shared_ptr<PinnedCut> FileImpl::NewPin() {
     if (layer->generation == base_) layers.push_back(layer);
   }
   auto pin = std::make_shared<PinnedCut>();
-  pin->info = {last_cut_, last_size_, base_->number, last_cut_time_,
-               newest_.cut == last_cut_ ? newest_.version : 0, written_bytes_};
+  pin->info = {last_cut_,
+               last_size_,
+               base_->number,
+               last_cut_time_,
+               newest_.cut == last_cut_ ? newest_.version : 0,
+               written_bytes_};
   absl::MutexLock lock(&pin->mutex);
   pin->content_or_null =
       std::make_shared<const PinnedContent>(base_, std::move(layers), StartKeeping(base_->number));

@@ -83,7 +83,7 @@ struct CutInfo {
   int64_t generation = 0;
   // The server's clock when it was made; of one that was recovered, of the newest version by then.
   absl::Time time;
-  VersionNumber version = 0;  // with the same bytes, when it was pinned; 0: none
+  VersionNumber version = 0;   // with the same bytes, when it was pinned; 0: none
   uint64_t written_bytes = 0;  // by all cuts from the file's opening here to this one
 };
 

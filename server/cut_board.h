@@ -25,8 +25,8 @@ class CutBoard {
 
   explicit CutBoard(Clock& clock) : clock_(clock) {}
 
-  // Calls `waiter` at the next cut of `name`, or after `timeout` (as exactly as OnTimer() is called);
-  // at once after Stop(). Returns what Cancel() takes, never 0.
+  // Calls `waiter` at the next cut of `name`, or after `timeout` (as exactly as OnTimer() is
+  // called); at once after Stop(). Returns what Cancel() takes, never 0.
   uint64_t Wait(std::string_view name, absl::Duration timeout, Waiter waiter);
   // True: the waiter will not be called any more.
   bool Cancel(std::string_view name, uint64_t id);

@@ -159,9 +159,8 @@ absl::Status MirrorServer::Listen() {
     H5M_RETURN_IF_ERROR(ProbeAddress(config_.listen[i]));
     builder.AddListeningPort(config_.listen[i].GrpcTarget(), credentials, &ports_[i]);
   }
-  for (grpc::Service* service : std::initializer_list<grpc::Service*>{&mirror_, &files_, &versions_,
-                                                                      &snapshots_, &server_service_,
-                                                                      &health_}) {
+  for (grpc::Service* service : std::initializer_list<grpc::Service*>{
+           &mirror_, &files_, &versions_, &snapshots_, &server_service_, &health_}) {
     builder.RegisterService(service);
   }
   mirror_.AddQueues(builder, QueueCount(config_));

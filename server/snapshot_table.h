@@ -28,8 +28,8 @@ class SnapshotTable {
 
   using SnapshotPtr = std::shared_ptr<store::Snapshot>;
 
-  // Opens the newest cut for `reader`, and holds it unless it is a version. kNotFound: there is none
-  // yet.
+  // Opens the newest cut for `reader`, and holds it unless it is a version. kNotFound: there is
+  // none yet.
   absl::StatusOr<SnapshotPtr> Open(store::File& file, const std::string& reader);
   // Opens for `reader` the newest cut that somebody has open and that was made at `time` or before.
   // Null: there is none.

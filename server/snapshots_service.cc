@@ -22,8 +22,8 @@ absl::Status CheckRequest(const v1::ReadSnapshotRequest& request) {
     return absl::InvalidArgumentError(StrCat("cut ", request.cut(), " is negative"));
   }
   if (request.reader_id().size() != kReaderIdBytes) {
-    return absl::InvalidArgumentError(StrCat("reader_id has ", request.reader_id().size(),
-                                             " bytes, not ", kReaderIdBytes));
+    return absl::InvalidArgumentError(
+        StrCat("reader_id has ", request.reader_id().size(), " bytes, not ", kReaderIdBytes));
   }
   return absl::OkStatus();
 }

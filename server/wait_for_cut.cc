@@ -98,8 +98,8 @@ class SnapshotsService::WaitCall final : public grpc::ServerUnaryReactor {
       }
       v1::WaitForCutResponse answer;
       const absl::Status status = service.Describe(self->name, answer);
-      const bool is_news = answer.cut() > self->after_cut ||
-                           (self->or_no_writer && !answer.has_writer());
+      const bool is_news =
+          answer.cut() > self->after_cut || (self->or_no_writer && !answer.has_writer());
       if (status.ok() && !is_news && left > absl::ZeroDuration()) return;
       // Should the board have told of a cut meanwhile, that look finds nobody to answer.
       service.board_.Cancel(self->name, id);

@@ -85,8 +85,7 @@ class Watch {
 
   absl::Status Tell(const v1::WaitForCutResponse& answer) {
     const absl::Time time = TimeOf(answer.server_time());
-    const absl::Duration lag =
-        std::max(absl::ZeroDuration(), TimeOf(answer.answer_time()) - time);
+    const absl::Duration lag = std::max(absl::ZeroDuration(), TimeOf(answer.answer_time()) - time);
     // Of the first one, and after a restart of the server, nobody knows.
     const bool is_known = has_told_ && answer.written_bytes() >= written_bytes_;
     const uint64_t written = is_known ? answer.written_bytes() - written_bytes_ : 0;
@@ -103,8 +102,8 @@ class Watch {
     } else {
       const std::string wrote = is_known ? StrCat("  ", HumanBytes(written), " written") : "";
       context_.Say(StrCat(HumanTime(time), "  cut ", answer.cut(), "  ",
-                          HumanBytes(static_cast<uint64_t>(answer.size_bytes())), wrote,
-                          "  lag ", HumanDuration(absl::Trunc(lag, absl::Milliseconds(1)))));
+                          HumanBytes(static_cast<uint64_t>(answer.size_bytes())), wrote, "  lag ",
+                          HumanDuration(absl::Trunc(lag, absl::Milliseconds(1)))));
       context_.streams().out.flush();
     }
     return options_.command.empty() ? absl::OkStatus() : Execute(answer, time);
@@ -112,14 +111,13 @@ class Watch {
 
   // A command that fails is told of, and the next cut runs it again.
   absl::Status Execute(const v1::WaitForCutResponse& answer, absl::Time time) {
-    H5M_ASSIGN_OR_RETURN(
-        const int code,
-        RunInOurPlace({"/bin/sh", "-c", options_.command},
-                      {{"H5MIRROR_FILE", file_.name},
-                       {"H5MIRROR_SERVER", client_.options().server},
-                       {"H5MIRROR_CUT", StrCat(answer.cut())},
-                       {"H5MIRROR_SIZE", StrCat(answer.size_bytes())},
-                       {"H5MIRROR_TIME", rpc::UtcText(time)}}));
+    H5M_ASSIGN_OR_RETURN(const int code,
+                         RunInOurPlace({"/bin/sh", "-c", options_.command},
+                                       {{"H5MIRROR_FILE", file_.name},
+                                        {"H5MIRROR_SERVER", client_.options().server},
+                                        {"H5MIRROR_CUT", StrCat(answer.cut())},
+                                        {"H5MIRROR_SIZE", StrCat(answer.size_bytes())},
+                                        {"H5MIRROR_TIME", rpc::UtcText(time)}}));
     if (code != 0) {
       context_.Note(StrCat("cut ", answer.cut(), ": '", options_.command, "' ended with ", code));
     }

@@ -24,15 +24,15 @@ const LinkInfo* Of(const void* info) {
 
 const size_t kLinkInfoBytes = sizeof(LinkInfo);
 
-int64_t ReaderRoot::Pinned(const std::string& target) const {
+ReaderRoot::Opened ReaderRoot::Pinned(const std::string& target) const {
   const std::lock_guard lock(mutex_);
   const auto found = pinned_.find(target);
-  return found == pinned_.end() ? 0 : found->second;
+  return found == pinned_.end() ? Opened() : found->second;
 }
 
-void ReaderRoot::Pin(const std::string& target, int64_t number) const {
+void ReaderRoot::Pin(const std::string& target, const Opened& opened) const {
   const std::lock_guard lock(mutex_);
-  pinned_.emplace(target, number);
+  pinned_.emplace(target, opened);
 }
 
 RootPtr RootOfLinkedOpen(const HostLibrary& host, hid_t fapl) {

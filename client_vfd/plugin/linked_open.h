@@ -30,14 +30,17 @@ struct ReaderRoot {
   bool live = false;   // their newest cut of that time, not version
   std::array<uint8_t, 16> id{};  // with `live`: who holds the cuts
 
-  // A target does not change while the root stays open: with at_ns 0 the newest version is asked for
-  // once, with `live` the cut. A number of either; 0: not asked yet.
-  int64_t Pinned(const std::string& target) const;
-  void Pin(const std::string& target, int64_t number) const;
+  // What a target was opened at first; it does not change while the root stays open.
+  struct Opened {
+    int64_t version = 0;  // 0: not opened yet, or a cut that is no version
+    int64_t cut = 0;
+  };
+  Opened Pinned(const std::string& target) const;
+  void Pin(const std::string& target, const Opened& opened) const;
 
  private:
   mutable std::mutex mutex_;
-  mutable std::map<std::string, int64_t> pinned_;
+  mutable std::map<std::string, Opened> pinned_;
 };
 
 using RootPtr = std::shared_ptr<const ReaderRoot>;

@@ -113,10 +113,11 @@ H5mReaderOpen RequestFor(const Config& config, const ReaderTarget& target,
   if (target.root != nullptr) {
     const ReaderRoot& root = *target.root;
     open.at_ns = root.at_ns;
-    open.live = root.live;
-    if (root.live) open.cut = root.Pinned(target.name);
-    if (root.live) std::copy(root.id.begin(), root.id.end(), open.root_id);
-    if (root.at_ns == 0) open.number = root.Pinned(target.name);
+    const ReaderRoot::Opened before = root.Pinned(target.name);
+    open.number = before.version;
+    open.live = root.live && before.version == 0;
+    open.cut = before.cut;
+    std::copy(root.id.begin(), root.id.end(), open.root_id);
   }
   return open;
 }
@@ -211,10 +212,8 @@ H5FD_t* OpenReader(const HostLibrary& host, const Config& config, ReaderTarget t
     return &file.release()->base;
   }
   file->root = target.root != nullptr ? target.root : MakeRoot(target, file->server, file->info);
-  if (file->root->live) {
-    file->root->Pin(target.name, file->info.cut);
-  } else if (file->root->at_ns == 0) {
-    file->root->Pin(target.name, file->info.version);
+  if (file->root->live || file->root->at_ns == 0) {
+    file->root->Pin(target.name, {file->info.version, file->info.cut});
   }
   file->key = std::string(file->info.identity) + "\n" + std::to_string(file->root->at_ns);
   Say(config.log, Audience::kLogOnly,

@@ -75,12 +75,12 @@ rpc::RangeReader SnapshotRanges(const ReaderConfig& config, int64_t cut,
     request.set_reader_id(reader_id);
     request.set_offset(offset);
     request.set_length_bytes(length);
-    return ReaderCalls::Get().ReadSnapshot(
-        server, std::move(request), timeout, [&](const v1::ReadSnapshotResponse& answer) {
-          if (answer.has_snapshot()) return absl::OkStatus();
-          H5M_RETURN_IF_ERROR(CheckBytes(answer));
-          return sink(answer.offset(), answer.data());
-        });
+    return ReaderCalls::Get().ReadSnapshot(server, std::move(request), timeout,
+                                           [&](const v1::ReadSnapshotResponse& answer) {
+                                             if (answer.has_snapshot()) return absl::OkStatus();
+                                             H5M_RETURN_IF_ERROR(CheckBytes(answer));
+                                             return sink(answer.offset(), answer.data());
+                                           });
   };
 }
 
@@ -137,9 +137,9 @@ absl::StatusOr<Reader::Found> Reader::Find(const ReaderConfig& config) {
   Found found;
   if (config.version.number == 0 && config.version != rpc::VersionSpec()) {
     H5M_ASSIGN_OR_RETURN(
-        found.version, ReaderCalls::Get().FindVersion(
-                           config.server, rpc::FindRequest(config.name, config.version),
-                           config.timeout));
+        found.version,
+        ReaderCalls::Get().FindVersion(config.server, rpc::FindRequest(config.name, config.version),
+                                       config.timeout));
     return found;
   }
   std::string bytes(rpc::BlockCache::kBlockBytes, '\0');
@@ -163,8 +163,7 @@ absl::StatusOr<std::unique_ptr<Reader>> Reader::Open(const ReaderConfig& config)
   std::string identity = absl::StrCat(found.version.version(), "\n", found.version.cut(), "\n",
                                       config.name, "\n", config.server.target);
   std::string first_bytes = std::move(found.first_bytes);
-  auto reader =
-      std::unique_ptr<Reader>(new Reader(config, std::move(found), std::move(identity)));
+  auto reader = std::unique_ptr<Reader>(new Reader(config, std::move(found), std::move(identity)));
   reader->source_.Preload(std::move(first_bytes));
   H5M_RETURN_IF_ERROR(reader->Describe(reader->FindSuperblock()));
   return reader;
@@ -208,8 +207,7 @@ absl::Status Reader::Describe(const absl::Status& status) const {
   if (status.ok()) return status;
   const std::string which = version_.version() != 0 ? absl::StrCat("@", version_.version())
                                                     : absl::StrCat(" at cut ", version_.cut());
-  return absl::Status(status.code(),
-                      absl::StrCat("read ", name_, which, ": ", status.message()));
+  return absl::Status(status.code(), absl::StrCat("read ", name_, which, ": ", status.message()));
 }
 
 }  // namespace h5mirror::vfd

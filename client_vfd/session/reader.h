@@ -21,9 +21,9 @@ namespace h5mirror::vfd {
 
 // Which cut of a live file is wanted.
 struct LiveCut {
-  int64_t cut = 0;                           // this one; 0: the newest,
+  int64_t cut = 0;                              // this one; 0: the newest,
   absl::Time not_after = absl::InfinitePast();  // of this server time or before; unset: of all
-  std::optional<SnapshotHolds::Id> root_id;  // for the root that led here; else for itself
+  std::optional<SnapshotHolds::Id> root_id;     // for the root that led here; else for itself
 };
 
 struct ReaderConfig {

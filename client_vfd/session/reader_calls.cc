@@ -94,8 +94,7 @@ absl::Status ReadOnce(const std::shared_ptr<grpc::Channel>& channel,
   Response answer;
   absl::Status sunk;
   Call call(options);
-  const auto stream =
-      (stub.get()->*begin)(&call.context(), *request, &call.queue(), call.tag());
+  const auto stream = (stub.get()->*begin)(&call.context(), *request, &call.queue(), call.tag());
   Call::Event event = call.Wait(*deadline);
   while (event == Call::Event::kOk) {
     stream->Read(&answer, call.tag());
@@ -179,12 +178,11 @@ absl::StatusOr<v1::Version> ReaderCalls::FindVersion(const rpc::ClientOptions& o
                                                      const v1::FindVersionRequest& request,
                                                      absl::Duration timeout) {
   v1::FindVersionResponse response;
-  H5M_RETURN_IF_ERROR(Run(options, timeout,
-                          [&](const std::shared_ptr<grpc::Channel>& channel, absl::Time* deadline) {
-                            return AskOnce<v1::Versions>(channel, options,
-                                                         &v1::Versions::Stub::AsyncFindVersion,
-                                                         request, *deadline, &response);
-                          }));
+  H5M_RETURN_IF_ERROR(Run(
+      options, timeout, [&](const std::shared_ptr<grpc::Channel>& channel, absl::Time* deadline) {
+        return AskOnce<v1::Versions>(channel, options, &v1::Versions::Stub::AsyncFindVersion,
+                                     request, *deadline, &response);
+      }));
   return std::move(*response.mutable_version());
 }
 
@@ -216,24 +214,22 @@ absl::Status ReaderCalls::CloseSnapshot(const rpc::ClientOptions& options,
                                         const v1::CloseSnapshotRequest& request,
                                         absl::Duration timeout) {
   v1::CloseSnapshotResponse response;
-  return Run(options, timeout,
-             [&](const std::shared_ptr<grpc::Channel>& channel, absl::Time* deadline) {
-               return AskOnce<v1::Snapshots>(channel, options,
-                                             &v1::Snapshots::Stub::AsyncCloseSnapshot, request,
-                                             *deadline, &response);
-             });
+  return Run(
+      options, timeout, [&](const std::shared_ptr<grpc::Channel>& channel, absl::Time* deadline) {
+        return AskOnce<v1::Snapshots>(channel, options, &v1::Snapshots::Stub::AsyncCloseSnapshot,
+                                      request, *deadline, &response);
+      });
 }
 
-absl::StatusOr<v1::WaitForCutResponse> ReaderCalls::WaitForCut(
-    const rpc::ClientOptions& options, const v1::WaitForCutRequest& request,
-    absl::Duration timeout) {
+absl::StatusOr<v1::WaitForCutResponse> ReaderCalls::WaitForCut(const rpc::ClientOptions& options,
+                                                               const v1::WaitForCutRequest& request,
+                                                               absl::Duration timeout) {
   v1::WaitForCutResponse response;
-  H5M_RETURN_IF_ERROR(Run(options, timeout,
-                          [&](const std::shared_ptr<grpc::Channel>& channel, absl::Time* deadline) {
-                            return AskOnce<v1::Snapshots>(channel, options,
-                                                          &v1::Snapshots::Stub::AsyncWaitForCut,
-                                                          request, *deadline, &response);
-                          }));
+  H5M_RETURN_IF_ERROR(Run(
+      options, timeout, [&](const std::shared_ptr<grpc::Channel>& channel, absl::Time* deadline) {
+        return AskOnce<v1::Snapshots>(channel, options, &v1::Snapshots::Stub::AsyncWaitForCut,
+                                      request, *deadline, &response);
+      }));
   return response;
 }
 

@@ -67,8 +67,7 @@ std::optional<LiveCut> LiveOf(const H5mReaderOpen& open) {
 // The files that a live one leads to are opened as of the moment when the first was opened.
 void DescribeTargets(const H5mReaderOpen& open, const Reader& reader, H5mReaderInfo* info) {
   info->targets_live = 1;
-  info->targets_at_ns =
-      open.linked != 0 ? open.at_ns : absl::ToUnixNanos(reader.open_time());
+  info->targets_at_ns = open.linked != 0 ? open.at_ns : absl::ToUnixNanos(reader.open_time());
   const SnapshotHolds::Id& id = reader.holds()->id();
   std::copy(id.begin(), id.end(), info->root_id);
 }

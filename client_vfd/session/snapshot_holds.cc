@@ -27,8 +27,7 @@ Roots& AllRoots() {
 
 }  // namespace
 
-SnapshotHolds::SnapshotHolds(const Id& id, const rpc::ClientOptions& server,
-                             absl::Duration timeout)
+SnapshotHolds::SnapshotHolds(const Id& id, const rpc::ClientOptions& server, absl::Duration timeout)
     : id_(id), server_(server), timeout_(std::min(timeout, kCloseWait)), pid_(getpid()) {}
 
 std::shared_ptr<SnapshotHolds> SnapshotHolds::MakeFor(const rpc::ClientOptions& server,

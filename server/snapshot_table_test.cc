@@ -1,0 +1,107 @@
+#include "server/snapshot_table.h"
+
+#include <memory>
+#include <string>
+
+#include "base/fault_env.h"
+#include "gtest/gtest.h"
+#include "onion_store/test_store.h"
+
+namespace h5mirror::server {
+namespace {
+
+constexpr char kName[] = "x.h5";
+
+class SnapshotTableTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    env_.SetTime([this] { return clock_.Now(); });
+    store_ = store::OpenStore(env_, "/");
+    store_->SetCutListener(
+        [this](const std::string& name, store::CutNumber cut) { table_.OnCut(name, cut); });
+    file_ = store_->OpenOrCreateFile(kName, 0).value();
+    writer_ = std::make_unique<store::Writer>(file_, store::SessionStart::kContinue);
+  }
+  void TearDown() override { store_->SetCutListener(nullptr); }
+
+  store::CutNumber Cut(char byte) {
+    EXPECT_TRUE(writer_->Write(0, std::string(100, byte)).ok());
+    return writer_->Cut(store::BarrierKind::kTick).value();
+  }
+  SnapshotTable::SnapshotPtr Open(const std::string& reader) {
+    auto snapshot = table_.Open(*file_, reader);
+    EXPECT_TRUE(snapshot.ok()) << snapshot.status();
+    return snapshot.ok() ? *std::move(snapshot) : nullptr;
+  }
+  bool Held(store::CutNumber cut) { return table_.Find(kName, cut) != nullptr; }
+  void Pass(absl::Duration time) {
+    clock_.Advance(time);
+    table_.OnTimer();
+  }
+
+  FakeClock clock_;
+  FaultEnv env_;
+  SnapshotTable table_{clock_, absl::Seconds(60)};
+  std::unique_ptr<store::Store> store_;
+  std::shared_ptr<store::File> file_;
+  std::unique_ptr<store::Writer> writer_;
+};
+
+TEST_F(SnapshotTableTest, ACutIsHeldUntilTheLastReaderHasGone) {
+  const store::CutNumber cut = Cut('a');
+  Open("one"), Open("two");
+  table_.Close(kName, cut, "one");
+  table_.Close(kName, cut, "one");  // again, as after an answer that was lost
+  EXPECT_TRUE(Held(cut));
+  table_.Close(kName, cut, "two");
+  EXPECT_FALSE(Held(cut));
+}
+
+TEST_F(SnapshotTableTest, TheNewestCutDoesNotExpireAndAnOlderOneDoes) {
+  const store::CutNumber cut = Cut('a');
+  const auto snapshot = Open("one");
+  Pass(absl::Hours(1));
+  EXPECT_TRUE(Held(cut));
+  Cut('b');
+  Pass(absl::Seconds(59));
+  Cut('c');  // Its time runs from the first cut that followed it.
+  EXPECT_TRUE(Held(cut));
+  Pass(absl::Seconds(2));
+  EXPECT_FALSE(Held(cut));
+  EXPECT_TRUE(snapshot->expired());
+}
+
+TEST_F(SnapshotTableTest, WhatIsAVersionNeedNotBeHeld) {
+  ASSERT_TRUE(writer_->Write(0, "v").ok());
+  auto durable = writer_->CutDurably(store::BarrierKind::kCommit);
+  ASSERT_TRUE(durable.ok()) << durable.status();
+  EXPECT_EQ(Open("one")->info().version, durable->version);
+  EXPECT_FALSE(Held(durable->cut));
+}
+
+TEST_F(SnapshotTableTest, OpensTheNewestHeldCutOfATime) {
+  const store::CutNumber first = Cut('a');
+  const absl::Time first_time = clock_.Now();
+  Open("one");
+  clock_.Advance(absl::Seconds(1));
+  Cut('b');
+  Open("two");
+  EXPECT_EQ(table_.OpenAt(kName, first_time - absl::Seconds(1), "three"), nullptr);
+  EXPECT_EQ(table_.OpenAt("other.h5", clock_.Now(), "three"), nullptr);
+  const auto found = table_.OpenAt(kName, clock_.Now() - absl::Milliseconds(1), "three");
+  ASSERT_NE(found, nullptr);
+  EXPECT_EQ(found->info().cut, first);
+  table_.Close(kName, first, "one");
+  EXPECT_TRUE(Held(first));
+}
+
+TEST_F(SnapshotTableTest, ClearLetsGoOfAll) {
+  Cut('a');
+  Open("one"), Open("two");
+  EXPECT_EQ(table_.count().readers, 2);
+  table_.Clear();
+  EXPECT_EQ(table_.count().cuts, 0);
+}
+
+}  // namespace
+}  // namespace h5mirror::server
