@@ -82,9 +82,7 @@ class EmbeddedStoreImpl final : public EmbeddedStore {
   absl::StatusOr<int> PurgeRemoved(absl::Time) override { return 0; }
 
   const std::array<uint8_t, 16>& incarnation() const override { return files_.incarnation(); }
-  void SetCutListener(CutListener listener) override {
-    files_.SetCutListener(std::move(listener));
-  }
+  void SetCutListener(CutListener listener) override { files_.SetCutListener(std::move(listener)); }
   uint64_t memory_used_bytes() const override { return files_.memory_used_bytes(); }
   absl::StatusOr<uint64_t> FreeDiskBytes() const override { return files_.FreeDiskBytes(); }
   uint64_t disk_bytes() const override { return files_.disk_bytes(); }

@@ -106,7 +106,8 @@ typedef struct H5mStatus {
 
 typedef struct H5mSession H5mSession;
 
-/* One version or cut of a file, open in mode=reader. Its functions are called by one thread at a time. */
+/* One version or cut of a file, open in mode=reader. Its functions are called by one thread at a
+ * time. */
 typedef struct H5mReader H5mReader;
 
 typedef struct H5mReaderOpen {
@@ -118,9 +119,9 @@ typedef struct H5mReaderOpen {
   int linked; /* nonzero: opened through a link or a virtual dataset; `version` is not looked at */
   int64_t
       at_ns; /* with `linked`: the newest version at or before this server time; 0: the newest */
-  int64_t number; /* with `linked`: this version, if it is not 0 */
-  int live;       /* with `linked`: a cut, not a version, of the time `at_ns` or before */
-  int64_t cut;    /* with `live`: this one, if it is not 0 */
+  int64_t number;      /* with `linked`: this version, if it is not 0 */
+  int live;            /* with `linked`: a cut, not a version, of the time `at_ns` or before */
+  int64_t cut;         /* with `live`: this one, if it is not 0 */
   uint8_t root_id[16]; /* with `live`: of the file that led here */
   uint64_t cache_bytes;
   uint32_t timeout_ms;
