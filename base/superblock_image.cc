@@ -12,6 +12,7 @@ constexpr size_t kFlagsAt = 11;
 constexpr size_t kBaseAddressAt = 12;
 constexpr uint8_t kWriteAccess = 0x01;
 constexpr uint8_t kSwmr = 0x04;
+constexpr uint8_t kSwmrVersion = 3;  // SWMR writers need it.
 
 uint64_t Load(std::string_view bytes, size_t at, size_t width) {
   uint64_t value = 0;
@@ -68,17 +69,20 @@ std::optional<std::string> ClosedSuperblock(std::string_view bytes, uint64_t off
   }
   const auto version = static_cast<uint8_t>(bytes[kVersionAt]);
   const auto flags = static_cast<uint8_t>(bytes[kFlagsAt]);
-  if ((version != 2 && version != 3) || (flags & (kWriteAccess | kSwmr)) == 0) return std::nullopt;
+  if (version != 2 && version != 3) return std::nullopt;
   const size_t width = static_cast<uint8_t>(bytes[kAddressBytesAt]);
   const size_t checksum_at = kBaseAddressAt + 4 * width;
   if (width < 2 || width > 8 || bytes.size() < checksum_at + 4) return std::nullopt;
+  // Where the superblock was moved from its base address, HDF5 corrects the end by as much.
+  const uint64_t end = size_bytes + Load(bytes, kBaseAddressAt, width) - offset;
+  const size_t end_at = kBaseAddressAt + 2 * width;
+  // Opened with H5F_ACC_SWMR_WRITE through a driver that has no locks, it has no flags either.
+  const bool is_swmr =
+      (flags & kSwmr) != 0 || (version == kSwmrVersion && Load(bytes, end_at, width) < end);
+  if ((flags & kWriteAccess) == 0 && !is_swmr) return std::nullopt;
   std::string image(bytes.substr(0, checksum_at + 4));
   image[kFlagsAt] = static_cast<char>(flags & ~(kWriteAccess | kSwmr));
-  if ((flags & kSwmr) != 0) {
-    // Where the superblock was moved from its base address, HDF5 corrects the end by as much.
-    const uint64_t base = Load(bytes, kBaseAddressAt, width);
-    Store(&image, kBaseAddressAt + 2 * width, width, size_bytes + base - offset);
-  }
+  if (is_swmr) Store(&image, end_at, width, end);
   Store(&image, checksum_at, 4, Lookup3(std::string_view(image).substr(0, checksum_at)));
   return image;
 }

@@ -24,7 +24,8 @@ HasSuperblock LooksLikeSuperblock(std::string_view bytes);
 // What to put over the beginning of the superblock at `offset`, which `bytes` begin with, so that
 // the file of `size_bytes` opens as one that was closed: the flags of a writer are cleared, and
 // where it was an SWMR writer, which keeps no end of file there, the end is set to `size_bytes`;
-// the checksum is made right. Unset: it is right as it is, or none that has flags.
+// the checksum is made right. An SWMR writer is known by its flag, or by an end that lies before
+// `size_bytes`. Unset: it is right as it is, or none that has flags.
 std::optional<std::string> ClosedSuperblock(std::string_view bytes, uint64_t offset,
                                             uint64_t size_bytes);
 

@@ -34,10 +34,18 @@ TEST(SuperblockImageTest, AnSwmrWritersEndOfFileIsTheSize) {
   EXPECT_NE(image->substr(44), kClosed.substr(44));
 }
 
+TEST(SuperblockImageTest, AnSwmrWriterIsKnownByItsEndWhereItSetsNoFlags) {
+  std::string grown = kClosed;
+  grown[28] = 0x17;
+  EXPECT_EQ(ClosedSuperblock(grown, 0, 2072), kClosed);
+  grown[8] = 2;
+  EXPECT_EQ(ClosedSuperblock(grown, 0, 2072), std::nullopt) << "SWMR needs version 3";
+}
+
 TEST(SuperblockImageTest, AnotherWritersEndOfFileStays) {
   std::string open = kOpen;
   open[11] = 1;
-  EXPECT_EQ(ClosedSuperblock(open, 0, 0x123456), kClosed);
+  EXPECT_EQ(ClosedSuperblock(open, 0, 2072), kClosed);
 }
 
 TEST(SuperblockImageTest, WhatIsClosedOrHasNoFlagsIsLeftAlone) {

@@ -24,7 +24,9 @@ absl::StatusOr<std::shared_ptr<Snapshot>> FileImpl::PinNewestCut() {
   std::shared_ptr<PinnedCut>& pin = pinned_[last_cut_];
   if (pin == nullptr) pin = NewPin();
   ++pin->holder_count;
-  return std::make_shared<SnapshotImpl>(shared_from_this(), pin);
+  CutInfo info = pin->info;
+  if (newest_.cut == last_cut_) info.version = newest_.version;
+  return std::make_shared<SnapshotImpl>(shared_from_this(), pin, info);
 }
 
 std::shared_ptr<PinnedCut> FileImpl::NewPin() {
@@ -33,12 +35,7 @@ std::shared_ptr<PinnedCut> FileImpl::NewPin() {
     if (layer->generation == base_) layers.push_back(layer);
   }
   auto pin = std::make_shared<PinnedCut>();
-  pin->info = {last_cut_,
-               last_size_,
-               base_->number,
-               last_cut_time_,
-               newest_.cut == last_cut_ ? newest_.version : 0,
-               written_bytes_};
+  pin->info = {last_cut_, last_size_, base_->number, last_cut_time_, 0, written_bytes_};
   absl::MutexLock lock(&pin->mutex);
   pin->content_or_null =
       std::make_shared<const PinnedContent>(base_, std::move(layers), StartKeeping(base_->number));

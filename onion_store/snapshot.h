@@ -13,12 +13,12 @@ namespace h5mirror::store {
 class SnapshotImpl final : public Snapshot {
  public:
   // The caller has counted it as a holder of `pin`.
-  SnapshotImpl(std::shared_ptr<FileImpl> file, std::shared_ptr<PinnedCut> pin)
-      : file_(std::move(file)), pin_(std::move(pin)) {}
+  SnapshotImpl(std::shared_ptr<FileImpl> file, std::shared_ptr<PinnedCut> pin, CutInfo info)
+      : file_(std::move(file)), pin_(std::move(pin)), info_(info) {}
   ~SnapshotImpl() override { file_->Unpin(pin_); }
   SnapshotImpl(const SnapshotImpl&) = delete;
 
-  const CutInfo& info() const override { return pin_->info; }
+  const CutInfo& info() const override { return info_; }
   uint32_t page_size_bytes() const override { return file_->page_size_bytes_; }
   absl::Status Read(uint64_t offset, absl::Span<char> out) const override;
   absl::StatusOr<Extent> NextData(uint64_t offset) const override;
@@ -53,6 +53,7 @@ class SnapshotImpl final : public Snapshot {
 
   const std::shared_ptr<FileImpl> file_;
   const std::shared_ptr<PinnedCut> pin_;
+  const CutInfo info_;  // the pin's, as of now: it may have become a version since
 };
 
 }  // namespace h5mirror::store

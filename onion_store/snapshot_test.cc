@@ -151,6 +151,21 @@ TEST_F(SnapshotTest, DamageOfTheHeadIsFoundBeforeAndAfterItsPageIsOverwritten) {
   EXPECT_EQ(page, std::string(kPage, 'a'));
 }
 
+// While somebody holds it from before.
+TEST_F(SnapshotTest, ACutThatHasBecomeAVersionIsOneToWhoPinsItThen) {
+  Open();
+  Fill('a');
+  ASSERT_TRUE(writer_->Cut(BarrierKind::kTick).ok());
+  const auto before = Pin();
+  ASSERT_TRUE(writer_->End(SessionEnd::kLost).ok());
+  writer_ = nullptr;
+  ASSERT_TRUE(file_->WaitApplied(absl::Seconds(20)).ok());
+  const auto after = Pin();
+  EXPECT_EQ(after->info().cut, before->info().cut);
+  EXPECT_EQ(before->info().version, 0);
+  EXPECT_EQ(after->info().version, 1);
+}
+
 TEST_F(SnapshotTest, AMovedFileIsToBeOpenedAgain) {
   Open();
   Fill('a');

@@ -119,8 +119,15 @@ absl::StatusOr<std::unique_ptr<SnapshotsService::Source>> SnapshotsService::Open
   table_.Close(request.name(), newest->info().cut, request.reader_id());
   auto held = table_.OpenAt(request.name(), time, request.reader_id());
   if (held != nullptr) return std::make_unique<Source>(std::move(held));
-  H5M_ASSIGN_OR_RETURN(const store::VersionInfo version, file->FindVersionAt(time));
-  H5M_ASSIGN_OR_RETURN(auto reader, file->OpenVersion(version.version));
+  const auto version = file->FindVersionAt(time);
+  // Before its first cut there was no such file; before another one there was.
+  if (absl::IsNotFound(version.status()) && newest->info().cut > 1) {
+    return absl::OutOfRangeError(StrCat(
+        "snapshot expired, reopen: no cut of ", request.name(), " of ",
+        absl::FormatTime(absl::RFC3339_full, time, absl::UTCTimeZone()), " or before is held"));
+  }
+  H5M_RETURN_IF_ERROR(version.status());
+  H5M_ASSIGN_OR_RETURN(auto reader, file->OpenVersion(version->version));
   return std::make_unique<Source>(std::move(reader));
 }
 

@@ -218,6 +218,13 @@ absl::StatusOr<std::string> Helper::ReadLine(absl::Duration timeout) {
   return absl::InternalError("the helper said too much");
 }
 
+absl::StatusOr<int> RunToEnd(const std::vector<std::string>& command,
+                             const EnvironmentChanges& changes) {
+  Spawner spawner;
+  H5M_ASSIGN_OR_RETURN(const pid_t pid, spawner.Spawn(command, changes));
+  return WaitFor(pid);
+}
+
 absl::StatusOr<int> RunInOurPlace(const std::vector<std::string>& command,
                                   const EnvironmentChanges& changes) {
   SignalWait wait;

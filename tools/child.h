@@ -50,7 +50,12 @@ class Helper {
   Descriptor output_;
 };
 
-// Runs `command` with our input and output and returns its exit code, 128 + n after signal n.
+// Runs `command` with our input and output and returns its exit code, 128 + n after signal n. For a
+// process with other threads too. kNotFound and others: it cannot be started.
+absl::StatusOr<int> RunToEnd(const std::vector<std::string>& command,
+                             const EnvironmentChanges& changes);
+
+// The same in our place, in a process of one thread: other threads would take its signals.
 // Signals that somebody sends us go to it; those that the terminal sends it gets by itself.
 // Errors: kNotFound no such program; kPermissionDenied and others: it cannot be started.
 absl::StatusOr<int> RunInOurPlace(const std::vector<std::string>& command,

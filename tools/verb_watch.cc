@@ -111,13 +111,12 @@ class Watch {
 
   // A command that fails is told of, and the next cut runs it again.
   absl::Status Execute(const v1::WaitForCutResponse& answer, absl::Time time) {
-    H5M_ASSIGN_OR_RETURN(const int code,
-                         RunInOurPlace({"/bin/sh", "-c", options_.command},
-                                       {{"H5MIRROR_FILE", file_.name},
-                                        {"H5MIRROR_SERVER", client_.options().server},
-                                        {"H5MIRROR_CUT", StrCat(answer.cut())},
-                                        {"H5MIRROR_SIZE", StrCat(answer.size_bytes())},
-                                        {"H5MIRROR_TIME", rpc::UtcText(time)}}));
+    H5M_ASSIGN_OR_RETURN(const int code, RunToEnd({"/bin/sh", "-c", options_.command},
+                                                  {{"H5MIRROR_FILE", file_.name},
+                                                   {"H5MIRROR_SERVER", client_.options().server},
+                                                   {"H5MIRROR_CUT", StrCat(answer.cut())},
+                                                   {"H5MIRROR_SIZE", StrCat(answer.size_bytes())},
+                                                   {"H5MIRROR_TIME", rpc::UtcText(time)}}));
     if (code != 0) {
       context_.Note(StrCat("cut ", answer.cut(), ": '", options_.command, "' ended with ", code));
     }

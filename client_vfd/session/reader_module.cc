@@ -54,7 +54,7 @@ int64_t NanosOf(const google::protobuf::Timestamp& time) {
 // Nullopt: a version is wanted.
 std::optional<LiveCut> LiveOf(const H5mReaderOpen& open) {
   const bool is_root = open.linked == 0 && *open.version == '\0';
-  if (!is_root && open.live == 0) return std::nullopt;
+  if (!is_root && (open.live == 0 || open.number != 0)) return std::nullopt;
   LiveCut live;
   if (is_root) return live;
   live.cut = open.cut;
@@ -111,6 +111,9 @@ H5mReader* ReaderOpen(const H5mReaderOpen* open, H5mReaderInfo* info, char* erro
     absl::StatusOr<std::unique_ptr<Reader>> reader = Start(*open, info);
     if (reader.ok()) return reinterpret_cast<H5mReader*>(reader->release());
     info->error_number = Fail(reader.status(), error, error_size);
+    // Not ENOENT: HDF5 takes a source of a virtual dataset that does not exist for one without
+    // data.
+    if (open->live != 0 && absl::IsOutOfRange(reader.status())) info->error_number = ESTALE;
   } catch (const std::exception& thrown) {
     info->error_number = ENOMEM;
     std::snprintf(error, error_size, "%s", thrown.what());

@@ -14,6 +14,7 @@
 #include "client_vfd/session/reader_calls.h"
 #include "client_vfd/session/reader_module.h"
 #include "client_vfd/session/session.h"
+#include "client_vfd/session/snapshot_holds.h"
 
 namespace h5mirror::vfd {
 namespace {
@@ -162,6 +163,7 @@ void Drain() {
 
 void PrepareFork() {
   Guard([] {
+    SnapshotHolds::PrepareFork();
     const bool readers = ReaderCalls::Get().PrepareFork();
     Engine::Get().PrepareFork(readers);
   });

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <map>
 
 #include "base/random.h"
@@ -13,6 +14,9 @@ namespace {
 
 // A close is not worth more: the server lets go of the cut by itself.
 constexpr absl::Duration kCloseWait = absl::Milliseconds(300);
+
+// Forks of this process and those that it comes from.
+std::atomic<int> fork_count = 0;
 
 struct Roots {
   absl::Mutex mutex;
@@ -28,7 +32,13 @@ Roots& AllRoots() {
 }  // namespace
 
 SnapshotHolds::SnapshotHolds(const Id& id, const rpc::ClientOptions& server, absl::Duration timeout)
-    : id_(id), server_(server), timeout_(std::min(timeout, kCloseWait)), pid_(getpid()) {}
+    : id_(id),
+      server_(server),
+      timeout_(std::min(timeout, kCloseWait)),
+      pid_(getpid()),
+      fork_count_(fork_count) {}
+
+void SnapshotHolds::PrepareFork() { ++fork_count; }
 
 std::shared_ptr<SnapshotHolds> SnapshotHolds::MakeFor(const rpc::ClientOptions& server,
                                                       absl::Duration timeout) {
@@ -55,7 +65,7 @@ SnapshotHolds::~SnapshotHolds() {
     const auto self = roots.open.find(id_);
     if (self != roots.open.end() && self->second.expired()) roots.open.erase(self);
   }
-  if (getpid() != pid_) return;
+  if (getpid() != pid_ || fork_count != fork_count_) return;
   absl::MutexLock lock(&mutex_);
   for (const auto& [name, cut] : cuts_) {
     v1::CloseSnapshotRequest request;

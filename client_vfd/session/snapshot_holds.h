@@ -29,9 +29,13 @@ class SnapshotHolds {
                                                 absl::Duration timeout);
   static std::shared_ptr<SnapshotHolds> Find(const Id& id, const rpc::ClientOptions& server,
                                              absl::Duration timeout);
-  // Tells the server, and waits a moment for that; a forked child leaves it to its parent.
+  // Tells the server, and waits a moment for that. After a fork neither parent nor child does: the
+  // other may read on, and the server lets go by itself.
   ~SnapshotHolds();
   SnapshotHolds(const SnapshotHolds&) = delete;
+
+  // Before a fork of the process.
+  static void PrepareFork();
 
   const Id& id() const { return id_; }
   std::string reader_id() const { return {id_.begin(), id_.end()}; }
@@ -44,6 +48,7 @@ class SnapshotHolds {
   const rpc::ClientOptions server_;
   const absl::Duration timeout_;
   const pid_t pid_;
+  const int fork_count_;  // when it was made
   absl::Mutex mutex_;
   std::set<std::pair<std::string, int64_t>> cuts_ ABSL_GUARDED_BY(mutex_);
 };

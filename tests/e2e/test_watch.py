@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from harness.process import Process, wait_until
 from harness import paths
+from harness.process import Process, wait_until
 
 WRITER = """
     f = h5py.File("run.h5", "w")
