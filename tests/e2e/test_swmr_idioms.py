@@ -1,0 +1,160 @@
+"""Legacy SWMR writers, unmodified: each flush of theirs, of the file or of a dataset alone, is a cut that readers open.
+
+A named test for each idiom. In each one reader is started before there is a file, and one while it is written."""
+
+import pytest
+
+from harness import paths
+
+MAKE = """
+    NAME = sys.argv[1]
+    def make(f):
+        f.create_dataset("d", (0, 500), maxshape=(None, 500), chunks=(4, 500), dtype="i4")
+        f.create_dataset("total", (1000,), dtype="i8")
+"""
+# Goes on at each line that comes in, and says when that is done.
+STEPS = """
+    d, total = f["d"], f["total"]
+    print("ready", flush=True)
+    for n, line in enumerate(sys.stdin):
+        if line.strip() == "close": break
+        d.resize(n + 1, axis=0)
+        d[n] = n
+        total[...] = n
+        {flush}
+        print("done", flush=True)
+    f.close()
+    print("closed", flush=True)
+"""
+FLUSH_DATASETS = STEPS.format(flush="total.flush(); d.flush()")
+FLUSH_FILE = STEPS.format(flush="f.flush()")
+MAKE_AND_CLOSE = """
+    with h5py.File(NAME, "w", libver="latest") as f: make(f)
+"""
+CREATE = """
+    f = h5py.File(NAME, "w", libver="latest")
+    make(f)
+    f.swmr_mode = True
+"""
+# Waits for the file; then opens it again at each "again", and reads what it has open at any other line.
+READER = """
+    NAME, swmr = sys.argv[1], len(sys.argv) > 2
+    def opened():
+        said = False
+        while True:
+            try:
+                return h5py.File(NAME, "r", swmr=swmr)
+            except FileNotFoundError as error:
+                if not said: print("no file", flush=True)
+                said = True
+                time.sleep(0.02)
+    def rows(f):
+        d = f["d"]
+        assert (d[:] == np.arange(d.shape[0])[:, None]).all(), d[:]
+        assert (f["total"][:] == max(d.shape[0] - 1, 0)).all(), "total is of another cut"
+        return d.shape[0]
+    f = opened()
+    print(rows(f), flush=True)
+    for line in sys.stdin:
+        if line.strip() == "again":
+            f.close()
+            f = opened()
+        if line.strip() == "refresh":
+            for each in f.values(): each.refresh()
+        print(rows(f), flush=True)
+"""
+
+
+class Idiom:
+    """A writer of a file of its own, and its readers."""
+
+    def __init__(self, site, name):
+        self.site, self.name = site, name + ".h5"
+        self.writer = None
+
+    def reader(self, *arguments, **keys):
+        return self.site.start([*self.site.script(READER), self.name, *arguments], talks=True,
+                               config=self.site.config(mode="reader", **keys))
+
+    def start(self, script):
+        command = [*self.site.script(MAKE + script), self.name]
+        self.writer = self.site.start(command, talks=True, config=self.site.config(ack="applied"))
+        assert self.writer.line() == "ready"
+
+    def step(self, count=1):
+        for _ in range(count):
+            assert self.writer.ask("step") == "done"
+
+    def is_followed_live(self, script):
+        """A reader that was there first and one that comes later open every step, and keep what they have open."""
+        first = self.reader()
+        assert first.line() == "no file"
+        self.start(script)
+        assert first.line() == "0"
+        self.step()
+        second = self.reader()
+        assert second.line() == "1"
+        for n in range(2, 5):
+            self.step()
+            assert first.ask("read") == ("0" if n == 2 else str(n - 1)), "an open stays at its cut"
+            assert first.ask("again") == second.ask("again") == str(n)
+        assert self.writer.ask("close") == "closed"
+        assert first.ask("read") == "4" and first.ask("again") == "4"
+        self.site.assert_mirrored(self.name)
+
+
+@pytest.fixture
+def idiom(request, shared_site, h5py_version):
+    shared_site.python = paths.venv_python(h5py_version)
+    idiom = Idiom(shared_site, request.node.name.split("[")[0] + h5py_version)
+    yield idiom
+    for process in shared_site.beside:
+        process.kill()
+    shared_site.beside.clear()
+
+
+def test_swmr_mode_and_dataset_flush(idiom):
+    idiom.is_followed_live(CREATE + FLUSH_DATASETS)
+
+
+def test_swmr_mode_and_file_flush(idiom):
+    idiom.is_followed_live(CREATE + FLUSH_FILE)
+
+
+def test_an_existing_file_opened_for_writing_and_then_swmr_mode(idiom):
+    idiom.is_followed_live(MAKE_AND_CLOSE + """
+    f = h5py.File(NAME, "r+", libver="latest")
+    f.swmr_mode = True
+    """ + FLUSH_DATASETS)
+
+
+def test_an_existing_file_opened_with_acc_swmr_write(idiom):
+    idiom.is_followed_live(MAKE_AND_CLOSE + """
+    fapl = h5py.h5p.create(h5py.h5p.FILE_ACCESS)
+    fapl.set_libver_bounds(h5py.h5f.LIBVER_LATEST, h5py.h5f.LIBVER_LATEST)
+    flags = h5py.h5f.ACC_RDWR | h5py.h5f.ACC_SWMR_WRITE
+    f = h5py.File(h5py.h5f.open(NAME.encode(), flags, fapl=fapl))
+    assert f.swmr_mode
+    """ + FLUSH_DATASETS)
+
+
+def test_a_reader_that_refreshes_reads_what_it_opened_and_no_error(idiom):
+    idiom.start(CREATE + FLUSH_DATASETS)
+    idiom.step(2)
+    reader = idiom.reader("swmr")
+    assert reader.line() == "2"
+    idiom.step(2)
+    assert reader.ask("refresh") == "2" and reader.ask("again") == "4" and reader.ask("refresh") == "4"
+
+
+def test_stock_tools_read_the_newest_cut(idiom):
+    def tool(name, *arguments):
+        return site.run([paths.hdf5_tool(name), *arguments], config=site.config(mode="reader")).ok().out
+
+    site = idiom.site
+    idiom.start(CREATE + FLUSH_DATASETS)
+    for rows in (3, 4):
+        idiom.step(3 if rows == 3 else 1)
+        assert f"d                        Dataset {{{rows}/Inf, 500}}" in tool("h5ls", idiom.name)
+        out = tool("h5dump", "-d", "/d", "-s", f"{rows - 1},0", "-c", "1,4", idiom.name)
+        assert f"({rows - 1},0): {', '.join([str(rows - 1)] * 4)}\n" in out, out
