@@ -303,17 +303,17 @@ def test_a_stopped_server_is_an_error_and_the_reader_goes_on_after_it(wheel):
     assert reader.ask("read") == "0"
 
 
-def test_opens_and_closes_leave_nothing_behind(wheel):
-    live = Live(wheel, flush="sync")
+def test_opens_and_closes_leave_nothing_behind(bare_site):
+    live = Live(bare_site, flush="sync")
     reader, _ = live.reader()
     live.step()
     reader.ask("again")
-    before = count_open_files(wheel.server.pid)
+    before = count_open_files(bare_site.server.pid)
     for n in range(2, 40):
         live.step()
         assert reader.ask("again") == str(n)
-    wheel.settle("run.h5")
-    wait_until(lambda: count_open_files(wheel.server.pid) <= before + 4, "files of closed cuts are closed")
+    bare_site.settle("run.h5")
+    wait_until(lambda: count_open_files(bare_site.server.pid) <= before + 4, "files of closed cuts are closed")
 
 
 LINKED = """
