@@ -113,7 +113,7 @@ H5mReader* ReaderOpen(const H5mReaderOpen* open, H5mReaderInfo* info, char* erro
     info->error_number = Fail(reader.status(), error, error_size);
     // Not ENOENT: HDF5 takes a source of a virtual dataset that does not exist for one without
     // data.
-    if (open->live != 0 && absl::IsOutOfRange(reader.status())) info->error_number = ESTALE;
+    if (open->linked != 0 && absl::IsOutOfRange(reader.status())) info->error_number = ESTALE;
   } catch (const std::exception& thrown) {
     info->error_number = ENOMEM;
     std::snprintf(error, error_size, "%s", thrown.what());
