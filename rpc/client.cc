@@ -107,10 +107,10 @@ class ClientImpl final : public Client {
     return std::move(*response.mutable_check());
   }
 
+  // Who waits must learn that the server was away: one that starts again has forgotten its writers.
   absl::StatusOr<v1::WaitForCutResponse> WaitForCut(const v1::WaitForCutRequest& request,
                                                     absl::Duration timeout) override {
-    return Call(*snapshots_, &v1::Snapshots::Stub::WaitForCut, request, Repeat::kOnceIfUnavailable,
-                timeout);
+    return Call(*snapshots_, &v1::Snapshots::Stub::WaitForCut, request, Repeat::kNever, timeout);
   }
 
   // These change names: a repeat of one that was done would fail, or do another one.

@@ -217,8 +217,8 @@ void MirrorServer::StopTimer() {
 void MirrorServer::Stop(absl::Duration timeout) {
   if (server_ != nullptr) {
     health_.StopServing();
+    snapshots_.BeginStop();  // First: that sessions end by it is not that nobody writes any more.
     mirror_.BeginStop();
-    snapshots_.BeginStop();
     server_->Shutdown(absl::ToChronoTime(absl::Now() + timeout));
   }
   mirror_.Stop();

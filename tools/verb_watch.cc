@@ -1,4 +1,7 @@
 // h5mirror watch: a line for each new cut of a file.
+#include <poll.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -21,6 +24,9 @@ constexpr absl::Duration kCallTime = absl::Minutes(1);
 constexpr absl::Duration kGrace = absl::Seconds(10);
 // Between two tries at a server that is away.
 constexpr absl::Duration kRetry = absl::Seconds(1);
+// A server that starts again knows of no writer, and after a kill not of a file without a durable
+// cut. A writer that lives tries twice a second: it is back by then.
+constexpr absl::Duration kWriterReturns = absl::Seconds(10);
 
 struct Options {
   std::string file;
@@ -35,6 +41,12 @@ absl::Time TimeOf(const google::protobuf::Timestamp& time) {
   return absl::FromUnixSeconds(time.seconds()) + absl::Nanoseconds(time.nanos());
 }
 
+// Nobody will read what is printed: the other end of the pipe is closed.
+bool IsReaderGone() {
+  pollfd out{STDOUT_FILENO, 0, 0};
+  return poll(&out, 1, 0) == 1 && (out.revents & POLLERR) != 0;
+}
+
 class Watch {
  public:
   Watch(Context& context, const Options& options, FileArg file, rpc::Client& client)
@@ -44,7 +56,7 @@ class Watch {
     if (options_.after_cut >= 0) after_cut_ = options_.after_cut;
     for (int64_t lines = 0; options_.count == 0 || lines < options_.count;) {
       H5M_ASSIGN_OR_RETURN(const v1::WaitForCutResponse answer, Next());
-      const bool is_done = options_.until_done && !answer.has_writer();
+      const bool is_done = options_.until_done && !answer.has_writer() && TimeToReturn() == kNone;
       if (answer.cut() > after_cut_) {
         ++lines;
         H5M_RETURN_IF_ERROR(Tell(answer));
@@ -53,34 +65,50 @@ class Watch {
         has_told_ = true;
         if (!is_done) absl::SleepFor(absl::Seconds(options_.every_seconds));
       }
-      if (is_done) break;
+      if (is_done || IsReaderGone()) break;
     }
     return kExitOk;
   }
 
  private:
+  static constexpr absl::Duration kNone = absl::ZeroDuration();
+
+  // How much longer a writer from before an outage may take to come back.
+  absl::Duration TimeToReturn() const { return std::max(kNone, returns_until_ - absl::Now()); }
+
   // The next answer, whatever becomes of the server meanwhile once it has answered.
   absl::StatusOr<v1::WaitForCutResponse> Next() {
-    v1::WaitForCutRequest request;
-    request.set_name(file_.name);
-    request.set_after_cut(after_cut_);
-    request.mutable_timeout()->set_seconds(absl::ToInt64Seconds(kCallTime));
-    request.set_or_no_writer(options_.until_done);
     for (bool is_away = false;;) {
-      absl::StatusOr<v1::WaitForCutResponse> answer =
-          client_.WaitForCut(request, kCallTime + kGrace);
+      absl::StatusOr<v1::WaitForCutResponse> answer = Ask();
       if (answer.ok()) {
         has_answered_ = true;
+        if (answer->has_writer()) returns_until_ = absl::InfinitePast();
         return answer;
       }
-      const bool may_come_back =
-          absl::IsUnavailable(answer.status()) || absl::IsDeadlineExceeded(answer.status());
-      if (!has_answered_ || !may_come_back) return answer.status();
+      // A server that stops may cancel what it was just asked.
+      const bool is_gone = absl::IsUnavailable(answer.status()) ||
+                           absl::IsDeadlineExceeded(answer.status()) ||
+                           absl::IsCancelled(answer.status());
+      const bool may_return = absl::IsNotFound(answer.status()) && TimeToReturn() > kNone;
+      if (!has_answered_ || (!is_gone && !may_return) || IsReaderGone()) return answer.status();
       if (!std::exchange(is_away, true)) {
         context_.Note(StrCat(answer.status().message(), "; waiting for it"));
       }
       absl::SleepFor(kRetry);
+      if (is_gone) returns_until_ = absl::Now() + kWriterReturns;
     }
+  }
+
+  absl::StatusOr<v1::WaitForCutResponse> Ask() {
+    const absl::Duration to_return = TimeToReturn();
+    const absl::Duration wait =
+        to_return == kNone ? kCallTime : absl::Ceil(to_return, absl::Seconds(1));
+    v1::WaitForCutRequest request;
+    request.set_name(file_.name);
+    request.set_after_cut(after_cut_);
+    request.mutable_timeout()->set_seconds(absl::ToInt64Seconds(wait));
+    request.set_or_no_writer(options_.until_done && to_return == kNone);
+    return client_.WaitForCut(request, wait + kGrace);
   }
 
   absl::Status Tell(const v1::WaitForCutResponse& answer) {
@@ -131,6 +159,7 @@ class Watch {
   uint64_t written_bytes_ = 0;
   bool has_told_ = false;
   bool has_answered_ = false;
+  absl::Time returns_until_ = absl::InfinitePast();
 };
 
 absl::StatusOr<int> RunWatch(Context& context, const Options& options) {

@@ -5,10 +5,9 @@ import re
 import pytest
 
 from harness import paths
+from harness.package import PACKAGE, Package
 from harness.process import run
 from harness.site import Site
-
-PACKAGE = paths.SOURCE / "client_vfd" / "python"
 
 # Three versions, of which the second and third have comments and the second a tag.
 THREE = """
@@ -19,38 +18,6 @@ THREE = """
             f["d"][:] = n
             h5mirror.commit(f, f"pass {n}, \\u00fcber")
 """
-
-
-class Package:
-    """A site whose programs use the package, with no driver in their environment."""
-
-    def __init__(self, site):
-        self.site = site
-        self.url = f"h5mirror://{site.address}/run.h5"
-
-    def run(self, text: str, first: str = "import h5mirror", config: str | None = None, **env):
-        names = f"{first}\nURL = {self.url!r}\nSERVER = {self.site.address!r}\nCONFIG = {config or self.site.config()!r}\n"
-        environment = {**self.site.plain_env(), "PYTHONPATH": str(PACKAGE), "H5MIRROR_PLUGIN_DIR": str(paths.LIB),
-                       "PYTHONDONTWRITEBYTECODE": "1", **env}
-        return self.site.run(self.site.script(names + re.sub(r"(?m)^ {4}", "", text)), env=environment)
-
-    def py(self, text: str, **options) -> str:
-        return self.run(text, **options).ok().out
-
-    def raised(self, expression: str, setup: str = "", **options) -> str:
-        """The type and the text of what an expression raises."""
-        return self.py(f"""{setup}
-    try:
-        {expression}
-    except Exception as error:
-        print(type(error).__name__, error)
-    """, **options)
-
-
-@pytest.fixture
-def package(bare_site, h5py_version):
-    bare_site.python = paths.venv_python(h5py_version)
-    return Package(bare_site)
 
 
 @pytest.fixture
@@ -148,7 +115,7 @@ def test_a_commit_of_another_driver_s_file_of_a_closed_one_or_of_a_reader_is_ref
     assert reader.startswith("ValueError") and "is open for reading: it has nothing to commit" in reader
 
 
-def test_open_gives_the_newest_version_and_any_other(three):
+def test_open_gives_the_file_as_it_is_and_any_version(three):
     assert three.py("""
     from datetime import datetime, timezone
     first, second, third = h5mirror.versions(URL)

@@ -12,17 +12,21 @@
     with h5mirror.open("h5mirror://node7:7447/lab1/data/run7.h5@latest-1") as f:
         print(f["temperature"][:])
 
+    for f in h5mirror.follow("h5mirror://node7:7447/lab1/data/run7.h5"):  # as it is written
+        print(f["temperature"][-1])
+
 Importing it registers the driver with h5py, before or after h5py itself was imported and used.
 docs/python.md has more.
 """
 
 from ._control import NotMirroredWarning, Status, commit, status
 from ._driver import register
+from ._follow import follow
 from ._open import open  # noqa: A004
 from ._url import Url
 from ._versions import Version, versions
 
-__all__ = ["NotMirroredWarning", "Status", "Url", "Version", "commit", "open", "status", "versions"]
+__all__ = ["NotMirroredWarning", "Status", "Url", "Version", "commit", "follow", "open", "status", "versions"]
 __version__ = "0.1.0"
 
 register()

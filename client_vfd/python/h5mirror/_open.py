@@ -1,4 +1,4 @@
-"""Versions on a server as h5py.File."""
+"""Files on a server, live or as of a version, as h5py.File."""
 
 from datetime import datetime
 from typing import Any
@@ -11,12 +11,16 @@ from ._url import Url
 
 def open(url: str, mode: str = "r", *, version: int | str | datetime | None = None, server: str | None = None,
          config: str = "", **keys: Any) -> h5py.File:
-    """Opens a version of a file on a server for reading: the newest one, unless url or `version` say another.
+    """Opens a file on a server for reading: its newest cut, or the version that url or `version` say.
 
-    The file that it gives stays at that version until it is closed, whatever is written meanwhile. `version` is what
-    may follow the '@' in the url: a number, "latest", "latest-K", "tag:NAME", or a time, which may be a datetime (a
-    naive one is local). `keys` are h5py.File's own (`rdcc_nbytes`, ...), and the driver's (docs/driver.md: `timeout`,
-    `cache`, `token`, ...).
+    Nobody need write the file, and who does is not disturbed. The file that it gives stays as it is until it is closed,
+    whatever is written meanwhile. A version can be read as long as it exists; a cut that is none, because the file is
+    being written, until a minute after the next one (the server's snapshot_keep). Then reads fail with "snapshot
+    expired, reopen"; follow() opens each one anew.
+
+    `version` is what may follow the '@' in the url: a number, "latest" (the newest version), "latest-K", "tag:NAME", or
+    a time, which may be a datetime (a naive one is local). `keys` are h5py.File's own (`rdcc_nbytes`, ...), and the
+    driver's (docs/driver.md: `timeout`, `cache`, `token`, ...).
 
     Errors: ValueError         a bad url, a mode other than "r", two versions or two servers.
             FileNotFoundError  the server has no such file or version.
@@ -30,9 +34,8 @@ def open(url: str, mode: str = "r", *, version: int | str | datetime | None = No
                          f"file: h5py.File(path, {mode!r}, driver='h5mirror', server=...)")
     if version is not None and target.version is not None:
         raise ValueError(f"version={version!r}, and {url} names the version {target.version} already: give one of them")
-    if server is not None and target.server is not None:
-        raise ValueError(f"server={server!r}, and {url} names the server {target.server} already: give one of them")
+    target = target.with_server(server)
     # The rules of a client.toml are about local paths. Links lead to names that lie to this one as paths would.
     ours = {"mode": "reader", "name": target.name, "root": "/", "include": "", "exclude": "",
-            "server": server or target.server, "version": target.version if version is None else version}
+            "server": target.server, "version": target.version if version is None else version}
     return h5py.File(url, "r", driver=NAME, config=config_string(config, ours), **keys)

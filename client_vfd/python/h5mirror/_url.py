@@ -1,7 +1,7 @@
 """h5mirror://HOST[:PORT]/NAME[@VERSION] and h5mirror+unix:///SOCKET?name=NAME[@VERSION]."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 # What may follow the last '@', as in the FILE@VERSION of `h5mirror`; anything else there is part of the name.
@@ -22,6 +22,8 @@ class Url:
     """The file's name under the server's root."""
     version: str | None = None
     """A number, "latest", "latest-K", "tag:NAME" or a time; None: the url has none."""
+    text: str = field(default="", compare=False, repr=False)
+    """As it was written."""
 
     @classmethod
     def parse(cls, text: str) -> "Url":
@@ -42,7 +44,21 @@ class Url:
         name, version = _split(name)
         if not name:
             raise _wrong(text, f"it names no file: {_FORMS}")
-        return cls(server, unquote(name), None if version is None else unquote(version))
+        return cls(server, unquote(name), None if version is None else unquote(version), text)
+
+    def with_server(self, server: str | None) -> "Url":
+        """The same, on the server of an argument, which may be None. ValueError: it names one itself."""
+        if server is None:
+            return self
+        if self.server is not None:
+            raise ValueError(f"server={server!r}, and {self.text} names the server {self.server} already: give one of them")
+        return replace(self, server=server)
+
+    def without_version(self) -> "Url":
+        """Itself. ValueError: it names one version."""
+        if self.version is not None:
+            raise ValueError(f"{self.text} names one version, {self.version}: leave '@{self.version}' out")
+        return self
 
 
 def is_url(text: str) -> bool:

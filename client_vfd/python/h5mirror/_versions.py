@@ -1,23 +1,14 @@
 """The versions of a file, as `h5mirror log --json` tells them."""
 
-import contextlib
-import errno
 import json
 import os
 import subprocess
-import tempfile
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from ._places import program
+from . import _program
 from ._url import Url, is_url
-
-# Of tools/exit_code.h.
-_ERRORS: dict[int, int] = {3: errno.ENOENT, 5: errno.EBUSY, 6: errno.EIO, 8: errno.EACCES}
-_USAGE = 2
-_UNREACHABLE = 4
 
 
 @dataclass(frozen=True)
@@ -57,59 +48,21 @@ def versions(url: str, *, server: str | None = None, ca: str | os.PathLike[str] 
             ConnectionError    no answer from the server.
             OSError            as the text says.
     """
-    file, options = _named(url, server)
-    if ca is not None:
-        options += ["--ca", os.path.abspath(ca)]
-    if timeout is not None:
-        options += ["--timeout", str(timeout)]
-    # Where no file lies, as the program takes a name for that of a local file first.
-    with _token_options(token) as (more, descriptors), tempfile.TemporaryDirectory(prefix="h5mirror-") as nowhere:
-        done = subprocess.run([program(), *options, *more, "--json", "log", "--", file], stdin=subprocess.DEVNULL,
-                              capture_output=True, pass_fds=descriptors, cwd=nowhere, check=False)
+    file, wanted = _named(url, server)
+    with _program.command(wanted, ca, token, timeout) as (command, more):
+        done = subprocess.run([*command, "log", "--", file], capture_output=True, check=False, **more)
     if done.returncode != 0:
-        raise _error(done.returncode, done.stderr.decode(errors="replace").strip(), url)
+        raise _program.error("log", done.returncode, done.stderr.decode(errors="replace"), url)
     rows = json.loads(done.stdout)["versions"]
     return [_version(row) for row in reversed(rows)]
 
 
-def _named(url: str, server: str | None) -> tuple[str, list[str]]:
+def _named(url: str, server: str | None) -> tuple[str, str | None]:
+    """The file, and its server as far as they tell."""
     if not is_url(url):
-        return os.path.abspath(url), ["--server", server] if server else []
-    target = Url.parse(url)
-    if target.version is not None:
-        raise ValueError(f"{url} names one version, {target.version}: leave '@{target.version}' out")
-    if server is not None and target.server is not None:
-        raise ValueError(f"server={server!r}, and {url} names the server {target.server} already: give one of them")
-    wanted = server or target.server
-    return target.name, ["--server", wanted] if wanted else []
-
-
-@contextlib.contextmanager
-def _token_options(token: str | None) -> Iterator[tuple[list[str], tuple[int, ...]]]:
-    if token is None:
-        yield [], ()
-        return
-    if token.startswith("@"):
-        yield ["--token", "@" + os.path.abspath(token[1:])], ()
-        return
-    # Everybody can read a command line: the program gets a file that nobody else can open.
-    descriptor = os.memfd_create("token", 0)
-    try:
-        os.fchmod(descriptor, 0o600)
-        os.write(descriptor, token.encode())
-        yield ["--token", f"@/proc/self/fd/{descriptor}"], (descriptor,)
-    finally:
-        os.close(descriptor)
-
-
-def _error(code: int, said: str, url: str) -> Exception:
-    reason = said.removeprefix("h5mirror: ") or f"h5mirror log ended with {code}"
-    if code == _USAGE:
-        return ValueError(reason)
-    if code == _UNREACHABLE:
-        return ConnectionError(errno.EHOSTUNREACH, reason, url)
-    number = _ERRORS.get(code)
-    return OSError(reason) if number is None else OSError(number, reason, url)
+        return os.path.abspath(url), server
+    target = Url.parse(url).without_version()
+    return target.name, target.with_server(server).server
 
 
 def _version(row: dict[str, Any]) -> Version:

@@ -5,6 +5,7 @@ import signal
 import pytest
 
 from . import paths
+from .package import Package
 from .site import Site
 
 H5PY_VERSIONS = ["3.12.1", "3.16.0"]  # HDF5 1.14.4 and 2.0.0.
@@ -119,3 +120,10 @@ def both(site, h5py_version):
     """The site with either h5py: HDF5 1.14.4, then 2.0.0."""
     site.python = paths.venv_python(h5py_version)
     return site
+
+
+@pytest.fixture
+def package(bare_site, h5py_version):
+    """The Python package with either h5py, and a server."""
+    bare_site.python = paths.venv_python(h5py_version)
+    return Package(bare_site)

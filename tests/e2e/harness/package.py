@@ -1,0 +1,43 @@
+"""Programs that use the Python package h5mirror (client_vfd/python), from the source tree."""
+
+import re
+
+from . import paths
+from .process import Process
+
+PACKAGE = paths.SOURCE / "client_vfd" / "python"
+
+
+class Package:
+    """A site whose programs use the package, with no driver in their environment."""
+
+    def __init__(self, site):
+        self.site = site
+        self.url = f"h5mirror://{site.address}/run.h5"
+
+    def env(self, **more) -> dict[str, str]:
+        return {**self.site.plain_env(), "PYTHONPATH": str(PACKAGE), "H5MIRROR_PLUGIN_DIR": str(paths.LIB),
+                "PYTHONDONTWRITEBYTECODE": "1", **more}
+
+    def script(self, text: str, first: str = "import h5mirror", config: str | None = None) -> list:
+        names = f"{first}\nURL = {self.url!r}\nSERVER = {self.site.address!r}\nCONFIG = {config or self.site.config()!r}\n"
+        return self.site.script(names + re.sub(r"(?m)^ {4}", "", text))
+
+    def run(self, text: str, first: str = "import h5mirror", config: str | None = None, **env):
+        return self.site.run(self.script(text, first, config), env=self.env(**env))
+
+    def start(self, text: str, *, talks: bool = False, **env) -> Process:
+        """Runs it beside the test."""
+        return self.site.start(self.script(text), env=self.env(**env), talks=talks)
+
+    def py(self, text: str, **options) -> str:
+        return self.run(text, **options).ok().out
+
+    def raised(self, expression: str, setup: str = "", **options) -> str:
+        """The type and the text of what an expression raises."""
+        return self.py(f"""{setup}
+    try:
+        {expression}
+    except Exception as error:
+        print(type(error).__name__, error)
+    """, **options)
