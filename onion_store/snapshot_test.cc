@@ -166,6 +166,18 @@ TEST_F(SnapshotTest, ACutThatHasBecomeAVersionIsOneToWhoPinsItThen) {
   EXPECT_EQ(after->info().version, 1);
 }
 
+TEST_F(SnapshotTest, ACutThatChangedNothingSinceAVersionIsThatVersion) {
+  Open();
+  Fill('a');
+  Apply(BarrierKind::kCommit);
+  Fill('a');
+  Apply(BarrierKind::kSync);
+  EXPECT_EQ(Pin()->info().version, 1);
+  Fill('b');
+  Apply(BarrierKind::kSync);
+  EXPECT_EQ(Pin()->info().version, 0);
+}
+
 TEST_F(SnapshotTest, AMovedFileIsToBeOpenedAgain) {
   Open();
   Fill('a');

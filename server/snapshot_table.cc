@@ -37,6 +37,7 @@ SnapshotTable::SnapshotPtr SnapshotTable::OpenAt(std::string_view name, absl::Ti
     if (at->first.first != name) break;
     Entry& entry = at->second;
     if (entry.snapshot->info().time > time || entry.snapshot->expired()) continue;
+    if (entry.followed <= time) break;  // By then there was a newer one, which nobody has.
     entry.readers.insert(reader);
     return entry.snapshot;
   }
@@ -65,6 +66,7 @@ void SnapshotTable::OnCut(std::string_view name, store::CutNumber cut) {
   for (auto at = entries_.lower_bound(Key(name, 0));
        at != entries_.end() && at->first.first == name && at->first.second < cut; ++at) {
     at->second.until = std::min(at->second.until, until);
+    at->second.followed = std::min(at->second.followed, clock_.Now());
   }
 }
 

@@ -31,8 +31,8 @@ class SnapshotTable {
   // Opens the newest cut for `reader`, and holds it unless it is a version. kNotFound: there is
   // none yet.
   absl::StatusOr<SnapshotPtr> Open(store::File& file, const std::string& reader);
-  // Opens for `reader` the newest cut that somebody has open and that was made at `time` or before.
-  // Null: there is none.
+  // Opens for `reader` the cut that was the newest one at `time`, if somebody has it open. Null:
+  // nobody has.
   SnapshotPtr OpenAt(std::string_view name, absl::Time time, const std::string& reader);
   // Null: it is not held.
   SnapshotPtr Find(std::string_view name, store::CutNumber cut);
@@ -55,6 +55,7 @@ class SnapshotTable {
     SnapshotPtr snapshot;
     std::set<std::string> readers;
     absl::Duration until = absl::InfiniteDuration();
+    absl::Time followed = absl::InfiniteFuture();  // when a newer one was seen
   };
   using Key = std::pair<std::string, store::CutNumber>;
 

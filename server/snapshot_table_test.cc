@@ -79,16 +79,19 @@ TEST_F(SnapshotTableTest, WhatIsAVersionNeedNotBeHeld) {
   EXPECT_FALSE(Held(durable->cut));
 }
 
-TEST_F(SnapshotTableTest, OpensTheNewestHeldCutOfATime) {
+TEST_F(SnapshotTableTest, OpensTheCutThatWasTheNewestAtATime) {
   const store::CutNumber first = Cut('a');
   const absl::Time first_time = clock_.Now();
   Open("one");
   clock_.Advance(absl::Seconds(1));
   Cut('b');
-  Open("two");
+  clock_.Advance(absl::Seconds(1));
+  Cut('c');
   EXPECT_EQ(table_.OpenAt(kName, first_time - absl::Seconds(1), "three"), nullptr);
   EXPECT_EQ(table_.OpenAt("other.h5", clock_.Now(), "three"), nullptr);
-  const auto found = table_.OpenAt(kName, clock_.Now() - absl::Milliseconds(1), "three");
+  EXPECT_EQ(table_.OpenAt(kName, first_time + absl::Milliseconds(1500), "three"), nullptr)
+      << "then 'b' was the newest, which nobody has";
+  const auto found = table_.OpenAt(kName, first_time + absl::Milliseconds(500), "three");
   ASSERT_NE(found, nullptr);
   EXPECT_EQ(found->info().cut, first);
   table_.Close(kName, first, "one");

@@ -108,14 +108,26 @@ absl::StatusOr<std::unique_ptr<SnapshotsService::Source>> SnapshotsService::Open
     const v1::ReadSnapshotRequest& request) {
   H5M_ASSIGN_OR_RETURN(const auto file, OpenFile(request.name()));
   H5M_ASSIGN_OR_RETURN(auto snapshot, table_.Open(*file, request.reader_id()));
-  return std::make_unique<Source>(std::move(snapshot));
+  return SourceOf(*file, std::move(snapshot));
+}
+
+absl::StatusOr<std::unique_ptr<SnapshotsService::Source>> SnapshotsService::SourceOf(
+    store::File& file, SnapshotTable::SnapshotPtr snapshot) {
+  const store::VersionNumber version = snapshot->info().version;
+  if (version == 0) return std::make_unique<Source>(std::move(snapshot));
+  // By the version's own cut and time, as everybody reads it.
+  auto reader = file.OpenVersion(version);
+  // It was dropped just now.
+  if (absl::IsOutOfRange(reader.status())) return std::make_unique<Source>(std::move(snapshot));
+  H5M_RETURN_IF_ERROR(reader.status());
+  return std::make_unique<Source>(*std::move(reader));
 }
 
 absl::StatusOr<std::unique_ptr<SnapshotsService::Source>> SnapshotsService::OpenNewestAt(
     const v1::ReadSnapshotRequest& request, absl::Time time) {
   H5M_ASSIGN_OR_RETURN(const auto file, OpenFile(request.name()));
   H5M_ASSIGN_OR_RETURN(auto newest, table_.Open(*file, request.reader_id()));
-  if (newest->info().time <= time) return std::make_unique<Source>(std::move(newest));
+  if (newest->info().time <= time) return SourceOf(*file, std::move(newest));
   table_.Close(request.name(), newest->info().cut, request.reader_id());
   auto held = table_.OpenAt(request.name(), time, request.reader_id());
   if (held != nullptr) return std::make_unique<Source>(std::move(held));

@@ -46,6 +46,9 @@ class SnapshotsService final
   absl::StatusOr<std::unique_ptr<Source>> OpenNewest(const v1::ReadSnapshotRequest& request);
   absl::StatusOr<std::unique_ptr<Source>> OpenNewestAt(const v1::ReadSnapshotRequest& request,
                                                        absl::Time time);
+  // Of the newest cut.
+  static absl::StatusOr<std::unique_ptr<Source>> SourceOf(store::File& file,
+                                                          SnapshotTable::SnapshotPtr snapshot);
   absl::Status Read(const v1::ReadSnapshotRequest& request,
                     grpc::ServerWriter<v1::ReadSnapshotResponse>& writer);
   // Fills in the newest cut; nothing where there is none yet. kNotFound: no such file.
