@@ -17,7 +17,7 @@ class Package:
 
     def env(self, **more) -> dict[str, str]:
         return {**self.site.plain_env(), "PYTHONPATH": str(PACKAGE), "H5MIRROR_PLUGIN_DIR": str(paths.LIB),
-                "PYTHONDONTWRITEBYTECODE": "1", **more}
+                "PATH": f"{paths.BIN}:/usr/bin:/bin", "PYTHONDONTWRITEBYTECODE": "1", **more}
 
     def script(self, text: str, first: str = "import h5mirror", config: str | None = None) -> list:
         names = f"{first}\nURL = {self.url!r}\nSERVER = {self.site.address!r}\nCONFIG = {config or self.site.config()!r}\n"
