@@ -10,6 +10,7 @@
 #include "base/human.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
+#include "grpc/grpc.h"
 #include "grpcpp/ext/proto_server_reflection_plugin.h"
 #include "grpcpp/resource_quota.h"
 #include "grpcpp/security/server_credentials.h"
@@ -52,6 +53,16 @@ std::shared_ptr<grpc::ServerCredentials> Credentials(const Config& config) {
 absl::StatusOr<std::unique_ptr<Authenticator>> LoadAuthenticator(const Config& config) {
   if (!config.HasTokens()) return std::make_unique<Authenticator>();
   return Authenticator::Load(config.tokens_file);
+}
+
+// The last server of a process would end gRPC with it, and wait up to ten seconds for gRPC's backup
+// poller (tcp_posix.cc), which the callback API brings in. What is left ends with the process.
+void KeepGrpc() {
+  static const bool is_kept = [] {
+    grpc_init();
+    return true;
+  }();
+  static_cast<void>(is_kept);
 }
 
 absl::Status CheckCertificate(const Config& config) {
@@ -150,6 +161,7 @@ void MirrorServer::ConfigureBuilder(grpc::ServerBuilder& builder) const {
 }
 
 absl::Status MirrorServer::Listen() {
+  KeepGrpc();
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   grpc::ServerBuilder builder;
   ConfigureBuilder(builder);
