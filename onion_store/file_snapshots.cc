@@ -1,4 +1,5 @@
-// Cuts that readers hold on to: docs/ARCHITECTURE.md, "Pinned cuts".
+// Cuts that readers hold on to: docs/ARCHITECTURE.md, "The newest cut, and readers
+// that hold it".
 #include <algorithm>
 #include <utility>
 

@@ -1,4 +1,4 @@
-// Reads one pinned cut: docs/ARCHITECTURE.md, "Pinned cuts".
+// Reads one pinned cut: docs/ARCHITECTURE.md, "The newest cut, and readers that hold it".
 #ifndef H5MIRROR_ONION_STORE_SNAPSHOT_H_
 #define H5MIRROR_ONION_STORE_SNAPSHOT_H_
 

@@ -8,9 +8,8 @@ import time
 import pytest
 
 from harness import paths
-from harness.package import Package
-from harness.process import run, wait_until
-from harness.site import Site
+from harness.package import Package, secured
+from harness.process import wait_until
 
 # Its step number is in data, shape, attribute, string and names. Goes on at each line that comes in; "run N" is N steps.
 WRITER = """
@@ -387,14 +386,7 @@ def test_a_server_that_was_never_there_is_an_error_that_names_it(package):
 
 
 def test_a_token_and_driver_keys_are_arguments(tmp_path, h5py_version):
-    secrets = tmp_path / "secrets"
-    run([paths.BIN / "h5mirrord", "init", "--dir", secrets, "--host", "127.0.0.1"], tmp_path).ok()
-    site = Site(tmp_path, h5py=h5py_version,
-                options={"tls_cert": secrets / "server.pem", "tls_key": secrets / "server.key", "tokens_file": secrets / "tokens"})
-    try:
-        site.server.start()
-        package = Package(site)
-        keys = f"ca='{secrets}/ca.pem', token=open('{secrets}/token').read().strip()"
+    with secured(tmp_path, h5py_version) as (package, keys):
         assert package.py(f"""
     with h5py.File("run.h5", "w", driver="h5mirror", server=SERVER, root=os.getcwd(), {keys}) as f:
         f["d"] = 5
@@ -403,8 +395,6 @@ def test_a_token_and_driver_keys_are_arguments(tmp_path, h5py_version):
     """) == "5\n"
         ca = keys.partition(",")[0]
         assert package.raised(f"next(h5mirror.follow(URL, {ca}, token='wrong'))").startswith("PermissionError [Errno 13]")
-    finally:
-        site.close()
 
 
 # Goes on after a line that comes in.

@@ -5,8 +5,7 @@ import re
 import pytest
 
 from harness import paths
-from harness.package import PACKAGE, Package
-from harness.process import run
+from harness.package import PACKAGE, Package, secured
 from harness.site import Site
 
 # Three versions, of which the second and third have comments and the second a tag.
@@ -252,13 +251,7 @@ def test_a_socket_is_named_by_a_url_of_its_own(tmp_path, h5py_version):
 
 def test_a_token_is_an_argument_and_in_nobody_s_sight(tmp_path, h5py_version):
     secrets = tmp_path / "secrets"
-    run([paths.BIN / "h5mirrord", "init", "--dir", secrets, "--host", "127.0.0.1"], tmp_path).ok()
-    site = Site(tmp_path, h5py=h5py_version,
-                options={"tls_cert": secrets / "server.pem", "tls_key": secrets / "server.key", "tokens_file": secrets / "tokens"})
-    try:
-        site.server.start()
-        package = Package(site)
-        keys = f"ca='{secrets}/ca.pem', token=open('{secrets}/token').read().strip()"
+    with secured(tmp_path, h5py_version) as (package, keys):
         assert package.py(f"""
     with h5py.File("run.h5", "w", driver="h5mirror", server=SERVER, root=os.getcwd(), {keys}) as f:
         f["d"] = 5
@@ -273,8 +266,6 @@ def test_a_token_is_an_argument_and_in_nobody_s_sight(tmp_path, h5py_version):
         ca = keys.partition(",")[0]
         assert package.raised(f"h5mirror.versions(URL, {ca}, token='wrong')").startswith("PermissionError [Errno 13]")
         assert package.raised(f"h5mirror.open(URL, {ca}, token='wrong')").startswith("PermissionError [Errno 13]")
-    finally:
-        site.close()
 
 
 def test_a_plugin_that_is_not_there_is_an_import_error(package):

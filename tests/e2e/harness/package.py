@@ -1,9 +1,11 @@
 """Programs that use the Python package h5mirror (client_vfd/python), from the source tree."""
 
+import contextlib
 import re
 
 from . import paths
-from .process import Process
+from .process import Process, run
+from .site import Site
 
 PACKAGE = paths.SOURCE / "client_vfd" / "python"
 
@@ -41,3 +43,17 @@ class Package:
     except Exception as error:
         print(type(error).__name__, error)
     """, **options)
+
+
+@contextlib.contextmanager
+def secured(directory, h5py: str):
+    """A package beside a server with TLS and tokens, and the arguments that its programs have to give."""
+    secrets = directory / "secrets"
+    run([paths.BIN / "h5mirrord", "init", "--dir", secrets, "--host", "127.0.0.1"], directory).ok()
+    site = Site(directory, h5py=h5py,
+                options={"tls_cert": secrets / "server.pem", "tls_key": secrets / "server.key", "tokens_file": secrets / "tokens"})
+    try:
+        site.server.start()
+        yield Package(site), f"ca='{secrets}/ca.pem', token=open('{secrets}/token').read().strip()"
+    finally:
+        site.close()
