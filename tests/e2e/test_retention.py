@@ -97,8 +97,10 @@ def test_a_small_disk_makes_histories_give_way_before_a_writer_fails(tmp_path):
                 time.sleep(1)
             site.assert_mirrored("run.h5")
             versions = site.versions("run.h5")
-            assert 2 < len(versions) < 60 and versions[-1] >= 90, versions
-            assert number_in(site, "run.h5", versions[0]) == versions[0] - 1
+            # How many closes found the history stopped for a moment depends on the machine's speed.
+            assert 2 < len(versions) < 60 and versions[0] > 20, versions
+            assert number_in(site, "run.h5", versions[0]) >= versions[0] - 1
+            assert number_in(site, "run.h5", versions[-1]) >= 90
             assert "min_free" in site.server.log(), site.server.log_tail()
 
             filler = site.root / "filler"
