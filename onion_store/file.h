@@ -14,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
+#include "onion_store/metadata_map.h"
 #include "onion_store/types.h"
 #include "onion_store/verify.h"
 
@@ -219,6 +220,16 @@ class File {
   // Holds the newest cut, durable or not; what is written later does not change it. Costs nothing
   // by itself; what is overwritten while it is held is kept for it. kNotFound: there is no cut yet.
   virtual absl::StatusOr<std::shared_ptr<Snapshot>> PinNewestCut() = 0;
+
+  // What is known of where its metadata is. Lives as long as the file.
+  virtual MetadataMap& metadata() = 0;
+
+  // From now on, for as long as this object lives, what each cut changes is noted; costs a pass
+  // over the ranges that it changed.
+  virtual void NoteChanges() = 0;
+  // Where the cut `to` may differ from the older one `from`, in order. kOutOfRange: anywhere; it is
+  // not known, they are of different generations, or `from` was discarded by a crash.
+  virtual absl::StatusOr<std::vector<Extent>> ChangesBetween(CutNumber from, CutNumber to) = 0;
 
   // ---- History ----
 

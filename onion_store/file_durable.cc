@@ -271,6 +271,7 @@ absl::Status FileImpl::CommitBatch(const Batch& batch) {
     }
   }
   for (auto& [on_durable, durable] : told) on_durable(durable);
+  if (!versions.empty()) SaveMetadata();
   return absl::OkStatus();
 }
 

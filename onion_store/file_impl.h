@@ -16,6 +16,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/functional/function_ref.h"
 #include "absl/synchronization/mutex.h"
+#include "onion_store/change_log.h"
 #include "onion_store/file_layers.h"
 #include "onion_store/kept_pages.h"
 #include "onion_store/page_segments.h"
@@ -61,6 +62,9 @@ class FileImpl final : public File,
   absl::Status ReadNewest(Token token, uint64_t offset, absl::Span<char> out) override;
   CutNumber NewestCut() override;
   absl::StatusOr<std::shared_ptr<Snapshot>> PinNewestCut() override;
+  MetadataMap& metadata() override { return metadata_; }
+  void NoteChanges() override;
+  absl::StatusOr<std::vector<Extent>> ChangesBetween(CutNumber from, CutNumber to) override;
   absl::StatusOr<std::vector<VersionInfo>> ListVersions(const VersionRange& range,
                                                         size_t limit) override;
   absl::StatusOr<VersionInfo> FindVersionBack(int64_t back) override;
@@ -256,6 +260,13 @@ class FileImpl final : public File,
   // The cuts before `cut` cannot be held: the disk is full, or failed.
   void ExpireBefore(CutNumber cut) ABSL_LOCKS_EXCLUDED(mutex_);
 
+  // Of the layer that becomes `cut`, and lies over one of `last_size_` bytes.
+  void LogChanges(CutNumber cut, const CutLayer& layer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  // ---- file_metadata.cc: hints, whose loss is no error ----
+  void LoadMetadata();
+  void SaveMetadata();
+
   // ---- file_history.cc ----
   // The version of a number found in the index; `missing` where there is none.
   absl::StatusOr<VersionInfo> Found(absl::StatusOr<VersionNumber> number,
@@ -420,6 +431,8 @@ class FileImpl final : public File,
   absl::Time last_cut_time_ ABSL_GUARDED_BY(mutex_);
   uint64_t written_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // by all cuts since the Load()
   std::map<CutNumber, std::shared_ptr<PinnedCut>> pinned_ ABSL_GUARDED_BY(mutex_);
+  ChangeLog change_log_ ABSL_GUARDED_BY(mutex_);
+  MetadataMap metadata_;
   // A new one begins where a cut is pinned and the last one is in use; `kept_first_` is the number
   // of the first.
   std::deque<std::shared_ptr<KeptPages>> kept_ ABSL_GUARDED_BY(kept_mutex_);

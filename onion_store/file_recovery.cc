@@ -57,6 +57,7 @@ absl::StatusOr<std::shared_ptr<FileImpl>> FileImpl::Load(std::shared_ptr<StoreCo
       self.index_ = *std::move(opened);
     }
     H5M_RETURN_IF_ERROR(self.Recover(std::move(row)));
+    if (context->kind == StoreKind::kRoot) self.LoadMetadata();
     self.Post(absl::InfinitePast());
     return file;
   }

@@ -117,6 +117,7 @@ absl::Status FileImpl::NewGenerationLocked(uint32_t mode_bits) {
       fresh->head->SetMode(mode_bits & 0777 & ~context_->options.umask_bits, context_->group));
   names_changed_ = true;
   generation_ = std::move(fresh);
+  metadata_.Clear();
   return absl::OkStatus();
 }
 
@@ -292,6 +293,7 @@ absl::StatusOr<CutNumber> FileImpl::CutLocked(CutRequest request, CutWaiter wait
     H5M_RETURN_IF_ERROR(stage_->AppendCut(generation_->number, cut, request.size_bytes, direct));
   }
   ++next_cut_;
+  LogChanges(cut, *layer);
   if (request.provenance != Provenance()) session_.provenance = request.provenance;
   waiter.cut = cut;
   layer->cut = cut;

@@ -46,6 +46,36 @@ std::shared_ptr<PinnedCut> FileImpl::NewPin() {
   return pin;
 }
 
+void FileImpl::NoteChanges() {
+  absl::MutexLock lock(&mutex_);
+  if (!change_log_.started()) change_log_.Start(last_cut_);
+}
+
+absl::StatusOr<std::vector<Extent>> FileImpl::ChangesBetween(CutNumber from, CutNumber to) {
+  absl::MutexLock lock(&mutex_);
+  return change_log_.Between(from, to);
+}
+
+void FileImpl::LogChanges(CutNumber cut, const CutLayer& layer) {
+  if (!change_log_.started()) return;
+  // A layer that did not fit into memory would have to be read back.
+  if (layer.begins_generation || layer.data.is_spilled()) return change_log_.AddWhole(cut);
+  ExtentSet changed = layer.data.direct();
+  changed.Unbound();
+  for (uint64_t at = 0;;) {
+    const auto staged = layer.data.NextStaged(at);
+    if (!staged.ok()) return change_log_.AddWhole(cut);
+    if (!staged->has_value()) break;
+    changed.Add(**staged);
+    at = (*staged)->end();
+  }
+  const uint64_t end = std::max(last_size_, open_size_);
+  if (layer.data.truncated_to() < end) {
+    changed.Add({layer.data.truncated_to(), end - layer.data.truncated_to()});
+  }
+  change_log_.Add(cut, std::move(changed));
+}
+
 void FileImpl::Unpin(const std::shared_ptr<PinnedCut>& pin) {
   Trash trash;
   absl::MutexLock lock(&mutex_);

@@ -57,6 +57,8 @@ class StagedLayer {
   bool empty() const {
     return map_.empty() && runs_.empty() && direct_.empty() && truncated_to_ == kNotTruncated;
   }
+  // Whether a part of it is on the disk.
+  bool is_spilled() const { return !runs_.empty(); }
   bool has_staged() const { return !map_.empty() || !runs_.empty(); }
   // Staged bytes, counting those written twice only while they are in memory.
   uint64_t staged_bytes() const { return staged_bytes_; }

@@ -5,6 +5,7 @@
 
 #include "absl/time/clock.h"
 #include "base/status_macros.h"
+#include "rpc/follow_stream.h"
 #include "rpc/mirror_stream.h"
 #include "rpc/status.h"
 
@@ -182,6 +183,23 @@ class ClientImpl final : public Client {
       const v1::DigestFileRequest& request,
       absl::FunctionRef<absl::Status(const v1::DigestFileResponse&)> sink) override {
     return Stream<v1::DigestFileResponse>(*files_, &v1::Files::Stub::DigestFile, request, sink);
+  }
+
+  absl::Status ReadSnapshot(
+      const v1::ReadSnapshotRequest& request,
+      absl::FunctionRef<absl::Status(const v1::ReadSnapshotResponse&)> sink) override {
+    return Stream<v1::ReadSnapshotResponse>(*snapshots_, &v1::Snapshots::Stub::ReadSnapshot,
+                                            request, sink);
+  }
+
+  absl::Status CloseSnapshot(const v1::CloseSnapshotRequest& request) override {
+    return Call(*snapshots_, &v1::Snapshots::Stub::CloseSnapshot, request,
+                Repeat::kOnceIfUnavailable)
+        .status();
+  }
+
+  std::unique_ptr<FollowStream> FollowFile(const v1::FollowFileRequest& request) override {
+    return StartFollowStream(channel_, options_, request);
   }
 
   absl::StatusOr<std::unique_ptr<MirrorStream>> OpenMirrorStream() override {

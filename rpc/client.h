@@ -36,6 +36,18 @@ class MirrorStream {
   virtual absl::Status Finish() = 0;
 };
 
+// One FollowFile call. Read() and Finish() are called by one thread, Cancel() by any.
+class FollowStream {
+ public:
+  virtual ~FollowStream() = default;
+  // Waits for the next message; false: the stream has ended.
+  virtual bool Read(v1::FollowFileResponse& message) = 0;
+  // Ends it soon, also a Read() that waits.
+  virtual void Cancel() = 0;
+  // After Read() returned false, once: why it ended; kCancelled after Cancel().
+  virtual absl::Status Finish() = 0;
+};
+
 // Thread-safe. Unary calls have `timeout` each (default 30 s) and name the server in
 // their errors; kUnavailable ones are retried once for calls that are idempotent.
 class Client {
@@ -92,6 +104,12 @@ class Client {
       const v1::DigestFileRequest&,
       absl::FunctionRef<absl::Status(const v1::DigestFileResponse&)> sink) = 0;
   virtual absl::StatusOr<std::unique_ptr<MirrorStream>> OpenMirrorStream() = 0;
+  virtual absl::Status ReadSnapshot(
+      const v1::ReadSnapshotRequest&,
+      absl::FunctionRef<absl::Status(const v1::ReadSnapshotResponse&)> sink) = 0;
+  virtual absl::Status CloseSnapshot(const v1::CloseSnapshotRequest&) = 0;
+  // Does not wait for the server: an error comes from the stream.
+  virtual std::unique_ptr<FollowStream> FollowFile(const v1::FollowFileRequest&) = 0;
 };
 
 }  // namespace h5mirror::rpc

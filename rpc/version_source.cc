@@ -14,6 +14,9 @@ namespace {
 constexpr uint64_t kBlock = BlockCache::kBlockBytes;
 constexpr uint64_t kRawWindowMax = 8 << 20;
 constexpr uint64_t kMetadataWindowMax = 1 << 20;
+constexpr uint64_t kAheadFirst = 256 << 10;
+constexpr uint64_t kAheadGrowth = 4;
+constexpr uint64_t kAheadMax = 8 << 20;
 
 uint64_t BlockDown(uint64_t offset) { return offset / kBlock * kBlock; }
 
@@ -109,18 +112,19 @@ absl::Status CheckAnswer(const v1::ReadVersionResponse& answer, const v1::Versio
 }
 
 RangeReader RangesOf(Client& client, std::string name, const v1::Version& version) {
-  return
-      [&client, name = std::move(name), version](uint64_t offset, uint64_t length, RangeSink sink) {
-        v1::ReadVersionRequest request;
-        request.set_name(name);
-        request.set_version(version.version());
-        request.set_offset(offset);
-        request.set_length_bytes(length);
-        return client.ReadVersion(request, [&](const v1::ReadVersionResponse& answer) {
-          H5M_RETURN_IF_ERROR(CheckAnswer(answer, version));
-          return answer.has_version() ? absl::OkStatus() : sink(answer.offset(), answer.data());
-        });
-      };
+  return [&client, name = std::move(name), version](uint64_t offset, uint64_t length,
+                                                    RangeSink sink, MetadataAhead* ahead) {
+    v1::ReadVersionRequest request;
+    request.set_name(name);
+    request.set_version(version.version());
+    request.set_offset(offset);
+    request.set_length_bytes(length);
+    AskAhead(ahead, request);
+    return client.ReadVersion(request, [&](const v1::ReadVersionResponse& answer) {
+      H5M_RETURN_IF_ERROR(CheckAnswer(answer, version));
+      return answer.has_version() ? absl::OkStatus() : TakeData(answer, sink, ahead);
+    });
+  };
 }
 
 VersionSource::VersionSource(const std::string& identity, uint64_t size_bytes, RangeReader reader,
@@ -181,11 +185,41 @@ absl::Status VersionSource::Fetch(uint64_t offset, absl::Span<char> out, ReadKin
     cache_->Insert(owner_, index, kind, std::move(bytes));
   };
   Collector collector(begin, end, offset, out, kind == ReadKind::kMetadata, keep);
-  H5M_RETURN_IF_ERROR(reader_(begin, end - begin, [&](uint64_t at, std::string_view data) {
-    return collector.Take(at, data);
-  }));
+  const auto take = [&](uint64_t at, std::string_view data) { return collector.Take(at, data); };
+  const auto take_ahead = [&](uint64_t at, std::string_view data) { return KeepAhead(at, data); };
+  MetadataAhead ahead{ahead_from_, kind == ReadKind::kMetadata ? NextAheadBytes() : 0, take_ahead};
+  const bool wants_ahead = ahead.length_bytes > 0;
+  H5M_RETURN_IF_ERROR(reader_(begin, end - begin, take, wants_ahead ? &ahead : nullptr));
   collector.Finish();
   runs_[static_cast<size_t>(kind)].end = end;
+  if (wants_ahead) {
+    ahead_from_ = ahead.next;
+    ahead_ended_ = ahead.next == 0;
+  }
+  return absl::OkStatus();
+}
+
+uint64_t VersionSource::NextAheadBytes() {
+  const uint64_t budget = cache_->capacity_bytes() / 4 * 3;
+  if (ahead_ended_ || ahead_bytes_ >= budget) return 0;
+  ahead_window_bytes_ = std::clamp(ahead_window_bytes_ * kAheadGrowth, kAheadFirst, kAheadMax);
+  return std::min(ahead_window_bytes_, budget - ahead_bytes_);
+}
+
+absl::Status VersionSource::KeepAhead(uint64_t offset, std::string_view blocks) {
+  const bool is_whole = offset % kBlock == 0 && offset <= size_bytes_ &&
+                        blocks.size() <= size_bytes_ - offset &&
+                        (blocks.size() % kBlock == 0 || offset + blocks.size() == size_bytes_);
+  if (!is_whole) {
+    return absl::InternalError(StrCat("the server sent ", blocks.size(), " bytes of metadata at ",
+                                      offset, ", which are not whole blocks of the file"));
+  }
+  ahead_bytes_ += blocks.size();
+  for (; !blocks.empty(); blocks.remove_prefix(std::min<uint64_t>(kBlock, blocks.size()))) {
+    cache_->Insert(owner_, offset / kBlock, ReadKind::kMetadata,
+                   std::string(blocks.substr(0, kBlock)));
+    offset += kBlock;
+  }
   return absl::OkStatus();
 }
 

@@ -21,9 +21,19 @@ namespace h5mirror::rpc {
 // Takes `data` at `offset`; a failure ends the read and is returned from it.
 using RangeSink = absl::FunctionRef<absl::Status(uint64_t offset, std::string_view data)>;
 
+// What is to come with a range: blocks of 64 KiB, but for the last one whole, in which the server
+// knows of metadata.
+struct MetadataAhead {
+  uint64_t from = 0;          // the first ones at or behind it,
+  uint64_t length_bytes = 0;  // about so many bytes
+  RangeSink sink;             // for one or more whole blocks
+  uint64_t next = 0;          // filled in: where the next ones begin; 0: there are no more
+};
+
 // Reads [offset, offset + length) of one version. Calls the sink in order of offset; what it is
-// not given are zeros.
-using RangeReader = std::function<absl::Status(uint64_t offset, uint64_t length, RangeSink sink)>;
+// not given are zeros. `ahead` may be null, and need not be heeded.
+using RangeReader = std::function<absl::Status(uint64_t offset, uint64_t length, RangeSink sink,
+                                               MetadataAhead* ahead)>;
 
 // Reads a version of a file through `client`, which must outlive it. Checks each message against
 // its checksum, and that the version is still `version`.
@@ -34,9 +44,27 @@ RangeReader RangesOf(Client& client, std::string name, const v1::Version& versio
 //         kFailedPrecondition it is another version than `version`: the file was made again.
 absl::Status CheckAnswer(const v1::ReadVersionResponse& answer, const v1::Version& version);
 
+// For range readers over ReadVersion and ReadSnapshot: what they ask for, and what has come.
+template <typename Request>
+void AskAhead(const MetadataAhead* ahead, Request& request) {
+  if (ahead == nullptr) return;
+  request.set_metadata_from(ahead->from);
+  request.set_metadata_length_bytes(ahead->length_bytes);
+}
+template <typename Response>
+absl::Status TakeData(const Response& answer, RangeSink sink, MetadataAhead* ahead) {
+  if (ahead != nullptr && answer.metadata_next() != 0) ahead->next = answer.metadata_next();
+  if (answer.data().empty()) return absl::OkStatus();
+  if (!answer.ahead()) return sink(answer.offset(), answer.data());
+  return ahead == nullptr ? absl::OkStatus() : ahead->sink(answer.offset(), answer.data());
+}
+
 // Reads in ranges of whole 64 KiB blocks. A read that goes on where the last fetch of its kind
 // ended doubles what is fetched next, from one block up to 8 MiB (1 MiB of metadata), at most a
-// quarter of the cache; any other starts at one block again.
+// quarter of the cache; any other starts at one block again. With each fetch of metadata comes
+// other metadata, wherever it lies: 256 KiB, and four times as much each time, up to 8 MiB at once
+// and three quarters of the cache in all. So who looks at a few objects gets little more than
+// these, and who goes through all of them waits for a few answers only.
 //
 // Thread-compatible. Keeps nothing open between two calls.
 class VersionSource {
@@ -66,12 +94,19 @@ class VersionSource {
   // `out` is missing from the cache as a whole.
   absl::Status Fetch(uint64_t offset, absl::Span<char> out, ReadKind kind);
   uint64_t NextWindow(uint64_t begin, ReadKind kind);
+  // Of the metadata that comes with the next fetch of some; 0: none.
+  uint64_t NextAheadBytes();
+  absl::Status KeepAhead(uint64_t offset, std::string_view blocks);
 
   const uint64_t size_bytes_;
   const RangeReader reader_;
   const std::shared_ptr<BlockCache> cache_;
   const uint64_t owner_;
   std::array<Run, 2> runs_;
+  uint64_t ahead_from_ = 0;
+  uint64_t ahead_window_bytes_ = 0;
+  uint64_t ahead_bytes_ = 0;  // that have come
+  bool ahead_ended_ = false;
 };
 
 }  // namespace h5mirror::rpc

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/crc32c.h"
+#include "base/status_macros.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -50,11 +51,26 @@ class VersionSourceTest : public testing::Test {
     return absl::OkStatus();
   }
 
+  // Every other block from block 10 on is metadata.
+  absl::Status ReadAhead(MetadataAhead& ahead) {
+    aheads_.push_back({ahead.from, ahead.length_bytes});
+    if (!sends_ahead_) return absl::OkStatus();
+    uint64_t at = std::max(ahead.from, 10 * kBlock);
+    for (uint64_t sent = 0; sent < ahead.length_bytes && at < kSize; at += 2 * kBlock) {
+      const uint64_t length = std::min(kBlock, kSize - at);
+      H5M_RETURN_IF_ERROR(ahead.sink(at, {bytes_.data() + at, length - ahead_missing_}));
+      sent += length;
+    }
+    ahead.next = at < kSize ? at : 0;
+    return absl::OkStatus();
+  }
+
   VersionSource Source(uint64_t cache_bytes = 64 << 20) {
     return VersionSource(
         "x@1", kSize,
-        [this](uint64_t offset, uint64_t length, RangeSink sink) {
-          return ReadRange(offset, length, sink);
+        [this](uint64_t offset, uint64_t length, RangeSink sink, MetadataAhead* ahead) {
+          H5M_RETURN_IF_ERROR(ReadRange(offset, length, sink));
+          return ahead == nullptr ? absl::OkStatus() : ReadAhead(*ahead);
         },
         std::make_shared<BlockCache>(cache_bytes));
   }
@@ -70,6 +86,9 @@ class VersionSourceTest : public testing::Test {
 
   std::string bytes_;
   std::vector<Range> ranges_;
+  std::vector<Range> aheads_;
+  bool sends_ahead_ = false;
+  uint64_t ahead_missing_ = 0;
   absl::Status failure_;
   uint64_t shift_ = 0;
 };
@@ -164,6 +183,48 @@ TEST(CheckAnswerTest, DamagedBytesAndAnotherVersionAreRefused) {
   EXPECT_TRUE(CheckAnswer(answer, version).ok());
   answer.mutable_version()->set_cut(71);
   EXPECT_EQ(CheckAnswer(answer, version).code(), absl::StatusCode::kFailedPrecondition);
+}
+
+TEST_F(VersionSourceTest, MetadataComesInBulk) {
+  sends_ahead_ = true;
+  VersionSource source = Source();
+  for (uint64_t block = 10; block <= 40; block += 2) {
+    Expect(source, block * kBlock + 5, 100, ReadKind::kMetadata);
+  }
+  // The first one was fetched, the others of the first 256 KiB came with it, and the rest with the
+  // next one.
+  EXPECT_THAT(ranges_, ElementsAre(Range{10 * kBlock, kBlock}, Range{18 * kBlock, kBlock}));
+  EXPECT_THAT(aheads_, ElementsAre(Range{0, 256 << 10}, Range{18 * kBlock, 1 << 20}));
+  Expect(source, 11 * kBlock, 100, ReadKind::kMetadata);
+  EXPECT_EQ(aheads_.size(), 2) << "that was all";
+}
+
+TEST_F(VersionSourceTest, RawDataBringsNoMetadata) {
+  sends_ahead_ = true;
+  VersionSource source = Source();
+  Expect(source, 0, 100, ReadKind::kRaw);
+  EXPECT_THAT(aheads_, ElementsAre());
+}
+
+TEST_F(VersionSourceTest, MetadataInBulkLeavesRoomInTheCache) {
+  sends_ahead_ = true;
+  VersionSource source = Source(8 * kBlock);
+  for (uint64_t block = 1; block < 10; ++block) {
+    Expect(source, block * kBlock, 1, ReadKind::kMetadata);
+  }
+  uint64_t asked = 0;
+  for (const Range& ahead : aheads_) asked += ahead.length;
+  EXPECT_EQ(asked, 6 * kBlock);
+}
+
+TEST_F(VersionSourceTest, BlocksThatAreNoneAreRefused) {
+  sends_ahead_ = true;
+  ahead_missing_ = 1;
+  VersionSource source = Source();
+  std::string out(10, 0);
+  const absl::Status status = source.Read(0, absl::MakeSpan(out), ReadKind::kMetadata);
+  EXPECT_EQ(status.code(), absl::StatusCode::kInternal);
+  EXPECT_THAT(status.message(), HasSubstr("whole blocks"));
 }
 
 }  // namespace

@@ -57,6 +57,7 @@ struct Config {
   int background_threads = 2;
   absl::Duration stop_timeout = absl::Seconds(30);
   absl::Duration removed_keep = absl::Hours(30 * 24);
+  absl::Duration tick_len = absl::Milliseconds(100);
   absl::Duration snapshot_keep = absl::Seconds(60);
   uint64_t snapshot_max_bytes = uint64_t{1} << 30;  // for each file
   std::vector<RetentionRule> retention;             // the first that matches counts

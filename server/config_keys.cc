@@ -222,6 +222,11 @@ constexpr ConfigKey kKeys[] = {
        return SetDuration(text, absl::ZeroDuration(), absl::Hours(100 * 366 * 24),
                           config.removed_keep);
      }},
+    {"tick_len", "TIME",
+     "The newest cut of a file goes to those who follow it once in so much time.",
+     [](std::string_view text, Config& config) {
+       return SetDuration(text, absl::Milliseconds(1), absl::Hours(1), config.tick_len);
+     }},
     {"snapshot_keep", "TIME",
      "A cut that a reader has open can be read for this long after the next one.",
      [](std::string_view text, Config& config) {
@@ -282,6 +287,7 @@ std::string DescribeConfig(const Config& config) {
       "\nbackground_threads = ", config.background_threads,
       "\nstop_timeout = ", HumanDuration(config.stop_timeout),
       "\nremoved_keep = ", HumanDuration(config.removed_keep),
+      "\ntick_len = ", HumanDuration(config.tick_len),
       "\nsnapshot_keep = ", HumanDuration(config.snapshot_keep),
       "\nsnapshot_max = ", HumanBytes(config.snapshot_max_bytes),
       "\nprune_every = ", HumanDuration(config.prune_every),

@@ -67,6 +67,10 @@ v1::Origin ToProto(const store::Origin& origin) {
   return proto;
 }
 
+absl::Duration FromProto(const google::protobuf::Duration& duration) {
+  return absl::Seconds(duration.seconds()) + absl::Nanoseconds(duration.nanos());
+}
+
 store::Origin FromProto(const v1::Origin& origin) {
   return {origin.machine_id(), origin.host(), origin.path()};
 }

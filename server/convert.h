@@ -6,6 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "google/protobuf/duration.pb.h"
 #include "google/protobuf/timestamp.pb.h"
 #include "h5mirror/v1/files.pb.h"
 #include "h5mirror/v1/mirror.pb.h"
@@ -25,6 +26,7 @@ inline constexpr uint64_t kBarrierSeqMax = (uint64_t{1} << 63) - 1;
 google::protobuf::Timestamp ToProto(absl::Time time);
 // absl::InfinitePast() where the message is not set or out of range.
 absl::Time FromProto(const google::protobuf::Timestamp& time);
+absl::Duration FromProto(const google::protobuf::Duration& duration);
 
 v1::Origin ToProto(const store::Origin& origin);
 store::Origin FromProto(const v1::Origin& origin);

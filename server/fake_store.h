@@ -69,6 +69,11 @@ class FakeFile final : public store::File {
 
   store::CutNumber NewestCut() override { return info_.last_cut; }
   absl::StatusOr<std::shared_ptr<store::Snapshot>> PinNewestCut() override { return None(); }
+  store::MetadataMap& metadata() override { return metadata_; }
+  void NoteChanges() override {}
+  absl::StatusOr<std::vector<Extent>> ChangesBetween(store::CutNumber, store::CutNumber) override {
+    return absl::OutOfRangeError("no change was noted");
+  }
   absl::StatusOr<std::vector<store::VersionInfo>> ListVersions(const store::VersionRange&,
                                                                size_t) override {
     return std::vector<store::VersionInfo>();
@@ -136,6 +141,7 @@ class FakeFile final : public store::File {
   store::FileInfo info_;
   std::vector<std::string> calls_;
   std::string written_;
+  store::MetadataMap metadata_;
   store::CutRequest last_request_;
   absl::Status error_;  // what Write() answers
   store::Token token_ = 0;

@@ -10,6 +10,7 @@
 #include "base/strings.h"
 #include "server/convert.h"
 #include "server/parts_ahead.h"
+#include "server/send_metadata.h"
 #include "server/versions_service.h"
 
 namespace h5mirror::server {
@@ -167,7 +168,11 @@ absl::Status VersionsService::Read(const v1::ReadVersionRequest& request,
   const uint64_t begin = std::min(request.offset(), size);
   const uint64_t wanted = request.length_bytes() == 0 ? size : request.length_bytes();
   const uint64_t length = std::min(wanted, size - begin);
-  return Send(OneRange(*reader, begin, begin + length), length, readers_, writer);
+  H5M_RETURN_IF_ERROR(Send(OneRange(*reader, begin, begin + length), length, readers_, writer));
+  if (request.metadata_length_bytes() == 0) return absl::OkStatus();
+  return SendMetadataBlocks<Part>(
+      *file, size, request, {begin, length},
+      [&](uint64_t offset, absl::Span<char> out) { return reader->Read(offset, out); }, writer);
 }
 
 }  // namespace h5mirror::server

@@ -10,8 +10,14 @@ namespace h5mirror::server {
 absl::StatusOr<SnapshotTable::SnapshotPtr> SnapshotTable::Open(store::File& file,
                                                                const std::string& reader) {
   H5M_ASSIGN_OR_RETURN(SnapshotPtr snapshot, file.PinNewestCut());
+  Hold(file, snapshot, reader);
+  return snapshot;
+}
+
+void SnapshotTable::Hold(store::File& file, const SnapshotPtr& snapshot,
+                         const std::string& reader) {
   // It can be read as long as the version is kept, and then by nobody.
-  if (snapshot->info().version != 0) return snapshot;
+  if (snapshot->info().version != 0) return;
   const store::CutNumber cut = snapshot->info().cut;
   SnapshotPtr stale;  // let go of without the lock
   {
@@ -24,8 +30,8 @@ absl::StatusOr<SnapshotTable::SnapshotPtr> SnapshotTable::Open(store::File& file
     entry.readers.insert(reader);
   }
   // A newer cut that came before the entry was there told it nothing.
-  if (file.NewestCut() != cut) OnCut(file.name(), file.NewestCut());
-  return snapshot;
+  const store::CutNumber newest = file.NewestCut();
+  if (newest != cut) OnCut(file.name(), newest);
 }
 
 SnapshotTable::SnapshotPtr SnapshotTable::OpenAt(std::string_view name, absl::Time time,

@@ -7,6 +7,7 @@
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "server/convert.h"
+#include "server/send_metadata.h"
 
 namespace h5mirror::server {
 namespace {
@@ -67,17 +68,23 @@ class SnapshotsService::Source {
   uint64_t size_bytes_ = 0;
 };
 
-SnapshotsService::SnapshotsService(const ServiceEnvironment& environment, absl::Duration keep)
+SnapshotsService::SnapshotsService(const ServiceEnvironment& environment, absl::Duration keep,
+                                   absl::Duration tick)
     : environment_(environment),
       recent_(environment.clock),
       table_(environment.clock, keep),
       board_(environment.clock),
+      publisher_(environment, tick),
       workers_(kWorkers, "wait for cut") {
   environment_.store.SetCutListener([this](const std::string& name, store::CutNumber cut) {
     table_.OnCut(name, cut);
     board_.OnCut(name);
+    publisher_.OnChange(name);
   });
-  environment_.leases.SetOnFree([this](const std::string& name) { board_.OnCut(name); });
+  environment_.leases.SetOnFree([this](const std::string& name) {
+    board_.OnCut(name);
+    publisher_.OnChange(name);
+  });
 }
 
 SnapshotsService::~SnapshotsService() {
@@ -192,7 +199,17 @@ absl::Status SnapshotsService::Read(const v1::ReadSnapshotRequest& request,
       at += bytes.size();
     }
   }
-  return absl::OkStatus();
+  return SendMetadata(request, *source, {begin, end - begin}, writer);
+}
+
+absl::Status SnapshotsService::SendMetadata(const v1::ReadSnapshotRequest& request, Source& source,
+                                            Extent read,
+                                            grpc::ServerWriter<v1::ReadSnapshotResponse>& writer) {
+  if (request.metadata_length_bytes() == 0) return absl::OkStatus();
+  H5M_ASSIGN_OR_RETURN(const auto file, OpenFile(request.name()));
+  return SendMetadataBlocks<v1::ReadSnapshotResponse>(
+      *file, source.size_bytes(), request, read,
+      [&](uint64_t offset, absl::Span<char> out) { return source.Read(offset, out); }, writer);
 }
 
 grpc::Status SnapshotsService::CloseSnapshot(grpc::ServerContext* context,

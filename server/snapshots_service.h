@@ -8,6 +8,7 @@
 #include "h5mirror/v1/snapshots.grpc.pb.h"
 #include "server/call.h"
 #include "server/cut_board.h"
+#include "server/publisher.h"
 #include "server/recent_files.h"
 #include "server/snapshot_table.h"
 #include "server/worker_pool.h"
@@ -16,15 +17,20 @@ namespace h5mirror::server {
 
 // Thread-safe. Those who wait for a cut hold no thread meanwhile.
 class SnapshotsService final
-    : public v1::Snapshots::WithCallbackMethod_WaitForCut<v1::Snapshots::Service> {
+    : public v1::Snapshots::WithRawCallbackMethod_FollowFile<
+          v1::Snapshots::WithCallbackMethod_WaitForCut<v1::Snapshots::Service>> {
  public:
-  // A cut that a newer one has followed is held for `keep`.
-  SnapshotsService(const ServiceEnvironment& environment, absl::Duration keep);
+  // A cut that a newer one has followed is held for `keep`; those who follow a file get one cut in
+  // `tick` at most.
+  SnapshotsService(const ServiceEnvironment& environment, absl::Duration keep, absl::Duration tick);
   ~SnapshotsService() override;
 
   void OnTimer();
   // Answers those who wait, with kUnavailable.
-  void BeginStop() { board_.Stop(); }
+  void BeginStop() {
+    board_.Stop();
+    publisher_.Stop();
+  }
   // Lets go of all files; after the server has stopped, before the store is closed.
   void Stop();
 
@@ -35,6 +41,8 @@ class SnapshotsService final
   grpc::ServerUnaryReactor* WaitForCut(grpc::CallbackServerContext* context,
                                        const v1::WaitForCutRequest* request,
                                        v1::WaitForCutResponse* response) override;
+  grpc::ServerWriteReactor<grpc::ByteBuffer>* FollowFile(grpc::CallbackServerContext* context,
+                                                         const grpc::ByteBuffer* request) override;
 
  private:
   class WaitCall;
@@ -51,6 +59,9 @@ class SnapshotsService final
                                                           SnapshotTable::SnapshotPtr snapshot);
   absl::Status Read(const v1::ReadSnapshotRequest& request,
                     grpc::ServerWriter<v1::ReadSnapshotResponse>& writer);
+  // What is to follow the range `read`, where the request asks for it.
+  absl::Status SendMetadata(const v1::ReadSnapshotRequest& request, Source& source, Extent read,
+                            grpc::ServerWriter<v1::ReadSnapshotResponse>& writer);
   // Fills in the newest cut; nothing where there is none yet. kNotFound: no such file.
   absl::Status Describe(const std::string& name, v1::WaitForCutResponse& response);
 
@@ -58,6 +69,7 @@ class SnapshotsService final
   RecentFiles recent_;
   SnapshotTable table_;
   CutBoard board_;
+  Publisher publisher_;
   WorkerPool workers_;  // opens files for those who wait
 };
 

@@ -147,10 +147,7 @@ grpc::ServerUnaryReactor* SnapshotsService::WaitForCut(grpc::CallbackServerConte
                          AuthenticateCall(*context, environment_.authenticator));
     H5M_RETURN_IF_ERROR(CheckRight(principal, Right::kRead));
     H5M_RETURN_IF_ERROR(store::CheckName(request->name()));
-    if (request->has_timeout()) {
-      timeout = absl::Seconds(request->timeout().seconds()) +
-                absl::Nanoseconds(request->timeout().nanos());
-    }
+    timeout = FromProto(request->timeout());
     return absl::OkStatus();
   };
   const absl::Status checked = check();

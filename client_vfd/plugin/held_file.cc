@@ -14,6 +14,7 @@
 #include "client_vfd/plugin/h5_error.h"
 #include "client_vfd/plugin/held_fork.h"
 #include "client_vfd/plugin/superblock.h"
+#include "client_vfd/plugin/write_class.h"
 
 namespace h5mirror::vfd {
 namespace {
@@ -22,18 +23,6 @@ constexpr uint64_t kNoEnd = std::numeric_limits<uint64_t>::max();
 
 // Of all files of the process, whichever library has them open.
 std::atomic<uint64_t> process_bytes{0};
-
-// Collections of the global heap come as raw data (HDF5 File Format Specification, "Level 1E").
-// They hold what attributes of variable length point to, and so belong to the cut as these do. Raw
-// data that happens to begin so is only put later.
-bool IsGlobalHeap(size_t size, const void* bytes) {
-  constexpr std::string_view kSignature = "GCOL\1";
-  constexpr size_t kBytesMin = 4096;
-  // A larger one has one large object.
-  constexpr size_t kBytesMax = 64 << 10;
-  return size >= kBytesMin && size <= kBytesMax &&
-         std::string_view(static_cast<const char*>(bytes), kSignature.size()) == kSignature;
-}
 
 Outcome OutcomeOf(herr_t result) { return result < 0 ? Outcome::kFailed : Outcome::kOk; }
 Phase PhaseOf(hbool_t closing) { return closing ? Phase::kClosing : Phase::kOpen; }

@@ -8,6 +8,7 @@
 #include "client_vfd/plugin/fork_guard.h"
 #include "client_vfd/plugin/h5_error.h"
 #include "client_vfd/plugin/superblock.h"
+#include "client_vfd/plugin/write_class.h"
 
 namespace h5mirror::vfd {
 namespace {
@@ -51,7 +52,7 @@ herr_t MirroredFile::Write(H5FD_mem_t type, hid_t dxpl, haddr_t addr, size_t siz
   mirrors_->BeforeWrite(addr, size);
   const herr_t result = under_->cls->write(under_, type, dxpl, addr, size, buffer);
   // A failed write may have written some of it.
-  mirrors_->AfterWrite(addr, size);
+  mirrors_->AfterWrite(addr, size, WriteClassOf(type, size, buffer));
   detector_.OnWrite(OutcomeOf(result));
   if (result >= 0) WatchSuperblock(addr, size, buffer);
   return result;

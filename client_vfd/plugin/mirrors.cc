@@ -172,9 +172,11 @@ void Mirrors::BeforeWrite(uint64_t offset, uint64_t length) const {
   }
 }
 
-void Mirrors::AfterWrite(uint64_t offset, uint64_t length) const {
+void Mirrors::AfterWrite(uint64_t offset, uint64_t length, H5mWriteClass write_class) const {
   for (const Mirror& mirror : mirrors_) {
-    if (mirror.session != nullptr) api_->after_write(mirror.session, offset, length);
+    if (mirror.session != nullptr) {
+      api_->after_write(mirror.session, offset, length, write_class);
+    }
   }
 }
 

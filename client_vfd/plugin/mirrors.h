@@ -39,7 +39,7 @@ class Mirrors {
 
   // As in session_api.h, with every session.
   void BeforeWrite(uint64_t offset, uint64_t length) const;
-  void AfterWrite(uint64_t offset, uint64_t length) const;
+  void AfterWrite(uint64_t offset, uint64_t length, H5mWriteClass write_class) const;
   void BeforeTruncate(uint64_t size_bytes) const;
   void AfterTruncate(uint64_t size_bytes) const;
   void ChildWrote() const;

@@ -16,7 +16,7 @@ extern "C" {
 #endif
 
 /* Plugin and module come from one build; anything else is refused. */
-#define H5M_SESSION_ABI 6u
+#define H5M_SESSION_ABI 7u
 #define H5M_SESSION_SYMBOL "h5mirror_session_api"
 /* Below the plugin's own directory: HDF5 loads every lib*.so in that one while it looks. */
 #define H5M_SESSION_LIBRARY "h5mirror/libh5mirror_session.so"
@@ -27,6 +27,9 @@ enum H5mIntent {
 };
 
 enum H5mBarrier { H5M_TICK = 1, H5M_SYNC = 2, H5M_COMMIT = 3 };
+
+/* What a write is for, as HDF5 types it; a hint. */
+enum H5mWriteClass { H5M_WRITE_RAW = 0, H5M_WRITE_METADATA = 1 };
 
 enum H5mAck { H5M_ACK_NONE = 0, H5M_ACK_APPLIED = 1, H5M_ACK_DURABLE = 2 };
 
@@ -147,7 +150,8 @@ typedef struct H5mSessionApi {
   H5mSession* (*attach)(const H5mAttach* attach, char* error, size_t error_size);
   /* Around every local write: `before` copies out what a closed cut still needs. */
   void (*before_write)(H5mSession*, uint64_t offset, uint64_t length);
-  void (*after_write)(H5mSession*, uint64_t offset, uint64_t length);
+  void (*after_write)(H5mSession*, uint64_t offset, uint64_t length,
+                      enum H5mWriteClass write_class);
   /* Around a change of size to `size_bytes`. */
   void (*before_truncate)(H5mSession*, uint64_t size_bytes);
   void (*after_truncate)(H5mSession*, uint64_t size_bytes);

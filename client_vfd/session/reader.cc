@@ -51,16 +51,17 @@ v1::Version VersionOf(const v1::Snapshot& snapshot) {
 
 rpc::RangeReader VersionRanges(const ReaderConfig& config, const v1::Version& version) {
   return [server = config.server, name = config.name, timeout = config.timeout, version](
-             uint64_t offset, uint64_t length, rpc::RangeSink sink) {
+             uint64_t offset, uint64_t length, rpc::RangeSink sink, rpc::MetadataAhead* ahead) {
     v1::ReadVersionRequest request;
     request.set_name(name);
     request.set_version(version.version());
     request.set_offset(offset);
     request.set_length_bytes(length);
+    rpc::AskAhead(ahead, request);
     return ReaderCalls::Get().ReadVersion(
         server, std::move(request), timeout, [&](const v1::ReadVersionResponse& answer) {
           H5M_RETURN_IF_ERROR(rpc::CheckAnswer(answer, version));
-          return answer.has_version() ? absl::OkStatus() : sink(answer.offset(), answer.data());
+          return answer.has_version() ? absl::OkStatus() : rpc::TakeData(answer, sink, ahead);
         });
   };
 }
@@ -68,18 +69,20 @@ rpc::RangeReader VersionRanges(const ReaderConfig& config, const v1::Version& ve
 rpc::RangeReader SnapshotRanges(const ReaderConfig& config, int64_t cut,
                                 const SnapshotHolds& holds) {
   return [server = config.server, name = config.name, timeout = config.timeout, cut,
-          reader_id = holds.reader_id()](uint64_t offset, uint64_t length, rpc::RangeSink sink) {
+          reader_id = holds.reader_id()](uint64_t offset, uint64_t length, rpc::RangeSink sink,
+                                         rpc::MetadataAhead* ahead) {
     v1::ReadSnapshotRequest request;
     request.set_name(name);
     request.set_cut(cut);
     request.set_reader_id(reader_id);
     request.set_offset(offset);
     request.set_length_bytes(length);
+    rpc::AskAhead(ahead, request);
     return ReaderCalls::Get().ReadSnapshot(server, std::move(request), timeout,
                                            [&](const v1::ReadSnapshotResponse& answer) {
                                              if (answer.has_snapshot()) return absl::OkStatus();
                                              H5M_RETURN_IF_ERROR(CheckBytes(answer));
-                                             return sink(answer.offset(), answer.data());
+                                             return rpc::TakeData(answer, sink, ahead);
                                            });
   };
 }

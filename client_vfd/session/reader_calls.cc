@@ -107,7 +107,7 @@ absl::Status ReadOnce(const std::shared_ptr<grpc::Channel>& channel,
       break;
     }
     const uint64_t end = answer.offset() + answer.data().size();
-    if (!answer.data().empty() && end > request->offset()) {
+    if (!answer.data().empty() && !answer.ahead() && end > request->offset()) {
       const uint64_t done = end - request->offset();
       request->set_length_bytes(request->length_bytes() - std::min(done, request->length_bytes()));
       request->set_offset(end);

@@ -111,12 +111,13 @@ void Session::CopyOut(Extent extent) {
   }
 }
 
-void Session::AfterWrite(Extent extent) {
+void Session::AfterWrite(Extent extent, H5mWriteClass write_class) {
   bool wake = false;
   {
     absl::MutexLock lock(&mutex_);
     if (!collecting()) return;
     queue_.AddWrite(extent);
+    if (write_class == H5M_WRITE_METADATA) metadata_.Add(extent);
     wake = idle_ && queue_.open_bytes() >= kWakeBytes && link_ != Link::kNone;
     if (wake) idle_ = false;
   }

@@ -23,6 +23,7 @@
 #include "client_vfd/plugin/session_api.h"
 #include "client_vfd/session/cut_queue.h"
 #include "client_vfd/session/file_reader.h"
+#include "client_vfd/session/metadata_pages.h"
 #include "client_vfd/session/pacing.h"
 #include "client_vfd/session/relation.h"
 #include "client_vfd/session/session_host.h"
@@ -69,7 +70,7 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
 
   // The program's thread; see session_api.h.
   void BeforeWrite(Extent extent);
-  void AfterWrite(Extent extent);
+  void AfterWrite(Extent extent, H5mWriteClass write_class);
   void AfterTruncate(uint64_t size_bytes);
   // A barrier in two steps, so that a file's mirrors are waited for at once. AwaitCut() tells of
   // the last Cut(); false: not acknowledged as asked; the mirror is behind or diverged.
@@ -270,6 +271,7 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
 
   absl::Mutex mutex_;
   CutQueue queue_ ABSL_GUARDED_BY(mutex_);
+  MetadataPages metadata_ ABSL_GUARDED_BY(mutex_);
   LocalRecord record_ ABSL_GUARDED_BY(mutex_);
   Relation relation_ ABSL_GUARDED_BY(mutex_);
   // Where the record lay that was taken over, as the file was renamed; unset: beside the file.

@@ -163,6 +163,7 @@ void Session::StartStream() {
   link_ = Link::kOpening;
   flow_time_ = host_.Now();  // No progress for the program: eight attempts are no answer.
   unanswered_since_ = absl::InfiniteFuture();
+  metadata_.TellAgain();
   outbox_.clear();
   outbox_.push_back({OpenMessage(), Outgoing::Kind::kData});
   writable_ = false;

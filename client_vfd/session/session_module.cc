@@ -105,8 +105,8 @@ void BeforeWrite(H5mSession* session, uint64_t offset, uint64_t length) {
   Guard([&] { Of(session)->BeforeWrite({offset, length}); });
 }
 
-void AfterWrite(H5mSession* session, uint64_t offset, uint64_t length) {
-  Guard([&] { Of(session)->AfterWrite({offset, length}); });
+void AfterWrite(H5mSession* session, uint64_t offset, uint64_t length, H5mWriteClass write_class) {
+  Guard([&] { Of(session)->AfterWrite({offset, length}, write_class); });
 }
 
 void BeforeTruncate(H5mSession* session, uint64_t size_bytes) {

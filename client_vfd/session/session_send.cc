@@ -181,6 +181,10 @@ grpc::ByteBuffer Session::EncodeBarrier(const SendBarrier& barrier) {
   FillTime(barrier.end.time, message.mutable_client_time());
   message.set_comment(barrier.end.comment);
   if (barrier.end.local) FillLocalStat(*barrier.end.local, message.mutable_local());
+  for (const PageRun& run : metadata_.TakeNews()) {
+    message.add_metadata_page(run.page);
+    message.add_metadata_page_count(run.page_count);
+  }
   return rpc::EncodeRequest(request);
 }
 

@@ -122,7 +122,7 @@ void Program::Write(Open& open) {
   Pause();
   file.Write(offset, bytes, TimeNs());
   Pause();
-  open.session->AfterWrite({offset, bytes.size()});
+  open.session->AfterWrite({offset, bytes.size()}, H5M_WRITE_METADATA);
 }
 
 void Program::Truncate(Open& open) {

@@ -1,0 +1,229 @@
+#include "server/follow_call.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "absl/time/clock.h"
+#include "base/strings.h"
+#include "grpcpp/alarm.h"
+#include "rpc/status.h"
+#include "server/convert.h"
+
+namespace h5mirror::server {
+namespace {
+
+constexpr absl::Duration kSleepMax = absl::Milliseconds(250);
+constexpr absl::Duration kGapMax = absl::Hours(1);
+
+}  // namespace
+
+struct FollowCall::State {
+  // What happens next, and who sees to it.
+  enum class Phase : uint8_t {
+    kAdvancing,  // a worker
+    kWriting,    // OnWriteDone()
+    kWaiting,    // the publisher
+    kSleeping,   // the alarm, until the caller's own tick has passed
+    kDone,
+  };
+  using Self = std::shared_ptr<State>;
+
+  State(FollowEnvironment environment_in, v1::FollowFileRequest request_in)
+      : environment(environment_in),
+        request(std::move(request_in)),
+        held_cut(request.after_cut()),
+        held_file_id(request.file_id()),
+        gap(std::clamp(FromProto(request.tick()), absl::ZeroDuration(), kGapMax)),
+        started(environment.service.clock.Monotonic()) {}
+
+  static void Schedule(const Self& self) {
+    self->environment.workers.Schedule([self] { Advance(self); });
+  }
+
+  // Goes on until there is something to wait for.
+  static void Advance(const Self& self) {
+    for (;;) {
+      if (self->IsCancelled()) return self->Finish(absl::CancelledError("the caller has gone"));
+      if (self->messages == nullptr ? !Begin(self) : !self->Send()) return;
+    }
+  }
+
+  // Takes up the newest cut; false: there is nothing to be sent now.
+  static bool Begin(const Self& self) {
+    if (self->follower == nullptr) {
+      auto follower = self->environment.publisher.Follow(self->request.name());
+      if (!follower.ok()) return self->Finish(follower.status()), false;
+      self->follower = *std::move(follower);
+    }
+    const auto newest = self->environment.publisher.Newest(self->request.name());
+    if (!newest.ok()) return self->Finish(newest.status()), false;
+    if (*newest == nullptr || *newest == self->known) return AwaitNews(self), false;
+    const absl::Duration early =
+        self->last_time + self->gap - self->environment.service.clock.Monotonic();
+    if (early > absl::ZeroDuration()) return Sleep(self, early), false;
+    self->last_time = self->environment.service.clock.Monotonic();
+    self->publication = *newest;
+    if (!self->request.reader_id().empty()) {
+      self->environment.table.Hold(self->publication->file(), self->publication->snapshot(),
+                                   self->request.reader_id());
+    }
+    self->messages = self->publication->MessagesFrom(self->held_cut, self->held_file_id,
+                                                     self->request.metadata_bytes_max());
+    self->next_message = 0;
+    return true;
+  }
+
+  // Sends one message; false: it is on its way, or the call has ended.
+  bool Send() {
+    absl::StatusOr<std::optional<grpc::ByteBuffer>> message = messages->Get(next_message);
+    if (absl::IsOutOfRange(message.status())) {
+      // It could not be held so long: the next one begins anew.
+      messages.reset();
+      known = std::move(publication);
+      environment.publisher.OnChange(request.name());
+      return true;
+    }
+    if (!message.ok()) return Finish(message.status()), false;
+    if (!message->has_value()) {
+      messages.reset();
+      held_cut = publication->cut();
+      held_file_id = publication->file_id();
+      known = std::move(publication);
+      return true;
+    }
+    ++next_message;
+    buffer = std::move(**message);
+    FollowCall* writer;
+    {
+      absl::MutexLock lock(&mutex);
+      phase = Phase::kWriting;
+      writer = call;
+    }
+    writer->StartWrite(&buffer);
+    return false;
+  }
+
+  static void AwaitNews(const Self& self) {
+    {
+      absl::MutexLock lock(&self->mutex);
+      self->phase = Phase::kWaiting;
+    }
+    Publisher& publisher = self->environment.publisher;
+    const std::string& name = self->request.name();
+    const uint64_t id = publisher.Wait(name, self->known, [self] {
+      {
+        absl::MutexLock lock(&self->mutex);
+        self->phase = Phase::kAdvancing;
+      }
+      Schedule(self);
+    });
+    // First waited, then looked: a writer that goes now is told of.
+    const bool is_over = self->request.until_no_writer() && publisher.IsAtRest(name, self->known);
+    bool is_cancelled;
+    {
+      absl::MutexLock lock(&self->mutex);
+      self->wait_id = id;
+      is_cancelled = self->cancelled;
+    }
+    if (!is_over && !is_cancelled) return;
+    if (!publisher.Cancel(name, id)) return;  // The waiter goes on.
+    self->Finish(is_cancelled ? absl::CancelledError("the caller has gone") : absl::OkStatus());
+  }
+
+  static void Sleep(const Self& self, absl::Duration time) {
+    absl::MutexLock lock(&self->mutex);
+    self->phase = Phase::kSleeping;
+    // In parts: a server that stops is noticed.
+    const absl::Time until = absl::Now() + std::min(time, kSleepMax);
+    self->alarm.Set(absl::ToChronoTime(until), [self](bool) {
+      {
+        absl::MutexLock lock(&self->mutex);
+        self->phase = Phase::kAdvancing;
+      }
+      Schedule(self);
+    });
+  }
+
+  void Cancel() {
+    uint64_t id;
+    {
+      absl::MutexLock lock(&mutex);
+      cancelled = true;
+      if (phase == Phase::kSleeping) return alarm.Cancel();
+      if (phase != Phase::kWaiting) return;
+      id = wait_id;
+    }
+    if (id != 0 && environment.publisher.Cancel(request.name(), id)) {
+      Finish(absl::CancelledError("the caller has gone"));
+    }
+  }
+
+  bool IsCancelled() {
+    absl::MutexLock lock(&mutex);
+    return cancelled;
+  }
+
+  void Finish(const absl::Status& status) {
+    FollowCall* finished;
+    {
+      absl::MutexLock lock(&mutex);
+      phase = Phase::kDone;
+      finished = std::exchange(call, nullptr);
+    }
+    if (finished == nullptr) return;
+    messages.reset();
+    publication.reset();
+    known.reset();
+    follower.reset();
+    environment.service.metrics.RequestDone("FollowFile", status.code(),
+                                            environment.service.clock.Monotonic() - started);
+    finished->Finish(rpc::ToGrpc(status));
+  }
+
+  const FollowEnvironment environment;
+  const v1::FollowFileRequest request;
+
+  // Of who advances.
+  store::CutNumber held_cut;
+  std::string held_file_id;
+  const absl::Duration gap;
+  const absl::Duration started;
+  absl::Duration last_time = -absl::InfiniteDuration();
+  std::unique_ptr<Publisher::Follower> follower;
+  Publisher::PublicationPtr publication;  // being sent
+  Publisher::PublicationPtr known;        // the last one; null: none
+  std::shared_ptr<CutMessages> messages;  // null: nothing is being sent
+  size_t next_message = 0;
+  grpc::ByteBuffer buffer;
+
+  absl::Mutex mutex;
+  FollowCall* call ABSL_GUARDED_BY(mutex) = nullptr;  // null: finished
+  Phase phase ABSL_GUARDED_BY(mutex) = Phase::kAdvancing;
+  bool cancelled ABSL_GUARDED_BY(mutex) = false;
+  uint64_t wait_id ABSL_GUARDED_BY(mutex) = 0;
+  grpc::Alarm alarm ABSL_GUARDED_BY(mutex);
+};
+
+FollowCall::FollowCall(FollowEnvironment environment, v1::FollowFileRequest request)
+    : state_(std::make_shared<State>(environment, std::move(request))) {
+  absl::MutexLock lock(&state_->mutex);
+  state_->call = this;
+}
+
+void FollowCall::Begin() { State::Schedule(state_); }
+
+void FollowCall::Refuse(const absl::Status& status) { state_->Finish(status); }
+
+void FollowCall::OnWriteDone(bool ok) {
+  {
+    absl::MutexLock lock(&state_->mutex);
+    state_->phase = State::Phase::kAdvancing;
+    if (!ok) state_->cancelled = true;
+  }
+  State::Schedule(state_);
+}
+
+void FollowCall::OnCancel() { state_->Cancel(); }
+
+}  // namespace h5mirror::server

@@ -1,0 +1,62 @@
+// FollowFile: the newest cut of a file, and each one after it.
+#include "base/status_macros.h"
+#include "base/strings.h"
+#include "server/follow_call.h"
+#include "server/snapshots_service.h"
+
+namespace h5mirror::server {
+namespace {
+
+constexpr int kReaderIdBytes = 16;
+constexpr int kFileIdBytes = 16;
+
+absl::Status CheckRequest(const v1::FollowFileRequest& request) {
+  H5M_RETURN_IF_ERROR(store::CheckName(request.name()));
+  if (request.after_cut() < 0) {
+    return absl::InvalidArgumentError(StrCat("after_cut ", request.after_cut(), " is negative"));
+  }
+  const size_t reader_id = request.reader_id().size(), file_id = request.file_id().size();
+  if (reader_id != 0 && reader_id != kReaderIdBytes) {
+    return absl::InvalidArgumentError(
+        StrCat("reader_id has ", reader_id, " bytes, not ", kReaderIdBytes));
+  }
+  if (file_id != kFileIdBytes && (file_id != 0 || request.after_cut() != 0)) {
+    return absl::InvalidArgumentError(
+        StrCat("file_id has ", file_id, " bytes, not ", kFileIdBytes));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<v1::FollowFileRequest> Parse(const grpc::ByteBuffer& bytes) {
+  v1::FollowFileRequest request;
+  grpc::ByteBuffer copy(bytes);
+  const grpc::Status parsed =
+      grpc::SerializationTraits<v1::FollowFileRequest>::Deserialize(&copy, &request);
+  if (!parsed.ok()) return absl::InvalidArgumentError("the request does not parse");
+  return request;
+}
+
+}  // namespace
+
+grpc::ServerWriteReactor<grpc::ByteBuffer>* SnapshotsService::FollowFile(
+    grpc::CallbackServerContext* context, const grpc::ByteBuffer* bytes) {
+  auto request = Parse(*bytes);
+  const auto check = [&]() -> absl::Status {
+    H5M_ASSIGN_OR_RETURN(const Principal principal,
+                         AuthenticateCall(*context, environment_.authenticator));
+    H5M_RETURN_IF_ERROR(CheckRight(principal, Right::kRead));
+    H5M_RETURN_IF_ERROR(request.status());
+    return CheckRequest(*request);
+  };
+  const absl::Status checked = check();
+  auto* const call = new FollowCall({environment_, publisher_, table_, workers_},
+                                    request.ok() ? *std::move(request) : v1::FollowFileRequest());
+  if (checked.ok()) {
+    call->Begin();
+  } else {
+    call->Refuse(checked);
+  }
+  return call;
+}
+
+}  // namespace h5mirror::server

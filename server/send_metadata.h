@@ -1,0 +1,56 @@
+// Sends the metadata that a reader asked for behind a range: see `metadata_length_bytes` of
+// ReadSnapshotRequest and ReadVersionRequest.
+#ifndef H5MIRROR_SERVER_SEND_METADATA_H_
+#define H5MIRROR_SERVER_SEND_METADATA_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "base/crc32c.h"
+#include "base/status_macros.h"
+#include "grpcpp/support/sync_stream.h"
+#include "onion_store/file.h"
+#include "server/metadata_ahead.h"
+
+namespace h5mirror::server {
+
+// `request` and `Response` are ReadSnapshot's or ReadVersion's; `read` was sent, of a version or
+// cut of `size_bytes` that `read_at` reads.
+template <typename Response, typename Request>
+absl::Status SendMetadataBlocks(
+    store::File& file, uint64_t size_bytes, const Request& request, Extent read,
+    absl::FunctionRef<absl::Status(uint64_t offset, absl::Span<char> out)> read_at,
+    grpc::ServerWriter<Response>& writer) {
+  constexpr uint64_t kPartBytes = 8 * kMetadataBlockBytes;
+  // HDF5 has just read metadata there, whoever has written it.
+  const Extent known{read.offset, std::min(read.length, kMetadataBlockBytes)};
+  file.metadata().Add({&known, 1});
+  const MetadataBlocks blocks = FindMetadataBlocks(
+      file.metadata(), size_bytes, request.metadata_from(), request.metadata_length_bytes(), read);
+  Response part;
+  part.set_ahead(true);
+  for (const Extent& run : blocks.runs) {
+    for (uint64_t at = run.offset; at < run.end();) {
+      std::string& bytes = *part.mutable_data();
+      bytes.resize(std::min(kPartBytes, run.end() - at));
+      H5M_RETURN_IF_ERROR(read_at(at, absl::MakeSpan(bytes)));
+      part.set_offset(at);
+      part.set_data_crc32c(Crc32c(bytes));
+      if (!writer.Write(part)) return absl::CancelledError("the caller has gone");
+      at += bytes.size();
+    }
+  }
+  part.clear_data();
+  part.set_data_crc32c(Crc32c(""));
+  part.set_metadata_next(blocks.next);
+  if (!writer.Write(part)) return absl::CancelledError("the caller has gone");
+  return absl::OkStatus();
+}
+
+}  // namespace h5mirror::server
+
+#endif  // H5MIRROR_SERVER_SEND_METADATA_H_
