@@ -187,12 +187,12 @@ absl::Status VersionSource::Fetch(uint64_t offset, absl::Span<char> out, ReadKin
   Collector collector(begin, end, offset, out, kind == ReadKind::kMetadata, keep);
   const auto take = [&](uint64_t at, std::string_view data) { return collector.Take(at, data); };
   const auto take_ahead = [&](uint64_t at, std::string_view data) { return KeepAhead(at, data); };
-  MetadataAhead ahead{ahead_from_, kind == ReadKind::kMetadata ? NextAheadBytes() : 0, take_ahead};
-  const bool wants_ahead = ahead.length_bytes > 0;
-  H5M_RETURN_IF_ERROR(reader_(begin, end - begin, take, wants_ahead ? &ahead : nullptr));
+  const bool is_metadata = kind == ReadKind::kMetadata;
+  MetadataAhead ahead{ahead_from_, is_metadata ? NextAheadBytes() : 0, take_ahead};
+  H5M_RETURN_IF_ERROR(reader_(begin, end - begin, take, is_metadata ? &ahead : nullptr));
   collector.Finish();
   runs_[static_cast<size_t>(kind)].end = end;
-  if (wants_ahead) {
+  if (ahead.length_bytes > 0) {
     ahead_from_ = ahead.next;
     ahead_ended_ = ahead.next == 0;
   }

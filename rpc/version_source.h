@@ -21,8 +21,8 @@ namespace h5mirror::rpc {
 // Takes `data` at `offset`; a failure ends the read and is returned from it.
 using RangeSink = absl::FunctionRef<absl::Status(uint64_t offset, std::string_view data)>;
 
-// What is to come with a range: blocks of 64 KiB, but for the last one whole, in which the server
-// knows of metadata.
+// What is to come with a range of metadata: blocks of 64 KiB, but for the last one whole, in which
+// the server knows of metadata.
 struct MetadataAhead {
   uint64_t from = 0;          // the first ones at or behind it,
   uint64_t length_bytes = 0;  // about so many bytes
@@ -31,7 +31,7 @@ struct MetadataAhead {
 };
 
 // Reads [offset, offset + length) of one version. Calls the sink in order of offset; what it is
-// not given are zeros. `ahead` may be null, and need not be heeded.
+// not given are zeros. `ahead` is null for raw data, and need not be heeded.
 using RangeReader = std::function<absl::Status(uint64_t offset, uint64_t length, RangeSink sink,
                                                MetadataAhead* ahead)>;
 
@@ -48,6 +48,7 @@ absl::Status CheckAnswer(const v1::ReadVersionResponse& answer, const v1::Versio
 template <typename Request>
 void AskAhead(const MetadataAhead* ahead, Request& request) {
   if (ahead == nullptr) return;
+  request.set_is_metadata(true);
   request.set_metadata_from(ahead->from);
   request.set_metadata_length_bytes(ahead->length_bytes);
 }

@@ -53,8 +53,8 @@ class VersionSourceTest : public testing::Test {
 
   // Every other block from block 10 on is metadata.
   absl::Status ReadAhead(MetadataAhead& ahead) {
-    aheads_.push_back({ahead.from, ahead.length_bytes});
-    if (!sends_ahead_) return absl::OkStatus();
+    if (ahead.length_bytes > 0) aheads_.push_back({ahead.from, ahead.length_bytes});
+    if (!sends_ahead_ || ahead.length_bytes == 0) return absl::OkStatus();
     uint64_t at = std::max(ahead.from, 10 * kBlock);
     for (uint64_t sent = 0; sent < ahead.length_bytes && at < kSize; at += 2 * kBlock) {
       const uint64_t length = std::min(kBlock, kSize - at);

@@ -169,7 +169,7 @@ absl::Status VersionsService::Read(const v1::ReadVersionRequest& request,
   const uint64_t wanted = request.length_bytes() == 0 ? size : request.length_bytes();
   const uint64_t length = std::min(wanted, size - begin);
   H5M_RETURN_IF_ERROR(Send(OneRange(*reader, begin, begin + length), length, readers_, writer));
-  if (request.metadata_length_bytes() == 0) return absl::OkStatus();
+  if (!request.is_metadata()) return absl::OkStatus();
   return SendMetadataBlocks<Part>(
       *file, size, request, {begin, length},
       [&](uint64_t offset, absl::Span<char> out) { return reader->Read(offset, out); }, writer);

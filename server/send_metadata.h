@@ -26,9 +26,11 @@ absl::Status SendMetadataBlocks(
     absl::FunctionRef<absl::Status(uint64_t offset, absl::Span<char> out)> read_at,
     grpc::ServerWriter<Response>& writer) {
   constexpr uint64_t kPartBytes = 8 * kMetadataBlockBytes;
-  // HDF5 has just read metadata there, whoever has written it.
-  const Extent known{read.offset, std::min(read.length, kMetadataBlockBytes)};
-  file.metadata().Add({&known, 1});
+  if (request.is_metadata()) {
+    const Extent known{read.offset, std::min(read.length, kMetadataBlockBytes)};
+    file.metadata().Add({&known, 1});
+  }
+  if (request.metadata_length_bytes() == 0) return absl::OkStatus();
   const MetadataBlocks blocks = FindMetadataBlocks(
       file.metadata(), size_bytes, request.metadata_from(), request.metadata_length_bytes(), read);
   Response part;

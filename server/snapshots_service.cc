@@ -205,7 +205,7 @@ absl::Status SnapshotsService::Read(const v1::ReadSnapshotRequest& request,
 absl::Status SnapshotsService::SendMetadata(const v1::ReadSnapshotRequest& request, Source& source,
                                             Extent read,
                                             grpc::ServerWriter<v1::ReadSnapshotResponse>& writer) {
-  if (request.metadata_length_bytes() == 0) return absl::OkStatus();
+  if (!request.is_metadata()) return absl::OkStatus();
   H5M_ASSIGN_OR_RETURN(const auto file, OpenFile(request.name()));
   return SendMetadataBlocks<v1::ReadSnapshotResponse>(
       *file, source.size_bytes(), request, read,

@@ -5,13 +5,12 @@ import os
 import random
 import shutil
 import signal
-import socket
-import urllib.request
 
 import numpy as np
 import pytest
 
 from harness import hdf5, paths
+from harness.metrics import Metrics
 from harness.process import wait_until
 
 BLOCK = 4096
@@ -245,22 +244,9 @@ def test_a_flipped_bit_is_found_beside_a_writer(site):
     writer.wait().ok()
 
 
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        return probe.getsockname()[1]
-
-
 def test_the_metrics_tell_how_old_the_last_good_check_is(bare_site):
     site = bare_site
-    site.server.stop()
-    port = free_port()
-    site.server.options["metrics_listen"] = f"127.0.0.1:{port}"
-    site.server.start()
-
-    def metric(name: str) -> float:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as page:
-            lines = page.read().decode().splitlines()
-        return float(next(line.split()[-1] for line in lines if line.startswith(name + " ")))
+    metric = Metrics(site).value
 
     site.py(MAKE.format(mib=1))
     assert verify(site)[0] == 0
@@ -315,15 +301,10 @@ def test_random_changes_on_both_sides_of_every_edge(site):
 
 def test_a_writer_that_was_killed_is_missing_until_the_file_is_recovered(bare_site):
     site = bare_site
-    site.server.stop()
-    port = free_port()
-    site.server.options["metrics_listen"] = f"127.0.0.1:{port}"
-    site.server.start()
+    metrics = Metrics(site)
 
     def lag() -> float:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as page:
-            lines = page.read().decode().splitlines()
-        return float(next(line.split()[-1] for line in lines if line.startswith("h5mirror_server_mirror_lag_seconds ")))
+        return metrics.value("h5mirror_server_mirror_lag_seconds")
 
     def kill_a_writer() -> None:
         writer = site.start(site.script(WRITER))
