@@ -56,6 +56,19 @@ uint32_t Lookup3(std::string_view bytes) {
   return c;
 }
 
+// Of version 2 or 3, and whole.
+std::optional<size_t> ChecksumAt(std::string_view bytes) {
+  if (bytes.size() < kBaseAddressAt || LooksLikeSuperblock(bytes) == HasSuperblock::kNo) {
+    return std::nullopt;
+  }
+  const auto version = static_cast<uint8_t>(bytes[kVersionAt]);
+  if (version != 2 && version != kSwmrVersion) return std::nullopt;
+  const size_t width = static_cast<uint8_t>(bytes[kAddressBytesAt]);
+  const size_t checksum_at = kBaseAddressAt + 4 * width;
+  if (width < 2 || width > 8 || bytes.size() < checksum_at + 4) return std::nullopt;
+  return checksum_at;
+}
+
 }  // namespace
 
 HasSuperblock LooksLikeSuperblock(std::string_view bytes) {
@@ -64,15 +77,11 @@ HasSuperblock LooksLikeSuperblock(std::string_view bytes) {
 
 std::optional<std::string> ClosedSuperblock(std::string_view bytes, uint64_t offset,
                                             uint64_t size_bytes) {
-  if (bytes.size() < kBaseAddressAt || LooksLikeSuperblock(bytes) == HasSuperblock::kNo) {
-    return std::nullopt;
-  }
+  const std::optional<size_t> checksum_at = ChecksumAt(bytes);
+  if (!checksum_at) return std::nullopt;
   const auto version = static_cast<uint8_t>(bytes[kVersionAt]);
   const auto flags = static_cast<uint8_t>(bytes[kFlagsAt]);
-  if (version != 2 && version != 3) return std::nullopt;
   const size_t width = static_cast<uint8_t>(bytes[kAddressBytesAt]);
-  const size_t checksum_at = kBaseAddressAt + 4 * width;
-  if (width < 2 || width > 8 || bytes.size() < checksum_at + 4) return std::nullopt;
   // Where the superblock was moved from its base address, HDF5 corrects the end by as much.
   const uint64_t end = size_bytes + Load(bytes, kBaseAddressAt, width) - offset;
   const size_t end_at = kBaseAddressAt + 2 * width;
@@ -80,10 +89,27 @@ std::optional<std::string> ClosedSuperblock(std::string_view bytes, uint64_t off
   const bool is_swmr =
       (flags & kSwmr) != 0 || (version == kSwmrVersion && Load(bytes, end_at, width) < end);
   if ((flags & kWriteAccess) == 0 && !is_swmr) return std::nullopt;
-  std::string image(bytes.substr(0, checksum_at + 4));
+  std::string image(bytes.substr(0, *checksum_at + 4));
   image[kFlagsAt] = static_cast<char>(flags & ~(kWriteAccess | kSwmr));
   if (is_swmr) Store(&image, end_at, width, end);
-  Store(&image, checksum_at, 4, Lookup3(std::string_view(image).substr(0, checksum_at)));
+  Store(&image, *checksum_at, 4, Lookup3(std::string_view(image).substr(0, *checksum_at)));
+  return image;
+}
+
+HasSwmrFlag SwmrFlagIn(std::string_view bytes) {
+  const bool has = ChecksumAt(bytes) && bytes[kVersionAt] == kSwmrVersion &&
+                   (static_cast<uint8_t>(bytes[kFlagsAt]) & kSwmr) != 0;
+  return has ? HasSwmrFlag::kYes : HasSwmrFlag::kNo;
+}
+
+std::optional<std::string> SwmrSuperblock(std::string_view bytes) {
+  const std::optional<size_t> checksum_at = ChecksumAt(bytes);
+  if (!checksum_at || bytes[kVersionAt] != kSwmrVersion) return std::nullopt;
+  const uint8_t flags = static_cast<uint8_t>(bytes[kFlagsAt]) | kWriteAccess | kSwmr;
+  if (static_cast<char>(flags) == bytes[kFlagsAt]) return std::nullopt;
+  std::string image(bytes.substr(0, *checksum_at + 4));
+  image[kFlagsAt] = static_cast<char>(flags);
+  Store(&image, *checksum_at, 4, Lookup3(std::string_view(image).substr(0, *checksum_at)));
   return image;
 }
 

@@ -29,6 +29,15 @@ HasSuperblock LooksLikeSuperblock(std::string_view bytes);
 std::optional<std::string> ClosedSuperblock(std::string_view bytes, uint64_t offset,
                                             uint64_t size_bytes);
 
+// Whether the superblock that `bytes` begin with has the flag of an SWMR writer, which is at work
+// or was killed.
+enum class HasSwmrFlag : uint8_t { kNo, kYes };
+HasSwmrFlag SwmrFlagIn(std::string_view bytes);
+
+// The superblock that `bytes` begin with, with the flags that HDF5 sets for SWMR writers: without
+// both, nobody can open it for SWMR reading (H5F_open). Unset: it has both, or cannot have them.
+std::optional<std::string> SwmrSuperblock(std::string_view bytes);
+
 }  // namespace h5mirror
 
 #endif  // H5MIRROR_BASE_SUPERBLOCK_IMAGE_H_

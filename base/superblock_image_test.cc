@@ -60,5 +60,23 @@ TEST(SuperblockImageTest, WhatIsClosedOrHasNoFlagsIsLeftAlone) {
   EXPECT_EQ(ClosedSuperblock(strange, 0, 2072), std::nullopt);
 }
 
+TEST(SuperblockImageTest, AnSwmrWriterHasBothFlagsAsHdf5SetsThem) {
+  std::string closed = kClosed;
+  EXPECT_EQ(SwmrFlagIn(closed), HasSwmrFlag::kNo);
+  EXPECT_EQ(SwmrSuperblock(closed), kOpen);
+  closed[11] = 4;
+  EXPECT_EQ(SwmrFlagIn(closed), HasSwmrFlag::kYes);
+  EXPECT_EQ(SwmrSuperblock(closed + "more"), kOpen);
+}
+
+TEST(SuperblockImageTest, WhatHasThemOrCannotHaveThemIsNotMarked) {
+  EXPECT_EQ(SwmrSuperblock(kOpen), std::nullopt);
+  std::string second = kClosed;
+  second[8] = 2;
+  EXPECT_EQ(SwmrSuperblock(second), std::nullopt) << "SWMR needs version 3";
+  EXPECT_EQ(SwmrSuperblock(kClosed.substr(0, 47)), std::nullopt);
+  EXPECT_EQ(SwmrFlagIn(kOpen.substr(0, 47)), HasSwmrFlag::kNo);
+}
+
 }  // namespace
 }  // namespace h5mirror

@@ -15,13 +15,16 @@
 #include "base/errno_status.h"
 #include "base/hex.h"
 #include "base/human.h"
+#include "base/random.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
+#include "tools/closed_copy.h"
 #include "tools/download.h"
 #include "tools/file_arg.h"
 #include "tools/local_file.h"
 #include "tools/progress.h"
 #include "tools/push_plan.h"
+#include "tools/resync.h"
 #include "tools/temp_file.h"
 #include "tools/text.h"
 #include "tools/verbs.h"
@@ -147,9 +150,29 @@ struct Outcome {
   v1::Version version;
   bool replaced = false;  // false: the local file held these bytes already
   FileStat stat;          // the local file's now
+  // Where the local file differs from the version: a writer had the file open at its cut.
+  std::optional<SuperblockPatch> patch;
   // Holds the lock on a new file until the record says what it is.
   std::optional<TempFile> fresh;
 };
+
+bool IsNewest(const Plan& plan, const v1::Version& version) {
+  return version.version() == plan.status.newest_version().version();
+}
+
+// What the server lacks of a file that was closed as it was recovered: who opens it next, or
+// resyncs it, sends that.
+absl::StatusOr<DirtyMap> WriteMapOf(const Plan& plan, const Outcome& outcome) {
+  DirtyMap map;
+  map.id = RandomBytes16();
+  H5M_ASSIGN_OR_RETURN(map.file_id, FromByteString(plan.status.file_id()));
+  map.claim = DirtyMap::Claim::kContinue;
+  map.base_cut = outcome.version.cut();
+  map.stat = outcome.stat;
+  map.extents.Add(outcome.patch->extent());
+  H5M_RETURN_IF_ERROR(WriteDirtyMap(plan.arg.place(), map));
+  return map;
+}
 
 absl::Status WriteRecord(const Plan& plan, const Outcome& outcome) {
   const v1::Version& version = outcome.version;
@@ -162,13 +185,22 @@ absl::Status WriteRecord(const Plan& plan, const Outcome& outcome) {
   record.version = version.version();
   record.stat = outcome.stat;
   record.since = absl::Now();
-  if (version.version() != plan.status.newest_version().version()) {
+  if (!IsNewest(plan, version)) {
     record.state = RecordState::kDiverged;
     record.detail =
         StrCat("recovered to version ", version.version(), ", which is not the server's newest");
   }
+  const bool lacks_patch = IsNewest(plan, version) && outcome.patch;
+  if (lacks_patch) {
+    record.state = RecordState::kBehind;
+    record.detail = "recovered, with the superblock of a closed file";
+    // A record first: it makes the directory.
+    H5M_RETURN_IF_ERROR(WriteLocalRecord(plan.arg.place(), record));
+    H5M_ASSIGN_OR_RETURN(const DirtyMap map, WriteMapOf(plan, outcome));
+    record.dirty_map_id = map.id;
+  }
   H5M_RETURN_IF_ERROR(WriteLocalRecord(plan.arg.place(), record));
-  RemoveDirtyMap(plan.arg.place());
+  if (!lacks_patch) RemoveDirtyMap(plan.arg.place());
   return absl::OkStatus();
 }
 
@@ -179,8 +211,9 @@ absl::Status TellServer(const Plan& plan, const Outcome& outcome) {
   H5M_ASSIGN_OR_RETURN(const v1::Origin origin, LocalOrigin(plan.arg.local));
   const v1::Origin& old = plan.status.origin();
   const bool same = origin.machine_id() == old.machine_id() && origin.path() == old.path();
-  if (version.version() != plan.status.newest_version().version()) return absl::OkStatus();
+  if (!IsNewest(plan, version)) return absl::OkStatus();
   if (same) {
+    if (outcome.patch) return absl::OkStatus();  // It lacks that.
     v1::RecordCheckRequest check;
     check.set_name(plan.arg.name);
     check.set_version(version.version());
@@ -207,6 +240,9 @@ absl::StatusOr<Outcome> Recover(Context& context, const Plan& plan) {
   }
   H5M_RETURN_IF_ERROR(version.status());
   outcome.version = *version;
+  H5M_ASSIGN_OR_RETURN(
+      outcome.patch,
+      CloseCopy(fresh.fd(), static_cast<uint64_t>(version->size_bytes()), fresh.path()));
   if (plan.old_file.has_value()) {
     H5M_RETURN_IF_ERROR(plan.old_file->CheckUnchanged());
     H5M_ASSIGN_OR_RETURN(const bool same, SameBytes(*plan.old_file, fresh,
@@ -246,8 +282,29 @@ void Report(Context& context, const Plan& plan, const Options& options, std::str
   }
 }
 
+// The server's file becomes the closed one too, so that its head is a file that opens. Where it
+// cannot, as without the right to write, the next program that changes the file sends it.
+void CloseOnServer(Context& context, const Plan& plan, const Options& options) {
+  ResyncRequest request;
+  request.verb = "recover";
+  request.local = options.local;
+  request.name = plan.arg.name;
+  request.mirror = plan.arg;
+  request.comment = StrCat("recover: version ", plan.version, " with a closed superblock");
+  absl::StatusOr<LocalRecord> record = ReadLocalRecord(plan.arg.place());
+  absl::Status status = record.status();
+  if (record.ok()) {
+    request.mirror.record = *std::move(record);
+    status = Resync(context, request).status();
+  }
+  if (status.ok()) return;
+  context.Note(StrCat("the server's file lacks the closed superblock (", status.message(),
+                      "); the next program that changes the file sends it, or h5mirror resync ",
+                      options.local));
+}
+
 absl::StatusOr<int> RunRecover(Context& context, const Options& options) {
-  H5M_ASSIGN_OR_RETURN(const Plan plan, MakePlan(context, options));
+  H5M_ASSIGN_OR_RETURN(Plan plan, MakePlan(context, options));
   const std::string broken = plan.old_file.has_value() ? plan.broken : "";
   if (options.dry_run) {
     v1::GetVersionRequest request;
@@ -257,16 +314,27 @@ absl::StatusOr<int> RunRecover(Context& context, const Options& options) {
     Report(context, plan, options, "would_recover", version, broken);
     return kExitOk;
   }
-  H5M_ASSIGN_OR_RETURN(const Outcome outcome, Recover(context, plan));
+  H5M_ASSIGN_OR_RETURN(Outcome outcome, Recover(context, plan));
   H5M_RETURN_IF_ERROR(TellServer(plan, outcome));
   H5M_RETURN_IF_ERROR(WriteRecord(plan, outcome));
   Report(context, plan, options, outcome.replaced ? "recovered" : "equal", outcome.version,
          outcome.replaced ? broken : "");
   const int64_t number = outcome.version.version();
-  if (number != plan.status.newest_version().version()) {
+  if (outcome.patch) {
+    context.Note(StrCat(plan.arg.name, "@", number,
+                        " was cut while a writer had the file open: the local file has the "
+                        "superblock of a closed file"));
+  }
+  if (!IsNewest(plan, outcome.version)) {
+    const std::string onwards = outcome.patch ? "resync --from local" : "adopt";
     context.Note(StrCat("the server's newest is version ", plan.status.newest_version().version(),
                         "; to go on from version ", number, ": h5mirror rollback ", plan.arg.name,
-                        "@", number, " && h5mirror adopt ", options.local));
+                        "@", number, " && h5mirror ", onwards, " ", options.local));
+  } else if (outcome.patch) {
+    // It takes the file's lock itself.
+    outcome.fresh.reset();
+    plan.old_file.reset();
+    CloseOnServer(context, plan, options);
   }
   return kExitOk;
 }

@@ -10,6 +10,8 @@
 #include "client_vfd/plugin/open_file.h"
 #include "client_vfd/plugin/reporter.h"
 #include "client_vfd/plugin/session_loader.h"
+#include "client_vfd/plugin/superblock.h"
+#include "client_vfd/plugin/swmr_file.h"
 
 namespace h5mirror::vfd {
 namespace {
@@ -200,6 +202,7 @@ herr_t GetHandle(H5FD_t* file, hid_t fapl, void** handle) {
 
 herr_t Read(H5FD_t* file, H5FD_mem_t type, hid_t dxpl, haddr_t address, size_t size, void* buffer) {
   OpenFile* open_file = Of(file);
+  if (IsUnread(*open_file) && Guard([&] { return BeforeFirstRead(open_file); }) < 0) return -1;
   if (open_file->held != nullptr) {
     return Guard([&] { return open_file->held->Read(type, dxpl, address, size, buffer); });
   }
@@ -210,13 +213,13 @@ herr_t Read(H5FD_t* file, H5FD_mem_t type, hid_t dxpl, haddr_t address, size_t s
 herr_t Write(H5FD_t* file, H5FD_mem_t type, hid_t dxpl, haddr_t address, size_t size,
              const void* buffer) {
   OpenFile* open_file = Of(file);
-  if (open_file->held != nullptr) {
-    return Guard([&] { return open_file->held->Write(type, dxpl, address, size, buffer); });
+  if (open_file->swmr.IsToBeMarked() && Guard([&] { return MarkForSwmr(open_file); }) < 0) {
+    return -1;
   }
-  if (open_file->mirror == nullptr) {
-    return open_file->under->cls->write(open_file->under, type, dxpl, address, size, buffer);
+  if (SwmrFlagOf(address, size, buffer) != SwmrFlag::kNotASuperblock) {
+    return Guard([&] { return WriteSuperblock(open_file, type, dxpl, address, size, buffer); });
   }
-  return Guard([&] { return open_file->mirror->Write(type, dxpl, address, size, buffer); });
+  return Guard([&] { return WriteFile(open_file, type, dxpl, address, size, buffer); });
 }
 
 herr_t Flush(H5FD_t* file, hid_t dxpl, hbool_t closing) {
@@ -233,6 +236,7 @@ herr_t Flush(H5FD_t* file, hid_t dxpl, hbool_t closing) {
 
 herr_t Truncate(H5FD_t* file, hid_t dxpl, hbool_t closing) {
   OpenFile* open_file = Of(file);
+  open_file->swmr.OnTruncate(closing);
   if (open_file->held != nullptr) {
     return Guard([&] { return open_file->held->Truncate(dxpl, closing); });
   }

@@ -152,9 +152,6 @@ void HeldFile::BeginSwmr() {
   // What cannot be put now is held on, and read from memory; the next flush tries again.
   static_cast<void>(PutAll());
   swmr_ = true;
-  // HDF5 gives up its lock here, so that readers can open the file; a mirror does it by itself.
-  const H5FD_class_t* cls = target_.under->cls;
-  if (target_.mirror == nullptr && cls->unlock != nullptr) cls->unlock(target_.under);
 }
 
 bool HeldFile::CutOff(uint64_t size) {

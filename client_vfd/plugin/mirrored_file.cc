@@ -75,10 +75,7 @@ void MirroredFile::Attach() {
 void MirroredFile::WatchSuperblock(haddr_t addr, size_t size, const void* buffer) {
   const SwmrFlag flag = SwmrFlagOf(addr, size, buffer);
   if (flag == SwmrFlag::kNotASuperblock) return;
-  const bool writing = flag == SwmrFlag::kSet;
-  // HDF5 gives up its lock here (H5Fstart_swmr_write), so that readers can open the file.
-  if (writing && !detector_.swmr() && under_->cls->unlock != nullptr) under_->cls->unlock(under_);
-  detector_.SetSwmr(writing);
+  detector_.SetSwmr(flag == SwmrFlag::kSet);
 }
 
 herr_t MirroredFile::Truncate(hid_t dxpl, hbool_t closing) {

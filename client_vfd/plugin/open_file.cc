@@ -88,6 +88,14 @@ bool TakeLock(OpenFile* file, unsigned flags, hid_t fapl) {
   return true;
 }
 
+// Of a file whose open fails: why, stays on the error stack, which a call of the library clears.
+herr_t CloseRefused(const HostLibrary& host, H5FD_t* under) {
+  if (!host.api.usable) return CloseLocal(host, under);
+  const QuietErrors quiet(host.api);
+  const KeepErrors keep(host.api);
+  return CloseLocal(host, under);
+}
+
 std::unique_ptr<MirroredFile> MakeMirror(const OpenFile& file, std::shared_ptr<const Config> config,
                                          const char* name, unsigned flags,
                                          const struct stat* before, const struct stat& now,
@@ -116,6 +124,16 @@ std::unique_ptr<MirroredFile> MakeMirror(const OpenFile& file, std::shared_ptr<c
                                                file.under, fd);
   if ((flags & H5F_ACC_SWMR_WRITE) != 0) mirror->OpenedForSwmr();
   return mirror;
+}
+
+// Of a file that is to be looked at before HDF5 reads it. In a process that has it open already, it
+// was.
+std::unique_ptr<OpenFile::Unread> MakeUnread(const OpenFile& file, const Config& config,
+                                             const char* name, unsigned flags) {
+  if ((flags & H5F_ACC_RDWR) == 0 || (flags & H5F_ACC_TRUNC) != 0 || IsOpenFile(file.key)) {
+    return nullptr;
+  }
+  return std::make_unique<OpenFile::Unread>(OpenFile::Unread{name, config.log});
 }
 
 // With metadata=memory, for files that are written and that the rules take, mirrored or not. A
@@ -183,6 +201,14 @@ Embedded OpenWithHistory(OpenFile* file, const std::shared_ptr<const Config>& co
     HealEmbeddedHead(*config, target);
     return Embedded::kElsewhere;
   }
+  const bool ours = now != nullptr && IsOpenFile({&host, now->st_dev, now->st_ino});
+  if (now != nullptr && !ours && (flags & H5F_ACC_TRUNC) == 0) {
+    const SwmrLook look = LookForSwmrWriter(name);
+    if (look.writer != SwmrLook::Writer::kNone && look.writer != SwmrLook::Writer::kGone) {
+      PushOpenErrno(host, name, EAGAIN, WhyNotOpened(look, name));
+      return Embedded::kFailed;
+    }
+  }
   if (config->under != UnderDriver::kSec2) {
     PushOpenErrno(host, name, EINVAL, "server=embedded does its own I/O: leave out under=");
     return Embedded::kFailed;
@@ -200,8 +226,7 @@ Embedded OpenWithHistory(OpenFile* file, const std::shared_ptr<const Config>& co
       (flags & H5F_ACC_TRUNC) != 0 || (now == nullptr && makes) ? H5M_CREATED : H5M_EXISTING;
   target.mode_bits = now != nullptr ? now->st_mode & 0777 : NewFileMode();
   // A file of this process that is open otherwise has its lock already, and cmp() finds it.
-  if (now != nullptr && IsOpenFile({&host, now->st_dev, now->st_ino}))
-    target.locking = Locking::kNo;
+  if (ours) target.locking = Locking::kNo;
   file->under = OpenEmbedded(host, config, target);
   return file->under != nullptr ? Embedded::kOpened : Embedded::kFailed;
 }
@@ -233,6 +258,7 @@ OpenFile* OpenFileFor(HostLibrary& host, const char* name, unsigned flags, hid_t
         OpenWithHistory(file.get(), config, name, flags, fapl, existed ? &before : nullptr);
     if (opened == Embedded::kFailed) return nullptr;
     if (opened == Embedded::kOpened) {
+      file->unread = MakeUnread(*file, *config, name, flags);
       AddOpenFile(file->key);
       return file.release();
     }
@@ -257,17 +283,13 @@ OpenFile* OpenFileFor(HostLibrary& host, const char* name, unsigned flags, hid_t
   struct stat now {};
   if (fd >= 0 && fstat(fd, &now) == 0) file->key = {&host, now.st_dev, now.st_ino};
   if (!IsOpenFile(file->key) && !TakeLock(file.get(), flags, fapl)) {
-    if (host.api.usable) {
-      const QuietErrors quiet(host.api);
-      const KeepErrors keep(host.api);
-      CloseLocal(host, file->under);
-    } else {
-      CloseLocal(host, file->under);
-    }
+    CloseRefused(host, file->under);
     return nullptr;
   }
   file->mirror = MakeMirror(*file, config, name, flags, existed ? &before : nullptr, now, fd);
   file->held = MakeHeld(*file, *config, name, flags);
+  file->unread = MakeUnread(*file, *config, name, flags);
+  if ((flags & H5F_ACC_SWMR_WRITE) != 0) file->swmr = SwmrFlags(SwmrFlags::Opened::kForSwmr);
   AddOpenFile(file->key);
   return file.release();
 }
@@ -280,7 +302,9 @@ herr_t CloseFile(OpenFile* file) {
   const herr_t put = file->held ? file->held->BeforeClose() : 0;
   file->held.reset();
   if (file->mirror) file->mirror->BeforeClose();
-  const herr_t result = CloseLocal(*file->host, file->under);
+  const herr_t result = file->unread != nullptr && file->unread->refused
+                            ? CloseRefused(*file->host, file->under)
+                            : CloseLocal(*file->host, file->under);
   if (file->mirror) file->mirror->AfterClose();
   return put < 0 ? put : result;
 }

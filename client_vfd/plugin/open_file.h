@@ -11,6 +11,7 @@
 #include "client_vfd/plugin/mirrored_file.h"
 #include "client_vfd/plugin/open_files.h"
 #include "client_vfd/plugin/reader_file.h"
+#include "client_vfd/plugin/swmr.h"
 
 namespace h5mirror::vfd {
 
@@ -26,6 +27,15 @@ struct OpenFile {
   std::unique_ptr<MirroredFile> mirror;
   // Over `mirror` or `under`, with metadata=memory; null: metadata goes to the file at once.
   std::unique_ptr<HeldFile> held;
+  SwmrFlags swmr;
+  // Until the first read of an existing file that is opened for writing, and not truncated: what is
+  // to be known then. HDF5's probes, for "w" too, read nothing.
+  struct Unread {
+    std::string name;
+    std::string log;
+    bool refused = false;  // its SWMR writer may be at work: each read fails
+  };
+  std::unique_ptr<Unread> unread;
 };
 
 // A version on the server, in mode=reader.

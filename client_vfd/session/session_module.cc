@@ -172,12 +172,14 @@ void ParentAfterFork() {
   Guard([] {
     Engine::Get().ParentAfterFork();
     ReaderCalls::Get().ParentAfterFork();
+    SnapshotHolds::AfterFork();
   });
 }
 void ChildAfterFork() {
   Guard([] {
     Engine::Get().ChildAfterFork();
     ReaderCalls::Get().ChildAfterFork();
+    SnapshotHolds::AfterFork();
   });
 }
 

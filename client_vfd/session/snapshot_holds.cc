@@ -38,7 +38,12 @@ SnapshotHolds::SnapshotHolds(const Id& id, const rpc::ClientOptions& server, abs
       pid_(getpid()),
       fork_count_(fork_count) {}
 
-void SnapshotHolds::PrepareFork() { ++fork_count; }
+void SnapshotHolds::PrepareFork() {
+  AllRoots().mutex.Lock();
+  ++fork_count;
+}
+
+void SnapshotHolds::AfterFork() { AllRoots().mutex.Unlock(); }
 
 std::shared_ptr<SnapshotHolds> SnapshotHolds::MakeFor(const rpc::ClientOptions& server,
                                                       absl::Duration timeout) {
@@ -66,7 +71,6 @@ SnapshotHolds::~SnapshotHolds() {
     if (self != roots.open.end() && self->second.expired()) roots.open.erase(self);
   }
   if (getpid() != pid_ || fork_count != fork_count_) return;
-  absl::MutexLock lock(&mutex_);
   for (const auto& [name, cut] : cuts_) {
     v1::CloseSnapshotRequest request;
     request.set_name(name);
@@ -78,7 +82,7 @@ SnapshotHolds::~SnapshotHolds() {
 }
 
 void SnapshotHolds::Add(const std::string& name, int64_t cut) {
-  absl::MutexLock lock(&mutex_);
+  absl::MutexLock lock(&AllRoots().mutex);
   cuts_.emplace(name, cut);
 }
 

@@ -34,8 +34,10 @@ class SnapshotHolds {
   ~SnapshotHolds();
   SnapshotHolds(const SnapshotHolds&) = delete;
 
-  // Before a fork of the process.
-  static void PrepareFork();
+  // pthread_atfork, outside of ReaderCalls'. The mutex of all roots is held from the first to the
+  // other, in parent and child.
+  static void PrepareFork() ABSL_NO_THREAD_SAFETY_ANALYSIS;
+  static void AfterFork() ABSL_NO_THREAD_SAFETY_ANALYSIS;
 
   const Id& id() const { return id_; }
   std::string reader_id() const { return {id_.begin(), id_.end()}; }
@@ -48,9 +50,8 @@ class SnapshotHolds {
   const rpc::ClientOptions server_;
   const absl::Duration timeout_;
   const pid_t pid_;
-  const int fork_count_;  // when it was made
-  absl::Mutex mutex_;
-  std::set<std::pair<std::string, int64_t>> cuts_ ABSL_GUARDED_BY(mutex_);
+  const int fork_count_;                            // when it was made
+  std::set<std::pair<std::string, int64_t>> cuts_;  // guarded by the mutex of all roots
 };
 
 }  // namespace h5mirror::vfd

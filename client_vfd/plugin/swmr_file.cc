@@ -1,0 +1,68 @@
+#include "client_vfd/plugin/swmr_file.h"
+
+#include <errno.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "base/superblock_image.h"
+#include "client_vfd/plugin/h5_error.h"
+#include "client_vfd/plugin/local_file.h"
+#include "client_vfd/plugin/reporter.h"
+#include "client_vfd/plugin/superblock.h"
+
+namespace h5mirror::vfd {
+
+herr_t BeforeFirstRead(OpenFile* file) {
+  const std::unique_ptr<OpenFile::Unread> unread = std::exchange(file->unread, nullptr);
+  // With server=embedded it was asked before the open.
+  const int fd = IsEmbedded(*file) ? -1 : DescriptorOf(file->under);
+  const SwmrLook look = LookForSwmrWriter(file->under, fd);
+  if (look.writer == SwmrLook::Writer::kNone) return 0;
+  if (look.writer != SwmrLook::Writer::kGone) {
+    file->unread = std::make_unique<OpenFile::Unread>(*unread);
+    file->unread->refused = true;
+    PushOpenErrno(*file->host, unread->name, EAGAIN, WhyNotOpened(look, unread->name));
+    return -1;
+  }
+  if (WriteFile(file, H5FD_MEM_SUPER, H5P_DEFAULT, look.offset, look.closed.size(),
+                look.closed.data()) < 0) {
+    return -1;
+  }
+  Say(unread->log, Audience::kUserToo, WhatWasMended(unread->name));
+  return 0;
+}
+
+herr_t WriteFile(OpenFile* file, H5FD_mem_t type, hid_t dxpl, haddr_t address, size_t size,
+                 const void* bytes) {
+  if (file->held != nullptr) return file->held->Write(type, dxpl, address, size, bytes);
+  if (file->mirror != nullptr) return file->mirror->Write(type, dxpl, address, size, bytes);
+  return file->under->cls->write(file->under, type, dxpl, address, size, bytes);
+}
+
+herr_t MarkForSwmr(OpenFile* file) {
+  file->swmr.OnMarked();
+  const std::optional<SuperblockAt> superblock = FindSuperblock(file->under);
+  const std::optional<std::string> marked =
+      superblock ? SwmrSuperblock(superblock->bytes) : std::nullopt;
+  if (!marked) return 0;  // A new file's is written yet.
+  return WriteFile(file, H5FD_MEM_SUPER, H5P_DEFAULT, superblock->offset, marked->size(),
+                   marked->data());
+}
+
+herr_t WriteSuperblock(OpenFile* file, H5FD_mem_t type, hid_t dxpl, haddr_t address, size_t size,
+                       const void* bytes) {
+  const std::optional<std::string> marked =
+      file->swmr.Marked({static_cast<const char*>(bytes), size});
+  const void* const written = marked ? marked->data() : bytes;
+  const herr_t result = WriteFile(file, type, dxpl, address, size, written);
+  // H5Fstart_swmr_write, which gives its lock up by a callback, so that readers can come.
+  if (result >= 0 && SwmrFlagOf(address, size, written) == SwmrFlag::kSet) {
+    UnlockLocal(file->under);
+  }
+  return result;
+}
+
+}  // namespace h5mirror::vfd
