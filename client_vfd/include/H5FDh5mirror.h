@@ -93,7 +93,7 @@ typedef struct H5FDh5mirror_status_t {
 /* Private: what the driver fills in through H5Fget_vfd_handle when the property list passed holds
  * the address of such a struct under H5FD_H5MIRROR_PROPERTY. */
 #define H5FD_H5MIRROR_PROPERTY "h5mirror_api"
-#define H5FD_H5MIRROR_API_VERSION 2u
+#define H5FD_H5MIRROR_API_VERSION 3u
 
 typedef struct H5FDh5mirror_api_t {
   unsigned version; /* set by the caller: what it understands and has room for */
@@ -106,6 +106,8 @@ typedef struct H5FDh5mirror_api_t {
   /* 0; -1: there is no such mirror. Either pointer may be null. `size` is that of `server`. */
   int (*mirror_status)(void* file, unsigned index, H5FDh5mirror_status_t* status, char* server,
                        size_t size);
+  /* From version 3 on. Needs no mirror: any file of the driver's will do. */
+  int (*wait)(void* file, const char* url, int64_t after_cut, int timeout_ms, int64_t* cut);
 } H5FDh5mirror_api_t;
 
 /* Appends "key=value;" to a config string; -1 if it does not fit or holds a ';'. */
@@ -205,7 +207,7 @@ static inline herr_t H5FDh5mirror_status(hid_t file_id, H5FDh5mirror_status_t* s
 static inline herr_t H5FDh5mirror_mirror_count(hid_t file_id, unsigned* count) {
   H5FDh5mirror_api_t api;
   *count = 0;
-  if (H5FDh5mirror__api(file_id, H5FD_H5MIRROR_API_VERSION, &api) < 0) return -1;
+  if (H5FDh5mirror__api(file_id, 2, &api) < 0) return -1;
   *count = api.mirror_count(api.file);
   return 0;
 }
@@ -216,7 +218,7 @@ static inline herr_t H5FDh5mirror_mirror_status(hid_t file_id, unsigned index,
                                                 H5FDh5mirror_status_t* status) {
   H5FDh5mirror_api_t api;
   memset(status, 0, sizeof *status);
-  if (H5FDh5mirror__api(file_id, H5FD_H5MIRROR_API_VERSION, &api) < 0) return -1;
+  if (H5FDh5mirror__api(file_id, 2, &api) < 0) return -1;
   return api.mirror_status(api.file, index, status, NULL, 0);
 }
 
@@ -225,8 +227,54 @@ static inline herr_t H5FDh5mirror_mirror_status(hid_t file_id, unsigned index,
 static inline herr_t H5FDh5mirror_mirror_server(hid_t file_id, unsigned index, char* server,
                                                 size_t size) {
   H5FDh5mirror_api_t api;
-  if (H5FDh5mirror__api(file_id, H5FD_H5MIRROR_API_VERSION, &api) < 0) return -1;
+  if (H5FDh5mirror__api(file_id, 2, &api) < 0) return -1;
   return api.mirror_status(api.file, index, NULL, server, size);
+}
+
+/* Waits until a file on a server has a cut newer than `after_cut` (0: any), at most `timeout_ms`
+ * (0: only looks; negative: without a limit). The file is named by a url as in Python:
+ * "h5mirror://HOST[:PORT]/NAME", "h5mirror:///NAME" (the server of the client's own configuration)
+ * or "h5mirror+unix:///SOCKET?name=NAME". `cut` becomes the newest cut, 0: there is none yet.
+ * Returns 0 when it is newer, 1 when the time has passed, negative with the reason on HDF5's error
+ * stack: no such file, no connection, no rights, or HDF5 cannot load the driver. Does not hold
+ * HDF5's lock while it waits.
+ *
+ *   for (int64_t cut = 0; H5FDh5mirror_wait(url, cut, -1, &cut) == 0;) Look(cut); */
+static inline int H5FDh5mirror_wait(const char* url, int64_t after_cut, int timeout_ms,
+                                    int64_t* cut) {
+  const H5FDh5mirror_config_t config = {NULL, NULL, NULL, NULL,  NULL, NULL,
+                                        NULL, NULL, NULL, "off", NULL};
+  H5FDh5mirror_api_t api;
+  H5FDh5mirror_api_t* filled = &api;
+  H5FD_t* driver;
+  void* handle = NULL;
+  hid_t errors;
+  int result = -1;
+  hid_t fapl = H5Pcreate(H5P_FILE_ACCESS);
+  memset(&api, 0, sizeof api);
+  api.version = H5FD_H5MIRROR_API_VERSION;
+  *cut = 0;
+  if (fapl < 0) return -1;
+  /* What the driver can do is asked of a file that it has open, and this one is always there. */
+  if (H5Pset_fapl_h5mirror(fapl, &config) >= 0 &&
+      (driver = H5FDopen("/dev/null", H5F_ACC_RDONLY, fapl, HADDR_UNDEF)) != NULL) {
+    if (H5Pinsert2(fapl, H5FD_H5MIRROR_PROPERTY, sizeof filled, &filled, NULL, NULL, NULL, NULL,
+                   NULL, NULL) >= 0 &&
+        H5FDget_vfd_handle(driver, fapl, &handle) >= 0 && api.wait != NULL) {
+      result = api.wait(api.file, url, after_cut, timeout_ms, cut);
+    }
+    errors = H5Eget_current_stack(); /* Each call empties it. */
+    H5FDclose(driver);
+  } else {
+    errors = H5Eget_current_stack();
+  }
+  H5Pclose(fapl);
+  if (result < 0) {
+    H5Eset_current_stack(errors);
+  } else {
+    H5Eclose_stack(errors);
+  }
+  return result;
 }
 
 #ifdef __cplusplus

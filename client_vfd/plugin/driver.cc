@@ -1,10 +1,15 @@
 #include "client_vfd/plugin/driver.h"
 
+#include <array>
+#include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <exception>
+#include <optional>
+#include <string>
 
 #include "H5FDh5mirror.h"
+#include "client_vfd/plugin/file_url.h"
 #include "client_vfd/plugin/h5_error.h"
 #include "client_vfd/plugin/linked_open.h"
 #include "client_vfd/plugin/open_file.h"
@@ -166,6 +171,33 @@ int ApiMirrorStatus(void* opaque, unsigned index, H5FDh5mirror_status_t* out, ch
   return 0;
 }
 
+int WaitForCut(const HostLibrary& host, const char* url, int64_t after_cut, int timeout_ms,
+               int64_t* cut) {
+  std::array<char, 4096> error{};
+  int number = EINVAL;
+  std::string load_error;
+  const std::optional<FileUrl> target = ParseFileUrl(url);
+  const H5mSessionApi* session = target ? LoadSession(&load_error) : nullptr;
+  if (session != nullptr) {
+    const H5mWait wait{target->name.c_str(), target->server.c_str(), "", "", after_cut, timeout_ms};
+    number = session->wait_for_cut(&wait, cut, error.data(), error.size());
+    if (number == 0) return 0;
+    if (number == ETIMEDOUT && error.front() == '\0') return 1;
+  } else if (target) {
+    number = ENOSYS;
+  }
+  PushOpenErrno(host, url, number,
+                !target              ? "no url of h5mirror, as h5mirror://HOST[:PORT]/NAME"
+                : session == nullptr ? load_error
+                                     : std::string(error.data()));
+  return -1;
+}
+
+int ApiWait(void* file, const char* url, int64_t after_cut, int timeout_ms, int64_t* cut) {
+  const HostLibrary& host = *static_cast<OpenFile*>(file)->host;
+  return Guard([&] { return WaitForCut(host, url, after_cut, timeout_ms, cut); });
+}
+
 // H5FDh5mirror.h puts the address of its table into the property list that it passes.
 // False: it passed none.
 bool FillApi(OpenFile* file, hid_t fapl) {
@@ -185,6 +217,8 @@ bool FillApi(OpenFile* file, hid_t fapl) {
   if (out->version < 2) return true;  // Its struct ends here.
   out->mirror_count = ApiMirrorCount;
   out->mirror_status = ApiMirrorStatus;
+  if (out->version < 3) return true;
+  out->wait = ApiWait;
   return true;
 }
 

@@ -16,7 +16,7 @@ extern "C" {
 #endif
 
 /* Plugin and module come from one build; anything else is refused. */
-#define H5M_SESSION_ABI 7u
+#define H5M_SESSION_ABI 8u
 #define H5M_SESSION_SYMBOL "h5mirror_session_api"
 /* Below the plugin's own directory: HDF5 loads every lib*.so in that one while it looks. */
 #define H5M_SESSION_LIBRARY "h5mirror/libh5mirror_session.so"
@@ -143,6 +143,16 @@ typedef struct H5mReaderInfo {
   int error_number;    /* when it fails: an errno value that suits */
 } H5mReaderInfo;
 
+/* Who waits for the next cut of a file. */
+typedef struct H5mWait {
+  const char* name;   /* under the server's root */
+  const char* server; /* "" : from the client's own configuration; as for ca and token */
+  const char* ca;
+  const char* token;
+  int64_t after_cut;  /* 0: any cut */
+  int64_t timeout_ms; /* negative: no limit */
+} H5mWait;
+
 typedef struct H5mSessionApi {
   uint32_t abi;
   uint32_t size; /* of this struct */
@@ -184,6 +194,9 @@ typedef struct H5mSessionApi {
   int (*reader_read)(H5mReader*, uint64_t offset, void* out, size_t size, int raw, char* error,
                      size_t error_size);
   void (*reader_close)(H5mReader*);
+  /* 0: `cut` is the newest one, newer than `after_cut`; or ETIMEDOUT, with the newest one or 0; or
+   * another errno value and the reason in `error`. */
+  int (*wait_for_cut)(const H5mWait* wait, int64_t* cut, char* error, size_t error_size);
 } H5mSessionApi;
 
 typedef const H5mSessionApi* (*H5mGetSessionApi)(void);

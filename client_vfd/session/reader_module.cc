@@ -14,6 +14,7 @@
 #include "base/status_macros.h"
 #include "client_vfd/session/opened_version.h"
 #include "client_vfd/session/reader.h"
+#include "client_vfd/session/reader_calls.h"
 
 namespace h5mirror::vfd {
 namespace {
@@ -45,6 +46,15 @@ int ErrnoOf(const absl::Status& status) {
 int Fail(const absl::Status& status, char* error, size_t error_size) {
   std::snprintf(error, error_size, "%s", std::string(status.message()).c_str());
   return ErrnoOf(status);
+}
+
+// "": from the client's own configuration.
+absl::StatusOr<rpc::ClientOptions> ServerOf(const char* server, const char* ca, const char* token) {
+  rpc::ClientSettings settings;
+  if (*server != '\0') settings.server = server;
+  if (*ca != '\0') settings.ca = ca;
+  if (*token != '\0') settings.token = token;
+  return rpc::ResolveClientOptions(settings);
 }
 
 int64_t NanosOf(const google::protobuf::Timestamp& time) {
@@ -89,11 +99,7 @@ absl::StatusOr<std::unique_ptr<Reader>> Start(const H5mReaderOpen& open, H5mRead
   if (!config.live) {
     H5M_ASSIGN_OR_RETURN(config.version, SpecOf(open));
   }
-  rpc::ClientSettings settings;
-  if (*open.server != '\0') settings.server = open.server;
-  if (*open.ca != '\0') settings.ca = open.ca;
-  if (*open.token != '\0') settings.token = open.token;
-  H5M_ASSIGN_OR_RETURN(config.server, rpc::ResolveClientOptions(settings));
+  H5M_ASSIGN_OR_RETURN(config.server, ServerOf(open.server, open.ca, open.token));
   config.name = open.name;
   config.timeout = absl::Milliseconds(open.timeout_ms);
   config.cache_bytes = open.cache_bytes;
@@ -101,6 +107,29 @@ absl::StatusOr<std::unique_ptr<Reader>> Start(const H5mReaderOpen& open, H5mRead
   Describe(open, config.version, OpenedBy(*reader), info);
   if (config.live) DescribeTargets(open, *reader, info);
   return reader;
+}
+
+// The newest cut: after the time has passed it may be the old one; 0: none yet.
+absl::StatusOr<int64_t> AwaitCut(const H5mWait& wait) {
+  // Of one call: a server that hangs is noticed.
+  constexpr absl::Duration kCallMax = absl::Minutes(1);
+  constexpr absl::Duration kAnswerMax = absl::Seconds(5);
+  H5M_ASSIGN_OR_RETURN(const rpc::ClientOptions server, ServerOf(wait.server, wait.ca, wait.token));
+  v1::WaitForCutRequest request;
+  request.set_name(wait.name);
+  request.set_after_cut(wait.after_cut);
+  const absl::Time until = wait.timeout_ms < 0 ? absl::InfiniteFuture()
+                                               : absl::Now() + absl::Milliseconds(wait.timeout_ms);
+  for (;;) {
+    const absl::Duration left = std::max(until - absl::Now(), absl::ZeroDuration());
+    const absl::Duration part = std::min(left, kCallMax);
+    request.mutable_timeout()->set_seconds(part / absl::Seconds(1));
+    request.mutable_timeout()->set_nanos(
+        static_cast<int32_t>(part % absl::Seconds(1) / absl::Nanoseconds(1)));
+    H5M_ASSIGN_OR_RETURN(const v1::WaitForCutResponse answer,
+                         ReaderCalls::Get().WaitForCut(server, request, part + kAnswerMax));
+    if (answer.cut() > wait.after_cut || left == part) return answer.cut();
+  }
 }
 
 }  // namespace
@@ -137,5 +166,18 @@ int ReaderRead(H5mReader* reader, uint64_t offset, void* out, size_t size, int r
 }
 
 void ReaderClose(H5mReader* reader) { delete Of(reader); }
+
+int WaitForCut(const H5mWait* wait, int64_t* cut, char* error, size_t error_size) {
+  try {
+    *cut = 0;
+    const absl::StatusOr<int64_t> newest = AwaitCut(*wait);
+    if (!newest.ok()) return Fail(newest.status(), error, error_size);
+    *cut = *newest;
+    return *newest > wait->after_cut ? 0 : ETIMEDOUT;
+  } catch (const std::exception& thrown) {
+    std::snprintf(error, error_size, "%s", thrown.what());
+    return ENOMEM;
+  }
+}
 
 }  // namespace h5mirror::vfd

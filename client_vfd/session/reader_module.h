@@ -11,6 +11,7 @@ H5mReader* ReaderOpen(const H5mReaderOpen* open, H5mReaderInfo* info, char* erro
 int ReaderRead(H5mReader* reader, uint64_t offset, void* out, size_t size, int raw, char* error,
                size_t error_size);
 void ReaderClose(H5mReader* reader);
+int WaitForCut(const H5mWait* wait, int64_t* cut, char* error, size_t error_size);
 
 }  // namespace h5mirror::vfd
 

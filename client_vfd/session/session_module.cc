@@ -192,7 +192,7 @@ constexpr H5mSessionApi kApi = {H5M_SESSION_ABI, sizeof(H5mSessionApi),
                                 Close,           Status,
                                 ChildWrote,      Drain,
                                 ReaderOpen,      ReaderRead,
-                                ReaderClose};
+                                ReaderClose,     WaitForCut};
 
 }  // namespace
 }  // namespace h5mirror::vfd
