@@ -10,14 +10,13 @@ namespace h5mirror::server {
 absl::StatusOr<SnapshotTable::SnapshotPtr> SnapshotTable::Open(store::File& file,
                                                                const std::string& reader) {
   H5M_ASSIGN_OR_RETURN(SnapshotPtr snapshot, file.PinNewestCut());
-  Hold(file, snapshot, reader);
+  // It can be read as long as the version is kept, and then by nobody.
+  if (snapshot->info().version == 0) Hold(file, snapshot, reader);
   return snapshot;
 }
 
 void SnapshotTable::Hold(store::File& file, const SnapshotPtr& snapshot,
                          const std::string& reader) {
-  // It can be read as long as the version is kept, and then by nobody.
-  if (snapshot->info().version != 0) return;
   const store::CutNumber cut = snapshot->info().cut;
   SnapshotPtr stale;  // let go of without the lock
   {

@@ -34,7 +34,7 @@ class SnapshotTable {
   // Opens for `reader` the cut that was the newest one at `time`, if somebody has it open. Null:
   // nobody has.
   SnapshotPtr OpenAt(std::string_view name, absl::Time time, const std::string& reader);
-  // Holds `snapshot`, of `file`, for `reader`, unless it is a version.
+  // Holds `snapshot`, of `file`, for `reader`.
   void Hold(store::File& file, const SnapshotPtr& snapshot, const std::string& reader);
   // Null: it is not held.
   SnapshotPtr Find(std::string_view name, store::CutNumber cut);
