@@ -132,7 +132,7 @@ TEST(ConfigTest, WrongValuesNameKeyValueAndWhatIsRight) {
   EXPECT_THAT(ProblemOf("window=12"), HasSubstr("1048576"));
   EXPECT_THAT(ProblemOf("timeout=fast"), HasSubstr("such as 5s"));
   EXPECT_THAT(ProblemOf("root=data"), HasSubstr("absolute path"));
-  EXPECT_THAT(ProblemOf("mode=remote"), HasSubstr("it has: mirror, reader, off"));
+  EXPECT_THAT(ProblemOf("mode=far"), HasSubstr("must be one of: mirror, remote, reader, off"));
 }
 
 TEST(ConfigTest, TextWithoutEqualsIsRefused) {

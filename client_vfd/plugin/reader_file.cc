@@ -67,21 +67,15 @@ herr_t SetEoa(H5FD_t* file, H5FD_mem_t, haddr_t address) {
 }
 
 herr_t Read(H5FD_t* file, H5FD_mem_t type, hid_t, haddr_t address, size_t size, void* buffer) {
-  ReaderFile* self = Of(file);
-  std::array<char, kErrorBytes> error{};
-  int error_number = self->info.error_number;
-  if (self->reader != nullptr) {
-    error_number = self->api.read(self->reader, address, buffer, size, type == H5FD_MEM_DRAW,
-                                  error.data(), error.size());
-    if (error_number == 0) return 0;
-    self->error = error.data();
-  }
-  PushReadErrno(*self->host, self->name, error_number, self->error);
+  std::string error;
+  const int error_number = ReadCut(file, type, address, size, buffer, &error);
+  if (error_number == 0) return 0;
+  PushReadErrno(*Of(file)->host, Of(file)->name, error_number, error);
   return -1;
 }
 
 herr_t Write(H5FD_t* file, H5FD_mem_t, hid_t, haddr_t, size_t, const void*) {
-  PushOpenErrno(*Of(file)->host, Of(file)->name, EROFS, "it is open with mode=reader");
+  PushOpenErrno(*Of(file)->host, Of(file)->name, EROFS, "it is open for reading");
   return -1;
 }
 
@@ -226,6 +220,20 @@ H5FD_t* OpenReader(const HostLibrary& host, const Config& config, ReaderTarget t
 const H5FD_class_t* ReaderClass() {
   static const H5FD_class_t reader_class = MakeClass();
   return &reader_class;
+}
+
+int ReadCut(H5FD_t* file, H5FD_mem_t type, haddr_t address, size_t size, void* buffer,
+            std::string* error) {
+  ReaderFile* self = Of(file);
+  if (self->reader == nullptr) {
+    *error = self->error;
+    return self->info.error_number;
+  }
+  std::array<char, kErrorBytes> text{};
+  const int error_number = self->api.read(self->reader, address, buffer, size,
+                                          type == H5FD_MEM_DRAW, text.data(), text.size());
+  if (error_number != 0) *error = text.data();
+  return error_number;
 }
 
 RootPtr RootOf(const H5FD_t* file) { return Of(file)->root; }

@@ -30,6 +30,11 @@ H5FD_t* OpenReader(const HostLibrary& host, const Config& config, ReaderTarget t
 
 const H5FD_class_t* ReaderClass();
 
+// Reads from a file of ReaderClass(). 0, or an errno value and the reason in `error`; ESTALE: the
+// server no longer holds the cut, or the version.
+int ReadCut(H5FD_t* file, H5FD_mem_t type, haddr_t address, size_t size, void* buffer,
+            std::string* error);
+
 // Of a file of ReaderClass(): its root; and what tells its bytes from others': files with equal
 // keys are one to HDF5. Files with an equal version, opened at different times of their roots, are
 // not, since their links lead elsewhere.
