@@ -8,6 +8,7 @@
 #include "client_vfd/plugin/fork_guard.h"
 #include "client_vfd/plugin/h5_error.h"
 #include "client_vfd/plugin/remote_file.h"
+#include "client_vfd/plugin/reporter.h"
 #include "client_vfd/plugin/superblock.h"
 
 namespace h5mirror::vfd {
@@ -218,8 +219,10 @@ herr_t MirroredFile::AfterClose() {
     std::string error;
     const int failed = mirrors_->Close(&error);
     if (failed != 0 && is_remote_) {
-      PushWriteErrno(host_, target_.real_path, failed,
-                     "what was written since the last flush is not on the server: " + error);
+      error = "what was written since the last flush is not on the server: " + error;
+      PushWriteErrno(host_, target_.real_path, failed, error);
+      // Nobody looks at the error of a file that HDF5 closes at the program's end.
+      Say(config_->log, Audience::kUserToo, target_.real_path + ": " + error);
       return -1;
     }
   } else if (detector_.OnClose() == Moment::kClose) {
