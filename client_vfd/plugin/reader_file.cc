@@ -176,11 +176,12 @@ void Start(const Config& config, const ReaderTarget& target, ReaderFile* file) {
 }
 
 // HDF5 1.14.4 and older forgets the error all the same, so it is said.
-void SayBroken(const Config& config, const ReaderTarget& target, const std::string& error) {
+void SayBroken(const Config& config, const ReaderTarget& target, const ReaderRoot& parent,
+               const std::string& error) {
   static auto* const told = new ToldOnce;
   Say(config.log,
       told->IsNews(target.real_path, "broken") ? Audience::kUserToo : Audience::kLogOnly,
-      target.real_path + ", which " + target.root->name +
+      target.real_path + ", which " + parent.name +
           " leads to, cannot be read, and a virtual dataset may show fill values in its place: " +
           error);
 }
@@ -195,12 +196,13 @@ H5FD_t* OpenReader(const HostLibrary& host, const Config& config, ReaderTarget t
   Start(config, target, file.get());
   if (file->reader == nullptr) {
     const int why = file->info.error_number;
-    if (target.root == nullptr || why == ENOENT || why == EINVAL) {
+    const RootPtr parent = target.root != nullptr ? target.root : target.parent;
+    if (parent == nullptr || why == ENOENT || why == EINVAL) {
       PushOpenErrno(host, target.given_name, file->info.error_number, file->error);
       return nullptr;
     }
-    SayBroken(config, target, file->error);
-    file->root = target.root;
+    SayBroken(config, target, *parent, file->error);
+    file->root = parent;
     file->key = UniqueKey();
     file->info.size_bytes = kBrokenBytes;
     return &file.release()->base;

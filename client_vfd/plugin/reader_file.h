@@ -21,6 +21,9 @@ struct ReaderTarget {
   std::string name;         // under the server's root
   std::string config_text;  // that `config` was made from
   RootPtr root;             // null: the program names the file itself
+  // With mode=remote, of a linked open whose parent is open for writing: opened as if the program
+  // named it, and if that fails, as linked.
+  RootPtr parent = nullptr;
 };
 
 // Null with the reason on the host's error stack. A linked open that fails otherwise than for want

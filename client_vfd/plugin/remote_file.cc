@@ -98,7 +98,7 @@ herr_t SetEoa(H5FD_t* file, H5FD_mem_t, haddr_t address) {
 bool OpenNewerCut(RemoteFile& file) {
   if (file.InForkedChild()) return false;
   ReaderTarget target = file.target;
-  target.root = nullptr;  // The newest one.
+  target.root = target.parent = nullptr;  // The newest one, or an error.
   const QuietErrors quiet(file.host->api);
   const KeepErrors keep(file.host->api);
   H5FD_t* newer = OpenReader(*file.host, *file.config, std::move(target));

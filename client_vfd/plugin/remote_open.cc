@@ -115,7 +115,9 @@ std::unique_ptr<OpenFile> OpenRemote(HostLibrary& host, std::shared_ptr<const Co
   file->host = &host;
   file->remote_key = config->Servers().front() + "\n" + target.name;
   const bool writes = (flags & H5F_ACC_RDWR) != 0;
-  if (target.root != nullptr && (writes || target.root->is_writer)) target.root = nullptr;
+  if (target.root != nullptr && (writes || target.root->is_writer)) {
+    target.parent = std::exchange(target.root, nullptr);
+  }
   if (Writers::Get().Has(*file)) {  // HDF5 finds out, and lets go of this one.
     file->under = MakeRemote(host, config, target, nullptr);
     return file;

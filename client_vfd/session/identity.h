@@ -12,9 +12,6 @@
 
 namespace h5mirror::vfd {
 
-// The path in the origin of what was written with mode=remote.
-inline constexpr char kRemoteOrigin[] = "(mode=remote)";
-
 void FillOrigin(const std::string& real_path, v1::Origin* origin);
 void FillWriter(const std::string& program, v1::Writer* writer);
 void FillTime(absl::Time time, google::protobuf::Timestamp* out);

@@ -6,6 +6,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/remote_origin.h"
 #include "base/server_list.h"
 #include "client_vfd/session/identity.h"
 #include "client_vfd/session/session.h"
@@ -128,7 +129,8 @@ grpc::ByteBuffer Session::OpenMessage() {
   open.set_session_id(ToByteString(session_id_));
   open.set_stream(++stream_count_);
   // A local file of this path is another one.
-  FillOrigin(config_.remote ? kRemoteOrigin : config_.real_path, open.mutable_origin());
+  FillOrigin(config_.remote ? RemoteOriginOf(session_id_) : config_.real_path,
+             open.mutable_origin());
   FillWriter(config_.program, open.mutable_writer());
   const StreamClaim claim = NextClaim();
   // A file that is created again has nothing of the one before, whose cut may still be the server's

@@ -26,8 +26,10 @@ void Session::ClaimRemote() {
 // The server has something else by now than what was opened, or than what was sent before its
 // restart.
 void Session::OnMovedOn(const v1::SessionOpened& opened) {
-  if (resuming_ && relation_.claim == vfd::Claim::kReplace && base_cut_ == 0 && !begins_again_) {
-    // Nothing of the new generation survived. All of it is in the spool, and is sent again.
+  // Nothing of the new generation survived, and the old one has had no cut since. (A number is
+  // never given twice.) All of the new one is in the spool, and is sent again.
+  const bool is_lost = base_cut_ == 0 && opened.last_cut() < cut_seen_;
+  if (resuming_ && relation_.claim == vfd::Claim::kReplace && is_lost && !begins_again_) {
     begins_again_ = true;
     lost_base_ = true;  // The stream ends by itself, and is begun again.
     return;

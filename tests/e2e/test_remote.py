@@ -128,6 +128,17 @@ def test_an_open_that_changes_nothing_asks_for_nothing(remote):
     assert remote.site.versions("run.h5") == [1]
 
 
+def test_a_refused_open_says_nothing_of_a_mirror(remote):
+    remote.py("""
+        h5py.File("run.h5", "w").close()
+        try:
+            h5py.File("run.h5", "x")
+        except FileExistsError:
+            print("exists")
+    """)
+    assert not remote.site.status("run.h5")["mirror"]
+
+
 def test_what_is_read_while_it_is_written_is_what_was_written(remote):
     remote.py("""
         with h5py.File("run.h5", "w") as f:
@@ -336,6 +347,24 @@ def test_links_and_virtual_datasets_lead_to_files_on_the_server(remote):
     assert len(remote.site.versions("raw.h5")) == 2
 
 
+def test_a_source_that_cannot_be_reached_is_no_empty_one(remote):
+    """HDF5 2.0 passes the error on, 1.14.4 forgets it: then the driver says so."""
+    remote.py("""
+        with h5py.File("raw.h5", "w") as f: f["d"] = np.arange(1, 101)
+        with h5py.File("run.h5", "w") as f:
+            layout = h5py.VirtualLayout((100,), "i8")
+            layout[:] = h5py.VirtualSource("raw.h5", "d", shape=(100,))
+            f.create_virtual_dataset("virtual", layout)
+    """)
+    program = remote.start('f = h5py.File("run.h5", "r+"); v = f["virtual"]', timeout="1s")
+    remote.site.server.kill9()
+    answer = program.ask("assert not v[:].any()")
+    assert answer == "done" or ("raw.h5" in answer and "no connection to" in answer), answer
+    assert "raw.h5, which run.h5 leads to, cannot be read" in program.err()
+    program.kill()
+    remote.site.server.start()
+
+
 def test_with_a_name_of_its_own_links_lie_to_it_as_the_paths_do(remote):
     remote.py('h5py.File("raw.h5", "w")["d"] = 5', name="beam/raw.h5", root=None)
     remote.py("""
@@ -388,7 +417,7 @@ def test_a_mirrored_file_that_is_changed_remotely_has_diverged_until_somebody_de
     remote.py('h5py.File("mirrored.h5", "r+")["b"] = 2')
     for mode in ("r+", "w"):
         result = site.py(f'h5py.File("mirrored.h5", "{mode}")["c"] = 3')
-        assert "have diverged" in result.err and "(mode=remote)" in result.err, result.describe()
+        assert "have diverged" in result.err and "(mode=remote, session" in result.err, result.describe()
     assert remote.py('print(sorted(h5py.File("mirrored.h5", "r")))') == "['a', 'b']"
     site.cli("resync", "--from", "remote", site.work / "mirrored.h5").ok()
     assert "diverged" not in site.py('h5py.File("mirrored.h5", "r+")["d"] = 4').err
