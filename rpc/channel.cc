@@ -9,6 +9,7 @@
 #include "grpcpp/security/credentials.h"
 #include "grpcpp/support/channel_arguments.h"
 #include "h5mirror/v1/server.grpc.pb.h"
+#include "rpc/reading_channel.h"
 #include "rpc/status.h"
 
 namespace h5mirror::rpc {
@@ -18,12 +19,14 @@ constexpr int kLookaheadBytes = 16 << 20;
 // One DATA frame per message; 2^24-1 is the largest that HTTP/2 allows (RFC 9113, 6.5.2).
 constexpr int kHttp2FrameBytesMax = kMaxMessageBytes;
 
-grpc::ChannelArguments Arguments() {
+enum class WindowProbe { kOff, kOn };
+
+grpc::ChannelArguments Arguments(WindowProbe probe) {
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
   arguments.SetMaxSendMessageSize(kMaxMessageBytes);
-  arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
+  arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, probe == WindowProbe::kOn ? 1 : 0);
   arguments.SetInt(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, kLookaheadBytes);
   arguments.SetInt(GRPC_ARG_HTTP2_MAX_FRAME_SIZE, kHttp2FrameBytesMax);
   // A server that vanished without a word is noticed after 15 s.
@@ -69,7 +72,13 @@ std::string LastError(grpc::Channel& channel) {
 }  // namespace
 
 std::shared_ptr<grpc::Channel> MakeChannel(const ClientOptions& options) {
-  return grpc::CreateCustomChannel(options.target, Credentials(options), Arguments());
+  return grpc::CreateCustomChannel(options.target, Credentials(options),
+                                   Arguments(WindowProbe::kOff));
+}
+
+std::shared_ptr<grpc::Channel> MakeReadingChannel(const ClientOptions& options) {
+  return grpc::CreateCustomChannel(options.target, Credentials(options),
+                                   Arguments(WindowProbe::kOn));
 }
 
 void Authorize(const ClientOptions& options, grpc::ClientContext& context) {

@@ -2,6 +2,7 @@
 
 #include "base/hex.h"
 #include "base/human.h"
+#include "base/remote_origin.h"
 #include "base/strings.h"
 
 namespace h5mirror::server {
@@ -130,7 +131,7 @@ RelationDecision DecideRelation(const v1::OpenSession& open, const store::FileIn
 
 bool TellsOfMirror(const v1::OpenSession& open, const store::FileInfo& info) {
   return FileExists(info) && open.intent() != v1::INTENT_RESYNC &&
-         (SameOrigin(open, info) || SameFile(open, info));
+         !IsRemoteOrigin(open.origin().path()) && (SameOrigin(open, info) || SameFile(open, info));
 }
 
 bool IsRenamed(const v1::OpenSession& open, const store::FileInfo& info) {

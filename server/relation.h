@@ -31,8 +31,8 @@ RelationDecision DecideRelation(const v1::OpenSession& open, const store::FileIn
                                 Began began = Began::kUnknown);
 
 // Whether a refusal of `open` means that the file and its local one are apart. Not where a
-// stranger's open is refused that merely asks for the same name, and not where the comparison of a
-// resync is out of date.
+// stranger's open is refused that merely asks for the same name, not where the comparison of a
+// resync is out of date, and not where there is no local file (mode=remote).
 bool TellsOfMirror(const v1::OpenSession& open, const store::FileInfo& info);
 
 // Whether `info`, of the file `open.renamed_from`, is the one that `open` says was renamed: the

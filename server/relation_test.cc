@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "base/hex.h"
+#include "base/remote_origin.h"
 
 namespace h5mirror::server {
 namespace {
@@ -206,6 +207,14 @@ TEST(RelationTest, HeadIsDescribedForPeople) {
   EXPECT_THAT(DescribeHead(Existing()), HasSubstr("head is version 12 of"));
   EXPECT_THAT(DescribeHead(Existing()), HasSubstr("node7:/data/x.h5"));
   EXPECT_EQ(DescribeHead(store::FileInfo()), "the server has no such file");
+}
+
+TEST(RelationTest, WhoHasNoLocalFileSaysNothingOfAMirror) {
+  v1::OpenSession open = Known(v1::INTENT_RESUME);
+  EXPECT_TRUE(TellsOfMirror(open, Existing()));
+  open.mutable_origin()->set_path(RemoteOriginOf(kSession));
+  EXPECT_FALSE(TellsOfMirror(open, Existing()));
+  EXPECT_FALSE(RemoteOriginOf(kSession) == RemoteOriginOf(kOtherSession));
 }
 
 TEST(RelationTest, FollowerMatchesAtAnyCutOfItsPredecessors) {

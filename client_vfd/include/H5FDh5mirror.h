@@ -37,7 +37,7 @@ typedef struct H5FDh5mirror_config_t {
   const char* token;   /* the token, or @FILE */
   const char* log;     /* file that dated lines are appended to */
   const char* more;
-  const char* mode;    /* "mirror", "reader" or "off" */
+  const char* mode;    /* "mirror", "remote", "reader" or "off" */
   const char* version; /* with mode "reader": "12", "tag:NAME", "latest-3", "2026-11-03T14:00" */
 } H5FDh5mirror_config_t;
 

@@ -87,6 +87,7 @@ constexpr auto kKeys = std::to_array<Key>({
      [](const std::string& v, Config* c) {
        return SetDurationMs(v, 0, kVersionAgeMaxMs, &c->version_min_interval_ms);
      }},
+    {"spool", [](const std::string& v, Config* c) { return SetAbsolutePath(v, &c->spool); }},
     {"log", [](const std::string& v, Config* c) { return SetText(v, &c->log); }},
     {"after_crash",
      [](const std::string& v, Config* c) {
@@ -144,6 +145,13 @@ std::vector<std::string> Config::Servers() const {
   return servers;
 }
 
+void Config::SettleRemote() {
+  if (mode != Mode::kRemote) return;
+  if (ack_tick == Ack::kNone) ack_tick = Ack::kApplied;
+  if (ack_commit == Ack::kNone) ack_commit = Ack::kApplied;
+  if (on_outage == OnOutage::kDegrade) on_outage = OnOutage::kFail;
+}
+
 Problem SplitConfigString(std::string_view text, std::vector<KeyValue>* items) {
   while (!text.empty()) {
     const size_t semicolon = text.find(';');
@@ -199,6 +207,7 @@ Problem CachedConfig(const std::string& text, std::shared_ptr<const Config>* con
     const char* home = std::getenv("HOME");
     auto made = std::make_shared<Config>();
     if (Problem problem = MakeConfig(text, home ? home : "", made.get())) return problem;
+    made->SettleRemote();
     found = cache->emplace(text, std::move(made)).first;
   }
   *config = found->second;

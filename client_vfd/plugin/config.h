@@ -20,6 +20,7 @@ namespace h5mirror::vfd {
 
 enum class Mode {
   kMirror,
+  kRemote,  // read and write the server's file, with no local one
   kReader,  // a version from the server, read-only
   kOff
 };
@@ -67,7 +68,8 @@ struct Config {
   uint32_t version_every_ms = 0;
   // A close makes none of its own where the newest one is younger; 0: every close does.
   uint32_t version_min_interval_ms = 0;
-  std::string log;  // dated lines are appended here
+  std::string spool;  // mode=remote: the directory of what is written; empty: $TMPDIR, or /tmp
+  std::string log;    // dated lines are appended here
   // mode=reader: N, tag:NAME, latest, latest-K or a time; empty: not given.
   std::string version;
   uint64_t cache_bytes = 64 << 20;  // per process, for what readers read
@@ -80,6 +82,9 @@ struct Config {
   bool IsEmbedded() const { return server == "embedded"; }
   // One for each mirror, at least one; "": h5mirror's client defaults decide.
   std::vector<std::string> Servers() const;
+  // In mode=remote the server has the only copy: the least that flushes and closes wait for is that
+  // it has it, and one that is lost is an error.
+  void SettleRemote();
   // The longest that one HDF5 call waits. Only where a server gets a copy can the program go on
   // without the answer.
   uint32_t TimeoutMs() const {

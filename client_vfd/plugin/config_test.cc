@@ -51,13 +51,27 @@ TEST(ConfigTest, EmptyStringGivesDefaults) {
 }
 
 TEST(ConfigTest, WhoCannotGoOnWithoutAnAnswerWaitsLonger) {
-  for (const char* text : {"mode=reader", "server=embedded"}) {
+  for (const char* text : {"mode=reader", "mode=remote", "server=embedded"}) {
     Config config;
     ASSERT_EQ(MakeConfig(text, "", &config), std::nullopt);
     EXPECT_EQ(config.TimeoutMs(), 5000u) << text;
     ASSERT_EQ(MakeConfig(std::string(text) + ";timeout=2s", "", &config), std::nullopt);
     EXPECT_EQ(config.TimeoutMs(), 2000u) << text;
   }
+}
+
+TEST(ConfigTest, WithNoLocalFileNothingGoesOnWithoutTheServer) {
+  Config config;
+  ASSERT_EQ(MakeConfig("mode=remote;ack=none;spool=/scratch", "", &config), std::nullopt);
+  config.SettleRemote();
+  EXPECT_EQ(config.ack_tick, Ack::kApplied);
+  EXPECT_EQ(config.ack_commit, Ack::kApplied);
+  EXPECT_EQ(config.on_outage, OnOutage::kFail);
+  EXPECT_EQ(config.spool, "/scratch");
+  Config mirror;
+  mirror.SettleRemote();
+  EXPECT_EQ(mirror.ack_tick, Ack::kNone);
+  EXPECT_EQ(mirror.on_outage, OnOutage::kDegrade);
 }
 
 TEST(ConfigTest, WhatIsDoneInAnOutageAndForHowLong) {
@@ -132,7 +146,7 @@ TEST(ConfigTest, WrongValuesNameKeyValueAndWhatIsRight) {
   EXPECT_THAT(ProblemOf("window=12"), HasSubstr("1048576"));
   EXPECT_THAT(ProblemOf("timeout=fast"), HasSubstr("such as 5s"));
   EXPECT_THAT(ProblemOf("root=data"), HasSubstr("absolute path"));
-  EXPECT_THAT(ProblemOf("mode=remote"), HasSubstr("it has: mirror, reader, off"));
+  EXPECT_THAT(ProblemOf("mode=far"), HasSubstr("must be one of: mirror, remote, reader, off"));
 }
 
 TEST(ConfigTest, TextWithoutEqualsIsRefused) {

@@ -148,9 +148,12 @@ Problem SetOnOutage(const std::string& value, OnOutage* out, uint32_t* wait_ms) 
 }
 
 Problem SetMode(const std::string& value, Mode* out) {
-  if (value == "remote") return "this release has no such mode; it has: mirror, reader, off";
-  return SetChoice<Mode>(
-      value, {{"mirror", Mode::kMirror}, {"reader", Mode::kReader}, {"off", Mode::kOff}}, out);
+  return SetChoice<Mode>(value,
+                         {{"mirror", Mode::kMirror},
+                          {"remote", Mode::kRemote},
+                          {"reader", Mode::kReader},
+                          {"off", Mode::kOff}},
+                         out);
 }
 
 Problem SetAck(const std::string& value, Ack* out) {

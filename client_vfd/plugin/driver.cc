@@ -13,6 +13,7 @@
 #include "client_vfd/plugin/h5_error.h"
 #include "client_vfd/plugin/linked_open.h"
 #include "client_vfd/plugin/open_file.h"
+#include "client_vfd/plugin/remote_open.h"
 #include "client_vfd/plugin/reporter.h"
 #include "client_vfd/plugin/session_loader.h"
 #include "client_vfd/plugin/superblock.h"
@@ -62,8 +63,12 @@ herr_t Close(H5FD_t* file) {
   return Guard([&] { return CloseFile(Of(file)); });
 }
 
-// Readers by what they read, local files by device and inode, and no reader is a local file.
+// Files of mode=remote by what they are on their server; readers by what they read, local files by
+// device and inode, and no reader is a local file.
 int Compare(const H5FD_t* a, const H5FD_t* b) {
+  const bool remote = !Of(a)->remote_key.empty();
+  if (remote == Of(b)->remote_key.empty()) return remote ? 1 : -1;
+  if (remote) return CompareRemote(*Of(a), *Of(b));
   const bool reads = IsReader(*Of(a));
   if (reads != IsReader(*Of(b))) return reads ? 1 : -1;
   if (reads) return KeyOf(Of(a)->under).compare(KeyOf(Of(b)->under));
@@ -89,6 +94,7 @@ herr_t Query(const H5FD_t* file, unsigned long* flags) {
 
 // What the access property lists of the files that it leads to are given.
 void* GetLinkInfo(H5FD_t* file) {
+  if (IsRemote(*Of(file))) return MakeLinkInfo(Of(file)->remote_root);
   return IsReader(*Of(file)) ? MakeLinkInfo(RootOf(Of(file)->under)) : nullptr;
 }
 
@@ -226,8 +232,8 @@ herr_t GetHandle(H5FD_t* file, hid_t fapl, void** handle) {
   if (handle == nullptr) return -1;
   const bool filled = FillApi(Of(file), fapl);
   H5FD_t* under = Of(file)->under;
-  if (filled && (IsReader(*Of(file)) ||
-                 IsEmbedded(*Of(file)))) {  // It has no descriptor, and nobody asked for one.
+  if (filled &&
+      under->cls->get_handle == nullptr) {  // It has no descriptor, and nobody asked for one.
     *handle = nullptr;
     return 0;
   }
@@ -281,7 +287,17 @@ herr_t Truncate(H5FD_t* file, hid_t dxpl, hbool_t closing) {
   return under->cls->truncate != nullptr ? under->cls->truncate(under, dxpl, closing) : 0;
 }
 
-herr_t Delete(const char* name, hid_t) { return std::remove(name) < 0 ? -1 : 0; }
+herr_t Delete(const char* name, hid_t fapl) {
+  const void* caller = __builtin_return_address(0);
+  return Guard([&] {
+    const HostLibrary& host = FindHost(caller);
+    if (const Problem problem = ProblemOfDeleting(host, name, fapl)) {
+      PushOpenErrno(host, name, EPERM, *problem);
+      return -1;
+    }
+    return std::remove(name) < 0 ? -1 : 0;
+  });
+}
 
 herr_t Control(H5FD_t* file, uint64_t code, uint64_t flags, const void* input, void** output) {
   H5FD_t* under = file != nullptr ? Of(file)->under : nullptr;

@@ -28,6 +28,8 @@ struct ReaderRoot {
   std::string server;  // that has answered; "": as the configuration says. Of the targets too
   int64_t at_ns = 0;   // the server time at which targets are opened; 0: their newest version
   bool live = false;   // their newest cut of that time, not version
+  // Opened for writing with mode=remote: its targets are opened as if the program named them.
+  bool is_writer = false;
   std::array<uint8_t, 16> id{};  // with `live`: who holds the cuts
 
   // What a target was opened at first; it does not change while the root stays open.

@@ -7,6 +7,8 @@
 
 #include "client_vfd/plugin/fork_guard.h"
 #include "client_vfd/plugin/h5_error.h"
+#include "client_vfd/plugin/remote_file.h"
+#include "client_vfd/plugin/reporter.h"
 #include "client_vfd/plugin/superblock.h"
 #include "client_vfd/plugin/write_class.h"
 
@@ -29,12 +31,13 @@ MirroredFile::MirroredFile(const HostLibrary& host, std::shared_ptr<const Config
       target_(std::move(target)),
       under_(under),
       fd_(fd),
+      is_remote_(IsRemote(target_.intent)),
       fork_generation_(ForkGeneration()) {}
 
 bool MirroredFile::InForkedChild() const { return ForkGeneration() != fork_generation_; }
 
 void MirroredFile::NoteChildWrite() {
-  if (mirrors_) mirrors_->ChildWrote();
+  if (mirrors_ && !is_remote_) mirrors_->ChildWrote();
 }
 
 herr_t MirroredFile::Write(H5FD_mem_t type, hid_t dxpl, haddr_t addr, size_t size,
@@ -47,7 +50,10 @@ herr_t MirroredFile::Write(H5FD_mem_t type, hid_t dxpl, haddr_t addr, size_t siz
     // Not written at all: the file then keeps its mtime, and a crash before the first real change
     // leaves the record of its last clean close valid.
     if (EqualsLocal(type, dxpl, addr, size, buffer)) return 0;
-    Attach();
+    if (!Attach()) {
+      detector_.OnWrite(Outcome::kFailed);
+      return -1;
+    }
   }
   mirrors_->BeforeWrite(addr, size);
   const herr_t result = under_->cls->write(under_, type, dxpl, addr, size, buffer);
@@ -66,10 +72,37 @@ bool MirroredFile::EqualsLocal(H5FD_mem_t type, hid_t dxpl, haddr_t addr, size_t
   return std::memcmp(scratch_.get(), buffer, size) == 0;
 }
 
-void MirroredFile::Attach() {
-  if (mirrors_) return;
+bool MirroredFile::Attach() {
+  if (mirrors_) return true;
+  if (is_remote_) {
+    std::string error;
+    const int failed = BeginRemote(&error);
+    if (failed != 0) PushWriteErrno(host_, target_.real_path, failed, error);
+    return failed == 0;
+  }
   scratch_.reset();
   mirrors_ = std::make_unique<Mirrors>(host_, config_, target_, fd_);
+  return true;
+}
+
+int MirroredFile::BeginRemote(std::string* error) {
+  const int spool = SpoolOf(under_, error);
+  if (spool < 0) return EIO;
+  auto mirrors = std::make_unique<Mirrors>(host_, config_, target_, spool);
+  const int failed = mirrors->AwaitOpened(error);
+  if (failed != 0) {
+    std::string why_closed;
+    mirrors->Close(&why_closed);
+    return failed;
+  }
+  scratch_.reset();
+  mirrors_ = std::move(mirrors);
+  SetNewestCut(under_, [this] {
+    H5mStatus status;
+    mirrors_->WorstStatus(&status);
+    return status.cut;
+  });
+  return 0;
 }
 
 void MirroredFile::WatchSuperblock(haddr_t addr, size_t size, const void* buffer) {
@@ -82,7 +115,10 @@ herr_t MirroredFile::Truncate(hid_t dxpl, hbool_t closing) {
   const haddr_t size = under_->cls->get_eoa(under_, H5FD_MEM_DEFAULT);
   const bool changes = size != under_->cls->get_eof(under_, H5FD_MEM_DEFAULT);
   const bool ours = !InForkedChild();
-  if (changes && ours) Attach();
+  if (changes && ours && !Attach()) {
+    detector_.OnTruncate(PhaseOf(closing), Outcome::kFailed);
+    return -1;
+  }
   if (changes && !ours) NoteChildWrite();
   const bool tell = changes && ours;
   if (tell) mirrors_->BeforeTruncate(size);
@@ -97,7 +133,9 @@ herr_t MirroredFile::Flush(hid_t dxpl, hbool_t closing) {
   const herr_t result =
       under_->cls->flush == nullptr ? 0 : under_->cls->flush(under_, dxpl, closing);
   if (InForkedChild()) return result;
-  if (detector_.OnFlush(PhaseOf(closing), OutcomeOf(result)) == Moment::kFlush) CutHere();
+  const Moment moment = detector_.OnFlush(PhaseOf(closing), OutcomeOf(result));
+  if (moment == Moment::kFlush) CutHere();
+  if (is_remote_ && !closing) return FailRemoteFlush(moment);
   // A close that fails would leave the program with a file that is neither open nor closed.
   return result < 0 || closing ? result : FailFlush();
 }
@@ -126,6 +164,18 @@ herr_t MirroredFile::FailFlush() {
   const std::optional<std::string> lost = LostMirror();
   if (lost) PushWriteErrno(host_, target_.real_path, ENOTCONN, *lost);
   return lost ? -1 : 0;
+}
+
+herr_t MirroredFile::FailRemoteFlush(Moment moment) {
+  if (!mirrors_) return 0;
+  H5mStatus status;
+  mirrors_->WorstStatus(&status);
+  const bool is_lost = status.state == H5M_STATE_OFF || status.state == H5M_STATE_DIVERGED;
+  if (!is_lost && (moment != Moment::kFlush || barrier_result_ == 0)) return 0;
+  const std::string why = *status.message != '\0' ? status.message : "it has not answered in time";
+  PushWriteErrno(host_, target_.real_path, is_lost ? ESTALE : ETIMEDOUT,
+                 "what was written since the last cut is not on the server: " + why);
+  return -1;
 }
 
 void MirroredFile::CutHere() {
@@ -161,13 +211,22 @@ void MirroredFile::BeforeClose() {
   if (detector_.OnClose() == Moment::kClose) mirrors_->Seal();
 }
 
-void MirroredFile::AfterClose() {
-  if (InForkedChild()) return;
+herr_t MirroredFile::AfterClose() {
+  if (InForkedChild()) return 0;
   if (mirrors_) {
-    mirrors_->Close();
+    std::string error;
+    const int failed = mirrors_->Close(&error);
+    if (failed != 0 && is_remote_) {
+      error = "what was written since the last flush is not on the server: " + error;
+      PushWriteErrno(host_, target_.real_path, failed, error);
+      // Nobody looks at the error of a file that HDF5 closes at the program's end.
+      Say(config_->log, Audience::kUserToo, target_.real_path + ": " + error);
+      return -1;
+    }
   } else if (detector_.OnClose() == Moment::kClose) {
     ReportUnchanged(host_, config_, target_);
   }
+  return 0;
 }
 
 void MirroredFile::Status(H5mStatus* status) const {

@@ -16,6 +16,8 @@
 namespace h5mirror::vfd {
 namespace {
 
+constexpr size_t kErrorBytes = 4096;
+
 // What outlives the file while a session of it finishes in the background.
 struct Speaker {
   const HostLibrary& host;
@@ -83,6 +85,7 @@ H5mAttach AttachOf(const Config& config, const MirrorTarget& target, int fd) {
   attach.real_path = target.real_path.c_str();
   attach.name = target.name.c_str();
   attach.intent = target.intent;
+  attach.base_cut = target.base_cut;
   attach.stat_at_open = target.stat_at_open;
   attach.mode_bits = target.mode_bits;
   attach.ca = config.ca.c_str();
@@ -157,13 +160,32 @@ Mirrors::Mirrors(const HostLibrary& host, std::shared_ptr<const Config> config,
     }
     if (mirror.session == nullptr) {
       const std::string where = servers.size() > 1 ? " to " + server : "";
-      mirror.why_off = target.real_path + " is NOT mirrored" + where + ": " + mirror.why_off;
-      const H5mEvent event{"attach", H5M_STATE_OFF, 0, 0, mirror.why_off.c_str(), 1};
+      const bool is_error = IsRemote(target.intent);  // And not to be told otherwise.
+      if (!is_error) {
+        mirror.why_off = target.real_path + " is NOT mirrored" + where + ": " + mirror.why_off;
+      }
+      const H5mEvent event{"attach", H5M_STATE_OFF, 0, 0, mirror.why_off.c_str(), is_error ? 0 : 1};
       OnNotify(speaker, &event);
       OnRelease(speaker);
     }
     mirrors_.push_back(std::move(mirror));
   }
+}
+
+int Mirrors::AwaitOpened(std::string* error) const {
+  for (const Mirror& mirror : mirrors_) {
+    std::array<char, kErrorBytes> text{};
+    if (mirror.session == nullptr) {
+      *error = mirror.why_off;
+      return ENOTCONN;
+    }
+    const int failed = api_->await_opened(mirror.session, text.data(), text.size());
+    if (failed != 0) {
+      *error = text.data();
+      return failed;
+    }
+  }
+  return 0;
 }
 
 void Mirrors::BeforeWrite(uint64_t offset, uint64_t length) const {
@@ -218,13 +240,20 @@ void Mirrors::Seal() const {
   }
 }
 
-void Mirrors::Close() {
+int Mirrors::Close(std::string* error) {
+  int result = 0;
   for (const Mirror& mirror : mirrors_) {
     if (mirror.session != nullptr) api_->begin_close(mirror.session);
   }
   for (Mirror& mirror : mirrors_) {
-    if (mirror.session != nullptr) api_->close(std::exchange(mirror.session, nullptr));
+    if (mirror.session == nullptr) continue;
+    std::array<char, kErrorBytes> text{};
+    const int failed =
+        api_->close(std::exchange(mirror.session, nullptr), text.data(), text.size());
+    if (failed != 0 && result == 0) *error = text.data();
+    if (failed != 0) result = failed;
   }
+  return result;
 }
 
 void Mirrors::StatusOf(size_t index, H5mStatus* status) const {

@@ -22,9 +22,13 @@ struct MirrorTarget {
   std::string real_path;
   std::string name;  // under each server's root
   H5mIntent intent = H5M_EXISTING;
+  int64_t base_cut = 0;  // of H5M_REMOTE_CHANGE
   H5mStat stat_at_open{};
   uint32_t mode_bits = 0;
 };
+
+// Whether there is no local file.
+constexpr bool IsRemote(H5mIntent intent) { return intent >= H5M_REMOTE_CHANGE; }
 
 H5mAck ToApi(Ack ack);
 
@@ -37,6 +41,8 @@ class Mirrors {
   Mirrors(const Mirrors&) = delete;
   Mirrors& operator=(const Mirrors&) = delete;
 
+  // Of a remote file, before the first write: 0, or an errno value and the reason in `error`.
+  int AwaitOpened(std::string* error) const;
   // As in session_api.h, with every session.
   void BeforeWrite(uint64_t offset, uint64_t length) const;
   void AfterWrite(uint64_t offset, uint64_t length, H5mWriteClass write_class) const;
@@ -46,8 +52,9 @@ class Mirrors {
   // 0: each mirror acknowledged as asked; 1: one of them is off, behind or diverged.
   int Barrier(H5mBarrier kind, H5mAck ack, const std::string& comment) const;
   void Seal() const;
-  // No other function is called afterwards but Count().
-  void Close();
+  // No other function is called afterwards but Count(). 0: each mirror acknowledged as configured;
+  // else an errno value, and the reason in `error`.
+  int Close(std::string* error);
 
   size_t Count() const { return mirrors_.size(); }
   const std::string& ServerOf(size_t index) const { return mirrors_[index].server; }

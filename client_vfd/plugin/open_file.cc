@@ -22,6 +22,7 @@
 #include "client_vfd/plugin/name_rules.h"
 #include "client_vfd/plugin/reader_open.h"
 #include "client_vfd/plugin/real_path.h"
+#include "client_vfd/plugin/remote_open.h"
 #include "client_vfd/plugin/reporter.h"
 #include "client_vfd/plugin/session_loader.h"
 
@@ -248,6 +249,19 @@ OpenFile* OpenFileFor(HostLibrary& host, const char* name, unsigned flags, hid_t
         FindReaderTarget(*config, config_text, name, HostName(), root);
     if (target) return OpenForReading(host, *config, std::move(*target), flags);
   }
+  if (config->mode == Mode::kRemote) {
+    std::optional<ReaderTarget> target =
+        FindReaderTarget(*config, config_text, name, HostName(), root);
+    if (target) {
+      const bool makes = (flags & (H5F_ACC_TRUNC | H5F_ACC_EXCL)) != 0;
+      std::unique_ptr<OpenFile> file =
+          OpenRemote(host, config, std::move(*target), flags, makes ? NewFileMode() : 0644);
+      if (file != nullptr && file->mirror != nullptr) {
+        file->held = MakeHeld(*file, *config, name, flags);
+      }
+      return file.release();
+    }
+  }
   struct stat before {};
   const bool existed = stat(name, &before) == 0;
   if (config->IsEmbedded() && config->mode == Mode::kMirror) {
@@ -294,8 +308,19 @@ OpenFile* OpenFileFor(HostLibrary& host, const char* name, unsigned flags, hid_t
   return file.release();
 }
 
+Problem ProblemOfDeleting(const HostLibrary& host, const char* name, hid_t fapl) {
+  std::shared_ptr<const Config> config;
+  if (const Problem problem = CachedConfig(ConfigText(host, fapl), &config)) return problem;
+  if (config->mode != Mode::kRemote && config->mode != Mode::kReader) return std::nullopt;
+  const std::optional<std::string> remote_name =
+      MirrorName(*config, RealPathOfMissing(name), HostName());
+  if (!remote_name) return std::nullopt;
+  return "it is " + *remote_name + " on a server; remove it with: h5mirror rm " + *remote_name;
+}
+
 herr_t CloseFile(OpenFile* file) {
   const std::unique_ptr<OpenFile> owned(file);
+  if (!file->remote_key.empty()) return CloseRemote(*file);
   if (IsReader(*file)) return file->under->cls->close(file->under);
   RemoveOpenFile(file->key);
   if (IsEmbedded(*file)) return file->under->cls->close(file->under);

@@ -3,7 +3,9 @@
 #define H5MIRROR_CLIENT_VFD_PLUGIN_OPEN_FILE_H_
 
 #include <memory>
+#include <string>
 
+#include "client_vfd/plugin/config.h"
 #include "client_vfd/plugin/embedded_file.h"
 #include "client_vfd/plugin/hdf5_headers.h"
 #include "client_vfd/plugin/held_file.h"
@@ -11,6 +13,7 @@
 #include "client_vfd/plugin/mirrored_file.h"
 #include "client_vfd/plugin/open_files.h"
 #include "client_vfd/plugin/reader_file.h"
+#include "client_vfd/plugin/remote_file.h"
 #include "client_vfd/plugin/swmr.h"
 
 namespace h5mirror::vfd {
@@ -25,6 +28,10 @@ struct OpenFile {
   FileKey key;
   // Null: a reader, server=embedded, or pass-through (read-only, left out by the rules, mode=off).
   std::unique_ptr<MirroredFile> mirror;
+  // In mode=remote: which file of which server it is. Two that one process has open are one file,
+  // unless both are read, at different cuts.
+  std::string remote_key;
+  RootPtr remote_root;  // of one that is written: for the files that it leads to
   // Over `mirror` or `under`, with metadata=memory; null: metadata goes to the file at once.
   std::unique_ptr<HeldFile> held;
   SwmrFlags swmr;
@@ -41,12 +48,18 @@ struct OpenFile {
 // A version on the server, in mode=reader.
 inline bool IsReader(const OpenFile& file) { return file.under->cls == ReaderClass(); }
 
+// Written with mode=remote.
+inline bool IsRemote(const OpenFile& file) { return file.under->cls == RemoteClass(); }
+
 // Written with server=embedded.
 inline bool IsEmbedded(const OpenFile& file) { return file.under->cls == EmbeddedClass(); }
 
 // Opens the file as HDF5 asked; null with the reason on the host's error stack.
 OpenFile* OpenFileFor(HostLibrary& host, const char* name, unsigned flags, hid_t fapl,
                       haddr_t maxaddr);
+
+// Why HDF5 may not delete the local file of that name: the program means one on a server.
+Problem ProblemOfDeleting(const HostLibrary& host, const char* name, hid_t fapl);
 
 // Closes and frees it. The result is the under driver's.
 herr_t CloseFile(OpenFile* file);

@@ -67,21 +67,15 @@ herr_t SetEoa(H5FD_t* file, H5FD_mem_t, haddr_t address) {
 }
 
 herr_t Read(H5FD_t* file, H5FD_mem_t type, hid_t, haddr_t address, size_t size, void* buffer) {
-  ReaderFile* self = Of(file);
-  std::array<char, kErrorBytes> error{};
-  int error_number = self->info.error_number;
-  if (self->reader != nullptr) {
-    error_number = self->api.read(self->reader, address, buffer, size, type == H5FD_MEM_DRAW,
-                                  error.data(), error.size());
-    if (error_number == 0) return 0;
-    self->error = error.data();
-  }
-  PushReadErrno(*self->host, self->name, error_number, self->error);
+  std::string error;
+  const int error_number = ReadCut(file, type, address, size, buffer, &error);
+  if (error_number == 0) return 0;
+  PushReadErrno(*Of(file)->host, Of(file)->name, error_number, error);
   return -1;
 }
 
 herr_t Write(H5FD_t* file, H5FD_mem_t, hid_t, haddr_t, size_t, const void*) {
-  PushOpenErrno(*Of(file)->host, Of(file)->name, EROFS, "it is open with mode=reader");
+  PushOpenErrno(*Of(file)->host, Of(file)->name, EROFS, "it is open for reading");
   return -1;
 }
 
@@ -182,11 +176,12 @@ void Start(const Config& config, const ReaderTarget& target, ReaderFile* file) {
 }
 
 // HDF5 1.14.4 and older forgets the error all the same, so it is said.
-void SayBroken(const Config& config, const ReaderTarget& target, const std::string& error) {
+void SayBroken(const Config& config, const ReaderTarget& target, const ReaderRoot& parent,
+               const std::string& error) {
   static auto* const told = new ToldOnce;
   Say(config.log,
       told->IsNews(target.real_path, "broken") ? Audience::kUserToo : Audience::kLogOnly,
-      target.real_path + ", which " + target.root->name +
+      target.real_path + ", which " + parent.name +
           " leads to, cannot be read, and a virtual dataset may show fill values in its place: " +
           error);
 }
@@ -201,12 +196,13 @@ H5FD_t* OpenReader(const HostLibrary& host, const Config& config, ReaderTarget t
   Start(config, target, file.get());
   if (file->reader == nullptr) {
     const int why = file->info.error_number;
-    if (target.root == nullptr || why == ENOENT || why == EINVAL) {
+    const RootPtr parent = target.root != nullptr ? target.root : target.parent;
+    if (parent == nullptr || why == ENOENT || why == EINVAL) {
       PushOpenErrno(host, target.given_name, file->info.error_number, file->error);
       return nullptr;
     }
-    SayBroken(config, target, file->error);
-    file->root = target.root;
+    SayBroken(config, target, *parent, file->error);
+    file->root = parent;
     file->key = UniqueKey();
     file->info.size_bytes = kBrokenBytes;
     return &file.release()->base;
@@ -226,6 +222,20 @@ H5FD_t* OpenReader(const HostLibrary& host, const Config& config, ReaderTarget t
 const H5FD_class_t* ReaderClass() {
   static const H5FD_class_t reader_class = MakeClass();
   return &reader_class;
+}
+
+int ReadCut(H5FD_t* file, H5FD_mem_t type, haddr_t address, size_t size, void* buffer,
+            std::string* error) {
+  ReaderFile* self = Of(file);
+  if (self->reader == nullptr) {
+    *error = self->error;
+    return self->info.error_number;
+  }
+  std::array<char, kErrorBytes> text{};
+  const int error_number = self->api.read(self->reader, address, buffer, size,
+                                          type == H5FD_MEM_DRAW, text.data(), text.size());
+  if (error_number != 0) *error = text.data();
+  return error_number;
 }
 
 RootPtr RootOf(const H5FD_t* file) { return Of(file)->root; }

@@ -21,6 +21,9 @@ struct ReaderTarget {
   std::string name;         // under the server's root
   std::string config_text;  // that `config` was made from
   RootPtr root;             // null: the program names the file itself
+  // With mode=remote, of a linked open whose parent is open for writing: opened as if the program
+  // named it, and if that fails, as linked.
+  RootPtr parent = nullptr;
 };
 
 // Null with the reason on the host's error stack. A linked open that fails otherwise than for want
@@ -29,6 +32,11 @@ struct ReaderTarget {
 H5FD_t* OpenReader(const HostLibrary& host, const Config& config, ReaderTarget target);
 
 const H5FD_class_t* ReaderClass();
+
+// Reads from a file of ReaderClass(). 0, or an errno value and the reason in `error`; ESTALE: the
+// server no longer holds the cut, or the version.
+int ReadCut(H5FD_t* file, H5FD_mem_t type, haddr_t address, size_t size, void* buffer,
+            std::string* error);
 
 // Of a file of ReaderClass(): its root; and what tells its bytes from others': files with equal
 // keys are one to HDF5. Files with an equal version, opened at different times of their roots, are

@@ -16,14 +16,19 @@ extern "C" {
 #endif
 
 /* Plugin and module come from one build; anything else is refused. */
-#define H5M_SESSION_ABI 8u
+#define H5M_SESSION_ABI 9u
 #define H5M_SESSION_SYMBOL "h5mirror_session_api"
 /* Below the plugin's own directory: HDF5 loads every lib*.so in that one while it looks. */
 #define H5M_SESSION_LIBRARY "h5mirror/libh5mirror_session.so"
 
 enum H5mIntent {
   H5M_EXISTING = 0, /* the file had content when it was opened */
-  H5M_CREATED = 1   /* this open created or emptied it */
+  H5M_CREATED = 1,  /* this open created or emptied it */
+  /* mode=remote: there is no local file. `fd` is a spool, which nobody else sees and which holds
+   * what was written since the open, at its place; elsewhere it is empty. */
+  H5M_REMOTE_CHANGE = 2, /* of the file as it was at `base_cut` */
+  H5M_REMOTE_NEW = 3,    /* of a file that must not be there */
+  H5M_REMOTE_REPLACE = 4 /* of an empty one in the place of whatever is there */
 };
 
 enum H5mBarrier { H5M_TICK = 1, H5M_SYNC = 2, H5M_COMMIT = 3 };
@@ -70,7 +75,8 @@ typedef struct H5mAttach {
   const char* real_path; /* absolute, no symlinks */
   const char* name;      /* under the server's root */
   enum H5mIntent intent;
-  H5mStat stat_at_open; /* before this open changed anything */
+  int64_t base_cut;     /* of H5M_REMOTE_CHANGE */
+  H5mStat stat_at_open; /* before this open changed anything; not in mode=remote */
   uint32_t mode_bits;
   const char* server;     /* "" : from the client's own configuration; as for ca and token */
   const char* record_tag; /* in the names of the record and the dirty map; "": the only mirror */
@@ -158,6 +164,9 @@ typedef struct H5mSessionApi {
   uint32_t size; /* of this struct */
   /* Null when it fails; `error` then says why. Does not wait for the server. */
   H5mSession* (*attach)(const H5mAttach* attach, char* error, size_t error_size);
+  /* For mode=remote, before the first write: waits until the server has taken the session. 0, or an
+   * errno value and the reason in `error`; the session can then only be closed. */
+  int (*await_opened)(H5mSession*, char* error, size_t error_size);
   /* Around every local write: `before` copies out what a closed cut still needs. */
   void (*before_write)(H5mSession*, uint64_t offset, uint64_t length);
   void (*after_write)(H5mSession*, uint64_t offset, uint64_t length,
@@ -178,8 +187,9 @@ typedef struct H5mSessionApi {
   /* Then, whether sealed or not: the time to wait begins; */
   void (*begin_close)(H5mSession*);
   /* the session ends. After seal() it waits for the commit as configured; without, no cut is
-   * made. The pointer is dead afterwards. */
-  void (*close)(H5mSession*);
+   * made. The pointer is dead afterwards. 0: acknowledged as configured. Else `error` says why not;
+   * in mode=remote it never will be. */
+  int (*close)(H5mSession*, char* error, size_t error_size);
   void (*status)(H5mSession*, H5mStatus* status);
   /* A forked child: it wrote to the file. Touches shared memory only. */
   void (*child_wrote)(H5mSession*);

@@ -16,6 +16,7 @@
 #include "h5mirror/v1/versions.grpc.pb.h"
 #include "rpc/channel.h"
 #include "rpc/mirror_stream.h"
+#include "rpc/reading_channel.h"
 #include "rpc/status.h"
 
 namespace h5mirror::vfd {
@@ -139,7 +140,7 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> ReaderCalls::Begin(const rpc::Cli
   Server& server = servers_[KeyOf(options)];
   if (absl::Now() < server.suspect_until) *timeout = std::min(*timeout, kSuspectTimeout);
   if (server.channel == nullptr) {
-    Engine::Get().StartGrpc([&] { server.channel = rpc::MakeChannel(options); });
+    Engine::Get().StartGrpc([&] { server.channel = rpc::MakeReadingChannel(options); });
   }
   ++calls_;
   return server.channel;

@@ -81,7 +81,8 @@ Relation RelationOfMap(const DirtyMap& map, const Relation& by_record) {
 }
 
 int64_t FirstBase(const Relation& relation) {
-  return relation.claim == Claim::kContinue ? relation.base_cut : 0;
+  const bool goes_on = relation.claim == Claim::kContinue || relation.claim == Claim::kChange;
+  return goes_on ? relation.base_cut : 0;
 }
 
 StreamClaim StreamClaimOf(const Relation& relation, const SessionProgress& progress) {
@@ -89,9 +90,10 @@ StreamClaim StreamClaimOf(const Relation& relation, const SessionProgress& progr
   claim.base_cut = progress.base_cut;
   // A stream that never got as far as a barrier left nothing behind: begin as at first. So does a
   // re-creation that was never answered: it replaces whatever became of the first attempt.
+  const bool replaces = relation.claim == Claim::kCreate || relation.claim == Claim::kReplace;
   claim.resume =
-      progress.sends_inherited ||
-      (progress.last_seq > 0 && (progress.ever_opened || relation.claim != Claim::kCreate));
+      progress.sends_inherited || (progress.last_seq > 0 && (progress.ever_opened || !replaces));
+  if (progress.begins_again) claim.resume = false;
   if (!claim.resume) claim.base_cut = FirstBase(relation);
   // An upload, a file known to differ, a rename and an unanswered barrier are for the server to
   // judge first:

@@ -13,12 +13,20 @@
 
 namespace h5mirror::vfd {
 
-enum class Claim { kContinue, kCreate, kUpload };
+enum class Claim {
+  kContinue,
+  kCreate,
+  kUpload,
+  // mode=remote: a new generation in the place of whatever there is,
+  kReplace,
+  // and changes of the server's own file as it was at base_cut.
+  kChange
+};
 
 struct Relation {
   Claim claim = Claim::kUpload;
   std::string file_id;  // 16 bytes, or empty
-  // For kContinue. -1: the local file is known to differ; the server answers DIVERGED.
+  // For kContinue and kChange. -1: the local file is known to differ; the server answers DIVERGED.
   int64_t base_cut = 0;
   // Instead of base_cut: the barrier that was sent and never answered.
   Bytes16 base_session{};
@@ -43,6 +51,8 @@ struct SessionProgress {
   int64_t base_cut = 0;
   // The dirty map holds a predecessor's changes too, and they are to be sent again.
   bool sends_inherited = false;
+  // For kReplace: the server has lost what it had of the new generation, and has the old one.
+  bool begins_again = false;
 };
 
 // What the first message of a stream claims.
@@ -56,9 +66,9 @@ struct StreamClaim {
   bool may_send_early = false;
 };
 
-// The base of a session that has had no answer yet: only a CONTINUE has one. What the record says
-// of a file that is created again is another generation's cut: a resume from there would mix the
-// two.
+// The base of a session that has had no answer yet: only what goes on from a cut has one. What the
+// record says of a file that is created again is another generation's cut: a resume from there
+// would mix the two.
 int64_t FirstBase(const Relation& relation);
 
 StreamClaim StreamClaimOf(const Relation& relation, const SessionProgress& progress);

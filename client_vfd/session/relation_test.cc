@@ -192,5 +192,28 @@ TEST_F(RelationTest, AMapOfASessionResumesIt) {
   EXPECT_FALSE(claim.may_send_early);
 }
 
+TEST_F(RelationTest, AChangeOfTheServersFileGoesOnFromTheCutThatWasOpened) {
+  Relation relation;
+  relation.claim = Claim::kChange;
+  relation.base_cut = 7;
+  EXPECT_EQ(FirstBase(relation), 7);
+  const StreamClaim first = StreamClaimOf(relation, {0, false, 7});
+  EXPECT_FALSE(first.resume);
+  EXPECT_EQ(first.base_cut, 7);
+  EXPECT_FALSE(first.may_send_early) << "the file may have changed";
+  EXPECT_TRUE(StreamClaimOf(relation, {1, true, 7}).resume);
+  EXPECT_EQ(StreamClaimOf(relation, {3, true, 9}).base_cut, 9);
+}
+
+TEST_F(RelationTest, AReplacementThatWasLostBeginsAgain) {
+  Relation relation;
+  relation.claim = Claim::kReplace;
+  EXPECT_FALSE(StreamClaimOf(relation, {2, false, 0}).resume) << "it was never answered";
+  EXPECT_TRUE(StreamClaimOf(relation, {2, true, 0}).resume);
+  SessionProgress lost{2, true, 0};
+  lost.begins_again = true;
+  EXPECT_FALSE(StreamClaimOf(relation, lost).resume);
+}
+
 }  // namespace
 }  // namespace h5mirror::vfd

@@ -133,7 +133,7 @@ void Session::ChildWrote() { child_writes_->fetch_add(1, std::memory_order_relax
 
 void Session::NoteChildren() {
   const uint32_t now = child_writes_->load(std::memory_order_relaxed);
-  if (now == child_writes_seen_) return;
+  if (now == child_writes_seen_ || config_.remote) return;
   child_writes_seen_ = now;
   // What it wrote is in the file and in no dirty map: send all of it.
   for (const Extent& extent : file_->DataExtents()) queue_.AddWrite(extent);
@@ -164,7 +164,7 @@ bool Session::Acked(uint64_t ticket, H5mAck ack) const {
   return ack == H5M_ACK_NONE || found->second <= std::max(visible_seq_, durable_seq_);
 }
 
-void Session::Close() {
+absl::Status Session::Close() {
   const std::shared_ptr<Session> self = shared_from_this();
   absl::MutexLock lock(&mutex_);
   const bool sealed = final_ticket_ != 0;
@@ -175,7 +175,10 @@ void Session::Close() {
     AwaitUntil(ended, std::min(progress_time_ + kLeaseWait,
                                close_time_ + std::max(Patience(), config_.linger)));
   }
-  if (WaitsToClaim()) {
+  const absl::Status result = CloseResult();
+  if (config_.remote && !result.ok()) {
+    GiveUpRemote();
+  } else if (WaitsToClaim()) {
     // What there is to note depends on what becomes of the session before.
   } else if (!sealed || !collecting() || final_ticket_ <= lost_ticket_ ||
              Acked(final_ticket_, H5M_ACK_DURABLE)) {
@@ -189,6 +192,16 @@ void Session::Close() {
   released_ = true;
   Progress();
   host_.Wake(this);
+  return result;
+}
+
+absl::Status Session::CloseResult() const {
+  if (final_ticket_ != 0 && Acked(final_ticket_, config_.ack_commit)) return absl::OkStatus();
+  if (!detail_.empty()) return absl::UnavailableError(detail_);
+  return absl::UnavailableError(
+      final_ticket_ != 0
+          ? absl::StrCat(config_.server.server, " has not confirmed the last close")
+          : "it was closed after a call had failed, and what followed its last cut is lost");
 }
 
 void Session::AccountSaved() {
@@ -202,6 +215,11 @@ void Session::GoBehind(const std::string& why, bool quiet) {
   const bool news = state_ != H5M_STATE_BEHIND;
   state_ = H5M_STATE_BEHIND;
   if (behind_since_ == absl::InfinitePast()) behind_since_ = host_.Now();
+  if (config_.remote) {
+    detail_ = absl::StrCat(config_.server.server, ": ", why);
+    if (news) Notify("behind", absl::StrCat(config_.real_path, ": ", detail_), false);
+    return;
+  }
   detail_ =
       absl::StrCat(config_.real_path, ": mirror ", config_.server.server, " is behind: ", why);
   if (!news && (quiet || behind_told_)) return;
@@ -224,7 +242,7 @@ void Session::Notify(const char* event, const std::string& detail, bool to_user)
 }
 
 bool Session::SaveRecord(RecordState state) {
-  if (superseded_) return true;  // It is the follower's.
+  if (superseded_ || config_.remote) return true;  // It is the follower's; or there is none.
   const absl::Time written_at = record_.since;
   record_.state = state;
   record_.since = std::max(host_.TimeOfDay(), written_at + absl::Nanoseconds(1));
@@ -274,7 +292,7 @@ bool Session::SaveProgress() {
 // Another program has opened the file since it was closed here: its record, and what the server
 // lacks, are that one's to say.
 bool Session::IsAnothersFile() const {
-  if (!unlocked_) return false;
+  if (!unlocked_ || config_.remote) return false;
   if (anothers_file_) return true;
   if (follower_waits_) return false;
   if (!FileIsAsClosed()) return true;
@@ -298,6 +316,9 @@ void Session::FinishSession() {
     Notify("close", "", false);
   } else if (IsAnothersFile()) {
     state_ = H5M_STATE_BEHIND;  // Whatever it was told last: the mirror lacks what it closed.
+    Notify("close", detail_, false);
+  } else if (config_.remote) {
+    state_ = H5M_STATE_BEHIND;
     Notify("close", detail_, false);
   } else if (claimed_) {
     if (state_ != H5M_STATE_BEHIND) {

@@ -33,12 +33,19 @@
 
 namespace h5mirror::vfd {
 
+// In mode=remote the local file is a spool (H5M_REMOTE_CHANGE and the others of session_api.h).
+struct RemoteClaim {
+  Claim claim = Claim::kUpload;
+  int64_t base_cut = 0;
+};
+
 // The attach's arguments, owned.
 struct SessionConfig {
   std::string real_path;
   std::string record_tag;  // RecordPlace::tag
   std::string name;
   LocalFacts facts;
+  std::optional<RemoteClaim> remote;  // instead of the facts
   uint32_t mode_bits = 0;
   rpc::ClientOptions server;
   std::string comment;
@@ -69,6 +76,11 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
   ~Session() override;
 
   // The program's thread; see session_api.h.
+  // Errors: kAlreadyExists, kAborted  there is such a file, or it has changed since it was opened.
+  //         kResourceExhausted        another writer holds it.
+  //         kPermissionDenied         the server refuses it for good.
+  //         kDeadlineExceeded         no answer.
+  absl::Status AwaitOpened();
   void BeforeWrite(Extent extent);
   void AfterWrite(Extent extent, H5mWriteClass write_class);
   void AfterTruncate(uint64_t size_bytes);
@@ -80,7 +92,8 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
   void Seal();
   void AwaitSealed();
   void BeginClose();
-  void Close();
+  // Not OK: not acknowledged as configured.
+  absl::Status Close();
   void Status(H5mStatus* status);
   void ChildWrote();
 
@@ -164,6 +177,11 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
   void SaveDirtyMap() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ForgetDirtyMap() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
+  // Without a local file (session_remote.cc).
+  void ClaimRemote() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void OnMovedOn(const v1::SessionOpened& opened) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void GiveUpRemote() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
   // Begin and resume (session_link.cc).
   void Claim() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::optional<FoundRecord> FindRecord() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -245,6 +263,7 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
   void AccountSaved() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void NoteChildren() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   uint64_t CloseCut(CutKind kind, std::string comment) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status CloseResult() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool Acked(uint64_t ticket, H5mAck ack) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool FileIsAsClosed() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void NoteUnconfirmed() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -288,6 +307,11 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
   bool sends_inherited_ ABSL_GUARDED_BY(mutex_) = false;
   bool lost_base_ ABSL_GUARDED_BY(mutex_) = false;    // the server no longer has the cut it follows
   bool not_renamed_ ABSL_GUARDED_BY(mutex_) = false;  // says the server; it begins as a new file
+  // Of mode=remote: AwaitOpened() waits; the server lost the generation that was begun; and it has
+  // said that another writer holds the file.
+  bool opening_is_awaited_ ABSL_GUARDED_BY(mutex_) = false;
+  bool begins_again_ ABSL_GUARDED_BY(mutex_) = false;
+  bool was_busy_ ABSL_GUARDED_BY(mutex_) = false;
   bool claimed_ ABSL_GUARDED_BY(mutex_) = false;
   H5mState state_ ABSL_GUARDED_BY(mutex_) = H5M_STATE_CONNECTING;
   std::string detail_ ABSL_GUARDED_BY(mutex_);

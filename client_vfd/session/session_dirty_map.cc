@@ -16,6 +16,8 @@ DirtyMap::Claim ClaimOf(Claim claim) {
     case Claim::kCreate:
       return DirtyMap::Claim::kCreate;
     case Claim::kUpload:
+    case Claim::kReplace:  // (In mode=remote there are no maps.)
+    case Claim::kChange:
       break;
   }
   return DirtyMap::Claim::kUpload;
@@ -73,7 +75,7 @@ void Session::FollowClose(const DirtyMap& map, Changes changes) {
 // it again knows of no map.
 std::optional<DirtyMap> Session::MakeDirtyMap() const {
   const bool closed_cleanly = final_ticket_ != 0 && final_end_.local;
-  if (!closed_cleanly || !claimed_ || !collecting()) return std::nullopt;
+  if (config_.remote || !closed_cleanly || !claimed_ || !collecting()) return std::nullopt;
   if (follower_waits_ || !FileIsAsClosed()) return std::nullopt;
   const Changes changes = queue_.Everything();
   // As of a stream that is lost now.

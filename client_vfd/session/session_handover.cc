@@ -41,6 +41,7 @@ struct Session::Handover {
 };
 
 std::optional<Session::Handover> Session::HandOver(const LocalFacts& facts, Handing handing) {
+  if (config_.remote) return std::nullopt;  // Who comes next goes on from what the server has.
   absl::MutexLock lock(&mutex_);
   if (handing == Handing::kNow) FollowPredecessor(handing);
   follower_waits_ = released_;
@@ -108,7 +109,7 @@ void Session::FollowPredecessor(Handing handing) {
     if (waited) ClaimClosed();
     return;
   }
-  if (claimed_) return;
+  if (claimed_ || config_.remote) return;
   std::optional<Handover> from = predecessor_->HandOver(config_.facts, handing);
   if (!from) return;
   predecessor_.reset();

@@ -6,6 +6,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/remote_origin.h"
 #include "base/server_list.h"
 #include "client_vfd/session/identity.h"
 #include "client_vfd/session/session.h"
@@ -29,6 +30,10 @@ v1::Intent IntentOf(Claim claim) {
       return v1::INTENT_CONTINUE;
     case Claim::kCreate:
       return v1::INTENT_CREATE;
+    case Claim::kReplace:
+      return v1::INTENT_REPLACE;
+    case Claim::kChange:
+      return v1::INTENT_RESYNC;
     case Claim::kUpload:
       break;
   }
@@ -73,6 +78,7 @@ std::optional<FoundRecord> Session::FindRecord() {
 
 void Session::Claim() {
   claimed_ = true;
+  if (config_.remote) return ClaimRemote();
   const std::optional<FoundRecord> found = FindRecord();
   const auto record = found ? std::optional(found->record) : std::nullopt;
   relation_ = RelationOf(config_.facts, record);
@@ -104,12 +110,13 @@ void Session::Claim() {
 
 bool Session::WantsStream(absl::Time now) const {
   if (done_ || refused_ || state_ == H5M_STATE_DIVERGED || predecessor_) return false;
-  const bool wanted = queue_.has_closed() || state_ == H5M_STATE_CONNECTING;
+  const bool wanted = queue_.has_closed() || state_ == H5M_STATE_CONNECTING || opening_is_awaited_;
   return hurry_ || (now >= retry_time_ && wanted);
 }
 
 StreamClaim Session::NextClaim() const {
-  return StreamClaimOf(relation_, {queue_.last_seq(), ever_opened_, base_cut_, sends_inherited_});
+  return StreamClaimOf(
+      relation_, {queue_.last_seq(), ever_opened_, base_cut_, sends_inherited_, begins_again_});
 }
 
 grpc::ByteBuffer Session::OpenMessage() {
@@ -121,7 +128,9 @@ grpc::ByteBuffer Session::OpenMessage() {
   if (record_.file_id != Bytes16{}) open.set_file_id(ToByteString(record_.file_id));
   open.set_session_id(ToByteString(session_id_));
   open.set_stream(++stream_count_);
-  FillOrigin(config_.real_path, open.mutable_origin());
+  // A local file of this path is another one.
+  FillOrigin(config_.remote ? RemoteOriginOf(session_id_) : config_.real_path,
+             open.mutable_origin());
   FillWriter(config_.program, open.mutable_writer());
   const StreamClaim claim = NextClaim();
   // A file that is created again has nothing of the one before, whose cut may still be the server's
@@ -211,6 +220,7 @@ void Session::OnOpened(const v1::SessionOpened& opened) {
   if (opened.relation() == v1::RELATION_DIVERGED && IsAnothersFile()) {
     return;  // It was opened just now; the stream ends by itself.
   }
+  if (opened.relation() == v1::RELATION_DIVERGED && config_.remote) return OnMovedOn(opened);
   if (opened.relation() == v1::RELATION_DIVERGED) {
     state_ = H5M_STATE_DIVERGED;
     detail_ = absl::StrCat(
@@ -241,6 +251,7 @@ void Session::OnOpened(const v1::SessionOpened& opened) {
   reported_state_ = H5M_STATE_OFF;
   behind_since_ = absl::InfinitePast();
   behind_told_ = false;
+  begins_again_ = false;
   detail_.clear();
   ever_opened_ = true;
   may_send_ = true;
@@ -359,6 +370,7 @@ void Session::OnEnded(const absl::Status& status) {
   if (!busy_.empty()) {
     retry_final = true;  // It may be closing just now.
     why = absl::StrCat("another writer holds it: ", std::exchange(busy_, ""));
+    was_busy_ = true;
   } else if (IsRefusal(status)) {
     refused_ = true;
   } else if (status.code() == absl::StatusCode::kUnavailable) {

@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -42,6 +43,21 @@ FileStat ToStat(const H5mStat& stat) {
   return {stat.inode, stat.size_bytes, stat.mtime_ns, stat.ctime_ns};
 }
 
+std::optional<RemoteClaim> RemoteOf(const H5mAttach& attach) {
+  switch (attach.intent) {
+    case H5M_REMOTE_CHANGE:
+      return RemoteClaim{Claim::kChange, attach.base_cut};
+    case H5M_REMOTE_NEW:
+      return RemoteClaim{Claim::kUpload, 0};
+    case H5M_REMOTE_REPLACE:
+      return RemoteClaim{Claim::kReplace, 0};
+    case H5M_EXISTING:
+    case H5M_CREATED:
+      break;
+  }
+  return std::nullopt;
+}
+
 // Names travel as UTF-8 (protobuf, JSON); a path in another encoding needs name=, and its origin
 // could not be told.
 bool IsUtf8(const char* text) {
@@ -69,6 +85,7 @@ absl::StatusOr<std::shared_ptr<Session>> Start(const H5mAttach& attach) {
   config.name = attach.name;
   config.facts = {attach.intent == H5M_CREATED, ToStat(attach.stat_at_open), server->server,
                   attach.name};
+  config.remote = RemoteOf(attach);
   config.mode_bits = attach.mode_bits;
   config.checksum = attach.checksum == H5M_CHECKSUM_ON ||
                     (attach.checksum == H5M_CHECKSUM_AUTO && !server->loopback);
@@ -99,6 +116,37 @@ H5mSession* Attach(const H5mAttach* attach, char* error, size_t error_size) {
     std::snprintf(error, error_size, "%s", thrown.what());
   }
   return nullptr;
+}
+
+// What a program that looks at errno would expect.
+int ErrnoOf(const absl::Status& status) {
+  switch (status.code()) {
+    case absl::StatusCode::kOk:
+      return 0;
+    case absl::StatusCode::kAlreadyExists:
+      return EEXIST;
+    case absl::StatusCode::kAborted:
+      return ESTALE;
+    case absl::StatusCode::kResourceExhausted:
+      return EAGAIN;
+    case absl::StatusCode::kPermissionDenied:
+      return EACCES;
+    case absl::StatusCode::kDeadlineExceeded:
+      return ETIMEDOUT;
+    default:
+      return EIO;
+  }
+}
+
+int Tell(const absl::Status& status, char* error, size_t error_size) {
+  std::snprintf(error, error_size, "%s", std::string(status.message()).c_str());
+  return ErrnoOf(status);
+}
+
+int AwaitOpened(H5mSession* session, char* error, size_t error_size) {
+  int result = ENOMEM;
+  Guard([&] { result = Tell(Of(session)->AwaitOpened(), error, error_size); });
+  return result;
 }
 
 void BeforeWrite(H5mSession* session, uint64_t offset, uint64_t length) {
@@ -143,8 +191,10 @@ void BeginClose(H5mSession* session) {
   Guard([&] { Of(session)->BeginClose(); });
 }
 
-void Close(H5mSession* session) {
-  Guard([&] { Of(session)->Close(); });
+int Close(H5mSession* session, char* error, size_t error_size) {
+  int result = ENOMEM;
+  Guard([&] { result = Tell(Of(session)->Close(), error, error_size); });
+  return result;
 }
 
 void Status(H5mSession* session, H5mStatus* status) {
@@ -183,16 +233,27 @@ void ChildAfterFork() {
   });
 }
 
-constexpr H5mSessionApi kApi = {H5M_SESSION_ABI, sizeof(H5mSessionApi),
-                                Attach,          BeforeWrite,
-                                AfterWrite,      BeforeTruncate,
-                                AfterTruncate,   Cut,
-                                AwaitCut,        Seal,
-                                AwaitSealed,     BeginClose,
-                                Close,           Status,
-                                ChildWrote,      Drain,
-                                ReaderOpen,      ReaderRead,
-                                ReaderClose,     WaitForCut};
+constexpr H5mSessionApi kApi = {H5M_SESSION_ABI,
+                                sizeof(H5mSessionApi),
+                                Attach,
+                                AwaitOpened,
+                                BeforeWrite,
+                                AfterWrite,
+                                BeforeTruncate,
+                                AfterTruncate,
+                                Cut,
+                                AwaitCut,
+                                Seal,
+                                AwaitSealed,
+                                BeginClose,
+                                Close,
+                                Status,
+                                ChildWrote,
+                                Drain,
+                                ReaderOpen,
+                                ReaderRead,
+                                ReaderClose,
+                                WaitForCut};
 
 }  // namespace
 }  // namespace h5mirror::vfd

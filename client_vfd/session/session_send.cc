@@ -180,7 +180,11 @@ grpc::ByteBuffer Session::EncodeBarrier(const SendBarrier& barrier) {
   message.set_size_bytes(barrier.end.size_bytes);
   FillTime(barrier.end.time, message.mutable_client_time());
   message.set_comment(barrier.end.comment);
-  if (barrier.end.local) FillLocalStat(*barrier.end.local, message.mutable_local());
+  if (barrier.end.local && !config_.remote) {
+    FillLocalStat(*barrier.end.local, message.mutable_local());
+  } else if (barrier.end.local) {  // That it is closed, and no file that anybody could find.
+    message.mutable_local()->set_size_bytes(static_cast<int64_t>(barrier.end.size_bytes));
+  }
   for (const PageRun& run : metadata_.TakeNews()) {
     message.add_metadata_page(run.page);
     message.add_metadata_page_count(run.page_count);

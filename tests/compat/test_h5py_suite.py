@@ -1,4 +1,7 @@
-"""h5py's own suite: under the plugin the same tests pass and fail as in a plain run, also with metadata=memory."""
+"""h5py's own suite: under the plugin the same tests pass and fail as in a plain run, also with metadata=memory.
+
+With mode=remote those fail besides that touch the local path themselves, and no others.
+"""
 
 import xml.etree.ElementTree as xml
 from collections import Counter
@@ -12,6 +15,25 @@ from harness.site import Site
 
 # test_h5pl wants HDF5_PLUGIN_PATH to be unset: what it says is about the variable, not the plugin.
 ABOUT_THE_PLUGIN_PATH = "test_h5pl"
+
+FILE = "test_file.{}::test_{}".format
+# There is no local file with mode=remote. These look for one, rename, copy or remove it, write it by open() or by
+# another driver, or read one that h5py brings along. By version: 15 each.
+LOCAL_IN_ALL = {
+    "test_base::test_is_hdf5", "test_big_endian_file::test_vlen_big_endian", "test_dataset::test_vlen_spacepad",
+    "test_dataset::test_vlen_nullterm", FILE("TestFileOpen", "default"), FILE("TestDrivers", "backing"),
+    FILE("TestDrivers", "readonly"), FILE("TestUserblock", "write_block"),
+    FILE("TestUnicode", "unicode_hdf5_python_consistent"), "test_group.TestCopy::test_copy_external_links",
+    "test_vds.test_highlevel_vds.RelativeLinkTestCase::test_relative_vds",
+    "test_vds.test_highlevel_vds.RelativeLinkBuildVDSTestCase::test_relative_vds"}
+LOCAL = {
+    "3.12.1": LOCAL_IN_ALL | {
+        "test_vds.test_lowlevel_vds.TestEigerLowLevel::test_eiger_low_level",
+        "test_vds.test_lowlevel_vds.TestExcaliburLowLevel::test_excalibur_low_level",
+        "test_vds.test_lowlevel_vds.TestPercivalLowLevel::test_percival_low_level"},
+    "3.16.0": LOCAL_IN_ALL | {
+        "test_file::test_reproducible_file", "test_native_complex::test_dtype_cmpnd_cmplx",
+        "test_vds.test_highlevel_vds.VDSUnlimitedTestCase::test_unlimited_axis"}}
 
 
 def outcomes(report) -> dict[str, str]:
@@ -38,6 +60,22 @@ def run_suite(site, env, label) -> dict[str, str]:
     print(f"{label}: {counts['passed']} passed, {counts['failed']} failed, {counts['skipped']} skipped "
           f"in {result.seconds:.0f} s")
     return found
+
+
+def touches_the_local_path(test, version) -> bool:
+    return any(test.endswith(f".{name}") or test == name for name in LOCAL[version])
+
+
+def assert_remote(plain, remote, version, label) -> None:
+    """What fails in `remote` fails plainly, or is one of the 15 that touch the local path."""
+    failed = {test for test, outcome in remote.items()
+              if outcome == "failed" and plain[test] != "failed" and ABOUT_THE_PLUGIN_PATH not in test}
+    others = sorted(test for test in failed if not touches_the_local_path(test, version))
+    assert not others, f"failed {label}:\n" + "\n".join(others)
+    assert len(LOCAL[version]) == 15 and len(failed) <= 15
+    assert {test for test, outcome in remote.items() if outcome != "failed"} | failed >= {
+        test for test, outcome in plain.items() if outcome != "failed" and ABOUT_THE_PLUGIN_PATH not in test}
+    assert set(remote) == set(plain)
 
 
 def assert_as_plainly(plain, other, label) -> None:
@@ -71,6 +109,30 @@ def test_same_tests_pass_and_fail_as_in_a_plain_run(tmp_path, version):
             site.settle(str(head.relative_to(site.root)))
             assert hdf5.digest(head) == hdf5.digest(
                 site.export(str(head.relative_to(site.root)), site.versions(str(head.relative_to(site.root)))[-1]))
+    finally:
+        site.close()
+
+
+@pytest.mark.limit(1300)
+@pytest.mark.parametrize("version", H5PY_VERSIONS)
+def test_with_no_local_files_only_those_fail_that_touch_them(tmp_path, version):
+    site = Site(tmp_path, h5py=version)
+    if not site.python.exists():
+        pytest.skip(f"no environment with h5py {version}; ./dev setup makes it")
+    try:
+        site.server.start()
+        plain = run_suite(site, site.plain_env(), "plain")
+        for label, keys in (("remote", {}), ("remote-held", {"metadata": "memory"})):
+            remote = run_suite(site, site.env(site.config(root=None, mode="remote", **keys)), label)
+            assert_remote(plain, remote, version, label)
+            # What is left of files is what other drivers and open() wrote.
+            left = [path for path in (site.directory / label).rglob("*.h5*") if path.is_file()]
+            assert len(left) < 20, left
+        names = [row["name"] for row in site.json("ls")["files"]]
+        print(f"{len(names)} files were on the server")
+        assert len(names) > 200, "the suite was not remote"
+        for name in names[::25]:
+            site.cli("verify", name).ok()
     finally:
         site.close()
 

@@ -178,7 +178,7 @@ void Program::Close(Open& open, bool cleanly) {
   file.locked_by = nullptr;
   Pause();
   open.session->BeginClose();
-  open.session->Close();
+  static_cast<void>(open.session->Close());
   const auto record = ReadLocalRecord(file.path());
   const bool clean = record.ok() && record->state == RecordState::kClean && record->stat == stat;
   world.Trace("process ", process_.number(), ": closed ", file.name(), " at state ", number,

@@ -1,0 +1,92 @@
+// A session without a local file (mode=remote): what it sends lies in a spool, which holds what the
+// program has written and nothing else. There is no record and no dirty map, and nobody who could
+// bring what is missing later: what is not acknowledged when the file is closed is given up, and
+// the close says so.
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "client_vfd/session/session.h"
+
+namespace h5mirror::vfd {
+namespace {
+
+// For another writer to go, who may be closing the file just now.
+constexpr absl::Duration kBusyPatience = absl::Seconds(1);
+
+}  // namespace
+
+void Session::ClaimRemote() {
+  relation_ = Relation{};
+  relation_.claim = config_.remote->claim;
+  relation_.base_cut = config_.remote->base_cut;
+  base_cut_ = cut_ = FirstBase(relation_);
+}
+
+// The server has something else by now than what was opened, or than what was sent before its
+// restart.
+void Session::OnMovedOn(const v1::SessionOpened& opened) {
+  // Nothing of the new generation survived, and the old one has had no cut since. (A number is
+  // never given twice.) All of the new one is in the spool, and is sent again.
+  const bool is_lost = base_cut_ == 0 && opened.last_cut() < cut_seen_;
+  if (resuming_ && relation_.claim == vfd::Claim::kReplace && is_lost && !begins_again_) {
+    begins_again_ = true;
+    lost_base_ = true;  // The stream ends by itself, and is begun again.
+    return;
+  }
+  state_ = H5M_STATE_DIVERGED;
+  const bool exists = relation_.claim == vfd::Claim::kUpload && !resuming_;
+  // Without the half sentence about a local file.
+  const std::string head = opened.state().substr(0, opened.state().rfind("; "));
+  detail_ = exists ? absl::StrCat("there is such a file on ", config_.server.server, ": ", head)
+                   : absl::StrCat("the file has changed on ", config_.server.server,
+                                  " since it was opened: ", head,
+                                  ". Nothing there is overwritten; open it again");
+  Notify("diverged", absl::StrCat(config_.real_path, ": ", detail_), false);
+  SendAgain();
+  lost_ticket_ = last_ticket_;
+}
+
+absl::Status Session::AwaitOpened() {
+  {
+    absl::MutexLock lock(&mutex_);
+    opening_is_awaited_ = true;
+    BeginWait();
+  }
+  host_.Wake(this);
+  absl::MutexLock lock(&mutex_);
+  const absl::Time since = host_.Now();
+  const auto answered = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return ever_opened_ || state_ == H5M_STATE_DIVERGED || refused_ || done_ || was_busy_;
+  };
+  AwaitUntil(answered, since + Patience());
+  if (was_busy_ && !ever_opened_) {
+    const auto free = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+      return ever_opened_ || state_ == H5M_STATE_DIVERGED || refused_ || done_;
+    };
+    AwaitUntil(free, since + std::min(Patience(), kBusyPatience));
+  }
+  opening_is_awaited_ = false;
+  if (ever_opened_) return absl::OkStatus();
+  if (state_ == H5M_STATE_DIVERGED) {
+    return relation_.claim == vfd::Claim::kUpload ? absl::AlreadyExistsError(detail_)
+                                                  : absl::AbortedError(detail_);
+  }
+  if (refused_) return absl::PermissionDeniedError(detail_);
+  if (was_busy_) return absl::ResourceExhaustedError(detail_);
+  if (predecessor_) return absl::ResourceExhaustedError("this program is writing it already");
+  host_.SetSuspect(config_.server.target, true);
+  const std::string waited = absl::StrCat("no answer within ", absl::FormatDuration(Patience()));
+  return absl::DeadlineExceededError(
+      detail_.empty() ? absl::StrCat(config_.server.server, ": ", waited) : detail_);
+}
+
+// What it still has to send is of no use to anybody: the program has heard that it is lost.
+void Session::GiveUpRemote() {
+  if (detail_.empty()) detail_ = std::string(CloseResult().message());
+  cancel_ = cancel_ || (streaming_ && final_ticket_ != 0);
+  lost_ticket_ = last_ticket_;
+  FinishSession();
+}
+
+}  // namespace h5mirror::vfd
