@@ -15,6 +15,7 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_format.h"
+#include "absl/time/clock.h"
 #include "base/crc32c.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
@@ -59,9 +60,15 @@ absl::Status Follow(const Options& options, Seen& seen) {
   }
 }
 
+// The file's first cut may still be on its way.
 absl::Status Subscribe(const Options& options, const rpc::ClientOptions& client, Seen& seen) {
   H5M_ASSIGN_OR_RETURN(seen.subscription, Subscription::Open(client, options.name, kConnectTime));
-  return seen.subscription->Next(absl::Seconds(options.idle_s)).status();
+  const absl::Time give_up = absl::Now() + kConnectTime;
+  while (true) {
+    const absl::Status status = seen.subscription->Next(absl::Seconds(options.idle_s)).status();
+    if (!absl::IsNotFound(status) || absl::Now() > give_up) return status;
+    absl::SleepFor(absl::Milliseconds(50));
+  }
 }
 
 // Calls `body` with each of `all`, each in a thread of its own. Returns the first error.
