@@ -48,7 +48,8 @@ struct Seen {
     return {{"cut", subscription->cut()},
             {"digest", Digest(subscription->image())},
             {"cuts", cuts},
-            {"received_bytes", subscription->received_bytes()}};
+            {"received_bytes", subscription->received_bytes()},
+            {"refused", subscription->refused()}};
   }
 };
 

@@ -15,6 +15,7 @@ namespace h5mirror::bench {
 namespace {
 
 constexpr absl::Duration kCallTime = absl::Seconds(60);
+constexpr absl::Duration kRefusedPause = absl::Milliseconds(10);
 
 void Prepare(const rpc::ClientOptions& options, absl::Duration timeout,
              grpc::ClientContext& context) {
@@ -69,38 +70,58 @@ absl::StatusOr<bool> Subscription::Next(absl::Duration timeout) {
 }
 
 absl::StatusOr<v1::WaitForCutResponse> Subscription::Wait(absl::Duration timeout) {
-  grpc::ClientContext context;
-  Prepare(options_, timeout + kCallTime, context);
   v1::WaitForCutRequest request;
   request.set_name(name_);
   request.set_after_cut(cut_);
   request.mutable_timeout()->set_seconds(absl::ToInt64Seconds(timeout));
   request.set_or_no_writer(true);
   v1::WaitForCutResponse response;
-  H5M_RETURN_IF_ERROR(rpc::FromGrpc(stub_->WaitForCut(&context, request, &response)));
+  H5M_RETURN_IF_ERROR(Insist([&] {
+    grpc::ClientContext context;
+    Prepare(options_, timeout + kCallTime, context);
+    return rpc::FromGrpc(stub_->WaitForCut(&context, request, &response));
+  }));
   return response;
+}
+
+absl::Status Subscription::Insist(absl::FunctionRef<absl::Status()> call) {
+  const absl::Time give_up = absl::Now() + kCallTime;
+  while (true) {
+    const absl::Status status = call();
+    if (!absl::IsResourceExhausted(status) || absl::Now() > give_up) return status;
+    ++refused_;
+    absl::SleepFor(kRefusedPause);
+  }
 }
 
 absl::Status Subscription::ReadNewest() {
   int64_t cut = 0;
-  {
-    grpc::ClientContext context;
-    Prepare(options_, kCallTime, context);
-    v1::ReadSnapshotRequest request;
-    request.set_name(name_);
-    request.set_reader_id(reader_id_);
-    const auto stream = stub_->ReadSnapshot(&context, request);
-    v1::ReadSnapshotResponse part;
-    absl::Status status;
-    while (status.ok() && stream->Read(&part)) {
-      if (part.has_snapshot()) cut = part.snapshot().cut();
-      received_bytes_ += part.data().size();
-      status = Take(name_, part, image_);
-    }
-    if (!status.ok()) context.TryCancel();
-    const absl::Status end = rpc::FromGrpc(stream->Finish());
-    H5M_RETURN_IF_ERROR(status.ok() ? end : status);
+  H5M_RETURN_IF_ERROR(Insist([&] { return ReadOnce(cut); }));
+  H5M_RETURN_IF_ERROR(Insist([&] { return Close(cut); }));
+  cut_ = cut;
+  return absl::OkStatus();
+}
+
+absl::Status Subscription::ReadOnce(int64_t& cut) {
+  grpc::ClientContext context;
+  Prepare(options_, kCallTime, context);
+  v1::ReadSnapshotRequest request;
+  request.set_name(name_);
+  request.set_reader_id(reader_id_);
+  const auto stream = stub_->ReadSnapshot(&context, request);
+  v1::ReadSnapshotResponse part;
+  absl::Status status;
+  while (status.ok() && stream->Read(&part)) {
+    if (part.has_snapshot()) cut = part.snapshot().cut();
+    received_bytes_ += part.data().size();
+    status = Take(name_, part, image_);
   }
+  if (!status.ok()) context.TryCancel();
+  const absl::Status end = rpc::FromGrpc(stream->Finish());
+  return status.ok() ? end : status;
+}
+
+absl::Status Subscription::Close(int64_t cut) {
   grpc::ClientContext context;
   Prepare(options_, kCallTime, context);
   v1::CloseSnapshotRequest close;
@@ -108,9 +129,7 @@ absl::Status Subscription::ReadNewest() {
   close.set_cut(cut);
   close.set_reader_id(reader_id_);
   v1::CloseSnapshotResponse closed;
-  H5M_RETURN_IF_ERROR(rpc::FromGrpc(stub_->CloseSnapshot(&context, close, &closed)));
-  cut_ = cut;
-  return absl::OkStatus();
+  return rpc::FromGrpc(stub_->CloseSnapshot(&context, close, &closed));
 }
 
 }  // namespace h5mirror::bench

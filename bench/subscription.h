@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "h5mirror/v1/snapshots.grpc.pb.h"
@@ -30,12 +31,18 @@ class Subscription {
   int64_t cut() const { return cut_; }
   const std::string& image() const { return image_; }
   uint64_t received_bytes() const { return received_bytes_; }
+  // Calls that a server turned away which had too many at once; each was made again a little later.
+  int64_t refused() const { return refused_; }
 
  private:
   Subscription(const rpc::ClientOptions& options, std::string name);
 
   absl::StatusOr<v1::WaitForCutResponse> Wait(absl::Duration timeout);
   absl::Status ReadNewest();
+  absl::Status ReadOnce(int64_t& cut);
+  absl::Status Close(int64_t cut);
+  // The first status of `call` that is no refusal.
+  absl::Status Insist(absl::FunctionRef<absl::Status()> call);
 
   const rpc::ClientOptions options_;
   const std::string name_;
@@ -45,6 +52,7 @@ class Subscription {
   int64_t cut_ = 0;
   std::string image_;
   uint64_t received_bytes_ = 0;
+  int64_t refused_ = 0;
 };
 
 }  // namespace h5mirror::bench

@@ -131,11 +131,11 @@ class Report:
                          f"{each['peak_mib']:.1f} MiB", f"{each['server_cores']:.3f}",
                          f"{1e3 * each['server_cpu_s'] / each['ticks']:.2f} ms",
                          f"{each['received_bytes'] / each['elapsed_s'] / 2**20:.1f} MiB/s",
-                         f"{cuts[len(cuts) // 2]} [{cuts[0]}-{cuts[-1]}]" if cuts else "-"])
+                         f"{cuts[len(cuts) // 2]} [{cuts[0]}-{cuts[-1]}]" if cuts else "-", str(each["refused"])])
         return (f"\n## 4. Subscribers, each on a channel of its own: a file of {self.options.subscriber_kib} KiB, all of it "
                 f"written in each of {self.options.subscriber_ticks} ticks of 100 ms\n\n"
                 + format_table(["subscribers", "processes", "server memory, all connected", "peak", "server CPU, cores",
-                                "server CPU per tick", "sent", "cuts that each saw"], rows)
+                                "server CPU per tick", "sent", "cuts that each saw", "calls refused"], rows)
                 + "\n\nEach subscriber held the last cut's digest in the end.")
 
     def targets(self) -> list[dict]:

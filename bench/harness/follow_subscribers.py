@@ -39,7 +39,8 @@ def measure(subscribers: int, ticks: int, tick_ms: float, kib: int, directory: P
                 "server_cpu_s": cpu_s, "elapsed_s": elapsed_s, "server_cores": cpu_s / elapsed_s,
                 "client_cpu_s": sum(load.usage.ru_utime + load.usage.ru_stime for load in loads),
                 "ticks": ticks, "cuts": sorted(each["cuts"] for each in seen),
-                "received_bytes": sum(each["received_bytes"] for each in seen)}
+                "received_bytes": sum(each["received_bytes"] for each in seen),
+                "refused": sum(each["refused"] for each in seen)}
 
 
 def _start(subscribers: int, site: Site, stack: ExitStack, timeout_s: float) -> list[Timed]:
