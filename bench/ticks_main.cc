@@ -38,6 +38,7 @@ struct Options {
   int side = 16;
   int element_bytes = 4;
   int cycles = 100;
+  int chunk_cache_kib = 1024;  // of each dataset; HDF5's own default
   int count = 1000;
   int ticks = 1000;
   int values = 512;
@@ -81,6 +82,8 @@ hid_t CreateFile(const Options& options, const std::string& path) {
   const hid_t fapl = MakeFapl(options.driver, path);
   const hid_t fcpl = Check(H5Pcreate(H5P_FILE_CREATE), "H5Pcreate");
   Check(H5Pset_libver_bounds(fapl, H5F_LIBVER_LATEST, H5F_LIBVER_LATEST), "H5Pset_libver_bounds");
+  Check(H5Pset_cache(fapl, 0, 521, static_cast<size_t>(options.chunk_cache_kib) << 10, 0.75),
+        "H5Pset_cache");
   if (!options.unpaged) {
     Check(H5Pset_file_space_strategy(fcpl, H5F_FSPACE_STRATEGY_PAGE, false, 1),
           "H5Pset_file_space_strategy");
@@ -275,6 +278,8 @@ int Main(int argc, char** argv) {
   frames->add_option("--side", options.side, "of a frame")->check(CLI::Range(1, 10'000));
   frames->add_option("--element-bytes", options.element_bytes)->check(CLI::IsMember({1, 4}));
   frames->add_option("--cycles", options.cycles)->check(CLI::Range(1, 1'000'000));
+  frames->add_option("--chunk-cache-kib", options.chunk_cache_kib, "of each dataset")
+      ->check(CLI::Range(0, 1 << 20));
   CLI::App* groups = add("groups", "groups in the root", RunGroups);
   groups->add_option("--count", options.count)->check(CLI::Range(1, 100'000'000));
   for (CLI::App* verb : {frames, groups}) {
