@@ -6,6 +6,7 @@ See bench/README.md for what the tables mean and how to read them.
 
 import argparse
 import json
+import signal
 import sys
 import tempfile
 import time
@@ -165,6 +166,7 @@ def options_of(args: argparse.Namespace) -> Options:
 
 def main() -> int:
     args = parse()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # So that servers end with it, and files go.
     options, facts = options_of(args), {}
     with machine.workplace(args.dir, facts) as directory:
         bench = Bench(options, directory, facts)
