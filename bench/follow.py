@@ -88,10 +88,16 @@ class Bench:
             for row in self.options.rows:
                 start_s = time.monotonic()
                 turn = number % len(variants)  # So that none always follows the same other one.
+                flushed_at = None  # by the first of the mirrored ones; the second does the same work
                 for variant in variants[turn:] + variants[:turn]:
-                    samples[row.key][variant.key].append(self._guarded(
-                        f"{row.key}, {variant.label}",
-                        lambda d, r=row, v=variant: follow_tables.run_one(r, v, self.options.tick_ms, d)))
+                    mirrored = variant.driver == follow_tables.MIRROR
+                    figures = self._guarded(f"{row.key}, {variant.label}", lambda d, r=row, v=variant, at=flushed_at:
+                                            follow_tables.run_one(r, v, self.options.tick_ms, d,
+                                                                  at if mirrored else None))
+                    samples[row.key][variant.key].append(figures)
+                    if figures:
+                        places = figures.pop("flushed_at")
+                        flushed_at = places if mirrored else flushed_at
                 say(f"round {number + 1}/{self.options.table_rounds} {row.key}: {time.monotonic() - start_s:.0f} s")
 
     def _latency(self) -> None:

@@ -9,10 +9,13 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <fstream>
 #include <iostream>
+#include <iterator>
 #include <limits>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "CLI/CLI.hpp"
@@ -31,6 +34,7 @@ struct Options {
   std::string file;
   DriverChoice driver;
   std::string warm_up_file;
+  std::string flush_at_file;
   double tick_ms = 100;  // 0: no flush
   bool unpaged = false;
   bool start_on_stdin = false;
@@ -46,37 +50,61 @@ struct Options {
 
 // Flushes a file when a tick has passed since it was flushed last, at whatever call it is first
 // asked after that. Between two flushes the program has a whole tick for itself, as in VFD SWMR,
-// whose next tick begins when the work of the last one's end is done.
+// whose next tick begins when the work of the last one's end is done. Or flushes where another run
+// did, so that both do the same work.
 class Ticker {
  public:
-  Ticker(hid_t file, double tick_ms)
+  // `flush_at`: the numbers of the calls of Poll() at which the other run flushed; empty: none.
+  Ticker(hid_t file, double tick_ms, std::vector<uint64_t> flush_at = {})
       : file_(file),
         tick_s_(tick_ms > 0 ? tick_ms * 1e-3 : std::numeric_limits<double>::infinity()),
+        flush_at_(std::move(flush_at)),
         next_s_(NowSeconds() + tick_s_) {}
 
   void Poll() {
-    const double now_s = NowSeconds();
-    if (now_s < next_s_) return;
-    Check(H5Fflush(file_, H5F_SCOPE_GLOBAL), "H5Fflush");
-    const double end_s = NowSeconds();
-    ++ticks_;
-    flush_s_ += end_s - now_s;
-    flush_max_s_ = std::max(flush_max_s_, end_s - now_s);
-    next_s_ = end_s + tick_s_;
+    ++polls_;
+    if (IsDue()) Flush();
   }
 
   nlohmann::json AsJson() const {
-    return {{"ticks", ticks_}, {"flush_s", flush_s_}, {"flush_max_s", flush_max_s_}};
+    return {{"ticks", flushed_at_.size()},
+            {"flushed_at", flushed_at_},
+            {"flush_s", flush_s_},
+            {"flush_max_s", flush_max_s_}};
   }
 
  private:
+  bool IsDue() const {
+    if (flush_at_.empty()) return NowSeconds() >= next_s_;
+    return flushed_at_.size() < flush_at_.size() && polls_ == flush_at_[flushed_at_.size()];
+  }
+
+  void Flush() {
+    const double start_s = NowSeconds();
+    Check(H5Fflush(file_, H5F_SCOPE_GLOBAL), "H5Fflush");
+    const double end_s = NowSeconds();
+    flushed_at_.push_back(polls_);
+    flush_s_ += end_s - start_s;
+    flush_max_s_ = std::max(flush_max_s_, end_s - start_s);
+    next_s_ = end_s + tick_s_;
+  }
+
   const hid_t file_;
   const double tick_s_;
+  const std::vector<uint64_t> flush_at_;
   double next_s_;
-  int ticks_ = 0;
+  uint64_t polls_ = 0;
+  std::vector<uint64_t> flushed_at_;
   double flush_s_ = 0;
   double flush_max_s_ = 0;
 };
+
+std::vector<uint64_t> ReadNumbers(const std::string& path) {
+  if (path.empty()) return {};
+  std::ifstream file(path);
+  if (!file) throw Hdf5Error("cannot read " + path);
+  return {std::istream_iterator<uint64_t>(file), std::istream_iterator<uint64_t>()};
+}
 
 hid_t CreateFile(const Options& options, const std::string& path) {
   const hid_t fapl = MakeFapl(options.driver, path);
@@ -196,7 +224,7 @@ nlohmann::json RunTicks(const Options& options, Body body) {
   const double start_s = NowSeconds();
   const hid_t file = CreateFile(options, options.file);
   const double open_s = NowSeconds() - start_s;
-  Ticker ticker(file, options.tick_ms);
+  Ticker ticker(file, options.tick_ms, ReadNumbers(options.flush_at_file));
   const uint64_t bytes = body(options, file, ticker);
   const double felt_s = NowSeconds() - start_s;
   Check(H5Fclose(file), "H5Fclose");
@@ -284,6 +312,8 @@ int Main(int argc, char** argv) {
   groups->add_option("--count", options.count)->check(CLI::Range(1, 100'000'000));
   for (CLI::App* verb : {frames, groups}) {
     verb->add_option("--warm-up", options.warm_up_file, "write this file first, not timed");
+    verb->add_option("--flush-at", options.flush_at_file,
+                     "flush where another run did: numbers from its `flushed_at`");
   }
   CLI::App* pulse = add("pulse", "the tick's number in a small dataset", RunPulse);
   pulse->add_option("--ticks", options.ticks)->check(CLI::Range(1, 10'000'000));

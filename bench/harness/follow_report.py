@@ -77,11 +77,12 @@ class Report:
             line += [format_seconds(self.sample(row.key, variant.key, "close_s")) for variant in follow_tables.VARIANTS]
             line += [format_seconds(self.sample(row.key, variant, "cpu_s")) for variant in ("plain", "ticked", "mirrored")]
             line.append(format_ratio(self.ratio(row.key, "followed", "mirrored", "cpu_s")))
-            line += [_count(self.sample(row.key, "followed", figure)) for figure in ("ticks", "follower_files")]
+            line += [_count(self.sample(row.key, variant, "ticks")) for variant in ("ticked", "mirrored")]
+            line.append(_count(self.sample(row.key, "followed", "follower_files")))
             lines.append(line)
         closes = [f"close: {variant.label}" for variant in follow_tables.VARIANTS]
         return format_table(["objects", *closes, "CPU: sec2", "CPU: sec2, flushed", "CPU: mirrored", "CPU: followed, x mirrored",
-                             "ticks", "files the follower saw"], lines)
+                             "ticks: sec2, flushed", "ticks: mirrored", "files the follower saw"], lines)
 
     # Parts 2 to 4.
 

@@ -70,15 +70,20 @@ QUICK = (_frames(LARGE, 2, 100, 1, 20), _frames(SMALL, 50, 16, 4, 20),
          Row(GROUPS, 2_000, ("groups", "--count", 2_000)))
 
 
-def run_one(row: Row, variant: Variant, tick_ms: float, directory: Path) -> dict:
-    """One row with one variant, on an empty directory and a fresh server. Seconds."""
+def run_one(row: Row, variant: Variant, tick_ms: float, directory: Path, flushed_at: list | None) -> dict:
+    """One row with one variant, on an empty directory and a fresh server. Seconds; and `flushed_at`, for another run that
+    is to flush where this one did."""
     with ExitStack() as stack:
         site = stack.enter_context(Site(variant.driver, directory / "site"))
         command = [paths.BIN / "bench_ticks", *row.arguments[:1], site.local / FILE, *row.arguments[1:],
-                   "--tick-ms", tick_ms if variant.ticks else 0, "--driver", variant.driver.kind,
+                   "--tick-ms", tick_ms if variant.ticks and flushed_at != [] else 0, "--driver", variant.driver.kind,
                    "--warm-up", site.local / "warm-up.h5", "--start-on-stdin"]
         if site.config():
             command += ["--config", site.config()]
+        if flushed_at:
+            same = directory / "flush-at"
+            same.write_text("\n".join(map(str, flushed_at)))
+            command += ["--flush-at", same]
         follower, said = None, {}
         if variant.follower:
             follower = stack.enter_context(variant.follower(site.address(), FILE, site.directory, TIMEOUT_S))
@@ -97,7 +102,7 @@ def run_one(row: Row, variant: Variant, tick_ms: float, directory: Path) -> dict
         figures = {"felt_s": run.felt_s, "close_s": run.total_s - run.felt_s, "total_s": run.total_s,
                    "client_cpu_s": run.client_cpu_s, "server_cpu_s": run.server_cpu_s,
                    "cpu_s": run.client_cpu_s + run.server_cpu_s, "bytes": run.bytes,
-                   **{key: said[key] for key in ("ticks", "flush_s", "flush_max_s")}}
+                   **{key: said[key] for key in ("ticks", "flush_s", "flush_max_s", "flushed_at")}}
         if follower:
             figures["follower_files"] = follower.said()["files"]
             figures["follower_cpu_s"] = follower.usage.ru_utime + follower.usage.ru_stime
