@@ -64,7 +64,7 @@ def _tables(pyplot, report):
     axes.axvline(1, color="black", linewidth=0.8)
     axes.set_xlabel("time until the close, times plain sec2 (bars: medians, lines: min to max)")
     axes.set_title(f"Writing with a tick each {report.options.tick_ms:g} ms")
-    axes.legend(fontsize=8)
+    axes.legend(fontsize=8, bbox_to_anchor=(1, 1), loc="upper left")
     return figure
 
 
