@@ -7,10 +7,6 @@
 //   bench_history read FILE --versions 1
 //
 // In the config `{version}` stands for the version. One line of JSON on stdout: seconds.
-#include <fcntl.h>
-#include <unistd.h>
-
-#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <iostream>
@@ -20,6 +16,7 @@
 
 #include "CLI/CLI.hpp"
 #include "bench/drivers.h"
+#include "bench/timing.h"
 #include "bench/workloads.h"
 #include "nlohmann/json.hpp"
 
@@ -44,16 +41,8 @@ struct Options {
   std::vector<std::string> versions = {""};
 };
 
-double NowSeconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
 void SyncFiles(const std::vector<std::string>& files) {
-  for (const std::string& file : files) {
-    const int fd = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
-    if (fd < 0 || ::fsync(fd) != 0) throw Hdf5Error("cannot sync " + file);
-    ::close(fd);
-  }
+  for (const std::string& file : files) SyncFile(file);
 }
 
 // Values as instruments and programs leave them.

@@ -3,17 +3,13 @@
 //   bench_workload NAME FILE [--driver D --config C] [--warm-up FILE] [--start-on-stdin] ...
 //
 // One line of JSON on stdout; the other lines are the handshake of --start-on-stdin.
-#include <fcntl.h>
-#include <sys/resource.h>
-#include <unistd.h>
-
-#include <chrono>
 #include <cstdio>
 #include <iostream>
 #include <string>
 
 #include "CLI/CLI.hpp"
 #include "bench/drivers.h"
+#include "bench/timing.h"
 #include "bench/workloads.h"
 #include "nlohmann/json.hpp"
 
@@ -37,24 +33,6 @@ struct Times {
   double total_s = 0;  // H5Fclose, and the fsync where one was wanted, included
   uint64_t bytes = 0;
 };
-
-double NowSeconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
-// Of all threads, user and system.
-double CpuSeconds() {
-  rusage usage = {};
-  getrusage(RUSAGE_SELF, &usage);
-  const auto seconds = [](const timeval& time) { return time.tv_sec + time.tv_usec * 1e-6; };
-  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
-}
-
-void SyncFile(const std::string& path) {
-  const int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
-  if (fd < 0 || ::fsync(fd) != 0) throw Hdf5Error("cannot sync " + path);
-  ::close(fd);
-}
 
 hid_t OpenFile(const Workload& workload, const std::string& path, hid_t fapl) {
   return workload.use == FileUse::kCreate
@@ -89,14 +67,6 @@ Times RunAll(const Workload& workload, const Options& options) {
     sum.bytes += times.bytes;
   }
   return sum;
-}
-
-// Tells the starter that all is warm, and waits for its word: between the two it lets the disk
-// settle and reads the server's clocks.
-void WaitForStart() {
-  std::cout << "ready" << std::endl;
-  std::string line;
-  if (!std::getline(std::cin, line)) throw Hdf5Error("stdin was closed before the start");
 }
 
 int RunWorkload(const Options& options) {

@@ -62,8 +62,14 @@ class Daemon:
         return self.peak_mib()
 
     def peak_mib(self) -> float:
+        return self._status_mib("VmHWM")
+
+    def resident_mib(self) -> float:
+        return self._status_mib("VmRSS")
+
+    def _status_mib(self, line: str) -> float:
         status = Path(f"/proc/{self._process.pid}/status").read_text()
-        return int(re.search(r"^VmHWM:\s*(\d+) kB", status, re.MULTILINE).group(1)) / 1024
+        return int(re.search(rf"^{line}:\s*(\d+) kB", status, re.MULTILINE).group(1)) / 1024
 
     @property
     def pid(self) -> int:

@@ -80,6 +80,10 @@ class Site:
         shutil.rmtree(self.directory)
 
     @property
+    def server(self) -> Server | StockMirror:
+        return self._server
+
+    @property
     def server_pid(self) -> int:
         """Also that of its process group."""
         return self._server.pid
@@ -112,6 +116,12 @@ class Site:
 
     def run(self, workload: str, name: str, *, warm: bool = True, **options) -> Run:
         """Times one run on the file `name` and checks the mirror's bytes afterwards."""
+        return self.timed(name, lambda before: run_workload(
+            workload, self.local / name, driver=self.driver.kind, config=self.config(), scratch=self.directory,
+            warm_up=self.local / "warm-up.h5" if warm else None, fsync=self.driver.fsync, before=before, **options))
+
+    def timed(self, name: str, start) -> Run:
+        """The same with what `start` times: it calls what it is given when the program is ready."""
         cpu_before_s = 0.0
 
         def before():
@@ -120,10 +130,7 @@ class Site:
             if self._server:
                 cpu_before_s = self._server.cpu_seconds()
 
-        run = run_workload(workload, self.local / name, driver=self.driver.kind,
-                           config=self.config(), scratch=self.directory,
-                           warm_up=self.local / "warm-up.h5" if warm else None,
-                           fsync=self.driver.fsync, before=before, **options)
+        run = start(before)
         self.check(name)
         if self._server:
             run.server_cpu_s = self._server.cpu_seconds() - cpu_before_s

@@ -21,3 +21,11 @@ def require_disk(directory: Path) -> None:
                           capture_output=True).stdout.strip()
     if kind in ("tmpfs", "ramfs"):
         raise SystemExit(f"{directory} is on {kind}: give --dir on a real filesystem")
+
+
+def python() -> Path:
+    """The interpreter with h5py that runs bench/programs."""
+    return CACHE / "venv-h5py-3.12.1" / "bin" / "python"
+
+
+PROGRAMS = Path(__file__).resolve().parents[1] / "programs"

@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+import tempfile
 import threading
 import time
 from dataclasses import asdict, dataclass
@@ -54,44 +55,95 @@ def run_workload(name: str, file: Path, *, driver: str, config: str, scratch: Pa
         command += ["--warm-up", warm_up]
     if fsync:
         command += ["--fsync"]
-    errors = scratch / "workload.err"
-    with open(errors, "wb") as stderr:
-        process = subprocess.Popen([str(part) for part in command], stdin=subprocess.PIPE,
-                                   stdout=subprocess.PIPE, stderr=stderr, text=True,
-                                   env=environment(scratch))
-    killer = threading.Timer(timeout_s, process.kill)
-    killer.start()
-    try:
-        return _drive(process, before)
-    except (ValueError, OSError) as error:
-        process.kill()
-        raise WorkloadFailed(f"{name} with {driver} on {file}: {error}\n"
-                             f"{errors.read_text(errors='replace')[-4000:]}") from error
-    finally:
-        killer.cancel()
-        process.stdout.close()
-        process.stdin.close()
+    return run_timed(command, scratch=scratch, timeout_s=timeout_s, before=before)[0]
 
 
-def _drive(process, before) -> Run:
-    ready = process.stdout.readline()
-    if ready != "ready\n":
-        os.waitpid(process.pid, 0)
-        raise ValueError(f"it did not get ready, said {ready!r}")
-    before()
-    start_s = time.monotonic()
-    process.stdin.write("\n")
-    process.stdin.flush()
-    line = process.stdout.readline()
-    _, status, usage = os.wait4(process.pid, 0)
-    exit_s = time.monotonic() - start_s
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode != 0:
-        raise ValueError(f"exit status {process.returncode}")
-    times = json.loads(line)
-    return Run(open_s=times["open_s"], felt_s=times["felt_s"], total_s=times["total_s"],
-               exit_s=exit_s, bytes=times["bytes"],
-               client_cpu_s=usage.ru_utime + usage.ru_stime - times["cpu_before_s"])
+def run_timed(command: list, *, scratch: Path, timeout_s: float = 600,
+              before=lambda: None) -> tuple[Run, dict]:
+    """The same with any of the bench's programs, which is told --start-on-stdin; also all that it says in the end."""
+    with Timed(command, scratch=scratch, timeout_s=timeout_s) as timed:
+        before()
+        timed.go()
+        return timed.result()
+
+
+class Timed:
+    """One of the bench's programs as a context manager: ready at the beginning of the body, gone after it."""
+
+    def __init__(self, command: list, *, scratch: Path, timeout_s: float = 600, python: bool = False, **more: str):
+        """`python`: it may use the package h5mirror; `more` is for its environment."""
+        self.command = [str(part) for part in command]
+        self._errors = tempfile.NamedTemporaryFile(dir=scratch, prefix="program-", suffix=".err")
+        env = environment(scratch, **(_package_environment() if python else {}), **more)
+        self._process = subprocess.Popen(self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                         stderr=self._errors, text=True, env=env)
+        self._killer = threading.Timer(timeout_s, self._process.kill)
+        self._killer.start()
+        self._start_s = 0.0
+        self.usage = None  # of the process and of its children, once it has ended
+
+    def __enter__(self):
+        try:
+            ready = self._process.stdout.readline()
+            if ready != "ready\n":
+                raise self._failed(f"it did not get ready, said {ready!r}")
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        self._killer.cancel()
+        if self._process.returncode is None:
+            self._process.kill()
+            self._process.wait()
+        self._process.stdout.close()
+        try:
+            self._process.stdin.close()
+        except OSError:
+            pass  # It was gone before it read all.
+        self._errors.close()
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def go(self) -> None:
+        self._start_s = time.monotonic()
+        try:
+            self._process.stdin.write("\n")
+            self._process.stdin.flush()
+        except OSError as error:
+            raise self._failed(str(error)) from error
+
+    def said(self) -> dict | list:
+        """Waits for its end; the line of JSON that it prints last."""
+        line = self._process.stdout.readline()
+        _, status, self.usage = os.wait4(self._process.pid, 0)
+        self._process.returncode = os.waitstatus_to_exitcode(status)
+        if self._process.returncode != 0:
+            raise self._failed(f"exit status {self._process.returncode}")
+        try:
+            return json.loads(line)
+        except ValueError as error:
+            raise self._failed(f"it said {line!r}") from error
+
+    def result(self) -> tuple[Run, dict]:
+        said = self.said()
+        exit_s = time.monotonic() - self._start_s
+        run = Run(open_s=said["open_s"], felt_s=said["felt_s"], total_s=said["total_s"], exit_s=exit_s,
+                  bytes=said["bytes"],
+                  client_cpu_s=self.usage.ru_utime + self.usage.ru_stime - said["cpu_before_s"])
+        return run, said
+
+    def _failed(self, why: str) -> WorkloadFailed:
+        text = Path(self._errors.name).read_text(errors="replace")[-4000:]
+        return WorkloadFailed(f"{' '.join(self.command)}: {why}\n{text}")
+
+
+def _package_environment() -> dict[str, str]:
+    return {"PYTHONPATH": str(paths.SOURCE / "client_vfd" / "python"), "PYTHONDONTWRITEBYTECODE": "1",
+            "H5MIRROR_PLUGIN_DIR": str(paths.PLUGIN_DIR), "PATH": f"{paths.BIN}:/usr/bin:/bin"}
 
 
 def settle_disk() -> None:
