@@ -93,7 +93,9 @@ absl::StatusOr<std::unique_ptr<Reader>> Start(const H5mReaderOpen& open, H5mRead
   if (*open.server != '\0') settings.server = open.server;
   if (*open.ca != '\0') settings.ca = open.ca;
   if (*open.token != '\0') settings.token = open.token;
-  H5M_ASSIGN_OR_RETURN(config.server, rpc::ResolveClientOptions(settings));
+  H5M_ASSIGN_OR_RETURN(static_cast<rpc::ClientOptions&>(config.server),
+                       rpc::ResolveClientOptions(settings));
+  config.server.agent = open.agent;
   config.name = open.name;
   config.timeout = absl::Milliseconds(open.timeout_ms);
   config.cache_bytes = open.cache_bytes;
