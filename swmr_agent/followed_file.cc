@@ -95,7 +95,9 @@ void FollowedFile::Run() {
       if (absl::IsNotFound(status) || absl::IsPermissionDenied(status) ||
           absl::IsUnauthenticated(status)) {
         ended_ = status;
-        spdlog::info("{}: not followed any more: {}", name_, ToStd(status.message()));
+        // Files that are to be published are asked for until they are there.
+        const auto level = before == 0 ? spdlog::level::debug : spdlog::level::info;
+        spdlog::log(level, "{}: not followed any more: {}", name_, ToStd(status.message()));
         return;
       }
     }

@@ -132,12 +132,13 @@ def test_at_rest_it_reads_the_version_also_after_a_server_restart(bare_site):
 
 
 @pytest.mark.limit(150)
+@pytest.mark.site(options={"snapshot_keep": "4s"})
 def test_killing_it_under_eight_readers_is_no_error(bare_site):
     stops = [bare_site.directory / name for name in ("stop-readers", "stop-writer")]
     writer = bare_site.start([bare_site.python, paths.PROGRAMS / "stamp.py", "run.h5", "latest", 0.1, stops[1]])
     bare_site.wait_for_cut("run.h5")
     agent = Agent(bare_site).start()
-    readers = [bare_site.start([bare_site.python, paths.PROGRAMS / "stamp_reader.py", "run.h5", 60, seed, stops[0]],
+    readers = [bare_site.start([bare_site.python, paths.PROGRAMS / "stamp_reader.py", "run.h5", 3, seed, stops[0]],
                                config=bare_site.config(mode="reader", agent=agent.socket, cache="1MiB"))
                for seed in range(8)]
     for _ in range(2):
@@ -204,7 +205,7 @@ def test_a_published_file_is_one_cut_at_any_moment(bare_site):
     writer = bare_site.start([bare_site.python, paths.PROGRAMS / "stamp.py", "run.h5", "latest", 0.05, stops[1]])
     published = live / "run.h5"
     wait_until(published.exists, "it is published", 30)
-    readers = [bare_site.start([bare_site.python, paths.PROGRAMS / "stamp_reader.py", published, 60, seed, stops[0]],
+    readers = [bare_site.start([bare_site.python, paths.PROGRAMS / "stamp_reader.py", published, 1, seed, stops[0]],
                                env=bare_site.plain_env()) for seed in range(2)]
     for _ in range(4):
         stop_late(bare_site, 3, readers)
