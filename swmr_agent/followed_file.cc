@@ -278,10 +278,12 @@ absl::StatusOr<SharedCut> FollowedFile::OpenNewest(const std::string& reader) {
   }
   H5M_ASSIGN_OR_RETURN(SharedCut cut, LookForVersion(newest.cut));
   *cut.snapshot.mutable_open_time() = newest.answer_time;
+  if (cut.version) return cut;
+  // Maybe a later one: another open's question was shared.
   absl::MutexLock lock(&mutex_);
-  const auto found = held_.find(newest.cut);
+  const auto found = held_.find(cut.snapshot.cut());
   if (found == held_.end()) return absl::UnavailableError("another cut has followed");
-  if (!cut.version) found->second.readers.insert(reader);
+  found->second.readers.insert(reader);
   return cut;
 }
 

@@ -228,11 +228,12 @@ def test_a_published_file_is_one_cut_at_any_moment(bare_site):
 
 
 def test_it_goes_on_when_the_server_was_restarted(bare_site):
-    live = Live(bare_site)
+    live = Live(bare_site, flush="sync")
     agent = Agent(bare_site).start()
     reader, _ = live.reader(agent=agent.socket)
     live.step(2)
     assert reader.ask("again") == "2"
+    bare_site.settle("run.h5")  # Else the server may not know the file any more.
     bare_site.server.kill9()
     bare_site.server.start()
     live.step()
