@@ -9,7 +9,7 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 for unit in "$@"; do
   # A program that exists, and a user that does: both come with the installation.
-  sed -e 's#@H5MIRRORD@#/bin/true#' -e 's#@H5MIRROR@#/bin/true#' -e 's/^User=.*/User=daemon/' -e 's/^Group=.*/Group=daemon/' \
+  sed -e 's#@H5MIRRORD@#/bin/true#' -e 's#@H5MIRROR@#/bin/true#' -e 's#@H5MIRROR_AGENT@#/bin/true#' -e 's/^User=.*/User=daemon/' -e 's/^Group=.*/Group=daemon/' \
     -e '/^Documentation=man:/d' "$unit" > "$scratch/$(basename "$unit")"
 done
 for unit in "$@"; do

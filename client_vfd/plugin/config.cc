@@ -75,6 +75,7 @@ constexpr auto kKeys = std::to_array<Key>({
      [](const std::string& v, Config* c) {
        return SetSize(v, 1 << 20, uint64_t{1} << 40, &c->cache_bytes);
      }},
+    {"agent", [](const std::string& v, Config* c) { return SetAgent(v, &c->agent); }},
     {"ca", [](const std::string& v, Config* c) { return SetText(v, &c->ca); }},
     {"token", [](const std::string& v, Config* c) { return SetText(v, &c->token); }},
     {"page_size", [](const std::string& v, Config* c) { return SetPageSize(v, &c->page_size_bytes); }},

@@ -73,6 +73,8 @@ struct Config {
   // mode=reader: N, tag:NAME, latest, latest-K or a time; empty: not given.
   std::string version;
   uint64_t cache_bytes = 64 << 20;  // per process, for what readers read
+  // Whether readers go through h5mirror-agent: "auto", where one is there; "off"; or its socket.
+  std::string agent = "auto";
   AfterCrash after_crash = AfterCrash::kReport;
   Checksum frame_checksum = Checksum::kAuto;
   MetadataPlace metadata = MetadataPlace::kFile;

@@ -41,6 +41,14 @@ Problem SetText(const std::string& value, std::string* out) {
   return std::nullopt;
 }
 
+Problem SetAgent(const std::string& value, std::string* out) {
+  if (value != "auto" && value != "off" && !value.starts_with('/')) {
+    return "must be auto, off, or the absolute path of its socket";
+  }
+  *out = value;
+  return std::nullopt;
+}
+
 Problem SetServers(const std::string& value, std::string* out) {
   ServerList list = ParseServerList(value);
   if (!list.problem.empty()) return std::move(list.problem);

@@ -29,6 +29,8 @@ Problem SetPageSize(const std::string& value, uint32_t* out);
 Problem SetBandwidth(const std::string& value, uint64_t* out);
 // "degrade", "wait", "wait=30s" (or "wait:30s"), "fail"; `wait_ms` is set where a time is given.
 Problem SetOnOutage(const std::string& value, OnOutage* out, uint32_t* wait_ms);
+// "auto", "off", or a path that begins with '/'.
+Problem SetAgent(const std::string& value, std::string* out);
 Problem SetMode(const std::string& value, Mode* out);
 Problem SetAck(const std::string& value, Ack* out);
 

@@ -102,6 +102,7 @@ H5mReaderOpen RequestFor(const Config& config, const ReaderTarget& target,
   open.token = config.token.c_str();
   open.version = config.version.c_str();
   open.linked = target.root != nullptr;
+  open.agent = config.agent.c_str();
   open.cache_bytes = config.cache_bytes;
   open.timeout_ms = config.TimeoutMs();
   if (target.root != nullptr) {

@@ -16,7 +16,7 @@ extern "C" {
 #endif
 
 /* Plugin and module come from one build; anything else is refused. */
-#define H5M_SESSION_ABI 9u
+#define H5M_SESSION_ABI 10u
 #define H5M_SESSION_SYMBOL "h5mirror_session_api"
 /* Below the plugin's own directory: HDF5 loads every lib*.so in that one while it looks. */
 #define H5M_SESSION_LIBRARY "h5mirror/libh5mirror_session.so"
@@ -132,6 +132,7 @@ typedef struct H5mReaderOpen {
   int live;            /* with `linked`: a cut, not a version, of the time `at_ns` or before */
   int64_t cut;         /* with `live`: this one, if it is not 0 */
   uint8_t root_id[16]; /* with `live`: of the file that led here */
+  const char* agent;   /* "auto", "off" or the socket of h5mirror-agent */
   uint64_t cache_bytes;
   uint32_t timeout_ms;
 } H5mReaderOpen;

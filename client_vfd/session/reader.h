@@ -10,10 +10,10 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
+#include "client_vfd/session/reader_server.h"
 #include "client_vfd/session/snapshot_holds.h"
 #include "h5mirror/v1/types.pb.h"
 #include "rpc/block_cache.h"
-#include "rpc/client_options.h"
 #include "rpc/version_source.h"
 #include "rpc/version_spec.h"
 
@@ -27,7 +27,7 @@ struct LiveCut {
 };
 
 struct ReaderConfig {
-  rpc::ClientOptions server;
+  ReaderServer server;
   std::string name;  // under the server's root
   std::optional<LiveCut> live;
   rpc::VersionSpec version;  // without `live`

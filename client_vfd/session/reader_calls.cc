@@ -14,6 +14,7 @@
 #include "grpcpp/support/async_unary_call.h"
 #include "h5mirror/v1/snapshots.grpc.pb.h"
 #include "h5mirror/v1/versions.grpc.pb.h"
+#include "rpc/agent_socket.h"
 #include "rpc/channel.h"
 #include "rpc/mirror_stream.h"
 #include "rpc/reading_channel.h"
@@ -28,15 +29,24 @@ constexpr absl::Duration kSuspectFor = absl::Seconds(10);
 constexpr absl::Duration kSuspectTimeout = absl::Milliseconds(300);
 // Between two tries at a server that is there and refuses, as one that is being stopped.
 constexpr absl::Duration kPause = absl::Milliseconds(20);
+// For a message of an agent; then the server is asked.
+constexpr absl::Duration kAgentTimeout = absl::Seconds(2);
 
 std::string KeyOf(const rpc::ClientOptions& options) {
   return absl::StrCat(options.target, "\n", options.token, "\n", options.ca_pem);
 }
 
+absl::Status Late() { return absl::DeadlineExceededError("no answer"); }
+
+}  // namespace
+
 // One call and the queue that it is driven on. Nothing of it is in flight after its destructor.
-class Call {
+class ReaderCalls::Call {
  public:
-  explicit Call(const rpc::ClientOptions& options) { rpc::Authorize(options, context_); }
+  explicit Call(const Route& route) {
+    rpc::Authorize(route.options, context_);
+    if (!route.for_server.empty()) context_.AddMetadata(rpc::kAgentServerKey, route.for_server);
+  }
   ~Call() {
     queue_.Shutdown();
     void* tag;
@@ -68,16 +78,13 @@ class Call {
   grpc::CompletionQueue queue_;
 };
 
-absl::Status Late() { return absl::DeadlineExceededError("no answer"); }
-
 // `begin` starts the call: a method Async...() of the service's stub.
-template <typename Service, typename Begin, typename Request, typename Response>
-absl::Status AskOnce(const std::shared_ptr<grpc::Channel>& channel,
-                     const rpc::ClientOptions& options, Begin begin, const Request& request,
-                     absl::Time deadline, Response* response) {
-  const auto stub = Service::NewStub(channel);
+template <typename Service, typename Method, typename Request, typename Response>
+absl::Status ReaderCalls::AskOnce(const Route& route, Method begin, const Request& request,
+                                  absl::Time deadline, Response* response) {
+  const auto stub = Service::NewStub(route.channel);
   grpc::Status status;  // Outlives the call, which writes it.
-  Call call(options);
+  Call call(route);
   const auto reader = (stub.get()->*begin)(&call.context(), request, &call.queue());
   reader->Finish(response, &status, call.tag());
   if (call.Wait(deadline) == Call::Event::kLate) return Late();
@@ -85,16 +92,15 @@ absl::Status AskOnce(const std::shared_ptr<grpc::Channel>& channel,
 }
 
 // `request` is moved on past what came, so that it can be repeated unless it came whole.
-template <typename Service, typename Response, typename Begin, typename Request>
-absl::Status ReadOnce(const std::shared_ptr<grpc::Channel>& channel,
-                      const rpc::ClientOptions& options, absl::Duration timeout, Begin begin,
-                      Request* request, bool* whole, absl::Time* deadline,
-                      absl::FunctionRef<absl::Status(const Response&)> sink) {
-  const auto stub = Service::NewStub(channel);
+template <typename Service, typename Response, typename Method, typename Request>
+absl::Status ReaderCalls::ReadOnce(const Route& route, absl::Duration timeout, Method begin,
+                                   Request* request, bool* whole, absl::Time* deadline,
+                                   absl::FunctionRef<absl::Status(const Response&)> sink) {
+  const auto stub = Service::NewStub(route.channel);
   grpc::Status status;
   Response answer;
   absl::Status sunk;
-  Call call(options);
+  Call call(route);
   const auto stream = (stub.get()->*begin)(&call.context(), *request, &call.queue(), call.tag());
   Call::Event event = call.Wait(*deadline);
   while (event == Call::Event::kOk) {
@@ -122,114 +128,135 @@ absl::Status ReadOnce(const std::shared_ptr<grpc::Channel>& channel,
   return event == Call::Event::kLate || !finished ? Late() : rpc::FromGrpc(status);
 }
 
-}  // namespace
-
 ReaderCalls& ReaderCalls::Get() {
   static auto* const calls = new ReaderCalls;
   return *calls;
 }
 
-absl::StatusOr<std::shared_ptr<grpc::Channel>> ReaderCalls::Begin(const rpc::ClientOptions& options,
-                                                                  absl::Duration* timeout) {
+absl::Status ReaderCalls::Begin(Route* route, absl::Duration* timeout) {
   absl::MutexLock lock(&mutex_);
   if (!Engine::Get().usable()) {
     return absl::FailedPreconditionError(
         "this process was forked while its parent used gRPC, which cannot follow: read in the "
         "parent, or in a program of its own");
   }
-  Server& server = servers_[KeyOf(options)];
-  if (absl::Now() < server.suspect_until) *timeout = std::min(*timeout, kSuspectTimeout);
-  if (server.channel == nullptr) {
-    Engine::Get().StartGrpc([&] { server.channel = rpc::MakeReadingChannel(options); });
+  Peer& peer = peers_[KeyOf(route->options)];
+  if (absl::Now() < peer.suspect_until) *timeout = std::min(*timeout, kSuspectTimeout);
+  if (peer.channel == nullptr) {
+    Engine::Get().StartGrpc([&] { peer.channel = rpc::MakeReadingChannel(route->options); });
   }
   ++calls_;
-  return server.channel;
+  route->channel = peer.channel;
+  return absl::OkStatus();
 }
 
-void ReaderCalls::End(const rpc::ClientOptions& options, const absl::Status& status) {
+void ReaderCalls::End(const Route& route, const absl::Status& status) {
   absl::MutexLock lock(&mutex_);
   --calls_;
-  Server& server = servers_[KeyOf(options)];
+  Peer& peer = peers_[KeyOf(route.options)];
   const bool away = absl::IsDeadlineExceeded(status) || absl::IsUnavailable(status);
-  server.suspect_until = away ? absl::Now() + kSuspectFor : absl::InfinitePast();
-  if (away) server.channel.reset();  // The next call connects afresh, without gRPC's back-off.
+  peer.suspect_until = away ? absl::Now() + kSuspectFor : absl::InfinitePast();
+  if (away) peer.channel.reset();  // The next call connects afresh, without gRPC's back-off.
 }
 
-absl::Status ReaderCalls::Run(const rpc::ClientOptions& options, absl::Duration timeout,
-                              Attempt attempt) {
-  H5M_ASSIGN_OR_RETURN(std::shared_ptr<grpc::Channel> channel, Begin(options, &timeout));
+bool ReaderCalls::FindAgent(const ReaderServer& server, Route* route) {
+  const std::string path = FindAgentSocket(server);
+  if (path.empty()) return false;
+  route->options.server = absl::StrCat("h5mirror-agent at ", path);
+  route->options.target = absl::StrCat("unix:", path);
+  route->for_server = server.target;
+  absl::MutexLock lock(&mutex_);
+  const auto known = peers_.find(KeyOf(route->options));
+  return known == peers_.end() || absl::Now() >= known->second.suspect_until;
+}
+
+bool ReaderCalls::RunAtAgent(Route route, absl::Duration timeout, Attempt attempt) {
+  timeout = std::min(timeout, kAgentTimeout);
+  if (!Begin(&route, &timeout).ok()) return false;
   absl::Time deadline = absl::Now() + timeout;
-  absl::Status status = attempt(channel, &deadline);
+  const absl::Status status = attempt(route, &deadline);
+  route.channel.reset();
+  // What it says of the file the server is asked for again; that is no reason to pass it by.
+  const bool is_of_file = status.ok() || absl::IsNotFound(status) || absl::IsOutOfRange(status) ||
+                          absl::IsAborted(status) || absl::IsDataLoss(status);
+  End(route, is_of_file ? absl::OkStatus() : absl::UnavailableError(""));
+  return status.ok();
+}
+
+absl::Status ReaderCalls::Run(const ReaderServer& server, absl::Duration timeout, Attempt attempt) {
+  Route agent;
+  if (FindAgent(server, &agent) && RunAtAgent(std::move(agent), timeout, attempt)) {
+    return absl::OkStatus();
+  }
+  return RunAt({server, "", nullptr}, timeout, attempt);
+}
+
+absl::Status ReaderCalls::RunAt(Route route, absl::Duration timeout, Attempt attempt) {
+  H5M_RETURN_IF_ERROR(Begin(&route, &timeout));
+  absl::Time deadline = absl::Now() + timeout;
+  absl::Status status = attempt(route, &deadline);
   absl::Status connected;
   while (absl::IsUnavailable(status) && absl::Now() < deadline && connected.ok()) {
-    connected = rpc::WaitConnected(*channel, options, deadline - absl::Now());
+    connected = rpc::WaitConnected(*route.channel, route.options, deadline - absl::Now());
     if (!connected.ok()) break;
-    status = attempt(channel, &deadline);
+    status = attempt(route, &deadline);
     if (absl::IsUnavailable(status)) absl::SleepFor(kPause);
   }
-  channel.reset();
-  End(options, status);
+  route.channel.reset();
+  End(route, status);
   if (!connected.ok()) return connected;
-  if (!absl::IsDeadlineExceeded(status)) return rpc::NameServer(options, status);
+  if (!absl::IsDeadlineExceeded(status)) return rpc::NameServer(route.options, status);
   return absl::DeadlineExceededError(
-      absl::StrCat("no answer from ", options.server, " within ", HumanDuration(timeout)));
+      absl::StrCat("no answer from ", route.options.server, " within ", HumanDuration(timeout)));
 }
 
-absl::StatusOr<v1::Version> ReaderCalls::FindVersion(const rpc::ClientOptions& options,
+absl::StatusOr<v1::Version> ReaderCalls::FindVersion(const ReaderServer& server,
                                                      const v1::FindVersionRequest& request,
                                                      absl::Duration timeout) {
   v1::FindVersionResponse response;
-  H5M_RETURN_IF_ERROR(Run(
-      options, timeout, [&](const std::shared_ptr<grpc::Channel>& channel, absl::Time* deadline) {
-        return AskOnce<v1::Versions>(channel, options, &v1::Versions::Stub::AsyncFindVersion,
-                                     request, *deadline, &response);
-      }));
+  H5M_RETURN_IF_ERROR(Run(server, timeout, [&](const Route& route, absl::Time* deadline) {
+    return AskOnce<v1::Versions>(route, &v1::Versions::Stub::AsyncFindVersion, request, *deadline,
+                                 &response);
+  }));
   return std::move(*response.mutable_version());
 }
 
-absl::Status ReaderCalls::ReadVersion(const rpc::ClientOptions& options,
-                                      v1::ReadVersionRequest request, absl::Duration timeout,
-                                      Sink sink) {
+absl::Status ReaderCalls::ReadVersion(const ReaderServer& server, v1::ReadVersionRequest request,
+                                      absl::Duration timeout, Sink sink) {
   bool whole = false;
-  return Run(options, timeout,
-             [&](const std::shared_ptr<grpc::Channel>& channel, absl::Time* deadline) {
-               return ReadOnce<v1::Versions, v1::ReadVersionResponse>(
-                   channel, options, timeout, &v1::Versions::Stub::AsyncReadVersion, &request,
-                   &whole, deadline, sink);
-             });
+  return Run(server, timeout, [&](const Route& route, absl::Time* deadline) {
+    return ReadOnce<v1::Versions, v1::ReadVersionResponse>(
+        route, timeout, &v1::Versions::Stub::AsyncReadVersion, &request, &whole, deadline, sink);
+  });
 }
 
-absl::Status ReaderCalls::ReadSnapshot(const rpc::ClientOptions& options,
-                                       v1::ReadSnapshotRequest request, absl::Duration timeout,
-                                       SnapshotSink sink) {
+absl::Status ReaderCalls::ReadSnapshot(const ReaderServer& server, v1::ReadSnapshotRequest request,
+                                       absl::Duration timeout, SnapshotSink sink) {
   bool whole = false;
-  return Run(options, timeout,
-             [&](const std::shared_ptr<grpc::Channel>& channel, absl::Time* deadline) {
-               return ReadOnce<v1::Snapshots, v1::ReadSnapshotResponse>(
-                   channel, options, timeout, &v1::Snapshots::Stub::AsyncReadSnapshot, &request,
-                   &whole, deadline, sink);
-             });
+  return Run(server, timeout, [&](const Route& route, absl::Time* deadline) {
+    return ReadOnce<v1::Snapshots, v1::ReadSnapshotResponse>(
+        route, timeout, &v1::Snapshots::Stub::AsyncReadSnapshot, &request, &whole, deadline, sink);
+  });
 }
 
-absl::Status ReaderCalls::CloseSnapshot(const rpc::ClientOptions& options,
+absl::Status ReaderCalls::CloseSnapshot(const ReaderServer& server,
                                         const v1::CloseSnapshotRequest& request,
                                         absl::Duration timeout) {
   v1::CloseSnapshotResponse response;
-  return Run(
-      options, timeout, [&](const std::shared_ptr<grpc::Channel>& channel, absl::Time* deadline) {
-        return AskOnce<v1::Snapshots>(channel, options, &v1::Snapshots::Stub::AsyncCloseSnapshot,
-                                      request, *deadline, &response);
-      });
+  return Run(server, timeout, [&](const Route& route, absl::Time* deadline) {
+    return AskOnce<v1::Snapshots>(route, &v1::Snapshots::Stub::AsyncCloseSnapshot, request,
+                                  *deadline, &response);
+  });
 }
 
-absl::StatusOr<v1::WaitForCutResponse> ReaderCalls::WaitForCut(const rpc::ClientOptions& options,
+absl::StatusOr<v1::WaitForCutResponse> ReaderCalls::WaitForCut(const ReaderServer& server,
                                                                const v1::WaitForCutRequest& request,
                                                                absl::Duration timeout) {
   v1::WaitForCutResponse response;
-  H5M_RETURN_IF_ERROR(Run(
-      options, timeout, [&](const std::shared_ptr<grpc::Channel>& channel, absl::Time* deadline) {
-        return AskOnce<v1::Snapshots>(channel, options, &v1::Snapshots::Stub::AsyncWaitForCut,
-                                      request, *deadline, &response);
+  H5M_RETURN_IF_ERROR(
+      RunAt({server, "", nullptr}, timeout, [&](const Route& route, absl::Time* deadline) {
+        return AskOnce<v1::Snapshots>(route, &v1::Snapshots::Stub::AsyncWaitForCut, request,
+                                      *deadline, &response);
       }));
   return response;
 }
@@ -251,9 +278,9 @@ bool ReaderCalls::PrepareFork() {
                               +[](int* calls) { return *calls == 0; }, &calls_),
                           kForkWait);
   bool used = false;
-  for (auto& [key, server] : servers_) {
-    used = used || server.channel != nullptr;
-    server.channel.reset();
+  for (auto& [key, peer] : peers_) {
+    used = used || peer.channel != nullptr;
+    peer.channel.reset();
   }
   return used;
 }
@@ -267,7 +294,7 @@ void ReaderCalls::ChildAfterFork() {
 
 void ReaderCalls::Drain() {
   absl::MutexLock lock(&mutex_);
-  if (cache_.expired() && calls_ == 0) servers_.clear();
+  if (cache_.expired() && calls_ == 0) peers_.clear();
 }
 
 }  // namespace h5mirror::vfd

@@ -1,6 +1,8 @@
-// Calls of readers to their servers. A reader has no thread of its own: the thread that waits for
-// an answer drives its call, on a completion queue of the call's own, and cancels it at the
-// deadline. Between two calls nothing is in flight; the channel stays.
+// Calls of readers to their servers, through h5mirror-agent where one runs on this host: whatever
+// it cannot do, or does not do in time, is asked of the server at once, in the middle of a range
+// too, and the agent is left alone for some seconds. A reader has no thread of its own: the thread
+// that waits for an answer drives its call, on a completion queue of the call's own, and cancels it
+// at the deadline. Between two calls nothing is in flight; the channel stays.
 //
 // Lives on the heap and is never destroyed, as the Engine. Thread-safe.
 #ifndef H5MIRROR_CLIENT_VFD_SESSION_READER_CALLS_H_
@@ -15,11 +17,11 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "client_vfd/session/reader_server.h"
 #include "grpcpp/channel.h"
 #include "h5mirror/v1/snapshots.pb.h"
 #include "h5mirror/v1/versions.pb.h"
 #include "rpc/block_cache.h"
-#include "rpc/client_options.h"
 
 namespace h5mirror::vfd {
 
@@ -29,23 +31,25 @@ class ReaderCalls {
   static ReaderCalls& Get();
 
   // Each waits at most `timeout` without an answer (300 ms after the server just failed to answer
-  // in time), and meanwhile connects again where the connection broke. Errors name the server.
-  absl::StatusOr<v1::Version> FindVersion(const rpc::ClientOptions& options,
+  // in time), and meanwhile connects again where the connection broke. Errors name the server, and
+  // are never the agent's.
+  absl::StatusOr<v1::Version> FindVersion(const ReaderServer& server,
                                           const v1::FindVersionRequest& request,
                                           absl::Duration timeout);
   // `timeout` is for each message. Where the connection breaks in the middle, the rest of the range
   // is asked for again; the first message comes again then.
   using Sink = absl::FunctionRef<absl::Status(const v1::ReadVersionResponse&)>;
-  absl::Status ReadVersion(const rpc::ClientOptions& options, v1::ReadVersionRequest request,
+  absl::Status ReadVersion(const ReaderServer& server, v1::ReadVersionRequest request,
                            absl::Duration timeout, Sink sink);
 
   // The same of a cut.
   using SnapshotSink = absl::FunctionRef<absl::Status(const v1::ReadSnapshotResponse&)>;
-  absl::Status ReadSnapshot(const rpc::ClientOptions& options, v1::ReadSnapshotRequest request,
+  absl::Status ReadSnapshot(const ReaderServer& server, v1::ReadSnapshotRequest request,
                             absl::Duration timeout, SnapshotSink sink);
-  absl::Status CloseSnapshot(const rpc::ClientOptions& options,
-                             const v1::CloseSnapshotRequest& request, absl::Duration timeout);
-  absl::StatusOr<v1::WaitForCutResponse> WaitForCut(const rpc::ClientOptions& options,
+  absl::Status CloseSnapshot(const ReaderServer& server, const v1::CloseSnapshotRequest& request,
+                             absl::Duration timeout);
+  // Always asked of the server.
+  absl::StatusOr<v1::WaitForCutResponse> WaitForCut(const ReaderServer& server,
                                                     const v1::WaitForCutRequest& request,
                                                     absl::Duration timeout);
 
@@ -63,23 +67,44 @@ class ReaderCalls {
   void Drain();
 
  private:
-  struct Server {
+  // A server or an agent, as calls go to it.
+  struct Peer {
     std::shared_ptr<grpc::Channel> channel;
     absl::Time suspect_until = absl::InfinitePast();
   };
+  // Where one call goes.
+  struct Route {
+    rpc::ClientOptions options;
+    std::string for_server;  // of an agent: the target that it is to read from
+    std::shared_ptr<grpc::Channel> channel;
+  };
   // One attempt of a call; sets `*deadline` later whenever something came.
-  using Attempt = absl::FunctionRef<absl::Status(const std::shared_ptr<grpc::Channel>& channel,
-                                                 absl::Time* deadline)>;
+  using Attempt = absl::FunctionRef<absl::Status(const Route& route, absl::Time* deadline)>;
+  class Call;
 
   ReaderCalls() = default;
 
-  absl::Status Run(const rpc::ClientOptions& options, absl::Duration timeout, Attempt attempt);
-  absl::StatusOr<std::shared_ptr<grpc::Channel>> Begin(const rpc::ClientOptions& options,
-                                                       absl::Duration* timeout);
-  void End(const rpc::ClientOptions& options, const absl::Status& status);
+  // Through the agent, where there is one; else, and where that does not do, to the server.
+  absl::Status Run(const ReaderServer& server, absl::Duration timeout, Attempt attempt);
+  absl::Status RunAt(Route route, absl::Duration timeout, Attempt attempt);
+  // False: there is none, or it failed a moment ago.
+  bool FindAgent(const ReaderServer& server, Route* route);
+  // One attempt; false: the server is to be asked.
+  bool RunAtAgent(Route route, absl::Duration timeout, Attempt attempt);
+  absl::Status Begin(Route* route, absl::Duration* timeout);
+  // kUnavailable and kDeadlineExceeded: it is not there.
+  void End(const Route& route, const absl::Status& status);
+
+  template <typename Service, typename Method, typename Request, typename Response>
+  static absl::Status AskOnce(const Route& route, Method begin, const Request& request,
+                              absl::Time deadline, Response* response);
+  template <typename Service, typename Response, typename Method, typename Request>
+  static absl::Status ReadOnce(const Route& route, absl::Duration timeout, Method begin,
+                               Request* request, bool* whole, absl::Time* deadline,
+                               absl::FunctionRef<absl::Status(const Response&)> sink);
 
   absl::Mutex mutex_;
-  std::map<std::string, Server> servers_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, Peer> peers_ ABSL_GUARDED_BY(mutex_);
   std::weak_ptr<rpc::BlockCache> cache_ ABSL_GUARDED_BY(mutex_);
   int calls_ ABSL_GUARDED_BY(mutex_) = 0;
 };

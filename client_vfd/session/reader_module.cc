@@ -99,7 +99,9 @@ absl::StatusOr<std::unique_ptr<Reader>> Start(const H5mReaderOpen& open, H5mRead
   if (!config.live) {
     H5M_ASSIGN_OR_RETURN(config.version, SpecOf(open));
   }
-  H5M_ASSIGN_OR_RETURN(config.server, ServerOf(open.server, open.ca, open.token));
+  H5M_ASSIGN_OR_RETURN(static_cast<rpc::ClientOptions&>(config.server),
+                       ServerOf(open.server, open.ca, open.token));
+  config.server.agent = open.agent;
   config.name = open.name;
   config.timeout = absl::Milliseconds(open.timeout_ms);
   config.cache_bytes = open.cache_bytes;
@@ -114,7 +116,9 @@ absl::StatusOr<int64_t> AwaitCut(const H5mWait& wait) {
   // Of one call: a server that hangs is noticed.
   constexpr absl::Duration kCallMax = absl::Minutes(1);
   constexpr absl::Duration kAnswerMax = absl::Seconds(5);
-  H5M_ASSIGN_OR_RETURN(const rpc::ClientOptions server, ServerOf(wait.server, wait.ca, wait.token));
+  ReaderServer server;
+  H5M_ASSIGN_OR_RETURN(static_cast<rpc::ClientOptions&>(server),
+                       ServerOf(wait.server, wait.ca, wait.token));
   v1::WaitForCutRequest request;
   request.set_name(wait.name);
   request.set_after_cut(wait.after_cut);

@@ -31,7 +31,7 @@ Roots& AllRoots() {
 
 }  // namespace
 
-SnapshotHolds::SnapshotHolds(const Id& id, const rpc::ClientOptions& server, absl::Duration timeout)
+SnapshotHolds::SnapshotHolds(const Id& id, const ReaderServer& server, absl::Duration timeout)
     : id_(id),
       server_(server),
       timeout_(std::min(timeout, kCloseWait)),
@@ -45,12 +45,12 @@ void SnapshotHolds::PrepareFork() {
 
 void SnapshotHolds::AfterFork() { AllRoots().mutex.Unlock(); }
 
-std::shared_ptr<SnapshotHolds> SnapshotHolds::MakeFor(const rpc::ClientOptions& server,
+std::shared_ptr<SnapshotHolds> SnapshotHolds::MakeFor(const ReaderServer& server,
                                                       absl::Duration timeout) {
   return Find(RandomBytes16(), server, timeout);
 }
 
-std::shared_ptr<SnapshotHolds> SnapshotHolds::Find(const Id& id, const rpc::ClientOptions& server,
+std::shared_ptr<SnapshotHolds> SnapshotHolds::Find(const Id& id, const ReaderServer& server,
                                                    absl::Duration timeout) {
   Roots& roots = AllRoots();
   absl::MutexLock lock(&roots.mutex);

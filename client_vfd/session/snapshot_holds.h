@@ -14,7 +14,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
-#include "rpc/client_options.h"
+#include "client_vfd/session/reader_server.h"
 
 namespace h5mirror::vfd {
 
@@ -25,9 +25,8 @@ class SnapshotHolds {
 
   // Of a new root, or of the root `id` that a reader is open of. Where it has been closed: a new
   // one under its id.
-  static std::shared_ptr<SnapshotHolds> MakeFor(const rpc::ClientOptions& server,
-                                                absl::Duration timeout);
-  static std::shared_ptr<SnapshotHolds> Find(const Id& id, const rpc::ClientOptions& server,
+  static std::shared_ptr<SnapshotHolds> MakeFor(const ReaderServer& server, absl::Duration timeout);
+  static std::shared_ptr<SnapshotHolds> Find(const Id& id, const ReaderServer& server,
                                              absl::Duration timeout);
   // Tells the server, and waits a moment for that. After a fork neither parent nor child does: the
   // other may read on, and the server lets go by itself.
@@ -44,10 +43,10 @@ class SnapshotHolds {
   void Add(const std::string& name, int64_t cut);
 
  private:
-  SnapshotHolds(const Id& id, const rpc::ClientOptions& server, absl::Duration timeout);
+  SnapshotHolds(const Id& id, const ReaderServer& server, absl::Duration timeout);
 
   const Id id_;
-  const rpc::ClientOptions server_;
+  const ReaderServer server_;
   const absl::Duration timeout_;
   const pid_t pid_;
   const int fork_count_;                            // when it was made

@@ -10,7 +10,7 @@ namespace h5mirror::vfd {
 namespace {
 
 std::shared_ptr<SnapshotHolds> Make() {
-  return SnapshotHolds::MakeFor(rpc::ClientOptions(), absl::Seconds(1));
+  return SnapshotHolds::MakeFor(ReaderServer(), absl::Seconds(1));
 }
 
 // Else the child, where the thread is no more, would wait for it for ever.
@@ -32,7 +32,7 @@ TEST(SnapshotHoldsTest, ARootIsSharedByItsReadersAlsoAfterAFork) {
   const std::shared_ptr<SnapshotHolds> root = Make();
   SnapshotHolds::PrepareFork();
   SnapshotHolds::AfterFork();
-  EXPECT_EQ(SnapshotHolds::Find(root->id(), rpc::ClientOptions(), absl::Seconds(1)), root);
+  EXPECT_EQ(SnapshotHolds::Find(root->id(), ReaderServer(), absl::Seconds(1)), root);
 }
 
 }  // namespace

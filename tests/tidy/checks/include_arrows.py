@@ -10,6 +10,7 @@ ALLOWED = {
     "proto": set(),
     "rpc": {"proto", "base"},
     "onion_store": {"base"},
+    "swmr_agent": {"rpc", "proto", "base"},
     "server": {"onion_store", "rpc", "proto", "base"},
     "client_vfd": {"rpc", "proto", "base"},
     # The store in the program: a module of its own, loaded on demand.

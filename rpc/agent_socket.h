@@ -1,0 +1,25 @@
+// Where h5mirror-agent is found, and how it is told which server is meant.
+#ifndef H5MIRROR_RPC_AGENT_SOCKET_H_
+#define H5MIRROR_RPC_AGENT_SOCKET_H_
+
+#include <cstdlib>
+#include <string>
+
+namespace h5mirror::rpc {
+
+// Of a call to an agent: the server's target, as ClientOptions has it.
+inline constexpr char kAgentServerKey[] = "x-h5mirror-server";
+
+// The socket of the user's own agent; empty: there is no XDG_RUNTIME_DIR.
+inline std::string UserAgentSocket() {
+  const char* directory = std::getenv("XDG_RUNTIME_DIR");
+  if (directory == nullptr || *directory != '/') return "";
+  return std::string(directory) + "/h5mirror/agent.sock";
+}
+
+// Of the one that root has set up. Not in /run/h5mirror, which goes with h5mirrord.
+inline std::string HostAgentSocket() { return "/run/h5mirror-agent/agent.sock"; }
+
+}  // namespace h5mirror::rpc
+
+#endif  // H5MIRROR_RPC_AGENT_SOCKET_H_

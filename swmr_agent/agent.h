@@ -1,0 +1,58 @@
+// What the agent follows, for whom, and where it comes from.
+#ifndef H5MIRROR_SWMR_AGENT_AGENT_H_
+#define H5MIRROR_SWMR_AGENT_AGENT_H_
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "swmr_agent/block_pool.h"
+#include "swmr_agent/config.h"
+#include "swmr_agent/followed_file.h"
+#include "swmr_agent/published_file.h"
+#include "swmr_agent/upstream.h"
+
+namespace h5mirror::agent {
+
+// Files are followed from their first open on, until nobody has used them for Config::idle; those
+// that are published always. Thread-safe.
+class Agent {
+ public:
+  explicit Agent(const Config& config);
+  ~Agent();
+  Agent(const Agent&) = delete;
+
+  // The one that readers mean by `target`, as gRPC has it. Errors: kFailedPrecondition none is.
+  absl::StatusOr<Upstream*> FindServer(const std::string& target);
+  using FilePtr = std::shared_ptr<FollowedFile>;
+  // Null: it is not followed.
+  FilePtr Find(const Upstream& server, const std::string& name);
+  // Follows it from now on. Null: so many are already that one more would be too many.
+  FilePtr Follow(Upstream& server, const std::string& name);
+
+  // Once a second: lets go of what nobody uses, and follows again what is to be published.
+  void OnTimer();
+  // For people, in one line: what it does.
+  std::string Summary();
+
+ private:
+  using Key = std::pair<const Upstream*, std::string>;
+
+  FilePtr Start(Upstream& server, const std::string& name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const Config config_;
+  const std::shared_ptr<BlockPool> pool_;
+  std::vector<std::unique_ptr<Upstream>> servers_;
+  std::map<std::string, std::unique_ptr<PublishedFile>> published_;  // of the first server
+  absl::Mutex mutex_;
+  std::map<Key, FilePtr> files_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace h5mirror::agent
+
+#endif  // H5MIRROR_SWMR_AGENT_AGENT_H_

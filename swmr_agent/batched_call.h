@@ -1,0 +1,53 @@
+// A question that many ask at once and whose answer is wanted as of now.
+#ifndef H5MIRROR_SWMR_AGENT_BATCHED_CALL_H_
+#define H5MIRROR_SWMR_AGENT_BATCHED_CALL_H_
+
+#include <cstdint>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/functional/function_ref.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+
+namespace h5mirror::agent {
+
+// Whoever comes while a call is under way shares the next one: an answer is never of a call that
+// began before its caller came, and a hundred callers make two calls or three. Thread-safe.
+template <typename Answer>
+class BatchedCall {
+ public:
+  // `ask` is called by one thread at a time; which of the callers' is open.
+  absl::StatusOr<Answer> Ask(absl::FunctionRef<absl::StatusOr<Answer>()> ask) {
+    absl::MutexLock lock(&mutex_);
+    const uint64_t wanted = begun_ + 1;
+    while (done_ < wanted) {
+      if (is_asking_) {
+        answered_.Wait(&mutex_);
+        continue;
+      }
+      is_asking_ = true;
+      const uint64_t number = ++begun_;
+      mutex_.Unlock();
+      absl::StatusOr<Answer> answer = ask();
+      mutex_.Lock();
+      answer_ = std::move(answer);
+      done_ = number;
+      is_asking_ = false;
+      answered_.SignalAll();
+    }
+    return answer_;
+  }
+
+ private:
+  absl::Mutex mutex_;
+  absl::CondVar answered_;
+  bool is_asking_ ABSL_GUARDED_BY(mutex_) = false;
+  uint64_t begun_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t done_ ABSL_GUARDED_BY(mutex_) = 0;
+  absl::StatusOr<Answer> answer_ ABSL_GUARDED_BY(mutex_) = absl::UnknownError("not asked");
+};
+
+}  // namespace h5mirror::agent
+
+#endif  // H5MIRROR_SWMR_AGENT_BATCHED_CALL_H_

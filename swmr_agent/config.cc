@@ -1,0 +1,210 @@
+#include "swmr_agent/config.h"
+
+#include <algorithm>
+#include <charconv>
+#include <fstream>
+#include <sstream>
+#include <utility>
+
+#include "base/human.h"
+#include "base/status_macros.h"
+#include "base/strings.h"
+#include "base/toml.h"
+#include "rpc/agent_socket.h"
+
+namespace h5mirror::agent {
+namespace {
+
+absl::Status Refuse(std::string_view where, std::string_view why) {
+  return absl::InvalidArgumentError(StrCat(where, ": ", why));
+}
+
+absl::StatusOr<std::string> Text(const toml::node& node, std::string_view where) {
+  if (const auto* text = node.as_string()) return text->get();
+  return Refuse(where, "must be a text in quotes");
+}
+
+absl::StatusOr<rpc::ClientSettings> ServerTable(const toml::node& node, const std::string& where) {
+  if (!node.is_table()) return Refuse(where, "write it in two brackets, [[server]]");
+  rpc::ClientSettings server;
+  for (const auto& [key, value] : *node.as_table()) {
+    const std::string name(key.str());
+    H5M_ASSIGN_OR_RETURN(std::string text, Text(value, StrCat(where, ": ", name)));
+    if (name == "address") {
+      server.server = std::move(text);
+    } else if (name == "ca") {
+      server.ca = std::move(text);
+    } else if (name == "token") {
+      server.token = std::move(text);
+    } else {
+      return Refuse(where, StrCat("unknown key \"", name, "\"; there are address, ca, token"));
+    }
+  }
+  if (!server.server) return Refuse(where, "the address is missing");
+  return server;
+}
+
+absl::Status PublishTable(const toml::node& node, const std::string& where, Settings& settings) {
+  if (!node.is_table()) return Refuse(where, "write it in brackets, [publish]");
+  for (const auto& [key, value] : *node.as_table()) {
+    const std::string name(key.str()), place = StrCat(where, ": ", name);
+    if (name == "directory") {
+      H5M_ASSIGN_OR_RETURN(settings.publish_directory, Text(value, place));
+    } else if (name == "files" && value.is_array()) {
+      for (const toml::node& file : *value.as_array()) {
+        H5M_ASSIGN_OR_RETURN(std::string text, Text(file, place));
+        settings.publish_files.push_back(std::move(text));
+      }
+    } else {
+      return Refuse(place, "unknown; there are directory = \"DIR\" and files = [\"NAME\", ...]");
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SetKey(const std::string& name, const toml::node& node, const std::string& where,
+                    Settings& settings) {
+  const std::pair<const char*, std::optional<std::string>*> texts[] = {
+      {"socket", &settings.socket},
+      {"socket_mode", &settings.socket_mode},
+      {"cache", &settings.cache},
+      {"idle", &settings.idle},
+      {"log_level", &settings.log_level}};
+  for (const auto& [known, value] : texts) {
+    if (name != known) continue;
+    H5M_ASSIGN_OR_RETURN(*value, Text(node, StrCat(where, ": ", name)));
+    return absl::OkStatus();
+  }
+  if (name == "publish") return PublishTable(node, where, settings);
+  if (name != "server") {
+    return Refuse(where, StrCat("unknown key \"", name,
+                                "\"; there are socket, socket_mode, cache, idle, log_level, "
+                                "[[server]] and [publish]"));
+  }
+  if (!node.is_array()) return Refuse(where, "write it in two brackets, [[server]]");
+  for (const toml::node& table : *node.as_array()) {
+    H5M_ASSIGN_OR_RETURN(rpc::ClientSettings server, ServerTable(table, where));
+    settings.servers.push_back(std::move(server));
+  }
+  return absl::OkStatus();
+}
+
+// Below the directory that it is published in.
+absl::Status CheckPublished(const std::string& name) {
+  const std::filesystem::path path(name);
+  const bool is_below = !name.empty() && path.is_relative() && !path.filename().empty() &&
+                        std::none_of(path.begin(), path.end(),
+                                     [](const auto& part) { return part == ".." || part == "."; });
+  if (is_below) return absl::OkStatus();
+  return Refuse(StrCat("publish = \"", name, "\""),
+                "must be a file's name on the server, without '.', '..' and a leading '/'");
+}
+
+absl::Status SetMode(const std::string& text, uint32_t& out) {
+  uint32_t mode = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), mode, 8);
+  if (error != std::errc() || end != text.data() + text.size() || mode > 0777) {
+    return Refuse(StrCat("socket_mode = \"", text, "\""), "must be octal, 0000..0777");
+  }
+  out = mode;
+  return absl::OkStatus();
+}
+
+absl::Status SetNumbers(const Settings& settings, Config& config) {
+  if (settings.socket_mode) {
+    H5M_RETURN_IF_ERROR(SetMode(*settings.socket_mode, config.socket_mode_bits));
+  }
+  if (settings.cache) {
+    const absl::StatusOr<uint64_t> bytes = ParseBytes(*settings.cache);
+    if (!bytes.ok() || *bytes < (16 << 20) || *bytes > uint64_t{1} << 42) {
+      return Refuse(StrCat("cache = \"", *settings.cache, "\""), "must be 16 MiB..4 TiB");
+    }
+    config.cache_bytes = *bytes;
+  }
+  if (settings.idle) {
+    const absl::StatusOr<absl::Duration> idle = ParseDuration(*settings.idle);
+    if (!idle.ok() || *idle < absl::Seconds(1) || *idle > absl::Hours(24)) {
+      return Refuse(StrCat("idle = \"", *settings.idle, "\""), "must be 1 s..24 h");
+    }
+    config.idle = *idle;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SetSocket(const Settings& settings, Config& config) {
+  config.socket = settings.socket.value_or(rpc::UserAgentSocket());
+  if (config.socket.empty()) {
+    return Refuse("socket", "there is no XDG_RUNTIME_DIR to put it in: name one with --socket");
+  }
+  // The size of sockaddr_un::sun_path, with its last zero.
+  if (!config.socket.is_absolute() || config.socket.string().size() > 107) {
+    return Refuse(StrCat("socket = \"", config.socket.string(), "\""),
+                  "must be an absolute path of at most 107 bytes");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<Settings> ReadConfigFile(const std::filesystem::path& path) {
+  std::ifstream in(path);
+  std::ostringstream text;
+  if (!in || !(text << in.rdbuf())) {
+    return absl::NotFoundError(StrCat(path.string(), ": cannot be read"));
+  }
+  toml::table table;
+  try {
+    table = ParseToml(text.str(), path.string());
+  } catch (const toml::parse_error& error) {
+    return Refuse(StrCat(path.string(), ":", error.source().begin.line),
+                  std::string(error.description()));
+  }
+  Settings settings;
+  for (const auto& [key, node] : table) {
+    const std::string where = StrCat(path.string(), ":", node.source().begin.line);
+    H5M_RETURN_IF_ERROR(SetKey(std::string(key.str()), node, where, settings));
+  }
+  return settings;
+}
+
+Settings Merge(Settings file, Settings flags) {
+  const auto take = [](auto& from, auto& to) {
+    if (from) to = std::move(from);
+  };
+  take(flags.socket, file.socket);
+  take(flags.socket_mode, file.socket_mode);
+  take(flags.cache, file.cache);
+  take(flags.idle, file.idle);
+  take(flags.log_level, file.log_level);
+  take(flags.publish_directory, file.publish_directory);
+  if (!flags.servers.empty()) file.servers = std::move(flags.servers);
+  if (!flags.publish_files.empty()) file.publish_files = std::move(flags.publish_files);
+  return file;
+}
+
+absl::StatusOr<Config> MakeConfig(const Settings& settings) {
+  Config config;
+  H5M_RETURN_IF_ERROR(SetSocket(settings, config));
+  H5M_RETURN_IF_ERROR(SetNumbers(settings, config));
+  config.log_level = settings.log_level.value_or(config.log_level);
+  const std::string_view levels[] = {"debug", "info", "warn", "error"};
+  if (std::find(std::begin(levels), std::end(levels), config.log_level) == std::end(levels)) {
+    return Refuse(StrCat("log_level = \"", config.log_level, "\""),
+                  "must be one of debug, info, warn, error");
+  }
+  std::vector<rpc::ClientSettings> servers = settings.servers;
+  if (servers.empty()) servers.emplace_back();
+  for (const rpc::ClientSettings& server : servers) {
+    H5M_ASSIGN_OR_RETURN(rpc::ClientOptions options, rpc::ResolveClientOptions(server));
+    config.servers.push_back(std::move(options));
+  }
+  config.publish_directory = settings.publish_directory.value_or("");
+  config.publish_files = settings.publish_files;
+  if (config.publish_files.empty() != config.publish_directory.empty()) {
+    return Refuse("publish", "wants both a directory and files: --publish DIR NAME...");
+  }
+  for (const std::string& name : config.publish_files) H5M_RETURN_IF_ERROR(CheckPublished(name));
+  return config;
+}
+
+}  // namespace h5mirror::agent

@@ -1,0 +1,48 @@
+// The settings of h5mirror-agent: flags over a TOML file over defaults, wholly checked before any
+// socket is opened. Every key is shown, with its default, in deploy/h5mirror-agent.toml.
+#ifndef H5MIRROR_SWMR_AGENT_CONFIG_H_
+#define H5MIRROR_SWMR_AGENT_CONFIG_H_
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "rpc/client_options.h"
+
+namespace h5mirror::agent {
+
+struct Config {
+  std::filesystem::path socket;
+  uint32_t socket_mode_bits = 0600;
+  uint64_t cache_bytes = 256 << 20;
+  // A file that nobody has used for so long is not followed any more.
+  absl::Duration idle = absl::Minutes(10);
+  std::string log_level = "info";
+  std::vector<rpc::ClientOptions> servers;  // at least one
+  // Where the newest cut of which files of the first server is kept; empty: nowhere.
+  std::filesystem::path publish_directory;
+  std::vector<std::string> publish_files;
+};
+
+// What flags and file give: text, not yet looked at.
+struct Settings {
+  std::optional<std::string> socket, socket_mode, cache, idle, log_level, publish_directory;
+  std::vector<rpc::ClientSettings> servers;
+  std::vector<std::string> publish_files;
+};
+
+// Errors: kInvalidArgument names file, line, key and value; kNotFound there is no such file.
+absl::StatusOr<Settings> ReadConfigFile(const std::filesystem::path& path);
+// What `flags` gives wins.
+Settings Merge(Settings file, Settings flags);
+// Errors: kInvalidArgument names key, value and what would be right; those of
+// rpc::ResolveClientOptions().
+absl::StatusOr<Config> MakeConfig(const Settings& settings);
+
+}  // namespace h5mirror::agent
+
+#endif  // H5MIRROR_SWMR_AGENT_CONFIG_H_

@@ -1,0 +1,82 @@
+#include "swmr_agent/config.h"
+
+#include <fstream>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace h5mirror::agent {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+absl::StatusOr<Settings> Read(const std::string& text) {
+  const std::string path = testing::TempDir() + "/agent.toml";
+  std::ofstream(path) << text;
+  return ReadConfigFile(path);
+}
+
+Settings Valid() {
+  Settings settings;
+  settings.socket = "/run/agent.sock";
+  settings.servers.push_back({.server = "127.0.0.1:1", .ca = "", .token = ""});
+  return settings;
+}
+
+TEST(AgentConfigTest, TheSampleShowsTheDefaults) {
+  const auto settings = ReadConfigFile(H5M_SAMPLE_CONFIG);
+  ASSERT_TRUE(settings.ok()) << settings.status();
+  const auto sample = MakeConfig(Merge(*settings, Valid()));
+  ASSERT_TRUE(sample.ok()) << sample.status();
+  EXPECT_EQ(sample->cache_bytes, Config().cache_bytes);
+  EXPECT_EQ(sample->idle, Config().idle);
+  EXPECT_EQ(sample->log_level, Config().log_level);
+}
+
+TEST(AgentConfigTest, FlagsWinOverTheFile) {
+  const auto file = Read(
+      "cache = \"1GiB\"\nidle = \"5s\"\n[[server]]\naddress = \"a\"\n"
+      "[publish]\ndirectory = \"/srv\"\nfiles = [\"x.h5\", \"d/y.h5\"]\n");
+  ASSERT_TRUE(file.ok()) << file.status();
+  Settings flags = Valid();
+  flags.idle = "7s";
+  const auto config = MakeConfig(Merge(*file, flags));
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_EQ(config->cache_bytes, uint64_t{1} << 30);
+  EXPECT_EQ(config->idle, absl::Seconds(7));
+  ASSERT_EQ(config->servers.size(), 1u);
+  EXPECT_EQ(config->servers[0].server, "127.0.0.1:1");
+  EXPECT_EQ(config->publish_directory, "/srv");
+  EXPECT_THAT(config->publish_files, ElementsAre("x.h5", "d/y.h5"));
+}
+
+TEST(AgentConfigTest, UnknownKeysAndWrongKindsAreNamedWithTheirLine) {
+  EXPECT_THAT(Read("\ncash = \"1GiB\"\n").status().message(),
+              HasSubstr("agent.toml:2: unknown key \"cash\""));
+  EXPECT_THAT(Read("cache = 5\n").status().message(), HasSubstr(":1: cache: must be a text"));
+  EXPECT_THAT(Read("[server]\naddress = \"a\"\n").status().message(), HasSubstr("[[server]]"));
+  EXPECT_THAT(Read("[[server]]\nca = \"a\"\n").status().message(), HasSubstr("address is missing"));
+}
+
+TEST(AgentConfigTest, BadValuesAreRefusedWithWhatWouldBeRight) {
+  const auto refused = [](auto change) {
+    Settings settings = Valid();
+    change(settings);
+    return std::string(MakeConfig(settings).status().message());
+  };
+  EXPECT_THAT(refused([](Settings& s) { s.cache = "1MiB"; }), HasSubstr("16 MiB..4 TiB"));
+  EXPECT_THAT(refused([](Settings& s) { s.socket_mode = "9"; }), HasSubstr("octal"));
+  EXPECT_THAT(refused([](Settings& s) { s.socket = "here"; }), HasSubstr("absolute"));
+  EXPECT_THAT(refused([](Settings& s) { s.publish_files = {"a.h5"}; }), HasSubstr("a directory"));
+  for (const char* name : {"/a.h5", "../a.h5", "a/../b", "a/"}) {
+    EXPECT_THAT(refused([&](Settings& s) {
+                  s.publish_directory = "/srv";
+                  s.publish_files = {name};
+                }),
+                HasSubstr(name));
+  }
+}
+
+}  // namespace
+}  // namespace h5mirror::agent

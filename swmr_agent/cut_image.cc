@@ -1,0 +1,241 @@
+#include "swmr_agent/cut_image.h"
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/time/clock.h"
+#include "base/status_macros.h"
+#include "base/strings.h"
+
+namespace h5mirror::agent {
+namespace {
+
+constexpr uint64_t kRunBlocksMax = 64;  // 4 MiB at once
+constexpr absl::Duration kFetchWait = absl::Seconds(15);
+
+}  // namespace
+
+CutImage::CutImage(std::shared_ptr<BlockPool> pool, uint64_t size_bytes, rpc::RangeReader fetch)
+    : pool_(std::move(pool)), size_bytes_(size_bytes), fetch_(std::move(fetch)) {}
+
+uint64_t CutImage::BlockBytes(uint64_t index) const {
+  return std::min(kBlockBytes, size_bytes_ - index * kBlockBytes);
+}
+
+std::shared_ptr<CutImage> CutImage::Next(uint64_t size_bytes, rpc::RangeReader fetch,
+                                         absl::Span<const Extent> changed) {
+  auto next = std::make_shared<CutImage>(pool_, size_bytes, std::move(fetch));
+  absl::MutexLock lock(&mutex_);
+  absl::MutexLock next_lock(&next->mutex_);  // Nobody else knows of it.
+  for (const auto& [index, block] : blocks_) {
+    if (index * kBlockBytes < size_bytes && !pool_->IsEmpty(block)) {
+      next->blocks_.emplace_hint(next->blocks_.end(), index, block);
+    }
+  }
+  next->metadata_ = metadata_;
+  next->metadata_.erase(next->metadata_.lower_bound((size_bytes + kBlockBytes - 1) / kBlockBytes),
+                        next->metadata_.end());
+  // Replaces the blocks that [begin, end) touches by what is left of them.
+  const auto forget = [&](uint64_t begin, uint64_t end) {
+    auto at = next->blocks_.lower_bound(begin / kBlockBytes);
+    while (at != next->blocks_.end() && at->first * kBlockBytes < end) {
+      const uint64_t start = at->first * kBlockBytes;
+      BlockPtr rest = pool_->CopyWithout(at->second, next->BlockBytes(at->first),
+                                         std::max(begin, start) - start, end - start);
+      if (rest == nullptr) {
+        at = next->blocks_.erase(at);
+      } else {
+        at++->second = std::move(rest);
+      }
+    }
+  };
+  for (const Extent& extent : changed) {
+    if (extent.length > 0) forget(extent.offset, extent.end());
+  }
+  if (size_bytes != size_bytes_) {
+    const uint64_t end = std::min(size_bytes, size_bytes_);
+    forget(end, std::max(size_bytes, size_bytes_));
+  }
+  return next;
+}
+
+void CutImage::Learn(uint64_t offset, std::string_view pages) {
+  while (!pages.empty() && offset < size_bytes_) {
+    const uint64_t index = offset / kBlockBytes, within = offset % kBlockBytes;
+    const uint64_t part = std::min<uint64_t>(pages.size(), kBlockBytes - within);
+    pool_->Patch(BlockAt(index), within, pages.substr(0, part), Kind::kMetadata);
+    {
+      absl::MutexLock lock(&mutex_);
+      metadata_.insert(index);
+    }
+    offset += part;
+    pages.remove_prefix(part);
+  }
+}
+
+void CutImage::SetFetch(rpc::RangeReader fetch) {
+  absl::MutexLock lock(&mutex_);
+  fetch_ = std::move(fetch);
+}
+
+rpc::RangeReader CutImage::fetch() {
+  absl::MutexLock lock(&mutex_);
+  return fetch_;
+}
+
+BlockPtr CutImage::BlockAt(uint64_t index) {
+  absl::MutexLock lock(&mutex_);
+  BlockPtr& block = blocks_[index];
+  if (block == nullptr) block = std::make_shared<Block>(BlockBytes(index));
+  return block;
+}
+
+absl::Status CutImage::Read(uint64_t offset, uint64_t length, rpc::RangeSink sink) {
+  offset = std::min(offset, size_bytes_);
+  const uint64_t end = offset + std::min(length, size_bytes_ - offset);
+  const absl::Time deadline = absl::Now() + kFetchWait;
+  const auto send = [&](const std::string& bytes) {
+    const uint64_t skip = offset % kBlockBytes;
+    const uint64_t part = std::min<uint64_t>(end - offset, bytes.size() - skip);
+    const absl::Status sent = sink(offset, std::string_view(bytes).substr(skip, part));
+    offset += part;
+    return sent;
+  };
+  while (offset < end) {
+    const uint64_t index = offset / kBlockBytes;
+    const BlockPtr block = BlockAt(index);
+    if (const BytesPtr bytes = pool_->Get(block)) {
+      H5M_RETURN_IF_ERROR(send(*bytes));
+      continue;
+    }
+    const std::vector<BlockPtr> run = ClaimRun(index, (end + kBlockBytes - 1) / kBlockBytes);
+    if (run.empty()) {
+      if (!pool_->AwaitRelease(block, deadline)) {
+        return absl::UnavailableError(
+            StrCat("bytes at ", offset, " are fetched for another reader, and do not come"));
+      }
+      continue;
+    }
+    std::vector<BytesPtr> fetched;
+    H5M_RETURN_IF_ERROR(FetchRun(index, run, &fetched));
+    for (const BytesPtr& bytes : fetched) {
+      if (offset < end) H5M_RETURN_IF_ERROR(send(*bytes));
+    }
+  }
+  return absl::OkStatus();
+}
+
+std::vector<BlockPtr> CutImage::ClaimRun(uint64_t index, uint64_t end_index) {
+  std::vector<BlockPtr> run;
+  for (; index < end_index && run.size() < kRunBlocksMax; ++index) {
+    BlockPtr block = BlockAt(index);
+    if (pool_->TryClaim(block) != BlockPool::Claim::kClaimed) break;
+    run.push_back(std::move(block));
+  }
+  return run;
+}
+
+absl::Status CutImage::FetchRun(uint64_t index, const std::vector<BlockPtr>& run,
+                                std::vector<BytesPtr>* bytes) {
+  const absl::Cleanup release = [&] {
+    for (const BlockPtr& block : run) pool_->Release(block);
+  };
+  const uint64_t begin = index * kBlockBytes;
+  const uint64_t end = std::min(begin + run.size() * kBlockBytes, size_bytes_);
+  std::vector<std::string> parts;
+  for (const BlockPtr& block : run) parts.emplace_back(block->length_bytes(), '\0');
+  const auto take = [&](uint64_t offset, std::string_view data) -> absl::Status {
+    if (offset < begin || offset > end || data.size() > end - offset) {
+      return absl::InternalError(StrCat("the server sent bytes [", offset, ", +", data.size(),
+                                        "), and [", begin, ", ", end, ") was asked for"));
+    }
+    while (!data.empty()) {
+      std::string& part = parts[(offset - begin) / kBlockBytes];
+      const uint64_t within = (offset - begin) % kBlockBytes;
+      const uint64_t length = std::min<uint64_t>(data.size(), part.size() - within);
+      std::memcpy(part.data() + within, data.data(), length);
+      offset += length;
+      data.remove_prefix(length);
+    }
+    return absl::OkStatus();
+  };
+  H5M_RETURN_IF_ERROR(fetch()(begin, end - begin, take, nullptr));
+  for (size_t i = 0; i < run.size(); ++i) {
+    bytes->push_back(pool_->Fill(run[i], std::move(parts[i]), Kind::kRaw));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CutImage::ReadAhead(Extent read, rpc::MetadataAhead& ahead) {
+  uint64_t next = (ahead.from + kBlockBytes - 1) / kBlockBytes;
+  for (uint64_t sent = 0;;) {
+    std::optional<uint64_t> index;
+    {
+      absl::MutexLock lock(&mutex_);
+      auto found = metadata_.lower_bound(next);
+      while (found != metadata_.end() && *found * kBlockBytes < read.end() &&
+             read.offset < (*found + 1) * kBlockBytes) {
+        ++found;
+      }
+      if (found != metadata_.end()) index = *found;
+    }
+    ahead.next = index.value_or(0) * kBlockBytes;
+    if (!index || sent >= ahead.length_bytes) return absl::OkStatus();
+    BytesPtr bytes = pool_->Get(BlockAt(*index));
+    if (bytes == nullptr) {
+      H5M_RETURN_IF_ERROR(FetchAhead(*index, ahead.length_bytes - sent));
+      bytes = pool_->Get(BlockAt(*index));
+    }
+    // The pool is too small to keep it: then the reader asks for what it needs.
+    if (bytes == nullptr) return absl::OkStatus();
+    H5M_RETURN_IF_ERROR(ahead.sink(*index * kBlockBytes, *bytes));
+    sent += bytes->size();
+    next = *index + 1;
+  }
+}
+
+// One at a time: who comes second finds what the first has fetched.
+absl::Status CutImage::FetchAhead(uint64_t index, uint64_t length) {
+  absl::MutexLock lock(&ahead_mutex_);
+  if (pool_->Get(BlockAt(index)) != nullptr) return absl::OkStatus();
+  const uint64_t begin = index * kBlockBytes;
+  std::string block(BlockBytes(index), '\0');
+  const auto take = [&](uint64_t offset, std::string_view data) -> absl::Status {
+    if (offset < begin || data.size() > begin + block.size() - offset) {
+      return absl::InternalError("the server sent other bytes than were asked for");
+    }
+    block.replace(offset - begin, data.size(), data);
+    return absl::OkStatus();
+  };
+  const auto take_ahead = [&](uint64_t offset, std::string_view blocks) -> absl::Status {
+    const bool is_whole =
+        offset % kBlockBytes == 0 && offset <= size_bytes_ &&
+        blocks.size() <= size_bytes_ - offset &&
+        (blocks.size() % kBlockBytes == 0 || offset + blocks.size() == size_bytes_);
+    if (!is_whole) return absl::InternalError("the server sent metadata that is not whole blocks");
+    Keep(offset, blocks);
+    return absl::OkStatus();
+  };
+  rpc::MetadataAhead ahead{begin + kBlockBytes, length, take_ahead};
+  H5M_RETURN_IF_ERROR(fetch()(begin, block.size(), take, &ahead));
+  Keep(begin, block);
+  return absl::OkStatus();
+}
+
+void CutImage::Keep(uint64_t offset, std::string_view blocks) {
+  for (; !blocks.empty(); blocks.remove_prefix(std::min<uint64_t>(kBlockBytes, blocks.size()))) {
+    const uint64_t index = offset / kBlockBytes;
+    pool_->Fill(BlockAt(index), std::string(blocks.substr(0, kBlockBytes)), Kind::kMetadata);
+    {
+      absl::MutexLock lock(&mutex_);
+      metadata_.insert(index);
+    }
+    offset += kBlockBytes;
+  }
+}
+
+}  // namespace h5mirror::agent

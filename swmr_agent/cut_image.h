@@ -1,0 +1,72 @@
+// One cut of a file as the readers of a host share it: what is known of its bytes, and the way to
+// what is not.
+#ifndef H5MIRROR_SWMR_AGENT_CUT_IMAGE_H_
+#define H5MIRROR_SWMR_AGENT_CUT_IMAGE_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <string_view>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/types/span.h"
+#include "base/extent.h"
+#include "rpc/version_source.h"
+#include "swmr_agent/block_pool.h"
+
+namespace h5mirror::agent {
+
+// Whatever many readers want is fetched once. Thread-safe.
+class CutImage {
+ public:
+  // `fetch` reads the cut from its server.
+  CutImage(std::shared_ptr<BlockPool> pool, uint64_t size_bytes, rpc::RangeReader fetch);
+
+  // The next cut, of which nothing but `changed` (rising and apart) differs within both sizes.
+  // Costs what changed, and a look at the list of blocks that are known.
+  std::shared_ptr<CutImage> Next(uint64_t size_bytes, rpc::RangeReader fetch,
+                                 absl::Span<const Extent> changed);
+  // Metadata, whole pages of 4 KiB but for the end of the cut; before anybody reads this cut.
+  void Learn(uint64_t offset, std::string_view pages);
+  // From now on what is missing is read in this way.
+  void SetFetch(rpc::RangeReader fetch);
+
+  uint64_t size_bytes() const { return size_bytes_; }
+
+  // Calls `sink` with the bytes [offset, offset + length) that lie within the cut, in order.
+  // Errors: the reader's and the sink's; kUnavailable somebody else's fetch took too long.
+  absl::Status Read(uint64_t offset, uint64_t length, rpc::RangeSink sink);
+  // Blocks of metadata that `read` does not touch, as MetadataAhead has it.
+  absl::Status ReadAhead(Extent read, rpc::MetadataAhead& ahead);
+
+ private:
+  using Kind = BlockPool::Kind;
+
+  BlockPtr BlockAt(uint64_t index);
+  rpc::RangeReader fetch();
+  uint64_t BlockBytes(uint64_t index) const;
+  // Claimed, and next to each other; none: the first is known or somebody fetches it.
+  std::vector<BlockPtr> ClaimRun(uint64_t index, uint64_t end_index);
+  // Fetches what was claimed from block `index` on, and gives it back.
+  absl::Status FetchRun(uint64_t index, const std::vector<BlockPtr>& run,
+                        std::vector<BytesPtr>* bytes);
+  absl::Status FetchAhead(uint64_t index, uint64_t length);
+  void Keep(uint64_t offset, std::string_view blocks);
+
+  const std::shared_ptr<BlockPool> pool_;
+  const uint64_t size_bytes_;
+  absl::Mutex ahead_mutex_;  // held over a fetch of metadata; before mutex_
+  absl::Mutex mutex_;
+  rpc::RangeReader fetch_ ABSL_GUARDED_BY(mutex_);
+  std::map<uint64_t, BlockPtr> blocks_ ABSL_GUARDED_BY(mutex_);
+  std::set<uint64_t> metadata_ ABSL_GUARDED_BY(mutex_);  // blocks in which there is some
+};
+
+}  // namespace h5mirror::agent
+
+#endif  // H5MIRROR_SWMR_AGENT_CUT_IMAGE_H_

@@ -1,0 +1,197 @@
+// h5mirror-agent: what readers of one host share. See h5mirror-agent.1.md.
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <systemd/sd-daemon.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <system_error>
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/clock.h"
+#include "base/status_macros.h"
+#include "base/strings.h"
+#include "base/version.h"
+#include "grpc/support/log.h"
+#include "grpcpp/resource_quota.h"
+#include "grpcpp/security/server_credentials.h"
+#include "grpcpp/server_builder.h"
+#include "rpc/channel.h"
+#include "spdlog/spdlog.h"
+#include "swmr_agent/agent.h"
+#include "swmr_agent/flags.h"
+#include "swmr_agent/service.h"
+
+namespace h5mirror::agent {
+namespace {
+
+constexpr absl::Duration kSummaryEvery = absl::Minutes(1);
+constexpr absl::Duration kStopWait = absl::Seconds(5);
+constexpr int kCallThreadsMax = 512;
+
+sigset_t OurSignals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGINT);
+  return signals;
+}
+
+void StartLogging(const Config& config) {
+  // The journal has times of its own.
+  spdlog::set_pattern(getenv("JOURNAL_STREAM") != nullptr ? "%l: %v"
+                                                          : "%Y-%m-%dT%H:%M:%S.%e%z %l: %v");
+  spdlog::set_default_logger(spdlog::default_logger()->clone("h5mirror-agent"));
+  spdlog::set_level(spdlog::level::from_str(config.log_level));
+  spdlog::flush_on(spdlog::level::info);
+  // What gRPC calls an error is mostly a connection that broke.
+  if (getenv("GRPC_VERBOSITY") == nullptr) {
+    gpr_set_log_function([](gpr_log_func_args* message) {
+      if (message->severity == GPR_LOG_SEVERITY_ERROR) spdlog::debug("grpc: {}", message->message);
+    });
+  }
+}
+
+absl::Status CannotListen(const std::string& path, std::string_view why) {
+  return absl::UnavailableError(StrCat("cannot listen on ", path, ": ", why));
+}
+
+// Makes way for the socket: its directory, and no stale one. kUnavailable: another agent is there.
+absl::Status PrepareSocket(const std::filesystem::path& path) {
+  std::error_code error;
+  std::filesystem::create_directory(path.parent_path(), error);
+  struct stat info {};
+  if (lstat(path.c_str(), &info) != 0) {
+    return errno == ENOENT && access(path.parent_path().c_str(), W_OK | X_OK) == 0
+               ? absl::OkStatus()
+               : CannotListen(path.string(), strerror(errno));
+  }
+  if (!S_ISSOCK(info.st_mode))
+    return CannotListen(path.string(), "a file that is no socket is there");
+  const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (fd < 0) return CannotListen(path.string(), strerror(errno));
+  const absl::Cleanup closer = [fd] { close(fd); };
+  sockaddr_un name{};
+  name.sun_family = AF_UNIX;
+  memcpy(name.sun_path, path.c_str(), path.string().size() + 1);
+  if (connect(fd, reinterpret_cast<sockaddr*>(&name), sizeof(name)) == 0) {
+    return CannotListen(path.string(), "another agent is there");
+  }
+  unlink(path.c_str());
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<grpc::Server>> Listen(const Config& config,
+                                                     SnapshotsFromMemory& snapshots,
+                                                     VersionsFromMemory& versions) {
+  const std::string path = config.socket.string();
+  H5M_RETURN_IF_ERROR(PrepareSocket(config.socket));
+  grpc::ServerBuilder builder;
+  builder.SetMaxReceiveMessageSize(rpc::kMaxMessageBytes);
+  builder.SetMaxSendMessageSize(rpc::kMaxMessageBytes);
+  builder.SetResourceQuota(grpc::ResourceQuota("h5mirror-agent").SetMaxThreads(kCallThreadsMax));
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_FRAME_SIZE, rpc::kMaxMessageBytes);
+  // Readers ping as they do at a server.
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 1'000);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+  builder.RegisterService(&snapshots);
+  builder.RegisterService(&versions);
+  builder.AddListeningPort(StrCat("unix:", path), grpc::InsecureServerCredentials());
+  // Nobody comes in before the permissions are right.
+  const mode_t before = umask(0177);
+  std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
+  umask(before);
+  if (server == nullptr) return CannotListen(path, "gRPC refuses it");
+  if (chmod(path.c_str(), config.socket_mode_bits) != 0) {
+    return CannotListen(path, StrCat("chmod: ", strerror(errno)));
+  }
+  return server;
+}
+
+void ServeUntilSignal(Agent& agent) {
+  const sigset_t signals = OurSignals();
+  const timespec second{1, 0};
+  absl::Time told = absl::Now();
+  std::string last;
+  for (;;) {
+    const int number = sigtimedwait(&signals, nullptr, &second);
+    if (number > 0) {
+      spdlog::info("signal {}: stopping; {}", number, agent.Summary());
+      return;
+    }
+    agent.OnTimer();
+    const std::string summary = agent.Summary();
+    sd_notifyf(0, "WATCHDOG=1\nSTATUS=%s", summary.c_str());
+    if (absl::Now() - told < kSummaryEvery || summary == last) continue;
+    told = absl::Now();
+    last = summary;
+    spdlog::info("{}", summary);
+  }
+}
+
+ExitCode Run(const Config& config) {
+  StartLogging(config);
+  Agent agent(config);
+  SnapshotsFromMemory snapshots(agent);
+  VersionsFromMemory versions(agent);
+  const auto server = Listen(config, snapshots, versions);
+  if (!server.ok()) {
+    spdlog::error("{}", ToStd(server.status().message()));
+    return ExitCode::kCannotListen;
+  }
+  std::string servers;
+  for (const rpc::ClientOptions& options : config.servers) StrAppend(&servers, " ", options.server);
+  spdlog::info("h5mirror-agent {} serves {} for{}", kVersion, config.socket.string(), servers);
+  sd_notify(0, "READY=1");
+  ServeUntilSignal(agent);
+  sd_notify(0, "STOPPING=1");
+  // A second signal ends the process where it stands: nothing is lost by that.
+  const sigset_t signals = OurSignals();
+  pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
+  unlink(config.socket.c_str());  // From here on readers go to the servers.
+  (*server)->Shutdown(absl::ToChronoTime(absl::Now() + kStopWait));
+  (*server)->Wait();
+  return ExitCode::kOk;
+}
+
+ExitCode Main(int argc, char** argv) {
+  const ParsedFlags parsed = ParseFlags(argc, argv);
+  if (parsed.exit) return *parsed.exit;
+  const absl::StatusOr<Config> config = MakeConfig(parsed.settings);
+  if (!config.ok()) {
+    std::cerr << "h5mirror-agent: " << config.status().message() << "\n";
+    return ExitCode::kUsage;
+  }
+  if (!parsed.check_config) return Run(*config);
+  std::cout << "OK\n";
+  return ExitCode::kOk;
+}
+
+}  // namespace
+}  // namespace h5mirror::agent
+
+int main(int argc, char** argv) {
+#ifdef NDEBUG
+  // Debian builds abseil with its deadlock detector on. Debug builds keep it.
+  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
+#endif
+  setenv("GRPC_EXPERIMENTS", "tcp_rcv_lowat,tcp_frame_size_tuning", /*overwrite=*/0);
+  signal(SIGPIPE, SIG_IGN);
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGINT);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  return static_cast<int>(h5mirror::agent::Main(argc, argv));
+}

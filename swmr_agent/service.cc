@@ -1,0 +1,181 @@
+#include "swmr_agent/service.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "base/crc32c.h"
+#include "base/status_macros.h"
+#include "rpc/agent_socket.h"
+#include "rpc/status.h"
+
+namespace h5mirror::agent {
+namespace {
+
+// Bytes of one message.
+constexpr size_t kPartBytes = 512 << 10;
+
+absl::Status Gone() { return absl::CancelledError("the reader has gone"); }
+
+absl::StatusOr<Upstream*> ServerOf(Agent& agent, const grpc::ServerContext& context) {
+  const auto& metadata = context.client_metadata();
+  const auto found = metadata.find(rpc::kAgentServerKey);
+  return agent.FindServer(
+      found == metadata.end() ? "" : std::string(found->second.data(), found->second.size()));
+}
+
+// Sends data in messages of a good size.
+template <typename Response>
+class Sender {
+ public:
+  explicit Sender(grpc::ServerWriter<Response>& writer) : writer_(writer) {}
+
+  absl::Status Add(uint64_t offset, std::string_view data, bool is_ahead) {
+    const uint64_t end = part_.offset() + part_.data().size();
+    const bool fits = !part_.data().empty() && end == offset && part_.ahead() == is_ahead &&
+                      part_.data().size() + data.size() <= kPartBytes;
+    if (!fits) {
+      H5M_RETURN_IF_ERROR(Flush());
+      part_.set_offset(offset);
+      part_.set_ahead(is_ahead);
+    }
+    part_.mutable_data()->append(data);
+    return absl::OkStatus();
+  }
+
+  absl::Status Flush() {
+    if (part_.data().empty()) return absl::OkStatus();
+    part_.set_data_crc32c(Crc32c(part_.data()));
+    if (!writer_.Write(part_)) return Gone();
+    part_.Clear();
+    return absl::OkStatus();
+  }
+
+  absl::Status Finish(uint64_t metadata_next) {
+    H5M_RETURN_IF_ERROR(Flush());
+    if (metadata_next == 0) return absl::OkStatus();
+    part_.set_metadata_next(metadata_next);
+    return writer_.Write(part_) ? absl::OkStatus() : Gone();
+  }
+
+ private:
+  grpc::ServerWriter<Response>& writer_;
+  Response part_;
+};
+
+// What follows the first message, of a cut that is here.
+template <typename Response, typename Request>
+absl::Status SendBytes(CutImage& image, const Request& request,
+                       grpc::ServerWriter<Response>& writer) {
+  Sender<Response> sender(writer);
+  const uint64_t begin = std::min<uint64_t>(request.offset(), image.size_bytes());
+  const uint64_t most = image.size_bytes() - begin;
+  const uint64_t length =
+      request.length_bytes() == 0 ? most : std::min<uint64_t>(request.length_bytes(), most);
+  const auto send = [&](uint64_t offset, std::string_view data) {
+    return sender.Add(offset, data, /*is_ahead=*/false);
+  };
+  H5M_RETURN_IF_ERROR(image.Read(begin, length, send));
+  const auto send_ahead = [&](uint64_t offset, std::string_view blocks) {
+    return sender.Add(offset, blocks, /*is_ahead=*/true);
+  };
+  rpc::MetadataAhead ahead{request.metadata_from(), request.metadata_length_bytes(), send_ahead};
+  if (request.metadata_length_bytes() > 0) {
+    H5M_RETURN_IF_ERROR(image.ReadAhead({begin, length}, ahead));
+  }
+  return sender.Finish(ahead.next);
+}
+
+absl::StatusOr<std::optional<SharedCut>> FindCut(Agent& agent, Upstream& server,
+                                                 const v1::ReadSnapshotRequest& request) {
+  if (request.cut() != 0) {
+    const Agent::FilePtr file = agent.Find(server, request.name());
+    return file == nullptr ? std::nullopt : file->Find(request.cut());
+  }
+  if (request.has_not_after_time()) return std::nullopt;
+  const Agent::FilePtr file = agent.Follow(server, request.name());
+  if (file == nullptr) return std::nullopt;
+  return file->OpenNewest(request.reader_id());
+}
+
+absl::Status ReadCut(Agent& agent, const grpc::ServerContext& context,
+                     const v1::ReadSnapshotRequest& request,
+                     grpc::ServerWriter<v1::ReadSnapshotResponse>& writer) {
+  H5M_ASSIGN_OR_RETURN(Upstream* const server, ServerOf(agent, context));
+  H5M_ASSIGN_OR_RETURN(const std::optional<SharedCut> cut, FindCut(agent, *server, request));
+  if (cut) {
+    v1::ReadSnapshotResponse first;
+    *first.mutable_snapshot() = cut->snapshot;
+    if (!writer.Write(first)) return Gone();
+    return SendBytes(*cut->image, request, writer);
+  }
+  H5M_ASSIGN_OR_RETURN(rpc::Client* const client, server->client());
+  return client->ReadSnapshot(request, [&](const v1::ReadSnapshotResponse& answer) {
+    return writer.Write(answer) ? absl::OkStatus() : Gone();
+  });
+}
+
+absl::Status ReadOneVersion(Agent& agent, const grpc::ServerContext& context,
+                            const v1::ReadVersionRequest& request,
+                            grpc::ServerWriter<v1::ReadVersionResponse>& writer) {
+  H5M_ASSIGN_OR_RETURN(Upstream* const server, ServerOf(agent, context));
+  const Agent::FilePtr file =
+      request.ranges().empty() ? agent.Find(*server, request.name()) : nullptr;
+  const std::optional<SharedCut> cut = file == nullptr || request.version() == 0
+                                           ? std::nullopt
+                                           : file->FindVersion(request.version());
+  if (cut) {
+    v1::ReadVersionResponse first;
+    *first.mutable_version() = *cut->version;
+    if (!writer.Write(first)) return Gone();
+    return SendBytes(*cut->image, request, writer);
+  }
+  H5M_ASSIGN_OR_RETURN(rpc::Client* const client, server->client());
+  return client->ReadVersion(request, [&](const v1::ReadVersionResponse& answer) {
+    return writer.Write(answer) ? absl::OkStatus() : Gone();
+  });
+}
+
+}  // namespace
+
+grpc::Status SnapshotsFromMemory::ReadSnapshot(
+    grpc::ServerContext* context, const v1::ReadSnapshotRequest* request,
+    grpc::ServerWriter<v1::ReadSnapshotResponse>* writer) {
+  return rpc::ToGrpc(ReadCut(agent_, *context, *request, *writer));
+}
+
+grpc::Status SnapshotsFromMemory::CloseSnapshot(grpc::ServerContext* context,
+                                                const v1::CloseSnapshotRequest* request,
+                                                v1::CloseSnapshotResponse*) {
+  const auto close = [&]() -> absl::Status {
+    H5M_ASSIGN_OR_RETURN(Upstream* const server, ServerOf(agent_, *context));
+    const Agent::FilePtr file = agent_.Find(*server, request->name());
+    if (file != nullptr && file->Close(request->cut(), request->reader_id())) {
+      return absl::OkStatus();
+    }
+    H5M_ASSIGN_OR_RETURN(rpc::Client* const client, server->client());
+    return client->CloseSnapshot(*request);
+  };
+  return rpc::ToGrpc(close());
+}
+
+grpc::Status VersionsFromMemory::ReadVersion(grpc::ServerContext* context,
+                                             const v1::ReadVersionRequest* request,
+                                             grpc::ServerWriter<v1::ReadVersionResponse>* writer) {
+  return rpc::ToGrpc(ReadOneVersion(agent_, *context, *request, *writer));
+}
+
+grpc::Status VersionsFromMemory::FindVersion(grpc::ServerContext* context,
+                                             const v1::FindVersionRequest* request,
+                                             v1::FindVersionResponse* response) {
+  const auto find = [&]() -> absl::Status {
+    H5M_ASSIGN_OR_RETURN(Upstream* const server, ServerOf(agent_, *context));
+    H5M_ASSIGN_OR_RETURN(rpc::Client* const client, server->client());
+    H5M_ASSIGN_OR_RETURN(*response->mutable_version(), client->FindVersion(*request));
+    return absl::OkStatus();
+  };
+  return rpc::ToGrpc(find());
+}
+
+}  // namespace h5mirror::agent

@@ -1,0 +1,281 @@
+"""h5mirror-agent: readers of one host share what they read, do without it when it is gone, and programs that know
+nothing of us read the newest cut as a plain file."""
+
+import filecmp
+import json
+import re
+import socket
+import time
+import urllib.request
+
+import pytest
+
+from harness import hdf5, paths
+from harness.process import Process, run, wait_until
+from harness.site import Site
+from test_live_reader import Live
+
+AGENT = paths.BIN / "h5mirror-agent"
+
+
+class Agent:
+    """One on this host. A reader goes through it with `agent=PATH` in its configuration."""
+
+    def __init__(self, site, *arguments, server=None, env=None):
+        self.site, self.socket = site, site.directory / "agent.sock"
+        self.command = [AGENT, "--server", server or site.server.address, "--socket", self.socket, *arguments]
+        self.env = env
+        self.process = None
+
+    def start(self):
+        self.process = Process(self.command, self.site.logs, env=self.env or self.site.plain_env(), name="h5mirror-agent")
+        self.site.beside.append(self.process)
+        wait_until(lambda: "serves" in self.process.err() + self.process.out(), "the agent listens")
+        return self
+
+    def stop(self):
+        """SIGTERM; returns what it has done: cuts that came, and the rate of hits."""
+        self.process.signal(15)
+        self.process.wait(20).ok()
+        assert not self.socket.exists()
+        done = re.findall(r"follows (\d+) files, (\d+) cuts came", self.process.err() + self.process.out())[-1]
+        return [int(each) for each in done]
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class Counted:
+    """A site whose server tells how often it was asked what."""
+
+    def __init__(self, site):
+        self.port = free_port()
+        site.server.stop()
+        site.server.options["metrics_listen"] = f"127.0.0.1:{self.port}"
+        site.server.start()
+
+    def calls(self, method):
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/metrics", timeout=10) as page:
+            lines = page.read().decode().splitlines()
+        return int(sum(float(line.split()[-1]) for line in lines
+                       if "request_seconds_count" in line and f'method="{method}"' in line))
+
+    def reads(self):
+        return self.calls("ReadSnapshot") + self.calls("ReadVersion")
+
+
+def look(site, agent, *options):
+    """One reader, a process of its own."""
+    return site.start([paths.hdf5_tool("h5dump"), *options, "run.h5"],
+                      config=site.config(mode="reader", agent=agent.socket))
+
+
+def stop_late(site, seconds, processes):
+    """Goes on for so long, or until one of them has ended."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until and all(each.running() for each in processes):
+        time.sleep(0.05)
+
+
+@pytest.mark.limit(240)
+def test_a_hundred_readers_cost_one_subscription_and_one_set(bare_site):
+    counted = Counted(bare_site)
+    live = Live(bare_site)
+    live.step(5)
+    agent = Agent(bare_site).start()
+    first = look(bare_site, agent).wait().ok().out
+    assert '"string 5"' in first
+    cost = counted.reads()
+    for _ in range(11):
+        readers = [look(bare_site, agent) for _ in range(9)]
+        assert all(reader.wait().ok().out == first for reader in readers)
+    assert counted.reads() == cost, "what one reader has read the others got from the agent"
+    agent.stop()
+    wait_until(lambda: counted.calls("FollowFile") == 1, "one subscription")
+    direct = bare_site.run([paths.hdf5_tool("h5dump"), "run.h5"], config=bare_site.config(mode="reader", agent="off"))
+    assert direct.ok().out == first
+    assert counted.reads() > cost
+
+
+def test_each_open_sees_the_newest_cut_and_stays_there(bare_site):
+    live = Live(bare_site)
+    agent = Agent(bare_site).start()
+    pinned, first = live.reader(agent=agent.socket, cache="1MiB")
+    assert first == "0"
+    reader, _ = live.reader(agent=agent.socket)
+    for n in range(1, 16):
+        live.step()
+        assert reader.ask("again") == str(n)
+        assert pinned.ask("read") == "0"
+    files, cuts = agent.stop()
+    assert files == 1 and cuts > 3
+
+
+def test_at_rest_it_reads_the_version_also_after_a_server_restart(bare_site):
+    live = Live(bare_site)
+    agent = Agent(bare_site).start()
+    _, first = live.reader(agent=agent.socket)
+    assert live.writer.ask("close") == "closed"
+    bare_site.settle("run.h5")
+    log = bare_site.directory / "reader.log"
+    reader, _ = live.reader(agent=agent.socket, log=log, cache="1MiB")
+    assert "version 1 of run.h5" in log.read_text()
+    bare_site.server.kill9()
+    bare_site.server.start()
+    assert reader.ask("read") == "0" and reader.ask("again") == "0"
+    bare_site.py("with h5py.File('run.h5', 'a') as f: f.attrs['n'] = 0; f.attrs['more'] = 1")
+    assert reader.ask("again") == "0"
+    agent.stop()
+
+
+@pytest.mark.limit(150)
+@pytest.mark.site(options={"snapshot_keep": "4s"})
+def test_killing_it_under_eight_readers_is_no_error(bare_site):
+    stops = [bare_site.directory / name for name in ("stop-readers", "stop-writer")]
+    writer = bare_site.start([bare_site.python, paths.PROGRAMS / "stamp.py", "run.h5", "latest", 0.1, stops[1]])
+    bare_site.wait_for_cut("run.h5")
+    agent = Agent(bare_site).start()
+    readers = [bare_site.start([bare_site.python, paths.PROGRAMS / "stamp_reader.py", "run.h5", 3, seed, stops[0]],
+                               config=bare_site.config(mode="reader", agent=agent.socket, cache="1MiB"))
+               for seed in range(8)]
+    for _ in range(2):
+        stop_late(bare_site, 7, readers)
+        agent.process.kill()
+        stop_late(bare_site, 3, readers)
+        agent.start()  # Over the socket that the former one left.
+    stop_late(bare_site, 12, readers)
+    stops[0].touch()
+    results = [json.loads(reader.wait(90).ok().out) for reader in readers]
+    assert all(each["cuts"] > 3 for each in results), results
+    files, cuts = agent.stop()
+    assert files == 1 and cuts > 3, "the readers came back to it"
+    stops[1].touch()
+    writer.wait(60).ok()
+    bare_site.assert_mirrored("run.h5")
+
+
+def test_one_that_stands_still_costs_time_and_no_error(bare_site):
+    live = Live(bare_site)
+    agent = Agent(bare_site).start()
+    reader, _ = live.reader(agent=agent.socket, cache="1MiB")
+    agent.process.signal(19)
+    live.step(2)
+    assert reader.ask("read") == "0"
+    assert reader.ask("again") == "2"
+    agent.process.signal(18)
+
+
+def test_readers_find_it_when_it_comes_and_are_refused_for_other_servers(bare_site):
+    live = Live(bare_site)
+    directory = bare_site.directory / "run"
+    (directory / "h5mirror").mkdir(parents=True)
+    agent = Agent(bare_site)
+    agent.socket = directory / "h5mirror" / "agent.sock"
+    env = {**bare_site.plain_env(), "XDG_RUNTIME_DIR": str(directory)}
+    command = bare_site.script("""
+        for line in sys.stdin:
+            with h5py.File("run.h5", "r") as f: print(int(f.attrs["n"]), flush=True)
+    """)
+    reader = bare_site.start(command, talks=True, config=bare_site.config(mode="reader"), XDG_RUNTIME_DIR=str(directory))
+    assert reader.ask("open") == "0"
+    agent.command = [AGENT, "--server", "127.0.0.1:1"]
+    agent.env = env
+    agent.start()
+    live.step()
+    assert reader.ask("open") == "1"
+    assert agent.stop()[0] == 0, "it is not set up for that server"
+    agent.command = [AGENT, "--server", bare_site.server.address]
+    agent.start()
+    live.step()
+    assert reader.ask("open") == "2"
+    time.sleep(11)  # The one that refused is left alone for some seconds.
+    assert reader.ask("open") == "2"
+    assert agent.stop()[0] == 1
+
+
+@pytest.mark.limit(150)
+def test_a_published_file_is_one_cut_at_any_moment(bare_site):
+    stops = [bare_site.directory / name for name in ("stop-readers", "stop-writer")]
+    live = bare_site.directory / "live"
+    live.mkdir()
+    agent = Agent(bare_site, "--publish", live, "run.h5", "sub/other.h5").start()
+    writer = bare_site.start([bare_site.python, paths.PROGRAMS / "stamp.py", "run.h5", "latest", 0.05, stops[1]])
+    published = live / "run.h5"
+    wait_until(published.exists, "it is published", 30)
+    readers = [bare_site.start([bare_site.python, paths.PROGRAMS / "stamp_reader.py", published, 1, seed, stops[0]],
+                               env=bare_site.plain_env()) for seed in range(2)]
+    for _ in range(4):
+        stop_late(bare_site, 3, readers)
+        hdf5.assert_opens(published)
+    stops[0].touch()
+    results = [json.loads(reader.wait(60).ok().out) for reader in readers]
+    assert all(each["cuts"] > 3 for each in results), results
+    stops[1].touch()
+    writer.wait(60).ok()
+    wait_until(lambda: filecmp.cmp(published, bare_site.local("run.h5"), shallow=False), "the last cut is published")
+    assert published.stat().st_mode & 0o777 == 0o644
+    # A file that comes late, in a directory.
+    (bare_site.work / "sub").mkdir()
+    bare_site.py("with h5py.File('sub/other.h5', 'w') as f: f['x'] = np.arange(100_000)")
+    other = live / "sub" / "other.h5"
+    wait_until(lambda: other.exists() and filecmp.cmp(other, bare_site.work / "sub" / "other.h5", shallow=False),
+               "the second file is published")
+    agent.stop()
+    assert [each.name for each in live.rglob(".*")] == [], "nothing is left beside them"
+
+
+def test_it_goes_on_when_the_server_was_restarted(bare_site):
+    live = Live(bare_site, flush="sync")
+    agent = Agent(bare_site).start()
+    reader, _ = live.reader(agent=agent.socket)
+    live.step(2)
+    assert reader.ask("again") == "2"
+    bare_site.settle("run.h5")  # Else the server may not know the file any more.
+    bare_site.server.kill9()
+    bare_site.server.start()
+    live.step()
+    wait_until(lambda: reader.ask("again") == "3", "the writer's cut arrives")
+    for n in range(4, 9):
+        live.step()
+        wait_until(lambda: reader.ask("again") == str(n), "the writer's cut arrives")
+    assert agent.stop()[0] == 1
+
+
+def test_who_may_connect_reads_with_its_token(tmp_path):
+    secrets = tmp_path / "secrets"
+    run([paths.BIN / "h5mirrord", "init", "--dir", secrets, "--host", "127.0.0.1"], tmp_path).ok()
+    site = Site(tmp_path, options={"tls_cert": secrets / "server.pem", "tls_key": secrets / "server.key",
+                                   "tokens_file": secrets / "tokens"})
+    try:
+        site.server.start()
+        keys = {"ca": secrets / "ca.pem", "token": f"@{secrets / 'token'}"}
+        live = Live(site, **keys)
+        agent = Agent(site, "--ca", keys["ca"], "--token", keys["token"]).start()
+        assert agent.socket.stat().st_mode & 0o777 == 0o600
+        _, seen = live.reader(agent=agent.socket, ca=keys["ca"])
+        assert seen == "0", "it has no token of its own"
+        refused = site.run([paths.hdf5_tool("h5dump"), "run.h5"],
+                           config=site.config(mode="reader", agent="off", ca=keys["ca"]))
+        assert refused.code != 0
+        agent.stop()
+    finally:
+        site.close()
+
+
+def test_it_says_what_is_wrong_and_ends(tmp_path, bare_site):
+    def ends_with(code, text, *arguments):
+        result = run([AGENT, *arguments], tmp_path, env=bare_site.plain_env())
+        assert result.code == code and text in result.said, result.describe()
+
+    ends_with(0, "h5mirror-agent", "--version")
+    ends_with(0, "--publish", "--help")
+    ends_with(2, "--cash", "--cash", "1")
+    ends_with(2, "16 MiB", "--cache", "1", "--socket", "/tmp/x")
+    ends_with(2, "cannot be read", "--config", "/nonexistent")
+    ends_with(0, "OK", "--check-config", "--socket", "/tmp/x")
+    agent = Agent(bare_site).start()
+    ends_with(6, "another agent is there", "--socket", agent.socket)
+    agent.stop()
