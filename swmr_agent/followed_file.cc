@@ -70,7 +70,7 @@ FollowedFile::~FollowedFile() {
   {
     absl::MutexLock lock(&mutex_);
     for (const auto& [cut, held] : held_) {
-      if (held.readers.empty() && !held.shared.version) cuts.push_back(cut);
+      if (held.readers.empty()) cuts.push_back(cut);
     }
   }
   CloseAtServer(cuts);
@@ -182,7 +182,7 @@ std::vector<int64_t> FollowedFile::DropUnneeded() {
       ++at;
       continue;
     }
-    if (!held.shared.version) unneeded.push_back(cut);
+    unneeded.push_back(cut);
     at = held_.erase(at);
   }
   return unneeded;
