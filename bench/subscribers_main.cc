@@ -52,7 +52,7 @@ struct Seen {
   }
 };
 
-absl::Status Follow(const Options& options, Seen& seen) {
+absl::Status Follow(Seen& seen) {
   while (true) {
     H5M_ASSIGN_OR_RETURN(const bool more, seen.subscription->Next());
     if (!more) return absl::OkStatus();
@@ -89,7 +89,7 @@ absl::Status Run(const Options& options) {
   std::vector<Seen> all(static_cast<size_t>(options.channels));
   H5M_RETURN_IF_ERROR(InThreads(all, [&](Seen& seen) { return Subscribe(options, client, seen); }));
   std::cout << "ready" << std::endl;
-  H5M_RETURN_IF_ERROR(InThreads(all, [&](Seen& seen) { return Follow(options, seen); }));
+  H5M_RETURN_IF_ERROR(InThreads(all, [](Seen& seen) { return Follow(seen); }));
   nlohmann::json result = nlohmann::json::array();
   for (const Seen& seen : all) result.push_back(seen.AsJson());
   std::cout << result << std::endl;

@@ -15,14 +15,13 @@
 #include "server/check_open.h"
 #include "server/convert.h"
 #include "server/history_keeper.h"
+#include "server/metadata_pages.h"
 #include "server/relation.h"
 #include "spdlog/spdlog.h"
 
 namespace h5mirror::server {
 namespace {
 
-// Runs of pages that one barrier names.
-constexpr int kMetadataRunsMax = 1 << 14;
 // A stream that does not say which file it is for is ended after this long.
 constexpr absl::Duration kOpenTimeout = absl::Seconds(30);
 // For the half-close of the writer's session before: it was sent before this stream's `open`.
@@ -467,26 +466,8 @@ absl::Status Session::CheckBarrier(const v1::Barrier& barrier) const {
     return absl::InvalidArgumentError(
         StrCat("barrier.size_bytes ", barrier.size_bytes(), " is beyond 2^63-1"));
   }
-  if (barrier.metadata_page_size() != barrier.metadata_page_count_size() ||
-      barrier.metadata_page_size() > kMetadataRunsMax) {
-    return absl::InvalidArgumentError(
-        StrCat("barrier.metadata_page and metadata_page_count have ", barrier.metadata_page_size(),
-               " and ", barrier.metadata_page_count_size(), " values: as many of both, at most ",
-               kMetadataRunsMax));
-  }
+  H5M_RETURN_IF_ERROR(CheckMetadataPages(barrier));
   return CheckComment(barrier.comment());
-}
-
-void Session::NoteMetadata(const v1::Barrier& barrier) const {
-  constexpr uint64_t kPageBytes = store::MetadataMap::kPageBytes;
-  constexpr uint64_t kPagesMax = (uint64_t{1} << 62) / kPageBytes;
-  std::vector<Extent> pages;
-  for (int i = 0; i < barrier.metadata_page_size(); ++i) {
-    const uint64_t page = barrier.metadata_page(i), count = barrier.metadata_page_count(i);
-    if (page < kPagesMax && count <= kPagesMax)
-      pages.push_back({page * kPageBytes, count * kPageBytes});
-  }
-  if (!pages.empty()) file_->metadata().Add(pages);
 }
 
 absl::StatusOr<store::CutRequest> Session::RequestOf(const v1::Barrier& barrier) const {
@@ -504,7 +485,8 @@ absl::Status Session::Cut(const v1::Barrier& barrier) {
   H5M_RETURN_IF_ERROR(CheckBarrier(barrier));
   H5M_ASSIGN_OR_RETURN(store::CutRequest request, RequestOf(barrier));
   last_seq_ = barrier.seq();
-  NoteMetadata(barrier);  // Before the cut: who is told of it may want them.
+  NoteMetadataPages(barrier,
+                    file_->metadata());  // Before the cut: who is told of it may want them.
   const PendingCommits asked = environment_.commits.TakeAll(name_);
   store::BarrierKind kind;
   {

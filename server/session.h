@@ -133,7 +133,6 @@ class Session : public std::enable_shared_from_this<Session> {
   absl::Status KeepAlive(const v1::KeepAlive& keep_alive);
   absl::Status Cut(const v1::Barrier& barrier);
   absl::Status CheckBarrier(const v1::Barrier& barrier) const;
-  void NoteMetadata(const v1::Barrier& barrier) const;
   absl::StatusOr<store::CutRequest> RequestOf(const v1::Barrier& barrier) const;
 
   void OnDurable(uint64_t seq, absl::StatusOr<store::DurableCut> durable);

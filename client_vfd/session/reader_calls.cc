@@ -38,6 +38,11 @@ std::string KeyOf(const rpc::ClientOptions& options) {
 
 absl::Status Late() { return absl::DeadlineExceededError("no answer"); }
 
+// The connection broke, or the server has all of its threads at work for others just now.
+bool IsPassing(const absl::Status& status) {
+  return absl::IsUnavailable(status) || absl::IsResourceExhausted(status);
+}
+
 }  // namespace
 
 // One call and the queue that it is driven on. Nothing of it is in flight after its destructor.
@@ -196,7 +201,8 @@ absl::Status ReaderCalls::RunAt(Route route, absl::Duration timeout, Attempt att
   absl::Time deadline = absl::Now() + timeout;
   absl::Status status = attempt(route, &deadline);
   absl::Status connected;
-  while (absl::IsUnavailable(status) && absl::Now() < deadline && connected.ok()) {
+  while (IsPassing(status) && absl::Now() < deadline && connected.ok()) {
+    if (absl::IsResourceExhausted(status)) absl::SleepFor(kPause);
     connected = rpc::WaitConnected(*route.channel, route.options, deadline - absl::Now());
     if (!connected.ok()) break;
     status = attempt(route, &deadline);
