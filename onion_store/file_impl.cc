@@ -87,6 +87,7 @@ absl::StatusOr<FileInfo> FileImpl::Info() {
     info.durable_cut = row_.durable_cut;
     info.applied_cut = row_.applied_cut;
     info.newest_version = newest_;
+    info.last_is_version = LastIsVersion();
     info.last_barrier = last_barrier_;
     info.durable_barrier = row_.durable_barrier;
     info.origin = row_.origin;

@@ -232,6 +232,12 @@ class FileImpl final : public File,
 
   // ---- file_snapshots.cc ----
   using Trash = std::vector<std::shared_ptr<const PinnedContent>>;  // destroyed without the lock
+  // Whether the newest cut has the newest version's bytes; also where cuts have followed that one
+  // which changed nothing.
+  bool LastIsVersion() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return last_cut_ != 0 &&
+           (newest_.cut == last_cut_ || (row_.durable_cut == last_cut_ && !row_.changed));
+  }
   std::shared_ptr<PinnedCut> NewPin() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // A holder of `pin` is gone.
   void Unpin(const std::shared_ptr<PinnedCut>& pin) ABSL_LOCKS_EXCLUDED(mutex_);

@@ -26,10 +26,7 @@ absl::StatusOr<std::shared_ptr<Snapshot>> FileImpl::PinNewestCut() {
   if (pin == nullptr) pin = NewPin();
   ++pin->holder_count;
   CutInfo info = pin->info;
-  // Also where cuts have followed it that changed nothing.
-  const bool is_version =
-      newest_.cut == last_cut_ || (row_.durable_cut == last_cut_ && !row_.changed);
-  if (is_version) info.version = newest_.version;
+  if (LastIsVersion()) info.version = newest_.version;
   return std::make_shared<SnapshotImpl>(shared_from_this(), pin, info);
 }
 

@@ -154,10 +154,11 @@ struct FileInfo {
   uint64_t size_bytes = 0;  // at last_cut
   uint32_t page_size_bytes = 0;
   int64_t generation = 0;
-  CutNumber last_cut = 0;      // readers see it
-  CutNumber durable_cut = 0;   // it survives a crash
-  CutNumber applied_cut = 0;   // the head on disk holds it
-  VersionInfo newest_version;  // version 0 when there is none
+  CutNumber last_cut = 0;        // readers see it
+  CutNumber durable_cut = 0;     // it survives a crash
+  CutNumber applied_cut = 0;     // the head on disk holds it
+  VersionInfo newest_version;    // version 0 when there is none
+  bool last_is_version = false;  // last_cut has the bytes of newest_version
   int64_t version_count = 0;
   BarrierId last_barrier;     // the barrier that made last_cut
   BarrierId durable_barrier;  // the barrier that made durable_cut

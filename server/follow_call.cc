@@ -111,7 +111,9 @@ struct FollowCall::State {
     }
     Publisher& publisher = self->environment.publisher;
     const std::string& name = self->request.name();
-    const uint64_t id = publisher.Wait(name, self->known, [self] {
+    // From Wait() on another worker may go on with the call.
+    const Publisher::PublicationPtr known = self->known;
+    const uint64_t id = publisher.Wait(name, known, [self] {
       {
         absl::MutexLock lock(&self->mutex);
         self->phase = Phase::kAdvancing;
@@ -119,11 +121,11 @@ struct FollowCall::State {
       Schedule(self);
     });
     // First waited, then looked: a writer that goes now is told of.
-    const bool is_over = self->request.until_no_writer() && publisher.IsAtRest(name, self->known);
+    const bool is_over = self->request.until_no_writer() && publisher.IsAtRest(name, known);
     bool is_cancelled;
     {
       absl::MutexLock lock(&self->mutex);
-      self->wait_id = id;
+      self->wait_id = std::max(self->wait_id, id);
       is_cancelled = self->cancelled;
     }
     if (!is_over && !is_cancelled) return;
@@ -134,9 +136,10 @@ struct FollowCall::State {
   static void Sleep(const Self& self, absl::Duration time) {
     absl::MutexLock lock(&self->mutex);
     self->phase = Phase::kSleeping;
+    self->alarm = std::make_unique<grpc::Alarm>();
     // In parts: a server that stops is noticed.
     const absl::Time until = absl::Now() + std::min(time, kSleepMax);
-    self->alarm.Set(absl::ToChronoTime(until), [self](bool) {
+    self->alarm->Set(absl::ToChronoTime(until), [self](bool) {
       {
         absl::MutexLock lock(&self->mutex);
         self->phase = Phase::kAdvancing;
@@ -150,7 +153,7 @@ struct FollowCall::State {
     {
       absl::MutexLock lock(&mutex);
       cancelled = true;
-      if (phase == Phase::kSleeping) return alarm.Cancel();
+      if (phase == Phase::kSleeping) return alarm->Cancel();
       if (phase != Phase::kWaiting) return;
       id = wait_id;
     }
@@ -166,10 +169,12 @@ struct FollowCall::State {
 
   void Finish(const absl::Status& status) {
     FollowCall* finished;
+    std::unique_ptr<grpc::Alarm> over;
     {
       absl::MutexLock lock(&mutex);
       phase = Phase::kDone;
       finished = std::exchange(call, nullptr);
+      over = std::move(alarm);
     }
     if (finished == nullptr) return;
     messages.reset();
@@ -202,7 +207,7 @@ struct FollowCall::State {
   Phase phase ABSL_GUARDED_BY(mutex) = Phase::kAdvancing;
   bool cancelled ABSL_GUARDED_BY(mutex) = false;
   uint64_t wait_id ABSL_GUARDED_BY(mutex) = 0;
-  grpc::Alarm alarm ABSL_GUARDED_BY(mutex);
+  std::unique_ptr<grpc::Alarm> alarm ABSL_GUARDED_BY(mutex);  // holds this state until it is reset
 };
 
 FollowCall::FollowCall(FollowEnvironment environment, v1::FollowFileRequest request)

@@ -24,7 +24,10 @@ MetadataBlocks FindMetadataBlocks(const store::MetadataMap& map, uint64_t size_b
       break;
     }
     at = block + kMetadataBlockBytes;
-    if (read.length > 0 && block < read.end() && at > read.offset) continue;
+    if (read.length > 0 && block < read.end() && at > read.offset) {
+      at = std::max(at, BlockDown(read.end()));
+      continue;
+    }
     const uint64_t length = std::min(at, size_bytes) - block;
     if (!found.runs.empty() && found.runs.back().end() == block) {
       found.runs.back().length += length;

@@ -24,12 +24,14 @@ absl::StatusOr<std::unique_ptr<Publisher::Follower>> Publisher::Follow(const std
   H5M_ASSIGN_OR_RETURN(auto file, environment_.store.OpenFile(name));
   H5M_ASSIGN_OR_RETURN(const store::FileInfo info, file->Info());
   file->NoteChanges();
+  PublicationPtr stale;  // destroyed without the lock
   absl::MutexLock lock(&mutex_);
   Topic& topic = topics_[name];
   ++topic.follower_count;
   if (topic.file != file) {
     // The first follower, or the file was opened again since.
     topic.file.swap(file);
+    stale = std::move(topic.publication);
     topic.file_id = info.file_id;
     topic.status = absl::OkStatus();
     topic.changed = has_news_ = true;
@@ -86,9 +88,9 @@ bool Publisher::IsAtRest(const std::string& name, const PublicationPtr& known) {
   std::shared_ptr<store::File> file;
   {
     absl::MutexLock lock(&mutex_);
-    const Topic& topic = topics_.find(name)->second;
-    if (topic.publication != known) return false;
-    file = topic.file;
+    const auto topic = topics_.find(name);
+    if (topic == topics_.end() || topic->second.publication != known) return false;
+    file = topic->second.file;
   }
   return file->NewestCut() == (known == nullptr ? 0 : known->cut());
 }

@@ -101,7 +101,9 @@ RelationDecision DecideResync(const v1::OpenSession& open, const store::FileInfo
   if (!open.file_id().empty() && !SameFile(open, info)) {
     return Diverged("the local file was compared with another file");
   }
-  if (open.base_cut() == info.last_cut) return Match(open.session_id(), info);
+  // Who read the newest version knows its cut; those after it may have changed nothing.
+  const bool read_version = info.last_is_version && open.base_cut() == info.newest_version.cut;
+  if (open.base_cut() == info.last_cut || read_version) return Match(open.session_id(), info);
   return Diverged(StrCat("the local file was compared with cut ", open.base_cut(), ", this is ",
                          info.last_cut));
 }

@@ -65,6 +65,10 @@ struct Row {
 TEST(RelationTest, FollowsTheTable) {
   const store::FileInfo none;
   const store::FileInfo existing = Existing();
+  store::FileInfo unchanged = existing;
+  unchanged.newest_version.version = 3;
+  unchanged.newest_version.cut = 30;
+  unchanged.last_is_version = true;
   store::FileInfo own = Existing();  // Its newest cut is the session's barrier 7.
   own.last_cut = 44;
   own.last_barrier = {kSession, 7};
@@ -132,6 +136,8 @@ TEST(RelationTest, FollowsTheTable) {
       {"resync from another origin", With(v1::INTENT_RESYNC, other_origin), existing,
        v1::RELATION_MATCH},
       {"resync without an id", With(v1::INTENT_RESYNC, no_id), existing, v1::RELATION_MATCH},
+      {"resync of the version that the newest cut did not change",
+       With(v1::INTENT_RESYNC, base(30)), unchanged, v1::RELATION_MATCH},
       {"resync of an older cut", With(v1::INTENT_RESYNC, base(30)), existing,
        v1::RELATION_DIVERGED},
       {"resync, the server went back", With(v1::INTENT_RESYNC, base(50)), existing,

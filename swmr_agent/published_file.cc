@@ -121,9 +121,9 @@ void PublishedFile::OnCut(FollowedFile& file, const CutNews& news) {
   if (former != 0 && former != news.cut.snapshot.cut()) Release(former);
 }
 
-void PublishedFile::OnEnd(FollowedFile&) {
+void PublishedFile::OnEnd(FollowedFile& file) {
   absl::MutexLock lock(&source_mutex_);
-  source_ = nullptr;
+  if (source_ == &file) source_ = nullptr;  // Else another one has taken its place.
 }
 
 void PublishedFile::Release(int64_t cut) {

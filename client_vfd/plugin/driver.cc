@@ -256,7 +256,7 @@ herr_t Write(H5FD_t* file, H5FD_mem_t type, hid_t dxpl, haddr_t address, size_t 
   if (open_file->swmr.IsToBeMarked() && Guard([&] { return MarkForSwmr(open_file); }) < 0) {
     return -1;
   }
-  if (SwmrFlagOf(address, size, buffer) != SwmrFlag::kNotASuperblock) {
+  if (type != H5FD_MEM_DRAW && SwmrFlagOf(address, size, buffer) != SwmrFlag::kNotASuperblock) {
     return Guard([&] { return WriteSuperblock(open_file, type, dxpl, address, size, buffer); });
   }
   return Guard([&] { return WriteFile(open_file, type, dxpl, address, size, buffer); });

@@ -35,6 +35,12 @@ CutQueue::Cut CutQueue::NewCut() const {
   return cut;
 }
 
+Changes CutQueue::NoChanges() const {
+  Changes none;
+  if (extents_max_ == kExact) none.extents.Unbound();
+  return none;
+}
+
 void CutQueue::Close(CutEnd end) {
   // While nothing can be sent, a program that flushes often must not cost memory for each cut.
   if (closed_.size() >= kClosedMax && end.kind == CutKind::kTick) return;
@@ -109,7 +115,7 @@ bool CutQueue::MergeTick() {
   const auto next = std::next(oldest);
   const size_t count = oldest->changes.extents.extent_count() +
                        (next == closed_.end() ? 0 : next->changes.extents.extent_count());
-  if (next == closed_.end() || count <= extents_max_) {
+  if (next == closed_.end() || extents_max_ == kExact || count <= extents_max_) {
     Merge(oldest);
     return true;
   }
@@ -194,7 +200,7 @@ Work CutQueue::Next(uint64_t bytes_max, size_t extents_max, uint64_t open_bytes_
   SendBarrier barrier{++last_seq_, std::move(cut.end)};
   closed_.pop_front();
   sent_saved_ = false;
-  unacked_.push_back({barrier.seq, std::exchange(sending_, Changes())});
+  unacked_.push_back({barrier.seq, std::exchange(sending_, NoChanges())});
   if (unacked_.size() > kUnackedMax) {
     unacked_[1].changes.Absorb(unacked_[0].changes);
     unacked_.pop_front();
@@ -212,7 +218,7 @@ bool CutQueue::TakeBack() {
   const bool barrier_sent = !unacked_.empty() && unacked_.back().seq != 0;
   if (barrier_sent || sent_saved_ || !reading_.empty() || !unchanged) return false;
   Cut& from = closed_.empty() ? open_ : closed_.front();
-  from.changes.Absorb(std::exchange(sending_, Changes()));
+  from.changes.Absorb(std::exchange(sending_, NoChanges()));
   cursor_ = 0;
   return true;
 }
@@ -229,7 +235,7 @@ Changes CutQueue::Everything() const {
 
 void CutQueue::SendAgain() {
   Changes all = Everything();
-  sending_ = Changes();
+  sending_ = NoChanges();
   unacked_.clear();
   closed_.clear();
   sent_saved_ = false;

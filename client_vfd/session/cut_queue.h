@@ -69,9 +69,13 @@ using Work = std::variant<std::monostate, SendTruncate, SendWrites, SendBarrier>
 
 class CutQueue {
  public:
+  // No bound: only what was written is ever sent, whatever memory that takes. For a file that has
+  // nothing right in between.
+  static constexpr size_t kExact = 0;
+
   // `extents_max`: of the open cut.
   explicit CutQueue(size_t extents_max = Changes::kExtentsMax)
-      : extents_max_(extents_max), open_(NewCut()) {}
+      : extents_max_(extents_max), open_(NewCut()), sending_(NoChanges()) {}
 
   // The program's side, in the order of its calls.
   void AddWrite(Extent extent) { open_.changes.extents.Add(extent); }
@@ -137,6 +141,7 @@ class CutQueue {
   };
 
   Cut NewCut() const;
+  Changes NoChanges() const;
   static std::vector<Extent> NotHeld(const Cut& cut, Extent extent);
   // Of a closed cut, into the one after it.
   void Merge(std::deque<Cut>::iterator tick);

@@ -250,6 +250,34 @@ void KeepTheirCuts(size_t extents_max, unsigned file_bytes, unsigned write_bytes
   }
 }
 
+TEST(CutQueueTest, AnExactQueueNeverCoversMoreThanWasWritten) {
+  constexpr uint64_t kWrites = Changes::kExtentsMax + 5000;
+  CutQueue queue(CutQueue::kExact);
+  const auto write = [&](uint64_t from) {
+    for (uint64_t i = 0; i < kWrites; ++i) queue.AddWrite({from + 100 * i, 10});
+  };
+  const auto send = [&] {
+    uint64_t bytes = 0;
+    for (;;) {
+      const Work work = queue.Next(1 << 20, 8192, 1);
+      const auto* writes = std::get_if<SendWrites>(&work);
+      if (writes == nullptr) return bytes;
+      for (const Piece& piece : writes->pieces) bytes += piece.extent.length;
+      queue.DoneReading();
+    }
+  };
+  write(0);
+  EXPECT_EQ(send(), 10 * kWrites) << "of the open cut";
+  queue.Close({});
+  write(50);
+  queue.Close({});
+  ASSERT_TRUE(queue.MergeTick());
+  queue.SendAgain();
+  EXPECT_EQ(queue.open_bytes(), 20 * kWrites);
+  EXPECT_EQ(queue.Everything().extents.byte_count(), 20 * kWrites);
+  EXPECT_EQ(send(), 20 * kWrites) << "again";
+}
+
 TEST(CutQueueTest, RandomHistoriesKeepTheirCuts) { KeepTheirCuts(Changes::kExtentsMax, 40, 9); }
 
 // More extents than the open cut holds: it covers more than was written, and no cut may show that.

@@ -26,6 +26,7 @@ Session::Session(SessionHost& host, SessionConfig config, std::unique_ptr<FileRe
       session_id_(host_.RandomId()),
       window_used_(host_.saved_bytes(config_.server.target)),
       child_writes_(ChildWritesCounter(session_id_)),
+      queue_(config_.remote ? CutQueue::kExact : Changes::kExtentsMax),
       attach_time_(host_.Now()),
       progress_time_(attach_time_),
       child_writes_seen_(child_writes_->load()),

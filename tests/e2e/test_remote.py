@@ -1,5 +1,7 @@
 """mode=remote: files that are on the server only, read and written by unmodified programs."""
 
+import shutil
+import signal
 from textwrap import dedent
 
 import pytest
@@ -338,6 +340,58 @@ def test_a_writer_reads_on_when_the_cut_that_it_opened_has_expired(remote):
 
 
 # Other files, other processes.
+
+
+def test_scattered_changes_in_an_outage_harm_nothing_in_between(remote):
+    """More of them than the dirty map of a mirrored file has room for; the spool holds nothing between them."""
+    remote.py("""
+        with h5py.File("run.h5", "w") as f:
+            f.create_dataset("d", data=np.full(8_000_000, 7, "u1"), chunks=(100,))
+    """)
+    writer = remote.start("""
+        import signal
+        from h5py import h5f
+        f = h5py.File("run.h5", "r+", rdcc_nbytes=0)
+        d = f["d"]
+        assert (d[:] == 7).all()  # From here on the reader's cache has what says where the chunks are.
+        d[0:100] = 1
+        f.flush()
+        def scatter():
+            for i in range(2, 80_000, 2):
+                d[100 * i:100 * i + 100] = 1
+    """, timeout="60s")
+    site = remote.site
+    site.server.process.signal(signal.SIGSTOP)
+    try:
+        assert writer.ask("scatter()", timeout=120) == "done"
+    finally:
+        site.server.process.signal(signal.SIGCONT)
+    assert writer.ask("f.close()") == "done"
+    assert remote.py("""
+        d = h5py.File("run.h5", "r")["d"][:].reshape(-1, 200)
+        print((d[:, :100] == 1).all(), (d[:, 100:] == 7).all())
+    """) == "True True"
+
+
+def test_a_file_whose_last_close_changed_nothing_can_be_changed(remote):
+    """Its newest version is of the cut before, and that is what an open reads."""
+    site = remote.site
+    site.py("""
+        import time
+        f = h5py.File("run.h5", "w", libver="latest")
+        f.attrs["n"] = 1
+        f.flush()
+        time.sleep(1.2)
+        f.attrs["n"] = 2
+        f.flush()
+        f.close()
+    """, config=site.config(version_every="1s"))
+    site.settle("run.h5")
+    status = site.status("run.h5")
+    remote.py('h5py.File("run.h5", "r+").attrs["n"] = 3')
+    assert remote.py('print(h5py.File("run.h5", "r").attrs["n"])') == "3", status
+    site.local("run.h5").unlink()
+    shutil.rmtree(site.local("run.h5.h5m"))
 
 
 def test_links_and_virtual_datasets_lead_to_files_on_the_server(remote):
