@@ -208,6 +208,7 @@ TEST_F(FollowFileTest, GoesOnFromACut) {
   Tick(*writer, 2, 10 * kPage);
   Write(*writer, 100, "2");
   const int64_t third = Tick(*writer, 3, 10 * kPage);
+  Until(*stream, third);  // That is the one that goes out from here on.
   auto again = client_->FollowFile(After(held));
   const Received merged = Until(*again, third);
   EXPECT_FALSE(merged.first.whole());
