@@ -182,7 +182,8 @@ std::vector<int64_t> FollowedFile::DropUnneeded() {
       ++at;
       continue;
     }
-    unneeded.push_back(cut);
+    // What a quiet reader still has open he goes on with at the server, as long as that holds it.
+    if (held.readers.empty()) unneeded.push_back(cut);
     at = held_.erase(at);
   }
   return unneeded;
