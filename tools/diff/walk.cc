@@ -299,105 +299,123 @@ absl::Status Walk::CompareLink(uint32_t group, const Link& one, const Link& othe
 }
 
 absl::Status Walk::TakeLone(Side side, const std::string& path, const Link& link) {
-  if (link.type == H5L_TYPE_HARD) return TakeLoneObject(side, path, link, true);
-  lone_.push_back({side, path, link, StrCat(LinkText(link.type), " to ", link.value)});
-  return absl::OkStatus();
+  lone_.push_back({side, path, link});
+  if (link.type != H5L_TYPE_HARD) return absl::OkStatus();
+  return TakeLoneObjects(side, path, link.address);
 }
 
 // The object, and all below it.
-absl::Status Walk::TakeLoneObject(Side side, const std::string& path, const Link& link, bool root) {
-  std::vector<std::pair<std::string, Link>> waiting{{path, link}};
-  for (bool first = root; !waiting.empty(); first = false) {
-    const auto [at, reached_by] = std::move(waiting.back());
+absl::Status Walk::TakeLoneObjects(Side side, const std::string& path, uint64_t address) {
+  std::vector<std::pair<std::string, uint64_t>> waiting{{path, address}};
+  while (!waiting.empty()) {
+    const auto [at, where] = std::move(waiting.back());
     waiting.pop_back();
-    Lone lone{side, at, reached_by, "", ObjectKind::kOther, first};
-    if (reached_by.type != H5L_TYPE_HARD) {
-      lone.text = StrCat(LinkText(reached_by.type), " to ", reached_by.value);
-      lone_.push_back(std::move(lone));
-      continue;
-    }
-    const bool again =
-        !lone_objects_.insert({static_cast<int>(IndexOf(side)), reached_by.address}).second;
-    context_.met_type = false;
-    context_.evidence.Begin();
-    auto object = OpenAt(files_[IndexOf(side)]->id(), reached_by.address, at);
+    const std::pair<int, uint64_t> key{static_cast<int>(IndexOf(side)), where};
+    if (lone_objects_.contains(key)) continue;
+    auto object = TakeLoneObject(side, at, where);
     if (!object.ok()) {
       H5M_RETURN_IF_ERROR(ReportUnknown(at, object.status()));
       continue;
     }
-    lone.kind = object->kind;
-    lone.text = StrCat(DescribeObject(*object), again ? " (another name of one listed)" : "");
-    lone_.push_back(std::move(lone));
-    if (!again) {
-      ++objects_compared_;
-      H5M_RETURN_IF_ERROR(ExplainObject(context_, side, *object));
-      if (object->kind == ObjectKind::kGroup) {
-        auto links = ReadLinks(object->id.get());
-        if (!links.ok()) {
-          H5M_RETURN_IF_ERROR(ReportUnknown(at, links.status()));
-          continue;
-        }
-        for (auto below = links->rbegin(); below != links->rend(); ++below) {
-          waiting.push_back({StrCat(at == "/" ? "" : at, "/", below->name), *below});
-        }
-      }
+    for (auto below = object->links.rbegin(); below != object->links.rend(); ++below) {
+      if (below->type != H5L_TYPE_HARD) continue;
+      waiting.push_back({StrCat(at == "/" ? "" : at, "/", below->name), below->address});
     }
-    // With a further name, or a type that others use, it may be in both versions.
-    explain_ = object->link_count == 1 && !context_.met_type;
-    H5M_RETURN_IF_ERROR(EndScope());
+    lone_objects_[key] = std::move(*object);
   }
   return absl::OkStatus();
 }
 
+absl::StatusOr<Walk::LoneObject> Walk::TakeLoneObject(Side side, const std::string& path,
+                                                      uint64_t address) {
+  context_.met_type = false;
+  context_.evidence.Begin();
+  H5M_ASSIGN_OR_RETURN(const OpenObject object, OpenAt(files_[IndexOf(side)]->id(), address, path));
+  ++objects_compared_;
+  H5M_RETURN_IF_ERROR(ExplainObject(context_, side, object));
+  LoneObject lone{object.kind, DescribeObject(object)};
+  if (object.kind == ObjectKind::kGroup) {
+    H5M_ASSIGN_OR_RETURN(lone.links, ReadLinks(object.id.get()));
+  }
+  // With a further name, or a type that others use, it may be in both versions.
+  explain_ = object.link_count == 1 && !context_.met_type;
+  H5M_RETURN_IF_ERROR(EndScope());
+  return lone;
+}
+
+// Null where it could not be read, or is no object.
+Walk::LoneObject* Walk::FindLoneObject(Side side, const Link& link) {
+  if (link.type != H5L_TYPE_HARD) return nullptr;
+  const auto found = lone_objects_.find({static_cast<int>(IndexOf(side)), link.address});
+  return found == lone_objects_.end() ? nullptr : &found->second;
+}
+
 void Walk::FindMoves() {
+  std::sort(lone_.begin(), lone_.end(),
+            [](const Lone& a, const Lone& b) { return a.path < b.path; });
   std::map<uint64_t, const Lone*> gone;
   for (const Lone& lone : lone_) {
-    if (lone.side == Side::kOld && lone.root && lone.link.type == H5L_TYPE_HARD) {
-      gone[lone.link.address] = &lone;
+    if (lone.side == Side::kOld && FindLoneObject(lone.side, lone.link) != nullptr) {
+      gone.emplace(lone.link.address, &lone);
     }
   }
-  std::vector<std::string> moved_old, moved_new;
+  absl::flat_hash_set<const Lone*> moved;
   for (const Lone& lone : lone_) {
-    if (lone.side == Side::kOld || !lone.root || lone.link.type != H5L_TYPE_HARD) continue;
-    const auto found = gone.find(lone.link.address);
-    if (found == gone.end() || found->second->kind != lone.kind) continue;
+    LoneObject* object = lone.side == Side::kNew ? FindLoneObject(lone.side, lone.link) : nullptr;
+    const auto found = object == nullptr ? gone.end() : gone.find(lone.link.address);
+    if (found == gone.end()) continue;
     const Lone& before = *found->second;
+    if (FindLoneObject(before.side, before.link)->kind != object->kind) continue;
     if (before.path == lone.path) continue;
     Change change;
     change.kind = ChangeKind::kMoved;
     change.path = lone.path;
-    change.object = KindText(lone.kind);
+    change.object = KindText(object->kind);
     change.old_value = before.path;
-    change.new_value = lone.text;
+    change.new_value = object->text;
     context_.sink(std::move(change));
     pairs_.push_back({lone.path, lone.link.address, lone.link.address});
-    moved_old.push_back(before.path);
-    moved_new.push_back(lone.path);
+    object->listed = true;
+    moved.insert({&lone, &before});
     gone.erase(found);
   }
-  const auto below = [](const std::string& path, const std::vector<std::string>& roots) {
-    return std::any_of(roots.begin(), roots.end(), [&](const std::string& root) {
-      return path == root || path.starts_with(root + "/");
-    });
-  };
-  std::erase_if(lone_, [&](const Lone& lone) {
-    return below(lone.path, lone.side == Side::kOld ? moved_old : moved_new);
-  });
+  std::erase_if(lone_, [&](const Lone& lone) { return moved.contains(&lone); });
 }
 
 void Walk::ReportLone() {
-  for (Lone& lone : lone_) {
-    Change change;
+  for (const Lone& lone : lone_) ReportLone(lone);
+  lone_.clear();
+}
+
+// The link, and all below what it leads to, under the first name of each.
+void Walk::ReportLone(const Lone& lone) {
+  std::vector<std::pair<std::string, Link>> waiting{{lone.path, lone.link}};
+  while (!waiting.empty()) {
+    const auto [path, link] = std::move(waiting.back());
+    waiting.pop_back();
     const bool added = lone.side == Side::kNew;
+    Change change;
     change.kind = added ? ChangeKind::kAdded : ChangeKind::kRemoved;
-    change.path = std::move(lone.path);
-    change.object =
-        lone.link.type == H5L_TYPE_HARD ? KindText(lone.kind) : LinkText(lone.link.type);
-    (added ? change.new_value : change.old_value) = std::move(lone.text);
+    change.path = path;
+    std::string text;
+    if (link.type != H5L_TYPE_HARD) {
+      change.object = LinkText(link.type);
+      text = StrCat(LinkText(link.type), " to ", link.value);
+    } else {
+      LoneObject* object = FindLoneObject(lone.side, link);
+      if (object == nullptr) continue;  // Could not be read, as was reported.
+      change.object = KindText(object->kind);
+      text = StrCat(object->text, object->listed ? " (another name of one listed)" : "");
+      if (!std::exchange(object->listed, true)) {
+        for (auto below = object->links.rbegin(); below != object->links.rend(); ++below) {
+          waiting.push_back({StrCat(path == "/" ? "" : path, "/", below->name), *below});
+        }
+      }
+    }
+    (added ? change.new_value : change.old_value) = std::move(text);
     (added ? change.has_new : change.had_old) = true;
     context_.sink(std::move(change));
   }
-  lone_.clear();
 }
 
 absl::Status Walk::ReportUnknown(const std::string& path, const absl::Status& status) {

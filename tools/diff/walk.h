@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "tools/diff/object_diff.h"
@@ -56,15 +57,21 @@ class Walk {
     std::string name{};        // kObject of one that was
     bool operator<(const Item& other) const { return cost > other.cost; }  // nearest on top
   };
-  // A link that only one version has, and what it leads to.
+  // A link that only one version has, in a group that both have.
   struct Lone {
     Side side;
     std::string path;
     Link link;
-    std::string text;
-    ObjectKind kind = ObjectKind::kOther;
-    bool root = true;  // else it came with the group that it is in
   };
+  // An object that such a link leads to, or that lies below one. It is listed under the names that
+  // it is found to have at the end: which of them was met first depends on where the walk began.
+  struct LoneObject {
+    ObjectKind kind = ObjectKind::kOther;
+    std::string text;
+    std::vector<Link> links{};  // of a group
+    bool listed = false;
+  };
+  using LoneObjects = absl::flat_hash_map<std::pair<int, uint64_t>, LoneObject>;
 
   absl::Status Prepare();
   absl::Status Loop();
@@ -84,10 +91,13 @@ class Walk {
   void Push(Item item);
   uint64_t CostOf(const Item& item) const;
   absl::Status TakeLone(Side side, const std::string& path, const Link& link);
-  absl::Status TakeLoneObject(Side side, const std::string& path, const Link& link, bool root);
+  absl::Status TakeLoneObjects(Side side, const std::string& path, uint64_t address);
+  absl::StatusOr<LoneObject> TakeLoneObject(Side side, const std::string& path, uint64_t address);
+  LoneObject* FindLoneObject(Side side, const Link& link);
   // Links to one object under an old and a new name.
   void FindMoves();
   void ReportLone();
+  void ReportLone(const Lone& lone);
   absl::Status ReportUnknown(const std::string& path, const absl::Status& status);
   absl::StatusOr<std::string> ReadBytes(Side side, uint64_t address, uint64_t length);
   uint32_t AddGroup(const std::string& path);
@@ -102,7 +112,7 @@ class Walk {
   std::priority_queue<Item> items_;
   std::vector<Group> groups_;
   absl::flat_hash_set<std::pair<uint64_t, uint64_t>> compared_;
-  absl::flat_hash_set<std::pair<int, uint64_t>> lone_objects_;
+  LoneObjects lone_objects_;
   std::vector<Lone> lone_;
   bool explain_ = true;  // what the current pair or object reads is its own alone
   uint64_t objects_compared_ = 0;
