@@ -195,6 +195,31 @@ RANDOM = """
 """
 
 
+ALIASES = """
+    import json
+    names = {{}}
+    with h5py.File("{file}", "r") as f:
+        def links(group, path):
+            for name in sorted(group):
+                names.setdefault(h5py.h5o.get_info(group[name].id).addr, []).append(path + name)
+                if isinstance(group[name], h5py.Group):
+                    links(group[name], path + name + "/")
+        links(f, "/")
+    print(json.dumps([each for each in names.values() if len(each) > 1]))
+"""
+
+
+def by_first_name(site, version, lines):
+    """What is told of an object that both versions have, under the first of its names: which of them a walk meets first
+    depends on where it begins."""
+    copy = site.directory / f"at{version}.h5"
+    site.cli("export", "--force", f"run.h5@{version}", copy).ok()
+    first = {name: min(names) for names in json.loads(site.py(ALIASES.format(file=copy)).out) for name in names}
+    told = [line.split(" ", 3) for line in lines]
+    return sorted(" ".join([mark, first.get(path, path) if mark == "~" else path, *rest])
+                  for mark, path, *rest in told)
+
+
 @pytest.mark.limit(200)
 @pytest.mark.parametrize("libver", ["'earliest'", "'latest'"])
 def test_the_short_way_finds_what_the_long_way_finds(site, libver):
@@ -219,6 +244,8 @@ def test_the_short_way_finds_what_the_long_way_finds(site, libver):
             result = site.cli("diff", f"run.h5@{one}", f"run.h5@{other}", *more)
             assert result.code in (0, 1), result.describe()
             found.append(sorted(result.out.splitlines()))
+        if found[0] != found[1]:
+            found = [by_first_name(site, other, lines) for lines in found]
         assert found[0] == found[1], f"seed {seed}, libver {libver}, {one} to {other}"
 
 
