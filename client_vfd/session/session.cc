@@ -59,6 +59,7 @@ bool Session::SameFile(const Session& other) const {
 
 void Session::BeforeWrite(Extent extent) {
   absl::MutexLock lock(&mutex_);
+  is_at_cut_ = false;
   if (!collecting()) return;
   CopyOut(extent);
 }
@@ -155,6 +156,7 @@ uint64_t Session::CloseCut(CutKind kind, std::string comment) {
     final_end_ = end;
   }
   queue_.Close(std::move(end));
+  is_at_cut_ = true;
   return last_ticket_;
 }
 

@@ -263,6 +263,7 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
   void AccountSaved() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void NoteChildren() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   uint64_t CloseCut(CutKind kind, std::string comment) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool LostNewestCut() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CloseResult() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool Acked(uint64_t ticket, H5mAck ack) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool FileIsAsClosed() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -359,6 +360,7 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
   bool close_waited_out_ ABSL_GUARDED_BY(mutex_) = false;
   FrameSize frame_size_ ABSL_GUARDED_BY(mutex_){rpc::kMaxFrameBytes};
   uint32_t child_writes_seen_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool is_at_cut_ ABSL_GUARDED_BY(mutex_) = false;  // no write has begun since a cut was closed
   int64_t accounted_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   int final_attempts_ ABSL_GUARDED_BY(mutex_) = 0;
 

@@ -426,11 +426,19 @@ void Session::LoseStream(const std::string& why, Retry retry) {
   }
   if (!again) {
     if (released_ && !WaitsToClaim()) FinishSession();
+    // A program that only now and then flushes is not waited for: the timer brings its last cut.
+    if (LostNewestCut() && !anothers) CloseCut(CutKind::kTick, "");
     return;
   }
   CloseCut(CutKind::kCommit, config_.comment);
   if (released_) SaveProgress();
   retry_time_ = host_.Now() + kFinalRetryEvery;
+}
+
+// The file is as the program's last flush left it, and the server may not have that.
+bool Session::LostNewestCut() const {
+  return is_at_cut_ && !released_ && ever_opened_ && final_ticket_ == 0 && !refused_ &&
+         !queue_.open_changes().empty() && child_writes_->load() == child_writes_seen_;
 }
 
 bool Session::FileIsAsClosed() const {

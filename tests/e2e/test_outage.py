@@ -25,6 +25,38 @@ def dirty(site, name: str):
 # What a close leaves the next open brings.
 
 
+@pytest.mark.parametrize("away", ["stops while it hangs", "is killed and comes back"])
+def test_a_flush_that_the_server_lost_needs_no_other(site, away):
+    """The program flushes and does nothing more: what the server did not get is brought to it all the same."""
+    writer = site.start(site.script("""
+        f = h5py.File("run.h5", "w")
+        f["x"] = np.zeros(100_000)
+        f.flush()
+        print("flushed", flush=True)
+        sys.stdin.readline()
+        f["x"][...] = 7
+        f.flush()
+        print("again", flush=True)
+        sys.stdin.readline()
+        print("end", flush=True)
+        f.close()
+    """), talks=True)
+    assert writer.line() == "flushed"
+    site.wait_for_cut("run.h5")
+    site.server.process.signal(signal.SIGSTOP)
+    writer.ask("")
+    if away == "stops while it hangs":
+        time.sleep(0.5)
+    site.server.kill9()
+    site.server.start()
+
+    site.wait_for_cut("run.h5")
+    site.py("assert (h5py.File('run.h5', 'r')['x'][:] == 7).all()", config=site.config(mode="reader"))
+    writer.ask("")
+    writer.wait().ok()
+    site.assert_mirrored("run.h5")
+
+
 def test_the_next_open_brings_what_a_close_could_not(both):
     """1 MiB of 64 is changed and closed while the server is away; a later program's open brings it, and no more."""
     both.py(BIG)
