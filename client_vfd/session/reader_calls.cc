@@ -48,11 +48,19 @@ bool IsPassing(const absl::Status& status) {
 // One call and the queue that it is driven on. Nothing of it is in flight after its destructor.
 class ReaderCalls::Call {
  public:
-  explicit Call(const Route& route) {
+  explicit Call(const Route& route) : gives_way_in_(route.gives_way_in) {
     rpc::Authorize(route.options, context_);
     if (!route.for_server.empty()) context_.AddMetadata(rpc::kAgentServerKey, route.for_server);
+    if (gives_way_in_ == nullptr) return;
+    absl::MutexLock lock(&gives_way_in_->mutex_);
+    gives_way_in_->waits_.insert(this);
+    if (gives_way_in_->forks_) context_.TryCancel();
   }
   ~Call() {
+    if (gives_way_in_ != nullptr) {
+      absl::MutexLock lock(&gives_way_in_->mutex_);
+      gives_way_in_->waits_.erase(this);
+    }
     queue_.Shutdown();
     void* tag;
     bool ok;
@@ -79,6 +87,7 @@ class ReaderCalls::Call {
   void* tag() { return this; }
 
  private:
+  ReaderCalls* const gives_way_in_;
   grpc::ClientContext context_;
   grpc::CompletionQueue queue_;
 };
@@ -261,12 +270,27 @@ absl::StatusOr<v1::WaitForCutResponse> ReaderCalls::WaitForCut(const ReaderServe
                                                                const v1::WaitForCutRequest& request,
                                                                absl::Duration timeout) {
   v1::WaitForCutResponse response;
-  H5M_RETURN_IF_ERROR(
-      RunAt({server, "", nullptr}, timeout, [&](const Route& route, absl::Time* deadline) {
-        return AskOnce<v1::Snapshots>(route, &v1::Snapshots::Stub::AsyncWaitForCut, request,
-                                      *deadline, &response);
-      }));
-  return response;
+  const absl::Time until = absl::Now() + timeout;
+  for (;;) {
+    const uint64_t forks = ForksBegun();
+    const absl::Status status =
+        RunAt({server, "", nullptr, this}, until - absl::Now(),
+              [&](const Route& route, absl::Time* deadline) {
+                return AskOnce<v1::Snapshots>(route, &v1::Snapshots::Stub::AsyncWaitForCut, request,
+                                              *deadline, &response);
+              });
+    if (absl::IsCancelled(status) && ForksBegun() != forks) continue;
+    H5M_RETURN_IF_ERROR(status);
+    return response;
+  }
+}
+
+// Not while one is under way, which would cancel the call that follows.
+uint64_t ReaderCalls::ForksBegun() {
+  absl::MutexLock lock(&mutex_);
+  mutex_.Await(absl::Condition(
+      +[](bool* forks) { return !*forks; }, &forks_));
+  return forks_begun_;
 }
 
 std::shared_ptr<rpc::BlockCache> ReaderCalls::Cache(uint64_t capacity_bytes) {
@@ -282,6 +306,9 @@ std::shared_ptr<rpc::BlockCache> ReaderCalls::Cache(uint64_t capacity_bytes) {
 
 bool ReaderCalls::PrepareFork() {
   mutex_.Lock();
+  forks_ = true;
+  ++forks_begun_;
+  for (Call* wait : waits_) wait->context().TryCancel();
   mutex_.AwaitWithTimeout(absl::Condition(
                               +[](int* calls) { return *calls == 0; }, &calls_),
                           kForkWait);
@@ -293,10 +320,15 @@ bool ReaderCalls::PrepareFork() {
   return used;
 }
 
-void ReaderCalls::ParentAfterFork() { mutex_.Unlock(); }
+void ReaderCalls::ParentAfterFork() {
+  forks_ = false;
+  mutex_.Unlock();
+}
 
 void ReaderCalls::ChildAfterFork() {
   calls_ = 0;  // Those of the parent's other threads.
+  waits_.clear();
+  forks_ = false;
   mutex_.Unlock();
 }
 

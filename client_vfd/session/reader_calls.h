@@ -8,8 +8,10 @@
 #ifndef H5MIRROR_CLIENT_VFD_SESSION_READER_CALLS_H_
 #define H5MIRROR_CLIENT_VFD_SESSION_READER_CALLS_H_
 
+#include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 
 #include "absl/base/thread_annotations.h"
@@ -48,7 +50,7 @@ class ReaderCalls {
                             absl::Duration timeout, SnapshotSink sink);
   absl::Status CloseSnapshot(const ReaderServer& server, const v1::CloseSnapshotRequest& request,
                              absl::Duration timeout);
-  // Always asked of the server.
+  // Always asked of the server. A fork does not wait for it: it is asked again afterwards.
   absl::StatusOr<v1::WaitForCutResponse> WaitForCut(const ReaderServer& server,
                                                     const v1::WaitForCutRequest& request,
                                                     absl::Duration timeout);
@@ -77,6 +79,7 @@ class ReaderCalls {
     rpc::ClientOptions options;
     std::string for_server;  // of an agent: the target that it is to read from
     std::shared_ptr<grpc::Channel> channel;
+    ReaderCalls* gives_way_in = nullptr;  // its calls are cancelled by a fork
   };
   // One attempt of a call; sets `*deadline` later whenever something came.
   using Attempt = absl::FunctionRef<absl::Status(const Route& route, absl::Time* deadline)>;
@@ -103,10 +106,16 @@ class ReaderCalls {
                                Request* request, bool* whole, absl::Time* deadline,
                                absl::FunctionRef<absl::Status(const Response&)> sink);
 
+  uint64_t ForksBegun();
+
   absl::Mutex mutex_;
   std::map<std::string, Peer> peers_ ABSL_GUARDED_BY(mutex_);
   std::weak_ptr<rpc::BlockCache> cache_ ABSL_GUARDED_BY(mutex_);
   int calls_ ABSL_GUARDED_BY(mutex_) = 0;
+  // Of them those that give way to a fork.
+  std::set<Call*> waits_ ABSL_GUARDED_BY(mutex_);
+  bool forks_ ABSL_GUARDED_BY(mutex_) = false;
+  uint64_t forks_begun_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace h5mirror::vfd

@@ -51,3 +51,16 @@ def test_what_is_wrong_is_on_the_error_stack(site):
     assert "no url of h5mirror" in wait(site, "", 0, 100, url="run.h5").wait().err
     nobody = wait(site, "", 0, 100, url="h5mirror://127.0.0.1:1/run.h5").wait()
     assert nobody.code == 1 and "127.0.0.1:1" in nobody.err, nobody.describe()
+
+
+def test_a_thread_that_waits_does_not_spoil_forks(site, writer):
+    after = wait(site, "run.h5", 0, 0).wait().ok().out.split()[1]
+    forking = site.start([paths.TEST_BIN / "e2e_wait_forks", f"h5mirror://{site.address}/run.h5", after, "8"])
+    assert forking.line() == "forked"
+    assert writer.ask("1") == "done"
+    result, cut = forking.line().split()
+    assert result == "0" and int(cut) > int(after)
+    told = forking.wait().ok()
+    assert not told.err, told.describe()
+    for n in range(9):
+        site.assert_mirrored(f"child{n}.h5")
