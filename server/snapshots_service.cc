@@ -73,11 +73,13 @@ SnapshotsService::SnapshotsService(const ServiceEnvironment& environment, absl::
     : environment_(environment),
       recent_(environment.clock),
       table_(environment.clock, keep),
+      linked_(environment.clock, table_, [this](const std::string& name) { return OpenFile(name); }),
       board_(environment.clock),
       publisher_(environment, tick),
       workers_(kWorkers, "wait for cut") {
   environment_.store.SetCutListener([this](const std::string& name, store::CutNumber cut) {
     table_.OnCut(name, cut);
+    linked_.OnCut(name);
     board_.OnCut(name);
     publisher_.OnChange(name);
   });
@@ -95,11 +97,13 @@ SnapshotsService::~SnapshotsService() {
 void SnapshotsService::OnTimer() {
   recent_.OnTimer();
   table_.OnTimer();
+  linked_.OnTimer();
   board_.OnTimer();
 }
 
 void SnapshotsService::Stop() {
   board_.Stop();
+  linked_.Stop();
   table_.Clear();
   recent_.Clear();
 }
@@ -114,6 +118,7 @@ absl::StatusOr<std::shared_ptr<store::File>> SnapshotsService::OpenFile(const st
 absl::StatusOr<std::unique_ptr<SnapshotsService::Source>> SnapshotsService::OpenNewest(
     const v1::ReadSnapshotRequest& request) {
   H5M_ASSIGN_OR_RETURN(const auto file, OpenFile(request.name()));
+  linked_.Settle();
   H5M_ASSIGN_OR_RETURN(auto snapshot, table_.Open(*file, request.reader_id()));
   return SourceOf(*file, std::move(snapshot));
 }
@@ -133,6 +138,7 @@ absl::StatusOr<std::unique_ptr<SnapshotsService::Source>> SnapshotsService::Sour
 absl::StatusOr<std::unique_ptr<SnapshotsService::Source>> SnapshotsService::OpenNewestAt(
     const v1::ReadSnapshotRequest& request, absl::Time time) {
   H5M_ASSIGN_OR_RETURN(const auto file, OpenFile(request.name()));
+  linked_.Note(request.name());
   H5M_ASSIGN_OR_RETURN(auto newest, table_.Open(*file, request.reader_id()));
   if (newest->info().time <= time) return SourceOf(*file, std::move(newest));
   table_.Close(request.name(), newest->info().cut, request.reader_id());

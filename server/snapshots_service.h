@@ -8,6 +8,7 @@
 #include "h5mirror/v1/snapshots.grpc.pb.h"
 #include "server/call.h"
 #include "server/cut_board.h"
+#include "server/linked_files.h"
 #include "server/publisher.h"
 #include "server/recent_files.h"
 #include "server/snapshot_table.h"
@@ -68,6 +69,7 @@ class SnapshotsService final
   const ServiceEnvironment environment_;
   RecentFiles recent_;
   SnapshotTable table_;
+  LinkedFiles linked_;
   CutBoard board_;
   Publisher publisher_;
   WorkerPool workers_;  // opens files for those who wait

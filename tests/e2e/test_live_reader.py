@@ -353,6 +353,21 @@ def test_what_a_root_leads_to_is_of_the_moment_of_its_open_also_when_it_is_opene
     assert [reader.ask(f"seen('{name}')") for name in names] == ["3", "3", "7", "7"]
 
 
+def test_a_target_that_goes_on_is_as_of_the_open_once_the_server_knows_that_it_is_one(wheel):
+    writer = start(wheel, LINKED, reading=False)
+    writer.ask("0")
+    reader = start(wheel, FOLLOW)
+    names = ("link", "vraw")
+    assert [reader.ask(f"seen('{name}')") for name in names] == ["1", "1"]
+    for n in range(2, 20, 3):
+        for step in (n, n + 1):
+            writer.ask(f"step({step})")
+        assert reader.ask("[f.close(), f := h5py.File('run.h5', 'r')][0]") == "None"
+        writer.ask(f"step({n + 2})")
+        writer.ask("[raw['d'].write_direct(np.full(1000, -5, 'i4')), raw.flush()]")
+        assert [reader.ask(f"seen('{name}')") for name in names] == [str(n + 1)] * 2
+
+
 def test_a_target_that_was_not_open_while_it_went_on_is_as_then_or_an_error(wheel, h5py_version):
     """Never a later state, an older one, or without a word the fill values of a source that does not exist."""
     writer = start(wheel, LINKED, reading=False)
