@@ -40,7 +40,9 @@ class FakeSnapshots final : public v1::Snapshots::Service {
     message.set_data(std::string(kPageBytes, fill()));
     message.set_data_crc32c(Crc32c(message.data()));
     writer->Write(message);
-    while (!context->IsCancelled() && !Ended()) absl::SleepFor(absl::Milliseconds(5));
+    while (!context->IsCancelled() && !HasGone(message.file_id())) {
+      absl::SleepFor(absl::Milliseconds(5));
+    }
     return {grpc::StatusCode::UNAVAILABLE, "the file was removed"};
   }
   grpc::Status WaitForCut(grpc::ServerContext*, const v1::WaitForCutRequest*,
@@ -68,9 +70,10 @@ class FakeSnapshots final : public v1::Snapshots::Service {
     return grpc::Status::OK;
   }
 
-  bool Ended() {
+  // Another file has its name, and those who follow it are told.
+  bool HasGone(const std::string& file_id) {
     absl::MutexLock lock(&mutex);
-    return ended;
+    return tells_of_others && cut.file_id() != file_id;
   }
   // What the file's bytes are.
   char fill() {
@@ -87,7 +90,7 @@ class FakeSnapshots final : public v1::Snapshots::Service {
 
   absl::Mutex mutex;
   v1::Snapshot cut ABSL_GUARDED_BY(mutex) = CutOf('a');
-  bool ended ABSL_GUARDED_BY(mutex) = false;  // the streams
+  bool tells_of_others ABSL_GUARDED_BY(mutex) = false;
 };
 
 // Does not say what a version is before it is told to.
@@ -190,11 +193,12 @@ TEST_F(AgentTest, AnotherFileThatReachesTheSameCutIsNotMixedUp) {
   EXPECT_THAT(Read(later), testing::HasSubstr("snapshot expired"));
   {
     absl::MutexLock lock(&snapshots_.mutex);
-    snapshots_.ended = true;
+    snapshots_.tells_of_others = true;
   }
   // The subscription is taken up again, and brings the other file.
   std::string read;
-  for (int i = 0; i < 1000 && read != "bbb"; ++i) {
+  for (int i = 0; i < 1500 && read != "bbb"; ++i) {
+    absl::SleepFor(absl::Milliseconds(20));
     read = Read(Part(0, 3), &opened);
     EXPECT_NE(read, "aaa") << "an open shows the file that has the name now";
   }
@@ -217,6 +221,7 @@ TEST_F(AgentTest, ItsMainThreadWaitsForNoServer) {
   versions_.asked.WaitForNotification();  // In the middle of a question to the server
   agent_->OnTimer();                      // it is let go of.
   EXPECT_EQ(agent_->Find(**server, "a.h5"), nullptr);
+  absl::SleepFor(absl::Seconds(1));
   EXPECT_FALSE(versions_.given_up) << "it waited for the answer, to the deadline";
   versions_.answers.Notify();
 }
