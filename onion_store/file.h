@@ -168,6 +168,7 @@ class File {
   virtual ~File() = default;
 
   virtual const std::string& name() const = 0;
+  virtual const FileId& file_id() const = 0;
   virtual absl::StatusOr<FileInfo> Info() = 0;
 
   // ---- Writing. Every call names the token; a fenced one gets kAborted. ----

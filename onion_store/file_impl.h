@@ -48,6 +48,7 @@ class FileImpl final : public File,
   ~FileImpl() override;
 
   const std::string& name() const override { return name_; }
+  const FileId& file_id() const override { return file_id_; }
   absl::StatusOr<FileInfo> Info() override;
   absl::StatusOr<Token> Acquire() override;
   absl::Status Begin(Token token, SessionStart start, const Origin& origin,

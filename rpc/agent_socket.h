@@ -20,6 +20,9 @@ inline std::string UserAgentSocket() {
 // Of the one that root has set up. Not in /run/h5mirror, which goes with h5mirrord.
 inline std::string HostAgentSocket() { return "/run/h5mirror-agent/agent.sock"; }
 
+// Beside an agent's socket the one through which readers get what they map (rpc/cut_map.h).
+inline std::string CutMapSocket(const std::string& agent_socket) { return agent_socket + ".maps"; }
+
 }  // namespace h5mirror::rpc
 
 #endif  // H5MIRROR_RPC_AGENT_SOCKET_H_

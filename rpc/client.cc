@@ -15,6 +15,8 @@ namespace {
 constexpr absl::Duration kTimeoutDefault = absl::Seconds(30);
 // A server that restarts is back within this; longer outages are for the user to see.
 constexpr absl::Duration kReconnectMax = absl::Seconds(2);
+// A courtesy: the server lets go of a cut by itself.
+constexpr absl::Duration kCloseTimeout = absl::Seconds(2);
 
 enum class Repeat { kNever, kOnceIfUnavailable };
 
@@ -194,7 +196,7 @@ class ClientImpl final : public Client {
 
   absl::Status CloseSnapshot(const v1::CloseSnapshotRequest& request) override {
     return Call(*snapshots_, &v1::Snapshots::Stub::CloseSnapshot, request,
-                Repeat::kOnceIfUnavailable)
+                Repeat::kOnceIfUnavailable, kCloseTimeout)
         .status();
   }
 

@@ -44,6 +44,10 @@ RangeReader RangesOf(Client& client, std::string name, const v1::Version& versio
 //         kFailedPrecondition it is another version than `version`: the file was made again.
 absl::Status CheckAnswer(const v1::ReadVersionResponse& answer, const v1::Version& version);
 
+// `opened` is what an open was answered with, and `now` comes with a later read of that cut.
+// kOutOfRange: it is a cut of another file, which has taken the name, or of another life of it.
+absl::Status CheckSnapshot(const v1::Snapshot& now, const v1::Snapshot& opened);
+
 // For range readers over ReadVersion and ReadSnapshot: what they ask for, and what has come.
 template <typename Request>
 void AskAhead(const MetadataAhead* ahead, Request& request) {
@@ -79,6 +83,12 @@ class VersionSource {
   // The version's first bytes, one block or all of it, as read by others.
   void Preload(std::string bytes);
 
+  // Bytes that are at hand in another way: false, some of a range within the version are not.
+  using KnownBytes = std::function<bool(uint64_t offset, absl::Span<char> out)>;
+  // They are looked for first. `has_metadata`: all of it is among them, so that none is fetched
+  // ahead.
+  void UseKnown(KnownBytes known, bool has_metadata);
+
   // Fills `out` with the bytes [offset, offset + out.size()); beyond the end: zeros. A failed read
   // leaves `out` undefined and may be repeated. Errors: the range reader's.
   absl::Status Read(uint64_t offset, absl::Span<char> out, ReadKind kind);
@@ -103,6 +113,7 @@ class VersionSource {
   const RangeReader reader_;
   const std::shared_ptr<BlockCache> cache_;
   const uint64_t owner_;
+  KnownBytes known_;  // empty: there are none
   std::array<Run, 2> runs_;
   uint64_t ahead_from_ = 0;
   uint64_t ahead_window_bytes_ = 0;

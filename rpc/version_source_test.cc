@@ -227,5 +227,59 @@ TEST_F(VersionSourceTest, BlocksThatAreNoneAreRefused) {
   EXPECT_THAT(status.message(), HasSubstr("whole blocks"));
 }
 
+TEST_F(VersionSourceTest, WhatIsKnownIsNotFetched) {
+  sends_ahead_ = true;
+  VersionSource source = Source();
+  source.UseKnown(
+      [this](uint64_t offset, absl::Span<char> out) {
+        if (offset < kBlock) return false;
+        bytes_.copy(out.data(), out.size(), offset);
+        return true;
+      },
+      /*has_metadata=*/true);
+  Expect(source, 3 * kBlock + 5, 100'000, ReadKind::kMetadata);
+  Expect(source, kSize - 10, 20, ReadKind::kMetadata);
+  EXPECT_THAT(ranges_, ElementsAre());
+  Expect(source, 5, 10, ReadKind::kMetadata);
+  EXPECT_THAT(ranges_, ElementsAre(Range{0, kBlock}));
+  EXPECT_THAT(aheads_, ElementsAre()) << "the rest of it is known";
+}
+
+TEST(CheckSnapshotTest, ACutIsOfOneFileAndOneLifeOfIt) {
+  v1::Snapshot opened;
+  opened.set_cut(7);
+  opened.set_size_bytes(100);
+  opened.set_generation(2);
+  opened.set_file_id(std::string(16, 'a'));
+  const auto check = [&](const v1::Snapshot& now) { return CheckSnapshot(now, opened); };
+  EXPECT_TRUE(check(opened).ok());
+  v1::Snapshot now = opened;
+  now.clear_file_id();
+  EXPECT_TRUE(check(now).ok()) << "of a server that does not tell";
+  now.set_file_id(std::string(16, 'b'));
+  EXPECT_EQ(check(now).code(), absl::StatusCode::kOutOfRange);
+  EXPECT_THAT(check(now).message(), HasSubstr("snapshot expired, reopen"));
+  now = opened;
+  now.set_generation(3);
+  EXPECT_FALSE(check(now).ok());
+  now = opened;
+  now.set_size_bytes(101);
+  EXPECT_FALSE(check(now).ok());
+  now = opened;
+  now.set_cut(8);
+  EXPECT_FALSE(check(now).ok());
+}
+
+TEST(CheckAnswerTest, AVersionOfAnotherTimeIsAnotherOne) {
+  v1::Version version;
+  version.set_version(1);
+  version.mutable_server_time()->set_seconds(1'000);
+  v1::ReadVersionResponse answer;
+  *answer.mutable_version() = version;
+  EXPECT_TRUE(CheckAnswer(answer, version).ok());
+  answer.mutable_version()->mutable_server_time()->set_nanos(1);
+  EXPECT_EQ(CheckAnswer(answer, version).code(), absl::StatusCode::kFailedPrecondition);
+}
+
 }  // namespace
 }  // namespace h5mirror::rpc

@@ -25,6 +25,7 @@ class FakeFile final : public store::File {
   }
 
   const std::string& name() const override { return name_; }
+  const store::FileId& file_id() const override { return info_.file_id; }
   absl::StatusOr<store::FileInfo> Info() override { return info_; }
 
   absl::StatusOr<store::Token> Acquire() override {

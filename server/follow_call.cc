@@ -34,6 +34,7 @@ struct FollowCall::State {
         request(std::move(request_in)),
         held_cut(request.after_cut()),
         held_file_id(request.file_id()),
+        hold_id(environment.table.NewCall()),
         gap(std::clamp(FromProto(request.tick()), absl::ZeroDuration(), kGapMax)),
         started(environment.service.clock.Monotonic()) {}
 
@@ -65,8 +66,8 @@ struct FollowCall::State {
     self->last_time = self->environment.service.clock.Monotonic();
     self->publication = *newest;
     if (!self->request.reader_id().empty()) {
-      self->environment.table.Hold(self->publication->file(), self->publication->snapshot(),
-                                   self->request.reader_id());
+      self->environment.table.HoldInCall(self->publication->file(), self->publication->snapshot(),
+                                         self->request.reader_id(), self->hold_id);
     }
     self->messages = self->publication->MessagesFrom(self->held_cut, self->held_file_id,
                                                      self->request.metadata_bytes_max());
@@ -181,6 +182,7 @@ struct FollowCall::State {
     publication.reset();
     known.reset();
     follower.reset();
+    environment.table.EndCall(request.name(), hold_id);
     environment.service.metrics.RequestDone("FollowFile", status.code(),
                                             environment.service.clock.Monotonic() - started);
     finished->Finish(rpc::ToGrpc(status));
@@ -192,6 +194,7 @@ struct FollowCall::State {
   // Of who advances.
   store::CutNumber held_cut;
   std::string held_file_id;
+  const SnapshotTable::CallId hold_id;
   const absl::Duration gap;
   const absl::Duration started;
   absl::Duration last_time = -absl::InfiniteDuration();

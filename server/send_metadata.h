@@ -11,7 +11,6 @@
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "base/crc32c.h"
-#include "base/status_macros.h"
 #include "grpcpp/support/sync_stream.h"
 #include "onion_store/file.h"
 #include "server/metadata_ahead.h"
@@ -19,7 +18,9 @@
 namespace h5mirror::server {
 
 // `request` and `Response` are ReadSnapshot's or ReadVersion's; `read` was sent, of a version or
-// cut of `size_bytes` that `read_at` reads.
+// cut of `size_bytes` that `read_at` reads. The range is there whatever becomes of what is sent
+// behind it: at a block that cannot be read this ends, as if no more were known, and who wants
+// that block asks for it and is told why.
 template <typename Response, typename Request>
 absl::Status SendMetadataBlocks(
     store::File& file, uint64_t size_bytes, const Request& request, Extent read,
@@ -39,7 +40,7 @@ absl::Status SendMetadataBlocks(
     for (uint64_t at = run.offset; at < run.end();) {
       std::string& bytes = *part.mutable_data();
       bytes.resize(std::min(kPartBytes, run.end() - at));
-      H5M_RETURN_IF_ERROR(read_at(at, absl::MakeSpan(bytes)));
+      if (!read_at(at, absl::MakeSpan(bytes)).ok()) return absl::OkStatus();
       part.set_offset(at);
       part.set_data_crc32c(Crc32c(bytes));
       if (!writer.Write(part)) return absl::CancelledError("the caller has gone");

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 
 #include "base/status_macros.h"
 
@@ -17,6 +18,32 @@ absl::StatusOr<SnapshotTable::SnapshotPtr> SnapshotTable::Open(store::File& file
 
 void SnapshotTable::Hold(store::File& file, const SnapshotPtr& snapshot,
                          const std::string& reader) {
+  Put(file, snapshot, reader, std::nullopt);
+}
+
+SnapshotTable::CallId SnapshotTable::NewCall() {
+  absl::MutexLock lock(&mutex_);
+  return ++last_call_;
+}
+
+void SnapshotTable::HoldInCall(store::File& file, const SnapshotPtr& snapshot,
+                               const std::string& reader, CallId call) {
+  Put(file, snapshot, reader, call);
+}
+
+void SnapshotTable::EndCall(std::string_view name, CallId call) {
+  absl::MutexLock lock(&mutex_);
+  const absl::Duration until = clock_.Monotonic() + keep_;
+  for (auto at = entries_.lower_bound(Key(name, 0));
+       at != entries_.end() && at->first.first == name; ++at) {
+    for (auto& [id, reader] : at->second.readers) {
+      if (reader.calls.erase(call) > 0 && reader.calls.empty()) reader.until = until;
+    }
+  }
+}
+
+void SnapshotTable::Put(store::File& file, const SnapshotPtr& snapshot, const std::string& reader,
+                        std::optional<CallId> call) {
   const store::CutNumber cut = snapshot->info().cut;
   SnapshotPtr stale;  // let go of without the lock
   {
@@ -24,17 +51,21 @@ void SnapshotTable::Hold(store::File& file, const SnapshotPtr& snapshot,
     Entry& entry = entries_[Key(file.name(), cut)];
     // What an entry holds may have expired, or be of a file that has been opened again since.
     if (entry.snapshot != nullptr) stale = std::move(entry.snapshot);
+    if (entry.file_id != file.file_id()) entry = Entry();
+    entry.file_id = file.file_id();
     entry.snapshot = snapshot;
     entry.until = absl::InfiniteDuration();
-    entry.readers.insert(reader);
+    Reader& holder = entry.readers[reader];
+    holder.until = absl::InfiniteDuration();
+    if (call) holder.calls.insert(*call);
   }
   // A newer cut that came before the entry was there told it nothing.
   const store::CutNumber newest = file.NewestCut();
   if (newest != cut) OnCut(file.name(), newest);
 }
 
-SnapshotTable::SnapshotPtr SnapshotTable::OpenAt(std::string_view name, absl::Time time,
-                                                 const std::string& reader) {
+std::optional<SnapshotTable::Held> SnapshotTable::OpenAt(std::string_view name, absl::Time time,
+                                                         const std::string& reader) {
   absl::MutexLock lock(&mutex_);
   auto at = entries_.upper_bound(Key(name, INT64_MAX));
   while (at != entries_.begin()) {
@@ -43,16 +74,27 @@ SnapshotTable::SnapshotPtr SnapshotTable::OpenAt(std::string_view name, absl::Ti
     Entry& entry = at->second;
     if (entry.snapshot->info().time > time || entry.snapshot->expired()) continue;
     if (entry.followed <= time) break;  // By then there was a newer one, which nobody has.
-    entry.readers.insert(reader);
-    return entry.snapshot;
+    entry.readers[reader].until = absl::InfiniteDuration();
+    return Held{entry.snapshot, entry.file_id};
   }
-  return nullptr;
+  return std::nullopt;
 }
 
-SnapshotTable::SnapshotPtr SnapshotTable::Find(std::string_view name, store::CutNumber cut) {
+std::optional<SnapshotTable::Held> SnapshotTable::Find(std::string_view name, store::CutNumber cut,
+                                                       std::string_view file_id,
+                                                       const std::string& reader) {
   absl::MutexLock lock(&mutex_);
   const auto found = entries_.find(Key(name, cut));
-  return found == entries_.end() ? nullptr : found->second.snapshot;
+  if (found == entries_.end()) return std::nullopt;
+  Entry& entry = found->second;
+  if (!file_id.empty() && file_id != std::string(entry.file_id.begin(), entry.file_id.end())) {
+    return std::nullopt;
+  }
+  if (reader.empty()) return Held{entry.snapshot, entry.file_id};
+  const auto [holder, is_new] = entry.readers.try_emplace(reader);
+  const bool by_reading = is_new || holder->second.until != absl::InfiniteDuration();
+  if (by_reading) holder->second.until = clock_.Monotonic() + keep_;
+  return Held{entry.snapshot, entry.file_id};
 }
 
 void SnapshotTable::Close(std::string_view name, store::CutNumber cut, const std::string& reader) {
@@ -76,21 +118,26 @@ void SnapshotTable::OnCut(std::string_view name, store::CutNumber cut) {
 }
 
 void SnapshotTable::OnTimer() {
-  std::vector<SnapshotPtr> released;
+  std::vector<SnapshotPtr> expired, released;
   {
     absl::MutexLock lock(&mutex_);
     const absl::Duration now = clock_.Monotonic();
     for (auto at = entries_.begin(); at != entries_.end();) {
-      if (at->second.until > now) {
+      std::erase_if(at->second.readers, [now](const auto& entry) {
+        return entry.second.calls.empty() && entry.second.until <= now;
+      });
+      if (at->second.until > now && !at->second.readers.empty()) {
         ++at;
         continue;
       }
-      released.push_back(std::move(at->second.snapshot));
+      // Where only its readers have gone others may have it, as those who follow the file.
+      const bool is_expired = at->second.until <= now;
+      (is_expired ? expired : released).push_back(std::move(at->second.snapshot));
       at = entries_.erase(at);
     }
   }
   // A call that is reading it holds it too, and must not find other bytes.
-  for (const SnapshotPtr& snapshot : released) snapshot->Expire();
+  for (const SnapshotPtr& snapshot : expired) snapshot->Expire();
 }
 
 void SnapshotTable::Clear() {

@@ -27,17 +27,32 @@ class SnapshotTable {
   SnapshotTable(Clock& clock, absl::Duration keep) : clock_(clock), keep_(keep) {}
 
   using SnapshotPtr = std::shared_ptr<store::Snapshot>;
+  // A cut and the file that it is of: another one that takes the name reaches the same numbers.
+  struct Held {
+    SnapshotPtr snapshot;
+    store::FileId file_id{};
+  };
 
   // Opens the newest cut for `reader`, and holds it unless it is a version. kNotFound: there is
   // none yet.
   absl::StatusOr<SnapshotPtr> Open(store::File& file, const std::string& reader);
-  // Opens for `reader` the cut that was the newest one at `time`, if somebody has it open. Null:
+  // Opens for `reader` the cut that was the newest one at `time`, if somebody has it open. Nothing:
   // nobody has.
-  SnapshotPtr OpenAt(std::string_view name, absl::Time time, const std::string& reader);
+  std::optional<Held> OpenAt(std::string_view name, absl::Time time, const std::string& reader);
   // Holds `snapshot`, of `file`, for `reader`.
   void Hold(store::File& file, const SnapshotPtr& snapshot, const std::string& reader);
-  // Null: it is not held.
-  SnapshotPtr Find(std::string_view name, store::CutNumber cut);
+  // The same as long as a call is under way, and for `keep` after its end. A reader may have
+  // several at once, as when the connection of one broke and the server has not noticed.
+  using CallId = uint64_t;
+  CallId NewCall();
+  void HoldInCall(store::File& file, const SnapshotPtr& snapshot, const std::string& reader,
+                  CallId call);
+  void EndCall(std::string_view name, CallId call);
+  // Nothing: it is not held, or of another file than `file_id` (16 bytes; empty: whichever it is).
+  // A reader that does not hold it does so from now on, for `keep` after the last call; an empty
+  // one only looks.
+  std::optional<Held> Find(std::string_view name, store::CutNumber cut, std::string_view file_id,
+                           const std::string& reader);
   void Close(std::string_view name, store::CutNumber cut, const std::string& reader);
 
   // `cut` of `name` was made: the time of those before begins to run.
@@ -53,18 +68,27 @@ class SnapshotTable {
   Count count();
 
  private:
+  struct Reader {
+    std::set<CallId> calls;                           // that hold it for him,
+    absl::Duration until = absl::InfiniteDuration();  // and without any: so long
+  };
   struct Entry {
+    store::FileId file_id{};
     SnapshotPtr snapshot;
-    std::set<std::string> readers;
+    std::map<std::string, Reader> readers;
     absl::Duration until = absl::InfiniteDuration();
     absl::Time followed = absl::InfiniteFuture();  // when a newer one was seen
   };
   using Key = std::pair<std::string, store::CutNumber>;
 
+  void Put(store::File& file, const SnapshotPtr& snapshot, const std::string& reader,
+           std::optional<CallId> call);
+
   Clock& clock_;
   const absl::Duration keep_;
   absl::Mutex mutex_;
   std::map<Key, Entry> entries_ ABSL_GUARDED_BY(mutex_);
+  CallId last_call_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace h5mirror::server

@@ -33,7 +33,12 @@ class SnapshotTableTest : public testing::Test {
     EXPECT_TRUE(snapshot.ok()) << snapshot.status();
     return snapshot.ok() ? *std::move(snapshot) : nullptr;
   }
-  bool Held(store::CutNumber cut) { return table_.Find(kName, cut) != nullptr; }
+  bool Held(store::CutNumber cut) { return table_.Find(kName, cut, "", "").has_value(); }
+  SnapshotTable::CallId Follow(const std::string& reader) {
+    const SnapshotTable::CallId call = table_.NewCall();
+    table_.HoldInCall(*file_, *file_->PinNewestCut(), reader, call);
+    return call;
+  }
   void Pass(absl::Duration time) {
     clock_.Advance(time);
     table_.OnTimer();
@@ -87,15 +92,64 @@ TEST_F(SnapshotTableTest, OpensTheCutThatWasTheNewestAtATime) {
   Cut('b');
   clock_.Advance(absl::Seconds(1));
   Cut('c');
-  EXPECT_EQ(table_.OpenAt(kName, first_time - absl::Seconds(1), "three"), nullptr);
-  EXPECT_EQ(table_.OpenAt("other.h5", clock_.Now(), "three"), nullptr);
-  EXPECT_EQ(table_.OpenAt(kName, first_time + absl::Milliseconds(1500), "three"), nullptr)
+  EXPECT_FALSE(table_.OpenAt(kName, first_time - absl::Seconds(1), "three"));
+  EXPECT_FALSE(table_.OpenAt("other.h5", clock_.Now(), "three"));
+  EXPECT_FALSE(table_.OpenAt(kName, first_time + absl::Milliseconds(1500), "three"))
       << "then 'b' was the newest, which nobody has";
   const auto found = table_.OpenAt(kName, first_time + absl::Milliseconds(500), "three");
-  ASSERT_NE(found, nullptr);
-  EXPECT_EQ(found->info().cut, first);
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->snapshot->info().cut, first);
   table_.Close(kName, first, "one");
   EXPECT_TRUE(Held(first));
+}
+
+TEST_F(SnapshotTableTest, AHoldOfACallEndsSoonAfterIt) {
+  const store::CutNumber cut = Cut('a');
+  const SnapshotTable::CallId call = Follow("agent");
+  Pass(absl::Hours(1));
+  EXPECT_TRUE(Held(cut));
+  table_.EndCall(kName, call);
+  Pass(absl::Seconds(59));
+  EXPECT_TRUE(Held(cut)) << "who read it through the agent has time to come himself";
+  Pass(absl::Seconds(2));
+  EXPECT_FALSE(Held(cut));
+}
+
+TEST_F(SnapshotTableTest, AHoldOutlivesACallThatAnotherHasReplaced) {
+  const store::CutNumber cut = Cut('a');
+  const SnapshotTable::CallId broken = Follow("agent");
+  const SnapshotTable::CallId call = Follow("agent");
+  table_.EndCall(kName, broken);
+  Pass(absl::Hours(1));
+  EXPECT_TRUE(Held(cut));
+  table_.EndCall(kName, call);
+  Open("one");
+  Pass(absl::Hours(1));
+  EXPECT_TRUE(Held(cut)) << "another one has it open";
+  table_.Close(kName, cut, "one");
+  EXPECT_FALSE(Held(cut));
+}
+
+TEST_F(SnapshotTableTest, WhoReadsACutOfOthersHoldsItForAWhile) {
+  const store::CutNumber cut = Cut('a');
+  const auto snapshot = Open("agent");
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_TRUE(table_.Find(kName, cut, "", "one"));
+    Pass(absl::Seconds(59));
+  }
+  table_.Close(kName, cut, "agent");
+  EXPECT_TRUE(Held(cut));
+  Pass(absl::Seconds(2));
+  EXPECT_FALSE(Held(cut));
+  EXPECT_FALSE(snapshot->expired()) << "nobody reads it, and nobody need be told";
+}
+
+TEST_F(SnapshotTableTest, ACutIsOfOneFile) {
+  const store::CutNumber cut = Cut('a');
+  Open("one");
+  const store::FileId& id = file_->file_id();
+  EXPECT_TRUE(table_.Find(kName, cut, std::string(id.begin(), id.end()), "one"));
+  EXPECT_FALSE(table_.Find(kName, cut, std::string(16, 'x'), "one"));
 }
 
 TEST_F(SnapshotTableTest, ClearLetsGoOfAll) {

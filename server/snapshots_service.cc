@@ -15,6 +15,7 @@ namespace {
 // Bytes of one message.
 constexpr uint64_t kPartBytes = 512 << 10;
 constexpr size_t kReaderIdBytes = 16;
+constexpr size_t kFileIdBytes = 16;
 constexpr int kWorkers = 2;
 
 absl::Status CheckRequest(const v1::ReadSnapshotRequest& request) {
@@ -26,6 +27,10 @@ absl::Status CheckRequest(const v1::ReadSnapshotRequest& request) {
     return absl::InvalidArgumentError(
         StrCat("reader_id has ", request.reader_id().size(), " bytes, not ", kReaderIdBytes));
   }
+  if (!request.file_id().empty() && request.file_id().size() != kFileIdBytes) {
+    return absl::InvalidArgumentError(
+        StrCat("file_id has ", request.file_id().size(), " bytes, not ", kFileIdBytes));
+  }
   return absl::OkStatus();
 }
 
@@ -33,7 +38,8 @@ absl::Status CheckRequest(const v1::ReadSnapshotRequest& request) {
 
 class SnapshotsService::Source {
  public:
-  explicit Source(SnapshotTable::SnapshotPtr snapshot) : snapshot_(std::move(snapshot)) {
+  explicit Source(SnapshotTable::Held held) : snapshot_(std::move(held.snapshot)) {
+    proto_.set_file_id(held.file_id.data(), held.file_id.size());
     const store::CutInfo& info = snapshot_->info();
     size_bytes_ = info.size_bytes;
     proto_.set_cut(info.cut);
@@ -42,7 +48,9 @@ class SnapshotsService::Source {
     proto_.set_version(info.version);
     proto_.set_generation(info.generation);
   }
-  explicit Source(std::unique_ptr<store::VersionReader> version) : version_(std::move(version)) {
+  Source(std::unique_ptr<store::VersionReader> version, const store::FileId& file_id)
+      : version_(std::move(version)) {
+    proto_.set_file_id(file_id.data(), file_id.size());
     const store::VersionInfo& info = version_->info();
     size_bytes_ = info.size_bytes;
     proto_.set_cut(info.cut);
@@ -126,13 +134,14 @@ absl::StatusOr<std::unique_ptr<SnapshotsService::Source>> SnapshotsService::Open
 absl::StatusOr<std::unique_ptr<SnapshotsService::Source>> SnapshotsService::SourceOf(
     store::File& file, SnapshotTable::SnapshotPtr snapshot) {
   const store::VersionNumber version = snapshot->info().version;
-  if (version == 0) return std::make_unique<Source>(std::move(snapshot));
+  SnapshotTable::Held held{std::move(snapshot), file.file_id()};
+  if (version == 0) return std::make_unique<Source>(std::move(held));
   // By the version's own cut and time, as everybody reads it.
   auto reader = file.OpenVersion(version);
   // It was dropped just now.
-  if (absl::IsOutOfRange(reader.status())) return std::make_unique<Source>(std::move(snapshot));
+  if (absl::IsOutOfRange(reader.status())) return std::make_unique<Source>(std::move(held));
   H5M_RETURN_IF_ERROR(reader.status());
-  return std::make_unique<Source>(*std::move(reader));
+  return std::make_unique<Source>(*std::move(reader), file.file_id());
 }
 
 absl::StatusOr<std::unique_ptr<SnapshotsService::Source>> SnapshotsService::OpenNewestAt(
@@ -143,7 +152,7 @@ absl::StatusOr<std::unique_ptr<SnapshotsService::Source>> SnapshotsService::Open
   if (newest->info().time <= time) return SourceOf(*file, std::move(newest));
   table_.Close(request.name(), newest->info().cut, request.reader_id());
   auto held = table_.OpenAt(request.name(), time, request.reader_id());
-  if (held != nullptr) return std::make_unique<Source>(std::move(held));
+  if (held) return std::make_unique<Source>(*std::move(held));
   const auto version = file->FindVersionAt(time);
   // Before its first cut there was no such file; before another one there was.
   if (absl::IsNotFound(version.status()) && newest->info().cut > 1) {
@@ -153,7 +162,7 @@ absl::StatusOr<std::unique_ptr<SnapshotsService::Source>> SnapshotsService::Open
   }
   H5M_RETURN_IF_ERROR(version.status());
   H5M_ASSIGN_OR_RETURN(auto reader, file->OpenVersion(version->version));
-  return std::make_unique<Source>(std::move(reader));
+  return std::make_unique<Source>(std::move(reader), file->file_id());
 }
 
 absl::StatusOr<std::unique_ptr<SnapshotsService::Source>> SnapshotsService::OpenSource(
@@ -163,12 +172,27 @@ absl::StatusOr<std::unique_ptr<SnapshotsService::Source>> SnapshotsService::Open
     if (!request.has_not_after_time()) return OpenNewest(request);
     return OpenNewestAt(request, FromProto(request.not_after_time()));
   }
-  auto snapshot = table_.Find(request.name(), request.cut());
-  if (snapshot == nullptr || snapshot->expired()) {
+  auto held = table_.Find(request.name(), request.cut(), request.file_id(), request.reader_id());
+  if (held && !held->snapshot->expired()) return std::make_unique<Source>(*std::move(held));
+  return OpenAgain(request);
+}
+
+absl::StatusOr<std::unique_ptr<SnapshotsService::Source>> SnapshotsService::OpenAgain(
+    const v1::ReadSnapshotRequest& request) {
+  const auto expired = [&] {
     return absl::OutOfRangeError(StrCat("snapshot expired, reopen: cut ", request.cut(), " of ",
                                         request.name(), " is not held any more"));
+  };
+  if (request.file_id().empty()) return expired();
+  H5M_ASSIGN_OR_RETURN(const auto file, OpenFile(request.name()));
+  const std::string file_id(file->file_id().begin(), file->file_id().end());
+  if (file_id != request.file_id() || file->NewestCut() != request.cut()) return expired();
+  H5M_ASSIGN_OR_RETURN(auto snapshot, table_.Open(*file, request.reader_id()));
+  if (snapshot->info().cut == request.cut()) {
+    return std::make_unique<Source>(SnapshotTable::Held{std::move(snapshot), file->file_id()});
   }
-  return std::make_unique<Source>(std::move(snapshot));
+  table_.Close(request.name(), snapshot->info().cut, request.reader_id());
+  return expired();
 }
 
 grpc::Status SnapshotsService::ReadSnapshot(grpc::ServerContext* context,
@@ -212,9 +236,10 @@ absl::Status SnapshotsService::SendMetadata(const v1::ReadSnapshotRequest& reque
                                             Extent read,
                                             grpc::ServerWriter<v1::ReadSnapshotResponse>& writer) {
   if (!request.is_metadata()) return absl::OkStatus();
-  H5M_ASSIGN_OR_RETURN(const auto file, OpenFile(request.name()));
+  const auto file = OpenFile(request.name());
+  if (!file.ok()) return absl::OkStatus();  // The range was sent.
   return SendMetadataBlocks<v1::ReadSnapshotResponse>(
-      *file, source.size_bytes(), request, read,
+      **file, source.size_bytes(), request, read,
       [&](uint64_t offset, absl::Span<char> out) { return source.Read(offset, out); }, writer);
 }
 

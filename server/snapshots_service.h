@@ -55,6 +55,9 @@ class SnapshotsService final
   absl::StatusOr<std::unique_ptr<Source>> OpenNewest(const v1::ReadSnapshotRequest& request);
   absl::StatusOr<std::unique_ptr<Source>> OpenNewestAt(const v1::ReadSnapshotRequest& request,
                                                        absl::Time time);
+  // A cut that nobody holds any more, which is still the newest one of the file that it was opened
+  // of. kOutOfRange: it is not.
+  absl::StatusOr<std::unique_ptr<Source>> OpenAgain(const v1::ReadSnapshotRequest& request);
   // Of the newest cut.
   static absl::StatusOr<std::unique_ptr<Source>> SourceOf(store::File& file,
                                                           SnapshotTable::SnapshotPtr snapshot);

@@ -129,6 +129,7 @@ absl::Status SnapshotsService::Describe(const std::string& name, v1::WaitForCutR
   const auto newest = file->PinNewestCut();
   if (absl::IsNotFound(newest.status())) return absl::OkStatus();
   H5M_RETURN_IF_ERROR(newest.status());
+  response.set_file_id(file->file_id().data(), file->file_id().size());
   const store::CutInfo& info = (*newest)->info();
   response.set_cut(info.cut);
   response.set_size_bytes(static_cast<int64_t>(info.size_bytes));

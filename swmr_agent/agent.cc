@@ -27,11 +27,11 @@ Agent::Agent(const Config& config)
 
 Agent::~Agent() {
   for (auto& [name, published] : published_) published->Stop();
-  std::map<Key, FilePtr> files;
-  {
-    absl::MutexLock lock(&mutex_);
-    files.swap(files_);
-  }
+  std::vector<FilePtr> files;
+  absl::MutexLock lock(&mutex_);
+  for (auto& [key, file] : files_) files.push_back(std::move(file));
+  files_.clear();
+  closer_.Take(std::move(files));
 }
 
 absl::StatusOr<Upstream*> Agent::FindServer(const std::string& target) {
@@ -57,7 +57,6 @@ Agent::FilePtr Agent::Start(Upstream& server, const std::string& name) {
 }
 
 Agent::FilePtr Agent::Follow(Upstream& server, const std::string& name) {
-  FilePtr former;  // Is destroyed with no lock held.
   absl::MutexLock lock(&mutex_);
   FilePtr& file = files_[{&server, name}];
   if (file != nullptr && file->ended().ok()) return file;
@@ -65,7 +64,7 @@ Agent::FilePtr Agent::Follow(Upstream& server, const std::string& name) {
     files_.erase({&server, name});
     return nullptr;
   }
-  former = std::move(file);
+  closer_.Take({std::move(file)});
   file = Start(server, name);
   return file;
 }
@@ -85,7 +84,7 @@ void Agent::OnTimer() {
       }
     }
   }
-  unused.clear();
+  closer_.Take(std::move(unused));
   for (const auto& [name, published] : published_) {
     static_cast<void>(Follow(*servers_.front(), name));
   }
@@ -108,8 +107,8 @@ std::string Agent::Summary() {
   const uint64_t looks = pool.hits + pool.misses;
   return StrCat("follows ", files, " files, ", all.cuts_seen, " cuts came, ", all.cuts, " kept, ",
                 all.readers, " opens; cache ", HumanBytes(pool.used_bytes), " of ",
-                HumanBytes(config_.cache_bytes), ", ", looks == 0 ? 100 : 100 * pool.hits / looks,
-                "% hits");
+                HumanBytes(config_.cache_bytes), " and ", HumanBytes(pool.reserved_bytes),
+                " to map, ", looks == 0 ? 100 : 100 * pool.hits / looks, "% hits");
 }
 
 }  // namespace h5mirror::agent

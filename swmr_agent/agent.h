@@ -12,6 +12,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "swmr_agent/block_pool.h"
+#include "swmr_agent/closer.h"
 #include "swmr_agent/config.h"
 #include "swmr_agent/followed_file.h"
 #include "swmr_agent/published_file.h"
@@ -35,7 +36,8 @@ class Agent {
   // Follows it from now on. Null: so many are already that one more would be too many.
   FilePtr Follow(Upstream& server, const std::string& name);
 
-  // Once a second: lets go of what nobody uses, and follows again what is to be published.
+  // Once a second: lets go of what nobody uses, and follows again what is to be published. Waits
+  // for no server.
   void OnTimer();
   // For people, in one line: what it does.
   std::string Summary();
@@ -49,6 +51,7 @@ class Agent {
   const std::shared_ptr<BlockPool> pool_;
   std::vector<std::unique_ptr<Upstream>> servers_;
   std::map<std::string, std::unique_ptr<PublishedFile>> published_;  // of the first server
+  Closer closer_;  // of what uses all of the above
   absl::Mutex mutex_;
   std::map<Key, FilePtr> files_ ABSL_GUARDED_BY(mutex_);
 };

@@ -24,9 +24,14 @@ void BlockPool::List(const BlockPtr& block) {
   block->place_ = list.begin();
   block->is_listed_ = true;
   (block->is_metadata_ ? metadata_bytes_ : raw_bytes_) += block->length_bytes_;
-  while (raw_bytes_ + metadata_bytes_ > capacity_bytes_) {
+  MakeRoom();
+}
+
+void BlockPool::MakeRoom() {
+  const uint64_t capacity_bytes = capacity_bytes_ - reserved_bytes_;
+  while (raw_bytes_ + metadata_bytes_ > capacity_bytes) {
     const bool raw_first =
-        metadata_.empty() || (!raw_.empty() && metadata_bytes_ <= capacity_bytes_ / 2);
+        metadata_.empty() || (!raw_.empty() && metadata_bytes_ <= capacity_bytes / 2);
     Forget(raw_first ? raw_ : metadata_);
   }
 }
@@ -99,6 +104,24 @@ BlockPtr BlockPool::CopyWithout(const BlockPtr& block, uint64_t length_bytes, ui
   return copy;
 }
 
+BlockPool::Known BlockPool::Peek(const BlockPtr& block) {
+  absl::MutexLock lock(&mutex_);
+  return {block->bytes_, block->known_};
+}
+
+bool BlockPool::TryReserve(uint64_t bytes) {
+  absl::MutexLock lock(&mutex_);
+  if (bytes > capacity_bytes_ / 2 - reserved_bytes_) return false;
+  reserved_bytes_ += bytes;
+  MakeRoom();
+  return true;
+}
+
+void BlockPool::Unreserve(uint64_t bytes) {
+  absl::MutexLock lock(&mutex_);
+  reserved_bytes_ -= bytes;
+}
+
 bool BlockPool::IsEmpty(const BlockPtr& block) {
   absl::MutexLock lock(&mutex_);
   return block->known_ == 0 && !block->is_fetched_now_;
@@ -128,7 +151,10 @@ bool BlockPool::AwaitRelease(const BlockPtr& block, absl::Time deadline) {
 
 BlockPool::Count BlockPool::count() {
   absl::MutexLock lock(&mutex_);
-  return {.used_bytes = raw_bytes_ + metadata_bytes_, .hits = hits_, .misses = misses_};
+  return {.used_bytes = raw_bytes_ + metadata_bytes_,
+          .reserved_bytes = reserved_bytes_,
+          .hits = hits_,
+          .misses = misses_};
 }
 
 }  // namespace h5mirror::agent

@@ -60,6 +60,12 @@ class BlockPool {
   // A block of `length_bytes` with what `block` knows, but for the bytes [begin, end) and what is
   // beyond its end. Null: that is nothing.
   BlockPtr CopyWithout(const BlockPtr& block, uint64_t length_bytes, uint64_t begin, uint64_t end);
+  // What is known of a block, as it is now: whole pages (bit i of `pages`: page i).
+  struct Known {
+    BytesPtr bytes;
+    uint32_t pages = 0;
+  };
+  Known Peek(const BlockPtr& block);
   // Whether nothing is known of it, and nobody fetches it.
   bool IsEmpty(const BlockPtr& block);
 
@@ -70,9 +76,15 @@ class BlockPool {
   // False: somebody still fetches it at the deadline.
   bool AwaitRelease(const BlockPtr& block, absl::Time deadline);
 
+  // Memory for something else, at most half of the capacity in all: so much less is for blocks
+  // until it is given back. False: there is not so much.
+  bool TryReserve(uint64_t bytes);
+  void Unreserve(uint64_t bytes);
+
   // Of Get(): blocks that were known, and not.
   struct Count {
     uint64_t used_bytes = 0;
+    uint64_t reserved_bytes = 0;
     uint64_t hits = 0;
     uint64_t misses = 0;
   };
@@ -89,6 +101,7 @@ class BlockPool {
   void Unlist(Block& block) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Lists it as the most recently used one of its kind, and makes room.
   void List(const BlockPtr& block) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void MakeRoom() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Forget(Blocks& blocks) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const uint64_t capacity_bytes_;
@@ -98,6 +111,7 @@ class BlockPool {
   Blocks metadata_ ABSL_GUARDED_BY(mutex_);
   uint64_t raw_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t metadata_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t reserved_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t hits_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t misses_ ABSL_GUARDED_BY(mutex_) = 0;
 };

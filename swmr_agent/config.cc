@@ -136,10 +136,10 @@ absl::Status SetSocket(const Settings& settings, Config& config) {
   if (config.socket.empty()) {
     return Refuse("socket", "there is no XDG_RUNTIME_DIR to put it in: name one with --socket");
   }
-  // The size of sockaddr_un::sun_path, with its last zero.
-  if (!config.socket.is_absolute() || config.socket.string().size() > 107) {
+  // The size of sockaddr_un::sun_path, with its last zero and the end of the other socket's name.
+  if (!config.socket.is_absolute() || rpc::CutMapSocket(config.socket.string()).size() > 107) {
     return Refuse(StrCat("socket = \"", config.socket.string(), "\""),
-                  "must be an absolute path of at most 107 bytes");
+                  "must be an absolute path of at most 102 bytes");
   }
   return absl::OkStatus();
 }

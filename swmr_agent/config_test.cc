@@ -1,5 +1,8 @@
 #include "swmr_agent/config.h"
 
+#include <unistd.h>
+
+#include <filesystem>
 #include <fstream>
 
 #include "gmock/gmock.h"
@@ -12,9 +15,14 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 absl::StatusOr<Settings> Read(const std::string& text) {
-  const std::string path = testing::TempDir() + "/agent.toml";
+  // Each test is a process, and many run at once.
+  const std::string directory = testing::TempDir() + "/h5m-agent-" + std::to_string(getpid());
+  std::filesystem::create_directory(directory);
+  const std::string path = directory + "/agent.toml";
   std::ofstream(path) << text;
-  return ReadConfigFile(path);
+  absl::StatusOr<Settings> settings = ReadConfigFile(path);
+  std::filesystem::remove_all(directory);
+  return settings;
 }
 
 Settings Valid() {

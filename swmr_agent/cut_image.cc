@@ -1,6 +1,7 @@
 #include "swmr_agent/cut_image.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <optional>
 #include <string>
@@ -16,6 +17,9 @@ namespace {
 
 constexpr uint64_t kRunBlocksMax = 64;  // 4 MiB at once
 constexpr absl::Duration kFetchWait = absl::Seconds(15);
+constexpr size_t kSweepMin = 1024;  // blocks
+// So long after the last reader the memory that was made is kept for the next cut's.
+constexpr absl::Duration kMemoryUnused = absl::Seconds(10);
 
 }  // namespace
 
@@ -35,6 +39,10 @@ std::shared_ptr<CutImage> CutImage::Next(uint64_t size_bytes, rpc::RangeReader f
     if (index * kBlockBytes < size_bytes && !pool_->IsEmpty(block)) {
       next->blocks_.emplace_hint(next->blocks_.end(), index, block);
     }
+  }
+  if (absl::Now() - memory_use_ < kMemoryUnused) {
+    next->memory_ = memory_;
+    next->memory_use_ = memory_use_;
   }
   next->metadata_ = metadata_;
   next->metadata_.erase(next->metadata_.lower_bound((size_bytes + kBlockBytes - 1) / kBlockBytes),
@@ -89,9 +97,21 @@ rpc::RangeReader CutImage::fetch() {
 
 BlockPtr CutImage::BlockAt(uint64_t index) {
   absl::MutexLock lock(&mutex_);
-  BlockPtr& block = blocks_[index];
-  if (block == nullptr) block = std::make_shared<Block>(BlockBytes(index));
-  return block;
+  const auto found = blocks_.find(index);
+  if (found != blocks_.end()) return found->second;
+  if (blocks_.size() >= std::max(sweep_at_, kSweepMin)) Sweep();
+  return blocks_[index] = std::make_shared<Block>(BlockBytes(index));
+}
+
+// The pool bounds what is known, so that each sweep finds room for as many as are left.
+void CutImage::Sweep() {
+  std::erase_if(blocks_, [this](const auto& entry) { return pool_->IsEmpty(entry.second); });
+  sweep_at_ = 2 * blocks_.size();
+}
+
+size_t CutImage::block_count() {
+  absl::MutexLock lock(&mutex_);
+  return blocks_.size();
 }
 
 absl::Status CutImage::Read(uint64_t offset, uint64_t length, rpc::RangeSink sink) {
@@ -168,6 +188,44 @@ absl::Status CutImage::FetchRun(uint64_t index, const std::vector<BlockPtr>& run
     bytes->push_back(pool_->Fill(run[i], std::move(parts[i]), Kind::kRaw));
   }
   return absl::OkStatus();
+}
+
+std::vector<CutMemory::Block> CutImage::KnownMetadata(bool* has_all) {
+  std::vector<CutMemory::Block> known;
+  absl::MutexLock lock(&mutex_);
+  for (const uint64_t index : metadata_) {
+    const auto found = blocks_.find(index);
+    if (found == blocks_.end()) continue;
+    CutMemory::Block block{index, pool_->Peek(found->second)};
+    if (block.known.pages != 0) known.push_back(std::move(block));
+  }
+  *has_all = known.size() == metadata_.size();
+  return known;
+}
+
+absl::StatusOr<std::shared_ptr<const CutMemory>> CutImage::Memory() {
+  absl::MutexLock making(&memory_mutex_);
+  std::shared_ptr<const CutMemory> memory;
+  bool is_own;
+  {
+    absl::MutexLock lock(&mutex_);
+    memory = memory_;
+    is_own = memory_is_own_;
+    memory_use_ = absl::Now();
+  }
+  bool has_all = false;
+  const std::vector<CutMemory::Block> known = KnownMetadata(&has_all);
+  if (known.empty()) return absl::NotFoundError("no metadata of the cut is known yet");
+  uint64_t pages = 0;
+  for (const CutMemory::Block& block : known) pages += std::popcount(block.known.pages);
+  const bool is_enough = is_own && pages <= memory->page_count() + memory->page_count() / 8 &&
+                         (memory->has_all() || !has_all);
+  if (is_enough) return memory;
+  H5M_ASSIGN_OR_RETURN(memory, CutMemory::Make(pool_, size_bytes_, known, has_all, memory.get()));
+  absl::MutexLock lock(&mutex_);
+  memory_ = memory;
+  memory_is_own_ = true;
+  return memory;
 }
 
 absl::Status CutImage::ReadAhead(Extent read, rpc::MetadataAhead& ahead) {

@@ -13,11 +13,14 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "base/extent.h"
 #include "rpc/version_source.h"
 #include "swmr_agent/block_pool.h"
+#include "swmr_agent/cut_memory.h"
 
 namespace h5mirror::agent {
 
@@ -37,10 +40,16 @@ class CutImage {
   void SetFetch(rpc::RangeReader fetch);
 
   uint64_t size_bytes() const { return size_bytes_; }
+  // Blocks that it keeps a place for: about as many as the pool has room for, at most.
+  size_t block_count();
 
   // Calls `sink` with the bytes [offset, offset + length) that lie within the cut, in order.
   // Errors: the reader's and the sink's; kUnavailable somebody else's fetch took too long.
   absl::Status Read(uint64_t offset, uint64_t length, rpc::RangeSink sink);
+  // Its metadata as far as it is known, for readers to map: the one that was made for others,
+  // unless much more is known by now. Errors: kNotFound nothing is known; kResourceExhausted
+  // readers have mapped too much.
+  absl::StatusOr<std::shared_ptr<const CutMemory>> Memory();
   // Blocks of metadata that `read` does not touch, as MetadataAhead has it.
   absl::Status ReadAhead(Extent read, rpc::MetadataAhead& ahead);
 
@@ -48,6 +57,8 @@ class CutImage {
   using Kind = BlockPool::Kind;
 
   BlockPtr BlockAt(uint64_t index);
+  // Forgets blocks of which nothing is known any more.
+  void Sweep() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   rpc::RangeReader fetch();
   uint64_t BlockBytes(uint64_t index) const;
   // Claimed, and next to each other; none: the first is known or somebody fetches it.
@@ -57,13 +68,20 @@ class CutImage {
                         std::vector<BytesPtr>* bytes);
   absl::Status FetchAhead(uint64_t index, uint64_t length);
   void Keep(uint64_t offset, std::string_view blocks);
+  // The metadata of which something is known; `*has_all`: of all of it.
+  std::vector<CutMemory::Block> KnownMetadata(bool* has_all);
 
   const std::shared_ptr<BlockPool> pool_;
   const uint64_t size_bytes_;
-  absl::Mutex ahead_mutex_;  // held over a fetch of metadata; before mutex_
+  absl::Mutex ahead_mutex_;   // held over a fetch of metadata; before mutex_
+  absl::Mutex memory_mutex_;  // held over the making of one; before mutex_
   absl::Mutex mutex_;
+  std::shared_ptr<const CutMemory> memory_ ABSL_GUARDED_BY(mutex_);  // or that of the cut before
+  bool memory_is_own_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::Time memory_use_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   rpc::RangeReader fetch_ ABSL_GUARDED_BY(mutex_);
   std::map<uint64_t, BlockPtr> blocks_ ABSL_GUARDED_BY(mutex_);
+  size_t sweep_at_ ABSL_GUARDED_BY(mutex_) = 0;          // blocks
   std::set<uint64_t> metadata_ ABSL_GUARDED_BY(mutex_);  // blocks in which there is some
 };
 

@@ -108,6 +108,23 @@ TEST_F(CutImageTest, AShorterCutEndsEarlierAndGrowsAgainWithNewBytes) {
   EXPECT_EQ(Read(*last, 0, kSize), longer.bytes);
 }
 
+TEST_F(CutImageTest, AFileThatIsReadThroughItKeepsNoMoreThanThePoolHolds) {
+  const auto pool = std::make_shared<BlockPool>(64 * kBlockBytes);
+  const uint64_t size = 8192 * kBlockBytes;
+  const auto zeros = [](uint64_t, uint64_t, rpc::RangeSink, rpc::MetadataAhead*) {
+    return absl::OkStatus();
+  };
+  CutImage image(pool, size, zeros);
+  uint64_t read = 0;
+  const auto count = [&](uint64_t, std::string_view data) {
+    read += data.size();
+    EXPECT_LE(image.block_count(), 1024);
+    return absl::OkStatus();
+  };
+  EXPECT_TRUE(image.Read(0, size, count).ok());
+  EXPECT_EQ(read, size);
+}
+
 TEST_F(CutImageTest, MetadataAheadIsFetchedAtOnceForAll) {
   old_.metadata = {4, 7, 9};
   const auto image = Whole(old_);

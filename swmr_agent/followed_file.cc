@@ -48,7 +48,7 @@ FollowedFile::FollowedFile(Upstream& upstream, std::string name, std::shared_ptr
       metadata_bytes_max_(metadata_bytes_max),
       listener_(listener),
       reader_id_(NewReaderId()),
-      incoming_(pool_, [this](int64_t cut) { return RangesOfCut(cut); }),
+      incoming_(pool_, [this](const v1::Snapshot& cut) { return RangesOfCut(cut); }),
       is_following_(true),
       last_use_(absl::Now()) {
   thread_ = std::thread([this] {
@@ -57,23 +57,18 @@ FollowedFile::FollowedFile(Upstream& upstream, std::string name, std::shared_ptr
   });
 }
 
+void FollowedFile::Cancel() {
+  absl::MutexLock lock(&mutex_);
+  stopping_ = true;
+  if (stream_ != nullptr) stream_->Cancel();
+}
+
+// With the subscription ends what it holds at the server, but only after a while: readers go on
+// there.
 FollowedFile::~FollowedFile() {
-  {
-    absl::MutexLock lock(&mutex_);
-    stopping_ = true;
-    if (stream_ != nullptr) stream_->Cancel();
-  }
+  Cancel();
   thread_.join();
   if (listener_ != nullptr) listener_->OnEnd(*this);
-  // What readers hold stays held at the server: they go on there.
-  std::vector<int64_t> cuts;
-  {
-    absl::MutexLock lock(&mutex_);
-    for (const auto& [cut, held] : held_) {
-      if (held.readers.empty()) cuts.push_back(cut);
-    }
-  }
-  CloseAtServer(cuts);
 }
 
 bool FollowedFile::Pause(absl::Duration time) {
@@ -147,7 +142,9 @@ void FollowedFile::Publish(IncomingCut::Complete complete) {
                std::move(complete.changed)};
   if (complete.snapshot.version() != 0) {
     const absl::StatusOr<v1::Version> version = GetVersion(complete.snapshot.version());
-    if (version.ok()) {
+    // By now another file may have the name.
+    if (version.ok() && version->size_bytes() == complete.snapshot.size_bytes() &&
+        version->cut() <= complete.snapshot.cut()) {
       news.cut.version = *version;
       news.cut.snapshot = SnapshotOf(*version, complete.snapshot);
       const absl::StatusOr<rpc::Client*> client = upstream_.client();
@@ -160,6 +157,7 @@ void FollowedFile::Publish(IncomingCut::Complete complete) {
   {
     absl::MutexLock lock(&mutex_);
     const int64_t cut = complete.snapshot.cut();
+    DropOthers(complete.snapshot.file_id());
     Held& held = held_[cut];
     held.shared = news.cut;
     held.last_use = absl::Now();
@@ -169,6 +167,16 @@ void FollowedFile::Publish(IncomingCut::Complete complete) {
   }
   CloseAtServer(unneeded);
   if (listener_ != nullptr) listener_->OnCut(*this, news);
+}
+
+void FollowedFile::DropOthers(const std::string& file_id) {
+  if (file_id_ == file_id) return;
+  held_.clear();
+  file_id_ = file_id;
+}
+
+bool FollowedFile::HasCome(const Newest& newest) {
+  return newest_ >= newest.cut && (newest.file_id.empty() || newest.file_id == file_id_);
 }
 
 std::vector<int64_t> FollowedFile::DropUnneeded() {
@@ -202,21 +210,22 @@ void FollowedFile::CloseAtServer(const std::vector<int64_t>& cuts) {
   }
 }
 
-rpc::RangeReader FollowedFile::RangesOfCut(int64_t cut) {
+rpc::RangeReader FollowedFile::RangesOfCut(const v1::Snapshot& cut) {
   return [&upstream = upstream_, name = name_, reader_id = reader_id_, cut](
              uint64_t offset, uint64_t length, rpc::RangeSink sink,
              rpc::MetadataAhead* ahead) -> absl::Status {
     H5M_ASSIGN_OR_RETURN(rpc::Client* const client, upstream.client());
     v1::ReadSnapshotRequest request;
     request.set_name(name);
-    request.set_cut(cut);
+    request.set_cut(cut.cut());
+    request.set_file_id(cut.file_id());
     request.set_reader_id(reader_id);
     request.set_offset(offset);
     request.set_length_bytes(length);
     rpc::AskAhead(ahead, request);
     return client->ReadSnapshot(
         request, [&](const v1::ReadSnapshotResponse& answer) -> absl::Status {
-          if (answer.has_snapshot()) return absl::OkStatus();
+          if (answer.has_snapshot()) return rpc::CheckSnapshot(answer.snapshot(), cut);
           if (!answer.data().empty() && Crc32c(answer.data()) != answer.data_crc32c()) {
             return absl::DataLossError(
                 StrCat("bytes at ", answer.offset(), " were damaged on the way"));
@@ -233,7 +242,7 @@ absl::StatusOr<FollowedFile::Newest> FollowedFile::AskNewest() {
     request.set_name(name_);
     H5M_ASSIGN_OR_RETURN(const v1::WaitForCutResponse answer,
                          client->WaitForCut(request, kCallWait));
-    return Newest{answer.cut(), answer.has_writer(), answer.answer_time()};
+    return Newest{answer.cut(), answer.file_id(), answer.has_writer(), answer.answer_time()};
   });
 }
 
@@ -247,24 +256,27 @@ absl::StatusOr<v1::Version> FollowedFile::GetVersion(int64_t version) {
 
 absl::StatusOr<SharedCut> FollowedFile::OpenNewest(const std::string& reader) {
   int64_t before;
+  std::string file_id;
   {
     absl::MutexLock lock(&mutex_);
     last_use_ = absl::Now();
     before = newest_;
+    file_id = file_id_;
     if (!is_following_) return absl::UnavailableError(StrCat(name_, " is not followed now"));
   }
   // A reader that knows of a cut never gets an older one.
   H5M_ASSIGN_OR_RETURN(const Newest newest, AskNewest());
   if (newest.cut == 0) return absl::UnavailableError(StrCat(name_, " has no cut yet"));
-  if (newest.cut < before) return absl::UnavailableError("the server lost cuts");
+  const bool is_other_file = !newest.file_id.empty() && newest.file_id != file_id;
+  if (newest.cut < before && !is_other_file) return absl::UnavailableError("the server lost cuts");
   bool looks_for_version = false;
   {
     const auto has_come = [&]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
-      return newest_ >= newest.cut || !is_following_;
+      return HasCome(newest) || !is_following_;
     };
     absl::MutexLock lock(&mutex_);
     mutex_.AwaitWithTimeout(absl::Condition(&has_come), kCutWait);
-    if (newest_ < newest.cut || !is_following_) {
+    if (!HasCome(newest) || !is_following_) {
       return absl::UnavailableError(StrCat("cut ", newest.cut, " of ", name_, " has not come yet"));
     }
     Held& held = held_[newest_];
@@ -290,7 +302,7 @@ absl::StatusOr<SharedCut> FollowedFile::OpenNewest(const std::string& reader) {
 
 absl::StatusOr<SharedCut> FollowedFile::LookForVersion(int64_t cut) {
   return version_call_.Ask([&]() -> absl::StatusOr<SharedCut> {
-    std::optional<SharedCut> known = Find(cut);
+    std::optional<SharedCut> known = Find(cut, "");
     if (!known) return absl::UnavailableError("another cut has followed");
     if (known->version) return *std::move(known);
     H5M_ASSIGN_OR_RETURN(rpc::Client* const client, upstream_.client());
@@ -304,6 +316,9 @@ absl::StatusOr<SharedCut> FollowedFile::LookForVersion(int64_t cut) {
           if (answer.has_snapshot()) newest = answer.snapshot();
           return absl::OkStatus();
         }));
+    if (!newest.file_id().empty() && newest.file_id() != known->snapshot.file_id()) {
+      return absl::UnavailableError("another file has the name");
+    }
     if (newest.version() == 0 && newest.cut() == cut) return *std::move(known);
     // A version's cut is that of its bytes; later cuts may have the same.
     if (newest.version() == 0 || newest.cut() > cut) {
@@ -321,10 +336,10 @@ absl::StatusOr<SharedCut> FollowedFile::LookForVersion(int64_t cut) {
   });
 }
 
-std::optional<SharedCut> FollowedFile::Find(int64_t cut) {
+std::optional<SharedCut> FollowedFile::Find(int64_t cut, std::string_view file_id) {
   absl::MutexLock lock(&mutex_);
   const auto found = held_.find(cut);
-  if (found == held_.end()) return std::nullopt;
+  if (found == held_.end() || (!file_id.empty() && file_id != file_id_)) return std::nullopt;
   last_use_ = found->second.last_use = absl::Now();
   return found->second.shared;
 }

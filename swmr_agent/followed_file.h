@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -65,13 +66,15 @@ class FollowedFile {
   // The newest cut at the time of the call, held for `reader` unless it is a version.
   // Errors: kUnavailable  nothing is known of the newest cut now: read from the server.
   absl::StatusOr<SharedCut> OpenNewest(const std::string& reader);
-  // Nothing: it is not here.
-  std::optional<SharedCut> Find(int64_t cut);
+  // Nothing: it is not here, or not of the file `file_id` (empty: whichever has the name).
+  std::optional<SharedCut> Find(int64_t cut, std::string_view file_id);
   std::optional<SharedCut> FindVersion(int64_t version);
   // False: it is not here. For listeners, of the cut that they are told of.
   bool Hold(int64_t cut, const std::string& reader);
   // False: this reader does not hold that cut here.
   bool Close(int64_t cut, const std::string& reader);
+  // Ends soon; the destructor waits for that.
+  void Cancel();
 
   // It ended, with this; OK: it goes on.
   absl::Status ended();
@@ -92,6 +95,7 @@ class FollowedFile {
   };
   struct Newest {
     int64_t cut = 0;
+    std::string file_id;
     bool has_writer = false;
     google::protobuf::Timestamp answer_time;  // the server's
   };
@@ -101,6 +105,11 @@ class FollowedFile {
   absl::Status Follow(rpc::Client& client);
   absl::Status Take(const v1::FollowFileResponse& message);
   void Publish(IncomingCut::Complete complete);
+  // The cuts of another file, which had the name before. The server is not told: a cut of this one
+  // may have the same number.
+  void DropOthers(const std::string& file_id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Whether the cut that the server told of has come, or one after it.
+  bool HasCome(const Newest& newest) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Out of `held_` what nobody needs any more; returns what the server is to be told of.
   std::vector<int64_t> DropUnneeded() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void CloseAtServer(const std::vector<int64_t>& cuts);
@@ -108,7 +117,7 @@ class FollowedFile {
   // The newest cut has become a version since it came: finds out which one.
   absl::StatusOr<SharedCut> LookForVersion(int64_t cut);
   absl::StatusOr<v1::Version> GetVersion(int64_t version);
-  rpc::RangeReader RangesOfCut(int64_t cut);
+  rpc::RangeReader RangesOfCut(const v1::Snapshot& cut);
   bool Pause(absl::Duration time);
 
   Upstream& upstream_;
@@ -126,7 +135,8 @@ class FollowedFile {
   bool is_following_ ABSL_GUARDED_BY(mutex_) = false;  // or it begins to
   absl::Status ended_ ABSL_GUARDED_BY(mutex_);
   rpc::FollowStream* stream_ ABSL_GUARDED_BY(mutex_) = nullptr;
-  int64_t newest_ ABSL_GUARDED_BY(mutex_) = 0;  // 0: none came yet
+  int64_t newest_ ABSL_GUARDED_BY(mutex_) = 0;   // 0: none came yet
+  std::string file_id_ ABSL_GUARDED_BY(mutex_);  // of it, and of all in `held_`
   std::map<int64_t, Held> held_ ABSL_GUARDED_BY(mutex_);
   uint64_t cuts_seen_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::Time last_use_ ABSL_GUARDED_BY(mutex_);

@@ -18,7 +18,7 @@ absl::StatusOr<std::optional<IncomingCut::Complete>> IncomingCut::Take(
   H5M_RETURN_IF_ERROR(Learn(message));
   if (!message.last()) return std::nullopt;
   after_cut_ = pending_->snapshot.cut();
-  file_id_ = pending_file_id_;
+  file_id_ = pending_->snapshot.file_id();
   image_ = pending_->image;
   std::optional<Complete> complete = std::move(pending_);
   pending_.reset();
@@ -34,16 +34,17 @@ absl::Status IncomingCut::Begin(const v1::FollowFileResponse& message) {
   }
   Complete next;
   next.snapshot = snapshot;
+  next.snapshot.set_file_id(message.file_id());
   next.has_writer = message.has_writer();
   next.whole = message.whole() || image_ == nullptr || message.file_id() != file_id_;
   const auto size_bytes = static_cast<uint64_t>(snapshot.size_bytes());
   for (int i = 0; !next.whole && i < message.changed_offset_size(); ++i) {
     next.changed.push_back({message.changed_offset(i), message.changed_length(i)});
   }
-  next.image = next.whole ? std::make_shared<CutImage>(pool_, size_bytes, ranges_(snapshot.cut()))
-                          : image_->Next(size_bytes, ranges_(snapshot.cut()), next.changed);
+  rpc::RangeReader ranges = ranges_(next.snapshot);
+  next.image = next.whole ? std::make_shared<CutImage>(pool_, size_bytes, std::move(ranges))
+                          : image_->Next(size_bytes, std::move(ranges), next.changed);
   pending_ = std::move(next);
-  pending_file_id_ = message.file_id();
   return absl::OkStatus();
 }
 

@@ -22,10 +22,10 @@ namespace h5mirror::agent {
 class IncomingCut {
  public:
   // How the bytes of a cut are read from the server.
-  using Ranges = std::function<rpc::RangeReader(int64_t cut)>;
+  using Ranges = std::function<rpc::RangeReader(const v1::Snapshot& cut)>;
 
   struct Complete {
-    v1::Snapshot snapshot;
+    v1::Snapshot snapshot;  // with the file's id
     bool has_writer = false;
     bool whole = false;
     std::vector<Extent> changed;
@@ -53,7 +53,6 @@ class IncomingCut {
   const std::shared_ptr<BlockPool> pool_;
   const Ranges ranges_;
   std::optional<Complete> pending_;
-  std::string pending_file_id_;
   // The last complete one.
   int64_t after_cut_ = 0;
   std::string file_id_;

@@ -52,7 +52,7 @@ class IncomingCutTest : public testing::Test {
 
   FakeRanges server_{std::string(kSize, 's')};
   IncomingCut incoming_{std::make_shared<BlockPool>(1 << 20),
-                        [this](int64_t) { return server_.Reader(); }};
+                        [this](const v1::Snapshot&) { return server_.Reader(); }};
 };
 
 TEST_F(IncomingCutTest, WhatDidNotChangeIsTakenOver) {

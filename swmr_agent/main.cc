@@ -1,22 +1,14 @@
 // h5mirror-agent: what readers of one host share. See h5mirror-agent.1.md.
-#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 #include <systemd/sd-daemon.h>
 #include <unistd.h>
 
-#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <string>
-#include <system_error>
 
-#include "absl/cleanup/cleanup.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "base/status_macros.h"
@@ -26,11 +18,14 @@
 #include "grpcpp/resource_quota.h"
 #include "grpcpp/security/server_credentials.h"
 #include "grpcpp/server_builder.h"
+#include "rpc/agent_socket.h"
 #include "rpc/channel.h"
 #include "spdlog/spdlog.h"
 #include "swmr_agent/agent.h"
 #include "swmr_agent/flags.h"
+#include "swmr_agent/map_server.h"
 #include "swmr_agent/service.h"
+#include "swmr_agent/socket_place.h"
 
 namespace h5mirror::agent {
 namespace {
@@ -62,40 +57,10 @@ void StartLogging(const Config& config) {
   }
 }
 
-absl::Status CannotListen(const std::string& path, std::string_view why) {
-  return absl::UnavailableError(StrCat("cannot listen on ", path, ": ", why));
-}
-
-// Makes way for the socket: its directory, and no stale one. kUnavailable: another agent is there.
-absl::Status PrepareSocket(const std::filesystem::path& path) {
-  std::error_code error;
-  std::filesystem::create_directory(path.parent_path(), error);
-  struct stat info {};
-  if (lstat(path.c_str(), &info) != 0) {
-    return errno == ENOENT && access(path.parent_path().c_str(), W_OK | X_OK) == 0
-               ? absl::OkStatus()
-               : CannotListen(path.string(), strerror(errno));
-  }
-  if (!S_ISSOCK(info.st_mode))
-    return CannotListen(path.string(), "a file that is no socket is there");
-  const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (fd < 0) return CannotListen(path.string(), strerror(errno));
-  const absl::Cleanup closer = [fd] { close(fd); };
-  sockaddr_un name{};
-  name.sun_family = AF_UNIX;
-  memcpy(name.sun_path, path.c_str(), path.string().size() + 1);
-  if (connect(fd, reinterpret_cast<sockaddr*>(&name), sizeof(name)) == 0) {
-    return CannotListen(path.string(), "another agent is there");
-  }
-  unlink(path.c_str());
-  return absl::OkStatus();
-}
-
 absl::StatusOr<std::unique_ptr<grpc::Server>> Listen(const Config& config,
                                                      SnapshotsFromMemory& snapshots,
                                                      VersionsFromMemory& versions) {
-  const std::string path = config.socket.string();
-  H5M_RETURN_IF_ERROR(PrepareSocket(config.socket));
+  H5M_ASSIGN_OR_RETURN(const auto place, SocketPlace::Prepare(config.socket));
   grpc::ServerBuilder builder;
   builder.SetMaxReceiveMessageSize(rpc::kMaxMessageBytes);
   builder.SetMaxSendMessageSize(rpc::kMaxMessageBytes);
@@ -107,15 +72,13 @@ absl::StatusOr<std::unique_ptr<grpc::Server>> Listen(const Config& config,
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
   builder.RegisterService(&snapshots);
   builder.RegisterService(&versions);
-  builder.AddListeningPort(StrCat("unix:", path), grpc::InsecureServerCredentials());
-  // Nobody comes in before the permissions are right.
-  const mode_t before = umask(0177);
+  builder.AddListeningPort(StrCat("unix:", place->bind_path()), grpc::InsecureServerCredentials());
   std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
-  umask(before);
-  if (server == nullptr) return CannotListen(path, "gRPC refuses it");
-  if (chmod(path.c_str(), config.socket_mode_bits) != 0) {
-    return CannotListen(path, StrCat("chmod: ", strerror(errno)));
+  if (server == nullptr) {
+    return absl::UnavailableError(
+        StrCat("cannot listen on ", config.socket.string(), ": gRPC refuses it"));
   }
+  H5M_RETURN_IF_ERROR(place->Publish(config.socket_mode_bits));
   return server;
 }
 
@@ -152,6 +115,10 @@ ExitCode Run(const Config& config) {
   }
   std::string servers;
   for (const rpc::ClientOptions& options : config.servers) StrAppend(&servers, " ", options.server);
+  absl::StatusOr<std::unique_ptr<MapServer>> maps = MapServer::Listen(
+      rpc::CutMapSocket(config.socket.string()), config.socket_mode_bits,
+      [&agent](const rpc::CutMapQuestion& question) { return FindMemory(agent, question); });
+  if (!maps.ok()) spdlog::warn("readers map nothing: {}", ToStd(maps.status().message()));
   spdlog::info("h5mirror-agent {} serves {} for{}", kVersion, config.socket.string(), servers);
   sd_notify(0, "READY=1");
   ServeUntilSignal(agent);
@@ -160,6 +127,7 @@ ExitCode Run(const Config& config) {
   const sigset_t signals = OurSignals();
   pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
   unlink(config.socket.c_str());  // From here on readers go to the servers.
+  maps = absl::CancelledError("stopping");
   (*server)->Shutdown(absl::ToChronoTime(absl::Now() + kStopWait));
   (*server)->Wait();
   return ExitCode::kOk;

@@ -10,7 +10,6 @@
 
 #include <algorithm>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
@@ -26,6 +25,7 @@ namespace {
 constexpr absl::Duration kRetry = absl::Seconds(1);
 constexpr size_t kChangedMax = 1 << 16;
 constexpr mode_t kModeBits = 0644;
+constexpr mode_t kDirectoryModeBits = 0755;
 
 bool IsZero(std::string_view bytes) { return bytes.find_first_not_of('\0') == bytes.npos; }
 
@@ -40,6 +40,18 @@ absl::Status WriteAll(int fd, uint64_t offset, std::string_view bytes) {
     bytes.remove_prefix(static_cast<size_t>(done));
   }
   return absl::OkStatus();
+}
+
+// Those that are missing, for everybody to read as the files are, whatever the umask is.
+absl::Status MakeDirectories(const std::filesystem::path& path) {
+  if (path.empty() || access(path.c_str(), F_OK) == 0) return absl::OkStatus();
+  H5M_RETURN_IF_ERROR(MakeDirectories(path.parent_path()));
+  if (mkdir(path.c_str(), kDirectoryModeBits) != 0) {
+    return errno == EEXIST ? absl::OkStatus()
+                           : ErrnoToStatus(errno, StrCat("make ", path.string()));
+  }
+  if (chmod(path.c_str(), kDirectoryModeBits) == 0) return absl::OkStatus();
+  return ErrnoToStatus(errno, StrCat("chmod ", path.string()));
 }
 
 // Shares the blocks where the file system can, else copies what is no hole.
@@ -165,8 +177,7 @@ void PublishedFile::Run() {
 }
 
 absl::Status PublishedFile::Write(const Pending& pending) {
-  std::error_code made;
-  std::filesystem::create_directories(path_.parent_path(), made);
+  H5M_RETURN_IF_ERROR(MakeDirectories(path_.parent_path()));
   const int fd = open(temporary_.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   if (fd < 0) return ErrnoToStatus(errno, StrCat("make ", temporary_.string()));
   const absl::Cleanup closer = [&] { close(fd); };

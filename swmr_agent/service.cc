@@ -81,8 +81,9 @@ absl::Status SendBytes(CutImage& image, const Request& request,
     return sender.Add(offset, blocks, /*is_ahead=*/true);
   };
   rpc::MetadataAhead ahead{request.metadata_from(), request.metadata_length_bytes(), send_ahead};
-  if (request.metadata_length_bytes() > 0) {
-    H5M_RETURN_IF_ERROR(image.ReadAhead({begin, length}, ahead));
+  // The range is there: what becomes of the metadata behind it is no failure of it.
+  if (request.metadata_length_bytes() > 0 && !image.ReadAhead({begin, length}, ahead).ok()) {
+    ahead.next = 0;
   }
   return sender.Finish(ahead.next);
 }
@@ -91,7 +92,7 @@ absl::StatusOr<std::optional<SharedCut>> FindCut(Agent& agent, Upstream& server,
                                                  const v1::ReadSnapshotRequest& request) {
   if (request.cut() != 0) {
     const Agent::FilePtr file = agent.Find(server, request.name());
-    return file == nullptr ? std::nullopt : file->Find(request.cut());
+    return file == nullptr ? std::nullopt : file->Find(request.cut(), request.file_id());
   }
   if (request.has_not_after_time()) return std::nullopt;
   const Agent::FilePtr file = agent.Follow(server, request.name());
@@ -107,6 +108,8 @@ absl::Status ReadCut(Agent& agent, const grpc::ServerContext& context,
   if (cut) {
     v1::ReadSnapshotResponse first;
     *first.mutable_snapshot() = cut->snapshot;
+    // Where it has become a version since, that has the number of an older cut with these bytes.
+    if (request.cut() != 0) first.mutable_snapshot()->set_cut(request.cut());
     if (!writer.Write(first)) return Gone();
     return SendBytes(*cut->image, request, writer);
   }
@@ -164,6 +167,20 @@ grpc::Status VersionsFromMemory::ReadVersion(grpc::ServerContext* context,
                                              const v1::ReadVersionRequest* request,
                                              grpc::ServerWriter<v1::ReadVersionResponse>* writer) {
   return rpc::ToGrpc(ReadOneVersion(agent_, *context, *request, *writer));
+}
+
+absl::StatusOr<std::shared_ptr<const CutMemory>> FindMemory(Agent& agent,
+                                                            const rpc::CutMapQuestion& question) {
+  H5M_ASSIGN_OR_RETURN(Upstream* const server, agent.FindServer(question.target));
+  const Agent::FilePtr file = agent.Find(*server, question.name);
+  if (file == nullptr) return absl::NotFoundError("it is not followed");
+  const std::optional<SharedCut> cut = question.version != 0
+                                           ? file->FindVersion(question.version)
+                                           : file->Find(question.cut, question.file_id);
+  if (!cut) return absl::NotFoundError("this cut is not here");
+  const bool is_other_version = question.version != 0 && cut->version->cut() != question.cut;
+  if (is_other_version) return absl::NotFoundError("another file has the name");
+  return cut->image->Memory();
 }
 
 grpc::Status VersionsFromMemory::FindVersion(grpc::ServerContext* context,

@@ -5,6 +5,7 @@
 
 #include "h5mirror/v1/snapshots.grpc.pb.h"
 #include "h5mirror/v1/versions.grpc.pb.h"
+#include "rpc/cut_map_format.h"
 #include "swmr_agent/agent.h"
 
 namespace h5mirror::agent {
@@ -36,6 +37,10 @@ class VersionsFromMemory final : public v1::Versions::Service {
  private:
   Agent& agent_;
 };
+
+// What is to be mapped of a cut or version that readers have open here. Any error: nothing.
+absl::StatusOr<std::shared_ptr<const CutMemory>> FindMemory(Agent& agent,
+                                                            const rpc::CutMapQuestion& question);
 
 }  // namespace h5mirror::agent
 

@@ -5,16 +5,21 @@
 #include <string_view>
 #include <utility>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "base/crc32c.h"
 #include "base/status_macros.h"
 #include "base/superblock_image.h"
 #include "client_vfd/session/reader_calls.h"
+#include "rpc/agent_socket.h"
+#include "rpc/cut_map.h"
 #include "rpc/version_request.h"
 
 namespace h5mirror::vfd {
 struct Reader::Found {
   v1::Version version;
+  v1::Snapshot snapshot;    // of a live file
   std::string first_bytes;  // one block or the whole version; empty: not read yet
   absl::Time open_time = absl::InfinitePast();
   std::shared_ptr<SnapshotHolds> holds = nullptr;
@@ -24,6 +29,8 @@ namespace {
 
 // Attempts to open the newest cut while connections break under the answer.
 constexpr int kLiveAttempts = 3;
+// For what is only quicker than asking.
+constexpr absl::Duration kMapWait = absl::Seconds(1);
 
 // Puts a part of the first block where it belongs.
 absl::Status Place(uint64_t offset, std::string_view data, std::string* bytes) {
@@ -66,25 +73,39 @@ rpc::RangeReader VersionRanges(const ReaderConfig& config, const v1::Version& ve
   };
 }
 
-rpc::RangeReader SnapshotRanges(const ReaderConfig& config, int64_t cut,
+rpc::RangeReader SnapshotRanges(const ReaderConfig& config, const v1::Snapshot& opened,
                                 const SnapshotHolds& holds) {
-  return [server = config.server, name = config.name, timeout = config.timeout, cut,
+  return [server = config.server, name = config.name, timeout = config.timeout, opened,
           reader_id = holds.reader_id()](uint64_t offset, uint64_t length, rpc::RangeSink sink,
                                          rpc::MetadataAhead* ahead) {
     v1::ReadSnapshotRequest request;
     request.set_name(name);
-    request.set_cut(cut);
+    request.set_cut(opened.cut());
+    request.set_file_id(opened.file_id());
     request.set_reader_id(reader_id);
     request.set_offset(offset);
     request.set_length_bytes(length);
     rpc::AskAhead(ahead, request);
     return ReaderCalls::Get().ReadSnapshot(server, std::move(request), timeout,
                                            [&](const v1::ReadSnapshotResponse& answer) {
-                                             if (answer.has_snapshot()) return absl::OkStatus();
+                                             if (answer.has_snapshot())
+                                               return rpc::CheckSnapshot(answer.snapshot(), opened);
                                              H5M_RETURN_IF_ERROR(CheckBytes(answer));
                                              return rpc::TakeData(answer, sink, ahead);
                                            });
   };
+}
+
+// A file that takes the name of another one reaches the same numbers: a version is told by its time
+// too, and a cut, which has another time after a restart of the server, by the file's identity.
+std::string IdentityOf(const ReaderConfig& config, const v1::Version& version,
+                       const std::string& file_id) {
+  const std::string which =
+      version.version() != 0
+          ? absl::StrCat(version.server_time().seconds(), ".", version.server_time().nanos())
+          : absl::BytesToHexString(file_id);
+  return absl::StrCat(version.version(), "\n", version.cut(), "\n", which, "\n", config.name, "\n",
+                      config.server.target);
 }
 
 }  // namespace
@@ -111,9 +132,10 @@ absl::StatusOr<Reader::Found> Reader::FindLive(const ReaderConfig& config) {
       return Place(answer.offset(), answer.data(), &bytes);
     }
     // The connection broke under the answer, and by now there is a newer cut.
-    if (found.version.cut() != 0 && found.version.cut() != answer.snapshot().cut()) {
+    if (found.snapshot.cut() != 0 && !rpc::CheckSnapshot(answer.snapshot(), found.snapshot).ok()) {
       return absl::AbortedError("a newer cut was made while the newest one was opened");
     }
+    found.snapshot = answer.snapshot();
     found.version = VersionOf(answer.snapshot());
     const auto& opened = answer.snapshot().open_time();
     found.open_time = absl::FromUnixSeconds(opened.seconds()) + absl::Nanoseconds(opened.nanos());
@@ -163,11 +185,12 @@ absl::StatusOr<Reader::Found> Reader::Find(const ReaderConfig& config) {
 
 absl::StatusOr<std::unique_ptr<Reader>> Reader::Open(const ReaderConfig& config) {
   H5M_ASSIGN_OR_RETURN(Found found, Find(config));
-  std::string identity = absl::StrCat(found.version.version(), "\n", found.version.cut(), "\n",
-                                      config.name, "\n", config.server.target);
+  std::string identity = IdentityOf(config, found.version, found.snapshot.file_id());
   std::string first_bytes = std::move(found.first_bytes);
+  const std::string file_id = found.snapshot.file_id();
   auto reader = std::unique_ptr<Reader>(new Reader(config, std::move(found), std::move(identity)));
   reader->source_.Preload(std::move(first_bytes));
+  reader->MapMetadata(config, file_id);
   H5M_RETURN_IF_ERROR(reader->Describe(reader->FindSuperblock()));
   return reader;
 }
@@ -179,9 +202,23 @@ Reader::Reader(const ReaderConfig& config, Found found, std::string identity)
       name_(config.name),
       identity_(std::move(identity)),
       source_(identity_, static_cast<uint64_t>(version_.size_bytes()),
-              version_.version() == 0 ? SnapshotRanges(config, version_.cut(), *holds_)
+              version_.version() == 0 ? SnapshotRanges(config, found.snapshot, *holds_)
                                       : VersionRanges(config, version_),
               ReaderCalls::Get().Cache(config.cache_bytes)) {}
+
+void Reader::MapMetadata(const ReaderConfig& config, const std::string& file_id) {
+  const std::string agent = ReaderCalls::Get().AgentFor(config.server);
+  if (agent.empty()) return;
+  const rpc::CutMapQuestion question{config.server.target, config.name, file_id, version_.cut(),
+                                     version_.version()};
+  auto map = rpc::CutMap::Ask(rpc::CutMapSocket(agent), question, source_.size_bytes(),
+                              absl::Now() + kMapWait);
+  if (!map.ok()) return;  // What is wanted is asked for.
+  const std::shared_ptr<const rpc::CutMap> shared = *std::move(map);
+  source_.UseKnown(
+      [shared](uint64_t offset, absl::Span<char> out) { return shared->Read(offset, out); },
+      shared->has_all());
+}
 
 absl::Status Reader::FindSuperblock() {
   const uint64_t size = source_.size_bytes();

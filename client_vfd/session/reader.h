@@ -52,7 +52,7 @@ class Reader {
   absl::Time open_time() const { return open_time_; }
   // Null: a version, nobody need hold it.
   const SnapshotHolds* holds() const { return holds_.get(); }
-  // Number, cut, name and server: equal for two readers of the same bytes.
+  // Equal for two readers of the same bytes, and for no others.
   const std::string& identity() const { return identity_; }
 
   // As VersionSource::Read(); errors name the file and the version.
@@ -67,6 +67,8 @@ class Reader {
 
   // Looks where HDF5 does for the superblock, and notes what is to be put over it.
   absl::Status FindSuperblock();
+  // Where an agent of this host has the metadata of what is open: looks it up there.
+  void MapMetadata(const ReaderConfig& config, const std::string& file_id);
   absl::Status Describe(const absl::Status& status) const;
 
   const v1::Version version_;

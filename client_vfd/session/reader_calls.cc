@@ -186,6 +186,11 @@ bool ReaderCalls::FindAgent(const ReaderServer& server, Route* route) {
   return known == peers_.end() || absl::Now() >= known->second.suspect_until;
 }
 
+std::string ReaderCalls::AgentFor(const ReaderServer& server) {
+  Route route;
+  return FindAgent(server, &route) ? FindAgentSocket(server) : "";
+}
+
 bool ReaderCalls::RunAtAgent(Route route, absl::Duration timeout, Attempt attempt) {
   timeout = std::min(timeout, kAgentTimeout);
   if (!Begin(&route, &timeout).ok()) return false;

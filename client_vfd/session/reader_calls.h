@@ -55,6 +55,9 @@ class ReaderCalls {
                                                     const v1::WaitForCutRequest& request,
                                                     absl::Duration timeout);
 
+  // The socket of the agent that answers for `server`; empty: there is none, or it has just failed.
+  std::string AgentFor(const ReaderServer& server);
+
   // What all readers of the process keep blocks in, as long as one of them is open.
   std::shared_ptr<rpc::BlockCache> Cache(uint64_t capacity_bytes);
 

@@ -3,8 +3,11 @@ nothing of us read the newest cut as a plain file."""
 
 import filecmp
 import json
+import os
 import re
+import shutil
 import socket
+import threading
 import time
 import urllib.request
 
@@ -98,6 +101,64 @@ def test_a_hundred_readers_cost_one_subscription_and_one_set(bare_site):
     direct = bare_site.run([paths.hdf5_tool("h5dump"), "run.h5"], config=bare_site.config(mode="reader", agent="off"))
     assert direct.ok().out == first
     assert counted.reads() > cost
+
+
+def mapped(process):
+    """The lines of the process's map that are of an agent's memory."""
+    with open(f"/proc/{process.pid}/maps") as maps:
+        return [line for line in maps if "memfd:h5mirror-cut" in line]
+
+
+def test_readers_map_one_copy_of_the_metadata_that_outlives_the_agent(bare_site):
+    before = set(os.listdir("/dev/shm"))
+    counted = Counted(bare_site)
+    live = Live(bare_site)
+    live.step(3)
+    agent = Agent(bare_site).start()
+    look(bare_site, agent).wait().ok()
+    readers = [live.reader(agent=agent.socket, cache="1MiB") for _ in range(4)]
+    assert [seen for _, seen in readers] == ["3"] * 4
+    shares = [mapped(reader) for reader, _ in readers]
+    assert all(shares), "each has it mapped"
+    assert all(line.split()[1].startswith("r--s") for share in shares for line in share), "and may only read it"
+    assert len({tuple(sorted(line.split()[4] for line in share)) for share in shares}) == 1, "all the same"
+    assert not mapped(live.writer)
+    agent.process.kill()
+    live.step(2)
+    assert all(reader.ask("read") == "3" for reader, _ in readers)
+    agent.start()
+    assert all(reader.ask("read") == "3" for reader, _ in readers)
+    assert all(reader.ask("again") == "5" for reader, _ in readers)
+    agent.stop()
+    assert all(reader.ask("read") == "5" for reader, _ in readers)
+    assert not list(agent.socket.parent.glob("*.maps*")) and not list(agent.socket.parent.glob(".h5mirror-agent*"))
+    assert set(os.listdir("/dev/shm")) <= before, "there was never a name"
+    assert counted.calls("FollowFile") >= 1
+
+
+def test_readers_do_without_the_map(bare_site):
+    live = Live(bare_site)
+    agent = Agent(bare_site).start()
+    maps = agent.socket.with_name("agent.sock.maps")
+    assert maps.stat().st_mode & 0o777 == 0o600
+    maps.unlink()
+    reader, seen = live.reader(agent=agent.socket)
+    assert seen == "0" and not mapped(reader)
+    with socket.socket(socket.AF_UNIX) as mute:  # One that listens and never answers.
+        mute.bind(str(maps))
+        mute.listen()
+        live.step()
+        assert reader.ask("again") == "1" and not mapped(reader)
+    with socket.socket(socket.AF_UNIX) as rude:
+        maps.unlink()
+        rude.bind(str(maps))
+        rude.listen()
+        live.step()
+        answering = threading.Thread(target=lambda: rude.accept()[0].sendall(b"nonsense" * 10))
+        answering.start()
+        assert reader.ask("again") == "2" and not mapped(reader)
+        answering.join()
+    assert agent.stop()[0] == 1
 
 
 def test_each_open_sees_the_newest_cut_and_stays_there(bare_site):
@@ -278,4 +339,48 @@ def test_it_says_what_is_wrong_and_ends(tmp_path, bare_site):
     ends_with(0, "OK", "--check-config", "--socket", "/tmp/x")
     agent = Agent(bare_site).start()
     ends_with(6, "another agent is there", "--socket", agent.socket)
+    agent.stop()
+
+
+def test_what_is_published_may_be_read_by_all_whatever_the_umask(bare_site):
+    live = bare_site.directory / "live"
+    (bare_site.work / "a" / "b").mkdir(parents=True)
+    bare_site.py("with h5py.File('a/b/run.h5', 'w') as f: f['x'] = np.arange(10)")
+    agent = Agent(bare_site, "--publish", live, "a/b/run.h5")
+    before = os.umask(0o077)  # As in its unit.
+    try:
+        agent.start()
+    finally:
+        os.umask(before)
+    published = live / "a" / "b" / "run.h5"
+    wait_until(published.exists, "it is published", 30)
+    assert [path.stat().st_mode & 0o777 for path in (live, live / "a", live / "a" / "b")] == [0o755] * 3
+    assert published.stat().st_mode & 0o777 == 0o644
+    assert agent.socket.stat().st_mode & 0o777 == 0o600
+    agent.stop()
+
+
+@pytest.mark.parametrize("through", ["agent", "server"])
+def test_another_file_that_takes_the_name_is_not_mixed_up(bare_site, through):
+    def write(content):
+        bare_site.py(f"with h5py.File('run.h5', 'w') as f: f.attrs['n'] = {content}; f['x'] = np.full(100_000, {content})")
+        bare_site.wait_for_no_lease("run.h5")
+        return bare_site.status("run.h5")
+
+    agent = Agent(bare_site).start()
+    first = write(1)
+    reader = bare_site.start(bare_site.script("""
+        opened = []
+        for line in sys.stdin:
+            opened.append(h5py.File("run.h5", "r"))
+            f = opened[-1]
+            print(int(f.attrs["n"]), int(f["x"][0]), int(f["x"][99_999]), flush=True)
+    """), talks=True, config=bare_site.config(mode="reader", agent=agent.socket if through == "agent" else "off"))
+    assert reader.ask("open") == "1 1 1"
+    bare_site.cli("rm", "run.h5").ok()
+    for path in bare_site.work.glob("run.h5*"):
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    second = write(2)
+    assert second["last_cut"] == first["last_cut"], "the numbers say that it is the same"
+    assert reader.ask("open") == "2 2 2"
     agent.stop()

@@ -1,0 +1,77 @@
+// A reader's side of the metadata that h5mirror-agent shares with the readers of its host.
+#ifndef H5MIRROR_RPC_CUT_MAP_H_
+#define H5MIRROR_RPC_CUT_MAP_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "rpc/cut_map_format.h"
+
+namespace h5mirror::rpc {
+
+// Closes its descriptor.
+class OwnedFd {
+ public:
+  explicit OwnedFd(int fd = -1) : fd_(fd) {}
+  ~OwnedFd();
+  OwnedFd(OwnedFd&& other) noexcept : fd_(other.fd_) { other.fd_ = -1; }
+  OwnedFd& operator=(OwnedFd&& other) noexcept;
+  int get() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+// Pages of one cut, mapped read-only. They are of memory that is sealed: nobody, the agent
+// included, can change or shorten it, so that what was checked once stays right, a read never
+// faults, and it outlives the agent. Thread-safe; goes on in a forked child.
+class CutMap {
+ public:
+  // Asks the agent that listens at `socket_path`; no signal comes of it, whatever happens.
+  // Errors: kNotFound          it has nothing to map.
+  //         kUnavailable       nobody is there, or does not answer by the deadline.
+  //         kInvalidArgument   what came is no map of a cut of `size_bytes`, or is not sealed.
+  static absl::StatusOr<std::unique_ptr<CutMap>> Ask(const std::string& socket_path,
+                                                     const CutMapQuestion& question,
+                                                     uint64_t size_bytes, absl::Time deadline);
+  // The index, and then its parts. `connection` is kept: by it the agent knows that they are
+  // mapped.
+  static absl::StatusOr<std::unique_ptr<CutMap>> Map(const std::vector<OwnedFd>& memories,
+                                                     uint64_t size_bytes, OwnedFd connection);
+  ~CutMap();
+  CutMap(const CutMap&) = delete;
+
+  // All bytes [offset, offset + out.size()), which is not beyond the cut's end; false: some are not
+  // there, and `out` is undefined.
+  bool Read(uint64_t offset, absl::Span<char> out) const;
+  // It has all metadata that the agent knew of.
+  bool has_all() const { return has_all_; }
+
+ private:
+  struct Memory {
+    const char* data = nullptr;
+    uint64_t length = 0;
+  };
+
+  CutMap(uint64_t size_bytes, OwnedFd connection)
+      : size_bytes_(size_bytes), connection_(std::move(connection)) {}
+  absl::Status MapAll(const std::vector<OwnedFd>& memories);
+  absl::Status CheckIndex();
+  const CutMapEntry* EntryOf(uint64_t block) const;
+  uint64_t PageBytes(uint64_t block, uint32_t page) const;
+
+  const uint64_t size_bytes_;
+  const OwnedFd connection_;
+  std::vector<Memory> memories_;
+  absl::Span<const CutMapEntry> entries_;
+  bool has_all_ = false;
+};
+
+}  // namespace h5mirror::rpc
+
+#endif  // H5MIRROR_RPC_CUT_MAP_H_

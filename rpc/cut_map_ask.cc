@@ -1,0 +1,93 @@
+// CutMap::Ask(): one question over a Unix socket, and descriptors with its answer.
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <string_view>
+#include <utility>
+
+#include "absl/time/clock.h"
+#include "base/status_macros.h"
+#include "base/strings.h"
+#include "rpc/cut_map.h"
+
+namespace h5mirror::rpc {
+namespace {
+
+absl::Status Away(std::string_view what) {
+  return absl::UnavailableError(StrCat("ask the agent for a map: ", what));
+}
+
+absl::StatusOr<OwnedFd> Connect(const std::string& path) {
+  sockaddr_un name{};
+  name.sun_family = AF_UNIX;
+  if (path.size() >= sizeof(name.sun_path)) return Away("its socket's path is too long");
+  std::memcpy(name.sun_path, path.c_str(), path.size() + 1);
+  OwnedFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  // Where it has a long queue this fails at once.
+  if (fd.get() < 0 || connect(fd.get(), reinterpret_cast<sockaddr*>(&name), sizeof(name)) != 0) {
+    return Away(std::strerror(errno));
+  }
+  return fd;
+}
+
+// Waits until there is something to be read.
+absl::Status Await(int fd, absl::Time deadline) {
+  for (;;) {
+    const int64_t left = absl::ToInt64Milliseconds(deadline - absl::Now());
+    pollfd wanted{fd, POLLIN, 0};
+    const int ready = poll(&wanted, 1, static_cast<int>(std::clamp<int64_t>(left, 0, 60'000)));
+    if (ready > 0) return absl::OkStatus();
+    if (ready == 0) return Away("it does not answer");
+    if (errno != EINTR) return Away(std::strerror(errno));
+  }
+}
+
+// The answer is small, and comes in one piece.
+absl::StatusOr<std::vector<OwnedFd>> Receive(int fd) {
+  CutMapAnswer answer{};
+  iovec bytes{&answer, sizeof(answer)};
+  alignas(cmsghdr) char room[CMSG_SPACE(kMapDescriptorsMax * sizeof(int))];
+  msghdr message{};
+  message.msg_iov = &bytes;
+  message.msg_iovlen = 1;
+  message.msg_control = room;
+  message.msg_controllen = sizeof(room);
+  const ssize_t got = recvmsg(fd, &message, MSG_CMSG_CLOEXEC);
+  std::vector<OwnedFd> received;
+  for (cmsghdr* part = CMSG_FIRSTHDR(&message); got >= 0 && part != nullptr;
+       part = CMSG_NXTHDR(&message, part)) {
+    if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS) continue;
+    std::vector<int> fds((part->cmsg_len - CMSG_LEN(0)) / sizeof(int));
+    std::memcpy(fds.data(), CMSG_DATA(part), fds.size() * sizeof(int));
+    for (const int each : fds) received.emplace_back(each);
+  }
+  if (got != sizeof(answer)) return Away("it has hung up");
+  const bool is_whole = (message.msg_flags & MSG_CTRUNC) == 0;
+  if (std::memcmp(answer.magic, kAnswerMagic, sizeof(answer.magic)) != 0 || !is_whole ||
+      answer.descriptor_count != received.size()) {
+    return absl::InvalidArgumentError("ask the agent for a map: its answer makes no sense");
+  }
+  return received;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<CutMap>> CutMap::Ask(const std::string& socket_path,
+                                                    const CutMapQuestion& question,
+                                                    uint64_t size_bytes, absl::Time deadline) {
+  H5M_ASSIGN_OR_RETURN(OwnedFd connection, Connect(socket_path));
+  const std::string bytes = EncodeQuestion(question);
+  const ssize_t sent = send(connection.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+  if (sent != static_cast<ssize_t>(bytes.size())) return Away("it does not listen");
+  H5M_RETURN_IF_ERROR(Await(connection.get(), deadline));
+  H5M_ASSIGN_OR_RETURN(const std::vector<OwnedFd> memories, Receive(connection.get()));
+  if (memories.empty()) return absl::NotFoundError("the agent has nothing to map of this cut");
+  return Map(memories, size_bytes, std::move(connection));
+}
+
+}  // namespace h5mirror::rpc

@@ -1,0 +1,150 @@
+#include "swmr_agent/map_server.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <optional>
+#include <utility>
+
+#include "absl/time/clock.h"
+#include "base/errno_status.h"
+#include "base/status_macros.h"
+#include "base/strings.h"
+#include "spdlog/spdlog.h"
+#include "swmr_agent/socket_place.h"
+
+namespace h5mirror::agent {
+namespace {
+
+constexpr size_t kReadersMax = 8192;
+constexpr absl::Duration kQuestionWait = absl::Seconds(5);
+// While nobody can be let in, and to see who has not asked in time.
+constexpr int kLookMs = 1000;
+
+absl::StatusOr<rpc::OwnedFd> Bind(const std::string& path) {
+  rpc::OwnedFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  sockaddr_un name{};
+  name.sun_family = AF_UNIX;
+  memcpy(name.sun_path, path.c_str(), path.size() + 1);
+  if (fd.get() < 0 || bind(fd.get(), reinterpret_cast<sockaddr*>(&name), sizeof(name)) != 0 ||
+      listen(fd.get(), SOMAXCONN) != 0) {
+    return ErrnoToStatus(errno, "listen for readers that map");
+  }
+  return fd;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<MapServer>> MapServer::Listen(const std::filesystem::path& path,
+                                                             mode_t mode_bits, Find find) {
+  H5M_ASSIGN_OR_RETURN(const auto place, SocketPlace::Prepare(path));
+  H5M_ASSIGN_OR_RETURN(rpc::OwnedFd listener, Bind(place->bind_path()));
+  rpc::OwnedFd stop(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (stop.get() < 0) return ErrnoToStatus(errno, "listen for readers that map");
+  H5M_RETURN_IF_ERROR(place->Publish(mode_bits));
+  return std::unique_ptr<MapServer>(
+      new MapServer(path, std::move(listener), std::move(stop), std::move(find)));
+}
+
+MapServer::MapServer(std::filesystem::path path, rpc::OwnedFd listener, rpc::OwnedFd stop,
+                     Find find)
+    : path_(std::move(path)),
+      listener_(std::move(listener)),
+      stop_(std::move(stop)),
+      find_(std::move(find)),
+      thread_([this] {
+        pthread_setname_np(pthread_self(), "h5m-maps");
+        Run();
+      }) {}
+
+MapServer::~MapServer() {
+  unlink(path_.c_str());
+  const uint64_t one = 1;
+  static_cast<void>(write(stop_.get(), &one, sizeof(one)));
+  thread_.join();
+}
+
+void MapServer::Run() {
+  for (;;) {
+    std::vector<pollfd> wanted = {{stop_.get(), POLLIN, 0},
+                                  {accepts_ ? listener_.get() : -1, POLLIN, 0}};
+    for (const Reader& reader : readers_) wanted.push_back({reader.fd.get(), POLLIN, 0});
+    const int ready = poll(wanted.data(), wanted.size(), kLookMs);
+    if (wanted[0].revents != 0) return;
+    accepts_ = true;
+    size_t at = 2;
+    for (auto reader = readers_.begin(); reader != readers_.end(); ++at) {
+      const bool is_late = !reader->has_answer && absl::Now() > reader->until;
+      const bool stays = ready > 0 && wanted[at].revents != 0 ? Serve(*reader) : !is_late;
+      reader = stays ? std::next(reader) : readers_.erase(reader);
+    }
+    if (ready > 0 && wanted[1].revents != 0) Accept();
+  }
+}
+
+void MapServer::Accept() {
+  while (readers_.size() < kReadersMax) {
+    rpc::OwnedFd fd(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (fd.get() >= 0) {
+      readers_.push_back({std::move(fd), absl::Now() + kQuestionWait, ""});
+      continue;
+    }
+    if (errno == EINTR || errno == ECONNABORTED) continue;
+    accepts_ = errno == EAGAIN;  // Else there are no descriptors left just now.
+    return;
+  }
+  accepts_ = false;
+}
+
+bool MapServer::Serve(Reader& reader) {
+  char bytes[4096];
+  const ssize_t got = recv(reader.fd.get(), bytes, sizeof(bytes), 0);
+  if (got < 0) return errno == EAGAIN || errno == EINTR;
+  if (got == 0 || reader.has_answer) return false;
+  reader.asked.append(bytes, static_cast<size_t>(got));
+  const std::optional<size_t> length = rpc::QuestionBytes(reader.asked);
+  if (!length || (*length != 0 && reader.asked.size() > *length)) return false;
+  if (*length == 0 || reader.asked.size() < *length) return true;
+  return Answer(reader);
+}
+
+bool MapServer::Answer(Reader& reader) {
+  const std::optional<rpc::CutMapQuestion> question = rpc::DecodeQuestion(reader.asked);
+  if (!question) return false;
+  absl::StatusOr<MemoryPtr> memory = find_(*question);
+  if (!memory.ok()) {
+    spdlog::debug("{}: not mapped: {}", question->name, ToStd(memory.status().message()));
+  }
+  const std::vector<int> fds = memory.ok() ? (*memory)->descriptors() : std::vector<int>();
+  rpc::CutMapAnswer answer{};
+  memcpy(answer.magic, rpc::kAnswerMagic, sizeof(answer.magic));
+  answer.descriptor_count = static_cast<uint32_t>(fds.size());
+  iovec bytes{&answer, sizeof(answer)};
+  alignas(cmsghdr) char room[CMSG_SPACE(rpc::kMapDescriptorsMax * sizeof(int))] = {};
+  msghdr message{};
+  message.msg_iov = &bytes;
+  message.msg_iovlen = 1;
+  if (!fds.empty()) {
+    message.msg_control = room;
+    message.msg_controllen = CMSG_SPACE(fds.size() * sizeof(int));
+    cmsghdr* const part = CMSG_FIRSTHDR(&message);
+    part->cmsg_level = SOL_SOCKET;
+    part->cmsg_type = SCM_RIGHTS;
+    part->cmsg_len = CMSG_LEN(fds.size() * sizeof(int));
+    memcpy(CMSG_DATA(part), fds.data(), fds.size() * sizeof(int));
+  }
+  if (sendmsg(reader.fd.get(), &message, MSG_NOSIGNAL) != sizeof(answer) || fds.empty()) {
+    return false;
+  }
+  reader.has_answer = true;
+  reader.asked = std::string();
+  reader.memory = *std::move(memory);
+  return true;
+}
+
+}  // namespace h5mirror::agent

@@ -1,0 +1,65 @@
+// Hands the metadata of cuts to readers that map it: docs/agent.md, "Metadata in shared memory".
+#ifndef H5MIRROR_SWMR_AGENT_MAP_SERVER_H_
+#define H5MIRROR_SWMR_AGENT_MAP_SERVER_H_
+
+#include <poll.h>
+
+#include <filesystem>
+#include <functional>
+#include <list>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "rpc/cut_map.h"
+#include "swmr_agent/cut_memory.h"
+
+namespace h5mirror::agent {
+
+// A plain socket beside gRPC's, since descriptors go with it. A connection is one map, and stays
+// until its reader has let go of it: so long the memory counts as ours. Has one thread, which never
+// waits for a reader.
+class MapServer {
+ public:
+  using MemoryPtr = std::shared_ptr<const CutMemory>;
+  // An error: the reader is told that there is nothing to map, and reads through gRPC.
+  using Find = std::function<absl::StatusOr<MemoryPtr>(const rpc::CutMapQuestion& question)>;
+
+  // kUnavailable names `path`, and why.
+  static absl::StatusOr<std::unique_ptr<MapServer>> Listen(const std::filesystem::path& path,
+                                                           mode_t mode_bits, Find find);
+  // Readers keep what they have mapped.
+  ~MapServer();
+  MapServer(const MapServer&) = delete;
+
+ private:
+  struct Reader {
+    rpc::OwnedFd fd;
+    absl::Time until;   // it has asked by then,
+    std::string asked;  // so far this
+    bool has_answer = false;
+    MemoryPtr memory{};  // what it has mapped
+  };
+
+  MapServer(std::filesystem::path path, rpc::OwnedFd listener, rpc::OwnedFd stop, Find find);
+  void Run();
+  void Accept();
+  // False: it has gone, or is to go.
+  bool Serve(Reader& reader);
+  bool Answer(Reader& reader);
+
+  const std::filesystem::path path_;
+  const rpc::OwnedFd listener_;
+  const rpc::OwnedFd stop_;
+  const Find find_;
+  bool accepts_ = true;  // the rest: of the thread
+  std::list<Reader> readers_;
+  std::thread thread_;
+};
+
+}  // namespace h5mirror::agent
+
+#endif  // H5MIRROR_SWMR_AGENT_MAP_SERVER_H_

@@ -1,0 +1,127 @@
+#include "swmr_agent/map_server.h"
+
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+
+#include "absl/time/clock.h"
+#include "gtest/gtest.h"
+#include "rpc/agent_socket.h"
+#include "swmr_agent/cut_image.h"
+#include "swmr_agent/fake_ranges.h"
+
+namespace h5mirror::agent {
+namespace {
+
+constexpr uint64_t kSize = 3 * kBlockBytes + 5;
+
+class MapServerTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    char directory[] = "/tmp/h5m-maps-XXXXXX";
+    ASSERT_NE(mkdtemp(directory), nullptr);
+    directory_ = directory;
+    image_->Learn(0, ranges_.bytes);
+    auto server = MapServer::Listen(path(), 0600, [this](const rpc::CutMapQuestion& question) {
+      return question.name == "a.h5" && question.cut == 7
+                 ? image_->Memory()
+                 : absl::StatusOr<MapServer::MemoryPtr>(absl::NotFoundError("no such cut"));
+    });
+    ASSERT_TRUE(server.ok()) << server.status();
+    server_ = *std::move(server);
+  }
+  void TearDown() override {
+    server_.reset();
+    std::filesystem::remove_all(directory_);
+  }
+
+  std::string path() const { return rpc::CutMapSocket(directory_ + "/agent.sock"); }
+  absl::StatusOr<std::unique_ptr<rpc::CutMap>> Ask(const std::string& name = "a.h5") const {
+    return rpc::CutMap::Ask(path(), {"s:1", name, "", 7, 0}, kSize,
+                            absl::Now() + absl::Seconds(30));
+  }
+  static bool Reads(const rpc::CutMap& map, const std::string& bytes) {
+    std::string read(kSize, '?');
+    return map.Read(0, absl::MakeSpan(read)) && read == bytes;
+  }
+  bool BecomesFree() const {
+    for (int i = 0; i < 3000 && pool_->count().reserved_bytes != 0; ++i) {
+      absl::SleepFor(absl::Milliseconds(10));
+    }
+    return pool_->count().reserved_bytes == 0;
+  }
+
+  std::string directory_;
+  const std::shared_ptr<BlockPool> pool_ = std::make_shared<BlockPool>(16 << 20);
+  FakeRanges ranges_{RandomBytes(kSize, 1)};
+  std::shared_ptr<CutImage> image_ = std::make_shared<CutImage>(pool_, kSize, ranges_.Reader());
+  std::unique_ptr<MapServer> server_;
+};
+
+TEST_F(MapServerTest, ReadersShareOneMemoryThatOutlivesTheAgent) {
+  std::vector<std::unique_ptr<rpc::CutMap>> maps;
+  for (int i = 0; i < 50; ++i) {
+    auto map = Ask();
+    ASSERT_TRUE(map.ok()) << map.status();
+    maps.push_back(*std::move(map));
+    EXPECT_LT(pool_->count().reserved_bytes, kSize + kBlockBytes) << "one for all";
+  }
+  server_.reset();
+  image_.reset();
+  EXPECT_TRUE(Reads(*maps.front(), ranges_.bytes));
+  EXPECT_FALSE(std::filesystem::exists(path()));
+  EXPECT_EQ(Ask().status().code(), absl::StatusCode::kUnavailable);
+}
+
+TEST_F(MapServerTest, ItCountsAsLongAsAReaderHasIt) {
+  auto map = Ask();
+  ASSERT_TRUE(map.ok()) << map.status();
+  image_.reset();
+  EXPECT_GT(pool_->count().reserved_bytes, 0);
+  EXPECT_TRUE(Reads(**map, ranges_.bytes));
+  map->reset();
+  EXPECT_TRUE(BecomesFree());
+}
+
+TEST_F(MapServerTest, OfWhatItDoesNotHaveItSaysSo) {
+  EXPECT_EQ(Ask("b.h5").status().code(), absl::StatusCode::kNotFound);
+  EXPECT_TRUE(Ask().ok());
+}
+
+TEST_F(MapServerTest, TheSocketIsForThoseItsModeSays) {
+  struct stat info {};
+  ASSERT_EQ(stat(path().c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0600);
+  const auto second = MapServer::Listen(path(), 0600, nullptr);
+  EXPECT_EQ(second.status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_TRUE(Ask().ok()) << "the first one goes on";
+}
+
+TEST_F(MapServerTest, WhoAsksNonsenseIsHungUpOn) {
+  sockaddr_un name{};
+  name.sun_family = AF_UNIX;
+  std::strcpy(name.sun_path, path().c_str());
+  const std::string question = rpc::EncodeQuestion({"s:1", "a.h5", "", 7, 0});
+  for (const std::string& bytes : {std::string(100, 'x'), question + "more"}) {
+    const rpc::OwnedFd fd(socket(AF_UNIX, SOCK_STREAM, 0));
+    ASSERT_EQ(connect(fd.get(), reinterpret_cast<sockaddr*>(&name), sizeof(name)), 0);
+    ASSERT_GT(send(fd.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL), 0);
+    char answer[64];
+    EXPECT_LE(recv(fd.get(), answer, sizeof(answer), 0), 0);
+  }
+  // In small pieces it is one all the same.
+  const rpc::OwnedFd fd(socket(AF_UNIX, SOCK_STREAM, 0));
+  ASSERT_EQ(connect(fd.get(), reinterpret_cast<sockaddr*>(&name), sizeof(name)), 0);
+  for (const char byte : question) ASSERT_EQ(send(fd.get(), &byte, 1, MSG_NOSIGNAL), 1);
+  rpc::CutMapAnswer answer{};
+  EXPECT_EQ(recv(fd.get(), &answer, sizeof(answer), 0), sizeof(answer));
+  EXPECT_EQ(answer.descriptor_count, 2);
+}
+
+}  // namespace
+}  // namespace h5mirror::agent
