@@ -148,7 +148,7 @@ absl::Status ReadAhead::Put(const char* data, uint64_t length) {
       mutex_.AwaitWithTimeout(absl::Condition(this, &ReadAhead::HasRoom), kIdle);
       if (stopping_ || !HasRoom()) return absl::CancelledError("nobody reads on");
       room = limit_bytes_ - (head_ - tail_);
-      target = target_;
+      if (head_ == tail_) target = target_;
     }
     const uint64_t at = head_ % ring_bytes_;
     const uint64_t part = target.empty() ? std::min({length, room, ring_bytes_ - at})

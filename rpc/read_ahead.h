@@ -84,7 +84,8 @@ class ReadAhead {
     return stopping_ || head_ - tail_ < limit_bytes_;
   }
   bool HasNews() const ABSL_SHARED_LOCKS_REQUIRED(mutex_) { return done_ || head_ > tail_; }
-  bool IsFilled() const ABSL_SHARED_LOCKS_REQUIRED(mutex_) { return done_ || target_.empty(); }
+  // Or something was on its way to the ring when the wait began.
+  bool IsFilled() const ABSL_SHARED_LOCKS_REQUIRED(mutex_) { return target_.empty() || HasNews(); }
   void Stop();
 
   const StreamReader reader_;
@@ -100,7 +101,7 @@ class ReadAhead {
   uint64_t head_;
   uint64_t limit_bytes_;
   bool came_ = false;  // of who takes
-  // Of who waits before an empty ring: what comes goes there, past the ring.
+  // Of who waits: while the ring is empty what comes goes there, past the ring.
   absl::Span<char> target_ ABSL_GUARDED_BY(mutex_);
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   bool done_ ABSL_GUARDED_BY(mutex_) = false;

@@ -65,6 +65,22 @@ TEST(ReadAheadTest, GivesAllBytesInOrder) {
   EXPECT_FALSE(ahead->Covers(kEnd));
 }
 
+TEST(ReadAheadTest, WhatComesJustWhenSomebodyBeginsToWaitKeepsItsPlace) {
+  constexpr uint64_t kBytes = 4 << 20;
+  const auto ahead = Start([](uint64_t offset, uint64_t, Sink sink, CallCanceller&) {
+    std::string bytes(64, '\0');
+    for (; offset < kBytes; offset += bytes.size()) {
+      for (uint64_t i = 0; i < bytes.size(); ++i) bytes[i] = ByteAt(offset + i);
+      H5M_RETURN_IF_ERROR(sink(offset, bytes));
+    }
+    return absl::OkStatus();
+  });
+  for (uint64_t offset = 0; offset < kBytes; offset += 256) {
+    Expect(*ahead, offset, 256);
+    if (HasFatalFailure()) return;
+  }
+}
+
 TEST(ReadAheadTest, WhatIsSkippedIsForgotten) {
   const auto ahead = StartSending();
   Expect(*ahead, 100'000, 10);
