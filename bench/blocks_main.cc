@@ -3,6 +3,7 @@
 //
 //   bench_blocks write   FILE --count 5000 --block-kib 64
 //   bench_blocks read    FILE... --count 1250 --seed 1
+//   bench_blocks scan    FILE --read-kib 1024
 //   bench_blocks objects FILE --count 100000
 //   bench_blocks walk    FILE
 //
@@ -31,6 +32,7 @@ struct Options {
   bool start_on_stdin = false;
   int count = 0;
   int block_kib = 64;
+  int read_kib = 1024;
   uint64_t seed = 1;
 };
 
@@ -136,6 +138,37 @@ nlohmann::json Read(const Options& options) {
           {"start_s", start_s}, {"end_s", start_s + total_s}};
 }
 
+// All of each file's first block, one piece after the other.
+nlohmann::json Scan(const Options& options) {
+  GetReady(options, false);
+  const double cpu_before_s = CpuSeconds();
+  const double start_s = NowSeconds();
+  uint64_t bytes = 0;
+  std::vector<uint64_t> words(static_cast<size_t>(options.read_kib) * 128);
+  for (const std::string& path : options.files) {
+    const hid_t file = OpenFile(options, path, false);
+    const hid_t dataset = Check(H5Dopen2(file, BlockName(0).c_str(), H5P_DEFAULT), "H5Dopen2");
+    const hid_t space = Check(H5Dget_space(dataset), "H5Dget_space");
+    const hsize_t size = Check(H5Sget_simple_extent_npoints(space), "H5Sget_simple_extent_npoints");
+    for (hsize_t at = 0; at < size; at += words.size()) {
+      const hsize_t count = std::min<hsize_t>(words.size(), size - at);
+      const hid_t memory = Check(H5Screate_simple(1, &count, nullptr), "H5Screate_simple");
+      Check(H5Sselect_hyperslab(space, H5S_SELECT_SET, &at, nullptr, &count, nullptr),
+            "H5Sselect_hyperslab");
+      Check(H5Dread(dataset, H5T_NATIVE_UINT64, memory, space, H5P_DEFAULT, words.data()),
+            "H5Dread");
+      H5Sclose(memory);
+      bytes += count * sizeof(uint64_t);
+    }
+    H5Sclose(space);
+    H5Dclose(dataset);
+    Check(H5Fclose(file), "H5Fclose");
+  }
+  const double total_s = NowSeconds() - start_s;
+  return {{"open_s", 0.0},  {"felt_s", total_s}, {"total_s", total_s},
+          {"bytes", bytes}, {"blocks", 1},       {"cpu_before_s", cpu_before_s}};
+}
+
 // Groups of a thousand objects: the group, and scalar datasets in it.
 nlohmann::json Objects(const Options& options) {
   GetReady(options, true);
@@ -199,6 +232,8 @@ int Main(int argc, char** argv) {
   };
   CLI::App* write = add("write", "datasets, one after the other", Write);
   CLI::App* read = add("read", "some of them, at random", Read);
+  CLI::App* scan = add("scan", "the first one, from its beginning to its end", Scan);
+  scan->add_option("--read-kib", options.read_kib, "of each read")->check(CLI::Range(1, 1 << 20));
   CLI::App* objects = add("objects", "groups and scalar datasets", Objects);
   add("walk", "open the file and look at each object", Walk);
   for (CLI::App* verb : {write, objects}) {

@@ -14,8 +14,8 @@ from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness import (follow_crowd, follow_figures, follow_latency, follow_reading, follow_report, follow_subscribers,
-                     follow_tables, machine, paths)
+from harness import (follow_crowd, follow_figures, follow_latency, follow_reading, follow_report, follow_scans,
+                     follow_subscribers, follow_tables, machine, paths)
 from harness.caches import NotPermitted
 from harness.workload import WorkloadFailed
 
@@ -32,6 +32,8 @@ class Options:
     blocks: int
     block_kib: list[int]
     round_trip_ms: float
+    scan_mib: int
+    scan_kib: list[int]
     set_files: int
     set_mib: int
     set_block_kib: int
@@ -44,12 +46,14 @@ class Options:
 
 
 FULL = dict(table_rounds=11, rows=follow_tables.FULL, tick_ms=100, readers=[1, 10, 100], ticks=1000, rounds=3,
-            objects=100_000, blocks=5_000, block_kib=[4, 64], round_trip_ms=1, set_files=16, set_mib=2048,
-            set_block_kib=64, set_limit_mib=512, set_processes=[1, 2, 4, 8, 16],
+            objects=100_000, blocks=5_000, block_kib=[4, 64], round_trip_ms=1, scan_mib=512,
+            scan_kib=[64, 1024, 16384], set_files=16, set_mib=2048, set_block_kib=64,
+            set_limit_mib=512, set_processes=[1, 2, 4, 8, 16],
             subscribers=[0, 1, 10, 100, 300, 1000], subscriber_ticks=100, subscriber_kib=64)
 QUICK = dict(table_rounds=1, rows=follow_tables.QUICK, tick_ms=20, readers=[1, 2], ticks=10, rounds=1, objects=2_000,
-             blocks=40, block_kib=[4], round_trip_ms=1, set_files=4, set_mib=8, set_block_kib=64, set_limit_mib=64,
-             set_processes=[1, 4], subscribers=[0, 1, 20], subscriber_ticks=10, subscriber_kib=16, with_targets=False)
+             blocks=40, block_kib=[4], round_trip_ms=1, scan_mib=4, scan_kib=[1024],
+             set_files=4, set_mib=8, set_block_kib=64, set_limit_mib=64, set_processes=[1, 4],
+             subscribers=[0, 1, 20], subscriber_ticks=10, subscriber_kib=16, with_targets=False)
 
 
 class Bench:
@@ -107,6 +111,8 @@ class Bench:
     def _reading(self) -> None:
         self.results["reading"] = self._guarded(
             "reading", lambda d: follow_reading.measure(self.options, d, self.facts)) or {}
+        self.results["scans"] = self._guarded(
+            "reading in order", lambda d: follow_scans.measure(self.options, d)) or {}
         self.results["crowd"] = self._guarded(
             "TeraVAP-like reading", lambda d: follow_crowd.measure(self.options, d)) or {}
 

@@ -44,13 +44,27 @@ void BlockCache::Insert(uint64_t owner, uint64_t index, ReadKind kind, std::stri
 }
 
 void BlockCache::Evict() {
-  while (raw_bytes_ + metadata_bytes_ > capacity_bytes_) {
-    const bool raw = raw_bytes_ > capacity_bytes_ / 2 || metadata_.empty();
+  const uint64_t room = capacity_bytes_ - reserved_bytes_;
+  while (raw_bytes_ + metadata_bytes_ > room) {
+    const bool raw = raw_bytes_ > room / 2 || metadata_.empty();
     Entries& entries = raw ? raw_ : metadata_;
     (raw ? raw_bytes_ : metadata_bytes_) -= entries.back().block->size();
     index_.erase(entries.back().key);
     entries.pop_back();
   }
+}
+
+bool BlockCache::Reserve(uint64_t bytes) {
+  absl::MutexLock lock(&mutex_);
+  if (bytes > capacity_bytes_ / 2 - reserved_bytes_) return false;
+  reserved_bytes_ += bytes;
+  Evict();
+  return true;
+}
+
+void BlockCache::Unreserve(uint64_t bytes) {
+  absl::MutexLock lock(&mutex_);
+  reserved_bytes_ -= bytes;
 }
 
 void BlockCache::Grow(uint64_t capacity_bytes) {
@@ -65,7 +79,7 @@ uint64_t BlockCache::capacity_bytes() {
 
 uint64_t BlockCache::used_bytes() {
   absl::MutexLock lock(&mutex_);
-  return raw_bytes_ + metadata_bytes_;
+  return reserved_bytes_ + raw_bytes_ + metadata_bytes_;
 }
 
 }  // namespace h5mirror::rpc

@@ -38,6 +38,10 @@ class BlockCache {
   // `bytes` is kBlockBytes long, the last block of a version shorter.
   void Insert(uint64_t owner, uint64_t index, ReadKind kind, std::string bytes);
 
+  // Room for what is kept elsewhere, at most half of the capacity in all; false: there is none.
+  bool Reserve(uint64_t bytes);
+  void Unreserve(uint64_t bytes);
+
   // Never smaller than before.
   void Grow(uint64_t capacity_bytes);
   uint64_t capacity_bytes();
@@ -59,6 +63,7 @@ class BlockCache {
 
   absl::Mutex mutex_;
   uint64_t capacity_bytes_ ABSL_GUARDED_BY(mutex_);
+  uint64_t reserved_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t raw_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t metadata_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t next_owner_ ABSL_GUARDED_BY(mutex_) = 1;

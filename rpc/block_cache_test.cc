@@ -32,6 +32,19 @@ TEST(BlockCacheTest, AScanOfRawDataLeavesHalfToMetadata) {
   EXPECT_EQ(cache.used_bytes(), 8 * kBlock);
 }
 
+TEST(BlockCacheTest, WhatIsReservedIsMissing) {
+  BlockCache cache(8 * kBlock);
+  Fill(cache, 1, ReadKind::kRaw, 0, 8);
+  EXPECT_TRUE(cache.Reserve(3 * kBlock));
+  EXPECT_FALSE(cache.Reserve(2 * kBlock)) << "half of it";
+  EXPECT_EQ(cache.used_bytes(), 8 * kBlock);
+  EXPECT_FALSE(cache.Holds(1, 2));
+  EXPECT_TRUE(cache.Holds(1, 3));
+  cache.Unreserve(3 * kBlock);
+  Fill(cache, 1, ReadKind::kRaw, 100, 3);
+  EXPECT_TRUE(cache.Holds(1, 3));
+}
+
 TEST(BlockCacheTest, MetadataMayUseAllOfIt) {
   BlockCache cache(8 * kBlock);
   Fill(cache, 1, ReadKind::kRaw, 100, 2);

@@ -12,8 +12,17 @@ namespace h5mirror::rpc {
 namespace {
 
 constexpr uint64_t kBlock = BlockCache::kBlockBytes;
+constexpr uint64_t kPage = 4096;  // as the server's, of metadata
 constexpr uint64_t kRawWindowMax = 8 << 20;
 constexpr uint64_t kMetadataWindowMax = 1 << 20;
+// Raw data that is read here and there, in pieces of at least this, is fetched to the byte.
+constexpr uint64_t kExactMin = kBlock / 2;
+// Of a run's window, from which on a call stays open; and of its ring, at least.
+constexpr uint64_t kStreamFrom = 1 << 20;
+// An open call is given up for another run where the last so many fetches passed it by.
+constexpr int kFetchesBeside = 4;
+// After so many calls in a row that brought nothing no more are tried.
+constexpr int kVainStreams = 3;
 constexpr uint64_t kAheadFirst = 256 << 10;
 constexpr uint64_t kAheadGrowth = 4;
 constexpr uint64_t kAheadMax = 8 << 20;
@@ -24,12 +33,14 @@ uint64_t BlockDown(uint64_t offset) { return offset / kBlock * kBlock; }
 class Collector {
  public:
   using Keep = absl::FunctionRef<void(uint64_t index, std::string bytes)>;
+  // Which blocks: none; those that the caller is not given whole; all.
+  enum class Keeping { kNone, kPartial, kAll };
 
-  // Fetches [begin, end), of which `out` is the part from `out_begin` on. Blocks that `out` holds
-  // whole are kept only if `keep_all`.
-  Collector(uint64_t begin, uint64_t end, uint64_t out_begin, absl::Span<char> out, bool keep_all,
+  // Fetches [begin, end), of which `out` is the part from `out_begin` on. `begin` is that of a
+  // block if any are kept.
+  Collector(uint64_t begin, uint64_t end, uint64_t out_begin, absl::Span<char> out, Keeping keeping,
             Keep keep)
-      : at_(begin), end_(end), out_begin_(out_begin), out_(out), keep_all_(keep_all), keep_(keep) {}
+      : at_(begin), end_(end), out_begin_(out_begin), out_(out), keeping_(keeping), keep_(keep) {}
 
   absl::Status Take(uint64_t offset, std::string_view data) {
     if (offset < at_ || offset > end_ || data.size() > end_ - offset) {
@@ -68,7 +79,7 @@ class Collector {
   bool Keeps(uint64_t block) const {
     const bool whole =
         block >= out_begin_ && std::min(block + kBlock, end_) <= out_begin_ + out_.size();
-    return keep_all_ || !whole;
+    return keeping_ == Keeping::kAll || (keeping_ == Keeping::kPartial && !whole);
   }
 
   void ToBlock(const char* data, uint64_t length, uint64_t block) {
@@ -89,7 +100,7 @@ class Collector {
   const uint64_t end_;
   const uint64_t out_begin_;
   const absl::Span<char> out_;
-  const bool keep_all_;
+  const Keeping keeping_;
   const Keep keep_;
   std::string bytes_;  // of the block of `at_`, up to there
 };
@@ -143,11 +154,15 @@ RangeReader RangesOf(Client& client, std::string name, const v1::Version& versio
 }
 
 VersionSource::VersionSource(const std::string& identity, uint64_t size_bytes, RangeReader reader,
-                             std::shared_ptr<BlockCache> cache)
+                             std::shared_ptr<BlockCache> cache, StreamReader stream)
     : size_bytes_(size_bytes),
       reader_(std::move(reader)),
       cache_(std::move(cache)),
-      owner_(cache_->OwnerOf(identity)) {}
+      owner_(cache_->OwnerOf(identity)),
+      page_owner_(cache_->OwnerOf(StrCat(identity, "\npages"))),
+      stream_(std::move(stream)) {}
+
+VersionSource::~VersionSource() { StopAhead(); }
 
 void VersionSource::Preload(std::string bytes) {
   if (bytes.empty() || bytes.size() != std::min(kBlock, size_bytes_)) return;
@@ -169,8 +184,10 @@ absl::Status VersionSource::Read(uint64_t offset, absl::Span<char> out, ReadKind
   if (known_ && !out.empty() && known_(offset, out)) return absl::OkStatus();
   while (!out.empty()) {
     uint64_t done = MissingBytes(offset, out.size());
-    if (done > 0) {
-      H5M_RETURN_IF_ERROR(Fetch(offset, out.subspan(0, done), kind));
+    if (const uint64_t copied = done > 0 ? CopyFromPage(offset, out) : 0; copied > 0) {
+      done = copied;
+    } else if (done > 0) {
+      H5M_ASSIGN_OR_RETURN(done, Obtain(offset, out.subspan(0, done), kind));
     } else if (const BlockCache::Block block = cache_->Find(owner_, offset / kBlock)) {
       const uint64_t skip = offset % kBlock;
       done = std::min<uint64_t>(out.size(), block->size() - skip);
@@ -189,30 +206,97 @@ uint64_t VersionSource::MissingBytes(uint64_t offset, uint64_t length) {
   return std::min(at, end) - offset;
 }
 
-uint64_t VersionSource::NextWindow(uint64_t begin, ReadKind kind) {
+absl::StatusOr<uint64_t> VersionSource::Obtain(uint64_t offset, absl::Span<char> out,
+                                               ReadKind kind) {
+  if (kind == ReadKind::kRaw) {
+    uint64_t taken = TakeAhead(offset, out);
+    if (taken == 0 && StartAhead(offset)) taken = TakeAhead(offset, out);
+    if (taken != 0) return taken;
+  }
+  H5M_RETURN_IF_ERROR(Fetch(offset, out, kind));
+  return out.size();
+}
+
+uint64_t VersionSource::TakeAhead(uint64_t offset, absl::Span<char> out) {
+  if (ahead_ == nullptr || !ahead_->Covers(BlockDown(offset))) return 0;
+  fetches_beside_ahead_ = 0;
+  uint64_t taken = 0;
+  const uint64_t whole = offset + out.size() == size_bytes_ ? out.size() : BlockDown(out.size());
+  if (offset % kBlock == 0 && whole > 0) {  // A scan passes by the cache.
+    taken = ahead_->Take(offset, out.subspan(0, whole));
+  } else {
+    const uint64_t block = BlockDown(offset);
+    std::string bytes(std::min(kBlock, size_bytes_ - block), '\0');
+    if (ahead_->Take(block, absl::MakeSpan(bytes)) == bytes.size()) {
+      taken = std::min<uint64_t>(out.size(), block + bytes.size() - offset);
+      std::memcpy(out.data(), bytes.data() + (offset - block), taken);
+      cache_->Insert(owner_, block / kBlock, ReadKind::kRaw, std::move(bytes));
+    }
+  }
+  Run& run = runs_[static_cast<size_t>(ReadKind::kRaw)];
+  run = {BlockDown(ahead_->next()), kStreamFrom};  // From where another call would go on.
+  return taken;
+}
+
+bool VersionSource::StartAhead(uint64_t offset) {
+  if (stream_ == nullptr) return false;
+  const uint64_t begin = BlockDown(offset);
+  const Run& run = runs_[static_cast<size_t>(ReadKind::kRaw)];
+  if ((offset != run.end && begin != run.end) || run.window_bytes < kStreamFrom) return false;
+  if (ahead_ != nullptr && ahead_->Covers(ahead_->next()) &&
+      ++fetches_beside_ahead_ <= kFetchesBeside) {
+    return false;
+  }
+  StopAhead();
+  if (vain_streams_ >= kVainStreams) return false;
+  const uint64_t ring = std::min(kRawWindowMax, BlockDown(cache_->capacity_bytes() / 4));
+  if (ring < kStreamFrom || !cache_->Reserve(ring)) return false;
+  ring_bytes_ = ring;
+  ahead_ = ReadAhead::Start(stream_, begin, size_bytes_, ring, 2 * kStreamFrom);
+  if (ahead_ == nullptr) StopAhead();
+  return ahead_ != nullptr;
+}
+
+void VersionSource::StopAhead() {
+  if (ahead_ != nullptr) vain_streams_ = ahead_->came() ? 0 : vain_streams_ + 1;
+  ahead_.reset();
+  cache_->Unreserve(std::exchange(ring_bytes_, 0));
+  fetches_beside_ahead_ = 0;
+}
+
+uint64_t VersionSource::NextWindow(uint64_t offset, uint64_t begin, ReadKind kind) {
   Run& run = runs_[static_cast<size_t>(kind)];
   const uint64_t most = kind == ReadKind::kRaw ? kRawWindowMax : kMetadataWindowMax;
   const uint64_t limit = std::max(kBlock, std::min(most, BlockDown(cache_->capacity_bytes() / 4)));
-  run.window_bytes = begin == run.end ? std::min(2 * run.window_bytes, limit) : kBlock;
+  const bool goes_on = begin == run.end || offset == run.end;
+  run.window_bytes = goes_on ? std::min(2 * run.window_bytes, limit) : kBlock;
   return run.window_bytes;
 }
 
 absl::Status VersionSource::Fetch(uint64_t offset, absl::Span<char> out, ReadKind kind) {
   const uint64_t begin = BlockDown(offset);
+  const uint64_t window = NextWindow(offset, begin, kind);
+  if (kind == ReadKind::kRaw && window == kBlock && out.size() >= kExactMin) {
+    return FetchExactly(offset, out);
+  }
   uint64_t end = BlockDown(offset + out.size() + kBlock - 1);
-  end = std::min(std::max(end, begin + NextWindow(begin, kind)), size_bytes_);
+  end = std::min(std::max(end, begin + window), size_bytes_);
   // A scan of raw data passes by the cache; metadata is wanted again.
   const auto keep = [&](uint64_t index, std::string bytes) {
     cache_->Insert(owner_, index, kind, std::move(bytes));
   };
-  Collector collector(begin, end, offset, out, kind == ReadKind::kMetadata, keep);
+  const bool is_metadata = kind == ReadKind::kMetadata;
+  Collector collector(begin, end, offset, out,
+                      is_metadata ? Collector::Keeping::kAll : Collector::Keeping::kPartial, keep);
   const auto take = [&](uint64_t at, std::string_view data) { return collector.Take(at, data); };
   const auto take_ahead = [&](uint64_t at, std::string_view data) { return KeepAhead(at, data); };
-  const bool is_metadata = kind == ReadKind::kMetadata;
-  MetadataAhead ahead{ahead_from_, is_metadata ? NextAheadBytes() : 0, take_ahead};
+  // Of a file that the cache has room for, what lies between is likely to be wanted too.
+  const bool as_pages = size_bytes_ > AheadBudget();
+  MetadataAhead ahead{ahead_from_, is_metadata ? NextAheadBytes() : 0, take_ahead, 0, as_pages};
   H5M_RETURN_IF_ERROR(reader_(begin, end - begin, take, is_metadata ? &ahead : nullptr));
   collector.Finish();
-  runs_[static_cast<size_t>(kind)].end = end;
+  Run& run = runs_[static_cast<size_t>(kind)];
+  run = {end, std::max(run.window_bytes, end - begin)};
   if (ahead.length_bytes > 0) {
     ahead_from_ = ahead.next;
     ahead_ended_ = ahead.next == 0;
@@ -220,28 +304,54 @@ absl::Status VersionSource::Fetch(uint64_t offset, absl::Span<char> out, ReadKin
   return absl::OkStatus();
 }
 
+absl::Status VersionSource::FetchExactly(uint64_t offset, absl::Span<char> out) {
+  const uint64_t end = offset + out.size();
+  Collector collector(offset, end, offset, out, Collector::Keeping::kNone,
+                      [](uint64_t, std::string) {});
+  const auto take = [&](uint64_t at, std::string_view data) { return collector.Take(at, data); };
+  H5M_RETURN_IF_ERROR(reader_(offset, out.size(), take, nullptr));
+  collector.Finish();
+  runs_[static_cast<size_t>(ReadKind::kRaw)] = {end, std::max(kBlock, BlockDown(out.size()))};
+  return absl::OkStatus();
+}
+
+uint64_t VersionSource::AheadBudget() { return cache_->capacity_bytes() / 4 * 3; }
+
 uint64_t VersionSource::NextAheadBytes() {
-  const uint64_t budget = cache_->capacity_bytes() / 4 * 3;
+  const uint64_t budget = AheadBudget();
   if (ahead_ended_ || ahead_bytes_ >= budget) return 0;
   ahead_window_bytes_ = std::clamp(ahead_window_bytes_ * kAheadGrowth, kAheadFirst, kAheadMax);
   return std::min(ahead_window_bytes_, budget - ahead_bytes_);
 }
 
-absl::Status VersionSource::KeepAhead(uint64_t offset, std::string_view blocks) {
-  const bool is_whole = offset % kBlock == 0 && offset <= size_bytes_ &&
-                        blocks.size() <= size_bytes_ - offset &&
-                        (blocks.size() % kBlock == 0 || offset + blocks.size() == size_bytes_);
+absl::Status VersionSource::KeepAhead(uint64_t offset, std::string_view bytes) {
+  const bool is_whole = !bytes.empty() && offset % kPage == 0 && offset <= size_bytes_ &&
+                        bytes.size() <= size_bytes_ - offset &&
+                        (bytes.size() % kPage == 0 || offset + bytes.size() == size_bytes_);
   if (!is_whole) {
-    return absl::InternalError(StrCat("the server sent ", blocks.size(), " bytes of metadata at ",
-                                      offset, ", which are not whole blocks of the file"));
+    return absl::InternalError(StrCat("the server sent ", bytes.size(), " bytes of metadata at ",
+                                      offset, ", which are not whole pages of the file"));
   }
-  ahead_bytes_ += blocks.size();
-  for (; !blocks.empty(); blocks.remove_prefix(std::min<uint64_t>(kBlock, blocks.size()))) {
-    cache_->Insert(owner_, offset / kBlock, ReadKind::kMetadata,
-                   std::string(blocks.substr(0, kBlock)));
-    offset += kBlock;
+  ahead_bytes_ += bytes.size();
+  while (!bytes.empty()) {
+    const uint64_t block = std::min(kBlock, size_bytes_ - BlockDown(offset));
+    const bool is_block = offset % kBlock == 0 && bytes.size() >= block;
+    const uint64_t part = is_block ? block : std::min<uint64_t>(kPage, bytes.size());
+    cache_->Insert(is_block ? owner_ : page_owner_, offset / (is_block ? kBlock : kPage),
+                   ReadKind::kMetadata, std::string(bytes.substr(0, part)));
+    offset += part;
+    bytes.remove_prefix(part);
   }
   return absl::OkStatus();
+}
+
+uint64_t VersionSource::CopyFromPage(uint64_t offset, absl::Span<char> out) {
+  const BlockCache::Block page = cache_->Find(page_owner_, offset / kPage);
+  if (page == nullptr) return 0;
+  const uint64_t skip = offset % kPage;
+  const uint64_t part = std::min<uint64_t>(out.size(), page->size() - skip);
+  std::memcpy(out.data(), page->data() + skip, part);
+  return part;
 }
 
 }  // namespace h5mirror::rpc

@@ -3,6 +3,7 @@
 #ifndef H5MIRROR_RPC_VERSION_SOURCE_H_
 #define H5MIRROR_RPC_VERSION_SOURCE_H_
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <functional>
@@ -12,9 +13,11 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "rpc/block_cache.h"
 #include "rpc/client.h"
+#include "rpc/read_ahead.h"
 
 namespace h5mirror::rpc {
 
@@ -26,8 +29,9 @@ using RangeSink = absl::FunctionRef<absl::Status(uint64_t offset, std::string_vi
 struct MetadataAhead {
   uint64_t from = 0;          // the first ones at or behind it,
   uint64_t length_bytes = 0;  // about so many bytes
-  RangeSink sink;             // for one or more whole blocks
+  RangeSink sink;             // for one or more whole blocks, or pages
   uint64_t next = 0;          // filled in: where the next ones begin; 0: there are no more
+  bool pages = false;         // pages of 4 KiB will do instead of blocks
 };
 
 // Reads [offset, offset + length) of one version. Calls the sink in order of offset; what it is
@@ -55,28 +59,41 @@ void AskAhead(const MetadataAhead* ahead, Request& request) {
   request.set_is_metadata(true);
   request.set_metadata_from(ahead->from);
   request.set_metadata_length_bytes(ahead->length_bytes);
+  request.set_metadata_pages(ahead->pages);
 }
 template <typename Response>
 absl::Status TakeData(const Response& answer, RangeSink sink, MetadataAhead* ahead) {
   if (ahead != nullptr && answer.metadata_next() != 0) ahead->next = answer.metadata_next();
   if (answer.data().empty()) return absl::OkStatus();
   if (!answer.ahead()) return sink(answer.offset(), answer.data());
-  return ahead == nullptr ? absl::OkStatus() : ahead->sink(answer.offset(), answer.data());
+  if (ahead == nullptr) return absl::OkStatus();
+  if (answer.pieces().empty()) return ahead->sink(answer.offset(), answer.data());
+  std::string_view rest = answer.data();
+  for (const v1::ByteRange& piece : answer.pieces()) {
+    const absl::Status taken = ahead->sink(piece.offset(), rest.substr(0, piece.length_bytes()));
+    if (!taken.ok()) return taken;
+    rest.remove_prefix(std::min<uint64_t>(piece.length_bytes(), rest.size()));
+  }
+  return absl::OkStatus();
 }
 
 // Reads in ranges of whole 64 KiB blocks. A read that goes on where the last fetch of its kind
 // ended doubles what is fetched next, from one block up to 8 MiB (1 MiB of metadata), at most a
-// quarter of the cache; any other starts at one block again. With each fetch of metadata comes
+// quarter of the cache; any other starts at one block again, and where it is raw data of half a
+// block or more, fetches just these bytes. Raw data that was read in order for a MiB or so comes
+// in a call that stays open, where there is a stream reader. With each fetch of metadata comes
 // other metadata, wherever it lies: 256 KiB, and four times as much each time, up to 8 MiB at once
-// and three quarters of the cache in all. So who looks at a few objects gets little more than
-// these, and who goes through all of them waits for a few answers only.
+// and three quarters of the cache in all; by blocks, or of a version larger than that by pages of
+// 4 KiB. So who looks at a few objects gets little more than these, and who goes through all of
+// them waits for a few answers only.
 //
-// Thread-compatible. Keeps nothing open between two calls.
+// Thread-compatible. Keeps nothing open between two calls but for a ReadAhead.
 class VersionSource {
  public:
   // `identity` names the version among all that `cache` is used for.
   VersionSource(const std::string& identity, uint64_t size_bytes, RangeReader reader,
-                std::shared_ptr<BlockCache> cache);
+                std::shared_ptr<BlockCache> cache, StreamReader stream = nullptr);
+  ~VersionSource();
 
   uint64_t size_bytes() const { return size_bytes_; }
 
@@ -102,19 +119,37 @@ class VersionSource {
 
   // The bytes from `offset` that no block holds, at most `length`.
   uint64_t MissingBytes(uint64_t offset, uint64_t length);
-  // `out` is missing from the cache as a whole.
+  // `out` is missing from the cache as a whole. Returns how many bytes of its beginning are there.
+  absl::StatusOr<uint64_t> Obtain(uint64_t offset, absl::Span<char> out, ReadKind kind);
+  // The same from the open call; 0: it has none of them.
+  uint64_t TakeAhead(uint64_t offset, absl::Span<char> out);
+  // Begins such a call, where `offset` goes on a run; false: that is not done.
+  bool StartAhead(uint64_t offset);
+  void StopAhead();
   absl::Status Fetch(uint64_t offset, absl::Span<char> out, ReadKind kind);
-  uint64_t NextWindow(uint64_t begin, ReadKind kind);
+  absl::Status FetchExactly(uint64_t offset, absl::Span<char> out);
+  // What a fetch at `begin`, for what is missing from `offset` on, is to bring at least.
+  uint64_t NextWindow(uint64_t offset, uint64_t begin, ReadKind kind);
+  // Of all metadata that comes ahead.
+  uint64_t AheadBudget();
   // Of the metadata that comes with the next fetch of some; 0: none.
   uint64_t NextAheadBytes();
-  absl::Status KeepAhead(uint64_t offset, std::string_view blocks);
+  absl::Status KeepAhead(uint64_t offset, std::string_view bytes);
+  // Copies what a page that came ahead has of the beginning of `out`; returns how much.
+  uint64_t CopyFromPage(uint64_t offset, absl::Span<char> out);
 
   const uint64_t size_bytes_;
   const RangeReader reader_;
   const std::shared_ptr<BlockCache> cache_;
   const uint64_t owner_;
-  KnownBytes known_;  // empty: there are none
+  KnownBytes known_;           // empty: there are none
+  const uint64_t page_owner_;  // of pages, in blocks that are not there as a whole
+  const StreamReader stream_;
   std::array<Run, 2> runs_;
+  std::unique_ptr<ReadAhead> ahead_;
+  uint64_t ring_bytes_ = 0;  // of `ahead_`, reserved in the cache
+  int fetches_beside_ahead_ = 0;
+  int vain_streams_ = 0;
   uint64_t ahead_from_ = 0;
   uint64_t ahead_window_bytes_ = 0;
   uint64_t ahead_bytes_ = 0;  // that have come

@@ -39,6 +39,10 @@ class VersionSourceTest : public testing::Test {
   absl::Status ReadRange(uint64_t offset, uint64_t length, RangeSink sink) {
     ranges_.push_back({offset, length});
     if (!failure_.ok()) return failure_;
+    return Send(offset, length, sink);
+  }
+
+  absl::Status Send(uint64_t offset, uint64_t length, RangeSink sink) const {
     const uint64_t end = offset + length;
     while (offset < end) {
       const uint64_t piece = std::min({end - offset, 10'000 - offset % 10'000, uint64_t{7001}});
@@ -65,6 +69,22 @@ class VersionSourceTest : public testing::Test {
     return absl::OkStatus();
   }
 
+  // One that keeps a call open for what is read in order.
+  VersionSource StreamedSource() {
+    return VersionSource(
+        "x@1", kSize,
+        [this](uint64_t offset, uint64_t length, RangeSink sink, MetadataAhead*) {
+          return ReadRange(offset, length, sink);
+        },
+        std::make_shared<BlockCache>(64 << 20),
+        [this](uint64_t offset, uint64_t length, RangeSink sink, CallCanceller&) -> absl::Status {
+          streams_.push_back({offset, length});
+          const uint64_t part = std::min(length, stream_bytes_);
+          H5M_RETURN_IF_ERROR(Send(offset, part, sink));
+          return part == length ? absl::OkStatus() : absl::UnavailableError("broken off");
+        });
+  }
+
   VersionSource Source(uint64_t cache_bytes = 64 << 20) {
     return VersionSource(
         "x@1", kSize,
@@ -87,6 +107,8 @@ class VersionSourceTest : public testing::Test {
   std::string bytes_;
   std::vector<Range> ranges_;
   std::vector<Range> aheads_;
+  std::vector<Range> streams_;  // looked at when the source is gone
+  uint64_t stream_bytes_ = UINT64_MAX;
   bool sends_ahead_ = false;
   uint64_t ahead_missing_ = 0;
   absl::Status failure_;
@@ -112,6 +134,64 @@ TEST_F(VersionSourceTest, ReadsHereAndThereFetchOneBlock) {
   for (const Range& range : ranges_) EXPECT_EQ(range.length, kBlock);
 }
 
+TEST_F(VersionSourceTest, LargeReadsHereAndThereFetchWhatIsAskedFor) {
+  VersionSource source = Source();
+  Expect(source, 30 * kBlock + 77, kBlock, ReadKind::kRaw);
+  Expect(source, 3 * kBlock - 5, 2 * kBlock, ReadKind::kRaw);
+  EXPECT_THAT(ranges_,
+              ElementsAre(Range{30 * kBlock + 77, kBlock}, Range{3 * kBlock - 5, 2 * kBlock}));
+}
+
+TEST_F(VersionSourceTest, AScanKeepsOneCallOpen) {
+  for (const uint64_t piece : {uint64_t{4096}, kBlock + 1000, 17 * kBlock}) {
+    {
+      VersionSource source = StreamedSource();
+      for (uint64_t at = 777; at < kSize; at += piece) Expect(source, at, piece, ReadKind::kRaw);
+    }
+    EXPECT_EQ(streams_.size(), 1) << piece;
+    EXPECT_LE(ranges_.size(), 5) << piece;
+    streams_.clear();
+    ranges_.clear();
+  }
+}
+
+TEST_F(VersionSourceTest, AnOpenCallThatBreaksIsNoError) {
+  stream_bytes_ = 3 * kBlock + 100;
+  {
+    VersionSource source = StreamedSource();
+    for (uint64_t at = 0; at < kSize; at += 4096) Expect(source, at, 4096, ReadKind::kRaw);
+  }
+  EXPECT_GT(streams_.size(), 1);
+}
+
+TEST_F(VersionSourceTest, CallsThatBringNothingAreGivenUp) {
+  stream_bytes_ = 0;
+  {
+    VersionSource source = StreamedSource();
+    for (int scan = 0; scan < 10; ++scan) {
+      for (uint64_t at = 0; at < kSize; at += 17 * kBlock) {
+        Expect(source, at, 17 * kBlock, ReadKind::kRaw);
+      }
+    }
+  }
+  EXPECT_EQ(streams_.size(), 3);
+}
+
+TEST_F(VersionSourceTest, AnyReadsInAnyOrderBesideAnOpenCallAreRight) {
+  const unsigned seed = std::random_device()();
+  SCOPED_TRACE(seed);
+  std::minstd_rand random(seed);
+  VersionSource source = StreamedSource();
+  uint64_t next = 0;
+  for (int i = 0; i < 3000; ++i) {
+    const uint64_t length = random() % (random() % 4 == 0 ? 20 * kBlock : 5000);
+    const uint64_t offset = random() % 10 == 0 ? random() % kSize : next;
+    Expect(source, offset, length, random() % 8 == 0 ? ReadKind::kMetadata : ReadKind::kRaw);
+    if (HasFatalFailure()) return;
+    next = (offset + length) % kSize;
+  }
+}
+
 TEST_F(VersionSourceTest, MetadataInBetweenDoesNotBreakAScan) {
   VersionSource source = Source();
   Expect(source, 0, 10, ReadKind::kRaw);
@@ -123,7 +203,7 @@ TEST_F(VersionSourceTest, MetadataInBetweenDoesNotBreakAScan) {
 TEST_F(VersionSourceTest, ALargeRawReadIsOneRangeAndPassesByTheCache) {
   VersionSource source = Source();
   Expect(source, 100, 20 * kBlock, ReadKind::kRaw);
-  EXPECT_THAT(ranges_, ElementsAre(Range{0, 21 * kBlock}));
+  EXPECT_THAT(ranges_, ElementsAre(Range{100, 20 * kBlock}));
   Expect(source, 5 * kBlock, 10, ReadKind::kRaw);
   EXPECT_EQ(ranges_.size(), 2u);
 }
@@ -199,6 +279,32 @@ TEST_F(VersionSourceTest, MetadataComesInBulk) {
   EXPECT_EQ(aheads_.size(), 2) << "that was all";
 }
 
+TEST_F(VersionSourceTest, PagesOfMetadataThatCameAreNotFetched) {
+  constexpr uint64_t kPage = 4096;
+  VersionSource source(
+      "x@1", kSize,
+      [this](uint64_t offset, uint64_t length, RangeSink sink, MetadataAhead* ahead) {
+        H5M_RETURN_IF_ERROR(ReadRange(offset, length, sink));
+        if (ahead == nullptr || ahead->length_bytes == 0) return absl::OkStatus();
+        EXPECT_TRUE(ahead->pages) << "the cache has no room for all";
+        for (const auto& [at, bytes] :
+             {Range{10 * kBlock + 3 * kPage, 2 * kPage},
+              Range{12 * kBlock - kPage, kBlock + 2 * kPage}, Range{40 * kBlock, 1234}}) {
+          H5M_RETURN_IF_ERROR(ahead->sink(at, {bytes_.data() + at, bytes}));
+        }
+        return absl::OkStatus();
+      },
+      std::make_shared<BlockCache>(40 * kBlock));
+  Expect(source, 0, 100, ReadKind::kMetadata);
+  Expect(source, 10 * kBlock + 4 * kPage - 50, 100, ReadKind::kMetadata);
+  Expect(source, 12 * kBlock - kPage, kBlock + 2 * kPage, ReadKind::kMetadata);
+  Expect(source, 40 * kBlock + 1000, 300, ReadKind::kRaw);
+  EXPECT_THAT(ranges_, ElementsAre(Range{0, kBlock}));
+  // One of which not all came.
+  Expect(source, 10 * kBlock + 5 * kPage - 50, 100, ReadKind::kMetadata);
+  EXPECT_THAT(ranges_, ElementsAre(Range{0, kBlock}, Range{10 * kBlock, kBlock}));
+}
+
 TEST_F(VersionSourceTest, RawDataBringsNoMetadata) {
   sends_ahead_ = true;
   VersionSource source = Source();
@@ -224,7 +330,7 @@ TEST_F(VersionSourceTest, BlocksThatAreNoneAreRefused) {
   std::string out(10, 0);
   const absl::Status status = source.Read(0, absl::MakeSpan(out), ReadKind::kMetadata);
   EXPECT_EQ(status.code(), absl::StatusCode::kInternal);
-  EXPECT_THAT(status.message(), HasSubstr("whole blocks"));
+  EXPECT_THAT(status.message(), HasSubstr("whole pages"));
 }
 
 TEST_F(VersionSourceTest, WhatIsKnownIsNotFetched) {

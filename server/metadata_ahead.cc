@@ -39,4 +39,30 @@ MetadataBlocks FindMetadataBlocks(const store::MetadataMap& map, uint64_t size_b
   return found;
 }
 
+MetadataBlocks FindMetadataPages(const store::MetadataMap& map, uint64_t size_bytes, uint64_t from,
+                                 uint64_t length_bytes, Extent read) {
+  constexpr uint64_t kPage = store::MetadataMap::kPageBytes;
+  MetadataBlocks found;
+  uint64_t room = std::min(length_bytes, kMetadataBytesMax) / kPage * kPage;
+  for (uint64_t at = from / kPage * kPage;;) {
+    const std::optional<Extent> run = map.NextAfter(at);
+    if (!run.has_value() || run->offset >= size_bytes) return found;
+    at = run->offset;
+    uint64_t end = std::min(run->end() + kPage, size_bytes);
+    if (at >= read.offset && at < read.end()) {
+      at = read.end();
+      continue;
+    }
+    if (at < read.offset && read.length > 0) end = std::min(end, read.offset);
+    if (room == 0) {
+      found.next = at;
+      return found;
+    }
+    const uint64_t length = std::min(end - at, room);
+    found.runs.push_back({at, length});
+    room -= std::min(room, (length + kPage - 1) / kPage * kPage);
+    at += length;
+  }
+}
+
 }  // namespace h5mirror::server

@@ -16,14 +16,20 @@ inline constexpr uint64_t kMetadataBlockBytes = 64 << 10;
 inline constexpr uint64_t kMetadataBytesMax = 16 << 20;
 
 struct MetadataBlocks {
-  std::vector<Extent> runs;  // whole blocks, the file's last one shorter; in order, apart
-  uint64_t next = 0;         // where to look for more; 0: there are none
+  // Whole blocks, or pages, the file's last one shorter; in order, apart.
+  std::vector<Extent> runs;
+  uint64_t next = 0;  // where to look for more; 0: there are none
 };
 
 // The blocks of a file of `size_bytes` that `map` has metadata in, from `from` on, about
 // `length_bytes`, but for those that `read` touches.
 MetadataBlocks FindMetadataBlocks(const store::MetadataMap& map, uint64_t size_bytes, uint64_t from,
                                   uint64_t length_bytes, Extent read);
+
+// The same of pages, and `length_bytes` to the page. With each run comes the page behind it: HDF5
+// reads the beginning of an object by a guess at its length, and so over its end.
+MetadataBlocks FindMetadataPages(const store::MetadataMap& map, uint64_t size_bytes, uint64_t from,
+                                 uint64_t length_bytes, Extent read);
 
 }  // namespace h5mirror::server
 

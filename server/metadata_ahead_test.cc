@@ -65,5 +65,26 @@ TEST_F(MetadataAheadTest, OneCallHasABound) {
   EXPECT_EQ(found.next, kMetadataBytesMax);
 }
 
+TEST_F(MetadataAheadTest, FindsPages) {
+  const auto find = [&](uint64_t from, uint64_t length, Extent read = {}) {
+    return FindMetadataPages(map_, kSize, from, length, read);
+  };
+  const Extent first{0, 8192}, second{kBlock + 8192, 8192}, last{100 * kBlock, 10};
+  const Extent third{10 * kBlock, 3 * kBlock + 4096};
+  const MetadataBlocks all = find(0, kSize);
+  EXPECT_THAT(all.runs, ElementsAre(first, second, third, last));
+  EXPECT_EQ(all.next, 0);
+  const MetadataBlocks some = find(100, 6 * 4096 + 1);
+  EXPECT_THAT(some.runs, ElementsAre(first, second, Extent{10 * kBlock, 2 * 4096}));
+  EXPECT_EQ(some.next, 10 * kBlock + 2 * 4096);
+  EXPECT_THAT(find(some.next, kSize).runs,
+              ElementsAre(Extent{10 * kBlock + 2 * 4096, 3 * kBlock - 4096}, last));
+  EXPECT_THAT(find(0, kSize, {kBlock, 10 * kBlock}).runs,
+              ElementsAre(first, Extent{11 * kBlock, 2 * kBlock + 4096}, last));
+  EXPECT_THAT(find(2 * kBlock, kSize, {11 * kBlock, kBlock}).runs,
+              ElementsAre(Extent{10 * kBlock, kBlock}, Extent{12 * kBlock, kBlock + 4096}, last));
+  EXPECT_THAT(find(UINT64_MAX, kSize).runs, IsEmpty());
+}
+
 }  // namespace
 }  // namespace h5mirror::server

@@ -172,7 +172,10 @@ absl::Status VersionsService::Read(const v1::ReadVersionRequest& request,
   if (!request.is_metadata()) return absl::OkStatus();
   return SendMetadataBlocks<Part>(
       *file, size, request, {begin, length},
-      [&](uint64_t offset, absl::Span<char> out) { return reader->Read(offset, out); }, writer);
+      [&](absl::Span<const Extent> ranges, absl::Span<char> out) {
+        return reader->ReadRanges(ranges, out);
+      },
+      writer);
 }
 
 }  // namespace h5mirror::server

@@ -6,50 +6,78 @@
 #include <algorithm>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "base/crc32c.h"
 #include "grpcpp/support/sync_stream.h"
+#include "h5mirror/v1/types.pb.h"
 #include "onion_store/file.h"
 #include "server/metadata_ahead.h"
 
 namespace h5mirror::server {
+
+// All bytes of some ranges, one after the other.
+using RangesAt =
+    absl::FunctionRef<absl::Status(absl::Span<const Extent> ranges, absl::Span<char> out)>;
+
+// As many of `runs` as fit in a message, with what is left of them.
+template <typename Response>
+void TakePieces(std::vector<Extent>* runs, size_t* next, bool as_pieces, uint64_t room,
+                std::vector<Extent>* pieces, Response* part) {
+  pieces->clear();
+  part->clear_pieces();
+  while (*next < runs->size() && room > 0 && (as_pieces || pieces->empty())) {
+    Extent& run = (*runs)[*next];
+    const uint64_t length = std::min(room, run.length);
+    pieces->push_back({run.offset, length});
+    room -= length;
+    run = {run.offset + length, run.length - length};
+    if (run.length == 0) ++*next;
+    if (!as_pieces) continue;
+    v1::ByteRange& piece = *part->add_pieces();
+    piece.set_offset(pieces->back().offset);
+    piece.set_length_bytes(length);
+  }
+}
 
 // `request` and `Response` are ReadSnapshot's or ReadVersion's; `read` was sent, of a version or
 // cut of `size_bytes` that `read_at` reads. The range is there whatever becomes of what is sent
 // behind it: at a block that cannot be read this ends, as if no more were known, and who wants
 // that block asks for it and is told why.
 template <typename Response, typename Request>
-absl::Status SendMetadataBlocks(
-    store::File& file, uint64_t size_bytes, const Request& request, Extent read,
-    absl::FunctionRef<absl::Status(uint64_t offset, absl::Span<char> out)> read_at,
-    grpc::ServerWriter<Response>& writer) {
+absl::Status SendMetadataBlocks(store::File& file, uint64_t size_bytes, const Request& request,
+                                Extent read, RangesAt read_at,
+                                grpc::ServerWriter<Response>& writer) {
   constexpr uint64_t kPartBytes = 8 * kMetadataBlockBytes;
   if (request.is_metadata()) {
     const Extent known{read.offset, std::min(read.length, kMetadataBlockBytes)};
     file.metadata().Add({&known, 1});
   }
   if (request.metadata_length_bytes() == 0) return absl::OkStatus();
-  const MetadataBlocks blocks = FindMetadataBlocks(
+  const bool as_pages = request.metadata_pages();
+  MetadataBlocks found = (as_pages ? FindMetadataPages : FindMetadataBlocks)(
       file.metadata(), size_bytes, request.metadata_from(), request.metadata_length_bytes(), read);
   Response part;
   part.set_ahead(true);
-  for (const Extent& run : blocks.runs) {
-    for (uint64_t at = run.offset; at < run.end();) {
-      std::string& bytes = *part.mutable_data();
-      bytes.resize(std::min(kPartBytes, run.end() - at));
-      if (!read_at(at, absl::MakeSpan(bytes)).ok()) return absl::OkStatus();
-      part.set_offset(at);
-      part.set_data_crc32c(Crc32c(bytes));
-      if (!writer.Write(part)) return absl::CancelledError("the caller has gone");
-      at += bytes.size();
-    }
+  std::vector<Extent> pieces;
+  for (size_t next = 0; next < found.runs.size();) {
+    TakePieces(&found.runs, &next, as_pages, kPartBytes, &pieces, &part);
+    std::string& bytes = *part.mutable_data();
+    uint64_t length = 0;
+    for (const Extent& piece : pieces) length += piece.length;
+    bytes.resize(length);
+    if (!read_at(pieces, absl::MakeSpan(bytes)).ok()) return absl::OkStatus();
+    part.set_offset(pieces.front().offset);
+    part.set_data_crc32c(Crc32c(bytes));
+    if (!writer.Write(part)) return absl::CancelledError("the caller has gone");
   }
+  part.clear_pieces();
   part.clear_data();
   part.set_data_crc32c(Crc32c(""));
-  part.set_metadata_next(blocks.next);
+  part.set_metadata_next(found.next);
   if (!writer.Write(part)) return absl::CancelledError("the caller has gone");
   return absl::OkStatus();
 }

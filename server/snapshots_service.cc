@@ -68,6 +68,14 @@ class SnapshotsService::Source {
   absl::Status Read(uint64_t offset, absl::Span<char> out) {
     return snapshot_ != nullptr ? snapshot_->Read(offset, out) : version_->Read(offset, out);
   }
+  absl::Status ReadRanges(absl::Span<const Extent> ranges, absl::Span<char> out) {
+    if (version_ != nullptr) return version_->ReadRanges(ranges, out);
+    for (const Extent& range : ranges) {
+      H5M_RETURN_IF_ERROR(snapshot_->Read(range.offset, out.first(range.length)));
+      out.remove_prefix(range.length);
+    }
+    return absl::OkStatus();
+  }
 
  private:
   const SnapshotTable::SnapshotPtr snapshot_;
@@ -81,7 +89,8 @@ SnapshotsService::SnapshotsService(const ServiceEnvironment& environment, absl::
     : environment_(environment),
       recent_(environment.clock),
       table_(environment.clock, keep),
-      linked_(environment.clock, table_, [this](const std::string& name) { return OpenFile(name); }),
+      linked_(environment.clock, table_,
+              [this](const std::string& name) { return OpenFile(name); }),
       board_(environment.clock),
       publisher_(environment, tick),
       workers_(kWorkers, "wait for cut") {
@@ -240,7 +249,10 @@ absl::Status SnapshotsService::SendMetadata(const v1::ReadSnapshotRequest& reque
   if (!file.ok()) return absl::OkStatus();  // The range was sent.
   return SendMetadataBlocks<v1::ReadSnapshotResponse>(
       **file, source.size_bytes(), request, read,
-      [&](uint64_t offset, absl::Span<char> out) { return source.Read(offset, out); }, writer);
+      [&](absl::Span<const Extent> ranges, absl::Span<char> out) {
+        return source.ReadRanges(ranges, out);
+      },
+      writer);
 }
 
 grpc::Status SnapshotsService::CloseSnapshot(grpc::ServerContext* context,

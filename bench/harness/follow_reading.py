@@ -72,18 +72,24 @@ def measure(options, directory: Path, facts: dict) -> dict:
             make(site, "objects", OBJECTS, "--count", options.objects)
             for kib in options.block_kib:
                 make(site, "write", f"blocks{kib}.h5", "--count", options.blocks, "--block-kib", kib)
-            with _link(site, options.round_trip_ms) as address_of:
+            with link_of(site, options.round_trip_ms) as ports:
                 all_ways = ways(options.round_trip_ms)
                 turn = number % len(all_ways)
                 for way in all_ways[turn:] + all_ways[:turn]:
-                    _reads(figures, way, number, site, address_of(way), options, facts)
+                    _reads(figures, way, number, site, f"127.0.0.1:{ports[link_name(way.round_trip_ms)]}", options,
+                           facts)
     return figures
 
 
+def link_name(round_trip_ms: float) -> str:
+    return f"+{round_trip_ms:g} ms" if round_trip_ms else "loopback"
+
+
 @contextmanager
-def _link(site: Site, round_trip_ms: float):
+def link_of(site: Site, round_trip_ms: float):
+    """{name of the link: the server's port over it}."""
     with DelayProxy(site.server.port, round_trip_ms, site.directory / "proxy.log") as proxy:
-        yield lambda way: f"127.0.0.1:{proxy.port if way.round_trip_ms else site.server.port}"
+        yield {link_name(0): site.server.port, link_name(round_trip_ms): proxy.port}
 
 
 def _writes(rows: dict, number: int, kib: int, options, directory: Path) -> None:

@@ -2,7 +2,7 @@
 
 from dataclasses import asdict, dataclass
 
-from harness import follow_crowd, follow_tables
+from harness import follow_crowd, follow_scans, follow_tables
 from harness.follow_latency import percentile
 from harness.follow_targets import check
 from harness.stats import Sample, format_ratio, format_seconds, format_table
@@ -18,7 +18,8 @@ class Report:
 
     def text(self) -> str:
         parts = [self._head()]
-        writers = {"tables": self._tables, "latency": self._latency, "reading": self._reading, "crowd": self._crowd,
+        writers = {"tables": self._tables, "latency": self._latency, "reading": self._reading,
+                   "scans": lambda: follow_scans.text(self.results["scans"], self.options.scan_mib), "crowd": self._crowd,
                    "subscribers": self._subscribers}
         for name, writer in writers.items():
             if self.results.get(name):

@@ -1,6 +1,6 @@
 """What the project promises of following and reading, checked against a run of bench/follow.py."""
 
-from harness import follow_crowd, follow_tables
+from harness import follow_crowd, follow_scans, follow_tables
 from harness.stats import Sample
 
 PUBLISHING_CPU_MAX = 1.03   # client and server, followed to not followed
@@ -47,6 +47,8 @@ def _reading(report, add) -> None:
                 add(f"{section}: speed of {name}, x sec2", base.over(Sample(row["total"])).median, WRITE_SPEED_MIN, True)
             else:
                 add(f"{section}: speed of {name}, x sec2 cold", base.over(Sample(row["total"])).median, COLD_SPEED_MIN, True)
+    for link, way, _, ratio in follow_scans.ratios(report.results.get("scans") or {}):
+        add(f"in order, {link}: speed of {way}, x a plain stream", ratio.median, follow_scans.SPEED_MIN, True)
     if report.results.get("crowd"):
         most = max(report.results["crowd"][follow_crowd.LOCAL])
         add(f"TeraVAP-like: speed with {most} processes, x sec2", report.crowd_ratio(most).median, follow_crowd.THEIRS, True)

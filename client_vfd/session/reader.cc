@@ -56,9 +56,27 @@ v1::Version VersionOf(const v1::Snapshot& snapshot) {
   return version;
 }
 
-rpc::RangeReader VersionRanges(const ReaderConfig& config, const v1::Version& version) {
-  return [server = config.server, name = config.name, timeout = config.timeout, version](
-             uint64_t offset, uint64_t length, rpc::RangeSink sink, rpc::MetadataAhead* ahead) {
+// Both ways to read a version or cut: a range, and on and on.
+struct Ranges {
+  rpc::RangeReader ranges;
+  rpc::StreamReader stream;
+};
+
+template <typename Read>
+Ranges BothWays(Read read) {
+  return {
+      [read](uint64_t offset, uint64_t length, rpc::RangeSink sink, rpc::MetadataAhead* ahead) {
+        return read(offset, length, sink, ahead, nullptr);
+      },
+      [read](uint64_t offset, uint64_t length, rpc::RangeSink sink, rpc::CallCanceller& canceller) {
+        return read(offset, length, sink, nullptr, &canceller);
+      }};
+}
+
+Ranges VersionRanges(const ReaderConfig& config, const v1::Version& version) {
+  const auto read = [server = config.server, name = config.name, timeout = config.timeout, version](
+                        uint64_t offset, uint64_t length, rpc::RangeSink sink,
+                        rpc::MetadataAhead* ahead, rpc::CallCanceller* canceller) {
     v1::ReadVersionRequest request;
     request.set_name(name);
     request.set_version(version.version());
@@ -66,18 +84,22 @@ rpc::RangeReader VersionRanges(const ReaderConfig& config, const v1::Version& ve
     request.set_length_bytes(length);
     rpc::AskAhead(ahead, request);
     return ReaderCalls::Get().ReadVersion(
-        server, std::move(request), timeout, [&](const v1::ReadVersionResponse& answer) {
+        server, std::move(request), timeout,
+        [&](const v1::ReadVersionResponse& answer) {
           H5M_RETURN_IF_ERROR(rpc::CheckAnswer(answer, version));
           return answer.has_version() ? absl::OkStatus() : rpc::TakeData(answer, sink, ahead);
-        });
+        },
+        canceller);
   };
+  return BothWays(read);
 }
 
-rpc::RangeReader SnapshotRanges(const ReaderConfig& config, const v1::Snapshot& opened,
-                                const SnapshotHolds& holds) {
-  return [server = config.server, name = config.name, timeout = config.timeout, opened,
-          reader_id = holds.reader_id()](uint64_t offset, uint64_t length, rpc::RangeSink sink,
-                                         rpc::MetadataAhead* ahead) {
+Ranges SnapshotRanges(const ReaderConfig& config, const v1::Snapshot& opened,
+                      const SnapshotHolds& holds) {
+  const auto read = [server = config.server, name = config.name, timeout = config.timeout, opened,
+                     reader_id = holds.reader_id()](uint64_t offset, uint64_t length,
+                                                    rpc::RangeSink sink, rpc::MetadataAhead* ahead,
+                                                    rpc::CallCanceller* canceller) {
     v1::ReadSnapshotRequest request;
     request.set_name(name);
     request.set_cut(opened.cut());
@@ -86,14 +108,16 @@ rpc::RangeReader SnapshotRanges(const ReaderConfig& config, const v1::Snapshot& 
     request.set_offset(offset);
     request.set_length_bytes(length);
     rpc::AskAhead(ahead, request);
-    return ReaderCalls::Get().ReadSnapshot(server, std::move(request), timeout,
-                                           [&](const v1::ReadSnapshotResponse& answer) {
-                                             if (answer.has_snapshot())
-                                               return rpc::CheckSnapshot(answer.snapshot(), opened);
-                                             H5M_RETURN_IF_ERROR(CheckBytes(answer));
-                                             return rpc::TakeData(answer, sink, ahead);
-                                           });
+    return ReaderCalls::Get().ReadSnapshot(
+        server, std::move(request), timeout,
+        [&](const v1::ReadSnapshotResponse& answer) {
+          if (answer.has_snapshot()) return rpc::CheckSnapshot(answer.snapshot(), opened);
+          H5M_RETURN_IF_ERROR(CheckBytes(answer));
+          return rpc::TakeData(answer, sink, ahead);
+        },
+        canceller);
   };
+  return BothWays(read);
 }
 
 // A file that takes the name of another one reaches the same numbers: a version is told by its time
@@ -188,23 +212,27 @@ absl::StatusOr<std::unique_ptr<Reader>> Reader::Open(const ReaderConfig& config)
   std::string identity = IdentityOf(config, found.version, found.snapshot.file_id());
   std::string first_bytes = std::move(found.first_bytes);
   const std::string file_id = found.snapshot.file_id();
-  auto reader = std::unique_ptr<Reader>(new Reader(config, std::move(found), std::move(identity)));
+  Ranges ranges = found.version.version() == 0
+                      ? SnapshotRanges(config, found.snapshot, *found.holds)
+                      : VersionRanges(config, found.version);
+  auto reader =
+      std::unique_ptr<Reader>(new Reader(config, std::move(found), std::move(identity),
+                                         std::move(ranges.ranges), std::move(ranges.stream)));
   reader->source_.Preload(std::move(first_bytes));
   reader->MapMetadata(config, file_id);
   H5M_RETURN_IF_ERROR(reader->Describe(reader->FindSuperblock()));
   return reader;
 }
 
-Reader::Reader(const ReaderConfig& config, Found found, std::string identity)
+Reader::Reader(const ReaderConfig& config, Found found, std::string identity,
+               rpc::RangeReader ranges, rpc::StreamReader stream)
     : version_(std::move(found.version)),
       open_time_(found.open_time),
       holds_(std::move(found.holds)),
       name_(config.name),
       identity_(std::move(identity)),
-      source_(identity_, static_cast<uint64_t>(version_.size_bytes()),
-              version_.version() == 0 ? SnapshotRanges(config, found.snapshot, *holds_)
-                                      : VersionRanges(config, version_),
-              ReaderCalls::Get().Cache(config.cache_bytes)) {}
+      source_(identity_, static_cast<uint64_t>(version_.size_bytes()), std::move(ranges),
+              ReaderCalls::Get().Cache(config.cache_bytes), std::move(stream)) {}
 
 void Reader::MapMetadata(const ReaderConfig& config, const std::string& file_id) {
   const std::string agent = ReaderCalls::Get().AgentFor(config.server);

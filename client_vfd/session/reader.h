@@ -39,7 +39,8 @@ struct ReaderConfig {
 // a cut that is no version until the server no longer holds it (kOutOfRange "snapshot expired").
 // A version or cut that was cut while a writer had the file open reads as one that was closed.
 //
-// Thread-compatible. Nothing is in flight between two calls, so it goes on in a forked child.
+// Thread-compatible. Nothing is in flight between two calls but what is read ahead, which a fork
+// ends, so it goes on in a forked child.
 class Reader {
  public:
   // Finds the version. Errors: those of FindVersion and ReadVersion; kUnavailable and
@@ -63,7 +64,8 @@ class Reader {
   static absl::StatusOr<Found> Find(const ReaderConfig& config);
   static absl::StatusOr<Found> FindLive(const ReaderConfig& config);
   static absl::StatusOr<Found> OpenLive(const ReaderConfig& config);
-  Reader(const ReaderConfig& config, Found found, std::string identity);
+  Reader(const ReaderConfig& config, Found found, std::string identity, rpc::RangeReader ranges,
+         rpc::StreamReader stream);
 
   // Looks where HDF5 does for the superblock, and notes what is to be put over it.
   absl::Status FindSuperblock();

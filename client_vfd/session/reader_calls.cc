@@ -109,22 +109,27 @@ absl::Status ReaderCalls::AskOnce(const Route& route, Method begin, const Reques
 template <typename Service, typename Response, typename Method, typename Request>
 absl::Status ReaderCalls::ReadOnce(const Route& route, absl::Duration timeout, Method begin,
                                    Request* request, bool* whole, absl::Time* deadline,
-                                   absl::FunctionRef<absl::Status(const Response&)> sink) {
+                                   absl::FunctionRef<absl::Status(const Response&)> sink,
+                                   rpc::CallCanceller* canceller) {
   if (*whole) return absl::OkStatus();  // What failed came behind it.
   const auto stub = Service::NewStub(route.channel);
   grpc::Status status;
   Response answer;
   absl::Status sunk;
   Call call(route);
+  if (canceller != nullptr) canceller->Attach([&call] { call.context().TryCancel(); });
+  const absl::Cleanup detach = [canceller] {
+    if (canceller != nullptr) canceller->Detach();
+  };
   const auto stream = (stub.get()->*begin)(&call.context(), *request, &call.queue(), call.tag());
   Call::Event event = call.Wait(*deadline);
   while (event == Call::Event::kOk) {
     stream->Read(&answer, call.tag());
     event = call.Wait(*deadline);
     if (event != Call::Event::kOk) break;
+    sunk = sink(answer);  // May take its time.
     // A server that only begins to answer, each time, is none that answers.
     if (!answer.data().empty()) *deadline = absl::Now() + timeout;
-    sunk = sink(answer);
     if (!sunk.ok()) {
       call.context().TryCancel();
       break;
@@ -212,6 +217,23 @@ absl::Status ReaderCalls::Run(const ReaderServer& server, absl::Duration timeout
   return RunAt({server, "", nullptr}, timeout, attempt);
 }
 
+absl::Status ReaderCalls::RunOnce(const ReaderServer& server, absl::Duration timeout,
+                                  Attempt attempt) {
+  Route route;
+  if (FindAgent(server, &route)) {
+    timeout = std::min(timeout, kAgentTimeout);
+  } else {
+    route = {server, "", nullptr};
+  }
+  H5M_RETURN_IF_ERROR(Begin(&route, &timeout));
+  absl::Time deadline = absl::Now() + timeout;
+  const absl::Status status = attempt(route, &deadline);
+  route.channel.reset();
+  absl::MutexLock lock(&mutex_);
+  --calls_;
+  return status;
+}
+
 absl::Status ReaderCalls::RunAt(Route route, absl::Duration timeout, Attempt attempt) {
   H5M_RETURN_IF_ERROR(Begin(&route, &timeout));
   absl::Time deadline = absl::Now() + timeout;
@@ -244,21 +266,27 @@ absl::StatusOr<v1::Version> ReaderCalls::FindVersion(const ReaderServer& server,
 }
 
 absl::Status ReaderCalls::ReadVersion(const ReaderServer& server, v1::ReadVersionRequest request,
-                                      absl::Duration timeout, Sink sink) {
+                                      absl::Duration timeout, Sink sink,
+                                      rpc::CallCanceller* canceller) {
   bool whole = false;
-  return Run(server, timeout, [&](const Route& route, absl::Time* deadline) {
+  const auto read = [&](const Route& route, absl::Time* deadline) {
     return ReadOnce<v1::Versions, v1::ReadVersionResponse>(
-        route, timeout, &v1::Versions::Stub::AsyncReadVersion, &request, &whole, deadline, sink);
-  });
+        route, timeout, &v1::Versions::Stub::AsyncReadVersion, &request, &whole, deadline, sink,
+        canceller);
+  };
+  return canceller == nullptr ? Run(server, timeout, read) : RunOnce(server, timeout, read);
 }
 
 absl::Status ReaderCalls::ReadSnapshot(const ReaderServer& server, v1::ReadSnapshotRequest request,
-                                       absl::Duration timeout, SnapshotSink sink) {
+                                       absl::Duration timeout, SnapshotSink sink,
+                                       rpc::CallCanceller* canceller) {
   bool whole = false;
-  return Run(server, timeout, [&](const Route& route, absl::Time* deadline) {
+  const auto read = [&](const Route& route, absl::Time* deadline) {
     return ReadOnce<v1::Snapshots, v1::ReadSnapshotResponse>(
-        route, timeout, &v1::Snapshots::Stub::AsyncReadSnapshot, &request, &whole, deadline, sink);
-  });
+        route, timeout, &v1::Snapshots::Stub::AsyncReadSnapshot, &request, &whole, deadline, sink,
+        canceller);
+  };
+  return canceller == nullptr ? Run(server, timeout, read) : RunOnce(server, timeout, read);
 }
 
 absl::Status ReaderCalls::CloseSnapshot(const ReaderServer& server,

@@ -24,6 +24,7 @@
 #include "h5mirror/v1/snapshots.pb.h"
 #include "h5mirror/v1/versions.pb.h"
 #include "rpc/block_cache.h"
+#include "rpc/read_ahead.h"
 
 namespace h5mirror::vfd {
 
@@ -41,13 +42,16 @@ class ReaderCalls {
   // `timeout` is for each message. Where the connection breaks in the middle, the rest of the range
   // is asked for again; the first message comes again then.
   using Sink = absl::FunctionRef<absl::Status(const v1::ReadVersionResponse&)>;
+  // With a `canceller` there is one attempt only, which it ends.
   absl::Status ReadVersion(const ReaderServer& server, v1::ReadVersionRequest request,
-                           absl::Duration timeout, Sink sink);
+                           absl::Duration timeout, Sink sink,
+                           rpc::CallCanceller* canceller = nullptr);
 
   // The same of a cut.
   using SnapshotSink = absl::FunctionRef<absl::Status(const v1::ReadSnapshotResponse&)>;
   absl::Status ReadSnapshot(const ReaderServer& server, v1::ReadSnapshotRequest request,
-                            absl::Duration timeout, SnapshotSink sink);
+                            absl::Duration timeout, SnapshotSink sink,
+                            rpc::CallCanceller* canceller = nullptr);
   absl::Status CloseSnapshot(const ReaderServer& server, const v1::CloseSnapshotRequest& request,
                              absl::Duration timeout);
   // Always asked of the server. A fork does not wait for it: it is asked again afterwards.
@@ -93,6 +97,8 @@ class ReaderCalls {
   // Through the agent, where there is one; else, and where that does not do, to the server.
   absl::Status Run(const ReaderServer& server, absl::Duration timeout, Attempt attempt);
   absl::Status RunAt(Route route, absl::Duration timeout, Attempt attempt);
+  // At the agent or else the server, whose state it says nothing of.
+  absl::Status RunOnce(const ReaderServer& server, absl::Duration timeout, Attempt attempt);
   // False: there is none, or it failed a moment ago.
   bool FindAgent(const ReaderServer& server, Route* route);
   // One attempt; false: the server is to be asked.
@@ -107,7 +113,8 @@ class ReaderCalls {
   template <typename Service, typename Response, typename Method, typename Request>
   static absl::Status ReadOnce(const Route& route, absl::Duration timeout, Method begin,
                                Request* request, bool* whole, absl::Time* deadline,
-                               absl::FunctionRef<absl::Status(const Response&)> sink);
+                               absl::FunctionRef<absl::Status(const Response&)> sink,
+                               rpc::CallCanceller* canceller);
 
   uint64_t ForksBegun();
 

@@ -16,6 +16,7 @@
 #include "client_vfd/session/reader_module.h"
 #include "client_vfd/session/session.h"
 #include "client_vfd/session/snapshot_holds.h"
+#include "rpc/read_ahead.h"
 
 namespace h5mirror::vfd {
 namespace {
@@ -213,6 +214,7 @@ void Drain() {
 
 void PrepareFork() {
   Guard([] {
+    rpc::ReadAhead::PrepareFork();
     SnapshotHolds::PrepareFork();
     const bool readers = ReaderCalls::Get().PrepareFork();
     Engine::Get().PrepareFork(readers);
@@ -223,6 +225,7 @@ void ParentAfterFork() {
     Engine::Get().ParentAfterFork();
     ReaderCalls::Get().ParentAfterFork();
     SnapshotHolds::AfterFork();
+    rpc::ReadAhead::AfterFork();
   });
 }
 void ChildAfterFork() {
@@ -230,6 +233,7 @@ void ChildAfterFork() {
     Engine::Get().ChildAfterFork();
     ReaderCalls::Get().ChildAfterFork();
     SnapshotHolds::AfterFork();
+    rpc::ReadAhead::AfterFork();
   });
 }
 
