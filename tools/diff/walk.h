@@ -31,6 +31,9 @@ class Walk {
   // Errors: of the source.
   absl::Status Run();
 
+  // After a Run() that failed: reports the links that were found on one side alone until then.
+  void ReportLone();
+
   uint64_t objects_compared() const { return objects_compared_; }
 
  private:
@@ -87,7 +90,6 @@ class Walk {
   absl::Status TakeLoneObject(Side side, const std::string& path, const Link& link, bool root);
   // Links to one object under an old and a new name.
   void FindMoves();
-  void ReportLone();
   absl::Status ReportUnknown(const std::string& path, const absl::Status& status);
   absl::StatusOr<std::string> ReadBytes(Side side, uint64_t address, uint64_t length);
   uint32_t AddGroup(const std::string& path);
