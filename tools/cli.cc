@@ -82,7 +82,7 @@ int RunCli(const std::vector<std::string>& arguments, Streams& streams,
   AddTag(app, context, action);
   AddUntag(app, context, action);
   AddCommit(app, context, action);
-  AddWatch(app, context, action);
+  AddWatch(app, context, arguments, runners.compare_cuts, action);
   AddMv(app, context, action);
   AddRm(app, context, action);
   AddUndelete(app, context, action);

@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "rpc/client.h"
 #include "tools/context.h"
+#include "tools/cut_changes.h"
 #include "tools/verb_diff.h"
 
 namespace h5mirror::tools {
@@ -27,10 +28,11 @@ struct VersionToOpen {
 // Errors: kInternal what HDF5 says; those of ReadVersion.
 using VersionOpener = std::function<absl::Status(rpc::Client&, const VersionToOpen&)>;
 
-// In the CLI both are null.
+// In the CLI all are null.
 struct Hdf5Runners {
   DiffRunner diff = nullptr;
   VersionOpener open = nullptr;
+  CutComparerFactory compare_cuts = nullptr;
 };
 
 // Runs the helper, which reads `arguments` with the same code, in this process's place. `what`

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <memory>
+#include <optional>
 
 #include "absl/time/clock.h"
 #include "base/human.h"
@@ -12,7 +14,10 @@
 #include "base/strings.h"
 #include "rpc/time_spec.h"
 #include "tools/child.h"
+#include "tools/cut_changes.h"
 #include "tools/file_arg.h"
+#include "tools/install_dirs.h"
+#include "tools/verb_diff.h"
 #include "tools/verbs.h"
 
 namespace h5mirror::tools {
@@ -28,8 +33,12 @@ constexpr absl::Duration kRetry = absl::Seconds(1);
 // cut. A writer that lives tries twice a second: it is back by then.
 constexpr absl::Duration kWriterReturns = absl::Seconds(10);
 
+// What a line tells of what its cut has changed.
+enum class Tells : uint8_t { kNothing, kBytes, kObjects, kObjectsIfPossible };
+
 struct Options {
   std::string file;
+  Tells changes = Tells::kObjectsIfPossible;
   std::string command;
   int64_t count = 0;         // 0: no end
   int64_t after_cut = -1;    // -1: begins with the newest one
@@ -49,8 +58,14 @@ bool IsReaderGone() {
 
 class Watch {
  public:
-  Watch(Context& context, const Options& options, FileArg file, rpc::Client& client)
-      : context_(context), options_(options), file_(std::move(file)), client_(client) {}
+  // `comparer` may be null: then no line tells of objects.
+  Watch(Context& context, const Options& options, FileArg file, rpc::Client& client,
+        std::unique_ptr<CutComparer> comparer)
+      : context_(context),
+        options_(options),
+        file_(std::move(file)),
+        client_(client),
+        comparer_(std::move(comparer)) {}
 
   absl::StatusOr<int> Run() {
     if (options_.after_cut >= 0) after_cut_ = options_.after_cut;
@@ -59,11 +74,16 @@ class Watch {
       const bool is_done = options_.until_done && !answer.has_writer() && TimeToReturn() == kNone;
       if (answer.cut() > after_cut_) {
         ++lines;
-        H5M_RETURN_IF_ERROR(Tell(answer));
-        after_cut_ = answer.cut();
+        const absl::Time began = absl::Now();
+        const Line line = LineOf(answer);
+        const absl::Duration pause = absl::Now() - began;  // So the server is asked half the time.
+        H5M_RETURN_IF_ERROR(Tell(line));
+        after_cut_ = line.cut;
         written_bytes_ = answer.written_bytes();
         has_told_ = true;
-        if (!is_done) absl::SleepFor(absl::Seconds(options_.every_seconds));
+        if (!is_done) {
+          absl::SleepFor(std::max(absl::Seconds(options_.every_seconds), pause));
+        }
       }
       if (is_done || IsReaderGone()) break;
     }
@@ -111,42 +131,91 @@ class Watch {
     return client_.WaitForCut(request, wait + kGrace);
   }
 
-  absl::Status Tell(const v1::WaitForCutResponse& answer) {
-    const absl::Time time = TimeOf(answer.server_time());
-    const absl::Duration lag = std::max(absl::ZeroDuration(), TimeOf(answer.answer_time()) - time);
+  // What is printed of a cut.
+  struct Line {
+    int64_t cut = 0;
+    absl::Time time;
+    absl::Duration lag;
+    int64_t size_bytes = 0;
+    std::optional<uint64_t> written_bytes;
+    bool has_writer = false;
+    std::optional<CutChanges> changes;
+  };
+
+  Line LineOf(const v1::WaitForCutResponse& answer) {
+    Line line{.cut = answer.cut(),
+              .time = TimeOf(answer.server_time()),
+              .lag = TimeOf(answer.answer_time()) - TimeOf(answer.server_time()),
+              .size_bytes = answer.size_bytes(),
+              .written_bytes = {},
+              .has_writer = answer.has_writer(),
+              .changes = {}};
     // Of the first one, and after a restart of the server, nobody knows.
     const bool is_known = has_told_ && answer.written_bytes() >= written_bytes_;
-    const uint64_t written = is_known ? answer.written_bytes() - written_bytes_ : 0;
-    if (context_.json()) {
-      Json json{{"file", file_.name},
-                {"cut", answer.cut()},
-                {"time", rpc::UtcText(time)},
-                {"lag_ms", std::round(absl::ToDoubleMilliseconds(lag) * 1000) / 1000},
-                {"size_bytes", answer.size_bytes()},
-                {"written_bytes", nullptr},
-                {"has_writer", answer.has_writer()}};
-      if (is_known) json["written_bytes"] = written;
-      context_.streams().out << json.dump() << std::endl;  // One line, now: programs read it.
-    } else {
-      const std::string wrote = is_known ? StrCat("  ", HumanBytes(written), " written") : "";
-      context_.Say(StrCat(HumanTime(time), "  cut ", answer.cut(), "  ",
-                          HumanBytes(static_cast<uint64_t>(answer.size_bytes())), wrote, "  lag ",
-                          HumanDuration(absl::Trunc(lag, absl::Milliseconds(1)))));
-      context_.streams().out.flush();
+    if (is_known && options_.changes != Tells::kNothing) {
+      line.written_bytes = answer.written_bytes() - written_bytes_;
     }
-    return options_.command.empty() ? absl::OkStatus() : Execute(answer, time);
+    if (comparer_ != nullptr) Compare(line);
+    line.lag = std::max(absl::ZeroDuration(), line.lag);
+    return line;
+  }
+
+  // The line becomes that of a newer cut, where there is one by now.
+  void Compare(Line& line) {
+    absl::StatusOr<CutComparer::Step> step = comparer_->GoOn(line.cut);
+    if (!step.ok()) {
+      line.changes.emplace().note = ToStd(step.status().message());
+      return;
+    }
+    const v1::Snapshot& snapshot = step->snapshot;
+    if (snapshot.cut() != line.cut) {
+      line.cut = snapshot.cut();
+      line.time = TimeOf(snapshot.server_time());
+      line.lag = TimeOf(snapshot.open_time()) - line.time;
+      line.size_bytes = snapshot.size_bytes();
+    }
+    if (!step->is_first) line.changes = std::move(step->changes);
+  }
+
+  absl::Status Tell(const Line& line) {
+    context_.json() ? PrintJson(line) : PrintText(line);
+    return options_.command.empty() ? absl::OkStatus() : Execute(line);
+  }
+
+  void PrintJson(const Line& line) {
+    Json json{{"file", file_.name},
+              {"cut", line.cut},
+              {"time", rpc::UtcText(line.time)},
+              {"lag_ms", std::round(absl::ToDoubleMilliseconds(line.lag) * 1000) / 1000},
+              {"size_bytes", line.size_bytes},
+              {"written_bytes", nullptr},
+              {"has_writer", line.has_writer},
+              {"changes", nullptr}};
+    if (line.written_bytes) json["written_bytes"] = *line.written_bytes;
+    if (line.changes) json["changes"] = CutChangesToJson(*line.changes);
+    context_.streams().out << json.dump() << std::endl;  // One line, now: programs read it.
+  }
+
+  void PrintText(const Line& line) {
+    const std::string wrote =
+        line.written_bytes ? StrCat("  ", HumanBytes(*line.written_bytes), " written") : "";
+    const std::string changed = line.changes ? StrCat("  ", CutChangesText(*line.changes)) : "";
+    context_.Say(StrCat(HumanTime(line.time), "  cut ", line.cut, "  ",
+                        HumanBytes(static_cast<uint64_t>(line.size_bytes)), wrote, "  lag ",
+                        HumanDuration(absl::Trunc(line.lag, absl::Milliseconds(1))), changed));
+    context_.streams().out.flush();
   }
 
   // A command that fails is told of, and the next cut runs it again.
-  absl::Status Execute(const v1::WaitForCutResponse& answer, absl::Time time) {
+  absl::Status Execute(const Line& line) {
     H5M_ASSIGN_OR_RETURN(const int code, RunToEnd({"/bin/sh", "-c", options_.command},
                                                   {{"H5MIRROR_FILE", file_.name},
                                                    {"H5MIRROR_SERVER", client_.options().server},
-                                                   {"H5MIRROR_CUT", StrCat(answer.cut())},
-                                                   {"H5MIRROR_SIZE", StrCat(answer.size_bytes())},
-                                                   {"H5MIRROR_TIME", rpc::UtcText(time)}}));
+                                                   {"H5MIRROR_CUT", StrCat(line.cut)},
+                                                   {"H5MIRROR_SIZE", StrCat(line.size_bytes)},
+                                                   {"H5MIRROR_TIME", rpc::UtcText(line.time)}}));
     if (code != 0) {
-      context_.Note(StrCat("cut ", answer.cut(), ": '", options_.command, "' ended with ", code));
+      context_.Note(StrCat("cut ", line.cut, ": '", options_.command, "' ended with ", code));
     }
     return absl::OkStatus();
   }
@@ -155,6 +224,7 @@ class Watch {
   const Options& options_;
   const FileArg file_;
   rpc::Client& client_;
+  const std::unique_ptr<CutComparer> comparer_;
   int64_t after_cut_ = 0;
   uint64_t written_bytes_ = 0;
   bool has_told_ = false;
@@ -162,16 +232,26 @@ class Watch {
   absl::Time returns_until_ = absl::InfinitePast();
 };
 
-absl::StatusOr<int> RunWatch(Context& context, const Options& options) {
+absl::StatusOr<int> RunWatch(Context& context, const Options& options,
+                             const CutComparerFactory& comparer) {
   H5M_ASSIGN_OR_RETURN(const FileArg file,
                        ResolveFileArg(options.file, context.flags().client.server));
   H5M_ASSIGN_OR_RETURN(rpc::Client * client, context.Connect(file.server));
-  return Watch(context, options, file, *client).Run();
+  const bool objects = comparer != nullptr && options.changes >= Tells::kObjects;
+  return Watch(context, options, file, *client, objects ? comparer(*client, file.name) : nullptr)
+      .Run();
+}
+
+// Objects are looked at by the helper program, which runs in our place.
+bool WantsHelper(const Options& options, const CutComparerFactory& comparer) {
+  if (comparer != nullptr || options.changes < Tells::kObjects) return false;
+  return options.changes == Tells::kObjects || FindHelper(kDiffHelperFile).ok();
 }
 
 }  // namespace
 
-void AddWatch(CLI::App& app, Context& context, Action& action) {
+void AddWatch(CLI::App& app, Context& context, const std::vector<std::string>& arguments,
+              const CutComparerFactory& comparer, Action& action) {
   auto options = std::make_shared<Options>();
   CLI::App* verb = app.add_subcommand(
       "watch", "Print a line for each new cut of a file (H5Fflush, close), as it is made");
@@ -188,8 +268,19 @@ void AddWatch(CLI::App& app, Context& context, Action& action) {
   verb->add_option("--exec", options->command,
                    "run this with /bin/sh for each line, and wait for it; H5MIRROR_FILE, "
                    "H5MIRROR_CUT, H5MIRROR_SIZE, H5MIRROR_TIME and H5MIRROR_SERVER tell which");
-  verb->callback([&context, &action, options] {
-    action = [&context, options] { return RunWatch(context, *options); };
+  const std::map<std::string, Tells> names{
+      {"none", Tells::kNothing}, {"bytes", Tells::kBytes}, {"objects", Tells::kObjects}};
+  verb->add_option("--changes", options->changes,
+                   "what a line tells of what has changed: none; bytes, how many were written; "
+                   "objects, also which groups and datasets (the default, where the helper that "
+                   "looks into files is installed)")
+      ->transform(CLI::CheckedTransformer(names))
+      ->option_text("none|bytes|objects");
+  verb->callback([&context, &action, &arguments, &comparer, options] {
+    action = [&context, &arguments, &comparer, options]() -> absl::StatusOr<int> {
+      if (WantsHelper(*options, comparer)) return RunHdf5Helper("watch", arguments);
+      return RunWatch(context, *options, comparer);
+    };
   });
 }
 

@@ -29,7 +29,8 @@ void AddDiff(CLI::App& app, Context& context, const std::vector<std::string>& ar
 void AddTag(CLI::App& app, Context& context, Action& action);
 void AddUntag(CLI::App& app, Context& context, Action& action);
 void AddCommit(CLI::App& app, Context& context, Action& action);
-void AddWatch(CLI::App& app, Context& context, Action& action);
+void AddWatch(CLI::App& app, Context& context, const std::vector<std::string>& arguments,
+              const CutComparerFactory& comparer, Action& action);
 void AddMv(CLI::App& app, Context& context, Action& action);
 void AddRm(CLI::App& app, Context& context, Action& action);
 void AddUndelete(CLI::App& app, Context& context, Action& action);

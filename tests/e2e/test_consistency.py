@@ -1,9 +1,12 @@
 """One open shows one cut: a writer writes the number of the cut into every dataset, attribute and string, and readers
-that open its file all the time never see two numbers, nor an error but that a cut has expired.
+that open its file all the time never see two numbers, nor an error but that a cut has expired. Some of them read
+through h5mirror-agent.
 
-Two planted faults, a page that is served as it was a cut ago and an extent that a cut misses, are each found."""
+Three planted faults, a page that is served as it was a cut ago, an extent that a cut misses, and a raw extent that the
+change from one cut to the next does not name, are each found."""
 
 import json
+import os
 import random
 import time
 
@@ -12,8 +15,13 @@ import pytest
 from harness import paths
 from harness.fixtures import H5PY_VERSIONS
 from harness.process import wait_until
+from test_agent import Agent
 
-SECONDS = 300 if paths.TEST_ALL else 60
+# Of all parts together.
+SECONDS = int(os.environ.get("H5M_CHECKER_SECONDS") or (300 if paths.TEST_ALL else 60))
+# In each part 8 readers; in both together each kind of file, h5py and way to the server with each other.
+PARTS = range(2)
+CUTS_MIN = 10
 KEEP_S = 2
 KINDS = ("earliest", "latest", "swmr")
 
@@ -37,10 +45,12 @@ class Checker:
                    self.seed + number, self.stop_readers]
         self.readers.append(self.site.start(command, config=self.site.config(mode="reader", **keys)))
 
-    def watch(self, seconds):
-        """Returns when that is over, or a reader or writer has ended."""
+    def watch(self, seconds, cuts=0):
+        """Returns when that is over and each reader has seen so many cuts, or when a reader or writer has ended."""
         until = time.monotonic() + seconds
-        while time.monotonic() < until and all(each.running() for each in self.writers + self.readers):
+        while all(each.running() for each in self.writers + self.readers):
+            if time.monotonic() > until and all(each.err().count(".") > cuts for each in self.readers):
+                break
             time.sleep(0.1)
 
     def finish(self):
@@ -60,20 +70,24 @@ def checker(bare_site):
     return checker
 
 
-@pytest.mark.limit(SECONDS + 150)
+@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.limit(SECONDS // len(PARTS) + 150)
 @pytest.mark.site(options={"snapshot_keep": f"{KEEP_S}s"})
-def test_no_open_shows_two_cuts_nor_an_error_but_expiry(checker):
+def test_no_open_shows_two_cuts_nor_an_error_but_expiry(checker, part):
+    agent = Agent(checker.site, "--cache", "16MiB").start()
     for kind in KINDS:
         checker.write(kind, 0.05)
     for number in range(8):
-        cache = "1MiB" if number % 4 < 2 else "64MiB"
-        checker.read(KINDS[number % 3], H5PY_VERSIONS[number % 2], cache=cache)
-    checker.watch(SECONDS)
+        checker.read(KINDS[(number + 2 * part) % 3], H5PY_VERSIONS[number % 2], cache="1MiB" if number < 4 else "64MiB",
+                     agent=agent.socket if number % 4 >= 2 else "off")
+    checker.watch(SECONDS // len(PARTS), CUTS_MIN)
     results = checker.finish()
     seen = [json.loads(each.ok().out) for each in results]
     print(*seen, sep="\n")
-    assert all(each["cuts"] > 10 for each in seen), seen
+    assert all(each["cuts"] > CUTS_MIN for each in seen), seen
     assert any(each["expired"] for each in seen), "no reader held a cut for too long"
+    files, cuts = agent.stop()
+    assert files == len(KINDS) and cuts > CUTS_MIN, "the agent took no part"
     for kind in KINDS:
         checker.site.assert_mirrored(f"{kind}.h5")
 
@@ -84,10 +98,10 @@ def fault(thread, file):
             "H5MIRROR_TEST_STALE": str(file)}
 
 
-def is_found(checker, plan):
+def is_found(checker, plan, agent="off"):
     """The fault is planted as soon as there is a cut to get wrong, and a reader tells of two numbers."""
-    for version in H5PY_VERSIONS:
-        checker.read("latest", version, keep=0.2)  # None holds a cut so long that it misses the next one.
+    for version in H5PY_VERSIONS:  # None holds a cut so long that it misses the next one.
+        checker.read("latest", version, keep=0.2, agent=agent)
     checker.site.wait_for_cut("latest.h5")
     time.sleep(2)
     assert all(reader.running() for reader in checker.readers), "what is right is not found"
@@ -111,3 +125,12 @@ def test_an_extent_that_a_cut_misses_is_found(checker):
     plan = checker.site.directory / "plan"
     checker.write("latest", 2.5, **fault("h5m-sender", plan))
     is_found(checker, plan)
+
+
+def test_a_raw_extent_that_the_change_between_two_cuts_misses_is_found(checker):
+    """The agent then takes over from the cut before what it read of that one."""
+    plan = checker.site.directory / "plan"
+    env = {"LD_PRELOAD": str(paths.TEST_BIN / "libe2e_missed_extent.so"), "H5MIRROR_TEST_MISSED": str(plan)}
+    agent = Agent(checker.site, env={**checker.site.plain_env(), **env}).start()
+    checker.write("latest", 2.5)
+    is_found(checker, plan, agent.socket)

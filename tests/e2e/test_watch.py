@@ -1,4 +1,4 @@
-"""h5mirror watch: a line for each new cut."""
+"""h5mirror watch: a line for each new cut, and which objects it changed."""
 
 import json
 
@@ -79,3 +79,125 @@ def test_it_waits_for_a_server_that_comes_back(site, writer):
 def test_a_file_that_is_not_there_is_an_error(site):
     result = watch(site, "-n", "1").wait()
     assert result.code == 3 and "run.h5" in result.err
+
+
+# Runs the lines that come in, and flushes.
+EDITOR = """
+    f = h5py.File("run.h5", "w", libver={libver!r})
+    f.create_group("g").attrs["units"] = "K"
+    f["g/temp"] = np.zeros(300_000)
+    f.create_dataset("g/chunked", shape=(100, 100), chunks=(10, 10), dtype="i4", fillvalue=7)[:] = 8
+    f.create_dataset("log", data=["one"] * 20, dtype=h5py.string_dtype(), chunks=(4,), maxshape=(None,))
+    for i in range(300): f.create_group("more/%03d" % i).attrs["i"] = i
+    f.flush()
+    print("ready", flush=True)
+    for line in sys.stdin:
+        if line.strip() == "close": break
+        exec(line)
+        f.flush()
+        print("done", flush=True)
+    f.close()
+    print("closed", flush=True)
+"""
+# What is done, and what the line says that it did.
+EDITS = {
+    "f['g/temp'][3:5] = 1": {("changed", "/g/temp"): ["data"]},
+    "f['g/chunked'][55, 55] = 1": {("changed", "/g/chunked"): ["data"]},
+    "f['log'][2] = 'another'": {("changed", "/log"): ["data"]},
+    "f['log'].resize((24,)); f['log'][20:] = 'new'": {("changed", "/log"): ["shape", "data"]},
+    "f['g'].attrs['units'] = 'C'": {("changed", "/g"): ["attribute"]},
+    "f['g'].attrs['n'] = 1; f['g/temp'].attrs['n'] = 1": {("changed", "/g"): ["attribute"], ("changed", "/g/temp"): ["attribute"]},
+    "f['more/117'].attrs['i'] = -1": {("changed", "/more/117"): ["attribute"]},
+    "f.create_group('new/below')": {("added", "/new"): None, ("added", "/new/below"): None},
+    "f['new/x'] = np.arange(9)": {("added", "/new/x"): None},
+    "f.move('new/x', 'g/y')": {("moved", "/g/y"): None},
+    "del f['g/y']": {("removed", "/g/y"): None},
+    "f['soft'] = h5py.SoftLink('/g')": {("added", "/soft"): None},
+}
+
+
+# The rest of a line of a machine that stood still for two seconds.
+LATE = "it takes too long"
+
+
+def editor(site, libver):
+    process = site.start(site.script(EDITOR.format(libver=libver)), config=site.config(ack="applied"), talks=True)
+    assert process.line() == "ready"
+    return process
+
+
+@pytest.mark.parametrize("libver", ["earliest", "latest"])
+def test_a_line_names_the_objects_that_its_cut_changed(site, libver):
+    process = editor(site, libver)
+    lines = watch(site, "--json", "--until-done")
+    first = json.loads(lines.line())
+    assert first["changes"] is None, "there is nothing to compare it with"
+    before = first["cut"]
+    for edit, expected in EDITS.items():
+        assert process.ask(edit) == "done"
+        row = json.loads(lines.line())
+        changes = row["changes"]
+        found = {(each["change"], each["path"]): each.get("what") for each in changes["objects"]}
+        assert found == expected or changes["note"] == LATE and found.items() <= expected.items(), (edit, changes)
+        assert changes["complete"] == (changes["note"] is None) and changes["note"] in (None, LATE), (edit, changes)
+        assert changes["since_cut"] == before and 0 < changes["changed_bytes"], (edit, changes)
+        before = row["cut"]
+    assert process.ask("close") == "closed"
+    lines.wait().ok()
+
+
+def test_the_line_for_people_is_short(site):
+    process = editor(site, "latest")
+    lines = watch(site)
+    lines.line()
+
+    def ends_with(end):
+        line = lines.line()
+        assert line.endswith(end) or LATE in line, lines.out()
+
+    assert process.ask("for k in ('a', 'b', 'c'): f.create_group(k); f['more/00' + str(ord(k) - 97)].attrs['i'] = 5") == "done"
+    ends_with("  +3 groups ~/more/000 ~/more/001 ~/more/002")
+    assert process.ask("for i in range(200): f['more/%03d' % i].attrs['i'] = -7") == "done"
+    ends_with(" (197 more)")
+    assert process.ask("del f['b']") == "done"
+    ends_with("  -/b")
+
+
+def test_what_is_too_much_to_look_at_is_told_in_bytes(site):
+    """Compact datasets are metadata: 400 of 50 KiB are 20 MB of it."""
+    process = editor(site, "latest")
+    lines = watch(site, "--json")
+    lines.line()
+    command = ("p = h5py.h5p.create(h5py.h5p.DATASET_CREATE); p.set_layout(h5py.h5d.COMPACT); "
+               "s = h5py.h5s.create_simple((50_000,)); "
+               "[h5py.h5d.create(f.id, b'c%d' % i, h5py.h5t.NATIVE_INT8, s, p) for i in range(400)]")
+    assert process.ask(command) == "done"
+    changes = json.loads(lines.line())["changes"]
+    assert not changes["complete"] and "metadata" in changes["note"], changes
+    assert changes["metadata_bytes"] > 15_000_000 and changes["changed_bytes"] > 15_000_000, changes
+    assert process.ask("f['g'].attrs['units'] = 'F'") == "done"
+    changes = json.loads(lines.line())["changes"]
+    assert changes["note"] == LATE or [each["path"] for each in changes["objects"]] == ["/g"], changes
+
+
+@pytest.mark.parametrize("tells", ["none", "bytes"])
+def test_it_tells_less_if_asked(site, writer, tells):
+    lines = watch(site, "--json", "--changes", tells)
+    lines.line()
+    assert writer.ask("1") == "done"
+    row = json.loads(lines.line())
+    assert row["changes"] is None and (row["written_bytes"] is None) == (tells == "none"), row
+
+
+def test_it_goes_on_telling_objects_after_a_server_restart(site):
+    process = editor(site, "latest")
+    lines = watch(site, "--json")
+    lines.line()
+    site.server.stop()
+    site.server.start()
+    for n in range(20):  # The first lines after it cannot tell.
+        assert process.ask(f"f['g'].attrs['units'] = str({n})") == "done"
+        changes = json.loads(lines.line())["changes"]
+        if changes and changes["complete"]:
+            break
+    assert [each["path"] for each in changes["objects"]] == ["/g"], changes

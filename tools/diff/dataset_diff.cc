@@ -30,7 +30,8 @@ class DataDiff {
         facts_{&old_facts, &new_facts},
         rank_(new_facts.dims.size()),
         decode_(LeadsElsewhere(new_facts.type.get())),
-        decode_all_(context.base_offset != 0 || (decode_ && !context.one_generation)) {
+        decode_all_(context.base_offset != 0 || (decode_ && !context.one_generation)),
+        look_(context.look_at_data || decode_ || decode_all_) {
     change_.path = path;
     change_.object = "dataset";
     change_.what = "data";
@@ -97,6 +98,14 @@ class DataDiff {
   absl::Status Pieces() {
     const uint64_t size = facts_[1]->storage_bytes;
     const bool moved = facts_[0]->storage_offset != facts_[1]->storage_offset;
+    if (!look_) {
+      const Extent place{facts_[1]->storage_offset, size};
+      if (!moved && !context_.pages.changed().Intersects(place)) return absl::OkStatus();
+      context_.evidence.Add(Side::kOld, {facts_[0]->storage_offset, size}, Search::kNo);
+      context_.evidence.Add(Side::kNew, place, Search::kNo);
+      AddRange({});
+      return absl::OkStatus();
+    }
     const uint64_t element_bytes = H5Tget_size(facts_[1]->type.get());
     std::vector<Extent> ranges{{0, size}};
     if (!moved) {
@@ -261,6 +270,7 @@ class DataDiff {
         !context_.pages.changed().Intersects({after->offset, after->length})) {
       return true;
     }
+    if (!look_) return false;
     for (uint64_t at = 0; at < after->length; at += kReadBytes) {
       const uint64_t length = std::min(kReadBytes, after->length - at);
       H5M_ASSIGN_OR_RETURN(const std::string one,
@@ -273,6 +283,15 @@ class DataDiff {
   }
 
   absl::Status CompareChunk(const Chunk* before, const Chunk* after) {
+    if (!look_) {
+      for (const auto& [chunk, side] :
+           {std::pair(before, Side::kOld), std::pair(after, Side::kNew)}) {
+        if (chunk == nullptr) continue;
+        context_.evidence.Add(side, {chunk->offset, chunk->length}, Search::kNo);
+      }
+      AddRange({});
+      return absl::OkStatus();
+    }
     uint64_t index = before != nullptr ? before->index : after->index;
     std::vector<hsize_t> start(rank_), common(rank_);
     ElementRange range;
@@ -336,7 +355,7 @@ class DataDiff {
   DiffContext& context_;
   const std::array<const DatasetFacts*, 2> facts_;
   const size_t rank_;
-  const bool decode_, decode_all_;
+  const bool decode_, decode_all_, look_;
   Change change_;
   uint64_t run_end_ = 0;       // one past the last element of the last run
   std::vector<hsize_t> grid_;  // chunks in each dimension

@@ -27,6 +27,9 @@ struct DiffContext {
   std::vector<std::pair<uint64_t, uint64_t>> types{};
   // Also those of objects of one side were met.
   bool met_type = false;
+  // False: data lies in changed pages or elsewhere, and so has changed. Only where its values lead
+  // to others it is looked at all the same.
+  bool look_at_data = true;
 };
 
 // "float64 (10, 20)".

@@ -44,6 +44,26 @@ absl::Status Evidence::Load(uint64_t pages_max) {
   return absl::OkStatus();
 }
 
+absl::Status Evidence::LoadMetadata(const ExtentSet& metadata) {
+  for (const Extent& range : pages_.changed().ToVector()) {
+    uint64_t at = range.offset;
+    const auto all_over = [&](uint64_t end) {
+      if (at < end) left_.emplace_hint(left_.end(), at, end);
+    };
+    for (const Extent& part : metadata.Intersection(range)) {
+      all_over(part.offset);
+      H5M_RETURN_IF_ERROR(Compare(part));
+      at = part.end();
+      if (left_.size() <= kPiecesMax) continue;
+      left_.clear();
+      return absl::OkStatus();
+    }
+    all_over(range.end());
+  }
+  known_ = true;
+  return absl::OkStatus();
+}
+
 absl::Status Evidence::Compare(Extent range) {
   std::string one(range.length, '\0'), other(range.length, '\0');
   H5M_RETURN_IF_ERROR(pages_.Read(Side::kOld, range.offset, absl::MakeSpan(one)));

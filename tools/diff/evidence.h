@@ -37,6 +37,9 @@ class Evidence {
   // Compares the changed ranges byte by byte. Where they are more than `pages_max` pages nothing is
   // known, and everything must be compared.
   absl::Status Load(uint64_t pages_max);
+  // The same without a look at raw data: only `metadata` is compared, and what else has changed
+  // counts as different all over.
+  absl::Status LoadMetadata(const ExtentSet& metadata);
   bool known() const { return known_; }
   // Gives up: for files in which bytes have owners that this cannot tell.
   void Forget();

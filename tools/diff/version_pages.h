@@ -1,4 +1,4 @@
-// The pages of two versions of a file, fetched from the server as they are needed.
+// The pages of two versions of a file, or of two of its cuts, fetched as they are needed.
 #ifndef H5MIRROR_TOOLS_DIFF_VERSION_PAGES_H_
 #define H5MIRROR_TOOLS_DIFF_VERSION_PAGES_H_
 
@@ -7,11 +7,13 @@
 #include <functional>
 #include <list>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
+#include "absl/time/time.h"
 #include "base/extent_set.h"
 #include "rpc/client.h"
 #include "tools/hdf5/byte_source.h"
@@ -38,10 +40,29 @@ class VersionPages {
   // `client` must outlive it. `changed`: the ranges in which the versions may differ.
   VersionPages(rpc::Client& client, Options options, ExtentSet changed);
 
+  // Fills `out`, which does not reach beyond the end.
+  using ReadAt = std::function<absl::Status(uint64_t offset, absl::Span<char> out)>;
+  struct OneSide {
+    std::string name;
+    uint64_t size_bytes = 0;
+    ReadAt read_at;
+  };
+  VersionPages(std::array<OneSide, 2> sides, uint32_t page_size_bytes, uint64_t cache_bytes,
+               ExtentSet changed);
+
+  // What was new is old from here on: pages that are cached stay so. Forgets an error, and what was
+  // counted.
+  void Advance(OneSide next, ExtentSet changed);
+  // Bytes of the new one, as they came otherwise; of whole pages, but for its end.
+  void Learn(uint64_t offset, std::string_view bytes);
+  // A read fails with kResourceExhausted where more pages would come from the server, and with
+  // kDeadlineExceeded from `until` on.
+  void Limit(uint64_t pages_max, absl::Time until);
+
   // "run.h5@12".
-  const std::string& name(Side side) const { return names_[IndexOf(side)]; }
-  uint64_t size_bytes(Side side) const { return sizes_[IndexOf(side)]; }
-  uint32_t page_size_bytes() const { return options_.page_size_bytes; }
+  const std::string& name(Side side) const { return sides_[IndexOf(side)].name; }
+  uint64_t size_bytes(Side side) const { return sides_[IndexOf(side)].size_bytes; }
+  uint32_t page_size_bytes() const { return page_size_bytes_; }
   const ExtentSet& changed() const { return changed_; }
   // As a file for HDF5; owned by this.
   hdf5::ByteSource& source(Side side) { return sources_[IndexOf(side)]; }
@@ -87,18 +108,19 @@ class VersionPages {
   void Put(Side side, uint64_t page, std::string bytes);
   // Fetches `page`, which is not cached, and as many behind it as are wanted and not cached.
   absl::Status Fetch(Side side, uint64_t page, uint64_t wanted_count);
-  absl::Status FetchRange(Side side, uint64_t offset, absl::Span<char> out);
+  absl::Status CheckLimits(uint64_t page_count) const;
 
-  rpc::Client& client_;
-  const Options options_;
-  const ExtentSet changed_;
-  std::array<std::string, 2> names_;
-  std::array<uint64_t, 2> sizes_;
+  std::array<OneSide, 2> sides_;
+  const uint32_t page_size_bytes_;
+  const uint64_t cache_bytes_;
+  ExtentSet changed_;
   std::array<Source, 2> sources_;
   std::array<Ahead, 2> ahead_;
   absl::flat_hash_map<Key, Cached> cache_;
   std::list<Key> used_;  // the last one used first
   uint64_t pages_read_ = 0;
+  uint64_t pages_max_ = UINT64_MAX;
+  absl::Time until_ = absl::InfiniteFuture();
   absl::Status error_;
   std::function<void()> on_fetch_;
 };

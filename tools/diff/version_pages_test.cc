@@ -44,6 +44,77 @@ class VersionPagesTest : public testing::Test {
   VersionPages::Options options_;
 };
 
+// Three cuts of one file: page 1 differs in the second, page 3 in the third.
+class VersionPagesOfCutsTest : public testing::Test {
+ protected:
+  VersionPagesOfCutsTest() {
+    cuts_[0] = std::string(6 * kPage, 'a');
+    cuts_[1] = cuts_[0];
+    cuts_[1][kPage] = 'b';
+    cuts_[2] = cuts_[1];
+    cuts_[2][3 * kPage] = 'c';
+  }
+  VersionPages::OneSide SideOf(int cut) {
+    return {"cut", cuts_[cut].size(), [this, cut](uint64_t offset, absl::Span<char> out) {
+              ++fetches_;
+              cuts_[cut].copy(out.data(), out.size(), offset);
+              return absl::OkStatus();
+            }};
+  }
+  static ExtentSet Page(uint64_t page) {
+    ExtentSet changed;
+    changed.Add({page * kPage, 1});
+    return changed;
+  }
+  absl::StatusOr<char> At(VersionPages& pages, Side side, uint64_t page) {
+    char byte = '?';
+    const absl::Status read = pages.Read(side, page * kPage, absl::MakeSpan(&byte, 1));
+    if (!read.ok()) return read;
+    return byte;
+  }
+  VersionPages Compared() { return VersionPages({SideOf(0), SideOf(1)}, kPage, 1 << 20, Page(1)); }
+
+  std::string cuts_[3];
+  int fetches_ = 0;
+};
+
+TEST_F(VersionPagesOfCutsTest, WhatWasReadStaysRightForTheNextComparison) {
+  VersionPages pages = Compared();
+  for (const uint64_t page : {1, 3, 5}) {
+    EXPECT_EQ(*At(pages, Side::kOld, page), 'a');
+    EXPECT_EQ(*At(pages, Side::kNew, page), page == 1 ? 'b' : 'a');
+  }
+  pages.Advance(SideOf(2), Page(3));
+  fetches_ = 0;
+  EXPECT_EQ(*At(pages, Side::kOld, 1), 'b');
+  EXPECT_EQ(*At(pages, Side::kNew, 1), 'b');
+  EXPECT_EQ(*At(pages, Side::kOld, 3), 'a');
+  EXPECT_EQ(*At(pages, Side::kOld, 5), 'a');
+  EXPECT_EQ(fetches_, 0);
+  EXPECT_EQ(*At(pages, Side::kNew, 3), 'c');
+  EXPECT_EQ(fetches_, 1);
+}
+
+TEST_F(VersionPagesOfCutsTest, WhatIsLearntIsNotFetched) {
+  VersionPages pages = Compared();
+  pages.Learn(kPage, std::string_view(cuts_[1]).substr(kPage, 2 * kPage));
+  EXPECT_EQ(*At(pages, Side::kNew, 1), 'b');
+  EXPECT_EQ(*At(pages, Side::kOld, 2), 'a');
+  EXPECT_EQ(fetches_, 0);
+  EXPECT_EQ(*At(pages, Side::kOld, 1), 'a');
+}
+
+TEST_F(VersionPagesOfCutsTest, ReadsStopAtTheLimits) {
+  VersionPages pages = Compared();
+  pages.Limit(1, absl::InfiniteFuture());
+  EXPECT_EQ(*At(pages, Side::kNew, 5), 'a');
+  EXPECT_EQ(At(pages, Side::kNew, 1).status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_FALSE(pages.error().ok());
+  pages.Advance(SideOf(2), Page(3));
+  pages.Limit(10, absl::InfinitePast());
+  EXPECT_EQ(At(pages, Side::kNew, 0).status().code(), absl::StatusCode::kDeadlineExceeded);
+}
+
 TEST_F(VersionPagesTest, GivesTheBytesOfEitherVersionAndZerosBehindTheEnd) {
   VersionPages pages(*client_, options_, changed_);
   EXPECT_EQ(pages.name(Side::kNew), "x.h5@2");

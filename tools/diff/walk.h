@@ -32,6 +32,9 @@ class Walk {
   // Errors: of the source.
   absl::Status Run();
 
+  // After a Run() that failed: reports the links that were found on one side alone until then.
+  void ReportLone();
+
   uint64_t objects_compared() const { return objects_compared_; }
 
  private:
@@ -96,7 +99,6 @@ class Walk {
   LoneObject* FindLoneObject(Side side, const Link& link);
   // Links to one object under an old and a new name.
   void FindMoves();
-  void ReportLone();
   void ReportLone(const Lone& lone);
   absl::Status ReportUnknown(const std::string& path, const absl::Status& status);
   absl::StatusOr<std::string> ReadBytes(Side side, uint64_t address, uint64_t length);

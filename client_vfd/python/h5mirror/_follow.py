@@ -65,7 +65,7 @@ def follow(url: str, *, every: float | None = None, nth: int = 1, until_done: bo
     if "version" in keys:
         raise ValueError(f"version={keys['version']!r}: what is followed is the newest cut; open() opens a version")
     program()  # Is there, or says what to install.
-    options = ["--until-done"] if until_done else []
+    options = ["--changes=none", *(["--until-done"] if until_done else [])]
     if every:
         options += ["--every", str(min(every, 86400.0))]
 

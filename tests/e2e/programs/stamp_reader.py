@@ -1,6 +1,7 @@
 """Opens FILE, which stamp.py writes, again and again until there is a file STOP, and reads all of it, sometimes
 twice and sometimes late. One open must show one number, and no error but that a cut has expired that was held for
-KEEP seconds or longer. Prints a summary as JSON; what is wrong ends it with exit code 1.
+KEEP seconds or longer. Prints a dot on standard error for each cut, and a summary as JSON; what is wrong ends it with
+exit code 1.
 
     stamp_reader.py FILE KEEP SEED STOP
 """
@@ -88,6 +89,8 @@ while not os.path.exists(stop):
     if n < summary["newest"]:
         sys.exit(f"{name}: an open showed {n} after one showed {summary['newest']}")
     summary["opens"] += 1
-    summary["cuts"] += n > summary["newest"]
+    if n > summary["newest"]:
+        summary["cuts"] += 1
+        print(end=".", file=sys.stderr, flush=True)
     summary["newest"] = n
 print(json.dumps(summary), flush=True)
