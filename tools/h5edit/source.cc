@@ -14,9 +14,9 @@ constexpr size_t kShownAfter = 40;
 
 bool IsContinuation(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
 
-std::string WithoutMark(std::string text) {
-  if (text.starts_with("\xEF\xBB\xBF")) text.erase(0, 3);
-  return text;
+// GCC 12 takes the obvious starts_with() of a moved string for uninitialized memory.
+std::string WithoutMark(const std::string& text) {
+  return text.compare(0, 3, "\xEF\xBB\xBF") == 0 ? text.substr(3) : text;
 }
 
 // Bytes of the UTF-8 character that `text` begins with; 0: it is none.
@@ -44,8 +44,8 @@ size_t CharacterStart(std::string_view text, size_t at) {
 
 }  // namespace
 
-Source::Source(std::string name, std::string text)
-    : name_(std::move(name)), text_(WithoutMark(std::move(text))) {}
+Source::Source(std::string name, const std::string& text)
+    : name_(std::move(name)), text_(WithoutMark(text)) {}
 
 Place Source::PlaceOf(size_t offset) const {
   const std::string_view before = std::string_view(text_).substr(0, offset);

@@ -26,7 +26,7 @@ struct Problem {
 class Source {
  public:
   // `name` is what messages call it: the path of the script, or "-c". A byte order mark is skipped.
-  Source(std::string name, std::string text);
+  Source(std::string name, const std::string& text);
 
   const std::string& name() const { return name_; }
   std::string_view text() const { return text_; }
