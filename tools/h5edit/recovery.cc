@@ -30,6 +30,7 @@ absl::StatusOr<std::unique_ptr<EnvLock>> LockHistory(EnvTree& tree, const std::s
 }
 
 absl::Status RemoveHistory(EnvTree& tree, const std::string& name) {
+  tree.Remove(StrCat(name, ".h5m/open")).IgnoreError();
   H5M_RETURN_IF_ERROR(tree.Remove(StrCat(name, ".h5m/lock")));
   tree.RemoveDirectory(StrCat(name, ".h5m")).IgnoreError();  // Something else is kept there.
   return absl::OkStatus();
@@ -38,7 +39,7 @@ absl::Status RemoveHistory(EnvTree& tree, const std::string& name) {
 absl::Status Discard(EnvTree& tree, const std::filesystem::path& real,
                      const store::JournalLeft& left, std::string* said) {
   const std::string name = real.filename().string();
-  if (left.exists) {
+  if (Exists(real.string() + ".h5m")) {
     H5M_ASSIGN_OR_RETURN(const auto lock, LockHistory(tree, name));
     H5M_RETURN_IF_ERROR(store::SettleJournal(tree, name, store::JournalWay::kBack));
     if (!Exists(real.string() + ".h5m/index")) H5M_RETURN_IF_ERROR(RemoveHistory(tree, name));

@@ -48,7 +48,8 @@ STEP_OF(int, renameat, (int a, const char* p, int b, const char* q), (a, p, b, q
 STEP_OF(int, rename, (const char* p, const char* q), (p, q))
 STEP_OF(int, fdatasync, (int fd), (fd))
 STEP_OF(int, fsync, (int fd), (fd))
-STEP_OF(ssize_t, copy_file_range, (int a, off64_t* x, int b, off64_t* y, size_t n, unsigned f), (a, x, b, y, n, f))
+STEP_OF(ssize_t, copy_file_range, (int a, off64_t* x, int b, off64_t* y, size_t n, unsigned f),
+        (a, x, b, y, n, f))
 
 // openat2(2) has no function of its own.
 long syscall(long number, ...) {
