@@ -101,7 +101,9 @@ absl::Status SettleBackup(const std::filesystem::path& given) {
   H5M_ASSIGN_OR_RETURN(auto tree, Env::Posix().OpenTree(path.parent_path()));
   const std::string name = path.filename().string();
   H5M_RETURN_IF_ERROR(store::SettleJournal(*tree, name, store::JournalWay::kForward));
+  tree->Remove(StrCat(name, ".h5m/open")).IgnoreError();
   tree->RemoveDirectory(StrCat(name, ".h5m")).IgnoreError();
+  tree->Remove(StrCat(name, ".new")).IgnoreError();  // A copy that was not finished.
   return absl::OkStatus();
 }
 

@@ -67,9 +67,11 @@ absl::Status LookOnly(const std::filesystem::path& given, const store::JournalLe
                             : StrCat(given.string(), ": nothing to recover\n");
   const std::filesystem::path copy = BackupPathOf(given);
   if (!Exists(copy)) return absl::OkStatus();
-  H5M_RETURN_IF_ERROR(CheckOpens(copy));
-  StrAppend(said, copy.string(),
-            ": a back-up, which opens; --recover puts it back, --recover --discard removes it\n");
+  const bool is_between = Exists(copy.string() + ".h5m/journal");
+  if (!is_between) H5M_RETURN_IF_ERROR(CheckOpens(copy));
+  StrAppend(said, copy.string(), ": a back-up, which ",
+            is_between ? "was being brought up to date" : "opens",
+            "; --recover puts it back, --recover --discard removes it\n");
   return absl::OkStatus();
 }
 
@@ -92,9 +94,10 @@ absl::Status Recover(const Options& options, std::string* said) {
   H5M_ASSIGN_OR_RETURN(const store::JournalLeft left,
                        store::ReadJournal(*tree, real.filename().string()));
   if (options.checks) return LookOnly(given, left, said);
-  H5M_RETURN_IF_ERROR(SettleBackup(given));
+  // Whoever edits the file now is met first, before anything of his back-up is touched.
   if (options.discards) {
     H5M_RETURN_IF_ERROR(Discard(*tree, real, left, said));
+    H5M_RETURN_IF_ERROR(SettleBackup(given));
     if (!Exists(copy)) return absl::OkStatus();
     StrAppend(said, copy.string(), " was removed\n");
     return std::filesystem::remove(copy, error)
@@ -114,6 +117,7 @@ absl::Status Recover(const Options& options, std::string* said) {
   }
   *said = StrCat(given.string(), left.is_committed ? ": the cut that was on its way to it is done\n"
                                                    : ": in order\n");
+  H5M_RETURN_IF_ERROR(SettleBackup(given));
   if (!Exists(copy)) return absl::OkStatus();
   H5M_RETURN_IF_ERROR(CheckOpens(copy));
   std::filesystem::rename(copy, real, error);
