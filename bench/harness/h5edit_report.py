@@ -57,13 +57,18 @@ def text(args, facts: dict, figures: dict, syncs: dict) -> str:
 
 
 def plot(args, figures: dict, path) -> None:
-    import matplotlib
+    """Where matplotlib is missing there is no plot, and a line says so."""
+    try:
+        import matplotlib
+    except ImportError:
+        print("no plot: python3-matplotlib is missing (./dev bench follow installs it)")
+        return
     matplotlib.use("Agg")
     from matplotlib import pyplot
     figure, axes = pyplot.subplots(figsize=(7, 4.5))
     for row in ("floor", *LEVELS):
         points = [(mb, _sample(figures, mb, row).median * 1e3) for mb in args.megabytes if (mb, row) in figures]
-        axes.plot(*zip(*points), marker="o", label="bare program" if row == "floor" else f"--backup=copy" if row == "copy" else row)
+        axes.plot(*zip(*points), marker="o", label="bare program" if row == "floor" else "--backup=copy" if row == "copy" else row)
     for level, marker in (("no", "x"), ("yes", "+"), ("inc", "1")):
         axes.plot(*zip(*((mb, f[level] * 1e3) for mb, f in PUBLISHED.items())), marker=marker, linestyle="", color="grey",
                   label=f"{level}, published 2014")

@@ -109,10 +109,11 @@ def test_a_killed_run_leaves_a_backup_that_opens(f, original, level):
 
 
 @pytest.mark.limit(200)
-def test_the_next_edit_or_any_open_through_the_driver_recovers(f, original):
+@pytest.mark.parametrize("config", ["server=embedded", "mode=off", "server=127.0.0.1:1;timeout=100ms"])
+def test_the_next_edit_or_any_open_through_the_driver_recovers(f, original, config):
     h5edit(f.parent, "--command-file", "script", "f.h5").ok()
     final = f.read_bytes()
-    driver = hdf5.plain_env(HDF5_PLUGIN_PATH=str(paths.LIB), HDF5_DRIVER="h5mirror", HDF5_DRIVER_CONFIG="server=embedded",
+    driver = hdf5.plain_env(HDF5_PLUGIN_PATH=str(paths.LIB), HDF5_DRIVER="h5mirror", HDF5_DRIVER_CONFIG=config,
                             HOME=str(f.parent))
     met = 0
     for _ in kills(f, original):

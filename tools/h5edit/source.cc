@@ -19,6 +19,12 @@ std::string WithoutMark(const std::string& text) {
   return text.compare(0, 3, "\xEF\xBB\xBF") == 0 ? text.substr(3) : text;
 }
 
+std::vector<size_t> LineStarts(std::string_view text) {
+  std::vector<size_t> starts = {0};
+  for (size_t at = 0; (at = text.find('\n', at)) != std::string_view::npos;) starts.push_back(++at);
+  return starts;
+}
+
 // Bytes of the UTF-8 character that `text` begins with; 0: it is none.
 size_t CharacterBytes(std::string_view text) {
   const auto lead = static_cast<unsigned char>(text[0]);
@@ -45,14 +51,15 @@ size_t CharacterStart(std::string_view text, size_t at) {
 }  // namespace
 
 Source::Source(std::string name, const std::string& text)
-    : name_(std::move(name)), text_(WithoutMark(text)) {}
+    : name_(std::move(name)), text_(WithoutMark(text)), line_starts_(LineStarts(text_)) {}
 
 Place Source::PlaceOf(size_t offset) const {
-  const std::string_view before = std::string_view(text_).substr(0, offset);
   Place place;
-  place.offset = before.size();
-  place.line = 1 + static_cast<int>(std::count(before.begin(), before.end(), '\n'));
-  const std::string_view line = before.substr(before.rfind('\n') + 1);
+  place.offset = std::min(offset, text_.size());
+  const auto next = std::upper_bound(line_starts_.begin(), line_starts_.end(), place.offset);
+  place.line = static_cast<int>(next - line_starts_.begin());
+  const std::string_view line =
+      std::string_view(text_).substr(*(next - 1), place.offset - *(next - 1));
   place.column = 1 + static_cast<int>(std::count_if(line.begin(), line.end(),
                                                     [](char c) { return !IsContinuation(c); }));
   return place;

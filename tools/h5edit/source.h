@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace h5mirror::edit {
 
@@ -40,6 +41,7 @@ class Source {
  private:
   const std::string name_;
   const std::string text_;
+  const std::vector<size_t> line_starts_;
 };
 
 }  // namespace h5mirror::edit
