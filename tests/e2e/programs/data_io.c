@@ -16,10 +16,9 @@
 #include <unistd.h>
 
 #define FILES_MAX 16
-#define NAME_MAX_BYTES 256
 
 struct counts {
-  char name[NAME_MAX_BYTES];
+  char* name;
   long writes, written, seeks, reads, read, syncs;
 };
 
@@ -36,7 +35,7 @@ static struct counts* CountsOf(int fd) {
   const char* name = strrchr(path, '/') == NULL ? path : strrchr(path, '/') + 1;
   if (strstr(name, "#sio_tmp") == NULL) return NULL;
   for (int i = 0; i < FILES_MAX; ++i) {
-    if (files[i].name[0] == '\0') snprintf(files[i].name, sizeof files[i].name, "%s", name);
+    if (files[i].name == NULL) files[i].name = strdup(name);
     if (strcmp(files[i].name, name) == 0) return &files[i];
   }
   return NULL;
@@ -153,7 +152,7 @@ __attribute__((destructor)) static void Tell(void) {
   const char* path = getenv("H5MIRROR_TEST_COUNTS");
   FILE* out = path == NULL ? NULL : fopen(path, "w");
   if (out == NULL) return;
-  for (int i = 0; i < FILES_MAX && files[i].name[0] != '\0'; ++i) {
+  for (int i = 0; i < FILES_MAX && files[i].name != NULL; ++i) {
     const struct counts* f = &files[i];
     fprintf(out, "%s %ld %ld %ld %ld %ld %ld\n", f->name, f->writes, f->written, f->seeks, f->reads,
             f->read, f->syncs);
