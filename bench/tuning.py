@@ -124,6 +124,8 @@ def main() -> int:
     args = parse()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # So that servers end with it, and files go.
     rows = tuning_rows.rows(**(tuning_rows.QUICK if args.quick else tuning_rows.FULL))
+    if args.quick:
+        rows = tuning_rows.first_and_last(rows)
     if args.recipe:
         rows = tuple(row for row in rows if args.recipe in row.recipe)
         if not rows:

@@ -66,3 +66,12 @@ def rows(*, objects: int, slab_rows: int, deflate_rows: int, mib: int) -> tuple[
 
 FULL = dict(objects=10_000, slab_rows=256, deflate_rows=256, mib=64)
 QUICK = dict(objects=300, slab_rows=16, deflate_rows=16, mib=4)
+
+
+def first_and_last(rows: tuple[Row, ...]) -> tuple[Row, ...]:
+    """Two of each recipe, one of those that deflate for seconds."""
+    recipes = {}
+    for row in rows:
+        recipes.setdefault(row.recipe, []).append(row)
+    return tuple(dict.fromkeys(row for those in recipes.values()
+                               for row in (those[:1] if those[0].rounds_max == 1 else (those[0], those[-1]))))

@@ -63,6 +63,10 @@ std::string WithoutToken(std::string config) {
   return config;
 }
 
+bool Mirrors(const Driver& driver) {
+  return driver.name == kMirror && driver.config.find("mode=off") == std::string::npos;
+}
+
 std::string CopyName(const std::string& base) { return base + "-copy.h5"; }
 
 absl::Status SetSplitter(hid_t fapl, const std::string& base) {
@@ -209,7 +213,7 @@ void RemoveDataFiles(const Driver& driver, const std::string& base) {
 }
 
 std::string MirrorComplaint(const Driver& driver, hid_t file) {
-  if (driver.name != kMirror || driver.config.find("mode=off") != std::string::npos) return "";
+  if (!Mirrors(driver)) return "";
   H5FDh5mirror_status_t status = {};
   if (H5FDh5mirror_status(file, &status) < 0) {
     H5Eclear2(H5E_DEFAULT);
@@ -224,6 +228,12 @@ std::string MirrorComplaint(const Driver& driver, hid_t file) {
     default:
       return "";
   }
+}
+
+std::string ClosedMirrorComplaint(const Driver& driver, const std::string& base) {
+  std::error_code error;
+  if (!Mirrors(driver) || !fs::exists(Hdf5Name(driver, base) + ".h5m/dirty", error)) return "";
+  return "degraded: the server lacks what is noted in its .h5m/dirty";
 }
 
 }  // namespace h5mirror::perf

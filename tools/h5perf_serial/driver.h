@@ -43,6 +43,9 @@ void RemoveDataFiles(const Driver& driver, const std::string& base);
 // to; empty otherwise, and for all other drivers.
 std::string MirrorComplaint(const Driver& driver, hid_t file);
 
+// The same once it is closed: something is noted beside it that the server lacks.
+std::string ClosedMirrorComplaint(const Driver& driver, const std::string& base);
+
 }  // namespace h5mirror::perf
 
 #endif  // H5MIRROR_TOOLS_H5PERF_SERIAL_DRIVER_H_

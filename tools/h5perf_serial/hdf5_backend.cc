@@ -80,6 +80,7 @@ class Hdf5Backend : public Backend {
     H5M_RETURN_IF_ERROR(Check(H5Fclose(file.release()), StrCat("close ", name)));
     if (job.options.fsync) H5M_RETURN_IF_ERROR(SyncFiles(Files(job.base)));
     job.clock.Stop(Phase::kWriteOpenClose);
+    if (complaint_.empty()) complaint_ = ClosedMirrorComplaint(driver_, job.base);
     return absl::OkStatus();
   }
 
