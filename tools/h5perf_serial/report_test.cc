@@ -12,6 +12,12 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
+// A blank at the end of a line, which no source may have, is written as '_'.
+std::string Blanks(std::string text) {
+  for (size_t at = 0; (at = text.find("_\n", at)) != std::string::npos; ++at) text[at] = ' ';
+  return text;
+}
+
 // Two iterations of 16 MB: 0.1 and 0.2 s for each time, twice that with the second driver.
 Results Made(const Options& options) {
   Results results;
@@ -45,16 +51,16 @@ std::string Text(const std::vector<std::string>& more) {
 
 TEST(TextReportTest, IsLaidOutAsTheOriginals) {
   EXPECT_EQ(Text({"-c", "4K,256", "-w", "-D", "t"}),
-            "HDF5 Library: Version " + LibraryVersion() + R"(
+            "HDF5 Library: Version " + LibraryVersion() + Blanks(R"(
 ==== Parameters ====
-IO API=posix hdf5 
+IO API=posix hdf5_
 Number of iterations=2
-Dataset size=4KB 4KB 
-Transfer buffer size=512 256 
+Dataset size=4KB 4KB_
+Transfer buffer size=512 256_
 Page Aggregation Disabled
-Dimension access order=1 2 
+Dimension access order=1 2_
 HDF5 data storage method=Chunked
-HDF5 chunk size=4KB 256 
+HDF5 chunk size=4KB 256_
 HDF5 dataset dimensions=Fixed
 HDF5 file driver=sec2
 Env HDF5_PREFIX=not set
@@ -80,7 +86,7 @@ File Size(MB): 16.00
                 Maximum Throughput: 160.00 MB/s (  0.100 s)
                 Average Throughput: 106.67 MB/s (  0.150 s)
                 Minimum Throughput:  80.00 MB/s (  0.200 s)
-)");
+)"));
 }
 
 TEST(TextReportTest, HdfLinesAreOnlyThereWhereHdf5Is) {
