@@ -61,7 +61,8 @@ struct Times {
 };
 
 Times RunOnce(const TuningRecipe& recipe, const DriverChoice& driver,
-              const TuningSettings& settings, const std::string& path, uint64_t count) {
+              const TuningSettings& settings, const std::string& path, uint64_t count,
+              const std::vector<int32_t>& values) {
   Times times;
   const hid_t fapl = MakeFapl(driver, path);
   SetAccess(settings, fapl);
@@ -69,7 +70,7 @@ Times RunOnce(const TuningRecipe& recipe, const DriverChoice& driver,
   const double start_s = NowSeconds();
   const hid_t file = Check(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, fcpl, fapl), "H5Fcreate");
   times.open_s = NowSeconds() - start_s;
-  times.figures = recipe.run({file, settings, count});
+  times.figures = recipe.run({file, settings, count, values});
   times.felt_s = NowSeconds() - start_s;
   Check(H5Fclose(file), "H5Fclose");
   times.total_s = NowSeconds() - start_s;
@@ -83,12 +84,15 @@ int Run(const Options& options) {
   if (recipe == nullptr) throw Hdf5Error("no recipe '" + options.recipe + "'");
   Check(H5open(), "H5open");
   if (!options.warm_up_file.empty()) {
-    RunOnce(*FindTuningRecipe("kept"), options.driver, {}, options.warm_up_file, 10);
+    RunOnce(*FindTuningRecipe("kept"), options.driver, {}, options.warm_up_file, 10,
+            RandomValues(64));
   }
+  const std::vector<int32_t> values = RandomValues(recipe->value_count(options.count));
   if (options.start_on_stdin) WaitForStart();
   const double cpu_before_s = CpuSeconds();
   const Calls before = CallsNow();
-  Times times = RunOnce(*recipe, options.driver, options.settings, options.file, options.count);
+  Times times =
+      RunOnce(*recipe, options.driver, options.settings, options.file, options.count, values);
   const Calls after = CallsNow();
   const double file_bytes = static_cast<double>(std::filesystem::file_size(options.file));
   times.figures.insert({{"read_calls", after.reads - before.reads},

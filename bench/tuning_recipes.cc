@@ -13,14 +13,6 @@ namespace {
 
 using Values = std::vector<int32_t>;
 
-// Whole numbers of 0 to 255, as in the talk; the same at each run.
-Values RandomValues(size_t count) {
-  Values values(count);
-  std::mt19937 generator(2002);
-  for (int32_t& value : values) value = static_cast<int32_t>(generator() & 0xff);
-  return values;
-}
-
 hid_t Space(const std::vector<hsize_t>& dimensions) {
   return Check(H5Screate_simple(static_cast<int>(dimensions.size()), dimensions.data(), nullptr),
                "H5Screate_simple");
@@ -46,11 +38,10 @@ void WriteAll(hid_t dataset, hid_t dxpl, const Values& values) {
 // 4.2 to 4.6: int32 of 256 x rows x 1024 in chunks of 256 x 16 x 1024, written by one call.
 TuningFigures Slab(const TuningJob& job) {
   const std::vector<hsize_t> dimensions = {256, job.count, 1024};
-  const Values values = RandomValues(256 * job.count * 1024);
   const double start_s = NowSeconds();
   const hid_t dataset = MakeDataset(job, "slab", H5T_STD_I32LE, dimensions, {256, 16, 1024});
   const double created_s = NowSeconds();
-  WriteAll(dataset, H5P_DEFAULT, values);
+  WriteAll(dataset, H5P_DEFAULT, job.values);
   const double written_s = NowSeconds();
   Check(H5Dclose(dataset), "H5Dclose");
   return {{"write_s", written_s - created_s},
@@ -60,7 +51,7 @@ TuningFigures Slab(const TuningJob& job) {
 
 // 4.1: one file, many small datasets with 2 to 5 attributes each, and their raw data in between.
 TuningFigures Attributes(const TuningJob& job) {
-  const Values values = RandomValues(100);
+  const Values& values = job.values;
   const hid_t attribute_space = Space({4});
   for (uint64_t number = 0; number < job.count; ++number) {
     const hid_t dataset =
@@ -92,15 +83,16 @@ void ReadChunk(hid_t dataset, uint64_t chunk, hsize_t elements, hsize_t chunk_el
   H5Sclose(file_space);
 }
 
+constexpr hsize_t kChunkElements = 16384;
+constexpr uint64_t kHot = 12, kCold = 8;
+
 // 4.7: a cache of 16 chunks, 12 of which are read from in each round, a little; in between 8 others
 // are read whole and never again.
 TuningFigures Reread(const TuningJob& job) {
-  constexpr hsize_t kChunkElements = 16384;
-  constexpr uint64_t kHot = 12, kCold = 8;
   const uint64_t chunks = kHot + kCold * job.count;
   const hid_t dataset =
       MakeDataset(job, "reread", H5T_STD_I32LE, {chunks * kChunkElements}, {kChunkElements});
-  WriteAll(dataset, H5P_DEFAULT, RandomValues(chunks * kChunkElements));
+  WriteAll(dataset, H5P_DEFAULT, job.values);
   Check(H5Fflush(job.file, H5F_SCOPE_LOCAL), "H5Fflush");
   Values values(kChunkElements);
   const double start_s = NowSeconds();
@@ -117,7 +109,8 @@ TuningFigures Reread(const TuningJob& job) {
 
 // 4.8: datasets of 4 KB; after each tenth the latest one is read.
 TuningFigures Small(const TuningJob& job) {
-  Values values = RandomValues(1024);
+  const Values& values = job.values;
+  Values read(values.size());
   double write_s = 0, read_s = 0;
   for (uint64_t number = 0; number < job.count; ++number) {
     const std::string name = "small" + std::to_string(number);
@@ -129,8 +122,7 @@ TuningFigures Small(const TuningJob& job) {
     write_s += written_s - start_s;
     if (number % 10 != 9) continue;
     const hid_t latest = Check(H5Dopen2(job.file, name.c_str(), H5P_DEFAULT), "H5Dopen2");
-    Check(H5Dread(latest, H5T_NATIVE_INT32, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()),
-          "H5Dread");
+    Check(H5Dread(latest, H5T_NATIVE_INT32, H5S_ALL, H5S_ALL, H5P_DEFAULT, read.data()), "H5Dread");
     H5Dclose(latest);
     read_s += NowSeconds() - written_s;
   }
@@ -139,7 +131,7 @@ TuningFigures Small(const TuningJob& job) {
 
 // 4.9: a write that converts little-endian to big-endian, `count` MiB.
 TuningFigures Convert(const TuningJob& job) {
-  const Values values = RandomValues(job.count << 18);
+  const Values& values = job.values;
   const hid_t dataset = MakeDataset(job, "convert", H5T_STD_I32BE, {values.size()}, {});
   const hid_t dxpl = MakeDxpl(job.settings);
   const double start_s = NowSeconds();
@@ -153,7 +145,7 @@ TuningFigures Convert(const TuningJob& job) {
 // 4.10: each second element of a contiguous dataset of `count` MiB, 1024 elements a call.
 TuningFigures Sieve(const TuningJob& job) {
   const hsize_t elements = job.count << 18, stride = 2, part = 1024;
-  const Values values = RandomValues(part);
+  const Values& values = job.values;
   const hid_t dataset = MakeDataset(job, "sieve", H5T_STD_I32LE, {elements}, {});
   const hid_t memory = Space({part});
   const hid_t space = Check(H5Dget_space(dataset), "H5Dget_space");
@@ -173,7 +165,7 @@ TuningFigures Sieve(const TuningJob& job) {
 
 // 4.11: a dataset of `count` MiB is made, and then written whole.
 TuningFigures Fill(const TuningJob& job) {
-  const Values values = RandomValues(job.count << 18);
+  const Values& values = job.values;
   const std::vector<hsize_t> chunk =
       job.settings.chunked ? std::vector<hsize_t>{1 << 18} : std::vector<hsize_t>{};
   const double start_s = NowSeconds();
@@ -188,7 +180,7 @@ TuningFigures Fill(const TuningJob& job) {
 // 4.12: datasets of 500 to 8000 bytes; `misaligned` are those from the threshold on that do not
 // begin at a multiple of the alignment.
 TuningFigures Aligned(const TuningJob& job) {
-  const Values values = RandomValues(2000);
+  const Values& values = job.values;
   std::mt19937 generator(2002);
   const auto threshold = static_cast<hsize_t>(job.settings.threshold_bytes);
   const auto alignment = static_cast<haddr_t>(std::max<int64_t>(job.settings.alignment_bytes, 1));
@@ -208,7 +200,7 @@ TuningFigures Aligned(const TuningJob& job) {
 
 // 4.18: objects that are made, closed, opened and closed again.
 TuningFigures Garbage(const TuningJob& job, bool collect) {
-  Values values = RandomValues(64);
+  const Values& values = job.values;
   for (uint64_t number = 0; number < job.count; ++number) {
     const std::string name = "group" + std::to_string(number);
     H5Gclose(Check(H5Gcreate2(job.file, name.c_str(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT),
@@ -225,21 +217,36 @@ TuningFigures Garbage(const TuningJob& job, bool collect) {
 TuningFigures Kept(const TuningJob& job) { return Garbage(job, false); }
 TuningFigures Collected(const TuningJob& job) { return Garbage(job, true); }
 
+uint64_t SlabValues(uint64_t count) { return 256 * count * 1024; }
+uint64_t RereadValues(uint64_t count) { return (kHot + kCold * count) * kChunkElements; }
+uint64_t MibValues(uint64_t count) { return count << 18; }
+template <uint64_t values>
+uint64_t Always(uint64_t) {
+  return values;
+}
+
 constexpr std::array kRecipes = {
-    TuningRecipe{"slab", "int32 of 256 x COUNT x 1024, in chunks of 16 MiB", Slab},
-    TuningRecipe{"attributes", "COUNT small datasets with attributes", Attributes},
+    TuningRecipe{"slab", "int32 of 256 x COUNT x 1024, in chunks of 16 MiB", SlabValues, Slab},
+    TuningRecipe{"attributes", "COUNT small datasets with attributes", Always<100>, Attributes},
     TuningRecipe{"reread", "COUNT rounds of chunks that are read again, and ones that are not",
-                 Reread},
-    TuningRecipe{"small", "COUNT datasets of 4 KB", Small},
-    TuningRecipe{"convert", "COUNT MiB that are converted", Convert},
-    TuningRecipe{"sieve", "each second element of COUNT MiB", Sieve},
-    TuningRecipe{"fill", "COUNT MiB made and then written", Fill},
-    TuningRecipe{"aligned", "COUNT datasets of 500 to 8000 bytes", Aligned},
-    TuningRecipe{"kept", "COUNT objects made and opened", Kept},
-    TuningRecipe{"collected", "the same with H5garbage_collect", Collected},
+                 RereadValues, Reread},
+    TuningRecipe{"small", "COUNT datasets of 4 KB", Always<1024>, Small},
+    TuningRecipe{"convert", "COUNT MiB that are converted", MibValues, Convert},
+    TuningRecipe{"sieve", "each second element of COUNT MiB", Always<1024>, Sieve},
+    TuningRecipe{"fill", "COUNT MiB made and then written", MibValues, Fill},
+    TuningRecipe{"aligned", "COUNT datasets of 500 to 8000 bytes", Always<2001>, Aligned},
+    TuningRecipe{"kept", "COUNT objects made and opened", Always<64>, Kept},
+    TuningRecipe{"collected", "the same with H5garbage_collect", Always<64>, Collected},
 };
 
 }  // namespace
+
+std::vector<int32_t> RandomValues(uint64_t count) {
+  Values values(count);
+  std::mt19937 generator(2002);
+  for (int32_t& value : values) value = static_cast<int32_t>(generator() & 0xff);
+  return values;
+}
 
 std::span<const TuningRecipe> TuningRecipes() { return kRecipes; }
 

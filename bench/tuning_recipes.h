@@ -8,6 +8,7 @@
 #include <map>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "bench/tuning_settings.h"
 
@@ -16,7 +17,8 @@ namespace h5mirror::bench {
 struct TuningJob {
   hid_t file;
   const TuningSettings& settings;
-  uint64_t count;  // objects, or rows of the dataset
+  uint64_t count;                      // objects, or rows of the dataset
+  const std::vector<int32_t>& values;  // as many as the recipe wants
 };
 
 // Figures by name: seconds where it ends in _s.
@@ -25,11 +27,16 @@ using TuningFigures = std::map<std::string, double>;
 struct TuningRecipe {
   const char* name;
   const char* what;
+  // How many values it writes from; they are made before the clock starts.
+  uint64_t (*value_count)(uint64_t count);
   // Leaves no object of the file open; throws Hdf5Error.
   TuningFigures (*run)(const TuningJob& job);
 };
 
 std::span<const TuningRecipe> TuningRecipes();
+
+// Whole numbers of 0 to 255, as in the talk; the same at each run.
+std::vector<int32_t> RandomValues(uint64_t count);
 
 // nullptr: there is none of that name.
 const TuningRecipe* FindTuningRecipe(const std::string& name);
