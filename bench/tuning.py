@@ -107,7 +107,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true",
                         help="tiny sizes, one round: does it work at all? Its times mean nothing")
     parser.add_argument("--only", default=",".join(PARTS), help="parts, comma-separated; %(default)s")
-    parser.add_argument("--recipe", help="only recipes with this in their name, as in `4.3`")
+    parser.add_argument("--recipe", help="only recipes with this in their name, as in `4.3`, or with one of these: `4.3,4.5`")
     parser.add_argument("--dir", type=Path, default=Path("/var/tmp"),
                         help="where the files go; %(default)s, about 2 GB, on a real filesystem")
     parser.add_argument("--json", type=Path, help="also write all figures to this file")
@@ -127,7 +127,7 @@ def main() -> int:
     if args.quick:
         rows = tuning_rows.first_and_last(rows)
     if args.recipe:
-        rows = tuple(row for row in rows if args.recipe in row.recipe)
+        rows = tuple(row for row in rows if any(part in row.recipe for part in args.recipe.split(",")))
         if not rows:
             raise SystemExit(f"no recipe has '{args.recipe}' in its name")
     options, facts, notes = Options(**(QUICK if args.quick else FULL), rows=rows), {}, []
