@@ -29,6 +29,8 @@ class Handle {
   }
 
   hid_t get() const { return id_; }
+  // The caller closes it, and sees whether that worked.
+  hid_t release() { return std::exchange(id_, H5I_INVALID_HID); }
   bool valid() const { return id_ >= 0; }
 
  private:
