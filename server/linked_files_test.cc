@@ -39,7 +39,7 @@ class LinkedFilesTest : public testing::Test {
     linked_.Settle();
     return cut;
   }
-  bool Held(store::CutNumber cut) { return table_.Find(kName, cut) != nullptr; }
+  bool Held(store::CutNumber cut) { return table_.Find(kName, cut, "", "").has_value(); }
 
   FakeClock clock_;
   FaultEnv env_;
@@ -61,12 +61,12 @@ TEST_F(LinkedFilesTest, CutsOfAFileThatIsLedToStayHeldForTheirTime) {
   Cut('c');
   Cut('d');
   const auto found = table_.OpenAt(kName, then, kRoot);
-  ASSERT_NE(found, nullptr);
-  EXPECT_EQ(found->info().cut, first);
+  ASSERT_TRUE(found.has_value());
+  EXPECT_EQ(found->snapshot->info().cut, first);
   clock_.Advance(absl::Seconds(61));
   table_.OnTimer();
   EXPECT_FALSE(Held(first));
-  EXPECT_EQ(table_.OpenAt(kName, then, kRoot), nullptr);
+  EXPECT_FALSE(table_.OpenAt(kName, then, kRoot).has_value());
 }
 
 TEST_F(LinkedFilesTest, AFastWriterHasTheNewestOfThemHeld) {
