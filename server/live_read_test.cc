@@ -25,9 +25,9 @@ class LiveReadTest : public MirrorServerTest {
   }
   // `cut` unset: the newest one is opened.
   absl::Status Read(const v1::Snapshot& cut, char reader, std::string* bytes = nullptr,
-                    v1::Snapshot* opened = nullptr) {
+                    v1::Snapshot* opened = nullptr, const std::string& name = "a.h5") {
     v1::ReadSnapshotRequest request;
-    request.set_name("a.h5");
+    request.set_name(name);
     request.set_cut(cut.cut());
     request.set_file_id(cut.file_id());
     request.set_reader_id(Reader(reader));
@@ -74,6 +74,8 @@ TEST_F(LiveReadTest, TheNewestCutIsOpenedAgainForWhoNamesItsFile) {
   Tick(*writer, 1, 7);
   v1::Snapshot cut;
   ASSERT_TRUE(Read({}, 'a', nullptr, &cut).ok());
+  EXPECT_EQ(Read(cut, 'a', nullptr, nullptr, "b.h5").code(), absl::StatusCode::kOutOfRange)
+      << "to who has it open a cut expires, also where there is no such file any more";
   EXPECT_EQ(cut.file_id().size(), 16);
   v1::CloseSnapshotRequest close;
   close.set_name("a.h5");

@@ -193,12 +193,15 @@ absl::StatusOr<std::unique_ptr<SnapshotsService::Source>> SnapshotsService::Open
                                         request.name(), " is not held any more"));
   };
   if (request.file_id().empty()) return expired();
-  H5M_ASSIGN_OR_RETURN(const auto file, OpenFile(request.name()));
-  const std::string file_id(file->file_id().begin(), file->file_id().end());
-  if (file_id != request.file_id() || file->NewestCut() != request.cut()) return expired();
-  H5M_ASSIGN_OR_RETURN(auto snapshot, table_.Open(*file, request.reader_id()));
+  // Whatever became of the file, to who has the cut open it is gone.
+  const auto opened = OpenFile(request.name());
+  if (!opened.ok()) return expired();
+  store::File& file = **opened;
+  const std::string file_id(file.file_id().begin(), file.file_id().end());
+  if (file_id != request.file_id() || file.NewestCut() != request.cut()) return expired();
+  H5M_ASSIGN_OR_RETURN(auto snapshot, table_.Open(file, request.reader_id()));
   if (snapshot->info().cut == request.cut()) {
-    return std::make_unique<Source>(SnapshotTable::Held{std::move(snapshot), file->file_id()});
+    return std::make_unique<Source>(SnapshotTable::Held{std::move(snapshot), file.file_id()});
   }
   table_.Close(request.name(), snapshot->info().cut, request.reader_id());
   return expired();
