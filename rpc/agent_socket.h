@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 #include <string>
+#include <string_view>
 
 namespace h5mirror::rpc {
 
@@ -21,7 +22,10 @@ inline std::string UserAgentSocket() {
 inline std::string HostAgentSocket() { return "/run/h5mirror-agent/agent.sock"; }
 
 // Beside an agent's socket the one through which readers get what they map (rpc/cut_map.h).
-inline std::string CutMapSocket(const std::string& agent_socket) { return agent_socket + ".maps"; }
+inline constexpr std::string_view kMapSocketSuffix = ".maps";
+inline std::string CutMapSocket(const std::string& agent_socket) {
+  return agent_socket + std::string(kMapSocketSuffix);
+}
 
 }  // namespace h5mirror::rpc
 

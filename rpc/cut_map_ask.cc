@@ -2,7 +2,9 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -13,6 +15,7 @@
 #include "absl/time/clock.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
+#include "rpc/agent_socket.h"
 #include "rpc/cut_map.h"
 
 namespace h5mirror::rpc {
@@ -20,6 +23,22 @@ namespace {
 
 absl::Status Away(std::string_view what) {
   return absl::UnavailableError(StrCat("ask the agent for a map: ", what));
+}
+
+// What it hands out becomes metadata: it must be who has the agent's own socket, we, or root.
+absl::Status CheckPeer(int fd, const std::string& path) {
+  ucred peer{};
+  socklen_t size = sizeof(peer);
+  if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) {
+    return Away(std::strerror(errno));
+  }
+  if (peer.uid == 0 || peer.uid == geteuid()) return absl::OkStatus();
+  struct stat agent {};
+  const bool is_agents =
+      path.ends_with(kMapSocketSuffix) &&
+      lstat(path.substr(0, path.size() - kMapSocketSuffix.size()).c_str(), &agent) == 0 &&
+      S_ISSOCK(agent.st_mode) && agent.st_uid == peer.uid;
+  return is_agents ? absl::OkStatus() : Away("somebody else listens there");
 }
 
 absl::StatusOr<OwnedFd> Connect(const std::string& path) {
@@ -32,6 +51,7 @@ absl::StatusOr<OwnedFd> Connect(const std::string& path) {
   if (fd.get() < 0 || connect(fd.get(), reinterpret_cast<sockaddr*>(&name), sizeof(name)) != 0) {
     return Away(std::strerror(errno));
   }
+  H5M_RETURN_IF_ERROR(CheckPeer(fd.get(), path));
   return fd;
 }
 

@@ -5,20 +5,21 @@
 namespace h5mirror::rpc {
 namespace {
 
-constexpr char kQuestionMagic[9] = "H5MASK01";
+constexpr char kQuestionMagic[9] = "H5MASK02";
 constexpr size_t kFileIdBytes = 16;
 
 struct QuestionHeader {
   char magic[8];
   int64_t cut;
   int64_t version;
+  int64_t version_time_ns;
   char file_id[kFileIdBytes];
   uint32_t has_file_id;
   uint32_t target_bytes;
   uint32_t name_bytes;
   uint32_t unused;
 };
-static_assert(sizeof(QuestionHeader) == 56);
+static_assert(sizeof(QuestionHeader) == 64);
 
 std::optional<QuestionHeader> HeaderOf(std::string_view bytes) {
   QuestionHeader header;
@@ -34,6 +35,7 @@ std::string EncodeQuestion(const CutMapQuestion& question) {
   std::memcpy(header.magic, kQuestionMagic, sizeof(header.magic));
   header.cut = question.cut;
   header.version = question.version;
+  header.version_time_ns = question.version_time_ns;
   if (question.file_id.size() == kFileIdBytes) {
     std::memcpy(header.file_id, question.file_id.data(), kFileIdBytes);
     header.has_file_id = 1;
@@ -67,6 +69,7 @@ std::optional<CutMapQuestion> DecodeQuestion(std::string_view bytes) {
   if (header.has_file_id != 0) question.file_id.assign(header.file_id, kFileIdBytes);
   question.cut = header.cut;
   question.version = header.version;
+  question.version_time_ns = header.version_time_ns;
   return question;
 }
 

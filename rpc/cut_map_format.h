@@ -45,7 +45,10 @@ struct CutMapQuestion {
   std::string name;
   std::string file_id;  // 16 bytes; empty: not known
   int64_t cut = 0;
-  int64_t version = 0;  // above 0: this one
+  int64_t version = 0;  // above 0: this one,
+  // and when the server made it (ns since 1970): another file that takes the name reaches the same
+  // numbers.
+  int64_t version_time_ns = 0;
 };
 std::string EncodeQuestion(const CutMapQuestion& question);
 // Of a question that begins so: its length; 0: that is not seen yet. Nothing: it is none.

@@ -111,7 +111,7 @@ TEST(CutMapTest, TakesNoIndexThatLeadsOutOfIt) {
 }
 
 TEST(CutMapQuestionTest, IsReadAsItWasWritten) {
-  const CutMapQuestion question{"node7:7447", "beamline/scan.h5", std::string(16, '\7'), 12, 3};
+  const CutMapQuestion question{"node7:7447", "beamline/scan.h5", std::string(16, '\7'), 12, 3, 77};
   const std::string bytes = EncodeQuestion(question);
   for (size_t length = 0; length < bytes.size(); ++length) {
     const std::string_view part(bytes.data(), length);
@@ -125,6 +125,7 @@ TEST(CutMapQuestionTest, IsReadAsItWasWritten) {
   EXPECT_EQ(read->file_id, question.file_id);
   EXPECT_EQ(read->cut, 12);
   EXPECT_EQ(read->version, 3);
+  EXPECT_EQ(read->version_time_ns, 77);
   EXPECT_FALSE(QuestionBytes(std::string(100, 'x'))) << "something else";
   EXPECT_FALSE(QuestionBytes(EncodeQuestion({"t", std::string(1 << 20, 'n'), "", 0, 0})));
 }

@@ -17,7 +17,7 @@ namespace h5mirror::rpc {
 namespace {
 
 // A call that nobody takes anything from.
-constexpr absl::Duration kIdle = absl::Seconds(1);
+constexpr absl::Duration kIdle = absl::Milliseconds(100);
 // Who skips so much goes on with what comes behind.
 constexpr uint64_t kSkipBytes = 1 << 20;
 

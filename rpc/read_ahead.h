@@ -40,7 +40,7 @@ using StreamReader = std::function<absl::Status(
     CallCanceller& canceller)>;
 
 // A thread reads the call into a ring and pauses while that holds as much as was taken from it so
-// far; when nobody takes anything for a second the call ends, so that no thread of a server waits
+// far; when nobody takes anything for 100 ms the call ends, so that no thread of a server waits
 // for a reader that does other things. Failures are not told: what is not there is to be fetched
 // by other means, which fail by themselves.
 //

@@ -4,6 +4,8 @@
 #include <cstring>
 #include <utility>
 
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "base/crc32c.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
@@ -23,6 +25,8 @@ constexpr uint64_t kStreamFrom = 1 << 20;
 constexpr int kFetchesBeside = 4;
 // After so many calls in a row that brought nothing no more are tried.
 constexpr int kVainStreams = 3;
+// A server that took so long to bring nothing is not asked for another stream in the same read.
+constexpr absl::Duration kVainWait = absl::Seconds(1);
 constexpr uint64_t kAheadFirst = 256 << 10;
 constexpr uint64_t kAheadGrowth = 4;
 constexpr uint64_t kAheadMax = 8 << 20;
@@ -209,8 +213,11 @@ uint64_t VersionSource::MissingBytes(uint64_t offset, uint64_t length) {
 absl::StatusOr<uint64_t> VersionSource::Obtain(uint64_t offset, absl::Span<char> out,
                                                ReadKind kind) {
   if (kind == ReadKind::kRaw) {
+    const absl::Time begin = absl::Now();
     uint64_t taken = TakeAhead(offset, out);
-    if (taken == 0 && StartAhead(offset)) taken = TakeAhead(offset, out);
+    // After a long wait in vain the fetch tells why, with no second one before it.
+    const bool may_start = taken == 0 && absl::Now() - begin < kVainWait;
+    if (may_start && StartAhead(offset)) taken = TakeAhead(offset, out);
     if (taken != 0) return taken;
   }
   H5M_RETURN_IF_ERROR(Fetch(offset, out, kind));

@@ -48,7 +48,7 @@ void LinkedFiles::HoldNewest(const std::string& name) {
   }
   if (cut != 0) Held(name, cut);
   absl::MutexLock lock(&mutex_);
-  --scheduled_;
+  ++done_;
 }
 
 void LinkedFiles::Held(const std::string& name, store::CutNumber cut) {
@@ -72,9 +72,9 @@ void LinkedFiles::Held(const std::string& name, store::CutNumber cut) {
 
 void LinkedFiles::Settle() {
   absl::MutexLock lock(&mutex_);
-  mutex_.AwaitWithTimeout(absl::Condition(
-                              +[](int* scheduled) { return *scheduled == 0; }, &scheduled_),
-                          kSettleMax);
+  const auto are_done = [this, upto = scheduled_]()
+                            ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return done_ >= upto; };
+  mutex_.AwaitWithTimeout(absl::Condition(&are_done), kSettleMax);
 }
 
 void LinkedFiles::OnTimer() {
@@ -97,8 +97,9 @@ void LinkedFiles::Stop() {
   absl::MutexLock lock(&mutex_);
   stopped_ = true;
   files_.clear();
-  mutex_.Await(absl::Condition(
-      +[](int* scheduled) { return *scheduled == 0; }, &scheduled_));
+  const auto are_done = [this]()
+                            ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return done_ == scheduled_; };
+  mutex_.Await(absl::Condition(&are_done));
 }
 
 }  // namespace h5mirror::server

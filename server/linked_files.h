@@ -5,6 +5,7 @@
 #define H5MIRROR_SERVER_LINKED_FILES_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <map>
@@ -31,7 +32,6 @@ class LinkedFiles {
   static constexpr size_t kFilesMax = 4096;
   // Of one file, the newest ones; the table lets go of them when their time is over.
   static constexpr size_t kCutsMax = 64;
-  // For cuts that were made before Settle() was called.
   static constexpr absl::Duration kSettleMax = absl::Milliseconds(200);
 
   using OpenFile = std::function<absl::StatusOr<std::shared_ptr<store::File>>(const std::string&)>;
@@ -43,7 +43,7 @@ class LinkedFiles {
   void Note(const std::string& name);
   // Costs a look-up for a file that nobody is led to. Does not wait.
   void OnCut(const std::string& name);
-  // Waits until the cuts that were made are held.
+  // Waits until the cuts that were made before are held, or for kSettleMax.
   void Settle();
   void OnTimer();
   // Nothing is held from here on.
@@ -65,7 +65,9 @@ class LinkedFiles {
   const OpenFile open_file_;
   absl::Mutex mutex_;
   std::map<std::string, Entry> files_ ABSL_GUARDED_BY(mutex_);
-  int scheduled_ ABSL_GUARDED_BY(mutex_) = 0;
+  // Tasks, which are done in their order.
+  uint64_t scheduled_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t done_ ABSL_GUARDED_BY(mutex_) = 0;
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
   // One: holding a cut takes microseconds, and comes in the order of the cuts.
   WorkerPool worker_{1, "linked files"};

@@ -178,8 +178,13 @@ absl::StatusOr<std::shared_ptr<const CutMemory>> FindMemory(Agent& agent,
                                            ? file->FindVersion(question.version)
                                            : file->Find(question.cut, question.file_id);
   if (!cut) return absl::NotFoundError("this cut is not here");
-  const bool is_other_version = question.version != 0 && cut->version->cut() != question.cut;
-  if (is_other_version) return absl::NotFoundError("another file has the name");
+  if (question.version != 0) {
+    const google::protobuf::Timestamp& time = cut->version->server_time();
+    const int64_t time_ns = time.seconds() * 1'000'000'000 + time.nanos();
+    if (cut->version->cut() != question.cut || time_ns != question.version_time_ns) {
+      return absl::NotFoundError("another file has the name");
+    }
+  }
   return cut->image->Memory();
 }
 

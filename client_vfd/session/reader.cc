@@ -1,6 +1,7 @@
 #include "client_vfd/session/reader.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <string_view>
 #include <utility>
@@ -31,6 +32,9 @@ namespace {
 constexpr int kLiveAttempts = 3;
 // For what is only quicker than asking.
 constexpr absl::Duration kMapWait = absl::Seconds(1);
+// After such a wait in vain nothing is mapped for a while, rather than each open waiting anew.
+constexpr absl::Duration kMapSuspectFor = absl::Seconds(10);
+std::atomic<int64_t> map_suspect_until_ns = 0;
 
 // Puts a part of the first block where it belongs.
 absl::Status Place(uint64_t offset, std::string_view data, std::string* bytes) {
@@ -237,11 +241,22 @@ Reader::Reader(const ReaderConfig& config, Found found, std::string identity,
 void Reader::MapMetadata(const ReaderConfig& config, const std::string& file_id) {
   const std::string agent = ReaderCalls::Get().AgentFor(config.server);
   if (agent.empty()) return;
-  const rpc::CutMapQuestion question{config.server.target, config.name, file_id, version_.cut(),
-                                     version_.version()};
-  auto map = rpc::CutMap::Ask(rpc::CutMapSocket(agent), question, source_.size_bytes(),
-                              absl::Now() + kMapWait);
-  if (!map.ok()) return;  // What is wanted is asked for.
+  const rpc::CutMapQuestion question{
+      config.server.target,
+      config.name,
+      file_id,
+      version_.cut(),
+      version_.version(),
+      version_.server_time().seconds() * 1'000'000'000 + version_.server_time().nanos()};
+  const absl::Time begin = absl::Now();
+  if (absl::ToUnixNanos(begin) < map_suspect_until_ns.load()) return;
+  auto map =
+      rpc::CutMap::Ask(rpc::CutMapSocket(agent), question, source_.size_bytes(), begin + kMapWait);
+  if (!map.ok()) {  // What is wanted is asked for.
+    const bool is_late = absl::Now() >= begin + kMapWait;
+    if (is_late) map_suspect_until_ns = absl::ToUnixNanos(begin + kMapSuspectFor);
+    return;
+  }
   const std::shared_ptr<const rpc::CutMap> shared = *std::move(map);
   source_.UseKnown(
       [shared](uint64_t offset, absl::Span<char> out) { return shared->Read(offset, out); },

@@ -229,6 +229,10 @@ absl::Status ReaderCalls::RunOnce(const ReaderServer& server, absl::Duration tim
   absl::Time deadline = absl::Now() + timeout;
   const absl::Status status = attempt(route, &deadline);
   route.channel.reset();
+  if (absl::IsDeadlineExceeded(status)) {
+    End(route, status);
+    return status;
+  }
   absl::MutexLock lock(&mutex_);
   --calls_;
   return status;

@@ -506,6 +506,7 @@ void Session::LeaveStream() {
   taken_final_ = false;
   if (superseded_) return FinishSession();
   hurry_ = mirroring;
+  if (mirroring && LostNewestCut() && !IsAnothersFile()) CloseCut(CutKind::kTick, "");
   if (final_ticket_ == 0 || !mirroring) return;
   if (FileIsAsClosed()) {
     CloseCut(CutKind::kCommit, config_.comment);

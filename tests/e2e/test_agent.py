@@ -144,20 +144,26 @@ def test_readers_do_without_the_map(bare_site):
     maps.unlink()
     reader, seen = live.reader(agent=agent.socket)
     assert seen == "0" and not mapped(reader)
-    with socket.socket(socket.AF_UNIX) as mute:  # One that listens and never answers.
-        mute.bind(str(maps))
-        mute.listen()
-        live.step()
-        assert reader.ask("again") == "1" and not mapped(reader)
     with socket.socket(socket.AF_UNIX) as rude:
-        maps.unlink()
         rude.bind(str(maps))
         rude.listen()
         live.step()
         answering = threading.Thread(target=lambda: rude.accept()[0].sendall(b"nonsense" * 10))
         answering.start()
-        assert reader.ask("again") == "2" and not mapped(reader)
+        assert reader.ask("again") == "1" and not mapped(reader)
         answering.join()
+    with socket.socket(socket.AF_UNIX) as mute:  # One that listens and never answers: it is let alone for a while.
+        maps.unlink()
+        mute.bind(str(maps))
+        mute.listen()
+        for n in (2, 3):
+            live.step()
+            assert reader.ask("again") == str(n) and not mapped(reader)
+        asked = mute.accept()[0]
+        mute.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            mute.accept()
+        asked.close()
     assert agent.stop()[0] == 1
 
 
