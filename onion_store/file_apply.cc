@@ -476,7 +476,8 @@ absl::Status FileImpl::ClearAgain(const CutLayer& layer) {
     if (piece.source != Piece::Source::kZeros) continue;
     H5M_RETURN_IF_ERROR(layer.generation->head->Zero(piece.extent));
     const uint64_t first = RoundUp(piece.extent.offset, page_size_bytes_) / page_size_bytes_;
-    const uint64_t last = PageOf(piece.extent.end());
+    // Beyond the end there is nothing: the page there is whole, too.
+    const uint64_t last = piece.extent.end() == end ? PagesIn(end) : PageOf(piece.extent.end());
     if (first < last) H5M_RETURN_IF_ERROR(layer.generation->sums->Clear(first, last - first));
   }
   return absl::OkStatus();

@@ -89,6 +89,7 @@ absl::Status FileImpl::NoteLostPages(OutsideChange& change) {
   uint64_t noted_before = 0;
   auto note = [&](uint64_t first, const std::vector<uint32_t>& now,
                   const std::vector<uint32_t>& before) -> absl::Status {
+    if (now == before && !change.was_begun) return absl::OkStatus();
     const uint64_t end = first + now.size();
     std::vector<bool> saved(now.size());
     H5M_ASSIGN_OR_RETURN(const auto rows,
