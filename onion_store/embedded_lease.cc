@@ -14,6 +14,7 @@
 #include "absl/time/clock.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
+#include "onion_store/cut_journal.h"
 #include "onion_store/embedded_store.h"
 
 namespace h5mirror::store {
@@ -175,7 +176,8 @@ absl::Status EmbeddedLease::TakeNow(const std::string& program) {
   // Only for messages: a full disk must not lock anybody out.
   auto file = tree_->Open(lock_name, OpenKind::kCreateFresh, 0600);
   if (file.ok()) WriteAt(**file, 0, self.Text()).IgnoreError();
-  return absl::OkStatus();
+  // What a crash left of a cut of a file without history.
+  return SettleJournal(*tree_, name_, JournalWay::kForward);
 }
 
 absl::Status EmbeddedLease::TakenByOthers() const {

@@ -321,6 +321,12 @@ void HealEmbeddedHead(const Config& config, const EmbeddedTarget& target) {
           (api == nullptr ? load_error : error.data()));
 }
 
+void FinishEdit(const Config& config, const EmbeddedTarget& target) {
+  if (access((target.real_path + ".h5m/journal").c_str(), F_OK) == 0) {
+    HealEmbeddedHead(config, target);
+  }
+}
+
 namespace {
 
 // Of a mirror, or of several: docs/format.md, "The client's record".

@@ -42,6 +42,9 @@ void StatusOfEmbedded(const H5FD_t* file, H5mStatus* status);
 // at most the configured timeout for others who do. Says what could not be done; the file is then
 // read as it is.
 void HealEmbeddedHead(const Config& config, const EmbeddedTarget& target);
+// The same where a killed h5edit left a change of the file on its way (docs/format.md, "journal"):
+// for all opens, whatever the configuration.
+void FinishEdit(const Config& config, const EmbeddedTarget& target);
 
 // Why a file with a history of its own beside it must not be written otherwise; unset: it has none.
 Problem EmbeddedHistoryBeside(const std::string& real_path);

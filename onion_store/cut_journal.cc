@@ -1,0 +1,224 @@
+#include "onion_store/cut_journal.h"
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "base/crc32c.h"
+#include "base/status_macros.h"
+#include "base/strings.h"
+#include "onion_store/coding.h"
+
+namespace h5mirror::store {
+namespace {
+
+constexpr std::string_view kMagic = "H5MJRNL1";
+constexpr size_t kHeaderBytes = 12;  // magic and checksum of all that follows
+// What a disk writes whole.
+constexpr size_t kSectorBytes = 512;
+
+std::string FileName(const std::string& name, std::string_view file) {
+  return StrCat(name, ".h5m/", file);
+}
+
+std::string Encode(const JournalCut& cut) {
+  std::string body;
+  PutInt<uint64_t>(&body, cut.inode);
+  PutInt<uint64_t>(&body, cut.size_before);
+  PutInt<uint64_t>(&body, cut.size_after);
+  PutInt<uint32_t>(&body, static_cast<uint32_t>(cut.comment.size()));
+  PutInt<uint32_t>(&body, static_cast<uint32_t>(cut.pages.size()));
+  body += cut.comment;
+  for (const JournalPage& page : cut.pages) {
+    PutInt<uint64_t>(&body, page.offset);
+    PutInt<uint32_t>(&body, static_cast<uint32_t>(page.before.size()));
+    PutInt<uint32_t>(&body, static_cast<uint32_t>(page.after.size()));
+    body += page.before;
+    body += page.after;
+  }
+  return body;
+}
+
+// Takes pieces off the front; has failed for good once one is not there.
+class Decoder {
+ public:
+  explicit Decoder(std::string_view bytes) : left_(bytes) {}
+  template <typename T>
+  T Int() {
+    const std::string_view bytes = Take(sizeof(T));
+    return bytes.empty() ? T{} : GetInt<T>(bytes.data());
+  }
+  std::string_view Take(size_t length) {
+    if (length > left_.size()) ok_ = false;
+    if (!ok_) return {};
+    const std::string_view taken = left_.substr(0, length);
+    left_.remove_prefix(length);
+    return taken;
+  }
+  bool ok() const { return ok_; }
+
+ private:
+  std::string_view left_;
+  bool ok_ = true;
+};
+
+bool Decode(std::string_view bytes, JournalCut* cut) {
+  Decoder in(bytes);
+  cut->inode = in.Int<uint64_t>();
+  cut->size_before = in.Int<uint64_t>();
+  cut->size_after = in.Int<uint64_t>();
+  const auto comment_bytes = in.Int<uint32_t>();
+  const auto page_count = in.Int<uint32_t>();
+  cut->comment = in.Take(comment_bytes);
+  for (uint32_t i = 0; i < page_count && in.ok(); ++i) {
+    JournalPage page;
+    page.offset = in.Int<uint64_t>();
+    const auto before_bytes = in.Int<uint32_t>();
+    const auto after_bytes = in.Int<uint32_t>();
+    page.before = in.Take(before_bytes);
+    page.after = in.Take(after_bytes);
+    cut->pages.push_back(std::move(page));
+  }
+  return in.ok();
+}
+
+absl::Status Move(EnvFile& head, const JournalCut& cut, JournalWay way) {
+  for (const JournalPage& page : cut.pages) {
+    const std::string& bytes = way == JournalWay::kForward ? page.after : page.before;
+    if (!bytes.empty()) H5M_RETURN_IF_ERROR(WriteAt(head, page.offset, bytes));
+  }
+  H5M_ASSIGN_OR_RETURN(const uint64_t size, head.Size());
+  const uint64_t wanted = way == JournalWay::kForward ? cut.size_after : cut.size_before;
+  return size == wanted ? absl::OkStatus() : head.Truncate(wanted);
+}
+
+bool SectorIs(std::string_view head, std::string_view image) {
+  const std::string_view common = image.substr(0, head.size());
+  return head.substr(0, common.size()) == common && IsZero(head.substr(common.size()));
+}
+
+// Whether each sector of each page is that of one of the two cuts.
+absl::Status CheckHead(EnvFile& head, const std::string& name, const JournalCut& cut) {
+  const auto changed = [&name] {
+    return absl::FailedPreconditionError(StrCat(name,
+                                                " was changed by another program since an edit of "
+                                                "it was broken off: nothing is done to it. "
+                                                "h5edit --recover --discard ",
+                                                name,
+                                                " gives that edit up and keeps the file as it is"));
+  };
+  H5M_ASSIGN_OR_RETURN(const FileStat stat, head.Stat());
+  if (stat.inode != cut.inode) return changed();
+  for (const JournalPage& page : cut.pages) {
+    std::string bytes(std::max(page.before.size(), page.after.size()), '\0');
+    H5M_RETURN_IF_ERROR(ReadOrZeros(head, page.offset, absl::MakeSpan(bytes)));
+    for (size_t at = 0; at < bytes.size(); at += kSectorBytes) {
+      const std::string_view sector = std::string_view(bytes).substr(at, kSectorBytes);
+      const auto part = [at](std::string_view image) {
+        return image.substr(std::min(at, image.size()), kSectorBytes);
+      };
+      if (!SectorIs(sector, part(page.before)) && !SectorIs(sector, part(page.after)))
+        return changed();
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status RemoveIfThere(EnvTree& tree, const std::string& name) {
+  absl::Status removed = tree.Remove(name);
+  return absl::IsNotFound(removed) ? absl::OkStatus() : removed;
+}
+
+// The mark goes last: who looks for it finds the journal.
+absl::Status RemoveJournal(EnvTree& tree, const std::string& name) {
+  H5M_RETURN_IF_ERROR(RemoveIfThere(tree, FileName(name, "journal")));
+  return RemoveIfThere(tree, FileName(name, "open"));
+}
+
+}  // namespace
+
+CutJournal::CutJournal(EnvTree& tree, std::string name, JournalSync sync)
+    : tree_(tree), name_(std::move(name)), sync_(sync) {}
+
+absl::Status CutJournal::Put(const JournalCut& cut) {
+  const bool is_new = file_ == nullptr;
+  if (is_new) {
+    H5M_RETURN_IF_ERROR(tree_.Open(FileName(name_, "open"), OpenKind::kCreate, 0600).status());
+    H5M_ASSIGN_OR_RETURN(file_,
+                         tree_.Open(FileName(name_, "journal"), OpenKind::kCreateFresh, 0600));
+  }
+  const std::string body = Encode(cut);
+  std::string header(kMagic);
+  PutInt<uint32_t>(&header, Crc32c(body));
+  const std::string_view pieces[] = {header, body};
+  H5M_RETURN_IF_ERROR(file_->WriteAt(0, pieces));
+  if (sync_ == JournalSync::kProcess) return absl::OkStatus();
+  H5M_RETURN_IF_ERROR(file_->Sync());
+  if (!is_new) return absl::OkStatus();
+  H5M_RETURN_IF_ERROR(tree_.SyncDirectory(StrCat(name_, ".h5m")));
+  return tree_.SyncDirectory("");
+}
+
+absl::Status CutJournal::Commit(EnvFile& head, const JournalCut& cut) {
+  H5M_RETURN_IF_ERROR(Put(cut));
+  is_needed_ = true;
+  absl::Status moved = Move(head, cut, JournalWay::kForward);
+  if (!moved.ok()) {
+    if (Move(head, cut, JournalWay::kBack).ok()) is_needed_ = false;
+    return moved;
+  }
+  if (sync_ == JournalSync::kDurable) H5M_RETURN_IF_ERROR(head.Sync());
+  H5M_RETURN_IF_ERROR(file_->Truncate(0));
+  is_needed_ = false;
+  return absl::OkStatus();
+}
+
+absl::Status CutJournal::Close() {
+  if (file_ == nullptr || is_needed_) return absl::OkStatus();
+  file_.reset();
+  H5M_RETURN_IF_ERROR(RemoveJournal(tree_, name_));
+  if (sync_ == JournalSync::kProcess) return absl::OkStatus();
+  return tree_.SyncDirectory(StrCat(name_, ".h5m"));
+}
+
+absl::StatusOr<JournalLeft> ReadJournal(EnvTree& tree, const std::string& name) {
+  JournalLeft left;
+  auto file = tree.Open(FileName(name, "journal"), OpenKind::kRead, 0);
+  if (absl::IsNotFound(file.status())) return left;
+  H5M_RETURN_IF_ERROR(file.status());
+  left.exists = true;
+  H5M_ASSIGN_OR_RETURN(const uint64_t size, (*file)->Size());
+  std::string bytes(size, '\0');
+  H5M_RETURN_IF_ERROR(ReadOrZeros(**file, 0, absl::MakeSpan(bytes)));
+  const std::string_view all = bytes;
+  if (all.size() < kHeaderBytes || all.substr(0, kMagic.size()) != kMagic) return left;
+  const std::string_view body = all.substr(kHeaderBytes);
+  if (GetInt<uint32_t>(all.data() + kMagic.size()) != Crc32c(body)) return left;
+  left.is_committed = Decode(body, &left.cut);
+  return left;
+}
+
+absl::Status SettleJournal(EnvTree& tree, const std::string& name, JournalWay way) {
+  H5M_ASSIGN_OR_RETURN(const bool exists, tree.Exists(FileName(name, "journal")));
+  if (!exists) return absl::OkStatus();
+  H5M_ASSIGN_OR_RETURN(const JournalLeft left, ReadJournal(tree, name));
+  if (left.is_committed) {
+    H5M_ASSIGN_OR_RETURN(auto head, tree.Open(name, OpenKind::kWrite, 0));
+    const auto lock = tree.Lock(name, LockKind::kExclusive);
+    if (absl::IsFailedPrecondition(lock.status())) {
+      return absl::UnavailableError(StrCat(name,
+                                           " has an edit that was broken off, and another program "
+                                           "has it open: try again when that has ended"));
+    }
+    const absl::Status checked = CheckHead(*head, name, left.cut);
+    const bool gives_up = way == JournalWay::kBack && absl::IsFailedPrecondition(checked);
+    if (!gives_up) {
+      H5M_RETURN_IF_ERROR(checked);
+      H5M_RETURN_IF_ERROR(Move(*head, left.cut, way));
+      H5M_RETURN_IF_ERROR(head->Sync());
+    }
+  }
+  return RemoveJournal(tree, name);
+}
+
+}  // namespace h5mirror::store

@@ -1,0 +1,75 @@
+// A cut of a file that keeps no history, on its way to the head: X.h5.h5m/journal holds what the
+// pages were and what they become, and only then the head is changed. So the head moves from cut to
+// cut at a cost that follows the pages changed. On disk: docs/format.md, "journal".
+#ifndef H5MIRROR_ONION_STORE_CUT_JOURNAL_H_
+#define H5MIRROR_ONION_STORE_CUT_JOURNAL_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "base/env.h"
+
+namespace h5mirror::store {
+
+struct JournalPage {
+  uint64_t offset = 0;
+  std::string before;  // shorter than a page where the file ended, and zeros from there
+  std::string after;
+};
+
+struct JournalCut {
+  uint64_t inode = 0;  // of the head
+  uint64_t size_before = 0;
+  uint64_t size_after = 0;
+  std::string comment;
+  std::vector<JournalPage> pages;
+};
+
+// kDurable: a cut that was committed survives power loss, too, and not only the process.
+enum class JournalSync : uint8_t { kProcess, kDurable };
+enum class JournalWay : uint8_t { kForward, kBack };
+
+// The writer's side. The caller has the file's lease for as long as it lives, and the lock of the
+// head. Thread-compatible.
+class CutJournal {
+ public:
+  // `tree` must outlive it, and is that of the head's directory; `name` is the head in it.
+  CutJournal(EnvTree& tree, std::string name, JournalSync sync);
+
+  // Brings `head` from what the cut says it was to what it becomes. After an error the head is as
+  // before, or, where even that fails, the next lease puts it in order.
+  absl::Status Commit(EnvFile& head, const JournalCut& cut);
+  // Removes the journal, where the head needs none.
+  absl::Status Close();
+
+ private:
+  absl::Status Put(const JournalCut& cut);
+
+  EnvTree& tree_;
+  const std::string name_;
+  const JournalSync sync_;
+  std::unique_ptr<EnvFile> file_;
+  bool is_needed_ = false;  // the head may lie between two cuts
+};
+
+// What a crash left in the journal of `name`; pages is empty where there is nothing to do: no
+// journal, or one whose cut was not committed.
+struct JournalLeft {
+  bool exists = false;
+  bool is_committed = false;
+  JournalCut cut;
+};
+absl::StatusOr<JournalLeft> ReadJournal(EnvTree& tree, const std::string& name);
+
+// Puts the head of `name` in order, forward to the committed cut or back to the one before it, and
+// removes the journal. Does nothing where there is none. The caller has the lease.
+// Errors: kUnavailable         others have the head open.
+//         kFailedPrecondition  others have changed it since: it is neither cut's.
+absl::Status SettleJournal(EnvTree& tree, const std::string& name, JournalWay way);
+
+}  // namespace h5mirror::store
+
+#endif  // H5MIRROR_ONION_STORE_CUT_JOURNAL_H_

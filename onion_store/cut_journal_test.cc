@@ -1,0 +1,185 @@
+#include "onion_store/cut_journal.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/fault_env.h"
+#include "base/status_macros.h"
+
+namespace h5mirror::store {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr size_t kPage = 4096;
+
+std::string ContentOf(EnvTree& tree, const std::string& name) {
+  auto file = *tree.Open(name, OpenKind::kRead, 0);
+  std::string bytes(*file->Size(), '\0');
+  ReadOrZeros(*file, 0, absl::MakeSpan(bytes)).IgnoreError();
+  return bytes;
+}
+
+// A head of two pages and a bit, and a cut that changes the first page, keeps the second, and makes
+// it one page longer.
+class CutJournalTest : public testing::Test {
+ protected:
+  CutJournalTest() {
+    auto tree = *env_.OpenTree("/");
+    auto head = *tree->Open("x.h5", OpenKind::kCreate, 0600);
+    WriteAt(*head, 0, before_).IgnoreError();
+    head->Sync().IgnoreError();
+    tree->MakeDirectory("x.h5.h5m", 0700).IgnoreError();
+    tree->SyncDirectory("").IgnoreError();
+    after_ = before_;
+    after_.replace(100, 9, "ATTRIBUTE");
+    after_.resize(3 * kPage + 17, 'n');
+  }
+
+  JournalCut Cut(EnvTree& tree) const {
+    JournalCut cut;
+    cut.inode = tree.Stat("x.h5")->inode;
+    cut.size_before = before_.size();
+    cut.size_after = after_.size();
+    cut.comment = "CREATE /a";
+    for (size_t at : {size_t{0}, 2 * kPage, 3 * kPage}) {
+      const auto part = [at](const std::string& all) {
+        return at < all.size() ? all.substr(at, kPage) : "";
+      };
+      cut.pages.push_back({at, part(before_), part(after_)});
+    }
+    return cut;
+  }
+
+  absl::Status Commit(FaultEnv& env, JournalSync sync = JournalSync::kDurable) {
+    H5M_ASSIGN_OR_RETURN(auto tree, env.OpenTree("/"));
+    H5M_ASSIGN_OR_RETURN(auto head, tree->Open("x.h5", OpenKind::kWrite, 0));
+    JournalCut cut = Cut(**env_.OpenTree("/"));
+    H5M_ASSIGN_OR_RETURN(const FileStat stat, head->Stat());
+    cut.inode = stat.inode;
+    CutJournal journal(*tree, "x.h5", sync);
+    H5M_RETURN_IF_ERROR(journal.Commit(*head, cut));
+    return journal.Close();
+  }
+
+  FaultEnv env_;
+  const std::string before_ = std::string(kPage, 'a') + std::string(kPage, 'b') + "tail";
+  std::string after_;
+};
+
+TEST_F(CutJournalTest, ACommitMovesTheHeadAndLeavesNothingBeside) {
+  ASSERT_TRUE(Commit(env_).ok());
+  auto tree = *env_.OpenTree("/");
+  EXPECT_EQ(ContentOf(*tree, "x.h5"), after_);
+  EXPECT_TRUE(tree->List("x.h5.h5m")->empty());
+}
+
+// What settling leaves: "before" or "after", and nothing beside the head.
+TEST_F(CutJournalTest, AfterAKillAtAnyChangeTheHeadIsOneOfTheTwo) {
+  const auto start = env_.CopyNow();
+  const size_t first = env_.change_count();
+  ASSERT_TRUE(Commit(env_, JournalSync::kProcess).ok());
+  const size_t count = env_.change_count() - first;
+  ASSERT_GT(count, 4u);
+  int old_count = 0, new_count = 0, torn_count = 0;
+  for (size_t survive = 0; survive <= count; ++survive) {
+    SCOPED_TRACE(survive);
+    const auto killed = start->CopyNow();
+    size_t seen = 0;
+    killed->SetLie([&](const FaultDisk&, const FaultChange&) { return seen++ >= survive; });
+    Commit(*killed, JournalSync::kProcess).IgnoreError();
+    killed->SetLie(nullptr);
+    auto tree = *killed->OpenTree("/");
+    const std::string left = ContentOf(*tree, "x.h5");
+    torn_count += left != before_ && left != after_ ? 1 : 0;
+    const absl::Status settled = SettleJournal(*tree, "x.h5", JournalWay::kForward);
+    ASSERT_TRUE(settled.ok()) << settled;
+    const std::string content = ContentOf(*tree, "x.h5");
+    ASSERT_TRUE(content == before_ || content == after_);
+    (content == before_ ? old_count : new_count)++;
+  }
+  EXPECT_GT(old_count, 0);
+  EXPECT_GT(new_count, 0);
+  EXPECT_GT(torn_count, 0) << "the test never met a head between two cuts";
+}
+
+TEST_F(CutJournalTest, AfterAPowerLossTheHeadIsOneOfTheTwo) {
+  const size_t first = env_.change_count();
+  ASSERT_TRUE(Commit(env_).ok());
+  const size_t last = env_.change_count();
+  for (size_t changes = first; changes <= last; ++changes) {
+    for (uint64_t seed = 0; seed < 40; ++seed) {
+      SCOPED_TRACE(testing::Message() << changes << " changes, seed " << seed);
+      const auto crashed = env_.Crash(changes, seed);
+      auto tree = *crashed->OpenTree("/");
+      const absl::Status settled = SettleJournal(*tree, "x.h5", JournalWay::kForward);
+      ASSERT_TRUE(settled.ok()) << settled;
+      const std::string content = ContentOf(*tree, "x.h5");
+      ASSERT_TRUE(content == before_ || content == after_);
+      ASSERT_TRUE(changes != last || content == after_) << "an acknowledged cut is lost";
+    }
+  }
+}
+
+TEST_F(CutJournalTest, AnErrorAtAnyCallLeavesTheHeadAsItWasOrOnItsWay) {
+  const auto start = env_.CopyNow();
+  for (uint64_t call = 0;; ++call) {
+    SCOPED_TRACE(call);
+    const auto failing = start->CopyNow();
+    failing->FailCall(call, absl::ResourceExhaustedError("no space left on device"));
+    const absl::Status committed = Commit(*failing, JournalSync::kProcess);
+    if (!failing->fault_met()) break;
+    auto tree = *failing->OpenTree("/");
+    ASSERT_TRUE(SettleJournal(*tree, "x.h5", JournalWay::kForward).ok());
+    const std::string content = ContentOf(*tree, "x.h5");
+    ASSERT_TRUE(content == before_ || content == after_);
+  }
+}
+
+// Leaves a committed cut whose head holds its first page only.
+void CutJournalTestKill(FaultEnv& env, int survive, const std::function<void()>& commit) {
+  int seen = 0;
+  env.SetLie([&](const FaultDisk&, const FaultChange&) { return seen++ >= survive; });
+  commit();
+  env.SetLie(nullptr);
+}
+
+TEST_F(CutJournalTest, ACommittedCutCanBeGivenUp) {
+  CutJournalTestKill(env_, 4, [this] { Commit(env_, JournalSync::kProcess).IgnoreError(); });
+  auto tree = *env_.OpenTree("/");
+  const auto left = ReadJournal(*tree, "x.h5");
+  ASSERT_TRUE(left.ok() && left->is_committed);
+  EXPECT_EQ(left->cut.comment, "CREATE /a");
+  ASSERT_NE(ContentOf(*tree, "x.h5"), before_);
+  ASSERT_TRUE(SettleJournal(*tree, "x.h5", JournalWay::kBack).ok());
+  EXPECT_EQ(ContentOf(*tree, "x.h5"), before_);
+  EXPECT_TRUE(tree->List("x.h5.h5m")->empty());
+}
+
+TEST_F(CutJournalTest, AHeadThatOthersHaveChangedIsLeftAlone) {
+  CutJournalTestKill(env_, 4, [this] { Commit(env_, JournalSync::kProcess).IgnoreError(); });
+  auto tree = *env_.OpenTree("/");
+  ASSERT_TRUE(WriteAt(**tree->Open("x.h5", OpenKind::kWrite, 0), 2000, "theirs").ok());
+  const std::string theirs = ContentOf(*tree, "x.h5");
+  const absl::Status settled = SettleJournal(*tree, "x.h5", JournalWay::kForward);
+  EXPECT_TRUE(absl::IsFailedPrecondition(settled));
+  EXPECT_THAT(std::string(settled.message()), HasSubstr("changed by another program"));
+  EXPECT_EQ(ContentOf(*tree, "x.h5"), theirs);
+  ASSERT_TRUE(SettleJournal(*tree, "x.h5", JournalWay::kBack).ok());
+  EXPECT_EQ(ContentOf(*tree, "x.h5"), theirs);
+}
+
+TEST_F(CutJournalTest, AHeadInUseIsPutInOrderLater) {
+  CutJournalTestKill(env_, 4, [this] { Commit(env_, JournalSync::kProcess).IgnoreError(); });
+  auto tree = *env_.OpenTree("/");
+  const auto reader = tree->Lock("x.h5", LockKind::kShared);
+  ASSERT_TRUE(reader.ok());
+  EXPECT_TRUE(absl::IsUnavailable(SettleJournal(*tree, "x.h5", JournalWay::kForward)));
+}
+
+}  // namespace
+}  // namespace h5mirror::store

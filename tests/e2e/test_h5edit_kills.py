@@ -1,0 +1,163 @@
+"""h5edit is killed at every call that changes a file, and told to stop: the file is one of its cuts, byte for byte."""
+
+import os
+import signal
+import subprocess
+import time
+
+import pytest
+
+from harness import hdf5, paths
+from harness.h5edit import NINE, backup, command, content, h5edit, make_fixture, nothing_beside
+
+STATEMENTS = NINE.splitlines()
+
+
+@pytest.fixture(scope="module")
+def original(tmp_path_factory):
+    return make_fixture(tmp_path_factory.mktemp("f") / "f.h5").read_bytes()
+
+
+@pytest.fixture
+def f(tmp_path, original):
+    path = tmp_path / "f.h5"
+    path.write_bytes(original)
+    (tmp_path / "script").write_text(NINE)
+    return path
+
+
+def kill_at(f, number: int, *words) -> int:
+    env = hdf5.plain_env(LD_PRELOAD=str(paths.TEST_BIN / "libe2e_kill_at.so"), KILL_AT=str(number))
+    done = subprocess.run([str(w) for w in command(*words, "--command-file", "script", "f.h5")], cwd=f.parent, env=env,
+                          capture_output=True, timeout=60)
+    assert done.returncode in (0, -signal.SIGKILL), done
+    return done.returncode
+
+
+def kills(f, original, *words):
+    """The file's bytes after a kill at each call and a recovery, until the run is through."""
+    for number in range(1, 2000):
+        f.write_bytes(original)
+        code = kill_at(f, number, *words)
+        if code == 0:
+            return
+        yield number
+    raise AssertionError("no end")
+
+
+def holds(f) -> int:
+    """How many of the nine statements the file holds; they are its first ones."""
+    names = {name for owner, name in content(f) if owner == "/"}
+    there = [f"i{n}" in names for n in range(8)] + ["f" in names]
+    count = there.index(False) if False in there else 9
+    assert not any(there[count:]), there
+    return count
+
+
+@pytest.mark.limit(400)
+@pytest.mark.parametrize("durable", [[], ["--durable"]], ids=["process", "durable"])
+def test_yes_is_all_or_nothing(f, original, durable):
+    states, torn = [], 0
+    h5edit(f.parent, "--command-file", "script", "f.h5").ok()
+    final = f.read_bytes()
+    for _ in kills(f, original, *durable):
+        torn += f.read_bytes() not in (original, final)
+        h5edit(f.parent, "--recover", "f.h5").ok()
+        states.append(f.read_bytes())
+        assert states[-1] in (original, final) and nothing_beside(f)
+    assert states == sorted(states, key=lambda state: state == final), "went back"
+    assert original in states and final in states and torn, "the kills met no half-written file"
+
+
+@pytest.mark.limit(400)
+@pytest.mark.parametrize("durable", [[], ["--durable"]], ids=["process", "durable"])
+def test_inc_is_a_cut_for_each_statement(f, original, durable):
+    images, counts = {}, []
+    for _ in kills(f, original, "--atomic=inc", *durable):
+        h5edit(f.parent, "--recover", "f.h5").ok()
+        assert nothing_beside(f)
+        image = f.read_bytes()
+        if image not in images:
+            images[image] = holds(f)
+            hdf5.dump(f)
+        counts.append(images[image])
+    assert counts == sorted(counts) and set(counts) == set(range(10))
+    # One image for each cut; the close adds at most one.
+    assert len(images) <= 11 and images[original] == 0
+
+
+@pytest.mark.limit(200)
+def test_no_is_as_it_was_until_the_first_write(f, original):
+    first = next(kills(f, original, "--atomic=no"))
+    assert first == 1 and f.read_bytes() == original
+    assert "in order" in h5edit(f.parent, "--recover", "f.h5").ok().out
+
+
+@pytest.mark.limit(400)
+@pytest.mark.parametrize("level", ["yes", "inc"])
+def test_a_killed_run_leaves_a_backup_that_opens(f, original, level):
+    counts = []
+    for _ in kills(f, original, "--backup=copy", f"--atomic={level}"):
+        had_copy = backup(f).exists()
+        h5edit(f.parent, "--recover", "--check", "f.h5").ok()
+        h5edit(f.parent, "--recover", "f.h5").ok()
+        counts.append(holds(f))
+        if level == "yes":
+            assert f.read_bytes() == original if had_copy else counts[-1] in (0, 9)
+        assert nothing_beside(f) and not list(f.parent.glob(".f.h5.bck*"))
+    assert counts == sorted(counts) and set(counts) == ({0} if level == "yes" else set(range(10)))
+
+
+@pytest.mark.limit(200)
+@pytest.mark.parametrize("config", ["server=embedded", "mode=off", "server=127.0.0.1:1;timeout=100ms"])
+def test_the_next_edit_or_any_open_through_the_driver_recovers(f, original, config):
+    h5edit(f.parent, "--command-file", "script", "f.h5").ok()
+    final = f.read_bytes()
+    driver = hdf5.plain_env(HDF5_PLUGIN_PATH=str(paths.LIB), HDF5_DRIVER="h5mirror", HDF5_DRIVER_CONFIG=config,
+                            HOME=str(f.parent))
+    met = 0
+    for _ in kills(f, original):
+        if f.read_bytes() in (original, final) or met == 3:
+            for left in (f.parent / "f.h5.h5m").glob("*"):
+                left.unlink()
+            continue
+        met += 1
+        torn, beside = f.read_bytes(), {p.name: p.read_bytes() for p in (f.parent / "f.h5.h5m").iterdir()}
+        subprocess.run([paths.hdf5_tool("h5ls"), "f.h5"], cwd=f.parent, env=driver, check=True, capture_output=True, timeout=60)
+        assert f.read_bytes() == final
+        f.write_bytes(torn)
+        (f.parent / "f.h5.h5m").mkdir(exist_ok=True)
+        for name, content_of in beside.items():
+            (f.parent / "f.h5.h5m" / name).write_bytes(content_of)
+        check = h5edit(f.parent, "--recover", "--check", "f.h5").ok()
+        assert "is on its way to it" in check.out and f.read_bytes() == torn
+        h5edit(f.parent, "-c", "DELETE /f; DELETE /f;", "f.h5")
+        assert f.read_bytes() == final and nothing_beside(f)
+    assert met
+
+
+@pytest.mark.limit(200)
+def test_a_cut_on_its_way_can_be_given_up(f, original):
+    met = 0
+    for _ in kills(f, original):
+        h5edit(f.parent, "--recover", "--discard", "f.h5").ok()
+        met += f.read_bytes() == original
+        assert nothing_beside(f)
+    assert met > 3
+
+
+@pytest.mark.limit(200)
+@pytest.mark.parametrize("level, number", [("yes", signal.SIGTERM), ("inc", signal.SIGINT)])
+def test_95_a_signal_ends_it_between_two_statements(f, original, level, number):
+    (f.parent / "long").write_text("COPY /attr1 /c; DELETE /c;\n" * 200_000)
+    process = subprocess.Popen([str(w) for w in command("--atomic", level, "--verbose", "--command-file", "long", "f.h5")],
+                               cwd=f.parent, env=hdf5.plain_env(), stderr=subprocess.PIPE, text=True)
+    process.stderr.readline()   # The first statement is done.
+    process.send_signal(number)
+    err = process.communicate(timeout=100)[1]
+    assert process.returncode == 128 + number, err[-300:]
+    assert "stopped by a signal" in err and nothing_beside(f)
+    if level == "yes":
+        assert f.read_bytes() == original
+    else:
+        hdf5.dump(f)

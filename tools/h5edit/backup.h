@@ -1,0 +1,49 @@
+// The classic back-up: dir/data.h5 -> dir/.data.h5.bck, a whole copy while the file is edited.
+#ifndef H5MIRROR_TOOLS_H5EDIT_BACKUP_H_
+#define H5MIRROR_TOOLS_H5EDIT_BACKUP_H_
+
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "base/env.h"
+#include "onion_store/cut_journal.h"
+#include "tools/h5edit/edit_file.h"
+
+namespace h5mirror::edit {
+
+// The copy is beside the name that the file was given by, also where that is a symlink.
+std::filesystem::path BackupPathOf(const std::filesystem::path& file);
+
+class Backup {
+ public:
+  // Copies `real` to the back-up of `given`, by reflink where the disk can, under another name
+  // until it is complete. kAlreadyExists: there is one, and nothing was done.
+  static absl::StatusOr<std::unique_ptr<Backup>> Make(const std::filesystem::path& given,
+                                                      const std::filesystem::path& real,
+                                                      Durability durability);
+  // Brings it to a cut of the file.
+  absl::Status Follow(const store::JournalCut& cut);
+  absl::Status Remove();
+  // Gives the file its content back, and goes.
+  absl::Status PutBack(const std::filesystem::path& real);
+
+ private:
+  Backup(std::unique_ptr<EnvTree> tree, std::string name, Durability durability)
+      : tree_(std::move(tree)), name_(std::move(name)), durability_(durability) {}
+  absl::Status OpenJournal();
+
+  const std::unique_ptr<EnvTree> tree_;
+  const std::string name_;
+  const Durability durability_;
+  std::unique_ptr<EnvFile> file_;
+  std::unique_ptr<store::CutJournal> journal_;
+};
+
+// What a crash left in the journal of a back-up, put in order.
+absl::Status SettleBackup(const std::filesystem::path& given);
+
+}  // namespace h5mirror::edit
+
+#endif  // H5MIRROR_TOOLS_H5EDIT_BACKUP_H_

@@ -1,0 +1,147 @@
+#include "tools/h5edit/edit_driver.h"
+
+#include <H5FDdevelop.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <filesystem>
+#include <iterator>
+#include <memory>
+#include <utility>
+
+#include "base/status_macros.h"
+#include "base/strings.h"
+
+namespace h5mirror::edit {
+namespace {
+
+struct Info {
+  EditFile* bytes;
+};
+
+// HDF5 sees the first member and takes the rest along.
+struct OpenFile {
+  H5FD_t pub{};
+  EditFile* bytes = nullptr;
+  std::unique_ptr<EditFile> own;  // of a file that a link led to
+  haddr_t eoa = 0;
+};
+
+absl::Status& LastError() {
+  static absl::Status error;
+  return error;
+}
+
+OpenFile* Of(H5FD_t* file) { return reinterpret_cast<OpenFile*>(file); }
+const OpenFile* Of(const H5FD_t* file) { return reinterpret_cast<const OpenFile*>(file); }
+
+herr_t Noted(absl::Status status) {
+  if (status.ok()) return 0;
+  LastError() = std::move(status);
+  return -1;
+}
+
+H5FD_t* OpenBytes(const char* name, unsigned flags, hid_t fapl, haddr_t) {
+  const auto* info = static_cast<const Info*>(H5Pget_driver_info(fapl));
+  if (info == nullptr) return nullptr;
+  auto file = std::make_unique<OpenFile>();
+  file->bytes = info->bytes;
+  if ((flags & H5F_ACC_RDWR) == 0) {
+    std::error_code error;
+    auto linked = OpenInMemory(std::filesystem::canonical(name, error));
+    if (error || !linked.ok()) return nullptr;
+    file->own = *std::move(linked);
+    file->bytes = file->own.get();
+  }
+  return &file.release()->pub;
+}
+
+herr_t CloseBytes(H5FD_t* file) {
+  delete Of(file);
+  return 0;
+}
+
+int CompareBytes(const H5FD_t* one, const H5FD_t* other) {
+  const auto a = reinterpret_cast<uintptr_t>(Of(one)->bytes);
+  const auto b = reinterpret_cast<uintptr_t>(Of(other)->bytes);
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+herr_t QueryFeatures(const H5FD_t*, unsigned long* flags) {
+  *flags = H5FD_FEAT_AGGREGATE_METADATA | H5FD_FEAT_ACCUMULATE_METADATA | H5FD_FEAT_DATA_SIEVE |
+           H5FD_FEAT_AGGREGATE_SMALLDATA | H5FD_FEAT_DEFAULT_VFD_COMPATIBLE;
+  return 0;
+}
+
+haddr_t GetEoa(const H5FD_t* file, H5FD_mem_t) { return Of(file)->eoa; }
+haddr_t GetEof(const H5FD_t* file, H5FD_mem_t) { return Of(file)->bytes->size_bytes(); }
+
+herr_t SetEoa(H5FD_t* file, H5FD_mem_t, haddr_t address) {
+  Of(file)->eoa = address;
+  return 0;
+}
+
+herr_t ReadBytes(H5FD_t* file, H5FD_mem_t, hid_t, haddr_t offset, size_t size, void* buffer) {
+  return Noted(Of(file)->bytes->Read(offset, {static_cast<char*>(buffer), size}));
+}
+
+herr_t WriteBytes(H5FD_t* file, H5FD_mem_t, hid_t, haddr_t offset, size_t size,
+                  const void* buffer) {
+  return Noted(Of(file)->bytes->Write(offset, {static_cast<const char*>(buffer), size}));
+}
+
+herr_t TruncateBytes(H5FD_t* file, hid_t, hbool_t) {
+  OpenFile& open = *Of(file);
+  return open.eoa == open.bytes->size_bytes() ? 0 : Noted(open.bytes->Truncate(open.eoa));
+}
+
+// Without `lock`: HDF5 marks no file as open then, and no cut has such a mark in it. The lock of
+// the file is the EditFile's.
+H5FD_class_t MakeClass() {
+  H5FD_class_t made = {};
+  made.version = H5FD_CLASS_VERSION;
+  made.value = 312;  // 256..511 are for drivers that stay within one program (H5FDdevelop.h).
+  made.name = "h5mirror_edit";
+  made.maxaddr = INT64_MAX;
+  made.fc_degree = H5F_CLOSE_STRONG;
+  made.fapl_size = sizeof(Info);
+  made.open = OpenBytes;
+  made.close = CloseBytes;
+  made.cmp = CompareBytes;
+  made.query = QueryFeatures;
+  made.get_eoa = GetEoa;
+  made.set_eoa = SetEoa;
+  made.get_eof = GetEof;
+  made.read = ReadBytes;
+  made.write = WriteBytes;
+  made.truncate = TruncateBytes;
+  H5FD_mem_t map[] = H5FD_FLMAP_DICHOTOMY;
+  std::copy(std::begin(map), std::end(map), made.fl_map);
+  return made;
+}
+
+hid_t DriverId() {
+  static const H5FD_class_t the_class = MakeClass();
+  static const hid_t id = H5FDregister(&the_class);
+  return id;
+}
+
+}  // namespace
+
+absl::Status TakeDriverError() { return std::exchange(LastError(), absl::OkStatus()); }
+
+absl::StatusOr<hdf5::Handle> OpenOver(EditFile& bytes, const std::string& name) {
+  if (DriverId() < 0) return hdf5::ErrorOf("register the driver");
+  H5M_ASSIGN_OR_RETURN(const hdf5::Handle fapl,
+                       hdf5::Own(H5Pcreate(H5P_FILE_ACCESS), "make a property list"));
+  const Info info{&bytes};
+  H5M_RETURN_IF_ERROR(hdf5::Check(H5Pset_driver(fapl.get(), DriverId(), &info), "set the driver"));
+  H5Pset_fclose_degree(fapl.get(), H5F_CLOSE_STRONG);
+  auto file =
+      hdf5::Own(H5Fopen(name.c_str(), H5F_ACC_RDWR, fapl.get()), StrCat("cannot open ", name));
+  if (file.ok()) return file;
+  const absl::Status cause = TakeDriverError();
+  return cause.ok() ? file.status() : cause;
+}
+
+}  // namespace h5mirror::edit

@@ -1,0 +1,210 @@
+// Commands for whole objects: groups, datasets, links.
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "base/status_macros.h"
+#include "base/strings.h"
+#include "tools/h5edit/executor.h"
+#include "tools/h5edit/h5_types.h"
+
+namespace h5mirror::edit {
+
+using hdf5::Check;
+using hdf5::Handle;
+using hdf5::Own;
+
+namespace {
+
+std::string ParentOf(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+absl::StatusOr<Handle> CreationList(const Definition& definition, hid_t type) {
+  constexpr char kWhat[] = "make a property list";
+  H5M_ASSIGN_OR_RETURN(Handle list, Own(H5Pcreate(H5P_DATASET_CREATE), kWhat));
+  const LayoutSpec& layout = *definition.layout;
+  if (layout.kind == LayoutSpec::Kind::kCompact)
+    H5M_RETURN_IF_ERROR(Check(H5Pset_layout(list.get(), H5D_COMPACT), kWhat));
+  if (layout.kind == LayoutSpec::Kind::kChunked) {
+    const std::vector<hsize_t> chunk(layout.chunk.begin(), layout.chunk.end());
+    H5M_RETURN_IF_ERROR(
+        Check(H5Pset_chunk(list.get(), static_cast<int>(chunk.size()), chunk.data()), kWhat));
+  }
+  for (const LayoutSpec::Filter& filter : layout.filters) {
+    const herr_t set = filter.kind == LayoutSpec::Filter::Kind::kShuffle
+                           ? H5Pset_shuffle(list.get())
+                       : filter.kind == LayoutSpec::Filter::Kind::kDeflate
+                           ? H5Pset_deflate(list.get(), filter.level)
+                           : H5Pset_fletcher32(list.get());
+    H5M_RETURN_IF_ERROR(Check(set, kWhat));
+  }
+  if (!definition.fill_value.has_value()) return list;
+  ValueList fill;
+  fill.values = {*definition.fill_value};
+  H5M_ASSIGN_OR_RETURN(const MemoryValues value,
+                       MemoryValues::Make(ElementTypeOf(definition.type), type, fill));
+  H5M_RETURN_IF_ERROR(Check(H5Pset_fill_value(list.get(), value.type(), value.data()), kWhat));
+  return list;
+}
+
+}  // namespace
+
+// Where a new link goes: its group is there, and nothing else has the name.
+absl::Status Executor::CheckNewLink(const Target& target) {
+  if (target.object == "/")
+    return Fail(target.object_at, absl::AlreadyExistsError("the root group exists already"));
+  H5M_ASSIGN_OR_RETURN(const Handle parent, Open(ParentOf(target.object), target.object_at));
+  if (H5Iget_type(parent.get()) != H5I_GROUP)
+    return Fail(target.object_at, StrCat(ParentOf(target.object), " is not a group"));
+  H5M_RETURN_IF_ERROR(CheckIsOurs(parent.get(), ParentOf(target.object), target.object_at));
+  const htri_t exists = H5Lexists(file_, target.object.c_str(), access_.get());
+  if (exists < 0) return Fail(target.object_at, hdf5::ErrorOf(target.object));
+  return exists == 0 ? absl::OkStatus()
+                     : Fail(target.object_at,
+                            absl::AlreadyExistsError(StrCat(target.object, " exists already")));
+}
+
+// Where a link is that is moved or removed.
+absl::Status Executor::CheckLink(const Target& target) {
+  if (target.object == "/")
+    return Fail(target.object_at, "the root group can neither be removed nor moved");
+  H5M_ASSIGN_OR_RETURN(const Handle parent, Open(ParentOf(target.object), target.object_at));
+  H5M_RETURN_IF_ERROR(CheckIsOurs(parent.get(), ParentOf(target.object), target.object_at));
+  const htri_t exists = H5Iget_type(parent.get()) == H5I_GROUP
+                            ? H5Lexists(file_, target.object.c_str(), access_.get())
+                            : 0;
+  if (exists > 0) return absl::OkStatus();
+  H5Eclear2(H5E_DEFAULT);
+  return Fail(target.object_at, absl::NotFoundError(StrCat("no such object ", target.object)));
+}
+
+absl::Status Executor::CreateGroup(const Statement& statement) {
+  const std::string& path = statement.target.object;
+  H5M_RETURN_IF_ERROR(CheckNewLink(statement.target));
+  return Own(H5Gcreate2(file_, path.c_str(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT),
+             StrCat("create group ", path))
+      .status();
+}
+
+absl::Status Executor::CreateDataset(const Statement& statement) {
+  const std::string& path = statement.target.object;
+  const Definition& definition = statement.definition;
+  const std::string what = StrCat("create dataset ", path);
+  H5M_RETURN_IF_ERROR(CheckNewLink(statement.target));
+  const auto make = [&]() -> absl::Status {
+    H5M_ASSIGN_OR_RETURN(const Handle type, MakeType(definition.type));
+    H5M_ASSIGN_OR_RETURN(const Handle space, MakeSpace(definition.space));
+    H5M_ASSIGN_OR_RETURN(const Handle list, CreationList(definition, type.get()));
+    H5M_ASSIGN_OR_RETURN(Handle dataset,
+                         Own(H5Dcreate2(file_, path.c_str(), type.get(), space.get(), H5P_DEFAULT,
+                                        list.get(), H5P_DEFAULT),
+                             what));
+    if (!definition.values.has_value() || definition.values->values.empty())
+      return absl::OkStatus();
+    auto values =
+        MemoryValues::Make(ElementTypeOf(definition.type), type.get(), *definition.values);
+    absl::Status written = values.status();
+    if (written.ok())
+      written = Check(
+          H5Dwrite(dataset.get(), values->type(), H5S_ALL, H5S_ALL, H5P_DEFAULT, values->data()),
+          what);
+    if (written.ok()) return written;
+    dataset = Handle();
+    H5Ldelete(file_, path.c_str(), H5P_DEFAULT);
+    H5Eclear2(H5E_DEFAULT);
+    return written;
+  };
+  const absl::Status made = make();
+  return made.ok() ? made : Fail(definition.type.at, made);
+}
+
+absl::Status Executor::ModifyDataset(const Statement& statement) {
+  const Target& target = statement.target;
+  const std::string what = StrCat("modify dataset ", target.object);
+  H5M_ASSIGN_OR_RETURN(const Handle dataset, OpenTarget(target, KindRule::kAny));
+  H5M_RETURN_IF_ERROR(CheckIsOurs(dataset.get(), target.object, target.object_at));
+  H5M_ASSIGN_OR_RETURN(const Handle type, Own(H5Dget_type(dataset.get()), what));
+  H5M_ASSIGN_OR_RETURN(const Handle space, Own(H5Dget_space(dataset.get()), what));
+  const auto element = ElementTypeOf(type.get());
+  if (!element.ok()) return Fail(target.object_at, element.status());
+  const auto rank = static_cast<size_t>(std::max(H5Sget_simple_extent_ndims(space.get()), 0));
+  std::vector<hsize_t> dims(rank), start(rank), count(rank);
+  H5Sget_simple_extent_dims(space.get(), dims.data(), nullptr);
+  if (!statement.ranges.empty() && statement.ranges.size() != rank) {
+    return Fail(statement.ranges[0].at, StrCat(target.object, " has ", rank, " dimensions"));
+  }
+  auto total =
+      static_cast<uint64_t>(std::max<hssize_t>(H5Sget_simple_extent_npoints(space.get()), 0));
+  if (!statement.ranges.empty()) {
+    total = 1;
+    for (size_t d = 0; d < rank; ++d) {
+      const IndexRange& range = statement.ranges[d];
+      if (range.start >= dims[d] || range.count > dims[d] - range.start) {
+        return Fail(range.at, StrCat("beyond ", target.object, ", whose dimension ", d + 1,
+                                     " has the size ", dims[d]));
+      }
+      start[d] = range.start;
+      count[d] = range.count;
+      total *= range.count;
+    }
+    H5M_RETURN_IF_ERROR(Check(H5Sselect_hyperslab(space.get(), H5S_SELECT_SET, start.data(),
+                                                  nullptr, count.data(), nullptr),
+                              what));
+  }
+  if (const auto wrong = CheckValues(*element, statement.values, total))
+    return Fail(wrong->at, wrong->message);
+  if (total == 0) return absl::OkStatus();
+  H5M_ASSIGN_OR_RETURN(const MemoryValues values,
+                       MemoryValues::Make(*element, type.get(), statement.values));
+  const hsize_t flat = total;
+  H5M_ASSIGN_OR_RETURN(const Handle memory, Own(H5Screate_simple(1, &flat, nullptr), what));
+  const absl::Status written = Check(
+      H5Dwrite(dataset.get(), values.type(), memory.get(), space.get(), H5P_DEFAULT, values.data()),
+      what);
+  return written.ok() ? written : Fail(target.object_at, written);
+}
+
+absl::Status Executor::DeleteObject(const Statement& statement) {
+  const Target& target = statement.target;
+  const absl::Status there = CheckLink(target);
+  if (statement.if_exists && absl::IsNotFound(there)) return absl::OkStatus();
+  H5M_RETURN_IF_ERROR(there);
+  return Check(H5Ldelete(file_, target.object.c_str(), access_.get()),
+               StrCat("delete ", target.object));
+}
+
+absl::Status Executor::MoveObject(const Statement& statement) {
+  const Target &from = statement.target, &to = statement.destination;
+  H5M_RETURN_IF_ERROR(CheckLink(from));
+  if ((to.object + "/").starts_with(from.object + "/"))
+    return Fail(to.object_at, StrCat(from.object, " cannot be moved into itself"));
+  H5M_RETURN_IF_ERROR(CheckNewLink(to));
+  return Check(
+      H5Lmove(file_, from.object.c_str(), file_, to.object.c_str(), H5P_DEFAULT, access_.get()),
+      StrCat("move ", from.object));
+}
+
+absl::Status Executor::Link(const Statement& statement) {
+  const Target& to = statement.destination;
+  H5M_RETURN_IF_ERROR(CheckNewLink(to));
+  const std::string what = StrCat("link ", to.object);
+  if (statement.verb == Verb::kLinkSoft) {
+    return Check(H5Lcreate_soft(statement.link_value.c_str(), file_, to.object.c_str(), H5P_DEFAULT,
+                                access_.get()),
+                 what);
+  }
+  if (statement.verb == Verb::kLinkExternal) {
+    return Check(H5Lcreate_external(statement.link_file.c_str(), statement.link_value.c_str(),
+                                    file_, to.object.c_str(), H5P_DEFAULT, access_.get()),
+                 what);
+  }
+  H5M_ASSIGN_OR_RETURN(const Handle object,
+                       Open(statement.target.object, statement.target.object_at));
+  H5M_RETURN_IF_ERROR(
+      CheckIsOurs(object.get(), statement.target.object, statement.target.object_at));
+  return Check(H5Olink(object.get(), file_, to.object.c_str(), H5P_DEFAULT, access_.get()), what);
+}
+
+}  // namespace h5mirror::edit

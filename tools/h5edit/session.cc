@@ -1,0 +1,170 @@
+#include "tools/h5edit/session.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <utility>
+
+#include "absl/cleanup/cleanup.h"
+#include "base/errno_status.h"
+#include "base/status_macros.h"
+#include "base/strings.h"
+#include "onion_store/embedded_store.h"
+#include "tools/h5edit/edit_driver.h"
+#include "tools/h5edit/recovery.h"
+#include "tools/superblock.h"
+
+namespace h5mirror::edit {
+namespace {
+
+// What can be told of the file before anything is made beside it.
+absl::Status LookAtFile(const std::filesystem::path& path, Access access) {
+  const std::string what = StrCat("cannot open ", path.string());
+  const int fd =
+      open(path.c_str(), (access == Access::kChanges ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0) return ErrnoToStatus(errno, what);
+  const absl::Cleanup close_fd = [fd] { close(fd); };
+  struct stat st {};
+  if (fstat(fd, &st) != 0) return ErrnoToStatus(errno, what);
+  if (!S_ISREG(st.st_mode))
+    return absl::InvalidArgumentError(StrCat(what, ": it is not a plain file"));
+  switch (tools::LookAtHdf5(fd, static_cast<uint64_t>(st.st_size))) {
+    case tools::Hdf5State::kNotHdf5:
+      return absl::InvalidArgumentError(StrCat(what, ": it is not an HDF5 file"));
+    case tools::Hdf5State::kOpen:
+      if (access == Access::kLooks) return absl::OkStatus();
+      return absl::FailedPreconditionError(
+          StrCat(what,
+                 ": it is marked as open for writing: a program writes it, or died while it did; "
+                 "when none does, h5clear -s ",
+                 path.string(), " takes the mark away"));
+    case tools::Hdf5State::kCutShort:
+      return absl::DataLossError(StrCat(what, ": it is shorter than its superblock says"));
+    case tools::Hdf5State::kClosed:
+      break;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckNotMirrored(const std::filesystem::path& real) {
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(real.string() + ".h5m", ignored)) {
+    const std::string name = entry.path().filename().string();
+    if (name != "client.json" && !(name.starts_with("client-") && name.ends_with(".json")))
+      continue;
+    return absl::FailedPreconditionError(
+        StrCat(real.string(), " is mirrored to a server (", entry.path().string(),
+               "); h5edit does not speak to servers yet: edit it with a program that uses the "
+               "driver (h5mirror exec)"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Session>> Session::Open(const Options& options, Access access) {
+  std::unique_ptr<Session> session(new Session(options));
+  const std::string what = StrCat("cannot open ", options.file);
+  std::error_code error;
+  session->real_ = std::filesystem::canonical(options.file, error);
+  if (error) return absl::NotFoundError(StrCat(what, ": ", error.message()));
+  if (access == Access::kChanges) {
+    H5M_RETURN_IF_ERROR(CheckNotMirrored(session->real_));
+    H5M_RETURN_IF_ERROR(SettleFile(session->real_));
+  }
+  H5M_RETURN_IF_ERROR(LookAtFile(session->real_, access));
+  H5M_RETURN_IF_ERROR(session->OpenBytes(access));
+  if (session->bytes_ != nullptr) {
+    H5M_ASSIGN_OR_RETURN(session->file_, OpenOver(*session->bytes_, session->real_.string()));
+  } else {
+    H5M_ASSIGN_OR_RETURN(const hdf5::Handle fapl, hdf5::Own(H5Pcreate(H5P_FILE_ACCESS), what));
+    H5Pset_fclose_degree(fapl.get(), H5F_CLOSE_STRONG);
+    H5M_ASSIGN_OR_RETURN(
+        session->file_, hdf5::Own(H5Fopen(session->real_.c_str(), H5F_ACC_RDWR, fapl.get()), what));
+  }
+  if (options.copies_backup && access == Access::kChanges && options.atomic != Atomic::kNo) {
+    const Durability durability = options.durable ? Durability::kDurable : Durability::kProcess;
+    H5M_ASSIGN_OR_RETURN(session->backup_, Backup::Make(options.file, session->real_, durability));
+  }
+  return session;
+}
+
+absl::Status Session::OpenBytes(Access access) {
+  if (access == Access::kLooks) {
+    H5M_ASSIGN_OR_RETURN(bytes_, OpenInMemory(real_));
+    return absl::OkStatus();
+  }
+  cuts_each_ = options_.atomic != Atomic::kYes || options_.copies_backup;
+  if (options_.keep_history || HasHistory(real_)) {
+    H5M_ASSIGN_OR_RETURN(bytes_, OpenWithHistory(real_));
+    return absl::OkStatus();
+  }
+  writes_through_ = options_.atomic == Atomic::kNo;
+  if (writes_through_) return absl::OkStatus();
+  AfterCut after_cut;
+  if (options_.copies_backup && options_.atomic == Atomic::kInc) {
+    after_cut = [this](const store::JournalCut& cut) { return backup_->Follow(cut); };
+  }
+  const Durability durability = options_.durable ? Durability::kDurable : Durability::kProcess;
+  H5M_ASSIGN_OR_RETURN(bytes_, OpenWithJournal(real_, durability, std::move(after_cut)));
+  return absl::OkStatus();
+}
+
+absl::Status Session::Done(const std::string& comment) {
+  changed_ = true;
+  if (bytes_ == nullptr || !cuts_each_) return absl::OkStatus();
+  H5M_RETURN_IF_ERROR(
+      hdf5::Check(H5Fflush(file_.get(), H5F_SCOPE_GLOBAL), StrCat("flush ", options_.file)));
+  return bytes_->Cut(comment);
+}
+
+absl::Status Session::CloseFile() {
+  if (!file_.valid()) return absl::OkStatus();
+  absl::Status flushed =
+      hdf5::Check(H5Fflush(file_.get(), H5F_SCOPE_GLOBAL), StrCat("flush ", options_.file));
+  // The handle's own destructor would not say whether it went well.
+  hdf5::Handle file = std::move(file_);
+  H5Iinc_ref(file.get());
+  const absl::Status closed = hdf5::Check(H5Fclose(file.get()), StrCat("close ", options_.file));
+  H5Idec_ref(file.get());
+  const absl::Status cause = TakeDriverError();
+  return !cause.ok() ? cause : flushed.ok() ? closed : flushed;
+}
+
+absl::Status Session::Finish(const std::string& comment) {
+  H5M_RETURN_IF_ERROR(CloseFile());
+  if (bytes_ != nullptr) {
+    H5M_RETURN_IF_ERROR(bytes_->Cut(comment));
+    H5M_RETURN_IF_ERROR(bytes_->Close());
+    bytes_.reset();
+  } else if (options_.durable && changed_) {
+    const int fd = open(real_.c_str(), O_RDONLY | O_CLOEXEC);
+    const bool synced = fd >= 0 && fdatasync(fd) == 0;
+    const int error = errno;
+    if (fd >= 0) close(fd);
+    if (!synced) return ErrnoToStatus(error, StrCat("sync ", options_.file));
+  }
+  return backup_ == nullptr ? absl::OkStatus() : backup_->Remove();
+}
+
+std::string Session::Abandon() {
+  CloseFile().IgnoreError();
+  std::string left = !changed_ || !(cuts_each_ || writes_through_)
+                         ? "is as it was before"
+                         : "holds what the commands before it did";
+  if (bytes_ != nullptr) bytes_->Close().IgnoreError();
+  bytes_.reset();
+  if (backup_ == nullptr) return left;
+  const std::string copy = BackupPathOf(options_.file).string();
+  if (!options_.restores)
+    return StrCat(left, "; the back-up is ", copy, ": mv ", copy, " ", options_.file,
+                  " brings it back");
+  const absl::Status back = backup_->PutBack(real_);
+  return back.ok()
+             ? "was put back from the back-up"
+             : StrCat("could not be put back (", ToStd(back.message()), "); the back-up is ", copy);
+}
+
+}  // namespace h5mirror::edit

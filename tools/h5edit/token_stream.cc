@@ -1,0 +1,57 @@
+#include "tools/h5edit/token_stream.h"
+
+#include "base/strings.h"
+
+namespace h5mirror::edit {
+namespace {
+
+constexpr size_t kShownBytes = 40;
+
+std::string Describe(const Source& source, const Token& token) {
+  if (token.kind == TokenKind::kEnd) return "the end of the script";
+  std::string text(source.text().substr(token.offset, token.length));
+  if (text.size() > kShownBytes) text = text.substr(0, kShownBytes) + "...";
+  switch (token.kind) {
+    case TokenKind::kPunctuation:
+      return StrCat("'", text, "'");
+    case TokenKind::kKeyword:
+      return StrCat("the keyword ", text);
+    case TokenKind::kNumber:
+      return StrCat("the number ", text);
+    case TokenKind::kQuoted:
+      return StrCat("the string ", text);
+    default:
+      return text;
+  }
+}
+
+}  // namespace
+
+bool TokenStream::Take(std::string_view word) {
+  if (!Peek().Is(word)) return false;
+  Skip(1);
+  return true;
+}
+
+bool TokenStream::Expect(std::string_view word) {
+  if (Take(word)) return true;
+  const bool is_mark = word.size() == 1;
+  return Fail(is_mark ? StrCat("'", word, "'") : std::string(word));
+}
+
+bool TokenStream::Fail(std::string_view expected) {
+  const Token& token = Peek();
+  std::string message = StrCat("expected ", expected, ", found ", Describe(source_, token));
+  if (token.kind == TokenKind::kKeyword || token.kind == TokenKind::kNumber) {
+    StrAppend(&message, "; as a name it is written in quotes");
+  }
+  return FailAt(token.offset, std::move(message));
+}
+
+bool TokenStream::FailAt(size_t offset, std::string message) {
+  if (!failed_) problem_ = {source_.PlaceOf(offset), std::move(message)};
+  failed_ = true;
+  return false;
+}
+
+}  // namespace h5mirror::edit

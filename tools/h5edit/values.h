@@ -1,0 +1,63 @@
+// Values of a script, as elements of an HDF5 type. Knows no HDF5.
+#ifndef H5MIRROR_TOOLS_H5EDIT_VALUES_H_
+#define H5MIRROR_TOOLS_H5EDIT_VALUES_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tools/h5edit/ast.h"
+
+namespace h5mirror::edit {
+
+// What one element holds.
+struct ElementType {
+  TypeClass type_class = TypeClass::kReal;
+  size_t size_bytes = 0;  // in the file; of integers and reals at most 16
+  unsigned bits = 0;      // of integers: the precision
+  bool is_signed = true;  // of integers and enums
+  double largest = 0;     // of reals: the largest finite one
+  bool is_variable = false;
+  StringPad pad = StringPad::kNullTerm;
+  bool is_utf8 = false;
+  struct Member {
+    std::string name;
+    int64_t value;
+  };
+  std::vector<Member> members;  // of enums
+};
+
+ElementType ElementTypeOf(const TypeSpec& spec);
+// The largest number of a binary float of `size_bytes`.
+double LargestReal(size_t size_bytes);
+
+// Something wrong with a value, at an offset of the script.
+struct ValueProblem {
+  size_t at = 0;
+  std::string message;
+};
+
+// Whether `list` is `count` values that `type` can hold.
+std::optional<ValueProblem> CheckValues(const ElementType& type, const ValueList& list,
+                                        uint64_t count);
+
+// Values in memory, for H5T_NATIVE_INT64, H5T_NATIVE_UINT64, H5T_NATIVE_DOUBLE, the string type
+// itself, or pointers.
+struct Encoded {
+  enum class Form : uint8_t { kSigned, kUnsigned, kReal, kFixed, kPointers } form = Form::kSigned;
+  std::vector<uint64_t> words;     // kSigned, kUnsigned (two's complement)
+  std::vector<double> reals;       // kReal
+  std::string fixed;               // kFixed
+  std::vector<std::string> texts;  // kPointers: what `pointers` point to
+  std::vector<const char*> pointers;
+
+  const void* data() const;
+};
+
+// Of values that CheckValues() has passed.
+Encoded EncodeValues(const ElementType& type, const ValueList& list);
+
+}  // namespace h5mirror::edit
+
+#endif  // H5MIRROR_TOOLS_H5EDIT_VALUES_H_
