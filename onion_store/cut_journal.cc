@@ -7,6 +7,7 @@
 #include "base/crc32c.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
+#include "base/superblock_image.h"
 #include "onion_store/coding.h"
 
 namespace h5mirror::store {
@@ -16,6 +17,7 @@ constexpr std::string_view kMagic = "H5MJRNL1";
 constexpr size_t kHeaderBytes = 12;  // magic and checksum of all that follows
 // What a disk writes whole.
 constexpr size_t kSectorBytes = 512;
+constexpr uint64_t kPieceBytes = 1 << 20;
 
 std::string FileName(const std::string& name, std::string_view file) {
   return StrCat(name, ".h5m/", file);
@@ -97,18 +99,46 @@ bool SectorIs(std::string_view head, std::string_view image) {
   return head.substr(0, common.size()) == common && IsZero(head.substr(common.size()));
 }
 
+absl::StatusOr<bool> IsZeroBetween(EnvFile& head, uint64_t at, uint64_t end) {
+  std::string bytes;
+  while (at < end) {
+    H5M_ASSIGN_OR_RETURN(const Extent data, head.NextData(at));
+    if (data.length == 0 || data.offset >= end) return true;
+    at = std::max(at, data.offset);
+    bytes.resize(std::min(kPieceBytes, std::min(data.end(), end) - at));
+    H5M_RETURN_IF_ERROR(ReadOrZeros(head, at, absl::MakeSpan(bytes)));
+    if (!IsZero(bytes)) return false;
+    at += bytes.size();
+  }
+  return true;
+}
+
+// Whether the head, which has `size` bytes, holds only zeros where it is longer than the shorter of
+// the two cuts and no page says what is there: so do both.
+absl::StatusOr<bool> IsZeroBesidePages(EnvFile& head, const JournalCut& cut, uint64_t size) {
+  uint64_t at = std::min(cut.size_before, cut.size_after);
+  for (const JournalPage& page : cut.pages) {
+    H5M_ASSIGN_OR_RETURN(const bool is_zero, IsZeroBetween(head, at, std::min(page.offset, size)));
+    if (!is_zero) return false;
+    at = std::max(at, page.offset + std::max(page.before.size(), page.after.size()));
+  }
+  return IsZeroBetween(head, at, size);
+}
+
+// Whether a program has the head open for writing, or died so. No cut has such a mark in it.
+absl::StatusOr<bool> IsMarkedAsWritten(EnvFile& head, uint64_t size) {
+  // The specification puts the superblock at 0, 512, and every doubling of that.
+  for (uint64_t at = 0; at < size; at = at == 0 ? 512 : at * 2) {
+    std::string bytes(kSuperblockImageBytes, '\0');
+    H5M_RETURN_IF_ERROR(ReadOrZeros(head, at, absl::MakeSpan(bytes)));
+    if (LooksLikeSuperblock(bytes) == HasSuperblock::kYes)
+      return WriterFlagIn(bytes) == HasWriterFlag::kYes;
+  }
+  return false;
+}
+
 // Whether each sector of each page is that of one of the two cuts.
-absl::Status CheckHead(EnvFile& head, const std::string& name, const JournalCut& cut) {
-  const auto changed = [&name] {
-    return absl::FailedPreconditionError(StrCat(name,
-                                                " was changed by another program since an edit of "
-                                                "it was broken off: nothing is done to it. "
-                                                "h5edit --recover --discard ",
-                                                name,
-                                                " gives that edit up and keeps the file as it is"));
-  };
-  H5M_ASSIGN_OR_RETURN(const FileStat stat, head.Stat());
-  if (stat.inode != cut.inode) return changed();
+absl::StatusOr<bool> PagesAreOfCut(EnvFile& head, const JournalCut& cut) {
   for (const JournalPage& page : cut.pages) {
     std::string bytes(std::max(page.before.size(), page.after.size()), '\0');
     H5M_RETURN_IF_ERROR(ReadOrZeros(head, page.offset, absl::MakeSpan(bytes)));
@@ -117,11 +147,35 @@ absl::Status CheckHead(EnvFile& head, const std::string& name, const JournalCut&
       const auto part = [at](std::string_view image) {
         return image.substr(std::min(at, image.size()), kSectorBytes);
       };
-      if (!SectorIs(sector, part(page.before)) && !SectorIs(sector, part(page.after)))
-        return changed();
+      if (!SectorIs(sector, part(page.before)) && !SectorIs(sector, part(page.after))) return false;
     }
   }
-  return absl::OkStatus();
+  return true;
+}
+
+absl::Status Changed(const std::string& name) {
+  return absl::FailedPreconditionError(
+      StrCat(name,
+             " was changed by another program since an edit of it was broken off: nothing is done "
+             "to it. h5edit --recover --discard ",
+             name, " gives that edit up and keeps the file as it is"));
+}
+
+// Whether the head lies between the two cuts, so that it can be brought to either.
+absl::Status CheckHead(EnvFile& head, const std::string& name, const JournalCut& cut) {
+  H5M_ASSIGN_OR_RETURN(const FileStat stat, head.Stat());
+  const auto size = static_cast<uint64_t>(stat.size_bytes);
+  if (stat.inode != cut.inode) return Changed(name);
+  // On its way it is never longer than the longer of the two, nor shorter than the shorter one:
+  // what another program appended must not be cut off.
+  if (size < std::min(cut.size_before, cut.size_after)) return Changed(name);
+  if (size > std::max(cut.size_before, cut.size_after)) return Changed(name);
+  H5M_ASSIGN_OR_RETURN(const bool is_marked, IsMarkedAsWritten(head, size));
+  if (is_marked) return Changed(name);
+  H5M_ASSIGN_OR_RETURN(const bool pages_fit, PagesAreOfCut(head, cut));
+  if (!pages_fit) return Changed(name);
+  H5M_ASSIGN_OR_RETURN(const bool rest_fits, IsZeroBesidePages(head, cut, size));
+  return rest_fits ? absl::OkStatus() : Changed(name);
 }
 
 absl::Status RemoveIfThere(EnvTree& tree, const std::string& name) {
@@ -160,6 +214,12 @@ absl::Status CutJournal::Put(const JournalCut& cut) {
 }
 
 absl::Status CutJournal::Commit(EnvFile& head, const JournalCut& cut) {
+  H5M_ASSIGN_OR_RETURN(const FileStat stat, head.Stat());
+  if (stat.inode != cut.inode || static_cast<uint64_t>(stat.size_bytes) != cut.size_before) {
+    return absl::FailedPreconditionError(
+        StrCat(name_, " was changed by another program while it was edited: it has ",
+               stat.size_bytes, " bytes, not ", cut.size_before, "; nothing was done to it"));
+  }
   H5M_RETURN_IF_ERROR(Put(cut));
   is_needed_ = true;
   absl::Status moved = Move(head, cut, JournalWay::kForward);

@@ -25,7 +25,7 @@ struct JournalCut {
   uint64_t size_before = 0;
   uint64_t size_after = 0;
   std::string comment;
-  std::vector<JournalPage> pages;
+  std::vector<JournalPage> pages;  // with rising offsets; what else becomes longer is zeros
 };
 
 // kDurable: a cut that was committed survives power loss, too, and not only the process.
@@ -39,7 +39,8 @@ class CutJournal {
   // `tree` must outlive it, and is that of the head's directory; `name` is the head in it.
   CutJournal(EnvTree& tree, std::string name, JournalSync sync);
 
-  // Brings `head` from what the cut says it was to what it becomes. After an error the head is as
+  // Brings `head` from what the cut says it was to what it becomes; its pages have rising offsets.
+  // kFailedPrecondition: the head has another size or inode. After an error the head is as
   // before, or, where even that fails, the next lease puts it in order.
   absl::Status Commit(EnvFile& head, const JournalCut& cut);
   // Removes the journal, where the head needs none.

@@ -173,6 +173,81 @@ TEST_F(CutJournalTest, AHeadThatOthersHaveChangedIsLeftAlone) {
   EXPECT_EQ(ContentOf(*tree, "x.h5"), theirs);
 }
 
+TEST_F(CutJournalTest, WhatOthersAppendedIsNotCutOff) {
+  CutJournalTestKill(env_, 4, [this] { Commit(env_, JournalSync::kProcess).IgnoreError(); });
+  auto tree = *env_.OpenTree("/");
+  ASSERT_TRUE(WriteAt(**tree->Open("x.h5", OpenKind::kWrite, 0), 5 * kPage, "theirs").ok());
+  const std::string theirs = ContentOf(*tree, "x.h5");
+  for (const JournalWay way : {JournalWay::kForward, JournalWay::kBack}) {
+    SettleJournal(*tree, "x.h5", way).IgnoreError();
+    EXPECT_EQ(ContentOf(*tree, "x.h5"), theirs);
+  }
+}
+
+// Of a cut that makes the head ten pages long and says only what the last one holds.
+class LongCutTest : public CutJournalTest {
+ protected:
+  // Leaves it committed, and nothing of it in the head.
+  void Leave() { Leave(before_); }
+  void Leave(const std::string& content) {
+    auto tree = *env_.OpenTree("/");
+    auto head = *tree->Open("x.h5", OpenKind::kWrite, 0);
+    JournalCut cut;
+    cut.inode = head->Stat()->inode;
+    cut.size_before = before_.size();
+    cut.size_after = 10 * kPage;
+    cut.pages.push_back({9 * kPage, "", std::string(kPage, 'n')});
+    CutJournalTestKill(env_, 3, [&] {
+      CutJournal journal(*tree, "x.h5", JournalSync::kProcess);
+      journal.Commit(*head, cut).IgnoreError();
+    });
+    ASSERT_EQ(ContentOf(*tree, "x.h5"), content);
+    ASSERT_TRUE(ReadJournal(*tree, "x.h5")->is_committed);
+  }
+  // Settles it after others wrote `bytes` at `offset`.
+  absl::Status SettleAfter(uint64_t offset, const std::string& bytes) {
+    auto tree = *env_.OpenTree("/");
+    H5M_RETURN_IF_ERROR(WriteAt(**tree->Open("x.h5", OpenKind::kWrite, 0), offset, bytes));
+    const std::string theirs = ContentOf(*tree, "x.h5");
+    absl::Status settled = SettleJournal(*tree, "x.h5", JournalWay::kForward);
+    EXPECT_TRUE(settled.ok() || ContentOf(*tree, "x.h5") == theirs);
+    return settled;
+  }
+};
+
+TEST_F(LongCutTest, IsFinished) {
+  Leave();
+  ASSERT_TRUE(SettleAfter(before_.size() - 1, before_.substr(before_.size() - 1)).ok());
+  const std::string content = ContentOf(**env_.OpenTree("/"), "x.h5");
+  EXPECT_EQ(content.size(), 10 * kPage);
+  EXPECT_EQ(content.substr(9 * kPage), std::string(kPage, 'n'));
+}
+
+TEST_F(LongCutTest, WhatOthersWroteBetweenItsPagesIsLeftAlone) {
+  Leave();
+  EXPECT_TRUE(absl::IsFailedPrecondition(SettleAfter(5 * kPage, "theirs")));
+}
+
+TEST_F(LongCutTest, AHeadThatIsMarkedAsOpenForWritingIsLeftAlone) {
+  std::string superblock("\x89HDF\r\n\x1a\n\x03\x08\x08\x00", 12);
+  superblock.resize(kPage, '\0');
+  auto tree = *env_.OpenTree("/");
+  ASSERT_TRUE(WriteAt(**tree->Open("x.h5", OpenKind::kWrite, 0), kPage, superblock).ok());
+  Leave(ContentOf(*tree, "x.h5"));
+  EXPECT_TRUE(absl::IsFailedPrecondition(SettleAfter(kPage + 11, std::string(1, '\x05'))));
+  EXPECT_TRUE(SettleAfter(kPage + 11, std::string(1, '\0')).ok());
+}
+
+TEST_F(CutJournalTest, AHeadThatChangedWhileItWasEditedIsLeftAlone) {
+  auto tree = *env_.OpenTree("/");
+  auto head = *tree->Open("x.h5", OpenKind::kWrite, 0);
+  const JournalCut cut = Cut(*tree);
+  ASSERT_TRUE(WriteAt(*head, before_.size(), "theirs").ok());
+  CutJournal journal(*tree, "x.h5", JournalSync::kProcess);
+  EXPECT_TRUE(absl::IsFailedPrecondition(journal.Commit(*head, cut)));
+  EXPECT_EQ(ContentOf(*tree, "x.h5"), before_ + "theirs");
+}
+
 TEST_F(CutJournalTest, AHeadInUseIsPutInOrderLater) {
   CutJournalTestKill(env_, 4, [this] { Commit(env_, JournalSync::kProcess).IgnoreError(); });
   auto tree = *env_.OpenTree("/");

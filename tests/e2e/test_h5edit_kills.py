@@ -1,6 +1,7 @@
 """h5edit is killed at every call that changes a file, and told to stop: the file is one of its cuts, byte for byte."""
 
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -43,6 +44,28 @@ def kills(f, original, *words):
             return
         yield number
     raise AssertionError("no end")
+
+
+def tear(f, original, *words) -> bytes:
+    """Kills a run between two writes of the file; what the file would have become."""
+    h5edit(f.parent, *words, "--command-file", "script", "f.h5").ok()
+    final = f.read_bytes()
+    for _ in kills(f, original, *words):
+        if f.read_bytes() not in (original, final):
+            return final
+        shutil.rmtree(f"{f}.h5m", ignore_errors=True)
+    raise AssertionError("no kill met a half-written file")
+
+
+def driver(f, config: str) -> dict:
+    return hdf5.plain_env(HDF5_PLUGIN_PATH=str(paths.LIB), HDF5_DRIVER="h5mirror", HDF5_DRIVER_CONFIG=config,
+                          HOME=str(f.parent))
+
+
+def h5ls(f, config: str) -> str:
+    """An open through the driver, for reading; what it said."""
+    return subprocess.run([paths.hdf5_tool("h5ls"), "f.h5"], cwd=f.parent, env=driver(f, config), capture_output=True,
+                          text=True, timeout=60).stderr
 
 
 def holds(f) -> int:
@@ -113,8 +136,6 @@ def test_a_killed_run_leaves_a_backup_that_opens(f, original, level):
 def test_the_next_edit_or_any_open_through_the_driver_recovers(f, original, config):
     h5edit(f.parent, "--command-file", "script", "f.h5").ok()
     final = f.read_bytes()
-    driver = hdf5.plain_env(HDF5_PLUGIN_PATH=str(paths.LIB), HDF5_DRIVER="h5mirror", HDF5_DRIVER_CONFIG=config,
-                            HOME=str(f.parent))
     met = 0
     for _ in kills(f, original):
         if f.read_bytes() in (original, final) or met == 3:
@@ -123,7 +144,8 @@ def test_the_next_edit_or_any_open_through_the_driver_recovers(f, original, conf
             continue
         met += 1
         torn, beside = f.read_bytes(), {p.name: p.read_bytes() for p in (f.parent / "f.h5.h5m").iterdir()}
-        subprocess.run([paths.hdf5_tool("h5ls"), "f.h5"], cwd=f.parent, env=driver, check=True, capture_output=True, timeout=60)
+        subprocess.run([paths.hdf5_tool("h5ls"), "f.h5"], cwd=f.parent, env=driver(f, config), check=True,
+                       capture_output=True, timeout=60)
         assert f.read_bytes() == final
         f.write_bytes(torn)
         (f.parent / "f.h5.h5m").mkdir(exist_ok=True)
@@ -134,6 +156,20 @@ def test_the_next_edit_or_any_open_through_the_driver_recovers(f, original, conf
         h5edit(f.parent, "-c", "DELETE /f; DELETE /f;", "f.h5")
         assert f.read_bytes() == final and nothing_beside(f)
     assert met
+
+
+@pytest.mark.limit(200)
+@pytest.mark.parametrize("config", ["server=embedded", "mode=off"])
+def test_what_another_program_appended_is_not_cut_off(f, original, config):
+    tear(f, original)
+    theirs = f.read_bytes() + b"theirs" * 5000
+    f.write_bytes(theirs)
+    h5ls(f, config)
+    assert f.read_bytes() == theirs
+    for words in (["-c", "DELETE /attr1;"], ["--recover"]):
+        result = h5edit(f.parent, *words, "f.h5")
+        assert result.code == 1 and "was changed by another program" in result.err, result.describe()
+        assert f.read_bytes() == theirs
 
 
 @pytest.mark.limit(200)
