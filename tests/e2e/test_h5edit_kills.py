@@ -1,5 +1,6 @@
 """h5edit is killed at every call that changes a file, and told to stop: the file is one of its cuts, byte for byte."""
 
+import fcntl
 import os
 import shutil
 import signal
@@ -170,6 +171,19 @@ def test_what_another_program_appended_is_not_cut_off(f, original, config):
         result = h5edit(f.parent, *words, "f.h5")
         assert result.code == 1 and "was changed by another program" in result.err, result.describe()
         assert f.read_bytes() == theirs
+
+
+@pytest.mark.limit(200)
+def test_a_reader_keeps_it_from_being_finished_and_nobody_waits_for_him(f, original):
+    final = tear(f, original)
+    with open(f, "rb") as reader:
+        fcntl.flock(reader, fcntl.LOCK_SH)
+        for _ in range(2):   # The second one, too, knows that something is to be done.
+            # An open that waited for him would wait an hour.
+            assert "another program has it open" in h5ls(f, "mode=off;timeout=1h")
+    (f.parent / "f.h5.h5m/open").unlink(missing_ok=True)   # The journal itself is mark enough.
+    h5ls(f, "mode=off")
+    assert f.read_bytes() == final and nothing_beside(f)
 
 
 @pytest.mark.limit(200)
