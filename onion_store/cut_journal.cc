@@ -195,8 +195,7 @@ CutJournal::CutJournal(EnvTree& tree, std::string name, JournalSync sync)
     : tree_(tree), name_(std::move(name)), sync_(sync) {}
 
 absl::Status CutJournal::Put(const JournalCut& cut) {
-  const bool is_new = file_ == nullptr;
-  if (is_new) {
+  if (file_ == nullptr) {
     H5M_RETURN_IF_ERROR(tree_.Open(FileName(name_, "open"), OpenKind::kCreate, 0600).status());
     H5M_ASSIGN_OR_RETURN(file_,
                          tree_.Open(FileName(name_, "journal"), OpenKind::kCreateFresh, 0600));
@@ -208,33 +207,66 @@ absl::Status CutJournal::Put(const JournalCut& cut) {
   H5M_RETURN_IF_ERROR(file_->WriteAt(0, pieces));
   if (sync_ == JournalSync::kProcess) return absl::OkStatus();
   H5M_RETURN_IF_ERROR(file_->Sync());
-  if (!is_new) return absl::OkStatus();
+  if (is_named_) return absl::OkStatus();
   H5M_RETURN_IF_ERROR(tree_.SyncDirectory(StrCat(name_, ".h5m")));
-  return tree_.SyncDirectory("");
+  H5M_RETURN_IF_ERROR(tree_.SyncDirectory(""));
+  is_named_ = true;
+  return absl::OkStatus();
+}
+
+absl::Status CutJournal::Clear() {
+  H5M_RETURN_IF_ERROR(file_->Truncate(0));
+  left_ = Left::kNothing;
+  return absl::OkStatus();
+}
+
+// Of a cut that failed with `why`, of which the head holds nothing: the journal, which may be whole
+// on disk nevertheless, must say nothing of it.
+absl::Status CutJournal::Retract(const absl::Status& why) {
+  left_ = Left::kBetween;
+  absl::Status cleared = file_->Truncate(0);
+  if (cleared.ok() && sync_ == JournalSync::kDurable) cleared = file_->Sync();
+  if (cleared.ok()) left_ = Left::kNothing;
+  if (cleared.ok()) return why;
+  return absl::Status(why.code(), StrCat(why.message(), "; nor could it be taken back: ",
+                                         cleared.message()));
+}
+
+// After a failed sync nobody knows what of the cut is on disk: all its pages are written once more,
+// and only when they are safe the journal may go.
+absl::Status CutJournal::TakeBack(EnvFile& head, const JournalCut& cut, const absl::Status& why) {
+  absl::Status back = Move(head, cut, JournalWay::kBack);
+  if (back.ok() && sync_ == JournalSync::kDurable) back = head.Sync();
+  if (back.ok()) return Retract(why);
+  left_ = Left::kBetween;
+  return absl::Status(why.code(),
+                      StrCat(why.message(), "; nor could it be taken back: ", back.message()));
 }
 
 absl::Status CutJournal::Commit(EnvFile& head, const JournalCut& cut) {
+  if (is_between()) {
+    return absl::FailedPreconditionError(
+        StrCat(name_, ": a change before this one failed on its way"));
+  }
   H5M_ASSIGN_OR_RETURN(const FileStat stat, head.Stat());
   if (stat.inode != cut.inode || static_cast<uint64_t>(stat.size_bytes) != cut.size_before) {
     return absl::FailedPreconditionError(
         StrCat(name_, " was changed by another program while it was edited: it has ",
                stat.size_bytes, " bytes, not ", cut.size_before, "; nothing was done to it"));
   }
-  H5M_RETURN_IF_ERROR(Put(cut));
-  is_needed_ = true;
+  if (left_ == Left::kDone) H5M_RETURN_IF_ERROR(Clear());
+  const absl::Status put = Put(cut);
+  if (!put.ok()) return file_ == nullptr ? put : Retract(put);
   absl::Status moved = Move(head, cut, JournalWay::kForward);
-  if (!moved.ok()) {
-    if (Move(head, cut, JournalWay::kBack).ok()) is_needed_ = false;
-    return moved;
-  }
-  if (sync_ == JournalSync::kDurable) H5M_RETURN_IF_ERROR(head.Sync());
-  H5M_RETURN_IF_ERROR(file_->Truncate(0));
-  is_needed_ = false;
+  if (moved.ok() && sync_ == JournalSync::kDurable) moved = head.Sync();
+  if (!moved.ok()) return TakeBack(head, cut, moved);
+  left_ = Left::kDone;
+  Clear().IgnoreError();  // The head has it: the next cut, or lease, clears the journal.
   return absl::OkStatus();
 }
 
 absl::Status CutJournal::Close() {
-  if (file_ == nullptr || is_needed_) return absl::OkStatus();
+  if (file_ == nullptr || is_between()) return absl::OkStatus();
   file_.reset();
   H5M_RETURN_IF_ERROR(RemoveJournal(tree_, name_));
   if (sync_ == JournalSync::kProcess) return absl::OkStatus();

@@ -40,20 +40,31 @@ class CutJournal {
   CutJournal(EnvTree& tree, std::string name, JournalSync sync);
 
   // Brings `head` from what the cut says it was to what it becomes; its pages have rising offsets.
-  // kFailedPrecondition: the head has another size or inode. After an error the head is as
-  // before, or, where even that fails, the next lease puts it in order.
+  // After an error the head is as before, as durable as `sync` says, or is_between().
+  // Errors: kFailedPrecondition  the head has another size or inode, or is_between() already.
   absl::Status Commit(EnvFile& head, const JournalCut& cut);
+  // The head holds a part of a cut that failed, or all of it, and could not be brought back. The
+  // journal stays, for SettleJournal().
+  bool is_between() const { return left_ == Left::kBetween; }
   // Removes the journal, where the head needs none.
   absl::Status Close();
 
  private:
+  // What the journal on disk may be: of no cut; of one that the head holds whole; of one that it may
+  // hold a part of.
+  enum class Left : uint8_t { kNothing, kDone, kBetween };
+
   absl::Status Put(const JournalCut& cut);
+  absl::Status Clear();
+  absl::Status Retract(const absl::Status& why);
+  absl::Status TakeBack(EnvFile& head, const JournalCut& cut, const absl::Status& why);
 
   EnvTree& tree_;
   const std::string name_;
   const JournalSync sync_;
   std::unique_ptr<EnvFile> file_;
-  bool is_needed_ = false;  // the head may lie between two cuts
+  bool is_named_ = false;  // for good, as far as `sync` says
+  Left left_ = Left::kNothing;
 };
 
 // What a crash left in the journal of `name`; pages is empty where there is nothing to do: no

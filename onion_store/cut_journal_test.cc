@@ -140,6 +140,40 @@ TEST_F(CutJournalTest, AnErrorAtAnyCallLeavesTheHeadAsItWasOrOnItsWay) {
   }
 }
 
+// At once, and after a power loss.
+TEST_F(CutJournalTest, WhatAFailedCommitSaysOfTheHeadIsTrue) {
+  const auto start = env_.CopyNow();
+  int between_count = 0;
+  for (const uint64_t failures : {1, 2, 1000}) {
+    bool met = true;
+    for (uint64_t call = 0; met; ++call) {
+      SCOPED_TRACE(testing::Message() << failures << " failures from call " << call);
+      const auto failing = start->CopyNow();
+      auto tree = *failing->OpenTree("/");
+      auto head = *tree->Open("x.h5", OpenKind::kWrite, 0);
+      const JournalCut cut = Cut(*tree);
+      CutJournal journal(*tree, "x.h5", JournalSync::kDurable);
+      failing->FailCalls(call, failures, absl::ResourceExhaustedError("no space left on device"));
+      const absl::Status committed = journal.Commit(*head, cut);
+      met = failing->fault_met();
+      failing->FailCalls(0, 0, absl::OkStatus());
+      const std::string content = ContentOf(*tree, "x.h5");
+      ASSERT_TRUE(journal.is_between() || content == (committed.ok() ? after_ : before_));
+      between_count += journal.is_between() ? 1 : 0;
+      for (uint64_t seed = 0; seed < 20; ++seed) {
+        const auto crashed = failing->Crash(failing->change_count(), seed);
+        auto left = *crashed->OpenTree("/");
+        const absl::Status settled = SettleJournal(*left, "x.h5", JournalWay::kForward);
+        ASSERT_TRUE(settled.ok()) << settled;
+        const std::string now = ContentOf(*left, "x.h5");
+        ASSERT_TRUE(now == before_ || now == after_);
+        ASSERT_TRUE(journal.is_between() || now == content);
+      }
+    }
+  }
+  EXPECT_GT(between_count, 0);
+}
+
 // Leaves a committed cut whose head holds its first page only.
 void CutJournalTestKill(FaultEnv& env, int survive, const std::function<void()>& commit) {
   int seen = 0;

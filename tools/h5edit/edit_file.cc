@@ -85,6 +85,7 @@ class JournalFile final : public MemoryFile {
     bytes_.Forget();
     return differs && after_cut_ ? after_cut_(cut) : absl::OkStatus();
   }
+  bool is_between() const override { return journal_.is_between(); }
   absl::Status Close() override { return journal_.Close(); }
 
  private:

@@ -27,8 +27,11 @@ class EditFile {
   virtual absl::Status Write(uint64_t offset, std::string_view bytes) = 0;
   virtual absl::Status Truncate(uint64_t size_bytes) = 0;
   // What was written since the last cut becomes the file's content, or, after an error, nothing of
-  // it. `comment` says what was done.
+  // it, unless is_between(). `comment` says what was done.
   virtual absl::Status Cut(const std::string& comment) = 0;
+  // A cut failed, the file may hold a part of it or all, and what it takes to go on or back is kept
+  // beside it, for Recover().
+  virtual bool is_between() const { return false; }
   // Ends the session: what was not cut is dropped.
   virtual absl::Status Close() = 0;
 };

@@ -137,6 +137,7 @@ absl::Status Session::Finish(const std::string& comment) {
   H5M_RETURN_IF_ERROR(CloseFile());
   if (bytes_ != nullptr) {
     H5M_RETURN_IF_ERROR(bytes_->Cut(comment));
+    finished_ = true;
     H5M_RETURN_IF_ERROR(bytes_->Close());
     bytes_.reset();
   } else if (options_.durable && changed_) {
@@ -149,11 +150,19 @@ absl::Status Session::Finish(const std::string& comment) {
   return backup_ == nullptr ? absl::OkStatus() : backup_->Remove();
 }
 
+std::string Session::WhatIsLeft() const {
+  if (bytes_ != nullptr && bytes_->is_between()) {
+    return StrCat("may hold a part of the change that failed: h5edit --recover ", options_.file,
+                  " finishes it, h5edit --recover --discard ", options_.file, " takes it back");
+  }
+  if (finished_) return "holds what all commands did";
+  const bool moves = cuts_each_ || writes_through_;
+  return changed_ && moves ? "holds what the commands before it did" : "is as it was before";
+}
+
 std::string Session::Abandon() {
   CloseFile().IgnoreError();
-  std::string left = !changed_ || !(cuts_each_ || writes_through_)
-                         ? "is as it was before"
-                         : "holds what the commands before it did";
+  const std::string left = WhatIsLeft();
   if (bytes_ != nullptr) bytes_->Close().IgnoreError();
   bytes_.reset();
   if (backup_ == nullptr) return left;

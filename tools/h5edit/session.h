@@ -35,12 +35,14 @@ class Session {
   explicit Session(const Options& options) : options_(options) {}
   absl::Status OpenBytes(Access access);
   absl::Status CloseFile();
+  std::string WhatIsLeft() const;
 
   const Options& options_;
   std::filesystem::path real_;  // of the file, without symlinks
   bool cuts_each_ = false;      // a cut for each statement
   bool writes_through_ = false;
   bool changed_ = false;
+  bool finished_ = false;  // the file holds all that the commands did
   std::unique_ptr<Backup> backup_;
   std::unique_ptr<EditFile> bytes_;  // null: written straight through
   hdf5::Handle file_;
