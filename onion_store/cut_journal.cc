@@ -161,11 +161,21 @@ absl::Status Changed(const std::string& name) {
              name, " gives that edit up and keeps the file as it is"));
 }
 
-// Whether the head lies between the two cuts, so that it can be brought to either.
-absl::Status CheckHead(EnvFile& head, const std::string& name, const JournalCut& cut) {
+absl::Status IsAnother(const std::string& name) {
+  return absl::FailedPreconditionError(
+      StrCat(name,
+             " is another file than the one that an edit was broken off in, a copy of it or one "
+             "that was put in its place: nothing is done to it. h5edit --recover --discard ",
+             name, " takes back what it holds of that edit"));
+}
+
+// Whether the head lies between the two cuts, so that it can be brought to either. Who puts the
+// file of before in its place wants no edit of it to be finished; back goes a copy, too.
+absl::Status CheckHead(EnvFile& head, const std::string& name, const JournalCut& cut,
+                       JournalWay way) {
   H5M_ASSIGN_OR_RETURN(const FileStat stat, head.Stat());
   const auto size = static_cast<uint64_t>(stat.size_bytes);
-  if (stat.inode != cut.inode) return Changed(name);
+  if (stat.inode != cut.inode && way == JournalWay::kForward) return IsAnother(name);
   // On its way it is never longer than the longer of the two, nor shorter than the shorter one:
   // what another program appended must not be cut off.
   if (size < std::min(cut.size_before, cut.size_after)) return Changed(name);
@@ -302,15 +312,16 @@ absl::Status SettleJournal(EnvTree& tree, const std::string& name, JournalWay wa
                                            " has an edit that was broken off, and another program "
                                            "has it open: try again when that has ended"));
     }
-    const absl::Status checked = CheckHead(*head, name, left.cut);
-    const bool gives_up = way == JournalWay::kBack && absl::IsFailedPrecondition(checked);
-    if (!gives_up) {
-      H5M_RETURN_IF_ERROR(checked);
-      H5M_RETURN_IF_ERROR(Move(*head, left.cut, way));
-      H5M_RETURN_IF_ERROR(head->Sync());
-    }
+    H5M_RETURN_IF_ERROR(CheckHead(*head, name, left.cut, way));
+    H5M_RETURN_IF_ERROR(Move(*head, left.cut, way));
+    H5M_RETURN_IF_ERROR(head->Sync());
   }
   return RemoveJournal(tree, name);
+}
+
+absl::Status SetJournalAside(EnvTree& tree, const std::string& name) {
+  H5M_RETURN_IF_ERROR(tree.Rename(FileName(name, "journal"), FileName(name, kGivenUpJournal)));
+  return RemoveIfThere(tree, FileName(name, "open"));
 }
 
 }  // namespace h5mirror::store

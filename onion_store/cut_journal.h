@@ -79,8 +79,14 @@ absl::StatusOr<JournalLeft> ReadJournal(EnvTree& tree, const std::string& name);
 // Puts the head of `name` in order, forward to the committed cut or back to the one before it, and
 // removes the journal. Does nothing where there is none. The caller has the lease.
 // Errors: kUnavailable         others have the head open.
-//         kFailedPrecondition  others have changed it since: it is neither cut's.
+//         kFailedPrecondition  others have changed it since: it is neither cut's; or, on the way
+//                              forward, it is another file, maybe a copy.
 absl::Status SettleJournal(EnvTree& tree, const std::string& name, JournalWay way);
+
+// Gives a cut up that cannot be settled: its journal stays, under this name in X.h5.h5m, for people,
+// and the head as it is. The caller has the lease.
+inline constexpr char kGivenUpJournal[] = "journal-given-up";
+absl::Status SetJournalAside(EnvTree& tree, const std::string& name);
 
 }  // namespace h5mirror::store
 

@@ -203,8 +203,35 @@ TEST_F(CutJournalTest, AHeadThatOthersHaveChangedIsLeftAlone) {
   EXPECT_TRUE(absl::IsFailedPrecondition(settled));
   EXPECT_THAT(std::string(settled.message()), HasSubstr("changed by another program"));
   EXPECT_EQ(ContentOf(*tree, "x.h5"), theirs);
-  ASSERT_TRUE(SettleJournal(*tree, "x.h5", JournalWay::kBack).ok());
+  EXPECT_TRUE(absl::IsFailedPrecondition(SettleJournal(*tree, "x.h5", JournalWay::kBack)));
   EXPECT_EQ(ContentOf(*tree, "x.h5"), theirs);
+}
+
+TEST_F(CutJournalTest, WhatIsGivenUpStaysUnderAnotherName) {
+  CutJournalTestKill(env_, 4, [this] { Commit(env_, JournalSync::kProcess).IgnoreError(); });
+  auto tree = *env_.OpenTree("/");
+  const std::string torn = ContentOf(*tree, "x.h5");
+  const std::string journal = ContentOf(*tree, "x.h5.h5m/journal");
+  ASSERT_TRUE(SetJournalAside(*tree, "x.h5").ok());
+  EXPECT_FALSE(ReadJournal(*tree, "x.h5")->exists);
+  EXPECT_TRUE(SettleJournal(*tree, "x.h5", JournalWay::kForward).ok());
+  EXPECT_EQ(ContentOf(*tree, "x.h5"), torn);
+  EXPECT_EQ(tree->List("x.h5.h5m")->size(), 1u);
+  EXPECT_EQ(ContentOf(*tree, "x.h5.h5m/journal-given-up"), journal);
+}
+
+TEST_F(CutJournalTest, ACopyOfATornHeadGoesBackAndNotForward) {
+  CutJournalTestKill(env_, 4, [this] { Commit(env_, JournalSync::kProcess).IgnoreError(); });
+  auto tree = *env_.OpenTree("/");
+  const std::string torn = ContentOf(*tree, "x.h5");
+  ASSERT_TRUE(tree->Remove("x.h5").ok());
+  ASSERT_TRUE(WriteAt(**tree->Open("x.h5", OpenKind::kCreate, 0600), 0, torn).ok());
+  const absl::Status forward = SettleJournal(*tree, "x.h5", JournalWay::kForward);
+  EXPECT_TRUE(absl::IsFailedPrecondition(forward));
+  EXPECT_THAT(std::string(forward.message()), HasSubstr("is another file than the one"));
+  EXPECT_EQ(ContentOf(*tree, "x.h5"), torn);
+  ASSERT_TRUE(SettleJournal(*tree, "x.h5", JournalWay::kBack).ok());
+  EXPECT_EQ(ContentOf(*tree, "x.h5"), before_);
 }
 
 TEST_F(CutJournalTest, WhatOthersAppendedIsNotCutOff) {

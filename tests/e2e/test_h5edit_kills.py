@@ -171,6 +171,22 @@ def test_what_another_program_appended_is_not_cut_off(f, original, config):
         result = h5edit(f.parent, *words, "f.h5")
         assert result.code == 1 and "was changed by another program" in result.err, result.describe()
         assert f.read_bytes() == theirs
+    h5edit(f.parent, "--recover", "--discard", "f.h5").ok()
+    assert f.read_bytes() == theirs
+    assert [p.name for p in (f.parent / "f.h5.h5m").iterdir()] == ["journal-given-up"]
+
+
+@pytest.mark.limit(200)
+def test_a_directory_that_was_copied_goes_back(f, original):
+    tear(f, original)
+    copy = f.parent / "copy" / "f.h5"
+    shutil.copytree(f.parent, copy.parent)
+    torn = copy.read_bytes()
+    result = h5edit(copy.parent, "--recover", "f.h5")
+    assert result.code == 1 and "is another file than the one" in result.err, result.describe()
+    assert copy.read_bytes() == torn
+    h5edit(copy.parent, "--recover", "--discard", "f.h5").ok()
+    assert copy.read_bytes() == original and nothing_beside(copy)
 
 
 @pytest.mark.limit(200)

@@ -39,15 +39,23 @@ absl::Status RemoveHistory(EnvTree& tree, const std::string& name) {
 absl::Status Discard(EnvTree& tree, const std::filesystem::path& real,
                      const store::JournalLeft& left, std::string* said) {
   const std::string name = real.filename().string();
-  if (Exists(real.string() + ".h5m")) {
-    H5M_ASSIGN_OR_RETURN(const auto lock, LockHistory(tree, name));
-    H5M_RETURN_IF_ERROR(store::SettleJournal(tree, name, store::JournalWay::kBack));
-    if (!Exists(real.string() + ".h5m/index")) H5M_RETURN_IF_ERROR(RemoveHistory(tree, name));
-  }
+  const std::string history = real.string() + ".h5m";
   *said =
       StrCat(real.string(), left.is_committed ? " is as it was before the cut that was given up\n"
                                               : " has nothing to give up\n");
-  return absl::OkStatus();
+  if (!Exists(history)) return absl::OkStatus();
+  H5M_ASSIGN_OR_RETURN(const auto lock, LockHistory(tree, name));
+  const absl::Status back = store::SettleJournal(tree, name, store::JournalWay::kBack);
+  if (absl::IsFailedPrecondition(back)) {
+    H5M_RETURN_IF_ERROR(store::SetJournalAside(tree, name));
+    *said = StrCat(real.string(),
+                   " stays as it is, as it is neither what it was before the edit that was broken "
+                   "off nor on its way from there; what was to be done to it is kept in ",
+                   history, "/", store::kGivenUpJournal, "\n");
+  } else {
+    H5M_RETURN_IF_ERROR(back);
+  }
+  return Exists(history + "/index") ? absl::OkStatus() : RemoveHistory(tree, name);
 }
 
 absl::Status CheckOpens(const std::filesystem::path& path) {
