@@ -1,5 +1,7 @@
 #include "onion_store/cut_journal.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <string_view>
 #include <utility>
@@ -18,6 +20,8 @@ constexpr size_t kHeaderBytes = 12;  // magic and checksum of all that follows
 // What a disk writes whole.
 constexpr size_t kSectorBytes = 512;
 constexpr uint64_t kPieceBytes = 1 << 20;
+// A journal is read as a whole, also by programs that only open the file.
+constexpr uint64_t kJournalBytesMax = uint64_t{1} << 30;
 
 std::string FileName(const std::string& name, std::string_view file) {
   return StrCat(name, ".h5m/", file);
@@ -58,6 +62,8 @@ class Decoder {
     return taken;
   }
   bool ok() const { return ok_; }
+  // Whether all was there, and nothing else.
+  bool is_whole() const { return ok_ && left_.empty(); }
 
  private:
   std::string_view left_;
@@ -81,7 +87,48 @@ bool Decode(std::string_view bytes, JournalCut* cut) {
     page.after = in.Take(after_bytes);
     cut->pages.push_back(std::move(page));
   }
-  return in.ok();
+  return in.is_whole();
+}
+
+// Whether the pages rise, and lie within the files that they are of.
+bool IsPossible(const JournalCut& cut) {
+  constexpr uint64_t kSizeMax = INT64_MAX;
+  if (cut.size_before > kSizeMax || cut.size_after > kSizeMax) return false;
+  uint64_t end = 0;
+  for (const JournalPage& page : cut.pages) {
+    const auto fits = [&page](std::string_view image, uint64_t size) {
+      return image.size() <= size - std::min(size, page.offset);
+    };
+    if (page.offset < end || page.offset > kSizeMax) return false;
+    if (!fits(page.before, cut.size_before) || !fits(page.after, cut.size_after)) return false;
+    end = page.offset + std::max(page.before.size(), page.after.size());
+  }
+  return true;
+}
+
+absl::Status Refused(const std::string& name, std::string_view why) {
+  return absl::FailedPreconditionError(
+      StrCat(FileName(name, "journal"), " ", why, ": nothing is done by it. h5edit --recover ",
+             "--discard ", name, " sets it aside and keeps the file as it is"));
+}
+
+// Who may write the head may say what becomes of it, and nobody else who can make a directory
+// beside it.
+absl::Status CheckOwner(EnvTree& tree, const std::string& name, EnvFile& journal) {
+  const absl::StatusOr<uint32_t> owner = journal.Owner();
+  if (absl::IsUnimplemented(owner.status())) return absl::OkStatus();
+  H5M_RETURN_IF_ERROR(owner.status());
+  if (*owner == 0 || *owner == geteuid()) return absl::OkStatus();
+  const auto head = tree.Open(name, OpenKind::kRead, 0);
+  if (head.ok() && (*head)->Owner().value_or(0) == *owner) return absl::OkStatus();
+  return Refused(name, StrCat("belongs to the user ", *owner, ", who is neither you nor the file's"));
+}
+
+// Of one that is not there yet as a whole: its magic, the beginning of that, or, after a power
+// loss, zeros.
+bool MayBeBegun(std::string_view journal) {
+  const std::string_view begin = journal.substr(0, kMagic.size());
+  return IsZero(begin) || begin == kMagic.substr(0, begin.size());
 }
 
 absl::Status Move(EnvFile& head, const JournalCut& cut, JournalWay way) {
@@ -205,12 +252,17 @@ CutJournal::CutJournal(EnvTree& tree, std::string name, JournalSync sync)
     : tree_(tree), name_(std::move(name)), sync_(sync) {}
 
 absl::Status CutJournal::Put(const JournalCut& cut) {
+  const std::string body = Encode(cut);
+  if (kHeaderBytes + body.size() > kJournalBytesMax) {
+    return absl::ResourceExhaustedError(
+        StrCat("so much of ", name_, " changes at once that its journal would have ", body.size(),
+               " bytes, and at most ", kJournalBytesMax, " may be: do it in smaller steps"));
+  }
   if (file_ == nullptr) {
     H5M_RETURN_IF_ERROR(tree_.Open(FileName(name_, "open"), OpenKind::kCreate, 0600).status());
     H5M_ASSIGN_OR_RETURN(file_,
                          tree_.Open(FileName(name_, "journal"), OpenKind::kCreateFresh, 0600));
   }
-  const std::string body = Encode(cut);
   std::string header(kMagic);
   PutInt<uint32_t>(&header, Crc32c(body));
   const std::string_view pieces[] = {header, body};
@@ -289,14 +341,18 @@ absl::StatusOr<JournalLeft> ReadJournal(EnvTree& tree, const std::string& name) 
   if (absl::IsNotFound(file.status())) return left;
   H5M_RETURN_IF_ERROR(file.status());
   left.exists = true;
+  H5M_RETURN_IF_ERROR(CheckOwner(tree, name, **file));
   H5M_ASSIGN_OR_RETURN(const uint64_t size, (*file)->Size());
+  if (size > kJournalBytesMax) return Refused(name, StrCat("has ", size, " bytes"));
   std::string bytes(size, '\0');
   H5M_RETURN_IF_ERROR(ReadOrZeros(**file, 0, absl::MakeSpan(bytes)));
   const std::string_view all = bytes;
+  if (!MayBeBegun(all)) return Refused(name, "is of a newer h5edit, or of another program");
   if (all.size() < kHeaderBytes || all.substr(0, kMagic.size()) != kMagic) return left;
   const std::string_view body = all.substr(kHeaderBytes);
   if (GetInt<uint32_t>(all.data() + kMagic.size()) != Crc32c(body)) return left;
-  left.is_committed = Decode(body, &left.cut);
+  if (!Decode(body, &left.cut) || !IsPossible(left.cut)) return Refused(name, "makes no sense");
+  left.is_committed = true;
   return left;
 }
 

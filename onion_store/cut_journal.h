@@ -42,6 +42,7 @@ class CutJournal {
   // Brings `head` from what the cut says it was to what it becomes; its pages have rising offsets.
   // After an error the head is as before, as durable as `sync` says, or is_between().
   // Errors: kFailedPrecondition  the head has another size or inode, or is_between() already.
+  //         kResourceExhausted   it is too large for a journal, which is held in memory.
   absl::Status Commit(EnvFile& head, const JournalCut& cut);
   // The head holds a part of a cut that failed, or all of it, and could not be brought back. The
   // journal stays, for SettleJournal().
@@ -74,6 +75,7 @@ struct JournalLeft {
   bool is_committed = false;
   JournalCut cut;
 };
+// Errors: kFailedPrecondition  it is none that may be trusted, or understood: SetJournalAside().
 absl::StatusOr<JournalLeft> ReadJournal(EnvTree& tree, const std::string& name);
 
 // Puts the head of `name` in order, forward to the committed cut or back to the one before it, and

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "base/fault_env.h"
 #include "base/status_macros.h"
@@ -205,6 +206,48 @@ TEST_F(CutJournalTest, AHeadThatOthersHaveChangedIsLeftAlone) {
   EXPECT_EQ(ContentOf(*tree, "x.h5"), theirs);
   EXPECT_TRUE(absl::IsFailedPrecondition(SettleJournal(*tree, "x.h5", JournalWay::kBack)));
   EXPECT_EQ(ContentOf(*tree, "x.h5"), theirs);
+}
+
+TEST_F(CutJournalTest, AJournalOfANewerProgramIsNotTakenForABrokenOne) {
+  auto tree = *env_.OpenTree("/");
+  auto journal = *tree->Open("x.h5.h5m/journal", OpenKind::kCreate, 0600);
+  ASSERT_TRUE(WriteAt(*journal, 0, "H5MJRNL2 and so on").ok());
+  const absl::Status settled = SettleJournal(*tree, "x.h5", JournalWay::kForward);
+  EXPECT_TRUE(absl::IsFailedPrecondition(settled));
+  EXPECT_THAT(std::string(settled.message()), HasSubstr("x.h5.h5m/journal is of a newer h5edit"));
+  EXPECT_EQ(ContentOf(*tree, "x.h5.h5m/journal"), "H5MJRNL2 and so on");
+  EXPECT_EQ(ContentOf(*tree, "x.h5"), before_);
+}
+
+TEST_F(CutJournalTest, AJournalThatIsHardlyBegunIsRemoved) {
+  auto tree = *env_.OpenTree("/");
+  for (const std::string& begun : {std::string(), std::string("H5MJR"), std::string(600, '\0')}) {
+    auto journal = *tree->Open("x.h5.h5m/journal", OpenKind::kCreateFresh, 0600);
+    ASSERT_TRUE(WriteAt(*journal, 0, begun).ok());
+    EXPECT_TRUE(SettleJournal(*tree, "x.h5", JournalWay::kForward).ok());
+    EXPECT_FALSE(*tree->Exists("x.h5.h5m/journal"));
+  }
+}
+
+TEST_F(CutJournalTest, PagesThatCannotBeAreRefused) {
+  const auto start = env_.CopyNow();
+  for (int kind = 0; kind < 3; ++kind) {
+    SCOPED_TRACE(kind);
+    const auto env = start->CopyNow();
+    auto tree = *env->OpenTree("/");
+    auto head = *tree->Open("x.h5", OpenKind::kWrite, 0);
+    JournalCut cut = Cut(*tree);
+    if (kind == 0) std::swap(cut.pages[0], cut.pages[1]);
+    if (kind == 1) cut.pages[2].offset = uint64_t{1} << 63;
+    if (kind == 2) cut.pages[2].after += "beyond the end";
+    CutJournalTestKill(*env, 3, [&] {
+      CutJournal journal(*tree, "x.h5", JournalSync::kProcess);
+      journal.Commit(*head, cut).IgnoreError();
+    });
+    EXPECT_TRUE(absl::IsFailedPrecondition(ReadJournal(*tree, "x.h5").status()));
+    EXPECT_TRUE(absl::IsFailedPrecondition(SettleJournal(*tree, "x.h5", JournalWay::kForward)));
+    EXPECT_EQ(ContentOf(*tree, "x.h5"), before_);
+  }
 }
 
 TEST_F(CutJournalTest, WhatIsGivenUpStaysUnderAnotherName) {

@@ -190,6 +190,26 @@ def test_a_directory_that_was_copied_goes_back(f, original):
 
 
 @pytest.mark.limit(200)
+@pytest.mark.parametrize("kind", ["huge", "foreign"])
+def test_a_journal_that_cannot_be_trusted(f, original, kind):
+    tear(f, original)
+    torn = f.read_bytes()
+    journal = f.parent / "f.h5.h5m/journal"
+    if kind == "huge":
+        os.truncate(journal, 1 << 40)
+    elif os.geteuid() == 0:
+        os.chown(journal, 12345, -1)
+    else:
+        pytest.skip("only root can give files away")
+    h5ls(f, "mode=off")
+    for words in (["-c", "DELETE /attr1;"], ["--recover"], ["--recover", "--check"]):
+        result = h5edit(f.parent, *words, "f.h5")
+        assert result.code == 1 and "f.h5.h5m/journal" in result.err and "sets it aside" in result.err, result.describe()
+    h5edit(f.parent, "--recover", "--discard", "f.h5").ok()
+    assert f.read_bytes() == torn and not journal.exists()
+
+
+@pytest.mark.limit(200)
 def test_a_reader_keeps_it_from_being_finished_and_nobody_waits_for_him(f, original):
     final = tear(f, original)
     with open(f, "rb") as reader:

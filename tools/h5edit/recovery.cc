@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <memory>
+#include <utility>
 
 #include "base/env.h"
 #include "base/status_macros.h"
@@ -49,9 +50,9 @@ absl::Status Discard(EnvTree& tree, const std::filesystem::path& real,
   if (absl::IsFailedPrecondition(back)) {
     H5M_RETURN_IF_ERROR(store::SetJournalAside(tree, name));
     *said = StrCat(real.string(),
-                   " stays as it is, as it is neither what it was before the edit that was broken "
-                   "off nor on its way from there; what was to be done to it is kept in ",
-                   history, "/", store::kGivenUpJournal, "\n");
+                   " stays as it is, as the edit that was broken off cannot be taken back (",
+                   ToStd(back.message()), "); its journal is kept as ", history, "/",
+                   store::kGivenUpJournal, "\n");
   } else {
     H5M_RETURN_IF_ERROR(back);
   }
@@ -99,8 +100,11 @@ absl::Status Recover(const Options& options, std::string* said) {
   if (error)
     return absl::NotFoundError(StrCat("cannot open ", options.file, ": ", error.message()));
   H5M_ASSIGN_OR_RETURN(const auto tree, Env::Posix().OpenTree(real.parent_path()));
-  H5M_ASSIGN_OR_RETURN(const store::JournalLeft left,
-                       store::ReadJournal(*tree, real.filename().string()));
+  auto read = store::ReadJournal(*tree, real.filename().string());
+  // One that is none that h5edit trusts can be set aside.
+  const bool is_refused = absl::IsFailedPrecondition(read.status());
+  if (!read.ok() && !(options.discards && is_refused)) return read.status();
+  const store::JournalLeft left = is_refused ? store::JournalLeft{} : *std::move(read);
   if (options.checks) return LookOnly(given, left, said);
   // Whoever edits the file now is met first, before anything of his back-up is touched.
   if (options.discards) {
