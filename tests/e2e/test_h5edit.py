@@ -437,6 +437,34 @@ def test_extensions_refused(f, original, script, says):
     assert f.read_bytes() == original
 
 
+@pytest.mark.parametrize("words", [[], ["--dryrun"], ["--atomic=inc"], ["--atomic=no"]], ids=str)
+def test_values_in_other_files_are_not_changed(f, words):
+    raw = f.parent / "raw.bin"
+    raw.write_bytes(bytes(range(8)))
+    with h5py.File(f.parent / "source.h5", "w") as source:
+        source.create_dataset("d", data=np.arange(4, dtype="i1"), maxshape=(None,), chunks=(4,))
+    with h5py.File(f, "r+") as opened:
+        opened.create_dataset("external", shape=(8,), dtype="i1", external=[(str(raw), 0, 8)])
+        for name, most, end in (("virtual", 4, 4), ("growing", None, h5py.h5s.UNLIMITED)):
+            layout = h5py.VirtualLayout(shape=(4,), maxshape=(most,), dtype="i1")
+            source = h5py.VirtualSource(str(f.parent / "source.h5"), "d", shape=(4,), maxshape=(most,))
+            layout[:end] = source[:end]
+            opened.create_virtual_dataset(name, layout)
+        opened["linked"] = h5py.ExternalLink(str(f.parent / "source.h5"), "/d")
+    others = {p: p.read_bytes() for p in (raw, f.parent / "source.h5")}
+    before = f.read_bytes()
+    for name, says in (("external", "has its values in other files"), ("virtual", "has its values in other datasets"),
+                       ("growing", "has its values in other datasets"), ("linked", "lies in another file")):
+        result = h5edit(f.parent, *words, "-c", f"MODIFY DATASET /{name} [0] {{77}};", "f.h5")
+        assert result.code == 1 and says in result.err, result.describe()
+        assert "--atomic=no" in words or f.read_bytes() == before
+        assert {p: p.read_bytes() for p in others} == others
+    h5edit(f.parent, *words, "-c", "CREATE /growing/a {H5T_STD_I8LE {1}}; CREATE /external/a {H5T_STD_I8LE {1}};", "f.h5").ok()
+    assert {p: p.read_bytes() for p in others} == others
+    with h5py.File(f) as opened:
+        assert opened["growing"].shape == (4,) and opened["growing"][()].tolist() == [0, 1, 2, 3]
+
+
 def test_a_file_that_another_program_has_open(f, original):
     holder = subprocess.Popen([paths.venv_python("3.12.1"), "-c", "import h5py,sys; f=h5py.File(sys.argv[1]); print(1, flush=True); input()", f],
                               stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=hdf5.plain_env())

@@ -1,29 +1,37 @@
 #include "tools/h5edit/edit_driver.h"
 
 #include <H5FDdevelop.h>
+#include <sys/stat.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdint>
 #include <filesystem>
 #include <iterator>
 #include <memory>
 #include <utility>
 
+#include "base/errno_status.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
 
 namespace h5mirror::edit {
 namespace {
 
+// Which file the EditFile is of: HDF5 opens those that links and virtual datasets lead to with the
+// same properties.
 struct Info {
   EditFile* bytes;
+  dev_t device;
+  ino_t inode;
 };
 
 // HDF5 sees the first member and takes the rest along.
 struct OpenFile {
   H5FD_t pub{};
   EditFile* bytes = nullptr;
-  std::unique_ptr<EditFile> own;  // of a file that a link led to
+  std::unique_ptr<EditFile> own;  // of another file, which is only read
+  std::string name;
   haddr_t eoa = 0;
 };
 
@@ -41,16 +49,18 @@ herr_t Noted(absl::Status status) {
   return -1;
 }
 
-H5FD_t* OpenBytes(const char* name, unsigned flags, hid_t fapl, haddr_t) {
+H5FD_t* OpenBytes(const char* name, unsigned, hid_t fapl, haddr_t) {
   const auto* info = static_cast<const Info*>(H5Pget_driver_info(fapl));
-  if (info == nullptr) return nullptr;
+  struct stat st {};
+  if (info == nullptr || stat(name, &st) != 0) return nullptr;
   auto file = std::make_unique<OpenFile>();
   file->bytes = info->bytes;
-  if ((flags & H5F_ACC_RDWR) == 0) {
+  file->name = name;
+  if (st.st_dev != info->device || st.st_ino != info->inode) {
     std::error_code error;
-    auto linked = OpenInMemory(std::filesystem::canonical(name, error));
-    if (error || !linked.ok()) return nullptr;
-    file->own = *std::move(linked);
+    auto other = OpenInMemory(std::filesystem::canonical(name, error));
+    if (error || !other.ok()) return nullptr;
+    file->own = *std::move(other);
     file->bytes = file->own.get();
   }
   return &file.release()->pub;
@@ -85,14 +95,24 @@ herr_t ReadBytes(H5FD_t* file, H5FD_mem_t, hid_t, haddr_t offset, size_t size, v
   return Noted(Of(file)->bytes->Read(offset, {static_cast<char*>(buffer), size}));
 }
 
+// Whatever HDF5 has opened it for.
+absl::Status CheckIsEdited(const OpenFile& file) {
+  if (file.own == nullptr) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      StrCat(file.name, " is another file than the one that is edited: edit that file"));
+}
+
 herr_t WriteBytes(H5FD_t* file, H5FD_mem_t, hid_t, haddr_t offset, size_t size,
                   const void* buffer) {
+  const absl::Status is_edited = CheckIsEdited(*Of(file));
+  if (!is_edited.ok()) return Noted(is_edited);
   return Noted(Of(file)->bytes->Write(offset, {static_cast<const char*>(buffer), size}));
 }
 
 herr_t TruncateBytes(H5FD_t* file, hid_t, hbool_t) {
   OpenFile& open = *Of(file);
-  return open.eoa == open.bytes->size_bytes() ? 0 : Noted(open.bytes->Truncate(open.eoa));
+  if (open.own != nullptr || open.eoa == open.bytes->size_bytes()) return 0;
+  return Noted(open.bytes->Truncate(open.eoa));
 }
 
 // Without `lock`: HDF5 marks no file as open then, and no cut has such a mark in it. The lock of
@@ -134,7 +154,9 @@ absl::StatusOr<hdf5::Handle> OpenOver(EditFile& bytes, const std::string& name) 
   if (DriverId() < 0) return hdf5::ErrorOf("register the driver");
   H5M_ASSIGN_OR_RETURN(const hdf5::Handle fapl,
                        hdf5::Own(H5Pcreate(H5P_FILE_ACCESS), "make a property list"));
-  const Info info{&bytes};
+  struct stat st {};
+  if (stat(name.c_str(), &st) != 0) return ErrnoToStatus(errno, StrCat("cannot open ", name));
+  const Info info{&bytes, st.st_dev, st.st_ino};
   H5M_RETURN_IF_ERROR(hdf5::Check(H5Pset_driver(fapl.get(), DriverId(), &info), "set the driver"));
   H5Pset_fclose_degree(fapl.get(), H5F_CLOSE_STRONG);
   auto file =

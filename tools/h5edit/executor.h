@@ -56,6 +56,7 @@ class Executor {
   absl::Status List(const Statement& statement, std::string* output);
 
   // In object_commands.cc.
+  absl::Status CheckHoldsItsValues(hid_t dataset, const Target& target);
   absl::Status CheckNewLink(const Target& target);
   absl::Status CheckLink(const Target& target);
   absl::Status CreateGroup(const Statement& statement);

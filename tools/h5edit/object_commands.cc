@@ -51,6 +51,21 @@ absl::StatusOr<Handle> CreationList(const Definition& definition, hid_t type) {
 
 }  // namespace
 
+// A virtual dataset, and one of external files, has its values elsewhere: HDF5 would write them there
+// at once, whatever becomes of the file.
+absl::Status Executor::CheckHoldsItsValues(hid_t dataset, const Target& target) {
+  const std::string what = StrCat("look at ", target.object);
+  H5M_ASSIGN_OR_RETURN(const Handle list, Own(H5Dget_create_plist(dataset), what));
+  const int file_count = H5Pget_external_count(list.get());
+  const H5D_layout_t layout = H5Pget_layout(list.get());
+  if (file_count < 0 || layout < 0) return Fail(target.object_at, hdf5::ErrorOf(what));
+  if (file_count == 0 && layout != H5D_VIRTUAL) return absl::OkStatus();
+  return Fail(target.object_at,
+              StrCat(target.object, " has its values in other ",
+                     file_count > 0 ? "files (EXTERNAL), which h5edit does not change"
+                                    : "datasets (VIRTUAL): modify those"));
+}
+
 // Where a new link goes: its group is there, and nothing else has the name.
 absl::Status Executor::CheckNewLink(const Target& target) {
   if (target.object == "/")
@@ -125,6 +140,7 @@ absl::Status Executor::ModifyDataset(const Statement& statement) {
   const std::string what = StrCat("modify dataset ", target.object);
   H5M_ASSIGN_OR_RETURN(const Handle dataset, OpenTarget(target, KindRule::kAny));
   H5M_RETURN_IF_ERROR(CheckIsOurs(dataset.get(), target.object, target.object_at));
+  H5M_RETURN_IF_ERROR(CheckHoldsItsValues(dataset.get(), target));
   H5M_ASSIGN_OR_RETURN(const Handle type, Own(H5Dget_type(dataset.get()), what));
   H5M_ASSIGN_OR_RETURN(const Handle space, Own(H5Dget_space(dataset.get()), what));
   const auto element = ElementTypeOf(type.get());
