@@ -437,6 +437,22 @@ def test_extensions_refused(f, original, script, says):
     assert f.read_bytes() == original
 
 
+@pytest.mark.parametrize("to", ["/g1/x", "/g1//x", "/g1/./x", "//g1/g1.1/x", "/soft/x", "/alias/x", "/alias/g1.1/x"])
+def test_a_group_is_not_moved_into_itself(f, to):
+    h5edit(f.parent, "-c", "LINK SOFT /g1 /soft; LINK HARD /g1 /alias;", "f.h5").ok()
+    before = f.read_bytes()
+    result = h5edit(f.parent, "-c", f"MOVE /g1 {to};", "f.h5")
+    assert result.code == 1 and "/g1 cannot be moved into itself" in result.err, result.describe()
+    assert f.read_bytes() == before
+
+
+def test_what_only_looks_like_a_move_into_itself_is_done(f):
+    h5edit(f.parent, "-c", "LINK SOFT /g1 /soft; MOVE /soft /g1/back; CREATE GROUP /g1x; MOVE /g1 /g1x/g1;", "f.h5").ok()
+    with h5py.File(f) as opened:
+        assert opened["/g1x/g1/g1.1/dset1.1.1"].shape == (10, 10)
+        assert opened.get("/g1x/g1/back", getlink=True).path == "/g1" and "g1" not in opened
+
+
 @pytest.mark.parametrize("words", [[], ["--dryrun"], ["--atomic=inc"], ["--atomic=no"]], ids=str)
 def test_values_in_other_files_are_not_changed(f, words):
     raw = f.parent / "raw.bin"

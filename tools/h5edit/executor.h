@@ -59,6 +59,7 @@ class Executor {
   absl::Status CheckHoldsItsValues(hid_t dataset, const Target& target);
   absl::Status CheckNewLink(const Target& target);
   absl::Status CheckLink(const Target& target);
+  absl::Status CheckIsOutside(const Target& from, const Target& to);
   absl::Status CreateGroup(const Statement& statement);
   absl::Status CreateDataset(const Statement& statement);
   absl::Status ModifyDataset(const Statement& statement);

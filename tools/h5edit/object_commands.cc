@@ -16,9 +16,35 @@ using hdf5::Own;
 
 namespace {
 
+// Without what means nothing to HDF5: "/a//./b/" is "/a/b".
+std::string Plain(const std::string& path) {
+  std::string plain;
+  for (size_t begin = 0; begin < path.size();) {
+    const size_t end = std::min(path.find('/', begin), path.size());
+    const std::string part = path.substr(begin, end - begin);
+    if (!part.empty() && part != ".") plain += "/" + part;
+    begin = end + 1;
+  }
+  return plain.empty() ? "/" : plain;
+}
+
 std::string ParentOf(const std::string& path) {
-  const size_t slash = path.rfind('/');
-  return slash == 0 ? "/" : path.substr(0, slash);
+  const std::string plain = Plain(path);
+  const size_t slash = plain.rfind('/');
+  return slash == 0 ? "/" : plain.substr(0, slash);
+}
+
+// Looks for an object among those that hard links lead to.
+struct Search {
+  hid_t file;
+  H5O_token_t wanted;
+};
+
+herr_t FindObject(hid_t, const char*, const H5O_info2_t* found, void* data) {
+  const Search& search = *static_cast<const Search*>(data);
+  int order = 0;
+  if (H5Otoken_cmp(search.file, &found->token, &search.wanted, &order) < 0) return -1;
+  return order == 0 ? 1 : 0;
 }
 
 absl::StatusOr<Handle> CreationList(const Definition& definition, hid_t type) {
@@ -68,7 +94,7 @@ absl::Status Executor::CheckHoldsItsValues(hid_t dataset, const Target& target) 
 
 // Where a new link goes: its group is there, and nothing else has the name.
 absl::Status Executor::CheckNewLink(const Target& target) {
-  if (target.object == "/")
+  if (Plain(target.object) == "/")
     return Fail(target.object_at, absl::AlreadyExistsError("the root group exists already"));
   H5M_ASSIGN_OR_RETURN(const Handle parent, Open(ParentOf(target.object), target.object_at));
   if (H5Iget_type(parent.get()) != H5I_GROUP)
@@ -83,7 +109,7 @@ absl::Status Executor::CheckNewLink(const Target& target) {
 
 // Where a link is that is moved or removed.
 absl::Status Executor::CheckLink(const Target& target) {
-  if (target.object == "/")
+  if (Plain(target.object) == "/")
     return Fail(target.object_at, "the root group can neither be removed nor moved");
   H5M_ASSIGN_OR_RETURN(const Handle parent, Open(ParentOf(target.object), target.object_at));
   H5M_RETURN_IF_ERROR(CheckIsOurs(parent.get(), ParentOf(target.object), target.object_at));
@@ -191,12 +217,31 @@ absl::Status Executor::DeleteObject(const Statement& statement) {
                StrCat("delete ", target.object));
 }
 
+// HDF5 moves a group below itself, by whatever path or link that is, and then nothing leads to it.
+absl::Status Executor::CheckIsOutside(const Target& from, const Target& to) {
+  const std::string what = StrCat("move ", from.object);
+  H5L_info2_t link;
+  H5M_RETURN_IF_ERROR(
+      Check(H5Lget_info2(file_, from.object.c_str(), &link, access_.get()), what));
+  if (link.type != H5L_TYPE_HARD) return absl::OkStatus();  // The link goes, its object stays.
+  H5M_ASSIGN_OR_RETURN(const Handle moved, Open(from.object, from.object_at));
+  if (H5Iget_type(moved.get()) != H5I_GROUP) return absl::OkStatus();
+  H5M_ASSIGN_OR_RETURN(const Handle parent, Open(ParentOf(to.object), to.object_at));
+  H5O_info2_t info;
+  H5M_RETURN_IF_ERROR(Check(H5Oget_info3(parent.get(), &info, H5O_INFO_BASIC), what));
+  Search search{file_, info.token};
+  const herr_t found = H5Ovisit3(moved.get(), H5_INDEX_NAME, H5_ITER_NATIVE, FindObject, &search,
+                                 H5O_INFO_BASIC);
+  if (found < 0) return Fail(from.object_at, hdf5::ErrorOf(what));
+  return found == 0 ? absl::OkStatus()
+                    : Fail(to.object_at, StrCat(from.object, " cannot be moved into itself"));
+}
+
 absl::Status Executor::MoveObject(const Statement& statement) {
   const Target &from = statement.target, &to = statement.destination;
   H5M_RETURN_IF_ERROR(CheckLink(from));
-  if ((to.object + "/").starts_with(from.object + "/"))
-    return Fail(to.object_at, StrCat(from.object, " cannot be moved into itself"));
   H5M_RETURN_IF_ERROR(CheckNewLink(to));
+  H5M_RETURN_IF_ERROR(CheckIsOutside(from, to));
   return Check(
       H5Lmove(file_, from.object.c_str(), file_, to.object.c_str(), H5P_DEFAULT, access_.get()),
       StrCat("move ", from.object));
