@@ -1,5 +1,6 @@
 """h5edit by example: the rows have the numbers of the specification's acceptance examples."""
 
+import fcntl
 import os
 import subprocess
 from dataclasses import dataclass
@@ -353,6 +354,24 @@ def test_89_a_backup_of_before_is_not_touched(f, original):
     result = h5edit(f.parent, "--backup=copy", "-c", "DELETE /attr1;", "f.h5")
     assert result.code == 1 and "exists already" in result.err, result.describe()
     assert f.read_bytes() == original and backup(f).read_text() == "anything"
+
+
+def test_nothing_is_done_to_a_file_whose_backup_waits_to_be_put_back(f, original):
+    h5edit(f.parent, "--backup=copy", "-c", BAD, "f.h5")
+    left = f.read_bytes()
+    assert left != original and backup(f).read_bytes() == original
+    for words in ([], ["--atomic=inc"], ["--atomic=no"], ["--keep-history"], ["--backup=copy"]):
+        result = h5edit(f.parent, *words, "-c", "DELETE /attr2;", "f.h5")
+        assert result.code == 1 and "exists already" in result.err and "--recover f.h5" in result.err, result.describe()
+        assert f.read_bytes() == left and backup(f).read_bytes() == original
+    h5edit(f.parent, "--dryrun", "-c", "SHOW /attr2;", "f.h5").ok()
+    with open(f, "rb") as reader:
+        fcntl.flock(reader, fcntl.LOCK_SH)
+        result = h5edit(f.parent, "--recover", "f.h5")
+        assert result.code == 1 and "another program has it open" in result.err, result.describe()
+        assert f.read_bytes() == left and backup(f).read_bytes() == original
+    h5edit(f.parent, "--recover", "f.h5").ok()
+    assert f.read_bytes() == original and nothing_beside(f)
 
 
 def test_96_the_levels_give_equal_files(f, original):

@@ -2,8 +2,11 @@
 
 #include <sys/stat.h>
 
+#include <cerrno>
+#include <cstdio>
 #include <utility>
 
+#include "base/errno_status.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
 
@@ -29,10 +32,26 @@ absl::StatusOr<std::unique_ptr<EnvFile>> OpenReal(const std::filesystem::path& r
   return tree->Open(real.filename().string(), kind, 0);
 }
 
+absl::Status ExistsAlready(const std::filesystem::path& copy, const std::filesystem::path& given) {
+  return absl::AlreadyExistsError(
+      StrCat("the back-up ", copy.string(),
+             " exists already: an edit before this one failed. h5edit --recover ", given.string(),
+             " puts it back, h5edit --recover --discard ", given.string(), " removes it"));
+}
+
 }  // namespace
 
 std::filesystem::path BackupPathOf(const std::filesystem::path& file) {
   return DirectoryOf(file) / StrCat(".", file.filename().string(), ".bck");
+}
+
+absl::Status CheckNoBackup(const std::filesystem::path& given, const std::filesystem::path& real) {
+  struct stat there {};
+  for (const std::filesystem::path& name : {given, real}) {
+    const std::filesystem::path copy = BackupPathOf(name);
+    if (lstat(copy.c_str(), &there) == 0) return ExistsAlready(copy, name);
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::unique_ptr<Backup>> Backup::Make(const std::filesystem::path& given,
@@ -41,13 +60,8 @@ absl::StatusOr<std::unique_ptr<Backup>> Backup::Make(const std::filesystem::path
   const std::filesystem::path path = BackupPathOf(given);
   H5M_ASSIGN_OR_RETURN(auto tree, Env::Posix().OpenTree(path.parent_path()));
   std::unique_ptr<Backup> backup(new Backup(std::move(tree), path.filename().string(), durability));
-  const auto exists = [&path] {
-    return absl::AlreadyExistsError(StrCat(
-        "the back-up ", path.string(),
-        " exists already: an edit before this one failed. Move it over the file, or remove it"));
-  };
   struct stat there {};
-  if (lstat(path.c_str(), &there) == 0) return exists();
+  if (lstat(path.c_str(), &there) == 0) return ExistsAlready(path, given);
   const std::string unfinished = StrCat(backup->name_, ".new");
   H5M_ASSIGN_OR_RETURN(auto from, OpenReal(real, OpenKind::kRead));
   H5M_ASSIGN_OR_RETURN(backup->file_,
@@ -59,7 +73,7 @@ absl::StatusOr<std::unique_ptr<Backup>> Backup::Make(const std::filesystem::path
   if (made.ok() && durability == Durability::kDurable) made = backup->file_->Sync();
   if (made.ok()) made = backup->tree_->Link(unfinished, backup->name_);
   backup->tree_->Remove(unfinished).IgnoreError();
-  if (absl::IsAlreadyExists(made)) return exists();
+  if (absl::IsAlreadyExists(made)) return ExistsAlready(path, given);
   H5M_RETURN_IF_ERROR(made);
   if (durability == Durability::kDurable) H5M_RETURN_IF_ERROR(backup->tree_->SyncDirectory(""));
   return backup;
@@ -94,6 +108,31 @@ absl::Status Backup::PutBack(const std::filesystem::path& real) {
   H5M_RETURN_IF_ERROR(CopyWhole(*file_, *to));
   if (durability_ == Durability::kDurable) H5M_RETURN_IF_ERROR(to->Sync());
   return Remove();
+}
+
+absl::Status MoveBackupBack(const std::filesystem::path& given, const std::filesystem::path& real) {
+  const std::filesystem::path copy = BackupPathOf(given);
+  struct stat st {};
+  if (stat(real.c_str(), &st) != 0) return ErrnoToStatus(errno, StrCat("stat ", real.string()));
+  if (st.st_nlink > 1) {
+    return absl::FailedPreconditionError(
+        StrCat(real.string(), " has ", st.st_nlink,
+               " names (hard links), of which only this one would be put back: copy ",
+               copy.string(), " over it"));
+  }
+  H5M_ASSIGN_OR_RETURN(auto to, Env::Posix().OpenTree(DirectoryOf(real)));
+  const auto lock = to->Lock(real.filename().string(), LockKind::kExclusive);
+  if (absl::IsFailedPrecondition(lock.status())) {
+    return absl::UnavailableError(
+        StrCat("cannot put ", real.string(), " back: another program has it open"));
+  }
+  H5M_ASSIGN_OR_RETURN(auto from, Env::Posix().OpenTree(copy.parent_path()));
+  H5M_ASSIGN_OR_RETURN(auto file, from->Open(copy.filename().string(), OpenKind::kRead, 0));
+  H5M_RETURN_IF_ERROR(file->Sync());
+  if (rename(copy.c_str(), real.c_str()) != 0)
+    return ErrnoToStatus(errno, StrCat("move ", copy.string(), " to ", real.string()));
+  H5M_RETURN_IF_ERROR(to->SyncDirectory(""));
+  return from->SyncDirectory("");
 }
 
 absl::Status SettleBackup(const std::filesystem::path& given) {

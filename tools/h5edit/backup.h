@@ -16,6 +16,10 @@ namespace h5mirror::edit {
 // The copy is beside the name that the file was given by, also where that is a symlink.
 std::filesystem::path BackupPathOf(const std::filesystem::path& file);
 
+// kAlreadyExists where there is one, of an edit that failed: what is done to the file before that is
+// settled would be lost when it is put back.
+absl::Status CheckNoBackup(const std::filesystem::path& given, const std::filesystem::path& real);
+
 class Backup {
  public:
   // Copies `real` to the back-up of `given`, by reflink where the disk can, under another name
@@ -40,6 +44,11 @@ class Backup {
   std::unique_ptr<EnvFile> file_;
   std::unique_ptr<store::CutJournal> journal_;
 };
+
+// Moves the back-up of `given` over `real`, for good. The caller has the lease of `real`.
+// Errors: kUnavailable         others have the file open.
+//         kFailedPrecondition  it has other names, which would stay as they are.
+absl::Status MoveBackupBack(const std::filesystem::path& given, const std::filesystem::path& real);
 
 // What a crash left in the journal of a back-up, put in order.
 absl::Status SettleBackup(const std::filesystem::path& given);

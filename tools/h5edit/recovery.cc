@@ -132,10 +132,10 @@ absl::Status Recover(const Options& options, std::string* said) {
   H5M_RETURN_IF_ERROR(SettleBackup(given));
   if (!Exists(copy)) return absl::OkStatus();
   H5M_RETURN_IF_ERROR(CheckOpens(copy));
-  std::filesystem::rename(copy, real, error);
-  if (error)
-    return absl::PermissionDeniedError(
-        StrCat("move ", copy.string(), " to ", real.string(), ": ", error.message()));
+  H5M_ASSIGN_OR_RETURN(
+      const auto lease,
+      store::EmbeddedLease::Take(Env::Posix(), real, LockKind::kExclusive, kProgram, kPatience));
+  H5M_RETURN_IF_ERROR(MoveBackupBack(given, real));
   StrAppend(said, given.string(), " was put back from ", copy.string(), "\n");
   return absl::OkStatus();
 }

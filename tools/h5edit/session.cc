@@ -72,6 +72,7 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Open(const Options& options, A
   if (error) return absl::NotFoundError(StrCat(what, ": ", error.message()));
   if (access == Access::kChanges) {
     H5M_RETURN_IF_ERROR(CheckNotMirrored(session->real_));
+    H5M_RETURN_IF_ERROR(CheckNoBackup(options.file, session->real_));
     H5M_RETURN_IF_ERROR(SettleFile(session->real_));
   }
   H5M_RETURN_IF_ERROR(LookAtFile(session->real_, access));
