@@ -233,6 +233,29 @@ def test_a_cut_on_its_way_can_be_given_up(f, original):
 
 
 @pytest.mark.limit(200)
+def test_nobody_opens_the_file_while_it_is_put_back(f, original):
+    words = [str(w) for w in command("--backup=copy", "--restore", "-c", "DELETE /attr1; DELETE /nope;", "f.h5")]
+    met = 0
+    for number in range(1, 2000):
+        env = hdf5.plain_env(LD_PRELOAD=str(paths.TEST_BIN / "libe2e_kill_at.so"), STOP_AT=str(number))
+        process = subprocess.Popen(words, cwd=f.parent, env=env, stderr=subprocess.PIPE, text=True)
+        # Returns at a stop and at the end, which it leaves to be asked for again.
+        stopped = os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT).si_code == os.CLD_STOPPED
+        if stopped:
+            if backup(f).exists():
+                met += 1
+                with open(f, "rb") as other, pytest.raises(BlockingIOError):
+                    fcntl.flock(other, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            process.send_signal(signal.SIGCONT)
+        err = process.communicate(timeout=60)[1]
+        assert process.returncode == 1 and "was put back" in err, err
+        assert f.read_bytes() == original and nothing_beside(f)
+        if not stopped:
+            break
+    assert met > 2
+
+
+@pytest.mark.limit(200)
 @pytest.mark.parametrize("level, number", [("yes", signal.SIGTERM), ("inc", signal.SIGINT)])
 def test_95_a_signal_ends_it_between_two_statements(f, original, level, number):
     (f.parent / "long").write_text("COPY /attr1 /c; DELETE /c;\n" * 200_000)

@@ -106,7 +106,7 @@ absl::Status Backup::Remove() {
 absl::Status Backup::PutBack(const std::filesystem::path& real) {
   H5M_ASSIGN_OR_RETURN(auto to, OpenReal(real, OpenKind::kWrite));
   H5M_RETURN_IF_ERROR(CopyWhole(*file_, *to));
-  if (durability_ == Durability::kDurable) H5M_RETURN_IF_ERROR(to->Sync());
+  H5M_RETURN_IF_ERROR(to->Sync());  // Whatever was asked for: there is no other copy.
   return Remove();
 }
 

@@ -30,7 +30,7 @@ class Backup {
   // Brings it to a cut of the file.
   absl::Status Follow(const store::JournalCut& cut);
   absl::Status Remove();
-  // Gives the file its content back, and goes.
+  // Gives the file its content back, on the disk, and goes. The caller holds the file's locks.
   absl::Status PutBack(const std::filesystem::path& real);
 
  private:

@@ -161,20 +161,26 @@ std::string Session::WhatIsLeft() const {
   return changed_ && moves ? "holds what the commands before it did" : "is as it was before";
 }
 
-std::string Session::Abandon() {
-  CloseFile().IgnoreError();
-  const std::string left = WhatIsLeft();
-  if (bytes_ != nullptr) bytes_->Close().IgnoreError();
-  bytes_.reset();
-  if (backup_ == nullptr) return left;
+std::string Session::LeaveBackup(const std::string& left) {
   const std::string copy = BackupPathOf(options_.file).string();
-  if (!options_.restores)
+  // What is on its way to the file comes before what it is put back to: that is Recover()'s.
+  if (!options_.restores || (bytes_ != nullptr && bytes_->is_between())) {
     return StrCat(left, "; the back-up is ", copy, ": mv ", copy, " ", options_.file,
                   " brings it back");
+  }
   const absl::Status back = backup_->PutBack(real_);
   return back.ok()
              ? "was put back from the back-up"
              : StrCat("could not be put back (", ToStd(back.message()), "); the back-up is ", copy);
+}
+
+std::string Session::Abandon() {
+  CloseFile().IgnoreError();
+  std::string left = WhatIsLeft();
+  if (bytes_ != nullptr) bytes_->Close().IgnoreError();
+  if (backup_ != nullptr) left = LeaveBackup(left);
+  bytes_.reset();  // Only now others may open the file.
+  return left;
 }
 
 }  // namespace h5mirror::edit

@@ -1,5 +1,5 @@
-// Preloaded: the program is killed before its KILL_AT-th call that changes a file. With KILL_COUNT
-// the number of such calls is written there at a normal end.
+// Preloaded: the program is killed before its KILL_AT-th call that changes a file, and stopped before
+// the STOP_AT-th. With KILL_COUNT the number of such calls is written there at a normal end.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -18,6 +18,8 @@ static void step(void) {
   const char* at = getenv("KILL_AT");
   ++calls;
   if (at && calls == atol(at)) kill(getpid(), SIGKILL);
+  const char* stop = getenv("STOP_AT");
+  if (stop && calls == atol(stop)) kill(getpid(), SIGSTOP);
 }
 
 __attribute__((destructor)) static void tell(void) {
