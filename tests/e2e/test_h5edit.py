@@ -374,6 +374,18 @@ def test_nothing_is_done_to_a_file_whose_backup_waits_to_be_put_back(f, original
     assert f.read_bytes() == original and nothing_beside(f)
 
 
+def test_a_file_of_two_names_is_only_written_straight_through(f, original):
+    other = f.parent / "other.h5"
+    os.link(f, other)
+    for words in ([], ["--atomic=inc"], ["--keep-history"], ["--backup=copy"]):
+        result = h5edit(f.parent, *words, "-c", "DELETE /attr1;", "f.h5")
+        assert result.code == 1 and "has 2 names" in result.err and "--atomic no" in result.err, result.describe()
+        assert f.read_bytes() == original and nothing_beside(f)
+    assert "attr1" in h5edit(f.parent, "-c", "SHOW /attr1;", "f.h5").ok().out
+    h5edit(f.parent, "--atomic=no", "-c", "DELETE /attr1;", "f.h5").ok()
+    assert ("/", "attr1") not in content(other)
+
+
 def test_96_the_levels_give_equal_files(f, original):
     dumps = set()
     for words in ([], ["--atomic=inc"], ["--atomic=no"], ["--backup=copy"], ["--backup=copy", "--atomic=inc"], ["--durable"],

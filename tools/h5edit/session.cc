@@ -48,6 +48,18 @@ absl::Status LookAtFile(const std::filesystem::path& path, Access access) {
   return absl::OkStatus();
 }
 
+// A journal lies beside one name, and who opens the file by another one does not see it.
+absl::Status CheckHasOneName(const std::filesystem::path& real) {
+  struct stat st {};
+  if (stat(real.c_str(), &st) != 0) return ErrnoToStatus(errno, StrCat("stat ", real.string()));
+  if (st.st_nlink == 1) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      StrCat("cannot open ", real.string(), ": it has ", st.st_nlink,
+             " names (hard links), and who opens it by another one would not know of a change that "
+             "was broken off. Edit a copy of it, or use --atomic no, which changes it under all of "
+             "its names"));
+}
+
 absl::Status CheckNotMirrored(const std::filesystem::path& real) {
   std::error_code ignored;
   for (const auto& entry : std::filesystem::directory_iterator(real.string() + ".h5m", ignored)) {
@@ -98,12 +110,14 @@ absl::Status Session::OpenBytes(Access access) {
     return absl::OkStatus();
   }
   cuts_each_ = options_.atomic != Atomic::kYes || options_.copies_backup;
-  if (options_.keep_history || HasHistory(real_)) {
+  const bool keeps_history = options_.keep_history || HasHistory(real_);
+  writes_through_ = !keeps_history && options_.atomic == Atomic::kNo;
+  if (writes_through_) return absl::OkStatus();
+  H5M_RETURN_IF_ERROR(CheckHasOneName(real_));
+  if (keeps_history) {
     H5M_ASSIGN_OR_RETURN(bytes_, OpenWithHistory(real_));
     return absl::OkStatus();
   }
-  writes_through_ = options_.atomic == Atomic::kNo;
-  if (writes_through_) return absl::OkStatus();
   AfterCut after_cut;
   if (options_.copies_backup && options_.atomic == Atomic::kInc) {
     after_cut = [this](const store::JournalCut& cut) { return backup_->Follow(cut); };
