@@ -386,6 +386,16 @@ def test_a_file_of_two_names_is_only_written_straight_through(f, original):
     assert ("/", "attr1") not in content(other)
 
 
+def test_the_largest_float_is_not_infinity(f):
+    script = "CREATE /a {H5T_IEEE_F32BE (2) {3.4028235e38, -3.4028235e38}}; CREATE /n {{3.4028235e38}};"
+    h5edit(f.parent, "-c", script, "f.h5").ok()
+    largest = float(np.finfo("f4").max)
+    with h5py.File(f) as opened:
+        assert opened.attrs["a"].tolist() == [largest, -largest] and opened.attrs["n"] == largest
+    result = h5edit(f.parent, "-c", "CREATE /b {{3.4028236e38}};", "f.h5")
+    assert result.code == 1 and "out of range" in result.err, result.describe()
+
+
 def test_96_the_levels_give_equal_files(f, original):
     dumps = set()
     for words in ([], ["--atomic=inc"], ["--atomic=no"], ["--backup=copy"], ["--backup=copy", "--atomic=inc"], ["--durable"],

@@ -45,17 +45,25 @@ std::string CheckInteger(const ElementType& type, const Value& value) {
                 " to ", highest);
 }
 
+// From here on a number rounds to infinity: half a step beyond the largest finite one. Of double
+// itself the script's reader has said so.
+double RoundsToInfinity(const ElementType& type) {
+  if (type.size_bytes >= 8) return std::numeric_limits<double>::infinity();
+  return type.largest + std::ldexp(1.0, type.size_bytes == 4 ? 103 : 4);
+}
+
 std::string CheckReal(const ElementType& type, const Value& value) {
   const Number& number = value.number;
   if (std::isnan(number.real) || number.is_infinity) return {};
-  // Half a step beyond the largest one is still rounded to it.
-  const double limit = type.size_bytes >= 8
-                           ? type.largest
-                           : type.largest * (1 + std::ldexp(1.0, type.size_bytes == 4 ? -25 : -12));
-  if (!(number.is_real && number.is_too_large) && std::abs(number.real) < limit) return {};
-  if (type.size_bytes >= 8 && std::abs(number.real) <= type.largest && !number.is_too_large)
-    return {};
+  const bool is_beyond_double = number.is_real && number.is_too_large;
+  if (!is_beyond_double && std::abs(number.real) < RoundsToInfinity(type)) return {};
   return "out of range: the type cannot hold so large a number; infinity is written inf";
+}
+
+// HDF5 makes infinity of all that is larger than the largest one, even where it rounds to that.
+double WithinRange(const ElementType& type, const Number& number) {
+  if (std::isnan(number.real) || number.is_infinity) return number.real;
+  return std::clamp(number.real, -type.largest, type.largest);
 }
 
 std::string CheckString(const ElementType& type, const Value& value) {
@@ -198,7 +206,8 @@ Encoded EncodeValues(const ElementType& type, const ValueList& list) {
       break;
     case TypeClass::kReal:
       encoded.form = Encoded::Form::kReal;
-      for (const Value& value : list.values) encoded.reals.push_back(value.number.real);
+      for (const Value& value : list.values)
+        encoded.reals.push_back(WithinRange(type, value.number));
       break;
     case TypeClass::kString:
       encoded.form = type.is_variable ? Encoded::Form::kPointers : Encoded::Form::kFixed;

@@ -1,0 +1,58 @@
+#include "tools/h5edit/values.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <optional>
+
+namespace h5mirror::edit {
+namespace {
+
+ElementType FloatOf(size_t size_bytes) {
+  ElementType type;
+  type.type_class = TypeClass::kReal;
+  type.size_bytes = size_bytes;
+  type.largest = LargestReal(size_bytes);
+  return type;
+}
+
+// What is given to HDF5; unset: it was refused.
+std::optional<double> Encoding(const ElementType& type, double real) {
+  ValueList list;
+  list.values.emplace_back();
+  list.values[0].number.is_real = true;
+  list.values[0].number.real = real;
+  if (CheckValues(type, list, 1)) return std::nullopt;
+  return EncodeValues(type, list).reals.at(0);
+}
+
+TEST(ValuesTest, WhatRoundsToTheLargestFloatIsIt) {
+  const double largest = std::numeric_limits<float>::max();
+  const double infinite = largest + std::ldexp(1.0, 103);
+  const ElementType type = FloatOf(4);
+  EXPECT_EQ(Encoding(type, largest), largest);
+  EXPECT_EQ(Encoding(type, 3.4028235e38), largest) << "as many programs print it";
+  EXPECT_EQ(Encoding(type, -std::nextafter(infinite, 0)), -largest);
+  EXPECT_EQ(Encoding(type, infinite), std::nullopt);
+  EXPECT_EQ(Encoding(type, -infinite), std::nullopt);
+  EXPECT_EQ(Encoding(type, 1.1), 1.1);
+}
+
+TEST(ValuesTest, WhatRoundsToTheLargestHalfIsIt) {
+  const ElementType type = FloatOf(2);
+  EXPECT_EQ(Encoding(type, 65504), 65504);
+  EXPECT_EQ(Encoding(type, -65519.9), -65504);
+  EXPECT_EQ(Encoding(type, 65520), std::nullopt);
+}
+
+TEST(ValuesTest, DoublesStayAsTheyAre) {
+  const double largest = std::numeric_limits<double>::max();
+  for (const size_t size_bytes : {8, 16}) {
+    EXPECT_EQ(Encoding(FloatOf(size_bytes), largest), largest);
+    EXPECT_EQ(Encoding(FloatOf(size_bytes), -0.1), -0.1);
+  }
+}
+
+}  // namespace
+}  // namespace h5mirror::edit
