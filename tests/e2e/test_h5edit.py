@@ -396,6 +396,22 @@ def test_the_largest_float_is_not_infinity(f):
     assert result.code == 1 and "out of range" in result.err, result.describe()
 
 
+def test_elements_that_are_not_named_stay_bit_by_bit(f):
+    wide = np.array([1, 2, 3], np.longdouble) / 3
+    payload = np.array([0x7FF4000000000001, 0x3FF0000000000000], ">u8").view(">f8")   # a signalling NaN, and 1
+    with h5py.File(f, "r+") as opened:
+        opened.attrs["wide"] = wide
+        opened.attrs["payload"] = payload
+    h5edit(f.parent, "-c", "MODIFY /wide [1] {2.5}; MODIFY /payload [1] {2}; MODIFY /attr2 [1,0:2] {-7, 8};", "f.h5").ok()
+    with h5py.File(f) as opened:
+        new = opened.attrs["wide"]
+        assert new[0] == wide[0] and new[1] == 2.5 and new[2] == wide[2] and float(wide[0]) != wide[0]
+        raw = np.empty(2, ">f8")
+        opened.attrs.get_id("payload").read(raw)
+        assert raw.view(">u8").tolist() == [0x7FF4000000000001, 0x4000000000000000]
+        assert opened.attrs["attr2"].tolist() == [[0, 1], [-7, 8]]
+
+
 def test_96_the_levels_give_equal_files(f, original):
     dumps = set()
     for words in ([], ["--atomic=inc"], ["--atomic=no"], ["--backup=copy"], ["--backup=copy", "--atomic=inc"], ["--durable"],

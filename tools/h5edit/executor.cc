@@ -263,7 +263,8 @@ absl::Status Executor::ModifyAttribute(const Statement& statement) {
   return Check(H5Awrite(attribute.get(), values.type(), values.data()), what);
 }
 
-// HDF5 writes attributes whole: the others are written as they were.
+// HDF5 writes attributes whole. The others are written as they were, bit by bit: only the new ones
+// are converted.
 absl::Status Executor::ModifyElements(const Statement& statement, hid_t attribute, hid_t type) {
   H5M_ASSIGN_OR_RETURN(const ElementType element, ElementTypeOf(type));
   H5M_ASSIGN_OR_RETURN(const Handle space, Own(H5Aget_space(attribute), "look at the attribute"));
@@ -285,9 +286,20 @@ absl::Status Executor::ModifyElements(const Statement& statement, hid_t attribut
     return Fail(wrong->at, wrong->message);
   H5M_ASSIGN_OR_RETURN(const MemoryValues values,
                        MemoryValues::Make(element, type, statement.values));
+  const bool is_number =
+      element.type_class == TypeClass::kInteger || element.type_class == TypeClass::kReal;
+  const hid_t held = is_number ? type : values.type();
+  const size_t stride = is_number ? H5Tget_size(type) : values.stride();
+  std::string fresh(count * std::max(stride, values.stride()), '\0');
+  if (count > 0) std::memcpy(fresh.data(), values.data(), count * values.stride());
+  if (is_number) {
+    H5M_RETURN_IF_ERROR(
+        Check(H5Tconvert(values.type(), held, count, fresh.data(), nullptr, H5P_DEFAULT),
+              "convert the values"));
+  }
   const auto total = static_cast<size_t>(H5Sget_simple_extent_npoints(space.get()));
-  std::string old(total * values.stride(), '\0');
-  H5M_RETURN_IF_ERROR(Check(H5Aread(attribute, values.type(), old.data()), "read the attribute"));
+  std::string old(total * stride, '\0');
+  H5M_RETURN_IF_ERROR(Check(H5Aread(attribute, held, old.data()), "read the attribute"));
   std::string merged = old;
   for (uint64_t i = 0; i < count; ++i) {
     uint64_t at = 0, rest = i, step = 1;
@@ -296,12 +308,10 @@ absl::Status Executor::ModifyElements(const Statement& statement, hid_t attribut
       rest /= statement.ranges[d].count;
       step *= dims[d];
     }
-    std::memcpy(merged.data() + at * values.stride(),
-                static_cast<const char*>(values.data()) + i * values.stride(), values.stride());
+    std::memcpy(merged.data() + at * stride, fresh.data() + i * stride, stride);
   }
-  absl::Status written =
-      Check(H5Awrite(attribute, values.type(), merged.data()), "write the attribute");
-  H5Treclaim(values.type(), space.get(), H5P_DEFAULT, old.data());
+  absl::Status written = Check(H5Awrite(attribute, held, merged.data()), "write the attribute");
+  H5Treclaim(held, space.get(), H5P_DEFAULT, old.data());
   return written;
 }
 
