@@ -219,6 +219,17 @@ bool ParseMagnitude(std::string_view digits, uint64_t base, Number* number) {
   return true;
 }
 
+// Of digits that 64 bits do not hold; infinite where a double does not, either.
+double RealOf(std::string_view digits, bool is_hex) {
+  double real = 0;
+  if (!is_hex) {
+    absl::from_chars(digits.data(), digits.data() + digits.size(), real);
+    return real;
+  }
+  for (char c : digits) real = real * 16 + HexDigit(c);
+  return real;
+}
+
 // Digits with a '.' and/or an exponent.
 bool IsRealSpelling(std::string_view digits) {
   size_t at = 0;
@@ -258,7 +269,8 @@ bool ParseNumber(std::string_view word, Number* number) {
       digits.size() > 2 && digits[0] == '0' && (digits[1] == 'x' || digits[1] == 'X');
   const std::string_view integer = is_hex ? digits.substr(2) : digits;
   if (ParseMagnitude(integer, is_hex ? 16 : 10, number)) {
-    number->real = sign * static_cast<double>(number->magnitude);
+    number->real = sign * (number->is_too_large ? RealOf(integer, is_hex)
+                                                : static_cast<double>(number->magnitude));
     return true;
   }
   if (is_hex || !IsRealSpelling(digits)) return false;

@@ -42,7 +42,7 @@ struct Number {
   bool is_negative = false;
   bool is_too_large = false;  // an integer beyond 64 bits, or a real beyond a double
   uint64_t magnitude = 0;
-  double real = 0;  // of an integer, too, where it is not too large
+  double real = 0;  // of an integer, too
   bool is_infinity = false;
 };
 

@@ -6,6 +6,8 @@
 #include <limits>
 #include <optional>
 
+#include "tools/h5edit/lexer.h"
+
 namespace h5mirror::edit {
 namespace {
 
@@ -44,6 +46,15 @@ TEST(ValuesTest, WhatRoundsToTheLargestHalfIsIt) {
   EXPECT_EQ(Encoding(type, 65504), 65504);
   EXPECT_EQ(Encoding(type, -65519.9), -65504);
   EXPECT_EQ(Encoding(type, 65520), std::nullopt);
+}
+
+TEST(ValuesTest, AnIntegerThat64BitsDoNotHoldIsItselfAsAReal) {
+  Number number;
+  ASSERT_TRUE(ParseNumber("-100000000000000000000", &number));
+  EXPECT_EQ(number.real, -1e20);
+  EXPECT_TRUE(number.is_too_large);
+  ASSERT_TRUE(ParseNumber("0x100000000000000000", &number));
+  EXPECT_EQ(number.real, std::ldexp(1.0, 68));
 }
 
 TEST(ValuesTest, DoublesStayAsTheyAre) {
