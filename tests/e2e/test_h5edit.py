@@ -1,6 +1,7 @@
 """h5edit by example: the rows have the numbers of the specification's acceptance examples."""
 
 import fcntl
+import json
 import os
 import subprocess
 from dataclasses import dataclass
@@ -438,7 +439,6 @@ def test_stdin_json_and_diff(f):
     done = pipe(f.parent, "MODIFY /attr2 {4,5,6,7};\nDELETE /nope;\n", "--atomic=inc", "--json", "--command-file", "-", "f.h5")
     assert done.returncode == 1 and done.stderr.startswith("h5edit: stdin:2:8: no attribute nope"), done
     lines = done.stdout.splitlines()
-    import json
     first, second, summary = map(json.loads, lines)
     assert first["status"] == "ok" and "(0,0): 0, 1" in first["old"] and "(0,0): 4, 5" in first["new"]
     assert (first["line"], first["command"], first["target"]) == (1, "MODIFY", "/ attr2")
@@ -446,6 +446,14 @@ def test_stdin_json_and_diff(f):
     assert summary == {"file": "f.h5", "statements": 2, "done": 1, "dryrun": False, "exit": 1}
     diff = h5edit(f.parent, "--dryrun", "--diff", "-c", "DELETE /attr1; CREATE /a {{1}};", "f.h5").ok().out
     assert '-ATTRIBUTE "attr1" {' in diff and '+ATTRIBUTE "a" {' in diff
+
+
+def test_json_is_utf_8_whatever_the_file_holds(f):
+    with h5py.File(f, "r+") as opened:
+        opened.attrs.create("latin", np.bytes_(b"caf\xe9"))
+    out = subprocess.run([str(paths.BIN / "h5edit"), "--json", "-c", "SHOW /latin; DELETE /latin;", "f.h5"], cwd=f.parent,
+                         capture_output=True, timeout=60, env=hdf5.plain_env()).stdout
+    assert [json.loads(line)["status"] for line in out.decode("utf-8").splitlines()[:2]] == ["ok", "ok"]
 
 
 def test_show_is_as_h5dump_writes(f):

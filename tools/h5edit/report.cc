@@ -27,9 +27,13 @@ std::string Marked(char mark, const std::string& text) {
 
 std::string JsonString(std::string_view text) {
   std::string json = "\"";
-  for (char c : text) {
+  for (size_t at = 0; at < text.size();) {
+    const char c = text[at];
     const auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
+    const size_t length = CharacterBytes(text.substr(at));
+    if (length == 0) {
+      json += "\\ufffd";  // JSON is UTF-8, and attributes may hold anything.
+    } else if (c == '"' || c == '\\') {
       json += '\\';
       json += c;
     } else if (c == '\n') {
@@ -39,8 +43,9 @@ std::string JsonString(std::string_view text) {
       std::snprintf(escape.data(), escape.size(), "\\u%04x", byte);
       json += escape.data();
     } else {
-      json += c;
+      json += text.substr(at, length);
     }
+    at += std::max<size_t>(length, 1);
   }
   return json + "\"";
 }

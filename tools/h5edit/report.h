@@ -11,7 +11,7 @@
 
 namespace h5mirror::edit {
 
-// Text as a JSON string, quotes included.
+// Text as a JSON string, quotes included. A byte that is not UTF-8 becomes U+FFFD.
 std::string JsonString(std::string_view text);
 
 // Where a change is told: "/g/d a".

@@ -25,7 +25,14 @@ std::vector<size_t> LineStarts(std::string_view text) {
   return starts;
 }
 
-// Bytes of the UTF-8 character that `text` begins with; 0: it is none.
+// The nearest beginning of a character at or before `at`.
+size_t CharacterStart(std::string_view text, size_t at) {
+  while (at > 0 && at < text.size() && IsContinuation(text[at])) --at;
+  return at;
+}
+
+}  // namespace
+
 size_t CharacterBytes(std::string_view text) {
   const auto lead = static_cast<unsigned char>(text[0]);
   const size_t length = lead < 0x80   ? 1
@@ -41,14 +48,6 @@ size_t CharacterBytes(std::string_view text) {
   const bool beyond = (lead == 0xED && second > 0x9F) || (lead == 0xF4 && second > 0x8F);
   return overlong || beyond ? 0 : length;
 }
-
-// The nearest beginning of a character at or before `at`.
-size_t CharacterStart(std::string_view text, size_t at) {
-  while (at > 0 && at < text.size() && IsContinuation(text[at])) --at;
-  return at;
-}
-
-}  // namespace
 
 Source::Source(std::string name, const std::string& text)
     : name_(std::move(name)), text_(WithoutMark(text)), line_starts_(LineStarts(text_)) {}
