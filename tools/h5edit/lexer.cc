@@ -223,8 +223,8 @@ bool ParseMagnitude(std::string_view digits, uint64_t base, Number* number) {
 double RealOf(std::string_view digits, bool is_hex) {
   double real = 0;
   if (!is_hex) {
-    absl::from_chars(digits.data(), digits.data() + digits.size(), real);
-    return real;
+    const auto parsed = absl::from_chars(digits.data(), digits.data() + digits.size(), real);
+    return parsed.ec == std::errc() ? real : std::numeric_limits<double>::infinity();
   }
   for (char c : digits) real = real * 16 + HexDigit(c);
   return real;

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <string>
 
 #include "tools/h5edit/lexer.h"
 
@@ -55,6 +56,8 @@ TEST(ValuesTest, AnIntegerThat64BitsDoNotHoldIsItselfAsAReal) {
   EXPECT_TRUE(number.is_too_large);
   ASSERT_TRUE(ParseNumber("0x100000000000000000", &number));
   EXPECT_EQ(number.real, std::ldexp(1.0, 68));
+  ASSERT_TRUE(ParseNumber(std::string(400, '9'), &number));
+  EXPECT_EQ(number.real, std::numeric_limits<double>::infinity());
 }
 
 TEST(ValuesTest, DoublesStayAsTheyAre) {
