@@ -210,6 +210,18 @@ def test_a_journal_that_cannot_be_trusted(f, original, kind):
 
 
 @pytest.mark.limit(200)
+def test_who_only_looks_is_told_what_to_do(f, original):
+    tear(f, original)
+    torn = f.read_bytes()
+    for words in (["-c", "SHOW /attr1;"], ["-c", "LIST /;"], ["--dryrun", "-c", "DELETE /attr1;"]):
+        result = h5edit(f.parent, *words, "f.h5")
+        assert result.code == 1 and "h5edit --recover f.h5" in result.err and not result.out, result.describe()
+        assert f.read_bytes() == torn
+    h5edit(f.parent, "--recover", "f.h5").ok()
+    assert 'ATTRIBUTE "f"' in h5edit(f.parent, "-c", "SHOW / f;", "f.h5").ok().out
+
+
+@pytest.mark.limit(200)
 def test_a_reader_keeps_it_from_being_finished_and_nobody_waits_for_him(f, original):
     final = tear(f, original)
     with open(f, "rb") as reader:

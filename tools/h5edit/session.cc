@@ -8,9 +8,11 @@
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
+#include "base/env.h"
 #include "base/errno_status.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
+#include "onion_store/cut_journal.h"
 #include "onion_store/embedded_store.h"
 #include "tools/h5edit/edit_driver.h"
 #include "tools/h5edit/recovery.h"
@@ -60,6 +62,20 @@ absl::Status CheckHasOneName(const std::filesystem::path& real) {
              "its names"));
 }
 
+// Who only looks changes nothing, and so has no use for a file that may lie between two cuts.
+absl::Status CheckHasNoJournal(const std::filesystem::path& real, const std::string& given) {
+  H5M_ASSIGN_OR_RETURN(const auto tree, Env::Posix().OpenTree(real.parent_path()));
+  const auto left = store::ReadJournal(*tree, real.filename().string());
+  // Of another user's edits nobody can tell: the directory is his.
+  if (absl::IsPermissionDenied(left.status())) return absl::OkStatus();
+  H5M_RETURN_IF_ERROR(left.status());
+  if (!left->is_committed) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      StrCat("cannot read ", given, ": a change is on its way to it (", left->cut.comment,
+             "). If nobody edits it now, an edit was broken off: h5edit --recover ", given,
+             " finishes that"));
+}
+
 absl::Status CheckNotMirrored(const std::filesystem::path& real) {
   std::error_code ignored;
   for (const auto& entry : std::filesystem::directory_iterator(real.string() + ".h5m", ignored)) {
@@ -86,6 +102,8 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Open(const Options& options, A
     H5M_RETURN_IF_ERROR(CheckNotMirrored(session->real_));
     H5M_RETURN_IF_ERROR(CheckNoBackup(options.file, session->real_));
     H5M_RETURN_IF_ERROR(SettleFile(session->real_));
+  } else {
+    H5M_RETURN_IF_ERROR(CheckHasNoJournal(session->real_, options.file));
   }
   H5M_RETURN_IF_ERROR(LookAtFile(session->real_, access));
   H5M_RETURN_IF_ERROR(session->OpenBytes(access));
