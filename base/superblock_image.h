@@ -34,8 +34,8 @@ std::optional<std::string> ClosedSuperblock(std::string_view bytes, uint64_t off
 enum class HasSwmrFlag : uint8_t { kNo, kYes };
 HasSwmrFlag SwmrFlagIn(std::string_view bytes);
 
-// Whether the superblock that `bytes` begin with has the flag of any writer. Only those of version 3
-// have it, and only where the writer locks files.
+// Whether the superblock that `bytes` begin with has the flag of any writer. Only those of version
+// 3 have it, and only where the writer locks files.
 enum class HasWriterFlag : uint8_t { kNo, kYes };
 HasWriterFlag WriterFlagIn(std::string_view bytes);
 

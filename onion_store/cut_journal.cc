@@ -121,7 +121,8 @@ absl::Status CheckOwner(EnvTree& tree, const std::string& name, EnvFile& journal
   if (*owner == 0 || *owner == geteuid()) return absl::OkStatus();
   const auto head = tree.Open(name, OpenKind::kRead, 0);
   if (head.ok() && (*head)->Owner().value_or(0) == *owner) return absl::OkStatus();
-  return Refused(name, StrCat("belongs to the user ", *owner, ", who is neither you nor the file's"));
+  return Refused(name,
+                 StrCat("belongs to the user ", *owner, ", who is neither you nor the file's"));
 }
 
 // Of one that is not there yet as a whole: its magic, the beginning of that, or, after a power

@@ -51,8 +51,8 @@ class CutJournal {
   absl::Status Close();
 
  private:
-  // What the journal on disk may be: of no cut; of one that the head holds whole; of one that it may
-  // hold a part of.
+  // What the journal on disk may be: of no cut; of one that the head holds whole; of one that it
+  // may hold a part of.
   enum class Left : uint8_t { kNothing, kDone, kBetween };
 
   absl::Status Put(const JournalCut& cut);
@@ -85,8 +85,8 @@ absl::StatusOr<JournalLeft> ReadJournal(EnvTree& tree, const std::string& name);
 //                              forward, it is another file, maybe a copy.
 absl::Status SettleJournal(EnvTree& tree, const std::string& name, JournalWay way);
 
-// Gives a cut up that cannot be settled: its journal stays, under this name in X.h5.h5m, for people,
-// and the head as it is. The caller has the lease.
+// Gives a cut up that cannot be settled: its journal stays, under this name in X.h5.h5m, for
+// people, and the head as it is. The caller has the lease.
 inline constexpr char kGivenUpJournal[] = "journal-given-up";
 absl::Status SetJournalAside(EnvTree& tree, const std::string& name);
 

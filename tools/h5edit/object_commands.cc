@@ -77,8 +77,8 @@ absl::StatusOr<Handle> CreationList(const Definition& definition, hid_t type) {
 
 }  // namespace
 
-// A virtual dataset, and one of external files, has its values elsewhere: HDF5 would write them there
-// at once, whatever becomes of the file.
+// A virtual dataset, and one of external files, has its values elsewhere: HDF5 would write them
+// there at once, whatever becomes of the file.
 absl::Status Executor::CheckHoldsItsValues(hid_t dataset, const Target& target) {
   const std::string what = StrCat("look at ", target.object);
   H5M_ASSIGN_OR_RETURN(const Handle list, Own(H5Dget_create_plist(dataset), what));
