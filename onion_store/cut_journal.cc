@@ -142,9 +142,14 @@ absl::Status Move(EnvFile& head, const JournalCut& cut, JournalWay way) {
   return size == wanted ? absl::OkStatus() : head.Truncate(wanted);
 }
 
-bool SectorIs(std::string_view head, std::string_view image) {
-  const std::string_view common = image.substr(0, head.size());
-  return head.substr(0, common.size()) == common && IsZero(head.substr(common.size()));
+// Whether a write of `to` over `from` may have left `sector`, wherever it was broken off. What
+// either lacks is zeros.
+bool MayBeLeft(std::string_view sector, std::string from, std::string to) {
+  from.resize(sector.size(), '\0');
+  to.resize(sector.size(), '\0');
+  const auto differs = std::mismatch(sector.begin(), sector.end(), to.begin()).first;
+  const auto written = static_cast<size_t>(differs - sector.begin());
+  return sector.substr(written) == std::string_view(from).substr(written);
 }
 
 absl::StatusOr<bool> IsZeroBetween(EnvFile& head, uint64_t at, uint64_t end) {
@@ -185,17 +190,19 @@ absl::StatusOr<bool> IsMarkedAsWritten(EnvFile& head, uint64_t size) {
   return false;
 }
 
-// Whether each sector of each page is that of one of the two cuts.
+// Whether each sector of each page is that of one of the two cuts, or what a write that was broken
+// off left between them.
 absl::StatusOr<bool> PagesAreOfCut(EnvFile& head, const JournalCut& cut) {
   for (const JournalPage& page : cut.pages) {
     std::string bytes(std::max(page.before.size(), page.after.size()), '\0');
     H5M_RETURN_IF_ERROR(ReadOrZeros(head, page.offset, absl::MakeSpan(bytes)));
     for (size_t at = 0; at < bytes.size(); at += kSectorBytes) {
       const std::string_view sector = std::string_view(bytes).substr(at, kSectorBytes);
-      const auto part = [at](std::string_view image) {
+      const auto part = [at](const std::string& image) {
         return image.substr(std::min(at, image.size()), kSectorBytes);
       };
-      if (!SectorIs(sector, part(page.before)) && !SectorIs(sector, part(page.after))) return false;
+      const std::string before = part(page.before), after = part(page.after);
+      if (!MayBeLeft(sector, before, after) && !MayBeLeft(sector, after, before)) return false;
     }
   }
   return true;

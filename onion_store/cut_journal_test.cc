@@ -288,6 +288,23 @@ TEST_F(CutJournalTest, WhatOthersAppendedIsNotCutOff) {
   }
 }
 
+TEST_F(CutJournalTest, AWriteThatWasBrokenOffAnywhereIsFinished) {
+  const auto start = env_.CopyNow();
+  for (const size_t written : {1, 103, 108, 511, 513, 4095}) {
+    SCOPED_TRACE(written);
+    const auto killed = start->CopyNow();
+    CutJournalTestKill(*killed, 3, [&] { Commit(*killed, JournalSync::kProcess).IgnoreError(); });
+    auto tree = *killed->OpenTree("/");
+    auto head = *tree->Open("x.h5", OpenKind::kWrite, 0);
+    ASSERT_TRUE(WriteAt(*head, 2 * kPage, after_.substr(2 * kPage, kPage)).ok());
+    ASSERT_TRUE(WriteAt(*head, 3 * kPage, after_.substr(3 * kPage, 8)).ok());
+    ASSERT_TRUE(WriteAt(*head, 0, after_.substr(0, written)).ok());
+    const absl::Status settled = SettleJournal(*tree, "x.h5", JournalWay::kForward);
+    ASSERT_TRUE(settled.ok()) << settled;
+    EXPECT_EQ(ContentOf(*tree, "x.h5"), after_);
+  }
+}
+
 // Of a cut that makes the head ten pages long and says only what the last one holds.
 class LongCutTest : public CutJournalTest {
  protected:

@@ -16,8 +16,8 @@ namespace h5mirror::edit {
 // The copy is beside the name that the file was given by, also where that is a symlink.
 std::filesystem::path BackupPathOf(const std::filesystem::path& file);
 
-// kAlreadyExists where there is one, of an edit that failed: what is done to the file before that is
-// settled would be lost when it is put back.
+// kAlreadyExists where there is one, of an edit that failed: what is done to the file before that
+// is settled would be lost when it is put back.
 absl::Status CheckNoBackup(const std::filesystem::path& given, const std::filesystem::path& real);
 
 class Backup {
