@@ -1,8 +1,9 @@
 // Calls of readers to their servers, through h5mirror-agent where one runs on this host: whatever
 // it cannot do, or does not do in time, is asked of the server at once, in the middle of a range
-// too, and the agent is left alone for some seconds. A reader has no thread of its own: the thread
-// that waits for an answer drives its call, on a completion queue of the call's own, and cancels it
-// at the deadline. Between two calls nothing is in flight; the channel stays.
+// too, and the agent is left alone for some seconds. The thread that waits for an
+// answer drives its call, on a completion queue of the call's own, and cancels it at the deadline.
+// Between two calls nothing is in flight, but for what is read ahead in order, by a thread of its
+// own (rpc/read_ahead.h); the channel stays.
 //
 // Lives on the heap and is never destroyed, as the Engine. Thread-safe.
 #ifndef H5MIRROR_CLIENT_VFD_SESSION_READER_CALLS_H_
