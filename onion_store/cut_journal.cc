@@ -121,8 +121,9 @@ absl::Status CheckOwner(EnvTree& tree, const std::string& name, EnvFile& journal
   if (*owner == 0 || *owner == geteuid()) return absl::OkStatus();
   const auto head = tree.Open(name, OpenKind::kRead, 0);
   if (head.ok() && (*head)->Owner().value_or(0) == *owner) return absl::OkStatus();
-  return Refused(name,
-                 StrCat("belongs to the user ", *owner, ", who is neither you nor the file's"));
+  return Refused(name, StrCat("belongs to the user ", *owner,
+                              ", neither you nor the owner of the file, and waits for a h5edit "
+                              "--recover of that user"));
 }
 
 // Of one that is not there yet as a whole: its magic, the beginning of that, or, after a power
@@ -298,8 +299,8 @@ absl::Status CutJournal::Retract(const absl::Status& why) {
   if (cleared.ok() && sync_ == JournalSync::kDurable) cleared = file_->Sync();
   if (cleared.ok()) left_ = Left::kNothing;
   if (cleared.ok()) return why;
-  return absl::Status(why.code(), StrCat(why.message(), "; nor could it be taken back: ",
-                                         cleared.message()));
+  return absl::Status(why.code(),
+                      StrCat(why.message(), "; nor could it be taken back: ", cleared.message()));
 }
 
 // After a failed sync nobody knows what of the cut is on disk: all its pages are written once more,

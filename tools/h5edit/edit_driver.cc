@@ -29,6 +29,7 @@ struct Info {
 // HDF5 sees the first member and takes the rest along.
 struct OpenFile {
   H5FD_t pub{};
+  Info info{};  // of the file that is edited, whichever this one is
   EditFile* bytes = nullptr;
   std::unique_ptr<EditFile> own;  // of another file, which is only read
   std::string name;
@@ -54,6 +55,7 @@ H5FD_t* OpenBytes(const char* name, unsigned, hid_t fapl, haddr_t) {
   struct stat st {};
   if (info == nullptr || stat(name, &st) != 0) return nullptr;
   auto file = std::make_unique<OpenFile>();
+  file->info = *info;
   file->bytes = info->bytes;
   file->name = name;
   if (st.st_dev != info->device || st.st_ino != info->inode) {
@@ -64,6 +66,13 @@ H5FD_t* OpenBytes(const char* name, unsigned, hid_t fapl, haddr_t) {
     file->bytes = file->own.get();
   }
   return &file.release()->pub;
+}
+
+// For the files that links of this one lead to. HDF5 frees it.
+void* InfoOf(H5FD_t* file) {
+  void* const copy = H5allocate_memory(sizeof(Info), false);
+  if (copy != nullptr) *static_cast<Info*>(copy) = Of(file)->info;
+  return copy;
 }
 
 herr_t CloseBytes(H5FD_t* file) {
@@ -125,6 +134,7 @@ H5FD_class_t MakeClass() {
   made.maxaddr = INT64_MAX;
   made.fc_degree = H5F_CLOSE_STRONG;
   made.fapl_size = sizeof(Info);
+  made.fapl_get = InfoOf;
   made.open = OpenBytes;
   made.close = CloseBytes;
   made.cmp = CompareBytes;

@@ -221,8 +221,7 @@ absl::Status Executor::DeleteObject(const Statement& statement) {
 absl::Status Executor::CheckIsOutside(const Target& from, const Target& to) {
   const std::string what = StrCat("move ", from.object);
   H5L_info2_t link;
-  H5M_RETURN_IF_ERROR(
-      Check(H5Lget_info2(file_, from.object.c_str(), &link, access_.get()), what));
+  H5M_RETURN_IF_ERROR(Check(H5Lget_info2(file_, from.object.c_str(), &link, access_.get()), what));
   if (link.type != H5L_TYPE_HARD) return absl::OkStatus();  // The link goes, its object stays.
   H5M_ASSIGN_OR_RETURN(const Handle moved, Open(from.object, from.object_at));
   if (H5Iget_type(moved.get()) != H5I_GROUP) return absl::OkStatus();
@@ -230,8 +229,8 @@ absl::Status Executor::CheckIsOutside(const Target& from, const Target& to) {
   H5O_info2_t info;
   H5M_RETURN_IF_ERROR(Check(H5Oget_info3(parent.get(), &info, H5O_INFO_BASIC), what));
   Search search{file_, info.token};
-  const herr_t found = H5Ovisit3(moved.get(), H5_INDEX_NAME, H5_ITER_NATIVE, FindObject, &search,
-                                 H5O_INFO_BASIC);
+  const herr_t found =
+      H5Ovisit3(moved.get(), H5_INDEX_NAME, H5_ITER_NATIVE, FindObject, &search, H5O_INFO_BASIC);
   if (found < 0) return Fail(from.object_at, hdf5::ErrorOf(what));
   return found == 0 ? absl::OkStatus()
                     : Fail(to.object_at, StrCat(from.object, " cannot be moved into itself"));

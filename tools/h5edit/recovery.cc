@@ -72,7 +72,7 @@ absl::Status LookOnly(const std::filesystem::path& given, const store::JournalLe
                                      "); --recover finishes it, --recover --discard gives it up\n")
           : left.exists     ? StrCat(given.string(),
                                      ": an edit was broken off before it changed the file; "
-                                     "--recover removes what it left\n")
+                                         "--recover removes what it left\n")
                             : StrCat(given.string(), ": nothing to recover\n");
   const std::filesystem::path copy = BackupPathOf(given);
   if (!Exists(copy)) return absl::OkStatus();

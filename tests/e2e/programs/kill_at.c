@@ -1,5 +1,5 @@
-// Preloaded: the program is killed before its KILL_AT-th call that changes a file, and stopped before
-// the STOP_AT-th. With KILL_COUNT the number of such calls is written there at a normal end.
+// Preloaded: the program is killed before its KILL_AT-th call that changes a file, and stopped
+// before the STOP_AT-th. With KILL_COUNT the number of such calls is written there at a normal end.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
