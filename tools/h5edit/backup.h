@@ -29,6 +29,8 @@ class Backup {
                                                       Durability durability);
   // Brings it to a cut of the file.
   absl::Status Follow(const store::JournalCut& cut);
+  // Follow() failed half-way: it is no file before SettleBackup().
+  bool is_between() const { return journal_ != nullptr && journal_->is_between(); }
   absl::Status Remove();
   // Gives the file its content back, on the disk, and goes. The caller holds the file's locks.
   absl::Status PutBack(const std::filesystem::path& real);

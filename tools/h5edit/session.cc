@@ -76,6 +76,16 @@ absl::Status CheckHasNoJournal(const std::filesystem::path& real, const std::str
              " finishes that"));
 }
 
+// Of how the file's bytes were opened, after it was seen that the file itself may be written.
+absl::StatusOr<std::unique_ptr<EditFile>> NeedsDirectory(
+    absl::StatusOr<std::unique_ptr<EditFile>> opened, const std::filesystem::path& real) {
+  if (!absl::IsPermissionDenied(opened.status())) return opened;
+  return absl::PermissionDeniedError(
+      StrCat("cannot edit ", real.string(), " so that an error leaves it as it was: that takes a ",
+             "journal in its directory (", ToStd(opened.status().message()),
+             "). Edit a copy elsewhere, or use --atomic no, which makes nothing beside it"));
+}
+
 absl::Status CheckNotMirrored(const std::filesystem::path& real) {
   std::error_code ignored;
   for (const auto& entry : std::filesystem::directory_iterator(real.string() + ".h5m", ignored)) {
@@ -115,6 +125,8 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Open(const Options& options, A
     H5M_ASSIGN_OR_RETURN(
         session->file_, hdf5::Own(H5Fopen(session->real_.c_str(), H5F_ACC_RDWR, fapl.get()), what));
   }
+  // An edit that this one has waited for may have failed meanwhile, and left its back-up.
+  if (access == Access::kChanges) H5M_RETURN_IF_ERROR(CheckNoBackup(options.file, session->real_));
   if (options.copies_backup && access == Access::kChanges && options.atomic != Atomic::kNo) {
     const Durability durability = options.durable ? Durability::kDurable : Durability::kProcess;
     H5M_ASSIGN_OR_RETURN(session->backup_, Backup::Make(options.file, session->real_, durability));
@@ -133,15 +145,20 @@ absl::Status Session::OpenBytes(Access access) {
   if (writes_through_) return absl::OkStatus();
   H5M_RETURN_IF_ERROR(CheckHasOneName(real_));
   if (keeps_history) {
-    H5M_ASSIGN_OR_RETURN(bytes_, OpenWithHistory(real_));
+    H5M_ASSIGN_OR_RETURN(bytes_, NeedsDirectory(OpenWithHistory(real_), real_));
     return absl::OkStatus();
   }
   AfterCut after_cut;
   if (options_.copies_backup && options_.atomic == Atomic::kInc) {
-    after_cut = [this](const store::JournalCut& cut) { return backup_->Follow(cut); };
+    after_cut = [this](const store::JournalCut& cut) {
+      const absl::Status followed = backup_->Follow(cut);
+      backup_is_behind_ = !followed.ok();
+      return followed;
+    };
   }
   const Durability durability = options_.durable ? Durability::kDurable : Durability::kProcess;
-  H5M_ASSIGN_OR_RETURN(bytes_, OpenWithJournal(real_, durability, std::move(after_cut)));
+  H5M_ASSIGN_OR_RETURN(
+      bytes_, NeedsDirectory(OpenWithJournal(real_, durability, std::move(after_cut)), real_));
   return absl::OkStatus();
 }
 
@@ -189,6 +206,7 @@ std::string Session::WhatIsLeft() const {
                   " finishes it, h5edit --recover --discard ", options_.file, " takes it back");
   }
   if (finished_) return "holds what all commands did";
+  if (backup_is_behind_) return "holds what that command did, too, and only its back-up does not";
   const bool moves = cuts_each_ || writes_through_;
   return changed_ && moves ? "holds what the commands before it did" : "is as it was before";
 }
@@ -196,9 +214,11 @@ std::string Session::WhatIsLeft() const {
 std::string Session::LeaveBackup(const std::string& left) {
   const std::string copy = BackupPathOf(options_.file).string();
   // What is on its way to the file comes before what it is put back to: that is Recover()'s.
-  if (!options_.restores || (bytes_ != nullptr && bytes_->is_between())) {
-    return StrCat(left, "; the back-up is ", copy, ": mv ", copy, " ", options_.file,
-                  " brings it back");
+  const bool can_be_moved = !backup_->is_between();
+  if (!options_.restores || !can_be_moved || (bytes_ != nullptr && bytes_->is_between())) {
+    const std::string way = can_be_moved ? StrCat("mv ", copy, " ", options_.file)
+                                         : StrCat("h5edit --recover ", options_.file);
+    return StrCat(left, "; the back-up is ", copy, ": ", way, " brings it back");
   }
   const absl::Status back = backup_->PutBack(real_);
   return back.ok()

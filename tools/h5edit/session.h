@@ -43,7 +43,8 @@ class Session {
   bool cuts_each_ = false;      // a cut for each statement
   bool writes_through_ = false;
   bool changed_ = false;
-  bool finished_ = false;  // the file holds all that the commands did
+  bool finished_ = false;          // the file holds all that the commands did
+  bool backup_is_behind_ = false;  // by the command that failed for that reason
   std::unique_ptr<Backup> backup_;
   std::unique_ptr<EditFile> bytes_;  // null: written straight through
   hdf5::Handle file_;
