@@ -386,6 +386,50 @@ def test_extensions(f):
         assert o.get("external", getlink=True).filename == "other.h5"
 
 
+def test_append(f):
+    wide = np.array([1, 2], np.longdouble) / 3
+    with h5py.File(f, "r+") as opened:
+        opened.attrs["wide"] = wide
+        opened.attrs["words"] = ["one", "two"]
+        opened.create_dataset("grows", data=np.arange(4).reshape(2, 2), maxshape=(None, 2), dtype=">i2")
+        opened.create_dataset("new", shape=(0,), maxshape=(3,), dtype="f4", chunks=(2,))
+    before = content(f)
+    script = """
+        APPEND /wide {2.5}; APPEND / words {'three', ''}; APPEND GROUP / attr2 {4, 5, 6, 7};
+        APPEND DATASET /grows [] {4, 5}; APPEND DATASET /grows [] {6, 7, 8, -9}; APPEND DATASET new [] {0.5, 1.5, 2.5};
+    """
+    h5edit(f.parent, "--dryrun", "-c", script, "f.h5").ok()
+    h5edit(f.parent, "-c", script, "f.h5").ok()
+    assert changed(before, content(f)) == {("/", "wide"), ("/", "words"), ("/", "attr2"), ("/grows", ""), ("/new", "")}
+    with h5py.File(f) as o:
+        assert o.attrs["wide"].tolist() == [*wide.tolist(), 2.5] and o.attrs["wide"][0] == wide[0] != float(wide[0])
+        assert list(o.attrs["words"]) == ["one", "two", "three", ""] and o.attrs["attr2"].tolist() == [[0, 1], [2, 3], [4, 5], [6, 7]]
+        assert o.attrs.get_id("attr2").get_type() == h5py.h5t.STD_I32BE
+        assert o["grows"][()].tolist() == [[0, 1], [2, 3], [4, 5], [6, 7], [8, -9]] and o["new"][()].tolist() == [0.5, 1.5, 2.5]
+
+
+@pytest.mark.parametrize("script, says", [
+    ("APPEND /attr2 {1, 2, 3};", "whole rows, which have 2 values"), ("APPEND /attr1 {};", "at least 1"),
+    ("APPEND /attr1 {128};", "out of range"), ("APPEND /nope {1};", "no attribute nope in /"),
+    (f"APPEND {D1} attr1 [] {{1}};", "expected '{'"), (f"APPEND DATASET {D1} [] {{{','.join('1' * 10)}}};", "has 10 rows and can have 10"),
+    ("APPEND DATASET /grows [] {1, 99999};", "out of range"), ("APPEND DATASET /grows [] {1};", "whole rows"),
+    ("APPEND DATASET /grows [0] {1, 2};", "expected ']'"), ("APPEND DATASET /scalar [] {1};", "its space is SCALAR"),
+    ("APPEND /grows/scalar {1};", "its space is SCALAR"),
+])
+@pytest.mark.parametrize("level", ["yes", "inc"])
+def test_append_refused(f, script, says, level):
+    with h5py.File(f, "r+") as opened:
+        opened.create_dataset("grows", data=np.arange(4).reshape(2, 2), maxshape=(None, 2), dtype=">i2")
+        opened["grows"].attrs["scalar"] = 1
+        opened["scalar"] = 1
+    before, image = content(f), f.read_bytes()
+    result = h5edit(f.parent, "--atomic", level, "-c", script, "f.h5")
+    assert result.code == 1 and says in result.err, result.describe()
+    assert f.read_bytes() == image
+    result = h5edit(f.parent, "--atomic=no", "-c", script, "f.h5")
+    assert result.code == 1 and content(f) == before
+
+
 @pytest.mark.parametrize("script, says", [
     ("CREATE GROUP /g1;", "/g1 exists already"), ("CREATE GROUP /no/g;", "no such object /no"),
     ("DELETE OBJECT /;", "the root group"), ("MOVE /g1 /g1/g1.1/g;", "cannot be moved into itself"),

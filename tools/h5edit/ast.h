@@ -101,6 +101,7 @@ enum class Verb : uint8_t {
   kCreateAttribute,
   kDeleteAttribute,
   kModifyAttribute,
+  kAppendAttribute,
   kRenameAttribute,
   kCopyAttribute,
   kShow,
@@ -108,6 +109,7 @@ enum class Verb : uint8_t {
   kCreateGroup,
   kCreateDataset,
   kModifyDataset,
+  kAppendDataset,
   kDeleteObject,
   kMoveObject,
   kLinkHard,
@@ -132,7 +134,7 @@ struct Statement {
   bool if_exists = false;
   bool or_replace = false;
   Definition definition;
-  ValueList values;  // of MODIFY
+  ValueList values;  // of MODIFY and APPEND
   std::vector<IndexRange> ranges;
 };
 

@@ -150,6 +150,10 @@ absl::Status Executor::Run(const Statement& statement, std::string* output) {
       return DeleteAttribute(statement);
     case Verb::kModifyAttribute:
       return ModifyAttribute(statement);
+    case Verb::kAppendAttribute:
+      return AppendAttribute(statement);
+    case Verb::kAppendDataset:
+      return AppendDataset(statement);
     case Verb::kRenameAttribute:
       return RenameAttribute(statement);
     case Verb::kCopyAttribute:

@@ -2,7 +2,9 @@
 #ifndef H5MIRROR_TOOLS_H5EDIT_EXECUTOR_H_
 #define H5MIRROR_TOOLS_H5EDIT_EXECUTOR_H_
 
+#include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "tools/h5edit/ast.h"
@@ -66,6 +68,11 @@ class Executor {
   absl::Status DeleteObject(const Statement& statement);
   absl::Status MoveObject(const Statement& statement);
   absl::Status Link(const Statement& statement);
+
+  // In append_commands.cc.
+  absl::StatusOr<std::vector<uint64_t>> GrownBy(hid_t space, const Statement& statement);
+  absl::Status AppendAttribute(const Statement& statement);
+  absl::Status AppendDataset(const Statement& statement);
 
   std::string Touched(const Target& target, const std::string& name);
 

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view kPunctuation = "{}()[],;";
 
-constexpr std::array<std::string_view, 47> kWords = {
+constexpr std::array<std::string_view, 48> kWords = {
     "CREATE",        "DELETE",     "MODIFY",     "RENAME",         "COPY",       "DATASET",
     "GROUP",         "ATTRIBUTE",  "DATATYPE",   "DATASPACE",      "DATA",       "SCALAR",
     "NULL",          "SIMPLE",     "STRSIZE",    "STRPAD",         "CSET",       "CTYPE",
@@ -22,7 +22,7 @@ constexpr std::array<std::string_view, 47> kWords = {
     "OBJECT",        "MOVE",       "LINK",       "HARD",           "SOFT",       "EXTERNAL",
     "FROM",          "LAYOUT",     "CONTIGUOUS", "COMPACT",        "CHUNKED",    "FILTER",
     "SHUFFLE",       "FLETCHER32", "DEFLATE",    "FILLVALUE",      "H5T_STRING", "H5T_VARIABLE",
-    "H5S_UNLIMITED", "H5T_ENUM",   "H5T_C_S1",   "H5T_FORTRAN_S1", "TO"};
+    "H5S_UNLIMITED", "H5T_ENUM",   "H5T_C_S1",   "H5T_FORTRAN_S1", "TO",         "APPEND"};
 
 bool IsSpace(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }

@@ -19,6 +19,8 @@ const char* VerbName(Verb verb) {
       return "DELETE";
     case Verb::kModifyAttribute:
       return "MODIFY";
+    case Verb::kAppendAttribute:
+      return "APPEND";
     case Verb::kRenameAttribute:
       return "RENAME";
     case Verb::kCopyAttribute:
@@ -33,6 +35,8 @@ const char* VerbName(Verb verb) {
       return "CREATE DATASET";
     case Verb::kModifyDataset:
       return "MODIFY DATASET";
+    case Verb::kAppendDataset:
+      return "APPEND DATASET";
     case Verb::kDeleteObject:
       return "DELETE OBJECT";
     case Verb::kMoveObject:
@@ -73,6 +77,7 @@ class Parser {
     if (in_.Take("CREATE")) return Create(out);
     if (in_.Take("DELETE")) return Delete(out);
     if (in_.Take("MODIFY")) return Modify(out);
+    if (in_.Take("APPEND")) return Append(out);
     if (in_.Take("RENAME")) return Rename(out);
     if (in_.Take("COPY")) return Copy(out);
     if (in_.Take("SHOW")) return out->verb = Verb::kShow, TargetOf(out);
@@ -80,7 +85,8 @@ class Parser {
     if (in_.Take("MOVE"))
       return out->verb = Verb::kMoveObject, Object(&out->target) && Object(&out->destination);
     if (in_.Take("LINK")) return Link(out);
-    return in_.Fail("a command (CREATE, DELETE, MODIFY, RENAME, COPY, SHOW, LIST, MOVE or LINK)");
+    return in_.Fail(
+        "a command (CREATE, DELETE, MODIFY, APPEND, RENAME, COPY, SHOW, LIST, MOVE or LINK)");
   }
 
   ObjectWord TakeWord() {
@@ -214,6 +220,23 @@ class Parser {
       if (out->ranges.empty() && out->verb == Verb::kModifyAttribute) {
         return in_.FailAt(bracket, "expected an index or start:count for each dimension");
       }
+    }
+    return definitions_.Values(&out->values);
+  }
+
+  // The brackets of a dataset hold nothing: where the values go is known.
+  bool Append(Statement* out) {
+    out->target.word = TakeWord();
+    const size_t words = CountNames();
+    const bool has_brackets = in_.Peek(words).Is("[");
+    if (has_brackets && words == 1 && out->target.word == ObjectWord::kDataset) {
+      out->verb = Verb::kAppendDataset;
+      if (!Object(&out->target)) return false;
+      in_.Next();
+      if (!in_.Expect("]")) return false;
+    } else {
+      out->verb = Verb::kAppendAttribute;
+      if (!ObjectAndAttribute(words > 2 ? 2 : words, &out->target)) return false;
     }
     return definitions_.Values(&out->values);
   }
