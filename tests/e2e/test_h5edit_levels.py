@@ -9,6 +9,7 @@ import pytest
 
 from harness import hdf5, paths
 from harness.h5edit import NINE, backup, bound_h5edit, content, h5edit, make_fixture, nothing_beside
+from harness.process import run
 
 
 @pytest.fixture(scope="session")
@@ -169,6 +170,23 @@ def test_a_file_that_another_program_has_open(f, original):
     finally:
         holder.communicate(b"\n", timeout=30)
     assert f.read_bytes() == original and nothing_beside(f)
+
+
+def test_a_rollback_gives_the_file_no_other_mode(f):
+    def h5mirror(*words):
+        return run([paths.BIN / "h5mirror", *words], f.parent, cwd=f.parent, name="h5mirror",
+                   env=hdf5.plain_env(HOME=str(f.parent)))
+
+    f.chmod(0o600)
+    h5edit(f.parent, "--keep-history", "-c", "DELETE /attr1;", "f.h5").ok()
+    # Another file of that name: what is before it comes back as a file of its own.
+    subprocess.run([paths.venv_python("3.12.1"), "-c", "import h5py; h5py.File('f.h5', 'w').close()"], cwd=f.parent, check=True,
+                   timeout=60, env=hdf5.plain_env(HDF5_PLUGIN_PATH=str(paths.LIB), HDF5_DRIVER="h5mirror",
+                                                  HDF5_DRIVER_CONFIG="server=embedded", HOME=str(f.parent)))
+    f.chmod(0o600)
+    h5edit(f.parent, "-c", "CREATE /a {{1}};", "f.h5").ok()
+    h5mirror("rollback", "f.h5@1").ok()
+    assert f.stat().st_mode & 0o777 == 0o600 and ("/", "attr1") in content(f)
 
 
 def test_keep_history_makes_each_cut_a_version(f):

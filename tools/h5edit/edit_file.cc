@@ -1,6 +1,7 @@
 #include "tools/h5edit/edit_file.h"
 
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -136,7 +137,9 @@ class HistoryFile final : public MemoryFile {
     }
     H5M_ASSIGN_OR_RETURN(file_, store_->OpenOrCreateFile(store_->name(), 0));
     H5M_ASSIGN_OR_RETURN(const store::Token token, file_->Acquire());
-    H5M_RETURN_IF_ERROR(file_->Begin(token, store::SessionStart::kContinue, origin_, 0644));
+    struct stat st {};  // A rollback gives the file the mode that it has now.
+    const uint32_t mode_bits = stat(origin_.path.c_str(), &st) == 0 ? st.st_mode & 0777 : 0600;
+    H5M_RETURN_IF_ERROR(file_->Begin(token, store::SessionStart::kContinue, origin_, mode_bits));
     token_ = token;
     return absl::OkStatus();
   }
