@@ -338,8 +338,9 @@ absl::Status CutJournal::Commit(EnvFile& head, const JournalCut& cut) {
 
 absl::Status CutJournal::Close() {
   if (file_ == nullptr || is_between()) return absl::OkStatus();
-  file_.reset();
+  if (left_ == Left::kDone) Clear().IgnoreError();  // It says nothing then, if it has to stay.
   H5M_RETURN_IF_ERROR(RemoveJournal(tree_, name_));
+  file_.reset();
   if (sync_ == JournalSync::kProcess) return absl::OkStatus();
   return tree_.SyncDirectory(StrCat(name_, ".h5m"));
 }

@@ -244,6 +244,63 @@ def test_a_cut_on_its_way_can_be_given_up(f, original):
     assert met > 3
 
 
+def failures(f, original, count: int, *words):
+    """What is said when `count` calls fail, from each one on in turn, until the run is through."""
+    for number in range(1, 2000):
+        f.write_bytes(original)
+        env = hdf5.plain_env(LD_PRELOAD=str(paths.TEST_BIN / "libe2e_kill_at.so"), FAIL_AT=str(number), FAIL_COUNT=str(count),
+                             KILL_COUNT=str(f.parent / "count"))
+        done = subprocess.run([str(w) for w in command(*words, "-c", "".join(STATEMENTS[:3]), "f.h5")], cwd=f.parent, env=env,
+                              capture_output=True, text=True, timeout=60)
+        assert done.returncode in (0, 1), done
+        yield done
+        if int((f.parent / "count").read_text()) < number:
+            return
+    raise AssertionError("no end")
+
+
+COUNTS = pytest.mark.parametrize("count", [1, 2, 100_000], ids=["once", "twice", "from_then_on"])
+
+
+@pytest.mark.limit(300)
+@COUNTS
+@pytest.mark.parametrize("words", [[], ["--durable"], ["--backup=copy"], ["--backup=copy", "--restore"]], ids=str)
+def test_a_call_that_fails_and_what_is_said_of_the_file(f, original, words, count):
+    h5edit(f.parent, "-c", "".join(STATEMENTS[:3]), "f.h5").ok()
+    final, seen = f.read_bytes(), set()
+    for done in failures(f, original, count, *words):
+        left, said, had_copy = f.read_bytes(), done.stderr, backup(f).exists()
+        if done.returncode == 0 or "holds what all commands did" in said:
+            assert left == final, said
+            seen.add("all")
+        elif "may hold a part" in said:
+            seen.add("between")
+        elif "the back-up is" in said:
+            assert backup(f).read_bytes() == original, said
+        else:
+            assert left == original, said
+            seen.add("before")
+        h5edit(f.parent, "--recover", "f.h5").ok()
+        assert f.read_bytes() in ((original,) if had_copy else (original, final)), said
+        assert "is as it was before" not in said or f.read_bytes() == original, said
+        assert nothing_beside(f), said
+    assert {"all", "before"} <= seen and (count == 1 or "--backup=copy" in words or "between" in seen), seen
+
+
+@pytest.mark.limit(300)
+@COUNTS
+@pytest.mark.parametrize("words", [[], ["--durable"], ["--backup=copy"], ["--backup=copy", "--restore"]], ids=str)
+def test_a_call_that_fails_and_the_commands_before_it(f, original, words, count):
+    for done in failures(f, original, count, "--atomic=inc", "--verbose", *words):
+        said = done.stderr
+        done_count = said.count(": done\n")
+        is_on_its_way = "may hold a part" in said or "only its back-up does not" in said
+        h5edit(f.parent, "--recover", "f.h5").ok()
+        assert holds(f) in ((done_count, done_count + 1) if is_on_its_way else (done_count,)), said
+        assert nothing_beside(f), said
+        assert done.returncode == 1 or done_count == 3
+
+
 @pytest.mark.limit(200)
 def test_nobody_opens_the_file_while_it_is_put_back(f, original):
     words = [str(w) for w in command("--backup=copy", "--restore", "-c", "DELETE /attr1; DELETE /nope;", "f.h5")]

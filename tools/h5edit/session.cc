@@ -211,13 +211,14 @@ std::string Session::WhatIsLeft() const {
   return changed_ && moves ? "holds what the commands before it did" : "is as it was before";
 }
 
-std::string Session::LeaveBackup(const std::string& left) {
+// A journal that is still there belongs to what the file is now: Recover() settles it first.
+std::string Session::LeaveBackup(const std::string& left, const absl::Status& closed) {
   const std::string copy = BackupPathOf(options_.file).string();
-  // What is on its way to the file comes before what it is put back to: that is Recover()'s.
-  const bool can_be_moved = !backup_->is_between();
-  if (!options_.restores || !can_be_moved || (bytes_ != nullptr && bytes_->is_between())) {
-    const std::string way = can_be_moved ? StrCat("mv ", copy, " ", options_.file)
-                                         : StrCat("h5edit --recover ", options_.file);
+  const bool has_journal = !closed.ok() || (bytes_ != nullptr && bytes_->is_between());
+  if (!options_.restores || has_journal || backup_->is_between()) {
+    const std::string way = has_journal || backup_->is_between()
+                                ? StrCat("h5edit --recover ", options_.file)
+                                : StrCat("mv ", copy, " ", options_.file);
     return StrCat(left, "; the back-up is ", copy, ": ", way, " brings it back");
   }
   const absl::Status back = backup_->PutBack(real_);
@@ -229,8 +230,8 @@ std::string Session::LeaveBackup(const std::string& left) {
 std::string Session::Abandon() {
   CloseFile().IgnoreError();
   std::string left = WhatIsLeft();
-  if (bytes_ != nullptr) bytes_->Close().IgnoreError();
-  if (backup_ != nullptr) left = LeaveBackup(left);
+  const absl::Status closed = bytes_ == nullptr ? absl::OkStatus() : bytes_->Close();
+  if (backup_ != nullptr) left = LeaveBackup(left, closed);
   bytes_.reset();  // Only now others may open the file.
   return left;
 }

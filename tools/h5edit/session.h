@@ -36,7 +36,7 @@ class Session {
   absl::Status OpenBytes(Access access);
   absl::Status CloseFile();
   std::string WhatIsLeft() const;
-  std::string LeaveBackup(const std::string& left);
+  std::string LeaveBackup(const std::string& left, const absl::Status& closed);
 
   const Options& options_;
   std::filesystem::path real_;  // of the file, without symlinks

@@ -1,7 +1,9 @@
 // Preloaded: the program is killed before its KILL_AT-th call that changes a file, and stopped
-// before the STOP_AT-th. With KILL_COUNT the number of such calls is written there at a normal end.
+// before the STOP_AT-th; FAIL_COUNT calls from the FAIL_AT-th on fail, a write after half of its
+// first piece. With KILL_COUNT the number of such calls is written there at a normal end.
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -14,12 +16,18 @@
 
 static long calls;
 
-static void step(void) {
+// Whether the call is to fail.
+static int step(void) {
   const char* at = getenv("KILL_AT");
   ++calls;
   if (at && calls == atol(at)) kill(getpid(), SIGKILL);
   const char* stop = getenv("STOP_AT");
   if (stop && calls == atol(stop)) kill(getpid(), SIGSTOP);
+  const char* fail = getenv("FAIL_AT");
+  const char* count = getenv("FAIL_COUNT");
+  if (!fail || calls < atol(fail) || calls >= atol(fail) + (count ? atol(count) : 1)) return 0;
+  errno = ENOSPC;
+  return 1;
 }
 
 __attribute__((destructor)) static void tell(void) {
@@ -33,14 +41,28 @@ __attribute__((destructor)) static void tell(void) {
 #define REAL(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
 #define STEP_OF(result, name, parameters, arguments) \
   result name parameters {                           \
-    step();                                          \
+    if (step()) return -1;                           \
     return REAL(name) arguments;                     \
   }
 
-STEP_OF(ssize_t, pwrite, (int fd, const void* b, size_t n, off_t o), (fd, b, n, o))
-STEP_OF(ssize_t, pwrite64, (int fd, const void* b, size_t n, off64_t o), (fd, b, n, o))
-STEP_OF(ssize_t, pwritev, (int fd, const struct iovec* v, int n, off_t o), (fd, v, n, o))
-STEP_OF(ssize_t, pwritev64, (int fd, const struct iovec* v, int n, off64_t o), (fd, v, n, o))
+static ssize_t half(int fd, const void* bytes, size_t length, off_t offset) {
+  REAL(pwrite)(fd, bytes, length / 2, offset);
+  errno = ENOSPC;
+  return -1;
+}
+
+#define STEP_OF_WRITE(name)                                      \
+  ssize_t name(int fd, const void* b, size_t n, off_t o) {       \
+    return step() ? half(fd, b, n, o) : REAL(name)(fd, b, n, o); \
+  }
+#define STEP_OF_WRITEV(name)                                                        \
+  ssize_t name(int fd, const struct iovec* v, int n, off_t o) {                     \
+    return step() ? half(fd, v->iov_base, v->iov_len, o) : REAL(name)(fd, v, n, o); \
+  }
+STEP_OF_WRITE(pwrite)
+STEP_OF_WRITE(pwrite64)
+STEP_OF_WRITEV(pwritev)
+STEP_OF_WRITEV(pwritev64)
 STEP_OF(int, ftruncate, (int fd, off_t n), (fd, n))
 STEP_OF(int, ftruncate64, (int fd, off64_t n), (fd, n))
 STEP_OF(int, unlinkat, (int d, const char* p, int f), (d, p, f))
@@ -60,6 +82,6 @@ long syscall(long number, ...) {
   long a[6];
   for (int i = 0; i < 6; ++i) a[i] = va_arg(list, long);
   va_end(list);
-  if (number == SYS_openat2 && (*(unsigned long long*)a[2] & O_CREAT)) step();
+  if (number == SYS_openat2 && (*(unsigned long long*)a[2] & O_CREAT) && step()) return -1;
   return REAL(syscall)(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }
