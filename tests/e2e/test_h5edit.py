@@ -408,6 +408,54 @@ def test_append(f):
         assert o["grows"][()].tolist() == [[0, 1], [2, 3], [4, 5], [6, 7], [8, -9]] and o["new"][()].tolist() == [0.5, 1.5, 2.5]
 
 
+# Two groups lead to each other by hard links, and one link leads nowhere.
+PATTERNS = """CREATE /tmp_a {{1}}; CREATE /xtmp_a {{1}}; CREATE GROUP /g1 tmp_a {{1}}; CREATE /g1/tmp_b {{1}};
+    CREATE /g1/g1.1/dset1.1.1/tmp_a {{1}}; CREATE /g2/dset2.1/tmp_ {{1}}; CREATE /g2/dset2.1/'tmp_*' {{1}};
+    LINK HARD /g2 /g1/other; LINK HARD /g1 /g2/other; LINK SOFT /g1/g1.1 /soft; LINK SOFT /nowhere /g2/tmp_nowhere;
+    CREATE GROUP /g1/tmp_g; CREATE GROUP /g1/tmp_g/tmp_h; CREATE GROUP /g2/tmp_k;"""
+
+
+def names_like_tmp(f):
+    """Attributes, with a blank before their name, and links."""
+    with h5py.File(f) as opened:
+        attributes = {f"{path} {name}" for path in ("/", "/g1", D1, "/g2/dset2.1") for name in opened[path].attrs}
+        links = {f"{path}/{name}" for path in ("/g1", "/g2", "/g1/tmp_g") if path in opened for name in opened[path]}
+    return {name for name in attributes | links if "tmp_" in name}
+
+
+@pytest.mark.parametrize("script, gone", [
+    ("DELETE /**/tmp_*;", {"/ tmp_a", "/g1 tmp_a", "/g1 tmp_b", f"{D1} tmp_a", "/g2/dset2.1 tmp_", "/g2/dset2.1 tmp_*"}),
+    ("DELETE /tmp_?;", {"/ tmp_a"}), ("DELETE /*/tmp_?;", {"/g1 tmp_a", "/g1 tmp_b"}),
+    ("DELETE DATASET /**/tmp_a;", {f"{D1} tmp_a"}), ("DELETE GROUP /**/tmp_a;", {"/ tmp_a", "/g1 tmp_a"}),
+    ("DELETE /**/'tmp_*';", {"/g2/dset2.1 tmp_*"}), ("DELETE /g?/**/tmp_;", {"/g2/dset2.1 tmp_"}),
+    ("DELETE /soft/dset*/tmp_*;", {f"{D1} tmp_a"}), ("DELETE *tmp_a;", None), ("DELETE /*tmp_a;", {"/ tmp_a", "/ xtmp_a"}),
+    ("DELETE IF EXISTS /**/nope*; DELETE IF EXISTS OBJECT /no/**;", set()), ("DELETE /**/nope*;", None),
+    ("DELETE OBJECT /g1/tmp_*;", {"/g1/tmp_g", "/g1/tmp_g/tmp_h"}), ("DELETE OBJECT g1//tmp_g/**;", {"/g1/tmp_g/tmp_h"}),
+    ("DELETE OBJECT /**/tmp_*;", {"/g1/tmp_g", "/g1/tmp_g/tmp_h", "/g2/tmp_k", "/g2/tmp_nowhere"}),
+    ("DELETE OBJECT /**/'tmp_*';", None), ("SHOW /**/tmp_a;", None), ("RENAME /tmp_* x;", None),
+    ("CREATE /tmp_* {{1}};", None), ("DELETE /**/dset?.1 tmp_;", None),
+], ids=str)
+def test_names_with_wildcards(f, script, gone):
+    h5edit(f.parent, "-c", PATTERNS, "f.h5").ok()
+    image, before = f.read_bytes(), names_like_tmp(f)
+    h5edit(f.parent, "--dryrun", "-c", script, "f.h5")
+    assert f.read_bytes() == image
+    result = h5edit(f.parent, "-c", script, "f.h5")
+    if gone is None:
+        assert result.code == 1 and f.read_bytes() == image, result.describe()
+        return
+    assert result.ok().said == "" and before - names_like_tmp(f) == gone
+
+
+def test_what_a_pattern_takes_away_is_shown(f):
+    diff = h5edit(f.parent, "--dryrun", "--diff", "-c", "DELETE /g1/**/attr?;", "f.h5").ok().out
+    assert f"-{D1}:\n-ATTRIBUTE \"attr1\" {{" in diff and '-ATTRIBUTE "attr2" {' in diff and "/:" not in diff
+    result = h5edit(f.parent, "-c", "DELETE /g1/*/nope?;", "f.h5")
+    assert result.code == 1 and "no attribute matches /g1/*/nope?" in result.err, result.describe()
+    result = h5edit(f.parent, "-c", "MODIFY /attr? {1};", "f.h5")
+    assert result.code == 1 and "found the pattern /attr?; as a name it is written in quotes" in result.err, result.describe()
+
+
 @pytest.mark.parametrize("script, says", [
     ("APPEND /attr2 {1, 2, 3};", "whole rows, which have 2 values"), ("APPEND /attr1 {};", "at least 1"),
     ("APPEND /attr1 {128};", "out of range"), ("APPEND /nope {1};", "no attribute nope in /"),

@@ -84,6 +84,9 @@ enum class ObjectWord : uint8_t { kNone, kDataset, kGroup };
 struct Target {
   ObjectWord word = ObjectWord::kNone;
   bool is_joined = false;  // "/g/d/attribute": one word
+  // Of DELETE: the names, that of an object's link as the attribute, have wildcards. kQuoted: the
+  // last one has none, whatever is in it.
+  enum class Pattern : uint8_t { kNone, kWhole, kQuoted } pattern = Pattern::kNone;
   size_t object_at = 0;
   std::string object;  // absolute path
   size_t attribute_at = 0;

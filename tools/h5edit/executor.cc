@@ -143,6 +143,7 @@ absl::Status Executor::CheckFree(hid_t object, const Target& target) {
 
 absl::Status Executor::Run(const Statement& statement, std::string* output) {
   blame_ = statement.begin;
+  if (statement.target.pattern != Target::Pattern::kNone) return DeleteMatches(statement);
   switch (statement.verb) {
     case Verb::kCreateAttribute:
       return CreateAttribute(statement);
@@ -396,6 +397,7 @@ std::string Executor::Touched(const Target& target, const std::string& name) {
 }
 
 std::string Executor::TouchedBefore(const Statement& statement) {
+  if (statement.target.pattern != Target::Pattern::kNone) return TouchedMatches(statement);
   const Target& target =
       statement.verb == Verb::kCopyAttribute ? statement.destination : statement.target;
   return Changes(statement.verb) ? Touched(target, target.attribute) : std::string();

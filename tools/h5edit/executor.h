@@ -33,6 +33,12 @@ class Executor {
  private:
   explicit Executor(hid_t file) : file_(file) {}
 
+  // What a pattern means: an attribute of an object, or a link in a group.
+  struct Match {
+    std::string object;
+    std::string name;
+  };
+
   // Whether the kind of object matters to a command.
   enum class KindRule : uint8_t {
     kAny,         // MODIFY, COPY, SHOW: only a wrong word is an error
@@ -68,6 +74,11 @@ class Executor {
   absl::Status DeleteObject(const Statement& statement);
   absl::Status MoveObject(const Statement& statement);
   absl::Status Link(const Statement& statement);
+
+  // In pattern_commands.cc.
+  absl::StatusOr<std::vector<Match>> FindMatches(const Statement& statement);
+  absl::Status DeleteMatches(const Statement& statement);
+  std::string TouchedMatches(const Statement& statement);
 
   // In append_commands.cc.
   absl::StatusOr<std::vector<uint64_t>> GrownBy(hid_t space, const Statement& statement);

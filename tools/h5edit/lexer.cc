@@ -31,6 +31,7 @@ bool IsWordCharacter(char c) {
          static_cast<unsigned char>(c) >= 0x80 ||
          std::string_view("_.-+:@%~$").find(c) != std::string_view::npos;
 }
+bool IsWildcard(char c) { return c == '*' || c == '?'; }
 bool IsQuote(char c) { return c == '\'' || c == '"'; }
 
 int HexDigit(char c) {
@@ -104,26 +105,32 @@ class Lexer {
       token->kind = TokenKind::kQuoted;
       return Quoted(&token->text);
     }
-    if (IsWordCharacter(c) || c == '/') return Word(token);
+    if (IsWordCharacter(c) || c == '/' || IsWildcard(c)) return Word(token);
     return Fail(at_, StrCat("unexpected character '", std::string_view(&text_[at_], 1),
                             "'; a name that has it is written in quotes"));
   }
 
   bool Word(Token* token) {
-    while (at_ < text_.size() && (IsWordCharacter(text_[at_]) || text_[at_] == '/')) ++at_;
+    while (at_ < text_.size() &&
+           (IsWordCharacter(text_[at_]) || text_[at_] == '/' || IsWildcard(text_[at_]))) {
+      ++at_;
+    }
     token->text = text_.substr(token->offset, at_ - token->offset);
+    const bool is_pattern = std::any_of(token->text.begin(), token->text.end(), IsWildcard);
     const bool is_path = token->text.find('/') != std::string::npos;
     if (at_ < text_.size() && IsQuote(text_[at_])) {
       if (!is_path) return Fail(at_, "a quote in the middle of a word; expected a blank before it");
       token->has_quoted_part = true;
       if (!Quoted(&token->quoted_part)) return false;
-      if (at_ < text_.size() &&
-          (IsWordCharacter(text_[at_]) || text_[at_] == '/' || IsQuote(text_[at_]))) {
+      if (at_ < text_.size() && (IsWordCharacter(text_[at_]) || text_[at_] == '/' ||
+                                 IsQuote(text_[at_]) || IsWildcard(text_[at_]))) {
         return Fail(at_, "a path ends with its quoted component; expected a blank or ';' after it");
       }
     }
     Number number;
-    if (is_path) {
+    if (is_pattern) {
+      token->kind = TokenKind::kPattern;
+    } else if (is_path) {
       token->kind = TokenKind::kPath;
     } else if (ParseNumber(token->text, &number)) {
       token->kind = TokenKind::kNumber;

@@ -19,6 +19,7 @@ enum class TokenKind : uint8_t {
   kName,         // an identifier
   kQuoted,       // '...' or "..."
   kPath,         // holds a slash; may end in a quoted component
+  kPattern,      // a word with * or ? in it, which stand for others; may end as a path does
 };
 
 struct Token {
@@ -27,7 +28,7 @@ struct Token {
   size_t length = 0;
   // Without quotes and with escapes resolved. Of a path: all before its quoted component.
   std::string text;
-  // Of a path: its quoted component.
+  // Of a path or pattern: its quoted component.
   bool has_quoted_part = false;
   std::string quoted_part;
 

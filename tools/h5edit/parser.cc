@@ -6,6 +6,7 @@
 
 #include "base/strings.h"
 #include "tools/h5edit/definition_parser.h"
+#include "tools/h5edit/pattern.h"
 #include "tools/h5edit/target_words.h"
 #include "tools/h5edit/token_stream.h"
 
@@ -193,14 +194,41 @@ class Parser {
   }
 
   bool Delete(Statement* out) {
-    if (in_.Take("OBJECT")) return out->verb = Verb::kDeleteObject, Object(&out->target);
     if (in_.Take("IF")) {
       if (!in_.Expect("EXISTS")) return false;
       out->if_exists = true;
-      if (in_.Take("OBJECT")) return out->verb = Verb::kDeleteObject, Object(&out->target);
+    }
+    if (in_.Take("OBJECT")) {
+      out->verb = Verb::kDeleteObject;
+      return in_.Peek().kind == TokenKind::kPattern ? PatternOf(out) : Object(&out->target);
     }
     out->verb = Verb::kDeleteAttribute;
-    return TargetOf(out);
+    const bool has_word = in_.Peek().Is("DATASET") || in_.Peek().Is("GROUP");
+    if (in_.Peek(has_word ? 1 : 0).kind != TokenKind::kPattern) return TargetOf(out);
+    out->target.word = TakeWord();
+    return PatternOf(out);
+  }
+
+  // One word, of an attribute or of the link of an object.
+  bool PatternOf(Statement* out) {
+    Token token = in_.Peek();
+    Target& target = out->target;
+    if (out->verb == Verb::kDeleteObject) token.text = Plain(token.text);
+    target.is_joined = true;
+    target.pattern = token.has_quoted_part ? Target::Pattern::kQuoted : Target::Pattern::kWhole;
+    target.object_at = target.attribute_at = in_.at();
+    std::string why;
+    if (!SplitJoined(token, &target.object, &target.attribute, &why))
+      return in_.FailAt(in_.at(), why);
+    in_.Next();
+    return CheckName(target.attribute, target.attribute_at);
+  }
+
+  // Links have no slash in their names, as attributes may.
+  static std::string Plain(const std::string& path) {
+    std::string plain;
+    for (const std::string& component : ComponentsOf(path)) plain += "/" + component;
+    return plain;
   }
 
   bool Modify(Statement* out) {

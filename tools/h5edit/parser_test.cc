@@ -293,6 +293,36 @@ TEST(ParserTest, ValuesComeFromAFile) {
               HasSubstr("bad.csv:1:4: expected a value"));
 }
 
+TEST(ParserTest, AppendTakesAnAttributeOrADatasetInBrackets) {
+  const Statement attribute = One("APPEND GROUP /g a {1, 2};");
+  EXPECT_EQ(attribute.verb, Verb::kAppendAttribute);
+  EXPECT_EQ(attribute.target.attribute, "a");
+  EXPECT_EQ(attribute.values.values.size(), 2u);
+  const Statement dataset = One("APPEND DATASET d [] {1};");
+  EXPECT_EQ(dataset.verb, Verb::kAppendDataset);
+  EXPECT_EQ(dataset.target.object, "/d");
+  EXPECT_THAT(Wrong("APPEND DATASET d [3] {1};"), HasSubstr("expected ']', found the number 3"));
+  EXPECT_EQ(One("DELETE /'APPEND';").target.attribute, "APPEND");
+}
+
+TEST(ParserTest, WildcardsAreForDelete) {
+  const Target quoted = One("DELETE GROUP /**/'tmp_*';").target;
+  EXPECT_EQ(quoted.pattern, Target::Pattern::kQuoted);
+  EXPECT_EQ(quoted.object, "/**");
+  EXPECT_EQ(quoted.attribute, "tmp_*");
+  const Target whole = One("DELETE IF EXISTS OBJECT a?//b;").target;
+  EXPECT_EQ(whole.pattern, Target::Pattern::kWhole);
+  EXPECT_EQ(whole.object, "/a?");
+  EXPECT_EQ(whole.attribute, "b");
+  EXPECT_EQ(One("DELETE OBJECT *;").target.object, "/");
+  EXPECT_EQ(One("DELETE /a*//b;").target.attribute, "/b");
+  EXPECT_EQ(One("DELETE /a/'b*';").target.pattern, Target::Pattern::kNone);
+  EXPECT_THAT(Wrong("DELETE a*;"), HasSubstr("cannot tell object from attribute"));
+  EXPECT_THAT(Wrong("DELETE /a* b;"), HasSubstr("expected ';', found b"));
+  EXPECT_THAT(Wrong("SHOW /a*;"),
+              HasSubstr("found the pattern /a*; as a name it is written in quotes"));
+}
+
 TEST(ParserTest, ProblemsTellWhatWasExpectedAndWhatWasFound) {
   EXPECT_THAT(Wrong("DELETE /attr1"), HasSubstr("1:14: expected ';', found the end of the script"));
   EXPECT_THAT(Wrong("DELETE /attr1;\n  DELEET /attr2;"),
@@ -301,7 +331,7 @@ TEST(ParserTest, ProblemsTellWhatWasExpectedAndWhatWasFound) {
   EXPECT_THAT(Wrong("MODIFY /a {1 2};"),
               HasSubstr("1:14: expected ',' or '}', found the number 2"));
   EXPECT_THAT(Wrong("MODIFY /a {{1},{2}};"), HasSubstr("values are one flat list"));
-  EXPECT_THAT(Wrong("DELETE /a*;"), HasSubstr("1:10: unexpected character '*'"));
+  EXPECT_THAT(Wrong("DELETE /a^;"), HasSubstr("1:10: unexpected character '^'"));
   EXPECT_THAT(Wrong(std::string("DELETE /a\0;", 11)), HasSubstr("a NUL byte"));
   EXPECT_THAT(Wrong("DELETE /\xFF;"), HasSubstr("not UTF-8"));
 }

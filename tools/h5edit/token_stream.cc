@@ -20,6 +20,8 @@ std::string Describe(const Source& source, const Token& token) {
       return StrCat("the number ", text);
     case TokenKind::kQuoted:
       return StrCat("the string ", text);
+    case TokenKind::kPattern:
+      return StrCat("the pattern ", text);
     default:
       return text;
   }
@@ -42,7 +44,8 @@ bool TokenStream::Expect(std::string_view word) {
 bool TokenStream::Fail(std::string_view expected) {
   const Token& token = Peek();
   std::string message = StrCat("expected ", expected, ", found ", Describe(source_, token));
-  if (token.kind == TokenKind::kKeyword || token.kind == TokenKind::kNumber) {
+  if (token.kind == TokenKind::kKeyword || token.kind == TokenKind::kNumber ||
+      token.kind == TokenKind::kPattern) {
     StrAppend(&message, "; as a name it is written in quotes");
   }
   return FailAt(token.offset, std::move(message));
