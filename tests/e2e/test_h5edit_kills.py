@@ -94,6 +94,18 @@ def test_yes_is_all_or_nothing(f, original, durable):
 
 
 @pytest.mark.limit(400)
+def test_a_version_is_all_or_nothing(f, original):
+    h5edit(f.parent, "--command-file", "script", "f.h5").ok()
+    final, states = f.read_bytes(), []
+    for _ in kills(f, original, "--keep-history"):
+        h5edit(f.parent, "--recover", "f.h5").ok()
+        states.append(f.read_bytes())
+        assert states[-1] in (original, final)
+        shutil.rmtree(f"{f}.h5m", ignore_errors=True)
+    assert original in states and final in states
+
+
+@pytest.mark.limit(400)
 @pytest.mark.parametrize("durable", [[], ["--durable"]], ids=["process", "durable"])
 def test_inc_is_a_cut_for_each_statement(f, original, durable):
     images, counts = {}, []
@@ -285,6 +297,26 @@ def test_a_call_that_fails_and_what_is_said_of_the_file(f, original, words, coun
         assert "is as it was before" not in said or f.read_bytes() == original, said
         assert nothing_beside(f), said
     assert {"all", "before"} <= seen and (count == 1 or "--backup=copy" in words or "between" in seen), seen
+
+
+@pytest.mark.limit(300)
+def test_a_call_that_fails_on_the_way_to_a_version(f, original):
+    h5edit(f.parent, "-c", "".join(STATEMENTS[:3]), "f.h5").ok()
+    final, settled = f.read_bytes(), set()
+    begun = time.monotonic()
+    for done in failures(f, original, 1, "--keep-history"):
+        waited, said = time.monotonic() - begun > 2, done.stderr
+        h5edit(f.parent, "--recover", "f.h5").ok()
+        assert f.read_bytes() in (original, final), said
+        assert done.returncode == 1 or f.read_bytes() == final
+        assert "f.h5 is as it was before\n" not in said or f.read_bytes() == original, said
+        if "settles which" in said:
+            settled.add(f.read_bytes())
+        shutil.rmtree(f"{f}.h5m", ignore_errors=True)
+        if waited and settled:   # The store tries again what only changes the file, and that may well take long.
+            break
+        begun = time.monotonic()
+    assert settled
 
 
 @pytest.mark.limit(300)

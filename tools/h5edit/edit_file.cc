@@ -121,6 +121,7 @@ class HistoryFile final : public MemoryFile {
     bytes_.Forget();
     return absl::OkStatus();
   }
+  bool is_between() const override { return is_on_its_way_; }
   absl::Status Close() override {
     absl::Status ended;
     if (token_ != 0) ended = file_->End(std::exchange(token_, 0), store::SessionEnd::kClean);
@@ -156,8 +157,12 @@ class HistoryFile final : public MemoryFile {
     request.size_bytes = cut.size_after;
     request.barrier = {session_id_, ++barrier_count_};
     request.provenance = ProvenanceNow(kProgram, comment);
+    // Whatever fails from here on, the next who opens the store may find the version whole.
+    is_on_its_way_ = true;
     H5M_RETURN_IF_ERROR(file_->Cut(token_, std::move(request), {}).status());
-    return file_->WaitApplied(kStoreTimeout);
+    H5M_RETURN_IF_ERROR(file_->WaitApplied(kStoreTimeout));
+    is_on_its_way_ = false;
+    return absl::OkStatus();
   }
 
   const std::unique_ptr<EnvLock> head_lock_;
@@ -168,6 +173,7 @@ class HistoryFile final : public MemoryFile {
   std::shared_ptr<store::File> file_;
   store::Token token_ = 0;
   uint64_t barrier_count_ = 0;
+  bool is_on_its_way_ = false;
 };
 
 }  // namespace

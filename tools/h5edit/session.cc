@@ -201,6 +201,10 @@ absl::Status Session::Finish(const std::string& comment) {
 }
 
 std::string Session::WhatIsLeft() const {
+  if (bytes_ != nullptr && bytes_->is_between() && HasHistory(real_)) {
+    return StrCat("is as it was before the change that failed, or will hold it whole: h5edit ",
+                  "--recover ", options_.file, " settles which");
+  }
   if (bytes_ != nullptr && bytes_->is_between()) {
     return StrCat("may hold a part of the change that failed: h5edit --recover ", options_.file,
                   " finishes it, h5edit --recover --discard ", options_.file, " takes it back");
