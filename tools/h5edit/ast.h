@@ -14,7 +14,22 @@
 namespace h5mirror::edit {
 
 // What CREATE can give an attribute or a dataset, and the class of values that it takes.
-enum class TypeClass : uint8_t { kInteger, kReal, kString, kEnum };
+enum class TypeClass : uint8_t {
+  kInteger,
+  kReal,
+  kString,
+  kEnum,
+  kBitfield,
+  kOpaque,
+  kReference,
+  kCompound,
+  kArray,
+  kList,       // of variable length: H5T_VLEN
+  kCommitted,  // a type of the file, which a script alone does not know
+};
+// How deep types may be made of types, and values of values.
+inline constexpr int kDepthMax = 32;
+
 enum class StringPad : uint8_t { kNullTerm, kNullPad, kSpacePad };
 
 struct EnumMember {
@@ -26,14 +41,21 @@ struct EnumMember {
 struct TypeSpec {
   size_t at = 0;
   TypeClass type_class = TypeClass::kReal;
-  std::string name;  // "H5T_STD_I32BE"; of strings empty; of an enum its base
+  // "H5T_STD_I32BE"; of an enum its base; of a committed type its path; of others empty
+  std::string name;
   // Strings:
   bool is_variable = false;
-  uint64_t size = 0;  // STRSIZE in bytes
+  uint64_t size = 0;  // STRSIZE in bytes; of opaques, too; 0: that of the first value
   StringPad pad = StringPad::kNullTerm;
   bool is_utf8 = false;
   bool is_fortran = false;
-  std::vector<EnumMember> members;
+  std::vector<EnumMember> members;  // of enums
+  std::string tag;                  // of opaques
+  bool is_region = false;           // of references: of a part of a dataset
+  std::vector<uint64_t> dims;       // of arrays
+  // Of a compound its members, of an array and a list what they are of.
+  std::vector<TypeSpec> parts;
+  std::string member;  // the name in the compound that it is a part of
 };
 
 struct SpaceSpec {
@@ -44,11 +66,30 @@ struct SpaceSpec {
 };
 inline constexpr uint64_t kUnlimited = UINT64_MAX;
 
+enum class ObjectWord : uint8_t { kNone, kDataset, kGroup, kDatatype };
+
 struct Value {
-  enum class Kind : uint8_t { kNumber, kQuoted, kWord } kind = Kind::kNumber;
+  enum class Kind : uint8_t {
+    kNumber,
+    kQuoted,
+    kWord,
+    kPath,
+    kNull,
+    kCompound,   // {1, 2}
+    kArray,      // [1, 2]
+    kList,       // (1, 2)
+    kReference,  // DATASET "/d" {REGION_TYPE BLOCK (0,1)-(2,3)}
+  } kind = Kind::kNumber;
+  // Which elements of a dataset a reference means.
+  enum class Region : uint8_t { kNone, kBlocks, kPoints } region = Region::kNone;
   size_t at = 0;
+  size_t end = 0;  // of the closing bracket
   Number number;
-  std::string text;  // of a quoted one or a word
+  std::string text;                     // as it is written; without quotes; of a reference the path
+  ObjectWord word = ObjectWord::kNone;  // of a reference: before the path
+  // Of the three in brackets what is in them; of regions the points, of blocks two each: lists of
+  // integers.
+  std::vector<Value> items;
 };
 
 // `{1, 2, 3}`, or the content of a file.
@@ -77,8 +118,6 @@ struct Definition {
   std::optional<Value> fill_value;
   std::optional<ValueList> values;  // may be left out of datasets only
 };
-
-enum class ObjectWord : uint8_t { kNone, kDataset, kGroup };
 
 // An object of the file, or an attribute of one.
 struct Target {

@@ -1,14 +1,12 @@
 #include "tools/h5edit/ddl.h"
 
 #include <algorithm>
-#include <array>
-#include <cstdio>
-#include <cstring>
-#include <utility>
+#include <iterator>
 #include <vector>
 
 #include "base/status_macros.h"
 #include "base/strings.h"
+#include "tools/h5edit/element_text.h"
 #include "tools/h5edit/h5_types.h"
 #include "tools/hdf5/handle.h"
 
@@ -22,16 +20,19 @@ using hdf5::Own;
 // h5dump breaks lines at this column, our lists at a count of values.
 constexpr size_t kLineBytes = 70;
 
-std::string Printed(const char* format, auto value) {
-  std::array<char, 64> text{};
-  std::snprintf(text.data(), text.size(), format, value);
-  return text.data();
+bool IsBfloat16(hid_t type) {
+  size_t sign = 0, exponent_at = 0, exponent = 0, mantissa_at = 0, mantissa = 0;
+  return H5Tget_size(type) == 2 &&
+         H5Tget_fields(type, &sign, &exponent_at, &exponent, &mantissa_at, &mantissa) >= 0 &&
+         exponent == 8 && mantissa == 7 && H5Tget_ebias(type) == 127;
 }
 
 // "H5T_STD_I32BE" of a type that is one of the predefined.
 std::string NumberName(hid_t type) {
   const size_t bits = H5Tget_size(type) * 8;
   const char* const order = H5Tget_order(type) == H5T_ORDER_BE ? "BE" : "LE";
+  if (H5Tget_class(type) == H5T_FLOAT && IsBfloat16(type))
+    return StrCat("H5T_FLOAT_BFLOAT16", order);
   if (H5Tget_class(type) == H5T_FLOAT)
     return bits <= 64 ? StrCat("H5T_IEEE_F", bits, order) : StrCat("H5T_NATIVE_LDOUBLE");
   if (H5Tget_class(type) == H5T_BITFIELD) return StrCat("H5T_STD_B", bits, order);
@@ -53,7 +54,8 @@ std::string CompoundDdl(hid_t type) {
   for (int i = 0; i < count; ++i) {
     const Handle member(H5Tget_member_type(type, static_cast<unsigned>(i)));
     char* const name = H5Tget_member_name(type, static_cast<unsigned>(i));
-    StrAppend(&text, " ", TypeDdl(member.get()), " \"", name == nullptr ? "?" : name, "\";");
+    StrAppend(&text, " ", TypeDdl(member.get()), " ", QuotedText(name == nullptr ? "?" : name),
+              ";");
     H5free_memory(name);
   }
   return text + " }";
@@ -65,7 +67,10 @@ std::string EnumDdl(hid_t type) {
   const auto element = ElementTypeOf(type);
   if (element.ok()) {
     for (const ElementType::Member& member : element->members)
-      StrAppend(&text, " \"", member.name, "\" ", member.value, ";");
+      StrAppend(
+          &text, " ", QuotedText(member.name), " ",
+          element->is_signed ? StrCat(member.value) : StrCat(static_cast<uint64_t>(member.value)),
+          ";");
   }
   return text + " }";
 }
@@ -79,112 +84,31 @@ std::string ArrayDdl(hid_t type) {
   return StrCat(text, " ", TypeDdl(base.get()), " }");
 }
 
-std::string Quoted(std::string_view text) {
-  std::string quoted = "\"";
-  for (char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
-      quoted += '\\';
-      quoted += c;
-    } else if (c == '\n') {
-      quoted += "\\n";
-    } else if (byte < 0x20 || byte == 0x7F) {
-      quoted += Printed("\\%03o", byte);
-    } else {
-      quoted += c;
-    }
-  }
-  return quoted + "\"";
-}
-
-std::string Hex(const char* bytes, size_t size) {
-  std::string text;
-  for (size_t i = 0; i < size; ++i)
-    StrAppend(&text, i == 0 ? "" : ":", Printed("%02x", static_cast<unsigned char>(bytes[i])));
+std::string OpaqueDdl(hid_t type) {
+  char* const tag = H5Tget_tag(type);
+  std::string text = StrCat("H5T_OPAQUE { OPQ_SIZE ", H5Tget_size(type), "; OPAQUE_TAG ",
+                            QuotedText(tag == nullptr ? "" : tag), "; }");
+  H5free_memory(tag);
   return text;
 }
 
-std::string FixedString(hid_t type, const char* bytes) {
-  std::string_view text(bytes, H5Tget_size(type));
-  const H5T_str_t pad = H5Tget_strpad(type);
-  if (pad == H5T_STR_SPACEPAD) return Quoted(text);
-  if (pad == H5T_STR_NULLTERM) return Quoted(text.substr(0, text.find('\0')));
-  const size_t last = text.find_last_not_of('\0');
-  return Quoted(text.substr(0, last == std::string_view::npos ? 0 : last + 1));
+std::string ReferenceDdl(hid_t type) {
+  const char* const kind = H5Tequal(type, H5T_STD_REF_OBJ) > 0       ? "OBJECT"
+                           : H5Tequal(type, H5T_STD_REF_DSETREG) > 0 ? "DSETREG"
+                                                                     : nullptr;
+  return StrCat("H5T_REFERENCE { H5T_STD_REF", kind == nullptr ? "" : "_",
+                kind == nullptr ? "" : kind, " }");
 }
 
-// One element, in memory as the native type `type`.
-std::string ElementText(hid_t type, const char* bytes) {
-  const size_t size = H5Tget_size(type);
-  switch (H5Tget_class(type)) {
-    case H5T_INTEGER: {
-      const bool is_signed = H5Tget_sign(type) == H5T_SGN_2;
-      uint64_t word = 0;
-      if (size > sizeof word) return Hex(bytes, size);
-      std::memcpy(&word, bytes, size);
-      const unsigned shift = static_cast<unsigned>(64 - size * 8);
-      if (is_signed) return StrCat(static_cast<int64_t>(word << shift) >> shift);
-      return StrCat(word);
-    }
-    case H5T_FLOAT: {
-      if (size == sizeof(float)) {
-        float value = 0;
-        std::memcpy(&value, bytes, size);
-        return Printed("%g", value);
-      }
-      if (size != sizeof(double)) {
-        double value = 0;
-        std::array<char, 64> copy{};
-        std::memcpy(copy.data(), bytes, std::min(size, copy.size()));
-        if (H5Tconvert(type, H5T_NATIVE_DOUBLE, 1, copy.data(), nullptr, H5P_DEFAULT) < 0)
-          return Hex(bytes, size);
-        std::memcpy(&value, copy.data(), sizeof value);
-        return Printed("%g", value);
-      }
-      double value = 0;
-      std::memcpy(&value, bytes, size);
-      return Printed("%g", value);
-    }
-    case H5T_STRING: {
-      if (H5Tis_variable_str(type) <= 0) return FixedString(type, bytes);
-      const char* text = nullptr;
-      std::memcpy(&text, bytes, sizeof text);
-      return text == nullptr ? "NULL" : Quoted(text);
-    }
-    case H5T_ENUM: {
-      std::array<char, 256> name{};
-      if (H5Tenum_nameof(type, bytes, name.data(), name.size()) >= 0) return name.data();
-      H5Eclear2(H5E_DEFAULT);
-      const Handle base(H5Tget_super(type));
-      return ElementText(base.get(), bytes);
-    }
-    case H5T_COMPOUND: {
-      std::string text = "{ ";
-      for (int i = 0; i < H5Tget_nmembers(type); ++i) {
-        const auto index = static_cast<unsigned>(i);
-        const Handle member(H5Tget_member_type(type, index));
-        StrAppend(&text, i == 0 ? "" : ", ",
-                  ElementText(member.get(), bytes + H5Tget_member_offset(type, index)));
-      }
-      return text + " }";
-    }
-    case H5T_ARRAY:
-    case H5T_VLEN: {
-      const Handle base(H5Tget_super(type));
-      const size_t step = H5Tget_size(base.get());
-      const bool is_array = H5Tget_class(type) == H5T_ARRAY;
-      hvl_t list{};
-      if (!is_array) std::memcpy(&list, bytes, sizeof list);
-      const char* const first = is_array ? bytes : static_cast<const char*>(list.p);
-      const size_t count = is_array ? size / step : list.len;
-      std::string text = is_array ? "[ " : "(";
-      for (size_t i = 0; i < count; ++i)
-        StrAppend(&text, i == 0 ? "" : ", ", ElementText(base.get(), first + i * step));
-      return text + (is_array ? " ]" : ")");
-    }
-    default:
-      return Hex(bytes, size);
-  }
+// The path of a type that is committed; empty: it is not, or nothing leads to it.
+std::string CommittedName(hid_t type) {
+  if (H5Tcommitted(type) <= 0) return {};
+  std::string name(static_cast<size_t>(std::max<ssize_t>(H5Iget_name(type, nullptr, 0), 0)) + 1,
+                   '\0');
+  H5Iget_name(type, name.data(), name.size());
+  H5Eclear2(H5E_DEFAULT);
+  name.pop_back();
+  return name;
 }
 
 std::string IndexText(size_t index, const std::vector<hsize_t>& dims) {
@@ -197,7 +121,7 @@ std::string IndexText(size_t index, const std::vector<hsize_t>& dims) {
 }
 
 // A line ends with the last dimension, or where it grows too long.
-std::string DataDdl(hid_t type, hid_t space, const std::string& bytes) {
+std::string DataDdl(hid_t object, hid_t type, hid_t space, const std::string& bytes) {
   const size_t step = H5Tget_size(type);
   std::vector<hsize_t> dims(static_cast<size_t>(std::max(H5Sget_simple_extent_ndims(space), 0)));
   if (!dims.empty()) H5Sget_simple_extent_dims(space, dims.data(), nullptr);
@@ -206,7 +130,7 @@ std::string DataDdl(hid_t type, hid_t space, const std::string& bytes) {
   std::string text, line;
   for (size_t i = 0; i < count; ++i) {
     if (line.empty()) line = StrCat("   ", IndexText(i, dims));
-    StrAppend(&line, ElementText(type, bytes.data() + i * step), i + 1 == count ? "" : ",");
+    StrAppend(&line, ElementText(object, type, bytes.data() + i * step), i + 1 == count ? "" : ",");
     if (i + 1 == count || (i + 1) % row == 0 || line.size() > kLineBytes) {
       StrAppend(&text, line, "\n");
       line.clear();
@@ -217,26 +141,25 @@ std::string DataDdl(hid_t type, hid_t space, const std::string& bytes) {
   return text;
 }
 
-absl::Status ReadNative(hid_t attribute, hid_t native, hid_t space, std::string* out) {
-  std::string bytes(static_cast<size_t>(H5Sget_simple_extent_npoints(space)) * H5Tget_size(native),
+// In the type that they have in the file: of bitfields and opaques it is the bytes that count.
+absl::Status ReadData(hid_t attribute, hid_t type, hid_t space, std::string* out) {
+  std::string bytes(static_cast<size_t>(H5Sget_simple_extent_npoints(space)) * H5Tget_size(type),
                     '\0');
   if (bytes.empty()) return absl::OkStatus();
-  H5M_RETURN_IF_ERROR(Check(H5Aread(attribute, native, bytes.data()), "read it"));
-  *out = DataDdl(native, space, bytes);
-  return Check(H5Treclaim(native, space, H5P_DEFAULT, bytes.data()), "read it");
+  H5M_RETURN_IF_ERROR(Check(H5Aread(attribute, type, bytes.data()), "read it"));
+  *out = DataDdl(attribute, type, space, bytes);
+  return Check(H5Treclaim(type, space, H5P_DEFAULT, bytes.data()), "read it");
 }
 
 absl::StatusOr<std::string> AttributeText(hid_t attribute, const std::string& name) {
   H5M_ASSIGN_OR_RETURN(const Handle type, Own(H5Aget_type(attribute), name));
   H5M_ASSIGN_OR_RETURN(const Handle space, Own(H5Aget_space(attribute), name));
-  std::string text = StrCat("ATTRIBUTE ", Quoted(name), " {\n   DATATYPE ", TypeDdl(type.get()),
+  std::string text = StrCat("ATTRIBUTE ", QuotedText(name), " {\n   DATATYPE ", TypeDdl(type.get()),
                             "\n   DATASPACE ", SpaceDdl(space.get()), "\n");
   std::string data;
   if (H5Sget_simple_extent_type(space.get()) != H5S_NULL) {
-    Handle native(H5Tget_native_type(type.get(), H5T_DIR_ASCEND));
-    if (!native.valid()) native = Handle(H5Tcopy(type.get()));
-    H5Eclear2(H5E_DEFAULT);
-    H5M_RETURN_IF_ERROR(ReadNative(attribute, native.get(), space.get(), &data));
+    H5M_ASSIGN_OR_RETURN(const Handle memory, Own(H5Tcopy(type.get()), name));
+    H5M_RETURN_IF_ERROR(ReadData(attribute, memory.get(), space.get(), &data));
   }
   return StrCat(text, "   DATA {\n", data, "   }\n}\n");
 }
@@ -245,8 +168,8 @@ herr_t AppendAttribute(hid_t object, const char* name, const H5A_info_t*, void* 
   const Handle attribute(H5Aopen(object, name, H5P_DEFAULT));
   if (!attribute.valid()) return -1;
   const Handle type(H5Aget_type(attribute.get())), space(H5Aget_space(attribute.get()));
-  StrAppend(static_cast<std::string*>(out), "   ATTRIBUTE ", Quoted(name), " ", TypeDdl(type.get()),
-            " ", SpaceDdl(space.get()), "\n");
+  StrAppend(static_cast<std::string*>(out), "   ATTRIBUTE ", QuotedText(name), " ",
+            TypeDdl(type.get()), " ", SpaceDdl(space.get()), "\n");
   return 0;
 }
 
@@ -258,26 +181,28 @@ herr_t AppendLink(hid_t group, const char* name, const H5L_info2_t* info, void* 
     const char* const kind = object.type == H5O_TYPE_GROUP     ? "GROUP"
                              : object.type == H5O_TYPE_DATASET ? "DATASET"
                                                                : "DATATYPE";
-    StrAppend(text, "   ", kind, " ", Quoted(name), "\n");
+    StrAppend(text, "   ", kind, " ", QuotedText(name), "\n");
     return 0;
   }
   std::string value(info->u.val_size + 1, '\0');
   if (H5Lget_val(group, name, value.data(), value.size(), H5P_DEFAULT) < 0) return -1;
   if (info->type == H5L_TYPE_SOFT) {
-    StrAppend(text, "   SOFTLINK ", Quoted(name), " -> ", Quoted(value.c_str()), "\n");
+    StrAppend(text, "   SOFTLINK ", QuotedText(name), " -> ", QuotedText(value.c_str()), "\n");
     return 0;
   }
   const char* file = "";
   const char* path = "";
   if (info->type == H5L_TYPE_EXTERNAL)
     H5Lunpack_elink_val(value.data(), info->u.val_size, nullptr, &file, &path);
-  StrAppend(text, "   EXTERNAL_LINK ", Quoted(name), " -> ", Quoted(file), " ", Quoted(path), "\n");
+  StrAppend(text, "   EXTERNAL_LINK ", QuotedText(name), " -> ", QuotedText(file), " ",
+            QuotedText(path), "\n");
   return 0;
 }
 
 }  // namespace
 
 std::string TypeDdl(hid_t type) {
+  if (const std::string name = CommittedName(type); !name.empty()) return QuotedText(name);
   switch (H5Tget_class(type)) {
     case H5T_INTEGER:
     case H5T_FLOAT:
@@ -291,6 +216,10 @@ std::string TypeDdl(hid_t type) {
       return EnumDdl(type);
     case H5T_ARRAY:
       return ArrayDdl(type);
+    case H5T_OPAQUE:
+      return OpaqueDdl(type);
+    case H5T_REFERENCE:
+      return ReferenceDdl(type);
     case H5T_VLEN: {
       const Handle base(H5Tget_super(type));
       return StrCat("H5T_VLEN { ", TypeDdl(base.get()), " }");
@@ -328,7 +257,7 @@ absl::StatusOr<std::string> ObjectListing(hid_t object, const std::string& path)
   std::string text = StrCat(kind == H5I_GROUP     ? "GROUP "
                             : kind == H5I_DATASET ? "DATASET "
                                                   : "DATATYPE ",
-                            Quoted(path), " {\n");
+                            QuotedText(path), " {\n");
   if (kind == H5I_DATASET) {
     const Handle type(H5Dget_type(object)), space(H5Dget_space(object));
     StrAppend(&text, "   DATATYPE ", TypeDdl(type.get()), "\n   DATASPACE ", SpaceDdl(space.get()),

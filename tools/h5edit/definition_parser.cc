@@ -4,7 +4,7 @@
 
 #include "absl/strings/numbers.h"
 #include "base/strings.h"
-#include "tools/h5edit/type_names.h"
+#include "tools/h5edit/type_parser.h"
 #include "tools/h5edit/values.h"
 
 namespace h5mirror::edit {
@@ -31,26 +31,13 @@ bool StartsSpace(const Token& token) {
 
 }  // namespace
 
-bool DefinitionParser::OneOf(std::initializer_list<std::string_view> words, size_t* which) {
-  std::string all;
-  *which = 0;
-  for (std::string_view word : words) {
-    if (in_.Take(word)) return true;
-    StrAppend(&all, all.empty() ? "" : " or ", word);
-    ++*which;
-  }
-  return in_.Fail(all);
-}
-
 bool DefinitionParser::Parse(Definition* out) {
   if (!in_.Expect("{")) return false;
   out->type.at = out->space.at = in_.at();
   out->type.name = "H5T_NATIVE_FLOAT";
   const bool has_word = in_.Take("DATATYPE");
-  const Token& token = in_.Peek();
-  if (has_word || (token.kind == TokenKind::kKeyword && token.text.starts_with("H5T_"))) {
-    if (!Type(&out->type)) return false;
-  }
+  if ((has_word || TypeParser::Starts(in_.Peek())) && !TypeParser(in_).Parse(&out->type))
+    return false;
   if (StartsSpace(in_.Peek()) && !Space(&out->space)) return false;
   if (in_.Peek().Is("LAYOUT")) {
     out->layout.emplace();
@@ -58,7 +45,7 @@ bool DefinitionParser::Parse(Definition* out) {
     while (in_.Take("FILTER")) {
       if (!Filter(&*out->layout)) return false;
     }
-    if (in_.Take("FILLVALUE") && !OneValue(&out->fill_value.emplace())) return false;
+    if (in_.Take("FILLVALUE") && !values_.One(&out->fill_value.emplace())) return false;
   }
   if (!(out->layout.has_value() && in_.Peek().Is("}"))) {
     const Token& next = in_.Peek();
@@ -69,110 +56,10 @@ bool DefinitionParser::Parse(Definition* out) {
     if (!Values(&out->values.emplace())) return false;
   }
   if (!in_.Expect("}")) return false;
+  const ValueList* const values = out->values.has_value() ? &*out->values : nullptr;
+  if (const auto wrong = TakeOpaqueSizes(values, &out->type))
+    return in_.FailAt(wrong->at, wrong->message);
   return CheckLayout(*out) && CheckValues(*out);
-}
-
-bool DefinitionParser::Type(TypeSpec* out) {
-  out->at = in_.at();
-  if (in_.Take("H5T_STRING")) return StringBody(out);
-  if (in_.Take("H5T_ENUM")) return EnumBody(out);
-  const Token& token = in_.Peek();
-  if (token.kind != TokenKind::kKeyword && token.kind != TokenKind::kName)
-    return in_.Fail("a type, such as H5T_STD_I32LE");
-  const PredefinedType* type = FindPredefined(token.text);
-  if (type == nullptr) {
-    const std::string_view near = NearestPredefined(token.text);
-    return in_.FailAt(in_.at(), StrCat("unknown type ", token.text,
-                                       near.empty() ? "" : StrCat("; did you mean ", near, "?")));
-  }
-  in_.Next();
-  out->name = type->name;
-  out->type_class = type->type_class;
-  return true;
-}
-
-bool DefinitionParser::StringBody(TypeSpec* out) {
-  out->type_class = TypeClass::kString;
-  out->name.clear();
-  if (!in_.Expect("{")) return false;
-  while (!in_.Peek().Is("}")) {
-    if (!StringProperty(out)) return false;
-    in_.Take(";");
-  }
-  if (out->size == 0 && !out->is_variable) return in_.Fail("STRSIZE, which a string must have");
-  return in_.Expect("}");
-}
-
-bool DefinitionParser::StringProperty(TypeSpec* out) {
-  size_t which = 0;
-  if (!OneOf({"STRSIZE", "STRPAD", "CSET", "CTYPE"}, &which)) return false;
-  size_t word = 0;
-  switch (which) {
-    case 0:
-      if (in_.Take("H5T_VARIABLE")) return out->is_variable = true;
-      {
-        const Token& token = in_.Peek();
-        Number number;
-        if (!ParseNumber(token.text, &number) || token.kind != TokenKind::kNumber || number.is_real)
-          return in_.Fail("the size of a string in bytes, or H5T_VARIABLE");
-        if (number.is_negative || number.magnitude == 0)
-          return in_.FailAt(in_.at(), "STRSIZE must be at least 1");
-        if (number.is_too_large || number.magnitude > INT32_MAX)
-          return in_.FailAt(in_.at(), "STRSIZE is too large");
-        out->size = number.magnitude;
-        in_.Next();
-        return true;
-      }
-    case 1:
-      if (!OneOf({"H5T_STR_NULLTERM", "H5T_STR_NULLPAD", "H5T_STR_SPACEPAD"}, &word)) return false;
-      out->pad = static_cast<StringPad>(word);
-      return true;
-    case 2:
-      if (!OneOf({"H5T_CSET_ASCII", "H5T_CSET_UTF8"}, &word)) return false;
-      out->is_utf8 = word == 1;
-      return true;
-    default:
-      if (!OneOf({"H5T_C_S1", "H5T_FORTRAN_S1"}, &word)) return false;
-      out->is_fortran = word == 1;
-      return true;
-  }
-}
-
-bool DefinitionParser::EnumBody(TypeSpec* out) {
-  if (!in_.Expect("{")) return false;
-  TypeSpec base;
-  const size_t base_at = in_.at();
-  if (in_.Peek().Is("H5T_ENUM") || in_.Peek().Is("H5T_STRING")) return in_.Fail("an integer type");
-  if (!Type(&base)) return false;
-  if (base.type_class != TypeClass::kInteger)
-    return in_.FailAt(base_at, "the base of an enum is an integer type");
-  out->type_class = TypeClass::kEnum;
-  out->name = base.name;
-  const ElementType element = ElementTypeOf(base);
-  while (in_.Take(";"), !in_.Peek().Is("}")) {
-    EnumMember member;
-    member.at = in_.at();
-    if (in_.Peek().kind != TokenKind::kQuoted && in_.Peek().kind != TokenKind::kName)
-      return in_.Fail("the name of a member, or '}'");
-    member.name = in_.Next().text;
-    ValueList value;
-    value.values.resize(1);
-    if (!OneValue(&value.values[0])) return false;
-    if (auto wrong = edit::CheckValues(element, value, 1))
-      return in_.FailAt(wrong->at, wrong->message);
-    member.value = value.values[0].number;
-    for (const EnumMember& other : out->members) {
-      const bool same = other.value.magnitude == member.value.magnitude &&
-                        other.value.is_negative == member.value.is_negative;
-      if (other.name == member.name || same)
-        return in_.FailAt(member.at, StrCat("the enum has ", other.name, " already"));
-    }
-    if (member.name.empty() || member.name.find('\0') != std::string::npos)
-      return in_.FailAt(member.at, "not a name for a member");
-    out->members.push_back(std::move(member));
-  }
-  if (out->members.empty()) return in_.Fail("the name of a member");
-  return in_.Expect("}");
 }
 
 bool DefinitionParser::Space(SpaceSpec* out) {
@@ -243,7 +130,7 @@ bool DefinitionParser::Layout(LayoutSpec* out) {
   out->at = in_.at();
   in_.Next();
   size_t which = 0;
-  if (!OneOf({"CONTIGUOUS", "COMPACT", "CHUNKED"}, &which)) return false;
+  if (!in_.TakeOneOf({"CONTIGUOUS", "COMPACT", "CHUNKED"}, &which)) return false;
   out->kind = static_cast<LayoutSpec::Kind>(which);
   return out->kind != LayoutSpec::Kind::kChunked || Dims(&out->chunk, false);
 }
@@ -251,7 +138,7 @@ bool DefinitionParser::Layout(LayoutSpec* out) {
 bool DefinitionParser::Filter(LayoutSpec* out) {
   const size_t at = in_.at();
   size_t which = 0;
-  if (!OneOf({"SHUFFLE", "DEFLATE", "FLETCHER32"}, &which)) return false;
+  if (!in_.TakeOneOf({"SHUFFLE", "DEFLATE", "FLETCHER32"}, &which)) return false;
   if (out->kind != LayoutSpec::Kind::kChunked) return in_.FailAt(at, "filters need LAYOUT CHUNKED");
   LayoutSpec::Filter filter;
   filter.kind = static_cast<LayoutSpec::Filter::Kind>(which);
@@ -266,70 +153,6 @@ bool DefinitionParser::Filter(LayoutSpec* out) {
     in_.Next();
   }
   out->filters.push_back(filter);
-  return true;
-}
-
-bool DefinitionParser::OneValue(Value* out) {
-  const Token& token = in_.Peek();
-  out->at = token.offset;
-  out->text = token.text;
-  switch (token.kind) {
-    case TokenKind::kNumber:
-      ParseNumber(token.text, &out->number);
-      break;
-    case TokenKind::kQuoted:
-      out->kind = Value::Kind::kQuoted;
-      break;
-    case TokenKind::kName:
-      out->kind = Value::Kind::kWord;
-      break;
-    default:
-      return in_.Fail(token.Is("{") ? "a value (values are one flat list, in row-major order)"
-                                    : "a value");
-  }
-  in_.Next();
-  return true;
-}
-
-bool DefinitionParser::Values(ValueList* out) {
-  in_.Take("DATA");
-  out->at = in_.at();
-  if (in_.Peek().Is("FROM")) return ValuesFromFile(out);
-  if (!in_.Expect("{")) return false;
-  if (!in_.Peek().Is("}")) {
-    do {
-      if (!OneValue(&out->values.emplace_back())) return false;
-    } while (in_.Take(","));
-  }
-  out->end = in_.at();
-  if (!in_.Peek().Is("}")) return in_.Fail("',' or '}'");
-  in_.Next();
-  return true;
-}
-
-bool DefinitionParser::ValuesFromFile(ValueList* out) {
-  in_.Next();
-  const size_t at = in_.at();
-  out->end = at;
-  if (in_.Peek().kind != TokenKind::kQuoted) return in_.Fail("the name of a file, in quotes");
-  out->file = in_.Next().text;
-  std::string text, error;
-  if (!read_file_(out->file, &text, &error)) return in_.FailAt(at, error);
-  const Source source(out->file, std::move(text));
-  std::vector<Token> tokens;
-  Problem problem;
-  const auto wrong = [&](const Place& place, const std::string& message) {
-    return in_.FailAt(at, StrCat(out->file, ":", place.line, ":", place.column, ": ", message));
-  };
-  if (!Tokenize(source, &tokens, &problem)) return wrong(problem.at, problem.message);
-  TokenStream stream(source, std::move(tokens));
-  DefinitionParser values(stream, read_file_);
-  while (!stream.AtEnd()) {
-    if (stream.Take(",")) continue;
-    Value& value = out->values.emplace_back();
-    if (!values.OneValue(&value)) return wrong(stream.problem().at, stream.problem().message);
-    value.at = at;
-  }
   return true;
 }
 
@@ -386,11 +209,10 @@ bool DefinitionParser::CheckLayout(const Definition& definition) {
   if (!definition.fill_value.has_value()) return true;
   ValueList list;
   list.values = {*definition.fill_value};
-  const auto wrong = edit::CheckValues(ElementTypeOf(definition.type), list, 1);
+  const ElementType element = ElementTypeOf(definition.type);
+  const auto wrong = edit::CheckValues(element, list, 1);
   if (wrong) return in_.FailAt(wrong->at, wrong->message);
-  if (definition.type.is_variable)
-    return in_.FailAt(definition.fill_value->at,
-                      "a fill value of variable length is not supported");
+  if (PointsElsewhere(element)) return in_.FailAt(definition.fill_value->at, kNoFillValue);
   return true;
 }
 

@@ -1,7 +1,7 @@
 #include "tools/h5edit/executor.h"
 
 #include <algorithm>
-#include <cstring>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -10,6 +10,7 @@
 #include "tools/h5edit/ddl.h"
 #include "tools/h5edit/edit_driver.h"
 #include "tools/h5edit/h5_types.h"
+#include "tools/h5edit/memory_values.h"
 
 namespace h5mirror::edit {
 
@@ -186,18 +187,14 @@ absl::Status Executor::CreateAttribute(const Statement& statement) {
   H5M_ASSIGN_OR_RETURN(const Handle object, OpenTarget(target, KindRule::kPairIsData));
   H5M_RETURN_IF_ERROR(CheckIsOurs(object.get(), target.object, target.object_at));
   H5M_ASSIGN_OR_RETURN(const bool exists, HasAttribute(object.get(), target.attribute));
-  if (!exists) {
-    const absl::Status made = MakeAttribute(object.get(), target.attribute, statement.definition);
-    return made.ok() ? made : Fail(statement.definition.type.at, made);
-  }
+  if (!exists) return MakeAttribute(object.get(), target.attribute, statement.definition);
   if (!statement.or_replace) return CheckFree(object.get(), target);
   // Under another name first, so that the old one stays where the new one cannot be.
   const std::string beside = target.attribute + ".h5edit-new";
   H5M_ASSIGN_OR_RETURN(const bool in_the_way, HasAttribute(object.get(), beside));
   if (in_the_way)
     return Fail(target.attribute_at, StrCat("attribute ", beside, " is in the way: delete it"));
-  const absl::Status made = MakeAttribute(object.get(), beside, statement.definition);
-  if (!made.ok()) return Fail(statement.definition.type.at, made);
+  H5M_RETURN_IF_ERROR(MakeAttribute(object.get(), beside, statement.definition));
   const std::string what = StrCat("replace attribute ", target.attribute);
   H5M_RETURN_IF_ERROR(Check(H5Adelete(object.get(), target.attribute.c_str()), what));
   return Check(H5Arename(object.get(), beside.c_str(), target.attribute.c_str()), what);
@@ -206,23 +203,29 @@ absl::Status Executor::CreateAttribute(const Statement& statement) {
 absl::Status Executor::MakeAttribute(hid_t object, const std::string& name,
                                      const Definition& definition) {
   const std::string what = StrCat("create attribute ", name);
-  H5M_ASSIGN_OR_RETURN(const Handle type, MakeType(definition.type));
+  Scene scene = TheScene();
+  auto type = MakeType(definition.type, scene);
+  if (!type.ok()) return Fail(scene.blame.value_or(definition.type.at), type.status());
   H5M_ASSIGN_OR_RETURN(const Handle space, MakeSpace(definition.space));
   H5M_ASSIGN_OR_RETURN(const Handle list, CreationList(name));
+  const bool has_values = definition.space.kind != SpaceSpec::Kind::kNull;
+  std::optional<MemoryValues> values;
+  if (has_values) {
+    const auto count = static_cast<uint64_t>(H5Sget_simple_extent_npoints(space.get()));
+    H5M_ASSIGN_OR_RETURN(values,
+                         ValuesOf(type->get(), *definition.values, count, definition.type.at));
+  }
   Handle attribute(
-      H5Acreate2(object, name.c_str(), type.get(), space.get(), list.get(), H5P_DEFAULT));
-  if (!attribute.valid()) return hdf5::ErrorOf(what);
-  if (definition.space.kind == SpaceSpec::Kind::kNull) return absl::OkStatus();
-  auto values =
-      MemoryValues::Make(edit::ElementTypeOf(definition.type), type.get(), *definition.values);
-  absl::Status written =
-      values.ok() ? Check(H5Awrite(attribute.get(), values->type(), values->data()), what)
-                  : values.status();
+      H5Acreate2(object, name.c_str(), type->get(), space.get(), list.get(), H5P_DEFAULT));
+  if (!attribute.valid()) return Fail(definition.type.at, hdf5::ErrorOf(what));
+  if (!has_values) return absl::OkStatus();
+  const absl::Status written =
+      Check(H5Awrite(attribute.get(), values->type(), values->data()), what);
   if (written.ok()) return written;
   attribute = Handle();
   H5Adelete(object, name.c_str());  // An attribute without values is worse than none.
   H5Eclear2(H5E_DEFAULT);
-  return written;
+  return Fail(definition.type.at, written);
 }
 
 absl::Status Executor::DeleteAttribute(const Statement& statement) {
@@ -238,86 +241,6 @@ absl::Status Executor::DeleteAttribute(const Statement& statement) {
                                                                 " in ", target.object)));
   return Check(H5Adelete(object->get(), target.attribute.c_str()),
                StrCat("delete attribute ", target.attribute));
-}
-
-absl::Status Executor::ModifyAttribute(const Statement& statement) {
-  const Target& target = statement.target;
-  H5M_ASSIGN_OR_RETURN(const Handle object, OpenTarget(target, KindRule::kAny));
-  H5M_RETURN_IF_ERROR(CheckIsOurs(object.get(), target.object, target.object_at));
-  H5M_ASSIGN_OR_RETURN(const bool exists, HasAttribute(object.get(), target.attribute));
-  if (!exists)
-    return Fail(target.attribute_at, absl::NotFoundError(StrCat("no attribute ", target.attribute,
-                                                                " in ", target.object)));
-  const std::string what = StrCat("modify attribute ", target.attribute);
-  H5M_ASSIGN_OR_RETURN(const Handle attribute,
-                       Own(H5Aopen(object.get(), target.attribute.c_str(), H5P_DEFAULT), what));
-  H5M_ASSIGN_OR_RETURN(const Handle type, Own(H5Aget_type(attribute.get()), what));
-  H5M_ASSIGN_OR_RETURN(const Handle space, Own(H5Aget_space(attribute.get()), what));
-  if (H5Sget_simple_extent_type(space.get()) == H5S_NULL) {
-    return Fail(target.attribute_at,
-                StrCat("attribute ", target.attribute, " has the space NULL, which has no values"));
-  }
-  auto element = ElementTypeOf(type.get());
-  if (!element.ok()) return Fail(target.attribute_at, element.status());
-  if (!statement.ranges.empty()) return ModifyElements(statement, attribute.get(), type.get());
-  const auto count = static_cast<uint64_t>(H5Sget_simple_extent_npoints(space.get()));
-  if (const auto wrong = CheckValues(*element, statement.values, count))
-    return Fail(wrong->at, wrong->message);
-  H5M_ASSIGN_OR_RETURN(const MemoryValues values,
-                       MemoryValues::Make(*element, type.get(), statement.values));
-  return Check(H5Awrite(attribute.get(), values.type(), values.data()), what);
-}
-
-// HDF5 writes attributes whole. The others are written as they were, bit by bit: only the new ones
-// are converted.
-absl::Status Executor::ModifyElements(const Statement& statement, hid_t attribute, hid_t type) {
-  H5M_ASSIGN_OR_RETURN(const ElementType element, ElementTypeOf(type));
-  H5M_ASSIGN_OR_RETURN(const Handle space, Own(H5Aget_space(attribute), "look at the attribute"));
-  const auto rank = static_cast<size_t>(std::max(H5Sget_simple_extent_ndims(space.get()), 0));
-  std::vector<hsize_t> dims(rank);
-  H5Sget_simple_extent_dims(space.get(), dims.data(), nullptr);
-  if (rank != statement.ranges.size())
-    return Fail(statement.ranges[0].at, StrCat("the attribute has ", rank, " dimensions"));
-  uint64_t count = 1;
-  for (size_t d = 0; d < rank; ++d) {
-    const IndexRange& range = statement.ranges[d];
-    if (range.start >= dims[d] || range.count > dims[d] - range.start) {
-      return Fail(range.at, StrCat("beyond the attribute, whose dimension ", d + 1,
-                                   " has the size ", dims[d]));
-    }
-    count *= range.count;
-  }
-  if (const auto wrong = CheckValues(element, statement.values, count))
-    return Fail(wrong->at, wrong->message);
-  H5M_ASSIGN_OR_RETURN(const MemoryValues values,
-                       MemoryValues::Make(element, type, statement.values));
-  const bool is_number =
-      element.type_class == TypeClass::kInteger || element.type_class == TypeClass::kReal;
-  const hid_t held = is_number ? type : values.type();
-  const size_t stride = is_number ? H5Tget_size(type) : values.stride();
-  std::string fresh(count * std::max(stride, values.stride()), '\0');
-  if (count > 0) std::memcpy(fresh.data(), values.data(), count * values.stride());
-  if (is_number) {
-    H5M_RETURN_IF_ERROR(
-        Check(H5Tconvert(values.type(), held, count, fresh.data(), nullptr, H5P_DEFAULT),
-              "convert the values"));
-  }
-  const auto total = static_cast<size_t>(H5Sget_simple_extent_npoints(space.get()));
-  std::string old(total * stride, '\0');
-  H5M_RETURN_IF_ERROR(Check(H5Aread(attribute, held, old.data()), "read the attribute"));
-  std::string merged = old;
-  for (uint64_t i = 0; i < count; ++i) {
-    uint64_t at = 0, rest = i, step = 1;
-    for (size_t d = rank; d-- > 0;) {
-      at += (statement.ranges[d].start + rest % statement.ranges[d].count) * step;
-      rest /= statement.ranges[d].count;
-      step *= dims[d];
-    }
-    std::memcpy(merged.data() + at * stride, fresh.data() + i * stride, stride);
-  }
-  absl::Status written = Check(H5Awrite(attribute, held, merged.data()), "write the attribute");
-  H5Treclaim(held, space.get(), H5P_DEFAULT, old.data());
-  return written;
 }
 
 absl::Status Executor::RenameAttribute(const Statement& statement) {

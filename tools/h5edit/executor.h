@@ -8,6 +8,8 @@
 
 #include "absl/status/statusor.h"
 #include "tools/h5edit/ast.h"
+#include "tools/h5edit/h5_types.h"
+#include "tools/h5edit/memory_values.h"
 #include "tools/hdf5/handle.h"
 
 namespace h5mirror::edit {
@@ -56,14 +58,21 @@ class Executor {
   absl::Status CreateAttribute(const Statement& statement);
   absl::Status MakeAttribute(hid_t object, const std::string& name, const Definition& definition);
   absl::Status DeleteAttribute(const Statement& statement);
-  absl::Status ModifyAttribute(const Statement& statement);
-  absl::Status ModifyElements(const Statement& statement, hid_t attribute, hid_t type);
   absl::Status RenameAttribute(const Statement& statement);
   absl::Status CopyAttribute(const Statement& statement);
   absl::Status Show(const Statement& statement, std::string* output);
   absl::Status List(const Statement& statement, std::string* output);
 
+  // In attribute_values.cc.
+  Scene TheScene() const;
+  // `count` values for a type in the file; where that is to blame, `type_at` is the place.
+  absl::StatusOr<MemoryValues> ValuesOf(hid_t type, const ValueList& list, uint64_t count,
+                                        size_t type_at);
+  absl::Status ModifyAttribute(const Statement& statement);
+  absl::Status ModifyElements(const Statement& statement, hid_t attribute, hid_t type);
+
   // In object_commands.cc.
+  absl::StatusOr<hdf5::Handle> DatasetList(const Definition& definition, hid_t type);
   absl::Status CheckHoldsItsValues(hid_t dataset, const Target& target);
   absl::Status CheckNewLink(const Target& target);
   absl::Status CheckLink(const Target& target);

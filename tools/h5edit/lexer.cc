@@ -176,16 +176,35 @@ class Lexer {
         *out += '\r';
         return true;
       case '0':
-        *out += '\0';
-        return true;
+      case '1':
+      case '2':
+      case '3':
+        return OctalEscape(begin, out);
       case 'x':
         return HexEscape(begin, 2, out);
       case 'u':
         return HexEscape(begin, 4, out);
       default:
-        return Fail(begin,
-                    "unknown escape; expected one of \\\\ \\' \\\" \\n \\t \\r \\0 \\xHH \\uHHHH");
+        return Fail(
+            begin,
+            "unknown escape; expected one of \\\\ \\' \\\" \\n \\t \\r \\0 \\ooo \\xHH \\uHHHH");
     }
+  }
+
+  // \ooo is a byte; a NUL is also \0.
+  bool OctalEscape(size_t begin, std::string* out) {
+    unsigned byte = 0;
+    size_t count = 0;
+    for (; count < 3 && begin + 1 + count < text_.size(); ++count) {
+      const char c = text_[begin + 1 + count];
+      if (c < '0' || c > '7') break;
+      byte = byte * 8 + static_cast<unsigned>(c - '0');
+    }
+    if (count < 3 && text_[begin + 1] != '0')
+      return Fail(begin, "expected 3 octal digits after this escape");
+    *out += count < 3 ? '\0' : static_cast<char>(byte);
+    at_ = begin + 1 + (count < 3 ? 1 : 3);
+    return true;
   }
 
   bool HexEscape(size_t begin, int digits, std::string* out) {

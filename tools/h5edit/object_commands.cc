@@ -1,5 +1,6 @@
 // Commands for whole objects: groups, datasets, links.
 #include <algorithm>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -47,7 +48,9 @@ herr_t FindObject(hid_t, const char*, const H5O_info2_t* found, void* data) {
   return order == 0 ? 1 : 0;
 }
 
-absl::StatusOr<Handle> CreationList(const Definition& definition, hid_t type) {
+}  // namespace
+
+absl::StatusOr<Handle> Executor::DatasetList(const Definition& definition, hid_t type) {
   constexpr char kWhat[] = "make a property list";
   H5M_ASSIGN_OR_RETURN(Handle list, Own(H5Pcreate(H5P_DATASET_CREATE), kWhat));
   const LayoutSpec& layout = *definition.layout;
@@ -69,13 +72,13 @@ absl::StatusOr<Handle> CreationList(const Definition& definition, hid_t type) {
   if (!definition.fill_value.has_value()) return list;
   ValueList fill;
   fill.values = {*definition.fill_value};
-  H5M_ASSIGN_OR_RETURN(const MemoryValues value,
-                       MemoryValues::Make(ElementTypeOf(definition.type), type, fill));
+  const size_t fill_at = definition.fill_value->at;
+  H5M_ASSIGN_OR_RETURN(const ElementType element, ElementTypeOf(type));
+  if (PointsElsewhere(element)) return Fail(fill_at, kNoFillValue);
+  H5M_ASSIGN_OR_RETURN(const MemoryValues value, ValuesOf(type, fill, 1, fill_at));
   H5M_RETURN_IF_ERROR(Check(H5Pset_fill_value(list.get(), value.type(), value.data()), kWhat));
   return list;
 }
-
-}  // namespace
 
 // A virtual dataset, and one of external files, has its values elsewhere: HDF5 would write them
 // there at once, whatever becomes of the file.
@@ -134,31 +137,29 @@ absl::Status Executor::CreateDataset(const Statement& statement) {
   const Definition& definition = statement.definition;
   const std::string what = StrCat("create dataset ", path);
   H5M_RETURN_IF_ERROR(CheckNewLink(statement.target));
-  const auto make = [&]() -> absl::Status {
-    H5M_ASSIGN_OR_RETURN(const Handle type, MakeType(definition.type));
-    H5M_ASSIGN_OR_RETURN(const Handle space, MakeSpace(definition.space));
-    H5M_ASSIGN_OR_RETURN(const Handle list, CreationList(definition, type.get()));
-    H5M_ASSIGN_OR_RETURN(Handle dataset,
-                         Own(H5Dcreate2(file_, path.c_str(), type.get(), space.get(), H5P_DEFAULT,
-                                        list.get(), H5P_DEFAULT),
-                             what));
-    if (!definition.values.has_value() || definition.values->values.empty())
-      return absl::OkStatus();
-    auto values =
-        MemoryValues::Make(ElementTypeOf(definition.type), type.get(), *definition.values);
-    absl::Status written = values.status();
-    if (written.ok())
-      written = Check(
-          H5Dwrite(dataset.get(), values->type(), H5S_ALL, H5S_ALL, H5P_DEFAULT, values->data()),
-          what);
-    if (written.ok()) return written;
-    dataset = Handle();
-    H5Ldelete(file_, path.c_str(), H5P_DEFAULT);
-    H5Eclear2(H5E_DEFAULT);
-    return written;
-  };
-  const absl::Status made = make();
-  return made.ok() ? made : Fail(definition.type.at, made);
+  const size_t type_at = definition.type.at;
+  Scene scene = TheScene();
+  auto type = MakeType(definition.type, scene);
+  if (!type.ok()) return Fail(scene.blame.value_or(type_at), type.status());
+  H5M_ASSIGN_OR_RETURN(const Handle space, MakeSpace(definition.space));
+  H5M_ASSIGN_OR_RETURN(const Handle list, DatasetList(definition, type->get()));
+  const bool has_values = definition.values.has_value() && !definition.values->values.empty();
+  std::optional<MemoryValues> values;
+  if (has_values) {
+    const auto count = static_cast<uint64_t>(H5Sget_simple_extent_npoints(space.get()));
+    H5M_ASSIGN_OR_RETURN(values, ValuesOf(type->get(), *definition.values, count, type_at));
+  }
+  Handle dataset(H5Dcreate2(file_, path.c_str(), type->get(), space.get(), H5P_DEFAULT, list.get(),
+                            H5P_DEFAULT));
+  if (!dataset.valid()) return Fail(type_at, hdf5::ErrorOf(what));
+  if (!has_values) return absl::OkStatus();
+  const absl::Status written = Check(
+      H5Dwrite(dataset.get(), values->type(), H5S_ALL, H5S_ALL, H5P_DEFAULT, values->data()), what);
+  if (written.ok()) return written;
+  dataset = Handle();
+  H5Ldelete(file_, path.c_str(), H5P_DEFAULT);
+  H5Eclear2(H5E_DEFAULT);
+  return Fail(type_at, written);
 }
 
 absl::Status Executor::ModifyDataset(const Statement& statement) {
@@ -169,8 +170,6 @@ absl::Status Executor::ModifyDataset(const Statement& statement) {
   H5M_RETURN_IF_ERROR(CheckHoldsItsValues(dataset.get(), target));
   H5M_ASSIGN_OR_RETURN(const Handle type, Own(H5Dget_type(dataset.get()), what));
   H5M_ASSIGN_OR_RETURN(const Handle space, Own(H5Dget_space(dataset.get()), what));
-  const auto element = ElementTypeOf(type.get());
-  if (!element.ok()) return Fail(target.object_at, element.status());
   const auto rank = static_cast<size_t>(std::max(H5Sget_simple_extent_ndims(space.get()), 0));
   std::vector<hsize_t> dims(rank), start(rank), count(rank);
   H5Sget_simple_extent_dims(space.get(), dims.data(), nullptr);
@@ -195,11 +194,9 @@ absl::Status Executor::ModifyDataset(const Statement& statement) {
                                                   nullptr, count.data(), nullptr),
                               what));
   }
-  if (const auto wrong = CheckValues(*element, statement.values, total))
-    return Fail(wrong->at, wrong->message);
-  if (total == 0) return absl::OkStatus();
   H5M_ASSIGN_OR_RETURN(const MemoryValues values,
-                       MemoryValues::Make(*element, type.get(), statement.values));
+                       ValuesOf(type.get(), statement.values, total, target.object_at));
+  if (total == 0) return absl::OkStatus();
   const hsize_t flat = total;
   H5M_ASSIGN_OR_RETURN(const Handle memory, Own(H5Screate_simple(1, &flat, nullptr), what));
   const absl::Status written = Check(

@@ -41,6 +41,37 @@ bool TokenStream::Expect(std::string_view word) {
   return Fail(is_mark ? StrCat("'", word, "'") : std::string(word));
 }
 
+bool TokenStream::TakeName(std::string_view word) {
+  if (Peek().kind != TokenKind::kName || Peek().text != word) return false;
+  Skip(1);
+  return true;
+}
+
+bool TokenStream::TakeOneOf(std::initializer_list<std::string_view> words, size_t* which) {
+  std::string all;
+  *which = 0;
+  for (std::string_view word : words) {
+    if (Take(word) || TakeName(word)) return true;
+    StrAppend(&all, all.empty() ? "" : " or ", word);
+    ++*which;
+  }
+  return Fail(all);
+}
+
+bool TokenStream::TakeInteger(std::string_view what, uint64_t least, uint64_t most, uint64_t* out) {
+  Number number;
+  const Token& token = Peek();
+  if (token.kind != TokenKind::kNumber || !ParseNumber(token.text, &number) || number.is_real)
+    return Fail(StrCat("a number for ", what));
+  if (number.is_negative || number.magnitude < least)
+    return FailAt(at(), StrCat(what, " must be at least ", least));
+  if (number.is_too_large || number.magnitude > most)
+    return FailAt(at(), StrCat(what, " is too large"));
+  *out = number.magnitude;
+  Skip(1);
+  return true;
+}
+
 bool TokenStream::Fail(std::string_view expected) {
   const Token& token = Peek();
   std::string message = StrCat("expected ", expected, ", found ", Describe(source_, token));

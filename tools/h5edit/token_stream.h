@@ -3,6 +3,8 @@
 #define H5MIRROR_TOOLS_H5EDIT_TOKEN_STREAM_H_
 
 #include <algorithm>
+#include <cstdint>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -36,6 +38,12 @@ class TokenStream {
   bool Take(std::string_view word);
   // The same; where it is another word that is the problem.
   bool Expect(std::string_view word);
+  // Takes the word at hand where it is this one, which is reserved nowhere else.
+  bool TakeName(std::string_view word);
+  // Takes one of `words`, of either kind, and tells which; where it is another that is the problem.
+  bool TakeOneOf(std::initializer_list<std::string_view> words, size_t* which);
+  // Takes an integer from `least` to `most`; "WHAT must be at least 1" is a problem.
+  bool TakeInteger(std::string_view what, uint64_t least, uint64_t most, uint64_t* out);
 
   // Whether a token may name an object or an attribute.
   static bool IsName(const Token& token) {

@@ -9,6 +9,7 @@ namespace {
 
 constexpr auto kInt = TypeClass::kInteger;
 constexpr auto kFloat = TypeClass::kReal;
+constexpr auto kBits = TypeClass::kBitfield;
 
 constexpr PredefinedType kTypes[] = {
     {"H5T_STD_I8BE", kInt, 1, true},
@@ -38,6 +39,20 @@ constexpr PredefinedType kTypes[] = {
     {"H5T_NATIVE_ULONG", kInt, sizeof(unsigned long), false},
     {"H5T_NATIVE_LLONG", kInt, sizeof(long long), true},
     {"H5T_NATIVE_ULLONG", kInt, sizeof(unsigned long long), false},
+    {"H5T_STD_B8BE", kBits, 1, false},
+    {"H5T_STD_B8LE", kBits, 1, false},
+    {"H5T_STD_B16BE", kBits, 2, false},
+    {"H5T_STD_B16LE", kBits, 2, false},
+    {"H5T_STD_B32BE", kBits, 4, false},
+    {"H5T_STD_B32LE", kBits, 4, false},
+    {"H5T_STD_B64BE", kBits, 8, false},
+    {"H5T_STD_B64LE", kBits, 8, false},
+    {"H5T_NATIVE_B8", kBits, 1, false},
+    {"H5T_NATIVE_B16", kBits, 2, false},
+    {"H5T_NATIVE_B32", kBits, 4, false},
+    {"H5T_NATIVE_B64", kBits, 8, false},
+    {"H5T_FLOAT_BFLOAT16BE", kFloat, 2, true},
+    {"H5T_FLOAT_BFLOAT16LE", kFloat, 2, true},
     {"H5T_IEEE_F16BE", kFloat, 2, true},
     {"H5T_IEEE_F16LE", kFloat, 2, true},
     {"H5T_IEEE_F32BE", kFloat, 4, true},

@@ -1,24 +1,41 @@
 #include "tools/h5edit/values.h"
 
 #include <algorithm>
-#include <cfloat>
 #include <cmath>
-#include <limits>
+#include <utility>
 
 #include "base/strings.h"
-#include "tools/h5edit/type_names.h"
+#include "tools/h5edit/bytes_text.h"
 
 namespace h5mirror::edit {
 namespace {
 
-const char* ClassName(const Value& value) {
-  if (value.kind == Value::Kind::kQuoted) return "a string";
-  if (value.kind == Value::Kind::kWord) return "a word";
-  return value.number.is_real ? "a real number" : "an integer";
+const char* KindName(const Value& value) {
+  switch (value.kind) {
+    case Value::Kind::kNumber:
+      return value.number.is_real ? "a real number" : "an integer";
+    case Value::Kind::kQuoted:
+      return "a string";
+    case Value::Kind::kWord:
+      return "a word";
+    case Value::Kind::kPath:
+      return "a path";
+    case Value::Kind::kNull:
+      return "NULL";
+    case Value::Kind::kCompound:
+      return "a value in { }";
+    case Value::Kind::kArray:
+      return "a value in [ ]";
+    case Value::Kind::kList:
+      return "a value in ( )";
+    case Value::Kind::kReference:
+      return "a reference";
+  }
+  return "";
 }
 
-const char* TypeName(TypeClass type_class) {
-  switch (type_class) {
+const char* WhatItTakes(const ElementType& type) {
+  switch (type.type_class) {
     case TypeClass::kInteger:
       return "an integer type takes integers";
     case TypeClass::kReal:
@@ -27,12 +44,28 @@ const char* TypeName(TypeClass type_class) {
       return "a string type takes quoted strings";
     case TypeClass::kEnum:
       return "an enum takes names or numbers of its members";
+    case TypeClass::kBitfield:
+      return "a bitfield takes integers, or bytes such as 01:ff";
+    case TypeClass::kOpaque:
+      return "an opaque type takes bytes such as 01:ff";
+    case TypeClass::kReference:
+      return type.is_region ? "a region reference takes DATASET \"/d\" {REGION_TYPE BLOCK "
+                              "(0)-(1)}, or POINT (0), (2)"
+                            : "a reference takes the path of an object";
+    case TypeClass::kCompound:
+      return "a compound takes the values of its members in { }";
+    case TypeClass::kArray:
+      return "an array takes its values in [ ]";
+    case TypeClass::kList:
+      return "a type of variable length takes its values in ( )";
+    case TypeClass::kCommitted:
+      return "";
   }
   return "";
 }
 
-std::string WrongClass(const ElementType& type, const Value& value) {
-  return StrCat("wrong kind of value: ", TypeName(type.type_class), ", found ", ClassName(value));
+std::string WrongKind(const ElementType& type, const Value& value) {
+  return StrCat("wrong kind of value: ", WhatItTakes(type), ", found ", KindName(value));
 }
 
 std::string CheckInteger(const ElementType& type, const Value& value) {
@@ -45,25 +78,12 @@ std::string CheckInteger(const ElementType& type, const Value& value) {
                 " to ", highest);
 }
 
-// From here on a number rounds to infinity: half a step beyond the largest finite one. Of double
-// itself the script's reader has said so.
-double RoundsToInfinity(const ElementType& type) {
-  if (type.size_bytes >= 8) return std::numeric_limits<double>::infinity();
-  return type.largest + std::ldexp(1.0, type.size_bytes == 4 ? 103 : 4);
-}
-
 std::string CheckReal(const ElementType& type, const Value& value) {
   const Number& number = value.number;
   if (std::isnan(number.real) || number.is_infinity) return {};
   const bool is_beyond_double = number.is_real && number.is_too_large;
-  if (!is_beyond_double && std::abs(number.real) < RoundsToInfinity(type)) return {};
+  if (!is_beyond_double && std::abs(number.real) < type.infinite_from) return {};
   return "out of range: the type cannot hold so large a number; infinity is written inf";
-}
-
-// HDF5 makes infinity of all that is larger than the largest one, even where it rounds to that.
-double WithinRange(const ElementType& type, const Number& number) {
-  if (std::isnan(number.real) || number.is_infinity) return number.real;
-  return std::clamp(number.real, -type.largest, type.largest);
 }
 
 std::string CheckString(const ElementType& type, const Value& value) {
@@ -109,70 +129,115 @@ std::string CheckMember(const ElementType& type, const Value& value) {
   return StrCat("no member of the enum; it has ", names);
 }
 
-std::string CheckValue(const ElementType& type, const Value& value) {
+std::string CheckBytes(const ElementType& type, const Value& value) {
+  std::string bytes;
+  if (!ParseBytes(value.text, &bytes)) return WrongKind(type, value);
+  if (bytes.size() == type.size_bytes) return {};
+  return StrCat("the type has ", type.size_bytes, " bytes, found ", bytes.size());
+}
+
+std::string CheckReference(const ElementType& type, const Value& value) {
+  if (value.kind == Value::Kind::kNull) return {};
+  const bool has_region = value.region != Value::Region::kNone;
+  if (type.is_region) return has_region ? std::string() : WrongKind(type, value);
+  if (has_region) return "a reference to an object has no region";
+  const bool is_path = value.kind == Value::Kind::kReference ||
+                       value.kind == Value::Kind::kQuoted || value.kind == Value::Kind::kPath;
+  return is_path ? std::string() : WrongKind(type, value);
+}
+
+// Of a type that is not made of others.
+std::string CheckPlain(const ElementType& type, const Value& value) {
   const bool is_number = value.kind == Value::Kind::kNumber;
   switch (type.type_class) {
     case TypeClass::kInteger:
       return is_number && !value.number.is_real ? CheckInteger(type, value)
-                                                : WrongClass(type, value);
+                                                : WrongKind(type, value);
     case TypeClass::kReal:
-      return is_number ? CheckReal(type, value) : WrongClass(type, value);
+      return is_number ? CheckReal(type, value) : WrongKind(type, value);
     case TypeClass::kString:
-      return value.kind == Value::Kind::kQuoted ? CheckString(type, value)
-                                                : WrongClass(type, value);
+      if (type.is_variable && value.kind == Value::Kind::kNull) return {};
+      return value.kind == Value::Kind::kQuoted ? CheckString(type, value) : WrongKind(type, value);
     case TypeClass::kEnum:
-      return CheckMember(type, value);
+      return is_number || value.kind == Value::Kind::kWord || value.kind == Value::Kind::kQuoted
+                 ? CheckMember(type, value)
+                 : WrongKind(type, value);
+    case TypeClass::kBitfield:
+      if (value.kind == Value::Kind::kWord) return CheckBytes(type, value);
+      return is_number && !value.number.is_real ? CheckInteger(type, value)
+                                                : WrongKind(type, value);
+    case TypeClass::kOpaque:
+      return is_number || value.kind == Value::Kind::kWord ? CheckBytes(type, value)
+                                                           : WrongKind(type, value);
+    case TypeClass::kReference:
+      return CheckReference(type, value);
+    default:
+      return {};
   }
-  return {};
+}
+
+std::optional<ValueProblem> CheckCount(std::string_view what, uint64_t count, size_t end,
+                                       const std::vector<Value>& values) {
+  if (values.size() == count) return std::nullopt;
+  const bool is_few = values.size() < count;
+  return ValueProblem{is_few ? end : values[count].at,
+                      StrCat("too ", is_few ? "few" : "many", " values", what, ": expected ", count,
+                             ", found ", values.size())};
+}
+
+std::optional<ValueProblem> CheckValue(const ElementType& type, const Value& value);
+
+std::optional<ValueProblem> CheckCompound(const ElementType& type, const Value& value) {
+  for (size_t i = 0; i < type.parts.size() && i < value.items.size(); ++i) {
+    auto wrong = CheckValue(type.parts[i], value.items[i]);
+    if (!wrong) continue;
+    wrong->message = StrCat("member ", type.parts[i].name, ": ", wrong->message);
+    return wrong;
+  }
+  return CheckCount(" for the compound", type.parts.size(), value.end, value.items);
+}
+
+std::optional<ValueProblem> CheckValue(const ElementType& type, const Value& value) {
+  Value::Kind kind = Value::Kind::kNumber;
+  switch (type.type_class) {
+    case TypeClass::kCommitted:
+      return std::nullopt;
+    case TypeClass::kCompound:
+      kind = Value::Kind::kCompound;
+      break;
+    case TypeClass::kArray:
+      kind = Value::Kind::kArray;
+      break;
+    case TypeClass::kList:
+      kind = Value::Kind::kList;
+      break;
+    default: {
+      std::string wrong = CheckPlain(type, value);
+      if (wrong.empty()) return std::nullopt;
+      return ValueProblem{value.at, std::move(wrong)};
+    }
+  }
+  if (value.kind != kind) return ValueProblem{value.at, WrongKind(type, value)};
+  if (kind == Value::Kind::kCompound) return CheckCompound(type, value);
+  for (const Value& item : value.items) {
+    if (auto wrong = CheckValue(type.parts[0], item)) return wrong;
+  }
+  if (kind == Value::Kind::kList) return std::nullopt;
+  return CheckCount(" for the array", type.count, value.end, value.items);
 }
 
 }  // namespace
 
-double LargestReal(size_t size_bytes) {
-  return size_bytes == 2 ? 65504.0 : size_bytes == 4 ? static_cast<double>(FLT_MAX) : DBL_MAX;
-}
-
-ElementType ElementTypeOf(const TypeSpec& spec) {
-  ElementType type;
-  type.type_class = spec.type_class;
-  if (const PredefinedType* predefined = FindPredefined(spec.name)) {
-    type.size_bytes = predefined->size_bytes;
-    type.bits = static_cast<unsigned>(predefined->size_bytes * 8);
-    type.is_signed = predefined->is_signed;
-    type.largest = LargestReal(predefined->size_bytes);
-  }
-  if (spec.type_class == TypeClass::kString) {
-    type.size_bytes = spec.size;
-    type.is_variable = spec.is_variable;
-    type.pad = spec.pad;
-    type.is_utf8 = spec.is_utf8;
-  }
-  for (const EnumMember& member : spec.members) {
-    const uint64_t word =
-        member.value.is_negative ? 0 - member.value.magnitude : member.value.magnitude;
-    type.members.push_back({member.name, static_cast<int64_t>(word)});
-  }
-  return type;
-}
-
 std::optional<ValueProblem> CheckValues(const ElementType& type, const ValueList& list,
                                         uint64_t count) {
   const std::string origin = list.file.empty() ? "" : StrCat(" in ", list.file);
-  for (size_t i = 0; i < list.values.size(); ++i) {
-    if (i == count) {
-      return ValueProblem{list.values[i].at, StrCat("too many values", origin, ": expected ", count,
-                                                    ", found ", list.values.size())};
-    }
-    const std::string wrong = CheckValue(type, list.values[i]);
-    if (wrong.empty()) continue;
-    return ValueProblem{list.values[i].at,
-                        list.file.empty() ? wrong : StrCat("value ", i + 1, origin, ": ", wrong)};
+  for (size_t i = 0; i < list.values.size() && i < count; ++i) {
+    auto wrong = CheckValue(type, list.values[i]);
+    if (!wrong) continue;
+    if (!list.file.empty()) wrong->message = StrCat("value ", i + 1, origin, ": ", wrong->message);
+    return wrong;
   }
-  if (list.values.size() < count) {
-    return ValueProblem{list.end, StrCat("too few values", origin, ": expected ", count, ", found ",
-                                         list.values.size())};
-  }
-  return std::nullopt;
+  return CheckCount(origin, count, list.end, list.values);
 }
 
 const void* Encoded::data() const {
@@ -190,38 +255,43 @@ const void* Encoded::data() const {
   return nullptr;
 }
 
+uint64_t WordOf(const ElementType& type, const Value& value) {
+  if (type.type_class == TypeClass::kEnum)
+    return static_cast<uint64_t>(MemberOf(type, value)->value);
+  return value.number.is_negative ? 0 - value.number.magnitude : value.number.magnitude;
+}
+
+// HDF5 makes infinity of all that is larger than the largest one, even where it rounds to that.
+double RealOf(const ElementType& type, const Value& value) {
+  const Number& number = value.number;
+  if (std::isnan(number.real) || number.is_infinity) return number.real;
+  return std::clamp(number.real, -type.largest, type.largest);
+}
+
+std::string FixedStringOf(const ElementType& type, const Value& value) {
+  std::string text = value.text;
+  text.resize(type.size_bytes, type.pad == StringPad::kSpacePad ? ' ' : '\0');
+  return text;
+}
+
 Encoded EncodeValues(const ElementType& type, const ValueList& list) {
   Encoded encoded;
-  switch (type.type_class) {
-    case TypeClass::kInteger:
-    case TypeClass::kEnum:
-      encoded.form = type.is_signed ? Encoded::Form::kSigned : Encoded::Form::kUnsigned;
-      for (const Value& value : list.values) {
-        const uint64_t magnitude = value.number.magnitude;
-        const ElementType::Member* const member = MemberOf(type, value);
-        encoded.words.push_back(member != nullptr          ? static_cast<uint64_t>(member->value)
-                                : value.number.is_negative ? 0 - magnitude
-                                                           : magnitude);
-      }
-      break;
-    case TypeClass::kReal:
-      encoded.form = Encoded::Form::kReal;
-      for (const Value& value : list.values)
-        encoded.reals.push_back(WithinRange(type, value.number));
-      break;
-    case TypeClass::kString:
-      encoded.form = type.is_variable ? Encoded::Form::kPointers : Encoded::Form::kFixed;
-      for (const Value& value : list.values) {
-        if (type.is_variable) {
-          encoded.texts.push_back(value.text);
-          continue;
-        }
-        encoded.fixed += value.text;
-        encoded.fixed.append(type.size_bytes - value.text.size(),
-                             type.pad == StringPad::kSpacePad ? ' ' : '\0');
-      }
-      for (const std::string& text : encoded.texts) encoded.pointers.push_back(text.c_str());
-      break;
+  if (type.type_class == TypeClass::kReal) {
+    encoded.form = Encoded::Form::kReal;
+    for (const Value& value : list.values) encoded.reals.push_back(RealOf(type, value));
+  } else if (type.type_class != TypeClass::kString) {
+    encoded.form = type.is_signed ? Encoded::Form::kSigned : Encoded::Form::kUnsigned;
+    for (const Value& value : list.values) encoded.words.push_back(WordOf(type, value));
+  } else if (!type.is_variable) {
+    encoded.form = Encoded::Form::kFixed;
+    for (const Value& value : list.values) encoded.fixed += FixedStringOf(type, value);
+  } else {
+    encoded.form = Encoded::Form::kPointers;
+    for (const Value& value : list.values) encoded.texts.push_back(value.text);
+    for (size_t i = 0; i < list.values.size(); ++i) {
+      const bool is_null = list.values[i].kind == Value::Kind::kNull;
+      encoded.pointers.push_back(is_null ? nullptr : encoded.texts[i].c_str());
+    }
   }
   return encoded;
 }

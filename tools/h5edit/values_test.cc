@@ -12,12 +12,10 @@
 namespace h5mirror::edit {
 namespace {
 
-ElementType FloatOf(size_t size_bytes) {
-  ElementType type;
-  type.type_class = TypeClass::kReal;
-  type.size_bytes = size_bytes;
-  type.largest = LargestReal(size_bytes);
-  return type;
+ElementType FloatOf(const char* name) {
+  TypeSpec spec;
+  spec.name = name;
+  return ElementTypeOf(spec);
 }
 
 // What is given to HDF5; unset: it was refused.
@@ -33,7 +31,7 @@ std::optional<double> Encoding(const ElementType& type, double real) {
 TEST(ValuesTest, WhatRoundsToTheLargestFloatIsIt) {
   const double largest = std::numeric_limits<float>::max();
   const double infinite = largest + std::ldexp(1.0, 103);
-  const ElementType type = FloatOf(4);
+  const ElementType type = FloatOf("H5T_IEEE_F32BE");
   EXPECT_EQ(Encoding(type, largest), largest);
   EXPECT_EQ(Encoding(type, 3.4028235e38), largest) << "as many programs print it";
   EXPECT_EQ(Encoding(type, -std::nextafter(infinite, 0)), -largest);
@@ -43,10 +41,18 @@ TEST(ValuesTest, WhatRoundsToTheLargestFloatIsIt) {
 }
 
 TEST(ValuesTest, WhatRoundsToTheLargestHalfIsIt) {
-  const ElementType type = FloatOf(2);
+  const ElementType type = FloatOf("H5T_IEEE_F16LE");
   EXPECT_EQ(Encoding(type, 65504), 65504);
   EXPECT_EQ(Encoding(type, -65519.9), -65504);
   EXPECT_EQ(Encoding(type, 65520), std::nullopt);
+}
+
+TEST(ValuesTest, WhatRoundsToTheLargestBfloat16IsIt) {
+  const ElementType type = FloatOf("H5T_FLOAT_BFLOAT16LE");
+  const double largest = std::ldexp(255.0, 120);
+  EXPECT_EQ(Encoding(type, largest), largest);
+  EXPECT_EQ(Encoding(type, std::ldexp(511.0, 119) * 0.9999), largest);
+  EXPECT_EQ(Encoding(type, std::ldexp(511.0, 119)), std::nullopt);
 }
 
 TEST(ValuesTest, AnIntegerThat64BitsDoNotHoldIsItselfAsAReal) {
@@ -62,9 +68,9 @@ TEST(ValuesTest, AnIntegerThat64BitsDoNotHoldIsItselfAsAReal) {
 
 TEST(ValuesTest, DoublesStayAsTheyAre) {
   const double largest = std::numeric_limits<double>::max();
-  for (const size_t size_bytes : {8, 16}) {
-    EXPECT_EQ(Encoding(FloatOf(size_bytes), largest), largest);
-    EXPECT_EQ(Encoding(FloatOf(size_bytes), -0.1), -0.1);
+  for (const char* name : {"H5T_IEEE_F64LE", "H5T_NATIVE_LDOUBLE"}) {
+    EXPECT_EQ(Encoding(FloatOf(name), largest), largest);
+    EXPECT_EQ(Encoding(FloatOf(name), -0.1), -0.1);
   }
 }
 
