@@ -141,7 +141,7 @@ std::string DataDdl(hid_t object, hid_t type, hid_t space, const std::string& by
   return text;
 }
 
-// In the type that they have in the file: of bitfields and opaques it is the bytes that count.
+// In the type that they have in the file: each element is converted where it is written.
 absl::Status ReadData(hid_t attribute, hid_t type, hid_t space, std::string* out) {
   std::string bytes(static_cast<size_t>(H5Sget_simple_extent_npoints(space)) * H5Tget_size(type),
                     '\0');

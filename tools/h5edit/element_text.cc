@@ -1,5 +1,6 @@
 #include "tools/h5edit/element_text.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstdio>
@@ -49,6 +50,13 @@ std::string NumberText(hid_t type, const char* bytes) {
       !Converted(type, bytes, is_signed ? H5T_NATIVE_INT64 : H5T_NATIVE_UINT64, &word))
     return BytesText({bytes, size});
   return is_signed ? StrCat(static_cast<int64_t>(word)) : StrCat(word);
+}
+
+// The lowest byte first, as h5dump does on machines that have it first.
+std::string BitsText(hid_t type, const char* bytes) {
+  std::string text(bytes, H5Tget_size(type));
+  if (H5Tget_order(type) == H5T_ORDER_BE) std::reverse(text.begin(), text.end());
+  return BytesText(text);
 }
 
 std::string StringText(hid_t type, const char* bytes) {
@@ -132,6 +140,8 @@ std::string ElementText(hid_t object, hid_t type, const char* bytes) {
     case H5T_ARRAY:
     case H5T_VLEN:
       return SequenceText(object, type, bytes);
+    case H5T_BITFIELD:
+      return BitsText(type, bytes);
     case H5T_REFERENCE:
       return ReferenceText(object, type, bytes);
     default:

@@ -191,19 +191,23 @@ class Lexer {
     }
   }
 
-  // \ooo is a byte; a NUL is also \0.
+  // \ooo is a byte; a NUL is also \0. Of a byte above \177 within a compound h5dump writes the
+  // octal digits of a negative number, eleven.
   bool OctalEscape(size_t begin, std::string* out) {
+    constexpr std::string_view kNegative = "37777777";
+    const std::string_view rest = text_.substr(begin + 1);
+    const size_t skipped = rest.starts_with(kNegative) ? kNegative.size() : 0;
     unsigned byte = 0;
     size_t count = 0;
-    for (; count < 3 && begin + 1 + count < text_.size(); ++count) {
-      const char c = text_[begin + 1 + count];
+    for (; count < 3 && skipped + count < rest.size(); ++count) {
+      const char c = rest[skipped + count];
       if (c < '0' || c > '7') break;
       byte = byte * 8 + static_cast<unsigned>(c - '0');
     }
-    if (count < 3 && text_[begin + 1] != '0')
+    if (count < 3 && rest[0] != '0')
       return Fail(begin, "expected 3 octal digits after this escape");
     *out += count < 3 ? '\0' : static_cast<char>(byte);
-    at_ = begin + 1 + (count < 3 ? 1 : 3);
+    at_ = begin + 1 + (count < 3 ? 1 : skipped + 3);
     return true;
   }
 

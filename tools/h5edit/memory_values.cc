@@ -112,10 +112,7 @@ class Encoder {
         if (element.is_variable) return Text(value, out);
         return Put(FixedStringOf(element, value), out);
       case TypeClass::kBitfield:
-        if (value.kind == Value::Kind::kNumber) {
-          return Word(value.number.magnitude << H5Tget_offset(tree.type.get()), tree, out);
-        }
-        [[fallthrough]];
+        return Word(WordOf(element, value) << H5Tget_offset(tree.type.get()), tree, out);
       case TypeClass::kOpaque: {
         std::string bytes;
         ParseBytes(value.text, &bytes);

@@ -15,7 +15,7 @@ using testing::HasSubstr;
 
 bool TwoLines(const std::string& path, std::string* text, std::string* error) {
   *error = "cannot read " + path;
-  *text = path == "bad.csv" ? "1, {" : "1, 2\n3 4\n";
+  *text = path == "bad.csv" ? "1, ;" : "1, 2\n3 4\n";
   return path != "none.csv";
 }
 
@@ -330,7 +330,8 @@ TEST(ParserTest, ProblemsTellWhatWasExpectedAndWhatWasFound) {
   EXPECT_THAT(Wrong("create /a {{1}};"), HasSubstr("expected a command"));
   EXPECT_THAT(Wrong("MODIFY /a {1 2};"),
               HasSubstr("1:14: expected ',' or '}', found the number 2"));
-  EXPECT_THAT(Wrong("MODIFY /a {{1},{2}};"), HasSubstr("values are one flat list"));
+  EXPECT_THAT(Wrong("CREATE /a {H5T_STD_I32LE (2,1) {{1},{2}}};"),
+              HasSubstr("an integer type takes integers, found a value in { }"));
   EXPECT_THAT(Wrong("DELETE /a^;"), HasSubstr("1:10: unexpected character '^'"));
   EXPECT_THAT(Wrong(std::string("DELETE /a\0;", 11)), HasSubstr("a NUL byte"));
   EXPECT_THAT(Wrong("DELETE /\xFF;"), HasSubstr("not UTF-8"));

@@ -50,16 +50,14 @@ bool ValueParser::More(const Value& before) {
 // "(0,1): ", which h5dump writes before the first value of a line.
 void ValueParser::SkipIndex() {
   if (!in_.Peek().Is("(")) return;
-  size_t ahead = 1;
-  while (in_.Peek(ahead).kind == TokenKind::kNumber) {
-    ++ahead;
-    if (!in_.Peek(ahead).Is(",")) break;
-    ++ahead;
-  }
-  if (ahead > 1 && in_.Peek(ahead).Is(")") && in_.Peek(ahead + 1).kind == TokenKind::kName &&
-      in_.Peek(ahead + 1).text == ":") {
+  size_t ahead = 0;  // Where a '(' or a ',' is.
+  do {
+    if (in_.Peek(ahead + 1).kind != TokenKind::kNumber) return;
+    ahead += 2;
+  } while (in_.Peek(ahead).Is(","));
+  const Token& colon = in_.Peek(ahead + 1);
+  if (in_.Peek(ahead).Is(")") && colon.kind == TokenKind::kName && colon.text == ":")
     in_.Skip(ahead + 2);
-  }
 }
 
 bool ValueParser::One(int depth, Value* out) {

@@ -68,8 +68,17 @@ std::string WrongKind(const ElementType& type, const Value& value) {
   return StrCat("wrong kind of value: ", WhatItTakes(type), ", found ", KindName(value));
 }
 
-std::string CheckInteger(const ElementType& type, const Value& value) {
-  const Number& number = value.number;
+// The number that a bitfield's bytes are, the lowest first.
+Number BitsOf(const Value& value) {
+  Number number = value.number;
+  std::string bytes;
+  if (value.kind != Value::Kind::kWord || !ParseBytes(value.text, &bytes)) return number;
+  for (size_t i = bytes.size(); i-- > 0;)
+    number.magnitude = number.magnitude << 8 | static_cast<unsigned char>(bytes[i]);
+  return number;
+}
+
+std::string CheckInteger(const ElementType& type, const Number& number) {
   const uint64_t all = type.bits >= 64 ? UINT64_MAX : (uint64_t{1} << type.bits) - 1;
   const uint64_t highest = type.is_signed ? all >> 1 : all;
   const uint64_t limit = !number.is_negative ? highest : type.is_signed ? highest + 1 : 0;
@@ -151,7 +160,7 @@ std::string CheckPlain(const ElementType& type, const Value& value) {
   const bool is_number = value.kind == Value::Kind::kNumber;
   switch (type.type_class) {
     case TypeClass::kInteger:
-      return is_number && !value.number.is_real ? CheckInteger(type, value)
+      return is_number && !value.number.is_real ? CheckInteger(type, value.number)
                                                 : WrongKind(type, value);
     case TypeClass::kReal:
       return is_number ? CheckReal(type, value) : WrongKind(type, value);
@@ -163,8 +172,11 @@ std::string CheckPlain(const ElementType& type, const Value& value) {
                  ? CheckMember(type, value)
                  : WrongKind(type, value);
     case TypeClass::kBitfield:
-      if (value.kind == Value::Kind::kWord) return CheckBytes(type, value);
-      return is_number && !value.number.is_real ? CheckInteger(type, value)
+      if (value.kind == Value::Kind::kWord) {
+        const std::string wrong = CheckBytes(type, value);
+        return wrong.empty() ? CheckInteger(type, BitsOf(value)) : wrong;
+      }
+      return is_number && !value.number.is_real ? CheckInteger(type, value.number)
                                                 : WrongKind(type, value);
     case TypeClass::kOpaque:
       return is_number || value.kind == Value::Kind::kWord ? CheckBytes(type, value)
@@ -258,7 +270,8 @@ const void* Encoded::data() const {
 uint64_t WordOf(const ElementType& type, const Value& value) {
   if (type.type_class == TypeClass::kEnum)
     return static_cast<uint64_t>(MemberOf(type, value)->value);
-  return value.number.is_negative ? 0 - value.number.magnitude : value.number.magnitude;
+  const Number number = type.type_class == TypeClass::kBitfield ? BitsOf(value) : value.number;
+  return number.is_negative ? 0 - number.magnitude : number.magnitude;
 }
 
 // HDF5 makes infinity of all that is larger than the largest one, even where it rounds to that.

@@ -55,6 +55,8 @@ def content(path: Path) -> dict:
             held[name, key] = (attribute.get_type().encode(), attribute.shape, value)
         if isinstance(thing, h5py.Dataset):
             held[name, ""] = (thing.dtype.str, thing.shape, thing[()].tobytes())
+        elif isinstance(thing, h5py.Datatype):
+            held[name, ""] = thing.id.encode()
         else:
             held[name, ""] = sorted(thing)
 
