@@ -251,3 +251,19 @@ def test_what_a_type_cannot_hold_is_refused(t, original, script, says):
         assert t.read_bytes() == original and nothing_beside(t)
     h5edit(t.parent, "--atomic=no", "--command-file", "script", "t.h5")
     assert 'ATTRIBUTE "a"' not in ddl(t) and 'DATASET "a"' not in ddl(t)
+
+
+def test_appended_values_follow_the_type(t):
+    script = (f"CREATE /a {{H5T_VLEN {{ {TEXT} }} (1) {{('a')}}}}; APPEND /a {{('b', 'c'), ()}};"
+              f"CREATE /r {{{OBJECT} (1) {{/g}}}}; APPEND /r {{/g/d, NULL}}; CREATE /c {{'/g/t' (1) {{{{1, 2}}}}}}; APPEND /c {{{{3, 4}}}};"
+              "CREATE DATASET /d {H5T_VLEN {H5T_STD_I8LE} SIMPLE {(1) / (H5S_UNLIMITED)} LAYOUT CHUNKED (2) DATA {(1)}}; APPEND DATASET /d [] {(2, 3)};")
+    h5edit(t.parent, "-c", script, "t.h5").ok()
+    assert '("a"), ("b", "c"), ()' in attribute(t) and 'DATATYPE "/g/t"' in attribute(t, "c") and "{ 1, 2 }, { 3, 4 }" in attribute(t, "c")
+    assert 'GROUP "/g", DATASET "/g/d", NULL' in shown(t, "r")
+    with h5py.File(t) as f:
+        assert [list(v) for v in f["d"][()]] == [[1], [2, 3]]
+    before = t.read_bytes()
+    for script, says in (("APPEND /r {/nope};", "no such object /nope"), ("APPEND /c {{5}};", "too few values for the compound")):
+        result = h5edit(t.parent, "-c", script, "t.h5")
+        assert result.code == 1 and says in result.err, result.describe()
+        assert t.read_bytes() == before and nothing_beside(t)
