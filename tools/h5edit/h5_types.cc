@@ -103,7 +103,8 @@ ElementType StringElement(hid_t type, ElementType element) {
 absl::StatusOr<ElementType> ReferenceElement(hid_t type, ElementType element) {
   element.is_region = H5Tequal(type, H5T_STD_REF_DSETREG) > 0;
   if (element.is_region || H5Tequal(type, H5T_STD_REF_OBJ) > 0) return element;
-  return absl::UnimplementedError("values of the type H5T_STD_REF cannot be written in a script");
+  return absl::UnimplementedError(
+      "references of the type H5T_STD_REF cannot be written in a script");
 }
 
 }  // namespace

@@ -133,6 +133,49 @@ std::string RegionText(hid_t space) {
   return text + "}";
 }
 
+// `DATASET "/d"`.
+std::string ObjectText(hid_t object) {
+  const ssize_t length = std::max<ssize_t>(H5Iget_name(object, nullptr, 0), 0);
+  std::string name(static_cast<size_t>(length) + 1, '\0');
+  H5Iget_name(object, name.data(), name.size());
+  name.pop_back();
+  return StrCat(WordOfKind(H5Iget_type(object)), " ", QuotedText(name));
+}
+
+std::string OldReferenceText(hid_t object, hid_t type, const char* bytes) {
+  const size_t size = H5Tget_size(type);
+  const bool is_region = H5Tequal(type, H5T_STD_REF_DSETREG) > 0;
+  if (std::all_of(bytes, bytes + size, [](char byte) { return byte == 0; })) return "NULL";
+  const H5R_type_t kind = is_region ? H5R_DATASET_REGION : H5R_OBJECT;
+  const std::vector<char> copy(bytes, bytes + size);
+  const Handle target(H5Rdereference2(object, H5P_DEFAULT, kind, copy.data()));
+  if (!target.valid()) return BytesText({bytes, size});  // What it led to is gone.
+  const std::string text = ObjectText(target.get());
+  const Handle space(is_region ? H5Rget_region(object, kind, copy.data()) : H5I_INVALID_HID);
+  return space.valid() ? text + RegionText(space.get()) : text;
+}
+
+// Of the type H5T_STD_REF, which only HDF5 1.12 and later have.
+std::string NewReferenceText(const char* bytes) {
+  H5R_ref_t reference;
+  std::memcpy(&reference, bytes, sizeof reference);
+  const H5R_type_t kind = H5Rget_type(&reference);
+  if (kind == H5R_BADTYPE) return "NULL";
+  const Handle target(H5Ropen_object(&reference, H5P_DEFAULT, H5P_DEFAULT));
+  if (!target.valid()) return "NULL";  // What it led to is gone.
+  std::string text = ObjectText(target.get());
+  if (kind == H5R_ATTR) {
+    const ssize_t length = std::max<ssize_t>(H5Rget_attr_name(&reference, nullptr, 0), 0);
+    std::string name(static_cast<size_t>(length) + 1, '\0');
+    H5Rget_attr_name(&reference, name.data(), name.size());
+    StrAppend(&text, " ATTRIBUTE ", QuotedText(name.c_str()));
+  }
+  const Handle space(kind == H5R_DATASET_REGION2
+                         ? H5Ropen_region(&reference, H5P_DEFAULT, H5P_DEFAULT)
+                         : H5I_INVALID_HID);
+  return space.valid() ? text + RegionText(space.get()) : text;
+}
+
 }  // namespace
 
 absl::StatusOr<Handle> OpenInFile(const std::string& path, size_t at, Scene& scene) {
@@ -176,25 +219,8 @@ absl::Status MakeReference(const ElementType& element, const Value& value, Scene
 }
 
 std::string ReferenceText(hid_t object, hid_t type, const char* bytes) {
-  const size_t size = H5Tget_size(type);
-  const bool is_region = H5Tequal(type, H5T_STD_REF_DSETREG) > 0;
-  if (!is_region && H5Tequal(type, H5T_STD_REF_OBJ) <= 0) return BytesText({bytes, size});
-  if (std::all_of(bytes, bytes + size, [](char byte) { return byte == 0; })) return "NULL";
-  std::vector<char> copy(bytes, bytes + size);
-  const Handle target(H5Rdereference2(object, H5P_DEFAULT,
-                                      is_region ? H5R_DATASET_REGION : H5R_OBJECT, copy.data()));
-  std::string text = BytesText({bytes, size});  // Of what it led to, which is gone.
-  if (target.valid()) {
-    const ssize_t length = std::max<ssize_t>(H5Iget_name(target.get(), nullptr, 0), 0);
-    std::string name(static_cast<size_t>(length) + 1, '\0');
-    H5Iget_name(target.get(), name.data(), name.size());
-    name.pop_back();
-    text = StrCat(WordOfKind(H5Iget_type(target.get())), " ", QuotedText(name));
-  }
-  if (target.valid() && is_region) {
-    const Handle space(H5Rget_region(object, H5R_DATASET_REGION, copy.data()));
-    if (space.valid()) text += RegionText(space.get());
-  }
+  const bool is_new = H5Tequal(type, H5T_STD_REF) > 0;
+  const std::string text = is_new ? NewReferenceText(bytes) : OldReferenceText(object, type, bytes);
   H5Eclear2(H5E_DEFAULT);
   return text;
 }
