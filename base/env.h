@@ -53,6 +53,10 @@ class EnvFile {
   virtual absl::StatusOr<Extent> NextData(uint64_t offset) = 0;
   virtual absl::StatusOr<uint64_t> Size() = 0;
   virtual absl::StatusOr<FileStat> Stat() = 0;
+  // The user whose file it is. kUnimplemented: nobody knows.
+  virtual absl::StatusOr<uint32_t> Owner() {
+    return absl::UnimplementedError("this file system knows no owners");
+  }
   // `mode_bits` 0..0777; `group` -1: unchanged.
   virtual absl::Status SetMode(uint32_t mode_bits, int64_t group) = 0;
   // Copies `length` bytes of `from` to the same place here, sharing blocks where the file system

@@ -132,6 +132,11 @@ class PosixFile final : public EnvFile {
     if (fstat(fd_.get(), &st) != 0) return Error("stat");
     return ToFileStat(st);
   }
+  absl::StatusOr<uint32_t> Owner() override {
+    struct stat st;
+    if (fstat(fd_.get(), &st) != 0) return Error("stat");
+    return st.st_uid;
+  }
   absl::Status SetMode(uint32_t mode_bits, int64_t group) override {
     if (group >= 0 && fchown(fd_.get(), -1, static_cast<gid_t>(group)) != 0) {
       return Error("set the group of");

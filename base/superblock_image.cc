@@ -102,6 +102,12 @@ HasSwmrFlag SwmrFlagIn(std::string_view bytes) {
   return has ? HasSwmrFlag::kYes : HasSwmrFlag::kNo;
 }
 
+HasWriterFlag WriterFlagIn(std::string_view bytes) {
+  const bool has = ChecksumAt(bytes) && bytes[kVersionAt] == kSwmrVersion &&
+                   (static_cast<uint8_t>(bytes[kFlagsAt]) & (kWriteAccess | kSwmr)) != 0;
+  return has ? HasWriterFlag::kYes : HasWriterFlag::kNo;
+}
+
 std::optional<std::string> SwmrSuperblock(std::string_view bytes) {
   const std::optional<size_t> checksum_at = ChecksumAt(bytes);
   if (!checksum_at || bytes[kVersionAt] != kSwmrVersion) return std::nullopt;

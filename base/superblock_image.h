@@ -34,6 +34,11 @@ std::optional<std::string> ClosedSuperblock(std::string_view bytes, uint64_t off
 enum class HasSwmrFlag : uint8_t { kNo, kYes };
 HasSwmrFlag SwmrFlagIn(std::string_view bytes);
 
+// Whether the superblock that `bytes` begin with has the flag of any writer. Only those of version
+// 3 have it, and only where the writer locks files.
+enum class HasWriterFlag : uint8_t { kNo, kYes };
+HasWriterFlag WriterFlagIn(std::string_view bytes);
+
 // The superblock that `bytes` begin with, with the flags that HDF5 sets for SWMR writers: without
 // both, nobody can open it for SWMR reading (H5F_open). Unset: it has both, or cannot have them.
 std::optional<std::string> SwmrSuperblock(std::string_view bytes);

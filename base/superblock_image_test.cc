@@ -69,6 +69,17 @@ TEST(SuperblockImageTest, AnSwmrWriterHasBothFlagsAsHdf5SetsThem) {
   EXPECT_EQ(SwmrSuperblock(closed + "more"), kOpen);
 }
 
+TEST(SuperblockImageTest, AnyWriterOfVersion3HasAFlag) {
+  std::string bytes = kClosed;
+  EXPECT_EQ(WriterFlagIn(bytes), HasWriterFlag::kNo);
+  for (const char flags : {1, 4, 5}) {
+    bytes[11] = flags;
+    EXPECT_EQ(WriterFlagIn(bytes), HasWriterFlag::kYes);
+  }
+  bytes[8] = 2;
+  EXPECT_EQ(WriterFlagIn(bytes), HasWriterFlag::kNo);
+}
+
 TEST(SuperblockImageTest, WhatHasThemOrCannotHaveThemIsNotMarked) {
   EXPECT_EQ(SwmrSuperblock(kOpen), std::nullopt);
   std::string second = kClosed;

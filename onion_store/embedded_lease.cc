@@ -14,6 +14,7 @@
 #include "absl/time/clock.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
+#include "onion_store/cut_journal.h"
 #include "onion_store/embedded_store.h"
 
 namespace h5mirror::store {
@@ -175,7 +176,27 @@ absl::Status EmbeddedLease::TakeNow(const std::string& program) {
   // Only for messages: a full disk must not lock anybody out.
   auto file = tree_->Open(lock_name, OpenKind::kCreateFresh, 0600);
   if (file.ok()) WriteAt(**file, 0, self.Text()).IgnoreError();
-  return absl::OkStatus();
+  // What a crash left of a cut of a file without history.
+  absl::Status settled = SettleJournal(*tree_, name_, JournalWay::kForward);
+  if (!settled.ok()) Release();  // Who asks again must not meet himself.
+  return settled;
+}
+
+// Of an exclusive one.
+void EmbeddedLease::Release() {
+  const std::string lock_name = HistoryName(name_, "lock");
+  // A journal that is not settled is found by its mark.
+  const bool has_journal = tree_->Exists(HistoryName(name_, "journal")).value_or(true);
+  if (has_journal || HasHistory().value_or(true)) {
+    auto file = tree_->Open(lock_name, OpenKind::kCreateFresh, 0600);
+    file.IgnoreError();  // What is left of the text names a process that is gone.
+  } else {
+    // Nothing was kept: it leaves no trace. Whatever else lies in there stays.
+    tree_->Remove(HistoryName(name_, "open")).IgnoreError();
+    tree_->Remove(lock_name).IgnoreError();
+    tree_->RemoveDirectory(StrCat(name_, ".h5m")).IgnoreError();
+  }
+  lock_.reset();
 }
 
 absl::Status EmbeddedLease::TakenByOthers() const {
@@ -202,17 +223,7 @@ EmbeddedLease::~EmbeddedLease() {
     absl::MutexLock lock(&readers.mutex);
     readers.leases.erase(this);
   }
-  if (lock_ == nullptr || kind_ == LockKind::kShared) return;
-  const std::string lock_name = HistoryName(name_, "lock");
-  if (HasHistory().value_or(true)) {
-    auto file = tree_->Open(lock_name, OpenKind::kCreateFresh, 0600);
-    file.IgnoreError();  // What is left of the text names a process that is gone.
-    return;
-  }
-  // Nothing was kept: it leaves no trace. Whatever else lies in there stays.
-  tree_->Remove(HistoryName(name_, "open")).IgnoreError();
-  tree_->Remove(lock_name).IgnoreError();
-  tree_->RemoveDirectory(StrCat(name_, ".h5m")).IgnoreError();
+  if (lock_ != nullptr && kind_ == LockKind::kExclusive) Release();
 }
 
 absl::StatusOr<bool> EmbeddedLease::HasHistory() const {

@@ -27,7 +27,8 @@ class EmbeddedLease final : public EnvLock {
   //
   // Errors: kUnavailable         others have it, and the message says who, as far as is known.
   //         kFailedPrecondition  the file belongs to a server: it lies under the root of one, or is
-  //                              mirrored to one.
+  //                              mirrored to one; or an edit of it was broken off, and cannot be
+  //                              finished (SettleJournal(), which also has kUnavailable).
   //         kNotFound            no such directory; with kShared no history.
   //         kPermissionDenied    no history can be made or read there.
   static absl::StatusOr<std::unique_ptr<EmbeddedLease>> Take(Env& env,
@@ -63,6 +64,7 @@ class EmbeddedLease final : public EnvLock {
                 std::unique_ptr<EnvTree> tree);
   absl::Status TakeNow(const std::string& program);
   absl::Status MakeHistory();
+  void Release();
   absl::Status TakenByOthers() const;
 
   Env& env_;

@@ -9,6 +9,7 @@
 #include <random>
 
 #include "gmock/gmock.h"
+#include "onion_store/cut_journal.h"
 #include "onion_store/test_store.h"
 
 namespace h5mirror::store {
@@ -170,6 +171,41 @@ TEST_F(EmbeddedStoreTest, AnOutsideChangeBecomesAVersionAndIsTold) {
   auto old = (*file)->OpenVersion(1);
   std::string bytes(100, '\0');
   EXPECT_TRUE(absl::IsDataLoss((*old)->Read(0, absl::MakeSpan(bytes))));
+}
+
+// A journal of a cut from "before" to "after!" that is on its way to the head, which holds nothing
+// of it.
+void LeaveJournal(const std::filesystem::path& head) {
+  auto tree = *Env::Posix().OpenTree(head.parent_path());
+  ASSERT_TRUE(tree->MakeDirectory("x.h5.h5m", 0700).ok());
+  ASSERT_TRUE(WriteAt(**tree->Open("x.h5", OpenKind::kCreate, 0600), 0, "before").ok());
+  auto unwritable = *tree->Open("x.h5", OpenKind::kRead, 0);
+  JournalCut cut;
+  cut.inode = unwritable->Stat()->inode;
+  cut.size_before = cut.size_after = 6;
+  cut.pages.push_back({0, "before", "after!"});
+  CutJournal journal(*tree, "x.h5", JournalSync::kProcess);
+  EXPECT_FALSE(journal.Commit(*unwritable, cut).ok());
+  ASSERT_TRUE(ReadJournal(*tree, "x.h5")->is_committed);
+}
+
+TEST_F(EmbeddedStoreTest, AnEditThatCannotBeFinishedYetIsNotForgotten) {
+  LeaveJournal(head_);
+  auto tree = *Env::Posix().OpenTree(root_);
+  {
+    const auto reader = tree->Lock("x.h5", LockKind::kShared);
+    ASSERT_TRUE(reader.ok());
+    for (int i = 0; i < 2; ++i) {
+      const auto lease = Take(LockKind::kExclusive, absl::Milliseconds(50));
+      EXPECT_TRUE(absl::IsUnavailable(lease.status())) << lease.status();
+      EXPECT_THAT(std::string(lease.status().message()), HasSubstr("another program has it open"));
+    }
+    EXPECT_TRUE(*tree->Exists("x.h5.h5m/open"));
+    EXPECT_TRUE(*tree->Exists("x.h5.h5m/journal"));
+  }
+  ASSERT_TRUE(Take().ok());
+  EXPECT_EQ(Head(), "after!");
+  EXPECT_THAT(Names(), testing::ElementsAre("x.h5"));
 }
 
 TEST_F(EmbeddedStoreTest, AHeadThatACrashLeftBehindIsHealed) {

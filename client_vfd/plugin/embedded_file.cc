@@ -39,6 +39,15 @@ bool IsBeingWritten(const std::string& path, Locking locking) {
   return is_locked;
 }
 
+// Whether anybody else has the head open, by HDF5's lock.
+bool IsInUse(const std::string& path) {
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0) return false;
+  const bool is_locked = flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  close(fd);
+  return is_locked;
+}
+
 struct EmbeddedFile {
   H5FD_t base{};
   const HostLibrary* host = nullptr;
@@ -295,9 +304,10 @@ void StatusOfEmbedded(const H5FD_t* file, H5mStatus* status) {
 
 void HealEmbeddedHead(const Config& config, const EmbeddedTarget& target) {
   const std::string& real_path = target.real_path;
-  const auto is_unclean = [mark = real_path + ".h5m/open"] {
-    return access(mark.c_str(), F_OK) == 0;
+  const auto has = [&real_path](const char* name) {
+    return access((real_path + ".h5m/" + name).c_str(), F_OK) == 0;
   };
+  const auto is_unclean = [&has] { return has("open") || has("journal"); };
   if (!is_unclean()) return;
   std::string load_error;
   const H5mEmbeddedApi* api = LoadEmbedded(&load_error);
@@ -313,12 +323,20 @@ void HealEmbeddedHead(const Config& config, const EmbeddedTarget& target) {
     // somebody who puts it in order, too.
     if (failed != EAGAIN) break;
     if (!is_unclean() || IsBeingWritten(real_path, target.locking)) return;
+    // A change that is on its way cannot be finished before they close the file, whenever that is.
+    if (has("journal") && IsInUse(real_path)) break;
     if (std::chrono::steady_clock::now() >= deadline) break;
   }
   if (failed == 0 || failed == ENOENT) return;  // Done; or a history that never came to be.
   Say(config.log, Audience::kUserToo,
       real_path + " was left by a crash, cannot be put in order, and is read as it is: " +
           (api == nullptr ? load_error : error.data()));
+}
+
+void FinishEdit(const Config& config, const EmbeddedTarget& target) {
+  if (access((target.real_path + ".h5m/journal").c_str(), F_OK) == 0) {
+    HealEmbeddedHead(config, target);
+  }
 }
 
 namespace {

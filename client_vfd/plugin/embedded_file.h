@@ -39,9 +39,12 @@ int FinishEmbedded(H5FD_t* file);
 void StatusOfEmbedded(const H5FD_t* file, H5mStatus* status);
 
 // Puts a head in order that a crash left between two cuts, before it is read as a plain file; waits
-// at most the configured timeout for others who do. Says what could not be done; the file is then
-// read as it is.
+// at most the configured timeout for others who do, but not for readers of a file that an edit was
+// broken off in. Says what could not be done; the file is then read as it is.
 void HealEmbeddedHead(const Config& config, const EmbeddedTarget& target);
+// The same where a killed h5edit left a change of the file on its way (docs/format.md, "journal"):
+// for all opens, whatever the configuration.
+void FinishEdit(const Config& config, const EmbeddedTarget& target);
 
 // Why a file with a history of its own beside it must not be written otherwise; unset: it has none.
 Problem EmbeddedHistoryBeside(const std::string& real_path);

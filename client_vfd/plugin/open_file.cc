@@ -263,6 +263,13 @@ OpenFile* OpenFileFor(HostLibrary& host, const char* name, unsigned flags, hid_t
     }
   }
   struct stat before {};
+  if (stat(name, &before) == 0 && !IsOpenFile({&host, before.st_dev, before.st_ino})) {
+    EmbeddedTarget target;
+    target.given_name = name;
+    target.real_path = RealPathOfMissing(name);
+    target.locking = WantedLocking(host, fapl);
+    FinishEdit(*config, target);
+  }
   const bool existed = stat(name, &before) == 0;
   if (config->IsEmbedded() && config->mode == Mode::kMirror) {
     auto file = std::make_unique<OpenFile>();

@@ -1,0 +1,393 @@
+#include "onion_store/cut_journal.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "base/crc32c.h"
+#include "base/status_macros.h"
+#include "base/strings.h"
+#include "base/superblock_image.h"
+#include "onion_store/coding.h"
+
+namespace h5mirror::store {
+namespace {
+
+constexpr std::string_view kMagic = "H5MJRNL1";
+constexpr size_t kHeaderBytes = 12;  // magic and checksum of all that follows
+// What a disk writes whole.
+constexpr size_t kSectorBytes = 512;
+constexpr uint64_t kPieceBytes = 1 << 20;
+// A journal is read as a whole, also by programs that only open the file.
+constexpr uint64_t kJournalBytesMax = uint64_t{1} << 30;
+
+std::string FileName(const std::string& name, std::string_view file) {
+  return StrCat(name, ".h5m/", file);
+}
+
+std::string Encode(const JournalCut& cut) {
+  std::string body;
+  PutInt<uint64_t>(&body, cut.inode);
+  PutInt<uint64_t>(&body, cut.size_before);
+  PutInt<uint64_t>(&body, cut.size_after);
+  PutInt<uint32_t>(&body, static_cast<uint32_t>(cut.comment.size()));
+  PutInt<uint32_t>(&body, static_cast<uint32_t>(cut.pages.size()));
+  body += cut.comment;
+  for (const JournalPage& page : cut.pages) {
+    PutInt<uint64_t>(&body, page.offset);
+    PutInt<uint32_t>(&body, static_cast<uint32_t>(page.before.size()));
+    PutInt<uint32_t>(&body, static_cast<uint32_t>(page.after.size()));
+    body += page.before;
+    body += page.after;
+  }
+  return body;
+}
+
+// Takes pieces off the front; has failed for good once one is not there.
+class Decoder {
+ public:
+  explicit Decoder(std::string_view bytes) : left_(bytes) {}
+  template <typename T>
+  T Int() {
+    const std::string_view bytes = Take(sizeof(T));
+    return bytes.empty() ? T{} : GetInt<T>(bytes.data());
+  }
+  std::string_view Take(size_t length) {
+    if (length > left_.size()) ok_ = false;
+    if (!ok_) return {};
+    const std::string_view taken = left_.substr(0, length);
+    left_.remove_prefix(length);
+    return taken;
+  }
+  bool ok() const { return ok_; }
+  // Whether all was there, and nothing else.
+  bool is_whole() const { return ok_ && left_.empty(); }
+
+ private:
+  std::string_view left_;
+  bool ok_ = true;
+};
+
+bool Decode(std::string_view bytes, JournalCut* cut) {
+  Decoder in(bytes);
+  cut->inode = in.Int<uint64_t>();
+  cut->size_before = in.Int<uint64_t>();
+  cut->size_after = in.Int<uint64_t>();
+  const auto comment_bytes = in.Int<uint32_t>();
+  const auto page_count = in.Int<uint32_t>();
+  cut->comment = in.Take(comment_bytes);
+  for (uint32_t i = 0; i < page_count && in.ok(); ++i) {
+    JournalPage page;
+    page.offset = in.Int<uint64_t>();
+    const auto before_bytes = in.Int<uint32_t>();
+    const auto after_bytes = in.Int<uint32_t>();
+    page.before = in.Take(before_bytes);
+    page.after = in.Take(after_bytes);
+    cut->pages.push_back(std::move(page));
+  }
+  return in.is_whole();
+}
+
+// Whether the pages rise, and lie within the files that they are of.
+bool IsPossible(const JournalCut& cut) {
+  constexpr uint64_t kSizeMax = INT64_MAX;
+  if (cut.size_before > kSizeMax || cut.size_after > kSizeMax) return false;
+  uint64_t end = 0;
+  for (const JournalPage& page : cut.pages) {
+    const auto fits = [&page](std::string_view image, uint64_t size) {
+      return image.size() <= size - std::min(size, page.offset);
+    };
+    if (page.offset < end || page.offset > kSizeMax) return false;
+    if (!fits(page.before, cut.size_before) || !fits(page.after, cut.size_after)) return false;
+    end = page.offset + std::max(page.before.size(), page.after.size());
+  }
+  return true;
+}
+
+absl::Status Refused(const std::string& name, std::string_view why) {
+  return absl::FailedPreconditionError(
+      StrCat(FileName(name, "journal"), " ", why, ": nothing is done by it. h5edit --recover ",
+             "--discard ", name, " sets it aside and keeps the file as it is"));
+}
+
+// Who may write the head may say what becomes of it, and nobody else who can make a directory
+// beside it.
+absl::Status CheckOwner(EnvTree& tree, const std::string& name, EnvFile& journal) {
+  const absl::StatusOr<uint32_t> owner = journal.Owner();
+  if (absl::IsUnimplemented(owner.status())) return absl::OkStatus();
+  H5M_RETURN_IF_ERROR(owner.status());
+  if (*owner == 0 || *owner == geteuid()) return absl::OkStatus();
+  const auto head = tree.Open(name, OpenKind::kRead, 0);
+  if (head.ok() && (*head)->Owner().value_or(0) == *owner) return absl::OkStatus();
+  return Refused(name, StrCat("belongs to the user ", *owner,
+                              ", neither you nor the owner of the file, and waits for a h5edit "
+                              "--recover of that user"));
+}
+
+// Of one that is not there yet as a whole: its magic, the beginning of that, or, after a power
+// loss, zeros.
+bool MayBeBegun(std::string_view journal) {
+  const std::string_view begin = journal.substr(0, kMagic.size());
+  return IsZero(begin) || begin == kMagic.substr(0, begin.size());
+}
+
+absl::Status Move(EnvFile& head, const JournalCut& cut, JournalWay way) {
+  for (const JournalPage& page : cut.pages) {
+    const std::string& bytes = way == JournalWay::kForward ? page.after : page.before;
+    if (!bytes.empty()) H5M_RETURN_IF_ERROR(WriteAt(head, page.offset, bytes));
+  }
+  H5M_ASSIGN_OR_RETURN(const uint64_t size, head.Size());
+  const uint64_t wanted = way == JournalWay::kForward ? cut.size_after : cut.size_before;
+  return size == wanted ? absl::OkStatus() : head.Truncate(wanted);
+}
+
+// Whether a write of `to` over `from` may have left `sector`, wherever it was broken off. What
+// either lacks is zeros.
+bool MayBeLeft(std::string_view sector, std::string from, std::string to) {
+  from.resize(sector.size(), '\0');
+  to.resize(sector.size(), '\0');
+  const auto differs = std::mismatch(sector.begin(), sector.end(), to.begin()).first;
+  const auto written = static_cast<size_t>(differs - sector.begin());
+  return sector.substr(written) == std::string_view(from).substr(written);
+}
+
+absl::StatusOr<bool> IsZeroBetween(EnvFile& head, uint64_t at, uint64_t end) {
+  std::string bytes;
+  while (at < end) {
+    H5M_ASSIGN_OR_RETURN(const Extent data, head.NextData(at));
+    if (data.length == 0 || data.offset >= end) return true;
+    at = std::max(at, data.offset);
+    bytes.resize(std::min(kPieceBytes, std::min(data.end(), end) - at));
+    H5M_RETURN_IF_ERROR(ReadOrZeros(head, at, absl::MakeSpan(bytes)));
+    if (!IsZero(bytes)) return false;
+    at += bytes.size();
+  }
+  return true;
+}
+
+// Whether the head, which has `size` bytes, holds only zeros where it is longer than the shorter of
+// the two cuts and no page says what is there: so do both.
+absl::StatusOr<bool> IsZeroBesidePages(EnvFile& head, const JournalCut& cut, uint64_t size) {
+  uint64_t at = std::min(cut.size_before, cut.size_after);
+  for (const JournalPage& page : cut.pages) {
+    H5M_ASSIGN_OR_RETURN(const bool is_zero, IsZeroBetween(head, at, std::min(page.offset, size)));
+    if (!is_zero) return false;
+    at = std::max(at, page.offset + std::max(page.before.size(), page.after.size()));
+  }
+  return IsZeroBetween(head, at, size);
+}
+
+// Whether a program has the head open for writing, or died so. No cut has such a mark in it.
+absl::StatusOr<bool> IsMarkedAsWritten(EnvFile& head, uint64_t size) {
+  // The specification puts the superblock at 0, 512, and every doubling of that.
+  for (uint64_t at = 0; at < size; at = at == 0 ? 512 : at * 2) {
+    std::string bytes(kSuperblockImageBytes, '\0');
+    H5M_RETURN_IF_ERROR(ReadOrZeros(head, at, absl::MakeSpan(bytes)));
+    if (LooksLikeSuperblock(bytes) == HasSuperblock::kYes)
+      return WriterFlagIn(bytes) == HasWriterFlag::kYes;
+  }
+  return false;
+}
+
+// Whether each sector of each page is that of one of the two cuts, or what a write that was broken
+// off left between them.
+absl::StatusOr<bool> PagesAreOfCut(EnvFile& head, const JournalCut& cut) {
+  for (const JournalPage& page : cut.pages) {
+    std::string bytes(std::max(page.before.size(), page.after.size()), '\0');
+    H5M_RETURN_IF_ERROR(ReadOrZeros(head, page.offset, absl::MakeSpan(bytes)));
+    for (size_t at = 0; at < bytes.size(); at += kSectorBytes) {
+      const std::string_view sector = std::string_view(bytes).substr(at, kSectorBytes);
+      const auto part = [at](const std::string& image) {
+        return image.substr(std::min(at, image.size()), kSectorBytes);
+      };
+      const std::string before = part(page.before), after = part(page.after);
+      if (!MayBeLeft(sector, before, after) && !MayBeLeft(sector, after, before)) return false;
+    }
+  }
+  return true;
+}
+
+absl::Status Changed(const std::string& name) {
+  return absl::FailedPreconditionError(
+      StrCat(name,
+             " was changed by another program since an edit of it was broken off: nothing is done "
+             "to it. h5edit --recover --discard ",
+             name, " gives that edit up and keeps the file as it is"));
+}
+
+absl::Status IsAnother(const std::string& name) {
+  return absl::FailedPreconditionError(
+      StrCat(name,
+             " is another file than the one that an edit was broken off in, a copy of it or one "
+             "that was put in its place: nothing is done to it. h5edit --recover --discard ",
+             name, " takes back what it holds of that edit"));
+}
+
+// Whether the head lies between the two cuts, so that it can be brought to either. Who puts the
+// file of before in its place wants no edit of it to be finished; back goes a copy, too.
+absl::Status CheckHead(EnvFile& head, const std::string& name, const JournalCut& cut,
+                       JournalWay way) {
+  H5M_ASSIGN_OR_RETURN(const FileStat stat, head.Stat());
+  const auto size = static_cast<uint64_t>(stat.size_bytes);
+  if (stat.inode != cut.inode && way == JournalWay::kForward) return IsAnother(name);
+  // On its way it is never longer than the longer of the two, nor shorter than the shorter one:
+  // what another program appended must not be cut off.
+  if (size < std::min(cut.size_before, cut.size_after)) return Changed(name);
+  if (size > std::max(cut.size_before, cut.size_after)) return Changed(name);
+  H5M_ASSIGN_OR_RETURN(const bool is_marked, IsMarkedAsWritten(head, size));
+  if (is_marked) return Changed(name);
+  H5M_ASSIGN_OR_RETURN(const bool pages_fit, PagesAreOfCut(head, cut));
+  if (!pages_fit) return Changed(name);
+  H5M_ASSIGN_OR_RETURN(const bool rest_fits, IsZeroBesidePages(head, cut, size));
+  return rest_fits ? absl::OkStatus() : Changed(name);
+}
+
+absl::Status RemoveIfThere(EnvTree& tree, const std::string& name) {
+  absl::Status removed = tree.Remove(name);
+  return absl::IsNotFound(removed) ? absl::OkStatus() : removed;
+}
+
+// The mark goes last: who looks for it finds the journal.
+absl::Status RemoveJournal(EnvTree& tree, const std::string& name) {
+  H5M_RETURN_IF_ERROR(RemoveIfThere(tree, FileName(name, "journal")));
+  return RemoveIfThere(tree, FileName(name, "open"));
+}
+
+}  // namespace
+
+CutJournal::CutJournal(EnvTree& tree, std::string name, JournalSync sync)
+    : tree_(tree), name_(std::move(name)), sync_(sync) {}
+
+absl::Status CutJournal::Put(const JournalCut& cut) {
+  const std::string body = Encode(cut);
+  if (kHeaderBytes + body.size() > kJournalBytesMax) {
+    return absl::ResourceExhaustedError(
+        StrCat("so much of ", name_, " changes at once that its journal would have ", body.size(),
+               " bytes, and at most ", kJournalBytesMax, " may be: do it in smaller steps"));
+  }
+  if (file_ == nullptr) {
+    H5M_RETURN_IF_ERROR(tree_.Open(FileName(name_, "open"), OpenKind::kCreate, 0600).status());
+    H5M_ASSIGN_OR_RETURN(file_,
+                         tree_.Open(FileName(name_, "journal"), OpenKind::kCreateFresh, 0600));
+  }
+  std::string header(kMagic);
+  PutInt<uint32_t>(&header, Crc32c(body));
+  const std::string_view pieces[] = {header, body};
+  H5M_RETURN_IF_ERROR(file_->WriteAt(0, pieces));
+  if (sync_ == JournalSync::kProcess) return absl::OkStatus();
+  H5M_RETURN_IF_ERROR(file_->Sync());
+  if (is_named_) return absl::OkStatus();
+  H5M_RETURN_IF_ERROR(tree_.SyncDirectory(StrCat(name_, ".h5m")));
+  H5M_RETURN_IF_ERROR(tree_.SyncDirectory(""));
+  is_named_ = true;
+  return absl::OkStatus();
+}
+
+absl::Status CutJournal::Clear() {
+  H5M_RETURN_IF_ERROR(file_->Truncate(0));
+  left_ = Left::kNothing;
+  return absl::OkStatus();
+}
+
+// Of a cut that failed with `why`, of which the head holds nothing: the journal, which may be whole
+// on disk nevertheless, must say nothing of it.
+absl::Status CutJournal::Retract(const absl::Status& why) {
+  left_ = Left::kBetween;
+  absl::Status cleared = file_->Truncate(0);
+  if (cleared.ok() && sync_ == JournalSync::kDurable) cleared = file_->Sync();
+  if (cleared.ok()) left_ = Left::kNothing;
+  if (cleared.ok()) return why;
+  return absl::Status(why.code(),
+                      StrCat(why.message(), "; nor could it be taken back: ", cleared.message()));
+}
+
+// After a failed sync nobody knows what of the cut is on disk: all its pages are written once more,
+// and only when they are safe the journal may go.
+absl::Status CutJournal::TakeBack(EnvFile& head, const JournalCut& cut, const absl::Status& why) {
+  absl::Status back = Move(head, cut, JournalWay::kBack);
+  if (back.ok() && sync_ == JournalSync::kDurable) back = head.Sync();
+  if (back.ok()) return Retract(why);
+  left_ = Left::kBetween;
+  return absl::Status(why.code(),
+                      StrCat(why.message(), "; nor could it be taken back: ", back.message()));
+}
+
+absl::Status CutJournal::Commit(EnvFile& head, const JournalCut& cut) {
+  if (is_between()) {
+    return absl::FailedPreconditionError(
+        StrCat(name_, ": a change before this one failed on its way"));
+  }
+  H5M_ASSIGN_OR_RETURN(const FileStat stat, head.Stat());
+  if (stat.inode != cut.inode || static_cast<uint64_t>(stat.size_bytes) != cut.size_before) {
+    return absl::FailedPreconditionError(
+        StrCat(name_, " was changed by another program while it was edited: it has ",
+               stat.size_bytes, " bytes, not ", cut.size_before, "; nothing was done to it"));
+  }
+  if (left_ == Left::kDone) H5M_RETURN_IF_ERROR(Clear());
+  const absl::Status put = Put(cut);
+  if (!put.ok()) return file_ == nullptr ? put : Retract(put);
+  absl::Status moved = Move(head, cut, JournalWay::kForward);
+  if (moved.ok() && sync_ == JournalSync::kDurable) moved = head.Sync();
+  if (!moved.ok()) return TakeBack(head, cut, moved);
+  left_ = Left::kDone;
+  Clear().IgnoreError();  // The head has it: the next cut, or lease, clears the journal.
+  return absl::OkStatus();
+}
+
+absl::Status CutJournal::Close() {
+  if (file_ == nullptr || is_between()) return absl::OkStatus();
+  if (left_ == Left::kDone) Clear().IgnoreError();  // It says nothing then, if it has to stay.
+  H5M_RETURN_IF_ERROR(RemoveJournal(tree_, name_));
+  file_.reset();
+  if (sync_ == JournalSync::kProcess) return absl::OkStatus();
+  return tree_.SyncDirectory(StrCat(name_, ".h5m"));
+}
+
+absl::StatusOr<JournalLeft> ReadJournal(EnvTree& tree, const std::string& name) {
+  JournalLeft left;
+  auto file = tree.Open(FileName(name, "journal"), OpenKind::kRead, 0);
+  if (absl::IsNotFound(file.status())) return left;
+  H5M_RETURN_IF_ERROR(file.status());
+  left.exists = true;
+  H5M_RETURN_IF_ERROR(CheckOwner(tree, name, **file));
+  H5M_ASSIGN_OR_RETURN(const uint64_t size, (*file)->Size());
+  if (size > kJournalBytesMax) return Refused(name, StrCat("has ", size, " bytes"));
+  std::string bytes(size, '\0');
+  H5M_RETURN_IF_ERROR(ReadOrZeros(**file, 0, absl::MakeSpan(bytes)));
+  const std::string_view all = bytes;
+  if (!MayBeBegun(all)) return Refused(name, "is of a newer h5edit, or of another program");
+  if (all.size() < kHeaderBytes || all.substr(0, kMagic.size()) != kMagic) return left;
+  const std::string_view body = all.substr(kHeaderBytes);
+  if (GetInt<uint32_t>(all.data() + kMagic.size()) != Crc32c(body)) return left;
+  if (!Decode(body, &left.cut) || !IsPossible(left.cut)) return Refused(name, "makes no sense");
+  left.is_committed = true;
+  return left;
+}
+
+absl::Status SettleJournal(EnvTree& tree, const std::string& name, JournalWay way) {
+  H5M_ASSIGN_OR_RETURN(const bool exists, tree.Exists(FileName(name, "journal")));
+  if (!exists) return absl::OkStatus();
+  H5M_ASSIGN_OR_RETURN(const JournalLeft left, ReadJournal(tree, name));
+  if (left.is_committed) {
+    H5M_ASSIGN_OR_RETURN(auto head, tree.Open(name, OpenKind::kWrite, 0));
+    const auto lock = tree.Lock(name, LockKind::kExclusive);
+    if (absl::IsFailedPrecondition(lock.status())) {
+      return absl::UnavailableError(StrCat(name,
+                                           " has an edit that was broken off, and another program "
+                                           "has it open: try again when that has ended"));
+    }
+    H5M_RETURN_IF_ERROR(CheckHead(*head, name, left.cut, way));
+    H5M_RETURN_IF_ERROR(Move(*head, left.cut, way));
+    H5M_RETURN_IF_ERROR(head->Sync());
+  }
+  return RemoveJournal(tree, name);
+}
+
+absl::Status SetJournalAside(EnvTree& tree, const std::string& name) {
+  H5M_RETURN_IF_ERROR(tree.Rename(FileName(name, "journal"), FileName(name, kGivenUpJournal)));
+  return RemoveIfThere(tree, FileName(name, "open"));
+}
+
+}  // namespace h5mirror::store

@@ -1,0 +1,87 @@
+// Preloaded: the program is killed before its KILL_AT-th call that changes a file, and stopped
+// before the STOP_AT-th; FAIL_COUNT calls from the FAIL_AT-th on fail, a write after half of its
+// first piece. With KILL_COUNT the number of such calls is written there at a normal end.
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+static long calls;
+
+// Whether the call is to fail.
+static int step(void) {
+  const char* at = getenv("KILL_AT");
+  ++calls;
+  if (at && calls == atol(at)) kill(getpid(), SIGKILL);
+  const char* stop = getenv("STOP_AT");
+  if (stop && calls == atol(stop)) kill(getpid(), SIGSTOP);
+  const char* fail = getenv("FAIL_AT");
+  const char* count = getenv("FAIL_COUNT");
+  if (!fail || calls < atol(fail) || calls >= atol(fail) + (count ? atol(count) : 1)) return 0;
+  errno = ENOSPC;
+  return 1;
+}
+
+__attribute__((destructor)) static void tell(void) {
+  const char* path = getenv("KILL_COUNT");
+  FILE* out = path ? fopen(path, "w") : NULL;
+  if (!out) return;
+  fprintf(out, "%ld\n", calls);
+  fclose(out);
+}
+
+#define REAL(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
+#define STEP_OF(result, name, parameters, arguments) \
+  result name parameters {                           \
+    if (step()) return -1;                           \
+    return REAL(name) arguments;                     \
+  }
+
+static ssize_t half(int fd, const void* bytes, size_t length, off_t offset) {
+  REAL(pwrite)(fd, bytes, length / 2, offset);
+  errno = ENOSPC;
+  return -1;
+}
+
+#define STEP_OF_WRITE(name)                                      \
+  ssize_t name(int fd, const void* b, size_t n, off_t o) {       \
+    return step() ? half(fd, b, n, o) : REAL(name)(fd, b, n, o); \
+  }
+#define STEP_OF_WRITEV(name)                                                        \
+  ssize_t name(int fd, const struct iovec* v, int n, off_t o) {                     \
+    return step() ? half(fd, v->iov_base, v->iov_len, o) : REAL(name)(fd, v, n, o); \
+  }
+STEP_OF_WRITE(pwrite)
+STEP_OF_WRITE(pwrite64)
+STEP_OF_WRITEV(pwritev)
+STEP_OF_WRITEV(pwritev64)
+STEP_OF(int, ftruncate, (int fd, off_t n), (fd, n))
+STEP_OF(int, ftruncate64, (int fd, off64_t n), (fd, n))
+STEP_OF(int, unlinkat, (int d, const char* p, int f), (d, p, f))
+STEP_OF(int, mkdirat, (int d, const char* p, mode_t m), (d, p, m))
+STEP_OF(int, linkat, (int a, const char* p, int b, const char* q, int f), (a, p, b, q, f))
+STEP_OF(int, renameat, (int a, const char* p, int b, const char* q), (a, p, b, q))
+STEP_OF(int, rename, (const char* p, const char* q), (p, q))
+STEP_OF(int, fdatasync, (int fd), (fd))
+STEP_OF(int, fsync, (int fd), (fd))
+STEP_OF(ssize_t, copy_file_range, (int a, off64_t* x, int b, off64_t* y, size_t n, unsigned f),
+        (a, x, b, y, n, f))
+
+// openat2(2) has no function of its own.
+long syscall(long number, ...) {
+  va_list list;
+  va_start(list, number);
+  long a[6];
+  for (int i = 0; i < 6; ++i) a[i] = va_arg(list, long);
+  va_end(list);
+  if (number == SYS_openat2 && (*(unsigned long long*)a[2] & O_CREAT) && step()) return -1;
+  return REAL(syscall)(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+}

@@ -1,0 +1,269 @@
+"""h5edit and types that are made of others: each is made, as h5dump and h5py see it, changed, and refused what it cannot hold."""
+
+import re
+from dataclasses import dataclass
+
+import h5py
+import numpy as np
+import pytest
+
+from harness import hdf5
+from harness.h5edit import content, ddl, h5edit, nothing_beside
+
+
+@pytest.fixture(scope="session")
+def original(tmp_path_factory):
+    path = tmp_path_factory.mktemp("t") / "t.h5"
+    with h5py.File(path, "w") as f:
+        f["/g/d"] = np.arange(12, dtype="i1").reshape(3, 4)
+        f["/g/t"] = np.dtype([("a", ">i4"), ("b", "f8")])
+        f["/g/e"] = h5py.enum_dtype({"RED": 0, "BLUE": -3}, "i1")
+        f["soft"] = h5py.SoftLink("/g/d")
+        f["far"] = h5py.ExternalLink("other.h5", "/x")
+    return path.read_bytes()
+
+
+@pytest.fixture
+def t(tmp_path, original):
+    path = tmp_path / "t.h5"
+    path.write_bytes(original)
+    with h5py.File(tmp_path / "other.h5", "w") as other:
+        other["x"] = 1
+    return path
+
+
+PAIR = 'H5T_COMPOUND { H5T_STD_I32BE "a"; H5T_IEEE_F64LE "b"; }'
+OBJECT = "H5T_REFERENCE { H5T_STD_REF_OBJECT }"
+REGION = "H5T_REFERENCE { H5T_STD_REF_DSETREG }"
+TEXT = "H5T_STRING { STRSIZE H5T_VARIABLE; STRPAD H5T_STR_NULLTERM; CSET H5T_CSET_UTF8; CTYPE H5T_C_S1; }"
+DEEP = ('H5T_COMPOUND { H5T_STD_I32BE "n"; H5T_STRING { STRSIZE 5; STRPAD H5T_STR_NULLPAD; CSET H5T_CSET_ASCII; CTYPE H5T_C_S1; } "s"; '
+        'H5T_COMPOUND { H5T_STD_I16LE "x"; H5T_STD_U8LE "y"; } "in"; H5T_ARRAY { [2][3] H5T_STD_I32LE } "grid"; '
+        f'H5T_VLEN {{ H5T_IEEE_F32LE }} "list"; {TEXT} "text"; {OBJECT} "to"; H5T_STD_B16LE "bits"; '
+        'H5T_OPAQUE { OPAQUE_TAG "t"; } "raw"; }')
+
+
+@dataclass
+class Row:
+    """CREATE /a of a type and as many values as there are; what h5dump prints of both, `made` and `dumped` unless they are the
+    same, and what h5py reads. `changed` is what MODIFY makes of the values."""
+    number: str
+    kind: str
+    count: int
+    values: str
+    dumped: str = ""
+    reads: object = None
+    made: str = ""
+    changed: str = ""
+    modified: str = ""
+
+    def __str__(self):
+        return self.number
+
+
+DONE = [
+    Row("compound", PAIR, 2, "{1, 2.5}, {-2, inf}", "{ 1, 2.5 }, { -2, inf }", [(1, 2.5), (-2, float("inf"))],
+        changed="{3, nan}, {4, 5}", modified="{ 3, nan }, { 4, 5 }"),
+    Row("array", "H5T_ARRAY { [2][3] H5T_STD_I16BE }", 2, "[1,2,3,4,5,6], [-1,-2,-3,-4,-5,-6]",
+        "[ 1, 2, 3, 4, 5, 6 ], [ -1, -2, -3, -4, -5, -6 ]", [[[1, 2, 3], [4, 5, 6]], [[-1, -2, -3], [-4, -5, -6]]],
+        changed="[0,0,0,0,0,0], [9,9,9,9,9,9]", modified="[ 0, 0, 0, 0, 0, 0 ], [ 9, 9, 9, 9, 9, 9 ]"),
+    Row("list", "H5T_VLEN { H5T_STD_I32LE }", 3, "(1, 2, 3), (), (-4)", "(1, 2, 3), (), (-4)",
+        changed="(), (7, 8), ()", modified="(), (7, 8), ()"),
+    Row("list_be", "H5T_VLEN { H5T_STD_I32BE }", 1, "(1, 2, 3)", "(1, 2, 3)", changed="(4)", modified="(4)"),
+    Row("texts", f"H5T_VLEN {{ {TEXT} }}", 2, "('a', 'é', NULL), ()", '("a", "\\37777777703\\37777777651", NULL), ()',
+        changed="(''), ('b')", modified='(""), ("b")'),
+    Row("opaque", 'H5T_OPAQUE { OPAQUE_TAG "a tag"; }', 2, "01:02:ff:00, 0x61626364", "01:02:ff:00, 61:62:63:64",
+        changed="00:00:00:00, 0xFFFFFFFF", modified="00:00:00:00, ff:ff:ff:ff"),
+    Row("opaque_size", "H5T_OPAQUE { OPQ_SIZE 1; OPQ_TAG \"x\"; }", 2, "0x01, 0xFF", "0x01, 0xff",
+        made='H5T_OPAQUE { OPAQUE_TAG "x"; }', changed="0x02, 0x03", modified="0x02, 0x03"),
+    *(Row(f"bits{kind}", f"H5T_STD_B{kind}", 3, "1, 0x80, 255", dumped, [1, 128, 255], changed="2, 3, 0x7f", modified=modified)
+      for kind, dumped, modified in (("8LE", "0x01, 0x80, 0xff", "0x02, 0x03, 0x7f"),
+                                     ("16BE", "01:00, 80:00, ff:00", "02:00, 03:00, 7f:00"),
+                                     ("32LE", "01:00:00:00, 80:00:00:00, ff:00:00:00",
+                                      "02:00:00:00, 03:00:00:00, 7f:00:00:00"))),
+    Row("bits_dumped", "H5T_STD_B16BE", 2, "02:01, 0x0102", "02:01, 02:01", [258, 258], changed="00:ff, 0", modified="00:ff, 00:00"),
+    Row("reference", OBJECT, 4, "/g/d, \"/g\", GROUP '/', NULL", changed="NULL, soft, DATASET 't.h5/g/d', DATATYPE /g/t"
+        .replace("soft", "'soft'")),
+    Row("region", REGION, 3, "DATASET '/g/d' {REGION_TYPE BLOCK (0,1)-(1,2), (2,3)-(2,3)}, "
+        "DATASET '/g/d' {REGION_TYPE POINT (0,1), (2,2)}, NULL", changed="NULL, NULL, DATASET /soft {REGION_TYPE BLOCK (0,0)-(2,3)}"),
+    Row("enum", 'H5T_ENUM { H5T_STD_I8LE; "RED" 0; "BLUE" -3; }', 3, "RED, 'BLUE', 0", "RED, BLUE, RED", [0, -3, 0],
+        changed="0, 0, BLUE", modified="RED, RED, BLUE"),
+    Row("committed", '"/g/t"', 2, "{1, 2.5}, {3, 4}", "{ 1, 2.5 }, { 3, 4 }", [(1, 2.5), (3, 4)],
+        changed="{5, 6}, {7, 8}", modified="{ 5, 6 }, { 7, 8 }"),
+    Row("committed_path", "/g/e", 1, "BLUE", "BLUE", [-3], made='"/g/e"', changed="RED", modified="RED"),
+    Row("committed_within", 'H5T_COMPOUND { "/g/t" "t"; /g/e "e"; }', 1, "{{1, 2.5}, BLUE}", "{ { 1, 2.5 }, BLUE }",
+        [((1, 2.5), -3)], changed="{{0, 0}, RED}", modified="{ { 0, 0 }, RED }",
+        made=f'H5T_COMPOUND {{ {PAIR} "t"; H5T_ENUM {{ H5T_STD_I8LE; "BLUE" -3; "RED" 0; }} "e"; }}'),
+    Row("bfloat16", "H5T_FLOAT_BFLOAT16LE", 4, "1.5, -2, inf, 1.00390624", "1.5, -2, inf, 1", [1.5, -2, float("inf"), 1],
+        made="16-bit little-endian floating-point 16-bit precision", changed="0, 1, 2, -inf", modified="0, 1, 2, -inf"),
+    Row("bfloat16_be", "H5T_FLOAT_BFLOAT16BE", 1, "-0.5", "-0.5", [-0.5], changed="4", modified="4",
+        made="16-bit big-endian floating-point 16-bit precision"),
+    Row("half", "H5T_IEEE_F16BE", 2, "1.5, -65504", "1.5, -65504", [1.5, -65504], changed="0, inf", modified="0, inf"),
+    Row("deep", DEEP, 1, "{1, 'abc', {-3, 4}, [1,2,3,4,5,6], (1.5, 2), 'é', /g/d, 258, 01:02}",
+        changed="{2, '', {0, 255}, [0,0,0,0,0,0], (), '', NULL, 1, ff:ff}"),
+]
+
+
+def joined(text: str) -> str:
+    """In single blanks, without the indices of lines, which are where h5dump breaks them, and without addresses."""
+    text = re.sub(r"\(\d+(,\d+)*\): ", "", " ".join(text.split()))
+    return re.sub(r'\b(DATASET|GROUP|DATATYPE) \d+ "', r'\1 "', text)
+
+
+def attribute(t, name="a") -> str:
+    """What h5dump prints of an attribute, from its type on."""
+    text = joined(hdf5.dump(t, "-a", f"/{name}").decode())
+    return text[text.index("DATATYPE"):]
+
+
+def shown(t, name="a") -> str:
+    return joined(h5edit(t.parent, "-c", f"SHOW /{name};", "t.h5").ok().out)
+
+
+@pytest.mark.parametrize("row", DONE, ids=str)
+def test_a_type_is_made_and_changed(t, row):
+    before = content(t)
+    for words in (["--dryrun"], []):
+        (t.parent / "script").write_text(f"CREATE /a {{{row.kind} ({row.count}) {{{row.values}}}}};")
+        h5edit(t.parent, *words, "--command-file", "script", "t.h5").ok()
+    dumped = attribute(t)
+    assert f"DATATYPE {row.made or row.kind} DATASPACE" in dumped.replace('"/g/t" "t"', f'{PAIR} "t"'), dumped
+    assert f"DATA {{ {row.dumped}" in dumped if row.dumped else True, dumped
+    if row.reads is not None:
+        with h5py.File(t) as opened:
+            assert opened.attrs["a"].tolist() == row.reads
+    (t.parent / "script").write_text(f"MODIFY /a {{{row.changed}}};")
+    h5edit(t.parent, "--command-file", "script", "t.h5").ok()
+    assert row.modified in attribute(t) and attribute(t) != dumped
+    h5edit(t.parent, "-c", "DELETE /a;", "t.h5").ok()
+    assert content(t) == before and nothing_beside(t)
+
+
+@pytest.mark.parametrize("row", DONE, ids=str)
+def test_what_h5dump_and_show_print_is_read_back(t, row):
+    """An attribute is made again of what is printed of it, whole; and its values are put back."""
+    (t.parent / "script").write_text(f"CREATE /a {{{row.kind} ({row.count}) {{{row.values}}}}}; COPY /a b; MODIFY /b {{{row.changed}}};")
+    h5edit(t.parent, "--command-file", "script", "t.h5").ok()
+    wanted, show = attribute(t), shown(t)
+    if "-bit " not in wanted:
+        dumped = hdf5.dump(t, "-a", "/a").decode()
+        body = dumped[dumped.index("DATATYPE"):dumped.rindex("}", 0, dumped.rindex("}"))]
+        values = body[body.index("DATA {"):]
+        (t.parent / "script").write_text(f"CREATE /dumped {{{body}}}; MODIFY /b {values};")
+        h5edit(t.parent, "--command-file", "script", "t.h5").ok()
+        assert attribute(t, "dumped") == wanted
+        assert attribute(t, "b") == wanted
+    body = show[show.index("DATATYPE"):show.rindex("}")]
+    (t.parent / "script").write_text(f"CREATE OR REPLACE /a {{{body}}};")
+    h5edit(t.parent, "--command-file", "script", "t.h5").ok()
+    assert attribute(t) == wanted and shown(t) == show
+
+
+def test_show_writes_what_h5dump_leaves_out(t):
+    script = (f"CREATE /a {{{REGION} (2) {{DATASET /g/d {{REGION_TYPE BLOCK (0,1)-(1,2)}}, NULL}}}};"
+              f"CREATE /b {{{OBJECT} (3) {{/g, /g/d, NULL}}}}; CREATE /c {{H5T_OPAQUE {{OPAQUE_TAG 'x'}} {{01:02}}}};"
+              "CREATE /d {H5T_FLOAT_BFLOAT16BE {1}};")
+    h5edit(t.parent, "-c", script, "t.h5").ok()
+    assert 'DATASET "/g/d" {REGION_TYPE BLOCK (0,1)-(1,2)}, NULL' in shown(t)
+    assert 'GROUP "/g", DATASET "/g/d", NULL' in shown(t, "b")
+    assert 'H5T_OPAQUE { OPQ_SIZE 2; OPAQUE_TAG "x"; }' in shown(t, "c") and "H5T_FLOAT_BFLOAT16BE" in shown(t, "d")
+    diff = h5edit(t.parent, "--diff", "-c", "MODIFY /b {NULL, NULL, /g};", "t.h5").ok().out
+    assert '-   (0): GROUP "/g", DATASET "/g/d", NULL' in diff and '+   (0): NULL, NULL, GROUP "/g"' in diff
+
+
+def test_references_lead_where_they_should(t):
+    script = (f"CREATE /a {{{OBJECT} (2) {{/soft, /g}}}}; CREATE /r {{{REGION} (2) {{DATASET /g/d {{REGION_TYPE BLOCK (0,1)-(1,2)}}, "
+              "DATASET /g/d {REGION_TYPE POINT (2,3), (0,0)}}}; CREATE GROUP /new; MODIFY /a[1] {/new};")
+    h5edit(t.parent, "-c", script, "t.h5").ok()
+    with h5py.File(t) as f:
+        assert [f[ref].name for ref in f.attrs["a"]] == ["/g/d", "/new"]
+        block, points = f.attrs["r"]
+        assert f["/g/d"][block].tolist() == [[1, 2], [5, 6]]
+        space = h5py.h5r.get_region(points, f.id)
+        assert space.get_select_elem_pointlist().tolist() == [[2, 3], [0, 0]]
+
+
+def test_elements_are_changed_beside_others(t):
+    kind = f'H5T_COMPOUND {{ H5T_VLEN {{ {TEXT} }} "l"; H5T_ARRAY {{ [2] H5T_STD_I8LE }} "p"; }}'
+    script = f"CREATE /a {{{kind} (3) {{{{('a','b'),[1,2]}}, {{(),[3,4]}}, {{('c'),[5,6]}}}}}}; MODIFY /a[1:2] {{{{('x','y','z'),[7,8]}}, {{(),[9,9]}}}};"
+    h5edit(t.parent, "-c", script, "t.h5").ok()
+    assert '{ ("a", "b"), [ 1, 2 ] }, { ("x", "y", "z"), [ 7, 8 ] }, { (), [ 9, 9 ] }' in attribute(t)
+
+
+def test_datasets_of_these_types(t):
+    script = (f"CREATE DATASET /table {{{PAIR} SIMPLE {{(4) / (H5S_UNLIMITED)}} LAYOUT CHUNKED (2) FILTER DEFLATE 6 FILLVALUE {{-1, nan}}}};"
+              "MODIFY DATASET /table [1:2] {{30, 40}, {50, 60}};"
+              "CREATE DATASET /lists {H5T_VLEN {H5T_STD_I32LE} (2) LAYOUT CONTIGUOUS DATA {(1,2), ()}}; MODIFY DATASET /lists [1] {(3)};"
+              "CREATE DATASET /typed {'/g/t' (2) LAYOUT COMPACT};")
+    h5edit(t.parent, "-c", script, "t.h5").ok()
+    with h5py.File(t) as f:
+        assert f["table"]["a"].tolist() == [-1, 30, 50, -1] and np.isnan(f["table"]["b"][0]) and f["table"]["b"][2] == 60
+        assert [list(v) for v in f["lists"][()]] == [[1, 2], [3]]
+        assert f["typed"].id.get_type().committed() and f["typed"].shape == (2,)
+
+
+def test_values_of_a_file(t):
+    (t.parent / "x.csv").write_text("{1, 2.5}\n{3, 4}\n")
+    h5edit(t.parent, "-c", f"CREATE /a {{{PAIR} (2) FROM 'x.csv'}};", "t.h5").ok()
+    assert "{ 1, 2.5 }, { 3, 4 }" in attribute(t)
+
+
+# What the script alone shows, and then what only the file does.
+REFUSED = [
+    (f"CREATE /a {{{PAIR} {{{{1}}}}}};", "too few values for the compound: expected 2, found 1"),
+    (f"CREATE /a {{{PAIR} {{{{1, 2, 3}}}}}};", "too many values for the compound: expected 2, found 3"),
+    (f"CREATE /a {{{PAIR} {{{{2147483648, 2}}}}}};", "member a: out of range: the type holds -2147483648 to 2147483647"),
+    (f"CREATE /a {{{PAIR} {{{{1, 'x'}}}}}};", "member b: wrong kind of value: a float type takes numbers, found a string"),
+    (f"CREATE /a {{{PAIR} (2) {{{{1, 2}}}}}};", "too few values: expected 2, found 1"),
+    ("CREATE /a {H5T_ARRAY {[2] H5T_STD_I8LE} {[1]}};", "too few values for the array: expected 2, found 1"),
+    ("CREATE /a {H5T_VLEN {H5T_STRING {STRSIZE 3}} {('abc')}};", "string too long"),
+    ("CREATE /a {H5T_OPAQUE {OPQ_SIZE 2} {01:02:03}};", "the type has 2 bytes, found 3"),
+    ("CREATE /a {H5T_STD_B8LE {256}};", "out of range: the type holds 0 to 255"),
+    ("CREATE /a {H5T_FLOAT_BFLOAT16LE {3.4e38}};", "out of range"),
+    (f"CREATE /a {{{REGION} {{/g/d}}}};", "a region reference takes DATASET"),
+    (f"CREATE /a {{{OBJECT} {{/nope}}}};", "script:1:50: no such object /nope"),
+    (f"CREATE /a {{{OBJECT} (2) {{/g, /far}}}};", "script:1:58: /far lies in another file"),
+    (f"CREATE /a {{{OBJECT} {{GROUP /g/d}}}};", "/g/d is a DATASET"),
+    (f"CREATE /a {{H5T_VLEN {{{OBJECT}}} {{(/g, /nope)}}}};", "no such object /nope"),
+    (f"CREATE /a {{{REGION} {{GROUP /g {{REGION_TYPE POINT (0)}}}}}};", "/g is not a dataset"),
+    (f"CREATE /a {{{REGION} {{DATASET /g/d {{REGION_TYPE POINT (0)}}}}}};", "/g/d has 2 dimensions"),
+    (f"CREATE /a {{{REGION} {{DATASET /g/d {{REGION_TYPE BLOCK (0,0)-(0,4)}}}}}};", "beyond /g/d, whose dimension 2 has the size 4"),
+    (f"CREATE /a {{{REGION} {{DATASET /g/d {{REGION_TYPE BLOCK (1,0)-(0,0)}}}}}};", "a block ends before it begins"),
+    ("CREATE /a {'/nope' {1}};", "script:1:12: no such object /nope"),
+    ("CREATE /a {'/g/d' {1}};", "/g/d is not a committed type"),
+    ("CREATE /a {'/far' {1}};", "/far lies in another file"),
+    ("CREATE /a {H5T_COMPOUND {'/nope' x} {{1}}};", "script:1:26: no such object /nope"),
+    ("CREATE /a {'/g/t' {{1, 'x'}}};", "script:1:24: member b: wrong kind of value"),
+    ("CREATE /a {'/g/e' (2) {RED, GREEN}};", "script:1:29: no member of the enum; it has"),
+    ("CREATE DATASET /a {H5T_VLEN {H5T_STD_I8LE} (2) LAYOUT COMPACT FILLVALUE (1)};", "a fill value of variable length"),
+    ("CREATE DATASET /a {'/g/t' (2) LAYOUT COMPACT DATA {{1, 2}, {3}}};", "too few values for the compound"),
+    (f"CREATE /c {{{PAIR} {{{{1, 2}}}}}}; MODIFY /c {{{{1}}}};", "too few values for the compound"),
+    (f"CREATE /c {{{PAIR} {{{{1, 2}}}}}}; MODIFY /c {{1, 2}};", "a compound takes the values of its members in { }, found an integer"),
+    (f"CREATE /c {{{OBJECT} {{/g}}}}; MODIFY /c {{/nope}};", "no such object /nope"),
+]
+
+
+@pytest.mark.parametrize("script, says", REFUSED, ids=range(len(REFUSED)))
+def test_what_a_type_cannot_hold_is_refused(t, original, script, says):
+    (t.parent / "script").write_text(script)
+    for words in (["--dryrun"], []):
+        result = h5edit(t.parent, *words, "--command-file", "script", "t.h5")
+        assert result.code == 1 and says in result.err and result.err.startswith("h5edit: script:1:"), result.describe()
+        assert t.read_bytes() == original and nothing_beside(t)
+    h5edit(t.parent, "--atomic=no", "--command-file", "script", "t.h5")
+    assert 'ATTRIBUTE "a"' not in ddl(t) and 'DATASET "a"' not in ddl(t)
+
+
+def test_appended_values_follow_the_type(t):
+    script = (f"CREATE /a {{H5T_VLEN {{ {TEXT} }} (1) {{('a')}}}}; APPEND /a {{('b', 'c'), ()}};"
+              f"CREATE /r {{{OBJECT} (1) {{/g}}}}; APPEND /r {{/g/d, NULL}}; CREATE /c {{'/g/t' (1) {{{{1, 2}}}}}}; APPEND /c {{{{3, 4}}}};"
+              "CREATE DATASET /d {H5T_VLEN {H5T_STD_I8LE} SIMPLE {(1) / (H5S_UNLIMITED)} LAYOUT CHUNKED (2) DATA {(1)}}; APPEND DATASET /d [] {(2, 3)};")
+    h5edit(t.parent, "-c", script, "t.h5").ok()
+    assert '("a"), ("b", "c"), ()' in attribute(t) and 'DATATYPE "/g/t"' in attribute(t, "c") and "{ 1, 2 }, { 3, 4 }" in attribute(t, "c")
+    assert 'GROUP "/g", DATASET "/g/d", NULL' in shown(t, "r")
+    with h5py.File(t) as f:
+        assert [list(v) for v in f["d"][()]] == [[1], [2, 3]]
+    before = t.read_bytes()
+    for script, says in (("APPEND /r {/nope};", "no such object /nope"), ("APPEND /c {{5}};", "too few values for the compound")):
+        result = h5edit(t.parent, "-c", script, "t.h5")
+        assert result.code == 1 and says in result.err, result.describe()
+        assert t.read_bytes() == before and nothing_beside(t)

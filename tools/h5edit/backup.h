@@ -1,0 +1,60 @@
+// The classic back-up: dir/data.h5 -> dir/.data.h5.bck, a whole copy while the file is edited.
+#ifndef H5MIRROR_TOOLS_H5EDIT_BACKUP_H_
+#define H5MIRROR_TOOLS_H5EDIT_BACKUP_H_
+
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "base/env.h"
+#include "onion_store/cut_journal.h"
+#include "tools/h5edit/edit_file.h"
+
+namespace h5mirror::edit {
+
+// The copy is beside the name that the file was given by, also where that is a symlink.
+std::filesystem::path BackupPathOf(const std::filesystem::path& file);
+
+// kAlreadyExists where there is one, of an edit that failed: what is done to the file before that
+// is settled would be lost when it is put back.
+absl::Status CheckNoBackup(const std::filesystem::path& given, const std::filesystem::path& real);
+
+class Backup {
+ public:
+  // Copies `real` to the back-up of `given`, by reflink where the disk can, under another name
+  // until it is complete. kAlreadyExists: there is one, and nothing was done.
+  static absl::StatusOr<std::unique_ptr<Backup>> Make(const std::filesystem::path& given,
+                                                      const std::filesystem::path& real,
+                                                      Durability durability);
+  // Brings it to a cut of the file.
+  absl::Status Follow(const store::JournalCut& cut);
+  // Follow() failed half-way: it is no file before SettleBackup().
+  bool is_between() const { return journal_ != nullptr && journal_->is_between(); }
+  absl::Status Remove();
+  // Gives the file its content back, on the disk, and goes. The caller holds the file's locks.
+  absl::Status PutBack(const std::filesystem::path& real);
+
+ private:
+  Backup(std::unique_ptr<EnvTree> tree, std::string name, Durability durability)
+      : tree_(std::move(tree)), name_(std::move(name)), durability_(durability) {}
+  absl::Status OpenJournal();
+
+  const std::unique_ptr<EnvTree> tree_;
+  const std::string name_;
+  const Durability durability_;
+  std::unique_ptr<EnvFile> file_;
+  std::unique_ptr<store::CutJournal> journal_;
+};
+
+// Moves the back-up of `given` over `real`, for good. The caller has the lease of `real`.
+// Errors: kUnavailable         others have the file open.
+//         kFailedPrecondition  it has other names, which would stay as they are.
+absl::Status MoveBackupBack(const std::filesystem::path& given, const std::filesystem::path& real);
+
+// What a crash left in the journal of a back-up, put in order.
+absl::Status SettleBackup(const std::filesystem::path& given);
+
+}  // namespace h5mirror::edit
+
+#endif  // H5MIRROR_TOOLS_H5EDIT_BACKUP_H_

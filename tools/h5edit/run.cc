@@ -1,0 +1,170 @@
+#include "tools/h5edit/run.h"
+
+#include <stdlib.h>
+
+#include <algorithm>
+#include <iostream>
+#include <memory>
+#include <utility>
+
+#include "base/status_macros.h"
+#include "base/strings.h"
+#include "base/version.h"
+#include "tools/h5edit/executor.h"
+#include "tools/h5edit/options.h"
+#include "tools/h5edit/parser.h"
+#include "tools/h5edit/recovery.h"
+#include "tools/h5edit/report.h"
+#include "tools/h5edit/session.h"
+#include "tools/stop_signals.h"
+
+namespace h5mirror::edit {
+namespace {
+
+constexpr int kFailed = 1;
+
+int UsageError(const std::string& wrong) {
+  std::cerr << StrCat("h5edit: ", wrong, "\n") << UsageText();
+  return kFailed;
+}
+
+std::string TextOf(const Source& source, const Statement& statement) {
+  return std::string(source.text().substr(statement.begin, statement.end - statement.begin));
+}
+
+// The statements of a script over one file.
+class Runner {
+ public:
+  Runner(const Options& options, const Source& source, const std::vector<Statement>& statements)
+      : source_(source), statements_(statements), options_(options), report_(options, source) {}
+
+  int Go() {
+    const int exit_code = Edit();
+    report_.Summary(exit_code, statements_.size());
+    return exit_code;
+  }
+
+ private:
+  int Edit() {
+    const bool changes =
+        !options_.dry_run && std::any_of(statements_.begin(), statements_.end(),
+                                         [](const Statement& s) { return Changes(s.verb); });
+    tools::StopSignals signals;
+    auto session = Session::Open(options_, changes ? Access::kChanges : Access::kLooks);
+    if (!session.ok()) return Error(session.status());
+    auto executor = Executor::Make((*session)->file());
+    if (!executor.ok()) return Error(executor.status());
+    for (const Statement& statement : statements_) {
+      if (signals.number() != 0) return Stopped(**session, signals.number());
+      if (!One(**session, *executor, statement)) {
+        report_.Left(statement, Close(*executor, **session));
+        return signals.number() != 0 ? 128 + signals.number() : kFailed;
+      }
+    }
+    if (signals.number() != 0) return Stopped(**session, signals.number());
+    *executor = Executor::None();
+    if (!changes) return 0;
+    const absl::Status finished = (*session)->Finish(Comment());
+    if (finished.ok()) return 0;
+    Error(finished);
+    report_.Error(StrCat(options_.file, " ", (*session)->Abandon()));
+    return kFailed;
+  }
+
+  std::string Comment() const {
+    const auto changing = std::find_if(statements_.rbegin(), statements_.rend(),
+                                       [](const Statement& s) { return Changes(s.verb); });
+    const auto count = std::count_if(statements_.begin(), statements_.end(),
+                                     [](const Statement& s) { return Changes(s.verb); });
+    if (count == 1 || options_.atomic != Atomic::kYes) return TextOf(source_, *changing);
+    const std::string first =
+        TextOf(source_, *std::find_if(statements_.begin(), statements_.end(),
+                                      [](const Statement& s) { return Changes(s.verb); }));
+    return StrCat(first, " and ", count - 1, " more");
+  }
+
+  bool One(Session& session, Executor& executor, const Statement& statement) {
+    std::string before, after, output;
+    if (report_.wants_ddl()) before = executor.TouchedBefore(statement);
+    absl::Status done = executor.Run(statement, &output);
+    if (done.ok() && report_.wants_ddl()) after = executor.TouchedAfter(statement);
+    if (done.ok() && Changes(statement.verb)) done = session.Done(TextOf(source_, statement));
+    if (done.ok()) {
+      report_.Done(statement, before, after, output);
+      return true;
+    }
+    report_.Failed(statement,
+                   {source_.PlaceOf(executor.blame()), std::string(ToStd(done.message()))});
+    return false;
+  }
+
+  std::string Close(Executor& executor, Session& session) {
+    executor = Executor::None();
+    const std::string left = session.Abandon();
+    return options_.dry_run ? "was not touched" : left;
+  }
+
+  int Stopped(Session& session, int signal) {
+    report_.Error(StrCat("stopped by a signal; ", options_.file, " ", session.Abandon()));
+    return 128 + signal;
+  }
+
+  int Error(const absl::Status& status) {
+    report_.Error(std::string(ToStd(status.message())));
+    return kFailed;
+  }
+
+  const Source& source_;
+  const std::vector<Statement>& statements_;
+  const Options& options_;
+  Report report_;
+};
+
+int EditFileOf(const Options& options) {
+  const Source source(options.script_name, options.script);
+  std::vector<Statement> statements;
+  Problem problem;
+  if (!Parse(source, ReadTextFile, &statements, &problem)) {
+    Report(options, source).SyntaxError(problem);
+    return kFailed;
+  }
+  if (const absl::Status started = hdf5::StartLibrary(); !started.ok()) {
+    std::cerr << StrCat("h5edit: ", ToStd(started.message()), "\n");
+    return kFailed;
+  }
+  return Runner(options, source, statements).Go();
+}
+
+int RecoverFileOf(const Options& options) {
+  std::string said;
+  absl::Status recovered = hdf5::StartLibrary();
+  if (recovered.ok()) recovered = Recover(options, &said);
+  std::cout << said;
+  if (recovered.ok()) return 0;
+  std::cerr << StrCat("h5edit: ", ToStd(recovered.message()), "\n");
+  return kFailed;
+}
+
+}  // namespace
+
+int Run(const std::vector<std::string>& words) {
+  Options options;
+  const std::string wrong = ParseOptions(words, &options);
+  if (!wrong.empty()) return UsageError(wrong);
+  if (getenv("H5EDIT_DEBUG") != nullptr) options.verbose = true;
+  switch (options.task) {
+    case Task::kHelp:
+      std::cout << UsageText();
+      return 0;
+    case Task::kVersion:
+      std::cout << StrCat("h5edit ", kVersion, ", of h5mirror\n");
+      return 0;
+    case Task::kRecover:
+      return RecoverFileOf(options);
+    case Task::kEdit:
+      break;
+  }
+  return EditFileOf(options);
+}
+
+}  // namespace h5mirror::edit

@@ -1,0 +1,243 @@
+#include "tools/h5edit/session.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <utility>
+
+#include "absl/cleanup/cleanup.h"
+#include "base/env.h"
+#include "base/errno_status.h"
+#include "base/status_macros.h"
+#include "base/strings.h"
+#include "onion_store/cut_journal.h"
+#include "onion_store/embedded_store.h"
+#include "tools/h5edit/edit_driver.h"
+#include "tools/h5edit/recovery.h"
+#include "tools/superblock.h"
+
+namespace h5mirror::edit {
+namespace {
+
+// What can be told of the file before anything is made beside it.
+absl::Status LookAtFile(const std::filesystem::path& path, Access access) {
+  const std::string what = StrCat("cannot open ", path.string());
+  const int fd =
+      open(path.c_str(), (access == Access::kChanges ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0) return ErrnoToStatus(errno, what);
+  const absl::Cleanup close_fd = [fd] { close(fd); };
+  struct stat st {};
+  if (fstat(fd, &st) != 0) return ErrnoToStatus(errno, what);
+  if (!S_ISREG(st.st_mode))
+    return absl::InvalidArgumentError(StrCat(what, ": it is not a plain file"));
+  switch (tools::LookAtHdf5(fd, static_cast<uint64_t>(st.st_size))) {
+    case tools::Hdf5State::kNotHdf5:
+      return absl::InvalidArgumentError(StrCat(what, ": it is not an HDF5 file"));
+    case tools::Hdf5State::kOpen:
+      if (access == Access::kLooks) return absl::OkStatus();
+      return absl::FailedPreconditionError(
+          StrCat(what,
+                 ": it is marked as open for writing: a program writes it, or died while it did; "
+                 "when none does, h5clear -s ",
+                 path.string(), " takes the mark away"));
+    case tools::Hdf5State::kCutShort:
+      return absl::DataLossError(StrCat(what, ": it is shorter than its superblock says"));
+    case tools::Hdf5State::kClosed:
+      break;
+  }
+  return absl::OkStatus();
+}
+
+// A journal lies beside one name, and who opens the file by another one does not see it.
+absl::Status CheckHasOneName(const std::filesystem::path& real) {
+  struct stat st {};
+  if (stat(real.c_str(), &st) != 0) return ErrnoToStatus(errno, StrCat("stat ", real.string()));
+  if (st.st_nlink == 1) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      StrCat("cannot open ", real.string(), ": it has ", st.st_nlink,
+             " names (hard links), and who opens it by another one would not know of a change that "
+             "was broken off. Edit a copy of it, or use --atomic no, which changes it under all of "
+             "its names"));
+}
+
+// Who only looks changes nothing, and so has no use for a file that may lie between two cuts.
+absl::Status CheckHasNoJournal(const std::filesystem::path& real, const std::string& given) {
+  H5M_ASSIGN_OR_RETURN(const auto tree, Env::Posix().OpenTree(real.parent_path()));
+  const auto left = store::ReadJournal(*tree, real.filename().string());
+  // Of another user's edits nobody can tell: the directory is his.
+  if (absl::IsPermissionDenied(left.status())) return absl::OkStatus();
+  H5M_RETURN_IF_ERROR(left.status());
+  if (!left->is_committed) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      StrCat("cannot read ", given, ": a change is on its way to it (", left->cut.comment,
+             "). If nobody edits it now, an edit was broken off: h5edit --recover ", given,
+             " finishes that"));
+}
+
+// Of how the file's bytes were opened, after it was seen that the file itself may be written.
+absl::StatusOr<std::unique_ptr<EditFile>> NeedsDirectory(
+    absl::StatusOr<std::unique_ptr<EditFile>> opened, const std::filesystem::path& real) {
+  if (!absl::IsPermissionDenied(opened.status())) return opened;
+  return absl::PermissionDeniedError(
+      StrCat("cannot edit ", real.string(), " so that an error leaves it as it was: that takes a ",
+             "journal in its directory (", ToStd(opened.status().message()),
+             "). Edit a copy elsewhere, or use --atomic no, which makes nothing beside it"));
+}
+
+absl::Status CheckNotMirrored(const std::filesystem::path& real) {
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(real.string() + ".h5m", ignored)) {
+    const std::string name = entry.path().filename().string();
+    if (name != "client.json" && !(name.starts_with("client-") && name.ends_with(".json")))
+      continue;
+    return absl::FailedPreconditionError(
+        StrCat(real.string(), " is mirrored to a server (", entry.path().string(),
+               "); h5edit does not speak to servers yet: edit it with a program that uses the "
+               "driver (h5mirror exec)"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Session>> Session::Open(const Options& options, Access access) {
+  std::unique_ptr<Session> session(new Session(options));
+  const std::string what = StrCat("cannot open ", options.file);
+  std::error_code error;
+  session->real_ = std::filesystem::canonical(options.file, error);
+  if (error) return absl::NotFoundError(StrCat(what, ": ", error.message()));
+  if (access == Access::kChanges) {
+    H5M_RETURN_IF_ERROR(CheckNotMirrored(session->real_));
+    H5M_RETURN_IF_ERROR(CheckNoBackup(options.file, session->real_));
+    H5M_RETURN_IF_ERROR(SettleFile(session->real_));
+  } else {
+    H5M_RETURN_IF_ERROR(CheckHasNoJournal(session->real_, options.file));
+  }
+  H5M_RETURN_IF_ERROR(LookAtFile(session->real_, access));
+  H5M_RETURN_IF_ERROR(session->OpenBytes(access));
+  if (session->bytes_ != nullptr) {
+    H5M_ASSIGN_OR_RETURN(session->file_, OpenOver(*session->bytes_, session->real_.string()));
+  } else {
+    H5M_ASSIGN_OR_RETURN(const hdf5::Handle fapl, hdf5::Own(H5Pcreate(H5P_FILE_ACCESS), what));
+    H5Pset_fclose_degree(fapl.get(), H5F_CLOSE_STRONG);
+    H5M_ASSIGN_OR_RETURN(
+        session->file_, hdf5::Own(H5Fopen(session->real_.c_str(), H5F_ACC_RDWR, fapl.get()), what));
+  }
+  // An edit that this one has waited for may have failed meanwhile, and left its back-up.
+  if (access == Access::kChanges) H5M_RETURN_IF_ERROR(CheckNoBackup(options.file, session->real_));
+  if (options.copies_backup && access == Access::kChanges && options.atomic != Atomic::kNo) {
+    const Durability durability = options.durable ? Durability::kDurable : Durability::kProcess;
+    H5M_ASSIGN_OR_RETURN(session->backup_, Backup::Make(options.file, session->real_, durability));
+  }
+  return session;
+}
+
+absl::Status Session::OpenBytes(Access access) {
+  if (access == Access::kLooks) {
+    H5M_ASSIGN_OR_RETURN(bytes_, OpenInMemory(real_));
+    return absl::OkStatus();
+  }
+  cuts_each_ = options_.atomic != Atomic::kYes || options_.copies_backup;
+  const bool keeps_history = options_.keep_history || HasHistory(real_);
+  writes_through_ = !keeps_history && options_.atomic == Atomic::kNo;
+  if (writes_through_) return absl::OkStatus();
+  H5M_RETURN_IF_ERROR(CheckHasOneName(real_));
+  if (keeps_history) {
+    H5M_ASSIGN_OR_RETURN(bytes_, NeedsDirectory(OpenWithHistory(real_), real_));
+    return absl::OkStatus();
+  }
+  AfterCut after_cut;
+  if (options_.copies_backup && options_.atomic == Atomic::kInc) {
+    after_cut = [this](const store::JournalCut& cut) {
+      const absl::Status followed = backup_->Follow(cut);
+      backup_is_behind_ = !followed.ok();
+      return followed;
+    };
+  }
+  const Durability durability = options_.durable ? Durability::kDurable : Durability::kProcess;
+  H5M_ASSIGN_OR_RETURN(
+      bytes_, NeedsDirectory(OpenWithJournal(real_, durability, std::move(after_cut)), real_));
+  return absl::OkStatus();
+}
+
+absl::Status Session::Done(const std::string& comment) {
+  changed_ = true;
+  if (bytes_ == nullptr || !cuts_each_) return absl::OkStatus();
+  H5M_RETURN_IF_ERROR(
+      hdf5::Check(H5Fflush(file_.get(), H5F_SCOPE_GLOBAL), StrCat("flush ", options_.file)));
+  return bytes_->Cut(comment);
+}
+
+absl::Status Session::CloseFile() {
+  if (!file_.valid()) return absl::OkStatus();
+  absl::Status flushed =
+      hdf5::Check(H5Fflush(file_.get(), H5F_SCOPE_GLOBAL), StrCat("flush ", options_.file));
+  // The handle's own destructor would not say whether it went well.
+  hdf5::Handle file = std::move(file_);
+  H5Iinc_ref(file.get());
+  const absl::Status closed = hdf5::Check(H5Fclose(file.get()), StrCat("close ", options_.file));
+  H5Idec_ref(file.get());
+  const absl::Status cause = TakeDriverError();
+  return !cause.ok() ? cause : flushed.ok() ? closed : flushed;
+}
+
+absl::Status Session::Finish(const std::string& comment) {
+  H5M_RETURN_IF_ERROR(CloseFile());
+  if (bytes_ != nullptr) {
+    H5M_RETURN_IF_ERROR(bytes_->Cut(comment));
+    finished_ = true;
+    H5M_RETURN_IF_ERROR(bytes_->Close());
+    bytes_.reset();
+  } else if (options_.durable && changed_) {
+    const int fd = open(real_.c_str(), O_RDONLY | O_CLOEXEC);
+    const bool synced = fd >= 0 && fdatasync(fd) == 0;
+    const int error = errno;
+    if (fd >= 0) close(fd);
+    if (!synced) return ErrnoToStatus(error, StrCat("sync ", options_.file));
+  }
+  return backup_ == nullptr ? absl::OkStatus() : backup_->Remove();
+}
+
+std::string Session::WhatIsLeft() const {
+  if (bytes_ != nullptr && bytes_->is_between() && HasHistory(real_)) {
+    return StrCat("is as it was before the change that failed, or will hold it whole: h5edit ",
+                  "--recover ", options_.file, " settles which");
+  }
+  if (bytes_ != nullptr && bytes_->is_between()) {
+    return StrCat("may hold a part of the change that failed: h5edit --recover ", options_.file,
+                  " finishes it, h5edit --recover --discard ", options_.file, " takes it back");
+  }
+  if (finished_) return "holds what all commands did";
+  if (backup_is_behind_) return "holds what that command did, too, and only its back-up does not";
+  const bool moves = cuts_each_ || writes_through_;
+  return changed_ && moves ? "holds what the commands before it did" : "is as it was before";
+}
+
+// A journal that is still there belongs to what the file is now: Recover() settles it first.
+std::string Session::LeaveBackup(const std::string& left, const absl::Status& closed) {
+  const std::string copy = BackupPathOf(options_.file).string();
+  const bool has_journal = !closed.ok() || (bytes_ != nullptr && bytes_->is_between());
+  if (!options_.restores || has_journal || backup_->is_between()) {
+    const std::string way = has_journal || backup_->is_between()
+                                ? StrCat("h5edit --recover ", options_.file)
+                                : StrCat("mv ", copy, " ", options_.file);
+    return StrCat(left, "; the back-up is ", copy, ": ", way, " brings it back");
+  }
+  const absl::Status back = backup_->PutBack(real_);
+  return back.ok()
+             ? "was put back from the back-up"
+             : StrCat("could not be put back (", ToStd(back.message()), "); the back-up is ", copy);
+}
+
+std::string Session::Abandon() {
+  CloseFile().IgnoreError();
+  std::string left = WhatIsLeft();
+  const absl::Status closed = bytes_ == nullptr ? absl::OkStatus() : bytes_->Close();
+  if (backup_ != nullptr) left = LeaveBackup(left, closed);
+  bytes_.reset();  // Only now others may open the file.
+  return left;
+}
+
+}  // namespace h5mirror::edit

@@ -1,0 +1,78 @@
+#include "tools/h5edit/values.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <string>
+
+#include "tools/h5edit/lexer.h"
+
+namespace h5mirror::edit {
+namespace {
+
+ElementType FloatOf(const char* name) {
+  TypeSpec spec;
+  spec.name = name;
+  return ElementTypeOf(spec);
+}
+
+// What is given to HDF5; unset: it was refused.
+std::optional<double> Encoding(const ElementType& type, double real) {
+  ValueList list;
+  list.values.emplace_back();
+  list.values[0].number.is_real = true;
+  list.values[0].number.real = real;
+  if (CheckValues(type, list, 1)) return std::nullopt;
+  return EncodeValues(type, list).reals.at(0);
+}
+
+TEST(ValuesTest, WhatRoundsToTheLargestFloatIsIt) {
+  const double largest = std::numeric_limits<float>::max();
+  const double infinite = largest + std::ldexp(1.0, 103);
+  const ElementType type = FloatOf("H5T_IEEE_F32BE");
+  EXPECT_EQ(Encoding(type, largest), largest);
+  EXPECT_EQ(Encoding(type, 3.4028235e38), largest) << "as many programs print it";
+  EXPECT_EQ(Encoding(type, -std::nextafter(infinite, 0)), -largest);
+  EXPECT_EQ(Encoding(type, infinite), std::nullopt);
+  EXPECT_EQ(Encoding(type, -infinite), std::nullopt);
+  EXPECT_EQ(Encoding(type, 1.1), 1.1);
+}
+
+TEST(ValuesTest, WhatRoundsToTheLargestHalfIsIt) {
+  const ElementType type = FloatOf("H5T_IEEE_F16LE");
+  EXPECT_EQ(Encoding(type, 65504), 65504);
+  EXPECT_EQ(Encoding(type, -65519.9), -65504);
+  EXPECT_EQ(Encoding(type, 65520), std::nullopt);
+}
+
+TEST(ValuesTest, WhatRoundsToTheLargestBfloat16IsIt) {
+  const ElementType type = FloatOf("H5T_FLOAT_BFLOAT16LE");
+  const double largest = std::ldexp(255.0, 120);
+  EXPECT_EQ(Encoding(type, largest), largest);
+  EXPECT_EQ(Encoding(type, std::ldexp(511.0, 119) * 0.9999), largest);
+  EXPECT_EQ(Encoding(type, std::ldexp(511.0, 119)), std::nullopt);
+}
+
+TEST(ValuesTest, AnIntegerThat64BitsDoNotHoldIsItselfAsAReal) {
+  Number number;
+  ASSERT_TRUE(ParseNumber("-100000000000000000000", &number));
+  EXPECT_EQ(number.real, -1e20);
+  EXPECT_TRUE(number.is_too_large);
+  ASSERT_TRUE(ParseNumber("0x100000000000000000", &number));
+  EXPECT_EQ(number.real, std::ldexp(1.0, 68));
+  ASSERT_TRUE(ParseNumber(std::string(400, '9'), &number));
+  EXPECT_EQ(number.real, std::numeric_limits<double>::infinity());
+}
+
+TEST(ValuesTest, DoublesStayAsTheyAre) {
+  const double largest = std::numeric_limits<double>::max();
+  for (const char* name : {"H5T_IEEE_F64LE", "H5T_NATIVE_LDOUBLE"}) {
+    EXPECT_EQ(Encoding(FloatOf(name), largest), largest);
+    EXPECT_EQ(Encoding(FloatOf(name), -0.1), -0.1);
+  }
+}
+
+}  // namespace
+}  // namespace h5mirror::edit
