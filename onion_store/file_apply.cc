@@ -88,6 +88,11 @@ struct FileImpl::Round {
 
 namespace {
 
+// One past the last byte of the head that `cut` may have cut off.
+uint64_t CutOffEnd(const CutLayer& cut, uint64_t old_size_bytes) {
+  return std::max(old_size_bytes, std::min(cut.data.direct_end_max(), cut.cut_bytes));
+}
+
 // The next whole pages at or after `offset` (a multiple of the page) that `layer` changes:
 // staged bytes, and data of the head that it cut off.
 absl::StatusOr<std::optional<Extent>> NextTouched(const CutLayer& cut, uint64_t old_size_bytes,
@@ -105,13 +110,17 @@ absl::StatusOr<std::optional<Extent>> NextTouched(const CutLayer& cut, uint64_t 
   if (staged) take(staged->offset, staged->end());
   // Direct bytes of a cut that was merged, which a later truncate took away, are there, too.
   uint64_t cut_off = std::max(offset, layer.truncated_to());
-  uint64_t cut_off_end = std::max(old_size_bytes, std::min(layer.direct_end_max(), cut.cut_bytes));
+  uint64_t cut_off_end = CutOffEnd(cut, old_size_bytes);
   if (cut_off < cut_off_end) {
     H5M_ASSIGN_OR_RETURN(Extent data, head.NextData(cut_off));
     if (data.length > 0 && data.offset < cut_off_end) {
       take(data.offset, std::min(data.end(), cut_off_end));
     }
     if (cut.recovered) {  // An earlier attempt may have cleared the head and not the sums.
+      // Of whole pages ClearAgain() makes sure.
+      if (layer.truncated_to() % page_bytes != 0) {
+        take(layer.truncated_to(), layer.truncated_to() + 1);
+      }
       H5M_ASSIGN_OR_RETURN(Extent pages, cut.generation->sums->NextPages(cut_off / page_bytes));
       uint64_t from = std::max(pages.offset * page_bytes, cut_off);
       if (pages.length > 0) take(from, std::min(pages.end() * page_bytes, cut_off_end));
@@ -450,10 +459,33 @@ absl::Status FileImpl::SumDirect(const CutLayer& layer) {
   return absl::OkStatus();
 }
 
+// What an earlier attempt cleared looks done, and may be so in memory only, where its sync failed:
+// no later sync covers that.
+absl::Status FileImpl::ClearAgain(const CutLayer& layer) {
+  const uint64_t from = layer.data.truncated_to();
+  uint64_t end = 0;
+  {
+    absl::MutexLock lock(&mutex_);
+    end = CutOffEnd(layer, row_.applied_size_bytes);
+  }
+  if (from >= end) return absl::OkStatus();
+  std::vector<Extent> wanted{{from, end - from}};
+  std::vector<Piece> pieces;
+  H5M_RETURN_IF_ERROR(layer.data.Resolve(&wanted, &pieces));
+  for (const Piece& piece : pieces) {
+    if (piece.source != Piece::Source::kZeros) continue;
+    H5M_RETURN_IF_ERROR(layer.generation->head->Zero(piece.extent));
+    const uint64_t first = RoundUp(piece.extent.offset, page_size_bytes_) / page_size_bytes_;
+    const uint64_t last = PageOf(piece.extent.end());
+    if (first < last) H5M_RETURN_IF_ERROR(layer.generation->sums->Clear(first, last - first));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status FileImpl::FitHead(const CutLayer& layer) {
   EnvFile& head = *layer.generation->head;
   H5M_ASSIGN_OR_RETURN(uint64_t size, head.Size());
-  if (size == layer.size_bytes) return absl::OkStatus();
+  if (size == layer.size_bytes && !layer.recovered) return absl::OkStatus();
   bool direct_beyond =
       open_ != nullptr && open_->generation == layer.generation && !open_->data.direct().empty();
   for (const LayerPtr& later : layers_) {
@@ -469,6 +501,7 @@ absl::Status FileImpl::FitHead(const CutLayer& layer) {
 absl::Status FileImpl::FinishApply(const LayerPtr& layer, uint64_t changed_pages) {
   Generation& generation = *layer->generation;
   H5M_RETURN_IF_ERROR(SumDirect(*layer));
+  if (layer->recovered) H5M_RETURN_IF_ERROR(ClearAgain(*layer));
   FileRow row;
   std::shared_ptr<VersionIndex> index;
   {
@@ -476,7 +509,7 @@ absl::Status FileImpl::FinishApply(const LayerPtr& layer, uint64_t changed_pages
     H5M_RETURN_IF_ERROR(FitHead(*layer));
     index = index_;
   }
-  H5M_RETURN_IF_ERROR(generation.sums->Truncate(PagesIn(layer->size_bytes)));
+  H5M_RETURN_IF_ERROR(generation.sums->Truncate(PagesIn(layer->size_bytes), layer->recovered));
   H5M_RETURN_IF_ERROR(generation.head->Sync());
   H5M_RETURN_IF_ERROR(generation.sums->Sync());
   H5M_ASSIGN_OR_RETURN(FileStat stat, generation.head->Stat());

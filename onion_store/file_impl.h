@@ -28,6 +28,9 @@ namespace h5mirror::store {
 
 class VersionReaderImpl;
 
+// Cut numbers that an open file sets aside at once.
+constexpr CutNumber kCutReserve = 65536;
+
 // Locks, in this order: work_mutex_ (the background's work, rollback; held over I/O and syncs),
 // tag_mutex_ (tagging; held over a sync of the index, so that it need not wait for an apply),
 // mutex_ (the state; held over a writer's page-cache writes, never over a sync), the index's own.
@@ -313,6 +316,7 @@ class FileImpl final : public File,
   absl::Status FinishApply(const LayerPtr& layer, uint64_t changed_pages)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
   absl::Status FitHead(const CutLayer& layer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status ClearAgain(const CutLayer& layer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
   absl::Status SumDirect(const CutLayer& layer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
   // Pre-images in rows of `runs`, for the pages that differ and that `version` has no row for.
   struct ApplyRun;
@@ -365,10 +369,22 @@ class FileImpl final : public File,
   absl::Status ReplayRevert(const Revert& revert, CutLayer* layer)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckHead();
-  absl::Status TakeInOutsideChange(uint64_t size_bytes);
   absl::Status CheckAtRest(const FileRow& row);
   absl::StatusOr<GenerationPtr> OpenGeneration(int64_t number, const std::string& head_name,
                                                OpenKind kind);
+
+  // ---- file_outside.cc ----
+  struct OutsideChange;
+  // Whether an attempt to take in a change from outside was broken off.
+  static bool IsTakingIn(const FileRow& row) { return row.head.size_bytes == kTakingInBytes; }
+  // Makes a version of a head of `size_bytes` that somebody else changed.
+  absl::Status TakeInOutsideChange(uint64_t size_bytes);
+  absl::Status CountChangedPages(OutsideChange& change);
+  absl::Status NoteLostPages(OutsideChange& change);
+  absl::Status WriteOutsideSums(const OutsideChange& change);
+  absl::Status CommitOutsideChange(OutsideChange& change);
+  // Cuts off what was appended, where nothing else was changed.
+  absl::Status CutOffGrowth(const OutsideChange& change);
 
   // ---- shared ----
   // A file in `directory` (kPruneMarks, kCheckMarks) that names this one. Only a hint: what cannot

@@ -14,8 +14,6 @@
 namespace h5mirror::store {
 namespace {
 
-constexpr CutNumber kFirstReserve = 65536;
-
 // A history that a program used without a server (embedded_store.h) may still be in its hands.
 absl::Status CheckNotEmbedded(EnvTree& tree, std::string_view name) {
   const std::string lock_name = StrCat(name, ".h5m/lock");
@@ -77,7 +75,7 @@ absl::StatusOr<std::shared_ptr<FileImpl>> FileImpl::Load(std::shared_ptr<StoreCo
   }
   if (!absl::IsNotFound(head.status())) return head.status();
   absl::MutexLock lock(&self.mutex_);
-  self.row_.cut_reserved = kFirstReserve;
+  self.row_.cut_reserved = kCutReserve;
   self.stage_ = std::make_unique<StageLog>(tree, self.directory_, self.file_id_);
   self.last_cut_end_ = self.stage_->end();
   return file;
@@ -185,7 +183,7 @@ absl::Status FileImpl::Recover(FileRow row) {
     generation_ = base_ = generation;
     next_cut_ = row.cut_reserved;
     // The numbers up to here may have been given; the first durable cut moves the mark.
-    row.cut_reserved += kFirstReserve;
+    row.cut_reserved += kCutReserve;
     last_cut_ = row.durable_cut;
     last_size_ = row.durable_size_bytes;
     last_cut_time_ = absl::FromUnixNanos(row.server_time_ns);
@@ -331,7 +329,8 @@ absl::Status FileImpl::CheckHead() {
   bool outside = clean && row.head.inode != 0 && stat != row.head;
   // A writer's uncut bytes. Where no server guards the file anybody may have written it since the
   // crash: there it is read and compared.
-  if (was_open && context_->kind == StoreKind::kRoot && stat.inode == row.head.inode &&
+  if (was_open && context_->kind == StoreKind::kRoot && !IsTakingIn(row) &&
+      stat.inode == row.head.inode &&
       stat.size_bytes >= static_cast<int64_t>(row.applied_size_bytes)) {
     outside = false;
   }
@@ -359,7 +358,7 @@ absl::Status FileImpl::TakeInPlainFile(std::string_view comment) {
       context_->tree->SyncDirectory(slash == std::string::npos ? "" : directory_.substr(0, slash)));
   H5M_RETURN_IF_ERROR(SyncNamesAbove());
   FileRow row;
-  row.cut_reserved = kFirstReserve;
+  row.cut_reserved = kCutReserve;
   row.generation = 1;
   row.durable_cut = 1;
   row.durable_size_bytes = stat.size_bytes;
@@ -375,113 +374,6 @@ absl::Status FileImpl::TakeInPlainFile(std::string_view comment) {
   GenerationRow began{1, 1, static_cast<uint64_t>(stat.size_bytes)};
   H5M_RETURN_IF_ERROR(CreateIndex(&row, {&version, 1}, began));
   return Recover(row);
-}
-
-absl::Status FileImpl::TakeInOutsideChange(uint64_t size_bytes) {
-  constexpr uint64_t kPages = 256;
-  GenerationPtr generation;
-  std::shared_ptr<VersionIndex> index;
-  FileRow row;
-  VersionInfo newest;
-  {
-    absl::MutexLock lock(&mutex_);
-    generation = generation_;
-    index = index_;
-    row = row_;
-    newest = newest_;
-  }
-  SumsFile& sums = *generation->sums;
-  const uint64_t old_pages = PagesIn(row.applied_size_bytes);
-  const uint64_t pages = std::max(old_pages, PagesIn(size_bytes));
-  std::string bytes;
-  uint64_t changed = 0;
-  H5M_ASSIGN_OR_RETURN(uint64_t size_max, index->SizeMax(row.generation));
-  const uint64_t limit = PagesIn(size_max);
-  // First that old versions lost pages, then the new sums: the other way round a crash in between
-  // would pass new bytes off as old ones.
-  enum Pass { kCompare, kNoteLost, kWriteSums };
-  for (Pass pass : {kCompare, kNoteLost, kWriteSums}) {
-    if (pass == kNoteLost && changed == 0 && size_bytes >= row.applied_size_bytes) {
-      break;  // Only a touch, or the tail of a writer whose mark was lost with the power.
-    }
-    const uint64_t end = pass == kCompare ? old_pages : pages;
-    for (uint64_t first = 0; first < end; first += kPages) {
-      uint64_t count = std::min(kPages, end - first);
-      bytes.resize(count * page_size_bytes_);
-      H5M_RETURN_IF_ERROR(
-          ReadOrZeros(*generation->head, first * page_size_bytes_, absl::MakeSpan(bytes)));
-      std::vector<uint32_t> now = sums.SumsOf(bytes);
-      H5M_ASSIGN_OR_RETURN(std::vector<uint32_t> before, sums.Read(first, count));
-      if (now == before) continue;
-      if (pass == kCompare) {
-        for (uint64_t i = 0; i < count; ++i) changed += now[i] != before[i];
-        continue;
-      }
-      if (pass == kWriteSums) {
-        H5M_RETURN_IF_ERROR(sums.Write(first, now));
-        continue;
-      }
-      std::vector<bool> saved(count);
-      H5M_ASSIGN_OR_RETURN(
-          auto rows, index->FindPages(row.generation, row.applied_version, first, first + count));
-      for (const PageRun& run : rows) {
-        for (uint64_t page = std::max(run.page, first);
-             page < std::min(run.page_end(), first + count); ++page) {
-          saved[page - first] = true;
-        }
-      }
-      std::vector<PageRun> lost;
-      for (uint64_t i = 0; i < count; ++i) {
-        if (now[i] != before[i] && first + i < limit && !saved[i] && row.applied_version != 0) {
-          lost.push_back({0, first + i, row.applied_version, PageRun::kLost, 0});
-        }
-      }
-      if (!lost.empty()) H5M_RETURN_IF_ERROR(index->AddPages(row, lost));
-    }
-  }
-  bool grown_only = changed == 0 && size_bytes >= row.applied_size_bytes;
-  if (grown_only) {
-    H5M_RETURN_IF_ERROR(generation->head->Truncate(row.applied_size_bytes));
-    H5M_ASSIGN_OR_RETURN(row.head, generation->head->Stat());
-    H5M_RETURN_IF_ERROR(index->WriteFileRow(row));
-    absl::MutexLock lock(&mutex_);
-    row_ = row;
-    return absl::OkStatus();
-  }
-  H5M_RETURN_IF_ERROR(sums.Truncate(PagesIn(size_bytes)));
-  H5M_RETURN_IF_ERROR(generation->head->Sync());
-  H5M_RETURN_IF_ERROR(sums.Sync());
-  row.server_time_ns = std::max(row.server_time_ns + 1, absl::ToUnixNanos(context_->env.Now()));
-  VersionRow version;
-  version.info.version = newest.version + 1;
-  version.info.cut = row.cut_reserved;
-  version.info.generation = row.generation;
-  version.info.server_time = absl::FromUnixNanos(row.server_time_ns);
-  version.info.provenance.comment = "outside change";
-  outside_change_ = version.info.version;
-  version.info.size_bytes = size_bytes;
-  version.info.changed_pages = changed;
-  version.info.changed_bytes = changed * page_size_bytes_;
-  row.cut_reserved += kFirstReserve;
-  row.durable_cut = row.applied_cut = version.info.cut;
-  row.durable_size_bytes = row.applied_size_bytes = size_bytes;
-  row.durable_barrier = {};
-  row.applied_version = version.info.version;
-  row.changed = false;
-  row.changed_pages = row.sent_bytes = 0;
-  row.local = {};
-  H5M_ASSIGN_OR_RETURN(row.head, generation->head->Stat());
-  H5M_RETURN_IF_ERROR(index->CommitCuts(row, {&version, 1}, std::nullopt));
-  absl::MutexLock lock(&mutex_);
-  row_ = row;
-  newest_ = version.info;
-  next_cut_ = version.info.cut + 1;
-  last_cut_ = version.info.cut;
-  last_size_ = size_bytes;
-  last_cut_time_ = version.info.server_time;
-  last_barrier_ = {};
-  generation->cut_bytes = std::max(generation->cut_bytes, size_bytes);
-  return absl::OkStatus();
 }
 
 }  // namespace h5mirror::store

@@ -1,5 +1,6 @@
 #include "onion_store/sums_file.h"
 
+#include <algorithm>
 #include <string>
 
 #include "base/crc32c.h"
@@ -43,10 +44,14 @@ absl::StatusOr<Extent> SumsFile::NextPages(uint64_t page) {
   return Extent{first, data.length == 0 ? 0 : end - first};
 }
 
-absl::Status SumsFile::Truncate(uint64_t page_count) {
+absl::Status SumsFile::Clear(uint64_t first_page, uint64_t page_count) {
+  return file_->Zero({first_page * sizeof(uint32_t), page_count * sizeof(uint32_t)});
+}
+
+absl::Status SumsFile::Truncate(uint64_t page_count, bool again) {
   H5M_ASSIGN_OR_RETURN(uint64_t size, file_->Size());
   uint64_t wanted = page_count * sizeof(uint32_t);
-  return size > wanted ? file_->Truncate(wanted) : absl::OkStatus();
+  return size > wanted || again ? file_->Truncate(std::min(size, wanted)) : absl::OkStatus();
 }
 
 }  // namespace h5mirror::store

@@ -28,8 +28,11 @@ class SumsFile {
   absl::Status Write(uint64_t first_page, absl::Span<const uint32_t> sums);
   // The first pages at or after `page` that may have a sum other than 0; length 0: none.
   absl::StatusOr<Extent> NextPages(uint64_t page);
-  // Forgets pages at or beyond `page_count`.
-  absl::Status Truncate(uint64_t page_count);
+  // Pages have zeros, whatever was written of them, also where that seems to be so already.
+  absl::Status Clear(uint64_t first_page, uint64_t page_count);
+  // Forgets pages at or beyond `page_count`. `again`: also where it seems to be done already, by an
+  // attempt whose sync failed.
+  absl::Status Truncate(uint64_t page_count, bool again = false);
   absl::Status Sync() { return file_->Sync(); }
 
  private:

@@ -46,8 +46,11 @@ struct FileRow {
   uint64_t stage_end_bytes = 0;
   uint64_t pages_segment = 1;
   uint64_t pages_end_bytes = 0;
-  FileStat head;  // at applied_cut; inode 0: unknown
+  // At applied_cut; inode 0: unknown. size_bytes kTakingInBytes, which no file has: a change from
+  // outside is being made a version.
+  FileStat head;
 };
+constexpr int64_t kTakingInBytes = -1;
 
 struct VersionRow {
   VersionInfo info;

@@ -7,6 +7,7 @@ import json
 import os
 import pty
 import re
+import signal
 import subprocess
 
 import h5py
@@ -14,7 +15,7 @@ import numpy as np
 import pytest
 
 from harness import hdf5, paths
-from harness.process import run
+from harness.process import run, wait_until
 
 # Dataset, buffer and order, with the chunks of some.
 SHAPES = [("16", "4", "1"), ("64,16", "64,16", "1,2"), ("16,16", "2,4", "2,1"), ("16,16", "4,2", "1,2"),
@@ -109,6 +110,23 @@ def test_an_extended_dataset_is_that_of_the_paper(perf, buffer, order):
     with h5py.File(perf.directory / "#sio_tmp.h5") as f:
         d = f["Dataset_256"]
         assert (d.shape, d.maxshape, d.chunks) == ((16, 16), (None, None), (4, 4))
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("api", ["posix", "hdf5"])
+def test_a_signal_ends_it_and_leaves_no_file(perf, api, number):
+    program = subprocess.Popen([paths.BIN / "h5perf_serial", "-A", api, "-e", "1G", "-x", "1"], cwd=perf.directory,
+                               env=perf.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        wait_until(perf.left, "it has begun to write")
+        program.send_signal(number)
+        out, err = program.communicate(timeout=60)
+    finally:
+        program.kill()
+    assert program.returncode == 128 + number
+    assert out == ""
+    assert err == f"h5perf_serial: {api if api == 'posix' else 'sec2'}, iteration 1: stopped by signal {int(number)}\n"
+    assert perf.left() == []
 
 
 @pytest.mark.parametrize("driver", STOCK + ["mig"])

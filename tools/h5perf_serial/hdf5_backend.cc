@@ -143,7 +143,7 @@ class Hdf5Backend : public Backend {
                    H5P_DEFAULT, buffer.data()) < 0) {
         return hdf5::ErrorOf("write the dataset");
       }
-      if (job.progress) job.progress(number + 1);
+      H5M_RETURN_IF_ERROR(job.NoteDone(number + 1));
     }
     job.clock.Stop(Phase::kRawWrite);
     return Check(H5Dclose(dataset.release()), "close the dataset");
@@ -170,7 +170,7 @@ class Hdf5Backend : public Backend {
         H5M_RETURN_IF_ERROR(VerifyBuffer(shape, offset, wanted, buffer, FileName(job.base)));
         job.clock.Exclude(since);
       }
-      if (job.progress) job.progress(number + 1);
+      H5M_RETURN_IF_ERROR(job.NoteDone(number + 1));
     }
     job.clock.Stop(Phase::kRawRead);
     return Check(H5Dclose(dataset.release()), "close the dataset");

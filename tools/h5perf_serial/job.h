@@ -8,8 +8,10 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "base/strings.h"
 #include "tools/h5perf_serial/options.h"
 #include "tools/h5perf_serial/phase_clock.h"
+#include "tools/stop_signals.h"
 
 namespace h5mirror::perf {
 
@@ -30,6 +32,14 @@ struct Job {
   PhaseClock& clock;
   // Called after each buffer with the number that are done; may be empty.
   const std::function<void(uint64_t)>& progress;
+  const tools::StopSignals* stop;  // null: nothing stops it
+
+  // After each buffer. kCancelled where the program is to end.
+  absl::Status NoteDone(uint64_t count) const {
+    if (progress) progress(count);
+    if (stop == nullptr || stop->number() == 0) return absl::OkStatus();
+    return absl::CancelledError(ToAbsl(StrCat("stopped by signal ", stop->number())));
+  }
 };
 
 // One way to write and read a dataset. Files stay until Remove().

@@ -7,5 +7,6 @@
 
 int main(int argc, char** argv) {
   std::ostream* progress = isatty(STDERR_FILENO) ? &std::cerr : nullptr;
-  return h5mirror::perf::RunPerf({argv + 1, argv + argc}, std::cout, std::cerr, progress);
+  const h5mirror::tools::StopSignals stop;
+  return h5mirror::perf::RunPerf({argv + 1, argv + argc}, std::cout, std::cerr, progress, &stop);
 }

@@ -88,7 +88,7 @@ class PosixBackend : public Backend {
       H5M_RETURN_IF_ERROR(runs.Visit(offset, [&](uint64_t in_file, uint64_t in_buffer) {
         return file.Write(in_file, buffer.data() + in_buffer, runs.run_bytes());
       }));
-      if (job.progress) job.progress(number + 1);
+      H5M_RETURN_IF_ERROR(job.NoteDone(number + 1));
     }
     job.clock.Stop(Phase::kRawWrite);
     job.clock.Stop(Phase::kWrite);
@@ -121,7 +121,7 @@ class PosixBackend : public Backend {
         H5M_RETURN_IF_ERROR(VerifyBuffer(shape, offset, wanted, buffer, FileName(job.base)));
         job.clock.Exclude(since);
       }
-      if (job.progress) job.progress(number + 1);
+      H5M_RETURN_IF_ERROR(job.NoteDone(number + 1));
     }
     job.clock.Stop(Phase::kRawRead);
     job.clock.Stop(Phase::kRead);

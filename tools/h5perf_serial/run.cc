@@ -12,9 +12,10 @@ namespace {
 
 class Runner {
  public:
-  Runner(const Options& options, std::ostream* progress)
+  Runner(const Options& options, std::ostream* progress, const tools::StopSignals* stop)
       : options_(options),
         progress_(progress),
+        stop_(stop),
         base_(DataFileBase()),
         walk_(options.shape, options.random_order) {}
 
@@ -87,11 +88,12 @@ class Runner {
       line.emplace(*progress_, label, walk_.count());
       update = [&line](uint64_t done) { line->Update(done); };
     }
-    return body(Job{options_, walk_, base_, clock, update});
+    return body(Job{options_, walk_, base_, clock, update, stop_});
   }
 
   const Options& options_;
   std::ostream* progress_;
+  const tools::StopSignals* stop_;
   const std::string base_;
   const Walk walk_;
   std::vector<std::unique_ptr<Backend>> backends_;  // one a lane
@@ -111,8 +113,9 @@ bool Shown(Phase phase, const Options& options) {
   return !IsRaw(phase) || options.debug.raw || options.format != Format::kText;
 }
 
-absl::StatusOr<Results> Run(const Options& options, std::ostream* progress) {
-  return Runner(options, progress).Run();
+absl::StatusOr<Results> Run(const Options& options, std::ostream* progress,
+                            const tools::StopSignals* stop) {
+  return Runner(options, progress, stop).Run();
 }
 
 }  // namespace h5mirror::perf

@@ -12,6 +12,7 @@
 #include "tools/h5perf_serial/options.h"
 #include "tools/h5perf_serial/phase_clock.h"
 #include "tools/h5perf_serial/statistics.h"
+#include "tools/stop_signals.h"
 
 namespace h5mirror::perf {
 
@@ -41,7 +42,9 @@ bool Shown(Phase phase, const Options& options);
 // and is of the lane and iteration that it names; files are removed also then.
 //
 // `progress`: where a line shows how far long work has come; null: nowhere.
-absl::StatusOr<Results> Run(const Options& options, std::ostream* progress);
+// `stop` ends it between two buffers, with kCancelled; may be null.
+absl::StatusOr<Results> Run(const Options& options, std::ostream* progress,
+                            const tools::StopSignals* stop);
 
 }  // namespace h5mirror::perf
 

@@ -38,7 +38,7 @@ std::string ReportOf(const Options& options, const Results& results) {
 }
 
 absl::Status Measure(const Options& options, std::ostream& out, std::ostream& err,
-                     std::ostream* progress) {
+                     std::ostream* progress, const tools::StopSignals* stop) {
   std::ofstream file;
   if (!options.output.empty()) {
     file.open(options.output, std::ios::trunc);
@@ -48,7 +48,7 @@ absl::Status Measure(const Options& options, std::ostream& out, std::ostream& er
   std::ostream& report = options.output.empty() ? out : file;
   H5M_RETURN_IF_ERROR(hdf5::StartLibrary());
   H5M_RETURN_IF_ERROR(CheckDrivers(options));
-  H5M_ASSIGN_OR_RETURN(const Results results, Run(options, progress));
+  H5M_ASSIGN_OR_RETURN(const Results results, Run(options, progress, stop));
   report << ReportOf(options, results) << std::flush;
   if (!report) return absl::DataLossError("the report could not be written whole");
   for (const Lane& lane : results.lanes) {
@@ -62,7 +62,7 @@ absl::Status Measure(const Options& options, std::ostream& out, std::ostream& er
 }  // namespace
 
 int RunPerf(const std::vector<std::string>& arguments, std::ostream& out, std::ostream& err,
-            std::ostream* progress) {
+            std::ostream* progress, const tools::StopSignals* stop) {
   const absl::StatusOr<Options> options = ParseOptions(arguments);
   if (!options.ok()) {
     err << "h5perf_serial: " << options.status().message() << "; see h5perf_serial --help\n";
@@ -72,10 +72,10 @@ int RunPerf(const std::vector<std::string>& arguments, std::ostream& out, std::o
     out << (options->help ? HelpText() : StrCat("h5perf_serial ", kVersion, "\n")) << std::flush;
     return out ? 0 : 1;
   }
-  const absl::Status status = Measure(*options, out, err, progress);
+  const absl::Status status = Measure(*options, out, err, progress, stop);
   if (status.ok()) return 0;
   err << "h5perf_serial: " << status.message() << "\n";
-  return 1;
+  return absl::IsCancelled(status) && stop != nullptr ? 128 + stop->number() : 1;
 }
 
 }  // namespace h5mirror::perf

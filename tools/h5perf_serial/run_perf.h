@@ -6,12 +6,15 @@
 #include <string>
 #include <vector>
 
+#include "tools/stop_signals.h"
+
 namespace h5mirror::perf {
 
 // Runs one command line, without the program's name. 0 where a report was written whole, else 1
-// and one line on `err`. `progress`: a terminal, or null.
+// and one line on `err`, and 128+n after signal n, with its files removed. `progress`: a terminal,
+// or null; `stop`: null where nobody notes signals.
 int RunPerf(const std::vector<std::string>& arguments, std::ostream& out, std::ostream& err,
-            std::ostream* progress);
+            std::ostream* progress, const tools::StopSignals* stop = nullptr);
 
 }  // namespace h5mirror::perf
 
