@@ -149,15 +149,18 @@ absl::StatusOr<DirtyMap> DirtyMapFromBytes(std::string_view bytes) {
 
 std::optional<DirtyMap> FindDirtyMap(const RecordPlace& place, const LocalRecord& record,
                                      const FileStat& now) {
-  if (record.state != RecordState::kBehind || record.dirty_map_id == Bytes16{} ||
-      record.stat != now) {
-    return std::nullopt;
-  }
+  if (record.stat != now) return std::nullopt;
+  std::optional<DirtyMap> map = FindAnyDirtyMap(place, record);
+  if (map && map->stat != now) return std::nullopt;
+  return map;
+}
+
+std::optional<DirtyMap> FindAnyDirtyMap(const RecordPlace& place, const LocalRecord& record) {
+  if (record.state != RecordState::kBehind || record.dirty_map_id == Bytes16{}) return std::nullopt;
   const absl::StatusOr<std::string> bytes = ReadRecordFile(MapPath(place), kBytesMax);
   if (!bytes.ok()) return std::nullopt;
   absl::StatusOr<DirtyMap> map = DirtyMapFromBytes(*bytes);
-  if (!map.ok() || map->id != record.dirty_map_id || map->stat != now ||
-      map->file_id != record.file_id) {
+  if (!map.ok() || map->id != record.dirty_map_id || map->file_id != record.file_id) {
     return std::nullopt;
   }
   return *std::move(map);

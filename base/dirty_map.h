@@ -51,6 +51,9 @@ absl::StatusOr<DirtyMap> DirtyMapFromBytes(std::string_view bytes);
 std::optional<DirtyMap> FindDirtyMap(const RecordPlace& place, const LocalRecord& record,
                                      const FileStat& now);
 
+// The same of the file as it was when the map was written, whatever became of it since.
+std::optional<DirtyMap> FindAnyDirtyMap(const RecordPlace& place, const LocalRecord& record);
+
 // Writes the map beside and renames it into place; the record that names it is written after it.
 // Not synced. kNotFound: the record's directory is gone, as the user has removed the file.
 absl::Status WriteDirtyMap(const RecordPlace& place, const DirtyMap& map);

@@ -257,8 +257,8 @@ absl::Status RemoveJournal(EnvTree& tree, const std::string& name) {
 
 }  // namespace
 
-CutJournal::CutJournal(EnvTree& tree, std::string name, JournalSync sync)
-    : tree_(tree), name_(std::move(name)), sync_(sync) {}
+CutJournal::CutJournal(EnvTree& tree, std::string name, JournalSync sync, HeadMoved moved)
+    : tree_(tree), name_(std::move(name)), sync_(sync), moved_(std::move(moved)) {}
 
 absl::Status CutJournal::Put(const JournalCut& cut) {
   const std::string body = Encode(cut);
@@ -308,6 +308,7 @@ absl::Status CutJournal::Retract(const absl::Status& why) {
 absl::Status CutJournal::TakeBack(EnvFile& head, const JournalCut& cut, const absl::Status& why) {
   absl::Status back = Move(head, cut, JournalWay::kBack);
   if (back.ok() && sync_ == JournalSync::kDurable) back = head.Sync();
+  if (back.ok() && moved_) moved_(cut);
   if (back.ok()) return Retract(why);
   left_ = Left::kBetween;
   return absl::Status(why.code(),
@@ -332,6 +333,7 @@ absl::Status CutJournal::Commit(EnvFile& head, const JournalCut& cut) {
   if (moved.ok() && sync_ == JournalSync::kDurable) moved = head.Sync();
   if (!moved.ok()) return TakeBack(head, cut, moved);
   left_ = Left::kDone;
+  if (moved_) moved_(cut);
   Clear().IgnoreError();  // The head has it: the next cut, or lease, clears the journal.
   return absl::OkStatus();
 }
@@ -366,7 +368,8 @@ absl::StatusOr<JournalLeft> ReadJournal(EnvTree& tree, const std::string& name) 
   return left;
 }
 
-absl::Status SettleJournal(EnvTree& tree, const std::string& name, JournalWay way) {
+absl::Status SettleJournal(EnvTree& tree, const std::string& name, JournalWay way,
+                           const HeadMoved& moved) {
   H5M_ASSIGN_OR_RETURN(const bool exists, tree.Exists(FileName(name, "journal")));
   if (!exists) return absl::OkStatus();
   H5M_ASSIGN_OR_RETURN(const JournalLeft left, ReadJournal(tree, name));
@@ -381,6 +384,7 @@ absl::Status SettleJournal(EnvTree& tree, const std::string& name, JournalWay wa
     H5M_RETURN_IF_ERROR(CheckHead(*head, name, left.cut, way));
     H5M_RETURN_IF_ERROR(Move(*head, left.cut, way));
     H5M_RETURN_IF_ERROR(head->Sync());
+    if (moved) moved(left.cut);
   }
   return RemoveJournal(tree, name);
 }

@@ -1,10 +1,11 @@
-// A cut of a file that keeps no history, on its way to the head: X.h5.h5m/journal holds what the
-// pages were and what they become, and only then the head is changed. So the head moves from cut to
-// cut at a cost that follows the pages changed. On disk: docs/format.md, "journal".
+// A cut of a file that keeps no history beside it, on its way to the head: X.h5.h5m/journal holds
+// what the pages were and what they become, and only then the head is changed. So the head moves
+// from cut to cut at a cost that follows the pages changed. On disk: docs/format.md, "journal".
 #ifndef H5MIRROR_ONION_STORE_CUT_JOURNAL_H_
 #define H5MIRROR_ONION_STORE_CUT_JOURNAL_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -32,12 +33,17 @@ struct JournalCut {
 enum class JournalSync : uint8_t { kProcess, kDurable };
 enum class JournalWay : uint8_t { kForward, kBack };
 
+// Told when the head has come to one of a cut's two sides, while the journal is still there: a kill
+// before it has returned has it called again, by who settles the journal.
+using HeadMoved = std::function<void(const JournalCut&)>;
+
 // The writer's side. The caller has the file's lease for as long as it lives, and the lock of the
 // head. Thread-compatible.
 class CutJournal {
  public:
-  // `tree` must outlive it, and is that of the head's directory; `name` is the head in it.
-  CutJournal(EnvTree& tree, std::string name, JournalSync sync);
+  // `tree` must outlive it, and is that of the head's directory; `name` is the head in it. `moved`
+  // may be null.
+  CutJournal(EnvTree& tree, std::string name, JournalSync sync, HeadMoved moved = nullptr);
 
   // Brings `head` from what the cut says it was to what it becomes; its pages have rising offsets.
   // After an error the head is as before, as durable as `sync` says, or is_between().
@@ -63,6 +69,7 @@ class CutJournal {
   EnvTree& tree_;
   const std::string name_;
   const JournalSync sync_;
+  const HeadMoved moved_;
   std::unique_ptr<EnvFile> file_;
   bool is_named_ = false;  // for good, as far as `sync` says
   Left left_ = Left::kNothing;
@@ -79,11 +86,13 @@ struct JournalLeft {
 absl::StatusOr<JournalLeft> ReadJournal(EnvTree& tree, const std::string& name);
 
 // Puts the head of `name` in order, forward to the committed cut or back to the one before it, and
-// removes the journal. Does nothing where there is none. The caller has the lease.
+// removes the journal. Does nothing where there is none. The caller has the lease; `moved` may be
+// null.
 // Errors: kUnavailable         others have the head open.
 //         kFailedPrecondition  others have changed it since: it is neither cut's; or, on the way
 //                              forward, it is another file, maybe a copy.
-absl::Status SettleJournal(EnvTree& tree, const std::string& name, JournalWay way);
+absl::Status SettleJournal(EnvTree& tree, const std::string& name, JournalWay way,
+                           const HeadMoved& moved = nullptr);
 
 // Gives a cut up that cannot be settled: its journal stays, under this name in X.h5.h5m, for
 // people, and the head as it is. The caller has the lease.

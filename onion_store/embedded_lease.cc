@@ -16,6 +16,7 @@
 #include "base/strings.h"
 #include "onion_store/cut_journal.h"
 #include "onion_store/embedded_store.h"
+#include "onion_store/mirror_notes.h"
 
 namespace h5mirror::store {
 namespace {
@@ -120,7 +121,7 @@ EmbeddedLease::EmbeddedLease(Env& env, const std::filesystem::path& head, LockKi
 
 absl::StatusOr<std::unique_ptr<EmbeddedLease>> EmbeddedLease::Take(
     Env& env, const std::filesystem::path& head, LockKind kind, const std::string& program,
-    absl::Duration timeout) {
+    absl::Duration timeout, Mirrored mirrored) {
   H5M_RETURN_IF_ERROR(CheckName(head.filename().string()));
   if (const std::filesystem::path root = RootAbove(head.parent_path()); !root.empty()) {
     return absl::FailedPreconditionError(
@@ -131,7 +132,8 @@ absl::StatusOr<std::unique_ptr<EmbeddedLease>> EmbeddedLease::Take(
   H5M_ASSIGN_OR_RETURN(auto tree, env.OpenTree(head.parent_path()));
   std::unique_ptr<EmbeddedLease> lease(new EmbeddedLease(env, head, kind, std::move(tree)));
   H5M_ASSIGN_OR_RETURN(const std::string record, FindRecord(*lease->tree_, lease->name_));
-  if (!record.empty()) {
+  lease->is_mirrored_ = !record.empty();
+  if (lease->is_mirrored_ && mirrored == Mirrored::kRefused) {
     return absl::FailedPreconditionError(
         StrCat(head.string(), " is mirrored to a server, as ", head.string(), ".h5m/", record,
                " says: name that server instead of server=embedded, or remove that "
@@ -177,7 +179,8 @@ absl::Status EmbeddedLease::TakeNow(const std::string& program) {
   auto file = tree_->Open(lock_name, OpenKind::kCreateFresh, 0600);
   if (file.ok()) WriteAt(**file, 0, self.Text()).IgnoreError();
   // What a crash left of a cut of a file without history.
-  absl::Status settled = SettleJournal(*tree_, name_, JournalWay::kForward);
+  const HeadMoved moved = is_mirrored_ ? NoteMovesOf(directory_ / name_) : nullptr;
+  absl::Status settled = SettleJournal(*tree_, name_, JournalWay::kForward, moved);
   if (!settled.ok()) Release();  // Who asks again must not meet himself.
   return settled;
 }

@@ -183,8 +183,10 @@ absl::StatusOr<std::shared_ptr<File>> OpenEmbeddedToRead(Env& env,
 
 absl::Status HealEmbedded(Env& env, const std::filesystem::path& head, const std::string& program,
                           absl::Duration patience, absl::Duration timeout, std::string* notice) {
-  H5M_ASSIGN_OR_RETURN(auto lease,
-                       EmbeddedLease::Take(env, head, LockKind::kExclusive, program, patience));
+  H5M_ASSIGN_OR_RETURN(auto lease, EmbeddedLease::Take(env, head, LockKind::kExclusive, program,
+                                                       patience, Mirrored::kGiven));
+  // The lease has finished an edit that was broken off; the history is the server's.
+  if (lease->is_mirrored()) return absl::OkStatus();
   EmbeddedOptions options;
   options.guard = HeadGuard::kApply;
   H5M_ASSIGN_OR_RETURN(auto store, EmbeddedStore::Open(std::move(lease), options));

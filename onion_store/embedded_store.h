@@ -17,6 +17,10 @@
 
 namespace h5mirror::store {
 
+// Whether the lease of a file that is mirrored to a server is given: to who changes the head and
+// keeps no history (mirror_notes.h).
+enum class Mirrored : uint8_t { kRefused, kGiven };
+
 // The right to use a file's history: by one process to write it, or by any number to read it.
 // Thread-compatible.
 class EmbeddedLease final : public EnvLock {
@@ -31,11 +35,9 @@ class EmbeddedLease final : public EnvLock {
   //                              finished (SettleJournal(), which also has kUnavailable).
   //         kNotFound            no such directory; with kShared no history.
   //         kPermissionDenied    no history can be made or read there.
-  static absl::StatusOr<std::unique_ptr<EmbeddedLease>> Take(Env& env,
-                                                             const std::filesystem::path& head,
-                                                             LockKind kind,
-                                                             const std::string& program,
-                                                             absl::Duration timeout);
+  static absl::StatusOr<std::unique_ptr<EmbeddedLease>> Take(
+      Env& env, const std::filesystem::path& head, LockKind kind, const std::string& program,
+      absl::Duration timeout, Mirrored mirrored = Mirrored::kRefused);
   ~EmbeddedLease() override;
   // In a forked child, which has inherited the lock: lets go of it there, while the parent keeps it
   // (flock(2): it goes with the last descriptor).
@@ -54,6 +56,8 @@ class EmbeddedLease final : public EnvLock {
   const std::string& name() const { return name_; }
   // Of both, names relative to the directory.
   EnvTree& tree() const { return *tree_; }
+  // Whether it is mirrored to a server, which then has its versions.
+  bool is_mirrored() const { return is_mirrored_; }
   // Whether there is a version.
   absl::StatusOr<bool> HasHistory() const;
   // Whether a crash may have left the head between two cuts.
@@ -72,6 +76,7 @@ class EmbeddedLease final : public EnvLock {
   const std::string name_;
   const LockKind kind_;
   const std::unique_ptr<EnvTree> tree_;
+  bool is_mirrored_ = false;
   std::unique_ptr<EnvLock> lock_;  // null: not taken, or left to the parent
 };
 

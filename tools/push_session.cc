@@ -34,8 +34,13 @@ absl::Status PushSession::Open() {
   open.set_stream(1);
   open.set_intent(request_.intent);
   open.set_base_cut(request_.base_cut);
+  if (request_.intent == v1::INTENT_RESUME) {
+    open.set_base_cut_newest(request_.base_cut_newest);
+    open.set_predecessor_session_id(ToByteString(request_.predecessor));
+  }
   H5M_ASSIGN_OR_RETURN(*open.mutable_origin(), LocalOrigin(file_.path()));
   *open.mutable_writer() = LocalWriter();
+  open.mutable_writer()->set_program(request_.program);
   open.set_size_bytes(file_.stat().size_bytes);
   open.set_mode_bits(file_.mode_bits());
   *open.mutable_client_time() = ToProto(absl::Now());
@@ -49,16 +54,15 @@ absl::Status PushSession::Open() {
 }
 
 absl::Status PushSession::CheckRelation() {
-  const bool is_resync = request_.intent == v1::INTENT_RESYNC;
   if (opened_.relation() == v1::RELATION_BUSY) {
     return absl::FailedPreconditionError(StrCat(What(), ": another writer holds the lease (",
                                                 opened_.state(), "); try again when it is done"));
   }
-  if (opened_.relation() == (is_resync ? v1::RELATION_MATCH : v1::RELATION_NEW)) {
+  if (opened_.relation() == (sends_difference() ? v1::RELATION_MATCH : v1::RELATION_NEW)) {
     H5M_ASSIGN_OR_RETURN(file_id_, FromByteString(opened_.file_id()));
     return absl::OkStatus();
   }
-  if (is_resync) {
+  if (sends_difference()) {
     return absl::AbortedError(StrCat(What(),
                                      ": the server's file has changed since it was compared (",
                                      opened_.state(), "); nothing was changed, try again"));
@@ -155,8 +159,9 @@ absl::Status PushSession::SendBarrier() {
 
 std::optional<DirtyMap> PushSession::MakeDirtyMap() const {
   DirtyMap map;
-  if (request_.intent == v1::INTENT_RESYNC) {
-    map.base_cut = map.cut_newest = request_.base_cut;
+  if (sends_difference()) {
+    map.base_cut = request_.base_cut;
+    map.cut_newest = std::max(request_.base_cut, opened_.last_cut());
     map.truncate = truncate_;
     map.extents.AddAll(sent_);
   } else {
@@ -191,14 +196,21 @@ LocalRecord PushSession::MakeRecord() const {
 absl::Status PushSession::WriteBehind() {
   LocalRecord record = MakeRecord();
   record.state = RecordState::kBehind;
-  record.cut = request_.intent == v1::INTENT_RESYNC ? request_.base_cut : opened_.durable_cut();
+  record.cut = sends_difference() ? request_.base_cut : opened_.durable_cut();
   record.pending_session_id = session_id_;
   record.pending_seq = kCommitSeq;
-  record.detail = StrCat("h5mirror ", request_.verb, " was not answered");
+  record.detail = StrCat(request_.program == request_.verb ? "" : "h5mirror ", request_.verb,
+                         " was not answered");
   if (!request_.diverged_detail.empty()) {
     record.state = RecordState::kDiverged;
     record.detail = request_.diverged_detail;
-  } else if (const std::optional<DirtyMap> map = MakeDirtyMap()) {
+  } else if (std::optional<DirtyMap> map = MakeDirtyMap()) {
+    // Killed before the record is written, the one that there is names this map, which holds for
+    // it, too.
+    const absl::StatusOr<LocalRecord> before = ReadLocalRecord(place());
+    const bool names_one = before.ok() && before->state == RecordState::kBehind &&
+                           before->dirty_map_id != Bytes16{} && before->stat == file_.stat();
+    if (names_one && before->file_id == file_id_) map->id = before->dirty_map_id;
     // The directory of a file that had no record yet is made with that, and there is no map then.
     const absl::Status written = WriteDirtyMap(place(), *map);
     if (written.ok()) record.dirty_map_id = map->id;

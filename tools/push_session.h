@@ -22,13 +22,17 @@
 namespace h5mirror::tools {
 
 struct PushRequest {
-  std::string verb = "push";              // for messages
-  std::string name;                       // under the server's root
-  std::string server;                     // for the record, as the user would configure it
-  std::string tag;                        // of the record: RecordPlace::tag
-  Bytes16 file_id{};                      // the server's, or all zero where it has no such file
-  v1::Intent intent = v1::INTENT_UPLOAD;  // or INTENT_REPLACE, INTENT_RESYNC
-  int64_t base_cut = 0;                   // INTENT_RESYNC
+  std::string verb = "push";         // for messages
+  std::string program = "h5mirror";  // that the version is told to be of
+  std::string name;                  // under the server's root
+  std::string server;                // for the record, as the user would configure it
+  std::string tag;                   // of the record: RecordPlace::tag
+  Bytes16 file_id{};                 // the server's, or all zero where it has no such file
+  // Or INTENT_REPLACE, INTENT_RESYNC; or INTENT_RESUME: what a dirty map says that is a session's.
+  v1::Intent intent = v1::INTENT_UPLOAD;
+  int64_t base_cut = 0;         // INTENT_RESYNC, INTENT_RESUME
+  int64_t base_cut_newest = 0;  // INTENT_RESUME: DirtyMap::cut_newest
+  Bytes16 predecessor{};        // INTENT_RESUME: DirtyMap::session_id
   std::string comment;
   // Not empty: the record says kDiverged and this, as the server is not to stay like this.
   std::string diverged_detail;
@@ -66,6 +70,10 @@ class PushSession {
 
  private:
   absl::Status CheckRelation();
+  // The server's file becomes the local one by what is sent, in the same generation.
+  bool sends_difference() const {
+    return request_.intent == v1::INTENT_RESYNC || request_.intent == v1::INTENT_RESUME;
+  }
   absl::Status Flush();
   absl::Status SendBarrier();
   // What the server lacks if the commit does not arrive; unset: that is not known.
@@ -85,7 +93,7 @@ class PushSession {
   Bytes16 file_id_{};
   std::vector<Extent> pending_;  // of the next frame
   uint64_t pending_bytes_ = 0;
-  // INTENT_RESYNC: what was sent.
+  // Where it sends the difference: what was sent.
   ExtentSet sent_{DirtyMap::kExtentsMax};
   std::optional<uint64_t> truncate_;
   PushResult result_;

@@ -199,8 +199,8 @@ def test_keep_history_makes_each_cut_a_version(f):
     assert ("/", "a") not in content(f)
 
 
-def test_a_mirrored_file_is_refused(f, original):
+def test_a_file_whose_record_is_damaged_is_refused(f, original):
     (f.parent / "f.h5.h5m").mkdir()
     (f.parent / "f.h5.h5m/client.json").write_text("{}")
     result = h5edit(f.parent, "-c", "DELETE /attr1;", "f.h5")
-    assert result.code == 1 and "is mirrored to a server" in result.err and f.read_bytes() == original
+    assert result.code == 1 and "the record is damaged" in result.err and f.read_bytes() == original

@@ -14,6 +14,7 @@
 #include "base/strings.h"
 #include "onion_store/cut_journal.h"
 #include "onion_store/embedded_store.h"
+#include "onion_store/mirror_notes.h"
 #include "tools/h5edit/paged_bytes.h"
 #include "tools/h5edit/who.h"
 
@@ -65,15 +66,17 @@ class JournalFile final : public MemoryFile {
  public:
   JournalFile(std::unique_ptr<store::EmbeddedLease> lease, std::unique_ptr<EnvLock> head_lock,
               std::unique_ptr<EnvTree> tree, std::unique_ptr<EnvFile> head, const FileStat& stat,
-              std::string name, Durability durability, AfterCut after_cut)
+              std::filesystem::path path, Durability durability, AfterCut after_cut)
       : MemoryFile(std::move(tree), std::move(head), static_cast<uint64_t>(stat.size_bytes)),
         lease_(std::move(lease)),
         head_lock_(std::move(head_lock)),
         inode_(stat.inode),
+        path_(std::move(path)),
         after_cut_(std::move(after_cut)),
-        journal_(*tree_, std::move(name),
+        journal_(*tree_, path_.filename().string(),
                  durability == Durability::kDurable ? store::JournalSync::kDurable
-                                                    : store::JournalSync::kProcess) {}
+                                                    : store::JournalSync::kProcess,
+                 lease_->is_mirrored() ? store::NoteMovesOf(path_) : nullptr) {}
   ~JournalFile() override { journal_.Close().IgnoreError(); }
 
   absl::Status Cut(const std::string& comment) override {
@@ -82,6 +85,7 @@ class JournalFile final : public MemoryFile {
     cut.inode = inode_;
     cut.comment = comment;
     const bool differs = !cut.pages.empty() || cut.size_before != cut.size_after;
+    if (differs && lease_->is_mirrored()) H5M_RETURN_IF_ERROR(store::NoteComingCut(path_, cut));
     if (differs) H5M_RETURN_IF_ERROR(journal_.Commit(*head_, cut));
     bytes_.Forget();
     return differs && after_cut_ ? after_cut_(cut) : absl::OkStatus();
@@ -93,6 +97,7 @@ class JournalFile final : public MemoryFile {
   const std::unique_ptr<store::EmbeddedLease> lease_;  // outlives the journal
   const std::unique_ptr<EnvLock> head_lock_;
   const uint64_t inode_;
+  const std::filesystem::path path_;
   const AfterCut after_cut_;
   store::CutJournal journal_;
 };
@@ -194,14 +199,14 @@ absl::StatusOr<std::unique_ptr<EditFile>> OpenWithJournal(const std::filesystem:
                                                           AfterCut after_cut) {
   const std::string name = path.filename().string();
   H5M_ASSIGN_OR_RETURN(
-      auto lease,
-      store::EmbeddedLease::Take(Env::Posix(), path, LockKind::kExclusive, kProgram, kPatience));
+      auto lease, store::EmbeddedLease::Take(Env::Posix(), path, LockKind::kExclusive, kProgram,
+                                             kPatience, store::Mirrored::kGiven));
   H5M_ASSIGN_OR_RETURN(auto tree, Env::Posix().OpenTree(path.parent_path()));
   H5M_ASSIGN_OR_RETURN(auto head_lock, LockHead(*tree, path));
   H5M_ASSIGN_OR_RETURN(auto head, tree->Open(name, OpenKind::kWrite, 0));
   H5M_ASSIGN_OR_RETURN(const FileStat stat, head->Stat());
   return std::make_unique<JournalFile>(std::move(lease), std::move(head_lock), std::move(tree),
-                                       std::move(head), stat, name, durability,
+                                       std::move(head), stat, path, durability,
                                        std::move(after_cut));
 }
 

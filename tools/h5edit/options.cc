@@ -25,6 +25,8 @@ constexpr char kUsage[] =
     "      --durable          what was done survives power loss\n"
     "      --dryrun           check all commands against the file, and change nothing\n"
     "      --keep-history     keep what the file was as versions beside it (h5mirror log)\n"
+    "      --server ADDRESS   each change is a version on that server; a file that is mirrored\n"
+    "                         already has them there without this\n"
     "      --backup=copy      the classic way: a copy of the file, .NAME.bck, until all is done\n"
     "      --restore          with --backup=copy: after an error put the copy back at once\n"
     "      --diff             print what attributes were and became\n"
@@ -70,10 +72,7 @@ class Reader {
     if (flag.name == "--command-file") return CommandFile(flag);
     if (flag.name == "--atomic") return Level(flag);
     if (flag.name == "--backup") return Backup(flag);
-    if (flag.name == "--server") {
-      return "--server is not there yet: edit the file with --keep-history, or through the driver "
-             "(h5mirror exec)";
-    }
+    if (flag.name == "--server") return Server(flag);
     bool* const toggle = Toggle(flag.name);
     if (toggle == nullptr && flag.name != "--version" && flag.name != "--recover") {
       return StrCat("unknown option ", flag.name);
@@ -155,6 +154,16 @@ class Reader {
     return "";
   }
 
+  std::string Server(const Flag& flag) {
+    if (!Value(flag, &out_.server) || out_.server.empty() || out_.server.starts_with('-'))
+      return "--server wants a word: HOST, HOST:PORT or unix:PATH";
+    if (out_.server.find(',') != std::string::npos)
+      return StrCat("--server is one server, not ", out_.server);
+    if (out_.server == "embedded")
+      return "--server embedded is spelled --keep-history: versions beside the file, and no server";
+    return "";
+  }
+
   std::string File() {
     const bool recovers = out_.task == Task::kRecover;
     if (!recovers && out_.script_name.empty())
@@ -178,6 +187,11 @@ class Reader {
     }
     if (out_.copies_backup && out_.keep_history)
       return "--backup=copy and --keep-history: one of the two";
+    if (!out_.server.empty()) {
+      if (recovers) return "--recover speaks to no server: leave out --server";
+      if (out_.keep_history) return "--server and --keep-history: one of the two";
+      if (out_.copies_backup) return "--backup=copy and --server: one of the two";
+    }
     if (out_.keep_history && out_.atomic == Atomic::kNo)
       return "--keep-history goes with --atomic yes or inc";
     return "";

@@ -21,6 +21,8 @@ struct Options {
   bool dry_run = false;
   bool durable = false;
   bool keep_history = false;
+  std::string server;          // --server; empty: those that the file is mirrored to
+  std::string driver_config;   // HDF5_DRIVER_CONFIG, where HDF5_DRIVER is h5mirror
   bool copies_backup = false;  // --backup=copy
   bool restores = false;
   bool checks = false;    // --recover --check

@@ -10,7 +10,9 @@
 #include "base/strings.h"
 #include "onion_store/cut_journal.h"
 #include "onion_store/embedded_store.h"
+#include "onion_store/mirror_notes.h"
 #include "tools/h5edit/backup.h"
+#include "tools/h5edit/mirror.h"
 #include "tools/hdf5/handle.h"
 
 namespace h5mirror::edit {
@@ -46,7 +48,8 @@ absl::Status Discard(EnvTree& tree, const std::filesystem::path& real,
                                               : " has nothing to give up\n");
   if (!Exists(history)) return absl::OkStatus();
   H5M_ASSIGN_OR_RETURN(const auto lock, LockHistory(tree, name));
-  const absl::Status back = store::SettleJournal(tree, name, store::JournalWay::kBack);
+  const store::HeadMoved moved = IsMirrored(real) ? store::NoteMovesOf(real) : nullptr;
+  const absl::Status back = store::SettleJournal(tree, name, store::JournalWay::kBack, moved);
   if (absl::IsFailedPrecondition(back)) {
     H5M_RETURN_IF_ERROR(store::SetJournalAside(tree, name));
     *said = StrCat(real.string(),
@@ -88,7 +91,8 @@ absl::Status LookOnly(const std::filesystem::path& given, const store::JournalLe
 
 absl::Status SettleFile(const std::filesystem::path& real) {
   if (!Exists(real.string() + ".h5m/journal")) return absl::OkStatus();
-  return store::EmbeddedLease::Take(Env::Posix(), real, LockKind::kExclusive, kProgram, kPatience)
+  return store::EmbeddedLease::Take(Env::Posix(), real, LockKind::kExclusive, kProgram, kPatience,
+                                    store::Mirrored::kGiven)
       .status();
 }
 
@@ -123,18 +127,18 @@ absl::Status Recover(const Options& options, std::string* said) {
     H5M_RETURN_IF_ERROR(
         store::HealEmbedded(Env::Posix(), real, kProgram, kPatience, kTimeout, &notice));
   } else if (Exists(real.string() + ".h5m")) {
-    H5M_RETURN_IF_ERROR(
-        store::EmbeddedLease::Take(Env::Posix(), real, LockKind::kExclusive, kProgram, kPatience)
-            .status());
+    H5M_RETURN_IF_ERROR(store::EmbeddedLease::Take(Env::Posix(), real, LockKind::kExclusive,
+                                                   kProgram, kPatience, store::Mirrored::kGiven)
+                            .status());
   }
   *said = StrCat(given.string(), left.is_committed ? ": the cut that was on its way to it is done\n"
                                                    : ": in order\n");
   H5M_RETURN_IF_ERROR(SettleBackup(given));
   if (!Exists(copy)) return absl::OkStatus();
   H5M_RETURN_IF_ERROR(CheckOpens(copy));
-  H5M_ASSIGN_OR_RETURN(
-      const auto lease,
-      store::EmbeddedLease::Take(Env::Posix(), real, LockKind::kExclusive, kProgram, kPatience));
+  H5M_ASSIGN_OR_RETURN(const auto lease,
+                       store::EmbeddedLease::Take(Env::Posix(), real, LockKind::kExclusive,
+                                                  kProgram, kPatience, store::Mirrored::kGiven));
   H5M_RETURN_IF_ERROR(MoveBackupBack(given, real));
   StrAppend(said, given.string(), " was put back from ", copy.string(), "\n");
   return absl::OkStatus();

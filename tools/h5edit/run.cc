@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <iostream>
 #include <memory>
+#include <string_view>
 #include <utility>
 
 #include "base/status_macros.h"
@@ -26,6 +27,14 @@ constexpr int kFailed = 1;
 int UsageError(const std::string& wrong) {
   std::cerr << StrCat("h5edit: ", wrong, "\n") << UsageText();
   return kFailed;
+}
+
+// Before HDF5 is started without it.
+std::string DriverConfig() {
+  const char* const driver = getenv("HDF5_DRIVER");
+  const char* const config = getenv("HDF5_DRIVER_CONFIG");
+  const bool is_ours = driver != nullptr && std::string_view(driver) == "h5mirror";
+  return is_ours && config != nullptr ? config : "";
 }
 
 std::string TextOf(const Source& source, const Statement& statement) {
@@ -52,22 +61,29 @@ class Runner {
     tools::StopSignals signals;
     auto session = Session::Open(options_, changes ? Access::kChanges : Access::kLooks);
     if (!session.ok()) return Error(session.status());
-    auto executor = Executor::Make((*session)->file());
+    const int exit_code = EditIn(**session, signals, changes);
+    const std::string lag = (*session)->MirrorLag();
+    if (!lag.empty()) report_.Error(lag);
+    return exit_code == 0 && !lag.empty() && (*session)->needs_mirror() ? kFailed : exit_code;
+  }
+
+  int EditIn(Session& session, const StopSignals& signals, bool changes) {
+    auto executor = Executor::Make(session.file());
     if (!executor.ok()) return Error(executor.status());
     for (const Statement& statement : statements_) {
-      if (signals.number() != 0) return Stopped(**session, signals.number());
-      if (!One(**session, *executor, statement)) {
-        report_.Left(statement, Close(*executor, **session));
+      if (signals.number() != 0) return Stopped(session, signals.number());
+      if (!One(session, *executor, statement)) {
+        report_.Left(statement, Close(*executor, session));
         return signals.number() != 0 ? 128 + signals.number() : kFailed;
       }
     }
-    if (signals.number() != 0) return Stopped(**session, signals.number());
+    if (signals.number() != 0) return Stopped(session, signals.number());
     *executor = Executor::None();
     if (!changes) return 0;
-    const absl::Status finished = (*session)->Finish(Comment());
+    const absl::Status finished = session.Finish(Comment());
     if (finished.ok()) return 0;
     Error(finished);
-    report_.Error(StrCat(options_.file, " ", (*session)->Abandon()));
+    report_.Error(StrCat(options_.file, " ", session.Abandon()));
     return kFailed;
   }
 
@@ -152,6 +168,7 @@ int Run(const std::vector<std::string>& words) {
   const std::string wrong = ParseOptions(words, &options);
   if (!wrong.empty()) return UsageError(wrong);
   if (getenv("H5EDIT_DEBUG") != nullptr) options.verbose = true;
+  options.driver_config = DriverConfig();
   switch (options.task) {
     case Task::kHelp:
       std::cout << UsageText();

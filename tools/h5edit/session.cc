@@ -21,6 +21,9 @@
 namespace h5mirror::edit {
 namespace {
 
+// Of what servers that were away are sent after an error.
+constexpr char kBeforeError[] = "the commands before one that failed";
+
 // What can be told of the file before anything is made beside it.
 absl::Status LookAtFile(const std::filesystem::path& path, Access access) {
   const std::string what = StrCat("cannot open ", path.string());
@@ -86,20 +89,6 @@ absl::StatusOr<std::unique_ptr<EditFile>> NeedsDirectory(
              "). Edit a copy elsewhere, or use --atomic no, which makes nothing beside it"));
 }
 
-absl::Status CheckNotMirrored(const std::filesystem::path& real) {
-  std::error_code ignored;
-  for (const auto& entry : std::filesystem::directory_iterator(real.string() + ".h5m", ignored)) {
-    const std::string name = entry.path().filename().string();
-    if (name != "client.json" && !(name.starts_with("client-") && name.ends_with(".json")))
-      continue;
-    return absl::FailedPreconditionError(
-        StrCat(real.string(), " is mirrored to a server (", entry.path().string(),
-               "); h5edit does not speak to servers yet: edit it with a program that uses the "
-               "driver (h5mirror exec)"));
-  }
-  return absl::OkStatus();
-}
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Session>> Session::Open(const Options& options, Access access) {
@@ -109,13 +98,13 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Open(const Options& options, A
   session->real_ = std::filesystem::canonical(options.file, error);
   if (error) return absl::NotFoundError(StrCat(what, ": ", error.message()));
   if (access == Access::kChanges) {
-    H5M_RETURN_IF_ERROR(CheckNotMirrored(session->real_));
     H5M_RETURN_IF_ERROR(CheckNoBackup(options.file, session->real_));
     H5M_RETURN_IF_ERROR(SettleFile(session->real_));
   } else {
     H5M_RETURN_IF_ERROR(CheckHasNoJournal(session->real_, options.file));
   }
   H5M_RETURN_IF_ERROR(LookAtFile(session->real_, access));
+  if (access == Access::kChanges) H5M_RETURN_IF_ERROR(session->OpenMirror());
   H5M_RETURN_IF_ERROR(session->OpenBytes(access));
   if (session->bytes_ != nullptr) {
     H5M_ASSIGN_OR_RETURN(session->file_, OpenOver(*session->bytes_, session->real_.string()));
@@ -134,14 +123,33 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Open(const Options& options, A
   return session;
 }
 
+// Before the file is locked: its mirrors may have to be brought to it first.
+absl::Status Session::OpenMirror() {
+  if (options_.server.empty() && !IsMirrored(real_)) return absl::OkStatus();
+  H5M_RETURN_IF_ERROR(CheckHasOneName(real_));
+  if (options_.copies_backup) {
+    return absl::FailedPreconditionError(
+        StrCat("cannot edit ", options_.file,
+               " with --backup=copy: it is mirrored to a server, which keeps what it was as a "
+               "version"));
+  }
+  auto mirror = Mirror::Open(real_, options_.server, options_.driver_config);
+  if (!mirror.ok()) {
+    return absl::Status(mirror.status().code(), StrCat("cannot edit ", options_.file, ": ",
+                                                       ToStd(mirror.status().message())));
+  }
+  mirror_ = *std::move(mirror);
+  return absl::OkStatus();
+}
+
 absl::Status Session::OpenBytes(Access access) {
   if (access == Access::kLooks) {
     H5M_ASSIGN_OR_RETURN(bytes_, OpenInMemory(real_));
     return absl::OkStatus();
   }
   cuts_each_ = options_.atomic != Atomic::kYes || options_.copies_backup;
-  const bool keeps_history = options_.keep_history || HasHistory(real_);
-  writes_through_ = !keeps_history && options_.atomic == Atomic::kNo;
+  const bool keeps_history = mirror_ == nullptr && (options_.keep_history || HasHistory(real_));
+  writes_through_ = !keeps_history && mirror_ == nullptr && options_.atomic == Atomic::kNo;
   if (writes_through_) return absl::OkStatus();
   H5M_RETURN_IF_ERROR(CheckHasOneName(real_));
   if (keeps_history) {
@@ -167,7 +175,9 @@ absl::Status Session::Done(const std::string& comment) {
   if (bytes_ == nullptr || !cuts_each_) return absl::OkStatus();
   H5M_RETURN_IF_ERROR(
       hdf5::Check(H5Fflush(file_.get(), H5F_SCOPE_GLOBAL), StrCat("flush ", options_.file)));
-  return bytes_->Cut(comment);
+  H5M_RETURN_IF_ERROR(bytes_->Cut(comment));
+  if (mirror_ != nullptr) mirror_->Commit(comment);
+  return absl::OkStatus();
 }
 
 absl::Status Session::CloseFile() {
@@ -188,6 +198,7 @@ absl::Status Session::Finish(const std::string& comment) {
   if (bytes_ != nullptr) {
     H5M_RETURN_IF_ERROR(bytes_->Cut(comment));
     finished_ = true;
+    if (mirror_ != nullptr) mirror_->Finish(comment);
     H5M_RETURN_IF_ERROR(bytes_->Close());
     bytes_.reset();
   } else if (options_.durable && changed_) {
@@ -198,6 +209,15 @@ absl::Status Session::Finish(const std::string& comment) {
     if (!synced) return ErrnoToStatus(error, StrCat("sync ", options_.file));
   }
   return backup_ == nullptr ? absl::OkStatus() : backup_->Remove();
+}
+
+std::string Session::MirrorLag() const {
+  if (mirror_ == nullptr || mirror_->lag().empty()) return "";
+  return StrCat(
+      options_.file, ": ", mirror_->lag(),
+      "; the next edit, or the next program that writes it through the driver, brings it; "
+      "or h5mirror resync ",
+      options_.file);
 }
 
 std::string Session::WhatIsLeft() const {
@@ -234,6 +254,8 @@ std::string Session::LeaveBackup(const std::string& left, const absl::Status& cl
 std::string Session::Abandon() {
   CloseFile().IgnoreError();
   std::string left = WhatIsLeft();
+  if (mirror_ != nullptr && bytes_ != nullptr && cuts_each_ && !bytes_->is_between())
+    mirror_->Finish(kBeforeError);
   const absl::Status closed = bytes_ == nullptr ? absl::OkStatus() : bytes_->Close();
   if (backup_ != nullptr) left = LeaveBackup(left, closed);
   bytes_.reset();  // Only now others may open the file.

@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "tools/h5edit/backup.h"
 #include "tools/h5edit/edit_file.h"
+#include "tools/h5edit/mirror.h"
 #include "tools/h5edit/options.h"
 #include "tools/hdf5/handle.h"
 
@@ -30,9 +31,13 @@ class Session {
   absl::Status Finish(const std::string& comment);
   // One has failed, or a signal came. The rest of a sentence about what the file is now.
   std::string Abandon();
+  // At the end, whichever: what the file's mirrors lack of it, for a user; empty: nothing.
+  std::string MirrorLag() const;
+  bool needs_mirror() const { return mirror_ != nullptr && mirror_->is_required(); }
 
  private:
   explicit Session(const Options& options) : options_(options) {}
+  absl::Status OpenMirror();
   absl::Status OpenBytes(Access access);
   absl::Status CloseFile();
   std::string WhatIsLeft() const;
@@ -46,6 +51,7 @@ class Session {
   bool finished_ = false;          // the file holds all that the commands did
   bool backup_is_behind_ = false;  // by the command that failed for that reason
   std::unique_ptr<Backup> backup_;
+  std::unique_ptr<Mirror> mirror_;   // null: no server is spoken to
   std::unique_ptr<EditFile> bytes_;  // null: written straight through
   hdf5::Handle file_;
 };
