@@ -67,7 +67,7 @@ class Runner {
     return exit_code == 0 && !lag.empty() && (*session)->needs_mirror() ? kFailed : exit_code;
   }
 
-  int EditIn(Session& session, const StopSignals& signals, bool changes) {
+  int EditIn(Session& session, const tools::StopSignals& signals, bool changes) {
     auto executor = Executor::Make(session.file());
     if (!executor.ok()) return Error(executor.status());
     for (const Statement& statement : statements_) {
