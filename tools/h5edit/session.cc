@@ -36,7 +36,7 @@ absl::Status LookAtFile(const std::filesystem::path& path, Access access) {
     case tools::Hdf5State::kNotHdf5:
       return absl::InvalidArgumentError(StrCat(what, ": it is not an HDF5 file"));
     case tools::Hdf5State::kOpen:
-      if (access == Access::kLooks) return absl::OkStatus();
+      if (access != Access::kChanges) return absl::OkStatus();
       return absl::FailedPreconditionError(
           StrCat(what,
                  ": it is marked as open for writing: a program writes it, or died while it did; "
@@ -86,6 +86,17 @@ absl::StatusOr<std::unique_ptr<EditFile>> NeedsDirectory(
              "). Edit a copy elsewhere, or use --atomic no, which makes nothing beside it"));
 }
 
+// A back-up put back beneath a history would make its versions unreadable.
+absl::Status CheckKeepsNoHistory(const Options& options, const std::filesystem::path& real) {
+  const bool copies = options.copies_backup && options.atomic != Atomic::kNo;
+  if (!copies || !HasHistory(real)) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      StrCat("cannot edit ", options.file, " with --backup=copy: it has a history beside it, ",
+             "which would not know of the back-up. Without --backup=copy each change becomes a "
+             "version, and h5mirror rollback ",
+             options.file, "@VERSION takes it back"));
+}
+
 absl::Status CheckNotMirrored(const std::filesystem::path& real) {
   std::error_code ignored;
   for (const auto& entry : std::filesystem::directory_iterator(real.string() + ".h5m", ignored)) {
@@ -110,9 +121,13 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Open(const Options& options, A
   if (error) return absl::NotFoundError(StrCat(what, ": ", error.message()));
   if (access == Access::kChanges) {
     H5M_RETURN_IF_ERROR(CheckNotMirrored(session->real_));
+    H5M_RETURN_IF_ERROR(CheckKeepsNoHistory(options, session->real_));
     H5M_RETURN_IF_ERROR(CheckNoBackup(options.file, session->real_));
     H5M_RETURN_IF_ERROR(SettleFile(session->real_));
   } else {
+    const absl::Status waits = CheckNoBackup(options.file, session->real_);
+    if (access == Access::kTries) H5M_RETURN_IF_ERROR(waits);
+    session->notice_ = ToStd(waits.message());
     H5M_RETURN_IF_ERROR(CheckHasNoJournal(session->real_, options.file));
   }
   H5M_RETURN_IF_ERROR(LookAtFile(session->real_, access));
@@ -135,7 +150,7 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Open(const Options& options, A
 }
 
 absl::Status Session::OpenBytes(Access access) {
-  if (access == Access::kLooks) {
+  if (access != Access::kChanges) {
     H5M_ASSIGN_OR_RETURN(bytes_, OpenInMemory(real_));
     return absl::OkStatus();
   }
@@ -220,10 +235,9 @@ std::string Session::LeaveBackup(const std::string& left, const absl::Status& cl
   const std::string copy = BackupPathOf(options_.file).string();
   const bool has_journal = !closed.ok() || (bytes_ != nullptr && bytes_->is_between());
   if (!options_.restores || has_journal || backup_->is_between()) {
-    const std::string way = has_journal || backup_->is_between()
-                                ? StrCat("h5edit --recover ", options_.file)
-                                : StrCat("mv ", copy, " ", options_.file);
-    return StrCat(left, "; the back-up is ", copy, ": ", way, " brings it back");
+    backup_->Leave();
+    return StrCat(left, "; the back-up is ", copy, ": h5edit --recover ", options_.file,
+                  " brings it back");
   }
   const absl::Status back = backup_->PutBack(real_);
   return back.ok()
