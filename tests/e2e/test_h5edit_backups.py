@@ -209,9 +209,40 @@ def test_who_looks_is_told_of_a_backup(f):
     assert result.code == 1 and "exists already" in result.err, result.describe()
 
 
+def test_references_are_not_copied_out_of_another_file(f):
+    with h5py.File(f.parent / "other.h5", "w") as other:
+        other.create_group("there").attrs["reference"] = other["/"].ref
+        other["there"].attrs["lists"] = "as it is"
+        other["there"].attrs.create("many", [(1, other["/"].ref)], dtype=[("a", "i4"), ("r", h5py.ref_dtype)])
+    with h5py.File(f, "r+") as opened:
+        opened["out"] = h5py.ExternalLink("other.h5", "/there")
+        opened.attrs["own"] = opened[D1].ref
+    before = f.read_bytes()
+    for name in ("reference", "many"):
+        result = h5edit(f.parent, "-c", f"COPY /out/{name} /copied;", "f.h5")
+        assert result.code == 1 and "holds references" in result.err and ":1:6:" in result.err, result.describe()
+        assert f.read_bytes() == before
+    h5edit(f.parent, "-c", "COPY /out/lists /copied; COPY /own /own2;", "f.h5").ok()
+    with h5py.File(f) as opened:
+        assert opened[opened.attrs["own2"]].name == D1
+
+
 def test_output_that_cannot_be_written_is_an_error(f):
     for words in (["-c", "SHOW /attr1;"], ["--json", "-c", "LIST /;"], ["--recover", "--check"], ["--help"]):
         with open("/dev/full", "w") as full:
             done = subprocess.run([str(w) for w in command(*words, "f.h5")], cwd=f.parent, stdout=full, stderr=subprocess.PIPE,
                                   text=True, timeout=60, env=hdf5.plain_env())
         assert done.returncode == 1 and "standard output could not be written" in done.stderr, (words, done)
+
+
+def test_an_attribute_that_becomes_longer_keeps_its_maximum(f):
+    most = {"endless": (h5py.h5s.UNLIMITED, 2), "fixed": (3, 2), "roomy": (9, 2)}
+    with h5py.File(f, "r+") as opened:
+        for name, dims in most.items():
+            h5py.h5a.create(opened.id, name.encode(), h5py.h5t.STD_I32LE, h5py.h5s.create_simple((3, 2), dims))
+    h5edit(f.parent, "-c", "".join(f"APPEND /{name} {{1,2}};" for name in most), "f.h5").ok()
+    with h5py.File(f) as opened:
+        spaces = {name: opened.attrs.get_id(name).get_space() for name in most}
+        assert {space.shape for space in spaces.values()} == {(4, 2)}
+        limits = {name: space.get_simple_extent_dims(True) for name, space in spaces.items()}
+    assert limits == {"endless": (h5py.h5s.UNLIMITED, 2), "fixed": (4, 2), "roomy": (9, 2)}
