@@ -63,6 +63,8 @@ std::string CheckReal(const ElementType& type, const Value& value) {
 // HDF5 makes infinity of all that is larger than the largest one, even where it rounds to that.
 double WithinRange(const ElementType& type, const Number& number) {
   if (std::isnan(number.real) || number.is_infinity) return number.real;
+  const bool is_single = type.size_bytes == 4 && type.largest == static_cast<double>(FLT_MAX);
+  if (is_single && number.single) return static_cast<double>(*number.single);
   return std::clamp(number.real, -type.largest, type.largest);
 }
 
