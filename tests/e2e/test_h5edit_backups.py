@@ -6,7 +6,7 @@ import subprocess
 import h5py
 import pytest
 
-from harness import hdf5, paths
+from harness import hdf5, mounts, paths
 from harness.h5edit import D1, NINE, backup, command, content, h5edit, make_fixture, nothing_beside
 
 BAD = "DELETE /attr1; DELETE /attr_no_such;"
@@ -153,6 +153,18 @@ def test_by_a_link_and_by_its_own_name_it_is_the_same_file(f, original):
     fail(f)
     h5edit(elsewhere, "--recover", "link.h5").ok()   # The other way round.
     assert ("/", "attr1") in content(f) and nothing_beside(f)
+
+
+def test_a_backup_beside_a_link_on_another_file_system(f, original):
+    with mounts.tmpfs(f.parent / "elsewhere", "8M"):
+        link = f.parent / "elsewhere/link.h5"
+        link.symlink_to(f)
+        f.chmod(0o604)
+        left = fail(link)
+        h5edit(link.parent, "--recover", "link.h5").ok()
+        assert f.read_bytes() == original and f.stat().st_mode & 0o777 == 0o604 and kept(f)[0].read_bytes() == left
+        assert nothing_beside(f) and nothing_beside(link) and not backup(f).is_symlink()
+        assert not list(f.parent.glob(".f.h5.bck*"))
 
 
 def test_a_mark_of_a_backup_that_is_gone_is_nothing(f):

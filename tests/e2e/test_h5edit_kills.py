@@ -276,7 +276,8 @@ COUNTS = pytest.mark.parametrize("count", [1, 2, 100_000], ids=["once", "twice",
 
 @pytest.mark.limit(300)
 @COUNTS
-@pytest.mark.parametrize("words", [[], ["--durable"], ["--backup=copy"], ["--backup=copy", "--restore"]], ids=str)
+@pytest.mark.parametrize("words", [[], ["--durable"], ["--backup=copy"], ["--backup=copy", "--restore"],
+                                   ["--backup=copy", "--durable"], ["--backup=copy", "--durable", "--restore"]], ids=str)
 def test_a_call_that_fails_and_what_is_said_of_the_file(f, original, words, count):
     h5edit(f.parent, "-c", "".join(STATEMENTS[:3]), "f.h5").ok()
     final, seen = f.read_bytes(), set()

@@ -96,6 +96,7 @@ absl::Status Backup::Remove() {
   if (journal_ != nullptr) H5M_RETURN_IF_ERROR(journal_->Close());
   tree_->RemoveDirectory(StrCat(name_, ".h5m")).IgnoreError();
   H5M_RETURN_IF_ERROR(tree_->Remove(name_));
+  is_removed_ = true;
   UnmarkBackup(path_, real_);
   // A back-up that came back after a power loss would say that the edit had failed.
   return durability_ == Durability::kDurable ? tree_->SyncDirectory("") : absl::OkStatus();
@@ -106,8 +107,7 @@ void Backup::Leave() { utimensat(AT_FDCWD, path_.c_str(), nullptr, AT_SYMLINK_NO
 absl::Status Backup::PutBack(const std::filesystem::path& real) {
   H5M_ASSIGN_OR_RETURN(auto to, OpenReal(real, OpenKind::kWrite));
   H5M_RETURN_IF_ERROR(CopyWhole(*file_, *to));
-  H5M_RETURN_IF_ERROR(to->Sync());  // Whatever was asked for: there is no other copy.
-  return Remove();
+  return to->Sync();  // Whatever was asked for: there is no other copy.
 }
 
 absl::Status SettleBackup(const std::filesystem::path& copy) {

@@ -38,7 +38,9 @@ class Backup {
   absl::Status Remove();
   // It stays, for people; what is done to the file from now on, others do.
   void Leave();
-  // Gives the file its content back, on the disk, and goes. The caller holds the file's locks.
+  // It is gone, for this process at least: what came after may have failed.
+  bool is_removed() const { return is_removed_; }
+  // Gives the file its content back, on the disk. The caller holds the file's locks.
   absl::Status PutBack(const std::filesystem::path& real);
 
  private:
@@ -56,6 +58,7 @@ class Backup {
   const std::filesystem::path real_;
   const std::string name_;
   const Durability durability_;
+  bool is_removed_ = false;
   std::unique_ptr<EnvFile> file_;
   std::unique_ptr<store::CutJournal> journal_;
 };

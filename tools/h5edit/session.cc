@@ -233,16 +233,23 @@ std::string Session::WhatIsLeft() const {
 // A journal that is still there belongs to what the file is now: Recover() settles it first.
 std::string Session::LeaveBackup(const std::string& left, const absl::Status& closed) {
   const std::string copy = BackupPathOf(options_.file).string();
+  if (backup_->is_removed())
+    return StrCat(left, "; a power loss may bring its back-up ", copy, " back");
+  const std::string way = StrCat(": h5edit --recover ", options_.file, " brings it back");
   const bool has_journal = !closed.ok() || (bytes_ != nullptr && bytes_->is_between());
   if (!options_.restores || has_journal || backup_->is_between()) {
     backup_->Leave();
-    return StrCat(left, "; the back-up is ", copy, ": h5edit --recover ", options_.file,
-                  " brings it back");
+    return StrCat(left, "; the back-up is ", copy, way);
   }
-  const absl::Status back = backup_->PutBack(real_);
-  return back.ok()
+  if (const absl::Status back = backup_->PutBack(real_); !back.ok()) {
+    return StrCat("could not be put back (", ToStd(back.message()), "); the back-up is ", copy,
+                  way);
+  }
+  const absl::Status removed = backup_->Remove();
+  return removed.ok()
              ? "was put back from the back-up"
-             : StrCat("could not be put back (", ToStd(back.message()), "); the back-up is ", copy);
+             : StrCat("was put back from the back-up, which could not be removed for good (",
+                      ToStd(removed.message()), ")");
 }
 
 std::string Session::Abandon() {
