@@ -139,7 +139,7 @@ absl::Status SettleBackup(const std::filesystem::path& given) {
   const std::filesystem::path path = BackupPathOf(given);
   H5M_ASSIGN_OR_RETURN(auto tree, Env::Posix().OpenTree(path.parent_path()));
   const std::string name = path.filename().string();
-  H5M_RETURN_IF_ERROR(store::SettleJournal(*tree, name, store::JournalWay::kForward));
+  H5M_RETURN_IF_ERROR(store::SettleJournal(*tree, name, store::JournalWay::kForwardAsked));
   tree->Remove(StrCat(name, ".h5m/open")).IgnoreError();
   tree->RemoveDirectory(StrCat(name, ".h5m")).IgnoreError();
   tree->Remove(StrCat(name, ".new")).IgnoreError();  // A copy that was not finished.
