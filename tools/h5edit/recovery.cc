@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <iostream>
 #include <memory>
 #include <utility>
 
@@ -11,6 +12,7 @@
 #include "onion_store/cut_journal.h"
 #include "onion_store/embedded_store.h"
 #include "tools/h5edit/backup.h"
+#include "tools/h5edit/beside.h"
 #include "tools/hdf5/handle.h"
 
 namespace h5mirror::edit {
@@ -65,15 +67,32 @@ absl::Status CheckOpens(const std::filesystem::path& path) {
       .status();
 }
 
-absl::Status LookOnly(const std::filesystem::path& given, const store::JournalLeft& left,
-                      std::string* said) {
+// Where there is a journal, what is on its way to the file is done, or given up.
+absl::Status Settle(const std::filesystem::path& given, const std::filesystem::path& real,
+                    const store::JournalLeft& left, std::string* said) {
+  *said = StrCat(given.string(), left.is_committed ? ": the cut that was on its way to it is done\n"
+                                                   : ": in order\n");
+  if (!Exists(real.string() + ".h5m")) return absl::OkStatus();
+  H5M_ASSIGN_OR_RETURN(const auto lease, store::EmbeddedLease::Take(
+                                             Env::Posix(), real, LockKind::kExclusive, kProgram,
+                                             kPatience, store::JournalWay::kForwardAsked));
+  if (!lease->notice().empty()) *said = StrCat(lease->notice(), "\n");
+  return absl::OkStatus();
+}
+
+absl::Status LookOnly(const std::filesystem::path& given, const std::filesystem::path& real,
+                      const store::JournalLeft& left, std::string* said) {
   *said = left.is_committed ? StrCat(given.string(), ": a cut of ", left.cut.pages.size(),
                                      " pages is on its way to it (", left.cut.comment,
                                      "); --recover finishes it, --recover --discard gives it up\n")
           : left.exists     ? StrCat(given.string(),
                                      ": an edit was broken off before it changed the file; "
                                          "--recover removes what it left\n")
-                            : StrCat(given.string(), ": nothing to recover\n");
+          : HasOpenHistory(real)
+              ? StrCat(given.string(),
+                       ": its history is open: a program writes the file, or died while it did; "
+                       "--recover puts it in order then\n")
+              : StrCat(given.string(), ": nothing to recover\n");
   const std::filesystem::path copy = BackupPathOf(given);
   if (!Exists(copy)) return absl::OkStatus();
   const bool is_between = Exists(copy.string() + ".h5m/journal");
@@ -88,8 +107,11 @@ absl::Status LookOnly(const std::filesystem::path& given, const store::JournalLe
 
 absl::Status SettleFile(const std::filesystem::path& real) {
   if (!Exists(real.string() + ".h5m/journal")) return absl::OkStatus();
-  return store::EmbeddedLease::Take(Env::Posix(), real, LockKind::kExclusive, kProgram, kPatience)
-      .status();
+  H5M_ASSIGN_OR_RETURN(
+      const auto lease,
+      store::EmbeddedLease::Take(Env::Posix(), real, LockKind::kExclusive, kProgram, kPatience));
+  if (!lease->notice().empty()) std::cerr << StrCat(kProgram, ": ", lease->notice(), "\n");
+  return absl::OkStatus();
 }
 
 absl::Status Recover(const Options& options, std::string* said) {
@@ -99,13 +121,15 @@ absl::Status Recover(const Options& options, std::string* said) {
   const std::filesystem::path real = std::filesystem::canonical(given, error);
   if (error)
     return absl::NotFoundError(StrCat("cannot open ", options.file, ": ", error.message()));
+  H5M_RETURN_IF_ERROR(CheckCanLookBeside(real));
+  H5M_RETURN_IF_ERROR(CheckCanLookBeside(copy));
   H5M_ASSIGN_OR_RETURN(const auto tree, Env::Posix().OpenTree(real.parent_path()));
   auto read = store::ReadJournal(*tree, real.filename().string());
   // One that is none that h5edit trusts can be set aside.
   const bool is_refused = absl::IsFailedPrecondition(read.status());
   if (!read.ok() && !(options.discards && is_refused)) return read.status();
   const store::JournalLeft left = is_refused ? store::JournalLeft{} : *std::move(read);
-  if (options.checks) return LookOnly(given, left, said);
+  if (options.checks) return LookOnly(given, real, left, said);
   // Whoever edits the file now is met first, before anything of his back-up is touched.
   if (options.discards) {
     H5M_RETURN_IF_ERROR(Discard(*tree, real, left, said));
@@ -117,18 +141,13 @@ absl::Status Recover(const Options& options, std::string* said) {
                : absl::PermissionDeniedError(
                      StrCat("remove ", copy.string(), ": ", error.message()));
   }
-  // A lease puts the file in order, and so does the store where it keeps the history.
+  H5M_RETURN_IF_ERROR(Settle(given, real, left, said));
+  // Where there is a history the store puts the file in order.
   if (Exists(real.string() + ".h5m/index")) {
     std::string notice;
     H5M_RETURN_IF_ERROR(
         store::HealEmbedded(Env::Posix(), real, kProgram, kPatience, kTimeout, &notice));
-  } else if (Exists(real.string() + ".h5m")) {
-    H5M_RETURN_IF_ERROR(
-        store::EmbeddedLease::Take(Env::Posix(), real, LockKind::kExclusive, kProgram, kPatience)
-            .status());
   }
-  *said = StrCat(given.string(), left.is_committed ? ": the cut that was on its way to it is done\n"
-                                                   : ": in order\n");
   H5M_RETURN_IF_ERROR(SettleBackup(given));
   if (!Exists(copy)) return absl::OkStatus();
   H5M_RETURN_IF_ERROR(CheckOpens(copy));
