@@ -50,6 +50,32 @@ TEST_F(CutJournalTest, AfterAKillAtAnyChangeTheHeadIsOneOfTheTwo) {
   EXPECT_GT(torn_count, 0) << "the test never met a head between two cuts";
 }
 
+TEST_F(CutJournalTest, AfterAKillOnTheWayToAShorterHeadItIsOneOfTheTwo) {
+  auto tree = *env_.OpenTree("/");
+  ASSERT_TRUE(WriteAt(**tree->Open("x.h5", OpenKind::kWrite, 0), 0, after_).ok());
+  JournalCut cut = Cut(*tree);
+  std::swap(cut.size_before, cut.size_after);
+  for (JournalPage& page : cut.pages) std::swap(page.before, page.after);
+  int seen = 0, new_count = 0;
+  for (int survive = 0; seen >= survive; ++survive) {
+    SCOPED_TRACE(survive);
+    const auto killed = env_.CopyNow();
+    auto left = *killed->OpenTree("/");
+    auto head = *left->Open("x.h5", OpenKind::kWrite, 0);
+    seen = 0;
+    killed->SetLie([&](const FaultDisk&, const FaultChange&) { return seen++ >= survive; });
+    CutJournal journal(*left, "x.h5", JournalSync::kProcess);
+    journal.Commit(*head, cut).IgnoreError();
+    killed->SetLie(nullptr);
+    const absl::Status settled = SettleJournal(*left, "x.h5", JournalWay::kForward);
+    ASSERT_TRUE(settled.ok()) << settled;
+    const std::string content = ContentOf(*left, "x.h5");
+    ASSERT_EQ(content, survive < 3 ? after_ : before_);
+    new_count += content == before_ ? 1 : 0;
+  }
+  EXPECT_GT(new_count, 4);
+}
+
 TEST_F(CutJournalTest, AfterAPowerLossTheHeadIsOneOfTheTwo) {
   const size_t first = env_.change_count();
   ASSERT_TRUE(Commit(env_).ok());

@@ -65,7 +65,7 @@ def test_a_page_that_was_changed_back_is_left_to_a_person(f, original):
     final = tear(f, original)
     page = next(n for n in range(0, len(original), PAGE) if original[n:n + PAGE] != final[n:n + PAGE])
     mixed = final[:page] + original[page:page + PAGE] + final[page + PAGE:]
-    # Not only one page differs.
+    # It is not the only one that differs.
     assert mixed != original[:len(mixed)]
     f.write_bytes(mixed)
     assert "not as far as it came" in open_driver(f)
@@ -73,8 +73,6 @@ def test_a_page_that_was_changed_back_is_left_to_a_person(f, original):
     assert result.code == 1 and "not as far as it came" in result.err, result.describe()
     assert "--recover f.h5 finishes" in result.err and "--discard f.h5 takes it back" in result.err
     assert f.read_bytes() == mixed
-    other = f.parent / "other"
-    other.mkdir()
     journal = (f.parent / "f.h5.h5m/journal").read_bytes()
     h5edit(f.parent, "--recover", "f.h5").ok()
     assert f.read_bytes() == final and nothing_beside(f)
