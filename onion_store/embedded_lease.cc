@@ -120,7 +120,7 @@ EmbeddedLease::EmbeddedLease(Env& env, const std::filesystem::path& head, LockKi
 
 absl::StatusOr<std::unique_ptr<EmbeddedLease>> EmbeddedLease::Take(
     Env& env, const std::filesystem::path& head, LockKind kind, const std::string& program,
-    absl::Duration timeout) {
+    absl::Duration timeout, JournalWay way) {
   H5M_RETURN_IF_ERROR(CheckName(head.filename().string()));
   if (const std::filesystem::path root = RootAbove(head.parent_path()); !root.empty()) {
     return absl::FailedPreconditionError(
@@ -139,7 +139,7 @@ absl::StatusOr<std::unique_ptr<EmbeddedLease>> EmbeddedLease::Take(
   }
   const absl::Time deadline = absl::Now() + timeout;
   while (true) {
-    absl::Status taken = lease->TakeNow(program);
+    absl::Status taken = lease->TakeNow(program, way);
     if (taken.ok()) return lease;
     if (!absl::IsUnavailable(taken) || absl::Now() >= deadline) return taken;
     absl::SleepFor(kRetry);
@@ -151,7 +151,7 @@ absl::Status EmbeddedLease::MakeHistory() {
   return absl::IsAlreadyExists(made) ? absl::OkStatus() : made;
 }
 
-absl::Status EmbeddedLease::TakeNow(const std::string& program) {
+absl::Status EmbeddedLease::TakeNow(const std::string& program, JournalWay way) {
   const std::string lock_name = HistoryName(name_, "lock");
   if (kind_ == LockKind::kShared) {
     H5M_ASSIGN_OR_RETURN(const bool has, HasHistory());
@@ -177,7 +177,7 @@ absl::Status EmbeddedLease::TakeNow(const std::string& program) {
   auto file = tree_->Open(lock_name, OpenKind::kCreateFresh, 0600);
   if (file.ok()) WriteAt(**file, 0, self.Text()).IgnoreError();
   // What a crash left of a cut of a file without history.
-  absl::Status settled = SettleJournal(*tree_, name_, JournalWay::kForward);
+  absl::Status settled = SettleJournal(*tree_, name_, way, &notice_);
   if (!settled.ok()) Release();  // Who asks again must not meet himself.
   return settled;
 }

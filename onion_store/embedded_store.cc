@@ -185,6 +185,7 @@ absl::Status HealEmbedded(Env& env, const std::filesystem::path& head, const std
                           absl::Duration patience, absl::Duration timeout, std::string* notice) {
   H5M_ASSIGN_OR_RETURN(auto lease,
                        EmbeddedLease::Take(env, head, LockKind::kExclusive, program, patience));
+  *notice = lease->notice();
   EmbeddedOptions options;
   options.guard = HeadGuard::kApply;
   H5M_ASSIGN_OR_RETURN(auto store, EmbeddedStore::Open(std::move(lease), options));

@@ -113,7 +113,7 @@ absl::Status Backup::PutBack(const std::filesystem::path& real) {
 absl::Status SettleBackup(const std::filesystem::path& copy) {
   H5M_ASSIGN_OR_RETURN(auto tree, Env::Posix().OpenTree(copy.parent_path()));
   const std::string name = copy.filename().string();
-  H5M_RETURN_IF_ERROR(store::SettleJournal(*tree, name, store::JournalWay::kForward));
+  H5M_RETURN_IF_ERROR(store::SettleJournal(*tree, name, store::JournalWay::kForwardAsked));
   tree->Remove(StrCat(name, ".h5m/open")).IgnoreError();
   tree->RemoveDirectory(StrCat(name, ".h5m")).IgnoreError();
   tree->Remove(StrCat(name, ".new")).IgnoreError();  // A copy that was not finished.

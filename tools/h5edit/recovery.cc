@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <iostream>
 #include <memory>
 #include <utility>
 
@@ -11,6 +12,7 @@
 #include "onion_store/cut_journal.h"
 #include "onion_store/embedded_store.h"
 #include "tools/h5edit/backup.h"
+#include "tools/h5edit/beside.h"
 #include "tools/h5edit/put_back.h"
 #include "tools/hdf5/handle.h"
 
@@ -41,12 +43,12 @@ absl::Status RemoveHistory(EnvTree& tree, const std::string& name) {
 // Brings the head forward or back, where it keeps no history; a journal that cannot be settled is
 // set aside, and `gave_up` says why.
 absl::Status SettleOrSetAside(EnvTree& tree, const std::filesystem::path& real,
-                              store::JournalWay way, std::string* gave_up) {
+                              store::JournalWay way, std::string* gave_up, std::string* notice) {
   const std::string name = real.filename().string();
   const std::string history = real.string() + ".h5m";
   if (!Exists(history)) return absl::OkStatus();
   H5M_ASSIGN_OR_RETURN(const auto lock, LockHistory(tree, name));
-  const absl::Status settled = store::SettleJournal(tree, name, way);
+  const absl::Status settled = store::SettleJournal(tree, name, way, notice);
   if (absl::IsFailedPrecondition(settled)) {
     H5M_RETURN_IF_ERROR(store::SetJournalAside(tree, name));
     *gave_up = StrCat("(", ToStd(settled.message()), "); its journal is kept as ", history, "/",
@@ -62,7 +64,7 @@ absl::Status Discard(EnvTree& tree, const std::filesystem::path& given,
                      const std::filesystem::path& real, const store::JournalLeft& left,
                      const std::filesystem::path& copy, std::string* said) {
   std::string gave_up;
-  H5M_RETURN_IF_ERROR(SettleOrSetAside(tree, real, store::JournalWay::kBack, &gave_up));
+  H5M_RETURN_IF_ERROR(SettleOrSetAside(tree, real, store::JournalWay::kBack, &gave_up, nullptr));
   if (!gave_up.empty()) {
     *said =
         StrCat(real.string(),
@@ -99,6 +101,30 @@ absl::Status CheckOpens(const std::filesystem::path& path) {
       .status();
 }
 
+// Where there is a journal, what is on its way to the file is done, or given up. With a back-up,
+// which is put back next, the file need not be in order.
+absl::Status Settle(EnvTree& tree, const std::filesystem::path& given,
+                    const std::filesystem::path& real, const store::JournalLeft& left,
+                    bool has_backup, std::string* said) {
+  *said = StrCat(given.string(), left.is_committed ? ": the cut that was on its way to it is done\n"
+                                                   : ": in order\n");
+  if (!Exists(real.string() + ".h5m")) return absl::OkStatus();
+  std::string notice, gave_up;
+  if (has_backup && !HasHistory(real)) {
+    H5M_RETURN_IF_ERROR(
+        SettleOrSetAside(tree, real, store::JournalWay::kForwardAsked, &gave_up, &notice));
+  } else {
+    H5M_ASSIGN_OR_RETURN(const auto lease, store::EmbeddedLease::Take(
+                                               Env::Posix(), real, LockKind::kExclusive, kProgram,
+                                               kPatience, store::JournalWay::kForwardAsked));
+    notice = lease->notice();
+  }
+  if (!notice.empty()) *said = StrCat(notice, "\n");
+  if (!gave_up.empty())
+    *said = StrCat("the edit of ", given.string(), " that was broken off was given up ", gave_up);
+  return absl::OkStatus();
+}
+
 absl::Status LookOnly(const std::filesystem::path& given, const std::filesystem::path& real,
                       const store::JournalLeft& left, const std::filesystem::path& copy,
                       std::string* said) {
@@ -108,7 +134,11 @@ absl::Status LookOnly(const std::filesystem::path& given, const std::filesystem:
           : left.exists     ? StrCat(given.string(),
                                      ": an edit was broken off before it changed the file; "
                                          "--recover removes what it left\n")
-                            : StrCat(given.string(), ": nothing to recover\n");
+          : HasOpenHistory(real)
+              ? StrCat(given.string(),
+                       ": its history is open: a program writes the file, or died while it did; "
+                       "--recover puts it in order then\n")
+              : StrCat(given.string(), ": nothing to recover\n");
   if (copy.empty()) return absl::OkStatus();
   const bool is_between = Exists(copy.string() + ".h5m/journal");
   if (!is_between) H5M_RETURN_IF_ERROR(CheckOpens(copy));
@@ -145,8 +175,11 @@ absl::Status PutBack(const std::filesystem::path& given, const std::filesystem::
 
 absl::Status SettleFile(const std::filesystem::path& real) {
   if (!Exists(real.string() + ".h5m/journal")) return absl::OkStatus();
-  return store::EmbeddedLease::Take(Env::Posix(), real, LockKind::kExclusive, kProgram, kPatience)
-      .status();
+  H5M_ASSIGN_OR_RETURN(
+      const auto lease,
+      store::EmbeddedLease::Take(Env::Posix(), real, LockKind::kExclusive, kProgram, kPatience));
+  if (!lease->notice().empty()) std::cerr << StrCat(kProgram, ": ", lease->notice(), "\n");
+  return absl::OkStatus();
 }
 
 absl::Status Recover(const Options& options, std::string* said) {
@@ -155,6 +188,8 @@ absl::Status Recover(const Options& options, std::string* said) {
   const std::filesystem::path real = std::filesystem::canonical(given, error);
   if (error)
     return absl::NotFoundError(StrCat("cannot open ", options.file, ": ", error.message()));
+  H5M_RETURN_IF_ERROR(CheckCanLookBeside(real));
+  H5M_RETURN_IF_ERROR(CheckCanLookBeside(BackupPathOf(given)));
   H5M_ASSIGN_OR_RETURN(const auto tree, Env::Posix().OpenTree(real.parent_path()));
   H5M_ASSIGN_OR_RETURN(const std::filesystem::path copy, FindBackup(given, real));
   auto read = store::ReadJournal(*tree, real.filename().string());
@@ -167,26 +202,13 @@ absl::Status Recover(const Options& options, std::string* said) {
   // Whoever edits the file now is met first, before anything of his back-up is touched.
   if (options.discards) return Discard(*tree, given, real, left, copy, said);
   const std::string changed = copy.empty() ? "" : ChangedSince(copy, real);
-  std::string gave_up;
-  // A lease puts the file in order, and so does the store where it keeps the history. With a
-  // back-up the file need not be in order.
+  H5M_RETURN_IF_ERROR(Settle(*tree, given, real, left, !copy.empty(), said));
+  // Where there is a history the store puts the file in order.
   if (HasHistory(real)) {
     std::string notice;
     H5M_RETURN_IF_ERROR(
         store::HealEmbedded(Env::Posix(), real, kProgram, kPatience, kTimeout, &notice));
-  } else if (!copy.empty()) {
-    H5M_RETURN_IF_ERROR(SettleOrSetAside(*tree, real, store::JournalWay::kForward, &gave_up));
-  } else if (Exists(real.string() + ".h5m")) {
-    H5M_RETURN_IF_ERROR(
-        store::EmbeddedLease::Take(Env::Posix(), real, LockKind::kExclusive, kProgram, kPatience)
-            .status());
   }
-  *said =
-      !gave_up.empty()
-          ? StrCat("the edit of ", given.string(), " that was broken off was given up ", gave_up)
-          : StrCat(given.string(), left.is_committed
-                                       ? ": the cut that was on its way to it is done\n"
-                                       : ": in order\n");
   H5M_RETURN_IF_ERROR(SettleBackup(copy.empty() ? BackupPathOf(given) : copy));
   if (copy.empty()) return absl::OkStatus();
   H5M_RETURN_IF_ERROR(PutBack(given, real, copy, said));

@@ -12,8 +12,8 @@
 #include "base/errno_status.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
-#include "onion_store/cut_journal.h"
 #include "onion_store/embedded_store.h"
+#include "tools/h5edit/beside.h"
 #include "tools/h5edit/edit_driver.h"
 #include "tools/h5edit/recovery.h"
 #include "tools/superblock.h"
@@ -62,24 +62,12 @@ absl::Status CheckHasOneName(const std::filesystem::path& real) {
              "its names"));
 }
 
-// Who only looks changes nothing, and so has no use for a file that may lie between two cuts.
-absl::Status CheckHasNoJournal(const std::filesystem::path& real, const std::string& given) {
-  H5M_ASSIGN_OR_RETURN(const auto tree, Env::Posix().OpenTree(real.parent_path()));
-  const auto left = store::ReadJournal(*tree, real.filename().string());
-  // Of another user's edits nobody can tell: the directory is his.
-  if (absl::IsPermissionDenied(left.status())) return absl::OkStatus();
-  H5M_RETURN_IF_ERROR(left.status());
-  if (!left->is_committed) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      StrCat("cannot read ", given, ": a change is on its way to it (", left->cut.comment,
-             "). If nobody edits it now, an edit was broken off: h5edit --recover ", given,
-             " finishes that"));
-}
-
 // Of how the file's bytes were opened, after it was seen that the file itself may be written.
 absl::StatusOr<std::unique_ptr<EditFile>> NeedsDirectory(
     absl::StatusOr<std::unique_ptr<EditFile>> opened, const std::filesystem::path& real) {
   if (!absl::IsPermissionDenied(opened.status())) return opened;
+  // At all levels such a file is edited through it.
+  if (HasHistory(real)) return opened;
   return absl::PermissionDeniedError(
       StrCat("cannot edit ", real.string(), " so that an error leaves it as it was: that takes a ",
              "journal in its directory (", ToStd(opened.status().message()),
@@ -119,6 +107,7 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Open(const Options& options, A
   std::error_code error;
   session->real_ = std::filesystem::canonical(options.file, error);
   if (error) return absl::NotFoundError(StrCat(what, ": ", error.message()));
+  H5M_RETURN_IF_ERROR(CheckCanLookBeside(session->real_));
   if (access == Access::kChanges) {
     H5M_RETURN_IF_ERROR(CheckNotMirrored(session->real_));
     H5M_RETURN_IF_ERROR(CheckKeepsNoHistory(options, session->real_));
@@ -128,7 +117,7 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Open(const Options& options, A
     const absl::Status waits = CheckNoBackup(options.file, session->real_);
     if (access == Access::kTries) H5M_RETURN_IF_ERROR(waits);
     session->notice_ = ToStd(waits.message());
-    H5M_RETURN_IF_ERROR(CheckHasNoJournal(session->real_, options.file));
+    H5M_RETURN_IF_ERROR(CheckAtRest(session->real_, options.file));
   }
   H5M_RETURN_IF_ERROR(LookAtFile(session->real_, access));
   H5M_RETURN_IF_ERROR(session->OpenBytes(access));
