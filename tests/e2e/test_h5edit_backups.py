@@ -134,6 +134,19 @@ def test_it_has_the_owner_the_mode_and_the_attributes_of_the_file(f, original):
     assert os.listxattr(f) == names and ("user.note" not in names or os.getxattr(f, "user.note") == b"kept")
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files to other groups")
+def test_where_its_group_cannot_be_given_it_has_no_more_rights_than_others(f):
+    os.chown(f, -1, 23456)
+    f.chmod(0o664)
+    bound = ["setpriv", "--bounding-set=-chown"]
+    if subprocess.run([*bound, "true"]).returncode != 0:
+        pytest.skip("root cannot give up its rights here (setpriv --bounding-set)")
+    done = subprocess.run([*bound, *map(str, command("--backup=copy", "-c", BAD, f.name))], cwd=f.parent, timeout=60,
+                          env=hdf5.plain_env())
+    is_now = backup(f).stat()
+    assert done.returncode == 1 and is_now.st_gid != 23456 and is_now.st_mode & 0o777 == 0o644
+
+
 def test_by_a_link_and_by_its_own_name_it_is_the_same_file(f, original):
     elsewhere = f.parent / "elsewhere"
     elsewhere.mkdir()
