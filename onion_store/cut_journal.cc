@@ -9,17 +9,14 @@
 #include "base/crc32c.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
-#include "base/superblock_image.h"
 #include "onion_store/coding.h"
+#include "onion_store/journal_head.h"
 
 namespace h5mirror::store {
 namespace {
 
 constexpr std::string_view kMagic = "H5MJRNL1";
 constexpr size_t kHeaderBytes = 12;  // magic and checksum of all that follows
-// What a disk writes whole.
-constexpr size_t kSectorBytes = 512;
-constexpr uint64_t kPieceBytes = 1 << 20;
 // A journal is read as a whole, also by programs that only open the file.
 constexpr uint64_t kJournalBytesMax = uint64_t{1} << 30;
 
@@ -135,78 +132,12 @@ bool MayBeBegun(std::string_view journal) {
 
 absl::Status Move(EnvFile& head, const JournalCut& cut, JournalWay way) {
   for (const JournalPage& page : cut.pages) {
-    const std::string& bytes = way == JournalWay::kForward ? page.after : page.before;
+    const std::string& bytes = way == JournalWay::kBack ? page.before : page.after;
     if (!bytes.empty()) H5M_RETURN_IF_ERROR(WriteAt(head, page.offset, bytes));
   }
   H5M_ASSIGN_OR_RETURN(const uint64_t size, head.Size());
-  const uint64_t wanted = way == JournalWay::kForward ? cut.size_after : cut.size_before;
+  const uint64_t wanted = way == JournalWay::kBack ? cut.size_before : cut.size_after;
   return size == wanted ? absl::OkStatus() : head.Truncate(wanted);
-}
-
-// Whether a write of `to` over `from` may have left `sector`, wherever it was broken off. What
-// either lacks is zeros.
-bool MayBeLeft(std::string_view sector, std::string from, std::string to) {
-  from.resize(sector.size(), '\0');
-  to.resize(sector.size(), '\0');
-  const auto differs = std::mismatch(sector.begin(), sector.end(), to.begin()).first;
-  const auto written = static_cast<size_t>(differs - sector.begin());
-  return sector.substr(written) == std::string_view(from).substr(written);
-}
-
-absl::StatusOr<bool> IsZeroBetween(EnvFile& head, uint64_t at, uint64_t end) {
-  std::string bytes;
-  while (at < end) {
-    H5M_ASSIGN_OR_RETURN(const Extent data, head.NextData(at));
-    if (data.length == 0 || data.offset >= end) return true;
-    at = std::max(at, data.offset);
-    bytes.resize(std::min(kPieceBytes, std::min(data.end(), end) - at));
-    H5M_RETURN_IF_ERROR(ReadOrZeros(head, at, absl::MakeSpan(bytes)));
-    if (!IsZero(bytes)) return false;
-    at += bytes.size();
-  }
-  return true;
-}
-
-// Whether the head, which has `size` bytes, holds only zeros where it is longer than the shorter of
-// the two cuts and no page says what is there: so do both.
-absl::StatusOr<bool> IsZeroBesidePages(EnvFile& head, const JournalCut& cut, uint64_t size) {
-  uint64_t at = std::min(cut.size_before, cut.size_after);
-  for (const JournalPage& page : cut.pages) {
-    H5M_ASSIGN_OR_RETURN(const bool is_zero, IsZeroBetween(head, at, std::min(page.offset, size)));
-    if (!is_zero) return false;
-    at = std::max(at, page.offset + std::max(page.before.size(), page.after.size()));
-  }
-  return IsZeroBetween(head, at, size);
-}
-
-// Whether a program has the head open for writing, or died so. No cut has such a mark in it.
-absl::StatusOr<bool> IsMarkedAsWritten(EnvFile& head, uint64_t size) {
-  // The specification puts the superblock at 0, 512, and every doubling of that.
-  for (uint64_t at = 0; at < size; at = at == 0 ? 512 : at * 2) {
-    std::string bytes(kSuperblockImageBytes, '\0');
-    H5M_RETURN_IF_ERROR(ReadOrZeros(head, at, absl::MakeSpan(bytes)));
-    if (LooksLikeSuperblock(bytes) == HasSuperblock::kYes)
-      return WriterFlagIn(bytes) == HasWriterFlag::kYes;
-  }
-  return false;
-}
-
-// Whether each sector of each page is that of one of the two cuts, or what a write that was broken
-// off left between them.
-absl::StatusOr<bool> PagesAreOfCut(EnvFile& head, const JournalCut& cut) {
-  for (const JournalPage& page : cut.pages) {
-    std::string bytes(std::max(page.before.size(), page.after.size()), '\0');
-    H5M_RETURN_IF_ERROR(ReadOrZeros(head, page.offset, absl::MakeSpan(bytes)));
-    for (size_t at = 0; at < bytes.size(); at += kSectorBytes) {
-      const std::string_view sector = std::string_view(bytes).substr(at, kSectorBytes);
-      const auto part = [at](const std::string& image) {
-        return image.substr(std::min(at, image.size()), kSectorBytes);
-      };
-      const std::string before = part(page.before), after = part(page.after);
-      if (!MayBeLeft(sector, before, after) && !MayBeLeft(sector, after, before)) return false;
-    }
-  }
-  return true;
 }
 
 absl::Status Changed(const std::string& name) {
@@ -225,23 +156,34 @@ absl::Status IsAnother(const std::string& name) {
              name, " takes back what it holds of that edit"));
 }
 
-// Whether the head lies between the two cuts, so that it can be brought to either. Who puts the
-// file of before in its place wants no edit of it to be finished; back goes a copy, too.
-absl::Status CheckHead(EnvFile& head, const std::string& name, const JournalCut& cut,
-                       JournalWay way) {
+absl::Status IsMixed(const std::string& name) {
+  return absl::FailedPreconditionError(
+      StrCat(name,
+             " holds an edit that was broken off, and not as far as it came: power was lost, or "
+             "another program has changed a part back. Nothing is done to it before somebody says "
+             "what: h5edit --recover ",
+             name, " finishes that edit, h5edit --recover --discard ", name, " takes it back"));
+}
+
+std::string RetiredNotice(const std::string& name, const JournalCut& cut) {
+  return StrCat(name, " was put back to what it was before an edit that was broken off (",
+                cut.comment, "): that edit is given up, and the file stays as it is");
+}
+
+// Which way the head goes, where it lies between the two cuts. Who puts the file of before in its
+// place wants no edit of it to be finished; back goes a copy, too.
+absl::StatusOr<JournalWay> CheckHead(EnvFile& head, const std::string& name,
+                                     const JournalLeft& left, JournalWay way) {
   H5M_ASSIGN_OR_RETURN(const FileStat stat, head.Stat());
-  const auto size = static_cast<uint64_t>(stat.size_bytes);
-  if (stat.inode != cut.inode && way == JournalWay::kForward) return IsAnother(name);
-  // On its way it is never longer than the longer of the two, nor shorter than the shorter one:
-  // what another program appended must not be cut off.
-  if (size < std::min(cut.size_before, cut.size_after)) return Changed(name);
-  if (size > std::max(cut.size_before, cut.size_after)) return Changed(name);
-  H5M_ASSIGN_OR_RETURN(const bool is_marked, IsMarkedAsWritten(head, size));
-  if (is_marked) return Changed(name);
-  H5M_ASSIGN_OR_RETURN(const bool pages_fit, PagesAreOfCut(head, cut));
-  if (!pages_fit) return Changed(name);
-  H5M_ASSIGN_OR_RETURN(const bool rest_fits, IsZeroBesidePages(head, cut, size));
-  return rest_fits ? absl::OkStatus() : Changed(name);
+  if (stat.inode != left.cut.inode && way != JournalWay::kBack) return IsAnother(name);
+  H5M_ASSIGN_OR_RETURN(const HeadIs is,
+                       CompareHead(head, static_cast<uint64_t>(stat.size_bytes), left.cut));
+  if (is == HeadIs::kChanged) return Changed(name);
+  if (is == HeadIs::kMixed && way == JournalWay::kForward) return IsMixed(name);
+  // Nothing changes the head between the journal and the first page: others did, or h5edit itself
+  // on the way back.
+  if (is == HeadIs::kBefore && stat.ctime_ns > left.written_ns) return JournalWay::kBack;
+  return way;
 }
 
 absl::Status RemoveIfThere(EnvTree& tree, const std::string& name) {
@@ -259,6 +201,16 @@ absl::Status RemoveJournal(EnvTree& tree, const std::string& name) {
 
 CutJournal::CutJournal(EnvTree& tree, std::string name, JournalSync sync, HeadMoved moved)
     : tree_(tree), name_(std::move(name)), sync_(sync), moved_(std::move(moved)) {}
+
+// Whether the name is still that of the head: what is written to a file that was replaced is lost.
+absl::Status CutJournal::CheckNamed(const JournalCut& cut) {
+  const auto named = tree_.Stat(name_);
+  if (!named.ok() && !absl::IsNotFound(named.status())) return named.status();
+  if (named.ok() && named->inode == cut.inode) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      StrCat(name_, " was ", named.ok() ? "replaced" : "removed",
+             " while it was edited: nothing is done to what has its name now"));
+}
 
 absl::Status CutJournal::Put(const JournalCut& cut) {
   const std::string body = Encode(cut);
@@ -326,11 +278,13 @@ absl::Status CutJournal::Commit(EnvFile& head, const JournalCut& cut) {
         StrCat(name_, " was changed by another program while it was edited: it has ",
                stat.size_bytes, " bytes, not ", cut.size_before, "; nothing was done to it"));
   }
+  H5M_RETURN_IF_ERROR(CheckNamed(cut));
   if (left_ == Left::kDone) H5M_RETURN_IF_ERROR(Clear());
   const absl::Status put = Put(cut);
   if (!put.ok()) return file_ == nullptr ? put : Retract(put);
   absl::Status moved = Move(head, cut, JournalWay::kForward);
   if (moved.ok() && sync_ == JournalSync::kDurable) moved = head.Sync();
+  if (moved.ok()) moved = CheckNamed(cut);
   if (!moved.ok()) return TakeBack(head, cut, moved);
   left_ = Left::kDone;
   if (moved_) moved_(cut);
@@ -354,7 +308,9 @@ absl::StatusOr<JournalLeft> ReadJournal(EnvTree& tree, const std::string& name) 
   H5M_RETURN_IF_ERROR(file.status());
   left.exists = true;
   H5M_RETURN_IF_ERROR(CheckOwner(tree, name, **file));
-  H5M_ASSIGN_OR_RETURN(const uint64_t size, (*file)->Size());
+  H5M_ASSIGN_OR_RETURN(const FileStat stat, (*file)->Stat());
+  const auto size = static_cast<uint64_t>(stat.size_bytes);
+  left.written_ns = stat.mtime_ns;
   if (size > kJournalBytesMax) return Refused(name, StrCat("has ", size, " bytes"));
   std::string bytes(size, '\0');
   H5M_RETURN_IF_ERROR(ReadOrZeros(**file, 0, absl::MakeSpan(bytes)));
@@ -369,7 +325,7 @@ absl::StatusOr<JournalLeft> ReadJournal(EnvTree& tree, const std::string& name) 
 }
 
 absl::Status SettleJournal(EnvTree& tree, const std::string& name, JournalWay way,
-                           const HeadMoved& moved) {
+                           const HeadMoved& moved, std::string* notice) {
   H5M_ASSIGN_OR_RETURN(const bool exists, tree.Exists(FileName(name, "journal")));
   if (!exists) return absl::OkStatus();
   H5M_ASSIGN_OR_RETURN(const JournalLeft left, ReadJournal(tree, name));
@@ -381,10 +337,12 @@ absl::Status SettleJournal(EnvTree& tree, const std::string& name, JournalWay wa
                                            " has an edit that was broken off, and another program "
                                            "has it open: try again when that has ended"));
     }
-    H5M_RETURN_IF_ERROR(CheckHead(*head, name, left.cut, way));
-    H5M_RETURN_IF_ERROR(Move(*head, left.cut, way));
+    H5M_ASSIGN_OR_RETURN(const JournalWay taken, CheckHead(*head, name, left, way));
+    // Where it is there already, too: after a failed sync nobody knows what the disk holds.
+    H5M_RETURN_IF_ERROR(Move(*head, left.cut, taken));
     H5M_RETURN_IF_ERROR(head->Sync());
     if (moved) moved(left.cut);
+    if (taken != way && notice != nullptr) *notice = RetiredNotice(name, left.cut);
   }
   return RemoveJournal(tree, name);
 }

@@ -31,7 +31,8 @@ struct JournalCut {
 
 // kDurable: a cut that was committed survives power loss, too, and not only the process.
 enum class JournalSync : uint8_t { kProcess, kDurable };
-enum class JournalWay : uint8_t { kForward, kBack };
+// kForward: for whoever opens the file; kForwardAsked: by a person's decision.
+enum class JournalWay : uint8_t { kForward, kForwardAsked, kBack };
 
 // Told when the head has come to one of a cut's two sides, while the journal is still there: a kill
 // before it has returned has it called again, by who settles the journal.
@@ -47,7 +48,8 @@ class CutJournal {
 
   // Brings `head` from what the cut says it was to what it becomes; its pages have rising offsets.
   // After an error the head is as before, as durable as `sync` says, or is_between().
-  // Errors: kFailedPrecondition  the head has another size or inode, or is_between() already.
+  // Errors: kFailedPrecondition  the head has another size or inode, or no more its name, or
+  //                              is_between() already.
   //         kResourceExhausted   it is too large for a journal, which is held in memory.
   absl::Status Commit(EnvFile& head, const JournalCut& cut);
   // The head holds a part of a cut that failed, or all of it, and could not be brought back. The
@@ -61,6 +63,7 @@ class CutJournal {
   // may hold a part of.
   enum class Left : uint8_t { kNothing, kDone, kBetween };
 
+  absl::Status CheckNamed(const JournalCut& cut);
   absl::Status Put(const JournalCut& cut);
   absl::Status Clear();
   absl::Status Retract(const absl::Status& why);
@@ -80,6 +83,7 @@ class CutJournal {
 struct JournalLeft {
   bool exists = false;
   bool is_committed = false;
+  int64_t written_ns = 0;  // when, as the file system says
   JournalCut cut;
 };
 // Errors: kFailedPrecondition  it is none that may be trusted, or understood: SetJournalAside().
@@ -87,12 +91,14 @@ absl::StatusOr<JournalLeft> ReadJournal(EnvTree& tree, const std::string& name);
 
 // Puts the head of `name` in order, forward to the committed cut or back to the one before it, and
 // removes the journal. Does nothing where there is none. The caller has the lease; `moved` may be
-// null.
+// null. A head that was put back since to what it was before the cut stays so, whatever `way`, and
+// `notice` says it.
 // Errors: kUnavailable         others have the head open.
 //         kFailedPrecondition  others have changed it since: it is neither cut's; or, on the way
-//                              forward, it is another file, maybe a copy.
+//                              forward, it is another file, maybe a copy; or, with kForward, it has
+//                              pages of both in an order that no process leaves that is killed.
 absl::Status SettleJournal(EnvTree& tree, const std::string& name, JournalWay way,
-                           const HeadMoved& moved = nullptr);
+                           const HeadMoved& moved = nullptr, std::string* notice = nullptr);
 
 // Gives a cut up that cannot be settled: its journal stays, under this name in X.h5.h5m, for
 // people, and the head as it is. The caller has the lease.

@@ -121,7 +121,7 @@ EmbeddedLease::EmbeddedLease(Env& env, const std::filesystem::path& head, LockKi
 
 absl::StatusOr<std::unique_ptr<EmbeddedLease>> EmbeddedLease::Take(
     Env& env, const std::filesystem::path& head, LockKind kind, const std::string& program,
-    absl::Duration timeout, Mirrored mirrored) {
+    absl::Duration timeout, Mirrored mirrored, JournalWay way) {
   H5M_RETURN_IF_ERROR(CheckName(head.filename().string()));
   if (const std::filesystem::path root = RootAbove(head.parent_path()); !root.empty()) {
     return absl::FailedPreconditionError(
@@ -141,7 +141,7 @@ absl::StatusOr<std::unique_ptr<EmbeddedLease>> EmbeddedLease::Take(
   }
   const absl::Time deadline = absl::Now() + timeout;
   while (true) {
-    absl::Status taken = lease->TakeNow(program);
+    absl::Status taken = lease->TakeNow(program, way);
     if (taken.ok()) return lease;
     if (!absl::IsUnavailable(taken) || absl::Now() >= deadline) return taken;
     absl::SleepFor(kRetry);
@@ -153,7 +153,7 @@ absl::Status EmbeddedLease::MakeHistory() {
   return absl::IsAlreadyExists(made) ? absl::OkStatus() : made;
 }
 
-absl::Status EmbeddedLease::TakeNow(const std::string& program) {
+absl::Status EmbeddedLease::TakeNow(const std::string& program, JournalWay way) {
   const std::string lock_name = HistoryName(name_, "lock");
   if (kind_ == LockKind::kShared) {
     H5M_ASSIGN_OR_RETURN(const bool has, HasHistory());
@@ -180,7 +180,7 @@ absl::Status EmbeddedLease::TakeNow(const std::string& program) {
   if (file.ok()) WriteAt(**file, 0, self.Text()).IgnoreError();
   // What a crash left of a cut of a file without history.
   const HeadMoved moved = is_mirrored_ ? NoteMovesOf(directory_ / name_) : nullptr;
-  absl::Status settled = SettleJournal(*tree_, name_, JournalWay::kForward, moved);
+  absl::Status settled = SettleJournal(*tree_, name_, way, moved, &notice_);
   if (!settled.ok()) Release();  // Who asks again must not meet himself.
   return settled;
 }

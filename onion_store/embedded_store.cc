@@ -185,6 +185,7 @@ absl::Status HealEmbedded(Env& env, const std::filesystem::path& head, const std
                           absl::Duration patience, absl::Duration timeout, std::string* notice) {
   H5M_ASSIGN_OR_RETURN(auto lease, EmbeddedLease::Take(env, head, LockKind::kExclusive, program,
                                                        patience, Mirrored::kGiven));
+  *notice = lease->notice();
   // The lease has finished an edit that was broken off; the history is the server's.
   if (lease->is_mirrored()) return absl::OkStatus();
   EmbeddedOptions options;

@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "base/env.h"
+#include "onion_store/cut_journal.h"
 #include "onion_store/store.h"
 
 namespace h5mirror::store {
@@ -27,7 +28,8 @@ class EmbeddedLease final : public EnvLock {
  public:
   // `head` is the path of X.h5, absolute and without symlinks; it need not exist. Makes the history
   // with kExclusive where there is none; it is removed again unless something is kept in it.
-  // Waits at most `timeout` for others. `program` is for the messages that others get.
+  // Waits at most `timeout` for others. `program` is for the messages that others get. `way` is for
+  // an edit that was broken off.
   //
   // Errors: kUnavailable         others have it, and the message says who, as far as is known.
   //         kFailedPrecondition  the file belongs to a server: it lies under the root of one, or is
@@ -37,7 +39,8 @@ class EmbeddedLease final : public EnvLock {
   //         kPermissionDenied    no history can be made or read there.
   static absl::StatusOr<std::unique_ptr<EmbeddedLease>> Take(
       Env& env, const std::filesystem::path& head, LockKind kind, const std::string& program,
-      absl::Duration timeout, Mirrored mirrored = Mirrored::kRefused);
+      absl::Duration timeout, Mirrored mirrored = Mirrored::kRefused,
+      JournalWay way = JournalWay::kForward);
   ~EmbeddedLease() override;
   // In a forked child, which has inherited the lock: lets go of it there, while the parent keeps it
   // (flock(2): it goes with the last descriptor).
@@ -62,11 +65,13 @@ class EmbeddedLease final : public EnvLock {
   absl::StatusOr<bool> HasHistory() const;
   // Whether a crash may have left the head between two cuts.
   absl::StatusOr<bool> IsUnclean() const;
+  // What the user should know of an edit that was broken off, or empty.
+  const std::string& notice() const { return notice_; }
 
  private:
   EmbeddedLease(Env& env, const std::filesystem::path& head, LockKind kind,
                 std::unique_ptr<EnvTree> tree);
-  absl::Status TakeNow(const std::string& program);
+  absl::Status TakeNow(const std::string& program, JournalWay way);
   absl::Status MakeHistory();
   void Release();
   absl::Status TakenByOthers() const;
@@ -78,6 +83,7 @@ class EmbeddedLease final : public EnvLock {
   const std::unique_ptr<EnvTree> tree_;
   bool is_mirrored_ = false;
   std::unique_ptr<EnvLock> lock_;  // null: not taken, or left to the parent
+  std::string notice_;
 };
 
 // Who keeps programs out that have the head open as a plain file, while it changes.

@@ -24,6 +24,14 @@ namespace h5mirror::vfd {
 namespace {
 
 constexpr size_t kErrorBytes = 4096;
+
+// Who may not look must not take that for nothing.
+enum class Beside { kNothing, kThere, kUnknown };
+Beside LookBeside(const std::string& real_path, const char* name) {
+  if (access((real_path + ".h5m/" + name).c_str(), F_OK) == 0) return Beside::kThere;
+  return errno == ENOENT || errno == ENOTDIR ? Beside::kNothing : Beside::kUnknown;
+}
+
 constexpr char kForked[] =
     "the process was forked after it was opened with server=embedded; open it again in the child, "
     "when the parent has closed it";
@@ -305,7 +313,7 @@ void StatusOfEmbedded(const H5FD_t* file, H5mStatus* status) {
 void HealEmbeddedHead(const Config& config, const EmbeddedTarget& target) {
   const std::string& real_path = target.real_path;
   const auto has = [&real_path](const char* name) {
-    return access((real_path + ".h5m/" + name).c_str(), F_OK) == 0;
+    return LookBeside(real_path, name) != Beside::kNothing;
   };
   const auto is_unclean = [&has] { return has("open") || has("journal"); };
   if (!is_unclean()) return;
@@ -328,15 +336,15 @@ void HealEmbeddedHead(const Config& config, const EmbeddedTarget& target) {
     if (std::chrono::steady_clock::now() >= deadline) break;
   }
   if (failed == 0 || failed == ENOENT) return;  // Done; or a history that never came to be.
+  const bool is_unknown = LookBeside(real_path, "journal") == Beside::kUnknown;
   Say(config.log, Audience::kUserToo,
-      real_path + " was left by a crash, cannot be put in order, and is read as it is: " +
+      real_path + (is_unknown ? " may have been" : " was") +
+          " left by a crash, cannot be put in order, and is read as it is: " +
           (api == nullptr ? load_error : error.data()));
 }
 
 void FinishEdit(const Config& config, const EmbeddedTarget& target) {
-  if (access((target.real_path + ".h5m/journal").c_str(), F_OK) == 0) {
-    HealEmbeddedHead(config, target);
-  }
+  if (LookBeside(target.real_path, "journal") != Beside::kNothing) HealEmbeddedHead(config, target);
 }
 
 namespace {

@@ -11,6 +11,7 @@ import pytest
 
 from harness import hdf5, paths
 from harness.h5edit import NINE, backup, command, content, h5edit, make_fixture, nothing_beside
+from harness.h5edit_kills import driver, h5ls, kills, tear
 
 STATEMENTS = NINE.splitlines()
 
@@ -26,47 +27,6 @@ def f(tmp_path, original):
     path.write_bytes(original)
     (tmp_path / "script").write_text(NINE)
     return path
-
-
-def kill_at(f, number: int, *words) -> int:
-    env = hdf5.plain_env(LD_PRELOAD=str(paths.TEST_BIN / "libe2e_kill_at.so"), KILL_AT=str(number))
-    done = subprocess.run([str(w) for w in command(*words, "--command-file", "script", "f.h5")], cwd=f.parent, env=env,
-                          capture_output=True, timeout=60)
-    assert done.returncode in (0, -signal.SIGKILL), done
-    return done.returncode
-
-
-def kills(f, original, *words):
-    """The file's bytes after a kill at each call and a recovery, until the run is through."""
-    for number in range(1, 2000):
-        f.write_bytes(original)
-        code = kill_at(f, number, *words)
-        if code == 0:
-            return
-        yield number
-    raise AssertionError("no end")
-
-
-def tear(f, original, *words) -> bytes:
-    """Kills a run between two writes of the file; what the file would have become."""
-    h5edit(f.parent, *words, "--command-file", "script", "f.h5").ok()
-    final = f.read_bytes()
-    for _ in kills(f, original, *words):
-        if f.read_bytes() not in (original, final):
-            return final
-        shutil.rmtree(f"{f}.h5m", ignore_errors=True)
-    raise AssertionError("no kill met a half-written file")
-
-
-def driver(f, config: str) -> dict:
-    return hdf5.plain_env(HDF5_PLUGIN_PATH=str(paths.LIB), HDF5_DRIVER="h5mirror", HDF5_DRIVER_CONFIG=config,
-                          HOME=str(f.parent))
-
-
-def h5ls(f, config: str) -> str:
-    """An open through the driver, for reading; what it said."""
-    return subprocess.run([paths.hdf5_tool("h5ls"), "f.h5"], cwd=f.parent, env=driver(f, config), capture_output=True,
-                          text=True, timeout=60).stderr
 
 
 def holds(f) -> int:
@@ -276,7 +236,8 @@ COUNTS = pytest.mark.parametrize("count", [1, 2, 100_000], ids=["once", "twice",
 
 @pytest.mark.limit(300)
 @COUNTS
-@pytest.mark.parametrize("words", [[], ["--durable"], ["--backup=copy"], ["--backup=copy", "--restore"]], ids=str)
+@pytest.mark.parametrize("words", [[], ["--durable"], ["--backup=copy"], ["--backup=copy", "--restore"],
+                                   ["--backup=copy", "--durable"], ["--backup=copy", "--durable", "--restore"]], ids=str)
 def test_a_call_that_fails_and_what_is_said_of_the_file(f, original, words, count):
     h5edit(f.parent, "-c", "".join(STATEMENTS[:3]), "f.h5").ok()
     final, seen = f.read_bytes(), set()

@@ -84,9 +84,12 @@ absl::Status Executor::AppendAttribute(const Statement& statement) {
   H5M_ASSIGN_OR_RETURN(const Handle list, Own(H5Aget_create_plist(old.get()), what));
   H5M_ASSIGN_OR_RETURN(const std::vector<uint64_t> grown, GrownBy(space.get(), statement));
   const std::vector<hsize_t> dims(grown.begin(), grown.end());
+  std::vector<hsize_t> most(dims.size());
+  H5Sget_simple_extent_dims(space.get(), nullptr, most.data());
+  most[0] = std::max(most[0], dims[0]);  // H5S_UNLIMITED is the largest.
   H5M_ASSIGN_OR_RETURN(
       const Handle new_space,
-      Own(H5Screate_simple(static_cast<int>(dims.size()), dims.data(), nullptr), what));
+      Own(H5Screate_simple(static_cast<int>(dims.size()), dims.data(), most.data()), what));
   const std::string beside = target.attribute + ".h5edit-new";
   H5M_ASSIGN_OR_RETURN(const bool in_the_way, HasAttribute(object.get(), beside));
   if (in_the_way)

@@ -16,14 +16,18 @@ namespace h5mirror::edit {
 // The copy is beside the name that the file was given by, also where that is a symlink.
 std::filesystem::path BackupPathOf(const std::filesystem::path& file);
 
+// Makes the content of `to` that of `from`. Blocks are shared where the disk can.
+absl::Status CopyWhole(EnvFile& from, EnvFile& to);
+
 // kAlreadyExists where there is one, of an edit that failed: what is done to the file before that
-// is settled would be lost when it is put back.
+// is settled would be lost when it is put back. Errors of FindBackup() too.
 absl::Status CheckNoBackup(const std::filesystem::path& given, const std::filesystem::path& real);
 
 class Backup {
  public:
-  // Copies `real` to the back-up of `given`, by reflink where the disk can, under another name
-  // until it is complete. kAlreadyExists: there is one, and nothing was done.
+  // Copies `real`, with its owner, mode and attributes, to the back-up of `given`, by reflink where
+  // the disk can, under another name until it is complete. kAlreadyExists: there is one, and
+  // nothing was done.
   static absl::StatusOr<std::unique_ptr<Backup>> Make(const std::filesystem::path& given,
                                                       const std::filesystem::path& real,
                                                       Durability durability);
@@ -32,28 +36,35 @@ class Backup {
   // Follow() failed half-way: it is no file before SettleBackup().
   bool is_between() const { return journal_ != nullptr && journal_->is_between(); }
   absl::Status Remove();
-  // Gives the file its content back, on the disk, and goes. The caller holds the file's locks.
+  // It stays, for people; what is done to the file from now on, others do.
+  void Leave();
+  // It is gone, for this process at least: what came after may have failed.
+  bool is_removed() const { return is_removed_; }
+  // Gives the file its content back, on the disk. The caller holds the file's locks.
   absl::Status PutBack(const std::filesystem::path& real);
 
  private:
-  Backup(std::unique_ptr<EnvTree> tree, std::string name, Durability durability)
-      : tree_(std::move(tree)), name_(std::move(name)), durability_(durability) {}
+  Backup(std::unique_ptr<EnvTree> tree, std::filesystem::path path, std::filesystem::path real,
+         Durability durability)
+      : tree_(std::move(tree)),
+        path_(std::move(path)),
+        real_(std::move(real)),
+        name_(path_.filename().string()),
+        durability_(durability) {}
   absl::Status OpenJournal();
 
   const std::unique_ptr<EnvTree> tree_;
+  const std::filesystem::path path_;
+  const std::filesystem::path real_;
   const std::string name_;
   const Durability durability_;
+  bool is_removed_ = false;
   std::unique_ptr<EnvFile> file_;
   std::unique_ptr<store::CutJournal> journal_;
 };
 
-// Moves the back-up of `given` over `real`, for good. The caller has the lease of `real`.
-// Errors: kUnavailable         others have the file open.
-//         kFailedPrecondition  it has other names, which would stay as they are.
-absl::Status MoveBackupBack(const std::filesystem::path& given, const std::filesystem::path& real);
-
 // What a crash left in the journal of a back-up, put in order.
-absl::Status SettleBackup(const std::filesystem::path& given);
+absl::Status SettleBackup(const std::filesystem::path& copy);
 
 }  // namespace h5mirror::edit
 

@@ -273,6 +273,13 @@ absl::Status Executor::CopyAttribute(const Statement& statement) {
   H5M_ASSIGN_OR_RETURN(const Handle old,
                        Own(H5Aopen(source.get(), from.attribute.c_str(), H5P_DEFAULT), what));
   H5M_ASSIGN_OR_RETURN(Handle type, Own(H5Aget_type(old.get()), what));
+  const bool has_references = H5Tdetect_class(type.get(), H5T_REFERENCE) > 0;
+  if (has_references && !CheckIsOurs(source.get(), from.object, from.object_at).ok()) {
+    return Fail(from.attribute_at,
+                StrCat("attribute ", from.attribute, " of ", from.object,
+                       " holds references, which lead to objects of the file that it lies in; here "
+                       "they would lead to others"));
+  }
   H5M_ASSIGN_OR_RETURN(Handle space, Own(H5Aget_space(old.get()), what));
   RawValues values(std::move(type), std::move(space));
   H5M_RETURN_IF_ERROR(values.Read(old.get()));

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <iostream>
 #include <memory>
 #include <utility>
 
@@ -12,7 +13,9 @@
 #include "onion_store/embedded_store.h"
 #include "onion_store/mirror_notes.h"
 #include "tools/h5edit/backup.h"
+#include "tools/h5edit/beside.h"
 #include "tools/h5edit/mirror.h"
+#include "tools/h5edit/put_back.h"
 #include "tools/hdf5/handle.h"
 
 namespace h5mirror::edit {
@@ -39,27 +42,60 @@ absl::Status RemoveHistory(EnvTree& tree, const std::string& name) {
   return absl::OkStatus();
 }
 
-absl::Status Discard(EnvTree& tree, const std::filesystem::path& real,
-                     const store::JournalLeft& left, std::string* said) {
+// Brings the head forward or back, where it keeps no history; a journal that cannot be settled is
+// set aside, and `gave_up` says why.
+absl::Status SettleOrSetAside(EnvTree& tree, const std::filesystem::path& real,
+                              store::JournalWay way, std::string* gave_up, std::string* notice) {
   const std::string name = real.filename().string();
   const std::string history = real.string() + ".h5m";
-  *said =
-      StrCat(real.string(), left.is_committed ? " is as it was before the cut that was given up\n"
-                                              : " has nothing to give up\n");
   if (!Exists(history)) return absl::OkStatus();
   H5M_ASSIGN_OR_RETURN(const auto lock, LockHistory(tree, name));
   const store::HeadMoved moved = IsMirrored(real) ? store::NoteMovesOf(real) : nullptr;
-  const absl::Status back = store::SettleJournal(tree, name, store::JournalWay::kBack, moved);
-  if (absl::IsFailedPrecondition(back)) {
+  const absl::Status settled = store::SettleJournal(tree, name, way, moved, notice);
+  if (absl::IsFailedPrecondition(settled)) {
     H5M_RETURN_IF_ERROR(store::SetJournalAside(tree, name));
-    *said = StrCat(real.string(),
-                   " stays as it is, as the edit that was broken off cannot be taken back (",
-                   ToStd(back.message()), "); its journal is kept as ", history, "/",
-                   store::kGivenUpJournal, "\n");
+    *gave_up = StrCat("(", ToStd(settled.message()), "); its journal is kept as ", history, "/",
+                      store::kGivenUpJournal, "\n");
   } else {
-    H5M_RETURN_IF_ERROR(back);
+    H5M_RETURN_IF_ERROR(settled);
   }
   return Exists(history + "/index") ? absl::OkStatus() : RemoveHistory(tree, name);
+}
+
+// The back-up `copy`, empty where there is none, goes, too.
+absl::Status Discard(EnvTree& tree, const std::filesystem::path& given,
+                     const std::filesystem::path& real, const store::JournalLeft& left,
+                     const std::filesystem::path& copy, std::string* said) {
+  std::string gave_up;
+  H5M_RETURN_IF_ERROR(SettleOrSetAside(tree, real, store::JournalWay::kBack, &gave_up, nullptr));
+  if (!gave_up.empty()) {
+    *said =
+        StrCat(real.string(),
+               " stays as it is, as the edit that was broken off cannot be taken back ", gave_up);
+  } else {
+    *said =
+        StrCat(real.string(), left.is_committed ? " is as it was before the cut that was given up\n"
+                                                : " has nothing to give up\n");
+  }
+  H5M_RETURN_IF_ERROR(SettleBackup(copy.empty() ? BackupPathOf(given) : copy));
+  if (copy.empty()) return absl::OkStatus();
+  if (!gave_up.empty()) {
+    StrAppend(said, copy.string(),
+              ", a back-up, is kept, as the file may hold a part of an edit: ", "h5edit --recover ",
+              given.string(), " puts it back, h5edit --recover --discard ", given.string(),
+              " removes it\n");
+    return absl::OkStatus();
+  }
+  H5M_ASSIGN_OR_RETURN(const auto lease,
+                       store::EmbeddedLease::Take(Env::Posix(), real, LockKind::kExclusive,
+                                                  kProgram, kPatience, store::Mirrored::kGiven));
+  DropSecondName(real);
+  std::error_code error;
+  if (!std::filesystem::remove(copy, error))
+    return absl::PermissionDeniedError(StrCat("remove ", copy.string(), ": ", error.message()));
+  UnmarkBackup(copy, real);
+  StrAppend(said, copy.string(), " was removed\n");
+  return absl::OkStatus();
 }
 
 absl::Status CheckOpens(const std::filesystem::path& path) {
@@ -68,7 +104,33 @@ absl::Status CheckOpens(const std::filesystem::path& path) {
       .status();
 }
 
-absl::Status LookOnly(const std::filesystem::path& given, const store::JournalLeft& left,
+// Where there is a journal, what is on its way to the file is done, or given up. With a back-up,
+// which is put back next, the file need not be in order.
+absl::Status Settle(EnvTree& tree, const std::filesystem::path& given,
+                    const std::filesystem::path& real, const store::JournalLeft& left,
+                    bool has_backup, std::string* said) {
+  *said = StrCat(given.string(), left.is_committed ? ": the cut that was on its way to it is done\n"
+                                                   : ": in order\n");
+  if (!Exists(real.string() + ".h5m")) return absl::OkStatus();
+  std::string notice, gave_up;
+  if (has_backup && !HasHistory(real)) {
+    H5M_RETURN_IF_ERROR(
+        SettleOrSetAside(tree, real, store::JournalWay::kForwardAsked, &gave_up, &notice));
+  } else {
+    H5M_ASSIGN_OR_RETURN(
+        const auto lease,
+        store::EmbeddedLease::Take(Env::Posix(), real, LockKind::kExclusive, kProgram, kPatience,
+                                   store::Mirrored::kGiven, store::JournalWay::kForwardAsked));
+    notice = lease->notice();
+  }
+  if (!notice.empty()) *said = StrCat(notice, "\n");
+  if (!gave_up.empty())
+    *said = StrCat("the edit of ", given.string(), " that was broken off was given up ", gave_up);
+  return absl::OkStatus();
+}
+
+absl::Status LookOnly(const std::filesystem::path& given, const std::filesystem::path& real,
+                      const store::JournalLeft& left, const std::filesystem::path& copy,
                       std::string* said) {
   *said = left.is_committed ? StrCat(given.string(), ": a cut of ", left.cut.pages.size(),
                                      " pages is on its way to it (", left.cut.comment,
@@ -76,14 +138,40 @@ absl::Status LookOnly(const std::filesystem::path& given, const store::JournalLe
           : left.exists     ? StrCat(given.string(),
                                      ": an edit was broken off before it changed the file; "
                                          "--recover removes what it left\n")
-                            : StrCat(given.string(), ": nothing to recover\n");
-  const std::filesystem::path copy = BackupPathOf(given);
-  if (!Exists(copy)) return absl::OkStatus();
+          : HasOpenHistory(real)
+              ? StrCat(given.string(),
+                       ": its history is open: a program writes the file, or died while it did; "
+                       "--recover puts it in order then\n")
+              : StrCat(given.string(), ": nothing to recover\n");
+  if (copy.empty()) return absl::OkStatus();
   const bool is_between = Exists(copy.string() + ".h5m/journal");
   if (!is_between) H5M_RETURN_IF_ERROR(CheckOpens(copy));
   StrAppend(said, copy.string(), ": a back-up, which ",
             is_between ? "was being brought up to date" : "opens",
             "; --recover puts it back, --recover --discard removes it\n");
+  if (const std::string changed = ChangedSince(copy, real); !changed.empty())
+    StrAppend(said, given.string(), " ", changed, ": --recover keeps that under another name\n");
+  return absl::OkStatus();
+}
+
+// The file becomes what its back-up `copy` is.
+absl::Status PutBack(const std::filesystem::path& given, const std::filesystem::path& real,
+                     const std::filesystem::path& copy, std::string* said) {
+  if (HasHistory(real)) {
+    return absl::FailedPreconditionError(
+        StrCat(real.string(), " has a history beside it, which would not know of the back-up ",
+               copy.string(), ": h5mirror rollback ", given.string(),
+               "@VERSION gives it an old state back, h5edit --recover --discard ", given.string(),
+               " removes the back-up"));
+  }
+  H5M_RETURN_IF_ERROR(CheckOpens(copy));
+  H5M_ASSIGN_OR_RETURN(const auto lease,
+                       store::EmbeddedLease::Take(Env::Posix(), real, LockKind::kExclusive,
+                                                  kProgram, kPatience, store::Mirrored::kGiven));
+  std::filesystem::path kept;
+  H5M_RETURN_IF_ERROR(MoveBackupBack(copy, real, &kept));
+  StrAppend(said, given.string(), " was put back from ", copy.string(), "; what it was is kept as ",
+            kept.string(), "\n");
   return absl::OkStatus();
 }
 
@@ -91,56 +179,44 @@ absl::Status LookOnly(const std::filesystem::path& given, const store::JournalLe
 
 absl::Status SettleFile(const std::filesystem::path& real) {
   if (!Exists(real.string() + ".h5m/journal")) return absl::OkStatus();
-  return store::EmbeddedLease::Take(Env::Posix(), real, LockKind::kExclusive, kProgram, kPatience,
-                                    store::Mirrored::kGiven)
-      .status();
+  H5M_ASSIGN_OR_RETURN(const auto lease,
+                       store::EmbeddedLease::Take(Env::Posix(), real, LockKind::kExclusive,
+                                                  kProgram, kPatience, store::Mirrored::kGiven));
+  if (!lease->notice().empty()) std::cerr << StrCat(kProgram, ": ", lease->notice(), "\n");
+  return absl::OkStatus();
 }
 
 absl::Status Recover(const Options& options, std::string* said) {
   std::error_code error;
   const std::filesystem::path given = options.file;
-  const std::filesystem::path copy = BackupPathOf(given);
   const std::filesystem::path real = std::filesystem::canonical(given, error);
   if (error)
     return absl::NotFoundError(StrCat("cannot open ", options.file, ": ", error.message()));
+  H5M_RETURN_IF_ERROR(CheckCanLookBeside(real));
+  H5M_RETURN_IF_ERROR(CheckCanLookBeside(BackupPathOf(given)));
   H5M_ASSIGN_OR_RETURN(const auto tree, Env::Posix().OpenTree(real.parent_path()));
+  H5M_ASSIGN_OR_RETURN(const std::filesystem::path copy, FindBackup(given, real));
   auto read = store::ReadJournal(*tree, real.filename().string());
   // One that is none that h5edit trusts can be set aside.
   const bool is_refused = absl::IsFailedPrecondition(read.status());
-  if (!read.ok() && !(options.discards && is_refused)) return read.status();
+  const bool may_set_aside = options.discards || (!copy.empty() && !options.checks);
+  if (!read.ok() && !(may_set_aside && is_refused)) return read.status();
   const store::JournalLeft left = is_refused ? store::JournalLeft{} : *std::move(read);
-  if (options.checks) return LookOnly(given, left, said);
+  if (options.checks) return LookOnly(given, real, left, copy, said);
   // Whoever edits the file now is met first, before anything of his back-up is touched.
-  if (options.discards) {
-    H5M_RETURN_IF_ERROR(Discard(*tree, real, left, said));
-    H5M_RETURN_IF_ERROR(SettleBackup(given));
-    if (!Exists(copy)) return absl::OkStatus();
-    StrAppend(said, copy.string(), " was removed\n");
-    return std::filesystem::remove(copy, error)
-               ? absl::OkStatus()
-               : absl::PermissionDeniedError(
-                     StrCat("remove ", copy.string(), ": ", error.message()));
-  }
-  // A lease puts the file in order, and so does the store where it keeps the history.
-  if (Exists(real.string() + ".h5m/index")) {
+  if (options.discards) return Discard(*tree, given, real, left, copy, said);
+  const std::string changed = copy.empty() ? "" : ChangedSince(copy, real);
+  H5M_RETURN_IF_ERROR(Settle(*tree, given, real, left, !copy.empty(), said));
+  // Where there is a history the store puts the file in order.
+  if (HasHistory(real)) {
     std::string notice;
     H5M_RETURN_IF_ERROR(
         store::HealEmbedded(Env::Posix(), real, kProgram, kPatience, kTimeout, &notice));
-  } else if (Exists(real.string() + ".h5m")) {
-    H5M_RETURN_IF_ERROR(store::EmbeddedLease::Take(Env::Posix(), real, LockKind::kExclusive,
-                                                   kProgram, kPatience, store::Mirrored::kGiven)
-                            .status());
   }
-  *said = StrCat(given.string(), left.is_committed ? ": the cut that was on its way to it is done\n"
-                                                   : ": in order\n");
-  H5M_RETURN_IF_ERROR(SettleBackup(given));
-  if (!Exists(copy)) return absl::OkStatus();
-  H5M_RETURN_IF_ERROR(CheckOpens(copy));
-  H5M_ASSIGN_OR_RETURN(const auto lease,
-                       store::EmbeddedLease::Take(Env::Posix(), real, LockKind::kExclusive,
-                                                  kProgram, kPatience, store::Mirrored::kGiven));
-  H5M_RETURN_IF_ERROR(MoveBackupBack(given, real));
-  StrAppend(said, given.string(), " was put back from ", copy.string(), "\n");
+  H5M_RETURN_IF_ERROR(SettleBackup(copy.empty() ? BackupPathOf(given) : copy));
+  if (copy.empty()) return absl::OkStatus();
+  H5M_RETURN_IF_ERROR(PutBack(given, real, copy, said));
+  if (!changed.empty()) StrAppend(said, "what is kept ", changed, "\n");
   return absl::OkStatus();
 }
 

@@ -55,12 +55,16 @@ class Runner {
 
  private:
   int Edit() {
-    const bool changes =
-        !options_.dry_run && std::any_of(statements_.begin(), statements_.end(),
-                                         [](const Statement& s) { return Changes(s.verb); });
+    const bool would_change = std::any_of(statements_.begin(), statements_.end(),
+                                          [](const Statement& s) { return Changes(s.verb); });
+    const bool changes = would_change && !options_.dry_run;
+    const Access access = changes        ? Access::kChanges
+                          : would_change ? Access::kTries
+                                         : Access::kLooks;
     tools::StopSignals signals;
-    auto session = Session::Open(options_, changes ? Access::kChanges : Access::kLooks);
+    auto session = Session::Open(options_, access);
     if (!session.ok()) return Error(session.status());
+    if (!(*session)->notice().empty()) report_.Error(StrCat("note: ", (*session)->notice()));
     const int exit_code = EditIn(**session, signals, changes);
     const std::string lag = (*session)->MirrorLag();
     if (!lag.empty()) report_.Error(lag);
@@ -161,14 +165,7 @@ int RecoverFileOf(const Options& options) {
   return kFailed;
 }
 
-}  // namespace
-
-int Run(const std::vector<std::string>& words) {
-  Options options;
-  const std::string wrong = ParseOptions(words, &options);
-  if (!wrong.empty()) return UsageError(wrong);
-  if (getenv("H5EDIT_DEBUG") != nullptr) options.verbose = true;
-  options.driver_config = DriverConfig();
+int RunTask(const Options& options) {
   switch (options.task) {
     case Task::kHelp:
       std::cout << UsageText();
@@ -182,6 +179,22 @@ int Run(const std::vector<std::string>& words) {
       break;
   }
   return EditFileOf(options);
+}
+
+}  // namespace
+
+int Run(const std::vector<std::string>& words) {
+  Options options;
+  const std::string wrong = ParseOptions(words, &options);
+  if (!wrong.empty()) return UsageError(wrong);
+  if (getenv("H5EDIT_DEBUG") != nullptr) options.verbose = true;
+  options.driver_config = DriverConfig();
+  const int exit_code = RunTask(options);
+  if (std::cout.flush()) return exit_code;
+  std::cerr
+      << "h5edit: standard output could not be written, and what it should have told is lost; "
+         "what was done to the file stays done\n";
+  return exit_code == 0 ? kFailed : exit_code;
 }
 
 }  // namespace h5mirror::edit

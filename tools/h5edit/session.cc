@@ -12,8 +12,8 @@
 #include "base/errno_status.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
-#include "onion_store/cut_journal.h"
 #include "onion_store/embedded_store.h"
+#include "tools/h5edit/beside.h"
 #include "tools/h5edit/edit_driver.h"
 #include "tools/h5edit/recovery.h"
 #include "tools/superblock.h"
@@ -39,7 +39,7 @@ absl::Status LookAtFile(const std::filesystem::path& path, Access access) {
     case tools::Hdf5State::kNotHdf5:
       return absl::InvalidArgumentError(StrCat(what, ": it is not an HDF5 file"));
     case tools::Hdf5State::kOpen:
-      if (access == Access::kLooks) return absl::OkStatus();
+      if (access != Access::kChanges) return absl::OkStatus();
       return absl::FailedPreconditionError(
           StrCat(what,
                  ": it is marked as open for writing: a program writes it, or died while it did; "
@@ -65,28 +65,27 @@ absl::Status CheckHasOneName(const std::filesystem::path& real) {
              "its names"));
 }
 
-// Who only looks changes nothing, and so has no use for a file that may lie between two cuts.
-absl::Status CheckHasNoJournal(const std::filesystem::path& real, const std::string& given) {
-  H5M_ASSIGN_OR_RETURN(const auto tree, Env::Posix().OpenTree(real.parent_path()));
-  const auto left = store::ReadJournal(*tree, real.filename().string());
-  // Of another user's edits nobody can tell: the directory is his.
-  if (absl::IsPermissionDenied(left.status())) return absl::OkStatus();
-  H5M_RETURN_IF_ERROR(left.status());
-  if (!left->is_committed) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      StrCat("cannot read ", given, ": a change is on its way to it (", left->cut.comment,
-             "). If nobody edits it now, an edit was broken off: h5edit --recover ", given,
-             " finishes that"));
-}
-
 // Of how the file's bytes were opened, after it was seen that the file itself may be written.
 absl::StatusOr<std::unique_ptr<EditFile>> NeedsDirectory(
     absl::StatusOr<std::unique_ptr<EditFile>> opened, const std::filesystem::path& real) {
   if (!absl::IsPermissionDenied(opened.status())) return opened;
+  // At all levels such a file is edited through it.
+  if (HasHistory(real)) return opened;
   return absl::PermissionDeniedError(
       StrCat("cannot edit ", real.string(), " so that an error leaves it as it was: that takes a ",
              "journal in its directory (", ToStd(opened.status().message()),
              "). Edit a copy elsewhere, or use --atomic no, which makes nothing beside it"));
+}
+
+// A back-up put back beneath a history would make its versions unreadable.
+absl::Status CheckKeepsNoHistory(const Options& options, const std::filesystem::path& real) {
+  const bool copies = options.copies_backup && options.atomic != Atomic::kNo;
+  if (!copies || !HasHistory(real)) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      StrCat("cannot edit ", options.file, " with --backup=copy: it has a history beside it, ",
+             "which would not know of the back-up. Without --backup=copy each change becomes a "
+             "version, and h5mirror rollback ",
+             options.file, "@VERSION takes it back"));
 }
 
 }  // namespace
@@ -97,11 +96,16 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Open(const Options& options, A
   std::error_code error;
   session->real_ = std::filesystem::canonical(options.file, error);
   if (error) return absl::NotFoundError(StrCat(what, ": ", error.message()));
+  H5M_RETURN_IF_ERROR(CheckCanLookBeside(session->real_));
   if (access == Access::kChanges) {
+    H5M_RETURN_IF_ERROR(CheckKeepsNoHistory(options, session->real_));
     H5M_RETURN_IF_ERROR(CheckNoBackup(options.file, session->real_));
     H5M_RETURN_IF_ERROR(SettleFile(session->real_));
   } else {
-    H5M_RETURN_IF_ERROR(CheckHasNoJournal(session->real_, options.file));
+    const absl::Status waits = CheckNoBackup(options.file, session->real_);
+    if (access == Access::kTries) H5M_RETURN_IF_ERROR(waits);
+    session->notice_ = ToStd(waits.message());
+    H5M_RETURN_IF_ERROR(CheckAtRest(session->real_, options.file));
   }
   H5M_RETURN_IF_ERROR(LookAtFile(session->real_, access));
   if (access == Access::kChanges) H5M_RETURN_IF_ERROR(session->OpenMirror());
@@ -143,7 +147,7 @@ absl::Status Session::OpenMirror() {
 }
 
 absl::Status Session::OpenBytes(Access access) {
-  if (access == Access::kLooks) {
+  if (access != Access::kChanges) {
     H5M_ASSIGN_OR_RETURN(bytes_, OpenInMemory(real_));
     return absl::OkStatus();
   }
@@ -238,17 +242,23 @@ std::string Session::WhatIsLeft() const {
 // A journal that is still there belongs to what the file is now: Recover() settles it first.
 std::string Session::LeaveBackup(const std::string& left, const absl::Status& closed) {
   const std::string copy = BackupPathOf(options_.file).string();
+  if (backup_->is_removed())
+    return StrCat(left, "; a power loss may bring its back-up ", copy, " back");
+  const std::string way = StrCat(": h5edit --recover ", options_.file, " brings it back");
   const bool has_journal = !closed.ok() || (bytes_ != nullptr && bytes_->is_between());
   if (!options_.restores || has_journal || backup_->is_between()) {
-    const std::string way = has_journal || backup_->is_between()
-                                ? StrCat("h5edit --recover ", options_.file)
-                                : StrCat("mv ", copy, " ", options_.file);
-    return StrCat(left, "; the back-up is ", copy, ": ", way, " brings it back");
+    backup_->Leave();
+    return StrCat(left, "; the back-up is ", copy, way);
   }
-  const absl::Status back = backup_->PutBack(real_);
-  return back.ok()
+  if (const absl::Status back = backup_->PutBack(real_); !back.ok()) {
+    return StrCat("could not be put back (", ToStd(back.message()), "); the back-up is ", copy,
+                  way);
+  }
+  const absl::Status removed = backup_->Remove();
+  return removed.ok()
              ? "was put back from the back-up"
-             : StrCat("could not be put back (", ToStd(back.message()), "); the back-up is ", copy);
+             : StrCat("was put back from the back-up, which could not be removed for good (",
+                      ToStd(removed.message()), ")");
 }
 
 std::string Session::Abandon() {

@@ -16,8 +16,8 @@
 
 namespace h5mirror::edit {
 
-// Whether the run may change the file.
-enum class Access : uint8_t { kChanges, kLooks };
+// Whether the run changes the file, or its dry run would, or neither.
+enum class Access : uint8_t { kChanges, kTries, kLooks };
 
 class Session {
  public:
@@ -25,6 +25,8 @@ class Session {
   static absl::StatusOr<std::unique_ptr<Session>> Open(const Options& options, Access access);
 
   hid_t file() const { return file_.get(); }
+  // What who looks at the file should know of it; may be empty.
+  const std::string& notice() const { return notice_; }
   // A statement that changes the file has succeeded; `comment` is its text.
   absl::Status Done(const std::string& comment);
   // All have: what is not the file's yet becomes it.
@@ -45,7 +47,8 @@ class Session {
 
   const Options& options_;
   std::filesystem::path real_;  // of the file, without symlinks
-  bool cuts_each_ = false;      // a cut for each statement
+  std::string notice_;
+  bool cuts_each_ = false;  // a cut for each statement
   bool writes_through_ = false;
   bool changed_ = false;
   bool finished_ = false;          // the file holds all that the commands did

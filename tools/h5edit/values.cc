@@ -1,6 +1,7 @@
 #include "tools/h5edit/values.h"
 
 #include <algorithm>
+#include <cfloat>
 #include <cmath>
 #include <utility>
 
@@ -278,6 +279,8 @@ uint64_t WordOf(const ElementType& type, const Value& value) {
 double RealOf(const ElementType& type, const Value& value) {
   const Number& number = value.number;
   if (std::isnan(number.real) || number.is_infinity) return number.real;
+  const bool is_single = type.size_bytes == 4 && type.largest == static_cast<double>(FLT_MAX);
+  if (is_single && number.single) return static_cast<double>(*number.single);
   return std::clamp(number.real, -type.largest, type.largest);
 }
 

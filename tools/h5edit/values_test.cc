@@ -18,6 +18,15 @@ ElementType FloatOf(const char* name) {
   return ElementTypeOf(spec);
 }
 
+// What is given to HDF5 of a number of a script.
+double EncodingOf(const ElementType& type, const std::string& word) {
+  ValueList list;
+  list.values.emplace_back();
+  EXPECT_TRUE(ParseNumber(word, &list.values[0].number));
+  EXPECT_FALSE(CheckValues(type, list, 1));
+  return EncodeValues(type, list).reals.at(0);
+}
+
 // What is given to HDF5; unset: it was refused.
 std::optional<double> Encoding(const ElementType& type, double real) {
   ValueList list;
@@ -38,6 +47,19 @@ TEST(ValuesTest, WhatRoundsToTheLargestFloatIsIt) {
   EXPECT_EQ(Encoding(type, infinite), std::nullopt);
   EXPECT_EQ(Encoding(type, -infinite), std::nullopt);
   EXPECT_EQ(Encoding(type, 1.1), 1.1);
+}
+
+TEST(ValuesTest, AFloatIsTheNearestToWhatIsWritten) {
+  // A double cannot tell these from the middle of two floats.
+  const std::string above = "1.00000005960464477539062500000000001";
+  const double next = std::nextafter(1.0F, 2.0F);
+  EXPECT_EQ(EncodingOf(FloatOf(4), above), next);
+  EXPECT_EQ(EncodingOf(FloatOf(4), "-" + above), -next);
+  EXPECT_EQ(EncodingOf(FloatOf(8), above), 1 + std::ldexp(1.0, -24));
+  EXPECT_EQ(EncodingOf(FloatOf(4), "4611686293305294849"), std::ldexp(next, 62));
+  EXPECT_EQ(EncodingOf(FloatOf(4), "3.4028235e38"), FloatOf(4).largest);
+  EXPECT_EQ(static_cast<float>(EncodingOf(FloatOf(4), "1e-45")), std::ldexp(1.0F, -149));
+  EXPECT_EQ(EncodingOf(FloatOf(4), "1e-60"), 1e-60) << "which HDF5 makes 0";
 }
 
 TEST(ValuesTest, WhatRoundsToTheLargestHalfIsIt) {

@@ -83,14 +83,19 @@ def h5edit(directory: Path, *words, timeout: float = 60, **env: str) -> Result:
     return run(command(*words), directory, cwd=directory, timeout=timeout, name="h5edit", env=hdf5.plain_env(**env))
 
 
+def bound(directory: Path) -> list:
+    """Before a command: it runs as one whom the modes of files and directories bind, which they do not root."""
+    if os.geteuid() != 0:
+        return []
+    words = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"]
+    if run([*words, "true"], directory, name="setpriv").code != 0:
+        pytest.skip("root cannot give up its rights here (setpriv --bounding-set)")
+    return words
+
+
 def bound_h5edit(directory: Path, *words) -> Result:
-    """The same by one whom the modes of files and directories bind, which they do not root."""
-    bound = []
-    if os.geteuid() == 0:
-        bound = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"]
-        if run([*bound, "true"], directory, name="setpriv").code != 0:
-            pytest.skip("root cannot give up its rights here (setpriv --bounding-set)")
-    return run([*bound, *command(*words)], directory, cwd=directory, timeout=60, name="h5edit", env=hdf5.plain_env())
+    return run([*bound(directory), *command(*words)], directory, cwd=directory, timeout=60, name="h5edit",
+               env=hdf5.plain_env())
 
 
 def backup(file: Path) -> Path:

@@ -1,6 +1,7 @@
 // Preloaded: the program is killed before its KILL_AT-th call that changes a file, and stopped
 // before the STOP_AT-th; FAIL_COUNT calls from the FAIL_AT-th on fail, a write after half of its
-// first piece. With KILL_COUNT the number of such calls is written there at a normal end.
+// first piece. With KILL_COUNT the number of such calls is written there at a normal end, with
+// CALL_LOG the names of some of them as they come.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -38,6 +39,14 @@ __attribute__((destructor)) static void tell(void) {
   fclose(out);
 }
 
+static void note(const char* name, const char* path) {
+  const char* log = getenv("CALL_LOG");
+  FILE* out = log ? fopen(log, "a") : NULL;
+  if (!out) return;
+  fprintf(out, "%s %s\n", name, path);
+  fclose(out);
+}
+
 #define REAL(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
 #define STEP_OF(result, name, parameters, arguments) \
   result name parameters {                           \
@@ -65,13 +74,21 @@ STEP_OF_WRITEV(pwritev)
 STEP_OF_WRITEV(pwritev64)
 STEP_OF(int, ftruncate, (int fd, off_t n), (fd, n))
 STEP_OF(int, ftruncate64, (int fd, off64_t n), (fd, n))
-STEP_OF(int, unlinkat, (int d, const char* p, int f), (d, p, f))
+int unlinkat(int d, const char* p, int f) {
+  if (step()) return -1;
+  note("unlinkat", p);
+  return REAL(unlinkat)(d, p, f);
+}
 STEP_OF(int, mkdirat, (int d, const char* p, mode_t m), (d, p, m))
 STEP_OF(int, linkat, (int a, const char* p, int b, const char* q, int f), (a, p, b, q, f))
 STEP_OF(int, renameat, (int a, const char* p, int b, const char* q), (a, p, b, q))
 STEP_OF(int, rename, (const char* p, const char* q), (p, q))
 STEP_OF(int, fdatasync, (int fd), (fd))
-STEP_OF(int, fsync, (int fd), (fd))
+int fsync(int fd) {
+  if (step()) return -1;
+  note("fsync", "");
+  return REAL(fsync)(fd);
+}
 STEP_OF(ssize_t, copy_file_range, (int a, off64_t* x, int b, off64_t* y, size_t n, unsigned f),
         (a, x, b, y, n, f))
 

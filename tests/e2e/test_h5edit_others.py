@@ -1,0 +1,170 @@
+"""What others do to a file that h5edit edits, or died in: they put it back, replace it, or keep it to themselves."""
+
+import os
+import shutil
+import signal
+import subprocess
+import time
+
+import pytest
+
+from harness import hdf5, paths
+from harness.h5edit import NINE, bound, bound_h5edit, command, content, h5edit, make_fixture, nothing_beside
+from harness.h5edit_kills import h5ls, kills, tear
+
+PAGE = 4096
+LOOKS = (["-c", "SHOW /attr1;"], ["-c", "LIST /;"], ["--dryrun", "-c", "DELETE /attr1;"])
+
+
+@pytest.fixture(scope="module")
+def original(tmp_path_factory):
+    return make_fixture(tmp_path_factory.mktemp("f") / "f.h5").read_bytes()
+
+
+@pytest.fixture
+def f(tmp_path, original):
+    path = tmp_path / "f.h5"
+    path.write_bytes(original)
+    (tmp_path / "script").write_text(NINE)
+    return path
+
+
+def put_back(f, original) -> None:
+    """As `cp backup f.h5` does, and later than the journal by the disk's clock."""
+    journal = f.parent / "f.h5.h5m/journal"
+    while True:
+        f.write_bytes(original)
+        if f.stat().st_ctime_ns > journal.stat().st_mtime_ns:
+            return
+        time.sleep(0.001)
+
+
+def open_driver(f):
+    return h5ls(f, "mode=off")
+
+
+def open_recover(f):
+    return h5edit(f.parent, "--recover", "f.h5").ok().out
+
+
+def open_edit(f):
+    return h5edit(f.parent, "-c", "DELETE /nope;", "f.h5").err
+
+
+@pytest.mark.limit(200)
+@pytest.mark.parametrize("opens", [open_driver, open_recover, open_edit])
+def test_a_file_that_was_put_back_stays_so(f, original, opens):
+    tear(f, original)
+    put_back(f, original)
+    assert "f.h5 was put back to what it was before an edit" in opens(f)
+    assert f.read_bytes() == original and nothing_beside(f)
+
+
+@pytest.mark.limit(200)
+def test_a_page_that_was_changed_back_is_left_to_a_person(f, original):
+    final = tear(f, original)
+    page = next(n for n in range(0, len(original), PAGE) if original[n:n + PAGE] != final[n:n + PAGE])
+    mixed = final[:page] + original[page:page + PAGE] + final[page + PAGE:]
+    # It is not the only one that differs.
+    assert mixed != original[:len(mixed)]
+    f.write_bytes(mixed)
+    assert "not as far as it came" in open_driver(f)
+    result = h5edit(f.parent, "-c", "DELETE /attr1;", "f.h5")
+    assert result.code == 1 and "not as far as it came" in result.err, result.describe()
+    assert "--recover f.h5 finishes" in result.err and "--discard f.h5 takes it back" in result.err
+    assert f.read_bytes() == mixed
+    journal = (f.parent / "f.h5.h5m/journal").read_bytes()
+    h5edit(f.parent, "--recover", "f.h5").ok()
+    assert f.read_bytes() == final and nothing_beside(f)
+    f.write_bytes(mixed)
+    (f.parent / "f.h5.h5m").mkdir()
+    (f.parent / "f.h5.h5m/journal").write_bytes(journal)
+    h5edit(f.parent, "--recover", "--discard", "f.h5").ok()
+    assert f.read_bytes() == original and nothing_beside(f)
+
+
+@pytest.mark.limit(200)
+def test_who_cannot_look_beside_the_file_is_told_so(f, original):
+    tear(f, original)
+    torn, beside = f.read_bytes(), f.parent / "f.h5.h5m"
+    beside.chmod(0)
+    levels = ([], ["--atomic=inc"], ["--atomic=no"], ["--backup=copy"], ["--keep-history"])
+    edits = [[*words, "-c", "DELETE /attr1;"] for words in levels]
+    recovers = (["--recover"], ["--recover", "--check"], ["--recover", "--discard"])
+    for mode in (0, 0o400, 0o100):
+        beside.chmod(mode)
+        for words in (*edits, *LOOKS, *recovers):
+            result = bound_h5edit(f.parent, *words, "f.h5")
+            assert result.code == 1 and "f.h5.h5m cannot be looked into" in result.err, result.describe()
+            assert "--atomic no" not in result.err and not result.out, result.describe()
+        assert f.read_bytes() == torn
+    beside.chmod(0)
+    assert "f.h5 may have been left by a crash" in h5ls(f, "mode=off", bound(f.parent))
+    beside.chmod(0o700)
+    assert f.read_bytes() == torn
+    bound_h5edit(f.parent, "--recover", "f.h5").ok()
+    assert nothing_beside(f)
+
+
+@pytest.mark.limit(200)
+def test_a_history_that_cannot_be_written_is_not_gone_around(f, original):
+    h5edit(f.parent, "--keep-history", "-c", "DELETE /attr2;", "f.h5").ok()
+    held, beside = f.read_bytes(), f.parent / "f.h5.h5m"
+    for part in beside.iterdir():
+        part.chmod(0o400)
+    beside.chmod(0o500)
+    for level in ("yes", "inc", "no"):
+        result = bound_h5edit(f.parent, "--atomic", level, "-c", "DELETE /attr1;", "f.h5")
+        assert result.code == 1 and "--atomic no" not in result.err, result.describe()
+    beside.chmod(0o700)
+    assert f.read_bytes() == held
+
+
+@pytest.mark.limit(400)
+def test_a_version_on_its_way_is_seen_by_who_only_looks(f, original):
+    beside, met = f.parent / "f.h5.h5m", 0
+    for _ in kills(f, original, "--keep-history"):
+        if (beside / "index").exists() and (beside / "open").exists() and met < 5:
+            met += 1
+            held = f.read_bytes()
+            for words in LOOKS:
+                result = h5edit(f.parent, *words, "f.h5")
+                assert result.code == 1 and "its history is open" in result.err and not result.out, result.describe()
+                assert "h5edit --recover f.h5" in result.err
+            assert "its history is open" in h5edit(f.parent, "--recover", "--check", "f.h5").ok().out
+            assert f.read_bytes() == held
+            h5edit(f.parent, "--recover", "f.h5").ok()
+            assert "nothing to recover" in h5edit(f.parent, "--recover", "--check", "f.h5").ok().out
+            for words in LOOKS:
+                h5edit(f.parent, *words, "f.h5").ok()
+        shutil.rmtree(beside, ignore_errors=True)
+    assert met
+
+
+@pytest.mark.limit(200)
+@pytest.mark.parametrize("durable", [[], ["--durable"]], ids=["process", "durable"])
+def test_a_file_that_is_replaced_while_it_is_edited(f, original, durable):
+    words = [str(w) for w in command(*durable, "-c", "DELETE /attr1;", "f.h5")]
+    h5edit(f.parent, "-c", "DELETE /attr2;", "f.h5").ok()
+    theirs, met = f.read_bytes(), 0
+    h5edit(f.parent, "-c", "DELETE /attr1;", "f.h5").ok()
+    assert ("/", "attr1") not in content(f)
+    for number in range(1, 2000):
+        f.write_bytes(original)
+        (f.parent / "theirs").write_bytes(theirs)
+        env = hdf5.plain_env(LD_PRELOAD=str(paths.TEST_BIN / "libe2e_kill_at.so"), STOP_AT=str(number))
+        process = subprocess.Popen(words, cwd=f.parent, env=env, stderr=subprocess.PIPE, text=True)
+        # Returns at a stop and at the end, which it leaves to be asked for again.
+        stopped = os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT).si_code == os.CLD_STOPPED
+        if stopped:
+            os.replace(f.parent / "theirs", f)
+            process.send_signal(signal.SIGCONT)
+        err = process.communicate(timeout=60)[1]
+        assert nothing_beside(f), err
+        if not stopped:
+            break
+        if process.returncode != 0:
+            met += 1
+            assert "was replaced while it was edited" in err, err
+            assert f.read_bytes() == theirs
+    assert met > 1
