@@ -53,13 +53,15 @@ TEST(ValuesTest, AFloatIsTheNearestToWhatIsWritten) {
   // A double cannot tell these from the middle of two floats.
   const std::string above = "1.00000005960464477539062500000000001";
   const double next = std::nextafter(1.0F, 2.0F);
-  EXPECT_EQ(EncodingOf(FloatOf(4), above), next);
-  EXPECT_EQ(EncodingOf(FloatOf(4), "-" + above), -next);
-  EXPECT_EQ(EncodingOf(FloatOf(8), above), 1 + std::ldexp(1.0, -24));
-  EXPECT_EQ(EncodingOf(FloatOf(4), "4611686293305294849"), std::ldexp(next, 62));
-  EXPECT_EQ(EncodingOf(FloatOf(4), "3.4028235e38"), FloatOf(4).largest);
-  EXPECT_EQ(static_cast<float>(EncodingOf(FloatOf(4), "1e-45")), std::ldexp(1.0F, -149));
-  EXPECT_EQ(EncodingOf(FloatOf(4), "1e-60"), 1e-60) << "which HDF5 makes 0";
+  EXPECT_EQ(EncodingOf(FloatOf("H5T_IEEE_F32LE"), above), next);
+  EXPECT_EQ(EncodingOf(FloatOf("H5T_IEEE_F32LE"), "-" + above), -next);
+  EXPECT_EQ(EncodingOf(FloatOf("H5T_IEEE_F64LE"), above), 1 + std::ldexp(1.0, -24));
+  EXPECT_EQ(EncodingOf(FloatOf("H5T_IEEE_F32LE"), "4611686293305294849"), std::ldexp(next, 62));
+  EXPECT_EQ(EncodingOf(FloatOf("H5T_IEEE_F32LE"), "3.4028235e38"),
+            FloatOf("H5T_IEEE_F32LE").largest);
+  EXPECT_EQ(static_cast<float>(EncodingOf(FloatOf("H5T_IEEE_F32LE"), "1e-45")),
+            std::ldexp(1.0F, -149));
+  EXPECT_EQ(EncodingOf(FloatOf("H5T_IEEE_F32LE"), "1e-60"), 1e-60) << "which HDF5 makes 0";
 }
 
 TEST(ValuesTest, WhatRoundsToTheLargestHalfIsIt) {
