@@ -126,7 +126,7 @@ TEST_F(CutJournalTest, AHeadThatWasPutBackStaysSo) {
       auto tree = *restored->OpenTree("/");
       ASSERT_TRUE(WriteAt(**tree->Open("x.h5", OpenKind::kCreateFresh, 0), 0, before_).ok());
       std::string notice;
-      ASSERT_TRUE(SettleJournal(*tree, "x.h5", way, &notice).ok());
+      ASSERT_TRUE(SettleJournal(*tree, "x.h5", way, nullptr, &notice).ok());
       EXPECT_EQ(ContentOf(*tree, "x.h5"), before_);
       EXPECT_THAT(notice, HasSubstr("x.h5 was put back to what it was before an edit"));
       EXPECT_THAT(notice, HasSubstr("CREATE /a"));
@@ -140,7 +140,7 @@ TEST_F(CutJournalTest, AHeadThatNobodyHasTouchedIsFinished) {
   auto tree = *env_.OpenTree("/");
   ASSERT_EQ(ContentOf(*tree, "x.h5"), before_);
   std::string notice;
-  ASSERT_TRUE(SettleJournal(*tree, "x.h5", JournalWay::kForward, &notice).ok());
+  ASSERT_TRUE(SettleJournal(*tree, "x.h5", JournalWay::kForward, nullptr, &notice).ok());
   EXPECT_EQ(ContentOf(*tree, "x.h5"), after_);
   EXPECT_EQ(notice, "");
 }
