@@ -12,6 +12,8 @@
 #include "grpcpp/server.h"
 #include "grpcpp/server_builder.h"
 #include "gtest/gtest.h"
+#include "rpc/channel.h"
+#include "rpc/mirror_stream.h"
 #include "rpc/status.h"
 
 namespace h5mirror::rpc {
@@ -57,15 +59,22 @@ class FakeVersions final : public v1::Versions::Service {
   std::atomic<int> rollbacks = 0;
 };
 
+// Whose stream is never answered.
+constexpr char kSilent[] = "silent.h5";
+
 // Counts bytes; answers barriers, refuses a frame with a wrong checksum.
 class FakeMirror final : public v1::Mirror::Service {
  public:
   using Stream = grpc::ServerReaderWriter<v1::MirrorFileResponse, v1::MirrorFileRequest>;
-  grpc::Status MirrorFile(grpc::ServerContext*, Stream* stream) override {
+  grpc::Status MirrorFile(grpc::ServerContext* context, Stream* stream) override {
     v1::MirrorFileRequest request;
     v1::MirrorFileResponse response;
     int64_t bytes = 0;
     while (stream->Read(&request)) {
+      if (request.open().name() == kSilent) {
+        while (!context->IsCancelled()) absl::SleepFor(absl::Milliseconds(5));
+        return {grpc::StatusCode::CANCELLED, ""};
+      }
       if (request.has_open()) response.mutable_opened()->set_state(request.open().name());
       if (request.has_writes()) {
         const v1::Writes& writes = request.writes();
@@ -232,6 +241,20 @@ TEST_F(ClientTest, BrokenMirrorStreamStillYieldsTheAnswersBeforeTheStatus) {
   EXPECT_EQ((*stream)->Receive()->opened().state(), "a.h5");
   EXPECT_TRUE(absl::IsDataLoss((*stream)->Receive().status()));
   EXPECT_TRUE(absl::IsDataLoss((*stream)->Finish()));
+}
+
+// It answers pings all the while.
+TEST_F(ClientTest, MirrorStreamGivesUpAServerThatSaysNothing) {
+  const ClientOptions options = LoopbackOptions(Serve("127.0.0.1:0"));
+  const auto stream = StartMirrorStream(MakeChannel(options), options, absl::Milliseconds(50));
+  absl::Status status = stream.status();
+  if (status.ok()) status = (*stream)->Send(Open(kSilent));
+  if (status.ok()) status = (*stream)->Receive().status();
+  EXPECT_TRUE(absl::IsDeadlineExceeded(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr(options.server + ": connected, but"));
+  if (stream.ok()) {
+    EXPECT_EQ((*stream)->Finish(), status);
+  }
 }
 
 TEST_F(ClientTest, DroppedMirrorStreamIsCancelled) {

@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "absl/time/clock.h"
 #include "base/strings.h"
 #include "grpcpp/completion_queue.h"
 #include "grpcpp/generic/generic_stub.h"
@@ -27,8 +28,9 @@ absl::StatusOr<v1::MirrorFileResponse> ParseResponse(grpc::ByteBuffer& message) 
 // Each operation is started and then waited for, so that one completion queue and one tag do.
 class Stream final : public MirrorStream {
  public:
-  Stream(const std::shared_ptr<grpc::Channel>& channel, const ClientOptions& options)
-      : options_(options), stub_(channel) {
+  Stream(const std::shared_ptr<grpc::Channel>& channel, const ClientOptions& options,
+         absl::Duration silence_max)
+      : options_(options), silence_max_(silence_max), stub_(channel) {
     Authorize(options_, context_);
     call_ = stub_.PrepareCall(&context_, kMirrorFileMethod, &queue_);
   }
@@ -79,11 +81,25 @@ class Stream final : public MirrorStream {
   }
 
  private:
-  // Waits for the operation that was just started.
+  // Waits for the operation that was just started, and cancels the stream where that takes too
+  // long; the operation then ends soon.
   bool Done() {
     void* tag = nullptr;
     bool ok = false;
+    const auto next = queue_.AsyncNext(&tag, &ok, absl::ToChronoTime(absl::Now() + silence_max_));
+    if (next != grpc::CompletionQueue::TIMEOUT)
+      return next == grpc::CompletionQueue::GOT_EVENT && ok;
+    was_silent_ = true;
+    context_.TryCancel();
     return queue_.Next(&tag, &ok) && ok;
+  }
+
+  // Why the stream ended.
+  absl::Status Why(const grpc::Status& status) const {
+    if (!was_silent_ || status.error_code() != grpc::StatusCode::CANCELLED) return FromGrpc(status);
+    return absl::DeadlineExceededError(
+        StrCat("connected, but it neither answered nor took anything for ",
+               absl::FormatDuration(silence_max_), ": its disk may hang"));
   }
 
   absl::Status SendMessage(const grpc::ByteBuffer& message) {
@@ -111,7 +127,7 @@ class Stream final : public MirrorStream {
       grpc::Status status;
       call_->Finish(&status, this);
       Done();
-      status_ = NameServer(options_, FromGrpc(status));
+      status_ = NameServer(options_, Why(status));
     }
     return *status_;
   }
@@ -124,12 +140,14 @@ class Stream final : public MirrorStream {
   }
 
   const ClientOptions options_;
+  const absl::Duration silence_max_;
   grpc::GenericStub stub_;
   grpc::ClientContext context_;
   grpc::CompletionQueue queue_;
   std::unique_ptr<grpc::GenericClientAsyncReaderWriter> call_;
   bool started_ = false;
   bool half_closed_ = false;
+  bool was_silent_ = false;
   std::deque<grpc::ByteBuffer> unread_;
   std::optional<absl::Status> status_;  // set once the stream has ended
 };
@@ -142,8 +160,9 @@ absl::Status NameServer(const ClientOptions& options, const absl::Status& status
 }
 
 absl::StatusOr<std::unique_ptr<MirrorStream>> StartMirrorStream(
-    const std::shared_ptr<grpc::Channel>& channel, const ClientOptions& options) {
-  auto stream = std::make_unique<Stream>(channel, options);
+    const std::shared_ptr<grpc::Channel>& channel, const ClientOptions& options,
+    absl::Duration silence_max) {
+  auto stream = std::make_unique<Stream>(channel, options, silence_max);
   absl::Status status = stream->Start();
   if (!status.ok()) return status;
   return stream;

@@ -5,15 +5,23 @@
 #include <memory>
 
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "grpcpp/channel.h"
 #include "rpc/client.h"
 #include "rpc/client_options.h"
 
 namespace h5mirror::rpc {
 
-// Starts a MirrorFile call. Raw bytes both ways: frames go through rpc/frame_codec.h.
+// How long one operation of a MirrorStream waits. A server that is gone, or stopped, is noticed
+// long before, as it answers no ping (rpc/channel.cc); one that answers them may be syncing a
+// commit, and has as long as CommitVersion has for that in tools/resync.cc.
+inline constexpr absl::Duration kSilenceMax = absl::Minutes(6);
+
+// Starts a MirrorFile call. Raw bytes both ways: frames go through rpc/frame_codec.h. An operation
+// that takes longer than `silence_max` ends the stream with kDeadlineExceeded.
 absl::StatusOr<std::unique_ptr<MirrorStream>> StartMirrorStream(
-    const std::shared_ptr<grpc::Channel>& channel, const ClientOptions& options);
+    const std::shared_ptr<grpc::Channel>& channel, const ClientOptions& options,
+    absl::Duration silence_max = kSilenceMax);
 
 // `status` with the server's name before its message.
 absl::Status NameServer(const ClientOptions& options, const absl::Status& status);
