@@ -1,6 +1,7 @@
 #include "base/record_files.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -25,10 +26,19 @@ absl::Status WriteAll(int fd, std::string_view bytes, const std::filesystem::pat
   return absl::OkStatus();
 }
 
+// What root writes beside a user's file, that user's programs must be able to read.
+void LeaveToOwner(int fd, const std::filesystem::path& directory) {
+  struct stat owner {};
+  if (geteuid() != 0 || stat(directory.c_str(), &owner) != 0 || owner.st_uid == 0) return;
+  // Where root may not, it stays root's.
+  if (fchown(fd, owner.st_uid, owner.st_gid) != 0) return;
+}
+
 // Makes a new file at `path`; on failure nothing of it is left.
 absl::Status WriteNewFile(const std::filesystem::path& path, std::string_view bytes) {
   const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (fd < 0) return RecordFileError("create", path);
+  LeaveToOwner(fd, path.parent_path());
   absl::Status status = WriteAll(fd, bytes, path);
   // Network filesystems report a full disk here.
   if (close(fd) != 0) status.Update(RecordFileError("close", path));
