@@ -71,6 +71,20 @@ absl::Status Renamed(const LocalFile& file, const std::string& from, const std::
 
 }  // namespace
 
+absl::Status CheckNoEdit(const LocalFile& file) {
+  const std::string path = file.path().string();
+  std::error_code error;
+  const fs::path real = fs::canonical(file.path(), error);
+  if (error) return ErrnoToStatus(error.value(), StrCat("resolve ", path));
+  const uintmax_t bytes = fs::file_size(real.string() + ".h5m/journal", error);
+  const bool is_none =
+      error == std::errc::no_such_file_or_directory || error == std::errc::not_a_directory;
+  if (is_none || (!error && bytes == 0)) return absl::OkStatus();
+  return absl::FailedPreconditionError(StrCat(
+      path, ": an edit of it was broken off, and it may hold a part of that: h5edit --recover ",
+      path, " finishes it, h5edit --recover --discard ", path, " takes it back"));
+}
+
 absl::Status CheckNotRenamed(rpc::Client& client, const std::string& name, const LocalFile& file,
                              const std::optional<LocalRecord>& record,
                              const std::optional<v1::FileStatus>& server) {

@@ -28,6 +28,10 @@ enum class PushAction {
 absl::StatusOr<std::string> MirrorName(const Context& context, const std::string& name,
                                        const std::string& root, const FileArg& arg);
 
+// Whether the bytes of a file are those of a moment: h5edit was killed, or is at work, where a
+// journal lies beside it. kFailedPrecondition: what to do.
+absl::Status CheckNoEdit(const LocalFile& file);
+
 // The server's state of a file; nullopt: it has no such file.
 absl::StatusOr<std::optional<v1::FileStatus>> FindServerFile(rpc::Client& client,
                                                              const std::string& name);

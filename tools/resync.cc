@@ -414,6 +414,7 @@ absl::StatusOr<ResyncOutcome> Resync(Context& context, const ResyncRequest& requ
   // Replacing it wants nobody to have it open.
   const FileLock lock = request.from == Side::kRemote ? FileLock::kExclusive : FileLock::kShared;
   H5M_ASSIGN_OR_RETURN(const LocalFile file, LocalFile::Open(arg.local, lock));
+  H5M_RETURN_IF_ERROR(CheckNoEdit(file));
   H5M_ASSIGN_OR_RETURN(rpc::Client * client, context.Connect(arg.server));
   return Resyncer(context, request, file, *client, std::move(name)).Run();
 }

@@ -11,6 +11,7 @@
 #include "tools/file_arg.h"
 #include "tools/local_file.h"
 #include "tools/progress.h"
+#include "tools/push_plan.h"
 #include "tools/verbs.h"
 
 namespace h5mirror::tools {
@@ -67,6 +68,7 @@ absl::StatusOr<int> RunAdopt(Context& context, const Options& options) {
         options.local, ": no record of a mirror beside it; say which file it is with --name NAME"));
   }
   H5M_ASSIGN_OR_RETURN(const LocalFile file, LocalFile::Open(arg.local, FileLock::kShared));
+  H5M_RETURN_IF_ERROR(CheckNoEdit(file));
   H5M_ASSIGN_OR_RETURN(rpc::Client * client, context.Connect(arg.server));
   LocalBlocks blocks(file.fd(), file.size_bytes(), options.local);
   absl::Status compared;

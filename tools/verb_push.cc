@@ -78,6 +78,7 @@ absl::StatusOr<Outcome> PushOne(Context& context, const Options& options, const 
   outcome.local = local;
   H5M_ASSIGN_OR_RETURN(outcome.name, MirrorName(context, options.name, options.root, arg));
   H5M_ASSIGN_OR_RETURN(const LocalFile file, LocalFile::Open(arg.local, FileLock::kShared));
+  H5M_RETURN_IF_ERROR(CheckNoEdit(file));
   H5M_ASSIGN_OR_RETURN(rpc::Client * client, context.Connect(arg.server));
   outcome.server = client->options().server;
   H5M_ASSIGN_OR_RETURN(const std::optional<v1::FileStatus> server,

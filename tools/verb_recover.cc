@@ -102,6 +102,7 @@ absl::StatusOr<Plan> MakePlan(Context& context, const Options& options) {
                        ParseVersionSpec(options.version, context.streams().zone));
   absl::StatusOr<LocalFile> old_file = LocalFile::Open(plan.arg.local, FileLock::kExclusive);
   if (old_file.ok()) {
+    H5M_RETURN_IF_ERROR(CheckNoEdit(*old_file));
     plan.old_file = *std::move(old_file);
   } else if (!absl::IsNotFound(old_file.status())) {
     return old_file.status();

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
@@ -364,6 +365,17 @@ bool HasRecord(const std::string& directory) {
 }
 
 }  // namespace
+
+Problem EditBrokenOff(const std::string& real_path) {
+  struct stat journal {};
+  if (stat((real_path + ".h5m/journal").c_str(), &journal) != 0 || journal.st_size == 0) {
+    return std::nullopt;
+  }
+  return real_path +
+         " may hold a part of an edit that was broken off, which a server must not get: h5edit "
+         "--recover " +
+         real_path + " finishes it, h5edit --recover --discard " + real_path + " takes it back";
+}
 
 Problem EmbeddedHistoryBeside(const std::string& real_path) {
   const std::string history = real_path + ".h5m/";

@@ -46,6 +46,9 @@ void HealEmbeddedHead(const Config& config, const EmbeddedTarget& target);
 // for all opens, whatever the configuration.
 void FinishEdit(const Config& config, const EmbeddedTarget& target);
 
+// Why a file must not be mirrored as it is; unset: nothing is on its way to it.
+Problem EditBrokenOff(const std::string& real_path);
+
 // Why a file with a history of its own beside it must not be written otherwise; unset: it has none.
 Problem EmbeddedHistoryBeside(const std::string& real_path);
 

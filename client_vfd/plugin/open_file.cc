@@ -291,6 +291,13 @@ OpenFile* OpenFileFor(HostLibrary& host, const char* name, unsigned flags, hid_t
     }
   }
   const bool ours = existed && IsOpenFile({&host, before.st_dev, before.st_ino});
+  const bool keeps = existed && !ours && (flags & H5F_ACC_TRUNC) == 0;
+  if (keeps && (flags & H5F_ACC_RDWR) != 0 && IsMirrored(*config, name)) {
+    if (const Problem problem = EditBrokenOff(RealPathOfMissing(name))) {
+      PushOpenErrno(host, name, EPERM, *problem);
+      return nullptr;
+    }
+  }
   if (existed && !ours && (flags & H5F_ACC_TRUNC) != 0 &&
       WantedLocking(host, fapl) == Locking::kYes && LockedByOther(name) == Locking::kYes) {
     PushLocked(host);
