@@ -24,10 +24,12 @@ std::string FileName(const std::string& name, std::string_view file) {
   return StrCat(name, ".h5m/", file);
 }
 
-std::string Encode(const JournalCut& cut) {
+std::string Encode(const JournalCut& cut, const FileStat& before) {
   std::string body;
   PutInt<uint64_t>(&body, cut.inode);
   PutInt<uint64_t>(&body, cut.size_before);
+  PutInt<int64_t>(&body, before.mtime_ns);
+  PutInt<int64_t>(&body, before.ctime_ns);
   PutInt<uint64_t>(&body, cut.size_after);
   PutInt<uint32_t>(&body, static_cast<uint32_t>(cut.comment.size()));
   PutInt<uint32_t>(&body, static_cast<uint32_t>(cut.pages.size()));
@@ -67,10 +69,13 @@ class Decoder {
   bool ok_ = true;
 };
 
-bool Decode(std::string_view bytes, JournalCut* cut) {
+bool Decode(std::string_view bytes, JournalCut* cut, FileStat* before) {
   Decoder in(bytes);
-  cut->inode = in.Int<uint64_t>();
+  cut->inode = before->inode = in.Int<uint64_t>();
   cut->size_before = in.Int<uint64_t>();
+  before->size_bytes = static_cast<int64_t>(cut->size_before);
+  before->mtime_ns = in.Int<int64_t>();
+  before->ctime_ns = in.Int<int64_t>();
   cut->size_after = in.Int<uint64_t>();
   const auto comment_bytes = in.Int<uint32_t>();
   const auto page_count = in.Int<uint32_t>();
@@ -172,9 +177,8 @@ std::string RetiredNotice(const std::string& name, const JournalCut& cut) {
 
 // Which way the head goes, where it lies between the two cuts. Who puts the file of before in its
 // place wants no edit of it to be finished; back goes a copy, too.
-absl::StatusOr<JournalWay> CheckHead(EnvFile& head, const std::string& name,
+absl::StatusOr<JournalWay> CheckHead(EnvFile& head, const std::string& name, const FileStat& stat,
                                      const JournalLeft& left, JournalWay way) {
-  H5M_ASSIGN_OR_RETURN(const FileStat stat, head.Stat());
   if (stat.inode != left.cut.inode && way != JournalWay::kBack) return IsAnother(name);
   H5M_ASSIGN_OR_RETURN(const HeadIs is,
                        CompareHead(head, static_cast<uint64_t>(stat.size_bytes), left.cut));
@@ -212,8 +216,8 @@ absl::Status CutJournal::CheckNamed(const JournalCut& cut) {
              " while it was edited: nothing is done to what has its name now"));
 }
 
-absl::Status CutJournal::Put(const JournalCut& cut) {
-  const std::string body = Encode(cut);
+absl::Status CutJournal::Put(const JournalCut& cut, const FileStat& before) {
+  const std::string body = Encode(cut, before);
   if (kHeaderBytes + body.size() > kJournalBytesMax) {
     return absl::ResourceExhaustedError(
         StrCat("so much of ", name_, " changes at once that its journal would have ", body.size(),
@@ -257,10 +261,11 @@ absl::Status CutJournal::Retract(const absl::Status& why) {
 
 // After a failed sync nobody knows what of the cut is on disk: all its pages are written once more,
 // and only when they are safe the journal may go.
-absl::Status CutJournal::TakeBack(EnvFile& head, const JournalCut& cut, const absl::Status& why) {
+absl::Status CutJournal::TakeBack(EnvFile& head, const JournalCut& cut, const FileStat& before,
+                                  const absl::Status& why) {
   absl::Status back = Move(head, cut, JournalWay::kBack);
   if (back.ok() && sync_ == JournalSync::kDurable) back = head.Sync();
-  if (back.ok() && moved_) moved_(cut);
+  if (back.ok() && moved_) moved_(cut, {before, before});
   if (back.ok()) return Retract(why);
   left_ = Left::kBetween;
   return absl::Status(why.code(),
@@ -280,14 +285,14 @@ absl::Status CutJournal::Commit(EnvFile& head, const JournalCut& cut) {
   }
   H5M_RETURN_IF_ERROR(CheckNamed(cut));
   if (left_ == Left::kDone) H5M_RETURN_IF_ERROR(Clear());
-  const absl::Status put = Put(cut);
+  const absl::Status put = Put(cut, stat);
   if (!put.ok()) return file_ == nullptr ? put : Retract(put);
   absl::Status moved = Move(head, cut, JournalWay::kForward);
   if (moved.ok() && sync_ == JournalSync::kDurable) moved = head.Sync();
   if (moved.ok()) moved = CheckNamed(cut);
-  if (!moved.ok()) return TakeBack(head, cut, moved);
+  if (!moved.ok()) return TakeBack(head, cut, stat, moved);
   left_ = Left::kDone;
-  if (moved_) moved_(cut);
+  if (moved_) moved_(cut, {stat, stat});
   Clear().IgnoreError();  // The head has it: the next cut, or lease, clears the journal.
   return absl::OkStatus();
 }
@@ -319,7 +324,8 @@ absl::StatusOr<JournalLeft> ReadJournal(EnvTree& tree, const std::string& name) 
   if (all.size() < kHeaderBytes || all.substr(0, kMagic.size()) != kMagic) return left;
   const std::string_view body = all.substr(kHeaderBytes);
   if (GetInt<uint32_t>(all.data() + kMagic.size()) != Crc32c(body)) return left;
-  if (!Decode(body, &left.cut) || !IsPossible(left.cut)) return Refused(name, "makes no sense");
+  if (!Decode(body, &left.cut, &left.before) || !IsPossible(left.cut))
+    return Refused(name, "makes no sense");
   left.is_committed = true;
   return left;
 }
@@ -337,11 +343,12 @@ absl::Status SettleJournal(EnvTree& tree, const std::string& name, JournalWay wa
                                            " has an edit that was broken off, and another program "
                                            "has it open: try again when that has ended"));
     }
-    H5M_ASSIGN_OR_RETURN(const JournalWay taken, CheckHead(*head, name, left, way));
+    H5M_ASSIGN_OR_RETURN(const FileStat found, head->Stat());
+    H5M_ASSIGN_OR_RETURN(const JournalWay taken, CheckHead(*head, name, found, left, way));
     // Where it is there already, too: after a failed sync nobody knows what the disk holds.
     H5M_RETURN_IF_ERROR(Move(*head, left.cut, taken));
     H5M_RETURN_IF_ERROR(head->Sync());
-    if (moved) moved(left.cut);
+    if (moved) moved(left.cut, {left.before, found});
     if (taken != way && notice != nullptr) *notice = RetiredNotice(name, left.cut);
   }
   return RemoveJournal(tree, name);

@@ -34,9 +34,16 @@ enum class JournalSync : uint8_t { kProcess, kDurable };
 // kForward: for whoever opens the file; kForwardAsked: by a person's decision.
 enum class JournalWay : uint8_t { kForward, kForwardAsked, kBack };
 
+// The head when the journal was written, and when who tells began to move it: a head that was left
+// between the two sides, and maybe changed by others since, is not the former any more.
+struct MovedFrom {
+  FileStat before;
+  FileStat found;
+};
+
 // Told when the head has come to one of a cut's two sides, while the journal is still there: a kill
 // before it has returned has it called again, by who settles the journal.
-using HeadMoved = std::function<void(const JournalCut&)>;
+using HeadMoved = std::function<void(const JournalCut&, const MovedFrom&)>;
 
 // The writer's side. The caller has the file's lease for as long as it lives, and the lock of the
 // head. Thread-compatible.
@@ -64,10 +71,11 @@ class CutJournal {
   enum class Left : uint8_t { kNothing, kDone, kBetween };
 
   absl::Status CheckNamed(const JournalCut& cut);
-  absl::Status Put(const JournalCut& cut);
+  absl::Status Put(const JournalCut& cut, const FileStat& before);
   absl::Status Clear();
   absl::Status Retract(const absl::Status& why);
-  absl::Status TakeBack(EnvFile& head, const JournalCut& cut, const absl::Status& why);
+  absl::Status TakeBack(EnvFile& head, const JournalCut& cut, const FileStat& before,
+                        const absl::Status& why);
 
   EnvTree& tree_;
   const std::string name_;
@@ -84,6 +92,7 @@ struct JournalLeft {
   bool exists = false;
   bool is_committed = false;
   int64_t written_ns = 0;  // when, as the file system says
+  FileStat before;         // of the head, as of then
   JournalCut cut;
 };
 // Errors: kFailedPrecondition  it is none that may be trusted, or understood: SetJournalAside().

@@ -63,10 +63,24 @@ bool KnowsOf(const DirtyMap& map, const JournalCut& cut, uint64_t size_bytes) {
   return cut.size_after >= cut.size_before || (map.truncate && *map.truncate <= cut.size_after);
 }
 
-absl::Status NoteMove(const FoundRecord& found, const FileStat& now, const JournalCut& cut) {
+// True of any head, whatever became of it since the base.
+void AddAll(uint64_t size_bytes, DirtyMap* map) {
+  map->extents.Add({0, size_bytes});
+  map->truncate = std::min(size_bytes, map->truncate.value_or(size_bytes));
+}
+
+absl::Status NoteMove(const FoundRecord& found, const FileStat& now, const JournalCut& cut,
+                      const MovedFrom& from) {
+  const FileStat& recorded = found.record.stat;
+  // Else the file and the mirror had diverged when the cut came.
+  if (recorded != from.before && recorded != from.found) return absl::OkStatus();
   std::optional<DirtyMap> map = FindAnyDirtyMap(found.place, found.record);
+  if (!map) return absl::OkStatus();
   const auto size_bytes = static_cast<uint64_t>(now.size_bytes);
-  if (!map || !KnowsOf(*map, cut, size_bytes)) return absl::OkStatus();
+  // Nothing but this cut has changed the head since the map was true of it.
+  const bool only_moved =
+      from.found == from.before && recorded == from.before && map->stat == from.before;
+  if (!only_moved || !KnowsOf(*map, cut, size_bytes)) AddAll(size_bytes, &*map);
   map->stat = now;
   map->extents.TruncateTo(size_bytes);
   H5M_RETURN_IF_ERROR(WriteDirtyMap(found.place, *map));
@@ -99,11 +113,11 @@ absl::Status NoteComingCut(const std::filesystem::path& head, const JournalCut& 
 }
 
 HeadMoved NoteMovesOf(const std::filesystem::path& head) {
-  return [head](const JournalCut& cut) {
+  return [head](const JournalCut& cut, const MovedFrom& from) {
     const auto now = StatFile(head);
     const auto records = FindLocalRecords(head);
     if (!now.ok() || !records.ok()) return;
-    for (const FoundRecord& found : *records) NoteMove(found, *now, cut).IgnoreError();
+    for (const FoundRecord& found : *records) NoteMove(found, *now, cut, from).IgnoreError();
   };
 }
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -33,6 +34,13 @@ constexpr size_t kCommentBytesMax = 1000;
 constexpr std::string_view kMore = " ...";
 constexpr char kMissed[] = "edits that the server had missed";
 constexpr char kFound[] = "as h5edit found it";
+// Before the file's name.
+constexpr char kBrings[] =
+    "; the next edit, or the next program that writes it through the driver, brings it; or "
+    "h5mirror resync ";
+constexpr char kDecides[] =
+    "; nor is it known what it lacks, as the file was changed by others before: when the server is "
+    "back, say what is right with h5mirror resync --from local, or --from remote, ";
 
 // The same as the driver has.
 absl::StatusOr<vfd::Config> DriverConfig(const std::string& text) {
@@ -67,6 +75,40 @@ absl::StatusOr<std::optional<v1::FileStatus>> FindUnleased(rpc::Client& client,
     if (absl::Now() >= deadline) return free;
     absl::SleepFor(kLeasePoll);
   }
+}
+
+// Another file of this machine, or one of another machine, has adopted the mirror. A file that was
+// renamed has not.
+absl::Status CheckIsOrigin(const tools::LocalFile& file, const v1::FileStatus& server) {
+  H5M_ASSIGN_OR_RETURN(const v1::Origin here, tools::LocalOrigin(file.path()));
+  const v1::Origin& origin = server.origin();
+  if (origin.path().empty()) return absl::OkStatus();
+  if (origin.machine_id() == here.machine_id()) {
+    std::error_code error;
+    const bool is_this = std::filesystem::equivalent(origin.path(), file.path(), error);
+    if (is_this || error) return absl::OkStatus();
+  }
+  const std::string local = file.path().string();
+  return absl::FailedPreconditionError(
+      StrCat(server.name(), " on the server is written from ", origin.host(), ":", origin.path(),
+             " now, which has adopted it: h5mirror adopt ", local,
+             " takes it back where the two are equal, h5mirror resync --from local ", local,
+             " makes the server's like this one"));
+}
+
+// Then it is compared, and only what differs is sent.
+bool HasAll(const DirtyMap& map, uint64_t size_bytes) {
+  const std::vector<Extent> extents = map.extents.Intersection({0, size_bytes});
+  return extents.size() == 1 && extents[0].length == size_bytes;
+}
+
+// Whether the record of a file that was closed tells all that the server lacks.
+bool KnowsLag(const tools::FileArg& arg) {
+  const auto record = ReadLocalRecord(arg.place());
+  const auto now = StatFile(arg.local);
+  if (!record.ok() || !now.ok()) return false;
+  return (record->state == RecordState::kClean && record->stat == *now) ||
+         FindDirtyMap(arg.place(), *record, *now).has_value();
 }
 
 }  // namespace
@@ -133,10 +175,12 @@ absl::Status MirrorPush::BringLevel(OneMirror& mirror) {
     tools::Progress progress(streams_, local, file->size_bytes());
     return tools::Upload(*client, *file, request, progress).status();
   }
+  if (record) H5M_RETURN_IF_ERROR(CheckIsOrigin(*file, *server));
   if (tools::IsLevel(mirror.arg.name, *file, record, *server)) return absl::OkStatus();
   if (record) {
     const std::optional<DirtyMap> map = FindDirtyMap(mirror.arg.place(), *record, file->stat());
-    if (map && ToByteString(map->file_id) == server->file_id()) {
+    const bool knows = map && !HasAll(*map, file->size_bytes());
+    if (knows && ToByteString(map->file_id) == server->file_id()) {
       const absl::Status sent = SendMap(mirror, kMissed);
       const bool fits = !absl::IsAborted(sent) && !absl::IsFailedPrecondition(sent);
       if (fits) return sent;
@@ -191,9 +235,14 @@ absl::Status MirrorPush::Commit(const std::string& comment, Moment moment) {
   for (OneMirror& mirror : mirrors_) {
     // Who is away is not waited for at each statement.
     const bool may_be_back = mirror.was_there && moment == Moment::kLast;
-    if (!mirror.away.empty() && !may_be_back) continue;
-    const absl::Status sent = SendMap(mirror, comment);
+    if (!mirror.away.empty() && !may_be_back) {
+      mirror.has_missed = true;
+      continue;
+    }
+    const absl::Status sent =
+        SendMap(mirror, mirror.has_missed ? StrCat(Bounded(comment), " and ", kMissed) : comment);
     mirror.away = sent.ok() ? "" : ToStd(sent.message());
+    mirror.has_missed = !sent.ok();
   }
   const std::string lag = Lag();
   return lag.empty() ? absl::OkStatus() : absl::UnavailableError(lag);
@@ -206,7 +255,8 @@ std::string MirrorPush::Lag() const {
     const std::string& given =
         mirror.arg.server.empty() ? flags_.client.server.value_or("") : mirror.arg.server;
     if (!lag.empty()) lag += "; ";
-    StrAppend(&lag, "the server ", given, " does not have it yet: ", mirror.away);
+    StrAppend(&lag, "the server ", given, " does not have it yet: ", mirror.away,
+              KnowsLag(mirror.arg) ? kBrings : kDecides, mirror.arg.local.string());
   }
   return lag;
 }

@@ -28,7 +28,7 @@ class MirrorPush {
   // As H5mEditMirrorApi::commit.
   absl::Status Commit(const std::string& comment, Moment moment);
   bool is_required() const { return is_required_; }
-  // Which servers are away, and since which step; empty: none.
+  // Which servers are away, since which step, and what brings them level; empty: none.
   std::string Lag() const;
 
  private:
@@ -36,6 +36,7 @@ class MirrorPush {
     tools::FileArg arg;
     std::string away;  // why it was last not reached; empty: it was
     bool was_there = false;
+    bool has_missed = false;  // a commit
   };
 
   MirrorPush() : streams_{out_, err_}, context_(flags_, streams_) {}

@@ -217,11 +217,7 @@ absl::Status Session::Finish(const std::string& comment) {
 
 std::string Session::MirrorLag() const {
   if (mirror_ == nullptr || mirror_->lag().empty()) return "";
-  return StrCat(
-      options_.file, ": ", mirror_->lag(),
-      "; the next edit, or the next program that writes it through the driver, brings it; "
-      "or h5mirror resync ",
-      options_.file);
+  return StrCat(options_.file, ": ", mirror_->lag());
 }
 
 std::string Session::WhatIsLeft() const {
