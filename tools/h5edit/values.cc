@@ -89,11 +89,26 @@ std::string CheckInteger(const ElementType& type, const Number& number) {
                 " to ", highest);
 }
 
+// Whether the number that is written is more (1) or less (-1) than the double nearest to it: who
+// rounds to a double first, and then to fewer bits, may end beside the nearest one.
+int SideOf(const std::string& text, double nearest) {
+  const int mode = std::fegetround();
+  std::fesetround(FE_UPWARD);
+  const double above = std::strtod(text.c_str(), nullptr);
+  std::fesetround(FE_DOWNWARD);
+  const double below = std::strtod(text.c_str(), nullptr);
+  std::fesetround(mode);
+  return above > nearest ? 1 : below < nearest ? -1 : 0;
+}
+
 std::string CheckReal(const ElementType& type, const Value& value) {
   const Number& number = value.number;
   if (std::isnan(number.real) || number.is_infinity) return {};
   const bool is_beyond_double = number.is_real && number.is_too_large;
-  if (!is_beyond_double && std::abs(number.real) < type.infinite_from) return {};
+  const double size = std::abs(number.real);
+  if (!is_beyond_double && size < type.infinite_from) return {};
+  const bool is_tie = size == type.infinite_from && !std::isinf(size);
+  if (is_tie && SideOf(value.text, number.real) == (number.real > 0 ? -1 : 1)) return {};
   return "out of range: the type cannot hold so large a number; infinity is written inf";
 }
 
@@ -202,18 +217,6 @@ std::optional<ValueProblem> CheckCount(std::string_view what, uint64_t count, si
   return ValueProblem{is_few ? end : values[count].at,
                       StrCat("too ", is_few ? "few" : "many", " values", what, ": expected ", count,
                              ", found ", values.size())};
-}
-
-// Whether the number that is written is more (1) or less (-1) than the double nearest to it: who
-// rounds to a double first, and then to fewer bits, may end beside the nearest one.
-int SideOf(const std::string& text, double nearest) {
-  const int mode = std::fegetround();
-  std::fesetround(FE_UPWARD);
-  const double above = std::strtod(text.c_str(), nullptr);
-  std::fesetround(FE_DOWNWARD);
-  const double below = std::strtod(text.c_str(), nullptr);
-  std::fesetround(mode);
-  return above > nearest ? 1 : below < nearest ? -1 : 0;
 }
 
 std::optional<ValueProblem> CheckValue(const ElementType& type, const Value& value);

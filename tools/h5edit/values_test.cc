@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
+#include <cstdio>
 #include <limits>
 #include <optional>
 #include <random>
@@ -35,6 +37,9 @@ std::optional<double> Encoding(const ElementType& type, double real) {
   list.values.emplace_back();
   list.values[0].number.is_real = true;
   list.values[0].number.real = real;
+  std::array<char, 64> exact{};
+  std::snprintf(exact.data(), exact.size(), "%a", real);
+  list.values[0].text = exact.data();
   if (CheckValues(type, list, 1)) return std::nullopt;
   return EncodeValues(type, list).reals.at(0);
 }
@@ -87,6 +92,14 @@ TEST(ValuesTest, FloatsAreRoundedAsByTheProcessor) {
     ASSERT_EQ(Encoding(type, real), static_cast<float>(real)) << "seed " << seed << ": " << real;
     ASSERT_EQ(Encoding(type, -real), -static_cast<float>(real)) << "seed " << seed << ": " << real;
   }
+}
+
+TEST(ValuesTest, WhatADoubleCannotTellFromInfinityIsStillTheLargest) {
+  // One less than where infinity begins, and a double is that.
+  const std::string less = "340282356779733661637539395458142568447";
+  const double largest = std::numeric_limits<float>::max();
+  EXPECT_EQ(EncodingOf(FloatOf("H5T_IEEE_F32LE"), less), largest);
+  EXPECT_EQ(EncodingOf(FloatOf("H5T_IEEE_F32BE"), "-" + less + ".5"), -largest);
 }
 
 TEST(ValuesTest, WhatRoundsToTheLargestHalfIsIt) {
