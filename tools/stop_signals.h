@@ -13,6 +13,17 @@ class StopSignals {
   int number() const;
 };
 
+// Work that may be broken off anywhere. While this lives, the first of these signals leaves it
+// `seconds`; then the program says `last_words` on standard error and ends by that signal, as a
+// second one ends it. One at a time.
+class BreakableWork {
+ public:
+  // `last_words` must outlive it.
+  BreakableWork(unsigned seconds, const char* last_words);
+  BreakableWork(const BreakableWork&) = delete;
+  ~BreakableWork();
+};
+
 }  // namespace h5mirror::tools
 
 #endif  // H5MIRROR_TOOLS_STOP_SIGNALS_H_

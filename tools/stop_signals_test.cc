@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <unistd.h>
 
 namespace h5mirror::tools {
 namespace {
@@ -25,6 +26,32 @@ TEST(StopSignalsTest, WhatIsIgnoredStaysSoAfterTheFirstOne) {
   EXPECT_TRUE(Is(SIGHUP, SIG_IGN));
   EXPECT_TRUE(Is(SIGTERM, SIG_DFL));
   EXPECT_TRUE(Is(SIGINT, SIG_DFL));
+}
+
+// Each in a process of its own: these end it.
+void Work(bool may_break_off, int first_signal) {
+  signal(SIGTERM, SIG_DFL);
+  const StopSignals signals;
+  { const BreakableWork done(1, "done"); }
+  if (first_signal != 0) raise(first_signal);
+  if (may_break_off) {
+    const BreakableWork work(1, "broken off");
+    if (first_signal == 0) raise(SIGTERM);
+    while (true) pause();
+  }
+  sleep(2);
+  _exit(7);
+}
+
+TEST(StopSignalsDeathTest, WorkThatDoesNotEndIsBrokenOffAfterASignal) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(Work(true, 0), ::testing::KilledBySignal(SIGTERM), "broken off");
+  EXPECT_EXIT(Work(true, SIGTERM), ::testing::KilledBySignal(SIGTERM), "broken off");
+}
+
+TEST(StopSignalsDeathTest, OtherWorkIsNot) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(Work(false, SIGTERM), ::testing::ExitedWithCode(7), "");
 }
 
 }  // namespace

@@ -4,6 +4,7 @@ import os
 import subprocess
 
 import h5py
+import numpy as np
 import pytest
 
 from harness import hdf5, mounts, paths
@@ -239,11 +240,19 @@ def test_references_are_not_copied_out_of_another_file(f):
         other.create_group("there").attrs["reference"] = other["/"].ref
         other["there"].attrs["lists"] = "as it is"
         other["there"].attrs.create("many", [(1, other["/"].ref)], dtype=[("a", "i4"), ("r", h5py.ref_dtype)])
+        region = other.create_dataset("d", data=range(4)).regionref[1:3]
+        other["there"].attrs["region"] = region
+        inner = np.dtype([("r", h5py.regionref_dtype)])
+        other["there"].attrs.create("regions", np.array([(1, (region,))], [("a", "i4"), ("in", inner)]))
+        other["there"].attrs.create("array", np.array([([other["/"].ref] * 2,)], [("r", h5py.ref_dtype, 2)]))
+        lists = np.empty(1, object)
+        lists[0] = np.array([other["/"].ref], h5py.ref_dtype)
+        other["there"].attrs.create("list", lists, dtype=h5py.vlen_dtype(h5py.ref_dtype))
     with h5py.File(f, "r+") as opened:
         opened["out"] = h5py.ExternalLink("other.h5", "/there")
         opened.attrs["own"] = opened[D1].ref
     before = f.read_bytes()
-    for name in ("reference", "many"):
+    for name in ("reference", "many", "region", "regions", "array", "list"):
         result = h5edit(f.parent, "-c", f"COPY /out/{name} /copied;", "f.h5")
         assert result.code == 1 and "holds references" in result.err and ":1:6:" in result.err, result.describe()
         assert f.read_bytes() == before

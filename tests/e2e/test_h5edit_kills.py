@@ -6,12 +6,15 @@ import shutil
 import signal
 import subprocess
 import time
+from pathlib import Path
 
+import h5py
 import pytest
 
 from harness import hdf5, paths
 from harness.h5edit import NINE, backup, command, content, h5edit, make_fixture, nothing_beside
 from harness.h5edit_kills import driver, h5ls, kills, tear
+from harness.process import Process, wait_until
 
 STATEMENTS = NINE.splitlines()
 
@@ -333,3 +336,50 @@ def test_95_a_signal_ends_it_between_two_statements(f, original, level, number):
         assert f.read_bytes() == original
     else:
         hdf5.dump(f)
+
+
+def endless(path: Path) -> None:
+    """Damages the heap of the values of variable length, so that HDF5 never ends reading them: its free space, object 0, says
+    that it takes no room."""
+    image = bytearray(path.read_bytes())
+    at = image.index(b"GCOL") + 16
+    while int.from_bytes(image[at:at + 2], "little") != 0:
+        at += 16 + (int.from_bytes(image[at + 8:at + 16], "little") + 7) // 8 * 8
+    image[at + 8:at + 16] = bytes(8)
+    path.write_bytes(image)
+
+
+def cpu_seconds(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+@pytest.mark.limit(200)
+@pytest.mark.parametrize("level", ["yes", "no"])
+def test_a_command_that_never_ends_is_broken_off_after_a_signal(tmp_path, level):
+    path = tmp_path / "f.h5"
+    with h5py.File(path, "w") as opened:
+        opened.attrs.create("texts", ["a", "b"], dtype=h5py.string_dtype())
+        opened.attrs["n"] = 1
+    endless(path)
+    damaged = path.read_bytes()
+    process = Process(command("--verbose", "--atomic", level, "-c", "MODIFY /n {2}; SHOW /texts;", "f.h5"), tmp_path,
+                      env=hdf5.plain_env(), cwd=tmp_path, name="h5edit")
+    try:
+        wait_until(lambda: "MODIFY / n: done" in process.err(), "the first command", 60)
+        spent = cpu_seconds(process.pid)
+        wait_until(lambda: cpu_seconds(process.pid) > spent + 0.5, "the second command to be at work", 60)
+        process.signal(signal.SIGTERM)
+        if level == "no":   # What it writes is in the file at once: nobody else decides when it ends.
+            spent = cpu_seconds(process.pid)
+            wait_until(lambda: cpu_seconds(process.pid) > spent + 0.5, "it to go on", 60)
+            process.signal(signal.SIGTERM)
+        result = process.wait(100)
+    finally:
+        process.kill()
+    assert result.code == -signal.SIGTERM, result.describe()
+    assert ("was broken off: the file is without it" in result.err) == (level == "yes")
+    if level == "yes":
+        assert path.read_bytes() == damaged
+        h5edit(tmp_path, "-c", "DELETE IF EXISTS /none;", "f.h5").ok()
+        assert nothing_beside(path)

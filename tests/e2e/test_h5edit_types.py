@@ -1,14 +1,21 @@
 """h5edit and types that are made of others: each is made, as h5dump and h5py see it, changed, and refused what it cannot hold."""
 
+import json
+import math
+import os
 import re
+import subprocess
 from dataclasses import dataclass
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from random import Random
 
 import h5py
 import numpy as np
 import pytest
 
 from harness import hdf5
-from harness.h5edit import content, ddl, h5edit, nothing_beside
+from harness.h5edit import command, content, ddl, h5edit, nothing_beside
 
 
 @pytest.fixture(scope="session")
@@ -223,6 +230,11 @@ REFUSED = [
     (f"CREATE /a {{{OBJECT} {{/nope}}}};", "script:1:50: no such object /nope"),
     (f"CREATE /a {{{OBJECT} (2) {{/g, /far}}}};", "script:1:58: /far lies in another file"),
     (f"CREATE /a {{{OBJECT} {{GROUP /g/d}}}};", "/g/d is a DATASET"),
+    (f"CREATE /a {{{OBJECT} (2) {{/g, ''}}}};", "script:1:58: an empty path leads to no object"),
+    (f"CREATE /a {{{OBJECT} {{GROUP \"\"}}}};", "an empty path leads to no object"),
+    (f"CREATE /a {{{REGION} {{DATASET '' {{REGION_TYPE POINT (0)}}}}}};", "an empty path leads to no object"),
+    (f"CREATE /a {{{OBJECT} {{'/g\\0/d'}}}};", "a NUL byte in a path"),
+    (f"CREATE /c {{{OBJECT} {{/g}}}}; MODIFY /c {{''}};", "an empty path leads to no object"),
     (f"CREATE /a {{H5T_VLEN {{{OBJECT}}} {{(/g, /nope)}}}};", "no such object /nope"),
     (f"CREATE /a {{{REGION} {{GROUP /g {{REGION_TYPE POINT (0)}}}}}};", "/g is not a dataset"),
     (f"CREATE /a {{{REGION} {{DATASET /g/d {{REGION_TYPE POINT (0)}}}}}};", "/g/d has 2 dimensions"),
@@ -267,3 +279,184 @@ def test_appended_values_follow_the_type(t):
         result = h5edit(t.parent, "-c", script, "t.h5")
         assert result.code == 1 and says in result.err, result.describe()
         assert t.read_bytes() == before and nothing_beside(t)
+
+
+def refused(t, script: str, says: str) -> None:
+    """By one line at the place, with the file as it was."""
+    before = t.read_bytes()
+    result = h5edit(t.parent, "-c", script, "t.h5")
+    assert result.code == 1 and says in result.err, result.describe()
+    assert t.read_bytes() == before and nothing_beside(t)
+
+
+def test_a_type_that_committed_ones_make_too_large_is_refused(t):
+    with h5py.File(t, "r+") as f:
+        f["/g/page"] = np.dtype("S65536")
+        h5py.h5t.create(h5py.h5t.OPAQUE, 2**31 - 1).commit(f.id, b"/g/huge")
+    says = "the type is too large: a value of it may have 2147483647 bytes"
+    for kind, column in (("H5T_ARRAY {[65536] '/g/page'}", 20), ("H5T_ARRAY {[32768] '/g/page'}", 20),
+                         ("H5T_COMPOUND {'/g/huge' a; '/g/huge' b; '/g/page' c}", 47),
+                         ("H5T_COMPOUND {H5T_STD_I8LE a; '/g/huge' b}", 50),
+                         ("H5T_VLEN {H5T_ARRAY {[65536][65536] H5T_STD_I8LE}}", 30)):
+        refused(t, f"CREATE DATASET /a {{{kind} (1) LAYOUT CONTIGUOUS}};", f"-c:1:{column}: {says}")
+    h5edit(t.parent, "-c", "CREATE DATASET /a {H5T_ARRAY {[32767] '/g/page'} (1) LAYOUT CONTIGUOUS};", "t.h5").ok()
+    with h5py.File(t) as f:
+        assert f["a"].dtype.itemsize == f["a"].id.get_type().get_size() == 32767 * 65536
+
+
+def rounded(exact: Fraction, mantissa: int, lowest: int) -> Fraction:
+    """To the nearest of a binary float, ties to even."""
+    if exact == 0:
+        return exact
+    exponent = max(math.frexp(exact)[1] - 1, lowest)
+    unit = Fraction(2) ** (exponent - mantissa)
+    return round(exact / unit) * unit
+
+
+def numbers(random, mantissa: int, lowest: int, highest: int) -> list:
+    """Decimals near midpoints of a binary float, too small ones included, and some anywhere."""
+    texts = []
+    for _ in range(400):
+        exponent = random.randint(lowest - mantissa - 2, highest - 1)
+        step = Fraction(2) ** max(exponent - mantissa, lowest - mantissa)
+        middle = (random.randint(0, 2 ** (mantissa + 1)) + Fraction(1, 2)) * step
+        nudge = middle * random.choice([0, 0, 1, -1]) / Fraction(10) ** random.randint(3, 40)
+        value = (random.uniform(0, 4) * step if random.random() < 0.3 else middle + nudge) * random.choice([1, -1])
+        texts.append(f"{decimal_of(Fraction(value)):.{random.choice([3, 9, 17, 60])}e}")
+    return texts
+
+
+def decimal_of(exact: Fraction) -> Decimal:
+    with localcontext() as context:
+        context.prec = 400
+        return Decimal(exact.numerator) / Decimal(exact.denominator)
+
+
+@pytest.mark.parametrize("kind, mantissa, lowest, highest", [
+    *((f"H5T_IEEE_F16{order}", 10, -14, 15) for order in ("BE", "LE")),
+    *((f"H5T_IEEE_F32{order}", 23, -126, 127) for order in ("BE", "LE")),
+    *((f"H5T_FLOAT_BFLOAT16{order}", 7, -126, 127) for order in ("BE", "LE")),
+])
+def test_a_number_is_the_nearest_of_its_type(t, kind, mantissa, lowest, highest):
+    seed = Random().randrange(2**32)
+    texts = numbers(Random(seed), mantissa, lowest, highest)
+    values, count = ", ".join(texts), len(texts)
+    (t.parent / "script").write_text(
+        f"CREATE /a {{{kind} ({count}) {{{values}}}}}; CREATE /b {{H5T_ARRAY {{[{count}] {kind}}} {{[{values}]}}}};"
+        f"COPY /a c; MODIFY /c[0:{count}] {{{values}}};")
+    h5edit(t.parent, "--command-file", "script", "t.h5").ok()
+    with h5py.File(t) as f:
+        held = {name: f.attrs.get_id(name) for name in "abc"}
+        size = held["a"].get_type().get_size()
+        raw = {name: np.zeros(count, f"V{size}") for name in held}
+        for name, attribute in held.items():
+            attribute.read(raw[name] if name != "b" else raw[name].reshape(1, count), mtype=attribute.get_type())
+    for name, values in raw.items():
+        bits = np.frombuffer(values.tobytes(), f"{'>' if kind.endswith('BE') else '<'}u{size}").astype("u8")
+        for text, word in zip(texts, bits.tolist()):
+            wanted = rounded(Fraction(text), mantissa, lowest)
+            assert float_of(word, 8 * size - 1, mantissa, lowest) == wanted, (seed, name, text, hex(word))
+
+
+def float_of(word: int, sign_at: int, mantissa: int, lowest: int) -> Fraction:
+    exponent, rest = word >> mantissa & 2 ** (sign_at - mantissa) - 1, word & 2**mantissa - 1
+    whole = rest + (2**mantissa if exponent else 0)
+    return (-1) ** (word >> sign_at) * whole * Fraction(2) ** (lowest + max(exponent - 1, 0) - mantissa)
+
+
+@pytest.mark.parametrize("order", ["LE", "BE"])
+@pytest.mark.parametrize("size, offset, bits, dumped", [(2, 3, 5, "0x1f, 0x02, 0x01"), (2, 0, 12, "1f:00, 02:00, 01:00"),
+                                                        (4, 7, 12, "1f:00, 02:00, 01:00"), (8, 23, 41, "1f:00:00:00:00:00:00:00, ")])
+def test_bitfields_with_bits_beside_them(t, order, size, offset, bits, dumped):
+    """Types that no script makes: what is printed is the number that their bits are, and that is what they take."""
+    kind = bytearray(h5py.h5t.STD_B16LE.encode())
+    kind[3] = order == "BE"
+    kind[6:14] = size.to_bytes(4, "little") + offset.to_bytes(2, "little") + bits.to_bytes(2, "little")
+    with h5py.File(t, "r+") as f:
+        kind = h5py.h5t.decode(bytes(kind))
+        h5py.h5a.create(f.id, b"a", kind, h5py.h5s.create_simple((3,)))
+        kind.commit(f.id, b"/g/k")
+    h5edit(t.parent, "-c", f"MODIFY /a {{0x1f, 2, {(1).to_bytes(size, 'little').hex(':')}}};", "t.h5").ok()
+    with h5py.File(t) as f:
+        raw = np.zeros(3, f"V{size}")
+        f.attrs.get_id("a").read(raw, mtype=f.attrs.get_id("a").get_type())
+    assert [int.from_bytes(v, "big" if order == "BE" else "little") >> offset for v in raw.tolist()] == [0x1f, 2, 1]
+    assert f"DATA {{ {dumped}" in attribute(t)
+    wanted, values = attribute(t), attribute(t).split("DATA {")[1].split("}")[0]
+    assert values in shown(t)
+    h5edit(t.parent, "-c", f"MODIFY /a {{0, 0, 0}}; MODIFY /a {{{values}}};", "t.h5").ok()
+    assert attribute(t) == wanted
+    h5edit(t.parent, "-c", f"CREATE /n {{H5T_COMPOUND {{'/g/k' k}} {{{{{values.split(',')[0]}}}}}}};", "t.h5").ok()
+    assert f"{{ {values.split(',')[0].strip()} }}" in shown(t, "n") and values.split(",")[0] in attribute(t, "n")
+    refused(t, f"MODIFY /a[1] {{{2**bits}}};", f"out of range: the type holds 0 to {2**bits - 1}")
+
+
+@pytest.mark.parametrize("words, named", [(["--command-file", "sub"], "sub"),
+                                          (["--command-file", "-"], "standard input"),
+                                          (["-c", "CREATE /a {H5T_STD_I8LE (1) FROM 'sub'};"], "sub"),
+                                          (["-c", "MODIFY /empty FROM 'sub';"], "sub")])
+def test_a_directory_is_no_text(t, words, named):
+    with h5py.File(t, "r+") as f:
+        f.attrs.create("empty", np.zeros(0, "i4"))
+    before = t.read_bytes()
+    (t.parent / "sub").mkdir()
+    directory = os.open(t.parent / "sub", os.O_RDONLY)
+    done = subprocess.run([str(w) for w in command(*words, "t.h5")], cwd=t.parent, stdin=directory, text=True, timeout=60,
+                          capture_output=True, env=hdf5.plain_env())
+    os.close(directory)
+    assert done.returncode == 1 and f"cannot read {named}: Is a directory" in done.stderr, done
+    assert t.read_bytes() == before
+
+
+def test_attributes_of_no_elements(t):
+    with h5py.File(t, "r+") as f:
+        f.attrs.create("numbers", np.zeros((0, 2), "i4"))
+        f.attrs.create("texts", np.zeros(0, object), dtype=h5py.string_dtype())
+        f.attrs.create("pairs", np.zeros(0, [("a", "i4"), ("b", "f8")]))
+    for name in ("numbers", "texts", "pairs"):
+        h5edit(t.parent, "-c", f"MODIFY /{name} {{}}; SHOW /{name};", "t.h5").ok()
+        refused(t, f"MODIFY /{name} {{1}};", "1")
+    h5edit(t.parent, "-c", "APPEND /numbers {1, 2}; APPEND /texts {'a', 'b'}; APPEND /pairs {{1, 2}};", "t.h5").ok()
+    with h5py.File(t) as f:
+        assert f.attrs["numbers"].tolist() == [[1, 2]] and f.attrs["texts"].tolist() == ["a", "b"]
+        assert f.attrs["pairs"].tolist() == [(1, 2)]
+
+
+@pytest.mark.parametrize("libver", ["earliest", "latest"])
+def test_names_that_are_not_ascii_are_told_to_be_utf_8(tmp_path, libver):
+    with h5py.File(tmp_path / "t.h5", "w", libver=libver) as f:
+        f["d"] = 1
+    script = ("CREATE GROUP /é; CREATE GROUP /é/plain; CREATE DATASET '/é/ñ' {H5T_STD_I8LE LAYOUT COMPACT}; LINK HARD /d /ö;"
+              "LINK SOFT /d /ü; LINK EXTERNAL x.h5 /y /ß; CREATE GROUP /ascii; MOVE /ascii /é/µ//;")
+    h5edit(tmp_path, "-c", script, "t.h5").ok()
+    with h5py.File(tmp_path / "t.h5") as f:
+        links = {name: f.id.links.get_info(name.encode()).cset for name in ("d", "é", "é/plain", "é/ñ", "ö", "ü", "ß", "é/µ")}
+        assert f["é/µ"].name == "/é/µ" and f["ü"][()] == 1
+    if libver == "latest":   # The old groups do not keep it.
+        assert links == {name: int(not name.split("/")[-1].isascii()) for name in links}
+
+
+def test_chunks_that_are_too_large_are_shown(t):
+    says = "a chunk is too large: it must have less than 4 GiB"
+    for kind, chunk in (("H5T_STD_I8LE", 2**32), ("H5T_STD_I32LE", 2**30), ("H5T_STD_I64LE", 2**29)):
+        refused(t, f"CREATE DATASET /a {{{kind} SIMPLE {{(1) / (H5S_UNLIMITED)}} LAYOUT CHUNKED ({chunk})}};",
+                f"-c:1:{len(kind) + 67}: {says}")
+    refused(t, f"CREATE DATASET /a {{'/g/t' SIMPLE {{(1) / (H5S_UNLIMITED)}} LAYOUT CHUNKED ({2**29})}};", f"-c:1:73: {says}")
+    h5edit(t.parent, "-c", f"CREATE DATASET /a {{H5T_STD_I32LE SIMPLE {{(1) / (H5S_UNLIMITED)}} LAYOUT CHUNKED ({2**30 - 1})}};", "t.h5").ok()
+
+
+def test_a_syntax_error_is_told_in_json(t):
+    result = h5edit(t.parent, "--json", "-c", "DELETE /g x;\nMODIFY /g {", "t.h5")
+    wrong, summary = map(json.loads, result.out.splitlines())
+    assert result.code == 1 and result.err.startswith("h5edit: -c:2:"), result.describe()
+    assert wrong == {"line": 2, "command": None, "target": None, "status": "error", "message": wrong["message"], "old": None, "new": None}
+    assert wrong["message"] in result.err
+    assert summary == {"file": "t.h5", "statements": 0, "done": 0, "dryrun": False, "exit": 1}
+
+
+def test_errors_name_the_attribute_that_is_replaced(t):
+    h5edit(t.parent, "-c", "CREATE /a {{1}};", "t.h5").ok()
+    before = t.read_bytes()
+    result = h5edit(t.parent, "-c", "CREATE OR REPLACE /a {H5T_STRING {STRSIZE 70000} {'x'}};", "t.h5")
+    assert result.code == 1 and "create attribute a: " in result.err and "h5edit-new" not in result.err, result.describe()
+    assert t.read_bytes() == before

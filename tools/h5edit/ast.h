@@ -29,6 +29,8 @@ enum class TypeClass : uint8_t {
 };
 // How deep types may be made of types, and values of values.
 inline constexpr int kDepthMax = 32;
+// Of one value of a type. HDF5 keeps such sizes in 32 bits, and says nothing where they are larger.
+inline constexpr uint64_t kTypeBytesMax = INT32_MAX;
 
 enum class StringPad : uint8_t { kNullTerm, kNullPad, kSpacePad };
 
@@ -103,6 +105,7 @@ struct ValueList {
 struct LayoutSpec {
   enum class Kind : uint8_t { kContiguous, kCompact, kChunked } kind = Kind::kContiguous;
   size_t at = 0;
+  size_t chunk_at = 0;
   std::vector<uint64_t> chunk;
   struct Filter {
     enum class Kind : uint8_t { kShuffle, kDeflate, kFletcher32 } kind = Kind::kShuffle;
@@ -110,6 +113,12 @@ struct LayoutSpec {
   };
   std::vector<Filter> filters;
 };
+
+// Whether a chunk of `count` values is more than HDF5 takes: 32 bits hold its size.
+inline bool IsLargeChunk(uint64_t count, uint64_t value_bytes) {
+  return count > UINT32_MAX || value_bytes * count > UINT32_MAX;
+}
+inline constexpr char kLargeChunk[] = "a chunk is too large: it must have less than 4 GiB";
 
 struct Definition {
   TypeSpec type;  // H5T_NATIVE_FLOAT unless said

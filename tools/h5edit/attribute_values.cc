@@ -49,6 +49,7 @@ absl::Status Executor::ModifyAttribute(const Statement& statement) {
   const auto count = static_cast<uint64_t>(H5Sget_simple_extent_npoints(space.get()));
   H5M_ASSIGN_OR_RETURN(const MemoryValues values,
                        ValuesOf(type.get(), statement.values, count, target.attribute_at));
+  if (count == 0) return absl::OkStatus();  // HDF5 wants a buffer even then.
   return Check(H5Awrite(attribute.get(), values.type(), values.data()), what);
 }
 

@@ -132,6 +132,7 @@ bool DefinitionParser::Layout(LayoutSpec* out) {
   size_t which = 0;
   if (!in_.TakeOneOf({"CONTIGUOUS", "COMPACT", "CHUNKED"}, &which)) return false;
   out->kind = static_cast<LayoutSpec::Kind>(which);
+  out->chunk_at = in_.at();
   return out->kind != LayoutSpec::Kind::kChunked || Dims(&out->chunk, false);
 }
 
@@ -198,18 +199,20 @@ bool DefinitionParser::CheckLayout(const Definition& definition) {
   if (!definition.layout.has_value()) return true;
   const LayoutSpec& layout = *definition.layout;
   const SpaceSpec& space = definition.space;
+  const ElementType element = ElementTypeOf(definition.type);
   if (layout.kind == LayoutSpec::Kind::kChunked) {
     if (space.kind != SpaceSpec::Kind::kSimple)
       return in_.FailAt(layout.at, "only a space with dimensions can be chunked");
     if (layout.chunk.size() != space.dims.size())
       return in_.FailAt(layout.at, "a chunk has as many dimensions as its dataset");
+    if (IsLargeChunk(ProductOf(layout.chunk), element.size_bytes))
+      return in_.FailAt(layout.chunk_at, kLargeChunk);
   } else if (!space.max_dims.empty() && space.max_dims != space.dims) {
     return in_.FailAt(layout.at, "a dataset that can be extended must be chunked");
   }
   if (!definition.fill_value.has_value()) return true;
   ValueList list;
   list.values = {*definition.fill_value};
-  const ElementType element = ElementTypeOf(definition.type);
   const auto wrong = edit::CheckValues(element, list, 1);
   if (wrong) return in_.FailAt(wrong->at, wrong->message);
   if (PointsElsewhere(element)) return in_.FailAt(definition.fill_value->at, kNoFillValue);

@@ -9,6 +9,7 @@
 #include "base/strings.h"
 #include "tools/h5edit/bytes_text.h"
 #include "tools/h5edit/references.h"
+#include "tools/h5edit/values.h"
 #include "tools/hdf5/handle.h"
 
 namespace h5mirror::edit {
@@ -52,11 +53,17 @@ std::string NumberText(hid_t type, const char* bytes) {
   return is_signed ? StrCat(static_cast<int64_t>(word)) : StrCat(word);
 }
 
-// The lowest byte first, as h5dump does on machines that have it first.
+// The bits of the type, and none beside them; the lowest byte first, as h5dump does on machines
+// that have it first.
 std::string BitsText(hid_t type, const char* bytes) {
   std::string text(bytes, H5Tget_size(type));
   if (H5Tget_order(type) == H5T_ORDER_BE) std::reverse(text.begin(), text.end());
-  return BytesText(text);
+  uint64_t word = 0;
+  const size_t precision = H5Tget_precision(type);
+  if (text.size() > sizeof word || precision == 0) return BytesText(text);
+  std::memcpy(&word, text.data(), text.size());
+  word = word >> std::max(H5Tget_offset(type), 0) & UINT64_MAX >> (64 - precision);
+  return BytesText({reinterpret_cast<const char*>(&word), BytesOfBits(precision)});
 }
 
 std::string StringText(hid_t type, const char* bytes) {

@@ -49,6 +49,8 @@ void SetLimits(unsigned exponent_bits, unsigned mantissa_bits, uint64_t bias, El
   const int mantissa = static_cast<int>(mantissa_bits);
   type->largest = std::ldexp(2.0 - std::ldexp(1.0, -mantissa), last);
   type->infinite_from = type->largest + std::ldexp(1.0, last - mantissa - 1);
+  type->mantissa_bits = mantissa;
+  type->lowest_exponent = 1 - static_cast<int>(std::min<uint64_t>(bias, 1 << 20));
 }
 
 bool PointsElsewhere(const ElementType& type) {

@@ -24,17 +24,6 @@ const char* KindName(H5I_type_t kind) {
   return kind == H5I_GROUP ? "a group" : kind == H5I_DATASET ? "a dataset" : "a committed datatype";
 }
 
-// For a name that is not ASCII: readers are told that it is UTF-8.
-absl::StatusOr<Handle> CreationList(const std::string& name) {
-  H5M_ASSIGN_OR_RETURN(Handle list, Own(H5Pcreate(H5P_ATTRIBUTE_CREATE), "make a property list"));
-  const bool is_ascii = std::all_of(name.begin(), name.end(),
-                                    [](char c) { return static_cast<unsigned char>(c) < 0x80; });
-  if (!is_ascii)
-    H5M_RETURN_IF_ERROR(
-        Check(H5Pset_char_encoding(list.get(), H5T_CSET_UTF8), "make a property list"));
-  return list;
-}
-
 // The values of an attribute in memory, as they are in the file. Owns what they point to.
 class RawValues {
  public:
@@ -187,27 +176,29 @@ absl::Status Executor::CreateAttribute(const Statement& statement) {
   H5M_ASSIGN_OR_RETURN(const Handle object, OpenTarget(target, KindRule::kPairIsData));
   H5M_RETURN_IF_ERROR(CheckIsOurs(object.get(), target.object, target.object_at));
   H5M_ASSIGN_OR_RETURN(const bool exists, HasAttribute(object.get(), target.attribute));
-  if (!exists) return MakeAttribute(object.get(), target.attribute, statement.definition);
+  if (!exists) return MakeAttribute(object.get(), target.attribute, statement);
   if (!statement.or_replace) return CheckFree(object.get(), target);
   // Under another name first, so that the old one stays where the new one cannot be.
   const std::string beside = target.attribute + ".h5edit-new";
   H5M_ASSIGN_OR_RETURN(const bool in_the_way, HasAttribute(object.get(), beside));
   if (in_the_way)
     return Fail(target.attribute_at, StrCat("attribute ", beside, " is in the way: delete it"));
-  H5M_RETURN_IF_ERROR(MakeAttribute(object.get(), beside, statement.definition));
+  H5M_RETURN_IF_ERROR(MakeAttribute(object.get(), beside, statement));
   const std::string what = StrCat("replace attribute ", target.attribute);
   H5M_RETURN_IF_ERROR(Check(H5Adelete(object.get(), target.attribute.c_str()), what));
   return Check(H5Arename(object.get(), beside.c_str(), target.attribute.c_str()), what);
 }
 
+// `name` is that of the statement, or one that it has on the way.
 absl::Status Executor::MakeAttribute(hid_t object, const std::string& name,
-                                     const Definition& definition) {
-  const std::string what = StrCat("create attribute ", name);
+                                     const Statement& statement) {
+  const Definition& definition = statement.definition;
+  const std::string what = StrCat("create attribute ", statement.target.attribute);
   Scene scene = TheScene();
   auto type = MakeType(definition.type, scene);
   if (!type.ok()) return Fail(scene.blame.value_or(definition.type.at), type.status());
   H5M_ASSIGN_OR_RETURN(const Handle space, MakeSpace(definition.space));
-  H5M_ASSIGN_OR_RETURN(const Handle list, CreationList(name));
+  H5M_ASSIGN_OR_RETURN(const Handle list, NameList(H5P_ATTRIBUTE_CREATE, name));
   const bool has_values = definition.space.kind != SpaceSpec::Kind::kNull;
   std::optional<MemoryValues> values;
   if (has_values) {
@@ -283,7 +274,7 @@ absl::Status Executor::CopyAttribute(const Statement& statement) {
   H5M_ASSIGN_OR_RETURN(Handle space, Own(H5Aget_space(old.get()), what));
   RawValues values(std::move(type), std::move(space));
   H5M_RETURN_IF_ERROR(values.Read(old.get()));
-  H5M_ASSIGN_OR_RETURN(const Handle list, CreationList(to.attribute));
+  H5M_ASSIGN_OR_RETURN(const Handle list, NameList(H5P_ATTRIBUTE_CREATE, to.attribute));
   Handle made(H5Acreate2(target.get(), to.attribute.c_str(), values.type(), values.space(),
                          list.get(), H5P_DEFAULT));
   if (!made.valid()) return Fail(to.attribute_at, hdf5::ErrorOf(what));

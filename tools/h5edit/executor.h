@@ -56,7 +56,7 @@ class Executor {
   absl::Status CheckFree(hid_t object, const Target& target);
 
   absl::Status CreateAttribute(const Statement& statement);
-  absl::Status MakeAttribute(hid_t object, const std::string& name, const Definition& definition);
+  absl::Status MakeAttribute(hid_t object, const std::string& name, const Statement& statement);
   absl::Status DeleteAttribute(const Statement& statement);
   absl::Status RenameAttribute(const Statement& statement);
   absl::Status CopyAttribute(const Statement& statement);

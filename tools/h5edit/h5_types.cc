@@ -137,6 +137,15 @@ absl::StatusOr<Handle> MakeSpace(const SpaceSpec& spec) {
              "make the space");
 }
 
+absl::StatusOr<Handle> NameList(hid_t list_class, const std::string& name) {
+  constexpr char kWhat[] = "make a property list";
+  H5M_ASSIGN_OR_RETURN(Handle list, Own(H5Pcreate(list_class), kWhat));
+  const bool is_ascii = std::all_of(name.begin(), name.end(),
+                                    [](char c) { return static_cast<unsigned char>(c) < 0x80; });
+  if (!is_ascii) H5M_RETURN_IF_ERROR(Check(H5Pset_char_encoding(list.get(), H5T_CSET_UTF8), kWhat));
+  return list;
+}
+
 absl::StatusOr<ElementType> ElementTypeOf(hid_t type) {
   ElementType element;
   element.size_bytes = H5Tget_size(type);

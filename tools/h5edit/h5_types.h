@@ -29,6 +29,10 @@ struct Scene {
 absl::StatusOr<hdf5::Handle> MakeType(const TypeSpec& spec, Scene& scene);
 absl::StatusOr<hdf5::Handle> MakeSpace(const SpaceSpec& spec);
 
+// A property list of the class, to make an attribute or a link of that name: readers are told where
+// it is UTF-8.
+absl::StatusOr<hdf5::Handle> NameList(hid_t list_class, const std::string& name);
+
 // What elements of a type in the file take. kUnimplemented: values of its class cannot be written
 // in a script.
 absl::StatusOr<ElementType> ElementTypeOf(hid_t type);

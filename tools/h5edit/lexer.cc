@@ -278,13 +278,6 @@ bool IsRealSpelling(std::string_view digits) {
   return at < digits.size() && std::all_of(digits.begin() + at, digits.end(), IsDigit);
 }
 
-// Who rounds to a double first, and then to a float, may end beside the nearest one.
-void SetSingle(double sign, float nearest, Number* number) {
-  const double real = std::abs(number->real);
-  if (real <= std::numeric_limits<float>::max() && static_cast<float>(real) != nearest)
-    number->single = static_cast<float>(sign) * nearest;
-}
-
 }  // namespace
 
 bool ParseNumber(std::string_view word, Number* number) {
@@ -309,7 +302,6 @@ bool ParseNumber(std::string_view word, Number* number) {
   if (ParseMagnitude(integer, is_hex ? 16 : 10, number)) {
     number->real = sign * (number->is_too_large ? RealOf(integer, is_hex)
                                                 : static_cast<double>(number->magnitude));
-    if (!number->is_too_large) SetSingle(sign, static_cast<float>(number->magnitude), number);
     return true;
   }
   if (is_hex || !IsRealSpelling(digits)) return false;
@@ -318,9 +310,6 @@ bool ParseNumber(std::string_view word, Number* number) {
   const auto parsed = absl::from_chars(digits.data(), digits.data() + digits.size(), real);
   number->is_too_large = parsed.ec == std::errc::result_out_of_range && real > 1;
   number->real = sign * real;
-  float single = 0;
-  absl::from_chars(digits.data(), digits.data() + digits.size(), single);
-  SetSingle(sign, single, number);
   return true;
 }
 

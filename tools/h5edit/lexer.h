@@ -3,7 +3,6 @@
 #define H5MIRROR_TOOLS_H5EDIT_LEXER_H_
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -46,8 +45,6 @@ struct Number {
   uint64_t magnitude = 0;
   double real = 0;  // of an integer, too
   bool is_infinity = false;
-  // The nearest 32-bit float, where that is another one than the float nearest to `real`.
-  std::optional<float> single;
 };
 
 // Whether `word` is a number, and which.

@@ -100,12 +100,20 @@ absl::StatusOr<Handle> MakeEnum(const TypeSpec& spec) {
   return type;
 }
 
+// A committed type has a size that the script alone does not tell.
+absl::Status CheckBytes(const TypeSpec& spec, uint64_t bytes, Scene& scene) {
+  if (bytes <= kTypeBytesMax) return absl::OkStatus();
+  return scene.Fail(
+      spec.at, StrCat("the type is too large: a value of it may have ", kTypeBytesMax, " bytes"));
+}
+
 absl::StatusOr<Handle> MakeCompound(const TypeSpec& spec, Scene& scene) {
   std::vector<Handle> parts;
   size_t size = 0;
   for (const TypeSpec& part : spec.parts) {
     H5M_ASSIGN_OR_RETURN(Handle type, MakeType(part, scene));
     size += H5Tget_size(type.get());
+    H5M_RETURN_IF_ERROR(CheckBytes(part, size, scene));
     parts.push_back(std::move(type));
   }
   H5M_ASSIGN_OR_RETURN(Handle type, Own(H5Tcreate(H5T_COMPOUND, size), kMakeType));
@@ -121,6 +129,11 @@ absl::StatusOr<Handle> MakeCompound(const TypeSpec& spec, Scene& scene) {
 absl::StatusOr<Handle> MakeArray(const TypeSpec& spec, Scene& scene) {
   H5M_ASSIGN_OR_RETURN(const Handle base, MakeType(spec.parts[0], scene));
   const std::vector<hsize_t> dims(spec.dims.begin(), spec.dims.end());
+  uint64_t bytes = H5Tget_size(base.get());
+  for (const hsize_t size : dims) {  // None is larger than the limit: no product overflows.
+    bytes *= size;
+    H5M_RETURN_IF_ERROR(CheckBytes(spec, bytes, scene));
+  }
   return Own(H5Tarray_create2(base.get(), static_cast<unsigned>(dims.size()), dims.data()),
              kMakeType);
 }

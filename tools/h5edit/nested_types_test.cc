@@ -129,6 +129,22 @@ TEST(NestedTypesTest, BitfieldsAreNumbersOrBytes) {
     EXPECT_EQ(WordOf(type, value), 0x0102u);
 }
 
+TEST(NestedTypesTest, BitfieldsTakeAsManyBytesAsTheirBitsFill) {
+  ElementType type;
+  type.type_class = TypeClass::kBitfield;
+  type.size_bytes = 4;
+  type.bits = 12;
+  type.is_signed = false;
+  const auto wrong = [&type](const std::string& value) {
+    const auto found = CheckValues(type, OneOf("MODIFY /a {" + value + "};").values, 1);
+    return found ? found->message : "";
+  };
+  for (const char* fits : {"0xFFF", "ff:0f", "ff:0f:00:00"}) EXPECT_EQ(wrong(fits), "") << fits;
+  EXPECT_THAT(wrong("ff:1f"), HasSubstr("out of range: the type holds 0 to 4095"));
+  EXPECT_THAT(wrong("0x1000"), HasSubstr("out of range"));
+  EXPECT_THAT(wrong("ff:0f:00"), HasSubstr("the type has 4 bytes, found 3"));
+}
+
 TEST(NestedTypesTest, ReferencesNameObjectsOrRegions) {
   const std::string object = "H5T_REFERENCE {H5T_STD_REF_OBJECT}";
   const std::string region = "H5T_REFERENCE {H5T_STD_REF_DSETREG}";
@@ -137,6 +153,10 @@ TEST(NestedTypesTest, ReferencesNameObjectsOrRegions) {
   EXPECT_EQ(Wrong(region + " (2)", block + ", NULL"), "parsed");
   EXPECT_THAT(Wrong(object, "1"), HasSubstr("takes the path of an object, found an integer"));
   EXPECT_THAT(Wrong(object, block), HasSubstr("a reference to an object has no region"));
+  for (const char* none : {"''", "\"\"", "DATASET ''", "GROUP \"\""})
+    EXPECT_THAT(Wrong(object, none), HasSubstr("an empty path leads to no object"));
+  EXPECT_THAT(Wrong(region, "DATASET '' {REGION_TYPE POINT (0)}"), HasSubstr("an empty path"));
+  EXPECT_THAT(Wrong(object, "'/g\\0'"), HasSubstr("a NUL byte in a path"));
   EXPECT_THAT(Wrong(region, "DATASET '/d'"), HasSubstr("a region reference takes DATASET"));
   EXPECT_THAT(Wrong("H5T_STD_I8LE", "NULL"), HasSubstr("found NULL"));
   EXPECT_EQ(Wrong("H5T_STRING {STRSIZE H5T_VARIABLE}", "NULL"), "parsed");

@@ -35,6 +35,12 @@ std::string ParentOf(const std::string& path) {
   return slash == 0 ? "/" : plain.substr(0, slash);
 }
 
+// To make a link at the path.
+absl::StatusOr<Handle> LinkList(const std::string& path) {
+  const std::string plain = Plain(path);
+  return NameList(H5P_LINK_CREATE, plain.substr(plain.rfind('/') + 1));
+}
+
 // Looks for an object among those that hard links lead to.
 struct Search {
   hid_t file;
@@ -58,6 +64,9 @@ absl::StatusOr<Handle> Executor::DatasetList(const Definition& definition, hid_t
     H5M_RETURN_IF_ERROR(Check(H5Pset_layout(list.get(), H5D_COMPACT), kWhat));
   if (layout.kind == LayoutSpec::Kind::kChunked) {
     const std::vector<hsize_t> chunk(layout.chunk.begin(), layout.chunk.end());
+    uint64_t count = 1;  // What the script alone shows was checked: it does not overflow.
+    for (const hsize_t size : chunk) count *= size;
+    if (IsLargeChunk(count, H5Tget_size(type))) return Fail(layout.chunk_at, kLargeChunk);
     H5M_RETURN_IF_ERROR(
         Check(H5Pset_chunk(list.get(), static_cast<int>(chunk.size()), chunk.data()), kWhat));
   }
@@ -127,7 +136,8 @@ absl::Status Executor::CheckLink(const Target& target) {
 absl::Status Executor::CreateGroup(const Statement& statement) {
   const std::string& path = statement.target.object;
   H5M_RETURN_IF_ERROR(CheckNewLink(statement.target));
-  return Own(H5Gcreate2(file_, path.c_str(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT),
+  H5M_ASSIGN_OR_RETURN(const Handle named, LinkList(path));
+  return Own(H5Gcreate2(file_, path.c_str(), named.get(), H5P_DEFAULT, H5P_DEFAULT),
              StrCat("create group ", path))
       .status();
 }
@@ -149,7 +159,8 @@ absl::Status Executor::CreateDataset(const Statement& statement) {
     const auto count = static_cast<uint64_t>(H5Sget_simple_extent_npoints(space.get()));
     H5M_ASSIGN_OR_RETURN(values, ValuesOf(type->get(), *definition.values, count, type_at));
   }
-  Handle dataset(H5Dcreate2(file_, path.c_str(), type->get(), space.get(), H5P_DEFAULT, list.get(),
+  H5M_ASSIGN_OR_RETURN(const Handle named, LinkList(path));
+  Handle dataset(H5Dcreate2(file_, path.c_str(), type->get(), space.get(), named.get(), list.get(),
                             H5P_DEFAULT));
   if (!dataset.valid()) return Fail(type_at, hdf5::ErrorOf(what));
   if (!has_values) return absl::OkStatus();
@@ -238,8 +249,9 @@ absl::Status Executor::MoveObject(const Statement& statement) {
   H5M_RETURN_IF_ERROR(CheckLink(from));
   H5M_RETURN_IF_ERROR(CheckNewLink(to));
   H5M_RETURN_IF_ERROR(CheckIsOutside(from, to));
+  H5M_ASSIGN_OR_RETURN(const Handle named, LinkList(to.object));
   return Check(
-      H5Lmove(file_, from.object.c_str(), file_, to.object.c_str(), H5P_DEFAULT, access_.get()),
+      H5Lmove(file_, from.object.c_str(), file_, to.object.c_str(), named.get(), access_.get()),
       StrCat("move ", from.object));
 }
 
@@ -247,21 +259,22 @@ absl::Status Executor::Link(const Statement& statement) {
   const Target& to = statement.destination;
   H5M_RETURN_IF_ERROR(CheckNewLink(to));
   const std::string what = StrCat("link ", to.object);
+  H5M_ASSIGN_OR_RETURN(const Handle named, LinkList(to.object));
   if (statement.verb == Verb::kLinkSoft) {
-    return Check(H5Lcreate_soft(statement.link_value.c_str(), file_, to.object.c_str(), H5P_DEFAULT,
+    return Check(H5Lcreate_soft(statement.link_value.c_str(), file_, to.object.c_str(), named.get(),
                                 access_.get()),
                  what);
   }
   if (statement.verb == Verb::kLinkExternal) {
     return Check(H5Lcreate_external(statement.link_file.c_str(), statement.link_value.c_str(),
-                                    file_, to.object.c_str(), H5P_DEFAULT, access_.get()),
+                                    file_, to.object.c_str(), named.get(), access_.get()),
                  what);
   }
   H5M_ASSIGN_OR_RETURN(const Handle object,
                        Open(statement.target.object, statement.target.object_at));
   H5M_RETURN_IF_ERROR(
       CheckIsOurs(object.get(), statement.target.object, statement.target.object_at));
-  return Check(H5Olink(object.get(), file_, to.object.c_str(), H5P_DEFAULT, access_.get()), what);
+  return Check(H5Olink(object.get(), file_, to.object.c_str(), named.get(), access_.get()), what);
 }
 
 }  // namespace h5mirror::edit

@@ -1,7 +1,7 @@
 #include "tools/h5edit/options.h"
 
-#include <iostream>
-#include <iterator>
+#include <unistd.h>
+
 #include <optional>
 
 #include "base/strings.h"
@@ -125,13 +125,12 @@ class Reader {
     std::string path;
     if (!Value(flag, &path)) return StrCat(flag.name, " wants a word: the file of commands");
     if (std::string wrong = NewSource(); !wrong.empty()) return wrong;
+    std::string error;
     if (path == "-") {
       out_.script_name = "stdin";
-      out_.script.assign(std::istreambuf_iterator<char>(std::cin), {});
-      return "";
+      return ReadText(STDIN_FILENO, "standard input", &out_.script, &error) ? "" : error;
     }
     out_.script_name = path;
-    std::string error;
     return ReadTextFile(path, &out_.script, &error) ? "" : error;
   }
 

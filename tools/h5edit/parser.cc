@@ -1,9 +1,13 @@
 #include "tools/h5edit/parser.h"
 
-#include <fstream>
-#include <sstream>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
 #include <utility>
 
+#include "base/errno_status.h"
 #include "base/strings.h"
 #include "tools/h5edit/definition_parser.h"
 #include "tools/h5edit/pattern.h"
@@ -357,17 +361,33 @@ class Parser {
   DefinitionParser definitions_;
 };
 
+bool CannotRead(const std::string& name, std::string* error) {
+  *error = ToStd(ErrnoToStatus(errno, StrCat("cannot read ", name)).message());
+  return false;
+}
+
 }  // namespace
 
 bool ReadTextFile(const std::string& path, std::string* text, std::string* error) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream content;
-  if (!file || !(content << file.rdbuf() || file.peek() == EOF)) {
-    *error = StrCat("cannot read ", path);
-    return false;
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return CannotRead(path, error);
+  const bool read = ReadText(fd, path, text, error);
+  close(fd);
+  return read;
+}
+
+bool ReadText(int fd, const std::string& name, std::string* text, std::string* error) {
+  std::array<char, 1 << 16> part;
+  text->clear();
+  while (true) {
+    const ssize_t got = read(fd, part.data(), part.size());
+    if (got == 0) return true;
+    if (got > 0) {
+      text->append(part.data(), static_cast<size_t>(got));
+    } else if (errno != EINTR) {
+      return CannotRead(name, error);  // A directory can be opened, and not read.
+    }
   }
-  *text = content.str();
-  return true;
 }
 
 bool Parse(const Source& source, FileReader read_file, std::vector<Statement>* statements,

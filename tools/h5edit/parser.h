@@ -14,6 +14,8 @@ namespace h5mirror::edit {
 // Where `DATA FROM 'file'` reads: the text of a file, or false and why not.
 using FileReader = bool (*)(const std::string& path, std::string* text, std::string* error);
 bool ReadTextFile(const std::string& path, std::string* text, std::string* error);
+// The same of what is open, and named so in errors.
+bool ReadText(int fd, const std::string& name, std::string* text, std::string* error);
 
 // All statements of a script, or false and its first problem. Checks what the script alone shows:
 // grammar, types, number and class and range of values.

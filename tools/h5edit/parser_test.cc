@@ -347,5 +347,27 @@ TEST(ParserTest, TheCaretStandsBelowTheProblem) {
             "       ^\n");
 }
 
+TEST(ParserTest, ChunksAreSmallerThan4GiB) {
+  const auto dataset = [](const std::string& type, const std::string& chunk) {
+    return Wrong("CREATE DATASET /d {" + type + " (1) / (H5S_UNLIMITED) LAYOUT CHUNKED (" + chunk +
+                 ")};");
+  };
+  EXPECT_EQ(dataset("H5T_STD_I8LE", "4294967295"), "parsed");
+  EXPECT_EQ(dataset("H5T_STD_I32LE", "1073741823"), "parsed");
+  EXPECT_THAT(dataset("H5T_STD_I8LE", "4294967296"), HasSubstr("1:70: a chunk is too large"));
+  EXPECT_THAT(dataset("H5T_STD_I32LE", "1073741824"), HasSubstr("a chunk is too large"));
+  EXPECT_THAT(dataset("'/t'", "4294967296"), HasSubstr("a chunk is too large"));
+}
+
+TEST(ParserTest, WhatCannotBeReadIsAnError) {
+  std::string text = "kept", error;
+  EXPECT_FALSE(ReadTextFile("/", &text, &error));
+  EXPECT_EQ(error, "cannot read /: Is a directory");
+  EXPECT_FALSE(ReadTextFile("/dev/null/none", &text, &error));
+  EXPECT_EQ(error, "cannot read /dev/null/none: Not a directory");
+  EXPECT_TRUE(ReadTextFile("/dev/null", &text, &error));
+  EXPECT_EQ(text, "");
+}
+
 }  // namespace
 }  // namespace h5mirror::edit

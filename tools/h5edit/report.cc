@@ -93,7 +93,13 @@ void Report::Failed(const Statement& statement, const Problem& problem) {
   if (options_.json) JsonLine(statement, "error", problem.message, "", "");
 }
 
-void Report::SyntaxError(const Problem& problem) { std::cerr << source_.Explain(problem); }
+void Report::SyntaxError(const Problem& problem) {
+  std::cerr << source_.Explain(problem);
+  if (!options_.json) return;
+  std::cout << StrCat("{\"line\": ", problem.at.line, ", \"command\": null, \"target\": null, ",
+                      "\"status\": \"error\", \"message\": ", JsonString(problem.message),
+                      ", \"old\": null, \"new\": null}\n");
+}
 
 void Report::Error(const std::string& message) { std::cerr << StrCat("h5edit: ", message, "\n"); }
 

@@ -30,6 +30,7 @@ class Report {
   void Failed(const Statement& statement, const Problem& problem);
   // What keeps the run from its end, and has no place in the script.
   void Error(const std::string& message);
+  // No command is known then: with --json a line that has none.
   void SyntaxError(const Problem& problem);
   // The last line: what the file is now.
   void Left(const Statement& statement, const std::string& left);

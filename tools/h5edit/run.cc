@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <iostream>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -23,6 +24,12 @@ namespace h5mirror::edit {
 namespace {
 
 constexpr int kFailed = 1;
+// What a command has after a signal. HDF5 never ends with some damaged files.
+constexpr unsigned kSecondsLeft = 10;
+constexpr char kBrokenOff[] =
+    "h5edit: the command at work did not end within 10 s of the signal, and was broken off: the "
+    "file "
+    "is without it\n";
 
 int UsageError(const std::string& wrong) {
   std::cerr << StrCat("h5edit: ", wrong, "\n") << UsageText();
@@ -105,9 +112,14 @@ class Runner {
 
   bool One(Session& session, Executor& executor, const Statement& statement) {
     std::string before, after, output;
-    if (report_.wants_ddl()) before = executor.TouchedBefore(statement);
-    absl::Status done = executor.Run(statement, &output);
-    if (done.ok() && report_.wants_ddl()) after = executor.TouchedAfter(statement);
+    absl::Status done = absl::OkStatus();
+    {
+      std::optional<tools::BreakableWork> work;
+      if (session.may_be_broken_off()) work.emplace(kSecondsLeft, kBrokenOff);
+      if (report_.wants_ddl()) before = executor.TouchedBefore(statement);
+      done = executor.Run(statement, &output);
+      if (done.ok() && report_.wants_ddl()) after = executor.TouchedAfter(statement);
+    }
     if (done.ok() && Changes(statement.verb)) done = session.Done(TextOf(source_, statement));
     if (done.ok()) {
       report_.Done(statement, before, after, output);
@@ -145,7 +157,9 @@ int EditFileOf(const Options& options) {
   std::vector<Statement> statements;
   Problem problem;
   if (!Parse(source, ReadTextFile, &statements, &problem)) {
-    Report(options, source).SyntaxError(problem);
+    Report report(options, source);
+    report.SyntaxError(problem);
+    report.Summary(kFailed, 0);
     return kFailed;
   }
   if (const absl::Status started = hdf5::StartLibrary(); !started.ok()) {

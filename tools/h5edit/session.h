@@ -31,6 +31,8 @@ class Session {
   absl::Status Done(const std::string& comment);
   // All have: what is not the file's yet becomes it.
   absl::Status Finish(const std::string& comment);
+  // Whether a kill amid a command costs no more than that command.
+  bool may_be_broken_off() const { return !writes_through_; }
   // One has failed, or a signal came. The rest of a sentence about what the file is now.
   std::string Abandon();
   // At the end, whichever: what the file's mirrors lack of it, for a user; empty: nothing.

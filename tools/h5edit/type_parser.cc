@@ -14,7 +14,6 @@ namespace h5mirror::edit {
 namespace {
 
 constexpr size_t kRankMax = 32;  // H5S_MAX_RANK
-constexpr uint64_t kTypeBytesMax = INT32_MAX;
 
 bool IsMadeOfOthers(const Token& token) {
   constexpr std::string_view kWords[] = {"H5T_STRING", "H5T_ENUM",   "H5T_COMPOUND", "H5T_ARRAY",

@@ -1,8 +1,9 @@
 #include "tools/h5edit/values.h"
 
 #include <algorithm>
-#include <cfloat>
+#include <cfenv>
 #include <cmath>
+#include <cstdlib>
 #include <utility>
 
 #include "base/strings.h"
@@ -88,11 +89,26 @@ std::string CheckInteger(const ElementType& type, const Number& number) {
                 " to ", highest);
 }
 
+// Whether the number that is written is more (1) or less (-1) than the double nearest to it: who
+// rounds to a double first, and then to fewer bits, may end beside the nearest one.
+int SideOf(const std::string& text, double nearest) {
+  const int mode = std::fegetround();
+  std::fesetround(FE_UPWARD);
+  const double above = std::strtod(text.c_str(), nullptr);
+  std::fesetround(FE_DOWNWARD);
+  const double below = std::strtod(text.c_str(), nullptr);
+  std::fesetround(mode);
+  return above > nearest ? 1 : below < nearest ? -1 : 0;
+}
+
 std::string CheckReal(const ElementType& type, const Value& value) {
   const Number& number = value.number;
   if (std::isnan(number.real) || number.is_infinity) return {};
   const bool is_beyond_double = number.is_real && number.is_too_large;
-  if (!is_beyond_double && std::abs(number.real) < type.infinite_from) return {};
+  const double size = std::abs(number.real);
+  if (!is_beyond_double && size < type.infinite_from) return {};
+  const bool is_tie = size == type.infinite_from && !std::isinf(size);
+  if (is_tie && SideOf(value.text, number.real) == (number.real > 0 ? -1 : 1)) return {};
   return "out of range: the type cannot hold so large a number; infinity is written inf";
 }
 
@@ -142,17 +158,22 @@ std::string CheckMember(const ElementType& type, const Value& value) {
 std::string CheckBytes(const ElementType& type, const Value& value) {
   std::string bytes;
   if (!ParseBytes(value.text, &bytes)) return WrongKind(type, value);
-  if (bytes.size() == type.size_bytes) return {};
+  const bool is_bits = type.type_class == TypeClass::kBitfield;
+  if (bytes.size() == type.size_bytes || (is_bits && bytes.size() == BytesOfBits(type.bits)))
+    return {};
   return StrCat("the type has ", type.size_bytes, " bytes, found ", bytes.size());
 }
 
 std::string CheckReference(const ElementType& type, const Value& value) {
   if (value.kind == Value::Kind::kNull) return {};
+  const bool is_path = value.kind == Value::Kind::kReference ||
+                       value.kind == Value::Kind::kQuoted || value.kind == Value::Kind::kPath;
+  if (is_path && value.text.empty())
+    return "an empty path leads to no object: the root group is \"/\", and no object NULL";
+  if (is_path && value.text.find('\0') != std::string::npos) return "a NUL byte in a path";
   const bool has_region = value.region != Value::Region::kNone;
   if (type.is_region) return has_region ? std::string() : WrongKind(type, value);
   if (has_region) return "a reference to an object has no region";
-  const bool is_path = value.kind == Value::Kind::kReference ||
-                       value.kind == Value::Kind::kQuoted || value.kind == Value::Kind::kPath;
   return is_path ? std::string() : WrongKind(type, value);
 }
 
@@ -275,13 +296,20 @@ uint64_t WordOf(const ElementType& type, const Value& value) {
   return number.is_negative ? 0 - number.magnitude : number.magnitude;
 }
 
-// HDF5 makes infinity of all that is larger than the largest one, even where it rounds to that.
+// Rounded here: HDF5 makes infinity of all that is larger than the largest one, even where it
+// rounds to that, and the rounding of its own conversion (H5T__conv_f_f) is wrong for numbers that
+// are too small to have all bits.
 double RealOf(const ElementType& type, const Value& value) {
-  const Number& number = value.number;
-  if (std::isnan(number.real) || number.is_infinity) return number.real;
-  const bool is_single = type.size_bytes == 4 && type.largest == static_cast<double>(FLT_MAX);
-  if (is_single && number.single) return static_cast<double>(*number.single);
-  return std::clamp(number.real, -type.largest, type.largest);
+  const double real = value.number.real;
+  if (type.mantissa_bits == 0 || real == 0 || !std::isfinite(real)) return real;
+  const int lowest_bit = std::max(std::ilogb(real), type.lowest_exponent) - type.mantissa_bits;
+  const double scaled = std::ldexp(real, -lowest_bit);
+  double whole = std::nearbyint(scaled);
+  if (std::abs(scaled - whole) == 0.5) {
+    const int side = SideOf(value.text, real);
+    whole = side > 0 ? std::ceil(scaled) : side < 0 ? std::floor(scaled) : whole;
+  }
+  return std::clamp(std::ldexp(whole, lowest_bit), -type.largest, type.largest);
 }
 
 std::string FixedStringOf(const ElementType& type, const Value& value) {

@@ -21,6 +21,10 @@ struct ElementType {
   double largest = 0;       // of reals: the largest finite one
   // Of reals: from here on a number rounds to infinity.
   double infinite_from = std::numeric_limits<double>::infinity();
+  // Of reals that are not as precise as a double: the bits behind the point, and the exponent of
+  // the smallest number that has them all.
+  int mantissa_bits = 0;
+  int lowest_exponent = 0;
   bool is_variable = false;
   StringPad pad = StringPad::kNullTerm;
   bool is_utf8 = false;
@@ -44,6 +48,11 @@ inline constexpr char kNoFillValue[] =
     "a fill value of variable length, or a reference, is not supported";
 // Whether a value is in part somewhere else in the file, or leads there.
 bool PointsElsewhere(const ElementType& type);
+
+// The size of a native bitfield that holds so many bits: as many bytes h5dump prints of them.
+inline size_t BytesOfBits(size_t bits) {
+  return bits <= 8 ? 1 : bits <= 16 ? 2 : bits <= 32 ? 4 : 8;
+}
 
 // Something wrong with a value, at an offset of the script.
 struct ValueProblem {

@@ -2,9 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
+#include <cstdio>
 #include <limits>
 #include <optional>
+#include <random>
 #include <string>
 
 #include "tools/h5edit/lexer.h"
@@ -22,6 +25,7 @@ ElementType FloatOf(const char* name) {
 double EncodingOf(const ElementType& type, const std::string& word) {
   ValueList list;
   list.values.emplace_back();
+  list.values[0].text = word;
   EXPECT_TRUE(ParseNumber(word, &list.values[0].number));
   EXPECT_FALSE(CheckValues(type, list, 1));
   return EncodeValues(type, list).reals.at(0);
@@ -33,6 +37,9 @@ std::optional<double> Encoding(const ElementType& type, double real) {
   list.values.emplace_back();
   list.values[0].number.is_real = true;
   list.values[0].number.real = real;
+  std::array<char, 64> exact{};
+  std::snprintf(exact.data(), exact.size(), "%a", real);
+  list.values[0].text = exact.data();
   if (CheckValues(type, list, 1)) return std::nullopt;
   return EncodeValues(type, list).reals.at(0);
 }
@@ -46,7 +53,7 @@ TEST(ValuesTest, WhatRoundsToTheLargestFloatIsIt) {
   EXPECT_EQ(Encoding(type, -std::nextafter(infinite, 0)), -largest);
   EXPECT_EQ(Encoding(type, infinite), std::nullopt);
   EXPECT_EQ(Encoding(type, -infinite), std::nullopt);
-  EXPECT_EQ(Encoding(type, 1.1), 1.1);
+  EXPECT_EQ(Encoding(type, 1.1), 1.1F);
 }
 
 TEST(ValuesTest, AFloatIsTheNearestToWhatIsWritten) {
@@ -61,7 +68,38 @@ TEST(ValuesTest, AFloatIsTheNearestToWhatIsWritten) {
             FloatOf("H5T_IEEE_F32LE").largest);
   EXPECT_EQ(static_cast<float>(EncodingOf(FloatOf("H5T_IEEE_F32LE"), "1e-45")),
             std::ldexp(1.0F, -149));
-  EXPECT_EQ(EncodingOf(FloatOf("H5T_IEEE_F32LE"), "1e-60"), 1e-60) << "which HDF5 makes 0";
+  EXPECT_EQ(EncodingOf(FloatOf("H5T_IEEE_F32LE"), "1e-60"), 0);
+  EXPECT_TRUE(std::signbit(EncodingOf(FloatOf("H5T_IEEE_F32LE"), "-1e-60")));
+  const double half = 1 + std::ldexp(1.0, -11), least = std::ldexp(1.0, -24);
+  EXPECT_EQ(EncodingOf(FloatOf("H5T_IEEE_F16BE"), "1.00048828125"), 1) << "a tie, to even";
+  EXPECT_EQ(EncodingOf(FloatOf("H5T_IEEE_F16BE"), "1.000488281250000000000001"),
+            half + std::ldexp(1.0, -11));
+  EXPECT_EQ(EncodingOf(FloatOf("H5T_IEEE_F16BE"), "2.98023223876953126e-8"), least);
+  EXPECT_EQ(EncodingOf(FloatOf("H5T_IEEE_F16BE"), "2.98023223876953125e-8"), 0);
+  EXPECT_EQ(EncodingOf(FloatOf("H5T_FLOAT_BFLOAT16BE"), "0x10100000000000001"),
+            std::ldexp(129.0, 57))
+      << "of more than 64 bits";
+}
+
+// Numbers that are too small to have all bits carry into those that are not.
+TEST(ValuesTest, FloatsAreRoundedAsByTheProcessor) {
+  const auto seed = std::random_device()();
+  std::mt19937_64 random(seed);
+  const ElementType type = FloatOf("H5T_IEEE_F32BE");
+  for (int i = 0; i < 200000; ++i) {
+    const int exponent = -155 + static_cast<int>(random() % (i % 2 == 0 ? 282 : 32));
+    const double real = std::ldexp(1 + std::ldexp(random() >> 12, -52), exponent);
+    ASSERT_EQ(Encoding(type, real), static_cast<float>(real)) << "seed " << seed << ": " << real;
+    ASSERT_EQ(Encoding(type, -real), -static_cast<float>(real)) << "seed " << seed << ": " << real;
+  }
+}
+
+TEST(ValuesTest, WhatADoubleCannotTellFromInfinityIsStillTheLargest) {
+  // One less than where infinity begins, and a double is that.
+  const std::string less = "340282356779733661637539395458142568447";
+  const double largest = std::numeric_limits<float>::max();
+  EXPECT_EQ(EncodingOf(FloatOf("H5T_IEEE_F32LE"), less), largest);
+  EXPECT_EQ(EncodingOf(FloatOf("H5T_IEEE_F32BE"), "-" + less + ".5"), -largest);
 }
 
 TEST(ValuesTest, WhatRoundsToTheLargestHalfIsIt) {
