@@ -14,14 +14,19 @@ namespace {
 
 constexpr std::array<int, 3> kSignals{SIGINT, SIGTERM, SIGHUP};
 
-volatile sig_atomic_t stop_came = 0;
+volatile sig_atomic_t stop_came = 0;  // the signal's number
+volatile sig_atomic_t is_noted[kSignals.size()] = {};
 int stop_pipe[2] = {-1, -1};  // its reading end is readable once a signal came
 
-void NoteStop(int) {
+// Both calls are async-signal-safe: signal-safety(7).
+void NoteStop(int number) {
   const int error = errno;
-  stop_came = 1;
+  stop_came = number;
+  for (size_t i = 0; i < kSignals.size(); ++i) {
+    if (is_noted[i] != 0) signal(kSignals[i], SIG_DFL);
+  }
   // The pipe is empty: one byte fits, and should it not, `stop_came` says it too.
-  if (write(stop_pipe[1], "", 1) < 0) stop_came = 1;
+  if (write(stop_pipe[1], "", 1) < 0) stop_came = number;
   errno = error;
 }
 
@@ -32,10 +37,11 @@ StopSignal::StopSignal() {
   if (pipe2(stop_pipe, O_CLOEXEC | O_NONBLOCK) != 0) stop_pipe[0] = stop_pipe[1] = -1;
   for (size_t i = 0; i < kSignals.size(); ++i) {
     sigaction(kSignals[i], nullptr, &before_[i]);
-    if (before_[i].sa_handler == SIG_IGN) continue;
+    is_noted[i] = before_[i].sa_handler != SIG_IGN;
+    if (is_noted[i] == 0) continue;
     struct sigaction action = {};
     action.sa_handler = NoteStop;
-    action.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART);
+    action.sa_flags = SA_RESTART;
     sigaction(kSignals[i], &action, nullptr);
   }
 }
@@ -48,7 +54,7 @@ StopSignal::~StopSignal() {
   }
 }
 
-bool StopSignal::came() const { return stop_came != 0; }
+int StopSignal::number() const { return stop_came; }
 
 bool StopSignal::Wait(absl::Duration timeout) const {
   const absl::Time deadline = absl::Now() + timeout;

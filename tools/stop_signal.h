@@ -1,4 +1,5 @@
-// SIGINT, SIGTERM and SIGHUP for a verb that goes on until it is told to stop.
+// SIGINT, SIGTERM and SIGHUP for what goes on until it is told to stop, or has something to put in
+// order before it ends.
 #ifndef H5MIRROR_TOOLS_STOP_SIGNAL_H_
 #define H5MIRROR_TOOLS_STOP_SIGNAL_H_
 
@@ -18,7 +19,9 @@ class StopSignal {
   ~StopSignal();
   StopSignal(const StopSignal&) = delete;
 
-  bool came() const;
+  bool came() const { return number() != 0; }
+  // The signal that came; 0: none.
+  int number() const;
   // Returns at once where one came; else when one comes (true), or after `timeout` (false).
   bool Wait(absl::Duration timeout) const;
 
