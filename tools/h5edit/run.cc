@@ -18,7 +18,7 @@
 #include "tools/h5edit/recovery.h"
 #include "tools/h5edit/report.h"
 #include "tools/h5edit/session.h"
-#include "tools/stop_signals.h"
+#include "tools/stop_signal.h"
 
 namespace h5mirror::edit {
 namespace {
@@ -68,27 +68,27 @@ class Runner {
     const Access access = changes        ? Access::kChanges
                           : would_change ? Access::kTries
                                          : Access::kLooks;
-    tools::StopSignals signals;
+    tools::StopSignal stop;
     auto session = Session::Open(options_, access);
     if (!session.ok()) return Error(session.status());
     if (!(*session)->notice().empty()) report_.Error(StrCat("note: ", (*session)->notice()));
-    const int exit_code = EditIn(**session, signals, changes);
+    const int exit_code = EditIn(**session, stop, changes);
     const std::string lag = (*session)->MirrorLag();
     if (!lag.empty()) report_.Error(lag);
     return exit_code == 0 && !lag.empty() && (*session)->needs_mirror() ? kFailed : exit_code;
   }
 
-  int EditIn(Session& session, const tools::StopSignals& signals, bool changes) {
+  int EditIn(Session& session, const tools::StopSignal& stop, bool changes) {
     auto executor = Executor::Make(session.file());
     if (!executor.ok()) return Error(executor.status());
     for (const Statement& statement : statements_) {
-      if (signals.number() != 0) return Stopped(session, signals.number());
+      if (stop.came()) return Stopped(session, stop.number());
       if (!One(session, *executor, statement)) {
         report_.Left(statement, Close(*executor, session));
-        return signals.number() != 0 ? 128 + signals.number() : kFailed;
+        return stop.came() ? 128 + stop.number() : kFailed;
       }
     }
-    if (signals.number() != 0) return Stopped(session, signals.number());
+    if (stop.came()) return Stopped(session, stop.number());
     *executor = Executor::None();
     if (!changes) return 0;
     const absl::Status finished = session.Finish(Comment());

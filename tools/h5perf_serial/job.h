@@ -11,7 +11,7 @@
 #include "base/strings.h"
 #include "tools/h5perf_serial/options.h"
 #include "tools/h5perf_serial/phase_clock.h"
-#include "tools/stop_signals.h"
+#include "tools/stop_signal.h"
 
 namespace h5mirror::perf {
 
@@ -32,7 +32,7 @@ struct Job {
   PhaseClock& clock;
   // Called after each buffer with the number that are done; may be empty.
   const std::function<void(uint64_t)>& progress;
-  const tools::StopSignals* stop;  // null: nothing stops it
+  const tools::StopSignal* stop;  // null: nothing stops it
 
   // After each buffer. kCancelled where the program is to end.
   absl::Status NoteDone(uint64_t count) const {

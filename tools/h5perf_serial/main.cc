@@ -7,6 +7,6 @@
 
 int main(int argc, char** argv) {
   std::ostream* progress = isatty(STDERR_FILENO) ? &std::cerr : nullptr;
-  const h5mirror::tools::StopSignals stop;
+  const h5mirror::tools::StopSignal stop;
   return h5mirror::perf::RunPerf({argv + 1, argv + argc}, std::cout, std::cerr, progress, &stop);
 }

@@ -12,7 +12,7 @@ namespace {
 
 class Runner {
  public:
-  Runner(const Options& options, std::ostream* progress, const tools::StopSignals* stop)
+  Runner(const Options& options, std::ostream* progress, const tools::StopSignal* stop)
       : options_(options),
         progress_(progress),
         stop_(stop),
@@ -93,7 +93,7 @@ class Runner {
 
   const Options& options_;
   std::ostream* progress_;
-  const tools::StopSignals* stop_;
+  const tools::StopSignal* stop_;
   const std::string base_;
   const Walk walk_;
   std::vector<std::unique_ptr<Backend>> backends_;  // one a lane
@@ -114,7 +114,7 @@ bool Shown(Phase phase, const Options& options) {
 }
 
 absl::StatusOr<Results> Run(const Options& options, std::ostream* progress,
-                            const tools::StopSignals* stop) {
+                            const tools::StopSignal* stop) {
   return Runner(options, progress, stop).Run();
 }
 

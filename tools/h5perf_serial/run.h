@@ -12,7 +12,7 @@
 #include "tools/h5perf_serial/options.h"
 #include "tools/h5perf_serial/phase_clock.h"
 #include "tools/h5perf_serial/statistics.h"
-#include "tools/stop_signals.h"
+#include "tools/stop_signal.h"
 
 namespace h5mirror::perf {
 
@@ -44,7 +44,7 @@ bool Shown(Phase phase, const Options& options);
 // `progress`: where a line shows how far long work has come; null: nowhere.
 // `stop` ends it between two buffers, with kCancelled; may be null.
 absl::StatusOr<Results> Run(const Options& options, std::ostream* progress,
-                            const tools::StopSignals* stop);
+                            const tools::StopSignal* stop);
 
 }  // namespace h5mirror::perf
 

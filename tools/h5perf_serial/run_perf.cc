@@ -38,7 +38,7 @@ std::string ReportOf(const Options& options, const Results& results) {
 }
 
 absl::Status Measure(const Options& options, std::ostream& out, std::ostream& err,
-                     std::ostream* progress, const tools::StopSignals* stop) {
+                     std::ostream* progress, const tools::StopSignal* stop) {
   std::ofstream file;
   if (!options.output.empty()) {
     file.open(options.output, std::ios::trunc);
@@ -62,7 +62,7 @@ absl::Status Measure(const Options& options, std::ostream& out, std::ostream& er
 }  // namespace
 
 int RunPerf(const std::vector<std::string>& arguments, std::ostream& out, std::ostream& err,
-            std::ostream* progress, const tools::StopSignals* stop) {
+            std::ostream* progress, const tools::StopSignal* stop) {
   const absl::StatusOr<Options> options = ParseOptions(arguments);
   if (!options.ok()) {
     err << "h5perf_serial: " << options.status().message() << "; see h5perf_serial --help\n";

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/stop_signals.h"
+#include "tools/stop_signal.h"
 
 namespace h5mirror::perf {
 
@@ -14,7 +14,7 @@ namespace h5mirror::perf {
 // and one line on `err`, and 128+n after signal n, with its files removed. `progress`: a terminal,
 // or null; `stop`: null where nobody notes signals.
 int RunPerf(const std::vector<std::string>& arguments, std::ostream& out, std::ostream& err,
-            std::ostream* progress, const tools::StopSignals* stop = nullptr);
+            std::ostream* progress, const tools::StopSignal* stop = nullptr);
 
 }  // namespace h5mirror::perf
 

@@ -1,4 +1,4 @@
-#include "tools/stop_signals.h"
+#include "tools/stop_signal.h"
 
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -12,17 +12,18 @@ bool Is(int number, void (*handler)(int)) {
   return sigaction(number, nullptr, &action) == 0 && action.sa_handler == handler;
 }
 
-TEST(StopSignalsTest, WhatIsIgnoredStaysSoAfterTheFirstOne) {
+TEST(StopSignalTest, WhatIsIgnoredStaysSoAfterTheFirstOne) {
   signal(SIGHUP, SIG_IGN);  // As under nohup.
   signal(SIGTERM, SIG_DFL);
   signal(SIGINT, SIG_DFL);
-  const StopSignals signals;
-  EXPECT_EQ(signals.number(), 0);
+  const StopSignal stop;
+  EXPECT_FALSE(stop.came());
   EXPECT_TRUE(Is(SIGHUP, SIG_IGN));
   raise(SIGHUP);
-  EXPECT_EQ(signals.number(), 0);
+  EXPECT_EQ(stop.number(), 0);
   raise(SIGTERM);
-  EXPECT_EQ(signals.number(), SIGTERM);
+  EXPECT_EQ(stop.number(), SIGTERM);
+  EXPECT_TRUE(stop.Wait(absl::InfiniteDuration()));
   EXPECT_TRUE(Is(SIGHUP, SIG_IGN));
   EXPECT_TRUE(Is(SIGTERM, SIG_DFL));
   EXPECT_TRUE(Is(SIGINT, SIG_DFL));
