@@ -1,8 +1,6 @@
-#include <limits.h>
 #include <signal.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <set>
@@ -14,6 +12,7 @@
 #include "absl/time/clock.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
+#include "base/who.h"
 #include "onion_store/cut_journal.h"
 #include "onion_store/embedded_store.h"
 #include "onion_store/mirror_notes.h"
@@ -26,11 +25,6 @@ constexpr int kMakeAttempts = 100;
 
 std::string HistoryName(const std::string& name, std::string_view file) {
   return StrCat(name, ".h5m/", file);
-}
-
-std::string HostName() {
-  std::array<char, HOST_NAME_MAX + 1> name{};
-  return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "localhost";
 }
 
 // The nearest directory above that is a server's root; empty: none.
@@ -66,7 +60,7 @@ struct Holder {
   bool MayHold() const {
     if (pid.empty()) return false;
     const int number = std::atoi(pid.c_str());
-    return host != HostName() || (number > 0 && (kill(number, 0) == 0 || errno != ESRCH));
+    return host != OwnHost() || (number > 0 && (kill(number, 0) == 0 || errno != ESRCH));
   }
 };
 
@@ -173,7 +167,7 @@ absl::Status EmbeddedLease::TakeNow(const std::string& program, JournalWay way) 
   H5M_RETURN_IF_ERROR(lock.status());
   lock_ = *std::move(lock);
   if (kind_ == LockKind::kShared) return absl::OkStatus();
-  const Holder self{StrCat(getpid()), HostName(), program,
+  const Holder self{StrCat(getpid()), OwnHost(), program,
                     absl::FormatTime(absl::RFC3339_sec, absl::Now(), absl::UTCTimeZone())};
   // Only for messages: a full disk must not lock anybody out.
   auto file = tree_->Open(lock_name, OpenKind::kCreateFresh, 0600);

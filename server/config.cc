@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/errno_status.h"
+#include "base/nearest_name.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "base/toml.h"
@@ -25,21 +26,6 @@ absl::StatusOr<std::string> ReadText(const std::filesystem::path& path) {
   text << stream.rdbuf();
   if (stream.bad()) return ErrnoToStatus(EIO, StrCat("read ", path.string()));
   return text.str();
-}
-
-size_t EditDistance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = row[0];
-    row[0] = i;
-    for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t substituted = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, substituted});
-    }
-  }
-  return row.back();
 }
 
 std::string SuggestionFor(std::string_view key) {
@@ -119,14 +105,7 @@ absl::Status CheckTogether(const Config& config) {
 
 std::string SuggestKey(std::string_view key, absl::Span<const std::string_view> names,
                        std::string_view otherwise) {
-  std::string_view best;
-  size_t best_distance = 4;
-  for (const std::string_view name : names) {
-    const size_t distance = EditDistance(key, name);
-    if (distance >= best_distance) continue;
-    best = name;
-    best_distance = distance;
-  }
+  const std::string_view best = NearestName(key, names);
   return best.empty() ? std::string(otherwise) : StrCat("did you mean \"", best, "\"?");
 }
 

@@ -2,39 +2,18 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pwd.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "base/errno_status.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
+#include "base/who.h"
 
 namespace h5mirror::tools {
 namespace {
-
-std::string HostName() {
-  char name[256] = {};
-  if (gethostname(name, sizeof(name) - 1) != 0) return "localhost";
-  return name;
-}
-
-std::string MachineId() {
-  absl::StatusOr<std::string> id = ReadSmallFile("/etc/machine-id", 256);
-  const std::string text = id.ok() ? std::string(absl::StripAsciiWhitespace(*id)) : "";
-  return text.empty() ? HostName() : text;
-}
-
-std::string UserName() {
-  passwd entry = {};
-  passwd* found = nullptr;
-  char buffer[4096];
-  getpwuid_r(geteuid(), &entry, buffer, sizeof(buffer), &found);
-  return found != nullptr ? found->pw_name : StrCat("uid ", geteuid());
-}
 
 absl::StatusOr<std::filesystem::path> RealPath(const std::filesystem::path& path) {
   std::error_code error;
@@ -89,16 +68,16 @@ absl::Status LocalFile::CheckUnchanged() const {
 absl::StatusOr<v1::Origin> LocalOrigin(const std::filesystem::path& path) {
   H5M_ASSIGN_OR_RETURN(const std::filesystem::path real, RealPath(path));
   v1::Origin origin;
-  origin.set_machine_id(MachineId());
-  origin.set_host(HostName());
+  origin.set_machine_id(OwnMachineId());
+  origin.set_host(OwnHost());
   origin.set_path(real.string());
   return origin;
 }
 
 v1::Writer LocalWriter() {
   v1::Writer writer;
-  writer.set_claimed_user(UserName());
-  writer.set_host(HostName());
+  writer.set_claimed_user(OwnUser());
+  writer.set_host(OwnHost());
   writer.set_program("h5mirror");
   writer.set_pid(static_cast<uint32_t>(getpid()));
   return writer;
@@ -116,7 +95,7 @@ v1::LocalStat ToProto(const FileStat& stat) {
 absl::StatusOr<std::string> DefaultName(const std::filesystem::path& path,
                                         const std::string& root) {
   H5M_ASSIGN_OR_RETURN(const std::filesystem::path real, RealPath(path));
-  if (root.empty()) return StrCat(HostName(), real.string());
+  if (root.empty()) return StrCat(OwnHost(), real.string());
   H5M_ASSIGN_OR_RETURN(const std::filesystem::path real_root, RealPath(root));
   const std::string below = real.lexically_relative(real_root).string();
   if (below.empty() || below == "." || below == ".." || absl::StartsWith(below, "../")) {

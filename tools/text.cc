@@ -2,25 +2,10 @@
 
 #include "absl/strings/str_format.h"
 #include "base/strings.h"
+#include "base/utf8.h"
 
 namespace h5mirror::tools {
 namespace {
-
-// Length in bytes of the well-formed UTF-8 sequence that `text` starts with; 0: none.
-size_t SequenceLength(std::string_view text) {
-  const auto lead = static_cast<unsigned char>(text[0]);
-  const size_t length = lead < 0x80   ? 1
-                        : lead < 0xc2 ? 0
-                        : lead < 0xe0 ? 2
-                        : lead < 0xf0 ? 3
-                        : lead < 0xf5 ? 4
-                                      : 0;
-  if (length == 0 || text.size() < length) return 0;
-  for (size_t i = 1; i < length; ++i) {
-    if ((static_cast<unsigned char>(text[i]) & 0xc0) != 0x80) return 0;
-  }
-  return length;
-}
 
 // C0, DEL, and C1 (two bytes in UTF-8, 0xc2 0x80..0x9f).
 bool IsControl(std::string_view sequence) {
@@ -66,7 +51,7 @@ std::string Printable(std::string_view text) {
   std::string result;
   result.reserve(text.size());
   while (!text.empty()) {
-    const size_t length = SequenceLength(text);
+    const size_t length = CharacterBytes(text);
     if (length == 0 || IsControl(text.substr(0, length))) {
       absl::StrAppendFormat(&result, "\\x%02x", static_cast<unsigned char>(text[0]));
       text.remove_prefix(1);

@@ -9,7 +9,7 @@
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "client_vfd/embedded/fork.h"
-#include "client_vfd/embedded/identity.h"
+#include "onion_store/origin_here.h"
 
 namespace h5mirror::vfd {
 namespace {
@@ -91,7 +91,7 @@ absl::Status EmbeddedWriter::StartSession() {
   H5M_RETURN_IF_ERROR(KeepFolded());
   H5M_ASSIGN_OR_RETURN(const store::Token token, file_->Acquire());
   H5M_RETURN_IF_ERROR(
-      file_->Begin(token, config_.start, OriginOf(config_.path), config_.mode_bits));
+      file_->Begin(token, config_.start, store::OriginHere(config_.path), config_.mode_bits));
   token_ = token;
   head_.reset();
   scratch_.reset();
@@ -111,7 +111,8 @@ absl::Status EmbeddedWriter::KeepFolded() {
   if (info.durable_cut <= info.newest_version.cut) return absl::OkStatus();
   const bool left_behind = config_.start == store::SessionStart::kNewGeneration;
   if (!left_behind && AgeOfNewest() < config_.version_min_interval) return absl::OkStatus();
-  return file_->Keep(ProvenanceOf(config_.program, "closed before"), RandomBytes16()).status();
+  return file_->Keep(store::ProvenanceNow(config_.program, "closed before"), RandomBytes16())
+      .status();
 }
 
 absl::Status EmbeddedWriter::Read(uint64_t offset, absl::Span<char> out) {
@@ -157,7 +158,7 @@ absl::StatusOr<store::CutNumber> EmbeddedWriter::Cut(store::BarrierKind kind,
   request.kind = kind;
   request.size_bytes = size_bytes_;
   request.barrier = {session_id_, ++barrier_count_};
-  request.provenance = ProvenanceOf(config_.program, comment);
+  request.provenance = store::ProvenanceNow(config_.program, comment);
   auto on_durable = [durable = durable_](absl::StatusOr<store::DurableCut> result) {
     absl::MutexLock lock(&durable->mutex);
     if (!result.ok()) {

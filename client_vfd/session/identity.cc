@@ -2,7 +2,7 @@
 
 #include <unistd.h>
 
-#include "client_vfd/session/who.h"
+#include "base/who.h"
 
 namespace h5mirror::vfd {
 void FillOrigin(const std::string& real_path, v1::Origin* origin) {

@@ -15,18 +15,6 @@ D2 = "/g1/g1.1/dset1.1.2"
 I = "H5T_STD_I"
 
 
-@pytest.fixture(scope="session")
-def original(tmp_path_factory):
-    return make_fixture(tmp_path_factory.mktemp("f") / "f.h5").read_bytes()
-
-
-@pytest.fixture
-def f(tmp_path, original):
-    path = tmp_path / "f.h5"
-    path.write_bytes(original)
-    return path
-
-
 @dataclass
 class Row:
     """One script over a fresh F. `touched` are the attributes that it changes, `holds` what h5dump then says; with

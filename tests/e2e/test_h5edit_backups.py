@@ -13,18 +13,6 @@ from harness.h5edit import D1, NINE, backup, command, content, h5edit, make_fixt
 BAD = "DELETE /attr1; DELETE /attr_no_such;"
 
 
-@pytest.fixture(scope="session")
-def original(tmp_path_factory):
-    return make_fixture(tmp_path_factory.mktemp("f") / "f.h5").read_bytes()
-
-
-@pytest.fixture
-def f(tmp_path, original):
-    path = tmp_path / "f.h5"
-    path.write_bytes(original)
-    return path
-
-
 def fail(f, *words):
     """A run that leaves a back-up."""
     result = h5edit(f.parent, "--backup=copy", *words, "-c", BAD, f.name)

@@ -11,7 +11,7 @@ import pytest
 
 from harness import hdf5
 from harness.h5edit import command
-from test_h5edit_server import comments, edit, is_level, killed, original, world, write_by_driver  # noqa: F401
+from test_h5edit_server import comments, edit, is_level, killed, world, write_by_driver  # noqa: F401
 
 # In a page of its own, away from what the edits change.
 THEIRS = b"theirs"

@@ -12,24 +12,17 @@ import h5py
 import pytest
 
 from harness import hdf5, paths
-from harness.h5edit import NINE, backup, command, content, h5edit, make_fixture, nothing_beside
+from harness.h5edit import NINE, backup, command, content, h5edit, nothing_beside
 from harness.h5edit_kills import driver, h5ls, kills, tear
 from harness.process import Process, wait_until
 
 STATEMENTS = NINE.splitlines()
 
 
-@pytest.fixture(scope="module")
-def original(tmp_path_factory):
-    return make_fixture(tmp_path_factory.mktemp("f") / "f.h5").read_bytes()
-
-
 @pytest.fixture
-def f(tmp_path, original):
-    path = tmp_path / "f.h5"
-    path.write_bytes(original)
-    (tmp_path / "script").write_text(NINE)
-    return path
+def f(f):
+    (f.parent / "script").write_text(NINE)
+    return f
 
 
 def holds(f) -> int:

@@ -8,20 +8,8 @@ import h5py
 import pytest
 
 from harness import hdf5, paths
-from harness.h5edit import NINE, backup, bound_h5edit, content, h5edit, make_fixture, nothing_beside
+from harness.h5edit import NINE, backup, bound_h5edit, content, h5edit, nothing_beside
 from harness.process import run
-
-
-@pytest.fixture(scope="session")
-def original(tmp_path_factory):
-    return make_fixture(tmp_path_factory.mktemp("f") / "f.h5").read_bytes()
-
-
-@pytest.fixture
-def f(tmp_path, original):
-    path = tmp_path / "f.h5"
-    path.write_bytes(original)
-    return path
 
 
 @pytest.mark.parametrize("words", [[], ["--atomic=inc"], ["--atomic=no"], ["--backup=copy"], ["--keep-history"]], ids=str)

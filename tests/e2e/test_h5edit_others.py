@@ -9,24 +9,17 @@ import time
 import pytest
 
 from harness import hdf5, paths
-from harness.h5edit import NINE, bound, bound_h5edit, command, content, h5edit, make_fixture, nothing_beside
+from harness.h5edit import NINE, bound, bound_h5edit, command, content, h5edit, nothing_beside
 from harness.h5edit_kills import h5ls, kills, tear
 
 PAGE = 4096
 LOOKS = (["-c", "SHOW /attr1;"], ["-c", "LIST /;"], ["--dryrun", "-c", "DELETE /attr1;"])
 
 
-@pytest.fixture(scope="module")
-def original(tmp_path_factory):
-    return make_fixture(tmp_path_factory.mktemp("f") / "f.h5").read_bytes()
-
-
 @pytest.fixture
-def f(tmp_path, original):
-    path = tmp_path / "f.h5"
-    path.write_bytes(original)
-    (tmp_path / "script").write_text(NINE)
-    return path
+def f(f):
+    (f.parent / "script").write_text(NINE)
+    return f
 
 
 def put_back(f, original) -> None:

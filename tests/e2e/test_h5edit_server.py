@@ -9,17 +9,12 @@ import subprocess
 import pytest
 
 from harness import hdf5, paths
-from harness.h5edit import command, content, h5edit, make_fixture
+from harness.h5edit import command, content, h5edit
 from harness.process import run, wait_until
 from harness.server import Server
 
 SCRIPT = "DELETE /attr1;\nCREATE /a {H5T_STD_I32LE (2) {1, 2}};\nCOPY /attr2 /a2;\n"
 STATEMENTS = SCRIPT.splitlines()
-
-
-@pytest.fixture(scope="module")
-def original(tmp_path_factory):
-    return make_fixture(tmp_path_factory.mktemp("f") / "f.h5").read_bytes()
 
 
 @pytest.fixture

@@ -15,8 +15,8 @@
 #include "onion_store/cut_journal.h"
 #include "onion_store/embedded_store.h"
 #include "onion_store/mirror_notes.h"
+#include "onion_store/origin_here.h"
 #include "tools/h5edit/paged_bytes.h"
-#include "tools/h5edit/who.h"
 
 namespace h5mirror::edit {
 namespace {
@@ -161,7 +161,7 @@ class HistoryFile final : public MemoryFile {
     request.kind = store::BarrierKind::kCommit;
     request.size_bytes = cut.size_after;
     request.barrier = {session_id_, ++barrier_count_};
-    request.provenance = ProvenanceNow(kProgram, comment);
+    request.provenance = store::ProvenanceNow(kProgram, comment);
     // Whatever fails from here on, the next who opens the store may find the version whole.
     is_on_its_way_ = true;
     H5M_RETURN_IF_ERROR(file_->Cut(token_, std::move(request), {}).status());
@@ -228,7 +228,7 @@ absl::StatusOr<std::unique_ptr<EditFile>> OpenWithHistory(const std::filesystem:
   H5M_ASSIGN_OR_RETURN(auto head, tree->Open(name, OpenKind::kWrite, 0));
   H5M_ASSIGN_OR_RETURN(const FileStat stat, head->Stat());
   auto made = std::make_unique<HistoryFile>(std::move(head_lock), std::move(tree), std::move(head),
-                                            stat, OriginHere(path));
+                                            stat, store::OriginHere(path.string()));
   if (store != nullptr) {
     made->Give(std::move(store));
   } else {

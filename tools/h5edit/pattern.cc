@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "tools/h5edit/source.h"
+#include "base/utf8.h"
 
 namespace h5mirror::edit {
 

@@ -6,6 +6,7 @@
 #include <iostream>
 
 #include "base/strings.h"
+#include "base/utf8.h"
 #include "tools/h5edit/lexer.h"
 
 namespace h5mirror::edit {

@@ -23,9 +23,6 @@ struct Problem {
   std::string message;
 };
 
-// Bytes of the UTF-8 character that `text`, which is not empty, begins with; 0: it is none.
-size_t CharacterBytes(std::string_view text);
-
 // Immutable.
 class Source {
  public:

@@ -4,6 +4,8 @@
 #include <iterator>
 #include <vector>
 
+#include "base/nearest_name.h"
+
 namespace h5mirror::edit {
 namespace {
 
@@ -64,22 +66,6 @@ constexpr PredefinedType kTypes[] = {
     {"H5T_NATIVE_LDOUBLE", kFloat, sizeof(long double), true},
 };
 
-// Levenshtein's distance.
-size_t Distance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = row[0];
-    row[0] = i;
-    for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t above = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, diagonal + (a[i - 1] == b[j - 1] ? 0 : 1)});
-      diagonal = above;
-    }
-  }
-  return row[b.size()];
-}
-
 }  // namespace
 
 const PredefinedType* FindPredefined(std::string_view name) {
@@ -89,14 +75,9 @@ const PredefinedType* FindPredefined(std::string_view name) {
 }
 
 std::string_view NearestPredefined(std::string_view name) {
-  if (name.size() > 40) return {};
-  std::string_view nearest;
-  size_t distance = 4;
-  for (const PredefinedType& type : kTypes) {
-    const size_t d = Distance(name, type.name);
-    if (d < distance) nearest = type.name, distance = d;
-  }
-  return nearest;
+  std::vector<std::string_view> names;
+  for (const PredefinedType& type : kTypes) names.push_back(type.name);
+  return NearestName(name, names);
 }
 
 }  // namespace h5mirror::edit

@@ -1,18 +1,18 @@
-#include "client_vfd/embedded/identity.h"
+#include "onion_store/origin_here.h"
 
 #include <unistd.h>
 
 #include "absl/time/clock.h"
-#include "client_vfd/session/who.h"
+#include "base/who.h"
 
-namespace h5mirror::vfd {
+namespace h5mirror::store {
 
-store::Origin OriginOf(const std::string& path) {
+Origin OriginHere(const std::string& path) {
   return {.machine_id = OwnMachineId(), .host = OwnHost(), .path = path};
 }
 
-store::Provenance ProvenanceOf(const std::string& program, const std::string& comment) {
-  store::Provenance provenance;
+Provenance ProvenanceNow(const std::string& program, const std::string& comment) {
+  Provenance provenance;
   provenance.claimed_user = OwnUser();
   provenance.host = OwnHost();
   provenance.program = program;
@@ -22,4 +22,4 @@ store::Provenance ProvenanceOf(const std::string& program, const std::string& co
   return provenance;
 }
 
-}  // namespace h5mirror::vfd
+}  // namespace h5mirror::store

@@ -1,4 +1,4 @@
-#include "client_vfd/session/who.h"
+#include "base/who.h"
 
 #include <limits.h>
 #include <pwd.h>
@@ -7,7 +7,7 @@
 #include <array>
 #include <fstream>
 
-namespace h5mirror::vfd {
+namespace h5mirror {
 namespace {
 
 std::string ReadHost() {
@@ -49,4 +49,4 @@ const std::string& OwnUser() {
   return *user;
 }
 
-}  // namespace h5mirror::vfd
+}  // namespace h5mirror

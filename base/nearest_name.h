@@ -1,0 +1,17 @@
+// "Did you mean": the name that somebody may have mistyped.
+#ifndef H5MIRROR_BASE_NEAREST_NAME_H_
+#define H5MIRROR_BASE_NEAREST_NAME_H_
+
+#include <string_view>
+
+#include "absl/types/span.h"
+
+namespace h5mirror {
+
+// The first of `names` with the least edits (a character put in, taken out or replaced) from
+// `word`, of at most three; empty: none is that near, or `word` is longer than 100 bytes.
+std::string_view NearestName(std::string_view word, absl::Span<const std::string_view> names);
+
+}  // namespace h5mirror
+
+#endif  // H5MIRROR_BASE_NEAREST_NAME_H_

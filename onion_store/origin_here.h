@@ -1,0 +1,17 @@
+// Who and where this process is, for the versions that a store in a program makes. Thread-safe.
+#ifndef H5MIRROR_ONION_STORE_ORIGIN_HERE_H_
+#define H5MIRROR_ONION_STORE_ORIGIN_HERE_H_
+
+#include <string>
+
+#include "onion_store/types.h"
+
+namespace h5mirror::store {
+
+Origin OriginHere(const std::string& path);
+// With the time of now.
+Provenance ProvenanceNow(const std::string& program, const std::string& comment);
+
+}  // namespace h5mirror::store
+
+#endif  // H5MIRROR_ONION_STORE_ORIGIN_HERE_H_
