@@ -56,7 +56,7 @@ absl::StatusOr<std::string> Filled(const LocalRecord& record) {
 absl::Status Replace(const std::filesystem::path& local_file, const std::filesystem::path& path,
                      std::string_view text) {
   const std::filesystem::path directory = RecordDirectory(local_file);
-  if (mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST) {
+  if (mkdir(directory.c_str(), kBesideModeBits) != 0 && errno != EEXIST) {
     return RecordFileError("make directory", directory);
   }
   return ReplaceRecordFile(path, text);

@@ -63,6 +63,10 @@ struct LocalRecord {
   absl::Time since = absl::InfinitePast();
 };
 
+// Of the directory X.h5.h5m, whose files are 0600: others may ask whether a file of a known name is
+// there, and so whether a change is on its way to X.h5, which they may be able to read.
+constexpr uint32_t kBesideModeBits = 0711;
+
 // `X.h5.h5m` beside `local_file`.
 std::filesystem::path RecordDirectory(const std::filesystem::path& local_file);
 
@@ -83,7 +87,7 @@ absl::StatusOr<LocalRecord> ReadLocalRecord(const RecordPlace& place);
 
 // Makes the record, or brings it up to date: with one write(2) over it where its size stays, which
 // is cheap (some filesystems write a file back that is renamed over another), else by a new one
-// renamed into its place. Mode 0600, directory 0700. Not synced: a record lost with the machine's
+// renamed into its place. Mode 0600, directory kBesideModeBits. Not synced: a record lost with the machine's
 // power leaves an older one, whose `stat` does not match the file any more.
 absl::Status WriteLocalRecord(const RecordPlace& place, const LocalRecord& record);
 

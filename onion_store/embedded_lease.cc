@@ -10,6 +10,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
+#include "base/local_record.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "base/who.h"
@@ -143,7 +144,7 @@ absl::StatusOr<std::unique_ptr<EmbeddedLease>> EmbeddedLease::Take(
 }
 
 absl::Status EmbeddedLease::MakeHistory() {
-  absl::Status made = tree_->MakeDirectory(StrCat(name_, ".h5m"), 0700);
+  absl::Status made = tree_->MakeDirectory(StrCat(name_, ".h5m"), kBesideModeBits);
   return absl::IsAlreadyExists(made) ? absl::OkStatus() : made;
 }
 

@@ -314,7 +314,7 @@ void StatusOfEmbedded(const H5FD_t* file, H5mStatus* status) {
 void HealEmbeddedHead(const Config& config, const EmbeddedTarget& target) {
   const std::string& real_path = target.real_path;
   const auto has = [&real_path](const char* name) {
-    return LookBeside(real_path, name) != Beside::kNothing;
+    return LookBeside(real_path, name) == Beside::kThere;
   };
   const auto is_unclean = [&has] { return has("open") || has("journal"); };
   if (!is_unclean()) return;
@@ -337,15 +337,26 @@ void HealEmbeddedHead(const Config& config, const EmbeddedTarget& target) {
     if (std::chrono::steady_clock::now() >= deadline) break;
   }
   if (failed == 0 || failed == ENOENT) return;  // Done; or a history that never came to be.
-  const bool is_unknown = LookBeside(real_path, "journal") == Beside::kUnknown;
+  // Of another user, whose program may be at work.
+  if (failed == EACCES && (!is_unclean() || IsBeingWritten(real_path, target.locking))) return;
   Say(config.log, Audience::kUserToo,
-      real_path + (is_unknown ? " may have been" : " was") +
-          " left by a crash, cannot be put in order, and is read as it is: " +
+      real_path + " was left by a crash, cannot be put in order, and is read as it is: " +
           (api == nullptr ? load_error : error.data()));
 }
 
 void FinishEdit(const Config& config, const EmbeddedTarget& target) {
-  if (LookBeside(target.real_path, "journal") != Beside::kNothing) HealEmbeddedHead(config, target);
+  const std::string& path = target.real_path;
+  switch (LookBeside(path, "journal")) {
+    case Beside::kNothing:
+      return;
+    case Beside::kThere:
+      return HealEmbeddedHead(config, target);
+    case Beside::kUnknown:
+      return Say(
+          config.log, Audience::kUserToo,
+          path + " is read as it is: whether a change of it was broken off cannot be told, as " +
+              path + ".h5m cannot be looked into; who owns that may let others search it");
+  }
 }
 
 namespace {

@@ -3,6 +3,7 @@
 import os
 import shutil
 import signal
+import stat
 import subprocess
 import time
 
@@ -13,7 +14,9 @@ from harness.h5edit import NINE, bound, bound_h5edit, command, content, h5edit, 
 from harness.h5edit_kills import h5ls, kills, tear
 
 PAGE = 4096
-LOOKS = (["-c", "SHOW /attr1;"], ["-c", "LIST /;"], ["--dryrun", "-c", "DELETE /attr1;"])
+SHOWS = (["-c", "SHOW /attr1;"], ["-c", "LIST /;"])
+LOOKS = (*SHOWS, ["--dryrun", "-c", "DELETE /attr1;"])
+LEVELS = ([], ["--atomic=inc"], ["--atomic=no"], ["--backup=copy"], ["--keep-history"])
 
 
 @pytest.fixture
@@ -81,22 +84,39 @@ def test_who_cannot_look_beside_the_file_is_told_so(f, original):
     tear(f, original)
     torn, beside = f.read_bytes(), f.parent / "f.h5.h5m"
     beside.chmod(0)
-    levels = ([], ["--atomic=inc"], ["--atomic=no"], ["--backup=copy"], ["--keep-history"])
-    edits = [[*words, "-c", "DELETE /attr1;"] for words in levels]
+    edits = [[*words, "-c", "DELETE /attr1;"] for words in LEVELS]
     recovers = (["--recover"], ["--recover", "--check"], ["--recover", "--discard"])
     for mode in (0, 0o400, 0o100):
         beside.chmod(mode)
         for words in (*edits, *LOOKS, *recovers):
             result = bound_h5edit(f.parent, *words, "f.h5")
-            assert result.code == 1 and "f.h5.h5m cannot be looked into" in result.err, result.describe()
+            # Who may search but not list may ask for the journal.
+            says = "a change is on its way" if mode == 0o100 and words in SHOWS else "f.h5.h5m cannot be looked into"
+            assert result.code == 1 and says in result.err, result.describe()
             assert "--atomic no" not in result.err and not result.out, result.describe()
         assert f.read_bytes() == torn
     beside.chmod(0)
-    assert "f.h5 may have been left by a crash" in h5ls(f, "mode=off", bound(f.parent))
+    assert "whether a change of it was broken off cannot be told" in h5ls(f, "mode=off", bound(f.parent))
     beside.chmod(0o700)
     assert f.read_bytes() == torn
     bound_h5edit(f.parent, "--recover", "f.h5").ok()
     assert nothing_beside(f)
+
+
+def test_others_than_its_owner_look_at_a_file_that_is_mirrored(f):
+    beside = f.parent / "f.h5.h5m"
+    h5edit(f.parent, "--keep-history", "-c", "DELETE /attr2;", "f.h5").ok()
+    assert stat.S_IMODE(beside.stat().st_mode) == 0o711
+    for part in beside.iterdir():
+        part.chmod(0)
+    beside.chmod(0o100)   # What others have of it.
+    for words in SHOWS:
+        bound_h5edit(f.parent, *words, "f.h5").ok()
+    assert "f.h5" not in h5ls(f, "mode=off", bound(f.parent))
+    for level in LEVELS:
+        result = bound_h5edit(f.parent, *level, "-c", "DELETE /attr1;", "f.h5")
+        assert result.code == 1 and "f.h5.h5m cannot be looked into" in result.err, result.describe()
+    beside.chmod(0o711)
 
 
 @pytest.mark.limit(200)

@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <initializer_list>
 
 #include "base/env.h"
 #include "base/status_macros.h"
@@ -28,19 +29,28 @@ int WhyNotListed(const std::string& directory) {
   return 0;
 }
 
-}  // namespace
-
-absl::Status CheckCanLookBeside(const std::filesystem::path& real) {
-  const std::string beside = real.string() + ".h5m";
-  for (const int why : {WhyNotListed(beside), WhyNot(beside + "/journal"), WhyNot(beside + "/open"),
-                        WhyNot(beside + "/index")}) {
+absl::Status NoneUnknown(const std::filesystem::path& real, std::initializer_list<int> answers) {
+  for (const int why : answers) {
     if (why == 0 || why == ENOENT || why == ENOTDIR) continue;
     return absl::PermissionDeniedError(
         StrCat("cannot open ", real.string(), ": whether a change is on its way to it cannot be ",
-               "told, as ", beside, " cannot be looked into (", strerror(why),
+               "told, as ", real.string(), ".h5m cannot be looked into (", strerror(why),
                "). Who owns that can, and may let others list and search it"));
   }
   return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status CheckCanAskBeside(const std::filesystem::path& real) {
+  const std::string beside = real.string() + ".h5m";
+  return NoneUnknown(
+      real, {WhyNot(beside + "/journal"), WhyNot(beside + "/open"), WhyNot(beside + "/index")});
+}
+
+absl::Status CheckCanLookBeside(const std::filesystem::path& real) {
+  H5M_RETURN_IF_ERROR(CheckCanAskBeside(real));
+  return NoneUnknown(real, {WhyNotListed(real.string() + ".h5m")});
 }
 
 bool HasOpenHistory(const std::filesystem::path& real) {

@@ -96,7 +96,8 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Open(const Options& options, A
   std::error_code error;
   session->real_ = std::filesystem::canonical(options.file, error);
   if (error) return absl::NotFoundError(StrCat(what, ": ", error.message()));
-  H5M_RETURN_IF_ERROR(CheckCanLookBeside(session->real_));
+  H5M_RETURN_IF_ERROR(access == Access::kLooks ? CheckCanAskBeside(session->real_)
+                                               : CheckCanLookBeside(session->real_));
   if (access == Access::kChanges) {
     H5M_RETURN_IF_ERROR(CheckKeepsNoHistory(options, session->real_));
     H5M_RETURN_IF_ERROR(CheckNoBackup(options.file, session->real_));
