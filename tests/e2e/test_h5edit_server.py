@@ -283,6 +283,15 @@ def test_only_who_speaks_to_a_server_loads_grpc(world):
     assert "grpc" in maps("-c", "DELETE /attr2;", "f.h5")
 
 
+def test_what_does_not_go_with_a_file_that_is_mirrored(world):
+    edit(world, "--server", world.address, "-c", "DELETE /attr1;", "f.h5").ok()
+    before = world.local("f.h5").read_bytes()
+    for word in ("--keep-history", "--backup=copy"):
+        result = edit(world, word, "-c", "DELETE /attr2;", "f.h5")
+        assert result.code == 1 and f"with {word}: it is mirrored to a server" in result.err, result.describe()
+    assert world.local("f.h5").read_bytes() == before and len(comments(world)) == 2
+
+
 def test_dryrun_and_show_ask_no_server(world, original):
     for words in (["--dryrun", "-c", "DELETE /attr1;"], ["-c", "SHOW /attr1;"]):
         edit(world, "--server", "127.0.0.1:1", *words, "f.h5").ok()

@@ -1,14 +1,18 @@
 #include "tools/h5edit/edit_file.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <string_view>
-
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
+#include "base/errno_status.h"
 #include "base/random.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
@@ -26,12 +30,15 @@ constexpr char kProgram[] = "h5edit";
 constexpr absl::Duration kPatience = absl::Seconds(1);
 constexpr absl::Duration kStoreTimeout = absl::Seconds(60);
 
+bool WantsLocks() {
+  const char* const wish = getenv("HDF5_USE_FILE_LOCKING");
+  return wish == nullptr || (std::string_view(wish) != "FALSE" && std::string_view(wish) != "0");
+}
+
 // HDF5's advisory lock on the file, so that no other program opens it meanwhile.
 absl::StatusOr<std::unique_ptr<EnvLock>> LockHead(EnvTree& tree,
                                                   const std::filesystem::path& path) {
-  const char* const wish = getenv("HDF5_USE_FILE_LOCKING");
-  if (wish != nullptr && (std::string_view(wish) == "FALSE" || std::string_view(wish) == "0"))
-    return nullptr;
+  if (!WantsLocks()) return nullptr;
   auto lock = tree.Lock(path.filename().string(), LockKind::kExclusive);
   if (lock.ok()) return lock;
   if (!absl::IsFailedPrecondition(lock.status())) return nullptr;  // A file system without locks.
@@ -61,6 +68,32 @@ class MemoryFile : public EditFile {
   const std::unique_ptr<EnvFile> head_;
   PagedBytes bytes_;
 };
+
+// A file that is only read, with HDF5's lock for that as long as it is: what it held would else be
+// of no moment. On a descriptor of its own, as who reads it may be one who must not write it.
+class ReadFile final : public MemoryFile {
+ public:
+  ReadFile(std::unique_ptr<EnvTree> tree, std::unique_ptr<EnvFile> head, uint64_t size_bytes,
+           int lock)
+      : MemoryFile(std::move(tree), std::move(head), size_bytes), lock_(lock) {}
+  ~ReadFile() override {
+    if (lock_ >= 0) close(lock_);
+  }
+
+ private:
+  const int lock_;
+};
+
+// -1: there are no locks, or they are not wanted.
+absl::StatusOr<int> LockToRead(const std::filesystem::path& path) {
+  if (!WantsLocks()) return -1;
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0) return ErrnoToStatus(errno, StrCat("cannot open ", path.string()));
+  if (flock(fd, LOCK_SH | LOCK_NB) == 0 || errno != EWOULDBLOCK) return fd;
+  close(fd);
+  return absl::UnavailableError(
+      StrCat("cannot open ", path.string(), ": another program has it open for writing"));
+}
 
 class JournalFile final : public MemoryFile {
  public:
@@ -188,10 +221,15 @@ bool HasHistory(const std::filesystem::path& path) {
 }
 
 absl::StatusOr<std::unique_ptr<EditFile>> OpenInMemory(const std::filesystem::path& path) {
+  H5M_ASSIGN_OR_RETURN(const int lock, LockToRead(path));
+  absl::Cleanup unlock = [lock] {
+    if (lock >= 0) close(lock);
+  };
   H5M_ASSIGN_OR_RETURN(auto tree, Env::Posix().OpenTree(path.parent_path()));
   H5M_ASSIGN_OR_RETURN(auto head, tree->Open(path.filename().string(), OpenKind::kRead, 0));
   H5M_ASSIGN_OR_RETURN(const uint64_t size, head->Size());
-  return std::make_unique<MemoryFile>(std::move(tree), std::move(head), size);
+  std::move(unlock).Cancel();
+  return std::make_unique<ReadFile>(std::move(tree), std::move(head), size, lock);
 }
 
 absl::StatusOr<std::unique_ptr<EditFile>> OpenWithJournal(const std::filesystem::path& path,
