@@ -96,6 +96,18 @@ absl::Status CheckIsOrigin(const tools::LocalFile& file, const v1::FileStatus& s
              " makes the server's like this one"));
 }
 
+// The only record of a file stands for any server that is named, as that may be another name of the
+// record's. It is not where it has no such file: then it gets one, with a record of its own, and
+// the other mirror keeps what is known of it.
+void BecomeNewMirror(const std::string& address, const std::optional<v1::FileStatus>& server,
+                     tools::FileArg* arg) {
+  if (!arg->record || IsSameServer(arg->record->server, address)) return;
+  if (server && server->file_id() == ToByteString(arg->record->file_id)) return;
+  arg->record.reset();
+  arg->server = address;
+  arg->tag = ServerTag(address);
+}
+
 // Then it is compared, and only what differs is sent.
 bool HasAll(const DirtyMap& map, uint64_t size_bytes) {
   const std::vector<Extent> extents = map.extents.Intersection({0, size_bytes});
@@ -162,6 +174,7 @@ absl::Status MirrorPush::BringLevel(OneMirror& mirror) {
   const std::string given = mirror.arg.record ? "" : new_name_;
   H5M_ASSIGN_OR_RETURN(mirror.arg.name, tools::MirrorName(context_, given, root_, mirror.arg));
   H5M_ASSIGN_OR_RETURN(const auto server, FindUnleased(*client, local, mirror.arg.name));
+  BecomeNewMirror(client->options().server, server, &mirror.arg);
   std::optional<tools::LocalFile> file;
   H5M_ASSIGN_OR_RETURN(file, tools::LocalFile::Open(local, tools::FileLock::kShared));
   const std::optional<LocalRecord>& record = mirror.arg.record;
