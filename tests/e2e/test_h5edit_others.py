@@ -6,6 +6,7 @@ import signal
 import subprocess
 import time
 
+import h5py
 import pytest
 
 from harness import hdf5, paths
@@ -193,3 +194,22 @@ def test_what_a_program_without_locks_has_changed_meanwhile_is_not_lost(f, origi
     assert process.returncode == 1 and "was changed by another program while it was edited" in err, err
     theirs = f.read_bytes()
     assert theirs[at + 15] == 5 and (words == ["--atomic=inc"]) == (len(theirs) != len(first)), err
+
+
+@pytest.mark.limit(200)
+def test_nothing_is_copied_out_of_another_file_that_an_edit_was_broken_off_in(f, original):
+    values = ", ".join(["1"] * 15)
+    (f.parent / "script").write_text(f"MODIFY /attr2 {{9, 9, 9, 9}};\nMODIFY DATASET /g2/dset2.2 [] {{{values}}};\n")
+    tear(f, original)
+    with h5py.File(f, "r") as torn:  # It is no cut, and nobody sees that.
+        assert (torn.attrs["attr2"] == 9).all() != (torn["/g2/dset2.2"][()] == 1).all()
+    other = f.parent / "other.h5"
+    with h5py.File(other, "w") as made:
+        made["far"] = h5py.ExternalLink("f.h5", "/")
+        made.create_group("here")
+    before = other.read_bytes()
+    result = h5edit(f.parent, "-c", "COPY /far attr2 /here attr2;", "other.h5")
+    assert result.code == 1 and other.read_bytes() == before, result.describe()
+    h5edit(f.parent, "--recover", "f.h5").ok()
+    h5edit(f.parent, "-c", "COPY /far attr2 /here attr2;", "other.h5").ok()
+    assert ("/here", "attr2") in content(other)
