@@ -135,6 +135,20 @@ def test_a_mirror_that_another_file_has_adopted(world, f):
     is_level(world)
 
 
+def test_a_file_that_was_removed_on_the_server_is_not_made_there_again_unasked(world, f):
+    world.cli("rm", "f.h5").ok()
+    before = f.read_bytes()
+    result = edit(world, "-c", "DELETE /attr1;", "f.h5")
+    assert result.code == 1 and "h5mirror undelete f.h5" in result.err, result.describe()
+    assert f.read_bytes() == before and not world.exists("f.h5")
+    world.cli("undelete", "f.h5").ok()
+    edit(world, "-c", "DELETE /attr1;", "f.h5").ok()
+    is_level(world)
+    world.cli("rm", "f.h5").ok()
+    edit(world, "--server", world.address, *modify(1), "f.h5").ok()
+    is_level(world)
+
+
 def test_a_version_says_that_it_has_edits_of_an_outage_in_it(world, f):
     """The output waits for its reader: so the outage is from one command to another."""
     values = ", ".join(["1000000000"] * 4000)

@@ -108,6 +108,17 @@ void BecomeNewMirror(const std::string& address, const std::optional<v1::FileSta
   arg->tag = ServerTag(address);
 }
 
+// Who has removed it there wants it asked for; and it may be the wrong root that is served.
+absl::Status CheckNotRemoved(const tools::LocalFile& file, const LocalRecord& record,
+                             const tools::FileArg& arg) {
+  if (record.cut == 0) return absl::OkStatus();  // It never arrived.
+  const std::string local = file.path().string();
+  return absl::FailedPreconditionError(StrCat(
+      arg.name, " is on the server ", arg.server, " no more: h5mirror undelete ", arg.name,
+      " brings it back where it was removed, h5mirror push ", local, " makes it anew, and without ",
+      RecordPath(arg.place()).string(), " the file is mirrored there no more"));
+}
+
 // Then it is compared, and only what differs is sent.
 bool HasAll(const DirtyMap& map, uint64_t size_bytes) {
   const std::vector<Extent> extents = map.extents.Intersection({0, size_bytes});
@@ -142,7 +153,8 @@ absl::StatusOr<std::unique_ptr<MirrorPush>> MirrorPush::Open(const std::string& 
 
 absl::Status MirrorPush::Configure(const std::string& server, const std::string& text) {
   H5M_ASSIGN_OR_RETURN(const vfd::Config config, DriverConfig(text));
-  is_required_ = !server.empty() || config.on_outage == vfd::OnOutage::kFail;
+  is_named_ = !server.empty();
+  is_required_ = is_named_ || config.on_outage == vfd::OnOutage::kFail;
   flags_.timeout_seconds = kConnectSeconds;
   if (!config.server.empty()) listed_ = config.Servers();
   root_ = config.root;
@@ -179,6 +191,8 @@ absl::Status MirrorPush::BringLevel(OneMirror& mirror) {
   H5M_ASSIGN_OR_RETURN(file, tools::LocalFile::Open(local, tools::FileLock::kShared));
   const std::optional<LocalRecord>& record = mirror.arg.record;
   H5M_RETURN_IF_ERROR(tools::CheckNotRenamed(*client, mirror.arg.name, *file, record, server));
+  if (!server && record && !is_named_)
+    H5M_RETURN_IF_ERROR(CheckNotRemoved(*file, *record, mirror.arg));
   if (!server) {
     tools::PushRequest request;
     request.name = mirror.arg.name;
