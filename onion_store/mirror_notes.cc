@@ -103,8 +103,8 @@ absl::Status NoteComingCut(const std::filesystem::path& head, const JournalCut& 
     record.state = RecordState::kBehind;
     record.dirty_map_id = map->id;
     record.detail = "an edit is on its way to the server";
-    // The barrier of a session that the map resumes would stand for the file without this cut.
-    if (map->claim == DirtyMap::Claim::kResume) record.pending_seq = 0;
+    // The barrier of a session that was not answered would stand for the file without this cut.
+    record.pending_seq = 0;
     // A map that is known by its record already holds for what it held before, too.
     H5M_RETURN_IF_ERROR(WriteDirtyMap(found.place, *map));
     H5M_RETURN_IF_ERROR(WriteNow(found.place, record));
@@ -117,6 +117,8 @@ HeadMoved NoteMovesOf(const std::filesystem::path& head) {
     const auto now = StatFile(head);
     const auto records = FindLocalRecords(head);
     if (!now.ok() || !records.ok()) return;
+    // A file that was put in its place meanwhile is not what moved, and no map is of it.
+    if (now->inode != from.found.inode) return;
     for (const FoundRecord& found : *records) NoteMove(found, *now, cut, from).IgnoreError();
   };
 }

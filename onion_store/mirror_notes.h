@@ -19,7 +19,8 @@ absl::Status NoteComingCut(const std::filesystem::path& head, const JournalCut& 
 
 // Once the head has moved: the maps and records that know of the cut are of the head as it is now.
 // Where somebody else may have changed the head meanwhile, the map has all of the file in it. A
-// record that was not of the head before the cut stays as it is.
+// record that was not of the head before the cut stays as it is, and so do all where the head's
+// name is another file's by now.
 // A record that cannot be written is as one of a file that was changed outside: nothing is lost,
 // and the user is asked at the next open.
 HeadMoved NoteMovesOf(const std::filesystem::path& head);

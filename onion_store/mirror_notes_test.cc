@@ -138,6 +138,17 @@ TEST_F(MirrorNotesTest, AMapOfBeforeOthersWroteIsNotThatOfTheNextCut) {
   EXPECT_FALSE(Map().has_value());
 }
 
+// `mv another x.h5` in the middle of a cut, which is then taken back in the file that moved.
+TEST_F(MirrorNotesTest, AFileThatWasPutInItsPlaceIsNotTakenForTheOneThatMoved) {
+  const FileStat before = Stat();
+  ASSERT_TRUE(NoteComingCut(head_, Cut()).ok());
+  std::ofstream(directory_ / "another") << std::string(before_.size(), 'z');
+  fs::rename(directory_ / "another", head_);
+  Tell(Cut(), before, before);
+  EXPECT_FALSE(Map().has_value());
+  EXPECT_EQ(Record().stat, before);
+}
+
 // A power loss may bring an older map back, and a record that fits it.
 TEST_F(MirrorNotesTest, AnOlderMapIsNotTakenForThatOfALaterCut) {
   const FileStat before = Stat();
@@ -190,6 +201,27 @@ TEST_F(MirrorNotesTest, ASecondCutIsAddedAndNoAnswerIsWaitedForAnyMore) {
   ASSERT_TRUE(Map().has_value());
   EXPECT_EQ(Map()->extents.ToVector(), (std::vector<Extent>{{0, 2 * kPage + 4}}));
   EXPECT_EQ(Map()->session_id, map.session_id);
+  EXPECT_EQ(Record().pending_seq, 0u);
+}
+
+// A re-creation of which the server was told, and that was not answered. Should the map be lost, its
+// barrier must not stand for the file with this cut.
+TEST_F(MirrorNotesTest, NoBarrierStandsForTheFileWithALaterCut) {
+  DirtyMap map;
+  map.id.fill(5);
+  map.file_id = Record().file_id;
+  map.claim = DirtyMap::Claim::kCreate;
+  map.stat = Stat();
+  ASSERT_TRUE(WriteDirtyMap(head_, map).ok());
+  LocalRecord record = Record();
+  record.state = RecordState::kBehind;
+  record.dirty_map_id = map.id;
+  record.pending_session_id.fill(9);
+  record.pending_seq = 1;
+  ASSERT_TRUE(WriteLocalRecord(head_, record).ok());
+  ASSERT_TRUE(NoteComingCut(head_, Cut()).ok());
+  ASSERT_TRUE(Map().has_value());
+  EXPECT_EQ(Map()->claim, DirtyMap::Claim::kCreate);
   EXPECT_EQ(Record().pending_seq, 0u);
 }
 

@@ -44,6 +44,17 @@ def tear(f, original):
     return f.read_bytes()
 
 
+def test_a_backup_is_no_file_that_others_have_put_there(f, original):
+    """Who may write the directory must not get to read a file that he may not, nor to write its back-up later."""
+    theirs = f.parent / ".f.h5.bck.new"
+    theirs.touch(0o666)
+    with open(theirs, "r+b") as opened:
+        f.chmod(0o600)
+        fail(f)
+        assert opened.read() == b""
+    assert backup(f).read_bytes() == original and not theirs.exists()
+
+
 @pytest.mark.parametrize("words", [[], ["--atomic=inc"], ["--restore"]], ids=str)
 def test_a_file_with_a_history_gets_no_backup(f, original, words):
     h5edit(f.parent, "--keep-history", "-c", "DELETE /attr2;", "f.h5").ok()

@@ -4,6 +4,7 @@ without anybody saying so."""
 import fcntl
 import os
 import shutil
+import signal
 import subprocess
 import time
 
@@ -11,7 +12,8 @@ import pytest
 
 from harness import hdf5
 from harness.h5edit import command
-from test_h5edit_server import comments, edit, is_level, killed, world, write_by_driver  # noqa: F401
+from test_h5edit_server import (comments, edit, is_level, killed, stopped, world,  # noqa: F401
+                                write_by_driver)
 
 # In a page of its own, away from what the edits change.
 THEIRS = b"theirs"
@@ -133,6 +135,20 @@ def test_a_mirror_that_another_file_has_adopted(world, f):
     is_level(world)
 
 
+def test_a_file_that_was_removed_on_the_server_is_not_made_there_again_unasked(world, f):
+    world.cli("rm", "f.h5").ok()
+    before = f.read_bytes()
+    result = edit(world, "-c", "DELETE /attr1;", "f.h5")
+    assert result.code == 1 and "h5mirror undelete f.h5" in result.err, result.describe()
+    assert f.read_bytes() == before and not world.exists("f.h5")
+    world.cli("undelete", "f.h5").ok()
+    edit(world, "-c", "DELETE /attr1;", "f.h5").ok()
+    is_level(world)
+    world.cli("rm", "f.h5").ok()
+    edit(world, "--server", world.address, *modify(1), "f.h5").ok()
+    is_level(world)
+
+
 def test_a_version_says_that_it_has_edits_of_an_outage_in_it(world, f):
     """The output waits for its reader: so the outage is from one command to another."""
     values = ", ".join(["1000000000"] * 4000)
@@ -172,3 +188,27 @@ def test_what_root_notes_beside_a_users_file_is_the_users(world):
     edit(world, *modify(1), "f.h5").ok()
     for path in (beside / "client.json", beside / "dirty"):
         assert (path.stat().st_uid, path.stat().st_mode & 0o777) == (12345, 0o600), path
+
+
+@pytest.mark.limit(200)
+def test_a_file_that_is_put_in_its_place_in_the_middle_of_an_edit(world, f):
+    """Which holds something else, and has its size: nobody takes it for the one that was edited."""
+    for number in range(1, 100):
+        name = f"p{number}.h5"
+        path = world.local(name)
+        shutil.copyfile(f, path)
+        edit(world, "--server", world.address, *modify(1), name).ok()
+        shutil.copyfile(path, world.local("another"))
+        write_around(world.local("another"))
+        process, is_stopped = stopped(world, number, *modify(2), name)
+        if is_stopped:
+            os.rename(world.local("another"), path)
+            process.send_signal(signal.SIGCONT)
+        process.communicate(timeout=60)
+        said = write_by_driver(world, name)
+        world.settle(name)
+        assert is_stopped == ("diverged" in said), (number, said)
+        assert is_stopped or world.head(name).read_bytes() == path.read_bytes()
+        if not is_stopped:
+            return
+    raise AssertionError("no end")

@@ -160,6 +160,18 @@ def test_a_file_that_another_program_has_open(f, original):
     assert f.read_bytes() == original and nothing_beside(f)
 
 
+@pytest.mark.parametrize("words", [["-c", "SHOW /attr2;"], ["-c", "LIST /;"], ["--dryrun", "-c", "DELETE /attr1;"]], ids=str)
+def test_who_only_looks_sees_no_file_that_is_being_written(f, original, words):
+    """As HDF5's own tools: what is in it then is of no moment."""
+    with open(f, "rb") as writer:
+        fcntl.flock(writer, fcntl.LOCK_EX)
+        result = h5edit(f.parent, *words, "f.h5")
+        assert result.code == 1 and "has it open for writing" in result.err and not result.out, result.describe()
+        h5edit(f.parent, *words, "f.h5", HDF5_USE_FILE_LOCKING="FALSE").ok()
+    h5edit(f.parent, *words, "f.h5").ok()
+    assert f.read_bytes() == original and nothing_beside(f)
+
+
 def test_a_rollback_gives_the_file_no_other_mode(f):
     def h5mirror(*words):
         return run([paths.BIN / "h5mirror", *words], f.parent, cwd=f.parent, name="h5mirror",

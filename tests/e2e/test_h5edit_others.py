@@ -7,6 +7,7 @@ import stat
 import subprocess
 import time
 
+import h5py
 import pytest
 
 from harness import hdf5, paths
@@ -181,3 +182,47 @@ def test_a_file_that_is_replaced_while_it_is_edited(f, original, durable):
             assert "was replaced while it was edited" in err, err
             assert f.read_bytes() == theirs
     assert met > 1
+
+
+@pytest.mark.parametrize("words", [[], ["--atomic=inc"], ["--keep-history"]], ids=str)
+def test_what_a_program_without_locks_has_changed_meanwhile_is_not_lost(f, original, words):
+    """In a page that the edit changes, too, and at the second command as at the first."""
+    if words == ["--keep-history"]:
+        h5edit(f.parent, *words, "-c", "DELETE /attr1;", "f.h5").ok()
+    first = f.read_bytes()
+    at = first.index(bytes([0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 3]))  # attr2
+    # The output waits for its reader, and with it the edit.
+    values = ", ".join(["1000000000"] * 4000)
+    long = f"CREATE /long {{H5T_STD_I32LE (4000) {{{values}}}}};" + " SHOW /long;" * 4
+    script = f"MODIFY /attr2 [0, 0:2] {{7, 8}}; {long} MODIFY /attr2 [1, 0:2] {{9, 9}};"
+    process = subprocess.Popen([str(w) for w in command(*words, "-c", script, "f.h5")], cwd=f.parent, env=hdf5.plain_env(),
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0)
+    process.stdout.read(1)
+    before = f.stat().st_mtime_ns
+    while f.stat().st_mtime_ns == before:  # Later by the disk's clock.
+        with open(f, "r+b") as other:
+            other.seek(at + 15)
+            other.write(b"\5")
+    err = process.communicate(timeout=60)[1].decode()
+    assert process.returncode == 1 and "was changed by another program while it was edited" in err, err
+    theirs = f.read_bytes()
+    assert theirs[at + 15] == 5 and (words == ["--atomic=inc"]) == (len(theirs) != len(first)), err
+
+
+@pytest.mark.limit(200)
+def test_nothing_is_copied_out_of_another_file_that_an_edit_was_broken_off_in(f, original):
+    values = ", ".join(["1"] * 15)
+    (f.parent / "script").write_text(f"MODIFY /attr2 {{9, 9, 9, 9}};\nMODIFY DATASET /g2/dset2.2 [] {{{values}}};\n")
+    tear(f, original)
+    with h5py.File(f, "r") as torn:  # It is no cut, and nobody sees that.
+        assert (torn.attrs["attr2"] == 9).all() != (torn["/g2/dset2.2"][()] == 1).all()
+    other = f.parent / "other.h5"
+    with h5py.File(other, "w") as made:
+        made["far"] = h5py.ExternalLink("f.h5", "/")
+        made.create_group("here")
+    before = other.read_bytes()
+    result = h5edit(f.parent, "-c", "COPY /far attr2 /here attr2;", "other.h5")
+    assert result.code == 1 and other.read_bytes() == before, result.describe()
+    h5edit(f.parent, "--recover", "f.h5").ok()
+    h5edit(f.parent, "-c", "COPY /far attr2 /here attr2;", "other.h5").ok()
+    assert ("/here", "attr2") in content(other)

@@ -236,6 +236,28 @@ def test_both_of_two_mirrors_and_one_that_is_away_for_a_while(world):
         far.close()
 
 
+@pytest.mark.parametrize("next_open", ["h5edit", "driver"])
+def test_a_second_server_does_not_make_the_first_one_forgotten(world, next_open):
+    """It is named once, and the first one has no other name."""
+    directory = world.directory / "far"
+    (directory / "root").mkdir(parents=True)
+    far = Server(directory / "root", directory).start()
+    try:
+        edit(world, "--server", world.address, "-c", "DELETE /attr1;", "f.h5").ok()
+        edit(world, "--server", far.address, "-c", "CREATE /a {{1}};", "f.h5").ok()
+        assert (directory / "root/f.h5").read_bytes() == world.local("f.h5").read_bytes()
+        assert world.record("f.h5")["server"] == world.address and world.record("f.h5")["state"] == "behind"
+        if next_open == "h5edit":
+            edit(world, "-c", "CREATE /b {{1}};", "f.h5").ok()
+            assert comments(world)[-2:] == ["edits that the server had missed", "CREATE /b {{1}};"]
+            wait_until(lambda: (directory / "root/f.h5").read_bytes() == world.local("f.h5").read_bytes(), "it is not level")
+        else:
+            assert "diverged" not in write_by_driver(world)
+        is_level(world)
+    finally:
+        far.close()
+
+
 def test_a_file_that_another_writer_has_open(world):
     world.py('f = h5py.File("d.h5", "w"); f.attrs["n"] = 1; f.close()')
     writer = world.start(world.script("""
@@ -276,6 +298,15 @@ def test_only_who_speaks_to_a_server_loads_grpc(world):
     assert "grpc" not in maps("--keep-history", "-c", "DELETE /attr2;", "plain.h5")
     edit(world, "--server", world.address, "-c", "DELETE /attr1;", "f.h5").ok()
     assert "grpc" in maps("-c", "DELETE /attr2;", "f.h5")
+
+
+def test_what_does_not_go_with_a_file_that_is_mirrored(world):
+    edit(world, "--server", world.address, "-c", "DELETE /attr1;", "f.h5").ok()
+    before = world.local("f.h5").read_bytes()
+    for word in ("--keep-history", "--backup=copy"):
+        result = edit(world, word, "-c", "DELETE /attr2;", "f.h5")
+        assert result.code == 1 and f"with {word}: it is mirrored to a server" in result.err, result.describe()
+    assert world.local("f.h5").read_bytes() == before and len(comments(world)) == 2
 
 
 def test_dryrun_and_show_ask_no_server(world, original):

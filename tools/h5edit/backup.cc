@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <utility>
 
@@ -39,6 +40,15 @@ absl::Status CopyWhole(EnvFile& from, EnvFile& to) {
   return shared.ok() || size == 0 ? absl::OkStatus() : to.CopyFrom(from, {0, size});
 }
 
+absl::StatusOr<std::unique_ptr<EnvFile>> MakeUnfinished(EnvTree& tree, const std::string& name) {
+  tree.Remove(name).IgnoreError();
+  H5M_ASSIGN_OR_RETURN(auto file, tree.Open(name, OpenKind::kCreateFresh, 0600));
+  H5M_ASSIGN_OR_RETURN(const uint32_t owner, file->Owner());
+  if (owner == geteuid()) return file;
+  return absl::PermissionDeniedError(
+      StrCat("make the copy ", name, ": it is a file of the user ", owner, " there"));
+}
+
 std::filesystem::path BackupPathOf(const std::filesystem::path& file) {
   return DirectoryOf(file) / StrCat(".", file.filename().string(), ".bck");
 }
@@ -59,8 +69,7 @@ absl::StatusOr<std::unique_ptr<Backup>> Backup::Make(const std::filesystem::path
   if (lstat(path.c_str(), &there) == 0) return ExistsAlready(path, given);
   const std::string unfinished = StrCat(backup->name_, ".new");
   H5M_ASSIGN_OR_RETURN(auto from, OpenReal(real, OpenKind::kRead));
-  H5M_ASSIGN_OR_RETURN(backup->file_,
-                       backup->tree_->Open(unfinished, OpenKind::kCreateFresh, 0600));
+  H5M_ASSIGN_OR_RETURN(backup->file_, MakeUnfinished(*backup->tree_, unfinished));
   absl::Status made = CopyWhole(*from, *backup->file_);
   if (made.ok()) CopyMetadata(real, path.parent_path() / unfinished);
   if (made.ok()) made = MarkBackup(path, real);

@@ -16,6 +16,10 @@ namespace h5mirror::edit {
 // The copy is beside the name that the file was given by, also where that is a symlink.
 std::filesystem::path BackupPathOf(const std::filesystem::path& file);
 
+// A new, empty file of the caller's, for a copy of a file that others maybe must not read: what
+// they may have put there under that name is not it.
+absl::StatusOr<std::unique_ptr<EnvFile>> MakeUnfinished(EnvTree& tree, const std::string& name);
+
 // Makes the content of `to` that of `from`. Blocks are shared where the disk can.
 absl::Status CopyWhole(EnvFile& from, EnvFile& to);
 

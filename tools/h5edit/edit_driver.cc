@@ -14,6 +14,7 @@
 #include "base/errno_status.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
+#include "tools/h5edit/beside.h"
 
 namespace h5mirror::edit {
 namespace {
@@ -50,6 +51,17 @@ herr_t Noted(absl::Status status) {
   return -1;
 }
 
+// A file that is only read, and that no edit was broken off in.
+absl::StatusOr<std::unique_ptr<EditFile>> OpenOther(const char* name) {
+  std::error_code error;
+  const std::filesystem::path real = std::filesystem::canonical(name, error);
+  if (error) return ErrnoToStatus(error.value(), StrCat("cannot open ", name));
+  H5M_RETURN_IF_ERROR(CheckCanLookBeside(real));
+  H5M_ASSIGN_OR_RETURN(auto file, OpenInMemory(real));
+  H5M_RETURN_IF_ERROR(CheckAtRest(real, name));
+  return file;
+}
+
 H5FD_t* OpenBytes(const char* name, unsigned, hid_t fapl, haddr_t) {
   const auto* info = static_cast<const Info*>(H5Pget_driver_info(fapl));
   struct stat st {};
@@ -59,9 +71,8 @@ H5FD_t* OpenBytes(const char* name, unsigned, hid_t fapl, haddr_t) {
   file->bytes = info->bytes;
   file->name = name;
   if (st.st_dev != info->device || st.st_ino != info->inode) {
-    std::error_code error;
-    auto other = OpenInMemory(std::filesystem::canonical(name, error));
-    if (error || !other.ok()) return nullptr;
+    auto other = OpenOther(name);
+    if (!other.ok()) return nullptr;
     file->own = *std::move(other);
     file->bytes = file->own.get();
   }

@@ -1,14 +1,18 @@
 #include "tools/h5edit/edit_file.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <string_view>
-
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
+#include "base/errno_status.h"
 #include "base/random.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
@@ -26,12 +30,15 @@ constexpr char kProgram[] = "h5edit";
 constexpr absl::Duration kPatience = absl::Seconds(1);
 constexpr absl::Duration kStoreTimeout = absl::Seconds(60);
 
+bool WantsLocks() {
+  const char* const wish = getenv("HDF5_USE_FILE_LOCKING");
+  return wish == nullptr || (std::string_view(wish) != "FALSE" && std::string_view(wish) != "0");
+}
+
 // HDF5's advisory lock on the file, so that no other program opens it meanwhile.
 absl::StatusOr<std::unique_ptr<EnvLock>> LockHead(EnvTree& tree,
                                                   const std::filesystem::path& path) {
-  const char* const wish = getenv("HDF5_USE_FILE_LOCKING");
-  if (wish != nullptr && (std::string_view(wish) == "FALSE" || std::string_view(wish) == "0"))
-    return nullptr;
+  if (!WantsLocks()) return nullptr;
   auto lock = tree.Lock(path.filename().string(), LockKind::kExclusive);
   if (lock.ok()) return lock;
   if (!absl::IsFailedPrecondition(lock.status())) return nullptr;  // A file system without locks.
@@ -39,11 +46,14 @@ absl::StatusOr<std::unique_ptr<EnvLock>> LockHead(EnvTree& tree,
       StrCat("cannot open ", path.string(), ": another program has it open"));
 }
 
-// Changes in memory, over the file as it is.
+// Changes in memory, over the file as it is. `stat` is that of `head`, from before it is read.
 class MemoryFile : public EditFile {
  public:
-  MemoryFile(std::unique_ptr<EnvTree> tree, std::unique_ptr<EnvFile> head, uint64_t size_bytes)
-      : tree_(std::move(tree)), head_(std::move(head)), bytes_(*head_, size_bytes) {}
+  MemoryFile(std::unique_ptr<EnvTree> tree, std::unique_ptr<EnvFile> head, const FileStat& stat)
+      : tree_(std::move(tree)),
+        head_(std::move(head)),
+        bytes_(*head_, static_cast<uint64_t>(stat.size_bytes)),
+        known_(stat) {}
 
   uint64_t size_bytes() const override { return bytes_.size_bytes(); }
   absl::Status Read(uint64_t offset, absl::Span<char> out) override {
@@ -57,17 +67,60 @@ class MemoryFile : public EditFile {
   absl::Status Close() override { return absl::OkStatus(); }
 
  protected:
+  // Not by a program that takes no locks: what it changed is not in what was made of the file here,
+  // and would be lost without a word.
+  absl::Status CheckUnchanged(const std::filesystem::path& path) {
+    H5M_ASSIGN_OR_RETURN(const FileStat now, head_->Stat());
+    if (now.EqualsButName(known_)) return absl::OkStatus();
+    return absl::FailedPreconditionError(
+        StrCat(path.string(),
+               " was changed by another program while it was edited: nothing was done to it"));
+  }
+  // After a cut.
+  void KnowHead() {
+    if (const auto now = head_->Stat(); now.ok()) known_ = *now;
+  }
+
   const std::unique_ptr<EnvTree> tree_;
   const std::unique_ptr<EnvFile> head_;
   PagedBytes bytes_;
+
+ private:
+  FileStat known_;
 };
+
+// A file that is only read, with HDF5's lock for that as long as it is: what it held would else be
+// of no moment. On a descriptor of its own, as who reads it may be one who must not write it.
+class ReadFile final : public MemoryFile {
+ public:
+  ReadFile(std::unique_ptr<EnvTree> tree, std::unique_ptr<EnvFile> head, const FileStat& stat,
+           int lock)
+      : MemoryFile(std::move(tree), std::move(head), stat), lock_(lock) {}
+  ~ReadFile() override {
+    if (lock_ >= 0) close(lock_);
+  }
+
+ private:
+  const int lock_;
+};
+
+// -1: there are no locks, or they are not wanted.
+absl::StatusOr<int> LockToRead(const std::filesystem::path& path) {
+  if (!WantsLocks()) return -1;
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0) return ErrnoToStatus(errno, StrCat("cannot open ", path.string()));
+  if (flock(fd, LOCK_SH | LOCK_NB) == 0 || errno != EWOULDBLOCK) return fd;
+  close(fd);
+  return absl::UnavailableError(
+      StrCat("cannot open ", path.string(), ": another program has it open for writing"));
+}
 
 class JournalFile final : public MemoryFile {
  public:
   JournalFile(std::unique_ptr<store::EmbeddedLease> lease, std::unique_ptr<EnvLock> head_lock,
               std::unique_ptr<EnvTree> tree, std::unique_ptr<EnvFile> head, const FileStat& stat,
               std::filesystem::path path, Durability durability, AfterCut after_cut)
-      : MemoryFile(std::move(tree), std::move(head), static_cast<uint64_t>(stat.size_bytes)),
+      : MemoryFile(std::move(tree), std::move(head), stat),
         lease_(std::move(lease)),
         head_lock_(std::move(head_lock)),
         inode_(stat.inode),
@@ -85,8 +138,7 @@ class JournalFile final : public MemoryFile {
     cut.inode = inode_;
     cut.comment = comment;
     const bool differs = !cut.pages.empty() || cut.size_before != cut.size_after;
-    if (differs && lease_->is_mirrored()) H5M_RETURN_IF_ERROR(store::NoteComingCut(path_, cut));
-    if (differs) H5M_RETURN_IF_ERROR(journal_.Commit(*head_, cut));
+    if (differs) H5M_RETURN_IF_ERROR(Move(cut));
     bytes_.Forget();
     return differs && after_cut_ ? after_cut_(cut) : absl::OkStatus();
   }
@@ -94,6 +146,14 @@ class JournalFile final : public MemoryFile {
   absl::Status Close() override { return journal_.Close(); }
 
  private:
+  absl::Status Move(const store::JournalCut& cut) {
+    H5M_RETURN_IF_ERROR(CheckUnchanged(path_));
+    if (lease_->is_mirrored()) H5M_RETURN_IF_ERROR(store::NoteComingCut(path_, cut));
+    H5M_RETURN_IF_ERROR(journal_.Commit(*head_, cut));
+    KnowHead();
+    return absl::OkStatus();
+  }
+
   const std::unique_ptr<store::EmbeddedLease> lease_;  // outlives the journal
   const std::unique_ptr<EnvLock> head_lock_;
   const uint64_t inode_;
@@ -107,7 +167,7 @@ class HistoryFile final : public MemoryFile {
  public:
   HistoryFile(std::unique_ptr<EnvLock> head_lock, std::unique_ptr<EnvTree> tree,
               std::unique_ptr<EnvFile> head, const FileStat& stat, store::Origin origin)
-      : MemoryFile(std::move(tree), std::move(head), static_cast<uint64_t>(stat.size_bytes)),
+      : MemoryFile(std::move(tree), std::move(head), stat),
         head_lock_(std::move(head_lock)),
         origin_(std::move(origin)) {}
   ~HistoryFile() override { Close().IgnoreError(); }
@@ -120,8 +180,10 @@ class HistoryFile final : public MemoryFile {
     if (!bytes_.changed()) return absl::OkStatus();
     H5M_ASSIGN_OR_RETURN(const store::JournalCut cut, bytes_.Changes());
     if (!cut.pages.empty() || cut.size_before != cut.size_after) {
+      H5M_RETURN_IF_ERROR(CheckUnchanged(origin_.path));
       if (token_ == 0) H5M_RETURN_IF_ERROR(Begin());
       H5M_RETURN_IF_ERROR(Send(cut, comment));
+      KnowHead();
     }
     bytes_.Forget();
     return absl::OkStatus();
@@ -188,10 +250,15 @@ bool HasHistory(const std::filesystem::path& path) {
 }
 
 absl::StatusOr<std::unique_ptr<EditFile>> OpenInMemory(const std::filesystem::path& path) {
+  H5M_ASSIGN_OR_RETURN(const int lock, LockToRead(path));
+  absl::Cleanup unlock = [lock] {
+    if (lock >= 0) close(lock);
+  };
   H5M_ASSIGN_OR_RETURN(auto tree, Env::Posix().OpenTree(path.parent_path()));
   H5M_ASSIGN_OR_RETURN(auto head, tree->Open(path.filename().string(), OpenKind::kRead, 0));
-  H5M_ASSIGN_OR_RETURN(const uint64_t size, head->Size());
-  return std::make_unique<MemoryFile>(std::move(tree), std::move(head), size);
+  H5M_ASSIGN_OR_RETURN(const FileStat stat, head->Stat());
+  std::move(unlock).Cancel();
+  return std::make_unique<ReadFile>(std::move(tree), std::move(head), stat, lock);
 }
 
 absl::StatusOr<std::unique_ptr<EditFile>> OpenWithJournal(const std::filesystem::path& path,

@@ -96,6 +96,29 @@ absl::Status CheckIsOrigin(const tools::LocalFile& file, const v1::FileStatus& s
              " makes the server's like this one"));
 }
 
+// The only record of a file stands for any server that is named, as that may be another name of the
+// record's. It is not where it has no such file: then it gets one, with a record of its own, and
+// the other mirror keeps what is known of it.
+void BecomeNewMirror(const std::string& address, const std::optional<v1::FileStatus>& server,
+                     tools::FileArg* arg) {
+  if (!arg->record || IsSameServer(arg->record->server, address)) return;
+  if (server && server->file_id() == ToByteString(arg->record->file_id)) return;
+  arg->record.reset();
+  arg->server = address;
+  arg->tag = ServerTag(address);
+}
+
+// Who has removed it there wants it asked for; and it may be the wrong root that is served.
+absl::Status CheckNotRemoved(const tools::LocalFile& file, const LocalRecord& record,
+                             const tools::FileArg& arg) {
+  if (record.cut == 0) return absl::OkStatus();  // It never arrived.
+  const std::string local = file.path().string();
+  return absl::FailedPreconditionError(StrCat(
+      arg.name, " is on the server ", arg.server, " no more: h5mirror undelete ", arg.name,
+      " brings it back where it was removed, h5mirror push ", local, " makes it anew, and without ",
+      RecordPath(arg.place()).string(), " the file is mirrored there no more"));
+}
+
 // Then it is compared, and only what differs is sent.
 bool HasAll(const DirtyMap& map, uint64_t size_bytes) {
   const std::vector<Extent> extents = map.extents.Intersection({0, size_bytes});
@@ -130,7 +153,8 @@ absl::StatusOr<std::unique_ptr<MirrorPush>> MirrorPush::Open(const std::string& 
 
 absl::Status MirrorPush::Configure(const std::string& server, const std::string& text) {
   H5M_ASSIGN_OR_RETURN(const vfd::Config config, DriverConfig(text));
-  is_required_ = !server.empty() || config.on_outage == vfd::OnOutage::kFail;
+  is_named_ = !server.empty();
+  is_required_ = is_named_ || config.on_outage == vfd::OnOutage::kFail;
   flags_.timeout_seconds = kConnectSeconds;
   if (!config.server.empty()) listed_ = config.Servers();
   root_ = config.root;
@@ -162,10 +186,13 @@ absl::Status MirrorPush::BringLevel(OneMirror& mirror) {
   const std::string given = mirror.arg.record ? "" : new_name_;
   H5M_ASSIGN_OR_RETURN(mirror.arg.name, tools::MirrorName(context_, given, root_, mirror.arg));
   H5M_ASSIGN_OR_RETURN(const auto server, FindUnleased(*client, local, mirror.arg.name));
+  BecomeNewMirror(client->options().server, server, &mirror.arg);
   std::optional<tools::LocalFile> file;
   H5M_ASSIGN_OR_RETURN(file, tools::LocalFile::Open(local, tools::FileLock::kShared));
   const std::optional<LocalRecord>& record = mirror.arg.record;
   H5M_RETURN_IF_ERROR(tools::CheckNotRenamed(*client, mirror.arg.name, *file, record, server));
+  if (!server && record && !is_named_)
+    H5M_RETURN_IF_ERROR(CheckNotRemoved(*file, *record, mirror.arg));
   if (!server) {
     tools::PushRequest request;
     request.name = mirror.arg.name;

@@ -46,6 +46,7 @@ class MirrorPush {
   absl::Status SendMap(const OneMirror& mirror, const std::string& comment);
 
   bool is_required_ = false;
+  bool is_named_ = false;            // the server, by --server
   std::vector<std::string> listed_;  // servers of the driver's configuration
   std::string root_, new_name_;      // of a file without a record, as the driver would name it
   tools::GlobalFlags flags_;

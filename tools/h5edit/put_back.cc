@@ -88,8 +88,7 @@ absl::StatusOr<fs::path> BringNear(const fs::path& copy, const fs::path& real) {
   }
   const fs::path near = StrCat(BackupPathOf(real).string(), ".new");
   H5M_ASSIGN_OR_RETURN(const auto tree, Env::Posix().OpenTree(real.parent_path()));
-  H5M_ASSIGN_OR_RETURN(const auto to,
-                       tree->Open(near.filename().string(), OpenKind::kCreateFresh, 0600));
+  H5M_ASSIGN_OR_RETURN(const auto to, MakeUnfinished(*tree, near.filename().string()));
   absl::Status copied = CopyWhole(*file, *to);
   if (copied.ok()) {
     CopyMetadata(real, near);

@@ -119,6 +119,8 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Open(const Options& options, A
     H5M_ASSIGN_OR_RETURN(
         session->file_, hdf5::Own(H5Fopen(session->real_.c_str(), H5F_ACC_RDWR, fapl.get()), what));
   }
+  // An edit may have begun, and been broken off, before the lock was taken.
+  if (access != Access::kChanges) H5M_RETURN_IF_ERROR(CheckAtRest(session->real_, options.file));
   // An edit that this one has waited for may have failed meanwhile, and left its back-up.
   if (access == Access::kChanges) H5M_RETURN_IF_ERROR(CheckNoBackup(options.file, session->real_));
   if (options.copies_backup && access == Access::kChanges && options.atomic != Atomic::kNo) {
@@ -132,11 +134,11 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Open(const Options& options, A
 absl::Status Session::OpenMirror() {
   if (options_.server.empty() && !IsMirrored(real_)) return absl::OkStatus();
   H5M_RETURN_IF_ERROR(CheckHasOneName(real_));
-  if (options_.copies_backup) {
+  if (options_.copies_backup || options_.keep_history) {
     return absl::FailedPreconditionError(
-        StrCat("cannot edit ", options_.file,
-               " with --backup=copy: it is mirrored to a server, which keeps what it was as a "
-               "version"));
+        StrCat("cannot edit ", options_.file, " with ",
+               options_.copies_backup ? "--backup=copy" : "--keep-history",
+               ": it is mirrored to a server, which keeps what it was as a version"));
   }
   auto mirror = Mirror::Open(real_, options_.server, options_.driver_config);
   if (!mirror.ok()) {
