@@ -346,15 +346,20 @@ class Parser {
     in_.Next();
     out->verb = is_external ? Verb::kLinkExternal : Verb::kLinkSoft;
     if (is_external) {
-      if (!TokenStream::IsName(in_.Peek())) return in_.Fail("the file that the link leads to");
-      const Token& file = in_.Next();
-      out->link_file = file.text + file.quoted_part;
+      if (!LinkPart("the name of the file that the link leads to", &out->link_file)) return false;
     }
     out->target.object_at = in_.at();
-    if (!TokenStream::IsName(in_.Peek())) return in_.Fail("the path that the link leads to");
-    const Token& path = in_.Next();
-    out->link_value = path.text + path.quoted_part;
-    return Object(&out->destination);
+    return LinkPart("the path that the link leads to", &out->link_value) &&
+           Object(&out->destination);
+  }
+
+  // What HDF5 keeps in a link: it would cut it off at a NUL.
+  bool LinkPart(const std::string& what, std::string* out) {
+    const size_t at = in_.at();
+    if (!TokenStream::IsName(in_.Peek())) return in_.Fail(what);
+    *out = PathText(in_.Next());
+    if (out->empty()) return in_.FailAt(at, StrCat(what, " is empty"));
+    return CheckName(*out, at);
   }
 
   TokenStream& in_;

@@ -25,13 +25,29 @@ std::vector<size_t> LineStarts(std::string_view text) {
   return starts;
 }
 
-// The nearest beginning of a character at or before `at`.
+// Names may hold what breaks a line, or moves a terminal's cursor.
+std::string InOneLine(const std::string& message) {
+  constexpr std::string_view kHex = "0123456789abcdef";
+  std::string line;
+  for (const char c : message) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '\n') {
+      line += "\\n";
+    } else if (byte < 0x20 || byte == 0x7F) {
+      line += {'\\', 'x', kHex[byte >> 4], kHex[byte & 15]};
+    } else {
+      line += c;
+    }
+  }
+  return line;
+}
+
+}  // namespace
+
 size_t CharacterStart(std::string_view text, size_t at) {
   while (at > 0 && at < text.size() && IsContinuation(text[at])) --at;
   return at;
 }
-
-}  // namespace
 
 size_t CharacterBytes(std::string_view text) {
   const auto lead = static_cast<unsigned char>(text[0]);
@@ -91,7 +107,7 @@ std::string Source::Explain(const Problem& problem) const {
       shown.begin(), shown.end(),
       [](char c) { return static_cast<unsigned char>(c) < 0x20 && c != '\t'; }, ' ');
   return StrCat("h5edit: ", name_, ":", problem.at.line, ":", problem.at.column, ": ",
-                problem.message, "\n  ", shown, "\n  ", caret, "^\n");
+                InOneLine(problem.message), "\n  ", shown, "\n  ", caret, "^\n");
 }
 
 }  // namespace h5mirror::edit

@@ -25,6 +25,8 @@ struct Problem {
 
 // Bytes of the UTF-8 character that `text`, which is not empty, begins with; 0: it is none.
 size_t CharacterBytes(std::string_view text);
+// Where the character of UTF-8 begins that the byte at `at` belongs to.
+size_t CharacterStart(std::string_view text, size_t at);
 
 // Immutable.
 class Source {
@@ -38,7 +40,8 @@ class Source {
   Place PlaceOf(size_t offset) const;
   // What a script cannot hold: NUL bytes, or bytes that are not UTF-8.
   std::optional<Problem> CheckEncoding() const;
-  // "h5edit: NAME:LINE:COL: MESSAGE", the line itself, and a caret below the place.
+  // "h5edit: NAME:LINE:COL: MESSAGE", the line itself, and a caret below the place. The message
+  // stays one line, whatever the names in it are.
   std::string Explain(const Problem& problem) const;
 
  private:
