@@ -119,3 +119,73 @@ def test_a_dataset_may_have_room_for_more_than_anyone_has(f):
     with h5py.File(f) as o:
         assert o["big"][1999999, 1999997:].tolist() == [0, 3, 4]
     assert f.stat().st_size < 2**20
+
+
+@pytest.fixture(params=["earliest", "latest"])
+def large(tmp_path, request):
+    """Attributes that nearly fill a message of the object's header, and a group with more of them than a header holds."""
+    file = make_fixture(tmp_path / "f.h5", libver=request.param)
+    with h5py.File(file, "r+", libver=request.param) as f:
+        f.attrs["big"] = np.arange(65400).astype("i1")
+        group = f.create_group("dense")
+        for number in range(20):
+            group.attrs[f"n{number}"] = number
+    return file
+
+
+LONG = "a" * 65_000
+MEMBERS, ONES = "".join(f'H5T_STD_I8LE "member_{n}";' for n in range(3000)), ",".join(["1"] * 3000)
+
+
+@pytest.mark.parametrize("level", ["yes", "inc", "no"])
+@pytest.mark.parametrize("script, says", [
+    (f"CREATE GROUP /dense {LONG}{LONG} {{{{1}}}};", "at most 65534 bytes"), (f"RENAME GROUP /dense n1 {LONG}{'a' * 535};", "at most 65534 bytes"),
+    (f"COPY /attr1 /dense/{LONG}{'a' * 536};", "at most 65534 bytes"),
+    (f"LINK SOFT /{LONG}{'a' * 535} /x;", "a link keeps at most 32000 bytes"), (f"LINK EXTERNAL {LONG}{'a' * 534} /a /x;", "a link keeps at most"),
+    (f"LINK EXTERNAL a /a /{LONG}{'a' * 519};", "a name in a group has at most 32000 bytes"), (f"MOVE /g1 /g2/{LONG};", "a name in a group has"),
+    (f"CREATE GROUP /dense c {{H5T_COMPOUND {{{MEMBERS}}} {{{{{ONES}}}}}}};", "create attribute c: its type is too large"),
+    ("CREATE DATASET /d {H5T_STD_I8LE (65525) LAYOUT COMPACT};", "a compact dataset has at most 65524 bytes"),
+    ("CREATE DATASET /d {H5T_STD_I64LE (8191) LAYOUT COMPACT};", "a compact dataset has at most 65524 bytes"),
+], ids=lambda value: value[:30])
+def test_what_hdf5_writes_and_cannot_read_is_refused(large, script, says, level):
+    before = content(large)
+    (large.parent / "script").write_text(script)
+    result = h5edit(large.parent, "--atomic", level, "--command-file", "script", "f.h5")
+    assert result.code == 1 and says in result.err, result.describe()
+    assert content(large) == before
+    assert level == "no" or nothing_beside(large)
+
+
+@pytest.mark.parametrize("level", ["yes", "inc", "no"])
+@pytest.mark.parametrize("old, new", [("big", "b" * 200), ("attr1", LONG + "a" * 530)], ids=["big", "attr1"])
+def test_a_rename_that_does_not_fit_takes_nothing_away(large, old, new, level):
+    """HDF5 takes the old attribute away before it sees that the header has no room for the new one. The latest format has."""
+    before = content(large)
+    (large.parent / "script").write_text(f"RENAME /{old} {new};")
+    result = h5edit(large.parent, "--atomic", level, "--command-file", "script", "f.h5")
+    if large.read_bytes()[8] > 0:   # The version of the superblock.
+        result.ok()
+        assert changed(before, content(large)) == {("/", old), ("/", new)} and content(large)["/", new] == before["/", old]
+    else:
+        assert result.code == 1 and "object header message is too large" in result.err, result.describe()
+        assert content(large) == before
+
+
+def test_what_it_can_is_not(large):
+    script = (f"RENAME GROUP /dense n1 {'b' * 60_500}; CREATE DATASET /d {{H5T_STD_I8LE (65524) LAYOUT COMPACT}}; LINK SOFT /{'c' * 31_000} /x;"
+              f"CREATE OR REPLACE /big {{H5T_STD_I8LE (65408) {{{','.join(['1'] * 65408)}}}}}; RENAME /big long; APPEND /long {{1, 2}};"
+              f"CREATE GROUP / h5edit-new {{{{1}}}}; CREATE OR REPLACE GROUP / h5edit-new {{{{2}}}}; CREATE GROUP /g1/{'d' * 31_000};")
+    (large.parent / "script").write_text(script)
+    h5edit(large.parent, "--atomic=no", "--command-file", "script", "f.h5").ok()
+    with h5py.File(large) as f:
+        assert f["dense"].attrs["b" * 60_500] == 1 and "n1" not in f["dense"].attrs and len(f["dense"].attrs) == 20
+        assert f["d"].shape == (65524,) and f.get("x", getlink=True).path == "/" + "c" * 31_000 and "d" * 31_000 in f["g1"]
+        assert f.attrs["long"].tolist() == [1] * 65409 + [2] and set(f.attrs) == {"attr1", "attr2", "long", "h5edit-new"}
+        assert f.attrs["h5edit-new"] == 2
+
+
+def test_values_of_a_file_that_h5dump_wrote(f):
+    (f.parent / "x.txt").write_text("    (0,0): 1, 2, 3,\n    (1,0): 4, 5, 6\n\n")
+    h5edit(f.parent, "-c", "CREATE /a {H5T_STD_I8LE (2, 3) FROM 'x.txt'};", "f.h5").ok()
+    with h5py.File(f) as o:
+        assert o.attrs["a"].tolist() == [[1, 2, 3], [4, 5, 6]]

@@ -187,6 +187,8 @@ bool ValueParser::FromFile(ValueList* out) {
   ValueParser values(stream, read_file_);
   while (!stream.AtEnd()) {
     if (stream.Take(",")) continue;
+    values.SkipIndex();  // As h5dump -o writes them.
+    if (stream.AtEnd()) break;
     Value& value = out->values.emplace_back();
     if (!values.One(&value)) return wrong(stream.problem().at, stream.problem().message);
     MoveTo(at, &value);
