@@ -32,5 +32,19 @@ TEST(Utf8Test, WhatIsNone) {
   }
 }
 
+TEST(Utf8Test, CharacterStarts) {
+  EXPECT_EQ(CharacterStart("a\xE2\x82\xACz", 0), 0);
+  EXPECT_EQ(CharacterStart("a\xE2\x82\xACz", 3), 1);
+  EXPECT_EQ(CharacterStart("a\xE2\x82\xACz", 4), 4);
+  EXPECT_EQ(CharacterStart("a\xE2\x82\xACz", 5), 5);  // The end.
+}
+
+TEST(Utf8Test, WhatDrivesATerminalIsEscaped) {
+  EXPECT_EQ(Printable("run\033[2J\n.h5"), "run\\x1b[2J\\x0a.h5");
+  EXPECT_EQ(Printable("caf\xc3\xa9"), "caf\xc3\xa9");
+  EXPECT_EQ(Printable("caf\xe9"), "caf\\xe9");
+  EXPECT_EQ(Printable("\xc2\x9b"), "\\xc2\\x9b");  // C1's CSI.
+}
+
 }  // namespace
 }  // namespace h5mirror

@@ -1,18 +1,9 @@
 #include "tools/text.h"
 
-#include "absl/strings/str_format.h"
 #include "base/strings.h"
-#include "base/utf8.h"
 
 namespace h5mirror::tools {
 namespace {
-
-// C0, DEL, and C1 (two bytes in UTF-8, 0xc2 0x80..0x9f).
-bool IsControl(std::string_view sequence) {
-  const auto lead = static_cast<unsigned char>(sequence[0]);
-  if (sequence.size() == 1) return lead < 0x20 || lead == 0x7f;
-  return sequence.size() == 2 && lead == 0xc2 && static_cast<unsigned char>(sequence[1]) < 0xa0;
-}
 
 bool StartsCodePoint(char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }
 
@@ -45,22 +36,6 @@ std::string UserOf(const v1::Version& version) {
   if (!version.verified_user().empty()) return version.verified_user();
   if (version.writer().claimed_user().empty()) return "-";
   return StrCat(version.writer().claimed_user(), " (unverified)");
-}
-
-std::string Printable(std::string_view text) {
-  std::string result;
-  result.reserve(text.size());
-  while (!text.empty()) {
-    const size_t length = CharacterBytes(text);
-    if (length == 0 || IsControl(text.substr(0, length))) {
-      absl::StrAppendFormat(&result, "\\x%02x", static_cast<unsigned char>(text[0]));
-      text.remove_prefix(1);
-    } else {
-      result.append(text.substr(0, length));
-      text.remove_prefix(length);
-    }
-  }
-  return result;
 }
 
 size_t DisplayWidth(std::string_view text) {

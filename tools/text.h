@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "absl/time/time.h"
+#include "base/utf8.h"  // Printable()
 #include "google/protobuf/timestamp.pb.h"
 #include "h5mirror/v1/types.pb.h"
 
@@ -25,10 +26,6 @@ std::string UtcTime(absl::Time time);
 
 // Who made a version: the authenticated user, or the claimed one, marked; "-" where nobody says.
 std::string UserOf(const v1::Version& version);
-
-// Text from elsewhere (names, comments, users) on one line: control characters, which could
-// drive a terminal, and broken UTF-8 become \xNN.
-std::string Printable(std::string_view text);
 
 // Columns that UTF-8 text takes, one for each code point.
 size_t DisplayWidth(std::string_view text);

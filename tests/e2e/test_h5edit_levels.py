@@ -8,7 +8,7 @@ import h5py
 import pytest
 
 from harness import hdf5, paths
-from harness.h5edit import NINE, backup, bound_h5edit, content, h5edit, nothing_beside
+from harness.h5edit import D1, NINE, backup, bound_h5edit, content, h5edit, nothing_beside
 from harness.process import run
 
 
@@ -137,6 +137,9 @@ def test_96_the_levels_give_equal_files(f, original):
 
 def test_97_a_dry_run_changes_nothing_and_knows_what_came_before(f, original):
     stat = f.stat()
+    first = ",".join(str(n) for n in range(1, 28))   # Row 76.
+    h5edit(f.parent, "--dryrun", "-c", f"MODIFY {D1} attr1 {{{first}}}; MODIFY /attr2 {{11,13,17,19}}; MODIFY {D1}/attr2 {{{first}}};",
+           "f.h5").ok()
     good = "CREATE /n {H5T_STD_I32LE (2) {1,2}}; MODIFY /n {3,4}; RENAME /n m; DELETE /m; DELETE /attr1;"
     h5edit(f.parent, "--dryrun", "-c", good, "f.h5").ok()
     result = h5edit(f.parent, "--dryrun", "-c", BAD, "f.h5")

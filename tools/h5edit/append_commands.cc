@@ -90,10 +90,7 @@ absl::Status Executor::AppendAttribute(const Statement& statement) {
   H5M_ASSIGN_OR_RETURN(
       const Handle new_space,
       Own(H5Screate_simple(static_cast<int>(dims.size()), dims.data(), most.data()), what));
-  const std::string beside = target.attribute + ".h5edit-new";
-  H5M_ASSIGN_OR_RETURN(const bool in_the_way, HasAttribute(object.get(), beside));
-  if (in_the_way)
-    return Fail(target.attribute_at, StrCat("attribute ", beside, " is in the way: delete it"));
+  H5M_ASSIGN_OR_RETURN(const std::string beside, NameBeside(object.get(), target));
   Handle made(H5Acreate2(object.get(), beside.c_str(), type.get(), new_space.get(), list.get(),
                          H5P_DEFAULT));
   if (!made.valid()) return Fail(target.attribute_at, hdf5::ErrorOf(what));

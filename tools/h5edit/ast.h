@@ -32,6 +32,12 @@ inline constexpr int kDepthMax = 32;
 // Of one value of a type. HDF5 keeps such sizes in 32 bits, and says nothing where they are larger.
 inline constexpr uint64_t kTypeBytesMax = INT32_MAX;
 
+// HDF5 keeps the length of an attribute's name, with its NUL, in 16 bits, and that of what a link
+// leads to; where name and that are nearly as long it writes files that it cannot read (1.14.5).
+inline constexpr size_t kAttributeNameMax = UINT16_MAX - 1;
+inline constexpr size_t kLinkNameMax = 32'000;
+inline constexpr size_t kLinkValueMax = 32'000;
+
 enum class StringPad : uint8_t { kNullTerm, kNullPad, kSpacePad };
 
 struct EnumMember {

@@ -11,7 +11,7 @@ namespace h5mirror::edit {
 namespace {
 
 constexpr size_t kRankMax = 32;  // H5S_MAX_RANK
-constexpr uint64_t kElementsMax = uint64_t{1} << 40;
+constexpr uint64_t kElementsMax = uint64_t{1} << 62;
 
 uint64_t ProductOf(const std::vector<uint64_t>& dims) {
   uint64_t product = 1;

@@ -2,12 +2,17 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <limits>
 
 #include "base/strings.h"
 #include "tools/h5edit/bytes_text.h"
+#include "tools/h5edit/h5_types.h"
+#include "tools/h5edit/lexer.h"
 #include "tools/h5edit/references.h"
 #include "tools/h5edit/values.h"
 #include "tools/hdf5/handle.h"
@@ -38,13 +43,42 @@ bool Converted(hid_t type, const char* bytes, hid_t to, T* out) {
   return true;
 }
 
+// As h5dump writes it, and with more digits where those would be read back as another number.
+template <typename T>
+std::string DigitsOf(const char* format, T real, auto is_same) {
+  std::string text;
+  for (int digits = 6; digits <= std::numeric_limits<T>::max_digits10; ++digits) {
+    std::array<char, 64> printed{};
+    std::snprintf(printed.data(), printed.size(), format, digits, real);
+    text = printed.data();
+    if (std::isnan(real) || is_same(text)) break;
+  }
+  return text;
+}
+
+std::string RealText(hid_t type, const char* bytes) {
+  const ElementType element = ElementTypeOf(type).value_or(ElementType());
+  long double wide = 0;
+  if (element.is_wide && Converted(type, bytes, H5T_NATIVE_LDOUBLE, &wide)) {
+    return DigitsOf("%.*Lg", wide, [wide](const std::string& text) {
+      return std::strtold(text.c_str(), nullptr) == wide;
+    });
+  }
+  double real = 0;
+  if (!Converted(type, bytes, H5T_NATIVE_DOUBLE, &real))
+    return BytesText({bytes, H5Tget_size(type)});
+  return DigitsOf("%.*g", real, [&element, real](const std::string& text) {
+    ValueList list;
+    Value& value = list.values.emplace_back();
+    value.text = text;
+    return ParseNumber(text, &value.number) && !CheckValues(element, list, 1) &&
+           RealOf(element, value) == real;
+  });
+}
+
 std::string NumberText(hid_t type, const char* bytes) {
   const size_t size = H5Tget_size(type);
-  if (H5Tget_class(type) == H5T_FLOAT) {
-    double real = 0;
-    if (Converted(type, bytes, H5T_NATIVE_DOUBLE, &real)) return Printed("%g", real);
-    return BytesText({bytes, size});
-  }
+  if (H5Tget_class(type) == H5T_FLOAT) return RealText(type, bytes);
   uint64_t word = 0;
   const bool is_signed = H5Tget_sign(type) == H5T_SGN_2;
   if (size > sizeof word ||

@@ -19,6 +19,7 @@ void SetLimitsOf(const PredefinedType& predefined, ElementType* type) {
   if (predefined.name.starts_with("H5T_FLOAT_BFLOAT16")) return SetLimits(8, 7, 127, type);
   if (predefined.size_bytes == 2) return SetLimits(5, 10, 15, type);
   if (predefined.size_bytes == 4) return SetLimits(8, 23, 127, type);
+  if (predefined.name == "H5T_NATIVE_LDOUBLE") return SetLimits(15, 63, 16383, type);
   SetLimits(11, 52, 1023, type);
 }
 
@@ -41,6 +42,7 @@ void SetParts(const TypeSpec& spec, ElementType* type) {
 void SetLimits(unsigned exponent_bits, unsigned mantissa_bits, uint64_t bias, ElementType* type) {
   type->largest = std::numeric_limits<double>::max();
   type->infinite_from = std::numeric_limits<double>::infinity();
+  type->is_wide = exponent_bits == 15;  // As IEEE's 128 bits have, too.
   if (exponent_bits == 0 || exponent_bits > 11 || mantissa_bits >= 52) return;
   const int64_t exponent =
       (int64_t{1} << exponent_bits) - 2 - static_cast<int64_t>(std::min<uint64_t>(bias, 1 << 20));

@@ -24,6 +24,19 @@ const char* KindName(H5I_type_t kind) {
   return kind == H5I_GROUP ? "a group" : kind == H5I_DATASET ? "a dataset" : "a committed datatype";
 }
 
+// What a type takes in the file; 0: HDF5 cannot tell.
+size_t EncodedBytes(hid_t type) {
+  size_t bytes = 0;
+  return H5Tencode(type, nullptr, &bytes) < 0 ? 0 : bytes;
+}
+
+// Whether the attribute may be too large for its message in the object's header, by another name.
+bool IsLarge(hid_t attribute, const std::string& name) {
+  constexpr size_t kSurelyFits = 60'000;  // Of 65535 bytes.
+  const Handle type(H5Aget_type(attribute));
+  return H5Aget_storage_size(attribute) + EncodedBytes(type.get()) + name.size() > kSurelyFits;
+}
+
 // The values of an attribute in memory, as they are in the file. Owns what they point to.
 class RawValues {
  public:
@@ -131,6 +144,17 @@ absl::Status Executor::CheckFree(hid_t object, const Target& target) {
                                               " exists already")));
 }
 
+absl::StatusOr<std::string> Executor::NameBeside(hid_t object, const Target& target) {
+  std::string name = "h5edit-new";
+  name.resize(std::max(name.size(), target.attribute.size()), '-');
+  while (name.size() <= kAttributeNameMax) {
+    H5M_ASSIGN_OR_RETURN(const bool exists, HasAttribute(object, name));
+    if (!exists) return name;
+    name += '-';
+  }
+  return Fail(target.attribute_at, "no name is free for the new attribute until it has its own");
+}
+
 absl::Status Executor::Run(const Statement& statement, std::string* output) {
   blame_ = statement.begin;
   if (statement.target.pattern != Target::Pattern::kNone) return DeleteMatches(statement);
@@ -179,10 +203,7 @@ absl::Status Executor::CreateAttribute(const Statement& statement) {
   if (!exists) return MakeAttribute(object.get(), target.attribute, statement);
   if (!statement.or_replace) return CheckFree(object.get(), target);
   // Under another name first, so that the old one stays where the new one cannot be.
-  const std::string beside = target.attribute + ".h5edit-new";
-  H5M_ASSIGN_OR_RETURN(const bool in_the_way, HasAttribute(object.get(), beside));
-  if (in_the_way)
-    return Fail(target.attribute_at, StrCat("attribute ", beside, " is in the way: delete it"));
+  H5M_ASSIGN_OR_RETURN(const std::string beside, NameBeside(object.get(), target));
   H5M_RETURN_IF_ERROR(MakeAttribute(object.get(), beside, statement));
   const std::string what = StrCat("replace attribute ", target.attribute);
   H5M_RETURN_IF_ERROR(Check(H5Adelete(object.get(), target.attribute.c_str()), what));
@@ -197,6 +218,9 @@ absl::Status Executor::MakeAttribute(hid_t object, const std::string& name,
   Scene scene = TheScene();
   auto type = MakeType(definition.type, scene);
   if (!type.ok()) return Fail(scene.blame.value_or(definition.type.at), type.status());
+  // Whose size HDF5 keeps in 16 bits; of a larger one it writes what it cannot read.
+  if (EncodedBytes(type->get()) > UINT16_MAX)
+    return Fail(definition.type.at, StrCat(what, ": its type is too large to be written"));
   H5M_ASSIGN_OR_RETURN(const Handle space, MakeSpace(definition.space));
   H5M_ASSIGN_OR_RETURN(const Handle list, NameList(H5P_ATTRIBUTE_CREATE, name));
   const bool has_values = definition.space.kind != SpaceSpec::Kind::kNull;
@@ -246,8 +270,21 @@ absl::Status Executor::RenameAttribute(const Statement& statement) {
   renamed.attribute = statement.new_name;
   renamed.attribute_at = statement.new_name_at;
   H5M_RETURN_IF_ERROR(CheckFree(object.get(), renamed));
-  return Check(H5Arename(object.get(), target.attribute.c_str(), statement.new_name.c_str()),
-               StrCat("rename attribute ", target.attribute));
+  const std::string what = StrCat("rename attribute ", target.attribute);
+  Handle old(H5Aopen(object.get(), target.attribute.c_str(), H5P_DEFAULT));
+  if (!old.valid()) return Fail(target.attribute_at, hdf5::ErrorOf(what));
+  const bool may_be_too_large =
+      statement.new_name.size() > target.attribute.size() && IsLarge(old.get(), statement.new_name);
+  if (may_be_too_large) {
+    // HDF5 would take the old one away first, and find that there is no room for the new one then.
+    H5M_ASSIGN_OR_RETURN(const Handle list, Own(H5Aget_create_plist(old.get()), what));
+    H5M_RETURN_IF_ERROR(MakeCopy(old.get(), object.get(), renamed, list.get(), what));
+  }
+  old = Handle();
+  const herr_t done = may_be_too_large ? H5Adelete(object.get(), target.attribute.c_str())
+                                       : H5Arename(object.get(), target.attribute.c_str(),
+                                                   statement.new_name.c_str());
+  return Check(done, what);
 }
 
 absl::Status Executor::CopyAttribute(const Statement& statement) {
@@ -263,7 +300,7 @@ absl::Status Executor::CopyAttribute(const Statement& statement) {
   const std::string what = StrCat("copy attribute ", from.attribute);
   H5M_ASSIGN_OR_RETURN(const Handle old,
                        Own(H5Aopen(source.get(), from.attribute.c_str(), H5P_DEFAULT), what));
-  H5M_ASSIGN_OR_RETURN(Handle type, Own(H5Aget_type(old.get()), what));
+  H5M_ASSIGN_OR_RETURN(const Handle type, Own(H5Aget_type(old.get()), what));
   const bool has_references = H5Tdetect_class(type.get(), H5T_REFERENCE) > 0;
   if (has_references && !CheckIsOurs(source.get(), from.object, from.object_at).ok()) {
     return Fail(from.attribute_at,
@@ -271,17 +308,23 @@ absl::Status Executor::CopyAttribute(const Statement& statement) {
                        " holds references, which lead to objects of the file that it lies in; here "
                        "they would lead to others"));
   }
-  H5M_ASSIGN_OR_RETURN(Handle space, Own(H5Aget_space(old.get()), what));
-  RawValues values(std::move(type), std::move(space));
-  H5M_RETURN_IF_ERROR(values.Read(old.get()));
   H5M_ASSIGN_OR_RETURN(const Handle list, NameList(H5P_ATTRIBUTE_CREATE, to.attribute));
-  Handle made(H5Acreate2(target.get(), to.attribute.c_str(), values.type(), values.space(),
-                         list.get(), H5P_DEFAULT));
+  return MakeCopy(old.get(), target.get(), to, list.get(), what);
+}
+
+absl::Status Executor::MakeCopy(hid_t attribute, hid_t object, const Target& to, hid_t list,
+                                const std::string& what) {
+  H5M_ASSIGN_OR_RETURN(Handle type, Own(H5Aget_type(attribute), what));
+  H5M_ASSIGN_OR_RETURN(Handle space, Own(H5Aget_space(attribute), what));
+  RawValues values(std::move(type), std::move(space));
+  H5M_RETURN_IF_ERROR(values.Read(attribute));
+  Handle made(
+      H5Acreate2(object, to.attribute.c_str(), values.type(), values.space(), list, H5P_DEFAULT));
   if (!made.valid()) return Fail(to.attribute_at, hdf5::ErrorOf(what));
   absl::Status written = values.Write(made.get());
   if (written.ok()) return written;
   made = Handle();
-  H5Adelete(target.get(), to.attribute.c_str());
+  H5Adelete(object, to.attribute.c_str());
   H5Eclear2(H5E_DEFAULT);
   return Fail(to.attribute_at, written);
 }

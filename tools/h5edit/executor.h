@@ -54,11 +54,16 @@ class Executor {
   absl::Status CheckIsOurs(hid_t object, const std::string& path, size_t at);
   absl::StatusOr<bool> HasAttribute(hid_t object, const std::string& name);
   absl::Status CheckFree(hid_t object, const Target& target);
+  // A free name for an attribute that becomes `target`: no shorter, so that a rename always fits.
+  absl::StatusOr<std::string> NameBeside(hid_t object, const Target& target);
 
   absl::Status CreateAttribute(const Statement& statement);
   absl::Status MakeAttribute(hid_t object, const std::string& name, const Statement& statement);
   absl::Status DeleteAttribute(const Statement& statement);
   absl::Status RenameAttribute(const Statement& statement);
+  // Makes the attribute that `to` names, with the values of another. `list` is for its creation.
+  absl::Status MakeCopy(hid_t attribute, hid_t object, const Target& to, hid_t list,
+                        const std::string& what);
   absl::Status CopyAttribute(const Statement& statement);
   absl::Status Show(const Statement& statement, std::string* output);
   absl::Status List(const Statement& statement, std::string* output);

@@ -117,6 +117,12 @@ class Lexer {
       ++at_;
     }
     token->text = text_.substr(token->offset, at_ - token->offset);
+    // Else "DELETE /a#1;" would be about /a.
+    if (at_ < text_.size() && text_[at_] == '#') {
+      return Fail(at_,
+                  "a '#' in the middle of a word: a comment has a blank before it, and a name "
+                  "with a '#' is written in quotes");
+    }
     const bool is_pattern = std::any_of(token->text.begin(), token->text.end(), IsWildcard);
     const bool is_path = token->text.find('/') != std::string::npos;
     if (at_ < text_.size() && IsQuote(text_[at_])) {

@@ -102,12 +102,12 @@ class Encoder {
     switch (element.type_class) {
       case TypeClass::kInteger: {
         const uint64_t word = WordOf(element, value);
-        return Convert(element.is_signed ? H5T_NATIVE_INT64 : H5T_NATIVE_UINT64, &word, tree, out);
+        return Convert(element.is_signed ? H5T_NATIVE_INT64 : H5T_NATIVE_UINT64, BytesOf(word),
+                       tree, out);
       }
-      case TypeClass::kReal: {
-        const double real = RealOf(element, value);
-        return Convert(H5T_NATIVE_DOUBLE, &real, tree, out);
-      }
+      case TypeClass::kReal:
+        if (element.is_wide) return Convert(H5T_NATIVE_LDOUBLE, WideBytesOf(value), tree, out);
+        return Convert(H5T_NATIVE_DOUBLE, BytesOf(RealOf(element, value)), tree, out);
       case TypeClass::kString:
         if (element.is_variable) return Text(value, out);
         return Put(FixedStringOf(element, value), out);
@@ -123,10 +123,14 @@ class Encoder {
     }
   }
 
-  absl::Status Convert(hid_t from, const void* number, const TypeTree& tree, char* out) {
+  static std::string BytesOf(auto number) {
+    return std::string(reinterpret_cast<const char*>(&number), sizeof number);
+  }
+
+  absl::Status Convert(hid_t from, const std::string& number, const TypeTree& tree, char* out) {
     std::array<char, 64> bytes{};
     if (tree.size > bytes.size()) return absl::UnimplementedError("a number of so many bytes");
-    std::memcpy(bytes.data(), number, sizeof(uint64_t));
+    std::memcpy(bytes.data(), number.data(), number.size());
     H5M_RETURN_IF_ERROR(
         Check(H5Tconvert(from, tree.type.get(), 1, bytes.data(), nullptr, H5P_DEFAULT), kWhat));
     std::memcpy(out, bytes.data(), tree.size);
@@ -164,8 +168,9 @@ absl::StatusOr<MemoryValues> MemoryValues::Make(const ElementType& element, hid_
   const bool is_number = type_class == TypeClass::kInteger || type_class == TypeClass::kReal;
   if (is_number || type_class == TypeClass::kString) {
     made.encoded_ = EncodeValues(element, list);
+    const hid_t real = element.is_wide ? H5T_NATIVE_LDOUBLE : H5T_NATIVE_DOUBLE;
     const hid_t model = !is_number                       ? file_type
-                        : type_class == TypeClass::kReal ? H5T_NATIVE_DOUBLE
+                        : type_class == TypeClass::kReal ? real
                         : element.is_signed              ? H5T_NATIVE_INT64
                                                          : H5T_NATIVE_UINT64;
     H5M_ASSIGN_OR_RETURN(made.type_, Own(H5Tcopy(model), kWhat));

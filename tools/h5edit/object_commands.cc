@@ -35,6 +35,10 @@ std::string ParentOf(const std::string& path) {
   return slash == 0 ? "/" : plain.substr(0, slash);
 }
 
+// Of a layout message: 65535 bytes, rounded down to whole words, less those before the data. In old
+// headers HDF5 (1.14.5) writes a little more, which it cannot read.
+constexpr uint64_t kCompactMax = 65'524;
+
 // To make a link at the path.
 absl::StatusOr<Handle> LinkList(const std::string& path) {
   const std::string plain = Plain(path);
@@ -108,6 +112,9 @@ absl::Status Executor::CheckHoldsItsValues(hid_t dataset, const Target& target) 
 absl::Status Executor::CheckNewLink(const Target& target) {
   if (Plain(target.object) == "/")
     return Fail(target.object_at, absl::AlreadyExistsError("the root group exists already"));
+  const std::string plain = Plain(target.object);
+  if (plain.size() - plain.rfind('/') - 1 > kLinkNameMax)
+    return Fail(target.object_at, StrCat("a name in a group has at most ", kLinkNameMax, " bytes"));
   H5M_ASSIGN_OR_RETURN(const Handle parent, Open(ParentOf(target.object), target.object_at));
   if (H5Iget_type(parent.get()) != H5I_GROUP)
     return Fail(target.object_at, StrCat(ParentOf(target.object), " is not a group"));
@@ -152,6 +159,12 @@ absl::Status Executor::CreateDataset(const Statement& statement) {
   auto type = MakeType(definition.type, scene);
   if (!type.ok()) return Fail(scene.blame.value_or(type_at), type.status());
   H5M_ASSIGN_OR_RETURN(const Handle space, MakeSpace(definition.space));
+  if (definition.layout->kind == LayoutSpec::Kind::kCompact) {
+    const auto count = static_cast<uint64_t>(H5Sget_simple_extent_npoints(space.get()));
+    if (count > kCompactMax / H5Tget_size(type->get()))
+      return Fail(definition.layout->at,
+                  StrCat("a compact dataset has at most ", kCompactMax, " bytes"));
+  }
   H5M_ASSIGN_OR_RETURN(const Handle list, DatasetList(definition, type->get()));
   const bool has_values = definition.values.has_value() && !definition.values->values.empty();
   std::optional<MemoryValues> values;

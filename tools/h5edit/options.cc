@@ -54,10 +54,7 @@ class Reader {
   Reader(const std::vector<std::string>& words, Options* out) : words_(words), out_(*out) {}
 
   std::string Run() {
-    for (const std::string& word : words_) {
-      if (!word.starts_with('-') || word == "-") break;
-      if (word == "-h" || word == "--help") return out_.task = Task::kHelp, "";
-    }
+    if (AsksForHelp()) return out_.task = Task::kHelp, "";
     for (; next_ < words_.size() && words_[next_].starts_with('-') && words_[next_] != "-";
          ++next_) {
       const std::string wrong = One(Split(words_[next_]));
@@ -67,6 +64,22 @@ class Reader {
   }
 
  private:
+  // Whatever is wrong with the other options. A word that belongs to one does not end them.
+  bool AsksForHelp() const {
+    bool is_value = false;
+    for (const std::string& word : words_) {
+      if (word == "-h" || word == "--help") return true;
+      if (!is_value && (!word.starts_with('-') || word == "-")) return false;
+      is_value = !is_value && TakesWord(word);
+    }
+    return false;
+  }
+
+  static bool TakesWord(const std::string& word) {
+    return word == "-c" || word == "--command" || word == "--command-file" || word == "--atomic" ||
+           word == "--backup" || word == "--server";
+  }
+
   std::string One(const Flag& flag) {
     if (flag.name == "-c" || flag.name == "--command") return Command(flag);
     if (flag.name == "--command-file") return CommandFile(flag);

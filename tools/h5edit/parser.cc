@@ -16,46 +16,6 @@
 
 namespace h5mirror::edit {
 
-const char* VerbName(Verb verb) {
-  switch (verb) {
-    case Verb::kCreateAttribute:
-      return "CREATE";
-    case Verb::kDeleteAttribute:
-      return "DELETE";
-    case Verb::kModifyAttribute:
-      return "MODIFY";
-    case Verb::kAppendAttribute:
-      return "APPEND";
-    case Verb::kRenameAttribute:
-      return "RENAME";
-    case Verb::kCopyAttribute:
-      return "COPY";
-    case Verb::kShow:
-      return "SHOW";
-    case Verb::kList:
-      return "LIST";
-    case Verb::kCreateGroup:
-      return "CREATE GROUP";
-    case Verb::kCreateDataset:
-      return "CREATE DATASET";
-    case Verb::kModifyDataset:
-      return "MODIFY DATASET";
-    case Verb::kAppendDataset:
-      return "APPEND DATASET";
-    case Verb::kDeleteObject:
-      return "DELETE OBJECT";
-    case Verb::kMoveObject:
-      return "MOVE";
-    case Verb::kLinkHard:
-      return "LINK HARD";
-    case Verb::kLinkSoft:
-      return "LINK SOFT";
-    case Verb::kLinkExternal:
-      return "LINK EXTERNAL";
-  }
-  return "";
-}
-
 namespace {
 
 // One statement after the other. Each method is a rule of the grammar: false, with the problem
@@ -125,13 +85,19 @@ class Parser {
       target->attribute = name.text + name.quoted_part;
       if (target->attribute.empty())
         return in_.FailAt(target->attribute_at, "the name of the attribute is empty");
-      return CheckName(target->attribute, target->attribute_at);
+      return CheckAttributeName(target->attribute, target->attribute_at);
     }
     std::string why;
     if (!SplitJoined(in_.Peek(), &target->object, &target->attribute, &why))
       return in_.FailAt(in_.at(), why);
     in_.Next();
-    return CheckName(target->attribute, target->attribute_at);
+    return CheckAttributeName(target->attribute, target->attribute_at);
+  }
+
+  bool CheckAttributeName(const std::string& name, size_t at) {
+    if (name.size() <= kAttributeNameMax) return CheckName(name, at);
+    return in_.FailAt(at,
+                      StrCat("the name of an attribute has at most ", kAttributeNameMax, " bytes"));
   }
 
   bool CheckName(const std::string& name, size_t at) {
@@ -225,7 +191,7 @@ class Parser {
     if (!SplitJoined(token, &target.object, &target.attribute, &why))
       return in_.FailAt(in_.at(), why);
     in_.Next();
-    return CheckName(target.attribute, target.attribute_at);
+    return CheckAttributeName(target.attribute, target.attribute_at);
   }
 
   // Links have no slash in their names, as attributes may.
@@ -292,7 +258,7 @@ class Parser {
     if (out->new_name.empty()) return in_.FailAt(out->new_name_at, "the new name is empty");
     if (out->new_name == out->target.attribute)
       return in_.FailAt(out->new_name_at, "the new name is the old one");
-    return CheckName(out->new_name, out->new_name_at);
+    return CheckAttributeName(out->new_name, out->new_name_at);
   }
 
   bool Copy(Statement* out) {
@@ -333,7 +299,7 @@ class Parser {
     out->destination.attribute = in_.Next().text;
     if (out->destination.attribute.empty())
       return in_.FailAt(out->destination.attribute_at, "the name of the attribute is empty");
-    return CheckName(out->destination.attribute, out->destination.attribute_at);
+    return CheckAttributeName(out->destination.attribute, out->destination.attribute_at);
   }
 
   bool Link(Statement* out) {
@@ -346,15 +312,22 @@ class Parser {
     in_.Next();
     out->verb = is_external ? Verb::kLinkExternal : Verb::kLinkSoft;
     if (is_external) {
-      if (!TokenStream::IsName(in_.Peek())) return in_.Fail("the file that the link leads to");
-      const Token& file = in_.Next();
-      out->link_file = file.text + file.quoted_part;
+      if (!LinkPart("the name of the file that the link leads to", &out->link_file)) return false;
     }
-    out->target.object_at = in_.at();
-    if (!TokenStream::IsName(in_.Peek())) return in_.Fail("the path that the link leads to");
-    const Token& path = in_.Next();
-    out->link_value = path.text + path.quoted_part;
+    const size_t at = out->target.object_at = in_.at();
+    if (!LinkPart("the path that the link leads to", &out->link_value)) return false;
+    if (out->link_file.size() + out->link_value.size() > kLinkValueMax)
+      return in_.FailAt(at, StrCat("a link keeps at most ", kLinkValueMax, " bytes"));
     return Object(&out->destination);
+  }
+
+  // What HDF5 keeps in a link: it would cut it off at a NUL.
+  bool LinkPart(const std::string& what, std::string* out) {
+    const size_t at = in_.at();
+    if (!TokenStream::IsName(in_.Peek())) return in_.Fail(what);
+    *out = PathText(in_.Next());
+    if (out->empty()) return in_.FailAt(at, StrCat(what, " is empty"));
+    return CheckName(*out, at);
   }
 
   TokenStream& in_;

@@ -166,6 +166,7 @@ int EditFileOf(const Options& options) {
     std::cerr << StrCat("h5edit: ", ToStd(started.message()), "\n");
     return kFailed;
   }
+  if (options.verbose) hdf5::ShowErrorStacks();
   return Runner(options, source, statements).Go();
 }
 
@@ -185,7 +186,7 @@ int RunTask(const Options& options) {
       std::cout << UsageText();
       return 0;
     case Task::kVersion:
-      std::cout << StrCat("h5edit ", kVersion, ", of h5mirror\n");
+      std::cout << StrCat("h5edit ", kVersion, ", of h5mirror, " H5MIRROR_VERSION_DATE "\n");
       return 0;
     case Task::kRecover:
       return RecoverFileOf(options);

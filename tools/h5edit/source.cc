@@ -26,12 +26,6 @@ std::vector<size_t> LineStarts(std::string_view text) {
   return starts;
 }
 
-// The nearest beginning of a character at or before `at`.
-size_t CharacterStart(std::string_view text, size_t at) {
-  while (at > 0 && at < text.size() && IsContinuation(text[at])) --at;
-  return at;
-}
-
 }  // namespace
 
 Source::Source(std::string name, const std::string& text)
@@ -76,7 +70,7 @@ std::string Source::Explain(const Problem& problem) const {
       shown.begin(), shown.end(),
       [](char c) { return static_cast<unsigned char>(c) < 0x20 && c != '\t'; }, ' ');
   return StrCat("h5edit: ", name_, ":", problem.at.line, ":", problem.at.column, ": ",
-                problem.message, "\n  ", shown, "\n  ", caret, "^\n");
+                Printable(problem.message), "\n  ", shown, "\n  ", caret, "^\n");
 }
 
 }  // namespace h5mirror::edit

@@ -35,7 +35,8 @@ class Source {
   Place PlaceOf(size_t offset) const;
   // What a script cannot hold: NUL bytes, or bytes that are not UTF-8.
   std::optional<Problem> CheckEncoding() const;
-  // "h5edit: NAME:LINE:COL: MESSAGE", the line itself, and a caret below the place.
+  // "h5edit: NAME:LINE:COL: MESSAGE", the line itself, and a caret below the place. The message
+  // stays one line, whatever the names in it are.
   std::string Explain(const Problem& problem) const;
 
  private:

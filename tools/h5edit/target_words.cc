@@ -8,7 +8,12 @@ std::string AbsolutePath(const std::string& path) {
   return absolute;
 }
 
-std::string ObjectPath(const Token& token) { return AbsolutePath(token.text + token.quoted_part); }
+std::string PathText(const Token& token) {
+  if (!token.has_quoted_part) return token.text;
+  return token.text + (token.text.ends_with('/') ? "" : "/") + token.quoted_part;
+}
+
+std::string ObjectPath(const Token& token) { return AbsolutePath(PathText(token)); }
 
 bool SplitJoined(const Token& token, std::string* object, std::string* attribute,
                  std::string* why) {

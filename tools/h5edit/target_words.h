@@ -14,7 +14,9 @@ bool SplitJoined(const Token& token, std::string* object, std::string* attribute
 
 // The path of an object, from the root. `path` may be relative to it.
 std::string AbsolutePath(const std::string& path);
-// A whole path, its quoted component too.
+// A path as it is written, with its quoted component: "/g'b c'" is "/g/b c".
+std::string PathText(const Token& token);
+// The same, from the root.
 std::string ObjectPath(const Token& token);
 
 }  // namespace h5mirror::edit

@@ -1,6 +1,7 @@
 #include "tools/h5edit/token_stream.h"
 
 #include "base/strings.h"
+#include "base/utf8.h"
 
 namespace h5mirror::edit {
 namespace {
@@ -10,7 +11,7 @@ constexpr size_t kShownBytes = 40;
 std::string Describe(const Source& source, const Token& token) {
   if (token.kind == TokenKind::kEnd) return "the end of the script";
   std::string text(source.text().substr(token.offset, token.length));
-  if (text.size() > kShownBytes) text = text.substr(0, kShownBytes) + "...";
+  if (text.size() > kShownBytes) text = text.substr(0, CharacterStart(text, kShownBytes)) + "...";
   switch (token.kind) {
     case TokenKind::kPunctuation:
       return StrCat("'", text, "'");
@@ -75,11 +76,23 @@ bool TokenStream::TakeInteger(std::string_view what, uint64_t least, uint64_t mo
 bool TokenStream::Fail(std::string_view expected) {
   const Token& token = Peek();
   std::string message = StrCat("expected ", expected, ", found ", Describe(source_, token));
-  if (token.kind == TokenKind::kKeyword || token.kind == TokenKind::kNumber ||
-      token.kind == TokenKind::kPattern) {
+  const bool takes_names = !IsInBrackets() || expected.find("name") != std::string_view::npos ||
+                           expected.find("path") != std::string_view::npos;
+  if (takes_names && (token.kind == TokenKind::kKeyword || token.kind == TokenKind::kNumber ||
+                      token.kind == TokenKind::kPattern)) {
     StrAppend(&message, "; as a name it is written in quotes");
   }
   return FailAt(token.offset, std::move(message));
+}
+
+bool TokenStream::IsInBrackets() const {
+  int depth = 0;
+  for (size_t i = 0; i < next_; ++i) {
+    if (tokens_[i].kind != TokenKind::kPunctuation) continue;
+    if (std::string_view("{([").find(tokens_[i].text) != std::string_view::npos) ++depth;
+    if (std::string_view("})]").find(tokens_[i].text) != std::string_view::npos) --depth;
+  }
+  return depth > 0;
 }
 
 bool TokenStream::FailAt(size_t offset, std::string message) {

@@ -57,6 +57,9 @@ class TokenStream {
   const Problem& problem() const { return problem_; }
 
  private:
+  // Where objects and attributes are named nowhere, and values are.
+  bool IsInBrackets() const;
+
   const Source& source_;
   const std::vector<Token> tokens_;
   size_t next_ = 0;

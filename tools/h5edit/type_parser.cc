@@ -8,6 +8,7 @@
 
 #include "base/strings.h"
 #include "tools/h5edit/bytes_text.h"
+#include "tools/h5edit/target_words.h"
 #include "tools/h5edit/type_names.h"
 
 namespace h5mirror::edit {
@@ -86,7 +87,7 @@ bool TypeParser::Predefined(TypeSpec* out) {
 bool TypeParser::Committed(TypeSpec* out) {
   out->type_class = TypeClass::kCommitted;
   const Token& token = in_.Next();
-  out->name = token.text + token.quoted_part;
+  out->name = PathText(token);
   if (out->name.empty() || out->name.find('\0') != std::string::npos)
     return in_.FailAt(out->at, "not the path of a committed type");
   if (out->name[0] != '/') out->name = "/" + out->name;

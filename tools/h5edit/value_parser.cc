@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/strings.h"
+#include "tools/h5edit/target_words.h"
 
 namespace h5mirror::edit {
 namespace {
@@ -76,7 +77,7 @@ bool ValueParser::One(int depth, Value* out) {
       break;
     case TokenKind::kPath:
       out->kind = Value::Kind::kPath;
-      out->text += token.quoted_part;
+      out->text = PathText(token);
       break;
     default:
       return Nested(depth, out);
@@ -117,7 +118,7 @@ bool ValueParser::Reference(Value* out) {
   if (in_.Peek().kind == TokenKind::kNumber) in_.Next();  // The address, as h5dump writes it.
   if (!TokenStream::IsName(in_.Peek())) return in_.Fail("the path of an object");
   const Token& path = in_.Next();
-  out->text = path.text + path.quoted_part;
+  out->text = PathText(path);
   if (in_.Take("DATA")) return in_.Expect("{") && SkipToBrace() && in_.Expect("}");
   return !in_.Peek().Is("{") || Region(out);
 }
@@ -186,6 +187,8 @@ bool ValueParser::FromFile(ValueList* out) {
   ValueParser values(stream, read_file_);
   while (!stream.AtEnd()) {
     if (stream.Take(",")) continue;
+    values.SkipIndex();  // As h5dump -o writes them.
+    if (stream.AtEnd()) break;
     Value& value = out->values.emplace_back();
     if (!values.One(&value)) return wrong(stream.problem().at, stream.problem().message);
     MoveTo(at, &value);

@@ -4,6 +4,7 @@
 #include <cfenv>
 #include <cmath>
 #include <cstdlib>
+#include <cstring>
 #include <utility>
 
 #include "base/strings.h"
@@ -104,6 +105,7 @@ int SideOf(const std::string& text, double nearest) {
 std::string CheckReal(const ElementType& type, const Value& value) {
   const Number& number = value.number;
   if (std::isnan(number.real) || number.is_infinity) return {};
+  if (type.is_wide && std::isfinite(std::strtold(value.text.c_str(), nullptr))) return {};
   const bool is_beyond_double = number.is_real && number.is_too_large;
   const double size = std::abs(number.real);
   if (!is_beyond_double && size < type.infinite_from) return {};
@@ -312,6 +314,14 @@ double RealOf(const ElementType& type, const Value& value) {
   return std::clamp(std::ldexp(whole, lowest_bit), -type.largest, type.largest);
 }
 
+std::string WideBytesOf(const Value& value) {
+  constexpr size_t kHeldBytes = 10;  // Of x87's 80 bits.
+  const long double wide = std::strtold(value.text.c_str(), nullptr);
+  std::string bytes(sizeof wide, '\0');
+  std::memcpy(bytes.data(), &wide, kHeldBytes);
+  return bytes;
+}
+
 std::string FixedStringOf(const ElementType& type, const Value& value) {
   std::string text = value.text;
   text.resize(type.size_bytes, type.pad == StringPad::kSpacePad ? ' ' : '\0');
@@ -320,7 +330,10 @@ std::string FixedStringOf(const ElementType& type, const Value& value) {
 
 Encoded EncodeValues(const ElementType& type, const ValueList& list) {
   Encoded encoded;
-  if (type.type_class == TypeClass::kReal) {
+  if (type.type_class == TypeClass::kReal && type.is_wide) {
+    encoded.form = Encoded::Form::kFixed;
+    for (const Value& value : list.values) encoded.fixed += WideBytesOf(value);
+  } else if (type.type_class == TypeClass::kReal) {
     encoded.form = Encoded::Form::kReal;
     for (const Value& value : list.values) encoded.reals.push_back(RealOf(type, value));
   } else if (type.type_class != TypeClass::kString) {

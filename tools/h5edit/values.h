@@ -25,6 +25,7 @@ struct ElementType {
   // the smallest number that has them all.
   int mantissa_bits = 0;
   int lowest_exponent = 0;
+  bool is_wide = false;  // of reals: with the exponents of a long double, beyond those of a double
   bool is_variable = false;
   StringPad pad = StringPad::kNullTerm;
   bool is_utf8 = false;
@@ -42,7 +43,7 @@ struct ElementType {
 
 ElementType ElementTypeOf(const TypeSpec& spec);
 // Sets what a binary float can hold: with a hidden bit, and an infinity. Of those that are larger
-// than a double it is what a double holds.
+// than a double it is what a double holds, or a long double.
 void SetLimits(unsigned exponent_bits, unsigned mantissa_bits, uint64_t bias, ElementType* type);
 inline constexpr char kNoFillValue[] =
     "a fill value of variable length, or a reference, is not supported";
@@ -64,8 +65,8 @@ struct ValueProblem {
 std::optional<ValueProblem> CheckValues(const ElementType& type, const ValueList& list,
                                         uint64_t count);
 
-// Values in memory, for H5T_NATIVE_INT64, H5T_NATIVE_UINT64, H5T_NATIVE_DOUBLE, the string type
-// itself, or pointers.
+// Values in memory, for H5T_NATIVE_INT64, H5T_NATIVE_UINT64, H5T_NATIVE_DOUBLE, the bytes of
+// H5T_NATIVE_LDOUBLE or of the string type itself, or pointers.
 struct Encoded {
   enum class Form : uint8_t { kSigned, kUnsigned, kReal, kFixed, kPointers } form = Form::kSigned;
   std::vector<uint64_t> words;     // kSigned, kUnsigned (two's complement)
@@ -80,6 +81,8 @@ struct Encoded {
 // All of values that CheckValues() has passed, and of classes that are not made of others.
 uint64_t WordOf(const ElementType& type, const Value& value);
 double RealOf(const ElementType& type, const Value& value);
+// A long double, without what its padding happens to hold.
+std::string WideBytesOf(const Value& value);
 std::string FixedStringOf(const ElementType& type, const Value& value);
 Encoded EncodeValues(const ElementType& type, const ValueList& list);
 

@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <cstring>
 #include <limits>
 #include <optional>
 #include <random>
@@ -130,10 +131,30 @@ TEST(ValuesTest, AnIntegerThat64BitsDoNotHoldIsItselfAsAReal) {
 
 TEST(ValuesTest, DoublesStayAsTheyAre) {
   const double largest = std::numeric_limits<double>::max();
-  for (const char* name : {"H5T_IEEE_F64LE", "H5T_NATIVE_LDOUBLE"}) {
-    EXPECT_EQ(Encoding(FloatOf(name), largest), largest);
-    EXPECT_EQ(Encoding(FloatOf(name), -0.1), -0.1);
-  }
+  EXPECT_EQ(Encoding(FloatOf("H5T_IEEE_F64LE"), largest), largest);
+  EXPECT_EQ(Encoding(FloatOf("H5T_IEEE_F64LE"), -0.1), -0.1);
+}
+
+TEST(ValuesTest, LongDoublesHaveAllTheirBits) {
+  const auto wide = [](const std::string& word) -> std::optional<long double> {
+    ValueList list;
+    list.values.emplace_back();
+    list.values[0].text = word;
+    EXPECT_TRUE(ParseNumber(word, &list.values[0].number));
+    const ElementType type = FloatOf("H5T_NATIVE_LDOUBLE");
+    if (CheckValues(type, list, 1)) return std::nullopt;
+    const std::string bytes = EncodeValues(type, list).fixed;
+    EXPECT_EQ(bytes.substr(10), std::string(6, '\0')) << "what the padding held is in the file";
+    long double real = 0;
+    std::memcpy(&real, bytes.data(), sizeof real);
+    return real;
+  };
+  EXPECT_EQ(wide("0.1"), 0.1L);
+  EXPECT_EQ(wide("-1e4000"), -1e4000L);
+  EXPECT_EQ(wide("+18446744073709551615"), 18446744073709551615.0L);
+  EXPECT_EQ(wide("0x10000000000000000"), 18446744073709551616.0L);
+  EXPECT_EQ(wide("inf"), std::numeric_limits<long double>::infinity());
+  EXPECT_EQ(wide("1e5000"), std::nullopt);
 }
 
 }  // namespace

@@ -2,10 +2,14 @@
 
 #include <stdlib.h>
 
+#include <cstdio>
+
 #include "base/strings.h"
 
 namespace h5mirror::hdf5 {
 namespace {
+
+bool shows_error_stacks = false;
 
 // Walked from the outermost call inwards: what is seen last is the cause.
 herr_t KeepDescription(unsigned, const H5E_error2_t* error, void* out) {
@@ -17,10 +21,13 @@ herr_t KeepDescription(unsigned, const H5E_error2_t* error, void* out) {
 
 absl::Status ErrorOf(std::string_view what) {
   std::string cause;
+  if (shows_error_stacks) H5Eprint2(H5E_DEFAULT, stderr);
   H5Ewalk2(H5E_DEFAULT, H5E_WALK_DOWNWARD, KeepDescription, &cause);
   H5Eclear2(H5E_DEFAULT);
   return absl::InternalError(StrCat(what, ": ", cause.empty() ? "HDF5 gives no reason" : cause));
 }
+
+void ShowErrorStacks() { shows_error_stacks = true; }
 
 absl::StatusOr<Handle> Own(hid_t id, std::string_view what) {
   if (id < 0) return ErrorOf(what);

@@ -41,6 +41,9 @@ class Handle {
 // kInternal; kDataLoss and others come from a driver by way of the caller.
 absl::Status ErrorOf(std::string_view what);
 
+// From now on ErrorOf() also prints the stack, as HDF5 does, on standard error.
+void ShowErrorStacks();
+
 // `id`, or ErrorOf(what) where it is negative.
 absl::StatusOr<Handle> Own(hid_t id, std::string_view what);
 
