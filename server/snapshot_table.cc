@@ -31,15 +31,41 @@ void SnapshotTable::HoldInCall(store::File& file, const SnapshotPtr& snapshot,
   Put(file, snapshot, reader, call);
 }
 
+// A thousand calls may end at once, each of which holds hundreds of cuts: none looks at what others
+// hold.
 void SnapshotTable::EndCall(std::string_view name, CallId call) {
   absl::MutexLock lock(&mutex_);
+  const auto ended = calls_.extract(call);
+  if (ended.empty()) return;
   const absl::Duration until = clock_.Monotonic() + keep_;
-  for (auto at = entries_.lower_bound(Key(name, 0));
-       at != entries_.end() && at->first.first == name; ++at) {
-    for (auto& [id, reader] : at->second.readers) {
-      if (reader.calls.erase(call) > 0 && reader.calls.empty()) reader.until = until;
-    }
+  for (const store::CutNumber cut : ended.mapped().cuts) {
+    const auto entry = entries_.find(Key(name, cut));
+    if (entry == entries_.end()) continue;
+    const auto reader = entry->second.readers.find(ended.mapped().reader);
+    if (reader == entry->second.readers.end() || !reader->second.HasCall(call)) continue;
+    auto& calls = reader->second.calls;
+    calls.erase(std::remove(calls.begin(), calls.end(), call), calls.end());
+    if (calls.empty()) LetGoAt(until, reader->second, entry->second);
   }
+}
+
+bool SnapshotTable::Reader::HasCall(CallId call) const {
+  return std::find(calls.begin(), calls.end(), call) != calls.end();
+}
+
+void SnapshotTable::LetGoAt(absl::Duration until, Reader& reader, Entry& entry) {
+  reader.until = until;
+  entry.first_until = std::min(entry.first_until, until);
+}
+
+void SnapshotTable::NoteCall(const std::string& name, store::CutNumber cut,
+                             const std::string& reader, CallId id) {
+  Call& call = calls_[id];
+  call.reader = reader;
+  // What is before the oldest one that anybody holds has expired.
+  const auto oldest = entries_.lower_bound(Key(name, 0));
+  while (!call.cuts.empty() && call.cuts.front() < oldest->first.second) call.cuts.pop_front();
+  call.cuts.push_back(cut);
 }
 
 void SnapshotTable::Put(store::File& file, const SnapshotPtr& snapshot, const std::string& reader,
@@ -57,7 +83,10 @@ void SnapshotTable::Put(store::File& file, const SnapshotPtr& snapshot, const st
     entry.until = absl::InfiniteDuration();
     Reader& holder = entry.readers[reader];
     holder.until = absl::InfiniteDuration();
-    if (call) holder.calls.insert(*call);
+    if (call && !holder.HasCall(*call)) {
+      holder.calls.push_back(*call);
+      NoteCall(file.name(), cut, reader, *call);
+    }
   }
   // A newer cut that came before the entry was there told it nothing.
   const store::CutNumber newest = file.NewestCut();
@@ -93,7 +122,7 @@ std::optional<SnapshotTable::Held> SnapshotTable::Find(std::string_view name, st
   if (reader.empty()) return Held{entry.snapshot, entry.file_id};
   const auto [holder, is_new] = entry.readers.try_emplace(reader);
   const bool by_reading = is_new || holder->second.until != absl::InfiniteDuration();
-  if (by_reading) holder->second.until = clock_.Monotonic() + keep_;
+  if (by_reading) LetGoAt(clock_.Monotonic() + keep_, holder->second, entry);
   return Held{entry.snapshot, entry.file_id};
 }
 
@@ -117,15 +146,23 @@ void SnapshotTable::OnCut(std::string_view name, store::CutNumber cut) {
   }
 }
 
+void SnapshotTable::Entry::DropReaders(absl::Duration now) {
+  first_until = absl::InfiniteDuration();
+  std::erase_if(readers, [&](const auto& entry) {
+    const Reader& reader = entry.second;
+    if (!reader.calls.empty()) return false;
+    if (reader.until > now) first_until = std::min(first_until, reader.until);
+    return reader.until <= now;
+  });
+}
+
 void SnapshotTable::OnTimer() {
   std::vector<SnapshotPtr> expired, released;
   {
     absl::MutexLock lock(&mutex_);
     const absl::Duration now = clock_.Monotonic();
     for (auto at = entries_.begin(); at != entries_.end();) {
-      std::erase_if(at->second.readers, [now](const auto& entry) {
-        return entry.second.calls.empty() && entry.second.until <= now;
-      });
+      if (at->second.first_until <= now) at->second.DropReaders(now);
       if (at->second.until > now && !at->second.readers.empty()) {
         ++at;
         continue;
@@ -144,6 +181,7 @@ void SnapshotTable::Clear() {
   std::map<Key, Entry> entries;
   absl::MutexLock lock(&mutex_);
   entries.swap(entries_);
+  calls_.clear();
 }
 
 SnapshotTable::Count SnapshotTable::count() {

@@ -2,16 +2,17 @@
 #ifndef H5MIRROR_SERVER_SNAPSHOT_TABLE_H_
 #define H5MIRROR_SERVER_SNAPSHOT_TABLE_H_
 
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/container/inlined_vector.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
@@ -69,17 +70,28 @@ class SnapshotTable {
 
  private:
   struct Reader {
-    std::set<CallId> calls;                           // that hold it for him,
+    bool HasCall(CallId call) const;
+    absl::InlinedVector<CallId, 1> calls;             // that hold it for him,
     absl::Duration until = absl::InfiniteDuration();  // and without any: so long
   };
   struct Entry {
     store::FileId file_id{};
     SnapshotPtr snapshot;
     std::map<std::string, Reader> readers;
+    // None of the readers goes by himself before.
+    absl::Duration first_until = absl::InfiniteDuration();
     absl::Duration until = absl::InfiniteDuration();
     absl::Time followed = absl::InfiniteFuture();  // when a newer one was seen
+
+    void DropReaders(absl::Duration now);  // whose time has passed
   };
   using Key = std::pair<std::string, store::CutNumber>;
+
+  // What a call holds: as long as it follows one file these are few, or of the last `keep`.
+  struct Call {
+    std::string reader;
+    std::deque<store::CutNumber> cuts;  // some may be held no more
+  };
 
   void Put(store::File& file, const SnapshotPtr& snapshot, const std::string& reader,
            std::optional<CallId> call);
@@ -87,7 +99,12 @@ class SnapshotTable {
   Clock& clock_;
   const absl::Duration keep_;
   absl::Mutex mutex_;
+  void NoteCall(const std::string& name, store::CutNumber cut, const std::string& reader,
+                CallId call) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  static void LetGoAt(absl::Duration until, Reader& reader, Entry& entry);
+
   std::map<Key, Entry> entries_ ABSL_GUARDED_BY(mutex_);
+  std::map<CallId, Call> calls_ ABSL_GUARDED_BY(mutex_);
   CallId last_call_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 

@@ -144,6 +144,36 @@ TEST_F(SnapshotTableTest, WhoReadsACutOfOthersHoldsItForAWhile) {
   EXPECT_FALSE(snapshot->expired()) << "nobody reads it, and nobody need be told";
 }
 
+TEST_F(SnapshotTableTest, EachReaderGoesAtHisOwnTime) {
+  const store::CutNumber cut = Cut('a');
+  const SnapshotTable::CallId first = Follow("first"), second = Follow("second");
+  Follow("third");
+  table_.EndCall(kName, first);
+  Pass(absl::Seconds(30));
+  table_.EndCall(kName, second);
+  EXPECT_TRUE(table_.Find(kName, cut, "", "who reads"));
+  Pass(absl::Seconds(31));
+  EXPECT_EQ(table_.count().readers, 3) << "the first has gone";
+  Pass(absl::Seconds(30));
+  EXPECT_EQ(table_.count().readers, 1) << "the third's call goes on";
+  EXPECT_TRUE(Held(cut));
+}
+
+TEST_F(SnapshotTableTest, TheEndOfACallLetsGoOfAllItsCuts) {
+  const SnapshotTable::CallId call = table_.NewCall(), other = table_.NewCall();
+  for (const char byte : {'a', 'b', 'c'}) {
+    Cut(byte);
+    table_.HoldInCall(*file_, *file_->PinNewestCut(), "one", call);
+    table_.HoldInCall(*file_, *file_->PinNewestCut(), "other", other);
+  }
+  table_.Close(kName, 2, "one");
+  table_.EndCall(kName, call);
+  table_.EndCall(kName, call);  // again
+  EXPECT_EQ(table_.count().readers, 5);
+  Pass(absl::Seconds(61));
+  EXPECT_EQ(table_.count().readers, 1) << "the newest cut, in the call that goes on";
+}
+
 TEST_F(SnapshotTableTest, ACutIsOfOneFile) {
   const store::CutNumber cut = Cut('a');
   Open("one");

@@ -49,7 +49,7 @@ absl::StatusOr<LevelResult> BringLevel(rpc::Client& client, const std::string& n
                                        const v1::Version& version, const LocalFile& file,
                                        Progress& progress) {
   H5M_ASSIGN_OR_RETURN(TempFile created, TempFile::Create(file.path()));
-  LevelResult result{.file = std::move(created), .stat = {}};
+  LevelResult result{.file = std::move(created), .stat = {}, .patch = {}};
   const TempFile& fresh = result.file;
   H5M_RETURN_IF_ERROR(CopyData(file, fresh));
   // Twice: what the local file has beyond the version's end is gone first, and the copy ends there.
@@ -76,6 +76,7 @@ absl::StatusOr<LevelResult> BringLevel(rpc::Client& client, const std::string& n
   }));
   result.differing_bytes = comparison.differing_bytes();
   result.digest_bytes = comparison.digest_bytes();
+  H5M_ASSIGN_OR_RETURN(result.patch, CloseCopy(fresh.fd(), size_bytes, fresh.path()));
   H5M_RETURN_IF_ERROR(file.CheckUnchanged());
   fresh.CopyOwnerAndMode(file.fd());
   H5M_ASSIGN_OR_RETURN(result.stat, result.file.CommitLocked(Existing::kReplace));

@@ -3,10 +3,12 @@
 #define H5MIRROR_TOOLS_BRING_LEVEL_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
 #include "rpc/client.h"
+#include "tools/closed_copy.h"
 #include "tools/local_file.h"
 #include "tools/progress.h"
 #include "tools/temp_file.h"
@@ -20,6 +22,8 @@ struct LevelResult {
   uint64_t differing_bytes = 0;
   uint64_t received_bytes = 0;
   uint64_t digest_bytes = 0;
+  // Where the new file differs from the version: a writer had the file open at its cut.
+  std::optional<SuperblockPatch> patch;
 };
 
 // Makes a copy of `file` (by shared blocks where the filesystem can) beside it, puts the version's

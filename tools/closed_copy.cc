@@ -28,15 +28,21 @@ absl::StatusOr<std::optional<SuperblockPatch>> FindSuperblockPatch(uint64_t size
   return std::optional<SuperblockPatch>();
 }
 
-absl::StatusOr<std::optional<SuperblockPatch>> CloseCopy(int fd, uint64_t size_bytes,
-                                                         const std::string& path) {
+absl::StatusOr<std::optional<SuperblockPatch>> FindSuperblockPatchOf(int fd, uint64_t size_bytes,
+                                                                     const std::string& path) {
   const auto read = [&](uint64_t offset, size_t length) -> absl::StatusOr<std::string> {
     std::string bytes(length, '\0');
     H5M_ASSIGN_OR_RETURN(const size_t got, PreadUpTo(fd, offset, bytes.data(), length, path));
     bytes.resize(got);
     return bytes;
   };
-  H5M_ASSIGN_OR_RETURN(std::optional<SuperblockPatch> patch, FindSuperblockPatch(size_bytes, read));
+  return FindSuperblockPatch(size_bytes, read);
+}
+
+absl::StatusOr<std::optional<SuperblockPatch>> CloseCopy(int fd, uint64_t size_bytes,
+                                                         const std::string& path) {
+  H5M_ASSIGN_OR_RETURN(std::optional<SuperblockPatch> patch,
+                       FindSuperblockPatchOf(fd, size_bytes, path));
   if (patch) H5M_RETURN_IF_ERROR(PwriteAll(fd, patch->offset, patch->bytes, path));
   return patch;
 }

@@ -32,7 +32,11 @@ using ReadRange = absl::FunctionRef<absl::StatusOr<std::string>(uint64_t offset,
 absl::StatusOr<std::optional<SuperblockPatch>> FindSuperblockPatch(uint64_t size_bytes,
                                                                    ReadRange read);
 
-// The same of the copy `fd` (`path` for messages), which is patched.
+// The same of the file `fd` (`path` for messages).
+absl::StatusOr<std::optional<SuperblockPatch>> FindSuperblockPatchOf(int fd, uint64_t size_bytes,
+                                                                     const std::string& path);
+
+// The same of the copy `fd`, which is patched.
 absl::StatusOr<std::optional<SuperblockPatch>> CloseCopy(int fd, uint64_t size_bytes,
                                                          const std::string& path);
 

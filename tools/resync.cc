@@ -14,6 +14,7 @@
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "tools/bring_level.h"
+#include "tools/closed_record.h"
 #include "tools/compare.h"
 #include "tools/file_arg.h"
 #include "tools/local_file.h"
@@ -59,7 +60,8 @@ class Resyncer {
       server_ = *server;
       H5M_RETURN_IF_ERROR(CheckNoLease(request_.local, server_));
       H5M_RETURN_IF_ERROR(CheckRight());
-      if (IsLevelNow()) return outcome_;
+      H5M_RETURN_IF_ERROR(FindPatch());
+      if (IsLevelNow() && !patch_) return outcome_;
     }
     if (request_.name.empty()) {
       H5M_RETURN_IF_ERROR(CheckNotRenamed(client_, outcome_.name, file_, record_, server));
@@ -87,6 +89,14 @@ class Resyncer {
     outcome_.version = record_->version;
     outcome_.cut = record_->cut;
     return true;
+  }
+
+  // What is to be changed of the local file, if it is what the server has.
+  absl::Status FindPatch() {
+    if (request_.from != Side::kRemote) return absl::OkStatus();
+    H5M_ASSIGN_OR_RETURN(
+        patch_, FindSuperblockPatchOf(file_.fd(), file_.size_bytes(), file_.path().string()));
+    return absl::OkStatus();
   }
 
   absl::Status Decide(Comparison& comparison) {
@@ -211,6 +221,12 @@ class Resyncer {
                  "; h5mirror adopt ", request_.local, " has it written from here from now on"));
     }
     if (request_.dry_run) return absl::OkStatus();
+    if (patch_) {
+      H5M_ASSIGN_OR_RETURN(const FileStat stat, CloseInPlace(file_, *patch_));
+      v1::Version newest = base_.version;
+      newest.set_cut(base_.cut);  // Those after it changed nothing.
+      return Adopt(newest, stat, patch_);
+    }
     // A commit that changes nothing makes no version, and tells the server of the local file.
     PushRequest push = MakePush();
     PushSession session(client_, file_, push);
@@ -330,7 +346,7 @@ class Resyncer {
     outcome_.received_bytes = level.received_bytes;
     outcome_.differing_bytes = level.differing_bytes;
     outcome_.digest_bytes += level.digest_bytes;
-    return Adopt(newest, level.stat);
+    return Adopt(newest, level.stat, level.patch);
   }
 
   absl::Status KeepLocalSide(Comparison& comparison, const v1::Version& right) {
@@ -370,8 +386,9 @@ class Resyncer {
                       request_.local, " once more")));
   }
 
-  // Both sides are `newest` now, `stat` is the local one.
-  absl::Status Adopt(const v1::Version& newest, const FileStat& stat) {
+  // Both sides are `newest` now, but for `patch` of the local one, which `stat` is of.
+  absl::Status Adopt(const v1::Version& newest, const FileStat& stat,
+                     const std::optional<SuperblockPatch>& patch) {
     outcome_.version = newest.version();
     outcome_.cut = newest.cut();
     v1::AdoptFileRequest request;
@@ -389,6 +406,8 @@ class Resyncer {
     record.version = newest.version();
     record.stat = stat;
     record.since = absl::Now();
+    outcome_.superblock_closed = patch.has_value();
+    if (patch) return WriteClosedRecord(place(), std::move(record), *patch);
     H5M_RETURN_IF_ERROR(WriteLocalRecord(place(), record));
     RemoveDirtyMap(place());
     return absl::OkStatus();
@@ -403,20 +422,52 @@ class Resyncer {
   v1::Origin here_;
   v1::FileStatus server_;
   Base base_;
+  std::optional<SuperblockPatch> patch_;  // kRemote: that makes the local file a closed one
   ResyncOutcome outcome_;
 };
 
-}  // namespace
-
-absl::StatusOr<ResyncOutcome> Resync(Context& context, const ResyncRequest& request) {
+// Until it returns the file is locked.
+absl::StatusOr<ResyncOutcome> ResyncLocked(Context& context, const ResyncRequest& request) {
   const FileArg& arg = request.mirror;
   H5M_ASSIGN_OR_RETURN(std::string name, MirrorName(context, request.name, "", arg));
-  // Replacing it wants nobody to have it open.
+  // Changing it wants nobody to have it open.
   const FileLock lock = request.from == Side::kRemote ? FileLock::kExclusive : FileLock::kShared;
   H5M_ASSIGN_OR_RETURN(const LocalFile file, LocalFile::Open(arg.local, lock));
   H5M_RETURN_IF_ERROR(CheckNoEdit(file));
   H5M_ASSIGN_OR_RETURN(rpc::Client * client, context.Connect(arg.server));
   return Resyncer(context, request, file, *client, std::move(name)).Run();
+}
+
+}  // namespace
+
+absl::StatusOr<ResyncOutcome> Resync(Context& context, const ResyncRequest& request) {
+  H5M_ASSIGN_OR_RETURN(ResyncOutcome outcome, ResyncLocked(context, request));
+  if (!outcome.superblock_closed) return outcome;
+  ResyncRequest closing = request;
+  closing.comment = StrCat("version ", outcome.version, " with a closed superblock");
+  if (const auto closed = SendClosedSuperblock(context, std::move(closing))) {
+    outcome.version = closed->version;
+    outcome.cut = closed->cut;
+    outcome.sent_bytes += closed->sent_bytes;
+    outcome.digest_bytes += closed->digest_bytes;
+  }
+  return outcome;
+}
+
+std::optional<ResyncOutcome> SendClosedSuperblock(Context& context, ResyncRequest request) {
+  request.from = Side::kUndecided;
+  absl::StatusOr<LocalRecord> record = ReadLocalRecord(request.mirror.place());
+  absl::Status status = record.status();
+  if (record.ok()) {
+    request.mirror.record = *std::move(record);
+    absl::StatusOr<ResyncOutcome> done = Resync(context, request);
+    if (done.ok()) return *std::move(done);
+    status = done.status();
+  }
+  context.Note(StrCat("the server's file lacks the closed superblock (", status.message(),
+                      "); the next program that changes the file sends it, or h5mirror resync ",
+                      request.local));
+  return std::nullopt;
 }
 
 }  // namespace h5mirror::tools

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -47,6 +48,10 @@ struct ResyncOutcome {
   uint64_t sent_bytes = 0;      // of the file, to the server
   uint64_t received_bytes = 0;  // of the file, from the server
   uint64_t digest_bytes = 0;
+  // With kFetch and kEqual, Side::kRemote: the server's version was cut while a writer had the file
+  // open, and the local file has the superblock of a closed one now; so has `version`, unless a
+  // note has said that it could not be.
+  bool superblock_closed = false;
 };
 
 // Undecided, it is only done where it is certain which side is right: the record says that nobody
@@ -59,6 +64,12 @@ struct ResyncOutcome {
 //         kPermissionDenied    Side::kRemote needs the right to administer.
 //         others               as the calls to the server.
 absl::StatusOr<ResyncOutcome> Resync(Context& context, const ResyncRequest& request);
+
+// After a local file was made the server's newest version, but for the superblock of a closed file
+// (tools/closed_record.h): the server's becomes the same, so that its head is a file that opens.
+// Where that cannot be, as without the right to write, a note says so, and the next program that
+// changes the file sends it. Of `request` the record is read anew, and `from` does not matter.
+std::optional<ResyncOutcome> SendClosedSuperblock(Context& context, ResyncRequest request);
 
 }  // namespace h5mirror::tools
 

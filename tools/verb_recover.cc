@@ -15,10 +15,10 @@
 #include "base/errno_status.h"
 #include "base/hex.h"
 #include "base/human.h"
-#include "base/random.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "tools/closed_copy.h"
+#include "tools/closed_record.h"
 #include "tools/download.h"
 #include "tools/file_arg.h"
 #include "tools/local_file.h"
@@ -161,20 +161,6 @@ bool IsNewest(const Plan& plan, const v1::Version& version) {
   return version.version() == plan.status.newest_version().version();
 }
 
-// What the server lacks of a file that was closed as it was recovered: who opens it next, or
-// resyncs it, sends that.
-absl::StatusOr<DirtyMap> WriteMapOf(const Plan& plan, const Outcome& outcome) {
-  DirtyMap map;
-  map.id = RandomBytes16();
-  H5M_ASSIGN_OR_RETURN(map.file_id, FromByteString(plan.status.file_id()));
-  map.claim = DirtyMap::Claim::kContinue;
-  map.base_cut = outcome.version.cut();
-  map.stat = outcome.stat;
-  map.extents.Add(outcome.patch->extent());
-  H5M_RETURN_IF_ERROR(WriteDirtyMap(plan.arg.place(), map));
-  return map;
-}
-
 absl::Status WriteRecord(const Plan& plan, const Outcome& outcome) {
   const v1::Version& version = outcome.version;
   LocalRecord record;
@@ -191,17 +177,11 @@ absl::Status WriteRecord(const Plan& plan, const Outcome& outcome) {
     record.detail =
         StrCat("recovered to version ", version.version(), ", which is not the server's newest");
   }
-  const bool lacks_patch = IsNewest(plan, version) && outcome.patch;
-  if (lacks_patch) {
-    record.state = RecordState::kBehind;
-    record.detail = "recovered, with the superblock of a closed file";
-    // A record first: it makes the directory.
-    H5M_RETURN_IF_ERROR(WriteLocalRecord(plan.arg.place(), record));
-    H5M_ASSIGN_OR_RETURN(const DirtyMap map, WriteMapOf(plan, outcome));
-    record.dirty_map_id = map.id;
+  if (IsNewest(plan, version) && outcome.patch) {
+    return WriteClosedRecord(plan.arg.place(), std::move(record), *outcome.patch);
   }
   H5M_RETURN_IF_ERROR(WriteLocalRecord(plan.arg.place(), record));
-  if (!lacks_patch) RemoveDirtyMap(plan.arg.place());
+  RemoveDirtyMap(plan.arg.place());
   return absl::OkStatus();
 }
 
@@ -283,8 +263,6 @@ void Report(Context& context, const Plan& plan, const Options& options, std::str
   }
 }
 
-// The server's file becomes the closed one too, so that its head is a file that opens. Where it
-// cannot, as without the right to write, the next program that changes the file sends it.
 void CloseOnServer(Context& context, const Plan& plan, const Options& options) {
   ResyncRequest request;
   request.verb = "recover";
@@ -292,16 +270,7 @@ void CloseOnServer(Context& context, const Plan& plan, const Options& options) {
   request.name = plan.arg.name;
   request.mirror = plan.arg;
   request.comment = StrCat("recover: version ", plan.version, " with a closed superblock");
-  absl::StatusOr<LocalRecord> record = ReadLocalRecord(plan.arg.place());
-  absl::Status status = record.status();
-  if (record.ok()) {
-    request.mirror.record = *std::move(record);
-    status = Resync(context, request).status();
-  }
-  if (status.ok()) return;
-  context.Note(StrCat("the server's file lacks the closed superblock (", status.message(),
-                      "); the next program that changes the file sends it, or h5mirror resync ",
-                      options.local));
+  SendClosedSuperblock(context, std::move(request));
 }
 
 absl::StatusOr<int> RunRecover(Context& context, const Options& options) {

@@ -50,12 +50,17 @@ Json OutcomeToJson(const ResyncRequest& request, const ResyncOutcome& outcome, d
       {"sent_bytes", outcome.sent_bytes},
       {"received_bytes", outcome.received_bytes},
       {"digest_bytes", outcome.digest_bytes},
+      {"superblock_closed", outcome.superblock_closed},
       {"seconds", seconds}};
 }
 
 std::string Kept(const ResyncOutcome& outcome) {
   if (outcome.kept_version == 0) return "";
   return StrCat("; what was there is version ", outcome.kept_version);
+}
+
+std::string_view Closed(const ResyncOutcome& outcome) {
+  return outcome.superblock_closed ? "; it has the superblock of a closed file" : "";
 }
 
 std::string OutcomeToText(const ResyncRequest& request, const ResyncOutcome& outcome,
@@ -128,7 +133,7 @@ absl::StatusOr<int> RunResync(Context& context, const Options& options) {
         H5M_ASSIGN_OR_RETURN(const ResyncOutcome outcome, Resync(context, request));
         const double seconds = absl::ToDoubleSeconds(absl::Now() - start);
         return FileOutcome{OutcomeToJson(request, outcome, seconds),
-                           OutcomeToText(request, outcome, seconds)};
+                           StrCat(OutcomeToText(request, outcome, seconds), Closed(outcome))};
       });
 }
 

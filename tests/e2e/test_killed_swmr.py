@@ -2,6 +2,8 @@
 
 Such a writer leaves the end of file of before in the superblock, and HDF5 cuts a file off there when it closes it."""
 
+import os
+import shutil
 import subprocess
 
 import pytest
@@ -140,19 +142,89 @@ def test_a_recovered_file_goes_on_mirrored(killed, kind):
     assert killed.stock(READ).ok().out == f"{ROWS + 5}\n"
 
 
+def is_closed_on_both_sides(killed, result):
+    """Stock HDF5 opens local file and head for writing, and they are the newest version."""
+    site = killed.site
+    site.assert_mirrored(killed.name)
+    record = site.record(killed.name)
+    assert record["state"] == "clean" and record["version"] == result["version"] == site.versions(killed.name)[-1]
+    for file in (killed.local, site.head(killed.name)):
+        copy = site.directory / f"{killed.name}.copy"
+        shutil.copyfile(file, copy)
+        killed.is_whole(copy)
+    assert site.json("resync", "--from", "remote", killed.local)["files"][0]["action"] == "unchanged"
+
+
 @each_kind
 def test_a_file_that_was_made_like_the_server_s_goes_on_mirrored(killed, kind):
-    """It has the superblock of the cut, which the next open mends, as a change of its own."""
+    """Both have the superblock of a closed file."""
     site = killed.site
     killed.write(kind)
     killed.kill()
     site.wait_for_no_lease(killed.name)
-    site.cli("resync", "--from", "remote", killed.local).ok()
-    assert "SWMR" in killed.stock(CHANGE).err, "stock HDF5 refuses it, and does no harm"
+    result = site.json("resync", "--from", "remote", killed.local)["files"][0]
+    assert result["action"] == "equal" and result["superblock_closed"] is True
+    is_closed_on_both_sides(killed, result)
     changed = killed.plugin(CHANGE).ok()
     assert changed.out == f"{ROWS}\n" and "diverged" not in changed.err, changed.err
     site.assert_mirrored(killed.name)
     assert killed.stock(READ).ok().out == f"{ROWS + 5}\n"
+
+
+@each_place
+def test_one_that_differs_becomes_the_server_s_as_of_its_close(killed, kind):
+    """The local file is replaced, by a copy with the superblock of a closed file."""
+    site = killed.site
+    killed.write(kind)
+    killed.kill()
+    site.wait_for_no_lease(killed.name)
+    with open(killed.local, "r+b") as file:
+        file.seek(-3, os.SEEK_END)
+        file.write(b"???")
+    result = site.json("resync", "--from", "remote", killed.local)["files"][0]
+    assert result["action"] == "fetched" and result["superblock_closed"] is True
+    is_closed_on_both_sides(killed, result)
+
+
+@each_kind
+def test_one_that_is_level_already_is_mended_too(killed, kind):
+    """An undecided resync leaves the local file alone, and its record says that both sides are the same."""
+    site = killed.site
+    killed.write(kind)
+    killed.kill()
+    site.wait_for_no_lease(killed.name)
+    left = hdf5.digest(killed.local)
+    assert site.json("resync", killed.local)["files"][0]["action"] == "equal"
+    assert site.json("resync", "--from", "remote", "--dry-run", killed.local)["files"][0]["action"] == "equal"
+    assert hdf5.digest(killed.local) == left
+    is_closed_on_both_sides(killed, site.json("resync", "--from", "remote", killed.local)["files"][0])
+
+
+@each_kind
+def test_what_mended_the_local_file_is_sent(killed, kind):
+    """--from local sends the file as it is; --any, since the record says that its writer did not close it."""
+    site = killed.site
+    killed.write(kind)
+    killed.kill()
+    site.wait_for_no_lease(killed.name)
+    killed.plugin(UNTOUCHED, "mode=off").ok()
+    result = site.json("resync", "--from", "local", "--any", killed.local)["files"][0]
+    assert result["action"] == "sent"
+    is_closed_on_both_sides(killed, result)
+
+
+def test_a_file_that_a_stock_swmr_writer_has_open_is_not_mended_under_it(killed):
+    """It holds no lock, and has its flags for those who come."""
+    site = killed.site
+    killed.write(START)
+    killed.kill()
+    site.wait_for_no_lease(killed.name)
+    left = hdf5.digest(killed.local)
+    with open(killed.local, "r+b"):
+        refused = site.cli("resync", "--from", "remote", killed.local)
+    assert refused.code != 0 and "somebody has it open" in refused.err, refused.describe()
+    assert hdf5.digest(killed.local) == left
+    assert site.json("resync", "--from", "remote", killed.local)["files"][0]["superblock_closed"] is True
 
 
 @each_kind
