@@ -1,6 +1,7 @@
 """The classic back-up of h5edit: where it must not be made, what --recover and --discard do with it, and what is lost."""
 
 import os
+import signal
 import subprocess
 
 import h5py
@@ -42,6 +43,31 @@ def tear(f, original):
     with open(f, "r+b") as other:
         other.write(original[:100].swapcase().ljust(100) + b"something else" * 400)
     return f.read_bytes()
+
+
+@pytest.mark.limit(200)
+def test_a_file_that_is_put_in_its_place_meanwhile_is_not_overwritten(f, original):
+    """`mv another f.h5` in the middle of an edit that fails, or fails because of that."""
+    another = original[:-8] + b"another!"
+    for number in range(1, 200):
+        f.write_bytes(original)
+        (f.parent / "another").write_bytes(another)
+        env = hdf5.plain_env(LD_PRELOAD=str(paths.TEST_BIN / "libe2e_kill_at.so"), STOP_AT=str(number))
+        words = [str(w) for w in command("--backup=copy", "--restore", "-c", BAD, f.name)]
+        process = subprocess.Popen(words, cwd=f.parent, env=env, stderr=subprocess.PIPE, text=True)
+        state = os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+        is_stopped = state.si_code == os.CLD_STOPPED
+        if is_stopped:
+            os.rename(f.parent / "another", f)
+            process.send_signal(signal.SIGCONT)
+        err = process.communicate(timeout=60)[1]
+        assert process.returncode == 1 and f.read_bytes() == (another if is_stopped else original), (number, err)
+        if not is_stopped:
+            return
+        if backup(f).exists():
+            assert "was replaced while it was edited" in err and backup(f).read_bytes() == original, (number, err)
+            backup(f).unlink()
+    raise AssertionError("no end")
 
 
 def test_a_backup_is_no_file_that_others_have_put_there(f, original):

@@ -69,6 +69,8 @@ absl::StatusOr<std::unique_ptr<Backup>> Backup::Make(const std::filesystem::path
   if (lstat(path.c_str(), &there) == 0) return ExistsAlready(path, given);
   const std::string unfinished = StrCat(backup->name_, ".new");
   H5M_ASSIGN_OR_RETURN(auto from, OpenReal(real, OpenKind::kRead));
+  H5M_ASSIGN_OR_RETURN(const FileStat stat, from->Stat());
+  backup->inode_ = stat.inode;
   H5M_ASSIGN_OR_RETURN(backup->file_, MakeUnfinished(*backup->tree_, unfinished));
   absl::Status made = CopyWhole(*from, *backup->file_);
   if (made.ok()) CopyMetadata(real, path.parent_path() / unfinished);
@@ -115,6 +117,12 @@ void Backup::Leave() { utimensat(AT_FDCWD, path_.c_str(), nullptr, AT_SYMLINK_NO
 
 absl::Status Backup::PutBack(const std::filesystem::path& real) {
   H5M_ASSIGN_OR_RETURN(auto to, OpenReal(real, OpenKind::kWrite));
+  H5M_ASSIGN_OR_RETURN(const FileStat stat, to->Stat());
+  if (stat.inode != inode_) {
+    return absl::FailedPreconditionError(
+        StrCat(real.string(), " was replaced while it was edited: nothing is done to what has its ",
+               "name now"));
+  }
   H5M_RETURN_IF_ERROR(CopyWhole(*file_, *to));
   return to->Sync();  // Whatever was asked for: there is no other copy.
 }

@@ -2,6 +2,7 @@
 #ifndef H5MIRROR_TOOLS_H5EDIT_BACKUP_H_
 #define H5MIRROR_TOOLS_H5EDIT_BACKUP_H_
 
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -45,6 +46,7 @@ class Backup {
   // It is gone, for this process at least: what came after may have failed.
   bool is_removed() const { return is_removed_; }
   // Gives the file its content back, on the disk. The caller holds the file's locks.
+  // kFailedPrecondition: the name is another file's by now.
   absl::Status PutBack(const std::filesystem::path& real);
 
  private:
@@ -62,6 +64,7 @@ class Backup {
   const std::filesystem::path real_;
   const std::string name_;
   const Durability durability_;
+  uint64_t inode_ = 0;  // of the file that it is the back-up of
   bool is_removed_ = false;
   std::unique_ptr<EnvFile> file_;
   std::unique_ptr<store::CutJournal> journal_;
