@@ -146,6 +146,7 @@ MEMBERS, ONES = "".join(f'H5T_STD_I8LE "member_{n}";' for n in range(3000)), ","
     (f"CREATE GROUP /dense c {{H5T_COMPOUND {{{MEMBERS}}} {{{{{ONES}}}}}}};", "create attribute c: its type is too large"),
     ("CREATE DATASET /d {H5T_STD_I8LE (65525) LAYOUT COMPACT};", "a compact dataset has at most 65524 bytes"),
     ("CREATE DATASET /d {H5T_STD_I64LE (8191) LAYOUT COMPACT};", "a compact dataset has at most 65524 bytes"),
+    ("CREATE DATASET /d {H5T_STRING {STRSIZE 65521} LAYOUT CONTIGUOUS FILLVALUE 'x'};", "a fill value has at most 65520 bytes"),
 ], ids=lambda value: value[:30])
 def test_what_hdf5_writes_and_cannot_read_is_refused(large, script, says, level):
     before = content(large)
@@ -169,6 +170,24 @@ def test_a_rename_that_does_not_fit_takes_nothing_away(large, old, new, level):
     else:
         assert result.code == 1 and "object header message is too large" in result.err, result.describe()
         assert content(large) == before
+
+
+# Old headers hold messages of whole words, and 65535 is none.
+@pytest.mark.parametrize("script", [
+    f"CREATE GROUP / a {{H5T_STD_I8LE (65475) {{{','.join(['1'] * 65475)}}}}};",
+    f"CREATE GROUP / a {{H5T_ENUM {{H5T_STD_I16LE; '{'m' * 35465}' 1; '{'k' * 30000}' 2;}} {{1}}}};",
+    f"CREATE OR REPLACE /attr1 {{H5T_STRING {{STRSIZE 65499}} {{''}}}};", f"APPEND /big {{{','.join(['1'] * 75)}}};",
+    f"COPY /big {'c' * 75};", f"RENAME /big {'c' * 75};", f"CREATE /a {{H5T_STRING {{STRSIZE H5T_VARIABLE}} (4092) {{{','.join(['NULL'] * 4092)}}}}};",
+], ids=lambda script: script[:30])
+def test_a_message_of_nearly_64_kib_is_refused_or_read(large, script):
+    before = content(large)
+    (large.parent / "script").write_text(script)
+    result = h5edit(large.parent, "--command-file", "script", "f.h5")
+    after = content(large)
+    if large.read_bytes()[8] > 0:
+        assert result.code == 0 and after != before, result.describe()
+    else:
+        assert result.code == 1 and "too large" in result.err and after == before, result.describe()
 
 
 def test_what_it_can_is_not(large):
