@@ -2,12 +2,14 @@
 
 import json
 import re
+import subprocess
 
 import h5py
 import numpy as np
 import pytest
 
-from harness.h5edit import changed, content, h5edit, make_fixture, nothing_beside
+from harness import hdf5
+from harness.h5edit import changed, command, content, h5edit, make_fixture, nothing_beside
 
 
 @pytest.fixture(scope="session")
@@ -208,3 +210,18 @@ def test_values_of_a_file_that_h5dump_wrote(f):
     h5edit(f.parent, "-c", "CREATE /a {H5T_STD_I8LE (2, 3) FROM 'x.txt'};", "f.h5").ok()
     with h5py.File(f) as o:
         assert o.attrs["a"].tolist() == [[1, 2, 3], [4, 5, 6]]
+
+
+@pytest.mark.parametrize("level", ["yes", "inc", "no"])
+def test_a_reader_that_goes_away_breaks_nothing_off(f, level):
+    lines = [f"CREATE GROUP / n{n} {{H5T_STD_I32LE {{{n}}}}};" for n in range(2000)]
+    (f.parent / "script").write_text("\n".join(lines))
+    process = subprocess.Popen([str(w) for w in command("--atomic", level, "--diff", "--command-file", "script", "f.h5")], cwd=f.parent,
+                               env=hdf5.plain_env(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "@@ / n0\n"
+    process.stdout.close()
+    err = process.stderr.read()
+    assert process.wait(100) == 1 and "standard output could not be written" in err, err
+    with h5py.File(f) as o:
+        assert len(o.attrs) == 2002 and o.attrs["n1999"] == 1999
+    assert nothing_beside(f)
