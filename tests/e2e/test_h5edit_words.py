@@ -2,12 +2,14 @@
 
 import json
 import re
+import subprocess
 
 import h5py
 import numpy as np
 import pytest
 
-from harness.h5edit import changed, content, h5edit, make_fixture, nothing_beside
+from harness import hdf5
+from harness.h5edit import changed, command, content, h5edit, make_fixture, nothing_beside
 
 
 @pytest.fixture(scope="session")
@@ -146,6 +148,7 @@ MEMBERS, ONES = "".join(f'H5T_STD_I8LE "member_{n}";' for n in range(3000)), ","
     (f"CREATE GROUP /dense c {{H5T_COMPOUND {{{MEMBERS}}} {{{{{ONES}}}}}}};", "create attribute c: its type is too large"),
     ("CREATE DATASET /d {H5T_STD_I8LE (65525) LAYOUT COMPACT};", "a compact dataset has at most 65524 bytes"),
     ("CREATE DATASET /d {H5T_STD_I64LE (8191) LAYOUT COMPACT};", "a compact dataset has at most 65524 bytes"),
+    ("CREATE DATASET /d {H5T_STRING {STRSIZE 65521} LAYOUT CONTIGUOUS FILLVALUE 'x'};", "a fill value has at most 65520 bytes"),
 ], ids=lambda value: value[:30])
 def test_what_hdf5_writes_and_cannot_read_is_refused(large, script, says, level):
     before = content(large)
@@ -171,6 +174,24 @@ def test_a_rename_that_does_not_fit_takes_nothing_away(large, old, new, level):
         assert content(large) == before
 
 
+# Old headers hold messages of whole words, and 65535 is none.
+@pytest.mark.parametrize("script", [
+    f"CREATE GROUP / a {{H5T_STD_I8LE (65475) {{{','.join(['1'] * 65475)}}}}};",
+    f"CREATE GROUP / a {{H5T_ENUM {{H5T_STD_I16LE; '{'m' * 35465}' 1; '{'k' * 30000}' 2;}} {{1}}}};",
+    f"CREATE OR REPLACE /attr1 {{H5T_STRING {{STRSIZE 65499}} {{''}}}};", f"APPEND /big {{{','.join(['1'] * 75)}}};",
+    f"COPY /big {'c' * 75};", f"RENAME /big {'c' * 75};", f"CREATE /a {{H5T_STRING {{STRSIZE H5T_VARIABLE}} (4092) {{{','.join(['NULL'] * 4092)}}}}};",
+], ids=lambda script: script[:30])
+def test_a_message_of_nearly_64_kib_is_refused_or_read(large, script):
+    before = content(large)
+    (large.parent / "script").write_text(script)
+    result = h5edit(large.parent, "--command-file", "script", "f.h5")
+    after = content(large)
+    if large.read_bytes()[8] > 0:
+        assert result.code == 0 and after != before, result.describe()
+    else:
+        assert result.code == 1 and "too large" in result.err and after == before, result.describe()
+
+
 def test_what_it_can_is_not(large):
     script = (f"RENAME GROUP /dense n1 {'b' * 60_500}; CREATE DATASET /d {{H5T_STD_I8LE (65524) LAYOUT COMPACT}}; LINK SOFT /{'c' * 31_000} /x;"
               f"CREATE OR REPLACE /big {{H5T_STD_I8LE (65408) {{{','.join(['1'] * 65408)}}}}}; RENAME /big long; APPEND /long {{1, 2}};"
@@ -189,3 +210,18 @@ def test_values_of_a_file_that_h5dump_wrote(f):
     h5edit(f.parent, "-c", "CREATE /a {H5T_STD_I8LE (2, 3) FROM 'x.txt'};", "f.h5").ok()
     with h5py.File(f) as o:
         assert o.attrs["a"].tolist() == [[1, 2, 3], [4, 5, 6]]
+
+
+@pytest.mark.parametrize("level", ["yes", "inc", "no"])
+def test_a_reader_that_goes_away_breaks_nothing_off(f, level):
+    lines = [f"CREATE GROUP / n{n} {{H5T_STD_I32LE {{{n}}}}};" for n in range(2000)]
+    (f.parent / "script").write_text("\n".join(lines))
+    process = subprocess.Popen([str(w) for w in command("--atomic", level, "--diff", "--command-file", "script", "f.h5")], cwd=f.parent,
+                               env=hdf5.plain_env(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "@@ / n0\n"
+    process.stdout.close()
+    err = process.stderr.read()
+    assert process.wait(100) == 1 and "standard output could not be written" in err, err
+    with h5py.File(f) as o:
+        assert len(o.attrs) == 2002 and o.attrs["n1999"] == 1999
+    assert nothing_beside(f)

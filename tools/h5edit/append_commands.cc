@@ -91,9 +91,9 @@ absl::Status Executor::AppendAttribute(const Statement& statement) {
       const Handle new_space,
       Own(H5Screate_simple(static_cast<int>(dims.size()), dims.data(), most.data()), what));
   H5M_ASSIGN_OR_RETURN(const std::string beside, NameBeside(object.get(), target));
-  Handle made(H5Acreate2(object.get(), beside.c_str(), type.get(), new_space.get(), list.get(),
-                         H5P_DEFAULT));
-  if (!made.valid()) return Fail(target.attribute_at, hdf5::ErrorOf(what));
+  H5M_ASSIGN_OR_RETURN(Handle made,
+                       NewAttribute({object.get(), beside, type.get(), new_space.get(), list.get()},
+                                    target.attribute_at, what));
   absl::Status written =
       CopyValues(old.get(), made.get(), type.get(), space.get(), new_space.get());
   if (written.ok()) {

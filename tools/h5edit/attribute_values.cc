@@ -15,6 +15,53 @@ using hdf5::Check;
 using hdf5::Handle;
 using hdf5::Own;
 
+namespace {
+
+// What a value takes in an attribute's message. Of one of variable length that is where it is.
+uint64_t BytesInFile(const ElementType& element) {
+  constexpr uint64_t kPlaceBytes = 16;  // Length, address and index of a value in the global heap.
+  if (element.is_variable || element.type_class == TypeClass::kList) return kPlaceBytes;
+  uint64_t bytes = element.size_bytes;
+  for (const ElementType& part : element.parts) {
+    const uint64_t count = element.type_class == TypeClass::kArray ? element.count : 1;
+    bytes += (BytesInFile(part) - part.size_bytes) * count;
+  }
+  return bytes;
+}
+
+// An upper limit of the bytes of an attribute's message, which an old header rounds up to words.
+uint64_t MessageBytes(const std::string& name, hid_t type, hid_t space) {
+  const auto words = [](uint64_t bytes) { return (bytes + 7) / 8 * 8; };
+  const auto rank = static_cast<uint64_t>(std::max(H5Sget_simple_extent_ndims(space), 0));
+  const auto count =
+      static_cast<uint64_t>(std::max<hssize_t>(H5Sget_simple_extent_npoints(space), 0));
+  const auto element = ElementTypeOf(type);
+  const uint64_t value = element.ok() ? BytesInFile(*element) : H5Tget_size(type);
+  return 9 + words(name.size() + 1) + words(EncodedBytes(type)) + words(8 + 16 * rank) +
+         count * value;
+}
+
+}  // namespace
+
+// HDF5 (1.14.5) writes a type of more than 16 bits' worth of bytes, and in headers of its first
+// version a message of which they hold the size, but not that of whole words, and cannot read them.
+absl::StatusOr<Handle> Executor::NewAttribute(const AttributeParts& parts, size_t at,
+                                              const std::string& what) {
+  constexpr uint64_t kMessageMax = UINT16_MAX / 8 * 8;
+  if (EncodedBytes(parts.type) > UINT16_MAX)
+    return Fail(at, StrCat(what, ": its type is too large to be written"));
+  H5O_native_info_t header;
+  H5M_RETURN_IF_ERROR(Check(H5Oget_native_info(parts.object, &header, H5O_NATIVE_INFO_HDR), what));
+  if (header.hdr.version == 1 && MessageBytes(parts.name, parts.type, parts.space) > kMessageMax) {
+    return Fail(at, StrCat(what, ": object header message is too large: it has at most ",
+                           kMessageMax, " bytes, name and type included"));
+  }
+  Handle made(H5Acreate2(parts.object, parts.name.c_str(), parts.type, parts.space, parts.list,
+                         H5P_DEFAULT));
+  if (!made.valid()) return Fail(at, hdf5::ErrorOf(what));
+  return made;
+}
+
 Scene Executor::TheScene() const { return {file_, access_.get(), std::nullopt}; }
 
 absl::StatusOr<MemoryValues> Executor::ValuesOf(hid_t type, const ValueList& list, uint64_t count,

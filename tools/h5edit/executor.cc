@@ -24,12 +24,6 @@ const char* KindName(H5I_type_t kind) {
   return kind == H5I_GROUP ? "a group" : kind == H5I_DATASET ? "a dataset" : "a committed datatype";
 }
 
-// What a type takes in the file; 0: HDF5 cannot tell.
-size_t EncodedBytes(hid_t type) {
-  size_t bytes = 0;
-  return H5Tencode(type, nullptr, &bytes) < 0 ? 0 : bytes;
-}
-
 // Whether the attribute may be too large for its message in the object's header, by another name.
 bool IsLarge(hid_t attribute, const std::string& name) {
   constexpr size_t kSurelyFits = 60'000;  // Of 65535 bytes.
@@ -218,9 +212,6 @@ absl::Status Executor::MakeAttribute(hid_t object, const std::string& name,
   Scene scene = TheScene();
   auto type = MakeType(definition.type, scene);
   if (!type.ok()) return Fail(scene.blame.value_or(definition.type.at), type.status());
-  // Whose size HDF5 keeps in 16 bits; of a larger one it writes what it cannot read.
-  if (EncodedBytes(type->get()) > UINT16_MAX)
-    return Fail(definition.type.at, StrCat(what, ": its type is too large to be written"));
   H5M_ASSIGN_OR_RETURN(const Handle space, MakeSpace(definition.space));
   H5M_ASSIGN_OR_RETURN(const Handle list, NameList(H5P_ATTRIBUTE_CREATE, name));
   const bool has_values = definition.space.kind != SpaceSpec::Kind::kNull;
@@ -230,9 +221,9 @@ absl::Status Executor::MakeAttribute(hid_t object, const std::string& name,
     H5M_ASSIGN_OR_RETURN(values,
                          ValuesOf(type->get(), *definition.values, count, definition.type.at));
   }
-  Handle attribute(
-      H5Acreate2(object, name.c_str(), type->get(), space.get(), list.get(), H5P_DEFAULT));
-  if (!attribute.valid()) return Fail(definition.type.at, hdf5::ErrorOf(what));
+  H5M_ASSIGN_OR_RETURN(
+      Handle attribute,
+      NewAttribute({object, name, type->get(), space.get(), list.get()}, definition.type.at, what));
   if (!has_values) return absl::OkStatus();
   const absl::Status written =
       Check(H5Awrite(attribute.get(), values->type(), values->data()), what);
@@ -318,9 +309,9 @@ absl::Status Executor::MakeCopy(hid_t attribute, hid_t object, const Target& to,
   H5M_ASSIGN_OR_RETURN(Handle space, Own(H5Aget_space(attribute), what));
   RawValues values(std::move(type), std::move(space));
   H5M_RETURN_IF_ERROR(values.Read(attribute));
-  Handle made(
-      H5Acreate2(object, to.attribute.c_str(), values.type(), values.space(), list, H5P_DEFAULT));
-  if (!made.valid()) return Fail(to.attribute_at, hdf5::ErrorOf(what));
+  H5M_ASSIGN_OR_RETURN(Handle made,
+                       NewAttribute({object, to.attribute, values.type(), values.space(), list},
+                                    to.attribute_at, what));
   absl::Status written = values.Write(made.get());
   if (written.ok()) return written;
   made = Handle();

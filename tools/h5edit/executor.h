@@ -69,6 +69,16 @@ class Executor {
   absl::Status List(const Statement& statement, std::string* output);
 
   // In attribute_values.cc.
+  struct AttributeParts {
+    hid_t object;
+    const std::string& name;
+    hid_t type;
+    hid_t space;
+    hid_t list;  // for its creation
+  };
+  // Makes an attribute that HDF5 can read again.
+  absl::StatusOr<hdf5::Handle> NewAttribute(const AttributeParts& parts, size_t at,
+                                            const std::string& what);
   Scene TheScene() const;
   // `count` values for a type in the file; where that is to blame, `type_at` is the place.
   absl::StatusOr<MemoryValues> ValuesOf(hid_t type, const ValueList& list, uint64_t count,

@@ -109,6 +109,13 @@ absl::StatusOr<ElementType> ReferenceElement(hid_t type, ElementType element) {
 
 }  // namespace
 
+size_t EncodedBytes(hid_t type) {
+  constexpr size_t kBesideMessage = 2;  // What H5Tencode() writes before it.
+  size_t bytes = 0;
+  if (H5Tencode(type, nullptr, &bytes) < 0) return 0;
+  return bytes - std::min(bytes, kBesideMessage);
+}
+
 const char* ClassName(H5T_class_t type_class) {
   constexpr const char* kNames[] = {"H5T_INTEGER",  "H5T_FLOAT",  "H5T_TIME",     "H5T_STRING",
                                     "H5T_BITFIELD", "H5T_OPAQUE", "H5T_COMPOUND", "H5T_REFERENCE",

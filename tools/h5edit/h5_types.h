@@ -37,6 +37,9 @@ absl::StatusOr<hdf5::Handle> NameList(hid_t list_class, const std::string& name)
 // in a script.
 absl::StatusOr<ElementType> ElementTypeOf(hid_t type);
 
+// What a type itself takes in the file; 0: HDF5 cannot tell.
+size_t EncodedBytes(hid_t type);
+
 // "H5T_COMPOUND" and the like.
 const char* ClassName(H5T_class_t type_class);
 

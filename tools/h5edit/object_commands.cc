@@ -38,6 +38,7 @@ std::string ParentOf(const std::string& path) {
 // Of a layout message: 65535 bytes, rounded down to whole words, less those before the data. In old
 // headers HDF5 (1.14.5) writes a little more, which it cannot read.
 constexpr uint64_t kCompactMax = 65'524;
+constexpr uint64_t kFillValueMax = 65'520;  // Alike.
 
 // To make a link at the path.
 absl::StatusOr<Handle> LinkList(const std::string& path) {
@@ -88,6 +89,8 @@ absl::StatusOr<Handle> Executor::DatasetList(const Definition& definition, hid_t
   const size_t fill_at = definition.fill_value->at;
   H5M_ASSIGN_OR_RETURN(const ElementType element, ElementTypeOf(type));
   if (PointsElsewhere(element)) return Fail(fill_at, kNoFillValue);
+  if (H5Tget_size(type) > kFillValueMax)
+    return Fail(fill_at, StrCat("a fill value has at most ", kFillValueMax, " bytes"));
   H5M_ASSIGN_OR_RETURN(const MemoryValues value, ValuesOf(type, fill, 1, fill_at));
   H5M_RETURN_IF_ERROR(Check(H5Pset_fill_value(list.get(), value.type(), value.data()), kWhat));
   return list;

@@ -1,5 +1,6 @@
 #include "tools/h5edit/run.h"
 
+#include <signal.h>
 #include <stdlib.h>
 
 #include <algorithm>
@@ -203,6 +204,8 @@ int Run(const std::vector<std::string>& words) {
   const std::string wrong = ParseOptions(words, &options);
   if (!wrong.empty()) return UsageError(wrong);
   if (getenv("H5EDIT_DEBUG") != nullptr) options.verbose = true;
+  // Who reads the output may go away, as `head` does: that is no reason to break off amid a write.
+  signal(SIGPIPE, SIG_IGN);
   options.driver_config = DriverConfig();
   const int exit_code = RunTask(options);
   if (std::cout.flush()) return exit_code;
