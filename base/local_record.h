@@ -87,8 +87,8 @@ absl::StatusOr<LocalRecord> ReadLocalRecord(const RecordPlace& place);
 
 // Makes the record, or brings it up to date: with one write(2) over it where its size stays, which
 // is cheap (some filesystems write a file back that is renamed over another), else by a new one
-// renamed into its place. Mode 0600, directory kBesideModeBits. Not synced: a record lost with the machine's
-// power leaves an older one, whose `stat` does not match the file any more.
+// renamed into its place. Mode 0600, directory kBesideModeBits. Not synced: a record lost with the
+// machine's power leaves an older one, whose `stat` does not match the file any more.
 absl::Status WriteLocalRecord(const RecordPlace& place, const LocalRecord& record);
 
 // The same for a record that exists, and that nobody has written since it had `written_at` as its

@@ -204,8 +204,8 @@ TEST_F(MirrorNotesTest, ASecondCutIsAddedAndNoAnswerIsWaitedForAnyMore) {
   EXPECT_EQ(Record().pending_seq, 0u);
 }
 
-// A re-creation of which the server was told, and that was not answered. Should the map be lost, its
-// barrier must not stand for the file with this cut.
+// A re-creation of which the server was told, and that was not answered. Should the map be lost,
+// its barrier must not stand for the file with this cut.
 TEST_F(MirrorNotesTest, NoBarrierStandsForTheFileWithALaterCut) {
   DirtyMap map;
   map.id.fill(5);

@@ -2,13 +2,15 @@
 
 import fcntl
 import os
+import shutil
+import signal
 import subprocess
 
 import h5py
 import pytest
 
 from harness import hdf5, paths
-from harness.h5edit import D1, NINE, backup, bound_h5edit, content, h5edit, nothing_beside
+from harness.h5edit import D1, NINE, backup, bound_h5edit, command, content, h5edit, nothing_beside
 from harness.process import run
 
 
@@ -190,6 +192,34 @@ def test_a_rollback_gives_the_file_no_other_mode(f):
     h5edit(f.parent, "-c", "CREATE /a {{1}};", "f.h5").ok()
     h5mirror("rollback", "f.h5@1").ok()
     assert f.stat().st_mode & 0o777 == 0o600 and ("/", "attr1") in content(f)
+
+
+@pytest.mark.limit(300)
+def test_a_file_with_a_history_that_is_replaced_meanwhile_is_not_mixed_with_another(f, original):
+    """`mv another f.h5` at any moment of an edit: it is edited whole, where it came first, or not at all."""
+    changed = ["-c", "MODIFY /attr2 {5, 5, 5, 5};"]
+    f.write_bytes(another := original[:-8] + b"another!")
+    h5edit(f.parent, *changed, "f.h5").ok()
+    edited, failed = f.read_bytes(), 0
+    for number in range(1, 400, 2):
+        shutil.rmtree(f"{f}.h5m", ignore_errors=True)
+        f.write_bytes(original)
+        (f.parent / "another").write_bytes(another)
+        env = hdf5.plain_env(LD_PRELOAD=str(paths.TEST_BIN / "libe2e_kill_at.so"), STOP_AT=str(number))
+        process = subprocess.Popen([str(w) for w in command("--keep-history", *changed, "f.h5")], cwd=f.parent, env=env,
+                                   stderr=subprocess.PIPE, text=True)
+        state = os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+        if state.si_code != os.CLD_STOPPED:
+            assert process.communicate(timeout=60) and failed > 5
+            return
+        os.rename(f.parent / "another", f)
+        process.send_signal(signal.SIGCONT)
+        err = process.communicate(timeout=60)[1]
+        # It may come when all is done.
+        assert f.read_bytes() == another or process.returncode == 0 and f.read_bytes() == edited, (number, err)
+        assert process.returncode == 0 or "was replaced while it was edited" in err, (number, err)
+        failed += process.returncode
+    raise AssertionError("no end")
 
 
 def test_keep_history_makes_each_cut_a_version(f):

@@ -182,7 +182,10 @@ class HistoryFile final : public MemoryFile {
     if (!cut.pages.empty() || cut.size_before != cut.size_after) {
       H5M_RETURN_IF_ERROR(CheckUnchanged(origin_.path));
       if (token_ == 0) H5M_RETURN_IF_ERROR(Begin());
+      H5M_RETURN_IF_ERROR(CheckNamed("nothing is done to what has its name now"));
       H5M_RETURN_IF_ERROR(Send(cut, comment));
+      H5M_RETURN_IF_ERROR(CheckNamed(
+          "what has its name now is without the change, which is a version of its history"));
       KnowHead();
     }
     bytes_.Forget();
@@ -210,6 +213,16 @@ class HistoryFile final : public MemoryFile {
     H5M_RETURN_IF_ERROR(file_->Begin(token, store::SessionStart::kContinue, origin_, mode_bits));
     token_ = token;
     return absl::OkStatus();
+  }
+  // Begin() goes by the name, and by what has it then.
+  absl::Status CheckNamed(std::string_view otherwise) {
+    const std::filesystem::path path = origin_.path;
+    H5M_ASSIGN_OR_RETURN(const FileStat head, head_->Stat());
+    const auto named = tree_->Stat(path.filename().string());
+    if (!named.ok() && !absl::IsNotFound(named.status())) return named.status();
+    if (named.ok() && named->inode == head.inode) return absl::OkStatus();
+    return absl::FailedPreconditionError(
+        StrCat(path.string(), " was replaced while it was edited: ", otherwise));
   }
   absl::Status Send(const store::JournalCut& cut, const std::string& comment) {
     if (cut.size_after < cut.size_before)

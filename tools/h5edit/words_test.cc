@@ -57,7 +57,7 @@ TEST(WordsTest, AMessageIsOneLineOfWholeCharacters) {
   std::vector<Statement> statements;
   Problem problem;
   ASSERT_FALSE(Parse(source, testing::NoFile, &statements, &problem));
-  EXPECT_THAT(source.Explain(problem), HasSubstr("found the string 'a\\nb\\x1b[31m'\n  'a\n"));
+  EXPECT_THAT(source.Explain(problem), HasSubstr("found the string 'a\\x0ab\\x1b[31m'\n  'a\n"));
   // Cut off after 40 bytes, of which the last is the first half of a character.
   EXPECT_THAT(WrongIn(std::string(39, 'a') + "\xC3\xA9\xC3\xA9;"),
               HasSubstr("found " + std::string(39, 'a') + "..."));
