@@ -225,3 +225,15 @@ def test_a_reader_that_goes_away_breaks_nothing_off(f, level):
     with h5py.File(f) as o:
         assert len(o.attrs) == 2002 and o.attrs["n1999"] == 1999
     assert nothing_beside(f)
+
+
+def test_attributes_of_32_dimensions(f):
+    dims, last = ",".join(["1"] * 31 + ["2"]), ",".join(["0"] * 31 + ["1"])
+    script = (f"CREATE /a {{H5T_STD_I8LE ({dims}) {{3,4}}}}; MODIFY /a [{last}] {{7}}; COPY /a /b; APPEND /b {{8, 9}}; SHOW /b;"
+              f"CREATE /s {{H5T_STRING {{STRSIZE H5T_VARIABLE}} ({dims}) {{'x','y'}}}}; MODIFY /s [{last}] {{'z'}}; COPY /s /t; SHOW /t;"
+              f"CREATE DATASET /d {{H5T_STD_I8LE ({dims}) LAYOUT CONTIGUOUS {{3,4}}}}; MODIFY DATASET /d [{last}] {{7}};")
+    shown = h5edit(f.parent, "--diff", "--atomic=no", "-c", script, "f.h5").ok().out
+    assert "0,1): 9\n" in shown and '0,1): "z"\n' in shown
+    with h5py.File(f) as o:
+        assert o.attrs["a"].flatten().tolist() == [3, 7] and o.attrs["b"].flatten().tolist() == [3, 7, 8, 9]
+        assert o.attrs["t"].flatten().tolist() == ["x", "z"] and o["d"][()].flatten().tolist() == [3, 7]
