@@ -8,7 +8,7 @@ import h5py
 import numpy as np
 import pytest
 
-from harness import hdf5
+from harness import hdf5, paths
 from harness.h5edit import changed, command, content, h5edit, make_fixture, nothing_beside
 
 
@@ -237,3 +237,12 @@ def test_attributes_of_32_dimensions(f):
     with h5py.File(f) as o:
         assert o.attrs["a"].flatten().tolist() == [3, 7] and o.attrs["b"].flatten().tolist() == [3, 7, 8, 9]
         assert o.attrs["t"].flatten().tolist() == ["x", "z"] and o["d"][()].flatten().tolist() == [3, 7]
+
+
+def test_their_versions_are_compared(f):
+    dims = ",".join(["1"] * 31 + ["2"])
+    for script in (f"CREATE /s {{H5T_STRING {{STRSIZE H5T_VARIABLE}} ({dims}) {{'x','y'}}}};", "MODIFY /s {'x','z'};"):
+        h5edit(f.parent, "--keep-history", "-c", script, "f.h5").ok()
+    told = subprocess.run([paths.BIN / "h5mirror", "diff", "f.h5@2", "f.h5@3"], cwd=f.parent, env=hdf5.plain_env(), capture_output=True,
+                          text=True, timeout=60)
+    assert told.returncode == 1 and '"z"' in told.stdout, told
