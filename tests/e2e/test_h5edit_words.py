@@ -8,7 +8,7 @@ import h5py
 import numpy as np
 import pytest
 
-from harness import hdf5
+from harness import hdf5, paths
 from harness.h5edit import changed, command, content, h5edit, make_fixture, nothing_beside
 
 
@@ -225,3 +225,24 @@ def test_a_reader_that_goes_away_breaks_nothing_off(f, level):
     with h5py.File(f) as o:
         assert len(o.attrs) == 2002 and o.attrs["n1999"] == 1999
     assert nothing_beside(f)
+
+
+def test_attributes_of_32_dimensions(f):
+    dims, last = ",".join(["1"] * 31 + ["2"]), ",".join(["0"] * 31 + ["1"])
+    script = (f"CREATE /a {{H5T_STD_I8LE ({dims}) {{3,4}}}}; MODIFY /a [{last}] {{7}}; COPY /a /b; APPEND /b {{8, 9}}; SHOW /b;"
+              f"CREATE /s {{H5T_STRING {{STRSIZE H5T_VARIABLE}} ({dims}) {{'x','y'}}}}; MODIFY /s [{last}] {{'z'}}; COPY /s /t; SHOW /t;"
+              f"CREATE DATASET /d {{H5T_STD_I8LE ({dims}) LAYOUT CONTIGUOUS {{3,4}}}}; MODIFY DATASET /d [{last}] {{7}};")
+    shown = h5edit(f.parent, "--diff", "--atomic=no", "-c", script, "f.h5").ok().out
+    assert "0,1): 9\n" in shown and '0,1): "z"\n' in shown
+    with h5py.File(f) as o:
+        assert o.attrs["a"].flatten().tolist() == [3, 7] and o.attrs["b"].flatten().tolist() == [3, 7, 8, 9]
+        assert o.attrs["t"].flatten().tolist() == ["x", "z"] and o["d"][()].flatten().tolist() == [3, 7]
+
+
+def test_their_versions_are_compared(f):
+    dims = ",".join(["1"] * 31 + ["2"])
+    for script in (f"CREATE /s {{H5T_STRING {{STRSIZE H5T_VARIABLE}} ({dims}) {{'x','y'}}}};", "MODIFY /s {'x','z'};"):
+        h5edit(f.parent, "--keep-history", "-c", script, "f.h5").ok()
+    told = subprocess.run([paths.BIN / "h5mirror", "diff", "f.h5@2", "f.h5@3"], cwd=f.parent, env=hdf5.plain_env(), capture_output=True,
+                          text=True, timeout=60)
+    assert told.returncode == 1 and '"z"' in told.stdout, told

@@ -239,7 +239,7 @@ Values::Values(hid_t memory_type, hid_t space, size_t count)
 
 Values::~Values() {
   if (count_ > 0 && !bytes_.empty() && LeadsElsewhere(memory_type_)) {
-    H5Treclaim(memory_type_, space_, H5P_DEFAULT, bytes_.data());
+    hdf5::Reclaim(memory_type_, space_, bytes_.data()).IgnoreError();
   }
 }
 

@@ -37,7 +37,7 @@ absl::Status CopyValues(hid_t from, hid_t to, hid_t type, hid_t old_space, hid_t
       static_cast<size_t>(H5Sget_simple_extent_npoints(new_space)) * H5Tget_size(type), '\0');
   H5M_RETURN_IF_ERROR(Check(H5Aread(from, type, bytes.data()), "read the attribute"));
   absl::Status written = Check(H5Awrite(to, type, bytes.data()), "write the attribute");
-  H5Treclaim(type, old_space, H5P_DEFAULT, bytes.data());
+  hdf5::Reclaim(type, old_space, bytes.data()).IgnoreError();
   return written;
 }
 

@@ -145,7 +145,7 @@ absl::Status Executor::ModifyElements(const Statement& statement, hid_t attribut
     std::memcpy(merged.data() + at * stride, fresh.data() + i * stride, stride);
   }
   absl::Status written = Check(H5Awrite(attribute, held, merged.data()), "write the attribute");
-  H5Treclaim(held, space.get(), H5P_DEFAULT, old.data());
+  hdf5::Reclaim(held, space.get(), old.data()).IgnoreError();
   return written;
 }
 

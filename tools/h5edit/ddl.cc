@@ -148,7 +148,7 @@ absl::Status ReadData(hid_t attribute, hid_t type, hid_t space, std::string* out
   if (bytes.empty()) return absl::OkStatus();
   H5M_RETURN_IF_ERROR(Check(H5Aread(attribute, type, bytes.data()), "read it"));
   *out = DataDdl(attribute, type, space, bytes);
-  return Check(H5Treclaim(type, space, H5P_DEFAULT, bytes.data()), "read it");
+  return hdf5::Reclaim(type, space, bytes.data());
 }
 
 absl::StatusOr<std::string> AttributeText(hid_t attribute, const std::string& name) {

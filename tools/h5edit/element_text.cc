@@ -45,9 +45,12 @@ bool Converted(hid_t type, const char* bytes, hid_t to, T* out) {
 
 // As h5dump writes it, and with more digits where those would be read back as another number.
 template <typename T>
-std::string DigitsOf(const char* format, T real, auto is_same) {
+std::string DigitsOf(const char* format, T real, bool has_all_bits, auto is_same) {
   std::string text;
-  for (int digits = 6; digits <= std::numeric_limits<T>::max_digits10; ++digits) {
+  // With so many digits a number that was written with fewer is printed as it was.
+  const int more = has_all_bits ? std::numeric_limits<T>::digits10 : 7;
+  for (int digits = 6; digits <= std::numeric_limits<T>::max_digits10;
+       digits = std::max(digits + 1, more)) {
     std::array<char, 64> printed{};
     std::snprintf(printed.data(), printed.size(), format, digits, real);
     text = printed.data();
@@ -60,20 +63,21 @@ std::string RealText(hid_t type, const char* bytes) {
   const ElementType element = ElementTypeOf(type).value_or(ElementType());
   long double wide = 0;
   if (element.is_wide && Converted(type, bytes, H5T_NATIVE_LDOUBLE, &wide)) {
-    return DigitsOf("%.*Lg", wide, [wide](const std::string& text) {
+    return DigitsOf("%.*Lg", wide, true, [wide](const std::string& text) {
       return std::strtold(text.c_str(), nullptr) == wide;
     });
   }
   double real = 0;
   if (!Converted(type, bytes, H5T_NATIVE_DOUBLE, &real))
     return BytesText({bytes, H5Tget_size(type)});
-  return DigitsOf("%.*g", real, [&element, real](const std::string& text) {
-    ValueList list;
-    Value& value = list.values.emplace_back();
-    value.text = text;
-    return ParseNumber(text, &value.number) && !CheckValues(element, list, 1) &&
-           RealOf(element, value) == real;
-  });
+  return DigitsOf("%.*g", real, element.mantissa_bits == 0,
+                  [&element, real](const std::string& text) {
+                    ValueList list;
+                    Value& value = list.values.emplace_back();
+                    value.text = text;
+                    return ParseNumber(text, &value.number) && !CheckValues(element, list, 1) &&
+                           RealOf(element, value) == real;
+                  });
 }
 
 std::string NumberText(hid_t type, const char* bytes) {

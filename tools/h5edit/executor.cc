@@ -43,7 +43,7 @@ class RawValues {
             '\0') {}
   RawValues(const RawValues&) = delete;
   ~RawValues() {
-    if (filled_) H5Treclaim(type_.get(), space_.get(), H5P_DEFAULT, bytes_.data());
+    if (filled_) hdf5::Reclaim(type_.get(), space_.get(), bytes_.data()).IgnoreError();
   }
   absl::Status Read(hid_t attribute) {
     if (bytes_.empty()) return absl::OkStatus();

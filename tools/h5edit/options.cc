@@ -192,6 +192,7 @@ class Reader {
     const bool recovers = out_.task == Task::kRecover;
     if (!recovers && (out_.checks || out_.discards))
       return "--check and --discard go with --recover";
+    if (recovers && out_.dry_run) return "--recover --check only looks: --dryrun is for commands";
     if (out_.checks && out_.discards) return "--check looks and --discard removes: one of the two";
     if (out_.restores && (!out_.copies_backup || out_.atomic == Atomic::kNo)) {
       return "--restore goes with --backup=copy and --atomic yes or inc; without a copy --atomic "

@@ -118,7 +118,7 @@ class Parser {
     }
     out->target.word = TakeWord();
     const size_t words = CountNames();
-    if (out->target.word == ObjectWord::kGroup && words == 1 && in_.Peek(1).Is(";")) {
+    if (out->target.word == ObjectWord::kGroup && words == 1 && !in_.Peek(1).Is("{")) {
       if (out->or_replace)
         return in_.FailAt(out->begin, "OR REPLACE is for attributes: a group is not replaced");
       out->verb = Verb::kCreateGroup;

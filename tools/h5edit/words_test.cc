@@ -91,5 +91,18 @@ TEST(WordsTest, HelpIsGivenWhateverIsWrongWithOtherOptions) {
   EXPECT_THAT(Options({"-c", "DELETE /a;", "f.h5", "--help"}, &task), HasSubstr("one data file"));
 }
 
+TEST(WordsTest, ADryRunRecoversNothing) {
+  Task task = Task::kEdit;
+  EXPECT_THAT(Options({"--recover", "--dryrun", "f.h5"}, &task),
+              HasSubstr("--recover --check only looks"));
+  EXPECT_EQ(Options({"--recover", "--check", "f.h5"}, &task), "");
+}
+
+TEST(WordsTest, AGroupWithoutItsSemicolonLacksThat) {
+  EXPECT_EQ(WrongIn("CREATE GROUP /g"), "1:16: expected ';', found the end of the script");
+  EXPECT_THAT(WrongIn("CREATE GROUP /g DELETE /a;"), HasSubstr("1:17: expected ';', found"));
+  EXPECT_EQ(OneOf("CREATE GROUP /g/a {{1}};").verb, Verb::kCreateAttribute);
+}
+
 }  // namespace
 }  // namespace h5mirror::edit

@@ -50,6 +50,9 @@ absl::StatusOr<Handle> Own(hid_t id, std::string_view what);
 // ErrorOf(what) where `code` is negative.
 absl::Status Check(herr_t code, std::string_view what);
 
+// Gives back what values in memory point to, after a read of all of `space`.
+absl::Status Reclaim(hid_t type, hid_t space, void* values);
+
 // Keeps HDF5 from printing its error stacks, in this process and for good; errors of ours carry
 // them. Also takes HDF5_DRIVER and HDF5_VOL_CONNECTOR out of the environment: a tool opens files
 // with its own driver, whatever the programs around it do. Call it before any other H5 function.
