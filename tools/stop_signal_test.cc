@@ -32,7 +32,7 @@ TEST(StopSignalTest, WhatIsIgnoredStaysSoAfterTheFirstOne) {
 // Each in a process of its own: these end it.
 void Work(bool may_break_off, int first_signal) {
   signal(SIGTERM, SIG_DFL);
-  const StopSignals signals;
+  const StopSignal stop;
   { const BreakableWork done(1, "done"); }
   if (first_signal != 0) raise(first_signal);
   if (may_break_off) {
@@ -44,13 +44,13 @@ void Work(bool may_break_off, int first_signal) {
   _exit(7);
 }
 
-TEST(StopSignalsDeathTest, WorkThatDoesNotEndIsBrokenOffAfterASignal) {
+TEST(StopSignalDeathTest, WorkThatDoesNotEndIsBrokenOffAfterASignal) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(Work(true, 0), ::testing::KilledBySignal(SIGTERM), "broken off");
   EXPECT_EXIT(Work(true, SIGTERM), ::testing::KilledBySignal(SIGTERM), "broken off");
 }
 
-TEST(StopSignalsDeathTest, OtherWorkIsNot) {
+TEST(StopSignalDeathTest, OtherWorkIsNot) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(Work(false, SIGTERM), ::testing::ExitedWithCode(7), "");
 }
