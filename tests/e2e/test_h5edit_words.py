@@ -12,18 +12,6 @@ from harness import hdf5, paths
 from harness.h5edit import changed, command, content, h5edit, make_fixture, nothing_beside
 
 
-@pytest.fixture(scope="session")
-def original(tmp_path_factory):
-    return make_fixture(tmp_path_factory.mktemp("f") / "f.h5").read_bytes()
-
-
-@pytest.fixture
-def f(tmp_path, original):
-    path = tmp_path / "f.h5"
-    path.write_bytes(original)
-    return path
-
-
 def test_an_attribute_with_a_number_sign_is_not_its_namesake(f, original):
     h5edit(f.parent, "-c", "CREATE /'attr1#old' {{1}};", "f.h5").ok()
     before = content(f)

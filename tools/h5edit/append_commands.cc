@@ -72,10 +72,7 @@ absl::Status Executor::AppendAttribute(const Statement& statement) {
   const Target& target = statement.target;
   H5M_ASSIGN_OR_RETURN(const Handle object, OpenTarget(target, KindRule::kAny));
   H5M_RETURN_IF_ERROR(CheckIsOurs(object.get(), target.object, target.object_at));
-  H5M_ASSIGN_OR_RETURN(const bool exists, HasAttribute(object.get(), target.attribute));
-  if (!exists)
-    return Fail(target.attribute_at, absl::NotFoundError(StrCat("no attribute ", target.attribute,
-                                                                " in ", target.object)));
+  H5M_RETURN_IF_ERROR(CheckThere(object.get(), target));
   const std::string what = StrCat("append to attribute ", target.attribute);
   H5M_ASSIGN_OR_RETURN(Handle old,
                        Own(H5Aopen(object.get(), target.attribute.c_str(), H5P_DEFAULT), what));

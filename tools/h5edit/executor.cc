@@ -138,6 +138,13 @@ absl::Status Executor::CheckFree(hid_t object, const Target& target) {
                                               " exists already")));
 }
 
+absl::Status Executor::CheckThere(hid_t object, const Target& target) {
+  H5M_ASSIGN_OR_RETURN(const bool exists, HasAttribute(object, target.attribute));
+  if (exists) return absl::OkStatus();
+  return Fail(target.attribute_at, absl::NotFoundError(StrCat("no attribute ", target.attribute,
+                                                              " in ", target.object)));
+}
+
 absl::StatusOr<std::string> Executor::NameBeside(hid_t object, const Target& target) {
   std::string name = "h5edit-new";
   name.resize(std::max(name.size(), target.attribute.size()), '-');
@@ -240,11 +247,9 @@ absl::Status Executor::DeleteAttribute(const Statement& statement) {
   if (statement.if_exists && absl::IsNotFound(object.status())) return absl::OkStatus();
   H5M_RETURN_IF_ERROR(object.status());
   H5M_RETURN_IF_ERROR(CheckIsOurs(object->get(), target.object, target.object_at));
-  H5M_ASSIGN_OR_RETURN(const bool exists, HasAttribute(object->get(), target.attribute));
-  if (!exists && statement.if_exists) return absl::OkStatus();
-  if (!exists)
-    return Fail(target.attribute_at, absl::NotFoundError(StrCat("no attribute ", target.attribute,
-                                                                " in ", target.object)));
+  const absl::Status there = CheckThere(object->get(), target);
+  if (statement.if_exists && absl::IsNotFound(there)) return absl::OkStatus();
+  H5M_RETURN_IF_ERROR(there);
   return Check(H5Adelete(object->get(), target.attribute.c_str()),
                StrCat("delete attribute ", target.attribute));
 }
@@ -253,10 +258,7 @@ absl::Status Executor::RenameAttribute(const Statement& statement) {
   const Target& target = statement.target;
   H5M_ASSIGN_OR_RETURN(const Handle object, OpenTarget(target, KindRule::kPairIsData));
   H5M_RETURN_IF_ERROR(CheckIsOurs(object.get(), target.object, target.object_at));
-  H5M_ASSIGN_OR_RETURN(const bool exists, HasAttribute(object.get(), target.attribute));
-  if (!exists)
-    return Fail(target.attribute_at, absl::NotFoundError(StrCat("no attribute ", target.attribute,
-                                                                " in ", target.object)));
+  H5M_RETURN_IF_ERROR(CheckThere(object.get(), target));
   Target renamed = target;
   renamed.attribute = statement.new_name;
   renamed.attribute_at = statement.new_name_at;
@@ -281,10 +283,7 @@ absl::Status Executor::RenameAttribute(const Statement& statement) {
 absl::Status Executor::CopyAttribute(const Statement& statement) {
   const Target &from = statement.target, &to = statement.destination;
   H5M_ASSIGN_OR_RETURN(const Handle source, OpenTarget(from, KindRule::kAny));
-  H5M_ASSIGN_OR_RETURN(const bool exists, HasAttribute(source.get(), from.attribute));
-  if (!exists)
-    return Fail(from.attribute_at,
-                absl::NotFoundError(StrCat("no attribute ", from.attribute, " in ", from.object)));
+  H5M_RETURN_IF_ERROR(CheckThere(source.get(), from));
   H5M_ASSIGN_OR_RETURN(const Handle target, OpenTarget(to, KindRule::kAny));
   H5M_RETURN_IF_ERROR(CheckIsOurs(target.get(), to.object, to.object_at));
   H5M_RETURN_IF_ERROR(CheckFree(target.get(), to));

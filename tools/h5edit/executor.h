@@ -54,6 +54,7 @@ class Executor {
   absl::Status CheckIsOurs(hid_t object, const std::string& path, size_t at);
   absl::StatusOr<bool> HasAttribute(hid_t object, const std::string& name);
   absl::Status CheckFree(hid_t object, const Target& target);
+  absl::Status CheckThere(hid_t object, const Target& target);
   // A free name for an attribute that becomes `target`: no shorter, so that a rename always fits.
   absl::StatusOr<std::string> NameBeside(hid_t object, const Target& target);
 
