@@ -1,5 +1,6 @@
 """The tables and the plot of bench/h5edit.py."""
 
+from harness.h5edit_targets import check_targets
 from harness.stats import Sample, format_ratio, format_seconds, format_table
 
 LEVELS = ("no", "yes", "inc", "copy")
@@ -50,9 +51,16 @@ def _published() -> str:
     return format_table(["file", "no", "yes", "inc", "yes / no", "inc / no"], rows)
 
 
+def _promised(args, figures: dict, syncs: dict) -> str:
+    rows = [[row.what, row.where, f"{row.measured:.2f}", f"{row.limit:g}", "yes" if row.met else "NO"]
+            for row in check_targets(args.megabytes, figures, syncs)]
+    return format_table(["", "worst", "measured", "at most", "met"], rows)
+
+
 def text(args, facts: dict, figures: dict, syncs: dict) -> str:
     return "\n".join([_head(args, facts), "\n## Survives the death of the process\n", _plain(args, figures),
                       "\n## Survives power loss (--durable)\n", _durable(args, figures, syncs),
+                      "\n## Promised\n", _promised(args, figures, syncs),
                       "\n## Published (2014, h5edit 1.3, Linux, 64 bits)\n", _published()])
 
 
