@@ -45,6 +45,7 @@ HostApi LoadApi(void* handle) {
                Find(handle, "H5Eset_auto2", &api.e_set_auto) &&
                Find(handle, "H5Eget_current_stack", &api.e_get_current_stack) &&
                Find(handle, "H5Eset_current_stack", &api.e_set_current_stack) &&
+               Find(handle, "H5Eget_num", &api.e_get_num) &&
                Find(handle, "H5Epush2", &api.e_push) &&
                Find(handle, "H5E_ERR_CLS_g", &api.e_err_cls) &&
                Find(handle, "H5E_FILE_g", &api.e_file) && Find(handle, "H5E_VFL_g", &api.e_vfl) &&

@@ -29,6 +29,7 @@ struct HostApi {
   decltype(&::H5Eset_auto2) e_set_auto = nullptr;
   decltype(&::H5Eget_current_stack) e_get_current_stack = nullptr;
   decltype(&::H5Eset_current_stack) e_set_current_stack = nullptr;
+  decltype(&::H5Eget_num) e_get_num = nullptr;
   decltype(&::H5Epush2) e_push = nullptr;
   // Optional: null where the host was built without the driver.
   herr_t (*p_set_fapl_direct)(hid_t, size_t, size_t, size_t) = nullptr;

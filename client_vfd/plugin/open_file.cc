@@ -89,12 +89,41 @@ bool TakeLock(OpenFile* file, unsigned flags, hid_t fapl) {
   return true;
 }
 
-// Of a file whose open fails: why, stays on the error stack, which a call of the library clears.
-herr_t CloseRefused(const HostLibrary& host, H5FD_t* under) {
-  if (!host.api.usable) return CloseLocal(host, under);
+// HDF5 takes a file's size at the open, before the lock, and calls the file truncated where another
+// program has made it longer and closed it in between. Who makes the file anew knows it anyway, and
+// beside an SWMR writer it is nobody's to know.
+bool KnowsItsSize(H5FD_t* under, int fd, unsigned flags) {
+  constexpr unsigned kOthers =
+      H5F_ACC_TRUNC | H5F_ACC_EXCL | H5F_ACC_SWMR_WRITE | H5F_ACC_SWMR_READ;
+  struct stat locked {};
+  if ((flags & kOthers) != 0 || fd < 0 || fstat(fd, &locked) != 0) return true;
+  return under->cls->get_eof(under, H5FD_MEM_DEFAULT) == static_cast<haddr_t>(locked.st_size);
+}
+
+// Where the open fails: why, stays on the error stack, which a call of the library clears.
+herr_t CloseUnder(const HostLibrary& host, H5FD_t* under) {
+  if (!host.api.usable || host.api.e_get_num(H5E_DEFAULT) <= 0) return CloseLocal(host, under);
   const QuietErrors quiet(host.api);
   const KeepErrors keep(host.api);
   return CloseLocal(host, under);
+}
+
+// Opens the local file; `now` is what it was before the lock. What is open here already has one.
+bool OpenAndLock(OpenFile* file, const Config& config, const char* name, unsigned flags, hid_t fapl,
+                 haddr_t maxaddr, struct stat* now) {
+  constexpr int kAttempts = 100;
+  for (int attempt = 1;; ++attempt) {
+    file->under = OpenLocal(*file->host, config, name, flags, fapl, maxaddr);
+    if (file->under == nullptr) return false;
+    const int fd = DescriptorOf(file->under);
+    if (fd >= 0 && fstat(fd, now) == 0) file->key = {file->host, now->st_dev, now->st_ino};
+    if (IsOpenFile(file->key)) return true;
+    const bool is_locked = TakeLock(file, flags, fapl);
+    // Of a file that never rests, whose locks are off, HDF5 says what is wrong.
+    if (is_locked && (attempt == kAttempts || KnowsItsSize(file->under, fd, flags))) return true;
+    CloseUnder(*file->host, file->under);
+    if (!is_locked) return false;
+  }
 }
 
 std::unique_ptr<MirroredFile> MakeMirror(const OpenFile& file, std::shared_ptr<const Config> config,
@@ -305,15 +334,9 @@ OpenFile* OpenFileFor(HostLibrary& host, const char* name, unsigned flags, hid_t
   }
   auto file = std::make_unique<OpenFile>();
   file->host = &host;
-  file->under = OpenLocal(host, *config, name, flags, fapl, maxaddr);
-  if (file->under == nullptr) return nullptr;
-  const int fd = DescriptorOf(file->under);
   struct stat now {};
-  if (fd >= 0 && fstat(fd, &now) == 0) file->key = {&host, now.st_dev, now.st_ino};
-  if (!IsOpenFile(file->key) && !TakeLock(file.get(), flags, fapl)) {
-    CloseRefused(host, file->under);
-    return nullptr;
-  }
+  if (!OpenAndLock(file.get(), *config, name, flags, fapl, maxaddr, &now)) return nullptr;
+  const int fd = DescriptorOf(file->under);
   file->mirror = MakeMirror(*file, config, name, flags, existed ? &before : nullptr, now, fd);
   file->held = MakeHeld(*file, *config, name, flags);
   file->unread = MakeUnread(*file, *config, name, flags);
@@ -341,9 +364,7 @@ herr_t CloseFile(OpenFile* file) {
   const herr_t put = file->held ? file->held->BeforeClose() : 0;
   file->held.reset();
   if (file->mirror) file->mirror->BeforeClose();
-  const herr_t result = file->unread != nullptr && file->unread->refused
-                            ? CloseRefused(*file->host, file->under)
-                            : CloseLocal(*file->host, file->under);
+  const herr_t result = CloseUnder(*file->host, file->under);
   if (file->mirror) file->mirror->AfterClose();
   return put < 0 ? put : result;
 }

@@ -4,7 +4,7 @@ import signal
 
 import pytest
 
-from harness import storm
+from harness import paths, storm
 from harness.process import wait_until
 
 # Opens again and again until the other's lock is free. One attribute a visit.
@@ -87,3 +87,19 @@ def test_the_server_goes_between_ones_close_and_its_answer(site, ack):
     print("afterwards:", storm.bring_level(site, "turns.h5"))
     storm.assert_all_identical(site, "turns.h5")
     site.py("assert h5py.File('turns.h5')['d'][::100].tolist() == [1, 1, 1, 2, 2, 2, 3, 0, 0, 0]").ok()
+
+
+@pytest.mark.parametrize("ack", ["applied", "none"])
+def test_one_that_comes_between_the_others_open_and_its_lock(site, ack):
+    """HDF5 takes the size of the file at the open, before the lock: it is another one by then."""
+    site.py("h5py.File('turns.h5', 'w')['d'] = np.zeros(1000)").ok()
+    first = site.script("h5py.File('turns.h5', 'r+')['e'] = np.ones(100_000)")
+    second = site.script("""
+        with h5py.File('turns.h5', 'r+') as f:
+            assert f['e'][-1] == 1
+            f['d'][0] = 5
+    """)
+    site.run(second, config=site.config(ack=ack), LD_PRELOAD=str(paths.TEST_BIN / "libe2e_before_lock.so"),
+             BEFORE_LOCK=" ".join(str(word) for word in first)).ok()
+    site.settle("turns.h5")
+    assert site.head("turns.h5").read_bytes() == site.local("turns.h5").read_bytes()
