@@ -47,28 +47,28 @@ std::shared_ptr<CutImage> CutImage::Next(uint64_t size_bytes, rpc::RangeReader f
   next->metadata_ = metadata_;
   next->metadata_.erase(next->metadata_.lower_bound((size_bytes + kBlockBytes - 1) / kBlockBytes),
                         next->metadata_.end());
-  // Replaces the blocks that [begin, end) touches by what is left of them.
-  const auto forget = [&](uint64_t begin, uint64_t end) {
-    auto at = next->blocks_.lower_bound(begin / kBlockBytes);
-    while (at != next->blocks_.end() && at->first * kBlockBytes < end) {
-      const uint64_t start = at->first * kBlockBytes;
-      BlockPtr rest = pool_->CopyWithout(at->second, next->BlockBytes(at->first),
-                                         std::max(begin, start) - start, end - start);
-      if (rest == nullptr) {
-        at = next->blocks_.erase(at);
-      } else {
-        at++->second = std::move(rest);
-      }
-    }
-  };
   for (const Extent& extent : changed) {
-    if (extent.length > 0) forget(extent.offset, extent.end());
+    if (extent.length > 0) next->Forget(extent.offset, extent.end());
   }
   if (size_bytes != size_bytes_) {
     const uint64_t end = std::min(size_bytes, size_bytes_);
-    forget(end, std::max(size_bytes, size_bytes_));
+    next->Forget(end, std::max(size_bytes, size_bytes_));
   }
   return next;
+}
+
+void CutImage::Forget(uint64_t begin, uint64_t end) {
+  auto at = blocks_.lower_bound(begin / kBlockBytes);
+  while (at != blocks_.end() && at->first * kBlockBytes < end) {
+    const uint64_t start = at->first * kBlockBytes;
+    BlockPtr rest = pool_->CopyWithout(at->second, BlockBytes(at->first),
+                                       std::max(begin, start) - start, end - start);
+    if (rest == nullptr) {
+      at = blocks_.erase(at);
+    } else {
+      at++->second = std::move(rest);
+    }
+  }
 }
 
 void CutImage::Learn(uint64_t offset, std::string_view pages) {

@@ -57,6 +57,8 @@ class CutImage {
   using Kind = BlockPool::Kind;
 
   BlockPtr BlockAt(uint64_t index);
+  // Replaces the blocks that [begin, end) touches by what is left of them.
+  void Forget(uint64_t begin, uint64_t end) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Forgets blocks of which nothing is known any more.
   void Sweep() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   rpc::RangeReader fetch();

@@ -1,5 +1,5 @@
-/* Preloaded: lets another program go first. Before the first lock that is to keep all others out of a
- * file, the shell runs the command that BEFORE_LOCK holds, without this. */
+/* Preloaded: lets another program go first. Before the first lock that is to keep all others out of
+ * a file, the shell runs the command that BEFORE_LOCK holds, without this. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdlib.h>
