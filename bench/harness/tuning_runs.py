@@ -48,8 +48,8 @@ def run_row(row: Row, driver: Driver, directory: Path) -> dict:
                 "cpu_s": run.client_cpu_s + run.server_cpu_s, **said}
 
 
-# Parameters of both h5perf_serials: a file of 16 MB as in the paper of 2008, and larger ones. (16 MB in buffers of 1 MiB are
-# read in two milliseconds, a good part of which the stock tool faults its own buffers in: it has them anew for each iteration.)
+# Parameters of both h5perf_serials: a file of 16 MB as in the paper of 2008, and larger ones, as 16 MB in buffers of 1 MiB are
+# read in two milliseconds.
 H5PERF = {"16 MB, buffer 512 x 256, chunk 4K x 256": ("-e", "4K,4K", "-x", "512,256", "-c", "4K,256"),
           "256 MB, buffer 64K": ("-e", "256M", "-x", "64K"),
           "256 MB, buffer 1M": ("-e", "256M", "-x", "1M")}
