@@ -95,14 +95,13 @@ class SnapshotTable {
 
   void Put(store::File& file, const SnapshotPtr& snapshot, const std::string& reader,
            std::optional<CallId> call);
-
-  Clock& clock_;
-  const absl::Duration keep_;
-  absl::Mutex mutex_;
   void NoteCall(const std::string& name, store::CutNumber cut, const std::string& reader,
                 CallId call) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   static void LetGoAt(absl::Duration until, Reader& reader, Entry& entry);
 
+  Clock& clock_;
+  const absl::Duration keep_;
+  absl::Mutex mutex_;
   std::map<Key, Entry> entries_ ABSL_GUARDED_BY(mutex_);
   std::map<CallId, Call> calls_ ABSL_GUARDED_BY(mutex_);
   CallId last_call_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -1,7 +1,6 @@
 """What the project promises of h5edit's speed, checked against a run of bench/h5edit.py."""
 
-from dataclasses import asdict, dataclass
-
+from harness.promise import Promise
 from harness.stats import Sample
 
 # Of the median, as times another row's.
@@ -9,22 +8,7 @@ LIMITS = (("no", "floor", 1.5), ("yes", "no", 1.5), ("inc", "no", 2.0))
 FLAT_MAX = 1.25  # the largest file's, as times the smallest one's
 
 
-@dataclass
-class Row:
-    what: str
-    where: str
-    measured: float
-    limit: float
-
-    @property
-    def met(self) -> bool:
-        return self.measured <= self.limit
-
-    def as_dict(self) -> dict:
-        return {**asdict(self), "met": self.met}
-
-
-def check_targets(megabytes: list[int], figures: dict, syncs: dict) -> list[Row]:
+def check_targets(megabytes: list[int], figures: dict, syncs: dict) -> list[Promise]:
     """Each promise where it is nearest to being broken."""
     def median(mb: int, row: str) -> float:
         return Sample(figures[mb, row]).median
@@ -36,11 +20,11 @@ def check_targets(megabytes: list[int], figures: dict, syncs: dict) -> list[Row]
     rows = []
     for row, base, limit in LIMITS:
         ratio, mb = max((Sample(figures[mb, row]).over(Sample(figures[mb, base])).median, mb) for mb in megabytes)
-        rows.append(Row(f"{row} / {'bare' if base == 'floor' else base}", f"{mb} MB", ratio, limit))
+        rows.append(Promise(f"{row} / {'bare' if base == 'floor' else base}", f"{mb} MB", ratio, limit))
     for row, base, limit in LIMITS:
         share, mb = max((durable(mb, row, base, limit), mb) for mb in megabytes)
-        rows.append(Row(f"{row}, durable / ({limit} x {'bare' if base == 'floor' else base} + {syncs[row]} syncs)", f"{mb} MB", share, 1.0))
+        rows.append(Promise(f"{row}, durable / ({limit} x {'bare' if base == 'floor' else base} + {syncs[row]} syncs)", f"{mb} MB", share, 1.0))
     if len(megabytes) > 1:
         least, most = min(megabytes), max(megabytes)
-        rows += [Row(f"{row}: {most} MB / {least} MB", "", median(most, row) / median(least, row), FLAT_MAX) for row, _, _ in LIMITS]
+        rows += [Promise(f"{row}: {most} MB / {least} MB", "", median(most, row) / median(least, row), FLAT_MAX) for row, _, _ in LIMITS]
     return rows

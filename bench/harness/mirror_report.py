@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from harness import drivers
 from harness.mirror_plan import (EXISTING, LOOPBACK, NEW, SCALED, Cell, Options, Workload,
                                  link_name)
-from harness.mirror_targets import Row, check_targets
+from harness.mirror_targets import check_targets
+from harness.promise import Promise
 from harness.stats import Sample, format_ratio, format_seconds, format_table
 
 _STATES = (NEW, EXISTING, SCALED)
@@ -112,7 +113,7 @@ class Report:
             "\n## Round trips waited for, open + write + close (aim: 3)\n",
             format_table(["driver, state", "round trips"], trips)])
 
-    def targets(self) -> list[Row]:
+    def targets(self) -> list[Promise]:
         return check_targets(self)
 
     def _targets_section(self) -> str:

@@ -1,9 +1,8 @@
 """What the project promises of its mirror's speed, checked against a run."""
 
-from dataclasses import asdict, dataclass
-
 from harness import drivers
 from harness.mirror_plan import EXISTING, NEW, Cell, link_name
+from harness.promise import Promise
 
 # Total with ack=applied, as times sec2.
 TOTAL_MAX = {"contiguous": 2.5, "groups": 1.5, "small_chunks": 1.5, "small_chunks_flush": 2.0}
@@ -14,22 +13,7 @@ FIRST_OPEN_MAX_MS = 40
 UNUSED_PLUGIN_MAX_MS = 2
 
 
-@dataclass
-class Row:
-    what: str
-    where: str
-    measured: float
-    limit: float
-
-    @property
-    def met(self) -> bool:
-        return self.measured <= self.limit
-
-    def as_dict(self) -> dict:
-        return {**asdict(self), "met": self.met}
-
-
-def check_targets(report) -> list[Row]:
+def check_targets(report) -> list[Promise]:
     rows = []
     for workload in report.options.workloads:
         for state in (NEW, EXISTING):
@@ -38,13 +22,13 @@ def check_targets(report) -> list[Row]:
     return rows
 
 
-def _workload_rows(report, workload, state) -> list[Row]:
+def _workload_rows(report, workload, state) -> list[Promise]:
     where = f"{workload.title}, {state}"
     rows = []
 
     def add(what, sample, limit):
         if sample:
-            rows.append(Row(what, where, sample.median, limit))
+            rows.append(Promise(what, where, sample.median, limit))
 
     applied = Cell(workload.name, state, drivers.APPLIED.label)
     none = Cell(workload.name, state, drivers.NONE.label)
@@ -67,17 +51,17 @@ def _add_delayed(report, add, cell, what, name) -> None:
         report.sample(slow, what).over(report.sample(cell, what)), DELAYED_MAX)
 
 
-def _start_rows(starts: dict) -> list[Row]:
+def _start_rows(starts: dict) -> list[Promise]:
     rows = []
     for name, count in starts.get("round_trips", {}).items():
         if not name.startswith(drivers.STOCK.label):
-            rows.append(Row("round trips, open + write + close", name, count, ROUND_TRIPS_MAX + 0.5))
+            rows.append(Promise("round trips, open + write + close", name, count, ROUND_TRIPS_MAX + 0.5))
     for label, times in starts.get("first_open", {}).items():
         if label == drivers.NONE.label:
-            rows.append(Row("first mirrored open of a process, ms", label,
+            rows.append(Promise("first mirrored open of a process, ms", label,
                             1e3 * times["felt_s"].median, FIRST_OPEN_MAX_MS))
     lives = list(starts.get("unused_plugin", {}).items())
     for name, sample in lives[1:]:
-        rows.append(Row("unused plugin, ms", name, 1e3 * (sample.median - lives[0][1].median),
+        rows.append(Promise("unused plugin, ms", name, 1e3 * (sample.median - lives[0][1].median),
                         UNUSED_PLUGIN_MAX_MS))
     return rows

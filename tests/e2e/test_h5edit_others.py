@@ -104,7 +104,7 @@ def test_who_cannot_look_beside_the_file_is_told_so(f, original):
     assert nothing_beside(f)
 
 
-def test_others_than_its_owner_look_at_a_file_that_is_mirrored(f):
+def test_others_than_its_owner_look_at_a_file_that_is_mirrored(f, original):
     beside = f.parent / "f.h5.h5m"
     h5edit(f.parent, "--keep-history", "-c", "DELETE /attr2;", "f.h5").ok()
     assert stat.S_IMODE(beside.stat().st_mode) == 0o711
@@ -114,6 +114,10 @@ def test_others_than_its_owner_look_at_a_file_that_is_mirrored(f):
     for words in SHOWS:
         bound_h5edit(f.parent, *words, "f.h5").ok()
     assert "f.h5" not in h5ls(f, "mode=off", bound(f.parent))
+    mine = f.parent / "mine.h5"
+    mine.write_bytes(original)
+    h5edit(f.parent, "-c", "LINK EXTERNAL f.h5 / /theirs;", "mine.h5").ok()
+    bound_h5edit(f.parent, "-c", "COPY /theirs attr1 / copied;", "mine.h5").ok()
     for level in LEVELS:
         result = bound_h5edit(f.parent, *level, "-c", "DELETE /attr1;", "f.h5")
         assert result.code == 1 and "f.h5.h5m cannot be looked into" in result.err, result.describe()

@@ -78,6 +78,12 @@ class Killed:
     def kill(self):
         self.writer.kill()
 
+    def die(self, script):
+        """A writer that is killed, and that the server has given up."""
+        self.write(script)
+        self.kill()
+        self.site.wait_for_no_lease(self.name)
+
     def stock(self, script, file=None):
         return self.site.run([*self.site.script(script), file or self.name], env=self.site.plain_env())
 
@@ -108,9 +114,7 @@ each_place = pytest.mark.parametrize("kind", [START, OPEN, BEHIND_A_USER_BLOCK],
 @each_place
 def test_an_export_is_a_file_as_any(killed, kind):
     site = killed.site
-    killed.write(kind)
-    killed.kill()
-    site.wait_for_no_lease(killed.name)
+    killed.die(kind)
     version = site.versions(killed.name)[-1]
     out = site.directory / f"{killed.name}.out"
     done = site.cli("export", f"{killed.name}@{version}", out).ok()
@@ -128,9 +132,7 @@ def test_an_export_is_a_file_as_any(killed, kind):
 @each_kind
 def test_a_recovered_file_goes_on_mirrored(killed, kind):
     site = killed.site
-    killed.write(kind)
-    killed.kill()
-    site.wait_for_no_lease(killed.name)
+    killed.die(kind)
     done = site.cli("recover", killed.local).ok()
     assert "the superblock of a closed file" in done.err and "lacks" not in done.err, done.err
     site.assert_mirrored(killed.name)
@@ -159,9 +161,7 @@ def is_closed_on_both_sides(killed, result):
 def test_a_file_that_was_made_like_the_server_s_goes_on_mirrored(killed, kind):
     """Both have the superblock of a closed file."""
     site = killed.site
-    killed.write(kind)
-    killed.kill()
-    site.wait_for_no_lease(killed.name)
+    killed.die(kind)
     result = site.json("resync", "--from", "remote", killed.local)["files"][0]
     assert result["action"] == "equal" and result["superblock_closed"] is True
     is_closed_on_both_sides(killed, result)
@@ -175,9 +175,7 @@ def test_a_file_that_was_made_like_the_server_s_goes_on_mirrored(killed, kind):
 def test_one_that_differs_becomes_the_server_s_as_of_its_close(killed, kind):
     """The local file is replaced, by a copy with the superblock of a closed file."""
     site = killed.site
-    killed.write(kind)
-    killed.kill()
-    site.wait_for_no_lease(killed.name)
+    killed.die(kind)
     with open(killed.local, "r+b") as file:
         file.seek(-3, os.SEEK_END)
         file.write(b"???")
@@ -190,9 +188,7 @@ def test_one_that_differs_becomes_the_server_s_as_of_its_close(killed, kind):
 def test_one_that_is_level_already_is_mended_too(killed, kind):
     """An undecided resync leaves the local file alone, and its record says that both sides are the same."""
     site = killed.site
-    killed.write(kind)
-    killed.kill()
-    site.wait_for_no_lease(killed.name)
+    killed.die(kind)
     left = hdf5.digest(killed.local)
     assert site.json("resync", killed.local)["files"][0]["action"] == "equal"
     assert site.json("resync", "--from", "remote", "--dry-run", killed.local)["files"][0]["action"] == "equal"
@@ -204,9 +200,7 @@ def test_one_that_is_level_already_is_mended_too(killed, kind):
 def test_what_mended_the_local_file_is_sent(killed, kind):
     """--from local sends the file as it is; --any, since the record says that its writer did not close it."""
     site = killed.site
-    killed.write(kind)
-    killed.kill()
-    site.wait_for_no_lease(killed.name)
+    killed.die(kind)
     killed.plugin(UNTOUCHED, "mode=off").ok()
     result = site.json("resync", "--from", "local", "--any", killed.local)["files"][0]
     assert result["action"] == "sent"
@@ -248,9 +242,7 @@ def test_one_that_was_recovered_by_who_may_only_read_goes_on_mirrored(tmp_path, 
         use(writes)
         site.server.start()
         killed = Killed(site, "run")
-        killed.write(kind)
-        killed.kill()
-        site.wait_for_no_lease(killed.name)
+        killed.die(kind)
         use(reads)
         done = site.cli("recover", killed.local).ok()
         assert "the server's file lacks the closed superblock" in done.err, done.err

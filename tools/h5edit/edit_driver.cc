@@ -56,7 +56,7 @@ absl::StatusOr<std::unique_ptr<EditFile>> OpenOther(const char* name) {
   std::error_code error;
   const std::filesystem::path real = std::filesystem::canonical(name, error);
   if (error) return ErrnoToStatus(error.value(), StrCat("cannot open ", name));
-  H5M_RETURN_IF_ERROR(CheckCanLookBeside(real));
+  H5M_RETURN_IF_ERROR(CheckCanAskBeside(real));
   H5M_ASSIGN_OR_RETURN(auto file, OpenInMemory(real));
   H5M_RETURN_IF_ERROR(CheckAtRest(real, name));
   return file;
