@@ -79,7 +79,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--copy-max-mb", type=int, default=2200, help="no --backup=copy above; %(default)s")
     parser.add_argument("--dir", type=Path, default=Path("/var/tmp"),
                         help="where the files go; %(default)s, up to 4.5 GB, on a real filesystem")
-    parser.add_argument("--plot", type=Path, help="also draw the figures into this file (matplotlib)")
+    parser.add_argument("--figures", type=Path, default=paths.BUILD / "figures", help="where the drawing goes; %(default)s")
     parser.add_argument("--json", type=Path, help="also write all figures to this file")
     args = parser.parse_args()
     args.rounds = args.rounds or (2 if args.quick else 11)
@@ -94,8 +94,7 @@ def main() -> int:
         bench = Bench(args, directory)
         bench.run()
     print(h5edit_report.text(args, facts, bench.figures, SYNCS))
-    if args.plot:
-        h5edit_report.plot(args, bench.figures, args.plot)
+    print("\n" + h5edit_report.draw(args, facts, bench.figures, args.figures))
     if args.json:
         rows = [{"megabytes": mb, "row": row, "seconds": seconds} for (mb, row), seconds in bench.figures.items()]
         promised = [row.as_dict() for row in h5edit_targets.check_targets(args.megabytes, bench.figures, SYNCS)]

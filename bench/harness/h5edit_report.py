@@ -1,5 +1,7 @@
 """The tables and the plot of bench/h5edit.py."""
 
+from pathlib import Path
+
 from harness.h5edit_targets import check_targets
 from harness.stats import Sample, format_ratio, format_seconds, format_table
 
@@ -64,16 +66,17 @@ def text(args, facts: dict, figures: dict, syncs: dict) -> str:
                       "\n## Published (2014, h5edit 1.3, Linux, 64 bits)\n", _published()])
 
 
-def plot(args, figures: dict, path) -> None:
-    """Where matplotlib is missing there is no plot, and a line says so."""
+def draw(args, facts: dict, figures: dict, directory: Path) -> str:
+    """Writes h5edit.png into `directory`; returns what is to be said about it."""
     try:
         import matplotlib
     except ImportError:
-        print("no plot: python3-matplotlib is missing (./dev bench follow installs it)")
-        return
+        return "no figure: python3-matplotlib is missing (./dev bench h5edit installs it)"
     matplotlib.use("Agg")
     from matplotlib import pyplot
-    figure, axes = pyplot.subplots(figsize=(7, 4.5))
+
+    directory.mkdir(parents=True, exist_ok=True)
+    figure, axes = pyplot.subplots(figsize=(7, 4.5), constrained_layout=True)
     for row in ("floor", *LEVELS):
         points = [(mb, _sample(figures, mb, row).median * 1e3) for mb in args.megabytes if (mb, row) in figures]
         axes.plot(*zip(*points), marker="o", label="bare program" if row == "floor" else "--backup=copy" if row == "copy" else row)
@@ -81,6 +84,10 @@ def plot(args, figures: dict, path) -> None:
         axes.plot(*zip(*((mb, f[level] * 1e3) for mb, f in PUBLISHED.items())), marker=marker, linestyle="", color="grey",
                   label=f"{level}, published 2014")
     axes.set(xscale="log", yscale="log", xlabel="file, MB", ylabel="nine attributes, ms")
-    axes.legend()
-    figure.tight_layout()
-    figure.savefig(path)
+    axes.legend(fontsize=8)
+    axes.text(1, 1.0, f"{facts['cpu']}, {facts['cores']} cores, commit {facts['commit']}, {facts['time']}", transform=axes.transAxes,
+              ha="right", va="bottom", fontsize=5)
+    path = directory / "h5edit.png"
+    figure.savefig(path, dpi=130)
+    pyplot.close(figure)
+    return f"figure: {path}"
