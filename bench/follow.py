@@ -118,9 +118,11 @@ class Bench:
 
     def _subscribers(self) -> None:
         o = self.options
-        self.results["subscribers"] = self._each("subscribers", o.subscribers, lambda count, directory:
-                                                 follow_subscribers.measure(count, o.subscriber_ticks, 100,
-                                                                            o.subscriber_kib, directory))
+        self.results["subscribers"] = [
+            row for reads in follow_subscribers.FLAGS
+            for row in self._each(f"subscribers that read {reads}", o.subscribers, lambda count, directory, r=reads:
+                                  follow_subscribers.measure(r, count, o.subscriber_ticks, 100, o.subscriber_kib,
+                                                             directory))]
 
     def _each(self, name: str, counts: list[int], measure) -> list[dict]:
         results = []

@@ -4,7 +4,8 @@
 //   bench_subscribers --digest FILE
 //
 // Prints `ready` once each holds the newest cut, follows until nobody has the file open for
-// writing, and prints one line of JSON: what each held last, and how many cuts it saw.
+// writing, prints `followed`, and waits for a line. Then each reads what it lacks of the last cut,
+// and one line of JSON is printed: what each holds, and how it fared.
 #include <cstdio>
 #include <fstream>
 #include <iostream>
@@ -33,6 +34,7 @@ struct Options {
   std::string name;
   std::string digest_file;
   int channels = 1;
+  Reads reads = Reads::kAll;
 };
 
 std::string Digest(std::string_view bytes) { return absl::StrFormat("%08x", Crc32c(bytes)); }
@@ -41,14 +43,13 @@ std::string Digest(std::string_view bytes) { return absl::StrFormat("%08x", Crc3
 struct Seen {
   absl::Status status;
   std::unique_ptr<Subscription> subscription;
-  int64_t cuts = 0;
 
   nlohmann::json AsJson() const {
-    return {{"cut", subscription->cut()},
-            {"digest", Digest(subscription->image())},
-            {"cuts", cuts},
-            {"received_bytes", subscription->received_bytes()},
-            {"refused", subscription->refused()}};
+    const SubscriptionCounts& counts = subscription->counts();
+    return {{"cut", subscription->cut()}, {"digest", Digest(subscription->image())},
+            {"cuts", counts.cuts},        {"passed_over", counts.passed_over},
+            {"expired", counts.expired},  {"received_bytes", counts.received_bytes},
+            {"refused", counts.refused}};
   }
 };
 
@@ -56,13 +57,13 @@ absl::Status Follow(Seen& seen) {
   while (true) {
     H5M_ASSIGN_OR_RETURN(const bool more, seen.subscription->Next());
     if (!more) return absl::OkStatus();
-    ++seen.cuts;
   }
 }
 
 // The file's first cut may still be on its way.
 absl::Status Subscribe(const Options& options, const rpc::ClientOptions& client, Seen& seen) {
-  H5M_ASSIGN_OR_RETURN(seen.subscription, Subscription::Open(client, options.name, kConnectTime));
+  H5M_ASSIGN_OR_RETURN(seen.subscription,
+                       Subscription::Open(client, options.name, options.reads, kConnectTime));
   const absl::Time give_up = absl::Now() + kConnectTime;
   while (true) {
     const absl::Status status = seen.subscription->Next().status();
@@ -90,6 +91,10 @@ absl::Status Run(const Options& options) {
   H5M_RETURN_IF_ERROR(InThreads(all, [&](Seen& seen) { return Subscribe(options, client, seen); }));
   std::cout << "ready" << std::endl;
   H5M_RETURN_IF_ERROR(InThreads(all, [](Seen& seen) { return Follow(seen); }));
+  std::cout << "followed" << std::endl;
+  std::string line;
+  std::getline(std::cin, line);
+  H5M_RETURN_IF_ERROR(InThreads(all, [](Seen& seen) { return seen.subscription->Complete(); }));
   nlohmann::json result = nlohmann::json::array();
   for (const Seen& seen : all) result.push_back(seen.AsJson());
   std::cout << result << std::endl;
@@ -110,6 +115,9 @@ int Main(int argc, char** argv) {
   app.add_option("--server", options.server, "HOST:PORT");
   app.add_option("--name", options.name, "of the file on the server");
   app.add_option("--channels", options.channels, "how many")->check(CLI::Range(1, 10'000));
+  app.add_flag_callback(
+      "--metadata", [&options] { options.reads = Reads::kMetadata; },
+      "read raw data at the end only");
   app.add_option("--digest", options.digest_file, "print the digest of this local file instead");
   CLI11_PARSE(app, argc, argv);
   const absl::Status status =

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/random.h"
+#include "base/status_macros.h"
 #include "base/strings.h"
 #include "rpc/status.h"
 #include "spdlog/spdlog.h"
@@ -17,21 +18,35 @@ absl::StatusOr<Principal> AuthenticateCall(const grpc::ServerContextBase& contex
   return authenticator.Authenticate(std::string_view(header->second.data(), header->second.size()));
 }
 
-grpc::Status RunCall(const ServiceEnvironment& environment, const grpc::ServerContext& context,
-                     std::string_view method, std::optional<Right> right,
-                     absl::FunctionRef<absl::Status(const Principal&)> body) {
-  const absl::Duration start = environment.clock.Monotonic();
+absl::StatusOr<Principal> AdmitCall(const ServiceEnvironment& environment,
+                                    const grpc::ServerContextBase& context,
+                                    std::optional<Right> right) {
   absl::StatusOr<Principal> principal = AuthenticateCall(context, environment.authenticator);
-  absl::Status status = principal.status();
-  if (!status.ok()) environment.metrics.AuthenticationFailed();
-  if (status.ok() && right.has_value()) status = CheckRight(*principal, *right);
-  if (status.ok()) status = body(*principal);
+  if (!principal.ok()) {
+    environment.metrics.AuthenticationFailed();
+    return principal;
+  }
+  if (right.has_value()) H5M_RETURN_IF_ERROR(CheckRight(*principal, *right));
+  return principal;
+}
+
+void NoteCallDone(const ServiceEnvironment& environment, const grpc::ServerContextBase& context,
+                  std::string_view method, absl::Duration start, const absl::Status& status) {
   if (absl::IsInternal(status) || absl::IsDataLoss(status) || absl::IsResourceExhausted(status)) {
     spdlog::error("{} from {}: {}", method, context.peer(), status.ToString());
   } else if (absl::IsUnauthenticated(status) || absl::IsPermissionDenied(status)) {
     spdlog::warn("{} from {}: {}", method, context.peer(), status.ToString());
   }
   environment.metrics.RequestDone(method, status.code(), environment.clock.Monotonic() - start);
+}
+
+grpc::Status RunCall(const ServiceEnvironment& environment, const grpc::ServerContext& context,
+                     std::string_view method, std::optional<Right> right,
+                     absl::FunctionRef<absl::Status(const Principal&)> body) {
+  const absl::Duration start = environment.clock.Monotonic();
+  const absl::StatusOr<Principal> principal = AdmitCall(environment, context, right);
+  const absl::Status status = principal.ok() ? body(*principal) : principal.status();
+  NoteCallDone(environment, context, method, start, status);
   return rpc::ToGrpc(status);
 }
 

@@ -35,6 +35,15 @@ struct ServiceEnvironment {
 absl::StatusOr<Principal> AuthenticateCall(const grpc::ServerContextBase& context,
                                            const Authenticator& authenticator);
 
+// Whether the caller may: `right`, or nullopt: any caller. Counts those who are nobody.
+absl::StatusOr<Principal> AdmitCall(const ServiceEnvironment& environment,
+                                    const grpc::ServerContextBase& context,
+                                    std::optional<Right> right);
+// At the end of a call that began at `start`: measures, and logs what an operator should see
+// (kInternal, kDataLoss, kResourceExhausted, a caller who may not).
+void NoteCallDone(const ServiceEnvironment& environment, const grpc::ServerContextBase& context,
+                  std::string_view method, absl::Duration start, const absl::Status& status);
+
 // Runs the body of one call: authenticates, checks `right` (nullopt: any caller), measures,
 // translates the status, and logs what an operator should see (kInternal, kDataLoss).
 grpc::Status RunCall(const ServiceEnvironment& environment, const grpc::ServerContext& context,

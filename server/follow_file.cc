@@ -2,6 +2,7 @@
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "server/follow_call.h"
+#include "server/raw_message.h"
 #include "server/snapshots_service.h"
 
 namespace h5mirror::server {
@@ -27,20 +28,11 @@ absl::Status CheckRequest(const v1::FollowFileRequest& request) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<v1::FollowFileRequest> Parse(const grpc::ByteBuffer& bytes) {
-  v1::FollowFileRequest request;
-  grpc::ByteBuffer copy(bytes);
-  const grpc::Status parsed =
-      grpc::SerializationTraits<v1::FollowFileRequest>::Deserialize(&copy, &request);
-  if (!parsed.ok()) return absl::InvalidArgumentError("the request does not parse");
-  return request;
-}
-
 }  // namespace
 
 grpc::ServerWriteReactor<grpc::ByteBuffer>* SnapshotsService::FollowFile(
     grpc::CallbackServerContext* context, const grpc::ByteBuffer* bytes) {
-  auto request = Parse(*bytes);
+  auto request = ParseMessage<v1::FollowFileRequest>(*bytes);
   const auto check = [&]() -> absl::Status {
     H5M_ASSIGN_OR_RETURN(const Principal principal,
                          AuthenticateCall(*context, environment_.authenticator));

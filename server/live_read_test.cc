@@ -1,8 +1,12 @@
 // ReadSnapshot over a real server: whose cut it is, how long it is held, and what a failure is of.
 #include <fstream>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/time/clock.h"
+#include "grpcpp/grpcpp.h"
+#include "h5mirror/v1/snapshots.grpc.pb.h"
 #include "server/mirror_server_fixture.h"
 
 namespace h5mirror::server {
@@ -87,6 +91,49 @@ TEST_F(LiveReadTest, TheNewestCutIsOpenedAgainForWhoNamesItsFile) {
   EXPECT_EQ(bytes, "at rest");
   cut.set_file_id(std::string(16, 'x'));
   EXPECT_EQ(Read(cut, 'c').code(), absl::StatusCode::kOutOfRange) << "a cut of another file";
+}
+
+// More of them than the server has threads for calls (256).
+TEST_F(LiveReadTest, ReadersWhoTakeNothingKeepNobodyOut) {
+  constexpr int kStalled = 300;
+  Start();
+  auto writer = Open("a.h5", v1::INTENT_CREATE);
+  Write(*writer, 0, std::string(16 * kBlock, 'a'));  // more than the window of a stream
+  Tick(*writer, 1, 16 * kBlock);
+  grpc::ChannelArguments fixed_windows;
+  fixed_windows.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
+  const auto stub = v1::Snapshots::NewStub(grpc::CreateCustomChannel(
+      server_->addresses().front(), grpc::InsecureChannelCredentials(), fixed_windows));
+  v1::ReadSnapshotRequest request;
+  request.set_name("a.h5");
+  request.set_reader_id(Reader('s'));
+  std::vector<std::unique_ptr<grpc::ClientContext>> contexts;
+  std::vector<std::unique_ptr<grpc::ClientReader<v1::ReadSnapshotResponse>>> stalled;
+  for (int i = 0; i < kStalled; ++i) {
+    contexts.push_back(std::make_unique<grpc::ClientContext>());
+    stalled.push_back(stub->ReadSnapshot(contexts.back().get(), request));
+  }
+  for (const auto& reader : stalled) {
+    v1::ReadSnapshotResponse first;
+    ASSERT_TRUE(reader->Read(&first)) << "none is refused";
+    EXPECT_TRUE(first.has_snapshot());
+  }
+  std::string bytes;
+  const absl::Status status = Read({}, 'a', &bytes);
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_EQ(bytes, std::string(16 * kBlock, 'a'));
+  EXPECT_TRUE(client_->GetServer().ok()) << "there is a thread for it";
+  std::string late;
+  v1::ReadSnapshotResponse part;
+  while (stalled.front()->Read(&part)) late += part.data();
+  EXPECT_TRUE(stalled.front()->Finish().ok());
+  EXPECT_EQ(late, bytes) << "who takes his time gets all of it";
+  for (const auto& context : contexts) context->TryCancel();
+  for (int i = 1; i < kStalled; ++i) {
+    while (stalled[i]->Read(&part)) {
+    }
+    EXPECT_FALSE(stalled[i]->Finish().ok());
+  }
 }
 
 TEST_F(LiveReadTest, AFailureBehindARangeIsNoFailureOfTheRange) {

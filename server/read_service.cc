@@ -170,12 +170,14 @@ absl::Status VersionsService::Read(const v1::ReadVersionRequest& request,
   const uint64_t length = std::min(wanted, size - begin);
   H5M_RETURN_IF_ERROR(Send(OneRange(*reader, begin, begin + length), length, readers_, writer));
   if (!request.is_metadata()) return absl::OkStatus();
-  return SendMetadataBlocks<Part>(
-      *file, size, request, {begin, length},
-      [&](absl::Span<const Extent> ranges, absl::Span<char> out) {
-        return reader->ReadRanges(ranges, out);
-      },
-      writer);
+  MetadataParts<Part, v1::ReadVersionRequest> ahead(*file, size, request, {begin, length});
+  const auto read_at = [&](absl::Span<const Extent> wanted, absl::Span<char> out) {
+    return reader->ReadRanges(wanted, out);
+  };
+  for (Part part; ahead.Next(read_at, part);) {
+    if (!writer.Write(part)) return absl::CancelledError("the caller has gone");
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace h5mirror::server

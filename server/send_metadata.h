@@ -12,7 +12,6 @@
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "base/crc32c.h"
-#include "grpcpp/support/sync_stream.h"
 #include "h5mirror/v1/types.pb.h"
 #include "onion_store/file.h"
 #include "server/metadata_ahead.h"
@@ -43,44 +42,57 @@ void TakePieces(std::vector<Extent>* runs, size_t* next, bool as_pieces, uint64_
   }
 }
 
-// `request` and `Response` are ReadSnapshot's or ReadVersion's; `read` was sent, of a version or
-// cut of `size_bytes` that `read_at` reads. The range is there whatever becomes of what is sent
-// behind it: at a block that cannot be read this ends, as if no more were known, and who wants
+// The messages of one call. `Request` and `Response` are ReadSnapshot's or ReadVersion's; `read`
+// was sent, of a version or cut of `size_bytes`. The range is there whatever becomes of what is
+// sent behind it: at a block that cannot be read this ends, as if no more were known, and who wants
 // that block asks for it and is told why.
 template <typename Response, typename Request>
-absl::Status SendMetadataBlocks(store::File& file, uint64_t size_bytes, const Request& request,
-                                Extent read, RangesAt read_at,
-                                grpc::ServerWriter<Response>& writer) {
-  constexpr uint64_t kPartBytes = 8 * kMetadataBlockBytes;
-  if (request.is_metadata()) {
-    const Extent known{read.offset, std::min(read.length, kMetadataBlockBytes)};
-    file.metadata().Add({&known, 1});
+class MetadataParts {
+ public:
+  MetadataParts(store::File& file, uint64_t size_bytes, const Request& request, Extent read)
+      : as_pages_(request.metadata_pages()), is_over_(request.metadata_length_bytes() == 0) {
+    if (request.is_metadata()) {
+      const Extent known{read.offset, std::min(read.length, kMetadataBlockBytes)};
+      file.metadata().Add({&known, 1});
+    }
+    if (is_over_) return;
+    found_ = (as_pages_ ? FindMetadataPages : FindMetadataBlocks)(
+        file.metadata(), size_bytes, request.metadata_from(), request.metadata_length_bytes(),
+        read);
   }
-  if (request.metadata_length_bytes() == 0) return absl::OkStatus();
-  const bool as_pages = request.metadata_pages();
-  MetadataBlocks found = (as_pages ? FindMetadataPages : FindMetadataBlocks)(
-      file.metadata(), size_bytes, request.metadata_from(), request.metadata_length_bytes(), read);
-  Response part;
-  part.set_ahead(true);
-  std::vector<Extent> pieces;
-  for (size_t next = 0; next < found.runs.size();) {
-    TakePieces(&found.runs, &next, as_pages, kPartBytes, &pieces, &part);
-    std::string& bytes = *part.mutable_data();
+
+  // Fills `part`, which is this one's alone from the first call on; false: there are no more.
+  // `read_at` reads that version or cut.
+  bool Next(RangesAt read_at, Response& part) {
+    constexpr uint64_t kPartBytes = 8 * kMetadataBlockBytes;
+    if (is_over_) return false;
+    part.set_ahead(true);
+    if (next_ == found_.runs.size()) {
+      is_over_ = true;
+      part.clear_pieces();
+      part.clear_data();
+      part.set_data_crc32c(Crc32c(""));
+      part.set_metadata_next(found_.next);
+      return true;
+    }
+    TakePieces(&found_.runs, &next_, as_pages_, kPartBytes, &pieces_, &part);
     uint64_t length = 0;
-    for (const Extent& piece : pieces) length += piece.length;
+    for (const Extent& piece : pieces_) length += piece.length;
+    std::string& bytes = *part.mutable_data();
     bytes.resize(length);
-    if (!read_at(pieces, absl::MakeSpan(bytes)).ok()) return absl::OkStatus();
-    part.set_offset(pieces.front().offset);
+    if (!read_at(pieces_, absl::MakeSpan(bytes)).ok()) return false;
+    part.set_offset(pieces_.front().offset);
     part.set_data_crc32c(Crc32c(bytes));
-    if (!writer.Write(part)) return absl::CancelledError("the caller has gone");
+    return true;
   }
-  part.clear_pieces();
-  part.clear_data();
-  part.set_data_crc32c(Crc32c(""));
-  part.set_metadata_next(found.next);
-  if (!writer.Write(part)) return absl::CancelledError("the caller has gone");
-  return absl::OkStatus();
-}
+
+ private:
+  const bool as_pages_;
+  bool is_over_;
+  MetadataBlocks found_;
+  size_t next_ = 0;
+  std::vector<Extent> pieces_;
+};
 
 }  // namespace h5mirror::server
 

@@ -3,20 +3,18 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/crc32c.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
-#include "server/convert.h"
-#include "server/send_metadata.h"
+#include "server/snapshot_source.h"
 
 namespace h5mirror::server {
 namespace {
 
-// Bytes of one message.
-constexpr uint64_t kPartBytes = 512 << 10;
 constexpr size_t kReaderIdBytes = 16;
 constexpr size_t kFileIdBytes = 16;
 constexpr int kWorkers = 2;
+// Who reads from memory needs no more of them than cores; a disk has so many reads at once.
+constexpr int kReadWorkers = 16;
 
 absl::Status CheckRequest(const v1::ReadSnapshotRequest& request) {
   H5M_RETURN_IF_ERROR(store::CheckName(request.name()));
@@ -36,54 +34,6 @@ absl::Status CheckRequest(const v1::ReadSnapshotRequest& request) {
 
 }  // namespace
 
-class SnapshotsService::Source {
- public:
-  explicit Source(SnapshotTable::Held held) : snapshot_(std::move(held.snapshot)) {
-    proto_.set_file_id(held.file_id.data(), held.file_id.size());
-    const store::CutInfo& info = snapshot_->info();
-    size_bytes_ = info.size_bytes;
-    proto_.set_cut(info.cut);
-    proto_.set_size_bytes(static_cast<int64_t>(info.size_bytes));
-    *proto_.mutable_server_time() = ToProto(info.time);
-    proto_.set_version(info.version);
-    proto_.set_generation(info.generation);
-  }
-  Source(std::unique_ptr<store::VersionReader> version, const store::FileId& file_id)
-      : version_(std::move(version)) {
-    proto_.set_file_id(file_id.data(), file_id.size());
-    const store::VersionInfo& info = version_->info();
-    size_bytes_ = info.size_bytes;
-    proto_.set_cut(info.cut);
-    proto_.set_size_bytes(static_cast<int64_t>(info.size_bytes));
-    *proto_.mutable_server_time() = ToProto(info.server_time);
-    proto_.set_version(info.version);
-    proto_.set_generation(info.generation);
-  }
-
-  v1::Snapshot& proto() { return proto_; }
-  uint64_t size_bytes() const { return size_bytes_; }
-  absl::StatusOr<Extent> NextData(uint64_t offset) {
-    return snapshot_ != nullptr ? snapshot_->NextData(offset) : version_->NextData(offset);
-  }
-  absl::Status Read(uint64_t offset, absl::Span<char> out) {
-    return snapshot_ != nullptr ? snapshot_->Read(offset, out) : version_->Read(offset, out);
-  }
-  absl::Status ReadRanges(absl::Span<const Extent> ranges, absl::Span<char> out) {
-    if (version_ != nullptr) return version_->ReadRanges(ranges, out);
-    for (const Extent& range : ranges) {
-      H5M_RETURN_IF_ERROR(snapshot_->Read(range.offset, out.first(range.length)));
-      out.remove_prefix(range.length);
-    }
-    return absl::OkStatus();
-  }
-
- private:
-  const SnapshotTable::SnapshotPtr snapshot_;
-  const std::unique_ptr<store::VersionReader> version_;
-  v1::Snapshot proto_;
-  uint64_t size_bytes_ = 0;
-};
-
 SnapshotsService::SnapshotsService(const ServiceEnvironment& environment, absl::Duration keep,
                                    absl::Duration tick)
     : environment_(environment),
@@ -93,7 +43,8 @@ SnapshotsService::SnapshotsService(const ServiceEnvironment& environment, absl::
               [this](const std::string& name) { return OpenFile(name); }),
       board_(environment.clock),
       publisher_(environment, tick),
-      workers_(kWorkers, "wait for cut") {
+      workers_(kWorkers, "wait for cut"),
+      reads_(kReadWorkers, "read snapshot") {
   environment_.store.SetCutListener([this](const std::string& name, store::CutNumber cut) {
     table_.OnCut(name, cut);
     linked_.OnCut(name);
@@ -205,66 +156,6 @@ absl::StatusOr<std::unique_ptr<SnapshotsService::Source>> SnapshotsService::Open
   }
   table_.Close(request.name(), snapshot->info().cut, request.reader_id());
   return expired();
-}
-
-grpc::Status SnapshotsService::ReadSnapshot(grpc::ServerContext* context,
-                                            const v1::ReadSnapshotRequest* request,
-                                            grpc::ServerWriter<v1::ReadSnapshotResponse>* writer) {
-  return RunCall(environment_, *context, "ReadSnapshot", Right::kRead,
-                 [&](const Principal&) { return Read(*request, *writer); });
-}
-
-absl::Status SnapshotsService::Read(const v1::ReadSnapshotRequest& request,
-                                    grpc::ServerWriter<v1::ReadSnapshotResponse>& writer) {
-  const absl::Time open_time = environment_.clock.Now();
-  H5M_ASSIGN_OR_RETURN(const std::unique_ptr<Source> source, OpenSource(request));
-  v1::ReadSnapshotResponse part;
-  *source->proto().mutable_open_time() = ToProto(open_time);
-  *part.mutable_snapshot() = source->proto();
-  if (!writer.Write(part)) return absl::CancelledError("the caller has gone");
-  part.clear_snapshot();
-  const uint64_t size = source->size_bytes();
-  const uint64_t begin = std::min(request.offset(), size);
-  const uint64_t wanted = request.length_bytes() == 0 ? size : request.length_bytes();
-  const uint64_t end = begin + std::min(wanted, size - begin);
-  for (uint64_t at = begin; at < end;) {
-    H5M_ASSIGN_OR_RETURN(const Extent data, source->NextData(at));
-    if (data.length == 0 || data.offset >= end) break;
-    const uint64_t data_end = std::min(data.end(), end);
-    for (at = std::max(at, data.offset); at < data_end;) {
-      std::string& bytes = *part.mutable_data();
-      bytes.resize(std::min(kPartBytes, data_end - at));
-      H5M_RETURN_IF_ERROR(source->Read(at, absl::MakeSpan(bytes)));
-      part.set_offset(at);
-      part.set_data_crc32c(Crc32c(bytes));
-      if (!writer.Write(part)) return absl::CancelledError("the caller has gone");
-      at += bytes.size();
-    }
-  }
-  return SendMetadata(request, *source, {begin, end - begin}, writer);
-}
-
-absl::Status SnapshotsService::SendMetadata(const v1::ReadSnapshotRequest& request, Source& source,
-                                            Extent read,
-                                            grpc::ServerWriter<v1::ReadSnapshotResponse>& writer) {
-  if (!request.is_metadata()) return absl::OkStatus();
-  const auto file = OpenFile(request.name());
-  if (!file.ok()) return absl::OkStatus();  // The range was sent.
-  return SendMetadataBlocks<v1::ReadSnapshotResponse>(
-      **file, source.size_bytes(), request, read,
-      [&](absl::Span<const Extent> ranges, absl::Span<char> out) {
-        return source.ReadRanges(ranges, out);
-      },
-      writer);
-}
-
-grpc::Status SnapshotsService::CloseSnapshot(grpc::ServerContext* context,
-                                             const v1::CloseSnapshotRequest* request,
-                                             v1::CloseSnapshotResponse*) {
-  return RunCall(environment_, *context, "CloseSnapshot", Right::kRead, [&](const Principal&) {
-    table_.Close(request->name(), request->cut(), request->reader_id());
-    return absl::OkStatus();
-  });
 }
 
 }  // namespace h5mirror::server

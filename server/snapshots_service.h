@@ -2,6 +2,8 @@
 #ifndef H5MIRROR_SERVER_SNAPSHOTS_SERVICE_H_
 #define H5MIRROR_SERVER_SNAPSHOTS_SERVICE_H_
 
+#include <atomic>
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -16,10 +18,13 @@
 
 namespace h5mirror::server {
 
-// Thread-safe. Those who wait for a cut hold no thread meanwhile.
+// Thread-safe. Those who wait for a cut hold no thread meanwhile, nor do those who read one while
+// they take what was sent.
 class SnapshotsService final
     : public v1::Snapshots::WithRawCallbackMethod_FollowFile<
-          v1::Snapshots::WithCallbackMethod_WaitForCut<v1::Snapshots::Service>> {
+          v1::Snapshots::WithRawCallbackMethod_ReadSnapshot<
+              v1::Snapshots::WithCallbackMethod_CloseSnapshot<
+                  v1::Snapshots::WithCallbackMethod_WaitForCut<v1::Snapshots::Service>>>> {
  public:
   // A cut that a newer one has followed is held for `keep`; those who follow a file get one cut in
   // `tick` at most.
@@ -35,10 +40,11 @@ class SnapshotsService final
   // Lets go of all files; after the server has stopped, before the store is closed.
   void Stop();
 
-  grpc::Status ReadSnapshot(grpc::ServerContext* context, const v1::ReadSnapshotRequest* request,
-                            grpc::ServerWriter<v1::ReadSnapshotResponse>* writer) override;
-  grpc::Status CloseSnapshot(grpc::ServerContext* context, const v1::CloseSnapshotRequest* request,
-                             v1::CloseSnapshotResponse* response) override;
+  grpc::ServerWriteReactor<grpc::ByteBuffer>* ReadSnapshot(
+      grpc::CallbackServerContext* context, const grpc::ByteBuffer* request) override;
+  grpc::ServerUnaryReactor* CloseSnapshot(grpc::CallbackServerContext* context,
+                                          const v1::CloseSnapshotRequest* request,
+                                          v1::CloseSnapshotResponse* response) override;
   grpc::ServerUnaryReactor* WaitForCut(grpc::CallbackServerContext* context,
                                        const v1::WaitForCutRequest* request,
                                        v1::WaitForCutResponse* response) override;
@@ -47,6 +53,7 @@ class SnapshotsService final
 
  private:
   class WaitCall;
+  class ReadCall;
   // Bytes of a cut, or of the version that it is.
   class Source;
 
@@ -61,11 +68,6 @@ class SnapshotsService final
   // Of the newest cut.
   static absl::StatusOr<std::unique_ptr<Source>> SourceOf(store::File& file,
                                                           SnapshotTable::SnapshotPtr snapshot);
-  absl::Status Read(const v1::ReadSnapshotRequest& request,
-                    grpc::ServerWriter<v1::ReadSnapshotResponse>& writer);
-  // What is to follow the range `read`, where the request asks for it.
-  absl::Status SendMetadata(const v1::ReadSnapshotRequest& request, Source& source, Extent read,
-                            grpc::ServerWriter<v1::ReadSnapshotResponse>& writer);
   // Fills in the newest cut; nothing where there is none yet. kNotFound: no such file.
   absl::Status Describe(const std::string& name, v1::WaitForCutResponse& response);
 
@@ -75,7 +77,9 @@ class SnapshotsService final
   LinkedFiles linked_;
   CutBoard board_;
   Publisher publisher_;
-  WorkerPool workers_;  // opens files for those who wait
+  std::atomic<uint64_t> reading_calls_ = 0;  // that have opened their cut
+  WorkerPool workers_;                       // opens files for those who wait
+  WorkerPool reads_;                         // reads for those who read
 };
 
 }  // namespace h5mirror::server

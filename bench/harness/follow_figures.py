@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from harness import follow_crowd, follow_targets
+from harness import follow_crowd, follow_subscribers, follow_targets
 from harness.stats import Sample
 
 _OURS, _THEIRS, _PLAIN = "#1f6f8b", "#c8553d", "#8a8a8a"
@@ -123,18 +123,22 @@ def _crowd(pyplot, report):
 
 
 def _subscribers(pyplot, report):
-    rows = report.results["subscribers"]
     figure, (memory, cpu) = pyplot.subplots(1, 2, figsize=(11, 4.5), constrained_layout=True)
-    counts = [each["subscribers"] for each in rows]
-    for key, label, colour in (("connected_mib", "all connected", _OURS), ("peak_mib", "peak", _THEIRS)):
-        memory.plot(counts, [each[key] for each in rows], marker="o", label=label, color=colour)
+    all_counts = set()
+    for reads, colour in ((follow_subscribers.ALL, _THEIRS), (follow_subscribers.METADATA, _OURS)):
+        rows = [each for each in report.results["subscribers"] if each["reads"] == reads]
+        counts = [each["subscribers"] for each in rows]
+        all_counts.update(counts)
+        memory.plot(counts, [each["peak_mib"] for each in rows], marker="o", label=f"peak, read {reads}", color=colour)
+        memory.plot(counts, [each["connected_mib"] for each in rows], marker=".", linestyle=":", color=colour,
+                    label=f"all connected, read {reads}")
+        cpu.plot(counts, [each["server_cores"] for each in rows], marker="o", label=f"read {reads}", color=colour)
     memory.set_ylabel("server's resident memory, MiB")
-    memory.legend()
-    cpu.plot(counts, [each["server_cores"] for each in rows], marker="o", color=_OURS)
     cpu.set_ylabel("server's CPU, cores")
     for axes in (memory, cpu):
+        axes.legend(fontsize=8)
         axes.set_xscale("symlog", linthresh=1)
-        axes.set_xticks(counts, [f"{count:,}" for count in counts])
+        axes.set_xticks(sorted(all_counts), [f"{count:,}" for count in sorted(all_counts)])
         axes.set_ylim(bottom=0)
         axes.set_xlabel("subscribers, each on a channel of its own")
         axes.grid(alpha=0.3)

@@ -132,15 +132,17 @@ class Report:
         rows = []
         for each in self.results["subscribers"]:
             cuts = each["cuts"]
-            rows.append([f"{each['subscribers']:,}", str(each["processes"]), f"{each['connected_mib']:.1f} MiB",
-                         f"{each['peak_mib']:.1f} MiB", f"{each['server_cores']:.3f}",
+            rows.append([f"{each['subscribers']:,}", each["reads"], str(each["processes"]),
+                         f"{each['connected_mib']:.1f} MiB", f"{each['peak_mib']:.1f} MiB", f"{each['server_cores']:.3f}",
                          f"{1e3 * each['server_cpu_s'] / each['ticks']:.2f} ms",
-                         f"{each['received_bytes'] / each['elapsed_s'] / 2**20:.1f} MiB/s",
-                         f"{cuts[len(cuts) // 2]} [{cuts[0]}-{cuts[-1]}]" if cuts else "-", str(each["refused"])])
+                         f"{each['received_bytes'] / 2**20:.1f} MiB", f"{each['elapsed_s']:.1f} s",
+                         f"{cuts[len(cuts) // 2]} [{cuts[0]}-{cuts[-1]}]" if cuts else "-", f"{each['passed_over']:,}",
+                         f"{each['refused']:,}", f"{each['expired']:,}"])
         return (f"\n## 4. Subscribers, each on a channel of its own: a file of {self.options.subscriber_kib} KiB, all of it "
                 f"written in each of {self.options.subscriber_ticks} ticks of 100 ms\n\n"
-                + format_table(["subscribers", "processes", "server memory, all connected", "peak", "server CPU, cores",
-                                "server CPU per tick", "sent", "cuts that each saw", "calls refused"], rows)
+                + format_table(["subscribers", "read", "processes", "server memory, all connected", "peak", "server CPU, cores",
+                                "server CPU per tick", "received", "until all had followed", "cuts that each held",
+                                "cuts passed over", "calls refused or late", "cuts that expired"], rows)
                 + "\n\nEach subscriber held the last cut's digest in the end.")
 
     def targets(self) -> list[dict]:

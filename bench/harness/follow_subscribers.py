@@ -12,10 +12,15 @@ from harness.workload import Timed, WorkloadFailed
 
 FILE = "pulse.h5"
 PROCESSES = 10
+# What a subscriber reads of each cut, and what bench_subscribers is told.
+ALL, METADATA = "all", "metadata only"
+FLAGS = {ALL: [], METADATA: ["--metadata"]}
+COUNTS = ("refused", "expired", "passed_over", "received_bytes")
 
 
-def measure(subscribers: int, ticks: int, tick_ms: float, kib: int, directory: Path) -> dict:
-    """Server's memory (MiB) and CPU, and what each subscriber held in the end: checked to be the last cut's bytes."""
+def measure(reads: str, subscribers: int, ticks: int, tick_ms: float, kib: int, directory: Path) -> dict:
+    """Server's memory (MiB) and CPU while they follow, and what each subscriber held in the end: checked to be the
+    last cut's bytes."""
     timeout_s = 180 + 4 * ticks * tick_ms / 1000
     with Site(MIRROR, directory / "site") as site, ExitStack() as stack:
         writer = stack.enter_context(Timed(
@@ -23,33 +28,40 @@ def measure(subscribers: int, ticks: int, tick_ms: float, kib: int, directory: P
              "--values", kib * 128, "--driver", "h5mirror", "--config", site.config(), "--start-on-stdin"],
             scratch=site.directory, timeout_s=timeout_s))
         before_mib = site.server.reset_peak_mib()
-        loads = _start(subscribers, site, stack, timeout_s)
+        loads = _start(reads, subscribers, site, stack, timeout_s)
         connected_mib = site.server.resident_mib()
         cpu_before_s, start_s = site.server.cpu_seconds(), time.monotonic()
         writer.go()
         writer.said()
-        seen = [each for load in loads for each in load.said()]
+        written_s = time.monotonic() - start_s
+        for load in loads:
+            load.await_line("followed")
         elapsed_s = time.monotonic() - start_s
         cpu_s = site.server.cpu_seconds() - cpu_before_s
         peak_mib = site.server.peak_mib()
+        for load in loads:
+            load.go()
+        seen = [each for load in loads for each in load.said()]
+        complete_s = time.monotonic() - start_s - elapsed_s
         site.check(FILE)
         _check_digests(seen, subscribers, site.remote / FILE)
-        return {"subscribers": subscribers, "processes": len(loads), "file_bytes": (site.remote / FILE).stat().st_size,
+        return {"reads": reads, "subscribers": subscribers, "processes": len(loads),
+                "file_bytes": (site.remote / FILE).stat().st_size,
                 "before_mib": before_mib, "connected_mib": connected_mib, "peak_mib": peak_mib,
-                "server_cpu_s": cpu_s, "elapsed_s": elapsed_s, "server_cores": cpu_s / elapsed_s,
+                "end_peak_mib": site.server.peak_mib(), "server_cpu_s": cpu_s, "written_s": written_s,
+                "elapsed_s": elapsed_s, "complete_s": complete_s, "server_cores": cpu_s / elapsed_s,
                 "client_cpu_s": sum(load.usage.ru_utime + load.usage.ru_stime for load in loads),
                 "ticks": ticks, "cuts": sorted(each["cuts"] for each in seen),
-                "received_bytes": sum(each["received_bytes"] for each in seen),
-                "refused": sum(each["refused"] for each in seen)}
+                **{count: sum(each[count] for each in seen) for count in COUNTS}}
 
 
-def _start(subscribers: int, site: Site, stack: ExitStack, timeout_s: float) -> list[Timed]:
+def _start(reads: str, subscribers: int, site: Site, stack: ExitStack, timeout_s: float) -> list[Timed]:
     processes = min(PROCESSES, subscribers)
     loads = []
     for number in range(processes):
         channels = subscribers // processes + (number < subscribers % processes)
         loads.append(Timed([paths.BIN / "bench_subscribers", "--server", site.address(), "--name", FILE,
-                            "--channels", channels], scratch=site.directory, timeout_s=timeout_s))
+                            "--channels", channels, *FLAGS[reads]], scratch=site.directory, timeout_s=timeout_s))
         stack.push(loads[-1].__exit__)
     for load in loads:
         load.__enter__()

@@ -84,9 +84,7 @@ class Timed:
 
     def __enter__(self):
         try:
-            ready = self._process.stdout.readline()
-            if ready != "ready\n":
-                raise self._failed(f"it did not get ready, said {ready!r}")
+            self.await_line("ready")
         except BaseException:
             self.__exit__()
             raise
@@ -107,6 +105,12 @@ class Timed:
     @property
     def pid(self) -> int:
         return self._process.pid
+
+    def await_line(self, word: str) -> None:
+        """Waits until the program prints `word` alone in a line."""
+        line = self._process.stdout.readline()
+        if line != word + "\n":
+            raise self._failed(f"it did not say {word!r} but {line!r}")
 
     def go(self) -> None:
         self._start_s = time.monotonic()

@@ -1,0 +1,65 @@
+// Bytes of a cut, or of the version that it is: for the .cc files of SnapshotsService.
+#ifndef H5MIRROR_SERVER_SNAPSHOT_SOURCE_H_
+#define H5MIRROR_SERVER_SNAPSHOT_SOURCE_H_
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "base/status_macros.h"
+#include "server/convert.h"
+#include "server/snapshots_service.h"
+
+namespace h5mirror::server {
+
+class SnapshotsService::Source {
+ public:
+  explicit Source(SnapshotTable::Held held) : snapshot_(std::move(held.snapshot)) {
+    proto_.set_file_id(held.file_id.data(), held.file_id.size());
+    const store::CutInfo& info = snapshot_->info();
+    size_bytes_ = info.size_bytes;
+    proto_.set_cut(info.cut);
+    proto_.set_size_bytes(static_cast<int64_t>(info.size_bytes));
+    *proto_.mutable_server_time() = ToProto(info.time);
+    proto_.set_version(info.version);
+    proto_.set_generation(info.generation);
+  }
+  Source(std::unique_ptr<store::VersionReader> version, const store::FileId& file_id)
+      : version_(std::move(version)) {
+    proto_.set_file_id(file_id.data(), file_id.size());
+    const store::VersionInfo& info = version_->info();
+    size_bytes_ = info.size_bytes;
+    proto_.set_cut(info.cut);
+    proto_.set_size_bytes(static_cast<int64_t>(info.size_bytes));
+    *proto_.mutable_server_time() = ToProto(info.server_time);
+    proto_.set_version(info.version);
+    proto_.set_generation(info.generation);
+  }
+
+  v1::Snapshot& proto() { return proto_; }
+  uint64_t size_bytes() const { return size_bytes_; }
+  absl::StatusOr<Extent> NextData(uint64_t offset) {
+    return snapshot_ != nullptr ? snapshot_->NextData(offset) : version_->NextData(offset);
+  }
+  absl::Status Read(uint64_t offset, absl::Span<char> out) {
+    return snapshot_ != nullptr ? snapshot_->Read(offset, out) : version_->Read(offset, out);
+  }
+  absl::Status ReadRanges(absl::Span<const Extent> ranges, absl::Span<char> out) {
+    if (version_ != nullptr) return version_->ReadRanges(ranges, out);
+    for (const Extent& range : ranges) {
+      H5M_RETURN_IF_ERROR(snapshot_->Read(range.offset, out.first(range.length)));
+      out.remove_prefix(range.length);
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  const SnapshotTable::SnapshotPtr snapshot_;
+  const std::unique_ptr<store::VersionReader> version_;
+  v1::Snapshot proto_;
+  uint64_t size_bytes_ = 0;
+};
+
+}  // namespace h5mirror::server
+
+#endif  // H5MIRROR_SERVER_SNAPSHOT_SOURCE_H_
