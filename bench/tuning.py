@@ -29,7 +29,7 @@ class Options:
     sweep_iterations: int
 
 
-FULL = dict(rounds=3, h5perf=tuning_runs.H5PERF, h5perf_rounds=31, sweep_sizes=["4K", "64K", "1M", "16M"],
+FULL = dict(rounds=3, h5perf=tuning_runs.H5PERF, h5perf_rounds=61, sweep_sizes=["4K", "64K", "1M", "16M"],
             sweep_dataset="64M", sweep_iterations=7)
 QUICK = dict(rounds=1, h5perf=tuning_runs.H5PERF_QUICK, h5perf_rounds=1, sweep_sizes=["64K"], sweep_dataset="1M",
              sweep_iterations=1)
@@ -85,15 +85,14 @@ class Bench:
 
     def _h5perf(self) -> None:
         for label, arguments in self.options.h5perf.items():
-            ratios = self.h5perf[label] = defaultdict(list)
-            programs = [tuning_runs.STOCK_H5PERF, tuning_runs.OUR_H5PERF]
+            rates = self.h5perf[label] = {}
+            programs = list(tuning_runs.H5PERFS.items())
             for number in range(self.options.h5perf_rounds):
-                rates = {program: self._guarded(f"{program}", lambda directory, p=program: tuning_runs.run_h5perf(
-                    p, arguments, directory)) for program in programs[::-1 if number % 2 else 1]}
-                stock, ours = (rates[program] or {} for program in programs)
-                for name in stock.keys() & ours.keys():
-                    if stock[name]:
-                        ratios[name].append(ours[name] / stock[name])
+                for key, program in programs[::-1 if number % 2 else 1]:
+                    done = self._guarded(f"{program}", lambda directory, p=program: tuning_runs.run_h5perf(
+                        p, arguments, directory))
+                    for name, rate in (done or {}).items():
+                        rates.setdefault(name, {each: [] for each in tuning_runs.H5PERFS})[key].append(rate)
 
 
 def say(text: str) -> None:

@@ -6,12 +6,22 @@ from harness import tuning_rows
 from harness.stats import Sample, format_ratio, format_seconds, format_table
 
 
+def ratio_of_medians(rates: dict) -> float:
+    return Sample(rates["ours"]).median / Sample(rates["stock"]).median
+
+
+def format_rates(values: list[float]) -> str:
+    """Median and the middle half."""
+    quarter, ordered = len(values) // 4, sorted(values)
+    return f"{Sample(values).median:,.0f} [{ordered[quarter]:,.0f}-{ordered[-1 - quarter]:,.0f}]"
+
+
 @dataclass
 class Report:
     options: object
     facts: dict
     runs: dict       # row -> driver's key -> one dict of figures for each round, or None
-    h5perf: dict     # parameters -> rate's name -> one ratio, ours to stock, for each round
+    h5perf: dict     # parameters -> rate's name -> of tuning_runs.H5PERFS -> MB/s, one for each round
     sweep: dict      # size of the transfer buffer -> phase -> [times of sec2, times mirrored]
     notes: list
     failures: list
@@ -35,7 +45,7 @@ class Report:
         if self.sweep:
             parts.append(f"\n## 4.16 h5perf_serial's transfer buffer, {self.options.sweep_dataset}\n\n{self._sweep_table()}")
         if self.h5perf:
-            parts.append(f"\n## h5perf_serial beside HDF5's: rates, times stock's\n\n{self._h5perf_table()}")
+            parts.append(f"\n## h5perf_serial beside HDF5's: MB/s, ours to stock's\n\n{self._h5perf_table()}")
         parts.append("\n## Checks\n\n" + format_table(
             ["", "measured", "wanted", ""], [[c["what"], f"{c['measured']:.6g}", c["wanted"], "yes" if c["met"] else "NO"]
                                              for c in self.checks()]))
@@ -87,9 +97,16 @@ class Report:
                             cells)
 
     def _h5perf_table(self) -> str:
-        names = list(dict.fromkeys(name for ratios in self.h5perf.values() for name in ratios))
-        return format_table(["", *self.h5perf], [[name, *(format_ratio(Sample(ratios.get(name, [])))
-                                                          for ratios in self.h5perf.values())] for name in names])
+        names = list(dict.fromkeys(name for rates in self.h5perf.values() for name in rates))
+        return format_table(["", *self.h5perf], [[name, *(self._h5perf_cell(rates.get(name)) for rates in self.h5perf.values())]
+                                                 for name in names])
+
+    @staticmethod
+    def _h5perf_cell(rates: dict | None) -> str:
+        if not rates or not all(rates.values()):
+            return ""
+        ours, stock = (format_rates(rates[key]) for key in ("ours", "stock"))
+        return f"{ratio_of_medians(rates):.2f}: {ours} to {stock}"
 
     # What must hold on any machine, and fails the run; and what depends on it, and does not.
 
@@ -111,10 +128,12 @@ class Report:
                 add(f"{row.recipe}, {row.label}: datasets that do not begin where they must", misaligned.median, "0",
                     misaligned.median == 0)
         self._check_orders(add)
-        for parameters, ratios in self.h5perf.items():
-            for name, values in ratios.items():
-                median = Sample(values).median
-                add(f"h5perf_serial, {parameters}, {name}: x stock's", median, "0.95 to 1.05", 0.95 <= median <= 1.05, hard=False)
+        for parameters, rates in self.h5perf.items():
+            for name, each in rates.items():
+                if all(each.values()):
+                    ratio = ratio_of_medians(each)
+                    add(f"h5perf_serial, {parameters}, {name}: median, x stock's", ratio, "0.95 to 1.05", 0.95 <= ratio <= 1.05,
+                        hard=False)
         return found
 
     def _check_orders(self, add) -> None:
