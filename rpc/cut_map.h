@@ -34,7 +34,8 @@ class CutMap {
  public:
   // Asks the agent that listens at `socket_path`; no signal comes of it, whatever happens.
   // Errors: kNotFound          it has nothing to map.
-  //         kUnavailable       nobody is there, or does not answer by the deadline.
+  //         kUnavailable       nobody is there, or hangs up.
+  //         kDeadlineExceeded  somebody is, and does not answer by the deadline.
   //         kInvalidArgument   what came is no map of a cut of `size_bytes`, or is not sealed.
   static absl::StatusOr<std::unique_ptr<CutMap>> Ask(const std::string& socket_path,
                                                      const CutMapQuestion& question,

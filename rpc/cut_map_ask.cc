@@ -55,14 +55,16 @@ absl::StatusOr<OwnedFd> Connect(const std::string& path) {
   return fd;
 }
 
-// Waits until there is something to be read.
+// Waits until there is something to be read. kDeadlineExceeded: nothing came.
 absl::Status Await(int fd, absl::Time deadline) {
   for (;;) {
     const int64_t left = absl::ToInt64Milliseconds(deadline - absl::Now());
     pollfd wanted{fd, POLLIN, 0};
     const int ready = poll(&wanted, 1, static_cast<int>(std::clamp<int64_t>(left, 0, 60'000)));
     if (ready > 0) return absl::OkStatus();
-    if (ready == 0) return Away("it does not answer");
+    if (ready == 0) {
+      return absl::DeadlineExceededError("ask the agent for a map: it does not answer");
+    }
     if (errno != EINTR) return Away(std::strerror(errno));
   }
 }

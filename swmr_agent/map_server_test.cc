@@ -41,9 +41,15 @@ class MapServerTest : public testing::Test {
   }
 
   std::string path() const { return rpc::CutMapSocket(directory_ + "/agent.sock"); }
-  absl::StatusOr<std::unique_ptr<rpc::CutMap>> Ask(const std::string& name = "a.h5") const {
-    return rpc::CutMap::Ask(path(), {"s:1", name, "", 7, 0}, kSize,
-                            absl::Now() + absl::Seconds(30));
+  absl::StatusOr<std::unique_ptr<rpc::CutMap>> Ask(
+      const std::string& name = "a.h5", absl::Duration within = absl::Seconds(30)) const {
+    return rpc::CutMap::Ask(path(), {"s:1", name, "", 7, 0}, kSize, absl::Now() + within);
+  }
+  sockaddr_un Name() const {
+    sockaddr_un name{};
+    name.sun_family = AF_UNIX;
+    std::strcpy(name.sun_path, path().c_str());
+    return name;
   }
   static bool Reads(const rpc::CutMap& map, const std::string& bytes) {
     std::string read(kSize, '?');
@@ -102,21 +108,34 @@ TEST_F(MapServerTest, TheSocketIsForThoseItsModeSays) {
   EXPECT_TRUE(Ask().ok()) << "the first one goes on";
 }
 
+TEST_F(MapServerTest, OneThatNeverAnswersIsNotOneThatIsNotThere) {
+  server_.reset();
+  EXPECT_EQ(Ask().status().code(), absl::StatusCode::kUnavailable);
+  const rpc::OwnedFd mute(socket(AF_UNIX, SOCK_STREAM, 0));
+  const sockaddr_un name = Name();
+  ASSERT_EQ(bind(mute.get(), reinterpret_cast<const sockaddr*>(&name), sizeof(name)), 0);
+  ASSERT_EQ(listen(mute.get(), 1), 0);
+  // Whenever within a millisecond the deadline is: a wait of whole ones may end before it.
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_EQ(Ask("a.h5", absl::Microseconds(900 + 10 * i)).status().code(),
+              absl::StatusCode::kDeadlineExceeded);
+    const rpc::OwnedFd asked(accept(mute.get(), nullptr, nullptr));
+  }
+}
+
 TEST_F(MapServerTest, WhoAsksNonsenseIsHungUpOn) {
-  sockaddr_un name{};
-  name.sun_family = AF_UNIX;
-  std::strcpy(name.sun_path, path().c_str());
+  const sockaddr_un name = Name();
   const std::string question = rpc::EncodeQuestion({"s:1", "a.h5", "", 7, 0});
   for (const std::string& bytes : {std::string(100, 'x'), question + "more"}) {
     const rpc::OwnedFd fd(socket(AF_UNIX, SOCK_STREAM, 0));
-    ASSERT_EQ(connect(fd.get(), reinterpret_cast<sockaddr*>(&name), sizeof(name)), 0);
+    ASSERT_EQ(connect(fd.get(), reinterpret_cast<const sockaddr*>(&name), sizeof(name)), 0);
     ASSERT_GT(send(fd.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL), 0);
     char answer[64];
     EXPECT_LE(recv(fd.get(), answer, sizeof(answer), 0), 0);
   }
   // In small pieces it is one all the same.
   const rpc::OwnedFd fd(socket(AF_UNIX, SOCK_STREAM, 0));
-  ASSERT_EQ(connect(fd.get(), reinterpret_cast<sockaddr*>(&name), sizeof(name)), 0);
+  ASSERT_EQ(connect(fd.get(), reinterpret_cast<const sockaddr*>(&name), sizeof(name)), 0);
   for (const char byte : question) ASSERT_EQ(send(fd.get(), &byte, 1, MSG_NOSIGNAL), 1);
   rpc::CutMapAnswer answer{};
   EXPECT_EQ(recv(fd.get(), &answer, sizeof(answer), 0), sizeof(answer));

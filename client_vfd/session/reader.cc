@@ -253,8 +253,9 @@ void Reader::MapMetadata(const ReaderConfig& config, const std::string& file_id)
   auto map =
       rpc::CutMap::Ask(rpc::CutMapSocket(agent), question, source_.size_bytes(), begin + kMapWait);
   if (!map.ok()) {  // What is wanted is asked for.
-    const bool is_late = absl::Now() >= begin + kMapWait;
-    if (is_late) map_suspect_until_ns = absl::ToUnixNanos(begin + kMapSuspectFor);
+    if (absl::IsDeadlineExceeded(map.status())) {
+      map_suspect_until_ns = absl::ToUnixNanos(begin + kMapSuspectFor);
+    }
     return;
   }
   const std::shared_ptr<const rpc::CutMap> shared = *std::move(map);
