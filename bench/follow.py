@@ -150,6 +150,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true",
                         help="tiny sizes, one round: does it work at all? Its figures mean nothing")
     parser.add_argument("--rows", help="part 1: only rows with this in their name, as in `16x16 frames, 10,000`")
+    parser.add_argument("--tick-ms", type=float, help=f"part 1: time between flushes; {FULL['tick_ms']}")
     parser.add_argument("--ticks", type=int, help="part 2")
     parser.add_argument("--readers", type=numbers, help="part 2: how many, comma-separated")
     parser.add_argument("--subscribers", type=numbers, help="part 4: how many, comma-separated")
@@ -172,6 +173,7 @@ def options_of(args: argparse.Namespace) -> Options:
         options.rows = tuple(row for row in options.rows if args.rows in row.key)
         if not options.rows:
             raise SystemExit(f"no row has '{args.rows}' in its name")
+    options.tick_ms = args.tick_ms or options.tick_ms
     options.ticks = args.ticks or options.ticks
     options.readers = args.readers or options.readers
     options.subscribers = args.subscribers or options.subscribers

@@ -29,7 +29,7 @@ class Options:
     sweep_iterations: int
 
 
-FULL = dict(rounds=3, h5perf=tuning_runs.H5PERF, h5perf_rounds=61, sweep_sizes=["4K", "64K", "1M", "16M"],
+FULL = dict(rounds=11, h5perf=tuning_runs.H5PERF, h5perf_rounds=61, sweep_sizes=["4K", "64K", "1M", "16M"],
             sweep_dataset="64M", sweep_iterations=7)
 QUICK = dict(rounds=1, h5perf=tuning_runs.H5PERF_QUICK, h5perf_rounds=1, sweep_sizes=["64K"], sweep_dataset="1M",
              sweep_iterations=1)

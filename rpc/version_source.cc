@@ -28,7 +28,7 @@ constexpr int kVainStreams = 3;
 // A server that took so long to bring nothing is not asked for another stream in the same read.
 constexpr absl::Duration kVainWait = absl::Seconds(1);
 constexpr uint64_t kAheadFirst = 256 << 10;
-constexpr uint64_t kAheadGrowth = 4;
+constexpr uint64_t kAheadGrowth = 2;
 constexpr uint64_t kAheadMax = 8 << 20;
 
 uint64_t BlockDown(uint64_t offset) { return offset / kBlock * kBlock; }

@@ -1,6 +1,7 @@
 """One run of a row of bench/tuning.py, and of the h5perf_serials."""
 
 import json
+import os
 import subprocess
 from contextlib import ExitStack
 from pathlib import Path
@@ -29,6 +30,7 @@ def variants(row: Row) -> tuple[Driver, ...]:
 def run_row(row: Row, driver: Driver, directory: Path) -> dict:
     """On an empty directory and a fresh server; the mirror's bytes are compared afterwards. Seconds."""
     with ExitStack() as stack:
+        os.sync()  # What the run before left to be written is not this one's.
         site = stack.enter_context(Site(driver, directory / "site"))
         kind, config = driver.kind, site.config()
         if row.config and not config:  # What is ours without a server, beside itself with one.
