@@ -272,11 +272,13 @@ TEST_F(VersionSourceTest, MetadataComesInBulk) {
     Expect(source, block * kBlock + 5, 100, ReadKind::kMetadata);
   }
   // The first one was fetched, the others of the first 256 KiB came with it, and the rest with the
-  // next one.
-  EXPECT_THAT(ranges_, ElementsAre(Range{10 * kBlock, kBlock}, Range{18 * kBlock, kBlock}));
-  EXPECT_THAT(aheads_, ElementsAre(Range{0, 256 << 10}, Range{18 * kBlock, 1 << 20}));
+  // next ones, twice as much each time.
+  EXPECT_THAT(ranges_, ElementsAre(Range{10 * kBlock, kBlock}, Range{18 * kBlock, kBlock},
+                                   Range{34 * kBlock, kBlock}));
+  EXPECT_THAT(aheads_, ElementsAre(Range{0, 256 << 10}, Range{18 * kBlock, 512 << 10},
+                                   Range{34 * kBlock, 1 << 20}));
   Expect(source, 11 * kBlock, 100, ReadKind::kMetadata);
-  EXPECT_EQ(aheads_.size(), 2) << "that was all";
+  EXPECT_EQ(aheads_.size(), 3) << "that was all";
 }
 
 TEST_F(VersionSourceTest, PagesOfMetadataThatCameAreNotFetched) {

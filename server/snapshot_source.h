@@ -15,25 +15,11 @@ namespace h5mirror::server {
 class SnapshotsService::Source {
  public:
   explicit Source(SnapshotTable::Held held) : snapshot_(std::move(held.snapshot)) {
-    proto_.set_file_id(held.file_id.data(), held.file_id.size());
-    const store::CutInfo& info = snapshot_->info();
-    size_bytes_ = info.size_bytes;
-    proto_.set_cut(info.cut);
-    proto_.set_size_bytes(static_cast<int64_t>(info.size_bytes));
-    *proto_.mutable_server_time() = ToProto(info.time);
-    proto_.set_version(info.version);
-    proto_.set_generation(info.generation);
+    Describe(snapshot_->info(), snapshot_->info().time, held.file_id);
   }
   Source(std::unique_ptr<store::VersionReader> version, const store::FileId& file_id)
       : version_(std::move(version)) {
-    proto_.set_file_id(file_id.data(), file_id.size());
-    const store::VersionInfo& info = version_->info();
-    size_bytes_ = info.size_bytes;
-    proto_.set_cut(info.cut);
-    proto_.set_size_bytes(static_cast<int64_t>(info.size_bytes));
-    *proto_.mutable_server_time() = ToProto(info.server_time);
-    proto_.set_version(info.version);
-    proto_.set_generation(info.generation);
+    Describe(version_->info(), version_->info().server_time, file_id);
   }
 
   v1::Snapshot& proto() { return proto_; }
@@ -54,6 +40,18 @@ class SnapshotsService::Source {
   }
 
  private:
+  // `info` is a CutInfo or a VersionInfo.
+  template <typename Info>
+  void Describe(const Info& info, absl::Time time, const store::FileId& file_id) {
+    size_bytes_ = info.size_bytes;
+    proto_.set_file_id(file_id.data(), file_id.size());
+    proto_.set_cut(info.cut);
+    proto_.set_size_bytes(static_cast<int64_t>(info.size_bytes));
+    *proto_.mutable_server_time() = ToProto(time);
+    proto_.set_version(info.version);
+    proto_.set_generation(info.generation);
+  }
+
   const SnapshotTable::SnapshotPtr snapshot_;
   const std::unique_ptr<store::VersionReader> version_;
   v1::Snapshot proto_;
