@@ -82,7 +82,7 @@ absl::Status TakeData(const Response& answer, RangeSink sink, MetadataAhead* ahe
 // quarter of the cache; any other starts at one block again, and where it is raw data of half a
 // block or more, fetches just these bytes. Raw data that was read in order for a MiB or so comes
 // in a call that stays open, where there is a stream reader. With each fetch of metadata comes
-// other metadata, wherever it lies: 256 KiB, and four times as much each time, up to 8 MiB at once
+// other metadata, wherever it lies: 256 KiB, and twice as much each time, up to 8 MiB at once
 // and three quarters of the cache in all; by blocks, or of a version larger than that by pages of
 // 4 KiB. So who looks at a few objects gets little more than these, and who goes through all of
 // them waits for a few answers only.

@@ -1,10 +1,20 @@
 // ReadSnapshot over a real server: whose cut it is, how long it is held, and what a failure is of.
+#include <pthread.h>
+
 #include <fstream>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
+#include "base/fault_env.h"
 #include "grpcpp/grpcpp.h"
 #include "h5mirror/v1/snapshots.grpc.pb.h"
 #include "server/mirror_server_fixture.h"
@@ -14,6 +24,21 @@ namespace {
 
 constexpr uint64_t kBlock = 64 << 10;
 constexpr absl::Duration kKeep = absl::Milliseconds(200);
+const std::string kMoreThanAWindow(16 * kBlock, 'a');  // of a stream
+
+// A reader who takes the first message of a call and no more.
+struct Stalled {
+  grpc::Status Cancel() {
+    context.TryCancel();
+    v1::ReadSnapshotResponse part;
+    while (reader->Read(&part)) {
+    }
+    return reader->Finish();
+  }
+
+  grpc::ClientContext context;
+  std::unique_ptr<grpc::ClientReader<v1::ReadSnapshotResponse>> reader;
+};
 
 class LiveReadTest : public MirrorServerTest {
  protected:
@@ -41,6 +66,30 @@ class LiveReadTest : public MirrorServerTest {
       return absl::OkStatus();
     });
   }
+  // Of the newest cut of a.h5, which is more than a window.
+  std::vector<std::unique_ptr<Stalled>> Stall(int count) {
+    grpc::ChannelArguments fixed_windows;
+    fixed_windows.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
+    stub_ = v1::Snapshots::NewStub(grpc::CreateCustomChannel(
+        server_->addresses().front(), grpc::InsecureChannelCredentials(), fixed_windows));
+    v1::ReadSnapshotRequest request;
+    request.set_name("a.h5");
+    request.set_reader_id(Reader('s'));
+    std::vector<std::unique_ptr<Stalled>> stalled;
+    for (int i = 0; i < count; ++i) {
+      auto call = std::make_unique<Stalled>();
+      call->reader = stub_->ReadSnapshot(&call->context, request);
+      stalled.push_back(std::move(call));
+    }
+    for (const auto& call : stalled) {
+      v1::ReadSnapshotResponse first;
+      EXPECT_TRUE(call->reader->Read(&first)) << "none is refused";
+      EXPECT_TRUE(first.has_snapshot());
+    }
+    return stalled;
+  }
+
+  std::unique_ptr<v1::Snapshots::Stub> stub_;
 };
 
 TEST_F(LiveReadTest, WhatAFollowerHeldIsLetGoOfSoonAfterIt) {
@@ -95,45 +144,136 @@ TEST_F(LiveReadTest, TheNewestCutIsOpenedAgainForWhoNamesItsFile) {
 
 // More of them than the server has threads for calls (256).
 TEST_F(LiveReadTest, ReadersWhoTakeNothingKeepNobodyOut) {
-  constexpr int kStalled = 300;
   Start();
   auto writer = Open("a.h5", v1::INTENT_CREATE);
-  Write(*writer, 0, std::string(16 * kBlock, 'a'));  // more than the window of a stream
-  Tick(*writer, 1, 16 * kBlock);
-  grpc::ChannelArguments fixed_windows;
-  fixed_windows.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
-  const auto stub = v1::Snapshots::NewStub(grpc::CreateCustomChannel(
-      server_->addresses().front(), grpc::InsecureChannelCredentials(), fixed_windows));
-  v1::ReadSnapshotRequest request;
-  request.set_name("a.h5");
-  request.set_reader_id(Reader('s'));
-  std::vector<std::unique_ptr<grpc::ClientContext>> contexts;
-  std::vector<std::unique_ptr<grpc::ClientReader<v1::ReadSnapshotResponse>>> stalled;
-  for (int i = 0; i < kStalled; ++i) {
-    contexts.push_back(std::make_unique<grpc::ClientContext>());
-    stalled.push_back(stub->ReadSnapshot(contexts.back().get(), request));
-  }
-  for (const auto& reader : stalled) {
-    v1::ReadSnapshotResponse first;
-    ASSERT_TRUE(reader->Read(&first)) << "none is refused";
-    EXPECT_TRUE(first.has_snapshot());
-  }
+  Write(*writer, 0, kMoreThanAWindow);
+  Tick(*writer, 1, kMoreThanAWindow.size());
+  const auto stalled = Stall(300);
   std::string bytes;
   const absl::Status status = Read({}, 'a', &bytes);
   EXPECT_TRUE(status.ok()) << status;
-  EXPECT_EQ(bytes, std::string(16 * kBlock, 'a'));
+  EXPECT_EQ(bytes, kMoreThanAWindow);
   EXPECT_TRUE(client_->GetServer().ok()) << "there is a thread for it";
   std::string late;
   v1::ReadSnapshotResponse part;
-  while (stalled.front()->Read(&part)) late += part.data();
-  EXPECT_TRUE(stalled.front()->Finish().ok());
+  while (stalled.front()->reader->Read(&part)) late += part.data();
+  EXPECT_TRUE(stalled.front()->reader->Finish().ok());
   EXPECT_EQ(late, bytes) << "who takes his time gets all of it";
-  for (const auto& context : contexts) context->TryCancel();
-  for (int i = 1; i < kStalled; ++i) {
-    while (stalled[i]->Read(&part)) {
-    }
-    EXPECT_FALSE(stalled[i]->Finish().ok());
+  for (size_t i = 1; i < stalled.size(); ++i) EXPECT_FALSE(stalled[i]->Cancel().ok());
+}
+
+TEST_F(LiveReadTest, AsManyReadAtOnceAsTheMemoryHasRoomFor) {
+  constexpr int kCalls = 256;
+  config_.memory_max_bytes = uint64_t{kCalls} * (256 << 10);
+  Start();
+  auto writer = Open("a.h5", v1::INTENT_CREATE);
+  Write(*writer, 0, kMoreThanAWindow);
+  Tick(*writer, 1, kMoreThanAWindow.size());
+  const auto stalled = Stall(kCalls);
+  EXPECT_EQ(Read({}, 'a').code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_FALSE(stalled.back()->Cancel().ok());
+  absl::Status status;
+  for (int i = 0; i < 600; ++i) {  // Until the server has heard that it has gone.
+    status = Read({}, 'a');
+    if (!absl::IsResourceExhausted(status)) break;
+    absl::SleepFor(absl::Milliseconds(100));
   }
+  EXPECT_TRUE(status.ok()) << status;
+  for (int i = 0; i < kCalls - 1; ++i) EXPECT_FALSE(stalled[i]->Cancel().ok());
+}
+
+// Reads of the store by the workers of ReadSnapshot wait: those of the first one that comes for
+// permits, those of all others for the end.
+class SlowReads {
+ public:
+  void AfterRead() {
+    char name[16] = "";
+    pthread_getname_np(pthread_self(), name, sizeof(name));
+    if (std::string_view(name) != "read snapshot") return;
+    absl::MutexLock lock(&mutex_);
+    if (is_over_) return;
+    if (!first_) first_ = std::this_thread::get_id();
+    const bool is_first = *first_ == std::this_thread::get_id();
+    ++waiting_;
+    const auto may_go = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+      return is_over_ || (is_first && permits_ > 0);
+    };
+    mutex_.Await(absl::Condition(&may_go));
+    --waiting_;
+    if (is_first) --permits_;
+  }
+  bool AwaitWaiting(int count) {
+    absl::MutexLock lock(&mutex_);
+    const auto are_there = [&]()
+                               ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return waiting_ >= count; };
+    return mutex_.AwaitWithTimeout(absl::Condition(&are_there), absl::Seconds(60));
+  }
+  void Permit() {
+    absl::MutexLock lock(&mutex_);
+    ++permits_;
+  }
+  void End() {
+    absl::MutexLock lock(&mutex_);
+    is_over_ = true;
+  }
+
+ private:
+  absl::Mutex mutex_;
+  std::optional<std::thread::id> first_ ABSL_GUARDED_BY(mutex_);
+  int waiting_ ABSL_GUARDED_BY(mutex_) = 0;
+  int permits_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool is_over_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+class SlowDiskTest : public LiveReadTest {
+ protected:
+  Env& env() override { return disk_; }
+
+  FaultEnv disk_;
+};
+
+TEST_F(SlowDiskTest, WhoReadsAWholeFileLeavesOthersTheirTurns) {
+  constexpr int kWorkers = 32;   // as many as there are for reads
+  constexpr int kMessages = 64;  // of each scan
+  constexpr int kPermits = 32;   // fewer than a scan needs
+  constexpr uint64_t kSize = kMessages * 8 * kBlock;
+  SlowReads slow;
+  Start();
+  auto writer = Open("a.h5", v1::INTENT_CREATE);
+  const std::string bytes(kSize, 'a');
+  for (uint64_t at = 0; at < kSize; at += 8 * kBlock) {
+    Write(*writer, at, bytes.substr(at, 8 * kBlock));
+  }
+  Tick(*writer, 1, kSize);
+  disk_.SetAfterRead([&slow](const std::string&) { slow.AfterRead(); });
+  std::vector<std::thread> scans;
+  for (int i = 0; i < kWorkers; ++i) {
+    scans.emplace_back([this, &bytes] {
+      std::string read;
+      EXPECT_TRUE(Read({}, 's', &read).ok());
+      EXPECT_TRUE(read == bytes);
+    });
+  }
+  EXPECT_TRUE(slow.AwaitWaiting(kWorkers));
+  absl::Notification has_come;
+  std::thread late([this, &has_come] {
+    v1::ReadSnapshotRequest request;
+    request.set_name("a.h5");
+    request.set_reader_id(Reader('l'));
+    request.set_length_bytes(100);
+    const auto take = [](const v1::ReadSnapshotResponse&) { return absl::OkStatus(); };
+    EXPECT_TRUE(client_->ReadSnapshot(request, take).ok());
+    has_come.Notify();
+  });
+  bool is_served = false;
+  for (int i = 0; i < kPermits && !is_served; ++i) {
+    slow.Permit();
+    is_served = has_come.WaitForNotificationWithTimeout(absl::Milliseconds(200));
+  }
+  EXPECT_TRUE(is_served) << "no scan has ended";
+  slow.End();
+  late.join();
+  for (std::thread& scan : scans) scan.join();
 }
 
 TEST_F(LiveReadTest, AFailureBehindARangeIsNoFailureOfTheRange) {

@@ -120,7 +120,8 @@ MirrorServer::MirrorServer(const Config& config, store::Store& store, Clock& clo
              config.removed_keep),
       versions_({store, leases_, clock, metrics_, *authenticator_, commits_, keeper_, mirrors_}),
       snapshots_({store, leases_, clock, metrics_, *authenticator_, commits_, keeper_, mirrors_},
-                 config.snapshot_keep, config.tick_len),
+                 config.snapshot_keep, config.tick_len,
+                 SnapshotsService::ReadLimits(config.memory_max_bytes)),
       server_service_(
           {store, leases_, clock, metrics_, *authenticator_, commits_, keeper_, mirrors_},
           {.root = config.root.string(),

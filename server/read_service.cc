@@ -174,7 +174,7 @@ absl::Status VersionsService::Read(const v1::ReadVersionRequest& request,
   const auto read_at = [&](absl::Span<const Extent> wanted, absl::Span<char> out) {
     return reader->ReadRanges(wanted, out);
   };
-  for (Part part; ahead.Next(read_at, part);) {
+  for (Part part; ahead.Next(read_at, kPartBytes, part);) {
     if (!writer.Write(part)) return absl::CancelledError("the caller has gone");
   }
   return absl::OkStatus();

@@ -12,6 +12,7 @@
 #include "base/crc32c.h"
 #include "base/extent.h"
 #include "base/status_macros.h"
+#include "base/strings.h"
 #include "rpc/status.h"
 #include "server/convert.h"
 #include "server/raw_message.h"
@@ -21,11 +22,11 @@
 namespace h5mirror::server {
 namespace {
 
-// Bytes of one message. Each call has two at most, one on its way for as long as its reader likes
-// and the next one: with more calls than kSendingBytes has room for they become smaller.
-constexpr uint64_t kPartBytesMin = 64 << 10;
-constexpr uint64_t kPartBytesMax = 512 << 10;
-constexpr uint64_t kSendingBytes = 128 << 20;
+// Bytes of one message, whole metadata blocks. Each call has two at most, one on its way for as
+// long as its reader likes and the next one: with more calls than the limit's bytes have room for
+// they become smaller, and with more calls than the limit readers are asked to come again.
+constexpr uint64_t kPartBytesMin = kMetadataBlockBytes;
+constexpr uint64_t kPartBytesMax = 8 * kMetadataBlockBytes;
 
 }  // namespace
 
@@ -38,11 +39,11 @@ class SnapshotsService::ReadCall final : public grpc::ServerWriteReactor<grpc::B
       : service_(service),
         context_(context),
         request_(std::move(request)),
-        started_(service.environment_.clock.Monotonic()) {}
-  ~ReadCall() override {
-    if (has_opened_) --service_.reading_calls_;
-  }
+        started_(service.environment_.clock.Monotonic()),
+        is_one_too_many_(service.reading_calls_++ >= service.read_limits_.calls) {}
+  ~ReadCall() override { --service_.reading_calls_; }
 
+  bool is_one_too_many() const { return is_one_too_many_; }
   void Begin() { ReadSoon(); }
   void Refuse(const absl::Status& status) { Finish(rpc::ToGrpc(Ended(status))); }
 
@@ -76,9 +77,10 @@ class SnapshotsService::ReadCall final : public grpc::ServerWriteReactor<grpc::B
     service_.reads_.Schedule([this] { ReadOn(); });
   }
 
-  // Until a message is on its way and the next one is there.
+  // Until a message is on its way and the next one is there, or somebody waits for his turn: who
+  // reads a whole file keeps no worker from the others.
   void ReadOn() {
-    for (;;) {
+    do {
       Step step = Read();
       {
         absl::MutexLock lock(&mutex_);
@@ -89,7 +91,8 @@ class SnapshotsService::ReadCall final : public grpc::ServerWriteReactor<grpc::B
         is_writing_ = true;
       }
       if (!Send(std::move(step))) return;
-    }
+    } while (!service_.reads_.HasWaiting());
+    ReadSoon();
   }
 
   // Of who has set `is_writing_`. False: the call has ended, and may be gone.
@@ -124,7 +127,6 @@ class SnapshotsService::ReadCall final : public grpc::ServerWriteReactor<grpc::B
   absl::StatusOr<bool> Open(Part& part) {
     const absl::Time open_time = service_.environment_.clock.Now();
     H5M_ASSIGN_OR_RETURN(source_, service_.OpenSource(request_));
-    ++service_.reading_calls_;
     has_opened_ = true;
     *source_->proto().mutable_open_time() = ToProto(open_time);
     *part.mutable_snapshot() = source_->proto();
@@ -169,15 +171,16 @@ class SnapshotsService::ReadCall final : public grpc::ServerWriteReactor<grpc::B
     }
     return ahead_->Next([this](absl::Span<const Extent> ranges,
                                absl::Span<char> out) { return source_->ReadRanges(ranges, out); },
-                        part);
+                        PartBytes(), part);
   }
 
   uint64_t PartBytes() const {
-    const uint64_t calls = std::max<uint64_t>(service_.reading_calls_, 1);
-    return std::clamp(kSendingBytes / (2 * calls), kPartBytesMin, kPartBytesMax);
+    const uint64_t share = service_.read_limits_.bytes / (2 * service_.reading_calls_);
+    return std::clamp(share - share % kMetadataBlockBytes, kPartBytesMin, kPartBytesMax);
   }
 
-  // What is left to do at the end. To let go of a cut may take a while: not in a thread of gRPC's.
+  // What is left to do when all was read; the last message may still be on its way. To let go of a
+  // cut may take a while: not in a thread of gRPC's.
   absl::Status Ended(const absl::Status& status) {
     source_.reset();
     file_.reset();
@@ -189,6 +192,7 @@ class SnapshotsService::ReadCall final : public grpc::ServerWriteReactor<grpc::B
   const grpc::CallbackServerContext& context_;
   const v1::ReadSnapshotRequest request_;
   const absl::Duration started_;
+  const bool is_one_too_many_;
   std::atomic<bool> is_cancelled_ = false;
 
   // Of who reads.
@@ -213,6 +217,11 @@ grpc::ServerWriteReactor<grpc::ByteBuffer>* SnapshotsService::ReadSnapshot(
   status.Update(request.status());
   auto* const call =
       new ReadCall(*this, *context, request.ok() ? *std::move(request) : v1::ReadSnapshotRequest());
+  if (call->is_one_too_many()) {
+    status.Update(absl::ResourceExhaustedError(
+        StrCat("the server has ", read_limits_.calls,
+               " reads of live files under way, as many as memory_max allows: try again")));
+  }
   if (status.ok()) {
     call->Begin();
   } else {
@@ -235,7 +244,7 @@ grpc::ServerUnaryReactor* SnapshotsService::CloseSnapshot(grpc::CallbackServerCo
     end(admitted);
     return call;
   }
-  reads_.Schedule([this, request, end] {
+  closes_.Schedule([this, request, end] {
     table_.Close(request->name(), request->cut(), request->reader_id());
     end(absl::OkStatus());
   });

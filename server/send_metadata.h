@@ -61,10 +61,9 @@ class MetadataParts {
         read);
   }
 
-  // Fills `part`, which is this one's alone from the first call on; false: there are no more.
-  // `read_at` reads that version or cut.
-  bool Next(RangesAt read_at, Response& part) {
-    constexpr uint64_t kPartBytes = 8 * kMetadataBlockBytes;
+  // Fills `part`, in which nothing else is set, with at most `part_bytes`, whole blocks; false:
+  // there are no more. `read_at` reads that version or cut.
+  bool Next(RangesAt read_at, uint64_t part_bytes, Response& part) {
     if (is_over_) return false;
     part.set_ahead(true);
     if (next_ == found_.runs.size()) {
@@ -75,7 +74,7 @@ class MetadataParts {
       part.set_metadata_next(found_.next);
       return true;
     }
-    TakePieces(&found_.runs, &next_, as_pages_, kPartBytes, &pieces_, &part);
+    TakePieces(&found_.runs, &next_, as_pages_, part_bytes, &pieces_, &part);
     uint64_t length = 0;
     for (const Extent& piece : pieces_) length += piece.length;
     std::string& bytes = *part.mutable_data();

@@ -13,8 +13,9 @@ namespace {
 constexpr size_t kReaderIdBytes = 16;
 constexpr size_t kFileIdBytes = 16;
 constexpr int kWorkers = 2;
-// Who reads from memory needs no more of them than cores; a disk has so many reads at once.
-constexpr int kReadWorkers = 16;
+// Who reads from memory needs no more of them than cores; a disk has so many reads at once, and a
+// writer that waits for one keeps those who open its file.
+constexpr int kReadWorkers = 32;
 
 absl::Status CheckRequest(const v1::ReadSnapshotRequest& request) {
   H5M_RETURN_IF_ERROR(store::CheckName(request.name()));
@@ -35,8 +36,9 @@ absl::Status CheckRequest(const v1::ReadSnapshotRequest& request) {
 }  // namespace
 
 SnapshotsService::SnapshotsService(const ServiceEnvironment& environment, absl::Duration keep,
-                                   absl::Duration tick)
+                                   absl::Duration tick, ReadLimits read_limits)
     : environment_(environment),
+      read_limits_(read_limits),
       recent_(environment.clock),
       table_(environment.clock, keep),
       linked_(environment.clock, table_,
@@ -44,7 +46,8 @@ SnapshotsService::SnapshotsService(const ServiceEnvironment& environment, absl::
       board_(environment.clock),
       publisher_(environment, tick),
       workers_(kWorkers, "wait for cut"),
-      reads_(kReadWorkers, "read snapshot") {
+      reads_(kReadWorkers, "read snapshot"),
+      closes_(1, "close snapshot") {
   environment_.store.SetCutListener([this](const std::string& name, store::CutNumber cut) {
     table_.OnCut(name, cut);
     linked_.OnCut(name);

@@ -26,9 +26,20 @@ class SnapshotsService final
               v1::Snapshots::WithCallbackMethod_CloseSnapshot<
                   v1::Snapshots::WithCallbackMethod_WaitForCut<v1::Snapshots::Service>>>> {
  public:
+  // Of ReadSnapshot. What is on its way has `bytes`, and beyond that 128 KiB for each call, which
+  // is half of the process's memory at most.
+  struct ReadLimits {
+    explicit ReadLimits(uint64_t memory_max_bytes)
+        : bytes(memory_max_bytes / 8), calls(memory_max_bytes / (256 << 10)) {}
+
+    uint64_t bytes;
+    uint64_t calls;  // under way, waiting ones included
+  };
+
   // A cut that a newer one has followed is held for `keep`; those who follow a file get one cut in
   // `tick` at most.
-  SnapshotsService(const ServiceEnvironment& environment, absl::Duration keep, absl::Duration tick);
+  SnapshotsService(const ServiceEnvironment& environment, absl::Duration keep, absl::Duration tick,
+                   ReadLimits read_limits);
   ~SnapshotsService() override;
 
   void OnTimer();
@@ -72,14 +83,16 @@ class SnapshotsService final
   absl::Status Describe(const std::string& name, v1::WaitForCutResponse& response);
 
   const ServiceEnvironment environment_;
+  const ReadLimits read_limits_;
   RecentFiles recent_;
   SnapshotTable table_;
   LinkedFiles linked_;
   CutBoard board_;
   Publisher publisher_;
-  std::atomic<uint64_t> reading_calls_ = 0;  // that have opened their cut
+  std::atomic<uint64_t> reading_calls_ = 0;  // of ReadSnapshot, those that wait included
   WorkerPool workers_;                       // opens files for those who wait
-  WorkerPool reads_;                         // reads for those who read
+  WorkerPool reads_;                         // reads for those who read, a message at a time
+  WorkerPool closes_;                        // a close does not wait for reads
 };
 
 }  // namespace h5mirror::server

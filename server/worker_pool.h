@@ -40,6 +40,11 @@ class WorkerPool {
     absl::MutexLock lock(&mutex_);
     tasks_.push_back(std::move(task));
   }
+  // Whether there are tasks that no thread has begun.
+  bool HasWaiting() const {
+    absl::MutexLock lock(&mutex_);
+    return !tasks_.empty();
+  }
 
  private:
   bool HasNews() const ABSL_SHARED_LOCKS_REQUIRED(mutex_) { return stopping_ || !tasks_.empty(); }
@@ -58,7 +63,7 @@ class WorkerPool {
     }
   }
 
-  absl::Mutex mutex_;
+  mutable absl::Mutex mutex_;
   std::deque<std::function<void()>> tasks_ ABSL_GUARDED_BY(mutex_);
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::vector<std::thread> threads_;
