@@ -62,6 +62,7 @@ class MirrorServerTest : public ::testing::Test {
   void TearDown() override {
     client_.reset();
     server_.reset();
+    store_.reset();  // before what a test has it in
   }
 
   // Where the store is; of a test that wants to hold its reads up, another one.
