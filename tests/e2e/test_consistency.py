@@ -115,7 +115,7 @@ def is_found(checker, plan, agent="off"):
 def test_a_stale_page_that_is_served_once_is_found(checker):
     plan = checker.site.directory / "plan"
     checker.site.server.stop()
-    checker.site.server.env = fault("grpcpp_sync_ser", plan)
+    checker.site.server.env = fault("read snapshot", plan)
     checker.site.server.start()
     checker.write("latest", 2.5)
     is_found(checker, plan)
