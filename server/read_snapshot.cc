@@ -27,6 +27,8 @@ namespace {
 // they become smaller, and with more calls than the limit readers are asked to come again.
 constexpr uint64_t kPartBytesMin = kMetadataBlockBytes;
 constexpr uint64_t kPartBytesMax = 8 * kMetadataBlockBytes;
+// A read that is in memory is over before, so that it does not change threads.
+constexpr absl::Duration kTurn = absl::Milliseconds(5);
 
 }  // namespace
 
@@ -77,9 +79,11 @@ class SnapshotsService::ReadCall final : public grpc::ServerWriteReactor<grpc::B
     service_.reads_.Schedule([this] { ReadOn(); });
   }
 
-  // Until a message is on its way and the next one is there, or somebody waits for his turn: who
-  // reads a whole file keeps no worker from the others.
+  // Until a message is on its way and the next one is there, or the turn is over and somebody waits
+  // for his: who reads a whole file keeps no worker from the others.
   void ReadOn() {
+    const absl::Duration turn_end = service_.environment_.clock.Monotonic() + kTurn;
+    const auto is_over = [&] { return service_.environment_.clock.Monotonic() >= turn_end; };
     do {
       Step step = Read();
       {
@@ -91,7 +95,7 @@ class SnapshotsService::ReadCall final : public grpc::ServerWriteReactor<grpc::B
         is_writing_ = true;
       }
       if (!Send(std::move(step))) return;
-    } while (!service_.reads_.HasWaiting());
+    } while (!is_over() || !service_.reads_.HasWaiting());
     ReadSoon();
   }
 
