@@ -91,7 +91,7 @@ class SnapshotsService final
   Publisher publisher_;
   std::atomic<uint64_t> reading_calls_ = 0;  // of ReadSnapshot, those that wait included
   WorkerPool workers_;                       // opens files for those who wait
-  WorkerPool reads_;                         // reads for those who read, a message at a time
+  WorkerPool reads_;                         // reads for those who read, in turns
   WorkerPool closes_;                        // a close does not wait for reads
 };
 
