@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "absl/types/span.h"
+
 namespace h5mirror {
 
 // The bytes [offset, offset + length).
@@ -15,6 +17,13 @@ struct Extent {
   uint64_t end() const { return offset + length; }
   bool operator==(const Extent&) const = default;
 };
+
+// The caller has bounded them.
+inline uint64_t TotalBytes(absl::Span<const Extent> extents) {
+  uint64_t total = 0;
+  for (const Extent& extent : extents) total += extent.length;
+  return total;
+}
 
 }  // namespace h5mirror
 

@@ -13,6 +13,20 @@
 namespace h5mirror::store {
 namespace {
 constexpr uint64_t kChunkBytes = 1 << 20;
+// Ranges no farther apart are read together with what lies between them, so many bytes at once:
+// they stay in the processor's cache. BM_PinnedRanges has where a read of its own is cheaper.
+constexpr uint64_t kGapMax = 12 << 10;
+constexpr uint64_t kTogetherMax = 256 << 10;
+
+// How many of `ranges`, at least one, are read together.
+size_t CountNear(absl::Span<const Extent> ranges) {
+  size_t count = 1;
+  while (count < ranges.size() && ranges[count].offset - ranges[count - 1].end() <= kGapMax &&
+         ranges[count].end() - ranges[0].offset <= kTogetherMax) {
+    ++count;
+  }
+  return count;
+}
 }  // namespace
 
 absl::Status SnapshotImpl::Expired() const {
@@ -52,6 +66,52 @@ absl::Status SnapshotImpl::Read(uint64_t offset, absl::Span<char> out) const {
     out.remove_prefix(length);
   }
   std::fill(out.begin(), out.end(), '\0');
+  return absl::OkStatus();
+}
+
+absl::Status SnapshotImpl::ReadRanges(absl::Span<const Extent> ranges, absl::Span<char> out) const {
+  std::unique_ptr<char[]> buffer;
+  while (!ranges.empty()) {
+    const absl::Span<const Extent> near = ranges.first(CountNear(ranges));
+    ranges.remove_prefix(near.size());
+    const absl::Span<char> part = out.first(TotalBytes(near));
+    out.remove_prefix(part.size());
+    if (near.size() == 1) {
+      H5M_RETURN_IF_ERROR(Read(near[0].offset, part));
+      continue;
+    }
+    if (buffer == nullptr) {
+      buffer = std::make_unique_for_overwrite<char[]>(kTogetherMax + 2 * page_size_bytes());
+    }
+    const absl::Status read = ReadTogether(near, buffer.get(), part);
+    if (absl::IsDataLoss(read)) {  // It may lie between them.
+      H5M_RETURN_IF_ERROR(ReadOneByOne(near, part));
+    } else {
+      H5M_RETURN_IF_ERROR(read);
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SnapshotImpl::ReadTogether(absl::Span<const Extent> ranges, char* buffer,
+                                        absl::Span<char> out) const {
+  const uint32_t page_bytes = page_size_bytes();
+  const uint64_t begin = ranges.front().offset / page_bytes * page_bytes;
+  const uint64_t end = RoundUp(ranges.back().end(), page_bytes);
+  H5M_RETURN_IF_ERROR(Read(begin, absl::MakeSpan(buffer, end - begin)));
+  for (const Extent& range : ranges) {
+    std::memcpy(out.data(), buffer + (range.offset - begin), range.length);
+    out.remove_prefix(range.length);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SnapshotImpl::ReadOneByOne(absl::Span<const Extent> ranges,
+                                        absl::Span<char> out) const {
+  for (const Extent& range : ranges) {
+    H5M_RETURN_IF_ERROR(Read(range.offset, out.first(range.length)));
+    out.remove_prefix(range.length);
+  }
   return absl::OkStatus();
 }
 

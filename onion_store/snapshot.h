@@ -21,6 +21,7 @@ class SnapshotImpl final : public Snapshot {
   const CutInfo& info() const override { return info_; }
   uint32_t page_size_bytes() const override { return file_->page_size_bytes_; }
   absl::Status Read(uint64_t offset, absl::Span<char> out) const override;
+  absl::Status ReadRanges(absl::Span<const Extent> ranges, absl::Span<char> out) const override;
   absl::StatusOr<Extent> NextData(uint64_t offset) const override;
   void Expire() override { file_->ExpirePin(pin_); }
   bool expired() const override { return pin_->content() == nullptr; }
@@ -38,6 +39,10 @@ class SnapshotImpl final : public Snapshot {
     std::vector<bool> is_head_only;  // of each page: it has the head's checksum
   };
 
+  // With what lies between them; `buffer` has room for that, in whole pages.
+  absl::Status ReadTogether(absl::Span<const Extent> ranges, char* buffer,
+                            absl::Span<char> out) const;
+  absl::Status ReadOneByOne(absl::Span<const Extent> ranges, absl::Span<char> out) const;
   // Fills `out`, whole pages from `first` on, clipped to the cut's end.
   absl::Status ReadPages(const PinnedContent& content, uint64_t first, absl::Span<char> out) const;
   absl::StatusOr<Places> Find(const PinnedContent& content, Extent pages) const;

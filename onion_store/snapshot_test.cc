@@ -1,6 +1,7 @@
 // Pinned cuts: they hold while the file goes on, and say so when they no longer do.
 #include "base/fault_env.h"
 #include "gtest/gtest.h"
+#include "onion_store/test_ranges.h"
 #include "onion_store/test_store.h"
 
 namespace h5mirror::store {
@@ -149,6 +150,52 @@ TEST_F(SnapshotTest, DamageOfTheHeadIsFoundBeforeAndAfterItsPageIsOverwritten) {
   EXPECT_TRUE(absl::IsDataLoss(held->Read(kPage, absl::MakeSpan(page))));
   EXPECT_TRUE(held->Read(2 * kPage, absl::MakeSpan(page)).ok());
   EXPECT_EQ(page, std::string(kPage, 'a'));
+}
+
+// Some in the head, some kept, some staged; near each other and far apart.
+TEST_F(SnapshotTest, ManyRangesAreWhatOneReadOfAllIs) {
+  Open();
+  std::string head(300 * kPage, '\0');
+  for (size_t i = 0; i < head.size(); ++i) head[i] = static_cast<char>(i / kPage + i);
+  ASSERT_TRUE(writer_->Write(0, head).ok());
+  Apply(BarrierKind::kCommit);
+  ASSERT_TRUE(writer_->Write(40 * kPage + 9, std::string(3 * kPage, 's')).ok());
+  ASSERT_TRUE(writer_->Cut(BarrierKind::kTick).ok());
+  const auto held = Pin();
+  const std::string wanted = ReadAll(*held);
+  ASSERT_TRUE(writer_->Write(80 * kPage, std::string(3 * kPage, 'n')).ok());
+  Apply(BarrierKind::kCommit);
+  absl::Status read;
+  EXPECT_TRUE(ScatteredReadsMatch(*held, wanted, &read));
+  EXPECT_TRUE(read.ok()) << read;
+
+  const std::vector<Extent> apart = {
+      {5, 1}, {6, 0}, {7, 2}, {kPage, 10 * kPage}, {41 * kPage + 3, 100}, {299 * kPage, 2 * kPage}};
+  std::string expected;
+  for (const Extent& range : apart) {
+    std::string bytes(range.length, '?');
+    ASSERT_TRUE(held->Read(range.offset, absl::MakeSpan(bytes)).ok());
+    expected += bytes;
+  }
+  std::string bytes(expected.size(), '?');
+  ASSERT_TRUE(held->ReadRanges(apart, absl::MakeSpan(bytes)).ok());
+  EXPECT_EQ(bytes, expected);
+  EXPECT_TRUE(held->ReadRanges({}, {}).ok());
+}
+
+TEST_F(SnapshotTest, DamageBetweenTwoRangesIsNeithersOfThem) {
+  Open();
+  Fill('a');
+  Apply(BarrierKind::kCommit);
+  const auto held = Pin();
+  auto head = (*env_.OpenTree("/"))->Open("x.h5", OpenKind::kWrite, 0);
+  ASSERT_TRUE(head.ok());
+  ASSERT_TRUE(WriteAt(**head, 2 * kPage + 7, "!").ok());
+  std::string bytes(2 * kPage, '?');
+  EXPECT_TRUE(held->ReadRanges({{kPage, kPage}, {3 * kPage, kPage}}, absl::MakeSpan(bytes)).ok());
+  EXPECT_EQ(bytes, std::string(2 * kPage, 'a'));
+  EXPECT_TRUE(absl::IsDataLoss(
+      held->ReadRanges({{kPage, kPage}, {2 * kPage, kPage}}, absl::MakeSpan(bytes))));
 }
 
 // While somebody holds it from before.

@@ -224,6 +224,42 @@ void BM_SmallCommit(benchmark::State& state) {
 }
 BENCHMARK(BM_SmallCommit)->UseManualTime()->Iterations(50)->Unit(benchmark::kMillisecond);
 
+// What a reader's metadata costs: runs of a page, range(0) pages apart, of a cut of 64 MiB whose
+// head is in the page cache. `to_single`: together, of a Read() of each.
+void BM_PinnedRanges(benchmark::State& state) {
+  constexpr uint64_t kSize = uint64_t{64} << 20;
+  Bench bench;
+  bench.Commit(kSize, Order::kContiguous);
+  bench.WaitApplied();
+  const auto snapshot = Bench::Must(bench.file().PinNewestCut());
+  std::vector<Extent> ranges;
+  for (uint64_t at = 0; at < kSize; at += (1 + state.range(0)) * kPage) {
+    ranges.push_back({at, kPage});
+  }
+  std::string bytes(TotalBytes(ranges), '\0');
+  double together_s = 0, single_s = 0;
+  for (auto _ : state) {
+    absl::Time start = absl::Now();
+    Bench::Must(snapshot->ReadRanges(ranges, absl::MakeSpan(bytes)));
+    state.SetIterationTime(SecondsSince(start));
+    together_s += SecondsSince(start);
+    start = absl::Now();
+    for (size_t i = 0; i < ranges.size(); ++i) {
+      Bench::Must(snapshot->Read(ranges[i].offset, absl::MakeSpan(&bytes[i * kPage], kPage)));
+    }
+    single_s += SecondsSince(start);
+  }
+  state.counters["to_single"] = together_s / single_s;
+}
+BENCHMARK(BM_PinnedRanges)
+    ->Arg(1)
+    ->Arg(3)
+    ->Arg(4)
+    ->Arg(15)
+    ->UseManualTime()
+    ->Iterations(21)
+    ->Unit(benchmark::kMillisecond);
+
 // A long history: range(0) versions of a file of 64 MiB, each over 20 pages; then commits, opens of
 // any version, and a prune of nine versions of ten.
 void BM_LongHistory(benchmark::State& state) {

@@ -23,9 +23,9 @@ inline std::vector<Extent> ScatteredRanges(uint64_t size_bytes, uint64_t page_si
   return ranges;
 }
 
-// Reads scattered ranges of a version that is `golden`. False: it gave other bytes.
-inline bool ScatteredReadsMatch(VersionReader& reader, std::string_view golden,
-                                absl::Status* status) {
+// Reads scattered ranges of a version or a pinned cut that is `golden`. False: it gave other bytes.
+template <typename Reader>
+bool ScatteredReadsMatch(Reader& reader, std::string_view golden, absl::Status* status) {
   const std::vector<Extent> ranges = ScatteredRanges(golden.size(), reader.page_size_bytes());
   std::string wanted;
   for (const Extent& range : ranges) wanted += golden.substr(range.offset, range.length);

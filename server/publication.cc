@@ -41,12 +41,6 @@ std::vector<std::vector<Extent>> SplitUp(const std::vector<Extent>& ranges, uint
   return parts;
 }
 
-uint64_t TotalBytes(const std::vector<Extent>& ranges) {
-  uint64_t total = 0;
-  for (const Extent& range : ranges) total += range.length;
-  return total;
-}
-
 grpc::ByteBuffer Encode(const v1::FollowFileResponse& message) {
   std::string bytes;
   message.SerializeToString(&bytes);
@@ -85,11 +79,8 @@ absl::StatusOr<grpc::ByteBuffer> CutMessages::Make(size_t index) const {
   if (index == 0) message = first_;
   std::string& data = *message.mutable_data();
   data.resize(TotalBytes(parts_[index]));
-  size_t at = 0;
+  H5M_RETURN_IF_ERROR(snapshot_->ReadRanges(parts_[index], absl::MakeSpan(data)));
   for (const Extent& range : parts_[index]) {
-    H5M_RETURN_IF_ERROR(
-        snapshot_->Read(range.offset, absl::MakeSpan(data.data() + at, range.length)));
-    at += range.length;
     message.add_data_offset(range.offset);
     message.add_data_length(range.length);
   }

@@ -120,12 +120,6 @@ absl::StatusOr<std::vector<Extent>> WantedRanges(const v1::ReadVersionRequest& r
   return ranges;
 }
 
-uint64_t TotalBytes(const std::vector<Extent>& ranges) {
-  uint64_t total = 0;
-  for (const Extent& range : ranges) total += range.length;
-  return total;
-}
-
 absl::Status Send(PartsAhead::Read read, uint64_t total_bytes, WorkerPool& pool,
                   grpc::ServerWriter<Part>& writer) {
   std::optional<PartsAhead> ahead;

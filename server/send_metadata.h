@@ -75,10 +75,8 @@ class MetadataParts {
       return true;
     }
     TakePieces(&found_.runs, &next_, as_pages_, part_bytes, &pieces_, &part);
-    uint64_t length = 0;
-    for (const Extent& piece : pieces_) length += piece.length;
     std::string& bytes = *part.mutable_data();
-    bytes.resize(length);
+    bytes.resize(TotalBytes(pieces_));
     if (!read_at(pieces_, absl::MakeSpan(bytes)).ok()) return false;
     part.set_offset(pieces_.front().offset);
     part.set_data_crc32c(Crc32c(bytes));

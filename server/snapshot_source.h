@@ -6,7 +6,6 @@
 #include <memory>
 #include <utility>
 
-#include "base/status_macros.h"
 #include "server/convert.h"
 #include "server/snapshots_service.h"
 
@@ -31,12 +30,8 @@ class SnapshotsService::Source {
     return snapshot_ != nullptr ? snapshot_->Read(offset, out) : version_->Read(offset, out);
   }
   absl::Status ReadRanges(absl::Span<const Extent> ranges, absl::Span<char> out) {
-    if (version_ != nullptr) return version_->ReadRanges(ranges, out);
-    for (const Extent& range : ranges) {
-      H5M_RETURN_IF_ERROR(snapshot_->Read(range.offset, out.first(range.length)));
-      out.remove_prefix(range.length);
-    }
-    return absl::OkStatus();
+    return snapshot_ != nullptr ? snapshot_->ReadRanges(ranges, out)
+                                : version_->ReadRanges(ranges, out);
   }
 
  private:
