@@ -134,4 +134,12 @@ absl::StatusOr<absl::Duration> ParseDuration(std::string_view text) {
   return duration;
 }
 
+absl::StatusOr<absl::Duration> ParseTickLen(std::string_view text) {
+  uint32_t tenths = 0;
+  if (absl::SimpleAtoi(absl::StripAsciiWhitespace(ToAbsl(text)), &tenths)) {
+    return tenths * absl::Milliseconds(100);
+  }
+  return ParseDuration(text);
+}
+
 }  // namespace h5mirror

@@ -31,7 +31,11 @@ absl::StatusOr<uint64_t> ParseBytes(std::string_view text);
 // kInvalidArgument quotes the text and says what would be right.
 absl::StatusOr<absl::Duration> ParseDuration(std::string_view text);
 
-// The same with days and weeks before: "30d", "2w", "1d12h".
+// As ParseDuration(), or a whole number of tenths of a second: 4 is 400 ms, as in VFD SWMR's
+// configuration.
+absl::StatusOr<absl::Duration> ParseTickLen(std::string_view text);
+
+// As ParseDuration(), with days and weeks before: "30d", "2w", "1d12h".
 absl::StatusOr<absl::Duration> ParseLongDuration(std::string_view text);
 
 }  // namespace h5mirror

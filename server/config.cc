@@ -13,6 +13,7 @@
 #include "base/nearest_name.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
+#include "base/swmr_fields.h"
 #include "base/toml.h"
 
 namespace h5mirror::server {
@@ -29,6 +30,7 @@ absl::StatusOr<std::string> ReadText(const std::filesystem::path& path) {
 }
 
 std::string SuggestionFor(std::string_view key) {
+  if (const std::string advice = AdviceOnSwmrField(key); !advice.empty()) return advice;
   std::vector<std::string_view> names;
   for (const ConfigKey& candidate : ConfigKeys()) names.push_back(candidate.name);
   return SuggestKey(key, names, "deploy/h5mirrord.toml shows all keys");
@@ -182,6 +184,8 @@ absl::StatusOr<Config> MakeConfig(absl::Span<const Setting> settings) {
     }
   }
   H5M_RETURN_IF_ERROR(CheckTogether(config));
+  const absl::Duration lag = std::min(config.max_lag * config.tick_len, absl::Hours(24));
+  config.snapshot_keep = std::max(config.snapshot_keep, lag);
   return config;
 }
 

@@ -58,11 +58,12 @@ struct Config {
   absl::Duration stop_timeout = absl::Seconds(30);
   absl::Duration removed_keep = absl::Hours(30 * 24);
   absl::Duration tick_len = absl::Milliseconds(100);
-  absl::Duration snapshot_keep = absl::Seconds(60);
-  uint64_t snapshot_max_bytes = uint64_t{1} << 30;  // for each file
-  std::vector<RetentionRule> retention;             // the first that matches counts
-  absl::Duration prune_every = absl::Hours(24);     // 0: never
-  MinFree min_free;                                 // not set: nothing is dropped for it
+  int max_lag = 10;                                  // ticks
+  absl::Duration snapshot_keep = absl::Seconds(60);  // at least max_lag ticks
+  uint64_t snapshot_max_bytes = uint64_t{1} << 30;   // for each file
+  std::vector<RetentionRule> retention;              // the first that matches counts
+  absl::Duration prune_every = absl::Hours(24);      // 0: never
+  MinFree min_free;                                  // not set: nothing is dropped for it
   std::filesystem::path tls_cert;
   std::filesystem::path tls_key;
   std::filesystem::path tokens_file;

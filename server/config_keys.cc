@@ -6,6 +6,7 @@
 #include "base/human.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
+#include "base/swmr_fields.h"
 #include "server/config.h"
 
 namespace h5mirror::server {
@@ -31,6 +32,15 @@ absl::Status SetDuration(std::string_view text, absl::Duration min, absl::Durati
         StrCat("must be in ", HumanDuration(min), "..", HumanDuration(max)));
   }
   target = duration;
+  return absl::OkStatus();
+}
+
+absl::Status SetTickLen(std::string_view text, Config& config) {
+  H5M_ASSIGN_OR_RETURN(const absl::Duration tick, ParseTickLen(text));
+  if (tick < absl::Milliseconds(1) || tick > absl::Hours(1)) {
+    return absl::InvalidArgumentError("must be in 1 ms..1 h; without a unit, tenths of a second");
+  }
+  config.tick_len = tick;
   return absl::OkStatus();
 }
 
@@ -223,9 +233,12 @@ constexpr ConfigKey kKeys[] = {
                           config.removed_keep);
      }},
     {"tick_len", "TIME",
-     "The newest cut of a file goes to those who follow it once in so much time.",
+     "The newest cut of a file goes to those who follow it once in so much time; without a unit, "
+     "tenths of a second.",
+     SetTickLen},
+    {"max_lag", "N", "As snapshot_keep, in ticks, 3 at least; the longer one counts.",
      [](std::string_view text, Config& config) {
-       return SetDuration(text, absl::Milliseconds(1), absl::Hours(1), config.tick_len);
+       return SetInt(text, kMaxLagMin, 1'000'000, config.max_lag);
      }},
     {"snapshot_keep", "TIME",
      "A cut that a reader has open can be read for this long after the next one.",
@@ -287,7 +300,7 @@ std::string DescribeConfig(const Config& config) {
       "\nbackground_threads = ", config.background_threads,
       "\nstop_timeout = ", HumanDuration(config.stop_timeout),
       "\nremoved_keep = ", HumanDuration(config.removed_keep),
-      "\ntick_len = ", HumanDuration(config.tick_len),
+      "\ntick_len = ", HumanDuration(config.tick_len), "\nmax_lag = ", config.max_lag,
       "\nsnapshot_keep = ", HumanDuration(config.snapshot_keep),
       "\nsnapshot_max = ", HumanBytes(config.snapshot_max_bytes),
       "\nprune_every = ", HumanDuration(config.prune_every),

@@ -105,6 +105,31 @@ TEST(ConfigTest, UnknownKeyIsNamedWithTheNearestOne) {
               AllOf(HasSubstr("c.toml:2"), HasSubstr("memory_maxx"), HasSubstr("\"memory_max\"")));
 }
 
+// Names, units and limits are those of H5F_vfd_swmr_config_t.
+TEST(ConfigTest, TickLenAndMaxLagAreThoseOfVfdSwmr) {
+  TestDirectory directory;
+  const auto settings =
+      ReadConfigFile(directory.Write("c.toml", "root = \"/data\"\ntick_len = 4\nmax_lag = 700\n"));
+  ASSERT_TRUE(settings.ok()) << settings.status();
+  const auto config = MakeConfig(*settings);
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_EQ(config->tick_len, absl::Milliseconds(400));
+  EXPECT_EQ(config->snapshot_keep, absl::Seconds(280));
+  // Never less than snapshot_keep.
+  EXPECT_EQ(WithSetting("max_lag", "3")->snapshot_keep, absl::Seconds(60));
+  EXPECT_EQ(WithSetting("tick_len", "250ms")->tick_len, absl::Milliseconds(250));
+  EXPECT_THAT(Message(WithSetting("max_lag", "2").status()), HasSubstr("3..1000000"));
+  EXPECT_THAT(Message(WithSetting("tick_len", "0").status()), HasSubstr("tenths of a second"));
+  EXPECT_THAT(Message(WithSetting("tick_len", "36001").status()), HasSubstr("1 ms..1 h"));
+}
+
+TEST(ConfigTest, OtherFieldsOfVfdSwmrAreToldWhatStandsInTheirPlace) {
+  TestDirectory directory;
+  const auto path = directory.Write("c.toml", "root = \"/data\"\nmd_pages_reserved = 128\n");
+  EXPECT_THAT(Message(ReadConfigFile(path).status()),
+              AllOf(HasSubstr("c.toml:2"), HasSubstr("VFD SWMR"), HasSubstr("leave it out")));
+}
+
 TEST(ConfigTest, BadTomlNamesFileAndLine) {
   TestDirectory directory;
   const auto path = directory.Write("c.toml", "root = \"/data\"\nlisten = [\n");

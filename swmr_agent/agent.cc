@@ -52,8 +52,9 @@ Agent::FilePtr Agent::Find(const Upstream& server, const std::string& name) {
 Agent::FilePtr Agent::Start(Upstream& server, const std::string& name) {
   const auto published = published_.find(name);
   const bool is_published = &server == servers_.front().get() && published != published_.end();
-  return std::make_shared<FollowedFile>(server, name, pool_, config_.cache_bytes / 4,
-                                        is_published ? published->second.get() : nullptr);
+  return std::make_shared<FollowedFile>(
+      server, name, pool_, FollowedFile::Subscription{config_.cache_bytes / 4, config_.tick_len},
+      is_published ? published->second.get() : nullptr);
 }
 
 Agent::FilePtr Agent::Follow(Upstream& server, const std::string& name) {

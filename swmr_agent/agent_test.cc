@@ -23,11 +23,12 @@ constexpr int64_t kSize = 4 * kBlockBytes;
 // One file, of which each follower gets `cut`, once.
 class FakeSnapshots final : public v1::Snapshots::Service {
  public:
-  grpc::Status FollowFile(grpc::ServerContext* context, const v1::FollowFileRequest*,
+  grpc::Status FollowFile(grpc::ServerContext* context, const v1::FollowFileRequest* request,
                           grpc::ServerWriter<v1::FollowFileResponse>* writer) override {
     v1::FollowFileResponse message;
     {
       absl::MutexLock lock(&mutex);
+      tick_asked_for = request->tick();
       *message.mutable_snapshot() = cut;
     }
     message.set_file_id(message.snapshot().file_id());
@@ -91,6 +92,7 @@ class FakeSnapshots final : public v1::Snapshots::Service {
   absl::Mutex mutex;
   v1::Snapshot cut ABSL_GUARDED_BY(mutex) = CutOf('a');
   bool tells_of_others ABSL_GUARDED_BY(mutex) = false;
+  google::protobuf::Duration tick_asked_for ABSL_GUARDED_BY(mutex);
 };
 
 // Does not say what a version is before it is told to.
@@ -177,6 +179,15 @@ TEST_F(AgentTest, AFailureBehindARangeIsNoFailureOfTheRange) {
   request.set_metadata_length_bytes(kSize);
   EXPECT_EQ(Read(request), "aaaa");
   EXPECT_THAT(Read(Part(3 * kBlockBytes + kPageBytes, 2)), "aa");
+}
+
+TEST_F(AgentTest, TheServerIsAskedForItsTick) {
+  config_.tick_len = absl::Milliseconds(1400);
+  Start();
+  EXPECT_EQ(Read(Part(0, 3)), "aaa");
+  absl::MutexLock lock(&snapshots_.mutex);
+  EXPECT_EQ(snapshots_.tick_asked_for.seconds(), 1);
+  EXPECT_EQ(snapshots_.tick_asked_for.nanos(), 400'000'000);
 }
 
 TEST_F(AgentTest, AnotherFileThatReachesTheSameCutIsNotMixedUp) {

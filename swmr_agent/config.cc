@@ -9,6 +9,7 @@
 #include "base/human.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
+#include "base/swmr_fields.h"
 #include "base/toml.h"
 #include "rpc/agent_socket.h"
 
@@ -65,21 +66,25 @@ absl::Status PublishTable(const toml::node& node, const std::string& where, Sett
 absl::Status SetKey(const std::string& name, const toml::node& node, const std::string& where,
                     Settings& settings) {
   const std::pair<const char*, std::optional<std::string>*> texts[] = {
-      {"socket", &settings.socket},
-      {"socket_mode", &settings.socket_mode},
-      {"cache", &settings.cache},
-      {"idle", &settings.idle},
-      {"log_level", &settings.log_level}};
+      {"socket", &settings.socket},     {"socket_mode", &settings.socket_mode},
+      {"cache", &settings.cache},       {"idle", &settings.idle},
+      {"tick_len", &settings.tick_len}, {"log_level", &settings.log_level}};
   for (const auto& [known, value] : texts) {
     if (name != known) continue;
+    if (const auto* number = node.as_integer(); number != nullptr && name == "tick_len") {
+      *value = StrCat(number->get());
+      return absl::OkStatus();
+    }
     H5M_ASSIGN_OR_RETURN(*value, Text(node, StrCat(where, ": ", name)));
     return absl::OkStatus();
   }
   if (name == "publish") return PublishTable(node, where, settings);
   if (name != "server") {
-    return Refuse(where, StrCat("unknown key \"", name,
-                                "\"; there are socket, socket_mode, cache, idle, log_level, "
-                                "[[server]] and [publish]"));
+    const std::string advice = AdviceOnSwmrField(name);
+    return Refuse(where, StrCat("unknown key \"", name, "\"; ",
+                                advice.empty() ? "there are socket, socket_mode, cache, idle, "
+                                                 "tick_len, log_level, [[server]] and [publish]"
+                                               : advice));
   }
   if (!node.is_array()) return Refuse(where, "write it in two brackets, [[server]]");
   for (const toml::node& table : *node.as_array()) {
@@ -128,6 +133,14 @@ absl::Status SetNumbers(const Settings& settings, Config& config) {
     }
     config.idle = *idle;
   }
+  if (settings.tick_len) {
+    const absl::StatusOr<absl::Duration> tick = ParseTickLen(*settings.tick_len);
+    if (!tick.ok() || *tick > absl::Hours(1)) {
+      return Refuse(StrCat("tick_len = \"", *settings.tick_len, "\""),
+                    "must be 0..1 h; without a unit, tenths of a second");
+    }
+    config.tick_len = *tick;
+  }
   return absl::OkStatus();
 }
 
@@ -175,6 +188,7 @@ Settings Merge(Settings file, Settings flags) {
   take(flags.socket_mode, file.socket_mode);
   take(flags.cache, file.cache);
   take(flags.idle, file.idle);
+  take(flags.tick_len, file.tick_len);
   take(flags.log_level, file.log_level);
   take(flags.publish_directory, file.publish_directory);
   if (!flags.servers.empty()) file.servers = std::move(flags.servers);

@@ -21,6 +21,8 @@ struct Config {
   uint64_t cache_bytes = 256 << 20;
   // A file that nobody has used for so long is not followed any more.
   absl::Duration idle = absl::Minutes(10);
+  // Of each file a newer cut is taken once in so much time, or the server's tick_len if longer.
+  absl::Duration tick_len = absl::ZeroDuration();
   std::string log_level = "info";
   std::vector<rpc::ClientOptions> servers;  // at least one
   // Where the newest cut of which files of the first server is kept; empty: nowhere.
@@ -30,7 +32,8 @@ struct Config {
 
 // What flags and file give: text, not yet looked at.
 struct Settings {
-  std::optional<std::string> socket, socket_mode, cache, idle, log_level, publish_directory;
+  std::optional<std::string> socket, socket_mode, cache, idle, tick_len, log_level,
+      publish_directory;
   std::vector<rpc::ClientSettings> servers;
   std::vector<std::string> publish_files;
 };

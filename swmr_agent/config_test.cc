@@ -39,6 +39,7 @@ TEST(AgentConfigTest, TheSampleShowsTheDefaults) {
   ASSERT_TRUE(sample.ok()) << sample.status();
   EXPECT_EQ(sample->cache_bytes, Config().cache_bytes);
   EXPECT_EQ(sample->idle, Config().idle);
+  EXPECT_EQ(sample->tick_len, Config().tick_len);
   EXPECT_EQ(sample->log_level, Config().log_level);
 }
 
@@ -57,6 +58,18 @@ TEST(AgentConfigTest, FlagsWinOverTheFile) {
   EXPECT_EQ(config->servers[0].server, "127.0.0.1:1");
   EXPECT_EQ(config->publish_directory, "/srv");
   EXPECT_THAT(config->publish_files, ElementsAre("x.h5", "d/y.h5"));
+}
+
+TEST(AgentConfigTest, TickLenIsThatOfVfdSwmr) {
+  const auto file = Read("tick_len = 4\n");
+  ASSERT_TRUE(file.ok()) << file.status();
+  EXPECT_EQ(MakeConfig(Merge(*file, Valid()))->tick_len, absl::Milliseconds(400));
+  Settings flags = Valid();
+  flags.tick_len = "2s";
+  EXPECT_EQ(MakeConfig(Merge(*file, flags))->tick_len, absl::Seconds(2));
+  flags.tick_len = "2h";
+  EXPECT_THAT(MakeConfig(flags).status().message(), HasSubstr("tenths of a second"));
+  EXPECT_THAT(Read("max_lag = 7\n").status().message(), HasSubstr("h5mirrord.toml"));
 }
 
 TEST(AgentConfigTest, UnknownKeysAndWrongKindsAreNamedWithTheirLine) {

@@ -30,7 +30,7 @@ constexpr char kFooter[] =
 
 // Its values, as given; empty: not given.
 struct Texts {
-  std::string config, socket, socket_mode, cache, idle, log_level, publish, ca, token;
+  std::string config, socket, socket_mode, cache, idle, tick_len, log_level, publish, ca, token;
   std::vector<std::string> servers, files;
 };
 
@@ -50,6 +50,9 @@ void AddOptions(CLI::App& app, Texts& texts) {
   add("--cache", texts.cache, "Memory for what readers share; 256MiB unless given", "SIZE");
   add("--idle", texts.idle, "A file that nobody uses is followed for so long; 10m unless given",
       "TIME");
+  add("--tick-len", texts.tick_len,
+      "Take a newer cut of a file once in so much time; the server's tick_len unless longer",
+      "TIME");
   add("--publish", texts.publish,
       "Keep the newest cut of the files that are named as plain .h5 there", "DIR");
   add("--log-level", texts.log_level, "debug, info, warn or error", "LEVEL");
@@ -66,6 +69,7 @@ Settings SettingsOf(Texts texts) {
   take(texts.socket_mode, settings.socket_mode);
   take(texts.cache, settings.cache);
   take(texts.idle, settings.idle);
+  take(texts.tick_len, settings.tick_len);
   take(texts.log_level, settings.log_level);
   take(texts.publish, settings.publish_directory);
   settings.publish_files = std::move(texts.files);

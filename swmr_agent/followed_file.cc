@@ -41,11 +41,11 @@ v1::Snapshot SnapshotOf(const v1::Version& version, const v1::Snapshot& cut) {
 }  // namespace
 
 FollowedFile::FollowedFile(Upstream& upstream, std::string name, std::shared_ptr<BlockPool> pool,
-                           uint64_t metadata_bytes_max, CutListener* listener)
+                           Subscription subscription, CutListener* listener)
     : upstream_(upstream),
       name_(std::move(name)),
       pool_(std::move(pool)),
-      metadata_bytes_max_(metadata_bytes_max),
+      subscription_(subscription),
       listener_(listener),
       reader_id_(NewReaderId()),
       incoming_(pool_, [this](const v1::Snapshot& cut) { return RangesOfCut(cut); }),
@@ -109,7 +109,10 @@ absl::Status FollowedFile::Follow(rpc::Client& client) {
   request.set_name(name_);
   request.set_after_cut(incoming_.after_cut());
   request.set_file_id(incoming_.file_id());
-  request.set_metadata_bytes_max(metadata_bytes_max_);
+  request.set_metadata_bytes_max(subscription_.metadata_bytes_max);
+  const int64_t tick_ns = absl::ToInt64Nanoseconds(subscription_.tick);
+  request.mutable_tick()->set_seconds(tick_ns / 1'000'000'000);
+  request.mutable_tick()->set_nanos(static_cast<int32_t>(tick_ns % 1'000'000'000));
   request.set_reader_id(reader_id_);
   const std::unique_ptr<rpc::FollowStream> stream = client.FollowFile(request);
   {

@@ -57,9 +57,15 @@ class CutListener {
 // ends when the server has no such file. Thread-safe.
 class FollowedFile {
  public:
+  // What is asked of the server.
+  struct Subscription {
+    uint64_t metadata_bytes_max = 0;
+    absl::Duration tick;  // from cut to cut at least; less than the server's: that
+  };
+
   // `listener` may be null; else it outlives this.
   FollowedFile(Upstream& upstream, std::string name, std::shared_ptr<BlockPool> pool,
-               uint64_t metadata_bytes_max, CutListener* listener = nullptr);
+               Subscription subscription, CutListener* listener = nullptr);
   ~FollowedFile();
   FollowedFile(const FollowedFile&) = delete;
 
@@ -123,7 +129,7 @@ class FollowedFile {
   Upstream& upstream_;
   const std::string name_;
   const std::shared_ptr<BlockPool> pool_;
-  const uint64_t metadata_bytes_max_;
+  const Subscription subscription_;
   CutListener* const listener_;
   const std::string reader_id_;
   BatchedCall<Newest> newest_call_;

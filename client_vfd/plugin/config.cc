@@ -12,6 +12,7 @@
 
 #include "base/driver_keys.h"
 #include "base/server_list.h"
+#include "base/swmr_fields.h"
 #include "client_vfd/plugin/config_values.h"
 
 namespace h5mirror::vfd {
@@ -174,6 +175,9 @@ Problem SetConfigKey(const std::string& key, const std::string& value, Config* c
     Problem problem = known.set(value, config);
     if (problem) return key + "=" + value + ": " + *problem;
     return std::nullopt;
+  }
+  if (const std::string advice = AdviceOnSwmrField(key); !advice.empty()) {
+    return "unknown key '" + key + "'; " + advice;
   }
   std::string list;
   for (const Key& known : kKeys) list += (list.empty() ? "" : ", ") + std::string(known.name);

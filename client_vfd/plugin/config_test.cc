@@ -140,6 +140,13 @@ TEST(ConfigTest, UnknownKeyIsNamedAndKnownOnesAreListed) {
               AllOf(HasSubstr("unknown key 'sever'"), HasSubstr("server, mode, under, root")));
 }
 
+TEST(ConfigTest, FieldsOfVfdSwmrAreToldWhatStandsInTheirPlace) {
+  EXPECT_THAT(ProblemOf("tick_len=4"),
+              HasSubstr("unknown key 'tick_len'; it is of VFD SWMR: set it in"));
+  EXPECT_THAT(ProblemOf("md_file_path=/m"), HasSubstr("leave it out"));
+  EXPECT_THAT(ProblemOf("metadata_budget=4MiB"), HasSubstr("the key is cache"));
+}
+
 TEST(ConfigTest, WrongValuesNameKeyValueAndWhatIsRight) {
   EXPECT_THAT(ProblemOf("ack=soon"), HasSubstr("ack=soon: must be one of: none, applied, durable"));
   EXPECT_THAT(ProblemOf("page_size=1000"), HasSubstr("page_size=1000: must be a power of two"));
