@@ -64,6 +64,7 @@ FULL = (
     _frames(SMALL, 10_000, 16, 4, 100, (160.9, 359.1)),
     # H5Fflush visits each chunk in the caches of all open datasets: with the default of 1 MiB all that were ever written.
     _frames(SMALL, 10_000, 16, 4, 100, how="chunk caches of 4 KiB", more=("--chunk-cache-kib", 4)),
+    _frames(SMALL, 10_000, 16, 4, 100, how="no chunk caches", more=("--chunk-cache-kib", 0)),
     *(Row(GROUPS, count, ("groups", "--count", count), theirs) for count, theirs in (
         (1_000, (0.064, 0.069)), (10_000, (0.516, 0.500)), (100_000, (5.62, 6.05)), (1_000_000, (83.1, 97.8)))))
 QUICK = (_frames(LARGE, 2, 100, 1, 20), _frames(SMALL, 50, 16, 4, 20),
@@ -105,5 +106,7 @@ def run_one(row: Row, variant: Variant, tick_ms: float, directory: Path, flushed
                    **{key: said[key] for key in ("ticks", "flush_s", "flush_max_s", "flushed_at")}}
         if follower:
             figures["follower_files"] = follower.said()["files"]
+            if said["ticks"] >= 10 and figures["follower_files"] < 2:
+                raise RuntimeError(f"{said['ticks']} flushes, and the follower saw {figures['follower_files']} of them")
             figures["follower_cpu_s"] = follower.usage.ru_utime + follower.usage.ru_stime
         return figures
