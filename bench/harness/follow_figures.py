@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from harness import follow_crowd, follow_subscribers, follow_targets
+from harness import follow_crowd, follow_scans, follow_subscribers, follow_targets
 from harness.stats import Sample
 
 _OURS, _THEIRS, _PLAIN = "#1f6f8b", "#c8553d", "#8a8a8a"
@@ -19,9 +19,8 @@ def draw(report, directory: Path) -> list[str]:
 
     directory.mkdir(parents=True, exist_ok=True)
     notes = []
-    for name, painter in {"tables": _tables, "latency": _latency, "reading": _reading, "crowd": _crowd,
-                          "subscribers": _subscribers}.items():
-        if report.results.get(name):
+    for name, (of, painter) in _FIGURES.items():
+        if report.results.get(of):
             figure = painter(pyplot, report)
             foot = 0.25 / figure.get_figheight()  # a quarter of an inch
             figure.get_layout_engine().set(rect=(0, foot, 1, 1 - foot))
@@ -68,6 +67,24 @@ def _tables(pyplot, report):
     return figure
 
 
+def _cost(pyplot, report):
+    rows = [row for row in report.options.rows if report.ratio(row.key, "followed", "mirrored", "cpu_s")]
+    figure, (cpu, close) = pyplot.subplots(1, 2, figsize=(13, 1.6 + 0.75 * len(rows)), constrained_layout=True, sharey=True)
+    _bars(cpu, [row.key for row in rows], {
+        "followed": (_OURS, [report.ratio(row.key, "followed", "mirrored", "cpu_s") for row in rows])})
+    cpu.axvline(follow_targets.PUBLISHING_CPU_MAX, color=_THEIRS, linestyle="--", linewidth=1)
+    cpu.set_title(f"CPU of client and server, times not followed (dashed: {follow_targets.PUBLISHING_CPU_MAX:g})", fontsize=9)
+    _bars(close, [row.key for row in rows], {
+        label: (colour, [report.sample(row.key, key, "close_s") for row in rows])
+        for key, label, colour in (("plain", "sec2", _PLAIN), ("mirrored", "mirrored", "#7fb7c9"),
+                                   ("followed", "mirrored and followed", _OURS))})
+    close.set_title("the close, s", fontsize=9)
+    close.invert_yaxis()  # Shared: the second set of bars has turned it back.
+    close.legend(fontsize=8)
+    figure.suptitle(f"What it costs to be followed, ticks of {report.options.tick_ms:g} ms")
+    return figure
+
+
 def _latency(pyplot, report):
     figure, axes = pyplot.subplots(figsize=(8, 5), constrained_layout=True)
     for each in report.results["latency"]:
@@ -98,6 +115,19 @@ def _reading(pyplot, report):
         limit = follow_targets.WRITE_SPEED_MIN if section.startswith("write") else follow_targets.COLD_SPEED_MIN
         axes.axvline(limit, color=_THEIRS, linestyle="--", linewidth=1)
         axes.set_title(f"{section}: speed, times sec2{' cold' if 'sec2, cold' in rows else ''} (dashed: {limit:g})", fontsize=9)
+    return figure
+
+
+def _scans(pyplot, report):
+    scans = report.results["scans"]
+    figure, all_axes = pyplot.subplots(len(scans), 1, figsize=(9, 0.9 + 2.1 * len(scans)), constrained_layout=True,
+                                       squeeze=False)
+    for axes, link in zip(all_axes[:, 0], scans):
+        known = [(way, ratio) for at, way, _, ratio in follow_scans.ratios(scans) if at == link]
+        _bars(axes, [way for way, _ in known], {"speed": (_OURS, [ratio for _, ratio in known])})
+        axes.axvline(follow_scans.SPEED_MIN, color=_THEIRS, linestyle="--", linewidth=1)
+        axes.set_title(f"{report.options.scan_mib} MiB in order, {link}: speed, times a plain gRPC stream "
+                       f"(dashed: {follow_scans.SPEED_MIN:g})", fontsize=9)
     return figure
 
 
@@ -144,3 +174,9 @@ def _subscribers(pyplot, report):
         axes.grid(alpha=0.3)
     figure.suptitle(f"{report.options.subscriber_kib} KiB written whole in each tick of 100 ms")
     return figure
+
+
+# {figure: (the results that it is of, who draws it)}
+_FIGURES = {"tables": ("tables", _tables), "cost": ("tables", _cost), "latency": ("latency", _latency),
+            "reading": ("reading", _reading), "scans": ("scans", _scans), "crowd": ("crowd", _crowd),
+            "subscribers": ("subscribers", _subscribers)}
