@@ -153,6 +153,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--tick-ms", type=float, help=f"part 1: time between flushes; {FULL['tick_ms']}")
     parser.add_argument("--ticks", type=int, help="part 2")
     parser.add_argument("--readers", type=numbers, help="part 2: how many, comma-separated")
+    parser.add_argument("--block-kib", type=numbers, help="part 3: sizes of the 5,000 blocks, comma-separated; 4,64")
     parser.add_argument("--subscribers", type=numbers, help="part 4: how many, comma-separated")
     parser.add_argument("--dir", type=Path, default=Path("/var/tmp"),
                         help="where the files go; %(default)s, about 25 GB, on a real filesystem")
@@ -176,6 +177,7 @@ def options_of(args: argparse.Namespace) -> Options:
     options.tick_ms = args.tick_ms or options.tick_ms
     options.ticks = args.ticks or options.ticks
     options.readers = args.readers or options.readers
+    options.block_kib = args.block_kib or options.block_kib
     options.subscribers = args.subscribers or options.subscribers
     return options
 

@@ -27,12 +27,14 @@ class Way:
     remote: bool
     cold: bool
     round_trip_ms: float = 0
+    mode: str = "reader"
 
 
 def ways(round_trip_ms: float) -> list[Way]:
     link = f"+{round_trip_ms:g} ms"
     return [Way("sec2, cold", False, True), Way("sec2, warm", False, False),
             Way("reader, loopback, server cold", True, True), Way("reader, loopback, server warm", True, False),
+            Way("remote, loopback, server warm", True, False, mode="remote"),
             Way(f"reader, {link}, server cold", True, True, round_trip_ms),
             Way(f"reader, {link}, server warm", True, False, round_trip_ms)]
 
@@ -113,7 +115,7 @@ def _writes(rows: dict, number: int, kib: int, options, directory: Path) -> None
 
 
 def _reads(figures: dict, way: Way, seed: int, site: Site, address: str, options, facts: dict) -> None:
-    config = reader_config(address, site.local) if way.remote else None
+    config = reader_config(address, site.local, mode=way.mode) if way.remote else None
 
     def read(verb: str, name: str, *arguments) -> dict:
         command = read_tool(verb, [site.local / name], site.local / TINY, config, *arguments)
