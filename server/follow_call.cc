@@ -65,6 +65,7 @@ struct FollowCall::State {
     if (early > absl::ZeroDuration()) return Sleep(self, early), false;
     self->last_time = self->environment.service.clock.Monotonic();
     self->publication = *newest;
+    self->known.reset();  // Who is slow with this one holds no other cut.
     if (!self->request.reader_id().empty()) {
       self->environment.table.HoldInCall(self->publication->file(), self->publication->snapshot(),
                                          self->request.reader_id(), self->hold_id);
@@ -214,10 +215,14 @@ struct FollowCall::State {
 };
 
 FollowCall::FollowCall(FollowEnvironment environment, v1::FollowFileRequest request)
-    : state_(std::make_shared<State>(environment, std::move(request))) {
+    : call_count_(environment.call_count),
+      number_(call_count_++),
+      state_(std::make_shared<State>(environment, std::move(request))) {
   absl::MutexLock lock(&state_->mutex);
   state_->call = this;
 }
+
+FollowCall::~FollowCall() { --call_count_; }
 
 void FollowCall::Begin() { State::Schedule(state_); }
 

@@ -2,7 +2,9 @@
 #ifndef H5MIRROR_SERVER_FOLLOW_CALL_H_
 #define H5MIRROR_SERVER_FOLLOW_CALL_H_
 
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -26,6 +28,7 @@ struct FollowEnvironment {
   Publisher& publisher;
   SnapshotTable& table;
   WorkerPool& workers;
+  std::atomic<uint64_t>& call_count;  // under way
 };
 
 // gRPC destroys it when it is done with it; what workers and the publisher may still hold of it is
@@ -33,7 +36,10 @@ struct FollowEnvironment {
 class FollowCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
  public:
   FollowCall(FollowEnvironment environment, v1::FollowFileRequest request);
+  ~FollowCall() override;
 
+  // How many there were before it.
+  uint64_t number() const { return number_; }
   void Begin();
   void Refuse(const absl::Status& status);
 
@@ -44,6 +50,8 @@ class FollowCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
  private:
   struct State;
 
+  std::atomic<uint64_t>& call_count_;
+  const uint64_t number_;
   const std::shared_ptr<State> state_;
 };
 

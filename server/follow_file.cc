@@ -40,9 +40,14 @@ grpc::ServerWriteReactor<grpc::ByteBuffer>* SnapshotsService::FollowFile(
     H5M_RETURN_IF_ERROR(request.status());
     return CheckRequest(*request);
   };
-  const absl::Status checked = check();
-  auto* const call = new FollowCall({environment_, publisher_, table_, workers_},
+  absl::Status checked = check();
+  auto* const call = new FollowCall({environment_, publisher_, table_, workers_, following_calls_},
                                     request.ok() ? *std::move(request) : v1::FollowFileRequest());
+  if (call->number() >= read_limits_.calls) {
+    checked.Update(absl::ResourceExhaustedError(
+        StrCat("the server has ", read_limits_.calls,
+               " followers of files, as many as memory_max allows: try again")));
+  }
   if (checked.ok()) {
     call->Begin();
   } else {

@@ -2,14 +2,16 @@
 #include <algorithm>
 #include <cstdlib>
 #include <map>
+#include <memory>
 #include <random>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
-#include "base/crc32c.h"
-#include "server/mirror_server_fixture.h"
+#include "grpcpp/grpcpp.h"
+#include "h5mirror/v1/snapshots.grpc.pb.h"
+#include "server/follow_file_fixture.h"
 
 namespace h5mirror::server {
 namespace {
@@ -17,119 +19,32 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-constexpr uint64_t kPage = 4096;
-constexpr uint64_t kAllMetadata = uint64_t{1} << 30;
-
-// One cut as it came.
-struct Received {
-  v1::FollowFileResponse first;
-  std::map<uint64_t, std::string> data;  // by offset
-
-  std::vector<Extent> changed() const {
-    std::vector<Extent> extents;
-    for (int i = 0; i < first.changed_offset_size(); ++i) {
-      extents.push_back({first.changed_offset(i), first.changed_length(i)});
+// Takes no more than 64 KiB that nobody has read, as other than by our own client.
+class SmallWindow final : public rpc::FollowStream {
+ public:
+  SmallWindow(const std::string& address, const v1::FollowFileRequest& request) {
+    grpc::ChannelArguments fixed_windows;
+    fixed_windows.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
+    stub_ = v1::Snapshots::NewStub(
+        grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), fixed_windows));
+    reader_ = stub_->FollowFile(&context_, request);
+  }
+  ~SmallWindow() override {
+    Cancel();
+    v1::FollowFileResponse rest;
+    while (Read(rest)) {
     }
-    return extents;
-  }
-};
-
-class FollowFileTest : public MirrorServerTest {
- protected:
-  static constexpr char kReader[] = "0123456789abcdef";
-
-  void SetUp() override {
-    MirrorServerTest::SetUp();
-    config_.tick_len = absl::Milliseconds(1);
+    static_cast<void>(reader_->Finish());
   }
 
-  static v1::FollowFileRequest Request(const std::string& name, uint64_t metadata_bytes = 0) {
-    v1::FollowFileRequest request;
-    request.set_name(name);
-    request.set_reader_id(kReader);
-    request.set_metadata_bytes_max(metadata_bytes);
-    return request;
-  }
-  static v1::FollowFileRequest After(const Received& held, uint64_t metadata_bytes = 0) {
-    v1::FollowFileRequest request = Request("a.h5", metadata_bytes);
-    request.set_after_cut(held.first.snapshot().cut());
-    request.set_file_id(held.first.file_id());
-    return request;
-  }
+  bool Read(v1::FollowFileResponse& message) override { return reader_->Read(&message); }
+  void Cancel() override { context_.TryCancel(); }
+  absl::Status Finish() override { return absl::OkStatus(); }
 
-  // The next cut, whole; false: the stream has ended.
-  static bool Next(rpc::FollowStream& stream, Received& received) {
-    received = Received();
-    v1::FollowFileResponse message;
-    while (stream.Read(message)) {
-      EXPECT_EQ(message.data_crc32c(), Crc32c(message.data()));
-      if (message.has_snapshot()) {
-        received = Received();
-        received.first = message;
-      }
-      size_t at = 0;
-      for (int i = 0; i < message.data_offset_size(); ++i) {
-        received.data[message.data_offset(i)] = message.data().substr(at, message.data_length(i));
-        at += message.data_length(i);
-      }
-      EXPECT_EQ(at, message.data().size());
-      if (message.last()) return true;
-    }
-    return false;
-  }
-  // Cuts until the one of `cut`.
-  static Received Until(rpc::FollowStream& stream, int64_t cut) {
-    Received received;
-    while (Next(stream, received) && received.first.snapshot().cut() < cut) {
-    }
-    EXPECT_EQ(received.first.snapshot().cut(), cut) << stream.Finish();
-    return received;
-  }
-
-  // A visible cut, with hints which pages are metadata.
-  static int64_t Tick(rpc::MirrorStream& stream, uint64_t seq, uint64_t size_bytes,
-                      const std::vector<uint64_t>& metadata_pages = {}) {
-    v1::MirrorFileRequest request = BarrierRequest(seq, v1::BARRIER_KIND_TICK, size_bytes);
-    for (const uint64_t page : metadata_pages) {
-      request.mutable_barrier()->add_metadata_page(page);
-      request.mutable_barrier()->add_metadata_page_count(1);
-    }
-    EXPECT_TRUE(stream.Send(request).ok());
-    for (;;) {
-      const auto answer = stream.Receive();
-      EXPECT_TRUE(answer.ok()) << answer.status();
-      if (!answer.ok()) return 0;
-      if (answer->has_cut_visible() && answer->cut_visible().seq() == seq) {
-        return answer->cut_visible().cut();
-      }
-    }
-  }
-
-  static int64_t Commit(rpc::MirrorStream& stream, uint64_t seq, uint64_t size_bytes) {
-    v1::CutDurable durable = Cut(stream, seq, v1::BARRIER_KIND_COMMIT, size_bytes);
-    while (durable.seq() < seq) {
-      const auto answer = stream.Receive();
-      EXPECT_TRUE(answer.ok()) << answer.status();
-      if (!answer.ok()) break;
-      if (answer->has_cut_durable()) durable = answer->cut_durable();
-    }
-    return durable.cut();
-  }
-
-  absl::Status ReadCut(int64_t cut, Extent range, std::string* bytes) {
-    v1::ReadSnapshotRequest request;
-    request.set_name("a.h5");
-    request.set_cut(cut);
-    request.set_reader_id(kReader);
-    request.set_offset(range.offset);
-    request.set_length_bytes(range.length);
-    std::fill(bytes->begin() + static_cast<int64_t>(range.offset),
-              bytes->begin() + static_cast<int64_t>(range.end()), '\0');
-    return client_->ReadSnapshot(request, [&](const v1::ReadSnapshotResponse& answer) {
-      bytes->replace(answer.offset(), answer.data().size(), answer.data());
-      return absl::OkStatus();
-    });
-  }
+ private:
+  std::unique_ptr<v1::Snapshots::Stub> stub_;
+  grpc::ClientContext context_;
+  std::unique_ptr<grpc::ClientReader<v1::FollowFileResponse>> reader_;
 };
 
 TEST_F(FollowFileTest, SendsTheNewestCutAndThenWhatChanges) {
@@ -332,6 +247,59 @@ TEST_F(FollowFileTest, AStopAndACancelEndIt) {
   EXPECT_LT(absl::Now() - start, absl::Seconds(4)) << "the stop waited for its followers";
 }
 
+// His cut is not held for longer than others are.
+TEST_F(FollowFileTest, WhoStopsReadingGoesOnWithANewerCut) {
+  config_.snapshot_keep = absl::Milliseconds(200);
+  Start();
+  auto writer = Open("a.h5", v1::INTENT_CREATE);
+  std::string bytes(1 << 20, 'a');
+  Write(*writer, 0, bytes);
+  v1::MirrorFileRequest barrier = BarrierRequest(1, v1::BARRIER_KIND_TICK, bytes.size());
+  barrier.mutable_barrier()->add_metadata_page(0);
+  barrier.mutable_barrier()->add_metadata_page_count(bytes.size() / kPage);
+  ASSERT_TRUE(writer->Send(barrier).ok());
+  ASSERT_TRUE(writer->Receive().ok());
+  SmallWindow stream(server_->addresses().front(), Request("a.h5", kAllMetadata));
+  v1::FollowFileResponse first;
+  ASSERT_TRUE(stream.Read(first));
+  ASSERT_TRUE(first.has_snapshot() && !first.last());
+  bytes[kPage] = 'b';
+  Write(*writer, kPage, "b");
+  const int64_t newest = Tick(*writer, 2, bytes.size());
+  std::string probe(1, '\0');
+  while (ReadCut(first.snapshot().cut(), {0, 1}, &probe).ok()) {
+    absl::SleepFor(absl::Milliseconds(50));
+  }
+  const Received received = Until(stream, newest);
+  EXPECT_TRUE(received.first.whole()) << "of the first cut he has not got all";
+  std::string all;
+  for (const auto& [offset, data] : received.data) all += data;
+  EXPECT_TRUE(all == bytes);
+}
+
+TEST_F(FollowFileTest, AsManyFollowAtOnceAsTheMemoryHasRoomFor) {
+  constexpr size_t kCalls = 256;
+  config_.memory_max_bytes = kCalls * (256 << 10);
+  Start();
+  MirrorWhole("a.h5", "at rest");
+  std::vector<std::unique_ptr<rpc::FollowStream>> streams;
+  Received received;
+  for (size_t i = 0; i < kCalls; ++i) {
+    streams.push_back(client_->FollowFile(Request("a.h5")));
+    ASSERT_TRUE(Next(*streams.back(), received)) << streams.back()->Finish();
+  }
+  const auto one_more = client_->FollowFile(Request("a.h5"));
+  EXPECT_FALSE(Next(*one_more, received));
+  EXPECT_EQ(one_more->Finish().code(), absl::StatusCode::kResourceExhausted);
+  streams.back()->Cancel();
+  bool follows = false;
+  for (int i = 0; i < 600 && !follows; ++i) {  // Until the server has heard that it has gone.
+    follows = Next(*client_->FollowFile(Request("a.h5")), received);
+    if (!follows) absl::SleepFor(absl::Milliseconds(50));
+  }
+  EXPECT_TRUE(follows);
+}
+
 // Writers and followers at random: what a follower puts together is what was written by that cut.
 TEST_F(FollowFileTest, RandomCutsArriveWhole) {
   Start();
@@ -368,26 +336,8 @@ TEST_F(FollowFileTest, RandomCutsArriveWhole) {
           ASSERT_TRUE(Next(*stream, held));
         }
         const int64_t now = held.first.snapshot().cut();
-        if (held.first.whole()) {
-          held_bytes.assign(held.first.snapshot().size_bytes(), '?');
-        } else {
-          ++merged;
-          held_bytes.resize(held.first.snapshot().size_bytes(), '\0');
-        }
-        std::vector<Extent> lost = held.changed();
-        if (held.first.whole()) lost = {{0, held_bytes.size()}};
-        for (Extent extent : lost) {
-          extent.length = std::min(extent.end(), held_bytes.size()) -
-                          std::min<uint64_t>(extent.offset, held_bytes.size());
-          if (extent.length == 0) continue;
-          const absl::Status read = ReadCut(now, extent, &held_bytes);
-          ASSERT_TRUE(read.ok()) << read;
-        }
-        for (const auto& [offset, data] : held.data) {
-          ASSERT_LE(offset + data.size(), held_bytes.size());
-          EXPECT_TRUE(held_bytes.compare(offset, data.size(), data) == 0)
-              << "bytes sent at " << offset << " of cut " << now;
-        }
+        if (!held.first.whole()) ++merged;
+        TakeInto(held, &held_bytes);
         ASSERT_TRUE(written.contains(now)) << now;
         ASSERT_TRUE(held_bytes == written[now]) << "cut " << now << " of " << cut;
         ++checked;

@@ -51,27 +51,40 @@ grpc::ByteBuffer Encode(const v1::FollowFileResponse& message) {
 }  // namespace
 
 CutMessages::CutMessages(std::shared_ptr<store::Snapshot> snapshot, v1::FollowFileResponse first,
-                         const std::vector<Extent>& metadata)
+                         const std::vector<Extent>& metadata, Keep keep)
     : snapshot_(std::move(snapshot)),
       first_(std::move(first)),
-      parts_(SplitUp(metadata, kPartBytes)),
-      is_shared_(TotalBytes(metadata) <= kSharedBytesMax) {
+      parts_(SplitUp(metadata, kPartBytes)) {
   absl::MutexLock lock(&mutex_);
-  if (is_shared_) made_.resize(parts_.size());
+  if (keep == Keep::kSmall && TotalBytes(metadata) <= kKeptBytesMax) made_.resize(parts_.size());
 }
 
 absl::StatusOr<std::optional<grpc::ByteBuffer>> CutMessages::Get(size_t index) {
   if (index >= parts_.size()) return std::nullopt;
-  if (!is_shared_) {
-    H5M_ASSIGN_OR_RETURN(grpc::ByteBuffer message, Make(index));
-    return message;
+  {
+    // Held over the read: all who follow want the same one, and one reads it.
+    absl::MutexLock lock(&mutex_);
+    if (!made_.empty()) {
+      if (!made_[index]) {
+        H5M_ASSIGN_OR_RETURN(made_[index], Make(index));
+      }
+      return made_[index];
+    }
   }
-  // Held over the read: all who follow want the same one, and one reads it.
+  H5M_ASSIGN_OR_RETURN(grpc::ByteBuffer message, Make(index));
+  return message;
+}
+
+void CutMessages::KeepNoMore() {
   absl::MutexLock lock(&mutex_);
-  if (!made_[index]) {
-    H5M_ASSIGN_OR_RETURN(made_[index], Make(index));
-  }
-  return made_[index];
+  made_ = {};
+}
+
+uint64_t CutMessages::kept_bytes() {
+  absl::MutexLock lock(&mutex_);
+  uint64_t bytes = 0;
+  for (const auto& message : made_) bytes += message ? message->Length() : 0;
+  return bytes;
 }
 
 absl::StatusOr<grpc::ByteBuffer> CutMessages::Make(size_t index) const {
@@ -106,13 +119,33 @@ std::shared_ptr<CutMessages> Publication::MessagesFrom(store::CutNumber from,
   absl::MutexLock lock(&mutex_);
   const auto found = messages_.find(key);
   if (found != messages_.end()) return found->second;
-  auto messages = MakeMessages(from, metadata_bytes_max);
-  if (messages_.size() < kChangesMax) messages_.emplace(key, messages);
+  const bool is_kept = is_shared_ && messages_.size() < kChangesMax;
+  auto messages = MakeMessages(from, metadata_bytes_max,
+                               is_kept ? CutMessages::Keep::kSmall : CutMessages::Keep::kNone);
+  if (is_kept) messages_.emplace(key, messages);
   return messages;
 }
 
+void Publication::EndSharing() {
+  std::map<Key, std::shared_ptr<CutMessages>> messages;
+  {
+    absl::MutexLock lock(&mutex_);
+    is_shared_ = false;
+    messages.swap(messages_);
+  }
+  for (const auto& [key, each] : messages) each->KeepNoMore();
+}
+
+uint64_t Publication::kept_bytes() {
+  absl::MutexLock lock(&mutex_);
+  uint64_t bytes = 0;
+  for (const auto& [key, messages] : messages_) bytes += messages->kept_bytes();
+  return bytes;
+}
+
 std::shared_ptr<CutMessages> Publication::MakeMessages(store::CutNumber from,
-                                                       uint64_t metadata_bytes_max) {
+                                                       uint64_t metadata_bytes_max,
+                                                       CutMessages::Keep keep) {
   const store::CutInfo& info = snapshot_->info();
   v1::FollowFileResponse first;
   v1::Snapshot& snapshot = *first.mutable_snapshot();
@@ -150,7 +183,7 @@ std::shared_ptr<CutMessages> Publication::MakeMessages(store::CutNumber from,
   }
   return std::make_shared<CutMessages>(
       snapshot_, std::move(first),
-      metadata.Take(0, metadata_bytes_max - metadata_bytes_max % kPage, SIZE_MAX));
+      metadata.Take(0, metadata_bytes_max - metadata_bytes_max % kPage, SIZE_MAX), keep);
 }
 
 }  // namespace h5mirror::server

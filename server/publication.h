@@ -29,24 +29,31 @@ class CutMessages {
   // Of one message.
   static constexpr uint64_t kPartBytes = 256 << 10;
   // Smaller changes are kept in memory while the cut is the newest one.
-  static constexpr uint64_t kSharedBytesMax = 4 << 20;
+  static constexpr uint64_t kKeptBytesMax = 4 << 20;
+
+  enum class Keep : uint8_t { kNone, kSmall };
 
   // `first`: all but the metadata, and `last`. `metadata`: what is sent of it, in order.
   CutMessages(std::shared_ptr<store::Snapshot> snapshot, v1::FollowFileResponse first,
-              const std::vector<Extent>& metadata);
+              const std::vector<Extent>& metadata, Keep keep);
 
   // Message `index`, from 0 on; nothing behind the last one. Errors: those of Snapshot::Read().
   absl::StatusOr<std::optional<grpc::ByteBuffer>> Get(size_t index);
+  // From now on none is kept: who goes on with these costs what is on its way to him. Waits for a
+  // message that is being made.
+  void KeepNoMore();
+  // Of the messages that are kept.
+  uint64_t kept_bytes();
 
  private:
   absl::StatusOr<grpc::ByteBuffer> Make(size_t index) const;
 
   const std::shared_ptr<store::Snapshot> snapshot_;
   const v1::FollowFileResponse first_;
-  std::vector<std::vector<Extent>> parts_;  // the metadata of each message, at least one
-  bool is_shared_ = false;
+  const std::vector<std::vector<Extent>> parts_;  // the metadata of each message, at least one
   absl::Mutex mutex_;
-  std::vector<std::optional<grpc::ByteBuffer>> made_ ABSL_GUARDED_BY(mutex_);  // with is_shared_
+  // Empty: none is kept.
+  std::vector<std::optional<grpc::ByteBuffer>> made_ ABSL_GUARDED_BY(mutex_);
 };
 
 // Thread-safe.
@@ -70,10 +77,17 @@ class Publication {
   std::shared_ptr<CutMessages> MessagesFrom(store::CutNumber from, std::string_view file_id,
                                             uint64_t metadata_bytes_max);
 
+  // It is old. Followers who take nothing may have it for as long as they like, each another one:
+  // so it keeps no messages any more, and makes them for each by himself.
+  void EndSharing();
+  // Of all messages that it keeps.
+  uint64_t kept_bytes();
+
  private:
   using Key = std::pair<store::CutNumber, uint64_t>;
 
-  std::shared_ptr<CutMessages> MakeMessages(store::CutNumber from, uint64_t metadata_bytes_max);
+  std::shared_ptr<CutMessages> MakeMessages(store::CutNumber from, uint64_t metadata_bytes_max,
+                                            CutMessages::Keep keep);
 
   const std::shared_ptr<store::File> file_;
   const std::shared_ptr<store::Snapshot> snapshot_;
@@ -81,6 +95,7 @@ class Publication {
   const absl::Time time_;
   const bool has_writer_;
   absl::Mutex mutex_;
+  bool is_shared_ ABSL_GUARDED_BY(mutex_) = true;
   std::map<Key, std::shared_ptr<CutMessages>> messages_ ABSL_GUARDED_BY(mutex_);
 };
 

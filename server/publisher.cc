@@ -24,18 +24,22 @@ absl::StatusOr<std::unique_ptr<Publisher::Follower>> Publisher::Follow(const std
   H5M_ASSIGN_OR_RETURN(auto file, environment_.store.OpenFile(name));
   H5M_ASSIGN_OR_RETURN(const store::FileInfo info, file->Info());
   file->NoteChanges();
-  PublicationPtr stale;  // destroyed without the lock
-  absl::MutexLock lock(&mutex_);
-  Topic& topic = topics_[name];
-  ++topic.follower_count;
-  if (topic.file != file) {
-    // The first follower, or the file was opened again since.
-    topic.file.swap(file);
-    stale = std::move(topic.publication);
-    topic.file_id = info.file_id;
-    topic.status = absl::OkStatus();
-    topic.changed = has_news_ = true;
+  PublicationPtr stale, old;  // destroyed without the lock
+  {
+    absl::MutexLock lock(&mutex_);
+    Topic& topic = topics_[name];
+    ++topic.follower_count;
+    if (topic.file != file) {
+      // The first follower, or the file was opened again since.
+      topic.file.swap(file);
+      stale = topic.publication;
+      old = Replace(topic, nullptr);
+      topic.file_id = info.file_id;
+      topic.status = absl::OkStatus();
+      topic.changed = has_news_ = true;
+    }
   }
+  if (old != nullptr) old->EndSharing();
   return std::make_unique<Follower>(*this, name);
 }
 
@@ -182,6 +186,7 @@ void Publisher::Publish(const std::string& name) {
     before = found->second.publication;
   }
   absl::StatusOr<PublicationPtr> taken = Take(name, file, file_id, before);
+  PublicationPtr old;
   std::map<uint64_t, Waiter> waiting;
   {
     absl::MutexLock lock(&mutex_);
@@ -190,10 +195,19 @@ void Publisher::Publish(const std::string& name) {
     if (found == topics_.end() || found->second.file != file) return;
     Topic& topic = found->second;
     topic.status = taken.status();
-    if (taken.ok()) topic.publication = *std::move(taken);
+    if (taken.ok()) old = Replace(topic, *std::move(taken));
     waiting.swap(topic.waiting);
   }
   for (const auto& [id, waiter] : waiting) waiter();
+  if (old != nullptr) old->EndSharing();
+}
+
+Publisher::PublicationPtr Publisher::Replace(Topic& topic, PublicationPtr next) {
+  if (topic.publication == next) return nullptr;
+  PublicationPtr old = topic.before.lock();
+  topic.before = topic.publication;
+  topic.publication = std::move(next);
+  return old;
 }
 
 }  // namespace h5mirror::server

@@ -77,12 +77,15 @@ class Publisher {
     bool changed = false;  // since the publication, or writers came or went
     absl::Duration last_time = -absl::InfiniteDuration();  // of the publication
     PublicationPtr publication;                            // null: no cut yet
-    absl::Status status;                                   // why there are no more
+    std::weak_ptr<Publication> before;  // it: shared by those who have not got all of it yet
+    absl::Status status;                // why there are no more
     std::map<uint64_t, Waiter> waiting;
   };
   using Topics = std::map<std::string, Topic, std::less<>>;
 
   void Unfollow(const std::string& name);
+  // Returns the one that is shared no more: its owner says so without the lock.
+  static PublicationPtr Replace(Topic& topic, PublicationPtr next);
   void Run();
   // When the next file is due, InfiniteDuration: none; by `clock_.Monotonic()`.
   absl::Duration NextDue() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

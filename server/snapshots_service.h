@@ -27,7 +27,7 @@ class SnapshotsService final
                   v1::Snapshots::WithCallbackMethod_WaitForCut<v1::Snapshots::Service>>>> {
  public:
   // Of ReadSnapshot. What is on its way has `bytes`, and beyond that 128 KiB for each call, which
-  // is half of the process's memory at most.
+  // is half of the process's memory at most. FollowFile has as many calls of its own.
   struct ReadLimits {
     explicit ReadLimits(uint64_t memory_max_bytes)
         : bytes(memory_max_bytes / 8), calls(memory_max_bytes / (256 << 10)) {}
@@ -90,9 +90,10 @@ class SnapshotsService final
   CutBoard board_;
   Publisher publisher_;
   std::atomic<uint64_t> reading_calls_ = 0;  // of ReadSnapshot, those that wait included
-  WorkerPool workers_;                       // opens files for those who wait
-  WorkerPool reads_;                         // reads for those who read, in turns
-  WorkerPool closes_;                        // a close does not wait for reads
+  std::atomic<uint64_t> following_calls_ = 0;
+  WorkerPool workers_;  // opens files for those who wait
+  WorkerPool reads_;    // reads for those who read, in turns
+  WorkerPool closes_;   // a close does not wait for reads
 };
 
 }  // namespace h5mirror::server
