@@ -185,6 +185,30 @@ TEST_F(FollowRestartTest, CrashAfterCrashGivesNoNumberAgain) {
   }
 }
 
+// Its server knows nothing of the numbers that were given since.
+TEST_F(FollowRestartTest, ABackupThatIsPutBackGivesOtherNumbers) {
+  Start();
+  const int64_t cut = MakeFile();
+  auto backup = disk().CopyNow();
+  RestartOn(AfterKill());
+  std::vector<Received> lost;
+  for (const bool is_restored : {false, true}) {
+    if (is_restored) RestartOn(std::move(backup));
+    auto stream = client_->FollowFile(Request("a.h5"));
+    auto writer = GoOn(cut);
+    std::string bytes(kSize, 'a');
+    for (uint64_t seq = 1; seq <= 5; ++seq) {
+      const uint64_t offset = is_restored ? kPage * seq : 0;
+      Write(*writer, offset, StrCat(is_restored, seq));
+      bytes.replace(offset, 2, StrCat(is_restored, seq));
+      const Received received = Until(*stream, Tick(*writer, seq, kSize));
+      if (!is_restored) lost.push_back(received);
+      if (!is_restored) continue;
+      for (const Received& held : lost) ExpectWhole(First(After(held)), bytes);
+    }
+  }
+}
+
 // What a follower who comes back after each crash puts together is what the server has.
 TEST_F(FollowRestartTest, RandomCrashesLeaveAFollowerWithTheRightBytes) {
   const char* given = std::getenv("H5M_SEED");
