@@ -118,6 +118,14 @@ def test_files_are_those_of_sec2(local, libver):
             assert hdf5.digest(local.local(name)) == hdf5.digest(local.local("plain.h5")), name
 
 
+def test_content_is_that_of_the_split_driver(local):
+    local.run(local.script(everything("memory.h5", "earliest")), config=MEMORY).ok()
+    split = everything("split", "earliest").replace("libver=", 'driver="split", libver=')
+    local.run(local.script(split), env=local.plain_env()).ok()
+    assert local.local("split-m.h5").exists() and not local.local("split").exists()
+    assert hdf5.dump(local.local("split"), "--filedriver=split") == hdf5.dump(local.local("memory.h5"))
+
+
 @pytest.mark.parametrize("libver", ["earliest", "v110"])
 def test_between_two_cuts_the_files_metadata_is_that_of_the_last_one(local, libver):
     writer, at_flush = until_writing(local, libver, MEMORY)
@@ -172,7 +180,7 @@ def test_metadata_takes_few_writes(local):
         assert held * factor < plainly
 
 
-@pytest.mark.parametrize("mode", ["r+", "a"])
+@pytest.mark.parametrize("mode", ["r", "r+", "a"])
 def test_an_open_that_changes_nothing_leaves_bytes_and_times(local, mode):
     local.run(local.script(everything("u.h5", "v110")), env=local.plain_env()).ok()
     before, stat = hdf5.digest(local.local("u.h5")), local.local("u.h5").stat()
@@ -184,6 +192,131 @@ def test_an_open_that_changes_nothing_leaves_bytes_and_times(local, mode):
     after = local.local("u.h5").stat()
     assert (after.st_mtime_ns, after.st_ctime_ns) == (stat.st_mtime_ns, stat.st_ctime_ns)
     assert hdf5.digest(local.local("u.h5")) == before
+
+
+# Says what each open gives, and what is seen through it.
+OPENERS = """
+    def opened(mode):
+        try:
+            return h5py.File("t.h5", mode)
+        except OSError as error:
+            print(mode, type(error).__name__, error.errno)
+    def look(f):
+        print(f.mode, len(f), f.attrs["n"], f["d"][:3] if "d" in f else "", f["d"].attrs["text"] if "d" in f else "")
+    with h5py.File("t.h5", "w") as f:
+        f.attrs["n"] = 0
+    first = opened("r+")
+    second, third = opened("r"), opened("r+")
+    first.attrs["n"] = 1
+    first["d"] = np.arange(1000)
+    first["d"].attrs["text"] = ["of variable", "length"]
+    for n in range(300): first.create_group(f"g{n}")
+    for each in (first, second, third): look(each)
+    first.flush()
+    third["d"][:] = 7
+    third["d"].attrs["text"] = ["newer"]
+    del third["g7"]
+    third.close()
+    look(second)
+    first.close()
+    look(second)
+    opened("w")
+    second.close()
+    reader = opened("r")
+    opened("r+")
+    look(reader)
+    look(opened("r"))
+"""
+
+
+def test_two_openers_in_one_program_see_what_they_see_with_sec2(local):
+    with_sec2 = local.run(local.script(OPENERS), env=local.plain_env()).ok()
+    plain = hdf5.digest(local.local("t.h5"))
+    assert local.py(OPENERS, config=MEMORY).out == with_sec2.out
+    assert "OSError" in with_sec2.out and "301 " in with_sec2.out
+    assert hdf5.digest(local.local("t.h5")) == plain
+
+
+def test_an_opener_in_another_program_is_locked_out_or_sees_the_last_cut(local):
+    """As with sec2 where there are locks; where there are none it sees no half of a change."""
+    reader = """
+        try:
+            with h5py.File("k.h5", "{mode}") as f:
+                print(len(f), f.attrs["note"], f["kept"][-1])
+        except OSError as error:
+            print(type(error).__name__, error.errno)
+    """
+    look, change = (local.script(reader.format(mode=mode)) for mode in ("r", "r+"))
+    others = (local.plain_env(), local.env(MEMORY))
+    writer, _ = until_writing(local, "earliest", MEMORY)
+    for env in others:
+        for script in (look, change):
+            assert local.run(script, env=env).ok().out.strip() == "BlockingIOError 11"
+        unlocked = local.run(look, env={**env, "HDF5_USE_FILE_LOCKING": "FALSE"}).ok()
+        assert unlocked.out.strip() == "501 of the cut 9999"
+    local.local("finish").touch()
+    writer.wait().ok()
+    held = local.start(local.script("""
+        with h5py.File("k.h5", "r") as f:
+            print("open", flush=True)
+            while not os.path.exists("done"):
+                time.sleep(0.01)
+            print(len(f), flush=True)
+    """), config=MEMORY)
+    held.wait_for_line("open")
+    for env in others:
+        assert local.run(look, env=env).ok().out.strip() == "552 newer, and longer than it was 9999"
+        assert local.run(change, env=env).ok().out.strip() == "BlockingIOError 11"
+    local.local("done").touch()
+    assert held.wait().ok().out.split() == ["open", "552"]
+
+
+def test_a_path_through_a_symlinked_directory_is_the_same_file(local):
+    local.local("real/below").mkdir(parents=True)
+    local.local("link").symlink_to("real")
+    local.local("plain").mkdir()
+    program = """
+        with h5py.File("{one}/f.h5", "w") as f:
+            f["d"] = np.arange(1000)
+            for n in range(10_000):
+                f.create_group(f"g{{n}}")
+            if {held}: assert os.path.getsize("{one}/f.h5") < 20_000, "nothing is held"
+            with h5py.File("{other}/f.h5", "r+") as again:
+                assert len(again) == 10_001
+                again.attrs["text"] = "by the other path"
+            assert f.attrs["text"] == "by the other path"
+    """
+    local.run(local.script(program.format(one="plain", other="plain", held=False)), env=local.plain_env()).ok()
+    for one, other, rules in (("link", "real/below/..", ""), ("real", "link", f";root={local.work}/link"),
+                              ("link", "real", f";root={local.work}/real;include=f.h5")):
+        local.py(program.format(one=one, other=other, held=True), config=MEMORY + rules)
+        assert hdf5.digest(local.local("real/f.h5")) == hdf5.digest(local.local("plain/f.h5"))
+        local.local("real/f.h5").unlink()
+    assert local.local("link").is_symlink()
+
+
+EMPTY = """
+    try:
+        h5py.File("e.h5", "{mode}").close()
+        print("opened")
+    except OSError as error:
+        print(type(error).__name__, error.errno, error)
+"""
+
+
+def test_an_empty_file_is_to_a_reader_none_and_to_a_writer_a_new_one(local):
+    """As with sec2."""
+    for mode, size in (("r", 0), ("r+", 800), ("a", 800)):
+        results = []
+        for env in (local.plain_env(), local.env(MEMORY)):
+            local.local("e.h5").write_bytes(b"")
+            before = local.local("e.h5").stat()
+            said = local.run(local.script(EMPTY.format(mode=mode)), env=env).ok().out
+            after = local.local("e.h5").stat()
+            assert after.st_size == size and (after.st_mtime_ns == before.st_mtime_ns) == (size == 0), said
+            results.append((said, local.local("e.h5").read_bytes()))
+        assert results[0] == results[1] and (size > 0) == (results[0][0] == "opened\n"), results
+    assert [path.name for path in local.work.iterdir()] == ["e.h5"]
 
 
 def test_files_that_the_rules_leave_out_are_written_at_once(local):
@@ -311,9 +444,42 @@ def test_head_and_local_file_are_the_same(held, libver):
     held.assert_mirrored("m.h5")
     versions = held.versions("m.h5")
     before = held.local("m.h5").stat().st_mtime_ns
-    held.py('h5py.File("m.h5", "r+").close()', config=held.memory)
+    for mode in ("r", "r+"):
+        held.py(f'h5py.File("m.h5", "{mode}").close()', config=held.memory)
     assert held.versions("m.h5") == versions and held.local("m.h5").stat().st_mtime_ns == before
     held.keep("m.h5")
+
+
+def test_a_mirrored_files_bytes_do_not_depend_on_it(held):
+    """Neither those of the newest version nor those of the ones before."""
+    for name, config in (("file.h5", held.config()), ("memory.h5", held.memory)):
+        held.run(held.script(everything(name, "earliest")), config=config).ok()
+        held.assert_mirrored(name)
+    assert held.versions("file.h5") == held.versions("memory.h5") == [1, 2, 3]
+    for version in (1, 2, 3):
+        one, other = held.export("file.h5", version), held.export("memory.h5", version)
+        assert hdf5.digest(one) == hdf5.digest(other)
+
+
+def test_an_empty_file_reaches_a_server_with_its_first_writer(held):
+    held.local("e.h5").touch()
+    assert "file signature not found" in held.py(EMPTY.format(mode="r"), config=held.memory).out
+    assert held.local("e.h5").stat().st_size == 0 and not held.exists("e.h5")
+    assert held.py(EMPTY.format(mode="r+"), config=held.memory).out == "opened\n"
+    held.assert_mirrored("e.h5")
+
+
+def test_a_mirrored_file_behind_a_symlinked_directory_has_one_name(held):
+    held.local("real").mkdir()
+    held.local("link").symlink_to("real")
+    for path in ("link/f.h5", "real/f.h5"):
+        held.py(f"""
+            with h5py.File("{path}", "a") as f:
+                for n in range(2000):
+                    f.create_group(f"{path}/g{{n}}")
+        """, config=held.memory)
+    held.assert_mirrored("real/f.h5")
+    assert held.versions("real/f.h5") == [1, 2] and not held.exists("link/f.h5")
 
 
 def test_bounded_memory_and_a_server(held):
