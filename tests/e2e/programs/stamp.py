@@ -1,6 +1,8 @@
 """Writes the number of the cut into all that FILE holds and flushes, each PACE seconds, until there is a file STOP.
 
-    stamp.py FILE earliest|latest|swmr PACE STOP
+    stamp.py FILE earliest|latest|swmr|alone PACE STOP
+
+With `alone` it flushes each dataset alone, after it has written that.
 """
 
 import os
@@ -20,6 +22,7 @@ def create():
     file.create_dataset("rows", (0, 100), "i4", maxshape=(None, 100), chunks=(4, 100))
     if kind == "swmr":
         file.attrs["n"] = 0
+    if kind in ("swmr", "alone"):
         return
     file.create_dataset("chunked", (64, 128), "i2", maxshape=(None, 128), chunks=(64, 64))
     file.create_dataset("packed", (20000,), "i8", chunks=(1000,), compression="gzip")
@@ -29,11 +32,18 @@ def create():
 
 
 def stamp(n):
-    file.attrs["n"] = n
-    file["fixed"][:] = n
-    file["scalar"][()] = n
-    file["rows"].resize(n + 1, axis=0)
-    file["rows"][n] = n
+    if kind != "alone":
+        file.attrs["n"] = n
+    for name in ("fixed", "scalar", "rows"):
+        dataset = file[name]
+        if name == "rows":
+            dataset.resize(n + 1, axis=0)
+            dataset[n] = n
+        else:
+            dataset[...] = n
+        if kind == "alone" and n > 0:
+            dataset.flush()
+            time.sleep(pace / 3)
 
 
 def stamp_more(n):
@@ -58,14 +68,15 @@ def stamp_more(n):
 create()
 n = 0
 while not os.path.exists(stop):
-    if kind != "swmr":
+    if kind in ("earliest", "latest"):
         stamp_more(n)
     stamp(n)
-    if n == 0 and kind == "swmr":
+    if n == 0 and kind in ("swmr", "alone"):
         file.swmr_mode = True
-    else:
+    elif kind != "alone":
         file.flush()
     n += 1
-    time.sleep(pace)
+    if kind != "alone":
+        time.sleep(pace)
 file.close()
 print("cuts", n, flush=True)
