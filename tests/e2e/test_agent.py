@@ -10,13 +10,15 @@ import socket
 import threading
 import time
 import urllib.request
+from pathlib import Path
 
 import pytest
 
-from harness import hdf5, paths
+from harness import hdf5, mounts, paths
 from harness.process import Process, run, wait_until
+from harness.proxy import Proxy
 from harness.site import Site
-from test_live_reader import Live
+from test_live_reader import FOLLOW, LINKED, READER, Live, start
 
 AGENT = paths.BIN / "h5mirror-agent"
 
@@ -37,7 +39,7 @@ class Agent:
         return self
 
     def stop(self):
-        """SIGTERM; returns what it has done: cuts that came, and the rate of hits."""
+        """SIGTERM; returns what it has done: files, and cuts that came. It waits 5 s for readers that are connected."""
         self.process.signal(15)
         self.process.wait(20).ok()
         assert not self.socket.exists()
@@ -83,24 +85,52 @@ def stop_late(site, seconds, processes):
         time.sleep(0.05)
 
 
+def say(processes, word):
+    for each in processes:
+        each.popen.stdin.write(word.encode() + b"\n")
+        each.popen.stdin.flush()
+
+
 @pytest.mark.limit(240)
+@pytest.mark.site(options={"snapshot_keep": "10m"})
 def test_a_hundred_readers_cost_one_subscription_and_one_set(bare_site):
-    counted = Counted(bare_site)
-    live = Live(bare_site)
-    live.step(5)
-    agent = Agent(bare_site).start()
-    first = look(bare_site, agent).wait().ok().out
-    assert '"string 5"' in first
-    cost = counted.reads()
-    for _ in range(11):
-        readers = [look(bare_site, agent) for _ in range(9)]
-        assert all(reader.wait().ok().out == first for reader in readers)
-    assert counted.reads() == cost, "what one reader has read the others got from the agent"
-    agent.stop()
-    wait_until(lambda: counted.calls("FollowFile") == 1, "one subscription")
-    direct = bare_site.run([paths.hdf5_tool("h5dump"), "run.h5"], config=bare_site.config(mode="reader", agent="off"))
-    assert direct.ok().out == first
-    assert counted.reads() > cost
+    """C programs, all of which have the file open at the same time, while its writer goes on."""
+    site = bare_site
+    counted = Counted(site)
+    live = Live(site)
+    with Proxy(site.server.address) as proxy:  # Carries what the server is asked by the agent, or by readers without it.
+        def carried():
+            return proxy.tell("totals")["to_client_bytes"]
+
+        agent = Agent(site, server=proxy.address).start()
+        config = site.config(mode="reader", agent=agent.socket, server=proxy.address)
+        readers, held = [], []
+        for n in range(10):
+            ten = [site.start([paths.TEST_BIN / "e2e_holds", "run.h5"], config=config, talks=True) for _ in range(10)]
+            assert [reader.line() for reader in ten] == [str(n)] * 10
+            readers += ten
+            held += [str(n)] * 10
+            live.step()
+        say(readers, "read")
+        live.step(5)
+        assert [reader.line() for reader in readers] == held
+        say(readers, "again")
+        live.step(5)
+        assert {reader.line() for reader in readers} <= set(map(str, range(15, 21)))
+        say(readers, "again")
+        assert [reader.line() for reader in readers] == ["20"] * 100
+        size = site.local("run.h5").stat().st_size
+        print(f"{carried()} bytes of {size}, {counted.reads()} reads")
+        assert size < carried() < 2 * size, "what one reader has read the others got from the agent"
+        before = carried()
+        assert live.reader(agent="off", server=proxy.address)[1] == "20"
+        assert carried() - before > 400_000 * 8, "one without it costs a set of his own"
+        assert counted.calls("FollowFile") == 0
+        for reader in readers:
+            reader.popen.stdin.close()
+            reader.wait().ok()
+        assert agent.stop()[0] == 1
+        wait_until(lambda: counted.calls("FollowFile") == 1, "one subscription")
 
 
 def mapped(process):
@@ -109,13 +139,13 @@ def mapped(process):
         return [line for line in maps if "memfd:h5mirror-cut" in line]
 
 
-def test_readers_map_one_copy_of_the_metadata_that_outlives_the_agent(bare_site):
+def test_readers_map_one_copy_of_the_metadata_that_outlives_the_agent(wheel):
     before = set(os.listdir("/dev/shm"))
-    counted = Counted(bare_site)
-    live = Live(bare_site)
+    counted = Counted(wheel)
+    live = Live(wheel)
     live.step(3)
-    agent = Agent(bare_site).start()
-    look(bare_site, agent).wait().ok()
+    agent = Agent(wheel).start()
+    look(wheel, agent).wait().ok()
     readers = [live.reader(agent=agent.socket, cache="1MiB") for _ in range(4)]
     assert [seen for _, seen in readers] == ["3"] * 4
     shares = [mapped(reader) for reader, _ in readers]
@@ -167,9 +197,9 @@ def test_readers_do_without_the_map(bare_site):
     assert agent.stop()[0] == 1
 
 
-def test_each_open_sees_the_newest_cut_and_stays_there(bare_site):
-    live = Live(bare_site)
-    agent = Agent(bare_site).start()
+def test_each_open_sees_the_newest_cut_and_stays_there(wheel):
+    live = Live(wheel)
+    agent = Agent(wheel).start()
     pinned, first = live.reader(agent=agent.socket, cache="1MiB")
     assert first == "0"
     reader, _ = live.reader(agent=agent.socket)
@@ -177,24 +207,28 @@ def test_each_open_sees_the_newest_cut_and_stays_there(bare_site):
         live.step()
         assert reader.ask("again") == str(n)
         assert pinned.ask("read") == "0"
+    pinned.kill()
+    reader.kill()
     files, cuts = agent.stop()
     assert files == 1 and cuts > 3
 
 
-def test_at_rest_it_reads_the_version_also_after_a_server_restart(bare_site):
-    live = Live(bare_site)
-    agent = Agent(bare_site).start()
-    _, first = live.reader(agent=agent.socket)
+def test_at_rest_it_reads_the_version_also_after_a_server_restart(wheel):
+    live = Live(wheel)
+    agent = Agent(wheel).start()
+    early, _ = live.reader(agent=agent.socket)
     assert live.writer.ask("close") == "closed"
-    bare_site.settle("run.h5")
-    log = bare_site.directory / "reader.log"
+    wheel.settle("run.h5")
+    log = wheel.directory / "reader.log"
     reader, _ = live.reader(agent=agent.socket, log=log, cache="1MiB")
     assert "version 1 of run.h5" in log.read_text()
-    bare_site.server.kill9()
-    bare_site.server.start()
+    wheel.server.kill9()
+    wheel.server.start()
     assert reader.ask("read") == "0" and reader.ask("again") == "0"
-    bare_site.py("with h5py.File('run.h5', 'a') as f: f.attrs['n'] = 0; f.attrs['more'] = 1")
+    wheel.py("with h5py.File('run.h5', 'a') as f: f.attrs['n'] = 0; f.attrs['more'] = 1")
     assert reader.ask("again") == "0"
+    early.kill()
+    reader.kill()
     agent.stop()
 
 
@@ -294,20 +328,21 @@ def test_a_published_file_is_one_cut_at_any_moment(bare_site):
     assert [each.name for each in live.rglob(".*")] == [], "nothing is left beside them"
 
 
-def test_it_goes_on_when_the_server_was_restarted(bare_site):
-    live = Live(bare_site, flush="sync")
-    agent = Agent(bare_site).start()
+def test_it_goes_on_when_the_server_was_restarted(wheel):
+    live = Live(wheel, flush="sync")
+    agent = Agent(wheel).start()
     reader, _ = live.reader(agent=agent.socket)
     live.step(2)
     assert reader.ask("again") == "2"
-    bare_site.settle("run.h5")  # Else the server may not know the file any more.
-    bare_site.server.kill9()
-    bare_site.server.start()
+    wheel.settle("run.h5")  # Else the server may not know the file any more.
+    wheel.server.kill9()
+    wheel.server.start()
     live.step()
     wait_until(lambda: reader.ask("again") == "3", "the writer's cut arrives")
     for n in range(4, 9):
         live.step()
         wait_until(lambda: reader.ask("again") == str(n), "the writer's cut arrives")
+    reader.kill()
     assert agent.stop()[0] == 1
 
 
@@ -330,6 +365,75 @@ def test_who_may_connect_reads_with_its_token(tmp_path):
         agent.stop()
     finally:
         site.close()
+
+
+def test_what_a_root_leads_to_is_of_the_moment_of_its_open(wheel):
+    """Links and virtual datasets, as in test_live_reader.py: never of a later cut than what leads to them."""
+    writer = start(wheel, LINKED, reading=False)
+    writer.ask("0")
+    wheel.settle("rest.h5")
+    agent = Agent(wheel).start()
+    reader = start(wheel, FOLLOW, agent=agent.socket)
+    names = ("link", "vraw", "rest", "vrest")
+    assert [reader.ask(f"seen('{name}')") for name in names] == ["1", "1", "7", "7"]
+    for n in range(2, 20, 3):
+        for step in (n, n + 1):
+            writer.ask(f"step({step})")
+        assert reader.ask("[f.close(), f := h5py.File('run.h5', 'r')][0]") == "None"
+        writer.ask(f"step({n + 2})")
+        writer.ask("[raw['d'].write_direct(np.full(1000, -5, 'i4')), raw.flush()]")
+        assert [reader.ask(f"seen('{name}')") for name in names] == [str(n + 1)] * 2 + ["7", "7"]
+    assert mapped(reader), "it reads through the agent"
+    reader.kill()
+    assert agent.stop()[0] >= 1
+
+
+def test_systemd_is_told_ready_alive_and_stopping(bare_site, notify):
+    live = Live(bare_site)
+    agent = Agent(bare_site, env={**bare_site.plain_env(), "NOTIFY_SOCKET": f"@{notify.name}"})
+    agent.start()
+    wait_until(lambda: notify.read(), "it tells nothing")
+    assert notify.lines[0] == "READY=1" and agent.socket.exists()
+    reader, _ = live.reader(agent=agent.socket)
+    wait_until(lambda: notify.read().count("WATCHDOG=1") >= 2, "no watchdog pings")
+    wait_until(lambda: any(line.startswith("STATUS=follows 1 files, ") for line in notify.read()), "no status")
+    reader.kill()
+    assert "STOPPING=1" not in notify.lines
+    agent.stop()
+    assert notify.read()[-1] == "STOPPING=1"
+
+
+def test_readers_find_the_one_for_all_users_after_their_own(bare_site):
+    """At the socket of its unit, in a /run of the test's own."""
+    Live(bare_site)
+    host = Agent(bare_site)
+    host.command = [*mounts.private_run(), AGENT, "--server", bare_site.server.address,
+                    "--socket", "/run/h5mirror-agent/agent.sock"]
+    host.start()
+    host.socket = Path(f"/proc/{host.process.pid}/root/run/h5mirror-agent/agent.sock")
+    assert host.socket.exists()
+    inside = mounts.beside(host.process.pid, bare_site.work)
+
+    def read(*prefix, **env):
+        reader = bare_site.start([*prefix, *bare_site.script(READER)], config=bare_site.config(mode="reader"), talks=True,
+                                 **env)
+        assert reader.line() == "0"
+        found = mapped(reader)
+        reader.kill()
+        return found
+
+    assert not read(), "there is none outside"
+    read(*inside)  # With the first one it learns what there is to map.
+    assert read(*inside)
+    directory = bare_site.directory / "run"
+    directory.mkdir()
+    own = Agent(bare_site, env={**bare_site.plain_env(), "XDG_RUNTIME_DIR": str(directory)})
+    own.socket = directory / "h5mirror" / "agent.sock"
+    own.command = [AGENT, "--server", bare_site.server.address]
+    own.start()
+    read(*inside, XDG_RUNTIME_DIR=str(directory))
+    assert own.stop()[0] == 1
+    assert host.stop()[0] == 1
 
 
 def test_it_says_what_is_wrong_and_ends(tmp_path, bare_site):
@@ -367,26 +471,27 @@ def test_what_is_published_may_be_read_by_all_whatever_the_umask(bare_site):
 
 
 @pytest.mark.parametrize("through", ["agent", "server"])
-def test_another_file_that_takes_the_name_is_not_mixed_up(bare_site, through):
+def test_another_file_that_takes_the_name_is_not_mixed_up(wheel, through):
     def write(content):
-        bare_site.py(f"with h5py.File('run.h5', 'w') as f: f.attrs['n'] = {content}; f['x'] = np.full(100_000, {content})")
-        bare_site.wait_for_no_lease("run.h5")
-        return bare_site.status("run.h5")
+        wheel.py(f"with h5py.File('run.h5', 'w') as f: f.attrs['n'] = {content}; f['x'] = np.full(100_000, {content})")
+        wheel.wait_for_no_lease("run.h5")
+        return wheel.status("run.h5")
 
-    agent = Agent(bare_site).start()
+    agent = Agent(wheel).start()
     first = write(1)
-    reader = bare_site.start(bare_site.script("""
+    reader = wheel.start(wheel.script("""
         opened = []
         for line in sys.stdin:
             opened.append(h5py.File("run.h5", "r"))
             f = opened[-1]
             print(int(f.attrs["n"]), int(f["x"][0]), int(f["x"][99_999]), flush=True)
-    """), talks=True, config=bare_site.config(mode="reader", agent=agent.socket if through == "agent" else "off"))
+    """), talks=True, config=wheel.config(mode="reader", agent=agent.socket if through == "agent" else "off"))
     assert reader.ask("open") == "1 1 1"
-    bare_site.cli("rm", "run.h5").ok()
-    for path in bare_site.work.glob("run.h5*"):
+    wheel.cli("rm", "run.h5").ok()
+    for path in wheel.work.glob("run.h5*"):
         shutil.rmtree(path) if path.is_dir() else path.unlink()
     second = write(2)
     assert second["last_cut"] == first["last_cut"], "the numbers say that it is the same"
     assert reader.ask("open") == "2 2 2"
+    reader.kill()
     agent.stop()

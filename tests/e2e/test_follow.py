@@ -1,6 +1,7 @@
 """h5mirror.follow(): a file of its own for every cut of a file that is being written."""
 
 import json
+import os
 import re
 import signal
 import time
@@ -8,6 +9,7 @@ import time
 import pytest
 
 from harness import paths
+from harness.metrics import Metrics
 from harness.package import Package, secured
 from harness.process import wait_until
 
@@ -63,6 +65,8 @@ CHILDREN = """
     def children():
         return [each for task in Path("/proc/self/task").iterdir() for each in (task / "children").read_text().split()]
 """
+# Of a cut that a newer one has followed: the default in the long tests.
+KEEP_S = 60 if paths.TEST_ALL else 1
 
 
 class Followed:
@@ -312,6 +316,60 @@ def test_who_waits_holds_no_lock(followed):
     assert follower.line() == "0" and follower.line() == "worked"
     followed.step()
     assert follower.wait().ok().out.split() == ["0", "worked", "1"]
+
+
+def test_while_no_cut_is_made_the_server_is_asked_nothing(package):
+    metrics = Metrics(package.site)
+    followed = Followed(package)
+    followers = [followed.follower(), followed.follower("every=0.1")]
+    assert [each.line() for each in followers] == ["0", "0"]
+    asked = metrics.calls()
+    time.sleep(3)
+    assert metrics.calls() == asked
+    followed.step()
+    assert [each.line() for each in followers] == ["1", "1"]
+    assert metrics.calls() > asked
+
+
+# Looks at each file a second time after a line that comes in.
+LOOKS_TWICE = STATE + """
+    for f in h5mirror.follow(URL, until_done=True):
+        print(state(f), flush=True)
+        sys.stdin.readline()
+        try:
+            print(state(f), flush=True)
+        except (OSError, RuntimeError, KeyError) as error:
+            assert "snapshot expired, reopen" in str(error), error
+            print("expired", flush=True)
+"""
+
+
+@pytest.mark.limit(240)
+@pytest.mark.parametrize("where", ["in_the_body", "between_two_files"])
+@pytest.mark.site(options={"snapshot_keep": f"{KEEP_S}s"})
+def test_a_program_that_was_stopped_goes_on_with_a_newer_cut(followed, where):
+    follower = followed.package.start(LOOKS_TWICE, talks=True)
+    assert follower.line() == "0"
+    if where == "between_two_files":
+        assert follower.ask("go on") == "0"
+    with open(f"/proc/{follower.pid}/task/{follower.pid}/children") as children:
+        child = int(children.read())
+    follower.signal(signal.SIGSTOP)
+    if where == "between_two_files":  # The program that it runs too, which is in a group of its own.
+        os.kill(child, signal.SIGSTOP)
+    followed.step("run 200")
+    time.sleep(KEEP_S + 1.5)
+    followed.step()
+    follower.signal(signal.SIGCONT)
+    os.kill(child, signal.SIGCONT)
+    if where == "in_the_body":
+        assert follower.ask("go on") in ("0", "expired")
+    assert follower.line() == "201"
+    followed.close()
+    follower.ask("go on")
+    assert follower.line() == "202"
+    follower.popen.stdin.close()
+    assert rest_of(follower)[-2:] == ["202", "202"]
 
 
 def test_files_that_are_kept_open_differ(followed):

@@ -35,8 +35,7 @@ WRITER = """
     f.close()
     print("closed", flush=True)
 """
-# Opens once, and reads again at each line that comes in.
-READER = """
+STATE = """
     def state(f):
         n = int(f.attrs["n"])
         assert f["d"].shape[0] == n + 1 and (f["d"][n] == n).all(), "data"
@@ -44,6 +43,9 @@ READER = """
         assert f["s"][n].decode() == "string %d" % n, "string"
         assert [k for k in f if k.startswith("group")] == ["group %04d" % i for i in range(max(0, n - 2), n + 1)], "groups"
         return n
+"""
+# Opens once, and reads again at each line that comes in.
+READER = STATE + """
     f = h5py.File("run.h5", "r")
     print(state(f), flush=True)
     for line in sys.stdin:
@@ -55,6 +57,8 @@ READER = """
         except (OSError, RuntimeError, KeyError) as error:
             print("error", str(error).replace("\\n", " "), flush=True)
 """
+# Of a cut that a newer one has followed, where a test outlasts that: the default in the long tests.
+KEEP_S = 60 if paths.TEST_ALL else 1
 
 
 class Live:
@@ -73,13 +77,6 @@ class Live:
         """A reader, and what it saw first."""
         process = self.site.start(self.site.script(READER), talks=True, config=self.site.config(mode="reader", **keys))
         return process, process.line()
-
-
-@pytest.fixture
-def wheel(bare_site, h5py_version):
-    """A site of the test's own, without a history, with either h5py."""
-    bare_site.python = paths.venv_python(h5py_version)
-    return bare_site
 
 
 @pytest.fixture
@@ -190,16 +187,46 @@ def test_a_reader_that_never_closes_is_told_when_its_cut_expires(bare_site):
     assert reader.ask("again") == reader.ask("read") == "1"
 
 
-@pytest.mark.site(options={"snapshot_keep": "1s"})
-def test_a_reader_that_was_stopped_for_long_goes_on_or_is_told(bare_site):
+def go_on_without(reader, live, seconds):
+    """Stops a reader for so long, while the file goes on by four steps."""
+    reader.signal(signal.SIGSTOP)
+    live.step(3)
+    time.sleep(seconds)
+    live.step()
+    reader.signal(signal.SIGCONT)
+
+
+@pytest.mark.limit(180)
+@pytest.mark.site(options={"snapshot_keep": f"{KEEP_S}s"})
+def test_a_reader_that_was_stopped_for_longer_than_its_cut_is_kept_is_told(bare_site):
     live = Live(bare_site)
     reader, _ = live.reader(cache="1MiB")
-    reader.signal(signal.SIGSTOP)
-    live.step()
-    time.sleep(2.5)
-    reader.signal(signal.SIGCONT)
+    go_on_without(reader, live, KEEP_S + 1.5)
     assert "snapshot expired, reopen" in reader.ask("read")
-    assert reader.ask("again") == "1"
+    assert reader.ask("again") == "4"
+
+
+@pytest.mark.limit(180)
+@pytest.mark.site(options={"snapshot_keep": f"{KEEP_S}s"})
+def test_a_reader_that_was_stopped_so_long_while_it_held_nothing_goes_on(wheel):
+    live = Live(wheel)
+    reader = start(wheel, STATE + """
+    def look():
+        with h5py.File("run.h5", "r") as f: return state(f)
+    """, cache="1MiB")
+    assert reader.ask("look()") == "0"
+    go_on_without(reader, live, KEEP_S + 1.5)
+    assert reader.ask("look()") == "4"
+
+
+@pytest.mark.limit(180)
+def test_a_reader_that_was_stopped_while_its_cut_was_kept_reads_on(wheel):
+    live = Live(wheel, flush="sync")
+    reader, first = live.reader(cache="1MiB")
+    go_on_without(reader, live, 45 if paths.TEST_ALL else 2)
+    assert reader.ask("read") == first == "0"
+    wheel.settle("run.h5")
+    assert reader.ask("read") == "0" and reader.ask("again") == "4"
 
 
 @pytest.mark.site(options={"snapshot_max": "1MiB"})

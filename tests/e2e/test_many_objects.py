@@ -5,6 +5,7 @@ import time
 import pytest
 
 from harness import paths
+from harness.fixtures import H5PY_VERSIONS
 from harness.metrics import Metrics
 from harness.package import Package
 from harness.process import memory_kb
@@ -64,6 +65,7 @@ FOLLOWS = NUMBER + """
 @pytest.mark.limit(200)
 @pytest.mark.site(options={"memory_max": f"{MEMORY_MAX}", "tick_len": f"{TICK_S}s"})
 def test_ten_thousand_datasets_that_change_each_tick_are_of_one_cut(bare_site):
+    """The first reader has the writer's h5py, the others the newer one."""
     site = bare_site
     metrics = Metrics(site)
     stops = [site.directory / name for name in ("stop-readers", "stop-writer")]
@@ -71,8 +73,10 @@ def test_ten_thousand_datasets_that_change_each_tick_are_of_one_cut(bare_site):
     site.wait_for_cut("run.h5", 60)
     began = time.monotonic()
     agent = Agent(site).start()
-    readers = [site.start([*site.script(REOPENS), stops[0]], config=site.config(mode="reader", agent=way))
-               for way in ("off", agent.socket)]
+    readers = []
+    for version, way in zip(H5PY_VERSIONS, ("off", agent.socket)):
+        site.python = paths.venv_python(version)
+        readers.append(site.start([*site.script(REOPENS), stops[0]], config=site.config(mode="reader", agent=way)))
     readers.append(Package(site).start(FOLLOWS))
     most = 0
     while any(reader.out().count("\n") < 3 for reader in readers):

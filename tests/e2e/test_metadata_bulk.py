@@ -19,7 +19,7 @@ WALK = """
         global count
         count += 1
         assert isinstance(thing, h5py.Group) or thing.shape == (3,) or name == "raw", name
-    with h5py.File("run.h5", "r") as f:
+    with h5py.File("run.h5", {open_mode!r}) as f:
         f.visititems(look)
     print(count)
 """
@@ -30,9 +30,9 @@ def make(libver="latest", mode="w", groups=OBJECTS // 1000, prefix="g", extra="p
     return MAKE.format(libver=libver, mode=mode, groups=groups, prefix=prefix, extra=extra)
 
 
-def walk(site, **keys):
+def walk(site, mode="reader", open_mode="r", **keys):
     """Objects that a reader found."""
-    return int(site.py(WALK, config=site.config(mode="reader", **keys), timeout=120).out)
+    return int(site.py(WALK.format(open_mode=open_mode), config=site.config(mode=mode, **keys), timeout=120).out)
 
 
 @pytest.mark.parametrize("libver", ["earliest", "latest"])
@@ -47,6 +47,16 @@ def test_many_objects_take_few_answers(bare_site, libver):
     metrics = Metrics(site)
     assert walk(site, version="latest") == OBJECTS
     assert 2 <= metrics.calls(*READS) <= 8, metrics.calls(*READS)
+
+
+def test_without_a_local_file_too(bare_site):
+    site = bare_site
+    metrics = Metrics(site)
+    site.py(make(), config=site.config(mode="remote"), timeout=120)
+    for open_mode in ("r", "r+"):
+        before = metrics.calls()
+        assert walk(site, mode="remote", open_mode=open_mode) == OBJECTS
+        assert 2 <= metrics.calls() - before <= 8, metrics.lines()
 
 
 def test_of_a_file_that_is_being_written_too(bare_site):
@@ -93,7 +103,7 @@ def test_raw_data_does_not_come_with_it(bare_site):
     site = bare_site
     metrics = Metrics(site)
     site.py(make(groups=1, extra='f.create_dataset("raw", data=np.zeros(8 << 20, "u1") + 7)'), timeout=60)
-    received = site.py(WALK + """
+    received = site.py(WALK.format(open_mode='r') + """
     with open("/proc/self/io") as io:
         print(int(io.readline().split()[1]))
     """, config=site.config(mode="reader"))

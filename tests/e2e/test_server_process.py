@@ -1,8 +1,6 @@
 """h5mirrord as a process: exit codes, signals, systemd's notifications, and starting again on the same root."""
 
-import os
 import signal
-import socket
 import time
 
 import pytest
@@ -13,36 +11,6 @@ from harness.server import Server
 
 BIG_MIB = 256
 STOP_TIMEOUT_S = 20
-
-
-class NotifySocket:
-    """systemd's end of NOTIFY_SOCKET."""
-
-    def __init__(self):
-        # In the abstract namespace: a path of a test's directory may be too long for a socket.
-        self.name = f"h5mirror-notify-{os.getpid()}-{time.monotonic_ns()}"
-        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-        self._socket.bind("\0" + self.name)
-        self._socket.setblocking(False)
-        self.lines: list[str] = []
-
-    def read(self) -> list[str]:
-        """All lines that were sent so far."""
-        while True:
-            try:
-                self.lines += self._socket.recv(65536).decode().splitlines()
-            except BlockingIOError:
-                return self.lines
-
-    def close(self) -> None:
-        self._socket.close()
-
-
-@pytest.fixture
-def notify():
-    end = NotifySocket()
-    yield end
-    end.close()
 
 
 def watched(site, notify, watchdog_us: int) -> Server:

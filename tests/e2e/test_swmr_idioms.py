@@ -1,10 +1,16 @@
 """Legacy SWMR writers, unmodified: each flush of theirs, of the file or of a dataset alone, is a cut that readers open.
 
-A named test for each idiom. In each one reader is started before there is a file, and one while it is written."""
+A named test for each idiom. In each one reader is started before there is a file, and one while it is written. Two of
+them, of h5py and of C, are followed from flush to flush too."""
+
+import json
 
 import pytest
 
 from harness import paths
+from harness.package import Package
+from harness.process import wait_until
+from test_agent import Agent
 
 MAKE = """
     NAME = sys.argv[1]
@@ -27,6 +33,7 @@ STEPS = """
     print("closed", flush=True)
 """
 FLUSH_DATASETS = STEPS.format(flush="total.flush(); d.flush()")
+FLUSH_ONE_DATASET = STEPS.format(flush="d.flush()")
 FLUSH_FILE = STEPS.format(flush="f.flush()")
 MAKE_AND_CLOSE = """
     with h5py.File(NAME, "w", libver="latest") as f: make(f)
@@ -63,6 +70,20 @@ READER = """
             for each in f.values(): each.refresh()
         print(rows(f), flush=True)
 """
+# Rows of the dataset that is flushed, which is all that a program can rely on where it flushes no other.
+ROWS = """
+    def rows(f):
+        d = f["d"]
+        assert (d[:] == np.arange(len(d))[:, None]).all(), d[:]
+        return len(d)
+"""
+ROWS_OF_EACH_OPEN = ROWS + """
+    for line in sys.stdin:
+        with h5py.File(sys.argv[1], "r") as f: print(rows(f), flush=True)
+"""
+ROWS_OF_EACH_CUT = ROWS + """
+    for f in h5mirror.follow(URL, until_done=True): print(rows(f), flush=True)
+"""
 
 
 class Idiom:
@@ -77,8 +98,10 @@ class Idiom:
                                config=self.site.config(mode="reader", **keys))
 
     def start(self, script):
-        command = [*self.site.script(MAKE + script), self.name]
-        self.writer = self.site.start(command, talks=True, config=self.site.config(ack="applied"))
+        self.run(self.site.script(MAKE + script))
+
+    def run(self, command):
+        self.writer = self.site.start([*command, self.name], talks=True, config=self.site.config(ack="applied"))
         assert self.writer.line() == "ready"
 
     def step(self, count=1):
@@ -101,6 +124,35 @@ class Idiom:
         assert self.writer.ask("close") == "closed"
         assert first.ask("read") == "4" and first.ask("again") == "4"
         self.site.assert_mirrored(self.name)
+
+    def is_followed_from_cut_to_cut(self):
+        """By follow(), by `h5mirror watch`, through an agent and as the file that it publishes: each flush is one cut."""
+        site, package = self.site, Package(self.site)
+        package.url = f"h5mirror://{site.address}/{self.name}"
+        follower = package.start(ROWS_OF_EACH_CUT)
+        lines = site.start([paths.BIN / "h5mirror", "--server", site.address, "watch", self.name, "--json",
+                            "--until-done"], env=site.plain_env())
+        published = site.directory / "live" / self.name
+        agent = Agent(site, "--publish", published.parent, self.name).start()
+        shared = site.start([*site.script(ROWS_OF_EACH_OPEN), self.name], talks=True,
+                            config=site.config(mode="reader", agent=agent.socket))
+        wait_until(published.exists, "it is published")
+        plain = site.start([*site.script(ROWS_OF_EACH_OPEN), published], talks=True, env=site.plain_env())
+        cut = json.loads(lines.line())["cut"]
+        assert follower.line() == shared.ask("read") == "0"
+        for n in range(1, 6):
+            self.step()
+            assert follower.line() == str(n)
+            assert json.loads(lines.line())["cut"] == cut + n
+            assert shared.ask("read") == str(n)
+            wait_until(lambda: plain.ask("read") == str(n), "the cut is published")
+        shared.kill()
+        assert agent.stop()[0] == 1
+        assert self.writer.ask("close") == "closed"
+        for follows in (follower, lines):
+            assert follows.wait().ok().out.count("\n") in (6, 7), "the close may make a cut of its own"
+        assert follower.out().split()[5:] in (["5"], ["5", "5"])
+        site.assert_mirrored(self.name)
 
 
 @pytest.fixture
@@ -136,6 +188,17 @@ def test_an_existing_file_opened_with_acc_swmr_write(idiom):
     f = h5py.File(h5py.h5f.open(NAME.encode(), flags, fapl=fapl))
     assert f.swmr_mode
     """ + FLUSH_DATASETS)
+
+
+def test_swmr_mode_and_flushes_of_one_dataset_are_followed_from_cut_to_cut(idiom):
+    idiom.start(CREATE + FLUSH_ONE_DATASET)
+    idiom.is_followed_from_cut_to_cut()
+
+
+@pytest.mark.parametrize("h5py_version", ["3.12.1"])  # Of those who follow.
+def test_start_swmr_write_and_dataset_flush_of_a_c_program_too(idiom):
+    idiom.run([paths.TEST_BIN / "e2e_swmr"])
+    idiom.is_followed_from_cut_to_cut()
 
 
 def test_a_reader_that_refreshes_reads_what_it_opened_and_no_error(idiom):

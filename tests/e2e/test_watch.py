@@ -1,11 +1,17 @@
 """h5mirror watch: a line for each new cut, and which objects it changed."""
 
 import json
+import os
+import signal
+import time
+from pathlib import Path
 
 import pytest
 
 from harness import paths
-from harness.process import Process, wait_until
+from harness.process import Process, memory_kb, wait_until
+from harness.proxy import Proxy
+from test_agent import Agent
 
 WRITER = """
     f = h5py.File("run.h5", "w")
@@ -201,3 +207,79 @@ def test_it_goes_on_telling_objects_after_a_server_restart(site):
         if changes and changes["complete"]:
             break
     assert [each["path"] for each in changes["objects"]] == ["/g"], changes
+
+
+MEMORY_MAX_MIB = 128
+# Compact datasets: 12 MB of metadata, all of which each line changes.
+METADATA = """
+    f = h5py.File("run.h5", "w", libver="latest")
+    how = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+    how.set_layout(h5py.h5d.COMPACT)
+    space = h5py.h5s.create_simple((60_000,))
+    sets = [h5py.h5d.create(f.id, b"d%03d" % i, h5py.h5t.NATIVE_INT8, space, how) for i in range(200)]
+    for line in sys.stdin:
+        for d in sets: d.write(h5py.h5s.ALL, h5py.h5s.ALL, np.full(60_000, int(line), "i1"))
+        f.flush()
+        print("done", flush=True)
+"""
+STEPS = 60
+
+
+def unread_bytes(lines):
+    """What has come to the program that looks at objects, and it has not taken."""
+    helper = Path(f"/proc/{lines.pid}/task/{lines.pid}/children").read_text().strip()
+    links = [os.readlink(each) for each in Path(f"/proc/{helper}/fd").iterdir()]
+    rows = [row.split() for kind in ("tcp", "tcp6") for row in Path(f"/proc/{helper}/net/{kind}").read_text().splitlines()]
+    return sum(int(row[4].partition(":")[2], 16) for row in rows if f"socket:[{row[9]}]" in links)
+
+
+def last_cut(lines):
+    return json.loads(lines.out().splitlines()[-1])["cut"]
+
+
+@pytest.mark.limit(240)
+@pytest.mark.site(options={"memory_max": f"{MEMORY_MAX_MIB}MiB"})
+def test_who_is_stopped_costs_the_server_no_memory_and_then_tells_the_newest_cut(bare_site):
+    """Three of them in the middle of a cut, and an agent. A queue for one would be 720 MB; memory_max is what the server
+    has for all that it does."""
+    site = bare_site
+    writer = site.start(site.script(METADATA), config=site.config(ack="applied"), talks=True)
+    assert writer.ask("0") == "done"
+    agent = Agent(site).start()
+    reader = site.start(site.script("""
+        for line in sys.stdin:
+            with h5py.File("run.h5", "r") as f: print(f["d007"][5], f["d199"][-1], flush=True)
+    """), config=site.config(mode="reader", agent=agent.socket), talks=True)
+    assert reader.ask("look") == "0 0"
+    goes_on = watch(site, "--json", "--changes", "bytes")
+    goes_on.line()
+    with Proxy(site.server.address) as proxy:
+        site.proxy = proxy
+        stopped = [watch(site, "--json") for _ in range(3)]
+        for lines in stopped:
+            lines.line()
+        proxy.tell("throttle 2000000")
+        assert writer.ask("1") == "done"
+        for lines in stopped:
+            wait_until(lambda: unread_bytes(lines) > 1000, "a part of the cut comes", every=0.002)
+            lines.signal(signal.SIGSTOP)
+        agent.process.signal(signal.SIGSTOP)
+        proxy.tell("throttle 0")
+        wait_until(lambda: min(map(unread_bytes, stopped)) > 64 << 10, "the cut comes and is not taken")
+        most = 0
+        for n in range(2, STEPS + 1):
+            assert writer.ask(str(n)) == "done"
+            goes_on.line()
+            most = max(most, memory_kb(site.server.pid, "VmRSS") >> 10)
+        if paths.TEST_ALL:  # Longer than their calls last.
+            time.sleep(75)
+        print(f"the server took {most} MiB at most")
+        assert most < MEMORY_MAX_MIB
+        assert site.run([paths.hdf5_tool("h5dump"), "-d", "/d199", "-s", "9", "-c", "1", "run.h5"],
+                        config=site.config(mode="reader", agent="off")).ok().out.count(f"(9): {STEPS}\n") == 1
+        newest = int(site.status("run.h5")["last_cut"])
+        for process in (*stopped, agent.process):
+            process.signal(signal.SIGCONT)
+        for lines in (*stopped, goes_on):
+            wait_until(lambda: last_cut(lines) == newest, "it tells the newest cut", 60)
+    assert reader.ask("look") == f"{STEPS} {STEPS}"

@@ -20,21 +20,26 @@ TRIXIE = paths.CACHE / "trixie"
 EVERYWHERE = {"libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "librt.so.1", "ld-linux-x86-64.so.2",
               "libstdc++.so.6", "libgcc_s.so.1", "libz.so.1"}
 
-# Writes, commits, lists and reads, with the server's address as argument; all of our code comes from the wheel.
+# Writes, commits, follows, lists and reads, with the server's address as argument; all of our code comes from the wheel.
 PROGRAM = """
 import os, sys, h5py, h5mirror
 url = f"h5mirror://{sys.argv[1]}/run.h5"
 with h5py.File("run.h5", "w", driver="h5mirror", server=sys.argv[1], root=os.getcwd(), timeout="20s") as f:
     f["d"] = range(1000)
     assert h5mirror.commit(f, "first") == 1
+    files = h5mirror.follow(url)
+    print(next(files)["d"][5])
     f["d"][:] = 7
+    f.flush()
+    print(next(files)["d"][5])
+    files.close()
 print([(each.number, each.comment) for each in h5mirror.versions(url)])
 print(h5mirror.open(url)["d"][5], h5mirror.open(url + "@1")["d"][5])
 libraries = {line.split()[-1] for line in open("/proc/self/maps") if ".so" in line}
 ours = [each for each in libraries if any(part in each for part in ("h5mirror", "grpc", "protobuf", "absl"))]
 print(sorted({each.split("/h5mirror", 1)[1].split("/")[0] for each in ours}), len(ours) > 20)
 """
-PRINTED = "[(1, 'first'), (2, '')]\n7 5\n['', '.libs'] True\n"
+PRINTED = "5\n7\n[(1, 'first'), (2, '')]\n7 5\n['', '.libs'] True\n"
 
 
 @pytest.fixture(scope="module")
@@ -122,7 +127,7 @@ def installed(bare_site, h5py_version, wheel, tmp_path):
     return bare_site, env
 
 
-def test_installed_it_writes_lists_and_reads_by_its_own_libraries(installed):
+def test_installed_it_writes_follows_lists_and_reads_by_its_own_libraries(installed):
     site, env = installed
     (site.directory / "program.py").write_text(PROGRAM)
     assert site.run([site.python, site.directory / "program.py", site.address], env=env).ok().out == PRINTED

@@ -5,6 +5,7 @@ import signal
 import pytest
 
 from . import paths
+from .notify import NotifySocket
 from .package import Package
 from .site import Site
 
@@ -123,7 +124,21 @@ def both(site, h5py_version):
 
 
 @pytest.fixture
+def wheel(bare_site, h5py_version):
+    """A site of the test's own, without a history, with either h5py."""
+    bare_site.python = paths.venv_python(h5py_version)
+    return bare_site
+
+
+@pytest.fixture
 def package(bare_site, h5py_version):
     """The Python package with either h5py, and a server."""
     bare_site.python = paths.venv_python(h5py_version)
     return Package(bare_site)
+
+
+@pytest.fixture
+def notify():
+    end = NotifySocket()
+    yield end
+    end.close()

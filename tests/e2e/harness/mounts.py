@@ -36,3 +36,19 @@ def read_only(directory: Path):
         yield
     finally:
         subprocess.run(["umount", "-l", str(directory)], check=True, timeout=20)
+
+
+def private_run() -> list:
+    """What begins the command of a program that has an empty /run of its own."""
+    prefix = ["unshare", "--mount", "sh", "-ec", 'mount -t tmpfs tmpfs /run; exec "$@"', "sh"]
+    if os.geteuid() != 0:
+        pytest.skip("mount wants root")
+    tried = subprocess.run([*prefix, "true"], capture_output=True, text=True, timeout=20)
+    if tried.returncode != 0:
+        pytest.skip(f"a /run of its own is not permitted here: {tried.stderr.strip()}")
+    return prefix
+
+
+def beside(pid: int, directory: Path) -> list:
+    """What begins the command of a program that sees the mounts of another one, and works in a directory."""
+    return ["nsenter", f"--mount=/proc/{pid}/ns/mnt", "env", "-C", directory]
