@@ -145,15 +145,20 @@ STALE = pytest.mark.parametrize("what, where", [("raw", "'fixed'"), ("header", "
 
 
 def is_found(checker, plan, where="'fixed'", way="directly"):
-    """The fault is planted as soon as there is a cut to get wrong, and a reader tells of two numbers."""
+    """Faults are planted as soon as there is a cut to get wrong, until a reader tells of two numbers."""
     for version in H5PY_VERSIONS:  # None holds a cut so long that it misses the next one.
         checker.read(version, way, ["latest"], keep=0.2)
     checker.site.wait_for_cut("latest.h5")
     checker.watch(2, 2)
     assert all(reader.running() for reader in checker.readers), "what is right is not found"
-    plan.touch()
-    wait_until(lambda: not plan.exists(), "the fault happens", 30)
-    checker.watch(30)
+    # Nobody may have read the page when it was wrong: on a loaded machine readers miss cuts, and do without the agent.
+    for tried in range(5):
+        if not all(reader.running() for reader in checker.readers):
+            break
+        plan.touch()
+        wait_until(lambda: not plan.exists(), "the fault happens", 30)
+        checker.watch(6)
+    print("found after", tried, "faults")
     codes = [(result.code, result.err) for result in checker.finish()]
     assert any(code == 1 and "one open shows" in err and where in err for code, err in codes), codes
 
