@@ -3,6 +3,7 @@
 import pytest
 
 from harness.metrics import Metrics
+from harness.proxy import Proxy
 
 OBJECTS = 12_000
 MAKE = """
@@ -103,15 +104,8 @@ def test_raw_data_does_not_come_with_it(bare_site):
     site = bare_site
     metrics = Metrics(site)
     site.py(make(groups=1, extra='f.create_dataset("raw", data=np.zeros(8 << 20, "u1") + 7)'), timeout=60)
-    received = site.py(WALK.format(open_mode='r') + """
-    with open("/proc/self/io") as io:
-        print(int(io.readline().split()[1]))
-    """, config=site.config(mode="reader"))
-    assert metrics.calls(*READS) <= 6
-    before = site.py("""
-    import h5py
-    with open("/proc/self/io") as io:
-        print(int(io.readline().split()[1]))
-    """, config=site.config(mode="reader"))
-    got = int(received.out.split()[-1]) - int(before.out.split()[-1])
-    assert got < 4 << 20, got
+    with Proxy(site.server.address) as site.proxy:
+        assert walk(site) == 1001
+        assert metrics.calls(*READS) <= 6
+        got = site.proxy.tell("totals")["to_client_bytes"]
+    assert 100_000 < got < 4 << 20, got
