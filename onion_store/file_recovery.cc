@@ -1,6 +1,5 @@
 // What happens when a file is opened: docs/format.md, "Recovery".
 #include <algorithm>
-#include <cstdint>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -24,13 +23,6 @@ absl::Status CheckNotEmbedded(EnvTree& tree, std::string_view name) {
   if (!absl::IsFailedPrecondition(lock.status())) return lock.status();
   return absl::UnavailableError(
       StrCat(name, ": a program has it open with server=embedded; close it there first"));
-}
-
-// By the nanosecond: two that begin at the same mark hardly ever meet, and a simulation is the same
-// each time.
-CutNumber JumpOf(absl::Time now) {
-  return static_cast<CutNumber>(static_cast<uint64_t>(absl::ToUnixNanos(now)) %
-                                (uint64_t{1} << 32));
 }
 
 bool IsRunName(std::string_view name) {
@@ -190,9 +182,9 @@ absl::Status FileImpl::Recover(FileRow row) {
     newest_ = newest.info;
     generation_ = base_ = generation;
     // The numbers up to the mark may have been given; the first durable cut moves it. Of a store
-    // that was put back from a copy those beyond may have been, too: it goes on where nobody has
-    // been.
-    next_cut_ = row.cut_reserved + JumpOf(context_->env.Now());
+    // that was put back from a copy those beyond may have been, too, but none beyond the time of
+    // day: there was less than one cut in a microsecond.
+    next_cut_ = std::max(row.cut_reserved, absl::ToUnixMicros(context_->env.Now()));
     row.cut_reserved = next_cut_ + kCutReserve;
     last_cut_ = row.durable_cut;
     last_size_ = row.durable_size_bytes;

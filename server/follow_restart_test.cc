@@ -201,7 +201,11 @@ TEST_F(FollowRestartTest, ABackupThatIsPutBackGivesOtherNumbers) {
       const uint64_t offset = is_restored ? kPage * seq : 0;
       Write(*writer, offset, StrCat(is_restored, seq));
       bytes.replace(offset, 2, StrCat(is_restored, seq));
-      const Received received = Until(*stream, Tick(*writer, seq, kSize));
+      const int64_t cut = Tick(*writer, seq, kSize);
+      if (is_restored) {
+        EXPECT_GT(cut, lost.back().first.snapshot().cut()) << "who waits for newer ones";
+      }
+      const Received received = Until(*stream, cut);
       if (!is_restored) lost.push_back(received);
       if (!is_restored) continue;
       for (const Received& held : lost) ExpectWhole(First(After(held)), bytes);
