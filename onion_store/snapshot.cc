@@ -84,11 +84,9 @@ absl::Status SnapshotImpl::ReadRanges(absl::Span<const Extent> ranges, absl::Spa
       buffer = std::make_unique_for_overwrite<char[]>(kTogetherMax + 2 * page_size_bytes());
     }
     const absl::Status read = ReadTogether(near, buffer.get(), part);
-    if (absl::IsDataLoss(read)) {  // It may lie between them.
-      H5M_RETURN_IF_ERROR(ReadOneByOne(near, part));
-    } else {
-      H5M_RETURN_IF_ERROR(read);
-    }
+    if (absl::IsOutOfRange(read)) return read;
+    // What is damaged, or cannot be read, may lie between them.
+    if (!read.ok()) H5M_RETURN_IF_ERROR(ReadOneByOne(near, part));
   }
   return absl::OkStatus();
 }

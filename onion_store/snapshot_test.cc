@@ -198,6 +198,18 @@ TEST_F(SnapshotTest, DamageBetweenTwoRangesIsNeithersOfThem) {
       held->ReadRanges({{kPage, kPage}, {2 * kPage, kPage}}, absl::MakeSpan(bytes))));
 }
 
+TEST_F(SnapshotTest, WhatCannotBeReadTogetherIsReadOneByOne) {
+  Open();
+  Fill('a');
+  Apply(BarrierKind::kCommit);
+  const auto held = Pin();
+  std::string bytes(2 * kPage, '?');
+  env_.FailCall(0, absl::InternalError("Input/output error"));
+  EXPECT_TRUE(held->ReadRanges({{kPage, kPage}, {3 * kPage, kPage}}, absl::MakeSpan(bytes)).ok());
+  EXPECT_TRUE(env_.fault_met());
+  EXPECT_EQ(bytes, std::string(2 * kPage, 'a'));
+}
+
 // While somebody holds it from before.
 TEST_F(SnapshotTest, ACutThatHasBecomeAVersionIsOneToWhoPinsItThen) {
   Open();
