@@ -59,7 +59,9 @@ struct FollowCall::State {
     }
     const auto newest = self->environment.publisher.Newest(self->request.name());
     if (!newest.ok()) return self->Finish(newest.status()), false;
-    if (*newest == nullptr || *newest == self->known) return AwaitNews(self), false;
+    // Another file has the name, and no cut yet.
+    if (*newest == nullptr) self->known.reset();
+    if (*newest == self->known) return AwaitNews(self), false;
     const absl::Duration early =
         self->last_time + self->gap - self->environment.service.clock.Monotonic();
     if (early > absl::ZeroDuration()) return Sleep(self, early), false;
@@ -232,6 +234,7 @@ void FollowCall::OnWriteDone(bool ok) {
   {
     absl::MutexLock lock(&state_->mutex);
     state_->phase = State::Phase::kAdvancing;
+    state_->buffer.Clear();
     if (!ok) state_->cancelled = true;
   }
   State::Schedule(state_);

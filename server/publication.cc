@@ -56,34 +56,43 @@ CutMessages::CutMessages(std::shared_ptr<store::Snapshot> snapshot, v1::FollowFi
       first_(std::move(first)),
       parts_(SplitUp(metadata, kPartBytes)) {
   absl::MutexLock lock(&mutex_);
-  if (keep == Keep::kSmall && TotalBytes(metadata) <= kKeptBytesMax) made_.resize(parts_.size());
+  if (keep == Keep::kSmall && TotalBytes(metadata) <= kKeptBytesMax) kept_.resize(parts_.size());
 }
 
 absl::StatusOr<std::optional<grpc::ByteBuffer>> CutMessages::Get(size_t index) {
   if (index >= parts_.size()) return std::nullopt;
   {
-    // Held over the read: all who follow want the same one, and one reads it.
-    absl::MutexLock lock(&mutex_);
-    if (!made_.empty()) {
-      if (!made_[index]) {
-        H5M_ASSIGN_OR_RETURN(made_[index], Make(index));
-      }
-      return made_[index];
+    // All who follow want the same one, and one reads it.
+    const auto is_free = [this, index]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
+      return kept_.empty() || !kept_[index].is_being_made;
+    };
+    absl::MutexLock lock(&mutex_, absl::Condition(&is_free));
+    if (!kept_.empty()) {
+      if (kept_[index].message) return kept_[index].message;
+      kept_[index].is_being_made = true;
     }
   }
-  H5M_ASSIGN_OR_RETURN(grpc::ByteBuffer message, Make(index));
-  return message;
+  absl::StatusOr<grpc::ByteBuffer> message = Make(index);
+  {
+    absl::MutexLock lock(&mutex_);
+    if (!kept_.empty()) {
+      kept_[index].is_being_made = false;
+      if (message.ok()) kept_[index].message = *message;
+    }
+  }
+  H5M_RETURN_IF_ERROR(message.status());
+  return *std::move(message);
 }
 
 void CutMessages::KeepNoMore() {
   absl::MutexLock lock(&mutex_);
-  made_ = {};
+  kept_ = {};
 }
 
 uint64_t CutMessages::kept_bytes() {
   absl::MutexLock lock(&mutex_);
   uint64_t bytes = 0;
-  for (const auto& message : made_) bytes += message ? message->Length() : 0;
+  for (const Kept& each : kept_) bytes += each.message ? each.message->Length() : 0;
   return bytes;
 }
 

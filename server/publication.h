@@ -39,21 +39,24 @@ class CutMessages {
 
   // Message `index`, from 0 on; nothing behind the last one. Errors: those of Snapshot::Read().
   absl::StatusOr<std::optional<grpc::ByteBuffer>> Get(size_t index);
-  // From now on none is kept: who goes on with these costs what is on its way to him. Waits for a
-  // message that is being made.
+  // From now on none is kept: who goes on with these costs what is on its way to him.
   void KeepNoMore();
   // Of the messages that are kept.
   uint64_t kept_bytes();
 
  private:
+  struct Kept {
+    std::optional<grpc::ByteBuffer> message = std::nullopt;
+    bool is_being_made = false;
+  };
+
   absl::StatusOr<grpc::ByteBuffer> Make(size_t index) const;
 
   const std::shared_ptr<store::Snapshot> snapshot_;
   const v1::FollowFileResponse first_;
   const std::vector<std::vector<Extent>> parts_;  // the metadata of each message, at least one
   absl::Mutex mutex_;
-  // Empty: none is kept.
-  std::vector<std::optional<grpc::ByteBuffer>> made_ ABSL_GUARDED_BY(mutex_);
+  std::vector<Kept> kept_ ABSL_GUARDED_BY(mutex_);  // empty: none is
 };
 
 // Thread-safe.

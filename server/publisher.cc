@@ -36,6 +36,7 @@ absl::StatusOr<std::unique_ptr<Publisher::Follower>> Publisher::Follow(const std
       old = Replace(topic, nullptr);
       topic.file_id = info.file_id;
       topic.status = absl::OkStatus();
+      topic.last_time = -absl::InfiniteDuration();
       topic.changed = has_news_ = true;
     }
   }
