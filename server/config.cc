@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/errno_status.h"
+#include "base/human.h"
 #include "base/nearest_name.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
@@ -82,6 +83,11 @@ absl::StatusOr<Setting> RetentionTable(const toml::node& node, const std::string
 }
 
 absl::Status CheckTogether(const Config& config) {
+  if (const absl::Duration lag = config.max_lag * config.tick_len; lag > absl::Hours(24)) {
+    return absl::InvalidArgumentError(
+        StrCat("max_lag = ", config.max_lag, " with tick_len = ", HumanDuration(config.tick_len),
+               " is ", HumanDuration(lag), ": must be 24 h at most, as snapshot_keep"));
+  }
   if (config.root.empty()) {
     return absl::InvalidArgumentError(
         "root is not set: give --root DIR, or root = \"DIR\" in the configuration file");
@@ -184,8 +190,7 @@ absl::StatusOr<Config> MakeConfig(absl::Span<const Setting> settings) {
     }
   }
   H5M_RETURN_IF_ERROR(CheckTogether(config));
-  const absl::Duration lag = std::min(config.max_lag * config.tick_len, absl::Hours(24));
-  config.snapshot_keep = std::max(config.snapshot_keep, lag);
+  config.snapshot_keep = std::max(config.snapshot_keep, config.max_lag * config.tick_len);
   return config;
 }
 

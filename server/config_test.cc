@@ -118,6 +118,7 @@ TEST(ConfigTest, TickLenAndMaxLagAreThoseOfVfdSwmr) {
   // Never less than snapshot_keep.
   EXPECT_EQ(WithSetting("max_lag", "3")->snapshot_keep, absl::Seconds(60));
   EXPECT_EQ(WithSetting("tick_len", "250ms")->tick_len, absl::Milliseconds(250));
+  EXPECT_THAT(Message(WithSetting("max_lag", "900000").status()), HasSubstr("24 h at most"));
   EXPECT_THAT(Message(WithSetting("max_lag", "2").status()), HasSubstr("3..1000000"));
   EXPECT_THAT(Message(WithSetting("tick_len", "0").status()), HasSubstr("tenths of a second"));
   EXPECT_THAT(Message(WithSetting("tick_len", "36001").status()), HasSubstr("1 ms..1 h"));

@@ -135,9 +135,9 @@ absl::Status SetNumbers(const Settings& settings, Config& config) {
   }
   if (settings.tick_len) {
     const absl::StatusOr<absl::Duration> tick = ParseTickLen(*settings.tick_len);
-    if (!tick.ok() || *tick > absl::Hours(1)) {
+    if (!tick.ok() || *tick > absl::Seconds(1)) {  // An open waits two for the newest cut.
       return Refuse(StrCat("tick_len = \"", *settings.tick_len, "\""),
-                    "must be 0..1 h; without a unit, tenths of a second");
+                    "must be 0..1 s; without a unit, tenths of a second");
     }
     config.tick_len = *tick;
   }
