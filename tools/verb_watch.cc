@@ -11,6 +11,7 @@
 #include "absl/time/clock.h"
 #include "base/human.h"
 #include "base/status_macros.h"
+#include "base/steady_time.h"
 #include "base/strings.h"
 #include "rpc/time_spec.h"
 #include "tools/child.h"
@@ -29,6 +30,8 @@ constexpr absl::Duration kCallTime = absl::Minutes(1);
 constexpr absl::Duration kGrace = absl::Seconds(10);
 // Between two tries at a server that is away.
 constexpr absl::Duration kRetry = absl::Seconds(1);
+// After a line; who was stopped (SIGSTOP) while he worked on it has not worked as long as it took.
+constexpr absl::Duration kPauseMax = absl::Seconds(10);
 // A server that starts again knows of no writer, and after a kill not of a file without a durable
 // cut. A writer that lives tries twice a second: it is back by then.
 constexpr absl::Duration kWriterReturns = absl::Seconds(10);
@@ -74,9 +77,10 @@ class Watch {
       const bool is_done = options_.until_done && !answer.has_writer() && TimeToReturn() == kNone;
       if (answer.cut() > after_cut_) {
         ++lines;
-        const absl::Time began = absl::Now();
+        const absl::Time began = SteadyNow();
         const Line line = LineOf(answer);
-        const absl::Duration pause = absl::Now() - began;  // So the server is asked half the time.
+        // So the server is asked half the time.
+        const absl::Duration pause = std::min(SteadyNow() - began, kPauseMax);
         H5M_RETURN_IF_ERROR(Tell(line));
         after_cut_ = line.cut;
         written_bytes_ = answer.written_bytes();
