@@ -38,7 +38,7 @@ inline constexpr auto kSwmrFields = std::to_array<SwmrField>({
     {"metadata_budget", "the key is cache, of the driver and of h5mirror-agent"},
 });
 
-// Where an unknown key is one of these: "; it is of VFD SWMR: ..."; else empty.
+// What the error for an unknown key ends with where it is one of these; else empty.
 inline std::string AdviceOnSwmrField(std::string_view key) {
   for (const SwmrField& field : kSwmrFields) {
     if (key == field.name) return "it is of VFD SWMR: " + std::string(field.instead);
