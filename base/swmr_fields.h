@@ -34,15 +34,18 @@ inline constexpr auto kSwmrFields = std::to_array<SwmrField>({
     {"md_file_name", kNoFiles},
     {"updater_file_path", kNoFiles},
     {"log_file_path", "the driver's key is log, h5mirrord's is log_file"},
-    // Of no VFD SWMR that was published, but what people look for beside it.
-    {"metadata_budget", "the key is cache, of the driver and of h5mirror-agent"},
+    {"version", "no configuration here has a version: leave it out"},
 });
 
-// What the error for an unknown key ends with where it is one of these; else empty.
+// The bound on metadata in memory has its field's usual name in no configuration here.
+inline constexpr std::string_view kMetadataBudget = "metadata_budget";
+
+// What the error for an unknown key ends with where it is one of these, or `metadata_budget`; else empty.
 inline std::string AdviceOnSwmrField(std::string_view key) {
   for (const SwmrField& field : kSwmrFields) {
     if (key == field.name) return "it is of VFD SWMR: " + std::string(field.instead);
   }
+  if (key == kMetadataBudget) return "the key is cache, of the driver and of h5mirror-agent";
   return {};
 }
 

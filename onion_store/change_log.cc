@@ -14,6 +14,11 @@ void ChangeLog::Start(CutNumber newest) {
   extent_count_ = 0;
 }
 
+void ChangeLog::Stop() {
+  Start(0);
+  started_ = false;
+}
+
 void ChangeLog::Add(CutNumber cut, ExtentSet changed) {
   extent_count_ += changed.extent_count();
   entries_.push_back({cut, cut, std::move(changed)});

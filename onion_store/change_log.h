@@ -23,6 +23,10 @@ class ChangeLog {
   bool started() const { return started_; }
   // From the cut `newest` on. All cuts made after it have larger numbers, and are added.
   void Start(CutNumber newest);
+  // It holds nothing any more, and knows nothing.
+  void Stop();
+  // Of what is added from now on.
+  void SetExtentsMax(size_t extents_max) { extents_max_ = extents_max; }
   void Add(CutNumber cut, ExtentSet changed);
   // `cut` has nothing in common with those before.
   void AddWhole(CutNumber cut) { Start(cut); }
@@ -40,7 +44,7 @@ class ChangeLog {
 
   void MakeRoom();
 
-  const size_t extents_max_;
+  size_t extents_max_;
   bool started_ = false;
   CutNumber start_ = 0;
   std::deque<Entry> entries_;  // oldest first

@@ -48,6 +48,16 @@ TEST(ChangeLogTest, KnowsNothingOfCutsThatItWasNotTold) {
   EXPECT_TRUE(IsKnown(log, 31, 31));
 }
 
+TEST(ChangeLogTest, StoppedItKnowsNothing) {
+  ChangeLog log;
+  log.Start(1);
+  log.Add(2, Set({{0, 1}}));
+  log.Stop();
+  EXPECT_FALSE(log.started());
+  EXPECT_FALSE(IsKnown(log, 0, 0));
+  EXPECT_FALSE(IsKnown(log, 1, 2));
+}
+
 TEST(ChangeLogTest, BeyondItsBoundTheOldestCutsBecomeOne) {
   ChangeLog log(4);
   log.Start(1);

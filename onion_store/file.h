@@ -229,7 +229,8 @@ class File {
   virtual MetadataMap& metadata() = 0;
 
   // From now on, for as long as this object lives, what each cut changes is noted; costs a pass
-  // over the ranges that it changed.
+  // over the ranges that it changed. Of a file that the server found it is noted for a minute
+  // unasked: those who followed it before a restart may come back after the writer.
   virtual void NoteChanges() = 0;
   // Where the cut `to` may differ from the older one `from`, in order. kOutOfRange: anywhere; it is
   // not known, they are of different generations, or `from` was discarded by a crash.

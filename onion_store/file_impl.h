@@ -270,6 +270,8 @@ class FileImpl final : public File,
   // The cuts before `cut` cannot be held: the disk is full, or failed.
   void ExpireBefore(CutNumber cut) ABSL_LOCKS_EXCLUDED(mutex_);
 
+  // What each cut changes is noted from now on, though nobody has asked; for a while, and in brief.
+  void ExpectFollowers() ABSL_LOCKS_EXCLUDED(mutex_);
   // Of the layer that becomes `cut`, and lies over one of `last_size_` bytes.
   void LogChanges(CutNumber cut, const CutLayer& layer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
@@ -455,6 +457,7 @@ class FileImpl final : public File,
   uint64_t written_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // by all cuts since the Load()
   std::map<CutNumber, std::shared_ptr<PinnedCut>> pinned_ ABSL_GUARDED_BY(mutex_);
   ChangeLog change_log_ ABSL_GUARDED_BY(mutex_);
+  std::optional<absl::Time> log_unasked_until_ ABSL_GUARDED_BY(mutex_);  // null: it was asked for
   MetadataMap metadata_;
   // A new one begins where a cut is pinned and the last one is in use; `kept_first_` is the number
   // of the first.

@@ -55,7 +55,10 @@ absl::StatusOr<std::shared_ptr<FileImpl>> FileImpl::Load(std::shared_ptr<StoreCo
       self.index_ = *std::move(opened);
     }
     H5M_RETURN_IF_ERROR(self.Recover(std::move(row)));
-    if (context->kind == StoreKind::kRoot) self.LoadMetadata();
+    if (context->kind == StoreKind::kRoot) {
+      self.LoadMetadata();
+      self.ExpectFollowers();
+    }
     self.Post(absl::InfinitePast());
     return file;
   }

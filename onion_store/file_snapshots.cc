@@ -10,6 +10,14 @@
 #include "onion_store/snapshot.h"
 
 namespace h5mirror::store {
+namespace {
+
+// Followers that the last server had come back within seconds; the writer may be there before them.
+constexpr absl::Duration kReturnMax = absl::Minutes(1);
+// Until then, for each file: some 100 KiB.
+constexpr size_t kExtentsUnasked = 1 << 12;
+
+}  // namespace
 
 CutNumber FileImpl::NewestCut() {
   absl::MutexLock lock(&mutex_);
@@ -45,7 +53,16 @@ std::shared_ptr<PinnedCut> FileImpl::NewPin() {
 
 void FileImpl::NoteChanges() {
   absl::MutexLock lock(&mutex_);
+  log_unasked_until_.reset();
+  change_log_.SetExtentsMax(ChangeLog::kExtentsMax);
   if (!change_log_.started()) change_log_.Start(last_cut_);
+}
+
+void FileImpl::ExpectFollowers() {
+  absl::MutexLock lock(&mutex_);
+  log_unasked_until_ = context_->env.Now() + kReturnMax;
+  change_log_.SetExtentsMax(kExtentsUnasked);
+  change_log_.Start(last_cut_);
 }
 
 absl::StatusOr<std::vector<Extent>> FileImpl::ChangesBetween(CutNumber from, CutNumber to) {
@@ -55,6 +72,9 @@ absl::StatusOr<std::vector<Extent>> FileImpl::ChangesBetween(CutNumber from, Cut
 
 void FileImpl::LogChanges(CutNumber cut, const CutLayer& layer) {
   if (!change_log_.started()) return;
+  if (log_unasked_until_.has_value() && context_->env.Now() > *log_unasked_until_) {
+    return change_log_.Stop();
+  }
   // A layer that did not fit into memory would have to be read back.
   if (layer.begins_generation || layer.data.is_spilled()) return change_log_.AddWhole(cut);
   ExtentSet changed = layer.data.direct();

@@ -1,6 +1,7 @@
 // FollowFile over a real server: what a follower puts together from it is the file, cut by cut.
 #include <algorithm>
 #include <cstdlib>
+#include <ctime>
 #include <map>
 #include <memory>
 #include <random>
@@ -275,6 +276,29 @@ TEST_F(FollowFileTest, WhoStopsReadingGoesOnWithANewerCut) {
   std::string all;
   for (const auto& [offset, data] : received.data) all += data;
   EXPECT_TRUE(all == bytes);
+}
+
+// Who follows the old one may not have heard yet that it is gone when others come to the new one.
+TEST_F(FollowFileTest, AFileThatIsMadeAnewIsWaitedForUntilItHasACut) {
+  config_.tick_len = absl::Seconds(5);  // Until then the old one's follower is not told.
+  Start();
+  MirrorWhole("a.h5", "old");
+  const auto of_old = client_->FollowFile(Request("a.h5"));
+  Received received;
+  ASSERT_TRUE(Next(*of_old, received));
+  v1::RemoveFileRequest removal;
+  removal.set_name("a.h5");
+  ASSERT_TRUE(client_->RemoveFile(removal).ok());
+  auto writer = Open("a.h5", v1::INTENT_CREATE);
+  const auto of_new = client_->FollowFile(Request("a.h5"));
+  // Nobody does anything: who asked again and again would take a core.
+  absl::SleepFor(absl::Milliseconds(200));
+  const std::clock_t before = std::clock();
+  absl::SleepFor(absl::Seconds(1));
+  EXPECT_LT(std::clock() - before, CLOCKS_PER_SEC / 2);
+  Write(*writer, 0, "new");
+  const int64_t cut = Tick(*writer, 1, 3);
+  EXPECT_TRUE(Until(*of_new, cut).first.whole());
 }
 
 TEST_F(FollowFileTest, AsManyFollowAtOnceAsTheMemoryHasRoomFor) {

@@ -129,6 +129,43 @@ TEST_F(FollowRestartTest, FromACutThatIsThereItGoesOn) {
   }
 }
 
+TEST_F(FollowRestartTest, AWriterWhoIsBackFirstIsFollowedFromTheCutBefore) {
+  Start();
+  int64_t cut = MakeFile();
+  Received held = First(Request("a.h5", kAllMetadata));
+  for (const bool is_clean : {true, false}) {
+    is_clean ? Restart() : RestartOn(AfterKill());
+    auto writer = GoOn(cut);
+    Write(*writer, 5 * kPage + 1, "metadata");
+    Tick(*writer, 1, kSize, {5});
+    Write(*writer, 8 * kPage, "raw");
+    cut = Commit(*writer, 2, kSize);
+    held = First(After(held, kAllMetadata));
+    EXPECT_EQ(held.first.snapshot().cut(), cut);
+    EXPECT_FALSE(held.first.whole());
+    EXPECT_THAT(held.changed(), ElementsAre(Extent{5 * kPage + 1, 8}, Extent{8 * kPage, 3}));
+  }
+}
+
+TEST_F(FollowRestartTest, FollowersAreExpectedForAMinute) {
+  const absl::Time start = absl::FromUnixSeconds(2'000'000'000);
+  disk().SetTime([=] { return start; });
+  Start();
+  int64_t cut = MakeFile();
+  Received held = First(Request("a.h5"));
+  for (const bool is_late : {false, true}) {
+    disk().SetTime([=] { return start; });
+    Restart();
+    auto writer = GoOn(cut);
+    disk().SetTime([=] { return start + absl::Seconds(is_late ? 61 : 59); });
+    Write(*writer, 0, "new");
+    cut = Commit(*writer, 1, kSize);
+    held = First(After(held));
+    EXPECT_EQ(held.first.snapshot().cut(), cut);
+    EXPECT_EQ(held.first.whole(), is_late);
+  }
+}
+
 TEST_F(FollowRestartTest, ACutThatACrashDiscardedIsFollowedByAllOfTheFile) {
   Start();
   const int64_t cut = MakeFile();

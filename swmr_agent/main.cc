@@ -31,7 +31,9 @@ namespace h5mirror::agent {
 namespace {
 
 constexpr absl::Duration kSummaryEvery = absl::Minutes(1);
-constexpr absl::Duration kStopWait = absl::Seconds(5);
+// For answers that are being given. gRPC waits as long for connections that nobody uses: their
+// readers do not see that it wants to end. A call that is cut off is made again at the server.
+constexpr absl::Duration kStopWait = absl::Seconds(1);
 constexpr int kCallThreadsMax = 512;
 
 sigset_t OurSignals() {

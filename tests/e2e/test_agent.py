@@ -18,7 +18,7 @@ from harness import hdf5, mounts, paths
 from harness.process import Process, run, wait_until
 from harness.proxy import Proxy
 from harness.site import Site
-from test_live_reader import FOLLOW, LINKED, READER, Live, start
+from test_live_reader import FOLLOW, LINKED, READER, Live, open_while_targets_go_on, start
 
 AGENT = paths.BIN / "h5mirror-agent"
 
@@ -39,7 +39,7 @@ class Agent:
         return self
 
     def stop(self):
-        """SIGTERM; returns what it has done: files, and cuts that came. It waits 5 s for readers that are connected."""
+        """SIGTERM; returns what it has done: files, and cuts that came. It waits 1 s for readers that are connected."""
         self.process.signal(15)
         self.process.wait(20).ok()
         assert not self.socket.exists()
@@ -376,13 +376,8 @@ def test_what_a_root_leads_to_is_of_the_moment_of_its_open(wheel):
     reader = start(wheel, FOLLOW, agent=agent.socket)
     names = ("link", "vraw", "rest", "vrest")
     assert [reader.ask(f"seen('{name}')") for name in names] == ["1", "1", "7", "7"]
-    for n in range(2, 20, 3):
-        for step in (n, n + 1):
-            writer.ask(f"step({step})")
-        assert reader.ask("[f.close(), f := h5py.File('run.h5', 'r')][0]") == "None"
-        writer.ask(f"step({n + 2})")
-        writer.ask("[raw['d'].write_direct(np.full(1000, -5, 'i4')), raw.flush()]")
-        assert [reader.ask(f"seen('{name}')") for name in names] == [str(n + 1)] * 2 + ["7", "7"]
+    for now in open_while_targets_go_on(writer, reader):
+        assert [reader.ask(f"seen('{name}')") for name in names] == [now] * 2 + ["7", "7"]
     assert mapped(reader), "it reads through the agent"
     reader.kill()
     assert agent.stop()[0] >= 1

@@ -365,6 +365,18 @@ FOLLOW = """
     f = h5py.File("run.h5", "r")
     def seen(name): return int(f[name][:].min())
 """
+REOPEN = "[f.close(), f := h5py.File('run.h5', 'r')][0]"
+
+
+def open_while_targets_go_on(writer, reader):
+    """The reader opens anew, and the files that LINKED leads to go on before it looks; what it is to see, each time."""
+    for n in range(2, 20, 3):
+        for step in (n, n + 1):
+            writer.ask(f"step({step})")
+        assert reader.ask(REOPEN) == "None"
+        writer.ask(f"step({n + 2})")
+        writer.ask("[raw['d'].write_direct(np.full(1000, -5, 'i4')), raw.flush()]")
+        yield str(n + 1)
 
 
 def test_what_a_root_leads_to_is_of_the_moment_of_its_open_also_when_it_is_opened_again(wheel):
@@ -376,7 +388,7 @@ def test_what_a_root_leads_to_is_of_the_moment_of_its_open_also_when_it_is_opene
     for n in range(2, 4):
         assert [reader.ask(f"seen('{name}')") for name in names] == ["1", "1", "7", "7"]
         writer.ask(f"step({n})")
-    assert reader.ask("[f.close(), f := h5py.File('run.h5', 'r')][0]") == "None"
+    assert reader.ask(REOPEN) == "None"
     assert [reader.ask(f"seen('{name}')") for name in names] == ["3", "3", "7", "7"]
 
 
@@ -386,13 +398,8 @@ def test_a_target_that_goes_on_is_as_of_the_open_once_the_server_knows_that_it_i
     reader = start(wheel, FOLLOW)
     names = ("link", "vraw")
     assert [reader.ask(f"seen('{name}')") for name in names] == ["1", "1"]
-    for n in range(2, 20, 3):
-        for step in (n, n + 1):
-            writer.ask(f"step({step})")
-        assert reader.ask("[f.close(), f := h5py.File('run.h5', 'r')][0]") == "None"
-        writer.ask(f"step({n + 2})")
-        writer.ask("[raw['d'].write_direct(np.full(1000, -5, 'i4')), raw.flush()]")
-        assert [reader.ask(f"seen('{name}')") for name in names] == [str(n + 1)] * 2
+    for now in open_while_targets_go_on(writer, reader):
+        assert [reader.ask(f"seen('{name}')") for name in names] == [now] * 2
 
 
 def test_a_target_that_was_not_open_while_it_went_on_is_as_then_or_an_error(wheel, h5py_version):
