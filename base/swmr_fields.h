@@ -40,7 +40,8 @@ inline constexpr auto kSwmrFields = std::to_array<SwmrField>({
 // The bound on metadata in memory has its field's usual name in no configuration here.
 inline constexpr std::string_view kMetadataBudget = "metadata_budget";
 
-// What the error for an unknown key ends with where it is one of these, or `metadata_budget`; else empty.
+// What the error for an unknown key ends with where it is one of these, or `metadata_budget`; else
+// empty.
 inline std::string AdviceOnSwmrField(std::string_view key) {
   for (const SwmrField& field : kSwmrFields) {
     if (key == field.name) return "it is of VFD SWMR: " + std::string(field.instead);
