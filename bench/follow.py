@@ -149,7 +149,9 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, help="of parts 1 and 3")
     parser.add_argument("--quick", action="store_true",
                         help="tiny sizes, one round: does it work at all? Its figures mean nothing")
-    parser.add_argument("--rows", help="part 1: only rows with this in their name, as in `16x16 frames, 10,000`")
+    parser.add_argument("--rows", action="append", metavar="NAME",
+                        help="part 1: only the row of this name, as in `16x16 frames, 10,000`, or where none has it "
+                             "those with this in their names; may be given again")
     parser.add_argument("--tick-ms", type=float, help=f"part 1: time between flushes; {FULL['tick_ms']}")
     parser.add_argument("--ticks", type=int, help="part 2")
     parser.add_argument("--readers", type=numbers, help="part 2: how many, comma-separated")
@@ -171,15 +173,20 @@ def options_of(args: argparse.Namespace) -> Options:
     if args.rounds:
         options.table_rounds = options.rounds = args.rounds
     if args.rows:
-        options.rows = tuple(row for row in options.rows if args.rows in row.key)
-        if not options.rows:
-            raise SystemExit(f"no row has '{args.rows}' in its name")
+        options.rows = tuple(row for name in args.rows for row in rows_named(name, options.rows))
     options.tick_ms = args.tick_ms or options.tick_ms
     options.ticks = args.ticks or options.ticks
     options.readers = args.readers or options.readers
     options.block_kib = args.block_kib or options.block_kib
     options.subscribers = args.subscribers or options.subscribers
     return options
+
+
+def rows_named(name: str, rows: tuple) -> list:
+    found = [row for row in rows if row.key == name] or [row for row in rows if name in row.key]
+    if not found:
+        raise SystemExit(f"no row has '{name}' in its name; there are: {'; '.join(row.key for row in rows)}")
+    return found
 
 
 def main() -> int:
