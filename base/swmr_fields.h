@@ -37,7 +37,7 @@ inline constexpr auto kSwmrFields = std::to_array<SwmrField>({
     {"version", "no configuration here has a version: leave it out"},
 });
 
-// The bound on metadata in memory has its field's usual name in no configuration here.
+// What others call the bound on metadata in memory.
 inline constexpr std::string_view kMetadataBudget = "metadata_budget";
 
 // What the error for an unknown key ends with where it is one of these, or `metadata_budget`; else

@@ -8,15 +8,15 @@
 namespace h5mirror::store {
 
 void ChangeLog::Start(CutNumber newest) {
+  Stop();
   started_ = true;
   start_ = newest;
-  entries_.clear();
-  extent_count_ = 0;
 }
 
 void ChangeLog::Stop() {
-  Start(0);
   started_ = false;
+  entries_.clear();
+  extent_count_ = 0;
 }
 
 void ChangeLog::Add(CutNumber cut, ExtentSet changed) {
@@ -26,7 +26,7 @@ void ChangeLog::Add(CutNumber cut, ExtentSet changed) {
 }
 
 void ChangeLog::MakeRoom() {
-  while (extent_count_ > extents_max_ && entries_.size() > 1) {
+  while (extent_count_ + entries_.size() > extents_max_ && entries_.size() > 1) {
     Entry oldest = std::move(entries_.front());
     entries_.pop_front();
     Entry& next = entries_.front();
@@ -36,7 +36,7 @@ void ChangeLog::MakeRoom() {
     extent_count_ += next.changed.extent_count();
   }
   // One cut alone that is too much.
-  if (extent_count_ > extents_max_) Start(entries_.back().cut);
+  if (extent_count_ + entries_.size() > extents_max_) Start(entries_.back().cut);
 }
 
 absl::StatusOr<std::vector<Extent>> ChangeLog::Between(CutNumber from, CutNumber to) const {

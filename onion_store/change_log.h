@@ -13,7 +13,8 @@
 namespace h5mirror::store {
 
 // In memory only, and bounded: where it holds too much, the oldest cuts become one, so that who is
-// far behind is told of more than has changed. Not thread-safe.
+// far behind is told of more than has changed. A cut counts as one extent more than it changed.
+// Not thread-safe.
 class ChangeLog {
  public:
   static constexpr size_t kExtentsMax = 1 << 18;
@@ -25,8 +26,9 @@ class ChangeLog {
   void Start(CutNumber newest);
   // It holds nothing any more, and knows nothing.
   void Stop();
-  // Of what is added from now on.
+  // What is held beyond it goes with the next Add().
   void SetExtentsMax(size_t extents_max) { extents_max_ = extents_max; }
+  size_t extents_max() const { return extents_max_; }
   void Add(CutNumber cut, ExtentSet changed);
   // `cut` has nothing in common with those before.
   void AddWhole(CutNumber cut) { Start(cut); }

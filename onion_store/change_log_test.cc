@@ -59,7 +59,7 @@ TEST(ChangeLogTest, StoppedItKnowsNothing) {
 }
 
 TEST(ChangeLogTest, BeyondItsBoundTheOldestCutsBecomeOne) {
-  ChangeLog log(4);
+  ChangeLog log(7);
   log.Start(1);
   log.Add(2, Set({{0, 1}, {10, 1}}));
   log.Add(3, Set({{0, 1}}));
@@ -70,8 +70,31 @@ TEST(ChangeLogTest, BeyondItsBoundTheOldestCutsBecomeOne) {
   EXPECT_THAT(*log.Between(3, 4), ElementsAre(Extent{20, 1}, Extent{30, 1}));
 }
 
+TEST(ChangeLogTest, CutsThatChangeNothingAreBoundedToo) {
+  ChangeLog log(100);
+  log.Start(1);
+  for (CutNumber cut = 2; cut <= 1001; ++cut) log.Add(cut, ExtentSet());
+  EXPECT_THAT(*log.Between(901, 1001), IsEmpty());
+  EXPECT_THAT(*log.Between(1, 1001), IsEmpty());
+  log.Add(1002, Set({{0, 1}}));
+  EXPECT_THAT(*log.Between(1001, 1002), ElementsAre(Extent{0, 1}));
+}
+
+TEST(ChangeLogTest, ASmallerBoundHoldsFromTheNextCutOn) {
+  ChangeLog log;
+  log.Start(1);
+  log.Add(2, Set({{0, 1}}));
+  log.Add(3, Set({{10, 1}}));
+  log.Add(4, Set({{20, 1}}));
+  log.SetExtentsMax(6);
+  EXPECT_THAT(*log.Between(3, 4), ElementsAre(Extent{20, 1}));
+  log.Add(5, Set({{30, 1}}));
+  EXPECT_THAT(*log.Between(3, 4), ElementsAre(Extent{0, 1}, Extent{10, 1}, Extent{20, 1}));
+  EXPECT_THAT(*log.Between(4, 5), ElementsAre(Extent{30, 1}));
+}
+
 TEST(ChangeLogTest, OneCutThatIsTooMuchMakesItForget) {
-  ChangeLog log(2);
+  ChangeLog log(3);
   log.Start(1);
   log.Add(2, Set({{0, 1}, {10, 1}, {20, 1}}));
   EXPECT_FALSE(IsKnown(log, 1, 2));

@@ -229,8 +229,9 @@ class File {
   virtual MetadataMap& metadata() = 0;
 
   // From now on, for as long as this object lives, what each cut changes is noted; costs a pass
-  // over the ranges that it changed. Of a file that the server found it is noted for a minute
-  // unasked: those who followed it before a restart may come back after the writer.
+  // over the ranges that it changed. In a store of many files it is noted unasked for a minute
+  // after a file with a history was opened, and in brief: those who followed it before a restart
+  // may come back after the writer.
   virtual void NoteChanges() = 0;
   // Where the cut `to` may differ from the older one `from`, in order. kOutOfRange: anywhere; it is
   // not known, they are of different generations, or `from` was discarded by a crash.

@@ -457,7 +457,7 @@ class FileImpl final : public File,
   uint64_t written_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // by all cuts since the Load()
   std::map<CutNumber, std::shared_ptr<PinnedCut>> pinned_ ABSL_GUARDED_BY(mutex_);
   ChangeLog change_log_ ABSL_GUARDED_BY(mutex_);
-  std::optional<absl::Time> log_unasked_until_ ABSL_GUARDED_BY(mutex_);  // null: it was asked for
+  std::optional<absl::Time> log_unasked_until_ ABSL_GUARDED_BY(mutex_);  // set: nobody has asked
   MetadataMap metadata_;
   // A new one begins where a cut is pinned and the last one is in use; `kept_first_` is the number
   // of the first.
