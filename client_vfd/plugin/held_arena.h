@@ -35,10 +35,13 @@ class HeldArena {
   };
 
   void AddBlock(size_t size_bytes);
+  void Advance(size_t size_bytes);
+  void Populate();
 
   std::vector<Block> blocks_;
   char* next_ = nullptr;  // free from here on, in the newest block
   char* end_ = nullptr;
+  char* populated_end_ = nullptr;  // up to here nothing is left to populate
   uint64_t taken_bytes_ = 0;
 };
 

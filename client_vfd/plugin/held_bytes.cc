@@ -100,12 +100,12 @@ bool HeldBytes::Covers(Extent extent) const {
   return true;
 }
 
-std::optional<HeldBytes::Run> HeldBytes::NextRun(uint64_t from, uint64_t to, char* scratch,
-                                                 size_t scratch_bytes) const {
+std::optional<HeldBytes::Run> HeldBytes::NextRun(uint64_t from, uint64_t to,
+                                                 Scratch& scratch) const {
   auto at = At(from);
   if (at == pieces_.end() || at->first >= to) return std::nullopt;
   const uint64_t start = std::max(at->first, from);
-  const uint64_t end_max = std::min(to, start + scratch_bytes);
+  const uint64_t end_max = std::min(to, start + scratch.size_bytes());
   const auto follower = std::next(at);
   const bool alone =
       EndOf(at) >= end_max || follower == pieces_.end() || follower->first != EndOf(at);
@@ -116,8 +116,8 @@ std::optional<HeldBytes::Run> HeldBytes::NextRun(uint64_t from, uint64_t to, cha
   for (; at != pieces_.end() && end < end_max && at->first <= end; ++at) {
     end = std::min(EndOf(at), end_max);
   }
-  CopyOver({start, end - start}, scratch);
-  return Run{start, std::string_view(scratch, end - start)};
+  CopyOver({start, end - start}, scratch.data());
+  return Run{start, std::string_view(scratch.data(), end - start)};
 }
 
 uint64_t HeldBytes::end() const { return pieces_.empty() ? 0 : EndOf(std::prev(pieces_.end())); }

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string_view>
 
@@ -13,6 +14,23 @@
 #include "client_vfd/plugin/held_arena.h"
 
 namespace h5mirror::vfd {
+
+// Room for as much as is put in one go, made when it is first used.
+class Scratch {
+ public:
+  explicit Scratch(size_t size_bytes) : size_bytes_(size_bytes) {}
+
+  size_t size_bytes() const { return size_bytes_; }
+  // Where memory ends, std::bad_alloc is thrown.
+  char* data() {
+    if (!data_) data_ = std::make_unique_for_overwrite<char[]>(size_bytes_);
+    return data_.get();
+  }
+
+ private:
+  size_t size_bytes_;
+  std::unique_ptr<char[]> data_;
+};
 
 // Not thread-safe. Every operation costs O(log n + pieces touched).
 class HeldBytes {
@@ -40,8 +58,8 @@ class HeldBytes {
   // All of `extent` is held.
   bool Covers(Extent extent) const;
   // The first bytes that are held at or after `from` and before `to`, and what follows them without
-  // a gap, at most `scratch_bytes`. `scratch` is used where they lie in several pieces.
-  std::optional<Run> NextRun(uint64_t from, uint64_t to, char* scratch, size_t scratch_bytes) const;
+  // a gap, at most as much as fits into `scratch`, which is used where they lie in several pieces.
+  std::optional<Run> NextRun(uint64_t from, uint64_t to, Scratch& scratch) const;
 
   bool empty() const { return pieces_.empty(); }
   // One past the last byte; 0 when empty.

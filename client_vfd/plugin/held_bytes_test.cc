@@ -56,16 +56,16 @@ TEST(HeldBytesTest, ARunTakesWhatFollowsWithoutAGapAsFarAsThereIsRoom) {
   held.Hold(4, "efgh");
   held.Hold(0, "abcd");  // Two extents, side by side.
   held.Hold(9, "j");
-  std::array<char, 6> scratch;
-  const auto run = held.NextRun(1, 100, scratch.data(), scratch.size());
+  Scratch scratch(6);
+  const auto run = held.NextRun(1, 100, scratch);
   ASSERT_TRUE(run);
   EXPECT_EQ(run->offset, 1u);
   EXPECT_EQ(run->bytes, "bcdefg");
-  EXPECT_EQ(held.NextRun(7, 100, scratch.data(), scratch.size())->bytes, "h");
-  EXPECT_EQ(held.NextRun(8, 100, scratch.data(), scratch.size())->bytes, "j");
-  EXPECT_EQ(held.NextRun(2, 5, scratch.data(), scratch.size())->bytes, "cde");
-  EXPECT_FALSE(held.NextRun(10, 100, scratch.data(), scratch.size()));
-  EXPECT_FALSE(held.NextRun(8, 9, scratch.data(), scratch.size()));
+  EXPECT_EQ(held.NextRun(7, 100, scratch)->bytes, "h");
+  EXPECT_EQ(held.NextRun(8, 100, scratch)->bytes, "j");
+  EXPECT_EQ(held.NextRun(2, 5, scratch)->bytes, "cde");
+  EXPECT_FALSE(held.NextRun(10, 100, scratch));
+  EXPECT_FALSE(held.NextRun(8, 9, scratch));
 }
 
 TEST(HeldBytesTest, WhatIsLongerThanABlockOfMemoryIsHeldToo) {
@@ -129,9 +129,9 @@ class Model {
 // All runs, one after the other, are what is held.
 std::string ShownByRuns(const HeldBytes& held, size_t size_bytes, size_t run_bytes_max) {
   std::string shown(size_bytes, '.');
-  std::vector<char> scratch(run_bytes_max);
+  Scratch scratch(run_bytes_max);
   uint64_t from = 0;
-  while (const auto run = held.NextRun(from, size_bytes, scratch.data(), scratch.size())) {
+  while (const auto run = held.NextRun(from, size_bytes, scratch)) {
     EXPECT_FALSE(run->bytes.empty());
     EXPECT_GE(run->offset, from);
     std::copy(run->bytes.begin(), run->bytes.end(), shown.begin() + static_cast<long>(run->offset));

@@ -12,11 +12,11 @@ namespace {
 constexpr int kFutileCompares = 16;
 
 // The part of `run` between the first and the last byte that the file has otherwise.
-HeldBytes::Run DifferingPart(HeldBytes::Run run, LocalBytes& file, char* local) {
+HeldBytes::Run DifferingPart(HeldBytes::Run run, LocalBytes& file, Scratch& local) {
   if (run.end() > file.LocalSizeBytes()) return run;
   // What cannot be read is written.
-  if (!file.ReadLocal(run.offset, run.bytes.size(), local)) return run;
-  const std::string_view there(local, run.bytes.size());
+  if (!file.ReadLocal(run.offset, run.bytes.size(), local.data())) return run;
+  const std::string_view there(local.data(), run.bytes.size());
   const auto first = std::mismatch(run.bytes.begin(), run.bytes.end(), there.begin()).first;
   const auto head = static_cast<size_t>(first - run.bytes.begin());
   if (head == run.bytes.size()) return {run.end(), {}};
@@ -27,22 +27,12 @@ HeldBytes::Run DifferingPart(HeldBytes::Run run, LocalBytes& file, char* local) 
 
 }  // namespace
 
-char* PutBuffers::run() {
-  if (!run_) run_ = std::make_unique_for_overwrite<char[]>(kBytes);
-  return run_.get();
-}
-
-char* PutBuffers::local() {
-  if (!local_) local_ = std::make_unique_for_overwrite<char[]>(kBytes);
-  return local_.get();
-}
-
 bool PutHeld(uint64_t from, uint64_t to, EqualBytes equal, HeldBytes& held, LocalBytes& file,
              PutBuffers& buffers) {
   int futile = equal == EqualBytes::kSkip ? 0 : kFutileCompares;
-  while (const auto run = held.NextRun(from, to, buffers.run(), PutBuffers::kBytes)) {
+  while (const auto run = held.NextRun(from, to, buffers.run)) {
     const bool compares = futile < kFutileCompares;
-    const HeldBytes::Run differing = compares ? DifferingPart(*run, file, buffers.local()) : *run;
+    const HeldBytes::Run differing = compares ? DifferingPart(*run, file, buffers.local) : *run;
     if (compares) futile = differing.bytes.size() > run->bytes.size() / 2 ? futile + 1 : 0;
     if (!differing.bytes.empty() &&
         !file.WriteLocal(differing.offset, differing.bytes.size(), differing.bytes.data())) {

@@ -5,7 +5,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 
 #include "client_vfd/plugin/held_bytes.h"
 
@@ -21,17 +20,12 @@ class LocalBytes {
   virtual uint64_t LocalSizeBytes() const = 0;
 };
 
-// Room for one write and for what the file has in its place; made at the first put.
-class PutBuffers {
- public:
+// Room for one write and for what the file has in its place.
+struct PutBuffers {
   static constexpr size_t kBytes = 1 << 20;
 
-  char* run();
-  char* local();
-
- private:
-  std::unique_ptr<char[]> run_;
-  std::unique_ptr<char[]> local_;
+  Scratch run{kBytes};
+  Scratch local{kBytes};
 };
 
 // What the file has already.
