@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <mutex>
 #include <new>
+#include <utility>
 
 // Linux 5.14; older C libraries do not have its name.
 #ifndef MADV_POPULATE_WRITE
@@ -103,6 +104,14 @@ bool HeldArena::Grow(const char* end, size_t size_bytes) {
   if (end != next_ || static_cast<size_t>(end_ - next_) < size_bytes) return false;
   Advance(size_bytes);
   return true;
+}
+
+void HeldArena::Swap(HeldArena& other) {
+  blocks_.swap(other.blocks_);
+  std::swap(next_, other.next_);
+  std::swap(end_, other.end_);
+  std::swap(populated_end_, other.populated_end_);
+  std::swap(taken_bytes_, other.taken_bytes_);
 }
 
 void HeldArena::Clear() {

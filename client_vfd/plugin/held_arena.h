@@ -23,6 +23,7 @@ class HeldArena {
   // Makes what was taken last, and ends at `end`, longer where it lies. False: it was not, or there
   // is no room behind it.
   bool Grow(const char* end, size_t size_bytes);
+  void Swap(HeldArena& other);
   // All that was taken is dead.
   void Clear();
   // What was taken since the last Clear().

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <iterator>
 #include <limits>
+#include <new>
 #include <utility>
 
 namespace h5mirror::vfd {
@@ -11,6 +12,12 @@ namespace {
 
 // A node of the map, and what the allocator adds to it.
 constexpr uint64_t kNodeBytes = 80;
+
+constexpr uint64_t kDeadBytesMax = 1 << 20;
+
+// As cheap to write as to pass over. HDF5 takes room for metadata by 2 KiB, and writes it later
+// than the raw data around it.
+constexpr uint64_t kFilledGapMax = 4096;
 
 }  // namespace
 
@@ -78,6 +85,25 @@ void HeldBytes::TruncateTo(uint64_t size_bytes) {
   if (end() > size_bytes) Drop({size_bytes, end() - size_bytes});
 }
 
+void HeldBytes::Compact() {
+  uint64_t live_bytes = 0;
+  for (const auto& [offset, piece] : pieces_) live_bytes += piece.size;
+  const uint64_t dead_bytes = arena_.taken_bytes() - live_bytes;
+  if (live_bytes == 0 || dead_bytes < std::max(live_bytes, kDeadBytesMax)) return;
+  HeldArena compact;
+  char* to = nullptr;
+  try {
+    to = compact.Take(live_bytes);  // In one: nothing has moved where this fails.
+  } catch (const std::bad_alloc&) {
+    return;
+  }
+  for (auto& [offset, piece] : pieces_) {
+    std::memcpy(to, piece.data, piece.size);
+    piece.data = std::exchange(to, to + piece.size);
+  }
+  arena_.Swap(compact);
+}
+
 void HeldBytes::CopyOver(Extent extent, char* out) const {
   for (auto at = At(extent.offset); at != pieces_.end() && at->first < extent.end(); ++at) {
     const uint64_t from = std::max(at->first, extent.offset);
@@ -100,21 +126,23 @@ bool HeldBytes::Covers(Extent extent) const {
   return true;
 }
 
-std::optional<HeldBytes::Run> HeldBytes::NextRun(uint64_t from, uint64_t to,
+std::optional<HeldBytes::Run> HeldBytes::NextRun(uint64_t from, uint64_t to, uint64_t file_end,
                                                  Scratch& scratch) const {
-  auto at = At(from);
+  const auto at = At(from);
   if (at == pieces_.end() || at->first >= to) return std::nullopt;
   const uint64_t start = std::max(at->first, from);
   const uint64_t end_max = std::min(to, start + scratch.size_bytes());
-  const auto follower = std::next(at);
-  const bool alone =
-      EndOf(at) >= end_max || follower == pieces_.end() || follower->first != EndOf(at);
-  if (alone) {
-    return Run{start, at->second.bytes().substr(start - at->first, end_max - start)};
+  uint64_t end = std::min(EndOf(at), end_max);
+  const auto joins = [&](Pieces::const_iterator next) {
+    if (next == pieces_.end() || next->first >= end_max) return false;
+    return next->first == end || (end >= file_end && next->first - end <= kFilledGapMax);
+  };
+  if (!joins(std::next(at))) {
+    return Run{start, at->second.bytes().substr(start - at->first, end - start)};
   }
-  uint64_t end = start;
-  for (; at != pieces_.end() && end < end_max && at->first <= end; ++at) {
-    end = std::min(EndOf(at), end_max);
+  for (auto next = std::next(at); joins(next); ++next) {
+    std::memset(scratch.data() + (end - start), 0, next->first - end);
+    end = std::min(EndOf(next), end_max);
   }
   CopyOver({start, end - start}, scratch.data());
   return Run{start, std::string_view(scratch.data(), end - start)};

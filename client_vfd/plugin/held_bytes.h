@@ -50,6 +50,9 @@ class HeldBytes {
   void Drop(Extent extent);
   // Forgets all bytes at or beyond `size_bytes`.
   void TruncateTo(uint64_t size_bytes);
+  // Gives back what is taken by bytes that were dropped, where that is most of it and more than
+  // 1 MiB; costs a copy of all that is held. Does nothing where memory ends.
+  void Compact();
 
   // Copies what is held of `extent` to its place in `out`, which is of the extent's length, and
   // leaves the rest of `out` alone.
@@ -59,13 +62,14 @@ class HeldBytes {
   bool Covers(Extent extent) const;
   // The first bytes that are held at or after `from` and before `to`, and what follows them without
   // a gap, at most as much as fits into `scratch`, which is used where they lie in several pieces.
-  std::optional<Run> NextRun(uint64_t from, uint64_t to, Scratch& scratch) const;
+  // From `file_end` on, where the file has nothing yet, small gaps are filled with zeros.
+  std::optional<Run> NextRun(uint64_t from, uint64_t to, uint64_t file_end, Scratch& scratch) const;
 
   bool empty() const { return pieces_.empty(); }
   // One past the last byte; 0 when empty.
   uint64_t end() const;
   // About what it takes, with what the map itself needs. What is dropped goes on taking memory
-  // until nothing is held any more.
+  // until nothing is held any more, or a Compact().
   uint64_t memory_bytes() const;
 
  private:

@@ -1,7 +1,7 @@
 #include "client_vfd/plugin/held_bytes.h"
 
 #include <algorithm>
-#include <array>
+#include <limits>
 #include <optional>
 #include <random>
 #include <string>
@@ -11,6 +11,8 @@
 
 namespace h5mirror::vfd {
 namespace {
+
+constexpr uint64_t kNoEnd = std::numeric_limits<uint64_t>::max();
 
 // What is held, with '.' for each byte that is not.
 std::string Shown(const HeldBytes& held, size_t size_bytes) {
@@ -51,21 +53,39 @@ TEST(HeldBytesTest, TruncateForgetsWhatLiesBeyond) {
   EXPECT_EQ(held.memory_bytes(), 0u);
 }
 
+TEST(HeldBytesTest, WhatWasDroppedIsGivenBackAsSoonAsItIsMostOfIt) {
+  HeldBytes held;
+  held.Hold(0, "first");
+  held.Hold(100, std::string(3 << 20, 'x'));
+  held.Hold(5 << 20, "last");
+  held.Drop({103, 3 << 20});
+  EXPECT_GT(held.memory_bytes(), 3u << 20);
+  held.Compact();
+  EXPECT_LT(held.memory_bytes(), 1000u);
+  EXPECT_EQ(Shown(held, 110), "first" + std::string(95, '.') + "xxx" + std::string(7, '.'));
+  held.Hold((5 << 20) + 4, "er");
+  held.Hold(3, "TH");
+  std::string shown(11, '.');
+  held.CopyOver({(5 << 20) - 1, 11}, shown.data());
+  EXPECT_EQ(shown, ".laster....");
+  EXPECT_EQ(Shown(held, 5), "firTH");
+}
+
 TEST(HeldBytesTest, ARunTakesWhatFollowsWithoutAGapAsFarAsThereIsRoom) {
   HeldBytes held;
   held.Hold(4, "efgh");
   held.Hold(0, "abcd");  // Two extents, side by side.
   held.Hold(9, "j");
   Scratch scratch(6);
-  const auto run = held.NextRun(1, 100, scratch);
+  const auto run = held.NextRun(1, 100, kNoEnd, scratch);
   ASSERT_TRUE(run);
   EXPECT_EQ(run->offset, 1u);
   EXPECT_EQ(run->bytes, "bcdefg");
-  EXPECT_EQ(held.NextRun(7, 100, scratch)->bytes, "h");
-  EXPECT_EQ(held.NextRun(8, 100, scratch)->bytes, "j");
-  EXPECT_EQ(held.NextRun(2, 5, scratch)->bytes, "cde");
-  EXPECT_FALSE(held.NextRun(10, 100, scratch));
-  EXPECT_FALSE(held.NextRun(8, 9, scratch));
+  EXPECT_EQ(held.NextRun(7, 100, kNoEnd, scratch)->bytes, "h");
+  EXPECT_EQ(held.NextRun(8, 100, kNoEnd, scratch)->bytes, "j");
+  EXPECT_EQ(held.NextRun(2, 5, kNoEnd, scratch)->bytes, "cde");
+  EXPECT_FALSE(held.NextRun(10, 100, kNoEnd, scratch));
+  EXPECT_FALSE(held.NextRun(8, 9, kNoEnd, scratch));
 }
 
 TEST(HeldBytesTest, WhatIsLongerThanABlockOfMemoryIsHeldToo) {
@@ -131,13 +151,32 @@ std::string ShownByRuns(const HeldBytes& held, size_t size_bytes, size_t run_byt
   std::string shown(size_bytes, '.');
   Scratch scratch(run_bytes_max);
   uint64_t from = 0;
-  while (const auto run = held.NextRun(from, size_bytes, scratch)) {
+  while (const auto run = held.NextRun(from, size_bytes, kNoEnd, scratch)) {
     EXPECT_FALSE(run->bytes.empty());
     EXPECT_GE(run->offset, from);
     std::copy(run->bytes.begin(), run->bytes.end(), shown.begin() + static_cast<long>(run->offset));
     from = run->end();
   }
   return shown;
+}
+
+TEST(HeldBytesTest, BeyondTheFilesEndARunFillsSmallGaps) {
+  HeldBytes held;
+  held.Hold(0, "ab");
+  held.Hold(4, "ef");
+  held.Hold(9, "jk");
+  held.Hold(11 + 4096, "near");
+  held.Hold(15 + 4096 + 4097, "far");
+  Scratch scratch(10'000);
+  EXPECT_EQ(held.NextRun(0, 100, 3, scratch)->bytes, "ab");
+  EXPECT_EQ(held.NextRun(0, 100, 2, scratch)->bytes, std::string("ab\0\0ef\0\0\0jk", 11));
+  EXPECT_EQ(held.NextRun(4, 100, 6, scratch)->bytes, std::string("ef\0\0\0jk", 7));
+  EXPECT_EQ(held.NextRun(4, 10, 6, scratch)->bytes, std::string("ef\0\0\0j", 6));
+  EXPECT_EQ(held.NextRun(4, 9, 6, scratch)->bytes, "ef") << "no zeros at its end";
+  EXPECT_EQ(held.NextRun(9, 100'000, 0, scratch)->bytes, "jk" + std::string(4096, '\0') + "near");
+  Scratch small(3);
+  EXPECT_EQ(held.NextRun(0, 100, 0, small)->bytes, "ab");
+  EXPECT_EQ(held.NextRun(1, 100, 0, small)->bytes, "b");
 }
 
 TEST(HeldBytesTest, RandomWritesDropsAndTruncatesGiveWhatAModelGives) {

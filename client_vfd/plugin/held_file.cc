@@ -21,6 +21,11 @@ namespace {
 
 constexpr uint64_t kNoEnd = std::numeric_limits<uint64_t>::max();
 
+// Raw data in smaller writes is gathered, up to what is put in one; a larger one costs little more
+// than its copy would.
+constexpr size_t kGatheredWriteMax = 16 << 10;
+constexpr size_t kGatheredBytesMax = PutBuffers::kBytes;
+
 // Of all files of the process, whichever library has them open.
 std::atomic<uint64_t> process_bytes{0};
 
@@ -81,7 +86,11 @@ bool HeldFile::Put(uint64_t from, EqualBytes equal) {
   return put;
 }
 
-bool HeldFile::PutAppended() { return Put(cut_end_, EqualBytes::kWrite); }
+bool HeldFile::PutAppended() {
+  if (!Put(cut_end_, EqualBytes::kWrite)) return false;
+  gathered_bytes_ = 0;
+  return true;
+}
 
 // A disk that is full is found before anything of the last cut is overwritten.
 bool HeldFile::PutAll() { return held_.empty() || (PutAppended() && Put(0, EqualBytes::kSkip)); }
@@ -105,10 +114,12 @@ herr_t HeldFile::Write(H5FD_mem_t type, hid_t dxpl, haddr_t addr, size_t size, c
   const bool holds = type != H5FD_MEM_DRAW || IsGlobalHeap(size, buffer);
   if (holds && !WritesThrough()) {
     if (SwmrFlagOf(addr, size, buffer) != SwmrFlag::kSet) {
+      const std::lock_guard lock(HeldMutex());
       return HoldOrPut(type, dxpl, addr, size, buffer);
     }
     BeginSwmr();
   }
+  if (GathersRaw(addr, size)) return GatherRaw(dxpl, addr, size, buffer);
   const herr_t result = WriteRaw(type, dxpl, addr, size, buffer);
   detector_.OnWrite(OutcomeOf(result));
   return result;
@@ -130,9 +141,24 @@ herr_t HeldFile::WriteRaw(H5FD_mem_t type, hid_t dxpl, haddr_t addr, size_t size
   return result;
 }
 
+bool HeldFile::GathersRaw(haddr_t addr, size_t size) const {
+  return target_.mirror == nullptr && size < kGatheredWriteMax && addr >= cut_end_ &&
+         !WritesThrough();
+}
+
+herr_t HeldFile::GatherRaw(hid_t dxpl, haddr_t addr, size_t size, const void* buffer) {
+  const std::lock_guard lock(HeldMutex());
+  if (gathered_bytes_ + size > kGatheredBytesMax) {
+    if (!PutAppended()) return -1;
+    held_.Compact();
+    Recount();
+  }
+  gathered_bytes_ += size;
+  return HoldOrPut(H5FD_MEM_DRAW, dxpl, addr, size, buffer);
+}
+
 herr_t HeldFile::HoldOrPut(H5FD_mem_t type, hid_t dxpl, haddr_t addr, size_t size,
                            const void* buffer) {
-  const std::lock_guard lock(HeldMutex());
   const std::string_view bytes(static_cast<const char*>(buffer), size);
   try {
     held_.Hold(addr, bytes);

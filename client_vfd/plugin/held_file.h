@@ -1,7 +1,10 @@
 // metadata=memory: a layer between HDF5 and the local file that holds metadata writes in memory,
-// and puts them into the file at each cut and at the close. Raw data goes straight on, but for
-// collections of the global heap.
+// and puts them into the file at each cut and at the close. Collections of the global heap count as
+// metadata. Other raw data goes straight on, but for small writes to a file that is not mirrored,
+// beyond the end that it had at the last cut: nothing in the file leads there yet, so they are put
+// together with the metadata between them.
 //
+//   1 MiB of raw data    held: put what lies beyond the end of the last cut
 //   H5Fflush, close      put, before the mirror is told of the cut: it reads the local file
 //   metadata_memory      reached: put, and go on holding
 //   SWMR-write mode      put, and hold nothing from then on: readers rely on HDF5's order of writes
@@ -61,6 +64,9 @@ class HeldFile : private LocalBytes {
 
   herr_t PassOn(H5FD_mem_t type, hid_t dxpl, haddr_t addr, size_t size, const void* buffer);
   herr_t WriteRaw(H5FD_mem_t type, hid_t dxpl, haddr_t addr, size_t size, const void* buffer);
+  bool GathersRaw(haddr_t addr, size_t size) const;
+  herr_t GatherRaw(hid_t dxpl, haddr_t addr, size_t size, const void* buffer);
+  // With HeldMutex().
   herr_t HoldOrPut(H5FD_mem_t type, hid_t dxpl, haddr_t addr, size_t size, const void* buffer);
   // Writes of this file are not held.
   bool WritesThrough() const;
@@ -84,6 +90,7 @@ class HeldFile : private LocalBytes {
   HeldBytes held_;
   PutBuffers buffers_;
   uint64_t cut_end_;            // the local file's size at the last cut, or at the open
+  size_t gathered_bytes_ = 0;   // of raw data, since what was appended was last put
   uint64_t counted_bytes_ = 0;  // of the process's memory
   bool swmr_ = false;
 };

@@ -94,6 +94,8 @@ class HeldFileTest : public testing::Test {
 };
 
 TEST_F(HeldFileTest, MetadataIsReadBackAndCountedBeforeItIsInTheFile) {
+  ASSERT_EQ(Write(H5FD_MEM_DRAW, 0, "old"), 0);
+  ASSERT_EQ(Cut(3), 0);
   EXPECT_EQ(Write(H5FD_MEM_OHDR, 4, "header"), 0);
   EXPECT_EQ(Write(H5FD_MEM_DRAW, 0, "raw"), 0);
   EXPECT_EQ(memory_.bytes, "raw");
@@ -127,13 +129,75 @@ TEST_F(HeldFileTest, WhatIsBeyondTheNewEndIsForgotten) {
   EXPECT_EQ(memory_.bytes, "hea");
 }
 
-TEST_F(HeldFileTest, TheGlobalHeapIsHeldAndRawDataIsNot) {
+TEST_F(HeldFileTest, TheGlobalHeapIsHeldAndRawDataOfTheLastCutIsNot) {
   const std::string heap = "GCOL\1" + std::string(4091, 'x');
+  Write(H5FD_MEM_DRAW, 0, std::string(9000, 'r'));
+  ASSERT_EQ(Cut(9000), 0);
   Write(H5FD_MEM_DRAW, 0, heap);
-  EXPECT_EQ(memory_.bytes, "");
+  EXPECT_EQ(memory_.bytes[0], 'r');
   Write(H5FD_MEM_DRAW, 8192, "GCOL\1");
-  EXPECT_EQ(memory_.writes, 1);
+  EXPECT_EQ(memory_.bytes.substr(8192, 5), "GCOL\1");
   EXPECT_EQ(Read(0, 4096), heap);
+}
+
+TEST_F(HeldFileTest, SmallRawDataBeyondTheLastCutIsPutWithTheMetadataBetween) {
+  std::string expected;
+  for (int n = 0; n < 100; ++n) {
+    const std::string header(300, 'h'), raw(8192, static_cast<char>('a' + n % 26));
+    EXPECT_EQ(Write(H5FD_MEM_DRAW, expected.size() + header.size(), raw), 0);
+    EXPECT_EQ(Write(H5FD_MEM_OHDR, expected.size(), header), 0);
+    expected += header + raw;
+  }
+  EXPECT_EQ(memory_.writes, 0);
+  EXPECT_EQ(held_->Eof(H5FD_MEM_DEFAULT), expected.size());
+  EXPECT_EQ(Read(100, 20'000), expected.substr(100, 20'000));
+  EXPECT_EQ(held_->Flush(H5P_DEFAULT, false), 0) << "an object's: no cut";
+  EXPECT_EQ(memory_.writes, 0);
+  EXPECT_EQ(Cut(expected.size()), 0);
+  EXPECT_EQ(memory_.bytes, expected);
+  EXPECT_EQ(memory_.writes, 1);
+  Write(H5FD_MEM_DRAW, expected.size() - 1, "in place");
+  EXPECT_EQ(memory_.writes, 2);
+}
+
+TEST_F(HeldFileTest, ALargeRawWriteIsNotHeld) {
+  Write(H5FD_MEM_DRAW, 100, std::string(100, 's'));
+  Write(H5FD_MEM_DRAW, 150, std::string(16 << 10, 'L'));
+  EXPECT_EQ(memory_.bytes, std::string(150, '\0') + std::string(16 << 10, 'L'));
+  EXPECT_EQ(Read(100, 60), std::string(50, 's') + std::string(10, 'L'));
+}
+
+// Metadata of the last cut is held on all the time, so that nothing is ever all put.
+TEST_F(HeldFileTest, RawDataThatIsGatheredTakesBoundedMemory) {
+  Open(4 << 20);
+  Write(H5FD_MEM_SUPER, 0, "old");
+  ASSERT_EQ(Cut(3), 0);
+  Write(H5FD_MEM_SUPER, 0, "new");
+  std::string expected = "new";
+  for (int n = 0; n < 4000; ++n) {
+    const std::string raw(1 + n * 7 % 16'000, static_cast<char>('a' + n % 26));
+    ASSERT_EQ(Write(H5FD_MEM_DRAW, expected.size(), raw), 0);
+    expected += raw;
+    ASSERT_LE(expected.size() - memory_.bytes.size(), (1 << 20) + 16'000u);
+  }
+  EXPECT_EQ(memory_.bytes.substr(0, 3), "old") << "its memory ended: all was put";
+  EXPECT_LT(memory_.writes, 40);
+  EXPECT_EQ(Cut(expected.size()), 0);
+  EXPECT_TRUE(memory_.bytes == expected);
+}
+
+TEST_F(HeldFileTest, RawDataThatCannotBePutFailsTheWriteThatPutsAndIsHeldOn) {
+  memory_.writes_left = 0;
+  std::string expected;
+  const std::string raw(10'000, 'r');
+  while (Write(H5FD_MEM_DRAW, expected.size(), raw) == 0) expected += raw;
+  EXPECT_GT(expected.size(), (1u << 20) - raw.size());
+  EXPECT_LE(expected.size(), 1u << 20);
+  EXPECT_LT(Write(H5FD_MEM_DRAW, expected.size(), raw), 0);
+  EXPECT_LT(Cut(expected.size()), 0);
+  memory_.writes_left = 1'000;
+  EXPECT_EQ(Cut(expected.size()), 0);
+  EXPECT_EQ(memory_.bytes, expected);
 }
 
 TEST_F(HeldFileTest, BeyondTheBoundAllIsPut) {
@@ -179,7 +243,10 @@ TEST_F(HeldFileTest, RandomCallsGiveTheFileThatTheyGiveWithoutIt) {
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::mt19937 random(seed);
   const auto below = [&](uint64_t bound) { return random() % bound; };
-  for (const uint64_t bound : {uint64_t{1} << 20, uint64_t{4000}}) {
+  struct Case {
+    uint64_t bound, unit;
+  };
+  for (const auto [bound, unit] : {Case{1 << 20, 1}, Case{4000, 1}, Case{4 << 20, 400}}) {
     held_.reset();
     memory_.bytes.clear();
     memory_.writes = 0;
@@ -187,18 +254,18 @@ TEST_F(HeldFileTest, RandomCallsGiveTheFileThatTheyGiveWithoutIt) {
     MemoryFile plain;
     plain.base.cls = MemoryClass();
     for (int step = 0; step < 20'000; ++step) {
-      const haddr_t addr = below(3000);
-      const std::string bytes(1 + below(60), static_cast<char>('a' + below(4)));
+      const haddr_t addr = below(3000) * unit;
+      const std::string bytes(1 + below(60) * unit, static_cast<char>('a' + below(4)));
       const H5FD_mem_t type = below(3) == 0 ? H5FD_MEM_DRAW : H5FD_MEM_BTREE;
       ASSERT_EQ(Write(type, addr, bytes), 0);
       WriteMemory(&plain.base, type, H5P_DEFAULT, addr, bytes.size(), bytes.data());
-      const haddr_t from = below(3000);
-      std::string expected(1 + below(80), '?');
+      const haddr_t from = below(3000) * unit;
+      std::string expected(1 + below(80) * unit, '?');
       ReadMemory(&plain.base, type, H5P_DEFAULT, from, expected.size(), expected.data());
       ASSERT_EQ(Read(from, expected.size()), expected) << "step " << step;
       ASSERT_EQ(held_->Eof(H5FD_MEM_DEFAULT), plain.bytes.size()) << "step " << step;
       if (below(30) != 0) continue;
-      plain.eoa = below(4) != 0 ? plain.bytes.size() : below(3200);
+      plain.eoa = below(4) != 0 ? plain.bytes.size() : below(3200) * unit;
       TruncateMemory(&plain.base, H5P_DEFAULT, false);
       ASSERT_EQ(Cut(plain.eoa), 0);
       ASSERT_EQ(memory_.bytes, plain.bytes) << "step " << step;

@@ -50,13 +50,24 @@ class HeldPutTest : public testing::Test {
 };
 
 TEST_F(HeldPutTest, WhatLiesSideBySideIsOneWriteAndAllIsInOrder) {
+  file_.bytes = std::string(30, '.');
   held_.Hold(20, "cc");
   held_.Hold(2, "bb");
   held_.Hold(0, "aa");
   EXPECT_TRUE(Put());
   EXPECT_THAT(file_.writes, ElementsAre(Extent{0, 4}, Extent{20, 2}));
-  EXPECT_EQ(file_.bytes.substr(0, 4), "aabb");
+  EXPECT_EQ(file_.bytes.substr(0, 5), "aabb.");
   EXPECT_TRUE(held_.empty());
+}
+
+TEST_F(HeldPutTest, WhereTheFileHasNothingSmallGapsAreOneWriteToo) {
+  file_.bytes = "......";
+  held_.Hold(0, "aa");
+  held_.Hold(4, "bbbb");
+  held_.Hold(20, "cc");
+  EXPECT_TRUE(Put());
+  EXPECT_THAT(file_.writes, ElementsAre(Extent{0, 2}, Extent{4, 18}));
+  EXPECT_EQ(file_.bytes, "aa..bbbb" + std::string(12, '\0') + "cc");
 }
 
 TEST_F(HeldPutTest, AMebibyteIsTheLongestWrite) {
@@ -123,6 +134,7 @@ TEST_F(HeldPutTest, OnlyWhatWasAskedFor) {
 }
 
 TEST_F(HeldPutTest, WhatFailsIsHeldOnAndCanBePutLater) {
+  file_.bytes = std::string(30, '.');
   held_.Hold(0, "aa");
   held_.Hold(10, "bb");
   held_.Hold(20, "cc");
@@ -133,7 +145,7 @@ TEST_F(HeldPutTest, WhatFailsIsHeldOnAndCanBePutLater) {
   file_.writes_left = 2;
   EXPECT_TRUE(Put());
   EXPECT_TRUE(held_.empty());
-  EXPECT_EQ(file_.bytes.substr(20), "cc");
+  EXPECT_EQ(file_.bytes.substr(20), "cc........");
 }
 
 TEST_F(HeldPutTest, AFileWithRandomHeldAndPlainWritesIsThatOfPlainWritesAlone) {

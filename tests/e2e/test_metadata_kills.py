@@ -30,6 +30,10 @@ WRITER = """
                 f[f"first/g{n}"].attrs["cut"] = cut
         if cut == "close":
             del f["second"]
+        if sys.argv[3:]:  # More raw data than the chunk cache has, and is gathered then.
+            d = f.create_dataset(f"chunks of {cut}", (800, 1024), "i4", chunks=(1, 1024))
+            for n in range(800):
+                d[n] = n
         print("put", flush=True)
         f.close() if cut == "close" else f.flush()
         print(cut, flush=True)
@@ -59,18 +63,18 @@ class Killed:
         self.at_cut = site.local(f"{name}.{self.cut}")
 
 
-def write(site, name, libver, env, until="close"):
+def write(site, name, libver, env, until="close", more=()):
     """One run of the writer."""
-    return site.run([*site.script(WRITER.replace("LIBVER", libver)), name, until], env=env)
+    return site.run([*site.script(WRITER.replace("LIBVER", libver)), name, until, *more], env=env)
 
 
-def kill_each(site, libver, env, moment="before", until="close"):
+def kill_each(site, libver, env, moment="before", until="close", more=()):
     """For each call a writer of a file of its own, until one comes to its end."""
     for number in range(1, 1000):
         name = f"k{number}.h5"
         kill = {"LD_PRELOAD": str(paths.TEST_BIN / "libe2e_kill_at.so"), "KILL_FILE": "none", "KILL_AT": str(number),
                 **({"KILL_HALF": "1"} if moment == "within" else {})}
-        done = write(site, name, libver, {**env, **kill}, until)
+        done = write(site, name, libver, {**env, **kill}, until, more)
         if done.code == 0:
             assert number > 5
             return
@@ -117,6 +121,18 @@ def test_alone_the_file_is_the_last_cut_until_that_is_overwritten(tmp_path, h5py
             assert_between(left.file.read_bytes(), left.at_cut.read_bytes(), whole[left.next_cut].read_bytes())
     for cut in ("second", "close"):
         assert {(cut, "between cuts"), (cut, "beyond the end"), (cut, "overwriting")} <= met, met
+
+
+@pytest.mark.parametrize("moment", MOMENTS if paths.TEST_ALL else ["within"])
+def test_alone_small_raw_data_that_is_put_between_two_cuts_leaves_the_last_one_whole(tmp_path, moment):
+    """It is put with metadata beside it, some of it more than once."""
+    local, grown = Site(tmp_path), 0
+    for left in kill_each(local, "v110", local.env(MEMORY), moment, more=["chunks"]):
+        if left.in_put:
+            continue
+        grown += left.file.stat().st_size > left.at_cut.stat().st_size + 2**19
+        assert hdf5.dump(left.file) == hdf5.dump(left.at_cut)
+    assert grown > 0
 
 
 def test_alone_there_are_fewer_moments_between_two_cuts_than_with_sec2(tmp_path):

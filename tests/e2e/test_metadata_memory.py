@@ -180,6 +180,26 @@ def test_metadata_takes_few_writes(local):
         assert held * factor < plainly
 
 
+def test_small_raw_data_takes_few_writes_too(local):
+    """Where no server is to get it."""
+    counted = """
+        def calls():
+            return next(int(line.split()[1]) for line in open("/proc/self/io") if line.startswith("syscw"))
+        before = calls()
+        with h5py.File("{name}.h5", "w", libver="earliest") as f:
+            for n in range(2000):
+                f[f"d{n}"] = np.full(512, n)
+                f[f"d{n}"].attrs["n"] = n
+        print(calls() - before)
+        with h5py.File("{name}.h5", "r") as f:
+            assert all((f[f"d{n}"][()] == n).all() and f[f"d{n}"].attrs["n"] == n for n in range(2000))
+    """
+    plainly, held = (int(local.py(counted.replace("{name}", name), config=config).out)
+                     for name, config in (("plain", "mode=off"), ("held", MEMORY)))
+    print(f"2,000 datasets of 4 KiB: {plainly} writes, {held} with metadata=memory")
+    assert held * 4 < plainly
+
+
 @pytest.mark.parametrize("mode", ["r", "r+", "a"])
 def test_an_open_that_changes_nothing_leaves_bytes_and_times(local, mode):
     local.run(local.script(everything("u.h5", "v110")), env=local.plain_env()).ok()
