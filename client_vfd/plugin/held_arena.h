@@ -42,7 +42,7 @@ class HeldArena {
   std::vector<Block> blocks_;
   char* next_ = nullptr;  // free from here on, in the newest block
   char* end_ = nullptr;
-  char* populated_end_ = nullptr;  // up to here nothing is left to populate
+  char* populated_end_ = nullptr;  // pages up to here are not asked for any more
   uint64_t taken_bytes_ = 0;
 };
 

@@ -13,8 +13,6 @@ namespace {
 // A node of the map, and what the allocator adds to it.
 constexpr uint64_t kNodeBytes = 80;
 
-constexpr uint64_t kDeadBytesMax = 1 << 20;
-
 // As cheap to write as to pass over. HDF5 takes room for metadata by 2 KiB, and writes it later
 // than the raw data around it.
 constexpr uint64_t kFilledGapMax = 4096;
@@ -48,10 +46,12 @@ void HeldBytes::Hold(uint64_t offset, std::string_view bytes) {
                arena_.Grow(at->second.data + at->second.size, count)) {
       std::memcpy(at->second.data + at->second.size, part.data(), count);
       at->second.size += count;
+      live_bytes_ += count;
     } else {
       char* const data = arena_.Take(count);
       std::memcpy(data, part.data(), count);
       at = pieces_.emplace_hint(next, offset, Piece{data, count});
+      live_bytes_ += count;
     }
     offset += count;
     bytes.remove_prefix(count);
@@ -71,6 +71,7 @@ void HeldBytes::Drop(Extent extent) {
       pieces_.emplace_hint(std::next(at), extent.end(),
                            Piece{at->second.data + skipped, at->second.size - skipped});
     }
+    live_bytes_ -= std::min(end, extent.end()) - std::max(at->first, extent.offset);
     if (at->first < extent.offset) {
       at->second.size = extent.offset - at->first;
       ++at;
@@ -86,14 +87,11 @@ void HeldBytes::TruncateTo(uint64_t size_bytes) {
 }
 
 void HeldBytes::Compact() {
-  uint64_t live_bytes = 0;
-  for (const auto& [offset, piece] : pieces_) live_bytes += piece.size;
-  const uint64_t dead_bytes = arena_.taken_bytes() - live_bytes;
-  if (live_bytes == 0 || dead_bytes < std::max(live_bytes, kDeadBytesMax)) return;
+  if (pieces_.empty() || dead_bytes() == 0) return;
   HeldArena compact;
   char* to = nullptr;
   try {
-    to = compact.Take(live_bytes);  // In one: nothing has moved where this fails.
+    to = compact.Take(live_bytes_);  // In one: nothing has moved where this fails.
   } catch (const std::bad_alloc&) {
     return;
   }
@@ -126,7 +124,7 @@ bool HeldBytes::Covers(Extent extent) const {
   return true;
 }
 
-std::optional<HeldBytes::Run> HeldBytes::NextRun(uint64_t from, uint64_t to, uint64_t file_end,
+std::optional<HeldBytes::Run> HeldBytes::NextRun(uint64_t from, uint64_t to, uint64_t blank_from,
                                                  Scratch& scratch) const {
   const auto at = At(from);
   if (at == pieces_.end() || at->first >= to) return std::nullopt;
@@ -135,7 +133,7 @@ std::optional<HeldBytes::Run> HeldBytes::NextRun(uint64_t from, uint64_t to, uin
   uint64_t end = std::min(EndOf(at), end_max);
   const auto joins = [&](Pieces::const_iterator next) {
     if (next == pieces_.end() || next->first >= end_max) return false;
-    return next->first == end || (end >= file_end && next->first - end <= kFilledGapMax);
+    return next->first == end || (end >= blank_from && next->first - end <= kFilledGapMax);
   };
   if (!joins(std::next(at))) {
     return Run{start, at->second.bytes().substr(start - at->first, end - start)};

@@ -1,5 +1,5 @@
-// Bytes of a file that are in memory and not in the file yet: what the driver holds of a file's
-// metadata with metadata=memory. Pieces are ordered and never overlap; the newest bytes count.
+// Bytes of a file that are in memory and not in the file yet: what the driver holds with
+// metadata=memory. Pieces are ordered and never overlap; the newest bytes count.
 #ifndef H5MIRROR_CLIENT_VFD_PLUGIN_HELD_BYTES_H_
 #define H5MIRROR_CLIENT_VFD_PLUGIN_HELD_BYTES_H_
 
@@ -32,7 +32,7 @@ class Scratch {
   std::unique_ptr<char[]> data_;
 };
 
-// Not thread-safe. Every operation costs O(log n + pieces touched).
+// Not thread-safe. Every operation but Compact() costs O(log n + pieces touched).
 class HeldBytes {
  public:
   // Bytes that follow each other; they live until the next call that changes anything.
@@ -50,8 +50,8 @@ class HeldBytes {
   void Drop(Extent extent);
   // Forgets all bytes at or beyond `size_bytes`.
   void TruncateTo(uint64_t size_bytes);
-  // Gives back what is taken by bytes that were dropped, where that is most of it and more than
-  // 1 MiB; costs a copy of all that is held. Does nothing where memory ends.
+  // Gives back what bytes take that were dropped; costs a copy of all that is held. Does nothing
+  // where memory ends.
   void Compact();
 
   // Copies what is held of `extent` to its place in `out`, which is of the extent's length, and
@@ -62,8 +62,9 @@ class HeldBytes {
   bool Covers(Extent extent) const;
   // The first bytes that are held at or after `from` and before `to`, and what follows them without
   // a gap, at most as much as fits into `scratch`, which is used where they lie in several pieces.
-  // From `file_end` on, where the file has nothing yet, small gaps are filled with zeros.
-  std::optional<Run> NextRun(uint64_t from, uint64_t to, uint64_t file_end, Scratch& scratch) const;
+  // From `blank_from` on, where the file has nothing yet, small gaps are filled with zeros.
+  std::optional<Run> NextRun(uint64_t from, uint64_t to, uint64_t blank_from,
+                             Scratch& scratch) const;
 
   bool empty() const { return pieces_.empty(); }
   // One past the last byte; 0 when empty.
@@ -71,6 +72,9 @@ class HeldBytes {
   // About what it takes, with what the map itself needs. What is dropped goes on taking memory
   // until nothing is held any more, or a Compact().
   uint64_t memory_bytes() const;
+  uint64_t live_bytes() const { return live_bytes_; }
+  // That are taken by what was dropped.
+  uint64_t dead_bytes() const { return arena_.taken_bytes() - live_bytes_; }
 
  private:
   struct Piece {
@@ -86,6 +90,7 @@ class HeldBytes {
   Pieces::const_iterator At(uint64_t offset) const;
 
   Pieces pieces_;
+  uint64_t live_bytes_ = 0;  // of all pieces
   HeldArena arena_;
 };
 

@@ -53,14 +53,17 @@ TEST(HeldBytesTest, TruncateForgetsWhatLiesBeyond) {
   EXPECT_EQ(held.memory_bytes(), 0u);
 }
 
-TEST(HeldBytesTest, WhatWasDroppedIsGivenBackAsSoonAsItIsMostOfIt) {
+TEST(HeldBytesTest, ACompactOneTakesWhatItHolds) {
   HeldBytes held;
   held.Hold(0, "first");
   held.Hold(100, std::string(3 << 20, 'x'));
   held.Hold(5 << 20, "last");
   held.Drop({103, 3 << 20});
   EXPECT_GT(held.memory_bytes(), 3u << 20);
+  EXPECT_EQ(held.live_bytes(), 12u);
+  EXPECT_EQ(held.dead_bytes(), (3u << 20) - 3);
   held.Compact();
+  EXPECT_EQ(held.dead_bytes(), 0u);
   EXPECT_LT(held.memory_bytes(), 1000u);
   EXPECT_EQ(Shown(held, 110), "first" + std::string(95, '.') + "xxx" + std::string(7, '.'));
   held.Hold((5 << 20) + 4, "er");
@@ -131,6 +134,7 @@ class Model {
     for (const auto& byte : bytes_) shown += byte.value_or('.');
     return shown;
   }
+  uint64_t bytes() const { return Count({0, bytes_.size()}); }
   uint64_t end() const {
     const auto last = std::find_if(bytes_.rbegin(), bytes_.rend(), [](auto b) { return b; });
     return static_cast<uint64_t>(bytes_.rend() - last);
@@ -147,11 +151,12 @@ class Model {
 };
 
 // All runs, one after the other, are what is held.
-std::string ShownByRuns(const HeldBytes& held, size_t size_bytes, size_t run_bytes_max) {
+std::string ShownByRuns(const HeldBytes& held, size_t size_bytes, size_t run_bytes_max,
+                        uint64_t blank_from = kNoEnd) {
   std::string shown(size_bytes, '.');
   Scratch scratch(run_bytes_max);
   uint64_t from = 0;
-  while (const auto run = held.NextRun(from, size_bytes, kNoEnd, scratch)) {
+  while (const auto run = held.NextRun(from, size_bytes, blank_from, scratch)) {
     EXPECT_FALSE(run->bytes.empty());
     EXPECT_GE(run->offset, from);
     std::copy(run->bytes.begin(), run->bytes.end(), shown.begin() + static_cast<long>(run->offset));
@@ -198,6 +203,8 @@ TEST(HeldBytesTest, RandomWritesDropsAndTruncatesGiveWhatAModelGives) {
           model.Drop(extent);
           break;
         case 2:
+          held.Compact();
+          ASSERT_EQ(held.dead_bytes(), 0u);
           if (below(4) != 0) break;
           held.TruncateTo(offset);
           model.Drop({offset, kSize});
@@ -210,6 +217,12 @@ TEST(HeldBytesTest, RandomWritesDropsAndTruncatesGiveWhatAModelGives) {
       }
       ASSERT_EQ(Shown(held, kSize), model.Shown()) << "round " << round << " step " << step;
       ASSERT_EQ(ShownByRuns(held, kSize, 1 + below(50)), model.Shown());
+      ASSERT_EQ(held.live_bytes(), model.bytes());
+      const uint64_t blank_from = below(kSize);
+      std::string filled = ShownByRuns(held, kSize, 1 + below(50), blank_from);
+      ASSERT_EQ(filled.find('\0') < blank_from, false);
+      std::replace(filled.begin(), filled.end(), '\0', '.');
+      ASSERT_EQ(filled, model.Shown());
       ASSERT_EQ(held.end(), model.end());
       ASSERT_EQ(held.Intersects(extent), model.Intersects(extent));
       ASSERT_EQ(held.Covers(extent), model.Covers(extent));

@@ -26,8 +26,17 @@ constexpr uint64_t kNoEnd = std::numeric_limits<uint64_t>::max();
 constexpr size_t kGatheredWriteMax = 16 << 10;
 constexpr size_t kGatheredBytesMax = PutBuffers::kBytes;
 
+// What each write takes besides its bytes where it lies alone.
+constexpr size_t kPieceBytes = 80;
+
 // Of all files of the process, whichever library has them open.
 std::atomic<uint64_t> process_bytes{0};
+
+// With HeldMutex(), for all files.
+PutBuffers& Buffers() {
+  static auto* buffers = new PutBuffers;
+  return *buffers;
+}
 
 Outcome OutcomeOf(herr_t result) { return result < 0 ? Outcome::kFailed : Outcome::kOk; }
 Phase PhaseOf(hbool_t closing) { return closing ? Phase::kClosing : Phase::kOpen; }
@@ -59,6 +68,9 @@ uint64_t HeldFile::LocalSizeBytes() const {
   return target_.under->cls->get_eof(target_.under, H5FD_MEM_DEFAULT);
 }
 
+// The local file's size is what this process knows of.
+uint64_t HeldFile::BlankFrom() const { return put_outside_cut_ ? kNoEnd : LocalSizeBytes(); }
+
 herr_t HeldFile::PassOn(H5FD_mem_t type, hid_t dxpl, haddr_t addr, size_t size,
                         const void* buffer) {
   if (target_.mirror != nullptr) return target_.mirror->Write(type, dxpl, addr, size, buffer);
@@ -78,7 +90,7 @@ void HeldFile::Recount() {
 bool HeldFile::Put(uint64_t from, EqualBytes equal) {
   bool put = false;
   try {
-    put = PutHeld(from, kNoEnd, equal, held_, *this, buffers_);
+    put = PutHeld(from, kNoEnd, equal, held_, *this, Buffers());
   } catch (const std::bad_alloc&) {
   }
   Recount();
@@ -94,6 +106,31 @@ bool HeldFile::PutAppended() {
 
 // A disk that is full is found before anything of the last cut is overwritten.
 bool HeldFile::PutAll() { return held_.empty() || (PutAppended() && Put(0, EqualBytes::kSkip)); }
+
+bool HeldFile::PutOutsideCut() {
+  put_outside_cut_ = true;
+  return PutAll();
+}
+
+bool HeldFile::PutGathered() {
+  if (!PutAppended()) return false;
+  if (held_.dead_bytes() >= held_.live_bytes()) {  // Else what is held would be copied too often.
+    held_.Compact();
+    Recount();
+  }
+  return true;
+}
+
+// What was gathered first: it is no reason to give up the last cut.
+bool HeldFile::MakeRoom() {
+  if (gathered_bytes_ > 0) {
+    if (!PutAppended()) return false;
+    held_.Compact();
+    Recount();
+    if (process_bytes.load(std::memory_order_relaxed) <= target_.memory_bytes_max) return true;
+  }
+  return PutOutsideCut();
+}
 
 herr_t HeldFile::Read(H5FD_mem_t type, hid_t dxpl, haddr_t addr, size_t size, void* buffer) {
   const Extent extent{addr, size};
@@ -119,7 +156,15 @@ herr_t HeldFile::Write(H5FD_mem_t type, hid_t dxpl, haddr_t addr, size_t size, c
     }
     BeginSwmr();
   }
-  if (GathersRaw(addr, size)) return GatherRaw(dxpl, addr, size, buffer);
+  if (target_.mirror == nullptr && size < kGatheredWriteMax) {
+    const std::lock_guard lock(HeldMutex());
+    bool is_room = false;
+    if (GathersRaw(addr) && !MakeRoomToGather(size, &is_room)) return -1;
+    if (is_room) {
+      gathered_bytes_ += size + kPieceBytes;
+      return HoldOrPut(type, dxpl, addr, size, buffer);
+    }
+  }
   const herr_t result = WriteRaw(type, dxpl, addr, size, buffer);
   detector_.OnWrite(OutcomeOf(result));
   return result;
@@ -141,20 +186,18 @@ herr_t HeldFile::WriteRaw(H5FD_mem_t type, hid_t dxpl, haddr_t addr, size_t size
   return result;
 }
 
-bool HeldFile::GathersRaw(haddr_t addr, size_t size) const {
-  return target_.mirror == nullptr && size < kGatheredWriteMax && addr >= cut_end_ &&
-         !WritesThrough();
+bool HeldFile::GathersRaw(haddr_t addr) const {
+  return addr >= cut_end_ && !put_outside_cut_ && !WritesThrough();
 }
 
-herr_t HeldFile::GatherRaw(hid_t dxpl, haddr_t addr, size_t size, const void* buffer) {
-  const std::lock_guard lock(HeldMutex());
-  if (gathered_bytes_ + size > kGatheredBytesMax) {
-    if (!PutAppended()) return -1;
-    held_.Compact();
-    Recount();
-  }
-  gathered_bytes_ += size;
-  return HoldOrPut(H5FD_MEM_DRAW, dxpl, addr, size, buffer);
+bool HeldFile::MakeRoomToGather(size_t size, bool* is_room) {
+  const auto memory_is_scarce = [&] {
+    return process_bytes.load(std::memory_order_relaxed) > target_.memory_bytes_max / 2;
+  };
+  const bool is_full = gathered_bytes_ + size + kPieceBytes > kGatheredBytesMax;
+  if ((is_full || memory_is_scarce()) && gathered_bytes_ > 0 && !PutGathered()) return false;
+  *is_room = !memory_is_scarce();
+  return true;
 }
 
 herr_t HeldFile::HoldOrPut(H5FD_mem_t type, hid_t dxpl, haddr_t addr, size_t size,
@@ -164,11 +207,12 @@ herr_t HeldFile::HoldOrPut(H5FD_mem_t type, hid_t dxpl, haddr_t addr, size_t siz
     held_.Hold(addr, bytes);
     Recount();
     const uint64_t held_bytes = process_bytes.load(std::memory_order_relaxed);
-    return held_bytes <= target_.memory_bytes_max || PutAll() ? 0 : -1;
+    return held_bytes <= target_.memory_bytes_max || MakeRoom() ? 0 : -1;
   } catch (const std::bad_alloc&) {
   }
   held_.Drop({addr, size});
-  const herr_t result = PutAll() ? PassOn(type, dxpl, addr, size, buffer) : -1;
+  Recount();
+  const herr_t result = PutOutsideCut() ? PassOn(type, dxpl, addr, size, buffer) : -1;
   detector_.OnWrite(OutcomeOf(result));
   return result;
 }
@@ -176,7 +220,7 @@ herr_t HeldFile::HoldOrPut(H5FD_mem_t type, hid_t dxpl, haddr_t addr, size_t siz
 void HeldFile::BeginSwmr() {
   const std::lock_guard lock(HeldMutex());
   // What cannot be put now is held on, and read from memory; the next flush tries again.
-  static_cast<void>(PutAll());
+  static_cast<void>(PutOutsideCut());
   swmr_ = true;
 }
 
@@ -198,7 +242,10 @@ herr_t HeldFile::Truncate(hid_t dxpl, hbool_t closing) {
   } else if (put) {
     result = under->cls->truncate != nullptr ? under->cls->truncate(under, dxpl, closing) : 0;
   }
-  if (result >= 0) cut_end_ = std::min<uint64_t>(cut_end_, size);
+  if (result >= 0) {
+    const std::lock_guard lock(HeldMutex());
+    cut_end_ = std::min<uint64_t>(cut_end_, size);
+  }
   detector_.OnTruncate(PhaseOf(closing), OutcomeOf(result));
   return result;
 }
@@ -210,7 +257,10 @@ herr_t HeldFile::Flush(hid_t dxpl, hbool_t closing) {
   if (!child && (cut || closing || swmr_)) {
     const std::lock_guard lock(HeldMutex());
     put = PutAll();
-    if (put) cut_end_ = LocalSizeBytes();
+    if (put) {
+      cut_end_ = LocalSizeBytes();
+      put_outside_cut_ = false;
+    }
   }
   H5FD_t* under = target_.under;
   herr_t result = 0;
@@ -236,13 +286,13 @@ herr_t HeldFile::BeforeClose() {
 
 void HeldFile::BeforeFork() {
   // What fails is held on by the parent, which says so at its next flush; so does the child.
-  if (!InForkedChild()) static_cast<void>(PutAll());
+  if (!InForkedChild()) static_cast<void>(PutOutsideCut());
 }
 
 herr_t HeldFile::FailOfInherited() {
   if (held_.empty()) return 0;
   PushWriteErrno(*target_.host, target_.name, EIO,
-                 "metadata that the parent process held could not be written before the fork; "
+                 "what the parent process held in memory could not be written before the fork; "
                  "flush the file in the parent, and open it again in the child");
   return -1;
 }

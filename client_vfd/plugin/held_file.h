@@ -1,8 +1,8 @@
 // metadata=memory: a layer between HDF5 and the local file that holds metadata writes in memory,
 // and puts them into the file at each cut and at the close. Collections of the global heap count as
 // metadata. Other raw data goes straight on, but for small writes to a file that is not mirrored,
-// beyond the end that it had at the last cut: nothing in the file leads there yet, so they are put
-// together with the metadata between them.
+// at or beyond the end that it had at the last cut: nothing in the file leads there yet, so they
+// are put together with the metadata between them.
 //
 //   1 MiB of raw data    held: put what lies beyond the end of the last cut
 //   H5Fflush, close      put, before the mirror is told of the cut: it reads the local file
@@ -10,8 +10,9 @@
 //   SWMR-write mode      put, and hold nothing from then on: readers rely on HDF5's order of writes
 //   fork                 put, so that parent and child see one file; the child holds nothing
 //
-// Between two cuts the metadata in the file is that of the last cut. A put writes what lies beyond
-// the end that the file had then before it overwrites anything.
+// Between two cuts the metadata in the file is that of the last cut. A put writes what lies at or
+// beyond the end that the file had then before it overwrites anything. After a put outside a cut
+// nothing of this holds until the next cut, and no raw data is gathered.
 //
 // Called by one thread at a time, as HDF5 does; and by a thread that forks.
 #ifndef H5MIRROR_CLIENT_VFD_PLUGIN_HELD_FILE_H_
@@ -61,22 +62,28 @@ class HeldFile : private LocalBytes {
   bool ReadLocal(uint64_t offset, size_t size, char* out) override;
   bool WriteLocal(uint64_t offset, size_t size, const char* bytes) override;
   uint64_t LocalSizeBytes() const override;
+  uint64_t BlankFrom() const override;
 
   herr_t PassOn(H5FD_mem_t type, hid_t dxpl, haddr_t addr, size_t size, const void* buffer);
   herr_t WriteRaw(H5FD_mem_t type, hid_t dxpl, haddr_t addr, size_t size, const void* buffer);
-  bool GathersRaw(haddr_t addr, size_t size) const;
-  herr_t GatherRaw(hid_t dxpl, haddr_t addr, size_t size, const void* buffer);
   // With HeldMutex().
   herr_t HoldOrPut(H5FD_mem_t type, hid_t dxpl, haddr_t addr, size_t size, const void* buffer);
   // Writes of this file are not held.
   bool WritesThrough() const;
   bool InForkedChild() const;
   void BeginSwmr();
-  // These are called with HeldMutex(). False: not all was put.
+  // These are called with HeldMutex(). False, of a put: not all was put.
+  bool GathersRaw(haddr_t addr) const;
   bool Put(uint64_t from, EqualBytes equal);
-  // What is beyond the end of the last cut.
+  // What lies at or beyond the end of the last cut.
   bool PutAppended();
   bool PutAll();
+  bool PutOutsideCut();
+  bool PutGathered();
+  // At the bound on memory.
+  bool MakeRoom();
+  // Puts what was gathered where no more is to be. `*is_room`: `size` bytes more can be.
+  bool MakeRoomToGather(size_t size, bool* is_room);
   // Forgets what is held beyond the new end of file, and puts what would make the file longer.
   bool CutOff(uint64_t size_bytes);
   // Tells the process how much is held here now.
@@ -88,10 +95,12 @@ class HeldFile : private LocalBytes {
   const unsigned fork_generation_;
   BarrierDetector detector_;
   HeldBytes held_;
-  PutBuffers buffers_;
   uint64_t cut_end_;            // the local file's size at the last cut, or at the open
-  size_t gathered_bytes_ = 0;   // of raw data, since what was appended was last put
+  size_t gathered_bytes_ = 0;   // of raw data, and its pieces, since the last PutAppended()
   uint64_t counted_bytes_ = 0;  // of the process's memory
+  // Since the last cut the file may lead to what lies beyond its end, and a child may have written
+  // there.
+  bool put_outside_cut_ = false;
   bool swmr_ = false;
 };
 

@@ -16,6 +16,7 @@ namespace {
 struct MemoryFile {
   H5FD_t base{};
   std::string bytes;
+  haddr_t eof = 0;  // as far as this process knows
   haddr_t eoa = 0;
   int writes = 0;
   int writes_left = 1'000'000'000;
@@ -37,11 +38,13 @@ herr_t WriteMemory(H5FD_t* file, H5FD_mem_t, hid_t, haddr_t addr, size_t size, c
   ++memory.writes;
   if (memory.bytes.size() < addr + size) memory.bytes.resize(addr + size, '\0');
   memory.bytes.replace(addr, size, static_cast<const char*>(buffer), size);
+  memory.eof = std::max<haddr_t>(memory.eof, addr + size);
   return 0;
 }
 
 herr_t TruncateMemory(H5FD_t* file, hid_t, hbool_t) {
   Of(file)->bytes.resize(Of(file)->eoa, '\0');
+  Of(file)->eof = Of(file)->eoa;
   return 0;
 }
 
@@ -51,9 +54,7 @@ const H5FD_class_t* MemoryClass() {
     memory_class.read = ReadMemory;
     memory_class.write = WriteMemory;
     memory_class.truncate = TruncateMemory;
-    memory_class.get_eof = [](const H5FD_t* file, H5FD_mem_t) {
-      return haddr_t{Of(file)->bytes.size()};
-    };
+    memory_class.get_eof = [](const H5FD_t* file, H5FD_mem_t) { return Of(file)->eof; };
     memory_class.get_eoa = [](const H5FD_t* file, H5FD_mem_t) { return Of(file)->eoa; };
     return memory_class;
   }();
@@ -62,10 +63,10 @@ const H5FD_class_t* MemoryClass() {
 
 class HeldFileTest : public testing::Test {
  protected:
-  explicit HeldFileTest(std::string content = "", uint64_t memory_bytes_max = 1 << 20) {
+  explicit HeldFileTest(std::string content = "", uint64_t memory_bytes_max = 8 << 20) {
     memory_.base.cls = MemoryClass();
     memory_.bytes = std::move(content);
-    memory_.eoa = memory_.bytes.size();
+    memory_.eof = memory_.eoa = memory_.bytes.size();
     Open(memory_bytes_max);
   }
 
@@ -86,6 +87,24 @@ class HeldFileTest : public testing::Test {
     memory_.eoa = eoa;
     if (held_->Truncate(H5P_DEFAULT, false) < 0) return -1;
     return held_->Flush(H5P_DEFAULT, false);
+  }
+
+  // Metadata of the last cut is held on all the time, so that nothing is ever all put.
+  void GatherMuch() {
+    Write(H5FD_MEM_SUPER, 0, "old");
+    ASSERT_EQ(Cut(3), 0);
+    Write(H5FD_MEM_SUPER, 0, "new");
+    std::string expected = "new";
+    for (int n = 0; n < 4000; ++n) {
+      const std::string raw(1 + n * 7 % 16'000, static_cast<char>('a' + n % 26));
+      ASSERT_EQ(Write(H5FD_MEM_DRAW, expected.size(), raw), 0);
+      expected += raw;
+      ASSERT_LE(expected.size() - memory_.bytes.size(), (1 << 20) + 16'000u);
+    }
+    EXPECT_EQ(memory_.bytes.substr(0, 3), "old") << "its memory ended: all was put";
+    EXPECT_LT(memory_.writes, 200);
+    EXPECT_EQ(Cut(expected.size()), 0);
+    EXPECT_TRUE(memory_.bytes == expected);
   }
 
   HostLibrary host_{};
@@ -167,23 +186,55 @@ TEST_F(HeldFileTest, ALargeRawWriteIsNotHeld) {
   EXPECT_EQ(Read(100, 60), std::string(50, 's') + std::string(10, 'L'));
 }
 
-// Metadata of the last cut is held on all the time, so that nothing is ever all put.
 TEST_F(HeldFileTest, RawDataThatIsGatheredTakesBoundedMemory) {
-  Open(4 << 20);
-  Write(H5FD_MEM_SUPER, 0, "old");
-  ASSERT_EQ(Cut(3), 0);
-  Write(H5FD_MEM_SUPER, 0, "new");
-  std::string expected = "new";
-  for (int n = 0; n < 4000; ++n) {
-    const std::string raw(1 + n * 7 % 16'000, static_cast<char>('a' + n % 26));
-    ASSERT_EQ(Write(H5FD_MEM_DRAW, expected.size(), raw), 0);
-    expected += raw;
-    ASSERT_LE(expected.size() - memory_.bytes.size(), (1 << 20) + 16'000u);
+  for (const uint64_t bound : {4 << 20, 512 << 10}) {
+    held_.reset();
+    memory_ = MemoryFile();
+    memory_.base.cls = MemoryClass();
+    Open(bound);
+    GatherMuch();
   }
-  EXPECT_EQ(memory_.bytes.substr(0, 3), "old") << "its memory ended: all was put";
-  EXPECT_LT(memory_.writes, 40);
-  EXPECT_EQ(Cut(expected.size()), 0);
-  EXPECT_TRUE(memory_.bytes == expected);
+}
+
+TEST_F(HeldFileTest, AfterAForkNothingIsGatheredOrFilledUntilTheNextCut) {
+  Write(H5FD_MEM_DRAW, 0, "aa");
+  Write(H5FD_MEM_OHDR, 10, "h1");
+  held_->BeforeFork();
+  memory_.bytes.resize(40, '\0');
+  memory_.bytes.replace(20, 5, "child");
+  Write(H5FD_MEM_DRAW, 14, "bb");
+  EXPECT_EQ(memory_.bytes.substr(14, 2), "bb");
+  Write(H5FD_MEM_OHDR, 16, "h2");
+  Write(H5FD_MEM_OHDR, 30, "h3");
+  EXPECT_EQ(Cut(40), 0);
+  EXPECT_EQ(memory_.bytes.substr(16),
+            std::string("h2\0\0child\0\0\0\0\0h3", 16) + std::string(8, '\0'));
+  const int writes = memory_.writes;
+  Write(H5FD_MEM_DRAW, 50, "cc");
+  EXPECT_EQ(memory_.writes, writes);
+}
+
+TEST_F(HeldFileTest, RawDataGivesWayBeforeTheLastCutsMetadataDoes) {
+  Open(256 << 10);
+  Write(H5FD_MEM_SUPER, 0, std::string(100'000, 'o'));
+  ASSERT_EQ(Cut(100'000), 0);
+  for (haddr_t n = 0; n < 100; ++n)
+    Write(H5FD_MEM_DRAW, 100'000 + n * 1000, std::string(1000, 'r'));
+  EXPECT_EQ(Write(H5FD_MEM_SUPER, 0, std::string(100'000, 'n')), 0);
+  EXPECT_EQ(memory_.bytes.size(), 100'000u);
+  EXPECT_EQ(Write(H5FD_MEM_OHDR, 1'200'000, std::string(80'000, 'm')), 0);
+  EXPECT_EQ(memory_.bytes.size(), 1'280'000u) << "at the bound";
+  for (haddr_t n = 100; n < 1000; ++n) {
+    EXPECT_EQ(Write(H5FD_MEM_DRAW, 100'000 + n * 1000, std::string(1000, 'r')), 0);
+    EXPECT_EQ(Write(H5FD_MEM_SUPER, 0, std::string(100'000, 'n')), 0);
+  }
+  EXPECT_EQ(memory_.bytes[0], 'o');
+  EXPECT_GT(memory_.writes, 500) << "half of the bound is the metadata's";
+  Write(H5FD_MEM_SUPER, 2'000'000, std::string(200'000, 'm'));
+  EXPECT_EQ(memory_.bytes[0], 'n');
+  const int writes = memory_.writes;
+  Write(H5FD_MEM_DRAW, 1'100'000, "the file may lead here");
+  EXPECT_EQ(memory_.writes, writes + 1);
 }
 
 TEST_F(HeldFileTest, RawDataThatCannotBePutFailsTheWriteThatPutsAndIsHeldOn) {
@@ -244,11 +295,13 @@ TEST_F(HeldFileTest, RandomCallsGiveTheFileThatTheyGiveWithoutIt) {
   std::mt19937 random(seed);
   const auto below = [&](uint64_t bound) { return random() % bound; };
   struct Case {
-    uint64_t bound, unit;
+    uint64_t bound, unit, steps_per_cut;
   };
-  for (const auto [bound, unit] : {Case{1 << 20, 1}, Case{4000, 1}, Case{4 << 20, 400}}) {
+  for (const auto [bound, unit, steps_per_cut] :
+       {Case{1 << 20, 1, 30}, Case{4000, 1, 30}, Case{8 << 20, 400, 1000}}) {
     held_.reset();
     memory_.bytes.clear();
+    memory_.eof = 0;
     memory_.writes = 0;
     Open(bound);
     MemoryFile plain;
@@ -264,8 +317,8 @@ TEST_F(HeldFileTest, RandomCallsGiveTheFileThatTheyGiveWithoutIt) {
       ReadMemory(&plain.base, type, H5P_DEFAULT, from, expected.size(), expected.data());
       ASSERT_EQ(Read(from, expected.size()), expected) << "step " << step;
       ASSERT_EQ(held_->Eof(H5FD_MEM_DEFAULT), plain.bytes.size()) << "step " << step;
-      if (below(30) != 0) continue;
-      plain.eoa = below(4) != 0 ? plain.bytes.size() : below(3200) * unit;
+      if (below(steps_per_cut) != 0) continue;
+      plain.eoa = unit == 1 && below(4) != 0 ? plain.bytes.size() : below(3200) * unit;
       TruncateMemory(&plain.base, H5P_DEFAULT, false);
       ASSERT_EQ(Cut(plain.eoa), 0);
       ASSERT_EQ(memory_.bytes, plain.bytes) << "step " << step;

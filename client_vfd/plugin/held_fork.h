@@ -1,4 +1,4 @@
-// What a fork does to files with held metadata: it is put before, in the parent.
+// What a fork does to files of which bytes are held: they are put before, in the parent.
 #ifndef H5MIRROR_CLIENT_VFD_PLUGIN_HELD_FORK_H_
 #define H5MIRROR_CLIENT_VFD_PLUGIN_HELD_FORK_H_
 

@@ -30,7 +30,7 @@ HeldBytes::Run DifferingPart(HeldBytes::Run run, LocalBytes& file, Scratch& loca
 bool PutHeld(uint64_t from, uint64_t to, EqualBytes equal, HeldBytes& held, LocalBytes& file,
              PutBuffers& buffers) {
   int futile = equal == EqualBytes::kSkip ? 0 : kFutileCompares;
-  while (const auto run = held.NextRun(from, to, file.LocalSizeBytes(), buffers.run)) {
+  while (const auto run = held.NextRun(from, to, file.BlankFrom(), buffers.run)) {
     const bool compares = futile < kFutileCompares;
     const HeldBytes::Run differing = compares ? DifferingPart(*run, file, buffers.local) : *run;
     if (compares) futile = differing.bytes.size() > run->bytes.size() / 2 ? futile + 1 : 0;

@@ -18,6 +18,8 @@ class LocalBytes {
   virtual bool WriteLocal(uint64_t offset, size_t size, const char* bytes) = 0;
   // Beyond it nothing is compared.
   virtual uint64_t LocalSizeBytes() const = 0;
+  // From here on nobody has written anything into the file.
+  virtual uint64_t BlankFrom() const = 0;
 };
 
 // Room for one write and for what the file has in its place.

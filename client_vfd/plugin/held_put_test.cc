@@ -31,9 +31,11 @@ class FakeFile : public LocalBytes {
     return true;
   }
   uint64_t LocalSizeBytes() const override { return bytes.size(); }
+  uint64_t BlankFrom() const override { return std::max<uint64_t>(bytes.size(), blank_from_min); }
 
   std::string bytes;
   std::vector<Extent> writes;
+  uint64_t blank_from_min = 0;
   int reads = 0;
   int writes_left = 1'000'000;
 };
@@ -68,6 +70,16 @@ TEST_F(HeldPutTest, WhereTheFileHasNothingSmallGapsAreOneWriteToo) {
   EXPECT_TRUE(Put());
   EXPECT_THAT(file_.writes, ElementsAre(Extent{0, 2}, Extent{4, 18}));
   EXPECT_EQ(file_.bytes, "aa..bbbb" + std::string(12, '\0') + "cc");
+}
+
+TEST_F(HeldPutTest, WhereSomebodyElseMayHaveWrittenNothingIsFilled) {
+  file_.blank_from_min = 7;
+  held_.Hold(0, "aa");
+  held_.Hold(4, "b");
+  held_.Hold(6, "c");
+  held_.Hold(8, "d");
+  EXPECT_TRUE(Put());
+  EXPECT_THAT(file_.writes, ElementsAre(Extent{0, 2}, Extent{4, 1}, Extent{6, 3}));
 }
 
 TEST_F(HeldPutTest, AMebibyteIsTheLongestWrite) {

@@ -377,6 +377,35 @@ def test_a_child_that_goes_on_alone_has_what_the_parent_held(local):
     """), env=local.plain_env()).ok()
 
 
+def test_what_a_child_writes_into_the_same_file_stays(local):
+    """Between what its parent writes before and after, with room that was taken before the fork."""
+    local.py("""
+        f = h5py.File("s.h5", "w", libver="v110")
+        f.flush()
+        plist = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+        plist.set_alloc_time(h5py.h5d.ALLOC_TIME_EARLY)
+        plist.set_fill_time(h5py.h5d.FILL_TIME_NEVER)
+        space = h5py.h5s.create_simple((256,))
+        d = [h5py.Dataset(h5py.h5d.create(f.id, b"d%d" % n, h5py.h5t.NATIVE_INT32, space, plist)) for n in range(6)]
+        d[0][...] = 1000
+        child = os.fork()
+        if child == 0:
+            for n in (1, 4):
+                d[n][...] = n
+                d[n].flush()
+            os._exit(0)
+        assert os.waitpid(child, 0)[1] == 0
+        for n in (2, 3, 5):
+            d[n][...] = n
+            d[n].flush()
+        f.close()
+    """, config=MEMORY)
+    local.run(local.script("""
+        with h5py.File("s.h5") as f:
+            assert [set(f[f"d{n}"][()]) for n in range(6)] == [{1000}, {1}, {2}, {3}, {4}, {5}]
+    """), env=local.plain_env()).ok()
+
+
 @pytest.mark.parametrize("end", ["os._exit(0)", "sys.exit(0)"])
 def test_a_child_that_ends_takes_nothing_from_the_parent(local, end):
     local.py(f"""
