@@ -21,9 +21,9 @@ namespace {
 
 constexpr uint64_t kNoEnd = std::numeric_limits<uint64_t>::max();
 
-// Raw data in smaller writes is gathered, up to what is put in one; a larger one costs little more
-// than its copy would.
-constexpr size_t kGatheredWriteMax = 16 << 10;
+// Raw data in writes of so much is gathered, up to what is put in one. A larger one gains less from
+// it than its two copies cost.
+constexpr size_t kGatheredWriteMax = 64 << 10;
 constexpr size_t kGatheredBytesMax = PutBuffers::kBytes;
 
 // What each write takes besides its bytes where it lies alone.
@@ -156,7 +156,7 @@ herr_t HeldFile::Write(H5FD_mem_t type, hid_t dxpl, haddr_t addr, size_t size, c
     }
     BeginSwmr();
   }
-  if (target_.mirror == nullptr && size < kGatheredWriteMax) {
+  if (target_.mirror == nullptr && size <= kGatheredWriteMax) {
     const std::lock_guard lock(HeldMutex());
     bool is_room = false;
     if (GathersRaw(addr) && !MakeRoomToGather(size, &is_room)) return -1;

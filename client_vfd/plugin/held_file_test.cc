@@ -181,8 +181,9 @@ TEST_F(HeldFileTest, SmallRawDataBeyondTheLastCutIsPutWithTheMetadataBetween) {
 
 TEST_F(HeldFileTest, ALargeRawWriteIsNotHeld) {
   Write(H5FD_MEM_DRAW, 100, std::string(100, 's'));
-  Write(H5FD_MEM_DRAW, 150, std::string(16 << 10, 'L'));
-  EXPECT_EQ(memory_.bytes, std::string(150, '\0') + std::string(16 << 10, 'L'));
+  const std::string large((64 << 10) + 1, 'L');
+  Write(H5FD_MEM_DRAW, 150, large);
+  EXPECT_EQ(memory_.bytes, std::string(150, '\0') + large);
   EXPECT_EQ(Read(100, 60), std::string(50, 's') + std::string(10, 'L'));
 }
 
@@ -298,7 +299,7 @@ TEST_F(HeldFileTest, RandomCallsGiveTheFileThatTheyGiveWithoutIt) {
     uint64_t bound, unit, steps_per_cut;
   };
   for (const auto [bound, unit, steps_per_cut] :
-       {Case{1 << 20, 1, 30}, Case{4000, 1, 30}, Case{8 << 20, 400, 1000}}) {
+       {Case{1 << 20, 1, 30}, Case{4000, 1, 30}, Case{16 << 20, 1200, 300}}) {
     held_.reset();
     memory_.bytes.clear();
     memory_.eof = 0;
