@@ -1,22 +1,18 @@
 #include "onion_store/background.h"
 
 #include <pthread.h>
-#include <signal.h>
 
 #include <algorithm>
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/time/clock.h"
+#include "base/signal_block.h"
 
 namespace h5mirror::store {
 
 Background::Background(int thread_count, Env& env) : env_(env) {
-  // A new thread inherits the mask. A program's signal handlers must never run on ours.
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  const absl::Cleanup restore = [&before] { pthread_sigmask(SIG_SETMASK, &before, nullptr); };
+  const SignalBlock block;
   // Else the threads that did begin would end the process.
   absl::Cleanup end_threads = [this] { Stop(); };
   for (int i = 0; i < thread_count; ++i) {

@@ -1,7 +1,6 @@
 #include "rpc/read_ahead.h"
 
 #include <pthread.h>
-#include <signal.h>
 
 #include <algorithm>
 #include <cstring>
@@ -11,6 +10,7 @@
 
 #include "absl/memory/memory.h"
 #include "absl/time/time.h"
+#include "base/signal_block.h"
 #include "base/status_macros.h"
 
 namespace h5mirror::rpc {
@@ -35,16 +35,13 @@ Running& AllRunning() {
 
 // In a stranger's process: its signals are for its own threads.
 std::thread StartThread(std::function<void()> body) {
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
+  const SignalBlock block;
   std::thread thread;
   try {
     thread = std::thread(std::move(body));
     pthread_setname_np(thread.native_handle(), "h5m-ahead");
   } catch (const std::system_error&) {
   }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
   return thread;
 }
 

@@ -2,7 +2,6 @@
 
 #include <grpc/grpc.h>
 #include <pthread.h>
-#include <signal.h>
 
 #include <algorithm>
 #include <iterator>
@@ -11,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "base/signal_block.h"
 #include "base/steady_time.h"
 #include "client_vfd/session/fork_polling.h"
 #include "client_vfd/session/session.h"
@@ -28,16 +28,6 @@ constexpr absl::Duration kIdlePeriod = absl::Minutes(1);
 // How long a fork waits for streams to end politely, and for gRPC to be gone.
 constexpr absl::Duration kForkWait = absl::Milliseconds(500);
 constexpr absl::Duration kSuspectFor = absl::Seconds(10);
-
-// A new thread inherits the signal mask; the program's handlers must never run on ours.
-std::unique_ptr<std::thread> StartWithoutSignals(std::function<void()> body) {
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  auto thread = std::make_unique<std::thread>(std::move(body));
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  return thread;
-}
 
 // For gRPC, by the clock that it does not have to convert, as others may set that one.
 gpr_timespec ToGpr(absl::Time steady_time) {
@@ -95,6 +85,7 @@ void Engine::NoteEpolls(const std::vector<int>& before) {
 }
 
 void Engine::StartLocked() {
+  const SignalBlock block;  // gRPC's threads, too, begin here.
   const bool first = epolls_.empty();
   const std::vector<int> before = first ? EpollDescriptors() : std::vector<int>();
   queue_ = std::make_unique<grpc::CompletionQueue>();
@@ -103,13 +94,14 @@ void Engine::StartLocked() {
   running_ = true;
   started_ = true;
   alarm_set_ = false;
-  thread_ = StartWithoutSignals([this] {
+  thread_ = std::make_unique<std::thread>([this] {
     pthread_setname_np(pthread_self(), "h5m-sender");
     Loop();
   });
 }
 
 void Engine::StartGrpc(absl::FunctionRef<void()> start) {
+  const SignalBlock block;
   absl::MutexLock lock(&mutex_);
   const bool first = epolls_.empty();
   const std::vector<int> before = first ? EpollDescriptors() : std::vector<int>();

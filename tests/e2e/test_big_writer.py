@@ -18,10 +18,10 @@ MIB, STEP_MIB = 2048, 64
 def steps_in(site, path) -> int:
     """Checks a file of steps.py with no plugin; the steps that it holds."""
     command = [site.python, paths.PROGRAMS / "check_steps.py", path, STEP_MIB]
-    return int(run(command, site.logs, env=site.plain_env(), timeout=120).ok().out)
+    return int(run(command, site.logs, env=site.plain_env(), timeout=300).ok().out)
 
 
-@pytest.mark.limit(560)
+@pytest.mark.limit(1100)
 def test_random_kill_of_the_writer_of_a_2_gib_file(tmp_path):
     """Three times: the head opens, is the last complete cut, and `recover` brings the local file to it."""
     seed = random.SystemRandom().randrange(1 << 32)
@@ -43,12 +43,12 @@ def test_random_kill_of_the_writer_of_a_2_gib_file(tmp_path):
             writer.signal(signal.SIGKILL)
             acked = int(writer.wait().out.split()[-1])
             site.wait_for_no_lease("big.h5")
-            site.settle("big.h5", timeout=120)
+            site.settle("big.h5", timeout=300)
             hdf5.assert_opens(site.head("big.h5"))
             steps = steps_in(site, site.head("big.h5"))
             print(f"kill {kill + 1}: the writer saw {acked} steps acked, the head has {steps}")
             assert acked <= steps <= acked + 1, "the head is the last complete cut"
-            site.cli("recover", site.local("big.h5"), timeout=200).ok()
+            site.cli("recover", site.local("big.h5"), timeout=300).ok()
             assert filecmp.cmp(site.local("big.h5"), site.head("big.h5"), shallow=False)
             assert steps_in(site, site.local("big.h5")) == steps
             for broken in site.work.glob("big.h5.*"):

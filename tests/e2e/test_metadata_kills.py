@@ -24,7 +24,7 @@ WRITER = """
         for n in range(12):
             f.create_group(f"{cut}/g{n}").attrs["cut"] = cut
         f.attrs["cut"] = cut
-        f[f"of {cut}"] = np.arange(3000)
+        f[f"of {cut}"] = np.arange(9000)
         if cut != "first":
             for n in range(0, 12, 3):
                 f[f"first/g{n}"].attrs["cut"] = cut
@@ -147,7 +147,7 @@ def test_alone_there_are_fewer_moments_between_two_cuts_than_with_sec2(tmp_path)
     assert 0 < torn["memory"] < torn["sec2"]
 
 
-@pytest.mark.limit(300)
+@pytest.mark.limit(600)
 @pytest.mark.parametrize("moment", MOMENTS if paths.TEST_ALL else ["within"])
 def test_the_server_has_the_last_cut_and_the_file_becomes_it(site, moment):
     """At odd calls by recover, at even ones by resync."""

@@ -43,7 +43,6 @@ def test_every_close_of_a_loop_is_a_version(site, ack):
     assert count.ok().out.strip() == "29.0", count.describe()
 
 
-@pytest.mark.limit(120)
 def test_server_killed_under_a_loop_of_opens(site):
     """What a killed server had not made durable comes again with the open that follows."""
     seed = random.SystemRandom().randrange(1 << 32)

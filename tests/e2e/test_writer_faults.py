@@ -7,6 +7,7 @@ import pytest
 
 from harness import hdf5
 
+FOR_PROGRAMS = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1, signal.SIGALRM, signal.SIGCHLD, signal.SIGPROF)
 KILLED = """
     with h5py.File("k.h5", "{mode}") as f:
         n = len(f)
@@ -136,7 +137,7 @@ def test_forked_child_that_writes_is_local_and_seen(both):
         assert os.waitpid(pid, 0)[1] == 0
         f.attrs["after"] = 1
         f.close()
-    """, timeout=30)
+    """)
     check = both.py("print(h5py.File('fork.h5', 'r')['parent'][:3].tolist())", env=both.plain_env())
     assert check.out.strip() in ("[-1, -1, -1]", "[0, 1, 2]"), check.describe()
     if both.exists("fork.h5"):
@@ -158,7 +159,7 @@ def test_forked_child_without_writes_leaves_the_parent_mirrored(both):
         with multiprocessing.get_context("fork").Pool(2) as pool:
             f["squares"] = pool.map(work, range(100))
         f.close()
-    """, timeout=60)
+    """)
     both.assert_mirrored("pool.h5")
     assert both.versions("pool.h5") == [1]
 
@@ -175,10 +176,34 @@ def test_forked_child_mirrors_its_own_files(both):
         assert os.waitpid(pid, 0)[1] == 0
         f["z"] = 1
         f.close()
-    """, timeout=30)
+    """)
     for name in ("parent.h5", "child.h5"):
         both.assert_mirrored(name)
         assert both.versions(name) == [1]
+
+
+@pytest.mark.parametrize("mode", ["mirror", "remote", "reader"])
+def test_signals_of_the_program_go_to_none_of_our_threads(site, mode):
+    """gRPC's are ours as well. Where one takes a signal, the program's own sleep is not interrupted."""
+    site.py("h5py.File('s.h5', 'w')['x'] = np.arange(100_000)")
+    result = site.py(f"""
+        from pathlib import Path
+        def blocked():
+            for task in Path("/proc/self/task").iterdir():
+                lines = dict(line.split(":\\t", 1) for line in (task / "status").read_text().splitlines())
+                yield task.name, lines["Name"], int(lines["SigBlk"], 16)
+        before = {{number for number, *_ in blocked()}}
+        f = h5py.File("s.h5", "{'r' if mode == 'reader' else 'r+'}")
+        assert f["x"][99_999] == 99_999
+        if f.mode == "r+":
+            f["x"][0] = 1
+            f.flush()
+        for number, name, mask in blocked():
+            if number not in before:
+                print(name, [n for n in ({', '.join(str(int(n)) for n in FOR_PROGRAMS)}) if not mask >> (n - 1) & 1])
+    """, config=site.config(mode=mode, ack_tick="applied"))
+    ours = result.out.splitlines()
+    assert len(ours) > 3 and all(line.endswith("[]") for line in ours), result.describe()
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -194,5 +219,5 @@ def test_program_ended_by_a_signal_dies_as_it_does_without_the_plugin(site, numb
         """), env=env)
         program.wait_for_line("open")
         program.signal(number)
-        codes.append(program.wait(20).code)
+        codes.append(program.wait().code)
     assert codes[0] == codes[1]

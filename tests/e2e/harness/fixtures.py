@@ -21,7 +21,7 @@ for _ in range({times}):
 
 
 def pytest_configure(config):
-    config.addinivalue_line("markers", "limit(seconds): the test is stopped after so long (default 120)")
+    config.addinivalue_line("markers", "limit(seconds): the test is stopped after so long (default 300)")
     config.addinivalue_line("markers", "site(**arguments): how the site's server is set up")
 
 
@@ -29,16 +29,19 @@ def pytest_configure(config):
 def pytest_runtest_makereport(item, call):
     report = (yield).get_result()
     if report.failed and (site := item.funcargs.get("bare_site") or item.funcargs.get("shared_site")) is not None:
-        report.sections.append(("h5mirrord's log", site.server.log_tail()))
-        for process in site.beside:
-            report.sections.append((f"{process.command}", (process.out() + process.err())[-2000:]))
+        try:
+            report.sections.append(("h5mirrord's log", site.server.log_tail()))
+            for process in site.beside:
+                report.sections.append((f"{process.command}", (process.out() + process.err())[-2000:]))
+        except FileNotFoundError as gone:  # What failed is the end of the test, after its directory was removed.
+            report.sections.append(("no logs", str(gone)))
 
 
 @pytest.fixture(autouse=True)
 def limit(request):
     """No test hangs: after its limit it fails where it stands."""
     marker = request.node.get_closest_marker("limit")
-    seconds = marker.args[0] if marker else 120
+    seconds = marker.args[0] if marker else 300
 
     def stop(*_):
         raise TimeoutError(f"the test took longer than its limit of {seconds} s")

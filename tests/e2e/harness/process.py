@@ -58,7 +58,7 @@ class Process:
     def err(self) -> str:
         return self._err_path.read_text(errors="replace")
 
-    def wait(self, timeout: float = 60) -> Result:
+    def wait(self, timeout: float = 120) -> Result:
         """Waits for the end; a program that takes longer is killed and fails the test."""
         try:
             self.popen.wait(timeout)
@@ -68,7 +68,7 @@ class Process:
             raise AssertionError(f"still running after {timeout} s:\n{result.describe()}") from None
         return self._result()
 
-    def wait_for_line(self, text: str, timeout: float = 60) -> None:
+    def wait_for_line(self, text: str, timeout: float = 120) -> None:
         """Waits until the program has printed `text`."""
         deadline = time.monotonic() + timeout
         while text not in self.out():
@@ -76,7 +76,7 @@ class Process:
             assert time.monotonic() < deadline, f"no '{text}' in {timeout} s:\n{self._result().describe()}"
             time.sleep(0.01)
 
-    def line(self, timeout: float = 60) -> str:
+    def line(self, timeout: float = 120) -> str:
         """The next line that it prints."""
         wait_until(lambda: self.out().count("\n") > self._lines_read or not self.running(), "a line", timeout)
         lines = self.out().split("\n")[:-1]
@@ -84,7 +84,7 @@ class Process:
         self._lines_read += 1
         return lines[self._lines_read - 1]
 
-    def ask(self, text: str, timeout: float = 60) -> str:
+    def ask(self, text: str, timeout: float = 120) -> str:
         """Writes a line to a program that talks, and returns the next one that it prints."""
         self.popen.stdin.write(text.encode() + b"\n")
         self.popen.stdin.flush()
@@ -108,7 +108,7 @@ class Process:
                       time.monotonic() - self.started)
 
 
-def run(command, directory: Path, *, timeout=60.0, env=None, cwd=None, name="program") -> Result:
+def run(command, directory: Path, *, timeout=120.0, env=None, cwd=None, name="program") -> Result:
     """Runs a program to its end."""
     process = Process(command, directory, env=env, cwd=cwd, name=name)
     try:
@@ -117,7 +117,7 @@ def run(command, directory: Path, *, timeout=60.0, env=None, cwd=None, name="pro
         process.kill()
 
 
-def wait_until(true, what: str, timeout: float = 20, every: float = 0.02) -> None:
+def wait_until(true, what: str, timeout: float = 60, every: float = 0.02) -> None:
     """Polls `true()`; fails with `what` after `timeout` seconds."""
     deadline = time.monotonic() + timeout
     while not true():

@@ -47,7 +47,7 @@ class Server:
         self.process = Process(command, self.directory, env=env, name=f"h5mirrord-{self.starts}")
         return self.process
 
-    def start(self, timeout: float = 30) -> "Server":
+    def start(self, timeout: float = 60) -> "Server":
         self.launch()
         wait_until(self._ready, f"h5mirrord does not listen:\n{self.log_tail()}", timeout)
         if self.listen.endswith(":0"):
@@ -62,7 +62,7 @@ class Server:
     def running(self) -> bool:
         return self.process is not None and self.process.running()
 
-    def stop(self, timeout: float = 30) -> None:
+    def stop(self, timeout: float = 60) -> None:
         """SIGTERM, and a clean end."""
         self.process.signal(signal.SIGTERM)
         result = self.process.wait(timeout)
@@ -76,7 +76,7 @@ class Server:
         if self.process is not None:
             self.process.signal(signal.SIGCONT)
             self.process.signal(signal.SIGTERM)
-            deadline = time.monotonic() + 10
+            deadline = time.monotonic() + 20
             while self.process.running() and time.monotonic() < deadline:
                 time.sleep(0.02)
             self.process.kill()

@@ -64,7 +64,7 @@ class Site:
         self.beside.append(process)
         return process
 
-    def run(self, command, *, config: str | None = None, env: dict | None = None, timeout: float = 60,
+    def run(self, command, *, config: str | None = None, env: dict | None = None, timeout: float = 120,
             **more: str) -> Result:
         """Runs a program under the plugin to its end."""
         return run(command, self.logs, cwd=self.work, env=env or self.env(config, **more), timeout=timeout)
@@ -82,27 +82,27 @@ class Site:
 
     # The admin CLI.
 
-    def cli(self, *arguments, timeout: float = 60) -> Result:
+    def cli(self, *arguments, timeout: float = 120) -> Result:
         env = hdf5.plain_env(HOME=str(self.home), H5MIRROR_SERVER=self.address)
         return run([paths.BIN / "h5mirror", "--server", self.address, *arguments], self.logs,
                    env=env, cwd=self.directory, timeout=timeout, name="h5mirror")
 
-    def json(self, *arguments, timeout: float = 60):
+    def json(self, *arguments, timeout: float = 120):
         return json.loads(self.cli(*arguments, "--json", timeout=timeout).ok().out)
 
     def status(self, name: str) -> dict:
         """The server's state of a file."""
         return self.json("status", name)
 
-    def settle(self, name: str, timeout: int = 30) -> dict:
+    def settle(self, name: str, timeout: int = 120) -> dict:
         """Waits until the head holds the newest durable cut."""
         return self.json("status", name, f"--wait={timeout}", timeout=timeout + 10)
 
-    def wait_for_cut(self, name: str, timeout: float = 20) -> None:
+    def wait_for_cut(self, name: str, timeout: float = 60) -> None:
         """Waits until a file has a cut."""
         wait_until(lambda: self._field(name, "last_cut") not in (None, "0", 0), f"{name} has no cut", timeout)
 
-    def wait_for_no_lease(self, name: str, timeout: float = 60) -> None:
+    def wait_for_no_lease(self, name: str, timeout: float = 120) -> None:
         """Waits until nobody writes a file, as far as the server knows, and its last cut is a durable one."""
         def at_rest() -> bool:
             if not self.exists(name):
