@@ -228,7 +228,7 @@ absl::Status FileImpl::CommitBatch(const Batch& batch) {
     stopped.push_back(commit && !unchanged.back() && !layer->always_version &&
                       !layer->is_writers_last && HistoryStopped());
     if (commit && !unchanged.back() && !stopped.back()) {
-      row.server_time_ns = std::max(row.server_time_ns + 1, absl::ToUnixNanos(context_->env.Now()));
+      row.server_time_ns = std::max(row.server_time_ns + 1, absl::ToUnixNanos(layer->time));
       VersionInfo info = NextVersion(row, *layer);
       info.version = newest.version + 1;
       // An id is of the first version that it was given for; a repeat finds that one.

@@ -70,7 +70,8 @@ struct CutLayer {
   // Of a writer that was lost: a version if it changed anything, also while history is stopped.
   bool is_writers_last = false;
   std::optional<std::array<uint8_t, 16>> request_id;
-  absl::Time due;  // durable at the latest
+  absl::Time time;  // of the cut; that of the version, if it becomes one
+  absl::Time due;   // durable at the latest
   std::vector<CutWaiter> waiters;
   bool recovered = false;  // an earlier attempt, of this run or another, may have written a part
   bool frozen = false;     // the background has taken it up

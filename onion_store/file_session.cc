@@ -308,9 +308,10 @@ absl::StatusOr<CutNumber> FileImpl::CutLocked(CutRequest request, CutWaiter wait
   if (request.keep_at != absl::InfiniteFuture()) fold_ = Fold{request.keep_at, layer->provenance};
   layer->segments = stage_->segments();
   layer->stage_end = stage_->end();
-  layer->due = request.kind == BarrierKind::kTick
-                   ? context_->env.Now() + context_->options.durable_every
-                   : absl::InfinitePast();
+  layer->time = context_->env.Now();
+  layer->due = request.kind == BarrierKind::kTick ? layer->time + context_->options.durable_every
+                                                  : absl::InfinitePast();
+  last_cut_time_ = layer->time;
   layer->waiters.push_back(std::move(waiter));
 
   if (!layers_.empty() && MayMerge(*layers_.back(), *layer)) {
@@ -325,7 +326,6 @@ absl::StatusOr<CutNumber> FileImpl::CutLocked(CutRequest request, CutWaiter wait
   if (base_ != nullptr && base_ != generation_) old_generations_[base_->number] = base_;
   base_ = generation_;
   last_cut_ = cut;
-  last_cut_time_ = context_->env.Now();
   written_bytes_ += sent_bytes;
   last_size_ = open_size_;
   last_barrier_ = request.barrier;
@@ -368,6 +368,7 @@ absl::Status FileImpl::MergeInto(CutLayer& lower, CutLayer& upper) {
   lower.always_version = lower.always_version || upper.always_version;
   lower.segments = upper.segments;
   lower.stage_end = upper.stage_end;
+  lower.time = upper.time;
   lower.due = std::min(lower.due, upper.due);
   lower.sent_bytes += upper.sent_bytes;
   if (upper.revert_pin != nullptr) lower.revert_pin = upper.revert_pin;

@@ -1,4 +1,7 @@
-// Versions that are made on request, and closes that are folded into a later version.
+// Versions that are made on request, closes that are folded into a later one, times of versions.
+#include <atomic>
+#include <memory>
+
 #include "base/fault_env.h"
 #include "base/status_macros.h"
 #include "gmock/gmock.h"
@@ -46,6 +49,23 @@ class KeepTest : public testing::Test {
   std::unique_ptr<Store> store_;
   std::shared_ptr<File> file_;
 };
+
+TEST_F(KeepTest, AVersionHasTheTimeOfItsCutHoweverSlowTheDisk) {
+  const auto seconds = std::make_shared<std::atomic<int64_t>>(1'000'000'000);
+  env_.SetTime([seconds] { return absl::FromUnixSeconds(*seconds); });
+  Writer writer(file_, SessionStart::kContinue);
+  ASSERT_TRUE(writer.Write(0, "one").ok());
+  ASSERT_TRUE(writer.CutDurably(BarrierKind::kCommit).ok());
+  const int64_t cut_at = *seconds += 3600;
+  env_.SetLie([seconds](const FaultDisk&, const FaultChange& change) {
+    if (change.kind == FaultChange::Kind::kSync) *seconds += 60;
+    return false;
+  });
+  ASSERT_TRUE(writer.Write(0, "two").ok());
+  ASSERT_TRUE(writer.CutDurably(BarrierKind::kCommit).ok());
+  EXPECT_GT(*seconds, cut_at);
+  EXPECT_EQ(file_->GetVersion(2)->server_time, absl::FromUnixSeconds(cut_at));
+}
 
 TEST_F(KeepTest, TheNewestCutOfALivingWriterBecomesAVersion) {
   Writer writer(file_, SessionStart::kContinue);

@@ -128,6 +128,13 @@ class FakeFile final : public store::File {
     return None();
   }
 
+  // The oldest cut that is not durable has changed nothing: it is no version.
+  void MakeUnchanged() {
+    store::DurableCut& cut = waiting_.front().first;
+    cut.version = --versions_;
+    cut.unchanged = true;
+    MakeDurable();
+  }
   // The oldest cut that is not durable becomes so, or fails.
   void MakeDurable(absl::Status status = absl::OkStatus()) {
     auto [cut, on_durable] = std::move(waiting_.front());

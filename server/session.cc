@@ -491,9 +491,11 @@ absl::Status Session::Cut(const v1::Barrier& barrier) {
   store::BarrierKind kind;
   {
     absl::MutexLock lock(&mutex_);
+    const absl::Time now = environment_.clock.Now();
     if (asked.empty()) {
-      schedule_.Apply(environment_.clock.Now(), barrier.has_local(), request);
+      schedule_.Apply(now, barrier.has_local(), request);
     } else {
+      schedule_.Commits(now);
       request.kind = store::BarrierKind::kCommit;
       request.request_id = asked.front()->request_id;
       request.provenance.comment = JoinComments(barrier.comment(), asked);
@@ -501,7 +503,8 @@ absl::Status Session::Cut(const v1::Barrier& barrier) {
     kind = request.kind;
     const bool folded =
         barrier.kind() == v1::BARRIER_KIND_COMMIT && kind != store::BarrierKind::kCommit;
-    barriers_.push_back({barrier.seq(), kind, environment_.clock.Monotonic(), false, folded, {}});
+    barriers_.push_back(
+        {barrier.seq(), kind, now, environment_.clock.Monotonic(), false, folded, {}});
   }
   auto cut = file_->Cut(token_, std::move(request),
                         [self = shared_from_this(), seq = barrier.seq(),
@@ -560,7 +563,9 @@ void Session::AnswerDurable() {
     v1::MirrorFileResponse response;
     v1::CutDurable& answer = *response.mutable_cut_durable();
     if (durable->version > 0 && !durable->unchanged) {
-      schedule_.Newest(durable->version, environment_.clock.Now());
+      schedule_.Newest(durable->version, barrier.made);
+    } else if (durable->unchanged) {
+      schedule_.Unchanged();
     }
     answer.set_seq(barrier.seq);
     answer.set_cut(durable->cut);

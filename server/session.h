@@ -101,7 +101,8 @@ class Session : public std::enable_shared_from_this<Session> {
   struct OpenBarrier {
     uint64_t seq = 0;
     store::BarrierKind kind = store::BarrierKind::kTick;
-    absl::Duration since;
+    absl::Time made;
+    absl::Duration since;  // the same by a clock that nobody sets
     bool visible = false;
     bool folded = false;  // a close that becomes a version later
     std::optional<absl::StatusOr<store::DurableCut>> durable;

@@ -366,16 +366,48 @@ TEST_F(SessionTest, AFlushIsAVersionWhereOneIsDue) {
   EXPECT_EQ(kind_after(absl::Minutes(9)), store::BarrierKind::kTick);
 }
 
+TEST_F(SessionTest, WhileAVersionIsNotDurableYetFlushesAreNone) {
+  alice_.schedule_.mutable_version_every()->set_seconds(600);
+  alice_.Open(v1::INTENT_CREATE);
+  auto kind_after = [this, seq = uint64_t{0}](absl::Duration later) mutable {
+    clock_.Advance(later);
+    alice_.Barrier(++seq);
+    return file().last_request_.kind;
+  };
+  EXPECT_EQ(kind_after(absl::ZeroDuration()), store::BarrierKind::kCommit);
+  EXPECT_EQ(kind_after(absl::Seconds(1)), store::BarrierKind::kTick);
+  EXPECT_EQ(kind_after(absl::Minutes(9)), store::BarrierKind::kTick);
+  EXPECT_EQ(kind_after(absl::Minutes(1)), store::BarrierKind::kCommit) << "as long after that cut";
+  file().MakeDurable();
+  file().MakeDurable();
+  EXPECT_EQ(kind_after(absl::Minutes(9)), store::BarrierKind::kTick);
+}
+
+TEST_F(SessionTest, AfterAFlushThatChangedNothingTheNextOneIsDue) {
+  alice_.schedule_.mutable_version_every()->set_seconds(600);
+  alice_.Open(v1::INTENT_CREATE);
+  alice_.Barrier(1);
+  file().MakeDurable();
+  clock_.Advance(absl::Minutes(10));
+  alice_.Barrier(2);
+  EXPECT_EQ(file().last_request_.kind, store::BarrierKind::kCommit);
+  file().MakeUnchanged();
+  clock_.Advance(absl::Seconds(1));
+  alice_.Barrier(3);
+  EXPECT_EQ(file().last_request_.kind, store::BarrierKind::kCommit);
+}
+
 TEST_F(SessionTest, AClockThatWasSetBackHoldsUpNoVersion) {
   alice_.schedule_.mutable_version_every()->set_seconds(600);
+  alice_.schedule_.mutable_version_min_interval()->set_seconds(60);
   alice_.Open(v1::INTENT_CREATE);
   alice_.Close(1);
   file().MakeDurable();
   clock_.SetNow(clock_.Now() - absl::Hours(30));
-  alice_.Close(2);
-  EXPECT_EQ(file().last_request_.kind, store::BarrierKind::kCommit) << "of a close";
-  alice_.Barrier(3);
+  alice_.Barrier(2);
   EXPECT_EQ(file().last_request_.kind, store::BarrierKind::kCommit) << "of a flush";
+  alice_.Close(3);
+  EXPECT_EQ(file().last_request_.kind, store::BarrierKind::kCommit) << "of a close";
 }
 
 TEST_F(SessionTest, AClosesVersionWaitsWhereTheNewestIsTooYoung) {

@@ -17,6 +17,11 @@ absl::StatusOr<absl::Duration> DurationOf(const google::protobuf::Duration& dura
   return absl::Seconds(duration.seconds()) + absl::Nanoseconds(duration.nanos());
 }
 
+// Nobody knows how long ago it was where the clock was set back: then it is long enough.
+bool HasPassed(absl::Duration duration, absl::Time since, absl::Time now) {
+  return now - since >= duration || now < since;
+}
+
 }  // namespace
 
 absl::StatusOr<VersionSchedule> VersionSchedule::Make(const v1::OpenSession& open) {
@@ -34,22 +39,17 @@ absl::StatusOr<VersionSchedule> VersionSchedule::Make(const v1::OpenSession& ope
   return schedule;
 }
 
-void VersionSchedule::Apply(absl::Time now, bool closes, store::CutRequest& request) const {
-  const bool is_commit = request.kind == store::BarrierKind::kCommit;
-  const absl::Duration age = now - time_;
-  // Nobody knows how old it is where the clock was set back: then a version is due.
-  const bool is_from_the_future = age < absl::ZeroDuration();
-  if (!is_commit) {
-    // The first version is that of the first flush after `every_`: there is nothing to count from.
-    if ((age >= every_ || is_from_the_future) && every_ != absl::InfiniteDuration()) {
-      request.kind = store::BarrierKind::kCommit;
-    }
+void VersionSchedule::Apply(absl::Time now, bool closes, store::CutRequest& request) {
+  if (request.kind != store::BarrierKind::kCommit) {
+    if (every_ == absl::InfiniteDuration() || !HasPassed(every_, counts_from_, now)) return;
+    request.kind = store::BarrierKind::kCommit;
+  } else if (closes && version_ != 0 && !HasPassed(interval_min_, time_, now)) {
+    // Not so a commit that the program asked for by name: it is kept in any case.
+    request.kind = store::BarrierKind::kSync;
+    request.keep_at = time_ + interval_min_;
     return;
   }
-  // A commit that the program asked for by name is kept in any case.
-  if (!closes || version_ == 0 || age >= interval_min_ || is_from_the_future) return;
-  request.kind = store::BarrierKind::kSync;
-  request.keep_at = time_ + interval_min_;
+  Commits(now);
 }
 
 }  // namespace h5mirror::server

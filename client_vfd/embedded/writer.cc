@@ -106,6 +106,12 @@ absl::Duration EmbeddedWriter::AgeOfNewest() {
   return newest.ok() ? absl::Now() - newest->server_time : absl::InfiniteDuration();
 }
 
+absl::Duration EmbeddedWriter::AgeOfCommit() {
+  absl::Duration age = AgeOfNewest();
+  absl::MutexLock lock(&durable_->mutex);
+  return std::min(age, absl::Now() - durable_->commit_made);
+}
+
 absl::Status EmbeddedWriter::KeepFolded() {
   H5M_ASSIGN_OR_RETURN(const store::FileInfo info, file_->Info());
   if (info.durable_cut <= info.newest_version.cut) return absl::OkStatus();
@@ -167,7 +173,12 @@ absl::StatusOr<store::CutNumber> EmbeddedWriter::Cut(store::BarrierKind kind,
     }
     durable->cut = std::max(durable->cut, result->cut);
     durable->version = std::max(durable->version, result->version);
+    if (result->unchanged) durable->commit_made = absl::InfinitePast();
   };
+  if (kind == store::BarrierKind::kCommit) {
+    absl::MutexLock lock(&durable_->mutex);
+    durable_->commit_made = absl::Now();
+  }
   H5M_ASSIGN_OR_RETURN(last_cut_, file_->Cut(token_, std::move(request), std::move(on_durable)));
   pending_bytes_ = 0;
   return last_cut_;
@@ -189,8 +200,7 @@ absl::Status EmbeddedWriter::AwaitDurable(store::CutNumber cut) {
 absl::Status EmbeddedWriter::Barrier(store::BarrierKind kind, AckLevel ack,
                                      const std::string& comment) {
   if (token_ == 0) return absl::OkStatus();
-  if (kind != store::BarrierKind::kCommit && config_.version_every > absl::ZeroDuration() &&
-      AgeOfNewest() >= config_.version_every) {
+  if (config_.version_every > absl::ZeroDuration() && AgeOfCommit() >= config_.version_every) {
     kind = store::BarrierKind::kCommit;
   }
   H5M_ASSIGN_OR_RETURN(const store::CutNumber cut, Cut(kind, comment));

@@ -91,6 +91,8 @@ class EmbeddedWriter {
   absl::StatusOr<store::CutNumber> Cut(store::BarrierKind kind, const std::string& comment);
   // How old the newest version is; infinite where there is none.
   absl::Duration AgeOfNewest();
+  // The same of the newest commit, durable or not.
+  absl::Duration AgeOfCommit();
   absl::Status AwaitDurable(store::CutNumber cut);
   absl::Status EndSession(store::SessionEnd end);
 
@@ -99,6 +101,8 @@ class EmbeddedWriter {
     absl::Mutex mutex;
     store::CutNumber cut ABSL_GUARDED_BY(mutex) = 0;
     store::VersionNumber version ABSL_GUARDED_BY(mutex) = 0;
+    // Of the newest commit, durable or not; long ago where it changed nothing.
+    absl::Time commit_made ABSL_GUARDED_BY(mutex) = absl::InfinitePast();
     absl::Status error ABSL_GUARDED_BY(mutex);
   };
 

@@ -256,7 +256,7 @@ def test_a_slow_one_has_its_own_window(site, far):
     with Proxy(far.address) as slow:
         slow.tell("throttle 1048576")
         config = site.config(**servers(site.address, slow.address, timeout=None, window="4MiB", flush="tick",
-                                       ack_commit="durable"))
+                                       ack_commit="applied"))
         result = site.py(TIMED.format(times=12, mib=8, pause=0.05), config=config)
         assert longest(result) < 2, result.describe()
         site.assert_mirrored("t.h5")

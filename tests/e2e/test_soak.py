@@ -46,7 +46,7 @@ def test_short_sessions(bare_site):
         site.assert_mirrored(name)
     # The first tenth fills caches and pools.
     early = samples[len(samples) // 10]
-    late = samples[-1]
+    late = take(site)  # Everything is applied: where the disk is slow, files wait for it open.
     print(f"{done} sessions: {early} became {late}")
     assert late["threads"] <= early["threads"] + 4, samples
     assert late["descriptors"] <= early["descriptors"] + 16, samples

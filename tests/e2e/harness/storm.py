@@ -100,7 +100,8 @@ def bring_level(site: Site, name: str) -> str:
     site.wait_for_no_lease(name)
     if site.record(name)["state"] == "clean":
         return "level"
-    result = site.py(f"h5py.File({name!r}, 'r+').attrs['again'] = 1", timeout=120)
+    result = site.py(f"h5py.File({name!r}, 'r+').attrs['again'] = 1", config=site.config(timeout="60s", linger="100s"),
+                     timeout=200)
     assert site.record(name)["state"] == "clean", result.describe()
     return "reopened"
 
