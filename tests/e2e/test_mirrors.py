@@ -261,7 +261,7 @@ def test_a_slow_one_has_its_own_window(site, far):
         assert longest(result) < 2, result.describe()
         site.assert_mirrored("t.h5")
         found = records(site, "t.h5")
-        assert found[site.address]["state"] == "clean", found
+        assert found[site.address]["state"] == "clean", found[site.address]
         assert found[slow.address]["state"] == "behind", found
         slow.tell("throttle 0")
         result = site.py("h5py.File('t.h5', 'a').attrs['n'] = 1",

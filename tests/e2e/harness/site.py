@@ -43,7 +43,7 @@ class Site:
     def config(self, **keys) -> str:
         """A driver configuration for this server; a key given as None is left out."""
         # A loaded machine is no outage; what the defaults do, test_outage.py asks with timeout=None.
-        patient = {} if "timeout" in keys else {"timeout": "5s", "linger": "50s"}
+        patient = {} if "timeout" in keys else {"timeout": "15s", "linger": "100s"}
         all_keys = {"server": self.address, "root": self.work, **patient, **keys}
         return ";".join(f"{key}={value}" for key, value in all_keys.items() if value is not None)
 
@@ -95,7 +95,14 @@ class Site:
         return self.json("status", name)
 
     def settle(self, name: str, timeout: int = 120) -> dict:
-        """Waits until the head holds the newest durable cut."""
+        """Waits until the head holds the newest cut of now."""
+        cut = int(self.status(name)["last_cut"])
+
+        def durable() -> bool:
+            status = self.status(name)
+            return int(status["durable_cut"]) >= min(cut, int(status["last_cut"]))
+
+        wait_until(durable, f"cut {cut} of {name} is not durable", timeout)
         return self.json("status", name, f"--wait={timeout}", timeout=timeout + 10)
 
     def wait_for_cut(self, name: str, timeout: float = 60) -> None:
