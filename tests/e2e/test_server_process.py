@@ -1,12 +1,13 @@
 """h5mirrord as a process: exit codes, signals, systemd's notifications, and starting again on the same root."""
 
+import os
 import signal
 import time
 
 import pytest
 
 from harness import hdf5, paths
-from harness.process import wait_until
+from harness.process import run, wait_until
 from harness.server import Server
 
 BIG_MIB = 256
@@ -165,3 +166,10 @@ def test_stop_with_much_left_to_apply_is_clean_and_the_next_start_goes_on(bare_s
     site.server.start()
     site.assert_mirrored("big.h5")
     assert site.versions("big.h5") == [1, 2, 3]
+
+
+def test_the_allocator_has_our_settings(tmp_path):
+    """It finds them by a symbol's name, and says nothing where that is hidden."""
+    said = run([paths.BIN / "h5mirrord", "--version"], tmp_path, env={**os.environ, "MALLOC_CONF": "stats_print:true"}).ok().err
+    for setting in ("background_thread: true", "narenas: 1", "dirty_decay_ms: 100"):
+        assert f"opt.{setting}" in said, said[:2000]
