@@ -3,6 +3,7 @@
 import email
 import os
 import re
+import shutil
 import subprocess
 import zipfile
 from pathlib import Path
@@ -154,6 +155,55 @@ def test_installed_it_keeps_versions_without_a_server(installed):
         print([each.comment for each in h5mirror.versions("run.h5")])
     """), env=env).ok().out
     assert out == "['pass 0', 'pass 1']\n"
+
+
+@pytest.fixture(scope="module")
+def pure(tmp_path_factory):
+    """A directory that holds what `pip install client_vfd/python` puts into a Python environment: no program."""
+    directory = tmp_path_factory.mktemp("pure")
+    shutil.copytree(PACKAGE, directory / "package", ignore=shutil.ignore_patterns("_native", "__pycache__"))
+    run([TOOLS / "python", "-m", "hatchling", "build", "-t", "wheel", "-d", directory], directory, cwd=directory / "package").ok()
+    built, = directory.glob("*.whl")
+    run([paths.venv_python("3.12.1"), "-m", "pip", "install", "--quiet", "--no-index", "--no-deps", "--target",
+         directory / "environment", built], directory).ok()
+    return directory / "environment"
+
+
+def run_pure(site, pure, path, *command, **more):
+    env = hdf5.plain_env(HOME=str(site.home), PYTHONPATH=str(pure), PATH=path, **more)
+    return site.run(command, env=env, timeout=30)
+
+
+VERSIONS = "import h5mirror; print([each.number for each in h5mirror.versions('h5mirror://{}/run.h5')])"
+
+
+def test_without_binaries_it_starts_the_program_that_comes_later_in_path(bare_site, pure):
+    site = bare_site
+    site.py("h5py.File('run.h5', 'w')['d'] = 1")
+    path = f"{pure}/bin:{paths.BIN}:/usr/bin:/bin"
+    log = run_pure(site, pure, path, "h5mirror", "--server", site.address, "log", "run.h5").ok()
+    assert "python" in log.out, log.describe()
+    assert run_pure(site, pure, path, site.python, "-c", VERSIONS.format(site.address)).ok().out == "[1]\n"
+
+
+def test_without_binaries_and_program_it_says_what_to_install(bare_site, pure):
+    site = bare_site
+    path = f"{pure}/bin:/usr/bin:/bin"
+    for command in (["h5mirror", "log", "run.h5"], [site.python, "-m", "h5mirror", "log", "run.h5"],
+                    [site.python, "-c", VERSIONS.format(site.address)]):
+        result = run_pure(site, pure, path, *command)
+        assert result.code == 1, result.describe()
+        assert f"neither in this package nor in PATH ({pure}/bin/h5mirror only starts this package): install" in result.err
+
+
+@pytest.mark.parametrize("how", ["exec", ""])
+def test_a_script_of_that_name_that_starts_the_package_is_no_endless_loop(bare_site, pure, tmp_path, how):
+    script = tmp_path / "bin" / "h5mirror"
+    script.parent.mkdir()
+    script.write_text(f"#!/bin/sh\n{how} {bare_site.python} -m h5mirror \"$@\"\n")
+    script.chmod(0o755)
+    result = run_pure(bare_site, pure, f"{script.parent}:/usr/bin:/bin", "h5mirror", "log", "run.h5")
+    assert result.code == 1 and f"{script} starts this Python package again and again: install" in result.err, result.describe()
 
 
 # In a mount namespace: an overlay over the release, with the wheel and the program in it, and no trace left.

@@ -5,6 +5,11 @@ import sys
 
 from ._places import program
 
+# How often this was run by itself, through what PATH calls h5mirror.
+_DEPTH = "H5MIRROR_WRAPPED"
+# `h5mirror exec` may run programs that run this again, but not so deep.
+_DEPTH_MAX = 8
+
 
 def main() -> None:
     """Becomes the program h5mirror."""
@@ -12,6 +17,12 @@ def main() -> None:
         path = program()
     except FileNotFoundError as error:
         sys.exit(f"h5mirror: {error}")
+    depth = os.environ.get(_DEPTH, "")
+    count = int(depth) + 1 if depth.isdecimal() else 1
+    if count > _DEPTH_MAX:
+        sys.exit(f"h5mirror: {path} starts this Python package again and again: install the program h5mirror "
+                 "(cmake --install), and put its directory first into PATH")
+    os.environ[_DEPTH] = str(count)
     os.execv(path, ["h5mirror", *sys.argv[1:]])
 
 
