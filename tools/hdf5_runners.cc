@@ -1,10 +1,17 @@
 #include "tools/hdf5_runners.h"
 
+#include "base/status_macros.h"
 #include "base/strings.h"
 #include "tools/child.h"
 #include "tools/install_dirs.h"
 
 namespace h5mirror::tools {
+namespace {
+
+// The dynamic linker's exit code where a library is missing. The helper itself has none like it.
+constexpr int kCannotLoad = 127;
+
+}  // namespace
 
 absl::StatusOr<int> RunHdf5Helper(const char* what, const std::vector<std::string>& arguments) {
   auto helper = FindHelper(kDiffHelperFile);
@@ -16,7 +23,10 @@ absl::StatusOr<int> RunHdf5Helper(const char* what, const std::vector<std::strin
   }
   std::vector<std::string> command{helper->string()};
   command.insert(command.end(), arguments.begin(), arguments.end());
-  return RunInOurPlace(command, {});
+  H5M_ASSIGN_OR_RETURN(const int code, RunInOurPlace(command, {}));
+  if (code != kCannotLoad) return code;
+  return absl::NotFoundError(StrCat(what, " looks into HDF5 files with ", helper->string(),
+                                    ", which does not start: install h5mirror and HDF5 anew"));
 }
 
 }  // namespace h5mirror::tools

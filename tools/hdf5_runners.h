@@ -35,8 +35,8 @@ struct Hdf5Runners {
   CutComparerFactory compare_cuts = nullptr;
 };
 
-// Runs the helper, which reads `arguments` with the same code, in this process's place. `what`
-// needs it, for the error. Does not return but with an error.
+// Runs the helper, which reads `arguments` with the same code, in this process's place; its exit
+// code. `what` needs it, for the error. kNotFound and others: it is missing, or does not start.
 absl::StatusOr<int> RunHdf5Helper(const char* what, const std::vector<std::string>& arguments);
 
 }  // namespace h5mirror::tools

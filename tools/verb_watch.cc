@@ -17,7 +17,6 @@
 #include "tools/child.h"
 #include "tools/cut_changes.h"
 #include "tools/file_arg.h"
-#include "tools/install_dirs.h"
 #include "tools/verb_diff.h"
 #include "tools/verbs.h"
 
@@ -248,8 +247,7 @@ absl::StatusOr<int> RunWatch(Context& context, const Options& options,
 
 // Objects are looked at by the helper program, which runs in our place.
 bool WantsHelper(const Options& options, const CutComparerFactory& comparer) {
-  if (comparer != nullptr || options.changes < Tells::kObjects) return false;
-  return options.changes == Tells::kObjects || FindHelper(kDiffHelperFile).ok();
+  return comparer == nullptr && options.changes >= Tells::kObjects;
 }
 
 }  // namespace
@@ -276,13 +274,17 @@ void AddWatch(CLI::App& app, Context& context, const std::vector<std::string>& a
       {"none", Tells::kNothing}, {"bytes", Tells::kBytes}, {"objects", Tells::kObjects}};
   verb->add_option("--changes", options->changes,
                    "what a line tells of what has changed: none; bytes, how many were written; "
-                   "objects, also which groups and datasets (the default, where the helper that "
-                   "looks into files is installed)")
+                   "objects, also which groups and datasets (the default; bytes where the helper "
+                   "that looks into files is missing)")
       ->transform(CLI::CheckedTransformer(names))
       ->option_text("none|bytes|objects");
   verb->callback([&context, &action, &arguments, &comparer, options] {
     action = [&context, &arguments, &comparer, options]() -> absl::StatusOr<int> {
-      if (WantsHelper(*options, comparer)) return RunHdf5Helper("watch", arguments);
+      if (WantsHelper(*options, comparer)) {
+        auto result = RunHdf5Helper("watch", arguments);
+        if (result.ok() || options->changes == Tells::kObjects) return result;
+        context.Note(StrCat(ToStd(result.status().message()), "; lines tell bytes only"));
+      }
       return RunWatch(context, *options, comparer);
     };
   });
