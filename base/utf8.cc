@@ -1,7 +1,10 @@
 #include "base/utf8.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <iterator>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_format.h"
 
 namespace h5mirror {
@@ -14,6 +17,42 @@ bool IsControl(std::string_view sequence) {
   const auto lead = static_cast<unsigned char>(sequence[0]);
   if (sequence.size() == 1) return lead < 0x20 || lead == 0x7f;
   return sequence.size() == 2 && lead == 0xc2 && static_cast<unsigned char>(sequence[1]) < 0xa0;
+}
+
+// The code point of a character of `CharacterBytes(sequence)` bytes.
+char32_t CodePoint(std::string_view sequence) {
+  const auto lead = static_cast<unsigned char>(sequence[0]);
+  if (sequence.size() == 1) return lead;
+  char32_t point = lead & (0x7fu >> sequence.size());
+  for (const char c : sequence.substr(1))
+    point = point << 6 | (static_cast<unsigned char>(c) & 0x3f);
+  return point;
+}
+
+struct Range {
+  char32_t first, last;
+};
+
+// UnicodeData.txt 15.0: general categories Cf, Zl and Zp, but for the signs of Arabic and others
+// that are seen (U+0600..0605, 06DD, 070F, 0890, 0891, 08E2, 110BD, 110CD, 13430..1343F); and the
+// fillers of Hangul and the selectors of variants, which are not seen either.
+constexpr Range kUnseen[] = {
+    {0x00ad, 0x00ad}, {0x034f, 0x034f},   {0x061c, 0x061c},   {0x115f, 0x1160},
+    {0x17b4, 0x17b5}, {0x180b, 0x180f},   {0x200b, 0x200f},   {0x2028, 0x202e},
+    {0x2060, 0x206f}, {0x3164, 0x3164},   {0xfeff, 0xfeff},   {0xffa0, 0xffa0},
+    {0xfff0, 0xfffb}, {0x1bca0, 0x1bca3}, {0x1d173, 0x1d17a}, {0xe0000, 0xe0fff},
+};
+
+bool IsUnseen(std::string_view sequence) {
+  const char32_t point = CodePoint(sequence);
+  return std::any_of(std::begin(kUnseen), std::end(kUnseen), [point](const Range& range) {
+    return point >= range.first && point <= range.last;
+  });
+}
+
+bool IsPlain(char c) {
+  return absl::ascii_isalnum(static_cast<unsigned char>(c)) ||
+         std::string_view("._@:/+-").find(c) != std::string_view::npos;
 }
 
 }  // namespace
@@ -39,20 +78,66 @@ size_t CharacterStart(std::string_view text, size_t at) {
   return at;
 }
 
+size_t PrintableBytes(std::string_view text) {
+  const size_t length = CharacterBytes(text);
+  if (length == 0) return 0;
+  const std::string_view character = text.substr(0, length);
+  return IsControl(character) || IsUnseen(character) ? 0 : length;
+}
+
 std::string Printable(std::string_view text) {
   std::string result;
   result.reserve(text.size());
   while (!text.empty()) {
-    const size_t length = CharacterBytes(text);
-    if (length == 0 || IsControl(text.substr(0, length))) {
-      absl::StrAppendFormat(&result, "\\x%02x", static_cast<unsigned char>(text[0]));
-      text.remove_prefix(1);
-    } else {
+    const size_t shown = PrintableBytes(text);
+    const size_t length = shown > 0 ? shown : std::max<size_t>(CharacterBytes(text), 1);
+    if (shown > 0) {
       result.append(text.substr(0, length));
-      text.remove_prefix(length);
+    } else {
+      for (const char c : text.substr(0, length))
+        absl::StrAppendFormat(&result, "\\x%02x", static_cast<unsigned char>(c));
+    }
+    text.remove_prefix(length);
+  }
+  return result;
+}
+
+std::string PrintableJson(std::string_view json) {
+  std::string result;
+  result.reserve(json.size());
+  while (!json.empty()) {
+    const size_t shown = json[0] == '\n' ? 1 : PrintableBytes(json);
+    const size_t length = shown > 0 ? shown : std::max<size_t>(CharacterBytes(json), 1);
+    const std::string_view character = json.substr(0, length);
+    json.remove_prefix(length);
+    if (shown > 0) {
+      result.append(character);
+      continue;
+    }
+    const char32_t point = CharacterBytes(character) == 0 ? 0xfffd : CodePoint(character);
+    if (point < 0x10000) {
+      absl::StrAppendFormat(&result, "\\u%04x", static_cast<uint32_t>(point));
+    } else {  // RFC 8259, section 7: a pair of surrogates.
+      const uint32_t rest = static_cast<uint32_t>(point) - 0x10000;
+      absl::StrAppendFormat(&result, "\\u%04x\\u%04x", 0xd800 | rest >> 10,
+                            0xdc00 | (rest & 0x3ff));
     }
   }
   return result;
+}
+
+std::string Quoted(std::string_view text) {
+  std::string result = "\"";
+  for (const char c : Printable(text)) {
+    if (c == '"' || c == '\\') result += '\\';
+    result += c;
+  }
+  return result + "\"";
+}
+
+std::string LogValue(std::string_view text) {
+  const bool plain = !text.empty() && std::all_of(text.begin(), text.end(), IsPlain);
+  return plain ? std::string(text) : Quoted(text);
 }
 
 }  // namespace h5mirror

@@ -44,6 +44,35 @@ TEST(Utf8Test, WhatDrivesATerminalIsEscaped) {
   EXPECT_EQ(Printable("caf\xc3\xa9"), "caf\xc3\xa9");
   EXPECT_EQ(Printable("caf\xe9"), "caf\\xe9");
   EXPECT_EQ(Printable("\xc2\x9b"), "\\xc2\\x9b");  // C1's CSI.
+  EXPECT_EQ(Printable("\xe7\x95\xaa \xf0\x9f\x98\x80"), "\xe7\x95\xaa \xf0\x9f\x98\x80");
+}
+
+TEST(Utf8Test, TextThatTurnsOthersRoundOrIsNotSeenIsPrinted) {
+  EXPECT_EQ(Printable("5h.\u202egpj"), "5h.\\xe2\\x80\\xaegpj");
+  for (const std::string_view unseen :
+       {"\u00ad", "\u061c", "\u115f", "\u200b", "\u200f", "\u2028", "\u2029", "\u202a", "\u2066",
+        "\u2069", "\u3164", "\ufeff", "\ufff9", "\U0001d173", "\U000e0001", "\U000e0fff"}) {
+    const std::string printed = Printable(unseen);
+    EXPECT_EQ(printed.size(), 4 * unseen.size()) << printed;
+    EXPECT_TRUE(printed.starts_with("\\x")) << printed;
+    EXPECT_EQ(Printable(printed), printed);
+  }
+  for (const std::string_view seen : {"\u00ac", "\u00ae", "\u2010", "\u202f", "\u2030", "\uff01"})
+    EXPECT_EQ(Printable(seen), seen);
+}
+
+TEST(Utf8Test, JsonIsFitForATerminalAndTheSame) {
+  EXPECT_EQ(PrintableJson("{\"a\": \"\u202e\xc2\x9b\x7f\U000e0001\xff\"}\n"),
+            "{\"a\": \"\\u202e\\u009b\\u007f\\udb40\\udc01\\ufffd\"}\n");
+  EXPECT_EQ(PrintableJson("{\"caf\u00e9\": \"\\n\"}"), "{\"caf\u00e9\": \"\\n\"}");
+}
+
+TEST(Utf8Test, AValueAmongOthersCannotLookLikeThem) {
+  EXPECT_EQ(Quoted("a\"b\\c\n"), "\"a\\\"b\\\\c\\\\x0a\"");
+  EXPECT_EQ(LogValue("alice@lab-1.org"), "alice@lab-1.org");
+  EXPECT_EQ(LogValue("x verified=admin"), "\"x verified=admin\"");
+  EXPECT_EQ(LogValue("a=b"), "\"a=b\"");
+  EXPECT_EQ(LogValue(""), "\"\"");
 }
 
 }  // namespace
