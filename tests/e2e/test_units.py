@@ -1,0 +1,145 @@
+"""The units as they are shipped, under systemd itself: what docs/operations.md says of them, with a `group`."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from harness.installed import copy_h5py, install
+from harness.machine import Machine, may_boot
+
+WRITER = "import h5py, sys; f = h5py.File(sys.argv[1], 'a'); f[sys.argv[2]] = [1] * 1000; f.close()"
+
+
+@pytest.fixture(scope="module")
+def stage(tmp_path_factory):
+    """The files that the machine has besides this one's."""
+    if reason := may_boot():
+        pytest.skip(reason)
+    directory = tmp_path_factory.mktemp("stage")
+    install(Path("/usr/local"), destdir=directory)
+    (directory / "opt").mkdir()
+    copy_h5py(directory / "opt" / "h5py")
+    return directory
+
+
+@pytest.fixture
+def machine(stage, tmp_path):
+    """A machine with ada, who is a scientist, and bob, who is none."""
+    machine = Machine(tmp_path, stage)
+    try:
+        machine.sh("""
+            groupadd scientists
+            useradd -m -G scientists ada
+            useradd -m bob
+            install -d -m 1777 /data
+            systemd-sysusers
+            systemctl daemon-reload
+        """)
+        yield machine
+    finally:
+        machine.stop()
+
+
+def set_up(machine, toml: str, drop_in: str) -> None:
+    machine.write("/etc/h5mirror/h5mirrord.toml", toml)
+    machine.write("/etc/systemd/system/h5mirrord.service.d/group.conf", f"[Service]\n{drop_in}\n")
+    machine.sh("systemctl daemon-reload")
+
+
+def start(machine, unit: str) -> None:
+    assert machine.run(["systemctl", "start", unit]).code == 0, machine.run(["systemctl", "status", unit]).out + machine.said(unit)
+
+
+def write(machine, user: str, server: str, file: str, name: str):
+    return machine.run(["env", "PYTHONPATH=/opt/h5py", "h5mirror", "--server", server, "exec", "--strict", "--root", "/data",
+                        "--", "/usr/bin/python3", "-c", WRITER, file, name], user=user)
+
+
+SOCKET = "unix:/run/h5mirror/sock"
+
+
+def test_a_group_reaches_the_socket_and_the_heads_and_others_do_not(machine):
+    set_up(machine, f'listen = ["{SOCKET}"]\ngroup = "scientists"\nsocket_mode = "0660"\n', "SupplementaryGroups=scientists")
+    start(machine, "h5mirrord")
+    assert machine.sh("stat -c '%G %a' /run/h5mirror/sock").split() == ["scientists", "660"]
+    write(machine, "ada", SOCKET, "/data/run.h5", "d").ok()
+    refused = write(machine, "bob", SOCKET, "/data/bob.h5", "d")
+    assert refused.code == 7, refused.describe()  # Not mirrored.
+    machine.run(["h5mirror", "--server", SOCKET, "status", "--wait=60", "run.h5"], user="ada").ok()
+    head = "/var/lib/h5mirror/run.h5"
+    assert machine.sh(f"stat -c '%G %a' {head}").split() == ["scientists", "640"]
+    machine.run(["cmp", "/data/run.h5", head], user="ada").ok()
+    assert machine.run(["cat", head], user="bob").code != 0
+    assert machine.run(["ls", "/var/lib/h5mirror"], user="bob").code != 0
+
+
+def test_as_the_services_own_group_it_reaches_heads_in_directories_too_over_tcp(machine):
+    set_up(machine, 'group = "scientists"\n', "Group=scientists")
+    start(machine, "h5mirrord")
+    machine.sh("install -d -o ada /data/runs/2026")
+    write(machine, "ada", "127.0.0.1:7447", "/data/runs/2026/a.h5", "d").ok()
+    machine.run(["h5mirror", "status", "--wait=60", "runs/2026/a.h5"], user="ada").ok()
+    head = "/var/lib/h5mirror/runs/2026/a.h5"
+    machine.run(["cmp", "/data/runs/2026/a.h5", head], user="ada").ok()
+    assert machine.run(["cat", head], user="bob").code != 0
+    machine.sh("systemctl restart h5mirrord")
+    assert machine.sh(f"stat -c %G {head}").strip() == "scientists"
+
+
+def test_tls_and_tokens_are_set_up_as_the_chapters_say(machine):
+    machine.sh("h5mirrord init --user h5mirror --host storage.example.org")
+    machine.sh("sed -i 's/^listen.*/listen = [\"127.0.0.1:7447\"]/' /etc/h5mirror/h5mirrord.toml")
+    start(machine, "h5mirrord")
+    machine.sh("h5mirrord token add ada --rights read,write > /etc/h5mirror/ada.token; systemctl reload h5mirrord")
+    machine.sh("""
+        install -d -o ada -m 0700 /home/ada/.config /home/ada/.config/h5mirror
+        install -o ada -m 0644 /etc/h5mirror/ca.pem /home/ada/.config/h5mirror/ca.pem
+        install -o ada -m 0600 /etc/h5mirror/ada.token /home/ada/.config/h5mirror/token
+    """)
+    write(machine, "ada", "127.0.0.1:7447", "/data/run.h5", "d").ok()
+    assert machine.run(["h5mirror", "status"], user="bob").code != 0
+    machine.sh("h5mirrord token remove ada; systemctl reload h5mirrord; systemctl stop h5mirrord")
+
+
+def test_a_check_reads_anybodys_file_and_is_nobody(machine):
+    start(machine, "h5mirrord")
+    write(machine, "ada", "127.0.0.1:7447", "/data/run.h5", "d").ok()
+    machine.sh("chmod 0600 /data/run.h5")
+    machine.write("/etc/systemd/system/h5mirror-verify@.service.d/look.conf",
+                  "[Service]\nExecStartPost=/bin/grep -E ^(Uid|CapEff|Seccomp): /proc/self/status\n")
+    machine.sh("systemctl daemon-reload")
+    unit = machine.sh("systemd-escape -p --template=h5mirror-verify@.service /data/run.h5").strip()
+    start(machine, unit)
+    said = machine.said(unit)
+    assert "equal" in said, said
+    assert not re.search(r"^Uid:\t0\b", said, re.M) and re.search(r"^Seccomp:\t2", said, re.M), said
+    assert int(re.search(r"^CapEff:\t(\w+)", said, re.M)[1], 16) == 1 << 2, said  # CAP_DAC_READ_SEARCH alone.
+    machine.sh("printf x | dd of=/data/run.h5 bs=1 seek=2000 conv=notrunc status=none", user="ada")
+    assert machine.run(["systemctl", "start", unit]).code != 0
+    assert "differ" in machine.said(unit)
+
+
+def test_the_agent_serves_readers_and_publishes(machine):
+    start(machine, "h5mirrord")
+    write(machine, "ada", "127.0.0.1:7447", "/data/run.h5", "d").ok()
+    machine.sh("install -d -o h5mirror /srv/live")
+    machine.write("/etc/h5mirror/h5mirror-agent.toml", """socket_mode = "0660"
+[[server]]
+address = "127.0.0.1:7447"
+[publish]
+directory = "/srv/live"
+files = ["run.h5"]
+""")
+    machine.write("/etc/systemd/system/h5mirror-agent.service.d/live.conf", "[Service]\nReadWritePaths=/srv/live\n")
+    machine.sh("systemctl daemon-reload")
+    start(machine, "h5mirror-agent")
+    machine.sh("for i in $(seq 600); do cmp -s /data/run.h5 /srv/live/run.h5 && exit 0; sleep 0.1; done; exit 1", timeout=90)
+    assert machine.sh("stat -c '%U %a' /run/h5mirror-agent/agent.sock").split() == ["h5mirror", "660"]
+
+
+def test_every_unit_is_loaded_as_it_is_written(machine):
+    for unit in ("h5mirrord.service", "h5mirror-agent.service", "h5mirror-verify@x.service", "h5mirror-verify@x.timer"):
+        shown = machine.sh(f"systemctl show -p LoadState,LoadError,FragmentPath {unit}")
+        assert "LoadState=loaded" in shown and "/usr/local/lib/systemd/system/" in shown, shown
