@@ -3,12 +3,10 @@
 #include <grp.h>
 #include <limits.h>
 #include <linux/fs.h>
-#include <linux/openat2.h>
 #include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
-#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -19,26 +17,12 @@
 #include "absl/time/clock.h"
 #include "base/env.h"
 #include "base/errno_status.h"
+#include "base/open_beneath.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
 
 namespace h5mirror {
 namespace {
-
-// Owns a descriptor.
-class Fd {
- public:
-  explicit Fd(int fd) : fd_(fd) {}
-  Fd(Fd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  Fd& operator=(Fd&&) = delete;
-  ~Fd() {
-    if (fd_ >= 0) close(fd_);
-  }
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
 
 FileStat ToFileStat(const struct stat& st) {
   auto ns = [](const timespec& time) {
@@ -327,18 +311,9 @@ class PosixTree final : public EnvTree {
   }
 
   absl::StatusOr<Fd> OpenAt2(std::string_view name, int flags, uint32_t mode_bits) const {
-    std::string text(name.empty() ? "." : name);
-    open_how how{};
-    how.flags = static_cast<uint64_t>(flags | O_CLOEXEC);
-    how.mode = mode_bits;
-    how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
-    // EAGAIN: a rename elsewhere raced with the resolution (openat2(2)).
-    for (int attempt = 0;; ++attempt) {
-      int fd = static_cast<int>(syscall(SYS_openat2, root_.get(), text.c_str(), &how, sizeof(how)));
-      if (fd >= 0) return Fd(fd);
-      if ((errno == EAGAIN || errno == EINTR) && attempt < 100) continue;
-      break;
-    }
+    const std::string text(name.empty() ? "." : name);
+    Fd fd = OpenBeneath(root_.get(), text, flags, mode_bits);
+    if (fd.is_open()) return fd;
     if (errno == ELOOP || errno == EXDEV) {
       return absl::InvalidArgumentError(
           StrCat(Path(name), " leads over a symbolic link or out of the root, which is refused"));

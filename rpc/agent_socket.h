@@ -11,11 +11,16 @@ namespace h5mirror::rpc {
 // Of a call to an agent: the server's target, as ClientOptions has it.
 inline constexpr char kAgentServerKey[] = "x-h5mirror-server";
 
-// The socket of the user's own agent; empty: there is no XDG_RUNTIME_DIR.
+// The socket of the user's own agent: below XDG_RUNTIME_DIR, else in the user's home, where nobody
+// else can put one either. Empty: there is no HOME.
 inline std::string UserAgentSocket() {
   const char* directory = std::getenv("XDG_RUNTIME_DIR");
-  if (directory == nullptr || *directory != '/') return "";
-  return std::string(directory) + "/h5mirror/agent.sock";
+  if (directory != nullptr && *directory == '/') {
+    return std::string(directory) + "/h5mirror/agent.sock";
+  }
+  const char* home = std::getenv("HOME");
+  if (home == nullptr || *home != '/') return "";
+  return std::string(home) + "/.local/state/h5mirror/agent.sock";
 }
 
 // Of the one that root has set up. Not in /run/h5mirror, which goes with h5mirrord.

@@ -147,7 +147,8 @@ absl::Status SetNumbers(const Settings& settings, Config& config) {
 absl::Status SetSocket(const Settings& settings, Config& config) {
   config.socket = settings.socket.value_or(rpc::UserAgentSocket());
   if (config.socket.empty()) {
-    return Refuse("socket", "there is no XDG_RUNTIME_DIR to put it in: name one with --socket");
+    return Refuse("socket",
+                  "there is neither XDG_RUNTIME_DIR nor HOME to put it in: name one with --socket");
   }
   // The size of sockaddr_un::sun_path, with its last zero and the end of the other socket's name.
   if (!config.socket.is_absolute() || rpc::CutMapSocket(config.socket.string()).size() > 107) {

@@ -45,7 +45,9 @@ void AddOptions(CLI::App& app, Texts& texts) {
   add("--ca", texts.ca, "PEM file with the certificate that signs the servers'", "FILE");
   add("--token", texts.token, "The agent's token for the servers", "TOKEN|@FILE");
   add("--socket", texts.socket,
-      "Where readers find it; $XDG_RUNTIME_DIR/h5mirror/agent.sock unless given", "PATH");
+      "Where readers find it; $XDG_RUNTIME_DIR/h5mirror/agent.sock unless given, or "
+      "~/.local/state/h5mirror/agent.sock without XDG_RUNTIME_DIR",
+      "PATH");
   add("--socket-mode", texts.socket_mode, "Permissions of the socket; 0600 unless given", "OCTAL");
   add("--cache", texts.cache, "Memory for what readers share; 256MiB unless given", "SIZE");
   add("--idle", texts.idle, "A file that nobody uses is followed for so long; 10m unless given",

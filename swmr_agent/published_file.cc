@@ -14,6 +14,7 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "base/errno_status.h"
+#include "base/open_beneath.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "base/superblock_image.h"
@@ -26,6 +27,7 @@ constexpr absl::Duration kRetry = absl::Seconds(1);
 constexpr size_t kChangedMax = 1 << 16;
 constexpr mode_t kModeBits = 0644;
 constexpr mode_t kDirectoryModeBits = 0755;
+constexpr int kTemporaryTries = 10;
 
 bool IsZero(std::string_view bytes) { return bytes.find_first_not_of('\0') == bytes.npos; }
 
@@ -42,16 +44,55 @@ absl::Status WriteAll(int fd, uint64_t offset, std::string_view bytes) {
   return absl::OkStatus();
 }
 
-// Those that are missing, for everybody to read as the files are, whatever the umask is.
+// Makes `part` in the open directory `parent`, for everybody to read as the files are, whatever the
+// umask is; opens it if it is there.
+absl::StatusOr<Fd> OpenOrMakeDirectory(int parent, const std::string& part) {
+  const int flags = O_RDONLY | O_DIRECTORY;
+  const bool is_new = mkdirat(parent, part.c_str(), kDirectoryModeBits) == 0;
+  if (!is_new && errno != EEXIST) return ErrnoToStatus(errno, StrCat("make ", part));
+  Fd fd = OpenBeneath(parent, part, flags, 0);
+  if (!fd.is_open() && (errno == ELOOP || errno == ENOTDIR)) {
+    return absl::FailedPreconditionError(
+        StrCat(part, " is a symbolic link or no directory: remove it, or publish elsewhere"));
+  }
+  if (!fd.is_open()) return ErrnoToStatus(errno, StrCat("open ", part));
+  if (is_new && fchmod(fd.get(), kDirectoryModeBits) != 0) {
+    return ErrnoToStatus(errno, StrCat("chmod ", part));
+  }
+  return fd;
+}
+
+// The directory that is published in, and those around it, which are the user's own choice.
 absl::Status MakeDirectories(const std::filesystem::path& path) {
   if (path.empty() || access(path.c_str(), F_OK) == 0) return absl::OkStatus();
   H5M_RETURN_IF_ERROR(MakeDirectories(path.parent_path()));
-  if (mkdir(path.c_str(), kDirectoryModeBits) != 0) {
-    return errno == EEXIST ? absl::OkStatus()
-                           : ErrnoToStatus(errno, StrCat("make ", path.string()));
+  const std::filesystem::path parent = path.has_parent_path() ? path.parent_path() : ".";
+  const Fd around(open(parent.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!around.is_open()) return ErrnoToStatus(errno, StrCat("open ", parent.string()));
+  return OpenOrMakeDirectory(around.get(), path.filename().string()).status();
+}
+
+// The directory of the file `name` below `root`, opened part by part over no symbolic link.
+absl::StatusOr<Fd> OpenDirectoryOf(const std::filesystem::path& root,
+                                   const std::filesystem::path& name) {
+  H5M_RETURN_IF_ERROR(MakeDirectories(root));
+  Fd directory(open(root.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!directory.is_open()) return ErrnoToStatus(errno, StrCat("open ", root.string()));
+  for (const std::filesystem::path& part : name.parent_path()) {
+    H5M_ASSIGN_OR_RETURN(directory, OpenOrMakeDirectory(directory.get(), part.string()));
   }
-  if (chmod(path.c_str(), kDirectoryModeBits) == 0) return absl::OkStatus();
-  return ErrnoToStatus(errno, StrCat("chmod ", path.string()));
+  return directory;
+}
+
+// A new file that nobody else has put there; what a run before has left goes.
+absl::StatusOr<Fd> MakeTemporary(int directory, const std::string& file_name) {
+  for (int attempt = 0;; ++attempt) {
+    Fd fd = OpenBeneath(directory, file_name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
+    if (fd.is_open()) return fd;
+    if (errno != EEXIST || attempt == kTemporaryTries) break;
+    if (unlinkat(directory, file_name.c_str(), 0) != 0 && errno != ENOENT) break;
+  }
+  return ErrnoToStatus(errno, StrCat("make ", file_name));
 }
 
 // Shares the blocks where the file system can, else copies what is no hole.
@@ -94,8 +135,9 @@ absl::Status CloseSuperblock(int fd, CutImage& image) {
 
 PublishedFile::PublishedFile(const std::filesystem::path& directory, const std::string& name)
     : reader_(StrCat("publish ", name)),
-      path_(directory / name),
-      temporary_(path_.parent_path() / StrCat(".", path_.filename().string(), ".h5m-part")) {
+      directory_(directory),
+      name_(name),
+      temporary_(StrCat(".", name_.filename().string(), ".h5m-part")) {
   thread_ = std::thread([this] {
     pthread_setname_np(pthread_self(), "h5m-publish");
     Run();
@@ -147,6 +189,7 @@ void PublishedFile::Run() {
   const auto has_work = [this]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
     return stopping_ || pending_.has_value();
   };
+  absl::Status said;
   for (;;) {
     Pending work;
     {
@@ -158,11 +201,16 @@ void PublishedFile::Run() {
     const int64_t cut = work.cut.snapshot.cut();
     const absl::Status status = Write(work);
     if (status.ok()) {
+      said = status;
       Release(cut);
       continue;
     }
-    has_written_ = false;  // The next one is written whole.
-    spdlog::warn("{}: cut {} was not published: {}", path_.string(), cut, ToStd(status.message()));
+    last_ = Fd(-1);        // The next one is written whole.
+    if (status != said) {  // Once, however often it is tried.
+      spdlog::warn("{}: cut {} was not published: {}", (directory_ / name_).string(), cut,
+                   ToStd(status.message()));
+    }
+    said = status;
     {
       absl::MutexLock lock(&mutex_);
       mutex_.AwaitWithTimeout(absl::Condition(&stopping_), kRetry);
@@ -177,25 +225,22 @@ void PublishedFile::Run() {
 }
 
 absl::Status PublishedFile::Write(const Pending& pending) {
-  H5M_RETURN_IF_ERROR(MakeDirectories(path_.parent_path()));
-  const int fd = open(temporary_.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-  if (fd < 0) return ErrnoToStatus(errno, StrCat("make ", temporary_.string()));
-  const absl::Cleanup closer = [&] { close(fd); };
-  absl::Cleanup remover = [&] { unlink(temporary_.c_str()); };
-  bool whole = pending.whole || !has_written_;
+  H5M_ASSIGN_OR_RETURN(const Fd directory, OpenDirectoryOf(directory_, name_));
+  H5M_ASSIGN_OR_RETURN(Fd fd, MakeTemporary(directory.get(), temporary_));
+  absl::Cleanup remover = [&] { unlinkat(directory.get(), temporary_.c_str(), 0); };
+  bool whole = pending.whole || !last_.is_open();
   if (!whole) {
-    const int last = open(path_.c_str(), O_RDONLY | O_CLOEXEC);
-    const absl::Cleanup last_closer = [&] { close(last); };
-    whole = last < 0 || !CopyFile(last, fd, written_bytes_).ok();
-    if (whole && ftruncate(fd, 0) != 0) return ErrnoToStatus(errno, "truncate");
+    whole = !CopyFile(last_.get(), fd.get(), written_bytes_).ok();
+    if (whole && ftruncate(fd.get(), 0) != 0) return ErrnoToStatus(errno, "truncate");
   }
-  H5M_RETURN_IF_ERROR(Fill(fd, pending, whole));
-  if (fchmod(fd, kModeBits) != 0) return ErrnoToStatus(errno, "chmod");
-  if (rename(temporary_.c_str(), path_.c_str()) != 0) {
-    return ErrnoToStatus(errno, StrCat("rename ", temporary_.string()));
+  H5M_RETURN_IF_ERROR(Fill(fd.get(), pending, whole));
+  if (fchmod(fd.get(), kModeBits) != 0) return ErrnoToStatus(errno, "chmod");
+  if (renameat(directory.get(), temporary_.c_str(), directory.get(), name_.filename().c_str()) !=
+      0) {
+    return ErrnoToStatus(errno, StrCat("rename ", temporary_));
   }
   std::move(remover).Cancel();
-  has_written_ = true;
+  last_ = std::move(fd);
   written_bytes_ = pending.cut.image->size_bytes();
   return absl::OkStatus();
 }

@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "base/extent_set.h"
+#include "base/open_beneath.h"
 #include "swmr_agent/followed_file.h"
 
 namespace h5mirror::agent {
@@ -22,7 +23,8 @@ namespace h5mirror::agent {
 // would see its open file change.) Has one thread. Thread-safe.
 class PublishedFile final : public CutListener {
  public:
-  // As DIRECTORY/name; directories that the name has are made.
+  // As DIRECTORY/name; directories that the name has are made. Others may write DIRECTORY: what
+  // they put there is replaced and never followed, read or written.
   PublishedFile(const std::filesystem::path& directory, const std::string& name);
   ~PublishedFile() override { Stop(); }
   PublishedFile(const PublishedFile&) = delete;
@@ -48,11 +50,12 @@ class PublishedFile final : public CutListener {
   absl::Status Fill(int fd, const Pending& pending, bool whole);
 
   const std::string reader_;  // as which it holds cuts
-  const std::filesystem::path path_;
-  const std::filesystem::path temporary_;
-  bool has_written_ = false;    // of the thread: `path_` is what it last wrote
-  uint64_t written_bytes_ = 0;  // and so long
-  absl::Mutex source_mutex_;    // held over a call to it
+  const std::filesystem::path directory_;
+  const std::filesystem::path name_;  // below it
+  const std::string temporary_;       // beside it
+  Fd last_{-1};                       // of the thread: what it last wrote, if that is known
+  uint64_t written_bytes_ = 0;        // and so long
+  absl::Mutex source_mutex_;          // held over a call to it
   FollowedFile* source_ ABSL_GUARDED_BY(source_mutex_) = nullptr;  // it, while it is there
   absl::Mutex mutex_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;

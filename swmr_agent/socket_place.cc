@@ -54,7 +54,8 @@ absl::Status RemoveStale(const std::filesystem::path& path) {
 absl::StatusOr<std::unique_ptr<SocketPlace>> SocketPlace::Prepare(
     const std::filesystem::path& path) {
   std::error_code error;
-  std::filesystem::create_directory(path.parent_path(), error);
+  std::filesystem::create_directories(path.parent_path().parent_path(), error);
+  mkdir(path.parent_path().c_str(), 0700);  // RemoveStale() says what is wrong with it.
   H5M_RETURN_IF_ERROR(RemoveStale(path));
   std::unique_ptr<SocketPlace> place(new SocketPlace(path));
   std::string directory = (path.parent_path() / ".h5mirror-agent-XXXXXX").string();

@@ -428,6 +428,13 @@ def test_readers_find_the_one_for_all_users_after_their_own(bare_site):
     own.start()
     read(*inside, XDG_RUNTIME_DIR=str(directory))
     assert own.stop()[0] == 1
+    # Without XDG_RUNTIME_DIR, as after `su`, in the home: a directory that is made for the user alone.
+    own.env = {key: value for key, value in bare_site.plain_env().items() if key != "XDG_RUNTIME_DIR"}
+    own.socket = bare_site.home / ".local" / "state" / "h5mirror" / "agent.sock"
+    own.start()
+    assert own.socket.parent.stat().st_mode & 0o777 == 0o700
+    read(*inside, XDG_RUNTIME_DIR="")
+    assert own.stop()[0] == 1
     assert host.stop()[0] == 1
 
 
