@@ -1,6 +1,8 @@
 #include "rpc/channel.h"
 
+#include <algorithm>
 #include <string>
+#include <utility>
 
 #include "absl/time/clock.h"
 #include "base/human.h"
@@ -11,6 +13,7 @@
 #include "h5mirror/v1/server.grpc.pb.h"
 #include "rpc/reading_channel.h"
 #include "rpc/status.h"
+#include "rpc/tls_mismatch.h"
 
 namespace h5mirror::rpc {
 namespace {
@@ -18,6 +21,8 @@ namespace {
 constexpr int kLookaheadBytes = 16 << 20;
 // One DATA frame per message; 2^24-1 is the largest that HTTP/2 allows (RFC 9113, 6.5.2).
 constexpr int kHttp2FrameBytesMax = kMaxMessageBytes;
+
+constexpr absl::Duration kTlsQuestionMax = absl::Seconds(2);
 
 enum class WindowProbe { kOff, kOn };
 
@@ -88,9 +93,16 @@ void Authorize(const ClientOptions& options, grpc::ClientContext& context) {
 absl::Status WaitConnected(grpc::Channel& channel, const ClientOptions& options,
                            absl::Duration timeout) {
   const auto deadline = absl::ToChronoTime(absl::Now() + timeout);
+  bool has_failed = false;
   while (true) {
     const grpc_connectivity_state state = channel.GetState(/*try_to_connect=*/true);
     if (state == GRPC_CHANNEL_READY) return absl::OkStatus();
+    // A server that is away may come back; TLS on one side alone stays so.
+    if (state == GRPC_CHANNEL_TRANSIENT_FAILURE && !std::exchange(has_failed, true)) {
+      const auto mismatch =
+          FindTlsMismatch(options, LastError(channel), std::min(timeout, kTlsQuestionMax));
+      if (mismatch) return absl::UnavailableError(*mismatch);
+    }
     if (!channel.WaitForStateChange(state, deadline)) break;
   }
   return absl::UnavailableError(StrCat("no connection to ", options.server, " within ",

@@ -2,16 +2,20 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <optional>
+#include <string>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/remote_origin.h"
 #include "base/server_list.h"
+#include "base/strings.h"
 #include "client_vfd/session/identity.h"
 #include "client_vfd/session/session.h"
 #include "rpc/channel.h"
 #include "rpc/frame_codec.h"
+#include "rpc/tls_mismatch.h"
 
 namespace h5mirror::vfd {
 namespace {
@@ -59,6 +63,15 @@ bool IsRefusal(const absl::Status& status) {
 bool IsSentAway(const absl::Status& status) {
   return status.code() == absl::StatusCode::kUnavailable &&
          absl::StrContains(status.message(), "GOAWAY");
+}
+
+// It is asked on the engine's thread, at most once a minute for all sessions, and answers within a
+// few milliseconds or not at all.
+std::optional<std::string> TlsInTheWay(const rpc::ClientOptions& server,
+                                       const absl::Status& status) {
+  constexpr absl::Duration kQuestionMax = absl::Milliseconds(250);
+  if (status.code() != absl::StatusCode::kUnavailable) return std::nullopt;
+  return rpc::FindTlsMismatch(server, ToStd(status.message()), kQuestionMax);
 }
 
 }  // namespace
@@ -358,6 +371,11 @@ void Session::OnEnded(const absl::Status& status) {
     retry_time_ = host_.Now();
     host_.Wake(this);
     return;
+  }
+  const auto mismatch = ever_opened_ ? std::nullopt : TlsInTheWay(config_.server, status);
+  if (mismatch) {
+    refused_ = true;
+    return LoseStream(*mismatch, Retry::kNever);
   }
   if (TryFirstAgain(status)) return;
   std::string why(status.message());
