@@ -7,7 +7,6 @@
 namespace h5mirror {
 namespace {
 
-constexpr size_t kMaxEdits = 3;
 constexpr size_t kMaxWord = 100;
 
 // Levenshtein's distance.
@@ -28,10 +27,11 @@ size_t EditDistance(std::string_view a, std::string_view b) {
 
 }  // namespace
 
-std::string_view NearestName(std::string_view word, absl::Span<const std::string_view> names) {
+std::string_view NearestName(std::string_view word, absl::Span<const std::string_view> names,
+                             size_t edits_max) {
   if (word.size() > kMaxWord) return {};
   std::string_view nearest;
-  size_t least = kMaxEdits + 1;
+  size_t least = edits_max + 1;
   for (const std::string_view name : names) {
     const size_t distance = EditDistance(word, name);
     if (distance >= least) continue;

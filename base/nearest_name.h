@@ -2,6 +2,7 @@
 #ifndef H5MIRROR_BASE_NEAREST_NAME_H_
 #define H5MIRROR_BASE_NEAREST_NAME_H_
 
+#include <cstddef>
 #include <string_view>
 
 #include "absl/types/span.h"
@@ -9,8 +10,9 @@
 namespace h5mirror {
 
 // The first of `names` with the least edits (a character put in, taken out or replaced) from
-// `word`, of at most three; empty: none is that near, or `word` is longer than 100 bytes.
-std::string_view NearestName(std::string_view word, absl::Span<const std::string_view> names);
+// `word`, of at most `edits_max`; empty: none is that near, or `word` is longer than 100 bytes.
+std::string_view NearestName(std::string_view word, absl::Span<const std::string_view> names,
+                             size_t edits_max = 3);
 
 }  // namespace h5mirror
 

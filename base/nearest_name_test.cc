@@ -18,6 +18,11 @@ TEST(NearestNameTest, TheFirstOfTheNearest) {
   EXPECT_EQ(NearestName("ro", kNames), "roots");
 }
 
+TEST(NearestNameTest, AsFarAsIsAskedFor) {
+  EXPECT_EQ(NearestName("lsten", kNames, 1), "listen");
+  EXPECT_EQ(NearestName("lstn", kNames, 1), "");
+}
+
 TEST(NearestNameTest, NothingIsNear) {
   EXPECT_EQ(NearestName("r", kNames), "");
   EXPECT_EQ(NearestName("", kNames), "");

@@ -11,6 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "base/cli_words.h"
 #include "base/strings.h"
 #include "base/version.h"
 
@@ -181,7 +182,9 @@ ParsedFlags ParseFlags(int argc, char** argv) {
       parser.app.exit(error);
       return {.flags = {}, .exit = ExitCode::kOk};
     }
-    std::cerr << "h5mirrord: " << error.what() << " (h5mirrord --help shows all flags)\n";
+    const std::vector<std::string> words(argv + 1, argv + argc);
+    std::cerr << "h5mirrord: " << WhyNotParsed(parser.app, words, error)
+              << " (h5mirrord --help shows all flags)\n";
     return {.flags = {}, .exit = ExitCode::kUsage};
   }
   Flags flags = std::move(parser.flags);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "CLI/CLI.hpp"
+#include "base/cli_words.h"
 #include "base/strings.h"
 #include "base/version.h"
 
@@ -107,7 +108,9 @@ ParsedFlags ParseFlags(int argc, char** argv) {
       parsed.exit = ExitCode::kOk;
       return parsed;
     }
-    std::cerr << "h5mirror-agent: " << error.what() << " (h5mirror-agent --help shows all flags)\n";
+    const std::vector<std::string> words(argv + 1, argv + argc);
+    std::cerr << "h5mirror-agent: " << WhyNotParsed(app, words, error)
+              << " (h5mirror-agent --help shows all flags)\n";
     parsed.exit = ExitCode::kUsage;
     return parsed;
   }

@@ -1,8 +1,10 @@
 #include "tools/cli.h"
 
 #include <algorithm>
+#include <cstddef>
 
 #include "CLI/CLI.hpp"
+#include "base/cli_words.h"
 #include "base/strings.h"
 #include "base/version.h"
 #include "tools/context.h"
@@ -34,22 +36,28 @@ void AddGlobalFlags(CLI::App& app, GlobalFlags& flags) {
   app.add_flag("--json", flags.json, "print JSON; keys are listed in h5mirror(1)");
 }
 
-// What follows the first "--" of an `exec` is another program's, and not for us to parse.
-std::vector<std::string> TakeProgram(std::vector<std::string>& arguments) {
-  const auto verb = std::find(arguments.begin(), arguments.end(), "exec");
-  const auto marker = std::find(arguments.begin(), arguments.end(), "--");
-  if (verb == arguments.end() || marker == arguments.end() || marker < verb) return {};
-  std::vector<std::string> program(marker + 1, arguments.end());
-  arguments.erase(marker, arguments.end());
+// What `exec` runs is another program's command line, and not for us to parse: all that follows
+// "--", or from the first word on that is neither a flag of ours nor its value.
+std::vector<std::string> TakeProgram(const CLI::App& app, std::vector<std::string>& words) {
+  const size_t verb = SkipFlags({&app}, words, 0);
+  if (verb == words.size() || words[verb] != "exec") return {};
+  const size_t end = SkipFlags({&app, app.get_subcommand("exec")}, words, verb + 1);
+  if (end == words.size()) return {};
+  const bool marked = words[end] == "--";
+  if (!marked && words[end].starts_with('-')) return {};  // A flag that exec does not have.
+  const auto first = words.begin() + static_cast<std::ptrdiff_t>(end);
+  std::vector<std::string> program(first + (marked ? 1 : 0), words.end());
+  words.erase(first, words.end());
   return program;
 }
 
 // CLI11's own codes become ours; its messages our one line.
-int EndOfParse(const CLI::App& app, const CLI::ParseError& error, Context& context) {
+int EndOfParse(const CLI::App& app, const std::vector<std::string>& words,
+               const CLI::ParseError& error, Context& context) {
   if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) {
     return app.exit(error, context.streams().out, context.streams().err);
   }
-  context.Note(StrCat(error.what(), "; see h5mirror --help"));
+  context.Note(StrCat(WhyNotParsed(app, words, error), "; see h5mirror --help"));
   return kExitUsage;
 }
 
@@ -66,8 +74,7 @@ int RunCli(const std::vector<std::string>& arguments, Streams& streams,
   GlobalFlags flags;
   Context context(flags, streams);
   Action action;
-  std::vector<std::string> ours = arguments;
-  const std::vector<std::string> program = TakeProgram(ours);
+  std::vector<std::string> program;
   CLI::App app(kAbout, "h5mirror");
   app.set_version_flag("--version", StrCat("h5mirror ", kVersion));
   app.require_subcommand(1);
@@ -97,11 +104,14 @@ int RunCli(const std::vector<std::string>& arguments, Streams& streams,
   AddAdopt(app, context, action);
   AddDoctor(app, context, action);
   AddExec(app, context, program, action);
+  std::vector<std::string> ours = arguments;
+  program = TakeProgram(app, ours);
+  const std::vector<std::string> words = ours;
   std::reverse(ours.begin(), ours.end());  // CLI11 takes a vector from its end.
   try {
     app.parse(ours);
   } catch (const CLI::ParseError& error) {
-    return EndOfParse(app, error, context);
+    return EndOfParse(app, words, error, context);
   }
   return EndOf(action(), context);
 }

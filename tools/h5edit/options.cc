@@ -3,7 +3,9 @@
 #include <unistd.h>
 
 #include <optional>
+#include <string_view>
 
+#include "base/nearest_name.h"
 #include "base/strings.h"
 #include "tools/h5edit/parser.h"
 
@@ -36,6 +38,18 @@ constexpr char kUsage[] =
     "                         gives up what was not finished\n"
     "  -h, --help             this text\n"
     "      --version          name, version and date\n";
+
+constexpr std::string_view kFlags[] = {
+    "--command", "--command-file", "--atomic",  "--durable", "--dryrun",  "--keep-history",
+    "--server",  "--backup",       "--restore", "--diff",    "--json",    "--verbose",
+    "--recover", "--check",        "--discard", "--help",    "--version",
+};
+
+std::string UnknownFlag(const std::string& name) {
+  const std::string_view nearest = NearestName(name, kFlags);
+  return StrCat("unknown option ", name,
+                nearest.empty() ? "" : StrCat("; did you mean ", nearest, "?"));
+}
 
 // A word of the command line: its name, and what stands behind '='.
 struct Flag {
@@ -88,7 +102,7 @@ class Reader {
     if (flag.name == "--server") return Server(flag);
     bool* const toggle = Toggle(flag.name);
     if (toggle == nullptr && flag.name != "--version" && flag.name != "--recover") {
-      return StrCat("unknown option ", flag.name);
+      return UnknownFlag(flag.name);
     }
     if (flag.value.has_value()) return StrCat(flag.name, " takes no value");
     if (toggle != nullptr) *toggle = true;

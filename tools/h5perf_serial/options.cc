@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "base/nearest_name.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "tools/h5perf_serial/settle.h"
@@ -193,7 +194,14 @@ class Parser {
  private:
   static absl::Status Complaint(int letter, const char* word) {
     if (letter == ':') return absl::InvalidArgumentError(StrCat(word, " wants an argument"));
-    return absl::InvalidArgumentError(StrCat("unknown option ", word));
+    std::vector<std::string> names;
+    for (const option* known = kLong; known->name != nullptr; ++known) {
+      names.push_back(StrCat("--", known->name));
+    }
+    const std::string_view nearest =
+        NearestName(word, std::vector<std::string_view>(names.begin(), names.end()));
+    return absl::InvalidArgumentError(StrCat(
+        "unknown option ", word, nearest.empty() ? "" : StrCat("; did you mean ", nearest, "?")));
   }
 
   absl::Status TakeSizes(const char* text, std::optional<Sizes>& sizes) {

@@ -1,0 +1,142 @@
+#include "base/cli_words.h"
+
+#include <algorithm>
+#include <cctype>
+#include <optional>
+#include <string_view>
+
+#include "base/nearest_name.h"
+#include "base/strings.h"
+
+namespace h5mirror {
+namespace {
+
+// A list of verbs up to this long is said whole.
+constexpr size_t kVerbsListedMax = 5;
+
+// "-5" is a value.
+bool IsFlag(const std::string& word) {
+  return word.size() > 1 && word[0] == '-' && word != "--" &&
+         std::isdigit(static_cast<unsigned char>(word[1])) == 0;
+}
+
+const CLI::Option* FindFlag(absl::Span<const CLI::App* const> apps, const std::string& name) {
+  for (size_t i = apps.size(); i > 0; --i) {
+    const CLI::Option* found = apps[i - 1]->get_option_no_throw(name);
+    if (found != nullptr) return found;
+  }
+  return nullptr;
+}
+
+// What stands in one word that begins with '-'.
+struct FlagWord {
+  std::string unknown;                   // the first name that nobody knows; empty: all are known
+  const CLI::Option* waiting = nullptr;  // its value is the next word
+};
+
+FlagWord ReadLongFlag(absl::Span<const CLI::App* const> apps, const std::string& word) {
+  const size_t equals = word.find('=');
+  const std::string name = word.substr(0, equals);
+  const CLI::Option* flag = FindFlag(apps, name);
+  if (flag == nullptr) return {name, nullptr};
+  const bool waits = equals == std::string::npos && flag->get_items_expected_min() > 0;
+  return {"", waits ? flag : nullptr};
+}
+
+// -n, -n3, -rq
+FlagWord ReadShortFlags(absl::Span<const CLI::App* const> apps, const std::string& word) {
+  for (size_t i = 1; i < word.size(); ++i) {
+    const std::string name = {'-', word[i]};
+    const CLI::Option* flag = FindFlag(apps, name);
+    if (flag == nullptr) return {name, nullptr};
+    if (flag->get_items_expected_min() > 0) return {"", i + 1 == word.size() ? flag : nullptr};
+  }
+  return {};
+}
+
+FlagWord ReadFlag(absl::Span<const CLI::App* const> apps, const std::string& word) {
+  return word.starts_with("--") ? ReadLongFlag(apps, word) : ReadShortFlags(apps, word);
+}
+
+// The index behind the values of `flag`, which begin at `at`.
+size_t SkipValues(const CLI::Option& flag, absl::Span<const std::string> words, size_t at) {
+  ++at;
+  if (flag.get_items_expected_max() > 1 && flag.get_allow_extra_args()) {
+    while (at < words.size() && !IsFlag(words[at]) && words[at] != "--") ++at;
+  }
+  return std::min(at, words.size());
+}
+
+std::vector<const CLI::App*> VerbsOf(const CLI::App& app) {
+  return app.get_subcommands([](const CLI::App*) { return true; });
+}
+
+// "; did you mean NAME?", or nothing. A short word is near to too many.
+std::string Suggestion(std::string_view word, const std::vector<std::string>& names) {
+  constexpr size_t kEditsMax = 3;
+  const std::vector<std::string_view> views(names.begin(), names.end());
+  const std::string_view nearest =
+      NearestName(word, views, std::min(kEditsMax, (word.size() + 1) / 2));
+  return nearest.empty() ? "" : StrCat("; did you mean ", nearest, "?");
+}
+
+std::string NoSuchVerb(const CLI::App& app, const std::string& word) {
+  std::vector<std::string> names;
+  for (const CLI::App* verb : VerbsOf(app)) names.push_back(verb->get_name());
+  return StrCat("there is no verb '", word, "'", Suggestion(word, names));
+}
+
+std::string NoSuchFlag(absl::Span<const CLI::App* const> apps, const std::string& flag) {
+  const std::string dashes = flag.starts_with("--") ? "--" : "-";
+  std::vector<std::string> names;
+  for (const CLI::App* app : apps) {
+    for (const CLI::Option* option : app->get_options()) {
+      for (const std::string& name : option->get_lnames()) names.push_back(StrCat("--", name));
+    }
+  }
+  const std::string near = dashes == "--" ? Suggestion(flag, names) : "";
+  return StrCat(apps.back()->get_name(), " has no flag ", flag, near);
+}
+
+// Which word is wrong, in words for people.
+std::optional<std::string> FindWrongWord(const CLI::App& app, absl::Span<const std::string> words) {
+  std::vector<const CLI::App*> apps = {&app};
+  for (size_t at = SkipFlags(apps, words, 0); at < words.size();
+       at = SkipFlags(apps, words, at + 1)) {
+    if (words[at] == "--") return std::nullopt;
+    if (IsFlag(words[at])) return NoSuchFlag(apps, ReadFlag(apps, words[at]).unknown);
+    const std::vector<const CLI::App*> verbs = VerbsOf(*apps.back());
+    if (verbs.empty()) continue;
+    const auto verb = std::find_if(verbs.begin(), verbs.end(), [&](const CLI::App* one) {
+      return one->get_name() == words[at];
+    });
+    if (verb == verbs.end()) return NoSuchVerb(*apps.back(), words[at]);
+    apps.push_back(*verb);
+  }
+  const std::vector<const CLI::App*> verbs = VerbsOf(*apps.back());
+  if (verbs.empty() || apps.back()->get_require_subcommand_min() == 0) return std::nullopt;
+  std::string list;
+  for (const CLI::App* verb : verbs) StrAppend(&list, list.empty() ? "" : ", ", verb->get_name());
+  return StrCat(apps.back()->get_name(), " wants a verb",
+                verbs.size() <= kVerbsListedMax ? StrCat(": one of ", list) : "");
+}
+
+}  // namespace
+
+size_t SkipFlags(absl::Span<const CLI::App* const> apps, absl::Span<const std::string> words,
+                 size_t from) {
+  size_t at = from;
+  while (at < words.size() && IsFlag(words[at])) {
+    const FlagWord flag = ReadFlag(apps, words[at]);
+    if (!flag.unknown.empty()) break;
+    at = flag.waiting == nullptr ? at + 1 : SkipValues(*flag.waiting, words, at + 1);
+  }
+  return at;
+}
+
+std::string WhyNotParsed(const CLI::App& app, absl::Span<const std::string> words,
+                         const CLI::ParseError& error) {
+  return FindWrongWord(app, words).value_or(error.what());
+}
+
+}  // namespace h5mirror
