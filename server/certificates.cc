@@ -173,6 +173,34 @@ absl::StatusOr<KeyAndCertificate> MakeServerCertificate(const KeyAndCertificate&
   return ToPem(key.get(), self);
 }
 
+absl::StatusOr<std::vector<std::string>> HostsOf(const std::string& certificate_pem) {
+  const BioPtr bio(
+      BIO_new_mem_buf(certificate_pem.data(), static_cast<int>(certificate_pem.size())));
+  const CertificatePtr certificate(PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr));
+  ERR_clear_error();
+  if (certificate == nullptr) return absl::InvalidArgumentError("the certificate is no PEM");
+  const std::unique_ptr<GENERAL_NAMES, Freer<GENERAL_NAMES_free>> names(static_cast<GENERAL_NAMES*>(
+      X509_get_ext_d2i(certificate.get(), NID_subject_alt_name, nullptr, nullptr)));
+  std::vector<std::string> hosts;
+  for (int i = 0; names != nullptr && i < sk_GENERAL_NAME_num(names.get()); ++i) {
+    const GENERAL_NAME* name = sk_GENERAL_NAME_value(names.get(), i);
+    if (name->type == GEN_DNS) {
+      const auto* text = ASN1_STRING_get0_data(name->d.dNSName);
+      hosts.emplace_back(reinterpret_cast<const char*>(text), ASN1_STRING_length(name->d.dNSName));
+    } else if (name->type == GEN_IPADD) {
+      char text[INET6_ADDRSTRLEN] = {};
+      const int size = ASN1_STRING_length(name->d.iPAddress);
+      const int family = size == 4 ? AF_INET : AF_INET6;
+      if (size != 4 && size != 16) continue;
+      if (inet_ntop(family, ASN1_STRING_get0_data(name->d.iPAddress), text, sizeof(text)) !=
+          nullptr) {
+        hosts.emplace_back(text);
+      }
+    }
+  }
+  return hosts;
+}
+
 absl::Status CheckPair(const KeyAndCertificate& pair) {
   const BioPtr key_bio(BIO_new_mem_buf(pair.key_pem.data(), static_cast<int>(pair.key_pem.size())));
   const BioPtr certificate_bio(

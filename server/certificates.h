@@ -26,6 +26,10 @@ absl::StatusOr<KeyAndCertificate> MakeServerCertificate(const KeyAndCertificate&
                                                         const std::vector<std::string>& hosts,
                                                         int valid_days);
 
+// The names and addresses that a certificate is good for, as MakeServerCertificate() takes them;
+// those of other kinds are left out. kInvalidArgument: it is no PEM.
+absl::StatusOr<std::vector<std::string>> HostsOf(const std::string& certificate_pem);
+
 // Whether the key belongs to the (first) certificate and the certificate is valid now.
 // kInvalidArgument says what is wrong.
 absl::Status CheckPair(const KeyAndCertificate& pair);

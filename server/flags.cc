@@ -130,7 +130,8 @@ struct Parser {
 
   void AddInit() {
     CLI::App* init = app.add_subcommand(
-        "init", "Make a CA, a server certificate and a first token; never overwrites a file");
+        "init",
+        "Make a CA, a server certificate and a first token; again with --host: a new certificate");
     init->add_option("--dir", directory, "Where to put them")
         ->type_name("DIR")
         ->capture_default_str();

@@ -20,12 +20,14 @@ struct InitOptions {
 };
 
 // Makes ca.pem, ca.key, server.pem, server.key, tokens, token (the first one, all rights) and
-// h5mirrord.toml; all but ca.pem, server.pem and h5mirrord.toml are 0600. Returns what to
-// tell the operator.
-// Errors: kAlreadyExists    one of them is there; nothing was changed, and the message says
-//                           how to go on.
-//         kNotFound         no such user.
-//         kInvalidArgument  a host that is neither a name nor an address.
+// h5mirrord.toml; all but ca.pem, server.pem and h5mirrord.toml are 0600. Where they are there and
+// `hosts` is not empty, the authority that is there signs a new server certificate, for these hosts
+// too; the old pair is kept beside it, and nothing else is changed. Returns what to tell the
+// operator. Errors: kAlreadyExists    one of them is there, and no host is given; nothing was
+// changed, and the message
+//                           says how to go on.
+//         kNotFound         no such user; a new certificate is wanted, and ca.pem or ca.key is
+//         missing. kInvalidArgument  a host that is neither a name nor an address.
 absl::StatusOr<std::string> InitDirectory(const InitOptions& options);
 
 }  // namespace h5mirror::server

@@ -13,6 +13,7 @@ namespace h5mirror::server {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::IsSupersetOf;
 
 class InitTest : public ::testing::Test {
  protected:
@@ -55,10 +56,46 @@ TEST_F(InitTest, KeyBelongsToTheCertificate) {
 TEST_F(InitTest, NothingIsOverwritten) {
   ASSERT_TRUE(InitDirectory(Options()).ok());
   const std::string before = Text("server.key");
-  const auto again = InitDirectory(Options());
+  InitOptions options = Options();
+  options.hosts.clear();
+  const auto again = InitDirectory(options);
   EXPECT_TRUE(absl::IsAlreadyExists(again.status()));
   EXPECT_THAT(std::string(again.status().message()), HasSubstr("token add"));
   EXPECT_EQ(Text("server.key"), before);
+}
+
+TEST_F(InitTest, ANewHostGetsACertificateOfTheSameAuthorityAndAllElseStays) {
+  ASSERT_TRUE(InitDirectory(Options()).ok());
+  const std::string key = Text("server.key"), certificate = Text("server.pem");
+  const std::string authority = Text("ca.pem"), token = Text("token"), tokens = Text("tokens");
+  InitOptions options = Options();
+  options.hosts = {"node8.example"};
+  const auto again = InitDirectory(options);
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_THAT(*HostsOf(Text("server.pem")),
+              IsSupersetOf({"node7.example", "192.0.2.7", "node8.example"}));
+  EXPECT_TRUE(CheckPair({Text("server.key"), Text("server.pem")}).ok());
+  EXPECT_EQ(Text("ca.pem") + Text("token") + Text("tokens"), authority + token + tokens);
+  int kept = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(Options().directory)) {
+    const std::string text = *ReadSmallFile(entry.path());
+    kept += text == key || text == certificate ? 1 : 0;
+    if (entry.path().filename().string().find("key") == std::string::npos) continue;
+    struct stat info {};
+    ASSERT_EQ(stat(entry.path().c_str(), &info), 0);
+    EXPECT_EQ(info.st_mode & 0777, 0600u) << entry.path();
+  }
+  EXPECT_EQ(kept, 2);
+  EXPECT_THAT(*again, HasSubstr("server.key.until-"));
+}
+
+TEST_F(InitTest, ANewCertificateTakesTheAuthoritysKey) {
+  ASSERT_TRUE(InitDirectory(Options()).ok());
+  std::filesystem::remove(Options().directory / "ca.key");
+  const std::string before = Text("server.pem");
+  EXPECT_THAT(std::string(InitDirectory(Options()).status().message()),
+              HasSubstr("ca.key is not there"));
+  EXPECT_EQ(Text("server.pem"), before);
 }
 
 TEST_F(InitTest, OperatorsConfigurationStays) {
