@@ -455,47 +455,21 @@ def test_a_token_and_driver_keys_are_arguments(tmp_path, h5py_version):
         assert package.raised(f"next(h5mirror.follow(URL, {ca}, token='wrong'))").startswith("PermissionError [Errno 13]")
 
 
-# Goes on after a line that comes in.
-EXPERIMENT = """
-    with h5py.File("run.h5", "w", driver="h5mirror", config=CONFIG + ";ack=applied") as f:
-        d = f.create_dataset("temperature", (0,), maxshape=(None,), chunks=(100,))
-        f.attrs["run"] = "first"
-        f.flush()
-        print("ready", flush=True)
-        for n in range(1, 31):
-            d.resize(10 * n, axis=0)
-            d[-10:] = n
-            f.attrs["step"] = n
-            f.flush()
-            if n == 1: sys.stdin.readline()
-            time.sleep(0.1)
-        f.attrs["run"] = "complete"
-"""
 NOTEBOOK = paths.SOURCE / "client_vfd" / "python" / "examples" / "follow.ipynb"
 
 
-def test_the_notebook_runs_beside_a_writer(bare_site):
-    """With the environment of tests/python/requirements-notebook.txt: a kernel, and what executes notebooks."""
+def test_the_notebook_plots_what_its_writer_writes(bare_site):
+    """With the environment of tests/python/requirements-notebook.txt: a kernel, matplotlib, and what executes notebooks."""
     tools = paths.CACHE / "venv-notebook" / "bin"
     assert tools.exists(), f"{tools.parent} is missing; ./dev setup makes it"
-    package = Package(bare_site)
-    writer = package.start(EXPERIMENT, talks=True)
-    assert writer.line() == "ready"
-    executed, log = bare_site.directory / "executed.ipynb", bare_site.directory / "opened.log"
-    bare_site.home.joinpath(".config/h5mirror").mkdir(parents=True)
-    bare_site.home.joinpath(".config/h5mirror/client.toml").write_text(f'log = "{log}"\n')
-    notebook = bare_site.start([tools / "jupyter-execute", "--timeout=90", "--output", executed, NOTEBOOK],
-                               env=package.env(H5MIRROR_URL=package.url, PATH=f"{paths.BIN}:/usr/bin:/bin"))
-    wait_until(log.exists, "the notebook opens no file", 60)
-    writer.popen.stdin.write(b"go\n")
-    writer.popen.stdin.flush()
-    notebook.wait(100).ok()
-    writer.wait().ok()
+    executed = bare_site.directory / "executed.ipynb"
+    env = Package(bare_site).env(H5MIRROR_SERVER=bare_site.address, PATH=f"{paths.BIN}:/usr/bin:/bin")
+    bare_site.run([tools / "jupyter-execute", "--timeout=90", "--output", executed, NOTEBOOK], env=env, timeout=200).ok()
     cells = [cell for cell in json.loads(executed.read_text())["cells"] if cell["cell_type"] == "code"]
-    outputs = ["".join("".join(each.get("text") or each["data"]["text/plain"]) for each in cell["outputs"]) for cell in cells]
-    rows = [list(map(float, line.split()[1::2])) for line in outputs[1].splitlines()]
-    assert len(rows) >= 2, outputs
-    for cut, values, last in rows:
-        assert values == 10 * last, outputs
-    assert rows == sorted(rows) and rows[-1][1:] == [300, 30], outputs
-    assert outputs[2].split() == ["complete", "30"], outputs
+    *_, follows, rests = (cell["outputs"] for cell in cells)
+    rows = [line.split()[1::2] for each in follows for line in "".join(each.get("text", "")).splitlines()]
+    assert len(rows) >= 2 and rows[-1][1] == "300", rows
+    assert [int(cut) for cut, _ in rows] == sorted(int(cut) for cut, _ in rows), rows
+    pictures = [each["data"]["image/png"] for each in follows if "image/png" in each.get("data", {})]
+    assert len(pictures) == 1 and len(pictures[0]) > 10_000, "the last cut is plotted"
+    assert "".join(rests[0]["text"]).split() == ["complete", "30"], rests
