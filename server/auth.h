@@ -16,6 +16,8 @@
 
 namespace h5mirror::server {
 
+class CallGate;
+
 // A caller whom the server believes. `name` is the token's, empty where no tokens are
 // configured; what the caller claims about itself is kept apart (store::Provenance).
 struct Principal {
@@ -44,8 +46,13 @@ class Authenticator {
 
   size_t token_count() const;
 
+  // Told of each call that is looked at. It must outlive all calls; nullptr: nobody is.
+  CallGate* gate() const { return gate_; }
+  void set_gate(CallGate* gate) { gate_ = gate; }
+
  private:
   const std::filesystem::path path_;  // empty: no tokens wanted
+  CallGate* gate_ = nullptr;
   mutable absl::Mutex mutex_;
   std::vector<TokenEntry> tokens_ ABSL_GUARDED_BY(mutex_);
 

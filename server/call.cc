@@ -6,6 +6,7 @@
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "rpc/status.h"
+#include "server/call_gate.h"
 #include "spdlog/spdlog.h"
 
 namespace h5mirror::server {
@@ -14,8 +15,11 @@ absl::StatusOr<Principal> AuthenticateCall(const grpc::ServerContextBase& contex
                                            const Authenticator& authenticator) {
   const auto& metadata = context.client_metadata();
   const auto header = metadata.find("authorization");
-  if (header == metadata.end()) return authenticator.Authenticate(std::nullopt);
-  return authenticator.Authenticate(std::string_view(header->second.data(), header->second.size()));
+  std::optional<std::string_view> authorization;
+  if (header != metadata.end()) authorization = {header->second.data(), header->second.size()};
+  absl::StatusOr<Principal> principal = authenticator.Authenticate(authorization);
+  if (authenticator.gate() != nullptr) authenticator.gate()->Begun(context, principal.ok());
+  return principal;
 }
 
 absl::StatusOr<Principal> AdmitCall(const ServiceEnvironment& environment,

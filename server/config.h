@@ -52,6 +52,11 @@ struct Config {
   uint32_t socket_mode_bits = 0660;
   absl::Duration lease_ttl = absl::Seconds(10);
   int max_sessions = 1024;
+  int max_connections = 4096;
+  int max_peer_connections = 1024;
+  int max_new_connections = 256;  // without a valid token
+  absl::Duration token_timeout = absl::Seconds(20);
+  bool reflection = false;
   int queue_threads = 0;  // 0: one for two cores, at most 4
   WindowProbe window_probe = WindowProbe::kAuto;
   int background_threads = 2;

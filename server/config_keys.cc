@@ -161,6 +161,14 @@ absl::Status SetWindowProbe(std::string_view text, Config& config) {
   return absl::InvalidArgumentError("must be one of auto, on, off");
 }
 
+absl::Status SetReflection(std::string_view text, Config& config) {
+  if (text != "true" && text != "false") {
+    return absl::InvalidArgumentError("must be true or false");
+  }
+  config.reflection = text == "true";
+  return absl::OkStatus();
+}
+
 std::string_view NameOf(WindowProbe probe) {
   for (const WindowProbeName& known : kWindowProbes) {
     if (probe == known.probe) return known.name;
@@ -211,6 +219,28 @@ constexpr ConfigKey kKeys[] = {
      [](std::string_view text, Config& config) {
        return SetInt(text, 1, 100000, config.max_sessions);
      }},
+    {"max_connections", "N", "Connections at once; fewer with a small memory_max or LimitNOFILE=.",
+     [](std::string_view text, Config& config) {
+       return SetInt(text, 16, 20000, config.max_connections);
+     }},
+    {"max_peer_connections", "N",
+     "The same from one address of the network, or of one user on a Unix socket; loopback "
+     "addresses have no such limit.",
+     [](std::string_view text, Config& config) {
+       return SetInt(text, 1, 20000, config.max_peer_connections);
+     }},
+    {"max_new_connections", "N",
+     "Connections that have shown no valid token yet; when more come, the oldest of them is cut.",
+     [](std::string_view text, Config& config) {
+       return SetInt(text, 4, 20000, config.max_new_connections);
+     }},
+    {"token_timeout", "TIME", "A connection that shows no valid token for this long is cut.",
+     [](std::string_view text, Config& config) {
+       return SetDuration(text, absl::Seconds(1), absl::Hours(1), config.token_timeout);
+     }},
+    {"reflection", "true|false",
+     "Tell clients with a token which services and messages there are (gRPC reflection).",
+     SetReflection},
     {"queue_threads", "N", "Threads that receive writes; 0: one for two cores, at most 4.",
      [](std::string_view text, Config& config) {
        return SetInt(text, 0, 64, config.queue_threads);
@@ -296,6 +326,11 @@ std::string DescribeConfig(const Config& config) {
       absl::StrFormat("\numask = %04o", config.umask_bits), "\ngroup = ", config.group,
       absl::StrFormat("\nsocket_mode = %04o", config.socket_mode_bits),
       "\nlease_ttl = ", HumanDuration(config.lease_ttl), "\nmax_sessions = ", config.max_sessions,
+      "\nmax_connections = ", config.max_connections,
+      "\nmax_peer_connections = ", config.max_peer_connections,
+      "\nmax_new_connections = ", config.max_new_connections,
+      "\ntoken_timeout = ", HumanDuration(config.token_timeout),
+      "\nreflection = ", config.reflection ? "true" : "false",
       "\nqueue_threads = ", config.queue_threads, "\nwindow_probe = ", NameOf(config.window_probe),
       "\nbackground_threads = ", config.background_threads,
       "\nstop_timeout = ", HumanDuration(config.stop_timeout),

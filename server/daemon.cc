@@ -16,6 +16,7 @@
 #include "base/strings.h"
 #include "base/version.h"
 #include "onion_store/store.h"
+#include "server/front_door.h"
 #include "server/logging.h"
 #include "server/memory.h"
 #include "server/mirror_server.h"
@@ -150,6 +151,7 @@ ExitCode RunDaemon(const Config& config, const std::filesystem::path& port_file)
     spdlog::error("{}", ToStd(status.message()));
     return ExitCode::kUsage;
   }
+  RaiseDescriptorLimit();
   SystemClock clock;
   auto store = store::Store::Open(Env::Posix(), OptionsFor(config));
   if (!store.ok()) {

@@ -7,6 +7,8 @@
 #ifndef H5MIRROR_SERVER_HEALTH_SERVICE_H_
 #define H5MIRROR_SERVER_HEALTH_SERVICE_H_
 
+#include <functional>
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>
@@ -18,13 +20,16 @@
 
 namespace h5mirror::server {
 
-// Thread-safe. Each Watch takes one thread of the unary calls, so there may be only a few.
-class HealthService final : public grpc::health::v1::Health::Service {
+// Thread-safe. No call holds a thread. The server must have ended before this does.
+class HealthService final : public grpc::health::v1::Health::CallbackService {
  public:
   static constexpr int kWatchersMax = 32;
+  using Observer = std::function<void(const grpc::ServerContextBase&)>;
 
-  // `services`: full names that are known beside "", the server as a whole.
-  explicit HealthService(const std::vector<std::string>& services);
+  // `services`: full names that are known beside "", the server as a whole. `observer` is told of
+  // each call as it begins.
+  explicit HealthService(
+      const std::vector<std::string>& services, Observer observer = [](const auto&) {});
 
   // Before the first call nothing serves.
   void StartServing();
@@ -32,28 +37,32 @@ class HealthService final : public grpc::health::v1::Health::Service {
   void StopServing();
 
   // NOT_FOUND: no such service.
-  grpc::Status Check(grpc::ServerContext* context,
-                     const grpc::health::v1::HealthCheckRequest* request,
-                     grpc::health::v1::HealthCheckResponse* response) override;
+  grpc::ServerUnaryReactor* Check(grpc::CallbackServerContext* context,
+                                  const grpc::health::v1::HealthCheckRequest* request,
+                                  grpc::health::v1::HealthCheckResponse* response) override;
   // RESOURCE_EXHAUSTED: kWatchersMax watch already. UNAVAILABLE: the server stops.
-  grpc::Status Watch(grpc::ServerContext* context,
-                     const grpc::health::v1::HealthCheckRequest* request,
-                     grpc::ServerWriter<grpc::health::v1::HealthCheckResponse>* writer) override;
+  grpc::ServerWriteReactor<grpc::health::v1::HealthCheckResponse>* Watch(
+      grpc::CallbackServerContext* context,
+      const grpc::health::v1::HealthCheckRequest* request) override;
 
  private:
+  class Watcher;
   enum class Phase { kStarting, kServing, kStopping };
 
-  grpc::health::v1::HealthCheckResponse Answer(const std::string& service, Phase phase) const;
-  grpc::Status WatchUntilEnd(const grpc::ServerContext& context, const std::string& service,
-                             grpc::ServerWriter<grpc::health::v1::HealthCheckResponse>& writer);
-  // Waits until the phase is another than `seen`, and no longer than a client's going away may
-  // stay unnoticed. Returns the phase.
-  Phase AwaitChange(Phase seen);
+  grpc::health::v1::HealthCheckResponse Answer(const std::string& service) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Begins what is next for a watcher, unless something is under way.
+  void Advance(Watcher& watcher) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void AdvanceAll() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void OnWatcher(Watcher& watcher, bool wrote, bool is_gone);
+  void Forget(Watcher& watcher);
 
   const std::set<std::string> services_;
+  const Observer observer_;
+  // gRPC's operations are started under it: their ends come on threads that do not hold it.
   absl::Mutex mutex_;
   Phase phase_ ABSL_GUARDED_BY(mutex_) = Phase::kStarting;
-  int watchers_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::set<Watcher*> watchers_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace h5mirror::server

@@ -16,6 +16,7 @@
 #include "prometheus/histogram.h"
 #include "prometheus/registry.h"
 #include "server/check_gauges.h"
+#include "server/door_gauges.h"
 #include "server/mirror_gauges.h"
 
 namespace h5mirror::server {
@@ -49,6 +50,7 @@ class Metrics {
   void Sample(const MetricsSample& sample);
   CheckGauges& checks() { return checks_; }
   MirrorGauges& mirrors() { return mirrors_; }
+  DoorGauges& door() { return door_; }
 
   // Serves /metrics on HOST:PORT. kUnavailable: the address cannot be bound.
   absl::Status Serve(const std::string& address);
@@ -67,6 +69,7 @@ class Metrics {
   std::shared_ptr<prometheus::Registry> registry_;
   CheckGauges checks_;
   MirrorGauges mirrors_;
+  DoorGauges door_;
   prometheus::Gauge* sessions_;
   prometheus::Counter* received_bytes_;
   prometheus::Counter* leases_expired_;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <limits>
 
 #include "absl/memory/memory.h"
 #include "absl/time/clock.h"
@@ -11,14 +12,12 @@
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "grpc/grpc.h"
-#include "grpcpp/ext/proto_server_reflection_plugin.h"
 #include "grpcpp/resource_quota.h"
 #include "grpcpp/security/server_credentials.h"
 #include "grpcpp/security/tls_certificate_provider.h"
 #include "grpcpp/security/tls_credentials_options.h"
 #include "rpc/channel.h"
 #include "server/certificates.h"
-#include "server/listen_socket.h"
 #include "server/memory.h"
 #include "server/receive_windows.h"
 #include "server/secret_file.h"
@@ -31,6 +30,10 @@ constexpr absl::Duration kTimerPeriod = absl::Milliseconds(250);
 constexpr int kQueueThreadsMax = 4;
 // Threads of the unary calls, which may wait for a disk.
 constexpr int kCallThreadsMax = 256;
+// What gRPC holds for a call that has begun and has no message: 12 KiB, measured with half-open
+// ones.
+constexpr uint64_t kMemoryPerWaitingCall = uint64_t{16} << 10;
+constexpr int kReadChunkBytes = 32 << 10;
 // How often a renewed certificate is looked for.
 constexpr int kCertificateRefreshSeconds = 60;
 
@@ -41,13 +44,34 @@ int QueueCount(const Config& config) {
   return std::clamp(static_cast<int>(std::thread::hardware_concurrency()) / 2, 1, kQueueThreadsMax);
 }
 
-std::shared_ptr<grpc::ServerCredentials> Credentials(const Config& config) {
-  if (!config.HasTls()) return grpc::InsecureServerCredentials();
+std::shared_ptr<grpc::ServerCredentials> Credentials(const Config& config,
+                                                     std::shared_ptr<CallGate> gate) {
+  if (!config.HasTls()) {
+    return GatedCredentials(grpc_insecure_server_credentials_create(), std::move(gate));
+  }
   namespace tls = grpc::experimental;
   tls::TlsServerCredentialsOptions options(std::make_shared<tls::FileWatcherCertificateProvider>(
       config.tls_key.string(), config.tls_cert.string(), kCertificateRefreshSeconds));
   options.watch_identity_key_cert_pairs();
-  return tls::TlsServerCredentials(options);
+  return GatedCredentials(grpc_tls_server_credentials_create(options.c_credentials_options()),
+                          std::move(gate));
+}
+
+std::vector<std::string> ServiceNames() {
+  return {"h5mirror.v1.Mirror", "h5mirror.v1.Files", "h5mirror.v1.Versions",
+          "h5mirror.v1.Snapshots", "h5mirror.v1.Server"};
+}
+
+// Calls of one connection at once. A client has one stream for each open file on its connection,
+// and as many other calls as it has threads.
+int StreamsMax(const Config& config) { return 2 * std::max(config.max_sessions, 1024); }
+
+CallLimits CallLimitsFor(const Config& config) {
+  CallLimits limits;
+  limits.waiting = StreamsMax(config);
+  limits.waiting_in_all = static_cast<int>(std::min<uint64_t>(
+      config.memory_max_bytes / 4 / kMemoryPerWaitingCall, std::numeric_limits<int>::max()));
+  return limits;
 }
 
 absl::StatusOr<std::unique_ptr<Authenticator>> LoadAuthenticator(const Config& config) {
@@ -128,8 +152,9 @@ MirrorServer::MirrorServer(const Config& config, store::Store& store, Clock& clo
            .memory_max_bytes = config.memory_max_bytes,
            .start_time = clock.Now(),
            .session_count = [this] { return mirror_.session_count(); }}),
-      health_({"h5mirror.v1.Mirror", "h5mirror.v1.Files", "h5mirror.v1.Versions",
-               "h5mirror.v1.Snapshots", "h5mirror.v1.Server"}) {}
+      health_(ServiceNames(),
+              [this](const grpc::ServerContextBase& context) { gate_->ProbeBegun(context); }),
+      reflection_(ServiceNames(), *authenticator_) {}
 
 MirrorServer::~MirrorServer() { Stop(absl::Seconds(5)); }
 
@@ -149,7 +174,14 @@ void MirrorServer::ConfigureBuilder(grpc::ServerBuilder& builder) const {
   builder.AddChannelArgument(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, shares.lookahead_bytes);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_FRAME_SIZE, rpc::kMaxMessageBytes);
   builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, 16 << 10);
-  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);  // Else two servers share a port.
+  // What is read at once is parsed at once, and headers of 16 bytes make calls of 10 KiB. A frame
+  // that is larger is still read as a whole ("tcp_frame_size_tuning", main.cc).
+  builder.AddChannelArgument(GRPC_ARG_TCP_MAX_READ_CHUNK_SIZE, kReadChunkBytes);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, StreamsMax(config_));
+  // The door cuts a connection without a token before, and says so.
+  builder.AddChannelArgument(
+      GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS,
+      static_cast<int>(absl::ToInt64Milliseconds(config_.token_timeout + absl::Seconds(5))));
   // A client's machine that vanished is noticed; clients that look for us are not cut off.
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 20'000);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 10'000);
@@ -163,35 +195,31 @@ void MirrorServer::ConfigureBuilder(grpc::ServerBuilder& builder) const {
 
 absl::Status MirrorServer::Listen() {
   KeepGrpc();
-  grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   grpc::ServerBuilder builder;
   ConfigureBuilder(builder);
-  ports_.assign(config_.listen.size(), 0);
-  const std::shared_ptr<grpc::ServerCredentials> credentials = Credentials(config_);
+  H5M_ASSIGN_OR_RETURN(door_, FrontDoor::Open(config_));
+  gate_ = std::make_shared<CallGate>(*authenticator_, *door_, CallLimitsFor(config_));
+  authenticator_->set_gate(gate_.get());
+  const std::shared_ptr<grpc::ServerCredentials> credentials = Credentials(config_, gate_);
   for (size_t i = 0; i < config_.listen.size(); ++i) {
-    H5M_RETURN_IF_ERROR(ProbeAddress(config_.listen[i]));
-    builder.AddListeningPort(config_.listen[i].GrpcTarget(), credentials, &ports_[i]);
+    door_->Attach(i, builder.experimental().AddExternalConnectionAcceptor(
+                         grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
+                         credentials));
+    ports_.push_back(door_->port(i));
+    addresses_.push_back(config_.listen[i].WithPort(ports_[i]));
   }
   for (grpc::Service* service : std::initializer_list<grpc::Service*>{
            &mirror_, &files_, &versions_, &snapshots_, &server_service_, &health_}) {
     builder.RegisterService(service);
   }
+  if (config_.reflection) builder.RegisterService(&reflection_);
   mirror_.AddQueues(builder, QueueCount(config_));
   server_ = builder.BuildAndStart();
-  for (size_t i = 0; i < config_.listen.size(); ++i) {
-    const ListenAddress& address = config_.listen[i];
-    if (server_ == nullptr || ports_[i] == 0) {
-      return absl::UnavailableError(StrCat("cannot listen on ", address.text,
-                                           ": the address was taken or is none of this machine"));
-    }
-    addresses_.push_back(address.WithPort(ports_[i]));
-    if (address.reach == Reach::kUnixSocket) {
-      H5M_RETURN_IF_ERROR(OpenSocketToGroup(address.path, config_.socket_mode_bits, config_.group));
-    }
-  }
+  if (server_ == nullptr) return absl::InternalError("gRPC's server does not start");
   keeper_.Start();
   mirror_.Start();
   health_.StartServing();
+  door_->Start();
   timer_ = std::thread([this] {
     pthread_setname_np(pthread_self(), "h5m-timer");
     RunTimer();
@@ -212,6 +240,7 @@ void MirrorServer::RunTimer() {
     snapshots_.OnTimer();
     if (round % 4 == 0) {
       metrics_.mirrors().Set(mirrors_.Sum());
+      metrics_.door().Set({door_->Counts(), door_->Turns(), gate_->refused_calls()});
       metrics_.Sample({ResidentBytes(), store_.memory_used_bytes(),
                        store_.FreeDiskBytes().value_or(0), clock_.Now()});
     }
@@ -229,6 +258,7 @@ void MirrorServer::StopTimer() {
 
 void MirrorServer::Stop(absl::Duration timeout) {
   if (server_ != nullptr) {
+    door_->StopAccepting();
     health_.StopServing();
     snapshots_.BeginStop();  // First: that sessions end by it is not that nobody writes any more.
     mirror_.BeginStop();
@@ -237,6 +267,7 @@ void MirrorServer::Stop(absl::Duration timeout) {
   mirror_.Stop();
   StopTimer();
   server_.reset();
+  if (gate_ != nullptr) gate_->Close();
   versions_.Stop();
   snapshots_.Stop();
 }

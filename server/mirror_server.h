@@ -1,5 +1,6 @@
-// A store, served: the five services, health and reflection on all addresses, with leases,
-// metrics and a timer. main.cc adds the process around it; tests start it in their own.
+// A store, served: the five services, health and, where it is wanted, reflection on all addresses,
+// with leases, metrics and a timer. main.cc adds the process around it; tests start it in their
+// own.
 #ifndef H5MIRROR_SERVER_MIRROR_SERVER_H_
 #define H5MIRROR_SERVER_MIRROR_SERVER_H_
 
@@ -14,14 +15,17 @@
 #include "absl/time/time.h"
 #include "grpcpp/grpcpp.h"
 #include "server/auth.h"
+#include "server/call_gate.h"
 #include "server/config.h"
 #include "server/files_service.h"
+#include "server/front_door.h"
 #include "server/health_service.h"
 #include "server/history_keeper.h"
 #include "server/lease_table.h"
 #include "server/metrics.h"
 #include "server/mirror_service.h"
 #include "server/mirror_states.h"
+#include "server/reflection_service.h"
 #include "server/server_service.h"
 #include "server/snapshots_service.h"
 #include "server/versions_service.h"
@@ -80,6 +84,9 @@ class MirrorServer {
   SnapshotsService snapshots_;
   ServerService server_service_;
   HealthService health_;
+  ReflectionService reflection_;
+  std::unique_ptr<FrontDoor> door_;
+  std::shared_ptr<CallGate> gate_;
   std::unique_ptr<grpc::Server> server_;
   std::vector<std::string> addresses_;
   std::vector<int> ports_;

@@ -1,0 +1,85 @@
+"""A foreign client against a real h5mirrord: stubs are made from our protos at test time, HTTP/2 frames by hand."""
+
+import importlib
+import signal
+import sys
+from pathlib import Path
+
+import grpc
+import pytest
+from grpc_tools import protoc
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent / "e2e")]
+
+from harness import paths  # noqa: E402
+from target import Target  # noqa: E402
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "limit(seconds): the test is stopped after so long (default 60)")
+
+
+@pytest.fixture(autouse=True)
+def limit(request):
+    """No test hangs: after its limit it fails where it stands."""
+    marker = request.node.get_closest_marker("limit")
+    seconds = marker.args[0] if marker else 60
+
+    def stop(*_):
+        raise TimeoutError(f"the test took longer than its limit of {seconds} s")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.alarm(seconds)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+
+
+class Stubs:
+    """The generated modules: `stubs.files` for files_pb2, `stubs.files_grpc` for files_pb2_grpc, ..."""
+
+
+@pytest.fixture(scope="session")
+def stubs(tmp_path_factory):
+    """What a stranger gets who has our protos and a code generator."""
+    out = tmp_path_factory.mktemp("stubs")
+    root = paths.SOURCE / "proto"
+    protos = sorted(str(path.relative_to(root)) for path in root.rglob("*.proto"))
+    builtin = Path(protoc.__file__).resolve().parent / "_proto"
+    assert protoc.main(["protoc", f"-I{root}", f"-I{builtin}", f"--python_out={out}", f"--grpc_python_out={out}",
+                        *protos]) == 0, "protoc"
+    sys.path.insert(0, str(out))
+    grpc.__path__.append(str(out / "grpc"))  # The standard services' package has the library's name.
+    made = Stubs()
+    for proto in protos:
+        module, name = proto[:-len(".proto")].replace("/", "."), Path(proto).stem
+        setattr(made, name, importlib.import_module(module + "_pb2"))
+        setattr(made, name + "_grpc", importlib.import_module(module + "_pb2_grpc"))
+    return made
+
+
+@pytest.fixture
+def start(tmp_path, stubs, request):
+    """Starts servers: start(tls=True, tokens=True, memory_max="256MiB", ...); they end with the test."""
+    started: list[Target] = []
+
+    def start_one(**arguments) -> Target:
+        directory = tmp_path / f"server-{len(started)}"
+        directory.mkdir()
+        target = Target(directory, stubs, **arguments)
+        started.append(target)
+        target.server.start()
+        return target
+
+    yield start_one
+    for target in started:
+        if request.session.testsfailed:
+            print(f"--- {target.address}\n{target.server.log_tail()}")
+        target.close()
+
+
+@pytest.fixture(params=["tls", "tcp", "unix"])
+def any_door(request):
+    """Arguments for `start`: each kind of listener, with tokens."""
+    return {"tls": request.param == "tls", "unix": request.param == "unix", "tokens": True}

@@ -1,0 +1,157 @@
+"""A server that is attacked, and an honest client beside."""
+
+import os
+import threading
+import time
+import urllib.request
+from pathlib import Path
+
+import grpc
+
+from harness import paths
+from harness.metrics import free_port
+from harness.process import run, wait_until
+from harness.server import Server
+
+MIB = 1 << 20
+PATIENCE_S = 15
+PAGE = os.sysconf("SC_PAGESIZE")
+# So that channels of one process do not share their connections.
+OWN_CONNECTION = [("grpc.use_local_subchannel_pool", 1)]
+
+
+class Target:
+    """One h5mirrord, with or without TLS and tokens, on loopback or a Unix socket.
+
+    `descriptors`: "SOFT:HARD", its limits; other keywords are keys of its configuration.
+    """
+
+    def __init__(self, directory: Path, stubs, *, tls: bool = False, tokens: bool = False, unix: bool = False,
+                 memory_max: str = "256MiB", listen: str | None = None, descriptors: str | None = None, **options):
+        self.stubs, self.directory = stubs, directory
+        root, self.keys = directory / "root", directory / "keys"
+        root.mkdir()
+        run([paths.BIN / "h5mirrord", "init", "--dir", self.keys, "--host", "localhost"], directory).ok()
+        self.token = (self.keys / "token").read_text().strip() if tokens else None
+        self.ca = self.keys / "ca.pem" if tls else None
+        self._metrics_port = free_port()
+        all_options = {"memory_max": memory_max, "metrics_listen": f"127.0.0.1:{self._metrics_port}", **options}
+        if tls:
+            all_options |= {"tls_cert": self.keys / "server.pem", "tls_key": self.keys / "server.key"}
+        if tokens:
+            all_options["tokens_file"] = self.keys / "tokens"
+        listen = listen or (f"unix:{directory}/door" if unix else "localhost:0")
+        prefix = ("prlimit", f"--nofile={descriptors}") if descriptors else ()
+        self.server = Server(root, directory, options=all_options, listen=listen, prefix=prefix)
+
+    @property
+    def address(self) -> str:
+        return self.server.address
+
+    @property
+    def pid(self) -> int:
+        return self.server.pid
+
+    def close(self) -> None:
+        self.server.close()
+
+    def channel(self, **arguments) -> grpc.Channel:
+        """A connection of its own, with gRPC for Python."""
+        if self.ca is None:
+            return grpc.insecure_channel(self.address, options=OWN_CONNECTION, **arguments)
+        credentials = grpc.ssl_channel_credentials(self.ca.read_bytes())
+        return grpc.secure_channel(self.address, credentials, options=OWN_CONNECTION, **arguments)
+
+    def metadata(self, token: str | None = None):
+        token = token or self.token
+        return [("authorization", f"Bearer {token}")] if token else []
+
+    def get_server(self, channel: grpc.Channel, timeout: float = PATIENCE_S, metadata=None):
+        """A small call that every client may make. `metadata` None: with the token."""
+        stub = self.stubs.server_grpc.ServerStub(channel)
+        return stub.GetServer(self.stubs.server.GetServerRequest(), timeout=timeout,
+                              metadata=self.metadata() if metadata is None else metadata)
+
+    def assert_serves(self, timeout: float = PATIENCE_S) -> None:
+        """A client that comes now is served."""
+        with self.channel() as channel:
+            self.get_server(channel, timeout)
+
+    def resident(self) -> int:
+        """Bytes."""
+        return int(Path(f"/proc/{self.pid}/statm").read_text().split()[1]) * PAGE
+
+    def threads(self) -> int:
+        return len(os.listdir(f"/proc/{self.pid}/task"))
+
+    def descriptors(self) -> int:
+        return len(os.listdir(f"/proc/{self.pid}/fd"))
+
+    def metric(self, line: str) -> float:
+        """A value that Prometheus is told, by its name and labels as they stand there."""
+        with urllib.request.urlopen(f"http://127.0.0.1:{self._metrics_port}/metrics", timeout=PATIENCE_S) as page:
+            lines = page.read().decode().splitlines()
+        return float(next(each.split()[-1] for each in lines if each.startswith(line + " ")))
+
+    def turned(self, reason: str) -> float:
+        """Connections that were refused or cut for a reason."""
+        return self.metric(f'h5mirror_server_connections_turned_total{{reason="{reason}"}}')
+
+    def log(self) -> str:
+        return self.server.log()
+
+    def wait_for_log(self, text: str) -> None:
+        wait_until(lambda: text in self.log(), f"no '{text}' in the log:\n{self.server.log_tail()}", PATIENCE_S)
+
+
+class Peak:
+    """The largest resident set while it is open, in bytes."""
+
+    def __init__(self, target: Target):
+        self.target, self.bytes = target, 0
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._sample, daemon=True)
+
+    def _sample(self) -> None:
+        while not self._stop.wait(0.02):
+            self.bytes = max(self.bytes, self.target.resident())
+
+    def __enter__(self) -> "Peak":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_) -> None:
+        self._stop.set()
+        self._thread.join()
+
+
+class Honest:
+    """A client with a valid token that makes a call after the other while it is open, each on a connection of its own."""
+
+    def __init__(self, target: Target):
+        self.target, self.served, self.errors = target, 0, []
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def _run(self) -> None:
+        while not self._stop.wait(0.05):
+            try:
+                self.target.assert_serves()
+                self.served += 1
+            except grpc.RpcError as error:
+                self.errors.append(f"{error.code()}: {error.details()}")
+
+    def __enter__(self) -> "Honest":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_) -> None:
+        self._stop.set()
+        self._thread.join()
+
+
+def for_seconds(seconds: float):
+    """Goes round until the time is over."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        yield
