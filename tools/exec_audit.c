@@ -30,18 +30,38 @@ static int is_libhdf5(const char* path) {
   return name[7] == '.' || name[7] == '-' || name[7] == '_';
 }
 
-/* Appends `text` as the inside of a JSON string. */
+/* The length of the UTF-8 sequence at `text`; 0 if it is none. */
+static size_t utf8_length(const char* text) {
+  const unsigned char lead = (unsigned char)*text;
+  const size_t length = lead < 0x80                   ? 1
+                        : lead >= 0xc2 && lead < 0xe0 ? 2
+                        : lead >= 0xe0 && lead < 0xf0 ? 3
+                        : lead >= 0xf0 && lead < 0xf5 ? 4
+                                                      : 0;
+  for (size_t k = 1; k < length; ++k) {
+    if (((unsigned char)text[k] & 0xc0) != 0x80) return 0; /* the end, too */
+  }
+  return length;
+}
+
+/* Appends `text` as the inside of a JSON string. What is not UTF-8 (the kernel cuts programs' names
+ * off after 15 bytes, whatever they are) becomes "\\xNN" in it, as the plugin has it. */
 static size_t append_escaped(char* out, size_t used, size_t size, const char* text) {
-  for (; *text != '\0' && used + 8 < size; ++text) {
+  while (*text != '\0' && used + 8 < size) {
     const unsigned char c = (unsigned char)*text;
-    if (c == '"' || c == '\\') {
+    const size_t length = utf8_length(text);
+    if (length == 0) {
+      used += (size_t)snprintf(out + used, 8, "\\\\x%02x", c);
+    } else if (c == '"' || c == '\\') {
       out[used++] = '\\';
       out[used++] = (char)c;
     } else if (c < 0x20) {
       used += (size_t)snprintf(out + used, 8, "\\u%04x", c);
     } else {
-      out[used++] = (char)c;
+      memcpy(out + used, text, length);
+      used += length;
     }
+    text += length == 0 ? 1 : length;
   }
   out[used] = '\0';
   return used;

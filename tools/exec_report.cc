@@ -1,36 +1,30 @@
 #include "tools/exec_report.h"
 
 #include <algorithm>
+#include <fstream>
 #include <map>
 #include <set>
 #include <tuple>
 #include <utility>
 
-#include "absl/strings/str_split.h"
-#include "tools/io.h"
-
 namespace h5mirror::tools {
 namespace {
 
-constexpr size_t kReportBytesMax = 64 << 20;
-
 // All JSON objects in the files of the directory that end in `suffix`, by file name.
-std::vector<Json> ReadLines(const std::filesystem::path& directory, const std::string& suffix) {
+void ForEachLine(const std::filesystem::path& directory, const std::string& suffix,
+                 absl::FunctionRef<void(const Json& line)> sink) {
   std::set<std::filesystem::path> paths;
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(directory, error)) {
     if (entry.path().extension() == suffix) paths.insert(entry.path());
   }
-  std::vector<Json> lines;
   for (const std::filesystem::path& path : paths) {
-    const absl::StatusOr<std::string> text = ReadSmallFile(path.string(), kReportBytesMax);
-    if (!text.ok()) continue;
-    for (absl::string_view line : absl::StrSplit(*text, '\n', absl::SkipEmpty())) {
-      Json json = Json::parse(line.begin(), line.end(), nullptr, /*allow_exceptions=*/false);
-      if (json.is_object()) lines.push_back(std::move(json));
+    std::ifstream file(path);
+    for (std::string line; std::getline(file, line);) {
+      const Json json = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+      if (json.is_object()) sink(json);
     }
   }
-  return lines;
 }
 
 std::string TextOf(const Json& line, const char* key) {
@@ -43,39 +37,56 @@ int64_t NumberOf(const Json& line, const char* key) {
   return found != line.end() && found->is_number() ? found->get<int64_t>() : 0;
 }
 
-using LibraryKey = std::pair<int64_t, std::string>;  // pid, path of libhdf5
-
-std::vector<LibraryUse> JoinLibraries(const std::vector<Json>& plugin,
-                                      const std::vector<Json>& audit, LibraryVersion version_of) {
-  std::map<LibraryKey, LibraryUse> uses;
-  for (const Json& line : audit) {
-    const LibraryKey key{NumberOf(line, "pid"), TextOf(line, "path")};
-    LibraryUse& use = uses[key];
-    use.program = TextOf(line, "program");
+// Gathers lines as they come: their number has no bound, that of libraries and files has.
+class Gatherer {
+ public:
+  void TakeAudit(const Json& line) {
+    libraries_[{NumberOf(line, "pid"), TextOf(line, "path")}].program = TextOf(line, "program");
   }
-  for (const Json& line : plugin) {
+
+  void TakePlugin(const Json& line) {
     const LibraryKey key{NumberOf(line, "pid"), TextOf(line, "libhdf5_path")};
-    if (key.second.empty()) continue;
-    LibraryUse& use = uses[key];
-    use.version = TextOf(line, "libhdf5");
-    use.mirror = LibraryUse::Mirror::kLoaded;
+    if (!key.second.empty()) {
+      LibraryUse& use = libraries_[key];
+      use.version = TextOf(line, "libhdf5");
+      use.mirror = LibraryUse::Mirror::kLoaded;
+    }
+    TakeFile(line);
   }
-  std::vector<LibraryUse> result;
-  for (auto& [key, use] : uses) {
-    use.pid = key.first;
-    use.path = key.second;
-    if (use.mirror == LibraryUse::Mirror::kNever) use.version = version_of(use.path);
-    result.push_back(use);
-  }
-  return result;
-}
 
-std::vector<FileUse> LastOfEachFile(const std::vector<Json>& plugin) {
-  std::map<std::tuple<std::string, std::string, int64_t>, FileUse> last;  // by file, server, pid
-  for (const Json& line : plugin) {
+  std::vector<LibraryUse> Libraries(LibraryVersion version_of) && {
+    std::vector<LibraryUse> result;
+    for (auto& [key, use] : libraries_) {
+      use.pid = key.first;
+      use.path = key.second;
+      if (use.mirror == LibraryUse::Mirror::kNever) use.version = version_of(use.path);
+      result.push_back(std::move(use));
+    }
+    return result;
+  }
+
+  std::vector<FileUse> Files(IsRunning is_running) && {
+    std::vector<FileUse> result;
+    for (auto& [key, last] : files_) {
+      FileUse& use = last.use;
+      if (IsUnfinished(last)) use.state = is_running(use.pid) ? "open" : "writer_lost";
+      result.push_back(std::move(use));
+    }
+    return result;
+  }
+
+ private:
+  using LibraryKey = std::pair<int64_t, std::string>;             // pid, path of libhdf5
+  using FileKey = std::tuple<std::string, std::string, int64_t>;  // file, server, pid
+  struct Last {
+    FileUse use;
+    std::string event;
+  };
+
+  void TakeFile(const Json& line) {
     FileUse use;
     use.file = TextOf(line, "file");
-    if (use.file.empty()) continue;
+    if (use.file.empty()) return;
     use.pid = NumberOf(line, "pid");
     use.name = TextOf(line, "name");
     use.server = TextOf(line, "server");
@@ -83,15 +94,22 @@ std::vector<FileUse> LastOfEachFile(const std::vector<Json>& plugin) {
     use.detail = TextOf(line, "detail");
     use.cut = NumberOf(line, "cut");
     use.version = NumberOf(line, "version");
-    FileUse& known = last[{use.file, use.server, use.pid}];
+    Last& known = files_[{use.file, use.server, use.pid}];
     // A later open that changed nothing says nothing about what was mirrored before.
-    if (use.state == "unchanged" && !known.file.empty()) continue;
-    known = std::move(use);
+    if (use.state == "unchanged" && !known.use.file.empty()) return;
+    known = {std::move(use), TextOf(line, "event")};
   }
-  std::vector<FileUse> result;
-  for (auto& [key, use] : last) result.push_back(std::move(use));
-  return result;
-}
+
+  // What is off or has diverged stays so, closed or not.
+  static bool IsUnfinished(const Last& last) {
+    const FileUse& use = last.use;
+    return last.event != "close" && !use.left_out() && use.state != "off" &&
+           use.state != "diverged";
+  }
+
+  std::map<LibraryKey, LibraryUse> libraries_;
+  std::map<FileKey, Last> files_;
+};
 
 }  // namespace
 
@@ -103,11 +121,14 @@ bool ExecReport::complete() const {
          std::all_of(files.begin(), files.end(), [](const FileUse& use) { return use.mirrored(); });
 }
 
-ExecReport ReadExecReport(const std::filesystem::path& directory, LibraryVersion version_of) {
-  const std::vector<Json> plugin = ReadLines(directory, ".jsonl");
+ExecReport ReadExecReport(const std::filesystem::path& directory, LibraryVersion version_of,
+                          IsRunning is_running) {
+  Gatherer gatherer;
+  ForEachLine(directory, ".jsonl", [&](const Json& line) { gatherer.TakePlugin(line); });
+  ForEachLine(directory, ".audit", [&](const Json& line) { gatherer.TakeAudit(line); });
   ExecReport report;
-  report.libraries = JoinLibraries(plugin, ReadLines(directory, ".audit"), version_of);
-  report.files = LastOfEachFile(plugin);
+  report.files = std::move(gatherer).Files(is_running);
+  report.libraries = std::move(gatherer).Libraries(version_of);
   return report;
 }
 
@@ -130,7 +151,8 @@ Json ExecReportToJson(const ExecReport& report, int exit_code) {
                          {"version", use.version},
                          {"cut", use.cut},
                          {"pid", use.pid},
-                         {"detail", use.detail}});
+                         {"detail", use.detail},
+                         {"way_out", use.way_out}});
   }
   return Json{{"exit_code", exit_code},
               {"complete", report.complete()},

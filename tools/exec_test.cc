@@ -4,10 +4,12 @@
 #include <fstream>
 #include <map>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tools/child.h"
 #include "tools/exec_environment.h"
+#include "tools/exec_lost.h"
 #include "tools/exec_report.h"
 #include "tools/libhdf5.h"
 
@@ -97,8 +99,11 @@ class ExecReportTest : public testing::Test {
     std::ofstream(directory_ / name) << text;
   }
   ExecReport Read() {
-    return ReadExecReport(directory_, [](const std::string&) { return std::string("1.12.2"); });
+    return ReadExecReport(
+        directory_, [](const std::string&) { return std::string("1.12.2"); },
+        [](int64_t pid) { return pid == kRunning; });
   }
+  static constexpr int64_t kRunning = 8;
   std::filesystem::path directory_;
 };
 
@@ -142,6 +147,61 @@ TEST_F(ExecReportTest, AFileThatIsBehindAndAnEmptyReportAreNotComplete) {
         R"({"event":"close","pid":7,"file":"/d/a.h5","state":"behind"})"
         "\n");
   EXPECT_FALSE(Read().complete());
+}
+
+TEST_F(ExecReportTest, AFileThatWasLeftOutIsListedAndNotComplete) {
+  Write("7.jsonl",
+        R"({"event":"plugin_loaded","pid":7,"libhdf5":"2.0.0","libhdf5_path":"/v/libhdf5.so"})"
+        "\n"
+        R"({"event":"left_out","pid":7,"file":"/d/a.h5","state":"left_out","detail":"mode=off"})"
+        "\n");
+  const ExecReport report = Read();
+  ASSERT_EQ(report.files.size(), 1u);
+  EXPECT_TRUE(report.files[0].left_out());
+  EXPECT_EQ(report.files[0].detail, "mode=off");
+  EXPECT_FALSE(report.complete());
+}
+
+TEST_F(ExecReportTest, AProcessThatEndedWithoutACloseIsALostWriter) {
+  const auto opened = [](int64_t pid, const char* state) {
+    return absl::StrCat(R"({"event":"opened","pid":)", pid,
+                        R"(,"file":"/d/a.h5","server":"s","state":")", state, "\"}\n");
+  };
+  Write("6.jsonl", opened(6, "behind"));
+  Write("7.jsonl", opened(7, "mirroring"));
+  Write("8.jsonl", opened(kRunning, "mirroring"));
+  Write("9.jsonl", opened(9, "diverged"));
+  const ExecReport report = Read();
+  ASSERT_EQ(report.files.size(), 4u);
+  EXPECT_TRUE(report.files[0].writer_lost());
+  EXPECT_TRUE(report.files[1].writer_lost());
+  EXPECT_EQ(report.files[2].state, "open");
+  EXPECT_EQ(report.files[3].state, "diverged");
+  EXPECT_FALSE(report.complete());
+}
+
+// More than any limit of what is read at once.
+TEST_F(ExecReportTest, ALongReportIsReadToItsEnd) {
+  std::ofstream lines(directory_ / "7.jsonl");
+  lines << R"({"event":"plugin_loaded","pid":7,"libhdf5":"2.0.0","libhdf5_path":"/v/libhdf5.so"})"
+        << "\n";
+  const std::string detail(64 << 10, 'x');
+  for (int n = 0; n < 1100; ++n) {
+    lines << R"({"event":"close","pid":7,"file":"/d/a.h5","state":"clean","version":)" << n
+          << R"(,"detail":")" << detail << "\"}\n";
+  }
+  lines.close();
+  const ExecReport report = Read();
+  ASSERT_EQ(report.files.size(), 1u);
+  EXPECT_EQ(report.files[0].version, 1099);
+  EXPECT_TRUE(report.complete());
+}
+
+TEST(ShellWordTest, OddCharactersAreQuoted) {
+  EXPECT_EQ(ShellWord("/d/run-7.h5"), "/d/run-7.h5");
+  EXPECT_EQ(ShellWord("/d/my run.h5"), "'/d/my run.h5'");
+  EXPECT_EQ(ShellWord("it's"), "'it'\\''s'");
+  EXPECT_EQ(ShellWord(""), "''");
 }
 
 TEST(ChildTest, CodeAndOutputComeBack) {

@@ -1,16 +1,20 @@
 // h5mirror exec: runs a program mirrored and says at the end what was.
 #include <stdlib.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <string_view>
 
 #include "base/errno_status.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "tools/child.h"
 #include "tools/exec_environment.h"
+#include "tools/exec_lost.h"
 #include "tools/exec_report.h"
+#include "tools/exec_summary.h"
 #include "tools/install_dirs.h"
 #include "tools/libhdf5.h"
 #include "tools/verbs.h"
@@ -66,42 +70,25 @@ std::string VersionOf(const std::string& library) {
   return found.ok() ? found->version : "";
 }
 
-void NoteUnmirrored(Context& context, const LibraryUse& use) {
-  const std::string version = use.version.empty() ? "of unknown version" : use.version;
-  context.Note(StrCat("NOT mirrored: libhdf5 ", version, " (", use.path, ") in ", use.program, " [",
-                      use.pid,
-                      "]: the plugin was never loaded into it; HDF5 >= 1.14 loads plugins, "
-                      "see h5mirror doctor"));
+// A zombie that nobody has waited for has ended.
+bool IsRunning(int64_t pid) {
+  std::ifstream file(StrCat("/proc/", pid, "/stat"));
+  std::string stat;
+  std::getline(file, stat);
+  const size_t name_end = stat.rfind(") ");
+  return name_end != std::string::npos && name_end + 2 < stat.size() &&
+         std::string_view("ZX").find(stat[name_end + 2]) == std::string_view::npos;
 }
 
-void Summarize(Context& context, const ExecReport& report) {
-  Table table(std::vector<Column>{{"STATE", Align::kLeft},
-                                  {"VERSION", Align::kRight},
-                                  {"CUT", Align::kRight},
-                                  {"FILE", Align::kLeft},
-                                  {"NAME", Align::kLeft},
-                                  {"SERVER", Align::kLeft},
-                                  {"DETAIL", Align::kLeft}});
-  for (const FileUse& use : report.files) {
-    table.AddRow({use.mirrored() ? use.state : StrCat("NOT mirrored: ", use.state),
-                  use.version > 0 ? StrCat(use.version) : "-", use.cut > 0 ? StrCat(use.cut) : "-",
-                  use.file, use.name, use.server.empty() ? "-" : use.server, use.detail});
-  }
-  Streams& streams = context.streams();
-  if (!table.empty()) {
-    context.Note("what was mirrored:");
-    table.Print(streams.err, streams.err_sink, streams.width_columns);
-  }
-  for (const LibraryUse& use : report.libraries) {
-    if (use.mirror == LibraryUse::Mirror::kNever) NoteUnmirrored(context, use);
-  }
-  if (report.libraries.empty()) {
-    context.Note(
-        "nothing was mirrored: no libhdf5 was loaded (one that is linked statically "
-        "cannot be seen)");
-  } else if (report.files.empty() && report.complete()) {
-    context.Note("nothing was mirrored: no file was written, or the config leaves them out");
-  }
+// What the report says, and what the servers know of files that were left open.
+ExecReport MakeReport(const Context& context, const std::string& directory,
+                      const std::string& config) {
+  // A server that is away shall not hold up the program's end.
+  constexpr double kTimeoutMaxSeconds = 3;
+  ExecReport report = ReadExecReport(directory, VersionOf, IsRunning);
+  const double timeout = std::min(context.flags().timeout_seconds, kTimeoutMaxSeconds);
+  AskAboutLostFiles({config, context.flags().client, absl::Seconds(timeout)}, report);
+  return report;
 }
 
 absl::Status WriteReport(const std::string& path, const Json& json) {
@@ -120,7 +107,7 @@ absl::StatusOr<int> RunExec(Context& context, const Options& options,
                             const std::vector<std::string>& program) {
   if (program.empty()) {
     return absl::InvalidArgumentError(
-        "exec: no program; write h5mirror exec [FLAGS] -- PROGRAM ARGUMENTS");
+        "exec: no program; write h5mirror exec [FLAGS] PROGRAM ARGUMENTS");
   }
   ExecEnvironmentRequest request;
   request.config = options.config;
@@ -140,7 +127,8 @@ absl::StatusOr<int> RunExec(Context& context, const Options& options,
     return CodeOfFailedStart(ended.status());
   }
   int code = *ended;
-  const ExecReport report = ReadExecReport(report_dir.path(), VersionOf);
+  const ExecReport report =
+      MakeReport(context, report_dir.path(), changes.at("HDF5_DRIVER_CONFIG").value_or(""));
   if (options.strict && code == 0 && !report.complete()) code = kExitNotMirrored;
   const Json json = ExecReportToJson(report, code);
   H5M_RETURN_IF_ERROR(WriteReport(options.report, json));
@@ -158,7 +146,7 @@ void AddExec(CLI::App& app, Context& context, const std::vector<std::string>& pr
              Action& action) {
   auto options = std::make_shared<Options>();
   CLI::App* verb = app.add_subcommand(
-      "exec", "Run a program mirrored: h5mirror exec [FLAGS] -- PROGRAM ARGUMENTS");
+      "exec", "Run a program mirrored: h5mirror exec [FLAGS] [--] PROGRAM ARGUMENTS");
   verb->add_flag("--strict", options->strict,
                  "exit with 7 if the program ended well but not all of its HDF5 was mirrored");
   verb->add_option("--config", options->config,

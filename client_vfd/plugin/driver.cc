@@ -284,6 +284,10 @@ herr_t Truncate(H5FD_t* file, hid_t dxpl, hbool_t closing) {
     return Guard([&] { return open_file->mirror->Truncate(dxpl, closing); });
   }
   H5FD_t* under = open_file->under;
+  if (open_file->left_out != nullptr && under->cls->get_eoa(under, H5FD_MEM_DEFAULT) !=
+                                            under->cls->get_eof(under, H5FD_MEM_DEFAULT)) {
+    Guard([&] { return BeforeChange(open_file), 0; });
+  }
   return under->cls->truncate != nullptr ? under->cls->truncate(under, dxpl, closing) : 0;
 }
 

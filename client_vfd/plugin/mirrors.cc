@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <utility>
 
@@ -28,12 +29,20 @@ struct Speaker {
   bool is_one_of_several = false;
 };
 
+// With none configured (client.toml is part of the configuration here) the session looks it up
+// likewise: rpc/client_options.h.
+std::string NamedServer(const std::string& configured) {
+  if (!configured.empty()) return configured;
+  const char* variable = std::getenv("H5MIRROR_SERVER");
+  return variable != nullptr && *variable != '\0' ? variable : "127.0.0.1:7447";
+}
+
 void ReportState(const Speaker& speaker, const H5mEvent& event) {
   ReportLine line;
   line.event = event.event;
   line.file = speaker.real_path;
   line.name = speaker.name;
-  line.server = speaker.server;
+  line.server = NamedServer(speaker.server);
   line.state = StateName(event.state);
   line.cut = event.cut;
   line.version = event.version;

@@ -8,11 +8,19 @@
 namespace h5mirror::vfd {
 namespace {
 
-bool MatchesAny(const std::vector<std::string>& patterns, const std::string& real_path) {
+// The first pattern that matches; null: none does.
+const std::string* FindMatch(const std::vector<std::string>& patterns,
+                             const std::string& real_path) {
   for (const std::string& pattern : patterns) {
-    if (MatchesGlob(pattern, real_path)) return true;
+    if (MatchesGlob(pattern, real_path)) return &pattern;
   }
-  return false;
+  return nullptr;
+}
+
+std::string Joined(const std::vector<std::string>& patterns) {
+  std::string list;
+  for (const std::string& pattern : patterns) list += (list.empty() ? "" : ",") + pattern;
+  return list;
 }
 
 // The root without symlinks, as the file's path is; the root as given where it does not exist.
@@ -20,6 +28,28 @@ std::string RealRoot(const std::string& root) {
   const std::unique_ptr<char, decltype(&std::free)> real(realpath(root.c_str(), nullptr),
                                                          std::free);
   return real ? real.get() : root;
+}
+
+// Under the rules of root, include and exclude: the path relative to the root, or why it has none.
+struct Placed {
+  std::optional<std::string> relative;
+  std::string why_not;
+};
+Placed Place(const Config& config, const std::string& real_path) {
+  if (real_path.empty() || real_path.front() != '/') return {std::nullopt, "it has no path"};
+  if (!config.include.empty() && FindMatch(config.include, real_path) == nullptr) {
+    return {std::nullopt, "include=" + Joined(config.include) + " does not take it"};
+  }
+  if (const std::string* pattern = FindMatch(config.exclude, real_path)) {
+    return {std::nullopt, "exclude=" + *pattern + " leaves it out"};
+  }
+  if (config.root.empty()) return {real_path.substr(1), ""};
+  std::string root = RealRoot(config.root);
+  if (root != "/") root += '/';
+  if (real_path.compare(0, root.size(), root) != 0) {
+    return {std::nullopt, "it lies outside of root=" + config.root};
+  }
+  return {real_path.substr(root.size()), ""};
 }
 
 }  // namespace
@@ -34,14 +64,12 @@ bool MatchesGlob(const std::string& pattern, const std::string& real_path) {
 }
 
 std::optional<std::string> PathUnderRoot(const Config& config, const std::string& real_path) {
-  if (real_path.empty() || real_path.front() != '/') return std::nullopt;
-  if (!config.include.empty() && !MatchesAny(config.include, real_path)) return std::nullopt;
-  if (MatchesAny(config.exclude, real_path)) return std::nullopt;
-  if (config.root.empty()) return real_path.substr(1);
-  std::string root = RealRoot(config.root);
-  if (root != "/") root += '/';
-  if (real_path.compare(0, root.size(), root) != 0) return std::nullopt;
-  return real_path.substr(root.size());
+  return Place(config, real_path).relative;
+}
+
+std::string WhyLeftOut(const Config& config, const std::string& real_path) {
+  if (config.mode == Mode::kOff) return "mode=off mirrors nothing";
+  return Place(config, real_path).why_not;
 }
 
 std::optional<std::string> MirrorName(const Config& config, const std::string& real_path,

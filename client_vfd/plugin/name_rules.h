@@ -18,6 +18,9 @@ bool MatchesGlob(const std::string& pattern, const std::string& real_path);
 // file out. Whatever the mode is.
 std::optional<std::string> PathUnderRoot(const Config& config, const std::string& real_path);
 
+// Why the rules leave a file out, in a few words that name the key; empty: they take it.
+std::string WhyLeftOut(const Config& config, const std::string& real_path);
+
 // The file's name under the server's root, relative and '/'-separated; nullopt if the rules leave
 // it out. `real_path` is absolute and without symlinks. With `name=` it is that; with `root=DIR`
 // it is relative to DIR; else HOST/absolute/path.

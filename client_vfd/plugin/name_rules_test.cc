@@ -49,6 +49,19 @@ TEST(NameRulesTest, ExcludeWinsOverInclude) {
   EXPECT_FALSE(MirrorName(config, "/scratch/deep/run.h5", "n").has_value());
 }
 
+TEST(NameRulesTest, WhatIsLeftOutHasAReason) {
+  Config config;
+  config.root = "/no/such/data";
+  config.include = {"*.h5", "*.nc"};
+  config.exclude = {"*.tmp.h5", "/no/such/data/scratch/*"};
+  EXPECT_EQ(WhyLeftOut(config, "/no/such/data/run.h5"), "");
+  EXPECT_EQ(WhyLeftOut(config, "/no/such/data/run.dat"), "include=*.h5,*.nc does not take it");
+  EXPECT_EQ(WhyLeftOut(config, "/no/such/data/run.tmp.h5"), "exclude=*.tmp.h5 leaves it out");
+  EXPECT_EQ(WhyLeftOut(config, "/tmp/run.h5"), "it lies outside of root=/no/such/data");
+  config.mode = Mode::kOff;
+  EXPECT_EQ(WhyLeftOut(config, "/no/such/data/run.h5"), "mode=off mirrors nothing");
+}
+
 TEST(NameRulesTest, GlobWithoutSlashMatchesTheBaseName) {
   EXPECT_TRUE(MatchesGlob("run*.h5", "/data/run7.h5"));
   EXPECT_FALSE(MatchesGlob("data*", "/data/run7.h5"));

@@ -156,6 +156,16 @@ std::unique_ptr<MirroredFile> MakeMirror(const OpenFile& file, std::shared_ptr<c
   return mirror;
 }
 
+// Of a file that passes through, where it may be written.
+std::unique_ptr<OpenFile::LeftOut> MakeLeftOut(const OpenFile& file, const Config& config,
+                                               const char* name, unsigned flags) {
+  if ((flags & H5F_ACC_RDWR) == 0 || file.mirror != nullptr) return nullptr;
+  const std::string real_path = RealPathOfMissing(name);
+  std::string why = WhyLeftOut(config, real_path);
+  if (why.empty()) why = "its path or its descriptor cannot be looked at";
+  return std::make_unique<OpenFile::LeftOut>(OpenFile::LeftOut{real_path, config.log, why});
+}
+
 // Of a file that is to be looked at before HDF5 reads it. In a process that has it open already, it
 // was.
 std::unique_ptr<OpenFile::Unread> MakeUnread(const OpenFile& file, const Config& config,
@@ -340,6 +350,8 @@ OpenFile* OpenFileFor(HostLibrary& host, const char* name, unsigned flags, hid_t
   file->mirror = MakeMirror(*file, config, name, flags, existed ? &before : nullptr, now, fd);
   file->held = MakeHeld(*file, *config, name, flags);
   file->unread = MakeUnread(*file, *config, name, flags);
+  file->left_out = MakeLeftOut(*file, *config, name, flags);
+  if ((flags & H5F_ACC_TRUNC) != 0) BeforeChange(file.get());  // It is changed already.
   if ((flags & H5F_ACC_SWMR_WRITE) != 0) file->swmr = SwmrFlags(SwmrFlags::Opened::kForSwmr);
   AddOpenFile(file->key);
   return file.release();

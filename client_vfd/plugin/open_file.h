@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "client_vfd/plugin/config.h"
 #include "client_vfd/plugin/embedded_file.h"
@@ -14,6 +15,7 @@
 #include "client_vfd/plugin/open_files.h"
 #include "client_vfd/plugin/reader_file.h"
 #include "client_vfd/plugin/remote_file.h"
+#include "client_vfd/plugin/reporter.h"
 #include "client_vfd/plugin/swmr.h"
 
 namespace h5mirror::vfd {
@@ -43,7 +45,21 @@ struct OpenFile {
     bool refused = false;  // its SWMR writer may be at work: each read fails
   };
   std::unique_ptr<Unread> unread;
+  // Of a file that is opened for writing and that no server gets, until it is written: why.
+  struct LeftOut {
+    std::string real_path;
+    std::string log;
+    std::string why;
+  };
+  std::unique_ptr<LeftOut> left_out;
 };
+
+// Before the first change of one that is left out: `h5mirror exec` and the log are told.
+inline void BeforeChange(OpenFile* file) {
+  if (file->left_out == nullptr) return;
+  const std::unique_ptr<OpenFile::LeftOut> left_out = std::move(file->left_out);
+  ReportLeftOut(*file->host, left_out->log, left_out->real_path, left_out->why);
+}
 
 // A version on the server, in mode=reader.
 inline bool IsReader(const OpenFile& file) { return file.under->cls == ReaderClass(); }

@@ -10,6 +10,8 @@
 #include <map>
 #include <mutex>
 
+#include "client_vfd/plugin/told_once.h"
+
 namespace h5mirror::vfd {
 namespace {
 
@@ -57,7 +59,10 @@ std::string JsonString(const std::string& text) {
     const size_t length = Utf8Length(text, i);
     const char c = text[i];
     if (length == 0) {
-      out += '?';
+      std::array<char, 8> escaped;
+      std::snprintf(escaped.data(), escaped.size(), "\\\\x%02x",
+                    static_cast<unsigned>(static_cast<unsigned char>(c)));
+      out += escaped.data();
     } else if (c == '"' || c == '\\') {
       out += '\\';
       out += c;
@@ -98,6 +103,18 @@ void Report(const HostLibrary& host, const ReportLine& line) {
             ",\"detail\":" + JsonString(line.detail);
   }
   AppendLine(std::string(directory) + "/" + pid + ".jsonl", json + "}\n");
+}
+
+void ReportLeftOut(const HostLibrary& host, const std::string& log_path,
+                   const std::string& real_path, const std::string& why) {
+  static auto* const told = new ToldOnce;
+  if (!told->IsNews(real_path, std::to_string(getpid()) + why)) return;
+  Say(log_path, Audience::kLogOnly, real_path + " is NOT mirrored: " + why);
+  ReportLine line;
+  line.event = line.state = "left_out";
+  line.file = real_path;
+  line.detail = why;
+  Report(host, line);
 }
 
 void ReportLoaded(const HostLibrary& host) {

@@ -31,7 +31,13 @@ void Report(const HostLibrary& host, const ReportLine& line);
 // The "plugin_loaded" line of a host, once per host and process (also after a fork).
 void ReportLoaded(const HostLibrary& host);
 
-// `text` as a JSON string with its quotes; bytes that are not UTF-8 become '?'.
+// A file that is written and that no server gets, once per path and process (also after a fork):
+// the event "left_out" with `why` as its detail, and a line in `log_path` unless that is empty.
+void ReportLeftOut(const HostLibrary& host, const std::string& log_path,
+                   const std::string& real_path, const std::string& why);
+
+// `text` as a JSON string with its quotes; bytes that are not UTF-8 become "\xNN" in its text, so
+// that two paths stay two.
 std::string JsonString(const std::string& text);
 
 }  // namespace h5mirror::vfd

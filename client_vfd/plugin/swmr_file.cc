@@ -2,6 +2,7 @@
 
 #include <errno.h>
 
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,6 +15,20 @@
 #include "client_vfd/plugin/superblock.h"
 
 namespace h5mirror::vfd {
+namespace {
+
+// HDF5 writes the superblock of a file that it only opened for writing, as it was. Large writes are
+// data: a comparison would cost a read of everything.
+bool Changes(H5FD_t* under, H5FD_mem_t type, hid_t dxpl, haddr_t address, size_t size,
+             const void* bytes) {
+  constexpr size_t kCompareBytesMax = 64 << 10;
+  if (size > kCompareBytesMax || address + size > under->cls->get_eof(under, type)) return true;
+  std::string old(size, '\0');
+  return under->cls->read(under, type, dxpl, address, size, old.data()) < 0 ||
+         std::memcmp(old.data(), bytes, size) != 0;
+}
+
+}  // namespace
 
 herr_t BeforeFirstRead(OpenFile* file) {
   const std::unique_ptr<OpenFile::Unread> unread = std::exchange(file->unread, nullptr);
@@ -37,6 +52,9 @@ herr_t BeforeFirstRead(OpenFile* file) {
 
 herr_t WriteFile(OpenFile* file, H5FD_mem_t type, hid_t dxpl, haddr_t address, size_t size,
                  const void* bytes) {
+  if (file->left_out != nullptr && Changes(file->under, type, dxpl, address, size, bytes)) {
+    BeforeChange(file);
+  }
   if (file->held != nullptr) return file->held->Write(type, dxpl, address, size, bytes);
   if (file->mirror != nullptr) return file->mirror->Write(type, dxpl, address, size, bytes);
   return file->under->cls->write(file->under, type, dxpl, address, size, bytes);
