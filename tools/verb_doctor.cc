@@ -87,9 +87,11 @@ class Doctor {
         return;
       }
     }
-    report_.Fail("environment",
-                 "HDF5_DRIVER=h5mirror, but HDF5_PLUGIN_PATH does not hold the plugin",
-                 StrCat("export HDF5_PLUGIN_PATH=", plugin_dir_));
+    report_.Fail(
+        "environment",
+        "HDF5_DRIVER=h5mirror, but HDF5_PLUGIN_PATH does not hold the plugin: HDF5 fails at "
+        "its first call (h5py: ValueError: Not a datatype)",
+        StrCat("export HDF5_PLUGIN_PATH=", plugin_dir_));
   }
 
   void FindLibraries() {

@@ -12,7 +12,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <functional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "client_vfd/plugin/config.h"
@@ -25,6 +27,7 @@
 #include "client_vfd/plugin/remote_open.h"
 #include "client_vfd/plugin/reporter.h"
 #include "client_vfd/plugin/session_loader.h"
+#include "client_vfd/plugin/swmr_file.h"
 
 namespace h5mirror::vfd {
 namespace {
@@ -271,11 +274,20 @@ Embedded OpenWithHistory(OpenFile* file, const std::shared_ptr<const Config>& co
   return file->under != nullptr ? Embedded::kOpened : Embedded::kFailed;
 }
 
-}  // namespace
+// The thread's last opens for writing that were refused: of which file, and how many in a row.
+struct Refusals {
+  size_t name_hash = 0;
+  int count = 0;
+};
+Refusals& LastRefusals() {
+  thread_local Refusals refusals;
+  return refusals;
+}
 
-OpenFile* OpenFileFor(HostLibrary& host, const char* name, unsigned flags, hid_t fapl,
+size_t HashOf(const char* name) { return std::hash<std::string_view>()(name); }
+
+OpenFile* OpenAsAsked(HostLibrary& host, const char* name, unsigned flags, hid_t fapl,
                       haddr_t maxaddr) {
-  ReportLoaded(host);
   const RootPtr root = RootOfLinkedOpen(host, fapl);
   const std::string config_text = root != nullptr ? root->config_text : ConfigText(host, fapl);
   std::shared_ptr<const Config> config;
@@ -356,6 +368,43 @@ OpenFile* OpenFileFor(HostLibrary& host, const char* name, unsigned flags, hid_t
   AddOpenFile(file->key);
   return file.release();
 }
+
+// Why the file that is there cannot be opened for writing, goes to the error stack. False: it can,
+// or there is none.
+bool PushWhyRefused(HostLibrary& host, const char* name, hid_t fapl, haddr_t maxaddr) {
+  struct stat there {};
+  if (stat(name, &there) != 0) return false;
+  OpenFile* file = OpenAsAsked(host, name, H5F_ACC_RDWR, fapl, maxaddr);
+  if (file == nullptr) return true;
+  const bool is_refused = IsUnread(*file) && BeforeFirstRead(file) < 0;
+  CloseFile(file);
+  return is_refused;
+}
+
+}  // namespace
+
+// h5py's mode "a" opens for writing, and whatever the reason why it may not, it then makes a file
+// that must not be there. Of these two errors programs see the second one: so it has the first
+// one's reason. HDF5 opens tentatively before it makes a file, which is a refusal too.
+OpenFile* OpenFileFor(HostLibrary& host, const char* name, unsigned flags, hid_t fapl,
+                      haddr_t maxaddr) {
+  constexpr int kOfAppend = 2;
+  ReportLoaded(host);
+  Refusals& last = LastRefusals();
+  const size_t hash = HashOf(name);
+  if ((flags & H5F_ACC_EXCL) != 0) {
+    const Refusals before = std::exchange(last, Refusals{});
+    const bool appends = before.name_hash == hash && before.count >= kOfAppend;
+    if (appends && PushWhyRefused(host, name, fapl, maxaddr)) return nullptr;
+    return OpenAsAsked(host, name, flags, fapl, maxaddr);
+  }
+  OpenFile* file = OpenAsAsked(host, name, flags, fapl, maxaddr);
+  const bool is_refused = file == nullptr && (flags & H5F_ACC_RDWR) != 0;
+  if (is_refused) last = {hash, last.name_hash == hash ? last.count + 1 : 1};
+  return file;
+}
+
+void NoteRefusedRead(const char* name) { LastRefusals() = {HashOf(name), 2}; }
 
 Problem ProblemOfDeleting(const HostLibrary& host, const char* name, hid_t fapl) {
   std::shared_ptr<const Config> config;

@@ -74,6 +74,9 @@ inline bool IsEmbedded(const OpenFile& file) { return file.under->cls == Embedde
 OpenFile* OpenFileFor(HostLibrary& host, const char* name, unsigned flags, hid_t fapl,
                       haddr_t maxaddr);
 
+// An open for writing of that file has succeeded, and the first read refused it.
+void NoteRefusedRead(const char* name);
+
 // Why HDF5 may not delete the local file of that name: the program means one on a server.
 Problem ProblemOfDeleting(const HostLibrary& host, const char* name, hid_t fapl);
 

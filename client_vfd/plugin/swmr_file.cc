@@ -39,6 +39,7 @@ herr_t BeforeFirstRead(OpenFile* file) {
   if (look.writer != SwmrLook::Writer::kGone) {
     file->unread = std::make_unique<OpenFile::Unread>(*unread);
     file->unread->refused = true;
+    NoteRefusedRead(unread->name.c_str());
     PushOpenErrno(*file->host, unread->name, EAGAIN, WhyNotOpened(look, unread->name));
     return -1;
   }

@@ -19,6 +19,11 @@ Importing it registers the driver with h5py, before or after h5py itself was imp
 docs/python.md has more.
 """
 
+from ._places import let_hdf5_find_plugin
+
+let_hdf5_find_plugin()  # Before anything imports h5py.
+
+# ruff: noqa: E402
 from ._control import NotMirroredWarning, Status, commit, status
 from ._driver import register
 from ._follow import follow

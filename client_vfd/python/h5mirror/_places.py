@@ -31,6 +31,17 @@ def plugin_directory() -> Path | None:
     return None
 
 
+def let_hdf5_find_plugin() -> None:
+    """Before h5py is imported: with HDF5_DRIVER=h5mirror its HDF5 wants the plugin at its first call, and h5py ends in
+    "ValueError: Not a datatype" without."""
+    directory = plugin_directory()
+    if os.environ.get("HDF5_DRIVER") != "h5mirror" or directory is None:
+        return
+    paths = [path for path in os.environ.get("HDF5_PLUGIN_PATH", "").split(os.pathsep) if path]
+    if str(directory) not in paths:
+        os.environ["HDF5_PLUGIN_PATH"] = os.pathsep.join([str(directory), *paths])
+
+
 def program() -> Path:
     """The program `h5mirror`: the package's own, else that of PATH. FileNotFoundError."""
     carried = _CARRIED / "bin" / "h5mirror"

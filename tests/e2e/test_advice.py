@@ -1,0 +1,136 @@
+"""Errors that say what is wrong and the way out: TLS on one side alone, a file that h5py's mode "a" may not open."""
+
+import fcntl
+import time
+
+import pytest
+
+from harness import paths
+from harness.process import run
+from harness.server import Server
+from harness.site import Site
+
+
+@pytest.fixture(scope="module")
+def secrets(tmp_path_factory):
+    """What `h5mirrord init` makes."""
+    directory = tmp_path_factory.mktemp("init")
+    run([paths.BIN / "h5mirrord", "init", "--dir", directory / "secrets", "--host", "localhost"], directory).ok()
+    return directory / "secrets"
+
+
+@pytest.fixture
+def tls_site(tmp_path, secrets):
+    site = Site(tmp_path, options={"tls_cert": secrets / "server.pem", "tls_key": secrets / "server.key",
+                                   "tokens_file": secrets / "tokens"})
+    site.server.start()
+    yield site
+    site.close()
+
+
+@pytest.fixture
+def site(bare_site):
+    """No history is at stake here."""
+    return bare_site
+
+
+def soon(result, patience):
+    """It did not wait for the end of --timeout."""
+    assert result.seconds < patience, result.describe()
+    return result
+
+
+def test_a_tls_server_without_a_ca_is_named_at_once(tls_site):
+    result = soon(tls_site.cli("--timeout", "60", "ls", timeout=200), 45)
+    assert result.code == 4 and f"{tls_site.address} speaks TLS, and no CA is set here" in result.err, result.describe()
+    assert "ca.pem" in result.err and "~/.config/h5mirror" in result.err, result.describe()
+
+
+def test_the_plugin_says_once_that_the_server_speaks_tls(tls_site):
+    result = tls_site.py("""
+        for n in range(5):
+            with h5py.File(f"{n}.h5", "w") as f:
+                f["x"] = np.arange(10)
+    """)
+    assert result.err.count("speaks TLS, and no CA is set here") == 5, "once for each file"
+    asked = tls_site.server.log().count("TLS") + tls_site.server.log().count("handshake")
+    assert asked < 5, tls_site.server.log()
+    reading = tls_site.run(tls_site.script("h5py.File('0.h5', 'r')"), config=tls_site.config(mode="reader"))
+    assert reading.code != 0 and "speaks TLS, and no CA is set here" in reading.err, reading.describe()
+
+
+def test_a_plain_server_and_a_ca_are_named_at_once(site, secrets):
+    result = soon(site.cli("--ca", secrets / "ca.pem", "--timeout", "60", "ls", timeout=200), 45)
+    assert result.code == 4 and f"{site.address} speaks no TLS, and a CA is set here" in result.err, result.describe()
+    written = site.run(site.script("h5py.File('x.h5', 'w')['x'] = 1"), config=site.config(ca=secrets / "ca.pem"))
+    assert "speaks no TLS, and a CA is set here" in written.err, written.describe()
+
+
+def test_another_servers_ca_is_named_at_once(tls_site, tmp_path):
+    run([paths.BIN / "h5mirrord", "init", "--dir", tmp_path / "other"], tmp_path).ok()
+    result = soon(tls_site.cli("--ca", tmp_path / "other" / "ca.pem", "--timeout", "60", "ls", timeout=200), 45)
+    assert result.code == 4 and "is not signed by the CA that is set here" in result.err, result.describe()
+
+
+def test_a_server_that_comes_up_late_is_waited_for(tls_site, secrets):
+    """TLS or not: what is away is not asked what it speaks."""
+    tls_site.server.stop()
+    waiting = tls_site.start([paths.BIN / "h5mirror", "--server", tls_site.address, "--timeout", "120", "--ca",
+                              secrets / "ca.pem", "--token", f"@{secrets / 'token'}", "ls"])
+    time.sleep(0.5)  # Whatever comes first is right.
+    tls_site.server.start()
+    waiting.wait().ok()
+
+
+OPEN = """
+    try:
+        h5py.File("x.h5", {mode!r})
+    except OSError as error:
+        print(type(error).__name__, error)
+"""
+
+
+def test_mode_a_has_the_reason_why_not(both):
+    """As sec2: h5py makes a second attempt after each error of other drivers, and shows that one's."""
+    both.py("h5py.File('x.h5', 'w')['x'] = np.arange(10)")
+    with open(both.local("x.h5"), "rb") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        for mode in ("a", "r+"):
+            assert both.py(OPEN.format(mode=mode)).out.startswith("BlockingIOError [Errno 11]"), mode
+        # Who wants a new file is told that there is one.
+        assert both.py(OPEN.format(mode="x")).out.startswith("FileExistsError [Errno 17]")
+    assert both.py(OPEN.format(mode="a")).out == ""
+    both.local("x.h5").unlink()
+    assert both.py(OPEN.format(mode="a")).out == "", "what is not there is made"
+
+
+def test_mode_a_has_our_own_reasons_too(site):
+    site.py("h5py.File('x.h5', 'w')['x'] = np.arange(10)", config="server=embedded")
+    refused = site.py(OPEN.format(mode="a")).out
+    assert refused.startswith("PermissionError [Errno 1]") and "history" in refused, refused
+    writer = site.start(site.script("""
+        f = h5py.File("s.h5", "w", libver="latest")
+        f["x"] = np.arange(10)
+        f.swmr_mode = True
+        print("ready", flush=True)
+        time.sleep(600)
+    """))
+    writer.wait_for_line("ready")
+    refused = site.py(OPEN.format(mode="a").replace("x.h5", "s.h5")).out
+    assert refused.startswith("BlockingIOError [Errno 11]") and "SWMR" in refused, refused
+    writer.kill()
+
+
+@pytest.mark.parametrize("first, ok", [("h5mirror", True), ("h5py", False)])
+def test_with_the_driver_named_and_no_plugin_path_the_package_finds_it(bare_site, first, ok):
+    env = {**bare_site.env(), "PYTHONPATH": str(paths.SOURCE / "client_vfd" / "python"),
+           "H5MIRROR_PLUGIN_DIR": str(paths.LIB)}
+    del env["HDF5_PLUGIN_PATH"]
+    result = bare_site.run([bare_site.python, "-c", f"import {first}, h5py; h5py.File('x.h5', 'w').close()"], env=env)
+    assert (result.code == 0) == ok, result.describe()
+    if ok:
+        bare_site.assert_mirrored("x.h5")
+    else:
+        assert "Not a datatype" in result.err, "docs/driver.md says otherwise"
+    doctor = bare_site.run([paths.BIN / "h5mirror", "doctor", "--no-scratch"], env=env)
+    assert "FAIL" in doctor.out and "Not a datatype" in doctor.out, doctor.describe()
