@@ -14,3 +14,8 @@ execute_process(
   COMMAND "${LOWDOWN}" -s -Tman -M "title=${TITLE}" -M "section=${SECTION}" -M "date=${DATE}"
           -M "source=${RELEASE}" -o "${PAGE}" "${PAGE}.md"
   COMMAND_ERROR_IS_FATAL ANY)
+
+# Long words of tables: not stretched, which troff would warn of.
+file(READ "${PAGE}" page)
+string(REGEX REPLACE "(\n\\.TH [^\n]*\n)" "\\1.ad l\n" page "${page}")
+file(WRITE "${PAGE}" "${page}")

@@ -164,7 +164,8 @@ def test_its_pages_are_read_with_man(prefix, user):
     assert pages == ["h5edit.1", "h5mirror-agent.1", "h5mirror.1", "h5mirrord.8", "h5perf_serial.1"]
     for page in pages:
         title, section = page.rsplit(".", 1)
-        text = user.run(["man", "-M", prefix / "share/man", section, title], MANPAGER="cat", MANWIDTH="100").ok()
+        text = user.run(["man", "-M", prefix / "share/man", "--warnings", section, title], MANPAGER="cat", MANWIDTH="80").ok()
+        assert text.err == "", text.describe()
         assert f" NAME {title} - " in " ".join(text.out.split()), text.describe()
         assert "\nSEE ALSO\n" in text.out and "##" not in text.out, text.describe()
 
