@@ -192,8 +192,10 @@ absl::StatusOr<std::unique_ptr<VersionIndex>> VersionIndex::Create(
         auto database,
         SqliteDatabase::Open(vfs.name(), fresh, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE));
     H5M_RETURN_IF_ERROR(database->Execute("PRAGMA synchronous = OFF; PRAGMA journal_mode = OFF;"));
-    // Before anything is in it.
-    H5M_RETURN_IF_ERROR(database->Execute("PRAGMA auto_vacuum = INCREMENTAL;"));
+    // Before anything is in it. Of a small file most of the index is tables and indexes of a row
+    // each, which take a page each.
+    H5M_RETURN_IF_ERROR(
+        database->Execute("PRAGMA page_size = 1024; PRAGMA auto_vacuum = INCREMENTAL;"));
     H5M_RETURN_IF_ERROR(database->Execute(kSettings));
     H5M_RETURN_IF_ERROR(database->Execute("BEGIN"));
     H5M_RETURN_IF_ERROR(database->Execute(kSchema));
