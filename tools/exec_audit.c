@@ -41,6 +41,14 @@ static size_t utf8_length(const char* text) {
   for (size_t k = 1; k < length; ++k) {
     if (((unsigned char)text[k] & 0xc0) != 0x80) return 0; /* the end, too */
   }
+  /* Overlong forms, surrogates, and what lies beyond U+10FFFF (RFC 3629, 4). */
+  if (length > 1) {
+    const unsigned char second = (unsigned char)text[1];
+    if ((lead == 0xe0 && second < 0xa0) || (lead == 0xed && second > 0x9f) ||
+        (lead == 0xf0 && second < 0x90) || (lead == 0xf4 && second > 0x8f)) {
+      return 0;
+    }
+  }
   return length;
 }
 

@@ -45,6 +45,12 @@ size_t Utf8Length(const std::string& text, size_t i) {
                         : lead >= 0xf0 && lead < 0xf5 ? 4
                                                       : 0;
   if (length == 0 || i + length > text.size()) return 0;
+  // Overlong forms, surrogates, and what lies beyond U+10FFFF (RFC 3629, 4).
+  const unsigned char second = length > 1 ? byte(i + 1) : 0;
+  if ((lead == 0xe0 && second < 0xa0) || (lead == 0xed && second > 0x9f) ||
+      (lead == 0xf0 && second < 0x90) || (lead == 0xf4 && second > 0x8f)) {
+    return 0;
+  }
   for (size_t k = 1; k < length; ++k) {
     if ((byte(i + k) & 0xc0) != 0x80) return 0;
   }
