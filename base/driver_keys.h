@@ -25,6 +25,7 @@ inline constexpr auto kDriverKeys = std::to_array<std::string_view>({
     "timeout",
     "linger",
     "on_outage",
+    "on_outside_change",
     "bandwidth",
     "version",
     "cache",

@@ -5,12 +5,11 @@
 #include <cstdint>
 #include <string>
 
-#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "base/block_digest.h"
 #include "base/extent.h"
 #include "rpc/client.h"
+#include "rpc/digest_blocks.h"
 
 namespace h5mirror::tools {
 
@@ -26,8 +25,7 @@ struct DigestQuery {
   absl::Span<const Extent> ranges;
 };
 
-// Where a block lies, the last one clipped to the version's end, and its digest.
-using DigestSink = absl::FunctionRef<absl::Status(Extent block, const BlockDigest& digest)>;
+using rpc::DigestSink;
 
 // Calls `sink` for each block, in order, and returns the version.
 // Adds to `*wire_bytes` what request and answer take.

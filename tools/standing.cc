@@ -37,7 +37,11 @@ StandingReport JudgeClean(const std::string& local, const LocalRecord& record, c
                           const v1::FileStatus& server) {
   if (stat != record.stat) {
     return {Standing::kChanged, "the local file was changed since its last mirrored close",
-            StrCat(Both(local), "; if the bytes are the same, h5mirror adopt ", local)};
+            StrCat(server.last_cut() == record.cut
+                       ? "the next mirrored open that writes to it takes it in as a version, "
+                         "unless on_outside_change=ask; or: "
+                       : "",
+                   Both(local), "; if the bytes are the same, h5mirror adopt ", local)};
   }
   if (server.last_cut() != record.cut) {
     return {Standing::kServerMoved,

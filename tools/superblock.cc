@@ -2,68 +2,19 @@
 
 #include <string>
 
+#include "base/status_macros.h"
 #include "tools/io.h"
 
 namespace h5mirror::tools {
-namespace {
-
-constexpr std::string_view kSignature("\x89HDF\r\n\x1a\n", 8);
-// Enough for any superblock's fixed part.
-constexpr size_t kSuperblockBytesMax = 128;
-constexpr uint8_t kWriterFlags = 0x05;  // 0x01 write access, 0x04 SWMR
-
-std::optional<uint64_t> LittleEndian(std::string_view bytes, size_t offset, size_t width) {
-  if (width > 8 || offset + width > bytes.size()) return std::nullopt;
-  uint64_t value = 0;
-  for (size_t i = width; i-- > 0;) {
-    value = value << 8 | static_cast<unsigned char>(bytes[offset + i]);
-  }
-  return value;
-}
-
-// The address after the base address and one more address of `width` bytes.
-std::optional<uint64_t> EndOfFile(std::string_view bytes, size_t base_offset, size_t width) {
-  return LittleEndian(bytes, base_offset + 2 * width, width);
-}
-
-}  // namespace
-
-std::optional<Superblock> ParseSuperblock(std::string_view bytes) {
-  if (bytes.size() < 16 || bytes.substr(0, 8) != kSignature) return std::nullopt;
-  Superblock result;
-  result.version = static_cast<uint8_t>(bytes[8]);
-  switch (result.version) {
-    case 0:
-      result.end_of_file = EndOfFile(bytes, 24, static_cast<uint8_t>(bytes[13]));
-      return result;
-    case 1:
-      result.end_of_file = EndOfFile(bytes, 28, static_cast<uint8_t>(bytes[13]));
-      return result;
-    case 3:
-      result.consistency_flags = static_cast<uint8_t>(bytes[11]);
-      [[fallthrough]];
-    case 2:
-      result.end_of_file = EndOfFile(bytes, 12, static_cast<uint8_t>(bytes[9]));
-      return result;
-    default:
-      return result;  // Newer than we know; the signature is all that can be told.
-  }
-}
 
 Hdf5State LookAtHdf5(int fd, uint64_t size_bytes) {
-  // The specification puts it at 0, 512, and every doubling of that.
-  for (uint64_t offset = 0; offset + 16 <= size_bytes; offset = offset == 0 ? 512 : offset * 2) {
-    std::string bytes(kSuperblockBytesMax, '\0');
-    const auto got = PreadUpTo(fd, offset, bytes.data(), bytes.size(), "");
-    if (!got.ok()) return Hdf5State::kNotHdf5;
-    bytes.resize(*got);
-    const std::optional<Superblock> superblock = ParseSuperblock(bytes);
-    if (!superblock.has_value()) continue;
-    if (superblock->consistency_flags & kWriterFlags) return Hdf5State::kOpen;
-    if (superblock->end_of_file.value_or(0) > size_bytes) return Hdf5State::kCutShort;
-    return Hdf5State::kClosed;
-  }
-  return Hdf5State::kNotHdf5;
+  return h5mirror::LookAtHdf5(size_bytes, [fd](Extent extent) -> absl::StatusOr<std::string> {
+    std::string bytes(extent.length, '\0');
+    H5M_ASSIGN_OR_RETURN(const size_t got,
+                         PreadUpTo(fd, extent.offset, bytes.data(), bytes.size(), ""));
+    bytes.resize(got);
+    return bytes;
+  });
 }
 
 }  // namespace h5mirror::tools

@@ -1,34 +1,12 @@
-// What can be told of an HDF5 file from its first bytes, without the HDF5 library.
-//
-// Source: HDF5 File Format Specification, version 3.0, section II.A, "Disk Format: Level 0A -
-// Format Signature and Superblock".
+// What can be told of a local HDF5 file from its first bytes, without the HDF5 library.
 #ifndef H5MIRROR_TOOLS_SUPERBLOCK_H_
 #define H5MIRROR_TOOLS_SUPERBLOCK_H_
 
 #include <cstdint>
-#include <optional>
-#include <string_view>
+
+#include "base/superblock.h"
 
 namespace h5mirror::tools {
-
-enum class Hdf5State {
-  kNotHdf5,   // no signature at 0, 512, 1024, ...
-  kClosed,    // nothing speaks against it
-  kOpen,      // a writer's flag is set: it is being written, or its writer died
-  kCutShort,  // the file is shorter than its superblock says: its writer died
-};
-
-struct Superblock {
-  uint8_t version = 0;
-  // Superblock version 3 only: bit 0 open for writing, bit 2 SWMR.
-  uint8_t consistency_flags = 0;
-  // Where the file ends, as its superblock says; unset where it cannot be told.
-  std::optional<uint64_t> end_of_file;
-};
-
-// Parses what follows from the signature on. Unset where `bytes` hold no superblock of a
-// known version.
-std::optional<Superblock> ParseSuperblock(std::string_view bytes);
 
 // Looks for the superblock of the file `fd`, which has `size_bytes`.
 Hdf5State LookAtHdf5(int fd, uint64_t size_bytes);

@@ -67,6 +67,12 @@ constexpr auto kKeys = std::to_array<Key>({
      [](const std::string& v, Config* c) {
        return SetOnOutage(v, &c->on_outage, &c->outage_wait_ms);
      }},
+    {"on_outside_change",
+     [](const std::string& v, Config* c) {
+       return SetChoice<OnOutsideChange>(
+           v, {{"adopt", OnOutsideChange::kAdopt}, {"ask", OnOutsideChange::kAsk}},
+           &c->on_outside_change);
+     }},
     {"bandwidth",
      [](const std::string& v, Config* c) {
        return SetBandwidth(v, &c->bandwidth_bytes_per_second);

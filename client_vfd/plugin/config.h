@@ -36,6 +36,11 @@ enum class OnOutage {
   kWait,     // its barriers wait for some time, then as kDegrade
   kFail      // its flushes fail
 };
+// What becomes of a closed file that a program without the driver has changed.
+enum class OnOutsideChange {
+  kAdopt,  // a version of its own, where the server has not moved
+  kAsk     // the two have diverged until the user decides
+};
 // Where metadata is until the next cut.
 enum class MetadataPlace { kFile, kMemory };
 enum class Checksum { kAuto, kOn, kOff };
@@ -58,7 +63,8 @@ struct Config {
   uint32_t timeout_ms = 0;           // 0: not given, see TimeoutMs()
   uint32_t linger_ms = 0;            // that a close goes on where data flows
   OnOutage on_outage = OnOutage::kDegrade;
-  uint32_t outage_wait_ms = 30'000;         // of kWait
+  uint32_t outage_wait_ms = 30'000;  // of kWait
+  OnOutsideChange on_outside_change = OnOutsideChange::kAdopt;
   uint64_t bandwidth_bytes_per_second = 0;  // of each file; 0: no limit
   std::string ca;
   std::string token;

@@ -47,6 +47,7 @@ TEST(ConfigTest, EmptyStringGivesDefaults) {
   EXPECT_EQ(config.window_bytes, 64u << 20);
   EXPECT_EQ(config.TimeoutMs(), 1000u);
   EXPECT_EQ(config.on_outage, OnOutage::kDegrade);
+  EXPECT_EQ(config.on_outside_change, OnOutsideChange::kAdopt);
   EXPECT_EQ(config.bandwidth_bytes_per_second, 0u);
 }
 

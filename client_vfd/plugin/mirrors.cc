@@ -97,6 +97,8 @@ H5mAttach AttachOf(const Config& config, const MirrorTarget& target, int fd) {
   attach.base_cut = target.base_cut;
   attach.stat_at_open = target.stat_at_open;
   attach.mode_bits = target.mode_bits;
+  attach.adopts_outside_change = config.on_outside_change == OnOutsideChange::kAdopt &&
+                                 target.is_locked && target.intent == H5M_EXISTING;
   attach.ca = config.ca.c_str();
   attach.token = config.token.c_str();
   attach.comment = config.comment.c_str();

@@ -25,6 +25,8 @@ struct MirrorTarget {
   int64_t base_cut = 0;  // of H5M_REMOTE_CHANGE
   H5mStat stat_at_open{};
   uint32_t mode_bits = 0;
+  // This open holds the file's lock: no other program has it open for writing.
+  bool is_locked = false;
 };
 
 // Whether there is no local file.

@@ -132,7 +132,7 @@ bool OpenAndLock(OpenFile* file, const Config& config, const char* name, unsigne
 std::unique_ptr<MirroredFile> MakeMirror(const OpenFile& file, std::shared_ptr<const Config> config,
                                          const char* name, unsigned flags,
                                          const struct stat* before, const struct stat& now,
-                                         int fd) {
+                                         Locking locking, int fd) {
   if ((flags & H5F_ACC_RDWR) == 0 || config->mode != Mode::kMirror || config->IsEmbedded() ||
       fd < 0) {
     return nullptr;
@@ -153,6 +153,7 @@ std::unique_ptr<MirroredFile> MakeMirror(const OpenFile& file, std::shared_ptr<c
   target.intent = created ? H5M_CREATED : H5M_EXISTING;
   target.stat_at_open = ToStat(truncated && before != nullptr ? *before : locked);
   target.mode_bits = now.st_mode & 0777;
+  target.is_locked = locking == Locking::kYes;
   auto mirror = std::make_unique<MirroredFile>(*file.host, std::move(config), std::move(target),
                                                file.under, fd);
   if ((flags & H5F_ACC_SWMR_WRITE) != 0) mirror->OpenedForSwmr();
@@ -359,7 +360,8 @@ OpenFile* OpenAsAsked(HostLibrary& host, const char* name, unsigned flags, hid_t
   struct stat now {};
   if (!OpenAndLock(file.get(), *config, name, flags, fapl, maxaddr, &now)) return nullptr;
   const int fd = DescriptorOf(file->under);
-  file->mirror = MakeMirror(*file, config, name, flags, existed ? &before : nullptr, now, fd);
+  file->mirror = MakeMirror(*file, config, name, flags, existed ? &before : nullptr, now,
+                            WantedLocking(host, fapl), fd);
   file->held = MakeHeld(*file, *config, name, flags);
   file->unread = MakeUnread(*file, *config, name, flags);
   file->left_out = MakeLeftOut(*file, *config, name, flags);

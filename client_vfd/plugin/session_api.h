@@ -16,7 +16,7 @@ extern "C" {
 #endif
 
 /* Plugin and module come from one build; anything else is refused. */
-#define H5M_SESSION_ABI 10u
+#define H5M_SESSION_ABI 11u
 #define H5M_SESSION_SYMBOL "h5mirror_session_api"
 /* Below the plugin's own directory: HDF5 loads every lib*.so in that one while it looks. */
 #define H5M_SESSION_LIBRARY "h5mirror/libh5mirror_session.so"
@@ -62,7 +62,8 @@ typedef struct H5mStat {
 
 /* What a session says about itself; strings live during the call. */
 typedef struct H5mEvent {
-  const char* event; /* "attach", "opened", "resynced", "behind", "diverged", "close" */
+  const char* event; /* "attach", "opened", "resynced", "behind", "outside_change", "diverged",
+                      "close" */
   enum H5mState state;
   int64_t cut;
   int64_t version;
@@ -77,6 +78,9 @@ typedef struct H5mAttach {
   enum H5mIntent intent;
   int64_t base_cut;     /* of H5M_REMOTE_CHANGE */
   H5mStat stat_at_open; /* before this open changed anything; not in mode=remote */
+  /* Nonzero: what a program without the driver has changed becomes a version first, where nothing
+   * speaks against it. The caller holds the file's lock, so that nobody else writes it. */
+  int adopts_outside_change;
   uint32_t mode_bits;
   const char* server;     /* "" : from the client's own configuration; as for ca and token */
   const char* record_tag; /* in the names of the record and the dirty map; "": the only mirror */

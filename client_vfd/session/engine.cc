@@ -13,6 +13,7 @@
 #include "base/signal_block.h"
 #include "base/steady_time.h"
 #include "client_vfd/session/fork_polling.h"
+#include "client_vfd/session/reader_calls.h"
 #include "client_vfd/session/session.h"
 #include "rpc/channel.h"
 
@@ -167,6 +168,18 @@ std::shared_ptr<grpc::Channel> Engine::ChannelTo(const rpc::ClientOptions& optio
 }
 
 void Engine::DropChannel(const rpc::ClientOptions& options) { channels_.erase(KeyOf(options)); }
+
+absl::StatusOr<OutsideChange> Engine::FindOutsideChange(const rpc::ClientOptions& server,
+                                                        const std::string& name, int64_t cut,
+                                                        const FileReader& file,
+                                                        absl::Duration timeout,
+                                                        absl::Duration time_max) {
+  const absl::Time latest = Now() + time_max;
+  const auto ask = [&](const v1::DigestFileRequest& request, rpc::DigestSink sink) {
+    return ReaderCalls::Get().DigestFile(server, request, timeout, sink);
+  };
+  return vfd::FindOutsideChange(name, cut, file, ask, [&] { return Now() >= latest; });
+}
 
 Stream* Engine::StartStream(const rpc::ClientOptions& options, StreamOwner* owner) {
   auto stream = std::make_unique<GrpcStream>(options, ChannelTo(options), queue_.get(), owner);

@@ -48,6 +48,10 @@ class Engine final : public SessionHost {
   void SetSuspect(const std::string& server, bool suspect) override;
   Stream* StartStream(const rpc::ClientOptions& options, StreamOwner* owner) override;
   void DropChannel(const rpc::ClientOptions& options) override;
+  absl::StatusOr<OutsideChange> FindOutsideChange(const rpc::ClientOptions& server,
+                                                  const std::string& name, int64_t cut,
+                                                  const FileReader& file, absl::Duration timeout,
+                                                  absl::Duration time_max) override;
 
   // For others in this module that use gRPC: `start` may be what begins it in this process.
   void StartGrpc(absl::FunctionRef<void()> start);

@@ -12,6 +12,7 @@
 #include "grpcpp/completion_queue.h"
 #include "grpcpp/support/async_stream.h"
 #include "grpcpp/support/async_unary_call.h"
+#include "h5mirror/v1/files.grpc.pb.h"
 #include "h5mirror/v1/snapshots.grpc.pb.h"
 #include "h5mirror/v1/versions.grpc.pb.h"
 #include "rpc/agent_socket.h"
@@ -31,6 +32,8 @@ constexpr absl::Duration kSuspectTimeout = absl::Milliseconds(300);
 constexpr absl::Duration kPause = absl::Milliseconds(20);
 // For a message of an agent; then the server is asked.
 constexpr absl::Duration kAgentTimeout = absl::Seconds(2);
+// For a message of digests of a file that the server reads from a slow disk.
+constexpr absl::Duration kDigestTimeout = absl::Seconds(5);
 
 std::string KeyOf(const rpc::ClientOptions& options) {
   return absl::StrCat(options.target, "\n", options.token, "\n", options.ca_pem);
@@ -320,6 +323,50 @@ absl::StatusOr<v1::WaitForCutResponse> ReaderCalls::WaitForCut(const ReaderServe
     H5M_RETURN_IF_ERROR(status);
     return response;
   }
+}
+
+absl::StatusOr<v1::Version> ReaderCalls::DigestFile(const rpc::ClientOptions& server,
+                                                    const v1::DigestFileRequest& request,
+                                                    absl::Duration timeout, rpc::DigestSink sink) {
+  rpc::DigestBlocks blocks(request, sink);
+  ReaderServer only;
+  static_cast<rpc::ClientOptions&>(only) = server;
+  bool begun = false;
+  H5M_RETURN_IF_ERROR(
+      RunAt({only, "", nullptr}, timeout, [&](const Route& route, absl::Time* deadline) {
+        const absl::Status status = DigestOnce(route, timeout, request, deadline, blocks, &begun);
+        // It would begin again with the first block.
+        return begun && IsPassing(status) ? absl::AbortedError(status.message()) : status;
+      }));
+  return blocks.Finish();
+}
+
+absl::Status ReaderCalls::DigestOnce(const Route& route, absl::Duration timeout,
+                                     const v1::DigestFileRequest& request, absl::Time* deadline,
+                                     rpc::DigestBlocks& blocks, bool* begun) {
+  H5M_RETURN_IF_ERROR(rpc::WaitConnected(*route.channel, route.options, *deadline - absl::Now()));
+  timeout = std::max(timeout, kDigestTimeout);
+  *deadline = absl::Now() + timeout;
+  const auto stub = v1::Files::NewStub(route.channel);
+  grpc::Status status;
+  v1::DigestFileResponse answer;
+  absl::Status taken;
+  Call call(route);
+  const auto stream = stub->AsyncDigestFile(&call.context(), request, &call.queue(), call.tag());
+  Call::Event event = call.Wait(*deadline);
+  while (event == Call::Event::kOk && taken.ok()) {
+    stream->Read(&answer, call.tag());
+    event = call.Wait(*deadline);
+    if (event != Call::Event::kOk) break;
+    *begun = true;
+    taken = blocks.Take(answer);
+    *deadline = absl::Now() + timeout;
+  }
+  if (!taken.ok()) call.context().TryCancel();
+  stream->Finish(&status, call.tag());
+  const bool finished = call.Wait(absl::Now() + timeout) != Call::Event::kLate;
+  if (!taken.ok()) return taken;
+  return event == Call::Event::kLate || !finished ? Late() : rpc::FromGrpc(status);
 }
 
 // Not while one is under way, which would cancel the call that follows.

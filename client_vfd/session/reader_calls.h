@@ -22,9 +22,11 @@
 #include "absl/time/time.h"
 #include "client_vfd/session/reader_server.h"
 #include "grpcpp/channel.h"
+#include "h5mirror/v1/files.pb.h"
 #include "h5mirror/v1/snapshots.pb.h"
 #include "h5mirror/v1/versions.pb.h"
 #include "rpc/block_cache.h"
+#include "rpc/digest_blocks.h"
 #include "rpc/read_ahead.h"
 
 namespace h5mirror::vfd {
@@ -59,6 +61,12 @@ class ReaderCalls {
   absl::StatusOr<v1::WaitForCutResponse> WaitForCut(const ReaderServer& server,
                                                     const v1::WaitForCutRequest& request,
                                                     absl::Duration timeout);
+
+  // Files.DigestFile, always asked of the server. `timeout` is for the connection; a message may
+  // take 5 s.
+  absl::StatusOr<v1::Version> DigestFile(const rpc::ClientOptions& server,
+                                         const v1::DigestFileRequest& request,
+                                         absl::Duration timeout, rpc::DigestSink sink);
 
   // The socket of the agent that answers for `server`; empty: there is none, or it has just failed.
   std::string AgentFor(const ReaderServer& server);
@@ -116,6 +124,10 @@ class ReaderCalls {
                                Request* request, bool* whole, absl::Time* deadline,
                                absl::FunctionRef<absl::Status(const Response&)> sink,
                                rpc::CallCanceller* canceller);
+
+  static absl::Status DigestOnce(const Route& route, absl::Duration timeout,
+                                 const v1::DigestFileRequest& request, absl::Time* deadline,
+                                 rpc::DigestBlocks& blocks, bool* begun);
 
   uint64_t ForksBegun();
 

@@ -57,6 +57,18 @@ Relation RelationOf(const LocalFacts& facts, const std::optional<LocalRecord>& r
   return relation;
 }
 
+std::optional<Relation> RelationOfOutsideChange(const LocalFacts& facts,
+                                                const LocalRecord& record) {
+  const bool closed = record.state == RecordState::kClean || record.state == RecordState::kBehind;
+  if (facts.created || !closed || record.stat == facts.stat_at_open || record.name != facts.name ||
+      !IsSameServer(record.server, facts.server)) {
+    return std::nullopt;
+  }
+  LocalFacts as_closed = facts;
+  as_closed.stat_at_open = record.stat;
+  return RelationOf(as_closed, record);
+}
+
 Relation RelationOfMap(const DirtyMap& map, const Relation& by_record) {
   Relation relation;
   relation.file_id = by_record.file_id;

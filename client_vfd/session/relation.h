@@ -77,6 +77,11 @@ StreamClaim StreamClaimOf(const Relation& relation, const SessionProgress& progr
 // it was renamed.
 Relation RelationOf(const LocalFacts& facts, const std::optional<LocalRecord>& record);
 
+// The relation that the file had at its last mirrored close, where it was changed since by a
+// program without the driver; a base_cut of -1 is only known to the record's dirty map. Unset: it
+// was not, or it cannot be known what it was then.
+std::optional<Relation> RelationOfOutsideChange(const LocalFacts& facts, const LocalRecord& record);
+
 // As RelationOf() where a dirty map is taken up. `by_record`: what RelationOf() says. Of a map that
 // resumes a session the relation is not asked: the session does.
 Relation RelationOfMap(const DirtyMap& map, const Relation& by_record);

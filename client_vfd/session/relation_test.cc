@@ -41,6 +41,33 @@ TEST_F(RelationTest, ChangedFileIsKnownToDiffer) {
   EXPECT_EQ(RelationOf(facts_, record_).base_cut, -1);
 }
 
+TEST_F(RelationTest, AnOutsideChangeIsOnTopOfTheLastClose) {
+  EXPECT_FALSE(RelationOfOutsideChange(facts_, record_)) << "it was not changed";
+  facts_.stat_at_open.mtime_ns = 2;
+  const std::optional<Relation> relation = RelationOfOutsideChange(facts_, record_);
+  ASSERT_TRUE(relation);
+  EXPECT_EQ(relation->claim, Claim::kContinue);
+  EXPECT_EQ(relation->base_cut, 12);
+}
+
+TEST_F(RelationTest, WhatWasNotClosedOrIsAnothersIsNoOutsideChange) {
+  facts_.stat_at_open.mtime_ns = 2;
+  for (const RecordState state : {RecordState::kOpen, RecordState::kDiverged}) {
+    record_.state = state;
+    EXPECT_FALSE(RelationOfOutsideChange(facts_, record_));
+  }
+  record_.state = RecordState::kClean;
+  LocalFacts other = facts_;
+  other.server = "node8:7447";
+  EXPECT_FALSE(RelationOfOutsideChange(other, record_));
+  other = facts_;
+  other.name = "other.h5";
+  EXPECT_FALSE(RelationOfOutsideChange(other, record_));
+  other = facts_;
+  other.created = true;
+  EXPECT_FALSE(RelationOfOutsideChange(other, record_));
+}
+
 TEST_F(RelationTest, ARenamedFileGoesOnUnderItsNewName) {
   record_.name = "old.h5";
   facts_.stat_at_open.ctime_ns = 9;  // As rename(2) leaves it.

@@ -40,16 +40,22 @@ std::shared_ptr<Session> Session::Start(SessionHost& host, SessionConfig config,
                                         std::unique_ptr<FileReader> file) {
   std::shared_ptr<Session> session(new Session(host, std::move(config), std::move(file)));
   std::shared_ptr<Session> predecessor = host.Predecessor(*session);
+  bool takes_in = false;
   {
     absl::MutexLock lock(&session->mutex_);
     session->predecessor_ = std::move(predecessor);
+    session->begins_ = true;
     session->FollowPredecessor();
     // Behind a session that has not ended, the record is not yet what it will be: claim later.
     if (!session->predecessor_ && !session->claimed_) session->Claim();
+    session->begins_ = false;
     session->Notify("attach", "", false);
+    takes_in = session->outside_ == Outside::kFound;
   }
+  if (takes_in) session->TakeOutsideIn();
   host.Add(session);
   host.Wake(session.get());
+  if (takes_in) session->AwaitOutside();
   return session;
 }
 
@@ -146,7 +152,7 @@ uint64_t Session::CloseCut(CutKind kind, std::string comment) {
   CutEnd end;
   end.time = host_.TimeOfDay();
   end.kind = kind;
-  end.comment = std::move(comment);
+  end.comment = WithOutside(kind, std::move(comment));
   const absl::StatusOr<FileStat> stat = file_->Stat();
   if (stat.ok()) end.size_bytes = static_cast<uint64_t>(stat->size_bytes);
   if (stat.ok() && final_ticket_ != 0) end.local = *stat;

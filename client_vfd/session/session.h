@@ -63,6 +63,9 @@ struct SessionConfig {
   uint32_t page_size_bytes = 0;
   absl::Duration version_every;         // zero: flushes make no versions
   absl::Duration version_min_interval;  // zero: every close makes one
+  // Where the file was changed without the driver, and nothing speaks against it: that becomes a
+  // version first. The caller holds the file's lock.
+  bool adopts_outside_change = false;
   void (*notify)(void*, const H5mEvent*) = nullptr;
   void (*release)(void*) = nullptr;
   void* context = nullptr;
@@ -177,6 +180,17 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
   void SaveDirtyMap() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ForgetDirtyMap() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
+  // What was changed without the driver (session_outside.cc).
+  enum class Outside { kNone, kFound, kOnItsWay };
+  bool IsWhole() const;
+  bool ClaimOutside(const std::optional<FoundRecord>& found) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void TakeOutsideIn() ABSL_LOCKS_EXCLUDED(mutex_);
+  void NoteOutside() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void AwaitOutside() ABSL_LOCKS_EXCLUDED(mutex_);
+  void ForgetTakenOver() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::string WithOutside(CutKind kind, std::string comment) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
   // Without a local file (session_remote.cc).
   void ClaimRemote() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OnMovedOn(const v1::SessionOpened& opened) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -214,6 +228,8 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
     kSilent,  // nothing happened for Patience()
     kTooSlow  // something did, but it takes too long
   };
+  // Closes a cut that AskedCut tells of. True: the sender is to be woken.
+  bool AskCut(CutKind kind, H5mAck ack, std::string comment) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // From here on the server's silence counts. Before each Await(), also when it comes much later
   // since other mirrors were waited for first.
   void BeginWait() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -296,6 +312,12 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
   Relation relation_ ABSL_GUARDED_BY(mutex_);
   // Where the record lay that was taken over, as the file was renamed; unset: beside the file.
   std::optional<RecordPlace> former_place_ ABSL_GUARDED_BY(mutex_);
+  bool begins_ ABSL_GUARDED_BY(mutex_) = false;  // Start() is at work: the file is as it was opened
+  Outside outside_ ABSL_GUARDED_BY(mutex_) = Outside::kNone;
+  uint64_t outside_ticket_ ABSL_GUARDED_BY(mutex_) = 0;  // of its cut; 0: there is none, or no more
+  uint64_t outside_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  // The record that is over as soon as one was written at place_.
+  std::optional<RecordPlace> taken_over_place_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<Session> predecessor_ ABSL_GUARDED_BY(mutex_);
   Bytes16 followed_session_ ABSL_GUARDED_BY(mutex_){};   // zeros: none
   bool follower_waits_ ABSL_GUARDED_BY(mutex_) = false;  // for a moment to hand over in

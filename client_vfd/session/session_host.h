@@ -10,10 +10,14 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "base/hex.h"
+#include "client_vfd/session/file_reader.h"
 #include "client_vfd/session/frame_pool.h"
+#include "client_vfd/session/outside_change.h"
 #include "client_vfd/session/stream.h"
 #include "rpc/client_options.h"
 
@@ -57,6 +61,15 @@ class SessionHost {
   // so that 200 files do not wait 200 times.
   virtual bool Suspect(const std::string& server) = 0;
   virtual void SetSuspect(const std::string& server, bool suspect) = 0;
+
+  // For the program's thread, with no session's mutex held. As FindOutsideChange(): waits at most
+  // `timeout` without an answer, and reads `file` for at most `time_max`. kUnimplemented: all of
+  // the file is sent instead.
+  virtual absl::StatusOr<OutsideChange> FindOutsideChange(
+      const rpc::ClientOptions& /*server*/, const std::string& /*name*/, int64_t /*cut*/,
+      const FileReader& /*file*/, absl::Duration /*timeout*/, absl::Duration /*time_max*/) {
+    return absl::UnimplementedError("no digests");
+  }
 
   // For the sender thread. Begins a stream to the server; the host keeps it until it has ended.
   // `owner` must outlive it or be taken away by Abandon().

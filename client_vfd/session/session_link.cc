@@ -110,6 +110,7 @@ void Session::Claim() {
     cut_ = record_.cut;
     version_ = record_.version;
   }
+  if (ClaimOutside(found)) return;
   if (map) TakeUp(*map);
   if (relation_.claim == vfd::Claim::kUpload) {
     for (const Extent& extent : file_->DataExtents()) queue_.AddWrite(extent);
@@ -296,6 +297,7 @@ void Session::TakeBase(const v1::SessionOpened& opened) {
     if (!follows_cut_) base_cut_ = opened.last_cut();
   } else if (opened.durable_barrier_seq() != 0) {
     // Else the newest durable cut is not this session's: maybe of the generation before.
+    outside_ticket_ = 0;
     visible_seq_ = std::max<uint64_t>(visible_seq_, opened.durable_barrier_seq());
     durable_seq_ = std::max<uint64_t>(durable_seq_, opened.durable_barrier_seq());
     base_cut_ = cut_ = opened.durable_cut();
@@ -337,6 +339,9 @@ void Session::OnDurable(const v1::CutDurable& durable) {
   took_up_map_ = false;
   cut_seen_ = std::max(cut_seen_, cut_);
   if (durable.version() != 0) version_ = durable.version();
+  if (outside_ticket_ <= lost_ticket_ || Acked(outside_ticket_, H5M_ACK_DURABLE)) {
+    outside_ticket_ = 0;
+  }
   queue_.ForgetDurable(durable_seq_);
   EndResync();
   seq_of_ticket_.erase(seq_of_ticket_.begin(),

@@ -88,6 +88,7 @@ absl::StatusOr<std::shared_ptr<Session>> Start(const H5mAttach& attach) {
                   attach.name};
   config.remote = RemoteOf(attach);
   config.mode_bits = attach.mode_bits;
+  config.adopts_outside_change = attach.adopts_outside_change != 0;
   config.checksum = attach.checksum == H5M_CHECKSUM_ON ||
                     (attach.checksum == H5M_CHECKSUM_AUTO && !server->loopback);
   config.server = *std::move(server);

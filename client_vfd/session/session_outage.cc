@@ -119,22 +119,27 @@ bool Session::RideOut(const uint64_t& ticket, absl::FunctionRef<bool()> cut, abs
   return true;
 }
 
+bool Session::AskCut(CutKind kind, H5mAck ack, std::string comment) {
+  asked_ = AskedCut{kind, ack, std::move(comment), host_.Now()};
+  if (!may_be_answered()) return false;
+  // Then the timer makes the next attempt, with this cut.
+  const bool too_soon = link_ == Link::kNone && asked_.since < retry_time_ && !hurry_ &&
+                        state_ != H5M_STATE_CONNECTING;
+  asked_.ticket = CloseCut(kind, asked_.comment);
+  if (!too_soon && link_ == Link::kNone && state_ != H5M_STATE_CONNECTING) hurry_ = true;
+  idle_ = false;
+  asked_.is_awaited = !too_soon || config_.outage_wait > absl::ZeroDuration();
+  if (asked_.is_awaited) BeginWait();
+  return asked_.is_awaited;
+}
+
 void Session::Cut(CutKind kind, H5mAck ack, std::string comment) {
+  bool wake = false;
   {
     absl::MutexLock lock(&mutex_);
-    asked_ = AskedCut{kind, ack, std::move(comment), host_.Now()};
-    if (!may_be_answered()) return;
-    // Then the timer makes the next attempt, with this cut.
-    const bool too_soon = link_ == Link::kNone && asked_.since < retry_time_ && !hurry_ &&
-                          state_ != H5M_STATE_CONNECTING;
-    asked_.ticket = CloseCut(kind, asked_.comment);
-    if (!too_soon && link_ == Link::kNone && state_ != H5M_STATE_CONNECTING) hurry_ = true;
-    idle_ = false;
-    asked_.is_awaited = !too_soon || config_.outage_wait > absl::ZeroDuration();
-    if (!asked_.is_awaited) return;
-    BeginWait();
+    wake = AskCut(kind, ack, std::move(comment));
   }
-  host_.Wake(this);
+  if (wake) host_.Wake(this);
 }
 
 bool Session::AwaitCut() {

@@ -71,9 +71,9 @@ class Run:
         assert longest < 1 + storm.SLACK_S, result.describe()
 
 
-def told_as_diverged(site: Site) -> None:
+def told_as_diverged(site: Site, **options) -> None:
     """The next open hears of it, and then both ends say so."""
-    result = site.run(site.script("h5py.File('run.h5', 'r+').attrs['again'] = 1"))
+    result = site.run(site.script("h5py.File('run.h5', 'r+').attrs['again'] = 1"), **options)
     assert "diverged" in result.err and "h5mirror recover" in result.err, result.describe()
     storm.assert_diverged_is_told(site, "run.h5")
 
@@ -280,6 +280,6 @@ def test_local_file_is_another_after_an_outage(bare_site, how, side):
     elif how == "overwritten after it":
         shutil.copyfile(other, site.local("run.h5"))
     site.server.start()
-    told_as_diverged(site)
+    told_as_diverged(site, config=site.config(on_outside_change="ask"))
     decide(site, side)
     site.assert_mirrored("run.h5")

@@ -207,8 +207,9 @@ def test_a_file_that_is_put_in_its_place_in_the_middle_of_an_edit(world, f):
         process.communicate(timeout=60)
         said = write_by_driver(world, name)
         world.settle(name)
-        assert is_stopped == ("diverged" in said), (number, said)
-        assert is_stopped or world.head(name).read_bytes() == path.read_bytes()
+        taken_in = "outside change" in said  # As a version of its own.
+        assert is_stopped == ("diverged" in said or taken_in), (number, said)
+        assert (is_stopped and not taken_in) or world.head(name).read_bytes() == path.read_bytes()
         if not is_stopped:
             return
     raise AssertionError("no end")

@@ -167,7 +167,7 @@ def test_a_file_changed_behind_the_plugins_back_is_not_spliced(site):
         file.seek(30 * MIB)
         file.write(b"x" * 100)
     site.server.start()
-    result = site.py(TOUCH.format(n=1))
+    result = site.py(TOUCH.format(n=1), config=site.config(on_outside_change="ask"))
     assert "diverged" in result.err, result.describe()
     assert not dirty(site, "big.h5").exists()
     site.check_kept()

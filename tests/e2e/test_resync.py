@@ -80,7 +80,8 @@ def test_the_local_side_wins_and_only_what_differs_is_sent(bare_site):
     change_outside(site, pages=100, more=1 << 20)
     site.server.start()
     # A program that comes along is told so, and goes on locally.
-    assert "diverged" in site.py('h5py.File("run.h5", "r+").attrs["n"] = 1').err
+    ask = site.config(on_outside_change="ask")
+    assert "diverged" in site.py('h5py.File("run.h5", "r+").attrs["n"] = 1', config=ask).err
     refused = site.cli("resync", site.local("run.h5"))
     assert refused.code == 5 and "--from local" in refused.err and "--from remote" in refused.err
     done = resync(site, "--from", "local")

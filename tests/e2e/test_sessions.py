@@ -128,7 +128,7 @@ def test_file_changed_without_the_plugin_is_diverged(site):
     site.py("h5py.File('a.h5', 'w')['x'] = np.arange(100)")
     site.keep("a.h5")
     site.py("h5py.File('a.h5', 'r+')['y'] = 1", env=site.plain_env())
-    result = site.py("h5py.File('a.h5', 'r+')['z'] = 1")
+    result = site.py("h5py.File('a.h5', 'r+')['z'] = 1", config=site.config(on_outside_change="ask"))
     assert "diverged" in result.err.lower() and "h5mirror resync" in result.err, result.describe()
     assert site.versions("a.h5") == [1]
     site.cli("push", site.local("a.h5")).ok()

@@ -169,7 +169,7 @@ def test_replaced_file_is_not_taken_for_its_predecessor(written):
     """A file that was moved onto a mirrored name and then changed in place is diverged, not spliced."""
     written.py("h5py.File('new.h5', 'w')['other'] = np.arange(20000) * 2", env=written.plain_env())
     os.replace(written.local("new.h5"), written.local("v.h5"))
-    result = written.py("h5py.File('v.h5', 'r+')['z'] = 1")
+    result = written.py("h5py.File('v.h5', 'r+')['z'] = 1", config=written.config(on_outside_change="ask"))
     assert "diverged" in result.err.lower() and "h5mirror resync" in result.err, result.describe()
     assert written.versions("v.h5") == [1]
     written.cli("push", written.local("v.h5")).ok()

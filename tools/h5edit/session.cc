@@ -12,6 +12,7 @@
 #include "base/errno_status.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
+#include "base/superblock.h"
 #include "onion_store/embedded_store.h"
 #include "tools/h5edit/beside.h"
 #include "tools/h5edit/edit_driver.h"
@@ -36,18 +37,18 @@ absl::Status LookAtFile(const std::filesystem::path& path, Access access) {
   if (!S_ISREG(st.st_mode))
     return absl::InvalidArgumentError(StrCat(what, ": it is not a plain file"));
   switch (tools::LookAtHdf5(fd, static_cast<uint64_t>(st.st_size))) {
-    case tools::Hdf5State::kNotHdf5:
+    case Hdf5State::kNotHdf5:
       return absl::InvalidArgumentError(StrCat(what, ": it is not an HDF5 file"));
-    case tools::Hdf5State::kOpen:
+    case Hdf5State::kOpen:
       if (access != Access::kChanges) return absl::OkStatus();
       return absl::FailedPreconditionError(
           StrCat(what,
                  ": it is marked as open for writing: a program writes it, or died while it did; "
                  "when none does, h5clear -s ",
                  path.string(), " takes the mark away"));
-    case tools::Hdf5State::kCutShort:
+    case Hdf5State::kCutShort:
       return absl::DataLossError(StrCat(what, ": it is shorter than its superblock says"));
-    case tools::Hdf5State::kClosed:
+    case Hdf5State::kClosed:
       break;
   }
   return absl::OkStatus();

@@ -1,0 +1,99 @@
+#include "client_vfd/session/outside_change.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "base/block_digest.h"
+#include "base/status_macros.h"
+
+namespace h5mirror::vfd {
+namespace {
+
+constexpr uint32_t kLargeBlockBytes = 1 << 20;
+constexpr uint32_t kSmallBlockBytes = 4096;
+// As many as the server takes in one call.
+constexpr size_t kRangesMax = 65536;
+
+class Comparison {
+ public:
+  Comparison(const std::string& name, const FileReader& file, AskDigests ask,
+             absl::FunctionRef<bool()> is_late)
+      : name_(name), file_(file), ask_(ask), is_late_(is_late), block_(kLargeBlockBytes, '\0') {}
+
+  absl::StatusOr<v1::Version> Compare(uint32_t block_bytes, const ExtentSet& within,
+                                      ExtentSet* differing) {
+    v1::DigestFileRequest request;
+    request.set_name(name_);
+    request.set_block_size_bytes(block_bytes);
+    for (const Extent& extent : within.ToVector()) {
+      v1::ByteRange& range = *request.add_ranges();
+      range.set_offset(extent.offset);
+      range.set_length_bytes(extent.length);
+    }
+    return ask_(request, [&](Extent block, const BlockDigest& digest) -> absl::Status {
+      if (is_late_()) {
+        differing->Add(block);
+        return absl::OkStatus();
+      }
+      H5M_RETURN_IF_ERROR(file_.Read(block, block_.data()));
+      const BlockDigest ours = DigestOf(std::string_view(block_).substr(0, block.length));
+      if (ours != digest) differing->Add(block);
+      return absl::OkStatus();
+    });
+  }
+
+ private:
+  const std::string& name_;
+  const FileReader& file_;
+  AskDigests ask_;
+  absl::FunctionRef<bool()> is_late_;
+  std::string block_;
+};
+
+}  // namespace
+
+absl::StatusOr<OutsideChange> FindOutsideChange(const std::string& name, int64_t cut,
+                                                const FileReader& file, AskDigests ask,
+                                                absl::FunctionRef<bool()> is_late) {
+  H5M_ASSIGN_OR_RETURN(const FileStat stat, file.Stat());
+  const auto size = static_cast<uint64_t>(stat.size_bytes);
+  Comparison comparison(name, file, ask, is_late);
+  ExtentSet large;
+  H5M_ASSIGN_OR_RETURN(const v1::Version version,
+                       comparison.Compare(kLargeBlockBytes, ExtentSet(), &large));
+  if (version.cut() != cut) {
+    return absl::FailedPreconditionError(absl::StrCat("version ", version.version(), " is of cut ",
+                                                      version.cut(),
+                                                      ", the file was closed as cut ", cut));
+  }
+  ExtentSet small;
+  const bool closer = !large.empty() && large.extent_count() <= kRangesMax && !is_late();
+  if (closer) {
+    H5M_ASSIGN_OR_RETURN(const v1::Version again,
+                         comparison.Compare(kSmallBlockBytes, large, &small));
+    if (again.version() != version.version() || again.cut() != cut) {
+      return absl::FailedPreconditionError("another version was made meanwhile");
+    }
+  }
+  OutsideChange result;
+  result.changes.extents.AddAll(closer ? small : large);
+  // What the file has beyond the version's end.
+  const auto remote_size = static_cast<uint64_t>(version.size_bytes());
+  for (const Extent& data : file.DataExtents()) {
+    const uint64_t from = std::max(data.offset, remote_size);
+    if (from < data.end()) result.changes.extents.Add({from, data.end() - from});
+  }
+  result.changes.extents.TruncateTo(size);
+  if (size < remote_size) result.changes.truncate = size;
+  result.is_none = result.changes.empty() && size == remote_size;
+  return result;
+}
+
+OutsideChange WholeFile(const FileReader& file) {
+  OutsideChange result;
+  result.changes.truncate = 0;  // What is a hole here is one there, too.
+  for (const Extent& extent : file.DataExtents()) result.changes.extents.Add(extent);
+  return result;
+}
+
+}  // namespace h5mirror::vfd

@@ -1,0 +1,159 @@
+// A closed file that a program without the driver has changed since its last mirrored close, where
+// the server has not moved: it is taken in, as a version of its own ("outside change"), before the
+// program's first byte changes the file. docs/ARCHITECTURE.md, "An outside change".
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/dirty_map.h"
+#include "base/human.h"
+#include "base/superblock.h"
+#include "client_vfd/session/outside_change.h"
+#include "client_vfd/session/session.h"
+
+namespace h5mirror::vfd {
+namespace {
+
+constexpr char kComment[] = "outside change";
+// How long the program waits for the comparison, and then for the version. What is late goes on
+// beside it.
+constexpr absl::Duration kCompareTime = absl::Seconds(5);
+constexpr absl::Duration kDurableTime = absl::Seconds(5);
+
+}  // namespace
+
+// HDF5 has opened it and holds its lock; here its superblock says that its last writer closed it.
+bool Session::IsWhole() const {
+  const absl::StatusOr<FileStat> stat = file_->Stat();
+  if (!stat.ok() || *stat != config_.facts.stat_at_open) return false;
+  const auto read = [&](Extent extent) -> absl::StatusOr<std::string> {
+    std::string bytes(extent.length, '\0');
+    const absl::Status status = file_->Read(extent, bytes.data());
+    if (!status.ok()) return status;
+    return bytes;
+  };
+  return LookAtHdf5(static_cast<uint64_t>(stat->size_bytes), read) == Hdf5State::kClosed;
+}
+
+bool Session::ClaimOutside(const std::optional<FoundRecord>& found) {
+  if (!config_.adopts_outside_change || !begins_ || !found) return false;
+  const std::optional<Relation> relation = RelationOfOutsideChange(config_.facts, found->record);
+  if (!relation || !IsWhole()) return false;
+  // Another file in its place, with a mirror and a history of its own, is no change of this one.
+  const bool is_other = found->record.stat.inode != config_.facts.stat_at_open.inode;
+  if (is_other && FindFormerRecord(place_, config_.facts.server, config_.facts.stat_at_open).ok()) {
+    return false;
+  }
+  const std::optional<DirtyMap> map = FindAnyDirtyMap(found->place, record_);
+  if (!map && relation->base_cut < 0) return false;  // Nobody knows what the server has.
+  relation_ = *relation;
+  base_cut_ = FirstBase(relation_);
+  if (map) TakeUp(*map);
+  outside_ = Outside::kFound;
+  if (found->place.tag != place_.tag) taken_over_place_ = found->place;
+  return true;
+}
+
+// The program's thread; nobody else knows the session yet.
+void Session::TakeOutsideIn() {
+  OutsideChange change = WholeFile(*file_);
+  int64_t compare_with = 0;
+  {
+    absl::MutexLock lock(&mutex_);
+    const bool is_known = !took_up_map_ && !follows_cut_ && relation_.base_seq == 0;
+    if (is_known) compare_with = base_cut_;
+  }
+  if (compare_with > 0) {
+    absl::StatusOr<OutsideChange> found = host_.FindOutsideChange(
+        config_.server, config_.name, compare_with, *file_, config_.timeout, kCompareTime);
+    if (found.ok()) change = *std::move(found);
+    const bool away =
+        absl::IsUnavailable(found.status()) || absl::IsDeadlineExceeded(found.status());
+    if (away) host_.SetSuspect(config_.server.target, true);
+  }
+  absl::MutexLock lock(&mutex_);
+  if (change.is_none) {
+    outside_ = Outside::kNone;
+    SaveProgress();
+    return ForgetTakenOver();
+  }
+  outside_bytes_ = change.changes.extents.byte_count();
+  queue_.AddChanges(change.changes);
+  if (compare_with > 0) NoteOutside();
+  outside_ = Outside::kOnItsWay;
+  AskCut(CutKind::kCommit, H5M_ACK_DURABLE, kComment);
+  outside_ticket_ = asked_.ticket;
+}
+
+// Who is killed from here on leaves a file that is ahead of the server by what a map names, as
+// after a close that was not answered: the next open finds out whether the version was made.
+void Session::NoteOutside() {
+  const Changes changes = queue_.open_changes();
+  DirtyMap map;
+  map.id = host_.RandomId();
+  map.file_id = record_.file_id;
+  map.claim = DirtyMap::Claim::kResume;
+  map.session_id = session_id_;
+  map.base_cut = map.cut_newest = base_cut_;
+  map.stat = config_.facts.stat_at_open;
+  map.truncate = changes.truncate;
+  map.extents.AddAll(changes.extents);
+  if (!WriteDirtyMap(place_, map).ok()) return;  // The record still tells of the last close.
+  LocalRecord noted = record_;
+  noted.state = RecordState::kBehind;
+  noted.stat = map.stat;
+  noted.pending_session_id = session_id_;
+  noted.pending_seq = 1;
+  noted.dirty_map_id = map.id;
+  noted.detail = "an outside change was not answered";
+  noted.since = std::max(host_.TimeOfDay(), record_.since + absl::Nanoseconds(1));
+  if (!WriteLocalRecord(place_, noted).ok()) return;
+  record_ = std::move(noted);
+  ForgetTakenOver();
+}
+
+void Session::ForgetTakenOver() {
+  if (taken_over_place_) RemoveLocalRecord(*taken_over_place_);
+  taken_over_place_.reset();
+}
+
+// The program may change the file afterwards.
+void Session::AwaitOutside() {
+  absl::MutexLock lock(&mutex_);
+  if (outside_ != Outside::kOnItsWay) return;  // Nothing but its times had changed.
+  const AskedCut asked = std::exchange(asked_, AskedCut{});
+  const auto settled = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return Acked(asked.ticket, asked.ack) || asked.ticket <= lost_ticket_ || !may_be_answered();
+  };
+  if (asked.is_awaited && Await(settled, asked.since, kDurableTime) == Waited::kSilent) TimeOut();
+  outside_ = Outside::kNone;
+  if (!collecting()) return;  // The two sides have diverged; the user was told, and the record is.
+  const bool is_there = Acked(asked.ticket, asked.ack);
+  if (is_there) {
+    record_.cut = cut_;
+    record_.version = version_;
+    outside_ticket_ = 0;
+  }
+  SaveProgress();
+  ForgetTakenOver();
+  const std::string what =
+      absl::StrCat(config_.real_path,
+                   " was changed by a program without the driver since it was last mirrored (",
+                   HumanBytes(outside_bytes_), " sent). ");
+  Notify("outside_change",
+         is_there ? absl::StrCat(what, "That is version ", version_, " on ", config_.server.server,
+                                 ", \"", kComment, "\"")
+                  : absl::StrCat(what, "It goes to ", config_.server.server,
+                                 " with the program's own changes as soon as that takes it"),
+         true);
+}
+
+// Where the cut of its own was lost, it is part of the next version.
+std::string Session::WithOutside(CutKind kind, std::string comment) const {
+  const bool lost = outside_ticket_ != 0 && outside_ticket_ <= lost_ticket_;
+  if (!lost || kind != CutKind::kCommit) return comment;
+  return comment.empty() ? absl::StrCat("with an ", kComment)
+                         : absl::StrCat(comment, " (with an ", kComment, ")");
+}
+
+}  // namespace h5mirror::vfd
