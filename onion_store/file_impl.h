@@ -467,6 +467,8 @@ class FileImpl final : public File,
   // A lost writer's last cut, which is a version once it is durable.
   std::optional<KeptCut> kept_cut_ ABSL_GUARDED_BY(mutex_);
   // Closes that were folded; the newest durable cut becomes a version when it is due.
+  // It was neither a version's nor a close's: what its writer leaves, should that vanish.
+  bool last_is_unkept_ ABSL_GUARDED_BY(mutex_) = false;
   std::optional<Fold> fold_ ABSL_GUARDED_BY(mutex_);
   bool names_changed_ ABSL_GUARDED_BY(mutex_) = false;  // in the history, since the last sync of it
   bool made_directories_ ABSL_GUARDED_BY(mutex_) = false;

@@ -346,6 +346,7 @@ absl::Status FileImpl::CheckHead() {
   }
   absl::MutexLock lock(&mutex_);
   open_mark_ = was_open;
+  last_is_unkept_ = was_open && row_.changed;
   return absl::OkStatus();
 }
 

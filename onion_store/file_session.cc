@@ -326,6 +326,8 @@ absl::StatusOr<CutNumber> FileImpl::CutLocked(CutRequest request, CutWaiter wait
   if (base_ != nullptr && base_ != generation_) old_generations_[base_->number] = base_;
   base_ = generation_;
   last_cut_ = cut;
+  last_is_unkept_ =
+      request.kind != BarrierKind::kCommit && request.keep_at == absl::InfiniteFuture();
   written_bytes_ += sent_bytes;
   last_size_ = open_size_;
   last_barrier_ = request.barrier;
@@ -391,7 +393,7 @@ absl::Status FileImpl::End(Token token, SessionEnd end) {
 absl::Status FileImpl::EndLocked(SessionEnd end) {
   absl::Status dropped = DropOpen();
   if (!dropped.ok()) DieLocked(dropped);  // Uncut bytes are where they must not be: recover.
-  if (end == SessionEnd::kLost && session_.cut_count > 0) KeepLastCut();
+  if (end == SessionEnd::kLost) KeepLastCut();
   for (const LayerPtr& layer : layers_) {
     if (!layer->frozen) layer->due = absl::InfinitePast();
   }
@@ -428,9 +430,12 @@ absl::Status FileImpl::DropOpen() {
 }
 
 void FileImpl::KeepLastCut() {
-  Provenance provenance = session_.provenance;
-  provenance.comment = "writer lost";
+  // The writer's cuts may all be of an earlier session, as before it forked.
+  if (session_.cut_count == 0 && (!last_is_unkept_ || LastIsVersion())) return;
   LayerPtr top = layers_.empty() ? nullptr : layers_.back();
+  Provenance provenance = session_.provenance;
+  if (session_.cut_count == 0 && top != nullptr) provenance = top->provenance;
+  provenance.comment = "writer lost";
   if (top != nullptr && top->kind == BarrierKind::kCommit) return;
   if (top == nullptr || top->frozen) {
     kept_cut_ = KeptCut{last_cut_, std::move(provenance)};  // See KeepDurableCut().

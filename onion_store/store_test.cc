@@ -119,6 +119,23 @@ TEST_F(StoreTest, WaitAppliedWaitsForALostWritersCutAndForCommitsThatNobodyAwait
   ASSERT_TRUE(next.End().ok());
 }
 
+// A writer's stream may be another one than that of its last cut, as after a fork.
+TEST_F(StoreTest, ALostWriterLeavesTheLastCutAlsoWhereItIsOfItsSessionBefore) {
+  auto file = Create("x.h5");
+  for (const BarrierKind kind : {BarrierKind::kSync, BarrierKind::kCommit}) {
+    Writer writer(file, SessionStart::kContinue, file->GetVersion(0).ok() ? "tick" : "");
+    ASSERT_TRUE(writer.Write(0, kind == BarrierKind::kSync ? "tick" : "kept").ok());
+    ASSERT_TRUE(writer.CutDurably(kind).ok());
+    ASSERT_TRUE(writer.End().ok());
+    Writer again(file, SessionStart::kContinue, writer.content());
+    ASSERT_TRUE(again.End(SessionEnd::kLost).ok());
+    ASSERT_TRUE(file->WaitApplied(absl::Seconds(20)).ok());
+    const bool lost = file->GetVersion(0)->provenance.comment == "writer lost";
+    EXPECT_EQ(lost, kind == BarrierKind::kSync);
+  }
+  EXPECT_EQ(file->Info()->version_count, 2);
+}
+
 TEST_F(StoreTest, AFencedTokenWritesNothing) {
   Writer first(Create("x.h5"), SessionStart::kContinue);
   ASSERT_TRUE(first.Write(0, "first").ok());

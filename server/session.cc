@@ -227,8 +227,9 @@ void Session::TellEnding(const Ending& ending) {
     info->file_id = file_id_;
   }
   environment_.mirrors->Lost(name_, *info, token_,
-                             lost ? "its writer's connection broke, and it has not come back"
-                                  : "its writer ended before all that it had written was here");
+                             lost && !ending.status.ok()
+                                 ? "its writer's connection broke, and it has not come back"
+                                 : "its writer ended before all that it had written was here");
 }
 
 void Session::FinishIfDone() {
@@ -447,6 +448,11 @@ absl::Status Session::Truncate(const v1::Truncate& truncate) {
 
 absl::Status Session::KeepAlive(const v1::KeepAlive& keep_alive) {
   if (!keep_alive.has_mirror()) return absl::OkStatus();
+  if (keep_alive.mirror().state() == v1::MIRROR_STATE_DEGRADED) {
+    // Its program has failed: what it flushed is all that is left of its work, as after a kill.
+    RequestEnd({store::SessionEnd::kLost, absl::OkStatus(), /*wait_for_barriers=*/true});
+    return absl::OkStatus();
+  }
   H5M_RETURN_IF_ERROR(CheckMirrorStatus(keep_alive.mirror()));
   if (environment_.mirrors != nullptr) {
     environment_.mirrors->Reported(name_, file_id_, token_, keep_alive.mirror());

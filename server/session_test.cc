@@ -130,6 +130,18 @@ TEST_F(SessionTest, BrokenStreamIsALostWriter) {
   EXPECT_EQ(bob_.opened().relation(), v1::RELATION_NEW);
 }
 
+TEST_F(SessionTest, AFileThatItsProgramGaveUpInTheMiddleIsALostWriters) {
+  alice_.Open(v1::INTENT_CREATE);
+  alice_.Barrier(1);
+  v1::MirrorFileRequest request;
+  request.mutable_keep_alive()->mutable_mirror()->set_state(v1::MIRROR_STATE_DEGRADED);
+  alice_.session_->OnRequest(request);
+  alice_.session_->OnHalfClose();
+  EXPECT_THAT(file().calls_, Contains("end lost"));
+  file().MakeDurable();
+  EXPECT_EQ(alice_.code(), absl::StatusCode::kOk);
+}
+
 TEST_F(SessionTest, ALateDuplicateOfAStreamTakesNothing) {
   alice_.schedule_.set_stream(2);
   alice_.Open(v1::INTENT_CREATE);

@@ -15,6 +15,7 @@
 #include "base/errno_status.h"
 #include "base/hex.h"
 #include "base/human.h"
+#include "base/random.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "tools/closed_copy.h"
@@ -40,11 +41,14 @@ struct Options {
   bool dry_run = false;
 };
 
+constexpr absl::Duration kCommitTime = absl::Minutes(6);
+
 // One recovery: where from, where to.
 struct Plan {
   rpc::Client* client = nullptr;
   FileArg arg;
-  v1::FileStatus status;  // the server's, before
+  v1::FileStatus status;       // the server's, before
+  bool has_newer_cut = false;  // the server, than its newest version
   int64_t version = 0;
   std::optional<LocalFile> old_file;  // locked; unset: there is none
   std::string broken;                 // the old file's new name
@@ -90,6 +94,52 @@ absl::StatusOr<FileArg> NewestMirror(Context& context, const std::string& local)
       StrCat(local, ": none of its ", mirrors.size(), " mirrors has it, or can be asked"));
 }
 
+absl::StatusOr<v1::FileStatus> StatusOf(const Plan& plan) {
+  v1::GetFileRequest request;
+  request.set_name(plan.arg.name);
+  return plan.client->GetFile(request, absl::Seconds(30));
+}
+
+bool HasNewerCut(const v1::FileStatus& status) {
+  return status.last_cut() != 0 && status.last_cut() != status.newest_version().cut();
+}
+
+std::string NewerCutText(const Plan& plan) {
+  const int64_t newest = plan.status.newest_version().version();
+  return newest == 0 ? StrCat("the server has a cut of ", plan.arg.name, " and no version of it")
+                     : StrCat("the server has a cut of ", plan.arg.name,
+                              " that is newer than its newest version, ", newest);
+}
+
+// What was flushed and is in no version yet, as after a server was killed, must not be gone back
+// past.
+absl::Status KeepNewerCut(Context& context, Plan& plan) {
+  v1::CommitVersionRequest commit;
+  commit.set_name(plan.arg.name);
+  commit.set_comment("the newest cut, kept by h5mirror recover");
+  commit.mutable_wait();  // Nobody writes it.
+  *commit.mutable_writer() = LocalWriter();
+  commit.set_request_id(ToByteString(RandomBytes16()));
+  const absl::StatusOr<v1::CommitVersionResponse> kept =
+      plan.client->CommitVersion(commit, kCommitTime);
+  if (!kept.ok()) {
+    const int64_t newest = plan.status.newest_version().version();
+    const std::string way =
+        newest == 0 ? ""
+                    : StrCat(". To go back to version ", newest,
+                             " all the same: h5mirror recover --version ", newest, " LOCAL");
+    return absl::Status(kept.status().code(),
+                        StrCat(NewerCutText(plan), ", and it could not be made a version: ",
+                               kept.status().message(), "; nothing was changed", way));
+  }
+  if (!kept->unchanged()) {
+    context.Note(StrCat(NewerCutText(plan), "; it is version ", kept->version().version(), " now"));
+  }
+  H5M_ASSIGN_OR_RETURN(plan.status, StatusOf(plan));
+  plan.has_newer_cut = HasNewerCut(plan.status) && !kept->unchanged();
+  return absl::OkStatus();
+}
+
 absl::StatusOr<Plan> MakePlan(Context& context, const Options& options) {
   Plan plan;
   H5M_ASSIGN_OR_RETURN(plan.arg, NewestMirror(context, options.local));
@@ -108,12 +158,16 @@ absl::StatusOr<Plan> MakePlan(Context& context, const Options& options) {
     return old_file.status();
   }
   H5M_ASSIGN_OR_RETURN(plan.client, context.Connect(plan.arg.server));
-  v1::GetFileRequest request;
-  request.set_name(plan.arg.name);
-  H5M_ASSIGN_OR_RETURN(plan.status, plan.client->GetFile(request, absl::Seconds(30)));
+  H5M_ASSIGN_OR_RETURN(plan.status, StatusOf(plan));
   H5M_RETURN_IF_ERROR(CheckNoLease(options.local, plan.status));
-  H5M_ASSIGN_OR_RETURN(plan.version, ResolveVersion(context, *plan.client, plan.arg.name, spec));
   plan.broken = NameForBroken(plan.arg.local.string());
+  plan.has_newer_cut = HasNewerCut(plan.status);
+  const bool wants_newest = options.version == "latest";
+  if (plan.has_newer_cut && wants_newest) {
+    if (options.dry_run) return plan;
+    H5M_RETURN_IF_ERROR(KeepNewerCut(context, plan));
+  }
+  H5M_ASSIGN_OR_RETURN(plan.version, ResolveVersion(context, *plan.client, plan.arg.name, spec));
   return plan;
 }
 
@@ -158,7 +212,7 @@ struct Outcome {
 };
 
 bool IsNewest(const Plan& plan, const v1::Version& version) {
-  return version.version() == plan.status.newest_version().version();
+  return version.version() == plan.status.newest_version().version() && !plan.has_newer_cut;
 }
 
 absl::Status WriteRecord(const Plan& plan, const Outcome& outcome) {
@@ -241,6 +295,22 @@ absl::StatusOr<Outcome> Recover(Context& context, const Plan& plan) {
   return outcome;
 }
 
+// What would become of a cut that is in no version yet.
+void ReportNewerCut(Context& context, const Plan& plan, const Options& options,
+                    const std::string& broken) {
+  if (context.json()) {
+    context.Print(Json{{"local", options.local},
+                       {"file", plan.arg.name},
+                       {"action", "would_recover"},
+                       {"version", nullptr},
+                       {"broken", broken.empty() ? Json(nullptr) : Json(broken)}});
+    return;
+  }
+  context.Say(StrCat(NewerCutText(plan), ": would make that a version, and ", options.local,
+                     " the same",
+                     broken.empty() ? "" : StrCat("; the old one is kept as ", broken)));
+}
+
 void Report(Context& context, const Plan& plan, const Options& options, std::string_view action,
             const v1::Version& version, const std::string& broken) {
   if (context.json()) {
@@ -276,6 +346,10 @@ void CloseOnServer(Context& context, const Plan& plan, const Options& options) {
 absl::StatusOr<int> RunRecover(Context& context, const Options& options) {
   H5M_ASSIGN_OR_RETURN(Plan plan, MakePlan(context, options));
   const std::string broken = plan.old_file.has_value() ? plan.broken : "";
+  if (options.dry_run && plan.version == 0) {
+    ReportNewerCut(context, plan, options, broken);
+    return kExitOk;
+  }
   if (options.dry_run) {
     v1::GetVersionRequest request;
     request.set_name(plan.arg.name);
@@ -297,7 +371,9 @@ absl::StatusOr<int> RunRecover(Context& context, const Options& options) {
   }
   if (!IsNewest(plan, outcome.version)) {
     const std::string onwards = outcome.patch ? "resync --from local" : "adopt";
-    context.Note(StrCat("the server's newest is version ", plan.status.newest_version().version(),
+    context.Note(StrCat(plan.has_newer_cut ? NewerCutText(plan)
+                                           : StrCat("the server's newest is version ",
+                                                    plan.status.newest_version().version()),
                         "; to go on from version ", number, ": h5mirror rollback ", plan.arg.name,
                         "@", number, " && h5mirror ", onwards, " ", options.local));
   } else if (outcome.patch) {

@@ -178,6 +178,8 @@ absl::Status Session::Close() {
   absl::MutexLock lock(&mutex_);
   const bool sealed = final_ticket_ != 0;
   if (sealed) AwaitFinalCut();
+  if (!sealed) AwaitLastCut();
+  unfinished_ = !sealed && link_ == Link::kOpen;
   if (sealed && Acked(final_ticket_, H5M_ACK_DURABLE)) {
     // The stream's end follows at once, and with it the lease is free for the next open.
     const auto ended = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return link_ == Link::kNone; };
@@ -201,6 +203,13 @@ absl::Status Session::Close() {
   released_ = true;
   Progress();
   host_.Wake(this);
+  if (unfinished_) {
+    // Where the program ends now, nobody would say it later.
+    const auto told = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+      return !unfinished_ || !streaming_;
+    };
+    AwaitUntil(told, host_.Now() + Patience());
+  }
   return result;
 }
 

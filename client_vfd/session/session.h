@@ -218,6 +218,8 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
 
   // Sending (session_send.cc).
   void SendNext();
+  // Of a session that is done; only where the stream is writable.
+  void EndStream() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool Prepare();
   grpc::ByteBuffer EncodePieces(const SendWrites& work, char* buffer, absl::Status* status);
   grpc::ByteBuffer EncodeBarrier(const SendBarrier& barrier) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -247,6 +249,8 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void AwaitHandedOver() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void AwaitFinalCut() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Of a file that is given up without a clean close: its last flush is to arrive.
+  void AwaitLastCut() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Duration Patience() const;
   absl::Duration HungAfter() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // An answer is owed for too long.
@@ -377,6 +381,8 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
   uint64_t final_ticket_ ABSL_GUARDED_BY(mutex_) = 0;
   CutEnd final_end_ ABSL_GUARDED_BY(mutex_);
   absl::Time close_time_ ABSL_GUARDED_BY(mutex_);  // from when on the close's deadline counts
+  // The program gave the file up in the middle, and the server is still to hear so.
+  bool unfinished_ ABSL_GUARDED_BY(mutex_) = false;
   // The file's lock is given back, or will be, so that another program may open and change it.
   bool unlocked_ ABSL_GUARDED_BY(mutex_) = false;
   bool close_waited_out_ ABSL_GUARDED_BY(mutex_) = false;

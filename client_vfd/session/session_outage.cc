@@ -270,4 +270,16 @@ void Session::AwaitFinalCut() {
   }
 }
 
+void Session::AwaitLastCut() {
+  // A program may fail before the server has answered its first write.
+  const bool is_away = link_ == Link::kNone && state_ != H5M_STATE_CONNECTING;
+  if (is_away || last_ticket_ <= lost_ticket_ || !may_be_answered()) return;
+  const auto settled = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return Acked(last_ticket_, H5M_ACK_APPLIED) || last_ticket_ <= lost_ticket_ ||
+           !may_be_answered();
+  };
+  BeginWait();
+  Await(settled, host_.Now());
+}
+
 }  // namespace h5mirror::vfd

@@ -47,11 +47,7 @@ void Session::Pump() {
       outbox_.clear();
       if (released_) host_.WakeSuccessors(*this);
     }
-    if (done_ && stream_ != nullptr && writable_) {
-      writable_ = false;
-      stream_->HalfClose();
-      return;
-    }
+    if (done_ && stream_ != nullptr && writable_) return EndStream();
     start = stream_ == nullptr && WantsStream(host_.Now());
   }
   if (start) StartStream();
@@ -68,13 +64,17 @@ void Session::OnWritable() {
       flow_time_ = progress_time_;
       frame_size_.Took(progress_time_ - sent_time_);
     }
-    if (done_ && stream_ != nullptr) {
-      writable_ = false;
-      stream_->HalfClose();
-      return;
-    }
+    if (done_ && stream_ != nullptr) return EndStream();
   }
   SendNext();
+}
+
+void Session::EndStream() {
+  writable_ = false;
+  if (!std::exchange(unfinished_, false)) return stream_->HalfClose();
+  v1::MirrorFileRequest request;
+  request.mutable_keep_alive()->mutable_mirror()->set_state(v1::MIRROR_STATE_DEGRADED);
+  stream_->Write(rpc::EncodeRequest(request), Last::kYes);
 }
 
 void Session::SendNext() {
