@@ -4,9 +4,46 @@
 #include <utility>
 
 #include "base/strings.h"
+#include "base/utf8.h"
 #include "server/convert.h"
 
 namespace h5mirror::server {
+namespace {
+
+enum class Others { kQuoted, kNamed, kCounted };
+
+void AddOnce(std::string part, std::vector<std::string>& parts) {
+  if (part.empty() || std::find(parts.begin(), parts.end(), part) != parts.end()) return;
+  parts.push_back(std::move(part));
+}
+
+std::string Join(const std::string& own, const std::string& user, const PendingCommits& asked,
+                 Others others) {
+  std::vector<std::string> parts;
+  AddOnce(own, parts);
+  size_t count = 0;
+  for (const std::shared_ptr<PendingCommit>& commit : asked) {
+    if (commit->user == user) {
+      if (others == Others::kQuoted) AddOnce(commit->comment, parts);
+      continue;
+    }
+    ++count;
+    if (others == Others::kCounted) continue;
+    std::string part = StrCat("asked for by token \"", commit->user, "\"");
+    if (others == Others::kQuoted && !commit->comment.empty()) {
+      StrAppend(&part, ": ", Quoted(commit->comment));
+    }
+    AddOnce(std::move(part), parts);
+  }
+  if (others == Others::kCounted && count > 0) {
+    parts.insert(parts.begin(), StrCat("asked for by other tokens, ", count, " times"));
+  }
+  std::string joined;
+  for (const std::string& part : parts) StrAppend(&joined, joined.empty() ? "" : "; ", part);
+  return joined;
+}
+
+}  // namespace
 
 void PendingCommit::Done(absl::StatusOr<store::DurableCut> result) {
   absl::MutexLock lock(&mutex_);
@@ -20,9 +57,10 @@ std::optional<absl::StatusOr<store::DurableCut>> PendingCommit::Await(absl::Dura
   return result_;
 }
 
-std::shared_ptr<PendingCommit> CommitBoard::Post(std::string_view name, std::string comment,
+std::shared_ptr<PendingCommit> CommitBoard::Post(std::string_view name, std::string user,
+                                                 std::string comment,
                                                  const std::array<uint8_t, 16>& request_id) {
-  auto commit = std::make_shared<PendingCommit>(std::move(comment), request_id);
+  auto commit = std::make_shared<PendingCommit>(std::move(user), std::move(comment), request_id);
   absl::MutexLock lock(&mutex_);
   posted_[std::string(name)].push_back(commit);
   ++count_;
@@ -53,16 +91,18 @@ PendingCommits CommitBoard::TakeAll(std::string_view name) {
   return commits;
 }
 
-std::string JoinComments(const std::string& own, const PendingCommits& asked) {
-  std::vector<std::string> parts;
-  if (!own.empty()) parts.push_back(own);
-  for (const std::shared_ptr<PendingCommit>& commit : asked) {
-    const bool known = std::find(parts.begin(), parts.end(), commit->comment) != parts.end();
-    if (!commit->comment.empty() && !known) parts.push_back(commit->comment);
+std::string JoinComments(const std::string& own, const std::string& user,
+                         const PendingCommits& asked) {
+  for (const Others others : {Others::kQuoted, Others::kNamed, Others::kCounted}) {
+    std::string joined = Join(own, user, asked, others);
+    if (CheckComment(joined).ok()) return joined;
   }
-  std::string joined;
-  for (const std::string& part : parts) StrAppend(&joined, joined.empty() ? "" : "; ", part);
-  return CheckComment(joined).ok() ? joined : parts.front();
+  // What the session itself says is about as long as a comment may be.
+  const std::string count = Join("", user, asked, Others::kCounted);
+  constexpr std::string_view kDots = "...";
+  const size_t room = kCommentBytesMax - count.size() - kDots.size() - 2;
+  return Join(StrCat(own.substr(0, CharacterStart(own, room)), kDots), user, asked,
+              Others::kCounted);
 }
 
 }  // namespace h5mirror::server

@@ -23,8 +23,9 @@ namespace h5mirror::server {
 // One request. Thread-safe.
 class PendingCommit {
  public:
-  PendingCommit(std::string comment_in, const std::array<uint8_t, 16>& request_id_in)
-      : comment(std::move(comment_in)), request_id(request_id_in) {}
+  PendingCommit(std::string user_in, std::string comment_in,
+                const std::array<uint8_t, 16>& request_id_in)
+      : user(std::move(user_in)), comment(std::move(comment_in)), request_id(request_id_in) {}
 
   // The cut that took it became durable, or never will. The first call counts.
   void Done(absl::StatusOr<store::DurableCut> result) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -32,6 +33,7 @@ class PendingCommit {
   std::optional<absl::StatusOr<store::DurableCut>> Await(absl::Duration timeout)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
+  const std::string user;  // who asks, by its token; empty: no tokens are wanted
   const std::string comment;
   const std::array<uint8_t, 16> request_id;
 
@@ -45,7 +47,7 @@ using PendingCommits = std::vector<std::shared_ptr<PendingCommit>>;
 // Thread-safe.
 class CommitBoard {
  public:
-  std::shared_ptr<PendingCommit> Post(std::string_view name, std::string comment,
+  std::shared_ptr<PendingCommit> Post(std::string_view name, std::string user, std::string comment,
                                       const std::array<uint8_t, 16>& request_id);
   // False: a cut has taken it, and its result will come.
   bool TakeBack(std::string_view name, const std::shared_ptr<PendingCommit>& commit);
@@ -58,9 +60,15 @@ class CommitBoard {
   std::map<std::string, PendingCommits, std::less<>> posted_ ABSL_GUARDED_BY(mutex_);
 };
 
-// `own` and what was asked for, one after the other, each once; `own` alone where that would
-// exceed what a comment may have.
-std::string JoinComments(const std::string& own, const PendingCommits& asked);
+// Of a version's comment, as CheckComment() has it.
+inline constexpr size_t kCommentBytesMax = 4096;
+
+// The comment of the version that a session of `user` makes with the comment `own`: `own` and what
+// was asked for, one after the other, each once. A comment of anybody else is quoted behind its
+// user's name, so that it is never taken for one of `user`: `asked for by token "bob": "ready"`.
+// Where all of it would exceed what a comment may have, those texts are left out, then names too.
+std::string JoinComments(const std::string& own, const std::string& user,
+                         const PendingCommits& asked);
 
 }  // namespace h5mirror::server
 

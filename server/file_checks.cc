@@ -1,9 +1,11 @@
 // Files.RecordCheck: a local file was compared with its mirror.
 #include "base/status_macros.h"
 #include "base/strings.h"
+#include "base/utf8.h"
 #include "server/convert.h"
 #include "server/files_service.h"
 #include "server/mirror_states.h"
+#include "server/own_file.h"
 #include "spdlog/spdlog.h"
 
 namespace h5mirror::server {
@@ -21,6 +23,9 @@ grpc::Status FilesService::RecordCheck(grpc::ServerContext* context,
         }
         H5M_ASSIGN_OR_RETURN(const std::shared_ptr<store::File> file,
                              environment_.store.OpenFile(request->name()));
+        const absl::Status own = CheckOwnVersion(principal, *file, request->version());
+        if (absl::IsNotFound(own)) return absl::InvalidArgumentError(own.message());
+        H5M_RETURN_IF_ERROR(own);
         H5M_ASSIGN_OR_RETURN(const store::CheckInfo check,
                              file->RecordCheck(request->version(),
                                                static_cast<uint64_t>(request->differing_bytes())));
@@ -33,8 +38,11 @@ grpc::Status FilesService::RecordCheck(grpc::ServerContext* context,
         }
         if (check.differing_bytes > 0) {
           spdlog::warn(
-              "check: file=\"{}\" differs from its local file in {} bytes (version {}, token {})",
-              request->name(), check.differing_bytes, check.version, principal.name);
+              "check: file={} differs from its local file in {} bytes (version {}, token {})",
+              Quoted(request->name()), check.differing_bytes, check.version, principal.name);
+        } else {
+          spdlog::info("check: file={} is equal to its local file (version {}, token {})",
+                       Quoted(request->name()), check.version, principal.name);
         }
         *response->mutable_check() = ToProto(check);
         return absl::OkStatus();

@@ -4,12 +4,12 @@
 #include <utility>
 #include <variant>
 
-#include "absl/cleanup/cleanup.h"
 #include "absl/memory/memory.h"
 #include "base/hex.h"
 #include "base/human.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
+#include "base/utf8.h"
 #include "base/version.h"
 #include "rpc/channel.h"
 #include "server/check_open.h"
@@ -247,52 +247,20 @@ void Session::Send(v1::MirrorFileResponse response) {
 void Session::LogEnd(const absl::Status& status) const {
   const std::string how = status.ok() ? "in order" : status.ToString();
   if (token_ == 0) {
-    spdlog::info("session refused: file=\"{}\" peer={} user={} verified={}: {}", name_, peer_,
-                 writer_.claimed_user(), principal_.name, how);
+    spdlog::info("session refused: file={} peer={} user={} verified={}: {}", Quoted(name_), peer_,
+                 LogValue(writer_.claimed_user()), principal_.name, how);
     return;
   }
   const absl::Duration took = environment_.clock.Monotonic() - started_;
   spdlog::log(
       status.ok() || absl::IsUnavailable(status) ? spdlog::level::info : spdlog::level::warn,
-      "session end: file=\"{}\" peer={} lease={} received={} cuts={} time={} end: {}", name_, peer_,
-      token_, HumanBytes(received_bytes_), cut_count_, HumanDuration(took), how);
+      "session end: file={} peer={} lease={} received={} cuts={} time={} end: {}", Quoted(name_),
+      peer_, token_, HumanBytes(received_bytes_), cut_count_, HumanDuration(took), how);
 }
 
 absl::StatusOr<std::shared_ptr<store::File>> Session::FindFile(const v1::OpenSession& open) {
   if (open.intent() == v1::INTENT_CONTINUE) return environment_.store.OpenFile(open.name());
   return environment_.store.OpenOrCreateFile(open.name(), open.page_size_bytes());
-}
-
-// Gives a file that was renamed where it is written its new name here too. Where it cannot be that,
-// all stays as it is, and the open goes on as that of a file that is not there. `writer`: who is
-// writing it under its old name.
-absl::Status Session::FollowRename(const v1::OpenSession& open, const LeaseHolder& holder,
-                                   std::optional<LeaseHolder>* writer) {
-  if (open.renamed_from().empty() || open.intent() != v1::INTENT_CONTINUE) return absl::OkStatus();
-  if (!absl::IsNotFound(environment_.store.OpenFile(open.name()).status())) {
-    return absl::OkStatus();
-  }
-  const auto claim = environment_.leases.Claim(open.renamed_from(), holder, nullptr);
-  if (claim.lease == 0) {
-    *writer = claim.holder;
-    return absl::OkStatus();
-  }
-  const absl::Cleanup release = [&] {
-    environment_.leases.Release(open.renamed_from(), claim.lease);
-  };
-  {
-    const auto file = environment_.store.OpenFile(open.renamed_from());
-    if (absl::IsNotFound(file.status())) return absl::OkStatus();
-    H5M_RETURN_IF_ERROR(file.status());
-    H5M_ASSIGN_OR_RETURN(const store::FileInfo info, (*file)->Info());
-    if (!IsRenamed(open, info)) return absl::OkStatus();
-  }
-  H5M_RETURN_IF_ERROR(environment_.store.Move(open.renamed_from(), open.name()));
-  environment_.metrics.checks().Renamed(open.renamed_from(), open.name());
-  spdlog::info("move: file=\"{}\" to \"{}\", as it was renamed on {} to {} (token {})",
-               open.renamed_from(), open.name(), open.origin().host(), open.origin().path(),
-               principal_.name);
-  return absl::OkStatus();
 }
 
 absl::Status Session::Refuse(v1::SessionOpened opened, v1::Relation relation, std::string state) {
@@ -409,10 +377,10 @@ absl::Status Session::Begin(const v1::OpenSession& open, v1::SessionOpened opene
   const bool durable_now = decision.last_barrier_seq != 0 && info.durable_cut == info.last_cut;
   opened.set_durable_barrier_seq(durable_now ? decision.last_barrier_seq
                                              : decision.durable_barrier_seq);
-  spdlog::info(
-      "session start: file=\"{}\" peer={} user={}@{} program={} verified={} {} {} lease={}", name_,
-      peer_, writer_.claimed_user(), writer_.host(), writer_.program(), principal_.name,
-      v1::Intent_Name(open.intent()), v1::Relation_Name(decision.relation), token_);
+  spdlog::info("session start: file={} peer={} user={}@{} program={} verified={} {} {} lease={}",
+               Quoted(name_), peer_, LogValue(writer_.claimed_user()), LogValue(writer_.host()),
+               LogValue(writer_.program()), principal_.name, v1::Intent_Name(open.intent()),
+               v1::Relation_Name(decision.relation), token_);
 
   absl::MutexLock lock(&mutex_);
   phase_ = Phase::kWriting;
@@ -504,7 +472,7 @@ absl::Status Session::Cut(const v1::Barrier& barrier) {
       schedule_.Commits(now);
       request.kind = store::BarrierKind::kCommit;
       request.request_id = asked.front()->request_id;
-      request.provenance.comment = JoinComments(barrier.comment(), asked);
+      request.provenance.comment = JoinComments(barrier.comment(), principal_.name, asked);
     }
     kind = request.kind;
     const bool folded =

@@ -330,8 +330,8 @@ TEST_F(SessionTest, ProtocolsThatDoNotMeetNameBothRanges) {
 TEST_F(SessionTest, ARequestedVersionTakesTheNextCut) {
   alice_.Open(v1::INTENT_CREATE);
   alice_.Barrier(1);
-  const auto asked = commits_.Post("x.h5", "before the beam", {1});
-  const auto also = commits_.Post("x.h5", "two", {2});
+  const auto asked = commits_.Post("x.h5", "token", "before the beam", {1});
+  const auto also = commits_.Post("x.h5", "token", "two", {2});
   alice_.Barrier(2);
   EXPECT_EQ(file().last_request_.kind, store::BarrierKind::kCommit);
   EXPECT_EQ(file().last_request_.provenance.comment, "before the beam; two");
@@ -348,7 +348,7 @@ TEST_F(SessionTest, ARequestedVersionTakesTheNextCut) {
 
 TEST_F(SessionTest, ARequestThatIsTakenBackMakesNothing) {
   alice_.Open(v1::INTENT_CREATE);
-  const auto asked = commits_.Post("x.h5", "late", {1});
+  const auto asked = commits_.Post("x.h5", "token", "late", {1});
   EXPECT_TRUE(commits_.TakeBack("x.h5", asked));
   EXPECT_FALSE(commits_.TakeBack("x.h5", asked));
   alice_.Barrier(1);
@@ -357,7 +357,7 @@ TEST_F(SessionTest, ARequestThatIsTakenBackMakesNothing) {
 
 TEST_F(SessionTest, ACutThatFailsTellsWhoAskedForAVersion) {
   alice_.Open(v1::INTENT_CREATE);
-  const auto asked = commits_.Post("x.h5", "", {1});
+  const auto asked = commits_.Post("x.h5", "token", "", {1});
   alice_.Barrier(1);
   file().MakeDurable(absl::ResourceExhaustedError("disk full"));
   EXPECT_TRUE(absl::IsResourceExhausted(asked->Await(absl::ZeroDuration())->status()));

@@ -39,9 +39,10 @@ class AtNextCut {
         wait_(wait),
         start_(environment.clock.Monotonic()) {}
 
-  std::optional<absl::StatusOr<store::DurableCut>> Run(const std::string& comment,
+  std::optional<absl::StatusOr<store::DurableCut>> Run(const std::string& user,
+                                                       const std::string& comment,
                                                        const Bytes16& request_id) {
-    const auto commit = environment_.commits.Post(name_, comment, request_id);
+    const auto commit = environment_.commits.Post(name_, user, comment, request_id);
     for (;;) {
       if (auto result = commit->Await(kSlice)) return result;
       const std::optional<absl::Status> given_up = GivesUp();
@@ -101,8 +102,8 @@ absl::Status VersionsService::Commit(const grpc::ServerContext& context, const P
     return absl::OkStatus();
   }
   if (environment_.leases.HolderOf(request.name()).has_value()) {
-    const auto cut =
-        AtNextCut(environment_, context, request.name(), wait).Run(request.comment(), *request_id);
+    const auto cut = AtNextCut(environment_, context, request.name(), wait)
+                         .Run(principal.name, request.comment(), *request_id);
     if (cut.has_value()) {
       H5M_RETURN_IF_ERROR(cut->status());
       if ((*cut)->stopped) {
