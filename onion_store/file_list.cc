@@ -6,12 +6,14 @@
 #include "absl/container/flat_hash_set.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
+#include "onion_store/new_name.h"
 
 namespace h5mirror::store {
 namespace {
 
 constexpr std::string_view kSuffix = ".h5m";
-constexpr int kDepthMax = 128;
+
+enum class Level { kTop, kBelow };
 
 struct Walk {
   EnvTree& tree;
@@ -21,9 +23,11 @@ struct Walk {
 
   bool full() const { return found.size() >= limit; }
 
-  absl::Status Visit(const std::string& directory, int depth) {
+  absl::Status Visit(const std::string& directory, Level level) {
     auto entries = tree.List(directory);
-    if (absl::IsNotFound(entries.status()) && depth > 0) return absl::OkStatus();  // Gone.
+    if (absl::IsNotFound(entries.status()) && level == Level::kBelow) {
+      return absl::OkStatus();  // Gone.
+    }
     H5M_RETURN_IF_ERROR(entries.status());
     absl::flat_hash_set<std::string> histories;
     std::vector<std::string> names;  // directories with a '/', so that the order is that of paths
@@ -31,7 +35,7 @@ struct Walk {
       bool is_directory = entry.kind == EntryKind::kDirectory;
       if (is_directory && std::string_view(entry.name).ends_with(kSuffix)) {
         histories.insert(entry.name.substr(0, entry.name.size() - kSuffix.size()));
-      } else if (is_directory && !(depth == 0 && directory.empty() && entry.name == ".h5mirror")) {
+      } else if (is_directory && !(directory.empty() && entry.name == ".h5mirror")) {
         names.push_back(entry.name + "/");
       } else if (entry.kind == EntryKind::kFile) {
         names.push_back(std::move(entry.name));
@@ -46,7 +50,10 @@ struct Walk {
         // All below is at or before `after_name` if that sorts behind every "name/...".
         bool before = path < after_name && after_name.substr(0, path.size()) != path;
         path.pop_back();
-        if (!before && depth < kDepthMax) H5M_RETURN_IF_ERROR(Visit(path, depth + 1));
+        // As deep as any name goes that a file can have: not only those that it can be given.
+        if (!before && path.size() < kNameBytesMax) {
+          H5M_RETURN_IF_ERROR(Visit(path, Level::kBelow));
+        }
       } else if (path > after_name && histories.contains(name)) {
         Take(path);
       }
@@ -70,7 +77,7 @@ absl::StatusOr<std::vector<FileSummary>> ListFiles(EnvTree& tree, std::string_vi
   while (directory.ends_with('/')) directory.remove_suffix(1);
   if (!directory.empty()) H5M_RETURN_IF_ERROR(CheckName(directory));
   Walk walk{tree, after_name, limit, {}};
-  H5M_RETURN_IF_ERROR(walk.Visit(std::string(directory), 0));
+  H5M_RETURN_IF_ERROR(walk.Visit(std::string(directory), Level::kTop));
   return std::move(walk.found);
 }
 

@@ -10,6 +10,7 @@
 #include "onion_store/coding.h"
 #include "onion_store/file_impl.h"
 #include "onion_store/history_names.h"
+#include "onion_store/new_name.h"
 
 namespace h5mirror::store {
 namespace {
@@ -65,6 +66,7 @@ absl::StatusOr<std::shared_ptr<FileImpl>> FileImpl::Load(std::shared_ptr<StoreCo
   if (if_missing == IfMissing::kFail) {
     return absl::NotFoundError(StrCat("no file ", name));
   }
+  if (context->kind == StoreKind::kRoot) H5M_RETURN_IF_ERROR(CheckNewName(name));
   if (opened.ok()) opened->reset();
   self.file_id_ = RandomBytes16();
   self.page_size_bytes_ = page_size_bytes;

@@ -3,13 +3,15 @@
 #include <string>
 
 #include "absl/strings/ascii.h"
+#include "base/status_macros.h"
 #include "base/strings.h"
+#include "base/utf8.h"
+#include "onion_store/new_name.h"
 #include "onion_store/store.h"
 
 namespace h5mirror::store {
 namespace {
 
-constexpr size_t kNameBytesMax = 4096;
 constexpr size_t kTagBytesMax = 100;
 constexpr size_t kComponentBytesMax = 247;  // 255 less ".h5m" and what a temporary name needs
 
@@ -30,7 +32,10 @@ size_t Utf8Length(std::string_view text) {
 }
 
 absl::Status Refuse(std::string_view name, std::string_view why) {
-  return absl::InvalidArgumentError(StrCat("name '", name, "': ", why));
+  constexpr size_t kShownMax = 256;  // messages are bounded, and the reason comes last
+  const std::string_view shown = name.substr(0, CharacterStart(name, kShownMax));
+  const bool whole = shown.size() == name.size();
+  return absl::InvalidArgumentError(StrCat("name '", shown, whole ? "': " : "...': ", why));
 }
 
 absl::Status CheckComponent(std::string_view name, std::string_view part) {
@@ -66,6 +71,14 @@ absl::Status CheckName(std::string_view name) {
     from = slash + 1;
   }
   return absl::OkStatus();
+}
+
+absl::Status CheckNewName(std::string_view name) {
+  H5M_RETURN_IF_ERROR(CheckName(name));
+  const auto levels = std::count(name.begin(), name.end(), '/') + 1;
+  if (levels <= kNameLevelsMax) return absl::OkStatus();
+  return Refuse(name, StrCat("it has ", levels, " levels of directories and file; at most ",
+                             kNameLevelsMax, " are allowed"));
 }
 
 absl::Status CheckTag(std::string_view tag) {

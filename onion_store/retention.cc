@@ -40,6 +40,11 @@ absl::Status CheckPolicy(const RetentionPolicy& policy) {
   if (policy.keep_within < absl::ZeroDuration()) {
     return absl::InvalidArgumentError("keep_within must not be negative");
   }
+  constexpr size_t kKeepTagsMax = 1000;  // each is looked for among the tags of each version
+  if (policy.keep_tags.size() > kKeepTagsMax) {
+    return absl::InvalidArgumentError(StrCat("keep_tag names ", policy.keep_tags.size(),
+                                             " tags; at most ", kKeepTagsMax, " are allowed"));
+  }
   for (const std::string& tag : policy.keep_tags) H5M_RETURN_IF_ERROR(CheckTag(tag));
   return absl::OkStatus();
 }

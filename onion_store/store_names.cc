@@ -5,6 +5,7 @@
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
+#include "onion_store/new_name.h"
 #include "onion_store/removed_files.h"
 #include "onion_store/store_impl.h"
 #include "onion_store/version_index.h"
@@ -142,7 +143,7 @@ void StoreImpl::NoteMovedHead(const std::string& name) {
 
 absl::Status StoreImpl::Move(std::string_view name, std::string_view new_name) {
   H5M_RETURN_IF_ERROR(CheckName(name));
-  H5M_RETURN_IF_ERROR(CheckName(new_name));
+  H5M_RETURN_IF_ERROR(CheckNewName(new_name));
   const std::string from(name), to(new_name);
   if (from == to) return absl::AlreadyExistsError(StrCat(name, " has that name already"));
   const std::vector<std::string> names{from, to};
@@ -187,7 +188,7 @@ absl::StatusOr<std::string> StoreImpl::Undelete(std::string_view removal_id,
   EnvTree& tree = *context_->tree;
   H5M_ASSIGN_OR_RETURN(const RemovedFile removed, GetRemoved(tree, removal_id));
   const std::string to = new_name.empty() ? removed.name : std::string(new_name);
-  H5M_RETURN_IF_ERROR(CheckName(to));
+  H5M_RETURN_IF_ERROR(to == removed.name ? CheckName(to) : CheckNewName(to));
   // The removal's place is reserved under a name that no file can have.
   const std::vector<std::string> names{RemovedHead(removed.id), to};
   H5M_RETURN_IF_ERROR(FinishPending(names));

@@ -4,6 +4,7 @@
 #include "base/fault_env.h"
 #include "gmock/gmock.h"
 #include "onion_store/counting_env.h"
+#include "onion_store/new_name.h"
 #include "onion_store/test_store.h"
 
 namespace h5mirror::store {
@@ -56,6 +57,48 @@ class StoreNamesTest : public testing::Test {
   FaultEnv env_;
   std::unique_ptr<Store> store_;
 };
+
+// "d/d/.../x.h5".
+std::string Deep(int levels) {
+  std::string name;
+  for (int i = 1; i < levels; ++i) name += "d/";
+  return name + "x.h5";
+}
+
+TEST_F(StoreNamesTest, ANameThatIsTooDeepIsGivenToNoFile) {
+  WriteTwo(*store_, Deep(kNameLevelsMax));
+  EXPECT_THAT(Names(), ElementsAre(Deep(kNameLevelsMax)));
+  const std::string deeper = Deep(kNameLevelsMax + 1);
+  for (const absl::Status& refused :
+       {store_->OpenOrCreateFile(deeper, 0).status(), store_->Move(Deep(kNameLevelsMax), deeper)}) {
+    EXPECT_TRUE(absl::IsInvalidArgument(refused)) << refused;
+    EXPECT_THAT(std::string(refused.message()), HasSubstr("129 levels"));
+  }
+  EXPECT_TRUE(absl::IsNotFound(store_->OpenFile(deeper).status()));
+  const std::string id = Remove(Deep(kNameLevelsMax)).id;
+  EXPECT_TRUE(absl::IsInvalidArgument(store_->Undelete(id, deeper).status()));
+  EXPECT_TRUE(store_->Undelete(id, "").ok());
+}
+
+TEST_F(StoreNamesTest, AFileOfADeeperNameIsListedAndServed) {
+  WriteTwo(*store_, "run/x.h5");
+  store_.reset();
+  const std::string below = Deep(300).substr(0, Deep(300).size() - 5);  // without "/x.h5"
+  const auto tree = *env_.OpenTree("/");
+  for (size_t at = below.find('/'); at != std::string::npos; at = below.find('/', at + 1)) {
+    ASSERT_TRUE(tree->MakeDirectory(below.substr(0, at), 0755).ok());
+  }
+  ASSERT_TRUE(tree->Rename("run", below).ok());
+  Reopen();
+  EXPECT_THAT(Names(), ElementsAre(Deep(300)));
+  EXPECT_EQ(Content(*store_, Deep(300)), kWhole);
+  EXPECT_TRUE(store_->OpenOrCreateFile(Deep(300), 0).ok()) << "it is written on";
+  const std::string id = Remove(Deep(300)).id;
+  EXPECT_THAT(Names(), IsEmpty());
+  EXPECT_TRUE(store_->Undelete(id, "").ok());
+  ASSERT_TRUE(store_->Move(Deep(300), "x.h5").ok());
+  EXPECT_EQ(Content(*store_, "x.h5"), kWhole);
+}
 
 TEST_F(StoreNamesTest, AMovedFileKeepsItsHistoryAndCanBeWrittenOn) {
   WriteTwo(*store_, "d/a.h5");

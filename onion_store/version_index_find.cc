@@ -7,6 +7,35 @@
 #include "onion_store/version_index.h"
 
 namespace h5mirror::store {
+namespace {
+
+// Tags that a version, and all versions of a file together, are given: answers hold all tags of a
+// version.
+constexpr int64_t kVersionTagsMax = 100;
+constexpr int64_t kFileTagsMax = 10'000;
+
+// Whether `version` may be given a tag that `previous` has; 0: none.
+absl::Status CheckRoomForTag(SqliteDatabase& database, VersionNumber version,
+                             VersionNumber previous) {
+  const auto count = [](SqliteQuery& query) { return query.Next() ? query.Int64(0) : 0; };
+  SqliteQuery of_version(database, "SELECT count(*) FROM tags WHERE version = ?");
+  const int64_t version_tags = count(of_version.Bind(version));
+  H5M_RETURN_IF_ERROR(of_version.status());
+  if (version_tags >= kVersionTagsMax) {
+    return absl::ResourceExhaustedError(StrCat("version ", version, " has ", version_tags,
+                                               " tags, and at most ", kVersionTagsMax,
+                                               " are allowed: untag some first"));
+  }
+  if (previous != 0) return absl::OkStatus();  // It moves.
+  SqliteQuery of_file(database, "SELECT count(*) FROM tags");
+  const int64_t file_tags = count(of_file);
+  H5M_RETURN_IF_ERROR(of_file.status());
+  if (file_tags < kFileTagsMax) return absl::OkStatus();
+  return absl::ResourceExhaustedError(StrCat("the versions have ", file_tags, " tags, and at most ",
+                                             kFileTagsMax, " are allowed: untag some first"));
+}
+
+}  // namespace
 
 absl::StatusOr<VersionNumber> VersionIndex::FindBack(int64_t back) {
   absl::MutexLock lock(&mutex_);
@@ -101,6 +130,7 @@ absl::StatusOr<VersionNumber> VersionIndex::SetTag(VersionNumber version, std::s
     if (previous != 0 && mode == TagMode::kKeep) {
       return absl::AlreadyExistsError(StrCat("version ", previous, " has tag '", tag, "'"));
     }
+    H5M_RETURN_IF_ERROR(CheckRoomForTag(*database_, version, previous));
     SqliteQuery query(*database_, "INSERT OR REPLACE INTO tags VALUES (?,?)");
     return query.Bind(tag).Bind(version).Run();
   }));

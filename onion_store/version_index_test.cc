@@ -5,6 +5,7 @@
 #include <random>
 
 #include "base/fault_env.h"
+#include "base/strings.h"
 #include "gmock/gmock.h"
 
 namespace h5mirror::store {
@@ -251,6 +252,38 @@ TEST_F(VersionIndexTest, ATagIsOfOneVersionAndMovesOnlyWhenTold) {
   EXPECT_THAT((*list)[2].tags, testing::ElementsAre("b"));
   EXPECT_EQ(*index_->RemoveTag("a"), 3);
   EXPECT_EQ(*index_->RemoveTag("a"), 0);
+}
+
+TEST_F(VersionIndexTest, AVersionAndAFileHaveOnlySoManyTags) {
+  std::vector<VersionRow> more{Version(2, 10), Version(3, 10)};
+  ASSERT_TRUE(index_->CommitCuts(row_, more, std::nullopt).ok());
+  for (int64_t i = 0; i < 100; ++i)
+    ASSERT_TRUE(index_->SetTag(1, StrCat("t", i), TagMode::kKeep).ok());
+  for (const TagMode mode : {TagMode::kKeep, TagMode::kMove}) {
+    const absl::Status refused = index_->SetTag(1, "one-more", mode).status();
+    EXPECT_TRUE(absl::IsResourceExhausted(refused)) << refused;
+    EXPECT_THAT(std::string(refused.message()), testing::HasSubstr("at most 100"));
+  }
+  EXPECT_EQ(*index_->SetTag(1, "t0", TagMode::kKeep), 1) << "it has that one";
+  EXPECT_EQ(*index_->SetTag(2, "t0", TagMode::kMove), 1);
+  EXPECT_EQ(*index_->SetTag(1, "one-more", TagMode::kKeep), 0) << "there is room again";
+  index_.reset();
+  {
+    // What a program put there that knew no limits stays.
+    auto database = SqliteDatabase::Open(vfs_.name(), "d/index", SQLITE_OPEN_READWRITE);
+    ASSERT_TRUE(database.ok()) << database.status();
+    const absl::Status filled = (*database)->Execute(
+        "PRAGMA locking_mode = EXCLUSIVE; WITH RECURSIVE n(i) AS (SELECT 1"
+        " UNION ALL SELECT i + 1 FROM n WHERE i < 15000)"
+        " INSERT INTO tags SELECT 'old' || i, 3 FROM n;");
+    ASSERT_TRUE(filled.ok()) << filled;
+  }
+  Reopen();
+  EXPECT_EQ(index_->TagsOf(3)->size(), 15'000u);
+  const absl::Status refused = index_->SetTag(2, "another", TagMode::kKeep).status();
+  EXPECT_TRUE(absl::IsResourceExhausted(refused)) << refused;
+  EXPECT_THAT(std::string(refused.message()), testing::HasSubstr("at most 10000"));
+  EXPECT_EQ(*index_->SetTag(2, "old1", TagMode::kMove), 3);
 }
 
 TEST_F(VersionIndexTest, ATagSurvivesAnyCrashOnceItIsSet) {

@@ -18,6 +18,8 @@ absl::Status CheckSize(std::string_view field, const std::string& value, size_t 
 
 constexpr size_t kNameBytesMax = 256;
 constexpr size_t kTextBytesMax = 4096;
+// Of the tags of one version in an answer: many more than the store allows now.
+constexpr size_t kTagsBytesMax = 256 << 10;
 
 v1::PagePlace ToProto(store::PagePlace place) {
   switch (place) {
@@ -107,7 +109,12 @@ v1::Version ToProto(const store::VersionInfo& version) {
   proto.set_changed_pages(static_cast<int64_t>(version.changed_pages));
   proto.set_changed_bytes(static_cast<int64_t>(version.changed_bytes));
   proto.set_generation(version.generation);
-  proto.mutable_tags()->Assign(version.tags.begin(), version.tags.end());
+  size_t tag_bytes = 0;
+  for (const std::string& tag : version.tags) {
+    tag_bytes += tag.size() + 4;
+    if (tag_bytes > kTagsBytesMax) break;
+    proto.add_tags(tag);
+  }
   return proto;
 }
 

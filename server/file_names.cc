@@ -3,9 +3,11 @@
 
 #include "base/status_macros.h"
 #include "base/strings.h"
+#include "base/utf8.h"
 #include "server/convert.h"
 #include "server/files_service.h"
 #include "server/mirror_states.h"
+#include "server/page_budget.h"
 #include "spdlog/spdlog.h"
 
 namespace h5mirror::server {
@@ -63,8 +65,8 @@ grpc::Status FilesService::MoveFile(grpc::ServerContext* context,
                                              CallLease::Writer::kRespect));
         H5M_RETURN_IF_ERROR(environment_.store.Move(request->name(), request->new_name()));
         environment_.metrics.checks().Renamed(request->name(), request->new_name());
-        spdlog::info("move: file=\"{}\" to \"{}\" (token {})", request->name(), request->new_name(),
-                     principal.name);
+        spdlog::info("move: file={} to {} (token {})", Quoted(request->name()),
+                     Quoted(request->new_name()), principal.name);
         H5M_ASSIGN_OR_RETURN(*response->mutable_file(), StatusOfName(request->new_name()));
         return absl::OkStatus();
       });
@@ -89,9 +91,9 @@ grpc::Status FilesService::RemoveFile(grpc::ServerContext* context,
                 removed_keep_));
         environment_.metrics.checks().Forget(request->name());
         if (file_id.ok()) environment_.mirrors.Forget(*file_id);
-        spdlog::info("remove: file=\"{}\" as {} until {}, by {} (token {})", request->name(),
+        spdlog::info("remove: file={} as {} until {}, by {} (token {})", Quoted(request->name()),
                      removed.id, absl::FormatTime(removed.expires, absl::UTCTimeZone()),
-                     request->writer().claimed_user(), principal.name);
+                     LogValue(request->writer().claimed_user()), principal.name);
         *response->mutable_removed() = ToProto(removed);
         return absl::OkStatus();
       });
@@ -123,13 +125,15 @@ absl::Status FilesService::ListRemoved(const v1::ListRemovedFilesRequest& reques
     ++at;
   }
   const store::RemovedFile* last = nullptr;
+  PageBudget budget;
   for (; at != files.end(); ++at) {
     if (!request.name().empty() && at->name != request.name()) continue;
-    if (response.files_size() == limit) {
+    v1::RemovedFile row = ToProto(*at);
+    if (response.files_size() == limit || !budget.Takes(row)) {
       response.set_next_page_token(last->id);
       break;
     }
-    *response.add_files() = ToProto(*at);
+    *response.add_files() = std::move(row);
     last = &*at;
   }
   return absl::OkStatus();
@@ -166,7 +170,7 @@ absl::Status FilesService::Undelete(const grpc::ServerContext& context, const Pr
       const CallLease lease,
       CallLease::Take(environment_, name, principal, context, CallLease::Writer::kRespect));
   H5M_RETURN_IF_ERROR(environment_.store.Undelete(found->id, name).status());
-  spdlog::info("undelete: {} as file=\"{}\" (token {})", found->id, name, principal.name);
+  spdlog::info("undelete: {} as file={} (token {})", found->id, Quoted(name), principal.name);
   H5M_ASSIGN_OR_RETURN(*response.mutable_file(), StatusOfName(name));
   return absl::OkStatus();
 }

@@ -8,6 +8,7 @@
 #include "server/convert.h"
 #include "server/history_keeper.h"
 #include "server/mirror_states.h"
+#include "server/page_budget.h"
 
 namespace h5mirror::server {
 namespace {
@@ -58,11 +59,17 @@ absl::Status FilesService::List(const v1::ListFilesRequest& request,
     files.resize(static_cast<size_t>(limit));
     response.set_next_page_token(files.back().name);
   }
+  PageBudget budget;
   for (const store::FileSummary& file : files) {
-    v1::FileSummary& summary = *response.add_files();
+    v1::FileSummary summary;
     summary.set_name(file.name);
     summary.set_size_bytes(static_cast<int64_t>(file.size_bytes));
     *summary.mutable_modify_time() = ToProto(file.modify_time);
+    if (!budget.Takes(summary)) {
+      response.set_next_page_token(response.files().rbegin()->name());
+      break;
+    }
+    *response.add_files() = std::move(summary);
   }
   return absl::OkStatus();
 }

@@ -5,7 +5,9 @@
 #include "base/human.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
+#include "base/utf8.h"
 #include "server/convert.h"
+#include "server/page_budget.h"
 #include "server/prune_plan.h"
 #include "server/thinning.h"
 #include "server/versions_service.h"
@@ -60,14 +62,19 @@ absl::Status VersionsService::Prune(const grpc::ServerContext& context, const Pr
   H5M_ASSIGN_OR_RETURN(const auto file, Open(request.name()));
   file->WaitApplied(kSettle).IgnoreError();
   v1::PruneVersionsResponse plan;
+  PageBudget budget;
   const auto send = [&](const PlannedVersion& planned) -> absl::Status {
-    v1::PlannedVersion& row = *plan.add_plan();
+    v1::PlannedVersion row;
     *row.mutable_version() = ToProto(planned.version);
     for (const std::string& reason : planned.kept_by) row.add_kept_by(reason);
-    if (plan.plan_size() < kPlanVersions) return absl::OkStatus();
-    const bool sent = writer.Write(plan);
-    plan.Clear();
-    return sent ? absl::OkStatus() : Gone();
+    if (plan.plan_size() == kPlanVersions || !budget.Takes(row)) {
+      if (!writer.Write(plan)) return Gone();
+      plan.Clear();
+      budget = PageBudget();
+      budget.Takes(row);
+    }
+    *plan.add_plan() = std::move(row);
+    return absl::OkStatus();
   };
   H5M_ASSIGN_OR_RETURN(std::vector<store::VersionNumber> doomed, PlanPrune(*file, policy, send));
   const auto count = static_cast<int64_t>(doomed.size());
@@ -82,15 +89,16 @@ absl::Status VersionsService::Prune(const grpc::ServerContext& context, const Pr
   H5M_ASSIGN_OR_RETURN(const auto job, file->StartPrune(std::move(doomed)));
   auto pruned = RunPrune(*job, context, writer);
   if (!pruned.ok()) {
-    spdlog::warn("prune: file=\"{}\" stopped early ({}), by token {}; the next one goes on",
-                 request.name(), ToStd(pruned.status().message()), principal.name);
+    spdlog::warn("prune: file={} stopped early ({}), by token {}; the next one goes on",
+                 Quoted(request.name()), ToStd(pruned.status().message()), principal.name);
     return pruned.status();
   }
-  spdlog::info("prune: file=\"{}\" dropped {} of {} versions, {} given back, by token {}",
-               request.name(), pruned->versions_dropped, count, HumanBytes(pruned->freed_bytes),
-               principal.name);
+  spdlog::info("prune: file={} dropped {} of {} versions, {} given back, by token {}",
+               Quoted(request.name()), pruned->versions_dropped, count,
+               HumanBytes(pruned->freed_bytes), principal.name);
   if (!pruned->left.empty()) {
-    spdlog::warn("prune: file=\"{}\" left some space as it is: {}", request.name(), pruned->left);
+    spdlog::warn("prune: file={} left some space as it is: {}", Quoted(request.name()),
+                 pruned->left);
   }
   return absl::OkStatus();
 }

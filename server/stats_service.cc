@@ -6,6 +6,7 @@
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "server/convert.h"
+#include "server/page_budget.h"
 #include "server/prune_plan.h"
 #include "server/thinning.h"
 #include "server/versions_service.h"
@@ -62,12 +63,18 @@ absl::Status VersionsService::Stats(const grpc::ServerContext& context,
     versions.resize(limit);
     response.set_next_page_token(StrCat(versions.back().version));
   }
+  PageBudget budget;
   for (const store::VersionInfo& version : versions) {
     H5M_RETURN_IF_ERROR(pause());
-    H5M_ASSIGN_OR_RETURN(const uint64_t saved, file->SavedBytes(version));
-    v1::VersionStats& row = *response.add_versions();
+    v1::VersionStats row;
     *row.mutable_version() = ToProto(version);
+    if (!budget.Takes(row)) {
+      response.set_next_page_token(StrCat(response.versions().rbegin()->version().version()));
+      break;
+    }
+    H5M_ASSIGN_OR_RETURN(const uint64_t saved, file->SavedBytes(version));
     row.set_saved_bytes(Signed(saved));
+    *response.add_versions() = std::move(row);
   }
   if (!first_page) return absl::OkStatus();
 

@@ -2,6 +2,8 @@
 #include "absl/time/clock.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
+#include "base/utf8.h"
+#include "server/page_budget.h"
 #include "server/versions_service.h"
 #include "spdlog/spdlog.h"
 
@@ -24,14 +26,15 @@ v1::DamagePlace ToProto(store::DamagePlace place) {
   return v1::DAMAGE_PLACE_UNSPECIFIED;
 }
 
-void AddDamage(const store::Damage& damage, v1::VerifyHistoryResponse& response) {
-  v1::Damage& row = *response.add_damage();
+v1::Damage ToProto(const store::Damage& damage) {
+  v1::Damage row;
   row.set_place(ToProto(damage.place));
   row.set_file(damage.file);
   row.set_offset(damage.offset);
   row.set_oldest_version(damage.oldest);
   row.set_newest_version(damage.newest);
   row.set_message(damage.message);
+  return row;
 }
 
 }  // namespace
@@ -56,10 +59,18 @@ absl::Status VersionsService::Verify(const grpc::ServerContext& context,
   while (true) {
     H5M_ASSIGN_OR_RETURN(const store::VerifyProgress progress, job->Step());
     v1::VerifyHistoryResponse response;
+    PageBudget budget;
     for (const store::Damage& damage : progress.found) {
-      spdlog::error("verify: file=\"{}\" damage in {} at {}: {}", request.name(), damage.file,
+      spdlog::error("verify: file={} damage in {} at {}: {}", Quoted(request.name()), damage.file,
                     damage.offset, damage.message);
-      AddDamage(damage, response);
+      v1::Damage row = ToProto(damage);
+      if (!budget.Takes(row)) {
+        if (!writer.Write(response)) return absl::CancelledError("the caller has gone");
+        response.Clear();
+        budget = PageBudget();
+        budget.Takes(row);
+      }
+      *response.add_damage() = std::move(row);
     }
     const absl::Time now = absl::Now();
     if (!progress.done && response.damage_size() == 0 && now < next) {

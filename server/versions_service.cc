@@ -7,9 +7,11 @@
 #include "base/hex.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
+#include "base/utf8.h"
 #include "server/convert.h"
 #include "server/history_keeper.h"
 #include "server/mirror_states.h"
+#include "server/page_budget.h"
 #include "spdlog/spdlog.h"
 
 namespace h5mirror::server {
@@ -21,6 +23,8 @@ constexpr int kVersionsMax = 1000;
 constexpr int kMapRuns = 1000;
 // And the checksums that it brings, about.
 constexpr size_t kMapSums = 1 << 16;
+// And the bytes of the names of files.
+constexpr size_t kMapNameBytes = 256 << 10;
 
 // A limit of a list: `unset` where there is none.
 absl::StatusOr<absl::Time> TimeOr(bool has, const google::protobuf::Timestamp& time,
@@ -45,7 +49,9 @@ class MapSender {
     if (may_grow && open_.TakeIn(run, page_size_bytes_)) return absl::OkStatus();
     Close();
     open_ = std::move(run);
-    return response_.runs_size() < kMapRuns && sums_ < kMapSums ? absl::OkStatus() : Send();
+    const bool has_room =
+        response_.runs_size() < kMapRuns && sums_ < kMapSums && name_bytes_ < kMapNameBytes;
+    return has_room ? absl::OkStatus() : Send();
   }
   absl::Status Finish() {
     Close();
@@ -56,6 +62,7 @@ class MapSender {
   void Close() {
     if (open_.page_count == 0) return;
     sums_ += open_.page_crc32c.size();
+    name_bytes_ += open_.file.size();
     *response_.add_runs() = ToProto(open_);
     open_ = {};
   }
@@ -63,6 +70,7 @@ class MapSender {
     if (!writer_.Write(response_)) return absl::CancelledError("the caller has gone");
     response_.Clear();
     sums_ = 0;
+    name_bytes_ = 0;
     return absl::OkStatus();
   }
 
@@ -70,6 +78,7 @@ class MapSender {
   grpc::ServerWriter<v1::MapVersionResponse>& writer_;
   v1::MapVersionResponse response_;
   size_t sums_ = 0;        // in response_
+  size_t name_bytes_ = 0;  // in response_
   store::PlacedRun open_;  // the run that may still grow; of no pages: none
 };
 
@@ -143,7 +152,15 @@ absl::Status VersionsService::List(const v1::ListVersionsRequest& request,
     versions.resize(static_cast<size_t>(limit));
     response.set_next_page_token(StrCat(versions.back().version));
   }
-  for (const store::VersionInfo& version : versions) *response.add_versions() = ToProto(version);
+  PageBudget budget;
+  for (const store::VersionInfo& version : versions) {
+    v1::Version row = ToProto(version);
+    if (!budget.Takes(row)) {
+      response.set_next_page_token(StrCat(response.versions().rbegin()->version()));
+      break;
+    }
+    *response.add_versions() = std::move(row);
+  }
   return absl::OkStatus();
 }
 
@@ -202,8 +219,8 @@ absl::Status VersionsService::Tag(const Principal& principal, const v1::TagVersi
                        file->Tag(wanted.version, request.tag(),
                                  request.move() ? store::TagMode::kMove : store::TagMode::kKeep));
   H5M_ASSIGN_OR_RETURN(const store::VersionInfo tagged, file->GetVersion(wanted.version));
-  spdlog::info("tag: file=\"{}\" version {} has tag {}, which version {} had, by token {}",
-               request.name(), wanted.version, request.tag(), previous, principal.name);
+  spdlog::info("tag: file={} version {} has tag {}, which version {} had, by token {}",
+               Quoted(request.name()), wanted.version, request.tag(), previous, principal.name);
   *response.mutable_version() = ToProto(tagged);
   response.set_previous_version(previous);
   return absl::OkStatus();
@@ -216,7 +233,7 @@ grpc::Status VersionsService::UntagVersion(grpc::ServerContext* context,
       environment_, *context, "UntagVersion", Right::kWrite, [&](const Principal& principal) {
         H5M_ASSIGN_OR_RETURN(const auto file, Open(request->name()));
         H5M_ASSIGN_OR_RETURN(const store::VersionNumber version, file->Untag(request->tag()));
-        spdlog::info("untag: file=\"{}\" version {} lost tag {}, by token {}", request->name(),
+        spdlog::info("untag: file={} version {} lost tag {}, by token {}", Quoted(request->name()),
                      version, request->tag(), principal.name);
         response->set_version(version);
         return absl::OkStatus();
@@ -314,9 +331,9 @@ absl::Status VersionsService::Rollback(const grpc::ServerContext& context,
                                       *request_id));
   environment_.keeper.Grew(request.name());
   if (const auto info = file->Info(); info.ok()) environment_.mirrors.Settle(*info);
-  spdlog::info("rollback: file=\"{}\" to version {} made version {}, by {} (token {})",
-               request.name(), request.version(), version.version, request.writer().claimed_user(),
-               principal.name);
+  spdlog::info("rollback: file={} to version {} made version {}, by {} (token {})",
+               Quoted(request.name()), request.version(), version.version,
+               LogValue(request.writer().claimed_user()), principal.name);
   *response.mutable_version() = ToProto(version);
   return absl::OkStatus();
 }
