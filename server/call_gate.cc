@@ -33,6 +33,12 @@ std::string_view TextOf(const grpc_slice& slice) {
   return {reinterpret_cast<const char*>(GRPC_SLICE_START_PTR(slice)), GRPC_SLICE_LENGTH(slice)};
 }
 
+// What gRPC gives back with each call.
+struct Passage {
+  std::shared_ptr<CallGate> gate;
+  int slot = 0;
+};
+
 // gRPC's callback: one for each call.
 void ProcessHeaders(void* state, grpc_auth_context* context, const grpc_metadata* headers,
                     size_t count, grpc_process_auth_metadata_done_cb done, void* user_data) {
@@ -40,21 +46,19 @@ void ProcessHeaders(void* state, grpc_auth_context* context, const grpc_metadata
   for (size_t i = 0; i < count; ++i) {
     if (TextOf(headers[i].key) == "authorization") authorization = TextOf(headers[i].value);
   }
-  CallGate& gate = **static_cast<std::shared_ptr<CallGate>*>(state);
-  const absl::Status status = gate.Enter(*context, authorization);
+  const Passage& passage = *static_cast<Passage*>(state);
+  const absl::Status status = passage.gate->Enter(*context, passage.slot, authorization);
   done(user_data, nullptr, 0, nullptr, 0, static_cast<grpc_status_code>(status.code()),
        status.ok() ? nullptr : std::string(status.message()).c_str());
 }
 
-void DestroyState(void* state) { delete static_cast<std::shared_ptr<CallGate>*>(state); }
+void DestroyState(void* state) { delete static_cast<Passage*>(state); }
 
 class Gated final : public grpc::ServerCredentials {
  public:
-  Gated(grpc_server_credentials* credentials, std::shared_ptr<CallGate> gate)
-      : credentials_(credentials) {
+  Gated(grpc_server_credentials* credentials, Passage passage) : credentials_(credentials) {
     grpc_server_credentials_set_auth_metadata_processor(
-        credentials_,
-        {ProcessHeaders, DestroyState, new std::shared_ptr<CallGate>(std::move(gate))});
+        credentials_, {ProcessHeaders, DestroyState, new Passage(std::move(passage))});
   }
   ~Gated() override { grpc_server_credentials_release(credentials_); }
 
@@ -98,19 +102,26 @@ void CallGate::ForgetIdle(absl::Duration now) {
   }
 }
 
-CallGate::Connection& CallGate::ConnectionOf(grpc_auth_context& connection, absl::Duration now) {
+CallGate::Connection& CallGate::ConnectionOf(grpc_auth_context& connection, int slot,
+                                             absl::Duration now) {
   grpc_auth_property_iterator properties =
       grpc_auth_context_find_properties_by_name(&connection, kProperty);
   const grpc_auth_property* property = grpc_auth_property_iterator_next(&properties);
   std::string number;
+  uint64_t claimed = 0;
   if (property != nullptr) {
     number.assign(property->value, property->value_length);
   } else {
     number = StrCat(++last_number_);
+    claimed = door_->Claim(slot);
     grpc_auth_context_add_property(&connection, kProperty, number.data(), number.size());
   }
   const auto [found, is_new] = connections_.try_emplace(std::move(number));
-  if (is_new) found->second.last = now;
+  if (is_new) {
+    found->second.last = now;
+    found->second.number = claimed;
+    found->second.slot = slot;
+  }
   return found->second;
 }
 
@@ -126,20 +137,20 @@ CallGate::Connection* CallGate::Find(const grpc::ServerContextBase& context) {
 absl::Status CallGate::Refuse(Connection& connection, absl::Status why) {
   ++refused_calls_;
   ++connection.refused;
-  if (connection.refused > limits_.refused && !connection.grpc_peer.empty() &&
-      !std::exchange(connection.is_cut, true)) {
-    door_->CutForCalls(connection.grpc_peer);
+  const int allowed = connection.is_admitted ? limits_.refused : limits_.refused_without_token;
+  if (connection.refused > allowed && !std::exchange(connection.is_cut, true)) {
+    door_->CutForCalls(connection.grpc_peer, connection.number, connection.slot);
   }
   return why;
 }
 
-absl::Status CallGate::Enter(grpc_auth_context& connection,
+absl::Status CallGate::Enter(grpc_auth_context& connection, int slot,
                              std::optional<std::string_view> authorization) {
   absl::MutexLock lock(&mutex_);
   if (closed_) return absl::UnavailableError("the server is stopping; safe to retry");
   const absl::Duration now = Now();
   ForgetIdle(now);
-  Connection& from = ConnectionOf(connection, now);
+  Connection& from = ConnectionOf(connection, slot, now);
   Settle(from, now);
   const bool is_full = waiting_in_all_ >= limits_.waiting_in_all;
   const bool waits = from.waiting >= limits_.waiting_without_token;
@@ -185,8 +196,9 @@ void CallGate::Close() {
 }
 
 std::shared_ptr<grpc::ServerCredentials> GatedCredentials(grpc_server_credentials* credentials,
-                                                          std::shared_ptr<CallGate> gate) {
-  return std::make_shared<Gated>(credentials, std::move(gate));
+                                                          std::shared_ptr<CallGate> gate,
+                                                          int slot) {
+  return std::make_shared<Gated>(credentials, Passage{std::move(gate), slot});
 }
 
 }  // namespace h5mirror::server

@@ -32,8 +32,9 @@ struct CallLimits {
   // Of all connections. Beyond, those that have more than waiting_without_token get no more, and
   // those that have shown no valid token none without one.
   int waiting_in_all = 16384;
-  // A connection that was refused so many calls, and goes on, is cut.
+  // A connection that was refused so many calls, and goes on, is cut; sooner without a valid token.
   int refused = 1024;
+  int refused_without_token = 64;
 };
 
 // Thread-safe. gRPC holds it as long as it has connections.
@@ -53,7 +54,8 @@ class CallGate {
   uint64_t refused_calls() const { return refused_calls_; }
 
   // Whether a call may go on whose headers have come. On a thread of gRPC.
-  absl::Status Enter(grpc_auth_context& connection, std::optional<std::string_view> authorization);
+  absl::Status Enter(grpc_auth_context& connection, int slot,
+                     std::optional<std::string_view> authorization);
 
  private:
   struct Connection {
@@ -61,11 +63,13 @@ class CallGate {
     double refused = 0;
     absl::Duration last;
     std::string grpc_peer;  // once a call has begun
+    uint64_t number = 0;    // FrontDoor::Claim()
+    int slot = 0;
     bool is_admitted = false;
     bool is_cut = false;
   };
 
-  Connection& ConnectionOf(grpc_auth_context& connection, absl::Duration now)
+  Connection& ConnectionOf(grpc_auth_context& connection, int slot, absl::Duration now)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Connection* Find(const grpc::ServerContextBase& context) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Settle(Connection& connection, absl::Duration now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -86,9 +90,10 @@ class CallGate {
   std::atomic<uint64_t> refused_calls_{0};
 };
 
-// Credentials whose calls pass `gate`. Takes `credentials`, which are TLS ones or insecure ones.
+// Credentials whose calls pass `gate` as those of `slot`. Takes `credentials`, TLS or insecure
+// ones.
 std::shared_ptr<grpc::ServerCredentials> GatedCredentials(grpc_server_credentials* credentials,
-                                                          std::shared_ptr<CallGate> gate);
+                                                          std::shared_ptr<CallGate> gate, int slot);
 
 }  // namespace h5mirror::server
 

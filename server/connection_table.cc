@@ -5,9 +5,15 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <limits>
 
 namespace h5mirror::server {
 namespace {
+
+// How long gRPC may take to look at calls of a connection that has ended.
+constexpr absl::Duration kDoubt = absl::Seconds(5);
+
+constexpr int kDropsMax = 1024;  // of 16 KiB: more than a socket's buffer holds
 
 // What a socket has brought so far; 0 where the kernel does not say.
 uint64_t BytesReceived(int fd) {
@@ -18,12 +24,17 @@ uint64_t BytesReceived(int fd) {
 }
 
 // Ends a connection at once. A shutdown alone would leave gRPC all that has come and was not read
-// yet, megabytes of an attack; a TCP socket that is disconnected drops it, and resets the
-// connection.
+// yet, megabytes of an attack: a TCP socket that is disconnected drops it, and resets the
+// connection; a Unix socket is emptied.
 void EndNow(int fd) {
   sockaddr none{};
   none.sa_family = AF_UNSPEC;
-  if (connect(fd, &none, sizeof(none)) != 0) shutdown(fd, SHUT_RDWR);
+  if (connect(fd, &none, sizeof(none)) == 0) return;
+  shutdown(fd, SHUT_RDWR);
+  char dropped[16 << 10];
+  for (int i = 0; i < kDropsMax; ++i) {
+    if (recv(fd, dropped, sizeof(dropped), MSG_DONTWAIT) <= 0) return;
+  }
 }
 
 }  // namespace
@@ -76,7 +87,41 @@ std::optional<uint64_t> ConnectionTable::NewcomerToCut(const Peer& peer) const {
   return std::nullopt;
 }
 
-uint64_t ConnectionTable::Add(const Peer& peer, OwnedFd fd, absl::Duration now,
+int ConnectionTable::ChooseSlot(int first, int count, absl::Duration now) const {
+  absl::MutexLock lock(&mutex_);
+  int best = first;
+  size_t best_size = std::numeric_limits<size_t>::max();
+  for (int slot = first; slot < first + count; ++slot) {
+    const auto found = slots_.find(slot);
+    const bool in_doubt = found != slots_.end() && found->second.in_doubt_until > now;
+    const size_t size =
+        found == slots_.end() ? 0 : found->second.unclaimed.size() + (in_doubt ? 1 : 0);
+    if (size >= best_size) continue;
+    best = slot;
+    best_size = size;
+  }
+  return best;
+}
+
+uint64_t ConnectionTable::Claim(int slot, absl::Duration now) {
+  absl::MutexLock lock(&mutex_);
+  const auto found = slots_.find(slot);
+  if (found == slots_.end() || found->second.unclaimed.size() != 1 ||
+      found->second.in_doubt_until > now) {
+    return 0;
+  }
+  const uint64_t number = *found->second.unclaimed.begin();
+  found->second.unclaimed.clear();
+  return number;
+}
+
+void ConnectionTable::EndUnclaimed(uint64_t number, const Entry& entry) {
+  if (const auto slot = slots_.find(entry.slot); slot != slots_.end()) {
+    slot->second.unclaimed.erase(number);
+  }
+}
+
+uint64_t ConnectionTable::Add(const Peer& peer, OwnedFd fd, int slot, absl::Duration now,
                               std::optional<Peer>& cut) {
   absl::MutexLock lock(&mutex_);
   if (const std::optional<uint64_t> old = NewcomerToCut(peer); old.has_value()) {
@@ -88,6 +133,8 @@ uint64_t ConnectionTable::Add(const Peer& peer, OwnedFd fd, absl::Duration now,
   entry.peer = peer;
   entry.fd = std::move(fd);
   entry.since = now;
+  entry.slot = slot;
+  slots_[slot].unclaimed.insert(number);
   const std::string name = peer.Name();
   ++by_name_[name];
   if (peer.kind == Peer::Kind::kUnixSocket) return number;  // Calls from there name no connection.
@@ -116,10 +163,13 @@ void ConnectionTable::CutEntry(uint64_t number) {
   EndNewcomer(number, found->second);
 }
 
-void ConnectionTable::Remove(uint64_t number) {
+void ConnectionTable::Remove(uint64_t number, absl::Duration now) {
   absl::MutexLock lock(&mutex_);
   const auto found = entries_.find(number);
   if (found == entries_.end()) return;
+  if (Slot& slot = slots_[found->second.slot]; slot.unclaimed.erase(number) > 0) {
+    slot.in_doubt_until = now + kDoubt;
+  }
   EndNewcomer(number, found->second);
   const Peer& peer = found->second.peer;
   if (const auto count = by_name_.find(peer.Name());
@@ -137,7 +187,11 @@ void ConnectionTable::Admit(const Peer& peer) {
   absl::MutexLock lock(&mutex_);
   const auto found = by_end_.find(EndOf(peer));
   if (found == by_end_.end()) return;
-  for (const uint64_t number : found->second) EndNewcomer(number, entries_.at(number));
+  for (const uint64_t number : found->second) {
+    Entry& entry = entries_.at(number);
+    EndNewcomer(number, entry);
+    EndUnclaimed(number, entry);
+  }
 }
 
 void ConnectionTable::SpareProbe(const Peer& peer) {
@@ -152,6 +206,26 @@ void ConnectionTable::Cut(const Peer& peer) {
   const auto found = by_end_.find(EndOf(peer));
   if (found == by_end_.end()) return;
   for (const uint64_t number : found->second) CutEntry(number);
+}
+
+std::optional<Peer> ConnectionTable::CutNumber(uint64_t number) {
+  absl::MutexLock lock(&mutex_);
+  const auto found = entries_.find(number);
+  if (found == entries_.end()) return std::nullopt;
+  CutEntry(number);
+  return found->second.peer;
+}
+
+std::vector<Peer> ConnectionTable::CutUnclaimed(int slot) {
+  absl::MutexLock lock(&mutex_);
+  std::vector<Peer> cut;
+  for (const uint64_t number : slots_[slot].unclaimed) {
+    const Entry& entry = entries_.at(number);
+    if (!entry.is_newcomer) continue;  // On a Unix socket, or cut already.
+    cut.push_back(entry.peer);
+    CutEntry(number);
+  }
+  return cut;
 }
 
 std::vector<ConnectionTable::CutOne> ConnectionTable::CutOverdue(absl::Duration now) {

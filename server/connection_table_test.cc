@@ -81,7 +81,7 @@ class ConnectionTableTest : public ::testing::Test {
     EXPECT_EQ(connect(client.fd.get(), reinterpret_cast<sockaddr*>(&name_), sizeof(name_)), 0);
     OwnedFd fd(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
     client.peer = *ParseGrpcPeer(StrCat("ipv4:", from, ":", ++port_));
-    client.number = table().Add(client.peer, std::move(fd), now, client.cut);
+    client.number = table().Add(client.peer, std::move(fd), slot_, now, client.cut);
     return client;
   }
   ConnectionTable& table() {
@@ -96,6 +96,7 @@ class ConnectionTableTest : public ::testing::Test {
   OwnedFd listener_;
   sockaddr_in name_{};
   int port_ = 1000;
+  int slot_ = 0;
   std::unique_ptr<ConnectionTable> table_;
 };
 
@@ -106,7 +107,7 @@ TEST_F(ConnectionTableTest, OneMoreThanAllIsRefusedWhereAllAreAdmitted) {
     table().Admit(clients.back().peer);
   }
   EXPECT_THAT(Refuses("198.51.100.1"), Optional(Turned::kConnections));
-  table().Remove(clients[0].number);
+  table().Remove(clients[0].number, absl::ZeroDuration());
   EXPECT_THAT(Refuses("198.51.100.1"), Eq(std::nullopt));
 }
 
@@ -197,6 +198,38 @@ TEST_F(ConnectionTableTest, CutEndsWhatComesFromThatPort) {
   table().Cut(two.peer);
   EXPECT_FALSE(one.IsCut());
   EXPECT_TRUE(two.IsCut());
+}
+
+TEST_F(ConnectionTableTest, FirstCallOfASlotNamesItsOnlyConnection) {
+  const Client one = Add("127.0.0.1");
+  slot_ = table().ChooseSlot(0, 2, absl::ZeroDuration());
+  EXPECT_EQ(slot_, 1);
+  const Client two = Add("127.0.0.1");
+  EXPECT_EQ(table().Claim(1, absl::Seconds(1)), two.number);
+  EXPECT_EQ(table().Claim(1, absl::Seconds(1)), 0u);
+  EXPECT_EQ(table().ChooseSlot(0, 2, absl::Seconds(1)), 1);
+  EXPECT_TRUE(table().CutNumber(two.number).has_value());
+  EXPECT_TRUE(two.IsCut());
+  EXPECT_FALSE(one.IsCut());
+}
+
+TEST_F(ConnectionTableTest, CallOfASlotWithTwoNamesNoneAndBothAreCut) {
+  const Client one = Add("127.0.0.1");
+  const Client two = Add("127.0.0.1");
+  const Client admitted = Add("127.0.0.1");
+  table().Admit(admitted.peer);
+  EXPECT_EQ(table().Claim(0, absl::Seconds(1)), 0u);
+  EXPECT_EQ(table().CutUnclaimed(0).size(), 2u);
+  EXPECT_TRUE(one.IsCut() && two.IsCut());
+  EXPECT_FALSE(admitted.IsCut());
+}
+
+TEST_F(ConnectionTableTest, SlotOfAConnectionThatEndedIsInDoubtForAWhile) {
+  const Client gone = Add("127.0.0.1");
+  table().Remove(gone.number, absl::Seconds(1));
+  const Client next = Add("127.0.0.1", absl::Seconds(1));
+  EXPECT_EQ(table().Claim(0, absl::Seconds(2)), 0u);
+  EXPECT_EQ(table().Claim(0, absl::Seconds(10)), next.number);
 }
 
 }  // namespace

@@ -118,7 +118,7 @@ absl::StatusOr<std::unique_ptr<FrontDoor>> FrontDoor::Open(const Config& config)
                          ListenSocket::Open(address, config.socket_mode_bits, config.group));
     door->sockets_.push_back(std::move(socket));
   }
-  door->acceptors_.resize(door->sockets_.size());
+  door->acceptors_.resize(door->sockets_.size() * kSlots);
   door->epoll_ = OwnedFd(epoll_create1(EPOLL_CLOEXEC));
   door->wake_ = OwnedFd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   door->reserve_ = OpenReserve();
@@ -134,9 +134,9 @@ FrontDoor::~FrontDoor() {
   if (thread_.joinable()) thread_.join();
 }
 
-void FrontDoor::Attach(size_t index,
+void FrontDoor::Attach(size_t index, int slot,
                        std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor) {
-  acceptors_[index] = std::move(acceptor);
+  acceptors_[static_cast<size_t>(SlotOf(index, slot))] = std::move(acceptor);
 }
 
 void FrontDoor::Start() {
@@ -190,7 +190,7 @@ void FrontDoor::Run() {
         eventfd_read(wake_.get(), &woken);
       } else if ((data & kListenerBit) == 0) {
         // Both directions have ended: gRPC has closed its descriptor, or is about to.
-        if ((events[i].events & EPOLLHUP) != 0) table_.Remove(data);
+        if ((events[i].events & EPOLLHUP) != 0) table_.Remove(data, Now());
       } else if (const size_t listener = data & ~kListenerBit; listener < listeners_.size()) {
         AcceptFrom(listeners_[listener].first, listeners_[listener].second);
       }
@@ -257,14 +257,15 @@ void FrontDoor::TakeIn(size_t index, int listener, OwnedFd fd) {
   if (!second.valid()) return Note(Turned::kDescriptors, peer->Name());
   std::optional<Peer> cut;
   const int watched = second.get();
-  const uint64_t number = table_.Add(*peer, std::move(second), Now(), cut);
+  const int slot = table_.ChooseSlot(SlotOf(index, 0), kSlots, Now());
+  const uint64_t number = table_.Add(*peer, std::move(second), slot, Now(), cut);
   if (cut.has_value()) Note(Turned::kNewcomers, cut->Name());
   // Only EPOLLHUP and EPOLLERR, once each.
   Watch(epoll_.get(), watched, EPOLLET, number);
   grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
   connection.listener_fd = listener;
   connection.fd = fd.Release();
-  acceptors_[index]->HandleNewConnection(&connection);
+  acceptors_[static_cast<size_t>(slot)]->HandleNewConnection(&connection);
 }
 
 void FrontDoor::Admit(const std::string& grpc_peer) {
@@ -275,11 +276,19 @@ void FrontDoor::SpareProbe(const std::string& grpc_peer) {
   if (const auto peer = ParseGrpcPeer(grpc_peer); peer.has_value()) table_.SpareProbe(*peer);
 }
 
-void FrontDoor::CutForCalls(const std::string& grpc_peer) {
-  const auto peer = ParseGrpcPeer(grpc_peer);
-  if (!peer.has_value()) return;
-  table_.Cut(*peer);
-  Note(Turned::kCalls, peer->Name());
+uint64_t FrontDoor::Claim(int slot) { return table_.Claim(slot, Now()); }
+
+void FrontDoor::CutForCalls(const std::string& grpc_peer, uint64_t number, int slot) {
+  if (const auto peer = ParseGrpcPeer(grpc_peer); peer.has_value()) {
+    table_.Cut(*peer);
+    return Note(Turned::kCalls, peer->Name());
+  }
+  if (number != 0) {
+    const std::optional<Peer> peer = table_.CutNumber(number);
+    if (peer.has_value()) Note(Turned::kCalls, peer->Name());
+    return;
+  }
+  for (const Peer& peer : table_.CutUnclaimed(slot)) Note(Turned::kCalls, peer.Name());
 }
 
 std::array<uint64_t, kTurnedCount> FrontDoor::Turns() const {

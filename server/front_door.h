@@ -45,9 +45,12 @@ class FrontDoor {
   ~FrontDoor();
 
   int port(size_t index) const { return sockets_[index].port(); }
-  // Where connections of config.listen[index] go.
-  void Attach(size_t index,
+  // Where connections of config.listen[index] go, by slot (connection_table.h).
+  void Attach(size_t index, int slot,
               std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor);
+  static constexpr int kSlots = 16;  // of each address
+  // The number of a slot among those of all addresses.
+  static int SlotOf(size_t index, int slot) { return static_cast<int>(index) * kSlots + slot; }
   // Begins to accept, on a thread of its own. gRPC's server must have been started.
   void Start();
   // Accepts no more, and lets go of the addresses. Those that are connected stay.
@@ -57,8 +60,11 @@ class FrontDoor {
   void Admit(const std::string& grpc_peer);
   // The server's health was asked for.
   void SpareProbe(const std::string& grpc_peer);
-  // Its calls are those of no client of ours.
-  void CutForCalls(const std::string& grpc_peer);
+  // The first call of a connection, as ConnectionTable::Claim().
+  uint64_t Claim(int slot);
+  // Cuts a connection whose calls are those of no client of ours: by its peer, where that is known,
+  // else by its number, where that is not 0, else all newcomers of its slot that may be it.
+  void CutForCalls(const std::string& grpc_peer, uint64_t number, int slot);
 
   ConnectionCounts Counts() const { return table_.Counts(); }
   // Connections that were refused or cut, by Turned.
@@ -80,7 +86,8 @@ class FrontDoor {
 
   ConnectionTable table_;
   std::vector<ListenSocket> sockets_;
-  std::vector<std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor>> acceptors_;
+  std::vector<std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor>>
+      acceptors_;                                  // SlotOf()
   std::vector<std::pair<size_t, int>> listeners_;  // index in sockets_, descriptor
   OwnedFd epoll_;
   OwnedFd wake_;

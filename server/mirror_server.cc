@@ -30,9 +30,10 @@ constexpr absl::Duration kTimerPeriod = absl::Milliseconds(250);
 constexpr int kQueueThreadsMax = 4;
 // Threads of the unary calls, which may wait for a disk.
 constexpr int kCallThreadsMax = 256;
-// What gRPC holds for a call that has begun and has no message: 12 KiB, measured with half-open
-// ones.
-constexpr uint64_t kMemoryPerWaitingCall = uint64_t{16} << 10;
+// What gRPC holds for a call that waits for a thread; 12 KiB are those of a half-open one.
+constexpr uint64_t kMemoryPerWaitingCall = uint64_t{32} << 10;
+// A client may open some hundred files at once, whatever memory_max is.
+constexpr uint64_t kWaitingCallsMin = 1024;
 constexpr int kReadChunkBytes = 32 << 10;
 // How often a renewed certificate is looked for.
 constexpr int kCertificateRefreshSeconds = 60;
@@ -44,17 +45,24 @@ int QueueCount(const Config& config) {
   return std::clamp(static_cast<int>(std::thread::hardware_concurrency()) / 2, 1, kQueueThreadsMax);
 }
 
-std::shared_ptr<grpc::ServerCredentials> Credentials(const Config& config,
-                                                     std::shared_ptr<CallGate> gate) {
-  if (!config.HasTls()) {
-    return GatedCredentials(grpc_insecure_server_credentials_create(), std::move(gate));
+// Reads the certificate again when it changes, on a thread of its own. nullptr: no TLS.
+std::shared_ptr<grpc::experimental::CertificateProviderInterface> CertificateProvider(
+    const Config& config) {
+  if (!config.HasTls()) return nullptr;
+  return std::make_shared<grpc::experimental::FileWatcherCertificateProvider>(
+      config.tls_key.string(), config.tls_cert.string(), kCertificateRefreshSeconds);
+}
+
+std::shared_ptr<grpc::ServerCredentials> Credentials(
+    const std::shared_ptr<grpc::experimental::CertificateProviderInterface>& certificates,
+    std::shared_ptr<CallGate> gate, int slot) {
+  if (certificates == nullptr) {
+    return GatedCredentials(grpc_insecure_server_credentials_create(), std::move(gate), slot);
   }
-  namespace tls = grpc::experimental;
-  tls::TlsServerCredentialsOptions options(std::make_shared<tls::FileWatcherCertificateProvider>(
-      config.tls_key.string(), config.tls_cert.string(), kCertificateRefreshSeconds));
+  grpc::experimental::TlsServerCredentialsOptions options(certificates);
   options.watch_identity_key_cert_pairs();
   return GatedCredentials(grpc_tls_server_credentials_create(options.c_credentials_options()),
-                          std::move(gate));
+                          std::move(gate), slot);
 }
 
 std::vector<std::string> ServiceNames() {
@@ -69,8 +77,9 @@ int StreamsMax(const Config& config) { return 2 * std::max(config.max_sessions, 
 CallLimits CallLimitsFor(const Config& config) {
   CallLimits limits;
   limits.waiting = StreamsMax(config);
-  limits.waiting_in_all = static_cast<int>(std::min<uint64_t>(
-      config.memory_max_bytes / 4 / kMemoryPerWaitingCall, std::numeric_limits<int>::max()));
+  limits.waiting_in_all =
+      static_cast<int>(std::clamp<uint64_t>(config.memory_max_bytes / 8 / kMemoryPerWaitingCall,
+                                            kWaitingCallsMin, std::numeric_limits<int>::max()));
   return limits;
 }
 
@@ -200,11 +209,14 @@ absl::Status MirrorServer::Listen() {
   H5M_ASSIGN_OR_RETURN(door_, FrontDoor::Open(config_));
   gate_ = std::make_shared<CallGate>(*authenticator_, *door_, CallLimitsFor(config_));
   authenticator_->set_gate(gate_.get());
-  const std::shared_ptr<grpc::ServerCredentials> credentials = Credentials(config_, gate_);
+  const auto certificates = CertificateProvider(config_);
   for (size_t i = 0; i < config_.listen.size(); ++i) {
-    door_->Attach(i, builder.experimental().AddExternalConnectionAcceptor(
-                         grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
-                         credentials));
+    for (int slot = 0; slot < FrontDoor::kSlots; ++slot) {
+      door_->Attach(i, slot,
+                    builder.experimental().AddExternalConnectionAcceptor(
+                        grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
+                        Credentials(certificates, gate_, FrontDoor::SlotOf(i, slot))));
+    }
     ports_.push_back(door_->port(i));
     addresses_.push_back(config_.listen[i].WithPort(ports_[i]));
   }

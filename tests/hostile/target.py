@@ -77,6 +77,17 @@ class Target:
         with self.channel() as channel:
             self.get_server(channel, timeout)
 
+    def assert_serves_again(self) -> None:
+        """A client that comes now is served within PATIENCE_S, though not with its first call."""
+        def served() -> bool:
+            try:
+                self.assert_serves(PATIENCE_S / 3)
+                return True
+            except grpc.RpcError:
+                return False
+
+        wait_until(served, "the server serves again", PATIENCE_S)
+
     def resident(self) -> int:
         """Bytes."""
         return int(Path(f"/proc/{self.pid}/statm").read_text().split()[1]) * PAGE
