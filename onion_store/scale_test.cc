@@ -117,7 +117,9 @@ TEST_F(LongHistoryTest, APruneTakesBoundedMemoryAndOneCopyOfWhatIsKept) {
   EXPECT_LT(memory_most, memory_before + (16 << 20));
   // The log of the index, and the records of what is kept.
   EXPECT_LT(disk_most, disk_before + (8 << 20));
-  EXPECT_LT(disk_.used_bytes(), disk_before / 2);
+  // The log of the index is a quarter of it; of the records so many are still wanted that they
+  // stay.
+  EXPECT_LT(disk_.used_bytes(), disk_before * 4 / 5);
 }
 
 // Beside the operating system: FaultEnv has no holes.
