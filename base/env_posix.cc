@@ -5,9 +5,11 @@
 #include <linux/fs.h>
 #include <sys/file.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,6 +19,7 @@
 #include "absl/time/clock.h"
 #include "base/env.h"
 #include "base/errno_status.h"
+#include "base/machine.h"
 #include "base/open_beneath.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
@@ -196,7 +199,7 @@ class PosixLock final : public EnvLock {
   Fd fd_;  // flock goes with the last descriptor.
 };
 
-class PosixTree final : public EnvTree {
+class PosixTree final : public EnvTree, public KnowsFileSizes {
  public:
   PosixTree(Fd root, std::string path) : root_(std::move(root)), path_(std::move(path)) {}
 
@@ -296,6 +299,29 @@ class PosixTree final : public EnvTree {
     if (fstatvfs(root_.get(), &st) != 0) return Error("statvfs", "");
     return uint64_t{st.f_bavail} * st.f_frsize;
   }
+  FileSizeMax FileSizes() override {
+    FileSizeMax max;
+    rlimit limit{};
+    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < INT64_MAX) {
+      max.process_bytes = limit.rlim_cur;
+    }
+    const Fd file(openat(root_.get(), ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
+    if (file.get() < 0) return max;
+    // Beyond the process's limit even an attempt is punished, by a signal.
+    uint64_t too_large = max.process_bytes, largest = 0;
+    while (too_large - largest > 1) {
+      const uint64_t size = largest + (too_large - largest) / 2;
+      if (ftruncate(file.get(), static_cast<off_t>(size)) == 0) {
+        largest = size;
+      } else if (errno == EFBIG || errno == EINVAL) {
+        too_large = size;
+      } else if (errno != EINTR) {
+        return max;  // A full disk, for one, tells nothing.
+      }
+    }
+    if (too_large < max.process_bytes) max.bytes = largest;
+    return max;
+  }
   absl::StatusOr<uint64_t> TotalBytes() override {
     struct statvfs st;
     if (fstatvfs(root_.get(), &st) != 0) return Error("statvfs", "");
@@ -361,7 +387,7 @@ class PosixTree final : public EnvTree {
   std::string path_;
 };
 
-class PosixEnv final : public Env {
+class PosixEnv final : public Env, public KnowsBootTime {
  public:
   absl::StatusOr<std::unique_ptr<EnvTree>> OpenTree(const std::filesystem::path& root) override {
     int fd = open(root.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -369,6 +395,11 @@ class PosixEnv final : public Env {
     return std::make_unique<PosixTree>(Fd(fd), root.string());
   }
   absl::Time Now() override { return absl::Now(); }
+  std::optional<BootTime> SinceBoot() override {
+    timespec since{};
+    if (boot_id_.empty() || clock_gettime(CLOCK_BOOTTIME, &since) != 0) return std::nullopt;
+    return BootTime{boot_id_, absl::DurationFromTimespec(since)};
+  }
   absl::StatusOr<int64_t> GroupNumber(const std::string& group) override {
     ::group entry{};
     ::group* found = nullptr;
@@ -377,6 +408,17 @@ class PosixEnv final : public Env {
     if (found == nullptr) return absl::NotFoundError(StrCat("no group named '", group, "'"));
     return static_cast<int64_t>(found->gr_gid);
   }
+
+ private:
+  static std::string ReadBootId() {
+    const Fd file(open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC));
+    char text[64];
+    const ssize_t got = file.get() < 0 ? -1 : read(file.get(), text, sizeof text);
+    const std::string_view id(text, got < 0 ? 0 : static_cast<size_t>(got));
+    return std::string(id.substr(0, id.find('\n')));
+  }
+
+  const std::string boot_id_ = ReadBootId();
 };
 
 }  // namespace

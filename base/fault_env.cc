@@ -60,6 +60,8 @@ struct FaultEnv::State {
   std::function<absl::Time()> now ABSL_GUARDED_BY(mutex);
   bool met ABSL_GUARDED_BY(mutex) = false;
   uint64_t capacity ABSL_GUARDED_BY(mutex) = UINT64_MAX;
+  FileSizeMax file_sizes ABSL_GUARDED_BY(mutex);
+  std::function<BootTime()> boot_time ABSL_GUARDED_BY(mutex);
 
   absl::Status Call() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     const uint64_t call = calls++;
@@ -224,7 +226,7 @@ class FaultLock final : public EnvLock {
   uint64_t node_;
 };
 
-class FaultTree final : public EnvTree {
+class FaultTree final : public EnvTree, public KnowsFileSizes {
  public:
   explicit FaultTree(StatePtr state) : state_(std::move(state)) {}
 
@@ -307,6 +309,10 @@ class FaultTree final : public EnvTree {
     const uint64_t used = state_->UsedBytes();
     return used >= state_->capacity ? 0 : state_->capacity - used;
   }
+  FileSizeMax FileSizes() override {
+    absl::MutexLock lock(&state_->mutex);
+    return state_->file_sizes;
+  }
   absl::StatusOr<uint64_t> TotalBytes() override {
     absl::MutexLock lock(&state_->mutex);
     return state_->capacity == UINT64_MAX ? uint64_t{1} << 40 : state_->capacity;
@@ -381,6 +387,18 @@ void FaultEnv::SetTime(std::function<absl::Time()> now) {
   absl::MutexLock lock(&state_->mutex);
   state_->now = std::move(now);
 }
+void FaultEnv::SetBootTime(std::function<BootTime()> boot_time) {
+  absl::MutexLock lock(&state_->mutex);
+  state_->boot_time = std::move(boot_time);
+}
+std::optional<BootTime> FaultEnv::SinceBoot() {
+  std::function<BootTime()> boot_time;
+  {
+    absl::MutexLock lock(&state_->mutex);
+    boot_time = state_->boot_time;
+  }
+  return boot_time == nullptr ? std::nullopt : std::optional(boot_time());
+}
 absl::StatusOr<int64_t> FaultEnv::GroupNumber(const std::string& group) {
   return absl::NotFoundError(StrCat("no group named '", group, "'"));
 }
@@ -420,6 +438,10 @@ bool FaultEnv::fault_met() const {
 void FaultEnv::SetCapacity(uint64_t bytes) {
   absl::MutexLock lock(&state_->mutex);
   state_->capacity = bytes;
+}
+void FaultEnv::SetFileSizes(const FileSizeMax& max) {
+  absl::MutexLock lock(&state_->mutex);
+  state_->file_sizes = max;
 }
 size_t FaultEnv::change_count() const {
   absl::MutexLock lock(&state_->mutex);

@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "base/env.h"
 #include "base/fault_disk.h"
+#include "base/machine.h"
 
 namespace h5mirror {
 
@@ -22,17 +23,21 @@ namespace h5mirror {
 // and of each later write, truncate or mode, independently: all, nothing, or any of its 512-byte
 // sectors. Names are kept up to the last that a SyncDirectory() covered, and any number of those
 // after it, as NameOrder says. What a failed Sync() should have covered no later one covers.
-class FaultEnv final : public Env {
+class FaultEnv final : public Env, public KnowsBootTime {
  public:
   FaultEnv();
   ~FaultEnv() override;
 
   absl::StatusOr<std::unique_ptr<EnvTree>> OpenTree(const std::filesystem::path& root) override;
   absl::Time Now() override;
+  std::optional<BootTime> SinceBoot() override;
   absl::StatusOr<int64_t> GroupNumber(const std::string& group) override;
 
   // The time of day; null: the machine's. Copies begin with the machine's.
   void SetTime(std::function<absl::Time()> now);
+
+  // What SinceBoot() says; null: nothing. Copies begin with that.
+  void SetBootTime(std::function<BootTime()> boot_time);
 
   // ---- Faults ----
   // The call number `call` (from call_count() on, 0 is the next) fails with `status`: a write after
@@ -47,6 +52,8 @@ class FaultEnv final : public Env {
   bool fault_met() const;
   // Bytes that files may hold together; writes beyond fail with kResourceExhausted.
   void SetCapacity(uint64_t bytes);
+  // What FileSizes() says; files of 1 GiB are the largest, whatever it says.
+  void SetFileSizes(const FileSizeMax& max);
   // What files hold together now.
   uint64_t used_bytes() const;
   // Asked before each change, with the disk as it is, under the tree's lock. True: the disk lies,

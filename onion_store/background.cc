@@ -10,6 +10,12 @@
 #include "base/signal_block.h"
 
 namespace h5mirror::store {
+namespace {
+
+// In one go for what becomes due later.
+constexpr absl::Duration kWaitMax = absl::Seconds(1);
+
+}  // namespace
 
 Background::Background(int thread_count, Env& env) : env_(env) {
   const SignalBlock block;
@@ -77,7 +83,9 @@ void Background::Loop() {
     if (RunOne(now)) continue;
     auto next = std::find_if(queue_.begin(), queue_.end(),
                              [&](const auto& entry) { return entry.first > now; });
-    changed_.WaitWithDeadline(&mutex_, next == queue_.end() ? absl::InfiniteFuture() : next->first);
+    // The store's time and the machine's may differ, and either may be set.
+    changed_.WaitWithTimeout(&mutex_, next == queue_.end() ? absl::InfiniteDuration()
+                                                           : std::min(next->first - now, kWaitMax));
   }
 }
 

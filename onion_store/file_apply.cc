@@ -36,6 +36,7 @@ struct FileImpl::ApplyChunk {
   std::vector<ApplyRun> runs;
   // From here on by LoadChunk().
   std::vector<bool> differs;             // new, and not what was there
+  std::vector<bool> keeps_old;           // new, and in part what was there
   std::vector<uint32_t> old_sums, sums;  // what the sums file says, and what it shall say
 };
 
@@ -54,6 +55,8 @@ struct FileImpl::Round {
   std::vector<ApplyChunk> chunks;
   uint64_t touched_bytes = 0;  // of all runs
   uint64_t changed_pages = 0;
+  FoundPages lost;      // of `version`, which are saved nowhere
+  FoundPages bad;       // of the head, which is overwritten in part
   RawBytes old_memory;  // of one chunk at a time
   RawBytes new_memory;  // of all runs, one after the other
 
@@ -225,7 +228,7 @@ absl::Status FileImpl::Apply(const LayerPtr& layer, Rounds rounds) {
   return absl::OkStatus();
 }
 
-absl::Status FileImpl::ReadNew(const Round& round, const ApplyChunk& chunk,
+absl::Status FileImpl::ReadNew(const Round& round, ApplyChunk& chunk,
                                absl::Span<const char> old_bytes) {
   const CutLayer& layer = *round.layer;
   const uint64_t page_bytes = page_size_bytes_;
@@ -261,6 +264,9 @@ absl::Status FileImpl::ReadNew(const Round& round, const ApplyChunk& chunk,
     }
   }
   for (const Extent& same : wanted) {
+    const uint64_t first = (same.offset - chunk.range.offset) / page_bytes;
+    const uint64_t last = (same.end() - 1 - chunk.range.offset) / page_bytes;
+    for (uint64_t page = first; page <= last; ++page) chunk.keeps_old[page] = true;
     std::memcpy(place(same).data(), &old_bytes[same.offset - chunk.range.offset], same.length);
   }
   return absl::OkStatus();
@@ -272,6 +278,7 @@ absl::Status FileImpl::LoadChunk(Round& round, ApplyChunk& chunk) {
   absl::Span<char> old_bytes = round.old_memory.Get(kChunkBytes).subspan(0, chunk.range.length);
   H5M_RETURN_IF_ERROR(
       ReadThrough({}, *round.head, round.old_size_bytes, chunk.range.offset, old_bytes));
+  chunk.keeps_old.assign(count, false);
   H5M_RETURN_IF_ERROR(ReadNew(round, chunk, old_bytes));
   H5M_ASSIGN_OR_RETURN(chunk.old_sums, round.sums->Read(PageOf(chunk.range.offset), count));
   chunk.sums = chunk.old_sums;
@@ -285,7 +292,23 @@ absl::Status FileImpl::LoadChunk(Round& round, ApplyChunk& chunk) {
       chunk.sums[page] = round.sums->SumOf({fresh, page_bytes});
     }
   }
+  KeepDamage(round, chunk, old_bytes);
   return absl::OkStatus();
+}
+
+// A page that went bad on the disk and is overwritten in part stays bad: a sum of what it holds
+// then would pass the damage off as the writer's bytes. It keeps the sum that it does not match,
+// until it is overwritten as a whole. (What an attempt that failed has left matches neither sum,
+// and is made anew.)
+void FileImpl::KeepDamage(Round& round, ApplyChunk& chunk, absl::Span<const char> old_bytes) const {
+  if (round.layer->recovered) return;
+  for (uint64_t page = 0; page < chunk.keeps_old.size(); ++page) {
+    if (!chunk.keeps_old[page]) continue;
+    const std::string_view old_page(&old_bytes[page * page_size_bytes_], page_size_bytes_);
+    if (round.sums->SumOf(old_page) == chunk.old_sums[page]) continue;
+    chunk.sums[page] = chunk.old_sums[page];
+    round.bad.Add(PageOf(chunk.range.offset) + page);
+  }
 }
 
 absl::Status FileImpl::KeepPages(Round& round, const ApplyChunk& chunk) {
@@ -350,6 +373,9 @@ absl::Status FileImpl::SavePages(Round& round) {
     }
     H5M_RETURN_IF_ERROR(SaveRuns(round, chunk, NoteDamaged(round, chunk, wanted, &runs), &runs));
   }
+  const absl::Cleanup tell = [&] {
+    TellDamage(round.version, std::exchange(round.lost, {}), std::exchange(round.bad, {}));
+  };
   if (runs.empty()) return absl::OkStatus();
   bool stored = std::any_of(runs.begin(), runs.end(), [](const PageRun& run) {
     return run.segment != PageRun::kZeros && run.segment != PageRun::kLost;
@@ -378,6 +404,7 @@ std::vector<bool> FileImpl::NoteDamaged(Round& round, const ApplyChunk& chunk,
     std::string_view page(old_bytes + i * page_size_bytes_, page_size_bytes_);
     if (round.sums->SumOf(page) == chunk.old_sums[i]) continue;
     wanted[i] = false;
+    round.lost.Add(PageOf(chunk.range.offset) + i);
     runs->push_back({0, PageOf(chunk.range.offset) + i, round.version, PageRun::kLost, 0});
   }
   return wanted;

@@ -40,16 +40,25 @@ absl::Time FileImpl::RunBackground() {
     }
     if (!due && context_->stops_applying) return absl::InfiniteFuture();
     absl::Status status = due ? MakeDurable(now) : Apply(unapplied, Rounds::kUntilStopped);
-    if (!due) {
-      absl::MutexLock lock(&mutex_);
-      apply_error_ = status;
-    }
+    if (!due) NoteApplied(status);
     if (status.ok() && turns_wanted_ > 0) return now;  // Somebody else's turn.
     if (status.ok()) continue;
     if (!due && absl::IsResourceExhausted(status)) return now + kRetryApply;
     Die(status);
     return absl::InfiniteFuture();
   }
+}
+
+void FileImpl::NoteApplied(const absl::Status& status) {
+  {
+    absl::MutexLock lock(&mutex_);
+    const bool news = status != std::exchange(apply_error_, status);
+    if (!news || status.ok()) return;
+  }
+  context_->TellNotice(
+      StoreNotice::Kind::kCannotApply, name_,
+      StrCat("stays where it is: its durable cuts are safe beside it and cannot ",
+             "get into the head, which is tried again: ", ToStd(status.message())));
 }
 
 bool FileImpl::IsDue(absl::Time now) {

@@ -72,6 +72,30 @@ void FileImpl::Post(absl::Time when) {
   if (context_->background != nullptr) context_->background->Post(shared_from_this(), when);
 }
 
+void FileImpl::TellDamage(VersionNumber version, const FoundPages& lost, const FoundPages& bad) {
+  const auto pages = [](const FoundPages& found) {
+    return found.count == 1 ? StrCat("page ", found.first, " of ")
+                            : StrCat(found.count, " pages from page ", found.first, " on of ");
+  };
+  context_->lost_pages += lost.count;
+  if (lost.count > 0) {
+    context_->TellNotice(
+        StoreNotice::Kind::kPagesLost, name_,
+        StrCat(pages(lost), "version ", version,
+               " lost: the head did not match its checksums when they were to be saved. It went "
+               "bad on the disk, or something else wrote it; h5mirror verify lists what is lost"));
+  }
+  // A writer may come back to them with each of its cuts.
+  const uint64_t key = bad.count == 0 ? told_bad_.load() : bad.first + 1;
+  if (key != told_bad_.exchange(key)) {
+    context_->TellNotice(
+        StoreNotice::Kind::kPagesLost, name_,
+        StrCat(pages(bad),
+               "the head damaged, and overwritten in part: reads of them fail until a program "
+               "writes them as a whole, or creates the file anew"));
+  }
+}
+
 absl::StatusOr<FileInfo> FileImpl::Info() {
   FileInfo info;
   std::shared_ptr<VersionIndex> index;

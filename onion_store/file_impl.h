@@ -18,6 +18,7 @@
 #include "absl/synchronization/mutex.h"
 #include "onion_store/change_log.h"
 #include "onion_store/file_layers.h"
+#include "onion_store/found_pages.h"
 #include "onion_store/kept_pages.h"
 #include "onion_store/page_segments.h"
 #include "onion_store/pinned_cut.h"
@@ -228,6 +229,8 @@ class FileImpl final : public File,
   // The same, and leaves it to the background to tell those who wait.
   void DieLocked(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void TellWaitersOfDeath() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Says it once where an apply fails.
+  void NoteApplied(const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);
   // Durable work before more of the apply; false where that must wait for the apply.
   bool IsDue(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void HurryLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -331,8 +334,12 @@ class FileImpl final : public File,
   // Reads `chunk`, finds what differs and sums what is new.
   absl::Status LoadChunk(Round& round, ApplyChunk& chunk)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
-  absl::Status ReadNew(const Round& round, const ApplyChunk& chunk,
-                       absl::Span<const char> old_bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+  void KeepDamage(Round& round, ApplyChunk& chunk, absl::Span<const char> old_bytes) const;
+  // Says what a round has found, once that is noted on the disk: pages of `version` that are saved
+  // nowhere, and pages of the head that were overwritten in part.
+  void TellDamage(VersionNumber version, const FoundPages& lost, const FoundPages& bad);
+  absl::Status ReadNew(const Round& round, ApplyChunk& chunk, absl::Span<const char> old_bytes)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
   // `wanted` without the pages of `chunk`, the last one loaded, that do not match their sums.
   std::vector<bool> NoteDamaged(Round& round, const ApplyChunk& chunk, std::vector<bool> wanted,
                                 std::vector<PageRun>* runs)
@@ -374,6 +381,14 @@ class FileImpl final : public File,
   absl::Status CheckAtRest(const FileRow& row);
   absl::StatusOr<GenerationPtr> OpenGeneration(int64_t number, const std::string& head_name,
                                                OpenKind kind);
+
+  // ---- file_oversize.cc ----
+  // Drops durable cuts of sizes that no head here can have, and goes on at the newest version that
+  // fits. Before anybody else has the file. kDataLoss: there is none.
+  absl::Status GoBackToFit() ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+  absl::StatusOr<VersionInfo> LeaveOversize(VersionIndex& index, const FileRow& row)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+  absl::Status ClipLayers() ABSL_LOCKS_EXCLUDED(mutex_);
 
   // ---- file_outside.cc ----
   struct OutsideChange;
@@ -452,6 +467,8 @@ class FileImpl final : public File,
   Session session_ ABSL_GUARDED_BY(mutex_);
   CutNumber next_cut_ ABSL_GUARDED_BY(mutex_) = 1;
   CutNumber last_cut_ ABSL_GUARDED_BY(mutex_) = 0;
+  // It was neither a version's nor a close's: what its writer leaves, should that vanish.
+  bool last_is_unkept_ ABSL_GUARDED_BY(mutex_) = false;
   uint64_t last_size_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::Time last_cut_time_ ABSL_GUARDED_BY(mutex_);
   uint64_t written_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // by all cuts since the Load()
@@ -467,8 +484,6 @@ class FileImpl final : public File,
   // A lost writer's last cut, which is a version once it is durable.
   std::optional<KeptCut> kept_cut_ ABSL_GUARDED_BY(mutex_);
   // Closes that were folded; the newest durable cut becomes a version when it is due.
-  // It was neither a version's nor a close's: what its writer leaves, should that vanish.
-  bool last_is_unkept_ ABSL_GUARDED_BY(mutex_) = false;
   std::optional<Fold> fold_ ABSL_GUARDED_BY(mutex_);
   bool names_changed_ ABSL_GUARDED_BY(mutex_) = false;  // in the history, since the last sync of it
   bool made_directories_ ABSL_GUARDED_BY(mutex_) = false;
@@ -476,6 +491,7 @@ class FileImpl final : public File,
   // The newest version may have pre-images: true unless it is known not to have.
   bool newest_has_rows_ ABSL_GUARDED_BY(mutex_) = true;
   std::atomic<uint64_t> prune_epoch_{0};
+  std::atomic<uint64_t> told_bad_{0};  // the first page, from 1, of those that were told of last
   bool pruning_ ABSL_GUARDED_BY(mutex_) = false;
   // Held by layers with bytes in `pages` that no row need name: while anybody else has it, no
   // segment is removed.

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/status_macros.h"
+#include "base/strings.h"
 #include "onion_store/file_impl.h"
 #include "onion_store/history_names.h"
 
@@ -23,6 +24,7 @@ struct FileImpl::OutsideChange {
   uint64_t size_bytes = 0;
   bool was_begun = false;      // by an attempt that was broken off
   uint64_t changed_pages = 0;  // where it was begun: those that are known
+  uint64_t lost_pages = 0;     // of older versions
 
   // Calls `look` with each `kPages` pages below `end_page`: the sums that the head has now, and
   // what the sums file says.
@@ -67,8 +69,16 @@ absl::Status FileImpl::TakeInOutsideChange(uint64_t size_bytes) {
     H5M_RETURN_IF_ERROR(change.index->WriteFileRow(change.row));
   }
   H5M_RETURN_IF_ERROR(NoteLostPages(change));
+  const VersionNumber before = change.row.applied_version;
   H5M_RETURN_IF_ERROR(WriteOutsideSums(change));
-  return CommitOutsideChange(change);
+  H5M_RETURN_IF_ERROR(CommitOutsideChange(change));
+  context_->lost_pages += change.lost_pages;
+  context_->TellNotice(
+      StoreNotice::Kind::kPagesLost, name_,
+      StrCat("the head was changed from outside: what it holds is version ", outside_change_,
+             " now, and ", change.lost_pages, " pages that version ", before,
+             " or older ones had are lost; h5mirror verify lists them"));
+  return absl::OkStatus();
 }
 
 absl::Status FileImpl::CountChangedPages(OutsideChange& change) {
@@ -106,9 +116,11 @@ absl::Status FileImpl::NoteLostPages(OutsideChange& change) {
       if (now[i] == before[i] || saved[i]) continue;
       lost.push_back({0, first + i, row.applied_version, PageRun::kLost, 0});
     }
+    change.lost_pages += lost.size();
     return lost.empty() ? absl::OkStatus() : change.index->AddPages(row, lost);
   };
   H5M_RETURN_IF_ERROR(change.ForEachPages(limit, page_size_bytes_, note));
+  change.lost_pages += noted_before;
   if (change.was_begun) change.changed_pages = noted_before;
   return absl::OkStatus();
 }

@@ -203,7 +203,10 @@ absl::Status FileImpl::Recover(FileRow row) {
   }
   H5M_RETURN_IF_ERROR(index->WriteFileRow(row));
   if (row.durable_cut > row.applied_cut) H5M_RETURN_IF_ERROR(ReplayStage());
-  return CheckHead();
+  H5M_RETURN_IF_ERROR(CheckHead());
+  absl::Status fits = GoBackToFit();
+  if (!fits.ok()) Die(fits);  // The background may know this object by now.
+  return fits;
 }
 
 absl::Status FileImpl::ReplayStage() {

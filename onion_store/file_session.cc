@@ -143,6 +143,9 @@ absl::Status FileImpl::Write(Token token, absl::Span<const Extent> extents,
 
 absl::Status FileImpl::WriteLocked(absl::Span<const Extent> extents,
                                    absl::Span<const std::string_view> pieces) {
+  for (const Extent& extent : extents) {
+    H5M_RETURN_IF_ERROR(context_->CheckFileSize(name_, extent.end()));
+  }
   const uint64_t floor = DirectFloor();
   PieceCursor cursor(pieces);
   std::vector<Extent> staged;
@@ -205,6 +208,7 @@ absl::Status FileImpl::Truncate(Token token, uint64_t size_bytes) {
 }
 
 absl::Status FileImpl::TruncateLocked(uint64_t size_bytes) {
+  H5M_RETURN_IF_ERROR(context_->CheckFileSize(name_, size_bytes));
   if (size_bytes >= open_size_) {
     open_size_ = size_bytes;
     return absl::OkStatus();

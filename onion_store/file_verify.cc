@@ -1,5 +1,6 @@
 // Checking a history: docs/format.md, "Verifying".
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_format.h"
@@ -46,6 +47,11 @@ class VerifyJobImpl final : public VerifyJob {
   }
 
  private:
+  struct LostPages {
+    int64_t generation = 0;
+    uint64_t first = 0, end = 0;
+    std::pair<VersionNumber, VersionNumber> readers;
+  };
   enum class Phase : uint8_t { kIndex, kStage, kHeads, kPages, kDone };
 
   absl::Status RunPhase() ABSL_EXCLUSIVE_LOCKS_REQUIRED(file_->work_mutex_) {
@@ -202,7 +208,7 @@ class VerifyJobImpl final : public VerifyJob {
         if (layer->durable && layer->recovered) return absl::OkStatus();
       }
     }
-    H5M_ASSIGN_OR_RETURN(const auto readers, index_->ReadersOf(generation, page, INT64_MAX));
+    H5M_ASSIGN_OR_RETURN(const auto readers, index_->ReadersOf(generation, page, INT64_MAX, 0));
     Report(DamagePlace::kHead, file_->HeadName(generation), page * file_->page_size_bytes_, readers,
            absl::StrFormat("page %d: checksum 0x%08x, sums-%d says 0x%08x", page, found, generation,
                            want));
@@ -214,11 +220,13 @@ class VerifyJobImpl final : public VerifyJob {
     for (uint64_t bytes = 0; bytes < kStepBytes;) {
       if (rows_.empty()) {
         if (!more_rows_) {
+          ReportLost();
           phase_ = Phase::kDone;
           progress_.done = true;
           return absl::OkStatus();
         }
         H5M_ASSIGN_OR_RETURN(more_rows_, index_->ScanPages(kStepRows, &cursor_, &rows_));
+        std::reverse(rows_.begin(), rows_.end());  // They are taken from the end.
         if (rows_.empty()) continue;
       }
       const RunOfGeneration row = rows_.back();
@@ -236,7 +244,9 @@ class VerifyJobImpl final : public VerifyJob {
     const bool sane = run.level >= 0 && run.level <= kPageLevelMax &&
                       run.page % (uint64_t{1} << std::clamp(run.level, 0, kPageLevelMax)) == 0 &&
                       (!kept || run.segment <= pages_->segment());
-    if (sane && (!kept || !Wanted(run.page))) return 0;
+    if (sane && !Wanted(run.page)) return 0;
+    if (sane && run.segment == PageRun::kLost) return NoteLost(row);
+    if (sane && !kept) return 0;
     absl::Status checked = absl::DataLossError("no such level, page or segment");
     if (sane) checked = pages_->Check(run, row.generation);
     const uint64_t bytes = sane ? pages_->RecordBytes(run) : 0;
@@ -245,13 +255,42 @@ class VerifyJobImpl final : public VerifyJob {
     H5M_ASSIGN_OR_RETURN(const bool same, index_->HasRun(row.generation, run));
     if (!same) return 0;  // It was moved since it was looked up; where it is now it was checked.
     H5M_ASSIGN_OR_RETURN(const auto readers,
-                         index_->ReadersOf(row.generation, run.page, run.version));
+                         index_->ReadersOf(row.generation, run.page, run.version, 0));
     Report(sane ? DamagePlace::kPages : DamagePlace::kIndex,
            sane ? pages_->SegmentName(run.segment) : file_->HistoryName("index"), run.offset,
            readers,
            absl::StrFormat("pages %d to %d of version %d: %s", run.page, run.page_end() - 1,
                            run.version, checked.message()));
     return bytes;
+  }
+
+  // Lost pages come in thousands, one row each: what lies side by side is one finding.
+  absl::StatusOr<uint64_t> NoteLost(const RunOfGeneration& row) {
+    const PageRun& run = row.run;
+    H5M_ASSIGN_OR_RETURN(const auto readers,
+                         index_->ReadersOf(row.generation, run.page, run.version,
+                                           run.page * file_->page_size_bytes_));
+    if (readers.second == 0) return 0;  // Versions that end before it.
+    if (lost_ && lost_->generation == row.generation && lost_->readers == readers &&
+        (run.page == lost_->end || run.page + 1 == lost_->first)) {
+      lost_->first = std::min(lost_->first, run.page);
+      lost_->end = std::max(lost_->end, run.page + 1);
+      return 0;
+    }
+    ReportLost();
+    lost_ = LostPages{row.generation, run.page, run.page + 1, readers};
+    return 0;
+  }
+  void ReportLost() {
+    if (!lost_) return;
+    const LostPages lost = *std::exchange(lost_, std::nullopt);
+    Report(DamagePlace::kPages, file_->HeadName(lost.generation),
+           lost.first * file_->page_size_bytes_, lost.readers,
+           absl::StrFormat("%s lost: the head was changed or damaged from outside before %s saved",
+                           lost.end - lost.first == 1
+                               ? absl::StrFormat("page %d is", lost.first)
+                               : absl::StrFormat("pages %d to %d are", lost.first, lost.end - 1),
+                           lost.end - lost.first == 1 ? "it was" : "they were"));
   }
 
   FileRow Row() {
@@ -274,6 +313,7 @@ class VerifyJobImpl final : public VerifyJob {
   PagesCursor cursor_;
   std::vector<RunOfGeneration> rows_;
   bool more_rows_ = true;
+  std::optional<LostPages> lost_;  // the last ones, not reported yet
   VerifyProgress progress_;
   MemoryCharge charge_;
 };

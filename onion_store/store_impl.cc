@@ -1,6 +1,7 @@
 #include "onion_store/store_impl.h"
 
 #include <charconv>
+#include <optional>
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
@@ -54,6 +55,16 @@ absl::Status CheckFormat(EnvTree& tree) {
                       format, kFormat));
 }
 
+// Of a root that an older program served nobody noted the time; its tokens tell when it was
+// written.
+void OpenClock(StoreContext& context) {
+  std::optional<absl::Time> at_least;
+  if (const auto stat = context.tree->Stat(TokenSource::kFileName); stat.ok()) {
+    at_least = absl::FromUnixNanos(stat->mtime_ns);
+  }
+  context.clock.Open(*context.tree, ".h5mirror/clock", at_least);
+}
+
 }  // namespace
 
 StoreImpl::StoreImpl(std::shared_ptr<StoreContext> context)
@@ -96,6 +107,7 @@ absl::Status StoreImpl::Close(absl::Duration deadline) {
     if (status.ok() && was_alive) status = durable;
     file->Retire();
   }
+  if (context_->kind == StoreKind::kRoot) context_->clock.Note();
   context_->lock.reset();  // Whoever still holds a file can do nothing with it.
   return status;
 }
@@ -260,8 +272,9 @@ absl::StatusOr<std::unique_ptr<Store>> Store::Open(Env& env, StoreOptions option
   if (!context->options.group.empty()) {
     H5M_ASSIGN_OR_RETURN(context->group, env.GroupNumber(context->options.group));
   }
+  OpenClock(*context);
   H5M_RETURN_IF_ERROR(context->tokens.Load());
-  context->background = std::make_unique<Background>(threads, env);
+  context->background = std::make_unique<Background>(threads, context->env);
   auto store = std::make_unique<StoreImpl>(std::move(context));
   store->RecoverUnclean();
   return store;

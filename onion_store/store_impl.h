@@ -20,7 +20,7 @@
 namespace h5mirror::store {
 
 // Thread-safe.
-class StoreImpl final : public Store {
+class StoreImpl final : public Store, public StoreHealth {
  public:
   explicit StoreImpl(std::shared_ptr<StoreContext> context);
   ~StoreImpl() override { Close(absl::Seconds(5)).IgnoreError(); }
@@ -41,6 +41,13 @@ class StoreImpl final : public Store {
   absl::StatusOr<std::string> Undelete(std::string_view removal_id,
                                        std::string_view new_name) override;
   absl::StatusOr<int> PurgeRemoved(absl::Time now) override;
+
+  std::vector<StoreNotice> TakeNotices() override { return context_->notices.Take(); }
+  uint64_t lost_pages() const override { return context_->lost_pages; }
+  absl::Time Now() override { return context_->clock.Now(); }
+  std::string DoubtOfTime() override { return context_->clock.Doubt(); }
+  absl::Duration ClockAhead() override { return context_->clock.Ahead(); }
+  void Tend() override { context_->clock.Tend(); }
 
   bool RunBackground() override { return context_->background->RunDue(); }
   const std::array<uint8_t, 16>& incarnation() const override { return incarnation_; }

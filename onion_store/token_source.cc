@@ -8,7 +8,7 @@
 
 namespace h5mirror::store {
 namespace {
-constexpr char kName[] = ".h5mirror/tokens";
+constexpr const char* kName = TokenSource::kFileName;
 constexpr char kFresh[] = ".h5mirror/tokens.new";
 constexpr uint64_t kBlock = 1000;
 }  // namespace

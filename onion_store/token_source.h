@@ -13,6 +13,8 @@ namespace h5mirror::store {
 // Thread-safe. A grant costs a sync once in 1000 times.
 class TokenSource {
  public:
+  static constexpr char kFileName[] = ".h5mirror/tokens";
+
   // kInMemory: nobody who was given one outlives the store, so they begin at 1 each time.
   enum class Keeping : uint8_t { kDurable, kInMemory };
   TokenSource(EnvTree& tree, Keeping keeping) : tree_(tree), keeping_(keeping) {}

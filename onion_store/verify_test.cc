@@ -3,6 +3,7 @@
 
 #include "base/fault_env.h"
 #include "gmock/gmock.h"
+#include "onion_store/store_health.h"
 #include "onion_store/test_store.h"
 
 namespace h5mirror::store {
@@ -211,6 +212,95 @@ TEST_F(VerifyTest, AFileWhoseDurableStageIsDamagedIsNotOpened) {
     EXPECT_TRUE(absl::IsDataLoss(opened.status())) << opened.status();
     EXPECT_THAT(std::string(opened.status().message()), HasSubstr(name));
   }
+}
+
+// What versions lose is known from the moment on at which it is noted, and stays damage.
+TEST_F(VerifyTest, PagesThatWereLostAreFoundUntilTheirVersionsArePruned) {
+  Write(3);
+  Flip("x.h5", 10 * kPage + 3);
+  Flip("x.h5", 11 * kPage + 3);
+  Writer writer(file_, SessionStart::kContinue, golden_[3]);
+  ASSERT_TRUE(writer.Write(10 * kPage, Bytes(2 * kPage)).ok());
+  ASSERT_TRUE(writer.CutDurably(BarrierKind::kCommit).ok());
+  ASSERT_TRUE(writer.End().ok());
+  golden_[4] = writer.content();
+  ASSERT_TRUE(file_->WaitApplied(absl::Seconds(30)).ok());
+  for (int time = 0; time < 3; ++time) {
+    const std::vector<Damage> found = Verify();
+    ASSERT_FALSE(found.empty());
+    EXPECT_EQ(found[0].place, DamagePlace::kPages);
+    EXPECT_EQ(found[0].offset, 10 * kPage);
+    EXPECT_EQ(found.back().newest, 3);
+    EXPECT_EQ(Whole().size(), static_cast<size_t>(found[0].oldest));
+    Open(env_);
+  }
+  ASSERT_TRUE(Whole().size() < 4 && Whole().back() == 4);
+  auto job = *file_->StartPrune({1, 2, 3});
+  for (bool done = false; !done;) done = job->Step()->done;
+  EXPECT_THAT(Verify(), IsEmpty());
+}
+
+TEST_F(VerifyTest, WhoLosesPagesIsToldOfOnceAndCounted) {
+  Write(3);
+  Flip("x.h5", 10 * kPage + 3);
+  Writer writer(file_, SessionStart::kContinue, golden_[3]);
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_TRUE(writer.Write(10 * kPage, Bytes(kPage)).ok());
+    ASSERT_TRUE(writer.CutDurably(BarrierKind::kCommit).ok());
+    ASSERT_TRUE(file_->WaitApplied(absl::Seconds(30)).ok());
+  }
+  ASSERT_TRUE(writer.End().ok());
+  const std::vector<StoreNotice> notices = StoreHealth::Of(*store_)->TakeNotices();
+  ASSERT_EQ(notices.size(), 1u);
+  EXPECT_EQ(notices[0].file, "x.h5");
+  EXPECT_THAT(notices[0].text, HasSubstr("page 10 of version 3 lost"));
+  EXPECT_EQ(StoreHealth::Of(*store_)->lost_pages(), 1u);
+}
+
+// Bit rot changes no times, and is found by the checksums alone.
+TEST_F(VerifyTest, BitRotThatIsOverwrittenInPartIsNotPassedOffAsTheWritersBytes) {
+  Write(2);
+  ASSERT_TRUE(env_.FlipBit("x.h5", (10 * kPage + 3) * 8).ok());
+  ASSERT_TRUE(env_.FlipBit("x.h5", (20 * kPage + 3) * 8).ok());
+  Writer writer(file_, SessionStart::kContinue, golden_[2]);
+  ASSERT_TRUE(writer.Write(10 * kPage + 100, Bytes(20)).ok());
+  ASSERT_TRUE(writer.CutDurably(BarrierKind::kCommit).ok());
+  golden_[3] = writer.content();
+  ASSERT_TRUE(file_->WaitApplied(absl::Seconds(30)).ok());
+  std::vector<VersionNumber> whole = Whole();
+  EXPECT_TRUE(std::find(whole.begin(), whole.end(), 3) == whole.end());
+  std::string bytes(kPage, '\0');
+  EXPECT_TRUE(absl::IsDataLoss((*file_->OpenVersion(3))->Read(10 * kPage, absl::MakeSpan(bytes))));
+  EXPECT_TRUE((*file_->OpenVersion(3))->Read(11 * kPage, absl::MakeSpan(bytes)).ok());
+  // Written as a whole it is right again.
+  ASSERT_TRUE(writer.Write(10 * kPage, Bytes(kPage)).ok());
+  ASSERT_TRUE(writer.Write(20 * kPage, Bytes(kPage)).ok());
+  ASSERT_TRUE(writer.CutDurably(BarrierKind::kCommit).ok());
+  golden_[4] = writer.content();
+  ASSERT_TRUE(writer.End().ok());
+  ASSERT_TRUE(file_->WaitApplied(absl::Seconds(30)).ok());
+  EXPECT_TRUE(ReadVersion(*file_, 4) == golden_[4]);
+  Open(env_);
+  EXPECT_TRUE(ReadVersion(*file_, 4) == golden_[4]);
+  for (const Damage& damage : Verify()) EXPECT_EQ(damage.place, DamagePlace::kPages);
+}
+
+TEST_F(VerifyTest, AChangeFromOutsideCostsOlderVersionsPages) {
+  Write(2);
+  file_.reset();
+  store_.reset();
+  Flip("x.h5", 10 * kPage + 3);
+  Open(env_);
+  golden_.erase(2);
+  EXPECT_EQ(file_->Info()->newest_version.version, 3);
+  const std::vector<Damage> found = Verify();
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].place, DamagePlace::kPages);
+  EXPECT_EQ(found[0].newest, 2);
+  const std::vector<StoreNotice> notices = StoreHealth::Of(*store_)->TakeNotices();
+  ASSERT_EQ(notices.size(), 1u);
+  EXPECT_EQ(notices[0].file, "x.h5");
+  EXPECT_THAT(notices[0].text, HasSubstr("version 3 now, and 1 pages that version 2"));
 }
 
 TEST_F(VerifyTest, ThePartsTogetherFindWhatTheWholeDoes) {

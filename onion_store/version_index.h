@@ -245,16 +245,22 @@ class VersionIndex {
   absl::StatusOr<bool> ScanVersionRows(size_t row_max, PagesCursor* cursor,
                                        std::vector<PageRun>* runs);
 
+  // Versions with more than `size_bytes` bytes, oldest first; the newest version with no more than
+  // them (0: none).
+  absl::StatusOr<std::vector<VersionNumber>> LargerThan(uint64_t size_bytes);
+  absl::StatusOr<VersionNumber> NewestUpTo(uint64_t size_bytes);
+
   // ---- Verifying. ----
 
   // What SQLite finds wrong with the database, at most 20 lines. It is busy meanwhile.
   absl::StatusOr<std::vector<std::string>> CheckWhole();
   absl::StatusOr<bool> HasRun(int64_t generation, const PageRun& run);
-  // The oldest and the newest version up to `up_to` that read `page` where `up_to` does; 0, 0:
-  // none.
+  // The oldest and the newest version up to `up_to` that read `page` where `up_to` does, of those
+  // with more than `beyond_bytes` bytes; 0, 0: none.
   absl::StatusOr<std::pair<VersionNumber, VersionNumber>> ReadersOf(int64_t generation,
                                                                     uint64_t page,
-                                                                    VersionNumber up_to);
+                                                                    VersionNumber up_to,
+                                                                    uint64_t beyond_bytes);
 
  private:
   explicit VersionIndex(std::unique_ptr<SqliteDatabase> database)

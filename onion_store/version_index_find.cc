@@ -159,4 +159,25 @@ absl::StatusOr<GenerationRow> VersionIndex::GetGeneration(int64_t generation) {
   return absl::DataLossError(StrCat("the index has no generation ", generation));
 }
 
+absl::StatusOr<std::vector<VersionNumber>> VersionIndex::LargerThan(uint64_t size_bytes) {
+  absl::MutexLock lock(&mutex_);
+  std::vector<VersionNumber> found;
+  SqliteQuery query(*database_,
+                    "SELECT version FROM version WHERE generation IN (SELECT generation FROM"
+                    " generation) AND size_bytes > ? ORDER BY version");
+  query.Bind(static_cast<int64_t>(std::min<uint64_t>(size_bytes, INT64_MAX)));
+  while (query.Next()) found.push_back(query.Int64(0));
+  if (!query.status().ok()) return query.status();
+  return found;
+}
+
+absl::StatusOr<VersionNumber> VersionIndex::NewestUpTo(uint64_t size_bytes) {
+  absl::MutexLock lock(&mutex_);
+  SqliteQuery query(*database_, "SELECT max(version) FROM version WHERE size_bytes <= ?");
+  query.Bind(static_cast<int64_t>(std::min<uint64_t>(size_bytes, INT64_MAX)));
+  const VersionNumber found = query.Next() ? query.Int64(0) : 0;
+  if (!query.status().ok()) return query.status();
+  return found;
+}
+
 }  // namespace h5mirror::store

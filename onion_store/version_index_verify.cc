@@ -40,7 +40,7 @@ absl::StatusOr<bool> VersionIndex::HasRun(int64_t generation, const PageRun& run
 }
 
 absl::StatusOr<std::pair<VersionNumber, VersionNumber>> VersionIndex::ReadersOf(
-    int64_t generation, uint64_t page, VersionNumber up_to) {
+    int64_t generation, uint64_t page, VersionNumber up_to, uint64_t beyond_bytes) {
   absl::MutexLock lock(&mutex_);
   VersionNumber after = 0;  // the newest before that has the page saved for itself
   for (int level = 0; level <= kPageLevelMax; ++level) {
@@ -54,8 +54,8 @@ absl::StatusOr<std::pair<VersionNumber, VersionNumber>> VersionIndex::ReadersOf(
   std::pair<VersionNumber, VersionNumber> readers{0, 0};
   SqliteQuery query(*database_,
                     "SELECT min(version), max(version) FROM version"
-                    " WHERE version > ? AND version <= ? AND generation = ?");
-  query.Bind(after).Bind(up_to).Bind(generation);
+                    " WHERE version > ? AND version <= ? AND generation = ? AND size_bytes > ?");
+  query.Bind(after).Bind(up_to).Bind(generation).Bind(static_cast<int64_t>(beyond_bytes));
   if (query.Next()) readers = {query.Int64(0), query.Int64(1)};
   if (!query.status().ok()) return query.status();
   return readers;

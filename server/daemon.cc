@@ -21,6 +21,7 @@
 #include "server/memory.h"
 #include "server/mirror_server.h"
 #include "server/secret_file.h"
+#include "server/store_watch.h"
 #include "spdlog/spdlog.h"
 
 namespace h5mirror::server {
@@ -125,7 +126,9 @@ ExitCode StopAll(const Config& config, MirrorServer& server, store::Store& store
   const absl::Duration deadline = clock.Monotonic() + config.stop_timeout;
   server.Stop(config.stop_timeout);
   const absl::Duration left = std::max(deadline - clock.Monotonic(), absl::Seconds(1));
-  if (const absl::Status status = store.Close(left); !status.ok()) {
+  const absl::Status status = store.Close(left);
+  LogNotices(store);
+  if (!status.ok()) {
     spdlog::warn("stopped before the work in hand was done, the next start finishes it: {}",
                  status.ToString());
     return ExitCode::kStoppedEarly;
@@ -140,6 +143,7 @@ void BlockSignals() {
   const sigset_t signals = OurSignals();
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   signal(SIGPIPE, SIG_IGN);
+  signal(SIGXFSZ, SIG_IGN);  // A write beyond `ulimit -f` fails then, and ends its session only.
 }
 
 ExitCode RunDaemon(const Config& config, const std::filesystem::path& port_file) {
@@ -152,12 +156,12 @@ ExitCode RunDaemon(const Config& config, const std::filesystem::path& port_file)
     return ExitCode::kUsage;
   }
   RaiseDescriptorLimit();
-  SystemClock clock;
   auto store = store::Store::Open(Env::Posix(), OptionsFor(config));
   if (!store.ok()) {
     spdlog::error("root = \"{}\": {}", config.root.string(), ToStd(store.status().message()));
     return CodeOfStoreError(store.status());
   }
+  StoreClock clock(**store);
   auto server = MirrorServer::Start(config, **store, clock);
   if (!server.ok()) {
     spdlog::error("{}", ToStd(server.status().message()));

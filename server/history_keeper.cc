@@ -9,6 +9,7 @@
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "server/prune_plan.h"
+#include "server/store_watch.h"
 #include "server/thinning.h"
 #include "spdlog/spdlog.h"
 
@@ -18,6 +19,7 @@ namespace {
 constexpr absl::Duration kRoundPeriod = absl::Seconds(1);
 constexpr absl::Duration kStopCheckPeriod = absl::Milliseconds(100);
 constexpr absl::Duration kHourlyPeriod = absl::Hours(1);
+constexpr absl::Duration kRetryInDoubt = absl::Minutes(15);
 // A server that is started anew every day applies its rules all the same.
 constexpr absl::Duration kFirstPassMax = absl::Minutes(15);
 constexpr size_t kFilesAtOnce = 256;
@@ -101,12 +103,18 @@ void HistoryKeeper::RunUrgent() {
 void HistoryKeeper::Round() {
   RunUrgent();
   if (!checks_noted_) NoteChecks();
+  LogNotices(store_);
+  if (auto* health = store::StoreHealth::Of(store_); health != nullptr) health->Tend();
   if (Now() >= next_hourly_) {
     next_hourly_ = Now() + kHourlyPeriod;
     PurgeRemoved();
     FinishPrunes();
   }
   if (prune_every_ > absl::ZeroDuration() && !rules_.empty() && Now() >= next_pass_) {
+    if (TimeIsInDoubt(store_, "retention")) {
+      next_pass_ = Now() + std::min(kRetryInDoubt, prune_every_);
+      return;
+    }
     next_pass_ = Now() + prune_every_;
     RunPass();
   }
@@ -129,6 +137,7 @@ void HistoryKeeper::NoteChecks() {
 }
 
 void HistoryKeeper::PurgeRemoved() {
+  if (TimeIsInDoubt(store_, "purge")) return;
   const auto purged = store_.PurgeRemoved(clock_.Now());
   if (!purged.ok()) spdlog::error("purge of removed files: {}", purged.status().ToString());
   if (purged.value_or(0) > 0) spdlog::info("purge: {} removed files are gone for good", *purged);

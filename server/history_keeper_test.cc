@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <random>
 
 #include "base/fault_env.h"
@@ -314,6 +315,24 @@ TEST_F(HistoryKeeperTest, RemovedFilesWhoseTimeIsOverGoFirst) {
   EXPECT_THAT(*store_->ListRemoved(), IsEmpty());
   EXPECT_EQ(Versions("a.h5").size(), 10u);
   EXPECT_GE(*store_->FreeDiskBytes(), 100'000u);
+}
+
+TEST_F(HistoryKeeperTest, NothingGoesForItsAgeWhileTheClockIsInDoubt) {
+  constexpr int64_t kYears = 10 * 366 * 86400;
+  const auto machine_s = std::make_shared<std::atomic<int64_t>>(1'790'000'000);
+  env_.SetTime([machine_s] { return absl::FromUnixSeconds(*machine_s); });
+  env_.SetBootTime([] { return BootTime{"a", absl::Hours(1)}; });
+  Must(Commit("old.h5", 1));
+  files_.clear();
+  Must(store_->Remove("old.h5", {}, absl::Hours(24)).status());
+  *machine_s += kYears;
+  clock_.SetNow(env_.Now());  // Whoever goes by the machine's.
+  Keeper().Round();
+  EXPECT_EQ(store_->ListRemoved()->size(), 1u);
+  *machine_s -= kYears;
+  clock_.Advance(absl::Hours(1));
+  Keeper().Round();
+  EXPECT_THAT(*store_->ListRemoved(), IsEmpty());
 }
 
 TEST(ThinningTest, VersionsAreNamedAsRanges) {

@@ -5,6 +5,7 @@
 #include "absl/time/clock.h"
 #include "base/strings.h"
 #include "base/version.h"
+#include "server/store_watch.h"
 
 namespace h5mirror::server {
 namespace {
@@ -145,6 +146,7 @@ absl::Status Metrics::Serve(const std::string& address) {
   try {
     exposer_ = std::make_unique<prometheus::Exposer>(address, 1);
     exposer_->RegisterCollectable(registry_);
+    exposer_->RegisterCollectable(StoreGauges::Get().registry());
   } catch (const std::exception& error) {
     return absl::UnavailableError(
         StrCat("metrics_listen = \"", address, "\" cannot be served: ", error.what()));
@@ -158,7 +160,9 @@ int Metrics::port() const {
 
 std::vector<std::string> Metrics::Names() const {
   std::vector<std::string> names;
-  for (const prometheus::MetricFamily& family : registry_->Collect()) names.push_back(family.name);
+  for (const auto& registry : {registry_, StoreGauges::Get().registry()}) {
+    for (const prometheus::MetricFamily& family : registry->Collect()) names.push_back(family.name);
+  }
   return names;
 }
 

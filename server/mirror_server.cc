@@ -21,6 +21,7 @@
 #include "server/memory.h"
 #include "server/receive_windows.h"
 #include "server/secret_file.h"
+#include "server/store_watch.h"
 #include "spdlog/spdlog.h"
 
 namespace h5mirror::server {
@@ -253,6 +254,7 @@ void MirrorServer::RunTimer() {
     if (round % 4 == 0) {
       metrics_.mirrors().Set(mirrors_.Sum());
       metrics_.door().Set({door_->Counts(), door_->Turns(), gate_->refused_calls()});
+      StoreGauges::Get().Sample(store_);
       metrics_.Sample({ResidentBytes(), store_.memory_used_bytes(),
                        store_.FreeDiskBytes().value_or(0), clock_.Now()});
     }

@@ -1,6 +1,7 @@
 """Outages that leave more behind than a gap: killed clients, full disks, servers replaced or restored, clocks that
 jump, local files moved away. Each ends with both sides identical, or told as diverged by both and decided."""
 
+import calendar
 import os
 import re
 import shutil
@@ -216,6 +217,38 @@ def test_clock_of_the_server_jumps(tmp_path, jump_s):
         storm.assert_all_identical(site, "run.h5")
         times = [row["time"] for row in reversed(site.log("run.h5"))]
         assert times == sorted(times), times
+    finally:
+        site.close()
+
+
+@pytest.mark.parametrize("years", [-56, 73], ids=["1970", "2099"])
+def test_clock_of_the_server_is_years_off(tmp_path, years):
+    """Versions are not stamped years ahead, nor is what was removed purged; once it is set right all goes on."""
+    clock = JumpingClock(tmp_path / "clock")
+    site = Site(tmp_path, env=clock.env)
+    try:
+        site.server.start()
+        begin = time.time()
+        site.py("h5py.File('run.h5', 'w')['x'] = np.arange(1000)")
+        site.py("h5py.File('gone.h5', 'w')['x'] = np.arange(1000)")
+        site.settle("gone.h5")
+        site.cli("rm", "gone.h5").ok()
+        clock.jump(years * 366 * 24 * HOURS)
+        site.py("h5py.File('run.h5', 'a')['y'] = np.arange(1000)")
+        wait_until(lambda: "clock: the machine's clock shows" in site.server.log(), "nobody says that the clock is off")
+        site.server.stop()
+        site.server.start()
+        wait_until(lambda: "purge: nothing goes for its age now" in site.server.log(), "no purge was looked at")
+        site.py("h5py.File('run.h5', 'a')['z'] = np.arange(1000)")
+        site.cli("undelete", "gone.h5").ok()
+        clock.jump(0)
+        wait_until(lambda: "clock is right again" in site.server.log(), "nobody says that the clock is right again")
+        site.py("h5py.File('run.h5', 'a')['last'] = np.arange(1000)")
+        site.assert_mirrored("run.h5")
+        times = [row["time"] for row in reversed(site.log("run.h5"))]
+        assert len(times) == 4 and times == sorted(times), times
+        seconds = [calendar.timegm(time.strptime(each[:19], "%Y-%m-%dT%H:%M:%S")) for each in times]
+        assert begin - 5 <= seconds[0] and seconds[-1] <= time.time() + 5, times
     finally:
         site.close()
 

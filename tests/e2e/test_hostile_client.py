@@ -4,6 +4,7 @@ import itertools
 import os
 import random
 import socket
+import tempfile
 
 import pytest
 
@@ -81,6 +82,24 @@ def test_barrier_beyond_the_range_is_refused(wire, size):
     wire.fill(0, 4096)
     wire.commit(size)
     refused(wire)
+
+
+def test_a_size_that_the_file_system_does_not_take_is_refused(shared_site, wire):
+    """16 TiB on ext4: a durable cut of more could never get into the head."""
+    with tempfile.TemporaryFile(dir=shared_site.root) as probe:
+        size = 1 << 62
+        while size > 1 << 40:
+            try:
+                os.ftruncate(probe.fileno(), size)
+                break
+            except OSError:
+                size >>= 1
+    if size == 1 << 62:
+        pytest.skip("this file system takes files of any size")
+    wire.fill(0, 4096)
+    wire.commit(2 * size)
+    message = refused(wire)
+    assert str(2 * size) in message and "file system allows" in message, message
 
 
 @pytest.mark.parametrize("seq", [0, 1 << 63, NEAR_2_64])
