@@ -4,9 +4,6 @@
 #include <cstdint>
 #include <iterator>
 
-#include "absl/strings/ascii.h"
-#include "absl/strings/str_format.h"
-
 namespace h5mirror {
 namespace {
 
@@ -50,8 +47,15 @@ bool IsUnseen(std::string_view sequence) {
   });
 }
 
+// Without absl, as the plugin is.
+void AppendHex(std::string& result, std::string_view prefix, int digits, uint32_t value) {
+  result += prefix;
+  for (int shift = 4 * (digits - 1); shift >= 0; shift -= 4)
+    result += "0123456789abcdef"[value >> shift & 0xf];
+}
+
 bool IsPlain(char c) {
-  return absl::ascii_isalnum(static_cast<unsigned char>(c)) ||
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
          std::string_view("._@:/+-").find(c) != std::string_view::npos;
 }
 
@@ -95,7 +99,7 @@ std::string Printable(std::string_view text) {
       result.append(text.substr(0, length));
     } else {
       for (const char c : text.substr(0, length))
-        absl::StrAppendFormat(&result, "\\x%02x", static_cast<unsigned char>(c));
+        AppendHex(result, "\\x", 2, static_cast<unsigned char>(c));
     }
     text.remove_prefix(length);
   }
@@ -116,11 +120,11 @@ std::string PrintableJson(std::string_view json) {
     }
     const char32_t point = CharacterBytes(character) == 0 ? 0xfffd : CodePoint(character);
     if (point < 0x10000) {
-      absl::StrAppendFormat(&result, "\\u%04x", static_cast<uint32_t>(point));
+      AppendHex(result, "\\u", 4, static_cast<uint32_t>(point));
     } else {  // RFC 8259, section 7: a pair of surrogates.
       const uint32_t rest = static_cast<uint32_t>(point) - 0x10000;
-      absl::StrAppendFormat(&result, "\\u%04x\\u%04x", 0xd800 | rest >> 10,
-                            0xdc00 | (rest & 0x3ff));
+      AppendHex(result, "\\u", 4, 0xd800 | rest >> 10);
+      AppendHex(result, "\\u", 4, 0xdc00 | (rest & 0x3ff));
     }
   }
   return result;

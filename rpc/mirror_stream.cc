@@ -6,6 +6,7 @@
 
 #include "absl/time/clock.h"
 #include "base/strings.h"
+#include "base/utf8.h"
 #include "grpcpp/completion_queue.h"
 #include "grpcpp/generic/generic_stub.h"
 #include "grpcpp/support/proto_buffer_reader.h"
@@ -67,6 +68,9 @@ class Stream final : public MirrorStream {
     grpc::ByteBuffer message = std::move(unread_.front());
     unread_.pop_front();
     absl::StatusOr<v1::MirrorFileResponse> response = ParseResponse(message);
+    if (response.ok() && response->has_opened()) {  // For people, who may read it as it is.
+      response->mutable_opened()->set_state(Printable(response->opened().state()));
+    }
     if (response.ok()) return response;
     return NameServer(options_, response.status());
   }

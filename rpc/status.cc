@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/strings.h"
+#include "base/utf8.h"
 
 namespace h5mirror::rpc {
 namespace {
@@ -23,9 +24,11 @@ std::string Cut(std::string_view message) {
 
 }  // namespace
 
+// Either way messages become printable: names in them are of one stranger or another.
 grpc::Status ToGrpc(const absl::Status& status) {
   if (status.ok()) return grpc::Status::OK;
-  return grpc::Status(static_cast<grpc::StatusCode>(status.code()), Cut(ToStd(status.message())));
+  return grpc::Status(static_cast<grpc::StatusCode>(status.code()),
+                      Cut(Printable(ToStd(status.message()))));
 }
 
 absl::Status FromGrpc(const grpc::Status& status) {
@@ -33,7 +36,7 @@ absl::Status FromGrpc(const grpc::Status& status) {
   const int code = static_cast<int>(status.error_code());
   const bool known = code > 0 && code <= static_cast<int>(absl::StatusCode::kUnauthenticated);
   return absl::Status(known ? static_cast<absl::StatusCode>(code) : absl::StatusCode::kUnknown,
-                      status.error_message());
+                      Printable(status.error_message()));
 }
 
 }  // namespace h5mirror::rpc

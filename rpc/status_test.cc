@@ -22,6 +22,13 @@ TEST(RpcStatusTest, LongMessagesAreCutBetweenCharacters) {
   EXPECT_EQ(cut, expected);
 }
 
+TEST(RpcStatusTest, MessagesAreFitForATerminal) {
+  EXPECT_EQ(ToGrpc(absl::NotFoundError("no file \"a\n\033[2J\u202eb\"")).error_message(),
+            "no file \"a\\x0a\\x1b[2J\\xe2\\x80\\xaeb\"");
+  EXPECT_EQ(FromGrpc(grpc::Status(grpc::StatusCode::INTERNAL, "\033]0;title\a")).message(),
+            "\\x1b]0;title\\x07");
+}
+
 TEST(RpcStatusTest, CodeThatIsNoneIsUnknown) {
   EXPECT_TRUE(absl::IsUnknown(FromGrpc(grpc::Status(grpc::StatusCode::DO_NOT_USE, "odd"))));
 }

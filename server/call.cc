@@ -7,6 +7,7 @@
 #include "base/strings.h"
 #include "rpc/status.h"
 #include "server/call_gate.h"
+#include "server/refusal_log.h"
 #include "spdlog/spdlog.h"
 
 namespace h5mirror::server {
@@ -39,7 +40,7 @@ void NoteCallDone(const ServiceEnvironment& environment, const grpc::ServerConte
   if (absl::IsInternal(status) || absl::IsDataLoss(status) || absl::IsResourceExhausted(status)) {
     spdlog::error("{} from {}: {}", method, context.peer(), status.ToString());
   } else if (absl::IsUnauthenticated(status) || absl::IsPermissionDenied(status)) {
-    spdlog::warn("{} from {}: {}", method, context.peer(), status.ToString());
+    RefusalLog::Instance().Warn(method, context.peer(), status, environment.clock.Monotonic());
   }
   environment.metrics.RequestDone(method, status.code(), environment.clock.Monotonic() - start);
 }

@@ -8,6 +8,7 @@
 #include "base/human.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
+#include "base/utf8.h"
 #include "server/prune_plan.h"
 #include "server/store_watch.h"
 #include "server/thinning.h"
@@ -89,7 +90,7 @@ void HistoryKeeper::Report(const std::string& name, const absl::Status& status) 
       absl::IsFailedPrecondition(status)) {
     return;
   }
-  spdlog::warn("history: file=\"{}\" cannot be pruned now: {}", name, status.ToString());
+  spdlog::warn("history: file={} cannot be pruned now: {}", Quoted(name), status.ToString());
 }
 
 void HistoryKeeper::RunUrgent() {
@@ -154,7 +155,7 @@ void HistoryKeeper::FinishPrunes() {
       H5M_RETURN_IF_ERROR(Pause());
       H5M_ASSIGN_OR_RETURN(const auto file, store_.OpenFile(name));
       H5M_RETURN_IF_ERROR(DropVersions(*file, {}, [this] { return Pause(); }).status());
-      spdlog::info("history: file=\"{}\": a prune that was cut short is done", name);
+      spdlog::info("history: file={}: a prune that was cut short is done", Quoted(name));
       return absl::OkStatus();
     };
     Report(name, finish());
@@ -223,7 +224,7 @@ void HistoryKeeper::NoteThinned(const std::string& name, int64_t versions, std::
   std::string notice =
       StrCat(versions, versions == 1 ? " version was" : " versions were", " dropped early at ",
              HumanTime(now), ", the oldest without a tag: ", why);
-  spdlog::warn("history: file=\"{}\": {}", name, notice);
+  spdlog::warn("history: file={}: {}", Quoted(name), notice);
   absl::MutexLock lock(&mutex_);
   if (thinned_.size() >= kNoticesMax) {
     absl::erase_if(thinned_,

@@ -6,6 +6,7 @@
 #include "base/human.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
+#include "base/utf8.h"
 #include "server/history_keeper.h"
 #include "server/thinning.h"
 #include "spdlog/spdlog.h"
@@ -98,7 +99,7 @@ void HistoryKeeper::StopFile(const std::string& name, std::string notice) {
   store_.StopHistory(name);
   absl::MutexLock lock(&mutex_);
   const bool fresh = !stopped_.contains(name);
-  if (fresh) spdlog::warn("history: file=\"{}\" is {}", name, notice);
+  if (fresh) spdlog::warn("history: file={} is {}", Quoted(name), notice);
   stopped_[name] = {std::move(notice), Now() + kRetry};
   metrics_.SetStoppedFiles(stopped_.size());
 }
@@ -113,7 +114,7 @@ void HistoryKeeper::ResumeFile(const std::string& name) {
   absl::MutexLock lock(&mutex_);
   if (stopped_.erase(name) == 0) return;
   store_.ResumeHistory(name);
-  spdlog::warn("history: file=\"{}\" goes on: it is within its limit again", name);
+  spdlog::warn("history: file={} goes on: it is within its limit again", Quoted(name));
   metrics_.SetStoppedFiles(stopped_.size());
 }
 

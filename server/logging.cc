@@ -8,6 +8,7 @@
 #include <string>
 
 #include "base/strings.h"
+#include "base/utf8.h"
 #include "grpc/support/log.h"
 #include "spdlog/pattern_formatter.h"
 #include "spdlog/sinks/basic_file_sink.h"
@@ -46,6 +47,19 @@ class JournalPriority final : public spdlog::custom_flag_formatter {
   }
 };
 
+// "%v": what was logged, on one line and fit for a terminal, whoever wrote parts of it.
+class PrintableMessage final : public spdlog::custom_flag_formatter {
+ public:
+  void format(const spdlog::details::log_msg& message, const std::tm&,
+              spdlog::memory_buf_t& dest) override {
+    const std::string text = Printable({message.payload.data(), message.payload.size()});
+    dest.append(text.data(), text.data() + text.size());
+  }
+  std::unique_ptr<custom_flag_formatter> clone() const override {
+    return std::make_unique<PrintableMessage>();
+  }
+};
+
 // systemd.exec(5), JOURNAL_STREAM: device and inode of the journal's socket, for comparing.
 bool StderrIsJournal() {
   const char* stream = std::getenv("JOURNAL_STREAM");
@@ -56,18 +70,19 @@ bool StderrIsJournal() {
 
 spdlog::sink_ptr MakeSink(const Config& config) {
   spdlog::sink_ptr sink;
+  std::string pattern = "%Y-%m-%dT%H:%M:%S.%e%z %l: %v";
   if (!config.log_file.empty()) {
     sink = std::make_shared<spdlog::sinks::basic_file_sink_mt>(config.log_file.string());
-    sink->set_pattern("%Y-%m-%dT%H:%M:%S.%e%z %l: %v");
   } else if (StderrIsJournal()) {
     sink = std::make_shared<spdlog::sinks::stderr_sink_mt>();
-    auto formatter = std::make_unique<spdlog::pattern_formatter>();
-    formatter->add_flag<JournalPriority>('*').set_pattern("%*%v");
-    sink->set_formatter(std::move(formatter));
+    pattern = "%*%v";
   } else {
     sink = std::make_shared<spdlog::sinks::stderr_color_sink_mt>();
-    sink->set_pattern("%Y-%m-%dT%H:%M:%S.%e%z %^%l%$: %v");
+    pattern = "%Y-%m-%dT%H:%M:%S.%e%z %^%l%$: %v";
   }
+  auto formatter = std::make_unique<spdlog::pattern_formatter>();
+  formatter->add_flag<JournalPriority>('*').add_flag<PrintableMessage>('v').set_pattern(pattern);
+  sink->set_formatter(std::move(formatter));
   return sink;
 }
 

@@ -5,6 +5,8 @@
 
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
+#include "base/strings.h"
+#include "base/utf8.h"
 #include "server/config.h"
 #include "server/daemon.h"
 #include "server/embedded_daemon.h"
@@ -17,7 +19,7 @@ namespace h5mirror::server {
 namespace {
 
 ExitCode Fail(const absl::Status& status) {
-  std::cerr << "h5mirrord: " << status.message() << "\n";
+  std::cerr << "h5mirrord: " << Printable(ToStd(status.message())) << "\n";
   return absl::IsInvalidArgument(status) ? ExitCode::kUsage : ExitCode::kFailed;
 }
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/strings.h"
+#include "base/utf8.h"
 #include "rpc/mirror_state_name.h"
 #include "server/convert.h"
 #include "spdlog/spdlog.h"
@@ -72,7 +73,7 @@ void MirrorStates::Change(const std::string& name, Entry& entry, v1::MirrorState
       before == v1::MIRROR_STATE_UNSPECIFIED && state == v1::MIRROR_STATE_CONNECTED;
   if (!news || as_ever) return;
   spdlog::log(HasWriter(state) ? spdlog::level::info : spdlog::level::warn,
-              "mirror: file=\"{}\" {}{}{}", name, rpc::MirrorStateName(state),
+              "mirror: file={} {}{}{}", Quoted(name), rpc::MirrorStateName(state),
               detail.empty() ? "" : ": ", detail);
 }
 
@@ -141,7 +142,7 @@ void MirrorStates::FoundEqual(const std::string& name, const Bytes16& file_id) {
   const auto found = entries_.find(file_id);
   if (found == entries_.end() || found->second.status.state() != v1::MIRROR_STATE_DEGRADED) return;
   entries_.erase(found);
-  spdlog::info("mirror: file=\"{}\" in sync: it was found equal to its local file", name);
+  spdlog::info("mirror: file={} in sync: it was found equal to its local file", Quoted(name));
 }
 
 void MirrorStates::Forget(const Bytes16& file_id) {

@@ -6,7 +6,7 @@
 #include "rpc/frame_codec.h"
 #include "rpc/status.h"
 #include "server/call.h"
-#include "spdlog/spdlog.h"
+#include "server/refusal_log.h"
 
 namespace h5mirror::server {
 namespace {
@@ -75,7 +75,8 @@ void MirrorStream::OnStarted() {
   }
   absl::StatusOr<Principal> principal = Authenticate();
   if (!principal.ok()) {
-    spdlog::warn("refused a stream from {}: {}", context_.peer(), principal.status().ToString());
+    RefusalLog::Instance().Warn("MirrorFile", context_.peer(), principal.status(),
+                                service_.environment_.clock.Monotonic());
     return Finish(principal.status());
   }
   std::shared_ptr<Session> session =

@@ -6,6 +6,7 @@
 #include "base/human.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
+#include "base/utf8.h"
 #include "spdlog/spdlog.h"
 
 namespace h5mirror::server {
@@ -101,7 +102,7 @@ void LogDrops(const std::string& name, const DropOrder& order) {
   for (size_t i = 0; i < order.versions.size(); i += kLoggedVersions) {
     const auto begin = order.versions.begin() + static_cast<std::ptrdiff_t>(i);
     const size_t count = std::min(kLoggedVersions, order.versions.size() - i);
-    spdlog::info("history: file=\"{}\" drops versions {} by {}", name,
+    spdlog::info("history: file={} drops versions {} by {}", Quoted(name),
                  DescribeVersions({begin, begin + static_cast<std::ptrdiff_t>(count)}), order.rule);
   }
 }
@@ -138,10 +139,11 @@ absl::StatusOr<store::PruneProgress> DropVersions(store::File& file, const DropO
     H5M_RETURN_IF_ERROR(pause());
     H5M_ASSIGN_OR_RETURN(const store::PruneProgress progress, job->Step());
     if (!progress.done) continue;
-    spdlog::info("history: file=\"{}\" dropped {} versions, {} given back", file.name(),
+    spdlog::info("history: file={} dropped {} versions, {} given back", Quoted(file.name()),
                  progress.versions_dropped, HumanBytes(progress.freed_bytes));
     if (!progress.left.empty()) {
-      spdlog::warn("history: file=\"{}\" left some space as it is: {}", file.name(), progress.left);
+      spdlog::warn("history: file={} left some space as it is: {}", Quoted(file.name()),
+                   progress.left);
     }
     return progress;
   }

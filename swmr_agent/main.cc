@@ -13,6 +13,7 @@
 #include "absl/time/clock.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
+#include "base/utf8.h"
 #include "base/version.h"
 #include "grpc/support/log.h"
 #include "grpcpp/resource_quota.h"
@@ -20,6 +21,7 @@
 #include "grpcpp/server_builder.h"
 #include "rpc/agent_socket.h"
 #include "rpc/channel.h"
+#include "spdlog/pattern_formatter.h"
 #include "spdlog/spdlog.h"
 #include "swmr_agent/agent.h"
 #include "swmr_agent/flags.h"
@@ -44,10 +46,25 @@ sigset_t OurSignals() {
   return signals;
 }
 
+// "%v": what was logged, on one line and fit for a terminal: a server may say anything.
+class PrintableMessage final : public spdlog::custom_flag_formatter {
+ public:
+  void format(const spdlog::details::log_msg& message, const std::tm&,
+              spdlog::memory_buf_t& dest) override {
+    const std::string text = Printable({message.payload.data(), message.payload.size()});
+    dest.append(text.data(), text.data() + text.size());
+  }
+  std::unique_ptr<custom_flag_formatter> clone() const override {
+    return std::make_unique<PrintableMessage>();
+  }
+};
+
 void StartLogging(const Config& config) {
   // The journal has times of its own.
-  spdlog::set_pattern(getenv("JOURNAL_STREAM") != nullptr ? "%l: %v"
-                                                          : "%Y-%m-%dT%H:%M:%S.%e%z %l: %v");
+  auto formatter = std::make_unique<spdlog::pattern_formatter>();
+  formatter->add_flag<PrintableMessage>('v').set_pattern(
+      getenv("JOURNAL_STREAM") != nullptr ? "%l: %v" : "%Y-%m-%dT%H:%M:%S.%e%z %l: %v");
+  spdlog::set_formatter(std::move(formatter));
   spdlog::set_default_logger(spdlog::default_logger()->clone("h5mirror-agent"));
   spdlog::set_level(spdlog::level::from_str(config.log_level));
   spdlog::flush_on(spdlog::level::info);
@@ -140,7 +157,7 @@ ExitCode Main(int argc, char** argv) {
   if (parsed.exit) return *parsed.exit;
   const absl::StatusOr<Config> config = MakeConfig(parsed.settings);
   if (!config.ok()) {
-    std::cerr << "h5mirror-agent: " << config.status().message() << "\n";
+    std::cerr << "h5mirror-agent: " << Printable(ToStd(config.status().message())) << "\n";
     return ExitCode::kUsage;
   }
   if (!parsed.check_config) return Run(*config);

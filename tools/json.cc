@@ -2,6 +2,7 @@
 
 #include "absl/strings/escaping.h"
 #include "base/hex.h"
+#include "base/utf8.h"
 #include "rpc/mirror_state_name.h"
 #include "tools/text.h"
 
@@ -9,7 +10,7 @@ namespace h5mirror::tools {
 namespace {
 
 std::string Text(const Json& json, int indent) {
-  return json.dump(indent, ' ', false, Json::error_handler_t::replace);
+  return PrintableJson(json.dump(indent, ' ', false, Json::error_handler_t::replace));
 }
 
 }  // namespace

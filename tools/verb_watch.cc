@@ -196,7 +196,7 @@ class Watch {
               {"changes", nullptr}};
     if (line.written_bytes) json["written_bytes"] = *line.written_bytes;
     if (line.changes) json["changes"] = CutChangesToJson(*line.changes);
-    context_.streams().out << json.dump() << std::endl;  // One line, now: programs read it.
+    context_.streams().out << DumpLine(json) << std::endl;  // One line, now: programs read it.
   }
 
   void PrintText(const Line& line) {

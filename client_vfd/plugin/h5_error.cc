@@ -1,12 +1,14 @@
 #include "client_vfd/plugin/h5_error.h"
 
+#include "base/utf8.h"
+
 namespace h5mirror::vfd {
 
 void PushOpenError(const HostLibrary& host, const std::string& message) {
   const HostApi& api = host.api;
   if (!api.usable) return;
   api.e_push(H5E_DEFAULT, __FILE__, "H5FD_h5mirror_open", __LINE__, *api.e_err_cls, *api.e_file,
-             *api.e_cantopenfile, "%s", message.c_str());
+             *api.e_cantopenfile, "%s", Printable(message).c_str());
 }
 
 void PushOpenErrno(const HostLibrary& host, const std::string& name, int error_number,
@@ -32,7 +34,7 @@ void PushReadErrno(const HostLibrary& host, const std::string& name, int error_n
   if (!api.usable) return;
   api.e_push(H5E_DEFAULT, __FILE__, "H5FD_h5mirror_read", __LINE__, *api.e_err_cls, *api.e_file,
              *api.e_readerror, "%s",
-             IoText("file read failed", name, error_number, message).c_str());
+             Printable(IoText("file read failed", name, error_number, message)).c_str());
 }
 
 void PushWriteErrno(const HostLibrary& host, const std::string& name, int error_number,
@@ -41,7 +43,7 @@ void PushWriteErrno(const HostLibrary& host, const std::string& name, int error_
   if (!api.usable) return;
   api.e_push(H5E_DEFAULT, __FILE__, "H5FD_h5mirror_write", __LINE__, *api.e_err_cls, *api.e_file,
              *api.e_writeerror, "%s",
-             IoText("file write failed", name, error_number, message).c_str());
+             Printable(IoText("file write failed", name, error_number, message)).c_str());
 }
 
 QuietErrors::QuietErrors(const HostApi& api) : api_(api) {

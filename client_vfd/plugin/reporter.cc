@@ -10,6 +10,7 @@
 #include <map>
 #include <mutex>
 
+#include "base/utf8.h"
 #include "client_vfd/plugin/told_once.h"
 
 namespace h5mirror::vfd {
@@ -81,10 +82,11 @@ std::string JsonString(const std::string& text) {
     }
     i += length == 0 ? 1 : length;
   }
-  return out + "\"";
+  return PrintableJson(out + "\"");
 }
 
-void Say(const std::string& log_path, Audience audience, const std::string& text) {
+void Say(const std::string& log_path, Audience audience, const std::string& foreign_text) {
+  const std::string text = Printable(foreign_text);
   if (audience == Audience::kUserToo) {
     const std::string line = "h5mirror: " + text + "\n";
     [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, line.data(), line.size());

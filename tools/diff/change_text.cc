@@ -75,7 +75,8 @@ std::string ChangeText(const Change& change) {
     case ChangeKind::kRemoved:
       return StrCat("- ", path, "  ", Printable(change.old_value));
     case ChangeKind::kMoved:
-      return StrCat("> ", path, "  ", change.new_value, ", was ", Printable(change.old_value));
+      return StrCat("> ", path, "  ", Printable(change.new_value), ", was ",
+                    Printable(change.old_value));
     case ChangeKind::kUnknown:
       return StrCat("? ", path, "  ", change.what, change.name.empty() ? "" : " ",
                     Printable(change.name), ": ", Printable(change.note));

@@ -10,6 +10,7 @@
 #include <limits>
 
 #include "base/strings.h"
+#include "base/utf8.h"
 #include "tools/h5edit/bytes_text.h"
 #include "tools/h5edit/h5_types.h"
 #include "tools/h5edit/lexer.h"
@@ -155,18 +156,22 @@ std::string SequenceText(hid_t object, hid_t type, const char* bytes) {
 
 std::string QuotedText(std::string_view text) {
   std::string quoted = "\"";
-  for (char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
+  for (size_t at = 0; at < text.size();) {
+    const char c = text[at];
+    const size_t shown = PrintableBytes(text.substr(at));
+    const size_t length = shown > 0 ? shown : std::max<size_t>(CharacterBytes(text.substr(at)), 1);
     if (c == '"' || c == '\\') {
       quoted += '\\';
       quoted += c;
     } else if (c == '\n') {
       quoted += "\\n";
-    } else if (byte < 0x20 || byte == 0x7F) {
-      quoted += Printed("\\%03o", byte);
+    } else if (shown > 0) {
+      quoted += text.substr(at, length);
     } else {
-      quoted += c;
+      for (const char byte : text.substr(at, length))
+        quoted += Printed("\\%03o", static_cast<unsigned char>(byte));
     }
+    at += length;
   }
   return quoted + "\"";
 }

@@ -9,6 +9,7 @@
 
 #include "absl/strings/charconv.h"
 #include "base/strings.h"
+#include "base/utf8.h"
 
 namespace h5mirror::edit {
 namespace {
@@ -338,24 +339,30 @@ bool Tokenize(const Source& source, std::vector<Token>* tokens, Problem* problem
 bool NeedsQuotes(std::string_view name) {
   Number number;
   return name.empty() || IsReserved(name) || ParseNumber(name, &number) ||
-         !std::all_of(name.begin(), name.end(), IsWordCharacter);
+         !std::all_of(name.begin(), name.end(), IsWordCharacter) || Printable(name) != name;
 }
 
 std::string Quote(std::string_view name) {
   constexpr std::string_view kHex = "0123456789abcdef";
   std::string quoted = "'";
-  for (char c : name) {
-    const auto byte = static_cast<unsigned char>(c);
+  for (size_t at = 0; at < name.size();) {
+    const char c = name[at];
+    const size_t shown = PrintableBytes(name.substr(at));
+    const size_t length = shown > 0 ? shown : std::max<size_t>(CharacterBytes(name.substr(at)), 1);
     if (c == '\'' || c == '\\') {
       quoted += '\\';
       quoted += c;
-    } else if (byte < 0x20 || byte == 0x7F) {
-      quoted += "\\x";
-      quoted += kHex[byte >> 4];
-      quoted += kHex[byte & 15];
+    } else if (shown > 0) {
+      quoted += name.substr(at, length);
     } else {
-      quoted += c;
+      for (const char each : name.substr(at, length)) {
+        const auto byte = static_cast<unsigned char>(each);
+        quoted += "\\x";
+        quoted += kHex[byte >> 4];
+        quoted += kHex[byte & 15];
+      }
     }
+    at += length;
   }
   return quoted + "'";
 }

@@ -9,6 +9,7 @@
 #include "base/env.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
+#include "base/utf8.h"
 #include "onion_store/cut_journal.h"
 #include "onion_store/embedded_store.h"
 #include "onion_store/mirror_notes.h"
@@ -182,7 +183,8 @@ absl::Status SettleFile(const std::filesystem::path& real) {
   H5M_ASSIGN_OR_RETURN(const auto lease,
                        store::EmbeddedLease::Take(Env::Posix(), real, LockKind::kExclusive,
                                                   kProgram, kPatience, store::Mirrored::kGiven));
-  if (!lease->notice().empty()) std::cerr << StrCat(kProgram, ": ", lease->notice(), "\n");
+  if (!lease->notice().empty())
+    std::cerr << StrCat(kProgram, ": ", Printable(lease->notice()), "\n");
   return absl::OkStatus();
 }
 

@@ -48,7 +48,7 @@ std::string JsonString(std::string_view text) {
     }
     at += std::max<size_t>(length, 1);
   }
-  return json + "\"";
+  return PrintableJson(json + "\"");
 }
 
 std::string TargetText(const Statement& statement) {
@@ -102,11 +102,13 @@ void Report::SyntaxError(const Problem& problem) {
                       ", \"old\": null, \"new\": null}\n");
 }
 
-void Report::Error(const std::string& message) { std::cerr << StrCat("h5edit: ", message, "\n"); }
+void Report::Error(const std::string& message) {
+  std::cerr << StrCat("h5edit: ", Printable(message), "\n");
+}
 
 void Report::Left(const Statement& statement, const std::string& left) {
-  std::cerr << StrCat("h5edit: the command ", VerbName(statement.verb), " failed; ", options_.file,
-                      " ", left, "\n");
+  std::cerr << StrCat("h5edit: the command ", VerbName(statement.verb), " failed; ",
+                      Printable(options_.file), " ", Printable(left), "\n");
 }
 
 void Report::Summary(int exit_code, size_t statement_count) {

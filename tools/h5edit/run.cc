@@ -12,6 +12,7 @@
 
 #include "base/status_macros.h"
 #include "base/strings.h"
+#include "base/utf8.h"
 #include "base/version.h"
 #include "tools/h5edit/executor.h"
 #include "tools/h5edit/options.h"
@@ -33,7 +34,7 @@ constexpr char kBrokenOff[] =
     "is without it\n";
 
 int UsageError(const std::string& wrong) {
-  std::cerr << StrCat("h5edit: ", wrong, "\n") << UsageText();
+  std::cerr << StrCat("h5edit: ", Printable(wrong), "\n") << UsageText();
   return kFailed;
 }
 
@@ -164,7 +165,7 @@ int EditFileOf(const Options& options) {
     return kFailed;
   }
   if (const absl::Status started = hdf5::StartLibrary(); !started.ok()) {
-    std::cerr << StrCat("h5edit: ", ToStd(started.message()), "\n");
+    std::cerr << StrCat("h5edit: ", Printable(ToStd(started.message())), "\n");
     return kFailed;
   }
   if (options.verbose) hdf5::ShowErrorStacks();
@@ -177,7 +178,7 @@ int RecoverFileOf(const Options& options) {
   if (recovered.ok()) recovered = Recover(options, &said);
   std::cout << said;
   if (recovered.ok()) return 0;
-  std::cerr << StrCat("h5edit: ", ToStd(recovered.message()), "\n");
+  std::cerr << StrCat("h5edit: ", Printable(ToStd(recovered.message())), "\n");
   return kFailed;
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/status_macros.h"
 #include "base/strings.h"
+#include "base/utf8.h"
 #include "base/version.h"
 #include "tools/h5perf_serial/help.h"
 #include "tools/h5perf_serial/options.h"
@@ -53,8 +54,11 @@ absl::Status Measure(const Options& options, std::ostream& out, std::ostream& er
   if (!report) return absl::DataLossError("the report could not be written whole");
   for (const Lane& lane : results.lanes) {
     if (lane.complaint.empty()) continue;
-    err << "h5perf_serial: " << lane.label() << ": " << lane.file_name
-        << " was not mirrored, its times are those of local writing: " << lane.complaint << "\n";
+    err << "h5perf_serial: "
+        << Printable(
+               StrCat(lane.label(), ": ", lane.file_name,
+                      " was not mirrored, its times are those of local writing: ", lane.complaint))
+        << "\n";
   }
   return absl::OkStatus();
 }
@@ -65,7 +69,8 @@ int RunPerf(const std::vector<std::string>& arguments, std::ostream& out, std::o
             std::ostream* progress, const tools::StopSignal* stop) {
   const absl::StatusOr<Options> options = ParseOptions(arguments);
   if (!options.ok()) {
-    err << "h5perf_serial: " << options.status().message() << "; see h5perf_serial --help\n";
+    err << "h5perf_serial: " << Printable(ToStd(options.status().message()))
+        << "; see h5perf_serial --help\n";
     return 1;
   }
   if (options->help || options->version) {
@@ -74,7 +79,7 @@ int RunPerf(const std::vector<std::string>& arguments, std::ostream& out, std::o
   }
   const absl::Status status = Measure(*options, out, err, progress, stop);
   if (status.ok()) return 0;
-  err << "h5perf_serial: " << status.message() << "\n";
+  err << "h5perf_serial: " << Printable(ToStd(status.message())) << "\n";
   return absl::IsCancelled(status) && stop != nullptr ? 128 + stop->number() : 1;
 }
 
