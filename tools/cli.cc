@@ -9,6 +9,7 @@
 #include "base/version.h"
 #include "tools/context.h"
 #include "tools/exit_code.h"
+#include "tools/help.h"
 #include "tools/verbs.h"
 
 namespace h5mirror::tools {
@@ -79,7 +80,6 @@ int RunCli(const std::vector<std::string>& arguments, Streams& streams,
   app.set_version_flag("--version", StrCat("h5mirror ", kVersion));
   app.require_subcommand(1);
   app.fallthrough();  // Global flags may follow the verb.
-  app.footer(std::string(ExitCodeHelp()));
   AddGlobalFlags(app, flags);
   AddLs(app, context, action);
   AddStatus(app, context, action);
@@ -104,7 +104,9 @@ int RunCli(const std::vector<std::string>& arguments, Streams& streams,
   AddAdopt(app, context, action);
   AddDoctor(app, context, action);
   AddExec(app, context, program, action);
+  AddFooters(app);
   std::vector<std::string> ours = arguments;
+  TakeHelp(app, ours);
   program = TakeProgram(app, ours);
   const std::vector<std::string> words = ours;
   std::reverse(ours.begin(), ours.end());  // CLI11 takes a vector from its end.

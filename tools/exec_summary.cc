@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/cut_text.h"
 #include "base/strings.h"
 #include "tools/table.h"
 
@@ -26,15 +27,15 @@ void PrintTable(Context& context, const std::vector<const FileUse*>& files) {
   if (files.empty()) return;
   Table table(std::vector<Column>{{"STATE", Align::kLeft},
                                   {"VERSION", Align::kRight},
-                                  {"CUT", Align::kRight},
+                                  {"CUT", Align::kRight, Narrow::kLeaveOut},
                                   {"FILE", Align::kLeft},
-                                  {"NAME", Align::kLeft},
-                                  {"SERVER", Align::kLeft},
+                                  {"NAME", Align::kLeft, Narrow::kLeaveOut},
+                                  {"SERVER", Align::kLeft, Narrow::kLeaveOut},
                                   {"DETAIL", Align::kLeft}});
   for (size_t i = 0; i < std::min(files.size(), kRowsMax); ++i) {
     const FileUse& use = *files[i];
     table.AddRow({StateText(use), use.version > 0 ? StrCat(use.version) : "-",
-                  use.cut > 0 ? StrCat(use.cut) : "-", use.file, use.name,
+                  use.cut > 0 ? CutText(use.cut) : "-", use.file, use.name,
                   use.server.empty() ? "unknown" : use.server,
                   use.way_out.empty() ? use.detail : "see below"});
   }

@@ -1,5 +1,6 @@
 #include "tools/standing.h"
 
+#include "base/cut_text.h"
 #include "base/hex.h"
 #include "base/human.h"
 #include "base/strings.h"
@@ -45,9 +46,9 @@ StandingReport JudgeClean(const std::string& local, const LocalRecord& record, c
   }
   if (server.last_cut() != record.cut) {
     return {Standing::kServerMoved,
-            StrCat("the server is at cut ", server.last_cut(), " (version ",
+            StrCat("the server is at cut ", CutText(server.last_cut()), " (version ",
                    server.newest_version().version(), "), the local file was closed as cut ",
-                   record.cut, " (version ", record.version, ")"),
+                   CutText(record.cut), " (version ", record.version, ")"),
             Both(local)};
   }
   return {Standing::kLevel, StrCat("level at version ", record.version), ""};

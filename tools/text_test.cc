@@ -11,7 +11,6 @@ namespace h5mirror::tools {
 namespace {
 
 using testing::HasSubstr;
-using testing::Not;
 
 TEST(TextTest, ClipCutsAtCodePoints) {
   EXPECT_EQ(Clip("abc", 3), "abc");
@@ -38,14 +37,55 @@ TEST(TableTest, APipeGetsPlainWholeColumns) {
   EXPECT_EQ(out.str(), "  SIZE  NAME\n   5 B  a\n10 KiB  " + std::string(200, 'x') + "\n");
 }
 
-TEST(TableTest, ATerminalGetsBoldTitlesAndLinesThatFit) {
-  Table table(std::vector<Column>{{"NAME", Align::kLeft}, {"COMMENT", Align::kLeft}});
-  table.AddRow({"a", std::string(200, 'x')});
+Table NarrowTable() {
+  return Table(std::vector<Column>{{"NAME", Align::kLeft},
+                                   {"COMMENT", Align::kLeft, Narrow::kClip},
+                                   {"SIZE", Align::kRight, Narrow::kLeaveOut},
+                                   {"HOST", Align::kLeft, Narrow::kLeaveOut}});
+}
+
+std::string OnTerminal(Table& table, int width) {
   std::ostringstream out;
-  table.Print(out, Sink::kTerminal, 40);
-  EXPECT_THAT(out.str(), HasSubstr("\033[1mNAME"));
-  EXPECT_THAT(out.str(), HasSubstr("x~\n"));
-  EXPECT_THAT(out.str(), Not(HasSubstr(std::string(41, 'x'))));
+  table.Print(out, Sink::kTerminal, width);
+  return out.str();
+}
+
+TEST(TableTest, ATerminalGetsBoldTitlesAndLinesThatFit) {
+  Table table = NarrowTable();
+  table.AddRow({"a", std::string(200, 'x'), "5 B", "node7"});
+  EXPECT_EQ(OnTerminal(table, 40),
+            "\033[1mNAME  COMMENT\033[0m\na     " + std::string(33, 'x') + "~\n");
+}
+
+TEST(TableTest, ATerminalThatIsWideEnoughGetsAllColumns) {
+  Table table = NarrowTable();
+  table.AddRow({"a", "text", "5 B", "node7"});
+  EXPECT_EQ(OnTerminal(table, 28),
+            "\033[1mNAME  COMMENT  SIZE  HOST\033[0m\na     text      5 B  node7\n");
+}
+
+TEST(TableTest, TheLastColumnsAreLeftOutFirstAndStayOut) {
+  Table table = NarrowTable();
+  table.AddRow({"a", "text", "5 B", "node7"});
+  EXPECT_EQ(OnTerminal(table, 24), "\033[1mNAME  COMMENT  SIZE\033[0m\na     text      5 B\n");
+  table.AddRow({"b", "more text", "6 B", "node7"});
+  EXPECT_EQ(OnTerminal(table, 24), "b     more text   6 B\n");
+}
+
+TEST(TableTest, WhatMattersIsWrappedByTheTerminalAndNeverCut) {
+  Table table(std::vector<Column>{{"SIZE", Align::kRight}, {"NAME", Align::kLeft}});
+  table.AddRow({"5 B", std::string(200, 'x')});
+  EXPECT_THAT(OnTerminal(table, 80), HasSubstr(std::string(200, 'x') + "\n"));
+}
+
+TEST(TableTest, InAPipeALongCellMovesItsOwnLineAlone) {
+  Table table = NarrowTable();
+  table.AddRow({"a", std::string(50, 'x'), "5 B", "node7"});
+  table.AddRow({"b", "y", "5 B", "node7"});
+  std::ostringstream out;
+  table.Print(out, Sink::kPipe, 20);
+  EXPECT_THAT(out.str(), HasSubstr("a     " + std::string(50, 'x') + "   5 B  node7\n"));
+  EXPECT_THAT(out.str(), HasSubstr("b     y" + std::string(39, ' ') + "   5 B  node7\n"));
 }
 
 TEST(TableTest, TitlesArePrintedOnceOverManyPages) {

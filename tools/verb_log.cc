@@ -26,23 +26,23 @@ struct Options {
 Table MakeTable() {
   return Table(std::vector<Column>{{"VERSION", Align::kRight},
                                    {"TIME", Align::kLeft},
-                                   {"USER", Align::kLeft},
-                                   {"HOST", Align::kLeft},
-                                   {"PROGRAM", Align::kLeft},
-                                   {"SIZE", Align::kRight},
-                                   {"PAGES", Align::kRight},
-                                   {"CHANGED", Align::kRight},
-                                   {"TAGS", Align::kLeft},
-                                   {"COMMENT", Align::kLeft}});
+                                   {"TAGS", Align::kLeft, Narrow::kClip},
+                                   {"COMMENT", Align::kLeft, Narrow::kClip},
+                                   {"SIZE", Align::kRight, Narrow::kLeaveOut},
+                                   {"CHANGED", Align::kRight, Narrow::kLeaveOut},
+                                   {"USER", Align::kLeft, Narrow::kLeaveOut},
+                                   {"PROGRAM", Align::kLeft, Narrow::kLeaveOut},
+                                   {"HOST", Align::kLeft, Narrow::kLeaveOut},
+                                   {"PAGES", Align::kRight, Narrow::kLeaveOut}});
 }
 
 void AddVersion(const v1::Version& version, absl::TimeZone zone, Table& table) {
   table.AddRow({StrCat(version.version()), LocalTime(FromProto(version.server_time()), zone),
-                UserOf(version), version.writer().host(), version.writer().program(),
+                absl::StrJoin(version.tags(), ","), version.comment(),
                 HumanBytes(static_cast<uint64_t>(version.size_bytes())),
-                StrCat(version.changed_pages()),
-                HumanBytes(static_cast<uint64_t>(version.changed_bytes())),
-                absl::StrJoin(version.tags(), ","), version.comment()});
+                HumanBytes(static_cast<uint64_t>(version.changed_bytes())), UserOf(version),
+                version.writer().program(), version.writer().host(),
+                StrCat(version.changed_pages())});
 }
 
 // The first page of what is asked for.

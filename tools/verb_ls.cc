@@ -37,7 +37,7 @@ class Lister {
         table_(options.long_form ? std::vector<Column>{{"SIZE", Align::kRight},
                                                        {"VERSIONS", Align::kRight},
                                                        {"NEWEST", Align::kLeft},
-                                                       {"WRITER", Align::kLeft},
+                                                       {"WRITER", Align::kLeft, Narrow::kLeaveOut},
                                                        {"NAME", Align::kLeft}}
                                  : std::vector<Column>{{"SIZE", Align::kRight},
                                                        {"MODIFIED", Align::kLeft},

@@ -89,17 +89,16 @@ class Pruning {
     if (context_.json()) return;
     Table table({{"VERSION", Align::kRight},
                  {"TIME", Align::kLeft},
-                 {"SIZE", Align::kRight},
                  {"KEPT BY", Align::kLeft},
-                 {"TAGS", Align::kLeft},
-                 {"COMMENT", Align::kLeft}});
+                 {"TAGS", Align::kLeft, Narrow::kClip},
+                 {"COMMENT", Align::kLeft, Narrow::kClip},
+                 {"SIZE", Align::kRight, Narrow::kLeaveOut}});
     for (const v1::PlannedVersion& planned : versions) {
       const v1::Version& version = planned.version();
       table.AddRow({StrCat(version.version()),
                     LocalTime(FromProto(version.server_time()), context_.streams().zone),
-                    HumanBytes(static_cast<uint64_t>(version.size_bytes())),
                     absl::StrJoin(planned.kept_by(), ", "), absl::StrJoin(version.tags(), ","),
-                    version.comment()});
+                    version.comment(), HumanBytes(static_cast<uint64_t>(version.size_bytes()))});
     }
     context_.Print(table);
   }

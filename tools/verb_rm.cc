@@ -80,9 +80,9 @@ absl::StatusOr<int> ListRemoved(Context& context, rpc::Client& client, int64_t l
   v1::ListRemovedFilesRequest request;
   Json files = Json::array();
   Table table({{"REMOVED", Align::kLeft},
-               {"EXPIRES", Align::kLeft},
-               {"SIZE", Align::kRight},
-               {"USER", Align::kLeft},
+               {"EXPIRES", Align::kLeft, Narrow::kLeaveOut},
+               {"SIZE", Align::kRight, Narrow::kLeaveOut},
+               {"USER", Align::kLeft, Narrow::kLeaveOut},
                {"ID", Align::kLeft},
                {"NAME", Align::kLeft}});
   int64_t left = limit > 0 ? limit : INT64_MAX;

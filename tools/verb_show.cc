@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "absl/strings/str_join.h"
+#include "base/cut_text.h"
 #include "base/human.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
@@ -28,7 +29,7 @@ void ShowVersion(Context& context, const std::string& name, const v1::Version& v
   const absl::TimeZone zone = context.streams().zone;
   Sheet sheet(context);
   sheet.Line("file", name);
-  sheet.Line("version", StrCat(version.version(), ", cut ", version.cut(), ", generation ",
+  sheet.Line("version", StrCat(version.version(), ", cut ", CutText(version.cut()), ", generation ",
                                version.generation()));
   sheet.Line("server time", LocalTime(FromProto(version.server_time()), zone));
   sheet.Line("client time", LocalTime(FromProto(version.client_time()), zone));

@@ -66,8 +66,8 @@ Json TotalsToJson(const std::string& name, bool with_policy,
 void AddRow(const v1::VersionStats& stats, absl::TimeZone zone, Table& table) {
   const v1::Version& version = stats.version();
   table.AddRow({StrCat(version.version()), LocalTime(FromProto(version.server_time()), zone),
-                Bytes(version.size_bytes()), StrCat(version.changed_pages()),
-                Bytes(stats.saved_bytes()), absl::StrJoin(version.tags(), ","), version.comment()});
+                Bytes(stats.saved_bytes()), absl::StrJoin(version.tags(), ","), version.comment(),
+                Bytes(version.size_bytes()), StrCat(version.changed_pages())});
 }
 
 absl::StatusOr<int> RunStats(Context& context, const Options& options) {
@@ -82,11 +82,11 @@ absl::StatusOr<int> RunStats(Context& context, const Options& options) {
   request.set_name(file.name);
   Table table({{"VERSION", Align::kRight},
                {"TIME", Align::kLeft},
-               {"SIZE", Align::kRight},
-               {"PAGES", Align::kRight},
                {"SAVED", Align::kRight},
-               {"TAGS", Align::kLeft},
-               {"COMMENT", Align::kLeft}});
+               {"TAGS", Align::kLeft, Narrow::kClip},
+               {"COMMENT", Align::kLeft, Narrow::kClip},
+               {"SIZE", Align::kRight, Narrow::kLeaveOut},
+               {"PAGES", Align::kRight, Narrow::kLeaveOut}});
   Json json;
   int64_t left = options.limit > 0 ? options.limit : INT64_MAX;
   do {

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/strings/str_join.h"
+#include "base/cut_text.h"
 #include "base/human.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
@@ -53,7 +54,57 @@ absl::StatusOr<int> RunServerStatus(Context& context) {
   return kExitOk;
 }
 
-void ShowFile(Context& context, const v1::FileStatus& status) {
+// The newest version was compared with the local file since, and they differ.
+bool IsFoundDiffering(const v1::FileStatus& status) {
+  const v1::MirrorCheck& check = status.last_check();
+  return status.has_last_check() && check.differing_bytes() > 0 &&
+         check.version() == status.newest_version().version();
+}
+
+// What there is to know first, from both sides, and what to do about it.
+void ShowVerdict(Context& context, const FileArg& file, const std::optional<v1::FileStatus>& status,
+                 const std::optional<StandingReport>& report) {
+  Sheet sheet(context);
+  const bool is_level = report ? report->standing == Standing::kLevel
+                               : status && status->mirror().state() == v1::MIRROR_STATE_IN_SYNC;
+  if (is_level && status && IsFoundDiffering(*status)) {
+    sheet.Line("state", "the two sides differ, as a comparison found; see `checked`");
+    const std::string local = report ? file.local.string() : "LOCAL";
+    sheet.Line("way out", StrCat("h5mirror resync --from local ", local,
+                                 ", if the local file is right, else --from remote"));
+  } else if (report) {
+    sheet.Line("state", report->detail);
+    sheet.Line("way out", report->way_out);
+  } else if (status) {
+    const std::string mirror = MirrorLine(status->mirror(), context.streams().zone);
+    const char* untold = status->has_lease()
+                             ? "being written"
+                             : "nobody writes it, and the server was not told of a close";
+    sheet.Line("state", mirror.empty() ? untold : mirror);
+  }
+  if (report) sheet.Line("local", file.local.string());
+}
+
+// The server knows of what arrived, and not of what became of the local file since.
+std::string ServersView(const v1::FileStatus& status, const StandingReport& report,
+                        absl::TimeZone zone) {
+  const bool is_old =
+      status.mirror().state() == v1::MIRROR_STATE_IN_SYNC && report.standing != Standing::kLevel;
+  return StrCat(is_old ? "as of the last close: " : "", MirrorLine(status.mirror(), zone));
+}
+
+std::string CutsText(const v1::FileStatus& status) {
+  const std::string newest = StrCat("newest ", CutText(status.last_cut()));
+  const auto step = [&](std::string_view what, int64_t cut) {
+    return cut == status.last_cut() ? "" : StrCat(", ", what, " ", CutText(cut));
+  };
+  const std::string behind =
+      step("durable", status.durable_cut()) + step("in the head", status.applied_cut());
+  return newest + (behind.empty() ? ", durable and in the head" : behind);
+}
+
+void ShowFile(Context& context, const v1::FileStatus& status,
+              const std::optional<StandingReport>& report) {
   Sheet sheet(context);
   const v1::Version& newest = status.newest_version();
   sheet.Line("name", status.name());
@@ -64,8 +115,7 @@ void ShowFile(Context& context, const v1::FileStatus& status) {
                                                                 context.streams().zone)));
   sheet.Line("tags", absl::StrJoin(newest.tags(), ", "));
   sheet.Line("versions", StrCat(status.version_count(), ", generation ", status.generation()));
-  sheet.Line("cuts", StrCat("last ", status.last_cut(), ", durable ", status.durable_cut(),
-                            ", in the head ", status.applied_cut()));
+  sheet.Line("cuts", CutsText(status));
   sheet.Line("origin", StrCat(status.origin().host(), ":", status.origin().path()));
   if (status.has_lease()) {
     const v1::LeaseHolder& lease = status.lease();
@@ -75,7 +125,7 @@ void ShowFile(Context& context, const v1::FileStatus& status) {
   } else {
     sheet.Line("writer", "nobody");
   }
-  sheet.Line("mirror", MirrorLine(status.mirror(), context.streams().zone));
+  if (report) sheet.Line("mirror", ServersView(status, *report, context.streams().zone));
   if (status.has_last_check()) {
     const v1::MirrorCheck& check = status.last_check();
     sheet.Line(
@@ -131,13 +181,15 @@ Told ShowRecord(Context& context, const FileArg& file, const absl::Status& away)
   const LocalRecord& record = *file.record;
   const StandingReport report = JudgeRecord(file.local.string(), record, StatIfThere(file));
   Sheet sheet(context);
+  sheet.Line("state", StrCat(report.detail, ", as the record says: the server is away"));
+  sheet.Line("way out", report.way_out);
+  sheet.Line("local", file.local.string());
   sheet.Line("name", file.name);
   sheet.Line("server", StrCat(record.server, ", which is away"));
-  sheet.Line("local", StrCat(file.local.string(), ": ", report.detail));
-  sheet.Line("durable", record.cut == 0 ? "no cut that is known here"
-                                        : StrCat("cut ", record.cut, ", version ", record.version));
+  sheet.Line("durable", record.cut == 0
+                            ? "no cut that is known here"
+                            : StrCat("cut ", CutText(record.cut), ", version ", record.version));
   sheet.Line("since", LocalTime(record.since, context.streams().zone));
-  sheet.Line("way out", report.way_out);
   context.Note(ToStd(away.message()));
   return {Json{{"name", file.name},
                {"exists", nullptr},
@@ -167,12 +219,8 @@ absl::StatusOr<Told> TellFile(Context& context, const Options& options, const Fi
   if (file.record.has_value()) {
     report = JudgeStanding(file.local.string(), *file.record, StatIfThere(file), status);
   }
-  if (status.has_value()) ShowFile(context, *status);
-  if (report.has_value()) {
-    Sheet sheet(context);
-    sheet.Line("local", StrCat(file.local.string(), ": ", report->detail));
-    sheet.Line("way out", report->way_out);
-  }
+  ShowVerdict(context, file, status, report);
+  if (status.has_value()) ShowFile(context, *status, report);
   Json json = status.has_value() ? StatusToJson(*status) : Json{{"name", file.name}};
   json["exists"] = status.has_value();
   json["server"] = client->options().server;

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "absl/time/clock.h"
+#include "base/cut_text.h"
 #include "base/human.h"
 #include "base/status_macros.h"
 #include "base/steady_time.h"
@@ -43,7 +44,7 @@ struct Options {
   Tells changes = Tells::kObjectsIfPossible;
   std::string command;
   int64_t count = 0;         // 0: no end
-  int64_t after_cut = -1;    // -1: begins with the newest one
+  std::string after_cut;     // as ParseCut() reads it; empty: begins with the newest one
   double every_seconds = 0;  // between two lines at least
   bool until_done = false;
 };
@@ -70,7 +71,9 @@ class Watch {
         comparer_(std::move(comparer)) {}
 
   absl::StatusOr<int> Run() {
-    if (options_.after_cut >= 0) after_cut_ = options_.after_cut;
+    if (!options_.after_cut.empty()) {
+      H5M_ASSIGN_OR_RETURN(after_cut_, ReadAfter());
+    }
     for (int64_t lines = 0; options_.count == 0 || lines < options_.count;) {
       H5M_ASSIGN_OR_RETURN(const v1::WaitForCutResponse answer, Next());
       const bool is_done = options_.until_done && !answer.has_writer() && TimeToReturn() == kNone;
@@ -95,6 +98,13 @@ class Watch {
 
  private:
   static constexpr absl::Duration kNone = absl::ZeroDuration();
+
+  absl::StatusOr<int64_t> ReadAfter() {
+    v1::GetFileRequest request;
+    request.set_name(file_.name);
+    H5M_ASSIGN_OR_RETURN(const v1::FileStatus status, client_.GetFile(request, kCallTime));
+    return ParseCut(options_.after_cut, status.last_cut());
+  }
 
   // How much longer a writer from before an outage may take to come back.
   absl::Duration TimeToReturn() const { return std::max(kNone, returns_until_ - absl::Now()); }
@@ -203,7 +213,7 @@ class Watch {
     const std::string wrote =
         line.written_bytes ? StrCat("  ", HumanBytes(*line.written_bytes), " written") : "";
     const std::string changed = line.changes ? StrCat("  ", CutChangesText(*line.changes)) : "";
-    context_.Say(StrCat(HumanTime(line.time), "  cut ", line.cut, "  ",
+    context_.Say(StrCat(HumanTime(line.time), "  cut ", CutText(line.cut), "  ",
                         HumanBytes(static_cast<uint64_t>(line.size_bytes)), wrote, "  lag ",
                         HumanDuration(absl::Trunc(line.lag, absl::Milliseconds(1))), changed));
     context_.streams().out.flush();
@@ -218,7 +228,8 @@ class Watch {
                                                    {"H5MIRROR_SIZE", StrCat(line.size_bytes)},
                                                    {"H5MIRROR_TIME", rpc::UtcText(line.time)}}));
     if (code != 0) {
-      context_.Note(StrCat("cut ", line.cut, ": '", options_.command, "' ended with ", code));
+      context_.Note(
+          StrCat("cut ", CutText(line.cut), ": '", options_.command, "' ended with ", code));
     }
     return absl::OkStatus();
   }
@@ -261,8 +272,7 @@ void AddWatch(CLI::App& app, Context& context, const std::vector<std::string>& a
   verb->add_option("-n,--count", options->count, "end after this many lines")
       ->check(CLI::PositiveNumber);
   verb->add_option("--after", options->after_cut,
-                   "only cuts newer than this one; without it the newest is the first line")
-      ->check(CLI::NonNegativeNumber);
+                   "only cuts newer than this one; without it the newest is the first line");
   verb->add_option("--every", options->every_seconds,
                    "at most one line in so many seconds: the newest cut of then")
       ->check(CLI::Range(0.0, 86400.0));

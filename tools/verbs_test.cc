@@ -1,8 +1,11 @@
 // The verbs that read, against a server on a real socket.
 #include <sys/stat.h>
 
+#include "absl/strings/match.h"
+#include "absl/strings/str_split.h"
 #include "base/strings.h"
 #include "tools/testing/cli_test_base.h"
+#include "tools/text.h"
 
 namespace h5mirror::tools {
 namespace {
@@ -35,6 +38,49 @@ TEST_F(VerbsTest, HelpListsVerbsAndExitCodes) {
   for (const char* word : {"recover", "doctor", "exec", "Exit codes", "refused"}) {
     EXPECT_THAT(result.out, HasSubstr(word));
   }
+}
+
+// The words behind a title of --help, up to an empty line.
+std::vector<std::string> VerbsOf(const std::string& help) {
+  std::vector<std::string> verbs;
+  const size_t at = help.find("Subcommands:\n");
+  for (const absl::string_view line : absl::StrSplit(absl::string_view(help).substr(at), '\n')) {
+    if (!absl::StartsWith(line, "  ") || absl::StartsWith(line, "   ")) continue;
+    verbs.emplace_back(line.substr(2, line.find(' ', 2) - 2));
+    if (verbs.back() == "exec") break;
+  }
+  return verbs;
+}
+
+TEST_F(VerbsTest, EachVerbsHelpHasAnExampleThatItsFlagsAllow) {
+  const std::vector<std::string> verbs = VerbsOf(RunBare({"--help"}).out);
+  ASSERT_GE(verbs.size(), 23u);
+  for (const std::string& verb : verbs) {
+    const Result help = RunBare({verb, "--help"});
+    EXPECT_EQ(help.code, 0);
+    EXPECT_THAT(help.out, Not(HasSubstr("unknown verb or flag"))) << verb;
+    const size_t at = help.out.rfind("\nExample");
+    ASSERT_NE(at, std::string::npos) << help.out;
+    const std::vector<std::string> lines =
+        absl::StrSplit(help.out.substr(at + 1), '\n', absl::SkipWhitespace());
+    ASSERT_GE(lines.size(), 2u) << verb;
+    for (size_t i = 1; i < lines.size(); ++i) {
+      EXPECT_THAT(lines[i], StartsWith("  h5mirror " + verb));
+      const std::vector<std::string> words = absl::StrSplit(lines[i], absl::ByAnyChar(" ="));
+      for (const std::string& word : words) {
+        if (word == "--") break;
+        if (!absl::StartsWith(word, "-")) continue;
+        EXPECT_THAT(help.out.substr(0, at), HasSubstr(word)) << lines[i];
+      }
+    }
+  }
+}
+
+TEST_F(VerbsTest, HelpOfAVerb) {
+  EXPECT_EQ(RunBare({"help", "log"}).out, RunBare({"log", "--help"}).out);
+  EXPECT_EQ(RunBare({"help"}).out, RunBare({"--help"}).out);
+  EXPECT_THAT(RunBare({"--help"}).out, HasSubstr("h5mirror help VERB"));
+  EXPECT_EQ(RunBare({"help", "dance"}).code, 2);
 }
 
 TEST_F(VerbsTest, AServerThatIsAwayIsFour) {
@@ -76,6 +122,23 @@ TEST_F(VerbsTest, LogIsNewestFirstAndMarksUnverifiedUsers) {
   EXPECT_EQ(versions[0]["version"], 2);
   EXPECT_EQ(versions[0]["user_verified"], false);
   EXPECT_THAT(versions[0]["time"].get<std::string>(), testing::EndsWith("Z"));
+}
+
+TEST_F(VerbsTest, LogShowsTagAndCommentAt80Columns) {
+  const std::string comment = "calibration was wrong, see notebook 12 page 4";
+  server_.AddVersion("a.h5", std::string(3 << 20, 'x'), comment);
+  ASSERT_EQ(Run({"tag", "a.h5@1", "published"}).code, 0);
+  const Result narrow = RunOnTerminal({"log", "a.h5"});
+  EXPECT_THAT(narrow.out, HasSubstr("published"));
+  EXPECT_THAT(narrow.out, HasSubstr("calibration was wrong, see note"));
+  for (const absl::string_view line : absl::StrSplit(narrow.out, '\n')) {
+    EXPECT_LE(DisplayWidth(ToStd(line)), 80u + std::string_view("\033[1m\033[0m").size()) << line;
+  }
+  // A pipe has all.
+  const Result piped = Run({"log", "a.h5"});
+  EXPECT_THAT(piped.out, HasSubstr(comment));
+  EXPECT_THAT(piped.out, HasSubstr("ada (unverified)"));
+  EXPECT_LT(piped.out.find("COMMENT"), piped.out.find("SIZE"));
 }
 
 TEST_F(VerbsTest, WhatDoesNotExistIsThree) {

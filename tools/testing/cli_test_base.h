@@ -47,9 +47,17 @@ class CliTest : public testing::Test {
     return RunBare(arguments);
   }
   static Result RunBare(const std::vector<std::string>& arguments) {
+    return RunTo(Sink::kPipe, arguments);
+  }
+  // The same for a terminal of 80 columns.
+  Result RunOnTerminal(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), {"--server", server_.address()});
+    return RunTo(Sink::kTerminal, arguments);
+  }
+  static Result RunTo(Sink sink, const std::vector<std::string>& arguments) {
     std::ostringstream out;
     std::ostringstream err;
-    Streams streams{.out = out, .err = err};
+    Streams streams{.out = out, .err = err, .out_sink = sink, .err_sink = sink};
     const int code = RunCli(arguments, streams);
     return {code, out.str(), err.str()};
   }

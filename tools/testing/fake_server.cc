@@ -40,6 +40,8 @@ v1::FileStatus StatusOf(const std::string& name, const FakeFile& file) {
   status.set_version_count(static_cast<int64_t>(file.versions.size()));
   *status.mutable_origin() = file.origin;
   status.set_history_notice(file.history_notice);
+  status.mutable_mirror()->set_state(file.mirror_state);
+  if (file.check.version() > 0) *status.mutable_last_check() = file.check;
   if (file.leased) *status.mutable_lease()->mutable_writer() = file.lease;
   return status;
 }
@@ -437,6 +439,8 @@ class FakeVersions final : public v1::Versions::Service {
 
 class FakeInfo final : public v1::Server::Service {
  public:
+  explicit FakeInfo(State& state) : state_(state) {}
+
   grpc::Status GetServer(grpc::ServerContext*, const v1::GetServerRequest*,
                          v1::GetServerResponse* response) override {
     response->set_server_version("0.0-fake");
@@ -444,9 +448,13 @@ class FakeInfo final : public v1::Server::Service {
     response->mutable_protocol()->set_newest(1);
     response->set_root("/fake");
     response->set_free_bytes(int64_t{1} << 40);
-    for (const char* right : {"read", "write", "admin"}) response->add_rights(right);
+    absl::MutexLock lock(&state_.mutex);
+    for (const std::string& right : state_.rights) response->add_rights(right);
     return grpc::Status::OK;
   }
+
+ private:
+  State& state_;
 };
 
 }  // namespace
@@ -483,7 +491,7 @@ FakeServer::FakeServer() {
   services_.push_back(std::make_unique<FakeFiles>(state_));
   services_.push_back(std::make_unique<FakeVersions>(state_));
   services_.push_back(NewFakeMirror(state_));
-  services_.push_back(std::make_unique<FakeInfo>());
+  services_.push_back(std::make_unique<FakeInfo>(state_));
   grpc::ServerBuilder builder;
   int port = 0;
   builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
@@ -529,6 +537,21 @@ void FakeServer::On(const std::string& call, std::function<grpc::Status()> hook)
 void FakeServer::SetOrigin(const std::string& name, const v1::Origin& origin) {
   absl::MutexLock lock(&state_.mutex);
   state_.files[name].origin = origin;
+}
+
+void FakeServer::SetMirrorState(const std::string& name, v1::MirrorState mirror_state) {
+  absl::MutexLock lock(&state_.mutex);
+  state_.files.at(name).mirror_state = mirror_state;
+}
+
+void FakeServer::SetRights(const std::vector<std::string>& rights) {
+  absl::MutexLock lock(&state_.mutex);
+  state_.rights = rights;
+}
+
+void FakeServer::SetCutNumber(int64_t cut) {
+  absl::MutexLock lock(&state_.mutex);
+  state_.last_cut = cut - 1;
 }
 
 void FakeServer::SetHistoryNotice(const std::string& name, const std::string& notice) {

@@ -32,6 +32,7 @@ struct FakeFile {
   bool leased = false;
   std::string history_notice;
   v1::MirrorCheck check;  // the last one recorded
+  v1::MirrorState mirror_state = v1::MIRROR_STATE_UNSPECIFIED;
 };
 
 // Thread-safe. Destroyed: it stops.
@@ -51,6 +52,11 @@ class FakeServer {
   void SetNextCut(std::function<std::string()> next_cut);
   void SetOrigin(const std::string& name, const v1::Origin& origin);
   void SetHistoryNotice(const std::string& name, const std::string& notice);
+  // What it says of how the file stands to its local one.
+  void SetMirrorState(const std::string& name, v1::MirrorState mirror_state);
+  void SetRights(const std::vector<std::string>& rights);
+  // The next cut's number.
+  void SetCutNumber(int64_t cut);
   // Versions are of this time from now on.
   void SetTime(absl::Time time);
   // Runs before each call of that name is answered, by the server's threads; what is not OK is the
@@ -72,6 +78,7 @@ class FakeServer {
     absl::Time time ABSL_GUARDED_BY(mutex) = absl::InfinitePast();  // InfinitePast: now
     std::function<std::string()> next_cut ABSL_GUARDED_BY(mutex);
     std::map<std::string, std::function<grpc::Status()>> hooks ABSL_GUARDED_BY(mutex);
+    std::vector<std::string> rights ABSL_GUARDED_BY(mutex) = {"read", "write", "admin"};
     bool damage_reads ABSL_GUARDED_BY(mutex) = false;
     v1::RetentionPolicy policy ABSL_GUARDED_BY(mutex);          // of the last prune
     std::pair<int64_t, int64_t> subset ABSL_GUARDED_BY(mutex);  // of the last verification
