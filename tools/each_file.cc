@@ -10,14 +10,17 @@ namespace {
 // What became of each in turn.
 class Outcomes {
  public:
-  explicit Outcomes(Context& context) : context_(context) {}
+  Outcomes(Context& context, const EachFileExtras& extras) : context_(context), extras_(extras) {}
 
   void Add(const FileOutcome& outcome) {
     json_.push_back(outcome.json);
-    context_.Say(outcome.text);
+    if (!extras_.is_quiet) context_.Say(outcome.text);
   }
 
+  void AddUntried() { ++failed_; }
+
   void AddError(const std::string& local, const std::string& server, const absl::Status& error) {
+    ++failed_;
     if (code_ == kExitOk) code_ = ExitCodeFor(error);
     context_.Note(StrCat(server, server.empty() ? "" : ": ", error.message()));
     Json json{{"local", local}, {"action", "failed"}, {"error", std::string(error.message())}};
@@ -26,12 +29,20 @@ class Outcomes {
   }
 
   int Finish() {
-    if (context_.json()) context_.Print(Json{{"files", json_}});
+    Json document{{"files", json_}};
+    if (extras_.summary) {
+      const FileOutcome summary = extras_.summary(failed_);
+      document.update(summary.json);
+      if (!extras_.is_quiet && !summary.text.empty()) context_.Say(summary.text);
+    }
+    if (context_.json()) context_.Print(document);
     return code_;
   }
 
  private:
   Context& context_;
+  const EachFileExtras& extras_;
+  int failed_ = 0;
   int code_ = kExitOk;
   Json json_ = Json::array();
 };
@@ -41,10 +52,12 @@ class Outcomes {
 absl::StatusOr<int> ForEachMirror(
     Context& context, const std::vector<std::string>& locals,
     absl::FunctionRef<absl::StatusOr<FileOutcome>(const std::string& local, const FileArg& mirror)>
-        one) {
-  Outcomes outcomes(context);
+        one,
+    const EachFileExtras& extras) {
+  Outcomes outcomes(context, extras);
   std::set<std::string> away;
   for (const std::string& local : locals) {
+    if (extras.before) extras.before(local);
     const auto mirrors = ResolveMirrorsOf(local, context.flags().client.server);
     if (!mirrors.ok()) {
       if (locals.size() == 1) return mirrors.status();
@@ -52,7 +65,10 @@ absl::StatusOr<int> ForEachMirror(
       continue;
     }
     for (const FileArg& mirror : *mirrors) {
-      if (away.contains(mirror.server)) continue;
+      if (away.contains(mirror.server)) {
+        outcomes.AddUntried();
+        continue;
+      }
       const std::string server = mirrors->size() > 1 ? mirror.server : "";
       absl::StatusOr<FileOutcome> outcome = one(local, mirror);
       if (outcome.ok()) {

@@ -2,6 +2,7 @@
 #ifndef H5MIRROR_TOOLS_EACH_FILE_H_
 #define H5MIRROR_TOOLS_EACH_FILE_H_
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,17 @@ struct FileOutcome {
   std::string text;
 };
 
+// What else is done beside the files' turns; each may be left out.
+struct EachFileExtras {
+  // Before the turn of a file.
+  std::function<void(const std::string& local)> before;
+  // Only errors are told.
+  bool is_quiet = false;
+  // At the end, with how many turns failed or were left out: a last line, and more keys of the
+  // document.
+  std::function<FileOutcome(int failed)> summary;
+};
+
 // Calls `one` for each mirror of each file, or the one of --server, and tells what it returns.
 // One's error does not keep the others from their turn, but for kUnavailable, for which the rest of
 // that server's would wait in vain too; the first one's code is the program's, and is returned. The
@@ -28,7 +40,8 @@ struct FileOutcome {
 absl::StatusOr<int> ForEachMirror(
     Context& context, const std::vector<std::string>& locals,
     absl::FunctionRef<absl::StatusOr<FileOutcome>(const std::string& local, const FileArg& mirror)>
-        one);
+        one,
+    const EachFileExtras& extras = {});
 
 }  // namespace h5mirror::tools
 

@@ -3,7 +3,11 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <tuple>
+#include <utility>
+
 #include "absl/strings/match.h"
+#include "absl/time/clock.h"
 #include "base/local_record.h"
 #include "tools/testing/cli_test_base.h"
 
@@ -12,6 +16,8 @@ namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
 
 class LocalVerbsTest : public CliTest {
  protected:
@@ -131,6 +137,71 @@ TEST_F(LocalVerbsTest, PushTakesATreeAndGoesOnAfterAFileThatFails) {
   EXPECT_FALSE(server_.has("bad.h5"));
 }
 
+TEST_F(LocalVerbsTest, PushOfATreeSumsUp) {
+  for (const char* name : {"t/new.h5", "t/changed.h5", "t/same.h5", "t/gone.h5"}) {
+    Write(name, Hdf5Bytes(40960));
+  }
+  ASSERT_EQ(
+      Run({"push", Path("t/changed.h5"), Path("t/same.h5"), Path("t/gone.h5"), "--root", Path("t")})
+          .code,
+      0);
+  std::filesystem::remove(Path("t/gone.h5"));
+  Write("t/changed.h5", Hdf5Bytes(40960, 'q'));
+  Write("t/notes.txt", "text");
+  Write("t/bad.h5", Hdf5Bytes(8192).substr(0, 5000));
+  const std::vector<std::string> push{"push", "-r", Path("t"), "--root", Path("t")};
+  std::vector<std::string> dry = push, quiet = push, json = push;
+  dry.push_back("--dry-run");
+  EXPECT_THAT(Run(dry).out,
+              HasSubstr("4 files would be: 1 new, 1 changed, 1 unchanged, 1 failed, "));
+  json.insert(json.end(), {"--json", "--dry-run"});
+  const Json summary = Run(json).json()["summary"];
+  EXPECT_EQ(summary["new"], 1);
+  EXPECT_EQ(summary["skipped"], 1);
+  EXPECT_EQ(summary["gone"], Json::array({Path("t/gone.h5")}));
+  const Result result = Run(push);
+  EXPECT_EQ(result.code, 5);
+  EXPECT_THAT(result.out,
+              HasSubstr("4 files: 1 new, 1 changed, 1 unchanged, 1 failed, 1 skipped (not "
+                        "HDF5), 1 gone here (the server keeps them); "));
+  EXPECT_THAT(result.out, HasSubstr(" sent in "));
+  quiet.push_back("-q");
+  const Result silent = Run(quiet);
+  EXPECT_EQ(silent.out, "");
+  EXPECT_THAT(silent.err, HasSubstr("bad.h5")) << "errors are told";
+  EXPECT_TRUE(server_.has("gone.h5"));
+}
+
+TEST_F(LocalVerbsTest, PushOfManyShowsHowFarAllOfThemHaveCome) {
+  for (const char* name : {"t/a.h5", "t/b.h5"}) Write(name, Hdf5Bytes(3 << 20));
+  // Each barrier takes long enough for a line.
+  server_.On("Barrier", [] {
+    absl::SleepFor(absl::Milliseconds(600));
+    return grpc::Status::OK;
+  });
+  const Result result = RunOnTerminal({"push", "-r", Path("t"), "--root", Path("t")});
+  EXPECT_EQ(result.code, 0);
+  EXPECT_THAT(result.err, HasSubstr("2 of 2 files  3 MiB of 6 MiB (50 %)  "));
+  EXPECT_THAT(result.err, HasSubstr(" left  " + Path("t/b.h5").substr(0, 10)));
+}
+
+TEST_F(LocalVerbsTest, APushEndsWhatAComparisonHadFound) {
+  Pushed(1 << 20);
+  Poke(5000, "changed");
+  ASSERT_EQ(Run({"verify", "--against", Path("a.h5")}).code, 6);
+  ASSERT_GT(server_.file("a.h5").check.differing_bytes(), 0);
+  ASSERT_EQ(Run({"push", Path("a.h5")}).code, 0);
+  EXPECT_EQ(server_.file("a.h5").check.differing_bytes(), 0);
+  EXPECT_EQ(server_.file("a.h5").check.version(), 2);
+  // The same of a resync, whichever side it takes.
+  for (const char* side : {"local", "remote"}) {
+    Poke(6000, side);
+    ASSERT_EQ(Run({"verify", "--against", Path("a.h5")}).code, 6);
+    ASSERT_EQ(Run({"resync", "--from", side, Path("a.h5")}).code, 0);
+    EXPECT_EQ(server_.file("a.h5").check.differing_bytes(), 0) << side;
+  }
+}
+
 TEST_F(LocalVerbsTest, AdoptTakesAnEqualFileAndRefusesAnother) {
   std::string content = Hdf5Bytes(3 << 20);
   server_.AddVersion("a.h5", content);
@@ -151,7 +222,7 @@ TEST_F(LocalVerbsTest, AdoptNeedsAName) {
   EXPECT_EQ(Run({"adopt", Path("a.h5")}).code, 2);
 }
 
-TEST_F(LocalVerbsTest, RecoverKeepsTheBrokenFileBeside) {
+TEST_F(LocalVerbsTest, RecoverKeepsTheOldFileBesideUnderANameThatSaysWhatItIs) {
   const std::string good = Hdf5Bytes(1 << 20);
   Write("a.h5", good);
   ASSERT_EQ(Run({"push", Path("a.h5"), "--name", "a.h5"}).code, 0);
@@ -159,18 +230,22 @@ TEST_F(LocalVerbsTest, RecoverKeepsTheBrokenFileBeside) {
   const Json json = Run({"recover", Path("a.h5"), "--json"}).json();
   EXPECT_EQ(json["action"], "recovered");
   EXPECT_EQ(Read(Path("a.h5")), good);
-  EXPECT_EQ(Read(json["broken"].get<std::string>()), "broken");
+  EXPECT_EQ(json["kept"], json["broken"]);
+  EXPECT_THAT(json["kept"].get<std::string>(), StartsWith(Path("a.h5.before-recover-20")));
+  EXPECT_EQ(Read(json["kept"].get<std::string>()), "broken");
   EXPECT_EQ(ReadLocalRecord(Path("a.h5"))->state, RecordState::kClean);
   EXPECT_EQ(ReadLocalRecord(Path("a.h5"))->stat, *StatFile(Path("a.h5")));
 }
 
-TEST_F(LocalVerbsTest, RecoversInOneSecondKeepAllBrokenFiles) {
+TEST_F(LocalVerbsTest, RecoversInOneSecondKeepAllOldFiles) {
   server_.AddVersion("a.h5", Hdf5Bytes(4096));
   for (const char seed : {'x', 'y', 'z'}) {
     Write("a.h5", Hdf5Bytes(4096, seed));
     ASSERT_EQ(Run({"recover", Path("a.h5"), "--name", "a.h5"}).code, 0);
   }
-  EXPECT_EQ(Beside(".broken-").size(), 3u);
+  EXPECT_EQ(Beside(".before-recover-").size(), 3u);
+  // A tree that is pushed does not have them.
+  EXPECT_EQ(Run({"push", "-r", Path(""), "--json"}).json()["files"].size(), 1u);
 }
 
 TEST_F(LocalVerbsTest, PushNamesAFileByTheRootOfTheConfiguration) {
@@ -198,6 +273,41 @@ TEST_F(LocalVerbsTest, StatusShowsTheRecordWhileTheServerIsAway) {
   EXPECT_EQ(result.json()["local"]["record"]["state"], "clean");
 }
 
+TEST_F(LocalVerbsTest, StatusSaysFirstHowTheFileStands) {
+  const std::string content = Pushed(1 << 20);
+  const Result level = Run({"status", Path("a.h5")});
+  EXPECT_THAT(level.out, StartsWith("state:        level at version 1\nlocal: "));
+  server_.SetMirrorState("a.h5", v1::MIRROR_STATE_IN_SYNC);
+  Poke(5000, "changed outside");
+  const Result changed = Run({"status", Path("a.h5")});
+  EXPECT_THAT(changed.out,
+              StartsWith("state:        the local file was changed since its last mirrored close\n"
+                         "way out:      h5mirror recover "));
+  EXPECT_THAT(changed.out, Not(HasSubstr("  in sync"))) << "no line begins with what is not so";
+  EXPECT_THAT(changed.out, HasSubstr("mirror:       as of the last close: in sync"));
+  EXPECT_THAT(Run({"status", "a.h5"}).out, StartsWith("state:        in sync"));
+}
+
+TEST_F(LocalVerbsTest, StatusSaysFirstThatAComparisonFoundADifference) {
+  Pushed(1 << 20);
+  Poke(5000, "changed");
+  LocalRecord record = *ReadLocalRecord(Path("a.h5"));
+  record.stat = *StatFile(Path("a.h5"));  // As after bit rot: nothing has changed but bytes.
+  ASSERT_TRUE(WriteLocalRecord(Path("a.h5"), record).ok());
+  ASSERT_EQ(Run({"verify", "--against", Path("a.h5")}).code, 6);
+  EXPECT_THAT(Run({"status", Path("a.h5")}).out,
+              StartsWith("state:        the two sides differ, as a comparison found"));
+}
+
+TEST_F(LocalVerbsTest, LargeCutNumbersAreShownShort) {
+  server_.SetCutNumber(1795511182385517);
+  Pushed(1 << 20);
+  EXPECT_EQ(ReadLocalRecord(Path("a.h5"))->cut, 1795511182385517);
+  EXPECT_THAT(Run({"status", "a.h5"}).out, HasSubstr("cuts:         newest ..385517, durable and"));
+  EXPECT_THAT(Run({"show", "a.h5@1"}).out, HasSubstr("cut ..385517,"));
+  EXPECT_EQ(Run({"status", "a.h5", "--json"}).json()["last_cut"], 1795511182385517);
+}
+
 TEST_F(LocalVerbsTest, RecoverDryRunChangesNothing) {
   Write("a.h5", Hdf5Bytes(4096));
   ASSERT_EQ(Run({"push", Path("a.h5"), "--name", "a.h5"}).code, 0);
@@ -205,7 +315,55 @@ TEST_F(LocalVerbsTest, RecoverDryRunChangesNothing) {
   EXPECT_EQ(Run({"recover", Path("a.h5"), "--dry-run", "--json"}).json()["action"],
             "would_recover");
   EXPECT_EQ(Read(Path("a.h5")), "broken");
-  EXPECT_TRUE(Beside("broken-").empty());
+  EXPECT_TRUE(Beside("before-recover-").empty());
+}
+
+TEST_F(LocalVerbsTest, RecoverDryRunSaysWhatTheRunDoes) {
+  const auto both = [this](const std::vector<std::string>& more) {
+    std::vector<std::string> dry{"recover", Path("a.h5"), "--dry-run"},
+        run{"recover", Path("a.h5")};
+    dry.insert(dry.end(), more.begin(), more.end());
+    run.insert(run.end(), more.begin(), more.end());
+    Result would = Run(dry);
+    return std::make_pair(would, Run(run));
+  };
+  Pushed(3 << 20);
+  // Nothing to do.
+  auto [would, done] = both({});
+  EXPECT_THAT(would.out, HasSubstr("a.h5 is a.h5@1 already; its record would say so"));
+  EXPECT_THAT(done.out, HasSubstr("a.h5 is a.h5@1 already; its record says so now"));
+  // The newest, over a file that was changed.
+  Poke(5000, "changed");
+  std::tie(would, done) = both({});
+  EXPECT_THAT(would.out,
+              HasSubstr("would recover " + Path("a.h5") + " to a.h5@1 (3 MiB); the old "));
+  EXPECT_THAT(would.out, HasSubstr("would be kept as " + Path("a.h5.before-recover-TIME")));
+  EXPECT_THAT(done.out,
+              HasSubstr("recovered " + Path("a.h5") + " to a.h5@1 (3 MiB); the old one is"));
+  // An old one: how to go on from there.
+  server_.AddVersion("a.h5", "two");
+  std::tie(would, done) = both({"--version", "1"});
+  EXPECT_THAT(would.out, HasSubstr("already"));
+  EXPECT_THAT(would.err, HasSubstr("h5mirror rollback a.h5@1 && h5mirror adopt"));
+  EXPECT_EQ(would.err, done.err);
+}
+
+TEST_F(LocalVerbsTest, RecoverThatMayNotTakeAFileOverChangesNothing) {
+  server_.AddVersion("a.h5", "theirs");
+  v1::Origin elsewhere;
+  elsewhere.set_machine_id("another");
+  elsewhere.set_host("node9");
+  elsewhere.set_path("/data/a.h5");
+  server_.SetOrigin("a.h5", elsewhere);
+  server_.SetRights({"read", "write"});
+  Write("a.h5", "mine");
+  for (const char* flag : {"--dry-run", "--json"}) {
+    const Result refused = Run({"recover", Path("a.h5"), "--name", "a.h5", flag});
+    EXPECT_EQ(refused.code, 8) << refused.err;
+    EXPECT_THAT(refused.err, HasSubstr("node9:/data/a.h5"));
+  }
+  EXPECT_EQ(Read(Path("a.h5")), "mine");
+  EXPECT_TRUE(Beside("before-recover-").empty());
 }
 
 TEST_F(LocalVerbsTest, RecoverBringsBackALostFile) {
@@ -214,7 +372,7 @@ TEST_F(LocalVerbsTest, RecoverBringsBackALostFile) {
   EXPECT_EQ(Read(Path("a.h5")), "content");
   EXPECT_EQ(server_.file("a.h5").origin.path(), std::filesystem::canonical(Path("a.h5")));
   EXPECT_EQ(Run({"recover", Path("a.h5"), "--json"}).json()["action"], "equal");
-  EXPECT_TRUE(Beside("broken-").empty());
+  EXPECT_TRUE(Beside("before-recover-").empty());
 }
 
 TEST_F(LocalVerbsTest, RecoverReplacesTheFileThatALinkLeadsTo) {

@@ -11,7 +11,8 @@
 namespace h5mirror::tools {
 
 // Prints nothing where errors do not go to a terminal, or where the work takes less than
-// half a second. Not thread-safe. `streams` must outlive it.
+// half a second. Of one file of a Streams::batch the line is that of the batch. Not thread-safe.
+// `streams` must outlive it.
 class Progress {
  public:
   Progress(Streams& streams, std::string label, uint64_t total_bytes);
@@ -29,6 +30,8 @@ class Progress {
 
  private:
   std::string Amount(uint64_t amount) const;
+  // "run.h5  1 GiB of 4 GiB (25 %)  80 MiB/s  38 s left".
+  std::string Line(uint64_t done, absl::Time now) const;
 
   Streams& streams_;
   const std::string label_;

@@ -25,10 +25,22 @@ bool IsHdf5(const fs::path& path) {
 
 bool IsOurs(const std::string& file_name) {
   return absl::EndsWith(file_name, ".h5m") || absl::StrContains(file_name, ".broken-20") ||
+         absl::StrContains(file_name, StrCat(kOldFileMark, "20")) ||
          absl::StrContains(file_name, ".part-");
 }
 
-absl::Status Walk(const fs::path& directory, Content content, std::vector<std::string>& files) {
+// "run.h5" of a directory "run.h5.h5m" that records a mirror of a file that is not there.
+std::optional<std::string> GoneFileOf(const fs::path& path) {
+  const std::string name = path.string();
+  if (!absl::EndsWith(name, ".h5m")) return std::nullopt;
+  const std::string file = name.substr(0, name.size() - std::string_view(".h5m").size());
+  std::error_code error;
+  if (fs::symlink_status(file, error).type() != fs::file_type::not_found) return std::nullopt;
+  const auto records = FindLocalRecords(file);
+  return records.ok() && !records->empty() ? std::optional(file) : std::nullopt;
+}
+
+absl::Status Walk(const fs::path& directory, Content content, FilesToPush& found) {
   std::error_code error;
   auto entry = fs::recursive_directory_iterator(directory, error);
   if (error) return ErrnoToStatus(error.value(), StrCat("list ", directory.string()));
@@ -37,9 +49,13 @@ absl::Status Walk(const fs::path& directory, Content content, std::vector<std::s
     const fs::file_status status = entry->symlink_status(error);
     if (IsOurs(path.filename().string())) {
       entry.disable_recursion_pending();
-    } else if (!error && fs::is_regular_file(status) &&
-               (content == Content::kAny || IsHdf5(path))) {
-      files.push_back(path.string());
+      if (const auto gone = GoneFileOf(path)) found.gone.push_back(*gone);
+    } else if (!error && fs::is_regular_file(status)) {
+      if (content == Content::kAny || IsHdf5(path)) {
+        found.files.push_back(path.string());
+      } else {
+        ++found.skipped;
+      }
     }
     entry.increment(error);
     if (error) return ErrnoToStatus(error.value(), StrCat("list ", directory.string()));
@@ -193,9 +209,9 @@ absl::Status CheckContent(const LocalFile& file, const std::optional<LocalRecord
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<std::string>> FilesToPush(const std::vector<std::string>& locals,
-                                                     bool recursive, Content content) {
-  std::vector<std::string> files;
+absl::StatusOr<FilesToPush> FindFilesToPush(const std::vector<std::string>& locals, bool recursive,
+                                            Content content) {
+  FilesToPush found;
   for (const std::string& local : locals) {
     std::error_code error;
     const fs::file_status status = fs::status(local, error);
@@ -203,17 +219,31 @@ absl::StatusOr<std::vector<std::string>> FilesToPush(const std::vector<std::stri
       return absl::NotFoundError(StrCat(local, ": no such file or directory"));
     }
     if (!fs::is_directory(status)) {
-      files.push_back(local);
+      found.files.push_back(local);
     } else if (!recursive) {
       return absl::InvalidArgumentError(
           StrCat(local, " is a directory; push -r takes whole trees"));
     } else {
-      const size_t first = files.size();
-      H5M_RETURN_IF_ERROR(Walk(local, content, files));
-      std::sort(files.begin() + static_cast<std::ptrdiff_t>(first), files.end());
+      const auto first = static_cast<std::ptrdiff_t>(found.files.size());
+      H5M_RETURN_IF_ERROR(Walk(local, content, found));
+      std::sort(found.files.begin() + first, found.files.end());
     }
   }
-  return files;
+  std::sort(found.gone.begin(), found.gone.end());
+  for (const std::string& file : found.files) {
+    std::error_code error;
+    const uintmax_t size_bytes = fs::file_size(file, error);
+    if (!error) found.total_bytes += size_bytes;
+  }
+  return found;
+}
+
+void NoteFoundEqual(rpc::Client& client, const v1::FileStatus& before, int64_t version) {
+  if (!before.has_last_check() || before.last_check().differing_bytes() == 0) return;
+  v1::RecordCheckRequest check;
+  check.set_name(before.name());
+  check.set_version(version);
+  static_cast<void>(client.RecordCheck(check));
 }
 
 }  // namespace h5mirror::tools

@@ -68,12 +68,28 @@ enum class Content { kHdf5Only, kAny };
 absl::Status CheckContent(const LocalFile& file, const std::optional<LocalRecord>& record,
                           Content content);
 
+// Between the name of a local file that `recover` has replaced and when. (Former releases said
+// ".broken-".)
+inline constexpr char kOldFileMark[] = ".before-recover-";
+
+// What there is to push.
+struct FilesToPush {
+  std::vector<std::string> files;
+  uint64_t total_bytes = 0;       // of them
+  size_t skipped = 0;             // files of directories that are not HDF5
+  std::vector<std::string> gone;  // of directories, with a record of a mirror and no file
+};
+
 // The files to push for `locals`. With `recursive`, directories stand for all that lies below
 // them and looks like HDF5 (or for all regular files, with kAny), in byte order, without our own
-// directories (*.h5m), kept broken files and symbolic links.
+// directories (*.h5m), old files that `recover` keeps, and symbolic links.
 // Errors: kNotFound; kInvalidArgument a directory without `recursive`.
-absl::StatusOr<std::vector<std::string>> FilesToPush(const std::vector<std::string>& locals,
-                                                     bool recursive, Content content);
+absl::StatusOr<FilesToPush> FindFilesToPush(const std::vector<std::string>& locals, bool recursive,
+                                            Content content);
+
+// `version` of a file is the same as the local file now: told to the server where its last
+// comparison, as `before` says, found a difference. The server and the file are right without it.
+void NoteFoundEqual(rpc::Client& client, const v1::FileStatus& before, int64_t version);
 
 }  // namespace h5mirror::tools
 

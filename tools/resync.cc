@@ -7,6 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/time/clock.h"
+#include "base/cut_text.h"
 #include "base/dirty_map.h"
 #include "base/hex.h"
 #include "base/human.h"
@@ -108,7 +109,9 @@ class Resyncer {
     outcome_.kept_version = request_.from == Side::kLocal ? base_.version.version() : 0;
     PushRequest push = MakePush();
     push.comment = Comment("resync");
-    return SendDifferences(comparison, push);
+    H5M_RETURN_IF_ERROR(SendDifferences(comparison, push));
+    if (!request_.dry_run) NoteFoundEqual(client_, server_, outcome_.version);
+    return absl::OkStatus();
   }
 
   absl::StatusOr<ResyncOutcome> UploadAll() {
@@ -185,15 +188,16 @@ class Resyncer {
   absl::Status Refuse(Comparison& comparison) {
     H5M_RETURN_IF_ERROR(comparison.Fine([](absl::Span<const Extent>) { return absl::OkStatus(); }));
     const std::string local = request_.local;
-    return absl::FailedPreconditionError(StrCat(
-        local, " (", HumanBytes(file_.size_bytes()), ", ", LocalState(), ") and ", outcome_.name,
-        " on the server (", HumanBytes(comparison.remote_size_bytes()), ", version ",
-        base_.version.version(), ", cut ", base_.cut, ", written from ", server_.origin().host(),
-        ":", server_.origin().path(), ") differ in ", HumanBytes(comparison.differing_bytes()),
-        ", and it is not certain which is right: h5mirror ", ServerFlag(), "resync --from local ",
-        local, " makes the server's like the local one, h5mirror ", ServerFlag(),
-        "resync --from remote ", local,
-        " the local one like the server's; what loses stays a version"));
+    return absl::FailedPreconditionError(
+        StrCat(local, " (", HumanBytes(file_.size_bytes()), ", ", LocalState(), ") and ",
+               outcome_.name, " on the server (", HumanBytes(comparison.remote_size_bytes()),
+               ", version ", base_.version.version(), ", cut ", CutText(base_.cut),
+               ", written from ", server_.origin().host(), ":", server_.origin().path(),
+               ") differ in ", HumanBytes(comparison.differing_bytes()),
+               ", and it is not certain which is right: h5mirror ", ServerFlag(),
+               "resync --from local ", local, " makes the server's like the local one, h5mirror ",
+               ServerFlag(), "resync --from remote ", local,
+               " the local one like the server's; what loses stays a version"));
   }
 
   // Which of several mirrors a command is for.
@@ -204,11 +208,11 @@ class Resyncer {
   std::string LocalState() const {
     if (!record_) return "with no record of a mirror";
     if (record_->stat != file_.stat() || record_->state == RecordState::kOpen) {
-      return StrCat("changed since it was last equal, at cut ", record_->cut);
+      return StrCat("changed since it was last equal, at cut ", CutText(record_->cut));
     }
     return record_->state == RecordState::kBehind
-               ? StrCat("ahead of cut ", record_->cut)
-               : StrCat("closed as cut ", record_->cut, ", version ", record_->version);
+               ? StrCat("ahead of cut ", CutText(record_->cut))
+               : StrCat("closed as cut ", CutText(record_->cut), ", version ", record_->version);
   }
 
   // They are the same: nothing but the record, and who writes the file, is to be changed.
@@ -233,6 +237,7 @@ class Resyncer {
     H5M_RETURN_IF_ERROR(session.Open());
     H5M_ASSIGN_OR_RETURN(const PushResult pushed, session.Commit());
     Take(pushed);
+    NoteFoundEqual(client_, server_, outcome_.version);
     return absl::OkStatus();
   }
 
@@ -410,6 +415,7 @@ class Resyncer {
     if (patch) return WriteClosedRecord(place(), std::move(record), *patch);
     H5M_RETURN_IF_ERROR(WriteLocalRecord(place(), record));
     RemoveDirtyMap(place());
+    NoteFoundEqual(client_, server_, newest.version());
     return absl::OkStatus();
   }
 

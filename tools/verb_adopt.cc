@@ -88,6 +88,7 @@ absl::StatusOr<int> RunAdopt(Context& context, const Options& options) {
                        Adopt(*client, file, arg.name, version.version()));
   H5M_RETURN_IF_ERROR(
       WriteRecord(file, arg.place(), client->options().server, arg.name, version, status));
+  NoteFoundEqual(*client, status, version.version());
   if (context.json()) {
     context.Print(
         Json{{"local", options.local}, {"file", arg.name}, {"version", VersionToJson(version)}});

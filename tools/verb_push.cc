@@ -1,7 +1,10 @@
 // h5mirror push: closed local files become the server's newest versions.
+#include <filesystem>
 #include <memory>
+#include <utility>
 #include <vector>
 
+#include "absl/time/clock.h"
 #include "base/hex.h"
 #include "base/human.h"
 #include "base/status_macros.h"
@@ -27,6 +30,7 @@ struct Options {
   bool any = false;
   bool replace = false;
   bool dry_run = false;
+  bool quiet = false;
 
   Content content() const { return any ? Content::kAny : Content::kHdf5Only; }
   ForeignFile foreign() const { return replace ? ForeignFile::kReplace : ForeignFile::kRefuse; }
@@ -65,6 +69,7 @@ absl::Status PushDifferences(Context& context, const Options& options, const Fil
   request.comment = options.comment;
   request.from = Side::kLocal;
   request.content = options.content();
+  request.dry_run = options.dry_run;
   H5M_ASSIGN_OR_RETURN(const ResyncOutcome done, Resync(context, request));
   const bool same = done.action == ResyncAction::kLevel || done.action == ResyncAction::kEqual;
   if (same) outcome.action = PushAction::kSkip;
@@ -94,11 +99,11 @@ absl::StatusOr<Outcome> PushOne(Context& context, const Options& options, const 
     H5M_RETURN_IF_ERROR(CheckNotRenamed(*client, outcome.name, file, arg.record, server));
   }
   H5M_RETURN_IF_ERROR(CheckContent(file, arg.record, options.content()));
-  if (options.dry_run) return outcome;
   if (outcome.action == PushAction::kReplace && arg.record && arg.record->name == outcome.name) {
     H5M_RETURN_IF_ERROR(PushDifferences(context, options, arg, outcome));
     return outcome;
   }
+  if (options.dry_run) return outcome;
   PushRequest request;
   request.name = outcome.name;
   request.server = client->options().server;
@@ -110,6 +115,7 @@ absl::StatusOr<Outcome> PushOne(Context& context, const Options& options, const 
   }
   Progress progress(context.streams(), local, file.size_bytes());
   H5M_ASSIGN_OR_RETURN(outcome.result, Upload(*client, file, request, progress));
+  if (server.has_value()) NoteFoundEqual(*client, *server, outcome.result.version);
   return outcome;
 }
 
@@ -133,22 +139,109 @@ std::string OutcomeToText(const Options& options, const Outcome& outcome) {
                 outcome.result.version, " (", HumanBytes(outcome.result.sent_bytes), " sent)");
 }
 
-absl::StatusOr<int> RunPush(Context& context, const Options& options) {
-  H5M_ASSIGN_OR_RETURN(const std::vector<std::string> files,
-                       FilesToPush(options.locals, options.recursive, options.content()));
-  if (!options.name.empty() && files.size() != 1) {
-    return absl::InvalidArgumentError(
-        StrCat("--name is for one file, and there are ", files.size()));
+// How many files became what.
+class Tally {
+ public:
+  Tally(const Options& options, const FilesToPush& found)
+      : options_(options), found_(found), start_(absl::Now()) {}
+
+  void Count(const Outcome& outcome) {
+    ++counts_[static_cast<size_t>(outcome.action)];
+    sent_bytes_ += outcome.result.sent_bytes;
   }
+
+  FileOutcome Summary(int failed) const {
+    const size_t fresh = Of(PushAction::kUpload), changed = Of(PushAction::kReplace);
+    const size_t unchanged = Of(PushAction::kSkip);
+    std::string text =
+        StrCat(found_.files.size(), " files", options_.dry_run ? " would be: " : ": ", fresh,
+               " new, ", changed, " changed, ", unchanged, " unchanged");
+    const auto also = [&text](size_t count, std::string_view what) {
+      if (count > 0) StrAppend(&text, ", ", count, " ", what);
+    };
+    also(static_cast<size_t>(failed), "failed");
+    also(found_.skipped, "skipped (not HDF5)");
+    also(found_.gone.size(), "gone here (the server keeps them)");
+    if (!options_.dry_run) {
+      StrAppend(&text, "; ", HumanBytes(sent_bytes_), " sent in ",
+                HumanDuration(absl::Trunc(absl::Now() - start_, absl::Milliseconds(100))));
+    }
+    const bool is_many = options_.recursive || found_.files.size() > 1;
+    return {Json{{"summary",
+                  {{"new", fresh},
+                   {"changed", changed},
+                   {"unchanged", unchanged},
+                   {"failed", failed},
+                   {"skipped", found_.skipped},
+                   {"gone", found_.gone},
+                   {"sent_bytes", sent_bytes_}}}},
+            is_many ? text : ""};
+  }
+
+ private:
+  size_t Of(PushAction action) const { return counts_[static_cast<size_t>(action)]; }
+
+  const Options& options_;
+  const FilesToPush& found_;
+  const absl::Time start_;
+  size_t counts_[3] = {};
+  uint64_t sent_bytes_ = 0;
+};
+
+// What the line on a terminal tells, from file to file.
+class BatchOnTerminal {
+ public:
+  BatchOnTerminal(Streams& streams, const FilesToPush& found) : streams_(streams) {
+    batch_.total_bytes = found.total_bytes;
+    batch_.file_count = found.files.size();
+    batch_.start = absl::Now();
+    if (batch_.file_count > 1) streams_.batch = &batch_;
+  }
+  ~BatchOnTerminal() { streams_.batch = nullptr; }
+  BatchOnTerminal(const BatchOnTerminal&) = delete;
+  BatchOnTerminal& operator=(const BatchOnTerminal&) = delete;
+
+  void Begin(const std::string& local) {
+    batch_.done_bytes += std::exchange(in_hand_bytes_, 0);
+    ++batch_.file_number;
+    std::error_code error;
+    const uintmax_t size_bytes = std::filesystem::file_size(local, error);
+    if (!error) in_hand_bytes_ = size_bytes;
+    // Also where nothing is sent of it.
+    Progress(streams_, local, in_hand_bytes_).Update(0);
+  }
+
+ private:
+  Streams& streams_;
+  Batch batch_;
+  uint64_t in_hand_bytes_ = 0;
+};
+
+absl::StatusOr<int> RunPush(Context& context, const Options& options) {
+  H5M_ASSIGN_OR_RETURN(const FilesToPush found,
+                       FindFilesToPush(options.locals, options.recursive, options.content()));
+  if (!options.name.empty() && found.files.size() != 1) {
+    return absl::InvalidArgumentError(
+        StrCat("--name is for one file, and there are ", found.files.size()));
+  }
+  Tally tally(options, found);
+  BatchOnTerminal batch(context.streams(), found);
+  const EachFileExtras extras{
+      .before = [&](const std::string& local) { batch.Begin(local); },
+      .is_quiet = options.quiet,
+      .summary = [&](int failed) { return tally.Summary(failed); },
+  };
   H5M_ASSIGN_OR_RETURN(
       const int code,
       ForEachMirror(
-          context, files,
+          context, found.files,
           [&](const std::string& local, const FileArg& mirror) -> absl::StatusOr<FileOutcome> {
             H5M_ASSIGN_OR_RETURN(const Outcome outcome, PushOne(context, options, local, mirror));
+            tally.Count(outcome);
             return FileOutcome{OutcomeToJson(options, outcome), OutcomeToText(options, outcome)};
-          }));
-  if (files.empty()) context.Note("no HDF5 file there; --any takes all files");
+          },
+          extras));
+  if (found.files.empty()) context.Note("no HDF5 file there; --any takes all files");
   return code;
 }
 
@@ -170,6 +263,7 @@ void AddPush(CLI::App& app, Context& context, Action& action) {
                  "put the file in the place of another one of that name, whose versions stay");
   verb->add_flag("--any", options->any, "also what is not HDF5, or was not closed cleanly");
   verb->add_flag("--dry-run", options->dry_run, "say what would be done");
+  verb->add_flag("-q,--quiet", options->quiet, "say nothing but errors");
   verb->callback([&context, &action, options] {
     action = [&context, options] { return RunPush(context, *options); };
   });

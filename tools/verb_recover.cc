@@ -2,9 +2,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -20,6 +20,7 @@
 #include "base/strings.h"
 #include "tools/closed_copy.h"
 #include "tools/closed_record.h"
+#include "tools/compare.h"
 #include "tools/download.h"
 #include "tools/file_arg.h"
 #include "tools/local_file.h"
@@ -34,6 +35,8 @@
 namespace h5mirror::tools {
 namespace {
 
+constexpr absl::Duration kCommitTime = absl::Minutes(6);
+
 struct Options {
   std::string local;
   std::string name;
@@ -41,23 +44,36 @@ struct Options {
   bool dry_run = false;
 };
 
-constexpr absl::Duration kCommitTime = absl::Minutes(6);
-
-// One recovery: where from, where to.
+// One recovery, all that can be known of it before anything is changed: what --dry-run tells, and
+// what is done without it.
 struct Plan {
   rpc::Client* client = nullptr;
   FileArg arg;
   v1::FileStatus status;       // the server's, before
   bool has_newer_cut = false;  // the server, than its newest version
-  int64_t version = 0;
+  // Version 0: one that --dry-run does not make, of the newer cut.
+  v1::Version version;
+  v1::Origin here;
+  // Where the local file will differ from the version: a writer had the file open at its cut.
+  std::optional<SuperblockPatch> patch;
   std::optional<LocalFile> old_file;  // locked; unset: there is none
-  std::string broken;                 // the old file's new name
+  bool equal = false;                 // the old file has the bytes that it is to have
+  std::string kept;                   // the old file's new name
+
+  bool is_newest() const {
+    return version.version() == status.newest_version().version() && !has_newer_cut;
+  }
+  // The local file is the one that the server's is a mirror of.
+  bool is_here() const {
+    return here.machine_id() == status.origin().machine_id() &&
+           here.path() == status.origin().path();
+  }
 };
 
 // A name beside the local file that nothing has.
-std::string NameForBroken(const std::string& local) {
+std::string NameForOldFile(const std::string& local) {
   const std::string first = StrCat(
-      local, ".broken-", absl::FormatTime("%Y%m%dT%H%M%SZ", absl::Now(), absl::UTCTimeZone()));
+      local, kOldFileMark, absl::FormatTime("%Y%m%dT%H%M%SZ", absl::Now(), absl::UTCTimeZone()));
   std::string name = first;
   std::error_code ignored;
   for (int n = 2; std::filesystem::symlink_status(name, ignored).type() !=
@@ -140,6 +156,73 @@ absl::Status KeepNewerCut(Context& context, Plan& plan) {
   return absl::OkStatus();
 }
 
+// Of the version's bytes, which are read from the server.
+absl::StatusOr<std::string> ReadVersionBytes(const Plan& plan, Extent range, Progress& progress) {
+  std::string bytes(range.length, '\0');
+  H5M_RETURN_IF_ERROR(DownloadRange(*plan.client, plan.arg.name, plan.version.version(), range,
+                                    progress, [&](uint64_t offset, std::string_view data) {
+                                      bytes.replace(offset - range.offset, data.size(), data);
+                                      return absl::OkStatus();
+                                    }));
+  return bytes;
+}
+
+// Whether the old file has the bytes of the version, with the patch on them, in `range`.
+absl::StatusOr<bool> IsPatched(const Plan& plan, Extent range, Progress& progress) {
+  H5M_ASSIGN_OR_RETURN(std::string wanted, ReadVersionBytes(plan, range, progress));
+  plan.patch->Apply(range.offset, &wanted);
+  std::string bytes(range.length, '\0');
+  H5M_ASSIGN_OR_RETURN(const size_t got, PreadUpTo(plan.old_file->fd(), range.offset, bytes.data(),
+                                                   bytes.size(), plan.old_file->path().string()));
+  return got == bytes.size() && bytes == wanted;
+}
+
+// By digests: what differs is not fetched for it.
+absl::StatusOr<bool> HasTheBytes(const Plan& plan, Progress& progress) {
+  const LocalFile& file = *plan.old_file;
+  const auto size_bytes = static_cast<uint64_t>(plan.version.size_bytes());
+  if (file.size_bytes() != size_bytes) return false;
+  LocalBlocks blocks(file.fd(), file.size_bytes(), file.path().string());
+  Comparison comparison(*plan.client, plan.arg.name, plan.version.version(), blocks, progress);
+  H5M_RETURN_IF_ERROR(comparison.Coarse());
+  if (!plan.patch) return comparison.equal();
+  if (comparison.equal()) return false;
+  std::vector<Extent> differing;
+  H5M_RETURN_IF_ERROR(comparison.Fine([&](absl::Span<const Extent> more) {
+    if (differing.size() < 2) differing.insert(differing.end(), more.begin(), more.end());
+    return absl::OkStatus();
+  }));
+  // The patch lies within one sector.
+  if (differing.size() != 1 || comparison.differing_bytes() > 4096) return false;
+  const uint64_t offset = differing[0].offset;
+  return IsPatched(plan, {offset, std::min(differing[0].end(), size_bytes) - offset}, progress);
+}
+
+absl::Status FindOldFile(Plan& plan) {
+  absl::StatusOr<LocalFile> old_file = LocalFile::Open(plan.arg.local, FileLock::kExclusive);
+  if (absl::IsNotFound(old_file.status())) return absl::OkStatus();
+  H5M_RETURN_IF_ERROR(old_file.status());
+  H5M_RETURN_IF_ERROR(CheckNoEdit(*old_file));
+  plan.old_file = *std::move(old_file);
+  plan.kept = NameForOldFile(plan.arg.local.string());
+  return absl::OkStatus();
+}
+
+// Who takes another machine's file over tells the server so: known before the local file is
+// replaced.
+absl::Status CheckRight(const Plan& plan) {
+  if (!plan.is_newest() || plan.is_here()) return absl::OkStatus();
+  H5M_ASSIGN_OR_RETURN(const v1::GetServerResponse info, plan.client->GetServer());
+  const auto& rights = info.rights();
+  if (std::find(rights.begin(), rights.end(), "admin") != rights.end()) return absl::OkStatus();
+  return absl::PermissionDeniedError(
+      StrCat(plan.arg.name, " is written from ", plan.status.origin().host(), ":",
+             plan.status.origin().path(),
+             ", and recover would have it written from here from now on, which needs the right to "
+             "administer; h5mirror export ",
+             plan.arg.name, "@", plan.version.version(), " OUT makes a copy"));
+}
+
 absl::StatusOr<Plan> MakePlan(Context& context, const Options& options) {
   Plan plan;
   H5M_ASSIGN_OR_RETURN(plan.arg, NewestMirror(context, options.local));
@@ -150,73 +233,58 @@ absl::StatusOr<Plan> MakePlan(Context& context, const Options& options) {
   }
   H5M_ASSIGN_OR_RETURN(const VersionSpec spec,
                        ParseVersionSpec(options.version, context.streams().zone));
-  absl::StatusOr<LocalFile> old_file = LocalFile::Open(plan.arg.local, FileLock::kExclusive);
-  if (old_file.ok()) {
-    H5M_RETURN_IF_ERROR(CheckNoEdit(*old_file));
-    plan.old_file = *std::move(old_file);
-  } else if (!absl::IsNotFound(old_file.status())) {
-    return old_file.status();
-  }
+  H5M_RETURN_IF_ERROR(FindOldFile(plan));
+  H5M_ASSIGN_OR_RETURN(plan.here, LocalOrigin(plan.arg.local));
   H5M_ASSIGN_OR_RETURN(plan.client, context.Connect(plan.arg.server));
   H5M_ASSIGN_OR_RETURN(plan.status, StatusOf(plan));
   H5M_RETURN_IF_ERROR(CheckNoLease(options.local, plan.status));
-  plan.broken = NameForBroken(plan.arg.local.string());
   plan.has_newer_cut = HasNewerCut(plan.status);
-  const bool wants_newest = options.version == "latest";
-  if (plan.has_newer_cut && wants_newest) {
+  if (plan.has_newer_cut && options.version == "latest") {
     if (options.dry_run) return plan;
     H5M_RETURN_IF_ERROR(KeepNewerCut(context, plan));
   }
-  H5M_ASSIGN_OR_RETURN(plan.version, ResolveVersion(context, *plan.client, plan.arg.name, spec));
-  return plan;
-}
-
-// Both open at offset 0 and of any size.
-absl::StatusOr<bool> SameBytes(const LocalFile& old_file, const TempFile& fresh,
-                               uint64_t size_bytes) {
-  if (old_file.size_bytes() != size_bytes) return false;
-  std::string a(1 << 20, '\0');
-  std::string b(1 << 20, '\0');
-  for (uint64_t offset = 0; offset < size_bytes; offset += a.size()) {
-    H5M_ASSIGN_OR_RETURN(const size_t got_a, PreadUpTo(old_file.fd(), offset, a.data(), a.size(),
-                                                       old_file.path().string()));
-    H5M_ASSIGN_OR_RETURN(const size_t got_b,
-                         PreadUpTo(fresh.fd(), offset, b.data(), b.size(), fresh.path()));
-    if (got_a != got_b || memcmp(a.data(), b.data(), got_a) != 0) return false;
+  v1::GetVersionRequest wanted;
+  wanted.set_name(plan.arg.name);
+  H5M_ASSIGN_OR_RETURN(const int64_t number,
+                       ResolveVersion(context, *plan.client, plan.arg.name, spec));
+  wanted.set_version(number);
+  H5M_ASSIGN_OR_RETURN(plan.version, plan.client->GetVersion(wanted));
+  H5M_RETURN_IF_ERROR(CheckRight(plan));
+  const auto size_bytes = static_cast<uint64_t>(plan.version.size_bytes());
+  Progress progress(context.streams(), StrCat("comparing ", options.local), size_bytes);
+  H5M_ASSIGN_OR_RETURN(plan.patch,
+                       FindSuperblockPatch(size_bytes, [&](uint64_t offset, size_t length) {
+                         return ReadVersionBytes(plan, {offset, length}, progress);
+                       }));
+  if (plan.old_file) {
+    H5M_ASSIGN_OR_RETURN(plan.equal, HasTheBytes(plan, progress));
+    H5M_RETURN_IF_ERROR(plan.old_file->CheckUnchanged());
   }
-  return true;
+  return plan;
 }
 
 // The old file keeps a name at every moment: a second name first, then the rename over the
 // first. Where there are no hard links, it is renamed away.
 absl::Status KeepOldFile(const Plan& plan) {
   const std::string local = plan.arg.local.string();
-  if (link(local.c_str(), plan.broken.c_str()) == 0) return absl::OkStatus();
+  if (link(local.c_str(), plan.kept.c_str()) == 0) return absl::OkStatus();
   if (errno != EPERM && errno != EOPNOTSUPP && errno != ENOSYS && errno != EMLINK) {
-    return ErrnoToStatus(errno, StrCat("keep ", local, " as ", plan.broken));
+    return ErrnoToStatus(errno, StrCat("keep ", local, " as ", plan.kept));
   }
-  if (renameat2(AT_FDCWD, local.c_str(), AT_FDCWD, plan.broken.c_str(), RENAME_NOREPLACE) != 0) {
-    return ErrnoToStatus(errno, StrCat("keep ", local, " as ", plan.broken));
+  if (renameat2(AT_FDCWD, local.c_str(), AT_FDCWD, plan.kept.c_str(), RENAME_NOREPLACE) != 0) {
+    return ErrnoToStatus(errno, StrCat("keep ", local, " as ", plan.kept));
   }
   return absl::OkStatus();
 }
 
 struct Outcome {
-  v1::Version version;
-  bool replaced = false;  // false: the local file held these bytes already
-  FileStat stat;          // the local file's now
-  // Where the local file differs from the version: a writer had the file open at its cut.
-  std::optional<SuperblockPatch> patch;
+  FileStat stat;  // the local file's now
   // Holds the lock on a new file until the record says what it is.
   std::optional<TempFile> fresh;
 };
 
-bool IsNewest(const Plan& plan, const v1::Version& version) {
-  return version.version() == plan.status.newest_version().version() && !plan.has_newer_cut;
-}
-
 absl::Status WriteRecord(const Plan& plan, const Outcome& outcome) {
-  const v1::Version& version = outcome.version;
+  const v1::Version& version = plan.version;
   LocalRecord record;
   record.state = RecordState::kClean;
   H5M_ASSIGN_OR_RETURN(record.file_id, FromByteString(plan.status.file_id()));
@@ -226,13 +294,13 @@ absl::Status WriteRecord(const Plan& plan, const Outcome& outcome) {
   record.version = version.version();
   record.stat = outcome.stat;
   record.since = absl::Now();
-  if (!IsNewest(plan, version)) {
+  if (!plan.is_newest()) {
     record.state = RecordState::kDiverged;
     record.detail =
         StrCat("recovered to version ", version.version(), ", which is not the server's newest");
   }
-  if (IsNewest(plan, version) && outcome.patch) {
-    return WriteClosedRecord(plan.arg.place(), std::move(record), *outcome.patch);
+  if (plan.is_newest() && plan.patch) {
+    return WriteClosedRecord(plan.arg.place(), std::move(record), *plan.patch);
   }
   H5M_RETURN_IF_ERROR(WriteLocalRecord(plan.arg.place(), record));
   RemoveDirtyMap(plan.arg.place());
@@ -242,52 +310,48 @@ absl::Status WriteRecord(const Plan& plan, const Outcome& outcome) {
 // Another origin's file is written from here from now on. Of this one's the server learns that it
 // lacks nothing any more: else it would go on to say that its writer is missing.
 absl::Status TellServer(const Plan& plan, const Outcome& outcome) {
-  const v1::Version& version = outcome.version;
-  H5M_ASSIGN_OR_RETURN(const v1::Origin origin, LocalOrigin(plan.arg.local));
-  const v1::Origin& old = plan.status.origin();
-  const bool same = origin.machine_id() == old.machine_id() && origin.path() == old.path();
-  if (!IsNewest(plan, version)) return absl::OkStatus();
-  if (same) {
-    if (outcome.patch) return absl::OkStatus();  // It lacks that.
-    v1::RecordCheckRequest check;
-    check.set_name(plan.arg.name);
-    check.set_version(version.version());
-    // The file is right without it, and who may only read can recover.
-    static_cast<void>(plan.client->RecordCheck(check));
-    return absl::OkStatus();
+  if (!plan.is_newest()) return absl::OkStatus();
+  if (!plan.is_here()) {
+    v1::AdoptFileRequest request;
+    request.set_name(plan.arg.name);
+    request.set_version(plan.version.version());
+    *request.mutable_origin() = plan.here;
+    *request.mutable_local() = ToProto(outcome.stat);
+    H5M_RETURN_IF_ERROR(plan.client->AdoptFile(request).status());
   }
-  v1::AdoptFileRequest request;
-  request.set_name(plan.arg.name);
-  request.set_version(version.version());
-  *request.mutable_origin() = origin;
-  *request.mutable_local() = ToProto(outcome.stat);
-  return plan.client->AdoptFile(request).status();
+  if (plan.patch) return absl::OkStatus();  // It lacks that.
+  v1::RecordCheckRequest check;
+  check.set_name(plan.arg.name);
+  check.set_version(plan.version.version());
+  // The file is right without it, and who may only read can recover.
+  static_cast<void>(plan.client->RecordCheck(check));
+  return absl::OkStatus();
 }
 
 absl::StatusOr<Outcome> Recover(Context& context, const Plan& plan) {
   Outcome outcome;
-  H5M_ASSIGN_OR_RETURN(TempFile fresh, TempFile::Create(plan.arg.local));
-  absl::StatusOr<v1::Version> version;
-  {
-    Progress progress(context.streams(), plan.arg.local.string(), 0);
-    version = DownloadToFile(*plan.client, plan.arg.name, plan.version, progress, fresh.fd(),
-                             fresh.path());
+  if (plan.equal) {
+    outcome.stat = plan.old_file->stat();
+    return outcome;
   }
-  H5M_RETURN_IF_ERROR(version.status());
-  outcome.version = *version;
-  H5M_ASSIGN_OR_RETURN(
-      outcome.patch,
-      CloseCopy(fresh.fd(), static_cast<uint64_t>(version->size_bytes()), fresh.path()));
+  H5M_ASSIGN_OR_RETURN(TempFile fresh, TempFile::Create(plan.arg.local));
+  absl::Status status;
+  {
+    Progress progress(context.streams(), plan.arg.local.string(),
+                      static_cast<uint64_t>(plan.version.size_bytes()));
+    status = DownloadToFile(*plan.client, plan.arg.name, plan.version.version(), progress,
+                            fresh.fd(), fresh.path())
+                 .status();
+  }
+  H5M_RETURN_IF_ERROR(status);
+  if (plan.patch) {
+    H5M_RETURN_IF_ERROR(PwriteAll(fresh.fd(), plan.patch->offset, plan.patch->bytes, fresh.path()));
+  }
   if (plan.old_file.has_value()) {
     H5M_RETURN_IF_ERROR(plan.old_file->CheckUnchanged());
-    H5M_ASSIGN_OR_RETURN(const bool same, SameBytes(*plan.old_file, fresh,
-                                                    static_cast<uint64_t>(version->size_bytes())));
-    outcome.stat = plan.old_file->stat();
-    if (same) return outcome;
     fresh.CopyOwnerAndMode(plan.old_file->fd());
     H5M_RETURN_IF_ERROR(KeepOldFile(plan));
   }
-  outcome.replaced = true;
   H5M_ASSIGN_OR_RETURN(
       outcome.stat,
       fresh.CommitLocked(plan.old_file.has_value() ? Existing::kReplace : Existing::kRefuse));
@@ -296,41 +360,63 @@ absl::StatusOr<Outcome> Recover(Context& context, const Plan& plan) {
 }
 
 // What would become of a cut that is in no version yet.
-void ReportNewerCut(Context& context, const Plan& plan, const Options& options,
-                    const std::string& broken) {
+void ReportNewerCut(Context& context, const Plan& plan, const Options& options) {
+  const bool keeps = plan.old_file.has_value();
+  const Json kept = keeps ? Json(plan.kept) : Json(nullptr);
   if (context.json()) {
     context.Print(Json{{"local", options.local},
                        {"file", plan.arg.name},
                        {"action", "would_recover"},
                        {"version", nullptr},
-                       {"broken", broken.empty() ? Json(nullptr) : Json(broken)}});
+                       {"broken", kept},
+                       {"kept", kept},
+                       {"dry_run", true}});
     return;
   }
-  context.Say(StrCat(NewerCutText(plan), ": would make that a version, and ", options.local,
-                     " the same",
-                     broken.empty() ? "" : StrCat("; the old one is kept as ", broken)));
+  context.Say(StrCat(
+      NewerCutText(plan), ": would make that a version, and ", options.local, " the same",
+      keeps ? StrCat("; the old one would be kept as ", options.local, kOldFileMark, "TIME") : ""));
 }
 
-void Report(Context& context, const Plan& plan, const Options& options, std::string_view action,
-            const v1::Version& version, const std::string& broken) {
+// The same of what was done as of what would be.
+void Report(Context& context, const Plan& plan, const Options& options) {
+  const bool keeps = plan.old_file.has_value() && !plan.equal;
+  const Json kept = keeps ? Json(plan.kept) : Json(nullptr);
   if (context.json()) {
+    const char* const done = options.dry_run ? "would_recover" : "recovered";
     context.Print(Json{{"local", options.local},
                        {"file", plan.arg.name},
-                       {"action", action},
-                       {"version", VersionToJson(version)},
-                       {"broken", broken.empty() ? Json(nullptr) : Json(broken)}});
-    return;
+                       {"action", plan.equal ? "equal" : done},
+                       {"version", VersionToJson(plan.version)},
+                       {"broken", kept},
+                       {"kept", kept},
+                       {"dry_run", options.dry_run}});
   }
-  const std::string what = StrCat(plan.arg.name, "@", version.version());
-  const std::string kept = broken.empty() ? "" : StrCat("; the old one is kept as ", broken);
-  if (action == "would_recover") {
-    context.Say(StrCat("would make ", options.local, " ", what, kept));
-  } else if (action == "equal") {
-    context.Say(StrCat(options.local, " is ", what, " already; its record says so now"));
+  const std::string what = StrCat(plan.arg.name, "@", plan.version.version());
+  const std::string size = HumanBytes(static_cast<uint64_t>(plan.version.size_bytes()));
+  if (plan.equal) {
+    context.Say(StrCat(options.local, " is ", what, " already; its record ",
+                       options.dry_run ? "would say so" : "says so now"));
+  } else if (options.dry_run) {
+    context.Say(StrCat(
+        "would recover ", options.local, " to ", what, " (", size, ")",
+        keeps ? StrCat("; the old one would be kept as ", options.local, kOldFileMark, "TIME")
+              : ""));
   } else {
-    context.Say(StrCat("recovered ", options.local, " to ", what, " (",
-                       HumanBytes(static_cast<uint64_t>(version.size_bytes())), ")", kept));
+    context.Say(StrCat("recovered ", options.local, " to ", what, " (", size, ")",
+                       keeps ? StrCat("; the old one is kept as ", plan.kept) : ""));
   }
+  if (plan.patch) {
+    context.Note(StrCat(what, " was cut while a writer had the file open: the local file ",
+                        options.dry_run ? "gets" : "has", " the superblock of a closed file"));
+  }
+  if (plan.is_newest()) return;
+  const std::string onwards = plan.patch ? "resync --from local" : "adopt";
+  context.Note(StrCat(plan.has_newer_cut ? NewerCutText(plan)
+                                         : StrCat("the server's newest is version ",
+                                                  plan.status.newest_version().version()),
+                      "; to go on from version ", plan.version.version(), ": h5mirror rollback ",
+                      what, " && h5mirror ", onwards, " ", options.local));
 }
 
 void CloseOnServer(Context& context, const Plan& plan, const Options& options) {
@@ -339,47 +425,29 @@ void CloseOnServer(Context& context, const Plan& plan, const Options& options) {
   request.local = options.local;
   request.name = plan.arg.name;
   request.mirror = plan.arg;
-  request.comment = StrCat("recover: version ", plan.version, " with a closed superblock");
+  request.comment =
+      StrCat("recover: version ", plan.version.version(), " with a closed superblock");
   SendClosedSuperblock(context, std::move(request));
 }
 
 absl::StatusOr<int> RunRecover(Context& context, const Options& options) {
   H5M_ASSIGN_OR_RETURN(Plan plan, MakePlan(context, options));
-  const std::string broken = plan.old_file.has_value() ? plan.broken : "";
-  if (options.dry_run && plan.version == 0) {
-    ReportNewerCut(context, plan, options, broken);
+  if (options.dry_run && plan.version.version() == 0) {
+    ReportNewerCut(context, plan, options);
     return kExitOk;
   }
   if (options.dry_run) {
-    v1::GetVersionRequest request;
-    request.set_name(plan.arg.name);
-    request.set_version(plan.version);
-    H5M_ASSIGN_OR_RETURN(const v1::Version version, plan.client->GetVersion(request));
-    Report(context, plan, options, "would_recover", version, broken);
+    Report(context, plan, options);
     return kExitOk;
   }
-  H5M_ASSIGN_OR_RETURN(Outcome outcome, Recover(context, plan));
-  H5M_RETURN_IF_ERROR(TellServer(plan, outcome));
-  H5M_RETURN_IF_ERROR(WriteRecord(plan, outcome));
-  Report(context, plan, options, outcome.replaced ? "recovered" : "equal", outcome.version,
-         outcome.replaced ? broken : "");
-  const int64_t number = outcome.version.version();
-  if (outcome.patch) {
-    context.Note(StrCat(plan.arg.name, "@", number,
-                        " was cut while a writer had the file open: the local file has the "
-                        "superblock of a closed file"));
+  {
+    H5M_ASSIGN_OR_RETURN(const Outcome outcome, Recover(context, plan));
+    H5M_RETURN_IF_ERROR(TellServer(plan, outcome));
+    H5M_RETURN_IF_ERROR(WriteRecord(plan, outcome));
   }
-  if (!IsNewest(plan, outcome.version)) {
-    const std::string onwards = outcome.patch ? "resync --from local" : "adopt";
-    context.Note(StrCat(plan.has_newer_cut ? NewerCutText(plan)
-                                           : StrCat("the server's newest is version ",
-                                                    plan.status.newest_version().version()),
-                        "; to go on from version ", number, ": h5mirror rollback ", plan.arg.name,
-                        "@", number, " && h5mirror ", onwards, " ", options.local));
-  } else if (outcome.patch) {
-    // It takes the file's lock itself.
-    outcome.fresh.reset();
-    plan.old_file.reset();
+  Report(context, plan, options);
+  if (plan.is_newest() && plan.patch) {
+    plan.old_file.reset();  // It takes the file's lock itself.
     CloseOnServer(context, plan, options);
   }
   return kExitOk;
