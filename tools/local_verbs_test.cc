@@ -282,7 +282,7 @@ TEST_F(LocalVerbsTest, StatusSaysFirstHowTheFileStands) {
   const Result changed = Run({"status", Path("a.h5")});
   EXPECT_THAT(changed.out,
               StartsWith("state:        the local file was changed since its last mirrored close\n"
-                         "way out:      h5mirror recover "));
+                         "way out:      the next mirrored open that writes to it takes it in "));
   EXPECT_THAT(changed.out, Not(HasSubstr("  in sync"))) << "no line begins with what is not so";
   EXPECT_THAT(changed.out, HasSubstr("mirror:       as of the last close: in sync"));
   EXPECT_THAT(Run({"status", "a.h5"}).out, StartsWith("state:        in sync"));
