@@ -14,15 +14,16 @@ namespace h5mirror::store {
 absl::Status StoreContext::CheckFileSize(const std::string& name, uint64_t size_bytes) const {
   const auto refuse = [&](uint64_t max, std::string_view whose) {
     return absl::InvalidArgumentError(StrCat(
-        name, ": a size of ", size_bytes, " bytes (", HumanBytes(size_bytes), ") is more than ",
-        whose, " allows for one file: ", max, " bytes (", HumanBytes(max), ")"));
+        name, ": File too large: a size of ", size_bytes, " bytes (", HumanBytes(size_bytes),
+        ") is more than ", whose, " allows for one file: ", max, " bytes (", HumanBytes(max), ")"));
   };
   if (size_bytes > head_bytes_max()) {
-    return refuse(head_bytes_max(), "the server's file system");
+    return refuse(head_bytes_max(), "the file system of the head");
   }
   const uint64_t by_process = file_sizes.process_bytes / kPageBytesMax * kPageBytesMax;
   if (size_bytes > by_process) {
-    return refuse(by_process, "the server's own limit (ulimit -f, LimitFSIZE=)");
+    return refuse(by_process,
+                  "the limit of the process that writes the head (ulimit -f, LimitFSIZE=)");
   }
   return absl::OkStatus();
 }
