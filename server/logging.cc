@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 
+#include "base/printable_message.h"
 #include "base/strings.h"
 #include "base/utf8.h"
 #include "grpc/support/log.h"
@@ -44,19 +45,6 @@ class JournalPriority final : public spdlog::custom_flag_formatter {
   }
   std::unique_ptr<custom_flag_formatter> clone() const override {
     return std::make_unique<JournalPriority>();
-  }
-};
-
-// "%v": what was logged, on one line and fit for a terminal, whoever wrote parts of it.
-class PrintableMessage final : public spdlog::custom_flag_formatter {
- public:
-  void format(const spdlog::details::log_msg& message, const std::tm&,
-              spdlog::memory_buf_t& dest) override {
-    const std::string text = Printable({message.payload.data(), message.payload.size()});
-    dest.append(text.data(), text.data() + text.size());
-  }
-  std::unique_ptr<custom_flag_formatter> clone() const override {
-    return std::make_unique<PrintableMessage>();
   }
 };
 

@@ -11,6 +11,7 @@
 
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
+#include "base/printable_message.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "base/utf8.h"
@@ -45,19 +46,6 @@ sigset_t OurSignals() {
   sigaddset(&signals, SIGINT);
   return signals;
 }
-
-// "%v": what was logged, on one line and fit for a terminal: a server may say anything.
-class PrintableMessage final : public spdlog::custom_flag_formatter {
- public:
-  void format(const spdlog::details::log_msg& message, const std::tm&,
-              spdlog::memory_buf_t& dest) override {
-    const std::string text = Printable({message.payload.data(), message.payload.size()});
-    dest.append(text.data(), text.data() + text.size());
-  }
-  std::unique_ptr<custom_flag_formatter> clone() const override {
-    return std::make_unique<PrintableMessage>();
-  }
-};
 
 void StartLogging(const Config& config) {
   // The journal has times of its own.
