@@ -36,34 +36,12 @@ std::string DatedUtc() {
   return std::string(text.data(), length) + millis.data();
 }
 
-// The length of the UTF-8 sequence at `text[i]`; 0 if it is none.
-size_t Utf8Length(const std::string& text, size_t i) {
-  const auto byte = [&](size_t k) { return static_cast<unsigned char>(text[k]); };
-  const unsigned char lead = byte(i);
-  const size_t length = lead < 0x80                   ? 1
-                        : lead >= 0xc2 && lead < 0xe0 ? 2
-                        : lead >= 0xe0 && lead < 0xf0 ? 3
-                        : lead >= 0xf0 && lead < 0xf5 ? 4
-                                                      : 0;
-  if (length == 0 || i + length > text.size()) return 0;
-  // Overlong forms, surrogates, and what lies beyond U+10FFFF (RFC 3629, 4).
-  const unsigned char second = length > 1 ? byte(i + 1) : 0;
-  if ((lead == 0xe0 && second < 0xa0) || (lead == 0xed && second > 0x9f) ||
-      (lead == 0xf0 && second < 0x90) || (lead == 0xf4 && second > 0x8f)) {
-    return 0;
-  }
-  for (size_t k = 1; k < length; ++k) {
-    if ((byte(i + k) & 0xc0) != 0x80) return 0;
-  }
-  return length;
-}
-
 }  // namespace
 
 std::string JsonString(const std::string& text) {
   std::string out = "\"";
   for (size_t i = 0; i < text.size();) {
-    const size_t length = Utf8Length(text, i);
+    const size_t length = CharacterBytes(std::string_view(text).substr(i));
     const char c = text[i];
     if (length == 0) {
       std::array<char, 8> escaped;
