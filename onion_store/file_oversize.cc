@@ -48,12 +48,12 @@ absl::Status FileImpl::GoBackToFit() {
   if (row.durable_size_bytes > max) {
     H5M_ASSIGN_OR_RETURN(const VersionInfo made, LeaveOversize(*index, row));
     text = StrCat("goes on as version ", made.version, ": its newest durable cut had ",
-                  row.durable_size_bytes, " bytes, and the server's file system allows ", max,
+                  row.durable_size_bytes, " bytes, and the file system of the head allows ", max,
                   " for one file; ", made.provenance.comment);
   } else {
     H5M_RETURN_IF_ERROR(ClipLayers());
     text = StrCat("lost versions that were larger than the ", max,
-                  " bytes which the server's file system allows for one file");
+                  " bytes which the file system of the head allows for one file");
   }
   if (!oversize.empty()) {
     StrAppend(&text, "; dropped: version", oversize.size() == 1 ? " " : "s ");
@@ -72,7 +72,7 @@ absl::StatusOr<VersionInfo> FileImpl::LeaveOversize(VersionIndex& index, const F
   if (fitting == 0) {
     return absl::DataLossError(
         StrCat(name_, ": its newest cut has a size of ", row.durable_size_bytes,
-               " bytes, which is more than the server's file system allows for one file, ", max,
+               " bytes, which is more than the file system of the head allows for one file, ", max,
                " bytes, and no version is smaller; h5mirror rm takes it out of the way"));
   }
   H5M_ASSIGN_OR_RETURN(const VersionInfo target, GetVersion(fitting));
