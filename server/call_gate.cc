@@ -167,24 +167,26 @@ absl::Status CallGate::Enter(grpc_auth_context& connection, int slot,
   return absl::OkStatus();
 }
 
-void CallGate::Begun(const grpc::ServerContextBase& context, bool admitted) {
-  absl::MutexLock lock(&mutex_);
-  if (closed_) return;
-  Connection* connection = Find(context);
-  if (connection == nullptr) return;
+CallGate::Connection* CallGate::TakeBegun(const grpc::ServerContextBase& context) {
+  Connection* const connection = closed_ ? nullptr : Find(context);
+  if (connection == nullptr) return nullptr;
   Wait(*connection, -1);
   if (connection->grpc_peer.empty()) connection->grpc_peer = context.peer();
+  return connection;
+}
+
+void CallGate::Begun(const grpc::ServerContextBase& context, bool admitted) {
+  absl::MutexLock lock(&mutex_);
+  Connection* const connection = TakeBegun(context);
+  if (connection == nullptr) return;
   if (!admitted || std::exchange(connection->is_admitted, true)) return;
   door_->Admit(connection->grpc_peer);
 }
 
 void CallGate::ProbeBegun(const grpc::ServerContextBase& context) {
   absl::MutexLock lock(&mutex_);
-  if (closed_) return;
-  Connection* connection = Find(context);
+  const Connection* const connection = TakeBegun(context);
   if (connection == nullptr) return;
-  Wait(*connection, -1);
-  if (connection->grpc_peer.empty()) connection->grpc_peer = context.peer();
   door_->SpareProbe(connection->grpc_peer);
 }
 

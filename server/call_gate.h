@@ -72,6 +72,9 @@ class CallGate {
   Connection& ConnectionOf(grpc_auth_context& connection, int slot, absl::Duration now)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Connection* Find(const grpc::ServerContextBase& context) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The connection of a call that has begun, which waits no more; nullptr: nobody knows it.
+  Connection* TakeBegun(const grpc::ServerContextBase& context)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Settle(Connection& connection, absl::Duration now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Wait(Connection& connection, double more) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ForgetIdle(absl::Duration now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "base/utf8.h"
 #include "spdlog/spdlog.h"
 
 namespace h5mirror::server {
@@ -13,7 +14,7 @@ void LogNotices(store::Store& store) {
     if (notice.kind == store::StoreNotice::Kind::kClock) {
       spdlog::warn("clock: {}", notice.text);
     } else {
-      spdlog::error("store: file=\"{}\" {}", notice.file, notice.text);
+      spdlog::error("store: file={} {}", Quoted(notice.file), notice.text);
     }
   }
 }
