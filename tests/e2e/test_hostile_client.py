@@ -99,7 +99,7 @@ def test_a_size_that_the_file_system_does_not_take_is_refused(shared_site, wire)
     wire.fill(0, 4096)
     wire.commit(2 * size)
     message = refused(wire)
-    assert str(2 * size) in message and "file system allows" in message, message
+    assert str(2 * size) in message and "file system of the head allows" in message, message
 
 
 @pytest.mark.parametrize("seq", [0, 1 << 63, NEAR_2_64])

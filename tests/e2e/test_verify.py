@@ -6,6 +6,7 @@ import os
 import pytest
 
 from harness.metrics import Metrics
+from harness.process import wait_until
 
 
 @pytest.fixture
@@ -89,9 +90,15 @@ def test_pages_that_are_lost_under_the_running_server(five):
     five.settle("run.h5")
     for _ in range(2):
         assert lost(five) == [(offset // 4096 * 4096, 5)]
-    said = [line for line in five.server.log().splitlines() if "store: file=\"run.h5\"" in line and " lost: " in line]
+
+    def said_lost():
+        log = five.server.log().splitlines()
+        return [line for line in log if "store: file=\"run.h5\"" in line and " lost: " in line]
+
+    wait_until(said_lost, "a line in the log")
+    said = said_lost()
     assert len(said) == 1 and "version 5" in said[0] and f"page {offset // 4096} " in said[0], said
-    assert metrics.value("h5mirror_store_lost_pages_total") == 1
+    wait_until(lambda: metrics.value("h5mirror_store_lost_pages_total") == 1, "the metric")
     assert five.cli("export", "run.h5@5", "-").code == 6
     five.cli("export", "--force", "run.h5@6", five.directory / "out").ok()
     five.cli("prune", "run.h5", "--keep-last", "1").ok()
