@@ -35,7 +35,7 @@ constexpr int kCallThreadsMax = 256;
 constexpr uint64_t kMemoryPerWaitingCall = uint64_t{32} << 10;
 // A client may open some hundred files at once, whatever memory_max is.
 constexpr uint64_t kWaitingCallsMin = 1024;
-constexpr int kReadChunkBytes = 32 << 10;
+constexpr int kReadChunkBytes = 4 << 10;
 // How often a renewed certificate is looked for.
 constexpr int kCertificateRefreshSeconds = 60;
 
