@@ -1,7 +1,6 @@
 """A foreign client against a real h5mirrord: stubs are made from our protos at test time, HTTP/2 frames by hand."""
 
 import importlib
-import signal
 import sys
 from pathlib import Path
 
@@ -13,6 +12,7 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "e2e")]
 
 from harness import paths  # noqa: E402
+from harness.limit import limited  # noqa: E402
 from target import Target  # noqa: E402
 
 
@@ -22,18 +22,8 @@ def pytest_configure(config):
 
 @pytest.fixture(autouse=True)
 def limit(request):
-    """No test hangs: after its limit it fails where it stands."""
-    marker = request.node.get_closest_marker("limit")
-    seconds = marker.args[0] if marker else 60
-
-    def stop(*_):
-        raise TimeoutError(f"the test took longer than its limit of {seconds} s")
-
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.alarm(seconds)
-    yield
-    signal.alarm(0)
-    signal.signal(signal.SIGALRM, before)
+    with limited(request, 60):
+        yield
 
 
 class Stubs:

@@ -16,8 +16,64 @@ class Cut(Exception):
     """The server has ended the connection."""
 
 
-def connect(address: str, *, ca=None, timeout: float = 15) -> socket.socket:
-    """A connected socket. `address`: HOST:PORT or unix:PATH; `ca`: TLS, as gRPC wants it."""
+class TlsConnection:
+    """A TLS connection that one thread may read while another writes: an ssl.SSLSocket of Python 3.11 allows no such thing."""
+
+    def __init__(self, connection: socket.socket, ca, host: str):
+        context = ssl.create_default_context(cafile=str(ca))
+        context.set_alpn_protocols(["h2"])
+        self._socket, self._lock = connection, threading.Lock()
+        self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self._tls = context.wrap_bio(self._incoming, self._outgoing, server_hostname=host)
+        while not self._shakes_hands():
+            self._incoming.write(self._received())
+
+    def _shakes_hands(self) -> bool:
+        try:
+            self._tls.do_handshake()
+            return True
+        except ssl.SSLWantReadError:
+            return False
+        finally:
+            self._socket.sendall(self._outgoing.read())
+
+    def _received(self) -> bytes:
+        data = self._socket.recv(1 << 16)
+        if not data:
+            raise ConnectionResetError("the server has hung up")
+        return data
+
+    def sendall(self, data: bytes) -> None:
+        with self._lock:
+            self._tls.write(data)
+            encrypted = self._outgoing.read()
+        self._socket.sendall(encrypted)
+
+    def recv(self, size: int) -> bytes:
+        while True:
+            with self._lock:
+                try:
+                    return self._tls.read(size)
+                except ssl.SSLWantReadError:
+                    pass
+            data = self._socket.recv(size)
+            if not data:
+                return b""
+            with self._lock:
+                self._incoming.write(data)
+
+    def settimeout(self, seconds: float) -> None:
+        self._socket.settimeout(seconds)
+
+    def shutdown(self, how: int) -> None:
+        self._socket.shutdown(how)
+
+    def close(self) -> None:
+        self._socket.close()
+
+
+def connect(address: str, *, ca=None, timeout: float = 15) -> socket.socket | TlsConnection:
+    """A connection. `address`: HOST:PORT or unix:PATH; `ca`: TLS, as gRPC wants it."""
     if address.startswith("unix:"):
         connection = socket.socket(socket.AF_UNIX)
         connection.settimeout(timeout)
@@ -25,11 +81,7 @@ def connect(address: str, *, ca=None, timeout: float = 15) -> socket.socket:
         return connection
     host, port = address.rsplit(":", 1)
     connection = socket.create_connection((host, int(port)), timeout=timeout)
-    if ca is None:
-        return connection
-    context = ssl.create_default_context(cafile=str(ca))
-    context.set_alpn_protocols(["h2"])
-    return context.wrap_socket(connection, server_hostname=host)
+    return connection if ca is None else TlsConnection(connection, ca, host)
 
 
 class RawClient:
@@ -51,8 +103,9 @@ class RawClient:
         self._send(PREFACE + SettingsFrame(0, settings={SettingsFrame.INITIAL_WINDOW_SIZE: 65535}).serialize())
         if acks_settings:
             self._send(SettingsFrame(0, flags=["ACK"]).serialize())
+        self._reader = threading.Thread(target=self._drain, daemon=True) if reads else None
         if reads:
-            threading.Thread(target=self._drain, daemon=True).start()
+            self._reader.start()
 
     def __enter__(self) -> "RawClient":
         return self
@@ -66,6 +119,8 @@ class RawClient:
             self.socket.shutdown(socket.SHUT_RDWR)
         except OSError:
             pass
+        if self._reader is not None:
+            self._reader.join()  # Or it would read from whatever has the descriptor next.
         self.socket.close()
 
     def cut(self) -> bool:

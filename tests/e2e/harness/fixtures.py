@@ -1,10 +1,9 @@
 """Fixtures of the tests of whole programs. A server per test, a hard limit per test, logs of what failed."""
 
-import signal
-
 import pytest
 
 from . import paths
+from .limit import limited
 from .notify import NotifySocket
 from .package import Package
 from .site import Site
@@ -39,18 +38,8 @@ def pytest_runtest_makereport(item, call):
 
 @pytest.fixture(autouse=True)
 def limit(request):
-    """No test hangs: after its limit it fails where it stands."""
-    marker = request.node.get_closest_marker("limit")
-    seconds = marker.args[0] if marker else 300
-
-    def stop(*_):
-        raise TimeoutError(f"the test took longer than its limit of {seconds} s")
-
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.alarm(seconds)
-    yield
-    signal.alarm(0)
-    signal.signal(signal.SIGALRM, before)
+    with limited(request, 300):
+        yield
 
 
 @pytest.fixture
