@@ -140,9 +140,42 @@ std::string EnumText(hid_t type, const std::byte* element) {
   return ElementText(base.get(), element, 32);
 }
 
+// What a string in quotes has a short name for, as C, Python and JSON write it; 0: nothing.
+char ShortName(char c) {
+  switch (c) {
+    case '\n':
+      return 'n';
+    case '\r':
+      return 'r';
+    case '\t':
+      return 't';
+    case '"':
+    case '\\':
+      return c;
+    default:
+      return 0;
+  }
+}
+
+// Several lines stay one.
+std::string Escaped(std::string_view text) {
+  std::string escaped;
+  while (!text.empty()) {
+    const size_t plain = static_cast<size_t>(
+        std::find_if(text.begin(), text.end(), [](char c) { return ShortName(c) != 0; }) -
+        text.begin());
+    escaped += Printable(text.substr(0, plain));
+    text.remove_prefix(plain);
+    if (text.empty()) break;
+    escaped += {'\\', ShortName(text[0])};
+    text.remove_prefix(1);
+  }
+  return escaped;
+}
+
 std::string Quoted(std::string_view text, size_t length_max) {
-  const bool cut = text.size() > length_max;
-  return StrCat("\"", Printable(text.substr(0, length_max)), cut ? "..." : "", "\"");
+  if (text.size() <= length_max) return StrCat("\"", Escaped(text), "\"");
+  return StrCat("\"", Escaped(text.substr(0, CharacterStart(text, length_max))), "...\"");
 }
 
 // "[a, b, ...]" of what `part(i)` gives.

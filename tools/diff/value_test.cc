@@ -84,6 +84,17 @@ TEST_F(ValueTest, LongOnesAreCutAndWhatIsNoTextIsShownSo) {
   EXPECT_NE(text.find("..."), text.npos) << text;
 }
 
+TEST_F(ValueTest, LinesOfAStringAreReadable) {
+  const auto text = [this](const char* value, size_t length_max = 100) {
+    return Text(variable_.get(), value, length_max);
+  };
+  EXPECT_EQ(text("one\ntwo\r\n\tthree"), R"("one\ntwo\r\n\tthree")");
+  EXPECT_EQ(text("say \"a\\b\""), R"("say \"a\\b\"")")
+      << "what is escaped can be told from what is not";
+  EXPECT_EQ(text("\033[2J\x01"), R"("\x1b[2J\x01")");
+  EXPECT_EQ(text("caf\xc3\xa9s", 4), "\"caf...\"") << "no half of a character";
+}
+
 TEST_F(ValueTest, EqualIsWhatHasTheSameValue) {
   const double nan = std::nan(""), zero = 0, minus_zero = -0.0;
   EXPECT_TRUE(SameElement(H5T_NATIVE_DOUBLE, At(nan), At(nan)));
