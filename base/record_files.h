@@ -1,4 +1,5 @@
-// The small files in `X.h5.h5m/` on the client's side. Internal to base/.
+// Small files that are written as a whole: those in `X.h5.h5m/` on the client's side, and hints of
+// the server.
 #ifndef H5MIRROR_BASE_RECORD_FILES_H_
 #define H5MIRROR_BASE_RECORD_FILES_H_
 

@@ -112,6 +112,10 @@ grpc::Status FilesService::AdoptFile(grpc::ServerContext* context,
                                              CallLease::Writer::kRespect));
         H5M_RETURN_IF_ERROR(file->SetOrigin(request->version(), FromProto(request->origin()),
                                             FromProto(request->local())));
+        // Who adopts has compared the two, also where nothing else tells that they are the same
+        // now.
+        H5M_ASSIGN_OR_RETURN(const store::FileInfo info, file->Info());
+        environment_.mirrors.FoundEqual(request->name(), info.file_id);
         H5M_ASSIGN_OR_RETURN(*response->mutable_file(), StatusOf(*file));
         response->mutable_file()->clear_lease();  // The one of this call.
         return absl::OkStatus();

@@ -9,6 +9,7 @@
 #include "absl/memory/memory.h"
 #include "absl/time/clock.h"
 #include "base/human.h"
+#include "base/record_files.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "grpc/grpc.h"
@@ -27,6 +28,9 @@
 namespace h5mirror::server {
 namespace {
 
+// Below the root; where the history lies beside the file, without a root, nothing is kept.
+constexpr char kMirrorStates[] = ".h5mirror/mirror-states";
+constexpr size_t kMirrorStatesBytesMax = 128 << 20;
 constexpr absl::Duration kTimerPeriod = absl::Milliseconds(250);
 constexpr int kQueueThreadsMax = 4;
 // Threads of the unary calls, which may wait for a disk.
@@ -164,7 +168,11 @@ MirrorServer::MirrorServer(const Config& config, store::Store& store, Clock& clo
            .session_count = [this] { return mirror_.session_count(); }}),
       health_(ServiceNames(),
               [this](const grpc::ServerContextBase& context) { gate_->ProbeBegun(context); }),
-      reflection_(ServiceNames(), *authenticator_) {}
+      reflection_(ServiceNames(), *authenticator_) {
+  const absl::StatusOr<std::string> kept =
+      ReadRecordFile(config_.root / kMirrorStates, kMirrorStatesBytesMax);
+  if (kept.ok()) mirrors_.Restore(*kept);
+}
 
 MirrorServer::~MirrorServer() { Stop(absl::Seconds(5)); }
 
@@ -240,6 +248,16 @@ absl::Status MirrorServer::Listen() {
   return absl::OkStatus();
 }
 
+// Not synced: a power loss leaves an older one, or none.
+void MirrorServer::KeepMirrorStates() {
+  const std::optional<std::string> news = mirrors_.TakeNews();
+  if (!news) return;
+  const absl::Status kept = ReplaceRecordFile(config_.root / kMirrorStates, *news);
+  if (!kept.ok() && !absl::IsNotFound(kept)) {
+    spdlog::warn("mirror states are lost at the next restart: {}", kept.ToString());
+  }
+}
+
 void MirrorServer::RunTimer() {
   for (int round = 0;; ++round) {
     // A sleep, as a wait for `mutex_` is until a time of day, which may be set back by hours.
@@ -252,6 +270,7 @@ void MirrorServer::RunTimer() {
     versions_.OnTimer();
     snapshots_.OnTimer();
     if (round % 4 == 0) {
+      KeepMirrorStates();
       metrics_.mirrors().Set(mirrors_.Sum());
       metrics_.door().Set({door_->Counts(), door_->Turns(), gate_->refused_calls()});
       StoreGauges::Get().Sample(store_);
@@ -268,6 +287,7 @@ void MirrorServer::StopTimer() {
   }
   if (timer_.joinable()) timer_.join();
   keeper_.Stop();
+  KeepMirrorStates();
 }
 
 void MirrorServer::Stop(absl::Duration timeout) {

@@ -65,6 +65,7 @@ class MirrorServer {
 
   absl::Status Listen();
   void ConfigureBuilder(grpc::ServerBuilder& builder) const;
+  void KeepMirrorStates();
   void RunTimer();
   void StopTimer();
 

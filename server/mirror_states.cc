@@ -5,6 +5,7 @@
 
 #include "base/strings.h"
 #include "base/utf8.h"
+#include "nlohmann/json.hpp"
 #include "rpc/mirror_state_name.h"
 #include "server/convert.h"
 #include "spdlog/spdlog.h"
@@ -16,6 +17,62 @@ constexpr size_t kDetailBytesMax = 1000;
 
 bool HasWriter(v1::MirrorState state) {
   return state == v1::MIRROR_STATE_CONNECTED || state == v1::MIRROR_STATE_RESYNCING;
+}
+
+using Json = nlohmann::json;
+
+int64_t NumberOf(const Json& json, const char* key) {
+  const auto found = json.find(key);
+  return found != json.end() && found->is_number_integer() ? found->get<int64_t>() : 0;
+}
+
+std::string TextOf(const Json& json, const char* key) {
+  const auto found = json.find(key);
+  return found != json.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+// What outlives a restart, without a writer that would report anew.
+bool IsKept(v1::MirrorState state) {
+  return state == v1::MIRROR_STATE_DEGRADED || state == v1::MIRROR_STATE_DIVERGED;
+}
+
+struct Kept {
+  Bytes16 file_id{};
+  v1::MirrorStatus status;
+  int64_t last_cut = 0;
+  store::LocalStat local;
+};
+
+Json ToJson(const Kept& kept) {
+  return Json{{"file_id", HexOf(kept.file_id)},
+              {"state", rpc::MirrorStateName(kept.status.state())},
+              {"since_ns", absl::ToUnixNanos(FromProto(kept.status.since_time()))},
+              {"detail", kept.status.detail()},
+              {"last_cut", kept.last_cut},
+              {"inode", kept.local.inode},
+              {"size_bytes", kept.local.size_bytes},
+              {"mtime_ns", kept.local.mtime_ns},
+              {"ctime_ns", kept.local.ctime_ns}};
+}
+
+// Unset: it is none.
+std::optional<Kept> FromJson(const Json& json) {
+  if (!json.is_object()) return std::nullopt;
+  Kept kept;
+  const absl::StatusOr<Bytes16> file_id = ParseHex16(TextOf(json, "file_id"));
+  for (const v1::MirrorState state : {v1::MIRROR_STATE_DEGRADED, v1::MIRROR_STATE_DIVERGED}) {
+    if (TextOf(json, "state") == rpc::MirrorStateName(state)) kept.status.set_state(state);
+  }
+  if (!file_id.ok() || !IsKept(kept.status.state())) return std::nullopt;
+  kept.file_id = *file_id;
+  *kept.status.mutable_since_time() = ToProto(absl::FromUnixNanos(NumberOf(json, "since_ns")));
+  kept.status.set_detail(TextOf(json, "detail").substr(0, kDetailBytesMax));
+  kept.last_cut = NumberOf(json, "last_cut");
+  kept.local.inode = static_cast<uint64_t>(NumberOf(json, "inode"));
+  kept.local.size_bytes = NumberOf(json, "size_bytes");
+  kept.local.mtime_ns = NumberOf(json, "mtime_ns");
+  kept.local.ctime_ns = NumberOf(json, "ctime_ns");
+  return kept;
 }
 
 bool SameLocal(const store::LocalStat& a, const store::LocalStat& b) {
@@ -54,9 +111,14 @@ MirrorStates::Entry& MirrorStates::EntryOf(const Bytes16& file_id) {
     const auto idle = std::find_if(entries_.begin(), entries_.end(), [](const auto& entry) {
       return !HasWriter(entry.second.status.state());
     });
-    if (idle != entries_.end()) entries_.erase(idle);
+    if (idle != entries_.end()) Erase(idle);
   }
   return entries_[file_id];
+}
+
+void MirrorStates::Erase(Entries::iterator entry) {
+  has_news_ |= IsKept(entry->second.status.state());
+  entries_.erase(entry);
 }
 
 void MirrorStates::Change(const std::string& name, Entry& entry, v1::MirrorState state,
@@ -64,6 +126,7 @@ void MirrorStates::Change(const std::string& name, Entry& entry, v1::MirrorState
   const v1::MirrorState before = entry.status.state();
   const bool news = before != state;
   if (!news && entry.status.detail() == detail) return;
+  has_news_ |= IsKept(state) || IsKept(before);
   entry.status.Clear();
   entry.status.set_state(state);
   entry.status.set_detail(detail.substr(0, kDetailBytesMax));
@@ -96,7 +159,7 @@ void MirrorStates::Reported(const std::string& name, const Bytes16& file_id, sto
 void MirrorStates::Ended(const Bytes16& file_id, store::Token token) {
   absl::MutexLock lock(&mutex_);
   const auto found = entries_.find(file_id);
-  if (found != entries_.end() && found->second.token == token) entries_.erase(found);
+  if (found != entries_.end() && found->second.token == token) Erase(found);
 }
 
 void MirrorStates::Lost(const std::string& name, const store::FileInfo& info, store::Token token,
@@ -128,7 +191,7 @@ MirrorStates::Entry* MirrorStates::Find(const store::FileInfo& info) {
   Entry& entry = found->second;
   const bool changed = entry.last_cut != info.last_cut || !SameLocal(entry.local, info.local);
   if (HasWriter(entry.status.state()) || !changed) return &entry;
-  entries_.erase(found);
+  Erase(found);
   return nullptr;
 }
 
@@ -140,14 +203,15 @@ void MirrorStates::Settle(const store::FileInfo& info) {
 void MirrorStates::FoundEqual(const std::string& name, const Bytes16& file_id) {
   absl::MutexLock lock(&mutex_);
   const auto found = entries_.find(file_id);
-  if (found == entries_.end() || found->second.status.state() != v1::MIRROR_STATE_DEGRADED) return;
-  entries_.erase(found);
+  if (found == entries_.end() || !IsKept(found->second.status.state())) return;
+  Erase(found);
   spdlog::info("mirror: file={} in sync: it was found equal to its local file", Quoted(name));
 }
 
 void MirrorStates::Forget(const Bytes16& file_id) {
   absl::MutexLock lock(&mutex_);
-  entries_.erase(file_id);
+  const auto found = entries_.find(file_id);
+  if (found != entries_.end()) Erase(found);
 }
 
 v1::MirrorStatus MirrorStates::StatusOf(const store::FileInfo& info) {
@@ -166,6 +230,32 @@ v1::MirrorStatus MirrorStates::StatusOf(const store::FileInfo& info) {
     *status.mutable_since_time() = ToProto(info.last_check->time);
   }
   return status;
+}
+
+std::optional<std::string> MirrorStates::TakeNews() {
+  absl::MutexLock lock(&mutex_);
+  if (!std::exchange(has_news_, false)) return std::nullopt;
+  Json kept = Json::array();
+  for (const auto& [file_id, entry] : entries_) {
+    if (!IsKept(entry.status.state())) continue;
+    kept.push_back(ToJson({file_id, entry.status, entry.last_cut, entry.local}));
+  }
+  return kept.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+void MirrorStates::Restore(std::string_view news) {
+  const Json kept = Json::parse(news.begin(), news.end(), nullptr, /*allow_exceptions=*/false);
+  if (!kept.is_array()) return;
+  absl::MutexLock lock(&mutex_);
+  for (const Json& json : kept) {
+    if (entries_.size() >= files_max_) return;
+    const std::optional<Kept> one = FromJson(json);
+    if (!one) continue;
+    Entry& entry = entries_[one->file_id];
+    entry.status = one->status;
+    entry.last_cut = one->last_cut;
+    entry.local = one->local;
+  }
 }
 
 MirrorSummary MirrorStates::Sum() const {

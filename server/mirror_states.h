@@ -1,13 +1,16 @@
 // How each file stands to the local file that it mirrors, as far as the server knows: what writers
-// report of themselves, and what becomes of writers. In memory only: after a restart they report
-// anew.
+// report of themselves, and what becomes of writers. After a restart writers report anew, and what
+// stands without a writer, DEGRADED and DIVERGED, comes from a file (docs/format.md,
+// "mirror-states").
 #ifndef H5MIRROR_SERVER_MIRROR_STATES_H_
 #define H5MIRROR_SERVER_MIRROR_STATES_H_
 
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
@@ -55,7 +58,8 @@ class MirrorStates {
   // An administrator may have changed the file: what was said of a file that had another newest cut
   // or another local file counts no more. StatusOf() does the same.
   void Settle(const store::FileInfo& info);
-  // The local file was compared with the newest cut: a writer that was lost left nothing undone.
+  // The local file was compared with the newest cut: a writer that was lost left nothing undone,
+  // and the two sides differ no more.
   void FoundEqual(const std::string& name, const Bytes16& file_id);
   // It was removed.
   void Forget(const Bytes16& file_id);
@@ -65,6 +69,11 @@ class MirrorStates {
   v1::MirrorStatus StatusOf(const store::FileInfo& info);
 
   MirrorSummary Sum() const;
+
+  // What is to outlive a restart, where that has changed since the last call.
+  std::optional<std::string> TakeNews();
+  // What TakeNews() once gave. Of what cannot be understood nothing is taken. Before all else.
+  void Restore(std::string_view news);
 
  private:
   struct Entry {
@@ -76,6 +85,9 @@ class MirrorStates {
     store::LocalStat local;
   };
 
+  using Entries = std::map<Bytes16, Entry>;
+
+  void Erase(Entries::iterator entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Change(const std::string& name, Entry& entry, v1::MirrorState state,
               const std::string& detail) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Remember(const store::FileInfo& info, Entry& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -86,7 +98,8 @@ class MirrorStates {
   Clock& clock_;
   const size_t files_max_;
   mutable absl::Mutex mutex_;
-  std::map<Bytes16, Entry> entries_ ABSL_GUARDED_BY(mutex_);
+  Entries entries_ ABSL_GUARDED_BY(mutex_);
+  bool has_news_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace h5mirror::server

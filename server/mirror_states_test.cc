@@ -117,8 +117,52 @@ TEST_F(MirrorStatesTest, ALostWritersFileThatIsFoundEqualIsInSync) {
   info_.last_check->differing_bytes = 0;
   EXPECT_EQ(State(), v1::MIRROR_STATE_UNSPECIFIED);
   states_.Diverged("x.h5", info_, "it was changed");
-  states_.FoundEqual("x.h5", info_.file_id);  // Its next open is refused all the same.
-  EXPECT_EQ(State(), v1::MIRROR_STATE_DIVERGED);
+  ASSERT_EQ(State(), v1::MIRROR_STATE_DIVERGED);
+  states_.FoundEqual("x.h5", info_.file_id);  // Recovered: nothing on the server has changed.
+  EXPECT_NE(State(), v1::MIRROR_STATE_DIVERGED);
+  EXPECT_EQ(states_.Sum().files.count(v1::MIRROR_STATE_DIVERGED), 0u);
+}
+
+TEST_F(MirrorStatesTest, WhatStandsWithoutAWriterOutlivesARestart) {
+  EXPECT_FALSE(states_.TakeNews().has_value());
+  states_.Connected("y.h5", Bytes16{}, 1);
+  EXPECT_FALSE(states_.TakeNews().has_value()) << "a writer reports anew";
+  states_.Diverged("x.h5", info_, "it was \"changed\"\n\xff");
+  const std::optional<std::string> news = states_.TakeNews();
+  ASSERT_TRUE(news.has_value());
+  EXPECT_FALSE(states_.TakeNews().has_value());
+
+  clock_.Advance(absl::Hours(1));
+  MirrorStates later(clock_);
+  later.Restore(*news);
+  EXPECT_EQ(later.Sum().files.size(), 1u);
+  const v1::MirrorStatus status = later.StatusOf(info_);
+  EXPECT_EQ(status.state(), v1::MIRROR_STATE_DIVERGED);
+  EXPECT_EQ(FromProto(status.since_time()), clock_.Now() - absl::Hours(1));
+  EXPECT_EQ(status.detail().substr(0, 15), "it was \"changed");
+  EXPECT_FALSE(later.TakeNews().has_value());
+  later.Connected("x.h5", info_.file_id, 9);
+  EXPECT_EQ(later.TakeNews().value_or("none"), "[]\n") << "resolved";
+}
+
+TEST_F(MirrorStatesTest, ARestoredStateOfAFileThatHasChangedSinceCountsNoMore) {
+  states_.Diverged("x.h5", info_, "it was changed");
+  MirrorStates later(clock_);
+  later.Restore(states_.TakeNews().value_or(""));
+  info_.last_cut = 13;
+  EXPECT_EQ(later.StatusOf(info_).state(), v1::MIRROR_STATE_UNSPECIFIED);
+  EXPECT_TRUE(later.Sum().files.empty());
+}
+
+TEST_F(MirrorStatesTest, OfNonsenseNothingIsTaken) {
+  for (const char* text :
+       {"", "[", "{}", "[1]", R"([{"file_id":"xy","state":"diverged"}])",
+        R"([{"file_id":"00000000000000000000000000000001","state":"connected"}])",
+        R"([{"file_id":"00000000000000000000000000000001"}])"}) {
+    MirrorStates states(clock_);
+    states.Restore(text);
+    EXPECT_TRUE(states.Sum().files.empty()) << text;
+  }
 }
 
 TEST_F(MirrorStatesTest, SumsAreOfTheFileThatLagsMost) {

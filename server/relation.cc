@@ -1,5 +1,6 @@
 #include "server/relation.h"
 
+#include "base/cut_text.h"
 #include "base/hex.h"
 #include "base/human.h"
 #include "base/remote_origin.h"
@@ -64,8 +65,8 @@ RelationDecision DecideContinue(const v1::OpenSession& open, const store::FileIn
   if (open.base_cut() < 0) {
     return Diverged("the local file was changed or not closed cleanly since they were equal");
   }
-  return Diverged(StrCat("the local file was last equal at cut ", open.base_cut(), ", this is ",
-                         info.last_cut));
+  return Diverged(StrCat("the local file was last equal at cut ", CutText(open.base_cut()),
+                         ", this is ", CutText(info.last_cut)));
 }
 
 RelationDecision DecideResume(const v1::OpenSession& open, const store::FileInfo& info,
@@ -91,8 +92,8 @@ RelationDecision DecideResume(const v1::OpenSession& open, const store::FileInfo
   }
   const bool on_path = info.last_cut > open.base_cut() && info.last_cut <= open.base_cut_newest();
   if (open.base_cut() == info.last_cut || on_path) return Match(open.session_id(), info);
-  return Diverged(StrCat("this session's last durable cut is ", open.base_cut(),
-                         ", the file is at ", info.last_cut));
+  return Diverged(StrCat("this session's last durable cut is ", CutText(open.base_cut()),
+                         ", the file is at ", CutText(info.last_cut)));
 }
 
 // The client has compared its file with the newest cut, and says which one that was.
@@ -104,8 +105,8 @@ RelationDecision DecideResync(const v1::OpenSession& open, const store::FileInfo
   // Who read the newest version knows its cut; those after it may have changed nothing.
   const bool read_version = info.last_is_version && open.base_cut() == info.newest_version.cut;
   if (open.base_cut() == info.last_cut || read_version) return Match(open.session_id(), info);
-  return Diverged(StrCat("the local file was compared with cut ", open.base_cut(), ", this is ",
-                         info.last_cut));
+  return Diverged(StrCat("the local file was compared with cut ", CutText(open.base_cut()),
+                         ", this is ", CutText(info.last_cut)));
 }
 
 }  // namespace
@@ -150,7 +151,7 @@ std::string DescribeHead(const store::FileInfo& info) {
               HumanTime(info.newest_version.server_time));
     if (info.newest_version.cut != info.last_cut) StrAppend(&text, " and later cuts");
   } else {
-    StrAppend(&text, "cut ", info.last_cut, ", with no version yet");
+    StrAppend(&text, "cut ", CutText(info.last_cut), ", with no version yet");
   }
   if (info.origin.path.empty()) return StrCat(text, ", found on the server");
   return StrCat(text, ", written from ", info.origin.host, ":", info.origin.path);

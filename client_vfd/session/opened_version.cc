@@ -2,6 +2,7 @@
 
 #include <cstdio>
 
+#include "base/cut_text.h"
 #include "base/strings.h"
 
 namespace h5mirror::vfd {
@@ -35,8 +36,8 @@ void Describe(const H5mReaderOpen& open, const rpc::VersionSpec& spec, const Ope
   info->cut = opened.cut;
   info->size_bytes = opened.size_bytes;
   info->targets_at_ns = TimeOfTargets(open, spec, opened.time);
-  std::string text =
-      opened.version != 0 ? StrCat("version ", opened.version) : StrCat("cut ", opened.cut);
+  std::string text = opened.version != 0 ? StrCat("version ", opened.version)
+                                         : StrCat("cut ", CutText(opened.cut));
   text += StrCat(" of ", open.name, ", of ", rpc::UtcText(opened.time));
   if (spec.at.has_value() && !spec.at->local_text.empty()) {
     text += StrCat(" (", spec.at->local_text, " is ", rpc::UtcText(spec.at->time), ")");
