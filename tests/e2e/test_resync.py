@@ -328,6 +328,54 @@ def test_a_writer_that_was_killed_is_missing_until_the_file_is_recovered(bare_si
     wait_until(lambda: lag() == 0, "it is missed though it was removed")
 
 
+def test_a_file_that_diverged_alarms_until_it_is_recovered_and_over_a_restart(bare_site):
+    site = bare_site
+    metrics = Metrics(site)
+
+    def diverged() -> float:
+        return metrics.value('h5mirror_server_mirror_files{state="diverged"}')
+
+    site.py(MAKE.format(mib=1))
+    site.py('h5py.File("run.h5", "r+").attrs["n"] = 1')
+    site.cli("rollback", "run.h5@1").ok()
+    assert "diverged" in site.py('h5py.File("run.h5", "r+").attrs["n"] = 2').err
+    wait_until(lambda: diverged() == 1, "nobody is told")
+    site.server.stop()
+    site.server.start()
+    assert site.status("run.h5")["mirror"]["state"] == "diverged"
+    wait_until(lambda: diverged() == 1, "the restart forgot it")
+    site.cli("recover", site.local("run.h5")).ok()
+    wait_until(lambda: diverged() == 0, "it alarms all the same")
+    assert site.status("run.h5")["mirror"]["state"] == "in sync"
+    site.server.kill9()
+    site.server.start()
+    assert site.status("run.h5")["mirror"]["state"] == "in sync"
+
+
+def test_a_difference_that_a_check_found_alarms_until_it_is_mended(bare_site):
+    site = bare_site
+    metrics = Metrics(site)
+    local = site.local("run.h5")
+
+    def differing() -> float:
+        return metrics.value("h5mirror_server_check_differing_files")
+
+    def rot() -> None:
+        with open(local, "r+b") as f:
+            f.seek(1 << 19)
+            byte = f.read(1)
+            f.seek(1 << 19)
+            f.write(bytes([byte[0] ^ 0xff]))
+        assert site.cli("verify", "--against", local).code == 6
+        wait_until(lambda: differing() == 1, "nobody is told")
+
+    site.py(MAKE.format(mib=1))
+    for mend in ("push", "resync --from local", "resync --from remote", "recover"):
+        rot()
+        site.cli(*mend.split(), local).ok()
+        wait_until(lambda: differing() == 0, f"after {mend} it alarms all the same")
+
+
 def test_a_strangers_file_of_that_name_alarms_nobody(site):
     site.py(MAKE.format(mib=1))
     assert site.status("run.h5")["mirror"]["state"] == "in sync"
