@@ -7,6 +7,7 @@ import json
 import os
 import pty
 import re
+import shutil
 import signal
 import subprocess
 
@@ -268,16 +269,49 @@ def test_a_mirrored_run_beside_sec2(perf, bare_site):
     site = bare_site
     perf.directory = site.work
     said = json.loads(perf.ok("-v", "sec2", "-v", "h5mirror:" + site.config().replace(";", ","), "--compare", "--json",
-                              "-i", "3", "-e", "2M", "-x", "256K", "-D", "v", HOME=str(site.home)))
+                              "-i", "3", "-e", "2M", "-x", "256K", "-D", "v", HOME=str(site.home), HDF5_NOCLEANUP="1"))
     assert [lane["driver"] for lane in said["results"][:2]] == [None, "sec2"]
     mirrored = said["results"][2]
     assert mirrored["driver"].startswith("h5mirror:server=") and mirrored["mirror_complaint"] is None
     assert all(phase["ratio"]["min"] <= phase["ratio"]["median"] <= phase["ratio"]["max"]
                for phase in mirrored["phases"].values())
-    assert perf.left() == []
     site.settle("#sio_tmp.h5")
     with h5py.File(site.root / "#sio_tmp.h5") as f:
         assert (f["Dataset_2097152"][()] == tiled([1 << 21], [1 << 18])).all()
+
+
+def mirrored_runs(perf, site, **env):
+    """Two runs of 3 MiB each on the site's server."""
+    perf.directory = site.work
+    return perf.run("-A", "hdf5", "-w", "-v", "h5mirror:" + site.config().replace(";", ","), "-i", "2", "-e", "3M",
+                    "-x", "1M", HOME=str(site.home), **env).ok()
+
+
+def test_a_mirrored_run_leaves_nothing_on_the_server(perf, bare_site):
+    site = bare_site
+    assert mirrored_runs(perf, site).err == ""
+    assert site.json("ls")["files"] == [] and perf.left() == []
+    removed = site.json("ls", "--removed")["files"]
+    assert [each["name"] for each in removed] == ["#sio_tmp.h5"] and removed[0]["size_bytes"] < 1 << 20, removed
+
+
+def test_a_mirrored_run_that_is_to_keep_its_files_keeps_the_mirror(perf, bare_site):
+    mirrored_runs(perf, bare_site, HDF5_NOCLEANUP="1")
+    assert [each["name"] for each in bare_site.json("ls")["files"]] == ["#sio_tmp.h5"]
+
+
+def test_a_mirrored_run_says_what_stays_on_the_server(perf, bare_site):
+    """Where the CLI cannot remove it, here as it cannot be started."""
+    own = bare_site.directory / "bin"
+    own.mkdir()
+    shutil.copy(paths.BIN / "h5perf_serial", own)
+    perf.directory = bare_site.work
+    plugin = next(paths.LIB.rglob("libhdf5_vfd_h5mirror.so")).parent
+    result = perf.run("-A", "hdf5", "-w", "-v", "h5mirror:" + bare_site.config().replace(";", ","), "-e", "3M", "-x", "1M",
+                      program=own / "h5perf_serial", HOME=str(bare_site.home), HDF5_PLUGIN_PATH=str(plugin)).ok()
+    assert "keeps #sio_tmp.h5 with a version for each iteration" in result.err, result.describe()
+    assert "rm '#sio_tmp.h5' removes it" in result.err
+    assert perf.left() == []
 
 
 def test_a_mirror_that_is_away_is_not_passed_over(perf):

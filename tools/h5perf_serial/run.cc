@@ -5,6 +5,7 @@
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "tools/h5perf_serial/job.h"
+#include "tools/h5perf_serial/mirror_cleanup.h"
 #include "tools/h5perf_serial/progress_line.h"
 
 namespace h5mirror::perf {
@@ -37,6 +38,9 @@ class Runner {
     return std::move(results_);
   }
 
+  // What stays on servers.
+  std::vector<std::string> CleanUp() { return cleanup_.Run(base_); }
+
  private:
   void MakeLanes() {
     if (options_.posix) {
@@ -59,7 +63,10 @@ class Runner {
     Backend& backend = *backends_[at];
     PhaseClock clock;
     const absl::Status status = WriteAndRead(lane, backend, iteration, clock);
-    if (!KeepsFiles()) backend.Remove(base_);
+    if (!KeepsFiles()) {
+      if (lane.hdf5) cleanup_.Note(lane.driver, base_);
+      backend.Remove(base_);
+    }
     if (!status.ok()) {
       return absl::Status(status.code(), ToAbsl(StrCat(lane.label(), ", iteration ", iteration + 1,
                                                        ": ", ToStd(status.message()))));
@@ -98,6 +105,7 @@ class Runner {
   const Walk walk_;
   std::vector<std::unique_ptr<Backend>> backends_;  // one a lane
   Results results_;
+  MirrorCleanup cleanup_;
 };
 
 }  // namespace
@@ -114,8 +122,11 @@ bool Shown(Phase phase, const Options& options) {
 }
 
 absl::StatusOr<Results> Run(const Options& options, std::ostream* progress,
-                            const tools::StopSignal* stop) {
-  return Runner(options, progress, stop).Run();
+                            const tools::StopSignal* stop, std::vector<std::string>* stays) {
+  Runner runner(options, progress, stop);
+  absl::StatusOr<Results> results = runner.Run();
+  *stays = runner.CleanUp();
+  return results;
 }
 
 }  // namespace h5mirror::perf

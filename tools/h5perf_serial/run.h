@@ -43,8 +43,9 @@ bool Shown(Phase phase, const Options& options);
 //
 // `progress`: where a line shows how far long work has come; null: nowhere.
 // `stop` ends it between two buffers, with kCancelled; may be null.
+// `stays`: a sentence for each mirror that could not be removed from its server, also then.
 absl::StatusOr<Results> Run(const Options& options, std::ostream* progress,
-                            const tools::StopSignal* stop);
+                            const tools::StopSignal* stop, std::vector<std::string>* stays);
 
 }  // namespace h5mirror::perf
 

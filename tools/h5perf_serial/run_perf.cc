@@ -49,7 +49,11 @@ absl::Status Measure(const Options& options, std::ostream& out, std::ostream& er
   std::ostream& report = options.output.empty() ? out : file;
   H5M_RETURN_IF_ERROR(hdf5::StartLibrary());
   H5M_RETURN_IF_ERROR(CheckDrivers(options));
-  H5M_ASSIGN_OR_RETURN(const Results results, Run(options, progress, stop));
+  std::vector<std::string> stays;
+  const absl::StatusOr<Results> ran = Run(options, progress, stop, &stays);
+  for (const std::string& each : stays) err << "h5perf_serial: " << each << "\n";
+  H5M_RETURN_IF_ERROR(ran.status());
+  const Results& results = *ran;
   report << ReportOf(options, results) << std::flush;
   if (!report) return absl::DataLossError("the report could not be written whole");
   for (const Lane& lane : results.lanes) {
