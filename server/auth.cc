@@ -1,5 +1,7 @@
 #include "server/auth.h"
 
+#include <algorithm>
+
 #include "absl/memory/memory.h"
 #include "absl/strings/match.h"
 #include "base/status_macros.h"
@@ -71,7 +73,25 @@ absl::StatusOr<Principal> Authenticator::Authenticate(
     return absl::UnauthenticatedError(
         "the server does not know this token: it was mistyped, removed, or is another server's");
   }
-  return Principal{found->name, found->rights};
+  return Principal{found->name, found->rights, found->digest};
+}
+
+absl::Status Authenticator::StillMay(const Principal& principal, std::optional<Right> right) const {
+  if (path_.empty()) return absl::OkStatus();
+  Principal now = principal;
+  {
+    absl::MutexLock lock(&mutex_);
+    const auto found = std::find_if(tokens_.begin(), tokens_.end(), [&](const TokenEntry& token) {
+      return token.digest == principal.digest;
+    });
+    if (found == tokens_.end()) {
+      return absl::UnauthenticatedError(
+          StrCat("token \"", principal.name,
+                 "\" was removed from the server's tokens: ask its operator for another"));
+    }
+    now.rights = found->rights;
+  }
+  return right.has_value() ? CheckRight(now, *right) : absl::OkStatus();
 }
 
 size_t Authenticator::token_count() const {

@@ -23,6 +23,7 @@ class CallGate;
 struct Principal {
   std::string name;
   Rights rights;
+  Sha256Digest digest{};  // of the token
 };
 
 // kPermissionDenied names the token, its rights and the one that is missing.
@@ -44,6 +45,11 @@ class Authenticator {
   // Errors: kUnauthenticated  none, malformed or unknown.
   absl::StatusOr<Principal> Authenticate(std::optional<std::string_view> authorization) const;
 
+  // Whether the token of `principal` is known still, and has `right` (nullopt: any) still.
+  // Errors: kUnauthenticated  it was removed; kPermissionDenied  as CheckRight().
+  absl::Status StillMay(const Principal& principal, std::optional<Right> right) const;
+
+  bool wants_tokens() const { return !path_.empty(); }
   size_t token_count() const;
 
   // Told of each call that is looked at. It must outlive all calls; nullptr: nobody is.

@@ -23,16 +23,12 @@ absl::StatusOr<Principal> AuthenticateCall(const grpc::ServerContextBase& contex
   return principal;
 }
 
-absl::StatusOr<Principal> AdmitCall(const ServiceEnvironment& environment,
-                                    const grpc::ServerContextBase& context,
-                                    std::optional<Right> right) {
-  absl::StatusOr<Principal> principal = AuthenticateCall(context, environment.authenticator);
-  if (!principal.ok()) {
-    environment.metrics.AuthenticationFailed();
-    return principal;
-  }
-  if (right.has_value()) H5M_RETURN_IF_ERROR(CheckRight(*principal, *right));
-  return principal;
+absl::StatusOr<Callers::Ticket> AdmitCall(const ServiceEnvironment& environment,
+                                          const grpc::ServerContextBase& context,
+                                          std::optional<Right> right, CallUse use, uint64_t cost) {
+  absl::StatusOr<Callers::Ticket> ticket = environment.callers->Admit(context, right, use, cost);
+  if (absl::IsUnauthenticated(ticket.status())) environment.metrics.AuthenticationFailed();
+  return ticket;
 }
 
 void NoteCallDone(const ServiceEnvironment& environment, const grpc::ServerContextBase& context,
@@ -45,12 +41,25 @@ void NoteCallDone(const ServiceEnvironment& environment, const grpc::ServerConte
   environment.metrics.RequestDone(method, status.code(), environment.clock.Monotonic() - start);
 }
 
+void NoteRefused(const ServiceEnvironment& environment, const grpc::ServerContextBase& context,
+                 std::string_view method, absl::Duration start, const absl::Status& status) {
+  if (!absl::IsResourceExhausted(status)) {
+    return NoteCallDone(environment, context, method, start, status);
+  }
+  environment.metrics.RequestDone(method, status.code(), environment.clock.Monotonic() - start);
+}
+
 grpc::Status RunCall(const ServiceEnvironment& environment, const grpc::ServerContext& context,
                      std::string_view method, std::optional<Right> right,
                      absl::FunctionRef<absl::Status(const Principal&)> body) {
   const absl::Duration start = environment.clock.Monotonic();
-  const absl::StatusOr<Principal> principal = AdmitCall(environment, context, right);
-  const absl::Status status = principal.ok() ? body(*principal) : principal.status();
+  const absl::StatusOr<Callers::Ticket> ticket =
+      AdmitCall(environment, context, right, CallUse::kThread);
+  if (!ticket.ok()) {
+    NoteRefused(environment, context, method, start, ticket.status());
+    return rpc::ToGrpc(ticket.status());
+  }
+  const absl::Status status = body(ticket->principal());
   NoteCallDone(environment, context, method, start, status);
   return rpc::ToGrpc(status);
 }

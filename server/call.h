@@ -10,12 +10,15 @@
 #include "grpcpp/grpcpp.h"
 #include "onion_store/store.h"
 #include "server/auth.h"
+#include "server/callers.h"
 #include "server/commit_board.h"
 #include "server/lease_table.h"
 #include "server/metrics.h"
 
 namespace h5mirror::server {
 
+class CutBoard;
+class FairPool;
 class HistoryKeeper;
 class MirrorStates;
 
@@ -29,20 +32,29 @@ struct ServiceEnvironment {
   CommitBoard& commits;
   HistoryKeeper& keeper;
   MirrorStates& mirrors;
+  // Of a server that is called; a part of one that is tested alone has none.
+  Callers* callers = nullptr;
+  FairPool* workers = nullptr;  // for calls that hold no thread of gRPC's
+  CutBoard* cuts = nullptr;
 };
 
 // The principal of a call by its `authorization` header.
 absl::StatusOr<Principal> AuthenticateCall(const grpc::ServerContextBase& context,
                                            const Authenticator& authenticator);
 
-// Whether the caller may: `right`, or nullopt: any caller. Counts those who are nobody.
-absl::StatusOr<Principal> AdmitCall(const ServiceEnvironment& environment,
-                                    const grpc::ServerContextBase& context,
-                                    std::optional<Right> right);
+// Callers::Admit(), and counts those who are nobody.
+absl::StatusOr<Callers::Ticket> AdmitCall(const ServiceEnvironment& environment,
+                                          const grpc::ServerContextBase& context,
+                                          std::optional<Right> right, CallUse use,
+                                          uint64_t cost = 1);
 // At the end of a call that began at `start`: measures, and logs what an operator should see
-// (kInternal, kDataLoss, kResourceExhausted, a caller who may not).
+// (kInternal, kDataLoss, kResourceExhausted of the disk, a caller who may not).
 void NoteCallDone(const ServiceEnvironment& environment, const grpc::ServerContextBase& context,
                   std::string_view method, absl::Duration start, const absl::Status& status);
+
+// At the end of a call that was not admitted. What was over a limit, Callers has logged.
+void NoteRefused(const ServiceEnvironment& environment, const grpc::ServerContextBase& context,
+                 std::string_view method, absl::Duration start, const absl::Status& status);
 
 // Runs the body of one call: authenticates, checks `right` (nullopt: any caller), measures,
 // translates the status, and logs what an operator should see (kInternal, kDataLoss).

@@ -125,6 +125,13 @@ CallGate::Connection& CallGate::ConnectionOf(grpc_auth_context& connection, int 
   return found->second;
 }
 
+std::string ConnectionKey(const grpc::ServerContextBase& context) {
+  const std::shared_ptr<const grpc::AuthContext> auth = context.auth_context();
+  if (auth == nullptr) return context.peer();
+  const std::vector<grpc::string_ref> values = auth->FindPropertyValues(kProperty);
+  return values.empty() ? context.peer() : std::string(values[0].data(), values[0].size());
+}
+
 CallGate::Connection* CallGate::Find(const grpc::ServerContextBase& context) {
   const std::shared_ptr<const grpc::AuthContext> auth = context.auth_context();
   if (auth == nullptr) return nullptr;

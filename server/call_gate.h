@@ -93,6 +93,9 @@ class CallGate {
   std::atomic<uint64_t> refused_calls_{0};
 };
 
+// Tells connections apart, those of a Unix socket too; without a gate, by the peer.
+std::string ConnectionKey(const grpc::ServerContextBase& context);
+
 // Credentials whose calls pass `gate` as those of `slot`. Takes `credentials`, TLS or insecure
 // ones.
 std::shared_ptr<grpc::ServerCredentials> GatedCredentials(grpc_server_credentials* credentials,

@@ -128,6 +128,14 @@ absl::Status Sign(X509* certificate, EVP_PKEY* key) {
                                                        : OpenSslError("sign a certificate");
 }
 
+// How many a PEM file begins.
+int CountCertificates(std::string_view pem) {
+  constexpr std::string_view kBegin = "-----BEGIN CERTIFICATE-----";
+  int count = 0;
+  for (size_t at = pem.find(kBegin); at != pem.npos; at = pem.find(kBegin, at + 1)) ++count;
+  return count;
+}
+
 }  // namespace
 
 absl::StatusOr<KeyAndCertificate> MakeAuthority(std::string_view common_name, int valid_days) {
@@ -202,15 +210,23 @@ absl::StatusOr<std::vector<std::string>> HostsOf(const std::string& certificate_
 }
 
 absl::Status CheckPair(const KeyAndCertificate& pair) {
+  const int listed = CountCertificates(pair.certificate_pem);
   const BioPtr key_bio(BIO_new_mem_buf(pair.key_pem.data(), static_cast<int>(pair.key_pem.size())));
   const BioPtr certificate_bio(
       BIO_new_mem_buf(pair.certificate_pem.data(), static_cast<int>(pair.certificate_pem.size())));
   const KeyPtr key(PEM_read_bio_PrivateKey(key_bio.get(), nullptr, nullptr, nullptr));
   const CertificatePtr certificate(
       PEM_read_bio_X509(certificate_bio.get(), nullptr, nullptr, nullptr));
+  int complete = certificate == nullptr ? 0 : 1;
+  while (CertificatePtr(PEM_read_bio_X509(certificate_bio.get(), nullptr, nullptr, nullptr))) {
+    ++complete;
+  }
   absl::Status status;
   if (certificate == nullptr) {
     status = absl::InvalidArgumentError("the certificate is no PEM");
+  } else if (complete != listed) {
+    status = absl::InvalidArgumentError(StrCat("certificate ", complete + 1, " of the chain's ",
+                                               listed, " is not whole: was it being written?"));
   } else if (key == nullptr) {
     status = absl::InvalidArgumentError("the key is no PEM without a pass phrase");
   } else if (X509_check_private_key(certificate.get(), key.get()) != 1) {

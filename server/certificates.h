@@ -30,7 +30,8 @@ absl::StatusOr<KeyAndCertificate> MakeServerCertificate(const KeyAndCertificate&
 // those of other kinds are left out. kInvalidArgument: it is no PEM.
 absl::StatusOr<std::vector<std::string>> HostsOf(const std::string& certificate_pem);
 
-// Whether the key belongs to the (first) certificate and the certificate is valid now.
+// Whether the key belongs to the (first) certificate, which has not expired, and the others of the
+// chain are whole.
 // kInvalidArgument says what is wrong.
 absl::Status CheckPair(const KeyAndCertificate& pair);
 

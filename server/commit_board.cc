@@ -46,15 +46,32 @@ std::string Join(const std::string& own, const std::string& user, const PendingC
 }  // namespace
 
 void PendingCommit::Done(absl::StatusOr<store::DurableCut> result) {
-  absl::MutexLock lock(&mutex_);
-  if (!result_.has_value()) result_ = std::move(result);
+  std::function<void()> told;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (result_.has_value()) return;
+    result_ = std::move(result);
+    told.swap(told_);
+  }
+  if (told) told();
 }
 
-std::optional<absl::StatusOr<store::DurableCut>> PendingCommit::Await(absl::Duration timeout) {
+std::optional<absl::StatusOr<store::DurableCut>> PendingCommit::result() {
   absl::MutexLock lock(&mutex_);
-  const auto done = [this]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) { return result_.has_value(); };
-  mutex_.AwaitWithTimeout(absl::Condition(&done), timeout);
   return result_;
+}
+
+void PendingCommit::SetOnDone(std::function<void()> told) {
+  std::function<void()> before;  // Destroyed without the lock.
+  {
+    absl::MutexLock lock(&mutex_);
+    before.swap(told_);
+    if (!result_.has_value()) {
+      told_ = std::move(told);
+      return;
+    }
+  }
+  if (told) told();
 }
 
 std::shared_ptr<PendingCommit> CommitBoard::Post(std::string_view name, std::string user,

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <atomic>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -15,7 +16,6 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
-#include "absl/time/time.h"
 #include "onion_store/file.h"
 
 namespace h5mirror::server {
@@ -29,9 +29,11 @@ class PendingCommit {
 
   // The cut that took it became durable, or never will. The first call counts.
   void Done(absl::StatusOr<store::DurableCut> result) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Waits at most `timeout`; nullopt: not done yet.
-  std::optional<absl::StatusOr<store::DurableCut>> Await(absl::Duration timeout)
-      ABSL_LOCKS_EXCLUDED(mutex_);
+  // nullopt: not done yet.
+  std::optional<absl::StatusOr<store::DurableCut>> result() ABSL_LOCKS_EXCLUDED(mutex_);
+  // `told` is called once, by the thread that calls Done(), which holds locks of the store: it must
+  // not wait. At once, by this one, where it is done. nullptr: nothing is called any more.
+  void SetOnDone(std::function<void()> told) ABSL_LOCKS_EXCLUDED(mutex_);
 
   const std::string user;  // who asks, by its token; empty: no tokens are wanted
   const std::string comment;
@@ -40,6 +42,7 @@ class PendingCommit {
  private:
   absl::Mutex mutex_;
   std::optional<absl::StatusOr<store::DurableCut>> result_ ABSL_GUARDED_BY(mutex_);
+  std::function<void()> told_ ABSL_GUARDED_BY(mutex_);
 };
 
 using PendingCommits = std::vector<std::shared_ptr<PendingCommit>>;

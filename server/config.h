@@ -57,7 +57,8 @@ struct Config {
   int max_new_connections = 256;  // without a valid token
   absl::Duration token_timeout = absl::Seconds(20);
   bool reflection = false;
-  int queue_threads = 0;  // 0: one for two cores, at most 4
+  int caller_share_percent = 50;  // 1..100
+  int queue_threads = 0;          // 0: one for two cores, at most 4
   WindowProbe window_probe = WindowProbe::kAuto;
   int background_threads = 2;
   absl::Duration stop_timeout = absl::Seconds(30);

@@ -141,6 +141,16 @@ absl::Status SetMinFree(std::string_view text, Config& config) {
   return absl::OkStatus();
 }
 
+absl::Status SetCallerShare(std::string_view text, Config& config) {
+  if (!text.empty() && text.back() == '%') text.remove_suffix(1);
+  int percent = 0;
+  if (!SetInt(text, 1, 100, percent).ok()) {
+    return absl::InvalidArgumentError("must be in 1%..100%");
+  }
+  config.caller_share_percent = percent;
+  return absl::OkStatus();
+}
+
 std::string DescribeMinFree(const MinFree& min_free) {
   return min_free.percent > 0 ? StrCat(min_free.percent, "%") : HumanBytes(min_free.bytes);
 }
@@ -219,6 +229,10 @@ constexpr ConfigKey kKeys[] = {
      [](std::string_view text, Config& config) {
        return SetInt(text, 1, 100000, config.max_sessions);
      }},
+    {"caller_share", "N%",
+     "Part of max_sessions, and of the calls that memory_max has room for, that one token may have "
+     "while no other needs them; 100%: all. Without tokens_file, one connection.",
+     SetCallerShare},
     {"max_connections", "N", "Connections at once; fewer with a small memory_max or LimitNOFILE=.",
      [](std::string_view text, Config& config) {
        return SetInt(text, 16, 20000, config.max_connections);
@@ -326,6 +340,7 @@ std::string DescribeConfig(const Config& config) {
       absl::StrFormat("\numask = %04o", config.umask_bits), "\ngroup = ", config.group,
       absl::StrFormat("\nsocket_mode = %04o", config.socket_mode_bits),
       "\nlease_ttl = ", HumanDuration(config.lease_ttl), "\nmax_sessions = ", config.max_sessions,
+      "\ncaller_share = ", config.caller_share_percent, "%",
       "\nmax_connections = ", config.max_connections,
       "\nmax_peer_connections = ", config.max_peer_connections,
       "\nmax_new_connections = ", config.max_new_connections,

@@ -84,11 +84,12 @@ void Reload(const Config& config, MirrorServer& server) {
   if (const absl::Status status = ReopenLog(config); !status.ok()) {
     spdlog::error("reload: {}", status.ToString());
   }
-  if (const absl::Status status = server.Reload(); !status.ok()) {
-    spdlog::error("reload: the tokens stay as they were: {}", status.ToString());
-    return;
+  const absl::Status certificate = server.ReloadCertificate();
+  const absl::Status tokens = server.ReloadTokens();
+  if (!tokens.ok()) {
+    spdlog::error("reload: the tokens stay as they were: {}", tokens.ToString());
   }
-  spdlog::info("reloaded tokens and log");
+  if (certificate.ok() && tokens.ok()) spdlog::info("reloaded log, certificate and tokens");
 }
 
 // Until a signal says to stop. Returns it.

@@ -1,5 +1,9 @@
 // Files.DigestFile: what a version holds, without sending it.
 #include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "base/block_digest.h"
@@ -62,104 +66,97 @@ absl::StatusOr<std::vector<Extent>> RangesOf(const v1::DigestFileRequest& reques
   return ranges;
 }
 
+}  // namespace
+
 // One call.
-class Digester {
+class FilesService::DigestParts final : public TypedStreamSource<v1::DigestFileResponse> {
  public:
-  Digester(const grpc::ServerContext& context, store::VersionReader& reader, uint32_t block_size,
-           grpc::ServerWriter<v1::DigestFileResponse>& writer)
-      : context_(context),
-        reader_(reader),
-        block_size_(block_size),
-        writer_(writer),
-        zeros_(block_size) {}
+  DigestParts(FilesService& service, v1::DigestFileRequest request)
+      : service_(service), request_(std::move(request)) {}
 
-  absl::Status Add(Extent range) {
-    for (uint64_t offset = range.offset; offset < range.end();) {
-      if (context_.IsCancelled()) return Gone();
-      const uint64_t chunk_max = std::max<uint64_t>(kChunkBytes, block_size_);
-      const Extent chunk{offset, std::min(chunk_max, range.end() - offset)};
-      H5M_RETURN_IF_ERROR(AddChunk(chunk));
-      offset = chunk.end();
-      covered_bytes_ += chunk.length;
-      if (response_.digests().size() >= kDigestBytesMax || covered_bytes_ >= kCoveredBytesMax) {
-        H5M_RETURN_IF_ERROR(Flush());
-      }
+  absl::StatusOr<Next> Fill(const StreamTurn&, v1::DigestFileResponse& response) override {
+    if (reader_ == nullptr) {
+      H5M_RETURN_IF_ERROR(Open(response));
+      return Next::kMessage;
     }
-    return absl::OkStatus();
-  }
-
-  absl::Status Flush() {
+    if (next_range_ < ranges_.size()) H5M_RETURN_IF_ERROR(AddChunk());
+    const bool is_over = next_range_ == ranges_.size();
+    const bool is_full = digests_.size() >= kDigestBytesMax || covered_bytes_ >= kCoveredBytesMax;
+    if (!is_over && !is_full) return Next::kNothingYet;
+    if (digests_.empty()) return Next::kEnd;
     covered_bytes_ = 0;
-    if (response_.digests().empty()) return absl::OkStatus();
-    if (!writer_.Write(response_)) return Gone();
-    response_.Clear();
-    return absl::OkStatus();
+    response.mutable_digests()->swap(digests_);
+    return is_over ? Next::kLastMessage : Next::kMessage;
   }
 
  private:
-  static absl::Status Gone() { return absl::CancelledError("the caller has gone"); }
+  absl::Status Open(v1::DigestFileResponse& response) {
+    H5M_RETURN_IF_ERROR(store::CheckName(request_.name()));
+    H5M_ASSIGN_OR_RETURN(block_size_, BlockSize(request_.block_size_bytes()));
+    H5M_ASSIGN_OR_RETURN(file_, service_.environment_.store.OpenFile(request_.name()));
+    H5M_ASSIGN_OR_RETURN(auto reader, file_->OpenVersion(request_.version()));
+    H5M_ASSIGN_OR_RETURN(ranges_, RangesOf(request_, block_size_, reader->info().size_bytes));
+    request_.clear_ranges();
+    reader_ = std::move(reader);
+    zeros_.emplace(block_size_);
+    *response.mutable_version() = ToProto(reader_->info());
+    return absl::OkStatus();
+  }
 
-  absl::Status AddChunk(Extent chunk) {
+  // The next chunk of the ranges that are left.
+  absl::Status AddChunk() {
+    Extent& range = ranges_[next_range_];
+    const uint64_t chunk_max = std::max<uint64_t>(kChunkBytes, block_size_);
+    const Extent chunk{range.offset, std::min(chunk_max, range.length)};
     H5M_ASSIGN_OR_RETURN(const bool hole, IsHole(chunk));
+    // Not kept: a call that nobody reads holds digests alone.
+    std::unique_ptr<char[]> data;
     if (!hole) {
-      buffer_.resize(chunk.length);
-      H5M_RETURN_IF_ERROR(reader_.Read(chunk.offset, absl::MakeSpan(buffer_)));
+      data = std::make_unique_for_overwrite<char[]>(chunk.length);
+      H5M_RETURN_IF_ERROR(reader_->Read(chunk.offset, absl::MakeSpan(data.get(), chunk.length)));
     }
     for (uint64_t at = 0; at < chunk.length; at += block_size_) {
       const uint64_t size = std::min<uint64_t>(block_size_, chunk.length - at);
       const BlockDigest digest =
-          hole ? zeros_.Of(size) : DigestOf(std::string_view(buffer_.data() + at, size));
-      response_.mutable_digests()->append(digest.data(), digest.size());
+          hole ? zeros_->Of(size) : DigestOf(std::string_view(data.get() + at, size));
+      digests_.append(digest.data(), digest.size());
     }
+    covered_bytes_ += chunk.length;
+    range = {chunk.end(), range.length - chunk.length};
+    if (range.length == 0) ++next_range_;
     return absl::OkStatus();
   }
 
   // Whether nothing but zeros is there, as far as it is known without reading.
   absl::StatusOr<bool> IsHole(Extent chunk) {
     if (!data_known_ || (data_.length > 0 && data_.end() <= chunk.offset)) {
-      H5M_ASSIGN_OR_RETURN(data_, reader_.NextData(chunk.offset));
+      H5M_ASSIGN_OR_RETURN(data_, reader_->NextData(chunk.offset));
       data_known_ = true;
     }
     return data_.length == 0 || data_.offset >= chunk.end();
   }
 
-  const grpc::ServerContext& context_;
-  store::VersionReader& reader_;
-  const uint32_t block_size_;
-  grpc::ServerWriter<v1::DigestFileResponse>& writer_;
-  ZeroDigests zeros_;
+  FilesService& service_;
+  v1::DigestFileRequest request_;
+  std::shared_ptr<store::File> file_;
+  std::unique_ptr<store::VersionReader> reader_;  // null: not opened yet
+  uint32_t block_size_ = 0;
+  std::vector<Extent> ranges_;  // what is left of them
+  size_t next_range_ = 0;
+  std::optional<ZeroDigests> zeros_;
   Extent data_;  // the next that is not a hole; length 0: none
   bool data_known_ = false;
-  std::vector<char> buffer_;
-  v1::DigestFileResponse response_;
+  std::string digests_;  // not sent yet
   uint64_t covered_bytes_ = 0;
 };
 
-}  // namespace
-
-grpc::Status FilesService::DigestFile(grpc::ServerContext* context,
-                                      const v1::DigestFileRequest* request,
-                                      grpc::ServerWriter<v1::DigestFileResponse>* writer) {
-  return RunCall(environment_, *context, "DigestFile", Right::kRead,
-                 [&](const Principal&) { return Digest(*context, *request, *writer); });
-}
-
-absl::Status FilesService::Digest(const grpc::ServerContext& context,
-                                  const v1::DigestFileRequest& request,
-                                  grpc::ServerWriter<v1::DigestFileResponse>& writer) {
-  H5M_RETURN_IF_ERROR(store::CheckName(request.name()));
-  H5M_ASSIGN_OR_RETURN(const uint32_t block_size, BlockSize(request.block_size_bytes()));
-  H5M_ASSIGN_OR_RETURN(const std::shared_ptr<store::File> file,
-                       environment_.store.OpenFile(request.name()));
-  H5M_ASSIGN_OR_RETURN(const auto reader, file->OpenVersion(request.version()));
-  H5M_ASSIGN_OR_RETURN(const std::vector<Extent> ranges,
-                       RangesOf(request, block_size, reader->info().size_bytes));
-  v1::DigestFileResponse first;
-  *first.mutable_version() = ToProto(reader->info());
-  if (!writer.Write(first)) return absl::CancelledError("the caller has gone");
-  Digester digester(context, *reader, block_size, writer);
-  for (const Extent range : ranges) H5M_RETURN_IF_ERROR(digester.Add(range));
-  return digester.Flush();
+StreamReactor* FilesService::DigestFile(grpc::CallbackServerContext* context,
+                                        const grpc::ByteBuffer* bytes) {
+  return StartStream<v1::DigestFileRequest>(
+      environment_, *context, "DigestFile", Right::kRead, *bytes,
+      [this](v1::DigestFileRequest request, const Principal&) {
+        return std::make_unique<DigestParts>(*this, std::move(request));
+      });
 }
 
 }  // namespace h5mirror::server

@@ -4,11 +4,12 @@
 
 #include "h5mirror/v1/files.grpc.pb.h"
 #include "server/call.h"
+#include "server/stream_call.h"
 
 namespace h5mirror::server {
 
 // Thread-safe.
-class FilesService final : public v1::Files::Service {
+class FilesService final : public v1::Files::WithRawCallbackMethod_DigestFile<v1::Files::Service> {
  public:
   // Removed files can be undeleted for `removed_keep`.
   FilesService(const ServiceEnvironment& environment, absl::Duration removed_keep)
@@ -21,8 +22,8 @@ class FilesService final : public v1::Files::Service {
   grpc::Status AdoptFile(grpc::ServerContext* context, const v1::AdoptFileRequest* request,
                          v1::AdoptFileResponse* response) override;
   // ---- file_digests.cc ----
-  grpc::Status DigestFile(grpc::ServerContext* context, const v1::DigestFileRequest* request,
-                          grpc::ServerWriter<v1::DigestFileResponse>* writer) override;
+  StreamReactor* DigestFile(grpc::CallbackServerContext* context,
+                            const grpc::ByteBuffer* request) override;
   // ---- file_checks.cc ----
   grpc::Status RecordCheck(grpc::ServerContext* context, const v1::RecordCheckRequest* request,
                            v1::RecordCheckResponse* response) override;
@@ -38,11 +39,11 @@ class FilesService final : public v1::Files::Service {
                             v1::UndeleteFileResponse* response) override;
 
  private:
+  class DigestParts;
+
   absl::Status List(const v1::ListFilesRequest& request, v1::ListFilesResponse& response);
   absl::Status Get(const grpc::ServerContext& context, const v1::GetFileRequest& request,
                    v1::GetFileResponse& response);
-  absl::Status Digest(const grpc::ServerContext& context, const v1::DigestFileRequest& request,
-                      grpc::ServerWriter<v1::DigestFileResponse>& writer);
   absl::StatusOr<v1::FileStatus> StatusOf(store::File& file);
   absl::Status ListRemoved(const v1::ListRemovedFilesRequest& request,
                            v1::ListRemovedFilesResponse& response);

@@ -45,7 +45,7 @@ struct FollowCall::State {
   // Goes on until there is something to wait for.
   static void Advance(const Self& self) {
     for (;;) {
-      if (self->IsCancelled()) return self->Finish(absl::CancelledError("the caller has gone"));
+      if (const absl::Status over = self->WhyOver(); !over.ok()) return self->Finish(over);
       if (self->messages == nullptr ? !Begin(self) : !self->Send()) return;
     }
   }
@@ -126,15 +126,15 @@ struct FollowCall::State {
     });
     // First waited, then looked: a writer that goes now is told of.
     const bool is_over = self->request.until_no_writer() && publisher.IsAtRest(name, known);
-    bool is_cancelled;
+    absl::Status why_over;
     {
       absl::MutexLock lock(&self->mutex);
       self->wait_id = std::max(self->wait_id, id);
-      is_cancelled = self->cancelled;
+      why_over = self->why_over;
     }
-    if (!is_over && !is_cancelled) return;
+    if (!is_over && why_over.ok()) return;
     if (!publisher.Cancel(name, id)) return;  // The waiter goes on.
-    self->Finish(is_cancelled ? absl::CancelledError("the caller has gone") : absl::OkStatus());
+    self->Finish(why_over);
   }
 
   static void Sleep(const Self& self, absl::Duration time) {
@@ -152,23 +152,24 @@ struct FollowCall::State {
     });
   }
 
-  void Cancel() {
+  // The call is to end with `why`, unless it was to end before.
+  void EndSoon(const absl::Status& why) {
     uint64_t id;
+    absl::Status first;
     {
       absl::MutexLock lock(&mutex);
-      cancelled = true;
+      why_over.Update(why);
+      first = why_over;
       if (phase == Phase::kSleeping) return alarm->Cancel();
       if (phase != Phase::kWaiting) return;
       id = wait_id;
     }
-    if (id != 0 && environment.publisher.Cancel(request.name(), id)) {
-      Finish(absl::CancelledError("the caller has gone"));
-    }
+    if (id != 0 && environment.publisher.Cancel(request.name(), id)) Finish(first);
   }
 
-  bool IsCancelled() {
+  absl::Status WhyOver() {
     absl::MutexLock lock(&mutex);
-    return cancelled;
+    return why_over;
   }
 
   void Finish(const absl::Status& status) {
@@ -211,22 +212,24 @@ struct FollowCall::State {
   absl::Mutex mutex;
   FollowCall* call ABSL_GUARDED_BY(mutex) = nullptr;  // null: finished
   Phase phase ABSL_GUARDED_BY(mutex) = Phase::kAdvancing;
-  bool cancelled ABSL_GUARDED_BY(mutex) = false;
+  absl::Status why_over ABSL_GUARDED_BY(mutex);  // OK: it is to go on
   uint64_t wait_id ABSL_GUARDED_BY(mutex) = 0;
   std::unique_ptr<grpc::Alarm> alarm ABSL_GUARDED_BY(mutex);  // holds this state until it is reset
 };
 
 FollowCall::FollowCall(FollowEnvironment environment, v1::FollowFileRequest request)
-    : call_count_(environment.call_count),
-      number_(call_count_++),
-      state_(std::make_shared<State>(environment, std::move(request))) {
+    : state_(std::make_shared<State>(environment, std::move(request))) {
   absl::MutexLock lock(&state_->mutex);
   state_->call = this;
 }
 
-FollowCall::~FollowCall() { --call_count_; }
+FollowCall::~FollowCall() = default;
 
-void FollowCall::Begin() { State::Schedule(state_); }
+void FollowCall::Begin(Callers::Ticket ticket) {
+  ticket_ = std::move(ticket);
+  ticket_.OnRevoke([state = state_](const absl::Status& why) { state->EndSoon(why); });
+  State::Schedule(state_);
+}
 
 void FollowCall::Refuse(const absl::Status& status) { state_->Finish(status); }
 
@@ -235,11 +238,11 @@ void FollowCall::OnWriteDone(bool ok) {
     absl::MutexLock lock(&state_->mutex);
     state_->phase = State::Phase::kAdvancing;
     state_->buffer.Clear();
-    if (!ok) state_->cancelled = true;
+    if (!ok) state_->why_over.Update(absl::CancelledError("the caller has gone"));
   }
   State::Schedule(state_);
 }
 
-void FollowCall::OnCancel() { state_->Cancel(); }
+void FollowCall::OnCancel() { state_->EndSoon(absl::CancelledError("the caller has gone")); }
 
 }  // namespace h5mirror::server

@@ -2,11 +2,7 @@
 #ifndef H5MIRROR_SERVER_FOLLOW_CALL_H_
 #define H5MIRROR_SERVER_FOLLOW_CALL_H_
 
-#include <atomic>
-#include <cstddef>
-#include <cstdint>
 #include <memory>
-#include <string>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
@@ -28,7 +24,6 @@ struct FollowEnvironment {
   Publisher& publisher;
   SnapshotTable& table;
   WorkerPool& workers;
-  std::atomic<uint64_t>& call_count;  // under way
 };
 
 // gRPC destroys it when it is done with it; what workers and the publisher may still hold of it is
@@ -38,9 +33,7 @@ class FollowCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
   FollowCall(FollowEnvironment environment, v1::FollowFileRequest request);
   ~FollowCall() override;
 
-  // How many there were before it.
-  uint64_t number() const { return number_; }
-  void Begin();
+  void Begin(Callers::Ticket ticket);
   void Refuse(const absl::Status& status);
 
   void OnWriteDone(bool ok) override;
@@ -50,9 +43,8 @@ class FollowCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
  private:
   struct State;
 
-  std::atomic<uint64_t>& call_count_;
-  const uint64_t number_;
   const std::shared_ptr<State> state_;
+  Callers::Ticket ticket_;
 };
 
 }  // namespace h5mirror::server

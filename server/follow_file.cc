@@ -33,25 +33,16 @@ absl::Status CheckRequest(const v1::FollowFileRequest& request) {
 grpc::ServerWriteReactor<grpc::ByteBuffer>* SnapshotsService::FollowFile(
     grpc::CallbackServerContext* context, const grpc::ByteBuffer* bytes) {
   auto request = ParseMessage<v1::FollowFileRequest>(*bytes);
-  const auto check = [&]() -> absl::Status {
-    H5M_ASSIGN_OR_RETURN(const Principal principal,
-                         AuthenticateCall(*context, environment_.authenticator));
-    H5M_RETURN_IF_ERROR(CheckRight(principal, Right::kRead));
-    H5M_RETURN_IF_ERROR(request.status());
-    return CheckRequest(*request);
-  };
-  absl::Status checked = check();
-  auto* const call = new FollowCall({environment_, publisher_, table_, workers_, following_calls_},
+  const absl::Status checked = request.ok() ? CheckRequest(*request) : request.status();
+  auto* const call = new FollowCall({environment_, publisher_, table_, workers_},
                                     request.ok() ? *std::move(request) : v1::FollowFileRequest());
-  if (call->number() >= read_limits_.calls) {
-    checked.Update(absl::ResourceExhaustedError(
-        StrCat("the server has ", read_limits_.calls,
-               " followers of files, as many as memory_max allows: try again")));
-  }
-  if (checked.ok()) {
-    call->Begin();
-  } else {
+  auto ticket = AdmitCall(environment_, *context, Right::kRead, CallUse::kFollow);
+  if (!ticket.ok()) {
+    call->Refuse(ticket.status());
+  } else if (!checked.ok()) {
     call->Refuse(checked);
+  } else {
+    call->Begin(*std::move(ticket));
   }
   return call;
 }

@@ -304,6 +304,7 @@ TEST_F(FollowFileTest, AFileThatIsMadeAnewIsWaitedForUntilItHasACut) {
 TEST_F(FollowFileTest, AsManyFollowAtOnceAsTheMemoryHasRoomFor) {
   constexpr size_t kCalls = 256;
   config_.memory_max_bytes = kCalls * (256 << 10);
+  config_.caller_share_percent = 100;
   Start();
   MirrorWhole("a.h5", "at rest");
   std::vector<std::unique_ptr<rpc::FollowStream>> streams;

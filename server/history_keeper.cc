@@ -189,9 +189,8 @@ absl::Status HistoryKeeper::Tend(const std::string& name, const RetentionRule& r
 }
 
 absl::Status HistoryKeeper::PruneByRule(store::File& file, const RetentionRule& rule) {
-  H5M_ASSIGN_OR_RETURN(
-      std::vector<store::VersionNumber> doomed,
-      PlanPrune(file, rule.policy, [this](const PlannedVersion&) { return Pause(); }));
+  H5M_ASSIGN_OR_RETURN(std::vector<store::VersionNumber> doomed,
+                       PlanPrune(file, rule.policy, [this] { return Pause(); }));
   if (doomed.empty()) return absl::OkStatus();
   std::sort(doomed.begin(), doomed.end());
   DropOrder order{std::move(doomed), StrCat("retention ", rule.Label())};

@@ -15,13 +15,9 @@
 #include "grpc/grpc.h"
 #include "grpcpp/resource_quota.h"
 #include "grpcpp/security/server_credentials.h"
-#include "grpcpp/security/tls_certificate_provider.h"
-#include "grpcpp/security/tls_credentials_options.h"
 #include "rpc/channel.h"
-#include "server/certificates.h"
 #include "server/memory.h"
 #include "server/receive_windows.h"
-#include "server/secret_file.h"
 #include "server/store_watch.h"
 #include "spdlog/spdlog.h"
 
@@ -40,8 +36,13 @@ constexpr uint64_t kMemoryPerWaitingCall = uint64_t{32} << 10;
 // A client may open some hundred files at once, whatever memory_max is.
 constexpr uint64_t kWaitingCallsMin = 1024;
 constexpr int kReadChunkBytes = 4 << 10;
-// How often a renewed certificate is looked for.
-constexpr int kCertificateRefreshSeconds = 60;
+// How often a renewed certificate is looked for, in rounds of the timer.
+constexpr int kCertificateRounds = 240;
+// Of all calls that read and send: a disk has so many reads at once, and a writer that waits for
+// one keeps those that open its file.
+constexpr int kWorkers = 32;
+// Threads of gRPC's that short calls leave to health checks and what gRPC does itself.
+constexpr int kSpareThreads = 40;
 
 // While one thread writes a frame to disk, gRPC's own threads read the next from the socket: a
 // thread for each core would be one too many.
@@ -50,24 +51,10 @@ int QueueCount(const Config& config) {
   return std::clamp(static_cast<int>(std::thread::hardware_concurrency()) / 2, 1, kQueueThreadsMax);
 }
 
-// Reads the certificate again when it changes, on a thread of its own. nullptr: no TLS.
-std::shared_ptr<grpc::experimental::CertificateProviderInterface> CertificateProvider(
-    const Config& config) {
+// nullptr: no TLS.
+absl::StatusOr<std::unique_ptr<ServerCertificate>> LoadCertificate(const Config& config) {
   if (!config.HasTls()) return nullptr;
-  return std::make_shared<grpc::experimental::FileWatcherCertificateProvider>(
-      config.tls_key.string(), config.tls_cert.string(), kCertificateRefreshSeconds);
-}
-
-std::shared_ptr<grpc::ServerCredentials> Credentials(
-    const std::shared_ptr<grpc::experimental::CertificateProviderInterface>& certificates,
-    std::shared_ptr<CallGate> gate, int slot) {
-  if (certificates == nullptr) {
-    return GatedCredentials(grpc_insecure_server_credentials_create(), std::move(gate), slot);
-  }
-  grpc::experimental::TlsServerCredentialsOptions options(certificates);
-  options.watch_identity_key_cert_pairs();
-  return GatedCredentials(grpc_tls_server_credentials_create(options.c_credentials_options()),
-                          std::move(gate), slot);
+  return ServerCertificate::Load(config.tls_cert, config.tls_key);
 }
 
 std::vector<std::string> ServiceNames() {
@@ -103,31 +90,20 @@ void KeepGrpc() {
   static_cast<void>(is_kept);
 }
 
-absl::Status CheckCertificate(const Config& config) {
-  if (!config.HasTls()) return absl::OkStatus();
-  H5M_ASSIGN_OR_RETURN(const std::string certificate, ReadSmallFile(config.tls_cert));
-  H5M_ASSIGN_OR_RETURN(const std::string key, ReadSmallFile(config.tls_key));
-  if (const absl::Status pair = CheckPair({key, certificate}); !pair.ok()) {
-    return absl::InvalidArgumentError(StrCat("tls_cert = \"", config.tls_cert.string(),
-                                             "\", tls_key = \"", config.tls_key.string(),
-                                             "\": ", pair.message()));
-  }
-  return absl::OkStatus();
-}
-
 }  // namespace
 
 absl::Status CheckSecrets(const Config& config) {
-  H5M_RETURN_IF_ERROR(CheckCertificate(config));
+  H5M_RETURN_IF_ERROR(LoadCertificate(config).status());
   return LoadAuthenticator(config).status();
 }
 
 absl::StatusOr<std::unique_ptr<MirrorServer>> MirrorServer::Start(const Config& config,
                                                                   store::Store& store,
                                                                   Clock& clock) {
-  H5M_RETURN_IF_ERROR(CheckCertificate(config));
+  H5M_ASSIGN_OR_RETURN(auto certificate, LoadCertificate(config));
   H5M_ASSIGN_OR_RETURN(auto authenticator, LoadAuthenticator(config));
-  auto server = absl::WrapUnique(new MirrorServer(config, store, clock, std::move(authenticator)));
+  auto server = absl::WrapUnique(
+      new MirrorServer(config, store, clock, std::move(authenticator), std::move(certificate)));
   if (!config.metrics_listen.empty()) {
     H5M_RETURN_IF_ERROR(server->metrics_.Serve(config.metrics_listen));
   }
@@ -136,15 +112,22 @@ absl::StatusOr<std::unique_ptr<MirrorServer>> MirrorServer::Start(const Config& 
 }
 
 MirrorServer::MirrorServer(const Config& config, store::Store& store, Clock& clock,
-                           std::unique_ptr<Authenticator> authenticator)
+                           std::unique_ptr<Authenticator> authenticator,
+                           std::unique_ptr<ServerCertificate> certificate)
     : config_(config),
       store_(store),
       clock_(clock),
       authenticator_(std::move(authenticator)),
+      certificate_(std::move(certificate)),
+      callers_(*authenticator_, clock,
+               CallCapacity::Of(config.memory_max_bytes, config.max_sessions,
+                                kCallThreadsMax - kSpareThreads, config.caller_share_percent)),
+      cuts_(clock),
       metrics_(config.memory_max_bytes),
       leases_(clock, config.lease_ttl),
       keeper_(config, store, clock, metrics_),
       mirrors_(clock),
+      workers_(kWorkers, "send stream"),
       mirror_({.store = store,
                .leases = leases_,
                .clock = clock,
@@ -153,19 +136,14 @@ MirrorServer::MirrorServer(const Config& config, store::Store& store, Clock& clo
                .commits = commits_,
                .keeper = &keeper_,
                .mirrors = &mirrors_},
-              *authenticator_, config.max_sessions),
-      files_({store, leases_, clock, metrics_, *authenticator_, commits_, keeper_, mirrors_},
-             config.removed_keep),
-      versions_({store, leases_, clock, metrics_, *authenticator_, commits_, keeper_, mirrors_}),
-      snapshots_({store, leases_, clock, metrics_, *authenticator_, commits_, keeper_, mirrors_},
-                 config.snapshot_keep, config.tick_len,
-                 SnapshotsService::ReadLimits(config.memory_max_bytes)),
-      server_service_(
-          {store, leases_, clock, metrics_, *authenticator_, commits_, keeper_, mirrors_},
-          {.root = config.root.string(),
-           .memory_max_bytes = config.memory_max_bytes,
-           .start_time = clock.Now(),
-           .session_count = [this] { return mirror_.session_count(); }}),
+              callers_),
+      files_(Environment(), config.removed_keep),
+      versions_(Environment()),
+      snapshots_(Environment(), config.snapshot_keep, config.tick_len),
+      server_service_(Environment(), {.root = config.root.string(),
+                                      .memory_max_bytes = config.memory_max_bytes,
+                                      .start_time = clock.Now(),
+                                      .session_count = [this] { return mirror_.session_count(); }}),
       health_(ServiceNames(),
               [this](const grpc::ServerContextBase& context) { gate_->ProbeBegun(context); }),
       reflection_(ServiceNames(), *authenticator_) {
@@ -174,7 +152,31 @@ MirrorServer::MirrorServer(const Config& config, store::Store& store, Clock& clo
   if (kept.ok()) mirrors_.Restore(*kept);
 }
 
+ServiceEnvironment MirrorServer::Environment() {
+  return {.store = store_,
+          .leases = leases_,
+          .clock = clock_,
+          .metrics = metrics_,
+          .authenticator = *authenticator_,
+          .commits = commits_,
+          .keeper = keeper_,
+          .mirrors = mirrors_,
+          .callers = &callers_,
+          .workers = &workers_,
+          .cuts = &cuts_};
+}
+
 MirrorServer::~MirrorServer() { Stop(absl::Seconds(5)); }
+
+absl::Status MirrorServer::ReloadTokens() {
+  H5M_RETURN_IF_ERROR(authenticator_->Reload());
+  callers_.EndRevoked();
+  return absl::OkStatus();
+}
+
+absl::Status MirrorServer::ReloadCertificate() {
+  return certificate_ == nullptr ? absl::OkStatus() : certificate_->Reload();
+}
 
 void MirrorServer::ConfigureBuilder(grpc::ServerBuilder& builder) const {
   const MemoryShares shares = ShareMemory(config_.memory_max_bytes);
@@ -211,6 +213,13 @@ void MirrorServer::ConfigureBuilder(grpc::ServerBuilder& builder) const {
   builder.SetSyncServerOption(grpc::ServerBuilder::MAX_POLLERS, 4);
 }
 
+std::shared_ptr<grpc::ServerCredentials> MirrorServer::PortCredentials(int slot) {
+  grpc_server_credentials* const credentials = certificate_ == nullptr
+                                                   ? grpc_insecure_server_credentials_create()
+                                                   : certificate_->MakePortCredentials();
+  return GatedCredentials(credentials, gate_, slot);
+}
+
 absl::Status MirrorServer::Listen() {
   KeepGrpc();
   grpc::ServerBuilder builder;
@@ -218,13 +227,12 @@ absl::Status MirrorServer::Listen() {
   H5M_ASSIGN_OR_RETURN(door_, FrontDoor::Open(config_));
   gate_ = std::make_shared<CallGate>(*authenticator_, *door_, CallLimitsFor(config_));
   authenticator_->set_gate(gate_.get());
-  const auto certificates = CertificateProvider(config_);
   for (size_t i = 0; i < config_.listen.size(); ++i) {
     for (int slot = 0; slot < FrontDoor::kSlots; ++slot) {
       door_->Attach(i, slot,
                     builder.experimental().AddExternalConnectionAcceptor(
                         grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
-                        Credentials(certificates, gate_, FrontDoor::SlotOf(i, slot))));
+                        PortCredentials(FrontDoor::SlotOf(i, slot))));
     }
     ports_.push_back(door_->port(i));
     addresses_.push_back(config_.listen[i].WithPort(ports_[i]));
@@ -269,6 +277,10 @@ void MirrorServer::RunTimer() {
     mirror_.OnTimer();
     versions_.OnTimer();
     snapshots_.OnTimer();
+    callers_.OnTimer();
+    if (round % kCertificateRounds == kCertificateRounds - 1) {
+      ReloadCertificate().IgnoreError();  // Logged.
+    }
     if (round % 4 == 0) {
       KeepMirrorStates();
       metrics_.mirrors().Set(mirrors_.Sum());

@@ -16,7 +16,10 @@
 #include "grpcpp/grpcpp.h"
 #include "server/auth.h"
 #include "server/call_gate.h"
+#include "server/callers.h"
 #include "server/config.h"
+#include "server/cut_board.h"
+#include "server/fair_pool.h"
 #include "server/files_service.h"
 #include "server/front_door.h"
 #include "server/health_service.h"
@@ -26,6 +29,7 @@
 #include "server/mirror_service.h"
 #include "server/mirror_states.h"
 #include "server/reflection_service.h"
+#include "server/server_certificate.h"
 #include "server/server_service.h"
 #include "server/snapshots_service.h"
 #include "server/versions_service.h"
@@ -49,8 +53,12 @@ class MirrorServer {
   const std::vector<int>& ports() const { return ports_; }
   int metrics_port() const { return metrics_.port(); }
 
-  // Reads the tokens again. Certificates are read again by themselves.
-  absl::Status Reload() { return authenticator_->Reload(); }
+  // Reads the tokens again, and ends the sessions and calls of those that are no more. On an error
+  // they stay as they were.
+  absl::Status ReloadTokens();
+  // Looks for a renewed certificate, which happens by itself once a minute. Errors: as
+  // ServerCertificate::Reload().
+  absl::Status ReloadCertificate();
 
   // Takes no new calls, lets barriers in hand become durable, ends all streams with
   // kUnavailable; what is not done within `timeout` is cancelled.
@@ -61,8 +69,11 @@ class MirrorServer {
 
  private:
   MirrorServer(const Config& config, store::Store& store, Clock& clock,
-               std::unique_ptr<Authenticator> authenticator);
+               std::unique_ptr<Authenticator> authenticator,
+               std::unique_ptr<ServerCertificate> certificate);
 
+  ServiceEnvironment Environment();
+  std::shared_ptr<grpc::ServerCredentials> PortCredentials(int slot);
   absl::Status Listen();
   void ConfigureBuilder(grpc::ServerBuilder& builder) const;
   void KeepMirrorStates();
@@ -73,12 +84,16 @@ class MirrorServer {
   store::Store& store_;
   Clock& clock_;
   std::unique_ptr<Authenticator> authenticator_;
+  std::unique_ptr<ServerCertificate> certificate_;  // null: no TLS
+  Callers callers_;
+  CutBoard cuts_;
   Metrics metrics_;
   LeaseTable leases_;
   SessionMemory memory_;
   CommitBoard commits_;
   HistoryKeeper keeper_;
   MirrorStates mirrors_;
+  FairPool workers_;
   MirrorService mirror_;
   FilesService files_;
   VersionsService versions_;

@@ -16,12 +16,8 @@ constexpr int kOpenerThreads = 4;
 
 }  // namespace
 
-MirrorService::MirrorService(const SessionEnvironment& environment,
-                             const Authenticator& authenticator, int max_sessions)
-    : environment_(environment),
-      authenticator_(authenticator),
-      max_sessions_(max_sessions),
-      openers_(kOpenerThreads, "h5m-opener") {}
+MirrorService::MirrorService(const SessionEnvironment& environment, Callers& callers)
+    : environment_(environment), callers_(callers), openers_(kOpenerThreads, "h5m-opener") {}
 
 MirrorService::~MirrorService() { Stop(); }
 
@@ -85,10 +81,6 @@ int MirrorService::session_count() const {
 absl::Status MirrorService::AddSession(MirrorStream* stream, std::shared_ptr<Session> session) {
   absl::MutexLock lock(&mutex_);
   if (stopping_) return absl::UnavailableError("the server is stopping; safe to retry");
-  if (sessions_.size() >= static_cast<size_t>(max_sessions_)) {
-    return absl::ResourceExhaustedError(StrCat(
-        "the server has ", max_sessions_, " sessions open, its max_sessions; try again later"));
-  }
   sessions_.emplace(stream, std::move(session));
   ShareProbedWindows(static_cast<int>(sessions_.size()));
   return absl::OkStatus();

@@ -16,7 +16,7 @@
 #include "absl/time/time.h"
 #include "grpcpp/grpcpp.h"
 #include "h5mirror/v1/mirror.grpc.pb.h"
-#include "server/auth.h"
+#include "server/callers.h"
 #include "server/session.h"
 #include "server/worker_pool.h"
 
@@ -28,8 +28,7 @@ class MirrorStream;
 class MirrorService final : public v1::Mirror::WithRawMethod_MirrorFile<v1::Mirror::Service> {
  public:
   // Everything referenced must outlive the service.
-  MirrorService(const SessionEnvironment& environment, const Authenticator& authenticator,
-                int max_sessions);
+  MirrorService(const SessionEnvironment& environment, Callers& callers);
   ~MirrorService() override;
 
   // One queue for each thread, before the server is built.
@@ -48,7 +47,7 @@ class MirrorService final : public v1::Mirror::WithRawMethod_MirrorFile<v1::Mirr
  private:
   friend class MirrorStream;
 
-  // kUnavailable: the server is stopping. kResourceExhausted: max_sessions.
+  // kUnavailable: the server is stopping.
   absl::Status AddSession(MirrorStream* stream, std::shared_ptr<Session> session);
   void RemoveSession(MirrorStream* stream);
   // Streams are counted from before they ask for a call until they are deleted.
@@ -59,8 +58,7 @@ class MirrorService final : public v1::Mirror::WithRawMethod_MirrorFile<v1::Mirr
   std::vector<std::shared_ptr<Session>> Sessions() const;
 
   const SessionEnvironment environment_;
-  const Authenticator& authenticator_;
-  const int max_sessions_;
+  Callers& callers_;
   WorkerPool openers_;
   std::vector<std::unique_ptr<grpc::ServerCompletionQueue>> queues_;
   std::vector<std::thread> threads_;

@@ -73,15 +73,13 @@ void MirrorStream::OnStarted() {
     absl::MutexLock lock(&mutex_);
     ++under_way_;  // kDone comes from now on.
   }
-  absl::StatusOr<Principal> principal = Authenticate();
-  if (!principal.ok()) {
-    RefusalLog::Instance().Warn("MirrorFile", context_.peer(), principal.status(),
-                                service_.environment_.clock.Monotonic());
-    return Finish(principal.status());
-  }
+  absl::StatusOr<Callers::Ticket> ticket = Admit();
+  if (!ticket.ok()) return Finish(ticket.status());
+  ticket_ = *std::move(ticket);
   std::shared_ptr<Session> session =
-      Session::Create(service_.environment_, *std::move(principal), context_.peer(), *this);
+      Session::Create(service_.environment_, ticket_.principal(), context_.peer(), *this);
   session_ = session;
+  ticket_.OnRevoke([session](const absl::Status& why) { session->OnRevoked(why); });
   if (const absl::Status added = service_.AddSession(this, std::move(session)); !added.ok()) {
     session_->OnRevoked(added);
     return;
@@ -89,12 +87,17 @@ void MirrorStream::OnStarted() {
   ArmRead();
 }
 
-absl::StatusOr<Principal> MirrorStream::Authenticate() const {
-  auto principal = AuthenticateCall(context_, service_.authenticator_);
-  if (!principal.ok()) service_.environment_.metrics.AuthenticationFailed();
-  if (!principal.ok()) return principal;
-  if (absl::Status status = CheckRight(*principal, Right::kWrite); !status.ok()) return status;
-  return principal;
+absl::StatusOr<Callers::Ticket> MirrorStream::Admit() const {
+  auto ticket = service_.callers_.Admit(context_, Right::kWrite, CallUse::kSession);
+  if (absl::IsUnauthenticated(ticket.status())) {
+    service_.environment_.metrics.AuthenticationFailed();
+  }
+  // What was over a limit, Callers has logged.
+  if (!ticket.ok() && !absl::IsResourceExhausted(ticket.status())) {
+    RefusalLog::Instance().Warn("MirrorFile", context_.peer(), ticket.status(),
+                                service_.environment_.clock.Monotonic());
+  }
+  return ticket;
 }
 
 void MirrorStream::OnRead(bool ok) {

@@ -45,7 +45,7 @@ class MirrorStream final : public SessionOutput {
   void OnDone();
   void HandleMessage(const grpc::ByteBuffer& message);
   void OpenOnWorker(rpc::DecodedRequest request);
-  absl::StatusOr<Principal> Authenticate() const;
+  absl::StatusOr<Callers::Ticket> Admit() const;
 
   // Asks for the next message; where the client does not read its answers, or too many
   // barriers wait, only later.
@@ -59,6 +59,7 @@ class MirrorStream final : public SessionOutput {
   MirrorService& service_;
   grpc::ServerCompletionQueue& queue_;
   grpc::ServerContext context_;
+  Callers::Ticket ticket_;  // queue's thread only
   grpc::ServerAsyncReaderWriter<grpc::ByteBuffer, grpc::ByteBuffer> call_{&context_};
   grpc::ByteBuffer incoming_;
   std::shared_ptr<Session> session_;  // set once, on the queue's thread

@@ -28,25 +28,33 @@ absl::StatusOr<store::RetentionPolicy> FromProto(const v1::RetentionPolicy& poli
   return wanted;
 }
 
+absl::StatusOr<std::vector<PlannedVersion>> PrunePlanner::Next(size_t count) {
+  if (!needed_) {
+    H5M_ASSIGN_OR_RETURN(needed_, file_.OldestNeeded());
+  }
+  H5M_ASSIGN_OR_RETURN(auto versions, file_.ListVersions(range_, count));
+  std::vector<PlannedVersion> plan;
+  plan.reserve(versions.size());
+  for (store::VersionInfo& version : versions) {
+    range_.before = version.version;
+    PlannedVersion& planned = plan.emplace_back(PlannedVersion{std::move(version), {}});
+    planned.kept_by = retention_.ReasonsToKeep(planned.version);
+    if (planned.kept_by.empty() && planned.version.version >= *needed_) {
+      planned.kept_by.emplace_back(kNotApplied);
+    }
+    if (planned.kept_by.empty()) doomed_.push_back(planned.version.version);
+  }
+  return plan;
+}
+
 absl::StatusOr<std::vector<store::VersionNumber>> PlanPrune(
     store::File& file, const store::RetentionPolicy& policy,
-    absl::FunctionRef<absl::Status(const PlannedVersion&)> sink) {
-  store::Retention retention(policy);
-  std::vector<store::VersionNumber> doomed;
-  H5M_ASSIGN_OR_RETURN(const store::VersionNumber needed, file.OldestNeeded());
-  for (store::VersionRange range;;) {
-    H5M_ASSIGN_OR_RETURN(auto versions, file.ListVersions(range, kVersionsAtOnce));
-    if (versions.empty()) return doomed;
-    range.before = versions.back().version;
-    for (store::VersionInfo& version : versions) {
-      PlannedVersion planned{std::move(version), {}};
-      planned.kept_by = retention.ReasonsToKeep(planned.version);
-      if (planned.kept_by.empty() && planned.version.version >= needed) {
-        planned.kept_by.emplace_back(kNotApplied);
-      }
-      if (planned.kept_by.empty()) doomed.push_back(planned.version.version);
-      H5M_RETURN_IF_ERROR(sink(planned));
-    }
+    absl::FunctionRef<absl::Status()> pause) {
+  PrunePlanner planner(file, policy);
+  for (;;) {
+    H5M_RETURN_IF_ERROR(pause());
+    H5M_ASSIGN_OR_RETURN(const auto versions, planner.Next(kVersionsAtOnce));
+    if (versions.empty()) return planner.TakeDoomed();
   }
 }
 

@@ -2,7 +2,10 @@
 #ifndef H5MIRROR_SERVER_PRUNE_PLAN_H_
 #define H5MIRROR_SERVER_PRUNE_PLAN_H_
 
+#include <cstddef>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
@@ -22,11 +25,30 @@ struct PlannedVersion {
   std::vector<std::string> kept_by;
 };
 
-// Calls `sink` for every version of `file`, newest first, and returns those to drop. A failed sink
-// ends it. What the head does not hold yet is kept for now.
+// The plan of a file, some versions at a time. Not thread-safe. `file` must outlive it.
+class PrunePlanner {
+ public:
+  PrunePlanner(store::File& file, const store::RetentionPolicy& policy)
+      : file_(file), retention_(policy) {}
+
+  // The next versions, newest first, at most `count`; none: that were all. What the head does not
+  // hold yet is kept for now.
+  absl::StatusOr<std::vector<PlannedVersion>> Next(size_t count);
+  // Of all that Next() gave: those to drop.
+  std::vector<store::VersionNumber> TakeDoomed() { return std::move(doomed_); }
+
+ private:
+  store::File& file_;
+  store::Retention retention_;
+  store::VersionRange range_;
+  std::optional<store::VersionNumber> needed_;
+  std::vector<store::VersionNumber> doomed_;
+};
+
+// The versions of `file` to drop. `pause` is asked now and then; a failed one ends it.
 absl::StatusOr<std::vector<store::VersionNumber>> PlanPrune(
     store::File& file, const store::RetentionPolicy& policy,
-    absl::FunctionRef<absl::Status(const PlannedVersion&)> sink);
+    absl::FunctionRef<absl::Status()> pause);
 
 }  // namespace h5mirror::server
 

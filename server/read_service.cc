@@ -1,27 +1,22 @@
 // ReadVersion: the bytes of a version.
 #include <algorithm>
+#include <memory>
 #include <optional>
-#include <thread>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "base/crc32c.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "server/convert.h"
-#include "server/parts_ahead.h"
 #include "server/send_metadata.h"
 #include "server/versions_service.h"
 
 namespace h5mirror::server {
 namespace {
 
-// Bytes of one message.
-constexpr uint64_t kPartBytes = 512 << 10;
-// From here on the next message is read while one is sent. A short answer is not worth a thread.
-constexpr uint64_t kAheadBytes = 2 * kPartBytes;
 constexpr int kRangesMax = 1 << 16;
-constexpr int kReadersMax = 8;
 
 using Part = v1::ReadVersionResponse;
 
@@ -31,7 +26,8 @@ class OneRange {
   OneRange(store::VersionReader& reader, uint64_t begin, uint64_t end)
       : reader_(reader), offset_(begin), end_(end) {}
 
-  absl::StatusOr<bool> operator()(Part& part) {
+  // False: nothing is left.
+  absl::StatusOr<bool> Next(uint64_t part_bytes, Part& part) {
     if (offset_ >= data_end_) {
       if (offset_ >= end_) return false;
       H5M_ASSIGN_OR_RETURN(const Extent data, reader_.NextData(offset_));
@@ -41,13 +37,14 @@ class OneRange {
       offset_ = std::max(offset_, data.offset);
     }
     std::string& bytes = *part.mutable_data();
-    bytes.resize(std::min(kPartBytes, data_end_ - offset_));
+    bytes.resize(std::min(part_bytes, data_end_ - offset_));
     H5M_RETURN_IF_ERROR(reader_.Read(offset_, absl::MakeSpan(bytes)));
     part.set_offset(offset_);
     part.set_data_crc32c(Crc32c(bytes));
     offset_ += bytes.size();
     return true;
   }
+  bool is_over() const { return offset_ >= end_; }
 
  private:
   store::VersionReader& reader_;
@@ -62,10 +59,11 @@ class ManyRanges {
   ManyRanges(store::VersionReader& reader, std::vector<Extent> ranges)
       : reader_(reader), ranges_(std::move(ranges)) {}
 
-  absl::StatusOr<bool> operator()(Part& part) {
+  // False: nothing is left.
+  absl::StatusOr<bool> Next(uint64_t part_bytes, Part& part) {
     if (next_ == ranges_.size()) return false;
     std::vector<Extent> pieces;
-    uint64_t room = kPartBytes;
+    uint64_t room = part_bytes;
     while (next_ < ranges_.size() && room > 0) {
       Extent& range = ranges_[next_];
       const uint64_t length = std::min(room, range.length);
@@ -75,9 +73,8 @@ class ManyRanges {
       if (range.length == 0) ++next_;
     }
     std::string& bytes = *part.mutable_data();
-    bytes.resize(kPartBytes - room);
+    bytes.resize(part_bytes - room);
     H5M_RETURN_IF_ERROR(reader_.ReadRanges(pieces, absl::MakeSpan(bytes)));
-    part.clear_pieces();
     for (const Extent& piece : pieces) {
       v1::ByteRange& sent = *part.add_pieces();
       sent.set_offset(piece.offset);
@@ -87,6 +84,7 @@ class ManyRanges {
     part.set_data_crc32c(Crc32c(bytes));
     return true;
   }
+  bool is_over() const { return next_ == ranges_.size(); }
 
  private:
   store::VersionReader& reader_;
@@ -120,58 +118,73 @@ absl::StatusOr<std::vector<Extent>> WantedRanges(const v1::ReadVersionRequest& r
   return ranges;
 }
 
-absl::Status Send(PartsAhead::Read read, uint64_t total_bytes, WorkerPool& pool,
-                  grpc::ServerWriter<Part>& writer) {
-  std::optional<PartsAhead> ahead;
-  if (total_bytes >= kAheadBytes) ahead.emplace(pool, read);
-  Part part;
-  for (;;) {
-    H5M_ASSIGN_OR_RETURN(const bool more, ahead ? ahead->Next(part) : read(part));
-    if (!more) return absl::OkStatus();
-    if (!writer.Write(part)) return absl::CancelledError("the caller has gone");
-  }
-}
-
 }  // namespace
 
-int VersionsService::ReaderCount() {
-  return std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, kReadersMax);
-}
+// The messages of one call.
+class VersionsService::ReadParts final : public TypedStreamSource<Part> {
+ public:
+  ReadParts(VersionsService& service, v1::ReadVersionRequest request)
+      : service_(service), request_(std::move(request)) {}
 
-grpc::Status VersionsService::ReadVersion(grpc::ServerContext* context,
-                                          const v1::ReadVersionRequest* request,
-                                          grpc::ServerWriter<v1::ReadVersionResponse>* writer) {
-  return RunCall(environment_, *context, "ReadVersion", Right::kRead,
-                 [&](const Principal&) { return Read(*request, *writer); });
-}
+  absl::StatusOr<Next> Fill(const StreamTurn& turn, Part& part) override {
+    if (reader_ == nullptr) {
+      H5M_RETURN_IF_ERROR(Open(part));
+      return Next::kMessage;
+    }
+    if (!is_range_sent_) {
+      const auto next = [&](auto& ranges) { return ranges.Next(turn.part_bytes, part); };
+      H5M_ASSIGN_OR_RETURN(const bool more, std::visit(next, *ranges_));
+      const auto is_over = [](const auto& ranges) { return ranges.is_over(); };
+      const bool is_last = !ahead_ && std::visit(is_over, *ranges_);
+      if (more) return is_last ? Next::kLastMessage : Next::kMessage;
+      is_range_sent_ = true;
+    }
+    if (!ahead_) return Next::kEnd;
+    const auto read_at = [this](absl::Span<const Extent> wanted, absl::Span<char> out) {
+      return reader_->ReadRanges(wanted, out);
+    };
+    return ahead_->Next(read_at, turn.part_bytes, part) ? Next::kMessage : Next::kEnd;
+  }
 
-absl::Status VersionsService::Read(const v1::ReadVersionRequest& request,
-                                   grpc::ServerWriter<Part>& writer) {
-  H5M_RETURN_IF_ERROR(CheckVersion(request.version()));
-  H5M_ASSIGN_OR_RETURN(const auto file, OpenToRead(request.name()));
-  H5M_ASSIGN_OR_RETURN(const auto reader, file->OpenVersion(request.version()));
-  const uint64_t size = reader->info().size_bytes;
-  H5M_ASSIGN_OR_RETURN(std::vector<Extent> ranges, WantedRanges(request, size));
-  v1::ReadVersionResponse first;
-  *first.mutable_version() = ToProto(reader->info());
-  if (!writer.Write(first)) return absl::CancelledError("the caller has gone");
-  if (!ranges.empty()) {
-    const uint64_t total = TotalBytes(ranges);
-    return Send(ManyRanges(*reader, std::move(ranges)), total, readers_, writer);
+ private:
+  // The first message.
+  absl::Status Open(Part& part) {
+    H5M_RETURN_IF_ERROR(CheckVersion(request_.version()));
+    H5M_ASSIGN_OR_RETURN(file_, service_.OpenToRead(request_.name()));
+    H5M_ASSIGN_OR_RETURN(auto reader, file_->OpenVersion(request_.version()));
+    const uint64_t size = reader->info().size_bytes;
+    H5M_ASSIGN_OR_RETURN(std::vector<Extent> ranges, WantedRanges(request_, size));
+    reader_ = std::move(reader);
+    *part.mutable_version() = ToProto(reader_->info());
+    if (!ranges.empty()) {
+      request_.clear_ranges();
+      ranges_.emplace(ManyRanges(*reader_, std::move(ranges)));
+      return absl::OkStatus();
+    }
+    const uint64_t begin = std::min(request_.offset(), size);
+    const uint64_t wanted = request_.length_bytes() == 0 ? size : request_.length_bytes();
+    const uint64_t length = std::min(wanted, size - begin);
+    ranges_.emplace(OneRange(*reader_, begin, begin + length));
+    if (request_.is_metadata()) ahead_.emplace(*file_, size, request_, Extent{begin, length});
+    return absl::OkStatus();
   }
-  const uint64_t begin = std::min(request.offset(), size);
-  const uint64_t wanted = request.length_bytes() == 0 ? size : request.length_bytes();
-  const uint64_t length = std::min(wanted, size - begin);
-  H5M_RETURN_IF_ERROR(Send(OneRange(*reader, begin, begin + length), length, readers_, writer));
-  if (!request.is_metadata()) return absl::OkStatus();
-  MetadataParts<Part, v1::ReadVersionRequest> ahead(*file, size, request, {begin, length});
-  const auto read_at = [&](absl::Span<const Extent> wanted, absl::Span<char> out) {
-    return reader->ReadRanges(wanted, out);
-  };
-  for (Part part; ahead.Next(read_at, kPartBytes, part);) {
-    if (!writer.Write(part)) return absl::CancelledError("the caller has gone");
-  }
-  return absl::OkStatus();
+
+  VersionsService& service_;
+  v1::ReadVersionRequest request_;
+  std::shared_ptr<store::File> file_;
+  std::unique_ptr<store::VersionReader> reader_;              // null: not opened yet
+  std::optional<std::variant<OneRange, ManyRanges>> ranges_;  // once opened
+  bool is_range_sent_ = false;
+  std::optional<MetadataParts<Part, v1::ReadVersionRequest>> ahead_;
+};
+
+StreamReactor* VersionsService::ReadVersion(grpc::CallbackServerContext* context,
+                                            const grpc::ByteBuffer* bytes) {
+  return StartStream<v1::ReadVersionRequest>(
+      environment_, *context, "ReadVersion", Right::kRead, *bytes,
+      [this](v1::ReadVersionRequest request, const Principal&) {
+        return std::make_unique<ReadParts>(*this, std::move(request));
+      });
 }
 
 }  // namespace h5mirror::server

@@ -337,11 +337,11 @@ TEST_F(SessionTest, ARequestedVersionTakesTheNextCut) {
   EXPECT_EQ(file().last_request_.provenance.comment, "before the beam; two");
   EXPECT_EQ(file().last_request_.request_id->front(), 1);
   EXPECT_FALSE(commits_.TakeBack("x.h5", asked)) << "the cut has it";
-  EXPECT_FALSE(asked->Await(absl::ZeroDuration()).has_value());
+  EXPECT_FALSE(asked->result().has_value());
   file().MakeDurable();
   file().MakeDurable();
-  EXPECT_EQ((*asked->Await(absl::ZeroDuration()))->version, 1);
-  EXPECT_EQ((*also->Await(absl::ZeroDuration()))->version, 1);
+  EXPECT_EQ((*asked->result())->version, 1);
+  EXPECT_EQ((*also->result())->version, 1);
   alice_.Barrier(3);
   EXPECT_EQ(file().last_request_.kind, store::BarrierKind::kTick) << "once";
 }
@@ -360,7 +360,7 @@ TEST_F(SessionTest, ACutThatFailsTellsWhoAskedForAVersion) {
   const auto asked = commits_.Post("x.h5", "token", "", {1});
   alice_.Barrier(1);
   file().MakeDurable(absl::ResourceExhaustedError("disk full"));
-  EXPECT_TRUE(absl::IsResourceExhausted(asked->Await(absl::ZeroDuration())->status()));
+  EXPECT_TRUE(absl::IsResourceExhausted(asked->result()->status()));
 }
 
 TEST_F(SessionTest, AFlushIsAVersionWhereOneIsDue) {

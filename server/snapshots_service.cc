@@ -13,9 +13,6 @@ namespace {
 constexpr size_t kReaderIdBytes = 16;
 constexpr size_t kFileIdBytes = 16;
 constexpr int kWorkers = 2;
-// Who reads from memory needs no more of them than cores; a disk has so many reads at once, and a
-// writer that waits for one keeps those who open its file.
-constexpr int kReadWorkers = 32;
 
 absl::Status CheckRequest(const v1::ReadSnapshotRequest& request) {
   H5M_RETURN_IF_ERROR(store::CheckName(request.name()));
@@ -36,17 +33,15 @@ absl::Status CheckRequest(const v1::ReadSnapshotRequest& request) {
 }  // namespace
 
 SnapshotsService::SnapshotsService(const ServiceEnvironment& environment, absl::Duration keep,
-                                   absl::Duration tick, ReadLimits read_limits)
+                                   absl::Duration tick)
     : environment_(environment),
-      read_limits_(read_limits),
       recent_(environment.clock),
       table_(environment.clock, keep),
       linked_(environment.clock, table_,
               [this](const std::string& name) { return OpenFile(name); }),
-      board_(environment.clock),
+      board_(*environment.cuts),
       publisher_(environment, tick),
       workers_(kWorkers, "wait for cut"),
-      reads_(kReadWorkers, "read snapshot"),
       closes_(1, "close snapshot") {
   environment_.store.SetCutListener([this](const std::string& name, store::CutNumber cut) {
     table_.OnCut(name, cut);

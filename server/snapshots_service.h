@@ -2,7 +2,6 @@
 #ifndef H5MIRROR_SERVER_SNAPSHOTS_SERVICE_H_
 #define H5MIRROR_SERVER_SNAPSHOTS_SERVICE_H_
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -26,20 +25,9 @@ class SnapshotsService final
               v1::Snapshots::WithCallbackMethod_CloseSnapshot<
                   v1::Snapshots::WithCallbackMethod_WaitForCut<v1::Snapshots::Service>>>> {
  public:
-  // Of ReadSnapshot. What is on its way has `bytes`, and beyond that 128 KiB for each call, which
-  // is half of the process's memory at most. FollowFile has as many calls of its own.
-  struct ReadLimits {
-    explicit ReadLimits(uint64_t memory_max_bytes)
-        : bytes(memory_max_bytes / 8), calls(memory_max_bytes / (256 << 10)) {}
-
-    uint64_t bytes;
-    uint64_t calls;  // under way, waiting ones included
-  };
-
   // A cut that a newer one has followed is held for `keep`; those who follow a file get one cut in
   // `tick` at most.
-  SnapshotsService(const ServiceEnvironment& environment, absl::Duration keep, absl::Duration tick,
-                   ReadLimits read_limits);
+  SnapshotsService(const ServiceEnvironment& environment, absl::Duration keep, absl::Duration tick);
   ~SnapshotsService() override;
 
   void OnTimer();
@@ -64,7 +52,7 @@ class SnapshotsService final
 
  private:
   class WaitCall;
-  class ReadCall;
+  class ReadParts;
   // Bytes of a cut, or of the version that it is.
   class Source;
 
@@ -83,16 +71,12 @@ class SnapshotsService final
   absl::Status Describe(const std::string& name, v1::WaitForCutResponse& response);
 
   const ServiceEnvironment environment_;
-  const ReadLimits read_limits_;
   RecentFiles recent_;
   SnapshotTable table_;
   LinkedFiles linked_;
-  CutBoard board_;
+  CutBoard& board_;
   Publisher publisher_;
-  std::atomic<uint64_t> reading_calls_ = 0;  // of ReadSnapshot, those that wait included
-  std::atomic<uint64_t> following_calls_ = 0;
   WorkerPool workers_;  // opens files for those who wait
-  WorkerPool reads_;    // reads for those who read, in turns
   WorkerPool closes_;   // a close does not wait for reads
 };
 

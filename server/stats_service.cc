@@ -86,8 +86,7 @@ absl::Status VersionsService::Stats(const grpc::ServerContext& context,
   if (info.version_count == 0) return absl::OkStatus();
   std::vector<std::vector<store::VersionNumber>> plans(1);  // What is garbage already.
   if (request.has_policy()) {
-    H5M_ASSIGN_OR_RETURN(
-        auto doomed, PlanPrune(*file, policy, [&pause](const PlannedVersion&) { return pause(); }));
+    H5M_ASSIGN_OR_RETURN(auto doomed, PlanPrune(*file, policy, pause));
     response.set_prune_versions(static_cast<int64_t>(doomed.size()));
     plans.push_back(std::move(doomed));
   }

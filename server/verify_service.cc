@@ -1,4 +1,8 @@
 // Versions.VerifyHistory.
+#include <memory>
+#include <utility>
+#include <vector>
+
 #include "absl/time/clock.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
@@ -39,51 +43,71 @@ v1::Damage ToProto(const store::Damage& damage) {
 
 }  // namespace
 
-grpc::Status VersionsService::VerifyHistory(grpc::ServerContext* context,
-                                            const v1::VerifyHistoryRequest* request,
-                                            grpc::ServerWriter<v1::VerifyHistoryResponse>* writer) {
-  return RunCall(environment_, *context, "VerifyHistory", Right::kRead,
-                 [&](const Principal&) { return Verify(*context, *request, *writer); });
-}
+// One call.
+class VersionsService::VerifySteps final : public TypedStreamSource<v1::VerifyHistoryResponse> {
+ public:
+  VerifySteps(VersionsService& service, const v1::VerifyHistoryRequest& request)
+      : service_(service), request_(request) {}
 
-absl::Status VersionsService::Verify(const grpc::ServerContext& context,
-                                     const v1::VerifyHistoryRequest& request,
-                                     grpc::ServerWriter<v1::VerifyHistoryResponse>& writer) {
-  store::VerifySubset subset;
-  if (request.subset() != 0 || request.subset_count() != 0) {
-    subset = {request.subset(), request.subset_count()};
-  }
-  H5M_ASSIGN_OR_RETURN(const auto file, Open(request.name()));
-  H5M_ASSIGN_OR_RETURN(const auto job, file->StartVerify(subset));
-  absl::Time next = absl::Now() + kProgressEvery;
-  while (true) {
-    H5M_ASSIGN_OR_RETURN(const store::VerifyProgress progress, job->Step());
-    v1::VerifyHistoryResponse response;
-    PageBudget budget;
-    for (const store::Damage& damage : progress.found) {
-      spdlog::error("verify: file={} damage in {} at {}: {}", Quoted(request.name()), damage.file,
-                    damage.offset, damage.message);
-      v1::Damage row = ToProto(damage);
-      if (!budget.Takes(row)) {
-        if (!writer.Write(response)) return absl::CancelledError("the caller has gone");
-        response.Clear();
-        budget = PageBudget();
-        budget.Takes(row);
-      }
+  absl::StatusOr<Next> Fill(const StreamTurn&, v1::VerifyHistoryResponse& response) override {
+    if (job_ == nullptr) {
+      H5M_RETURN_IF_ERROR(Open());
+      return Next::kNothingYet;
+    }
+    if (next_damage_ == progress_.found.size()) H5M_RETURN_IF_ERROR(Step());
+    for (PageBudget budget; next_damage_ < progress_.found.size(); ++next_damage_) {
+      v1::Damage row = ToProto(progress_.found[next_damage_]);
+      if (!budget.Takes(row)) break;
       *response.add_damage() = std::move(row);
     }
+    if (next_damage_ < progress_.found.size()) return Next::kMessage;
     const absl::Time now = absl::Now();
-    if (!progress.done && response.damage_size() == 0 && now < next) {
-      if (context.IsCancelled()) return absl::CancelledError("the caller has gone");
-      continue;
-    }
-    next = now + kProgressEvery;
-    response.set_checked_bytes(static_cast<int64_t>(progress.checked_bytes));
-    response.set_total_bytes(static_cast<int64_t>(progress.total_bytes));
-    response.set_complete(progress.done);
-    if (!writer.Write(response)) return absl::CancelledError("the caller has gone");
-    if (progress.done) return absl::OkStatus();
+    if (!progress_.done && response.damage_size() == 0 && now < next_) return Next::kNothingYet;
+    next_ = now + kProgressEvery;
+    response.set_checked_bytes(static_cast<int64_t>(progress_.checked_bytes));
+    response.set_total_bytes(static_cast<int64_t>(progress_.total_bytes));
+    response.set_complete(progress_.done);
+    return progress_.done ? Next::kLastMessage : Next::kMessage;
   }
+
+ private:
+  absl::Status Open() {
+    store::VerifySubset subset;
+    if (request_.subset() != 0 || request_.subset_count() != 0) {
+      subset = {request_.subset(), request_.subset_count()};
+    }
+    H5M_ASSIGN_OR_RETURN(file_, service_.Open(request_.name()));
+    H5M_ASSIGN_OR_RETURN(job_, file_->StartVerify(subset));
+    next_ = absl::Now() + kProgressEvery;
+    return absl::OkStatus();
+  }
+
+  absl::Status Step() {
+    next_damage_ = 0;
+    H5M_ASSIGN_OR_RETURN(progress_, job_->Step());
+    for (const store::Damage& damage : progress_.found) {
+      spdlog::error("verify: file={} damage in {} at {}: {}", Quoted(request_.name()), damage.file,
+                    damage.offset, damage.message);
+    }
+    return absl::OkStatus();
+  }
+
+  VersionsService& service_;
+  const v1::VerifyHistoryRequest request_;
+  std::shared_ptr<store::File> file_;
+  std::unique_ptr<store::VerifyJob> job_;  // null: not begun
+  store::VerifyProgress progress_;         // of the last step
+  size_t next_damage_ = 0;                 // of its damage: not sent yet
+  absl::Time next_;
+};
+
+StreamReactor* VersionsService::VerifyHistory(grpc::CallbackServerContext* context,
+                                              const grpc::ByteBuffer* bytes) {
+  return StartStream<v1::VerifyHistoryRequest>(
+      environment_, *context, "VerifyHistory", Right::kRead, *bytes,
+      [this](const v1::VerifyHistoryRequest& request, const Principal&) {
+        return std::make_unique<VerifySteps>(*this, request);
+      });
 }
 
 }  // namespace h5mirror::server

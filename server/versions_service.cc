@@ -19,12 +19,6 @@ namespace {
 
 constexpr int kVersionsDefault = 100;
 constexpr int kVersionsMax = 1000;
-// Runs of one MapVersion message.
-constexpr int kMapRuns = 1000;
-// And the checksums that it brings, about.
-constexpr size_t kMapSums = 1 << 16;
-// And the bytes of the names of files.
-constexpr size_t kMapNameBytes = 256 << 10;
 
 // A limit of a list: `unset` where there is none.
 absl::StatusOr<absl::Time> TimeOr(bool has, const google::protobuf::Timestamp& time,
@@ -34,74 +28,6 @@ absl::StatusOr<absl::Time> TimeOr(bool has, const google::protobuf::Timestamp& t
   const absl::Time found = FromProto(time);
   if (found != absl::InfinitePast()) return found;
   return absl::InvalidArgumentError(StrCat(field, " is no time"));
-}
-
-// Sends runs of pages in messages of a bounded size, each run as long as it is: those that the
-// store gives in parts are put together.
-class MapSender {
- public:
-  MapSender(uint32_t page_size_bytes, grpc::ServerWriter<v1::MapVersionResponse>& writer)
-      : page_size_bytes_(page_size_bytes), writer_(writer) {}
-
-  absl::Status Take(store::PlacedRun run) {
-    // A run that comes with checksums is as large as it is long.
-    const bool may_grow = open_.page_count > 0 && open_.page_crc32c.size() < kMapSums;
-    if (may_grow && open_.TakeIn(run, page_size_bytes_)) return absl::OkStatus();
-    Close();
-    open_ = std::move(run);
-    const bool has_room =
-        response_.runs_size() < kMapRuns && sums_ < kMapSums && name_bytes_ < kMapNameBytes;
-    return has_room ? absl::OkStatus() : Send();
-  }
-  absl::Status Finish() {
-    Close();
-    return response_.runs_size() == 0 ? absl::OkStatus() : Send();
-  }
-
- private:
-  void Close() {
-    if (open_.page_count == 0) return;
-    sums_ += open_.page_crc32c.size();
-    name_bytes_ += open_.file.size();
-    *response_.add_runs() = ToProto(open_);
-    open_ = {};
-  }
-  absl::Status Send() {
-    if (!writer_.Write(response_)) return absl::CancelledError("the caller has gone");
-    response_.Clear();
-    sums_ = 0;
-    name_bytes_ = 0;
-    return absl::OkStatus();
-  }
-
-  const uint32_t page_size_bytes_;
-  grpc::ServerWriter<v1::MapVersionResponse>& writer_;
-  v1::MapVersionResponse response_;
-  size_t sums_ = 0;        // in response_
-  size_t name_bytes_ = 0;  // in response_
-  store::PlacedRun open_;  // the run that may still grow; of no pages: none
-};
-
-// Sends the runs of the pages that `request` wants.
-absl::Status SendMap(store::VersionReader& reader, const v1::MapVersionRequest& request,
-                     grpc::ServerWriter<v1::MapVersionResponse>& writer) {
-  const uint64_t first = request.first_page();
-  const uint64_t end = request.page_count() == 0 || request.page_count() > UINT64_MAX - first
-                           ? UINT64_MAX
-                           : first + request.page_count();
-  const auto sums = request.checksums() ? store::PageSums::kGive : store::PageSums::kLeaveOut;
-  MapSender sender(reader.page_size_bytes(), writer);
-  for (uint64_t page = first; page < end;) {
-    H5M_ASSIGN_OR_RETURN(std::vector<store::PlacedRun> runs, reader.Locate(page, sums));
-    if (runs.empty()) break;
-    page = runs.back().page_end();
-    for (store::PlacedRun& run : runs) {
-      if (run.page >= end) break;
-      run.TruncateTo(end);
-      H5M_RETURN_IF_ERROR(sender.Take(std::move(run)));
-    }
-  }
-  return sender.Finish();
 }
 
 }  // namespace
@@ -238,60 +164,6 @@ grpc::Status VersionsService::UntagVersion(grpc::ServerContext* context,
         response->set_version(version);
         return absl::OkStatus();
       });
-}
-
-grpc::Status VersionsService::MapVersion(grpc::ServerContext* context,
-                                         const v1::MapVersionRequest* request,
-                                         grpc::ServerWriter<v1::MapVersionResponse>* writer) {
-  return RunCall(environment_, *context, "MapVersion", Right::kRead,
-                 [&](const Principal&) { return Map(*request, *writer); });
-}
-
-absl::Status VersionsService::Map(const v1::MapVersionRequest& request,
-                                  grpc::ServerWriter<v1::MapVersionResponse>& writer) {
-  H5M_RETURN_IF_ERROR(CheckVersion(request.version()));
-  H5M_ASSIGN_OR_RETURN(const auto file, Open(request.name()));
-  H5M_ASSIGN_OR_RETURN(const auto reader, file->OpenVersion(request.version()));
-  v1::MapVersionResponse response;
-  *response.mutable_version() = ToProto(reader->info());
-  response.set_page_size_bytes(reader->page_size_bytes());
-  if (!writer.Write(response)) return absl::CancelledError("the caller has gone");
-  return SendMap(*reader, request, writer);
-}
-
-grpc::Status VersionsService::ListChanges(grpc::ServerContext* context,
-                                          const v1::ListChangesRequest* request,
-                                          grpc::ServerWriter<v1::ListChangesResponse>* writer) {
-  return RunCall(environment_, *context, "ListChanges", Right::kRead,
-                 [&](const Principal&) { return Changes(*context, *request, *writer); });
-}
-
-absl::Status VersionsService::Changes(const grpc::ServerContext& context,
-                                      const v1::ListChangesRequest& request,
-                                      grpc::ServerWriter<v1::ListChangesResponse>& writer) {
-  H5M_RETURN_IF_ERROR(CheckVersion(request.from_version()));
-  H5M_RETURN_IF_ERROR(CheckVersion(request.to_version()));
-  H5M_ASSIGN_OR_RETURN(const auto file, Open(request.name()));
-  H5M_ASSIGN_OR_RETURN(const auto reader,
-                       file->OpenChanges(request.from_version(), request.to_version()));
-  v1::ListChangesResponse response;
-  *response.mutable_from() = ToProto(reader->from());
-  *response.mutable_to() = ToProto(reader->to());
-  response.set_page_size_bytes(reader->page_size_bytes());
-  if (!writer.Write(response)) return absl::CancelledError("the caller has gone");
-  std::vector<Extent> ranges;
-  for (bool more = true; more;) {
-    H5M_ASSIGN_OR_RETURN(more, reader->Next(&ranges));
-    response.Clear();
-    for (const Extent& range : ranges) {
-      v1::ByteRange& added = *response.add_ranges();
-      added.set_offset(range.offset);
-      added.set_length_bytes(range.length);
-    }
-    const bool gone = ranges.empty() ? context.IsCancelled() : !writer.Write(response);
-    if (gone) return absl::CancelledError("the caller has gone");
-  }
-  return absl::OkStatus();
 }
 
 grpc::Status VersionsService::RollbackVersion(grpc::ServerContext* context,

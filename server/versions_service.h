@@ -5,20 +5,24 @@
 #include "h5mirror/v1/versions.grpc.pb.h"
 #include "server/call.h"
 #include "server/recent_files.h"
-#include "server/worker_pool.h"
+#include "server/stream_call.h"
 
 namespace h5mirror::server {
 
 // kInvalidArgument: negative.
 absl::Status CheckVersion(int64_t version);
 
-// Thread-safe.
-class VersionsService final : public v1::Versions::Service {
+// Thread-safe. Calls that stream or wait hold no thread while they do.
+class VersionsService final : public v1::Versions::WithRawCallbackMethod_ReadVersion<
+                                  v1::Versions::WithRawCallbackMethod_MapVersion<
+                                      v1::Versions::WithRawCallbackMethod_ListChanges<
+                                          v1::Versions::WithRawCallbackMethod_PruneVersions<
+                                              v1::Versions::WithRawCallbackMethod_VerifyHistory<
+                                                  v1::Versions::WithCallbackMethod_CommitVersion<
+                                                      v1::Versions::Service>>>>>> {
  public:
   explicit VersionsService(const ServiceEnvironment& environment)
-      : environment_(environment),
-        recent_(environment.clock),
-        readers_(ReaderCount(), "read ahead") {}
+      : environment_(environment), recent_(environment.clock) {}
 
   // Lets go of files that were read and are not any more; of all, before the store is closed.
   void OnTimer() { recent_.OnTimer(); }
@@ -34,31 +38,40 @@ class VersionsService final : public v1::Versions::Service {
                           v1::TagVersionResponse* response) override;
   grpc::Status UntagVersion(grpc::ServerContext* context, const v1::UntagVersionRequest* request,
                             v1::UntagVersionResponse* response) override;
-  grpc::Status MapVersion(grpc::ServerContext* context, const v1::MapVersionRequest* request,
-                          grpc::ServerWriter<v1::MapVersionResponse>* writer) override;
-  grpc::Status ListChanges(grpc::ServerContext* context, const v1::ListChangesRequest* request,
-                           grpc::ServerWriter<v1::ListChangesResponse>* writer) override;
   grpc::Status RollbackVersion(grpc::ServerContext* context,
                                const v1::RollbackVersionRequest* request,
                                v1::RollbackVersionResponse* response) override;
-  grpc::Status CommitVersion(grpc::ServerContext* context, const v1::CommitVersionRequest* request,
-                             v1::CommitVersionResponse* response) override;
-  // In read_service.cc.
-  grpc::Status ReadVersion(grpc::ServerContext* context, const v1::ReadVersionRequest* request,
-                           grpc::ServerWriter<v1::ReadVersionResponse>* writer) override;
-  // In prune_service.cc.
-  grpc::Status PruneVersions(grpc::ServerContext* context, const v1::PruneVersionsRequest* request,
-                             grpc::ServerWriter<v1::PruneVersionsResponse>* writer) override;
   // In stats_service.cc.
   grpc::Status GetHistoryStats(grpc::ServerContext* context,
                                const v1::GetHistoryStatsRequest* request,
                                v1::GetHistoryStatsResponse* response) override;
+  // In version_commit.cc.
+  grpc::ServerUnaryReactor* CommitVersion(grpc::CallbackServerContext* context,
+                                          const v1::CommitVersionRequest* request,
+                                          v1::CommitVersionResponse* response) override;
+  // In read_service.cc.
+  StreamReactor* ReadVersion(grpc::CallbackServerContext* context,
+                             const grpc::ByteBuffer* request) override;
+  // In version_map.cc.
+  StreamReactor* MapVersion(grpc::CallbackServerContext* context,
+                            const grpc::ByteBuffer* request) override;
+  StreamReactor* ListChanges(grpc::CallbackServerContext* context,
+                             const grpc::ByteBuffer* request) override;
+  // In prune_service.cc.
+  StreamReactor* PruneVersions(grpc::CallbackServerContext* context,
+                               const grpc::ByteBuffer* request) override;
   // In verify_service.cc.
-  grpc::Status VerifyHistory(grpc::ServerContext* context, const v1::VerifyHistoryRequest* request,
-                             grpc::ServerWriter<v1::VerifyHistoryResponse>* writer) override;
+  StreamReactor* VerifyHistory(grpc::CallbackServerContext* context,
+                               const grpc::ByteBuffer* request) override;
 
  private:
-  static int ReaderCount();
+  class CommitCall;
+  class ReadParts;
+  class MapParts;
+  class ChangeParts;
+  class PruneSteps;
+  class VerifySteps;
+
   absl::StatusOr<std::shared_ptr<store::File>> Open(const std::string& name);
   // For calls that readers repeat.
   absl::StatusOr<std::shared_ptr<store::File>> OpenToRead(const std::string& name);
@@ -66,28 +79,14 @@ class VersionsService final : public v1::Versions::Service {
   absl::Status Find(const v1::FindVersionRequest& request, v1::FindVersionResponse& response);
   absl::Status Tag(const Principal& principal, const v1::TagVersionRequest& request,
                    v1::TagVersionResponse& response);
-  absl::Status Map(const v1::MapVersionRequest& request,
-                   grpc::ServerWriter<v1::MapVersionResponse>& writer);
-  absl::Status Changes(const grpc::ServerContext& context, const v1::ListChangesRequest& request,
-                       grpc::ServerWriter<v1::ListChangesResponse>& writer);
-  absl::Status Read(const v1::ReadVersionRequest& request,
-                    grpc::ServerWriter<v1::ReadVersionResponse>& writer);
-  absl::Status Prune(const grpc::ServerContext& context, const Principal& principal,
-                     const v1::PruneVersionsRequest& request,
-                     grpc::ServerWriter<v1::PruneVersionsResponse>& writer);
   absl::Status Stats(const grpc::ServerContext& context, const v1::GetHistoryStatsRequest& request,
                      v1::GetHistoryStatsResponse& response);
-  absl::Status Verify(const grpc::ServerContext& context, const v1::VerifyHistoryRequest& request,
-                      grpc::ServerWriter<v1::VerifyHistoryResponse>& writer);
   absl::Status Rollback(const grpc::ServerContext& context, const Principal& principal,
                         const v1::RollbackVersionRequest& request,
                         v1::RollbackVersionResponse& response);
-  absl::Status Commit(const grpc::ServerContext& context, const Principal& principal,
-                      const v1::CommitVersionRequest& request, v1::CommitVersionResponse& response);
 
   const ServiceEnvironment environment_;
   RecentFiles recent_;
-  WorkerPool readers_;  // of what long answers need next
 };
 
 }  // namespace h5mirror::server

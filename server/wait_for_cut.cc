@@ -28,20 +28,15 @@ class SnapshotsService::WaitCall final : public grpc::ServerUnaryReactor {
     state_->call = this;
   }
 
-  void Begin(absl::Duration timeout) {
+  void Begin(Callers::Ticket ticket, absl::Duration timeout) {
+    ticket_ = std::move(ticket);
+    ticket_.OnRevoke([state = state_](const absl::Status& why) { State::Cancel(state, why); });
     state_->until = state_->started + timeout;
     State::LookSoon(state_);
   }
   void Refuse(const absl::Status& status) { State::Answer(state_, status); }
 
-  void OnCancel() override {
-    const uint64_t id = [&] {
-      absl::MutexLock lock(&state_->mutex);
-      return state_->wait_id;
-    }();
-    if (id != 0) state_->service.board_.Cancel(state_->name, id);
-    State::Answer(state_, absl::CancelledError("the caller has gone"));
-  }
+  void OnCancel() override { State::Cancel(state_, absl::CancelledError("the caller has gone")); }
   void OnDone() override { delete this; }
 
  private:
@@ -70,6 +65,15 @@ class SnapshotsService::WaitCall final : public grpc::ServerUnaryReactor {
       environment.metrics.RequestDone("WaitForCut", status.code(),
                                       environment.clock.Monotonic() - self->started);
       call->Finish(rpc::ToGrpc(status));
+    }
+
+    static void Cancel(const std::shared_ptr<State>& self, const absl::Status& why) {
+      const uint64_t id = [&] {
+        absl::MutexLock lock(&self->mutex);
+        return self->wait_id;
+      }();
+      if (id != 0) self->service.board_.Cancel(self->name, id);
+      Answer(self, why);
     }
 
     static void LookSoon(const std::shared_ptr<State>& self) {
@@ -119,6 +123,7 @@ class SnapshotsService::WaitCall final : public grpc::ServerUnaryReactor {
   };
 
   const std::shared_ptr<State> state_;
+  Callers::Ticket ticket_;
 };
 
 absl::Status SnapshotsService::Describe(const std::string& name, v1::WaitForCutResponse& response) {
@@ -142,18 +147,12 @@ grpc::ServerUnaryReactor* SnapshotsService::WaitForCut(grpc::CallbackServerConte
                                                        const v1::WaitForCutRequest* request,
                                                        v1::WaitForCutResponse* response) {
   auto* const call = new WaitCall(*this, *request, response);
-  absl::Duration timeout = absl::ZeroDuration();
-  auto check = [&]() -> absl::Status {
-    H5M_ASSIGN_OR_RETURN(const Principal principal,
-                         AuthenticateCall(*context, environment_.authenticator));
-    H5M_RETURN_IF_ERROR(CheckRight(principal, Right::kRead));
-    H5M_RETURN_IF_ERROR(store::CheckName(request->name()));
-    timeout = FromProto(request->timeout());
-    return absl::OkStatus();
-  };
-  const absl::Status checked = check();
+  auto ticket = AdmitCall(environment_, *context, Right::kRead, CallUse::kWait);
+  absl::Status checked = ticket.status();
+  checked.Update(store::CheckName(request->name()));
   if (checked.ok()) {
-    call->Begin(std::clamp(timeout, absl::ZeroDuration(), kTimeoutMax));
+    call->Begin(*std::move(ticket),
+                std::clamp(FromProto(request->timeout()), absl::ZeroDuration(), kTimeoutMax));
   } else {
     call->Refuse(checked);
   }

@@ -167,7 +167,7 @@ def is_found(checker, plan, where="'fixed'", way="directly"):
 def test_a_stale_page_that_is_served_is_found(checker, what, where):
     plan = checker.site.directory / "plan"
     checker.site.server.stop()
-    checker.site.server.env = fault(what, "read snapshot", plan)
+    checker.site.server.env = fault(what, "send stream", plan)
     checker.site.server.start()
     checker.write("latest", 2.5)
     is_found(checker, plan, where)
