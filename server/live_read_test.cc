@@ -183,25 +183,27 @@ TEST_F(LiveReadTest, AsManyReadAtOnceAsTheMemoryHasRoomFor) {
   for (int i = 0; i < kCalls - 1; ++i) EXPECT_FALSE(stalled[i]->Cancel().ok());
 }
 
-// Reads of the store by the workers of ReadSnapshot wait: those of the first one that comes for
-// permits, those of all others for the end.
+// Reads of the store by workers wait: the first one and those after `scan_count` for permits, the
+// others for the end.
 class SlowReads {
  public:
+  explicit SlowReads(int scan_count) : scan_count_(scan_count) {}
+
   void AfterRead() {
     char name[16] = "";
     pthread_getname_np(pthread_self(), name, sizeof(name));
     if (std::string_view(name) != "send stream") return;
     absl::MutexLock lock(&mutex_);
     if (is_over_) return;
-    if (!first_) first_ = std::this_thread::get_id();
-    const bool is_first = *first_ == std::this_thread::get_id();
+    const int number = read_count_++;
+    const bool is_permitted = number == 0 || number >= scan_count_;
     ++waiting_;
     const auto may_go = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-      return is_over_ || (is_first && permits_ > 0);
+      return is_over_ || (is_permitted && permits_ > 0);
     };
     mutex_.Await(absl::Condition(&may_go));
     --waiting_;
-    if (is_first) --permits_;
+    if (is_permitted) --permits_;
   }
   bool AwaitWaiting(int count) {
     absl::MutexLock lock(&mutex_);
@@ -219,8 +221,9 @@ class SlowReads {
   }
 
  private:
+  const int scan_count_;
   absl::Mutex mutex_;
-  std::optional<std::thread::id> first_ ABSL_GUARDED_BY(mutex_);
+  int read_count_ ABSL_GUARDED_BY(mutex_) = 0;
   int waiting_ ABSL_GUARDED_BY(mutex_) = 0;
   int permits_ ABSL_GUARDED_BY(mutex_) = 0;
   bool is_over_ ABSL_GUARDED_BY(mutex_) = false;
@@ -238,7 +241,7 @@ TEST_F(SlowDiskTest, WhoReadsAWholeFileLeavesOthersTheirTurns) {
   constexpr int kMessages = 64;  // of each scan
   constexpr int kPermits = 32;   // fewer than a scan needs
   constexpr uint64_t kSize = kMessages * 8 * kBlock;
-  SlowReads slow;
+  SlowReads slow(kWorkers);
   Start();
   auto writer = Open("a.h5", v1::INTENT_CREATE);
   const std::string bytes(kSize, 'a');
