@@ -142,6 +142,13 @@ absl::StatusOr<ClientFile> ReadClientDirectory(const std::filesystem::path& dire
   return file;
 }
 
+absl::StatusOr<std::optional<std::string>> ReadServerKey(const std::filesystem::path& path) {
+  H5M_ASSIGN_OR_RETURN(const FileText text, ReadText(path));
+  H5M_ASSIGN_OR_RETURN(const toml::table table, ParseToml(path, text.text));
+  H5M_ASSIGN_OR_RETURN(ClientFile file, FromToml(path, table));
+  return std::move(file.server);
+}
+
 absl::StatusOr<std::string> ReadCa(const std::filesystem::path& path) {
   H5M_ASSIGN_OR_RETURN(FileText file, ReadText(path));
   if (file.text.find("-----BEGIN CERTIFICATE-----") == std::string::npos) {

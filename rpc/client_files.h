@@ -26,6 +26,10 @@ struct ClientFile {
 //         token and others may read it, or it cannot be read.
 absl::StatusOr<ClientFile> ReadClientDirectory(const std::filesystem::path& directory);
 
+// The key `server` of another TOML file for the driver, several joined with commas; unset: it has
+// none. Errors as above; kNotFound: no such file.
+absl::StatusOr<std::optional<std::string>> ReadServerKey(const std::filesystem::path& path);
+
 // Reads a PEM file. kInvalidArgument: it holds no certificate.
 absl::StatusOr<std::string> ReadCa(const std::filesystem::path& path);
 

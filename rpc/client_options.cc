@@ -7,21 +7,11 @@
 #include "base/server_list.h"
 #include "base/status_macros.h"
 #include "rpc/client_files.h"
+#include "rpc/client_places.h"
 #include "rpc/server_address.h"
 
 namespace h5mirror::rpc {
 namespace {
-
-constexpr const char* kServerVariable = "H5MIRROR_SERVER";
-
-std::vector<std::filesystem::path> StandardDirectories() {
-  std::vector<std::filesystem::path> directories;
-  if (const char* home = std::getenv("HOME"); home != nullptr && *home != '\0') {
-    directories.push_back(std::filesystem::path(home) / ".config/h5mirror");
-  }
-  directories.emplace_back("/etc/h5mirror");
-  return directories;
-}
 
 // What the user gave, as strings; @FILE and PEM files are still to be read.
 ClientFile FromSettings(const ClientSettings& settings) {

@@ -73,6 +73,7 @@ int EndOf(const absl::StatusOr<int>& result, Context& context) {
 int RunCli(const std::vector<std::string>& arguments, Streams& streams,
            const Hdf5Runners& runners) {
   GlobalFlags flags;
+  flags.arguments = arguments;
   Context context(flags, streams);
   Action action;
   std::vector<std::string> program;

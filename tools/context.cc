@@ -1,15 +1,41 @@
 #include "tools/context.h"
 
+#include <algorithm>
+#include <cctype>
+#include <cstring>
+
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "base/server_list.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
+#include "rpc/configured_servers.h"
+#include "rpc/server_address.h"
+#include "tools/file_arg.h"
 #include "tools/text.h"
 
 namespace h5mirror::tools {
 
-absl::StatusOr<rpc::ClientOptions> Context::Options(const std::string& recorded_server) const {
-  rpc::ClientSettings settings = flags_.client;
-  if (!settings.server.has_value() && !recorded_server.empty()) settings.server = recorded_server;
+namespace {
+
+// As one word of a command that is to be pasted into a shell.
+std::string Quoted(const std::string& word) {
+  const bool plain = std::all_of(word.begin(), word.end(), [](unsigned char c) {
+    return std::isalnum(c) != 0 || std::strchr("-_./:,@%+=", c) != nullptr;
+  });
+  if (plain && !word.empty()) return word;
+  return StrCat("'", absl::StrReplaceAll(word, {{"'", "'\\''"}}), "'");
+}
+
+std::string CommandWith(const std::string& server, const std::vector<std::string>& arguments) {
+  std::string command = StrCat("h5mirror --server ", Quoted(server));
+  for (const std::string& argument : arguments) StrAppend(&command, " ", Quoted(argument));
+  return command;
+}
+
+}  // namespace
+
+absl::StatusOr<rpc::ClientOptions> Context::Resolve(const rpc::ClientSettings& settings) const {
   H5M_ASSIGN_OR_RETURN(rpc::ClientOptions options, rpc::ResolveClientOptions(settings));
   if (options.server == kEmbedded) {
     return absl::NotFoundError(
@@ -17,6 +43,39 @@ absl::StatusOr<rpc::ClientOptions> Context::Options(const std::string& recorded_
         "(X.h5.h5m/index)");
   }
   return options;
+}
+
+absl::StatusOr<rpc::ClientOptions> Context::Options() const { return Resolve(flags_.client); }
+
+absl::StatusOr<rpc::ClientOptions> Context::Options(const FileArg& file) const {
+  rpc::ClientSettings settings = flags_.client;
+  if (!settings.server.has_value() && !file.server.empty()) {
+    H5M_RETURN_IF_ERROR(CheckOwnServer(file));
+    settings.server = file.server;
+  }
+  return Resolve(settings);
+}
+
+// Whoever can write beside a file could have its record name a server that collects tokens and
+// data.
+absl::Status Context::CheckOwnServer(const FileArg& file) const {
+  const auto is_this = [&](const std::string& own) { return IsSameServer(own, file.server); };
+  const std::vector<std::string>& more = flags_.own_servers;
+  if (std::any_of(more.begin(), more.end(), is_this)) return absl::OkStatus();
+  H5M_ASSIGN_OR_RETURN(std::vector<std::string> own, rpc::ConfiguredServers());
+  if (std::any_of(own.begin(), own.end(), is_this)) return absl::OkStatus();
+  own.insert(own.end(), more.begin(), more.end());
+  std::string way_out = "--server ADDRESS goes where you say";
+  const bool is_address = rpc::ParseServerAddress(file.server).ok() && file.server[0] != '-';
+  if (is_address && !flags_.arguments.empty()) {
+    way_out = StrCat("to ask it all the same: ", CommandWith(file.server, flags_.arguments));
+  }
+  return absl::FailedPreconditionError(StrCat(
+      file.local.string(), ": its record (", RecordPath(file.place()).string(),
+      ") names the server ", file.server, ", which is none of yours (", absl::StrJoin(own, ", "),
+      "); nothing was sent there. It is yours if H5MIRROR_SERVER, or server in "
+      "~/.config/h5mirror/client.toml, names it; ",
+      way_out));
 }
 
 absl::StatusOr<std::string> Context::StartEmbedded(const std::string& address) {
@@ -34,16 +93,25 @@ absl::StatusOr<std::string> Context::StartEmbedded(const std::string& address) {
   return server->address();
 }
 
-absl::StatusOr<rpc::Client*> Context::Connect(const std::string& recorded_server) {
+absl::StatusOr<rpc::Client*> Context::Connect() {
+  H5M_ASSIGN_OR_RETURN(const rpc::ClientOptions options, Options());
+  return ClientOf(options);
+}
+
+absl::StatusOr<rpc::Client*> Context::Connect(const FileArg& file) {
   rpc::ClientOptions options;
-  if (IsEmbeddedAddress(recorded_server)) {
+  if (IsEmbeddedAddress(file.server)) {
     // Nothing else than the address: a token or a CA is for servers.
-    H5M_ASSIGN_OR_RETURN(const std::string address, StartEmbedded(recorded_server));
+    H5M_ASSIGN_OR_RETURN(const std::string address, StartEmbedded(file.server));
     H5M_ASSIGN_OR_RETURN(options, rpc::ResolveClientOptionsIn({address, "", ""}, {}));
-    options.server = recorded_server;  // For messages; the socket means nothing to anybody.
+    options.server = file.server;  // For messages; the socket means nothing to anybody.
   } else {
-    H5M_ASSIGN_OR_RETURN(options, Options(recorded_server));
+    H5M_ASSIGN_OR_RETURN(options, Options(file));
   }
+  return ClientOf(options);
+}
+
+absl::StatusOr<rpc::Client*> Context::ClientOf(const rpc::ClientOptions& options) {
   auto found = clients_.find(options.server);
   if (found == clients_.end()) {
     H5M_ASSIGN_OR_RETURN(auto client,

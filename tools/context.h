@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "rpc/client.h"
@@ -17,12 +18,17 @@
 
 namespace h5mirror::tools {
 
+struct FileArg;
+
 // Flags that all verbs understand, before or after the verb.
 struct GlobalFlags {
   rpc::ClientSettings client;
   double timeout_seconds = 10;  // for the connection; > 0
   bool json = false;
-  std::string plugin_dir;  // empty: found, see tools/install_dirs.h
+  // Beside those of the configuration (rpc/configured_servers.h): servers that a record may name.
+  std::vector<std::string> own_servers;
+  std::vector<std::string> arguments;  // of the program; empty: it has other flags than h5mirror
+  std::string plugin_dir;              // empty: found, see tools/install_dirs.h
 };
 
 // Not thread-safe. `flags` and `streams` must outlive it; flags are read when they are needed,
@@ -35,11 +41,15 @@ class Context {
   Streams& streams() { return streams_; }
   bool json() const { return flags_.json; }
 
-  // Where the server is: --server, else `recorded_server` (of a local file's record) unless
-  // that is empty, else environment and files.
-  absl::StatusOr<rpc::ClientOptions> Options(const std::string& recorded_server = "") const;
+  // Where the server is: --server, else environment and files.
+  absl::StatusOr<rpc::ClientOptions> Options() const;
+  // Where the mirror of `file` is: --server, else the server of its record, if that is one of the
+  // user's own.
+  // Errors: kFailedPrecondition it is not: nothing is sent there, and the message tells the way.
+  absl::StatusOr<rpc::ClientOptions> Options(const FileArg& file) const;
   // A connection to it, kept for the next call; owned by the context.
-  absl::StatusOr<rpc::Client*> Connect(const std::string& recorded_server = "");
+  absl::StatusOr<rpc::Client*> Connect();
+  absl::StatusOr<rpc::Client*> Connect(const FileArg& file);
 
   // A document on standard output.
   void Print(const Json& json) { streams_.out << Dump(json) << "\n"; }
@@ -52,6 +62,9 @@ class Context {
  private:
   const GlobalFlags& flags_;
   Streams& streams_;
+  absl::StatusOr<rpc::ClientOptions> Resolve(const rpc::ClientSettings& settings) const;
+  absl::Status CheckOwnServer(const FileArg& file) const;
+  absl::StatusOr<rpc::Client*> ClientOf(const rpc::ClientOptions& options);
   // Of a file with its history beside it.
   absl::StatusOr<std::string> StartEmbedded(const std::string& address);
 

@@ -131,7 +131,7 @@ absl::StatusOr<std::string> MirrorName(const Context& context, const std::string
   if (!name.empty()) return name;
   if (!arg.name.empty()) return arg.name;
   if (!root.empty()) return DefaultName(arg.local, root);
-  H5M_ASSIGN_OR_RETURN(const rpc::ClientOptions client, context.Options(arg.server));
+  H5M_ASSIGN_OR_RETURN(const rpc::ClientOptions client, context.Options(arg));
   return DefaultName(arg.local, client.root);
 }
 

@@ -12,6 +12,7 @@
 #include "base/hex.h"
 #include "base/human.h"
 #include "base/random.h"
+#include "base/server_list.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "tools/bring_level.h"
@@ -83,7 +84,9 @@ class Resyncer {
   RecordPlace place() const { return {file_.path(), request_.mirror.tag}; }
 
   bool IsLevelNow() {
+    // A record of another address says nothing of what this server has at that cut.
     if (!IsLevel(outcome_.name, file_, record_, server_) ||
+        !IsSameServer(record_->server, outcome_.server) ||
         RightVersionOf(server_.newest_version()) != 0) {
       return false;
     }
@@ -440,7 +443,7 @@ absl::StatusOr<ResyncOutcome> ResyncLocked(Context& context, const ResyncRequest
   const FileLock lock = request.from == Side::kRemote ? FileLock::kExclusive : FileLock::kShared;
   H5M_ASSIGN_OR_RETURN(const LocalFile file, LocalFile::Open(arg.local, lock));
   H5M_RETURN_IF_ERROR(CheckNoEdit(file));
-  H5M_ASSIGN_OR_RETURN(rpc::Client * client, context.Connect(arg.server));
+  H5M_ASSIGN_OR_RETURN(rpc::Client * client, context.Connect(arg));
   return Resyncer(context, request, file, *client, std::move(name)).Run();
 }
 

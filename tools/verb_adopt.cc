@@ -69,7 +69,7 @@ absl::StatusOr<int> RunAdopt(Context& context, const Options& options) {
   }
   H5M_ASSIGN_OR_RETURN(const LocalFile file, LocalFile::Open(arg.local, FileLock::kShared));
   H5M_RETURN_IF_ERROR(CheckNoEdit(file));
-  H5M_ASSIGN_OR_RETURN(rpc::Client * client, context.Connect(arg.server));
+  H5M_ASSIGN_OR_RETURN(rpc::Client * client, context.Connect(arg));
   LocalBlocks blocks(file.fd(), file.size_bytes(), options.local);
   absl::Status compared;
   v1::Version version;

@@ -24,7 +24,7 @@ constexpr absl::Duration kAnswerTime = absl::Minutes(6);
 absl::StatusOr<int> RunCommit(Context& context, const Options& options) {
   H5M_ASSIGN_OR_RETURN(const FileArg file,
                        ResolveFileArg(options.file, context.flags().client.server));
-  H5M_ASSIGN_OR_RETURN(rpc::Client * client, context.Connect(file.server));
+  H5M_ASSIGN_OR_RETURN(rpc::Client * client, context.Connect(file));
   v1::CommitVersionRequest request;
   request.set_name(file.name);
   request.set_comment(options.comment);

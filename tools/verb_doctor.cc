@@ -49,9 +49,8 @@ class Doctor {
     FindLibraries();
     for (const LibHdf5& library : libraries_) CheckLibrary(library);
     CheckConfigFiles();
-    std::string server;
-    if (!options_.file.empty()) server = ReadFileArg();
-    CheckServer(server);
+    if (!options_.file.empty()) ReadFileArg();
+    CheckServer();
     if (!options_.no_scratch) CheckScratch();
     if (client_ != nullptr && !file_.name.empty()) CheckFile();
     return report_.Finish();
@@ -152,20 +151,19 @@ class Doctor {
     }
   }
 
-  // The server of the file's record, if any.
-  std::string ReadFileArg() {
+  void ReadFileArg() {
     const absl::StatusOr<FileArg> file =
         ResolveFileArg(options_.file, context_.flags().client.server);
     if (!file.ok()) {
       report_.Fail("file", std::string(file.status().message()), "");
-      return "";
+      return;
     }
     file_ = *file;
-    return file_.server;
   }
 
-  void CheckServer(const std::string& recorded) {
-    const absl::StatusOr<rpc::Client*> client = context_.Connect(recorded);
+  // That of the file's record, if there is one.
+  void CheckServer() {
+    const absl::StatusOr<rpc::Client*> client = context_.Connect(file_);
     if (!client.ok()) {
       report_.Fail("server", std::string(client.status().message()),
                    "start h5mirrord there, or name another with --server");

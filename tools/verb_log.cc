@@ -79,7 +79,7 @@ absl::StatusOr<int> RunLog(Context& context, const Options& options) {
   H5M_ASSIGN_OR_RETURN(v1::ListVersionsRequest request, FirstRequest(context, options));
   H5M_ASSIGN_OR_RETURN(const FileArg file,
                        ResolveFileArg(options.file, context.flags().client.server));
-  H5M_ASSIGN_OR_RETURN(rpc::Client * client, context.Connect(file.server));
+  H5M_ASSIGN_OR_RETURN(rpc::Client * client, context.Connect(file));
   Table table = MakeTable();
   Json versions = Json::array();
   request.set_name(file.name);

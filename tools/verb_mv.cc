@@ -25,7 +25,7 @@ absl::Status MoveOnServer(rpc::Client& client, const std::string& from, const st
 }
 
 absl::StatusOr<int> MoveName(Context& context, const Options& options, const FileArg& file) {
-  H5M_ASSIGN_OR_RETURN(rpc::Client * client, context.Connect(file.server));
+  H5M_ASSIGN_OR_RETURN(rpc::Client * client, context.Connect(file));
   H5M_RETURN_IF_ERROR(MoveOnServer(*client, file.name, options.to));
   if (context.json()) {
     context.Print(Json{{"from", file.name}, {"to", options.to}, {"local", nullptr}});
@@ -117,7 +117,7 @@ absl::StatusOr<int> RunMove(Context& context, const Options& options) {
     }
   }
   if (!file.record.has_value()) return MoveName(context, options, file);
-  H5M_ASSIGN_OR_RETURN(rpc::Client * client, context.Connect(file.server));
+  H5M_ASSIGN_OR_RETURN(rpc::Client * client, context.Connect(file));
   std::filesystem::path to = options.to;
   if (std::filesystem::is_directory(to)) to /= file.local.filename();
   LocalMove move(*client, file, to);

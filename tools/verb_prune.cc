@@ -118,7 +118,7 @@ absl::StatusOr<int> RunPrune(Context& context, const Options& options) {
   H5M_ASSIGN_OR_RETURN(*request.mutable_policy(), ToPolicy(options.keep));
   H5M_ASSIGN_OR_RETURN(const FileArg file,
                        ResolveFileArg(options.file, context.flags().client.server));
-  H5M_ASSIGN_OR_RETURN(rpc::Client * client, context.Connect(file.server));
+  H5M_ASSIGN_OR_RETURN(rpc::Client * client, context.Connect(file));
   request.set_name(file.name);
   request.set_dry_run(options.dry_run);
   auto pruning = std::make_unique<Pruning>(context, StrCat("prune ", file.name));

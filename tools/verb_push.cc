@@ -7,6 +7,7 @@
 #include "absl/time/clock.h"
 #include "base/hex.h"
 #include "base/human.h"
+#include "base/server_list.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "tools/each_file.h"
@@ -84,12 +85,18 @@ absl::StatusOr<Outcome> PushOne(Context& context, const Options& options, const 
   H5M_ASSIGN_OR_RETURN(outcome.name, MirrorName(context, options.name, options.root, arg));
   H5M_ASSIGN_OR_RETURN(const LocalFile file, LocalFile::Open(arg.local, FileLock::kShared));
   H5M_RETURN_IF_ERROR(CheckNoEdit(file));
-  H5M_ASSIGN_OR_RETURN(rpc::Client * client, context.Connect(arg.server));
+  H5M_ASSIGN_OR_RETURN(rpc::Client * client, context.Connect(arg));
   outcome.server = client->options().server;
   H5M_ASSIGN_OR_RETURN(const std::optional<v1::FileStatus> server,
                        FindServerFile(*client, outcome.name));
   H5M_ASSIGN_OR_RETURN(outcome.action,
                        DecidePush(outcome.name, file, arg.record, server, options.foreign()));
+  // The server has moved, or has another address: both sides are compared, and the record is of it.
+  const bool moved = arg.record && !IsSameServer(arg.record->server, outcome.server);
+  if (outcome.action == PushAction::kSkip && moved && !options.dry_run) {
+    H5M_RETURN_IF_ERROR(PushDifferences(context, options, arg, outcome));
+    return outcome;
+  }
   if (outcome.action == PushAction::kSkip) {
     outcome.result.cut = arg.record->cut;
     outcome.result.version = arg.record->version;

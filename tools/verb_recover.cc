@@ -93,7 +93,7 @@ absl::StatusOr<FileArg> NewestMirror(Context& context, const std::string& local)
   const FileArg* newest = nullptr;
   absl::Time newest_time;
   for (const FileArg& mirror : mirrors) {
-    const absl::StatusOr<rpc::Client*> client = context.Connect(mirror.server);
+    const absl::StatusOr<rpc::Client*> client = context.Connect(mirror);
     const auto file = client.ok() ? FindServerFile(**client, mirror.name) : client.status();
     if (!file.ok()) context.Note(StrCat(mirror.server, ": ", file.status().message()));
     if (!file.ok() || !file->has_value()) continue;
@@ -235,7 +235,7 @@ absl::StatusOr<Plan> MakePlan(Context& context, const Options& options) {
                        ParseVersionSpec(options.version, context.streams().zone));
   H5M_RETURN_IF_ERROR(FindOldFile(plan));
   H5M_ASSIGN_OR_RETURN(plan.here, LocalOrigin(plan.arg.local));
-  H5M_ASSIGN_OR_RETURN(plan.client, context.Connect(plan.arg.server));
+  H5M_ASSIGN_OR_RETURN(plan.client, context.Connect(plan.arg));
   H5M_ASSIGN_OR_RETURN(plan.status, StatusOf(plan));
   H5M_RETURN_IF_ERROR(CheckNoLease(options.local, plan.status));
   plan.has_newer_cut = HasNewerCut(plan.status);

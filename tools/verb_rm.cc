@@ -37,7 +37,7 @@ Json RemovedToJson(const v1::RemovedFile& removed) {
 absl::StatusOr<int> RunRemove(Context& context, const RemoveOptions& options) {
   H5M_ASSIGN_OR_RETURN(const FileArg file,
                        ResolveFileArg(options.file, context.flags().client.server));
-  H5M_ASSIGN_OR_RETURN(rpc::Client * client, context.Connect(file.server));
+  H5M_ASSIGN_OR_RETURN(rpc::Client * client, context.Connect(file));
   v1::RemoveFileRequest request;
   request.set_name(file.name);
   *request.mutable_writer() = LocalWriter();

@@ -78,7 +78,7 @@ absl::StatusOr<int> RunStats(Context& context, const Options& options) {
   }
   H5M_ASSIGN_OR_RETURN(const FileArg file,
                        ResolveFileArg(options.file, context.flags().client.server));
-  H5M_ASSIGN_OR_RETURN(rpc::Client * client, context.Connect(file.server));
+  H5M_ASSIGN_OR_RETURN(rpc::Client * client, context.Connect(file));
   request.set_name(file.name);
   Table table({{"VERSION", Align::kRight},
                {"TIME", Align::kLeft},

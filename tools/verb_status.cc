@@ -176,7 +176,7 @@ struct Told {
   int code = kExitOk;
 };
 
-// What the local record says, where the server cannot be asked.
+// What the local record says, where the server cannot be asked, or is none of the user's own.
 Told ShowRecord(Context& context, const FileArg& file, const absl::Status& away) {
   const LocalRecord& record = *file.record;
   const StandingReport report = JudgeRecord(file.local.string(), record, StatIfThere(file));
@@ -185,7 +185,9 @@ Told ShowRecord(Context& context, const FileArg& file, const absl::Status& away)
   sheet.Line("way out", report.way_out);
   sheet.Line("local", file.local.string());
   sheet.Line("name", file.name);
-  sheet.Line("server", StrCat(record.server, ", which is away"));
+  sheet.Line("server", StrCat(record.server, absl::IsUnavailable(away)
+                                                 ? ", which is away"
+                                                 : ", which is none of yours and was not asked"));
   sheet.Line("durable", record.cut == 0
                             ? "no cut that is known here"
                             : StrCat("cut ", CutText(record.cut), ", version ", record.version));
@@ -200,8 +202,10 @@ Told ShowRecord(Context& context, const FileArg& file, const absl::Status& away)
 }
 
 absl::StatusOr<Told> TellFile(Context& context, const Options& options, const FileArg& file) {
-  const absl::StatusOr<rpc::Client*> connected = context.Connect(file.server);
-  if (absl::IsUnavailable(connected.status()) && file.record.has_value()) {
+  const absl::StatusOr<rpc::Client*> connected = context.Connect(file);
+  const bool not_asked =
+      absl::IsUnavailable(connected.status()) || absl::IsFailedPrecondition(connected.status());
+  if (not_asked && file.record.has_value()) {
     return ShowRecord(context, file, connected.status());
   }
   H5M_RETURN_IF_ERROR(connected.status());

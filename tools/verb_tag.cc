@@ -21,7 +21,7 @@ absl::StatusOr<int> RunTag(Context& context, const Options& options) {
                        ParseFileAtVersion(options.file, context.streams().zone));
   H5M_ASSIGN_OR_RETURN(const FileArg file,
                        ResolveFileArg(wanted.file, context.flags().client.server));
-  H5M_ASSIGN_OR_RETURN(rpc::Client * client, context.Connect(file.server));
+  H5M_ASSIGN_OR_RETURN(rpc::Client * client, context.Connect(file));
   v1::TagVersionRequest request;
   H5M_ASSIGN_OR_RETURN(const int64_t number,
                        ResolveVersion(context, *client, file.name, wanted.version));
@@ -57,7 +57,7 @@ absl::StatusOr<int> RunTag(Context& context, const Options& options) {
 absl::StatusOr<int> RunUntag(Context& context, const Options& options) {
   H5M_ASSIGN_OR_RETURN(const FileArg file,
                        ResolveFileArg(options.file, context.flags().client.server));
-  H5M_ASSIGN_OR_RETURN(rpc::Client * client, context.Connect(file.server));
+  H5M_ASSIGN_OR_RETURN(rpc::Client * client, context.Connect(file));
   v1::UntagVersionRequest request;
   request.set_name(file.name);
   request.set_tag(options.tag);

@@ -100,7 +100,7 @@ absl::StatusOr<int> RunVerify(Context& context, const Options& options,
   H5M_RETURN_IF_ERROR(SetSubset(options.subset, absl::Now(), request));
   H5M_ASSIGN_OR_RETURN(const FileArg file,
                        ResolveFileArg(options.file, context.flags().client.server));
-  H5M_ASSIGN_OR_RETURN(rpc::Client * client, context.Connect(file.server));
+  H5M_ASSIGN_OR_RETURN(rpc::Client * client, context.Connect(file));
   request.set_name(file.name);
   Json found = Json::array();
   Table table({{"PLACE", Align::kLeft},

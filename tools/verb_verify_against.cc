@@ -101,9 +101,9 @@ absl::StatusOr<int> CheckAll(Context& context, const std::vector<CheckRequest>& 
   if (requests.size() == 1) return CheckOnce(context, requests[0], many);
   int code = kExitOk;
   for (const CheckRequest& request : requests) {
-    if (!context.json()) context.Say(StrCat(request.server, ":"));
+    if (!context.json()) context.Say(StrCat(request.mirror.server, ":"));
     const absl::StatusOr<int> one = CheckOnce(context, request, /*many=*/true);
-    if (!one.ok()) context.Note(StrCat(request.server, ": ", one.status().message()));
+    if (!one.ok()) context.Note(StrCat(request.mirror.server, ": ", one.status().message()));
     const int one_code = one.ok() ? *one : ExitCodeFor(one.status());
     if (code == kExitOk || one_code == kExitDataLoss) code = one_code;
     if (request.stopped()) break;
@@ -139,7 +139,7 @@ absl::StatusOr<int> RunVerifyAgainst(Context& context, const AgainstOptions& opt
     H5M_ASSIGN_OR_RETURN(const FileArg file,
                          ResolveFileArg(options.file, context.flags().client.server));
     request.name = file.name;
-    request.server = file.server;
+    request.mirror = file;
   }
   std::vector<CheckRequest> requests;
   if (options.file.empty()) {
@@ -147,7 +147,7 @@ absl::StatusOr<int> RunVerifyAgainst(Context& context, const AgainstOptions& opt
                          ResolveMirrorsOf(options.local, context.flags().client.server));
     for (const FileArg& mirror : mirrors) {
       request.name = mirror.name;
-      request.server = mirror.server;
+      request.mirror = mirror;
       requests.push_back(request);
     }
   } else {

@@ -250,7 +250,7 @@ absl::StatusOr<int> RunWatch(Context& context, const Options& options,
                              const CutComparerFactory& comparer) {
   H5M_ASSIGN_OR_RETURN(const FileArg file,
                        ResolveFileArg(options.file, context.flags().client.server));
-  H5M_ASSIGN_OR_RETURN(rpc::Client * client, context.Connect(file.server));
+  H5M_ASSIGN_OR_RETURN(rpc::Client * client, context.Connect(file));
   const bool objects = comparer != nullptr && options.changes >= Tells::kObjects;
   return Watch(context, options, file, *client, objects ? comparer(*client, file.name) : nullptr)
       .Run();

@@ -227,7 +227,7 @@ absl::StatusOr<CheckResult> VerifyAgainst(Context& context, const CheckRequest& 
                        ResolveLocalArg(request.local, context.flags().client.server));
   H5M_ASSIGN_OR_RETURN(std::string name, MirrorName(context, request.name, "", arg));
   H5M_ASSIGN_OR_RETURN(rpc::Client * client,
-                       context.Connect(request.server.empty() ? arg.server : request.server));
+                       context.Connect(request.mirror.server.empty() ? arg : request.mirror));
   return Checker(context, request, *client, std::move(name)).Run();
 }
 

@@ -11,13 +11,14 @@
 #include "absl/time/time.h"
 #include "base/extent.h"
 #include "tools/context.h"
+#include "tools/file_arg.h"
 
 namespace h5mirror::tools {
 
 struct CheckRequest {
   std::string local;
   std::string name;     // that FILE stands for; empty: as the record beside `local` says
-  std::string server;   // the one to ask; empty: as the record or the configuration says
+  FileArg mirror;       // whose server is asked, where it names one; else that of `local`
   absl::Duration wait;  // for the next cut of a program that writes the file
   // Asked now and then; true: the comparison ends with kCancelled.
   std::function<bool()> stopped = [] { return false; };

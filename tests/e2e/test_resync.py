@@ -12,6 +12,7 @@ import pytest
 from harness import hdf5, paths
 from harness.metrics import Metrics
 from harness.process import wait_until
+from harness.server import Server
 
 BLOCK = 4096
 
@@ -422,3 +423,24 @@ def test_a_file_that_is_behind_and_was_renamed(bare_site, what):
     assert said == "" and site.record(name)["state"] == "clean", said
     site.assert_mirrored(name)
     assert len(site.versions(name)) == 3 and not site.exists("runs/run.h5")
+
+
+@pytest.mark.parametrize("verb", [["push", "-r"], ["resync"]], ids=["push", "resync"])
+def test_records_follow_a_server_that_has_moved(bare_site, verb):
+    """Its root was copied to another host: what is equal there has its record say so, and the mirror goes on."""
+    site = bare_site
+    site.py(MAKE.format(mib=2))
+    site.settle("run.h5")
+    site.server.stop()
+    shutil.copytree(site.root, site.directory / "moved")
+    before, site.root = site.address, site.directory / "moved"
+    site.server = Server(site.root, site.home).start()
+    where = site.work if verb[0] == "push" else site.local("run.h5")
+    done = site.json(*verb, where)["files"][0]
+    assert done["action"] in ("unchanged", "equal") and done["sent_bytes"] == 0, done
+    record = site.record("run.h5")
+    assert record["server"] == site.address != before and record["state"] == "clean", record
+    assert site.json(*verb, where)["files"][0]["action"] == "unchanged"
+    assert "diverged" not in site.py('h5py.File("run.h5", "r+").attrs["n"] = 1').err
+    site.assert_mirrored("run.h5")
+    assert site.versions("run.h5") == [1, 2]

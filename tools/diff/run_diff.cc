@@ -203,7 +203,7 @@ absl::StatusOr<int> RunDiff(Context& context, const DiffOptions& options) {
         StrCat(one.file, " and ", other.file,
                " are two files: diff compares versions of one. Export them and use h5diff"));
   }
-  H5M_ASSIGN_OR_RETURN(rpc::Client * client, context.Connect(file.server));
+  H5M_ASSIGN_OR_RETURN(rpc::Client * client, context.Connect(file));
   H5M_ASSIGN_OR_RETURN(const int64_t from, NumberOf(context, *client, file.name, one));
   H5M_ASSIGN_OR_RETURN(const int64_t to, NumberOf(context, *client, file.name, other));
   H5M_ASSIGN_OR_RETURN(const Versions versions, FindChanges(context, *client, file.name, from, to));

@@ -157,6 +157,7 @@ absl::Status MirrorPush::Configure(const std::string& server, const std::string&
   is_required_ = is_named_ || config.on_outage == vfd::OnOutage::kFail;
   flags_.timeout_seconds = kConnectSeconds;
   if (!config.server.empty()) listed_ = config.Servers();
+  flags_.own_servers = listed_;
   root_ = config.root;
   new_name_ = config.name;
   if (!server.empty()) flags_.client.server = server;
@@ -182,7 +183,7 @@ absl::Status MirrorPush::Find(const std::string& path, const std::string& server
 
 absl::Status MirrorPush::BringLevel(OneMirror& mirror) {
   const std::string local = mirror.arg.local.string();
-  H5M_ASSIGN_OR_RETURN(rpc::Client * client, context_.Connect(mirror.arg.server));
+  H5M_ASSIGN_OR_RETURN(rpc::Client * client, context_.Connect(mirror.arg));
   const std::string given = mirror.arg.record ? "" : new_name_;
   H5M_ASSIGN_OR_RETURN(mirror.arg.name, tools::MirrorName(context_, given, root_, mirror.arg));
   H5M_ASSIGN_OR_RETURN(const auto server, FindUnleased(*client, local, mirror.arg.name));
@@ -236,7 +237,7 @@ absl::Status MirrorPush::SendMap(const OneMirror& mirror, const std::string& com
         StrCat("it is not known what it lacks: h5mirror resync --from local ",
                mirror.arg.local.string(), " compares the two, and sends what differs"));
   }
-  H5M_ASSIGN_OR_RETURN(rpc::Client * client, context_.Connect(mirror.arg.server));
+  H5M_ASSIGN_OR_RETURN(rpc::Client * client, context_.Connect(mirror.arg));
   tools::PushRequest request;
   request.verb = "h5edit";
   request.program = "h5edit";
