@@ -49,7 +49,7 @@ def tool(site, *arguments, program="h5mirror", **env):
 
 VERBS = [
     ["status", "run.h5"], ["log", "./run.h5"], ["show", "run.h5@1"], ["diff", "run.h5@1"], ["tag", "run.h5@1", "good"],
-    ["untag", "run.h5", "good"], ["commit", "run.h5"], ["watch", "run.h5", "--once"], ["mv", "run.h5", "other.h5"],
+    ["untag", "run.h5", "good"], ["commit", "run.h5"], ["watch", "run.h5"], ["mv", "run.h5", "other.h5"],
     ["rm", "run.h5"], ["export", "run.h5@1", "out.h5"], ["rollback", "run.h5@1"], ["prune", "run.h5", "--keep-last", "1"],
     ["stats", "run.h5"], ["verify", "run.h5"], ["verify", "--against", "run.h5"], ["recover", "run.h5"], ["push", "run.h5"],
     ["resync", "run.h5"], ["resync", "--from", "local", "run.h5"], ["adopt", "run.h5"], ["doctor", "run.h5", "--no-scratch"],
