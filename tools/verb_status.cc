@@ -180,14 +180,16 @@ struct Told {
 Told ShowRecord(Context& context, const FileArg& file, const absl::Status& away) {
   const LocalRecord& record = *file.record;
   const StandingReport report = JudgeRecord(file.local.string(), record, StatIfThere(file));
+  const bool is_away = absl::IsUnavailable(away);
   Sheet sheet(context);
-  sheet.Line("state", StrCat(report.detail, ", as the record says: the server is away"));
+  sheet.Line("state", StrCat(report.detail, ", as the record says: the server ",
+                             is_away ? "is away" : "was not asked"));
   sheet.Line("way out", report.way_out);
   sheet.Line("local", file.local.string());
   sheet.Line("name", file.name);
-  sheet.Line("server", StrCat(record.server, absl::IsUnavailable(away)
-                                                 ? ", which is away"
-                                                 : ", which is none of yours and was not asked"));
+  sheet.Line("server",
+             StrCat(record.server,
+                    is_away ? ", which is away" : ", which is none of yours and was not asked"));
   sheet.Line("durable", record.cut == 0
                             ? "no cut that is known here"
                             : StrCat("cut ", CutText(record.cut), ", version ", record.version));

@@ -65,7 +65,7 @@ def test_no_verb_follows_it(trap):
         assert trap.foreign.address in said and "none of yours" in said and trap.address in said, (verb, said)
         assert "run.h5.h5m/client.json" in said, (verb, said)
         assert not trap.foreign.was_asked(), verb
-    result = tool(trap, "-c", "CREATE /x {1};", "run.h5", program="h5edit", H5MIRROR_SERVER=trap.address)
+    result = tool(trap, "-c", "CREATE /x {{1}};", "run.h5", program="h5edit", H5MIRROR_SERVER=trap.address)
     assert result.code != 0 and trap.foreign.address in result.err, result.describe()
     assert not trap.foreign.was_asked()
     assert trap.local("run.h5").read_bytes() == before and trap.versions("run.h5") == [1, 2]

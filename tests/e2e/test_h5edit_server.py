@@ -20,12 +20,17 @@ STATEMENTS = SCRIPT.splitlines()
 @pytest.fixture
 def world(bare_site, original):
     """A site whose files are named below its directory for tools without the driver, too."""
-    settings = bare_site.home / ".config/h5mirror"
-    settings.mkdir(parents=True)
-    (settings / "client.toml").write_text(f'root = "{bare_site.work}"\n')
+    (bare_site.home / ".config/h5mirror").mkdir(parents=True)
+    configure(bare_site, bare_site.address)
     (bare_site.work / "f.h5").write_bytes(original)
     (bare_site.work / "script").write_text(SCRIPT)
     return bare_site
+
+
+def configure(world, *servers) -> None:
+    """What the user's configuration says."""
+    (world.home / ".config/h5mirror/client.toml").write_text(
+        f'server = "{",".join(servers)}"\nroot = "{world.work}"\n')
 
 
 def edit(world, *words, **env):
@@ -212,6 +217,7 @@ def test_both_of_two_mirrors_and_one_that_is_away_for_a_while(world):
     (directory / "root").mkdir(parents=True)
     far = Server(directory / "root", directory).start()
     try:
+        configure(world, world.address, far.address)
         both = world.config(server=f"{world.address},{far.address}")
         world.py('f = h5py.File("d.h5", "w"); f.attrs["n"] = 1; f.close()', config=both)
         edit(world, "-c", "MODIFY /n {2};", "d.h5").ok()
@@ -248,6 +254,7 @@ def test_a_second_server_does_not_make_the_first_one_forgotten(world, next_open)
         assert (directory / "root/f.h5").read_bytes() == world.local("f.h5").read_bytes()
         assert world.record("f.h5")["server"] == world.address and world.record("f.h5")["state"] == "behind"
         if next_open == "h5edit":
+            configure(world, world.address, far.address)
             edit(world, "-c", "CREATE /b {{1}};", "f.h5").ok()
             assert comments(world)[-2:] == ["edits that the server had missed", "CREATE /b {{1}};"]
             wait_until(lambda: (directory / "root/f.h5").read_bytes() == world.local("f.h5").read_bytes(), "it is not level")

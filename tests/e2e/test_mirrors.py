@@ -45,14 +45,18 @@ class Far:
 
 
 def tool(site, *arguments, timeout: float = 60):
-    """The admin CLI, with no server named but in `arguments`."""
+    """The admin CLI, with no server named but in `arguments` and in the user's configuration."""
     return run([paths.BIN / "h5mirror", *arguments], site.logs, env=hdf5.plain_env(HOME=str(site.home)),
                cwd=site.directory, timeout=timeout, name="h5mirror")
 
 
 @pytest.fixture
 def far(site):
+    """A second server. Both are in the user's configuration."""
     far = Far(site, "far")
+    settings = site.home / ".config/h5mirror"
+    settings.mkdir(parents=True, exist_ok=True)
+    (settings / "client.toml").write_text(f'server = "{site.address},{far.address}"\n')
     yield far
     far.server.close()
 
