@@ -5,6 +5,7 @@
 #include "base/human.h"
 #include "base/remote_origin.h"
 #include "base/strings.h"
+#include "server/convert.h"
 
 namespace h5mirror::server {
 namespace {
@@ -47,6 +48,16 @@ RelationDecision Match(const std::string& session_id, const store::FileInfo& inf
   return decision;
 }
 
+// A record of another address: only a state that both sides know by more than its number.
+RelationDecision DecideMoved(const v1::OpenSession& open, const store::FileInfo& info) {
+  const v1::MovedBase& base = open.moved_base();
+  const bool is_known = info.local.inode != 0 && FromProto(base.local()) == info.local;
+  if (is_known && base.cut() == info.last_cut) return Match(open.session_id(), info);
+  return Diverged(
+      "the local file's record is of another server's address, and this one cannot tell whether it "
+      "has the same; h5mirror rehome compares the two");
+}
+
 RelationDecision DecideContinue(const v1::OpenSession& open, const store::FileInfo& info) {
   if (!FileExists(info)) return Diverged("the local file has a record of one");
   if (!SameFile(open, info)) return Diverged("the local file is a mirror of another file");
@@ -54,6 +65,7 @@ RelationDecision DecideContinue(const v1::OpenSession& open, const store::FileIn
   if (!SameOrigin(open, info) && !IsRenamed(open, info)) {
     return Diverged(StrCat("this one is ", open.origin().host(), ":", open.origin().path()));
   }
+  if (open.has_moved_base()) return DecideMoved(open, info);
   if (open.has_base_barrier()) {
     const v1::BarrierId& base = open.base_barrier();
     if (IsOf(info.last_barrier, base.session_id()) && info.last_barrier.seq == base.seq()) {

@@ -7,6 +7,7 @@
 
 #include "base/hex.h"
 #include "base/remote_origin.h"
+#include "server/convert.h"
 
 namespace h5mirror::server {
 namespace {
@@ -94,6 +95,16 @@ TEST(RelationTest, FollowsTheTable) {
   const auto other_id = [](v1::OpenSession& open) { open.set_file_id(std::string(16, 'x')); };
   const auto no_id = [](v1::OpenSession& open) { open.clear_file_id(); };
 
+  store::FileInfo closed = Existing();
+  closed.local = {7, 4096, 1, 2};
+  const auto moved = [](int64_t cut, int64_t ctime_ns) {
+    return [cut, ctime_ns](v1::OpenSession& open) {
+      open.set_base_cut(-1);
+      open.mutable_moved_base()->set_cut(cut);
+      *open.mutable_moved_base()->mutable_local() = ToProto(store::LocalStat{7, 4096, 1, ctime_ns});
+    };
+  };
+
   const v1::Intent kContinue = v1::INTENT_CONTINUE;
   const Row rows[] = {
       {"clean record, equal", Known(kContinue), existing, v1::RELATION_MATCH},
@@ -110,6 +121,13 @@ TEST(RelationTest, FollowsTheTable) {
       {"the client knows it differs", With(kContinue, base(-1)), existing, v1::RELATION_DIVERGED},
       {"the server lost it", Known(kContinue), none, v1::RELATION_DIVERGED},
       {"base 0 of no file", With(kContinue, base(0)), none, v1::RELATION_DIVERGED},
+      {"moved, the same close", With(kContinue, moved(40, 2)), closed, v1::RELATION_MATCH},
+      {"moved, another close of that number", With(kContinue, moved(40, 3)), closed,
+       v1::RELATION_DIVERGED},
+      {"moved, an older close", With(kContinue, moved(30, 2)), closed, v1::RELATION_DIVERGED},
+      {"moved, nothing is known of a close", With(kContinue, moved(40, 2)), existing,
+       v1::RELATION_DIVERGED},
+      {"moved, no file", With(kContinue, moved(40, 2)), none, v1::RELATION_DIVERGED},
       {"pending commit arrived", With(kContinue, barrier(kOtherSession, 5)), existing,
        v1::RELATION_MATCH},
       {"pending commit never arrived", With(kContinue, barrier(kOtherSession, 6)), existing,

@@ -36,12 +36,30 @@ std::optional<Relation> RelationOfRenamed(const LocalFacts& facts, const LocalRe
   return relation;
 }
 
+// The server may have another address now, its root another machine. What the record says was level
+// is level still where that server says so too.
+std::optional<Relation> RelationOfMoved(const LocalFacts& facts, const LocalRecord& record) {
+  if (facts.created || IsSameServer(record.server, facts.server) || record.name != facts.name ||
+      record.state != RecordState::kClean || record.stat != facts.stat_at_open || record.cut <= 0 ||
+      record.file_id == Bytes16{} || !record.renamed_from.empty()) {
+    return std::nullopt;
+  }
+  Relation relation;
+  relation.claim = Claim::kContinue;
+  relation.base_cut = -1;
+  relation.file_id = ToByteString(record.file_id);
+  relation.moved_cut = record.cut;
+  relation.moved_stat = record.stat;
+  return relation;
+}
+
 }  // namespace
 
 Relation RelationOf(const LocalFacts& facts, const std::optional<LocalRecord>& record) {
   Relation relation;
   if (record) {
     if (std::optional<Relation> renamed = RelationOfRenamed(facts, *record)) return *renamed;
+    if (std::optional<Relation> moved = RelationOfMoved(facts, *record)) return *moved;
   }
   // Else a record of another server, or of another name on it, says nothing about this one.
   const bool known =

@@ -33,6 +33,10 @@ struct Relation {
   uint64_t base_seq = 0;
   // For kContinue: the name that the server has it under, if it is not that of the file any more.
   std::string renamed_from;
+  // For kContinue with a base_cut of -1: the cut that was level with the local file on a server of
+  // another address, which may be this one; 0: none. `moved_stat`: the file's at that time.
+  int64_t moved_cut = 0;
+  FileStat moved_stat;
 };
 
 struct LocalFacts {

@@ -88,6 +88,7 @@ TEST_F(RelationTest, WhatIsNotCertainToBeRenamedIsAnUpload) {
   EXPECT_EQ(RelationOf(facts_, crashed).claim, Claim::kUpload);
   LocalRecord elsewhere = record_;
   elsewhere.server = "node8:7447";
+  elsewhere.state = RecordState::kBehind;
   EXPECT_EQ(RelationOf(facts_, elsewhere).claim, Claim::kUpload);
   facts_.created = true;
   EXPECT_EQ(RelationOf(facts_, record_).claim, Claim::kCreate);
@@ -240,6 +241,30 @@ TEST_F(RelationTest, AReplacementThatWasLostBeginsAgain) {
   SessionProgress lost{2, true, 0};
   lost.begins_again = true;
   EXPECT_FALSE(StreamClaimOf(relation, lost).resume);
+}
+
+TEST_F(RelationTest, OfAnotherAddressItClaimsNoNumber) {
+  record_.server = "elsewhere:7447";
+  Relation relation = RelationOf(facts_, record_);
+  EXPECT_EQ(relation.claim, Claim::kContinue);
+  EXPECT_EQ(relation.base_cut, -1) << "for servers that cannot tell";
+  EXPECT_EQ(relation.moved_cut, record_.cut);
+  EXPECT_EQ(relation.moved_stat, record_.stat);
+  EXPECT_FALSE(relation.file_id.empty());
+  EXPECT_FALSE(StreamClaimOf(relation, {}).may_send_early);
+}
+
+TEST_F(RelationTest, OfAnotherAddressOnlyWhatWasLevelIsClaimed) {
+  record_.server = "elsewhere:7447";
+  LocalRecord changed = record_;
+  ++changed.stat.ctime_ns;
+  LocalRecord open = record_;
+  open.state = RecordState::kOpen;
+  LocalRecord nameless = record_;
+  nameless.name = "other.h5";
+  for (const LocalRecord& record : {changed, open, nameless}) {
+    EXPECT_EQ(RelationOf(facts_, record).claim, Claim::kUpload);
+  }
 }
 
 }  // namespace

@@ -96,7 +96,9 @@ void Session::Claim() {
   const auto record = found ? std::optional(found->record) : std::nullopt;
   relation_ = RelationOf(config_.facts, record);
   const bool known = record && IsSameServer(record->server, config_.facts.server);
-  if (known && (record->name == config_.facts.name || !relation_.renamed_from.empty())) {
+  const bool is_moved = relation_.moved_cut != 0;
+  if (is_moved ||
+      (known && (record->name == config_.facts.name || !relation_.renamed_from.empty()))) {
     record_ = *record;
     record_.renamed_from = relation_.renamed_from;
   } else {
@@ -159,6 +161,10 @@ grpc::ByteBuffer Session::OpenMessage() {
   if (!claim.resume && relation_.base_seq != 0) {
     open.mutable_base_barrier()->set_session_id(ToByteString(relation_.base_session));
     open.mutable_base_barrier()->set_seq(relation_.base_seq);
+  }
+  if (!claim.resume && relation_.moved_cut != 0) {
+    open.mutable_moved_base()->set_cut(relation_.moved_cut);
+    FillLocalStat(relation_.moved_stat, open.mutable_moved_base()->mutable_local());
   }
   const absl::StatusOr<FileStat> stat = file_->Stat();
   if (stat.ok()) open.set_size_bytes(stat->size_bytes);
@@ -225,8 +231,10 @@ void Session::OnOpened(const v1::SessionOpened& opened) {
     lost_base_ = true;  // The stream ends by itself, and is begun again with all of it.
     return;
   }
-  // What the server may have under the new name is another file: nothing was renamed to it.
-  const bool unknown_there = opened.last_cut() == 0 && !relation_.renamed_from.empty();
+  // What the server may have under the new name is another file: nothing was renamed to it. Nor is
+  // it the server of the record that has moved.
+  const bool unknown_there =
+      opened.last_cut() == 0 && (!relation_.renamed_from.empty() || relation_.moved_cut != 0);
   if (opened.relation() == v1::RELATION_DIVERGED && unknown_there && !resuming_) {
     not_renamed_ = true;  // The stream ends by itself, and is begun again as that of a new file.
     return;
