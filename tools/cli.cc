@@ -103,6 +103,7 @@ int RunCli(const std::vector<std::string>& arguments, Streams& streams,
   AddPush(app, context, action);
   AddResync(app, context, action);
   AddAdopt(app, context, action);
+  AddRehome(app, context, action);
   AddDoctor(app, context, action);
   AddExec(app, context, program, action);
   AddFooters(app);

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "base/hex.h"
 #include "base/server_list.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
@@ -17,6 +18,8 @@
 namespace h5mirror::tools {
 
 namespace {
+
+constexpr absl::Duration kMovedTimeout = absl::Seconds(10);
 
 // As one word of a command that is to be pasted into a shell.
 std::string Quoted(const std::string& word) {
@@ -106,9 +109,32 @@ absl::StatusOr<rpc::Client*> Context::Connect(const FileArg& file) {
     H5M_ASSIGN_OR_RETURN(options, rpc::ResolveClientOptionsIn({address, "", ""}, {}));
     options.server = file.server;  // For messages; the socket means nothing to anybody.
   } else {
-    H5M_ASSIGN_OR_RETURN(options, Options(file));
+    absl::StatusOr<rpc::ClientOptions> own = Options(file);
+    if (absl::IsFailedPrecondition(own.status()) && file.record.has_value()) {
+      absl::StatusOr<rpc::Client*> moved = ConnectWhereMoved(file);
+      return moved.ok() ? moved : own.status();
+    }
+    H5M_RETURN_IF_ERROR(own.status());
+    options = *std::move(own);
   }
   return ClientOf(options);
+}
+
+absl::StatusOr<rpc::Client*> Context::ConnectWhereMoved(const FileArg& file) {
+  H5M_ASSIGN_OR_RETURN(rpc::Client * client, Connect());
+  v1::GetFileRequest request;
+  request.set_name(file.name);
+  H5M_ASSIGN_OR_RETURN(const v1::FileStatus status, client->GetFile(request, kMovedTimeout));
+  if (status.file_id() != ToByteString(file.record->file_id)) {
+    return absl::NotFoundError("another file has its name there");
+  }
+  if (told_moves_.insert(file.server).second) {
+    Note(StrCat("the record of ", file.local.string(), " names the server ", file.server, "; ",
+                client->options().server,
+                ", of your configuration, has this file and is asked instead. h5mirror rehome "
+                "brings records to it"));
+  }
+  return client;
 }
 
 absl::StatusOr<rpc::Client*> Context::ClientOf(const rpc::ClientOptions& options) {

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -49,6 +50,8 @@ class Context {
   absl::StatusOr<rpc::ClientOptions> Options(const FileArg& file) const;
   // A connection to it, kept for the next call; owned by the context.
   absl::StatusOr<rpc::Client*> Connect();
+  // Where the server of the file's record is none of the user's own, and that of the configuration
+  // has the same file, it has moved there: a note says so.
   absl::StatusOr<rpc::Client*> Connect(const FileArg& file);
 
   // A document on standard output.
@@ -64,6 +67,7 @@ class Context {
   Streams& streams_;
   absl::StatusOr<rpc::ClientOptions> Resolve(const rpc::ClientSettings& settings) const;
   absl::Status CheckOwnServer(const FileArg& file) const;
+  absl::StatusOr<rpc::Client*> ConnectWhereMoved(const FileArg& file);
   absl::StatusOr<rpc::Client*> ClientOf(const rpc::ClientOptions& options);
   // Of a file with its history beside it.
   absl::StatusOr<std::string> StartEmbedded(const std::string& address);
@@ -71,6 +75,7 @@ class Context {
   std::map<std::string, std::unique_ptr<EmbeddedServer>> embedded_;  // by EmbeddedAddress()
   // By server. Destroyed first.
   std::map<std::string, std::unique_ptr<rpc::Client>> clients_;
+  std::set<std::string> told_moves_;  // servers of records that have moved
 };
 
 }  // namespace h5mirror::tools

@@ -83,6 +83,11 @@ v1::Writer LocalWriter() {
   return writer;
 }
 
+bool IsSameStat(const v1::LocalStat& a, const FileStat& b) {
+  return a.inode() != 0 && a.inode() == b.inode && a.size_bytes() == b.size_bytes &&
+         a.mtime_ns() == b.mtime_ns && a.ctime_ns() == b.ctime_ns;
+}
+
 v1::LocalStat ToProto(const FileStat& stat) {
   v1::LocalStat result;
   result.set_inode(stat.inode);

@@ -56,6 +56,8 @@ absl::StatusOr<v1::Origin> LocalOrigin(const std::filesystem::path& path);
 v1::Writer LocalWriter();
 
 v1::LocalStat ToProto(const FileStat& stat);
+// Whether `a` is known, and the same.
+bool IsSameStat(const v1::LocalStat& a, const FileStat& b);
 
 // "HOST/absolute/path", the name that a file gets where nothing else is said; with `root` its
 // path below that directory. kInvalidArgument where the file is not below it.

@@ -160,6 +160,11 @@ bool IsLevel(const std::string& name, const LocalFile& file,
          record->cut == server.last_cut();
 }
 
+bool IsLevelWherever(const LocalFile& file, const LocalRecord& record,
+                     const v1::FileStatus& server) {
+  return IsLevel(record.name, file, record, server) && IsSameStat(server.local(), record.stat);
+}
+
 absl::StatusOr<PushAction> DecidePush(const std::string& name, const LocalFile& file,
                                       const std::optional<LocalRecord>& record,
                                       const std::optional<v1::FileStatus>& server,

@@ -72,6 +72,11 @@ absl::Status CheckContent(const LocalFile& file, const std::optional<LocalRecord
 // ".broken-".)
 inline constexpr char kOldFileMark[] = ".before-recover-";
 
+// As IsLevel(), for a `record` of whatever address: the server was told of the local file's state
+// when it was closed, and both name the same one.
+bool IsLevelWherever(const LocalFile& file, const LocalRecord& record,
+                     const v1::FileStatus& server);
+
 // What there is to push.
 struct FilesToPush {
   std::vector<std::string> files;

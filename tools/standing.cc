@@ -3,7 +3,9 @@
 #include "base/cut_text.h"
 #include "base/hex.h"
 #include "base/human.h"
+#include "base/server_list.h"
 #include "base/strings.h"
+#include "tools/local_file.h"
 
 namespace h5mirror::tools {
 namespace {
@@ -58,7 +60,8 @@ StandingReport JudgeClean(const std::string& local, const LocalRecord& record, c
 
 StandingReport JudgeStanding(const std::string& local, const LocalRecord& record,
                              const std::optional<FileStat>& stat,
-                             const std::optional<v1::FileStatus>& server) {
+                             const std::optional<v1::FileStatus>& server,
+                             const std::string& address) {
   if (!server.has_value()) {
     return {Standing::kServerGone, StrCat("the server has no file ", record.name),
             StrCat("h5mirror push ", local, " uploads it")};
@@ -70,6 +73,13 @@ StandingReport JudgeStanding(const std::string& local, const LocalRecord& record
   if (!stat.has_value()) {
     return {Standing::kLocalGone, "the local file is gone",
             StrCat("h5mirror recover ", local, " brings it back")};
+  }
+  // Numbers of cuts say nothing between two servers, which may have parted from one root.
+  if (!IsSameServer(record.server, address) && !IsSameStat(server->local(), record.stat)) {
+    return {Standing::kUnknown,
+            StrCat("the record is of ", record.server, ", and it is not known whether ", address,
+                   " has the same"),
+            StrCat("h5mirror rehome ", local, " compares the two")};
   }
   switch (record.state) {
     case RecordState::kClean:

@@ -31,10 +31,12 @@ struct StandingReport {
   std::string way_out;  // what decides or repairs; empty where nothing is wrong
 };
 
-// `stat` unset: there is no local file. `server` unset: it has no file of that name.
+// `stat` unset: there is no local file. `server` unset: it has no file of that name. `address`:
+// that server's.
 StandingReport JudgeStanding(const std::string& local, const LocalRecord& record,
                              const std::optional<FileStat>& stat,
-                             const std::optional<v1::FileStatus>& server);
+                             const std::optional<v1::FileStatus>& server,
+                             const std::string& address);
 
 // What the record and the local file alone say, where the server cannot be asked.
 StandingReport JudgeRecord(const std::string& local, const LocalRecord& record,

@@ -271,7 +271,8 @@ class Doctor {
     const absl::StatusOr<FileStat> stat = StatFile(file_.local);
     const StandingReport standing =
         JudgeStanding(file_.local.string(), *file_.record,
-                      stat.ok() ? std::optional(*stat) : std::nullopt, status);
+                      stat.ok() ? std::optional(*stat) : std::nullopt, status,
+                      client_->options().server);
     const Health health =
         standing.standing == Standing::kLevel || standing.standing == Standing::kBeingWritten
             ? Health::kOk

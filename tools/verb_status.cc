@@ -223,7 +223,8 @@ absl::StatusOr<Told> TellFile(Context& context, const Options& options, const Fi
   if (answer.ok()) status = *answer;
   std::optional<StandingReport> report;
   if (file.record.has_value()) {
-    report = JudgeStanding(file.local.string(), *file.record, StatIfThere(file), status);
+    report = JudgeStanding(file.local.string(), *file.record, StatIfThere(file), status,
+                           client->options().server);
   }
   ShowVerdict(context, file, status, report);
   if (status.has_value()) ShowFile(context, *status, report);

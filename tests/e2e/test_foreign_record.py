@@ -24,16 +24,21 @@ class Listener:
         self._socket.close()
 
 
+def change_record(site, **fields):
+    path = site.work / "run.h5.h5m" / "client.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **fields}))
+
+
 @pytest.fixture
 def trap(bare_site):
-    """A mirrored file whose record names somebody else's server."""
+    """A file whose record names somebody else's server, and a file that the user's own one does not have."""
     site = bare_site
     site.py('h5py.File("run.h5", "w")["d"] = np.arange(9000)')
     site.py('h5py.File("run.h5", "r+")["e"] = 1')
     site.settle("run.h5")
     site.foreign = Listener()
-    path = site.work / "run.h5.h5m" / "client.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), "server": site.foreign.address}))
+    site.file_id = site.record("run.h5")["file_id"]
+    change_record(site, server=site.foreign.address, file_id="7" * 32)
     (site.home / ".config" / "h5mirror").mkdir(parents=True)
     token = site.home / ".config" / "h5mirror" / "token"
     token.write_text("h5m_a-users-token\n")
@@ -71,6 +76,15 @@ def test_no_verb_follows_it(trap):
     assert trap.local("run.h5").read_bytes() == before and trap.versions("run.h5") == [1, 2]
 
 
+def test_the_own_server_is_asked_where_it_has_the_file(trap):
+    """As where it has moved: the record then names an address that is nobody's, or a stranger's, by now."""
+    change_record(trap, file_id=trap.file_id)
+    for verb in ["status", "run.h5"], ["log", "run.h5"], ["verify", "run.h5"], ["verify", "--against", "run.h5"]:
+        result = tool(trap, *verb, H5MIRROR_SERVER=trap.address).ok()
+        assert f"names the server {trap.foreign.address}" in result.err and "rehome" in result.err, result.describe()
+    assert not trap.foreign.was_asked()
+
+
 def test_the_message_has_the_command_that_goes_there(trap):
     result = tool(trap, "log", "./run.h5", "--json", H5MIRROR_SERVER=trap.address)
     assert f"h5mirror --server {trap.foreign.address} log ./run.h5 --json" in result.err, result.describe()
@@ -92,7 +106,6 @@ def test_every_place_of_the_configuration_counts(trap, where):
 
 
 def test_a_name_that_is_no_address_is_no_command(trap):
-    path = trap.work / "run.h5.h5m" / "client.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), "server": "x; touch /tmp/pwned #"}))
+    change_record(trap, server="x; touch /tmp/pwned #")
     result = tool(trap, "log", "run.h5", H5MIRROR_SERVER=trap.address)
     assert result.code == 5 and "h5mirror --server x" not in result.err, result.describe()

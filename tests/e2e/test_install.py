@@ -120,7 +120,7 @@ def test_a_program_is_mirrored_and_every_verb_finds_its_helper(user, server, h5p
     assert "cut" in user.run([*cli, "watch", "-n", "1", "run.h5"]).ok().out
     user.run([*cli, "verify", "--open-versions", "run.h5"]).ok()
     user.run([*cli, "doctor", "--python", "/usr/bin/python3"], PYTHONPATH=str(h5py_path)).ok()
-    user.run(["h5edit", "-c", "CREATE /d0 note {{2.5}};", "run.h5"]).ok()
+    user.run(["h5edit", "-c", "CREATE /d0 note {{2.5}};", "run.h5"], H5MIRROR_SERVER=server).ok()
     user.run(["h5perf_serial", "-A", "hdf5", "-e", "64K", "-x", "16K", "-i", "1", "-v", f"h5mirror:server={server}"]).ok()
 
 
