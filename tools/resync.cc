@@ -178,8 +178,8 @@ class Resyncer {
   // The record says that nobody but this file's writers wrote, and what the server lacks is here.
   bool LocalIsNewest() const {
     if (!record_ || record_->name != outcome_.name || record_->state != RecordState::kBehind ||
-        !IsSameServer(record_->server, outcome_.server) ||
-        record_->stat != file_.stat() || ToByteString(record_->file_id) != server_.file_id() ||
+        !IsSameServer(record_->server, outcome_.server) || record_->stat != file_.stat() ||
+        ToByteString(record_->file_id) != server_.file_id() ||
         here_.machine_id() != server_.origin().machine_id()) {  // A file may be renamed.
       return false;
     }

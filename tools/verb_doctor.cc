@@ -269,10 +269,9 @@ class Doctor {
 
   void CheckLocalFile(const std::optional<v1::FileStatus>& status) {
     const absl::StatusOr<FileStat> stat = StatFile(file_.local);
-    const StandingReport standing =
-        JudgeStanding(file_.local.string(), *file_.record,
-                      stat.ok() ? std::optional(*stat) : std::nullopt, status,
-                      client_->options().server);
+    const StandingReport standing = JudgeStanding(file_.local.string(), *file_.record,
+                                                  stat.ok() ? std::optional(*stat) : std::nullopt,
+                                                  status, client_->options().server);
     const Health health =
         standing.standing == Standing::kLevel || standing.standing == Standing::kBeingWritten
             ? Health::kOk
