@@ -132,11 +132,6 @@ TEST_F(RelationTest, CreatedFileIsNewWhateverTheRecordSays) {
   EXPECT_EQ(relation.file_id, std::string(16, 3));
 }
 
-TEST_F(RelationTest, RecordOfAnotherServerSaysNothing) {
-  facts_.server = "node8:7447";
-  EXPECT_EQ(RelationOf(facts_, record_).claim, Claim::kUpload);
-}
-
 TEST_F(RelationTest, CreatedFileResumesFromNothingAndNotFromTheRecordsCut) {
   facts_.created = true;
   const Relation relation = RelationOf(facts_, record_);
