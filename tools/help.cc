@@ -62,7 +62,7 @@ const std::map<std::string_view, std::string_view>& Examples() {
        "h5mirror resync --from local /data/run.h5"},
       {"adopt", "h5mirror adopt /data/run.h5 --name node7/data/run.h5"},
       {"rehome",
-       "h5mirror --server new-host:7447 rehome /data --dry-run\n"
+       "h5mirror rehome /data --dry-run\n"
        "h5mirror rehome --from old-host:7447 /data"},
       {"doctor", "h5mirror doctor\nh5mirror doctor --python /opt/venv/bin/python"},
       {"exec",
