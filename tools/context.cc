@@ -1,8 +1,6 @@
 #include "tools/context.h"
 
 #include <algorithm>
-#include <cctype>
-#include <cstring>
 
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
@@ -21,18 +19,9 @@ namespace {
 
 constexpr absl::Duration kMovedTimeout = absl::Seconds(10);
 
-// As one word of a command that is to be pasted into a shell.
-std::string Quoted(const std::string& word) {
-  const bool plain = std::all_of(word.begin(), word.end(), [](unsigned char c) {
-    return std::isalnum(c) != 0 || std::strchr("-_./:,@%+=", c) != nullptr;
-  });
-  if (plain && !word.empty()) return word;
-  return StrCat("'", absl::StrReplaceAll(word, {{"'", "'\\''"}}), "'");
-}
-
 std::string CommandWith(const std::string& server, const std::vector<std::string>& arguments) {
-  std::string command = StrCat("h5mirror --server ", Quoted(server));
-  for (const std::string& argument : arguments) StrAppend(&command, " ", Quoted(argument));
+  std::string command = StrCat("h5mirror --server ", ShellWord(server));
+  for (const std::string& argument : arguments) StrAppend(&command, " ", ShellWord(argument));
   return command;
 }
 

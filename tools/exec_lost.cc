@@ -7,12 +7,12 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
-#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "base/server_list.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "rpc/client.h"
+#include "tools/text.h"
 
 namespace h5mirror::tools {
 namespace {
@@ -122,13 +122,6 @@ void AskAboutLostFiles(const LostFilesRequest& request, ExecReport& report) {
                                    StrCat("that was done for the first ", kAskedMax, " files"));
     Tell(status, servers->Flag(use.server), use);
   }
-}
-
-std::string ShellWord(const std::string& path) {
-  constexpr char kPlain[] =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+./:,@%=";
-  if (!path.empty() && path.find_first_not_of(kPlain) == std::string::npos) return path;
-  return StrCat("'", absl::StrReplaceAll(path, {{"'", "'\\''"}}), "'");
 }
 
 }  // namespace h5mirror::tools

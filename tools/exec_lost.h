@@ -21,9 +21,6 @@ struct LostFilesRequest {
 // `timeout` a server and call.
 void AskAboutLostFiles(const LostFilesRequest& request, ExecReport& report);
 
-// `path` as a shell takes it: in quotes where it has other characters than names mostly have.
-std::string ShellWord(const std::string& path);
-
 }  // namespace h5mirror::tools
 
 #endif  // H5MIRROR_TOOLS_EXEC_LOST_H_

@@ -9,7 +9,6 @@
 #include "gtest/gtest.h"
 #include "tools/child.h"
 #include "tools/exec_environment.h"
-#include "tools/exec_lost.h"
 #include "tools/exec_report.h"
 #include "tools/libhdf5.h"
 
@@ -191,13 +190,6 @@ TEST_F(ExecReportTest, ALongReportIsReadToItsEnd) {
   const ExecReport report = Read();
   ASSERT_EQ(report.files.size(), 1u);
   EXPECT_TRUE(report.complete());
-}
-
-TEST(ShellWordTest, OddCharactersAreQuoted) {
-  EXPECT_EQ(ShellWord("/d/run-7.h5"), "/d/run-7.h5");
-  EXPECT_EQ(ShellWord("/d/my run.h5"), "'/d/my run.h5'");
-  EXPECT_EQ(ShellWord("it's"), "'it'\\''s'");
-  EXPECT_EQ(ShellWord(""), "''");
 }
 
 TEST(ChildTest, CodeAndOutputComeBack) {

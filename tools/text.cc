@@ -1,5 +1,6 @@
 #include "tools/text.h"
 
+#include "absl/strings/str_replace.h"
 #include "base/strings.h"
 
 namespace h5mirror::tools {
@@ -54,6 +55,13 @@ std::string Clip(std::string_view text, size_t columns) {
     }
   }
   return std::string(text);
+}
+
+std::string ShellWord(const std::string& word) {
+  constexpr char kPlain[] =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+./:,@%=";
+  if (!word.empty() && word.find_first_not_of(kPlain) == std::string::npos) return word;
+  return StrCat("'", absl::StrReplaceAll(word, {{"'", "'\\''"}}), "'");
 }
 
 }  // namespace h5mirror::tools

@@ -30,6 +30,9 @@ std::string UserOf(const v1::Version& version);
 // Columns that UTF-8 text takes, one for each code point.
 size_t DisplayWidth(std::string_view text);
 
+// As one word of a command that is to be pasted into a shell.
+std::string ShellWord(const std::string& word);
+
 // The first `columns` columns of `text`, the last one a '~' where something was cut off.
 std::string Clip(std::string_view text, size_t columns);
 

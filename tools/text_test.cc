@@ -109,5 +109,12 @@ TEST(ExitCodeTest, CodesMeanOneThing) {
   EXPECT_EQ(ExitCodeFor(absl::UnauthenticatedError("")), 8);
 }
 
+TEST(ShellWordTest, OddCharactersAreQuoted) {
+  EXPECT_EQ(ShellWord("/d/run-7.h5"), "/d/run-7.h5");
+  EXPECT_EQ(ShellWord("/d/my run.h5"), "'/d/my run.h5'");
+  EXPECT_EQ(ShellWord("it's"), "'it'\\''s'");
+  EXPECT_EQ(ShellWord(""), "''");
+}
+
 }  // namespace
 }  // namespace h5mirror::tools

@@ -68,7 +68,7 @@ class Rehoming {
     std::string text = StrCat(options_.dry_run ? "would bring " : "brought ", rehomed_, " of ",
                               rehomed_ + failed_, " records to ", target());
     if (already_ > 0) StrAppend(&text, ", ", already_, " were there");
-    if (others_ > 0) StrAppend(&text, ", ", others_, " are of other servers");
+    if (others_ > 0) StrAppend(&text, ", ", others_, " are of other servers (--from takes one's)");
     if (failed_ > 0) StrAppend(&text, "; ", failed_, " stay as they are");
     context_.Say(text);
     if (context_.json()) {
