@@ -332,8 +332,8 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
   bool follows_cut_ ABSL_GUARDED_BY(mutex_) = false;
   bool took_up_map_ ABSL_GUARDED_BY(mutex_) = false;  // and it is not durable yet
   bool sends_inherited_ ABSL_GUARDED_BY(mutex_) = false;
-  bool lost_base_ ABSL_GUARDED_BY(mutex_) = false;    // the server no longer has the cut it follows
-  bool not_renamed_ ABSL_GUARDED_BY(mutex_) = false;  // says the server; it begins as a new file
+  bool lost_base_ ABSL_GUARDED_BY(mutex_) = false;  // the server no longer has the cut it follows
+  bool begins_as_new_ ABSL_GUARDED_BY(mutex_) = false;  // the server does not know it
   // Of mode=remote: AwaitOpened() waits; the server lost the generation that was begun; and it has
   // said that another writer holds the file.
   bool opening_is_awaited_ ABSL_GUARDED_BY(mutex_) = false;

@@ -236,7 +236,7 @@ void Session::OnOpened(const v1::SessionOpened& opened) {
   const bool unknown_there =
       opened.last_cut() == 0 && (!relation_.renamed_from.empty() || relation_.moved_cut != 0);
   if (opened.relation() == v1::RELATION_DIVERGED && unknown_there && !resuming_) {
-    not_renamed_ = true;  // The stream ends by itself, and is begun again as that of a new file.
+    begins_as_new_ = true;  // The stream ends by itself, and is begun again as that of a new file.
     return;
   }
   if (opened.relation() == v1::RELATION_DIVERGED && IsAnothersFile()) {
@@ -374,7 +374,7 @@ void Session::OnEnded(const absl::Status& status) {
     return;
   }
   if (final_ticket_ != 0 && Acked(final_ticket_, H5M_ACK_DURABLE)) return;
-  if (std::exchange(not_renamed_, false)) {
+  if (std::exchange(begins_as_new_, false)) {
     relation_ = Relation{};
     record_.renamed_from.clear();
     record_.file_id = {};
