@@ -89,6 +89,16 @@ class SlowCallersTest : public MirrorServerTest {
       return versions_->PrepareAsyncCommitVersion(arguments...);
     });
   }
+  // Of a file that has a version, and whose writer makes no cut.
+  std::unique_ptr<rpc::MirrorStream> BeginCommitBesideWriter(Commits& commits) {
+    Start();
+    Dial();
+    MirrorWhole("a.h5", "hello");
+    auto writer = Open("a.h5", v1::INTENT_CREATE);
+    BeginCommit(commits, "a.h5");
+    EXPECT_TRUE(GetServer().ok());
+    return writer;
+  }
   void BeginWait(Waits& waits, const std::string& name, const std::string& token = "") {
     v1::WaitForCutRequest request;
     request.set_name(name);
@@ -169,13 +179,8 @@ TEST_F(SlowCallersTest, CommitsThatWaitForACutHoldNoThread) {
 }
 
 TEST_F(SlowCallersTest, ACommitIsMadeWhenTheWriterGoesWithoutACut) {
-  Start();
-  Dial();
-  MirrorWhole("a.h5", "hello");
-  auto writer = Open("a.h5", v1::INTENT_CREATE);
   Commits commits;
-  BeginCommit(commits, "a.h5");
-  ASSERT_TRUE(GetServer().ok());
+  const auto writer = BeginCommitBesideWriter(commits);
   EXPECT_TRUE(writer->Finish().ok());
   const Commits::Call* call = commits.Next();
   ASSERT_NE(call, nullptr);
@@ -184,13 +189,8 @@ TEST_F(SlowCallersTest, ACommitIsMadeWhenTheWriterGoesWithoutACut) {
 }
 
 TEST_F(SlowCallersTest, ACommitEndsWithTheServer) {
-  Start();
-  Dial();
-  MirrorWhole("a.h5", "hello");
-  auto writer = Open("a.h5", v1::INTENT_CREATE);
   Commits commits;
-  BeginCommit(commits, "a.h5");
-  ASSERT_TRUE(GetServer().ok());
+  const auto writer = BeginCommitBesideWriter(commits);
   server_->Stop(absl::Seconds(60));
   const Commits::Call* call = commits.Next();
   ASSERT_NE(call, nullptr);

@@ -100,6 +100,19 @@ def count_refused(calls, wanted: int) -> None:
     assert {call.code() for call in calls if call.done()} == {FULL}
 
 
+def attack(target, channels, begin, count: int, refused: int) -> None:
+    """`count` calls that `begin` makes on each channel: so many in all are refused, and others are served."""
+    with Peak(target) as peak, Honest(target) as honest:
+        calls = [begin(channel) for channel in channels for _ in range(count)]
+        count_refused(calls, refused)
+        served = honest.served
+        wait_until(lambda: honest.served > served, "others are served", PATIENCE_S)
+    for channel in channels:
+        channel.close()
+    assert not honest.errors
+    assert peak.bytes < 256 * MIB
+
+
 def test_300_commits_that_wait(two):
     target, greedy = two()
     with target.channel() as writers, target.channel() as callers:
@@ -125,35 +138,25 @@ def test_5000_waits_for_a_cut(two):
     """On ten connections; 4,096 have room in 256 MiB, and one token has half."""
     target, greedy = two()
     make_file(target, "a.h5")
-    channels = [target.channel() for _ in range(10)]
     request = target.stubs.snapshots.WaitForCutRequest(name="a.h5", after_cut=1 << 60, timeout={"seconds": 3600})
-    with Peak(target) as peak, Honest(target) as honest:
-        calls = [target.stubs.snapshots_grpc.SnapshotsStub(channel).WaitForCut.future(
-                     request, metadata=target.metadata(greedy)) for channel in channels for _ in range(500)]
-        count_refused(calls, 5000 - 2048)
-        served = honest.served
-        wait_until(lambda: honest.served > served, "others are served", PATIENCE_S)
-    for channel in channels:
-        channel.close()
-    assert not honest.errors
-    assert peak.bytes < 256 * MIB
+
+    def wait(channel):
+        stub = target.stubs.snapshots_grpc.SnapshotsStub(channel)
+        return stub.WaitForCut.future(request, metadata=target.metadata(greedy))
+
+    attack(target, [target.channel() for _ in range(10)], wait, 500, refused=5000 - 2048)
 
 
 def test_reads_that_nobody_takes(two):
     target, greedy = two()
     make_file(target, "a.h5", megabytes=8)
-    channels = [target.channel(fixed_window=True) for _ in range(10)]
     request = target.stubs.versions.ReadVersionRequest(name="a.h5")
-    with Peak(target) as peak, Honest(target) as honest:
-        calls = [target.stubs.versions_grpc.VersionsStub(channel).ReadVersion(
-                     request, metadata=target.metadata(greedy)) for channel in channels for _ in range(100)]
-        count_refused(calls, 1000 - 512)
-        served = honest.served
-        wait_until(lambda: honest.served > served, "others are served", PATIENCE_S)
-    for channel in channels:
-        channel.close()
-    assert not honest.errors
-    assert peak.bytes < 256 * MIB
+
+    def read(channel):
+        stub = target.stubs.versions_grpc.VersionsStub(channel)
+        return stub.ReadVersion(request, metadata=target.metadata(greedy))
+
+    attack(target, [target.channel(fixed_window=True) for _ in range(10)], read, 100, refused=1000 - 512)
 
 
 def test_empty_sessions(two):
