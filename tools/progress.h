@@ -11,8 +11,8 @@
 namespace h5mirror::tools {
 
 // Prints nothing where errors do not go to a terminal, or where the work takes less than
-// half a second. Of one file of a Streams::batch the line is that of the batch. Not thread-safe.
-// `streams` must outlive it.
+// half a second: "run.h5  1 GiB of 4 GiB (25 %)  80 MiB/s  38 s left". Of one file of a
+// Streams::batch the line is that of the batch. Not thread-safe. `streams` must outlive it.
 class Progress {
  public:
   Progress(Streams& streams, std::string label, uint64_t total_bytes);
@@ -29,10 +29,6 @@ class Progress {
   void set_total_bytes(uint64_t total_bytes) { total_bytes_ = total_bytes; }
 
  private:
-  std::string Amount(uint64_t amount) const;
-  // "run.h5  1 GiB of 4 GiB (25 %)  80 MiB/s  38 s left".
-  std::string Line(uint64_t done, absl::Time now) const;
-
   Streams& streams_;
   const std::string label_;
   const std::string unit_;  // empty: bytes
@@ -40,6 +36,7 @@ class Progress {
   const absl::Time start_;
   absl::Time next_;
   bool shown_ = false;
+  uint64_t counted_bytes_ = 0;  // by the batch
 };
 
 }  // namespace h5mirror::tools

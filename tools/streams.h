@@ -2,8 +2,6 @@
 #ifndef H5MIRROR_TOOLS_STREAMS_H_
 #define H5MIRROR_TOOLS_STREAMS_H_
 
-#include <cstddef>
-#include <cstdint>
 #include <ostream>
 
 #include "absl/time/time.h"
@@ -13,14 +11,7 @@ namespace h5mirror::tools {
 // What reads the other end.
 enum class Sink { kTerminal, kPipe };
 
-// One long work on many files, of which each has a Progress of its own.
-struct Batch {
-  uint64_t total_bytes = 0;  // of all files
-  size_t file_count = 0;
-  absl::Time start;
-  uint64_t done_bytes = 0;  // of those that are done
-  size_t file_number = 0;   // the one in hand, from 1
-};
+class BatchProgress;
 
 struct Streams {
   std::ostream& out;  // results
@@ -29,8 +20,8 @@ struct Streams {
   Sink err_sink = Sink::kPipe;
   int width_columns = 80;  // of the terminal
   absl::TimeZone zone = absl::UTCTimeZone();
-  // While one is under way: what Progress shows. Borrowed.
-  const Batch* batch = nullptr;
+  // While one is under way: what Progress counts for. Borrowed.
+  BatchProgress* batch = nullptr;
 };
 
 }  // namespace h5mirror::tools

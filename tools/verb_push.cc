@@ -1,5 +1,5 @@
 // h5mirror push: closed local files become the server's newest versions.
-#include <filesystem>
+#include <atomic>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -32,6 +32,7 @@ struct Options {
   bool replace = false;
   bool dry_run = false;
   bool quiet = false;
+  int jobs = 4;
 
   Content content() const { return any ? Content::kAny : Content::kHdf5Only; }
   ForeignFile foreign() const { return replace ? ForeignFile::kReplace : ForeignFile::kRefuse; }
@@ -152,6 +153,7 @@ class Tally {
   Tally(const Options& options, const FilesToPush& found)
       : options_(options), found_(found), start_(absl::Now()) {}
 
+  // Thread-safe, as long as nobody asks for the summary.
   void Count(const Outcome& outcome) {
     ++counts_[static_cast<size_t>(outcome.action)];
     sent_bytes_ += outcome.result.sent_bytes;
@@ -170,7 +172,7 @@ class Tally {
     also(found_.skipped, "skipped (not HDF5)");
     also(found_.gone.size(), "gone here (the server keeps them)");
     if (!options_.dry_run) {
-      StrAppend(&text, "; ", HumanBytes(sent_bytes_), " sent in ",
+      StrAppend(&text, "; ", HumanBytes(sent_bytes_.load()), " sent in ",
                 HumanDuration(absl::Trunc(absl::Now() - start_, absl::Milliseconds(100))));
     }
     const bool is_many = options_.recursive || found_.files.size() > 1;
@@ -181,7 +183,7 @@ class Tally {
                    {"failed", failed},
                    {"skipped", found_.skipped},
                    {"gone", found_.gone},
-                   {"sent_bytes", sent_bytes_}}}},
+                   {"sent_bytes", sent_bytes_.load()}}}},
             is_many ? text : ""};
   }
 
@@ -191,37 +193,8 @@ class Tally {
   const Options& options_;
   const FilesToPush& found_;
   const absl::Time start_;
-  size_t counts_[3] = {};
-  uint64_t sent_bytes_ = 0;
-};
-
-// What the line on a terminal tells, from file to file.
-class BatchOnTerminal {
- public:
-  BatchOnTerminal(Streams& streams, const FilesToPush& found) : streams_(streams) {
-    batch_.total_bytes = found.total_bytes;
-    batch_.file_count = found.files.size();
-    batch_.start = absl::Now();
-    if (batch_.file_count > 1) streams_.batch = &batch_;
-  }
-  ~BatchOnTerminal() { streams_.batch = nullptr; }
-  BatchOnTerminal(const BatchOnTerminal&) = delete;
-  BatchOnTerminal& operator=(const BatchOnTerminal&) = delete;
-
-  void Begin(const std::string& local) {
-    batch_.done_bytes += std::exchange(in_hand_bytes_, 0);
-    ++batch_.file_number;
-    std::error_code error;
-    const uintmax_t size_bytes = std::filesystem::file_size(local, error);
-    if (!error) in_hand_bytes_ = size_bytes;
-    // Also where nothing is sent of it.
-    Progress(streams_, local, in_hand_bytes_).Update(0);
-  }
-
- private:
-  Streams& streams_;
-  Batch batch_;
-  uint64_t in_hand_bytes_ = 0;
+  std::atomic<size_t> counts_[3] = {};
+  std::atomic<uint64_t> sent_bytes_ = 0;
 };
 
 absl::StatusOr<int> RunPush(Context& context, const Options& options) {
@@ -232,22 +205,19 @@ absl::StatusOr<int> RunPush(Context& context, const Options& options) {
         StrCat("--name is for one file, and there are ", found.files.size()));
   }
   Tally tally(options, found);
-  BatchOnTerminal batch(context.streams(), found);
   const EachFileExtras extras{
-      .before = [&](const std::string& local) { batch.Begin(local); },
+      .jobs = options.jobs,
+      .total_bytes = found.total_bytes,
       .is_quiet = options.quiet,
       .summary = [&](int failed) { return tally.Summary(failed); },
   };
-  H5M_ASSIGN_OR_RETURN(
-      const int code,
-      ForEachMirror(
-          context, found.files,
-          [&](const std::string& local, const FileArg& mirror) -> absl::StatusOr<FileOutcome> {
-            H5M_ASSIGN_OR_RETURN(const Outcome outcome, PushOne(context, options, local, mirror));
-            tally.Count(outcome);
-            return FileOutcome{OutcomeToJson(options, outcome), OutcomeToText(options, outcome)};
-          },
-          extras));
+  const FileTurn turn = [&](Context& own, const std::string& local,
+                            const FileArg& mirror) -> absl::StatusOr<FileOutcome> {
+    H5M_ASSIGN_OR_RETURN(const Outcome outcome, PushOne(own, options, local, mirror));
+    tally.Count(outcome);
+    return FileOutcome{OutcomeToJson(options, outcome), OutcomeToText(options, outcome)};
+  };
+  H5M_ASSIGN_OR_RETURN(const int code, ForEachMirror(context, found.files, turn, extras));
   if (found.files.empty()) context.Note("no HDF5 file there; --any takes all files");
   return code;
 }
@@ -270,6 +240,9 @@ void AddPush(CLI::App& app, Context& context, Action& action) {
                  "put the file in the place of another one of that name, whose versions stay");
   verb->add_flag("--any", options->any, "also what is not HDF5, or was not closed cleanly");
   verb->add_flag("--dry-run", options->dry_run, "say what would be done");
+  verb->add_option("-j,--jobs", options->jobs, "so many files at once (1 to 64)")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 64));
   verb->add_flag("-q,--quiet", options->quiet, "say nothing but errors");
   verb->callback([&context, &action, options] {
     action = [&context, options] { return RunPush(context, *options); };

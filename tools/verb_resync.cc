@@ -124,17 +124,18 @@ absl::StatusOr<int> RunResync(Context& context, const Options& options) {
   H5M_RETURN_IF_ERROR(CheckOneIsRight(context, options));
   ResyncRequest request = options.request;
   request.content = options.any ? Content::kAny : Content::kHdf5Only;
-  return ForEachMirror(
-      context, options.locals,
-      [&](const std::string& local, const FileArg& mirror) -> absl::StatusOr<FileOutcome> {
-        request.local = local;
-        request.mirror = mirror;
-        const absl::Time start = absl::Now();
-        H5M_ASSIGN_OR_RETURN(const ResyncOutcome outcome, Resync(context, request));
-        const double seconds = absl::ToDoubleSeconds(absl::Now() - start);
-        return FileOutcome{OutcomeToJson(request, outcome, seconds),
-                           StrCat(OutcomeToText(request, outcome, seconds), Closed(outcome))};
-      });
+  return ForEachMirror(context, options.locals,
+                       [&](Context& own, const std::string& local,
+                           const FileArg& mirror) -> absl::StatusOr<FileOutcome> {
+                         request.local = local;
+                         request.mirror = mirror;
+                         const absl::Time start = absl::Now();
+                         H5M_ASSIGN_OR_RETURN(const ResyncOutcome outcome, Resync(own, request));
+                         const double seconds = absl::ToDoubleSeconds(absl::Now() - start);
+                         return FileOutcome{
+                             OutcomeToJson(request, outcome, seconds),
+                             StrCat(OutcomeToText(request, outcome, seconds), Closed(outcome))};
+                       });
 }
 
 }  // namespace
