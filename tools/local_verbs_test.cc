@@ -7,6 +7,8 @@
 #include <utility>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/blocking_counter.h"
 #include "absl/time/clock.h"
 #include "base/local_record.h"
 #include "tools/testing/cli_test_base.h"
@@ -179,10 +181,30 @@ TEST_F(LocalVerbsTest, PushOfManyShowsHowFarAllOfThemHaveCome) {
     absl::SleepFor(absl::Milliseconds(600));
     return grpc::Status::OK;
   });
-  const Result result = RunOnTerminal({"push", "-r", Path("t"), "--root", Path("t")});
+  const Result result = RunOnTerminal({"push", "-r", "-j", "1", Path("t"), "--root", Path("t")});
   EXPECT_EQ(result.code, 0);
-  EXPECT_THAT(result.err, HasSubstr("2 of 2 files  3 MiB of 6 MiB (50 %)  "));
-  EXPECT_THAT(result.err, HasSubstr(" left  " + Path("t/b.h5").substr(0, 10)));
+  EXPECT_THAT(result.err, HasSubstr("1 of 2 files  3 MiB of 6 MiB (50 %)  "));
+  EXPECT_THAT(result.err, HasSubstr(" left  " + Path("t/").substr(0, 10)));
+}
+
+TEST_F(LocalVerbsTest, PushTakesSeveralFilesAtOnce) {
+  constexpr int kFiles = 4;
+  for (int i = 0; i < kFiles; ++i) Write(absl::StrCat("t/", i, ".h5"), Hdf5Bytes(4096));
+  absl::BlockingCounter all_are_there(kFiles);
+  server_.On("Barrier", [&] {
+    all_are_there.DecrementCount();
+    all_are_there.Wait();  // None is answered before the last one has come.
+    return grpc::Status::OK;
+  });
+  const Result result = Run({"push", "-r", Path("t"), "--root", Path("t")});
+  EXPECT_EQ(result.code, 0) << result.err;
+  size_t last = 0;
+  for (int i = 0; i < kFiles; ++i) {
+    const size_t at = result.out.find(absl::StrCat(i, ".h5 as "));
+    ASSERT_NE(at, std::string::npos) << result.out;
+    EXPECT_GE(at, last) << "they are told in their order";
+    last = at;
+  }
 }
 
 TEST_F(LocalVerbsTest, APushEndsWhatAComparisonHadFound) {
