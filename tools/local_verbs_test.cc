@@ -3,12 +3,13 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <tuple>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/blocking_counter.h"
+#include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "base/local_record.h"
 #include "tools/testing/cli_test_base.h"
@@ -190,11 +191,14 @@ TEST_F(LocalVerbsTest, PushOfManyShowsHowFarAllOfThemHaveCome) {
 TEST_F(LocalVerbsTest, PushTakesSeveralFilesAtOnce) {
   constexpr int kFiles = 4;
   for (int i = 0; i < kFiles; ++i) Write(absl::StrCat("t/", i, ".h5"), Hdf5Bytes(4096));
-  absl::BlockingCounter all_are_there(kFiles);
+  std::atomic<int> come = 0;
+  absl::Notification all_have_come;
   server_.On("Barrier", [&] {
-    all_are_there.DecrementCount();
-    all_are_there.Wait();  // None is answered before the last one has come.
-    return grpc::Status::OK;
+    if (++come == kFiles) all_have_come.Notify();
+    // None is answered before the last one has come.
+    return all_have_come.WaitForNotificationWithTimeout(absl::Seconds(60))
+               ? grpc::Status::OK
+               : grpc::Status(grpc::StatusCode::INTERNAL, "alone");
   });
   const Result result = Run({"push", "-r", Path("t"), "--root", Path("t")});
   EXPECT_EQ(result.code, 0) << result.err;
