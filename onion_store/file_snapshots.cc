@@ -1,5 +1,4 @@
-// Cuts that readers hold on to: docs/ARCHITECTURE.md, "The newest cut, and readers
-// that hold it".
+// Cuts that readers hold on to: docs/design/003-cuts-and-pins.md.
 #include <algorithm>
 #include <utility>
 

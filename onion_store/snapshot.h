@@ -1,4 +1,4 @@
-// Reads one pinned cut: docs/ARCHITECTURE.md, "The newest cut, and readers that hold it".
+// Reads one pinned cut: docs/design/003-cuts-and-pins.md.
 #ifndef H5MIRROR_ONION_STORE_SNAPSHOT_H_
 #define H5MIRROR_ONION_STORE_SNAPSHOT_H_
 
