@@ -1,5 +1,5 @@
 // Which side is right: how a client's local file stands to the server's file. Pure; the
-// table is in docs/ARCHITECTURE.md.
+// table is in docs/design/020-which-side-is-right.md.
 #ifndef H5MIRROR_SERVER_RELATION_H_
 #define H5MIRROR_SERVER_RELATION_H_
 

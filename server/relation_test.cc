@@ -62,7 +62,7 @@ struct Row {
   v1::Relation expected;
 };
 
-// The rows of docs/ARCHITECTURE.md, "Which side is right".
+// The rows of docs/design/020-which-side-is-right.md.
 TEST(RelationTest, FollowsTheTable) {
   const store::FileInfo none;
   const store::FileInfo existing = Existing();

@@ -1,5 +1,5 @@
-// How a local file stands to its mirror, seen from outside: docs/ARCHITECTURE.md, "Which side
-// is right", without taking part in it.
+// How a local file stands to its mirror, seen from outside:
+// docs/design/020-which-side-is-right.md, without taking part in it.
 #ifndef H5MIRROR_TOOLS_STANDING_H_
 #define H5MIRROR_TOOLS_STANDING_H_
 

@@ -1,6 +1,7 @@
 // The mirrors of one file that was opened for writing: a session with each server that the
-// configuration names. Each has its own window, state and resync (docs/ARCHITECTURE.md, "Several
-// mirrors"). What a program waits for is begun with all of them before the first one is waited for.
+// configuration names. Each has its own window, state and resync
+// (docs/design/020-which-side-is-right.md, "Several mirrors"). What a program waits for is begun
+// with all of them before the first one is waited for.
 //
 // Called by one thread at a time, as HDF5 does.
 #ifndef H5MIRROR_CLIENT_VFD_PLUGIN_MIRRORS_H_

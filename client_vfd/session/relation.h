@@ -1,5 +1,5 @@
-// What a client may claim about its local file at the attach; docs/ARCHITECTURE.md, "Which side is
-// right". Pure.
+// What a client may claim about its local file at the attach;
+// docs/design/020-which-side-is-right.md. Pure.
 #ifndef H5MIRROR_CLIENT_VFD_SESSION_RELATION_H_
 #define H5MIRROR_CLIENT_VFD_SESSION_RELATION_H_
 

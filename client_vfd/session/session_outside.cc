@@ -1,6 +1,7 @@
 // A closed file that a program without the driver has changed since its last mirrored close, where
 // the server has not moved: it is taken in, as a version of its own ("outside change"), before the
-// program's first byte changes the file. docs/ARCHITECTURE.md, "An outside change".
+// program's first byte changes the file. docs/design/020-which-side-is-right.md, "An outside
+// change".
 #include <algorithm>
 #include <utility>
 
