@@ -1,5 +1,4 @@
-// Accepts connections, within limits, and hands them to gRPC. docs/ARCHITECTURE.md, "The front
-// door".
+// Accepts connections, within limits, and hands them to gRPC: docs/design/021-front-door.md.
 #ifndef H5MIRROR_SERVER_FRONT_DOOR_H_
 #define H5MIRROR_SERVER_FRONT_DOOR_H_
 

@@ -1,4 +1,4 @@
-// When a writer's cuts become versions: docs/ARCHITECTURE.md, "What becomes a version".
+// When a writer's cuts become versions: docs/design/022-versions-and-retention.md.
 #ifndef H5MIRROR_SERVER_VERSION_SCHEDULE_H_
 #define H5MIRROR_SERVER_VERSION_SCHEDULE_H_
 
