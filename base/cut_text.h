@@ -1,7 +1,7 @@
 // The number of a cut as people read it.
 //
 // Each time that a server opens a file anew, its cuts go on at the time of day in microseconds
-// (docs/format.md, "Recovery"), which is 16 digits. Its last six tell the cuts of a file apart as
+// (docs/design/031-recovery.md), which is 16 digits. Its last six tell the cuts of a file apart as
 // well.
 #ifndef H5MIRROR_BASE_CUT_TEXT_H_
 #define H5MIRROR_BASE_CUT_TEXT_H_

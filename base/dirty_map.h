@@ -1,7 +1,7 @@
 // What a server lacks, or may yet lose, of a local file that was closed: `X.h5.h5m/dirty` beside
 // `X.h5`, or `dirty-TAG` for each of several mirrors. The session module writes it and takes it up,
-// the admin CLI reads it. Format, and the order in which map and record change: docs/format.md,
-// "The client's dirty map".
+// the admin CLI reads it. Format: docs/reference/format.md, "The client's dirty map". The order in
+// which map and record change: docs/design/035-client-record.md.
 #ifndef H5MIRROR_BASE_DIRTY_MAP_H_
 #define H5MIRROR_BASE_DIRTY_MAP_H_
 

@@ -1,6 +1,7 @@
 // What a client remembers of the mirror of one local file: `X.h5.h5m/client.json` beside
 // `X.h5`, or `client-TAG.json` for each of several mirrors. The plugin writes it, the plugin and
-// the admin CLI read it. Format: docs/format.md, "The client's record" and "Several mirrors".
+// the admin CLI read it. Format: docs/reference/format.md, "The client's record" and "Several
+// mirrors".
 #ifndef H5MIRROR_BASE_LOCAL_RECORD_H_
 #define H5MIRROR_BASE_LOCAL_RECORD_H_
 

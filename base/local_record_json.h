@@ -1,4 +1,4 @@
-// The client's record as JSON text; docs/format.md, "The client's record".
+// The client's record as JSON text; docs/reference/format.md, "The client's record".
 #ifndef H5MIRROR_BASE_LOCAL_RECORD_JSON_H_
 #define H5MIRROR_BASE_LOCAL_RECORD_JSON_H_
 

@@ -37,7 +37,7 @@ inline bool IsSameServer(std::string_view a, std::string_view b) {
 }
 
 // What stands for a server in the names of files: 8 hex digits, the FNV-1a hash of
-// CanonicalServer() (docs/format.md, "Several mirrors").
+// CanonicalServer() (docs/reference/format.md, "Several mirrors").
 inline std::string ServerTag(std::string_view server) {
   uint32_t hash = 2166136261u;
   for (const char c : CanonicalServer(server)) {

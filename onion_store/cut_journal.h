@@ -1,6 +1,7 @@
 // A cut of a file that keeps no history beside it, on its way to the head: X.h5.h5m/journal holds
 // what the pages were and what they become, and only then the head is changed. So the head moves
-// from cut to cut at a cost that follows the pages changed. On disk: docs/format.md, "journal".
+// from cut to cut at a cost that follows the pages changed. On disk: docs/reference/format.md,
+// "Edit journal"; steps: docs/design/034-edit-journal.md.
 #ifndef H5MIRROR_ONION_STORE_CUT_JOURNAL_H_
 #define H5MIRROR_ONION_STORE_CUT_JOURNAL_H_
 

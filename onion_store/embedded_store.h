@@ -1,6 +1,6 @@
 // The store of one local file, in the process that uses it: X.h5 is the head, X.h5.h5m/ its
-// history, in the bytes of docs/format.md, "A file without a server". A lease in the history keeps
-// two processes apart, and a store without a root keeps nothing else anywhere.
+// history, in the bytes of docs/reference/format.md, "Embedded history". A lease in the history
+// keeps two processes apart, and a store without a root keeps nothing else anywhere.
 #ifndef H5MIRROR_ONION_STORE_EMBEDDED_STORE_H_
 #define H5MIRROR_ONION_STORE_EMBEDDED_STORE_H_
 

@@ -1,4 +1,4 @@
-// Where two versions of a file may differ: docs/format.md, "What changed between two versions".
+// Where two versions of a file may differ: docs/design/036-reading-a-version.md.
 #ifndef H5MIRROR_ONION_STORE_FILE_CHANGES_H_
 #define H5MIRROR_ONION_STORE_FILE_CHANGES_H_
 

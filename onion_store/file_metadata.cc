@@ -1,4 +1,4 @@
-// What is known of where a file's metadata is, on the disk: docs/format.md, "metadata".
+// What is known of where a file's metadata is, on the disk: docs/reference/format.md, "Metadata".
 #include <string>
 
 #include "onion_store/coding.h"

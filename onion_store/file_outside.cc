@@ -1,4 +1,4 @@
-// A head that somebody changed while no store had it open: docs/format.md, "Recovery".
+// A head that somebody changed while no store had it open: docs/design/031-recovery.md.
 #include <algorithm>
 #include <string>
 #include <utility>

@@ -1,5 +1,5 @@
 // Sizes that no head here can have. A cut of one is refused. A store that took them before could
-// make such a cut durable, and never apply it: docs/format.md, "Recovery".
+// make such a cut durable, and never apply it: docs/design/031-recovery.md.
 #include <algorithm>
 #include <utility>
 

@@ -1,4 +1,4 @@
-// Dropping versions: docs/format.md, "Pruning".
+// Dropping versions: docs/design/032-pruning.md.
 #include <algorithm>
 #include <map>
 #include <set>

@@ -1,4 +1,4 @@
-// What happens when a file is opened: docs/format.md, "Recovery".
+// What happens when a file is opened: docs/design/031-recovery.md.
 #include <algorithm>
 #include <utility>
 

@@ -1,4 +1,4 @@
-// How an old version becomes the newest again: docs/format.md, "Rollback".
+// How an old version becomes the newest again: docs/design/030-order-of-writes.md, "Rollback".
 #include <algorithm>
 #include <utility>
 

@@ -53,7 +53,8 @@ class PlannedPrune {
     target_ = kNone;
   }
   // The next row of the block, by version and level. `at`: the newest version of its generation
-  // that exists and is not newer; nullopt: none. `own`: it is the row's. docs/format.md, "Pruning".
+  // that exists and is not newer; nullopt: none. `own`: it is the row's.
+  // docs/design/032-pruning.md.
   void Take(const PageRun& run, std::optional<size_t> at, bool own, uint64_t disk_bytes) {
     const int32_t target = at.has_value() ? kept_[*at] : kNone;
     if (target == kNone) return;

@@ -1,4 +1,4 @@
-// Checking a history: docs/format.md, "Verifying".
+// Checking a history: docs/design/036-reading-a-version.md.
 #include <algorithm>
 #include <optional>
 #include <utility>

@@ -1,4 +1,4 @@
-// Names of the files in a history: docs/format.md, "What lies where".
+// Names of the files in a history: docs/reference/format.md, "Files and directories".
 #ifndef H5MIRROR_ONION_STORE_HISTORY_NAMES_H_
 #define H5MIRROR_ONION_STORE_HISTORY_NAMES_H_
 

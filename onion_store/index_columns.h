@@ -1,4 +1,4 @@
-// How the index spells what its rows hold. On disk: docs/format.md, "index".
+// How the index spells what its rows hold. On disk: docs/reference/format.md, "Index".
 #ifndef H5MIRROR_ONION_STORE_INDEX_COLUMNS_H_
 #define H5MIRROR_ONION_STORE_INDEX_COLUMNS_H_
 

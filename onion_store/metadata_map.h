@@ -33,8 +33,8 @@ class MetadataMap {
   std::vector<Extent> Within(Extent extent) const;
   uint64_t byte_count() const;
 
-  // Its bytes on the disk (docs/format.md, "metadata"), if it has changed since the last call or
-  // Load().
+  // Its bytes on the disk (docs/reference/format.md, "Metadata"), if it has changed since the last
+  // call or Load().
   std::optional<std::string> TakeChanged();
   // What TakeChanged() gave; anything else is ignored.
   void Load(std::string_view bytes);

@@ -1,7 +1,8 @@
 // An edit of a file that is mirrored to servers, and goes around the driver's sessions: the cut
 // comes to the head through its journal (cut_journal.h), and what each server lacks then is in the
 // dirty map beside the file (base/dirty_map.h), whenever the process ends. So the next session, or
-// the editor itself, sends that and no more. On disk: docs/format.md, "The client's dirty map".
+// the editor itself, sends that and no more. On disk: docs/reference/format.md, "The client's dirty
+// map"; steps: docs/design/034-edit-journal.md.
 #ifndef H5MIRROR_ONION_STORE_MIRROR_NOTES_H_
 #define H5MIRROR_ONION_STORE_MIRROR_NOTES_H_
 

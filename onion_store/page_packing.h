@@ -1,4 +1,4 @@
-// Compression of saved pages. On disk: docs/format.md, "pages-NNNNNN".
+// Compression of saved pages. On disk: docs/reference/format.md, "Pages records".
 #ifndef H5MIRROR_ONION_STORE_PAGE_PACKING_H_
 #define H5MIRROR_ONION_STORE_PAGE_PACKING_H_
 

@@ -1,4 +1,5 @@
-// Pre-images: what pages held at older versions. On disk: docs/format.md, "pages-NNNNNN".
+// Pre-images: what pages held at older versions. On disk:
+// docs/reference/format.md, "Pages records".
 #ifndef H5MIRROR_ONION_STORE_PAGE_SEGMENTS_H_
 #define H5MIRROR_ONION_STORE_PAGE_SEGMENTS_H_
 

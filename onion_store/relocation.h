@@ -1,4 +1,4 @@
-// Renames that happen together or not at all: docs/format.md, "Moving, removing, undeleting".
+// Renames that happen together or not at all: docs/design/033-moving-and-removing.md.
 #ifndef H5MIRROR_ONION_STORE_RELOCATION_H_
 #define H5MIRROR_ONION_STORE_RELOCATION_H_
 

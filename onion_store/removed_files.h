@@ -1,4 +1,4 @@
-// Files that were removed and can be brought back: docs/format.md, "Moving, removing, undeleting".
+// Files that were removed and can be brought back: docs/design/033-moving-and-removing.md.
 #ifndef H5MIRROR_ONION_STORE_REMOVED_FILES_H_
 #define H5MIRROR_ONION_STORE_REMOVED_FILES_H_
 

@@ -1,5 +1,5 @@
-// The redo log of one file: overwrites that are not in the head yet. On disk: docs/format.md,
-// "stage-NNNNNN".
+// The redo log of one file: overwrites that are not in the head yet. On disk:
+// docs/reference/format.md, "Stage records".
 #ifndef H5MIRROR_ONION_STORE_STAGE_LOG_H_
 #define H5MIRROR_ONION_STORE_STAGE_LOG_H_
 

@@ -1,4 +1,4 @@
-// Moving, removing and undeleting: docs/format.md has the order of it.
+// Moving, removing and undeleting: docs/design/033-moving-and-removing.md has the order of it.
 #include <algorithm>
 #include <utility>
 

@@ -1,4 +1,5 @@
-// A checksum for every page of a head at its applied cut. On disk: docs/format.md, "sums-G".
+// A checksum for every page of a head at its applied cut. On disk:
+// docs/reference/format.md, "Sums".
 #ifndef H5MIRROR_ONION_STORE_SUMS_FILE_H_
 #define H5MIRROR_ONION_STORE_SUMS_FILE_H_
 

@@ -1,4 +1,4 @@
-// Fencing numbers for all files of a store. On disk: docs/format.md, "tokens".
+// Fencing numbers for all files of a store. On disk: docs/reference/format.md, "Tokens".
 #ifndef H5MIRROR_ONION_STORE_TOKEN_SOURCE_H_
 #define H5MIRROR_ONION_STORE_TOKEN_SOURCE_H_
 

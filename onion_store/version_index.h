@@ -1,5 +1,5 @@
 // The index of one file: what is durable, its versions, and where pre-images lie. On disk:
-// docs/format.md, "index".
+// docs/reference/format.md, "Index".
 #ifndef H5MIRROR_ONION_STORE_VERSION_INDEX_H_
 #define H5MIRROR_ONION_STORE_VERSION_INDEX_H_
 
@@ -207,7 +207,7 @@ class VersionIndex {
   absl::StatusOr<std::optional<uint64_t>> NextPage(int64_t generation, VersionNumber version_min,
                                                    uint64_t page, uint64_t end = UINT64_MAX);
 
-  // ---- Dropping versions: docs/format.md, "Pruning". ----
+  // ---- Dropping versions: docs/design/032-pruning.md. ----
 
   absl::StatusOr<bool> HasVersion(VersionNumber version);
   // Forgets `versions` and their tags; their pages stay until MoveDropped().

@@ -1,4 +1,5 @@
-// When the local file was last compared with its mirror: docs/format.md, "index", `last_check`.
+// When the local file was last compared with its mirror: docs/reference/format.md,
+// "Table last_check".
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "onion_store/version_index.h"

@@ -1,4 +1,4 @@
-// Dropping versions: docs/format.md, "Pruning".
+// Dropping versions: docs/design/032-pruning.md.
 #include <algorithm>
 
 #include "base/status_macros.h"
@@ -139,7 +139,7 @@ absl::StatusOr<bool> VersionIndex::MoveDropped(uint32_t page_size_bytes, size_t 
       H5M_RETURN_IF_ERROR(FindKept(page_size_bytes, &at));
       std::vector<PageRun> runs;
       {
-        // The lowest level first: see docs/format.md.
+        // The lowest level first: see docs/design/032-pruning.md.
         SqliteQuery query(*database_,
                           "SELECT level, page FROM pages INDEXED BY pages_version"
                           " WHERE generation = ? AND version = ? ORDER BY level, page LIMIT ?");

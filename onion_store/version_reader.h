@@ -1,4 +1,4 @@
-// Reads one version: docs/format.md, "Reading version V".
+// Reads one version: docs/design/036-reading-a-version.md.
 #ifndef H5MIRROR_ONION_STORE_VERSION_READER_H_
 #define H5MIRROR_ONION_STORE_VERSION_READER_H_
 

@@ -1,7 +1,7 @@
 // How each file stands to the local file that it mirrors, as far as the server knows: what writers
 // report of themselves, and what becomes of writers. After a restart writers report anew, and what
-// stands without a writer, DEGRADED and DIVERGED, comes from a file (docs/format.md,
-// "mirror-states").
+// stands without a writer, DEGRADED and DIVERGED, comes from a file
+// (docs/reference/format.md, "Mirror states").
 #ifndef H5MIRROR_SERVER_MIRROR_STATES_H_
 #define H5MIRROR_SERVER_MIRROR_STATES_H_
 

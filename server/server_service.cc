@@ -10,7 +10,7 @@
 namespace h5mirror::server {
 namespace {
 
-// docs/format.md, the one format so far.
+// docs/reference/format.md, the one format so far.
 constexpr uint32_t kStoreFormat = 1;
 
 }  // namespace

@@ -361,7 +361,7 @@ void FinishEdit(const Config& config, const EmbeddedTarget& target) {
 
 namespace {
 
-// Of a mirror, or of several: docs/format.md, "The client's record".
+// Of a mirror, or of several: docs/reference/format.md, "The client's record".
 bool HasRecord(const std::string& directory) {
   const auto close = [](DIR* stream) { closedir(stream); };
   const std::unique_ptr<DIR, decltype(close)> stream(opendir(directory.c_str()), close);

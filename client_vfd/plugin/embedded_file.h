@@ -42,8 +42,8 @@ void StatusOfEmbedded(const H5FD_t* file, H5mStatus* status);
 // at most the configured timeout for others who do, but not for readers of a file that an edit was
 // broken off in. Says what could not be done; the file is then read as it is.
 void HealEmbeddedHead(const Config& config, const EmbeddedTarget& target);
-// The same where a killed h5edit left a change of the file on its way (docs/format.md, "journal"):
-// for all opens, whatever the configuration.
+// The same where a killed h5edit left a change of the file on its way
+// (docs/design/034-edit-journal.md): for all opens, whatever the configuration.
 void FinishEdit(const Config& config, const EmbeddedTarget& target);
 
 // Why a file must not be mirrored as it is; unset: nothing is on its way to it.

@@ -98,7 +98,7 @@ LieMaker IgnoreAllSyncs() {
 
 const std::vector<PlantedFault>& AllPlantedFaults() {
   static const std::vector<PlantedFault>& all = *new std::vector<PlantedFault>{
-      // Each sync of the order in docs/format.md left out.
+      // Each sync of the order in docs/design/030-order-of-writes.md left out.
       {"stage_not_synced", Ignore(Kind::kSync, "stage-"), "overwrites"},
       {"stage_name_not_synced", IgnoreHistorySyncAfter(NamesStage), "overwrites"},
       {"index_commit_not_synced", Ignore(Kind::kSync, "index-wal"), "overwrites"},

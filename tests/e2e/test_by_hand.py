@@ -1,4 +1,5 @@
-"""A history decoded with nothing but docs/format.md, sqlite3 and a hex dump; and the onion driver's worked example."""
+"""A history decoded with nothing but docs/reference/format.md, sqlite3 and a hex dump; and the onion driver's worked
+example."""
 
 import shutil
 import struct
@@ -79,7 +80,7 @@ def hex_bytes(path, offset, length):
 
 
 def by_hand(site, name, version):
-    """The bytes of a version, by "Reading version V" of docs/format.md."""
+    """The bytes of a version, by docs/design/036-reading-a-version.md."""
     (page_size,), = sql(site, name, "SELECT page_size_bytes FROM file")
     (size, generation), = sql(site, name, f"SELECT size_bytes, generation FROM version WHERE version = {version}")
     page_size, size = int(page_size), int(size)

@@ -95,7 +95,7 @@ def test_16_sessions_overwrite_256_mib_each_within_memory(tmp_path):
 
 
 def clone_mirrored_file(root, name, directory, count):
-    """Makes `count` mirrored files as docs/format.md lays them out, by hard links to one real file's history."""
+    """Makes `count` mirrored files as docs/reference/format.md lays them out, by hard links to one real file's history."""
     (root / directory).mkdir()
     head, index = root / name, root / f"{name}.h5m" / "index"
     per_inode = 30_000  # ext4 allows 65,000 names of a file.

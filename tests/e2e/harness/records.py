@@ -1,4 +1,4 @@
-"""Records of saved pages, as docs/format.md, "pages-NNNNNN", has them."""
+"""Records of saved pages, as docs/reference/format.md, "Pages records", has them."""
 
 import ctypes
 import struct
