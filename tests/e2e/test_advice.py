@@ -131,6 +131,6 @@ def test_with_the_driver_named_and_no_plugin_path_the_package_finds_it(bare_site
     if ok:
         bare_site.assert_mirrored("x.h5")
     else:
-        assert "Not a datatype" in result.err, "docs/driver.md says otherwise"
+        assert "Not a datatype" in result.err, "docs/how-to/when-mirroring-does-not-work.md says otherwise"
     doctor = bare_site.run([paths.BIN / "h5mirror", "doctor", "--no-scratch"], env=env)
     assert "FAIL" in doctor.out and "Not a datatype" in doctor.out, doctor.describe()

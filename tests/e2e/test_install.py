@@ -173,7 +173,7 @@ def test_its_pages_are_read_with_man(prefix, user):
 def test_links_between_the_documents_hold(prefix):
     documents = prefix / "share/doc/h5mirror"
     pages = list(documents.rglob("*.md"))
-    assert {"README.md", "operations.md", "driver.md", "h5mirror.1.md"} <= {each.name for each in pages}
+    assert {"README.md", "operations.md", "driver-keys.md", "h5mirror.1.md"} <= {each.name for each in pages}
     for page in pages:
         for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text()):
             assert (page.parent / target).exists(), f"{page.relative_to(documents)} links to {target}"

@@ -30,8 +30,9 @@ def register() -> None:
 def set_fapl(plist: h5py.h5p.PropFAID, config: str = "", **keys: Any) -> None:
     """What h5py calls for `h5py.File(..., driver="h5mirror", **keys)`.
 
-    `keys` are those of docs/driver.md. h5py.File has a `name` and a `mode` of its own: these two go into `config`, a
-    string in the driver's own words ("name=run7.h5;ack=applied"). Where a key is in both, that of `keys` counts.
+    `keys` are those of docs/reference/driver-keys.md. h5py.File has a `name` and a `mode` of its own: these two go into
+    `config`, a string in the driver's own words ("name=run7.h5;ack=applied"). Where a key is in both, that of `keys`
+    counts.
     """
     text = config_string(config, keys)
     try:

@@ -20,7 +20,7 @@ def open(url: str, mode: str = "r", *, version: int | str | datetime | None = No
 
     `version` is what may follow the '@' in the url: a number, "latest" (the newest version), "latest-K", "tag:NAME", or
     a time, which may be a datetime (a naive one is local). `keys` are h5py.File's own (`rdcc_nbytes`, ...), and the
-    driver's (docs/driver.md: `timeout`, `cache`, `token`, ...).
+    driver's (docs/reference/driver-keys.md: `timeout`, `cache`, `token`, ...).
 
     Errors: ValueError         a bad url, a mode other than "r", two versions or two servers.
             FileNotFoundError  the server has no such file or version.

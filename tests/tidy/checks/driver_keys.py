@@ -1,9 +1,9 @@
-"""Each key of the driver's configuration has one row in docs/driver.md, and no row is of another key."""
+"""Each key of the driver's configuration has one row in docs/reference/driver-keys.md, and no row is of another key."""
 
 import re
 
 KEYS = "base/driver_keys.h"
-PAGE = "docs/driver.md"
+PAGE = "docs/reference/driver-keys.md"
 
 
 def check(tree):
