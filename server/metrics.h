@@ -1,4 +1,4 @@
-// What h5mirrord tells Prometheus. Every name is listed in docs/operations.md.
+// What h5mirrord tells Prometheus. Every name is listed in docs/reference/metrics.md.
 #ifndef H5MIRROR_SERVER_METRICS_H_
 #define H5MIRROR_SERVER_METRICS_H_
 

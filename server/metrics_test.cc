@@ -21,8 +21,8 @@ void TouchAll(Metrics& metrics) {
 TEST(MetricsTest, EveryMetricIsInTheOperatorsTable) {
   Metrics metrics(1);
   TouchAll(metrics);
-  std::ifstream stream(H5M_OPERATIONS_MD);
-  ASSERT_TRUE(stream) << H5M_OPERATIONS_MD;
+  std::ifstream stream(H5M_METRICS_MD);
+  ASSERT_TRUE(stream) << H5M_METRICS_MD;
   std::ostringstream text;
   text << stream.rdbuf();
   const std::vector<std::string> names = metrics.Names();
@@ -36,7 +36,7 @@ TEST(MetricsTest, TableNamesNothingThatIsNotThere) {
   Metrics metrics(1);
   TouchAll(metrics);
   const std::vector<std::string> names = metrics.Names();
-  std::ifstream stream(H5M_OPERATIONS_MD);
+  std::ifstream stream(H5M_METRICS_MD);
   for (std::string line; std::getline(stream, line);) {
     if (line.rfind("| `h5mirror_server_", 0) != 0) continue;
     const std::string name = line.substr(3, line.find('`', 3) - 3);
