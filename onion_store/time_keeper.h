@@ -2,7 +2,7 @@
 // empty, a typing error, a virtual machine that was asleep. What came of it would stay: versions
 // from years ahead, and removed files that are purged at once. So it is compared with a clock that
 // nobody sets, and over restarts with a note beside the files. The whole of it, for operators:
-// docs/operations.md, "Clocks".
+// docs/reference/clocks.md.
 #ifndef H5MIRROR_ONION_STORE_TIME_KEEPER_H_
 #define H5MIRROR_ONION_STORE_TIME_KEEPER_H_
 

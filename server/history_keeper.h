@@ -1,6 +1,6 @@
 // Keeps histories within what the configuration says: prunes by rule, thins where a limit is
 // reached, stops where thinning does not help, and removes what was removed and has expired. The
-// whole of it, for operators: docs/operations.md, "Retention".
+// whole of it, for operators: docs/reference/retention.md.
 #ifndef H5MIRROR_SERVER_HISTORY_KEEPER_H_
 #define H5MIRROR_SERVER_HISTORY_KEEPER_H_
 

@@ -98,7 +98,7 @@ absl::Status UnknownKey(const Setting& part) {
   for (const RuleKey& key : kRuleKeys) names.push_back(key.name);
   const std::string_view otherwise =
       FindConfigKey(part.key) == nullptr
-          ? "docs/operations.md, \"Retention\", shows all keys"
+          ? "docs/reference/retention.md shows all keys"
           : "it is one of the server itself, which stand before the first [[retention]]";
   return absl::InvalidArgumentError(StrCat(part.source, ": unknown key \"", part.key,
                                            "\" in [[retention]]; ",
