@@ -1,4 +1,4 @@
-// From a script's words to its statements: the grammar of docs/h5edit.md.
+// From a script's words to its statements: the grammar of docs/reference/h5edit.md.
 #ifndef H5MIRROR_TOOLS_H5EDIT_PARSER_H_
 #define H5MIRROR_TOOLS_H5EDIT_PARSER_H_
 

@@ -16,7 +16,7 @@
         print(f["temperature"][-1])
 
 Importing it registers the driver with h5py, before or after h5py itself was imported and used.
-docs/python.md has more.
+docs/reference/python.md has more.
 """
 
 from ._places import let_hdf5_find_plugin
