@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "base/utf8.h"
+#include "h5edit/lexer.h"
+#include "h5edit/parser.h"
 #include "tests/fuzz/fuzz_input.h"
-#include "tools/h5edit/lexer.h"
-#include "tools/h5edit/parser.h"
 
 namespace h5mirror::edit {
 namespace {

@@ -10,7 +10,7 @@ from typing import Any
 
 from ._places import program
 
-# Of tools/exit_code.h.
+# Of cli/context/exit_code.h.
 _ERRORS: dict[int, int] = {3: errno.ENOENT, 5: errno.EBUSY, 6: errno.EIO, 8: errno.EACCES}
 _USAGE = 2
 _UNREACHABLE = 4

@@ -1,0 +1,123 @@
+#include "cli/cli.h"
+
+#include <algorithm>
+#include <cstddef>
+
+#include "CLI/CLI.hpp"
+#include "base/cli_words.h"
+#include "base/strings.h"
+#include "base/version.h"
+#include "cli/context/context.h"
+#include "cli/context/exit_code.h"
+#include "cli/help.h"
+#include "cli/verbs/verbs.h"
+
+namespace h5mirror::tools {
+namespace {
+
+constexpr char kAbout[] =
+    "h5mirror: live mirrors and versions of HDF5 files.\n"
+    "FILE is a name under the server's root, or a local path with a record of its mirror\n"
+    "beside it (X.h5.h5m), which then says server and name. FILE@VERSION: a number, latest,\n"
+    "latest-K for K versions before it, tag:NAME, or a time (2026-11-03T14:00, local, or with\n"
+    "Z or +hh:mm) for the newest version of then.";
+
+void AddGlobalFlags(CLI::App& app, GlobalFlags& flags) {
+  app.add_option(
+      "--server", flags.client.server,
+      "HOST[:PORT], [IPV6]:PORT, unix:PATH or embedded (default: H5MIRROR_SERVER, then client.toml "
+      "in ~/.config/h5mirror and /etc/h5mirror, then 127.0.0.1:7447)");
+  app.add_option("--ca", flags.client.ca, "PEM file of the CA that signed the server: speak TLS");
+  app.add_option("--token", flags.client.token, "the token, as @FILE");
+  app.add_option("--timeout", flags.timeout_seconds, "seconds to wait for a connection")
+      ->capture_default_str()
+      ->check(CLI::Range(0.1, 3600.0));
+  app.add_option("--plugin-dir", flags.plugin_dir,
+                 "directory of the plugin (default: H5MIRROR_PLUGIN_DIR, or beside this program)");
+  app.add_flag("--json", flags.json, "print JSON; keys are listed in h5mirror(1)");
+}
+
+// What `exec` runs is another program's command line, and not for us to parse: all that follows
+// "--", or from the first word on that is neither a flag of ours nor its value.
+std::vector<std::string> TakeProgram(const CLI::App& app, std::vector<std::string>& words) {
+  const size_t verb = SkipFlags({&app}, words, 0);
+  if (verb == words.size() || words[verb] != "exec") return {};
+  const size_t end = SkipFlags({&app, app.get_subcommand("exec")}, words, verb + 1);
+  if (end == words.size()) return {};
+  const bool marked = words[end] == "--";
+  if (!marked && words[end].starts_with('-')) return {};  // A flag that exec does not have.
+  const auto first = words.begin() + static_cast<std::ptrdiff_t>(end);
+  std::vector<std::string> program(first + (marked ? 1 : 0), words.end());
+  words.erase(first, words.end());
+  return program;
+}
+
+// CLI11's own codes become ours; its messages our one line.
+int EndOfParse(const CLI::App& app, const std::vector<std::string>& words,
+               const CLI::ParseError& error, Context& context) {
+  if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) {
+    return app.exit(error, context.streams().out, context.streams().err);
+  }
+  context.Note(StrCat(WhyNotParsed(app, words, error), "; see h5mirror --help"));
+  return kExitUsage;
+}
+
+int EndOf(const absl::StatusOr<int>& result, Context& context) {
+  if (result.ok()) return *result;
+  context.Note(ToStd(result.status().message()));
+  return ExitCodeFor(result.status());
+}
+
+}  // namespace
+
+int RunCli(const std::vector<std::string>& arguments, Streams& streams,
+           const Hdf5Runners& runners) {
+  GlobalFlags flags;
+  flags.arguments = arguments;
+  Context context(flags, streams);
+  Action action;
+  std::vector<std::string> program;
+  CLI::App app(kAbout, "h5mirror");
+  app.set_version_flag("--version", StrCat("h5mirror ", kVersion));
+  app.require_subcommand(1);
+  app.fallthrough();  // Global flags may follow the verb.
+  AddGlobalFlags(app, flags);
+  AddLs(app, context, action);
+  AddStatus(app, context, action);
+  AddLog(app, context, action);
+  AddShow(app, context, action);
+  AddDiff(app, context, arguments, runners.diff, action);
+  AddTag(app, context, action);
+  AddUntag(app, context, action);
+  AddCommit(app, context, action);
+  AddWatch(app, context, arguments, runners.compare_cuts, action);
+  AddMv(app, context, action);
+  AddRm(app, context, action);
+  AddUndelete(app, context, action);
+  AddExport(app, context, action);
+  AddRollback(app, context, action);
+  AddPrune(app, context, action);
+  AddStats(app, context, action);
+  AddVerify(app, context, arguments, runners.open, action);
+  AddRecover(app, context, action);
+  AddPush(app, context, action);
+  AddResync(app, context, action);
+  AddAdopt(app, context, action);
+  AddRehome(app, context, action);
+  AddDoctor(app, context, action);
+  AddExec(app, context, program, action);
+  AddFooters(app);
+  std::vector<std::string> ours = arguments;
+  TakeHelp(app, ours);
+  program = TakeProgram(app, ours);
+  const std::vector<std::string> words = ours;
+  std::reverse(ours.begin(), ours.end());  // CLI11 takes a vector from its end.
+  try {
+    app.parse(ours);
+  } catch (const CLI::ParseError& error) {
+    return EndOfParse(app, words, error, context);
+  }
+  return EndOf(action(), context);
+}
+
+}  // namespace h5mirror::tools

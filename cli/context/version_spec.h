@@ -1,0 +1,42 @@
+// FILE@VERSION on the command line.
+#ifndef H5MIRROR_CLI_CONTEXT_VERSION_SPEC_H_
+#define H5MIRROR_CLI_CONTEXT_VERSION_SPEC_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "cli/context/context.h"
+#include "cli/context/time_spec.h"
+#include "rpc/version_spec.h"
+
+namespace h5mirror::tools {
+
+using rpc::ParseVersionSpec;
+using rpc::VersionSpec;
+
+struct FileAtVersion {
+  std::string file;
+  VersionSpec version;
+};
+
+// For the help of verbs that take FILE@VERSION.
+inline constexpr char kVersionHelp[] =
+    "the version: its number, latest, latest-K, tag:NAME, or a time "
+    "(2026-11-03T14:00, local or with Z or +hh:mm) for the newest of then; FILE as in "
+    "`h5mirror log`";
+
+// What follows the last '@' is the version; names may hold others. kInvalidArgument where
+// there is no '@'.
+absl::StatusOr<FileAtVersion> ParseFileAtVersion(std::string_view text, absl::TimeZone zone);
+
+// The number that `spec` means for the file now; the server finds it. `latest-K` counts the
+// versions that exist. A local time is said in UTC on standard error.
+// kNotFound: the history is not that long, or has no such tag.
+absl::StatusOr<int64_t> ResolveVersion(Context& context, rpc::Client& client,
+                                       const std::string& name, const VersionSpec& spec);
+
+}  // namespace h5mirror::tools
+
+#endif  // H5MIRROR_CLI_CONTEXT_VERSION_SPEC_H_

@@ -1,0 +1,35 @@
+// The environment in which an HDF5 program is mirrored.
+#ifndef H5MIRROR_CLI_EXEC_EXEC_ENVIRONMENT_H_
+#define H5MIRROR_CLI_EXEC_EXEC_ENVIRONMENT_H_
+
+#include <string>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/statusor.h"
+#include "cli/process/child.h"
+#include "rpc/client_options.h"
+
+namespace h5mirror::tools {
+
+struct ExecEnvironmentRequest {
+  std::string plugin_dir;
+  std::string audit_module;  // path; empty: none
+  std::string report_dir;
+  std::string config;          // the driver's config string; empty: what the environment holds
+  std::string root;            // names are relative to it; empty: not said
+  rpc::ClientSettings client;  // flags; they win over the config string
+};
+
+// The value of a variable; empty where it is not set.
+using GetEnvironment = absl::FunctionRef<std::string(const char* name)>;
+
+// What to change for a program to be mirrored. The user's own HDF5_PLUGIN_PATH and LD_AUDIT
+// stay, behind ours; an HDF5_DRIVER_CONFIG for h5mirror is kept unless `config` replaces it.
+// Paths become absolute, because programs change their directory.
+// kInvalidArgument: flags beside a config that is a file, or a value with a ';' in it.
+absl::StatusOr<EnvironmentChanges> ExecEnvironment(const ExecEnvironmentRequest& request,
+                                                   GetEnvironment get);
+
+}  // namespace h5mirror::tools
+
+#endif  // H5MIRROR_CLI_EXEC_EXEC_ENVIRONMENT_H_

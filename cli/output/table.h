@@ -1,0 +1,58 @@
+// Rows of text in aligned columns.
+#ifndef H5MIRROR_CLI_OUTPUT_TABLE_H_
+#define H5MIRROR_CLI_OUTPUT_TABLE_H_
+
+#include <string>
+#include <vector>
+
+#include "cli/output/streams.h"
+
+namespace h5mirror::tools {
+
+enum class Align { kLeft, kRight };
+
+// What becomes of a column on a terminal that is too narrow for all of them.
+enum class Narrow {
+  kWhole,    // stays, and the terminal wraps it
+  kClip,     // stays, clipped to what the whole ones leave of the width
+  kLeaveOut  // is left out; the last of them first
+};
+
+struct Column {
+  std::string title;
+  Align align = Align::kLeft;
+  Narrow narrow = Narrow::kWhole;
+};
+
+// In a pipe all columns come plain and whole. On a terminal the titles are bold, and lines fit into
+// its width: first columns are left out, then others clipped. Not thread-safe.
+class Table {
+ public:
+  explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
+
+  // One cell for each column; cells are made printable.
+  void AddRow(const std::vector<std::string>& cells);
+  // Prints what was added since the last call; titles only the first time. So a long list
+  // can be printed page by page: columns only ever get wider, and those that the first page leaves
+  // out stay so.
+  void Print(std::ostream& out, Sink sink, int width_columns);
+  bool empty() const { return rows_.empty(); }
+
+ private:
+  std::string Line(const std::vector<std::string>& cells, Sink sink) const;
+  // Columns that lines take if those that may be clipped take at most `clip_max`.
+  size_t LineWidth(size_t clip_max) const;
+  void LeaveOut(size_t width);
+  // So that lines are no wider, as far as that goes.
+  void ClipTo(size_t width);
+  void ClipEachTo(size_t most);
+
+  std::vector<Column> columns_;
+  std::vector<bool> left_out_;
+  std::vector<std::vector<std::string>> rows_;
+  std::vector<size_t> widths_;
+};
+
+}  // namespace h5mirror::tools
+
+#endif  // H5MIRROR_CLI_OUTPUT_TABLE_H_

@@ -1,0 +1,41 @@
+// Values as people read them: times in their own zone, text that others wrote.
+#ifndef H5MIRROR_CLI_OUTPUT_TEXT_H_
+#define H5MIRROR_CLI_OUTPUT_TEXT_H_
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "absl/time/time.h"
+#include "base/utf8.h"  // Printable()
+#include "google/protobuf/timestamp.pb.h"
+#include "h5mirror/v1/types.pb.h"
+
+namespace h5mirror::tools {
+
+// absl::InfinitePast() where the timestamp is unset (all zero).
+absl::Time FromProto(const google::protobuf::Timestamp& timestamp);
+google::protobuf::Timestamp ToProto(absl::Time time);
+
+// "2026-11-03 14:00:00 CET"; "-" for an infinite time.
+std::string LocalTime(absl::Time time, absl::TimeZone zone);
+
+// RFC 3339 in UTC, "2026-11-03T13:00:00.000000000Z": exact, so that a version's time names that
+// version. Empty for an infinite time.
+std::string UtcTime(absl::Time time);
+
+// Who made a version: the authenticated user, or the claimed one, marked; "-" where nobody says.
+std::string UserOf(const v1::Version& version);
+
+// Columns that UTF-8 text takes, one for each code point.
+size_t DisplayWidth(std::string_view text);
+
+// As one word of a command that is to be pasted into a shell.
+std::string ShellWord(const std::string& word);
+
+// The first `columns` columns of `text`, the last one a '~' where something was cut off.
+std::string Clip(std::string_view text, size_t columns);
+
+}  // namespace h5mirror::tools
+
+#endif  // H5MIRROR_CLI_OUTPUT_TEXT_H_

@@ -1,0 +1,237 @@
+#include "cli/process/child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+
+#include "absl/time/clock.h"
+#include "base/errno_status.h"
+#include "base/status_macros.h"
+#include "base/strings.h"
+#include "cli/process/io.h"
+
+namespace h5mirror::tools {
+namespace {
+
+constexpr size_t kOutputBytesMax = 1 << 20;
+
+// A null-terminated array of C strings over `texts`.
+std::vector<char*> Pointers(std::vector<std::string>& texts) {
+  std::vector<char*> result;
+  for (std::string& text : texts) result.push_back(text.data());
+  result.push_back(nullptr);
+  return result;
+}
+
+std::vector<std::string> ChangedEnvironment(const EnvironmentChanges& changes) {
+  std::vector<std::string> result;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string name(*entry, strcspn(*entry, "="));
+    if (!changes.contains(name)) result.emplace_back(*entry);
+  }
+  for (const auto& [name, value] : changes) {
+    if (value.has_value()) result.push_back(StrCat(name, "=", *value));
+  }
+  return result;
+}
+
+// The arguments of posix_spawnp that are the same for all children.
+class Spawner {
+ public:
+  Spawner() {
+    posix_spawn_file_actions_init(&actions_);
+    posix_spawnattr_init(&attributes_);
+  }
+  ~Spawner() {
+    posix_spawn_file_actions_destroy(&actions_);
+    posix_spawnattr_destroy(&attributes_);
+  }
+  Spawner(const Spawner&) = delete;
+  Spawner& operator=(const Spawner&) = delete;
+
+  posix_spawn_file_actions_t& actions() { return actions_; }
+  void SetSignalMask(const sigset_t& mask) {
+    posix_spawnattr_setsigmask(&attributes_, &mask);
+    posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETSIGMASK);
+  }
+
+  absl::StatusOr<pid_t> Spawn(std::vector<std::string> command, const EnvironmentChanges& changes) {
+    std::vector<std::string> environment = ChangedEnvironment(changes);
+    pid_t pid = 0;
+    const int error = posix_spawnp(&pid, command[0].c_str(), &actions_, &attributes_,
+                                   Pointers(command).data(), Pointers(environment).data());
+    if (error != 0) return ErrnoToStatus(error, StrCat("start ", command[0]));
+    return pid;
+  }
+
+ private:
+  posix_spawn_file_actions_t actions_;
+  posix_spawnattr_t attributes_;
+};
+
+int CodeOf(int wait_status) {
+  return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
+}
+
+int WaitFor(pid_t pid) {
+  int status = 0;
+  while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+  }
+  return CodeOf(status);
+}
+
+struct Pipe {
+  Descriptor read_end;
+  Descriptor write_end;
+};
+
+absl::StatusOr<Pipe> MakePipe() {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return ErrnoToStatus(errno, "make a pipe");
+  return Pipe{Descriptor(ends[0]), Descriptor(ends[1])};
+}
+
+// Reads both until their ends or the deadline; true at the ends.
+bool Drain(std::array<pollfd, 2> polls, std::array<std::string*, 2> texts, absl::Time deadline) {
+  while (polls[0].fd >= 0 || polls[1].fd >= 0) {
+    const int64_t left_ms = absl::ToInt64Milliseconds(deadline - absl::Now());
+    if (left_ms <= 0) return false;
+    if (poll(polls.data(), polls.size(), static_cast<int>(std::min<int64_t>(left_ms, 1000))) < 0) {
+      continue;
+    }
+    for (size_t i = 0; i < polls.size(); ++i) {
+      if (polls[i].fd < 0 || polls[i].revents == 0) continue;
+      char buffer[4096];
+      const ssize_t n = read(polls[i].fd, buffer, sizeof(buffer));
+      if (n <= 0) polls[i].fd = -1;
+      if (n > 0 && texts[i]->size() < kOutputBytesMax) {
+        texts[i]->append(buffer, static_cast<size_t>(n));
+      }
+    }
+  }
+  return true;
+}
+
+// Blocks what RunInOurPlace waits for, as long as it lives.
+class SignalWait {
+ public:
+  SignalWait() {
+    sigemptyset(&waited_);
+    for (int number : {SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM}) {
+      sigaddset(&waited_, number);
+    }
+    pthread_sigmask(SIG_BLOCK, &waited_, &before_);
+  }
+  ~SignalWait() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  SignalWait(const SignalWait&) = delete;
+  SignalWait& operator=(const SignalWait&) = delete;
+
+  const sigset_t& before() const { return before_; }
+
+  int WaitForEnd(pid_t pid) {
+    while (true) {
+      siginfo_t info = {};
+      const int number = sigwaitinfo(&waited_, &info);
+      if (number == SIGCHLD) {
+        int status = 0;
+        if (waitpid(pid, &status, WNOHANG) == pid) return CodeOf(status);
+      } else if (number > 0 && info.si_code <= 0) {
+        kill(pid, number);  // From a process. The terminal's (SI_KERNEL) reach it anyway.
+      }
+    }
+  }
+
+ private:
+  sigset_t waited_;
+  sigset_t before_;
+};
+
+}  // namespace
+
+absl::StatusOr<ChildResult> RunChild(const std::vector<std::string>& command,
+                                     const EnvironmentChanges& changes, absl::Duration timeout) {
+  ChildResult result;
+  H5M_ASSIGN_OR_RETURN(Pipe out, MakePipe());
+  H5M_ASSIGN_OR_RETURN(Pipe err, MakePipe());
+  Spawner spawner;
+  posix_spawn_file_actions_addopen(&spawner.actions(), 0, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_adddup2(&spawner.actions(), out.write_end.get(), 1);
+  posix_spawn_file_actions_adddup2(&spawner.actions(), err.write_end.get(), 2);
+  H5M_ASSIGN_OR_RETURN(const pid_t pid, spawner.Spawn(command, changes));
+  out.write_end = Descriptor();
+  err.write_end = Descriptor();
+  const std::array<pollfd, 2> polls{pollfd{out.read_end.get(), POLLIN, 0},
+                                    pollfd{err.read_end.get(), POLLIN, 0}};
+  const bool ended = Drain(polls, {&result.out, &result.err}, absl::Now() + timeout);
+  if (!ended) kill(pid, SIGKILL);
+  result.code = WaitFor(pid);
+  if (!ended) {
+    return absl::DeadlineExceededError(
+        StrCat(command[0], ": not done after ", absl::FormatDuration(timeout), ", killed"));
+  }
+  return result;
+}
+
+Helper::Helper(int pid, Descriptor input, Descriptor output)
+    : pid_(pid), input_(std::move(input)), output_(std::move(output)) {}
+
+Helper::~Helper() {
+  input_ = Descriptor();
+  WaitFor(pid_);
+}
+
+void Helper::Kill() { kill(pid_, SIGKILL); }
+
+absl::StatusOr<std::unique_ptr<Helper>> Helper::Start(const std::vector<std::string>& command) {
+  H5M_ASSIGN_OR_RETURN(Pipe in, MakePipe());
+  H5M_ASSIGN_OR_RETURN(Pipe out, MakePipe());
+  Spawner spawner;
+  posix_spawn_file_actions_adddup2(&spawner.actions(), in.read_end.get(), 0);
+  posix_spawn_file_actions_adddup2(&spawner.actions(), out.write_end.get(), 1);
+  H5M_ASSIGN_OR_RETURN(const pid_t pid, spawner.Spawn(command, {}));
+  return std::unique_ptr<Helper>(new Helper(pid, std::move(in.write_end), std::move(out.read_end)));
+}
+
+absl::StatusOr<std::string> Helper::ReadLine(absl::Duration timeout) {
+  const absl::Time deadline = absl::Now() + timeout;
+  std::string line;
+  while (line.size() < kOutputBytesMax) {
+    pollfd poll_fd{output_.get(), POLLIN, 0};
+    const int64_t left_ms = absl::ToInt64Milliseconds(deadline - absl::Now());
+    if (left_ms <= 0) return absl::DeadlineExceededError("the helper did not answer in time");
+    if (poll(&poll_fd, 1, static_cast<int>(std::min<int64_t>(left_ms, 1000))) <= 0) continue;
+    char byte = 0;
+    const ssize_t got = read(output_.get(), &byte, 1);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return absl::UnavailableError("the helper ended without an answer");
+    if (byte == '\n') return line;
+    line.push_back(byte);
+  }
+  return absl::InternalError("the helper said too much");
+}
+
+absl::StatusOr<int> RunToEnd(const std::vector<std::string>& command,
+                             const EnvironmentChanges& changes) {
+  Spawner spawner;
+  H5M_ASSIGN_OR_RETURN(const pid_t pid, spawner.Spawn(command, changes));
+  return WaitFor(pid);
+}
+
+absl::StatusOr<int> RunInOurPlace(const std::vector<std::string>& command,
+                                  const EnvironmentChanges& changes) {
+  SignalWait wait;
+  Spawner spawner;
+  spawner.SetSignalMask(wait.before());
+  H5M_ASSIGN_OR_RETURN(const pid_t pid, spawner.Spawn(command, changes));
+  return wait.WaitForEnd(pid);
+}
+
+}  // namespace h5mirror::tools

@@ -1,0 +1,45 @@
+// SIGINT, SIGTERM and SIGHUP for what goes on until it is told to stop, or has something to put in
+// order before it ends.
+#ifndef H5MIRROR_CLI_PROCESS_STOP_SIGNAL_H_
+#define H5MIRROR_CLI_PROCESS_STOP_SIGNAL_H_
+
+#include <signal.h>
+
+#include <array>
+
+#include "absl/time/time.h"
+
+namespace h5mirror::tools {
+
+// While it lives, the first of these signals is only noted, and a second one ends the program. What
+// is ignored (under nohup) stays so. One at a time in a process.
+class StopSignal {
+ public:
+  StopSignal();
+  ~StopSignal();
+  StopSignal(const StopSignal&) = delete;
+
+  bool came() const { return number() != 0; }
+  // The signal that came; 0: none.
+  int number() const;
+  // Returns at once where one came; else when one comes (true), or after `timeout` (false).
+  bool Wait(absl::Duration timeout) const;
+
+ private:
+  std::array<struct sigaction, 3> before_{};
+};
+
+// Work that may be broken off anywhere. While this lives, the first of the signals that StopSignal
+// notes leaves it `seconds`; then the program says `last_words` on standard error and ends by that
+// signal, as a second one ends it. One at a time.
+class BreakableWork {
+ public:
+  // `last_words` must outlive it.
+  BreakableWork(unsigned seconds, const char* last_words);
+  ~BreakableWork();
+  BreakableWork(const BreakableWork&) = delete;
+};
+
+}  // namespace h5mirror::tools
+
+#endif  // H5MIRROR_CLI_PROCESS_STOP_SIGNAL_H_

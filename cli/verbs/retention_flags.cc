@@ -1,0 +1,53 @@
+#include "cli/verbs/retention_flags.h"
+
+#include "base/human.h"
+#include "base/status_macros.h"
+#include "base/strings.h"
+
+namespace h5mirror::tools {
+
+void AddRetentionFlags(CLI::App& verb, RetentionFlags& flags) {
+  const auto add = [&verb](const char* name, int64_t& count, const char* help) {
+    verb.add_option(name, count, help)->check(CLI::NonNegativeNumber);
+  };
+  add("--keep-last", flags.last, "keep the newest N versions");
+  add("--keep-hourly", flags.hourly, "keep the newest version of each of N hours that have one");
+  add("--keep-daily", flags.daily, "the same for days");
+  add("--keep-weekly", flags.weekly, "the same for ISO weeks");
+  add("--keep-monthly", flags.monthly, "the same for months");
+  add("--keep-yearly", flags.yearly, "the same for years");
+  verb.add_option("--keep-within", flags.within,
+                  "keep what is not older than this, counted back from the newest version: 30d, "
+                  "2w, 12h");
+  verb.add_option("--keep-tag", flags.tags, "keep the version with this tag; may be repeated")
+      ->allow_extra_args(false);
+}
+
+bool IsEmpty(const RetentionFlags& flags) {
+  return flags.last == 0 && flags.hourly == 0 && flags.daily == 0 && flags.weekly == 0 &&
+         flags.monthly == 0 && flags.yearly == 0 && flags.within.empty() && flags.tags.empty();
+}
+
+absl::StatusOr<v1::RetentionPolicy> ToPolicy(const RetentionFlags& flags) {
+  v1::RetentionPolicy policy;
+  policy.set_keep_last(flags.last);
+  policy.set_keep_hourly(flags.hourly);
+  policy.set_keep_daily(flags.daily);
+  policy.set_keep_weekly(flags.weekly);
+  policy.set_keep_monthly(flags.monthly);
+  policy.set_keep_yearly(flags.yearly);
+  if (!flags.within.empty()) {
+    const absl::StatusOr<absl::Duration> within = ParseLongDuration(flags.within);
+    if (!within.ok()) {
+      return absl::InvalidArgumentError(
+          StrCat("--keep-within: ", ToStd(within.status().message())));
+    }
+    policy.mutable_keep_within()->set_seconds(absl::ToInt64Seconds(*within));
+    policy.mutable_keep_within()->set_nanos(static_cast<int32_t>(
+        absl::ToInt64Nanoseconds(*within - absl::Seconds(absl::ToInt64Seconds(*within)))));
+  }
+  for (const std::string& tag : flags.tags) policy.add_keep_tags(tag);
+  return policy;
+}
+
+}  // namespace h5mirror::tools

@@ -1,0 +1,34 @@
+// h5mirror diff, in two programs: the CLI knows its flags, and its helper, which links HDF5, does
+// it.
+#ifndef H5MIRROR_CLI_VERBS_VERB_DIFF_H_
+#define H5MIRROR_CLI_VERBS_VERB_DIFF_H_
+
+#include <functional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "cli/context/context.h"
+
+namespace h5mirror::tools {
+
+inline constexpr char kDiffHelperFile[] = "h5mirror-diff";
+
+struct DiffOptions {
+  std::string old_version;  // FILE@VERSION
+  std::string new_version;  // empty: the newest of the same file
+  bool pages = false;
+  bool full = false;
+  bool stats = false;
+};
+
+// Compares, and returns the exit code: kDiffEqual, kDiffDifferent, kDiffTrouble where something
+// could not be compared and nothing else differs.
+using DiffRunner = std::function<absl::StatusOr<int>(Context&, const DiffOptions&)>;
+
+inline constexpr int kDiffEqual = 0;
+inline constexpr int kDiffDifferent = 1;
+inline constexpr int kDiffTrouble = 2;
+
+}  // namespace h5mirror::tools
+
+#endif  // H5MIRROR_CLI_VERBS_VERB_DIFF_H_

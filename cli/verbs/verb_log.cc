@@ -1,0 +1,130 @@
+// h5mirror log: the versions of a file, newest first.
+#include <algorithm>
+#include <memory>
+
+#include "absl/strings/str_join.h"
+#include "base/human.h"
+#include "base/status_macros.h"
+#include "base/strings.h"
+#include "cli/context/file_arg.h"
+#include "cli/context/time_spec.h"
+#include "cli/output/text.h"
+#include "cli/verbs/verbs.h"
+
+namespace h5mirror::tools {
+namespace {
+
+constexpr int64_t kPageMax = 1000;  // the protocol's own limit
+
+struct Options {
+  std::string file;
+  std::string since;
+  std::string until;
+  int64_t limit = 0;  // 0: all
+};
+
+Table MakeTable() {
+  return Table(std::vector<Column>{{"VERSION", Align::kRight},
+                                   {"TIME", Align::kLeft},
+                                   {"TAGS", Align::kLeft, Narrow::kClip},
+                                   {"COMMENT", Align::kLeft, Narrow::kClip},
+                                   {"SIZE", Align::kRight, Narrow::kLeaveOut},
+                                   {"CHANGED", Align::kRight, Narrow::kLeaveOut},
+                                   {"USER", Align::kLeft, Narrow::kLeaveOut},
+                                   {"PROGRAM", Align::kLeft, Narrow::kLeaveOut},
+                                   {"HOST", Align::kLeft, Narrow::kLeaveOut},
+                                   {"PAGES", Align::kRight, Narrow::kLeaveOut}});
+}
+
+void AddVersion(const v1::Version& version, absl::TimeZone zone, Table& table) {
+  table.AddRow({StrCat(version.version()), LocalTime(FromProto(version.server_time()), zone),
+                absl::StrJoin(version.tags(), ","), version.comment(),
+                HumanBytes(static_cast<uint64_t>(version.size_bytes())),
+                HumanBytes(static_cast<uint64_t>(version.changed_bytes())), UserOf(version),
+                version.writer().program(), version.writer().host(),
+                StrCat(version.changed_pages())});
+}
+
+// The first page of what is asked for.
+absl::StatusOr<v1::ListVersionsRequest> FirstRequest(Context& context, const Options& options) {
+  v1::ListVersionsRequest request;
+  absl::Time since = absl::InfinitePast();
+  if (!options.since.empty()) {
+    H5M_ASSIGN_OR_RETURN(const TimeSpec spec, ParseTimeSpec(options.since, context.streams().zone));
+    NoteLocalTime(context, spec);
+    since = spec.time;
+    *request.mutable_since_time() = ToProto(since);
+  }
+  if (!options.until.empty()) {
+    H5M_ASSIGN_OR_RETURN(const TimeSpec spec, ParseTimeSpec(options.until, context.streams().zone));
+    if (spec.time < since) {
+      return absl::InvalidArgumentError(
+          StrCat("--until ", options.until, " is before --since ", options.since));
+    }
+    NoteLocalTime(context, spec);
+    *request.mutable_until_time() = ToProto(spec.time);
+  }
+  return request;
+}
+
+// Why versions are missing, where the server dropped some early or makes none.
+absl::StatusOr<std::string> HistoryNotice(rpc::Client& client, const std::string& name) {
+  v1::GetFileRequest request;
+  request.set_name(name);
+  H5M_ASSIGN_OR_RETURN(const v1::FileStatus status, client.GetFile(request, absl::Seconds(30)));
+  return status.history_notice();
+}
+
+absl::StatusOr<int> RunLog(Context& context, const Options& options) {
+  H5M_ASSIGN_OR_RETURN(v1::ListVersionsRequest request, FirstRequest(context, options));
+  H5M_ASSIGN_OR_RETURN(const FileArg file,
+                       ResolveFileArg(options.file, context.flags().client.server));
+  H5M_ASSIGN_OR_RETURN(rpc::Client * client, context.Connect(file));
+  Table table = MakeTable();
+  Json versions = Json::array();
+  request.set_name(file.name);
+  int64_t left = options.limit > 0 ? options.limit : INT64_MAX;
+  do {
+    request.set_page_size(static_cast<int32_t>(std::min(left, kPageMax)));
+    H5M_ASSIGN_OR_RETURN(const v1::ListVersionsResponse page, client->ListVersions(request));
+    for (const v1::Version& version : page.versions()) {
+      if (context.json()) {
+        versions.push_back(VersionToJson(version));
+      } else {
+        AddVersion(version, context.streams().zone, table);
+      }
+    }
+    if (!context.json()) context.Print(table);
+    left -= page.versions_size();
+    request.set_page_token(page.next_page_token());
+  } while (!request.page_token().empty() && left > 0);
+  H5M_ASSIGN_OR_RETURN(const std::string notice, HistoryNotice(*client, file.name));
+  if (context.json()) {
+    context.Print(Json{{"file", file.name},
+                       {"versions", versions},
+                       {"history_notice", notice.empty() ? Json(nullptr) : Json(notice)},
+                       {"complete", request.page_token().empty()}});
+  } else if (!notice.empty()) {
+    context.Note(StrCat(file.name, ": history: ", notice));
+  }
+  return kExitOk;
+}
+
+}  // namespace
+
+void AddLog(CLI::App& app, Context& context, Action& action) {
+  auto options = std::make_shared<Options>();
+  CLI::App* verb = app.add_subcommand("log", "List the versions of a file, newest first");
+  verb->add_option("FILE", options->file, kFileHelp)->required();
+  verb->add_option("--since", options->since,
+                   "only versions of this time or later: YYYY-MM-DDThh:mm[:ss][Z|+hh:mm], local "
+                   "without a zone");
+  verb->add_option("--until", options->until, "only versions of this time or earlier");
+  verb->add_option("-n,--limit", options->limit, "at most this many versions (default: all)")
+      ->check(CLI::PositiveNumber);
+  verb->callback([&context, &action, options] {
+    action = [&context, options] { return RunLog(context, *options); };
+  });
+}
+
+}  // namespace h5mirror::tools

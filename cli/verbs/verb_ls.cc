@@ -1,0 +1,129 @@
+// h5mirror ls: the files under a server's root.
+#include <algorithm>
+#include <memory>
+
+#include "base/human.h"
+#include "base/status_macros.h"
+#include "base/strings.h"
+#include "cli/output/text.h"
+#include "cli/verbs/verbs.h"
+
+namespace h5mirror::tools {
+namespace {
+
+constexpr int64_t kPageMax = 10000;    // the protocol's own limit
+constexpr int64_t kLongPageMax = 200;  // with -l each file is a call: show them as they come
+
+struct Options {
+  std::string directory;
+  bool long_form = false;
+  bool removed = false;
+  int64_t limit = 0;  // 0: all
+};
+
+absl::StatusOr<v1::FileStatus> GetStatus(rpc::Client& client, const std::string& name) {
+  v1::GetFileRequest request;
+  request.set_name(name);
+  return client.GetFile(request, absl::Seconds(30));
+}
+
+// Prints pages as they arrive, so that 100,000 files need no memory and start at once.
+class Lister {
+ public:
+  Lister(Context& context, const Options& options, rpc::Client& client)
+      : context_(context),
+        options_(options),
+        client_(client),
+        table_(options.long_form ? std::vector<Column>{{"SIZE", Align::kRight},
+                                                       {"VERSIONS", Align::kRight},
+                                                       {"NEWEST", Align::kLeft},
+                                                       {"WRITER", Align::kLeft, Narrow::kLeaveOut},
+                                                       {"NAME", Align::kLeft}}
+                                 : std::vector<Column>{{"SIZE", Align::kRight},
+                                                       {"MODIFIED", Align::kLeft},
+                                                       {"NAME", Align::kLeft}}) {}
+
+  absl::StatusOr<int> Run() {
+    v1::ListFilesRequest request;
+    request.set_directory(options_.directory);
+    int64_t left = options_.limit > 0 ? options_.limit : INT64_MAX;
+    do {
+      const int64_t page_max = options_.long_form ? kLongPageMax : kPageMax;
+      request.set_page_size(static_cast<int32_t>(std::min(left, page_max)));
+      H5M_ASSIGN_OR_RETURN(const v1::ListFilesResponse page, client_.ListFiles(request));
+      for (const v1::FileSummary& file : page.files()) H5M_RETURN_IF_ERROR(Add(file));
+      if (!context_.json()) context_.Print(table_);
+      left -= page.files_size();
+      request.set_page_token(page.next_page_token());
+    } while (!request.page_token().empty() && left > 0);
+    if (context_.json()) {
+      context_.Print(Json{{"files", files_}, {"complete", request.page_token().empty()}});
+    } else if (!request.page_token().empty()) {
+      context_.Note(StrCat("there are more files; -n ", options_.limit, " ended the list"));
+    }
+    return kExitOk;
+  }
+
+ private:
+  absl::Status Add(const v1::FileSummary& file) {
+    if (options_.long_form) return AddLong(file);
+    if (context_.json()) {
+      files_.push_back(SummaryToJson(file));
+    } else {
+      table_.AddRow({HumanBytes(static_cast<uint64_t>(file.size_bytes())),
+                     LocalTime(FromProto(file.modify_time()), context_.streams().zone),
+                     file.name()});
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status AddLong(const v1::FileSummary& file) {
+    absl::StatusOr<v1::FileStatus> status = GetStatus(client_, file.name());
+    if (absl::IsNotFound(status.status())) return absl::OkStatus();  // Gone since it was listed.
+    H5M_RETURN_IF_ERROR(status.status());
+    if (context_.json()) {
+      Json entry = SummaryToJson(file);
+      entry.update(StatusToJson(*status));
+      files_.push_back(std::move(entry));
+      return absl::OkStatus();
+    }
+    const v1::Version& newest = status->newest_version();
+    table_.AddRow(
+        {HumanBytes(static_cast<uint64_t>(status->size_bytes())), StrCat(status->version_count()),
+         LocalTime(FromProto(newest.server_time()), context_.streams().zone),
+         status->has_lease()
+             ? StrCat(status->lease().writer().program(), "@", status->lease().writer().host())
+             : "-",
+         file.name()});
+    return absl::OkStatus();
+  }
+
+  Context& context_;
+  const Options& options_;
+  rpc::Client& client_;
+  Table table_;
+  Json files_ = Json::array();
+};
+
+}  // namespace
+
+void AddLs(CLI::App& app, Context& context, Action& action) {
+  auto options = std::make_shared<Options>();
+  CLI::App* verb = app.add_subcommand("ls", "List the files under the server's root");
+  verb->add_option("DIR", options->directory, "directory under the root (default: the root)");
+  CLI::Option* long_form =
+      verb->add_flag("-l,--long", options->long_form, "with versions and writers; one call a file");
+  verb->add_flag("--removed", options->removed, "files that `undelete` brings back")
+      ->excludes(long_form);
+  verb->add_option("-n,--limit", options->limit, "at most this many files (default: all)")
+      ->check(CLI::PositiveNumber);
+  verb->callback([&context, &action, options] {
+    action = [&context, options]() -> absl::StatusOr<int> {
+      H5M_ASSIGN_OR_RETURN(rpc::Client * client, context.Connect());
+      if (options->removed) return ListRemoved(context, *client, options->limit);
+      return Lister(context, *options, *client).Run();
+    };
+  });
+}
+
+}  // namespace h5mirror::tools

@@ -1,0 +1,63 @@
+// The verbs of h5mirror, one .cc each: verb_<name>.cc.
+#ifndef H5MIRROR_CLI_VERBS_VERBS_H_
+#define H5MIRROR_CLI_VERBS_VERBS_H_
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "CLI/CLI.hpp"
+#include "absl/status/statusor.h"
+#include "cli/context/context.h"
+#include "cli/context/exit_code.h"
+#include "cli/verbs/hdf5_runners.h"
+
+namespace h5mirror::tools {
+
+// What runs after the command line was understood: an exit code, or an error that main()
+// prints and turns into one.
+using Action = std::function<absl::StatusOr<int>()>;
+
+// Each adds its verb to `app`; parsing that verb sets `action`. All arguments outlive the run.
+void AddLs(CLI::App& app, Context& context, Action& action);
+void AddStatus(CLI::App& app, Context& context, Action& action);
+void AddLog(CLI::App& app, Context& context, Action& action);
+void AddShow(CLI::App& app, Context& context, Action& action);
+// `arguments` are all of the command line; no `runner`: the helper program gets them.
+void AddDiff(CLI::App& app, Context& context, const std::vector<std::string>& arguments,
+             const DiffRunner& runner, Action& action);
+void AddTag(CLI::App& app, Context& context, Action& action);
+void AddUntag(CLI::App& app, Context& context, Action& action);
+void AddCommit(CLI::App& app, Context& context, Action& action);
+void AddWatch(CLI::App& app, Context& context, const std::vector<std::string>& arguments,
+              const CutComparerFactory& comparer, Action& action);
+void AddMv(CLI::App& app, Context& context, Action& action);
+void AddRm(CLI::App& app, Context& context, Action& action);
+void AddUndelete(CLI::App& app, Context& context, Action& action);
+void AddExport(CLI::App& app, Context& context, Action& action);
+void AddRollback(CLI::App& app, Context& context, Action& action);
+void AddPrune(CLI::App& app, Context& context, Action& action);
+void AddStats(CLI::App& app, Context& context, Action& action);
+void AddVerify(CLI::App& app, Context& context, const std::vector<std::string>& arguments,
+               const VersionOpener& opener, Action& action);
+void AddRecover(CLI::App& app, Context& context, Action& action);
+void AddPush(CLI::App& app, Context& context, Action& action);
+void AddResync(CLI::App& app, Context& context, Action& action);
+void AddAdopt(CLI::App& app, Context& context, Action& action);
+void AddRehome(CLI::App& app, Context& context, Action& action);
+void AddDoctor(CLI::App& app, Context& context, Action& action);
+// `program` is another command line; it is filled in before the action runs.
+void AddExec(CLI::App& app, Context& context, const std::vector<std::string>& program,
+             Action& action);
+
+// `ls --removed`: at most `limit` files (0: all), newest removal first.
+absl::StatusOr<int> ListRemoved(Context& context, rpc::Client& client, int64_t limit);
+
+// One sentence on how FILE is understood, for the verbs' help.
+inline constexpr char kFileHelp[] =
+    "name under the server's root, or a local path with a record of its mirror beside it "
+    "(X.h5.h5m), which then says server and name, or with its history there, and no server";
+
+}  // namespace h5mirror::tools
+
+#endif  // H5MIRROR_CLI_VERBS_VERBS_H_

@@ -1,0 +1,29 @@
+// What lies beside a file that is edited, in X.h5.h5m, as far as it can be told.
+#ifndef H5MIRROR_H5EDIT_BESIDE_H_
+#define H5MIRROR_H5EDIT_BESIDE_H_
+
+#include <filesystem>
+#include <string>
+
+#include "absl/status/status.h"
+
+namespace h5mirror::edit {
+
+// An error where it cannot be told whether a change is on its way to `real`: who may not look must
+// not take that for nothing. Takes the right to search X.h5.h5m, which others than its owner have.
+absl::Status CheckCanAskBeside(const std::filesystem::path& real);
+
+// The same for who changes the file, and so must know all that lies there: takes the right to list.
+absl::Status CheckCanLookBeside(const std::filesystem::path& real);
+
+// Whether the history of `real` was not closed in order: a program writes the file through it, or
+// died while it did, and the file may lie between two cuts. After CheckCanAskBeside().
+bool HasOpenHistory(const std::filesystem::path& real);
+
+// For who only looks and changes nothing, and so has no use for a file that may lie between two
+// cuts. `given` is its name for messages. After CheckCanAskBeside().
+absl::Status CheckAtRest(const std::filesystem::path& real, const std::string& given);
+
+}  // namespace h5mirror::edit
+
+#endif  // H5MIRROR_H5EDIT_BESIDE_H_

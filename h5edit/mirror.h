@@ -1,0 +1,50 @@
+// The servers that the edited file is mirrored to: each cut becomes a version there once the file
+// holds it. What speaks to them is a module of its own (mirror_api.h), loaded with the first file
+// that is mirrored.
+#ifndef H5MIRROR_H5EDIT_MIRROR_H_
+#define H5MIRROR_H5EDIT_MIRROR_H_
+
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "h5edit/mirror_api.h"
+
+namespace h5mirror::edit {
+
+// Whether a record beside the file says that it is mirrored to a server.
+bool IsMirrored(const std::filesystem::path& path);
+
+// Not thread-safe.
+class Mirror {
+ public:
+  // `path` is absolute, without symlinks; nobody has the file open for writing. `server`: --server,
+  // or empty; `config`: Options::driver_config. Errors: why the file must not be edited; nothing
+  // was changed then.
+  static absl::StatusOr<std::unique_ptr<Mirror>> Open(const std::filesystem::path& path,
+                                                      const std::string& server,
+                                                      const std::string& config);
+  ~Mirror();
+
+  // The file holds another cut. What cannot be sent is noted beside the file, and told by lag().
+  void Commit(const std::string& comment);
+  // After the last one.
+  void Finish(const std::string& comment);
+  // What the servers lack, for a user; empty: nothing.
+  const std::string& lag() const { return lag_; }
+  // Whether that is an error.
+  bool is_required() const { return api_->is_required(module_) != 0; }
+
+ private:
+  explicit Mirror(const H5mEditMirrorApi* api) : api_(api) {}
+  void Send(const std::string& comment, bool last);
+
+  const H5mEditMirrorApi* const api_;
+  H5mEditMirror* module_ = nullptr;
+  std::string lag_;
+};
+
+}  // namespace h5mirror::edit
+
+#endif  // H5MIRROR_H5EDIT_MIRROR_H_

@@ -1,0 +1,46 @@
+// Where the back-up of a file is, and how `h5edit --recover` puts it back.
+#ifndef H5MIRROR_H5EDIT_PUT_BACK_H_
+#define H5MIRROR_H5EDIT_PUT_BACK_H_
+
+#include <filesystem>
+#include <string>
+
+#include "absl/status/statusor.h"
+
+namespace h5mirror::edit {
+
+// The back-up of a file that was given as `given` and is `real`: beside either name. Empty: none.
+// Errors: kFailedPrecondition  there is one beside each; or the file was edited by a link
+//                              elsewhere, which has it, and the message names that link.
+absl::StatusOr<std::filesystem::path> FindBackup(const std::filesystem::path& given,
+                                                 const std::filesystem::path& real);
+
+// Beside `real`, that its back-up `copy` is beside a link to it: who knows only this name sees that
+// there is one. It is a symlink, which nobody follows. Nothing is made where `copy` itself is
+// there.
+absl::Status MarkBackup(const std::filesystem::path& copy, const std::filesystem::path& real);
+// Removes one that leads nowhere, which a killed run left.
+void DropIdleMark(const std::filesystem::path& mark);
+void UnmarkBackup(const std::filesystem::path& copy, const std::filesystem::path& real);
+
+// Gives `to` the owner, mode, access lists and extended attributes of `from`, as far as the caller
+// may. Where the group cannot be given, it gets no rights that others have not.
+void CopyMetadata(const std::filesystem::path& from, const std::filesystem::path& to);
+
+// What is lost when the back-up is put back: whether the file has changed since h5edit left it. The
+// rest of a sentence about the file; empty: it has not.
+std::string ChangedSince(const std::filesystem::path& copy, const std::filesystem::path& real);
+
+// Moves the back-up `copy` over `real`, for good, and says in `kept` under which name what it was
+// stays. A kill leaves either of the two whole. The caller has the lease of `real`.
+// Errors: kUnavailable         others have the file open.
+//         kFailedPrecondition  it has other names, which would stay as they are.
+absl::Status MoveBackupBack(const std::filesystem::path& copy, const std::filesystem::path& real,
+                            std::filesystem::path* kept);
+
+// Removes the second name that a killed MoveBackupBack() left to `real`. The caller has the lease.
+void DropSecondName(const std::filesystem::path& real);
+
+}  // namespace h5mirror::edit
+
+#endif  // H5MIRROR_H5EDIT_PUT_BACK_H_

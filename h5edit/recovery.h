@@ -1,0 +1,22 @@
+// Files that an edit was broken off in.
+#ifndef H5MIRROR_H5EDIT_RECOVERY_H_
+#define H5MIRROR_H5EDIT_RECOVERY_H_
+
+#include <filesystem>
+#include <string>
+
+#include "absl/status/status.h"
+#include "h5edit/options.h"
+
+namespace h5mirror::edit {
+
+// Puts the file at `real` in order where a crash left a cut on its way to it. Does nothing, and
+// makes nothing, where there is none.
+absl::Status SettleFile(const std::filesystem::path& real);
+
+// `h5edit --recover`; `said` gets what was found and done.
+absl::Status Recover(const Options& options, std::string* said);
+
+}  // namespace h5mirror::edit
+
+#endif  // H5MIRROR_H5EDIT_RECOVERY_H_

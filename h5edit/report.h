@@ -1,0 +1,50 @@
+// What a run says: errors, --verbose, --json, --diff.
+#ifndef H5MIRROR_H5EDIT_REPORT_H_
+#define H5MIRROR_H5EDIT_REPORT_H_
+
+#include <string>
+#include <string_view>
+
+#include "h5edit/ast.h"
+#include "h5edit/options.h"
+#include "h5edit/source.h"
+
+namespace h5mirror::edit {
+
+// Text as a JSON string, quotes included. A byte that is not UTF-8 becomes U+FFFD.
+std::string JsonString(std::string_view text);
+
+// Where a change is told: "/g/d a".
+std::string TargetText(const Statement& statement);
+
+// Writes to standard output, errors to standard error.
+class Report {
+ public:
+  // Both must outlive it.
+  Report(const Options& options, const Source& source) : options_(options), source_(source) {}
+
+  // Whether anything asks what attributes were and became.
+  bool wants_ddl() const { return options_.json || options_.diff; }
+  void Done(const Statement& statement, const std::string& before, const std::string& after,
+            const std::string& output);
+  void Failed(const Statement& statement, const Problem& problem);
+  // What keeps the run from its end, and has no place in the script.
+  void Error(const std::string& message);
+  // No command is known then: with --json a line that has none.
+  void SyntaxError(const Problem& problem);
+  // The last line: what the file is now.
+  void Left(const Statement& statement, const std::string& left);
+  void Summary(int exit_code, size_t statement_count);
+
+ private:
+  void JsonLine(const Statement& statement, const char* status, const std::string& message,
+                const std::string& before, const std::string& after);
+
+  const Options& options_;
+  const Source& source_;
+  size_t done_count_ = 0;
+};
+
+}  // namespace h5mirror::edit
+
+#endif  // H5MIRROR_H5EDIT_REPORT_H_

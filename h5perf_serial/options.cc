@@ -1,0 +1,304 @@
+#include "h5perf_serial/options.h"
+
+#include <getopt.h>
+
+#include <algorithm>
+#include <cctype>
+
+#include "base/nearest_name.h"
+#include "base/status_macros.h"
+#include "base/strings.h"
+#include "h5perf_serial/settle.h"
+
+namespace h5mirror::perf {
+namespace {
+
+enum LongOnly {
+  kJson = 1000,
+  kCsv,
+  kFsync,
+  kDropCaches,
+  kPattern,
+  kData,
+  kDeflate,
+  kShuffle,
+  kChunkCache,
+  kSieve,
+  kMetaBlock,
+  kLibver,
+  kPercentiles,
+  kCompare,
+  kVersion,
+};
+
+constexpr char kShort[] = "+:a:A:b:c:D:e:G:hi:o:r:tT:v:wx:";
+constexpr option kLong[] = {
+    {"align", required_argument, nullptr, 'a'},
+    {"api", required_argument, nullptr, 'A'},
+    {"page-buffer-size", required_argument, nullptr, 'b'},
+    {"chunk", optional_argument, nullptr, 'c'},
+    {"debug", required_argument, nullptr, 'D'},
+    {"num-bytes", required_argument, nullptr, 'e'},
+    {"page-size", required_argument, nullptr, 'G'},
+    {"help", no_argument, nullptr, 'h'},
+    {"num-iterations", required_argument, nullptr, 'i'},
+    {"output", required_argument, nullptr, 'o'},
+    {"order", required_argument, nullptr, 'r'},
+    {"extendable", no_argument, nullptr, 't'},
+    {"threshold", required_argument, nullptr, 'T'},
+    {"file-driver", required_argument, nullptr, 'v'},
+    {"write-only", no_argument, nullptr, 'w'},
+    {"min-xfer-size", required_argument, nullptr, 'x'},
+    {"json", no_argument, nullptr, kJson},
+    {"csv", no_argument, nullptr, kCsv},
+    {"fsync", no_argument, nullptr, kFsync},
+    {"drop-caches", no_argument, nullptr, kDropCaches},
+    {"pattern", required_argument, nullptr, kPattern},
+    {"data", required_argument, nullptr, kData},
+    {"deflate", required_argument, nullptr, kDeflate},
+    {"shuffle", no_argument, nullptr, kShuffle},
+    {"chunk-cache", required_argument, nullptr, kChunkCache},
+    {"sieve", required_argument, nullptr, kSieve},
+    {"meta-block", required_argument, nullptr, kMetaBlock},
+    {"libver", required_argument, nullptr, kLibver},
+    {"percentiles", optional_argument, nullptr, kPercentiles},
+    {"compare", no_argument, nullptr, kCompare},
+    {"version", no_argument, nullptr, kVersion},
+    {nullptr, 0, nullptr, 0},
+};
+
+std::string Lower(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](unsigned char c) { return std::tolower(c); });
+  return text;
+}
+
+absl::Status ReadApis(const std::string& text, Options& options) {
+  options.posix = options.hdf5 = false;
+  for (const std::string& word : SplitList(text)) {
+    if (Lower(word) == "posix") {
+      options.posix = true;
+    } else if (Lower(word) == "hdf5") {
+      options.hdf5 = true;
+    } else {
+      return absl::InvalidArgumentError(StrCat("-A takes posix and hdf5, not '", word, "'"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ReadDebug(const std::string& text, Debug& debug) {
+  for (const std::string& word : SplitList(text)) {
+    if (word.size() == 1 && word[0] >= '0' && word[0] <= '4') {
+      debug.level = word[0] - '0';
+    } else if (word == "r") {
+      debug.raw = true;
+    } else if (word == "t") {
+      debug.seconds = true;
+    } else if (word == "v") {
+      debug.verify = true;
+    } else {
+      return absl::InvalidArgumentError(StrCat("-D takes 0 to 4, r, t and v, not '", word, "'"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ReadPercentiles(const char* text, Options& options) {
+  options.percentiles.clear();
+  for (const std::string& word : SplitList(text == nullptr ? "50,90,99" : text)) {
+    H5M_ASSIGN_OR_RETURN(const double percent, ParseNumber(word));
+    if (!(percent > 0 && percent <= 100)) {
+      return absl::InvalidArgumentError(
+          StrCat("--percentiles wants numbers above 0, at most 100, not '", word, "'"));
+    }
+    options.percentiles.push_back(percent);
+  }
+  return absl::OkStatus();
+}
+
+// SIZE[,SLOTS[,PREEMPTION]]
+absl::Status ReadChunkCache(const std::string& text, Hdf5Settings& settings) {
+  const std::vector<std::string> parts = SplitList(text);
+  H5M_ASSIGN_OR_RETURN(settings.chunk_cache_bytes, ParseSize(parts[0]));
+  if (parts.size() > 1) {
+    H5M_ASSIGN_OR_RETURN(settings.chunk_cache_slots, ParseSize(parts[1]));
+  }
+  if (parts.size() > 2) {
+    H5M_ASSIGN_OR_RETURN(settings.chunk_cache_preemption, ParseNumber(parts[2]));
+  }
+  const double preemption = settings.chunk_cache_preemption;
+  if (parts.size() > 3 || !(preemption >= 0 && preemption <= 1)) {
+    return absl::InvalidArgumentError(
+        StrCat("--chunk-cache wants SIZE[,SLOTS[,PREEMPTION]] with 0 <= PREEMPTION <= 1, not '",
+               text, "'"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ReadWord(const std::string& text, const char* what, const char* off, const char* on,
+                      bool& value) {
+  value = text == on;
+  if (value || text == off) return absl::OkStatus();
+  return absl::InvalidArgumentError(StrCat(what, " is ", off, " or ", on, ", not '", text, "'"));
+}
+
+// What has an argument that is a size.
+absl::Status ReadSize(int letter, const char* text, Hdf5Settings& settings) {
+  H5M_ASSIGN_OR_RETURN(const uint64_t size, ParseSize(text));
+  switch (letter) {
+    case 'a':
+      settings.alignment = size;
+      break;
+    case 'T':
+      settings.threshold = size;
+      break;
+    case 'b':
+      settings.page_buffer_bytes = size;
+      break;
+    case 'G':
+      settings.page_size_bytes = size;
+      break;
+    case kSieve:
+      settings.sieve_bytes = size;
+      break;
+    default:
+      settings.meta_block_bytes = size;
+  }
+  return absl::OkStatus();
+}
+
+class Parser {
+ public:
+  absl::StatusOr<Options> Parse(const std::vector<std::string>& arguments) {
+    std::vector<std::string> words = {"h5perf_serial"};
+    words.insert(words.end(), arguments.begin(), arguments.end());
+    std::vector<char*> argv;
+    for (std::string& word : words) argv.push_back(word.data());
+    argv.push_back(nullptr);
+    const int argc = static_cast<int>(words.size());
+    optind = 0;  // Also forgets an earlier call.
+    opterr = 0;
+    for (int letter; (letter = getopt_long(argc, argv.data(), kShort, kLong, nullptr)) != -1;) {
+      if (letter == '?' || letter == ':') return Complaint(letter, argv[optind - 1]);
+      H5M_RETURN_IF_ERROR(Take(letter));
+      if (options_.help || options_.version) return options_;
+    }
+    if (optind < argc) {
+      return absl::InvalidArgumentError(StrCat("'", argv[optind], "' is no option"));
+    }
+    H5M_RETURN_IF_ERROR(Settle(given_, options_));
+    return options_;
+  }
+
+ private:
+  static absl::Status Complaint(int letter, const char* word) {
+    if (letter == ':') return absl::InvalidArgumentError(StrCat(word, " wants an argument"));
+    std::vector<std::string> names;
+    for (const option* known = kLong; known->name != nullptr; ++known) {
+      names.push_back(StrCat("--", known->name));
+    }
+    const std::string_view nearest =
+        NearestName(word, std::vector<std::string_view>(names.begin(), names.end()));
+    return absl::InvalidArgumentError(StrCat(
+        "unknown option ", word, nearest.empty() ? "" : StrCat("; did you mean ", nearest, "?")));
+  }
+
+  absl::Status TakeSizes(const char* text, std::optional<Sizes>& sizes) {
+    H5M_ASSIGN_OR_RETURN(sizes, ParseSizes(text));
+    return absl::OkStatus();
+  }
+
+  absl::Status Take(int letter) {
+    const std::string text = optarg == nullptr ? "" : optarg;
+    switch (letter) {
+      case 'A':
+        return ReadApis(text, options_);
+      case 'D':
+        return ReadDebug(text, options_.debug);
+      case 'c':
+        given_.chunked = true;
+        return optarg == nullptr ? absl::OkStatus() : TakeSizes(optarg, given_.chunk);
+      case 'e':
+        return TakeSizes(optarg, given_.dataset);
+      case 'x':
+        return TakeSizes(optarg, given_.buffer);
+      case 'r':
+        return TakeSizes(optarg, given_.order);
+      case 'i': {
+        H5M_ASSIGN_OR_RETURN(const int64_t number, ParseInteger(text));
+        options_.iterations = static_cast<int>(std::clamp<int64_t>(number, 1, 1'000'000));
+        return absl::OkStatus();
+      }
+      case 'v': {
+        H5M_ASSIGN_OR_RETURN(Driver driver, ParseDriver(text));
+        options_.drivers.push_back(std::move(driver));
+        return absl::OkStatus();
+      }
+      case 'a':
+      case 'T':
+      case 'b':
+      case 'G':
+      case kSieve:
+      case kMetaBlock:
+        return ReadSize(letter, optarg, options_.settings);
+      default:
+        return letter >= kJson ? TakeOurs(letter, text) : TakeFlag(letter, text);
+    }
+  }
+
+  absl::Status TakeFlag(int letter, const std::string& text) {
+    if (letter == 'h') options_.help = true;
+    if (letter == 't') options_.settings.extendable = true;
+    if (letter == 'w') options_.write_only = true;
+    if (letter == 'o') options_.output = text;
+    return absl::OkStatus();
+  }
+
+  absl::Status TakeOurs(int option, const std::string& text) {
+    switch (option) {
+      case kJson:
+      case kCsv:
+        options_.format = option == kJson ? Format::kJson : Format::kCsv;
+        return absl::OkStatus();
+      case kPattern:
+        return ReadWord(text, "--pattern", "sequential", "random", options_.random_order);
+      case kData: {
+        bool random = false;
+        H5M_RETURN_IF_ERROR(ReadWord(text, "--data", "tiled", "random", random));
+        options_.contents = random ? Contents::kRandom : Contents::kTiled;
+        return absl::OkStatus();
+      }
+      case kDeflate: {
+        H5M_ASSIGN_OR_RETURN(const int64_t level, ParseInteger(text));
+        if (level < 0 || level > 9) return absl::InvalidArgumentError("--deflate takes 0 to 9");
+        options_.settings.deflate = static_cast<unsigned>(level);
+        return absl::OkStatus();
+      }
+      case kChunkCache:
+        return ReadChunkCache(text, options_.settings);
+      case kLibver:
+        options_.settings.libver = text;
+        return absl::OkStatus();
+      case kPercentiles:
+        return ReadPercentiles(optarg, options_);
+    }
+    if (option == kFsync) options_.fsync = true;
+    if (option == kDropCaches) options_.drop_caches = true;
+    if (option == kShuffle) options_.settings.shuffle = true;
+    if (option == kCompare) options_.compare = true;
+    if (option == kVersion) options_.version = true;
+    return absl::OkStatus();
+  }
+
+  Options options_;
+  GivenShape given_;
+};
+
+}  // namespace
+
+absl::StatusOr<Options> ParseOptions(const std::vector<std::string>& arguments) {
+  return Parser().Parse(arguments);
+}
+
+}  // namespace h5mirror::perf
