@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 #include "base/env.h"
 #include "h5edit/edit_file.h"
-#include "onion_store/cut_journal.h"
+#include "onion_store/embedded/cut_journal.h"
 
 namespace h5mirror::edit {
 

@@ -11,7 +11,7 @@
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "h5edit/edit_file.h"
-#include "onion_store/cut_journal.h"
+#include "onion_store/embedded/cut_journal.h"
 
 namespace h5mirror::edit {
 namespace {

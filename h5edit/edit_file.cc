@@ -17,9 +17,9 @@
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "h5edit/paged_bytes.h"
-#include "onion_store/cut_journal.h"
-#include "onion_store/embedded_store.h"
-#include "onion_store/mirror_notes.h"
+#include "onion_store/embedded/cut_journal.h"
+#include "onion_store/embedded/embedded_store.h"
+#include "onion_store/embedded/mirror_notes.h"
 #include "onion_store/origin_here.h"
 
 namespace h5mirror::edit {

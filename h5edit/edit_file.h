@@ -12,7 +12,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "onion_store/cut_journal.h"
+#include "onion_store/embedded/cut_journal.h"
 
 namespace h5mirror::edit {
 
@@ -39,10 +39,11 @@ class EditFile {
 enum class Durability : uint8_t { kProcess, kDurable };
 
 // Keeps what was written in memory, and brings the file from cut to cut through a journal beside it
-// (onion_store/cut_journal.h). `path` is absolute, without symlinks. Errors: those of
+// (onion_store/embedded/cut_journal.h). `path` is absolute, without symlinks. Errors: those of
 // store::EmbeddedLease::Take(), and kUnavailable where another program has the file open. What the
-// servers of a mirrored file lack is noted beside it with each cut (onion_store/mirror_notes.h).
-// `after_cut` (may be null) is called with each cut once the file holds it.
+// servers of a mirrored file lack is noted beside it with each cut
+// (onion_store/embedded/mirror_notes.h). `after_cut` (may be null) is called with each cut once the
+// file holds it.
 using AfterCut = std::function<absl::Status(const store::JournalCut&)>;
 absl::StatusOr<std::unique_ptr<EditFile>> OpenWithJournal(const std::filesystem::path& path,
                                                           Durability durability,

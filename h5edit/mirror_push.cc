@@ -16,7 +16,7 @@
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "cli/output/progress.h"
-#include "client_vfd/plugin/config.h"
+#include "client_vfd/plugin/config/config.h"
 #include "sync/local_file.h"
 #include "sync/push_plan.h"
 #include "sync/push_session.h"

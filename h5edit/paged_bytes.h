@@ -10,7 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "base/env.h"
-#include "onion_store/cut_journal.h"
+#include "onion_store/embedded/cut_journal.h"
 
 namespace h5mirror::edit {
 

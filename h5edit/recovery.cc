@@ -15,9 +15,9 @@
 #include "h5edit/mirror.h"
 #include "h5edit/put_back.h"
 #include "hdf5/handle.h"
-#include "onion_store/cut_journal.h"
-#include "onion_store/embedded_store.h"
-#include "onion_store/mirror_notes.h"
+#include "onion_store/embedded/cut_journal.h"
+#include "onion_store/embedded/embedded_store.h"
+#include "onion_store/embedded/mirror_notes.h"
 
 namespace h5mirror::edit {
 namespace {

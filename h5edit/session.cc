@@ -16,7 +16,7 @@
 #include "h5edit/beside.h"
 #include "h5edit/edit_driver.h"
 #include "h5edit/recovery.h"
-#include "onion_store/embedded_store.h"
+#include "onion_store/embedded/embedded_store.h"
 #include "sync/superblock.h"
 
 namespace h5mirror::edit {

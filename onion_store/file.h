@@ -179,7 +179,7 @@ class File {
   // Grants the lease: the new token is larger than every one before, durably, and fences
   // the holder before. What the fenced session wrote after its last cut is dropped and
   // that cut is kept as with SessionEnd::kLost. Whether a lease may be taken is the
-  // caller's decision (server/lease_table.h).
+  // caller's decision (server/state/lease_table.h).
   virtual absl::StatusOr<Token> Acquire() = 0;
 
   // Starts the session of `token`. `origin` and `mode_bits` (0..0777) are kept with the

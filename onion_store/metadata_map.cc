@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/crc32c.h"
-#include "onion_store/coding.h"
+#include "onion_store/disk/coding.h"
 
 namespace h5mirror::store {
 namespace {

@@ -108,7 +108,7 @@ class Store {
                                                         size_t limit) = 0;
 
   // ---- Names. Each is durable when it returns, and after a crash either done or not begun. The
-  // caller has seen to it that nobody writes the file (server/lease_table.h). ----
+  // caller has seen to it that nobody writes the file (server/state/lease_table.h). ----
 
   // Gives a file another name; its history goes with it. Versions that are being read stay
   // readable, as far as they need no more files opened.

@@ -1,5 +1,5 @@
 // The values that go in and out of the store. They are not the wire's: disk, wire and
-// memory age apart (server/convert.h translates).
+// memory age apart (server/state/convert.h translates).
 #ifndef H5MIRROR_ONION_STORE_TYPES_H_
 #define H5MIRROR_ONION_STORE_TYPES_H_
 

@@ -16,12 +16,12 @@
 #include "base/strings.h"
 #include "base/version.h"
 #include "onion_store/store.h"
-#include "server/front_door.h"
-#include "server/logging.h"
-#include "server/memory.h"
+#include "server/door/front_door.h"
 #include "server/mirror_server.h"
-#include "server/secret_file.h"
-#include "server/store_watch.h"
+#include "server/settings/logging.h"
+#include "server/settings/memory.h"
+#include "server/settings/secret_file.h"
+#include "server/state/store_watch.h"
 #include "spdlog/spdlog.h"
 
 namespace h5mirror::server {

@@ -4,8 +4,8 @@
 
 #include <filesystem>
 
-#include "server/config.h"
 #include "server/flags.h"
+#include "server/settings/config.h"
 
 namespace h5mirror::server {
 

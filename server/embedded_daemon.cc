@@ -10,9 +10,9 @@
 #include "base/env.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
-#include "onion_store/embedded_store.h"
-#include "server/logging.h"
+#include "onion_store/embedded/embedded_store.h"
 #include "server/mirror_server.h"
+#include "server/settings/logging.h"
 #include "spdlog/spdlog.h"
 
 namespace h5mirror::server {

@@ -5,8 +5,8 @@
 
 #include <filesystem>
 
-#include "server/config.h"
 #include "server/flags.h"
+#include "server/settings/config.h"
 
 namespace h5mirror::server {
 

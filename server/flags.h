@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "server/config.h"
-#include "server/init.h"
+#include "server/settings/config.h"
+#include "server/settings/init.h"
 
 namespace h5mirror::server {
 

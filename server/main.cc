@@ -7,13 +7,13 @@
 #include "absl/synchronization/mutex.h"
 #include "base/strings.h"
 #include "base/utf8.h"
-#include "server/config.h"
 #include "server/daemon.h"
 #include "server/embedded_daemon.h"
 #include "server/flags.h"
-#include "server/init.h"
 #include "server/mirror_server.h"
-#include "server/token_file.h"
+#include "server/settings/config.h"
+#include "server/settings/init.h"
+#include "server/settings/token_file.h"
 
 namespace h5mirror::server {
 namespace {

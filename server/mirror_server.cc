@@ -16,9 +16,9 @@
 #include "grpcpp/resource_quota.h"
 #include "grpcpp/security/server_credentials.h"
 #include "rpc/channel.h"
-#include "server/memory.h"
-#include "server/receive_windows.h"
-#include "server/store_watch.h"
+#include "server/door/receive_windows.h"
+#include "server/settings/memory.h"
+#include "server/state/store_watch.h"
 #include "spdlog/spdlog.h"
 
 namespace h5mirror::server {

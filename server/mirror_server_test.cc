@@ -4,8 +4,8 @@
 #include <fstream>
 
 #include "grpc/health/v1/health.grpc.pb.h"
-#include "server/init.h"
-#include "server/mirror_server_fixture.h"
+#include "server/settings/init.h"
+#include "server/testing/mirror_server_fixture.h"
 
 namespace h5mirror::server {
 namespace {

@@ -12,9 +12,9 @@
 #include "absl/synchronization/mutex.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
+#include "client_vfd/api/embedded_api.h"
 #include "client_vfd/embedded/open_writers.h"
 #include "client_vfd/embedded/reader.h"
-#include "client_vfd/plugin/embedded_api.h"
 #include "client_vfd/session/opened_version.h"
 
 namespace h5mirror::vfd {

@@ -10,8 +10,8 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
+#include "client_vfd/api/embedded_api.h"
 #include "client_vfd/embedded/writer.h"
-#include "client_vfd/plugin/embedded_api.h"
 
 namespace h5mirror::vfd {
 

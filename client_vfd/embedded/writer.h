@@ -14,7 +14,7 @@
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "client_vfd/embedded/head_lock.h"
-#include "onion_store/embedded_store.h"
+#include "onion_store/embedded/embedded_store.h"
 
 namespace h5mirror::vfd {
 

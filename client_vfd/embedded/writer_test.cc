@@ -5,7 +5,7 @@
 #include "base/fault_env.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "onion_store/test_store.h"
+#include "onion_store/testing/test_store.h"
 
 namespace h5mirror::vfd {
 namespace {

@@ -1,4 +1,4 @@
-#include "client_vfd/plugin/driver.h"
+#include "client_vfd/plugin/host/driver_class.h"
 
 #include <array>
 #include <cerrno>
@@ -9,15 +9,15 @@
 #include <string>
 
 #include "H5FDh5mirror.h"
-#include "client_vfd/plugin/file_url.h"
-#include "client_vfd/plugin/h5_error.h"
-#include "client_vfd/plugin/linked_open.h"
-#include "client_vfd/plugin/open_file.h"
-#include "client_vfd/plugin/remote_open.h"
-#include "client_vfd/plugin/reporter.h"
-#include "client_vfd/plugin/session_loader.h"
-#include "client_vfd/plugin/superblock.h"
-#include "client_vfd/plugin/swmr_file.h"
+#include "client_vfd/plugin/config/file_url.h"
+#include "client_vfd/plugin/host/h5_error.h"
+#include "client_vfd/plugin/host/reporter.h"
+#include "client_vfd/plugin/host/session_loader.h"
+#include "client_vfd/plugin/modes/linked_open.h"
+#include "client_vfd/plugin/open/open_file.h"
+#include "client_vfd/plugin/open/remote_open.h"
+#include "client_vfd/plugin/open/swmr_file.h"
+#include "client_vfd/plugin/writes/superblock.h"
 
 namespace h5mirror::vfd {
 namespace {

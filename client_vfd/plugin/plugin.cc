@@ -1,7 +1,7 @@
 // The two functions that HDF5 looks for in a plugin.
-#include "client_vfd/plugin/hdf5_headers.h"
-#include "client_vfd/plugin/host_library.h"
-#include "client_vfd/plugin/reporter.h"
+#include "client_vfd/plugin/host/hdf5_headers.h"
+#include "client_vfd/plugin/host/host_library.h"
+#include "client_vfd/plugin/host/reporter.h"
 
 H5PL_type_t H5PLget_plugin_type(void) { return H5PL_TYPE_VFD; }
 

@@ -8,7 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "client_vfd/plugin/session_api.h"
+#include "client_vfd/api/session_api.h"
 #include "rpc/version_spec.h"
 
 namespace h5mirror::vfd {

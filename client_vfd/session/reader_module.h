@@ -1,8 +1,8 @@
-// The readers' part of the module's C face: see client_vfd/plugin/session_api.h.
+// The readers' part of the module's C face: see client_vfd/api/session_api.h.
 #ifndef H5MIRROR_CLIENT_VFD_SESSION_READER_MODULE_H_
 #define H5MIRROR_CLIENT_VFD_SESSION_READER_MODULE_H_
 
-#include "client_vfd/plugin/session_api.h"
+#include "client_vfd/api/session_api.h"
 
 namespace h5mirror::vfd {
 

@@ -20,7 +20,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "base/dirty_map.h"
-#include "client_vfd/plugin/session_api.h"
+#include "client_vfd/api/session_api.h"
 #include "client_vfd/session/cut_queue.h"
 #include "client_vfd/session/file_reader.h"
 #include "client_vfd/session/metadata_pages.h"

@@ -10,7 +10,7 @@
 
 #include "absl/synchronization/mutex.h"
 #include "base/local_record_json.h"
-#include "client_vfd/plugin/session_api.h"
+#include "client_vfd/api/session_api.h"
 #include "client_vfd/session/engine.h"
 #include "client_vfd/session/reader_calls.h"
 #include "client_vfd/session/reader_module.h"

@@ -8,7 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
-#include "onion_store/test_store.h"
+#include "onion_store/testing/test_store.h"
 
 namespace h5mirror::store {
 namespace {

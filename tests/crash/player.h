@@ -15,7 +15,7 @@
 #include "absl/synchronization/mutex.h"
 #include "base/fault_env.h"
 #include "onion_store/store.h"
-#include "onion_store/test_store.h"
+#include "onion_store/testing/test_store.h"
 #include "tests/crash/promises.h"
 
 namespace h5mirror::store {

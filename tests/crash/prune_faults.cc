@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "base/status_macros.h"
-#include "onion_store/file_impl.h"
-#include "onion_store/page_segments.h"
-#include "onion_store/version_index.h"
+#include "onion_store/file/file_impl.h"
+#include "onion_store/index/version_index.h"
+#include "onion_store/pages/page_segments.h"
 #include "tests/crash/store_faults.h"
 
 namespace h5mirror::store {

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "onion_store/version_index.h"
+#include "onion_store/index/version_index.h"
 
 namespace h5mirror::store {
 namespace {

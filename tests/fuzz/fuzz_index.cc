@@ -2,9 +2,9 @@
 // bytes of the database changed. The store opens it, reads and writes.
 #include "absl/strings/str_format.h"
 #include "base/fault_env.h"
-#include "onion_store/sqlite.h"
-#include "onion_store/sqlite_vfs.h"
-#include "onion_store/test_store.h"
+#include "onion_store/disk/sqlite.h"
+#include "onion_store/disk/sqlite_vfs.h"
+#include "onion_store/testing/test_store.h"
 #include "tests/fuzz/fuzz_input.h"
 
 namespace h5mirror::store {

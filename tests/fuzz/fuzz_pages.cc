@@ -2,8 +2,8 @@
 // the checksum of the record's header is made right.
 #include "base/crc32c.h"
 #include "base/fault_env.h"
-#include "onion_store/coding.h"
-#include "onion_store/page_segments.h"
+#include "onion_store/disk/coding.h"
+#include "onion_store/pages/page_segments.h"
 #include "tests/fuzz/fuzz_input.h"
 
 namespace h5mirror::store {

@@ -1,5 +1,5 @@
 // The server's TOML file: read, made into settings, and shown again.
-#include "server/config.h"
+#include "server/settings/config.h"
 #include "tests/fuzz/fuzz_input.h"
 #include "tests/fuzz/text_file.h"
 

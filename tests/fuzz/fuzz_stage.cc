@@ -2,8 +2,8 @@
 // what lies behind them is reached too.
 #include "base/crc32c.h"
 #include "base/fault_env.h"
-#include "onion_store/coding.h"
-#include "onion_store/stage_log.h"
+#include "onion_store/disk/coding.h"
+#include "onion_store/stage/stage_log.h"
 #include "tests/fuzz/fuzz_input.h"
 
 namespace h5mirror::store {

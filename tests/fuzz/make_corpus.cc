@@ -7,10 +7,10 @@
 #include "base/crc32c.h"
 #include "base/dirty_map.h"
 #include "base/fault_env.h"
-#include "onion_store/coding.h"
-#include "onion_store/page_packing.h"
-#include "onion_store/page_segments.h"
-#include "onion_store/stage_log.h"
+#include "onion_store/disk/coding.h"
+#include "onion_store/pages/page_packing.h"
+#include "onion_store/pages/page_segments.h"
+#include "onion_store/stage/stage_log.h"
 #include "rpc/frame_codec.h"
 
 namespace h5mirror {

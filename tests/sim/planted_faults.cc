@@ -18,10 +18,10 @@
 #include "client_vfd/session/cut_queue.h"
 #include "client_vfd/session/relation.h"
 #include "onion_store/file.h"
-#include "onion_store/token_source.h"
-#include "onion_store/version_index.h"
-#include "server/lease_table.h"
-#include "server/relation.h"
+#include "onion_store/index/version_index.h"
+#include "onion_store/shared/token_source.h"
+#include "server/mirror/relation.h"
+#include "server/state/lease_table.h"
 #include "tests/sim/planted.h"
 
 // Of each function the product's own, and what is called instead, by their names for the linker.

@@ -1,5 +1,5 @@
 // What a simulated program does with its files: opens, writes, flushes and closes, as HDF5 has the
-// plugin do it (client_vfd/plugin/mirrored_file.cc).
+// plugin do it (client_vfd/plugin/modes/mirrored_file.cc).
 #ifndef H5MIRROR_TESTS_SIM_PROGRAM_H_
 #define H5MIRROR_TESTS_SIM_PROGRAM_H_
 

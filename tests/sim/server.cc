@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/strings.h"
-#include "server/metrics.h"
+#include "server/metrics/metrics.h"
 #include "tests/sim/planted.h"
 #include "tests/sim/server_call.h"
 

@@ -1,5 +1,5 @@
-// The server's end of one stream: what server/mirror_stream.h does with gRPC's events, done with
-// the simulated network's.
+// The server's end of one stream: what server/mirror/mirror_stream.h does with gRPC's events, done
+// with the simulated network's.
 #ifndef H5MIRROR_TESTS_SIM_SERVER_CALL_H_
 #define H5MIRROR_TESTS_SIM_SERVER_CALL_H_
 
@@ -10,7 +10,7 @@
 #include <optional>
 #include <string>
 
-#include "server/session.h"
+#include "server/mirror/session.h"
 #include "tests/sim/server.h"
 
 namespace h5mirror::sim {

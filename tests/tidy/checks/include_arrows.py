@@ -5,18 +5,72 @@ import re
 
 from tree import CPP
 
-# What each room or folder may include, itself aside. A name stands for all folders below it.
+# What each room or folder may include, itself aside. "room/**" stands for the room and all folders
+# below it; a name alone stands for its own files.
 # tests and bench may use every room; none uses them.
 ALLOWED = {
     "base": set(),
     "proto": set(),
     "rpc": {"proto", "base"},
-    "onion_store": {"base"},
+    # The interface of the store, without its folders; each folder may use those above it.
+    "onion_store/disk": {"base"},
+    "onion_store": {"onion_store/disk", "base"},
+    "onion_store/shared": {"onion_store", "onion_store/disk", "base"},
+    "onion_store/stage": {"onion_store/shared", "onion_store", "onion_store/disk", "base"},
+    "onion_store/index": {"onion_store/stage", "onion_store", "onion_store/disk", "base"},
+    "onion_store/pages": {
+        "onion_store/index", "onion_store/stage", "onion_store/shared", "onion_store", "onion_store/disk", "base",
+    },
+    "onion_store/file": {
+        "onion_store/pages", "onion_store/index", "onion_store/stage", "onion_store/shared", "onion_store",
+        "onion_store/disk", "base",
+    },
+    "onion_store/store": {"onion_store/file", "onion_store/index", "onion_store/shared", "onion_store", "base"},
+    # The store in a program, without a server.
+    "onion_store/embedded": {"onion_store/store", "onion_store", "onion_store/disk", "base"},
     "swmr_agent": {"rpc", "proto", "base"},
-    "server": {"onion_store", "rpc", "proto", "base"},
-    "client_vfd": {"rpc", "proto", "base"},
+    "server/settings": {"onion_store", "rpc", "proto", "base"},
+    "server/state": {"onion_store", "rpc", "proto", "base"},
+    "server/door": {"server/settings", "onion_store", "rpc", "proto", "base"},
+    "server/metrics": {"server/door", "server/state", "onion_store", "rpc", "proto", "base"},
+    "server/calls": {
+        "server/metrics", "server/door", "server/state", "server/settings", "onion_store", "rpc", "proto", "base",
+    },
+    "server/history": {
+        "server/metrics", "server/state", "server/settings", "onion_store", "rpc", "proto", "base",
+    },
+    "server/mirror": {
+        "server/history", "server/calls", "server/metrics", "server/door", "server/state", "server/settings",
+        "onion_store", "rpc", "proto", "base",
+    },
+    "server/live": {"server/calls", "server/state", "server/settings", "onion_store", "rpc", "proto", "base"},
+    "server/services": {
+        "server/history", "server/calls", "server/door", "server/state", "server/settings", "onion_store",
+        "rpc", "proto", "base",
+    },
+    # The daemon, which puts the folders together.
+    "server": {"server/**", "onion_store", "onion_store/embedded", "rpc", "proto", "base"},
+    # The C faces between the plugin and the modules that it loads.
+    "client_vfd/api": {"base"},
+    "client_vfd/session": {"client_vfd/api", "rpc", "proto", "base"},
+    "client_vfd/plugin/host": {"client_vfd/api", "client_vfd/include", "base"},
+    "client_vfd/plugin/config": {"base"},
+    "client_vfd/plugin/writes": {"client_vfd/plugin/host", "client_vfd/api", "base"},
+    "client_vfd/plugin/modes": {
+        "client_vfd/plugin/writes", "client_vfd/plugin/config", "client_vfd/plugin/host", "client_vfd/api",
+        "base",
+    },
+    "client_vfd/plugin/metadata_buffer": {
+        "client_vfd/plugin/modes", "client_vfd/plugin/writes", "client_vfd/plugin/host", "base",
+    },
+    "client_vfd/plugin/open": {
+        "client_vfd/plugin/metadata_buffer", "client_vfd/plugin/modes", "client_vfd/plugin/writes",
+        "client_vfd/plugin/config", "client_vfd/plugin/host", "base",
+    },
+    "client_vfd/plugin": {"client_vfd/plugin/**", "base"},
     # The store in the program: a module of its own, loaded on demand.
-    "client_vfd/embedded": {"client_vfd", "onion_store", "rpc", "base"},
+    "client_vfd/embedded": {"client_vfd/**", "onion_store", "onion_store/embedded", "rpc", "base"},
+    "client_vfd": {"client_vfd/**", "rpc", "proto", "base"},
     "cli/process": {"base"},
     "cli/output": {"rpc", "proto", "base"},
     "cli/context": {"cli/output", "cli/process", "rpc", "proto", "base"},
@@ -25,13 +79,13 @@ ALLOWED = {
     "cli/verbs": {
         "sync", "cli/exec", "cli/context", "cli/output", "cli/process", "rpc", "proto", "base",
     },
-    "cli": {"cli/verbs", "sync", "cli/context", "cli/output", "cli/process", "rpc", "proto", "base"},
+    "cli": {"cli/**", "sync", "rpc", "proto", "base"},
     "hdf5": {"base"},
-    "h5diff": {"cli", "sync", "hdf5", "rpc", "proto", "base"},
+    "h5diff": {"cli/**", "sync", "hdf5", "rpc", "proto", "base"},
     # What it has to mirror it mirrors as the driver's own configuration says.
     "h5edit": {
-        "client_vfd", "sync", "cli/context", "cli/output", "cli/process", "hdf5", "rpc", "onion_store",
-        "proto", "base",
+        "client_vfd/**", "sync", "cli/context", "cli/output", "cli/process", "hdf5", "rpc", "onion_store",
+        "onion_store/embedded", "proto", "base",
     },
     "h5perf_serial": {"cli/process", "hdf5", "base"},
 }
@@ -51,14 +105,17 @@ def room_of(path):
     return folders[0] if folders and folders[0] in ROOMS else None
 
 
-def is_within(target, room):
-    return target == room or target.startswith(room + "/")
+def is_within(target, name):
+    if not name.endswith("/**"):
+        return target == name
+    return (target + "/").startswith(name.removesuffix("**"))
 
 
 def allowed_of(path, room):
-    """A test may use every folder of its room."""
-    own = {room.split("/", 1)[0]} if TEST.search(path) else set()
-    return ALLOWED[room] | own
+    """A test may use every folder of its room, and of the rooms that its folder may use."""
+    if not TEST.search(path):
+        return ALLOWED[room]
+    return {name.split("/", 1)[0] + "/**" for name in {room} | ALLOWED[room]}
 
 
 def check(tree):

@@ -1,0 +1,62 @@
+// How a file that HDF5 opens while it follows an external link, or reads a virtual dataset, knows
+// which file led to it. HDF5 makes the access property list of such an open from the parent: its
+// driver, and the driver information that the driver's `fapl_get` gives for the parent
+// (H5F_get_access_plist). The configuration string in it is the program's default one, not the
+// parent's. So the information carries all that counts. A list that a program itself takes from an
+// open file (H5Fget_access_plist) is the same, and means the same.
+#ifndef H5MIRROR_CLIENT_VFD_PLUGIN_MODES_LINKED_OPEN_H_
+#define H5MIRROR_CLIENT_VFD_PLUGIN_MODES_LINKED_OPEN_H_
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "client_vfd/plugin/host/hdf5_headers.h"
+#include "client_vfd/plugin/host/host_library.h"
+
+namespace h5mirror::vfd {
+
+// The file that a program opened by its name in mode=reader, as all files that it leads to see it,
+// also through several links. Thread-safe.
+struct ReaderRoot {
+  std::string config_text;
+  std::string real_path;
+  std::string name;    // under the server's root
+  std::string server;  // that has answered; "": as the configuration says. Of the targets too
+  int64_t at_ns = 0;   // the server time at which targets are opened; 0: their newest version
+  bool live = false;   // their newest cut of that time, not version
+  // Opened for writing with mode=remote: its targets are opened as if the program named them.
+  bool is_writer = false;
+  std::array<uint8_t, 16> id{};  // with `live`: who holds the cuts
+
+  // What a target was opened at first; it does not change while the root stays open.
+  struct Opened {
+    int64_t version = 0;  // 0: not opened yet, or a cut that is no version
+    int64_t cut = 0;
+  };
+  Opened Pinned(const std::string& target) const;
+  void Pin(const std::string& target, const Opened& opened) const;
+
+ private:
+  mutable std::mutex mutex_;
+  mutable std::map<std::string, Opened> pinned_;
+};
+
+using RootPtr = std::shared_ptr<const ReaderRoot>;
+
+// Null: the program names the file itself.
+RootPtr RootOfLinkedOpen(const HostLibrary& host, hid_t fapl);
+
+// The driver information that carries `root`, for H5FD_class_t: made, copied and freed. Null for no
+// root, or no memory.
+void* MakeLinkInfo(const RootPtr& root);
+void* CopyLinkInfo(const void* info);
+void FreeLinkInfo(void* info);
+extern const size_t kLinkInfoBytes;
+
+}  // namespace h5mirror::vfd
+
+#endif  // H5MIRROR_CLIENT_VFD_PLUGIN_MODES_LINKED_OPEN_H_

@@ -1,0 +1,40 @@
+// The local half of an open file: a driver of the host library ("under"), opened through its
+// public H5FDopen and then called through its class, so that an I/O call costs one jump and no
+// allocation. Where the host exports no functions (a static HDF5), a small POSIX driver of our
+// own that does what sec2 does.
+#ifndef H5MIRROR_CLIENT_VFD_PLUGIN_MODES_LOCAL_FILE_H_
+#define H5MIRROR_CLIENT_VFD_PLUGIN_MODES_LOCAL_FILE_H_
+
+#include <string>
+
+#include "client_vfd/plugin/config/config.h"
+#include "client_vfd/plugin/host/hdf5_headers.h"
+#include "client_vfd/plugin/host/host_library.h"
+
+namespace h5mirror::vfd {
+
+// Whether HDF5 would lock the file: HDF5_USE_FILE_LOCKING, else the access property list.
+enum class Locking { kYes, kNo };
+Locking WantedLocking(const HostLibrary& host, hid_t fapl);
+
+// Opens `name` as HDF5 asked. Null with the errors on the host's stack, deepest first exactly as
+// the under driver wrote them: h5py reads errno from that text.
+H5FD_t* OpenLocal(const HostLibrary& host, const Config& config, const char* name, unsigned flags,
+                  hid_t fapl, haddr_t maxaddr);
+
+herr_t CloseLocal(const HostLibrary& host, H5FD_t* under);
+
+// The under driver's file descriptor; -1 if it has none. Borrowed.
+int DescriptorOf(H5FD_t* under);
+
+// sec2's advisory lock. On failure the under driver's error is on the stack.
+herr_t LockLocal(H5FD_t* under, unsigned flags);
+void UnlockLocal(H5FD_t* under);
+
+// The POSIX driver of local_posix.cc.
+H5FD_t* OpenPosix(const char* name, unsigned flags);
+const H5FD_class_t* PosixClass();
+
+}  // namespace h5mirror::vfd
+
+#endif  // H5MIRROR_CLIENT_VFD_PLUGIN_MODES_LOCAL_FILE_H_

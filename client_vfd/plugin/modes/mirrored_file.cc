@@ -1,0 +1,253 @@
+#include "client_vfd/plugin/modes/mirrored_file.h"
+
+#include <errno.h>
+
+#include <cstring>
+#include <utility>
+
+#include "client_vfd/plugin/host/fork_guard.h"
+#include "client_vfd/plugin/host/h5_error.h"
+#include "client_vfd/plugin/host/reporter.h"
+#include "client_vfd/plugin/modes/remote_file.h"
+#include "client_vfd/plugin/writes/superblock.h"
+#include "client_vfd/plugin/writes/write_class.h"
+
+namespace h5mirror::vfd {
+namespace {
+
+// Before the attach, writes up to this size are compared with the local bytes. Larger ones are
+// data: comparing them would cost a read of everything.
+constexpr size_t kCompareBytesMax = 64 << 10;
+
+Outcome OutcomeOf(herr_t result) { return result < 0 ? Outcome::kFailed : Outcome::kOk; }
+Phase PhaseOf(hbool_t closing) { return closing ? Phase::kClosing : Phase::kOpen; }
+
+}  // namespace
+
+MirroredFile::MirroredFile(const HostLibrary& host, std::shared_ptr<const Config> config,
+                           MirrorTarget target, H5FD_t* under, int fd)
+    : host_(host),
+      config_(std::move(config)),
+      target_(std::move(target)),
+      under_(under),
+      fd_(fd),
+      is_remote_(IsRemote(target_.intent)),
+      fork_generation_(ForkGeneration()) {}
+
+bool MirroredFile::InForkedChild() const { return ForkGeneration() != fork_generation_; }
+
+void MirroredFile::NoteChildWrite() {
+  if (mirrors_ && !is_remote_) mirrors_->ChildWrote();
+}
+
+herr_t MirroredFile::Write(H5FD_mem_t type, hid_t dxpl, haddr_t addr, size_t size,
+                           const void* buffer) {
+  if (InForkedChild()) {
+    NoteChildWrite();
+    return under_->cls->write(under_, type, dxpl, addr, size, buffer);
+  }
+  if (!mirrors_) {
+    // Not written at all: the file then keeps its mtime, and a crash before the first real change
+    // leaves the record of its last clean close valid.
+    if (EqualsLocal(type, dxpl, addr, size, buffer)) return 0;
+    if (!Attach()) {
+      detector_.OnWrite(Outcome::kFailed);
+      return -1;
+    }
+  }
+  mirrors_->BeforeWrite(addr, size);
+  const herr_t result = under_->cls->write(under_, type, dxpl, addr, size, buffer);
+  // A failed write may have written some of it.
+  mirrors_->AfterWrite(addr, size, WriteClassOf(type, size, buffer));
+  detector_.OnWrite(OutcomeOf(result));
+  if (result >= 0) WatchSuperblock(addr, size, buffer);
+  return result;
+}
+
+bool MirroredFile::EqualsLocal(H5FD_mem_t type, hid_t dxpl, haddr_t addr, size_t size,
+                               const void* buffer) {
+  if (size > kCompareBytesMax || addr + size > under_->cls->get_eof(under_, type)) return false;
+  if (!scratch_) scratch_ = std::make_unique<char[]>(kCompareBytesMax);
+  if (under_->cls->read(under_, type, dxpl, addr, size, scratch_.get()) < 0) return false;
+  return std::memcmp(scratch_.get(), buffer, size) == 0;
+}
+
+bool MirroredFile::Attach() {
+  if (mirrors_) return true;
+  if (is_remote_) {
+    std::string error;
+    const int failed = BeginRemote(&error);
+    if (failed != 0) PushWriteErrno(host_, target_.real_path, failed, error);
+    return failed == 0;
+  }
+  scratch_.reset();
+  mirrors_ = std::make_unique<Mirrors>(host_, config_, target_, fd_);
+  return true;
+}
+
+int MirroredFile::BeginRemote(std::string* error) {
+  const int spool = SpoolOf(under_, error);
+  if (spool < 0) return EIO;
+  auto mirrors = std::make_unique<Mirrors>(host_, config_, target_, spool);
+  const int failed = mirrors->AwaitOpened(error);
+  if (failed != 0) {
+    std::string why_closed;
+    mirrors->Close(&why_closed);
+    return failed;
+  }
+  scratch_.reset();
+  mirrors_ = std::move(mirrors);
+  SetNewestCut(under_, [this] {
+    H5mStatus status;
+    mirrors_->WorstStatus(&status);
+    return status.cut;
+  });
+  return 0;
+}
+
+void MirroredFile::WatchSuperblock(haddr_t addr, size_t size, const void* buffer) {
+  const SwmrFlag flag = SwmrFlagOf(addr, size, buffer);
+  if (flag == SwmrFlag::kNotASuperblock) return;
+  detector_.SetSwmr(flag == SwmrFlag::kSet);
+}
+
+herr_t MirroredFile::Truncate(hid_t dxpl, hbool_t closing) {
+  const haddr_t size = under_->cls->get_eoa(under_, H5FD_MEM_DEFAULT);
+  const bool changes = size != under_->cls->get_eof(under_, H5FD_MEM_DEFAULT);
+  const bool ours = !InForkedChild();
+  if (changes && ours && !Attach()) {
+    detector_.OnTruncate(PhaseOf(closing), Outcome::kFailed);
+    return -1;
+  }
+  if (changes && !ours) NoteChildWrite();
+  const bool tell = changes && ours;
+  if (tell) mirrors_->BeforeTruncate(size);
+  const herr_t result =
+      under_->cls->truncate == nullptr ? 0 : under_->cls->truncate(under_, dxpl, closing);
+  if (tell && result >= 0) mirrors_->AfterTruncate(size);
+  if (ours) detector_.OnTruncate(PhaseOf(closing), OutcomeOf(result));
+  return result;
+}
+
+herr_t MirroredFile::Flush(hid_t dxpl, hbool_t closing) {
+  const herr_t result =
+      under_->cls->flush == nullptr ? 0 : under_->cls->flush(under_, dxpl, closing);
+  if (InForkedChild()) return result;
+  const Moment moment = detector_.OnFlush(PhaseOf(closing), OutcomeOf(result));
+  if (moment == Moment::kFlush) CutHere();
+  if (is_remote_ && !closing) return FailRemoteFlush(moment);
+  // A close that fails would leave the program with a file that is neither open nor closed.
+  return result < 0 || closing ? result : FailFlush();
+}
+
+std::optional<std::string> MirroredFile::LostMirror() const {
+  if (config_->on_outage != OnOutage::kFail || !mirrors_) return std::nullopt;
+  const int64_t timeout_ns = int64_t{config_->TimeoutMs()} * 1'000'000;
+  for (size_t index = 0; index < mirrors_->Count(); ++index) {
+    H5mStatus status;
+    mirrors_->StatusOf(index, &status);
+    const bool lost = status.state == H5M_STATE_OFF || status.state == H5M_STATE_DIVERGED ||
+                      (status.state == H5M_STATE_BEHIND && status.behind_for_ns >= timeout_ns);
+    if (!lost) continue;
+    const std::string why = *status.message == '\0' ? "it is not mirrored" : status.message;
+    return "the mirror is lost (on_outage=fail): " + why + "; the local file has all that was " +
+           "written. To go on without: on_outage=degrade. To bring the mirror level: h5mirror "
+           "resync " +
+           target_.real_path;
+  }
+  return std::nullopt;
+}
+
+// Flushes, and no writes: HDF5 also writes while it closes a dataset, and where that fails it keeps
+// an object that it has freed.
+herr_t MirroredFile::FailFlush() {
+  const std::optional<std::string> lost = LostMirror();
+  if (lost) PushWriteErrno(host_, target_.real_path, ENOTCONN, *lost);
+  return lost ? -1 : 0;
+}
+
+herr_t MirroredFile::FailRemoteFlush(Moment moment) {
+  if (!mirrors_) return 0;
+  H5mStatus status;
+  mirrors_->WorstStatus(&status);
+  const bool is_lost = status.state == H5M_STATE_OFF || status.state == H5M_STATE_DIVERGED;
+  if (!is_lost && (moment != Moment::kFlush || barrier_result_ == 0)) return 0;
+  const std::string why = *status.message != '\0' ? status.message : "it has not answered in time";
+  PushWriteErrno(host_, target_.real_path, is_lost ? ESTALE : ETIMEDOUT,
+                 "what was written since the last cut is not on the server: " + why);
+  return -1;
+}
+
+void MirroredFile::CutHere() {
+  barrier_done_ = true;
+  if (!mirrors_) {
+    barrier_result_ = 0;  // Nothing changed yet: nothing to cut.
+    return;
+  }
+  H5mBarrier kind = armed_;
+  if (kind == H5M_TICK && config_->flush == FlushKind::kSync) kind = H5M_SYNC;
+  H5mAck ack = ToApi(kind == H5M_COMMIT ? config_->ack_commit : config_->ack_tick);
+  if (kind == H5M_SYNC) ack = H5M_ACK_DURABLE;
+  // Waiting for a tick to become durable by itself could take the server's `durable_every`.
+  if (kind == H5M_TICK && ack == H5M_ACK_DURABLE) kind = H5M_SYNC;
+  const std::string& comment = armed_comment_.empty() ? config_->comment : armed_comment_;
+  barrier_result_ = mirrors_->Barrier(kind, ack, kind == H5M_COMMIT ? comment : "");
+}
+
+void MirroredFile::ArmBarrier(H5mBarrier kind, std::string comment) {
+  armed_ = kind;
+  armed_comment_ = std::move(comment);
+  barrier_done_ = false;
+}
+
+int MirroredFile::FinishBarrier() {
+  armed_ = H5M_TICK;
+  armed_comment_.clear();
+  return barrier_done_ ? barrier_result_ : 1;
+}
+
+void MirroredFile::BeforeClose() {
+  if (!mirrors_ || InForkedChild()) return;
+  if (detector_.OnClose() == Moment::kClose) mirrors_->Seal();
+}
+
+herr_t MirroredFile::AfterClose() {
+  if (InForkedChild()) return 0;
+  if (mirrors_) {
+    std::string error;
+    const int failed = mirrors_->Close(&error);
+    if (failed != 0 && is_remote_) {
+      error = "what was written since the last flush is not on the server: " + error;
+      PushWriteErrno(host_, target_.real_path, failed, error);
+      // Nobody looks at the error of a file that HDF5 closes at the program's end.
+      Say(config_->log, Audience::kUserToo, target_.real_path + ": " + error);
+      return -1;
+    }
+  } else if (detector_.OnClose() == Moment::kClose) {
+    ReportUnchanged(host_, config_, target_);
+  }
+  return 0;
+}
+
+void MirroredFile::Status(H5mStatus* status) const {
+  *status = H5mStatus{};
+  status->state = H5M_STATE_UNCHANGED;
+  if (mirrors_) mirrors_->WorstStatus(status);
+}
+
+std::vector<std::string> MirroredFile::Servers() const {
+  if (!mirrors_) return config_->Servers();
+  std::vector<std::string> servers;
+  for (size_t index = 0; index < mirrors_->Count(); ++index) {
+    servers.push_back(mirrors_->ServerOf(index));
+  }
+  return servers;
+}
+
+void MirroredFile::StatusOf(size_t index, H5mStatus* status) const {
+  *status = H5mStatus{};
+  status->state = H5M_STATE_UNCHANGED;
+  if (mirrors_) mirrors_->StatusOf(index, status);
+}
+
+}  // namespace h5mirror::vfd

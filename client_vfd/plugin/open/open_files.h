@@ -1,0 +1,33 @@
+// Which files this process has open through the driver, by device and inode and host library.
+//
+// HDF5 opens a file that it already holds a second time, as a probe, before it finds by cmp() that
+// the two are one. Locks belong to open descriptions, so that probe must not ask for a lock of its
+// own: it would be refused by the first one's.
+#ifndef H5MIRROR_CLIENT_VFD_PLUGIN_OPEN_OPEN_FILES_H_
+#define H5MIRROR_CLIENT_VFD_PLUGIN_OPEN_OPEN_FILES_H_
+
+#include <sys/types.h>
+
+#include <compare>
+
+namespace h5mirror::vfd {
+
+struct HostLibrary;
+
+struct FileKey {
+  const HostLibrary* host = nullptr;
+  dev_t device = 0;
+  ino_t inode = 0;
+  auto operator<=>(const FileKey&) const = default;
+};
+
+enum class Seen { kFirst, kAgain };
+
+// Thread-safe. Each AddOpenFile is followed by one RemoveOpenFile.
+Seen AddOpenFile(const FileKey& key);
+void RemoveOpenFile(const FileKey& key);
+bool IsOpenFile(const FileKey& key);
+
+}  // namespace h5mirror::vfd
+
+#endif  // H5MIRROR_CLIENT_VFD_PLUGIN_OPEN_OPEN_FILES_H_

@@ -1,0 +1,23 @@
+// mode=reader: which files the open is for, and under which names.
+#ifndef H5MIRROR_CLIENT_VFD_PLUGIN_OPEN_READER_OPEN_H_
+#define H5MIRROR_CLIENT_VFD_PLUGIN_OPEN_READER_OPEN_H_
+
+#include <optional>
+#include <string>
+
+#include "client_vfd/plugin/config/config.h"
+#include "client_vfd/plugin/modes/linked_open.h"
+#include "client_vfd/plugin/modes/reader_file.h"
+
+namespace h5mirror::vfd {
+
+// Unset where the rules leave the file out: it is opened locally then. `host_name` as in
+// MirrorName(). With `name=` the files that links lead to lie to it as the local paths lie to each
+// other.
+std::optional<ReaderTarget> FindReaderTarget(const Config& config, const std::string& config_text,
+                                             const std::string& given_name,
+                                             const std::string& host_name, RootPtr root);
+
+}  // namespace h5mirror::vfd
+
+#endif  // H5MIRROR_CLIENT_VFD_PLUGIN_OPEN_READER_OPEN_H_

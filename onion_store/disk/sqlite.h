@@ -1,0 +1,79 @@
+// A thin C++ face of SQLite: one connection, prepared statements kept, errors as absl::Status.
+#ifndef H5MIRROR_ONION_STORE_DISK_SQLITE_H_
+#define H5MIRROR_ONION_STORE_DISK_SQLITE_H_
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include <sqlite3.h>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace h5mirror::store {
+
+// One run of a prepared statement. Not thread-safe. Must not outlive its database.
+//
+//   SqliteQuery query(db, "SELECT cut FROM version WHERE version = ?");
+//   query.Bind(version);
+//   while (query.Next()) cut = query.Int64(0);
+//   return query.status();
+class SqliteQuery {
+ public:
+  SqliteQuery(class SqliteDatabase& database, const char* sql);
+  SqliteQuery(const SqliteQuery&) = delete;
+  ~SqliteQuery();
+
+  // Binds the next parameter. Texts must live until the last Next().
+  SqliteQuery& Bind(int64_t value);
+  SqliteQuery& Bind(std::string_view text);
+  SqliteQuery& BindBlob(std::string_view bytes);
+
+  // Whether there is one more row. False at the end and after an error.
+  bool Next();
+  // Runs a statement that gives no rows.
+  absl::Status Run();
+  const absl::Status& status() const { return status_; }
+
+  int64_t Int64(int column) const { return sqlite3_column_int64(statement_, column); }
+  std::string Bytes(int column) const;
+  // A shorter blob leaves the rest zero.
+  std::array<uint8_t, 16> Bytes16(int column) const;
+
+ private:
+  class SqliteDatabase& database_;
+  sqlite3_stmt* statement_ = nullptr;
+  int next_parameter_ = 1;
+  absl::Status status_;
+};
+
+// Not thread-safe.
+class SqliteDatabase {
+ public:
+  static absl::StatusOr<std::unique_ptr<SqliteDatabase>> Open(const char* vfs,
+                                                              const std::string& name,
+                                                              int open_flags);
+  SqliteDatabase(const SqliteDatabase&) = delete;
+  ~SqliteDatabase();
+
+  absl::Status Execute(const char* sql);
+  // The last error, with the code that fits: kDataLoss for a damaged file, kResourceExhausted for
+  // a full disk, else kInternal.
+  absl::Status Error(int code) const;
+
+ private:
+  friend class SqliteQuery;
+  SqliteDatabase(sqlite3* handle, std::string name) : handle_(handle), name_(std::move(name)) {}
+
+  sqlite3* handle_;
+  std::string name_;
+  absl::flat_hash_map<const char*, sqlite3_stmt*> statements_;  // by the address of the literal
+};
+
+}  // namespace h5mirror::store
+
+#endif  // H5MIRROR_ONION_STORE_DISK_SQLITE_H_

@@ -1,0 +1,505 @@
+// From visible to durable: syncs, then one index transaction.
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "absl/time/clock.h"
+#include "base/status_macros.h"
+#include "base/strings.h"
+#include "onion_store/disk/coding.h"
+#include "onion_store/file/file_impl.h"
+
+namespace h5mirror::store {
+namespace {
+
+constexpr CutNumber kCutBlock = 65536;
+constexpr uint64_t kCompareBytes = 1 << 20;
+constexpr absl::Duration kRetryApply = absl::Seconds(5);
+
+}  // namespace
+
+absl::Time FileImpl::RunBackground() {
+  WorkTurn turn(this);
+  while (true) {
+    absl::Time now = context_->env.Now();
+    LayerPtr unapplied;
+    bool due = false, is_dead = false;
+    {
+      absl::MutexLock lock(&mutex_);
+      is_dead = !dead_.ok();
+      unapplied = OldestUnapplied();
+      due = IsDue(now);
+      if (!is_dead && !due && unapplied == nullptr) {
+        if (layers_.empty() && !session_.begun) ClearOpenMark();
+        return NextDue();
+      }
+    }
+    if (is_dead) {
+      TellWaitersOfDeath();
+      return absl::InfiniteFuture();
+    }
+    if (!due && context_->stops_applying) return absl::InfiniteFuture();
+    absl::Status status = due ? MakeDurable(now) : Apply(unapplied, Rounds::kUntilStopped);
+    if (!due) NoteApplied(status);
+    if (status.ok() && turns_wanted_ > 0) return now;  // Somebody else's turn.
+    if (status.ok()) continue;
+    if (!due && absl::IsResourceExhausted(status)) return now + kRetryApply;
+    Die(status);
+    return absl::InfiniteFuture();
+  }
+}
+
+void FileImpl::NoteApplied(const absl::Status& status) {
+  {
+    absl::MutexLock lock(&mutex_);
+    const bool news = status != std::exchange(apply_error_, status);
+    if (!news || status.ok()) return;
+  }
+  context_->TellNotice(
+      StoreNotice::Kind::kCannotApply, name_,
+      StrCat("stays where it is: its durable cuts are safe beside it and cannot ",
+             "get into the head, which is tried again: ", ToStd(status.message())));
+}
+
+bool FileImpl::IsDue(absl::Time now) {
+  if (NextDue() > now) return false;
+  // A new generation waits until the old head is what its newest cut left.
+  LayerPtr unapplied = OldestUnapplied();
+  for (const LayerPtr& layer : layers_) {
+    if (!layer->durable) return unapplied == nullptr || unapplied->generation == layer->generation;
+  }
+  return true;
+}
+
+absl::Time FileImpl::NextDue() {
+  if (kept_cut_ && kept_cut_->cut <= row_.durable_cut) return absl::InfinitePast();
+  absl::Time due = fold_.has_value() ? fold_->due : absl::InfiniteFuture();
+  for (const LayerPtr& layer : layers_) {
+    if (!layer->durable) due = std::min(due, layer->due);
+  }
+  return due;
+}
+
+FileImpl::Batch FileImpl::TakeBatch(absl::Time now) {
+  Batch batch;
+  size_t count = 0;
+  std::vector<LayerPtr> waiting;
+  // A cut that a lost writer left becomes a version before anything follows it.
+  if (kept_cut_ && kept_cut_->cut <= row_.durable_cut) return batch;
+  for (const LayerPtr& layer : layers_) {
+    if (layer->durable) continue;
+    if (kept_cut_ && layer->cut > kept_cut_->cut) break;
+    bool same = waiting.empty() || waiting.front()->generation == layer->generation;
+    if (same) waiting.push_back(layer);
+    if (layer->due <= now) count = waiting.size();  // And with it all that come before.
+    if (!same) break;
+  }
+  waiting.resize(count);
+  if (waiting.empty()) return batch;
+  for (const LayerPtr& layer : waiting) layer->frozen = true;
+  batch.layers = std::move(waiting);
+  batch.sync_directory = std::exchange(names_changed_, false);
+  if (stage_->TakeNamesChanged()) batch.sync_directory = true;
+  return batch;
+}
+
+absl::Status FileImpl::MakeDurable(absl::Time now) {
+  std::optional<KeptCut> kept;
+  std::optional<Fold> fold;
+  Batch batch;
+  {
+    absl::MutexLock lock(&mutex_);
+    batch = TakeBatch(now);
+    // It stays there until it is a version: who waits for all that is under way waits for it too.
+    if (batch.layers.empty()) kept = kept_cut_;
+    if (batch.layers.empty() && !kept && fold_.has_value() && fold_->due <= now) {
+      fold = std::exchange(fold_, std::nullopt);
+      kept = KeptCut{row_.durable_cut, fold->provenance};
+    }
+  }
+  if (fold && HistoryStopped()) return absl::OkStatus();
+  if (kept) {
+    H5M_RETURN_IF_ERROR(KeepDurableCut(kept->provenance, std::nullopt));
+    absl::MutexLock lock(&mutex_);
+    if (kept_cut_ && kept_cut_->cut == kept->cut) kept_cut_.reset();
+    return absl::OkStatus();
+  }
+  if (batch.layers.empty()) return absl::OkStatus();
+  H5M_RETURN_IF_ERROR(SyncBatch(batch));
+  return CommitBatch(batch);
+}
+
+absl::Status FileImpl::SyncBatch(const Batch& batch) {
+  bool sync_directory = batch.sync_directory;
+  const GenerationPtr generation = batch.layers.front()->generation;
+  if (generation->sums == nullptr) {
+    H5M_ASSIGN_OR_RETURN(auto file,
+                         context_->tree->Open(HistoryName(StrCat("sums-", generation->number)),
+                                              OpenKind::kCreateFresh, 0600));
+    auto sums = std::make_unique<SumsFile>(std::move(file), page_size_bytes_);
+    absl::MutexLock lock(&mutex_);
+    generation->sums = std::move(sums);
+    sync_directory = true;
+  }
+  // The size belongs to what a cut promises: a generation that was never written still has one.
+  if (generation->dirty.exchange(false) || generation->hidden) {
+    H5M_RETURN_IF_ERROR(generation->head->Sync());
+  }
+  for (const auto& segment : batch.layers.back()->segments) {
+    if (segment->dirty.exchange(false)) H5M_RETURN_IF_ERROR(segment->file->Sync());
+  }
+  H5M_ASSIGN_OR_RETURN(auto index, Index());
+  // The sync that names a new index names all that was made in the history before it.
+  if (index == nullptr) return SyncNamesAbove();
+  return sync_directory ? context_->tree->SyncDirectory(directory_) : absl::OkStatus();
+}
+
+absl::Status FileImpl::SyncNamesAbove() {
+  for (size_t slash = name_.find('/'); slash != std::string::npos;
+       slash = name_.find('/', slash + 1)) {
+    H5M_RETURN_IF_ERROR(context_->durable_names.Sync(*context_->tree, name_.substr(0, slash)));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status FileImpl::CreateIndex(FileRow* row, absl::Span<const VersionRow> versions,
+                                   const std::optional<GenerationRow>& begins) {
+  row->file_id = file_id_;
+  row->page_size_bytes = page_size_bytes_;
+  H5M_ASSIGN_OR_RETURN(
+      std::shared_ptr<VersionIndex> index,
+      VersionIndex::Create(context_->vfs, *context_->tree, directory_, *row, versions, begins));
+  absl::MutexLock lock(&mutex_);
+  index_ = std::move(index);
+  row_ = *row;
+  return absl::OkStatus();
+}
+
+VersionInfo FileImpl::NextVersion(const FileRow& row, const CutLayer& layer) {
+  VersionInfo info;
+  info.cut = layer.cut;
+  info.server_time = absl::FromUnixNanos(row.server_time_ns);
+  info.provenance = layer.provenance;
+  info.size_bytes = layer.size_bytes;
+  info.generation = layer.generation->number;
+  info.changed_bytes = row.sent_bytes;
+  return info;
+}
+
+absl::Status FileImpl::CommitBatch(const Batch& batch) {
+  FileRow row;
+  VersionInfo newest;
+  std::vector<LayerPtr> below;  // durable, not applied
+  std::shared_ptr<VersionIndex> index;
+  {
+    absl::MutexLock lock(&mutex_);
+    row = row_;
+    newest = newest_;
+    index = index_;
+    for (const LayerPtr& layer : layers_) {
+      if (layer->durable) below.push_back(layer);
+    }
+    row.cut_reserved = std::max(row.cut_reserved, next_cut_ + kCutBlock);
+    uint64_t first = batch.layers.front()->first_segment;
+    row.stage_first = below.empty() ? first : std::min(first, below.front()->first_segment);
+  }
+  const StageEnd end = batch.layers.back()->stage_end;
+  row.stage_last = end.segment;
+  row.stage_end_bytes = end.bytes;
+  row.stage_first = std::min(row.stage_first, row.stage_last);
+  std::optional<GenerationRow> begins;
+  std::vector<VersionRow> versions;
+  std::vector<VersionNumber> newest_at;  // per layer
+  std::vector<bool> unchanged, stopped;
+  std::vector<LayerPtr> lower = below;
+  for (const LayerPtr& layer : batch.layers) {
+    uint64_t size_below = row.durable_size_bytes;
+    if (layer->begins_generation) {
+      begins = GenerationRow{layer->generation->number, layer->cut,
+                             std::min(layer->data.direct_end_max(), layer->cut_bytes)};
+      row.generation = layer->generation->number;
+      row.applied_size_bytes = 0;
+      row.changed = true;
+    } else if (layer->always_version) {
+      row.changed = true;
+    } else if (!row.changed) {
+      H5M_ASSIGN_OR_RETURN(row.changed, Changes(lower, layer, size_below));
+    }
+    row.sent_bytes += layer->sent_bytes;
+    row.durable_cut = layer->cut;
+    row.durable_size_bytes = layer->size_bytes;
+    row.durable_barrier = layer->barrier;
+    row.origin = layer->origin;
+    row.mode_bits = layer->mode_bits;
+    row.local = layer->local;
+    bool commit = layer->kind == BarrierKind::kCommit;
+    unchanged.push_back(commit && !row.changed && !layer->always_version);
+    stopped.push_back(commit && !unchanged.back() && !layer->always_version &&
+                      !layer->is_writers_last && HistoryStopped());
+    if (commit && !unchanged.back() && !stopped.back()) {
+      row.server_time_ns = std::max(row.server_time_ns + 1, absl::ToUnixNanos(layer->time));
+      VersionInfo info = NextVersion(row, *layer);
+      info.version = newest.version + 1;
+      // An id is of the first version that it was given for; a repeat finds that one.
+      std::optional<std::array<uint8_t, 16>> request_id = layer->request_id;
+      if (request_id && index != nullptr && index->FindRequest(*request_id).ok())
+        request_id.reset();
+      versions.push_back({info, request_id});
+      newest = info;
+      row.changed = false;
+      row.sent_bytes = 0;
+    }
+    newest_at.push_back(newest.version);
+    lower.push_back(layer);
+  }
+  H5M_RETURN_IF_ERROR(index == nullptr ? CreateIndex(&row, versions, begins)
+                                       : index->CommitCuts(row, versions, begins));
+  if (begins) H5M_RETURN_IF_ERROR(FinishSwap(*batch.layers.front()->generation));
+
+  std::vector<std::pair<std::function<void(absl::StatusOr<DurableCut>)>, DurableCut>> told;
+  {
+    absl::MutexLock lock(&mutex_);
+    row_ = row;
+    newest_ = newest;
+    // A version that was made after the fold holds what was folded. A fold may be newer than these.
+    if (!versions.empty() && batch.layers.back() == layers_.back()) fold_.reset();
+    for (size_t i = 0; i < batch.layers.size(); ++i) {
+      CutLayer& layer = *batch.layers[i];
+      layer.durable = true;
+      auto made = std::find_if(versions.begin(), versions.end(), [&](const VersionRow& version) {
+        return version.info.cut == layer.cut;
+      });
+      if (made != versions.end()) layer.version = made->info.version;
+      for (CutWaiter& waiter : layer.waiters) {
+        bool commit = waiter.kind == BarrierKind::kCommit;
+        DurableCut durable{waiter.cut, waiter.barrier, commit ? newest_at[i] : 0,
+                           commit && unchanged[i], commit && stopped[i]};
+        if (waiter.on_durable) told.emplace_back(std::move(waiter.on_durable), durable);
+      }
+      layer.waiters.clear();
+    }
+  }
+  for (auto& [on_durable, durable] : told) on_durable(durable);
+  if (!versions.empty()) SaveMetadata();
+  return absl::OkStatus();
+}
+
+absl::Status FileImpl::KeepDurableCut(const Provenance& provenance,
+                                      const std::optional<std::array<uint8_t, 16>>& request_id) {
+  FileRow row;
+  VersionInfo newest;
+  std::shared_ptr<VersionIndex> index;
+  LayerPtr layer;
+  int64_t generation = 0;
+  {
+    absl::MutexLock lock(&mutex_);
+    row = row_;
+    newest = newest_;
+    index = index_;
+    generation = row_.generation;
+    for (const LayerPtr& candidate : layers_) {
+      if (candidate->cut == row_.durable_cut) layer = candidate;
+    }
+  }
+  if (!row.changed || row.durable_cut == newest.cut) return absl::OkStatus();
+  VersionInfo info;
+  info.version = newest.version + 1;
+  info.cut = row.durable_cut;
+  row.server_time_ns = std::max(row.server_time_ns + 1, absl::ToUnixNanos(context_->env.Now()));
+  info.server_time = absl::FromUnixNanos(row.server_time_ns);
+  info.provenance = provenance;
+  info.size_bytes = row.durable_size_bytes;
+  info.generation = generation;
+  info.changed_bytes = row.sent_bytes;
+  info.changed_pages = row.changed_pages;
+  row.changed = false;
+  row.sent_bytes = 0;
+  if (layer == nullptr) {
+    row.applied_version = info.version;
+    row.changed_pages = 0;
+  }
+  VersionRow version{info, request_id};
+  H5M_RETURN_IF_ERROR(index->CommitCuts(row, {&version, 1}, std::nullopt));
+  absl::MutexLock lock(&mutex_);
+  row_ = row;
+  newest_ = info;
+  if (layer != nullptr) layer->version = info.version;
+  newest_has_rows_ = layer != nullptr && newest_has_rows_;
+  return absl::OkStatus();
+}
+
+absl::Status FileImpl::FinishSwap(Generation& generation) {
+  EnvTree& tree = *context_->tree;
+  std::string fresh = GenerationName(generation.number);
+  H5M_ASSIGN_OR_RETURN(FileStat self, tree.Stat(fresh));
+  auto there = tree.Stat(name_);
+  if (!there.ok() && !absl::IsNotFound(there.status())) return there.status();
+  // Before the first generation: a file that somebody has put there meanwhile.
+  if (there.ok()) {
+    // An earlier swap of which only the new name is durable.
+    if (there->inode == self.inode) return tree.Remove(fresh);
+    std::string old_head = OldHeadName(generation.number - 1);
+    absl::Status linked = tree.Link(name_, old_head);
+    if (!linked.ok() && !absl::IsAlreadyExists(linked)) {
+      // No hard links here: for a moment there is no head.
+      H5M_RETURN_IF_ERROR(tree.Rename(name_, old_head));
+    }
+    H5M_RETURN_IF_ERROR(tree.SyncDirectory(directory_));
+  }
+  H5M_RETURN_IF_ERROR(tree.Rename(fresh, name_));
+  // Names the history itself too, where that is new. Should the old name come back with the power,
+  // it is removed above.
+  size_t slash = name_.rfind('/');
+  H5M_RETURN_IF_ERROR(tree.SyncDirectory(slash == std::string::npos ? "" : name_.substr(0, slash)));
+  absl::MutexLock lock(&mutex_);
+  generation.hidden = false;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<bool> FileImpl::Changes(const std::vector<LayerPtr>& below, const LayerPtr& top,
+                                       uint64_t size_below) {
+  const CutLayer& layer = *top;
+  if (layer.size_bytes != size_below || !layer.data.direct().empty() ||
+      layer.data.truncated_to() < size_below) {
+    return true;
+  }
+  MemoryCharge charge(context_->budget, 2 * kCompareBytes);
+  std::string now, before;
+  std::vector<LayerPtr> with = below;
+  with.push_back(top);
+  for (uint64_t at = 0;;) {
+    H5M_ASSIGN_OR_RETURN(std::optional<Extent> staged, layer.data.NextStaged(at));
+    if (!staged) return false;
+    Extent part{staged->offset, std::min(staged->length, kCompareBytes)};
+    now.resize(part.length);
+    before.resize(part.length);
+    EnvFile& head = *layer.generation->head;
+    H5M_RETURN_IF_ERROR(
+        ReadThrough(with, head, layer.size_bytes, part.offset, absl::MakeSpan(now)));
+    H5M_RETURN_IF_ERROR(ReadThrough(below, head, size_below, part.offset, absl::MakeSpan(before)));
+    if (now != before) return true;
+    at = part.end();
+  }
+}
+
+absl::Status FileImpl::ReadThrough(const std::vector<LayerPtr>& layers, EnvFile& head,
+                                   uint64_t size_bytes, uint64_t offset, absl::Span<char> out) {
+  const uint64_t within =
+      offset >= size_bytes ? 0 : std::min<uint64_t>(out.size(), size_bytes - offset);
+  std::memset(out.data() + within, 0, out.size() - within);
+  if (within == 0) return absl::OkStatus();
+  std::vector<Extent> wanted{{offset, within}};
+  auto place = [&](Extent part) { return out.subspan(part.offset - offset, part.length); };
+  for (auto layer = layers.rbegin(); layer != layers.rend() && !wanted.empty(); ++layer) {
+    std::vector<Piece> pieces;
+    H5M_RETURN_IF_ERROR((*layer)->data.Resolve(&wanted, &pieces));
+    for (const Piece& piece : pieces) {
+      if (piece.source == Piece::Source::kStage) {
+        H5M_RETURN_IF_ERROR((*layer)->Read(piece.location, place(piece.extent)));
+      } else if (piece.source == Piece::Source::kHead) {
+        H5M_RETURN_IF_ERROR(ReadOrZeros(head, piece.extent.offset, place(piece.extent)));
+      } else {
+        std::memset(place(piece.extent).data(), 0, piece.extent.length);
+      }
+    }
+  }
+  for (const Extent& rest : wanted) {
+    H5M_RETURN_IF_ERROR(ReadOrZeros(head, rest.offset, place(rest)));
+  }
+  return absl::OkStatus();
+}
+
+void FileImpl::Die(const absl::Status& status) {
+  {
+    absl::MutexLock lock(&mutex_);
+    DieLocked(status);
+  }
+  TellWaitersOfDeath();
+}
+
+void FileImpl::DieLocked(const absl::Status& status) {
+  if (!dead_.ok()) return;
+  dead_ = absl::Status(absl::IsResourceExhausted(status) ? absl::StatusCode::kResourceExhausted
+                                                         : absl::StatusCode::kUnavailable,
+                       ToAbsl(StrCat(name_,
+                                     ": the store of this file failed and must be opened "
+                                     "again, nothing durable is lost: ",
+                                     ToStd(status.message()))));
+  Post(absl::InfinitePast());
+}
+
+void FileImpl::TellWaitersOfDeath() {
+  std::vector<CutWaiter> waiters;
+  {
+    absl::MutexLock lock(&mutex_);
+    for (const LayerPtr& layer : layers_) {
+      std::move(layer->waiters.begin(), layer->waiters.end(), std::back_inserter(waiters));
+      layer->waiters.clear();
+    }
+  }
+  for (CutWaiter& waiter : waiters) {
+    if (waiter.on_durable) waiter.on_durable(dead());
+  }
+}
+
+absl::Status FileImpl::FlushLocked() {
+  while (true) {
+    LayerPtr unapplied;
+    bool waiting = false;
+    {
+      absl::MutexLock lock(&mutex_);
+      H5M_RETURN_IF_ERROR(dead_);
+      unapplied = OldestUnapplied();
+      HurryLocked();
+      waiting = kept_cut_.has_value() || fold_.has_value() ||
+                (!layers_.empty() && !layers_.back()->durable);
+    }
+    if (unapplied == nullptr && !waiting) return absl::OkStatus();
+    absl::Status status =
+        unapplied != nullptr ? Apply(unapplied, Rounds::kAll) : MakeDurable(context_->env.Now());
+    if (status.ok()) continue;
+    if (unapplied == nullptr || !absl::IsResourceExhausted(status)) Die(status);
+    return status;
+  }
+}
+
+void FileImpl::HurryLocked() {
+  if (fold_.has_value()) fold_->due = absl::InfinitePast();
+  for (const LayerPtr& layer : layers_) {
+    if (!layer->durable) layer->due = absl::InfinitePast();
+  }
+}
+
+void FileImpl::Hurry() {
+  {
+    absl::MutexLock lock(&mutex_);
+    HurryLocked();
+  }
+  Post(absl::InfinitePast());
+}
+
+absl::Status FileImpl::MakeAllDurable() {
+  absl::MutexLock work(&work_mutex_);
+  return MakeAllDurableLocked();
+}
+
+absl::Status FileImpl::MakeAllDurableLocked() {
+  while (true) {
+    absl::Time now = context_->env.Now();
+    LayerPtr in_the_way;
+    {
+      absl::MutexLock lock(&mutex_);
+      H5M_RETURN_IF_ERROR(dead_);
+      HurryLocked();
+      if (NextDue() > now) return absl::OkStatus();
+      if (!IsDue(now)) in_the_way = OldestUnapplied();
+    }
+    absl::Status status =
+        in_the_way != nullptr ? Apply(in_the_way, Rounds::kAll) : MakeDurable(now);
+    if (status.ok()) continue;
+    if (in_the_way == nullptr || !absl::IsResourceExhausted(status)) Die(status);
+    return status;
+  }
+}
+
+}  // namespace h5mirror::store

@@ -1,0 +1,275 @@
+// Versions: what there are, and reading them.
+#include <algorithm>
+#include <utility>
+
+#include "base/status_macros.h"
+#include "base/strings.h"
+#include "onion_store/file/file_impl.h"
+#include "onion_store/file/version_reader.h"
+#include "onion_store/history_names.h"
+#include "onion_store/store.h"
+
+namespace h5mirror::store {
+
+absl::StatusOr<std::vector<VersionInfo>> FileImpl::ListVersions(const VersionRange& range,
+                                                                size_t limit) {
+  H5M_ASSIGN_OR_RETURN(auto index, Index());
+  if (index == nullptr) return std::vector<VersionInfo>();
+  return index->List(range, limit);
+}
+
+absl::StatusOr<VersionInfo> FileImpl::GetVersion(VersionNumber version) {
+  std::shared_ptr<VersionIndex> index;
+  VersionNumber wanted = version;
+  {
+    absl::MutexLock lock(&mutex_);
+    H5M_RETURN_IF_ERROR(dead_);
+    if (version == 0) wanted = newest_.version;
+    index = index_;
+  }
+  if (index != nullptr && wanted > 0) {
+    auto found = index->GetVersion(wanted);
+    if (found.ok()) return found->info;
+    if (!absl::IsNotFound(found.status())) return found.status();
+  }
+  absl::MutexLock lock(&mutex_);
+  if (newest_.version == 0) {
+    return absl::NotFoundError(StrCat(name_, " has no version yet"));
+  }
+  if (version > 0 && version < newest_.version) {
+    return Pruned(version);
+  }
+  return absl::NotFoundError(
+      StrCat(name_, " has no version ", version, "; the newest is ", newest_.version));
+}
+
+absl::StatusOr<VersionInfo> FileImpl::Found(absl::StatusOr<VersionNumber> number,
+                                            absl::FunctionRef<std::string()> missing) {
+  H5M_RETURN_IF_ERROR(number.status());
+  if (*number == 0) return absl::NotFoundError(ToAbsl(missing()));
+  return GetVersion(*number);
+}
+
+absl::StatusOr<VersionInfo> FileImpl::FindVersionBack(int64_t back) {
+  if (back < 0) return absl::InvalidArgumentError(StrCat("back ", back, " is negative"));
+  H5M_ASSIGN_OR_RETURN(auto index, Index());
+  if (index == nullptr || back == 0) return GetVersion(0);
+  return Found(index->FindBack(back), [&] {
+    return StrCat(name_, "@latest-", back, ": the file has only ",
+                  index->CountUpTo(INT64_MAX).value_or(0), " versions; see h5mirror log");
+  });
+}
+
+absl::StatusOr<VersionInfo> FileImpl::FindVersionAt(absl::Time time) {
+  H5M_ASSIGN_OR_RETURN(auto index, Index());
+  if (index == nullptr) return GetVersion(0);
+  return Found(index->FindTime(time), [&] {
+    return StrCat(name_, " has no version from ",
+                  absl::FormatTime(absl::RFC3339_sec, time, absl::UTCTimeZone()),
+                  " or before; see h5mirror log");
+  });
+}
+
+absl::StatusOr<VersionInfo> FileImpl::FindVersionTagged(std::string_view tag) {
+  H5M_RETURN_IF_ERROR(CheckTag(tag));
+  H5M_ASSIGN_OR_RETURN(auto index, Index());
+  if (index == nullptr) return GetVersion(0);
+  return Found(index->FindTag(tag),
+               [&] { return StrCat(name_, " has no tag '", tag, "'; see h5mirror log"); });
+}
+
+absl::StatusOr<VersionNumber> FileImpl::Tag(VersionNumber version, std::string_view tag,
+                                            TagMode mode) {
+  H5M_RETURN_IF_ERROR(CheckTag(tag));
+  absl::MutexLock tagging(&tag_mutex_);
+  H5M_ASSIGN_OR_RETURN(const VersionInfo info, GetVersion(version));
+  H5M_ASSIGN_OR_RETURN(auto index, Index());
+  auto previous = index->SetTag(info.version, tag, mode);
+  if (!previous.ok()) return TagFailed(previous.status());
+  return previous;
+}
+
+absl::StatusOr<VersionNumber> FileImpl::Untag(std::string_view tag) {
+  H5M_RETURN_IF_ERROR(CheckTag(tag));
+  absl::MutexLock tagging(&tag_mutex_);
+  H5M_ASSIGN_OR_RETURN(auto index, Index());
+  absl::StatusOr<VersionNumber> previous = 0;
+  if (index != nullptr) previous = index->RemoveTag(tag);
+  if (!previous.ok()) return TagFailed(previous.status());
+  if (*previous == 0) {
+    return absl::NotFoundError(StrCat(name_, " has no tag '", tag, "'; see h5mirror log"));
+  }
+  return previous;
+}
+
+absl::StatusOr<CheckInfo> FileImpl::RecordCheck(VersionNumber version, uint64_t differing_bytes) {
+  absl::MutexLock tagging(&tag_mutex_);
+  H5M_ASSIGN_OR_RETURN(const FileInfo info, Info());
+  if (version < 1 || version > info.newest_version.version) {
+    return absl::InvalidArgumentError(StrCat(name_, " never had a version ", version,
+                                             "; the newest is ", info.newest_version.version));
+  }
+  CheckInfo check;
+  check.time = context_->env.Now();
+  check.version = version;
+  check.differing_bytes = differing_bytes;
+  if (differing_bytes == 0) {
+    check.equal_time = check.time;
+  } else if (info.last_check) {
+    check.equal_time = info.last_check->equal_time;
+  }
+  H5M_ASSIGN_OR_RETURN(auto index, Index());
+  if (absl::Status kept = index->SetLastCheck(check); !kept.ok()) return TagFailed(kept);
+  {
+    absl::MutexLock lock(&check_mutex_);
+    last_check_ = std::optional<CheckInfo>(check);
+  }
+  SetMark(kCheckMarks);
+  return check;
+}
+
+absl::Status FileImpl::TagFailed(const absl::Status& status) {
+  const bool refused = absl::IsAlreadyExists(status) || absl::IsNotFound(status);
+  if (!refused && !absl::IsResourceExhausted(status)) {
+    absl::MutexLock lock(&mutex_);
+    DieLocked(status);
+  }
+  return absl::Status(status.code(), ToAbsl(StrCat(name_, ": ", ToStd(status.message()))));
+}
+
+std::string FileImpl::HeadName(int64_t generation) {
+  absl::MutexLock lock(&mutex_);
+  return generation == row_.generation ? name_ : OldHeadName(generation);
+}
+
+absl::StatusOr<std::unique_ptr<VersionReader>> FileImpl::OpenVersion(VersionNumber version) {
+  const uint64_t epoch = prune_epoch();
+  H5M_ASSIGN_OR_RETURN(VersionInfo info, GetVersion(version));
+  absl::MutexLock lock(&mutex_);
+  // The index has a new version a moment before its cut counts as durable here. A reader without
+  // that cut's staged bytes would take the version before for this one.
+  auto known = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return newest_.version >= info.version || !dead_.ok();
+  };
+  mutex_.Await(absl::Condition(&known));
+  H5M_RETURN_IF_ERROR(dead_);
+  GenerationPtr generation;
+  if (info.generation == row_.generation) {
+    generation = base_ != nullptr && base_->number == info.generation ? base_ : nullptr;
+    // A newer generation may be visible and not durable: the old one is in its layers or aside.
+    for (const LayerPtr& layer : layers_) {
+      if (layer->generation->number == info.generation) generation = layer->generation;
+    }
+  }
+  if (generation == nullptr) {
+    GenerationPtr& kept = old_generations_[info.generation];
+    if (kept == nullptr) {
+      // Under the lock, which a prune takes before it removes heads.
+      H5M_RETURN_IF_ERROR(CheckNotDropped(*index_, info.version, epoch));
+      std::string head_name =
+          info.generation == row_.generation ? name_ : OldHeadName(info.generation);
+      H5M_ASSIGN_OR_RETURN(kept, OpenGeneration(info.generation, head_name, OpenKind::kRead));
+    }
+    generation = kept;
+  }
+  std::vector<LayerPtr> layers;
+  for (const LayerPtr& layer : layers_) {
+    if (!layer->durable || layer->cut > info.cut || layer->generation != generation) continue;
+    layers.push_back(layer);
+    for (const auto& segment : layer->segments) ++segment->reader_count;
+  }
+  return std::make_unique<VersionReaderImpl>(shared_from_this(), std::move(info),
+                                             std::move(generation), std::move(layers), index_,
+                                             Pages(), epoch);
+}
+
+absl::StatusOr<KeptVersion> FileImpl::Keep(const Provenance& provenance,
+                                           const std::array<uint8_t, 16>& request_id) {
+  absl::MutexLock work(&work_mutex_);
+  H5M_ASSIGN_OR_RETURN(auto index, Index());
+  if (index != nullptr) {
+    auto done = index->FindRequest(request_id);
+    if (done.ok()) return KeptVersion{done->info, false};
+    if (!absl::IsNotFound(done.status())) return done.status();
+  }
+  VersionNumber before = 0;
+  {
+    // What was folded is part of the version to come, and must not become one of its own first.
+    absl::MutexLock lock(&mutex_);
+    H5M_RETURN_IF_ERROR(dead_);
+    if (last_cut_ == 0) {
+      return absl::FailedPreconditionError(StrCat(name_, " has no cut yet, nothing to keep"));
+    }
+    before = newest_.version;
+    fold_.reset();
+  }
+  H5M_RETURN_IF_ERROR(MakeAllDurableLocked());
+  if (HistoryStopped()) {
+    absl::MutexLock lock(&mutex_);
+    if (row_.changed && newest_.version == before) {
+      return absl::ResourceExhaustedError(StrCat(
+          name_, ": no version was made, its history is stopped; h5mirror status tells why"));
+    }
+  }
+  if (absl::Status kept = KeepDurableCut(provenance, request_id); !kept.ok()) {
+    if (!absl::IsResourceExhausted(kept)) Die(kept);
+    return kept;
+  }
+  H5M_ASSIGN_OR_RETURN(VersionInfo newest, GetVersion(0));
+  return KeptVersion{newest, newest.version == before};
+}
+
+absl::StatusOr<VersionInfo> FileImpl::FindRequest(const std::array<uint8_t, 16>& request_id) {
+  H5M_ASSIGN_OR_RETURN(auto index, Index());
+  if (index == nullptr) return absl::NotFoundError(StrCat(name_, " has no version yet"));
+  H5M_ASSIGN_OR_RETURN(VersionRow found, index->FindRequest(request_id));
+  return std::move(found.info);
+}
+
+absl::Status FileImpl::Leave(const absl::Status& why) {
+  absl::MutexLock work(&work_mutex_);
+  {
+    absl::MutexLock lock(&mutex_);
+    if (session_.begun) {
+      return absl::FailedPreconditionError(StrCat(name_, ": a session writes it"));
+    }
+  }
+  H5M_RETURN_IF_ERROR(FlushLocked());
+  absl::MutexLock tag(&tag_mutex_);
+  absl::MutexLock lock(&mutex_);
+  if (session_.begun || !layers_.empty() || kept_cut_ || fold_) {
+    return absl::FailedPreconditionError(StrCat(name_, ": it was written meanwhile"));
+  }
+  ClearOpenMark();
+  if (dead_.ok()) dead_ = why;
+  return absl::OkStatus();
+}
+
+absl::Status FileImpl::SetOrigin(VersionNumber version, const Origin& origin,
+                                 const LocalStat& local) {
+  WorkTurn turn(this);
+  H5M_RETURN_IF_ERROR(FlushLocked());
+  FileRow row;
+  std::shared_ptr<VersionIndex> index;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (newest_.version != version || row_.changed) {
+      return absl::AbortedError(
+          StrCat(name_, "@", version, " is not the newest; that is ", newest_.version));
+    }
+    row = row_;
+    index = index_;
+  }
+  row.origin = origin;
+  row.local = local;
+  absl::Status written = index->WriteFileRow(row);
+  if (!written.ok()) {
+    Die(written);
+    return written;
+  }
+  absl::MutexLock lock(&mutex_);
+  row_ = row;
+  return absl::OkStatus();
+}
+
+}  // namespace h5mirror::store

@@ -1,0 +1,508 @@
+// The local engine's file. Its sources: file_session.cc (what a writer calls), file_durable.cc
+// and file_apply.cc (what happens in the background), file_recovery.cc (what happens at open),
+// file_history.cc (versions), file_snapshots.cc (pinned cuts), file_rollback.cc, file_prune.cc,
+// file_stats.cc and file_verify.cc.
+#ifndef H5MIRROR_ONION_STORE_FILE_FILE_IMPL_H_
+#define H5MIRROR_ONION_STORE_FILE_FILE_IMPL_H_
+
+#include <atomic>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/functional/function_ref.h"
+#include "absl/synchronization/mutex.h"
+#include "onion_store/file/change_log.h"
+#include "onion_store/file/file_layers.h"
+#include "onion_store/file/pinned_cut.h"
+#include "onion_store/index/version_index.h"
+#include "onion_store/pages/found_pages.h"
+#include "onion_store/pages/kept_pages.h"
+#include "onion_store/pages/page_segments.h"
+#include "onion_store/shared/store_context.h"
+
+namespace h5mirror::store {
+
+class VersionReaderImpl;
+
+// Cut numbers that an open file sets aside at once.
+constexpr CutNumber kCutReserve = 65536;
+
+// Locks, in this order: work_mutex_ (the background's work, rollback; held over I/O and syncs),
+// tag_mutex_ (tagging; held over a sync of the index, so that it need not wait for an apply),
+// mutex_ (the state; held over a writer's page-cache writes, never over a sync), the index's own.
+class FileImpl final : public File,
+                       public BackgroundWorker,
+                       public std::enable_shared_from_this<FileImpl> {
+ public:
+  enum class IfMissing : uint8_t { kFail, kCreate };
+  // See Store::OpenFile and OpenOrCreateFile. `page_size_bytes` is for a new file.
+  static absl::StatusOr<std::shared_ptr<FileImpl>> Load(std::shared_ptr<StoreContext> context,
+                                                        std::string_view name, IfMissing if_missing,
+                                                        uint32_t page_size_bytes);
+  // As Load(), to read versions only: nothing is written or recovered, and others may do the same
+  // at the same time. kFailedPrecondition: it must be recovered, by a Load(), before.
+  static absl::StatusOr<std::shared_ptr<FileImpl>> LoadToRead(std::shared_ptr<StoreContext> context,
+                                                              std::string_view name);
+  FileImpl(std::shared_ptr<StoreContext> context, std::string name);
+  ~FileImpl() override;
+
+  const std::string& name() const override { return name_; }
+  const FileId& file_id() const override { return file_id_; }
+  absl::StatusOr<FileInfo> Info() override;
+  absl::StatusOr<Token> Acquire() override;
+  absl::Status Begin(Token token, SessionStart start, const Origin& origin,
+                     uint32_t mode_bits) override;
+  absl::Status Write(Token token, absl::Span<const Extent> extents,
+                     absl::Span<const std::string_view> pieces) override;
+  absl::Status Truncate(Token token, uint64_t size_bytes) override;
+  absl::StatusOr<CutNumber> Cut(
+      Token token, CutRequest request,
+      std::function<void(absl::StatusOr<DurableCut>)> on_durable) override;
+  absl::Status End(Token token, SessionEnd end) override;
+  absl::Status ReadNewest(Token token, uint64_t offset, absl::Span<char> out) override;
+  CutNumber NewestCut() override;
+  absl::StatusOr<std::shared_ptr<Snapshot>> PinNewestCut() override;
+  MetadataMap& metadata() override { return metadata_; }
+  void NoteChanges() override;
+  absl::StatusOr<std::vector<Extent>> ChangesBetween(CutNumber from, CutNumber to) override;
+  absl::StatusOr<std::vector<VersionInfo>> ListVersions(const VersionRange& range,
+                                                        size_t limit) override;
+  absl::StatusOr<VersionInfo> FindVersionBack(int64_t back) override;
+  absl::StatusOr<VersionInfo> FindVersionAt(absl::Time time) override;
+  absl::StatusOr<VersionInfo> FindVersionTagged(std::string_view tag) override;
+  absl::StatusOr<VersionNumber> Tag(VersionNumber version, std::string_view tag,
+                                    TagMode mode) override;
+  absl::StatusOr<VersionNumber> Untag(std::string_view tag) override;
+  absl::StatusOr<VersionInfo> GetVersion(VersionNumber version) override;
+  absl::StatusOr<std::unique_ptr<VersionReader>> OpenVersion(VersionNumber version) override;
+  absl::StatusOr<std::unique_ptr<ChangeReader>> OpenChanges(VersionNumber from,
+                                                            VersionNumber to) override;
+  absl::StatusOr<VersionInfo> Rollback(VersionNumber version, const Provenance& provenance,
+                                       const std::array<uint8_t, 16>& request_id) override;
+  absl::StatusOr<KeptVersion> Keep(const Provenance& provenance,
+                                   const std::array<uint8_t, 16>& request_id) override;
+  absl::StatusOr<VersionInfo> FindRequest(const std::array<uint8_t, 16>& request_id) override;
+  absl::StatusOr<std::unique_ptr<PruneJob>> StartPrune(
+      std::vector<VersionNumber> versions) override;
+  absl::StatusOr<uint64_t> SavedBytes(const VersionInfo& version) override;
+  absl::StatusOr<std::unique_ptr<EstimateJob>> StartEstimate(
+      const std::vector<std::vector<VersionNumber>>& plans) override;
+  absl::StatusOr<VersionNumber> OldestNeeded() override;
+  absl::StatusOr<std::unique_ptr<VerifyJob>> StartVerify(VerifySubset subset) override;
+  absl::Status WaitApplied(absl::Duration timeout) override;
+  absl::Status SetOrigin(VersionNumber version, const Origin& origin,
+                         const LocalStat& local) override;
+  absl::StatusOr<CheckInfo> RecordCheck(VersionNumber version, uint64_t differing_bytes) override;
+
+  absl::Time RunBackground() override;
+
+  // OK, or why this object can do nothing any more: the file must be opened again.
+  absl::Status dead();
+  // Whether it has neither a version nor a session, a cut or a head.
+  bool IsNothing();
+  // The version that a change from outside was made by Load(); 0: there was none.
+  VersionNumber outside_change() const { return outside_change_; }
+  // The store is closed: from now on every call fails, and nothing is written.
+  void Retire() {
+    Die(absl::UnavailableError("the store was closed"));
+    WaitUntilStill();
+  }
+  // After it was found dead: waits until no thread works on the disk for this object any more.
+  void WaitUntilStill() ABSL_LOCKS_EXCLUDED(work_mutex_, tag_mutex_) {
+    absl::MutexLock work(&work_mutex_);
+    absl::MutexLock tag(&tag_mutex_);
+  }
+  // Makes all durable and applies it, and dies of `why`: what it has on disk may be renamed.
+  // kFailedPrecondition: a session writes it, and it lives on.
+  absl::Status Leave(const absl::Status& why) ABSL_LOCKS_EXCLUDED(work_mutex_, mutex_);
+  // Makes ticks due that wait for their time, and has the background see to them.
+  void Hurry();
+  // Makes every cut durable, in the calling thread, and applies only what stands in the way.
+  absl::Status MakeAllDurable();
+
+ private:
+  // Holds work_mutex_, and gets it in turn: the background of a file that is written without a
+  // pause would keep it for ever, and a prune would come back for it before anybody else wakes up.
+  class ABSL_SCOPED_LOCKABLE WorkTurn {
+   public:
+    explicit WorkTurn(FileImpl* file) ABSL_EXCLUSIVE_LOCK_FUNCTION(file->work_mutex_)
+        : file_(file) {
+      ++file_->turns_wanted_;
+      file_->turn_mutex_.Lock();
+      file_->work_mutex_.Lock();
+      file_->turn_mutex_.Unlock();
+      --file_->turns_wanted_;
+    }
+    ~WorkTurn() ABSL_UNLOCK_FUNCTION() { file_->work_mutex_.Unlock(); }
+    WorkTurn(const WorkTurn&) = delete;
+
+   private:
+    FileImpl* file_;
+  };
+
+  friend class SnapshotImpl;
+  friend class VersionReaderImpl;
+  friend class EstimateJobImpl;
+  friend class PruneJobImpl;
+  friend class VerifyJobImpl;
+  using LayerPtr = std::shared_ptr<CutLayer>;
+  using GenerationPtr = std::shared_ptr<Generation>;
+
+  struct Session {
+    Token token = 0;
+    bool begun = false;
+    SessionStart start = SessionStart::kContinue;
+    Origin origin;
+    uint32_t mode_bits = 0;
+    Provenance provenance;  // the newest that a cut brought
+    int64_t cut_count = 0;
+    absl::Status error;  // a write failed: nothing but the end helps
+  };
+
+  struct KeptCut {
+    CutNumber cut = 0;
+    Provenance provenance;
+  };
+
+  // A close that came too soon after the newest version to be one of its own.
+  struct Fold {
+    absl::Time due;
+    Provenance provenance;
+  };
+
+  // ---- file_session.cc ----
+  absl::Status CheckSession(Token token) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status BeginLocked(SessionStart start, uint32_t mode_bits)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status NewGenerationLocked(uint32_t mode_bits) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  LayerPtr NewLayer() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  uint64_t DirectFloor() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status WriteLocked(absl::Span<const Extent> extents,
+                           absl::Span<const std::string_view> pieces)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status WriteDirect(uint64_t offset, absl::Span<const std::string_view> pieces)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status TruncateLocked(uint64_t size_bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::StatusOr<CutNumber> CutLocked(CutRequest request, CutWaiter waiter)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Whether `upper`, the next layer, may become one with `lower`: nobody was promised the cut
+  // between them.
+  bool MayMerge(const CutLayer& lower, const CutLayer& upper) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Takes the fields of `upper`, which is worth nothing after that; its data stays as it is.
+  absl::Status MergeInto(CutLayer& lower, CutLayer& upper) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status EndLocked(SessionEnd end) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status DropOpen() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void KeepLastCut() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status MakeHistoryDirectory() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Post(absl::Time when);
+
+  // ---- file_durable.cc; work_mutex_ is held ----
+  struct Batch {
+    std::vector<LayerPtr> layers;
+    bool sync_directory = false;  // a name in the history is new
+  };
+  absl::Time NextDue() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Batch TakeBatch(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status MakeDurable(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+  absl::Status SyncBatch(const Batch& batch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+  absl::Status CommitBatch(const Batch& batch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+  absl::Status KeepDurableCut(const Provenance& provenance,
+                              const std::optional<std::array<uint8_t, 16>>& request_id)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+  // The directories above the one that the head and the history are in.
+  absl::Status SyncNamesAbove();
+  // With the first cut in it. `row`: the file's constants are filled in.
+  absl::Status CreateIndex(FileRow* row, absl::Span<const VersionRow> versions,
+                           const std::optional<GenerationRow>& begins)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+  absl::Status FinishSwap(Generation& generation) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+  absl::StatusOr<bool> Changes(const std::vector<LayerPtr>& below, const LayerPtr& layer,
+                               uint64_t size_below) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+  VersionInfo NextVersion(const FileRow& row, const CutLayer& layer);
+  void Die(const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);
+  // The same, and leaves it to the background to tell those who wait.
+  void DieLocked(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void TellWaitersOfDeath() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Says it once where an apply fails.
+  void NoteApplied(const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Durable work before more of the apply; false where that must wait for the apply.
+  bool IsDue(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void HurryLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status MakeAllDurableLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+  absl::Status FlushLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+
+  // ---- file_snapshots.cc ----
+  using Trash = std::vector<std::shared_ptr<const PinnedContent>>;  // destroyed without the lock
+  // Whether the newest cut has the newest version's bytes; also where cuts have followed that one
+  // which changed nothing.
+  bool LastIsVersion() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return last_cut_ != 0 &&
+           (newest_.cut == last_cut_ || (row_.durable_cut == last_cut_ && !row_.changed));
+  }
+  std::shared_ptr<PinnedCut> NewPin() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // A holder of `pin` is gone.
+  void Unpin(const std::shared_ptr<PinnedCut>& pin) ABSL_LOCKS_EXCLUDED(mutex_);
+  void ExpirePin(const std::shared_ptr<PinnedCut>& pin) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Forgets the pin of `cut`; who still holds it finds it expired.
+  void DropPin(CutNumber cut, Trash* trash) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Makes one of the layers on both sides of `cut`, which nobody holds any more.
+  void MergeAt(CutNumber cut) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Where the pages that `layer` changes are to be kept, and how many of them somebody may want.
+  // Null: nowhere, nobody holds an older cut.
+  struct Keeping {
+    std::shared_ptr<KeptPages> pages;
+    uint64_t limit_pages = 0;
+  };
+  Keeping KeepingFor(const CutLayer& layer) ABSL_LOCKS_EXCLUDED(mutex_, kept_mutex_);
+  // The number under which pages are kept that the head holds now.
+  uint64_t StartKeeping(int64_t generation) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_)
+      ABSL_LOCKS_EXCLUDED(kept_mutex_);
+  // Those of `generation` from number `first` on, oldest first.
+  std::vector<std::shared_ptr<KeptPages>> KeptSince(uint64_t first, int64_t generation)
+      ABSL_LOCKS_EXCLUDED(kept_mutex_);
+  void DropKept() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) ABSL_LOCKS_EXCLUDED(kept_mutex_);
+  // Bytes of the disk that only pinned cuts hold.
+  uint64_t HeldBytes() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) ABSL_LOCKS_EXCLUDED(kept_mutex_);
+  void ExpireOverBudget() ABSL_LOCKS_EXCLUDED(mutex_);
+  // The cuts before `cut` cannot be held: the disk is full, or failed.
+  void ExpireBefore(CutNumber cut) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // What each cut changes is noted from now on, though nobody has asked; for a while, and in brief.
+  void ExpectFollowers() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Of the layer that becomes `cut`, and lies over one of `last_size_` bytes.
+  void LogChanges(CutNumber cut, const CutLayer& layer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  // ---- file_metadata.cc: hints, whose loss is no error ----
+  void LoadMetadata();
+  void SaveMetadata();
+
+  // ---- file_history.cc ----
+  // The version of a number found in the index; `missing` where there is none.
+  absl::StatusOr<VersionInfo> Found(absl::StatusOr<VersionNumber> number,
+                                    absl::FunctionRef<std::string()> missing);
+  // What is wrong with a write of tags or of a check, which the file survives unless nobody knows
+  // what the disk holds now.
+  absl::Status TagFailed(const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);
+  // The file that holds an older or the newest generation's head, relative to the root.
+  std::string HeadName(int64_t generation) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // ---- file_stats.cc ----
+  // Whether a commit makes no version now. The first one of a file always does: without a version
+  // nobody could read it.
+  bool HistoryStopped() ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // ---- file_prune.cc ----
+  // A file that names this one while a prune of it is not done: Store::UnfinishedPrunes().
+  void SetPruneMark();
+  void ClearPruneMark();
+  // Numbers that rise: before versions are dropped, and before a segment is removed. What was
+  // looked up in the index while it stayed the same was not taken away.
+  uint64_t prune_epoch() const { return prune_epoch_.load(); }
+  // Whether `version`, opened at `epoch`, is still there: kOutOfRange. Asked after a lookup of
+  // rows.
+  absl::Status CheckNotDropped(VersionIndex& index, VersionNumber version, uint64_t epoch) const;
+  absl::Status Pruned(VersionNumber version) const;
+
+  // ---- file_apply.cc; work_mutex_ is held ----
+  LayerPtr OldestUnapplied() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // kUntilStopped: OK also where the store stops it before its last round.
+  enum class Rounds : uint8_t { kAll, kUntilStopped };
+  // Null: nobody needs to be kept out. kResourceExhausted: others have the head open just now.
+  absl::StatusOr<std::unique_ptr<EnvLock>> LockHead(const Generation& generation)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+  absl::Status Apply(const LayerPtr& layer, Rounds rounds)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+  absl::Status FinishApply(const LayerPtr& layer, uint64_t changed_pages)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+  absl::Status FitHead(const CutLayer& layer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status ClearAgain(const CutLayer& layer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+  absl::Status SumDirect(const CutLayer& layer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+  // Pre-images in rows of `runs`, for the pages that differ and that `version` has no row for.
+  struct ApplyRun;
+  struct ApplyChunk;
+  struct Round;
+  absl::Status SavePages(Round& round) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+  // The pages of `chunk`, the last one loaded, that differ: for readers of pinned cuts.
+  absl::Status KeepPages(Round& round, const ApplyChunk& chunk)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+  // Reads `chunk`, finds what differs and sums what is new.
+  absl::Status LoadChunk(Round& round, ApplyChunk& chunk)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+  void KeepDamage(Round& round, ApplyChunk& chunk, absl::Span<const char> old_bytes) const;
+  // Says what a round has found, once that is noted on the disk: pages of `version` that are saved
+  // nowhere, and pages of the head that were overwritten in part.
+  void TellDamage(VersionNumber version, const FoundPages& lost, const FoundPages& bad);
+  absl::Status ReadNew(const Round& round, ApplyChunk& chunk, absl::Span<const char> old_bytes)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+  // `wanted` without the pages of `chunk`, the last one loaded, that do not match their sums.
+  std::vector<bool> NoteDamaged(Round& round, const ApplyChunk& chunk, std::vector<bool> wanted,
+                                std::vector<PageRun>* runs)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+  absl::Status SaveRuns(Round& round, const ApplyChunk& chunk, const std::vector<bool>& wanted,
+                        std::vector<PageRun>* runs) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+  absl::Status WritePages(Round& round) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+  absl::Status WriteRun(Round& round, const ApplyChunk& chunk, const ApplyRun& run)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+
+  // ---- file_rollback.cc; work_mutex_ is held ----
+  absl::StatusOr<VersionInfo> RollbackLocked(const VersionInfo& target,
+                                             const Provenance& provenance,
+                                             const std::array<uint8_t, 16>& request_id)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+  absl::Status BeginRollback(int64_t generation) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+  // What of `target` the newest cut lacks, in the same generation.
+  absl::Status BringBack(VersionReaderImpl& reader, const VersionInfo& target)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+  absl::Status RevertSaved(const VersionInfo& target) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+  absl::Status RevertBlock(const VersionInfo& target, absl::Span<const PageRun> runs,
+                           std::vector<Revert>* reverts) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+  absl::Status StageReverts(std::vector<Revert>* reverts) ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::Status CopyUnsaved(VersionReaderImpl& reader, const VersionInfo& target, Extent range)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+  // All of it, into a new generation.
+  absl::Status CopyGeneration(VersionReaderImpl& reader, const VersionInfo& target)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+
+  // ---- file_recovery.cc ----
+  absl::Status Recover(FileRow row) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+  absl::Status TakeInPlainFile(std::string_view comment);
+  absl::Status RemoveLeftovers(const FileRow* row);
+  absl::Status CheckNothingDurable(const std::vector<DirectoryEntry>& entries) const;
+  absl::Status ReplayStage();
+  absl::Status ReplayRevert(const Revert& revert, CutLayer* layer)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status CheckHead();
+  absl::Status CheckAtRest(const FileRow& row);
+  absl::StatusOr<GenerationPtr> OpenGeneration(int64_t number, const std::string& head_name,
+                                               OpenKind kind);
+
+  // ---- file_oversize.cc ----
+  // Drops durable cuts of sizes that no head here can have, and goes on at the newest version that
+  // fits. Before anybody else has the file. kDataLoss: there is none.
+  absl::Status GoBackToFit() ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+  absl::StatusOr<VersionInfo> LeaveOversize(VersionIndex& index, const FileRow& row)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+  absl::Status ClipLayers() ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // ---- file_outside.cc ----
+  struct OutsideChange;
+  // Whether an attempt to take in a change from outside was broken off.
+  static bool IsTakingIn(const FileRow& row) { return row.head.size_bytes == kTakingInBytes; }
+  // Makes a version of a head of `size_bytes` that somebody else changed.
+  absl::Status TakeInOutsideChange(uint64_t size_bytes);
+  absl::Status CountChangedPages(OutsideChange& change);
+  absl::Status NoteLostPages(OutsideChange& change);
+  absl::Status WriteOutsideSums(const OutsideChange& change);
+  absl::Status CommitOutsideChange(OutsideChange& change);
+  // Cuts off what was appended, where nothing else was changed.
+  absl::Status CutOffGrowth(const OutsideChange& change);
+
+  // ---- shared ----
+  // A file in `directory` (kPruneMarks, kCheckMarks) that names this one. Only a hint: what cannot
+  // be written is left out.
+  std::string MarkName(std::string_view directory) const;
+  void SetMark(std::string_view directory);
+  // Fills `out` with what `layers` (oldest first) over the generation's head hold at `offset`.
+  // Bytes at or beyond `size_bytes` are zeros.
+  static absl::Status ReadThrough(const std::vector<LayerPtr>& layers, EnvFile& head,
+                                  uint64_t size_bytes, uint64_t offset, absl::Span<char> out);
+  uint64_t PageOf(uint64_t offset) const { return offset / page_size_bytes_; }
+  uint64_t PagesIn(uint64_t size_bytes) const;
+  std::string HistoryName(std::string_view file) const;
+  std::string GenerationName(int64_t number) const;
+  std::string OldHeadName(int64_t number) const;
+  std::string OpenMarkName() const;
+  void SetOpenMark() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void ClearOpenMark() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::StatusOr<std::shared_ptr<VersionIndex>> Index();
+  const std::shared_ptr<PageSegments>& Pages() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // What the segments before the newest one hold.
+  uint64_t SealedBytes() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::optional<CheckInfo> LastCheck(VersionIndex& index) ABSL_LOCKS_EXCLUDED(check_mutex_);
+
+  const std::shared_ptr<StoreContext> context_;
+  const std::string name_;
+  const std::string directory_;  // the history's
+  // Set by Load, then constant.
+  FileId file_id_{};
+  uint32_t page_size_bytes_ = 0;
+  VersionNumber outside_change_ = 0;
+
+  // Held only while one waits for work_mutex_; the number of those who do.
+  absl::Mutex turn_mutex_ ABSL_ACQUIRED_BEFORE(work_mutex_);
+  std::atomic<int> turns_wanted_{0};
+  absl::Mutex work_mutex_ ABSL_ACQUIRED_BEFORE(mutex_);
+  absl::Mutex tag_mutex_ ABSL_ACQUIRED_AFTER(work_mutex_) ABSL_ACQUIRED_BEFORE(mutex_);
+  absl::Mutex mutex_;
+  // Who reads a layer that is not frozen without mutex_ shares this; who changes one holds both.
+  absl::Mutex merge_mutex_ ABSL_ACQUIRED_AFTER(mutex_);
+  absl::Mutex kept_mutex_ ABSL_ACQUIRED_AFTER(mutex_);
+
+  // What the index holds. Written by who holds both locks, so either is enough to read it.
+  FileRow row_ ABSL_GUARDED_BY(mutex_);
+  std::shared_ptr<VersionIndex> index_
+      ABSL_GUARDED_BY(mutex_);  // null before the first durable cut
+  std::shared_ptr<PageSegments> pages_ ABSL_GUARDED_BY(mutex_);
+  VersionInfo newest_ ABSL_GUARDED_BY(mutex_);
+
+  absl::Mutex check_mutex_ ABSL_ACQUIRED_AFTER(tag_mutex_);
+  // As the index has it; unset: it was not asked yet.
+  std::optional<std::optional<CheckInfo>> last_check_ ABSL_GUARDED_BY(check_mutex_);
+
+  std::unique_ptr<StageLog> stage_ ABSL_GUARDED_BY(mutex_);
+  StageEnd last_cut_end_ ABSL_GUARDED_BY(mutex_);
+  GenerationPtr generation_ ABSL_GUARDED_BY(mutex_);  // the one that is written; null: none yet
+  GenerationPtr base_ ABSL_GUARDED_BY(mutex_);        // the one that has the newest cut
+  std::map<int64_t, GenerationPtr> old_generations_ ABSL_GUARDED_BY(mutex_);
+  std::deque<LayerPtr> layers_ ABSL_GUARDED_BY(mutex_);  // closed and not applied, oldest first
+  LayerPtr open_ ABSL_GUARDED_BY(mutex_);  // what the session writes; null: no session
+  uint64_t open_size_ ABSL_GUARDED_BY(mutex_) = 0;
+
+  Session session_ ABSL_GUARDED_BY(mutex_);
+  CutNumber next_cut_ ABSL_GUARDED_BY(mutex_) = 1;
+  CutNumber last_cut_ ABSL_GUARDED_BY(mutex_) = 0;
+  // It was neither a version's nor a close's: what its writer leaves, should that vanish.
+  bool last_is_unkept_ ABSL_GUARDED_BY(mutex_) = false;
+  uint64_t last_size_ ABSL_GUARDED_BY(mutex_) = 0;
+  absl::Time last_cut_time_ ABSL_GUARDED_BY(mutex_);
+  uint64_t written_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // by all cuts since the Load()
+  std::map<CutNumber, std::shared_ptr<PinnedCut>> pinned_ ABSL_GUARDED_BY(mutex_);
+  ChangeLog change_log_ ABSL_GUARDED_BY(mutex_);
+  std::optional<absl::Time> log_unasked_until_ ABSL_GUARDED_BY(mutex_);  // set: nobody has asked
+  MetadataMap metadata_;
+  // A new one begins where a cut is pinned and the last one is in use; `kept_first_` is the number
+  // of the first.
+  std::deque<std::shared_ptr<KeptPages>> kept_ ABSL_GUARDED_BY(kept_mutex_);
+  uint64_t kept_first_ ABSL_GUARDED_BY(kept_mutex_) = 0;
+  BarrierId last_barrier_ ABSL_GUARDED_BY(mutex_);
+  // A lost writer's last cut, which is a version once it is durable.
+  std::optional<KeptCut> kept_cut_ ABSL_GUARDED_BY(mutex_);
+  // Closes that were folded; the newest durable cut becomes a version when it is due.
+  std::optional<Fold> fold_ ABSL_GUARDED_BY(mutex_);
+  bool names_changed_ ABSL_GUARDED_BY(mutex_) = false;  // in the history, since the last sync of it
+  bool made_directories_ ABSL_GUARDED_BY(mutex_) = false;
+  bool open_mark_ ABSL_GUARDED_BY(mutex_) = false;
+  // The newest version may have pre-images: true unless it is known not to have.
+  bool newest_has_rows_ ABSL_GUARDED_BY(mutex_) = true;
+  std::atomic<uint64_t> prune_epoch_{0};
+  std::atomic<uint64_t> told_bad_{0};  // the first page, from 1, of those that were told of last
+  bool pruning_ ABSL_GUARDED_BY(mutex_) = false;
+  // Held by layers with bytes in `pages` that no row need name: while anybody else has it, no
+  // segment is removed.
+  const std::shared_ptr<const int> revert_pin_ = std::make_shared<const int>(0);
+  // Bytes of the segments before `sealed_until_`; counted when they are asked for.
+  uint64_t sealed_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t sealed_until_ ABSL_GUARDED_BY(mutex_) = 0;  // 0: count them
+  absl::Status apply_error_ ABSL_GUARDED_BY(mutex_);   // a full disk: tried again later
+  absl::Status dead_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace h5mirror::store
+
+#endif  // H5MIRROR_ONION_STORE_FILE_FILE_IMPL_H_

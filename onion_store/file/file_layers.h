@@ -1,0 +1,85 @@
+// What a file keeps in memory between its head and its newest write.
+#ifndef H5MIRROR_ONION_STORE_FILE_FILE_LAYERS_H_
+#define H5MIRROR_ONION_STORE_FILE_FILE_LAYERS_H_
+
+#include <array>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "onion_store/file.h"
+#include "onion_store/pages/page_segments.h"
+#include "onion_store/pages/sums_file.h"
+#include "onion_store/stage/staged_layer.h"
+
+namespace h5mirror::store {
+
+// One life of the name: a head and its checksums.
+struct Generation {
+  int64_t number = 0;
+  std::unique_ptr<EnvFile> head;
+  std::unique_ptr<SumsFile> sums;
+  bool hidden = false;  // gen-N: no cut of it is durable
+  bool has_cut = false;
+  uint64_t cut_bytes = 0;          // the largest size that a cut, durable or not, had
+  std::atomic<bool> dirty{false};  // direct bytes were written since the last sync
+};
+
+// Told when a cut is durable, or can never be.
+struct CutWaiter {
+  CutNumber cut = 0;
+  BarrierId barrier;
+  BarrierKind kind = BarrierKind::kTick;
+  std::function<void(absl::StatusOr<DurableCut>)> on_durable;
+};
+
+// A cut, or, while a session writes it, what will be one. Changes under the file's lock until it is
+// frozen, never after, except for the fields below `frozen`.
+struct CutLayer {
+  CutLayer(MemoryBudget& budget, EnvTree& tree, std::string directory)
+      : data(budget, tree, std::move(directory)) {}
+
+  StagedLayer data;
+  std::shared_ptr<Generation> generation;
+  // Bytes that it names. kDataLoss, kInternal.
+  absl::Status Read(StageLocation at, absl::Span<char> out) const {
+    return IsInPages(at) ? pages->ReadAt(at, out) : ReadStaged(segments, at, out);
+  }
+
+  std::shared_ptr<PageSegments> pages;
+  std::shared_ptr<const int> revert_pin;  // where it has bytes in `pages`: they must stay
+  StageSegments segments;                 // that hold its bytes
+  uint64_t first_segment = 0;             // the first of them
+  StageEnd stage_end;                     // behind its cut record
+  CutNumber cut = 0;
+  uint64_t size_bytes = 0;
+  uint64_t cut_bytes = 0;  // the largest size of the cuts that were merged into it
+  uint64_t sent_bytes = 0;
+  BarrierKind kind = BarrierKind::kTick;
+  BarrierId barrier;
+  Provenance provenance;
+  Origin origin;
+  uint32_t mode_bits = 0;
+  LocalStat local;
+  bool begins_generation = false;
+  bool always_version = false;  // a rollback, or a new generation
+  // Of a writer that was lost: a version if it changed anything, also while history is stopped.
+  bool is_writers_last = false;
+  std::optional<std::array<uint8_t, 16>> request_id;
+  absl::Time time;  // of the cut; that of the version, if it becomes one
+  absl::Time due;   // durable at the latest
+  std::vector<CutWaiter> waiters;
+  bool recovered = false;  // an earlier attempt, of this run or another, may have written a part
+  bool frozen = false;     // the background has taken it up
+
+  bool durable = false;
+  VersionNumber version = 0;  // the version that keeps it; 0: none
+};
+
+}  // namespace h5mirror::store
+
+#endif  // H5MIRROR_ONION_STORE_FILE_FILE_LAYERS_H_

@@ -1,0 +1,104 @@
+// Sizes that no head here can have. A cut of one is refused. A store that took them before could
+// make such a cut durable, and never apply it: docs/design/031-recovery.md.
+#include <algorithm>
+#include <utility>
+
+#include "base/human.h"
+#include "base/random.h"
+#include "base/status_macros.h"
+#include "base/strings.h"
+#include "onion_store/file/file_impl.h"
+
+namespace h5mirror::store {
+
+absl::Status StoreContext::CheckFileSize(const std::string& name, uint64_t size_bytes) const {
+  const auto refuse = [&](uint64_t max, std::string_view whose) {
+    return absl::InvalidArgumentError(StrCat(
+        name, ": File too large: a size of ", size_bytes, " bytes (", HumanBytes(size_bytes),
+        ") is more than ", whose, " allows for one file: ", max, " bytes (", HumanBytes(max), ")"));
+  };
+  if (size_bytes > head_bytes_max()) {
+    return refuse(head_bytes_max(), "the file system of the head");
+  }
+  const uint64_t by_process = file_sizes.process_bytes / kPageBytesMax * kPageBytesMax;
+  if (size_bytes > by_process) {
+    return refuse(by_process,
+                  "the limit of the process that writes the head (ulimit -f, LimitFSIZE=)");
+  }
+  return absl::OkStatus();
+}
+
+// Such cuts are applied as far as there is something to apply, so that what follows them gets into
+// the head, and the first thing that follows is a rollback to the newest version that fits. A crash
+// before that is durable finds everything as it was; after it, there are only rows left to drop.
+absl::Status FileImpl::GoBackToFit() {
+  if (context_->file_sizes.bytes == INT64_MAX) return absl::OkStatus();
+  const uint64_t max = context_->head_bytes_max();
+  std::shared_ptr<VersionIndex> index;
+  FileRow row;
+  {
+    absl::MutexLock lock(&mutex_);
+    index = index_;
+    row = row_;
+  }
+  // None of them was ever in a head.
+  H5M_ASSIGN_OR_RETURN(const std::vector<VersionNumber> oversize, index->LargerThan(max));
+  if (oversize.empty() && row.durable_size_bytes <= max) return absl::OkStatus();
+  std::string text;
+  if (row.durable_size_bytes > max) {
+    H5M_ASSIGN_OR_RETURN(const VersionInfo made, LeaveOversize(*index, row));
+    text = StrCat("goes on as version ", made.version, ": its newest durable cut had ",
+                  row.durable_size_bytes, " bytes, and the file system of the head allows ", max,
+                  " for one file; ", made.provenance.comment);
+  } else {
+    H5M_RETURN_IF_ERROR(ClipLayers());
+    text = StrCat("lost versions that were larger than the ", max,
+                  " bytes which the file system of the head allows for one file");
+  }
+  if (!oversize.empty()) {
+    StrAppend(&text, "; dropped: version", oversize.size() == 1 ? " " : "s ");
+    for (size_t i = 0; i < oversize.size(); ++i) {
+      StrAppend(&text, i == 0 ? "" : ", ", oversize[i]);
+    }
+    H5M_RETURN_IF_ERROR(index->DropVersions(oversize));
+  }
+  context_->TellNotice(StoreNotice::Kind::kWentBack, name_, std::move(text));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<VersionInfo> FileImpl::LeaveOversize(VersionIndex& index, const FileRow& row) {
+  const uint64_t max = context_->head_bytes_max();
+  H5M_ASSIGN_OR_RETURN(const VersionNumber fitting, index.NewestUpTo(max));
+  if (fitting == 0) {
+    return absl::DataLossError(
+        StrCat(name_, ": its newest cut has a size of ", row.durable_size_bytes,
+               " bytes, which is more than the file system of the head allows for one file, ", max,
+               " bytes, and no version is smaller; h5mirror rm takes it out of the way"));
+  }
+  H5M_ASSIGN_OR_RETURN(const VersionInfo target, GetVersion(fitting));
+  Provenance provenance;
+  provenance.comment = StrCat("went back to version ", fitting, " from a size of ",
+                              row.durable_size_bytes, " bytes");
+  // The rollback is made of what these cuts changed. Into a new generation it copies all, once they
+  // are in the old head.
+  const bool same = target.generation == row.generation;
+  if (!same) H5M_RETURN_IF_ERROR(ClipLayers());
+  H5M_ASSIGN_OR_RETURN(VersionInfo made, RollbackLocked(target, provenance, RandomBytes16()));
+  if (same) H5M_RETURN_IF_ERROR(ClipLayers());
+  return made;
+}
+
+absl::Status FileImpl::ClipLayers() {
+  const uint64_t max = context_->head_bytes_max();
+  absl::MutexLock lock(&mutex_);
+  for (const LayerPtr& layer : layers_) {
+    if (layer->size_bytes <= max) continue;
+    layer->size_bytes =
+        std::min(max, std::max(row_.applied_size_bytes, layer->data.direct_end_max()));
+    layer->version = 0;
+    H5M_RETURN_IF_ERROR(layer->data.Truncate(layer->size_bytes));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace h5mirror::store

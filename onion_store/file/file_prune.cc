@@ -1,0 +1,430 @@
+// Dropping versions: docs/design/032-pruning.md.
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "base/hex.h"
+#include "base/status_macros.h"
+#include "base/strings.h"
+#include "onion_store/file/file_impl.h"
+#include "onion_store/history_names.h"
+#include "onion_store/history_sizes.h"
+
+namespace h5mirror::store {
+namespace {
+
+constexpr size_t kDropVersions = 256;
+constexpr size_t kMoveRows = 2048;
+constexpr size_t kScanRows = 4096;
+constexpr uint64_t kCopyBytes = 8 << 20;  // by one step
+// Rows of segments that are to be copied, held in memory at once; a segment that has more is done
+// in parts.
+constexpr size_t kHeldRowsMin = 64, kHeldRowsMax = 1 << 18;
+
+}  // namespace
+
+absl::Status FileImpl::Pruned(VersionNumber version) const {
+  return absl::OutOfRangeError(StrCat(name_, "@", version, " was pruned"));
+}
+
+absl::Status FileImpl::CheckNotDropped(VersionIndex& index, VersionNumber version,
+                                       uint64_t epoch) const {
+  if (epoch == prune_epoch()) return absl::OkStatus();
+  H5M_ASSIGN_OR_RETURN(const bool there, index.HasVersion(version));
+  return there ? absl::OkStatus() : Pruned(version);
+}
+
+// One phase after the other; each step holds work_mutex_, as whoever changes rows, segments and the
+// head does. What is left to do is found anew by each job, so that none needs the one before.
+class PruneJobImpl final : public PruneJob {
+ public:
+  PruneJobImpl(std::shared_ptr<FileImpl> file, std::shared_ptr<VersionIndex> index,
+               std::shared_ptr<PageSegments> pages, std::vector<VersionNumber> versions)
+      : file_(std::move(file)),
+        index_(std::move(index)),
+        pages_(std::move(pages)),
+        versions_(std::move(versions)),
+        charge_(file_->context_->budget) {
+    progress_.versions_to_drop = static_cast<int64_t>(versions_.size());
+  }
+  ~PruneJobImpl() override {
+    absl::MutexLock lock(&file_->mutex_);
+    file_->pruning_ = false;
+  }
+
+  absl::StatusOr<PruneProgress> Step() override {
+    FileImpl::WorkTurn turn(file_.get());
+    H5M_RETURN_IF_ERROR(file_->dead());
+    absl::Status status = RunPhase();
+    if (!status.ok()) {
+      // After a failed sync nobody knows what the disk holds.
+      if (!absl::IsResourceExhausted(status)) file_->Die(status);
+      return status;
+    }
+    progress_.freed_bytes = static_cast<uint64_t>(std::max<int64_t>(0, freed_bytes_));
+    progress_.done = phase_ == Phase::kDone;
+    if (progress_.done) file_->ClearPruneMark();
+    return progress_;
+  }
+
+ private:
+  enum class Phase : uint8_t {
+    kMove,
+    kDrop,
+    kCount,
+    kCollect,
+    kCopy,
+    kGenerations,
+    kShrink,
+    kDone
+  };
+  struct Segment {
+    uint64_t size_bytes = 0;
+    uint64_t live_bytes = 0;
+    uint64_t live_rows = 0;
+  };
+
+  absl::Status RunPhase() ABSL_EXCLUSIVE_LOCKS_REQUIRED(file_->work_mutex_) {
+    switch (phase_) {
+      case Phase::kMove:
+        return Move();
+      case Phase::kDrop:
+        return Drop();
+      case Phase::kCount:
+        return Count();
+      case Phase::kCollect:
+        return Collect();
+      case Phase::kCopy:
+        return Copy();
+      case Phase::kGenerations:
+        return RemoveGenerations();
+      case Phase::kShrink:
+        return Shrink();
+      case Phase::kDone:
+        break;
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Move() {
+    int64_t done = 0;
+    H5M_ASSIGN_OR_RETURN(const bool more, index_->MoveDropped(file_->page_size_bytes_, kMoveRows,
+                                                              &move_cursor_, &done));
+    // Some versions have no rows, some that have are an earlier job's.
+    progress_.versions_dropped = std::min(progress_.versions_dropped + done, dropped_);
+    if (more) return absl::OkStatus();
+    progress_.versions_dropped = dropped_;
+    phase_ = next_ < versions_.size() ? Phase::kDrop : Phase::kCount;
+    return absl::OkStatus();
+  }
+
+  absl::Status Drop() {
+    std::vector<VersionNumber> chunk;
+    while (next_ < versions_.size() && chunk.size() < kDropVersions) {
+      chunk.push_back(versions_[next_++]);
+    }
+    // Before any row moves: a reader that still sees the old number looked up its rows before that.
+    // And not only before the versions go: who opens one of them in between must notice too.
+    absl::Status dropped = index_->DropVersions(chunk);
+    ++file_->prune_epoch_;
+    H5M_RETURN_IF_ERROR(dropped);
+    dropped_ = static_cast<int64_t>(next_);
+    move_cursor_ = MoveCursor();
+    phase_ = Phase::kMove;
+    return absl::OkStatus();
+  }
+
+  // Counts what is live in each segment.
+  absl::Status Count() ABSL_EXCLUSIVE_LOCKS_REQUIRED(file_->work_mutex_) {
+    std::vector<RunOfGeneration> runs;
+    H5M_ASSIGN_OR_RETURN(const bool more, index_->ScanPages(kScanRows, &scan_cursor_, &runs));
+    for (const RunOfGeneration& row : runs) {
+      const uint64_t bytes = pages_->DiskBytes(row.run);
+      if (bytes == 0) continue;
+      Segment& segment = segments_[row.run.segment];
+      segment.live_bytes += bytes;
+      ++segment.live_rows;
+    }
+    if (more) return absl::OkStatus();
+    H5M_RETURN_IF_ERROR(ListSegments());
+    phase_ = Phase::kCollect;
+    return absl::OkStatus();
+  }
+
+  // Chooses the segments that are dead enough, the emptiest first, and seals the newest if it is
+  // one.
+  absl::Status ListSegments() ABSL_EXCLUSIVE_LOCKS_REQUIRED(file_->work_mutex_) {
+    H5M_ASSIGN_OR_RETURN(auto entries, file_->context_->tree->List(file_->directory_));
+    std::map<uint64_t, Segment> found;
+    for (const DirectoryEntry& entry : entries) {
+      const auto number = NumberAfter(entry.name, "pages-");
+      if (!number) continue;
+      H5M_ASSIGN_OR_RETURN(const FileStat stat,
+                           file_->context_->tree->Stat(file_->HistoryName(entry.name)));
+      Segment segment = segments_[*number];
+      segment.size_bytes = stat.size_bytes;
+      if (IsDeadEnough(segment.size_bytes, segment.live_bytes)) found[*number] = segment;
+    }
+    segments_ = std::move(found);
+    if (segments_.contains(pages_->segment())) H5M_RETURN_IF_ERROR(SealNewest());
+    for (const auto& [number, segment] : segments_) order_.push_back(number);
+    std::stable_sort(order_.begin(), order_.end(), [this](uint64_t a, uint64_t b) {
+      return segments_[a].live_bytes < segments_[b].live_bytes;
+    });
+    return absl::OkStatus();
+  }
+
+  absl::Status SealNewest() ABSL_EXCLUSIVE_LOCKS_REQUIRED(file_->work_mutex_) {
+    if (pages_->end_bytes() == 0) {
+      segments_.erase(pages_->segment());
+      return absl::OkStatus();
+    }
+    H5M_RETURN_IF_ERROR(pages_->Sync());  // What an apply that failed left, for no row.
+    FileRow row = Row();
+    row.pages_segment = pages_->segment() + 1;
+    row.pages_end_bytes = 0;
+    H5M_RETURN_IF_ERROR(index_->WriteFileRow(row));
+    pages_->Rotate();
+    return SetRow(row);
+  }
+
+  // The rows of as many of the chosen segments as memory is for, or a part of those of one.
+  absl::Status Collect() ABSL_EXCLUSIVE_LOCKS_REQUIRED(file_->work_mutex_) {
+    if (group_.empty()) {
+      held_rows_max_ =
+          std::clamp<size_t>(file_->context_->budget.room_bytes() / sizeof(RunOfGeneration),
+                             kHeldRowsMin, kHeldRowsMax);
+      size_t rows = 0;
+      while (!order_.empty()) {
+        const uint64_t wanted = segments_[order_.front()].live_rows;
+        if (!group_.empty() && rows + wanted > held_rows_max_) break;
+        rows += wanted;
+        group_.push_back(order_.front());
+        in_group_.insert(order_.front());
+        order_.erase(order_.begin());
+      }
+      if (group_.empty()) {
+        phase_ = Phase::kGenerations;
+        return absl::OkStatus();
+      }
+      scan_cursor_ = PagesCursor();
+    }
+    std::vector<RunOfGeneration> runs;
+    H5M_ASSIGN_OR_RETURN(const bool more, index_->ScanPages(kScanRows, &scan_cursor_, &runs));
+    for (const RunOfGeneration& row : runs) {
+      if (!in_group_.contains(row.run.segment)) continue;
+      std::vector<RunOfGeneration>& rows = rows_[row.run.segment];
+      if (rows.size() < held_rows_max_) {
+        rows.push_back(row);
+      } else {
+        in_part_.insert(row.run.segment);
+      }
+    }
+    size_t held = 0;
+    for (auto& [number, rows] : rows_) held += rows.capacity() * sizeof(RunOfGeneration);
+    charge_.Set(static_cast<int64_t>(held + kCopyBytes));
+    if (more) return absl::OkStatus();
+    for (auto& [number, rows] : rows_) {  // So that it is read in order; taken from the back.
+      std::sort(rows.begin(), rows.end(), [](const RunOfGeneration& a, const RunOfGeneration& b) {
+        return a.run.offset > b.run.offset;
+      });
+    }
+    phase_ = Phase::kCopy;
+    return absl::OkStatus();
+  }
+
+  // Copies a part of the first segment of the group, or removes it where nothing is left in it.
+  absl::Status Copy() ABSL_EXCLUSIVE_LOCKS_REQUIRED(file_->work_mutex_) {
+    if (group_.empty()) {
+      in_group_.clear();
+      rows_.clear();
+      charge_.Set(0);
+      phase_ = Phase::kCollect;
+      return absl::OkStatus();
+    }
+    const uint64_t number = group_.front();
+    std::vector<RunOfGeneration>& rows = rows_[number];
+    if (rows.empty()) {
+      if (in_part_.erase(number) > 0) {
+        order_.insert(order_.begin(), number);  // For the others.
+      } else {
+        H5M_RETURN_IF_ERROR(RemoveSegment(number));
+      }
+      Skip();
+      return absl::OkStatus();
+    }
+    if (number != copying_) {
+      H5M_ASSIGN_OR_RETURN(const uint64_t free_bytes, file_->context_->tree->FreeBytes());
+      const uint64_t live_bytes = segments_[number].live_bytes;
+      if (live_bytes > RoomToCopy(free_bytes)) {
+        progress_.left = StrCat("to write ", pages_->SegmentName(number), " anew takes ",
+                                live_bytes, " bytes for a while, and ", free_bytes, " are free");
+        Skip();
+        return absl::OkStatus();
+      }
+      copying_ = number;
+    }
+    absl::Status copied = CopySome(&rows);
+    if (copied.ok()) return copied;
+    // Nothing is lost and nothing given back: the segment stays as it is.
+    if (!absl::IsDataLoss(copied) && !absl::IsResourceExhausted(copied)) return copied;
+    progress_.left = ToStd(copied.message());
+    Skip();
+    return absl::OkStatus();
+  }
+
+  void Skip() {
+    in_part_.erase(group_.front());
+    rows_.erase(group_.front());
+    group_.erase(group_.begin());
+  }
+
+  absl::Status CopySome(std::vector<RunOfGeneration>* rows)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(file_->work_mutex_) {
+    std::vector<MovedRun> moved;
+    uint64_t bytes = 0;
+    for (auto row = rows->rbegin(); row != rows->rend() && bytes < kCopyBytes; ++row) {
+      H5M_ASSIGN_OR_RETURN(const PageRun to, pages_->Copy(row->run, row->generation));
+      moved.push_back({row->generation, row->run, to.segment, to.offset});
+      bytes += pages_->RecordBytes(to);
+    }
+    H5M_RETURN_IF_ERROR(pages_->Sync());
+    FileRow row = Row();
+    row.pages_segment = pages_->segment();
+    row.pages_end_bytes = pages_->end_bytes();
+    H5M_RETURN_IF_ERROR(index_->MoveRuns(row, moved));
+    rows->resize(rows->size() - moved.size());
+    freed_bytes_ -= static_cast<int64_t>(bytes);
+    return SetRow(row);
+  }
+
+  absl::Status RemoveSegment(uint64_t number) ABSL_EXCLUSIVE_LOCKS_REQUIRED(file_->work_mutex_) {
+    if (file_->revert_pin_.use_count() > 1) {
+      progress_.left = "a rollback is not in the head yet, or still read: prune again later";
+      return absl::OkStatus();
+    }
+    // A reader that still sees the old number, and then no segment, has met real damage.
+    ++file_->prune_epoch_;
+    H5M_RETURN_IF_ERROR(pages_->Remove(number));
+    freed_bytes_ += static_cast<int64_t>(segments_[number].size_bytes);
+    absl::MutexLock lock(&file_->mutex_);
+    file_->sealed_bytes_ = file_->sealed_until_ = 0;
+    return absl::OkStatus();
+  }
+
+  absl::Status RemoveGenerations() ABSL_EXCLUSIVE_LOCKS_REQUIRED(file_->work_mutex_) {
+    const int64_t newest = Row().generation;
+    H5M_ASSIGN_OR_RETURN(const std::vector<int64_t> unused, index_->UnusedGenerations(newest));
+    for (int64_t generation : unused) {
+      H5M_RETURN_IF_ERROR(index_->DropGeneration(generation));
+    }
+    {
+      // Whoever opens one of them has this lock, and asks for its version first.
+      absl::MutexLock lock(&file_->mutex_);
+      for (int64_t generation : unused) file_->old_generations_.erase(generation);
+    }
+    H5M_ASSIGN_OR_RETURN(const std::vector<int64_t> kept, index_->Generations());
+    H5M_ASSIGN_OR_RETURN(auto entries, file_->context_->tree->List(file_->directory_));
+    for (const DirectoryEntry& entry : entries) {
+      const auto number = GenerationOfEntry(entry.name);
+      if (!number || *number >= newest ||
+          std::find(kept.begin(), kept.end(), *number) != kept.end()) {
+        continue;
+      }
+      const std::string name = file_->HistoryName(entry.name);
+      const uint64_t bytes = DataBytes(*file_->context_->tree, name);
+      H5M_RETURN_IF_ERROR(file_->context_->tree->Remove(name));
+      freed_bytes_ += static_cast<int64_t>(bytes);
+    }
+    phase_ = Phase::kShrink;
+    return absl::OkStatus();
+  }
+
+  absl::Status Shrink() {
+    H5M_ASSIGN_OR_RETURN(const bool more, index_->Shrink());
+    if (more) return absl::OkStatus();
+    H5M_RETURN_IF_ERROR(index_->Checkpoint());
+    phase_ = Phase::kDone;
+    return absl::OkStatus();
+  }
+
+  FileRow Row() {
+    absl::MutexLock lock(&file_->mutex_);
+    return file_->row_;
+  }
+  absl::Status SetRow(const FileRow& row) ABSL_EXCLUSIVE_LOCKS_REQUIRED(file_->work_mutex_) {
+    absl::MutexLock lock(&file_->mutex_);
+    file_->row_ = row;
+    return absl::OkStatus();
+  }
+
+  const std::shared_ptr<FileImpl> file_;
+  const std::shared_ptr<VersionIndex> index_;
+  const std::shared_ptr<PageSegments> pages_;
+  const std::vector<VersionNumber> versions_;  // rising
+  size_t next_ = 0;                            // of versions_
+  int64_t dropped_ = 0;
+  Phase phase_ = Phase::kMove;  // what an earlier one left
+  MoveCursor move_cursor_;
+  PagesCursor scan_cursor_;
+  std::map<uint64_t, Segment> segments_;  // all with rows; then those to give back
+  std::vector<uint64_t> order_;           // those that are left to do
+  std::vector<uint64_t> group_;           // those that are being done
+  std::set<uint64_t> in_group_;
+  uint64_t copying_ = 0;  // the one that room was found for; no segment has this number
+  size_t held_rows_max_ = 0;
+  std::set<uint64_t> in_part_;  // those of the group that have more rows than are held
+  std::map<uint64_t, std::vector<RunOfGeneration>> rows_;  // of the group, the first one last
+  int64_t freed_bytes_ = 0;
+  PruneProgress progress_;
+  MemoryCharge charge_;
+};
+
+// Only so that a server goes on with it after a crash: without it, the next prune does.
+void FileImpl::SetPruneMark() { SetMark(kPruneMarks); }
+
+void FileImpl::ClearPruneMark() {
+  if (context_->kind != StoreKind::kRoot) return;
+  context_->tree->Remove(MarkName(kPruneMarks)).IgnoreError();
+}
+
+absl::StatusOr<VersionNumber> FileImpl::OldestNeeded() {
+  absl::MutexLock lock(&mutex_);
+  H5M_RETURN_IF_ERROR(dead_);
+  // Before the first apply nothing is in the head: all are needed.
+  return row_.applied_version == 0 ? std::min<VersionNumber>(newest_.version, 1)
+                                   : row_.applied_version;
+}
+
+absl::StatusOr<std::unique_ptr<PruneJob>> FileImpl::StartPrune(
+    std::vector<VersionNumber> versions) {
+  H5M_ASSIGN_OR_RETURN(const VersionNumber needed, OldestNeeded());
+  H5M_ASSIGN_OR_RETURN(const auto index, Index());
+  if (index == nullptr) {
+    return absl::NotFoundError(StrCat(name_, " has no version yet"));
+  }
+  std::sort(versions.begin(), versions.end());
+  versions.erase(std::unique(versions.begin(), versions.end()), versions.end());
+  std::vector<VersionNumber> there;
+  for (VersionNumber version : versions) {
+    if (version >= needed) break;  // It only rises.
+    H5M_ASSIGN_OR_RETURN(const bool has, index->HasVersion(version));
+    if (has) there.push_back(version);
+  }
+  std::shared_ptr<PageSegments> pages;
+  {
+    absl::MutexLock lock(&mutex_);
+    H5M_RETURN_IF_ERROR(dead_);
+    if (pruning_) {
+      return absl::FailedPreconditionError(StrCat(name_, ": a prune of it is under way already"));
+    }
+    pruning_ = true;
+    pages = Pages();
+  }
+  auto job = std::make_unique<PruneJobImpl>(shared_from_this(), index, pages, std::move(there));
+  SetPruneMark();
+  return job;
+}
+
+}  // namespace h5mirror::store

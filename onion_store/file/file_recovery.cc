@@ -1,0 +1,390 @@
+// What happens when a file is opened: docs/design/031-recovery.md.
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "base/crc32c.h"
+#include "base/random.h"
+#include "base/status_macros.h"
+#include "base/strings.h"
+#include "onion_store/disk/coding.h"
+#include "onion_store/file/file_impl.h"
+#include "onion_store/history_names.h"
+#include "onion_store/shared/new_name.h"
+
+namespace h5mirror::store {
+namespace {
+
+// A history that a program used without a server (embedded_store.h) may still be in its hands.
+absl::Status CheckNotEmbedded(EnvTree& tree, std::string_view name) {
+  const std::string lock_name = StrCat(name, ".h5m/lock");
+  H5M_ASSIGN_OR_RETURN(const bool used, tree.Exists(lock_name));
+  if (!used) return absl::OkStatus();
+  const auto lock = tree.Lock(lock_name, LockKind::kExclusive);
+  if (!absl::IsFailedPrecondition(lock.status())) return lock.status();
+  return absl::UnavailableError(
+      StrCat(name, ": a program has it open with server=embedded; close it there first"));
+}
+
+bool IsRunName(std::string_view name) {
+  return NumberAfter(name, "run-").has_value() || name.substr(0, 9) == "index.new";
+}
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<FileImpl>> FileImpl::Load(std::shared_ptr<StoreContext> context,
+                                                         std::string_view name,
+                                                         IfMissing if_missing,
+                                                         uint32_t page_size_bytes) {
+  EnvTree& tree = *context->tree;
+  if (context->kind == StoreKind::kRoot) H5M_RETURN_IF_ERROR(CheckNotEmbedded(tree, name));
+  auto file = std::make_shared<FileImpl>(context, std::string(name));
+  FileImpl& self = *file;
+  auto opened = VersionIndex::Open(context->vfs, tree, self.directory_);
+  FileRow row;
+  if (opened.ok()) {
+    H5M_ASSIGN_OR_RETURN(row, (*opened)->ReadFileRow());
+  } else if (!absl::IsNotFound(opened.status())) {
+    return opened.status();
+  }
+  if (row.durable_cut > 0) {
+    self.file_id_ = row.file_id;
+    self.page_size_bytes_ = row.page_size_bytes;
+    absl::MutexLock work(&self.work_mutex_);
+    {
+      absl::MutexLock lock(&self.mutex_);
+      self.index_ = *std::move(opened);
+    }
+    H5M_RETURN_IF_ERROR(self.Recover(std::move(row)));
+    if (context->kind == StoreKind::kRoot) {
+      self.LoadMetadata();
+      self.ExpectFollowers();
+    }
+    self.Post(absl::InfinitePast());
+    return file;
+  }
+  if (if_missing == IfMissing::kFail) {
+    return absl::NotFoundError(StrCat("no file ", name));
+  }
+  if (context->kind == StoreKind::kRoot) H5M_RETURN_IF_ERROR(CheckNewName(name));
+  if (opened.ok()) opened->reset();
+  self.file_id_ = RandomBytes16();
+  self.page_size_bytes_ = page_size_bytes;
+  H5M_RETURN_IF_ERROR(self.RemoveLeftovers(nullptr));
+  auto head = tree.Stat(name);
+  if (head.ok()) {
+    H5M_RETURN_IF_ERROR(
+        self.TakeInPlainFile(context->kind == StoreKind::kRoot ? "found on the server" : "found"));
+    self.Post(absl::InfinitePast());
+    return file;
+  }
+  if (!absl::IsNotFound(head.status())) return head.status();
+  absl::MutexLock lock(&self.mutex_);
+  self.row_.cut_reserved = kCutReserve;
+  self.stage_ = std::make_unique<StageLog>(tree, self.directory_, self.file_id_);
+  self.last_cut_end_ = self.stage_->end();
+  return file;
+}
+
+absl::StatusOr<std::shared_ptr<FileImpl>> FileImpl::LoadToRead(
+    std::shared_ptr<StoreContext> context, std::string_view name) {
+  auto file = std::make_shared<FileImpl>(context, std::string(name));
+  FileImpl& self = *file;
+  H5M_ASSIGN_OR_RETURN(
+      std::shared_ptr<VersionIndex> index,
+      VersionIndex::Open(context->vfs, *context->tree, self.directory_, IndexUse::kRead));
+  H5M_ASSIGN_OR_RETURN(const FileRow row, index->ReadFileRow());
+  self.file_id_ = row.file_id;
+  self.page_size_bytes_ = row.page_size_bytes;
+  H5M_RETURN_IF_ERROR(self.CheckAtRest(row));
+  H5M_ASSIGN_OR_RETURN(const VersionRow newest, index->Newest());
+  H5M_ASSIGN_OR_RETURN(GenerationPtr generation,
+                       self.OpenGeneration(row.generation, self.name_, OpenKind::kRead));
+  absl::MutexLock lock(&self.mutex_);
+  self.index_ = std::move(index);
+  self.newest_ = newest.info;
+  self.base_ = std::move(generation);
+  self.last_cut_ = row.durable_cut;
+  self.last_size_ = row.durable_size_bytes;
+  self.last_cut_time_ = absl::FromUnixNanos(row.server_time_ns);
+  self.last_barrier_ = row.durable_barrier;
+  self.row_ = row;
+  self.stage_ = std::make_unique<StageLog>(*context->tree, self.directory_, self.file_id_);
+  return file;
+}
+
+absl::Status FileImpl::CheckAtRest(const FileRow& row) {
+  H5M_ASSIGN_OR_RETURN(const bool unswapped,
+                       context_->tree->Exists(GenerationName(row.generation)));
+  const auto head = context_->tree->Stat(name_);
+  if (!head.ok() && !absl::IsNotFound(head.status())) return head.status();
+  if (head.ok() && !unswapped && row.durable_cut == row.applied_cut && *head == row.head) {
+    return absl::OkStatus();
+  }
+  return absl::FailedPreconditionError(StrCat(name_, " must be recovered before it is read"));
+}
+
+// Pre-images and old heads are made only where an index is durable: it was lost, not never made.
+absl::Status FileImpl::CheckNothingDurable(const std::vector<DirectoryEntry>& entries) const {
+  for (const DirectoryEntry& entry : entries) {
+    if (!NumberAfter(entry.name, "pages-") && !NumberAfter(entry.name, "head-")) continue;
+    return absl::DataLossError(StrCat(directory_, " holds ", entry.name,
+                                      " and no index that names "
+                                      "it: put the index back, or remove ",
+                                      directory_, " to forget the file's history"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status FileImpl::RemoveLeftovers(const FileRow* row) {
+  auto entries = context_->tree->List(directory_);
+  if (absl::IsNotFound(entries.status())) return absl::OkStatus();
+  H5M_RETURN_IF_ERROR(entries.status());
+  if (row == nullptr) H5M_RETURN_IF_ERROR(CheckNothingDurable(*entries));
+  bool stage_counts = row != nullptr && row->durable_cut > row->applied_cut;
+  for (const DirectoryEntry& entry : *entries) {
+    bool remove = IsRunName(entry.name);
+    if (auto number = NumberAfter(entry.name, "stage-")) {
+      remove = !stage_counts || *number < static_cast<int64_t>(row->stage_first) ||
+               *number > static_cast<int64_t>(row->stage_last);
+    } else if (auto generation = NumberAfter(entry.name, "gen-")) {
+      remove = row == nullptr || *generation > row->generation;
+    } else if (auto generation = NumberAfter(entry.name, "sums-")) {
+      remove = row == nullptr || *generation > row->generation;
+    } else if (auto segment = NumberAfter(entry.name, "pages-")) {
+      remove = row == nullptr || *segment > static_cast<int64_t>(row->pages_segment);
+    } else if (row == nullptr) {
+      remove = remove || entry.name == "index" || entry.name == "index-wal" ||
+               entry.name == "index-journal";
+    }
+    if (remove) H5M_RETURN_IF_ERROR(context_->tree->Remove(HistoryName(entry.name)));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status FileImpl::Recover(FileRow row) {
+  H5M_RETURN_IF_ERROR(RemoveLeftovers(&row));
+  std::shared_ptr<VersionIndex> index;
+  {
+    absl::MutexLock lock(&mutex_);
+    index = index_;
+  }
+  H5M_ASSIGN_OR_RETURN(VersionRow newest, index->Newest());
+  H5M_ASSIGN_OR_RETURN(uint64_t size_max, index->SizeMax(row.generation));
+  // Only where it is known to be there: without gen-N there is nothing to swap in.
+  H5M_ASSIGN_OR_RETURN(const bool unswapped,
+                       context_->tree->Exists(GenerationName(row.generation)));
+  if (unswapped) {
+    Generation swapped;
+    swapped.number = row.generation;
+    H5M_RETURN_IF_ERROR(FinishSwap(swapped));
+  }
+  H5M_ASSIGN_OR_RETURN(GenerationPtr generation,
+                       OpenGeneration(row.generation, name_, OpenKind::kWrite));
+  generation->cut_bytes = std::max({size_max, row.durable_size_bytes, row.applied_size_bytes});
+  {
+    absl::MutexLock lock(&mutex_);
+    newest_ = newest.info;
+    generation_ = base_ = generation;
+    // The numbers up to the mark may have been given; the first durable cut moves it. Of a store
+    // that was put back from a copy those beyond may have been, too, but none beyond the time of
+    // day: there was less than one cut in a microsecond.
+    next_cut_ = std::max(row.cut_reserved, absl::ToUnixMicros(context_->env.Now()));
+    row.cut_reserved = next_cut_ + kCutReserve;
+    last_cut_ = row.durable_cut;
+    last_size_ = row.durable_size_bytes;
+    last_cut_time_ = absl::FromUnixNanos(row.server_time_ns);
+    last_barrier_ = row.durable_barrier;
+    made_directories_ = true;
+    row_ = row;
+    stage_ = std::make_unique<StageLog>(*context_->tree, directory_, file_id_);
+    stage_->StartAt(row.stage_last + 1);
+    last_cut_end_ = stage_->end();
+  }
+  H5M_RETURN_IF_ERROR(index->WriteFileRow(row));
+  if (row.durable_cut > row.applied_cut) H5M_RETURN_IF_ERROR(ReplayStage());
+  H5M_RETURN_IF_ERROR(CheckHead());
+  absl::Status fits = GoBackToFit();
+  if (!fits.ok()) Die(fits);  // The background may know this object by now.
+  return fits;
+}
+
+absl::Status FileImpl::ReplayStage() {
+  absl::MutexLock lock(&mutex_);
+  const FileRow& row = row_;
+  const GenerationPtr generation = generation_;
+  H5M_ASSIGN_OR_RETURN(GenerationRow began, index_->GetGeneration(row.generation));
+  auto stage = std::make_unique<StageLog>(*context_->tree, directory_, file_id_);
+  H5M_RETURN_IF_ERROR(stage->Open(row.stage_first, {row.stage_last, row.stage_end_bytes}));
+  stage_ = std::move(stage);
+
+  auto fresh = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    auto layer = std::make_shared<CutLayer>(context_->budget, *context_->tree, directory_);
+    layer->generation = generation;
+    layer->segments = stage_->segments();
+    layer->pages = Pages();
+    layer->first_segment = row.stage_first;
+    layer->recovered = layer->frozen = layer->durable = true;
+    return layer;
+  };
+  // Closes `layer` as the cut `cut`, a version or the durable cut.
+  auto close = [&](const LayerPtr& layer, CutNumber cut, uint64_t size_bytes, VersionNumber version)
+                   ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+                     layer->cut = cut;
+                     layer->size_bytes = size_bytes;
+                     layer->version = version;
+                     layer->origin = row.origin;
+                     layer->mode_bits = row.mode_bits;
+                     layer->local = row.local;
+                     layers_.push_back(layer);
+                   };
+  // What the generation's first durable cut wrote directly has no record.
+  LayerPtr first;
+  if (began.first_cut > row.applied_cut) {
+    first = fresh();
+    first->data.AddDirect({0, began.direct_end_bytes});
+    first->cut_bytes = began.direct_end_bytes;
+    first->begins_generation = true;
+  }
+  LayerPtr layer = fresh();
+  StageVisitor visitor;
+  visitor.on_write = [&](Extent extent, StageLocation at) { return layer->data.Put(extent, at); };
+  visitor.on_revert = [&](const Revert& revert) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return ReplayRevert(revert, layer.get());
+  };
+  visitor.on_truncate = [&](uint64_t size_bytes) { return layer->data.Truncate(size_bytes); };
+  visitor.on_cut = [&](CutNumber cut, uint64_t size_bytes, absl::Span<const Extent> direct,
+                       StageEnd) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) -> absl::Status {
+    for (const Extent& extent : direct) layer->data.AddDirect(extent);
+    layer->cut_bytes = std::max(layer->cut_bytes, size_bytes);
+    if (cut <= row.applied_cut) {
+      layer = fresh();
+      return absl::OkStatus();
+    }
+    if (first != nullptr) {
+      auto version = index_->FindCut(began.first_cut);
+      if (!version.ok() && !absl::IsNotFound(version.status())) return version.status();
+      if (version.ok() && began.first_cut < cut) {
+        close(first, began.first_cut, version->info.size_bytes, version->info.version);
+      } else {
+        H5M_RETURN_IF_ERROR(first->data.Absorb(layer->data));
+        first->cut_bytes = std::max(first->cut_bytes, size_bytes);
+        if (layer->revert_pin != nullptr) first->revert_pin = layer->revert_pin;
+        layer = first;
+      }
+      first = nullptr;
+    }
+    auto version = index_->FindCut(cut);
+    if (absl::IsNotFound(version.status()) && cut != row.durable_cut) return absl::OkStatus();
+    if (version.ok()) {
+      close(layer, cut, size_bytes, version->info.version);
+    } else if (absl::IsNotFound(version.status())) {
+      close(layer, cut, size_bytes, 0);
+    } else {
+      return version.status();
+    }
+    layer = fresh();
+    return absl::OkStatus();
+  };
+  H5M_RETURN_IF_ERROR(stage_->Replay(visitor));
+  last_cut_end_ = stage_->end();
+  if (first != nullptr) {  // No record: the first cut is the newest.
+    auto version = index_->FindCut(row.durable_cut);
+    // Taken for none, a version's pages would not be saved before they are overwritten.
+    if (!version.ok() && !absl::IsNotFound(version.status())) return version.status();
+    close(first, row.durable_cut, row.durable_size_bytes, version.ok() ? version->info.version : 0);
+  }
+  // Up to there their apply clears what was cut off, also of a cut that was as large, became
+  // durable with a smaller one, and is in no index: a writer's direct bytes must lie beyond.
+  for (const LayerPtr& each : layers_) {
+    generation->cut_bytes = std::max(generation->cut_bytes, each->cut_bytes);
+  }
+  if (layers_.empty() || layers_.back()->cut != row.durable_cut) {
+    return absl::DataLossError(StrCat(directory_, ": the stage does not hold cut ", row.durable_cut,
+                                      ", which was durable"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status FileImpl::ReplayRevert(const Revert& revert, CutLayer* layer) {
+  // Of a cut that the head holds: a prune may have removed the segment.
+  if (revert.after < row_.applied_cut) return absl::OkStatus();
+  std::string bytes(revert.extent.length, '\0');
+  H5M_RETURN_IF_ERROR(layer->pages->ReadAt(revert.at, absl::MakeSpan(bytes)));
+  if (Crc32c(bytes) != revert.crc) {
+    return absl::DataLossError(StrCat(directory_, ": the page at ", revert.extent.offset,
+                                      " that a rollback brings back does not match its checksum"));
+  }
+  layer->revert_pin = revert_pin_;
+  return layer->data.Put(revert.extent, revert.at);
+}
+
+absl::Status FileImpl::CheckHead() {
+  uint64_t needed = 0;
+  bool clean = false;
+  GenerationPtr generation;
+  FileRow row;
+  {
+    absl::MutexLock lock(&mutex_);
+    generation = generation_;
+    row = row_;
+    needed = row.applied_size_bytes;
+    for (const LayerPtr& layer : layers_) {
+      needed = std::max(needed, std::min(layer->data.direct().end(), layer->size_bytes));
+    }
+    clean = layers_.empty();
+  }
+  H5M_ASSIGN_OR_RETURN(FileStat stat, generation->head->Stat());
+  H5M_ASSIGN_OR_RETURN(const bool was_open, context_->tree->Exists(OpenMarkName()));
+  bool outside = clean && row.head.inode != 0 && stat != row.head;
+  // A writer's uncut bytes. Where no server guards the file anybody may have written it since the
+  // crash: there it is read and compared.
+  if (was_open && context_->kind == StoreKind::kRoot && !IsTakingIn(row) &&
+      stat.inode == row.head.inode &&
+      stat.size_bytes >= static_cast<int64_t>(row.applied_size_bytes)) {
+    outside = false;
+  }
+  if (outside) {
+    H5M_RETURN_IF_ERROR(TakeInOutsideChange(stat.size_bytes));
+  } else if (stat.size_bytes > static_cast<int64_t>(needed)) {
+    H5M_RETURN_IF_ERROR(generation->head->Truncate(needed));
+  }
+  absl::MutexLock lock(&mutex_);
+  open_mark_ = was_open;
+  last_is_unkept_ = was_open && row_.changed;
+  return absl::OkStatus();
+}
+
+absl::Status FileImpl::TakeInPlainFile(std::string_view comment) {
+  absl::MutexLock work(&work_mutex_);
+  {
+    absl::MutexLock lock(&mutex_);
+    H5M_RETURN_IF_ERROR(MakeHistoryDirectory());
+  }
+  H5M_ASSIGN_OR_RETURN(auto head, context_->tree->Open(name_, OpenKind::kWrite, 0));
+  H5M_RETURN_IF_ERROR(head->Sync());
+  H5M_ASSIGN_OR_RETURN(FileStat stat, head->Stat());
+  size_t slash = directory_.rfind('/');
+  H5M_RETURN_IF_ERROR(
+      context_->tree->SyncDirectory(slash == std::string::npos ? "" : directory_.substr(0, slash)));
+  H5M_RETURN_IF_ERROR(SyncNamesAbove());
+  FileRow row;
+  row.cut_reserved = kCutReserve;
+  row.generation = 1;
+  row.durable_cut = 1;
+  row.durable_size_bytes = stat.size_bytes;
+  row.server_time_ns = absl::ToUnixNanos(context_->env.Now());
+  VersionRow version;
+  version.info.version = 1;
+  version.info.cut = 1;
+  version.info.generation = 1;
+  version.info.server_time = absl::FromUnixNanos(row.server_time_ns);
+  version.info.provenance.comment = std::string(comment);
+  version.info.size_bytes = stat.size_bytes;
+  version.info.changed_bytes = stat.size_bytes;
+  GenerationRow began{1, 1, static_cast<uint64_t>(stat.size_bytes)};
+  H5M_RETURN_IF_ERROR(CreateIndex(&row, {&version, 1}, began));
+  return Recover(row);
+}
+
+}  // namespace h5mirror::store

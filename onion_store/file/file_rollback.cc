@@ -1,0 +1,270 @@
+// How an old version becomes the newest again: docs/design/030-order-of-writes.md, "Rollback".
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_format.h"
+#include "absl/time/clock.h"
+#include "base/crc32c.h"
+#include "base/status_macros.h"
+#include "base/strings.h"
+#include "onion_store/disk/coding.h"
+#include "onion_store/file/file_impl.h"
+#include "onion_store/file/version_reader.h"
+
+namespace h5mirror::store {
+namespace {
+constexpr uint64_t kCopyBytes = 1 << 20;
+// Rows that are held in memory; of more, the index is asked block by block.
+constexpr size_t kRowsMax = 1 << 18;
+constexpr size_t kRevertsMax = 4096;  // in one record
+}  // namespace
+
+absl::StatusOr<VersionInfo> FileImpl::Rollback(VersionNumber version, const Provenance& provenance,
+                                               const std::array<uint8_t, 16>& request_id) {
+  WorkTurn turn(this);
+  H5M_ASSIGN_OR_RETURN(auto index, Index());
+  if (index != nullptr) {
+    auto done = index->FindRequest(request_id);
+    if (done.ok()) return done->info;
+    if (!absl::IsNotFound(done.status())) return done.status();
+  }
+  H5M_ASSIGN_OR_RETURN(VersionInfo target, GetVersion(version));
+  H5M_RETURN_IF_ERROR(MakeAllDurableLocked());
+  return RollbackLocked(target, provenance, request_id);
+}
+
+absl::StatusOr<VersionInfo> FileImpl::RollbackLocked(const VersionInfo& target,
+                                                     const Provenance& provenance,
+                                                     const std::array<uint8_t, 16>& request_id) {
+  H5M_ASSIGN_OR_RETURN(auto opened, OpenVersion(target.version));
+  auto& reader = static_cast<VersionReaderImpl&>(*opened);
+  CutRequest request;
+  request.kind = BarrierKind::kCommit;
+  request.size_bytes = target.size_bytes;
+  request.provenance = provenance;
+  if (request.provenance.comment.empty()) {
+    request.provenance.comment = StrCat("rollback to version ", target.version);
+  }
+  H5M_RETURN_IF_ERROR(BeginRollback(target.generation));
+  bool same;
+  {
+    absl::MutexLock lock(&mutex_);
+    same = generation_->number == target.generation;
+  }
+  absl::Status brought = same ? BringBack(reader, target) : CopyGeneration(reader, target);
+  CutNumber cut = 0;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (brought.ok()) {
+      open_->always_version = true;
+      open_->request_id = request_id;
+      LayerPtr layer = open_;
+      auto made = CutLocked(std::move(request), CutWaiter());
+      brought = made.status();
+      if (made.ok()) {
+        cut = *made;
+        layer->due = absl::InfinitePast();
+      }
+    }
+    absl::Status dropped = DropOpen();
+    if (!dropped.ok()) DieLocked(dropped);
+    if (session_.token == 0) session_ = Session();
+  }
+  H5M_RETURN_IF_ERROR(brought);
+  context_->TellOfCut(name_, cut);
+  // A new generation waits until the old head is what its newest cut left.
+  H5M_RETURN_IF_ERROR(MakeAllDurableLocked());
+  Post(absl::InfinitePast());
+  H5M_ASSIGN_OR_RETURN(auto index, Index());
+  H5M_ASSIGN_OR_RETURN(VersionRow made, index->FindCut(cut));
+  return made.info;
+}
+
+absl::Status FileImpl::BeginRollback(int64_t generation) {
+  absl::MutexLock lock(&mutex_);
+  H5M_RETURN_IF_ERROR(dead_);
+  if (session_.begun) {
+    return absl::FailedPreconditionError(
+        StrCat(name_, ": a session writes it; it must end before a rollback"));
+  }
+  // A session that came and went since all was made durable: what it left would be merged with
+  // this.
+  if (kept_cut_ || (!layers_.empty() && !layers_.back()->durable)) {
+    return absl::UnavailableError(StrCat(name_, ": it was written meanwhile, try again"));
+  }
+  session_ = Session();
+  session_.origin = row_.origin;
+  session_.mode_bits = row_.mode_bits;
+  return BeginLocked(
+      generation == row_.generation ? SessionStart::kContinue : SessionStart::kNewGeneration,
+      row_.mode_bits == 0 ? 0644 : row_.mode_bits);
+}
+
+absl::Status FileImpl::BringBack(VersionReaderImpl& reader, const VersionInfo& target) {
+  std::vector<LayerPtr> later;  // durable, newer than the target, and not in the head
+  {
+    absl::MutexLock lock(&mutex_);
+    H5M_RETURN_IF_ERROR(TruncateLocked(target.size_bytes));
+    for (const LayerPtr& layer : layers_) {
+      if (layer->cut > target.cut) later.push_back(layer);
+    }
+  }
+  H5M_RETURN_IF_ERROR(RevertSaved(target));
+  // What these changed has no row yet, unless an apply that was broken off got that far.
+  for (const LayerPtr& layer : later) {
+    for (uint64_t at = 0; at < target.size_bytes;) {
+      H5M_ASSIGN_OR_RETURN(std::optional<Extent> staged, layer->data.NextStaged(at));
+      if (!staged) break;
+      H5M_RETURN_IF_ERROR(CopyUnsaved(reader, target, *staged));
+      at = RoundUp(staged->end(), page_size_bytes_);
+    }
+    for (uint64_t at = layer->data.truncated_to(); at < target.size_bytes;) {
+      H5M_ASSIGN_OR_RETURN(Extent data, reader.NextData(at));
+      if (data.length == 0) break;
+      H5M_RETURN_IF_ERROR(CopyUnsaved(reader, target, data));
+      at = data.end();
+    }
+  }
+  return absl::OkStatus();
+}
+
+// Every page that differs from the target in the head has a row at the target or later.
+absl::Status FileImpl::RevertSaved(const VersionInfo& target) {
+  H5M_ASSIGN_OR_RETURN(auto index, Index());
+  MemoryCharge charge(context_->budget,
+                      kRowsMax * sizeof(PageRun) + kBlockPages * page_size_bytes_);
+  std::vector<Revert> reverts;
+  H5M_ASSIGN_OR_RETURN(auto all, index->FindChanges(target.generation, target.version, kRowsMax));
+  if (all) {
+    for (size_t from = 0; from < all->size();) {
+      const uint64_t block = (*all)[from].page / kBlockPages;
+      size_t to = from + 1;
+      while (to < all->size() && (*all)[to].page / kBlockPages == block) ++to;
+      auto runs = absl::MakeConstSpan(*all).subspan(from, to - from);
+      H5M_RETURN_IF_ERROR(RevertBlock(target, runs, &reverts));
+      from = to;
+    }
+    return StageReverts(&reverts);
+  }
+  for (uint64_t page = 0;;) {
+    H5M_ASSIGN_OR_RETURN(std::optional<uint64_t> next,
+                         index->NextPage(target.generation, target.version, page));
+    if (!next || *next >= PagesIn(target.size_bytes)) return StageReverts(&reverts);
+    const uint64_t first = RoundDown(*next, kBlockPages);
+    page = first + kBlockPages;
+    H5M_ASSIGN_OR_RETURN(auto runs,
+                         index->FindPages(target.generation, target.version, first, page));
+    H5M_RETURN_IF_ERROR(RevertBlock(target, runs, &reverts));
+  }
+}
+
+// `runs` are all of one block. Their bytes are read now: who asks for a version that is damaged
+// must be told before it becomes the newest.
+absl::Status FileImpl::RevertBlock(const VersionInfo& target, absl::Span<const PageRun> runs,
+                                   std::vector<Revert>* reverts) {
+  const uint32_t page_bytes = page_size_bytes_;
+  const uint64_t first = RoundDown(runs.front().page, kBlockPages);
+  const uint64_t end_page = PagesIn(target.size_bytes);
+  std::shared_ptr<PageSegments> pages;
+  {
+    absl::MutexLock lock(&mutex_);
+    pages = Pages();
+  }
+  std::string bytes;
+  const std::vector<const PageRun*> owners = OwnersOf(runs, first, kBlockPages);
+  for (uint64_t i = 0; i < kBlockPages && first + i < end_page;) {
+    const PageRun* owner = owners[i];
+    uint64_t end = i + 1;
+    while (end < kBlockPages && first + end < end_page && owners[end] == owner) ++end;
+    const uint64_t page = first + i, count = end - i;
+    i = end;
+    if (owner == nullptr) continue;
+    if (owner->segment == PageRun::kLost) {
+      return absl::DataLossError(absl::StrFormat(
+          "read page %d of %s@%d: it was lost when the head was changed or damaged from outside",
+          page, name_, target.version));
+    }
+    bytes.resize(count * page_bytes);
+    absl::Status read = pages->Read(*owner, target.generation, page, absl::MakeSpan(bytes));
+    if (!read.ok()) {
+      return absl::Status(read.code(), absl::StrFormat("read page %d of %s@%d: %s", page, name_,
+                                                       target.version, read.message()));
+    }
+    const uint64_t offset = page * page_bytes;
+    bytes.resize(std::min<uint64_t>(bytes.size(), target.size_bytes - offset));
+    if (owner->packed()) {  // They lie nowhere as they are.
+      const Extent extent{offset, bytes.size()};
+      const std::string_view piece = bytes;
+      absl::MutexLock lock(&mutex_);
+      H5M_RETURN_IF_ERROR(WriteLocked({&extent, 1}, {&piece, 1}));
+      continue;
+    }
+    reverts->push_back({{offset, bytes.size()}, pages->LocationOf(*owner, page), Crc32c(bytes)});
+    if (reverts->size() >= kRevertsMax) H5M_RETURN_IF_ERROR(StageReverts(reverts));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status FileImpl::StageReverts(std::vector<Revert>* reverts) {
+  if (reverts->empty()) return absl::OkStatus();
+  absl::MutexLock lock(&mutex_);
+  H5M_RETURN_IF_ERROR(stage_->AppendReverts(generation_->number, last_cut_, *reverts));
+  open_->revert_pin = revert_pin_;
+  for (const Revert& revert : *reverts) {
+    H5M_RETURN_IF_ERROR(open_->data.Put(revert.extent, revert.at));
+    open_->sent_bytes += revert.extent.length;
+    open_size_ = std::max(open_size_, revert.extent.end());
+  }
+  reverts->clear();
+  return absl::OkStatus();
+}
+
+absl::Status FileImpl::CopyUnsaved(VersionReaderImpl& reader, const VersionInfo& target,
+                                   Extent range) {
+  H5M_ASSIGN_OR_RETURN(auto index, Index());
+  MemoryCharge charge(context_->budget, kCopyBytes);
+  std::string bytes;
+  const uint64_t end = std::min(range.end(), target.size_bytes);
+  for (uint64_t at = RoundDown(range.offset, page_size_bytes_); at < end;) {
+    const uint64_t first = PageOf(at);
+    const uint64_t count = PagesIn(std::min(kCopyBytes, end - at));
+    H5M_ASSIGN_OR_RETURN(auto runs,
+                         index->FindPages(target.generation, target.version, first, first + count));
+    const std::vector<const PageRun*> owners = OwnersOf(runs, first, count);
+    for (uint64_t i = 0; i < count;) {
+      uint64_t to = i;
+      while (to < count && owners[to] == nullptr) ++to;
+      if (to > i) {
+        Extent part{at + i * page_size_bytes_, (to - i) * page_size_bytes_};
+        part.length = std::min(part.length, target.size_bytes - part.offset);
+        bytes.resize(part.length);
+        H5M_RETURN_IF_ERROR(reader.Read(part.offset, absl::MakeSpan(bytes)));
+        std::string_view piece = bytes;
+        absl::MutexLock lock(&mutex_);
+        H5M_RETURN_IF_ERROR(WriteLocked({&part, 1}, {&piece, 1}));
+      }
+      i = std::max(to, i + 1);
+    }
+    at += count * page_size_bytes_;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status FileImpl::CopyGeneration(VersionReaderImpl& reader, const VersionInfo& target) {
+  GenerationPtr fresh;
+  {
+    absl::MutexLock lock(&mutex_);
+    fresh = generation_;
+    if (target.size_bytes > 0) open_->data.AddDirect({0, target.size_bytes});
+    open_size_ = target.size_bytes;
+  }
+  MemoryCharge charge(context_->budget, kCopyBytes);
+  H5M_ASSIGN_OR_RETURN(uint64_t copied, reader.CopyTo(*fresh->head));
+  absl::MutexLock lock(&mutex_);
+  open_->sent_bytes += copied;
+  // Only now: a sync that runs beside the copy takes the mark away and may miss the bytes.
+  fresh->dirty = true;
+  return absl::OkStatus();
+}
+
+}  // namespace h5mirror::store

@@ -1,0 +1,59 @@
+// A cut that readers hold on to, as the file keeps it.
+#ifndef H5MIRROR_ONION_STORE_FILE_PINNED_CUT_H_
+#define H5MIRROR_ONION_STORE_FILE_PINNED_CUT_H_
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "onion_store/file/file_layers.h"
+
+namespace h5mirror::store {
+
+// Where the bytes of a pinned cut are. Constant but for the layers' own data, which may take in the
+// layers that lie over them here too (FileImpl::merge_mutex_): that changes nothing at this cut.
+struct PinnedContent {
+  PinnedContent(std::shared_ptr<Generation> generation_in,
+                std::vector<std::shared_ptr<CutLayer>> layers_in, uint64_t first_kept_in)
+      : generation(std::move(generation_in)),
+        layers(std::move(layers_in)),
+        segments(layers.empty() ? StageSegments() : layers.back()->segments),
+        first_kept(first_kept_in) {
+    for (const auto& segment : segments) ++segment->reader_count;
+  }
+  ~PinnedContent() {
+    for (const auto& segment : segments) --segment->reader_count;
+  }
+  PinnedContent(const PinnedContent&) = delete;
+
+  const std::shared_ptr<Generation> generation;
+  // Up to the cut, oldest first: what the head did not hold when the cut was pinned.
+  const std::vector<std::shared_ptr<CutLayer>> layers;
+  const StageSegments segments;  // that hold their bytes
+  // Kept pages from this number on may be those that the head held then.
+  const uint64_t first_kept;
+};
+
+struct PinnedCut {
+  CutInfo info;
+  int holder_count = 0;  // under the file's lock
+
+  std::shared_ptr<const PinnedContent> content() const {
+    absl::MutexLock lock(&mutex);
+    return content_or_null;
+  }
+  // Returns what the caller destroys when it holds no lock.
+  std::shared_ptr<const PinnedContent> Expire() {
+    absl::MutexLock lock(&mutex);
+    return std::exchange(content_or_null, nullptr);
+  }
+
+  mutable absl::Mutex mutex;
+  std::shared_ptr<const PinnedContent> content_or_null ABSL_GUARDED_BY(mutex);  // null: expired
+};
+
+}  // namespace h5mirror::store
+
+#endif  // H5MIRROR_ONION_STORE_FILE_PINNED_CUT_H_

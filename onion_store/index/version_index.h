@@ -1,0 +1,319 @@
+// The index of one file: what is durable, its versions, and where pre-images lie. On disk:
+// docs/reference/format.md, "Index".
+#ifndef H5MIRROR_ONION_STORE_INDEX_VERSION_INDEX_H_
+#define H5MIRROR_ONION_STORE_INDEX_VERSION_INDEX_H_
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/types/span.h"
+#include "base/env.h"
+#include "base/status_macros.h"
+#include "onion_store/disk/sqlite.h"
+#include "onion_store/disk/sqlite_vfs.h"
+#include "onion_store/types.h"
+
+namespace h5mirror::store {
+
+// The one row of table `file`.
+struct FileRow {
+  FileId file_id{};
+  uint32_t page_size_bytes = 0;
+  int64_t generation = 0;
+  CutNumber cut_reserved = 1;  // no number at or beyond it was given
+  CutNumber durable_cut = 0;
+  uint64_t durable_size_bytes = 0;
+  BarrierId durable_barrier;
+  CutNumber applied_cut = 0;
+  uint64_t applied_size_bytes = 0;
+  VersionNumber applied_version = 0;  // newest at or before applied_cut
+  bool changed = false;               // durable_cut differs from the newest version
+  uint64_t changed_pages = 0;         // since the newest version
+  uint64_t sent_bytes = 0;            // the same
+  int64_t server_time_ns = 0;         // the last one given
+  Origin origin;
+  uint32_t mode_bits = 0;
+  LocalStat local;
+  uint64_t stage_first = 1;
+  uint64_t stage_last = 1;
+  uint64_t stage_end_bytes = 0;
+  uint64_t pages_segment = 1;
+  uint64_t pages_end_bytes = 0;
+  // At applied_cut; inode 0: unknown. size_bytes kTakingInBytes, which no file has: a change from
+  // outside is being made a version.
+  FileStat head;
+};
+constexpr int64_t kTakingInBytes = -1;
+
+struct VersionRow {
+  VersionInfo info;
+  std::optional<std::array<uint8_t, 16>> request_id;  // of a rollback
+};
+
+// A run of 2^level pages, aligned to its length, at one version.
+struct PageRun {
+  int level = 0;
+  uint64_t page = 0;
+  VersionNumber version = 0;
+  uint64_t segment = 0;  // kZeros, kLost or the number of a file
+  uint64_t offset = 0;   // of the record in it
+  // Of the pages, where they are compressed; 0: they are plain.
+  uint32_t packed_bytes = 0;
+
+  static constexpr uint64_t kZeros = 0;
+  // The bytes are gone: the head went bad or was changed behind our back.
+  static constexpr uint64_t kLost = INT64_MAX;
+
+  uint64_t page_count() const { return uint64_t{1} << level; }
+  uint64_t page_end() const { return page + page_count(); }
+  bool packed() const { return packed_bytes != 0; }
+  bool operator==(const PageRun&) const = default;
+};
+
+constexpr int kPageLevelMax = 8;
+// Runs are aligned, so that none leaves its block of the longest run's length.
+constexpr uint64_t kBlockPages = uint64_t{1} << kPageLevelMax;
+
+// Which of `runs` holds each of the pages [first, first + count): that of the smallest version, and
+// of those the shortest; null: none. They point into `runs`.
+std::vector<const PageRun*> OwnersOf(absl::Span<const PageRun> runs, uint64_t first,
+                                     uint64_t count);
+
+// A run, and the generation that it is of.
+struct RunOfGeneration {
+  int64_t generation = 0;
+  PageRun run;
+};
+
+// A place in the order of the keys of `pages`. The default is before all of them.
+struct PagesCursor {
+  int64_t generation = 0;
+  int level = -1;
+  uint64_t page = 0;
+  VersionNumber version = 0;
+};
+
+// What a version reaches.
+struct VersionSize {
+  VersionNumber version = 0;
+  int64_t generation = 0;
+  uint64_t size_bytes = 0;
+};
+
+// Where MoveDropped() goes on.
+struct MoveCursor {
+  int64_t generation = 0;
+  VersionNumber version = 0;
+  VersionNumber kept = 0;    // that `limit_pages` is of; 0: none
+  uint64_t limit_pages = 0;  // no version up to `kept` reaches beyond
+};
+
+// A run whose record was copied.
+struct MovedRun {
+  int64_t generation = 0;
+  PageRun from;
+  uint64_t segment = 0;
+  uint64_t offset = 0;
+};
+
+// How a generation began.
+struct GenerationRow {
+  int64_t generation = 0;
+  CutNumber first_cut = 0;
+  uint64_t direct_end_bytes = 0;  // what its first durable cut wrote straight into its file
+};
+
+// kRead: nothing is written, not even what an older program left out.
+enum class IndexUse : uint8_t { kWrite, kRead };
+
+// Thread-safe. Each call that changes something is one transaction, durable when it returns OK;
+// after an error it has not happened, unless the error is of a sync: then nobody knows, and the
+// file must be opened again.
+class VersionIndex {
+ public:
+  // Makes `directory`/index with a file's first durable moment in it (as CommitCuts): there is all
+  // of it or none. It is durable once the names above `directory` are.
+  static absl::StatusOr<std::unique_ptr<VersionIndex>> Create(
+      const SqliteVfs& vfs, EnvTree& tree, const std::string& directory, const FileRow& row,
+      absl::Span<const VersionRow> versions, const std::optional<GenerationRow>& generation);
+  // kNotFound; kDataLoss: damaged; kFailedPrecondition: of a newer format.
+  static absl::StatusOr<std::unique_ptr<VersionIndex>> Open(const SqliteVfs& vfs, EnvTree& tree,
+                                                            const std::string& directory,
+                                                            IndexUse use = IndexUse::kWrite);
+
+  absl::StatusOr<FileRow> ReadFileRow();
+  absl::Status WriteFileRow(const FileRow& row);
+  // A durable moment: the row, new versions, a new generation.
+  absl::Status CommitCuts(const FileRow& row, absl::Span<const VersionRow> versions,
+                          const std::optional<GenerationRow>& generation);
+  // Rows of pre-images whose bytes are durable.
+  absl::Status AddPages(const FileRow& row, absl::Span<const PageRun> runs);
+  // The head holds `row.applied_cut`; `version` (0: none) changed `changed_pages` pages.
+  absl::Status CommitApplied(const FileRow& row, VersionNumber version, uint64_t changed_pages);
+
+  // With its tags. kNotFound.
+  absl::StatusOr<VersionRow> GetVersion(VersionNumber version);
+  // The newest, without its tags; version 0 where there is none.
+  absl::StatusOr<VersionRow> Newest();
+  // Newest first. Costs what it returns, however long the history is.
+  absl::StatusOr<std::vector<VersionInfo>> List(const VersionRange& range, size_t limit);
+  absl::StatusOr<int64_t> CountUpTo(VersionNumber newest);
+  // The version that `back` others are newer than; the newest at or before `time`; the one that has
+  // `tag`. 0: there is none.
+  absl::StatusOr<VersionNumber> FindBack(int64_t back);
+  absl::StatusOr<VersionNumber> FindTime(absl::Time time);
+  absl::StatusOr<VersionNumber> FindTag(std::string_view tag);
+  // In byte order.
+  absl::StatusOr<std::vector<std::string>> TagsOf(VersionNumber version);
+  // Gives `version` a tag, and returns the version that had it; 0: none.
+  // kNotFound: no such version. kAlreadyExists: another one has it, and `mode` is kKeep.
+  absl::StatusOr<VersionNumber> SetTag(VersionNumber version, std::string_view tag, TagMode mode);
+  // Returns the version that had it; 0: none, and nothing was written.
+  absl::StatusOr<VersionNumber> RemoveTag(std::string_view tag);
+  // The last comparison with the local file; nullopt: there was none.
+  absl::StatusOr<std::optional<CheckInfo>> LastCheck();
+  absl::Status SetLastCheck(const CheckInfo& check);
+  // Without tags. kNotFound.
+  absl::StatusOr<VersionRow> FindRequest(const std::array<uint8_t, 16>& request_id);
+  absl::StatusOr<VersionRow> FindCut(CutNumber cut);
+  // The largest size of any version of a generation.
+  absl::StatusOr<uint64_t> SizeMax(int64_t generation);
+  absl::StatusOr<GenerationRow> GetGeneration(int64_t generation);
+
+  // The runs that touch pages [first, end) at `version_min` or later; of those at one place only
+  // the oldest. Overlapping runs of different lengths may come: the smallest version wins.
+  absl::StatusOr<std::vector<PageRun>> FindPages(int64_t generation, VersionNumber version_min,
+                                                 uint64_t first, uint64_t end);
+  // All runs at `version_min` or later, by block and then by version; nullopt where there are more
+  // than `count_max`. Costs what they are, however much older versions have.
+  absl::StatusOr<std::optional<std::vector<PageRun>>> FindChanges(int64_t generation,
+                                                                  VersionNumber version_min,
+                                                                  size_t count_max);
+  // The pages with a run at a version in [version_min, version_end), as sorted, disjoint ranges of
+  // page numbers; nullopt where there are more than `count_max` runs. Costs what they are.
+  absl::StatusOr<std::optional<std::vector<Extent>>> FindChangedPages(int64_t generation,
+                                                                      VersionNumber version_min,
+                                                                      VersionNumber version_end,
+                                                                      size_t count_max);
+  // The first page at or after `page` and before `end` that has a run at `version_min` or later;
+  // nullopt: none.
+  absl::StatusOr<std::optional<uint64_t>> NextPage(int64_t generation, VersionNumber version_min,
+                                                   uint64_t page, uint64_t end = UINT64_MAX);
+
+  // ---- Dropping versions: docs/design/032-pruning.md. ----
+
+  absl::StatusOr<bool> HasVersion(VersionNumber version);
+  // Forgets `versions` and their tags; their pages stay until MoveDropped().
+  absl::Status DropVersions(absl::Span<const VersionNumber> versions);
+  // Gives rows of dropped versions to older ones, or deletes them: about `row_max`, from `cursor`
+  // on, which moves. False when there are no more. Adds the versions that have no rows any more to
+  // `*versions_done`.
+  absl::StatusOr<bool> MoveDropped(uint32_t page_size_bytes, size_t row_max, MoveCursor* cursor,
+                                   int64_t* versions_done);
+  // Appends the next rows, at most `row_max`; false when there are no more.
+  absl::StatusOr<bool> ScanPages(size_t row_max, PagesCursor* cursor,
+                                 std::vector<RunOfGeneration>* runs);
+  // Rows whose records were copied, and are durable where they are now.
+  absl::Status MoveRuns(const FileRow& row, absl::Span<const MovedRun> moved);
+  // Generations older than `newest` that no version is of; those that have a row.
+  absl::StatusOr<std::vector<int64_t>> UnusedGenerations(int64_t newest);
+  absl::StatusOr<std::vector<int64_t>> Generations();
+  absl::Status DropGeneration(int64_t generation);
+  // Gives free pages of the database back, a bounded number; false when there are no more.
+  absl::StatusOr<bool> Shrink();
+  // Empties the log, and with it lets the database become smaller.
+  absl::Status Checkpoint();
+
+  // ---- What versions cost. ----
+
+  // Appends the next versions after `after`, oldest first, at most `row_max`; false when there are
+  // no more.
+  absl::StatusOr<bool> ScanVersions(size_t row_max, VersionNumber after,
+                                    std::vector<VersionSize>* versions);
+  // The next generation after `after` that has rows of pages; 0: there is none.
+  absl::StatusOr<int64_t> NextGenerationWithPages(int64_t after);
+  // As ScanPages(), of one generation and level, that of `cursor`: by page and version.
+  absl::StatusOr<bool> ScanLevel(size_t row_max, PagesCursor* cursor, std::vector<PageRun>* runs);
+  // The same of one generation and version, that of `cursor`: by level and page.
+  absl::StatusOr<bool> ScanVersionRows(size_t row_max, PagesCursor* cursor,
+                                       std::vector<PageRun>* runs);
+
+  // Versions with more than `size_bytes` bytes, oldest first; the newest version with no more than
+  // them (0: none).
+  absl::StatusOr<std::vector<VersionNumber>> LargerThan(uint64_t size_bytes);
+  absl::StatusOr<VersionNumber> NewestUpTo(uint64_t size_bytes);
+
+  // ---- Verifying. ----
+
+  // What SQLite finds wrong with the database, at most 20 lines. It is busy meanwhile.
+  absl::StatusOr<std::vector<std::string>> CheckWhole();
+  absl::StatusOr<bool> HasRun(int64_t generation, const PageRun& run);
+  // The oldest and the newest version up to `up_to` that read `page` where `up_to` does, of those
+  // with more than `beyond_bytes` bytes; 0, 0: none.
+  absl::StatusOr<std::pair<VersionNumber, VersionNumber>> ReadersOf(int64_t generation,
+                                                                    uint64_t page,
+                                                                    VersionNumber up_to,
+                                                                    uint64_t beyond_bytes);
+
+ private:
+  explicit VersionIndex(std::unique_ptr<SqliteDatabase> database)
+      : database_(std::move(database)) {}
+
+  absl::Status PutCuts(const FileRow& row, absl::Span<const VersionRow> versions,
+                       const std::optional<GenerationRow>& generation)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Within a transaction: programs that know only less than `format` refuse the index from now on.
+  absl::Status NeedFormat(int64_t format) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status PutFileRow(const FileRow& row) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status PutVersion(const VersionRow& row) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  template <typename Body>
+  absl::Status InTransaction(Body body) ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::StatusOr<VersionNumber> TimeLocked(absl::Time time) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::StatusOr<VersionNumber> TagLocked(std::string_view tag)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Gives `versions`, newest first, their tags.
+  absl::Status FillTags(absl::Span<VersionInfo> versions) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Appends the runs of one level.
+  absl::Status FindRuns(int64_t generation, int level, VersionNumber version_min, uint64_t first,
+                        uint64_t end, std::vector<PageRun>* runs)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::StatusOr<std::optional<PageRun>> SeekRun(int64_t generation, int level, uint64_t page,
+                                                 VersionNumber version_min, uint64_t end)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Whether rows of `version` itself hold all pages of the run.
+  absl::StatusOr<bool> Holds(int64_t generation, VersionNumber version, int level, uint64_t page)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::StatusOr<bool> HasRow(int64_t generation, VersionNumber version, int level, uint64_t page)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::StatusOr<bool> HasVersionLocked(VersionNumber version)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Makes `cursor->kept` the newest version before `cursor->version`, if it is of its generation.
+  absl::Status FindKept(uint32_t page_size_bytes, MoveCursor* cursor)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status MoveRow(const MoveCursor& cursor, const PageRun& run)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  absl::Mutex mutex_;
+  std::unique_ptr<SqliteDatabase> database_ ABSL_GUARDED_BY(mutex_);
+};
+
+template <typename Body>
+absl::Status VersionIndex::InTransaction(Body body) {
+  absl::MutexLock lock(&mutex_);
+  H5M_RETURN_IF_ERROR(database_->Execute("BEGIN IMMEDIATE"));
+  absl::Status status = body();
+  if (status.ok()) status = database_->Execute("COMMIT");
+  if (!status.ok()) database_->Execute("ROLLBACK").IgnoreError();
+  return status;
+}
+
+}  // namespace h5mirror::store
+
+#endif  // H5MIRROR_ONION_STORE_INDEX_VERSION_INDEX_H_

@@ -1,0 +1,53 @@
+// The rows of `pages`, block by block: all levels of 256 pages at a time, so that what lies in each
+// other is seen together.
+#ifndef H5MIRROR_ONION_STORE_PAGES_PAGE_BLOCKS_H_
+#define H5MIRROR_ONION_STORE_PAGES_PAGE_BLOCKS_H_
+
+#include <array>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "onion_store/index/version_index.h"
+
+namespace h5mirror::store {
+
+// Reads the rows of one generation once, in the order of their keys on each level. Not thread-safe.
+class PageBlocks {
+ public:
+  PageBlocks(VersionIndex& index, int64_t generation);
+
+  // What Next() came to.
+  enum class Found : uint8_t {
+    kPart,   // call it again: the block is not whole yet
+    kBlock,  // rows() are those of one block
+    kEnd,
+  };
+  // Reads about `row_max` rows.
+  absl::StatusOr<Found> Next(size_t row_max);
+
+  // By version, then level, then page, as prune goes through them. May be changed.
+  std::vector<PageRun>& rows() { return rows_; }
+  uint64_t first_page() const { return block_ * kBlockPages; }
+
+ private:
+  struct Level {
+    std::vector<PageRun> rows;
+    size_t next = 0;
+    PagesCursor cursor;
+    bool more = true;
+    bool at_end() const { return next == rows.size(); }
+  };
+
+  // Has a row of each level that is not at its end.
+  absl::Status Fill(size_t* rows_read);
+
+  VersionIndex& index_;
+  std::array<Level, kPageLevelMax + 1> levels_;
+  uint64_t block_ = 0;
+  bool in_block_ = false;
+  std::vector<PageRun> rows_;
+};
+
+}  // namespace h5mirror::store
+
+#endif  // H5MIRROR_ONION_STORE_PAGES_PAGE_BLOCKS_H_

@@ -1,0 +1,122 @@
+// Pre-images: what pages held at older versions. On disk:
+// docs/reference/format.md, "Pages records".
+#ifndef H5MIRROR_ONION_STORE_PAGES_PAGE_SEGMENTS_H_
+#define H5MIRROR_ONION_STORE_PAGES_PAGE_SEGMENTS_H_
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/types/span.h"
+#include "base/env.h"
+#include "onion_store/index/version_index.h"
+#include "onion_store/stage/stage_log.h"
+
+namespace h5mirror::store {
+
+constexpr uint64_t kPageSegmentBytesMax = uint64_t{256} << 20;
+
+// Read() is thread-safe; Append() and Sync() are for one thread at a time.
+class PageSegments {
+ public:
+  // Goes on at `segment`, `end_bytes`; what lies beyond is cut off at the first Append.
+  PageSegments(EnvTree& tree, std::string directory, FileId file_id, uint32_t page_size_bytes,
+               uint64_t segment, uint64_t end_bytes)
+      : tree_(tree),
+        directory_(std::move(directory)),
+        file_id_(file_id),
+        page_size_bytes_(page_size_bytes),
+        segment_(segment),
+        end_bytes_(end_bytes) {}
+
+  // Appends the 2^level pages of `bytes`, whose crc32c are `crcs`; returns the row for the index.
+  // They are in the file after Sync(). After an error of either the rows since the last Sync() are
+  // worth nothing.
+  absl::StatusOr<PageRun> Append(int64_t generation, int level, uint64_t page,
+                                 VersionNumber version, std::string_view bytes,
+                                 absl::Span<const uint32_t> crcs);
+  // The same, of pages that PackPages() made `packed` of.
+  absl::StatusOr<PageRun> AppendPacked(int64_t generation, int level, uint64_t page,
+                                       VersionNumber version, std::string_view packed,
+                                       absl::Span<const uint32_t> crcs);
+  // Appends the record of `run` as it is, from another segment; returns where it is now. Errors as
+  // Append(), and kDataLoss where it does not match its checksums.
+  absl::StatusOr<PageRun> Copy(const PageRun& run, int64_t generation);
+  // Whether the record of `run` is whole and of its pages: kDataLoss.
+  absl::Status Check(const PageRun& run, int64_t generation);
+  // Makes what was appended durable, names included.
+  absl::Status Sync();
+  // Later records go to a new segment. Nothing is waiting for a Sync().
+  void Rotate();
+  // Removes a segment that no row names any more, and no staged revert.
+  absl::Status Remove(uint64_t number);
+
+  // Fills `out` with the pages [first, first + out.size() / page size), which `run` holds.
+  // kDataLoss names the segment and the offset.
+  absl::Status Read(const PageRun& run, int64_t generation, uint64_t first, absl::Span<char> out);
+
+  // Where the bytes of page `first` of `run`, which is plain, lie; kZeros too. Constant once the
+  // row is committed.
+  StageLocation LocationOf(const PageRun& run, uint64_t first) const;
+  // Fills `out` with the bytes from `at` on, unchecked.
+  absl::Status ReadAt(StageLocation at, absl::Span<char> out);
+
+  // What a record takes in a segment.
+  uint64_t RecordBytes(const PageRun& run) const;
+  // What dropping a row gives back, once its segment is written anew: the bytes of its record.
+  uint64_t DiskBytes(const PageRun& run) const {
+    return run.segment == PageRun::kZeros || run.segment == PageRun::kLost ? 0 : RecordBytes(run);
+  }
+  // The file of a segment, relative to the root.
+  std::string SegmentName(uint64_t number) const;
+  uint64_t segment() const { return segment_; }
+  uint64_t end_bytes() const { return end_bytes_; }
+
+ private:
+  // The header of a record of `run`, checksums included.
+  std::string Header(const PageRun& run, int64_t generation, absl::Span<const uint32_t> crcs) const;
+  // The next record goes to segment_, and `header` and `bytes` are it.
+  absl::StatusOr<PageRun> AppendRecord(PageRun run, std::string_view header,
+                                       std::string_view bytes);
+  // The record of `run`, its header checked.
+  absl::StatusOr<std::string> ReadRecord(const PageRun& run, int64_t generation);
+  // Reads the header of `run` and then `out`, which lies `skip` pages further.
+  absl::StatusOr<std::string> ReadPlain(const PageRun& run, int64_t generation, uint64_t skip,
+                                        absl::Span<char> out);
+  // Whether its pages match their checksums.
+  absl::Status CheckRecord(const PageRun& run, std::string_view record) const;
+  // Fills `all` with the pages of `record`, a whole record of `run`.
+  absl::Status Unpack(const PageRun& run, std::string_view record, absl::Span<char> all) const;
+  // Whether `bytes`, the pages of `run` from `skip` on, match the checksums behind its header.
+  absl::Status CheckPages(const PageRun& run, std::string_view header, uint64_t skip,
+                          std::string_view bytes) const;
+  // Makes room for one more record in segment_, or goes on to the next one.
+  absl::Status NeedRoom();
+  // Whether `header`, of a record at `run.offset`, is of the pages of `run`.
+  absl::Status CheckHeader(const PageRun& run, int64_t generation, std::string_view header) const;
+  absl::StatusOr<std::shared_ptr<EnvFile>> SegmentOfRun(const PageRun& run);
+  uint64_t HeaderBytes(const PageRun& run) const;
+  uint64_t PagesBytes(const PageRun& run) const { return run.page_count() * page_size_bytes_; }
+  absl::Status Damaged(const PageRun& run, std::string_view what) const;
+  absl::Status Write();  // buffer_
+  absl::StatusOr<std::shared_ptr<EnvFile>> Segment(uint64_t number, OpenKind kind);
+
+  EnvTree& tree_;
+  const std::string directory_;
+  const FileId file_id_;
+  const uint32_t page_size_bytes_;
+  uint64_t segment_;
+  uint64_t end_bytes_;  // buffer_ included, whose bytes are the last ones
+  std::string buffer_;
+  bool checked_ = false;   // the tail of segment_ was cut off
+  bool new_name_ = false;  // segment_ was made since the last Sync()
+  absl::Mutex mutex_;
+  std::map<uint64_t, std::shared_ptr<EnvFile>> files_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace h5mirror::store
+
+#endif  // H5MIRROR_ONION_STORE_PAGES_PAGE_SEGMENTS_H_

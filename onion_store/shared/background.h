@@ -1,0 +1,67 @@
+// The threads that sync and apply, for all files of a store.
+#ifndef H5MIRROR_ONION_STORE_SHARED_BACKGROUND_H_
+#define H5MIRROR_ONION_STORE_SHARED_BACKGROUND_H_
+
+#include <map>
+#include <memory>
+#include <set>
+#include <thread>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "base/env.h"
+
+namespace h5mirror::store {
+
+// Something that has work to do now and then.
+class BackgroundWorker {
+ public:
+  virtual ~BackgroundWorker() = default;
+  // Does what is due. Returns when to come again; InfiniteFuture: when posted.
+  virtual absl::Time RunBackground() = 0;
+};
+
+// Thread-safe. One worker runs in at most one thread at a time. A posted worker is kept alive.
+class Background {
+ public:
+  // 0 threads: RunDue() does the work. Times are those of `env`, which must outlive it.
+  // Throws std::system_error where the system gives no more threads; nothing has begun then.
+  explicit Background(int thread_count, Env& env = Env::Posix());
+  ~Background();  // Stop().
+
+  // `worker` runs at `when` or soon after; an earlier time replaces a later one.
+  void Post(std::shared_ptr<BackgroundWorker> worker, absl::Time when);
+  // Runs one worker that is due, in the calling thread; false where there is none.
+  bool RunDue();
+  // Waits until nothing is due before `horizon` and nothing runs; false after `timeout`.
+  bool WaitIdle(absl::Time horizon, absl::Duration timeout);
+  // Around fork(2): waits until nothing runs, and lets nothing begin until ParentAfterFork().
+  // False: something still ran after `timeout`.
+  bool PrepareFork(absl::Duration timeout) ABSL_NO_THREAD_SAFETY_ANALYSIS;
+  void ParentAfterFork() ABSL_NO_THREAD_SAFETY_ANALYSIS { mutex_.Unlock(); }
+  // Ends the threads after what they are doing. Later posts are dropped.
+  void Stop();
+
+ private:
+  using Worker = std::shared_ptr<BackgroundWorker>;
+
+  void Loop();
+  // One worker that is due at `now`; false where there is none.
+  bool RunOne(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void PostLocked(Worker worker, absl::Time when) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  Env& env_;
+  absl::Mutex mutex_;
+  absl::CondVar changed_;
+  std::multimap<absl::Time, Worker> queue_ ABSL_GUARDED_BY(mutex_);
+  std::map<Worker, absl::Time> due_ ABSL_GUARDED_BY(mutex_);  // the same, by worker
+  std::set<Worker> running_ ABSL_GUARDED_BY(mutex_);
+  bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace h5mirror::store
+
+#endif  // H5MIRROR_ONION_STORE_SHARED_BACKGROUND_H_

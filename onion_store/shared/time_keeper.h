@@ -1,0 +1,93 @@
+// The time of day that a store stamps with. A machine's clock may be wrong: a battery that is
+// empty, a typing error, a virtual machine that was asleep. What came of it would stay: versions
+// from years ahead, and removed files that are purged at once. So it is compared with a clock that
+// nobody sets, and over restarts with a note beside the files. The whole of it, for operators:
+// docs/reference/clocks.md.
+#ifndef H5MIRROR_ONION_STORE_SHARED_TIME_KEEPER_H_
+#define H5MIRROR_ONION_STORE_SHARED_TIME_KEEPER_H_
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "base/env.h"
+#include "base/machine.h"
+
+namespace h5mirror::store {
+
+// An Env of another one, with this clock. Where that one knows no boot time, it is the machine's.
+// Thread-safe.
+class TimeKeeper final : public Env {
+ public:
+  // `env` must outlive it. `tell`, unless null, gets a line for the log, from any call.
+  TimeKeeper(Env& env, std::function<void(std::string text)> tell);
+
+  // Goes on from the note of an earlier run, `name` in `tree`, and notes there from now on. Without
+  // a note it was at `at_least` the last time: when the root was last written.
+  void Open(EnvTree& tree, std::string name, std::optional<absl::Time> at_least);
+  // Writes the note, if that was some minutes ago. A note that cannot be written is left out.
+  void Tend();
+  void Note();
+
+  absl::Time Now() override;
+  // For people: why nothing may be thrown away for its age; empty: it may.
+  std::string Doubt();
+  // By how much the machine's clock is ahead of this one.
+  absl::Duration Ahead();
+
+  absl::StatusOr<std::unique_ptr<EnvTree>> OpenTree(const std::filesystem::path& root) override {
+    return env_.OpenTree(root);
+  }
+  absl::StatusOr<int64_t> GroupNumber(const std::string& group) override {
+    return env_.GroupNumber(group);
+  }
+
+ private:
+  // What is told once the lock is free.
+  using Told = std::optional<std::string>;
+  struct Reading {
+    absl::Time time;     // this clock
+    absl::Time machine;  // the machine's
+  };
+  Reading Look(Told* told) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Take(absl::Time machine, absl::Duration since) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Tell(const Told& told) const {
+    if (told && tell_ != nullptr) tell_(*told);
+  }
+
+  std::optional<BootTime> SinceBoot() const {
+    return boot_ == nullptr ? std::nullopt : boot_->SinceBoot();
+  }
+
+  Env& env_;
+  KnowsBootTime* const boot_;
+  const std::function<void(std::string)> tell_;
+  absl::Mutex note_mutex_;  // held while the note is written
+  absl::Mutex mutex_;
+  EnvTree* tree_ ABSL_GUARDED_BY(mutex_) = nullptr;
+  std::string name_ ABSL_GUARDED_BY(mutex_);
+  // It was `time_` at `since_`, which is of SinceBoot().
+  absl::Time time_ ABSL_GUARDED_BY(mutex_);
+  absl::Duration since_ ABSL_GUARDED_BY(mutex_);
+  bool started_ ABSL_GUARDED_BY(mutex_) = false;
+  // Between the note and now the machine was off, nobody knows for how long.
+  bool was_off_ ABSL_GUARDED_BY(mutex_) = false;
+  bool held_ ABSL_GUARDED_BY(mutex_) =
+      false;  // it goes on by itself: the machine's is not believed
+  // Nothing is thrown away for its age before this much of SinceBoot().
+  absl::Duration settled_ ABSL_GUARDED_BY(mutex_);
+  std::string why_unsettled_ ABSL_GUARDED_BY(mutex_);
+  // It was later than this for certain: the clock was right then, and had been for a day.
+  absl::Time floor_ ABSL_GUARDED_BY(mutex_);
+  absl::Duration right_since_ ABSL_GUARDED_BY(mutex_);
+  absl::Duration noted_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace h5mirror::store
+
+#endif  // H5MIRROR_ONION_STORE_SHARED_TIME_KEEPER_H_

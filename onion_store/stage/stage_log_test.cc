@@ -1,0 +1,151 @@
+#include "onion_store/stage/stage_log.h"
+
+#include "base/fault_env.h"
+#include "gmock/gmock.h"
+#include "onion_store/disk/coding.h"
+
+namespace h5mirror::store {
+namespace {
+
+using testing::HasSubstr;
+
+class StageLogTest : public testing::Test {
+ protected:
+  StageLogTest() : tree_(*env_.OpenTree("/")), log_(*tree_, "d", FileId{1}) {
+    EXPECT_TRUE(tree_->MakeDirectory("d", 0700).ok());
+  }
+
+  absl::Status Append(StageLog& log, std::string_view bytes) {
+    Extent extent{100, bytes.size()};
+    return log.AppendWrite(1, 0, {&extent, 1}, {&bytes, 1}).status();
+  }
+  // What a log of `end` replays: the lengths of its writes, and its cuts as negative numbers.
+  absl::Status Replay(StageEnd end, std::vector<int64_t>* found) {
+    StageLog log(*tree_, "d", FileId{1});
+    if (absl::Status opened = log.Open(1, end); !opened.ok()) return opened;
+    StageVisitor visitor;
+    visitor.on_write = [&](Extent extent, StageLocation) {
+      found->push_back(static_cast<int64_t>(extent.length));
+      return absl::OkStatus();
+    };
+    visitor.on_revert = [&](const Revert& revert) {
+      found->push_back(static_cast<int64_t>(revert.extent.offset));
+      found->push_back(static_cast<int64_t>(PagesSegmentOf(revert.at)));
+      return absl::OkStatus();
+    };
+    visitor.on_truncate = [](uint64_t) { return absl::OkStatus(); };
+    visitor.on_cut = [&](CutNumber cut, uint64_t, absl::Span<const Extent>, StageEnd) {
+      found->push_back(-cut);
+      return absl::OkStatus();
+    };
+    return log.Replay(visitor);
+  }
+  void Poke(uint64_t offset, std::string_view bytes) {
+    auto file = tree_->Open("d/stage-000001", OpenKind::kWrite, 0);
+    ASSERT_TRUE(file.ok()) << file.status();
+    ASSERT_TRUE(WriteAt(**file, offset, bytes).ok());
+  }
+
+  FaultEnv env_;
+  std::unique_ptr<EnvTree> tree_;
+  StageLog log_;
+};
+
+TEST_F(StageLogTest, WhatWasAppendedIsReplayedInOrder) {
+  ASSERT_TRUE(Append(log_, "abc").ok());
+  ASSERT_TRUE(log_.AppendCut(1, 7, 103, {}).ok());
+  log_.Rotate();
+  ASSERT_TRUE(Append(log_, "de").ok());
+  std::vector<int64_t> found;
+  ASSERT_TRUE(Replay(log_.end(), &found).ok());
+  EXPECT_THAT(found, testing::ElementsAre(3, -7, 2));
+}
+
+TEST_F(StageLogTest, WhatComesBackIsNamedAndNotCopied) {
+  const std::vector<Revert> reverts{{{500, 4096}, MakePagesLocation(12, 64), 1},
+                                    {{9000, 1 << 20}, MakePagesLocation(0, 0), 2}};
+  ASSERT_TRUE(log_.AppendReverts(1, 7, reverts).ok());
+  EXPECT_LT(log_.byte_count(), 200u);
+  ASSERT_TRUE(Append(log_, "abc").ok());
+  std::vector<int64_t> found;
+  ASSERT_TRUE(Replay(log_.end(), &found).ok());
+  EXPECT_THAT(found, testing::ElementsAre(500, 12, 9000, 0, 3));
+}
+
+TEST_F(StageLogTest, WhatComesBackFromNowhereIsDataLoss) {
+  const Revert revert{{500, 4096}, MakePagesLocation(12, 64), 1};
+  ASSERT_TRUE(log_.AppendReverts(1, 7, {&revert, 1}).ok());
+  Poke(log_.end().bytes - 1, std::string(1, '\0'));  // The bit that says "in pages".
+  std::vector<int64_t> found;
+  EXPECT_TRUE(absl::IsDataLoss(Replay(log_.end(), &found)));
+}
+
+TEST_F(StageLogTest, ATornTailBehindTheDurableEndIsDropped) {
+  ASSERT_TRUE(Append(log_, "abc").ok());
+  StageEnd end = log_.end();
+  Poke(end.bytes, std::string(100, 'x'));
+  std::vector<int64_t> found;
+  ASSERT_TRUE(Replay(end, &found).ok());
+  EXPECT_THAT(found, testing::ElementsAre(3));
+}
+
+TEST_F(StageLogTest, AFlippedBitIsDataLossAndNamesSegmentAndOffset) {
+  ASSERT_TRUE(Append(log_, "abc").ok());
+  StageEnd first = log_.end();
+  ASSERT_TRUE(Append(log_, "def").ok());
+  Poke(log_.end().bytes - 1, "F");
+  std::vector<int64_t> found;
+  absl::Status replayed = Replay(log_.end(), &found);
+  EXPECT_TRUE(absl::IsDataLoss(replayed)) << replayed;
+  EXPECT_THAT(std::string(replayed.message()),
+              HasSubstr("stage-000001, record at " + std::to_string(first.bytes)));
+}
+
+TEST_F(StageLogTest, HostileCountsLeadNowhere) {
+  ASSERT_TRUE(Append(log_, "abc").ok());
+  std::string huge;
+  PutInt<uint32_t>(&huge, UINT32_MAX);
+  Poke(12, huge);
+  std::vector<int64_t> found;
+  EXPECT_TRUE(absl::IsDataLoss(Replay(log_.end(), &found)));
+}
+
+// A program that writes every other page of a new part of the file makes such cuts.
+TEST_F(StageLogTest, ACutOfAnyNumberOfDirectExtentsIsReplayed) {
+  std::vector<Extent> direct((1 << 20) + 1);
+  for (size_t i = 0; i < direct.size(); ++i) direct[i] = {i * 8192, 4096};
+  ASSERT_TRUE(log_.AppendCut(1, 7, direct.back().end(), direct).ok());
+  std::vector<int64_t> found;
+  absl::Status replayed = Replay(log_.end(), &found);
+  EXPECT_TRUE(replayed.ok()) << replayed;
+  EXPECT_THAT(found, testing::ElementsAre(-7));
+}
+
+TEST_F(StageLogTest, ARunThatComesBackHasABoundedLength) {
+  const Revert revert{{500, kPageRunBytesMax + 1}, MakePagesLocation(12, 64), 1};
+  ASSERT_TRUE(log_.AppendReverts(1, 7, {&revert, 1}).ok());
+  std::vector<int64_t> found;
+  EXPECT_TRUE(absl::IsDataLoss(Replay(log_.end(), &found)));
+}
+
+TEST_F(StageLogTest, AnImpossibleSizeIsDataLoss) {
+  ASSERT_TRUE(log_.AppendTruncate(1, 7, uint64_t{1} << 63).ok());
+  std::vector<int64_t> found;
+  EXPECT_TRUE(absl::IsDataLoss(Replay(log_.end(), &found)));
+}
+
+TEST_F(StageLogTest, AFailedWriteLeavesNothingBehindTheLastRecordOfASegment) {
+  ASSERT_TRUE(Append(log_, "abc").ok());
+  env_.FailCall(0, absl::ResourceExhaustedError("No space left on device"));
+  EXPECT_FALSE(Append(log_, std::string(5000, 'x')).ok());  // Half of it is in the file.
+  ASSERT_TRUE(Append(log_, "de").ok());
+  log_.Rotate();
+  ASSERT_TRUE(Append(log_, "f").ok());
+  std::vector<int64_t> found;
+  absl::Status replayed = Replay(log_.end(), &found);
+  EXPECT_TRUE(replayed.ok()) << replayed;
+  EXPECT_THAT(found, testing::ElementsAre(3, 2, 1));
+}
+
+}  // namespace
+}  // namespace h5mirror::store

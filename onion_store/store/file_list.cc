@@ -1,0 +1,84 @@
+#include "onion_store/store/file_list.h"
+
+#include <algorithm>
+#include <string>
+
+#include "absl/container/flat_hash_set.h"
+#include "base/status_macros.h"
+#include "base/strings.h"
+#include "onion_store/shared/new_name.h"
+
+namespace h5mirror::store {
+namespace {
+
+constexpr std::string_view kSuffix = ".h5m";
+
+enum class Level { kTop, kBelow };
+
+struct Walk {
+  EnvTree& tree;
+  std::string_view after_name;
+  size_t limit;
+  std::vector<FileSummary> found;
+
+  bool full() const { return found.size() >= limit; }
+
+  absl::Status Visit(const std::string& directory, Level level) {
+    auto entries = tree.List(directory);
+    if (absl::IsNotFound(entries.status()) && level == Level::kBelow) {
+      return absl::OkStatus();  // Gone.
+    }
+    H5M_RETURN_IF_ERROR(entries.status());
+    absl::flat_hash_set<std::string> histories;
+    std::vector<std::string> names;  // directories with a '/', so that the order is that of paths
+    for (DirectoryEntry& entry : *entries) {
+      bool is_directory = entry.kind == EntryKind::kDirectory;
+      if (is_directory && std::string_view(entry.name).ends_with(kSuffix)) {
+        histories.insert(entry.name.substr(0, entry.name.size() - kSuffix.size()));
+      } else if (is_directory && !(directory.empty() && entry.name == ".h5mirror")) {
+        names.push_back(entry.name + "/");
+      } else if (entry.kind == EntryKind::kFile) {
+        names.push_back(std::move(entry.name));
+      }
+    }
+    std::sort(names.begin(), names.end());
+    const std::string prefix = directory.empty() ? "" : directory + "/";
+    for (const std::string& name : names) {
+      if (full()) break;
+      std::string path = prefix + name;
+      if (name.back() == '/') {
+        // All below is at or before `after_name` if that sorts behind every "name/...".
+        bool before = path < after_name && after_name.substr(0, path.size()) != path;
+        path.pop_back();
+        // As deep as any name goes that a file can have: not only those that it can be given.
+        if (!before && path.size() < kNameBytesMax) {
+          H5M_RETURN_IF_ERROR(Visit(path, Level::kBelow));
+        }
+      } else if (path > after_name && histories.contains(name)) {
+        Take(path);
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  void Take(const std::string& path) {
+    if (!tree.Stat(StrCat(path, kSuffix, "/index")).ok()) return;  // Only a client's record.
+    auto stat = tree.Stat(path);
+    if (!stat.ok()) return;
+    found.push_back(
+        {path, static_cast<uint64_t>(stat->size_bytes), absl::FromUnixNanos(stat->mtime_ns)});
+  }
+};
+
+}  // namespace
+
+absl::StatusOr<std::vector<FileSummary>> ListFiles(EnvTree& tree, std::string_view directory,
+                                                   std::string_view after_name, size_t limit) {
+  while (directory.ends_with('/')) directory.remove_suffix(1);
+  if (!directory.empty()) H5M_RETURN_IF_ERROR(CheckName(directory));
+  Walk walk{tree, after_name, limit, {}};
+  H5M_RETURN_IF_ERROR(walk.Visit(std::string(directory), Level::kTop));
+  return std::move(walk.found);
+}
+
+}  // namespace h5mirror::store

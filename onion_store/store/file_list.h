@@ -1,0 +1,21 @@
+// The files of a store, from its directories.
+#ifndef H5MIRROR_ONION_STORE_STORE_FILE_LIST_H_
+#define H5MIRROR_ONION_STORE_STORE_FILE_LIST_H_
+
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "base/env.h"
+#include "onion_store/store.h"
+
+namespace h5mirror::store {
+
+// See Store::List. Costs one readdir of each directory on the way, and a look at each file that it
+// returns: not at those before.
+absl::StatusOr<std::vector<FileSummary>> ListFiles(EnvTree& tree, std::string_view directory,
+                                                   std::string_view after_name, size_t limit);
+
+}  // namespace h5mirror::store
+
+#endif  // H5MIRROR_ONION_STORE_STORE_FILE_LIST_H_

@@ -1,0 +1,101 @@
+// Which names files and versions may have.
+#include <algorithm>
+#include <string>
+
+#include "absl/strings/ascii.h"
+#include "base/status_macros.h"
+#include "base/strings.h"
+#include "base/utf8.h"
+#include "onion_store/shared/new_name.h"
+#include "onion_store/store.h"
+
+namespace h5mirror::store {
+namespace {
+
+constexpr size_t kTagBytesMax = 100;
+constexpr size_t kComponentBytesMax = 247;  // 255 less ".h5m" and what a temporary name needs
+
+// The length of the UTF-8 character at the front of `text`; 0 where it is none (RFC 3629).
+size_t Utf8Length(std::string_view text) {
+  auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned char first = byte(0);
+  if (first < 0x80) return 1;
+  size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
+  if (first < 0xc2 || first > 0xf4 || text.size() < length) return 0;
+  for (size_t i = 1; i < length; ++i) {
+    if ((byte(i) & 0xc0) != 0x80) return 0;
+  }
+  bool overlong = (first == 0xe0 && byte(1) < 0xa0) || (first == 0xf0 && byte(1) < 0x90);
+  bool surrogate = first == 0xed && byte(1) >= 0xa0;
+  bool beyond = first == 0xf4 && byte(1) >= 0x90;
+  return overlong || surrogate || beyond ? 0 : length;
+}
+
+absl::Status Refuse(std::string_view name, std::string_view why) {
+  constexpr size_t kShownMax = 256;  // messages are bounded, and the reason comes last
+  const std::string_view shown = name.substr(0, CharacterStart(name, kShownMax));
+  const bool whole = shown.size() == name.size();
+  return absl::InvalidArgumentError(StrCat("name '", shown, whole ? "': " : "...': ", why));
+}
+
+absl::Status CheckComponent(std::string_view name, std::string_view part) {
+  if (part.empty()) return Refuse(name, "it is absolute or has an empty component");
+  if (part == "." || part == "..") return Refuse(name, "'.' and '..' are not allowed");
+  if (part.size() > kComponentBytesMax) return Refuse(name, "a component exceeds 247 bytes");
+  if (part.ends_with(".h5m")) return Refuse(name, "names ending in .h5m are the store's own");
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status CheckName(std::string_view name) {
+  if (name.empty()) return Refuse(name, "it is empty");
+  if (name.size() > kNameBytesMax) return Refuse(name.substr(0, 64), "it exceeds 4096 bytes");
+  for (size_t at = 0; at < name.size();) {
+    size_t length = Utf8Length(name.substr(at));
+    unsigned char first = static_cast<unsigned char>(name[at]);
+    if (first < 0x20 || first == 0x7f) {
+      return absl::InvalidArgumentError("a name has a control character");
+    }
+    if (length == 0) return absl::InvalidArgumentError("a name is not UTF-8");
+    at += length;
+  }
+  if (name.starts_with(".h5mirror")) {
+    return Refuse(name, "names starting with .h5mirror are the store's own");
+  }
+  for (size_t from = 0; from <= name.size();) {
+    size_t slash = std::min(name.find('/', from), name.size());
+    if (absl::Status bad = CheckComponent(name, name.substr(from, slash - from)); !bad.ok()) {
+      return bad;
+    }
+    from = slash + 1;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckNewName(std::string_view name) {
+  H5M_RETURN_IF_ERROR(CheckName(name));
+  const auto levels = std::count(name.begin(), name.end(), '/') + 1;
+  if (levels <= kNameLevelsMax) return absl::OkStatus();
+  return Refuse(name, StrCat("it has ", levels, " levels of directories and file; at most ",
+                             kNameLevelsMax, " are allowed"));
+}
+
+absl::Status CheckTag(std::string_view tag) {
+  auto is_allowed = [](unsigned char c) {
+    return absl::ascii_isalnum(c) || c == '.' || c == '_' || c == '-';
+  };
+  if (tag.empty() || tag.size() > kTagBytesMax ||
+      !std::all_of(tag.begin(), tag.end(), is_allowed)) {
+    return absl::InvalidArgumentError(
+        StrCat("tag '", tag.substr(0, kTagBytesMax),
+               "': 1 to 100 letters, digits, '.', '_' and '-' are allowed"));
+  }
+  if (std::all_of(tag.begin(), tag.end(), absl::ascii_isdigit)) {
+    return absl::InvalidArgumentError(
+        StrCat("tag '", tag, "' is a number: versions have those already"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace h5mirror::store

@@ -1,0 +1,115 @@
+// The local engine's store. Two sources: store_impl.cc (opening, files, closing) and store_names.cc
+// (moving, removing, undeleting).
+#ifndef H5MIRROR_ONION_STORE_STORE_STORE_IMPL_H_
+#define H5MIRROR_ONION_STORE_STORE_STORE_IMPL_H_
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/functional/function_ref.h"
+#include "absl/synchronization/mutex.h"
+#include "onion_store/file/file_impl.h"
+#include "onion_store/shared/store_context.h"
+#include "onion_store/store.h"
+#include "onion_store/store/relocation.h"
+
+namespace h5mirror::store {
+
+// Thread-safe.
+class StoreImpl final : public Store, public StoreHealth {
+ public:
+  explicit StoreImpl(std::shared_ptr<StoreContext> context);
+  ~StoreImpl() override { Close(absl::Seconds(5)).IgnoreError(); }
+
+  // Recovers what a crash left unclean, in the background.
+  void RecoverUnclean();
+
+  absl::Status Close(absl::Duration deadline) override;
+  absl::StatusOr<std::shared_ptr<File>> OpenFile(std::string_view name) override;
+  absl::StatusOr<std::shared_ptr<File>> OpenOrCreateFile(std::string_view name,
+                                                         uint32_t page_size_bytes) override;
+  absl::StatusOr<std::vector<FileSummary>> List(std::string_view directory,
+                                                std::string_view after_name, size_t limit) override;
+  absl::Status Move(std::string_view name, std::string_view new_name) override;
+  absl::StatusOr<RemovedFile> Remove(std::string_view name, const Provenance& who,
+                                     absl::Duration keep) override;
+  absl::StatusOr<std::vector<RemovedFile>> ListRemoved() override;
+  absl::StatusOr<std::string> Undelete(std::string_view removal_id,
+                                       std::string_view new_name) override;
+  absl::StatusOr<int> PurgeRemoved(absl::Time now) override;
+
+  std::vector<StoreNotice> TakeNotices() override { return context_->notices.Take(); }
+  uint64_t lost_pages() const override { return context_->lost_pages; }
+  absl::Time Now() override { return context_->clock.Now(); }
+  std::string DoubtOfTime() override { return context_->clock.Doubt(); }
+  absl::Duration ClockAhead() override { return context_->clock.Ahead(); }
+  void Tend() override { context_->clock.Tend(); }
+
+  bool RunBackground() override { return context_->background->RunDue(); }
+  const std::array<uint8_t, 16>& incarnation() const override { return incarnation_; }
+  void SetCutListener(CutListener listener) override {
+    absl::MutexLock lock(&context_->cut_listener_mutex);
+    context_->cut_listener = std::move(listener);
+  }
+  uint64_t memory_used_bytes() const override { return context_->budget.used_bytes(); }
+  absl::StatusOr<uint64_t> FreeDiskBytes() const override { return context_->tree->FreeBytes(); }
+  uint64_t disk_bytes() const override { return context_->tree->TotalBytes().value_or(0); }
+  absl::StatusOr<HistorySizes> Measure(std::string_view name, WithHead with_head) override;
+  absl::StatusOr<std::vector<std::string>> CheckedFiles() override;
+  absl::StatusOr<std::vector<std::string>> UnfinishedPrunes() override;
+  void StopHistory(std::string_view name) override { context_->history_stops.Stop(name); }
+  void ResumeHistory(std::string_view name) override { context_->history_stops.Resume(name); }
+
+ private:
+  // One per name; loads one at a time, and lets others load meanwhile.
+  struct Slot {
+    bool loading = false;
+    std::weak_ptr<FileImpl> file;
+  };
+
+  // ---- store_impl.cc ----
+  absl::StatusOr<std::shared_ptr<FileImpl>> Find(std::string_view name,
+                                                 FileImpl::IfMissing if_missing,
+                                                 uint32_t page_size_bytes);
+  // Forgets names whose files nobody holds, now and then.
+  void Sweep() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void RecoverMarked(const std::string& mark);
+  // The files named in `directory`; marks of files that are not there any more are removed.
+  absl::StatusOr<std::vector<std::string>> MarkedFiles(std::string_view directory);
+  // The name of a file in one of `.h5mirror/open`, `.h5mirror/pruning` and `.h5mirror/checked`.
+  absl::StatusOr<std::string> ReadMark(const std::string& mark);
+  std::vector<std::shared_ptr<FileImpl>> LiveFiles();
+
+  // ---- store_names.cc ----
+  // Keeps everybody else from the files of `names` while it lives.
+  class Reservation;
+  // Ends the life of the object of a reserved name, everything durable and applied.
+  enum class Damaged : uint8_t { kRefuse, kAccept };
+  absl::Status Vacate(const std::string& name, Damaged damaged, std::string_view why);
+  // kAlreadyExists. Also makes the directories above it.
+  absl::Status PrepareTarget(const std::string& name);
+  // Once it has begun it is finished now, at the next call of this kind, or at the next start.
+  absl::Status Relocate(Relocation relocation);
+  // kUnavailable: a move that concerns one of `names` could not be finished.
+  absl::Status FinishPending(absl::Span<const std::string> names);
+  // A rename changes the head's ctime: without this the next open reads all of it, to see whether
+  // anyone else has changed it.
+  void NoteMovedHead(const std::string& name);
+
+  const std::shared_ptr<StoreContext> context_;
+  const std::array<uint8_t, 16> incarnation_;
+  absl::Mutex mutex_;
+  absl::flat_hash_map<std::string, Slot> slots_ ABSL_GUARDED_BY(mutex_);
+  size_t sweep_at_ ABSL_GUARDED_BY(mutex_) = 64;
+  bool closed_ ABSL_GUARDED_BY(mutex_) = false;
+  // Moves that failed between their renames. Their names are of no use until they are finished.
+  std::vector<Relocation> pending_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace h5mirror::store
+
+#endif  // H5MIRROR_ONION_STORE_STORE_STORE_IMPL_H_

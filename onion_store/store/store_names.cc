@@ -1,0 +1,225 @@
+// Moving, removing and undeleting: docs/design/033-moving-and-removing.md has the order of it.
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_format.h"
+#include "base/status_macros.h"
+#include "base/strings.h"
+#include "onion_store/index/version_index.h"
+#include "onion_store/shared/new_name.h"
+#include "onion_store/store/removed_files.h"
+#include "onion_store/store/store_impl.h"
+
+namespace h5mirror::store {
+namespace {
+
+std::string HistoryOf(std::string_view name) { return StrCat(name, ".h5m"); }
+
+bool Concerns(const Relocation& relocation, std::string_view name) {
+  return std::any_of(
+      relocation.renames.begin(), relocation.renames.end(),
+      [&](const Renaming& renaming) { return renaming.from == name || renaming.to == name; });
+}
+
+}  // namespace
+
+class StoreImpl::Reservation {
+ public:
+  // Waits until nobody loads or moves any of the files. kUnavailable: the store is closed.
+  static absl::StatusOr<std::unique_ptr<Reservation>> Take(StoreImpl& store,
+                                                           std::vector<std::string> names) {
+    absl::MutexLock lock(&store.mutex_);
+    auto free = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(store.mutex_) {
+      return std::none_of(names.begin(), names.end(),
+                          [&](const std::string& name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(store.mutex_) {
+                            auto at = store.slots_.find(name);
+                            return at != store.slots_.end() && at->second.loading;
+                          });
+    };
+    store.mutex_.Await(absl::Condition(&free));
+    if (store.closed_) return absl::UnavailableError("the store is closed");
+    for (const std::string& name : names) store.slots_[name].loading = true;
+    return std::unique_ptr<Reservation>(new Reservation(store, std::move(names)));
+  }
+  ~Reservation() {
+    absl::MutexLock lock(&store_.mutex_);
+    for (const std::string& name : names_) store_.slots_[name].loading = false;
+  }
+
+ private:
+  Reservation(StoreImpl& store, std::vector<std::string> names)
+      : store_(store), names_(std::move(names)) {}
+  StoreImpl& store_;
+  const std::vector<std::string> names_;
+};
+
+absl::Status StoreImpl::Vacate(const std::string& name, Damaged damaged, std::string_view why) {
+  std::shared_ptr<FileImpl> file;
+  {
+    absl::MutexLock lock(&mutex_);
+    file = slots_[name].file.lock();
+  }
+  if (file != nullptr && !file->dead().ok()) {
+    file->WaitUntilStill();
+    file = nullptr;
+  }
+  if (file != nullptr && file->IsNothing()) return absl::NotFoundError(StrCat("no file ", name));
+  if (file == nullptr) {
+    auto loaded = FileImpl::Load(context_, name, FileImpl::IfMissing::kFail, 0);
+    if (damaged == Damaged::kAccept && absl::IsDataLoss(loaded.status())) return absl::OkStatus();
+    H5M_RETURN_IF_ERROR(loaded.status());
+    file = *std::move(loaded);
+  }
+  H5M_RETURN_IF_ERROR(file->Leave(absl::UnavailableError(ToAbsl(why))));
+  file->WaitUntilStill();
+  return absl::OkStatus();
+}
+
+absl::Status StoreImpl::PrepareTarget(const std::string& name) {
+  EnvTree& tree = *context_->tree;
+  for (const std::string& taken : {name, HistoryOf(name)}) {
+    const auto there = tree.Stat(taken);
+    if (there.ok()) return absl::AlreadyExistsError(StrCat(taken, " exists: choose another name"));
+    if (!absl::IsNotFound(there.status())) return there.status();
+  }
+  const uint32_t mode_bits = 0777 & ~context_->options.umask_bits;
+  for (size_t slash = name.find('/'); slash != std::string::npos;
+       slash = name.find('/', slash + 1)) {
+    const std::string directory = name.substr(0, slash);
+    absl::Status made = tree.MakeDirectory(directory, mode_bits);
+    if (!made.ok() && !absl::IsAlreadyExists(made)) return made;
+    H5M_RETURN_IF_ERROR(context_->durable_names.Sync(tree, directory));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status StoreImpl::Relocate(Relocation relocation) {
+  EnvTree& tree = *context_->tree;
+  absl::Status begun = BeginRelocation(tree, relocation);
+  if (begun.ok()) begun = FinishRelocation(tree, relocation);
+  if (begun.ok()) return begun;
+  // The journal may be durable although its sync failed: the move counts as begun.
+  absl::Status status(begun.code(),
+                      ToAbsl(StrCat("moving ", relocation.renames.back().from, " to ",
+                                    relocation.renames.back().to, ": ", ToStd(begun.message()))));
+  absl::MutexLock lock(&mutex_);
+  pending_.push_back(std::move(relocation));
+  return status;
+}
+
+absl::Status StoreImpl::FinishPending(absl::Span<const std::string> names) {
+  absl::MutexLock lock(&mutex_);
+  for (auto at = pending_.begin(); at != pending_.end();) {
+    const Relocation& relocation = *at;
+    const bool concerned = std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+      return Concerns(relocation, name);
+    });
+    if (!concerned) {
+      ++at;
+      continue;
+    }
+    if (absl::Status finished = FinishRelocation(*context_->tree, relocation); !finished.ok()) {
+      return absl::UnavailableError(
+          StrCat("a move of ", relocation.renames.back().from, " to ", relocation.renames.back().to,
+                 " was cut short and cannot be finished: ", ToStd(finished.message())));
+    }
+    at = pending_.erase(at);
+  }
+  return absl::OkStatus();
+}
+
+void StoreImpl::NoteMovedHead(const std::string& name) {
+  auto index = VersionIndex::Open(context_->vfs, *context_->tree, HistoryOf(name));
+  if (!index.ok()) return;
+  auto row = (*index)->ReadFileRow();
+  const auto now = context_->tree->Stat(name);
+  if (!row.ok() || !now.ok()) return;
+  FileStat renamed = row->head;
+  renamed.ctime_ns = now->ctime_ns;
+  if (row->head.inode == 0 || renamed != *now) return;
+  row->head = renamed;
+  (*index)->WriteFileRow(*row).IgnoreError();  // It costs time at the next open, nothing else.
+}
+
+absl::Status StoreImpl::Move(std::string_view name, std::string_view new_name) {
+  H5M_RETURN_IF_ERROR(CheckName(name));
+  H5M_RETURN_IF_ERROR(CheckNewName(new_name));
+  const std::string from(name), to(new_name);
+  if (from == to) return absl::AlreadyExistsError(StrCat(name, " has that name already"));
+  const std::vector<std::string> names{from, to};
+  H5M_RETURN_IF_ERROR(FinishPending(names));
+  H5M_ASSIGN_OR_RETURN(const auto reservation, Reservation::Take(*this, names));
+  H5M_RETURN_IF_ERROR(Vacate(from, Damaged::kRefuse, StrCat(from, " was moved to ", to)));
+  H5M_RETURN_IF_ERROR(PrepareTarget(to));
+  H5M_RETURN_IF_ERROR(Relocate(
+      {NewRemovalId(context_->env.Now()), {{HistoryOf(from), HistoryOf(to)}, {from, to}}}));
+  NoteMovedHead(to);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<RemovedFile> StoreImpl::Remove(std::string_view name, const Provenance& who,
+                                              absl::Duration keep) {
+  H5M_RETURN_IF_ERROR(CheckName(name));
+  EnvTree& tree = *context_->tree;
+  const std::string from(name);
+  H5M_RETURN_IF_ERROR(FinishPending({&from, 1}));
+  H5M_ASSIGN_OR_RETURN(const auto reservation, Reservation::Take(*this, {from}));
+  H5M_RETURN_IF_ERROR(Vacate(from, Damaged::kAccept, StrCat(from, " was removed")));
+  RemovedFile removed;
+  removed.removed = context_->env.Now();
+  removed.expires = removed.removed + keep;
+  removed.id = NewRemovalId(removed.removed);
+  removed.name = from;
+  removed.who = who;
+  removed.disk_bytes = BytesOf(tree, from) + BytesBelow(tree, HistoryOf(from));
+  H5M_RETURN_IF_ERROR(PutRemovedInfo(tree, removed));
+  H5M_RETURN_IF_ERROR(
+      Relocate({removed.id,
+                {{HistoryOf(from), RemovedHistory(removed.id)}, {from, RemovedHead(removed.id)}}}));
+  return removed;
+}
+
+absl::StatusOr<std::vector<RemovedFile>> StoreImpl::ListRemoved() {
+  return ListRemovedFiles(*context_->tree);
+}
+
+absl::StatusOr<std::string> StoreImpl::Undelete(std::string_view removal_id,
+                                                std::string_view new_name) {
+  EnvTree& tree = *context_->tree;
+  H5M_ASSIGN_OR_RETURN(const RemovedFile removed, GetRemoved(tree, removal_id));
+  const std::string to = new_name.empty() ? removed.name : std::string(new_name);
+  H5M_RETURN_IF_ERROR(to == removed.name ? CheckName(to) : CheckNewName(to));
+  // The removal's place is reserved under a name that no file can have.
+  const std::vector<std::string> names{RemovedHead(removed.id), to};
+  H5M_RETURN_IF_ERROR(FinishPending(names));
+  H5M_ASSIGN_OR_RETURN(const auto reservation, Reservation::Take(*this, names));
+  H5M_RETURN_IF_ERROR(GetRemoved(tree, removal_id).status());  // Whoever was first has it.
+  if (removed.expires <= context_->env.Now()) {
+    return absl::NotFoundError(
+        StrCat(removed.name, " was removed, and its retention ended at ",
+               absl::FormatTime(absl::RFC3339_sec, removed.expires, absl::UTCTimeZone())));
+  }
+  H5M_RETURN_IF_ERROR(PrepareTarget(to));
+  H5M_RETURN_IF_ERROR(
+      Relocate({NewRemovalId(context_->env.Now()),
+                {{RemovedHistory(removed.id), HistoryOf(to)}, {RemovedHead(removed.id), to}}}));
+  DropRemovedInfo(tree, removed.id).IgnoreError();  // The next start does it.
+  NoteMovedHead(to);
+  return to;
+}
+
+absl::StatusOr<int> StoreImpl::PurgeRemoved(absl::Time now) {
+  H5M_ASSIGN_OR_RETURN(const std::vector<RemovedFile> files, ListRemoved());
+  int count = 0;
+  for (const RemovedFile& removed : files) {
+    if (removed.expires > now) continue;
+    H5M_ASSIGN_OR_RETURN(const auto reservation,
+                         Reservation::Take(*this, {RemovedHead(removed.id)}));
+    if (!GetRemoved(*context_->tree, removed.id).ok()) continue;  // Brought back meanwhile.
+    H5M_RETURN_IF_ERROR(EraseRemoved(*context_->tree, removed.id));
+    ++count;
+  }
+  return count;
+}
+
+}  // namespace h5mirror::store

@@ -1,0 +1,99 @@
+#include "server/calls/call.h"
+
+#include <utility>
+
+#include "base/random.h"
+#include "base/status_macros.h"
+#include "base/strings.h"
+#include "rpc/status.h"
+#include "server/door/call_gate.h"
+#include "server/door/refusal_log.h"
+#include "spdlog/spdlog.h"
+
+namespace h5mirror::server {
+
+absl::StatusOr<Principal> AuthenticateCall(const grpc::ServerContextBase& context,
+                                           const Authenticator& authenticator) {
+  const auto& metadata = context.client_metadata();
+  const auto header = metadata.find("authorization");
+  std::optional<std::string_view> authorization;
+  if (header != metadata.end()) authorization = {header->second.data(), header->second.size()};
+  absl::StatusOr<Principal> principal = authenticator.Authenticate(authorization);
+  if (authenticator.gate() != nullptr) authenticator.gate()->Begun(context, principal.ok());
+  return principal;
+}
+
+absl::StatusOr<Callers::Ticket> AdmitCall(const ServiceEnvironment& environment,
+                                          const grpc::ServerContextBase& context,
+                                          std::optional<Right> right, CallUse use, uint64_t cost) {
+  absl::StatusOr<Callers::Ticket> ticket = environment.callers->Admit(context, right, use, cost);
+  if (absl::IsUnauthenticated(ticket.status())) environment.metrics.AuthenticationFailed();
+  return ticket;
+}
+
+void NoteCallDone(const ServiceEnvironment& environment, const grpc::ServerContextBase& context,
+                  std::string_view method, absl::Duration start, const absl::Status& status) {
+  if (absl::IsInternal(status) || absl::IsDataLoss(status) || absl::IsResourceExhausted(status)) {
+    spdlog::error("{} from {}: {}", method, context.peer(), status.ToString());
+  } else if (absl::IsUnauthenticated(status) || absl::IsPermissionDenied(status)) {
+    RefusalLog::Instance().Warn(method, context.peer(), status, environment.clock.Monotonic());
+  }
+  environment.metrics.RequestDone(method, status.code(), environment.clock.Monotonic() - start);
+}
+
+void NoteRefused(const ServiceEnvironment& environment, const grpc::ServerContextBase& context,
+                 std::string_view method, absl::Duration start, const absl::Status& status) {
+  if (!absl::IsResourceExhausted(status)) {
+    return NoteCallDone(environment, context, method, start, status);
+  }
+  environment.metrics.RequestDone(method, status.code(), environment.clock.Monotonic() - start);
+}
+
+grpc::Status RunCall(const ServiceEnvironment& environment, const grpc::ServerContext& context,
+                     std::string_view method, std::optional<Right> right,
+                     absl::FunctionRef<absl::Status(const Principal&)> body) {
+  const absl::Duration start = environment.clock.Monotonic();
+  const absl::StatusOr<Callers::Ticket> ticket =
+      AdmitCall(environment, context, right, CallUse::kThread);
+  if (!ticket.ok()) {
+    NoteRefused(environment, context, method, start, ticket.status());
+    return rpc::ToGrpc(ticket.status());
+  }
+  const absl::Status status = body(ticket->principal());
+  NoteCallDone(environment, context, method, start, status);
+  return rpc::ToGrpc(status);
+}
+
+absl::StatusOr<CallLease> CallLease::Take(const ServiceEnvironment& environment, std::string name,
+                                          const Principal& principal,
+                                          const grpc::ServerContext& context, Writer writer) {
+  LeaseHolder holder;
+  holder.session_id = RandomBytes16();
+  holder.claimed_user = "an administrator";
+  holder.verified_user = principal.name;
+  holder.peer = context.peer();
+  holder.since = environment.clock.Now();
+  if (writer == Writer::kRevoke) {
+    const bool held = environment.leases.HolderOf(name).has_value();
+    const LeaseId lease = environment.leases.Seize(name, holder, "a rollback was asked for");
+    return CallLease(environment.leases, std::move(name), lease, held);
+  }
+  const LeaseTable::ClaimResult claim = environment.leases.Claim(name, holder, nullptr);
+  if (claim.lease == 0) {
+    return absl::FailedPreconditionError(
+        StrCat(name, " is being written by ", claim.holder->Describe()));
+  }
+  return CallLease(environment.leases, std::move(name), claim.lease, false);
+}
+
+CallLease::CallLease(CallLease&& other) noexcept
+    : leases_(other.leases_),
+      name_(std::move(other.name_)),
+      lease_(std::exchange(other.lease_, 0)),
+      revoked_(other.revoked_) {}
+
+CallLease::~CallLease() {
+  if (lease_ != 0) leases_.Release(name_, lease_);
+}
+
+}  // namespace h5mirror::server

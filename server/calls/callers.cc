@@ -1,0 +1,287 @@
+#include "server/calls/callers.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "base/status_macros.h"
+#include "base/strings.h"
+#include "server/calls/call.h"
+#include "server/calls/metadata_ahead.h"
+#include "server/door/call_gate.h"
+#include "spdlog/spdlog.h"
+
+namespace h5mirror::server {
+namespace {
+
+constexpr uint64_t kPartBytesMin = kMetadataBlockBytes;
+constexpr uint64_t kPartBytesMax = 8 * kMetadataBlockBytes;
+constexpr uint64_t kReadBytes = 2 * kPartBytesMin;
+constexpr uint64_t kFollowBytes = 256 << 10;
+// gRPC holds 15 KiB for a call that waits, measured with 20,000.
+constexpr uint64_t kWaitBytes = 64 << 10;
+// A request up to this size is not counted. A parsed one has some four times its bytes: 16 for a
+// range that came as 4.
+constexpr uint64_t kRequestBytesFree = 4096;
+constexpr uint64_t kParsedFactor = 4;
+// A call that was to end is cancelled after this long: nobody reads what was sent.
+constexpr absl::Duration kEndingMax = absl::Milliseconds(400);
+// Of the threads of the short calls, which are over soon.
+constexpr int kThreadSharePercent = 75;
+constexpr absl::Duration kLogEvery = absl::Seconds(10);
+// With more principals refused at once the oldest are forgotten.
+constexpr size_t kRefusalsMax = 1024;
+
+const char* NameOf(CallUse use) {
+  switch (use) {
+    case CallUse::kSession:
+      return "sessions";
+    case CallUse::kRead:
+      return "reads";
+    case CallUse::kWait:
+      return "waiting calls";
+    case CallUse::kFollow:
+      return "followers";
+    case CallUse::kThread:
+      return "calls at once";
+  }
+  return "?";
+}
+
+const char* WayOut(CallUse use) {
+  switch (use) {
+    case CallUse::kSession:
+      return "close files, or have the server's max_sessions or caller_share raised";
+    case CallUse::kThread:
+      return "try again";
+    default:
+      return "try again, or have the server's memory_max or caller_share raised";
+  }
+}
+
+}  // namespace
+
+CallCapacity CallCapacity::Of(uint64_t memory_max_bytes, int max_sessions, int threads,
+                              int share_percent) {
+  CallCapacity capacity;
+  capacity.sessions = static_cast<uint64_t>(max_sessions);
+  capacity.read_bytes = memory_max_bytes / 2;
+  capacity.read_data_bytes = memory_max_bytes / 8;
+  capacity.waits = memory_max_bytes / kWaitBytes;
+  capacity.follows = memory_max_bytes / kFollowBytes;
+  capacity.threads = static_cast<uint64_t>(threads);
+  capacity.share_percent = share_percent;
+  return capacity;
+}
+
+uint64_t ReadCost(uint64_t request_bytes) {
+  const uint64_t counted = std::max(request_bytes, kRequestBytesFree) - kRequestBytesFree;
+  return kReadBytes + kParsedFactor * counted;
+}
+
+struct Callers::Entry {
+  Principal principal;
+  std::string key;
+  std::optional<Right> right;
+  CallUse use = CallUse::kThread;
+  uint64_t cost = 0;
+  absl::Duration revoked_at;  // once it has been
+
+  std::atomic<bool> is_revoked = false;
+  absl::Mutex mutex;
+  const grpc::ServerContextBase* context ABSL_GUARDED_BY(mutex) = nullptr;  // null: it has ended
+  std::function<void(const absl::Status&)> end ABSL_GUARDED_BY(mutex);
+  absl::Status status ABSL_GUARDED_BY(mutex);  // why it is revoked
+};
+
+Callers::Callers(const Authenticator& authenticator, Clock& clock, CallCapacity capacity)
+    : authenticator_(authenticator),
+      clock_(clock),
+      has_tokens_(authenticator.wants_tokens()),
+      read_data_bytes_(capacity.read_data_bytes),
+      sessions_(capacity.sessions, capacity.share_percent),
+      read_bytes_(capacity.read_bytes, capacity.share_percent),
+      waits_(capacity.waits, capacity.share_percent),
+      follows_(capacity.follows, capacity.share_percent),
+      threads_(capacity.threads, kThreadSharePercent) {}
+
+Callers::~Callers() = default;
+
+Callers::Ticket& Callers::Ticket::operator=(Ticket&& other) noexcept {
+  Release();
+  callers_ = other.callers_;
+  entry_ = std::move(other.entry_);
+  return *this;
+}
+
+const Principal& Callers::Ticket::principal() const { return entry_->principal; }
+
+const std::string& Callers::Ticket::key() const { return entry_->key; }
+
+absl::Status Callers::Ticket::revoked() const {
+  if (!entry_->is_revoked) return absl::OkStatus();
+  absl::MutexLock lock(&entry_->mutex);
+  return entry_->status;
+}
+
+void Callers::Ticket::OnRevoke(std::function<void(const absl::Status&)> end) {
+  absl::Status status;
+  {
+    absl::MutexLock lock(&entry_->mutex);
+    status = entry_->status;
+    if (status.ok()) entry_->end = std::move(end);
+  }
+  if (!status.ok()) end(status);
+}
+
+void Callers::Ticket::Release() {
+  if (entry_ == nullptr) return;
+  const std::shared_ptr<Entry> entry = std::move(entry_);
+  entry_ = nullptr;
+  std::function<void(const absl::Status&)> end;  // Destroyed without the lock.
+  {
+    absl::MutexLock lock(&entry->mutex);
+    entry->context = nullptr;
+    end.swap(entry->end);
+  }
+  callers_->Remove(entry);
+}
+
+FairLimit& Callers::LimitOf(CallUse use) {
+  switch (use) {
+    case CallUse::kSession:
+      return sessions_;
+    case CallUse::kRead:
+      return read_bytes_;
+    case CallUse::kWait:
+      return waits_;
+    case CallUse::kFollow:
+      return follows_;
+    case CallUse::kThread:
+      break;
+  }
+  return threads_;
+}
+
+absl::StatusOr<Callers::Ticket> Callers::Admit(const grpc::ServerContextBase& context,
+                                               std::optional<Right> right, CallUse use,
+                                               uint64_t cost) {
+  H5M_ASSIGN_OR_RETURN(Principal principal, AuthenticateCall(context, authenticator_));
+  if (right.has_value()) H5M_RETURN_IF_ERROR(CheckRight(principal, *right));
+  std::string key = has_tokens_ ? principal.name : ConnectionKey(context);
+  if (!LimitOf(use).Take(key, cost)) return TooMany(use, key);
+  auto entry = std::make_shared<Entry>();
+  entry->principal = std::move(principal);
+  entry->key = std::move(key);
+  entry->right = right;
+  entry->use = use;
+  entry->cost = cost;
+  {
+    absl::MutexLock lock(&entry->mutex);
+    entry->context = &context;
+  }
+  if (use == CallUse::kRead) ++read_count_;
+  {
+    absl::MutexLock lock(&mutex_);
+    entries_.insert(entry);
+  }
+  Ticket ticket(*this, entry);
+  // The tokens may have been read again before EndRevoked() could find the call.
+  if (has_tokens_) H5M_RETURN_IF_ERROR(authenticator_.StillMay(entry->principal, right));
+  return ticket;
+}
+
+uint64_t Callers::ReadPartBytes() const {
+  const uint64_t share = read_data_bytes_ / (2 * std::max<uint64_t>(read_count_, 1));
+  return std::clamp(share - share % kMetadataBlockBytes, kPartBytesMin, kPartBytesMax);
+}
+
+void Callers::Remove(const std::shared_ptr<Entry>& entry) {
+  LimitOf(entry->use).GiveBack(entry->key, entry->cost);
+  if (entry->use == CallUse::kRead) --read_count_;
+  absl::MutexLock lock(&mutex_);
+  entries_.erase(entry);
+}
+
+absl::Status Callers::TooMany(CallUse use, const std::string& key) {
+  const FairLimit& limit = LimitOf(use);
+  const std::string whose =
+      has_tokens_ ? StrCat("token \"", key, "\"") : std::string("this connection");
+  const uint64_t of_all = use == CallUse::kRead ? limit.capacity() / kReadBytes : limit.capacity();
+  uint64_t refused = 0;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (refusals_.size() >= kRefusalsMax) refusals_.clear();
+    Refusals& refusals = refusals_[StrCat(NameOf(use), " ", key)];
+    ++refusals.count;
+    if (clock_.Monotonic() - refusals.logged >= kLogEvery) {
+      refused = std::exchange(refusals.count, 0);
+      refusals.logged = clock_.Monotonic();
+    }
+  }
+  if (refused > 0) {
+    spdlog::warn("{} has its share of the {} {}: refused {} since the last such line", whose,
+                 of_all, NameOf(use), refused);
+  }
+  return absl::ResourceExhaustedError(StrCat(whose, " has its share of the server's ", of_all, " ",
+                                             NameOf(use), ", ", limit.share_percent(),
+                                             "% while nobody else has any: ", WayOut(use)));
+}
+
+void Callers::EndRevoked() {
+  struct Doomed {
+    std::shared_ptr<Entry> entry;
+    absl::Status status;
+  };
+  std::vector<Doomed> doomed;
+  std::map<std::string, std::pair<int, absl::Status>> counts;  // by token
+  {
+    absl::MutexLock lock(&mutex_);
+    for (const std::shared_ptr<Entry>& entry : entries_) {
+      if (entry->is_revoked) continue;
+      absl::Status status = authenticator_.StillMay(entry->principal, entry->right);
+      if (status.ok()) continue;
+      entry->revoked_at = clock_.Monotonic();
+      auto& [count, why] = counts[entry->principal.name];
+      ++count;
+      why = status;
+      ending_.push_back(entry);
+      doomed.push_back({entry, std::move(status)});
+    }
+  }
+  for (const auto& [name, counted] : counts) {
+    spdlog::warn("reload: token \"{}\": {} sessions and calls end: {}", name, counted.first,
+                 ToStd(counted.second.message()));
+  }
+  // Sessions last: else a commit that waits for one of them to make a cut is made when it goes.
+  std::stable_partition(doomed.begin(), doomed.end(),
+                        [](const Doomed& each) { return each.entry->use != CallUse::kSession; });
+  for (const Doomed& each : doomed) {
+    std::function<void(const absl::Status&)> end;
+    {
+      absl::MutexLock lock(&each.entry->mutex);
+      each.entry->status = each.status;
+      each.entry->is_revoked = true;
+      end.swap(each.entry->end);
+    }
+    if (end) end(each.status);
+  }
+}
+
+void Callers::OnTimer() {
+  std::vector<std::shared_ptr<Entry>> late;
+  {
+    absl::MutexLock lock(&mutex_);
+    const absl::Duration now = clock_.Monotonic();
+    const auto is_early = [&](const auto& entry) { return now - entry->revoked_at < kEndingMax; };
+    const auto split = std::stable_partition(ending_.begin(), ending_.end(), is_early);
+    std::move(split, ending_.end(), std::back_inserter(late));
+    ending_.erase(split, ending_.end());
+  }
+  for (const std::shared_ptr<Entry>& entry : late) {
+    absl::MutexLock lock(&entry->mutex);
+    if (entry->context != nullptr) entry->context->TryCancel();
+  }
+}
+
+}  // namespace h5mirror::server

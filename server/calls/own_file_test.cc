@@ -1,0 +1,188 @@
+// What a token with the right to write can do to files of others: nothing in their name.
+#include "server/calls/own_file.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/hex.h"
+#include "server/settings/token_file.h"
+#include "server/state/commit_board.h"
+#include "server/state/convert.h"
+#include "server/testing/mirror_server_fixture.h"
+
+namespace h5mirror::server {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+class OwnFileTest : public MirrorServerTest {
+ protected:
+  void SetUp() override {
+    MirrorServerTest::SetUp();
+    config_.tokens_file = directory_.path() / "tokens";
+    for (const char* name : {"alice", "bob", "carol"}) Add(name, "read,write");
+    Add("root", "read,write,admin");
+    Be("alice");
+    Start();
+    MirrorWhole("old.h5", "hello");
+  }
+  void Add(const std::string& name, const std::string& rights) {
+    tokens_[name] = *AddToken(config_.tokens_file, name, *Rights::Parse(rights));
+  }
+  void Be(const std::string& name) {
+    options_.token = tokens_.at(name);
+    if (server_ != nullptr) Connect();
+  }
+
+  // Opens new.h5 as the file that was old.h5, with all that a reader of that is told.
+  v1::SessionOpened OpenRenamed() {
+    const v1::FileStatus old = *Settled("old.h5");
+    v1::MirrorFileRequest request = OpenRequest("new.h5", v1::INTENT_CONTINUE);
+    request.mutable_open()->set_renamed_from("old.h5");
+    request.mutable_open()->set_file_id(old.file_id());
+    request.mutable_open()->set_base_cut(old.last_cut());
+    auto stream = client_->OpenMirrorStream();
+    EXPECT_TRUE((*stream)->Send(request).ok());
+    const auto answer = (*stream)->Receive();
+    EXPECT_TRUE(answer.ok()) << answer.status();
+    (*stream)->Finish().IgnoreError();
+    return answer.ok() ? answer->opened() : v1::SessionOpened();
+  }
+  void ExpectNotMoved() {
+    const v1::SessionOpened opened = OpenRenamed();
+    EXPECT_EQ(opened.relation(), v1::RELATION_DIVERGED);
+    EXPECT_THAT(opened.state(), HasSubstr("no such file"));
+    EXPECT_TRUE(Settled("old.h5").ok());
+    EXPECT_TRUE(absl::IsNotFound(Settled("new.h5").status()));
+  }
+  // A version of old.h5 by whoever we are now.
+  void WriteOver(const std::string& data) {
+    v1::SessionOpened opened;
+    auto stream = Open("old.h5", v1::INTENT_REPLACE, &opened);
+    EXPECT_EQ(opened.relation(), v1::RELATION_NEW);
+    Write(*stream, 0, data);
+    EXPECT_GT(Cut(*stream, 1, v1::BARRIER_KIND_COMMIT, data.size()).version(), 0);
+    EXPECT_TRUE(stream->Finish().ok());
+  }
+  absl::StatusOr<v1::MirrorCheck> Check(int64_t version, int64_t differing_bytes) {
+    v1::RecordCheckRequest request;
+    request.set_name("old.h5");
+    request.set_version(version);
+    request.set_differing_bytes(differing_bytes);
+    return client_->RecordCheck(request);
+  }
+
+  std::map<std::string, std::string> tokens_;
+};
+
+TEST_F(OwnFileTest, TheWriterOfAFileMovesItByOpeningItRenamed) {
+  EXPECT_EQ(OpenRenamed().relation(), v1::RELATION_MATCH);
+  EXPECT_TRUE(absl::IsNotFound(Settled("old.h5").status()));
+  EXPECT_EQ(Settled("new.h5")->newest_version().version(), 1);
+}
+
+TEST_F(OwnFileTest, AnotherWriterMovesNothing) {
+  Be("bob");
+  ExpectNotMoved();
+  WriteOver("bob's");  // Which makes the newest version his, and not the file.
+  ExpectNotMoved();
+  Be("alice");
+  ExpectNotMoved();  // The newest one is not hers.
+}
+
+TEST_F(OwnFileTest, AnAdministratorMovesIt) {
+  Be("root");
+  EXPECT_EQ(OpenRenamed().relation(), v1::RELATION_MATCH);
+  EXPECT_TRUE(Settled("new.h5").ok());
+}
+
+TEST_F(OwnFileTest, AFileOfATimeWithoutTokensIsNobodys) {
+  client_.reset();
+  server_.reset();
+  const auto tokens = std::exchange(config_.tokens_file, "");
+  Start();
+  MirrorWhole("older.h5", "hello");
+  client_.reset();
+  server_.reset();
+  config_.tokens_file = tokens;
+  Be("alice");
+  Start();
+  const auto file = store_->OpenFile("older.h5");
+  ASSERT_TRUE(file.ok()) << file.status();
+  const absl::Status refused = CheckOwnFile({"alice", *Rights::Parse("read,write")}, **file);
+  EXPECT_TRUE(absl::IsPermissionDenied(refused)) << refused;
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("without a token"));
+  EXPECT_TRUE(CheckOwnFile({"", Rights::All()}, **file).ok());
+}
+
+TEST_F(OwnFileTest, AVersionThatAnotherAskedForSaysSo) {
+  auto stream = Open("live.h5", v1::INTENT_CREATE);
+  Write(*stream, 0, "hello");
+  const auto live = store_->OpenFile("live.h5");
+  Be("bob");
+  v1::CommitVersionRequest request;
+  request.set_name("live.h5");
+  request.set_comment("calibrated\"; approved by alice");
+  request.set_request_id(ToByteString(RandomBytes16()));
+  request.mutable_writer()->set_claimed_user("alice");
+  request.mutable_wait()->set_seconds(60);
+  absl::StatusOr<v1::CommitVersionResponse> made = absl::UnknownError("not asked");
+  std::thread asking([&] { made = client_->CommitVersion(request, absl::Seconds(90)); });
+  // Which cut takes the request is not ours to say: cuts until one is a version.
+  int64_t version = 0;
+  for (uint64_t seq = 1; seq <= 2000 && version == 0; ++seq) {
+    version = Cut(*stream, seq, v1::BARRIER_KIND_SYNC, 5).version();
+    if (version == 0) absl::SleepFor(absl::Milliseconds(10));
+  }
+  asking.join();
+  ASSERT_TRUE(made.ok()) << made.status();
+  EXPECT_EQ(made->version().version(), version);
+  EXPECT_EQ(made->version().verified_user(), "alice");
+  EXPECT_EQ(made->version().comment(),
+            "asked for by token \"bob\": \"calibrated\\\"; approved by alice\"");
+  EXPECT_TRUE(stream->Finish().ok());
+}
+
+TEST_F(OwnFileTest, ACheckIsTakenFromWhoMadeTheVersion) {
+  Be("bob");
+  for (const int64_t version : {0, 1}) {
+    const absl::Status refused = Check(version, 4096).status();
+    EXPECT_TRUE(absl::IsPermissionDenied(refused)) << refused;
+    EXPECT_THAT(std::string(refused.message()), HasSubstr("token \"alice\""));
+  }
+  EXPECT_TRUE(absl::IsInvalidArgument(Check(2, 0).status()));
+  EXPECT_FALSE(Settled("old.h5")->has_last_check());
+  Be("alice");
+  const auto own = Check(1, 0);
+  ASSERT_TRUE(own.ok()) << own.status();
+  EXPECT_EQ(own->differing_bytes(), 0);
+  Be("root");
+  ASSERT_TRUE(Check(1, 4096).ok());
+  EXPECT_EQ(Settled("old.h5")->last_check().differing_bytes(), 4096);
+}
+
+TEST(JoinCommentsTest, OthersAreQuotedAndOnesOwnStays) {
+  const auto asked = [](const std::string& user, const std::string& comment) {
+    return std::make_shared<PendingCommit>(user, comment, Bytes16());
+  };
+  EXPECT_EQ(JoinComments("own", "alice", {}), "own");
+  EXPECT_EQ(JoinComments("own", "alice", {asked("alice", "a"), asked("alice", "a")}), "own; a");
+  EXPECT_EQ(JoinComments("own", "", {asked("", "a")}), "own; a");
+  EXPECT_EQ(JoinComments("own", "alice", {asked("bob", "b"), asked("carol", "")}),
+            "own; asked for by token \"bob\": \"b\"; asked for by token \"carol\"");
+  const std::string long_text(kCommentBytesMax - 3, 'x');
+  EXPECT_EQ(JoinComments("own", "alice", {asked("alice", long_text)}), "own");
+  EXPECT_EQ(JoinComments("own", "alice", {asked("bob", long_text)}),
+            "own; asked for by token \"bob\"");
+  PendingCommits many;
+  for (int i = 0; i < 1000; ++i) many.push_back(asked(StrCat("user", i), "b"));
+  EXPECT_EQ(JoinComments("own", "alice", many), "asked for by other tokens, 1000 times; own");
+  const std::string cut = JoinComments(long_text, "alice", many);
+  EXPECT_THAT(cut, StartsWith("asked for by other tokens, 1000 times; xxx"));
+  EXPECT_LE(cut.size(), kCommentBytesMax);
+}
+
+}  // namespace
+}  // namespace h5mirror::server

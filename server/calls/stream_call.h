@@ -1,0 +1,88 @@
+// A call that sends a stream of messages and holds no thread while nobody reads them.
+#ifndef H5MIRROR_SERVER_CALLS_STREAM_CALL_H_
+#define H5MIRROR_SERVER_CALLS_STREAM_CALL_H_
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string_view>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "grpcpp/grpcpp.h"
+#include "grpcpp/support/byte_buffer.h"
+#include "server/calls/call.h"
+#include "server/calls/raw_message.h"
+
+namespace h5mirror::server {
+
+// What a source of messages may look at while it makes one.
+struct StreamTurn {
+  // Of data in one message; less when many read.
+  uint64_t part_bytes;
+  // The caller has gone, or is to go: what is made now reaches nobody.
+  const std::atomic<bool>& is_cancelled;
+};
+
+// The messages of one call, in order. Called by one worker at a time.
+class StreamSource {
+ public:
+  enum class Next : uint8_t {
+    kMessage,
+    kLastMessage,
+    kNothingYet,  // call again: another call may have a turn meanwhile
+    kEnd,
+  };
+  virtual ~StreamSource() = default;
+  // May wait for a disk, for no caller. Makes `message` where it returns one of the first two. Not
+  // called again after kLastMessage, kEnd or an error.
+  virtual absl::StatusOr<Next> Make(const StreamTurn& turn, grpc::ByteBuffer& message) = 0;
+};
+
+// One of a typed message, which is made in memory that serves many calls.
+template <typename Response>
+class TypedStreamSource : public StreamSource {
+ public:
+  // `message` is empty. As Make().
+  virtual absl::StatusOr<Next> Fill(const StreamTurn& turn, Response& message) = 0;
+
+  absl::StatusOr<Next> Make(const StreamTurn& turn, grpc::ByteBuffer& message) final {
+    static thread_local Response response;
+    response.Clear();
+    const absl::StatusOr<Next> next = Fill(turn, response);
+    if (next.ok() && (*next == Next::kMessage || *next == Next::kLastMessage)) {
+      message = EncodeMessage(response);
+    }
+    return next;
+  }
+};
+
+using StreamReactor = grpc::ServerWriteReactor<grpc::ByteBuffer>;
+using MakeStreamSource =
+    std::function<absl::StatusOr<std::unique_ptr<StreamSource>>(const Principal& principal)>;
+
+// Begins a call: admits the caller, and sends what the source has that `make` gives, one message
+// while the next is made. gRPC destroys the call when it has ended. `environment` and what `make`
+// refers to outlive it; `make` must not wait.
+StreamReactor* StartStream(const ServiceEnvironment& environment,
+                           const grpc::CallbackServerContext& context, const char* method,
+                           Right right, uint64_t request_bytes, const MakeStreamSource& make);
+
+// The same for a request that comes as bytes; `make` has the parsed one as well.
+template <typename Request, typename Make>
+StreamReactor* StartStream(const ServiceEnvironment& environment,
+                           const grpc::CallbackServerContext& context, const char* method,
+                           Right right, const grpc::ByteBuffer& bytes, const Make& make) {
+  return StartStream(
+      environment, context, method, right, bytes.Length(),
+      [&](const Principal& principal) -> absl::StatusOr<std::unique_ptr<StreamSource>> {
+        auto request = ParseMessage<Request>(bytes);
+        if (!request.ok()) return request.status();
+        return make(*std::move(request), principal);
+      });
+}
+
+}  // namespace h5mirror::server
+
+#endif  // H5MIRROR_SERVER_CALLS_STREAM_CALL_H_

@@ -1,0 +1,213 @@
+#include "server/door/call_gate.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/strings.h"
+#include "grpc/grpc.h"
+#include "grpc/slice.h"
+
+namespace h5mirror::server {
+namespace {
+
+// Marks gRPC's context of a connection with our number of it.
+constexpr char kProperty[] = "h5mirror_connection";
+// So many calls a second of an admitted connection may end before we see them: a client of ours
+// gives a call up that a busy server has not begun. Others are forgiven none, or half-open calls
+// would add up.
+constexpr double kForgivenPerSecond = 1;
+constexpr double kRefusalsForgivenPerSecond = 64;
+// After so long without a call a connection is taken to have ended; longer, where it left calls
+// behind.
+constexpr absl::Duration kForgetAfter = absl::Minutes(1);
+constexpr absl::Duration kForgetWaitingAfter = absl::Minutes(10);
+constexpr absl::Duration kForgetPeriod = absl::Seconds(10);
+
+absl::Duration Now() {
+  static SystemClock clock;
+  return clock.Monotonic();
+}
+
+std::string_view TextOf(const grpc_slice& slice) {
+  return {reinterpret_cast<const char*>(GRPC_SLICE_START_PTR(slice)), GRPC_SLICE_LENGTH(slice)};
+}
+
+// What gRPC gives back with each call.
+struct Passage {
+  std::shared_ptr<CallGate> gate;
+  int slot = 0;
+};
+
+// gRPC's callback: one for each call.
+void ProcessHeaders(void* state, grpc_auth_context* context, const grpc_metadata* headers,
+                    size_t count, grpc_process_auth_metadata_done_cb done, void* user_data) {
+  std::optional<std::string_view> authorization;
+  for (size_t i = 0; i < count; ++i) {
+    if (TextOf(headers[i].key) == "authorization") authorization = TextOf(headers[i].value);
+  }
+  const Passage& passage = *static_cast<Passage*>(state);
+  const absl::Status status = passage.gate->Enter(*context, passage.slot, authorization);
+  done(user_data, nullptr, 0, nullptr, 0, static_cast<grpc_status_code>(status.code()),
+       status.ok() ? nullptr : std::string(status.message()).c_str());
+}
+
+void DestroyState(void* state) { delete static_cast<Passage*>(state); }
+
+class Gated final : public grpc::ServerCredentials {
+ public:
+  Gated(grpc_server_credentials* credentials, Passage passage) : credentials_(credentials) {
+    grpc_server_credentials_set_auth_metadata_processor(
+        credentials_, {ProcessHeaders, DestroyState, new Passage(std::move(passage))});
+  }
+  ~Gated() override { grpc_server_credentials_release(credentials_); }
+
+  void SetAuthMetadataProcessor(
+      const std::shared_ptr<grpc::AuthMetadataProcessor>& /*processor*/) override {}
+
+ private:
+  int AddPortToServer(const std::string& address, grpc_server* server) override {
+    return grpc_server_add_http2_port(server, address.c_str(), credentials_);
+  }
+
+  grpc_server_credentials* const credentials_;
+};
+
+}  // namespace
+
+void CallGate::Wait(Connection& connection, double more) {
+  const double before = connection.waiting;
+  connection.waiting = std::max(before + more, 0.0);
+  waiting_in_all_ += connection.waiting - before;
+}
+
+void CallGate::Settle(Connection& connection, absl::Duration now) {
+  const double seconds = absl::ToDoubleSeconds(now - connection.last);
+  connection.last = now;
+  if (connection.is_admitted) Wait(connection, -kForgivenPerSecond * seconds);
+  connection.refused = std::max(connection.refused - kRefusalsForgivenPerSecond * seconds, 0.0);
+}
+
+void CallGate::ForgetIdle(absl::Duration now) {
+  if (now - last_forget_ < kForgetPeriod) return;
+  last_forget_ = now;
+  for (auto each = connections_.begin(); each != connections_.end();) {
+    const bool waits = each->second.waiting >= limits_.waiting_without_token;
+    if (now - each->second.last < (waits ? kForgetWaitingAfter : kForgetAfter)) {
+      ++each;
+      continue;
+    }
+    Wait(each->second, -each->second.waiting);
+    connections_.erase(each++);
+  }
+}
+
+CallGate::Connection& CallGate::ConnectionOf(grpc_auth_context& connection, int slot,
+                                             absl::Duration now) {
+  grpc_auth_property_iterator properties =
+      grpc_auth_context_find_properties_by_name(&connection, kProperty);
+  const grpc_auth_property* property = grpc_auth_property_iterator_next(&properties);
+  std::string number;
+  uint64_t claimed = 0;
+  if (property != nullptr) {
+    number.assign(property->value, property->value_length);
+  } else {
+    number = StrCat(++last_number_);
+    claimed = door_->Claim(slot);
+    grpc_auth_context_add_property(&connection, kProperty, number.data(), number.size());
+  }
+  const auto [found, is_new] = connections_.try_emplace(std::move(number));
+  if (is_new) {
+    found->second.last = now;
+    found->second.number = claimed;
+    found->second.slot = slot;
+  }
+  return found->second;
+}
+
+std::string ConnectionKey(const grpc::ServerContextBase& context) {
+  const std::shared_ptr<const grpc::AuthContext> auth = context.auth_context();
+  if (auth == nullptr) return context.peer();
+  const std::vector<grpc::string_ref> values = auth->FindPropertyValues(kProperty);
+  return values.empty() ? context.peer() : std::string(values[0].data(), values[0].size());
+}
+
+CallGate::Connection* CallGate::Find(const grpc::ServerContextBase& context) {
+  const std::shared_ptr<const grpc::AuthContext> auth = context.auth_context();
+  if (auth == nullptr) return nullptr;
+  const std::vector<grpc::string_ref> values = auth->FindPropertyValues(kProperty);
+  if (values.empty()) return nullptr;
+  const auto found = connections_.find(std::string(values[0].data(), values[0].size()));
+  return found == connections_.end() ? nullptr : &found->second;
+}
+
+absl::Status CallGate::Refuse(Connection& connection, absl::Status why) {
+  ++refused_calls_;
+  ++connection.refused;
+  const int allowed = connection.is_admitted ? limits_.refused : limits_.refused_without_token;
+  if (connection.refused > allowed && !std::exchange(connection.is_cut, true)) {
+    door_->CutForCalls(connection.grpc_peer, connection.number, connection.slot);
+  }
+  return why;
+}
+
+absl::Status CallGate::Enter(grpc_auth_context& connection, int slot,
+                             std::optional<std::string_view> authorization) {
+  absl::MutexLock lock(&mutex_);
+  if (closed_) return absl::UnavailableError("the server is stopping; safe to retry");
+  const absl::Duration now = Now();
+  ForgetIdle(now);
+  Connection& from = ConnectionOf(connection, slot, now);
+  Settle(from, now);
+  const bool is_full = waiting_in_all_ >= limits_.waiting_in_all;
+  const bool waits = from.waiting >= limits_.waiting_without_token;
+  if (waits || (is_full && !from.is_admitted)) {
+    absl::Status known = authenticator_->Authenticate(authorization).status();
+    if (!known.ok()) return Refuse(from, std::move(known));
+  }
+  if (from.waiting >= limits_.waiting || (waits && is_full)) {
+    return Refuse(from, absl::ResourceExhaustedError(
+                            StrCat("this connection has ", static_cast<int64_t>(from.waiting),
+                                   " calls that have not begun: wait for some of them first")));
+  }
+  Wait(from, 1);
+  return absl::OkStatus();
+}
+
+CallGate::Connection* CallGate::TakeBegun(const grpc::ServerContextBase& context) {
+  Connection* const connection = closed_ ? nullptr : Find(context);
+  if (connection == nullptr) return nullptr;
+  Wait(*connection, -1);
+  if (connection->grpc_peer.empty()) connection->grpc_peer = context.peer();
+  return connection;
+}
+
+void CallGate::Begun(const grpc::ServerContextBase& context, bool admitted) {
+  absl::MutexLock lock(&mutex_);
+  Connection* const connection = TakeBegun(context);
+  if (connection == nullptr) return;
+  if (!admitted || std::exchange(connection->is_admitted, true)) return;
+  door_->Admit(connection->grpc_peer);
+}
+
+void CallGate::ProbeBegun(const grpc::ServerContextBase& context) {
+  absl::MutexLock lock(&mutex_);
+  const Connection* const connection = TakeBegun(context);
+  if (connection == nullptr) return;
+  door_->SpareProbe(connection->grpc_peer);
+}
+
+void CallGate::Close() {
+  absl::MutexLock lock(&mutex_);
+  closed_ = true;
+  authenticator_ = nullptr;
+  door_ = nullptr;
+}
+
+std::shared_ptr<grpc::ServerCredentials> GatedCredentials(grpc_server_credentials* credentials,
+                                                          std::shared_ptr<CallGate> gate,
+                                                          int slot) {
+  return std::make_shared<Gated>(credentials, Passage{std::move(gate), slot});
+}
+
+}  // namespace h5mirror::server

@@ -1,0 +1,106 @@
+// Looks at each call as soon as its headers are there, before gRPC keeps anything for it: gRPC 1.51
+// queues what it has not begun to serve without a bound, also calls that were reset meanwhile
+// (CVE-2023-44487), and holds the client to its limit of streams only once the client has
+// acknowledged it.
+#ifndef H5MIRROR_SERVER_DOOR_CALL_GATE_H_
+#define H5MIRROR_SERVER_DOOR_CALL_GATE_H_
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "grpc/grpc_security.h"
+#include "grpcpp/grpcpp.h"
+#include "server/door/auth.h"
+#include "server/door/front_door.h"
+
+namespace h5mirror::server {
+
+struct CallLimits {
+  // Calls of one connection that have headers, and that no code of ours has seen: half open,
+  // waiting for a thread, or reset before. A call without a valid token counts among fewer.
+  int waiting = 2048;
+  int waiting_without_token = 16;
+  // Of all connections. Beyond, those that have more than waiting_without_token get no more, and
+  // those that have shown no valid token none without one.
+  int waiting_in_all = 16384;
+  // A connection that was refused so many calls, and goes on, is cut; sooner without a valid token.
+  int refused = 1024;
+  int refused_without_token = 64;
+};
+
+// Thread-safe. gRPC holds it as long as it has connections.
+class CallGate {
+ public:
+  // `authenticator` and `door` must outlive Close().
+  CallGate(const Authenticator& authenticator, FrontDoor& door, const CallLimits& limits)
+      : authenticator_(&authenticator), door_(&door), limits_(limits) {}
+
+  // A call has come to our code. `admitted`: its token is valid, or none is wanted.
+  void Begun(const grpc::ServerContextBase& context, bool admitted);
+  // The same of a question for the server's health, which wants no token.
+  void ProbeBegun(const grpc::ServerContextBase& context);
+  // From now on all calls are refused.
+  void Close();
+
+  uint64_t refused_calls() const { return refused_calls_; }
+
+  // Whether a call may go on whose headers have come. On a thread of gRPC.
+  absl::Status Enter(grpc_auth_context& connection, int slot,
+                     std::optional<std::string_view> authorization);
+
+ private:
+  struct Connection {
+    double waiting = 0;
+    double refused = 0;
+    absl::Duration last;
+    std::string grpc_peer;  // once a call has begun
+    uint64_t number = 0;    // FrontDoor::Claim()
+    int slot = 0;
+    bool is_admitted = false;
+    bool is_cut = false;
+  };
+
+  Connection& ConnectionOf(grpc_auth_context& connection, int slot, absl::Duration now)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Connection* Find(const grpc::ServerContextBase& context) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The connection of a call that has begun, which waits no more; nullptr: nobody knows it.
+  Connection* TakeBegun(const grpc::ServerContextBase& context)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Settle(Connection& connection, absl::Duration now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Wait(Connection& connection, double more) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void ForgetIdle(absl::Duration now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status Refuse(Connection& connection, absl::Status why)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  absl::Mutex mutex_;
+  const Authenticator* authenticator_ ABSL_GUARDED_BY(mutex_);
+  FrontDoor* door_ ABSL_GUARDED_BY(mutex_);
+  const CallLimits limits_;
+  bool closed_ ABSL_GUARDED_BY(mutex_) = false;
+  uint64_t last_number_ ABSL_GUARDED_BY(mutex_) = 0;
+  absl::flat_hash_map<std::string, Connection> connections_ ABSL_GUARDED_BY(mutex_);
+  double waiting_in_all_ ABSL_GUARDED_BY(mutex_) = 0;
+  absl::Duration last_forget_ ABSL_GUARDED_BY(mutex_);
+  std::atomic<uint64_t> refused_calls_{0};
+};
+
+// Tells connections apart, those of a Unix socket too; without a gate, by the peer.
+std::string ConnectionKey(const grpc::ServerContextBase& context);
+
+// Credentials whose calls pass `gate` as those of `slot`. Takes `credentials`, TLS or insecure
+// ones.
+std::shared_ptr<grpc::ServerCredentials> GatedCredentials(grpc_server_credentials* credentials,
+                                                          std::shared_ptr<CallGate> gate, int slot);
+
+}  // namespace h5mirror::server
+
+#endif  // H5MIRROR_SERVER_DOOR_CALL_GATE_H_

@@ -1,0 +1,320 @@
+#include "server/door/front_door.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+
+#include "absl/memory/memory.h"
+#include "base/clock.h"
+#include "base/status_macros.h"
+#include "base/strings.h"
+#include "spdlog/spdlog.h"
+
+namespace h5mirror::server {
+namespace {
+
+constexpr rlim_t kDescriptorsMax = 65'536;
+// Kept for files, whatever connections there are.
+constexpr rlim_t kDescriptorsOfFiles = 128;
+// Memory that a connection may take on average, and one that has shown no token.
+constexpr uint64_t kMemoryPerConnection = uint64_t{256} << 10;
+constexpr uint64_t kMemoryPerNewcomer = uint64_t{1} << 20;
+
+constexpr int kEventsAtOnce = 64;
+constexpr int kAcceptsAtOnce = 64;
+constexpr int kTickMs = 100;
+constexpr absl::Duration kLogPeriod = absl::Seconds(1);
+
+// What epoll says of an event: the wake-up, a listener or the number of a connection.
+constexpr uint64_t kWake = 0;
+constexpr uint64_t kListenerBit = uint64_t{1} << 63;
+
+absl::Duration Now() {
+  static SystemClock clock;
+  return clock.Monotonic();
+}
+
+std::string_view Describe(Turned turned) {
+  switch (turned) {
+    case Turned::kDescriptors:
+      return "refused, the process has no descriptors left (LimitNOFILE= of its unit)";
+    case Turned::kConnections:
+      return "refused, there are as many as max_connections, memory_max and LimitNOFILE= allow";
+    case Turned::kPeer:
+      return "refused, max_peer_connections are open from there";
+    case Turned::kNewcomers:
+      return "cut for a newer one: too many have shown no token yet (max_new_connections)";
+    case Turned::kTokenTimeout:
+      return "cut, it has shown no valid token within token_timeout";
+    case Turned::kBytes:
+      return "cut, it has sent too much without a valid token";
+    case Turned::kCalls:
+      return "cut, it begins calls, or resets them, faster than they can be served";
+  }
+  return "";
+}
+
+rlim_t DescriptorLimit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return 1024;
+  return std::min(limit.rlim_cur, kDescriptorsMax);
+}
+
+bool OutOfDescriptors(int error) {
+  return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
+}
+
+OwnedFd OpenReserve() { return OwnedFd(open("/dev/null", O_RDONLY | O_CLOEXEC)); }
+
+void Watch(int epoll, int fd, uint32_t events, uint64_t data) {
+  epoll_event event{};
+  event.events = events;
+  event.data.u64 = data;
+  epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event);
+}
+
+}  // namespace
+
+void RaiseDescriptorLimit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  const rlim_t wanted = std::min(limit.rlim_max, kDescriptorsMax);
+  if (limit.rlim_cur >= wanted) return;
+  limit.rlim_cur = wanted;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+ConnectionLimits LimitsFor(const Config& config) {
+  const rlim_t descriptors = DescriptorLimit();
+  // Two descriptors for each: gRPC's and the table's. A third of all are left to files.
+  const rlim_t by_descriptors =
+      descriptors > kDescriptorsOfFiles ? (descriptors - kDescriptorsOfFiles) / 3 : 0;
+  const uint64_t connections = std::min(
+      {static_cast<uint64_t>(config.max_connections), std::max<uint64_t>(by_descriptors, 16),
+       std::max<uint64_t>(config.memory_max_bytes / kMemoryPerConnection, 64)});
+  ConnectionLimits limits;
+  limits.connections = static_cast<int>(connections);
+  limits.peer_connections = config.max_peer_connections;
+  limits.newcomers = static_cast<int>(
+      std::min<uint64_t>(static_cast<uint64_t>(config.max_new_connections),
+                         std::max<uint64_t>(config.memory_max_bytes / kMemoryPerNewcomer, 16)));
+  limits.token_timeout = config.token_timeout;
+  return limits;
+}
+
+FrontDoor::FrontDoor(const Config& config) : table_(LimitsFor(config)) {}
+
+absl::StatusOr<std::unique_ptr<FrontDoor>> FrontDoor::Open(const Config& config) {
+  auto door = absl::WrapUnique(new FrontDoor(config));
+  for (const ListenAddress& address : config.listen) {
+    H5M_ASSIGN_OR_RETURN(ListenSocket socket,
+                         ListenSocket::Open(address, config.socket_mode_bits, config.group));
+    door->sockets_.push_back(std::move(socket));
+  }
+  door->acceptors_.resize(door->sockets_.size() * kSlots);
+  door->epoll_ = OwnedFd(epoll_create1(EPOLL_CLOEXEC));
+  door->wake_ = OwnedFd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  door->reserve_ = OpenReserve();
+  if (!door->epoll_.valid() || !door->wake_.valid() || !door->reserve_.valid()) {
+    return absl::UnavailableError(StrCat("cannot listen: ", strerror(errno)));
+  }
+  return door;
+}
+
+FrontDoor::~FrontDoor() {
+  ends_ = true;
+  eventfd_write(wake_.get(), 1);
+  if (thread_.joinable()) thread_.join();
+}
+
+void FrontDoor::Attach(size_t index, int slot,
+                       std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor) {
+  acceptors_[static_cast<size_t>(SlotOf(index, slot))] = std::move(acceptor);
+}
+
+void FrontDoor::Start() {
+  Watch(epoll_.get(), wake_.get(), EPOLLIN, kWake);
+  for (size_t i = 0; i < sockets_.size(); ++i) {
+    for (const OwnedFd& fd : sockets_[i].descriptors()) listeners_.emplace_back(i, fd.get());
+  }
+  WatchListeners();
+  accepts_ = true;
+  {
+    absl::MutexLock lock(&closed_mutex_);
+    closed_ = false;
+  }
+  thread_ = std::thread([this] {
+    pthread_setname_np(pthread_self(), "h5m-door");
+    Run();
+  });
+}
+
+void FrontDoor::StopAccepting() {
+  accepts_ = false;
+  eventfd_write(wake_.get(), 1);
+  absl::MutexLock lock(&closed_mutex_);
+  closed_mutex_.Await(absl::Condition(&closed_));
+}
+
+void FrontDoor::WatchListeners() {
+  for (size_t i = 0; i < listeners_.size(); ++i) {
+    Watch(epoll_.get(), listeners_[i].second, EPOLLIN, kListenerBit | i);
+  }
+}
+
+void FrontDoor::CloseListeners() {
+  listeners_.clear();
+  sockets_.clear();
+  absl::MutexLock lock(&closed_mutex_);
+  closed_ = true;
+}
+
+void FrontDoor::Run() {
+  absl::Duration next_tick = Now();
+  while (!ends_) {
+    const bool ticks = out_of_descriptors_ || table_.Counts().newcomers > 0;
+    epoll_event events[kEventsAtOnce];
+    const int count = epoll_wait(epoll_.get(), events, kEventsAtOnce, ticks ? kTickMs : -1);
+    if (!accepts_ && !listeners_.empty()) CloseListeners();
+    for (int i = 0; i < count; ++i) {
+      const uint64_t data = events[i].data.u64;
+      if (data == kWake) {
+        eventfd_t woken = 0;
+        eventfd_read(wake_.get(), &woken);
+      } else if ((data & kListenerBit) == 0) {
+        // Both directions have ended: gRPC has closed its descriptor, or is about to.
+        if ((events[i].events & EPOLLHUP) != 0) table_.Remove(data, Now());
+      } else if (const size_t listener = data & ~kListenerBit; listener < listeners_.size()) {
+        AcceptFrom(listeners_[listener].first, listeners_[listener].second);
+      }
+    }
+    if (Now() < next_tick) continue;
+    next_tick = Now() + absl::Milliseconds(kTickMs);
+    if (out_of_descriptors_ && !listeners_.empty()) {
+      out_of_descriptors_ = false;
+      reserve_ = OpenReserve();
+      WatchListeners();
+    }
+    for (const ConnectionTable::CutOne& cut : table_.CutOverdue(Now())) {
+      Note(cut.turned, cut.peer.Name());
+    }
+  }
+  if (!listeners_.empty()) CloseListeners();
+}
+
+void FrontDoor::AcceptFrom(size_t index, int listener) {
+  for (int i = 0; i < kAcceptsAtOnce && accepts_; ++i) {
+    if (!AcceptOne(index, listener)) return;
+  }
+}
+
+bool FrontDoor::AcceptOne(size_t index, int listener) {
+  OwnedFd fd(accept4(listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+  if (fd.valid()) {
+    TakeIn(index, listener, std::move(fd));
+    return true;
+  }
+  if (errno == EINTR || errno == ECONNABORTED) return true;
+  if (!OutOfDescriptors(errno)) return false;
+  if (RefuseWithReserve(listener)) return true;
+  // Other threads were quicker. The connection waits until a descriptor is there.
+  for (const auto& [socket, descriptor] : listeners_) {
+    epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, descriptor, nullptr);
+  }
+  out_of_descriptors_ = true;
+  return false;
+}
+
+bool FrontDoor::RefuseWithReserve(int listener) {
+  if (!reserve_.valid()) return false;
+  reserve_.Reset();
+  const OwnedFd refused(accept4(listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+  if (!refused.valid()) {
+    const bool was_none = errno == EAGAIN || errno == ECONNABORTED;
+    reserve_ = OpenReserve();
+    return was_none && reserve_.valid();
+  }
+  const std::optional<Peer> peer = PeerOf(refused.get());
+  Note(Turned::kDescriptors, peer.has_value() ? peer->Name() : "a peer that has gone");
+  shutdown(refused.get(), SHUT_RDWR);
+  return true;
+}
+
+void FrontDoor::TakeIn(size_t index, int listener, OwnedFd fd) {
+  const std::optional<Peer> peer = PeerOf(fd.get());
+  if (!peer.has_value()) return;
+  if (const std::optional<Turned> refused = table_.Refuses(*peer); refused.has_value()) {
+    return Note(*refused, peer->Name());
+  }
+  OwnedFd second(fcntl(fd.get(), F_DUPFD_CLOEXEC, 0));
+  if (!second.valid()) return Note(Turned::kDescriptors, peer->Name());
+  std::optional<Peer> cut;
+  const int watched = second.get();
+  const int slot = table_.ChooseSlot(SlotOf(index, 0), kSlots, Now());
+  const uint64_t number = table_.Add(*peer, std::move(second), slot, Now(), cut);
+  if (cut.has_value()) Note(Turned::kNewcomers, cut->Name());
+  // Only EPOLLHUP and EPOLLERR, once each.
+  Watch(epoll_.get(), watched, EPOLLET, number);
+  grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
+  connection.listener_fd = listener;
+  connection.fd = fd.Release();
+  acceptors_[static_cast<size_t>(slot)]->HandleNewConnection(&connection);
+}
+
+void FrontDoor::Admit(const std::string& grpc_peer) {
+  if (const auto peer = ParseGrpcPeer(grpc_peer); peer.has_value()) table_.Admit(*peer);
+}
+
+void FrontDoor::SpareProbe(const std::string& grpc_peer) {
+  if (const auto peer = ParseGrpcPeer(grpc_peer); peer.has_value()) table_.SpareProbe(*peer);
+}
+
+uint64_t FrontDoor::Claim(int slot) { return table_.Claim(slot, Now()); }
+
+void FrontDoor::CutForCalls(const std::string& grpc_peer, uint64_t number, int slot) {
+  if (const auto peer = ParseGrpcPeer(grpc_peer); peer.has_value()) {
+    table_.Cut(*peer);
+    return Note(Turned::kCalls, peer->Name());
+  }
+  if (number != 0) {
+    const std::optional<Peer> peer = table_.CutNumber(number);
+    if (peer.has_value()) Note(Turned::kCalls, peer->Name());
+    return;
+  }
+  for (const Peer& peer : table_.CutUnclaimed(slot)) Note(Turned::kCalls, peer.Name());
+}
+
+std::array<uint64_t, kTurnedCount> FrontDoor::Turns() const {
+  std::array<uint64_t, kTurnedCount> turns{};
+  for (size_t i = 0; i < turns.size(); ++i) turns[i] = turns_[i];
+  return turns;
+}
+
+void FrontDoor::Note(Turned turned, std::string_view name) {
+  turns_[static_cast<size_t>(turned)].fetch_add(1);
+  uint64_t more = 0;
+  {
+    absl::MutexLock lock(&log_mutex_);
+    if (Now() - last_log_ < kLogPeriod) {
+      ++unlogged_;
+      return;
+    }
+    last_log_ = Now();
+    more = std::exchange(unlogged_, 0);
+  }
+  if (more == 0) {
+    spdlog::warn("connection from {}: {}", name, Describe(turned));
+  } else {
+    spdlog::warn("connection from {}: {}; {} more were refused or cut since the last such line",
+                 name, Describe(turned), more);
+  }
+}
+
+}  // namespace h5mirror::server

@@ -1,0 +1,105 @@
+#include "server/door/server_certificate.h"
+
+#include <atomic>
+#include <utility>
+
+#include "absl/memory/memory.h"
+#include "base/status_macros.h"
+#include "base/strings.h"
+#include "server/settings/secret_file.h"
+#include "spdlog/spdlog.h"
+
+namespace h5mirror::server {
+
+// What one port has of the pair.
+class ServerCertificate::Port {
+ public:
+  explicit Port(const ServerCertificate& certificate) : certificate_(certificate) {}
+
+  // gRPC's callback before each handshake, which it calls one at a time for a port.
+  static grpc_ssl_certificate_config_reload_status Fetch(
+      void* port, grpc_ssl_server_certificate_config** config) {
+    return static_cast<Port*>(port)->Fetch(config);
+  }
+
+ private:
+  grpc_ssl_certificate_config_reload_status Fetch(grpc_ssl_server_certificate_config** config) {
+    const Pair pair = certificate_.pair();
+    if (pair.generation == generation_) return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_UNCHANGED;
+    const grpc_ssl_pem_key_cert_pair pem = {pair.pem.key_pem.c_str(),
+                                            pair.pem.certificate_pem.c_str()};
+    // Roots must be given, and count for nothing: no client is asked for a certificate.
+    const char* const roots = pair.pem.certificate_pem.c_str();
+    *config = grpc_ssl_server_certificate_config_create(roots, &pem, 1);
+    generation_ = pair.generation;
+    return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_NEW;
+  }
+
+  const ServerCertificate& certificate_;
+  std::atomic<uint64_t> generation_ = 0;
+};
+
+ServerCertificate::ServerCertificate(std::filesystem::path certificate, std::filesystem::path key)
+    : certificate_path_(std::move(certificate)), key_path_(std::move(key)) {}
+
+ServerCertificate::~ServerCertificate() = default;
+
+absl::StatusOr<std::unique_ptr<ServerCertificate>> ServerCertificate::Load(
+    const std::filesystem::path& certificate, const std::filesystem::path& key) {
+  auto loaded = absl::WrapUnique(new ServerCertificate(certificate, key));
+  H5M_ASSIGN_OR_RETURN(KeyAndCertificate pem, loaded->Read());
+  absl::MutexLock lock(&loaded->mutex_);
+  loaded->pair_.pem = std::move(pem);
+  return loaded;
+}
+
+absl::StatusOr<KeyAndCertificate> ServerCertificate::Read() const {
+  KeyAndCertificate pem;
+  H5M_ASSIGN_OR_RETURN(pem.certificate_pem, ReadSmallFile(certificate_path_));
+  H5M_ASSIGN_OR_RETURN(pem.key_pem, ReadSmallFile(key_path_));
+  if (const absl::Status checked = CheckPair(pem); !checked.ok()) {
+    return absl::InvalidArgumentError(StrCat("tls_cert = \"", certificate_path_.string(),
+                                             "\", tls_key = \"", key_path_.string(),
+                                             "\": ", checked.message()));
+  }
+  return pem;
+}
+
+absl::Status ServerCertificate::Reload() {
+  absl::StatusOr<KeyAndCertificate> pem = Read();
+  absl::MutexLock lock(&mutex_);
+  if (!pem.ok()) {
+    if (const std::string error = pem.status().ToString(); error != last_error_) {
+      last_error_ = error;
+      spdlog::error("the certificate in use stays: {}", error);
+    }
+    return pem.status();
+  }
+  last_error_.clear();
+  const bool is_same =
+      pem->key_pem == pair_.pem.key_pem && pem->certificate_pem == pair_.pem.certificate_pem;
+  if (is_same) return absl::OkStatus();
+  pair_.pem = *std::move(pem);
+  ++pair_.generation;
+  spdlog::info("took the renewed certificate of {}", certificate_path_.string());
+  return absl::OkStatus();
+}
+
+ServerCertificate::Pair ServerCertificate::pair() const {
+  absl::MutexLock lock(&mutex_);
+  return pair_;
+}
+
+grpc_server_credentials* ServerCertificate::MakePortCredentials() {
+  // Each port has its own: that a pair is unchanged is said of one port.
+  Port* port;
+  {
+    absl::MutexLock lock(&mutex_);
+    port = ports_.emplace_back(std::make_unique<Port>(*this)).get();
+  }
+  return grpc_ssl_server_credentials_create_with_options(
+      grpc_ssl_server_credentials_create_options_using_config_fetcher(
+          GRPC_SSL_DONT_REQUEST_CLIENT_CERTIFICATE, &Port::Fetch, port));
+}
+
+}  // namespace h5mirror::server

@@ -1,0 +1,233 @@
+// What the keeper does where a limit is reached: history_max_bytes of a file, min_free of the disk.
+#include <algorithm>
+#include <functional>
+#include <utility>
+
+#include "base/human.h"
+#include "base/status_macros.h"
+#include "base/strings.h"
+#include "base/utf8.h"
+#include "server/history/history_keeper.h"
+#include "server/history/thinning.h"
+#include "spdlog/spdlog.h"
+
+namespace h5mirror::server {
+namespace {
+
+constexpr size_t kFilesAtOnce = 256;
+constexpr absl::Duration kRetry = absl::Minutes(1);
+// Files that are thinned for space before all are looked at again.
+constexpr size_t kLargestFiles = 64;
+
+// Thinning goes this much beyond what is needed, so that it is not needed again at once.
+uint64_t Slack(uint64_t bytes) { return bytes / 16; }
+
+}  // namespace
+
+uint64_t HistoryKeeper::Disk::goal_bytes() const { return min_free_bytes + Slack(min_free_bytes); }
+
+void HistoryKeeper::CheckGrown() {
+  std::vector<std::string> names;
+  {
+    absl::MutexLock lock(&mutex_);
+    const absl::Duration now = Now();
+    for (const auto& [name, until] : grown_) names.push_back(name);
+    absl::erase_if(grown_, [now](const auto& each) { return each.second <= now; });
+    for (const auto& [name, stop] : stopped_) {
+      if (stop.retry <= now && !grown_.contains(name)) names.push_back(name);
+    }
+  }
+  for (const std::string& name : names) {
+    if (stopping()) return;
+    const RetentionRule* rule = FindRule(rules_, name);
+    absl::Status status = absl::NotFoundError("");  // It was moved to where no limit is.
+    if (rule != nullptr && rule->history_max_bytes > 0) status = CheckLimit(name, *rule);
+    if (absl::IsNotFound(status)) ResumeFile(name);
+    if (!status.ok()) TryLater(name);
+    Report(name, status);
+  }
+}
+
+absl::Status HistoryKeeper::CheckLimit(const std::string& name, const RetentionRule& rule) {
+  H5M_ASSIGN_OR_RETURN(const store::HistorySizes sizes, store_.Measure(name, store::WithHead::kNo));
+  if (sizes.history() <= rule.history_max_bytes) {
+    ResumeFile(name);
+    return absl::OkStatus();
+  }
+  {
+    absl::MutexLock lock(&mutex_);
+    const auto found = stopped_.find(name);
+    if (found != stopped_.end() && found->second.retry > Now()) return absl::OkStatus();
+  }
+  return ThinToLimit(name, rule);
+}
+
+absl::Status HistoryKeeper::ThinToLimit(const std::string& name, const RetentionRule& rule) {
+  const uint64_t limit = rule.history_max_bytes;
+  const std::string limit_text =
+      StrCat("history_max_bytes = ", HumanBytes(limit), " of ", rule.Label());
+  H5M_ASSIGN_OR_RETURN(const auto file, store_.OpenFile(name));
+  // What the rule does not keep goes first.
+  if (!rule.policy.empty()) H5M_RETURN_IF_ERROR(PruneByRule(*file, rule));
+  H5M_ASSIGN_OR_RETURN(store::HistorySizes sizes, store_.Measure(name, store::WithHead::kNo));
+  if (sizes.history() > limit) {
+    const uint64_t over = sizes.history() - limit;
+    H5M_ASSIGN_OR_RETURN(
+        const Thinned thinned,
+        ThinHistory(*file, {over + Slack(limit), over, ThinRequest::IfLess::kDropNone, limit_text},
+                    [this] { return Pause(); }));
+    metrics_.VersionsDropped("history_max_bytes", thinned.versions);
+    NoteThinned(name, thinned.versions, limit_text);
+    H5M_ASSIGN_OR_RETURN(sizes, store_.Measure(name, store::WithHead::kNo));
+    if (thinned.versions > 0 && sizes.history() > limit) {
+      Grew(name);  // A writer has made more meanwhile: it is looked at again.
+      return absl::OkStatus();
+    }
+  }
+  if (sizes.history() <= limit) {
+    ResumeFile(name);
+    return absl::OkStatus();
+  }
+  StopFile(name, StrCat("stopped: new versions are not made, since the history takes ",
+                        HumanBytes(sizes.history()), " of ", limit_text,
+                        ", and dropping all versions without a tag would not bring it below; "
+                        "prune or untag versions, or raise the limit"));
+  return absl::OkStatus();
+}
+
+void HistoryKeeper::StopFile(const std::string& name, std::string notice) {
+  store_.StopHistory(name);
+  absl::MutexLock lock(&mutex_);
+  const bool fresh = !stopped_.contains(name);
+  if (fresh) spdlog::warn("history: file={} is {}", Quoted(name), notice);
+  stopped_[name] = {std::move(notice), Now() + kRetry};
+  metrics_.SetStoppedFiles(stopped_.size());
+}
+
+void HistoryKeeper::TryLater(const std::string& name) {
+  absl::MutexLock lock(&mutex_);
+  const auto found = stopped_.find(name);
+  if (found != stopped_.end()) found->second.retry = Now() + kRetry;
+}
+
+void HistoryKeeper::ResumeFile(const std::string& name) {
+  absl::MutexLock lock(&mutex_);
+  if (stopped_.erase(name) == 0) return;
+  store_.ResumeHistory(name);
+  spdlog::warn("history: file={} goes on: it is within its limit again", Quoted(name));
+  metrics_.SetStoppedFiles(stopped_.size());
+}
+
+std::optional<HistoryKeeper::Disk> HistoryKeeper::LookAtDisk() {
+  if (!min_free_.is_set()) return std::nullopt;
+  const absl::StatusOr<uint64_t> free = store_.FreeDiskBytes();
+  if (!free.ok()) {
+    spdlog::warn("history: nobody knows how much of the disk is free: {}",
+                 free.status().ToString());
+    return std::nullopt;
+  }
+  return Disk{*free, min_free_.BytesOf(store_.disk_bytes())};
+}
+
+void HistoryKeeper::StopWhereLow() {
+  const std::optional<Disk> disk = LookAtDisk();
+  // Too fast for thinning: what is made meanwhile must not take the rest.
+  if (disk && disk->free_bytes < disk->min_free_bytes / 2) {
+    StopAll(*disk, "while old versions are dropped");
+  }
+}
+
+void HistoryKeeper::CheckDisk() {
+  StopWhereLow();
+  const std::optional<Disk> disk = LookAtDisk();
+  if (!disk) return;
+  metrics_.SetMinFree(disk->min_free_bytes);
+  if (disk->free_bytes >= disk->goal_bytes()) return ResumeAll(*disk);
+  // Once stopped, it thins until the goal is reached.
+  if (disk->free_bytes >= disk->min_free_bytes && !all_stopped()) return;
+  if (Now() < next_thinning_) return;
+  PurgeRemoved();
+  const uint64_t freed = ThinForSpace();
+  const std::optional<Disk> left = LookAtDisk();
+  if (!left || freed > 0 || stopping()) return;
+  if (left->free_bytes >= left->min_free_bytes) return ResumeAll(*left);
+  next_thinning_ = Now() + kRetry;
+  StopAll(*left, "and no version without a tag is left that could be dropped");
+}
+
+bool HistoryKeeper::all_stopped() const {
+  absl::MutexLock lock(&mutex_);
+  return !all_stopped_.empty();
+}
+
+void HistoryKeeper::ResumeAll(const Disk& disk) {
+  absl::MutexLock lock(&mutex_);
+  if (all_stopped_.empty()) return;
+  all_stopped_.clear();
+  store_.ResumeHistory("");
+  metrics_.SetAllStopped(false);
+  spdlog::warn("history: all files go on: {} are free, min_free is {}", HumanBytes(disk.free_bytes),
+               HumanBytes(disk.min_free_bytes));
+}
+
+void HistoryKeeper::StopAll(const Disk& disk, std::string_view why) {
+  absl::MutexLock lock(&mutex_);
+  const bool fresh = all_stopped_.empty();
+  all_stopped_ = StrCat("stopped: new versions are not made, since ", HumanBytes(disk.free_bytes),
+                        " are free on the server's disk, min_free is ",
+                        HumanBytes(disk.min_free_bytes), ", ", why, "; make room there");
+  if (!fresh) return;
+  store_.StopHistory("");
+  metrics_.SetAllStopped(true);
+  spdlog::warn("history: of all files is {}", all_stopped_);
+}
+
+std::vector<std::string> HistoryKeeper::LargestHistories() {
+  std::vector<std::pair<uint64_t, std::string>> largest;  // a heap, the smallest in front
+  std::string after;
+  for (;;) {
+    const auto files = store_.List("", after, kFilesAtOnce);
+    if (!files.ok() || files->empty()) break;
+    after = files->back().name;
+    for (const store::FileSummary& file : *files) {
+      if (stopping()) return {};
+      const RetentionRule* rule = FindRule(rules_, file.name);
+      if (rule != nullptr && rule->keep_all) continue;
+      const auto sizes = store_.Measure(file.name, store::WithHead::kNo);
+      if (!sizes.ok() || sizes->pages + sizes->old == 0) continue;
+      largest.emplace_back(sizes->history(), file.name);
+      std::push_heap(largest.begin(), largest.end(), std::greater<>());
+      if (largest.size() <= kLargestFiles) continue;
+      std::pop_heap(largest.begin(), largest.end(), std::greater<>());
+      largest.pop_back();
+    }
+  }
+  std::sort(largest.begin(), largest.end(), std::greater<>());
+  std::vector<std::string> names;
+  for (auto& [bytes, name] : largest) names.push_back(std::move(name));
+  return names;
+}
+
+uint64_t HistoryKeeper::ThinForSpace() {
+  uint64_t freed_bytes = 0;
+  for (const std::string& name : LargestHistories()) {
+    const std::optional<Disk> disk = LookAtDisk();
+    if (!disk || disk->free_bytes >= disk->goal_bytes() || stopping()) break;
+    const std::string why = StrCat("min_free = ", HumanBytes(disk->min_free_bytes));
+    const auto thin = [&]() -> absl::Status {
+      H5M_ASSIGN_OR_RETURN(const auto file, store_.OpenFile(name));
+      const uint64_t wanted = disk->goal_bytes() - disk->free_bytes;
+      H5M_ASSIGN_OR_RETURN(const Thinned thinned,
+                           ThinHistory(*file, {wanted, 0, ThinRequest::IfLess::kDropAll, why},
+                                       [this] { return Pause(); }));
+      freed_bytes += thinned.freed_bytes;
+      metrics_.VersionsDropped("min_free", thinned.versions);
+      NoteThinned(name, thinned.versions, why);
+      return absl::OkStatus();
+    };
+    Report(name, thin());
+  }
+  return freed_bytes;
+}
+
+}  // namespace h5mirror::server

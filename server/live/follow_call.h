@@ -1,0 +1,52 @@
+// One call of FollowFile.
+#ifndef H5MIRROR_SERVER_LIVE_FOLLOW_CALL_H_
+#define H5MIRROR_SERVER_LIVE_FOLLOW_CALL_H_
+
+#include <memory>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "grpcpp/support/byte_buffer.h"
+#include "grpcpp/support/server_callback.h"
+#include "h5mirror/v1/snapshots.pb.h"
+#include "server/calls/call.h"
+#include "server/calls/worker_pool.h"
+#include "server/live/publisher.h"
+#include "server/live/snapshot_table.h"
+
+namespace h5mirror::server {
+
+// What calls share; outlives them but for their states.
+struct FollowEnvironment {
+  const ServiceEnvironment& service;
+  Publisher& publisher;
+  SnapshotTable& table;
+  WorkerPool& workers;
+};
+
+// gRPC destroys it when it is done with it; what workers and the publisher may still hold of it is
+// its state. It holds no thread between two messages.
+class FollowCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
+ public:
+  FollowCall(FollowEnvironment environment, v1::FollowFileRequest request);
+  ~FollowCall() override;
+
+  void Begin(Callers::Ticket ticket);
+  void Refuse(const absl::Status& status);
+
+  void OnWriteDone(bool ok) override;
+  void OnCancel() override;
+  void OnDone() override { delete this; }
+
+ private:
+  struct State;
+
+  const std::shared_ptr<State> state_;
+  Callers::Ticket ticket_;
+};
+
+}  // namespace h5mirror::server
+
+#endif  // H5MIRROR_SERVER_LIVE_FOLLOW_CALL_H_

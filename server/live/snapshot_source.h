@@ -1,0 +1,58 @@
+// Bytes of a cut, or of the version that it is: for the .cc files of SnapshotsService.
+#ifndef H5MIRROR_SERVER_LIVE_SNAPSHOT_SOURCE_H_
+#define H5MIRROR_SERVER_LIVE_SNAPSHOT_SOURCE_H_
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "server/live/snapshots_service.h"
+#include "server/state/convert.h"
+
+namespace h5mirror::server {
+
+class SnapshotsService::Source {
+ public:
+  explicit Source(SnapshotTable::Held held) : snapshot_(std::move(held.snapshot)) {
+    Describe(snapshot_->info(), snapshot_->info().time, held.file_id);
+  }
+  Source(std::unique_ptr<store::VersionReader> version, const store::FileId& file_id)
+      : version_(std::move(version)) {
+    Describe(version_->info(), version_->info().server_time, file_id);
+  }
+
+  v1::Snapshot& proto() { return proto_; }
+  uint64_t size_bytes() const { return size_bytes_; }
+  absl::StatusOr<Extent> NextData(uint64_t offset) {
+    return snapshot_ != nullptr ? snapshot_->NextData(offset) : version_->NextData(offset);
+  }
+  absl::Status Read(uint64_t offset, absl::Span<char> out) {
+    return snapshot_ != nullptr ? snapshot_->Read(offset, out) : version_->Read(offset, out);
+  }
+  absl::Status ReadRanges(absl::Span<const Extent> ranges, absl::Span<char> out) {
+    return snapshot_ != nullptr ? snapshot_->ReadRanges(ranges, out)
+                                : version_->ReadRanges(ranges, out);
+  }
+
+ private:
+  // `info` is a CutInfo or a VersionInfo.
+  template <typename Info>
+  void Describe(const Info& info, absl::Time time, const store::FileId& file_id) {
+    size_bytes_ = info.size_bytes;
+    proto_.set_file_id(file_id.data(), file_id.size());
+    proto_.set_cut(info.cut);
+    proto_.set_size_bytes(static_cast<int64_t>(info.size_bytes));
+    *proto_.mutable_server_time() = ToProto(time);
+    proto_.set_version(info.version);
+    proto_.set_generation(info.generation);
+  }
+
+  const SnapshotTable::SnapshotPtr snapshot_;
+  const std::unique_ptr<store::VersionReader> version_;
+  v1::Snapshot proto_;
+  uint64_t size_bytes_ = 0;
+};
+
+}  // namespace h5mirror::server
+
+#endif  // H5MIRROR_SERVER_LIVE_SNAPSHOT_SOURCE_H_

@@ -1,0 +1,85 @@
+// The Snapshots service; see proto/h5mirror/v1/snapshots.proto.
+#ifndef H5MIRROR_SERVER_LIVE_SNAPSHOTS_SERVICE_H_
+#define H5MIRROR_SERVER_LIVE_SNAPSHOTS_SERVICE_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "h5mirror/v1/snapshots.grpc.pb.h"
+#include "server/calls/call.h"
+#include "server/calls/worker_pool.h"
+#include "server/live/linked_files.h"
+#include "server/live/publisher.h"
+#include "server/live/snapshot_table.h"
+#include "server/state/cut_board.h"
+#include "server/state/recent_files.h"
+
+namespace h5mirror::server {
+
+// Thread-safe. Those who wait for a cut hold no thread meanwhile, nor do those who read one while
+// they take what was sent.
+class SnapshotsService final
+    : public v1::Snapshots::WithRawCallbackMethod_FollowFile<
+          v1::Snapshots::WithRawCallbackMethod_ReadSnapshot<
+              v1::Snapshots::WithCallbackMethod_CloseSnapshot<
+                  v1::Snapshots::WithCallbackMethod_WaitForCut<v1::Snapshots::Service>>>> {
+ public:
+  // A cut that a newer one has followed is held for `keep`; those who follow a file get one cut in
+  // `tick` at most.
+  SnapshotsService(const ServiceEnvironment& environment, absl::Duration keep, absl::Duration tick);
+  ~SnapshotsService() override;
+
+  void OnTimer();
+  // Answers those who wait, with kUnavailable.
+  void BeginStop() {
+    board_.Stop();
+    publisher_.Stop();
+  }
+  // Lets go of all files; after the server has stopped, before the store is closed.
+  void Stop();
+
+  grpc::ServerWriteReactor<grpc::ByteBuffer>* ReadSnapshot(
+      grpc::CallbackServerContext* context, const grpc::ByteBuffer* request) override;
+  grpc::ServerUnaryReactor* CloseSnapshot(grpc::CallbackServerContext* context,
+                                          const v1::CloseSnapshotRequest* request,
+                                          v1::CloseSnapshotResponse* response) override;
+  grpc::ServerUnaryReactor* WaitForCut(grpc::CallbackServerContext* context,
+                                       const v1::WaitForCutRequest* request,
+                                       v1::WaitForCutResponse* response) override;
+  grpc::ServerWriteReactor<grpc::ByteBuffer>* FollowFile(grpc::CallbackServerContext* context,
+                                                         const grpc::ByteBuffer* request) override;
+
+ private:
+  class WaitCall;
+  class ReadParts;
+  // Bytes of a cut, or of the version that it is.
+  class Source;
+
+  absl::StatusOr<std::shared_ptr<store::File>> OpenFile(const std::string& name);
+  absl::StatusOr<std::unique_ptr<Source>> OpenSource(const v1::ReadSnapshotRequest& request);
+  absl::StatusOr<std::unique_ptr<Source>> OpenNewest(const v1::ReadSnapshotRequest& request);
+  absl::StatusOr<std::unique_ptr<Source>> OpenNewestAt(const v1::ReadSnapshotRequest& request,
+                                                       absl::Time time);
+  // A cut that nobody holds any more, which is still the newest one of the file that it was opened
+  // of. kOutOfRange: it is not.
+  absl::StatusOr<std::unique_ptr<Source>> OpenAgain(const v1::ReadSnapshotRequest& request);
+  // Of the newest cut.
+  static absl::StatusOr<std::unique_ptr<Source>> SourceOf(store::File& file,
+                                                          SnapshotTable::SnapshotPtr snapshot);
+  // Fills in the newest cut; nothing where there is none yet. kNotFound: no such file.
+  absl::Status Describe(const std::string& name, v1::WaitForCutResponse& response);
+
+  const ServiceEnvironment environment_;
+  RecentFiles recent_;
+  SnapshotTable table_;
+  LinkedFiles linked_;
+  CutBoard& board_;
+  Publisher publisher_;
+  WorkerPool workers_;  // opens files for those who wait
+  WorkerPool closes_;   // a close does not wait for reads
+};
+
+}  // namespace h5mirror::server
+
+#endif  // H5MIRROR_SERVER_LIVE_SNAPSHOTS_SERVICE_H_

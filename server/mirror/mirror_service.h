@@ -1,0 +1,75 @@
+// The Mirror service: all frame streams, on a few completion queues with a thread each.
+//
+// The asynchronous raw API, because it is twice as fast as the synchronous one: messages
+// stay byte buffers, and the next Read is armed before the last frame is written to disk.
+#ifndef H5MIRROR_SERVER_MIRROR_MIRROR_SERVICE_H_
+#define H5MIRROR_SERVER_MIRROR_MIRROR_SERVICE_H_
+
+#include <map>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "grpcpp/grpcpp.h"
+#include "h5mirror/v1/mirror.grpc.pb.h"
+#include "server/calls/callers.h"
+#include "server/calls/worker_pool.h"
+#include "server/mirror/session.h"
+
+namespace h5mirror::server {
+
+class MirrorStream;
+
+// Thread-safe. Life: AddQueues, (server starts), Start, BeginStop, (server shuts down), Stop.
+class MirrorService final : public v1::Mirror::WithRawMethod_MirrorFile<v1::Mirror::Service> {
+ public:
+  // Everything referenced must outlive the service.
+  MirrorService(const SessionEnvironment& environment, Callers& callers);
+  ~MirrorService() override;
+
+  // One queue for each thread, before the server is built.
+  void AddQueues(grpc::ServerBuilder& builder, int queue_count);
+  // Starts the threads.
+  void Start();
+  // Takes no new sessions and ends the others with kUnavailable once their barriers are durable.
+  void BeginStop();
+  // After Server::Shutdown(): waits for the last events and joins the threads.
+  void Stop();
+
+  // Every fraction of a second: expired leases, slow sessions.
+  void OnTimer();
+  int session_count() const;
+
+ private:
+  friend class MirrorStream;
+
+  // kUnavailable: the server is stopping.
+  absl::Status AddSession(MirrorStream* stream, std::shared_ptr<Session> session);
+  void RemoveSession(MirrorStream* stream);
+  // Streams are counted from before they ask for a call until they are deleted.
+  void StreamMade();
+  void StreamGone();
+  // Waits for the next stream on `queue`, unless the service has stopped.
+  void Listen(grpc::ServerCompletionQueue& queue);
+  std::vector<std::shared_ptr<Session>> Sessions() const;
+
+  const SessionEnvironment environment_;
+  Callers& callers_;
+  WorkerPool openers_;
+  std::vector<std::unique_ptr<grpc::ServerCompletionQueue>> queues_;
+  std::vector<std::thread> threads_;
+
+  mutable absl::Mutex mutex_;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  bool listening_ ABSL_GUARDED_BY(mutex_) = true;
+  int stream_count_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::map<MirrorStream*, std::shared_ptr<Session>> sessions_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace h5mirror::server
+
+#endif  // H5MIRROR_SERVER_MIRROR_MIRROR_SERVICE_H_

@@ -1,0 +1,84 @@
+// One frame stream in gRPC's asynchronous API: turns events of a completion queue into
+// calls of a Session, and the session's answers into writes.
+#ifndef H5MIRROR_SERVER_MIRROR_MIRROR_STREAM_H_
+#define H5MIRROR_SERVER_MIRROR_MIRROR_STREAM_H_
+
+#include <deque>
+#include <memory>
+#include <optional>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "grpcpp/grpcpp.h"
+#include "h5mirror/v1/mirror.pb.h"
+#include "server/mirror/mirror_service.h"
+#include "server/mirror/session.h"
+
+namespace h5mirror::server {
+
+// Events come on the queue's one thread; Send and Finish from any. Deletes itself when the
+// call is over and nothing is under way.
+class MirrorStream final : public SessionOutput {
+ public:
+  // Asks for the next call on `queue`.
+  static void Listen(MirrorService& service, grpc::ServerCompletionQueue& queue);
+
+  // An event of the queue. `tag` is one of ours.
+  static void Dispatch(void* tag, bool ok);
+
+  void Send(v1::MirrorFileResponse response) override;
+  void Finish(const absl::Status& status) override;
+
+ private:
+  enum class Operation { kRequest, kRead, kWrite, kFinish, kDone };
+  struct Tag {
+    MirrorStream* stream;
+    Operation operation;
+  };
+
+  MirrorStream(MirrorService& service, grpc::ServerCompletionQueue& queue);
+  ~MirrorStream() override;
+
+  void OnStarted();
+  void OnRead(bool ok);
+  void OnWritten(bool ok);
+  void OnDone();
+  void HandleMessage(const grpc::ByteBuffer& message);
+  void OpenOnWorker(rpc::DecodedRequest request);
+  absl::StatusOr<Callers::Ticket> Admit() const;
+
+  // Asks for the next message; where the client does not read its answers, or too many
+  // barriers wait, only later.
+  bool MayRead() const;
+  void ArmRead();
+  void ResumeReading();
+  void StartNext() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // One operation less under way; deletes the stream with the last one.
+  void Release();
+
+  MirrorService& service_;
+  grpc::ServerCompletionQueue& queue_;
+  grpc::ServerContext context_;
+  Callers::Ticket ticket_;  // queue's thread only
+  grpc::ServerAsyncReaderWriter<grpc::ByteBuffer, grpc::ByteBuffer> call_{&context_};
+  grpc::ByteBuffer incoming_;
+  std::shared_ptr<Session> session_;  // set once, on the queue's thread
+  bool paused_ = false;               // queue's thread only
+  Tag request_tag_{this, Operation::kRequest};
+  Tag read_tag_{this, Operation::kRead};
+  Tag write_tag_{this, Operation::kWrite};
+  Tag finish_tag_{this, Operation::kFinish};
+  Tag done_tag_{this, Operation::kDone};
+
+  mutable absl::Mutex mutex_;
+  std::deque<v1::MirrorFileResponse> answers_ ABSL_GUARDED_BY(mutex_);
+  std::optional<grpc::Status> final_status_ ABSL_GUARDED_BY(mutex_);
+  bool writing_ ABSL_GUARDED_BY(mutex_) = false;
+  bool finish_started_ ABSL_GUARDED_BY(mutex_) = false;
+  bool closed_ ABSL_GUARDED_BY(mutex_) = false;  // the call is over: start nothing more
+  int under_way_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace h5mirror::server
+
+#endif  // H5MIRROR_SERVER_MIRROR_MIRROR_STREAM_H_

@@ -1,0 +1,567 @@
+#include "server/mirror/session.h"
+
+#include <algorithm>
+#include <utility>
+#include <variant>
+
+#include "absl/memory/memory.h"
+#include "base/hex.h"
+#include "base/human.h"
+#include "base/status_macros.h"
+#include "base/strings.h"
+#include "base/utf8.h"
+#include "base/version.h"
+#include "rpc/channel.h"
+#include "server/history/history_keeper.h"
+#include "server/mirror/check_open.h"
+#include "server/mirror/metadata_pages.h"
+#include "server/mirror/relation.h"
+#include "server/state/convert.h"
+#include "spdlog/spdlog.h"
+
+namespace h5mirror::server {
+namespace {
+
+// A stream that does not say which file it is for is ended after this long.
+constexpr absl::Duration kOpenTimeout = absl::Seconds(30);
+// For the half-close of the writer's session before: it was sent before this stream's `open`.
+constexpr absl::Duration kPredecessorWait = absl::Milliseconds(250);
+
+LeaseHolder MakeHolder(const v1::OpenSession& open, const store::SessionId& session_id,
+                       const Principal& principal, const std::string& peer, absl::Time since) {
+  LeaseHolder holder;
+  holder.session_id = session_id;
+  holder.claimed_user = open.writer().claimed_user();
+  holder.verified_user = principal.name;
+  holder.host = open.writer().host();
+  holder.program = open.writer().program();
+  holder.pid = open.writer().pid();
+  holder.peer = peer;
+  holder.since = since;
+  return holder;
+}
+
+}  // namespace
+
+class Session::InHand {
+ public:
+  explicit InHand(Session& session) : session_(session) {
+    absl::MutexLock lock(&session_.mutex_);
+    session_.in_hand_ = true;
+  }
+  ~InHand() {
+    std::optional<Ending> ending;
+    {
+      absl::MutexLock lock(&session_.mutex_);
+      session_.in_hand_ = false;
+      ending = std::exchange(session_.deferred_, std::nullopt);
+    }
+    if (ending.has_value()) session_.End(*std::move(ending));
+  }
+
+ private:
+  Session& session_;
+};
+
+std::shared_ptr<Session> Session::Create(const SessionEnvironment& environment, Principal principal,
+                                         std::string peer, SessionOutput& output) {
+  return absl::WrapUnique(new Session(environment, std::move(principal), std::move(peer), output));
+}
+
+Session::Session(const SessionEnvironment& environment, Principal principal, std::string peer,
+                 SessionOutput& output)
+    : environment_(environment),
+      principal_(std::move(principal)),
+      peer_(std::move(peer)),
+      output_(&output),
+      started_(environment.clock.Monotonic()) {
+  environment_.metrics.SessionOpened();
+}
+
+Session::~Session() {
+  absl::MutexLock lock(&mutex_);
+  environment_.metrics.SessionEnded(final_status_.code());
+}
+
+bool Session::WantsOpen() const {
+  absl::MutexLock lock(&mutex_);
+  return phase_ == Phase::kNew;
+}
+
+bool Session::MayRead() const {
+  absl::MutexLock lock(&mutex_);
+  return barriers_.size() < environment_.open_barriers_max;
+}
+
+void Session::Detach() {
+  absl::MutexLock lock(&mutex_);
+  output_ = nullptr;
+}
+
+void Session::OnRequest(const rpc::DecodedRequest& request) {
+  const InHand in_hand(*this);
+  {
+    absl::MutexLock lock(&mutex_);
+    if (phase_ == Phase::kEnding || phase_ == Phase::kEnded) return;  // Sent before it knew.
+  }
+  if (lease_ != 0) environment_.leases.Renew(name_, lease_);
+  if (absl::Status status = Handle(request); !status.ok()) {
+    RequestEnd({store::SessionEnd::kLost, std::move(status), /*wait_for_barriers=*/false});
+  }
+}
+
+absl::Status Session::Handle(const rpc::DecodedRequest& request) {
+  const auto* message = std::get_if<v1::MirrorFileRequest>(&request);
+  const bool is_open = message != nullptr && message->has_open();
+  if (WantsOpen() != is_open) {
+    return absl::InvalidArgumentError(is_open ? "a second `open` on one stream"
+                                              : "the first message of a stream must be `open`");
+  }
+  if (message == nullptr) return Write(std::get<rpc::WritesView>(request));
+  switch (message->request_case()) {
+    case v1::MirrorFileRequest::kOpen:
+      return Open(message->open());
+    case v1::MirrorFileRequest::kTruncate:
+      return Truncate(message->truncate());
+    case v1::MirrorFileRequest::kBarrier:
+      return Cut(message->barrier());
+    case v1::MirrorFileRequest::kKeepAlive:
+      return KeepAlive(message->keep_alive());
+    default:
+      return absl::InvalidArgumentError("a request that is none of this protocol");
+  }
+}
+
+void Session::OnBadRequest(const absl::Status& status) {
+  RequestEnd({store::SessionEnd::kLost, status, /*wait_for_barriers=*/false});
+}
+
+void Session::OnHalfClose() {
+  absl::Status status;
+  if (WantsOpen()) status = absl::InvalidArgumentError("the stream ended before its `open`");
+  RequestEnd({store::SessionEnd::kClean, status, /*wait_for_barriers=*/true});
+}
+
+void Session::OnLost() {
+  RequestEnd({store::SessionEnd::kLost, absl::CancelledError("the stream broke"),
+              /*wait_for_barriers=*/false});
+}
+
+void Session::OnStop() {
+  // The writer is alive and comes back: its last cut stays, and is no "writer lost".
+  RequestEnd({store::SessionEnd::kClean,
+              absl::UnavailableError("the server is stopping; safe to retry"),
+              /*wait_for_barriers=*/true});
+}
+
+void Session::OnRevoked(const absl::Status& status) {
+  RequestEnd({store::SessionEnd::kLost, status, /*wait_for_barriers=*/false});
+}
+
+void Session::OnTimer() {
+  if (WantsOpen() && environment_.clock.Monotonic() - started_ > kOpenTimeout) {
+    return RequestEnd({store::SessionEnd::kLost,
+                       absl::DeadlineExceededError("the stream sent no `open`"),
+                       /*wait_for_barriers=*/false});
+  }
+  std::shared_ptr<store::File> file;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (phase_ != Phase::kWriting) return;
+    // A client that waits for its commit, or whose stream is not read, has nothing to say.
+    const bool waits_for_disk = std::any_of(
+        barriers_.begin(), barriers_.end(),
+        [](const OpenBarrier& barrier) { return barrier.kind != store::BarrierKind::kTick; });
+    const bool server_is_slow =
+        in_hand_ || waits_for_disk || barriers_.size() >= environment_.open_barriers_max;
+    if (server_is_slow) environment_.leases.Renew(name_, lease_);
+    if (resumed_seq_ == 0 || in_hand_) return;
+    file = file_;
+  }
+  const auto info = file->Info();
+  if (!info.ok()) return;  // The next write or cut meets the same error and reports it.
+  absl::MutexLock lock(&mutex_);
+  AnswerResumed(*info);
+}
+
+void Session::RequestEnd(Ending ending) {
+  {
+    absl::MutexLock lock(&mutex_);
+    if (in_hand_) {
+      if (!deferred_.has_value()) deferred_ = std::move(ending);
+      return;
+    }
+  }
+  End(std::move(ending));
+}
+
+void Session::End(Ending ending) {
+  {
+    absl::MutexLock lock(&mutex_);
+    if (phase_ == Phase::kEnding || phase_ == Phase::kEnded) return;
+    phase_ = Phase::kEnding;
+    if (final_status_.ok()) final_status_ = ending.status;
+    wait_for_barriers_ = ending.wait_for_barriers;
+  }
+  if (token_ != 0) {
+    const absl::Status ended = file_->End(token_, ending.end);
+    // kAborted: fenced before, so there is nothing left to end.
+    if (!ended.ok() && !absl::IsAborted(ended)) {
+      spdlog::error("{}: end of session: {}", name_, ended.ToString());
+    }
+    if (environment_.mirrors != nullptr) TellEnding(ending);
+  }
+  if (lease_ != 0) environment_.leases.Release(name_, lease_);
+  absl::MutexLock lock(&mutex_);
+  FinishIfDone();
+}
+
+void Session::TellEnding(const Ending& ending) {
+  const bool lost = ending.end == store::SessionEnd::kLost;
+  // One that the server itself ends goes on elsewhere, or after the restart.
+  const bool settled = closed_cleanly_ || absl::IsUnavailable(ending.status);
+  if (!lost && settled) return environment_.mirrors->Ended(file_id_, token_);
+  absl::StatusOr<store::FileInfo> info = file_->Info();
+  if (!info.ok()) {  // Only an operator can help a file that tells nothing of itself.
+    info.emplace();
+    info->file_id = file_id_;
+  }
+  environment_.mirrors->Lost(name_, *info, token_,
+                             lost && !ending.status.ok()
+                                 ? "its writer's connection broke, and it has not come back"
+                                 : "its writer ended before all that it had written was here");
+}
+
+void Session::FinishIfDone() {
+  if (phase_ != Phase::kEnding) return;
+  if (wait_for_barriers_ && !barriers_.empty()) return;
+  phase_ = Phase::kEnded;
+  if (output_ != nullptr) output_->Finish(final_status_);
+  LogEnd(final_status_);
+}
+
+void Session::Send(v1::MirrorFileResponse response) {
+  if (output_ != nullptr) output_->Send(std::move(response));
+}
+
+void Session::LogEnd(const absl::Status& status) const {
+  const std::string how = status.ok() ? "in order" : status.ToString();
+  if (token_ == 0) {
+    spdlog::info("session refused: file={} peer={} user={} verified={}: {}", Quoted(name_), peer_,
+                 LogValue(writer_.claimed_user()), principal_.name, how);
+    return;
+  }
+  const absl::Duration took = environment_.clock.Monotonic() - started_;
+  spdlog::log(
+      status.ok() || absl::IsUnavailable(status) ? spdlog::level::info : spdlog::level::warn,
+      "session end: file={} peer={} lease={} received={} cuts={} time={} end: {}", Quoted(name_),
+      peer_, token_, HumanBytes(received_bytes_), cut_count_, HumanDuration(took), how);
+}
+
+absl::StatusOr<std::shared_ptr<store::File>> Session::FindFile(const v1::OpenSession& open) {
+  if (open.intent() == v1::INTENT_CONTINUE) return environment_.store.OpenFile(open.name());
+  return environment_.store.OpenOrCreateFile(open.name(), open.page_size_bytes());
+}
+
+absl::Status Session::Refuse(v1::SessionOpened opened, v1::Relation relation, std::string state) {
+  opened.set_relation(relation);
+  opened.set_state(state);
+  v1::MirrorFileResponse response;
+  *response.mutable_opened() = std::move(opened);
+  absl::MutexLock lock(&mutex_);
+  Send(std::move(response));
+  return absl::FailedPreconditionError(std::move(state));
+}
+
+absl::Status Session::Open(const v1::OpenSession& open) {
+  {
+    absl::MutexLock lock(&mutex_);
+    phase_ = Phase::kOpening;
+    writer_ = open.writer();
+  }
+  H5M_ASSIGN_OR_RETURN(const uint32_t protocol, NegotiateProtocol(open.protocol()));
+  H5M_RETURN_IF_ERROR(CheckOpen(open));
+  H5M_ASSIGN_OR_RETURN(session_id_, FromByteString(open.session_id()));
+  H5M_ASSIGN_OR_RETURN(VersionSchedule schedule, VersionSchedule::Make(open));
+  {
+    absl::MutexLock lock(&mutex_);
+    schedule_ = schedule;
+  }
+  name_ = open.name();
+  // Before it takes the lease: from the very stream that it is a copy of, as like as not.
+  if (open.stream() != 0 && !environment_.memory.IsNextStream(session_id_, open.stream())) {
+    return absl::AbortedError(StrCat(name_, ": stream ", open.stream(), " of session ",
+                                     HexOf(session_id_),
+                                     " is a late duplicate: a later one has been here"));
+  }
+
+  v1::SessionOpened opened;
+  opened.set_protocol(protocol);
+  opened.set_server_incarnation(ToByteString(environment_.store.incarnation()));
+  opened.set_lease_ttl_ms(
+      static_cast<uint32_t>(absl::ToInt64Milliseconds(environment_.leases.ttl())));
+  opened.set_max_frame_bytes(rpc::kMaxFrameBytes);
+  opened.set_server_version(std::string(kVersion));
+
+  const LeaseHolder holder =
+      MakeHolder(open, session_id_, principal_, peer_, environment_.clock.Now());
+  if (!open.predecessor_session_id().empty()) {
+    H5M_ASSIGN_OR_RETURN(const store::SessionId before,
+                         FromByteString(open.predecessor_session_id()));
+    environment_.leases.AwaitRelease(name_, before, kPredecessorWait);
+  }
+  auto claim = environment_.leases.Claim(name_, holder,
+                                         [weak = weak_from_this()](const absl::Status& status) {
+                                           if (const std::shared_ptr<Session> session = weak.lock())
+                                             session->OnRevoked(status);
+                                         });
+  if (claim.lease == 0) {
+    return Refuse(std::move(opened), v1::RELATION_BUSY,
+                  StrCat(name_, " is being written by ", claim.holder->Describe()));
+  }
+  lease_ = claim.lease;
+
+  std::optional<LeaseHolder> old_name_writer;
+  H5M_RETURN_IF_ERROR(FollowRename(open, holder, &old_name_writer));
+  if (old_name_writer) {
+    return Refuse(std::move(opened), v1::RELATION_BUSY,
+                  StrCat(open.renamed_from(), ", which was renamed to ", name_,
+                         ", is being written by ", old_name_writer->Describe()));
+  }
+  auto file = FindFile(open);
+  if (absl::IsNotFound(file.status())) {
+    return Refuse(
+        std::move(opened), v1::RELATION_DIVERGED,
+        StrCat(name_, ": the server has no such file, the local file has a record of one"));
+  }
+  H5M_RETURN_IF_ERROR(file.status());
+  file_ = *std::move(file);
+  return Begin(open, std::move(opened));
+}
+
+absl::Status Session::Begin(const v1::OpenSession& open, v1::SessionOpened opened) {
+  H5M_ASSIGN_OR_RETURN(store::FileInfo info, file_->Info());
+  const RelationDecision decision = DecideRelation(
+      open, info,
+      environment_.memory.BeganNew(session_id_) ? Began::kNewGeneration : Began::kUnknown);
+  opened.set_file_id(ToByteString(info.file_id));
+  opened.set_page_size_bytes(info.page_size_bytes);
+  if (decision.relation == v1::RELATION_DIVERGED) {
+    opened.set_last_cut(info.last_cut);
+    opened.set_durable_cut(info.durable_cut);
+    if (TellsOfMirror(open, info) && environment_.mirrors != nullptr) {
+      environment_.mirrors->Diverged(name_, info, decision.reason);
+    }
+    return Refuse(std::move(opened), v1::RELATION_DIVERGED,
+                  StrCat(name_, ": ", DescribeHead(info), "; ", decision.reason));
+  }
+  const bool is_new = decision.relation == v1::RELATION_NEW;
+  if (is_new) environment_.memory.RememberNew(session_id_);
+  H5M_ASSIGN_OR_RETURN(token_, file_->Acquire());
+  environment_.leases.SetToken(name_, lease_, token_);
+  H5M_RETURN_IF_ERROR(file_->Begin(
+      token_, is_new ? store::SessionStart::kNewGeneration : store::SessionStart::kContinue,
+      FromProto(open.origin()), open.mode_bits()));
+  H5M_ASSIGN_OR_RETURN(info, file_->Info());  // Fencing may have made a cut durable.
+  file_id_ = info.file_id;
+  if (environment_.mirrors != nullptr) environment_.mirrors->Connected(name_, file_id_, token_);
+
+  opened.set_relation(decision.relation);
+  opened.set_file_id(ToByteString(info.file_id));
+  opened.set_token(token_);
+  if (!is_new) {  // A new generation has no cut yet; the old one's are nobody's base.
+    opened.set_last_cut(info.last_cut);
+    opened.set_durable_cut(info.durable_cut);
+  }
+  opened.set_last_barrier_seq(decision.last_barrier_seq);
+  const bool durable_now = decision.last_barrier_seq != 0 && info.durable_cut == info.last_cut;
+  opened.set_durable_barrier_seq(durable_now ? decision.last_barrier_seq
+                                             : decision.durable_barrier_seq);
+  spdlog::info("session start: file={} peer={} user={}@{} program={} verified={} {} {} lease={}",
+               Quoted(name_), peer_, LogValue(writer_.claimed_user()), LogValue(writer_.host()),
+               LogValue(writer_.program()), principal_.name, v1::Intent_Name(open.intent()),
+               v1::Relation_Name(decision.relation), token_);
+
+  absl::MutexLock lock(&mutex_);
+  phase_ = Phase::kWriting;
+  schedule_.Newest(info.newest_version.version, info.newest_version.server_time);
+  if (open.intent() == v1::INTENT_RESUME) {
+    last_seq_ = decision.last_barrier_seq;
+    if (!durable_now && last_seq_ != opened.durable_barrier_seq()) resumed_seq_ = last_seq_;
+  }
+  v1::MirrorFileResponse response;
+  *response.mutable_opened() = std::move(opened);
+  Send(std::move(response));
+  return absl::OkStatus();
+}
+
+absl::Status Session::Write(const rpc::WritesView& writes) {
+  H5M_RETURN_IF_ERROR(rpc::CheckPayload(writes));
+  closed_cleanly_ = false;
+  H5M_RETURN_IF_ERROR(file_->Write(token_, writes.extents, writes.pieces));
+  environment_.metrics.BytesReceived(writes.data_bytes);
+  absl::MutexLock lock(&mutex_);
+  received_bytes_ += writes.data_bytes;
+  return absl::OkStatus();
+}
+
+absl::Status Session::Truncate(const v1::Truncate& truncate) {
+  if (truncate.size_bytes() > kFileSizeMax) {
+    return absl::InvalidArgumentError(
+        StrCat("truncate.size_bytes ", truncate.size_bytes(), " is beyond 2^63-1"));
+  }
+  closed_cleanly_ = false;
+  return file_->Truncate(token_, truncate.size_bytes());
+}
+
+absl::Status Session::KeepAlive(const v1::KeepAlive& keep_alive) {
+  if (!keep_alive.has_mirror()) return absl::OkStatus();
+  if (keep_alive.mirror().state() == v1::MIRROR_STATE_DEGRADED) {
+    // Its program has failed: what it flushed is all that is left of its work, as after a kill.
+    RequestEnd({store::SessionEnd::kLost, absl::OkStatus(), /*wait_for_barriers=*/true});
+    return absl::OkStatus();
+  }
+  H5M_RETURN_IF_ERROR(CheckMirrorStatus(keep_alive.mirror()));
+  if (environment_.mirrors != nullptr) {
+    environment_.mirrors->Reported(name_, file_id_, token_, keep_alive.mirror());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Session::CheckBarrier(const v1::Barrier& barrier) const {
+  if (barrier.seq() <= last_seq_) {
+    return absl::InvalidArgumentError(
+        StrCat("barrier.seq ", barrier.seq(), " does not follow ", last_seq_));
+  }
+  if (barrier.seq() > kBarrierSeqMax) {
+    return absl::InvalidArgumentError(StrCat("barrier.seq ", barrier.seq(), " is beyond 2^63-1"));
+  }
+  if (barrier.size_bytes() > kFileSizeMax) {
+    return absl::InvalidArgumentError(
+        StrCat("barrier.size_bytes ", barrier.size_bytes(), " is beyond 2^63-1"));
+  }
+  H5M_RETURN_IF_ERROR(CheckMetadataPages(barrier));
+  return CheckComment(barrier.comment());
+}
+
+absl::StatusOr<store::CutRequest> Session::RequestOf(const v1::Barrier& barrier) const {
+  store::CutRequest request;
+  H5M_ASSIGN_OR_RETURN(request.kind, FromProto(barrier.kind()));
+  request.size_bytes = barrier.size_bytes();
+  request.barrier = {session_id_, barrier.seq()};
+  request.provenance =
+      MakeProvenance(writer_, principal_.name, barrier.comment(), FromProto(barrier.client_time()));
+  request.local = FromProto(barrier.local());
+  return request;
+}
+
+absl::Status Session::Cut(const v1::Barrier& barrier) {
+  H5M_RETURN_IF_ERROR(CheckBarrier(barrier));
+  H5M_ASSIGN_OR_RETURN(store::CutRequest request, RequestOf(barrier));
+  last_seq_ = barrier.seq();
+  NoteMetadataPages(barrier,
+                    file_->metadata());  // Before the cut: who is told of it may want them.
+  const PendingCommits asked = environment_.commits.TakeAll(name_);
+  store::BarrierKind kind;
+  {
+    absl::MutexLock lock(&mutex_);
+    const absl::Time now = environment_.clock.Now();
+    if (asked.empty()) {
+      schedule_.Apply(now, barrier.has_local(), request);
+    } else {
+      schedule_.Commits(now);
+      request.kind = store::BarrierKind::kCommit;
+      request.request_id = asked.front()->request_id;
+      request.provenance.comment = JoinComments(barrier.comment(), principal_.name, asked);
+    }
+    kind = request.kind;
+    const bool folded =
+        barrier.kind() == v1::BARRIER_KIND_COMMIT && kind != store::BarrierKind::kCommit;
+    barriers_.push_back(
+        {barrier.seq(), kind, now, environment_.clock.Monotonic(), false, folded, {}});
+  }
+  auto cut = file_->Cut(token_, std::move(request),
+                        [self = shared_from_this(), seq = barrier.seq(),
+                         asked](absl::StatusOr<store::DurableCut> durable) {
+                          for (const auto& commit : asked) commit->Done(durable);
+                          self->OnDurable(seq, std::move(durable));
+                        });
+  absl::MutexLock lock(&mutex_);
+  if (!cut.ok()) {
+    for (const auto& commit : asked) commit->Done(cut.status());
+    // It never was a cut. Should the callback come all the same, it finds nothing.
+    if (!barriers_.empty() && barriers_.back().seq == barrier.seq()) barriers_.pop_back();
+    FinishIfDone();  // An end that came meanwhile waits for barriers, and this was one.
+    return cut.status();
+  }
+  ++cut_count_;
+  closed_cleanly_ = barrier.has_local();
+  environment_.metrics.CutMade(kind);
+  v1::MirrorFileResponse response;
+  response.mutable_cut_visible()->set_seq(barrier.seq());
+  response.mutable_cut_visible()->set_cut(*cut);
+  Send(std::move(response));
+  // Not there any more where an earlier cut could not become durable.
+  if (!barriers_.empty() && barriers_.back().seq == barrier.seq()) barriers_.back().visible = true;
+  AnswerDurable();  // It may have become durable before this thread came back.
+  return absl::OkStatus();
+}
+
+void Session::OnDurable(uint64_t seq, absl::StatusOr<store::DurableCut> durable) {
+  absl::MutexLock lock(&mutex_);
+  for (OpenBarrier& barrier : barriers_) {
+    if (barrier.seq == seq) {
+      barrier.durable = std::move(durable);
+      break;
+    }
+  }
+  AnswerDurable();
+}
+
+void Session::AnswerDurable() {
+  while (!barriers_.empty() && barriers_.front().visible && barriers_.front().durable.has_value()) {
+    const OpenBarrier barrier = std::move(barriers_.front());
+    barriers_.pop_front();
+    const absl::StatusOr<store::DurableCut>& durable = *barrier.durable;
+    if (!durable.ok()) {
+      // Called by the store, so the store is not called back here: the stream ends with this
+      // status, and that ends the session.
+      final_status_ = durable.status();
+      barriers_.clear();
+      if (phase_ == Phase::kWriting && output_ != nullptr) output_->Finish(final_status_);
+      break;
+    }
+    environment_.metrics.CutDurable(barrier.kind, environment_.clock.Monotonic() - barrier.since);
+    if (environment_.keeper != nullptr) environment_.keeper->Grew(name_);
+    if (resumed_seq_ != 0) resumed_seq_ = 0;  // Covered by this one.
+    v1::MirrorFileResponse response;
+    v1::CutDurable& answer = *response.mutable_cut_durable();
+    if (durable->version > 0 && !durable->unchanged) {
+      schedule_.Newest(durable->version, barrier.made);
+    } else if (durable->unchanged) {
+      schedule_.Unchanged();
+    }
+    answer.set_seq(barrier.seq);
+    answer.set_cut(durable->cut);
+    // A close that was folded has the newest version of then.
+    answer.set_version(barrier.folded ? schedule_.newest() : durable->version);
+    answer.set_unchanged(durable->unchanged);
+    Send(std::move(response));
+  }
+  FinishIfDone();
+}
+
+void Session::AnswerResumed(const store::FileInfo& info) {
+  if (resumed_seq_ == 0 || info.durable_barrier.session_id != session_id_ ||
+      info.durable_barrier.seq < resumed_seq_) {
+    return;
+  }
+  v1::MirrorFileResponse response;
+  v1::CutDurable& answer = *response.mutable_cut_durable();
+  answer.set_seq(std::exchange(resumed_seq_, 0));
+  answer.set_cut(info.durable_cut);
+  if (info.newest_version.cut == info.durable_cut) answer.set_version(info.newest_version.version);
+  Send(std::move(response));
+}
+
+}  // namespace h5mirror::server

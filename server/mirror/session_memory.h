@@ -1,0 +1,74 @@
+// What the server remembers of sessions, for as long as it runs: which began a new generation, as a
+// client that resumes one of which no cut survived must begin it again, and not go on from the old
+// head; and their newest stream, so that a late duplicate of one is known.
+#ifndef H5MIRROR_SERVER_MIRROR_SESSION_MEMORY_H_
+#define H5MIRROR_SERVER_MIRROR_SESSION_MEMORY_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "onion_store/types.h"
+
+namespace h5mirror::server {
+
+// Thread-safe. Of either it holds the newest `kept_max` sessions, at least one.
+class SessionMemory {
+ public:
+  explicit SessionMemory(size_t kept_max = 65536)
+      : began_new_(kept_max), newest_stream_(kept_max) {}
+
+  void RememberNew(const store::SessionId& session_id) {
+    absl::MutexLock lock(&mutex_);
+    began_new_[session_id] = true;
+  }
+
+  bool BeganNew(const store::SessionId& session_id) const {
+    absl::MutexLock lock(&mutex_);
+    return began_new_.Has(session_id);
+  }
+
+  // False: a stream of the session with that number, or a later one, has been here before.
+  bool IsNextStream(const store::SessionId& session_id, uint64_t stream) {
+    absl::MutexLock lock(&mutex_);
+    uint64_t& newest = newest_stream_[session_id];
+    if (stream <= newest) return false;
+    newest = stream;
+    return true;
+  }
+
+ private:
+  // Forgets the oldest.
+  template <typename Value>
+  class Newest {
+   public:
+    explicit Newest(size_t kept_max) : kept_max_(kept_max) {}
+
+    Value& operator[](const store::SessionId& session_id) {
+      const auto [found, is_new] = values_.try_emplace(session_id);
+      if (is_new) order_.push_back(session_id);
+      if (order_.size() > kept_max_) {
+        values_.erase(order_.front());
+        order_.pop_front();
+      }
+      return found->second;
+    }
+    bool Has(const store::SessionId& session_id) const { return values_.count(session_id) != 0; }
+
+   private:
+    const size_t kept_max_;
+    std::map<store::SessionId, Value> values_;
+    std::deque<store::SessionId> order_;
+  };
+
+  mutable absl::Mutex mutex_;
+  Newest<bool> began_new_ ABSL_GUARDED_BY(mutex_);
+  Newest<uint64_t> newest_stream_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace h5mirror::server
+
+#endif  // H5MIRROR_SERVER_MIRROR_SESSION_MEMORY_H_

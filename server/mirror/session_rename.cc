@@ -1,0 +1,51 @@
+// Session: a file that was renamed where it is written follows here.
+#include "absl/cleanup/cleanup.h"
+#include "base/status_macros.h"
+#include "base/strings.h"
+#include "base/utf8.h"
+#include "server/calls/own_file.h"
+#include "server/mirror/relation.h"
+#include "server/mirror/session.h"
+#include "spdlog/spdlog.h"
+
+namespace h5mirror::server {
+
+// Gives a file that was renamed where it is written its new name here too. Where it cannot be that,
+// all stays as it is, and the open goes on as that of a file that is not there. `writer`: who is
+// writing it under its old name.
+absl::Status Session::FollowRename(const v1::OpenSession& open, const LeaseHolder& holder,
+                                   std::optional<LeaseHolder>* writer) {
+  if (open.renamed_from().empty() || open.intent() != v1::INTENT_CONTINUE) return absl::OkStatus();
+  if (!absl::IsNotFound(environment_.store.OpenFile(open.name()).status())) {
+    return absl::OkStatus();
+  }
+  const auto claim = environment_.leases.Claim(open.renamed_from(), holder, nullptr);
+  if (claim.lease == 0) {
+    *writer = claim.holder;
+    return absl::OkStatus();
+  }
+  const absl::Cleanup release = [&] {
+    environment_.leases.Release(open.renamed_from(), claim.lease);
+  };
+  {
+    const auto file = environment_.store.OpenFile(open.renamed_from());
+    if (absl::IsNotFound(file.status())) return absl::OkStatus();
+    H5M_RETURN_IF_ERROR(file.status());
+    H5M_ASSIGN_OR_RETURN(const store::FileInfo info, (*file)->Info());
+    if (!IsRenamed(open, info)) return absl::OkStatus();
+    if (const absl::Status own = CheckOwnFile(principal_, **file); !own.ok()) {
+      spdlog::warn("move refused: file={} to {}, as if renamed on {}: {}",
+                   Quoted(open.renamed_from()), Quoted(open.name()), LogValue(open.origin().host()),
+                   ToStd(own.message()));
+      return absl::OkStatus();
+    }
+  }
+  H5M_RETURN_IF_ERROR(environment_.store.Move(open.renamed_from(), open.name()));
+  environment_.metrics.checks().Renamed(open.renamed_from(), open.name());
+  spdlog::info("move: file={} to {}, as it was renamed on {} to {} (token {})",
+               Quoted(open.renamed_from()), Quoted(open.name()), LogValue(open.origin().host()),
+               Quoted(open.origin().path()), principal_.name);
+  return absl::OkStatus();
+}
+
+}  // namespace h5mirror::server

@@ -1,0 +1,178 @@
+// Files: names that change, files that are removed and brought back.
+#include <algorithm>
+
+#include "base/status_macros.h"
+#include "base/strings.h"
+#include "base/utf8.h"
+#include "server/calls/page_budget.h"
+#include "server/services/files_service.h"
+#include "server/state/convert.h"
+#include "server/state/mirror_states.h"
+#include "spdlog/spdlog.h"
+
+namespace h5mirror::server {
+namespace {
+
+constexpr int kRemovedDefault = 1000;
+constexpr int kRemovedMax = 10000;
+
+v1::RemovedFile ToProto(const store::RemovedFile& file) {
+  v1::RemovedFile removed;
+  removed.set_removal_id(file.id);
+  removed.set_name(file.name);
+  *removed.mutable_remove_time() = server::ToProto(file.removed);
+  *removed.mutable_expire_time() = server::ToProto(file.expires);
+  removed.set_disk_bytes(static_cast<int64_t>(file.disk_bytes));
+  removed.mutable_writer()->set_claimed_user(file.who.claimed_user);
+  removed.mutable_writer()->set_host(file.who.host);
+  removed.mutable_writer()->set_program(file.who.program);
+  removed.mutable_writer()->set_pid(file.who.pid);
+  removed.set_verified_user(file.who.verified_user);
+  return removed;
+}
+
+}  // namespace
+
+absl::StatusOr<v1::FileStatus> FilesService::StatusOfName(const std::string& name) {
+  H5M_ASSIGN_OR_RETURN(const std::shared_ptr<store::File> file, environment_.store.OpenFile(name));
+  H5M_ASSIGN_OR_RETURN(v1::FileStatus status, StatusOf(*file));
+  status.clear_lease();  // The one of this call.
+  return status;
+}
+
+absl::StatusOr<Bytes16> FilesService::FileIdOf(const std::string& name) {
+  H5M_ASSIGN_OR_RETURN(const std::shared_ptr<store::File> file, environment_.store.OpenFile(name));
+  H5M_ASSIGN_OR_RETURN(const store::FileInfo info, file->Info());
+  return info.file_id;
+}
+
+grpc::Status FilesService::MoveFile(grpc::ServerContext* context,
+                                    const v1::MoveFileRequest* request,
+                                    v1::MoveFileResponse* response) {
+  return RunCall(
+      environment_, *context, "MoveFile", Right::kAdmin, [&](const Principal& principal) {
+        H5M_RETURN_IF_ERROR(store::CheckName(request->name()));
+        H5M_RETURN_IF_ERROR(store::CheckName(request->new_name()));
+        // Nobody begins to write either name meanwhile.
+        H5M_ASSIGN_OR_RETURN(const CallLease from,
+                             CallLease::Take(environment_, request->name(), principal, *context,
+                                             CallLease::Writer::kRespect));
+        if (request->name() == request->new_name()) {
+          return absl::AlreadyExistsError(StrCat(request->name(), " has that name already"));
+        }
+        H5M_ASSIGN_OR_RETURN(const CallLease to,
+                             CallLease::Take(environment_, request->new_name(), principal, *context,
+                                             CallLease::Writer::kRespect));
+        H5M_RETURN_IF_ERROR(environment_.store.Move(request->name(), request->new_name()));
+        environment_.metrics.checks().Renamed(request->name(), request->new_name());
+        spdlog::info("move: file={} to {} (token {})", Quoted(request->name()),
+                     Quoted(request->new_name()), principal.name);
+        H5M_ASSIGN_OR_RETURN(*response->mutable_file(), StatusOfName(request->new_name()));
+        return absl::OkStatus();
+      });
+}
+
+grpc::Status FilesService::RemoveFile(grpc::ServerContext* context,
+                                      const v1::RemoveFileRequest* request,
+                                      v1::RemoveFileResponse* response) {
+  return RunCall(
+      environment_, *context, "RemoveFile", Right::kAdmin, [&](const Principal& principal) {
+        H5M_RETURN_IF_ERROR(store::CheckName(request->name()));
+        H5M_RETURN_IF_ERROR(CheckWriter(request->writer()));
+        H5M_ASSIGN_OR_RETURN(const CallLease lease,
+                             CallLease::Take(environment_, request->name(), principal, *context,
+                                             CallLease::Writer::kRespect));
+        const absl::StatusOr<Bytes16> file_id = FileIdOf(request->name());
+        H5M_ASSIGN_OR_RETURN(
+            const store::RemovedFile removed,
+            environment_.store.Remove(
+                request->name(),
+                MakeProvenance(request->writer(), principal.name, "", absl::InfinitePast()),
+                removed_keep_));
+        environment_.metrics.checks().Forget(request->name());
+        if (file_id.ok()) environment_.mirrors.Forget(*file_id);
+        spdlog::info("remove: file={} as {} until {}, by {} (token {})", Quoted(request->name()),
+                     removed.id, absl::FormatTime(removed.expires, absl::UTCTimeZone()),
+                     LogValue(request->writer().claimed_user()), principal.name);
+        *response->mutable_removed() = ToProto(removed);
+        return absl::OkStatus();
+      });
+}
+
+grpc::Status FilesService::ListRemovedFiles(grpc::ServerContext* context,
+                                            const v1::ListRemovedFilesRequest* request,
+                                            v1::ListRemovedFilesResponse* response) {
+  return RunCall(environment_, *context, "ListRemovedFiles", Right::kRead,
+                 [&](const Principal&) { return ListRemoved(*request, *response); });
+}
+
+// Page tokens are removal ids: a page starts after its token.
+absl::Status FilesService::ListRemoved(const v1::ListRemovedFilesRequest& request,
+                                       v1::ListRemovedFilesResponse& response) {
+  if (request.page_size() < 0) {
+    return absl::InvalidArgumentError(StrCat("page_size ", request.page_size(), " is negative"));
+  }
+  const int limit =
+      request.page_size() == 0 ? kRemovedDefault : std::min(request.page_size(), kRemovedMax);
+  H5M_ASSIGN_OR_RETURN(const std::vector<store::RemovedFile> files,
+                       environment_.store.ListRemoved());
+  auto at = files.begin();
+  if (!request.page_token().empty()) {
+    at = std::find_if(files.begin(), files.end(), [&](const store::RemovedFile& file) {
+      return file.id == request.page_token();
+    });
+    if (at == files.end()) return absl::InvalidArgumentError("page_token: start the list again");
+    ++at;
+  }
+  const store::RemovedFile* last = nullptr;
+  PageBudget budget;
+  for (; at != files.end(); ++at) {
+    if (!request.name().empty() && at->name != request.name()) continue;
+    v1::RemovedFile row = ToProto(*at);
+    if (response.files_size() == limit || !budget.Takes(row)) {
+      response.set_next_page_token(last->id);
+      break;
+    }
+    *response.add_files() = std::move(row);
+    last = &*at;
+  }
+  return absl::OkStatus();
+}
+
+grpc::Status FilesService::UndeleteFile(grpc::ServerContext* context,
+                                        const v1::UndeleteFileRequest* request,
+                                        v1::UndeleteFileResponse* response) {
+  return RunCall(environment_, *context, "UndeleteFile", Right::kAdmin,
+                 [&](const Principal& principal) {
+                   return Undelete(*context, principal, *request, *response);
+                 });
+}
+
+absl::Status FilesService::Undelete(const grpc::ServerContext& context, const Principal& principal,
+                                    const v1::UndeleteFileRequest& request,
+                                    v1::UndeleteFileResponse& response) {
+  if (request.name().empty() == request.removal_id().empty()) {
+    return absl::InvalidArgumentError("one of name and removal_id must be set");
+  }
+  H5M_ASSIGN_OR_RETURN(const std::vector<store::RemovedFile> files,
+                       environment_.store.ListRemoved());
+  const auto found = std::find_if(files.begin(), files.end(), [&](const store::RemovedFile& file) {
+    return request.name().empty() ? file.id == request.removal_id() : file.name == request.name();
+  });
+  if (found == files.end()) {
+    return absl::NotFoundError(StrCat(
+        "nothing was removed as ", request.name().empty() ? request.removal_id() : request.name(),
+        ", or its retention has ended; see h5mirror ls --removed"));
+  }
+  const std::string name = request.new_name().empty() ? found->name : request.new_name();
+  H5M_RETURN_IF_ERROR(store::CheckName(name));
+  H5M_ASSIGN_OR_RETURN(
+      const CallLease lease,
+      CallLease::Take(environment_, name, principal, context, CallLease::Writer::kRespect));
+  H5M_RETURN_IF_ERROR(environment_.store.Undelete(found->id, name).status());
+  spdlog::info("undelete: {} as file={} (token {})", found->id, Quoted(name), principal.name);
+  H5M_ASSIGN_OR_RETURN(*response.mutable_file(), StatusOfName(name));
+  return absl::OkStatus();
+}
+
+}  // namespace h5mirror::server

@@ -1,0 +1,125 @@
+#include "server/services/files_service.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "base/status_macros.h"
+#include "base/strings.h"
+#include "server/calls/page_budget.h"
+#include "server/history/history_keeper.h"
+#include "server/state/convert.h"
+#include "server/state/mirror_states.h"
+
+namespace h5mirror::server {
+namespace {
+
+constexpr int kFilesDefault = 1000;
+constexpr int kFilesMax = 10000;
+
+absl::Status CheckDirectory(const std::string& directory) {
+  return directory.empty() ? absl::OkStatus() : store::CheckName(directory);
+}
+
+// Waits until the head holds the newest durable cut, in slices, so that a caller who has gone
+// and a server that stops are noticed.
+absl::Status Settle(const grpc::ServerContext& context, store::File& file) {
+  for (;;) {
+    const absl::Status status = file.WaitApplied(absl::Milliseconds(200));
+    if (!absl::IsDeadlineExceeded(status)) return status;
+    if (context.IsCancelled()) return absl::CancelledError("the caller has gone");
+    if (std::chrono::system_clock::now() >= context.deadline()) return status;
+  }
+}
+
+}  // namespace
+
+grpc::Status FilesService::ListFiles(grpc::ServerContext* context,
+                                     const v1::ListFilesRequest* request,
+                                     v1::ListFilesResponse* response) {
+  return RunCall(environment_, *context, "ListFiles", Right::kRead,
+                 [&](const Principal&) { return List(*request, *response); });
+}
+
+absl::Status FilesService::List(const v1::ListFilesRequest& request,
+                                v1::ListFilesResponse& response) {
+  H5M_RETURN_IF_ERROR(CheckDirectory(request.directory()));
+  if (!request.page_token().empty() && !store::CheckName(request.page_token()).ok()) {
+    return absl::InvalidArgumentError("page_token is none of this server's");
+  }
+  if (request.page_size() < 0) {
+    return absl::InvalidArgumentError(StrCat("page_size ", request.page_size(), " is negative"));
+  }
+  const int limit =
+      request.page_size() == 0 ? kFilesDefault : std::min(request.page_size(), kFilesMax);
+  // One more than asked for tells whether there is a next page.
+  H5M_ASSIGN_OR_RETURN(auto files,
+                       environment_.store.List(request.directory(), request.page_token(),
+                                               static_cast<size_t>(limit) + 1));
+  if (files.size() > static_cast<size_t>(limit)) {
+    files.resize(static_cast<size_t>(limit));
+    response.set_next_page_token(files.back().name);
+  }
+  PageBudget budget;
+  for (const store::FileSummary& file : files) {
+    v1::FileSummary summary;
+    summary.set_name(file.name);
+    summary.set_size_bytes(static_cast<int64_t>(file.size_bytes));
+    *summary.mutable_modify_time() = ToProto(file.modify_time);
+    if (!budget.Takes(summary)) {
+      response.set_next_page_token(response.files().rbegin()->name());
+      break;
+    }
+    *response.add_files() = std::move(summary);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<v1::FileStatus> FilesService::StatusOf(store::File& file) {
+  H5M_ASSIGN_OR_RETURN(const store::FileInfo info, file.Info());
+  v1::FileStatus status = ToProto(file.name(), info, environment_.leases.HolderOf(file.name()));
+  *status.mutable_mirror() = environment_.mirrors.StatusOf(info);
+  status.set_history_notice(environment_.keeper.NoticeOf(file.name()));
+  return status;
+}
+
+grpc::Status FilesService::GetFile(grpc::ServerContext* context, const v1::GetFileRequest* request,
+                                   v1::GetFileResponse* response) {
+  return RunCall(environment_, *context, "GetFile", Right::kRead,
+                 [&](const Principal&) { return Get(*context, *request, *response); });
+}
+
+absl::Status FilesService::Get(const grpc::ServerContext& context,
+                               const v1::GetFileRequest& request, v1::GetFileResponse& response) {
+  H5M_RETURN_IF_ERROR(store::CheckName(request.name()));
+  H5M_ASSIGN_OR_RETURN(const std::shared_ptr<store::File> file,
+                       environment_.store.OpenFile(request.name()));
+  if (request.settle()) H5M_RETURN_IF_ERROR(Settle(context, *file));
+  H5M_ASSIGN_OR_RETURN(*response.mutable_file(), StatusOf(*file));
+  return absl::OkStatus();
+}
+
+grpc::Status FilesService::AdoptFile(grpc::ServerContext* context,
+                                     const v1::AdoptFileRequest* request,
+                                     v1::AdoptFileResponse* response) {
+  return RunCall(
+      environment_, *context, "AdoptFile", Right::kAdmin, [&](const Principal& principal) {
+        H5M_RETURN_IF_ERROR(store::CheckName(request->name()));
+        H5M_RETURN_IF_ERROR(CheckOrigin(request->origin()));
+        H5M_ASSIGN_OR_RETURN(const std::shared_ptr<store::File> file,
+                             environment_.store.OpenFile(request->name()));
+        H5M_ASSIGN_OR_RETURN(const CallLease lease,
+                             CallLease::Take(environment_, request->name(), principal, *context,
+                                             CallLease::Writer::kRespect));
+        H5M_RETURN_IF_ERROR(file->SetOrigin(request->version(), FromProto(request->origin()),
+                                            FromProto(request->local())));
+        // Who adopts has compared the two, also where nothing else tells that they are the same
+        // now.
+        H5M_ASSIGN_OR_RETURN(const store::FileInfo info, file->Info());
+        environment_.mirrors.FoundEqual(request->name(), info.file_id);
+        H5M_ASSIGN_OR_RETURN(*response->mutable_file(), StatusOf(*file));
+        response->mutable_file()->clear_lease();  // The one of this call.
+        return absl::OkStatus();
+      });
+}
+
+}  // namespace h5mirror::server

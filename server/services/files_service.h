@@ -1,0 +1,61 @@
+// The Files service; see proto/h5mirror/v1/files.proto.
+#ifndef H5MIRROR_SERVER_SERVICES_FILES_SERVICE_H_
+#define H5MIRROR_SERVER_SERVICES_FILES_SERVICE_H_
+
+#include "h5mirror/v1/files.grpc.pb.h"
+#include "server/calls/call.h"
+#include "server/calls/stream_call.h"
+
+namespace h5mirror::server {
+
+// Thread-safe.
+class FilesService final : public v1::Files::WithRawCallbackMethod_DigestFile<v1::Files::Service> {
+ public:
+  // Removed files can be undeleted for `removed_keep`.
+  FilesService(const ServiceEnvironment& environment, absl::Duration removed_keep)
+      : environment_(environment), removed_keep_(removed_keep) {}
+
+  grpc::Status ListFiles(grpc::ServerContext* context, const v1::ListFilesRequest* request,
+                         v1::ListFilesResponse* response) override;
+  grpc::Status GetFile(grpc::ServerContext* context, const v1::GetFileRequest* request,
+                       v1::GetFileResponse* response) override;
+  grpc::Status AdoptFile(grpc::ServerContext* context, const v1::AdoptFileRequest* request,
+                         v1::AdoptFileResponse* response) override;
+  // ---- file_digests.cc ----
+  StreamReactor* DigestFile(grpc::CallbackServerContext* context,
+                            const grpc::ByteBuffer* request) override;
+  // ---- file_checks.cc ----
+  grpc::Status RecordCheck(grpc::ServerContext* context, const v1::RecordCheckRequest* request,
+                           v1::RecordCheckResponse* response) override;
+  // ---- file_names.cc ----
+  grpc::Status MoveFile(grpc::ServerContext* context, const v1::MoveFileRequest* request,
+                        v1::MoveFileResponse* response) override;
+  grpc::Status RemoveFile(grpc::ServerContext* context, const v1::RemoveFileRequest* request,
+                          v1::RemoveFileResponse* response) override;
+  grpc::Status ListRemovedFiles(grpc::ServerContext* context,
+                                const v1::ListRemovedFilesRequest* request,
+                                v1::ListRemovedFilesResponse* response) override;
+  grpc::Status UndeleteFile(grpc::ServerContext* context, const v1::UndeleteFileRequest* request,
+                            v1::UndeleteFileResponse* response) override;
+
+ private:
+  class DigestParts;
+
+  absl::Status List(const v1::ListFilesRequest& request, v1::ListFilesResponse& response);
+  absl::Status Get(const grpc::ServerContext& context, const v1::GetFileRequest& request,
+                   v1::GetFileResponse& response);
+  absl::StatusOr<v1::FileStatus> StatusOf(store::File& file);
+  absl::Status ListRemoved(const v1::ListRemovedFilesRequest& request,
+                           v1::ListRemovedFilesResponse& response);
+  absl::Status Undelete(const grpc::ServerContext& context, const Principal& principal,
+                        const v1::UndeleteFileRequest& request, v1::UndeleteFileResponse& response);
+  absl::StatusOr<v1::FileStatus> StatusOfName(const std::string& name);
+  absl::StatusOr<Bytes16> FileIdOf(const std::string& name);
+
+  const ServiceEnvironment environment_;
+  const absl::Duration removed_keep_;
+};
+
+}  // namespace h5mirror::server
+
+#endif  // H5MIRROR_SERVER_SERVICES_FILES_SERVICE_H_

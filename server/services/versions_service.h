@@ -1,0 +1,94 @@
+// The Versions service; see proto/h5mirror/v1/versions.proto.
+#ifndef H5MIRROR_SERVER_SERVICES_VERSIONS_SERVICE_H_
+#define H5MIRROR_SERVER_SERVICES_VERSIONS_SERVICE_H_
+
+#include "h5mirror/v1/versions.grpc.pb.h"
+#include "server/calls/call.h"
+#include "server/calls/stream_call.h"
+#include "server/state/recent_files.h"
+
+namespace h5mirror::server {
+
+// kInvalidArgument: negative.
+absl::Status CheckVersion(int64_t version);
+
+// Thread-safe. Calls that stream or wait hold no thread while they do.
+class VersionsService final : public v1::Versions::WithRawCallbackMethod_ReadVersion<
+                                  v1::Versions::WithRawCallbackMethod_MapVersion<
+                                      v1::Versions::WithRawCallbackMethod_ListChanges<
+                                          v1::Versions::WithRawCallbackMethod_PruneVersions<
+                                              v1::Versions::WithRawCallbackMethod_VerifyHistory<
+                                                  v1::Versions::WithCallbackMethod_CommitVersion<
+                                                      v1::Versions::Service>>>>>> {
+ public:
+  explicit VersionsService(const ServiceEnvironment& environment)
+      : environment_(environment), recent_(environment.clock) {}
+
+  // Lets go of files that were read and are not any more; of all, before the store is closed.
+  void OnTimer() { recent_.OnTimer(); }
+  void Stop() { recent_.Clear(); }
+
+  grpc::Status ListVersions(grpc::ServerContext* context, const v1::ListVersionsRequest* request,
+                            v1::ListVersionsResponse* response) override;
+  grpc::Status GetVersion(grpc::ServerContext* context, const v1::GetVersionRequest* request,
+                          v1::GetVersionResponse* response) override;
+  grpc::Status FindVersion(grpc::ServerContext* context, const v1::FindVersionRequest* request,
+                           v1::FindVersionResponse* response) override;
+  grpc::Status TagVersion(grpc::ServerContext* context, const v1::TagVersionRequest* request,
+                          v1::TagVersionResponse* response) override;
+  grpc::Status UntagVersion(grpc::ServerContext* context, const v1::UntagVersionRequest* request,
+                            v1::UntagVersionResponse* response) override;
+  grpc::Status RollbackVersion(grpc::ServerContext* context,
+                               const v1::RollbackVersionRequest* request,
+                               v1::RollbackVersionResponse* response) override;
+  // In stats_service.cc.
+  grpc::Status GetHistoryStats(grpc::ServerContext* context,
+                               const v1::GetHistoryStatsRequest* request,
+                               v1::GetHistoryStatsResponse* response) override;
+  // In version_commit.cc.
+  grpc::ServerUnaryReactor* CommitVersion(grpc::CallbackServerContext* context,
+                                          const v1::CommitVersionRequest* request,
+                                          v1::CommitVersionResponse* response) override;
+  // In read_service.cc.
+  StreamReactor* ReadVersion(grpc::CallbackServerContext* context,
+                             const grpc::ByteBuffer* request) override;
+  // In version_map.cc.
+  StreamReactor* MapVersion(grpc::CallbackServerContext* context,
+                            const grpc::ByteBuffer* request) override;
+  StreamReactor* ListChanges(grpc::CallbackServerContext* context,
+                             const grpc::ByteBuffer* request) override;
+  // In prune_service.cc.
+  StreamReactor* PruneVersions(grpc::CallbackServerContext* context,
+                               const grpc::ByteBuffer* request) override;
+  // In verify_service.cc.
+  StreamReactor* VerifyHistory(grpc::CallbackServerContext* context,
+                               const grpc::ByteBuffer* request) override;
+
+ private:
+  class CommitCall;
+  class ReadParts;
+  class MapParts;
+  class ChangeParts;
+  class PruneSteps;
+  class VerifySteps;
+
+  absl::StatusOr<std::shared_ptr<store::File>> Open(const std::string& name);
+  // For calls that readers repeat.
+  absl::StatusOr<std::shared_ptr<store::File>> OpenToRead(const std::string& name);
+  absl::Status List(const v1::ListVersionsRequest& request, v1::ListVersionsResponse& response);
+  absl::Status Find(const v1::FindVersionRequest& request, v1::FindVersionResponse& response);
+  absl::Status Tag(const Principal& principal, const v1::TagVersionRequest& request,
+                   v1::TagVersionResponse& response);
+  absl::Status Stats(const grpc::ServerContext& context, const v1::GetHistoryStatsRequest& request,
+                     v1::GetHistoryStatsResponse& response);
+  absl::Status Rollback(const grpc::ServerContext& context, const Principal& principal,
+                        const v1::RollbackVersionRequest& request,
+                        v1::RollbackVersionResponse& response);
+
+  const ServiceEnvironment environment_;
+  RecentFiles recent_;
+};
+
+}  // namespace h5mirror::server
+
+#endif  // H5MIRROR_SERVER_SERVICES_VERSIONS_SERVICE_H_

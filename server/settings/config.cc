@@ -1,0 +1,197 @@
+#include "server/settings/config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+#include <sstream>
+
+#include "absl/strings/str_cat.h"
+#include "base/errno_status.h"
+#include "base/human.h"
+#include "base/nearest_name.h"
+#include "base/status_macros.h"
+#include "base/strings.h"
+#include "base/swmr_fields.h"
+#include "base/toml.h"
+
+namespace h5mirror::server {
+namespace {
+
+absl::StatusOr<std::string> ReadText(const std::filesystem::path& path) {
+  errno = 0;
+  std::ifstream stream(path);
+  if (!stream) return ErrnoToStatus(errno == 0 ? EIO : errno, StrCat("open ", path.string()));
+  std::ostringstream text;
+  text << stream.rdbuf();
+  if (stream.bad()) return ErrnoToStatus(EIO, StrCat("read ", path.string()));
+  return text.str();
+}
+
+std::string SuggestionFor(std::string_view key) {
+  if (const std::string advice = AdviceOnSwmrField(key); !advice.empty()) return advice;
+  std::vector<std::string_view> names;
+  for (const ConfigKey& candidate : ConfigKeys()) names.push_back(candidate.name);
+  return SuggestKey(key, names, "deploy/h5mirrord.toml shows all keys");
+}
+
+// The text of a value, as a flag would give it; empty status: not a kind that settings have.
+absl::StatusOr<std::string> TextOf(const toml::node& node) {
+  if (const auto* text = node.as_string()) return text->get();
+  if (const auto* number = node.as_integer()) return absl::StrCat(number->get());
+  if (const auto* flag = node.as_boolean()) return std::string(flag->get() ? "true" : "false");
+  if (const auto* array = node.as_array()) {
+    std::string joined;
+    for (const toml::node& element : *array) {
+      const auto* text = element.as_string();
+      if (text == nullptr) return absl::InvalidArgumentError("an array holds strings only");
+      absl::StrAppend(&joined, joined.empty() ? "" : ",", text->get());
+    }
+    return joined;
+  }
+  return absl::InvalidArgumentError("must be a string, a whole number or an array of strings");
+}
+
+// One [[retention]] table: its keys, those of arrays one by one.
+absl::StatusOr<Setting> RetentionTable(const toml::node& node, const std::string& path) {
+  const std::string source = StrCat(path, ":", node.source().begin.line);
+  const auto* table = node.as_table();
+  if (table == nullptr) {
+    return absl::InvalidArgumentError(StrCat(source, ": retention: write tables, [[retention]]"));
+  }
+  Setting setting{"retention", "", source};
+  for (const auto& [key, value] : *table) {
+    const std::string name(key.str());
+    const std::string at = StrCat(path, ":", value.source().begin.line);
+    std::vector<const toml::node*> elements{&value};
+    if (const auto* array = value.as_array()) {
+      elements.clear();
+      for (const toml::node& element : *array) elements.push_back(&element);
+    }
+    for (const toml::node* element : elements) {
+      auto text = TextOf(*element);
+      if (!text.ok() || element->is_array()) {
+        return absl::InvalidArgumentError(
+            StrCat(at, ": ", name, ": must be a string, a whole number or an array of strings"));
+      }
+      setting.parts.push_back({name, *std::move(text), at});
+    }
+  }
+  return setting;
+}
+
+absl::Status CheckTogether(const Config& config) {
+  if (const absl::Duration lag = config.max_lag * config.tick_len; lag > absl::Hours(24)) {
+    return absl::InvalidArgumentError(
+        StrCat("max_lag = ", config.max_lag, " with tick_len = ", HumanDuration(config.tick_len),
+               " is ", HumanDuration(lag), ": must be 24 h at most, as snapshot_keep"));
+  }
+  if (config.root.empty()) {
+    return absl::InvalidArgumentError(
+        "root is not set: give --root DIR, or root = \"DIR\" in the configuration file");
+  }
+  if (config.tls_cert.empty() != config.tls_key.empty()) {
+    return absl::InvalidArgumentError(StrCat("tls_cert = \"", config.tls_cert.string(),
+                                             "\" and tls_key = \"", config.tls_key.string(),
+                                             "\": set both or neither"));
+  }
+  for (const ListenAddress& address : config.listen) {
+    if (address.reach != Reach::kNetwork || (config.HasTls() && config.HasTokens())) continue;
+    return absl::InvalidArgumentError(
+        StrCat("listen = \"", address.text,
+               "\" can be reached from the network and wants TLS and tokens: ",
+               "run `h5mirrord init`, then start with the configuration that it writes (tls_cert, "
+               "tls_key, ",
+               "tokens_file); or listen on 127.0.0.1 or unix:PATH and come in through ssh -L"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+std::string SuggestKey(std::string_view key, absl::Span<const std::string_view> names,
+                       std::string_view otherwise) {
+  const std::string_view best = NearestName(key, names);
+  return best.empty() ? std::string(otherwise) : StrCat("did you mean \"", best, "\"?");
+}
+
+bool Config::ProbesWindows() const {
+  // With less, what a few dozen connections may share is hardly more than each has unprobed.
+  constexpr uint64_t kProbeMemoryMin = uint64_t{512} << 20;
+  if (window_probe != WindowProbe::kAuto) return window_probe == WindowProbe::kOn;
+  if (memory_max_bytes < kProbeMemoryMin) return false;
+  return std::any_of(listen.begin(), listen.end(),
+                     [](const ListenAddress& address) { return address.reach == Reach::kNetwork; });
+}
+
+absl::StatusOr<std::vector<Setting>> ReadConfigFile(const std::filesystem::path& path) {
+  H5M_ASSIGN_OR_RETURN(const std::string text, ReadText(path));
+  toml::table table;
+  try {
+    table = ParseToml(text, path.string());
+  } catch (const toml::parse_error& error) {
+    return absl::InvalidArgumentError(StrCat(path.string(), ":", error.source().begin.line, ": ",
+                                             std::string(error.description())));
+  }
+  std::vector<Setting> settings;
+  for (const auto& [key, node] : table) {
+    const std::string name(key.str());
+    const std::string source = StrCat(path.string(), ":", node.source().begin.line);
+    if (name == "retention") {
+      const auto* tables = node.as_array();
+      if (tables == nullptr) {
+        return absl::InvalidArgumentError(
+            StrCat(source, ": retention: write it in two brackets, [[retention]]"));
+      }
+      for (const toml::node& table : *tables) {
+        H5M_ASSIGN_OR_RETURN(Setting setting, RetentionTable(table, path.string()));
+        settings.push_back(std::move(setting));
+      }
+      continue;
+    }
+    if (FindConfigKey(name) == nullptr) {
+      return absl::InvalidArgumentError(
+          StrCat(source, ": unknown key \"", name, "\"; ", SuggestionFor(name)));
+    }
+    const ConfigKey& config_key = *FindConfigKey(name);
+    if (config_key.value == "OCTAL" && node.is_integer()) {
+      return absl::InvalidArgumentError(
+          StrCat(source, ": ", name, ": write octal numbers in quotes, as in \"0027\""));
+    }
+    auto value = TextOf(node);
+    if (!value.ok()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(source, ": ", name, ": ", value.status().message()));
+    }
+    settings.push_back({name, *std::move(value), source});
+  }
+  return settings;
+}
+
+absl::StatusOr<Config> MakeConfig(absl::Span<const Setting> settings) {
+  Config config;
+  H5M_ASSIGN_OR_RETURN(config.listen, ParseListenList("127.0.0.1:7447"));
+  for (const Setting& setting : settings) {
+    if (setting.key == "retention") {
+      H5M_ASSIGN_OR_RETURN(RetentionRule rule, MakeRetentionRule(setting));
+      config.retention.push_back(std::move(rule));
+      continue;
+    }
+    const ConfigKey* key = FindConfigKey(setting.key);
+    if (key == nullptr) {
+      return absl::InvalidArgumentError(StrCat(setting.source, ": unknown key \"", setting.key,
+                                               "\"; ", SuggestionFor(setting.key)));
+    }
+    if (const absl::Status status = key->set(setting.text, config); !status.ok()) {
+      return absl::InvalidArgumentError(absl::StrCat(setting.source, ": ", setting.key, " = \"",
+                                                     setting.text, "\": ", status.message()));
+    }
+  }
+  H5M_RETURN_IF_ERROR(CheckTogether(config));
+  config.snapshot_keep = std::max(config.snapshot_keep, config.max_lag * config.tick_len);
+  return config;
+}
+
+}  // namespace h5mirror::server

@@ -1,0 +1,133 @@
+// The settings of one h5mirrord: read once, wholly checked before any file or socket is
+// opened, then constant. A flag wins over the environment, that over the file, that over
+// the default. Every key is shown, with unit and default, in deploy/h5mirrord.toml.
+#ifndef H5MIRROR_SERVER_SETTINGS_CONFIG_H_
+#define H5MIRROR_SERVER_SETTINGS_CONFIG_H_
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "onion_store/store.h"
+#include "server/settings/listen_address.h"
+#include "server/settings/retention_rules.h"
+
+namespace h5mirror::server {
+
+// Whether the windows of connections follow their measured delay. Fixed ones let 1 MiB travel
+// unanswered, which a delay of some 100 us makes the limit; probing costs a tenth without one.
+enum class WindowProbe {
+  kAuto,  // where a listener can be reached from the network
+  kOn,
+  kOff,
+};
+
+// How much of the root's file system heads are to have left: bytes, or a part of all of it.
+struct MinFree {
+  uint64_t bytes = 0;
+  int percent = 0;  // 1..90; 0: `bytes` counts
+
+  bool is_set() const { return bytes > 0 || percent > 0; }
+  // Of a file system of that size.
+  uint64_t BytesOf(uint64_t disk_bytes) const {
+    return percent > 0 ? disk_bytes / 100 * static_cast<uint64_t>(percent) : bytes;
+  }
+};
+
+struct Config {
+  std::filesystem::path root;
+  std::vector<ListenAddress> listen;
+  uint64_t memory_max_bytes = uint64_t{1} << 30;
+  absl::Duration durable_every = absl::Seconds(10);
+  uint32_t page_size_bytes = 4096;
+  store::PageCompression page_compression = store::PageCompression::kZstd;
+  uint32_t umask_bits = 0027;
+  std::string group;
+  uint32_t socket_mode_bits = 0660;
+  absl::Duration lease_ttl = absl::Seconds(10);
+  int max_sessions = 1024;
+  int max_connections = 4096;
+  int max_peer_connections = 1024;
+  int max_new_connections = 256;  // without a valid token
+  absl::Duration token_timeout = absl::Seconds(20);
+  bool reflection = false;
+  int caller_share_percent = 50;  // 1..100
+  int queue_threads = 0;          // 0: one for two cores, at most 4
+  WindowProbe window_probe = WindowProbe::kAuto;
+  int background_threads = 2;
+  absl::Duration stop_timeout = absl::Seconds(30);
+  absl::Duration removed_keep = absl::Hours(30 * 24);
+  absl::Duration tick_len = absl::Milliseconds(100);
+  int max_lag = 10;                                  // ticks
+  absl::Duration snapshot_keep = absl::Seconds(60);  // at least max_lag ticks
+  uint64_t snapshot_max_bytes = uint64_t{1} << 30;   // for each file
+  std::vector<RetentionRule> retention;              // the first that matches counts
+  absl::Duration prune_every = absl::Hours(24);      // 0: never
+  MinFree min_free;                                  // not set: nothing is dropped for it
+  std::filesystem::path tls_cert;
+  std::filesystem::path tls_key;
+  std::filesystem::path tokens_file;
+  std::string metrics_listen;  // HOST:PORT; empty: no metrics
+  std::string log_level = "info";
+  std::filesystem::path log_file;  // empty: stderr, the journal under systemd
+
+  bool HasTls() const { return !tls_cert.empty(); }
+  bool HasTokens() const { return !tokens_file.empty(); }
+  // What window_probe comes to with these listeners.
+  bool ProbesWindows() const;
+};
+
+// One setting. The key `tls_cert` of the file is the flag --tls-cert and the environment
+// variable H5MIRRORD_TLS_CERT.
+struct ConfigKey {
+  std::string_view name;
+  std::string_view value;  // what stands behind the flag in --help: SIZE, FILE, ...
+  std::string_view help;
+  // Parses and checks `text`; kInvalidArgument says what is allowed.
+  absl::Status (*set)(std::string_view text, Config& config);
+};
+
+// All settings, in the order in which --help and the sample show them.
+absl::Span<const ConfigKey> ConfigKeys();
+
+// nullptr: no such key.
+const ConfigKey* FindConfigKey(std::string_view name);
+
+// One value, and where it comes from: "--lease-ttl", "/etc/h5mirror/h5mirrord.toml:12".
+struct Setting {
+  std::string key;
+  std::string text;
+  std::string source;
+  // Of a [[retention]] table, whose `key` is "retention": its keys; those of an array one by one.
+  std::vector<Setting> parts = {};
+};
+
+// The settings of a TOML file. Numbers and booleans may stand without quotes, `listen` may
+// be an array; [[retention]] tables may follow. kInvalidArgument names file and line for bad TOML
+// and for unknown keys, and says which key is meant where the spelling is close. kNotFound,
+// kPermissionDenied.
+absl::StatusOr<std::vector<Setting>> ReadConfigFile(const std::filesystem::path& path);
+
+// Applies the settings in order (later ones win) over the defaults and checks the whole.
+// kInvalidArgument names key, value, source and the allowed range.
+absl::StatusOr<Config> MakeConfig(absl::Span<const Setting> settings);
+
+// The rule of one [[retention]] table. kInvalidArgument names its source and what is wrong.
+absl::StatusOr<RetentionRule> MakeRetentionRule(const Setting& table);
+
+// `key` may be one of `names`, misspelt: "did you mean ...?"; else `otherwise`.
+std::string SuggestKey(std::string_view key, absl::Span<const std::string_view> names,
+                       std::string_view otherwise);
+
+// One "key = value" line for each setting, for --check-config.
+std::string DescribeConfig(const Config& config);
+
+}  // namespace h5mirror::server
+
+#endif  // H5MIRROR_SERVER_SETTINGS_CONFIG_H_

@@ -1,0 +1,59 @@
+#include "server/settings/listen_address.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace h5mirror::server {
+namespace {
+
+using ::testing::HasSubstr;
+
+Reach ReachOfText(std::string_view text) {
+  const auto address = ParseListenAddress(text);
+  EXPECT_TRUE(address.ok()) << address.status();
+  return address.ok() ? address->reach : Reach::kNetwork;
+}
+
+TEST(ListenAddressTest, OnlyLoopbackAndUnixSocketsAreLocal) {
+  EXPECT_EQ(ReachOfText("127.0.0.1:7447"), Reach::kLoopback);
+  EXPECT_EQ(ReachOfText("127.9.9.9:7447"), Reach::kLoopback);
+  EXPECT_EQ(ReachOfText("[::1]:7447"), Reach::kLoopback);
+  EXPECT_EQ(ReachOfText("LocalHost:7447"), Reach::kLoopback);
+  EXPECT_EQ(ReachOfText("unix:/run/sock"), Reach::kUnixSocket);
+  EXPECT_EQ(ReachOfText("0.0.0.0:7447"), Reach::kNetwork);
+  EXPECT_EQ(ReachOfText("[::]:7447"), Reach::kNetwork);
+  EXPECT_EQ(ReachOfText("128.0.0.1:7447"), Reach::kNetwork);
+  EXPECT_EQ(ReachOfText("node7:7447"), Reach::kNetwork);
+}
+
+TEST(ListenAddressTest, TargetIsWhatGrpcWants) {
+  EXPECT_EQ(ParseListenAddress("[::1]:7447")->GrpcTarget(), "[::1]:7447");
+  EXPECT_EQ(ParseListenAddress("127.0.0.1:0")->WithPort(4242), "127.0.0.1:4242");
+  EXPECT_EQ(ParseListenAddress("unix:/run/a/../sock")->GrpcTarget(), "unix:/run/sock");
+}
+
+TEST(ListenAddressTest, BadAddressIsQuotedWithTheThreeForms) {
+  for (const char* text : {"", "7447", "host", "host:", "host:70000", "host:-1", ":7447",
+                           "::1:7447", "[::1", "[nonsense]:1", "unix:", "host:7447x"}) {
+    const auto address = ParseListenAddress(text);
+    ASSERT_FALSE(address.ok()) << text;
+    EXPECT_THAT(std::string(address.status().message()), HasSubstr("HOST:PORT"));
+    EXPECT_THAT(std::string(address.status().message()), HasSubstr(text));
+  }
+}
+
+TEST(ListenAddressTest, SocketPathHasTheLengthThatTheKernelTakes) {
+  EXPECT_TRUE(ParseListenAddress("unix:/" + std::string(106, 'x')).ok());
+  EXPECT_FALSE(ParseListenAddress("unix:/" + std::string(107, 'x')).ok());
+}
+
+TEST(ListenAddressTest, ListIsSplitAtCommas) {
+  const auto addresses = ParseListenList("127.0.0.1:1, unix:/a");
+  ASSERT_TRUE(addresses.ok());
+  ASSERT_EQ(addresses->size(), 2u);
+  EXPECT_EQ((*addresses)[1].path, "/a");
+  EXPECT_FALSE(ParseListenList("127.0.0.1:1,").ok());
+}
+
+}  // namespace
+}  // namespace h5mirror::server

@@ -1,0 +1,36 @@
+// Which versions the server drops by itself: rules by path, from the [[retention]] tables of its
+// configuration.
+#ifndef H5MIRROR_SERVER_SETTINGS_RETENTION_RULES_H_
+#define H5MIRROR_SERVER_SETTINGS_RETENTION_RULES_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "onion_store/retention.h"
+
+namespace h5mirror::server {
+
+struct RetentionRule {
+  std::vector<std::string> files;  // names under the root, as base/glob.h has them
+  store::RetentionPolicy policy;   // empty: nothing is dropped by it
+  uint64_t history_max_bytes = 0;  // of one file; 0: no limit
+  bool keep_all = false;           // min_free drops nothing of these files, either
+  std::string source;              // "/etc/h5mirror/h5mirrord.toml:12"
+
+  bool Matches(std::string_view name) const;
+  // For logs and notices: `"runs/**" (h5mirrord.toml:12)`.
+  std::string Label() const;
+};
+
+// The first that matches; nullptr: none.
+const RetentionRule* FindRule(absl::Span<const RetentionRule> rules, std::string_view name);
+
+// As the table in the configuration, with all that it says.
+std::string Describe(const RetentionRule& rule);
+
+}  // namespace h5mirror::server
+
+#endif  // H5MIRROR_SERVER_SETTINGS_RETENTION_RULES_H_

@@ -1,0 +1,78 @@
+#include "server/settings/secret_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "absl/cleanup/cleanup.h"
+#include "base/errno_status.h"
+#include "base/status_macros.h"
+#include "base/strings.h"
+
+namespace h5mirror::server {
+namespace {
+
+constexpr size_t kSizeMax = size_t{1} << 20;
+
+absl::Status WriteAll(int fd, std::string_view content, const std::string& path) {
+  while (!content.empty()) {
+    const ssize_t written = write(fd, content.data(), content.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return ErrnoToStatus(errno, StrCat("write ", path));
+    content.remove_prefix(static_cast<size_t>(written));
+  }
+  if (fsync(fd) != 0) return ErrnoToStatus(errno, StrCat("sync ", path));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> ReadSmallFile(const std::filesystem::path& path) {
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return ErrnoToStatus(errno, StrCat("open ", path.string()));
+  const absl::Cleanup closer = [fd] { close(fd); };
+  std::string content(kSizeMax + 1, '\0');
+  size_t size = 0;
+  while (size < content.size()) {
+    const ssize_t got = read(fd, content.data() + size, content.size() - size);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return ErrnoToStatus(errno, StrCat("read ", path.string()));
+    if (got == 0) break;
+    size += static_cast<size_t>(got);
+  }
+  if (size > kSizeMax) {
+    return absl::InvalidArgumentError(StrCat(path.string(), " has more than 1 MiB"));
+  }
+  content.resize(size);
+  return content;
+}
+
+absl::Status CreateFile(const std::filesystem::path& path, std::string_view content,
+                        unsigned mode_bits) {
+  const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (fd < 0) return ErrnoToStatus(errno, StrCat("create ", path.string()));
+  const absl::Cleanup closer = [fd] { close(fd); };
+  if (fchmod(fd, mode_bits) != 0) return ErrnoToStatus(errno, StrCat("chmod ", path.string()));
+  return WriteAll(fd, content, path.string());
+}
+
+absl::Status ReplaceSecretFile(const std::filesystem::path& path, std::string_view content) {
+  std::string temporary = StrCat(path.string(), ".XXXXXX");
+  const int fd = mkostemp(temporary.data(), O_CLOEXEC);  // Mode 0600.
+  if (fd < 0) return ErrnoToStatus(errno, StrCat("create ", temporary));
+  absl::Cleanup remover = [&] { unlink(temporary.c_str()); };
+  const absl::Cleanup closer = [fd] { close(fd); };
+  struct stat old {};
+  if (stat(path.c_str(), &old) == 0 && fchown(fd, old.st_uid, old.st_gid) != 0) {
+    return ErrnoToStatus(errno, StrCat("keep the owner of ", path.string()));
+  }
+  H5M_RETURN_IF_ERROR(WriteAll(fd, content, temporary));
+  if (rename(temporary.c_str(), path.c_str()) != 0) {
+    return ErrnoToStatus(errno, StrCat("rename to ", path.string()));
+  }
+  std::move(remover).Cancel();
+  return absl::OkStatus();
+}
+
+}  // namespace h5mirror::server

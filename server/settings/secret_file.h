@@ -1,0 +1,26 @@
+// Small files that only their owner may read: keys, tokens.
+#ifndef H5MIRROR_SERVER_SETTINGS_SECRET_FILE_H_
+#define H5MIRROR_SERVER_SETTINGS_SECRET_FILE_H_
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace h5mirror::server {
+
+// The whole file, at most 1 MiB. kNotFound, kPermissionDenied name the path.
+absl::StatusOr<std::string> ReadSmallFile(const std::filesystem::path& path);
+
+// Makes a file that must not exist yet. kAlreadyExists names it.
+absl::Status CreateFile(const std::filesystem::path& path, std::string_view content,
+                        unsigned mode_bits);
+
+// Writes beside and renames into place, synced; mode 0600; the owner of an existing file stays.
+absl::Status ReplaceSecretFile(const std::filesystem::path& path, std::string_view content);
+
+}  // namespace h5mirror::server
+
+#endif  // H5MIRROR_SERVER_SETTINGS_SECRET_FILE_H_
