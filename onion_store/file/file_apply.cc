@@ -1,4 +1,33 @@
-// From durable to the head: pre-images, pages, checksums.
+// Apply: the way of a durable cut into the head. The old content of each page is saved first.
+//
+// Apply() takes the oldest durable cut that the head does not hold. It works in rounds of at most
+// 64 MiB of touched pages, of less where memory is short. FinishApply() ends it. The order:
+//
+//   each round   SavePages()    1. append pre-images to pages-N (pre_images.h)
+//                               2. fdatasync pages-N
+//                               3. index transaction: the rows of the pre-images
+//                WritePages()   4. write pages to the head, and their checksums to sums; no sync
+//   then once    FinishApply()  5. sum the direct bytes; cut the head off at the cut's size
+//                               6. fdatasync head and sums
+//                               7. index transaction: applied cut, stage_first, stat of the head
+//                               8. remove or empty the stage (stage_log.h)
+//
+// 2 before 3: a row must never name bytes that a power loss can take. 3 before 4: a page must not
+// change before its old content can be found; readers rely on that too (version_reader.h).
+// 6 before 7 before 8: until then the stage is the only other copy. Between two rounds, cuts that
+// are due become durable, as their writers wait. A closing store stops between two rounds.
+//
+// A pre-image is saved of a page that differs, lies below the largest version of its generation,
+// and has no row of the newest applied version yet. A page that a reader's pinned cut needs is also
+// kept in a file that is never synced, as no pin outlives the process (KeepPages()).
+// Invariants:
+// - A page of the head differs from the newest applied version only where that has a row of it.
+// - Sums match the head at the applied cut, but for pages that went bad on the disk. The pre-image
+//   of a bad page is a row that says "lost". Overwritten in part, the page keeps the sum that it
+//   does not match: a new sum would pass the damage off as the writer's bytes (KeepDamage()).
+// - An attempt that failed or stopped is done again from the start, with `recovered` set. Bytes of
+//   the head may be new then and look old, so older pins expire. Pages are written, summed, cleared
+//   and cut off again where that seems done: no later sync covers what a failed one should have.
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -119,8 +148,7 @@ absl::StatusOr<std::optional<Extent>> NextTouched(const CutLayer& cut, uint64_t 
     if (data.length > 0 && data.offset < cut_off_end) {
       take(data.offset, std::min(data.end(), cut_off_end));
     }
-    if (cut.recovered) {  // An earlier attempt may have cleared the head and not the sums.
-      // Of whole pages ClearAgain() makes sure.
+    if (cut.recovered) {  // The head may be clear, the sums not. Whole pages: ClearAgain().
       if (layer.truncated_to() % page_bytes != 0) {
         take(layer.truncated_to(), layer.truncated_to() + 1);
       }
@@ -145,19 +173,16 @@ absl::StatusOr<std::unique_ptr<EnvLock>> FileImpl::LockHead(const Generation& ge
   if (!is_there) return nullptr;
   auto lock = context_->tree->Lock(HeadName(generation.number), LockKind::kExclusive);
   if (absl::IsFailedPrecondition(lock.status())) {
-    // As on a full disk: it is tried again.
     return absl::ResourceExhaustedError(
         StrCat(name_,
                " is open in another program, which reads it as a plain file; what the file "
                "is to become is safe beside it, and gets into it once that has ended"));
   }
-  // Not every file system has locks.
-  return lock.ok() ? *std::move(lock) : nullptr;
+  return lock.ok() ? *std::move(lock) : nullptr;  // Not every file system has locks.
 }
 
 absl::Status FileImpl::Apply(const LayerPtr& layer, Rounds rounds) {
   H5M_ASSIGN_OR_RETURN(const auto head_lock, LockHead(*layer->generation));
-  // An attempt that failed may have left new bytes in the head that cannot be told from old ones.
   if (layer->recovered) ExpireBefore(layer->cut);
   MemoryCharge charge(context_->budget);
   Round round;
@@ -188,7 +213,7 @@ absl::Status FileImpl::Apply(const LayerPtr& layer, Rounds rounds) {
     }
   }
   MemoryCharge kept(context_->budget);
-  // The next attempt takes what is in the head for somebody else's: sums may be ahead of it.
+  // Until the end: the next attempt must not trust the head, as sums may be ahead of it.
   absl::Cleanup not_finished = [&layer] { layer->recovered = true; };
   for (uint64_t at = 0;;) {
     round.Clear();
@@ -288,7 +313,6 @@ absl::Status FileImpl::LoadChunk(Round& round, ApplyChunk& chunk) {
       const uint64_t page = run.first + i;
       const char* fresh = run.bytes + i * page_bytes;
       chunk.differs[page] = std::memcmp(&old_bytes[page * page_bytes], fresh, page_bytes) != 0;
-      // Also where nothing differs: an attempt that failed may have got that far.
       chunk.sums[page] = round.sums->SumOf({fresh, page_bytes});
     }
   }
@@ -296,10 +320,7 @@ absl::Status FileImpl::LoadChunk(Round& round, ApplyChunk& chunk) {
   return absl::OkStatus();
 }
 
-// A page that went bad on the disk and is overwritten in part stays bad: a sum of what it holds
-// then would pass the damage off as the writer's bytes. It keeps the sum that it does not match,
-// until it is overwritten as a whole. (What an attempt that failed has left matches neither sum,
-// and is made anew.)
+// What a failed attempt has left matches neither sum. It is no damage, and is made anew.
 void FileImpl::KeepDamage(Round& round, ApplyChunk& chunk, absl::Span<const char> old_bytes) const {
   if (round.layer->recovered) return;
   for (uint64_t page = 0; page < chunk.keeps_old.size(); ++page) {
@@ -394,8 +415,7 @@ absl::Status FileImpl::SavePages(Round& round) {
   return absl::OkStatus();
 }
 
-// A page that does not match its sum went bad on the disk, or was changed by somebody else. Saved
-// with a sum of its own it would pass for the old version.
+// A page that went bad or was changed from outside must not pass for the old version.
 std::vector<bool> FileImpl::NoteDamaged(Round& round, const ApplyChunk& chunk,
                                         std::vector<bool> wanted, std::vector<PageRun>* runs) {
   const char* old_bytes = round.old_memory.Get(kChunkBytes).data();
@@ -437,8 +457,7 @@ absl::Status FileImpl::WriteRun(Round& round, const ApplyChunk& chunk, const App
   const uint64_t page_bytes = page_size_bytes_;
   const uint64_t offset = chunk.range.offset + run.first * page_bytes;
   auto written = [&](uint64_t i) {
-    // What an earlier attempt wrote may be in memory only, where its sync failed. Beyond the
-    // old size the head may hold what was cut off, which the old content does not show.
+    // Beyond the old size the head may hold bytes that were cut off; the old content hides them.
     return chunk.differs[run.first + i] || round.layer->recovered ||
            offset + (i + 1) * page_bytes > round.old_size_bytes;
   };
@@ -486,8 +505,7 @@ absl::Status FileImpl::SumDirect(const CutLayer& layer) {
   return absl::OkStatus();
 }
 
-// What an earlier attempt cleared looks done, and may be so in memory only, where its sync failed:
-// no later sync covers that.
+// What an earlier attempt cleared may be clear in memory only.
 absl::Status FileImpl::ClearAgain(const CutLayer& layer) {
   const uint64_t from = layer.data.truncated_to();
   uint64_t end = 0;

@@ -1,4 +1,22 @@
-// From visible to durable: syncs, then one index transaction.
+// From visible to durable: syncs, then one index transaction. MakeDurable() takes the oldest
+// waiting cuts up to the last one that is due, all of one generation. The order:
+//
+//   SyncBatch()    1. fdatasync of the head, if direct bytes were written or the generation is new
+//                  2. fdatasync of each segment of the stage that was written (stage_log.h)
+//                  3. fsync of the history's directory, if a file was made in it
+//   CommitBatch()  4. index transaction: the durable cut, the stage's end, new versions
+//   FinishSwap()   5. only of a new generation G: link X.h5 to head-(G-1), fsync the history's
+//                     directory, rename gen-G to X.h5, fsync the directory of X.h5
+//   CommitBatch()  6. tell the waiters
+//
+// 4 is the moment of durability. It follows 1 to 3, as the index must never name bytes that a power
+// loss can take. In 5 the old head must have its second name for good before its first one goes.
+//
+// The first cut of a file finds no index. There 3 syncs the names of the directories above X.h5,
+// and 4 makes the index: the fsync that names it names all that was made in the history before.
+//
+// A failed sync is never repeated, as a repeat would say OK. Die() ends the object, and the next
+// open recovers from the index.
 #include <algorithm>
 #include <cstring>
 #include <utility>
