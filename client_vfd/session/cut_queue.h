@@ -1,11 +1,54 @@
-// The send queue of one session: which bytes of the local file the server does not have yet, cut
-// by cut. The bytes themselves stay in the local file; only what a later write would destroy
-// before it was sent is copied out here.
+// The cut queue of one session: the bytes of the local file that the server lacks, cut by cut.
+//
+// A cut must reach the server as the file was when the cut was closed. The queue knows ranges, not
+// bytes: the bytes stay in the local file until the sender reads them. Only bytes that a later
+// write would destroy before they were read are copied out.
+//
+// THE WAY OF A RANGE
+//
+//     AddWrite()     Close()         Next()          Next() gives        ForgetDurable()
+//         |             |              |              the barrier               |
+//         v             |              |                   |                    |
+//       open_ --------> + -> closed_ ->+--> sending_ ----->+----> unacked_ ---->+  gone
+//         ^                    |                |                     |
+//         +------ SendAgain() -+----------------+---------------------+
+//
+//   open_      the cut that the program still writes
+//   closed_    cuts that wait to be sent, oldest first: ranges to read, and copies (`saved`)
+//   sending_   handed out since the last barrier; from the front of closed_, or, where that is
+//              empty, from a large open_
+//   unacked_   handed out with its barrier, and not durable on the server yet
+//
+// Of a closed cut Next() gives the truncate, the copies, the ranges to read, and then the barrier.
+// The truncate is the smallest size that the file had meanwhile. It goes first, so that bytes which
+// grew back unwritten read as zeros.
+//
+// COPIES
+//
+// Before the program changes a range, the owner does this:
+//
+//   1. wait while IsBeingRead(): the sender reads bytes of a closed cut there
+//   2. read the parts that AtRisk() names from the file, and Save() them
+//   3. let the program write, then AddWrite()
+//
+// Bytes of the open cut need no copy, even where they were handed out already: the write adds the
+// range again, and it is sent again before the barrier.
+//
+// INVARIANTS
+//
+// - A byte is in the ranges to read of at most one closed cut, as 2 takes it out of them.
+// - A byte that is not durable on the server is in one of the four places. So a stream may break at
+//   any time: SendAgain() puts all of it into open_, to be read as the file is by then. Cuts not
+//   sent, and copies, are dropped. The server shows nothing of it before the next barrier, so it
+//   never shows a mixture.
+// - A range may cover more than was written, which only sends more. So open_ closes its smallest
+//   gaps beyond kExtentsMax ranges. A closed cut closes none: the gap would be read as it is now,
+//   and may hold bytes of a later cut. A spool has nothing right between the ranges: kExact.
+// - Memory is bounded. With 256 closed cuts a tick ends nothing. Beyond 64 entries of unacked_ the
+//   two oldest become one. MergeTick() frees copies: it gives up a tick, never a sync or a commit.
+// - Barriers are numbered 1, 2, 3, ... in the order of Next(), for the whole session: `seq`.
 //
 // Pure: no I/O, no threads, no clock. The owner's mutex guards it.
-//
-// Invariant: a byte is in the `extents` (to be read from the file) of at most one closed cut,
-// since a write to it first copies it out (AtRisk, Save).
 #ifndef H5MIRROR_CLIENT_VFD_SESSION_CUT_QUEUE_H_
 #define H5MIRROR_CLIENT_VFD_SESSION_CUT_QUEUE_H_
 
@@ -25,21 +68,22 @@
 
 namespace h5mirror::vfd {
 
+// What the barrier asks for: tick visible; sync visible and durable; commit a version too.
 enum class CutKind { kTick, kSync, kCommit };
 
+// What the barrier says of its cut.
 struct CutEnd {
   CutKind kind = CutKind::kTick;
   uint64_t size_bytes = 0;
   std::string comment;
   std::optional<FileStat> local;  // at a clean close
-  absl::Time time;                // when it was closed; it may be sent much later
-  uint64_t ticket = 0;            // the owner's name for it; increases
+  absl::Time time;                // when the cut was closed; it may be sent much later
+  uint64_t ticket = 0;            // the owner's number for the cut; increases
 };
 
-// Bytes changed, and the smallest size that the file had meanwhile: the server cuts there first and
-// then gets the extents, so that what grew back unwritten reads as zeros.
+// Ranges that were changed, and the smallest size that the file had meanwhile; unset: it was never
+// cut off.
 struct Changes {
-  // Covering more than was written only sends more, so the memory can be bounded.
   static constexpr size_t kExtentsMax = 32768;
 
   ExtentSet extents{kExtentsMax};
@@ -49,7 +93,7 @@ struct Changes {
   bool empty() const { return extents.empty() && !truncate; }
 };
 
-// A run of bytes to send: `saved` where it was copied out, else to be read from the file.
+// A range to send. `saved`: its bytes, where they were copied out; empty: read them from the file.
 struct Piece {
   Extent extent;
   std::string saved;
@@ -69,8 +113,7 @@ using Work = std::variant<std::monostate, SendTruncate, SendWrites, SendBarrier>
 
 class CutQueue {
  public:
-  // No bound: only what was written is ever sent, whatever memory that takes. For a file that has
-  // nothing right in between.
+  // No bound: the ranges cover just what was written, whatever memory that takes.
   static constexpr size_t kExact = 0;
 
   // `extents_max`: of the open cut.
@@ -80,40 +123,39 @@ class CutQueue {
   // The program's side, in the order of its calls.
   void AddWrite(Extent extent) { open_.changes.extents.Add(extent); }
   void Truncate(uint64_t size_bytes);
-  // Ends the open cut. With too many that wait to be sent, a tick ends nothing: the cut goes on.
+  // Ends the open cut. A tick ends nothing while too many cuts wait to be sent.
   void Close(CutEnd end);
 
   // The parts of `extent` that a closed cut still has to read from the file.
   std::vector<Extent> AtRisk(Extent extent) const;
-  // Whether bytes of a closed cut within `extent` are being read right now: wait for that.
+  // True: bytes of a closed cut within `extent` are being read. Wait until they are.
   bool IsBeingRead(Extent extent) const;
-  // Copies of bytes at risk; `extent` as AtRisk() gave it.
+  // Keeps `bytes`, a copy of `extent`, which is one that AtRisk() gave.
   void Save(Extent extent, std::string bytes);
   uint64_t saved_bytes() const { return saved_bytes_; }
-  // Frees copies: a waiting tick joins the cut after it, the oldest first. False if there is none.
+  // Frees copies: the oldest closed tick joins the cut after it; where the two have too many
+  // ranges, the newest closed cut, if it is a tick, joins the open one. False: nothing was joined.
   bool MergeTick();
 
-  // The sender's side. What to send next, of at most `bytes_max` in `extents_max` pieces; nothing
-  // of an open cut that holds less than `open_bytes_min`. Pieces count as being read until
-  // DoneReading().
+  // The sender's side. What to send next: at most `bytes_max` bytes in `extents_max` pieces; none
+  // of an open cut of less than `open_bytes_min` bytes. monostate: nothing. Pieces count as being
+  // read until DoneReading().
   Work Next(uint64_t bytes_max, size_t extents_max, uint64_t open_bytes_min);
   void DoneReading() { reading_.clear(); }
-  // True if every closed cut was handed out, and its bytes read.
+  // True: every closed cut was handed out, and its bytes are read.
   bool drained() const { return closed_.empty() && reading_.empty(); }
 
-  // Puts what was handed out back in its place, as if it never was; no cut is dropped, and what was
-  // inherited stays so. False where that cannot be: a barrier has gone out, or the file may hold
-  // newer bytes by now.
+  // Puts what was handed out back into its cut; inherited changes stay where they are. False, and
+  // nothing was done: a barrier or a copy was handed out, or the file may hold newer bytes by now.
   bool TakeBack();
 
-  // All barriers up to `seq` are durable: their bytes need not be sent again.
+  // All barriers up to `seq`, included, are durable: forgets their changes.
   void ForgetDurable(uint64_t seq);
-  // The stream is lost: everything that is not durable is to be sent again, from what the file
-  // holds now, in the open cut. Cuts not sent are dropped.
+  // The stream is lost: puts everything that is not durable into the open cut.
   void SendAgain();
 
-  // Everything that was handed out and is not durable yet, for a queue that goes on where this one
-  // has ended; and its place there: it is forgotten with the first durable barrier.
+  // What was handed out and is not durable yet. The queue of the next session takes it by
+  // Inherit(), and forgets it with its own first durable barrier.
   Changes NotDurable() const;
   // What SendAgain() would leave in the open cut.
   Changes Everything() const;
@@ -122,7 +164,7 @@ class CutQueue {
   void Inherit(Changes changes) { unacked_.push_front({0, std::move(changes)}); }
 
   uint64_t pending_bytes() const;
-  // Cuts that are not durable, sent or not.
+  // How many cuts are not durable, sent or not.
   size_t pending_cuts() const { return closed_.size() + unacked_.size(); }
   size_t closed_cuts() const { return closed_.size(); }
   uint64_t open_bytes() const { return open_.changes.extents.byte_count(); }
@@ -143,7 +185,7 @@ class CutQueue {
   Cut NewCut() const;
   Changes NoChanges() const;
   static std::vector<Extent> NotHeld(const Cut& cut, Extent extent);
-  // Of a closed cut, into the one after it.
+  // Joins a closed cut with the one after it, which may be the open one.
   void Merge(std::deque<Cut>::iterator tick);
   void TakeSaved(Cut& cut, uint64_t bytes_max, size_t extents_max, SendWrites* work);
   void TakeFromFile(Cut& cut, uint64_t bytes_max, size_t extents_max, SendWrites* work);
@@ -153,7 +195,7 @@ class CutQueue {
   Cut open_;
   std::deque<Cut> closed_;
   Changes sending_;              // handed out since the last barrier
-  bool sent_saved_ = false;      // of them copies that are gone now
+  bool sent_saved_ = false;      // copies are among them, which are gone here
   std::deque<Unacked> unacked_;  // by barrier, until durable
   std::vector<Extent> reading_;
   bool reading_closed_ = false;
