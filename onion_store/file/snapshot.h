@@ -9,7 +9,7 @@
 
 namespace h5mirror::store {
 
-// Takes no lock against writers: whoever changes the head has first kept what it held.
+// Takes no lock against writers: an apply keeps the bytes of a page before it changes the page.
 class SnapshotImpl final : public Snapshot {
  public:
   // The caller has counted it as a holder of `pin`.
@@ -32,33 +32,33 @@ class SnapshotImpl final : public Snapshot {
     Piece piece;
     const CutLayer* layer;
   };
-  // Where the bytes of a range are: pieces of the stage and zeros, and the head for the rest.
+  // The places of a range's bytes: staged pieces and zeros, and the head for the rest.
   struct Places {
     std::vector<StagedPiece> staged;
     std::vector<Extent> head;
-    std::vector<bool> is_head_only;  // of each page: it has the head's checksum
+    std::vector<bool> is_head_only;  // for each page: the head alone has it, with its checksum
   };
 
-  // With what lies between them; `buffer` has room for that, in whole pages.
+  // Reads `ranges` with the bytes between them. `buffer` has room for all, in whole pages.
   absl::Status ReadTogether(absl::Span<const Extent> ranges, char* buffer,
                             absl::Span<char> out) const;
   absl::Status ReadOneByOne(absl::Span<const Extent> ranges, absl::Span<char> out) const;
   // Fills `out`, whole pages from `first` on, clipped to the cut's end.
   absl::Status ReadPages(const PinnedContent& content, uint64_t first, absl::Span<char> out) const;
   absl::StatusOr<Places> Find(const PinnedContent& content, Extent pages) const;
-  // Fills `out`, whole pages from `first` on, with what the head held when the cut was pinned.
+  // Fills `out`, whole pages from `first` on, with the head's bytes as they were at the pin.
   absl::Status ReadHead(const PinnedContent& content, uint64_t first, const Places& places,
                         absl::Span<char> out) const;
   absl::Status ReadStagedPiece(const PinnedContent& content, const StagedPiece& staged,
                                absl::Span<char> out) const;
-  // Asked after a read: kOutOfRange where what was read may be something else by then.
+  // Called after a read. kOutOfRange: the pin has ended, and the bytes may be another cut's.
   absl::Status CheckHeld() const;
   absl::Status Expired() const;
   absl::Status Damaged(uint64_t page, std::string_view what) const;
 
   const std::shared_ptr<FileImpl> file_;
   const std::shared_ptr<PinnedCut> pin_;
-  const CutInfo info_;  // the pin's, as of now: it may have become a version since
+  const CutInfo info_;  // as of the pin; the cut may have become a version since
 };
 
 }  // namespace h5mirror::store
