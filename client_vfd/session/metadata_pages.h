@@ -1,5 +1,5 @@
-// Which pages of a file the program has written as metadata, and which of them the server was not
-// told of on this stream.
+// The pages of a file that the program has written as metadata, and those of them that the server
+// has not heard of on this stream.
 #ifndef H5MIRROR_CLIENT_VFD_SESSION_METADATA_PAGES_H_
 #define H5MIRROR_CLIENT_VFD_SESSION_METADATA_PAGES_H_
 
@@ -19,19 +19,19 @@ struct PageRun {
   bool operator==(const PageRun&) const = default;
 };
 
-// A hint for the server, so it may name more than was written, and is bounded. Not thread-safe.
+// A hint for the server: bounded, and may name more pages than were written. Not thread-safe.
 class MetadataPages {
  public:
   static constexpr uint64_t kPageBytes = 4096;
   static constexpr size_t kRunsMax = 1 << 16;
-  // Of one message.
+  // The most runs in one message.
   static constexpr size_t kNewsMax = 1 << 14;
 
-  // Costs a look-up where the pages are known, as they mostly are.
+  // Costs one look-up where the pages are known, which is the usual case.
   void Add(Extent written);
-  // The runs that were not told of, at most kNewsMax, rising and apart; from now on they are.
+  // At most kNewsMax runs that the server has not heard of, rising and apart. They count as told.
   std::vector<PageRun> TakeNews();
-  // Somebody is to be told who knows of none.
+  // A new stream: the server has heard of none.
   void TellAgain() { news_ = known_; }
 
  private:

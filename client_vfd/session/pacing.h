@@ -1,5 +1,5 @@
-// How fast one session sends. A limit on it: a bucket that fills with the configured rate, and that
-// holds a quarter of a second's worth, so that a pause is not made up for by a burst.
+// Limits how fast one session sends. A bucket fills at the configured rate and holds a quarter of a
+// second's worth, so that no long burst follows a pause.
 #ifndef H5MIRROR_CLIENT_VFD_SESSION_PACING_H_
 #define H5MIRROR_CLIENT_VFD_SESSION_PACING_H_
 
@@ -10,7 +10,8 @@
 
 namespace h5mirror::vfd {
 
-// Pure, not thread-safe. Times are passed in and must not go back; where they do, nothing flows in.
+// Pure, not thread-safe. The times that are passed in must not go back; if they do, the bucket does
+// not fill.
 class Pacing {
  public:
   // 0: no limit.
@@ -19,8 +20,8 @@ class Pacing {
         capacity_(std::max(rate_ * kDepthSeconds, kLeastBytes)),
         level_(capacity_) {}
 
-  // How many of `wanted` bytes may be sent now; 0: wait. Never a trickle: a frame costs more than
-  // its bytes.
+  // How many of `wanted` bytes may be sent now; 0: wait. Never a few: a frame costs more than its
+  // bytes.
   uint64_t Allowed(uint64_t wanted, absl::Time now) {
     if (rate_ == 0) return wanted;
     Fill(now);
@@ -51,15 +52,15 @@ class Pacing {
   absl::Time filled_ = absl::InfiniteFuture();  // Full, until it is first asked.
 };
 
-// How large a frame may be: about what the link takes in half a second, so that a slow one that
-// works is seen to work. Pure, not thread-safe.
+// The largest frame: about the bytes that the link takes in half a second, so that progress shows
+// on a slow link too. Pure, not thread-safe.
 class FrameSize {
  public:
   explicit FrameSize(uint64_t bytes_max) : max_(bytes_max), bytes_(bytes_max) {}
 
   uint64_t bytes() const { return bytes_; }
 
-  // So long it took until the stream could take another one.
+  // Notes how long it took until the stream could take the next message.
   void Took(absl::Duration time) {
     if (time > kLong) {
       bytes_ = std::clamp(
@@ -70,7 +71,7 @@ class FrameSize {
     }
   }
 
-  // How long what lies in the buffers between the two programs may still be under way.
+  // The longest time for which bytes in the buffers between client and server may be in flight.
   absl::Duration BuffersTake() const {
     if (bytes_ == max_) return absl::ZeroDuration();
     return kWanted * (static_cast<double>(kBuffersBytes) / static_cast<double>(bytes_));
