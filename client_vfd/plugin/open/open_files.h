@@ -1,8 +1,8 @@
-// Which files this process has open through the driver, by device and inode and host library.
+// The files that this process has open through the driver, by device, inode and host library.
 //
-// HDF5 opens a file that it already holds a second time, as a probe, before it finds by cmp() that
-// the two are one. Locks belong to open descriptions, so that probe must not ask for a lock of its
-// own: it would be refused by the first one's.
+// HDF5 may open a file that it has open a second time, as a probe, and then find by cmp() that the
+// two are one. Locks belong to open descriptions. So a probe must not ask for a lock: the lock of
+// the first open would refuse it.
 #ifndef H5MIRROR_CLIENT_VFD_PLUGIN_OPEN_OPEN_FILES_H_
 #define H5MIRROR_CLIENT_VFD_PLUGIN_OPEN_OPEN_FILES_H_
 

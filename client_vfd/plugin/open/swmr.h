@@ -1,8 +1,7 @@
-// What HDF5 leaves to a driver's `lock` callback where a file is written for SWMR. Ours has none,
-// so that the library neither sets nor checks the superblock's flags at open. For SWMR writers both
-// are needed all the same: they give up the file's lock, and while they write, the superblock's end
-// of file is an old one, at which HDF5 cuts off the file of whoever opens it for writing and closes
-// it.
+// The superblock's flags of a file that is written for SWMR. This driver has no `lock` callback, so
+// HDF5 neither sets nor checks them at an open. They are needed nevertheless: an SWMR writer gives
+// up the file's lock, and while it writes, the superblock has an old end of file. Another program
+// that opens the file for writing and closes it would cut it off there.
 #ifndef H5MIRROR_CLIENT_VFD_PLUGIN_OPEN_SWMR_H_
 #define H5MIRROR_CLIENT_VFD_PLUGIN_OPEN_SWMR_H_
 
@@ -14,17 +13,18 @@
 
 namespace h5mirror::vfd {
 
-// Sets the flags of one open file as HDF5 does with sec2. Called as its driver is.
+// Sets the flags of one open file as HDF5 does with sec2. Not thread-safe; called as the file's
+// driver is.
 class SwmrFlags {
  public:
   enum class Opened { kPlain, kForSwmr };  // kForSwmr: with H5F_ACC_SWMR_WRITE
   explicit SwmrFlags(Opened opened = Opened::kPlain) : opened_(opened) {}
 
   void OnTruncate(hbool_t closing) { closing_ = closing != 0; }
-  // What to write instead of `bytes`, which begin with a superblock; unset: `bytes`.
+  // The bytes to write instead of `bytes`, which begin with a superblock; unset: `bytes`.
   std::optional<std::string> Marked(std::string_view bytes) const;
-  // Before a write: whether the superblock that the file has is to be marked first. HDF5 writes it
-  // at the close, and at flushes of the whole file.
+  // True, before a write: mark the superblock in the file first. HDF5 writes it at the close, and
+  // at flushes of the whole file.
   bool IsToBeMarked() const { return opened_ == Opened::kForSwmr && !marked_ && !closing_; }
   void OnMarked() { marked_ = true; }
 
@@ -34,18 +34,18 @@ class SwmrFlags {
   bool closing_ = false;  // the superblock that HDF5 writes now is that of a closed file
 };
 
-// The superblock of a local file that is opened for writing, as far as SWMR goes.
+// The state of SWMR of a local file that is opened for writing, by its superblock.
 struct SwmrLook {
   enum class Writer {
-    kNone,          // its superblock has no flag of an SWMR writer
-    kGone,          // it has, and nobody else has the file open: its writer was killed
-    kMaybeAtWork,   // somebody else has it open
-    kCannotBeTold,  // nobody can say: `why`
+    kNone,          // the superblock has no flag of an SWMR writer
+    kGone,          // it has, and no other process has the file open: its writer was killed
+    kMaybeAtWork,   // another process has the file open
+    kCannotBeTold,  // unknown: `why`
   };
   Writer writer = Writer::kNone;
   int why_errno = 0;
   haddr_t offset = 0;
-  // kGone: what to put over the superblock at `offset`, so that all of the file is in it.
+  // kGone: the bytes to write at `offset`: a superblock of a closed file, with all of the file.
   std::string closed;
 };
 
@@ -56,17 +56,17 @@ struct SuperblockAt {
 };
 std::optional<SuperblockAt> FindSuperblock(H5FD_t* under);
 
-// Whether anybody but `fd` has its file open, on this machine; kNone: nobody.
+// Whether another descriptor than `fd` has its file open, on this machine; kNone: none.
 SwmrLook::Writer WhoHasOpen(int fd, int* why_errno);
 
-// Looks at the file below `under`. `fd`, for WhoHasOpen(): its own, of one that is open for
-// writing, or -1 where the caller knows that nobody else has it open.
+// Looks at the file below `under`. `fd`, for WhoHasOpen(): its descriptor, open for writing; -1:
+// the caller knows that no other process has it open.
 SwmrLook LookForSwmrWriter(H5FD_t* under, int fd);
 
-// The same of a file that is yet to be opened. It cannot be told of one that is not there.
+// The same for a file that is not open yet. kNone, if it cannot be opened for writing.
 SwmrLook LookForSwmrWriter(const char* path);
 
-// For the user, why a file of which nobody knows whether it is being written cannot be opened.
+// For the user: why a file cannot be opened that may be in the hands of an SWMR writer.
 std::string WhyNotOpened(const SwmrLook& look, const std::string& path);
 std::string WhatWasMended(const std::string& path);
 
