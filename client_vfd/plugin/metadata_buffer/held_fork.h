@@ -1,4 +1,4 @@
-// What a fork does to files of which bytes are held: they are put before, in the parent.
+// Files with buffered bytes at a fork: the parent puts the bytes before.
 #ifndef H5MIRROR_CLIENT_VFD_PLUGIN_METADATA_BUFFER_HELD_FORK_H_
 #define H5MIRROR_CLIENT_VFD_PLUGIN_METADATA_BUFFER_HELD_FORK_H_
 
@@ -8,11 +8,11 @@ namespace h5mirror::vfd {
 
 class HeldFile;
 
-// Over everything that changes what is held; a fork waits for it, and holds it. The outermost of
-// the plugin's locks.
+// Held over every change of buffered bytes. A fork waits for it, and holds it. The outermost of the
+// plugin's locks.
 std::mutex& HeldMutex();
 
-// Files of which something may be held. Not to be called with HeldMutex().
+// Registers a file that may have buffered bytes. Not to be called with HeldMutex() held.
 void AddHeldFile(HeldFile* file);
 void RemoveHeldFile(HeldFile* file);
 
