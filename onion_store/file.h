@@ -31,11 +31,11 @@ struct CutRequest {
   std::optional<std::array<uint8_t, 16>> request_id;
   // With kSync: the newest durable cut of then becomes a version at this time, or as the store
   // closes, unless a newer version was made before. Does not survive a crash.
-  absl::Time keep_at = absl::InfiniteFuture();
+  absl::Time version_at = absl::InfiniteFuture();
 };
 
 // What Keep() came to.
-struct KeptVersion {
+struct MadeVersion {
   VersionInfo version;
   bool unchanged = false;  // it existed before, and nothing has changed since
 };
@@ -265,8 +265,8 @@ class File {
   // Makes a version of the newest cut, unless nothing has changed since the newest version; durable
   // when it returns. `request_id` makes a repeat harmless. Does not disturb a writer.
   // Errors: kFailedPrecondition the file has no cut yet; kResourceExhausted its history is stopped.
-  virtual absl::StatusOr<KeptVersion> Keep(const Provenance& provenance,
-                                           const std::array<uint8_t, 16>& request_id) = 0;
+  virtual absl::StatusOr<MadeVersion> MakeVersion(const Provenance& provenance,
+                                                  const std::array<uint8_t, 16>& request_id) = 0;
 
   // The version that a request of this id made. kNotFound.
   virtual absl::StatusOr<VersionInfo> FindRequest(const std::array<uint8_t, 16>& request_id) = 0;

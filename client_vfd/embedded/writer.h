@@ -86,7 +86,7 @@ class EmbeddedWriter {
   absl::Status NoLease() const;
   absl::Status StartSession();
   // Makes a version of what earlier closes folded, where it is due or would be left behind.
-  absl::Status KeepFolded();
+  absl::Status MakeFoldedVersion();
   bool EqualsHead(uint64_t offset, std::string_view bytes);
   absl::StatusOr<store::CutNumber> Cut(store::BarrierKind kind, const std::string& comment);
   // How old the newest version is; infinite where there is none.

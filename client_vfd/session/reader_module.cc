@@ -78,7 +78,7 @@ std::optional<LiveCut> LiveOf(const H5mReaderOpen& open) {
 void DescribeTargets(const H5mReaderOpen& open, const Reader& reader, H5mReaderInfo* info) {
   info->targets_live = 1;
   info->targets_at_ns = open.linked != 0 ? open.at_ns : absl::ToUnixNanos(reader.open_time());
-  const SnapshotHolds::Id& id = reader.holds()->id();
+  const SnapshotPins::Id& id = reader.pins()->id();
   std::copy(id.begin(), id.end(), info->root_id);
 }
 

@@ -15,7 +15,7 @@
 #include "client_vfd/session/reader_calls.h"
 #include "client_vfd/session/reader_module.h"
 #include "client_vfd/session/session.h"
-#include "client_vfd/session/snapshot_holds.h"
+#include "client_vfd/session/snapshot_pins.h"
 #include "rpc/read_ahead.h"
 
 namespace h5mirror::vfd {
@@ -216,7 +216,7 @@ void Drain() {
 void PrepareFork() {
   Guard([] {
     rpc::ReadAhead::PrepareFork();
-    SnapshotHolds::PrepareFork();
+    SnapshotPins::PrepareFork();
     const bool readers = ReaderCalls::Get().PrepareFork();
     Engine::Get().PrepareFork(readers);
   });
@@ -225,7 +225,7 @@ void ParentAfterFork() {
   Guard([] {
     Engine::Get().ParentAfterFork();
     ReaderCalls::Get().ParentAfterFork();
-    SnapshotHolds::AfterFork();
+    SnapshotPins::AfterFork();
     rpc::ReadAhead::AfterFork();
   });
 }
@@ -233,7 +233,7 @@ void ChildAfterFork() {
   Guard([] {
     Engine::Get().ChildAfterFork();
     ReaderCalls::Get().ChildAfterFork();
-    SnapshotHolds::AfterFork();
+    SnapshotPins::AfterFork();
     rpc::ReadAhead::AfterFork();
   });
 }

@@ -16,11 +16,11 @@ namespace h5mirror::store {
 // layers that lie over them here too (FileImpl::merge_mutex_): that changes nothing at this cut.
 struct PinnedContent {
   PinnedContent(std::shared_ptr<Generation> generation_in,
-                std::vector<std::shared_ptr<CutLayer>> layers_in, uint64_t first_kept_in)
+                std::vector<std::shared_ptr<CutLayer>> layers_in, uint64_t first_pages_in)
       : generation(std::move(generation_in)),
         layers(std::move(layers_in)),
         segments(layers.empty() ? StageSegments() : layers.back()->segments),
-        first_kept(first_kept_in) {
+        first_pages(first_pages_in) {
     for (const auto& segment : segments) ++segment->reader_count;
   }
   ~PinnedContent() {
@@ -33,7 +33,7 @@ struct PinnedContent {
   const std::vector<std::shared_ptr<CutLayer>> layers;
   const StageSegments segments;  // that hold their bytes
   // Kept pages from this number on may be those that the head held then.
-  const uint64_t first_kept;
+  const uint64_t first_pages;
 };
 
 struct PinnedCut {

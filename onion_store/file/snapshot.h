@@ -52,7 +52,7 @@ class SnapshotImpl final : public Snapshot {
   absl::Status ReadStagedPiece(const PinnedContent& content, const StagedPiece& staged,
                                absl::Span<char> out) const;
   // Asked after a read: kOutOfRange where what was read may be something else by then.
-  absl::Status CheckHeld() const;
+  absl::Status CheckPinned() const;
   absl::Status Expired() const;
   absl::Status Damaged(uint64_t page, std::string_view what) const;
 

@@ -19,7 +19,7 @@ namespace h5mirror::server {
 
 class CutBoard;
 class FairPool;
-class HistoryKeeper;
+class HistoryPruner;
 class MirrorStates;
 
 // What all services share. Everything outlives them.
@@ -30,7 +30,7 @@ struct ServiceEnvironment {
   Metrics& metrics;
   const Authenticator& authenticator;
   CommitBoard& commits;
-  HistoryKeeper& keeper;
+  HistoryPruner& pruner;
   MirrorStates& mirrors;
   // Of a server that is called; a part of one that is tested alone has none.
   Callers* callers = nullptr;

@@ -29,7 +29,7 @@ class SnapshotTable {
 
   using SnapshotPtr = std::shared_ptr<store::Snapshot>;
   // A cut and the file that it is of: another one that takes the name reaches the same numbers.
-  struct Held {
+  struct Pinned {
     SnapshotPtr snapshot;
     store::FileId file_id{};
   };
@@ -39,21 +39,21 @@ class SnapshotTable {
   absl::StatusOr<SnapshotPtr> Open(store::File& file, const std::string& reader);
   // Opens for `reader` the cut that was the newest one at `time`, if somebody has it open. Nothing:
   // nobody has.
-  std::optional<Held> OpenAt(std::string_view name, absl::Time time, const std::string& reader);
+  std::optional<Pinned> OpenAt(std::string_view name, absl::Time time, const std::string& reader);
   // Holds `snapshot`, of `file`, for `reader`.
-  void Hold(store::File& file, const SnapshotPtr& snapshot, const std::string& reader);
+  void Pin(store::File& file, const SnapshotPtr& snapshot, const std::string& reader);
   // The same as long as a call is under way, and for `keep` after its end. A reader may have
   // several at once, as when the connection of one broke and the server has not noticed.
   using CallId = uint64_t;
   CallId NewCall();
-  void HoldInCall(store::File& file, const SnapshotPtr& snapshot, const std::string& reader,
-                  CallId call);
+  void PinInCall(store::File& file, const SnapshotPtr& snapshot, const std::string& reader,
+                 CallId call);
   void EndCall(std::string_view name, CallId call);
   // Nothing: it is not held, or of another file than `file_id` (16 bytes; empty: whichever it is).
   // A reader that does not hold it does so from now on, for `keep` after the last call; an empty
   // one only looks.
-  std::optional<Held> Find(std::string_view name, store::CutNumber cut, std::string_view file_id,
-                           const std::string& reader);
+  std::optional<Pinned> Find(std::string_view name, store::CutNumber cut, std::string_view file_id,
+                             const std::string& reader);
   void Close(std::string_view name, store::CutNumber cut, const std::string& reader);
 
   // `cut` of `name` was made: the time of those before begins to run.

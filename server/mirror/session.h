@@ -43,7 +43,7 @@ class SessionOutput {
   virtual void Finish(const absl::Status& status) = 0;
 };
 
-class HistoryKeeper;
+class HistoryPruner;
 
 // What all sessions share. Everything outlives them.
 struct SessionEnvironment {
@@ -56,7 +56,7 @@ struct SessionEnvironment {
   // Barriers that may wait to become durable; beyond it the stream is not read.
   size_t open_barriers_max = 65536;
   // Is told that a history may have grown; nullptr: nobody is.
-  HistoryKeeper* keeper = nullptr;
+  HistoryPruner* pruner = nullptr;
   // Is told how files stand to their local ones; nullptr: nobody is.
   MirrorStates* mirrors = nullptr;
 };

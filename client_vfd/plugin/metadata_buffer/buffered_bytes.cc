@@ -1,4 +1,4 @@
-#include "client_vfd/plugin/metadata_buffer/held_bytes.h"
+#include "client_vfd/plugin/metadata_buffer/buffered_bytes.h"
 
 #include <algorithm>
 #include <cstring>
@@ -19,17 +19,17 @@ constexpr uint64_t kFilledGapMax = 4096;
 
 }  // namespace
 
-HeldBytes::Pieces::const_iterator HeldBytes::At(uint64_t offset) const {
+BufferedBytes::Pieces::const_iterator BufferedBytes::At(uint64_t offset) const {
   auto at = pieces_.upper_bound(offset);
   if (at != pieces_.begin() && EndOf(std::prev(at)) > offset) --at;
   return at;
 }
 
-uint64_t HeldBytes::memory_bytes() const {
+uint64_t BufferedBytes::memory_bytes() const {
   return arena_.taken_bytes() + pieces_.size() * kNodeBytes;
 }
 
-void HeldBytes::Hold(uint64_t offset, std::string_view bytes) {
+void BufferedBytes::Buffer(uint64_t offset, std::string_view bytes) {
   auto next = pieces_.upper_bound(offset);
   auto at = next == pieces_.begin() ? pieces_.end() : std::prev(next);
   while (!bytes.empty()) {
@@ -59,7 +59,7 @@ void HeldBytes::Hold(uint64_t offset, std::string_view bytes) {
   }
 }
 
-void HeldBytes::Drop(Extent extent) {
+void BufferedBytes::Drop(Extent extent) {
   if (extent.length == 0) return;
   // Made mutable by an erase of nothing.
   const auto found = At(extent.offset);
@@ -82,13 +82,13 @@ void HeldBytes::Drop(Extent extent) {
   if (pieces_.empty()) arena_.Clear();
 }
 
-void HeldBytes::TruncateTo(uint64_t size_bytes) {
+void BufferedBytes::TruncateTo(uint64_t size_bytes) {
   if (end() > size_bytes) Drop({size_bytes, end() - size_bytes});
 }
 
-void HeldBytes::Compact() {
+void BufferedBytes::Compact() {
   if (pieces_.empty() || dead_bytes() == 0) return;
-  HeldArena compact;
+  BufferArena compact;
   char* to = nullptr;
   try {
     to = compact.Take(live_bytes_);  // In one: nothing has moved where this fails.
@@ -102,7 +102,7 @@ void HeldBytes::Compact() {
   arena_.Swap(compact);
 }
 
-void HeldBytes::CopyOver(Extent extent, char* out) const {
+void BufferedBytes::CopyOver(Extent extent, char* out) const {
   for (auto at = At(extent.offset); at != pieces_.end() && at->first < extent.end(); ++at) {
     const uint64_t from = std::max(at->first, extent.offset);
     const uint64_t to = std::min(EndOf(at), extent.end());
@@ -110,12 +110,12 @@ void HeldBytes::CopyOver(Extent extent, char* out) const {
   }
 }
 
-bool HeldBytes::Intersects(Extent extent) const {
+bool BufferedBytes::Intersects(Extent extent) const {
   const auto at = At(extent.offset);
   return extent.length > 0 && at != pieces_.end() && at->first < extent.end();
 }
 
-bool HeldBytes::Covers(Extent extent) const {
+bool BufferedBytes::Covers(Extent extent) const {
   uint64_t covered = extent.offset;
   for (auto at = At(covered); covered < extent.end(); ++at) {
     if (at == pieces_.end() || at->first > covered) return false;
@@ -124,8 +124,9 @@ bool HeldBytes::Covers(Extent extent) const {
   return true;
 }
 
-std::optional<HeldBytes::Run> HeldBytes::NextRun(uint64_t from, uint64_t to, uint64_t blank_from,
-                                                 Scratch& scratch) const {
+std::optional<BufferedBytes::Run> BufferedBytes::NextRun(uint64_t from, uint64_t to,
+                                                         uint64_t blank_from,
+                                                         Scratch& scratch) const {
   const auto at = At(from);
   if (at == pieces_.end() || at->first >= to) return std::nullopt;
   const uint64_t start = std::max(at->first, from);
@@ -146,6 +147,8 @@ std::optional<HeldBytes::Run> HeldBytes::NextRun(uint64_t from, uint64_t to, uin
   return Run{start, std::string_view(scratch.data(), end - start)};
 }
 
-uint64_t HeldBytes::end() const { return pieces_.empty() ? 0 : EndOf(std::prev(pieces_.end())); }
+uint64_t BufferedBytes::end() const {
+  return pieces_.empty() ? 0 : EndOf(std::prev(pieces_.end()));
+}
 
 }  // namespace h5mirror::vfd

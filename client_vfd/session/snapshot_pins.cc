@@ -1,4 +1,4 @@
-#include "client_vfd/session/snapshot_holds.h"
+#include "client_vfd/session/snapshot_pins.h"
 
 #include <unistd.h>
 
@@ -20,7 +20,7 @@ std::atomic<int> fork_count = 0;
 
 struct Roots {
   absl::Mutex mutex;
-  std::map<SnapshotHolds::Id, std::weak_ptr<SnapshotHolds>> open ABSL_GUARDED_BY(mutex);
+  std::map<SnapshotPins::Id, std::weak_ptr<SnapshotPins>> open ABSL_GUARDED_BY(mutex);
 };
 
 // Readers may be closed as late as HDF5's atexit.
@@ -31,39 +31,39 @@ Roots& AllRoots() {
 
 }  // namespace
 
-SnapshotHolds::SnapshotHolds(const Id& id, const ReaderServer& server, absl::Duration timeout)
+SnapshotPins::SnapshotPins(const Id& id, const ReaderServer& server, absl::Duration timeout)
     : id_(id),
       server_(server),
       timeout_(std::min(timeout, kCloseWait)),
       pid_(getpid()),
       fork_count_(fork_count) {}
 
-void SnapshotHolds::PrepareFork() {
+void SnapshotPins::PrepareFork() {
   AllRoots().mutex.Lock();
   ++fork_count;
 }
 
-void SnapshotHolds::AfterFork() { AllRoots().mutex.Unlock(); }
+void SnapshotPins::AfterFork() { AllRoots().mutex.Unlock(); }
 
-std::shared_ptr<SnapshotHolds> SnapshotHolds::MakeFor(const ReaderServer& server,
-                                                      absl::Duration timeout) {
+std::shared_ptr<SnapshotPins> SnapshotPins::MakeFor(const ReaderServer& server,
+                                                    absl::Duration timeout) {
   return Find(RandomBytes16(), server, timeout);
 }
 
-std::shared_ptr<SnapshotHolds> SnapshotHolds::Find(const Id& id, const ReaderServer& server,
-                                                   absl::Duration timeout) {
+std::shared_ptr<SnapshotPins> SnapshotPins::Find(const Id& id, const ReaderServer& server,
+                                                 absl::Duration timeout) {
   Roots& roots = AllRoots();
   absl::MutexLock lock(&roots.mutex);
-  std::weak_ptr<SnapshotHolds>& known = roots.open[id];
-  std::shared_ptr<SnapshotHolds> holds = known.lock();
-  if (holds == nullptr) {
-    holds = std::shared_ptr<SnapshotHolds>(new SnapshotHolds(id, server, timeout));
-    known = holds;
+  std::weak_ptr<SnapshotPins>& known = roots.open[id];
+  std::shared_ptr<SnapshotPins> pins = known.lock();
+  if (pins == nullptr) {
+    pins = std::shared_ptr<SnapshotPins>(new SnapshotPins(id, server, timeout));
+    known = pins;
   }
-  return holds;
+  return pins;
 }
 
-SnapshotHolds::~SnapshotHolds() {
+SnapshotPins::~SnapshotPins() {
   {
     Roots& roots = AllRoots();
     absl::MutexLock lock(&roots.mutex);
@@ -81,7 +81,7 @@ SnapshotHolds::~SnapshotHolds() {
   }
 }
 
-void SnapshotHolds::Add(const std::string& name, int64_t cut) {
+void SnapshotPins::Add(const std::string& name, int64_t cut) {
   absl::MutexLock lock(&AllRoots().mutex);
   cuts_.emplace(name, cut);
 }

@@ -1,8 +1,8 @@
 // Keeps histories within what the configuration says: prunes by rule, thins where a limit is
 // reached, stops where thinning does not help, and removes what was removed and has expired. The
 // whole of it, for operators: docs/reference/retention.md.
-#ifndef H5MIRROR_SERVER_HISTORY_HISTORY_KEEPER_H_
-#define H5MIRROR_SERVER_HISTORY_HISTORY_KEEPER_H_
+#ifndef H5MIRROR_SERVER_HISTORY_HISTORY_PRUNER_H_
+#define H5MIRROR_SERVER_HISTORY_HISTORY_PRUNER_H_
 
 #include <optional>
 #include <string>
@@ -22,12 +22,12 @@
 namespace h5mirror::server {
 
 // Thread-safe but for Round().
-class HistoryKeeper {
+class HistoryPruner {
  public:
   // Everything referenced must outlive it.
-  HistoryKeeper(const Config& config, store::Store& store, Clock& clock, Metrics& metrics);
-  ~HistoryKeeper() { Stop(); }
-  HistoryKeeper(const HistoryKeeper&) = delete;
+  HistoryPruner(const Config& config, store::Store& store, Clock& clock, Metrics& metrics);
+  ~HistoryPruner() { Stop(); }
+  HistoryPruner(const HistoryPruner&) = delete;
 
   // Looks at the disk once, so that nobody writes before it is known to be too full, and starts the
   // thread.
@@ -130,4 +130,4 @@ class HistoryKeeper {
 
 }  // namespace h5mirror::server
 
-#endif  // H5MIRROR_SERVER_HISTORY_HISTORY_KEEPER_H_
+#endif  // H5MIRROR_SERVER_HISTORY_HISTORY_PRUNER_H_

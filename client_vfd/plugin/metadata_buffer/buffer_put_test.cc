@@ -1,4 +1,4 @@
-#include "client_vfd/plugin/metadata_buffer/held_put.h"
+#include "client_vfd/plugin/metadata_buffer/buffer_put.h"
 
 #include <algorithm>
 #include <cstring>
@@ -40,127 +40,127 @@ class FakeFile : public LocalBytes {
   int writes_left = 1'000'000;
 };
 
-class HeldPutTest : public testing::Test {
+class BufferPutTest : public testing::Test {
  protected:
   bool Put(EqualBytes equal = EqualBytes::kSkip, uint64_t from = 0, uint64_t to = 1 << 30) {
-    return PutHeld(from, to, equal, held_, file_, buffers_);
+    return PutBuffered(from, to, equal, buffered_, file_, buffers_);
   }
 
-  HeldBytes held_;
+  BufferedBytes buffered_;
   FakeFile file_;
   PutBuffers buffers_;
 };
 
-TEST_F(HeldPutTest, WhatLiesSideBySideIsOneWriteAndAllIsInOrder) {
+TEST_F(BufferPutTest, WhatLiesSideBySideIsOneWriteAndAllIsInOrder) {
   file_.bytes = std::string(30, '.');
-  held_.Hold(20, "cc");
-  held_.Hold(2, "bb");
-  held_.Hold(0, "aa");
+  buffered_.Buffer(20, "cc");
+  buffered_.Buffer(2, "bb");
+  buffered_.Buffer(0, "aa");
   EXPECT_TRUE(Put());
   EXPECT_THAT(file_.writes, ElementsAre(Extent{0, 4}, Extent{20, 2}));
   EXPECT_EQ(file_.bytes.substr(0, 5), "aabb.");
-  EXPECT_TRUE(held_.empty());
+  EXPECT_TRUE(buffered_.empty());
 }
 
-TEST_F(HeldPutTest, WhereTheFileHasNothingSmallGapsAreOneWriteToo) {
+TEST_F(BufferPutTest, WhereTheFileHasNothingSmallGapsAreOneWriteToo) {
   file_.bytes = "......";
-  held_.Hold(0, "aa");
-  held_.Hold(4, "bbbb");
-  held_.Hold(20, "cc");
+  buffered_.Buffer(0, "aa");
+  buffered_.Buffer(4, "bbbb");
+  buffered_.Buffer(20, "cc");
   EXPECT_TRUE(Put());
   EXPECT_THAT(file_.writes, ElementsAre(Extent{0, 2}, Extent{4, 18}));
   EXPECT_EQ(file_.bytes, "aa..bbbb" + std::string(12, '\0') + "cc");
 }
 
-TEST_F(HeldPutTest, WhereSomebodyElseMayHaveWrittenNothingIsFilled) {
+TEST_F(BufferPutTest, WhereSomebodyElseMayHaveWrittenNothingIsFilled) {
   file_.blank_from_min = 7;
-  held_.Hold(0, "aa");
-  held_.Hold(4, "b");
-  held_.Hold(6, "c");
-  held_.Hold(8, "d");
+  buffered_.Buffer(0, "aa");
+  buffered_.Buffer(4, "b");
+  buffered_.Buffer(6, "c");
+  buffered_.Buffer(8, "d");
   EXPECT_TRUE(Put());
   EXPECT_THAT(file_.writes, ElementsAre(Extent{0, 2}, Extent{4, 1}, Extent{6, 3}));
 }
 
-TEST_F(HeldPutTest, AMebibyteIsTheLongestWrite) {
-  held_.Hold(0, std::string(PutBuffers::kBytes - 1, 'x'));
-  held_.Hold(PutBuffers::kBytes - 1, "yz");
+TEST_F(BufferPutTest, AMebibyteIsTheLongestWrite) {
+  buffered_.Buffer(0, std::string(PutBuffers::kBytes - 1, 'x'));
+  buffered_.Buffer(PutBuffers::kBytes - 1, "yz");
   EXPECT_TRUE(Put());
   EXPECT_THAT(file_.writes,
               ElementsAre(Extent{0, PutBuffers::kBytes}, Extent{PutBuffers::kBytes, 1}));
 }
 
-TEST_F(HeldPutTest, WhatTheFileHasAlreadyIsNotWritten) {
+TEST_F(BufferPutTest, WhatTheFileHasAlreadyIsNotWritten) {
   file_.bytes = "superblock";
-  held_.Hold(0, "superblock");
+  buffered_.Buffer(0, "superblock");
   EXPECT_TRUE(Put());
   EXPECT_THAT(file_.writes, IsEmpty());
-  EXPECT_TRUE(held_.empty());
+  EXPECT_TRUE(buffered_.empty());
 }
 
-TEST_F(HeldPutTest, OnlyFromTheFirstToTheLastByteThatDiffers) {
+TEST_F(BufferPutTest, OnlyFromTheFirstToTheLastByteThatDiffers) {
   file_.bytes = "abcdefgh";
-  held_.Hold(0, "abXdYfgh");
+  buffered_.Buffer(0, "abXdYfgh");
   EXPECT_TRUE(Put());
   EXPECT_THAT(file_.writes, ElementsAre(Extent{2, 3}));
   EXPECT_EQ(file_.bytes, "abXdYfgh");
 }
 
-TEST_F(HeldPutTest, ComparingEndsWhereItIsOfNoUse) {
+TEST_F(BufferPutTest, ComparingEndsWhereItIsOfNoUse) {
   file_.bytes = std::string(1000, 'a');
-  for (uint64_t at = 0; at < 500; at += 10) held_.Hold(at, "bb");
-  held_.Hold(900, "aa");
+  for (uint64_t at = 0; at < 500; at += 10) buffered_.Buffer(at, "bb");
+  buffered_.Buffer(900, "aa");
   EXPECT_TRUE(Put());
   EXPECT_LT(file_.reads, 50);
   EXPECT_EQ(file_.writes.size(), 51u);
 }
 
-TEST_F(HeldPutTest, ComparingGoesOnWhereMostIsThereAlready) {
+TEST_F(BufferPutTest, ComparingGoesOnWhereMostIsThereAlready) {
   file_.bytes = std::string(1000, 'a');
-  for (uint64_t at = 0; at < 900; at += 10) held_.Hold(at, at % 100 == 0 ? "bb" : "aa");
+  for (uint64_t at = 0; at < 900; at += 10) buffered_.Buffer(at, at % 100 == 0 ? "bb" : "aa");
   EXPECT_TRUE(Put());
   EXPECT_EQ(file_.writes.size(), 9u);
 }
 
-TEST_F(HeldPutTest, ZerosBeyondTheEndAreWritten) {
+TEST_F(BufferPutTest, ZerosBeyondTheEndAreWritten) {
   file_.bytes = "ab";
-  held_.Hold(0, std::string("ab\0\0", 4));
+  buffered_.Buffer(0, std::string("ab\0\0", 4));
   EXPECT_TRUE(Put());
   EXPECT_EQ(file_.bytes.size(), 4u);
 }
 
-TEST_F(HeldPutTest, WithoutComparingEqualBytesAreWrittenToo) {
+TEST_F(BufferPutTest, WithoutComparingEqualBytesAreWrittenToo) {
   file_.bytes = "ab";
-  held_.Hold(0, "ab");
+  buffered_.Buffer(0, "ab");
   EXPECT_TRUE(Put(EqualBytes::kWrite));
   EXPECT_THAT(file_.writes, ElementsAre(Extent{0, 2}));
 }
 
-TEST_F(HeldPutTest, OnlyWhatWasAskedFor) {
-  held_.Hold(0, "abcdefgh");
+TEST_F(BufferPutTest, OnlyWhatWasAskedFor) {
+  buffered_.Buffer(0, "abcdefgh");
   EXPECT_TRUE(Put(EqualBytes::kWrite, 2, 5));
   EXPECT_THAT(file_.writes, ElementsAre(Extent{2, 3}));
-  EXPECT_TRUE(held_.Covers({0, 2}));
-  EXPECT_TRUE(held_.Covers({5, 3}));
-  EXPECT_FALSE(held_.Intersects({2, 3}));
+  EXPECT_TRUE(buffered_.Covers({0, 2}));
+  EXPECT_TRUE(buffered_.Covers({5, 3}));
+  EXPECT_FALSE(buffered_.Intersects({2, 3}));
 }
 
-TEST_F(HeldPutTest, WhatFailsIsHeldOnAndCanBePutLater) {
+TEST_F(BufferPutTest, WhatFailsIsHeldOnAndCanBePutLater) {
   file_.bytes = std::string(30, '.');
-  held_.Hold(0, "aa");
-  held_.Hold(10, "bb");
-  held_.Hold(20, "cc");
+  buffered_.Buffer(0, "aa");
+  buffered_.Buffer(10, "bb");
+  buffered_.Buffer(20, "cc");
   file_.writes_left = 1;
   EXPECT_FALSE(Put());
-  EXPECT_FALSE(held_.Intersects({0, 2}));
-  EXPECT_TRUE(held_.Covers({10, 2}) && held_.Covers({20, 2}));
+  EXPECT_FALSE(buffered_.Intersects({0, 2}));
+  EXPECT_TRUE(buffered_.Covers({10, 2}) && buffered_.Covers({20, 2}));
   file_.writes_left = 2;
   EXPECT_TRUE(Put());
-  EXPECT_TRUE(held_.empty());
+  EXPECT_TRUE(buffered_.empty());
   EXPECT_EQ(file_.bytes.substr(20), "cc........");
 }
 
-TEST_F(HeldPutTest, AFileWithRandomHeldAndPlainWritesIsThatOfPlainWritesAlone) {
+TEST_F(BufferPutTest, AFileWithRandomHeldAndPlainWritesIsThatOfPlainWritesAlone) {
   const unsigned seed = std::random_device()();
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::mt19937 random(seed);
@@ -173,10 +173,10 @@ TEST_F(HeldPutTest, AFileWithRandomHeldAndPlainWritesIsThatOfPlainWritesAlone) {
     const bool is_raw = below(4) == 0;
     plain.WriteLocal(offset, bytes.size(), bytes.data());
     if (is_raw) {
-      held_.Drop({offset, bytes.size()});
+      buffered_.Drop({offset, bytes.size()});
       file_.WriteLocal(offset, bytes.size(), bytes.data());
     } else {
-      held_.Hold(offset, bytes);
+      buffered_.Buffer(offset, bytes);
     }
     if (below(50) == 0) {
       ASSERT_TRUE(Put(EqualBytes::kWrite, below(2000)));

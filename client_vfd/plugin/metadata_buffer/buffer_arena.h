@@ -1,7 +1,7 @@
 // Memory for held bytes, apart from the program's heap: thousands of small blocks of all sizes that
 // live for as long as a cut would scatter it.
-#ifndef H5MIRROR_CLIENT_VFD_PLUGIN_METADATA_BUFFER_HELD_ARENA_H_
-#define H5MIRROR_CLIENT_VFD_PLUGIN_METADATA_BUFFER_HELD_ARENA_H_
+#ifndef H5MIRROR_CLIENT_VFD_PLUGIN_METADATA_BUFFER_BUFFER_ARENA_H_
+#define H5MIRROR_CLIENT_VFD_PLUGIN_METADATA_BUFFER_BUFFER_ARENA_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -11,19 +11,19 @@ namespace h5mirror::vfd {
 
 // Gives memory and takes it back all at once. Not thread-safe; arenas of different threads share up
 // to 16 MiB of the process for what is taken next.
-class HeldArena {
+class BufferArena {
  public:
-  HeldArena() = default;
-  ~HeldArena();
-  HeldArena(const HeldArena&) = delete;
-  HeldArena& operator=(const HeldArena&) = delete;
+  BufferArena() = default;
+  ~BufferArena();
+  BufferArena(const BufferArena&) = delete;
+  BufferArena& operator=(const BufferArena&) = delete;
 
   // Where memory ends, std::bad_alloc is thrown.
   char* Take(size_t size_bytes);
   // Makes what was taken last, and ends at `end`, longer where it lies. False: it was not, or there
   // is no room behind it.
   bool Grow(const char* end, size_t size_bytes);
-  void Swap(HeldArena& other);
+  void Swap(BufferArena& other);
   // All that was taken is dead.
   void Clear();
   // What was taken since the last Clear().
@@ -48,4 +48,4 @@ class HeldArena {
 
 }  // namespace h5mirror::vfd
 
-#endif  // H5MIRROR_CLIENT_VFD_PLUGIN_METADATA_BUFFER_HELD_ARENA_H_
+#endif  // H5MIRROR_CLIENT_VFD_PLUGIN_METADATA_BUFFER_BUFFER_ARENA_H_

@@ -15,8 +15,8 @@
 // nothing of this holds until the next cut, and no raw data is gathered.
 //
 // Called by one thread at a time, as HDF5 does; and by a thread that forks.
-#ifndef H5MIRROR_CLIENT_VFD_PLUGIN_METADATA_BUFFER_HELD_FILE_H_
-#define H5MIRROR_CLIENT_VFD_PLUGIN_METADATA_BUFFER_HELD_FILE_H_
+#ifndef H5MIRROR_CLIENT_VFD_PLUGIN_METADATA_BUFFER_BUFFERED_FILE_H_
+#define H5MIRROR_CLIENT_VFD_PLUGIN_METADATA_BUFFER_BUFFERED_FILE_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -24,14 +24,14 @@
 
 #include "client_vfd/plugin/host/hdf5_headers.h"
 #include "client_vfd/plugin/host/host_library.h"
-#include "client_vfd/plugin/metadata_buffer/held_bytes.h"
-#include "client_vfd/plugin/metadata_buffer/held_put.h"
+#include "client_vfd/plugin/metadata_buffer/buffer_put.h"
+#include "client_vfd/plugin/metadata_buffer/buffered_bytes.h"
 #include "client_vfd/plugin/modes/mirrored_file.h"
 #include "client_vfd/plugin/writes/barrier_detector.h"
 
 namespace h5mirror::vfd {
 
-class HeldFile : private LocalBytes {
+class BufferedFile : private LocalBytes {
  public:
   struct Target {
     const HostLibrary* host = nullptr;
@@ -42,10 +42,10 @@ class HeldFile : private LocalBytes {
   };
 
   // What `target` points to must outlive it.
-  explicit HeldFile(Target target);
-  ~HeldFile() override;
-  HeldFile(const HeldFile&) = delete;
-  HeldFile& operator=(const HeldFile&) = delete;
+  explicit BufferedFile(Target target);
+  ~BufferedFile() override;
+  BufferedFile(const BufferedFile&) = delete;
+  BufferedFile& operator=(const BufferedFile&) = delete;
 
   // As H5FD_class_t's. A call that puts fails where the put does; what was not put is held on.
   herr_t Read(H5FD_mem_t type, hid_t dxpl, haddr_t addr, size_t size, void* buffer);
@@ -66,13 +66,13 @@ class HeldFile : private LocalBytes {
 
   herr_t PassOn(H5FD_mem_t type, hid_t dxpl, haddr_t addr, size_t size, const void* buffer);
   herr_t WriteRaw(H5FD_mem_t type, hid_t dxpl, haddr_t addr, size_t size, const void* buffer);
-  // With HeldMutex().
-  herr_t HoldOrPut(H5FD_mem_t type, hid_t dxpl, haddr_t addr, size_t size, const void* buffer);
+  // With BufferMutex().
+  herr_t BufferOrPut(H5FD_mem_t type, hid_t dxpl, haddr_t addr, size_t size, const void* buffer);
   // Writes of this file are not held.
   bool WritesThrough() const;
   bool InForkedChild() const;
   void BeginSwmr();
-  // These are called with HeldMutex(). False, of a put: not all was put.
+  // These are called with BufferMutex(). False, of a put: not all was put.
   bool GathersRaw(haddr_t addr) const;
   bool Put(uint64_t from, EqualBytes equal);
   // What lies at or beyond the end of the last cut.
@@ -94,7 +94,7 @@ class HeldFile : private LocalBytes {
   const Target target_;
   const unsigned fork_generation_;
   BarrierDetector detector_;
-  HeldBytes held_;
+  BufferedBytes buffered_;
   uint64_t cut_end_;            // the local file's size at the last cut, or at the open
   size_t gathered_bytes_ = 0;   // of raw data, and its pieces, since the last PutAppended()
   uint64_t counted_bytes_ = 0;  // of the process's memory
@@ -106,4 +106,4 @@ class HeldFile : private LocalBytes {
 
 }  // namespace h5mirror::vfd
 
-#endif  // H5MIRROR_CLIENT_VFD_PLUGIN_METADATA_BUFFER_HELD_FILE_H_
+#endif  // H5MIRROR_CLIENT_VFD_PLUGIN_METADATA_BUFFER_BUFFERED_FILE_H_

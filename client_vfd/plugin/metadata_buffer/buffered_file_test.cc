@@ -1,4 +1,4 @@
-#include "client_vfd/plugin/metadata_buffer/held_file.h"
+#include "client_vfd/plugin/metadata_buffer/buffered_file.h"
 
 #include <algorithm>
 #include <cstring>
@@ -61,9 +61,9 @@ const H5FD_class_t* MemoryClass() {
   return &made;
 }
 
-class HeldFileTest : public testing::Test {
+class BufferedFileTest : public testing::Test {
  protected:
-  explicit HeldFileTest(std::string content = "", uint64_t memory_bytes_max = 8 << 20) {
+  explicit BufferedFileTest(std::string content = "", uint64_t memory_bytes_max = 8 << 20) {
     memory_.base.cls = MemoryClass();
     memory_.bytes = std::move(content);
     memory_.eof = memory_.eoa = memory_.bytes.size();
@@ -71,22 +71,22 @@ class HeldFileTest : public testing::Test {
   }
 
   void Open(uint64_t memory_bytes_max) {
-    held_ = std::make_unique<HeldFile>(
-        HeldFile::Target{&host_, &memory_.base, nullptr, "test.h5", memory_bytes_max});
+    buffered_ = std::make_unique<BufferedFile>(
+        BufferedFile::Target{&host_, &memory_.base, nullptr, "test.h5", memory_bytes_max});
   }
   herr_t Write(H5FD_mem_t type, haddr_t addr, const std::string& bytes) {
-    return held_->Write(type, H5P_DEFAULT, addr, bytes.size(), bytes.data());
+    return buffered_->Write(type, H5P_DEFAULT, addr, bytes.size(), bytes.data());
   }
   std::string Read(haddr_t addr, size_t size) {
     std::string out(size, '?');
-    EXPECT_GE(held_->Read(H5FD_MEM_DEFAULT, H5P_DEFAULT, addr, size, out.data()), 0);
+    EXPECT_GE(buffered_->Read(H5FD_MEM_DEFAULT, H5P_DEFAULT, addr, size, out.data()), 0);
     return out;
   }
   // As H5Fflush, with what HDF5 writes in between.
   herr_t Cut(haddr_t eoa) {
     memory_.eoa = eoa;
-    if (held_->Truncate(H5P_DEFAULT, false) < 0) return -1;
-    return held_->Flush(H5P_DEFAULT, false);
+    if (buffered_->Truncate(H5P_DEFAULT, false) < 0) return -1;
+    return buffered_->Flush(H5P_DEFAULT, false);
   }
 
   // Metadata of the last cut is held on all the time, so that nothing is ever all put.
@@ -109,30 +109,30 @@ class HeldFileTest : public testing::Test {
 
   HostLibrary host_{};
   MemoryFile memory_;
-  std::unique_ptr<HeldFile> held_;
+  std::unique_ptr<BufferedFile> buffered_;
 };
 
-TEST_F(HeldFileTest, MetadataIsReadBackAndCountedBeforeItIsInTheFile) {
+TEST_F(BufferedFileTest, MetadataIsReadBackAndCountedBeforeItIsInTheFile) {
   ASSERT_EQ(Write(H5FD_MEM_DRAW, 0, "old"), 0);
   ASSERT_EQ(Cut(3), 0);
   EXPECT_EQ(Write(H5FD_MEM_OHDR, 4, "header"), 0);
   EXPECT_EQ(Write(H5FD_MEM_DRAW, 0, "raw"), 0);
   EXPECT_EQ(memory_.bytes, "raw");
-  EXPECT_EQ(held_->Eof(H5FD_MEM_DEFAULT), 10u);
+  EXPECT_EQ(buffered_->Eof(H5FD_MEM_DEFAULT), 10u);
   EXPECT_EQ(Read(0, 12), std::string("raw\0header\0\0", 12));
   EXPECT_EQ(Cut(10), 0);
   EXPECT_EQ(memory_.bytes, std::string("raw\0header", 10));
 }
 
-TEST_F(HeldFileTest, AnObjectsFlushPutsNothingAndTheCloseEverything) {
+TEST_F(BufferedFileTest, AnObjectsFlushPutsNothingAndTheCloseEverything) {
   Write(H5FD_MEM_OHDR, 0, "header");
-  EXPECT_EQ(held_->Flush(H5P_DEFAULT, false), 0);
+  EXPECT_EQ(buffered_->Flush(H5P_DEFAULT, false), 0);
   EXPECT_EQ(memory_.bytes, "");
-  EXPECT_EQ(held_->BeforeClose(), 0);
+  EXPECT_EQ(buffered_->BeforeClose(), 0);
   EXPECT_EQ(memory_.bytes, "header");
 }
 
-TEST_F(HeldFileTest, RawDataOverHeldMetadataIsTheNewer) {
+TEST_F(BufferedFileTest, RawDataOverHeldMetadataIsTheNewer) {
   Write(H5FD_MEM_OHDR, 0, "header");
   Write(H5FD_MEM_DRAW, 2, "ra");
   EXPECT_EQ(Read(0, 6), "heraer");
@@ -140,15 +140,15 @@ TEST_F(HeldFileTest, RawDataOverHeldMetadataIsTheNewer) {
   EXPECT_EQ(memory_.bytes, "heraer");
 }
 
-TEST_F(HeldFileTest, WhatIsBeyondTheNewEndIsForgotten) {
+TEST_F(BufferedFileTest, WhatIsBeyondTheNewEndIsForgotten) {
   Write(H5FD_MEM_OHDR, 0, "header");
   EXPECT_EQ(Cut(3), 0);
   EXPECT_EQ(memory_.bytes, "hea");
-  EXPECT_EQ(held_->BeforeClose(), 0);
+  EXPECT_EQ(buffered_->BeforeClose(), 0);
   EXPECT_EQ(memory_.bytes, "hea");
 }
 
-TEST_F(HeldFileTest, TheGlobalHeapIsHeldAndRawDataOfTheLastCutIsNot) {
+TEST_F(BufferedFileTest, TheGlobalHeapIsHeldAndRawDataOfTheLastCutIsNot) {
   const std::string heap = "GCOL\1" + std::string(4091, 'x');
   Write(H5FD_MEM_DRAW, 0, std::string(9000, 'r'));
   ASSERT_EQ(Cut(9000), 0);
@@ -159,7 +159,7 @@ TEST_F(HeldFileTest, TheGlobalHeapIsHeldAndRawDataOfTheLastCutIsNot) {
   EXPECT_EQ(Read(0, 4096), heap);
 }
 
-TEST_F(HeldFileTest, SmallRawDataBeyondTheLastCutIsPutWithTheMetadataBetween) {
+TEST_F(BufferedFileTest, SmallRawDataBeyondTheLastCutIsPutWithTheMetadataBetween) {
   std::string expected;
   for (int n = 0; n < 100; ++n) {
     const std::string header(300, 'h'), raw(8192, static_cast<char>('a' + n % 26));
@@ -168,9 +168,9 @@ TEST_F(HeldFileTest, SmallRawDataBeyondTheLastCutIsPutWithTheMetadataBetween) {
     expected += header + raw;
   }
   EXPECT_EQ(memory_.writes, 0);
-  EXPECT_EQ(held_->Eof(H5FD_MEM_DEFAULT), expected.size());
+  EXPECT_EQ(buffered_->Eof(H5FD_MEM_DEFAULT), expected.size());
   EXPECT_EQ(Read(100, 20'000), expected.substr(100, 20'000));
-  EXPECT_EQ(held_->Flush(H5P_DEFAULT, false), 0) << "an object's: no cut";
+  EXPECT_EQ(buffered_->Flush(H5P_DEFAULT, false), 0) << "an object's: no cut";
   EXPECT_EQ(memory_.writes, 0);
   EXPECT_EQ(Cut(expected.size()), 0);
   EXPECT_EQ(memory_.bytes, expected);
@@ -179,7 +179,7 @@ TEST_F(HeldFileTest, SmallRawDataBeyondTheLastCutIsPutWithTheMetadataBetween) {
   EXPECT_EQ(memory_.writes, 2);
 }
 
-TEST_F(HeldFileTest, ALargeRawWriteIsNotHeld) {
+TEST_F(BufferedFileTest, ALargeRawWriteIsNotHeld) {
   Write(H5FD_MEM_DRAW, 100, std::string(100, 's'));
   const std::string large((64 << 10) + 1, 'L');
   Write(H5FD_MEM_DRAW, 150, large);
@@ -187,9 +187,9 @@ TEST_F(HeldFileTest, ALargeRawWriteIsNotHeld) {
   EXPECT_EQ(Read(100, 60), std::string(50, 's') + std::string(10, 'L'));
 }
 
-TEST_F(HeldFileTest, RawDataThatIsGatheredTakesBoundedMemory) {
+TEST_F(BufferedFileTest, RawDataThatIsGatheredTakesBoundedMemory) {
   for (const uint64_t bound : {4 << 20, 512 << 10}) {
-    held_.reset();
+    buffered_.reset();
     memory_ = MemoryFile();
     memory_.base.cls = MemoryClass();
     Open(bound);
@@ -197,10 +197,10 @@ TEST_F(HeldFileTest, RawDataThatIsGatheredTakesBoundedMemory) {
   }
 }
 
-TEST_F(HeldFileTest, AfterAForkNothingIsGatheredOrFilledUntilTheNextCut) {
+TEST_F(BufferedFileTest, AfterAForkNothingIsGatheredOrFilledUntilTheNextCut) {
   Write(H5FD_MEM_DRAW, 0, "aa");
   Write(H5FD_MEM_OHDR, 10, "h1");
-  held_->BeforeFork();
+  buffered_->BeforeFork();
   memory_.bytes.resize(40, '\0');
   memory_.bytes.replace(20, 5, "child");
   Write(H5FD_MEM_DRAW, 14, "bb");
@@ -215,7 +215,7 @@ TEST_F(HeldFileTest, AfterAForkNothingIsGatheredOrFilledUntilTheNextCut) {
   EXPECT_EQ(memory_.writes, writes);
 }
 
-TEST_F(HeldFileTest, RawDataGivesWayBeforeTheLastCutsMetadataDoes) {
+TEST_F(BufferedFileTest, RawDataGivesWayBeforeTheLastCutsMetadataDoes) {
   Open(256 << 10);
   Write(H5FD_MEM_SUPER, 0, std::string(100'000, 'o'));
   ASSERT_EQ(Cut(100'000), 0);
@@ -238,7 +238,7 @@ TEST_F(HeldFileTest, RawDataGivesWayBeforeTheLastCutsMetadataDoes) {
   EXPECT_EQ(memory_.writes, writes + 1);
 }
 
-TEST_F(HeldFileTest, RawDataThatCannotBePutFailsTheWriteThatPutsAndIsHeldOn) {
+TEST_F(BufferedFileTest, RawDataThatCannotBePutFailsTheWriteThatPutsAndIsHeldOn) {
   memory_.writes_left = 0;
   std::string expected;
   const std::string raw(10'000, 'r');
@@ -252,7 +252,7 @@ TEST_F(HeldFileTest, RawDataThatCannotBePutFailsTheWriteThatPutsAndIsHeldOn) {
   EXPECT_EQ(memory_.bytes, expected);
 }
 
-TEST_F(HeldFileTest, BeyondTheBoundAllIsPut) {
+TEST_F(BufferedFileTest, BeyondTheBoundAllIsPut) {
   Open(8192);
   for (haddr_t n = 0; n < 100; ++n)
     EXPECT_EQ(Write(H5FD_MEM_OHDR, n * 1024, std::string(1000, 'm')), 0);
@@ -261,24 +261,24 @@ TEST_F(HeldFileTest, BeyondTheBoundAllIsPut) {
   EXPECT_EQ(memory_.bytes.size(), 99u * 1024 + 1000);
 }
 
-TEST_F(HeldFileTest, AFailedPutFailsTheFlushTouchesNothingOfTheLastCutAndIsMadeUpForLater) {
+TEST_F(BufferedFileTest, AFailedPutFailsTheFlushTouchesNothingOfTheLastCutAndIsMadeUpForLater) {
   Write(H5FD_MEM_SUPER, 0, "old");
   ASSERT_EQ(Cut(3), 0);
   Write(H5FD_MEM_SUPER, 0, "new");
   Write(H5FD_MEM_OHDR, 10, "far");
   memory_.writes_left = 0;
   EXPECT_LT(Cut(13), 0);
-  EXPECT_LT(held_->BeforeClose(), 0);
+  EXPECT_LT(buffered_->BeforeClose(), 0);
   EXPECT_EQ(memory_.bytes.substr(0, 3), "old");
   memory_.writes_left = 1;
-  EXPECT_LT(held_->BeforeClose(), 0);
+  EXPECT_LT(buffered_->BeforeClose(), 0);
   EXPECT_EQ(memory_.bytes.substr(0, 3), "old") << "what was appended comes first";
   memory_.writes_left = 1;
-  EXPECT_EQ(held_->BeforeClose(), 0);
+  EXPECT_EQ(buffered_->BeforeClose(), 0);
   EXPECT_EQ(memory_.bytes, std::string("new\0\0\0\0\0\0\0far", 13));
 }
 
-TEST_F(HeldFileTest, FromSwmrOnNothingIsHeld) {
+TEST_F(BufferedFileTest, FromSwmrOnNothingIsHeld) {
   std::string superblock = "\211HDF\r\n\032\n" + std::string(40, '\0');
   superblock[8] = 3;
   superblock[11] = 5;
@@ -290,7 +290,7 @@ TEST_F(HeldFileTest, FromSwmrOnNothingIsHeld) {
   EXPECT_EQ(memory_.bytes.substr(200), "next");
 }
 
-TEST_F(HeldFileTest, RandomCallsGiveTheFileThatTheyGiveWithoutIt) {
+TEST_F(BufferedFileTest, RandomCallsGiveTheFileThatTheyGiveWithoutIt) {
   const unsigned seed = std::random_device()();
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::mt19937 random(seed);
@@ -300,7 +300,7 @@ TEST_F(HeldFileTest, RandomCallsGiveTheFileThatTheyGiveWithoutIt) {
   };
   for (const auto [bound, unit, steps_per_cut] :
        {Case{1 << 20, 1, 30}, Case{4000, 1, 30}, Case{16 << 20, 1200, 300}}) {
-    held_.reset();
+    buffered_.reset();
     memory_.bytes.clear();
     memory_.eof = 0;
     memory_.writes = 0;
@@ -317,7 +317,7 @@ TEST_F(HeldFileTest, RandomCallsGiveTheFileThatTheyGiveWithoutIt) {
       std::string expected(1 + below(80) * unit, '?');
       ReadMemory(&plain.base, type, H5P_DEFAULT, from, expected.size(), expected.data());
       ASSERT_EQ(Read(from, expected.size()), expected) << "step " << step;
-      ASSERT_EQ(held_->Eof(H5FD_MEM_DEFAULT), plain.bytes.size()) << "step " << step;
+      ASSERT_EQ(buffered_->Eof(H5FD_MEM_DEFAULT), plain.bytes.size()) << "step " << step;
       if (below(steps_per_cut) != 0) continue;
       plain.eoa = unit == 1 && below(4) != 0 ? plain.bytes.size() : below(3200) * unit;
       TruncateMemory(&plain.base, H5P_DEFAULT, false);

@@ -1,4 +1,4 @@
-#include "server/history/history_keeper.h"
+#include "server/history/history_pruner.h"
 
 #include <pthread.h>
 
@@ -31,7 +31,7 @@ constexpr size_t kNoticesMax = 10'000;
 
 }  // namespace
 
-HistoryKeeper::HistoryKeeper(const Config& config, store::Store& store, Clock& clock,
+HistoryPruner::HistoryPruner(const Config& config, store::Store& store, Clock& clock,
                              Metrics& metrics)
     : rules_(config.retention),
       prune_every_(config.prune_every),
@@ -44,7 +44,7 @@ HistoryKeeper::HistoryKeeper(const Config& config, store::Store& store, Clock& c
       next_thinning_(clock.Monotonic()),
       last_urgent_(clock.Monotonic()) {}
 
-void HistoryKeeper::Start() {
+void HistoryPruner::Start() {
   StopWhereLow();
   thread_ = std::thread([this] {
     pthread_setname_np(pthread_self(), "h5m-history");
@@ -59,7 +59,7 @@ void HistoryKeeper::Start() {
   });
 }
 
-void HistoryKeeper::Stop() {
+void HistoryPruner::Stop() {
   {
     absl::MutexLock lock(&mutex_);
     stopping_ = true;
@@ -67,12 +67,12 @@ void HistoryKeeper::Stop() {
   if (thread_.joinable()) thread_.join();
 }
 
-bool HistoryKeeper::stopping() const {
+bool HistoryPruner::stopping() const {
   absl::MutexLock lock(&mutex_);
   return stopping_;
 }
 
-absl::Status HistoryKeeper::Pause() {
+absl::Status HistoryPruner::Pause() {
   if (stopping()) return absl::CancelledError("the server stops");
   if (Now() - last_urgent_ < kRoundPeriod) return absl::OkStatus();
   if (!in_urgent_) {
@@ -84,7 +84,7 @@ absl::Status HistoryKeeper::Pause() {
   return absl::OkStatus();
 }
 
-void HistoryKeeper::Report(const std::string& name, const absl::Status& status) {
+void HistoryPruner::Report(const std::string& name, const absl::Status& status) {
   // Gone or stopping; somebody else prunes it, and it comes to its turn again.
   if (status.ok() || absl::IsNotFound(status) || absl::IsCancelled(status) ||
       absl::IsFailedPrecondition(status)) {
@@ -93,7 +93,7 @@ void HistoryKeeper::Report(const std::string& name, const absl::Status& status) 
   spdlog::warn("history: file={} cannot be pruned now: {}", Quoted(name), status.ToString());
 }
 
-void HistoryKeeper::RunUrgent() {
+void HistoryPruner::RunUrgent() {
   in_urgent_ = true;
   CheckDisk();
   CheckGrown();
@@ -101,7 +101,7 @@ void HistoryKeeper::RunUrgent() {
   last_urgent_ = Now();
 }
 
-void HistoryKeeper::Round() {
+void HistoryPruner::Round() {
   RunUrgent();
   if (!checks_noted_) NoteChecks();
   LogNotices(store_);
@@ -121,7 +121,7 @@ void HistoryKeeper::Round() {
   }
 }
 
-void HistoryKeeper::NoteChecks() {
+void HistoryPruner::NoteChecks() {
   checks_noted_ = true;
   const auto names = store_.CheckedFiles();
   if (!names.ok()) {
@@ -137,14 +137,14 @@ void HistoryKeeper::NoteChecks() {
   }
 }
 
-void HistoryKeeper::PurgeRemoved() {
+void HistoryPruner::PurgeRemoved() {
   if (TimeIsInDoubt(store_, "purge")) return;
   const auto purged = store_.PurgeRemoved(clock_.Now());
   if (!purged.ok()) spdlog::error("purge of removed files: {}", purged.status().ToString());
   if (purged.value_or(0) > 0) spdlog::info("purge: {} removed files are gone for good", *purged);
 }
 
-void HistoryKeeper::FinishPrunes() {
+void HistoryPruner::FinishPrunes() {
   const auto names = store_.UnfinishedPrunes();
   if (!names.ok()) {
     spdlog::warn("history: unfinished prunes cannot be listed: {}", names.status().ToString());
@@ -162,7 +162,7 @@ void HistoryKeeper::FinishPrunes() {
   }
 }
 
-void HistoryKeeper::RunPass() {
+void HistoryPruner::RunPass() {
   std::string after;
   for (;;) {
     const auto files = store_.List("", after, kFilesAtOnce);
@@ -180,7 +180,7 @@ void HistoryKeeper::RunPass() {
   }
 }
 
-absl::Status HistoryKeeper::Tend(const std::string& name, const RetentionRule& rule) {
+absl::Status HistoryPruner::Tend(const std::string& name, const RetentionRule& rule) {
   if (!rule.policy.empty()) {
     H5M_ASSIGN_OR_RETURN(const auto file, store_.OpenFile(name));
     H5M_RETURN_IF_ERROR(PruneByRule(*file, rule));
@@ -188,7 +188,7 @@ absl::Status HistoryKeeper::Tend(const std::string& name, const RetentionRule& r
   return rule.history_max_bytes > 0 ? CheckLimit(name, rule) : absl::OkStatus();
 }
 
-absl::Status HistoryKeeper::PruneByRule(store::File& file, const RetentionRule& rule) {
+absl::Status HistoryPruner::PruneByRule(store::File& file, const RetentionRule& rule) {
   H5M_ASSIGN_OR_RETURN(std::vector<store::VersionNumber> doomed,
                        PlanPrune(file, rule.policy, [this] { return Pause(); }));
   if (doomed.empty()) return absl::OkStatus();
@@ -200,7 +200,7 @@ absl::Status HistoryKeeper::PruneByRule(store::File& file, const RetentionRule& 
   return absl::OkStatus();
 }
 
-void HistoryKeeper::Grew(const std::string& name) {
+void HistoryPruner::Grew(const std::string& name) {
   const RetentionRule* rule = FindRule(rules_, name);
   if (rule == nullptr || rule->history_max_bytes == 0) return;
   const absl::Duration until = Now() + kGrowthWatched;
@@ -208,7 +208,7 @@ void HistoryKeeper::Grew(const std::string& name) {
   grown_[name] = until;
 }
 
-std::string HistoryKeeper::NoticeOf(const std::string& name) const {
+std::string HistoryPruner::NoticeOf(const std::string& name) const {
   absl::MutexLock lock(&mutex_);
   if (!all_stopped_.empty()) return all_stopped_;
   if (const auto found = stopped_.find(name); found != stopped_.end()) return found->second.notice;
@@ -217,7 +217,7 @@ std::string HistoryKeeper::NoticeOf(const std::string& name) const {
   return shown ? found->second.notice : "";
 }
 
-void HistoryKeeper::NoteThinned(const std::string& name, int64_t versions, std::string_view why) {
+void HistoryPruner::NoteThinned(const std::string& name, int64_t versions, std::string_view why) {
   if (versions == 0) return;
   const absl::Time now = clock_.Now();
   std::string notice =

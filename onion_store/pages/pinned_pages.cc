@@ -1,4 +1,4 @@
-#include "onion_store/pages/kept_pages.h"
+#include "onion_store/pages/pinned_pages.h"
 
 #include <atomic>
 #include <utility>
@@ -22,20 +22,20 @@ absl::StatusOr<std::unique_ptr<EnvFile>> OpenNameless(EnvTree& tree, std::string
 
 }  // namespace
 
-KeptPages::KeptPages(MemoryBudget& budget, EnvTree& tree, std::string directory, int64_t generation,
-                     uint32_t page_size_bytes)
+PinnedPages::PinnedPages(MemoryBudget& budget, EnvTree& tree, std::string directory,
+                         int64_t generation, uint32_t page_size_bytes)
     : tree_(tree),
       directory_(std::move(directory)),
       generation_(generation),
       page_size_bytes_(page_size_bytes),
       charge_(budget) {}
 
-bool KeptPages::Has(uint64_t page) const {
+bool PinnedPages::Has(uint64_t page) const {
   absl::MutexLock lock(&mutex_);
   return places_.contains(page);
 }
 
-absl::Status KeptPages::Keep(uint64_t first_page, std::string_view bytes) {
+absl::Status PinnedPages::Save(uint64_t first_page, std::string_view bytes) {
   absl::MutexLock lock(&mutex_);
   if (file_ == nullptr) {
     H5M_ASSIGN_OR_RETURN(file_, OpenNameless(tree_, directory_));
@@ -50,12 +50,12 @@ absl::Status KeptPages::Keep(uint64_t first_page, std::string_view bytes) {
   return absl::OkStatus();
 }
 
-void KeptPages::KeepLoss(uint64_t page) {
+void PinnedPages::SaveLoss(uint64_t page) {
   absl::MutexLock lock(&mutex_);
   places_.try_emplace(page, kLoss);
 }
 
-absl::StatusOr<KeptPages::Found> KeptPages::Read(uint64_t page, absl::Span<char> out) const {
+absl::StatusOr<PinnedPages::Found> PinnedPages::Read(uint64_t page, absl::Span<char> out) const {
   EnvFile* file;
   uint64_t offset;
   {
@@ -71,18 +71,18 @@ absl::StatusOr<KeptPages::Found> KeptPages::Read(uint64_t page, absl::Span<char>
   return Found::kYes;
 }
 
-uint64_t KeptPages::NextPage(uint64_t page) const {
+uint64_t PinnedPages::NextPage(uint64_t page) const {
   absl::MutexLock lock(&mutex_);
   const auto next = places_.lower_bound(page);
   return next == places_.end() ? UINT64_MAX : next->first;
 }
 
-bool KeptPages::empty() const {
+bool PinnedPages::empty() const {
   absl::MutexLock lock(&mutex_);
   return places_.empty();
 }
 
-uint64_t KeptPages::disk_bytes() const {
+uint64_t PinnedPages::disk_bytes() const {
   absl::MutexLock lock(&mutex_);
   return end_bytes_;
 }

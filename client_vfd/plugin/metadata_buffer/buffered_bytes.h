@@ -1,7 +1,7 @@
 // Bytes of a file that are in memory and not in the file yet: what the driver holds with
 // metadata=memory. Pieces are ordered and never overlap; the newest bytes count.
-#ifndef H5MIRROR_CLIENT_VFD_PLUGIN_METADATA_BUFFER_HELD_BYTES_H_
-#define H5MIRROR_CLIENT_VFD_PLUGIN_METADATA_BUFFER_HELD_BYTES_H_
+#ifndef H5MIRROR_CLIENT_VFD_PLUGIN_METADATA_BUFFER_BUFFERED_BYTES_H_
+#define H5MIRROR_CLIENT_VFD_PLUGIN_METADATA_BUFFER_BUFFERED_BYTES_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -11,7 +11,7 @@
 #include <string_view>
 
 #include "base/extent.h"
-#include "client_vfd/plugin/metadata_buffer/held_arena.h"
+#include "client_vfd/plugin/metadata_buffer/buffer_arena.h"
 
 namespace h5mirror::vfd {
 
@@ -33,7 +33,7 @@ class Scratch {
 };
 
 // Not thread-safe. Every operation but Compact() costs O(log n + pieces touched).
-class HeldBytes {
+class BufferedBytes {
  public:
   // Bytes that follow each other; they live until the next call that changes anything.
   struct Run {
@@ -45,7 +45,7 @@ class HeldBytes {
 
   // Holds `bytes` at `offset`, over what was held there. Where memory ends, std::bad_alloc is
   // thrown, and a part of them may be held.
-  void Hold(uint64_t offset, std::string_view bytes);
+  void Buffer(uint64_t offset, std::string_view bytes);
   // Forgets all of `extent`.
   void Drop(Extent extent);
   // Forgets all bytes at or beyond `size_bytes`.
@@ -91,9 +91,9 @@ class HeldBytes {
 
   Pieces pieces_;
   uint64_t live_bytes_ = 0;  // of all pieces
-  HeldArena arena_;
+  BufferArena arena_;
 };
 
 }  // namespace h5mirror::vfd
 
-#endif  // H5MIRROR_CLIENT_VFD_PLUGIN_METADATA_BUFFER_HELD_BYTES_H_
+#endif  // H5MIRROR_CLIENT_VFD_PLUGIN_METADATA_BUFFER_BUFFERED_BYTES_H_

@@ -1,4 +1,4 @@
-#include "client_vfd/plugin/metadata_buffer/held_fork.h"
+#include "client_vfd/plugin/metadata_buffer/buffer_fork.h"
 
 #include <pthread.h>
 
@@ -6,13 +6,13 @@
 #include <set>
 #include <thread>
 
-#include "client_vfd/plugin/metadata_buffer/held_file.h"
+#include "client_vfd/plugin/metadata_buffer/buffered_file.h"
 
 namespace h5mirror::vfd {
 namespace {
 
-std::set<HeldFile*>& Files() {
-  static auto* files = new std::set<HeldFile*>;
+std::set<BufferedFile*>& Files() {
+  static auto* files = new std::set<BufferedFile*>;
   return *files;
 }
 
@@ -22,9 +22,9 @@ int depth = 0;  // of the handlers of the thread that forks
 
 void Prepare() {
   if (forking_thread.load() != std::this_thread::get_id()) {
-    HeldMutex().lock();
+    BufferMutex().lock();
     forking_thread.store(std::this_thread::get_id());
-    for (HeldFile* file : Files()) file->BeforeFork();
+    for (BufferedFile* file : Files()) file->BeforeFork();
   }
   ++depth;
 }
@@ -33,28 +33,28 @@ void Prepare() {
 void After() {
   if (--depth > 0) return;
   forking_thread.store(std::thread::id());
-  HeldMutex().unlock();
+  BufferMutex().unlock();
 }
 
 }  // namespace
 
-std::mutex& HeldMutex() {
+std::mutex& BufferMutex() {
   static auto* mutex = new std::mutex;
   return *mutex;
 }
 
-void AddHeldFile(HeldFile* file) {
-  std::lock_guard lock(HeldMutex());
+void AddBufferedFile(BufferedFile* file) {
+  std::lock_guard lock(BufferMutex());
   Files().insert(file);
 }
 
-void RemoveHeldFile(HeldFile* file) {
-  std::lock_guard lock(HeldMutex());
+void RemoveBufferedFile(BufferedFile* file) {
+  std::lock_guard lock(BufferMutex());
   Files().erase(file);
 }
 
 // Never unregistered: the library is linked with -z nodelete.
-void RegisterHeldFork(SessionLoaded loaded) {
+void RegisterBufferFork(SessionLoaded loaded) {
   if (loaded == SessionLoaded::kYes) {
     static const int registered = pthread_atfork(Prepare, After, After);
     static_cast<void>(registered);

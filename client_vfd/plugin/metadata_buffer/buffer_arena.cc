@@ -1,4 +1,4 @@
-#include "client_vfd/plugin/metadata_buffer/held_arena.h"
+#include "client_vfd/plugin/metadata_buffer/buffer_arena.h"
 
 #include <sys/mman.h>
 
@@ -59,9 +59,9 @@ bool KeepSpare(char* block) {
 
 }  // namespace
 
-HeldArena::~HeldArena() { Clear(); }
+BufferArena::~BufferArena() { Clear(); }
 
-void HeldArena::AddBlock(size_t size_bytes) {
+void BufferArena::AddBlock(size_t size_bytes) {
   blocks_.emplace_back();  // First, as it may throw.
   void* start = size_bytes == kBlockBytes ? TakeSpare() : nullptr;
   const bool is_spare = start != nullptr;
@@ -78,14 +78,14 @@ void HeldArena::AddBlock(size_t size_bytes) {
   populated_end_ = is_spare ? end_ : next_;
 }
 
-void HeldArena::Advance(size_t size_bytes) {
+void BufferArena::Advance(size_t size_bytes) {
   next_ += size_bytes;
   taken_bytes_ += size_bytes;
   if (next_ > populated_end_) Populate();
 }
 
 // Only for speed: where the system cannot, each page comes when it is written.
-void HeldArena::Populate() {
+void BufferArena::Populate() {
   const auto wanted = static_cast<size_t>(next_ - populated_end_);
   const size_t steps = (wanted + kPopulateBytes - 1) / kPopulateBytes;
   const size_t count = std::min(steps * kPopulateBytes, static_cast<size_t>(end_ - populated_end_));
@@ -93,20 +93,20 @@ void HeldArena::Populate() {
   populated_end_ += count;
 }
 
-char* HeldArena::Take(size_t size_bytes) {
+char* BufferArena::Take(size_t size_bytes) {
   if (static_cast<size_t>(end_ - next_) < size_bytes) AddBlock(std::max(size_bytes, kBlockBytes));
   char* const taken = next_;
   Advance(size_bytes);
   return taken;
 }
 
-bool HeldArena::Grow(const char* end, size_t size_bytes) {
+bool BufferArena::Grow(const char* end, size_t size_bytes) {
   if (end != next_ || static_cast<size_t>(end_ - next_) < size_bytes) return false;
   Advance(size_bytes);
   return true;
 }
 
-void HeldArena::Swap(HeldArena& other) {
+void BufferArena::Swap(BufferArena& other) {
   blocks_.swap(other.blocks_);
   std::swap(next_, other.next_);
   std::swap(end_, other.end_);
@@ -114,7 +114,7 @@ void HeldArena::Swap(HeldArena& other) {
   std::swap(taken_bytes_, other.taken_bytes_);
 }
 
-void HeldArena::Clear() {
+void BufferArena::Clear() {
   for (const Block& block : blocks_) {
     const bool kept = block.size_bytes == kBlockBytes && KeepSpare(block.start);
     if (!kept) munmap(block.start, block.size_bytes);

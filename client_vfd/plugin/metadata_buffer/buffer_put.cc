@@ -1,4 +1,4 @@
-#include "client_vfd/plugin/metadata_buffer/held_put.h"
+#include "client_vfd/plugin/metadata_buffer/buffer_put.h"
 
 #include <algorithm>
 #include <iterator>
@@ -12,7 +12,7 @@ namespace {
 constexpr int kFutileCompares = 16;
 
 // The part of `run` between the first and the last byte that the file has otherwise.
-HeldBytes::Run DifferingPart(HeldBytes::Run run, LocalBytes& file, Scratch& local) {
+BufferedBytes::Run DifferingPart(BufferedBytes::Run run, LocalBytes& file, Scratch& local) {
   if (run.end() > file.LocalSizeBytes()) return run;
   // What cannot be read is written.
   if (!file.ReadLocal(run.offset, run.bytes.size(), local.data())) return run;
@@ -27,19 +27,19 @@ HeldBytes::Run DifferingPart(HeldBytes::Run run, LocalBytes& file, Scratch& loca
 
 }  // namespace
 
-bool PutHeld(uint64_t from, uint64_t to, EqualBytes equal, HeldBytes& held, LocalBytes& file,
-             PutBuffers& buffers) {
+bool PutBuffered(uint64_t from, uint64_t to, EqualBytes equal, BufferedBytes& buffered,
+                 LocalBytes& file, PutBuffers& buffers) {
   int futile = equal == EqualBytes::kSkip ? 0 : kFutileCompares;
-  while (const auto run = held.NextRun(from, to, file.BlankFrom(), buffers.run)) {
+  while (const auto run = buffered.NextRun(from, to, file.BlankFrom(), buffers.run)) {
     const bool compares = futile < kFutileCompares;
-    const HeldBytes::Run differing = compares ? DifferingPart(*run, file, buffers.local) : *run;
+    const BufferedBytes::Run differing = compares ? DifferingPart(*run, file, buffers.local) : *run;
     if (compares) futile = differing.bytes.size() > run->bytes.size() / 2 ? futile + 1 : 0;
     if (!differing.bytes.empty() &&
         !file.WriteLocal(differing.offset, differing.bytes.size(), differing.bytes.data())) {
       return false;
     }
     from = run->end();
-    held.Drop({run->offset, run->bytes.size()});
+    buffered.Drop({run->offset, run->bytes.size()});
   }
   return true;
 }

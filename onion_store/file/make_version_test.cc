@@ -20,19 +20,19 @@ Provenance Comment(std::string text) {
   return provenance;
 }
 
-class KeepTest : public testing::Test {
+class MakeVersionTest : public testing::Test {
  protected:
-  KeepTest() : store_(OpenStore(env_, "/")), file_(*store_->OpenOrCreateFile("a.h5", 512)) {}
+  MakeVersionTest() : store_(OpenStore(env_, "/")), file_(*store_->OpenOrCreateFile("a.h5", 512)) {}
 
   // As a close does that comes too soon after the newest version.
-  absl::Status CutFolded(Writer& writer, std::string_view bytes, absl::Time keep_at) {
+  absl::Status CutFolded(Writer& writer, std::string_view bytes, absl::Time version_at) {
     H5M_RETURN_IF_ERROR(writer.Write(0, bytes));
     CutRequest request;
     request.kind = BarrierKind::kSync;
     request.size_bytes = writer.content().size();
     request.barrier.seq = 100;
     request.provenance = Comment(std::string(bytes));
-    request.keep_at = keep_at;
+    request.version_at = version_at;
     return writer.file().Cut(writer.token(), request, nullptr).status();
   }
   int64_t NewestNumber() { return file_->Info()->newest_version.version; }
@@ -50,7 +50,7 @@ class KeepTest : public testing::Test {
   std::shared_ptr<File> file_;
 };
 
-TEST_F(KeepTest, AVersionHasTheTimeOfItsCutHoweverSlowTheDisk) {
+TEST_F(MakeVersionTest, AVersionHasTheTimeOfItsCutHoweverSlowTheDisk) {
   const auto seconds = std::make_shared<std::atomic<int64_t>>(1'000'000'000);
   env_.SetTime([seconds] { return absl::FromUnixSeconds(*seconds); });
   Writer writer(file_, SessionStart::kContinue);
@@ -67,36 +67,37 @@ TEST_F(KeepTest, AVersionHasTheTimeOfItsCutHoweverSlowTheDisk) {
   EXPECT_EQ(file_->GetVersion(2)->server_time, absl::FromUnixSeconds(cut_at));
 }
 
-TEST_F(KeepTest, TheNewestCutOfALivingWriterBecomesAVersion) {
+TEST_F(MakeVersionTest, TheNewestCutOfALivingWriterBecomesAVersion) {
   Writer writer(file_, SessionStart::kContinue);
-  EXPECT_TRUE(absl::IsFailedPrecondition(file_->Keep(Comment("x"), kRequest).status()));
+  EXPECT_TRUE(absl::IsFailedPrecondition(file_->MakeVersion(Comment("x"), kRequest).status()));
   ASSERT_TRUE(writer.Write(0, "one").ok());
   ASSERT_TRUE(writer.Cut(BarrierKind::kTick).ok());
   ASSERT_TRUE(writer.Write(0, "two").ok()) << "behind the cut, and no part of it";
-  auto kept = file_->Keep(Comment("before the beam"), kRequest);
+  auto kept = file_->MakeVersion(Comment("before the beam"), kRequest);
   ASSERT_TRUE(kept.ok()) << kept.status();
   EXPECT_FALSE(kept->unchanged);
   EXPECT_EQ(kept->version.version, 1);
   EXPECT_EQ(kept->version.provenance.comment, "before the beam");
   EXPECT_EQ(ReadVersion(*file_, 1), "one");
-  EXPECT_EQ(file_->Keep(Comment("again"), kRequest)->version.version, 1) << "the same request";
+  EXPECT_EQ(file_->MakeVersion(Comment("again"), kRequest)->version.version, 1)
+      << "the same request";
   ASSERT_TRUE(writer.CutDurably(BarrierKind::kCommit).ok());
   EXPECT_EQ(ReadVersion(*file_, 2), "two");
 }
 
-TEST_F(KeepTest, WhereNothingHasChangedThereIsNoNewVersion) {
+TEST_F(MakeVersionTest, WhereNothingHasChangedThereIsNoNewVersion) {
   Writer writer(file_, SessionStart::kContinue);
   ASSERT_TRUE(writer.Write(0, "one").ok());
   ASSERT_TRUE(writer.CutDurably(BarrierKind::kCommit).ok());
   ASSERT_TRUE(writer.End().ok());
-  auto kept = file_->Keep(Comment("same"), kRequest);
+  auto kept = file_->MakeVersion(Comment("same"), kRequest);
   ASSERT_TRUE(kept.ok()) << kept.status();
   EXPECT_TRUE(kept->unchanged);
   EXPECT_EQ(kept->version.version, 1);
   EXPECT_EQ(kept->version.provenance.comment, "") << "it stays what it was";
 }
 
-TEST_F(KeepTest, ARequestedCommitIsFoundAgainByItsId) {
+TEST_F(MakeVersionTest, ARequestedCommitIsFoundAgainByItsId) {
   Writer writer(file_, SessionStart::kContinue);
   ASSERT_TRUE(writer.Write(0, "one").ok());
   CutRequest request;
@@ -106,10 +107,10 @@ TEST_F(KeepTest, ARequestedCommitIsFoundAgainByItsId) {
   request.request_id = kRequest;
   ASSERT_TRUE(file_->Cut(writer.token(), request, nullptr).ok());
   ASSERT_TRUE(Comes(1));
-  EXPECT_EQ(file_->Keep(Comment("x"), kRequest)->version.version, 1);
+  EXPECT_EQ(file_->MakeVersion(Comment("x"), kRequest)->version.version, 1);
 }
 
-TEST_F(KeepTest, FoldedClosesBecomeOneVersionWhenItIsTime) {
+TEST_F(MakeVersionTest, FoldedClosesBecomeOneVersionWhenItIsTime) {
   for (const char* bytes : {"one", "two", "six"}) {
     Writer writer(file_, SessionStart::kContinue, "...");
     ASSERT_TRUE(CutFolded(writer, bytes, absl::Now() + absl::Milliseconds(300)).ok());
@@ -123,7 +124,7 @@ TEST_F(KeepTest, FoldedClosesBecomeOneVersionWhenItIsTime) {
   EXPECT_EQ(NewestNumber(), 1) << "once";
 }
 
-TEST_F(KeepTest, AVersionThatComesFirstTakesTheFoldIn) {
+TEST_F(MakeVersionTest, AVersionThatComesFirstTakesTheFoldIn) {
   Writer writer(file_, SessionStart::kContinue, "...");
   ASSERT_TRUE(CutFolded(writer, "one", absl::Now() + absl::Milliseconds(100)).ok());
   ASSERT_TRUE(writer.Write(0, "two").ok());
@@ -131,13 +132,13 @@ TEST_F(KeepTest, AVersionThatComesFirstTakesTheFoldIn) {
   absl::SleepFor(absl::Milliseconds(300));
   EXPECT_EQ(NewestNumber(), 1);
   ASSERT_TRUE(CutFolded(writer, "six", absl::Now() + absl::Hours(1)).ok());
-  auto kept = file_->Keep(Comment("asked"), kRequest);
+  auto kept = file_->MakeVersion(Comment("asked"), kRequest);
   ASSERT_TRUE(kept.ok()) << kept.status();
   EXPECT_EQ(kept->version.version, 2) << "one, not one for the fold too";
   EXPECT_EQ(kept->version.provenance.comment, "asked");
 }
 
-TEST_F(KeepTest, AStoreThatClosesKeepsWhatWasFolded) {
+TEST_F(MakeVersionTest, AStoreThatClosesKeepsWhatWasFolded) {
   {
     Writer writer(file_, SessionStart::kContinue, "...");
     ASSERT_TRUE(CutFolded(writer, "one", absl::Now() + absl::Hours(1)).ok());

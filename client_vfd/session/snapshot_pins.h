@@ -1,6 +1,6 @@
 // The cuts that a root holds on its server: its own, and those of the files that it leads to.
-#ifndef H5MIRROR_CLIENT_VFD_SESSION_SNAPSHOT_HOLDS_H_
-#define H5MIRROR_CLIENT_VFD_SESSION_SNAPSHOT_HOLDS_H_
+#ifndef H5MIRROR_CLIENT_VFD_SESSION_SNAPSHOT_PINS_H_
+#define H5MIRROR_CLIENT_VFD_SESSION_SNAPSHOT_PINS_H_
 
 #include <sys/types.h>
 
@@ -19,19 +19,19 @@
 namespace h5mirror::vfd {
 
 // Shared by a root's readers; the last one lets go of the cuts. Thread-safe.
-class SnapshotHolds {
+class SnapshotPins {
  public:
   using Id = std::array<uint8_t, 16>;
 
   // Of a new root, or of the root `id` that a reader is open of. Where it has been closed: a new
   // one under its id.
-  static std::shared_ptr<SnapshotHolds> MakeFor(const ReaderServer& server, absl::Duration timeout);
-  static std::shared_ptr<SnapshotHolds> Find(const Id& id, const ReaderServer& server,
-                                             absl::Duration timeout);
+  static std::shared_ptr<SnapshotPins> MakeFor(const ReaderServer& server, absl::Duration timeout);
+  static std::shared_ptr<SnapshotPins> Find(const Id& id, const ReaderServer& server,
+                                            absl::Duration timeout);
   // Tells the server, and waits a moment for that. After a fork neither parent nor child does: the
   // other may read on, and the server lets go by itself.
-  ~SnapshotHolds();
-  SnapshotHolds(const SnapshotHolds&) = delete;
+  ~SnapshotPins();
+  SnapshotPins(const SnapshotPins&) = delete;
 
   // pthread_atfork, outside of ReaderCalls'. The mutex of all roots is held from the first to the
   // other, in parent and child.
@@ -43,7 +43,7 @@ class SnapshotHolds {
   void Add(const std::string& name, int64_t cut);
 
  private:
-  SnapshotHolds(const Id& id, const ReaderServer& server, absl::Duration timeout);
+  SnapshotPins(const Id& id, const ReaderServer& server, absl::Duration timeout);
 
   const Id id_;
   const ReaderServer server_;
@@ -55,4 +55,4 @@ class SnapshotHolds {
 
 }  // namespace h5mirror::vfd
 
-#endif  // H5MIRROR_CLIENT_VFD_SESSION_SNAPSHOT_HOLDS_H_
+#endif  // H5MIRROR_CLIENT_VFD_SESSION_SNAPSHOT_PINS_H_

@@ -1,12 +1,12 @@
 // Putting held bytes into the file that they are of: in order of offset, what lies side by side in
 // one write, and nothing that the file has already.
-#ifndef H5MIRROR_CLIENT_VFD_PLUGIN_METADATA_BUFFER_HELD_PUT_H_
-#define H5MIRROR_CLIENT_VFD_PLUGIN_METADATA_BUFFER_HELD_PUT_H_
+#ifndef H5MIRROR_CLIENT_VFD_PLUGIN_METADATA_BUFFER_BUFFER_PUT_H_
+#define H5MIRROR_CLIENT_VFD_PLUGIN_METADATA_BUFFER_BUFFER_PUT_H_
 
 #include <cstddef>
 #include <cstdint>
 
-#include "client_vfd/plugin/metadata_buffer/held_bytes.h"
+#include "client_vfd/plugin/metadata_buffer/buffered_bytes.h"
 
 namespace h5mirror::vfd {
 
@@ -38,9 +38,9 @@ enum class EqualBytes {
 
 // Puts what is held in [from, to) and forgets what was put. False: a write failed; what it was to
 // write, and all behind it, is held on.
-[[nodiscard]] bool PutHeld(uint64_t from, uint64_t to, EqualBytes equal, HeldBytes& held,
-                           LocalBytes& file, PutBuffers& buffers);
+[[nodiscard]] bool PutBuffered(uint64_t from, uint64_t to, EqualBytes equal,
+                               BufferedBytes& buffered, LocalBytes& file, PutBuffers& buffers);
 
 }  // namespace h5mirror::vfd
 
-#endif  // H5MIRROR_CLIENT_VFD_PLUGIN_METADATA_BUFFER_HELD_PUT_H_
+#endif  // H5MIRROR_CLIENT_VFD_PLUGIN_METADATA_BUFFER_BUFFER_PUT_H_

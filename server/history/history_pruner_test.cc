@@ -1,5 +1,5 @@
 // Histories that the server prunes, thins and stops by itself, on a disk in memory.
-#include "server/history/history_keeper.h"
+#include "server/history/history_pruner.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -27,15 +27,15 @@ constexpr size_t kFilePages = 64;
 
 void Must(const absl::Status& status) { ASSERT_TRUE(status.ok()) << status; }
 
-class HistoryKeeperTest : public testing::Test {
+class HistoryPrunerTest : public testing::Test {
  protected:
-  HistoryKeeperTest() {
+  HistoryPrunerTest() {
     store::StoreOptions options;
     options.page_size_bytes = kPage;
     store_ = store::OpenStore(env_, "/", options);
   }
-  ~HistoryKeeperTest() override {
-    keeper_.reset();
+  ~HistoryPrunerTest() override {
+    pruner_.reset();
     files_.clear();
   }
 
@@ -45,11 +45,11 @@ class HistoryKeeperTest : public testing::Test {
     rule.source = "/etc/c.toml:7";
     return rule;
   }
-  HistoryKeeper& Keeper() {
-    if (keeper_ == nullptr) {
-      keeper_ = std::make_unique<HistoryKeeper>(config_, *store_, clock_, metrics_);
+  HistoryPruner& Pruner() {
+    if (pruner_ == nullptr) {
+      pruner_ = std::make_unique<HistoryPruner>(config_, *store_, clock_, metrics_);
     }
-    return *keeper_;
+    return *pruner_;
   }
   store::File& file(const std::string& name) {
     auto& file = files_[name];
@@ -93,7 +93,7 @@ class HistoryKeeperTest : public testing::Test {
   }
   void Pass() {
     clock_.Advance(absl::Minutes(15));
-    Keeper().Round();
+    Pruner().Round();
   }
   // The newest version is what was written last.
   void CheckNewest(const std::string& name) {
@@ -108,10 +108,10 @@ class HistoryKeeperTest : public testing::Test {
   std::unique_ptr<store::Store> store_;
   std::map<std::string, std::shared_ptr<store::File>> files_;
   std::map<std::string, std::string> contents_;
-  std::unique_ptr<HistoryKeeper> keeper_;
+  std::unique_ptr<HistoryPruner> pruner_;
 };
 
-TEST_F(HistoryKeeperTest, EachFileIsPrunedByTheFirstRuleThatMatches) {
+TEST_F(HistoryPrunerTest, EachFileIsPrunedByTheFirstRuleThatMatches) {
   config_.retention = {Rule("runs/keep.h5"), Rule("runs/**")};
   config_.retention[0].keep_all = true;
   config_.retention[1].policy.keep_last = 2;
@@ -119,7 +119,7 @@ TEST_F(HistoryKeeperTest, EachFileIsPrunedByTheFirstRuleThatMatches) {
     Commits(name, 5);
   }
   Must(file("runs/a.h5").Tag(1, "first", store::TagMode::kKeep).status());
-  Keeper().Round();
+  Pruner().Round();
   EXPECT_EQ(Versions("runs/a.h5").size(), 5u) << "not before its time";
   Pass();
   EXPECT_THAT(Versions("runs/a.h5"), ElementsAre(4, 5)) << "the policy names no tag";
@@ -131,43 +131,43 @@ TEST_F(HistoryKeeperTest, EachFileIsPrunedByTheFirstRuleThatMatches) {
   Pass();
   EXPECT_EQ(Versions("runs/a.h5").size(), 4u) << "the next pass is a day later";
   clock_.Advance(absl::Hours(24));
-  Keeper().Round();
+  Pruner().Round();
   EXPECT_THAT(Versions("runs/a.h5"), ElementsAre(6, 7));
 }
 
-TEST_F(HistoryKeeperTest, ChecksOfAnEarlierLifeAreTold) {
+TEST_F(HistoryPrunerTest, ChecksOfAnEarlierLifeAreTold) {
   Commits("a.h5", 2);
   Commits("b.h5", 2);
   Must(file("a.h5").RecordCheck(2, 4096).status());
   Must(file("b.h5").RecordCheck(1, 0).status());
-  Keeper().Round();
+  Pruner().Round();
   metrics_.checks().Sample(env_.Now() + absl::Hours(3));
   EXPECT_EQ(metrics_.GaugeValue("h5mirror_server_check_differing_files"), 1);
   EXPECT_NEAR(metrics_.GaugeValue("h5mirror_server_check_oldest_equal_age_seconds"), 3 * 3600, 60);
 }
 
-TEST_F(HistoryKeeperTest, APruneThatWasCutShortIsFinished) {
+TEST_F(HistoryPrunerTest, APruneThatWasCutShortIsFinished) {
   Commits("a.h5", 20);
   const uint64_t before = History("a.h5");
   auto job = *file("a.h5").StartPrune({1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12});
   for (int i = 0; i < 2; ++i) Must(job->Step().status());  // Dropped, nothing given back.
   job.reset();
   EXPECT_THAT(*store_->UnfinishedPrunes(), ElementsAre("a.h5"));
-  Keeper().Round();
+  Pruner().Round();
   EXPECT_THAT(*store_->UnfinishedPrunes(), IsEmpty());
   EXPECT_LT(History("a.h5"), before * 3 / 4);
   CheckNewest("a.h5");
 }
 
-TEST_F(HistoryKeeperTest, AHistoryOverItsLimitLosesItsOldestVersionsWithoutATag) {
+TEST_F(HistoryPrunerTest, AHistoryOverItsLimitLosesItsOldestVersionsWithoutATag) {
   config_.retention = {Rule("**")};
   config_.retention[0].history_max_bytes = 200'000;
   Commits("a.h5", 3);
   Must(file("a.h5").Tag(2, "kept", store::TagMode::kKeep).status());
   VersionNumber newest = 3;
   for (; History("a.h5") <= 200'000; ++newest) Commits("a.h5", 1);
-  Keeper().Grew("a.h5");
-  Keeper().Round();
+  Pruner().Grew("a.h5");
+  Pruner().Round();
   EXPECT_LE(History("a.h5"), 200'000u);
   const auto versions = Versions("a.h5");
   EXPECT_EQ(versions.front(), 2) << "it has a tag";
@@ -175,14 +175,14 @@ TEST_F(HistoryKeeperTest, AHistoryOverItsLimitLosesItsOldestVersionsWithoutATag)
   EXPECT_GT(versions[1], 3) << "the oldest go first";
   EXPECT_EQ(versions[1] + static_cast<int64_t>(versions.size()) - 2, newest) << "and no others";
   EXPECT_GT(versions.size(), static_cast<size_t>(newest) / 2) << "no more than needed";
-  EXPECT_THAT(Keeper().NoticeOf("a.h5"), HasSubstr("history_max_bytes"));
-  EXPECT_EQ(Keeper().NoticeOf("b.h5"), "");
+  EXPECT_THAT(Pruner().NoticeOf("a.h5"), HasSubstr("history_max_bytes"));
+  EXPECT_EQ(Pruner().NoticeOf("b.h5"), "");
   clock_.Advance(absl::Hours(25));
-  EXPECT_EQ(Keeper().NoticeOf("a.h5"), "") << "that was yesterday";
+  EXPECT_EQ(Pruner().NoticeOf("a.h5"), "") << "that was yesterday";
   CheckNewest("a.h5");
 }
 
-TEST_F(HistoryKeeperTest, WhereThinningDoesNotHelpHistoryStopsAndGoesOnByItself) {
+TEST_F(HistoryPrunerTest, WhereThinningDoesNotHelpHistoryStopsAndGoesOnByItself) {
   config_.retention = {Rule("**")};
   config_.retention[0].history_max_bytes = 150'000;
   std::vector<std::string> tags;
@@ -192,35 +192,35 @@ TEST_F(HistoryKeeperTest, WhereThinningDoesNotHelpHistoryStopsAndGoesOnByItself)
     Must(file("a.h5").Tag(0, tags.back(), store::TagMode::kKeep).status());
   }
   const auto before = Versions("a.h5");
-  Keeper().Grew("a.h5");
-  Keeper().Round();
+  Pruner().Grew("a.h5");
+  Pruner().Round();
   EXPECT_EQ(Versions("a.h5"), before) << "nothing is dropped in vain";
-  EXPECT_THAT(Keeper().NoticeOf("a.h5"), HasSubstr("stopped: new versions are not made"));
+  EXPECT_THAT(Pruner().NoticeOf("a.h5"), HasSubstr("stopped: new versions are not made"));
   Commits("a.h5", 2);
   EXPECT_EQ(Versions("a.h5"), before);
   for (const std::string& tag : tags) Must(file("a.h5").Untag(tag).status());
   clock_.Advance(absl::Minutes(2));
-  Keeper().Round();
+  Pruner().Round();
   EXPECT_LT(Versions("a.h5").size(), before.size());
-  EXPECT_THAT(Keeper().NoticeOf("a.h5"), HasSubstr("dropped early"));
+  EXPECT_THAT(Pruner().NoticeOf("a.h5"), HasSubstr("dropped early"));
   Commits("a.h5", 1);
   EXPECT_EQ(Versions("a.h5").back(), before.back() + 1);
   CheckNewest("a.h5");
 }
 
-TEST_F(HistoryKeeperTest, WhatARuleDoesNotKeepGoesBeforeAnythingElse) {
+TEST_F(HistoryPrunerTest, WhatARuleDoesNotKeepGoesBeforeAnythingElse) {
   config_.retention = {Rule("**")};
   config_.retention[0].history_max_bytes = 150'000;
   config_.retention[0].policy.keep_last = 3;
   Commits("a.h5", 40);
   ASSERT_GT(History("a.h5"), 150'000u);
-  Keeper().Grew("a.h5");
-  Keeper().Round();
+  Pruner().Grew("a.h5");
+  Pruner().Round();
   EXPECT_THAT(Versions("a.h5"), ElementsAre(38, 39, 40));
-  EXPECT_EQ(Keeper().NoticeOf("a.h5"), "") << "nothing went that the rule keeps";
+  EXPECT_EQ(Pruner().NoticeOf("a.h5"), "") << "nothing went that the rule keeps";
 }
 
-TEST_F(HistoryKeeperTest, LittleSpaceThinsTheLargestHistoryFirst) {
+TEST_F(HistoryPrunerTest, LittleSpaceThinsTheLargestHistoryFirst) {
   Commits("large.h5", 40, 20);
   Commits("small.h5", 10);
   Commits("spared.h5", 30, 20);
@@ -228,53 +228,53 @@ TEST_F(HistoryKeeperTest, LittleSpaceThinsTheLargestHistoryFirst) {
   config_.retention[0].keep_all = true;
   config_.min_free.bytes = 600'000;
   env_.SetCapacity(env_.used_bytes() + 550'000);
-  Keeper().Round();
+  Pruner().Round();
   EXPECT_GE(*store_->FreeDiskBytes(), 600'000u);
   EXPECT_LT(Versions("large.h5").size(), 40u);
   EXPECT_GT(Versions("large.h5").size(), 10u) << "no more than needed";
   EXPECT_EQ(Versions("small.h5").size(), 10u);
   EXPECT_EQ(Versions("spared.h5").size(), 30u);
-  EXPECT_THAT(Keeper().NoticeOf("large.h5"), HasSubstr("min_free"));
-  EXPECT_EQ(Keeper().NoticeOf("small.h5"), "");
+  EXPECT_THAT(Pruner().NoticeOf("large.h5"), HasSubstr("min_free"));
+  EXPECT_EQ(Pruner().NoticeOf("small.h5"), "");
   CheckNewest("large.h5");
 }
 
-TEST_F(HistoryKeeperTest, WithNothingLeftToDropAllHistoriesStopUntilThereIsRoom) {
+TEST_F(HistoryPrunerTest, WithNothingLeftToDropAllHistoriesStopUntilThereIsRoom) {
   Commits("a.h5", 5);
   config_.min_free.bytes = 1'000'000;
   env_.SetCapacity(env_.used_bytes() + 800'000);
-  for (int i = 0; i < 4; ++i) Keeper().Round();
+  for (int i = 0; i < 4; ++i) Pruner().Round();
   EXPECT_THAT(Versions("a.h5"), ElementsAre(5));
-  EXPECT_THAT(Keeper().NoticeOf("a.h5"), HasSubstr("stopped"));
-  EXPECT_THAT(Keeper().NoticeOf("any.h5"), HasSubstr("min_free"));
+  EXPECT_THAT(Pruner().NoticeOf("a.h5"), HasSubstr("stopped"));
+  EXPECT_THAT(Pruner().NoticeOf("any.h5"), HasSubstr("min_free"));
   Commits("a.h5", 2);
   EXPECT_THAT(Versions("a.h5"), ElementsAre(5));
   Commits("new.h5", 1);
   EXPECT_THAT(Versions("new.h5"), ElementsAre(1)) << "a first version is always made";
   env_.SetCapacity(env_.used_bytes() + 2'000'000);
-  Keeper().Round();
-  EXPECT_THAT(Keeper().NoticeOf("any.h5"), IsEmpty());
+  Pruner().Round();
+  EXPECT_THAT(Pruner().NoticeOf("any.h5"), IsEmpty());
   Commits("a.h5", 1);
   EXPECT_THAT(Versions("a.h5"), ElementsAre(5, 6));
   CheckNewest("a.h5");
 }
 
-TEST_F(HistoryKeeperTest, StoppedHistoriesGoOnWhereSpaceComesBackThatIsJustEnough) {
+TEST_F(HistoryPrunerTest, StoppedHistoriesGoOnWhereSpaceComesBackThatIsJustEnough) {
   Commits("a.h5", 5);
   config_.min_free.bytes = 1'000'000;
   env_.SetCapacity(env_.used_bytes() + 400'000);
-  for (int i = 0; i < 4; ++i) Keeper().Round();
-  ASSERT_THAT(Keeper().NoticeOf("a.h5"), HasSubstr("stopped"));
+  for (int i = 0; i < 4; ++i) Pruner().Round();
+  ASSERT_THAT(Pruner().NoticeOf("a.h5"), HasSubstr("stopped"));
   // More than min_free, and less than thinning would aim at: there is nothing to thin.
   env_.SetCapacity(env_.used_bytes() + 1'010'000);
   clock_.Advance(absl::Minutes(2));
-  Keeper().Round();
-  EXPECT_THAT(Keeper().NoticeOf("a.h5"), testing::Not(HasSubstr("stopped")));
+  Pruner().Round();
+  EXPECT_THAT(Pruner().NoticeOf("a.h5"), testing::Not(HasSubstr("stopped")));
   Commits("a.h5", 1);
   EXPECT_THAT(Versions("a.h5"), ElementsAre(5, 6));
 }
 
-TEST_F(HistoryKeeperTest, AWriterMeetsNoFullDiskForTheSakeOfHistory) {
+TEST_F(HistoryPrunerTest, AWriterMeetsNoFullDiskForTheSakeOfHistory) {
   Commits("a.h5", 1);
   env_.SetCapacity(env_.used_bytes() + 1'000'000);
   {  // Without a limit the same writer does.
@@ -296,14 +296,14 @@ TEST_F(HistoryKeeperTest, AWriterMeetsNoFullDiskForTheSakeOfHistory) {
   for (int i = 0; i < 200; ++i) {
     const absl::Status committed = Commit("a.h5", 40);
     ASSERT_TRUE(committed.ok()) << i << ": " << committed << ", free " << *store_->FreeDiskBytes();
-    Keeper().Round();
+    Pruner().Round();
   }
   EXPECT_GT(Versions("a.h5").size(), 5u);
   EXPECT_EQ(Versions("a.h5").back(), 201);
   CheckNewest("a.h5");
 }
 
-TEST_F(HistoryKeeperTest, RemovedFilesWhoseTimeIsOverGoFirst) {
+TEST_F(HistoryPrunerTest, RemovedFilesWhoseTimeIsOverGoFirst) {
   Commits("a.h5", 10);
   Commits("old.h5", 20, 20);
   files_.clear();
@@ -311,13 +311,13 @@ TEST_F(HistoryKeeperTest, RemovedFilesWhoseTimeIsOverGoFirst) {
   clock_.SetNow(env_.Now() + absl::Hours(1));
   config_.min_free.bytes = 100'000;
   env_.SetCapacity(env_.used_bytes() + 20'000);
-  Keeper().Round();
+  Pruner().Round();
   EXPECT_THAT(*store_->ListRemoved(), IsEmpty());
   EXPECT_EQ(Versions("a.h5").size(), 10u);
   EXPECT_GE(*store_->FreeDiskBytes(), 100'000u);
 }
 
-TEST_F(HistoryKeeperTest, NothingGoesForItsAgeWhileTheClockIsInDoubt) {
+TEST_F(HistoryPrunerTest, NothingGoesForItsAgeWhileTheClockIsInDoubt) {
   constexpr int64_t kYears = 10 * 366 * 86400;
   const auto machine_s = std::make_shared<std::atomic<int64_t>>(1'790'000'000);
   env_.SetTime([machine_s] { return absl::FromUnixSeconds(*machine_s); });
@@ -327,11 +327,11 @@ TEST_F(HistoryKeeperTest, NothingGoesForItsAgeWhileTheClockIsInDoubt) {
   Must(store_->Remove("old.h5", {}, absl::Hours(24)).status());
   *machine_s += kYears;
   clock_.SetNow(env_.Now());  // Whoever goes by the machine's.
-  Keeper().Round();
+  Pruner().Round();
   EXPECT_EQ(store_->ListRemoved()->size(), 1u);
   *machine_s -= kYears;
   clock_.Advance(absl::Hours(1));
-  Keeper().Round();
+  Pruner().Round();
   EXPECT_THAT(*store_->ListRemoved(), IsEmpty());
 }
 

@@ -1,7 +1,7 @@
 // Pages of a head as they were before they were changed, for readers of pinned cuts. They are of
 // use to this process only: a temporary file without a name, never synced.
-#ifndef H5MIRROR_ONION_STORE_PAGES_KEPT_PAGES_H_
-#define H5MIRROR_ONION_STORE_PAGES_KEPT_PAGES_H_
+#ifndef H5MIRROR_ONION_STORE_PAGES_PINNED_PAGES_H_
+#define H5MIRROR_ONION_STORE_PAGES_PINNED_PAGES_H_
 
 #include <cstdint>
 #include <memory>
@@ -18,19 +18,19 @@
 namespace h5mirror::store {
 
 // Thread-safe. One thread keeps pages at a time; costs some 20 bytes of memory a page.
-class KeptPages {
+class PinnedPages {
  public:
   // `directory` must exist once a page is kept; `tree` and `budget` must outlive this.
-  KeptPages(MemoryBudget& budget, EnvTree& tree, std::string directory, int64_t generation,
-            uint32_t page_size_bytes);
+  PinnedPages(MemoryBudget& budget, EnvTree& tree, std::string directory, int64_t generation,
+              uint32_t page_size_bytes);
 
   // Of the head whose pages these are.
   int64_t generation() const { return generation_; }
   bool Has(uint64_t page) const;
   // Keeps the pages in `bytes`, none of which it has. Errors: those of writing a file.
-  absl::Status Keep(uint64_t first_page, std::string_view bytes);
+  absl::Status Save(uint64_t first_page, std::string_view bytes);
   // What the head held was damaged, and is lost with the write that follows.
-  void KeepLoss(uint64_t page);
+  void SaveLoss(uint64_t page);
 
   enum class Found : uint8_t { kNo, kYes, kLost };
   // Fills `out` with `page` where that is here.
@@ -57,4 +57,4 @@ class KeptPages {
 
 }  // namespace h5mirror::store
 
-#endif  // H5MIRROR_ONION_STORE_PAGES_KEPT_PAGES_H_
+#endif  // H5MIRROR_ONION_STORE_PAGES_PINNED_PAGES_H_
