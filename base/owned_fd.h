@@ -1,12 +1,12 @@
-// A descriptor that is closed with its owner.
-#ifndef H5MIRROR_SERVER_DOOR_OWNED_FD_H_
-#define H5MIRROR_SERVER_DOOR_OWNED_FD_H_
+// A file descriptor that is closed with its owner.
+#ifndef H5MIRROR_BASE_OWNED_FD_H_
+#define H5MIRROR_BASE_OWNED_FD_H_
 
 #include <unistd.h>
 
 #include <utility>
 
-namespace h5mirror::server {
+namespace h5mirror {
 
 class OwnedFd {
  public:
@@ -22,7 +22,7 @@ class OwnedFd {
     return *this;
   }
 
-  // -1: none.
+  // -1 where there is none.
   int get() const { return fd_; }
   bool valid() const { return fd_ >= 0; }
   int Release() { return std::exchange(fd_, -1); }
@@ -35,6 +35,6 @@ class OwnedFd {
   int fd_ = -1;
 };
 
-}  // namespace h5mirror::server
+}  // namespace h5mirror
 
-#endif  // H5MIRROR_SERVER_DOOR_OWNED_FD_H_
+#endif  // H5MIRROR_BASE_OWNED_FD_H_
