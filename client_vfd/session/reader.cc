@@ -15,6 +15,7 @@
 #include "client_vfd/session/reader_calls.h"
 #include "rpc/agent_socket.h"
 #include "rpc/cut_map.h"
+#include "rpc/timestamp.h"
 #include "rpc/version_request.h"
 
 namespace h5mirror::vfd {
@@ -165,8 +166,9 @@ absl::StatusOr<Reader::Found> Reader::FindLive(const ReaderConfig& config) {
     }
     found.snapshot = answer.snapshot();
     found.version = VersionOf(answer.snapshot());
-    const auto& opened = answer.snapshot().open_time();
-    found.open_time = absl::FromUnixSeconds(opened.seconds()) + absl::Nanoseconds(opened.nanos());
+    found.open_time = answer.snapshot().has_open_time()
+                          ? rpc::FromProto(answer.snapshot().open_time())
+                          : absl::UnixEpoch();
     if (found.version.version() == 0) found.pins->Add(config.name, found.version.cut());
     return absl::OkStatus();
   };

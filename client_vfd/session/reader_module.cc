@@ -15,6 +15,7 @@
 #include "client_vfd/session/opened_version.h"
 #include "client_vfd/session/reader.h"
 #include "client_vfd/session/reader_calls.h"
+#include "rpc/timestamp.h"
 
 namespace h5mirror::vfd {
 namespace {
@@ -57,10 +58,6 @@ absl::StatusOr<rpc::ClientOptions> ServerOf(const char* server, const char* ca, 
   return rpc::ResolveClientOptions(settings);
 }
 
-int64_t NanosOf(const google::protobuf::Timestamp& time) {
-  return time.seconds() * 1'000'000'000 + time.nanos();
-}
-
 // Nullopt: a version is wanted.
 std::optional<LiveCut> LiveOf(const H5mReaderOpen& open) {
   const bool is_root = open.linked == 0 && *open.version == '\0';
@@ -85,7 +82,7 @@ void DescribeTargets(const H5mReaderOpen& open, const Reader& reader, H5mReaderI
 OpenedVersion OpenedBy(const Reader& reader) {
   const v1::Version& version = reader.version();
   return {version.version(), version.cut(), static_cast<uint64_t>(version.size_bytes()),
-          absl::FromUnixNanos(NanosOf(version.server_time())), reader.identity()};
+          rpc::FromProto(version.server_time()), reader.identity()};
 }
 
 absl::StatusOr<std::unique_ptr<Reader>> Start(const H5mReaderOpen& open, H5mReaderInfo* info) {
