@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/local_record_json.h"
 #include "base/status_macros.h"
+#include "client_vfd/api/errno_of.h"
 #include "client_vfd/session/opened_version.h"
 #include "client_vfd/session/reader.h"
 #include "client_vfd/session/reader_calls.h"
@@ -22,31 +23,9 @@ namespace {
 
 Reader* Of(H5mReader* reader) { return reinterpret_cast<Reader*>(reader); }
 
-// What a program that looks at errno would expect.
-int ErrnoOf(const absl::Status& status) {
-  switch (status.code()) {
-    case absl::StatusCode::kOk:
-      return 0;
-    case absl::StatusCode::kNotFound:
-    case absl::StatusCode::kOutOfRange:
-      return ENOENT;
-    case absl::StatusCode::kPermissionDenied:
-    case absl::StatusCode::kUnauthenticated:
-      return EACCES;
-    case absl::StatusCode::kInvalidArgument:
-      return EINVAL;
-    case absl::StatusCode::kUnavailable:
-      return ECONNREFUSED;
-    case absl::StatusCode::kDeadlineExceeded:
-      return ETIMEDOUT;
-    default:
-      return EIO;
-  }
-}
-
 int Fail(const absl::Status& status, char* error, size_t error_size) {
   std::snprintf(error, error_size, "%s", std::string(status.message()).c_str());
-  return ErrnoOf(status);
+  return ErrnoOf(status, Done::kByServer);
 }
 
 // "": from the client's own configuration.
