@@ -1,6 +1,5 @@
 #include "server/settings/config.h"
 
-
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
