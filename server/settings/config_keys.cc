@@ -4,6 +4,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_format.h"
 #include "base/human.h"
+#include "base/setting_values.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "base/swmr_fields.h"
