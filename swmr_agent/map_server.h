@@ -1,5 +1,5 @@
-// Hands the metadata of cuts to readers that map it: docs/reference/agent.md, "Metadata in
-// shared memory".
+// Hands the metadata of cuts to readers that map it:
+// docs/design/011-metadata-in-shared-memory.md.
 #ifndef H5MIRROR_SWMR_AGENT_MAP_SERVER_H_
 #define H5MIRROR_SWMR_AGENT_MAP_SERVER_H_
 
