@@ -264,8 +264,8 @@ constexpr ConfigKey kKeys[] = {
                           config.removed_keep);
      }},
     {"tick_len", "TIME",
-     "The newest cut of a file goes to those who follow it once in so much time; without a unit, "
-     "tenths of a second.",
+     "Followers of a file get its newest cut once in so much time; without a unit, tenths of a "
+     "second.",
      SetTickLen},
     {"max_lag", "N", "As snapshot_keep, in ticks, 3 at least; the longer one counts.",
      [](std::string_view text, Config& config) {
