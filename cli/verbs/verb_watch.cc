@@ -154,8 +154,8 @@ class Watch {
 
   Line LineOf(const v1::WaitForCutResponse& answer) {
     Line line{.cut = answer.cut(),
-              .time = FromProto(answer.server_time()),
-              .lag = FromProto(answer.answer_time()) - FromProto(answer.server_time()),
+              .time = rpc::FromProto(answer.server_time()),
+              .lag = rpc::FromProto(answer.answer_time()) - rpc::FromProto(answer.server_time()),
               .size_bytes = answer.size_bytes(),
               .written_bytes = {},
               .has_writer = answer.has_writer(),
@@ -180,8 +180,8 @@ class Watch {
     const v1::Snapshot& snapshot = step->snapshot;
     if (snapshot.cut() != line.cut) {
       line.cut = snapshot.cut();
-      line.time = FromProto(snapshot.server_time());
-      line.lag = FromProto(snapshot.open_time()) - line.time;
+      line.time = rpc::FromProto(snapshot.server_time());
+      line.lag = rpc::FromProto(snapshot.open_time()) - line.time;
       line.size_bytes = snapshot.size_bytes();
     }
     if (!step->is_first) line.changes = std::move(step->changes);
