@@ -13,7 +13,7 @@
 #include "gtest/gtest.h"
 #include "rpc/agent_socket.h"
 #include "swmr_agent/cut_image.h"
-#include "swmr_agent/fake_ranges.h"
+#include "swmr_agent/testing/fake_ranges.h"
 
 namespace h5mirror::agent {
 namespace {

@@ -2,8 +2,8 @@
 #include <atomic>
 #include <memory>
 
-#include "base/fault_env.h"
 #include "base/status_macros.h"
+#include "base/testing/fault_env.h"
 #include "gmock/gmock.h"
 #include "onion_store/testing/test_store.h"
 

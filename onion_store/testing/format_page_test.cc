@@ -7,7 +7,7 @@
 #include "absl/strings/str_split.h"
 #include "base/crc32c.h"
 #include "base/dirty_map.h"
-#include "base/fault_env.h"
+#include "base/testing/fault_env.h"
 #include "gmock/gmock.h"
 #include "onion_store/embedded/cut_journal.h"
 #include "onion_store/metadata_map.h"

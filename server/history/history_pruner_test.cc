@@ -1,5 +1,6 @@
 // Histories that the server prunes, thins and stops by itself, on a disk in memory.
 #include "server/history/history_pruner.h"
+#include "base/testing/fake_clock.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,7 +8,7 @@
 #include <atomic>
 #include <random>
 
-#include "base/fault_env.h"
+#include "base/testing/fault_env.h"
 #include "onion_store/testing/test_store.h"
 #include "server/history/thinning.h"
 

@@ -1,9 +1,10 @@
 #include "server/live/linked_files.h"
+#include "base/testing/fake_clock.h"
 
 #include <memory>
 #include <string>
 
-#include "base/fault_env.h"
+#include "base/testing/fault_env.h"
 #include "gtest/gtest.h"
 #include "onion_store/testing/test_store.h"
 

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "absl/synchronization/notification.h"
-#include "base/fault_env.h"
+#include "base/testing/fault_env.h"
 #include "gtest/gtest.h"
 #include "onion_store/testing/test_store.h"
 #include "server/history/history_pruner.h"

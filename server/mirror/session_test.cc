@@ -1,4 +1,5 @@
 #include "server/mirror/session.h"
+#include "base/testing/fake_clock.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 // The disk below FaultEnv: files and names in memory, the record of what changed them, and what a
 // power loss may leave of it.
-#ifndef H5MIRROR_BASE_FAULT_DISK_H_
-#define H5MIRROR_BASE_FAULT_DISK_H_
+#ifndef H5MIRROR_BASE_TESTING_FAULT_DISK_H_
+#define H5MIRROR_BASE_TESTING_FAULT_DISK_H_
 
 #include <cstdint>
 #include <map>
@@ -108,4 +108,4 @@ std::string Describe(const FaultDisk& disk, const FaultChange& change);
 
 }  // namespace h5mirror
 
-#endif  // H5MIRROR_BASE_FAULT_DISK_H_
+#endif  // H5MIRROR_BASE_TESTING_FAULT_DISK_H_

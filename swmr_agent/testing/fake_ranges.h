@@ -1,6 +1,6 @@
 // A cut's bytes for tests, and what was asked for of them.
-#ifndef H5MIRROR_SWMR_AGENT_FAKE_RANGES_H_
-#define H5MIRROR_SWMR_AGENT_FAKE_RANGES_H_
+#ifndef H5MIRROR_SWMR_AGENT_TESTING_FAKE_RANGES_H_
+#define H5MIRROR_SWMR_AGENT_TESTING_FAKE_RANGES_H_
 
 #include <cstdint>
 #include <memory>
@@ -62,4 +62,4 @@ struct FakeRanges {
 
 }  // namespace h5mirror::agent
 
-#endif  // H5MIRROR_SWMR_AGENT_FAKE_RANGES_H_
+#endif  // H5MIRROR_SWMR_AGENT_TESTING_FAKE_RANGES_H_

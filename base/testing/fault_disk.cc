@@ -1,4 +1,4 @@
-#include "base/fault_disk.h"
+#include "base/testing/fault_disk.h"
 
 #include <algorithm>
 #include <cstring>

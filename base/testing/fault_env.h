@@ -1,7 +1,7 @@
 // Env's twin for tests: a file system in memory that fails when it is told to, and that can say
 // what a power loss might have left at any moment of its past.
-#ifndef H5MIRROR_BASE_FAULT_ENV_H_
-#define H5MIRROR_BASE_FAULT_ENV_H_
+#ifndef H5MIRROR_BASE_TESTING_FAULT_ENV_H_
+#define H5MIRROR_BASE_TESTING_FAULT_ENV_H_
 
 #include <cstdint>
 #include <functional>
@@ -11,8 +11,8 @@
 
 #include "absl/status/status.h"
 #include "base/env.h"
-#include "base/fault_disk.h"
 #include "base/machine.h"
+#include "base/testing/fault_disk.h"
 
 namespace h5mirror {
 
@@ -89,4 +89,4 @@ class FaultEnv final : public Env, public KnowsBootTime {
 
 }  // namespace h5mirror
 
-#endif  // H5MIRROR_BASE_FAULT_ENV_H_
+#endif  // H5MIRROR_BASE_TESTING_FAULT_ENV_H_

@@ -1,4 +1,4 @@
-#include "base/fault_env.h"
+#include "base/testing/fault_env.h"
 
 #include <algorithm>
 #include <cstring>
