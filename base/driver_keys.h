@@ -39,7 +39,6 @@ inline constexpr auto kDriverKeys = std::to_array<std::string_view>({
     "version_min_interval",
     "spool",
     "log",
-    "after_crash",
     "frame_checksum",
     "metadata",
     "metadata_memory",

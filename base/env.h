@@ -1,6 +1,6 @@
 // The file system as the store sees it: everything below one root, and nothing else. All of the
-// store's calls go through here, so that a twin (base/fault_env.h) can fail the n-th of them and
-// make the states that a power loss may leave.
+// store's calls go through here, so that a twin (base/testing/fault_env.h) can fail the n-th of
+// them and make the states that a power loss may leave.
 #ifndef H5MIRROR_BASE_ENV_H_
 #define H5MIRROR_BASE_ENV_H_
 

@@ -39,7 +39,7 @@ FileStat ToFileStat(const struct stat& st) {
 
 class PosixFile final : public EnvFile {
  public:
-  PosixFile(Fd fd, std::string path) : fd_(std::move(fd)), path_(std::move(path)) {}
+  PosixFile(OwnedFd fd, std::string path) : fd_(std::move(fd)), path_(std::move(path)) {}
 
   absl::StatusOr<size_t> ReadAt(uint64_t offset, absl::Span<char> out) override {
     size_t done = 0;
@@ -187,21 +187,21 @@ class PosixFile final : public EnvFile {
     return absl::OkStatus();
   }
 
-  Fd fd_;
+  OwnedFd fd_;
   std::string path_;
 };
 
 class PosixLock final : public EnvLock {
  public:
-  explicit PosixLock(Fd fd) : fd_(std::move(fd)) {}
+  explicit PosixLock(OwnedFd fd) : fd_(std::move(fd)) {}
 
  private:
-  Fd fd_;  // flock goes with the last descriptor.
+  OwnedFd fd_;  // flock goes with the last descriptor.
 };
 
 class PosixTree final : public EnvTree, public KnowsFileSizes {
  public:
-  PosixTree(Fd root, std::string path) : root_(std::move(root)), path_(std::move(path)) {}
+  PosixTree(OwnedFd root, std::string path) : root_(std::move(root)), path_(std::move(path)) {}
 
   absl::StatusOr<std::unique_ptr<EnvFile>> Open(std::string_view name, OpenKind kind,
                                                 uint32_t mode_bits) override {
@@ -210,7 +210,7 @@ class PosixTree final : public EnvTree, public KnowsFileSizes {
     if (create) flags |= O_CREAT;
     if (kind == OpenKind::kCreateFresh) flags |= O_TRUNC;
     // O_NONBLOCK: a fifo must not hang us; it means nothing to a plain file.
-    H5M_ASSIGN_OR_RETURN(Fd fd, OpenAt2(name, flags | O_NONBLOCK, create ? mode_bits : 0));
+    H5M_ASSIGN_OR_RETURN(OwnedFd fd, OpenAt2(name, flags | O_NONBLOCK, create ? mode_bits : 0));
     struct stat st;
     if (fstat(fd.get(), &st) != 0) return Error("stat", name);
     if (!S_ISREG(st.st_mode)) {
@@ -246,13 +246,13 @@ class PosixTree final : public EnvTree, public KnowsFileSizes {
     });
   }
   absl::Status SyncDirectory(std::string_view name) override {
-    H5M_ASSIGN_OR_RETURN(Fd fd, OpenAt2(name, O_RDONLY | O_DIRECTORY, 0));
+    H5M_ASSIGN_OR_RETURN(OwnedFd fd, OpenAt2(name, O_RDONLY | O_DIRECTORY, 0));
     if (fsync(fd.get()) == 0) return absl::OkStatus();
     return absl::InternalError(Error("fsync", name).message());  // As EnvFile::Sync().
   }
 
   absl::StatusOr<std::vector<DirectoryEntry>> List(std::string_view name) override {
-    H5M_ASSIGN_OR_RETURN(Fd fd, OpenAt2(name, O_RDONLY | O_DIRECTORY, 0));
+    H5M_ASSIGN_OR_RETURN(OwnedFd fd, OpenAt2(name, O_RDONLY | O_DIRECTORY, 0));
     DIR* dir = fdopendir(dup(fd.get()));
     if (dir == nullptr) return Error("list", name);
     std::vector<DirectoryEntry> entries;
@@ -270,7 +270,7 @@ class PosixTree final : public EnvTree, public KnowsFileSizes {
   }
 
   absl::StatusOr<FileStat> Stat(std::string_view name) override {
-    H5M_ASSIGN_OR_RETURN(Fd fd, OpenAt2(name, O_PATH, 0));
+    H5M_ASSIGN_OR_RETURN(OwnedFd fd, OpenAt2(name, O_PATH, 0));
     struct stat st;
     if (fstat(fd.get(), &st) != 0) return Error("stat", name);
     return ToFileStat(st);
@@ -279,7 +279,7 @@ class PosixTree final : public EnvTree, public KnowsFileSizes {
   absl::StatusOr<std::unique_ptr<EnvLock>> Lock(std::string_view name, LockKind kind) override {
     const int operation = (kind == LockKind::kShared ? LOCK_SH : LOCK_EX) | LOCK_NB;
     while (true) {
-      H5M_ASSIGN_OR_RETURN(Fd fd, OpenAt2(name, O_RDWR | O_CREAT, 0600));
+      H5M_ASSIGN_OR_RETURN(OwnedFd fd, OpenAt2(name, O_RDWR | O_CREAT, 0600));
       if (flock(fd.get(), operation) != 0) {
         if (errno != EWOULDBLOCK) return Error("lock", name);
         return absl::FailedPreconditionError(StrCat("another process holds ", Path(name)));
@@ -305,7 +305,7 @@ class PosixTree final : public EnvTree, public KnowsFileSizes {
     if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < INT64_MAX) {
       max.process_bytes = limit.rlim_cur;
     }
-    const Fd file(openat(root_.get(), ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
+    const OwnedFd file(openat(root_.get(), ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
     if (file.get() < 0) return max;
     // Beyond the process's limit even an attempt is punished, by a signal.
     uint64_t too_large = max.process_bytes, largest = 0;
@@ -336,10 +336,10 @@ class PosixTree final : public EnvTree, public KnowsFileSizes {
     return ErrnoToStatus(errno, StrCat(what, " ", Path(name)));
   }
 
-  absl::StatusOr<Fd> OpenAt2(std::string_view name, int flags, uint32_t mode_bits) const {
+  absl::StatusOr<OwnedFd> OpenAt2(std::string_view name, int flags, uint32_t mode_bits) const {
     const std::string text(name.empty() ? "." : name);
-    Fd fd = OpenBeneath(root_.get(), text, flags, mode_bits);
-    if (fd.is_open()) return fd;
+    OwnedFd fd = OpenBeneath(root_.get(), text, flags, mode_bits);
+    if (fd.valid()) return fd;
     if (errno == ELOOP || errno == EXDEV) {
       return absl::InvalidArgumentError(
           StrCat(Path(name), " leads over a symbolic link or out of the root, which is refused"));
@@ -351,7 +351,7 @@ class PosixTree final : public EnvTree, public KnowsFileSizes {
   template <typename Call>
   absl::Status InParent(std::string_view name, const char* what, Call call) const {
     auto [parent, last] = Split(name);
-    H5M_ASSIGN_OR_RETURN(Fd fd, OpenAt2(parent, O_PATH | O_DIRECTORY, 0));
+    H5M_ASSIGN_OR_RETURN(OwnedFd fd, OpenAt2(parent, O_PATH | O_DIRECTORY, 0));
     return call(fd.get(), last.c_str()) == 0 ? absl::OkStatus() : Error(what, name);
   }
   template <typename Call>
@@ -359,8 +359,8 @@ class PosixTree final : public EnvTree, public KnowsFileSizes {
                          Call call) const {
     auto [from_parent, from_last] = Split(from);
     auto [to_parent, to_last] = Split(to);
-    H5M_ASSIGN_OR_RETURN(Fd a, OpenAt2(from_parent, O_PATH | O_DIRECTORY, 0));
-    H5M_ASSIGN_OR_RETURN(Fd b, OpenAt2(to_parent, O_PATH | O_DIRECTORY, 0));
+    H5M_ASSIGN_OR_RETURN(OwnedFd a, OpenAt2(from_parent, O_PATH | O_DIRECTORY, 0));
+    H5M_ASSIGN_OR_RETURN(OwnedFd b, OpenAt2(to_parent, O_PATH | O_DIRECTORY, 0));
     if (call(a.get(), from_last.c_str(), b.get(), to_last.c_str()) == 0) return absl::OkStatus();
     return ErrnoToStatus(errno, StrCat(what, " ", Path(from), " to ", Path(to)));
   }
@@ -383,7 +383,7 @@ class PosixTree final : public EnvTree, public KnowsFileSizes {
                                  : EntryKind::kOther;
   }
 
-  Fd root_;
+  OwnedFd root_;
   std::string path_;
 };
 
@@ -392,7 +392,7 @@ class PosixEnv final : public Env, public KnowsBootTime {
   absl::StatusOr<std::unique_ptr<EnvTree>> OpenTree(const std::filesystem::path& root) override {
     int fd = open(root.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0) return ErrnoToStatus(errno, StrCat("open directory ", root.string()));
-    return std::make_unique<PosixTree>(Fd(fd), root.string());
+    return std::make_unique<PosixTree>(OwnedFd(fd), root.string());
   }
   absl::Time Now() override { return absl::Now(); }
   std::optional<BootTime> SinceBoot() override {
@@ -411,7 +411,7 @@ class PosixEnv final : public Env, public KnowsBootTime {
 
  private:
   static std::string ReadBootId() {
-    const Fd file(open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC));
+    const OwnedFd file(open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC));
     char text[64];
     const ssize_t got = file.get() < 0 ? -1 : read(file.get(), text, sizeof text);
     const std::string_view id(text, got < 0 ? 0 : static_cast<size_t>(got));

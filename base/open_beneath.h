@@ -2,39 +2,19 @@
 #ifndef H5MIRROR_BASE_OPEN_BENEATH_H_
 #define H5MIRROR_BASE_OPEN_BENEATH_H_
 
-#include <unistd.h>
-
 #include <cstdint>
 #include <string>
-#include <utility>
+
+#include "base/owned_fd.h"
 
 namespace h5mirror {
-
-// Owns a descriptor; -1 is none.
-class Fd {
- public:
-  explicit Fd(int fd) : fd_(fd) {}
-  Fd(Fd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  Fd& operator=(Fd&& other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-  }
-  ~Fd() {
-    if (fd_ >= 0) close(fd_);
-  }
-  int get() const { return fd_; }
-  bool is_open() const { return fd_ >= 0; }
-
- private:
-  int fd_;
-};
 
 // Opens `path`, relative and '/' separated, below the open directory `root`, with open(2)'s `flags`
 // (O_CLOEXEC is added) and `mode_bits` under the process's umask. No part of `path` is followed
 // where it is a symbolic link, and none leads out of `root`: openat2(2) with RESOLVE_BENEATH and
 // RESOLVE_NO_SYMLINKS. Not open where it fails, with errno: ELOOP or EXDEV for such a path, ENOSYS
 // where a filter of the process takes openat2 away (systemd's RestrictSUIDSGID= does), or open's.
-Fd OpenBeneath(int root, const std::string& path, int flags, uint32_t mode_bits);
+OwnedFd OpenBeneath(int root, const std::string& path, int flags, uint32_t mode_bits);
 
 }  // namespace h5mirror
 

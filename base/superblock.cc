@@ -2,10 +2,11 @@
 
 #include <algorithm>
 
+#include "base/superblock_image.h"
+
 namespace h5mirror {
 namespace {
 
-constexpr std::string_view kSignature("\x89HDF\r\n\x1a\n", 8);
 // Enough for any superblock's fixed part.
 constexpr size_t kSuperblockBytesMax = 128;
 constexpr uint8_t kWriterFlags = 0x05;  // 0x01 write access, 0x04 SWMR
@@ -27,7 +28,7 @@ std::optional<uint64_t> EndOfFile(std::string_view bytes, size_t base_offset, si
 }  // namespace
 
 std::optional<Superblock> ParseSuperblock(std::string_view bytes) {
-  if (bytes.size() < 16 || bytes.substr(0, 8) != kSignature) return std::nullopt;
+  if (bytes.size() < 16 || LooksLikeSuperblock(bytes) == HasSuperblock::kNo) return std::nullopt;
   Superblock result;
   result.version = static_cast<uint8_t>(bytes[8]);
   switch (result.version) {

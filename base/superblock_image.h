@@ -15,6 +15,8 @@ namespace h5mirror {
 
 // So many bytes hold any superblock of version 2 or 3.
 inline constexpr size_t kSuperblockImageBytes = 48;
+// Fewer do not reach beyond its flags.
+inline constexpr size_t kSuperblockFlagsEnd = 12;
 
 enum class HasSuperblock : uint8_t { kNo, kYes };
 

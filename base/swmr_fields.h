@@ -24,7 +24,7 @@ inline constexpr auto kSwmrFields = std::to_array<SwmrField>({
     {"tick_len", "set it in h5mirrord.toml or h5mirror-agent.toml"},
     {"max_lag", "set it in h5mirrord.toml"},
     {"presume_posix_semantics", kNoFiles},
-    {"writer", "who opens a file to write is its writer: leave it out"},
+    {"writer", "the program that opens a file to write is its writer: leave it out"},
     {"maintain_metadata_file", kNoFiles},
     {"generate_updater_files", kNoFiles},
     {"flush_raw_data", "each cut has all data of its moment: leave it out"},

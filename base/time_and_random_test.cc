@@ -1,8 +1,8 @@
 #include <algorithm>
 
-#include "base/clock.h"
 #include "base/random.h"
 #include "base/strings.h"
+#include "base/testing/fake_clock.h"
 #include "base/version.h"
 #include "gtest/gtest.h"
 

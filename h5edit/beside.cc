@@ -35,7 +35,7 @@ absl::Status NoneUnknown(const std::filesystem::path& real, std::initializer_lis
     return absl::PermissionDeniedError(
         StrCat("cannot open ", real.string(), ": whether a change is on its way to it cannot be ",
                "told, as ", real.string(), ".h5m cannot be looked into (", strerror(why),
-               "). Who owns that can, and may let others list and search it"));
+               "). Its owner can, and may let others list and search it"));
   }
   return absl::OkStatus();
 }

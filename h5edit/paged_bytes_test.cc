@@ -6,7 +6,7 @@
 #include <random>
 #include <string>
 
-#include "base/fault_env.h"
+#include "base/testing/fault_env.h"
 
 namespace h5mirror::edit {
 namespace {

@@ -61,8 +61,9 @@ absl::Status CheckHasOneName(const std::filesystem::path& real) {
   if (st.st_nlink == 1) return absl::OkStatus();
   return absl::FailedPreconditionError(
       StrCat("cannot open ", real.string(), ": it has ", st.st_nlink,
-             " names (hard links), and who opens it by another one would not know of a change that "
-             "was broken off. Edit a copy of it, or use --atomic no, which changes it under all of "
+             " names (hard links), and a program that opens it by another name would not know of "
+             "a change that was broken off. Edit a copy of it, or use --atomic no, which changes "
+             "it under all of "
              "its names"));
 }
 

@@ -31,11 +31,11 @@ struct CutRequest {
   std::optional<std::array<uint8_t, 16>> request_id;
   // With kSync: at this time, or when the store closes, the newest durable cut becomes a version,
   // unless a newer version was made before. Does not survive a crash.
-  absl::Time keep_at = absl::InfiniteFuture();
+  absl::Time version_at = absl::InfiniteFuture();
 };
 
-// The result of Keep().
-struct KeptVersion {
+// The result of MakeVersion().
+struct MadeVersion {
   VersionInfo version;
   bool unchanged = false;  // the version existed before, and nothing has changed since
 };
@@ -277,8 +277,8 @@ class File {
   // when it returns. `request_id` makes a repeat harmless. Does not disturb a writer.
   // Errors: kFailedPrecondition  the file has no cut yet.
   //         kResourceExhausted   the history is stopped.
-  virtual absl::StatusOr<KeptVersion> Keep(const Provenance& provenance,
-                                           const std::array<uint8_t, 16>& request_id) = 0;
+  virtual absl::StatusOr<MadeVersion> MakeVersion(const Provenance& provenance,
+                                                  const std::array<uint8_t, 16>& request_id) = 0;
 
   // The version that a request of this id made. kNotFound.
   virtual absl::StatusOr<VersionInfo> FindRequest(const std::array<uint8_t, 16>& request_id) = 0;

@@ -16,7 +16,7 @@
 #include "base/errno_status.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
-#include "base/toml.h"
+#include "base/toml_file.h"
 
 namespace h5mirror::rpc {
 namespace {
@@ -62,14 +62,6 @@ absl::Status ReadableByOthers(const std::filesystem::path& path) {
 
 absl::Status BadToml(const std::filesystem::path& path, std::string_view what) {
   return absl::InvalidArgumentError(StrCat(std::string_view(path.native()), ": ", what));
-}
-
-absl::StatusOr<toml::table> ParseToml(const std::filesystem::path& path, const std::string& text) {
-  try {
-    return h5mirror::ParseToml(text);
-  } catch (const toml::parse_error& error) {
-    return BadToml(path, StrCat("line ", error.source().begin.line, ": ", error.description()));
-  }
 }
 
 // As the driver has it; nothing where one is no string.
@@ -122,7 +114,7 @@ absl::StatusOr<ClientFile> ReadClientDirectory(const std::filesystem::path& dire
   ClientFile file;
   absl::StatusOr<FileText> text = ReadText(path);
   if (text.ok()) {
-    H5M_ASSIGN_OR_RETURN(const toml::table table, ParseToml(path, text->text));
+    H5M_ASSIGN_OR_RETURN(const toml::table table, ParseTomlText(text->text, path));
     H5M_ASSIGN_OR_RETURN(file, FromToml(path, table));
     if (file.token && !file.token->empty() && !file.token->starts_with('@') &&
         text->others_may_read) {
@@ -144,7 +136,7 @@ absl::StatusOr<ClientFile> ReadClientDirectory(const std::filesystem::path& dire
 
 absl::StatusOr<std::optional<std::string>> ReadServerKey(const std::filesystem::path& path) {
   H5M_ASSIGN_OR_RETURN(const FileText text, ReadText(path));
-  H5M_ASSIGN_OR_RETURN(const toml::table table, ParseToml(path, text.text));
+  H5M_ASSIGN_OR_RETURN(const toml::table table, ParseTomlText(text.text, path));
   H5M_ASSIGN_OR_RETURN(ClientFile file, FromToml(path, table));
   return std::move(file.server);
 }

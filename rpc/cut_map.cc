@@ -26,15 +26,6 @@ absl::Status Refuse(std::string_view why) {
 
 }  // namespace
 
-OwnedFd::~OwnedFd() {
-  if (fd_ >= 0) close(fd_);
-}
-
-OwnedFd& OwnedFd::operator=(OwnedFd&& other) noexcept {
-  std::swap(fd_, other.fd_);
-  return *this;
-}
-
 absl::StatusOr<std::unique_ptr<CutMap>> CutMap::Map(const std::vector<OwnedFd>& memories,
                                                     uint64_t size_bytes, OwnedFd connection) {
   std::unique_ptr<CutMap> map(new CutMap(size_bytes, std::move(connection)));

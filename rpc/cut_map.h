@@ -10,22 +10,10 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
+#include "base/owned_fd.h"
 #include "rpc/cut_map_format.h"
 
 namespace h5mirror::rpc {
-
-// Closes its descriptor.
-class OwnedFd {
- public:
-  explicit OwnedFd(int fd = -1) : fd_(fd) {}
-  ~OwnedFd();
-  OwnedFd(OwnedFd&& other) noexcept : fd_(other.fd_) { other.fd_ = -1; }
-  OwnedFd& operator=(OwnedFd&& other) noexcept;
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
 
 // Pages of one cut, mapped read-only. They are of memory that is sealed: nobody, the agent
 // included, can change or shorten it, so that what was checked once stays right, a read never

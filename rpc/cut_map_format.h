@@ -1,6 +1,6 @@
 // The metadata of one cut in shared memory, as h5mirror-agent hands it to the readers of its host,
-// and how they ask for it: docs/reference/agent.md, "Metadata in shared memory". Both sides are on
-// one host and may be of different releases: another layout gets another magic.
+// and how they ask for it: docs/design/011-metadata-in-shared-memory.md. Both sides are on one host
+// and may be of different releases: another layout gets another magic.
 #ifndef H5MIRROR_RPC_CUT_MAP_FORMAT_H_
 #define H5MIRROR_RPC_CUT_MAP_FORMAT_H_
 

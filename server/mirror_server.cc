@@ -125,7 +125,7 @@ MirrorServer::MirrorServer(const Config& config, store::Store& store, Clock& clo
       cuts_(clock),
       metrics_(config.memory_max_bytes),
       leases_(clock, config.lease_ttl),
-      keeper_(config, store, clock, metrics_),
+      pruner_(config, store, clock, metrics_),
       mirrors_(clock),
       workers_(kWorkers, "send stream"),
       mirror_({.store = store,
@@ -134,7 +134,7 @@ MirrorServer::MirrorServer(const Config& config, store::Store& store, Clock& clo
                .metrics = metrics_,
                .memory = memory_,
                .commits = commits_,
-               .keeper = &keeper_,
+               .pruner = &pruner_,
                .mirrors = &mirrors_},
               callers_),
       files_(Environment(), config.removed_keep),
@@ -159,7 +159,7 @@ ServiceEnvironment MirrorServer::Environment() {
           .metrics = metrics_,
           .authenticator = *authenticator_,
           .commits = commits_,
-          .keeper = keeper_,
+          .pruner = pruner_,
           .mirrors = mirrors_,
           .callers = &callers_,
           .workers = &workers_,
@@ -245,7 +245,7 @@ absl::Status MirrorServer::Listen() {
   mirror_.AddQueues(builder, QueueCount(config_));
   server_ = builder.BuildAndStart();
   if (server_ == nullptr) return absl::InternalError("gRPC's server does not start");
-  keeper_.Start();
+  pruner_.Start();
   mirror_.Start();
   health_.StartServing();
   door_->Start();
@@ -298,7 +298,7 @@ void MirrorServer::StopTimer() {
     timer_stopping_ = true;
   }
   if (timer_.joinable()) timer_.join();
-  keeper_.Stop();
+  pruner_.Stop();
   KeepMirrorStates();
 }
 

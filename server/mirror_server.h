@@ -19,7 +19,7 @@
 #include "server/door/call_gate.h"
 #include "server/door/front_door.h"
 #include "server/door/server_certificate.h"
-#include "server/history/history_keeper.h"
+#include "server/history/history_pruner.h"
 #include "server/live/snapshots_service.h"
 #include "server/metrics/metrics.h"
 #include "server/mirror/mirror_service.h"
@@ -90,7 +90,7 @@ class MirrorServer {
   LeaseTable leases_;
   SessionMemory memory_;
   CommitBoard commits_;
-  HistoryKeeper keeper_;
+  HistoryPruner pruner_;
   MirrorStates mirrors_;
   FairPool workers_;
   MirrorService mirror_;

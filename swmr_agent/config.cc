@@ -1,16 +1,14 @@
 #include "swmr_agent/config.h"
 
 #include <algorithm>
-#include <charconv>
-#include <fstream>
-#include <sstream>
 #include <utility>
 
 #include "base/human.h"
+#include "base/setting_values.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "base/swmr_fields.h"
-#include "base/toml.h"
+#include "base/toml_file.h"
 #include "rpc/agent_socket.h"
 
 namespace h5mirror::agent {
@@ -105,19 +103,14 @@ absl::Status CheckPublished(const std::string& name) {
                 "must be a file's name on the server, without '.', '..' and a leading '/'");
 }
 
-absl::Status SetMode(const std::string& text, uint32_t& out) {
-  uint32_t mode = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), mode, 8);
-  if (error != std::errc() || end != text.data() + text.size() || mode > 0777) {
-    return Refuse(StrCat("socket_mode = \"", text, "\""), "must be octal, 0000..0777");
-  }
-  out = mode;
-  return absl::OkStatus();
-}
-
 absl::Status SetNumbers(const Settings& settings, Config& config) {
   if (settings.socket_mode) {
-    H5M_RETURN_IF_ERROR(SetMode(*settings.socket_mode, config.socket_mode_bits));
+    const absl::StatusOr<uint32_t> mode = ParseOctal(*settings.socket_mode, 0777);
+    if (!mode.ok()) {
+      return Refuse(StrCat("socket_mode = \"", *settings.socket_mode, "\""),
+                    ToStd(mode.status().message()));
+    }
+    config.socket_mode_bits = *mode;
   }
   if (settings.cache) {
     const absl::StatusOr<uint64_t> bytes = ParseBytes(*settings.cache);
@@ -161,18 +154,7 @@ absl::Status SetSocket(const Settings& settings, Config& config) {
 }  // namespace
 
 absl::StatusOr<Settings> ReadConfigFile(const std::filesystem::path& path) {
-  std::ifstream in(path);
-  std::ostringstream text;
-  if (!in || !(text << in.rdbuf())) {
-    return absl::NotFoundError(StrCat(path.string(), ": cannot be read"));
-  }
-  toml::table table;
-  try {
-    table = ParseToml(text.str(), path.string());
-  } catch (const toml::parse_error& error) {
-    return Refuse(StrCat(path.string(), ":", error.source().begin.line),
-                  std::string(error.description()));
-  }
+  H5M_ASSIGN_OR_RETURN(const toml::table table, ReadTomlFile(path));
   Settings settings;
   for (const auto& [key, node] : table) {
     const std::string where = StrCat(path.string(), ":", node.source().begin.line);
@@ -202,10 +184,8 @@ absl::StatusOr<Config> MakeConfig(const Settings& settings) {
   H5M_RETURN_IF_ERROR(SetSocket(settings, config));
   H5M_RETURN_IF_ERROR(SetNumbers(settings, config));
   config.log_level = settings.log_level.value_or(config.log_level);
-  const std::string_view levels[] = {"debug", "info", "warn", "error"};
-  if (std::find(std::begin(levels), std::end(levels), config.log_level) == std::end(levels)) {
-    return Refuse(StrCat("log_level = \"", config.log_level, "\""),
-                  "must be one of debug, info, warn, error");
+  if (const absl::Status bad = CheckLogLevel(config.log_level); !bad.ok()) {
+    return Refuse(StrCat("log_level = \"", config.log_level, "\""), ToStd(bad.message()));
   }
   std::vector<rpc::ClientSettings> servers = settings.servers;
   if (servers.empty()) servers.emplace_back();

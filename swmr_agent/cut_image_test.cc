@@ -4,7 +4,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "swmr_agent/fake_ranges.h"
+#include "swmr_agent/testing/fake_ranges.h"
 
 namespace h5mirror::agent {
 namespace {

@@ -1,5 +1,5 @@
-// The metadata of one cut in memory that the readers of this host map: docs/reference/agent.md,
-// "Metadata in shared memory".
+// The metadata of one cut in memory that the readers of this host map:
+// docs/design/011-metadata-in-shared-memory.md.
 #ifndef H5MIRROR_SWMR_AGENT_CUT_MEMORY_H_
 #define H5MIRROR_SWMR_AGENT_CUT_MEMORY_H_
 

@@ -7,7 +7,7 @@
 #include "gtest/gtest.h"
 #include "rpc/cut_map.h"
 #include "swmr_agent/cut_image.h"
-#include "swmr_agent/fake_ranges.h"
+#include "swmr_agent/testing/fake_ranges.h"
 
 namespace h5mirror::agent {
 namespace {
@@ -23,9 +23,9 @@ class CutMemoryTest : public testing::Test {
     return image;
   }
   static std::unique_ptr<rpc::CutMap> Map(const CutMemory& memory) {
-    std::vector<rpc::OwnedFd> fds;
+    std::vector<OwnedFd> fds;
     for (const int fd : memory.descriptors()) fds.emplace_back(dup(fd));
-    auto map = rpc::CutMap::Map(fds, kSize, rpc::OwnedFd());
+    auto map = rpc::CutMap::Map(fds, kSize, OwnedFd());
     EXPECT_TRUE(map.ok()) << map.status();
     return map.ok() ? *std::move(map) : nullptr;
   }

@@ -24,8 +24,8 @@ constexpr char kDescription[] =
     "                                              keeps the newest cut as /srv/live/run7.h5";
 
 constexpr char kFooter[] =
-    "Whoever may connect to its socket reads with the agent's token: its permissions say who "
-    "may.\n\n"
+    "Every user with access to its socket reads with the agent's token. The permissions of the\n"
+    "socket decide about that access.\n\n"
     "Signals: TERM and INT stop it, a second one at once. Exit codes: 0 stopped; 1 failed;\n"
     "2 command line or configuration; 6 cannot listen on the socket.";
 

@@ -5,7 +5,7 @@
 #include "base/crc32c.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "swmr_agent/fake_ranges.h"
+#include "swmr_agent/testing/fake_ranges.h"
 
 namespace h5mirror::agent {
 namespace {

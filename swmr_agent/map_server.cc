@@ -26,8 +26,8 @@ constexpr absl::Duration kQuestionWait = absl::Seconds(5);
 // While nobody can be let in, and to see who has not asked in time.
 constexpr int kLookMs = 1000;
 
-absl::StatusOr<rpc::OwnedFd> Bind(const std::string& path) {
-  rpc::OwnedFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+absl::StatusOr<OwnedFd> Bind(const std::string& path) {
+  OwnedFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   sockaddr_un name{};
   name.sun_family = AF_UNIX;
   memcpy(name.sun_path, path.c_str(), path.size() + 1);
@@ -43,16 +43,15 @@ absl::StatusOr<rpc::OwnedFd> Bind(const std::string& path) {
 absl::StatusOr<std::unique_ptr<MapServer>> MapServer::Listen(const std::filesystem::path& path,
                                                              mode_t mode_bits, Find find) {
   H5M_ASSIGN_OR_RETURN(const auto place, SocketPlace::Prepare(path));
-  H5M_ASSIGN_OR_RETURN(rpc::OwnedFd listener, Bind(place->bind_path()));
-  rpc::OwnedFd stop(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  H5M_ASSIGN_OR_RETURN(OwnedFd listener, Bind(place->bind_path()));
+  OwnedFd stop(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (stop.get() < 0) return ErrnoToStatus(errno, "listen for readers that map");
   H5M_RETURN_IF_ERROR(place->Publish(mode_bits));
   return std::unique_ptr<MapServer>(
       new MapServer(path, std::move(listener), std::move(stop), std::move(find)));
 }
 
-MapServer::MapServer(std::filesystem::path path, rpc::OwnedFd listener, rpc::OwnedFd stop,
-                     Find find)
+MapServer::MapServer(std::filesystem::path path, OwnedFd listener, OwnedFd stop, Find find)
     : path_(std::move(path)),
       listener_(std::move(listener)),
       stop_(std::move(stop)),
@@ -89,7 +88,7 @@ void MapServer::Run() {
 
 void MapServer::Accept() {
   while (readers_.size() < kReadersMax) {
-    rpc::OwnedFd fd(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    OwnedFd fd(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (fd.get() >= 0) {
       readers_.push_back({std::move(fd), absl::Now() + kQuestionWait, ""});
       continue;

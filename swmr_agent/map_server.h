@@ -1,5 +1,5 @@
-// Hands the metadata of cuts to readers that map it: docs/reference/agent.md, "Metadata in
-// shared memory".
+// Hands the metadata of cuts to readers that map it:
+// docs/design/011-metadata-in-shared-memory.md.
 #ifndef H5MIRROR_SWMR_AGENT_MAP_SERVER_H_
 #define H5MIRROR_SWMR_AGENT_MAP_SERVER_H_
 
@@ -38,14 +38,14 @@ class MapServer {
 
  private:
   struct Reader {
-    rpc::OwnedFd fd;
+    OwnedFd fd;
     absl::Time until;   // it has asked by then,
     std::string asked;  // so far this
     bool has_answer = false;
     MemoryPtr memory{};  // what it has mapped
   };
 
-  MapServer(std::filesystem::path path, rpc::OwnedFd listener, rpc::OwnedFd stop, Find find);
+  MapServer(std::filesystem::path path, OwnedFd listener, OwnedFd stop, Find find);
   void Run();
   void Accept();
   // False: it has gone, or is to go.
@@ -53,8 +53,8 @@ class MapServer {
   bool Answer(Reader& reader);
 
   const std::filesystem::path path_;
-  const rpc::OwnedFd listener_;
-  const rpc::OwnedFd stop_;
+  const OwnedFd listener_;
+  const OwnedFd stop_;
   const Find find_;
   bool accepts_ = true;  // the rest: of the thread
   std::list<Reader> readers_;

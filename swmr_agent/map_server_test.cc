@@ -13,7 +13,7 @@
 #include "gtest/gtest.h"
 #include "rpc/agent_socket.h"
 #include "swmr_agent/cut_image.h"
-#include "swmr_agent/fake_ranges.h"
+#include "swmr_agent/testing/fake_ranges.h"
 
 namespace h5mirror::agent {
 namespace {
@@ -111,7 +111,7 @@ TEST_F(MapServerTest, TheSocketIsForThoseItsModeSays) {
 TEST_F(MapServerTest, OneThatNeverAnswersIsNotOneThatIsNotThere) {
   server_.reset();
   EXPECT_EQ(Ask().status().code(), absl::StatusCode::kUnavailable);
-  const rpc::OwnedFd mute(socket(AF_UNIX, SOCK_STREAM, 0));
+  const OwnedFd mute(socket(AF_UNIX, SOCK_STREAM, 0));
   const sockaddr_un name = Name();
   ASSERT_EQ(bind(mute.get(), reinterpret_cast<const sockaddr*>(&name), sizeof(name)), 0);
   ASSERT_EQ(listen(mute.get(), 1), 0);
@@ -119,7 +119,7 @@ TEST_F(MapServerTest, OneThatNeverAnswersIsNotOneThatIsNotThere) {
   for (int i = 0; i < 10; ++i) {
     EXPECT_EQ(Ask("a.h5", absl::Microseconds(900 + 10 * i)).status().code(),
               absl::StatusCode::kDeadlineExceeded);
-    const rpc::OwnedFd asked(accept(mute.get(), nullptr, nullptr));
+    const OwnedFd asked(accept(mute.get(), nullptr, nullptr));
   }
 }
 
@@ -127,14 +127,14 @@ TEST_F(MapServerTest, WhoAsksNonsenseIsHungUpOn) {
   const sockaddr_un name = Name();
   const std::string question = rpc::EncodeQuestion({"s:1", "a.h5", "", 7, 0});
   for (const std::string& bytes : {std::string(100, 'x'), question + "more"}) {
-    const rpc::OwnedFd fd(socket(AF_UNIX, SOCK_STREAM, 0));
+    const OwnedFd fd(socket(AF_UNIX, SOCK_STREAM, 0));
     ASSERT_EQ(connect(fd.get(), reinterpret_cast<const sockaddr*>(&name), sizeof(name)), 0);
     ASSERT_GT(send(fd.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL), 0);
     char answer[64];
     EXPECT_LE(recv(fd.get(), answer, sizeof(answer), 0), 0);
   }
   // In small pieces it is one all the same.
-  const rpc::OwnedFd fd(socket(AF_UNIX, SOCK_STREAM, 0));
+  const OwnedFd fd(socket(AF_UNIX, SOCK_STREAM, 0));
   ASSERT_EQ(connect(fd.get(), reinterpret_cast<const sockaddr*>(&name), sizeof(name)), 0);
   for (const char byte : question) ASSERT_EQ(send(fd.get(), &byte, 1, MSG_NOSIGNAL), 1);
   rpc::CutMapAnswer answer{};

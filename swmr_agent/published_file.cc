@@ -46,16 +46,16 @@ absl::Status WriteAll(int fd, uint64_t offset, std::string_view bytes) {
 
 // Makes `part` in the open directory `parent`, for everybody to read as the files are, whatever the
 // umask is; opens it if it is there.
-absl::StatusOr<Fd> OpenOrMakeDirectory(int parent, const std::string& part) {
+absl::StatusOr<OwnedFd> OpenOrMakeDirectory(int parent, const std::string& part) {
   const int flags = O_RDONLY | O_DIRECTORY;
   const bool is_new = mkdirat(parent, part.c_str(), kDirectoryModeBits) == 0;
   if (!is_new && errno != EEXIST) return ErrnoToStatus(errno, StrCat("make ", part));
-  Fd fd = OpenBeneath(parent, part, flags, 0);
-  if (!fd.is_open() && (errno == ELOOP || errno == ENOTDIR)) {
+  OwnedFd fd = OpenBeneath(parent, part, flags, 0);
+  if (!fd.valid() && (errno == ELOOP || errno == ENOTDIR)) {
     return absl::FailedPreconditionError(
         StrCat(part, " is a symbolic link or no directory: remove it, or publish elsewhere"));
   }
-  if (!fd.is_open()) return ErrnoToStatus(errno, StrCat("open ", part));
+  if (!fd.valid()) return ErrnoToStatus(errno, StrCat("open ", part));
   if (is_new && fchmod(fd.get(), kDirectoryModeBits) != 0) {
     return ErrnoToStatus(errno, StrCat("chmod ", part));
   }
@@ -67,17 +67,17 @@ absl::Status MakeDirectories(const std::filesystem::path& path) {
   if (path.empty() || access(path.c_str(), F_OK) == 0) return absl::OkStatus();
   H5M_RETURN_IF_ERROR(MakeDirectories(path.parent_path()));
   const std::filesystem::path parent = path.has_parent_path() ? path.parent_path() : ".";
-  const Fd around(open(parent.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  if (!around.is_open()) return ErrnoToStatus(errno, StrCat("open ", parent.string()));
+  const OwnedFd around(open(parent.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!around.valid()) return ErrnoToStatus(errno, StrCat("open ", parent.string()));
   return OpenOrMakeDirectory(around.get(), path.filename().string()).status();
 }
 
 // The directory of the file `name` below `root`, opened part by part over no symbolic link.
-absl::StatusOr<Fd> OpenDirectoryOf(const std::filesystem::path& root,
-                                   const std::filesystem::path& name) {
+absl::StatusOr<OwnedFd> OpenDirectoryOf(const std::filesystem::path& root,
+                                        const std::filesystem::path& name) {
   H5M_RETURN_IF_ERROR(MakeDirectories(root));
-  Fd directory(open(root.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!directory.is_open()) return ErrnoToStatus(errno, StrCat("open ", root.string()));
+  OwnedFd directory(open(root.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!directory.valid()) return ErrnoToStatus(errno, StrCat("open ", root.string()));
   for (const std::filesystem::path& part : name.parent_path()) {
     H5M_ASSIGN_OR_RETURN(directory, OpenOrMakeDirectory(directory.get(), part.string()));
   }
@@ -85,10 +85,10 @@ absl::StatusOr<Fd> OpenDirectoryOf(const std::filesystem::path& root,
 }
 
 // A new file that nobody else has put there; what a run before has left goes.
-absl::StatusOr<Fd> MakeTemporary(int directory, const std::string& file_name) {
+absl::StatusOr<OwnedFd> MakeTemporary(int directory, const std::string& file_name) {
   for (int attempt = 0;; ++attempt) {
-    Fd fd = OpenBeneath(directory, file_name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
-    if (fd.is_open()) return fd;
+    OwnedFd fd = OpenBeneath(directory, file_name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
+    if (fd.valid()) return fd;
     if (errno != EEXIST || attempt == kTemporaryTries) break;
     if (unlinkat(directory, file_name.c_str(), 0) != 0 && errno != ENOENT) break;
   }
@@ -205,7 +205,7 @@ void PublishedFile::Run() {
       Release(cut);
       continue;
     }
-    last_ = Fd(-1);        // The next one is written whole.
+    last_ = OwnedFd(-1);   // The next one is written whole.
     if (status != said) {  // Once, however often it is tried.
       spdlog::warn("{}: cut {} was not published: {}", (directory_ / name_).string(), cut,
                    ToStd(status.message()));
@@ -225,10 +225,10 @@ void PublishedFile::Run() {
 }
 
 absl::Status PublishedFile::Write(const Pending& pending) {
-  H5M_ASSIGN_OR_RETURN(const Fd directory, OpenDirectoryOf(directory_, name_));
-  H5M_ASSIGN_OR_RETURN(Fd fd, MakeTemporary(directory.get(), temporary_));
+  H5M_ASSIGN_OR_RETURN(const OwnedFd directory, OpenDirectoryOf(directory_, name_));
+  H5M_ASSIGN_OR_RETURN(OwnedFd fd, MakeTemporary(directory.get(), temporary_));
   absl::Cleanup remover = [&] { unlinkat(directory.get(), temporary_.c_str(), 0); };
-  bool whole = pending.whole || !last_.is_open();
+  bool whole = pending.whole || !last_.valid();
   if (!whole) {
     whole = !CopyFile(last_.get(), fd.get(), written_bytes_).ok();
     if (whole && ftruncate(fd.get(), 0) != 0) return ErrnoToStatus(errno, "truncate");

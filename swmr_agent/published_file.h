@@ -53,7 +53,7 @@ class PublishedFile final : public CutListener {
   const std::filesystem::path directory_;
   const std::filesystem::path name_;  // below it
   const std::string temporary_;       // beside it
-  Fd last_{-1};                       // of the thread: what it last wrote, if that is known
+  OwnedFd last_{-1};                  // of the thread: what it last wrote, if that is known
   uint64_t written_bytes_ = 0;        // and so long
   absl::Mutex source_mutex_;          // held over a call to it
   FollowedFile* source_ ABSL_GUARDED_BY(source_mutex_) = nullptr;  // it, while it is there

@@ -9,6 +9,7 @@
 #include "base/status_macros.h"
 #include "rpc/agent_socket.h"
 #include "rpc/status.h"
+#include "rpc/timestamp.h"
 
 namespace h5mirror::agent {
 namespace {
@@ -179,8 +180,7 @@ absl::StatusOr<std::shared_ptr<const CutMemory>> FindMemory(Agent& agent,
                                            : file->Find(question.cut, question.file_id);
   if (!cut) return absl::NotFoundError("this cut is not here");
   if (question.version != 0) {
-    const google::protobuf::Timestamp& time = cut->version->server_time();
-    const int64_t time_ns = time.seconds() * 1'000'000'000 + time.nanos();
+    const int64_t time_ns = absl::ToUnixNanos(rpc::FromProto(cut->version->server_time()));
     if (cut->version->cut() != question.cut || time_ns != question.version_time_ns) {
       return absl::NotFoundError("another file has the name");
     }

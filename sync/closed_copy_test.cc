@@ -33,7 +33,7 @@ class ClosedCopyTest : public testing::Test {
   }
 
   char path_[32] = "/tmp/closed_copy_test.XXXXXX";
-  Descriptor file_;
+  OwnedFd file_;
 };
 
 TEST_F(ClosedCopyTest, ASuperblockBehindAUserBlockIsClosed) {

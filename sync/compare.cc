@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/rounding.h"
 #include "base/status_macros.h"
 
 namespace h5mirror::tools {
@@ -12,8 +13,6 @@ constexpr size_t kSuspectsMax = 16384;
 // Looked at between two calls of the sink: a writer's lease must be kept meanwhile, on slow disks
 // too.
 constexpr uint64_t kBatchBytes = 16 << 20;
-
-uint64_t RoundUp(uint64_t value, uint64_t unit) { return (value + unit - 1) / unit * unit; }
 
 }  // namespace
 

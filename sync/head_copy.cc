@@ -39,7 +39,7 @@ struct Source {
   std::string name;
   v1::Version version;
   uint32_t page_size_bytes;
-  Descriptor head;
+  OwnedFd head;
   std::string head_path;
 
   uint64_t size_bytes() const { return static_cast<uint64_t>(version.size_bytes()); }
@@ -77,7 +77,7 @@ std::optional<Source> FindSource(rpc::Client& client, const std::string& name, i
     return std::nullopt;
   }
   const std::string path = (std::filesystem::path(server->root()) / name).native();
-  Descriptor head(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  OwnedFd head(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   struct stat stat {};
   if (head.get() < 0 || fstat(head.get(), &stat) != 0 || !S_ISREG(stat.st_mode)) {
     return std::nullopt;

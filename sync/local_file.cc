@@ -35,7 +35,7 @@ int OpenFor(const std::filesystem::path& path, FileLock lock) {
 }  // namespace
 
 absl::StatusOr<LocalFile> LocalFile::Open(const std::filesystem::path& path, FileLock lock) {
-  Descriptor file(OpenFor(path, lock));
+  OwnedFd file(OpenFor(path, lock));
   if (file.get() < 0) return ErrnoToStatus(errno, StrCat("open ", path.string()));
   struct stat info = {};
   if (fstat(file.get(), &info) != 0) {

@@ -41,9 +41,9 @@ class LocalFile {
   absl::Status CheckUnchanged() const;
 
  private:
-  LocalFile(Descriptor file, std::filesystem::path path) : file_(std::move(file)), path_(path) {}
+  LocalFile(OwnedFd file, std::filesystem::path path) : file_(std::move(file)), path_(path) {}
 
-  Descriptor file_;
+  OwnedFd file_;
   std::filesystem::path path_;
   FileStat stat_;
   uint32_t mode_bits_ = 0;

@@ -17,7 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 
 bool IsHdf5(const fs::path& path) {
-  Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  OwnedFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   std::error_code error;
   const uintmax_t size = fs::file_size(path, error);
   return file.get() >= 0 && !error && LookAtHdf5(file.get(), size) != Hdf5State::kNotHdf5;

@@ -10,19 +10,6 @@ bool StartsCodePoint(char c) { return (static_cast<unsigned char>(c) & 0xc0) != 
 
 }  // namespace
 
-absl::Time FromProto(const google::protobuf::Timestamp& timestamp) {
-  if (timestamp.seconds() == 0 && timestamp.nanos() == 0) return absl::InfinitePast();
-  return absl::FromUnixSeconds(timestamp.seconds()) + absl::Nanoseconds(timestamp.nanos());
-}
-
-google::protobuf::Timestamp ToProto(absl::Time time) {
-  google::protobuf::Timestamp timestamp;
-  const timespec spec = absl::ToTimespec(time);
-  timestamp.set_seconds(spec.tv_sec);
-  timestamp.set_nanos(static_cast<int32_t>(spec.tv_nsec));
-  return timestamp;
-}
-
 std::string LocalTime(absl::Time time, absl::TimeZone zone) {
   if (time == absl::InfinitePast() || time == absl::InfiniteFuture()) return "-";
   return absl::FormatTime("%Y-%m-%d %H:%M:%S %Z", time, zone);

@@ -8,14 +8,13 @@
 
 #include "absl/time/time.h"
 #include "base/utf8.h"  // Printable()
-#include "google/protobuf/timestamp.pb.h"
 #include "h5mirror/v1/types.pb.h"
+#include "rpc/timestamp.h"
 
 namespace h5mirror::tools {
 
-// absl::InfinitePast() where the timestamp is unset (all zero).
-absl::Time FromProto(const google::protobuf::Timestamp& timestamp);
-google::protobuf::Timestamp ToProto(absl::Time time);
+using rpc::FromProto;
+using rpc::ToProto;
 
 // "2026-11-03 14:00:00 CET"; "-" for an infinite time.
 std::string LocalTime(absl::Time time, absl::TimeZone zone);

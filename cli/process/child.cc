@@ -89,14 +89,14 @@ int WaitFor(pid_t pid) {
 }
 
 struct Pipe {
-  Descriptor read_end;
-  Descriptor write_end;
+  OwnedFd read_end;
+  OwnedFd write_end;
 };
 
 absl::StatusOr<Pipe> MakePipe() {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return ErrnoToStatus(errno, "make a pipe");
-  return Pipe{Descriptor(ends[0]), Descriptor(ends[1])};
+  return Pipe{OwnedFd(ends[0]), OwnedFd(ends[1])};
 }
 
 // Reads both until their ends or the deadline; true at the ends.
@@ -166,8 +166,8 @@ absl::StatusOr<ChildResult> RunChild(const std::vector<std::string>& command,
   posix_spawn_file_actions_adddup2(&spawner.actions(), out.write_end.get(), 1);
   posix_spawn_file_actions_adddup2(&spawner.actions(), err.write_end.get(), 2);
   H5M_ASSIGN_OR_RETURN(const pid_t pid, spawner.Spawn(command, changes));
-  out.write_end = Descriptor();
-  err.write_end = Descriptor();
+  out.write_end = OwnedFd();
+  err.write_end = OwnedFd();
   const std::array<pollfd, 2> polls{pollfd{out.read_end.get(), POLLIN, 0},
                                     pollfd{err.read_end.get(), POLLIN, 0}};
   const bool ended = Drain(polls, {&result.out, &result.err}, absl::Now() + timeout);
@@ -180,11 +180,11 @@ absl::StatusOr<ChildResult> RunChild(const std::vector<std::string>& command,
   return result;
 }
 
-Helper::Helper(int pid, Descriptor input, Descriptor output)
+Helper::Helper(int pid, OwnedFd input, OwnedFd output)
     : pid_(pid), input_(std::move(input)), output_(std::move(output)) {}
 
 Helper::~Helper() {
-  input_ = Descriptor();
+  input_ = OwnedFd();
   WaitFor(pid_);
 }
 

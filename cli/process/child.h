@@ -44,10 +44,10 @@ class Helper {
   void Kill();
 
  private:
-  Helper(int pid, Descriptor input, Descriptor output);
+  Helper(int pid, OwnedFd input, OwnedFd output);
   const int pid_;
-  Descriptor input_;  // of the helper; ours to write
-  Descriptor output_;
+  OwnedFd input_;  // of the helper; ours to write
+  OwnedFd output_;
 };
 
 // Runs `command` with our input and output and returns its exit code, 128 + n after signal n. For a

@@ -13,15 +13,6 @@
 
 namespace h5mirror::tools {
 
-Descriptor& Descriptor::operator=(Descriptor&& other) noexcept {
-  std::swap(fd_, other.fd_);
-  return *this;
-}
-
-Descriptor::~Descriptor() {
-  if (fd_ >= 0) close(fd_);
-}
-
 absl::Status PwriteAll(int fd, uint64_t offset, std::string_view data, const std::string& path) {
   while (!data.empty()) {
     const ssize_t n = pwrite(fd, data.data(), data.size(), static_cast<off_t>(offset));
@@ -58,7 +49,7 @@ std::optional<Extent> NextData(int fd, uint64_t from, uint64_t size_bytes) {
 }
 
 absl::StatusOr<std::string> ReadSmallFile(const std::string& path, size_t bytes_max) {
-  Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  OwnedFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (file.get() < 0) return ErrnoToStatus(errno, StrCat("open ", path));
   // read(2), not pread: the files in /proc and pipes have no offsets to trust.
   std::string text;

@@ -10,22 +10,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/extent.h"
+#include "base/owned_fd.h"
 
 namespace h5mirror::tools {
-
-// A file descriptor that closes itself.
-class Descriptor {
- public:
-  explicit Descriptor(int fd = -1) : fd_(fd) {}
-  Descriptor(Descriptor&& other) noexcept : fd_(other.fd_) { other.fd_ = -1; }
-  Descriptor& operator=(Descriptor&& other) noexcept;
-  ~Descriptor();
-
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
 
 // `path` is for messages. Both go on after short transfers and signals.
 absl::Status PwriteAll(int fd, uint64_t offset, std::string_view data, const std::string& path);

@@ -46,7 +46,7 @@ absl::StatusOr<int> RunCommit(Context& context, const Options& options) {
     context.Say(StrCat(file.name, " has not changed since version ", number,
                        ": no new one; `h5mirror tag` names that one"));
   } else {
-    context.Say(StrCat(file.name, " is kept as version ", number));
+    context.Say(StrCat(file.name, " is version ", number));
   }
   return kExitOk;
 }
@@ -57,8 +57,7 @@ void AddCommit(CLI::App& app, Context& context, Action& action) {
   auto options = std::make_shared<Options>();
   CLI::App* verb = app.add_subcommand(
       "commit",
-      "Keep a file as it is as a version; at the writer's next flush or close, if it is "
-      "being written");
+      "Make a version of a file as it is, or as it is at the writer's next flush or close");
   verb->add_option("FILE", options->file, kFileHelp)->required();
   verb->add_option("-m,--comment", options->comment, "comment of the version");
   verb->add_option("--wait", options->wait_seconds,

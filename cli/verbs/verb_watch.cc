@@ -19,6 +19,7 @@
 #include "cli/verbs/verb_diff.h"
 #include "cli/verbs/verbs.h"
 #include "rpc/time_spec.h"
+#include "rpc/timestamp.h"
 #include "sync/cut_changes.h"
 
 namespace h5mirror::tools {
@@ -48,10 +49,6 @@ struct Options {
   double every_seconds = 0;  // between two lines at least
   bool until_done = false;
 };
-
-absl::Time TimeOf(const google::protobuf::Timestamp& time) {
-  return absl::FromUnixSeconds(time.seconds()) + absl::Nanoseconds(time.nanos());
-}
 
 // Nobody will read what is printed: the other end of the pipe is closed.
 bool IsReaderGone() {
@@ -157,8 +154,8 @@ class Watch {
 
   Line LineOf(const v1::WaitForCutResponse& answer) {
     Line line{.cut = answer.cut(),
-              .time = TimeOf(answer.server_time()),
-              .lag = TimeOf(answer.answer_time()) - TimeOf(answer.server_time()),
+              .time = rpc::FromProto(answer.server_time()),
+              .lag = rpc::FromProto(answer.answer_time()) - rpc::FromProto(answer.server_time()),
               .size_bytes = answer.size_bytes(),
               .written_bytes = {},
               .has_writer = answer.has_writer(),
@@ -183,8 +180,8 @@ class Watch {
     const v1::Snapshot& snapshot = step->snapshot;
     if (snapshot.cut() != line.cut) {
       line.cut = snapshot.cut();
-      line.time = TimeOf(snapshot.server_time());
-      line.lag = TimeOf(snapshot.open_time()) - line.time;
+      line.time = rpc::FromProto(snapshot.server_time());
+      line.lag = rpc::FromProto(snapshot.open_time()) - line.time;
       line.size_bytes = snapshot.size_bytes();
     }
     if (!step->is_first) line.changes = std::move(step->changes);

@@ -13,6 +13,7 @@
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "client_vfd/api/embedded_api.h"
+#include "client_vfd/api/errno_of.h"
 #include "client_vfd/embedded/open_writers.h"
 #include "client_vfd/embedded/reader.h"
 #include "client_vfd/session/opened_version.h"
@@ -26,31 +27,6 @@ constexpr absl::Duration kPatience = absl::Milliseconds(200);
 OpenWriter* Of(H5mEmbedded* file) { return reinterpret_cast<OpenWriter*>(file); }
 EmbeddedReader* Of(H5mReader* reader) { return reinterpret_cast<EmbeddedReader*>(reader); }
 
-// What a program that looks at errno would expect.
-int ErrnoOf(const absl::Status& status) {
-  switch (status.code()) {
-    case absl::StatusCode::kOk:
-      return 0;
-    case absl::StatusCode::kNotFound:
-    case absl::StatusCode::kOutOfRange:
-      return ENOENT;
-    case absl::StatusCode::kPermissionDenied:
-      return EACCES;
-    case absl::StatusCode::kInvalidArgument:
-      return EINVAL;
-    case absl::StatusCode::kUnavailable:
-      return EAGAIN;
-    case absl::StatusCode::kFailedPrecondition:
-      return EPERM;
-    case absl::StatusCode::kResourceExhausted:
-      return ENOSPC;
-    case absl::StatusCode::kDeadlineExceeded:
-      return ETIMEDOUT;
-    default:
-      return EIO;
-  }
-}
-
 // Of a call on an open file. There kUnavailable is no reason to try again: its store has failed.
 absl::Status OfOpenFile(const absl::Status& status) {
   return absl::IsUnavailable(status) ? absl::InternalError(status.message()) : status;
@@ -63,7 +39,7 @@ int Guard(char* error, size_t error_size, Body body) {
     const absl::Status status = body();
     if (status.ok()) return 0;
     std::snprintf(error, error_size, "%s", std::string(status.message()).c_str());
-    return ErrnoOf(status);
+    return ErrnoOf(status, Done::kInProgram);
   } catch (const std::exception& thrown) {
     std::snprintf(error, error_size, "%s", thrown.what());
     return ENOMEM;

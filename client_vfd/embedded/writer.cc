@@ -88,7 +88,7 @@ absl::Status EmbeddedWriter::NoLease() const {
 
 absl::Status EmbeddedWriter::StartSession() {
   H5M_RETURN_IF_ERROR(OpenStore());
-  H5M_RETURN_IF_ERROR(KeepFolded());
+  H5M_RETURN_IF_ERROR(MakeFoldedVersion());
   H5M_ASSIGN_OR_RETURN(const store::Token token, file_->Acquire());
   H5M_RETURN_IF_ERROR(
       file_->Begin(token, config_.start, store::OriginHere(config_.path), config_.mode_bits));
@@ -112,12 +112,12 @@ absl::Duration EmbeddedWriter::AgeOfCommit() {
   return std::min(age, absl::Now() - durable_->commit_made);
 }
 
-absl::Status EmbeddedWriter::KeepFolded() {
+absl::Status EmbeddedWriter::MakeFoldedVersion() {
   H5M_ASSIGN_OR_RETURN(const store::FileInfo info, file_->Info());
   if (info.durable_cut <= info.newest_version.cut) return absl::OkStatus();
   const bool left_behind = config_.start == store::SessionStart::kNewGeneration;
   if (!left_behind && AgeOfNewest() < config_.version_min_interval) return absl::OkStatus();
-  return file_->Keep(store::ProvenanceNow(config_.program, "closed before"), RandomBytes16())
+  return file_->MakeVersion(store::ProvenanceNow(config_.program, "closed before"), RandomBytes16())
       .status();
 }
 

@@ -86,7 +86,7 @@ class EmbeddedWriter {
   absl::Status NoLease() const;
   absl::Status StartSession();
   // Makes a version of folded closes, if it is due or a new generation begins.
-  absl::Status KeepFolded();
+  absl::Status MakeFoldedVersion();
   bool EqualsHead(uint64_t offset, std::string_view bytes);
   absl::StatusOr<store::CutNumber> Cut(store::BarrierKind kind, const std::string& comment);
   // The age of the newest version; infinite: there is none.

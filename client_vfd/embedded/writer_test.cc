@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "base/fault_env.h"
+#include "base/testing/fault_env.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "onion_store/testing/test_store.h"

@@ -112,7 +112,7 @@ herr_t SetEoa(H5FD_t* file, H5FD_mem_t type, haddr_t address) {
 }
 
 haddr_t GetEof(const H5FD_t* file, H5FD_mem_t type) {
-  if (Of(file)->held != nullptr) return Of(file)->held->Eof(type);
+  if (Of(file)->buffered != nullptr) return Of(file)->buffered->Eof(type);
   return Of(file)->under->cls->get_eof(Of(file)->under, type);
 }
 
@@ -243,8 +243,8 @@ herr_t GetHandle(H5FD_t* file, hid_t fapl, void** handle) {
 herr_t Read(H5FD_t* file, H5FD_mem_t type, hid_t dxpl, haddr_t address, size_t size, void* buffer) {
   OpenFile* open_file = Of(file);
   if (IsUnread(*open_file) && Guard([&] { return BeforeFirstRead(open_file); }) < 0) return -1;
-  if (open_file->held != nullptr) {
-    return Guard([&] { return open_file->held->Read(type, dxpl, address, size, buffer); });
+  if (open_file->buffered != nullptr) {
+    return Guard([&] { return open_file->buffered->Read(type, dxpl, address, size, buffer); });
   }
   H5FD_t* under = open_file->under;
   return under->cls->read(under, type, dxpl, address, size, buffer);
@@ -264,8 +264,8 @@ herr_t Write(H5FD_t* file, H5FD_mem_t type, hid_t dxpl, haddr_t address, size_t 
 
 herr_t Flush(H5FD_t* file, hid_t dxpl, hbool_t closing) {
   OpenFile* open_file = Of(file);
-  if (open_file->held != nullptr) {
-    return Guard([&] { return open_file->held->Flush(dxpl, closing); });
+  if (open_file->buffered != nullptr) {
+    return Guard([&] { return open_file->buffered->Flush(dxpl, closing); });
   }
   if (open_file->mirror != nullptr) {
     return Guard([&] { return open_file->mirror->Flush(dxpl, closing); });
@@ -277,8 +277,8 @@ herr_t Flush(H5FD_t* file, hid_t dxpl, hbool_t closing) {
 herr_t Truncate(H5FD_t* file, hid_t dxpl, hbool_t closing) {
   OpenFile* open_file = Of(file);
   open_file->swmr.OnTruncate(closing);
-  if (open_file->held != nullptr) {
-    return Guard([&] { return open_file->held->Truncate(dxpl, closing); });
+  if (open_file->buffered != nullptr) {
+    return Guard([&] { return open_file->buffered->Truncate(dxpl, closing); });
   }
   if (open_file->mirror != nullptr) {
     return Guard([&] { return open_file->mirror->Truncate(dxpl, closing); });

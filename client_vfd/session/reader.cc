@@ -15,6 +15,7 @@
 #include "client_vfd/session/reader_calls.h"
 #include "rpc/agent_socket.h"
 #include "rpc/cut_map.h"
+#include "rpc/timestamp.h"
 #include "rpc/version_request.h"
 
 namespace h5mirror::vfd {
@@ -23,7 +24,7 @@ struct Reader::Found {
   v1::Snapshot snapshot;    // of a live file
   std::string first_bytes;  // one block or the whole version; empty: not read yet
   absl::Time open_time = absl::InfinitePast();
-  std::shared_ptr<SnapshotHolds> holds = nullptr;
+  std::shared_ptr<SnapshotPins> pins = nullptr;
 };
 
 namespace {
@@ -99,11 +100,11 @@ Ranges VersionRanges(const ReaderConfig& config, const v1::Version& version) {
 }
 
 Ranges SnapshotRanges(const ReaderConfig& config, const v1::Snapshot& opened,
-                      const SnapshotHolds& holds) {
+                      const SnapshotPins& pins) {
   const auto read = [server = config.server, name = config.name, timeout = config.timeout, opened,
-                     reader_id = holds.reader_id()](uint64_t offset, uint64_t length,
-                                                    rpc::RangeSink sink, rpc::MetadataAhead* ahead,
-                                                    rpc::CallCanceller* canceller) {
+                     reader_id = pins.reader_id()](uint64_t offset, uint64_t length,
+                                                   rpc::RangeSink sink, rpc::MetadataAhead* ahead,
+                                                   rpc::CallCanceller* canceller) {
     v1::ReadSnapshotRequest request;
     request.set_name(name);
     request.set_cut(opened.cut());
@@ -141,13 +142,13 @@ std::string IdentityOf(const ReaderConfig& config, const v1::Version& version,
 absl::StatusOr<Reader::Found> Reader::FindLive(const ReaderConfig& config) {
   const LiveCut& live = *config.live;
   Found found;
-  found.holds = live.root_id ? SnapshotHolds::Find(*live.root_id, config.server, config.timeout)
-                             : SnapshotHolds::MakeFor(config.server, config.timeout);
+  found.pins = live.root_id ? SnapshotPins::Find(*live.root_id, config.server, config.timeout)
+                            : SnapshotPins::MakeFor(config.server, config.timeout);
   std::string bytes(rpc::BlockCache::kBlockBytes, '\0');
   v1::ReadSnapshotRequest request;
   request.set_name(config.name);
   request.set_cut(live.cut);
-  request.set_reader_id(found.holds->reader_id());
+  request.set_reader_id(found.pins->reader_id());
   request.set_length_bytes(bytes.size());
   if (live.not_after != absl::InfinitePast()) {
     const int64_t nanos = absl::ToUnixNanos(live.not_after);
@@ -165,9 +166,10 @@ absl::StatusOr<Reader::Found> Reader::FindLive(const ReaderConfig& config) {
     }
     found.snapshot = answer.snapshot();
     found.version = VersionOf(answer.snapshot());
-    const auto& opened = answer.snapshot().open_time();
-    found.open_time = absl::FromUnixSeconds(opened.seconds()) + absl::Nanoseconds(opened.nanos());
-    if (found.version.version() == 0) found.holds->Add(config.name, found.version.cut());
+    found.open_time = answer.snapshot().has_open_time()
+                          ? rpc::FromProto(answer.snapshot().open_time())
+                          : absl::UnixEpoch();
+    if (found.version.version() == 0) found.pins->Add(config.name, found.version.cut());
     return absl::OkStatus();
   };
   H5M_RETURN_IF_ERROR(
@@ -216,9 +218,8 @@ absl::StatusOr<std::unique_ptr<Reader>> Reader::Open(const ReaderConfig& config)
   std::string identity = IdentityOf(config, found.version, found.snapshot.file_id());
   std::string first_bytes = std::move(found.first_bytes);
   const std::string file_id = found.snapshot.file_id();
-  Ranges ranges = found.version.version() == 0
-                      ? SnapshotRanges(config, found.snapshot, *found.holds)
-                      : VersionRanges(config, found.version);
+  Ranges ranges = found.version.version() == 0 ? SnapshotRanges(config, found.snapshot, *found.pins)
+                                               : VersionRanges(config, found.version);
   auto reader =
       std::unique_ptr<Reader>(new Reader(config, std::move(found), std::move(identity),
                                          std::move(ranges.ranges), std::move(ranges.stream)));
@@ -232,7 +233,7 @@ Reader::Reader(const ReaderConfig& config, Found found, std::string identity,
                rpc::RangeReader ranges, rpc::StreamReader stream)
     : version_(std::move(found.version)),
       open_time_(found.open_time),
-      holds_(std::move(found.holds)),
+      pins_(std::move(found.pins)),
       name_(config.name),
       identity_(std::move(identity)),
       source_(identity_, static_cast<uint64_t>(version_.size_bytes()), std::move(ranges),

@@ -11,7 +11,7 @@
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "client_vfd/session/reader_server.h"
-#include "client_vfd/session/snapshot_holds.h"
+#include "client_vfd/session/snapshot_pins.h"
 #include "h5mirror/v1/types.pb.h"
 #include "rpc/block_cache.h"
 #include "rpc/version_source.h"
@@ -23,7 +23,7 @@ namespace h5mirror::vfd {
 struct LiveCut {
   int64_t cut = 0;                              // this one; 0: the newest
   absl::Time not_after = absl::InfinitePast();  // with 0: at or before this server time; past: any
-  std::optional<SnapshotHolds::Id> root_id;     // the root that led here; unset: the file itself
+  std::optional<SnapshotPins::Id> root_id;      // the root that led here; unset: the file itself
 };
 
 struct ReaderConfig {
@@ -52,7 +52,7 @@ class Reader {
   // When the cut was opened, by the server's clock. Unset for a version.
   absl::Time open_time() const { return open_time_; }
   // The pins of the root; null: a version needs none.
-  const SnapshotHolds* holds() const { return holds_.get(); }
+  const SnapshotPins* pins() const { return pins_.get(); }
   // Equal for two readers of the same bytes, and for no others.
   const std::string& identity() const { return identity_; }
 
@@ -75,7 +75,7 @@ class Reader {
 
   const v1::Version version_;
   const absl::Time open_time_;
-  const std::shared_ptr<SnapshotHolds> holds_;
+  const std::shared_ptr<SnapshotPins> pins_;
   const std::string name_;
   const std::string identity_;
   rpc::VersionSource source_;

@@ -12,40 +12,20 @@
 #include "absl/strings/str_cat.h"
 #include "base/local_record_json.h"
 #include "base/status_macros.h"
+#include "client_vfd/api/errno_of.h"
 #include "client_vfd/session/opened_version.h"
 #include "client_vfd/session/reader.h"
 #include "client_vfd/session/reader_calls.h"
+#include "rpc/timestamp.h"
 
 namespace h5mirror::vfd {
 namespace {
 
 Reader* Of(H5mReader* reader) { return reinterpret_cast<Reader*>(reader); }
 
-// What a program that looks at errno would expect.
-int ErrnoOf(const absl::Status& status) {
-  switch (status.code()) {
-    case absl::StatusCode::kOk:
-      return 0;
-    case absl::StatusCode::kNotFound:
-    case absl::StatusCode::kOutOfRange:
-      return ENOENT;
-    case absl::StatusCode::kPermissionDenied:
-    case absl::StatusCode::kUnauthenticated:
-      return EACCES;
-    case absl::StatusCode::kInvalidArgument:
-      return EINVAL;
-    case absl::StatusCode::kUnavailable:
-      return ECONNREFUSED;
-    case absl::StatusCode::kDeadlineExceeded:
-      return ETIMEDOUT;
-    default:
-      return EIO;
-  }
-}
-
 int Fail(const absl::Status& status, char* error, size_t error_size) {
   std::snprintf(error, error_size, "%s", std::string(status.message()).c_str());
-  return ErrnoOf(status);
+  return ErrnoOf(status, Done::kByServer);
 }
 
 // "": from the client's own configuration.
@@ -55,10 +35,6 @@ absl::StatusOr<rpc::ClientOptions> ServerOf(const char* server, const char* ca, 
   if (*ca != '\0') settings.ca = ca;
   if (*token != '\0') settings.token = token;
   return rpc::ResolveClientOptions(settings);
-}
-
-int64_t NanosOf(const google::protobuf::Timestamp& time) {
-  return time.seconds() * 1'000'000'000 + time.nanos();
 }
 
 // Nullopt: a version is wanted.
@@ -78,14 +54,14 @@ std::optional<LiveCut> LiveOf(const H5mReaderOpen& open) {
 void DescribeTargets(const H5mReaderOpen& open, const Reader& reader, H5mReaderInfo* info) {
   info->targets_live = 1;
   info->targets_at_ns = open.linked != 0 ? open.at_ns : absl::ToUnixNanos(reader.open_time());
-  const SnapshotHolds::Id& id = reader.holds()->id();
+  const SnapshotPins::Id& id = reader.pins()->id();
   std::copy(id.begin(), id.end(), info->root_id);
 }
 
 OpenedVersion OpenedBy(const Reader& reader) {
   const v1::Version& version = reader.version();
   return {version.version(), version.cut(), static_cast<uint64_t>(version.size_bytes()),
-          absl::FromUnixNanos(NanosOf(version.server_time())), reader.identity()};
+          rpc::FromProto(version.server_time()), reader.identity()};
 }
 
 absl::StatusOr<std::unique_ptr<Reader>> Start(const H5mReaderOpen& open, H5mReaderInfo* info) {

@@ -10,12 +10,13 @@
 
 #include "absl/synchronization/mutex.h"
 #include "base/local_record_json.h"
+#include "client_vfd/api/errno_of.h"
 #include "client_vfd/api/session_api.h"
 #include "client_vfd/session/engine.h"
 #include "client_vfd/session/reader_calls.h"
 #include "client_vfd/session/reader_module.h"
 #include "client_vfd/session/session.h"
-#include "client_vfd/session/snapshot_holds.h"
+#include "client_vfd/session/snapshot_pins.h"
 #include "rpc/read_ahead.h"
 
 namespace h5mirror::vfd {
@@ -120,29 +121,9 @@ H5mSession* Attach(const H5mAttach* attach, char* error, size_t error_size) {
   return nullptr;
 }
 
-// What a program that looks at errno would expect.
-int ErrnoOf(const absl::Status& status) {
-  switch (status.code()) {
-    case absl::StatusCode::kOk:
-      return 0;
-    case absl::StatusCode::kAlreadyExists:
-      return EEXIST;
-    case absl::StatusCode::kAborted:
-      return ESTALE;
-    case absl::StatusCode::kResourceExhausted:
-      return EAGAIN;
-    case absl::StatusCode::kPermissionDenied:
-      return EACCES;
-    case absl::StatusCode::kDeadlineExceeded:
-      return ETIMEDOUT;
-    default:
-      return EIO;
-  }
-}
-
 int Tell(const absl::Status& status, char* error, size_t error_size) {
   std::snprintf(error, error_size, "%s", std::string(status.message()).c_str());
-  return ErrnoOf(status);
+  return ErrnoOf(status, Done::kByServer);
 }
 
 int AwaitOpened(H5mSession* session, char* error, size_t error_size) {
@@ -216,7 +197,7 @@ void Drain() {
 void PrepareFork() {
   Guard([] {
     rpc::ReadAhead::PrepareFork();
-    SnapshotHolds::PrepareFork();
+    SnapshotPins::PrepareFork();
     const bool readers = ReaderCalls::Get().PrepareFork();
     Engine::Get().PrepareFork(readers);
   });
@@ -225,7 +206,7 @@ void ParentAfterFork() {
   Guard([] {
     Engine::Get().ParentAfterFork();
     ReaderCalls::Get().ParentAfterFork();
-    SnapshotHolds::AfterFork();
+    SnapshotPins::AfterFork();
     rpc::ReadAhead::AfterFork();
   });
 }
@@ -233,7 +214,7 @@ void ChildAfterFork() {
   Guard([] {
     Engine::Get().ChildAfterFork();
     ReaderCalls::Get().ChildAfterFork();
-    SnapshotHolds::AfterFork();
+    SnapshotPins::AfterFork();
     rpc::ReadAhead::AfterFork();
   });
 }

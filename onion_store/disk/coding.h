@@ -8,6 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/rounding.h"
+
 namespace h5mirror::store {
 
 static_assert(std::endian::native == std::endian::little, "the codec copies integers as they are");
@@ -31,11 +33,6 @@ T GetInt(const char* bytes) {
 inline bool IsZero(std::string_view bytes) {
   return bytes.empty() ||
          (bytes[0] == 0 && std::memcmp(bytes.data(), bytes.data() + 1, bytes.size() - 1) == 0);
-}
-
-constexpr uint64_t RoundDown(uint64_t value, uint64_t unit) { return value - value % unit; }
-constexpr uint64_t RoundUp(uint64_t value, uint64_t unit) {
-  return RoundDown(value + unit - 1, unit);
 }
 
 }  // namespace h5mirror::store

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
-#include "base/fault_env.h"
+#include "base/testing/fault_env.h"
 #include "onion_store/embedded/embedded_store.h"
 #include "onion_store/testing/test_store.h"
 

@@ -207,8 +207,8 @@ absl::Status EmbeddedLease::TakenByOthers() const {
   if (!holder.MayHold()) {
     return absl::UnavailableError(
         StrCat(path,
-               ": its history is in use by somebody who reads versions of it, or has just begun to "
-               "write; try again when that has ended"));
+               ": its history is in use by a reader of its versions, or by a program that has just "
+               "begun to write; try again when that program has closed it"));
   }
   return absl::UnavailableError(StrCat(path, ": its history is in use by ", holder.program,
                                        " (pid ", holder.pid, " on ", holder.host, ", since ",

@@ -124,7 +124,7 @@ class EmbeddedStoreImpl final : public EmbeddedStore {
     if (info.durable_cut <= info.newest_version.cut) return file;
     Provenance provenance;
     provenance.comment = "writer lost";
-    H5M_RETURN_IF_ERROR((*file)->Keep(provenance, RandomBytes16()).status());
+    H5M_RETURN_IF_ERROR((*file)->MakeVersion(provenance, RandomBytes16()).status());
     return file;
   }
 

@@ -19,12 +19,12 @@
 //
 // A pre-image is saved of a page that differs, lies below the largest version of its generation,
 // and has no row of the newest applied version yet. A page that a reader's pinned cut needs is also
-// kept in a file that is never synced, as no pin outlives the process (KeepPages()).
+// saved in a file that is never synced, as no pin outlives the process (SavePinnedPages()).
 // Invariants:
 // - A page of the head differs from the newest applied version only where that has a row of it.
 // - Sums match the head at the applied cut, but for pages that went bad on the disk. The pre-image
 //   of a bad page is a row that says "lost". Overwritten in part, the page keeps the sum that it
-//   does not match: a new sum would pass the damage off as the writer's bytes (KeepDamage()).
+//   does not match: a new sum would pass the damage off as the writer's bytes (SaveDamage()).
 // - An attempt that failed or stopped is done again from the start, with `recovered` set. Bytes of
 //   the head may be new then and look old, so older pins expire. Pages are written, summed, cleared
 //   and cut off again where that seems done: no later sync covers what a failed one should have.
@@ -80,7 +80,7 @@ struct FileImpl::Round {
   bool may_have_rows = false;
   uint64_t limit_pages = 0;  // no version reaches beyond
   uint64_t old_size_bytes = 0;
-  Keeping keeping;  // for pinned cuts before this one
+  SavedPages saving;  // for pinned cuts before this one
   std::vector<ApplyChunk> chunks;
   uint64_t touched_bytes = 0;  // of all runs
   uint64_t changed_pages = 0;
@@ -212,12 +212,12 @@ absl::Status FileImpl::Apply(const LayerPtr& layer, Rounds rounds) {
       round.version = 0;
     }
   }
-  MemoryCharge kept(context_->budget);
+  MemoryCharge pinned(context_->budget);
   // Until the end: the next attempt must not trust the head, as sums may be ahead of it.
   absl::Cleanup not_finished = [&layer] { layer->recovered = true; };
   for (uint64_t at = 0;;) {
     round.Clear();
-    kept.Set(0);
+    pinned.Set(0);
     const uint64_t round_bytes =
         std::clamp(context_->budget.room_bytes(), kChunkBytes, kRoundBytes);
     while (round.touched_bytes < round_bytes && round.chunks.size() < kRoundChunks) {
@@ -234,7 +234,7 @@ absl::Status FileImpl::Apply(const LayerPtr& layer, Rounds rounds) {
     }
     if (round.chunks.empty()) break;
     charge.Set(2 * kChunkBytes);  // Old bytes, and pre-images to write.
-    kept.Set(round.touched_bytes);
+    pinned.Set(round.touched_bytes);
     H5M_RETURN_IF_ERROR(SavePages(round));
     H5M_RETURN_IF_ERROR(WritePages(round));
     absl::Time now = context_->env.Now();
@@ -316,12 +316,12 @@ absl::Status FileImpl::LoadChunk(Round& round, ApplyChunk& chunk) {
       chunk.sums[page] = round.sums->SumOf({fresh, page_bytes});
     }
   }
-  KeepDamage(round, chunk, old_bytes);
+  SaveDamage(round, chunk, old_bytes);
   return absl::OkStatus();
 }
 
 // What a failed attempt has left matches neither sum. It is no damage, and is made anew.
-void FileImpl::KeepDamage(Round& round, ApplyChunk& chunk, absl::Span<const char> old_bytes) const {
+void FileImpl::SaveDamage(Round& round, ApplyChunk& chunk, absl::Span<const char> old_bytes) const {
   if (round.layer->recovered) return;
   for (uint64_t page = 0; page < chunk.keeps_old.size(); ++page) {
     if (!chunk.keeps_old[page]) continue;
@@ -332,24 +332,24 @@ void FileImpl::KeepDamage(Round& round, ApplyChunk& chunk, absl::Span<const char
   }
 }
 
-absl::Status FileImpl::KeepPages(Round& round, const ApplyChunk& chunk) {
+absl::Status FileImpl::SavePinnedPages(Round& round, const ApplyChunk& chunk) {
   const uint64_t first = PageOf(chunk.range.offset);
-  KeptPages& kept = *round.keeping.pages;
+  PinnedPages& pinned = *round.saving.pages;
   const std::string_view bytes(round.old_memory.Get(kChunkBytes).data(), chunk.range.length);
   auto page_at = [&](uint64_t i, uint64_t count) {
     return bytes.substr(i * page_size_bytes_, count * page_size_bytes_);
   };
   const uint64_t count = std::min<uint64_t>(
-      chunk.differs.size(), round.keeping.limit_pages - std::min(round.keeping.limit_pages, first));
-  auto is_wanted = [&](uint64_t i) { return chunk.differs[i] && !kept.Has(first + i); };
+      chunk.differs.size(), round.saving.limit_pages - std::min(round.saving.limit_pages, first));
+  auto is_wanted = [&](uint64_t i) { return chunk.differs[i] && !pinned.Has(first + i); };
   auto is_good = [&](uint64_t i) { return round.sums->SumOf(page_at(i, 1)) == chunk.old_sums[i]; };
   for (uint64_t i = 0; i < count;) {
     uint64_t end = i + 1;
     if (is_wanted(i) && !is_good(i)) {
-      kept.KeepLoss(first + i);
+      pinned.SaveLoss(first + i);
     } else if (is_wanted(i)) {
       while (end < count && is_wanted(end) && is_good(end)) ++end;
-      H5M_RETURN_IF_ERROR(kept.Keep(first + i, page_at(i, end - i)));
+      H5M_RETURN_IF_ERROR(pinned.Save(first + i, page_at(i, end - i)));
     }
     i = end;
   }
@@ -358,7 +358,7 @@ absl::Status FileImpl::KeepPages(Round& round, const ApplyChunk& chunk) {
 
 absl::Status FileImpl::SavePages(Round& round) {
   std::vector<PageRun> runs;
-  round.keeping = KeepingFor(*round.layer);
+  round.saving = PagesToSave(*round.layer);
   char* next = round.new_memory.Get(round.touched_bytes).data();
   for (ApplyChunk& chunk : round.chunks) {
     for (ApplyRun& run : chunk.runs) {
@@ -366,10 +366,10 @@ absl::Status FileImpl::SavePages(Round& round) {
       next += run.count * page_size_bytes_;
     }
     H5M_RETURN_IF_ERROR(LoadChunk(round, chunk));
-    if (round.keeping.pages != nullptr && !KeepPages(round, chunk).ok()) {
+    if (round.saving.pages != nullptr && !SavePinnedPages(round, chunk).ok()) {
       // The head goes on; readers of the cuts before must open it again.
       ExpireBefore(round.layer->cut);
-      round.keeping = Keeping();
+      round.saving = SavedPages();
     }
     const uint64_t first = PageOf(chunk.range.offset), count = chunk.differs.size();
     std::vector<bool> wanted(count);

@@ -90,7 +90,7 @@ bool FileImpl::IsDue(absl::Time now) {
 }
 
 absl::Time FileImpl::NextDue() {
-  if (kept_cut_ && kept_cut_->cut <= row_.durable_cut) return absl::InfinitePast();
+  if (due_version_ && due_version_->cut <= row_.durable_cut) return absl::InfinitePast();
   absl::Time due = fold_.has_value() ? fold_->due : absl::InfiniteFuture();
   for (const LayerPtr& layer : layers_) {
     if (!layer->durable) due = std::min(due, layer->due);
@@ -103,10 +103,10 @@ FileImpl::Batch FileImpl::TakeBatch(absl::Time now) {
   size_t count = 0;
   std::vector<LayerPtr> waiting;
   // A cut that a lost writer left becomes a version before anything follows it.
-  if (kept_cut_ && kept_cut_->cut <= row_.durable_cut) return batch;
+  if (due_version_ && due_version_->cut <= row_.durable_cut) return batch;
   for (const LayerPtr& layer : layers_) {
     if (layer->durable) continue;
-    if (kept_cut_ && layer->cut > kept_cut_->cut) break;
+    if (due_version_ && layer->cut > due_version_->cut) break;
     bool same = waiting.empty() || waiting.front()->generation == layer->generation;
     if (same) waiting.push_back(layer);
     if (layer->due <= now) count = waiting.size();  // And with it all that come before.
@@ -122,24 +122,24 @@ FileImpl::Batch FileImpl::TakeBatch(absl::Time now) {
 }
 
 absl::Status FileImpl::MakeDurable(absl::Time now) {
-  std::optional<KeptCut> kept;
+  std::optional<DueVersion> kept;
   std::optional<Fold> fold;
   Batch batch;
   {
     absl::MutexLock lock(&mutex_);
     batch = TakeBatch(now);
     // It stays there until it is a version: who waits for all that is under way waits for it too.
-    if (batch.layers.empty()) kept = kept_cut_;
+    if (batch.layers.empty()) kept = due_version_;
     if (batch.layers.empty() && !kept && fold_.has_value() && fold_->due <= now) {
       fold = std::exchange(fold_, std::nullopt);
-      kept = KeptCut{row_.durable_cut, fold->provenance};
+      kept = DueVersion{row_.durable_cut, fold->provenance};
     }
   }
   if (fold && HistoryStopped()) return absl::OkStatus();
   if (kept) {
-    H5M_RETURN_IF_ERROR(KeepDurableCut(kept->provenance, std::nullopt));
+    H5M_RETURN_IF_ERROR(MakeVersionOfDurableCut(kept->provenance, std::nullopt));
     absl::MutexLock lock(&mutex_);
-    if (kept_cut_ && kept_cut_->cut == kept->cut) kept_cut_.reset();
+    if (due_version_ && due_version_->cut == kept->cut) due_version_.reset();
     return absl::OkStatus();
   }
   if (batch.layers.empty()) return absl::OkStatus();
@@ -302,8 +302,8 @@ absl::Status FileImpl::CommitBatch(const Batch& batch) {
   return absl::OkStatus();
 }
 
-absl::Status FileImpl::KeepDurableCut(const Provenance& provenance,
-                                      const std::optional<std::array<uint8_t, 16>>& request_id) {
+absl::Status FileImpl::MakeVersionOfDurableCut(
+    const Provenance& provenance, const std::optional<std::array<uint8_t, 16>>& request_id) {
   FileRow row;
   VersionInfo newest;
   std::shared_ptr<VersionIndex> index;
@@ -469,7 +469,7 @@ absl::Status FileImpl::FlushLocked() {
       H5M_RETURN_IF_ERROR(dead_);
       unapplied = OldestUnapplied();
       HurryLocked();
-      waiting = kept_cut_.has_value() || fold_.has_value() ||
+      waiting = due_version_.has_value() || fold_.has_value() ||
                 (!layers_.empty() && !layers_.back()->durable);
     }
     if (unapplied == nullptr && !waiting) return absl::OkStatus();

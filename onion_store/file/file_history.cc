@@ -183,13 +183,13 @@ absl::StatusOr<std::unique_ptr<VersionReader>> FileImpl::OpenVersion(VersionNumb
                                              Pages(), epoch);
 }
 
-absl::StatusOr<KeptVersion> FileImpl::Keep(const Provenance& provenance,
-                                           const std::array<uint8_t, 16>& request_id) {
+absl::StatusOr<MadeVersion> FileImpl::MakeVersion(const Provenance& provenance,
+                                                  const std::array<uint8_t, 16>& request_id) {
   absl::MutexLock work(&work_mutex_);
   H5M_ASSIGN_OR_RETURN(auto index, Index());
   if (index != nullptr) {
     auto done = index->FindRequest(request_id);
-    if (done.ok()) return KeptVersion{done->info, false};
+    if (done.ok()) return MadeVersion{done->info, false};
     if (!absl::IsNotFound(done.status())) return done.status();
   }
   VersionNumber before = 0;
@@ -211,12 +211,12 @@ absl::StatusOr<KeptVersion> FileImpl::Keep(const Provenance& provenance,
           name_, ": no version was made, its history is stopped; h5mirror status tells why"));
     }
   }
-  if (absl::Status kept = KeepDurableCut(provenance, request_id); !kept.ok()) {
+  if (absl::Status kept = MakeVersionOfDurableCut(provenance, request_id); !kept.ok()) {
     if (!absl::IsResourceExhausted(kept)) Die(kept);
     return kept;
   }
   H5M_ASSIGN_OR_RETURN(VersionInfo newest, GetVersion(0));
-  return KeptVersion{newest, newest.version == before};
+  return MadeVersion{newest, newest.version == before};
 }
 
 absl::StatusOr<VersionInfo> FileImpl::FindRequest(const std::array<uint8_t, 16>& request_id) {
@@ -237,7 +237,7 @@ absl::Status FileImpl::Leave(const absl::Status& why) {
   H5M_RETURN_IF_ERROR(FlushLocked());
   absl::MutexLock tag(&tag_mutex_);
   absl::MutexLock lock(&mutex_);
-  if (session_.begun || !layers_.empty() || kept_cut_ || fold_) {
+  if (session_.begun || !layers_.empty() || due_version_ || fold_) {
     return absl::FailedPreconditionError(StrCat(name_, ": it was written meanwhile"));
   }
   ClearOpenMark();

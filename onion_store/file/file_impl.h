@@ -27,8 +27,8 @@
 #include "onion_store/file/pinned_cut.h"
 #include "onion_store/index/version_index.h"
 #include "onion_store/pages/found_pages.h"
-#include "onion_store/pages/kept_pages.h"
 #include "onion_store/pages/page_segments.h"
+#include "onion_store/pages/pinned_pages.h"
 #include "onion_store/shared/store_context.h"
 
 namespace h5mirror::store {
@@ -93,8 +93,8 @@ class FileImpl final : public File,
                                                             VersionNumber to) override;
   absl::StatusOr<VersionInfo> Rollback(VersionNumber version, const Provenance& provenance,
                                        const std::array<uint8_t, 16>& request_id) override;
-  absl::StatusOr<KeptVersion> Keep(const Provenance& provenance,
-                                   const std::array<uint8_t, 16>& request_id) override;
+  absl::StatusOr<MadeVersion> MakeVersion(const Provenance& provenance,
+                                          const std::array<uint8_t, 16>& request_id) override;
   absl::StatusOr<VersionInfo> FindRequest(const std::array<uint8_t, 16>& request_id) override;
   absl::StatusOr<std::unique_ptr<PruneJob>> StartPrune(
       std::vector<VersionNumber> versions) override;
@@ -173,7 +173,7 @@ class FileImpl final : public File,
     absl::Status error;  // a write failed: the session can only end
   };
 
-  struct KeptCut {
+  struct DueVersion {
     CutNumber cut = 0;
     Provenance provenance;
   };
@@ -207,7 +207,7 @@ class FileImpl final : public File,
   absl::Status MergeInto(CutLayer& lower, CutLayer& upper) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status EndLocked(SessionEnd end) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status DropOpen() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void KeepLastCut() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void MakeVersionOfLastCut() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status MakeHistoryDirectory() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Post(absl::Time when);
 
@@ -221,8 +221,8 @@ class FileImpl final : public File,
   absl::Status MakeDurable(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
   absl::Status SyncBatch(const Batch& batch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
   absl::Status CommitBatch(const Batch& batch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
-  absl::Status KeepDurableCut(const Provenance& provenance,
-                              const std::optional<std::array<uint8_t, 16>>& request_id)
+  absl::Status MakeVersionOfDurableCut(const Provenance& provenance,
+                                       const std::optional<std::array<uint8_t, 16>>& request_id)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
   // Syncs the names of the directories above the head.
   absl::Status SyncNamesAbove();
@@ -263,24 +263,26 @@ class FileImpl final : public File,
   void DropPin(CutNumber cut, Trash* trash) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Merges the layers on both sides of `cut`, which is no longer pinned.
   void MergeAt(CutNumber cut) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Where an apply of `layer` keeps pages for older pins, and up to which page. Null: no older cut
+  // Where an apply of `layer` saves pages for older pins, and up to which page. Null: no older cut
   // is pinned.
-  struct Keeping {
-    std::shared_ptr<KeptPages> pages;
+  struct SavedPages {
+    std::shared_ptr<PinnedPages> pages;
     uint64_t limit_pages = 0;
   };
-  Keeping KeepingFor(const CutLayer& layer) ABSL_LOCKS_EXCLUDED(mutex_, kept_mutex_);
-  // The number under which the pages of the head, as it is now, are going to be kept.
-  uint64_t StartKeeping(int64_t generation) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_)
-      ABSL_LOCKS_EXCLUDED(kept_mutex_);
-  // The kept pages of `generation` from number `first` on, oldest first.
-  std::vector<std::shared_ptr<KeptPages>> KeptSince(uint64_t first, int64_t generation)
-      ABSL_LOCKS_EXCLUDED(kept_mutex_);
-  void DropKept() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) ABSL_LOCKS_EXCLUDED(kept_mutex_);
+  SavedPages PagesToSave(const CutLayer& layer) ABSL_LOCKS_EXCLUDED(mutex_, pinned_pages_mutex_);
+  // The number under which pages of the head, as it is now, are going to be saved.
+  uint64_t StartPinnedPages(int64_t generation) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_)
+      ABSL_LOCKS_EXCLUDED(pinned_pages_mutex_);
+  // The pinned pages of `generation` from number `first` on, oldest first.
+  std::vector<std::shared_ptr<PinnedPages>> PinnedPagesSince(uint64_t first, int64_t generation)
+      ABSL_LOCKS_EXCLUDED(pinned_pages_mutex_);
+  void DropPinnedPages() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_)
+      ABSL_LOCKS_EXCLUDED(pinned_pages_mutex_);
   // Bytes on the disk that only pins need.
-  uint64_t HeldBytes() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) ABSL_LOCKS_EXCLUDED(kept_mutex_);
+  uint64_t PinnedBytes() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_)
+      ABSL_LOCKS_EXCLUDED(pinned_pages_mutex_);
   void ExpireOverBudget() ABSL_LOCKS_EXCLUDED(mutex_);
-  // Ends the pins of all cuts before `cut`: their pages cannot be kept.
+  // Ends the pins of all cuts before `cut`: their pages cannot be saved.
   void ExpireBefore(CutNumber cut) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Notes the changes of each cut for a while, in less memory, as followers may come back
@@ -339,13 +341,13 @@ class FileImpl final : public File,
   struct ApplyChunk;
   struct Round;
   absl::Status SavePages(Round& round) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
-  // Keeps the pages of `chunk`, the last one loaded, that differ, for readers of pinned cuts.
-  absl::Status KeepPages(Round& round, const ApplyChunk& chunk)
+  // Saves the pages of `chunk`, the last one loaded, that differ, for readers of pinned cuts.
+  absl::Status SavePinnedPages(Round& round, const ApplyChunk& chunk)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
   // Reads `chunk`, finds what differs and sums what is new.
   absl::Status LoadChunk(Round& round, ApplyChunk& chunk)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
-  void KeepDamage(Round& round, ApplyChunk& chunk, absl::Span<const char> old_bytes) const;
+  void SaveDamage(Round& round, ApplyChunk& chunk, absl::Span<const char> old_bytes) const;
   // Tells of damage, once it is noted on the disk: pages of `version` that are lost, and damaged
   // pages of the head that were overwritten in part.
   void TellDamage(VersionNumber version, const FoundPages& lost, const FoundPages& bad);
@@ -454,7 +456,7 @@ class FileImpl final : public File,
   absl::Mutex mutex_;
   // A reader of a layer that is not frozen shares this, or holds mutex_. A writer holds both.
   absl::Mutex merge_mutex_ ABSL_ACQUIRED_AFTER(mutex_);
-  absl::Mutex kept_mutex_ ABSL_ACQUIRED_AFTER(mutex_);
+  absl::Mutex pinned_pages_mutex_ ABSL_ACQUIRED_AFTER(mutex_);
 
   // As in the index. A writer holds work_mutex_ and mutex_, so either is enough to read it.
   FileRow row_ ABSL_GUARDED_BY(mutex_);
@@ -480,7 +482,7 @@ class FileImpl final : public File,
   CutNumber next_cut_ ABSL_GUARDED_BY(mutex_) = 1;
   CutNumber last_cut_ ABSL_GUARDED_BY(mutex_) = 0;
   // last_cut_ is neither a commit nor of a folded close: a version, if the writer vanishes.
-  bool last_is_unkept_ ABSL_GUARDED_BY(mutex_) = false;
+  bool last_lacks_version_ ABSL_GUARDED_BY(mutex_) = false;
   uint64_t last_size_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::Time last_cut_time_ ABSL_GUARDED_BY(mutex_);
   uint64_t written_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // by all cuts since the Load()
@@ -488,12 +490,13 @@ class FileImpl final : public File,
   ChangeLog change_log_ ABSL_GUARDED_BY(mutex_);
   std::optional<absl::Time> log_unasked_until_ ABSL_GUARDED_BY(mutex_);  // of ExpectFollowers()
   MetadataMap metadata_;
-  // A pin begins a new one where the last one has pages. `kept_first_` is the number of the first.
-  std::deque<std::shared_ptr<KeptPages>> kept_ ABSL_GUARDED_BY(kept_mutex_);
-  uint64_t kept_first_ ABSL_GUARDED_BY(kept_mutex_) = 0;
+  // A pin begins a new one where the last one has pages. `pinned_pages_first_` is the number of the
+  // first.
+  std::deque<std::shared_ptr<PinnedPages>> pinned_pages_ ABSL_GUARDED_BY(pinned_pages_mutex_);
+  uint64_t pinned_pages_first_ ABSL_GUARDED_BY(pinned_pages_mutex_) = 0;
   BarrierId last_barrier_ ABSL_GUARDED_BY(mutex_);
   // A lost writer's last cut. It becomes a version once it is durable.
-  std::optional<KeptCut> kept_cut_ ABSL_GUARDED_BY(mutex_);
+  std::optional<DueVersion> due_version_ ABSL_GUARDED_BY(mutex_);
   // Closes that were folded; the newest durable cut becomes a version when it is due.
   std::optional<Fold> fold_ ABSL_GUARDED_BY(mutex_);
   bool names_changed_ ABSL_GUARDED_BY(mutex_) = false;  // the history's directory needs a sync

@@ -351,7 +351,7 @@ absl::Status FileImpl::CheckHead() {
   }
   absl::MutexLock lock(&mutex_);
   open_mark_ = was_open;
-  last_is_unkept_ = was_open && row_.changed;
+  last_lacks_version_ = was_open && row_.changed;
   return absl::OkStatus();
 }
 

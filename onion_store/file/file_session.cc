@@ -309,7 +309,8 @@ absl::StatusOr<CutNumber> FileImpl::CutLocked(CutRequest request, CutWaiter wait
   layer->mode_bits = session_.mode_bits;
   layer->local = request.local;
   if (request.request_id.has_value()) layer->request_id = request.request_id;
-  if (request.keep_at != absl::InfiniteFuture()) fold_ = Fold{request.keep_at, layer->provenance};
+  if (request.version_at != absl::InfiniteFuture())
+    fold_ = Fold{request.version_at, layer->provenance};
   layer->segments = stage_->segments();
   layer->stage_end = stage_->end();
   layer->time = context_->env.Now();
@@ -330,8 +331,8 @@ absl::StatusOr<CutNumber> FileImpl::CutLocked(CutRequest request, CutWaiter wait
   if (base_ != nullptr && base_ != generation_) old_generations_[base_->number] = base_;
   base_ = generation_;
   last_cut_ = cut;
-  last_is_unkept_ =
-      request.kind != BarrierKind::kCommit && request.keep_at == absl::InfiniteFuture();
+  last_lacks_version_ =
+      request.kind != BarrierKind::kCommit && request.version_at == absl::InfiniteFuture();
   written_bytes_ += sent_bytes;
   last_size_ = open_size_;
   last_barrier_ = request.barrier;
@@ -397,12 +398,12 @@ absl::Status FileImpl::End(Token token, SessionEnd end) {
 absl::Status FileImpl::EndLocked(SessionEnd end) {
   absl::Status dropped = DropOpen();
   if (!dropped.ok()) DieLocked(dropped);  // Uncut bytes are where they must not be: recover.
-  if (end == SessionEnd::kLost) KeepLastCut();
+  if (end == SessionEnd::kLost) MakeVersionOfLastCut();
   for (const LayerPtr& layer : layers_) {
     if (!layer->frozen) layer->due = absl::InfinitePast();
   }
   session_.begun = false;
-  if (layers_.empty() && !kept_cut_) {
+  if (layers_.empty() && !due_version_) {
     ClearOpenMark();
     if (row_.durable_cut == 0) {
       // An empty store leaves no trace. What a client keeps in there stays.
@@ -433,16 +434,16 @@ absl::Status FileImpl::DropOpen() {
   return cut;
 }
 
-void FileImpl::KeepLastCut() {
+void FileImpl::MakeVersionOfLastCut() {
   // The writer's cuts may all be of an earlier session, as before it forked.
-  if (session_.cut_count == 0 && (!last_is_unkept_ || LastIsVersion())) return;
+  if (session_.cut_count == 0 && (!last_lacks_version_ || LastIsVersion())) return;
   LayerPtr top = layers_.empty() ? nullptr : layers_.back();
   Provenance provenance = session_.provenance;
   if (session_.cut_count == 0 && top != nullptr) provenance = top->provenance;
   provenance.comment = "writer lost";
   if (top != nullptr && top->kind == BarrierKind::kCommit) return;
   if (top == nullptr || top->frozen) {
-    kept_cut_ = KeptCut{last_cut_, std::move(provenance)};  // See KeepDurableCut().
+    due_version_ = DueVersion{last_cut_, std::move(provenance)};  // See MakeVersionOfDurableCut().
     return;
   }
   top->kind = BarrierKind::kCommit;

@@ -45,8 +45,8 @@ std::shared_ptr<PinnedCut> FileImpl::NewPin() {
   auto pin = std::make_shared<PinnedCut>();
   pin->info = {last_cut_, last_size_, base_->number, last_cut_time_, 0, written_bytes_};
   absl::MutexLock lock(&pin->mutex);
-  pin->content_or_null =
-      std::make_shared<const PinnedContent>(base_, std::move(layers), StartKeeping(base_->number));
+  pin->content_or_null = std::make_shared<const PinnedContent>(base_, std::move(layers),
+                                                               StartPinnedPages(base_->number));
   return pin;
 }
 
@@ -112,7 +112,7 @@ void FileImpl::DropPin(CutNumber cut, Trash* trash) {
   const auto found = pinned_.find(cut);
   trash->push_back(found->second->Expire());
   pinned_.erase(found);
-  DropKept();
+  DropPinnedPages();
   MergeAt(cut);
 }
 
@@ -126,55 +126,59 @@ void FileImpl::MergeAt(CutNumber cut) {
   if (MergeInto(**lower, **upper).ok()) layers_.erase(upper);
 }
 
-FileImpl::Keeping FileImpl::KeepingFor(const CutLayer& layer) {
-  Keeping keeping;
+FileImpl::SavedPages FileImpl::PagesToSave(const CutLayer& layer) {
+  SavedPages saving;
   absl::MutexLock lock(&mutex_);
   for (const auto& [cut, pin] : pinned_) {
     if (cut >= layer.cut) break;
     if (pin->info.generation != layer.generation->number) continue;
-    keeping.limit_pages = std::max(keeping.limit_pages, PagesIn(pin->info.size_bytes));
+    saving.limit_pages = std::max(saving.limit_pages, PagesIn(pin->info.size_bytes));
   }
-  if (keeping.limit_pages == 0) return keeping;
-  absl::MutexLock keep(&kept_mutex_);
-  for (const auto& pages : kept_) {
-    if (pages->generation() == layer.generation->number) keeping.pages = pages;
+  if (saving.limit_pages == 0) return saving;
+  absl::MutexLock keep(&pinned_pages_mutex_);
+  for (const auto& pages : pinned_pages_) {
+    if (pages->generation() == layer.generation->number) saving.pages = pages;
   }
-  return keeping;
+  return saving;
 }
 
-uint64_t FileImpl::StartKeeping(int64_t generation) {
-  absl::MutexLock lock(&kept_mutex_);
-  const bool is_fresh =
-      !kept_.empty() && kept_.back()->generation() == generation && kept_.back()->empty();
+uint64_t FileImpl::StartPinnedPages(int64_t generation) {
+  absl::MutexLock lock(&pinned_pages_mutex_);
+  const bool is_fresh = !pinned_pages_.empty() &&
+                        pinned_pages_.back()->generation() == generation &&
+                        pinned_pages_.back()->empty();
   if (!is_fresh) {
-    kept_.push_back(std::make_shared<KeptPages>(context_->budget, *context_->tree, directory_,
-                                                generation, page_size_bytes_));
+    pinned_pages_.push_back(std::make_shared<PinnedPages>(
+        context_->budget, *context_->tree, directory_, generation, page_size_bytes_));
   }
-  return kept_first_ + kept_.size() - 1;
+  return pinned_pages_first_ + pinned_pages_.size() - 1;
 }
 
-std::vector<std::shared_ptr<KeptPages>> FileImpl::KeptSince(uint64_t first, int64_t generation) {
-  std::vector<std::shared_ptr<KeptPages>> found;
-  absl::MutexLock lock(&kept_mutex_);
-  for (uint64_t i = first < kept_first_ ? 0 : first - kept_first_; i < kept_.size(); ++i) {
-    if (kept_[i]->generation() == generation && !kept_[i]->empty()) found.push_back(kept_[i]);
+std::vector<std::shared_ptr<PinnedPages>> FileImpl::PinnedPagesSince(uint64_t first,
+                                                                     int64_t generation) {
+  std::vector<std::shared_ptr<PinnedPages>> found;
+  absl::MutexLock lock(&pinned_pages_mutex_);
+  for (uint64_t i = first < pinned_pages_first_ ? 0 : first - pinned_pages_first_;
+       i < pinned_pages_.size(); ++i) {
+    if (pinned_pages_[i]->generation() == generation && !pinned_pages_[i]->empty())
+      found.push_back(pinned_pages_[i]);
   }
   return found;
 }
 
-void FileImpl::DropKept() {
+void FileImpl::DropPinnedPages() {
   uint64_t first = UINT64_MAX;
   for (const auto& [cut, pin] : pinned_) {
-    if (const auto content = pin->content()) first = std::min(first, content->first_kept);
+    if (const auto content = pin->content()) first = std::min(first, content->first_pages);
   }
-  absl::MutexLock lock(&kept_mutex_);
-  while (!kept_.empty() && kept_first_ < first) {
-    kept_.pop_front();
-    ++kept_first_;
+  absl::MutexLock lock(&pinned_pages_mutex_);
+  while (!pinned_pages_.empty() && pinned_pages_first_ < first) {
+    pinned_pages_.pop_front();
+    ++pinned_pages_first_;
   }
 }
 
-uint64_t FileImpl::HeldBytes() {
+uint64_t FileImpl::PinnedBytes() {
   uint64_t held = 0;
   absl::flat_hash_map<const StageSegment*, uint64_t> segments;
   for (const auto& [cut, pin] : pinned_) {
@@ -186,15 +190,15 @@ uint64_t FileImpl::HeldBytes() {
   }
   for (const auto& segment : stage_->segments()) segments.erase(segment.get());
   for (const auto& [segment, bytes] : segments) held += bytes;
-  absl::MutexLock lock(&kept_mutex_);
-  for (const auto& pages : kept_) held += pages->disk_bytes();
+  absl::MutexLock lock(&pinned_pages_mutex_);
+  for (const auto& pages : pinned_pages_) held += pages->disk_bytes();
   return held;
 }
 
 void FileImpl::ExpireOverBudget() {
   Trash trash;
   absl::MutexLock lock(&mutex_);
-  while (!pinned_.empty() && HeldBytes() > context_->options.snapshot_max_bytes) {
+  while (!pinned_.empty() && PinnedBytes() > context_->options.snapshot_max_bytes) {
     DropPin(pinned_.begin()->first, &trash);
   }
 }

@@ -16,11 +16,11 @@ namespace h5mirror::store {
 // the next one of `layers` (FileImpl::merge_mutex_). That changes no byte at this cut.
 struct PinnedContent {
   PinnedContent(std::shared_ptr<Generation> generation_in,
-                std::vector<std::shared_ptr<CutLayer>> layers_in, uint64_t first_kept_in)
+                std::vector<std::shared_ptr<CutLayer>> layers_in, uint64_t first_pages_in)
       : generation(std::move(generation_in)),
         layers(std::move(layers_in)),
         segments(layers.empty() ? StageSegments() : layers.back()->segments),
-        first_kept(first_kept_in) {
+        first_pages(first_pages_in) {
     for (const auto& segment : segments) ++segment->reader_count;
   }
   ~PinnedContent() {
@@ -32,8 +32,8 @@ struct PinnedContent {
   // The layers up to the cut, oldest first, that the head did not hold when the cut was pinned.
   const std::vector<std::shared_ptr<CutLayer>> layers;
   const StageSegments segments;  // these hold the layers' staged bytes
-  // Kept pages from this number on may be of the head as it was at the pin.
-  const uint64_t first_kept;
+  // Pinned pages from this number on may be of the head as it was at the pin.
+  const uint64_t first_pages;
 };
 
 struct PinnedCut {

@@ -3,7 +3,7 @@
 #include <random>
 #include <thread>
 
-#include "base/fault_env.h"
+#include "base/testing/fault_env.h"
 #include "gmock/gmock.h"
 #include "onion_store/pages/page_segments.h"
 #include "onion_store/testing/test_store.h"

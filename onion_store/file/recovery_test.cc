@@ -1,7 +1,7 @@
 // What was durable and not yet applied when the power went, and a writer that goes on over it.
 #include <string>
 
-#include "base/fault_env.h"
+#include "base/testing/fault_env.h"
 #include "gtest/gtest.h"
 #include "onion_store/testing/test_store.h"
 

@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "base/fault_env.h"
+#include "base/testing/fault_env.h"
 #include "gmock/gmock.h"
 #include "onion_store/testing/counting_env.h"
 #include "onion_store/testing/test_store.h"

@@ -39,7 +39,7 @@ absl::Status SnapshotImpl::Damaged(uint64_t page, std::string_view what) const {
       StrCat("read page ", page, " of ", file_->name(), " at cut ", info().cut, ": ", what));
 }
 
-absl::Status SnapshotImpl::CheckHeld() const {
+absl::Status SnapshotImpl::CheckPinned() const {
   H5M_RETURN_IF_ERROR(file_->dead());
   return pin_->content() == nullptr ? Expired() : absl::OkStatus();
 }
@@ -47,7 +47,7 @@ absl::Status SnapshotImpl::CheckHeld() const {
 absl::Status SnapshotImpl::Read(uint64_t offset, absl::Span<char> out) const {
   if (offset > INT64_MAX) return absl::InvalidArgumentError("read beyond 2^63-1");
   const std::shared_ptr<const PinnedContent> content = pin_->content();
-  if (content == nullptr) return CheckHeld();
+  if (content == nullptr) return CheckPinned();
   const uint32_t page_bytes = page_size_bytes();
   std::string buffer;
   while (!out.empty() && offset < info().size_bytes) {
@@ -177,21 +177,21 @@ absl::Status SnapshotImpl::ReadHead(const PinnedContent& content, uint64_t first
     H5M_ASSIGN_OR_RETURN(sums, sums_file->Read(first, count));
   }
   // Only now: a page that is not kept yet means that the head was still old when it was read.
-  std::vector<bool> is_kept(count);
-  for (const auto& kept : file_->KeptSince(content.first_kept, generation.number)) {
+  std::vector<bool> is_pinned(count);
+  for (const auto& pages : file_->PinnedPagesSince(content.first_pages, generation.number)) {
     for (uint64_t i = 0; i < count; ++i) {
-      if (is_kept[i]) continue;
-      H5M_ASSIGN_OR_RETURN(const KeptPages::Found found,
-                           kept->Read(first + i, out.subspan(i * page_bytes, page_bytes)));
-      if (found == KeptPages::Found::kLost) {
+      if (is_pinned[i]) continue;
+      H5M_ASSIGN_OR_RETURN(const PinnedPages::Found found,
+                           pages->Read(first + i, out.subspan(i * page_bytes, page_bytes)));
+      if (found == PinnedPages::Found::kLost) {
         return Damaged(first + i, "the head was changed or damaged from outside");
       }
-      is_kept[i] = found == KeptPages::Found::kYes;
+      is_pinned[i] = found == PinnedPages::Found::kYes;
     }
   }
-  H5M_RETURN_IF_ERROR(CheckHeld());
+  H5M_RETURN_IF_ERROR(CheckPinned());
   for (uint64_t i = 0; i < sums.size(); ++i) {
-    if (is_kept[i] || !places.is_head_only[i]) continue;
+    if (is_pinned[i] || !places.is_head_only[i]) continue;
     const std::string_view page(out.data() + i * page_bytes, page_bytes);
     const uint32_t sum = sums_file->SumOf(page);
     if (sum != sums[i]) {
@@ -216,7 +216,7 @@ absl::StatusOr<Extent> SnapshotImpl::NextData(uint64_t offset) const {
   const uint64_t size = info().size_bytes;
   if (offset >= size) return Extent{size, 0};
   const std::shared_ptr<const PinnedContent> content = pin_->content();
-  if (content == nullptr) return CheckHeld();
+  if (content == nullptr) return CheckPinned();
   Extent next{UINT64_MAX, 0};
   auto take = [&](uint64_t from, uint64_t end) {
     from = std::max(from, offset);
@@ -233,11 +233,12 @@ absl::StatusOr<Extent> SnapshotImpl::NextData(uint64_t offset) const {
     }
   }
   const uint32_t page_bytes = page_size_bytes();
-  for (const auto& kept : file_->KeptSince(content->first_kept, content->generation->number)) {
-    const uint64_t page = kept->NextPage(offset / page_bytes);
+  for (const auto& pages :
+       file_->PinnedPagesSince(content->first_pages, content->generation->number)) {
+    const uint64_t page = pages->NextPage(offset / page_bytes);
     if (page != UINT64_MAX) take(page * page_bytes, (page + 1) * page_bytes);
   }
-  H5M_RETURN_IF_ERROR(CheckHeld());
+  H5M_RETURN_IF_ERROR(CheckPinned());
   return next.length == 0 ? Extent{size, 0} : next;
 }
 

@@ -9,7 +9,7 @@
 
 namespace h5mirror::store {
 
-// Takes no lock against writers: an apply keeps the bytes of a page before it changes the page.
+// Takes no lock against writers: an apply saves the bytes of a page before it changes the page.
 class SnapshotImpl final : public Snapshot {
  public:
   // The caller has counted it as a holder of `pin`.
@@ -52,7 +52,7 @@ class SnapshotImpl final : public Snapshot {
   absl::Status ReadStagedPiece(const PinnedContent& content, const StagedPiece& staged,
                                absl::Span<char> out) const;
   // Called after a read. kOutOfRange: the pin has ended, and the bytes may be another cut's.
-  absl::Status CheckHeld() const;
+  absl::Status CheckPinned() const;
   absl::Status Expired() const;
   absl::Status Damaged(uint64_t page, std::string_view what) const;
 

@@ -1,5 +1,5 @@
 // Pinned cuts: they hold while the file goes on, and say so when they no longer do.
-#include "base/fault_env.h"
+#include "base/testing/fault_env.h"
 #include "gtest/gtest.h"
 #include "onion_store/testing/test_ranges.h"
 #include "onion_store/testing/test_store.h"

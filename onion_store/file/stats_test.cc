@@ -2,7 +2,7 @@
 #include <numeric>
 #include <random>
 
-#include "base/fault_env.h"
+#include "base/testing/fault_env.h"
 #include "gmock/gmock.h"
 #include "onion_store/testing/test_store.h"
 
@@ -218,13 +218,13 @@ TEST_F(StatsTest, AStopOutlivesTheFileAndSparesAFirstVersion) {
 TEST_F(StatsTest, ACommitOnRequestIsRefusedWhileHistoryIsStopped) {
   Commit("one");
   store_->StopHistory("x.h5");
-  EXPECT_TRUE(file_->Keep({}, {1})->unchanged) << "there is nothing to keep";
+  EXPECT_TRUE(file_->MakeVersion({}, {1})->unchanged) << "there is nothing to keep";
   Commit("two");
-  const auto refused = file_->Keep({}, {2});
+  const auto refused = file_->MakeVersion({}, {2});
   EXPECT_TRUE(absl::IsResourceExhausted(refused.status())) << refused.status();
   EXPECT_THAT(refused.status().message(), HasSubstr("h5mirror status"));
   store_->ResumeHistory("x.h5");
-  EXPECT_EQ(file_->Keep({}, {3})->version.version, 2);
+  EXPECT_EQ(file_->MakeVersion({}, {3})->version.version, 2);
 }
 
 TEST_F(StatsTest, ALostWritersCutIsAVersionAlsoWhileHistoryIsStopped) {

@@ -1,7 +1,7 @@
 // Single bits flip in each file of a history: verify finds them, and nobody is served them.
 #include <random>
 
-#include "base/fault_env.h"
+#include "base/testing/fault_env.h"
 #include "gmock/gmock.h"
 #include "onion_store/store_health.h"
 #include "onion_store/testing/test_store.h"

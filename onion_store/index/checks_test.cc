@@ -1,5 +1,5 @@
 // When a file was last compared with its local one is kept, and found again after a crash.
-#include "base/fault_env.h"
+#include "base/testing/fault_env.h"
 #include "gmock/gmock.h"
 #include "onion_store/disk/sqlite_vfs.h"
 #include "onion_store/index/version_index.h"

@@ -4,8 +4,8 @@
 #include <map>
 #include <random>
 
-#include "base/fault_env.h"
 #include "base/strings.h"
+#include "base/testing/fault_env.h"
 #include "gmock/gmock.h"
 
 namespace h5mirror::store {

@@ -4,7 +4,7 @@
 #include <set>
 
 #include "base/crc32c.h"
-#include "base/fault_env.h"
+#include "base/testing/fault_env.h"
 #include "gmock/gmock.h"
 #include "onion_store/pages/page_packing.h"
 #include "onion_store/pages/page_segments.h"

@@ -1,7 +1,7 @@
 #include "onion_store/pages/page_segments.h"
 
 #include "base/crc32c.h"
-#include "base/fault_env.h"
+#include "base/testing/fault_env.h"
 #include "gmock/gmock.h"
 #include "onion_store/pages/sums_file.h"
 

@@ -1,7 +1,7 @@
 // Clocks that are wrong, set right, or set wrong: what the store stamps with, and what may expire.
 #include "onion_store/shared/time_keeper.h"
 
-#include "base/fault_env.h"
+#include "base/testing/fault_env.h"
 #include "gmock/gmock.h"
 #include "onion_store/store_health.h"
 #include "onion_store/testing/test_store.h"

@@ -1,6 +1,6 @@
 #include "onion_store/stage/run_file.h"
 
-#include "base/fault_env.h"
+#include "base/testing/fault_env.h"
 #include "gmock/gmock.h"
 
 namespace h5mirror::store {

@@ -1,6 +1,6 @@
 #include "onion_store/stage/stage_log.h"
 
-#include "base/fault_env.h"
+#include "base/testing/fault_env.h"
 #include "gmock/gmock.h"
 #include "onion_store/disk/coding.h"
 

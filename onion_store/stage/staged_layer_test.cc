@@ -3,7 +3,7 @@
 #include <map>
 #include <random>
 
-#include "base/fault_env.h"
+#include "base/testing/fault_env.h"
 #include "gmock/gmock.h"
 
 namespace h5mirror::store {

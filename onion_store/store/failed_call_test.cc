@@ -6,8 +6,8 @@
 #include <memory>
 #include <string>
 
-#include "base/fault_env.h"
 #include "base/strings.h"
+#include "base/testing/fault_env.h"
 #include "gtest/gtest.h"
 #include "onion_store/testing/test_store.h"
 

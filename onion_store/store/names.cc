@@ -15,22 +15,6 @@ namespace {
 constexpr size_t kTagBytesMax = 100;
 constexpr size_t kComponentBytesMax = 247;  // 255 less ".h5m" and what a temporary name needs
 
-// The length of the UTF-8 character at the front of `text`; 0 where it is none (RFC 3629).
-size_t Utf8Length(std::string_view text) {
-  auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char first = byte(0);
-  if (first < 0x80) return 1;
-  size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
-  if (first < 0xc2 || first > 0xf4 || text.size() < length) return 0;
-  for (size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xc0) != 0x80) return 0;
-  }
-  bool overlong = (first == 0xe0 && byte(1) < 0xa0) || (first == 0xf0 && byte(1) < 0x90);
-  bool surrogate = first == 0xed && byte(1) >= 0xa0;
-  bool beyond = first == 0xf4 && byte(1) >= 0x90;
-  return overlong || surrogate || beyond ? 0 : length;
-}
-
 absl::Status Refuse(std::string_view name, std::string_view why) {
   constexpr size_t kShownMax = 256;  // messages are bounded, and the reason comes last
   const std::string_view shown = name.substr(0, CharacterStart(name, kShownMax));
@@ -52,7 +36,7 @@ absl::Status CheckName(std::string_view name) {
   if (name.empty()) return Refuse(name, "it is empty");
   if (name.size() > kNameBytesMax) return Refuse(name.substr(0, 64), "it exceeds 4096 bytes");
   for (size_t at = 0; at < name.size();) {
-    size_t length = Utf8Length(name.substr(at));
+    const size_t length = CharacterBytes(name.substr(at));
     unsigned char first = static_cast<unsigned char>(name[at]);
     if (first < 0x20 || first == 0x7f) {
       return absl::InvalidArgumentError("a name has a control character");

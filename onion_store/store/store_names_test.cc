@@ -1,7 +1,7 @@
 // Files that are moved, removed and brought back, also by a crash in the middle of it.
 #include <filesystem>
 
-#include "base/fault_env.h"
+#include "base/testing/fault_env.h"
 #include "gmock/gmock.h"
 #include "onion_store/shared/new_name.h"
 #include "onion_store/testing/counting_env.h"

@@ -5,7 +5,7 @@
 #include <fstream>
 #include <random>
 
-#include "base/fault_env.h"
+#include "base/testing/fault_env.h"
 #include "gmock/gmock.h"
 #include "onion_store/testing/test_store.h"
 

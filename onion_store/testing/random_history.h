@@ -14,7 +14,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
-#include "base/fault_env.h"
+#include "base/testing/fault_env.h"
 #include "onion_store/testing/test_store.h"
 
 namespace h5mirror::store {

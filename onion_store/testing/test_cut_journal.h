@@ -9,8 +9,8 @@
 #include <string>
 
 #include "absl/strings/match.h"
-#include "base/fault_env.h"
 #include "base/status_macros.h"
+#include "base/testing/fault_env.h"
 #include "onion_store/embedded/cut_journal.h"
 
 namespace h5mirror::store {

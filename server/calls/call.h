@@ -19,7 +19,7 @@ namespace h5mirror::server {
 
 class CutBoard;
 class FairPool;
-class HistoryKeeper;
+class HistoryPruner;
 class MirrorStates;
 
 // The objects that all services share. They must outlive the services.
@@ -30,7 +30,7 @@ struct ServiceEnvironment {
   Metrics& metrics;
   const Authenticator& authenticator;
   CommitBoard& commits;
-  HistoryKeeper& keeper;
+  HistoryPruner& pruner;
   MirrorStates& mirrors;
   // Null only in tests of a single part.
   Callers* callers = nullptr;

@@ -20,7 +20,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
-#include "server/door/owned_fd.h"
+#include "base/owned_fd.h"
 #include "server/door/peer.h"
 
 namespace h5mirror::server {

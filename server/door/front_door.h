@@ -14,10 +14,10 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "base/owned_fd.h"
 #include "grpcpp/server_builder.h"
 #include "server/door/connection_table.h"
 #include "server/door/listen_socket.h"
-#include "server/door/owned_fd.h"
 #include "server/settings/config.h"
 
 namespace h5mirror::server {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "server/door/owned_fd.h"
+#include "base/owned_fd.h"
 #include "server/settings/listen_address.h"
 
 struct sockaddr;

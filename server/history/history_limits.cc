@@ -7,7 +7,7 @@
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "base/utf8.h"
-#include "server/history/history_keeper.h"
+#include "server/history/history_pruner.h"
 #include "server/history/thinning.h"
 #include "spdlog/spdlog.h"
 
@@ -24,9 +24,9 @@ uint64_t Slack(uint64_t bytes) { return bytes / 16; }
 
 }  // namespace
 
-uint64_t HistoryKeeper::Disk::goal_bytes() const { return min_free_bytes + Slack(min_free_bytes); }
+uint64_t HistoryPruner::Disk::goal_bytes() const { return min_free_bytes + Slack(min_free_bytes); }
 
-void HistoryKeeper::CheckGrown() {
+void HistoryPruner::CheckGrown() {
   std::vector<std::string> names;
   {
     absl::MutexLock lock(&mutex_);
@@ -48,7 +48,7 @@ void HistoryKeeper::CheckGrown() {
   }
 }
 
-absl::Status HistoryKeeper::CheckLimit(const std::string& name, const RetentionRule& rule) {
+absl::Status HistoryPruner::CheckLimit(const std::string& name, const RetentionRule& rule) {
   H5M_ASSIGN_OR_RETURN(const store::HistorySizes sizes, store_.Measure(name, store::WithHead::kNo));
   if (sizes.history() <= rule.history_max_bytes) {
     ResumeFile(name);
@@ -62,7 +62,7 @@ absl::Status HistoryKeeper::CheckLimit(const std::string& name, const RetentionR
   return ThinToLimit(name, rule);
 }
 
-absl::Status HistoryKeeper::ThinToLimit(const std::string& name, const RetentionRule& rule) {
+absl::Status HistoryPruner::ThinToLimit(const std::string& name, const RetentionRule& rule) {
   const uint64_t limit = rule.history_max_bytes;
   const std::string limit_text =
       StrCat("history_max_bytes = ", HumanBytes(limit), " of ", rule.Label());
@@ -95,7 +95,7 @@ absl::Status HistoryKeeper::ThinToLimit(const std::string& name, const Retention
   return absl::OkStatus();
 }
 
-void HistoryKeeper::StopFile(const std::string& name, std::string notice) {
+void HistoryPruner::StopFile(const std::string& name, std::string notice) {
   store_.StopHistory(name);
   absl::MutexLock lock(&mutex_);
   const bool fresh = !stopped_.contains(name);
@@ -104,13 +104,13 @@ void HistoryKeeper::StopFile(const std::string& name, std::string notice) {
   metrics_.SetStoppedFiles(stopped_.size());
 }
 
-void HistoryKeeper::TryLater(const std::string& name) {
+void HistoryPruner::TryLater(const std::string& name) {
   absl::MutexLock lock(&mutex_);
   const auto found = stopped_.find(name);
   if (found != stopped_.end()) found->second.retry = Now() + kRetry;
 }
 
-void HistoryKeeper::ResumeFile(const std::string& name) {
+void HistoryPruner::ResumeFile(const std::string& name) {
   absl::MutexLock lock(&mutex_);
   if (stopped_.erase(name) == 0) return;
   store_.ResumeHistory(name);
@@ -118,7 +118,7 @@ void HistoryKeeper::ResumeFile(const std::string& name) {
   metrics_.SetStoppedFiles(stopped_.size());
 }
 
-std::optional<HistoryKeeper::Disk> HistoryKeeper::LookAtDisk() {
+std::optional<HistoryPruner::Disk> HistoryPruner::LookAtDisk() {
   if (!min_free_.is_set()) return std::nullopt;
   const absl::StatusOr<uint64_t> free = store_.FreeDiskBytes();
   if (!free.ok()) {
@@ -129,7 +129,7 @@ std::optional<HistoryKeeper::Disk> HistoryKeeper::LookAtDisk() {
   return Disk{*free, min_free_.BytesOf(store_.disk_bytes())};
 }
 
-void HistoryKeeper::StopWhereLow() {
+void HistoryPruner::StopWhereLow() {
   const std::optional<Disk> disk = LookAtDisk();
   // Too fast for thinning: what is made meanwhile must not take the rest.
   if (disk && disk->free_bytes < disk->min_free_bytes / 2) {
@@ -137,7 +137,7 @@ void HistoryKeeper::StopWhereLow() {
   }
 }
 
-void HistoryKeeper::CheckDisk() {
+void HistoryPruner::CheckDisk() {
   StopWhereLow();
   const std::optional<Disk> disk = LookAtDisk();
   if (!disk) return;
@@ -155,12 +155,12 @@ void HistoryKeeper::CheckDisk() {
   StopAll(*left, "and no version without a tag is left that could be dropped");
 }
 
-bool HistoryKeeper::all_stopped() const {
+bool HistoryPruner::all_stopped() const {
   absl::MutexLock lock(&mutex_);
   return !all_stopped_.empty();
 }
 
-void HistoryKeeper::ResumeAll(const Disk& disk) {
+void HistoryPruner::ResumeAll(const Disk& disk) {
   absl::MutexLock lock(&mutex_);
   if (all_stopped_.empty()) return;
   all_stopped_.clear();
@@ -170,7 +170,7 @@ void HistoryKeeper::ResumeAll(const Disk& disk) {
                HumanBytes(disk.min_free_bytes));
 }
 
-void HistoryKeeper::StopAll(const Disk& disk, std::string_view why) {
+void HistoryPruner::StopAll(const Disk& disk, std::string_view why) {
   absl::MutexLock lock(&mutex_);
   const bool fresh = all_stopped_.empty();
   all_stopped_ = StrCat("stopped: new versions are not made, since ", HumanBytes(disk.free_bytes),
@@ -182,7 +182,7 @@ void HistoryKeeper::StopAll(const Disk& disk, std::string_view why) {
   spdlog::warn("history: of all files is {}", all_stopped_);
 }
 
-std::vector<std::string> HistoryKeeper::LargestHistories() {
+std::vector<std::string> HistoryPruner::LargestHistories() {
   std::vector<std::pair<uint64_t, std::string>> largest;  // a heap, the smallest in front
   std::string after;
   for (;;) {
@@ -208,7 +208,7 @@ std::vector<std::string> HistoryKeeper::LargestHistories() {
   return names;
 }
 
-uint64_t HistoryKeeper::ThinForSpace() {
+uint64_t HistoryPruner::ThinForSpace() {
   uint64_t freed_bytes = 0;
   for (const std::string& name : LargestHistories()) {
     const std::optional<Disk> disk = LookAtDisk();

@@ -32,9 +32,9 @@ struct FollowCall::State {
   State(FollowEnvironment environment_in, v1::FollowFileRequest request_in)
       : environment(environment_in),
         request(std::move(request_in)),
-        held_cut(request.after_cut()),
-        held_file_id(request.file_id()),
-        hold_id(environment.table.NewCall()),
+        known_cut(request.after_cut()),
+        known_file_id(request.file_id()),
+        pin_id(environment.table.NewCall()),
         gap(std::clamp(FromProto(request.tick()), absl::ZeroDuration(), kGapMax)),
         started(environment.service.clock.Monotonic()) {}
 
@@ -69,10 +69,10 @@ struct FollowCall::State {
     self->publication = *newest;
     self->known.reset();  // Who is slow with this one holds no other cut.
     if (!self->request.reader_id().empty()) {
-      self->environment.table.HoldInCall(self->publication->file(), self->publication->snapshot(),
-                                         self->request.reader_id(), self->hold_id);
+      self->environment.table.PinInCall(self->publication->file(), self->publication->snapshot(),
+                                        self->request.reader_id(), self->pin_id);
     }
-    self->messages = self->publication->MessagesFrom(self->held_cut, self->held_file_id,
+    self->messages = self->publication->MessagesFrom(self->known_cut, self->known_file_id,
                                                      self->request.metadata_bytes_max());
     self->next_message = 0;
     return true;
@@ -91,8 +91,8 @@ struct FollowCall::State {
     if (!message.ok()) return Finish(message.status()), false;
     if (!message->has_value()) {
       messages.reset();
-      held_cut = publication->cut();
-      held_file_id = publication->file_id();
+      known_cut = publication->cut();
+      known_file_id = publication->file_id();
       known = std::move(publication);
       return true;
     }
@@ -186,7 +186,7 @@ struct FollowCall::State {
     publication.reset();
     known.reset();
     follower.reset();
-    environment.table.EndCall(request.name(), hold_id);
+    environment.table.EndCall(request.name(), pin_id);
     environment.service.metrics.RequestDone("FollowFile", status.code(),
                                             environment.service.clock.Monotonic() - started);
     finished->Finish(rpc::ToGrpc(status));
@@ -196,9 +196,9 @@ struct FollowCall::State {
   const v1::FollowFileRequest request;
 
   // Of who advances.
-  store::CutNumber held_cut;
-  std::string held_file_id;
-  const SnapshotTable::CallId hold_id;
+  store::CutNumber known_cut;
+  std::string known_file_id;
+  const SnapshotTable::CallId pin_id;
   const absl::Duration gap;
   const absl::Duration started;
   absl::Duration last_time = -absl::InfiniteDuration();

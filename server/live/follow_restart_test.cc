@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/fault_env.h"
+#include "base/testing/fault_env.h"
 #include "server/testing/follow_file_fixture.h"
 
 namespace h5mirror::server {

@@ -16,22 +16,22 @@ void LinkedFiles::Note(const std::string& name) {
   if (stopped_ || (files_.size() >= kFilesMax && !files_.contains(name))) return;
   const auto [at, added] = files_.try_emplace(name);
   at->second.until = clock_.Monotonic() + kRemember;
-  if (added) HoldSoon(name, at->second);
+  if (added) PinSoon(name, at->second);
 }
 
 void LinkedFiles::OnCut(const std::string& name) {
   absl::MutexLock lock(&mutex_);
   const auto found = files_.find(name);
-  if (found != files_.end()) HoldSoon(name, found->second);
+  if (found != files_.end()) PinSoon(name, found->second);
 }
 
-void LinkedFiles::HoldSoon(const std::string& name, Entry& entry) {
+void LinkedFiles::PinSoon(const std::string& name, Entry& entry) {
   if (stopped_ || std::exchange(entry.is_scheduled, true)) return;
   ++scheduled_;
-  worker_.Schedule([this, name] { HoldNewest(name); });
+  worker_.Schedule([this, name] { PinNewest(name); });
 }
 
-void LinkedFiles::HoldNewest(const std::string& name) {
+void LinkedFiles::PinNewest(const std::string& name) {
   store::CutNumber cut = 0;
   bool stopped = false;
   {
@@ -46,12 +46,12 @@ void LinkedFiles::HoldNewest(const std::string& name) {
     // A version is there without being held.
     if (snapshot.ok() && (*snapshot)->info().version == 0) cut = (*snapshot)->info().cut;
   }
-  if (cut != 0) Held(name, cut);
+  if (cut != 0) Pinned(name, cut);
   absl::MutexLock lock(&mutex_);
   ++done_;
 }
 
-void LinkedFiles::Held(const std::string& name, store::CutNumber cut) {
+void LinkedFiles::Pinned(const std::string& name, store::CutNumber cut) {
   store::CutNumber oldest = 0;
   {
     absl::MutexLock lock(&mutex_);

@@ -56,9 +56,9 @@ class LinkedFiles {
     bool is_scheduled = false;
   };
 
-  void HoldSoon(const std::string& name, Entry& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void HoldNewest(const std::string& name);
-  void Held(const std::string& name, store::CutNumber cut);
+  void PinSoon(const std::string& name, Entry& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void PinNewest(const std::string& name);
+  void Pinned(const std::string& name, store::CutNumber cut);
 
   Clock& clock_;
   SnapshotTable& table_;

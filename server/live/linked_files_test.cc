@@ -1,9 +1,10 @@
 #include "server/live/linked_files.h"
+#include "base/testing/fake_clock.h"
 
 #include <memory>
 #include <string>
 
-#include "base/fault_env.h"
+#include "base/testing/fault_env.h"
 #include "gtest/gtest.h"
 #include "onion_store/testing/test_store.h"
 
@@ -39,7 +40,7 @@ class LinkedFilesTest : public testing::Test {
     linked_.Settle();
     return cut;
   }
-  bool Held(store::CutNumber cut) { return table_.Find(kName, cut, "", "").has_value(); }
+  bool Pinned(store::CutNumber cut) { return table_.Find(kName, cut, "", "").has_value(); }
 
   FakeClock clock_;
   FaultEnv env_;
@@ -65,7 +66,7 @@ TEST_F(LinkedFilesTest, CutsOfAFileThatIsLedToStayHeldForTheirTime) {
   EXPECT_EQ(found->snapshot->info().cut, first);
   clock_.Advance(absl::Seconds(61));
   table_.OnTimer();
-  EXPECT_FALSE(Held(first));
+  EXPECT_FALSE(Pinned(first));
   EXPECT_FALSE(table_.OpenAt(kName, then, kRoot).has_value());
 }
 
@@ -79,7 +80,7 @@ TEST_F(LinkedFilesTest, AFastWriterHasTheNewestOfThemHeld) {
     linked_.Settle();
   }
   EXPECT_EQ(table_.count().cuts, LinkedFiles::kCutsMax);
-  EXPECT_TRUE(Held(file_->NewestCut()));
+  EXPECT_TRUE(Pinned(file_->NewestCut()));
 }
 
 TEST_F(LinkedFilesTest, WhatNobodyIsLedToAnyMoreIsLetGoOf) {
@@ -87,11 +88,11 @@ TEST_F(LinkedFilesTest, WhatNobodyIsLedToAnyMoreIsLetGoOf) {
   linked_.Note(kName);
   linked_.Settle();
   const store::CutNumber cut = Cut('b');
-  EXPECT_TRUE(Held(cut));
+  EXPECT_TRUE(Pinned(cut));
   clock_.Advance(LinkedFiles::kRemember);
   linked_.OnTimer();
-  EXPECT_FALSE(Held(cut));
-  EXPECT_FALSE(Held(Cut('c')));
+  EXPECT_FALSE(Pinned(cut));
+  EXPECT_FALSE(Pinned(Cut('c')));
 }
 
 TEST_F(LinkedFilesTest, AFileThatIsGoneIsNoError) {

@@ -14,7 +14,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
-#include "base/fault_env.h"
+#include "base/testing/fault_env.h"
 #include "grpcpp/grpcpp.h"
 #include "h5mirror/v1/snapshots.grpc.pb.h"
 #include "server/testing/mirror_server_fixture.h"

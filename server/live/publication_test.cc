@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/crc32c.h"
-#include "base/fault_env.h"
+#include "base/testing/fault_env.h"
 #include "gtest/gtest.h"
 #include "onion_store/testing/test_store.h"
 #include "server/calls/raw_message.h"

@@ -4,10 +4,10 @@
 #include <string>
 
 #include "absl/synchronization/notification.h"
-#include "base/fault_env.h"
+#include "base/testing/fault_env.h"
 #include "gtest/gtest.h"
 #include "onion_store/testing/test_store.h"
-#include "server/history/history_keeper.h"
+#include "server/history/history_pruner.h"
 #include "server/state/mirror_states.h"
 
 namespace h5mirror::server {
@@ -24,15 +24,15 @@ class PublisherTest : public testing::Test {
     store_ = store::OpenStore(env_, "/");
     file_ = store_->OpenOrCreateFile(kName, 0).value();
     writer_ = std::make_unique<store::Writer>(file_, store::SessionStart::kContinue);
-    keeper_ = std::make_unique<HistoryKeeper>(config_, *store_, clock_, metrics_);
+    pruner_ = std::make_unique<HistoryPruner>(config_, *store_, clock_, metrics_);
     publisher_ = std::make_unique<Publisher>(
-        ServiceEnvironment{*store_, leases_, clock_, metrics_, authenticator_, commits_, *keeper_,
+        ServiceEnvironment{*store_, leases_, clock_, metrics_, authenticator_, commits_, *pruner_,
                            mirrors_},
         absl::ZeroDuration());
   }
   void TearDown() override {
     publisher_.reset();
-    keeper_.reset();
+    pruner_.reset();
   }
 
   // A cut whose first page, which is metadata, has changed.
@@ -68,7 +68,7 @@ class PublisherTest : public testing::Test {
   std::unique_ptr<store::Store> store_;
   std::shared_ptr<store::File> file_;
   std::unique_ptr<store::Writer> writer_;
-  std::unique_ptr<HistoryKeeper> keeper_;
+  std::unique_ptr<HistoryPruner> pruner_;
   std::unique_ptr<Publisher> publisher_;
 };
 

@@ -13,7 +13,7 @@ namespace h5mirror::server {
 
 class SnapshotsService::Source {
  public:
-  explicit Source(SnapshotTable::Held held) : snapshot_(std::move(held.snapshot)) {
+  explicit Source(SnapshotTable::Pinned held) : snapshot_(std::move(held.snapshot)) {
     Describe(snapshot_->info(), snapshot_->info().time, held.file_id);
   }
   Source(std::unique_ptr<store::VersionReader> version, const store::FileId& file_id)

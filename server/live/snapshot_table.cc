@@ -12,12 +12,11 @@ absl::StatusOr<SnapshotTable::SnapshotPtr> SnapshotTable::Open(store::File& file
                                                                const std::string& reader) {
   H5M_ASSIGN_OR_RETURN(SnapshotPtr snapshot, file.PinNewestCut());
   // It can be read as long as the version is kept, and then by nobody.
-  if (snapshot->info().version == 0) Hold(file, snapshot, reader);
+  if (snapshot->info().version == 0) Pin(file, snapshot, reader);
   return snapshot;
 }
 
-void SnapshotTable::Hold(store::File& file, const SnapshotPtr& snapshot,
-                         const std::string& reader) {
+void SnapshotTable::Pin(store::File& file, const SnapshotPtr& snapshot, const std::string& reader) {
   Put(file, snapshot, reader, std::nullopt);
 }
 
@@ -26,8 +25,8 @@ SnapshotTable::CallId SnapshotTable::NewCall() {
   return ++last_call_;
 }
 
-void SnapshotTable::HoldInCall(store::File& file, const SnapshotPtr& snapshot,
-                               const std::string& reader, CallId call) {
+void SnapshotTable::PinInCall(store::File& file, const SnapshotPtr& snapshot,
+                              const std::string& reader, CallId call) {
   Put(file, snapshot, reader, call);
 }
 
@@ -93,8 +92,8 @@ void SnapshotTable::Put(store::File& file, const SnapshotPtr& snapshot, const st
   if (newest != cut) OnCut(file.name(), newest);
 }
 
-std::optional<SnapshotTable::Held> SnapshotTable::OpenAt(std::string_view name, absl::Time time,
-                                                         const std::string& reader) {
+std::optional<SnapshotTable::Pinned> SnapshotTable::OpenAt(std::string_view name, absl::Time time,
+                                                           const std::string& reader) {
   absl::MutexLock lock(&mutex_);
   auto at = entries_.upper_bound(Key(name, INT64_MAX));
   while (at != entries_.begin()) {
@@ -104,14 +103,15 @@ std::optional<SnapshotTable::Held> SnapshotTable::OpenAt(std::string_view name, 
     if (entry.snapshot->info().time > time || entry.snapshot->expired()) continue;
     if (entry.followed <= time) break;  // By then there was a newer one, which nobody has.
     entry.readers[reader].until = absl::InfiniteDuration();
-    return Held{entry.snapshot, entry.file_id};
+    return Pinned{entry.snapshot, entry.file_id};
   }
   return std::nullopt;
 }
 
-std::optional<SnapshotTable::Held> SnapshotTable::Find(std::string_view name, store::CutNumber cut,
-                                                       std::string_view file_id,
-                                                       const std::string& reader) {
+std::optional<SnapshotTable::Pinned> SnapshotTable::Find(std::string_view name,
+                                                         store::CutNumber cut,
+                                                         std::string_view file_id,
+                                                         const std::string& reader) {
   absl::MutexLock lock(&mutex_);
   const auto found = entries_.find(Key(name, cut));
   if (found == entries_.end()) return std::nullopt;
@@ -119,11 +119,11 @@ std::optional<SnapshotTable::Held> SnapshotTable::Find(std::string_view name, st
   if (!file_id.empty() && file_id != std::string(entry.file_id.begin(), entry.file_id.end())) {
     return std::nullopt;
   }
-  if (reader.empty()) return Held{entry.snapshot, entry.file_id};
+  if (reader.empty()) return Pinned{entry.snapshot, entry.file_id};
   const auto [holder, is_new] = entry.readers.try_emplace(reader);
   const bool by_reading = is_new || holder->second.until != absl::InfiniteDuration();
   if (by_reading) LetGoAt(clock_.Monotonic() + keep_, holder->second, entry);
-  return Held{entry.snapshot, entry.file_id};
+  return Pinned{entry.snapshot, entry.file_id};
 }
 
 void SnapshotTable::Close(std::string_view name, store::CutNumber cut, const std::string& reader) {

@@ -29,7 +29,7 @@ class SnapshotTable {
 
   using SnapshotPtr = std::shared_ptr<store::Snapshot>;
   // A cut and its file: another file that takes the name reaches the same numbers.
-  struct Held {
+  struct Pinned {
     SnapshotPtr snapshot;
     store::FileId file_id{};
   };
@@ -39,21 +39,21 @@ class SnapshotTable {
   absl::StatusOr<SnapshotPtr> Open(store::File& file, const std::string& reader);
   // Opens for `reader` the cut that was the newest one at `time`, if a reader has it open. Unset:
   // none has.
-  std::optional<Held> OpenAt(std::string_view name, absl::Time time, const std::string& reader);
+  std::optional<Pinned> OpenAt(std::string_view name, absl::Time time, const std::string& reader);
   // Pins `snapshot`, of `file`, for `reader`.
-  void Hold(store::File& file, const SnapshotPtr& snapshot, const std::string& reader);
+  void Pin(store::File& file, const SnapshotPtr& snapshot, const std::string& reader);
   // The same while a call is in flight, and for `keep` after its end. A reader may have several
   // calls at once: the connection of one may have broken, and the server has not noticed yet.
   using CallId = uint64_t;
   CallId NewCall();
-  void HoldInCall(store::File& file, const SnapshotPtr& snapshot, const std::string& reader,
-                  CallId call);
+  void PinInCall(store::File& file, const SnapshotPtr& snapshot, const std::string& reader,
+                 CallId call);
   void EndCall(std::string_view name, CallId call);
   // The pinned cut. Unset: it is not pinned, or is not of the file `file_id` (16 bytes; empty:
   // any). Pins it for `reader` too, for `keep` after the reader's last call. An empty `reader` only
   // looks.
-  std::optional<Held> Find(std::string_view name, store::CutNumber cut, std::string_view file_id,
-                           const std::string& reader);
+  std::optional<Pinned> Find(std::string_view name, store::CutNumber cut, std::string_view file_id,
+                             const std::string& reader);
   void Close(std::string_view name, store::CutNumber cut, const std::string& reader);
 
   // `cut` of `name` was made: the time of the cuts before begins to run.

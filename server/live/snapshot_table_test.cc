@@ -1,9 +1,10 @@
 #include "server/live/snapshot_table.h"
+#include "base/testing/fake_clock.h"
 
 #include <memory>
 #include <string>
 
-#include "base/fault_env.h"
+#include "base/testing/fault_env.h"
 #include "gtest/gtest.h"
 #include "onion_store/testing/test_store.h"
 
@@ -33,10 +34,10 @@ class SnapshotTableTest : public testing::Test {
     EXPECT_TRUE(snapshot.ok()) << snapshot.status();
     return snapshot.ok() ? *std::move(snapshot) : nullptr;
   }
-  bool Held(store::CutNumber cut) { return table_.Find(kName, cut, "", "").has_value(); }
+  bool Pinned(store::CutNumber cut) { return table_.Find(kName, cut, "", "").has_value(); }
   SnapshotTable::CallId Follow(const std::string& reader) {
     const SnapshotTable::CallId call = table_.NewCall();
-    table_.HoldInCall(*file_, *file_->PinNewestCut(), reader, call);
+    table_.PinInCall(*file_, *file_->PinNewestCut(), reader, call);
     return call;
   }
   void Pass(absl::Duration time) {
@@ -57,22 +58,22 @@ TEST_F(SnapshotTableTest, ACutIsHeldUntilTheLastReaderHasGone) {
   Open("one"), Open("two");
   table_.Close(kName, cut, "one");
   table_.Close(kName, cut, "one");  // again, as after an answer that was lost
-  EXPECT_TRUE(Held(cut));
+  EXPECT_TRUE(Pinned(cut));
   table_.Close(kName, cut, "two");
-  EXPECT_FALSE(Held(cut));
+  EXPECT_FALSE(Pinned(cut));
 }
 
 TEST_F(SnapshotTableTest, TheNewestCutDoesNotExpireAndAnOlderOneDoes) {
   const store::CutNumber cut = Cut('a');
   const auto snapshot = Open("one");
   Pass(absl::Hours(1));
-  EXPECT_TRUE(Held(cut));
+  EXPECT_TRUE(Pinned(cut));
   Cut('b');
   Pass(absl::Seconds(59));
   Cut('c');  // Its time runs from the first cut that followed it.
-  EXPECT_TRUE(Held(cut));
+  EXPECT_TRUE(Pinned(cut));
   Pass(absl::Seconds(2));
-  EXPECT_FALSE(Held(cut));
+  EXPECT_FALSE(Pinned(cut));
   EXPECT_TRUE(snapshot->expired());
 }
 
@@ -81,7 +82,7 @@ TEST_F(SnapshotTableTest, WhatIsAVersionNeedNotBeHeld) {
   auto durable = writer_->CutDurably(store::BarrierKind::kCommit);
   ASSERT_TRUE(durable.ok()) << durable.status();
   EXPECT_EQ(Open("one")->info().version, durable->version);
-  EXPECT_FALSE(Held(durable->cut));
+  EXPECT_FALSE(Pinned(durable->cut));
 }
 
 TEST_F(SnapshotTableTest, OpensTheCutThatWasTheNewestAtATime) {
@@ -100,19 +101,19 @@ TEST_F(SnapshotTableTest, OpensTheCutThatWasTheNewestAtATime) {
   ASSERT_TRUE(found);
   EXPECT_EQ(found->snapshot->info().cut, first);
   table_.Close(kName, first, "one");
-  EXPECT_TRUE(Held(first));
+  EXPECT_TRUE(Pinned(first));
 }
 
 TEST_F(SnapshotTableTest, AHoldOfACallEndsSoonAfterIt) {
   const store::CutNumber cut = Cut('a');
   const SnapshotTable::CallId call = Follow("agent");
   Pass(absl::Hours(1));
-  EXPECT_TRUE(Held(cut));
+  EXPECT_TRUE(Pinned(cut));
   table_.EndCall(kName, call);
   Pass(absl::Seconds(59));
-  EXPECT_TRUE(Held(cut)) << "who read it through the agent has time to come himself";
+  EXPECT_TRUE(Pinned(cut)) << "who read it through the agent has time to come himself";
   Pass(absl::Seconds(2));
-  EXPECT_FALSE(Held(cut));
+  EXPECT_FALSE(Pinned(cut));
 }
 
 TEST_F(SnapshotTableTest, AHoldOutlivesACallThatAnotherHasReplaced) {
@@ -121,13 +122,13 @@ TEST_F(SnapshotTableTest, AHoldOutlivesACallThatAnotherHasReplaced) {
   const SnapshotTable::CallId call = Follow("agent");
   table_.EndCall(kName, broken);
   Pass(absl::Hours(1));
-  EXPECT_TRUE(Held(cut));
+  EXPECT_TRUE(Pinned(cut));
   table_.EndCall(kName, call);
   Open("one");
   Pass(absl::Hours(1));
-  EXPECT_TRUE(Held(cut)) << "another one has it open";
+  EXPECT_TRUE(Pinned(cut)) << "another one has it open";
   table_.Close(kName, cut, "one");
-  EXPECT_FALSE(Held(cut));
+  EXPECT_FALSE(Pinned(cut));
 }
 
 TEST_F(SnapshotTableTest, WhoReadsACutOfOthersHoldsItForAWhile) {
@@ -138,9 +139,9 @@ TEST_F(SnapshotTableTest, WhoReadsACutOfOthersHoldsItForAWhile) {
     Pass(absl::Seconds(59));
   }
   table_.Close(kName, cut, "agent");
-  EXPECT_TRUE(Held(cut));
+  EXPECT_TRUE(Pinned(cut));
   Pass(absl::Seconds(2));
-  EXPECT_FALSE(Held(cut));
+  EXPECT_FALSE(Pinned(cut));
   EXPECT_FALSE(snapshot->expired()) << "nobody reads it, and nobody need be told";
 }
 
@@ -156,15 +157,15 @@ TEST_F(SnapshotTableTest, EachReaderGoesAtHisOwnTime) {
   EXPECT_EQ(table_.count().readers, 3) << "the first has gone";
   Pass(absl::Seconds(30));
   EXPECT_EQ(table_.count().readers, 1) << "the third's call goes on";
-  EXPECT_TRUE(Held(cut));
+  EXPECT_TRUE(Pinned(cut));
 }
 
 TEST_F(SnapshotTableTest, TheEndOfACallLetsGoOfAllItsCuts) {
   const SnapshotTable::CallId call = table_.NewCall(), other = table_.NewCall();
   for (const char byte : {'a', 'b', 'c'}) {
     Cut(byte);
-    table_.HoldInCall(*file_, *file_->PinNewestCut(), "one", call);
-    table_.HoldInCall(*file_, *file_->PinNewestCut(), "other", other);
+    table_.PinInCall(*file_, *file_->PinNewestCut(), "one", call);
+    table_.PinInCall(*file_, *file_->PinNewestCut(), "other", other);
   }
   table_.Close(kName, 2, "one");
   table_.EndCall(kName, call);

@@ -92,7 +92,7 @@ absl::StatusOr<std::unique_ptr<SnapshotsService::Source>> SnapshotsService::Open
 absl::StatusOr<std::unique_ptr<SnapshotsService::Source>> SnapshotsService::SourceOf(
     store::File& file, SnapshotTable::SnapshotPtr snapshot) {
   const store::VersionNumber version = snapshot->info().version;
-  SnapshotTable::Held held{std::move(snapshot), file.file_id()};
+  SnapshotTable::Pinned held{std::move(snapshot), file.file_id()};
   if (version == 0) return std::make_unique<Source>(std::move(held));
   // By the version's own cut and time, as everybody reads it.
   auto reader = file.OpenVersion(version);
@@ -150,7 +150,7 @@ absl::StatusOr<std::unique_ptr<SnapshotsService::Source>> SnapshotsService::Open
   if (file_id != request.file_id() || file.NewestCut() != request.cut()) return expired();
   H5M_ASSIGN_OR_RETURN(auto snapshot, table_.Open(file, request.reader_id()));
   if (snapshot->info().cut == request.cut()) {
-    return std::make_unique<Source>(SnapshotTable::Held{std::move(snapshot), file.file_id()});
+    return std::make_unique<Source>(SnapshotTable::Pinned{std::move(snapshot), file.file_id()});
   }
   table_.Close(request.name(), snapshot->info().cut, request.reader_id());
   return expired();

@@ -12,7 +12,7 @@
 #include "base/utf8.h"
 #include "base/version.h"
 #include "rpc/channel.h"
-#include "server/history/history_keeper.h"
+#include "server/history/history_pruner.h"
 #include "server/mirror/check_open.h"
 #include "server/mirror/metadata_pages.h"
 #include "server/mirror/relation.h"
@@ -532,7 +532,7 @@ void Session::AnswerDurable() {
       break;
     }
     environment_.metrics.CutDurable(barrier.kind, environment_.clock.Monotonic() - barrier.since);
-    if (environment_.keeper != nullptr) environment_.keeper->Grew(name_);
+    if (environment_.pruner != nullptr) environment_.pruner->Grew(name_);
     if (resumed_seq_ != 0) resumed_seq_ = 0;  // Covered by this one.
     v1::MirrorFileResponse response;
     v1::CutDurable& answer = *response.mutable_cut_durable();

@@ -43,7 +43,7 @@ class SessionOutput {
   virtual void Finish(const absl::Status& status) = 0;
 };
 
-class HistoryKeeper;
+class HistoryPruner;
 
 // The objects that all sessions share. They must outlive the sessions.
 struct SessionEnvironment {
@@ -56,7 +56,7 @@ struct SessionEnvironment {
   // How many barriers may wait to become durable; beyond this the stream is not read.
   size_t open_barriers_max = 65536;
   // Hears that a history may have grown; nullptr: none.
-  HistoryKeeper* keeper = nullptr;
+  HistoryPruner* pruner = nullptr;
   // Hears how files stand to their local ones; nullptr: none.
   MirrorStates* mirrors = nullptr;
 };

@@ -1,4 +1,5 @@
 #include "server/mirror/session.h"
+#include "base/testing/fake_clock.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -432,7 +433,7 @@ TEST_F(SessionTest, AClosesVersionWaitsWhereTheNewestIsTooYoung) {
   clock_.Advance(absl::Seconds(10));
   alice_.Close(2);
   EXPECT_EQ(file().last_request_.kind, store::BarrierKind::kSync);
-  EXPECT_EQ(file().last_request_.keep_at, made + absl::Seconds(60));
+  EXPECT_EQ(file().last_request_.version_at, made + absl::Seconds(60));
   file().MakeDurable();
   EXPECT_EQ(alice_.answers_.back().cut_durable().version(), 1) << "the newest there is";
   alice_.Barrier(3, v1::BARRIER_KIND_COMMIT);

@@ -46,7 +46,7 @@ void VersionSchedule::Apply(absl::Time now, bool closes, store::CutRequest& requ
   } else if (closes && version_ != 0 && !HasPassed(interval_min_, time_, now)) {
     // Not so a commit that the program asked for by name: it is kept in any case.
     request.kind = store::BarrierKind::kSync;
-    request.keep_at = time_ + interval_min_;
+    request.version_at = time_ + interval_min_;
     return;
   }
   Commits(now);

@@ -6,7 +6,7 @@
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "server/calls/page_budget.h"
-#include "server/history/history_keeper.h"
+#include "server/history/history_pruner.h"
 #include "server/state/convert.h"
 #include "server/state/mirror_states.h"
 
@@ -78,7 +78,7 @@ absl::StatusOr<v1::FileStatus> FilesService::StatusOf(store::File& file) {
   H5M_ASSIGN_OR_RETURN(const store::FileInfo info, file.Info());
   v1::FileStatus status = ToProto(file.name(), info, environment_.leases.HolderOf(file.name()));
   *status.mutable_mirror() = environment_.mirrors.StatusOf(info);
-  status.set_history_notice(environment_.keeper.NoticeOf(file.name()));
+  status.set_history_notice(environment_.pruner.NoticeOf(file.name()));
   return status;
 }
 

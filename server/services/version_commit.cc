@@ -14,7 +14,7 @@
 #include "base/strings.h"
 #include "rpc/status.h"
 #include "server/calls/fair_pool.h"
-#include "server/history/history_keeper.h"
+#include "server/history/history_pruner.h"
 #include "server/services/versions_service.h"
 #include "server/state/convert.h"
 #include "server/state/cut_board.h"
@@ -101,7 +101,7 @@ struct VersionsService::CommitCall::State {
     if (self->file == nullptr) {
       if (absl::Status status = self->Open(); !status.ok()) return status;
       if (self->is_answered) return absl::OkStatus();
-      if (!self->HasWriter()) return self->Keep();
+      if (!self->HasWriter()) return self->MakeVersion();
       self->commit = self->environment.commits.Post(self->request.name(), self->principal.name,
                                                     self->request.comment(), self->request_id);
       self->commit->SetOnDone([self] { LookSoon(self); });
@@ -113,7 +113,7 @@ struct VersionsService::CommitCall::State {
     const std::optional<absl::Status> given_up = self->GivesUp();
     if (!given_up.has_value()) return std::nullopt;
     if (self->environment.commits.TakeBack(self->request.name(), self->commit)) {
-      return given_up->ok() ? self->Keep() : *given_up;
+      return given_up->ok() ? self->MakeVersion() : *given_up;
     }
     // A cut has it. It is a version now, or it fails.
     self->is_taken = true;
@@ -201,7 +201,7 @@ struct VersionsService::CommitCall::State {
     if (cut->stopped) {
       return absl::ResourceExhaustedError(StrCat(request.name(),
                                                  ": no version was made, its history is ",
-                                                 environment.keeper.NoticeOf(request.name())));
+                                                 environment.pruner.NoticeOf(request.name())));
     }
     H5M_ASSIGN_OR_RETURN(const store::VersionInfo version, file->GetVersion(cut->version));
     *answer.mutable_version() = ToProto(version);
@@ -209,12 +209,12 @@ struct VersionsService::CommitCall::State {
     return absl::OkStatus();
   }
 
-  absl::Status Keep() {
-    H5M_ASSIGN_OR_RETURN(const store::KeptVersion kept,
-                         file->Keep(MakeProvenance(request.writer(), principal.name,
-                                                   request.comment(), absl::InfinitePast()),
-                                    request_id));
-    environment.keeper.Grew(request.name());
+  absl::Status MakeVersion() {
+    H5M_ASSIGN_OR_RETURN(const store::MadeVersion kept,
+                         file->MakeVersion(MakeProvenance(request.writer(), principal.name,
+                                                          request.comment(), absl::InfinitePast()),
+                                           request_id));
+    environment.pruner.Grew(request.name());
     *answer.mutable_version() = ToProto(kept.version);
     answer.set_unchanged(kept.unchanged);
     return absl::OkStatus();

@@ -9,7 +9,7 @@
 #include "base/strings.h"
 #include "base/utf8.h"
 #include "server/calls/page_budget.h"
-#include "server/history/history_keeper.h"
+#include "server/history/history_pruner.h"
 #include "server/state/convert.h"
 #include "server/state/mirror_states.h"
 #include "spdlog/spdlog.h"
@@ -201,7 +201,7 @@ absl::Status VersionsService::Rollback(const grpc::ServerContext& context,
                                       MakeProvenance(request.writer(), principal.name,
                                                      request.comment(), absl::InfinitePast()),
                                       *request_id));
-  environment_.keeper.Grew(request.name());
+  environment_.pruner.Grew(request.name());
   if (const auto info = file->Info(); info.ok()) environment_.mirrors.Settle(*info);
   spdlog::info("rollback: file={} to version {} made version {}, by {} (token {})",
                Quoted(request.name()), request.version(), version.version,

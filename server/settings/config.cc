@@ -1,34 +1,17 @@
 #include "server/settings/config.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <fstream>
-#include <sstream>
 
 #include "absl/strings/str_cat.h"
-#include "base/errno_status.h"
 #include "base/human.h"
 #include "base/nearest_name.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "base/swmr_fields.h"
-#include "base/toml.h"
+#include "base/toml_file.h"
 
 namespace h5mirror::server {
 namespace {
-
-absl::StatusOr<std::string> ReadText(const std::filesystem::path& path) {
-  errno = 0;
-  std::ifstream stream(path);
-  if (!stream) return ErrnoToStatus(errno == 0 ? EIO : errno, StrCat("open ", path.string()));
-  std::ostringstream text;
-  text << stream.rdbuf();
-  if (stream.bad()) return ErrnoToStatus(EIO, StrCat("read ", path.string()));
-  return text.str();
-}
 
 std::string SuggestionFor(std::string_view key) {
   if (const std::string advice = AdviceOnSwmrField(key); !advice.empty()) return advice;
@@ -127,14 +110,7 @@ bool Config::ProbesWindows() const {
 }
 
 absl::StatusOr<std::vector<Setting>> ReadConfigFile(const std::filesystem::path& path) {
-  H5M_ASSIGN_OR_RETURN(const std::string text, ReadText(path));
-  toml::table table;
-  try {
-    table = ParseToml(text, path.string());
-  } catch (const toml::parse_error& error) {
-    return absl::InvalidArgumentError(StrCat(path.string(), ":", error.source().begin.line, ": ",
-                                             std::string(error.description())));
-  }
+  H5M_ASSIGN_OR_RETURN(const toml::table table, ReadTomlFile(path));
   std::vector<Setting> settings;
   for (const auto& [key, node] : table) {
     const std::string name(key.str());

@@ -4,6 +4,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_format.h"
 #include "base/human.h"
+#include "base/setting_values.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "base/swmr_fields.h"
@@ -54,17 +55,7 @@ absl::Status SetInt(std::string_view text, int min, int max, int& target) {
 }
 
 absl::Status SetOctal(std::string_view text, uint32_t max, uint32_t& target) {
-  uint32_t value = 0;
-  bool octal = !text.empty() && text.size() <= 5;
-  for (const char digit : text) {
-    octal = octal && digit >= '0' && digit <= '7';
-    value = value * 8 + static_cast<uint32_t>(digit - '0');
-  }
-  if (!octal || value > max) {
-    return absl::InvalidArgumentError(
-        absl::StrFormat("must be octal in 0..%04o, in quotes, as in \"0027\"", max));
-  }
-  target = value;
+  H5M_ASSIGN_OR_RETURN(target, ParseOctal(text, max));
   return absl::OkStatus();
 }
 
@@ -110,13 +101,9 @@ absl::Status SetMetricsListen(std::string_view text, Config& config) {
 }
 
 absl::Status SetLogLevel(std::string_view text, Config& config) {
-  for (const std::string_view level : {"debug", "info", "warn", "error"}) {
-    if (text == level) {
-      config.log_level = std::string(text);
-      return absl::OkStatus();
-    }
-  }
-  return absl::InvalidArgumentError("must be one of debug, info, warn, error");
+  H5M_RETURN_IF_ERROR(CheckLogLevel(text));
+  config.log_level = std::string(text);
+  return absl::OkStatus();
 }
 
 absl::Status SetPruneEvery(std::string_view text, Config& config) {
@@ -277,8 +264,8 @@ constexpr ConfigKey kKeys[] = {
                           config.removed_keep);
      }},
     {"tick_len", "TIME",
-     "The newest cut of a file goes to those who follow it once in so much time; without a unit, "
-     "tenths of a second.",
+     "Followers of a file get its newest cut once in so much time; without a unit, tenths of a "
+     "second.",
      SetTickLen},
     {"max_lag", "N", "As snapshot_keep, in ticks, 3 at least; the longer one counts.",
      [](std::string_view text, Config& config) {

@@ -89,12 +89,12 @@ std::string Advice(const std::filesystem::path& directory, const std::vector<std
                 "/h5mirrord.toml --root DIR --listen 0.0.0.0:7447\n",
                 "\nA token for each client, which may not administer:\n",
                 "  h5mirrord token add NAME --rights read,write --tokens-file ", base,
-                "/tokens > NAME.token\n", "\nOn each client, as the user who runs the programs:\n",
+                "/tokens > NAME.token\n", "\nOn each client, as the user that runs the programs:\n",
                 "  mkdir -p -m 0700 ~/.config/h5mirror\n", "  copy ", base,
                 "/ca.pem to ~/.config/h5mirror/ca.pem\n",
                 "  copy NAME.token to ~/.config/h5mirror/token, mode 0600\n", "The token in ", base,
                 "/token may administer, too: it is for you, not for programs.\n", "Keep ", base,
-                "/ca.key away from the network: who has it can pose as this server.\n");
+                "/ca.key away from the network: with it anybody can pose as this server.\n");
 }
 
 // Adds those of `more` that are not in `hosts` yet.

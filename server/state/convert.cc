@@ -43,24 +43,6 @@ v1::PagePlace ToProto(store::PagePlace place) {
 
 }  // namespace
 
-google::protobuf::Timestamp ToProto(absl::Time time) {
-  google::protobuf::Timestamp proto;
-  const int64_t nanos = absl::ToUnixNanos(time);
-  proto.set_seconds(absl::ToUnixSeconds(time));
-  proto.set_nanos(static_cast<int32_t>(nanos - proto.seconds() * 1'000'000'000));
-  return proto;
-}
-
-absl::Time FromProto(const google::protobuf::Timestamp& time) {
-  // The range of google.protobuf.Timestamp: years 1 to 9999.
-  const bool unset = time.seconds() == 0 && time.nanos() == 0;
-  if (unset || time.seconds() < -62135596800 || time.seconds() > 253402300799 || time.nanos() < 0 ||
-      time.nanos() > 999999999) {
-    return absl::InfinitePast();
-  }
-  return absl::FromUnixSeconds(time.seconds()) + absl::Nanoseconds(time.nanos());
-}
-
 v1::Origin ToProto(const store::Origin& origin) {
   v1::Origin proto;
   proto.set_machine_id(origin.machine_id);

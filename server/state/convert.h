@@ -7,13 +7,13 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "google/protobuf/duration.pb.h"
-#include "google/protobuf/timestamp.pb.h"
 #include "h5mirror/v1/files.pb.h"
 #include "h5mirror/v1/mirror.pb.h"
 #include "h5mirror/v1/types.pb.h"
 #include "h5mirror/v1/versions.pb.h"
 #include "onion_store/store.h"
 #include "onion_store/types.h"
+#include "rpc/timestamp.h"
 #include "server/state/lease_table.h"
 
 namespace h5mirror::server {
@@ -23,9 +23,8 @@ inline constexpr uint64_t kFileSizeMax = (uint64_t{1} << 63) - 1;
 // The store keeps sequence numbers as signed 64-bit integers.
 inline constexpr uint64_t kBarrierSeqMax = (uint64_t{1} << 63) - 1;
 
-google::protobuf::Timestamp ToProto(absl::Time time);
-// absl::InfinitePast(): the message is not set, or out of range.
-absl::Time FromProto(const google::protobuf::Timestamp& time);
+using rpc::FromProto;  // of a timestamp
+using rpc::ToProto;    // of a time
 absl::Duration FromProto(const google::protobuf::Duration& duration);
 
 v1::Origin ToProto(const store::Origin& origin);

@@ -1,4 +1,5 @@
 #include "server/state/cut_board.h"
+#include "base/testing/fake_clock.h"
 
 #include <vector>
 

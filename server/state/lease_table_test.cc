@@ -1,4 +1,5 @@
 #include "server/state/lease_table.h"
+#include "base/testing/fake_clock.h"
 
 #include <thread>
 

@@ -1,4 +1,5 @@
 #include "server/state/mirror_states.h"
+#include "base/testing/fake_clock.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,5 @@
 #include "server/state/recent_files.h"
+#include "base/testing/fake_clock.h"
 
 #include <string>
 

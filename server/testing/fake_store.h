@@ -99,8 +99,8 @@ class FakeFile final : public store::File {
                                               const std::array<uint8_t, 16>&) override {
     return None();
   }
-  absl::StatusOr<store::KeptVersion> Keep(const store::Provenance&,
-                                          const std::array<uint8_t, 16>&) override {
+  absl::StatusOr<store::MadeVersion> MakeVersion(const store::Provenance&,
+                                                 const std::array<uint8_t, 16>&) override {
     return None();
   }
   absl::StatusOr<store::VersionInfo> FindRequest(const std::array<uint8_t, 16>&) override {

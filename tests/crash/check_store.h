@@ -3,7 +3,7 @@
 #define H5MIRROR_TESTS_CRASH_CHECK_STORE_H_
 
 #include "absl/status/status.h"
-#include "base/fault_env.h"
+#include "base/testing/fault_env.h"
 #include "onion_store/store.h"
 #include "tests/crash/player.h"
 #include "tests/crash/promises.h"

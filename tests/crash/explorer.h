@@ -10,7 +10,7 @@
 #include <unordered_set>
 
 #include "absl/status/statusor.h"
-#include "base/fault_env.h"
+#include "base/testing/fault_env.h"
 #include "tests/crash/player.h"
 #include "tests/crash/scenarios.h"
 

@@ -13,7 +13,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/functional/function_ref.h"
 #include "absl/synchronization/mutex.h"
-#include "base/fault_env.h"
+#include "base/testing/fault_env.h"
 #include "onion_store/store.h"
 #include "onion_store/testing/test_store.h"
 #include "tests/crash/promises.h"

@@ -447,7 +447,7 @@ def test_it_says_what_is_wrong_and_ends(tmp_path, bare_site):
     ends_with(0, "--publish", "--help")
     ends_with(2, "--cash", "--cash", "1")
     ends_with(2, "16 MiB", "--cache", "1", "--socket", "/tmp/x")
-    ends_with(2, "cannot be read", "--config", "/nonexistent")
+    ends_with(2, "open /nonexistent: No such file", "--config", "/nonexistent")
     ends_with(0, "OK", "--check-config", "--socket", "/tmp/x")
     agent = Agent(bare_site).start()
     ends_with(6, "another agent is there", "--socket", agent.socket)

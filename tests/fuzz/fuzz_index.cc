@@ -1,7 +1,7 @@
 // The index of a file as rot or a stranger may have left it: rows with any numbers in them, and
 // bytes of the database changed. The store opens it, reads and writes.
 #include "absl/strings/str_format.h"
-#include "base/fault_env.h"
+#include "base/testing/fault_env.h"
 #include "onion_store/disk/sqlite.h"
 #include "onion_store/disk/sqlite_vfs.h"
 #include "onion_store/testing/test_store.h"

@@ -1,7 +1,7 @@
 // A segment of pre-images, and the row of the index that leads into it. The first byte says whether
 // the checksum of the record's header is made right.
 #include "base/crc32c.h"
-#include "base/fault_env.h"
+#include "base/testing/fault_env.h"
 #include "onion_store/disk/coding.h"
 #include "onion_store/pages/page_segments.h"
 #include "tests/fuzz/fuzz_input.h"

@@ -1,7 +1,7 @@
 // The redo log as read from disk. The first byte says whether checksums are made right, so that
 // what lies behind them is reached too.
 #include "base/crc32c.h"
-#include "base/fault_env.h"
+#include "base/testing/fault_env.h"
 #include "onion_store/disk/coding.h"
 #include "onion_store/stage/stage_log.h"
 #include "tests/fuzz/fuzz_input.h"

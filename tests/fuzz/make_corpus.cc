@@ -6,7 +6,7 @@
 
 #include "base/crc32c.h"
 #include "base/dirty_map.h"
-#include "base/fault_env.h"
+#include "base/testing/fault_env.h"
 #include "onion_store/disk/coding.h"
 #include "onion_store/pages/page_packing.h"
 #include "onion_store/pages/page_segments.h"

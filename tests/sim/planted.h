@@ -5,7 +5,7 @@
 
 #include <functional>
 
-#include "base/fault_env.h"
+#include "base/testing/fault_env.h"
 #include "rpc/frame_codec.h"
 
 namespace h5mirror::sim {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/fault_env.h"
+#include "base/testing/fault_env.h"
 #include "onion_store/store.h"
 #include "server/metrics/metrics.h"
 #include "server/mirror/session.h"

@@ -97,10 +97,6 @@ constexpr auto kKeys = std::to_array<Key>({
      }},
     {"spool", [](const std::string& v, Config* c) { return SetAbsolutePath(v, &c->spool); }},
     {"log", [](const std::string& v, Config* c) { return SetText(v, &c->log); }},
-    {"after_crash",
-     [](const std::string& v, Config* c) {
-       return SetChoice<AfterCrash>(v, {{"report", AfterCrash::kReport}}, &c->after_crash);
-     }},
     {"frame_checksum",
      [](const std::string& v, Config* c) {
        return SetChoice<Checksum>(

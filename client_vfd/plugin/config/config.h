@@ -44,7 +44,6 @@ enum class OnOutsideChange {
 // The place of metadata until the next cut.
 enum class MetadataPlace { kFile, kMemory };
 enum class Checksum { kAuto, kOn, kOff };
-enum class AfterCrash { kReport, kRecover };
 
 struct Config {
   // HOST[:PORT] or unix:PATH, several with commas; or "embedded"; empty: h5mirror's client defaults
@@ -81,7 +80,6 @@ struct Config {
   uint64_t cache_bytes = 64 << 20;  // per process, for readers
   // The agent of readers: "auto", h5mirror-agent if it is there; "off"; or the path of its socket.
   std::string agent = "auto";
-  AfterCrash after_crash = AfterCrash::kReport;
   Checksum frame_checksum = Checksum::kAuto;
   MetadataPlace metadata = MetadataPlace::kFile;
   uint64_t metadata_memory_bytes = 256 << 20;  // per process, of kMemory

@@ -355,7 +355,7 @@ void FinishEdit(const Config& config, const EmbeddedTarget& target) {
       return Say(
           config.log, Audience::kUserToo,
           path + " is read as it is: whether a change of it was broken off cannot be told, as " +
-              path + ".h5m cannot be looked into; who owns that may let others search it");
+              path + ".h5m cannot be looked into; its owner may let others search it");
   }
 }
 

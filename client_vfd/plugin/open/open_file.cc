@@ -23,7 +23,7 @@
 #include "client_vfd/plugin/host/h5_error.h"
 #include "client_vfd/plugin/host/reporter.h"
 #include "client_vfd/plugin/host/session_loader.h"
-#include "client_vfd/plugin/metadata_buffer/held_fork.h"
+#include "client_vfd/plugin/metadata_buffer/buffer_fork.h"
 #include "client_vfd/plugin/modes/local_file.h"
 #include "client_vfd/plugin/open/reader_open.h"
 #include "client_vfd/plugin/open/remote_open.h"
@@ -182,8 +182,8 @@ std::unique_ptr<OpenFile::Unread> MakeUnread(const OpenFile& file, const Config&
 
 // With metadata=memory, for files that are written and that the rules take, mirrored or not. A
 // writer of SWMR relies on the order of its writes from the first one on.
-std::unique_ptr<HeldFile> MakeHeld(const OpenFile& file, const Config& config, const char* name,
-                                   unsigned flags) {
+std::unique_ptr<BufferedFile> MakeBuffered(const OpenFile& file, const Config& config,
+                                           const char* name, unsigned flags) {
   if (config.metadata != MetadataPlace::kMemory || config.mode == Mode::kReader ||
       config.IsEmbedded() || (flags & H5F_ACC_RDWR) == 0 || (flags & H5F_ACC_SWMR_WRITE) != 0 ||
       !PathUnderRoot(config, RealPathOfMissing(name))) {
@@ -191,9 +191,9 @@ std::unique_ptr<HeldFile> MakeHeld(const OpenFile& file, const Config& config, c
   }
   std::string load_error;  // Told at the first write that is to be mirrored.
   const bool loads = file.mirror != nullptr && LoadSession(&load_error) != nullptr;
-  RegisterHeldFork(loads ? SessionLoaded::kYes : SessionLoaded::kNo);
-  return std::make_unique<HeldFile>(HeldFile::Target{file.host, file.under, file.mirror.get(), name,
-                                                     config.metadata_memory_bytes});
+  RegisterBufferFork(loads ? SessionLoaded::kYes : SessionLoaded::kNo);
+  return std::make_unique<BufferedFile>(BufferedFile::Target{
+      file.host, file.under, file.mirror.get(), name, config.metadata_memory_bytes});
 }
 
 // mode=reader. Null: not opened, and the reason is on the host's error stack.
@@ -309,7 +309,7 @@ OpenFile* OpenAsAsked(HostLibrary& host, const char* name, unsigned flags, hid_t
       std::unique_ptr<OpenFile> file =
           OpenRemote(host, config, std::move(*target), flags, makes ? NewFileMode() : 0644);
       if (file != nullptr && file->mirror != nullptr) {
-        file->held = MakeHeld(*file, *config, name, flags);
+        file->buffered = MakeBuffered(*file, *config, name, flags);
       }
       return file.release();
     }
@@ -362,7 +362,7 @@ OpenFile* OpenAsAsked(HostLibrary& host, const char* name, unsigned flags, hid_t
   const int fd = DescriptorOf(file->under);
   file->mirror = MakeMirror(*file, config, name, flags, existed ? &before : nullptr, now,
                             WantedLocking(host, fapl), fd);
-  file->held = MakeHeld(*file, *config, name, flags);
+  file->buffered = MakeBuffered(*file, *config, name, flags);
   file->unread = MakeUnread(*file, *config, name, flags);
   file->left_out = MakeLeftOut(*file, *config, name, flags);
   if ((flags & H5F_ACC_TRUNC) != 0) BeforeChange(file.get());  // It is changed already.
@@ -424,8 +424,8 @@ herr_t CloseFile(OpenFile* file) {
   if (IsReader(*file)) return file->under->cls->close(file->under);
   RemoveOpenFile(file->key);
   if (IsEmbedded(*file)) return file->under->cls->close(file->under);
-  const herr_t put = file->held ? file->held->BeforeClose() : 0;
-  file->held.reset();
+  const herr_t put = file->buffered ? file->buffered->BeforeClose() : 0;
+  file->buffered.reset();
   if (file->mirror) file->mirror->BeforeClose();
   const herr_t result = CloseUnder(*file->host, file->under);
   if (file->mirror) file->mirror->AfterClose();

@@ -10,7 +10,7 @@
 #include "client_vfd/plugin/host/hdf5_headers.h"
 #include "client_vfd/plugin/host/host_library.h"
 #include "client_vfd/plugin/host/reporter.h"
-#include "client_vfd/plugin/metadata_buffer/held_file.h"
+#include "client_vfd/plugin/metadata_buffer/buffered_file.h"
 #include "client_vfd/plugin/modes/embedded_file.h"
 #include "client_vfd/plugin/modes/mirrored_file.h"
 #include "client_vfd/plugin/modes/reader_file.h"
@@ -35,7 +35,7 @@ struct OpenFile {
   std::string remote_key;
   RootPtr remote_root;  // of a file that is written: for the files that it leads to
   // Over `mirror` or `under`, with metadata=memory; null: metadata goes to the file at once.
-  std::unique_ptr<HeldFile> held;
+  std::unique_ptr<BufferedFile> buffered;
   SwmrFlags swmr;
   // For BeforeFirstRead(): set for an existing file that is opened for writing and not truncated,
   // until its first read. HDF5's probes, for "w" too, read nothing.

@@ -136,8 +136,8 @@ std::unique_ptr<OpenFile> OpenRemote(HostLibrary& host, std::shared_ptr<const Co
 herr_t CloseRemote(OpenFile& file) {
   if (file.mirror == nullptr) return file.under->cls->close(file.under);
   Writers::Get().Remove(file);
-  const herr_t put = file.held != nullptr ? file.held->BeforeClose() : 0;
-  file.held.reset();
+  const herr_t put = file.buffered != nullptr ? file.buffered->BeforeClose() : 0;
+  file.buffered.reset();
   file.mirror->BeforeClose();
   file.under->cls->close(file.under);
   const herr_t result = file.mirror->AfterClose();

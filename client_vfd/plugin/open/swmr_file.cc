@@ -56,7 +56,7 @@ herr_t WriteFile(OpenFile* file, H5FD_mem_t type, hid_t dxpl, haddr_t address, s
   if (file->left_out != nullptr && Changes(file->under, type, dxpl, address, size, bytes)) {
     BeforeChange(file);
   }
-  if (file->held != nullptr) return file->held->Write(type, dxpl, address, size, bytes);
+  if (file->buffered != nullptr) return file->buffered->Write(type, dxpl, address, size, bytes);
   if (file->mirror != nullptr) return file->mirror->Write(type, dxpl, address, size, bytes);
   return file->under->cls->write(file->under, type, dxpl, address, size, bytes);
 }

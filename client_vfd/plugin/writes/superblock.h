@@ -1,31 +1,27 @@
-// Just enough of HDF5's superblock to see SWMR-write mode begin and end in the bytes written
-// (HDF5 File Format Specification, "Disk Format: Level 0A").
+// SWMR-write mode, seen to begin and end in the bytes that HDF5 writes.
 #ifndef H5MIRROR_CLIENT_VFD_PLUGIN_WRITES_SUPERBLOCK_H_
 #define H5MIRROR_CLIENT_VFD_PLUGIN_WRITES_SUPERBLOCK_H_
 
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
+#include <string_view>
+
+#include "base/superblock_image.h"
 
 namespace h5mirror::vfd {
 
 enum class SwmrFlag { kNotASuperblock, kClear, kSet };
 
 // Looks at a write of `size` bytes at `offset`. A superblock lies at 0 or, behind a user block, at
-// a power of two from 512.
+// a power of two from 512 (HDF5 File Format Specification, section II.A).
 inline SwmrFlag SwmrFlagOf(uint64_t offset, size_t size, const void* bytes) {
-  constexpr size_t kSignatureBytes = 8;
-  constexpr size_t kVersionAt = 8;
-  constexpr size_t kFlagsAt = 11;
-  constexpr unsigned char kSwmrWrite = 0x04;
-  if (size <= kFlagsAt || (offset & (offset - 1)) != 0 || (offset != 0 && offset < 512)) {
+  const bool may_begin = offset == 0 || (offset >= 512 && (offset & (offset - 1)) == 0);
+  const std::string_view written(static_cast<const char*>(bytes), size);
+  if (!may_begin || size < kSuperblockFlagsEnd ||
+      LooksLikeSuperblock(written) == HasSuperblock::kNo) {
     return SwmrFlag::kNotASuperblock;
   }
-  const auto* byte = static_cast<const unsigned char*>(bytes);
-  if (std::memcmp(byte, "\211HDF\r\n\032\n", kSignatureBytes) != 0)
-    return SwmrFlag::kNotASuperblock;
-  return byte[kVersionAt] == 3 && (byte[kFlagsAt] & kSwmrWrite) != 0 ? SwmrFlag::kSet
-                                                                     : SwmrFlag::kClear;
+  return SwmrFlagIn(written) == HasSwmrFlag::kYes ? SwmrFlag::kSet : SwmrFlag::kClear;
 }
 
 }  // namespace h5mirror::vfd

@@ -10,6 +10,7 @@ from tree import CPP
 # tests and bench may use every room; none uses them.
 ALLOWED = {
     "base": set(),
+    "base/testing": {"base"},
     "proto": set(),
     "rpc": {"proto", "base"},
     # The interface of the store, without its folders; each folder may use those above it.
@@ -29,6 +30,7 @@ ALLOWED = {
     # The store in a program, without a server.
     "onion_store/embedded": {"onion_store/store", "onion_store", "onion_store/disk", "base"},
     "swmr_agent": {"rpc", "proto", "base"},
+    "swmr_agent/testing": {"swmr_agent", "rpc", "proto", "base"},
     "server/settings": {"onion_store", "rpc", "proto", "base"},
     "server/state": {"onion_store", "rpc", "proto", "base"},
     "server/door": {"server/settings", "onion_store", "rpc", "proto", "base"},

@@ -1,0 +1,111 @@
+// The disk below FaultEnv: files and names in memory, the record of what changed them, and what a
+// power loss may leave of it.
+#ifndef H5MIRROR_BASE_TESTING_FAULT_DISK_H_
+#define H5MIRROR_BASE_TESTING_FAULT_DISK_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+
+namespace h5mirror {
+
+// One change, as it is replayed.
+struct FaultChange {
+  enum class Kind : uint8_t {
+    kWrite,
+    kTruncate,
+    kZero,
+    kSetMode,
+    kSync,
+    kFailedSync,
+    kCreate,
+    kMakeDirectory,
+    kRename,
+    kLink,
+    kRemove,
+    kSyncDirectory
+  };
+  Kind kind = Kind::kWrite;
+  uint64_t node = 0;    // the file; of a name, the directory
+  uint64_t offset = 0;  // kTruncate: the size; kSetMode, kCreate: the mode bits
+  std::string bytes;    // kZero: its size counts
+  std::string name;
+  uint64_t target = 0;   // what the name stands for
+  uint64_t to_node = 0;  // kRename, kLink: directory of `to_name`
+  std::string to_name;
+  int64_t time = 0;  // of the files that it changes
+
+  bool is_name() const {
+    return kind == Kind::kCreate || kind == Kind::kMakeDirectory || kind == Kind::kRename ||
+           kind == Kind::kLink || kind == Kind::kRemove;
+  }
+  bool is_data() const {
+    return kind == Kind::kWrite || kind == Kind::kTruncate || kind == Kind::kZero ||
+           kind == Kind::kSetMode;
+  }
+};
+
+// What of the unsynced changes a power loss leaves.
+enum class Unsynced : uint8_t {
+  kDropped,
+  kKept,
+  // Of each change to data: all, nothing, or any of its 512-byte sectors; of names any number.
+  kMixed,
+};
+
+// How names that no sync covers are lost.
+enum class NameOrder : uint8_t {
+  // As in a journal: who has one, has all that came before.
+  kJournal,
+  // Each directory on its own. A file that moves between two may be in both, never in none; a
+  // directory is in one.
+  kPerDirectory,
+};
+
+// One moment, and one of the states that a power loss may leave then.
+struct CrashPoint {
+  size_t change_count = 0;  // the changes that were made
+  Unsynced data = Unsynced::kMixed;
+  Unsynced names = Unsynced::kMixed;
+  NameOrder order = NameOrder::kJournal;
+  uint64_t seed = 0;  // chooses where something is kMixed
+};
+
+// Thread-compatible.
+struct FaultDisk {
+  static constexpr uint64_t kRoot = 1;
+  struct Node {
+    bool directory = false;
+    std::string data;
+    std::map<std::string, uint64_t> entries;
+    int64_t change_time = 0;
+    uint64_t mode_bits = 0;
+  };
+  std::map<uint64_t, Node> nodes;
+
+  FaultDisk() { nodes[kRoot].directory = true; }
+
+  void Apply(const FaultChange& change);
+  // kNotFound. "" is the root.
+  absl::StatusOr<uint64_t> Find(std::string_view name) const;
+  // A name of `node`; "(no name)".
+  std::string NameOf(uint64_t node) const;
+  // The same for the same names, modes and bytes, whenever they were written.
+  uint64_t Fingerprint() const;
+};
+
+// What a power loss at `point` leaves of `changes` made to `start`. A change to data is safe behind
+// a sync of its file, unless one failed in between; a name behind a sync of one of its directories.
+FaultDisk CrashedDisk(const FaultDisk& start, absl::Span<const FaultChange> changes,
+                      const CrashPoint& point);
+
+// For people: "write d/x.h5 [0, 512)".
+std::string Describe(const FaultDisk& disk, const FaultChange& change);
+
+}  // namespace h5mirror
+
+#endif  // H5MIRROR_BASE_TESTING_FAULT_DISK_H_

@@ -1,0 +1,92 @@
+// Env's twin for tests: a file system in memory that fails when it is told to, and that can say
+// what a power loss might have left at any moment of its past.
+#ifndef H5MIRROR_BASE_TESTING_FAULT_ENV_H_
+#define H5MIRROR_BASE_TESTING_FAULT_ENV_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "base/env.h"
+#include "base/machine.h"
+#include "base/testing/fault_disk.h"
+
+namespace h5mirror {
+
+// Thread-safe. Has one tree, whatever root is named. Files lie in memory as they are, up to 1 GiB
+// each: keep them small. Copies made by Crash() are independent.
+//
+// The model of a power loss: a file's data and mode are what its last successful Sync() covered,
+// and of each later write, truncate or mode, independently: all, nothing, or any of its 512-byte
+// sectors. Names are kept up to the last that a SyncDirectory() covered, and any number of those
+// after it, as NameOrder says. What a failed Sync() should have covered no later one covers.
+class FaultEnv final : public Env, public KnowsBootTime {
+ public:
+  FaultEnv();
+  ~FaultEnv() override;
+
+  absl::StatusOr<std::unique_ptr<EnvTree>> OpenTree(const std::filesystem::path& root) override;
+  absl::Time Now() override;
+  std::optional<BootTime> SinceBoot() override;
+  absl::StatusOr<int64_t> GroupNumber(const std::string& group) override;
+
+  // The time of day; null: the machine's. Copies begin with the machine's.
+  void SetTime(std::function<absl::Time()> now);
+
+  // What SinceBoot() says; null: nothing. Copies begin with that.
+  void SetBootTime(std::function<BootTime()> boot_time);
+
+  // ---- Faults ----
+  // The call number `call` (from call_count() on, 0 is the next) fails with `status`: a write after
+  // half of its bytes, a Sync() with the loss of what it should have covered. Once.
+  void FailCall(uint64_t call, absl::Status status) { FailCalls(call, 1, std::move(status)); }
+  // The same for `count` calls one after the other.
+  void FailCalls(uint64_t call, uint64_t count, absl::Status status);
+  // Every Open() of a name with `part` in it fails with `status`; OK: none does.
+  void FailOpensOf(std::string part, absl::Status status);
+  // Calls made so far, all that can fail.
+  uint64_t call_count() const;
+  bool fault_met() const;
+  // Bytes that files may hold together; writes beyond fail with kResourceExhausted.
+  void SetCapacity(uint64_t bytes);
+  // What FileSizes() says; files of 1 GiB are the largest, whatever it says.
+  void SetFileSizes(const FileSizeMax& max);
+  // What files hold together now.
+  uint64_t used_bytes() const;
+  // Asked before each change, with the disk as it is, under the tree's lock. True: the disk lies,
+  // the call reports success and nothing happens. Null: no disk lies.
+  using Lie = std::function<bool(const FaultDisk& disk, const FaultChange& change)>;
+  void SetLie(Lie lie);
+  // Called after each read of a file, by the thread that read, with no lock held: a test can let
+  // time pass there. Null: nobody is told.
+  using AfterRead = std::function<void(const std::string& name)>;
+  void SetAfterRead(AfterRead after_read);
+  // Rot: no change, and no time of the file shows it. kNotFound, kOutOfRange.
+  absl::Status FlipBit(std::string_view name, uint64_t bit);
+
+  // ---- Crashes ----
+  // Changes made so far: writes, truncates, syncs, names. Each prefix of them is a moment.
+  size_t change_count() const;
+  // What a power loss after the first `changes` changes might leave, chosen by `seed`.
+  std::unique_ptr<FaultEnv> Crash(size_t changes, uint64_t seed) const;
+  std::unique_ptr<FaultEnv> Crash(const CrashPoint& point) const;
+  // What a crash of the process alone leaves: everything.
+  std::unique_ptr<FaultEnv> CopyNow() const;
+
+  // The same for the same names, modes and bytes, whenever they were written.
+  uint64_t Fingerprint() const;
+  // For people: "write d/x.h5 [0, 512)".
+  std::string DescribeChange(size_t number) const;
+
+  struct State;  // of the file system; in the source file
+
+ private:
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace h5mirror
+
+#endif  // H5MIRROR_BASE_TESTING_FAULT_ENV_H_
