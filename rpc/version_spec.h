@@ -31,7 +31,7 @@ inline constexpr char kVersionForm[] =
     "a version is a number from 1, latest, latest-K, tag:NAME, or a time ";
 
 // "12", "latest", "latest-K", "tag:NAME" or a time (rpc/time_spec.h), of `zone` if it names none.
-// kInvalidArgument quotes the text and says what would be right.
+// kInvalidArgument quotes the text and shows the form.
 absl::StatusOr<VersionSpec> ParseVersionSpec(std::string_view text, absl::TimeZone zone);
 
 }  // namespace h5mirror::rpc
