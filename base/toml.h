@@ -64,7 +64,7 @@ inline std::optional<toml::source_position> FindStrayByte(std::string_view text)
         open = text.substr(i, length);
       }
     }
-    // What is escaped may be the end of a line.
+    // An escaped byte may be the end of a line.
     for (const char passed : text.substr(i, length)) {
       at = passed == '\n' ? toml::source_position{at.line + 1, 1}
                           : toml::source_position{at.line, at.column + 1};

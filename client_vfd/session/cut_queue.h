@@ -68,10 +68,10 @@
 
 namespace h5mirror::vfd {
 
-// What the barrier asks for: tick visible; sync visible and durable; commit a version too.
+// The kind of a barrier. Tick: visible; sync: visible and durable; commit: a version too.
 enum class CutKind { kTick, kSync, kCommit };
 
-// What the barrier says of its cut.
+// The end of a cut, as its barrier tells it.
 struct CutEnd {
   CutKind kind = CutKind::kTick;
   uint64_t size_bytes = 0;
@@ -137,7 +137,7 @@ class CutQueue {
   // ranges, the newest closed cut, if it is a tick, joins the open one. False: nothing was joined.
   bool MergeTick();
 
-  // The sender's side. What to send next: at most `bytes_max` bytes in `extents_max` pieces; none
+  // The sender's side. The next work: at most `bytes_max` bytes in `extents_max` pieces; none
   // of an open cut of less than `open_bytes_min` bytes. monostate: nothing. Pieces count as being
   // read until DoneReading().
   Work Next(uint64_t bytes_max, size_t extents_max, uint64_t open_bytes_min);
@@ -154,10 +154,10 @@ class CutQueue {
   // The stream is lost: puts everything that is not durable into the open cut.
   void SendAgain();
 
-  // What was handed out and is not durable yet. The queue of the next session takes it by
-  // Inherit(), and forgets it with its own first durable barrier.
+  // The changes that were handed out and are not durable yet. The queue of the next session takes
+  // them by Inherit(), and forgets them with its own first durable barrier.
   Changes NotDurable() const;
-  // What SendAgain() would leave in the open cut.
+  // The changes that SendAgain() would leave in the open cut.
   Changes Everything() const;
   const Changes& open_changes() const { return open_.changes; }
   void AddChanges(const Changes& changes) { open_.changes.Absorb(changes); }

@@ -1,4 +1,4 @@
-// One writer's open of one mirrored file: what the server lacks, and what it has said.
+// One writer's open of one mirrored file: the bytes that the server lacks, and its answers.
 //
 // Two threads meet here. The program's thread writes the local file and adds the ranges to the cut
 // queue (cut_queue.h). The sender thread of the process reads the ranges from the file and writes
@@ -58,8 +58,8 @@
 // - A range is forgotten only when a barrier behind it is durable on the server.
 // - A session that cannot tell that its file continues a cut of the server says so (base_cut -1).
 //   The server then answers DIVERGED. Nothing is overwritten on either side.
-// - With mode=remote there is no record and no map. What is not acknowledged at the close is lost,
-//   and the close says so (session_remote.cc).
+// - With mode=remote there is no record and no map. Bytes without an ack at the close are lost, and
+//   the close says so (session_remote.cc).
 //
 // More: docs/design/020-which-side-is-right.md (claims, one open to the next), and
 // docs/design/025-threads-and-locks-client.md (locks, fork).
@@ -123,8 +123,8 @@ struct SessionConfig {
   uint32_t page_size_bytes = 0;
   absl::Duration version_every;         // zero: flushes make no versions
   absl::Duration version_min_interval;  // zero: every close makes one
-  // What a program without the driver has changed becomes a version first, where nothing speaks
-  // against it (session_outside.cc). The caller holds the file's lock.
+  // A change by a program without the driver becomes a version first, where nothing speaks against
+  // it (session_outside.cc). The caller holds the file's lock.
   bool adopts_outside_change = false;
   void (*notify)(void*, const H5mEvent*) = nullptr;
   void (*release)(void*) = nullptr;
@@ -474,7 +474,7 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
   bool held_back_ = false;  // by `pacing_`, when it last looked
   Stream* stream_ = nullptr;
   bool writable_ = false;
-  Outgoing::Kind sending_ = Outgoing::Kind::kData;  // what was handed to the stream last
+  Outgoing::Kind sending_ = Outgoing::Kind::kData;  // the last message handed to the stream
   std::deque<Outgoing> outbox_;
 };
 

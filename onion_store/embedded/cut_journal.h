@@ -30,7 +30,7 @@ struct JournalCut {
   std::vector<JournalPage> pages;  // offsets rise; bytes of a longer file in no page are zeros
 };
 
-// What a committed cut survives: the end of the process, or power loss too.
+// A committed cut survives the end of the process, or power loss too.
 enum class JournalSync : uint8_t { kProcess, kDurable };
 // kForward: by an open of the file. kForwardAsked, kBack: by a person's decision.
 enum class JournalWay : uint8_t { kForward, kForwardAsked, kBack };

@@ -1,6 +1,6 @@
 // The stage: the redo log of one file. A write to bytes that a cut or a version may still show goes
 // here first, and into the head later. In the head itself, a crash could stop it half-way. Bytes
-// that nobody can ask for yet need no stage: they go straight to their place ("direct").
+// that no reader can ask for yet need no stage: they go straight to their place ("direct").
 //
 // FORMAT
 //

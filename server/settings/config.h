@@ -88,7 +88,7 @@ struct Config {
 // variable H5MIRRORD_TLS_CERT.
 struct ConfigKey {
   std::string_view name;
-  std::string_view value;  // what stands behind the flag in --help: SIZE, FILE, ...
+  std::string_view value;  // the word behind the flag in --help: SIZE, FILE, ...
   std::string_view help;
   // Parses and checks `text`. kInvalidArgument: the message says which values are allowed.
   absl::Status (*set)(std::string_view text, Config& config);
