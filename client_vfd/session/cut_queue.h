@@ -6,12 +6,12 @@
 //
 // THE WAY OF A RANGE
 //
-//     AddWrite()     Close()         Next()          Next() gives        ForgetDurable()
-//         |             |              |              the barrier               |
-//         v             |              |                   |                    |
-//       open_ --------> + -> closed_ ->+--> sending_ ----->+----> unacked_ ---->+  gone
-//         ^                    |                |                     |
-//         +------ SendAgain() -+----------------+---------------------+
+//   AddWrite()               program -> open_
+//   Close()                  open_ -> closed_
+//   Next()                   closed_, or a large open_ -> sending_
+//   Next() gives a barrier   sending_ -> unacked_
+//   ForgetDurable()          unacked_ -> gone
+//   SendAgain()              all four -> open_: the stream is lost
 //
 //   open_      the cut that the program still writes
 //   closed_    cuts that wait to be sent, oldest first: ranges to read, and copies (`saved`)
@@ -44,8 +44,9 @@
 // - A range may cover more than was written, which only sends more. So open_ closes its smallest
 //   gaps beyond kExtentsMax ranges. A closed cut closes none: the gap would be read as it is now,
 //   and may hold bytes of a later cut. A spool has nothing right between the ranges: kExact.
-// - Memory is bounded. With 256 closed cuts a tick ends nothing. Beyond 64 entries of unacked_ the
-//   two oldest become one. MergeTick() frees copies: it gives up a tick, never a sync or a commit.
+// - Memory is bounded, but for kExact. With 256 closed cuts a tick ends nothing. Beyond 64 entries
+//   of unacked_ the two oldest become one. The owner bounds the copies: MergeTick() frees some, as
+//   it gives up a tick, never a sync or a commit.
 // - Barriers are numbered 1, 2, 3, ... in the order of Next(), for the whole session: `seq`.
 //
 // Pure: no I/O, no threads, no clock. The owner's mutex guards it.

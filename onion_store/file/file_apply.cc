@@ -76,7 +76,7 @@ struct FileImpl::Round {
   SumsFile* sums = nullptr;
   PageSegments* pages = nullptr;
   VersionIndex* index = nullptr;
-  VersionNumber version = 0;  // whose pages are saved; 0: nobody needs them
+  VersionNumber version = 0;  // the pages of this one are saved; 0: of none
   bool may_have_rows = false;
   uint64_t limit_pages = 0;  // no version reaches beyond
   uint64_t old_size_bytes = 0;
@@ -96,7 +96,7 @@ struct FileImpl::Round {
   // Takes in `touched`, which follows what was taken in before and is at most kChunkBytes.
   void Take(Extent touched, uint64_t page_bytes) {
     ApplyChunk* last = chunks.empty() ? nullptr : &chunks.back();
-    // Bridged pages are read, never written: nothing below both sizes is anybody else's.
+    // Bridged pages are read, never written: no direct bytes of later cuts lie below both sizes.
     uint64_t bridge_end = std::min(old_size_bytes, layer->size_bytes);
     bool near =
         last != nullptr && touched.end() - last->range.offset <= kChunkBytes &&
@@ -168,7 +168,7 @@ FileImpl::LayerPtr FileImpl::OldestUnapplied() {
 
 absl::StatusOr<std::unique_ptr<EnvLock>> FileImpl::LockHead(const Generation& generation) {
   if (!context_->locks_heads) return nullptr;
-  // A head that is not there, or not yet under this name, nobody has open.
+  // No program has a head open that is not there, or not yet under this name.
   H5M_ASSIGN_OR_RETURN(const bool is_there, context_->tree->Exists(HeadName(generation.number)));
   if (!is_there) return nullptr;
   auto lock = context_->tree->Lock(HeadName(generation.number), LockKind::kExclusive);

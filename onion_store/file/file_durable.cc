@@ -59,7 +59,7 @@ absl::Time FileImpl::RunBackground() {
     if (!due && context_->stops_applying) return absl::InfiniteFuture();
     absl::Status status = due ? MakeDurable(now) : Apply(unapplied, Rounds::kUntilStopped);
     if (!due) NoteApplied(status);
-    if (status.ok() && turns_wanted_ > 0) return now;  // Somebody else's turn.
+    if (status.ok() && turns_wanted_ > 0) return now;  // Another thread's turn.
     if (status.ok()) continue;
     if (!due && absl::IsResourceExhausted(status)) return now + kRetryApply;
     Die(status);
@@ -128,7 +128,7 @@ absl::Status FileImpl::MakeDurable(absl::Time now) {
   {
     absl::MutexLock lock(&mutex_);
     batch = TakeBatch(now);
-    // It stays there until it is a version: who waits for all that is under way waits for it too.
+    // It stays there until it is a version: FlushLocked() waits for it too.
     if (batch.layers.empty()) kept = due_version_;
     if (batch.layers.empty() && !kept && fold_.has_value() && fold_->due <= now) {
       fold = std::exchange(fold_, std::nullopt);
@@ -352,7 +352,7 @@ absl::Status FileImpl::FinishSwap(Generation& generation) {
   H5M_ASSIGN_OR_RETURN(FileStat self, tree.Stat(fresh));
   auto there = tree.Stat(name_);
   if (!there.ok() && !absl::IsNotFound(there.status())) return there.status();
-  // Before the first generation: a file that somebody has put there meanwhile.
+  // Before the first generation: a file that was put there meanwhile.
   if (there.ok()) {
     // An earlier swap of which only the new name is durable.
     if (there->inode == self.inode) return tree.Remove(fresh);
