@@ -26,6 +26,11 @@ struct Principal {
   Sha256Digest digest{};  // of the token
 };
 
+// For the log: the token's name, "-" where no token is asked for.
+inline std::string_view TokenName(const Principal& principal) {
+  return principal.name.empty() ? "-" : std::string_view(principal.name);
+}
+
 // kPermissionDenied names the token, its rights and the one that is missing.
 absl::Status CheckRight(const Principal& principal, Right right);
 

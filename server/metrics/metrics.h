@@ -54,6 +54,8 @@ class Metrics {
 
   // Serves /metrics on HOST:PORT. kUnavailable: the address cannot be bound.
   absl::Status Serve(const std::string& address);
+  // Gives the port back. Of the thread that called Serve().
+  void StopServing() { exposer_.reset(); }
   // The port that Serve() took.
   int port() const;
 
