@@ -60,51 +60,74 @@ bool TakeOne(std::string_view glob, size_t* g, std::string_view name, size_t* n)
   }
 }
 
+// Takes pattern and name from left to right. Where they part, the last star takes more of the name,
+// else the last "**". A later star need never give back what an earlier one of its kind took.
+class Match {
+ public:
+  Match(std::string_view glob, std::string_view name) : glob_(glob), name_(name) {}
+
+  bool Run() {
+    while (g_ < glob_.size() || n_ < name_.size()) {
+      if (!GoOn() && !StarTakesMore() && !DeepTakesMore()) return false;
+    }
+    return true;
+  }
+
+ private:
+  // By one element of the pattern.
+  bool GoOn() {
+    if (g_ == glob_.size()) return false;
+    if (glob_.substr(g_, 2) == "**") return BeginDeep(), true;
+    if (glob_[g_] == '*') return BeginStar(), true;
+    return n_ < name_.size() && TakeOne(glob_, &g_, name_, &n_);
+  }
+
+  void BeginStar() {
+    star_ = ++g_;
+    star_end_ = n_;
+  }
+
+  void BeginDeep() {
+    const bool starts = g_ == 0 || glob_[g_ - 1] == '/';
+    g_ += 2;
+    deep_by_directory_ = starts && g_ < glob_.size() && glob_[g_] == '/';
+    if (deep_by_directory_) ++g_;
+    deep_ = g_;
+    deep_end_ = n_;
+    star_ = kNone;
+  }
+
+  bool StarTakesMore() {
+    if (star_ == kNone || star_end_ >= name_.size() || name_[star_end_] == '/') return false;
+    g_ = star_;
+    n_ = ++star_end_;
+    return true;
+  }
+
+  bool DeepTakesMore() {
+    if (deep_ == kNone || deep_end_ >= name_.size()) return false;
+    if (deep_by_directory_) {
+      const size_t slash = name_.find('/', deep_end_);
+      if (slash == kNone) return false;
+      deep_end_ = slash;
+    }
+    g_ = deep_;
+    n_ = ++deep_end_;
+    star_ = kNone;
+    return true;
+  }
+
+  const std::string_view glob_, name_;
+  size_t g_ = 0, n_ = 0;
+  // Behind the last star of each kind, and how much of the name it has taken.
+  size_t star_ = kNone, star_end_ = 0;
+  size_t deep_ = kNone, deep_end_ = 0;
+  bool deep_by_directory_ = false;
+};
+
 }  // namespace
 
-bool GlobMatches(std::string_view glob, std::string_view name) {
-  size_t g = 0, n = 0;
-  // Behind the last star of each kind, and how much of the name it has taken. A later star need
-  // never give back what an earlier one of its kind took.
-  size_t star = kNone, star_end = 0;
-  size_t deep = kNone, deep_end = 0;
-  bool deep_by_directory = false;
-  while (g < glob.size() || n < name.size()) {
-    if (g < glob.size()) {
-      if (glob.substr(g, 2) == "**") {
-        const bool starts = g == 0 || glob[g - 1] == '/';
-        g += 2;
-        deep_by_directory = starts && g < glob.size() && glob[g] == '/';
-        if (deep_by_directory) ++g;
-        deep = g;
-        deep_end = n;
-        star = kNone;
-        continue;
-      }
-      if (glob[g] == '*') {
-        star = ++g;
-        star_end = n;
-        continue;
-      }
-      if (n < name.size() && TakeOne(glob, &g, name, &n)) continue;
-    }
-    if (star != kNone && star_end < name.size() && name[star_end] != '/') {
-      g = star;
-      n = ++star_end;
-      continue;
-    }
-    if (deep == kNone || deep_end >= name.size()) return false;
-    if (deep_by_directory) {
-      const size_t slash = name.find('/', deep_end);
-      if (slash == kNone) return false;
-      deep_end = slash;
-    }
-    g = deep;
-    n = ++deep_end;
-    star = kNone;
-  }
-  return true;
-}
+bool GlobMatches(std::string_view glob, std::string_view name) { return Match(glob, name).Run(); }
 
 absl::Status CheckGlob(std::string_view glob) {
   const auto wrong = [glob](std::string_view why) {

@@ -11,6 +11,8 @@
 #ifndef H5MIRROR_BASE_TOML_H_
 #define H5MIRROR_BASE_TOML_H_
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -36,6 +38,21 @@
 
 namespace h5mirror {
 
+// Where the byte behind `passed` lies, if its first is at `at`.
+inline toml::source_position PositionBehind(std::string_view passed, toml::source_position at) {
+  for (const char c : passed) {
+    at = c == '\n' ? toml::source_position{at.line + 1, 1}
+                   : toml::source_position{at.line, at.column + 1};
+  }
+  return at;
+}
+
+// The quotes, one or three, of the string that begins where `text` does; empty: none does.
+inline std::string_view OpeningQuotes(std::string_view text) {
+  if (text[0] != '"' && text[0] != '\'') return {};
+  return text.substr(0, text.starts_with(text[0] == '"' ? "\"\"\"" : "'''") ? 3 : 1);
+}
+
 // The position of the first byte beyond ASCII outside of strings and comments; nullopt: none. A
 // string without an end ends with its line, as for the parser, which refuses it.
 inline std::optional<toml::source_position> FindStrayByte(std::string_view text) {
@@ -59,16 +76,11 @@ inline std::optional<toml::source_position> FindStrayByte(std::string_view text)
     } else if (!comment) {
       if (static_cast<unsigned char>(c) >= 0x80) return at;
       comment = c == '#';
-      if (c == '"' || c == '\'') {
-        length = text.substr(i).starts_with(c == '"' ? "\"\"\"" : "'''") ? 3 : 1;
-        open = text.substr(i, length);
-      }
+      open = OpeningQuotes(text.substr(i));
+      length = std::max(open.size(), length);
     }
     // An escaped byte may be the end of a line.
-    for (const char passed : text.substr(i, length)) {
-      at = passed == '\n' ? toml::source_position{at.line + 1, 1}
-                          : toml::source_position{at.line, at.column + 1};
-    }
+    at = PositionBehind(text.substr(i, length), at);
     if (length == 2 && text.substr(i, 2).ends_with('\n') && open.size() == 1) open = {};
     i += length;
   }

@@ -9,6 +9,24 @@ namespace {
 
 bool IsContinuation(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
 
+// Of a character that begins with `lead`; 0: none does.
+size_t BytesByLead(unsigned char lead) {
+  return lead < 0x80   ? 1
+         : lead < 0xC2 ? 0
+         : lead < 0xE0 ? 2
+         : lead < 0xF0 ? 3
+         : lead < 0xF5 ? 4
+                       : 0;
+}
+
+// Overlong forms, surrogates, and what lies beyond U+10FFFF (RFC 3629, 4) show in the first two
+// bytes.
+bool IsNoCharacter(unsigned char lead, unsigned char second) {
+  const bool overlong = (lead == 0xE0 && second < 0xA0) || (lead == 0xF0 && second < 0x90);
+  const bool beyond = (lead == 0xED && second > 0x9F) || (lead == 0xF4 && second > 0x8F);
+  return overlong || beyond;
+}
+
 // C0, DEL, and C1 (two bytes in UTF-8, 0xc2 0x80..0x9f).
 bool IsControl(std::string_view sequence) {
   const auto lead = static_cast<unsigned char>(sequence[0]);
@@ -63,18 +81,11 @@ bool IsPlain(char c) {
 
 size_t CharacterBytes(std::string_view text) {
   const auto lead = static_cast<unsigned char>(text[0]);
-  const size_t length = lead < 0x80   ? 1
-                        : lead < 0xC2 ? 0
-                        : lead < 0xE0 ? 2
-                        : lead < 0xF0 ? 3
-                        : lead < 0xF5 ? 4
-                                      : 0;
+  const size_t length = BytesByLead(lead);
   if (length == 0 || length > text.size()) return 0;
   if (!std::all_of(text.begin() + 1, text.begin() + length, IsContinuation)) return 0;
-  const auto second = length > 1 ? static_cast<unsigned char>(text[1]) : 0x80;
-  const bool overlong = (lead == 0xE0 && second < 0xA0) || (lead == 0xF0 && second < 0x90);
-  const bool beyond = (lead == 0xED && second > 0x9F) || (lead == 0xF4 && second > 0x8F);
-  return overlong || beyond ? 0 : length;
+  if (length > 1 && IsNoCharacter(lead, static_cast<unsigned char>(text[1]))) return 0;
+  return length;
 }
 
 size_t CharacterStart(std::string_view text, size_t at) {

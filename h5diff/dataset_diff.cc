@@ -282,74 +282,94 @@ class DataDiff {
     return true;
   }
 
+  // A chunk's part of the datasets: clipped to each, it may have another shape in each.
+  struct ChunkPart {
+    std::vector<hsize_t> start, common;  // common: the shape that both have
+    ElementRange range;                  // of the larger one
+    uint64_t common_count = 1, all_count = 1;
+    bool in_old = true, in_new = true;
+  };
+
+  ChunkPart PartOf(uint64_t index) const {
+    ChunkPart part;
+    part.start.resize(rank_);
+    part.common.resize(rank_);
+    part.range.offset.resize(rank_);
+    part.range.shape.resize(rank_);
+    for (size_t d = rank_; d-- > 0;) {
+      const hsize_t size = facts_[1]->chunk[d];
+      const hsize_t start = index % grid_[d] * size;
+      index /= grid_[d];
+      const hsize_t one = Clipped(start, size, facts_[0]->dims[d]);
+      const hsize_t other = Clipped(start, size, facts_[1]->dims[d]);
+      part.in_old = part.in_old && one > 0;
+      part.in_new = part.in_new && other > 0;
+      part.start[d] = part.range.offset[d] = start;
+      part.common[d] = std::min(one, other);
+      part.range.shape[d] = std::max(one, other);
+      part.common_count *= part.common[d];
+      part.all_count *= part.range.shape[d];
+    }
+    return part;
+  }
+
+  // What of [start, start + size) lies below `end`.
+  static hsize_t Clipped(hsize_t start, hsize_t size, hsize_t end) {
+    return end <= start ? 0 : std::min(size, end - start);
+  }
+
   absl::Status CompareChunk(const Chunk* before, const Chunk* after) {
     if (!look_) {
-      for (const auto& [chunk, side] :
-           {std::pair(before, Side::kOld), std::pair(after, Side::kNew)}) {
-        if (chunk == nullptr) continue;
-        context_.evidence.Add(side, {chunk->offset, chunk->length}, Search::kNo);
-      }
+      AddStored(before, after, Search::kNo);
       AddRange({});
       return absl::OkStatus();
     }
-    uint64_t index = before != nullptr ? before->index : after->index;
-    std::vector<hsize_t> start(rank_), common(rank_);
-    ElementRange range;
-    range.offset.resize(rank_);
-    range.shape.resize(rank_);
-    uint64_t elements = 1, all = 1;
-    bool in_old = true, in_new = true;
-    for (size_t d = rank_; d-- > 0;) {
-      start[d] = index % grid_[d] * facts_[1]->chunk[d];
-      index /= grid_[d];
-      const auto part = [&](size_t i) -> hsize_t {
-        const hsize_t dim = facts_[i]->dims[d];
-        return dim <= start[d] ? 0 : std::min(facts_[1]->chunk[d], dim - start[d]);
-      };
-      in_old = in_old && part(0) > 0;
-      in_new = in_new && part(1) > 0;
-      common[d] = std::min(part(0), part(1));
-      range.offset[d] = start[d];
-      range.shape[d] = std::max(part(0), part(1));
-      elements *= common[d];
-      all *= range.shape[d];
-    }
-    if (!in_old && !in_new) return absl::OkStatus();  // Cut off in both.
-    for (const auto& [chunk, side] :
-         {std::pair(before, Side::kOld), std::pair(after, Side::kNew)}) {
-      if (chunk != nullptr && elements == 0) {
-        context_.evidence.Add(side, {chunk->offset, chunk->length},
-                              decode_ ? Search::kYes : Search::kNo);
-      }
-    }
-    if (elements == 0) {
-      range.note = in_new ? "added" : "removed";
-      range.element_count = all;
-      AddRange(std::move(range));
+    ChunkPart part = PartOf(before != nullptr ? before->index : after->index);
+    if (!part.in_old && !part.in_new) return absl::OkStatus();  // Cut off in both.
+    if (part.common_count == 0) {
+      AddStored(before, after, decode_ ? Search::kYes : Search::kNo);
+      part.range.element_count = part.all_count;
+      AddNoted(std::move(part.range), part.in_new ? "added" : "removed");
       return absl::OkStatus();
     }
-    if (elements * H5Tget_size(facts_[1]->type.get()) > kChunkBytesMax) {
-      range.note = "too large to look into: its stored bytes differ";
-      AddRange(std::move(range));
+    if (part.common_count * H5Tget_size(facts_[1]->type.get()) > kChunkBytesMax) {
+      AddNoted(std::move(part.range), "too large to look into: its stored bytes differ");
       return absl::OkStatus();
     }
-    const Handle memory = MemorySpace(elements);
-    Values one(facts_[0]->type.get(), memory.get(), elements);
-    Values other(facts_[1]->type.get(), memory.get(), elements);
-    const absl::Status read = ReadBoth(start, common, memory.get(), one, other);
+    return CompareElements(std::move(part));
+  }
+
+  absl::Status CompareElements(ChunkPart part) {
+    const uint64_t count = part.common_count;
+    const Handle memory = MemorySpace(count);
+    Values one(facts_[0]->type.get(), memory.get(), count);
+    Values other(facts_[1]->type.get(), memory.get(), count);
+    const absl::Status read = ReadBoth(part.start, part.common, memory.get(), one, other);
     if (!read.ok()) {
       H5M_RETURN_IF_ERROR(context_.pages.error());
-      range.note = StrCat("its stored bytes differ; ", ToStd(read.message()));
-      AddRange(std::move(range));
+      AddNoted(std::move(part.range), StrCat("its stored bytes differ; ", ToStd(read.message())));
       return absl::OkStatus();
     }
-    for (uint64_t i = 0; i < elements; ++i) {
+    for (uint64_t i = 0; i < count; ++i) {
       if (!SameElement(facts_[1]->type.get(), one.element(i), other.element(i))) {
-        ++range.element_count;
+        ++part.range.element_count;
       }
     }
-    if (range.element_count > 0) AddRange(std::move(range));
+    if (part.range.element_count > 0) AddRange(std::move(part.range));
     return absl::OkStatus();
+  }
+
+  // Notes where the bytes of the chunk lie in each version that has it.
+  void AddStored(const Chunk* before, const Chunk* after, Search search) {
+    for (const auto& [chunk, side] :
+         {std::pair(before, Side::kOld), std::pair(after, Side::kNew)}) {
+      if (chunk != nullptr) context_.evidence.Add(side, {chunk->offset, chunk->length}, search);
+    }
+  }
+
+  void AddNoted(ElementRange range, std::string note) {
+    range.note = std::move(note);
+    AddRange(std::move(range));
   }
 
   DiffContext& context_;

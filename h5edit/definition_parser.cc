@@ -34,32 +34,40 @@ bool StartsSpace(const Token& token) {
 bool DefinitionParser::Parse(Definition* out) {
   if (!in_.Expect("{")) return false;
   out->type.at = out->space.at = in_.at();
-  out->type.name = "H5T_NATIVE_FLOAT";
-  const bool has_word = in_.Take("DATATYPE");
-  if ((has_word || TypeParser::Starts(in_.Peek())) && !TypeParser(in_).Parse(&out->type))
-    return false;
+  if (!Type(&out->type)) return false;
   if (StartsSpace(in_.Peek()) && !Space(&out->space)) return false;
-  if (in_.Peek().Is("LAYOUT")) {
-    out->layout.emplace();
-    if (!Layout(&*out->layout)) return false;
-    while (in_.Take("FILTER")) {
-      if (!Filter(&*out->layout)) return false;
-    }
-    if (in_.Take("FILLVALUE") && !values_.One(&out->fill_value.emplace())) return false;
-  }
-  if (!(out->layout.has_value() && in_.Peek().Is("}"))) {
-    const Token& next = in_.Peek();
-    if (!next.Is("DATA") && !next.Is("{") && !next.Is("FROM")) {
-      return in_.Fail(next.Is("}") ? "the values, in { }"
-                                   : "a type, a space or the values, in this order");
-    }
-    if (!Values(&out->values.emplace())) return false;
-  }
+  if (in_.Peek().Is("LAYOUT") && !LayoutAndMore(out)) return false;
+  // A dataset may be without values.
+  const bool ends = out->layout.has_value() && in_.Peek().Is("}");
+  if (!ends && !DefinedValues(out)) return false;
   if (!in_.Expect("}")) return false;
   const ValueList* const values = out->values.has_value() ? &*out->values : nullptr;
   if (const auto wrong = TakeOpaqueSizes(values, &out->type))
     return in_.FailAt(wrong->at, wrong->message);
   return CheckLayout(*out) && CheckValues(*out);
+}
+
+bool DefinitionParser::Type(TypeSpec* out) {
+  out->name = "H5T_NATIVE_FLOAT";
+  const bool has_word = in_.Take("DATATYPE");
+  return !(has_word || TypeParser::Starts(in_.Peek())) || TypeParser(in_).Parse(out);
+}
+
+bool DefinitionParser::LayoutAndMore(Definition* out) {
+  if (!Layout(&out->layout.emplace())) return false;
+  while (in_.Take("FILTER")) {
+    if (!Filter(&*out->layout)) return false;
+  }
+  return !in_.Take("FILLVALUE") || values_.One(&out->fill_value.emplace());
+}
+
+bool DefinitionParser::DefinedValues(Definition* out) {
+  const Token& next = in_.Peek();
+  if (!next.Is("DATA") && !next.Is("{") && !next.Is("FROM")) {
+    return in_.Fail(next.Is("}") ? "the values, in { }"
+                                 : "a type, a space or the values, in this order");
+  }
+  return Values(&out->values.emplace());
 }
 
 bool DefinitionParser::Space(SpaceSpec* out) {

@@ -28,11 +28,15 @@ class DefinitionParser {
   bool Ranges(std::vector<IndexRange>* out);
 
  private:
+  bool Type(TypeSpec* out);
   bool Space(SpaceSpec* out);
   bool Dims(std::vector<uint64_t>* out, bool may_be_unlimited);
   bool Dimension(bool may_be_unlimited, uint64_t* out);
+  // A layout, and the filters and the fill value that may follow it.
+  bool LayoutAndMore(Definition* out);
   bool Layout(LayoutSpec* out);
   bool Filter(LayoutSpec* out);
+  bool DefinedValues(Definition* out);
   bool Range(IndexRange* out);
   bool CheckValues(const Definition& definition);
   bool CheckLayout(const Definition& definition);

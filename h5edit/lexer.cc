@@ -35,6 +35,8 @@ bool IsWordCharacter(char c) {
 }
 bool IsWildcard(char c) { return c == '*' || c == '?'; }
 bool IsQuote(char c) { return c == '\'' || c == '"'; }
+// Of a word, a path or a pattern.
+bool IsWordPart(char c) { return IsWordCharacter(c) || c == '/' || IsWildcard(c); }
 
 int HexDigit(char c) {
   if (IsDigit(c)) return c - '0';
@@ -107,16 +109,16 @@ class Lexer {
       token->kind = TokenKind::kQuoted;
       return Quoted(&token->text);
     }
-    if (IsWordCharacter(c) || c == '/' || IsWildcard(c)) return Word(token);
+    if (IsWordPart(c)) return Word(token);
     return Fail(at_, StrCat("unexpected character '", std::string_view(&text_[at_], 1),
                             "'; a name that has it is written in quotes"));
   }
 
+  // Whether the next character is one of those; the end is none.
+  bool IsAt(bool (*is_one)(char)) const { return at_ < text_.size() && is_one(text_[at_]); }
+
   bool Word(Token* token) {
-    while (at_ < text_.size() &&
-           (IsWordCharacter(text_[at_]) || text_[at_] == '/' || IsWildcard(text_[at_]))) {
-      ++at_;
-    }
+    while (IsAt(IsWordPart)) ++at_;
     token->text = text_.substr(token->offset, at_ - token->offset);
     // Else "DELETE /a#1;" would be about /a.
     if (at_ < text_.size() && text_[at_] == '#') {
@@ -124,28 +126,28 @@ class Lexer {
                   "a '#' in the middle of a word: a comment has a blank before it, and a name "
                   "with a '#' is written in quotes");
     }
-    const bool is_pattern = std::any_of(token->text.begin(), token->text.end(), IsWildcard);
-    const bool is_path = token->text.find('/') != std::string::npos;
-    if (at_ < text_.size() && IsQuote(text_[at_])) {
-      if (!is_path) return Fail(at_, "a quote in the middle of a word; expected a blank before it");
-      token->has_quoted_part = true;
-      if (!Quoted(&token->quoted_part)) return false;
-      if (at_ < text_.size() && (IsWordCharacter(text_[at_]) || text_[at_] == '/' ||
-                                 IsQuote(text_[at_]) || IsWildcard(text_[at_]))) {
-        return Fail(at_, "a path ends with its quoted component; expected a blank or ';' after it");
-      }
-    }
-    Number number;
-    if (is_pattern) {
-      token->kind = TokenKind::kPattern;
-    } else if (is_path) {
-      token->kind = TokenKind::kPath;
-    } else if (ParseNumber(token->text, &number)) {
-      token->kind = TokenKind::kNumber;
-    } else {
-      token->kind = IsReserved(token->text) ? TokenKind::kKeyword : TokenKind::kName;
-    }
+    if (IsAt(IsQuote) && !QuotedPart(token)) return false;
+    token->kind = KindOf(token->text);
     return true;
+  }
+
+  // The component that a path ends with.
+  bool QuotedPart(Token* token) {
+    if (token->text.find('/') == std::string::npos)
+      return Fail(at_, "a quote in the middle of a word; expected a blank before it");
+    token->has_quoted_part = true;
+    if (!Quoted(&token->quoted_part)) return false;
+    if (IsAt(IsWordPart) || IsAt(IsQuote))
+      return Fail(at_, "a path ends with its quoted component; expected a blank or ';' after it");
+    return true;
+  }
+
+  static TokenKind KindOf(const std::string& word) {
+    if (std::any_of(word.begin(), word.end(), IsWildcard)) return TokenKind::kPattern;
+    if (word.find('/') != std::string::npos) return TokenKind::kPath;
+    Number number;
+    if (ParseNumber(word, &number)) return TokenKind::kNumber;
+    return IsReserved(word) ? TokenKind::kKeyword : TokenKind::kName;
   }
 
   bool Quoted(std::string* out) {
@@ -285,6 +287,38 @@ bool IsRealSpelling(std::string_view digits) {
   return at < digits.size() && std::all_of(digits.begin() + at, digits.end(), IsDigit);
 }
 
+double SignOf(const Number& number) { return number.is_negative ? -1 : 1; }
+
+// "inf" or "nan".
+bool ParseSpecial(std::string_view word, Number* number) {
+  number->is_real = true;
+  number->is_infinity = word == "inf";
+  number->real = SignOf(*number) * (number->is_infinity ? std::numeric_limits<double>::infinity()
+                                                        : std::numeric_limits<double>::quiet_NaN());
+  return true;
+}
+
+bool ParseInteger(std::string_view digits, uint64_t base, Number* number) {
+  if (!ParseMagnitude(digits, base, number)) return false;
+  number->real = SignOf(*number) * (number->is_too_large ? RealOf(digits, base == 16)
+                                                         : static_cast<double>(number->magnitude));
+  return true;
+}
+
+bool ParseReal(std::string_view digits, Number* number) {
+  if (!IsRealSpelling(digits)) return false;
+  number->is_real = true;
+  double real = 0;
+  const auto parsed = absl::from_chars(digits.data(), digits.data() + digits.size(), real);
+  number->is_too_large = parsed.ec == std::errc::result_out_of_range && real > 1;
+  number->real = SignOf(*number) * real;
+  return true;
+}
+
+bool IsHex(std::string_view digits) {
+  return digits.size() > 2 && digits[0] == '0' && (digits[1] == 'x' || digits[1] == 'X');
+}
+
 }  // namespace
 
 bool ParseNumber(std::string_view word, Number* number) {
@@ -294,30 +328,10 @@ bool ParseNumber(std::string_view word, Number* number) {
     number->is_negative = digits[0] == '-';
     digits.remove_prefix(1);
   }
-  const double sign = number->is_negative ? -1 : 1;
-  if (digits == "inf" || digits == "nan") {
-    number->is_real = true;
-    number->is_infinity = digits == "inf";
-    number->real = sign * (digits == "inf" ? std::numeric_limits<double>::infinity()
-                                           : std::numeric_limits<double>::quiet_NaN());
-    return true;
-  }
+  if (digits == "inf" || digits == "nan") return ParseSpecial(digits, number);
   if (digits.empty() || !(IsDigit(digits[0]) || digits[0] == '.')) return false;
-  const bool is_hex =
-      digits.size() > 2 && digits[0] == '0' && (digits[1] == 'x' || digits[1] == 'X');
-  const std::string_view integer = is_hex ? digits.substr(2) : digits;
-  if (ParseMagnitude(integer, is_hex ? 16 : 10, number)) {
-    number->real = sign * (number->is_too_large ? RealOf(integer, is_hex)
-                                                : static_cast<double>(number->magnitude));
-    return true;
-  }
-  if (is_hex || !IsRealSpelling(digits)) return false;
-  number->is_real = true;
-  double real = 0;
-  const auto parsed = absl::from_chars(digits.data(), digits.data() + digits.size(), real);
-  number->is_too_large = parsed.ec == std::errc::result_out_of_range && real > 1;
-  number->real = sign * real;
-  return true;
+  if (IsHex(digits)) return ParseInteger(digits.substr(2), 16, number);
+  return ParseInteger(digits, 10, number) || ParseReal(digits, number);
 }
 
 bool IsReserved(std::string_view word) {

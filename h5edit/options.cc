@@ -203,22 +203,41 @@ class Reader {
 
   // Options that do not go together.
   std::string Together() {
+    for (const auto check : {&Reader::CheckRecovery, &Reader::CheckBackup, &Reader::CheckServer,
+                             &Reader::CheckHistory}) {
+      if (std::string wrong = (this->*check)(); !wrong.empty()) return wrong;
+    }
+    return "";
+  }
+
+  std::string CheckRecovery() const {
     const bool recovers = out_.task == Task::kRecover;
     if (!recovers && (out_.checks || out_.discards))
       return "--check and --discard go with --recover";
     if (recovers && out_.dry_run) return "--recover --check only looks: --dryrun is for commands";
     if (out_.checks && out_.discards) return "--check looks and --discard removes: one of the two";
+    return "";
+  }
+
+  std::string CheckBackup() const {
     if (out_.restores && (!out_.copies_backup || out_.atomic == Atomic::kNo)) {
       return "--restore goes with --backup=copy and --atomic yes or inc; without a copy --atomic "
              "yes leaves the file as it was";
     }
     if (out_.copies_backup && out_.keep_history)
       return "--backup=copy and --keep-history: one of the two";
-    if (!out_.server.empty()) {
-      if (recovers) return "--recover speaks to no server: leave out --server";
-      if (out_.keep_history) return "--server and --keep-history: one of the two";
-      if (out_.copies_backup) return "--backup=copy and --server: one of the two";
-    }
+    return "";
+  }
+
+  std::string CheckServer() const {
+    if (out_.server.empty()) return "";
+    if (out_.task == Task::kRecover) return "--recover speaks to no server: leave out --server";
+    if (out_.keep_history) return "--server and --keep-history: one of the two";
+    if (out_.copies_backup) return "--backup=copy and --server: one of the two";
+    return "";
+  }
+
+  std::string CheckHistory() const {
     if (out_.keep_history && out_.atomic == Atomic::kNo)
       return "--keep-history goes with --atomic yes or inc";
     return "";

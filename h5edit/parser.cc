@@ -118,13 +118,21 @@ class Parser {
     }
     out->target.word = TakeWord();
     const size_t words = CountNames();
-    if (out->target.word == ObjectWord::kGroup && words == 1 && !in_.Peek(1).Is("{")) {
-      if (out->or_replace)
-        return in_.FailAt(out->begin, "OR REPLACE is for attributes: a group is not replaced");
-      out->verb = Verb::kCreateGroup;
-      return Object(&out->target);
-    }
+    if (out->target.word == ObjectWord::kGroup && words == 1 && !in_.Peek(1).Is("{"))
+      return CreateGroup(out);
     if (words == 0) return in_.Fail("an object and its attribute");
+    return CreateDefined(words, out);
+  }
+
+  bool CreateGroup(Statement* out) {
+    if (out->or_replace)
+      return in_.FailAt(out->begin, "OR REPLACE is for attributes: a group is not replaced");
+    out->verb = Verb::kCreateGroup;
+    return Object(&out->target);
+  }
+
+  // An attribute or a dataset: which of them, only the layout in the definition tells.
+  bool CreateDefined(size_t words, Statement* out) {
     const Token word = in_.Peek();
     const size_t word_at = in_.at();
     Target target = out->target;
@@ -135,18 +143,7 @@ class Parser {
       in_.Next();
     }
     if (!definitions_.Parse(&out->definition)) return false;
-    if (out->definition.layout.has_value()) {
-      if (out->target.word != ObjectWord::kDataset || words != 1) {
-        return in_.FailAt(out->definition.layout->at,
-                          "LAYOUT is for CREATE DATASET PATH {...}, which makes a dataset");
-      }
-      if (out->or_replace)
-        return in_.FailAt(out->begin, "OR REPLACE is for attributes: a dataset is not replaced");
-      out->verb = Verb::kCreateDataset;
-      out->target.object_at = word_at;
-      out->target.object = ObjectPath(word);
-      return true;
-    }
+    if (out->definition.layout.has_value()) return CreateDataset(words, word, word_at, out);
     if (!is_attribute) {
       std::string why, object, attribute;
       SplitJoined(word, &object, &attribute, &why);
@@ -155,6 +152,20 @@ class Parser {
     out->target = std::move(target);
     out->verb = Verb::kCreateAttribute;
     return definitions_.CheckAttribute(out->definition);
+  }
+
+  // `word`, at `word_at`, names it.
+  bool CreateDataset(size_t words, const Token& word, size_t word_at, Statement* out) {
+    if (out->target.word != ObjectWord::kDataset || words != 1) {
+      return in_.FailAt(out->definition.layout->at,
+                        "LAYOUT is for CREATE DATASET PATH {...}, which makes a dataset");
+    }
+    if (out->or_replace)
+      return in_.FailAt(out->begin, "OR REPLACE is for attributes: a dataset is not replaced");
+    out->verb = Verb::kCreateDataset;
+    out->target.object_at = word_at;
+    out->target.object = ObjectPath(word);
+    return true;
   }
 
   // A dataset at the root may be named without a slash.

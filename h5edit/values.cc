@@ -90,6 +90,11 @@ std::string CheckInteger(const ElementType& type, const Number& number) {
                 " to ", highest);
 }
 
+std::string CheckIntegral(const ElementType& type, const Value& value) {
+  const bool is_integer = value.kind == Value::Kind::kNumber && !value.number.is_real;
+  return is_integer ? CheckInteger(type, value.number) : WrongKind(type, value);
+}
+
 // Whether the number that is written is more (1) or less (-1) than the double nearest to it: who
 // rounds to a double first, and then to fewer bits, may end beside the nearest one.
 int SideOf(const std::string& text, double nearest) {
@@ -103,6 +108,7 @@ int SideOf(const std::string& text, double nearest) {
 }
 
 std::string CheckReal(const ElementType& type, const Value& value) {
+  if (value.kind != Value::Kind::kNumber) return WrongKind(type, value);
   const Number& number = value.number;
   if (std::isnan(number.real) || number.is_infinity) return {};
   if (type.is_wide && std::isfinite(std::strtold(value.text.c_str(), nullptr))) return {};
@@ -115,6 +121,8 @@ std::string CheckReal(const ElementType& type, const Value& value) {
 }
 
 std::string CheckString(const ElementType& type, const Value& value) {
+  if (type.is_variable && value.kind == Value::Kind::kNull) return {};
+  if (value.kind != Value::Kind::kQuoted) return WrongKind(type, value);
   const std::string& text = value.text;
   if (!type.is_utf8 && std::any_of(text.begin(), text.end(),
                                    [](char c) { return static_cast<unsigned char>(c) >= 0x80; })) {
@@ -148,6 +156,10 @@ const ElementType::Member* MemberOf(const ElementType& type, const Value& value)
 }
 
 std::string CheckMember(const ElementType& type, const Value& value) {
+  if (value.kind != Value::Kind::kNumber && value.kind != Value::Kind::kWord &&
+      value.kind != Value::Kind::kQuoted) {
+    return WrongKind(type, value);
+  }
   if (MemberOf(type, value) != nullptr) return {};
   std::string names;
   for (const ElementType::Member& member : type.members) {
@@ -166,6 +178,17 @@ std::string CheckBytes(const ElementType& type, const Value& value) {
   return StrCat("the type has ", type.size_bytes, " bytes, found ", bytes.size());
 }
 
+std::string CheckBitfield(const ElementType& type, const Value& value) {
+  if (value.kind != Value::Kind::kWord) return CheckIntegral(type, value);
+  const std::string wrong = CheckBytes(type, value);
+  return wrong.empty() ? CheckInteger(type, BitsOf(value)) : wrong;
+}
+
+std::string CheckOpaque(const ElementType& type, const Value& value) {
+  const bool may_be_bytes = value.kind == Value::Kind::kNumber || value.kind == Value::Kind::kWord;
+  return may_be_bytes ? CheckBytes(type, value) : WrongKind(type, value);
+}
+
 std::string CheckReference(const ElementType& type, const Value& value) {
   if (value.kind == Value::Kind::kNull) return {};
   const bool is_path = value.kind == Value::Kind::kReference ||
@@ -181,30 +204,19 @@ std::string CheckReference(const ElementType& type, const Value& value) {
 
 // Of a type that is not made of others.
 std::string CheckPlain(const ElementType& type, const Value& value) {
-  const bool is_number = value.kind == Value::Kind::kNumber;
   switch (type.type_class) {
     case TypeClass::kInteger:
-      return is_number && !value.number.is_real ? CheckInteger(type, value.number)
-                                                : WrongKind(type, value);
+      return CheckIntegral(type, value);
     case TypeClass::kReal:
-      return is_number ? CheckReal(type, value) : WrongKind(type, value);
+      return CheckReal(type, value);
     case TypeClass::kString:
-      if (type.is_variable && value.kind == Value::Kind::kNull) return {};
-      return value.kind == Value::Kind::kQuoted ? CheckString(type, value) : WrongKind(type, value);
+      return CheckString(type, value);
     case TypeClass::kEnum:
-      return is_number || value.kind == Value::Kind::kWord || value.kind == Value::Kind::kQuoted
-                 ? CheckMember(type, value)
-                 : WrongKind(type, value);
+      return CheckMember(type, value);
     case TypeClass::kBitfield:
-      if (value.kind == Value::Kind::kWord) {
-        const std::string wrong = CheckBytes(type, value);
-        return wrong.empty() ? CheckInteger(type, BitsOf(value)) : wrong;
-      }
-      return is_number && !value.number.is_real ? CheckInteger(type, value.number)
-                                                : WrongKind(type, value);
+      return CheckBitfield(type, value);
     case TypeClass::kOpaque:
-      return is_number || value.kind == Value::Kind::kWord ? CheckBytes(type, value)
-                                                           : WrongKind(type, value);
+      return CheckOpaque(type, value);
     case TypeClass::kReference:
       return CheckReference(type, value);
     default:

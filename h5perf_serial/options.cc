@@ -143,7 +143,11 @@ absl::Status ReadWord(const std::string& text, const char* what, const char* off
   return absl::InvalidArgumentError(StrCat(what, " is ", off, " or ", on, ", not '", text, "'"));
 }
 
-// What has an argument that is a size.
+bool TakesSize(int letter) {
+  return letter == 'a' || letter == 'T' || letter == 'b' || letter == 'G' || letter == kSieve ||
+         letter == kMetaBlock;
+}
+
 absl::Status ReadSize(int letter, const char* text, Hdf5Settings& settings) {
   H5M_ASSIGN_OR_RETURN(const uint64_t size, ParseSize(text));
   switch (letter) {
@@ -165,6 +169,20 @@ absl::Status ReadSize(int letter, const char* text, Hdf5Settings& settings) {
     default:
       settings.meta_block_bytes = size;
   }
+  return absl::OkStatus();
+}
+
+absl::Status ReadDeflate(const std::string& text, Hdf5Settings& settings) {
+  H5M_ASSIGN_OR_RETURN(const int64_t level, ParseInteger(text));
+  if (level < 0 || level > 9) return absl::InvalidArgumentError("--deflate takes 0 to 9");
+  settings.deflate = static_cast<unsigned>(level);
+  return absl::OkStatus();
+}
+
+absl::Status ReadContents(const std::string& text, Contents& contents) {
+  bool random = false;
+  H5M_RETURN_IF_ERROR(ReadWord(text, "--data", "tiled", "random", random));
+  contents = random ? Contents::kRandom : Contents::kTiled;
   return absl::OkStatus();
 }
 
@@ -209,7 +227,34 @@ class Parser {
     return absl::OkStatus();
   }
 
+  absl::Status TakeIterations(const std::string& text) {
+    H5M_ASSIGN_OR_RETURN(const int64_t number, ParseInteger(text));
+    options_.iterations = static_cast<int>(std::clamp<int64_t>(number, 1, 1'000'000));
+    return absl::OkStatus();
+  }
+
+  absl::Status TakeDriver(const std::string& text) {
+    H5M_ASSIGN_OR_RETURN(Driver driver, ParseDriver(text));
+    options_.drivers.push_back(std::move(driver));
+    return absl::OkStatus();
+  }
+
+  // What an option without an argument turns on; null: it is none.
+  bool* Toggle(int letter) {
+    if (letter == 'h') return &options_.help;
+    if (letter == 't') return &options_.settings.extendable;
+    if (letter == 'w') return &options_.write_only;
+    if (letter == kFsync) return &options_.fsync;
+    if (letter == kDropCaches) return &options_.drop_caches;
+    if (letter == kShuffle) return &options_.settings.shuffle;
+    if (letter == kCompare) return &options_.compare;
+    if (letter == kVersion) return &options_.version;
+    return nullptr;
+  }
+
   absl::Status Take(int letter) {
+    if (bool* const toggle = Toggle(letter)) return *toggle = true, absl::OkStatus();
+    if (TakesSize(letter)) return ReadSize(letter, optarg, options_.settings);
     const std::string text = optarg == nullptr ? "" : optarg;
     switch (letter) {
       case 'A':
@@ -225,69 +270,41 @@ class Parser {
         return TakeSizes(optarg, given_.buffer);
       case 'r':
         return TakeSizes(optarg, given_.order);
-      case 'i': {
-        H5M_ASSIGN_OR_RETURN(const int64_t number, ParseInteger(text));
-        options_.iterations = static_cast<int>(std::clamp<int64_t>(number, 1, 1'000'000));
+      case 'i':
+        return TakeIterations(text);
+      case 'v':
+        return TakeDriver(text);
+      case 'o':
+        options_.output = text;
         return absl::OkStatus();
-      }
-      case 'v': {
-        H5M_ASSIGN_OR_RETURN(Driver driver, ParseDriver(text));
-        options_.drivers.push_back(std::move(driver));
-        return absl::OkStatus();
-      }
-      case 'a':
-      case 'T':
-      case 'b':
-      case 'G':
-      case kSieve:
-      case kMetaBlock:
-        return ReadSize(letter, optarg, options_.settings);
       default:
-        return letter >= kJson ? TakeOurs(letter, text) : TakeFlag(letter, text);
+        return TakeOurs(letter, text);
     }
   }
 
-  absl::Status TakeFlag(int letter, const std::string& text) {
-    if (letter == 'h') options_.help = true;
-    if (letter == 't') options_.settings.extendable = true;
-    if (letter == 'w') options_.write_only = true;
-    if (letter == 'o') options_.output = text;
-    return absl::OkStatus();
-  }
-
+  // Those that h5perf_serial of HDF5 lacks.
   absl::Status TakeOurs(int option, const std::string& text) {
     switch (option) {
       case kJson:
+        options_.format = Format::kJson;
+        break;
       case kCsv:
-        options_.format = option == kJson ? Format::kJson : Format::kCsv;
-        return absl::OkStatus();
+        options_.format = Format::kCsv;
+        break;
       case kPattern:
         return ReadWord(text, "--pattern", "sequential", "random", options_.random_order);
-      case kData: {
-        bool random = false;
-        H5M_RETURN_IF_ERROR(ReadWord(text, "--data", "tiled", "random", random));
-        options_.contents = random ? Contents::kRandom : Contents::kTiled;
-        return absl::OkStatus();
-      }
-      case kDeflate: {
-        H5M_ASSIGN_OR_RETURN(const int64_t level, ParseInteger(text));
-        if (level < 0 || level > 9) return absl::InvalidArgumentError("--deflate takes 0 to 9");
-        options_.settings.deflate = static_cast<unsigned>(level);
-        return absl::OkStatus();
-      }
+      case kData:
+        return ReadContents(text, options_.contents);
+      case kDeflate:
+        return ReadDeflate(text, options_.settings);
       case kChunkCache:
         return ReadChunkCache(text, options_.settings);
       case kLibver:
         options_.settings.libver = text;
-        return absl::OkStatus();
+        break;
       case kPercentiles:
         return ReadPercentiles(optarg, options_);
     }
-    if (option == kFsync) options_.fsync = true;
-    if (option == kDropCaches) options_.drop_caches = true;
-    if (option == kShuffle) options_.settings.shuffle = true;
-    if (option == kCompare) options_.compare = true;
-    if (option == kVersion) options_.version = true;
     return absl::OkStatus();
   }
 

@@ -63,6 +63,30 @@ absl::Status SettleShape(const GivenShape& given, Options& options) {
   return absl::OkStatus();
 }
 
+absl::Status CheckPages(const Hdf5Settings& settings) {
+  const uint64_t page_bytes = settings.page_size_bytes;
+  const uint64_t buffer_bytes = settings.page_buffer_bytes;
+  if (buffer_bytes > 0 && page_bytes == 0) {
+    return absl::InvalidArgumentError("-b wants -G: HDF5 buffers pages of files that have pages");
+  }
+  if (buffer_bytes > 0 && buffer_bytes < page_bytes) {
+    return absl::InvalidArgumentError("-b is less than -G: the page buffer must hold a page");
+  }
+  if (page_bytes > 0 && (page_bytes < 512 || page_bytes > (uint64_t{1} << 30))) {
+    return absl::InvalidArgumentError("-G takes 512 to 1G, which are HDF5's bounds");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckLibver(const std::string& libver) {
+  constexpr std::array kBounds = {"earliest", "v18", "v110", "v112", "v114", "latest"};
+  for (const char* bound : kBounds) {
+    if (libver.empty() || libver == bound) return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      StrCat("--libver is earliest, v18, v110, v112, v114 or latest, not '", libver, "'"));
+}
+
 absl::Status CheckSettings(const Hdf5Settings& settings) {
   if (settings.extendable && !settings.chunk.has_value()) {
     return absl::InvalidArgumentError("-t wants -c: HDF5 extends only chunked datasets");
@@ -70,22 +94,8 @@ absl::Status CheckSettings(const Hdf5Settings& settings) {
   if ((settings.shuffle || settings.deflate.has_value()) && !settings.chunk.has_value()) {
     return absl::InvalidArgumentError("--shuffle and --deflate want -c: HDF5 filters chunks");
   }
-  if (settings.page_buffer_bytes > 0 && settings.page_size_bytes == 0) {
-    return absl::InvalidArgumentError("-b wants -G: HDF5 buffers pages of files that have pages");
-  }
-  if (settings.page_buffer_bytes > 0 && settings.page_buffer_bytes < settings.page_size_bytes) {
-    return absl::InvalidArgumentError("-b is less than -G: the page buffer must hold a page");
-  }
-  if (settings.page_size_bytes > 0 &&
-      (settings.page_size_bytes < 512 || settings.page_size_bytes > (uint64_t{1} << 30))) {
-    return absl::InvalidArgumentError("-G takes 512 to 1G, which are HDF5's bounds");
-  }
-  constexpr std::array kBounds = {"earliest", "v18", "v110", "v112", "v114", "latest"};
-  for (const char* bound : kBounds) {
-    if (settings.libver.empty() || settings.libver == bound) return absl::OkStatus();
-  }
-  return absl::InvalidArgumentError(
-      StrCat("--libver is earliest, v18, v110, v112, v114 or latest, not '", settings.libver, "'"));
+  H5M_RETURN_IF_ERROR(CheckPages(settings));
+  return CheckLibver(settings.libver);
 }
 
 }  // namespace

@@ -75,29 +75,43 @@ std::optional<std::string> JoinServers(const toml::array& servers) {
   return list;
 }
 
+absl::Status CheckIsDriverKey(const std::filesystem::path& path, std::string_view name) {
+  if (std::find(kDriverKeys.begin(), kDriverKeys.end(), name) != kDriverKeys.end()) {
+    return absl::OkStatus();
+  }
+  return BadToml(path, StrCat("unknown key `", name, "`; known are ",
+                              absl::StrJoin(kDriverKeys, ", ",
+                                            [](std::string* out, auto key) { out->append(key); })));
+}
+
+// Whether the key is read here; the others are the driver's alone.
+bool IsClientKey(std::string_view name) {
+  return name == "server" || name == "ca" || name == "token" || name == "root";
+}
+
+// The value of a client's key.
+absl::Status Take(const std::filesystem::path& path, std::string_view name, const toml::node& value,
+                  ClientFile* file) {
+  const std::optional<std::string> text = name == "server" && value.is_array()
+                                              ? JoinServers(*value.as_array())
+                                              : value.value_exact<std::string>();
+  if (!text) return BadToml(path, StrCat("`", name, "` is not a string"));
+  if (name == "server") file->server = *text;
+  if (name == "ca") file->ca = text->empty() ? std::filesystem::path() : path.parent_path() / *text;
+  if (name == "token") file->token = *text;
+  if (name == "root") file->root = *text;
+  if (name == "root" && !text->empty() && text->front() != '/') {
+    return BadToml(path, StrCat("root = \"", *text, "\" is not an absolute path"));
+  }
+  return absl::OkStatus();
+}
+
 // Distributes the keys of client.toml.
 absl::StatusOr<ClientFile> FromToml(const std::filesystem::path& path, const toml::table& table) {
   ClientFile file;
   for (const auto& [key, value] : table) {
-    std::optional<std::string> text = value.value_exact<std::string>();
-    const std::string_view name = key.str();
-    if (name == "server" && value.is_array()) text = JoinServers(*value.as_array());
-    if (std::find(kDriverKeys.begin(), kDriverKeys.end(), name) == kDriverKeys.end()) {
-      return BadToml(path, StrCat("unknown key `", name, "`; known are ",
-                                  absl::StrJoin(kDriverKeys, ", ", [](std::string* out, auto key) {
-                                    out->append(key);
-                                  })));
-    }
-    if (name != "server" && name != "ca" && name != "token" && name != "root") continue;
-    if (!text) return BadToml(path, StrCat("`", name, "` is not a string"));
-    if (name == "server") file.server = *text;
-    if (name == "ca")
-      file.ca = text->empty() ? std::filesystem::path() : path.parent_path() / *text;
-    if (name == "token") file.token = *text;
-    if (name == "root") file.root = *text;
-    if (name == "root" && !text->empty() && text->front() != '/') {
-      return BadToml(path, StrCat("root = \"", *text, "\" is not an absolute path"));
-    }
+    H5M_RETURN_IF_ERROR(CheckIsDriverKey(path, key.str()));
+    if (IsClientKey(key.str())) H5M_RETURN_IF_ERROR(Take(path, key.str(), value, &file));
   }
   return file;
 }

@@ -26,14 +26,9 @@ ClientFile FromSettings(const ClientSettings& settings) {
   return given;
 }
 
-}  // namespace
-
-absl::StatusOr<ClientOptions> ResolveClientOptions(const ClientSettings& settings) {
-  return ResolveClientOptionsIn(settings, StandardDirectories());
-}
-
-absl::StatusOr<ClientOptions> ResolveClientOptionsIn(
-    const ClientSettings& settings, absl::Span<const std::filesystem::path> directories) {
+// The first of the settings and `directories` that has a key decides it.
+absl::StatusOr<ClientFile> Merge(const ClientSettings& settings,
+                                 absl::Span<const std::filesystem::path> directories) {
   ClientFile merged = FromSettings(settings);
   for (const std::filesystem::path& directory : directories) {
     H5M_ASSIGN_OR_RETURN(ClientFile file, ReadClientDirectory(directory));
@@ -42,34 +37,57 @@ absl::StatusOr<ClientOptions> ResolveClientOptionsIn(
     if (!merged.token) merged.token = std::move(file.token);
     if (!merged.root) merged.root = std::move(file.root);
   }
-  if (merged.server) {
-    const ServerList list = ParseServerList(*merged.server);
-    if (!list.problem.empty()) {
-      return absl::InvalidArgumentError("server '" + *merged.server + "': " + list.problem);
-    }
-    if (list.servers.size() > 1 && settings.server) {
-      return absl::InvalidArgumentError("server '" + *merged.server +
-                                        "' is a list, and one is to be asked: name that one");
-    }
-    merged.server = list.servers[0];
+  return merged;
+}
+
+// The server of `text` that is asked: the first of a list, which only files may have.
+absl::StatusOr<std::string> ChooseServer(const std::string& text, const ClientSettings& settings) {
+  const ServerList list = ParseServerList(text);
+  if (!list.problem.empty()) {
+    return absl::InvalidArgumentError("server '" + text + "': " + list.problem);
   }
+  if (list.servers.size() > 1 && settings.server) {
+    return absl::InvalidArgumentError("server '" + text +
+                                      "' is a list, and one is to be asked: name that one");
+  }
+  return list.servers[0];
+}
+
+// Reads the files that `merged` names.
+absl::Status ReadCredentials(const ClientFile& merged, ClientOptions* options) {
+  if (merged.ca && !merged.ca->empty()) {
+    H5M_ASSIGN_OR_RETURN(options->ca_pem, ReadCa(*merged.ca));
+  }
+  if (merged.token && !merged.token->empty()) {
+    H5M_ASSIGN_OR_RETURN(options->token, ReadToken(*merged.token));
+  }
+  if (!options->token.empty() && options->ca_pem.empty() && !options->loopback) {
+    return absl::InvalidArgumentError(
+        "a token is set, but no CA: it would go to " + options->server +
+        " in plain text. Set `ca` to the server's CA file, or the token to \"\"");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<ClientOptions> ResolveClientOptions(const ClientSettings& settings) {
+  return ResolveClientOptionsIn(settings, StandardDirectories());
+}
+
+absl::StatusOr<ClientOptions> ResolveClientOptionsIn(
+    const ClientSettings& settings, absl::Span<const std::filesystem::path> directories) {
+  H5M_ASSIGN_OR_RETURN(const ClientFile merged, Merge(settings, directories));
   ClientOptions options;
-  options.server = merged.server.value_or("127.0.0.1:" + std::to_string(kDefaultPort));
+  options.server = "127.0.0.1:" + std::to_string(kDefaultPort);
+  if (merged.server) {
+    H5M_ASSIGN_OR_RETURN(options.server, ChooseServer(*merged.server, settings));
+  }
   H5M_ASSIGN_OR_RETURN(ServerAddress address, ParseServerAddress(options.server));
   options.target = std::move(address.target);
   options.loopback = address.loopback;
   options.root = merged.root.value_or("");
-  if (merged.ca && !merged.ca->empty()) {
-    H5M_ASSIGN_OR_RETURN(options.ca_pem, ReadCa(*merged.ca));
-  }
-  if (merged.token && !merged.token->empty()) {
-    H5M_ASSIGN_OR_RETURN(options.token, ReadToken(*merged.token));
-  }
-  if (!options.token.empty() && options.ca_pem.empty() && !options.loopback) {
-    return absl::InvalidArgumentError(
-        "a token is set, but no CA: it would go to " + options.server +
-        " in plain text. Set `ca` to the server's CA file, or the token to \"\"");
-  }
+  H5M_RETURN_IF_ERROR(ReadCredentials(merged, &options));
   return options;
 }
 

@@ -180,7 +180,7 @@ TEST_F(ClientOptionsTest, MistakesInFilesNameFileAndKey) {
   Write(user_ / "client.toml", "server = 7");
   ExpectError(absl::StatusCode::kInvalidArgument, "client.toml: `server` is not a string");
   Write(user_ / "client.toml", "\nserver = ");
-  ExpectError(absl::StatusCode::kInvalidArgument, "client.toml:2:");
+  ExpectError(absl::StatusCode::kInvalidArgument, "client.toml:2: ");
   Write(user_ / "client.toml", "server = 'a b'");
   ExpectError(absl::StatusCode::kInvalidArgument, "server 'a b'");
 }

@@ -30,25 +30,30 @@ static int is_libhdf5(const char* path) {
   return name[7] == '.' || name[7] == '-' || name[7] == '_';
 }
 
+/* The length of a UTF-8 sequence that begins with `lead`; 0 if none does. */
+static size_t length_by_lead(unsigned char lead) {
+  return lead < 0x80   ? 1
+         : lead < 0xc2 ? 0
+         : lead < 0xe0 ? 2
+         : lead < 0xf0 ? 3
+         : lead < 0xf5 ? 4
+                       : 0;
+}
+
+/* Overlong forms, surrogates, and what lies beyond U+10FFFF (RFC 3629, 4). */
+static int is_no_character(unsigned char lead, unsigned char second) {
+  return (lead == 0xe0 && second < 0xa0) || (lead == 0xed && second > 0x9f) ||
+         (lead == 0xf0 && second < 0x90) || (lead == 0xf4 && second > 0x8f);
+}
+
 /* The length of the UTF-8 sequence at `text`; 0 if it is none. */
 static size_t utf8_length(const char* text) {
   const unsigned char lead = (unsigned char)*text;
-  const size_t length = lead < 0x80                   ? 1
-                        : lead >= 0xc2 && lead < 0xe0 ? 2
-                        : lead >= 0xe0 && lead < 0xf0 ? 3
-                        : lead >= 0xf0 && lead < 0xf5 ? 4
-                                                      : 0;
+  const size_t length = length_by_lead(lead);
   for (size_t k = 1; k < length; ++k) {
     if (((unsigned char)text[k] & 0xc0) != 0x80) return 0; /* the end, too */
   }
-  /* Overlong forms, surrogates, and what lies beyond U+10FFFF (RFC 3629, 4). */
-  if (length > 1) {
-    const unsigned char second = (unsigned char)text[1];
-    if ((lead == 0xe0 && second < 0xa0) || (lead == 0xed && second > 0x9f) ||
-        (lead == 0xf0 && second < 0x90) || (lead == 0xf4 && second > 0x8f)) {
-      return 0;
-    }
-  }
+  if (length > 1 && is_no_character(lead, (unsigned char)text[1])) return 0;
   return length;
 }
 

@@ -378,45 +378,63 @@ void ReportNewerCut(Context& context, const Plan& plan, const Options& options) 
       keeps ? StrCat("; the old one would be kept as ", options.local, kOldFileMark, "TIME") : ""));
 }
 
-// The same of what was done as of what would be.
-void Report(Context& context, const Plan& plan, const Options& options) {
-  const bool keeps = plan.old_file.has_value() && !plan.equal;
-  const Json kept = keeps ? Json(plan.kept) : Json(nullptr);
-  if (context.json()) {
-    const char* const done = options.dry_run ? "would_recover" : "recovered";
-    context.Print(Json{{"local", options.local},
-                       {"file", plan.arg.name},
-                       {"action", plan.equal ? "equal" : done},
-                       {"version", VersionToJson(plan.version)},
-                       {"broken", kept},
-                       {"kept", kept},
-                       {"dry_run", options.dry_run}});
-  }
-  const std::string what = StrCat(plan.arg.name, "@", plan.version.version());
-  const std::string size = HumanBytes(static_cast<uint64_t>(plan.version.size_bytes()));
+std::string NameAndVersion(const Plan& plan) {
+  return StrCat(plan.arg.name, "@", plan.version.version());
+}
+
+// Whether the old file is kept beside the new one.
+bool KeepsOldFile(const Plan& plan) { return plan.old_file.has_value() && !plan.equal; }
+
+void PrintReport(Context& context, const Plan& plan, const Options& options) {
+  const Json kept = KeepsOldFile(plan) ? Json(plan.kept) : Json(nullptr);
+  const char* const done = options.dry_run ? "would_recover" : "recovered";
+  context.Print(Json{{"local", options.local},
+                     {"file", plan.arg.name},
+                     {"action", plan.equal ? "equal" : done},
+                     {"version", VersionToJson(plan.version)},
+                     {"broken", kept},
+                     {"kept", kept},
+                     {"dry_run", options.dry_run}});
+}
+
+std::string ReportText(const Plan& plan, const Options& options) {
+  const std::string what = NameAndVersion(plan);
   if (plan.equal) {
-    context.Say(StrCat(options.local, " is ", what, " already; its record ",
-                       options.dry_run ? "would say so" : "says so now"));
-  } else if (options.dry_run) {
-    context.Say(StrCat(
+    return StrCat(options.local, " is ", what, " already; its record ",
+                  options.dry_run ? "would say so" : "says so now");
+  }
+  const std::string size = HumanBytes(static_cast<uint64_t>(plan.version.size_bytes()));
+  const bool keeps = KeepsOldFile(plan);
+  if (options.dry_run) {
+    return StrCat(
         "would recover ", options.local, " to ", what, " (", size, ")",
         keeps ? StrCat("; the old one would be kept as ", options.local, kOldFileMark, "TIME")
-              : ""));
-  } else {
-    context.Say(StrCat("recovered ", options.local, " to ", what, " (", size, ")",
-                       keeps ? StrCat("; the old one is kept as ", plan.kept) : ""));
+              : "");
   }
+  return StrCat("recovered ", options.local, " to ", what, " (", size, ")",
+                keeps ? StrCat("; the old one is kept as ", plan.kept) : "");
+}
+
+// How a version that is not the newest becomes what is written on.
+std::string WayOnText(const Plan& plan, const Options& options) {
+  const std::string newest = plan.has_newer_cut ? NewerCutText(plan)
+                                                : StrCat("the server's newest is version ",
+                                                         plan.status.newest_version().version());
+  return StrCat(newest, "; to go on from version ", plan.version.version(), ": h5mirror rollback ",
+                NameAndVersion(plan), " && h5mirror ", plan.patch ? "resync --from local" : "adopt",
+                " ", options.local);
+}
+
+// The same of what was done as of what would be.
+void Report(Context& context, const Plan& plan, const Options& options) {
+  if (context.json()) PrintReport(context, plan, options);
+  context.Say(ReportText(plan, options));
   if (plan.patch) {
-    context.Note(StrCat(what, " was cut while a writer had the file open: the local file ",
+    context.Note(StrCat(NameAndVersion(plan),
+                        " was cut while a writer had the file open: the local file ",
                         options.dry_run ? "gets" : "has", " the superblock of a closed file"));
   }
-  if (plan.is_newest()) return;
-  const std::string onwards = plan.patch ? "resync --from local" : "adopt";
-  context.Note(StrCat(plan.has_newer_cut ? NewerCutText(plan)
-                                         : StrCat("the server's newest is version ",
-                                                  plan.status.newest_version().version()),
-                      "; to go on from version ", plan.version.version(), ": h5mirror rollback ",
-                      what, " && h5mirror ", onwards, " ", options.local));
+  if (!plan.is_newest()) context.Note(WayOnText(plan, options));
 }
 
 void CloseOnServer(Context& context, const Plan& plan, const Options& options) {

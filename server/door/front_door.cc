@@ -183,30 +183,35 @@ void FrontDoor::Run() {
     epoll_event events[kEventsAtOnce];
     const int count = epoll_wait(epoll_.get(), events, kEventsAtOnce, ticks ? kTickMs : -1);
     if (!accepts_ && !listeners_.empty()) CloseListeners();
-    for (int i = 0; i < count; ++i) {
-      const uint64_t data = events[i].data.u64;
-      if (data == kWake) {
-        eventfd_t woken = 0;
-        eventfd_read(wake_.get(), &woken);
-      } else if ((data & kListenerBit) == 0) {
-        // Both directions have ended: gRPC has closed its descriptor, or is about to.
-        if ((events[i].events & EPOLLHUP) != 0) table_.Remove(data, Now());
-      } else if (const size_t listener = data & ~kListenerBit; listener < listeners_.size()) {
-        AcceptFrom(listeners_[listener].first, listeners_[listener].second);
-      }
-    }
+    for (int i = 0; i < count; ++i) Handle(events[i].data.u64, events[i].events);
     if (Now() < next_tick) continue;
     next_tick = Now() + absl::Milliseconds(kTickMs);
-    if (out_of_descriptors_ && !listeners_.empty()) {
-      out_of_descriptors_ = false;
-      reserve_ = OpenReserve();
-      WatchListeners();
-    }
-    for (const ConnectionTable::CutOne& cut : table_.CutOverdue(Now())) {
-      Note(cut.turned, cut.peer.Name());
-    }
+    Tick();
   }
   if (!listeners_.empty()) CloseListeners();
+}
+
+void FrontDoor::Handle(uint64_t data, uint32_t events) {
+  if (data == kWake) {
+    eventfd_t woken = 0;
+    eventfd_read(wake_.get(), &woken);
+  } else if ((data & kListenerBit) == 0) {
+    // Both directions have ended: gRPC has closed its descriptor, or is about to.
+    if ((events & EPOLLHUP) != 0) table_.Remove(data, Now());
+  } else if (const size_t listener = data & ~kListenerBit; listener < listeners_.size()) {
+    AcceptFrom(listeners_[listener].first, listeners_[listener].second);
+  }
+}
+
+void FrontDoor::Tick() {
+  if (out_of_descriptors_ && !listeners_.empty()) {
+    out_of_descriptors_ = false;
+    reserve_ = OpenReserve();
+    WatchListeners();
+  }
+  for (const ConnectionTable::CutOne& cut : table_.CutOverdue(Now())) {
+    Note(cut.turned, cut.peer.Name());
+  }
 }
 
 void FrontDoor::AcceptFrom(size_t index, int listener) {

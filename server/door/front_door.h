@@ -4,6 +4,7 @@
 
 #include <array>
 #include <atomic>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -73,7 +74,12 @@ class FrontDoor {
  private:
   explicit FrontDoor(const Config& config);
 
+  // The thread: events as they come, and now and then what is due.
   void Run();
+  // `data` is what Watch() was given.
+  void Handle(uint64_t data, uint32_t events);
+  // Watches the listeners again once descriptors may be free, and cuts newcomers that are overdue.
+  void Tick();
   void AcceptFrom(size_t index, int listener);
   bool AcceptOne(size_t index, int listener);
   void TakeIn(size_t index, int listener, OwnedFd fd);

@@ -122,7 +122,8 @@ std::optional<HistoryPruner::Disk> HistoryPruner::LookAtDisk() {
   if (!min_free_.is_set()) return std::nullopt;
   const absl::StatusOr<uint64_t> free = store_.FreeDiskBytes();
   if (!free.ok()) {
-    spdlog::warn("history: nobody knows how much of the disk is free: {}",
+    // The status names the root.
+    spdlog::warn("history: cannot read how much of the disk is free, and min_free waits: {}",
                  free.status().ToString());
     return std::nullopt;
   }

@@ -43,12 +43,12 @@ class Golden {
   void Check(store::Store& server);
   // The head's bytes are those of the newest durable cut, which has been applied.
   void CheckHead(const LocalFile& file, const store::FileInfo& info, const std::string& head);
-  // Of the newest cut; null: there is none.
   // Of the newest durable cut, in bytes; 0: nobody made it.
   size_t SizeOf(const store::FileInfo& info) const {
     const ImagePtr newest = NewestOf(info);
     return newest == nullptr ? 0 : newest->bytes.size();
   }
+  // Of the newest durable cut; null: nobody made it.
   ImagePtr NewestOf(const store::FileInfo& info) const;
 
  private:
