@@ -42,7 +42,6 @@ struct OpenFile {
   struct Unread {
     std::string name;
     std::string log;
-    bool refused = false;  // its SWMR writer may be at work: each read fails
   };
   std::unique_ptr<Unread> unread;
   // Of a file that is opened for writing and that no server gets, until it is written: why.
@@ -73,9 +72,6 @@ inline bool IsEmbedded(const OpenFile& file) { return file.under->cls == Embedde
 // Opens the file as HDF5 asked; null with the reason on the host's error stack.
 OpenFile* OpenFileFor(HostLibrary& host, const char* name, unsigned flags, hid_t fapl,
                       haddr_t maxaddr);
-
-// An open for writing of that file has succeeded, and the first read refused it.
-void NoteRefusedRead(const char* name);
 
 // Why HDF5 may not delete the local file of that name: the program means one on a server.
 Problem ProblemOfDeleting(const HostLibrary& host, const char* name, hid_t fapl);

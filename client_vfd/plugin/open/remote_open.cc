@@ -1,12 +1,12 @@
 #include "client_vfd/plugin/open/remote_open.h"
 
-#include <cerrno>
 #include <map>
 #include <mutex>
 #include <string>
 #include <utility>
 
 #include "client_vfd/plugin/host/h5_error.h"
+#include "client_vfd/plugin/host/this_process.h"
 
 namespace h5mirror::vfd {
 namespace {
@@ -40,22 +40,6 @@ class Writers {
   std::map<Key, int> counts_;
 };
 
-Problem ProblemOf(const Config& config, const ReaderTarget& target) {
-  if (config.IsEmbedded()) {
-    return "mode=remote needs a server; with server=embedded the files are local";
-  }
-  if (config.Servers().size() > 1) {
-    return "mode=remote writes to one server, and server= names " +
-           std::to_string(config.Servers().size());
-  }
-  if (config.under != UnderDriver::kSec2) return "mode=remote does no local I/O: leave out under=";
-  if (!config.version.empty()) {
-    return "mode=remote opens the newest cut: read version=" + config.version + " with mode=reader";
-  }
-  if (target.name.empty()) return "it lies outside of the server's root";
-  return std::nullopt;
-}
-
 RootPtr RootOfWriter(const Config& config, const ReaderTarget& target) {
   auto root = std::make_shared<ReaderRoot>();
   root->config_text = target.config_text;
@@ -67,8 +51,8 @@ RootPtr RootOfWriter(const Config& config, const ReaderTarget& target) {
 }
 
 // Has MirroredFile and the session above and behind `file.under`.
-void Mirror(OpenFile& file, const std::shared_ptr<const Config>& config, const ReaderTarget& target,
-            H5mIntent intent, unsigned flags, unsigned mode_bits) {
+void Mirror(const OpenCall& call, const ReaderTarget& target, H5mIntent intent, unsigned mode_bits,
+            OpenFile& file) {
   MirrorTarget mirrored;
   mirrored.real_path = target.real_path;
   mirrored.name = target.name;
@@ -76,59 +60,54 @@ void Mirror(OpenFile& file, const std::shared_ptr<const Config>& config, const R
   mirrored.base_cut = BaseCutOf(file.under);
   mirrored.mode_bits = mode_bits;
   file.mirror =
-      std::make_unique<MirroredFile>(*file.host, config, std::move(mirrored), file.under, -1);
-  if ((flags & H5F_ACC_SWMR_WRITE) != 0) file.mirror->OpenedForSwmr();
+      std::make_unique<MirroredFile>(call.host, call.config, std::move(mirrored), file.under, -1);
+  if (call.request.writes_swmr) file.mirror->OpenedForSwmr();
 }
 
 // Opens it for writing, or leaves `file.under` null.
-void OpenForWriting(OpenFile& file, const std::shared_ptr<const Config>& config,
-                    const ReaderTarget& target, unsigned flags, unsigned mode_bits) {
-  const bool makes = (flags & (H5F_ACC_TRUNC | H5F_ACC_EXCL)) != 0;
+void OpenForWriting(const OpenCall& call, const ReaderTarget& target, OpenFile& file) {
+  const bool makes = call.request.truncates || call.request.makes_new;
+  const unsigned mode_bits = makes ? NewFileMode() : 0644;
   H5FD_t* cut = nullptr;
   if (!makes) {
-    cut = OpenReader(*file.host, *config, target);
+    cut = OpenReader(call.host, *call.config, target);
     if (cut == nullptr) return;
   }
-  file.under = MakeRemote(*file.host, config, target, cut);
-  const H5mIntent intent = !makes                         ? H5M_REMOTE_CHANGE
-                           : (flags & H5F_ACC_TRUNC) != 0 ? H5M_REMOTE_REPLACE
-                                                          : H5M_REMOTE_NEW;
-  Mirror(file, config, target, intent, flags, mode_bits);
+  file.under = MakeRemote(call.host, call.config, target, cut);
+  const H5mIntent intent = !makes                   ? H5M_REMOTE_CHANGE
+                           : call.request.truncates ? H5M_REMOTE_REPLACE
+                                                    : H5M_REMOTE_NEW;
+  Mirror(call, target, intent, mode_bits, file);
   if (!makes) return;
   std::string error;
   const int failed = file.mirror->BeginNow(&error);
   if (failed == 0) return;
-  PushOpenErrno(*file.host, target.given_name, failed, error);
+  PushOpenErrno(call.host, target.given_name, failed, error);
   file.mirror.reset();
   file.under->cls->close(std::exchange(file.under, nullptr));
 }
 
 }  // namespace
 
-std::unique_ptr<OpenFile> OpenRemote(HostLibrary& host, std::shared_ptr<const Config> config,
-                                     ReaderTarget target, unsigned flags, unsigned mode_bits) {
-  if (const Problem problem = ProblemOf(*config, target)) {
-    PushOpenErrno(host, target.given_name, EINVAL, *problem);
-    return nullptr;
-  }
+std::unique_ptr<OpenFile> OpenRemote(const OpenCall& call, ReaderTarget target) {
   auto file = std::make_unique<OpenFile>();
-  file->host = &host;
-  file->remote_key = config->Servers().front() + "\n" + target.name;
-  const bool writes = (flags & H5F_ACC_RDWR) != 0;
+  file->host = &call.host;
+  file->remote_key = call.config->Servers().front() + "\n" + target.name;
+  const bool writes = call.request.writes;
   if (target.root != nullptr && (writes || target.root->is_writer)) {
     target.parent = std::exchange(target.root, nullptr);
   }
   if (Writers::Get().Has(*file)) {  // HDF5 finds out, and lets go of this one.
-    file->under = MakeRemote(host, config, target, nullptr);
+    file->under = MakeRemote(call.host, call.config, target, nullptr);
     return file;
   }
   if (!writes) {
-    file->under = OpenReader(host, *config, std::move(target));
+    file->under = OpenReader(call.host, *call.config, std::move(target));
     return file->under != nullptr ? std::move(file) : nullptr;
   }
-  OpenForWriting(*file, config, target, flags, mode_bits);
+  OpenForWriting(call, target, *file);
   if (file->under == nullptr) return nullptr;
-  file->remote_root = RootOfWriter(*config, target);
+  file->remote_root = RootOfWriter(*call.config, target);
   Writers::Get().Add(*file);
   return file;
 }

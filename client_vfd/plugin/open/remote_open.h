@@ -2,8 +2,7 @@
 //
 //   read                the newest cut, pinned, as in mode=reader
 //   read and write      the same; the first change asks the server for the file, which must still
-//   be
-//                       at that cut
+//                       be at that cut
 //   create, truncate    the server is asked at once. What there is stays until the first cut
 //
 // A file that the process writes is one file for all of its opens: to a second one HDF5 finds by
@@ -13,16 +12,14 @@
 
 #include <memory>
 
-#include "client_vfd/plugin/config/config.h"
-#include "client_vfd/plugin/host/host_library.h"
 #include "client_vfd/plugin/modes/reader_file.h"
+#include "client_vfd/plugin/open/open_facts.h"
 #include "client_vfd/plugin/open/open_file.h"
 
 namespace h5mirror::vfd {
 
-// `mode_bits`: of a file that is made. Null with the reason on the host's error stack.
-std::unique_ptr<OpenFile> OpenRemote(HostLibrary& host, std::shared_ptr<const Config> config,
-                                     ReaderTarget target, unsigned flags, unsigned mode_bits);
+// As PlanOpen() allows. Null with the reason on the host's error stack.
+std::unique_ptr<OpenFile> OpenRemote(const OpenCall& call, ReaderTarget target);
 
 // Of a file that OpenRemote() gave; it is closed and is to be deleted.
 herr_t CloseRemote(OpenFile& file);

@@ -12,6 +12,7 @@
 #include "client_vfd/plugin/host/h5_error.h"
 #include "client_vfd/plugin/host/reporter.h"
 #include "client_vfd/plugin/modes/local_file.h"
+#include "client_vfd/plugin/open/refused_opens.h"
 #include "client_vfd/plugin/writes/superblock.h"
 
 namespace h5mirror::vfd {
@@ -38,8 +39,7 @@ herr_t BeforeFirstRead(OpenFile* file) {
   if (look.writer == SwmrLook::Writer::kNone) return 0;
   if (look.writer != SwmrLook::Writer::kGone) {
     file->unread = std::make_unique<OpenFile::Unread>(*unread);
-    file->unread->refused = true;
-    NoteRefusedRead(unread->name.c_str());
+    RefusedOpensOfThread().OnRefusedRead(unread->name);
     PushOpenErrno(*file->host, unread->name, EAGAIN, WhyNotOpened(look, unread->name));
     return -1;
   }
