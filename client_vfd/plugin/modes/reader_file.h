@@ -1,5 +1,5 @@
-// A version of a file on the server as a driver below the driver: what OpenFile has as its `under`
-// in mode=reader. Read-only.
+// A version of a file on the server as a driver below the driver: what ReaderMode has as its
+// `under`. Read-only.
 #ifndef H5MIRROR_CLIENT_VFD_PLUGIN_MODES_READER_FILE_H_
 #define H5MIRROR_CLIENT_VFD_PLUGIN_MODES_READER_FILE_H_
 

@@ -1,4 +1,4 @@
-// A file that is written with mode=remote, as a driver below the driver: what OpenFile has as its
+// A file that is written with mode=remote, as a driver below the driver: what RemoteMode has as its
 // `under`. There is no local file. What the program writes goes to a spool, a nameless sparse file,
 // from where the session sends it (MirroredFile lies above, as over a local file). What it has not
 // written since the open is read from the server, at the cut that was opened, through the readers'

@@ -1,6 +1,5 @@
 #include "client_vfd/plugin/open/local_open.h"
 
-#include "client_vfd/plugin/host/h5_error.h"
 #include "client_vfd/plugin/modes/local_file.h"
 
 namespace h5mirror::vfd {
@@ -30,13 +29,6 @@ bool KnowsItsSize(const LocalOpened& opened, unsigned flags) {
 
 }  // namespace
 
-herr_t CloseUnder(const HostLibrary& host, H5FD_t* under) {
-  if (!host.api.usable || host.api.e_get_num(H5E_DEFAULT) <= 0) return CloseLocal(host, under);
-  const QuietErrors quiet(host.api);
-  const KeepErrors keep(host.api);
-  return CloseLocal(host, under);
-}
-
 LocalOpened OpenLocked(const OpenCall& call) {
   constexpr int kAttempts = 100;
   LocalOpened opened;
@@ -52,7 +44,7 @@ LocalOpened OpenLocked(const OpenCall& call) {
     const bool is_locked = TakeLock(call, opened.under);
     // Of a file that never rests, whose locks are off, HDF5 says what is wrong.
     if (is_locked && (attempt == kAttempts || KnowsItsSize(opened, call.flags))) return opened;
-    CloseUnder(call.host, opened.under);
+    CloseLocal(call.host, opened.under);
     opened.under = nullptr;
     if (!is_locked) return opened;
   }

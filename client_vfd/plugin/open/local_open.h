@@ -5,9 +5,8 @@
 #include <sys/stat.h>
 
 #include "client_vfd/plugin/host/hdf5_headers.h"
-#include "client_vfd/plugin/host/host_library.h"
+#include "client_vfd/plugin/modes/open_files.h"
 #include "client_vfd/plugin/open/open_facts.h"
-#include "client_vfd/plugin/open/open_files.h"
 
 namespace h5mirror::vfd {
 
@@ -20,10 +19,6 @@ struct LocalOpened {
 
 // A file that this process has open already is not locked again.
 LocalOpened OpenLocked(const OpenCall& call);
-
-// Closes the driver below. Where the open fails: why, stays on the error stack, which a call of the
-// library clears.
-herr_t CloseUnder(const HostLibrary& host, H5FD_t* under);
 
 }  // namespace h5mirror::vfd
 

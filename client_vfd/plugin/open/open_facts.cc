@@ -10,8 +10,8 @@
 #include "client_vfd/plugin/host/this_process.h"
 #include "client_vfd/plugin/modes/embedded_file.h"
 #include "client_vfd/plugin/modes/local_file.h"
+#include "client_vfd/plugin/modes/swmr.h"
 #include "client_vfd/plugin/open/reader_open.h"
-#include "client_vfd/plugin/open/swmr.h"
 
 namespace h5mirror::vfd {
 namespace {

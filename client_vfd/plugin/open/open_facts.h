@@ -12,8 +12,8 @@
 #include "client_vfd/plugin/host/hdf5_headers.h"
 #include "client_vfd/plugin/host/host_library.h"
 #include "client_vfd/plugin/modes/linked_open.h"
+#include "client_vfd/plugin/modes/open_files.h"
 #include "client_vfd/plugin/modes/reader_file.h"
-#include "client_vfd/plugin/open/open_files.h"
 #include "client_vfd/plugin/open/plan_open.h"
 
 namespace h5mirror::vfd {

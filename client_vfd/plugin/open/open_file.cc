@@ -14,18 +14,21 @@
 #include "client_vfd/plugin/config/name_rules.h"
 #include "client_vfd/plugin/config/real_path.h"
 #include "client_vfd/plugin/host/h5_error.h"
+#include "client_vfd/plugin/host/refused_opens.h"
 #include "client_vfd/plugin/host/reporter.h"
-#include "client_vfd/plugin/host/session_loader.h"
 #include "client_vfd/plugin/host/this_process.h"
-#include "client_vfd/plugin/metadata_buffer/buffer_fork.h"
+#include "client_vfd/plugin/modes/embedded_file.h"
+#include "client_vfd/plugin/modes/embedded_mode.h"
+#include "client_vfd/plugin/modes/left_out_bytes.h"
 #include "client_vfd/plugin/modes/local_file.h"
+#include "client_vfd/plugin/modes/local_mode.h"
+#include "client_vfd/plugin/modes/mirrored_file.h"
+#include "client_vfd/plugin/modes/reader_mode.h"
 #include "client_vfd/plugin/open/local_open.h"
+#include "client_vfd/plugin/open/metadata_layer.h"
 #include "client_vfd/plugin/open/open_facts.h"
 #include "client_vfd/plugin/open/plan_open.h"
-#include "client_vfd/plugin/open/reader_open.h"
-#include "client_vfd/plugin/open/refused_opens.h"
 #include "client_vfd/plugin/open/remote_open.h"
-#include "client_vfd/plugin/open/swmr_file.h"
 
 namespace h5mirror::vfd {
 namespace {
@@ -57,12 +60,6 @@ H5mStat ToStat(const struct stat& status) {
 void PushRefusal(const OpenCall& call, const Refusal& refusal) {
   if (refusal.form == Refusal::Form::kLock) return PushOpenError(call.host, refusal.text);
   PushOpenErrno(call.host, call.request.name, refusal.error_number, refusal.text);
-}
-
-std::unique_ptr<OpenFile> MakeOpenFile(const OpenCall& call) {
-  auto file = std::make_unique<OpenFile>();
-  file->host = &call.host;
-  return file;
 }
 
 // A local file that is open for writing. `at_open`: what the server is told that it was.
@@ -102,58 +99,58 @@ std::unique_ptr<MirroredFile> MakeMirror(const OpenCall& call, const LocalOpened
   return mirror;
 }
 
-// metadata=memory.
-std::unique_ptr<BufferedFile> MakeBuffered(const OpenCall& call, const OpenFile& file) {
-  std::string load_error;  // Told at the first write that is to be mirrored.
-  const bool loads = file.mirror != nullptr && LoadSession(&load_error) != nullptr;
-  RegisterBufferFork(loads ? SessionLoaded::kYes : SessionLoaded::kNo);
-  return std::make_unique<BufferedFile>(BufferedFile::Target{file.host, file.under,
-                                                             file.mirror.get(), call.request.name,
-                                                             call.config->metadata_memory_bytes});
+std::unique_ptr<WritableMode> MakeLocalMode(const OpenCall& call, const LocalOpened& opened,
+                                            const LocalLook& look, const Layers& layers) {
+  if (!layers.mirror_name) {
+    return std::make_unique<LocalMode>(call.host, opened.under, opened.key);
+  }
+  return std::make_unique<MirroredMode>(call.host, opened.under, opened.key,
+                                        MakeMirror(call, opened, look, layers));
 }
 
-std::unique_ptr<OpenFile::Unread> MakeUnread(const OpenCall& call) {
-  return std::make_unique<OpenFile::Unread>(OpenFile::Unread{call.request.name, call.config->log});
+// `fd` as in FirstRead::File.
+void ExpectFirstRead(const OpenCall& call, int fd, WritableMode& file) {
+  file.ExpectFirstRead({call.request.name, call.config->log, fd});
 }
 
-// Lays between HDF5 and `opened` what the plan says.
-void AddLayers(const OpenCall& call, const LocalOpened& opened, FileFacts& facts, OpenFile* file) {
+void AddLeftOut(const OpenCall& call, const LocalLook& look, const Layers& layers,
+                WritableMode& file) {
+  const auto changes = layers.buffers_metadata ? LeftOutBytes::Changes::kWrites
+                                               : LeftOutBytes::Changes::kWritesAndTruncates;
+  auto left_out = std::make_unique<LeftOutBytes>(
+      call.host,
+      LeftOutBytes::File{look.facts.path, call.config->log, layers.why_left_out.value_or("")},
+      file.under(), file.bytes(), changes);
+  if (call.request.truncates) left_out->Tell();  // It is changed already.
+  file.AddLayer(std::move(left_out));
+}
+
+// A local file that may be written: with the layers that the plan lays between it and HDF5.
+std::unique_ptr<DriverFile> MakeWritable(const OpenCall& call, const LocalOpened& opened,
+                                         FileFacts& facts) {
   const LocalLook look = LookAt(call, opened, facts.before());
   const Layers layers = PlanLayers(call.request, *call.config, look.facts, HostName());
-  if (layers.mirror_name) file->mirror = MakeMirror(call, opened, look, layers);
-  if (layers.buffers_metadata) file->buffered = MakeBuffered(call, *file);
-  if (layers.looks_for_swmr_writer) file->unread = MakeUnread(call);
-  if (layers.why_left_out) {
-    file->left_out = std::make_unique<OpenFile::LeftOut>(
-        OpenFile::LeftOut{look.facts.path, call.config->log, *layers.why_left_out});
+  std::unique_ptr<WritableMode> file = MakeLocalMode(call, opened, look, layers);
+  if (layers.buffers_metadata) {
+    AddMetadataBuffer(call, layers.mirror_name ? HasMirror::kYes : HasMirror::kNo, *file);
   }
-  if (call.request.truncates) BeforeChange(file);  // It is changed already.
-  if (layers.marks_swmr) file->swmr = SwmrFlags(SwmrFlags::Opened::kForSwmr);
+  if (layers.looks_for_swmr_writer) ExpectFirstRead(call, opened.fd, *file);
+  if (layers.why_left_out) AddLeftOut(call, look, layers, *file);
+  if (layers.marks_swmr) file->OpenedForSwmr();
+  return file;
 }
 
-std::unique_ptr<OpenFile> OpenHere(const OpenCall& call, FileFacts& facts) {
-  std::unique_ptr<OpenFile> file = MakeOpenFile(call);
+std::unique_ptr<DriverFile> OpenHere(const OpenCall& call, FileFacts& facts) {
   const LocalOpened opened = OpenLocked(call);
   if (opened.under == nullptr) return nullptr;
-  file->under = opened.under;
-  file->key = opened.key;
-  if (call.request.writes) AddLayers(call, opened, facts, file.get());
-  AddOpenFile(file->key);
-  return file;
+  if (call.request.writes) return MakeWritable(call, opened, facts);
+  return std::make_unique<LocalMode>(call.host, opened.under, opened.key);
 }
 
-std::unique_ptr<OpenFile> OpenReading(const OpenCall& call, FileFacts& facts) {
-  std::unique_ptr<OpenFile> file = MakeOpenFile(call);
-  file->under = OpenReader(call.host, *call.config, *facts.server_file());
-  return file->under != nullptr ? std::move(file) : nullptr;
-}
-
-std::unique_ptr<OpenFile> OpenOnServer(const OpenCall& call, FileFacts& facts) {
-  std::unique_ptr<OpenFile> file = OpenRemote(call, *facts.server_file());
-  if (file == nullptr || file->mirror == nullptr) return file;
-  const std::string path = RealPathOfMissing(call.request.name);
-  if (BuffersMetadata(call.request, *call.config, path)) file->buffered = MakeBuffered(call, *file);
-  return file;
+std::unique_ptr<DriverFile> OpenReading(const OpenCall& call, FileFacts& facts) {
+  H5FD_t* const under = OpenReader(call.host, *call.config, *facts.server_file());
+  if (under == nullptr) return nullptr;
+  return std::make_unique<ReaderMode>(call.host, under, ReaderIdentity(under));
 }
 
 EmbeddedTarget TargetOf(const OpenCall& call) {
@@ -164,17 +161,16 @@ EmbeddedTarget TargetOf(const OpenCall& call) {
   return target;
 }
 
-std::unique_ptr<OpenFile> WithHistory(const OpenCall& call, FileFacts& facts, H5FD_t* under) {
-  std::unique_ptr<OpenFile> file = MakeOpenFile(call);
-  file->under = under;
-  file->key = facts.key();
-  if (LooksForSwmrWriter(call.request, IsOpenFile(file->key))) file->unread = MakeUnread(call);
-  AddOpenFile(file->key);
+std::unique_ptr<DriverFile> WithHistory(const OpenCall& call, FileFacts& facts, H5FD_t* under) {
+  const FileKey key = facts.key();
+  const bool looks = LooksForSwmrWriter(call.request, IsOpenFile(key));
+  auto file = std::make_unique<EmbeddedMode>(call.host, under, key);
+  if (looks) ExpectFirstRead(call, FirstRead::kAskedBefore, *file);
   return file;
 }
 
-std::unique_ptr<OpenFile> OpenWithHistory(const OpenCall& call, FileFacts& facts,
-                                          const OpenPlan& plan) {
+std::unique_ptr<DriverFile> OpenWithHistory(const OpenCall& call, FileFacts& facts,
+                                            const OpenPlan& plan) {
   EmbeddedTarget target = TargetOf(call);
   target.intent = plan.makes ? H5M_CREATED : H5M_EXISTING;
   const struct stat* const before = facts.before();
@@ -184,7 +180,7 @@ std::unique_ptr<OpenFile> OpenWithHistory(const OpenCall& call, FileFacts& facts
   return under != nullptr ? WithHistory(call, facts, under) : nullptr;
 }
 
-std::unique_ptr<OpenFile> OpenAsPlanned(const OpenCall& call, FileFacts& facts, Place place) {
+std::unique_ptr<DriverFile> OpenAsPlanned(const OpenCall& call, FileFacts& facts, Place place) {
   const OpenPlan plan = PlanOpen(place, call.request, *call.config, facts);
   if (plan.refusal) {
     PushRefusal(call, *plan.refusal);
@@ -194,7 +190,7 @@ std::unique_ptr<OpenFile> OpenAsPlanned(const OpenCall& call, FileFacts& facts, 
     case Place::kReader:
       return OpenReading(call, facts);
     case Place::kRemote:
-      return OpenOnServer(call, facts);
+      return OpenRemote(call, *facts.server_file());
     case Place::kEmbedded:
       return OpenWithHistory(call, facts, plan);
     case Place::kLocal:
@@ -207,35 +203,39 @@ std::unique_ptr<OpenFile> OpenAsPlanned(const OpenCall& call, FileFacts& facts, 
 void FinishEditOf(const OpenCall& call) {
   struct stat there {};
   if (stat(call.request.name.c_str(), &there) != 0) return;
-  if (!IsOpenFile({&call.host, there.st_dev, there.st_ino}))
-    FinishEdit(*call.config, TargetOf(call));
+  const bool ours = IsOpenFile({&call.host, there.st_dev, there.st_ino});
+  if (!ours) FinishEdit(*call.config, TargetOf(call));
 }
 
-std::unique_ptr<OpenFile> OpenCalled(const OpenCall& call) {
-  FileFacts facts(call);
-  const Place place = PlaceOf(*call.config, facts);
-  if (place == Place::kReader || place == Place::kRemote) return OpenAsPlanned(call, facts, place);
-  FinishEditOf(call);
-  if (place == Place::kLocal) return OpenAsPlanned(call, facts, place);
-  facts.before();  // Before its head is healed.
+// server=embedded. What is only read is a plain file, once it is in order.
+std::unique_ptr<DriverFile> OpenEmbeddedOrHead(const OpenCall& call, FileFacts& facts) {
+  facts.before();  // Before its head is put in order.
   const EmbeddedTarget target = TargetOf(call);
-  if (H5FD_t* const shared = ShareEmbedded(call.host, call.config, target)) {
-    return WithHistory(call, facts, shared);
-  }
-  if (call.request.writes) return OpenAsPlanned(call, facts, place);
+  H5FD_t* const shared = ShareEmbedded(call.host, call.config, target);
+  if (shared != nullptr) return WithHistory(call, facts, shared);
+  if (call.request.writes) return OpenAsPlanned(call, facts, Place::kEmbedded);
   HealEmbeddedHead(*call.config, target);
   return OpenAsPlanned(call, facts, Place::kLocal);
 }
 
-OpenFile* OpenAsAsked(HostLibrary& host, const char* name, unsigned flags, hid_t fapl,
-                      haddr_t maxaddr) {
+std::unique_ptr<DriverFile> OpenAtItsPlace(const OpenCall& call) {
+  FileFacts facts(call);
+  const Place place = PlaceOf(*call.config, facts);
+  const bool is_on_server = place == Place::kReader || place == Place::kRemote;
+  if (!is_on_server) FinishEditOf(call);
+  if (place == Place::kEmbedded) return OpenEmbeddedOrHead(call, facts);
+  return OpenAsPlanned(call, facts, place);
+}
+
+std::unique_ptr<DriverFile> OpenAsAsked(HostLibrary& host, const char* name, unsigned flags,
+                                        hid_t fapl, haddr_t maxaddr) {
   OpenCall call{host, RequestOf(name, flags), flags, fapl, maxaddr, RootOfLinkedOpen(host, fapl)};
   call.config_text = call.root != nullptr ? call.root->config_text : ConfigText(host, fapl);
   if (const Problem problem = CachedConfig(call.config_text, &call.config)) {
     PushOpenError(host, "h5mirror configuration: " + *problem);
     return nullptr;
   }
-  return OpenCalled(call).release();
+  return OpenAtItsPlace(call);
 }
 
 // Why the file that is there cannot be opened for writing, goes to the error stack. False: it can,
@@ -243,17 +243,17 @@ OpenFile* OpenAsAsked(HostLibrary& host, const char* name, unsigned flags, hid_t
 bool PushWhyRefused(HostLibrary& host, const char* name, hid_t fapl, haddr_t maxaddr) {
   struct stat there {};
   if (stat(name, &there) != 0) return false;
-  OpenFile* file = OpenAsAsked(host, name, H5F_ACC_RDWR, fapl, maxaddr);
+  const std::unique_ptr<DriverFile> file = OpenAsAsked(host, name, H5F_ACC_RDWR, fapl, maxaddr);
   if (file == nullptr) return true;
-  const bool is_refused = IsUnread(*file) && BeforeFirstRead(file) < 0;
-  CloseFile(file);
+  const bool is_refused = file->BeforeFirstRead() < 0;
+  file->Close();
   return is_refused;
 }
 
 }  // namespace
 
-OpenFile* OpenFileFor(HostLibrary& host, const char* name, unsigned flags, hid_t fapl,
-                      haddr_t maxaddr) {
+std::unique_ptr<DriverFile> OpenFileFor(HostLibrary& host, const char* name, unsigned flags,
+                                        hid_t fapl, haddr_t maxaddr) {
   ReportLoaded(host);
   RefusedOpens& refused = RefusedOpensOfThread();
   if ((flags & H5F_ACC_EXCL) != 0) {
@@ -261,7 +261,7 @@ OpenFile* OpenFileFor(HostLibrary& host, const char* name, unsigned flags, hid_t
     if (appends && PushWhyRefused(host, name, fapl, maxaddr)) return nullptr;
     return OpenAsAsked(host, name, flags, fapl, maxaddr);
   }
-  OpenFile* file = OpenAsAsked(host, name, flags, fapl, maxaddr);
+  std::unique_ptr<DriverFile> file = OpenAsAsked(host, name, flags, fapl, maxaddr);
   if (file == nullptr && (flags & H5F_ACC_RDWR) != 0) refused.OnRefused(name);
   return file;
 }
@@ -274,20 +274,6 @@ Problem ProblemOfDeleting(const HostLibrary& host, const char* name, hid_t fapl)
       MirrorName(*config, RealPathOfMissing(name), HostName());
   if (!remote_name) return std::nullopt;
   return "it is " + *remote_name + " on a server; remove it with: h5mirror rm " + *remote_name;
-}
-
-herr_t CloseFile(OpenFile* file) {
-  const std::unique_ptr<OpenFile> owned(file);
-  if (!file->remote_key.empty()) return CloseRemote(*file);
-  if (IsReader(*file)) return file->under->cls->close(file->under);
-  RemoveOpenFile(file->key);
-  if (IsEmbedded(*file)) return file->under->cls->close(file->under);
-  const herr_t put = file->buffered ? file->buffered->BeforeClose() : 0;
-  file->buffered.reset();
-  if (file->mirror) file->mirror->BeforeClose();
-  const herr_t result = CloseUnder(*file->host, file->under);
-  if (file->mirror) file->mirror->AfterClose();
-  return put < 0 ? put : result;
 }
 
 }  // namespace h5mirror::vfd

@@ -12,20 +12,14 @@
 
 #include <memory>
 
+#include "client_vfd/plugin/modes/driver_file.h"
 #include "client_vfd/plugin/modes/reader_file.h"
 #include "client_vfd/plugin/open/open_facts.h"
-#include "client_vfd/plugin/open/open_file.h"
 
 namespace h5mirror::vfd {
 
 // As PlanOpen() allows. Null with the reason on the host's error stack.
-std::unique_ptr<OpenFile> OpenRemote(const OpenCall& call, ReaderTarget target);
-
-// Of a file that OpenRemote() gave; it is closed and is to be deleted.
-herr_t CloseRemote(OpenFile& file);
-
-// As H5FD_class_t's cmp, of two files with a `remote_key`.
-int CompareRemote(const OpenFile& a, const OpenFile& b);
+std::unique_ptr<DriverFile> OpenRemote(const OpenCall& call, ReaderTarget target);
 
 }  // namespace h5mirror::vfd
 

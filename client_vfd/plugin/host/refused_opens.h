@@ -4,8 +4,8 @@
 // file, which is a refusal too.
 //
 // Not thread-safe: each thread has its own.
-#ifndef H5MIRROR_CLIENT_VFD_PLUGIN_OPEN_REFUSED_OPENS_H_
-#define H5MIRROR_CLIENT_VFD_PLUGIN_OPEN_REFUSED_OPENS_H_
+#ifndef H5MIRROR_CLIENT_VFD_PLUGIN_HOST_REFUSED_OPENS_H_
+#define H5MIRROR_CLIENT_VFD_PLUGIN_HOST_REFUSED_OPENS_H_
 
 #include <cstddef>
 #include <string_view>
@@ -31,4 +31,4 @@ RefusedOpens& RefusedOpensOfThread();
 
 }  // namespace h5mirror::vfd
 
-#endif  // H5MIRROR_CLIENT_VFD_PLUGIN_OPEN_REFUSED_OPENS_H_
+#endif  // H5MIRROR_CLIENT_VFD_PLUGIN_HOST_REFUSED_OPENS_H_

@@ -3,8 +3,8 @@
 // are needed all the same: they give up the file's lock, and while they write, the superblock's end
 // of file is an old one, at which HDF5 cuts off the file of whoever opens it for writing and closes
 // it.
-#ifndef H5MIRROR_CLIENT_VFD_PLUGIN_OPEN_SWMR_H_
-#define H5MIRROR_CLIENT_VFD_PLUGIN_OPEN_SWMR_H_
+#ifndef H5MIRROR_CLIENT_VFD_PLUGIN_MODES_SWMR_H_
+#define H5MIRROR_CLIENT_VFD_PLUGIN_MODES_SWMR_H_
 
 #include <optional>
 #include <string>
@@ -72,4 +72,4 @@ std::string WhatWasMended(const std::string& path);
 
 }  // namespace h5mirror::vfd
 
-#endif  // H5MIRROR_CLIENT_VFD_PLUGIN_OPEN_SWMR_H_
+#endif  // H5MIRROR_CLIENT_VFD_PLUGIN_MODES_SWMR_H_

@@ -1,4 +1,4 @@
-#include "client_vfd/plugin/open/refused_opens.h"
+#include "client_vfd/plugin/host/refused_opens.h"
 
 #include <functional>
 #include <utility>
