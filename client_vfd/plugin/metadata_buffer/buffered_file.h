@@ -26,35 +26,36 @@
 #include "client_vfd/plugin/host/host_library.h"
 #include "client_vfd/plugin/metadata_buffer/buffer_put.h"
 #include "client_vfd/plugin/metadata_buffer/buffered_bytes.h"
-#include "client_vfd/plugin/modes/mirrored_file.h"
+#include "client_vfd/plugin/modes/file_bytes.h"
 #include "client_vfd/plugin/writes/barrier_detector.h"
 
 namespace h5mirror::vfd {
 
-class BufferedFile : private LocalBytes {
+class BufferedFile final : public FileBytes, private LocalBytes {
  public:
+  // kRawData: of a file that is not mirrored.
+  enum class Gathers { kNothing, kRawData };
   struct Target {
     const HostLibrary* host = nullptr;
-    H5FD_t* under = nullptr;
-    MirroredFile* mirror = nullptr;  // null: not mirrored
-    std::string name;                // as the program gave it
-    uint64_t memory_bytes_max = 0;   // of the process
+    H5FD_t* under = nullptr;     // of the local file
+    FileBytes* below = nullptr;  // where what is put goes: the mirror, or the local file
+    Gathers gathers = Gathers::kNothing;
+    std::string name;               // as the program gave it
+    uint64_t memory_bytes_max = 0;  // of the process
   };
 
   // The objects that `target` points to must outlive this.
   explicit BufferedFile(Target target);
   ~BufferedFile() override;
-  BufferedFile(const BufferedFile&) = delete;
-  BufferedFile& operator=(const BufferedFile&) = delete;
 
   // As H5FD_class_t's. A call fails if its put fails; the bytes that were not put stay buffered.
-  herr_t Read(H5FD_mem_t type, hid_t dxpl, haddr_t addr, size_t size, void* buffer);
-  herr_t Write(H5FD_mem_t type, hid_t dxpl, haddr_t addr, size_t size, const void* buffer);
-  herr_t Truncate(hid_t dxpl, hbool_t closing);
-  herr_t Flush(hid_t dxpl, hbool_t closing);
-  haddr_t Eof(H5FD_mem_t type) const;
+  herr_t Read(H5FD_mem_t type, hid_t dxpl, haddr_t addr, size_t size, void* buffer) override;
+  herr_t Write(H5FD_mem_t type, hid_t dxpl, haddr_t addr, size_t size, const void* buffer) override;
+  herr_t Truncate(hid_t dxpl, hbool_t closing) override;
+  herr_t Flush(hid_t dxpl, hbool_t closing) override;
+  haddr_t Eof(H5FD_mem_t type) const override;
   // Puts the rest. Called before the mirror seals its last cut.
-  herr_t BeforeClose();
+  herr_t BeforeClose() override;
   // Called before a fork, by the thread that forks.
   void BeforeFork();
 

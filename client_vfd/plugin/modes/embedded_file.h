@@ -1,5 +1,5 @@
-// A file written with server=embedded, as a driver below the driver: OpenFile's `under`. Writes go
-// to the file's store, beside the head; the head moves from cut to cut.
+// A file written with server=embedded, as a driver below the driver: EmbeddedMode's `under`. Writes
+// go to the file's store, beside the head; the head moves from cut to cut.
 #ifndef H5MIRROR_CLIENT_VFD_PLUGIN_MODES_EMBEDDED_FILE_H_
 #define H5MIRROR_CLIENT_VFD_PLUGIN_MODES_EMBEDDED_FILE_H_
 
@@ -32,7 +32,7 @@ H5FD_t* ShareEmbedded(const HostLibrary& host, std::shared_ptr<const Config> con
 const H5FD_class_t* EmbeddedClass();
 
 // For files of EmbeddedClass(): equal for two that share one file, and only for these.
-const void* IdentityOf(const H5FD_t* file);
+const void* StoreOf(const H5FD_t* file);
 // As MirroredFile's.
 void ArmEmbedded(H5FD_t* file, H5mBarrier kind, std::string comment);
 int FinishEmbedded(H5FD_t* file);

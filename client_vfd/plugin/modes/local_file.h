@@ -22,6 +22,7 @@ Locking WantedLocking(const HostLibrary& host, hid_t fapl);
 H5FD_t* OpenLocal(const HostLibrary& host, const Config& config, const char* name, unsigned flags,
                   hid_t fapl, haddr_t maxaddr);
 
+// Where the open fails: why, stays on the error stack, which a call of the library clears.
 herr_t CloseLocal(const HostLibrary& host, H5FD_t* under);
 
 // The under driver's file descriptor; -1 if it has none. Borrowed.

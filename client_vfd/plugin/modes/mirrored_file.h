@@ -26,28 +26,31 @@
 #include "client_vfd/plugin/config/config.h"
 #include "client_vfd/plugin/host/hdf5_headers.h"
 #include "client_vfd/plugin/host/host_library.h"
+#include "client_vfd/plugin/modes/file_bytes.h"
 #include "client_vfd/plugin/modes/mirrors.h"
 #include "client_vfd/plugin/writes/barrier_detector.h"
 
 namespace h5mirror::vfd {
 
-class MirroredFile {
+class MirroredFile final : public FileBytes {
  public:
   // `host` and `under` must outlive it; `fd` is the under driver's, and not needed in mode=remote.
   MirroredFile(const HostLibrary& host, std::shared_ptr<const Config> config, MirrorTarget target,
                H5FD_t* under, int fd);
-  MirroredFile(const MirroredFile&) = delete;
-  MirroredFile& operator=(const MirroredFile&) = delete;
 
   // For a remote file that this open makes: asks the server now, and not at the first write. 0, or
   // an errno value and the reason in `error`.
   int BeginNow(std::string* error) { return BeginRemote(error); }
 
-  herr_t Write(H5FD_mem_t type, hid_t dxpl, haddr_t addr, size_t size, const void* buffer);
-  herr_t Truncate(hid_t dxpl, hbool_t closing);
-  herr_t Flush(hid_t dxpl, hbool_t closing);
-  // Around the close of the under driver.
-  void BeforeClose();
+  herr_t Read(H5FD_mem_t type, hid_t dxpl, haddr_t addr, size_t size, void* buffer) override {
+    return under_->cls->read(under_, type, dxpl, addr, size, buffer);
+  }
+  herr_t Write(H5FD_mem_t type, hid_t dxpl, haddr_t addr, size_t size, const void* buffer) override;
+  herr_t Truncate(hid_t dxpl, hbool_t closing) override;
+  herr_t Flush(hid_t dxpl, hbool_t closing) override;
+  haddr_t Eof(H5FD_mem_t type) const override { return under_->cls->get_eof(under_, type); }
+  // Around the close of the under driver. BeforeClose() does not fail.
+  herr_t BeforeClose() override;
   herr_t AfterClose();
 
   void OpenedForSwmr() { detector_.SetSwmr(true); }

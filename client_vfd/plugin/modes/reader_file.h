@@ -1,5 +1,5 @@
-// A version or cut of a file on the server, as a driver below the driver: OpenFile's `under` in
-// mode=reader. Read-only.
+// A version or cut of a file on the server, as a driver below the driver: ReaderMode's `under`.
+// Read-only.
 #ifndef H5MIRROR_CLIENT_VFD_PLUGIN_MODES_READER_FILE_H_
 #define H5MIRROR_CLIENT_VFD_PLUGIN_MODES_READER_FILE_H_
 

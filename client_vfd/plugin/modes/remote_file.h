@@ -1,7 +1,7 @@
-// A file that is written with mode=remote, as a driver below the driver: OpenFile's `under`. There
-// is no local file. The program's writes go to a spool, a nameless sparse file, and the session
-// sends them from there (MirroredFile lies above, as over a local file). All other bytes are read
-// from the server, at the cut that was opened, through the readers' cache.
+// A file that is written with mode=remote, as a driver below the driver: RemoteMode's `under`.
+// There is no local file. The program's writes go to a spool, a nameless sparse file, and the
+// session sends them from there (MirroredFile lies above, as over a local file). All other bytes
+// are read from the server, at the cut that was opened, through the readers' cache.
 //
 //   read    written since the open?  the spool
 //           else, within the size of the cut that was opened (less what was cut off since): the cut

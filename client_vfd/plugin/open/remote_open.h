@@ -12,23 +12,14 @@
 
 #include <memory>
 
-#include "client_vfd/plugin/config/config.h"
-#include "client_vfd/plugin/host/host_library.h"
+#include "client_vfd/plugin/modes/driver_file.h"
 #include "client_vfd/plugin/modes/reader_file.h"
-#include "client_vfd/plugin/open/open_file.h"
+#include "client_vfd/plugin/open/open_facts.h"
 
 namespace h5mirror::vfd {
 
-// `mode_bits`: for a file that is made. Null: it failed, and the reason is on the host's error
-// stack.
-std::unique_ptr<OpenFile> OpenRemote(HostLibrary& host, std::shared_ptr<const Config> config,
-                                     ReaderTarget target, unsigned flags, unsigned mode_bits);
-
-// Closes a file of OpenRemote(); the caller then deletes it.
-herr_t CloseRemote(OpenFile& file);
-
-// As H5FD_class_t's cmp, for two files with a `remote_key`.
-int CompareRemote(const OpenFile& a, const OpenFile& b);
+// As PlanOpen() allows. Null: it failed, and the reason is on the host's error stack.
+std::unique_ptr<DriverFile> OpenRemote(const OpenCall& call, ReaderTarget target);
 
 }  // namespace h5mirror::vfd
 

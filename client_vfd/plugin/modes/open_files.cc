@@ -1,4 +1,4 @@
-#include "client_vfd/plugin/open/open_files.h"
+#include "client_vfd/plugin/modes/open_files.h"
 
 #include <compare>
 #include <map>

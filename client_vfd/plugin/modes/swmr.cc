@@ -1,4 +1,4 @@
-#include "client_vfd/plugin/open/swmr.h"
+#include "client_vfd/plugin/modes/swmr.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-#include "client_vfd/plugin/open/swmr.h"
+#include "client_vfd/plugin/modes/swmr.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

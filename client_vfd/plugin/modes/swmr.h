@@ -2,8 +2,8 @@
 // HDF5 neither sets nor checks them at an open. They are needed nevertheless: an SWMR writer gives
 // up the file's lock, and while it writes, the superblock has an old end of file. Another program
 // that opens the file for writing and closes it would cut it off there.
-#ifndef H5MIRROR_CLIENT_VFD_PLUGIN_OPEN_SWMR_H_
-#define H5MIRROR_CLIENT_VFD_PLUGIN_OPEN_SWMR_H_
+#ifndef H5MIRROR_CLIENT_VFD_PLUGIN_MODES_SWMR_H_
+#define H5MIRROR_CLIENT_VFD_PLUGIN_MODES_SWMR_H_
 
 #include <optional>
 #include <string>
@@ -72,4 +72,4 @@ std::string WhatWasMended(const std::string& path);
 
 }  // namespace h5mirror::vfd
 
-#endif  // H5MIRROR_CLIENT_VFD_PLUGIN_OPEN_SWMR_H_
+#endif  // H5MIRROR_CLIENT_VFD_PLUGIN_MODES_SWMR_H_
