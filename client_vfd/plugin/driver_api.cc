@@ -72,7 +72,7 @@ int WaitForCut(const HostLibrary& host, const char* url, int64_t after_cut, int 
     number = ENOSYS;
   }
   PushOpenErrno(host, url, number,
-                !target              ? "no url of h5mirror, as h5mirror://HOST[:PORT]/NAME"
+                !target              ? "not an h5mirror URL; expected h5mirror://HOST[:PORT]/NAME"
                 : session == nullptr ? load_error
                                      : std::string(error.data()));
   return -1;
