@@ -6,8 +6,8 @@
 //
 // Invariant: a byte is in the `extents` (to be read from the file) of at most one closed cut,
 // since a write to it first copies it out (AtRisk, Save).
-#ifndef H5MIRROR_CLIENT_VFD_SESSION_CUT_QUEUE_H_
-#define H5MIRROR_CLIENT_VFD_SESSION_CUT_QUEUE_H_
+#ifndef H5MIRROR_CLIENT_VFD_SESSION_STATE_CUT_QUEUE_H_
+#define H5MIRROR_CLIENT_VFD_SESSION_STATE_CUT_QUEUE_H_
 
 #include <cstdint>
 #include <deque>
@@ -164,4 +164,4 @@ class CutQueue {
 
 }  // namespace h5mirror::vfd
 
-#endif  // H5MIRROR_CLIENT_VFD_SESSION_CUT_QUEUE_H_
+#endif  // H5MIRROR_CLIENT_VFD_SESSION_STATE_CUT_QUEUE_H_

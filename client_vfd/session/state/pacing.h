@@ -1,7 +1,7 @@
 // How fast one session sends. A limit on it: a bucket that fills with the configured rate, and that
 // holds a quarter of a second's worth, so that a pause is not made up for by a burst.
-#ifndef H5MIRROR_CLIENT_VFD_SESSION_PACING_H_
-#define H5MIRROR_CLIENT_VFD_SESSION_PACING_H_
+#ifndef H5MIRROR_CLIENT_VFD_SESSION_STATE_PACING_H_
+#define H5MIRROR_CLIENT_VFD_SESSION_STATE_PACING_H_
 
 #include <algorithm>
 #include <cstdint>
@@ -90,4 +90,4 @@ class FrameSize {
 
 }  // namespace h5mirror::vfd
 
-#endif  // H5MIRROR_CLIENT_VFD_SESSION_PACING_H_
+#endif  // H5MIRROR_CLIENT_VFD_SESSION_STATE_PACING_H_
