@@ -155,32 +155,22 @@ uint64_t Session::CloseCut(CutKind kind, std::string comment) {
   end.comment = WithOutside(kind, std::move(comment));
   const absl::StatusOr<FileStat> stat = file_->Stat();
   if (stat.ok()) end.size_bytes = static_cast<uint64_t>(stat->size_bytes);
-  if (stat.ok() && final_ticket_ != 0) end.local = *stat;
-  end.ticket = ++last_ticket_;
-  if (final_ticket_ != 0) {
-    final_ticket_ = end.ticket;
-    final_end_ = end;
-  }
+  if (stat.ok() && tickets_.sealed()) end.local = *stat;
+  end.ticket = tickets_.Next();
+  if (tickets_.sealed()) final_end_ = end;
   queue_.Close(std::move(end));
   is_at_cut_ = true;
-  return last_ticket_;
-}
-
-bool Session::Acked(uint64_t ticket, H5mAck ack) const {
-  const auto found = seq_of_ticket_.find(ticket);
-  if (found == seq_of_ticket_.end()) return false;
-  if (ack == H5M_ACK_DURABLE) return found->second <= durable_seq_;
-  return ack == H5M_ACK_NONE || found->second <= std::max(visible_seq_, durable_seq_);
+  return tickets_.last();
 }
 
 absl::Status Session::Close() {
   const std::shared_ptr<Session> self = shared_from_this();
   absl::MutexLock lock(&mutex_);
-  const bool sealed = final_ticket_ != 0;
+  const bool sealed = tickets_.sealed();
   if (sealed) AwaitFinalCut();
   if (!sealed) AwaitLastCut();
   unfinished_ = !sealed && link_ == Link::kOpen;
-  if (sealed && Acked(final_ticket_, H5M_ACK_DURABLE)) {
+  if (tickets_.IsFinalAcked(H5M_ACK_DURABLE)) {
     // The stream's end follows at once, and with it the lease is free for the next open.
     const auto ended = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return link_ == Link::kNone; };
     AwaitUntil(ended, std::min(progress_time_ + kLeaseWait,
@@ -191,8 +181,8 @@ absl::Status Session::Close() {
     GiveUpRemote();
   } else if (WaitsToClaim()) {
     // What there is to note depends on what becomes of the session before.
-  } else if (!sealed || !collecting() || final_ticket_ <= lost_ticket_ ||
-             Acked(final_ticket_, H5M_ACK_DURABLE)) {
+  } else if (!sealed || !collecting() || tickets_.IsFinalLost() ||
+             tickets_.IsFinalAcked(H5M_ACK_DURABLE)) {
     // Durable; or abandoned, or without a server that has the last cut.
     FinishSession();
   } else if (!IsAnothersFile()) {
@@ -214,10 +204,10 @@ absl::Status Session::Close() {
 }
 
 absl::Status Session::CloseResult() const {
-  if (final_ticket_ != 0 && Acked(final_ticket_, config_.ack_commit)) return absl::OkStatus();
+  if (tickets_.IsFinalAcked(config_.ack_commit)) return absl::OkStatus();
   if (!detail_.empty()) return absl::UnavailableError(detail_);
   return absl::UnavailableError(
-      final_ticket_ != 0
+      tickets_.sealed()
           ? absl::StrCat(config_.server.server, " has not confirmed the last close")
           : "it was closed after a call had failed, and what followed its last cut is lost");
 }
@@ -266,14 +256,14 @@ bool Session::SaveRecord(RecordState state) {
   record_.since = std::max(host_.TimeOfDay(), written_at + absl::Nanoseconds(1));
   record_.detail = state == RecordState::kClean ? "" : detail_;
   record_.pending_seq = 0;
-  if (final_ticket_ != 0 && final_end_.local) record_.stat = *final_end_.local;
-  const auto sent = seq_of_ticket_.find(final_ticket_);
+  if (tickets_.sealed() && final_end_.local) record_.stat = *final_end_.local;
+  const std::optional<uint64_t> sent = tickets_.FinalSeq();
   if (state == RecordState::kClean) {
     record_.cut = cut_;
     record_.version = version_;
-  } else if (final_ticket_ != 0 && sent != seq_of_ticket_.end()) {
+  } else if (sent) {
     record_.pending_session_id = session_id_;
-    record_.pending_seq = sent->second;
+    record_.pending_seq = *sent;
   }
   // Behind the program's back a record is only brought up to date, never made: the user may be
   // deleting the file and its directory just now.
@@ -321,7 +311,7 @@ bool Session::IsAnothersFile() const {
 
 void Session::FinishSession() {
   if (done_) return;
-  const bool durable = final_ticket_ != 0 && Acked(final_ticket_, H5M_ACK_DURABLE);
+  const bool durable = tickets_.IsFinalAcked(H5M_ACK_DURABLE);
   SendAgain();
   if (superseded_ && !durable) {
     // Its follower sees it through, and reports.
@@ -343,8 +333,8 @@ void Session::FinishSession() {
       state_ = H5M_STATE_BEHIND;
       detail_ = absl::StrCat(
           config_.real_path,
-          final_ticket_ != 0 ? ": the mirror has not confirmed the last close"
-                             : ": closed without a consistent end; the mirror holds the last cut",
+          tickets_.sealed() ? ": the mirror has not confirmed the last close"
+                            : ": closed without a consistent end; the mirror holds the last cut",
           config_.record_tag.empty() ? "" : absl::StrCat(" (", config_.server.server, ")"));
     }
     SaveDirtyMap();

@@ -9,7 +9,6 @@
 
 #include <atomic>
 #include <deque>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -24,6 +23,7 @@
 #include "client_vfd/session/file_reader.h"
 #include "client_vfd/session/session_host.h"
 #include "client_vfd/session/state/cut_queue.h"
+#include "client_vfd/session/state/cut_tickets.h"
 #include "client_vfd/session/state/metadata_pages.h"
 #include "client_vfd/session/state/pacing.h"
 #include "client_vfd/session/state/relation.h"
@@ -154,7 +154,7 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
   // The program has closed it, and another one's end is still to say what its changes are the
   // difference to.
   bool WaitsToClaim() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return !claimed_ && predecessor_ != nullptr && final_ticket_ != 0 && collecting();
+    return !claimed_ && predecessor_ != nullptr && tickets_.sealed() && collecting();
   }
   void ClaimClosed() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ClaimToClose() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -242,10 +242,10 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
   bool AwaitUntil(absl::FunctionRef<bool()> reached, absl::Time deadline)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Waits while the server is away, at most `outage_wait` since it went, and at most until
-  // `give_up`, the call's own end, which the first outage sets. True: it is back, and `ticket` is
-  // that of a cut which is on its way; `cut` makes another for one that was lost, and sets it, or
-  // returns false.
-  bool RideOut(const uint64_t& ticket, absl::FunctionRef<bool()> cut, absl::Time* give_up)
+  // `give_up`, the call's own end, which the first outage sets. True: it is back, and the cut that
+  // the caller waits for is on its way. While that one is `lost`, `cut` makes another, or returns
+  // false.
+  bool RideOut(absl::FunctionRef<bool()> lost, absl::FunctionRef<bool()> cut, absl::Time* give_up)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void AwaitHandedOver() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void AwaitFinalCut() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -285,7 +285,6 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
   uint64_t CloseCut(CutKind kind, std::string comment) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool LostNewestCut() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CloseResult() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  bool Acked(uint64_t ticket, H5mAck ack) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool FileIsAsClosed() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void NoteUnconfirmed() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool NoteBarrier() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -366,19 +365,14 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
   absl::Time behind_since_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   absl::Duration lease_ttl_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteDuration();
   AskedCut asked_ ABSL_GUARDED_BY(mutex_);
-  uint64_t last_ticket_ ABSL_GUARDED_BY(mutex_) = 0;
-  uint64_t lost_ticket_ ABSL_GUARDED_BY(mutex_) = 0;
-  std::map<uint64_t, uint64_t> seq_of_ticket_ ABSL_GUARDED_BY(mutex_);
-  uint64_t visible_seq_ ABSL_GUARDED_BY(mutex_) = 0;
-  uint64_t durable_seq_ ABSL_GUARDED_BY(mutex_) = 0;
+  CutTickets tickets_ ABSL_GUARDED_BY(mutex_);
   // What the queue's changes are the difference to; 0: to nothing, they are the whole file.
   int64_t base_cut_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t cut_ ABSL_GUARDED_BY(mutex_) = 0;       // newest durable
   int64_t cut_seen_ ABSL_GUARDED_BY(mutex_) = 0;  // newest visible
   std::string busy_ ABSL_GUARDED_BY(mutex_);
   int64_t version_ ABSL_GUARDED_BY(mutex_) = 0;
-  // The clean close: its cut's ticket, 0 before; and the file as it was then.
-  uint64_t final_ticket_ ABSL_GUARDED_BY(mutex_) = 0;
+  // The clean close, and the file as it was then; tickets_ knows its cut.
   CutEnd final_end_ ABSL_GUARDED_BY(mutex_);
   absl::Time close_time_ ABSL_GUARDED_BY(mutex_);  // from when on the close's deadline counts
   // The program gave the file up in the middle, and the server is still to hear so.

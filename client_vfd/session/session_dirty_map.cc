@@ -74,7 +74,7 @@ void Session::FollowClose(const DirtyMap& map, Changes changes) {
 // changes were collected, or where the file has changed since: what waits in this program to change
 // it again knows of no map.
 std::optional<DirtyMap> Session::MakeDirtyMap() const {
-  const bool closed_cleanly = final_ticket_ != 0 && final_end_.local;
+  const bool closed_cleanly = tickets_.sealed() && final_end_.local;
   if (config_.remote || !closed_cleanly || !claimed_ || !collecting()) return std::nullopt;
   if (follower_waits_ || !FileIsAsClosed()) return std::nullopt;
   const Changes changes = queue_.Everything();

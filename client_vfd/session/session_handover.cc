@@ -50,16 +50,15 @@ std::optional<Session::Handover> Session::HandOver(const LocalFacts& facts, Hand
   anothers_file_ = anothers_file_ || (released_ && !as_closed);
   // It changes the file next.
   if (released_ && !done_ && !superseded_ && !anothers_file_) ForgetDirtyMap();
-  if (!released_ || done_ || superseded_ || refused_ || !claimed_ || final_ticket_ == 0 ||
+  if (!released_ || done_ || superseded_ || refused_ || !claimed_ || !tickets_.sealed() ||
       state_ == H5M_STATE_DIVERGED) {
     return std::nullopt;
   }
   if (!as_closed && !facts.created) return std::nullopt;
-  const bool visible = state_ == H5M_STATE_MIRRORING && Acked(final_ticket_, H5M_ACK_APPLIED);
+  const bool visible = state_ == H5M_STATE_MIRRORING && tickets_.IsFinalAcked(H5M_ACK_APPLIED);
   // It would still read the file, which the program changes next.
-  const auto sent = seq_of_ticket_.find(final_ticket_);
-  const bool unread = !queue_.drained() || !taken_final_ || sent == seq_of_ticket_.end() ||
-                      handing == Handing::kNow;
+  const std::optional<uint64_t> sent = tickets_.FinalSeq();
+  const bool unread = !queue_.drained() || !taken_final_ || !sent || handing == Handing::kNow;
   const bool when_it_can = handing == Handing::kWhenItCan;
   const bool row_is_long = visible && when_it_can && inherited_from_ >= kHandoversMax;
   const bool may_follow = facts.created || base_cut_ >= 0;
@@ -78,7 +77,7 @@ std::optional<Session::Handover> Session::HandOver(const LocalFacts& facts, Hand
     to.relation.base_cut = visible ? cut_seen_ : base_cut_;
     if (!visible) {
       to.relation.base_session = session_id_;
-      to.relation.base_seq = sent->second;
+      to.relation.base_seq = *sent;
     }
     to.changes = queue_.NotDurable();
     return to;
@@ -123,7 +122,7 @@ void Session::FollowPredecessor(Handing handing) {
 // the file next, in any program, has to find what both have changed, and what it is the difference
 // to; so it is claimed now, and that one's stream is waited for afterwards.
 void Session::ClaimToClose() {
-  if (claimed_ || !predecessor_ || final_ticket_ == 0 || !collecting()) return;
+  if (claimed_ || !predecessor_ || !tickets_.sealed() || !collecting()) return;
   std::optional<Handover> from = predecessor_->HandOver(config_.facts, Handing::kAtClose);
   // Else its record is not yet what it will be.
   if (!from && !predecessor_->done() && !predecessor_->is_anothers_file()) return;
@@ -133,7 +132,7 @@ void Session::ClaimToClose() {
   } else {
     Claim();
   }
-  if (final_ticket_ <= lost_ticket_) CloseCut(CutKind::kCommit, config_.comment);
+  if (tickets_.IsFinalLost()) CloseCut(CutKind::kCommit, config_.comment);
 }
 
 void Session::Inherit(Handover from) {
@@ -168,7 +167,7 @@ void Session::Inherit(Handover from) {
 void Session::ClaimClosed() {
   Claim();
   SendAgain();
-  lost_ticket_ = last_ticket_;
+  tickets_.LoseAll();
   taken_final_ = false;
   retry_time_ = host_.Now();
   if (FileIsAsClosed()) {
@@ -188,9 +187,9 @@ void Session::TakeOver(const Changes& changes) {
   queue_.SendAgain();
   queue_.AddChanges(changes);
   AccountSaved();
-  lost_ticket_ = last_ticket_;
+  tickets_.LoseAll();
   taken_final_ = false;
-  if (final_ticket_ == 0) return;
+  if (!tickets_.sealed()) return;
   // Else it was opened once more, and the next session takes over from this one.
   if (FileIsAsClosed()) CloseCut(CutKind::kCommit, config_.comment);
   if (!released_) return;

@@ -183,7 +183,7 @@ void Session::StartStream() {
   absl::MutexLock lock(&mutex_);
   if (!claimed_) Claim();
   if (IsAnothersFile()) {  // Which brings what is missing here.
-    lost_ticket_ = last_ticket_;
+    tickets_.LoseAll();
     return FinishSession();
   }
   hurry_ = false;
@@ -212,9 +212,9 @@ void Session::OnResponse(const v1::MirrorFileResponse& response) {
       OnOpened(response.opened());
       break;
     case v1::MirrorFileResponse::kCutVisible:
-      visible_seq_ = std::max(visible_seq_, response.cut_visible().seq());
+      tickets_.OnVisible(response.cut_visible().seq());
       cut_seen_ = std::max(cut_seen_, response.cut_visible().cut());
-      if (released_ && final_ticket_ != 0 && Acked(final_ticket_, H5M_ACK_APPLIED)) {
+      if (released_ && tickets_.IsFinalAcked(H5M_ACK_APPLIED)) {
         host_.WakeSuccessors(*this);
       }
       break;
@@ -257,7 +257,7 @@ void Session::OnOpened(const v1::SessionOpened& opened) {
     Notify("diverged", detail_, true);
     SaveRecord(RecordState::kDiverged);
     SendAgain();
-    lost_ticket_ = last_ticket_;
+    tickets_.LoseAll();
     return;
   }
   if (opened.relation() == v1::RELATION_BUSY) {
@@ -306,8 +306,7 @@ void Session::TakeBase(const v1::SessionOpened& opened) {
   } else if (opened.durable_barrier_seq() != 0) {
     // Else the newest durable cut is not this session's: maybe of the generation before.
     outside_ticket_ = 0;
-    visible_seq_ = std::max<uint64_t>(visible_seq_, opened.durable_barrier_seq());
-    durable_seq_ = std::max<uint64_t>(durable_seq_, opened.durable_barrier_seq());
+    tickets_.OnDurable(opened.durable_barrier_seq());
     base_cut_ = cut_ = opened.durable_cut();
   }
   if (opened.relation() == v1::RELATION_MATCH) cut_seen_ = std::max(cut_seen_, opened.last_cut());
@@ -319,9 +318,9 @@ void Session::TakeBase(const v1::SessionOpened& opened) {
 void Session::BeginAgain() {
   SendAgain();
   for (const Extent& extent : file_->DataExtents()) queue_.AddWrite(extent);
-  lost_ticket_ = last_ticket_;
+  tickets_.LoseAll();
   taken_final_ = false;
-  if (final_ticket_ == 0 || (released_ && !FileIsAsClosed())) return;
+  if (!tickets_.sealed() || (released_ && !FileIsAsClosed())) return;
   CloseCut(CutKind::kCommit, config_.comment);
   if (released_) SaveProgress();
 }
@@ -338,8 +337,7 @@ void Session::ForgetRename() {
 }
 
 void Session::OnDurable(const v1::CutDurable& durable) {
-  visible_seq_ = std::max(visible_seq_, durable.seq());
-  durable_seq_ = std::max(durable_seq_, durable.seq());
+  tickets_.OnDurable(durable.seq());
   base_cut_ = cut_ = durable.cut();
   inherited_from_ = 0;
   follows_cut_ = false;
@@ -347,16 +345,13 @@ void Session::OnDurable(const v1::CutDurable& durable) {
   took_up_map_ = false;
   cut_seen_ = std::max(cut_seen_, cut_);
   if (durable.version() != 0) version_ = durable.version();
-  if (outside_ticket_ <= lost_ticket_ || Acked(outside_ticket_, H5M_ACK_DURABLE)) {
+  if (tickets_.IsLost(outside_ticket_) || tickets_.Acked(outside_ticket_, H5M_ACK_DURABLE)) {
     outside_ticket_ = 0;
   }
-  queue_.ForgetDurable(durable_seq_);
+  queue_.ForgetDurable(tickets_.durable_seq());
   EndResync();
-  seq_of_ticket_.erase(seq_of_ticket_.begin(),
-                       seq_of_ticket_.lower_bound(final_ticket_ != 0  ? final_ticket_
-                                                  : last_ticket_ > 64 ? last_ticket_ - 64
-                                                                      : 0));
-  if (released_ && final_ticket_ != 0 && Acked(final_ticket_, H5M_ACK_DURABLE)) FinishSession();
+  tickets_.Forget();
+  if (released_ && tickets_.IsFinalAcked(H5M_ACK_DURABLE)) FinishSession();
 }
 
 void Session::OnEnded(const absl::Status& status) {
@@ -373,7 +368,7 @@ void Session::OnEnded(const absl::Status& status) {
     host_.Wake(this);
     return;
   }
-  if (final_ticket_ != 0 && Acked(final_ticket_, H5M_ACK_DURABLE)) return;
+  if (tickets_.IsFinalAcked(H5M_ACK_DURABLE)) return;
   if (std::exchange(begins_as_new_, false)) {
     relation_ = Relation{};
     record_.renamed_from.clear();
@@ -434,11 +429,11 @@ void Session::LoseStream(const std::string& why, Retry retry) {
   may_send_ = false;
   resync_seq_ = 0;
   SendAgain();
-  lost_ticket_ = last_ticket_;
+  tickets_.LoseAll();
   taken_final_ = false;
   retry_time_ = host_.Now() + kRetryEvery;
   if (superseded_) return FinishSession();
-  if (released_ && final_ticket_ != 0 && follower_waits_ && !refused_) {
+  if (released_ && tickets_.sealed() && follower_waits_ && !refused_) {
     // The program has opened the file again, and that session takes this one's place: it gets the
     // time to do so from now on, however long this one has hung.
     flow_time_ = host_.Now();
@@ -447,9 +442,9 @@ void Session::LoseStream(const std::string& why, Retry retry) {
     return;
   }
   const bool anothers = IsAnothersFile();
-  const bool again = final_ticket_ != 0 && !refused_ && retry != Retry::kNever && !anothers &&
+  const bool again = tickets_.sealed() && !refused_ && retry != Retry::kNever && !anothers &&
                      ++final_attempts_ <= kFinalAttemptsMax && FileIsAsClosed();
-  const bool at_once = retry == Retry::kAtOnce && (again || final_ticket_ == 0);
+  const bool at_once = retry == Retry::kAtOnce && (again || !tickets_.sealed());
   GoBehind(why, again || at_once || anothers);
   if (at_once) {
     hurry_ = true;
@@ -468,7 +463,7 @@ void Session::LoseStream(const std::string& why, Retry retry) {
 
 // The file is as the program's last flush left it, and the server may not have that.
 bool Session::LostNewestCut() const {
-  return is_at_cut_ && !released_ && ever_opened_ && final_ticket_ == 0 && !refused_ &&
+  return is_at_cut_ && !released_ && ever_opened_ && !tickets_.sealed() && !refused_ &&
          !queue_.open_changes().empty() && child_writes_->load() == child_writes_seen_;
 }
 
@@ -533,12 +528,12 @@ void Session::LeaveStream() {
   link_ = Link::kNone;
   may_send_ = false;
   SendAgain();
-  lost_ticket_ = last_ticket_;
+  tickets_.LoseAll();
   taken_final_ = false;
   if (superseded_) return FinishSession();
   hurry_ = mirroring;
   if (mirroring && LostNewestCut() && !IsAnothersFile()) CloseCut(CutKind::kTick, "");
-  if (final_ticket_ == 0 || !mirroring) return;
+  if (!tickets_.sealed() || !mirroring) return;
   if (FileIsAsClosed()) {
     CloseCut(CutKind::kCommit, config_.comment);
     if (released_) SaveProgress();
@@ -555,7 +550,7 @@ void Session::GiveUp() {
   if (done_) return;
   if (!released_) return;
   FollowPredecessor(Handing::kNow);
-  if (!claimed_ && final_ticket_ != 0) Claim();
+  if (!claimed_ && tickets_.sealed()) Claim();
   FinishSession();
 }
 

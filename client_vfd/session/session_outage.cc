@@ -99,21 +99,22 @@ bool Session::IsHung(absl::Time now) const {
   return now - std::max(flow_time_, since) > HungAfter();
 }
 
-bool Session::RideOut(const uint64_t& ticket, absl::FunctionRef<bool()> cut, absl::Time* give_up) {
+bool Session::RideOut(absl::FunctionRef<bool()> lost, absl::FunctionRef<bool()> cut,
+                      absl::Time* give_up) {
   if (state_ != H5M_STATE_BEHIND || done_) return false;
   // One whose silence was found late, as another mirror was waited for first, was away before.
   const absl::Time away_since = std::min(behind_since_, progress_time_ + Patience());
   *give_up = std::min(*give_up, away_since + config_.outage_wait);
   while (state_ == H5M_STATE_BEHIND && !refused_ && !done_ && host_.Now() < *give_up) {
     // With a cut that waits, the timer connects again.
-    if (ticket <= lost_ticket_ && !cut()) return false;
+    if (lost() && !cut()) return false;
     const auto changed = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-      return state_ != H5M_STATE_BEHIND || refused_ || done_ || ticket <= lost_ticket_;
+      return state_ != H5M_STATE_BEHIND || refused_ || done_ || lost();
     };
     AwaitUntil(changed, *give_up);
   }
   if (state_ != H5M_STATE_MIRRORING || host_.Now() >= *give_up) return false;
-  if (ticket <= lost_ticket_ && !cut()) return false;
+  if (lost() && !cut()) return false;
   idle_ = false;
   host_.Wake(this);
   return true;
@@ -150,6 +151,9 @@ bool Session::AwaitCut() {
     asked.ticket = CloseCut(asked.kind, asked.comment);
     return true;
   };
+  const auto lost = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return tickets_.IsLost(asked.ticket);
+  };
   absl::Time give_up = absl::InfiniteFuture();
   if (asked.ack == H5M_ACK_NONE) {
     const auto known = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
@@ -158,16 +162,16 @@ bool Session::AwaitCut() {
     const bool waits = config_.outage_wait > absl::ZeroDuration();
     // A connection that nobody answers is an outage; else each barrier would wait for it again.
     if (waits && Await(known, asked.since) == Waited::kSilent) TimeOut();
-    RideOut(asked.ticket, cut, &give_up);
+    RideOut(lost, cut, &give_up);
     return state_ == H5M_STATE_MIRRORING || state_ == H5M_STATE_CONNECTING;
   }
   const auto settled = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return Acked(asked.ticket, asked.ack) || asked.ticket <= lost_ticket_ || !may_be_answered();
+    return tickets_.Acked(asked.ticket, asked.ack) || lost() || !may_be_answered();
   };
   while (true) {
     if (Await(settled, asked.since) == Waited::kSilent) TimeOut();
-    if (Acked(asked.ticket, asked.ack)) return true;
-    if (!RideOut(asked.ticket, cut, &give_up)) return Acked(asked.ticket, asked.ack);
+    if (tickets_.Acked(asked.ticket, asked.ack)) return true;
+    if (!RideOut(lost, cut, &give_up)) return tickets_.Acked(asked.ticket, asked.ack);
     BeginWait();
   }
 }
@@ -177,10 +181,10 @@ void Session::Seal() {
     absl::MutexLock lock(&mutex_);
     if (!collecting()) return;
     close_time_ = host_.Now();
-    final_ticket_ = ++last_ticket_;
+    tickets_.Seal();
     CloseCut(CutKind::kCommit, config_.comment);
     if (refused_) {
-      lost_ticket_ = last_ticket_;  // Nobody will ask for it.
+      tickets_.LoseAll();  // Nobody will ask for it.
       return;
     }
     hurry_ = hurry_ || (link_ == Link::kNone && state_ != H5M_STATE_CONNECTING);
@@ -192,7 +196,7 @@ void Session::Seal() {
 
 void Session::AwaitSealed() {
   absl::MutexLock lock(&mutex_);
-  if (final_ticket_ == 0) return;
+  if (!tickets_.sealed()) return;
   if (!refused_) AwaitHandedOver();
   ClaimToClose();
   NoteUnconfirmed();
@@ -203,12 +207,14 @@ void Session::AwaitSealed() {
 // the lock until here.
 void Session::AwaitHandedOver() {
   const auto handed_over = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return (queue_.drained() && taken_final_) || final_ticket_ <= lost_ticket_ ||
-           !may_be_answered();
+    return (queue_.drained() && taken_final_) || tickets_.IsFinalLost() || !may_be_answered();
   };
   const auto cut = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     CloseCut(CutKind::kCommit, config_.comment);
     return true;
+  };
+  const auto final_lost = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return tickets_.IsFinalLost();
   };
   absl::Time give_up = absl::InfiniteFuture();
   Waited waited = Waited::kReached;
@@ -216,7 +222,7 @@ void Session::AwaitHandedOver() {
     // What is still to be read is read later, and counts only if the file is as it was closed.
     waited = Await(handed_over, close_time_, config_.linger);
     if (waited == Waited::kSilent) TimeOut();
-    if (!RideOut(final_ticket_, cut, &give_up)) break;
+    if (!RideOut(final_lost, cut, &give_up)) break;
     BeginWait();
   }
   close_waited_out_ = waited != Waited::kReached;
@@ -230,7 +236,7 @@ void Session::AwaitHandedOver() {
 void Session::NoteUnconfirmed() {
   if (!claimed_ || done_ || !collecting()) return;
   // The server may lose a cut that it does not know to be durable, or never get it.
-  if (!Acked(final_ticket_, H5M_ACK_DURABLE)) SaveDirtyMap();
+  if (!tickets_.IsFinalAcked(H5M_ACK_DURABLE)) SaveDirtyMap();
   SaveRecord(RecordState::kBehind);
 }
 
@@ -252,7 +258,7 @@ void Session::BeginClose() {
 void Session::AwaitFinalCut() {
   if (config_.ack_commit == H5M_ACK_NONE || close_waited_out_) return;
   const auto settled = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return Acked(final_ticket_, config_.ack_commit) || final_ticket_ <= lost_ticket_ ||
+    return tickets_.IsFinalAcked(config_.ack_commit) || tickets_.IsFinalLost() ||
            !may_be_answered();
   };
   // The file's lock is free: another program may have changed it.
@@ -261,11 +267,14 @@ void Session::AwaitFinalCut() {
     CloseCut(CutKind::kCommit, config_.comment);
     return true;
   };
+  const auto final_lost = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return tickets_.IsFinalLost();
+  };
   absl::Time give_up = absl::InfiniteFuture();
   while (true) {
     if (Await(settled, close_time_, config_.linger) == Waited::kSilent) TimeOut();
-    if (Acked(final_ticket_, config_.ack_commit)) return;
-    if (!RideOut(final_ticket_, cut, &give_up)) return;
+    if (tickets_.IsFinalAcked(config_.ack_commit)) return;
+    if (!RideOut(final_lost, cut, &give_up)) return;
     BeginWait();
   }
 }
@@ -273,9 +282,9 @@ void Session::AwaitFinalCut() {
 void Session::AwaitLastCut() {
   // A program may fail before the server has answered its first write.
   const bool is_away = link_ == Link::kNone && state_ != H5M_STATE_CONNECTING;
-  if (is_away || last_ticket_ <= lost_ticket_ || !may_be_answered()) return;
+  if (is_away || tickets_.IsLost(tickets_.last()) || !may_be_answered()) return;
   const auto settled = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return Acked(last_ticket_, H5M_ACK_APPLIED) || last_ticket_ <= lost_ticket_ ||
+    return tickets_.Acked(tickets_.last(), H5M_ACK_APPLIED) || tickets_.IsLost(tickets_.last()) ||
            !may_be_answered();
   };
   BeginWait();

@@ -124,12 +124,13 @@ void Session::AwaitOutside() {
   if (outside_ != Outside::kOnItsWay) return;  // Nothing but its times had changed.
   const AskedCut asked = std::exchange(asked_, AskedCut{});
   const auto settled = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return Acked(asked.ticket, asked.ack) || asked.ticket <= lost_ticket_ || !may_be_answered();
+    return tickets_.Acked(asked.ticket, asked.ack) || tickets_.IsLost(asked.ticket) ||
+           !may_be_answered();
   };
   if (asked.is_awaited && Await(settled, asked.since, kDurableTime) == Waited::kSilent) TimeOut();
   outside_ = Outside::kNone;
   if (!collecting()) return;  // The two sides have diverged; the user was told, and the record is.
-  const bool is_there = Acked(asked.ticket, asked.ack);
+  const bool is_there = tickets_.Acked(asked.ticket, asked.ack);
   if (is_there) {
     record_.cut = cut_;
     record_.version = version_;
@@ -151,7 +152,7 @@ void Session::AwaitOutside() {
 
 // Where the cut of its own was lost, it is part of the next version.
 std::string Session::WithOutside(CutKind kind, std::string comment) const {
-  const bool lost = outside_ticket_ != 0 && outside_ticket_ <= lost_ticket_;
+  const bool lost = outside_ticket_ != 0 && tickets_.IsLost(outside_ticket_);
   if (!lost || kind != CutKind::kCommit) return comment;
   return comment.empty() ? absl::StrCat("with an ", kComment)
                          : absl::StrCat(comment, " (with an ", kComment, ")");

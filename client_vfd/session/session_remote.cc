@@ -44,7 +44,7 @@ void Session::OnMovedOn(const v1::SessionOpened& opened) {
                                   ". Nothing there is overwritten; open it again");
   Notify("diverged", absl::StrCat(config_.real_path, ": ", detail_), false);
   SendAgain();
-  lost_ticket_ = last_ticket_;
+  tickets_.LoseAll();
 }
 
 absl::Status Session::AwaitOpened() {
@@ -84,8 +84,8 @@ absl::Status Session::AwaitOpened() {
 // What it still has to send is of no use to anybody: the program has heard that it is lost.
 void Session::GiveUpRemote() {
   if (detail_.empty()) detail_ = std::string(CloseResult().message());
-  cancel_ = cancel_ || (streaming_ && final_ticket_ != 0);
-  lost_ticket_ = last_ticket_;
+  cancel_ = cancel_ || (streaming_ && tickets_.sealed());
+  tickets_.LoseAll();
   FinishSession();
 }
 

@@ -29,7 +29,7 @@ void Session::BeginResync() {
 }
 
 void Session::EndResync() {
-  if (resync_seq_ == 0 || durable_seq_ < resync_seq_) return;
+  if (resync_seq_ == 0 || tickets_.durable_seq() < resync_seq_) return;
   resync_seq_ = 0;
   Notify("resynced", "", false);
 }
@@ -52,7 +52,7 @@ void Session::Status(H5mStatus* status) {
 }
 
 void Session::NotePending(absl::Time now) {
-  const bool pending = queue_.pending_bytes() > 0 || durable_seq_ < queue_.last_seq();
+  const bool pending = queue_.pending_bytes() > 0 || tickets_.durable_seq() < queue_.last_seq();
   if (!pending) pending_since_ = absl::InfiniteFuture();
   if (pending && pending_since_ == absl::InfiniteFuture()) pending_since_ = now;
 }

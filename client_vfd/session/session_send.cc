@@ -115,10 +115,10 @@ bool Session::Prepare() {
     if (std::holds_alternative<std::monostate>(work)) idle_ = true;
     AccountSaved();
     if (const auto* barrier = std::get_if<SendBarrier>(&work)) {
-      const bool last = final_ticket_ != 0 && barrier->end.ticket == final_ticket_;
-      seq_of_ticket_[barrier->end.ticket] = barrier->seq;
+      const bool last = tickets_.IsFinal(barrier->end.ticket);
+      tickets_.Sent(barrier->end.ticket, barrier->seq);
       if (!NoteBarrier()) {
-        seq_of_ticket_.erase(barrier->end.ticket);
+        tickets_.NotSent(barrier->end.ticket);
         host_.pool().Return(buffer);
         CutOff("the file was opened again");
         return false;
