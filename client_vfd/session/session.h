@@ -351,7 +351,6 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
   bool hurry_ ABSL_GUARDED_BY(mutex_) = true;      // connect now, whatever the rate limit
   bool cancel_ ABSL_GUARDED_BY(mutex_) = false;
   bool behind_told_ ABSL_GUARDED_BY(mutex_) = false;
-  bool taken_final_ ABSL_GUARDED_BY(mutex_) = false;
   const absl::Time attach_time_;
   absl::Time progress_time_ ABSL_GUARDED_BY(mutex_);  // for the program's call
   // When the stream last began, took a frame or gave an answer.

@@ -58,7 +58,7 @@ std::optional<Session::Handover> Session::HandOver(const LocalFacts& facts, Hand
   const bool visible = state_ == H5M_STATE_MIRRORING && tickets_.IsFinalAcked(H5M_ACK_APPLIED);
   // It would still read the file, which the program changes next.
   const std::optional<uint64_t> sent = tickets_.FinalSeq();
-  const bool unread = !queue_.drained() || !taken_final_ || !sent || handing == Handing::kNow;
+  const bool unread = !queue_.drained() || !tickets_.IsFinalTaken() || handing == Handing::kNow;
   const bool when_it_can = handing == Handing::kWhenItCan;
   const bool row_is_long = visible && when_it_can && inherited_from_ >= kHandoversMax;
   const bool may_follow = facts.created || base_cut_ >= 0;
@@ -168,7 +168,6 @@ void Session::ClaimClosed() {
   Claim();
   SendAgain();
   tickets_.LoseAll();
-  taken_final_ = false;
   retry_time_ = host_.Now();
   if (FileIsAsClosed()) {
     CloseCut(CutKind::kCommit, config_.comment);
@@ -188,7 +187,6 @@ void Session::TakeOver(const Changes& changes) {
   queue_.AddChanges(changes);
   AccountSaved();
   tickets_.LoseAll();
-  taken_final_ = false;
   if (!tickets_.sealed()) return;
   // Else it was opened once more, and the next session takes over from this one.
   if (FileIsAsClosed()) CloseCut(CutKind::kCommit, config_.comment);

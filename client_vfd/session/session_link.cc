@@ -319,7 +319,6 @@ void Session::BeginAgain() {
   SendAgain();
   for (const Extent& extent : file_->DataExtents()) queue_.AddWrite(extent);
   tickets_.LoseAll();
-  taken_final_ = false;
   if (!tickets_.sealed() || (released_ && !FileIsAsClosed())) return;
   CloseCut(CutKind::kCommit, config_.comment);
   if (released_) SaveProgress();
@@ -430,7 +429,6 @@ void Session::LoseStream(const std::string& why, Retry retry) {
   resync_seq_ = 0;
   SendAgain();
   tickets_.LoseAll();
-  taken_final_ = false;
   retry_time_ = host_.Now() + kRetryEvery;
   if (superseded_) return FinishSession();
   if (released_ && tickets_.sealed() && follower_waits_ && !refused_) {
@@ -529,7 +527,6 @@ void Session::LeaveStream() {
   may_send_ = false;
   SendAgain();
   tickets_.LoseAll();
-  taken_final_ = false;
   if (superseded_) return FinishSession();
   hurry_ = mirroring;
   if (mirroring && LostNewestCut() && !IsAnothersFile()) CloseCut(CutKind::kTick, "");

@@ -207,7 +207,8 @@ void Session::AwaitSealed() {
 // the lock until here.
 void Session::AwaitHandedOver() {
   const auto handed_over = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return (queue_.drained() && taken_final_) || tickets_.IsFinalLost() || !may_be_answered();
+    return (queue_.drained() && tickets_.IsFinalTaken()) || tickets_.IsFinalLost() ||
+           !may_be_answered();
   };
   const auto cut = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     CloseCut(CutKind::kCommit, config_.comment);

@@ -59,7 +59,7 @@ void Session::NotePending(absl::Time now) {
 
 bool Session::ReportIsDue(absl::Time now) const {
   // After the last barrier the stream is half-closed; and one that does not flow needs no more.
-  if (link_ != Link::kOpen || taken_final_ || done_ || outbox_.size() > 1) return false;
+  if (link_ != Link::kOpen || tickets_.IsFinalTaken() || done_ || outbox_.size() > 1) return false;
   if (reported_state_ != ToldState()) return true;
   const bool lags = resync_seq_ != 0 || pending_since_ != absl::InfiniteFuture();
   return (lags || reported_lag_) && now - reported_time_ >= kReportEvery;

@@ -123,7 +123,6 @@ bool Session::Prepare() {
         CutOff("the file was opened again");
         return false;
       }
-      taken_final_ = taken_final_ || last;
       outbox_.push_back(
           {EncodeBarrier(*barrier), last ? Outgoing::Kind::kLast : Outgoing::Kind::kData});
     }

@@ -57,6 +57,8 @@ class CutTickets {
   bool IsFinalAcked(H5mAck ack) const { return Acked(final_, ack); }
   // Only when sealed.
   bool IsFinalLost() const { return IsLost(final_); }
+  // The final barrier went out on the stream that there is: nothing follows it there.
+  bool IsFinalTaken() const { return FinalSeq() && !IsFinalLost(); }
   // The number of the final cut's barrier; unset: it was not sent, or the file is not closed.
   std::optional<uint64_t> FinalSeq() const;
 

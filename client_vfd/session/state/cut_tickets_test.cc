@@ -92,12 +92,15 @@ TEST(CutTicketsTest, TheNextCutTakesALostFinalOnesPlace) {
   EXPECT_TRUE(tickets.IsFinal(first));
   tickets.Sent(first, 1);
   EXPECT_EQ(tickets.FinalSeq(), 1u);
+  EXPECT_TRUE(tickets.IsFinalTaken());
   tickets.LoseAll();
   EXPECT_TRUE(tickets.IsFinalLost());
+  EXPECT_FALSE(tickets.IsFinalTaken());
   const uint64_t second = tickets.Next();
   EXPECT_FALSE(tickets.IsFinal(first));
   EXPECT_TRUE(tickets.IsFinal(second));
   EXPECT_FALSE(tickets.IsFinalLost());
+  EXPECT_FALSE(tickets.IsFinalTaken()) << "not sent yet";
   EXPECT_EQ(tickets.FinalSeq(), std::nullopt);
 }
 
