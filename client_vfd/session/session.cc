@@ -205,7 +205,7 @@ absl::Status Session::Close() {
 
 absl::Status Session::CloseResult() const {
   if (tickets_.IsFinalAcked(config_.ack_commit)) return absl::OkStatus();
-  if (!detail_.empty()) return absl::UnavailableError(detail_);
+  if (!standing_.detail().empty()) return absl::UnavailableError(standing_.detail());
   return absl::UnavailableError(
       tickets_.sealed()
           ? absl::StrCat(config_.server.server, " has not confirmed the last close")
@@ -219,23 +219,21 @@ void Session::AccountSaved() {
 }
 
 void Session::GoBehind(const std::string& why, bool quiet) {
-  if (state_ == H5M_STATE_DIVERGED) return;
-  const bool news = state_ != H5M_STATE_BEHIND;
-  state_ = H5M_STATE_BEHIND;
-  if (behind_since_ == absl::InfinitePast()) behind_since_ = host_.Now();
-  if (config_.remote) {
-    detail_ = absl::StrCat(config_.server.server, ": ", why);
-    if (news) Notify("behind", absl::StrCat(config_.real_path, ": ", detail_), false);
-    return;
+  if (config_.remote) {  // The program hears of it where a call fails.
+    const std::string detail = absl::StrCat(config_.server.server, ": ", why);
+    const Audience heard = standing_.GoBehind(detail, Audience::kProgram, host_.Now());
+    if (heard == Audience::kNobody) return;
+    return Notify("behind", absl::StrCat(config_.real_path, ": ", detail), false);
   }
-  detail_ =
+  const std::string detail =
       absl::StrCat(config_.real_path, ": mirror ", config_.server.server, " is behind: ", why);
-  if (!news && (quiet || behind_told_)) return;
+  const Audience most = quiet ? Audience::kProgram : Audience::kUser;
+  const Audience heard = standing_.GoBehind(detail, most, host_.Now());
+  if (heard == Audience::kNobody) return;
   Notify("behind",
-         absl::StrCat(detail_, "; the program goes on locally. Unless it catches up by itself: ",
+         absl::StrCat(detail, "; the program goes on locally. Unless it catches up by itself: ",
                       "h5mirror resync ", config_.real_path),
-         !quiet && !behind_told_);
-  behind_told_ = behind_told_ || !quiet;
+         heard == Audience::kUser);
 }
 
 void Session::CutOff(const std::string& why) {
@@ -254,7 +252,7 @@ bool Session::SaveRecord(RecordState state) {
   const absl::Time written_at = record_.since;
   record_.state = state;
   record_.since = std::max(host_.TimeOfDay(), written_at + absl::Nanoseconds(1));
-  record_.detail = state == RecordState::kClean ? "" : detail_;
+  record_.detail = state == RecordState::kClean ? "" : standing_.detail();
   record_.pending_seq = 0;
   if (tickets_.sealed() && final_end_.local) record_.stat = *final_end_.local;
   const std::optional<uint64_t> sent = tickets_.FinalSeq();
@@ -316,37 +314,36 @@ void Session::FinishSession() {
   if (superseded_ && !durable) {
     // Its follower sees it through, and reports.
   } else if (durable) {
-    state_ = H5M_STATE_CLEAN;
+    standing_.EndClean();
     if (!IsAnothersFile()) SaveRecord(RecordState::kClean);
     Notify("close", "", false);
-  } else if (state_ == H5M_STATE_DIVERGED) {
+  } else if (standing_.is_diverged()) {
     if (!IsAnothersFile()) SaveRecord(RecordState::kDiverged);
     Notify("close", "", false);
   } else if (IsAnothersFile()) {
-    state_ = H5M_STATE_BEHIND;  // Whatever it was told last: the mirror lacks what it closed.
-    Notify("close", detail_, false);
+    standing_.EndBehind();  // Whatever it was told last: the mirror lacks what it closed.
+    Notify("close", standing_.detail(), false);
   } else if (config_.remote) {
-    state_ = H5M_STATE_BEHIND;
-    Notify("close", detail_, false);
+    standing_.EndBehind();
+    Notify("close", standing_.detail(), false);
   } else if (claimed_) {
-    if (state_ != H5M_STATE_BEHIND) {
-      state_ = H5M_STATE_BEHIND;
-      detail_ = absl::StrCat(
+    if (!standing_.is_behind()) {
+      standing_.EndBehind(absl::StrCat(
           config_.real_path,
           tickets_.sealed() ? ": the mirror has not confirmed the last close"
                             : ": closed without a consistent end; the mirror holds the last cut",
-          config_.record_tag.empty() ? "" : absl::StrCat(" (", config_.server.server, ")"));
+          config_.record_tag.empty() ? "" : absl::StrCat(" (", config_.server.server, ")")));
     }
     SaveDirtyMap();
     SaveRecord(RecordState::kBehind);
     const bool noted = record_.dirty_map_id != Bytes16{};
     Notify("close",
-           absl::StrCat(detail_,
+           absl::StrCat(standing_.detail(),
                         noted ? ". The next open that writes to it brings the rest, or: h5mirror "
                                 "resync "
                               : ". To bring the mirror level: h5mirror resync ",
                         config_.real_path),
-           !behind_told_);
+           !standing_.user_knows());
   }
   done_ = true;
   if (gone()) host_.WakeSuccessors(*this);

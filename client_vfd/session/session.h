@@ -27,6 +27,7 @@
 #include "client_vfd/session/state/metadata_pages.h"
 #include "client_vfd/session/state/pacing.h"
 #include "client_vfd/session/state/relation.h"
+#include "client_vfd/session/state/standing.h"
 #include "client_vfd/session/stream.h"
 #include "rpc/channel.h"
 #include "rpc/client_options.h"
@@ -118,6 +119,8 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
   absl::Duration timeout() const { return config_.timeout; }
 
  private:
+  using Audience = Standing::Audience;
+
   enum class Link { kNone, kOpening, kOpen };
   // What Cut() leaves to AwaitCut().
   struct AskedCut {
@@ -267,9 +270,7 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
   bool ReportIsDue(absl::Time now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   grpc::ByteBuffer ReportMessage(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // A refusal may be a token that has expired: the next program's open brings what was collected.
-  bool collecting() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return state_ != H5M_STATE_DIVERGED;
-  }
+  bool collecting() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return !standing_.is_diverged(); }
   bool may_be_answered() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return collecting() && !refused_;
   }
@@ -339,8 +340,7 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
   bool begins_again_ ABSL_GUARDED_BY(mutex_) = false;
   bool was_busy_ ABSL_GUARDED_BY(mutex_) = false;
   bool claimed_ ABSL_GUARDED_BY(mutex_) = false;
-  H5mState state_ ABSL_GUARDED_BY(mutex_) = H5M_STATE_CONNECTING;
-  std::string detail_ ABSL_GUARDED_BY(mutex_);
+  Standing standing_ ABSL_GUARDED_BY(mutex_);
   Link link_ ABSL_GUARDED_BY(mutex_) = Link::kNone;
   bool ever_opened_ ABSL_GUARDED_BY(mutex_) = false;
   uint64_t stream_count_ ABSL_GUARDED_BY(mutex_) = 0;  // begun so far
@@ -350,7 +350,6 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
   bool idle_ ABSL_GUARDED_BY(mutex_) = true;       // the sender found nothing to do
   bool hurry_ ABSL_GUARDED_BY(mutex_) = true;      // connect now, whatever the rate limit
   bool cancel_ ABSL_GUARDED_BY(mutex_) = false;
-  bool behind_told_ ABSL_GUARDED_BY(mutex_) = false;
   const absl::Time attach_time_;
   absl::Time progress_time_ ABSL_GUARDED_BY(mutex_);  // for the program's call
   // When the stream last began, took a frame or gave an answer.
@@ -361,7 +360,6 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
   absl::Time unanswered_since_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();
   absl::Time retry_time_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   absl::Time sent_time_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
-  absl::Time behind_since_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   absl::Duration lease_ttl_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteDuration();
   AskedCut asked_ ABSL_GUARDED_BY(mutex_);
   CutTickets tickets_ ABSL_GUARDED_BY(mutex_);

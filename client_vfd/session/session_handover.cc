@@ -33,11 +33,9 @@ struct Session::Handover {
   int64_t cut_seen = 0;
   int64_t base_cut = 0;  // `changes` are what came after it; 0: they are the whole file
   Changes changes;
-  int from = 0;  // how many sessions' changes
-  H5mState state = H5M_STATE_CONNECTING;
-  std::string detail;
-  absl::Time behind_since, retry_time;
-  bool behind_told = false;
+  int from = 0;       // how many sessions' changes
+  Standing standing;  // if that is behind
+  absl::Time retry_time;
 };
 
 std::optional<Session::Handover> Session::HandOver(const LocalFacts& facts, Handing handing) {
@@ -51,11 +49,11 @@ std::optional<Session::Handover> Session::HandOver(const LocalFacts& facts, Hand
   // It changes the file next.
   if (released_ && !done_ && !superseded_ && !anothers_file_) ForgetDirtyMap();
   if (!released_ || done_ || superseded_ || refused_ || !claimed_ || !tickets_.sealed() ||
-      state_ == H5M_STATE_DIVERGED) {
+      standing_.is_diverged()) {
     return std::nullopt;
   }
   if (!as_closed && !facts.created) return std::nullopt;
-  const bool visible = state_ == H5M_STATE_MIRRORING && tickets_.IsFinalAcked(H5M_ACK_APPLIED);
+  const bool visible = standing_.is_mirroring() && tickets_.IsFinalAcked(H5M_ACK_APPLIED);
   // It would still read the file, which the program changes next.
   const std::optional<uint64_t> sent = tickets_.FinalSeq();
   const bool unread = !queue_.drained() || !tickets_.IsFinalTaken() || handing == Handing::kNow;
@@ -89,11 +87,8 @@ std::optional<Session::Handover> Session::HandOver(const LocalFacts& facts, Hand
   to.sends_again = NextClaim().resume;
   to.changes = queue_.open_changes();
   GoBehind("the program has opened the file again", true);
-  to.state = state_;
-  to.detail = detail_;
-  to.behind_since = behind_since_;
+  to.standing = standing_;
   to.retry_time = retry_time_;
-  to.behind_told = behind_told_;
   FinishSession();
   host_.Wake(this);  // To cancel its stream.
   return to;
@@ -144,12 +139,9 @@ void Session::Inherit(Handover from) {
   cut_ = record_.cut;
   version_ = record_.version;
   inherited_from_ = from.from;
-  if (from.state == H5M_STATE_BEHIND) {
+  if (from.standing.is_behind()) {
     sends_inherited_ = from.sends_again;
-    state_ = from.state;
-    detail_ = std::move(from.detail);
-    behind_since_ = from.behind_since;
-    behind_told_ = from.behind_told;
+    standing_ = std::move(from.standing);
     retry_time_ = from.retry_time;
     hurry_ = false;
     TakeOver(from.changes);

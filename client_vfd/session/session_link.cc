@@ -125,8 +125,8 @@ void Session::Claim() {
 }
 
 bool Session::WantsStream(absl::Time now) const {
-  if (done_ || refused_ || state_ == H5M_STATE_DIVERGED || predecessor_) return false;
-  const bool wanted = queue_.has_closed() || state_ == H5M_STATE_CONNECTING || opening_is_awaited_;
+  if (done_ || refused_ || standing_.is_diverged() || predecessor_) return false;
+  const bool wanted = queue_.has_closed() || standing_.is_connecting() || opening_is_awaited_;
   return hurry_ || (now >= retry_time_ && wanted);
 }
 
@@ -244,8 +244,7 @@ void Session::OnOpened(const v1::SessionOpened& opened) {
   }
   if (opened.relation() == v1::RELATION_DIVERGED && config_.remote) return OnMovedOn(opened);
   if (opened.relation() == v1::RELATION_DIVERGED) {
-    state_ = H5M_STATE_DIVERGED;
-    detail_ = absl::StrCat(
+    standing_.Diverge(absl::StrCat(
         config_.real_path, " and its mirror ", config_.name, " on ", config_.server.server,
         " have diverged: ", opened.state(), "; here the local file is ",
         relation_.claim == vfd::Claim::kCreate ? "new" : "another state",
@@ -253,8 +252,8 @@ void Session::OnOpened(const v1::SessionOpened& opened) {
         // Which of several mirrors.
         config_.record_tag.empty() ? "" : absl::StrCat("--server ", config_.server.server, " "),
         "resync --from local|remote ", config_.real_path,
-        " (both sides are kept), or h5mirror recover | push | adopt ", config_.real_path);
-    Notify("diverged", detail_, true);
+        " (both sides are kept), or h5mirror recover | push | adopt ", config_.real_path));
+    Notify("diverged", standing_.detail(), true);
     SaveRecord(RecordState::kDiverged);
     SendAgain();
     tickets_.LoseAll();
@@ -267,14 +266,11 @@ void Session::OnOpened(const v1::SessionOpened& opened) {
   TakeBase(opened);
   ForgetRename();
   link_ = Link::kOpen;
-  if (resuming_ || took_up_map_ || state_ == H5M_STATE_BEHIND) BeginResync();
-  state_ = H5M_STATE_MIRRORING;
+  if (resuming_ || took_up_map_ || standing_.is_behind()) BeginResync();
+  standing_.OnOpened();
   opened_time_ = host_.Now();
   reported_state_ = H5M_STATE_OFF;
-  behind_since_ = absl::InfinitePast();
-  behind_told_ = false;
   begins_again_ = false;
-  detail_.clear();
   ever_opened_ = true;
   may_send_ = true;
   idle_ = false;
@@ -362,8 +358,8 @@ void Session::OnEnded(const absl::Status& status) {
   if (gone()) host_.WakeSuccessors(*this);
   if (cancel_) return;  // LoseStream() has been here.
   link_ = Link::kNone;
-  if (state_ == H5M_STATE_DIVERGED && released_) FinishSession();
-  if (done_ || state_ == H5M_STATE_DIVERGED) {
+  if (standing_.is_diverged() && released_) FinishSession();
+  if (done_ || standing_.is_diverged()) {
     host_.Wake(this);
     return;
   }
@@ -387,7 +383,8 @@ void Session::OnEnded(const absl::Status& status) {
   if (TryFirstAgain(status)) return;
   std::string why(status.message());
   // The server was there just now, maybe for the session that this one followed.
-  const bool just_lost = inherited_from_ > 0 && host_.Now() - behind_since_ < kRestartPatience;
+  const bool just_lost =
+      inherited_from_ > 0 && host_.Now() - standing_.behind_since() < kRestartPatience;
   bool retry_final = ever_opened_ || follows_cut_ || just_lost || IsSentAway(status);
   if (std::exchange(lost_base_, false)) {
     return LoseStream("the server has lost the newest cut", Retry::kAtOnce);
@@ -412,7 +409,7 @@ bool Session::TryFirstAgain(const absl::Status& status) {
   const bool refused = absl::StrContains(status.message(), "Connection refused") ||
                        absl::StrContains(status.message(), "No such file");
   if (ever_opened_ || !busy_.empty() || refused ||
-      status.code() != absl::StatusCode::kUnavailable || state_ != H5M_STATE_CONNECTING ||
+      status.code() != absl::StatusCode::kUnavailable || !standing_.is_connecting() ||
       host_.Now() - attach_time_ > config_.timeout - kRetryEvery || !queue_.TakeBack()) {
     return false;
   }

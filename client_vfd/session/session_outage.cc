@@ -101,19 +101,19 @@ bool Session::IsHung(absl::Time now) const {
 
 bool Session::RideOut(absl::FunctionRef<bool()> lost, absl::FunctionRef<bool()> cut,
                       absl::Time* give_up) {
-  if (state_ != H5M_STATE_BEHIND || done_) return false;
+  if (!standing_.is_behind() || done_) return false;
   // One whose silence was found late, as another mirror was waited for first, was away before.
-  const absl::Time away_since = std::min(behind_since_, progress_time_ + Patience());
+  const absl::Time away_since = std::min(standing_.behind_since(), progress_time_ + Patience());
   *give_up = std::min(*give_up, away_since + config_.outage_wait);
-  while (state_ == H5M_STATE_BEHIND && !refused_ && !done_ && host_.Now() < *give_up) {
+  while (standing_.is_behind() && !refused_ && !done_ && host_.Now() < *give_up) {
     // With a cut that waits, the timer connects again.
     if (lost() && !cut()) return false;
     const auto changed = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-      return state_ != H5M_STATE_BEHIND || refused_ || done_ || lost();
+      return !standing_.is_behind() || refused_ || done_ || lost();
     };
     AwaitUntil(changed, *give_up);
   }
-  if (state_ != H5M_STATE_MIRRORING || host_.Now() >= *give_up) return false;
+  if (!standing_.is_mirroring() || host_.Now() >= *give_up) return false;
   if (lost() && !cut()) return false;
   idle_ = false;
   host_.Wake(this);
@@ -124,10 +124,10 @@ bool Session::AskCut(CutKind kind, H5mAck ack, std::string comment) {
   asked_ = AskedCut{kind, ack, std::move(comment), host_.Now()};
   if (!may_be_answered()) return false;
   // Then the timer makes the next attempt, with this cut.
-  const bool too_soon = link_ == Link::kNone && asked_.since < retry_time_ && !hurry_ &&
-                        state_ != H5M_STATE_CONNECTING;
+  const bool too_soon =
+      link_ == Link::kNone && asked_.since < retry_time_ && !hurry_ && !standing_.is_connecting();
   asked_.ticket = CloseCut(kind, asked_.comment);
-  if (!too_soon && link_ == Link::kNone && state_ != H5M_STATE_CONNECTING) hurry_ = true;
+  if (!too_soon && link_ == Link::kNone && !standing_.is_connecting()) hurry_ = true;
   idle_ = false;
   asked_.is_awaited = !too_soon || config_.outage_wait > absl::ZeroDuration();
   if (asked_.is_awaited) BeginWait();
@@ -157,13 +157,13 @@ bool Session::AwaitCut() {
   absl::Time give_up = absl::InfiniteFuture();
   if (asked.ack == H5M_ACK_NONE) {
     const auto known = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-      return state_ != H5M_STATE_CONNECTING;
+      return !standing_.is_connecting();
     };
     const bool waits = config_.outage_wait > absl::ZeroDuration();
     // A connection that nobody answers is an outage; else each barrier would wait for it again.
     if (waits && Await(known, asked.since) == Waited::kSilent) TimeOut();
     RideOut(lost, cut, &give_up);
-    return state_ == H5M_STATE_MIRRORING || state_ == H5M_STATE_CONNECTING;
+    return standing_.is_mirroring() || standing_.is_connecting();
   }
   const auto settled = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return tickets_.Acked(asked.ticket, asked.ack) || lost() || !may_be_answered();
@@ -187,7 +187,7 @@ void Session::Seal() {
       tickets_.LoseAll();  // Nobody will ask for it.
       return;
     }
-    hurry_ = hurry_ || (link_ == Link::kNone && state_ != H5M_STATE_CONNECTING);
+    hurry_ = hurry_ || (link_ == Link::kNone && !standing_.is_connecting());
     idle_ = false;
     BeginWait();
   }
@@ -282,7 +282,7 @@ void Session::AwaitFinalCut() {
 
 void Session::AwaitLastCut() {
   // A program may fail before the server has answered its first write.
-  const bool is_away = link_ == Link::kNone && state_ != H5M_STATE_CONNECTING;
+  const bool is_away = link_ == Link::kNone && !standing_.is_connecting();
   if (is_away || tickets_.IsLost(tickets_.last()) || !may_be_answered()) return;
   const auto settled = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return tickets_.Acked(tickets_.last(), H5M_ACK_APPLIED) || tickets_.IsLost(tickets_.last()) ||

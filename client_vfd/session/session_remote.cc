@@ -34,15 +34,15 @@ void Session::OnMovedOn(const v1::SessionOpened& opened) {
     lost_base_ = true;  // The stream ends by itself, and is begun again.
     return;
   }
-  state_ = H5M_STATE_DIVERGED;
   const bool exists = relation_.claim == vfd::Claim::kUpload && !resuming_;
   // Without the half sentence about a local file.
   const std::string head = opened.state().substr(0, opened.state().rfind("; "));
-  detail_ = exists ? absl::StrCat("there is such a file on ", config_.server.server, ": ", head)
-                   : absl::StrCat("the file has changed on ", config_.server.server,
-                                  " since it was opened: ", head,
-                                  ". Nothing there is overwritten; open it again");
-  Notify("diverged", absl::StrCat(config_.real_path, ": ", detail_), false);
+  standing_.Diverge(
+      exists ? absl::StrCat("there is such a file on ", config_.server.server, ": ", head)
+             : absl::StrCat("the file has changed on ", config_.server.server,
+                            " since it was opened: ", head,
+                            ". Nothing there is overwritten; open it again"));
+  Notify("diverged", absl::StrCat(config_.real_path, ": ", standing_.detail()), false);
   SendAgain();
   tickets_.LoseAll();
 }
@@ -57,33 +57,34 @@ absl::Status Session::AwaitOpened() {
   absl::MutexLock lock(&mutex_);
   const absl::Time since = host_.Now();
   const auto answered = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return ever_opened_ || state_ == H5M_STATE_DIVERGED || refused_ || done_ || was_busy_;
+    return ever_opened_ || standing_.is_diverged() || refused_ || done_ || was_busy_;
   };
   AwaitUntil(answered, since + Patience());
   if (was_busy_ && !ever_opened_) {
     const auto free = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-      return ever_opened_ || state_ == H5M_STATE_DIVERGED || refused_ || done_;
+      return ever_opened_ || standing_.is_diverged() || refused_ || done_;
     };
     AwaitUntil(free, since + std::min(Patience(), kBusyPatience));
   }
   opening_is_awaited_ = false;
   if (ever_opened_) return absl::OkStatus();
-  if (state_ == H5M_STATE_DIVERGED) {
-    return relation_.claim == vfd::Claim::kUpload ? absl::AlreadyExistsError(detail_)
-                                                  : absl::AbortedError(detail_);
+  if (standing_.is_diverged()) {
+    return relation_.claim == vfd::Claim::kUpload ? absl::AlreadyExistsError(standing_.detail())
+                                                  : absl::AbortedError(standing_.detail());
   }
-  if (refused_) return absl::PermissionDeniedError(detail_);
-  if (was_busy_) return absl::ResourceExhaustedError(detail_);
+  if (refused_) return absl::PermissionDeniedError(standing_.detail());
+  if (was_busy_) return absl::ResourceExhaustedError(standing_.detail());
   if (predecessor_) return absl::ResourceExhaustedError("this program is writing it already");
   host_.SetSuspect(config_.server.target, true);
   const std::string waited = absl::StrCat("no answer within ", absl::FormatDuration(Patience()));
-  return absl::DeadlineExceededError(
-      detail_.empty() ? absl::StrCat(config_.server.server, ": ", waited) : detail_);
+  return absl::DeadlineExceededError(standing_.detail().empty()
+                                         ? absl::StrCat(config_.server.server, ": ", waited)
+                                         : standing_.detail());
 }
 
 // What it still has to send is of no use to anybody: the program has heard that it is lost.
 void Session::GiveUpRemote() {
-  if (detail_.empty()) detail_ = std::string(CloseResult().message());
+  standing_.Explain(std::string(CloseResult().message()));
   cancel_ = cancel_ || (streaming_ && tickets_.sealed());
   tickets_.LoseAll();
   FinishSession();

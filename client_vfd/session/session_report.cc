@@ -15,9 +15,7 @@ constexpr absl::Duration kReportEvery = absl::Seconds(1);
 
 }  // namespace
 
-H5mState Session::ToldState() const {
-  return state_ == H5M_STATE_MIRRORING && resync_seq_ != 0 ? H5M_STATE_RESYNCING : state_;
-}
+H5mState Session::ToldState() const { return standing_.Told(resync_seq_ != 0); }
 
 // All that was missing is in the cuts that are closed already, or in the next one.
 void Session::BeginResync() {
@@ -41,14 +39,15 @@ void Session::Status(H5mStatus* status) {
   status->cut = std::max(cut_, cut_seen_);
   status->version = version_;
   status->pending_bytes = queue_.pending_bytes();
-  if (behind_since_ != absl::InfinitePast()) {
-    const absl::Duration behind_for = host_.Now() - behind_since_;
+  if (standing_.behind_since() != absl::InfinitePast()) {
+    const absl::Duration behind_for = host_.Now() - standing_.behind_since();
     status->behind_for_ns = absl::ToInt64Nanoseconds(behind_for);
     // By the time of day as it is set now, which the caller compares it with.
     status->behind_since_ns = absl::ToUnixNanos(host_.TimeOfDay() - behind_for);
   }
-  const size_t length = std::min(detail_.size(), sizeof status->message - 1);
-  std::memcpy(status->message, detail_.data(), length);
+  const std::string& detail = standing_.detail();
+  const size_t length = std::min(detail.size(), sizeof status->message - 1);
+  std::memcpy(status->message, detail.data(), length);
 }
 
 void Session::NotePending(absl::Time now) {

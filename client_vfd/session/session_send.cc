@@ -109,7 +109,7 @@ bool Session::Prepare() {
   Work work;
   {
     absl::MutexLock lock(&mutex_);
-    if (may_send_ && !done_ && state_ != H5M_STATE_DIVERGED) {
+    if (may_send_ && !done_ && !standing_.is_diverged()) {
       work = queue_.Next(bytes_max, kFrameExtentsMax, kOpenBytesMin);
     }
     if (std::holds_alternative<std::monostate>(work)) idle_ = true;
