@@ -26,6 +26,7 @@
 #include "client_vfd/session/state/cut_tickets.h"
 #include "client_vfd/session/state/metadata_pages.h"
 #include "client_vfd/session/state/pacing.h"
+#include "client_vfd/session/state/progress_report.h"
 #include "client_vfd/session/state/relation.h"
 #include "client_vfd/session/state/standing.h"
 #include "client_vfd/session/stream.h"
@@ -265,7 +266,6 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
   // The state as others are told of it: RESYNCING is a kind of MIRRORING.
   H5mState ToldState() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void BeginResync() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void EndResync() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void NotePending(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool ReportIsDue(absl::Time now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   grpc::ByteBuffer ReportMessage(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -341,6 +341,7 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
   bool was_busy_ ABSL_GUARDED_BY(mutex_) = false;
   bool claimed_ ABSL_GUARDED_BY(mutex_) = false;
   Standing standing_ ABSL_GUARDED_BY(mutex_);
+  ProgressReport progress_ ABSL_GUARDED_BY(mutex_);
   Link link_ ABSL_GUARDED_BY(mutex_) = Link::kNone;
   bool ever_opened_ ABSL_GUARDED_BY(mutex_) = false;
   uint64_t stream_count_ ABSL_GUARDED_BY(mutex_) = 0;  // begun so far
@@ -382,19 +383,6 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
   bool is_at_cut_ ABSL_GUARDED_BY(mutex_) = false;  // no write has begun since a cut was closed
   int64_t accounted_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   int final_attempts_ ABSL_GUARDED_BY(mutex_) = 0;
-
-  // What was missing when the stream was resumed: the barrier that ends it, 0 when it is there.
-  uint64_t resync_seq_ ABSL_GUARDED_BY(mutex_) = 0;
-  uint64_t resync_total_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
-  uint64_t resync_sent_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
-  absl::Time resync_since_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
-  absl::Time opened_time_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
-  // Since when something has been missing, or not durable; future: nothing is.
-  absl::Time pending_since_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();
-  // What the server was told last on this stream.
-  H5mState reported_state_ ABSL_GUARDED_BY(mutex_) = H5M_STATE_OFF;
-  absl::Time reported_time_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
-  bool reported_lag_ ABSL_GUARDED_BY(mutex_) = false;
 
   // The sender thread's own. The stream is owned by the host.
   Pacing pacing_;

@@ -268,8 +268,7 @@ void Session::OnOpened(const v1::SessionOpened& opened) {
   link_ = Link::kOpen;
   if (resuming_ || took_up_map_ || standing_.is_behind()) BeginResync();
   standing_.OnOpened();
-  opened_time_ = host_.Now();
-  reported_state_ = H5M_STATE_OFF;
+  progress_.OnOpened(host_.Now());
   begins_again_ = false;
   ever_opened_ = true;
   may_send_ = true;
@@ -344,7 +343,7 @@ void Session::OnDurable(const v1::CutDurable& durable) {
     outside_ticket_ = 0;
   }
   queue_.ForgetDurable(tickets_.durable_seq());
-  EndResync();
+  if (progress_.OnDurable(tickets_.durable_seq())) Notify("resynced", "", false);
   tickets_.Forget();
   if (released_ && tickets_.IsFinalAcked(H5M_ACK_DURABLE)) FinishSession();
 }
@@ -423,7 +422,7 @@ bool Session::TryFirstAgain(const absl::Status& status) {
 void Session::LoseStream(const std::string& why, Retry retry) {
   link_ = Link::kNone;
   may_send_ = false;
-  resync_seq_ = 0;
+  progress_.StopResync();
   SendAgain();
   tickets_.LoseAll();
   retry_time_ = host_.Now() + kRetryEvery;

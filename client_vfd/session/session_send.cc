@@ -132,7 +132,7 @@ bool Session::Prepare() {
     grpc::ByteBuffer message = EncodePieces(*writes, buffer, &status);
     absl::MutexLock lock(&mutex_);
     queue_.DoneReading();
-    for (const Piece& piece : writes->pieces) resync_sent_bytes_ += piece.extent.length;
+    for (const Piece& piece : writes->pieces) progress_.Sent(piece.extent.length);
     if (!status.ok()) {
       CutOff(std::string(status.message()));
       return false;
