@@ -28,7 +28,8 @@ Session::Session(SessionHost& host, SessionConfig config, std::unique_ptr<FileRe
       child_writes_(ChildWritesCounter(session_id_)),
       queue_(config_.remote ? CutQueue::kExact : Changes::kExtentsMax),
       attach_time_(host_.Now()),
-      progress_time_(attach_time_),
+      program_clock_({config_.timeout, config_.linger, config_.outage_wait}, attach_time_),
+      stream_clock_(config_.timeout, rpc::kMaxFrameBytes),
       child_writes_seen_(child_writes_->load()),
       pacing_(config_.bandwidth_bytes_per_second) {}
 
@@ -80,7 +81,7 @@ void Session::CopyOut(Extent extent) {
   // Who chose to wait for the server waits while it takes the data; else one deadline holds for it.
   const absl::Time since = host_.Now();
   const absl::Time deadline = since + Patience();
-  const bool waits_for_room = config_.outage_wait > absl::ZeroDuration();
+  const bool waits_for_room = program_clock_.rides_out();
   while (true) {
     const std::vector<Extent> parts = queue_.AtRisk(extent);
     if (parts.empty()) return;
@@ -173,8 +174,8 @@ absl::Status Session::Close() {
   if (tickets_.IsFinalAcked(H5M_ACK_DURABLE)) {
     // The stream's end follows at once, and with it the lease is free for the next open.
     const auto ended = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return link_ == Link::kNone; };
-    AwaitUntil(ended, std::min(progress_time_ + kLeaseWait,
-                               close_time_ + std::max(Patience(), config_.linger)));
+    AwaitUntil(ended, std::min(program_clock_.progress_time() + kLeaseWait,
+                               program_clock_.CloseEnds(Patience())));
   }
   const absl::Status result = CloseResult();
   if (config_.remote && !result.ok()) {

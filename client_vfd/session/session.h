@@ -26,9 +26,11 @@
 #include "client_vfd/session/state/cut_tickets.h"
 #include "client_vfd/session/state/metadata_pages.h"
 #include "client_vfd/session/state/pacing.h"
+#include "client_vfd/session/state/program_clock.h"
 #include "client_vfd/session/state/progress_report.h"
 #include "client_vfd/session/state/relation.h"
 #include "client_vfd/session/state/standing.h"
+#include "client_vfd/session/state/stream_clock.h"
 #include "client_vfd/session/stream.h"
 #include "rpc/channel.h"
 #include "rpc/client_options.h"
@@ -229,11 +231,6 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
   grpc::ByteBuffer EncodeBarrier(const SendBarrier& barrier) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // Waiting (session_outage.cc).
-  enum class Waited {
-    kReached,
-    kSilent,  // nothing happened for Patience()
-    kTooSlow  // something did, but it takes too long
-  };
   // Closes a cut that AskedCut tells of. True: the sender is to be woken.
   bool AskCut(CutKind kind, H5mAck ack, std::string comment) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // From here on the server's silence counts. Before each Await(), also when it comes much later
@@ -255,11 +252,9 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
   void AwaitFinalCut() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Of a file that is given up without a clean close: its last flush is to arrive.
   void AwaitLastCut() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Duration Patience() const;
-  absl::Duration HungAfter() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Duration Patience() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // An answer is owed for too long.
   bool IsHung(absl::Time now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Something that the program waits for has come nearer.
   void Progress() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // Telling (session_report.cc).
@@ -352,16 +347,9 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
   bool hurry_ ABSL_GUARDED_BY(mutex_) = true;      // connect now, whatever the rate limit
   bool cancel_ ABSL_GUARDED_BY(mutex_) = false;
   const absl::Time attach_time_;
-  absl::Time progress_time_ ABSL_GUARDED_BY(mutex_);  // for the program's call
-  // When the stream last began, took a frame or gave an answer.
-  absl::Time flow_time_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
-  absl::Time wait_time_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();  // of the last BeginWait()
-  uint64_t wait_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // that were to be sent then
-  // When the program began to wait for an answer that it went on without.
-  absl::Time unanswered_since_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();
+  ProgramClock program_clock_ ABSL_GUARDED_BY(mutex_);
+  StreamClock stream_clock_ ABSL_GUARDED_BY(mutex_);
   absl::Time retry_time_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
-  absl::Time sent_time_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
-  absl::Duration lease_ttl_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteDuration();
   AskedCut asked_ ABSL_GUARDED_BY(mutex_);
   CutTickets tickets_ ABSL_GUARDED_BY(mutex_);
   // What the queue's changes are the difference to; 0: to nothing, they are the whole file.
@@ -372,13 +360,11 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
   int64_t version_ ABSL_GUARDED_BY(mutex_) = 0;
   // The clean close, and the file as it was then; tickets_ knows its cut.
   CutEnd final_end_ ABSL_GUARDED_BY(mutex_);
-  absl::Time close_time_ ABSL_GUARDED_BY(mutex_);  // from when on the close's deadline counts
   // The program gave the file up in the middle, and the server is still to hear so.
   bool unfinished_ ABSL_GUARDED_BY(mutex_) = false;
   // The file's lock is given back, or will be, so that another program may open and change it.
   bool unlocked_ ABSL_GUARDED_BY(mutex_) = false;
   bool close_waited_out_ ABSL_GUARDED_BY(mutex_) = false;
-  FrameSize frame_size_ ABSL_GUARDED_BY(mutex_){rpc::kMaxFrameBytes};
   uint32_t child_writes_seen_ ABSL_GUARDED_BY(mutex_) = 0;
   bool is_at_cut_ ABSL_GUARDED_BY(mutex_) = false;  // no write has begun since a cut was closed
   int64_t accounted_bytes_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -165,7 +165,7 @@ void Session::ClaimClosed() {
     CloseCut(CutKind::kCommit, config_.comment);
     SaveProgress();
   } else if (follower_waits_) {
-    flow_time_ = host_.Now();  // The follower has time to take over from now on.
+    stream_clock_.Excuse(host_.Now());  // The follower has time to take over from now on.
     host_.WakeSuccessors(*this);
   } else {
     FinishSession();
@@ -183,7 +183,7 @@ void Session::TakeOver(const Changes& changes) {
   // Else it was opened once more, and the next session takes over from this one.
   if (FileIsAsClosed()) CloseCut(CutKind::kCommit, config_.comment);
   if (!released_) return;
-  flow_time_ = host_.Now();  // It has time to do so from now on.
+  stream_clock_.Excuse(host_.Now());  // It has time to do so from now on.
   host_.WakeSuccessors(*this);
 }
 

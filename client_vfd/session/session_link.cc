@@ -190,8 +190,7 @@ void Session::StartStream() {
   cancel_ = false;
   retry_time_ = host_.Now() + kRetryEvery;
   link_ = Link::kOpening;
-  flow_time_ = host_.Now();  // No progress for the program: eight attempts are no answer.
-  unanswered_since_ = absl::InfiniteFuture();
+  stream_clock_.Begin(host_.Now());  // No progress for the program: eight attempts are no answer.
   metadata_.TellAgain();
   outbox_.clear();
   outbox_.push_back({OpenMessage(), Outgoing::Kind::kData});
@@ -203,8 +202,7 @@ void Session::StartStream() {
 void Session::OnResponse(const v1::MirrorFileResponse& response) {
   absl::MutexLock lock(&mutex_);
   Progress();
-  flow_time_ = progress_time_;
-  unanswered_since_ = absl::InfiniteFuture();
+  stream_clock_.OnAnswer(program_clock_.progress_time());
   host_.SetSuspect(config_.server.target, false);
   if (done_ || cancel_) return;
   switch (response.response_case()) {
@@ -273,8 +271,8 @@ void Session::OnOpened(const v1::SessionOpened& opened) {
   ever_opened_ = true;
   may_send_ = true;
   idle_ = false;
-  lease_ttl_ = opened.lease_ttl_ms() > 0 ? absl::Milliseconds(opened.lease_ttl_ms())
-                                         : absl::InfiniteDuration();
+  stream_clock_.OnOpened(opened.lease_ttl_ms() > 0 ? absl::Milliseconds(opened.lease_ttl_ms())
+                                                   : absl::InfiniteDuration());
   const absl::StatusOr<Bytes16> file_id = FromByteString(opened.file_id());
   if (file_id.ok() && *file_id != record_.file_id) {
     record_.file_id = *file_id;
@@ -430,7 +428,7 @@ void Session::LoseStream(const std::string& why, Retry retry) {
   if (released_ && tickets_.sealed() && follower_waits_ && !refused_) {
     // The program has opened the file again, and that session takes this one's place: it gets the
     // time to do so from now on, however long this one has hung.
-    flow_time_ = host_.Now();
+    stream_clock_.Excuse(host_.Now());
     GoBehind(why, true);
     host_.WakeSuccessors(*this);
     return;
@@ -477,29 +475,30 @@ void Session::OnTimer() {
       outbox_.push_back({ReportMessage(now), Outgoing::Kind::kKeepAlive});
       pump = true;
     }
-    if (link_ == Link::kOpen && outbox_.empty() && writable_ && now - sent_time_ > lease_ttl_ / 3) {
+    if (link_ == Link::kOpen && outbox_.empty() && writable_ && stream_clock_.KeepAliveIsDue(now)) {
       v1::MirrorFileRequest request;
       request.mutable_keep_alive();
       outbox_.push_back({rpc::EncodeRequest(request), Outgoing::Kind::kKeepAlive});
       pump = true;
     }
     // Nobody waits for a connection attempt that hangs, but the next one needs it gone.
-    if (link_ == Link::kOpening && now - flow_time_ > HungAfter()) {
+    if (link_ == Link::kOpening && stream_clock_.IsHung(now)) {
       host_.SetSuspect(config_.server.target, true);
-      CutOff(absl::StrCat("no answer within ", absl::FormatDuration(HungAfter())));
+      CutOff(absl::StrCat("no answer within ", absl::FormatDuration(stream_clock_.HungAfter())));
     }
     if (held_back_ && link_ == Link::kOpen && writable_ && outbox_.empty()) {
       Progress();  // It is we who wait, for the bandwidth to allow more.
-      flow_time_ = now;
+      stream_clock_.Excuse(now);
       pump = true;
     }
     // A closed session that waits for its last acknowledgement, or one that went on without.
     if (IsHung(now)) {
-      if (!writable_) frame_size_.Took(now - sent_time_);
-      CutOff(absl::StrCat("no answer within ", absl::FormatDuration(HungAfter())));
+      stream_clock_.OnHung(now, !writable_);
+      CutOff(absl::StrCat("no answer within ", absl::FormatDuration(stream_clock_.HungAfter())));
     }
     if (released_ && follower_waits_ && link_ == Link::kNone && !WaitsToClaim() &&
-        now - std::max(progress_time_, flow_time_) > config_.timeout) {
+        now - std::max(program_clock_.progress_time(), stream_clock_.flow_time()) >
+            config_.timeout) {
       FinishSession();  // The follower has ended without it.
     }
     if (link_ == Link::kNone && WantsStream(now)) pump = true;

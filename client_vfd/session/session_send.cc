@@ -61,8 +61,7 @@ void Session::OnWritable() {
     // What keeps the lease fits into any buffer, and says nothing of a server that hangs.
     if (sending_ != Outgoing::Kind::kKeepAlive) {
       Progress();
-      flow_time_ = progress_time_;
-      frame_size_.Took(progress_time_ - sent_time_);
+      stream_clock_.OnTaken(program_clock_.progress_time());
     }
     if (done_ && stream_ != nullptr) return EndStream();
   }
@@ -86,7 +85,7 @@ void Session::SendNext() {
       sending_ = next.kind;
       stream_->Write(next.message, sending_ == Outgoing::Kind::kLast ? Last::kYes : Last::kNo);
       absl::MutexLock lock(&mutex_);
-      sent_time_ = host_.Now();
+      stream_clock_.OnSent(host_.Now());
     }
     if (outbox_.size() >= kReadyMax + (writable_ ? 1 : 0)) {
       if (!writable_) return;
@@ -100,7 +99,7 @@ bool Session::Prepare() {
   uint64_t bytes_max = 0;
   {
     absl::MutexLock lock(&mutex_);
-    bytes_max = pacing_.Allowed(frame_size_.bytes(), host_.Now());
+    bytes_max = pacing_.Allowed(stream_clock_.frame_bytes(), host_.Now());
   }
   held_back_ = bytes_max == 0;
   if (held_back_) return false;
