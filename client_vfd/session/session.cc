@@ -96,12 +96,12 @@ void Session::CopyOut(Extent extent) {
       AccountSaved();
       if (merged) continue;
       const auto sent = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-        return room() || queue_.AtRisk(extent).empty() || link_ == Link::kNone;
+        return room() || queue_.AtRisk(extent).empty() || link_.is_none();
       };
       BeginWait();
       const bool reached =
           waits_for_room ? Await(sent, since) == Waited::kReached : AwaitUntil(sent, deadline);
-      if (!reached || link_ == Link::kNone) {
+      if (!reached || link_.is_none()) {
         CutOff("the server takes the data too slowly");
         return;
       }
@@ -127,7 +127,7 @@ void Session::AfterWrite(Extent extent, H5mWriteClass write_class) {
     if (!collecting()) return;
     queue_.AddWrite(extent);
     if (write_class == H5M_WRITE_METADATA) metadata_.Add(extent);
-    wake = idle_ && queue_.open_bytes() >= kWakeBytes && link_ != Link::kNone;
+    wake = idle_ && queue_.open_bytes() >= kWakeBytes && !link_.is_none();
     if (wake) idle_ = false;
   }
   if (wake) host_.Wake(this);
@@ -170,10 +170,10 @@ absl::Status Session::Close() {
   const bool sealed = tickets_.sealed();
   if (sealed) AwaitFinalCut();
   if (!sealed) AwaitLastCut();
-  unfinished_ = !sealed && link_ == Link::kOpen;
+  unfinished_ = !sealed && link_.is_open();
   if (tickets_.IsFinalAcked(H5M_ACK_DURABLE)) {
     // The stream's end follows at once, and with it the lease is free for the next open.
-    const auto ended = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return link_ == Link::kNone; };
+    const auto ended = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return link_.is_none(); };
     AwaitUntil(ended, std::min(program_clock_.progress_time() + kLeaseWait,
                                program_clock_.CloseEnds(Patience())));
   }
@@ -188,7 +188,7 @@ absl::Status Session::Close() {
     FinishSession();
   } else if (!IsAnothersFile()) {
     // Until the sender hears that it is durable, for which this process may not live long enough.
-    if (config_.ack_commit != H5M_ACK_NONE || link_ != Link::kOpen) SaveDirtyMap();
+    if (config_.ack_commit != H5M_ACK_NONE || !link_.is_open()) SaveDirtyMap();
     SaveRecord(RecordState::kBehind);
   }
   released_ = true;
@@ -238,7 +238,7 @@ void Session::GoBehind(const std::string& why, bool quiet) {
 }
 
 void Session::CutOff(const std::string& why) {
-  cancel_ = true;
+  link_.Cancel();
   LoseStream(why, Retry::kNever);
   host_.Wake(this);
 }

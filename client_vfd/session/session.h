@@ -24,6 +24,7 @@
 #include "client_vfd/session/session_host.h"
 #include "client_vfd/session/state/cut_queue.h"
 #include "client_vfd/session/state/cut_tickets.h"
+#include "client_vfd/session/state/link.h"
 #include "client_vfd/session/state/metadata_pages.h"
 #include "client_vfd/session/state/pacing.h"
 #include "client_vfd/session/state/program_clock.h"
@@ -124,7 +125,6 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
  private:
   using Audience = Standing::Audience;
 
-  enum class Link { kNone, kOpening, kOpen };
   // What Cut() leaves to AwaitCut().
   struct AskedCut {
     CutKind kind = CutKind::kTick;
@@ -174,7 +174,7 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
 
   // The session of the row whose cuts, if any, are the server's newest.
   Bytes16 LastSession() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return ever_opened_ || queue_.last_seq() > 0 ? session_id_ : followed_session_;
+    return link_.ever_opened() || queue_.last_seq() > 0 ? session_id_ : followed_session_;
   }
 
   // From one program to the next (session_dirty_map.cc).
@@ -209,8 +209,11 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
   bool WantsStream(absl::Time now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void StartStream();
   StreamClaim NextClaim() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  grpc::ByteBuffer OpenMessage() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  grpc::ByteBuffer OpenMessage(const StreamClaim& claim, uint64_t stream)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OnOpened(const v1::SessionOpened& opened) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void OnDiverged(const v1::SessionOpened& opened) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void BeginAsNewFile() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void BeginAgain() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void TakeBase(const v1::SessionOpened& opened) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OnDurable(const v1::CutDurable& durable) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -267,7 +270,7 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
   // A refusal may be a token that has expired: the next program's open brings what was collected.
   bool collecting() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return !standing_.is_diverged(); }
   bool may_be_answered() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return collecting() && !refused_;
+    return collecting() && !link_.is_refused();
   }
   // `quiet`: it is tried again at once, the user need not know yet.
   void GoBehind(const std::string& why, bool quiet) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -327,36 +330,23 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
   bool follows_cut_ ABSL_GUARDED_BY(mutex_) = false;
   bool took_up_map_ ABSL_GUARDED_BY(mutex_) = false;  // and it is not durable yet
   bool sends_inherited_ ABSL_GUARDED_BY(mutex_) = false;
-  bool lost_base_ ABSL_GUARDED_BY(mutex_) = false;  // the server no longer has the cut it follows
-  bool begins_as_new_ ABSL_GUARDED_BY(mutex_) = false;  // the server does not know it
-  // Of mode=remote: AwaitOpened() waits; the server lost the generation that was begun; and it has
-  // said that another writer holds the file.
+  // Of mode=remote: AwaitOpened() waits; and the server lost the generation that was begun.
   bool opening_is_awaited_ ABSL_GUARDED_BY(mutex_) = false;
   bool begins_again_ ABSL_GUARDED_BY(mutex_) = false;
-  bool was_busy_ ABSL_GUARDED_BY(mutex_) = false;
   bool claimed_ ABSL_GUARDED_BY(mutex_) = false;
   Standing standing_ ABSL_GUARDED_BY(mutex_);
   ProgressReport progress_ ABSL_GUARDED_BY(mutex_);
-  Link link_ ABSL_GUARDED_BY(mutex_) = Link::kNone;
-  bool ever_opened_ ABSL_GUARDED_BY(mutex_) = false;
-  uint64_t stream_count_ ABSL_GUARDED_BY(mutex_) = 0;  // begun so far
-  bool refused_ ABSL_GUARDED_BY(mutex_) = false;       // the server will never take it
-  bool may_send_ ABSL_GUARDED_BY(mutex_) = false;
-  bool resuming_ ABSL_GUARDED_BY(mutex_) = false;  // as the stream's first message said
-  bool idle_ ABSL_GUARDED_BY(mutex_) = true;       // the sender found nothing to do
-  bool hurry_ ABSL_GUARDED_BY(mutex_) = true;      // connect now, whatever the rate limit
-  bool cancel_ ABSL_GUARDED_BY(mutex_) = false;
+  Link link_ ABSL_GUARDED_BY(mutex_);
+  bool idle_ ABSL_GUARDED_BY(mutex_) = true;  // the sender found nothing to do
   const absl::Time attach_time_;
   ProgramClock program_clock_ ABSL_GUARDED_BY(mutex_);
   StreamClock stream_clock_ ABSL_GUARDED_BY(mutex_);
-  absl::Time retry_time_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   AskedCut asked_ ABSL_GUARDED_BY(mutex_);
   CutTickets tickets_ ABSL_GUARDED_BY(mutex_);
   // What the queue's changes are the difference to; 0: to nothing, they are the whole file.
   int64_t base_cut_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t cut_ ABSL_GUARDED_BY(mutex_) = 0;       // newest durable
   int64_t cut_seen_ ABSL_GUARDED_BY(mutex_) = 0;  // newest visible
-  std::string busy_ ABSL_GUARDED_BY(mutex_);
   int64_t version_ ABSL_GUARDED_BY(mutex_) = 0;
   // The clean close, and the file as it was then; tickets_ knows its cut.
   CutEnd final_end_ ABSL_GUARDED_BY(mutex_);
@@ -368,7 +358,6 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
   uint32_t child_writes_seen_ ABSL_GUARDED_BY(mutex_) = 0;
   bool is_at_cut_ ABSL_GUARDED_BY(mutex_) = false;  // no write has begun since a cut was closed
   int64_t accounted_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
-  int final_attempts_ ABSL_GUARDED_BY(mutex_) = 0;
 
   // The sender thread's own. The stream is owned by the host.
   Pacing pacing_;

@@ -79,8 +79,8 @@ std::optional<DirtyMap> Session::MakeDirtyMap() const {
   if (follower_waits_ || !FileIsAsClosed()) return std::nullopt;
   const Changes changes = queue_.Everything();
   // As of a stream that is lost now.
-  const StreamClaim claim = StreamClaimOf(
-      relation_, {queue_.last_seq(), ever_opened_, base_cut_, sends_inherited_ || follows_cut_});
+  const StreamClaim claim = StreamClaimOf(relation_, {queue_.last_seq(), link_.ever_opened(),
+                                                      base_cut_, sends_inherited_ || follows_cut_});
   if (claim.base_cut < 0) return std::nullopt;
   DirtyMap map;
   // The same for all maps of one close: who finds a newer one than the record tells of may use it.

@@ -48,7 +48,7 @@ std::optional<Session::Handover> Session::HandOver(const LocalFacts& facts, Hand
   anothers_file_ = anothers_file_ || (released_ && !as_closed);
   // It changes the file next.
   if (released_ && !done_ && !superseded_ && !anothers_file_) ForgetDirtyMap();
-  if (!released_ || done_ || superseded_ || refused_ || !claimed_ || !tickets_.sealed() ||
+  if (!released_ || done_ || superseded_ || link_.is_refused() || !claimed_ || !tickets_.sealed() ||
       standing_.is_diverged()) {
     return std::nullopt;
   }
@@ -81,14 +81,14 @@ std::optional<Session::Handover> Session::HandOver(const LocalFacts& facts, Hand
     return to;
   }
   to.relation = relation_;
-  cancel_ = streaming_;
-  link_ = Link::kNone;
+  if (streaming_) link_.Cancel();
+  link_.End();
   SendAgain();
   to.sends_again = NextClaim().resume;
   to.changes = queue_.open_changes();
   GoBehind("the program has opened the file again", true);
   to.standing = standing_;
-  to.retry_time = retry_time_;
+  to.retry_time = link_.retry_time();
   FinishSession();
   host_.Wake(this);  // To cancel its stream.
   return to;
@@ -142,8 +142,7 @@ void Session::Inherit(Handover from) {
   if (from.standing.is_behind()) {
     sends_inherited_ = from.sends_again;
     standing_ = std::move(from.standing);
-    retry_time_ = from.retry_time;
-    hurry_ = false;
+    link_.TakeOverRetry(from.retry_time);
     TakeOver(from.changes);
   } else {
     follows_cut_ = true;
@@ -160,7 +159,7 @@ void Session::ClaimClosed() {
   Claim();
   SendAgain();
   tickets_.LoseAll();
-  retry_time_ = host_.Now();
+  link_.RetryAt(host_.Now());
   if (FileIsAsClosed()) {
     CloseCut(CutKind::kCommit, config_.comment);
     SaveProgress();

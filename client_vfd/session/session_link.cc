@@ -20,13 +20,7 @@
 namespace h5mirror::vfd {
 namespace {
 
-// Between two attempts to reach a server.
-constexpr absl::Duration kRetryEvery = absl::Milliseconds(500);
-constexpr absl::Duration kFirstRetryEvery = absl::Milliseconds(100);
-// At the last barrier, when the server was there before: it may just be restarting.
-constexpr absl::Duration kFinalRetryEvery = absl::Milliseconds(200);
-constexpr int kFinalAttemptsMax = 8;
-const absl::Duration kRestartPatience = kFinalAttemptsMax * kFinalRetryEvery;
+const absl::Duration kRestartPatience = Link::kFinalAttemptsMax * Link::kFinalRetryEvery;
 
 v1::Intent IntentOf(Claim claim) {
   switch (claim) {
@@ -125,17 +119,17 @@ void Session::Claim() {
 }
 
 bool Session::WantsStream(absl::Time now) const {
-  if (done_ || refused_ || standing_.is_diverged() || predecessor_) return false;
+  if (done_ || link_.is_refused() || standing_.is_diverged() || predecessor_) return false;
   const bool wanted = queue_.has_closed() || standing_.is_connecting() || opening_is_awaited_;
-  return hurry_ || (now >= retry_time_ && wanted);
+  return link_.MayBegin(now, wanted);
 }
 
 StreamClaim Session::NextClaim() const {
-  return StreamClaimOf(
-      relation_, {queue_.last_seq(), ever_opened_, base_cut_, sends_inherited_, begins_again_});
+  return StreamClaimOf(relation_, {queue_.last_seq(), link_.ever_opened(), base_cut_,
+                                   sends_inherited_, begins_again_});
 }
 
-grpc::ByteBuffer Session::OpenMessage() {
+grpc::ByteBuffer Session::OpenMessage(const StreamClaim& claim, uint64_t stream) {
   v1::MirrorFileRequest request;
   v1::OpenSession& open = *request.mutable_open();
   open.mutable_protocol()->set_oldest(rpc::kProtocolOldest);
@@ -143,12 +137,11 @@ grpc::ByteBuffer Session::OpenMessage() {
   open.set_name(config_.name);
   if (record_.file_id != Bytes16{}) open.set_file_id(ToByteString(record_.file_id));
   open.set_session_id(ToByteString(session_id_));
-  open.set_stream(++stream_count_);
+  open.set_stream(stream);
   // A local file of this path is another one.
   FillOrigin(config_.remote ? RemoteOriginOf(session_id_) : config_.real_path,
              open.mutable_origin());
   FillWriter(config_.program, open.mutable_writer());
-  const StreamClaim claim = NextClaim();
   // A file that is created again has nothing of the one before, whose cut may still be the server's
   // newest: resumed from there it would be a mixture of both.
   const bool goes_on = relation_.claim != vfd::Claim::kCreate || sends_inherited_;
@@ -174,8 +167,6 @@ grpc::ByteBuffer Session::OpenMessage() {
   FillTime(host_.TimeOfDay(), open.mutable_client_time());
   FillDuration(config_.version_every, open.mutable_version_every());
   FillDuration(config_.version_min_interval, open.mutable_version_min_interval());
-  resuming_ = claim.resume;
-  may_send_ = claim.may_send_early;
   return rpc::EncodeRequest(request);
 }
 
@@ -186,14 +177,12 @@ void Session::StartStream() {
     tickets_.LoseAll();
     return FinishSession();
   }
-  hurry_ = false;
-  cancel_ = false;
-  retry_time_ = host_.Now() + kRetryEvery;
-  link_ = Link::kOpening;
+  const StreamClaim claim = NextClaim();
+  const uint64_t stream = link_.Begin(claim, host_.Now());
   stream_clock_.Begin(host_.Now());  // No progress for the program: eight attempts are no answer.
   metadata_.TellAgain();
   outbox_.clear();
-  outbox_.push_back({OpenMessage(), Outgoing::Kind::kData});
+  outbox_.push_back({OpenMessage(claim, stream), Outgoing::Kind::kData});
   writable_ = false;
   stream_ = host_.StartStream(config_.server, this);
   streaming_ = true;
@@ -204,7 +193,7 @@ void Session::OnResponse(const v1::MirrorFileResponse& response) {
   Progress();
   stream_clock_.OnAnswer(program_clock_.progress_time());
   host_.SetSuspect(config_.server.target, false);
-  if (done_ || cancel_) return;
+  if (done_ || link_.is_cancelled()) return;
   switch (response.response_case()) {
     case v1::MirrorFileResponse::kOpened:
       OnOpened(response.opened());
@@ -225,51 +214,16 @@ void Session::OnResponse(const v1::MirrorFileResponse& response) {
 }
 
 void Session::OnOpened(const v1::SessionOpened& opened) {
-  if (opened.relation() == v1::RELATION_DIVERGED && follows_cut_ && !resuming_) {
-    lost_base_ = true;  // The stream ends by itself, and is begun again with all of it.
-    return;
-  }
-  // What the server may have under the new name is another file: nothing was renamed to it. Nor is
-  // it the server of the record that has moved.
-  const bool unknown_there =
-      opened.last_cut() == 0 && (!relation_.renamed_from.empty() || relation_.moved_cut != 0);
-  if (opened.relation() == v1::RELATION_DIVERGED && unknown_there && !resuming_) {
-    begins_as_new_ = true;  // The stream ends by itself, and is begun again as that of a new file.
-    return;
-  }
-  if (opened.relation() == v1::RELATION_DIVERGED && IsAnothersFile()) {
-    return;  // It was opened just now; the stream ends by itself.
-  }
-  if (opened.relation() == v1::RELATION_DIVERGED && config_.remote) return OnMovedOn(opened);
-  if (opened.relation() == v1::RELATION_DIVERGED) {
-    standing_.Diverge(absl::StrCat(
-        config_.real_path, " and its mirror ", config_.name, " on ", config_.server.server,
-        " have diverged: ", opened.state(), "; here the local file is ",
-        relation_.claim == vfd::Claim::kCreate ? "new" : "another state",
-        ". Nothing is overwritten; the program goes on locally. Decide with: h5mirror ",
-        // Which of several mirrors.
-        config_.record_tag.empty() ? "" : absl::StrCat("--server ", config_.server.server, " "),
-        "resync --from local|remote ", config_.real_path,
-        " (both sides are kept), or h5mirror recover | push | adopt ", config_.real_path));
-    Notify("diverged", standing_.detail(), true);
-    SaveRecord(RecordState::kDiverged);
-    SendAgain();
-    tickets_.LoseAll();
-    return;
-  }
-  if (opened.relation() == v1::RELATION_BUSY) {
-    busy_ = opened.state();
-    return;  // The stream ends by itself.
-  }
+  // Where it is not taken, the stream ends by itself.
+  if (opened.relation() == v1::RELATION_DIVERGED) return OnDiverged(opened);
+  if (opened.relation() == v1::RELATION_BUSY) return link_.OnBusy(opened.state());
   TakeBase(opened);
   ForgetRename();
-  link_ = Link::kOpen;
-  if (resuming_ || took_up_map_ || standing_.is_behind()) BeginResync();
+  if (link_.resumes() || took_up_map_ || standing_.is_behind()) BeginResync();
+  link_.OnOpened();
   standing_.OnOpened();
   progress_.OnOpened(host_.Now());
   begins_again_ = false;
-  ever_opened_ = true;
-  may_send_ = true;
   idle_ = false;
   stream_clock_.OnOpened(opened.lease_ttl_ms() > 0 ? absl::Milliseconds(opened.lease_ttl_ms())
                                                    : absl::InfiniteDuration());
@@ -282,12 +236,41 @@ void Session::OnOpened(const v1::SessionOpened& opened) {
   host_.Wake(this);
 }
 
+// What the server has is not what the session goes on from; or it only seems so.
+void Session::OnDiverged(const v1::SessionOpened& opened) {
+  if (follows_cut_ && !link_.resumes()) {  // It is begun again with all of it.
+    return link_.OnAnswer(Link::Answer::kLostBase);
+  }
+  // What the server may have under the new name is another file: nothing was renamed to it. Nor is
+  // it the server of the record that has moved.
+  const bool unknown_there =
+      opened.last_cut() == 0 && (!relation_.renamed_from.empty() || relation_.moved_cut != 0);
+  if (unknown_there && !link_.resumes()) {  // It is begun again as that of a new file.
+    return link_.OnAnswer(Link::Answer::kUnknownFile);
+  }
+  if (IsAnothersFile()) return;  // It was opened just now.
+  if (config_.remote) return OnMovedOn(opened);
+  standing_.Diverge(absl::StrCat(
+      config_.real_path, " and its mirror ", config_.name, " on ", config_.server.server,
+      " have diverged: ", opened.state(), "; here the local file is ",
+      relation_.claim == vfd::Claim::kCreate ? "new" : "another state",
+      ". Nothing is overwritten; the program goes on locally. Decide with: h5mirror ",
+      // Which of several mirrors.
+      config_.record_tag.empty() ? "" : absl::StrCat("--server ", config_.server.server, " "),
+      "resync --from local|remote ", config_.real_path,
+      " (both sides are kept), or h5mirror recover | push | adopt ", config_.real_path));
+  Notify("diverged", standing_.detail(), true);
+  SaveRecord(RecordState::kDiverged);
+  SendAgain();
+  tickets_.LoseAll();
+}
+
 void Session::TakeBase(const v1::SessionOpened& opened) {
   if (opened.relation() == v1::RELATION_NEW) {
-    if (resuming_ && base_cut_ != 0) BeginAgain();
+    if (link_.resumes() && base_cut_ != 0) BeginAgain();
     base_cut_ = 0;
     cut_seen_ = 0;
-  } else if (!resuming_) {
+  } else if (!link_.resumes()) {
     // Equal to the newest cut. Should the server lose it again, what it held is among the changes
     // that came from a predecessor; where it is durable, they are needed no more.
     if (follows_cut_ && opened.durable_cut() == opened.last_cut()) {
@@ -353,50 +336,54 @@ void Session::OnEnded(const absl::Status& status) {
   writable_ = false;
   outbox_.clear();
   if (gone()) host_.WakeSuccessors(*this);
-  if (cancel_) return;  // LoseStream() has been here.
-  link_ = Link::kNone;
+  if (link_.is_cancelled()) return;  // LoseStream() has been here.
+  link_.End();
   if (standing_.is_diverged() && released_) FinishSession();
   if (done_ || standing_.is_diverged()) {
     host_.Wake(this);
     return;
   }
   if (tickets_.IsFinalAcked(H5M_ACK_DURABLE)) return;
-  if (std::exchange(begins_as_new_, false)) {
-    relation_ = Relation{};
-    record_.renamed_from.clear();
-    record_.file_id = {};
-    former_place_.reset();
-    base_cut_ = cut_ = version_ = 0;
-    BeginAgain();
-    retry_time_ = host_.Now();
-    host_.Wake(this);
-    return;
-  }
-  const auto mismatch = ever_opened_ ? std::nullopt : TlsInTheWay(config_.server, status);
+  if (link_.answer() == Link::Answer::kUnknownFile) return BeginAsNewFile();
+  const auto mismatch = link_.ever_opened() ? std::nullopt : TlsInTheWay(config_.server, status);
   if (mismatch) {
-    refused_ = true;
+    link_.Refuse();
     return LoseStream(*mismatch, Retry::kNever);
   }
   if (TryFirstAgain(status)) return;
-  std::string why(status.message());
-  // The server was there just now, maybe for the session that this one followed.
-  const bool just_lost =
-      inherited_from_ > 0 && host_.Now() - standing_.behind_since() < kRestartPatience;
-  bool retry_final = ever_opened_ || follows_cut_ || just_lost || IsSentAway(status);
-  if (std::exchange(lost_base_, false)) {
-    return LoseStream("the server has lost the newest cut", Retry::kAtOnce);
+  switch (link_.answer()) {
+    case Link::Answer::kLostBase:
+      return LoseStream("the server has lost the newest cut", Retry::kAtOnce);
+    case Link::Answer::kBusy:  // It may be closing just now.
+      return LoseStream(absl::StrCat("another writer holds it: ", link_.holder()),
+                        Retry::kFinalCut);
+    case Link::Answer::kUnknownFile:
+    case Link::Answer::kNone:
+      break;
   }
-  if (!busy_.empty()) {
-    retry_final = true;  // It may be closing just now.
-    why = absl::StrCat("another writer holds it: ", std::exchange(busy_, ""));
-    was_busy_ = true;
-  } else if (IsRefusal(status)) {
-    refused_ = true;
+  if (IsRefusal(status)) {
+    link_.Refuse();
   } else if (status.code() == absl::StatusCode::kUnavailable) {
     host_.DropChannel(config_.server);
   }
-  LoseStream(why.empty() ? "the stream ended" : why,
-             retry_final ? Retry::kFinalCut : Retry::kNever);
+  // The server was there just now, maybe for the session that this one followed.
+  const bool just_lost =
+      inherited_from_ > 0 && host_.Now() - standing_.behind_since() < kRestartPatience;
+  const bool was_there = link_.ever_opened() || follows_cut_ || just_lost || IsSentAway(status);
+  LoseStream(status.message().empty() ? "the stream ended" : std::string(status.message()),
+             was_there ? Retry::kFinalCut : Retry::kNever);
+}
+
+// The server knows no file that was renamed, or that has moved to it: this one is new there.
+void Session::BeginAsNewFile() {
+  relation_ = Relation{};
+  record_.renamed_from.clear();
+  record_.file_id = {};
+  former_place_.reset();
+  base_cut_ = cut_ = version_ = 0;
+  BeginAgain();
+  link_.RetryAt(host_.Now());
+  host_.Wake(this);
 }
 
 // A connection that fails before a barrier was sent on it, as a TLS handshake on a machine under
@@ -405,27 +392,24 @@ bool Session::TryFirstAgain(const absl::Status& status) {
   // Nobody listens: that is an answer.
   const bool refused = absl::StrContains(status.message(), "Connection refused") ||
                        absl::StrContains(status.message(), "No such file");
-  if (ever_opened_ || !busy_.empty() || refused ||
+  if (link_.ever_opened() || link_.answer() == Link::Answer::kBusy || refused ||
       status.code() != absl::StatusCode::kUnavailable || !standing_.is_connecting() ||
-      host_.Now() - attach_time_ > config_.timeout - kRetryEvery || !queue_.TakeBack()) {
+      host_.Now() - attach_time_ > config_.timeout - Link::kRetryEvery || !queue_.TakeBack()) {
     return false;
   }
   host_.DropChannel(config_.server);
-  may_send_ = false;
-  retry_time_ = host_.Now() + kFirstRetryEvery;
+  link_.RetryAt(host_.Now() + Link::kFirstRetryEvery);
   Notify("retry", absl::StrCat(config_.real_path, ": ", status.message(), "; trying again"), false);
   return true;
 }
 
 void Session::LoseStream(const std::string& why, Retry retry) {
-  link_ = Link::kNone;
-  may_send_ = false;
+  link_.Lose(host_.Now());
   progress_.StopResync();
   SendAgain();
   tickets_.LoseAll();
-  retry_time_ = host_.Now() + kRetryEvery;
   if (superseded_) return FinishSession();
-  if (released_ && tickets_.sealed() && follower_waits_ && !refused_) {
+  if (released_ && tickets_.sealed() && follower_waits_ && !link_.is_refused()) {
     // The program has opened the file again, and that session takes this one's place: it gets the
     // time to do so from now on, however long this one has hung.
     stream_clock_.Excuse(host_.Now());
@@ -434,12 +418,12 @@ void Session::LoseStream(const std::string& why, Retry retry) {
     return;
   }
   const bool anothers = IsAnothersFile();
-  const bool again = tickets_.sealed() && !refused_ && retry != Retry::kNever && !anothers &&
-                     ++final_attempts_ <= kFinalAttemptsMax && FileIsAsClosed();
+  const bool again = tickets_.sealed() && !link_.is_refused() && retry != Retry::kNever &&
+                     !anothers && link_.TakeFinalAttempt() && FileIsAsClosed();
   const bool at_once = retry == Retry::kAtOnce && (again || !tickets_.sealed());
   GoBehind(why, again || at_once || anothers);
   if (at_once) {
-    hurry_ = true;
+    link_.Hurry();
     host_.Wake(this);
   }
   if (!again) {
@@ -450,13 +434,14 @@ void Session::LoseStream(const std::string& why, Retry retry) {
   }
   CloseCut(CutKind::kCommit, config_.comment);
   if (released_) SaveProgress();
-  retry_time_ = host_.Now() + kFinalRetryEvery;
+  link_.RetryAt(host_.Now() + Link::kFinalRetryEvery);
 }
 
 // The file is as the program's last flush left it, and the server may not have that.
 bool Session::LostNewestCut() const {
-  return is_at_cut_ && !released_ && ever_opened_ && !tickets_.sealed() && !refused_ &&
-         !queue_.open_changes().empty() && child_writes_->load() == child_writes_seen_;
+  return is_at_cut_ && !released_ && link_.ever_opened() && !tickets_.sealed() &&
+         !link_.is_refused() && !queue_.open_changes().empty() &&
+         child_writes_->load() == child_writes_seen_;
 }
 
 bool Session::FileIsAsClosed() const {
@@ -475,18 +460,18 @@ void Session::OnTimer() {
       outbox_.push_back({ReportMessage(now), Outgoing::Kind::kKeepAlive});
       pump = true;
     }
-    if (link_ == Link::kOpen && outbox_.empty() && writable_ && stream_clock_.KeepAliveIsDue(now)) {
+    if (link_.is_open() && outbox_.empty() && writable_ && stream_clock_.KeepAliveIsDue(now)) {
       v1::MirrorFileRequest request;
       request.mutable_keep_alive();
       outbox_.push_back({rpc::EncodeRequest(request), Outgoing::Kind::kKeepAlive});
       pump = true;
     }
     // Nobody waits for a connection attempt that hangs, but the next one needs it gone.
-    if (link_ == Link::kOpening && stream_clock_.IsHung(now)) {
+    if (link_.is_opening() && stream_clock_.IsHung(now)) {
       host_.SetSuspect(config_.server.target, true);
       CutOff(absl::StrCat("no answer within ", absl::FormatDuration(stream_clock_.HungAfter())));
     }
-    if (held_back_ && link_ == Link::kOpen && writable_ && outbox_.empty()) {
+    if (held_back_ && link_.is_open() && writable_ && outbox_.empty()) {
       Progress();  // It is we who wait, for the bandwidth to allow more.
       stream_clock_.Excuse(now);
       pump = true;
@@ -496,12 +481,12 @@ void Session::OnTimer() {
       stream_clock_.OnHung(now, !writable_);
       CutOff(absl::StrCat("no answer within ", absl::FormatDuration(stream_clock_.HungAfter())));
     }
-    if (released_ && follower_waits_ && link_ == Link::kNone && !WaitsToClaim() &&
+    if (released_ && follower_waits_ && link_.is_none() && !WaitsToClaim() &&
         now - std::max(program_clock_.progress_time(), stream_clock_.flow_time()) >
             config_.timeout) {
       FinishSession();  // The follower has ended without it.
     }
-    if (link_ == Link::kNone && WantsStream(now)) pump = true;
+    if (link_.is_none() && WantsStream(now)) pump = true;
     if (done_ && stream_ != nullptr) pump = true;
   }
   if (pump) Pump();
@@ -517,15 +502,12 @@ void Session::LeaveStream() {
   writable_ = false;
   outbox_.clear();
   if (done_) return;
-  const bool mirroring = link_ == Link::kOpen || link_ == Link::kOpening;
-  link_ = Link::kNone;
-  may_send_ = false;
+  const bool was_there = link_.Leave();
   SendAgain();
   tickets_.LoseAll();
   if (superseded_) return FinishSession();
-  hurry_ = mirroring;
-  if (mirroring && LostNewestCut() && !IsAnothersFile()) CloseCut(CutKind::kTick, "");
-  if (!tickets_.sealed() || !mirroring) return;
+  if (was_there && LostNewestCut() && !IsAnothersFile()) CloseCut(CutKind::kTick, "");
+  if (!tickets_.sealed() || !was_there) return;
   if (FileIsAsClosed()) {
     CloseCut(CutKind::kCommit, config_.comment);
     if (released_) SaveProgress();

@@ -46,8 +46,8 @@ void Session::TimeOut() {
   const absl::Duration waited = Patience();
   host_.SetSuspect(config_.server.target, true);
   const absl::Time since = program_clock_.wait_time();
-  const bool may_linger = link_ == Link::kOpen && !program_clock_.rides_out() &&
-                          stream_clock_.MayGoOn(host_.Now(), since);
+  const bool may_linger =
+      link_.is_open() && !program_clock_.rides_out() && stream_clock_.MayGoOn(host_.Now(), since);
   if (!may_linger) {
     return CutOff(absl::StrCat("no answer within ", absl::FormatDuration(waited)));
   }
@@ -55,7 +55,7 @@ void Session::TimeOut() {
 }
 
 bool Session::IsHung(absl::Time now) const {
-  if (link_ != Link::kOpen || done_) return false;
+  if (!link_.is_open() || done_) return false;
   // A closed session waits for its last answer.
   return stream_clock_.IsHung(now,
                               released_ ? program_clock_.close_time() : stream_clock_.owed_since());
@@ -65,11 +65,11 @@ bool Session::RideOut(absl::FunctionRef<bool()> lost, absl::FunctionRef<bool()> 
                       absl::Time* give_up) {
   if (!standing_.is_behind() || done_) return false;
   *give_up = std::min(*give_up, program_clock_.OutageEnds(standing_.behind_since(), Patience()));
-  while (standing_.is_behind() && !refused_ && !done_ && host_.Now() < *give_up) {
+  while (standing_.is_behind() && !link_.is_refused() && !done_ && host_.Now() < *give_up) {
     // With a cut that waits, the timer connects again.
     if (lost() && !cut()) return false;
     const auto changed = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-      return !standing_.is_behind() || refused_ || done_ || lost();
+      return !standing_.is_behind() || link_.is_refused() || done_ || lost();
     };
     AwaitUntil(changed, *give_up);
   }
@@ -84,10 +84,9 @@ bool Session::AskCut(CutKind kind, H5mAck ack, std::string comment) {
   asked_ = AskedCut{kind, ack, std::move(comment), host_.Now()};
   if (!may_be_answered()) return false;
   // Then the timer makes the next attempt, with this cut.
-  const bool too_soon =
-      link_ == Link::kNone && asked_.since < retry_time_ && !hurry_ && !standing_.is_connecting();
+  const bool too_soon = link_.MustWait(asked_.since) && !standing_.is_connecting();
   asked_.ticket = CloseCut(kind, asked_.comment);
-  if (!too_soon && link_ == Link::kNone && !standing_.is_connecting()) hurry_ = true;
+  if (!too_soon && link_.is_none() && !standing_.is_connecting()) link_.Hurry();
   idle_ = false;
   asked_.is_awaited = !too_soon || program_clock_.rides_out();
   if (asked_.is_awaited) BeginWait();
@@ -142,11 +141,11 @@ void Session::Seal() {
     program_clock_.BeginClose(host_.Now());
     tickets_.Seal();
     CloseCut(CutKind::kCommit, config_.comment);
-    if (refused_) {
+    if (link_.is_refused()) {
       tickets_.LoseAll();  // Nobody will ask for it.
       return;
     }
-    hurry_ = hurry_ || (link_ == Link::kNone && !standing_.is_connecting());
+    if (link_.is_none() && !standing_.is_connecting()) link_.Hurry();
     idle_ = false;
     BeginWait();
   }
@@ -156,7 +155,7 @@ void Session::Seal() {
 void Session::AwaitSealed() {
   absl::MutexLock lock(&mutex_);
   if (!tickets_.sealed()) return;
-  if (!refused_) AwaitHandedOver();
+  if (!link_.is_refused()) AwaitHandedOver();
   ClaimToClose();
   NoteUnconfirmed();
   unlocked_ = true;
@@ -239,7 +238,7 @@ void Session::AwaitFinalCut() {
 
 void Session::AwaitLastCut() {
   // A program may fail before the server has answered its first write.
-  const bool is_away = link_ == Link::kNone && !standing_.is_connecting();
+  const bool is_away = link_.is_none() && !standing_.is_connecting();
   if (is_away || tickets_.IsLost(tickets_.last()) || !may_be_answered()) return;
   const auto settled = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return tickets_.Acked(tickets_.last(), H5M_ACK_APPLIED) || tickets_.IsLost(tickets_.last()) ||

@@ -29,12 +29,12 @@ void Session::OnMovedOn(const v1::SessionOpened& opened) {
   // Nothing of the new generation survived, and the old one has had no cut since. (A number is
   // never given twice.) All of the new one is in the spool, and is sent again.
   const bool is_lost = base_cut_ == 0 && opened.last_cut() < cut_seen_;
-  if (resuming_ && relation_.claim == vfd::Claim::kReplace && is_lost && !begins_again_) {
+  if (link_.resumes() && relation_.claim == vfd::Claim::kReplace && is_lost && !begins_again_) {
     begins_again_ = true;
-    lost_base_ = true;  // The stream ends by itself, and is begun again.
+    link_.OnAnswer(Link::Answer::kLostBase);  // The stream ends by itself, and is begun again.
     return;
   }
-  const bool exists = relation_.claim == vfd::Claim::kUpload && !resuming_;
+  const bool exists = relation_.claim == vfd::Claim::kUpload && !link_.resumes();
   // Without the half sentence about a local file.
   const std::string head = opened.state().substr(0, opened.state().rfind("; "));
   standing_.Diverge(
@@ -57,23 +57,24 @@ absl::Status Session::AwaitOpened() {
   absl::MutexLock lock(&mutex_);
   const absl::Time since = host_.Now();
   const auto answered = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return ever_opened_ || standing_.is_diverged() || refused_ || done_ || was_busy_;
+    return link_.ever_opened() || standing_.is_diverged() || link_.is_refused() || done_ ||
+           link_.was_busy();
   };
   AwaitUntil(answered, since + Patience());
-  if (was_busy_ && !ever_opened_) {
+  if (link_.was_busy() && !link_.ever_opened()) {
     const auto free = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-      return ever_opened_ || standing_.is_diverged() || refused_ || done_;
+      return link_.ever_opened() || standing_.is_diverged() || link_.is_refused() || done_;
     };
     AwaitUntil(free, since + std::min(Patience(), kBusyPatience));
   }
   opening_is_awaited_ = false;
-  if (ever_opened_) return absl::OkStatus();
+  if (link_.ever_opened()) return absl::OkStatus();
   if (standing_.is_diverged()) {
     return relation_.claim == vfd::Claim::kUpload ? absl::AlreadyExistsError(standing_.detail())
                                                   : absl::AbortedError(standing_.detail());
   }
-  if (refused_) return absl::PermissionDeniedError(standing_.detail());
-  if (was_busy_) return absl::ResourceExhaustedError(standing_.detail());
+  if (link_.is_refused()) return absl::PermissionDeniedError(standing_.detail());
+  if (link_.was_busy()) return absl::ResourceExhaustedError(standing_.detail());
   if (predecessor_) return absl::ResourceExhaustedError("this program is writing it already");
   host_.SetSuspect(config_.server.target, true);
   const std::string waited = absl::StrCat("no answer within ", absl::FormatDuration(Patience()));
@@ -85,7 +86,7 @@ absl::Status Session::AwaitOpened() {
 // What it still has to send is of no use to anybody: the program has heard that it is lost.
 void Session::GiveUpRemote() {
   standing_.Explain(std::string(CloseResult().message()));
-  cancel_ = cancel_ || (streaming_ && tickets_.sealed());
+  if (streaming_ && tickets_.sealed()) link_.Cancel();
   tickets_.LoseAll();
   FinishSession();
 }

@@ -40,7 +40,7 @@ void Session::NotePending(absl::Time now) {
 
 bool Session::ReportIsDue(absl::Time now) const {
   // After the last barrier the stream is half-closed; and one that does not flow needs no more.
-  if (link_ != Link::kOpen || tickets_.IsFinalTaken() || done_ || outbox_.size() > 1) return false;
+  if (!link_.is_open() || tickets_.IsFinalTaken() || done_ || outbox_.size() > 1) return false;
   return progress_.IsDue(ToldState(), now);
 }
 

@@ -39,7 +39,7 @@ void Session::Pump() {
   {
     absl::MutexLock lock(&mutex_);
     FollowPredecessor();
-    if (std::exchange(cancel_, false) && stream_ != nullptr) {
+    if (link_.TakeCancel() && stream_ != nullptr) {
       stream_->Abandon();
       std::exchange(stream_, nullptr)->Cancel();
       streaming_ = false;
@@ -108,7 +108,7 @@ bool Session::Prepare() {
   Work work;
   {
     absl::MutexLock lock(&mutex_);
-    if (may_send_ && !done_ && !standing_.is_diverged()) {
+    if (link_.may_send() && !done_ && !standing_.is_diverged()) {
       work = queue_.Next(bytes_max, kFrameExtentsMax, kOpenBytesMin);
     }
     if (std::holds_alternative<std::monostate>(work)) idle_ = true;
