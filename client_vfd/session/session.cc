@@ -244,7 +244,8 @@ void Session::CutOff(const std::string& why) {
 }
 
 void Session::Notify(const char* event, const std::string& detail, bool to_user) {
-  const H5mEvent told{event, ToldState(), cut_, version_, detail.c_str(), to_user ? 1 : 0};
+  const H5mEvent told{event,           ToldState(),    base_.cut(),
+                      base_.version(), detail.c_str(), to_user ? 1 : 0};
   if (config_.notify != nullptr) config_.notify(config_.context, &told);
 }
 
@@ -258,8 +259,8 @@ bool Session::SaveRecord(RecordState state) {
   if (tickets_.sealed() && final_end_.local) record_.stat = *final_end_.local;
   const std::optional<uint64_t> sent = tickets_.FinalSeq();
   if (state == RecordState::kClean) {
-    record_.cut = cut_;
-    record_.version = version_;
+    record_.cut = base_.cut();
+    record_.version = base_.version();
   } else if (sent) {
     record_.pending_session_id = session_id_;
     record_.pending_seq = *sent;

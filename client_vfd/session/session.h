@@ -26,6 +26,7 @@
 #include "client_vfd/session/state/cut_tickets.h"
 #include "client_vfd/session/state/link.h"
 #include "client_vfd/session/state/metadata_pages.h"
+#include "client_vfd/session/state/mirror_base.h"
 #include "client_vfd/session/state/pacing.h"
 #include "client_vfd/session/state/program_clock.h"
 #include "client_vfd/session/state/progress_report.h"
@@ -174,7 +175,7 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
 
   // The session of the row whose cuts, if any, are the server's newest.
   Bytes16 LastSession() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return link_.ever_opened() || queue_.last_seq() > 0 ? session_id_ : followed_session_;
+    return link_.ever_opened() || queue_.last_seq() > 0 ? session_id_ : base_.followed_session();
   }
 
   // From one program to the next (session_dirty_map.cc).
@@ -208,7 +209,6 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
   void ForgetRename() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool WantsStream(absl::Time now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void StartStream();
-  StreamClaim NextClaim() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   grpc::ByteBuffer OpenMessage(const StreamClaim& claim, uint64_t stream)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OnOpened(const v1::SessionOpened& opened) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -311,7 +311,7 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
   CutQueue queue_ ABSL_GUARDED_BY(mutex_);
   MetadataPages metadata_ ABSL_GUARDED_BY(mutex_);
   LocalRecord record_ ABSL_GUARDED_BY(mutex_);
-  Relation relation_ ABSL_GUARDED_BY(mutex_);
+  MirrorBase base_ ABSL_GUARDED_BY(mutex_);
   // Where the record lay that was taken over, as the file was renamed; unset: beside the file.
   std::optional<RecordPlace> former_place_ ABSL_GUARDED_BY(mutex_);
   bool begins_ ABSL_GUARDED_BY(mutex_) = false;  // Start() is at work: the file is as it was opened
@@ -321,18 +321,9 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
   // The record that is over as soon as one was written at place_.
   std::optional<RecordPlace> taken_over_place_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<Session> predecessor_ ABSL_GUARDED_BY(mutex_);
-  Bytes16 followed_session_ ABSL_GUARDED_BY(mutex_){};   // zeros: none
-  bool follower_waits_ ABSL_GUARDED_BY(mutex_) = false;  // for a moment to hand over in
-  bool anothers_file_ ABSL_GUARDED_BY(mutex_) = false;   // was, when the follower opened it
-  // How many sessions' changes came with the open, until a cut of this session is durable.
-  int inherited_from_ ABSL_GUARDED_BY(mutex_) = 0;
-  // It went on from a cut that may yet be lost; its dirty map holds what came since base_cut_.
-  bool follows_cut_ ABSL_GUARDED_BY(mutex_) = false;
-  bool took_up_map_ ABSL_GUARDED_BY(mutex_) = false;  // and it is not durable yet
-  bool sends_inherited_ ABSL_GUARDED_BY(mutex_) = false;
-  // Of mode=remote: AwaitOpened() waits; and the server lost the generation that was begun.
-  bool opening_is_awaited_ ABSL_GUARDED_BY(mutex_) = false;
-  bool begins_again_ ABSL_GUARDED_BY(mutex_) = false;
+  bool follower_waits_ ABSL_GUARDED_BY(mutex_) = false;      // for a moment to hand over in
+  bool anothers_file_ ABSL_GUARDED_BY(mutex_) = false;       // was, when the follower opened it
+  bool opening_is_awaited_ ABSL_GUARDED_BY(mutex_) = false;  // by AwaitOpened()
   bool claimed_ ABSL_GUARDED_BY(mutex_) = false;
   Standing standing_ ABSL_GUARDED_BY(mutex_);
   ProgressReport progress_ ABSL_GUARDED_BY(mutex_);
@@ -343,11 +334,6 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
   StreamClock stream_clock_ ABSL_GUARDED_BY(mutex_);
   AskedCut asked_ ABSL_GUARDED_BY(mutex_);
   CutTickets tickets_ ABSL_GUARDED_BY(mutex_);
-  // What the queue's changes are the difference to; 0: to nothing, they are the whole file.
-  int64_t base_cut_ ABSL_GUARDED_BY(mutex_) = 0;
-  int64_t cut_ ABSL_GUARDED_BY(mutex_) = 0;       // newest durable
-  int64_t cut_seen_ ABSL_GUARDED_BY(mutex_) = 0;  // newest visible
-  int64_t version_ ABSL_GUARDED_BY(mutex_) = 0;
   // The clean close, and the file as it was then; tickets_ knows its cut.
   CutEnd final_end_ ABSL_GUARDED_BY(mutex_);
   // The program gave the file up in the middle, and the server is still to hear so.

@@ -29,7 +29,8 @@ struct Session::Handover {
   LocalRecord record;
   std::optional<RecordPlace> place;  // of the record
   Relation relation;
-  bool sends_again = false;  // `changes` are to be sent; else they are on their way
+  // Of `changes`, for the next session: kFollows where they are on their way.
+  MirrorBase::Heritage heritage = MirrorBase::Heritage::kFollows;
   int64_t cut_seen = 0;
   int64_t base_cut = 0;  // `changes` are what came after it; 0: they are the whole file
   Changes changes;
@@ -58,21 +59,21 @@ std::optional<Session::Handover> Session::HandOver(const LocalFacts& facts, Hand
   const std::optional<uint64_t> sent = tickets_.FinalSeq();
   const bool unread = !queue_.drained() || !tickets_.IsFinalTaken() || handing == Handing::kNow;
   const bool when_it_can = handing == Handing::kWhenItCan;
-  const bool row_is_long = visible && when_it_can && inherited_from_ >= kHandoversMax;
-  const bool may_follow = facts.created || base_cut_ >= 0;
+  const bool row_is_long = visible && when_it_can && base_.inherited_from() >= kHandoversMax;
+  const bool may_follow = facts.created || base_.base_cut() >= 0;
   if ((!visible && !unread && when_it_can) || !may_follow || row_is_long) return std::nullopt;
   superseded_ = true;
   Handover to;
   to.session_id = LastSession();
   to.record = record_;
   to.place = place_;
-  to.cut_seen = cut_seen_;
-  to.base_cut = base_cut_;
-  to.from = inherited_from_ + 1;
+  to.cut_seen = base_.cut_seen();
+  to.base_cut = base_.base_cut();
+  to.from = base_.inherited_from() + 1;
   if (visible || !unread) {
     to.relation.claim = vfd::Claim::kContinue;
     to.relation.file_id = ToByteString(record_.file_id);
-    to.relation.base_cut = visible ? cut_seen_ : base_cut_;
+    to.relation.base_cut = visible ? base_.cut_seen() : base_.base_cut();
     if (!visible) {
       to.relation.base_session = session_id_;
       to.relation.base_seq = *sent;
@@ -80,11 +81,12 @@ std::optional<Session::Handover> Session::HandOver(const LocalFacts& facts, Hand
     to.changes = queue_.NotDurable();
     return to;
   }
-  to.relation = relation_;
+  to.relation = base_.relation();
   if (streaming_) link_.Cancel();
   link_.End();
   SendAgain();
-  to.sends_again = NextClaim().resume;
+  const bool resumes = base_.NextClaim(queue_.last_seq(), link_.ever_opened()).resume;
+  to.heritage = resumes ? MirrorBase::Heritage::kSends : MirrorBase::Heritage::kOwn;
   to.changes = queue_.open_changes();
   GoBehind("the program has opened the file again", true);
   to.standing = standing_;
@@ -107,7 +109,7 @@ void Session::FollowPredecessor(Handing handing) {
   std::optional<Handover> from = predecessor_->HandOver(config_.facts, handing);
   if (!from) return;
   predecessor_.reset();
-  followed_session_ = from->session_id;
+  base_.SetPredecessor(from->session_id);
   // A file that is created again has nothing of the one before.
   if (!config_.facts.created) return Inherit(*std::move(from));
   if (waited) ClaimClosed();
@@ -121,7 +123,7 @@ void Session::ClaimToClose() {
   std::optional<Handover> from = predecessor_->HandOver(config_.facts, Handing::kAtClose);
   // Else its record is not yet what it will be.
   if (!from && !predecessor_->done() && !predecessor_->is_anothers_file()) return;
-  if (from) followed_session_ = from->session_id;
+  if (from) base_.SetPredecessor(from->session_id);
   if (from && !config_.facts.created) {
     Inherit(*std::move(from));
   } else {
@@ -133,19 +135,13 @@ void Session::ClaimToClose() {
 void Session::Inherit(Handover from) {
   claimed_ = true;
   record_ = std::move(from.record);
-  relation_ = std::move(from.relation);
-  cut_seen_ = from.cut_seen;
-  base_cut_ = from.base_cut;
-  cut_ = record_.cut;
-  version_ = record_.version;
-  inherited_from_ = from.from;
+  base_.Inherit(std::move(from.relation), from.base_cut, from.cut_seen, from.from, from.heritage);
+  base_.SetLevel(record_.cut, record_.version);
   if (from.standing.is_behind()) {
-    sends_inherited_ = from.sends_again;
     standing_ = std::move(from.standing);
     link_.TakeOverRetry(from.retry_time);
     TakeOver(from.changes);
   } else {
-    follows_cut_ = true;
     queue_.Inherit(std::move(from.changes));
   }
   const bool saved = SaveProgress();
@@ -189,7 +185,7 @@ void Session::TakeOver(const Changes& changes) {
 void Session::SendAgain() {
   queue_.SendAgain();
   AccountSaved();
-  sends_inherited_ = sends_inherited_ || follows_cut_;
+  base_.SendAgain();
 }
 
 }  // namespace h5mirror::vfd

@@ -88,27 +88,24 @@ void Session::Claim() {
   if (config_.remote) return ClaimRemote();
   const std::optional<FoundRecord> found = FindRecord();
   const auto record = found ? std::optional(found->record) : std::nullopt;
-  relation_ = RelationOf(config_.facts, record);
+  base_.Claim(RelationOf(config_.facts, record));
+  const Relation& relation = base_.relation();
   const bool known = record && IsSameServer(record->server, config_.facts.server);
-  const bool is_moved = relation_.moved_cut != 0;
+  const bool is_moved = relation.moved_cut != 0;
   if (is_moved ||
-      (known && (record->name == config_.facts.name || !relation_.renamed_from.empty()))) {
+      (known && (record->name == config_.facts.name || !relation.renamed_from.empty()))) {
     record_ = *record;
-    record_.renamed_from = relation_.renamed_from;
+    record_.renamed_from = relation.renamed_from;
   } else {
     record_.stat = config_.facts.stat_at_open;
   }
   record_.server = config_.facts.server;
   record_.name = config_.facts.name;
   const std::optional<DirtyMap> map = found ? FindDirtyMap({found->place, record_}) : std::nullopt;
-  base_cut_ = FirstBase(relation_);
-  if (relation_.claim == vfd::Claim::kContinue) {
-    cut_ = record_.cut;
-    version_ = record_.version;
-  }
+  if (relation.claim == vfd::Claim::kContinue) base_.SetLevel(record_.cut, record_.version);
   if (ClaimOutside(found)) return;
   if (map) TakeUp(*map);
-  if (relation_.claim == vfd::Claim::kUpload) {
+  if (relation.claim == vfd::Claim::kUpload) {
     for (const Extent& extent : file_->DataExtents()) queue_.AddWrite(extent);
   }
   const bool saved = SaveProgress();  // And forgets the map, before the first byte changes.
@@ -124,12 +121,8 @@ bool Session::WantsStream(absl::Time now) const {
   return link_.MayBegin(now, wanted);
 }
 
-StreamClaim Session::NextClaim() const {
-  return StreamClaimOf(relation_, {queue_.last_seq(), link_.ever_opened(), base_cut_,
-                                   sends_inherited_, begins_again_});
-}
-
 grpc::ByteBuffer Session::OpenMessage(const StreamClaim& claim, uint64_t stream) {
+  const Relation& relation = base_.relation();
   v1::MirrorFileRequest request;
   v1::OpenSession& open = *request.mutable_open();
   open.mutable_protocol()->set_oldest(rpc::kProtocolOldest);
@@ -144,24 +137,24 @@ grpc::ByteBuffer Session::OpenMessage(const StreamClaim& claim, uint64_t stream)
   FillWriter(config_.program, open.mutable_writer());
   // A file that is created again has nothing of the one before, whose cut may still be the server's
   // newest: resumed from there it would be a mixture of both.
-  const bool goes_on = relation_.claim != vfd::Claim::kCreate || sends_inherited_;
-  if (followed_session_ != Bytes16{} && (goes_on || !claim.resume)) {
-    open.set_predecessor_session_id(ToByteString(followed_session_));
+  const bool goes_on = relation.claim != vfd::Claim::kCreate || base_.sends_inherited();
+  if (base_.followed_session() != Bytes16{} && (goes_on || !claim.resume)) {
+    open.set_predecessor_session_id(ToByteString(base_.followed_session()));
   }
-  if (claim.resume) open.set_base_cut_newest(cut_seen_);
-  open.set_intent(claim.resume ? v1::INTENT_RESUME : IntentOf(relation_.claim));
+  if (claim.resume) open.set_base_cut_newest(base_.cut_seen());
+  open.set_intent(claim.resume ? v1::INTENT_RESUME : IntentOf(relation.claim));
   open.set_base_cut(claim.base_cut);
-  if (!claim.resume && relation_.base_seq != 0) {
-    open.mutable_base_barrier()->set_session_id(ToByteString(relation_.base_session));
-    open.mutable_base_barrier()->set_seq(relation_.base_seq);
+  if (!claim.resume && relation.base_seq != 0) {
+    open.mutable_base_barrier()->set_session_id(ToByteString(relation.base_session));
+    open.mutable_base_barrier()->set_seq(relation.base_seq);
   }
-  if (!claim.resume && relation_.moved_cut != 0) {
-    open.mutable_moved_base()->set_cut(relation_.moved_cut);
-    FillLocalStat(relation_.moved_stat, open.mutable_moved_base()->mutable_local());
+  if (!claim.resume && relation.moved_cut != 0) {
+    open.mutable_moved_base()->set_cut(relation.moved_cut);
+    FillLocalStat(relation.moved_stat, open.mutable_moved_base()->mutable_local());
   }
   const absl::StatusOr<FileStat> stat = file_->Stat();
   if (stat.ok()) open.set_size_bytes(stat->size_bytes);
-  if (!claim.resume) open.set_renamed_from(relation_.renamed_from);
+  if (!claim.resume) open.set_renamed_from(relation.renamed_from);
   open.set_mode_bits(config_.mode_bits);
   open.set_page_size_bytes(config_.page_size_bytes);
   FillTime(host_.TimeOfDay(), open.mutable_client_time());
@@ -177,7 +170,7 @@ void Session::StartStream() {
     tickets_.LoseAll();
     return FinishSession();
   }
-  const StreamClaim claim = NextClaim();
+  const StreamClaim claim = base_.NextClaim(queue_.last_seq(), link_.ever_opened());
   const uint64_t stream = link_.Begin(claim, host_.Now());
   stream_clock_.Begin(host_.Now());  // No progress for the program: eight attempts are no answer.
   metadata_.TellAgain();
@@ -200,7 +193,7 @@ void Session::OnResponse(const v1::MirrorFileResponse& response) {
       break;
     case v1::MirrorFileResponse::kCutVisible:
       tickets_.OnVisible(response.cut_visible().seq());
-      cut_seen_ = std::max(cut_seen_, response.cut_visible().cut());
+      base_.OnVisible(response.cut_visible().cut());
       if (released_ && tickets_.IsFinalAcked(H5M_ACK_APPLIED)) {
         host_.WakeSuccessors(*this);
       }
@@ -219,11 +212,11 @@ void Session::OnOpened(const v1::SessionOpened& opened) {
   if (opened.relation() == v1::RELATION_BUSY) return link_.OnBusy(opened.state());
   TakeBase(opened);
   ForgetRename();
-  if (link_.resumes() || took_up_map_ || standing_.is_behind()) BeginResync();
+  if (link_.resumes() || base_.took_up_map() || standing_.is_behind()) BeginResync();
   link_.OnOpened();
   standing_.OnOpened();
   progress_.OnOpened(host_.Now());
-  begins_again_ = false;
+  base_.OnOpened();
   idle_ = false;
   stream_clock_.OnOpened(opened.lease_ttl_ms() > 0 ? absl::Milliseconds(opened.lease_ttl_ms())
                                                    : absl::InfiniteDuration());
@@ -238,13 +231,14 @@ void Session::OnOpened(const v1::SessionOpened& opened) {
 
 // What the server has is not what the session goes on from; or it only seems so.
 void Session::OnDiverged(const v1::SessionOpened& opened) {
-  if (follows_cut_ && !link_.resumes()) {  // It is begun again with all of it.
+  if (base_.follows_cut() && !link_.resumes()) {  // It is begun again with all of it.
     return link_.OnAnswer(Link::Answer::kLostBase);
   }
   // What the server may have under the new name is another file: nothing was renamed to it. Nor is
   // it the server of the record that has moved.
+  const Relation& relation = base_.relation();
   const bool unknown_there =
-      opened.last_cut() == 0 && (!relation_.renamed_from.empty() || relation_.moved_cut != 0);
+      opened.last_cut() == 0 && (!relation.renamed_from.empty() || relation.moved_cut != 0);
   if (unknown_there && !link_.resumes()) {  // It is begun again as that of a new file.
     return link_.OnAnswer(Link::Answer::kUnknownFile);
   }
@@ -253,7 +247,7 @@ void Session::OnDiverged(const v1::SessionOpened& opened) {
   standing_.Diverge(absl::StrCat(
       config_.real_path, " and its mirror ", config_.name, " on ", config_.server.server,
       " have diverged: ", opened.state(), "; here the local file is ",
-      relation_.claim == vfd::Claim::kCreate ? "new" : "another state",
+      relation.claim == vfd::Claim::kCreate ? "new" : "another state",
       ". Nothing is overwritten; the program goes on locally. Decide with: h5mirror ",
       // Which of several mirrors.
       config_.record_tag.empty() ? "" : absl::StrCat("--server ", config_.server.server, " "),
@@ -267,25 +261,17 @@ void Session::OnDiverged(const v1::SessionOpened& opened) {
 
 void Session::TakeBase(const v1::SessionOpened& opened) {
   if (opened.relation() == v1::RELATION_NEW) {
-    if (link_.resumes() && base_cut_ != 0) BeginAgain();
-    base_cut_ = 0;
-    cut_seen_ = 0;
+    if (link_.resumes() && base_.base_cut() != 0) BeginAgain();
+    base_.OnNew();
   } else if (!link_.resumes()) {
-    // Equal to the newest cut. Should the server lose it again, what it held is among the changes
-    // that came from a predecessor; where it is durable, they are needed no more.
-    if (follows_cut_ && opened.durable_cut() == opened.last_cut()) {
-      queue_.ForgetDurable(0);
-      inherited_from_ = 0;
-      follows_cut_ = false;
-    }
-    if (!follows_cut_) base_cut_ = opened.last_cut();
+    if (base_.OnTaken(opened.last_cut(), opened.durable_cut())) queue_.ForgetDurable(0);
   } else if (opened.durable_barrier_seq() != 0) {
     // Else the newest durable cut is not this session's: maybe of the generation before.
     outside_ticket_ = 0;
     tickets_.OnDurable(opened.durable_barrier_seq());
-    base_cut_ = cut_ = opened.durable_cut();
+    base_.OnResumed(opened.durable_cut());
   }
-  if (opened.relation() == v1::RELATION_MATCH) cut_seen_ = std::max(cut_seen_, opened.last_cut());
+  if (opened.relation() == v1::RELATION_MATCH) base_.OnVisible(opened.last_cut());
 }
 
 // The server starts from nothing where the dirty map is the difference to a cut that it once said
@@ -303,7 +289,7 @@ void Session::BeginAgain() {
 // The server has it under its new name, or as a new file: in both cases what the old path's record
 // says is over.
 void Session::ForgetRename() {
-  relation_.renamed_from.clear();
+  base_.ForgetRename();
   if (record_.renamed_from.empty() && !former_place_) return;
   record_.renamed_from.clear();
   SaveProgress();
@@ -313,13 +299,7 @@ void Session::ForgetRename() {
 
 void Session::OnDurable(const v1::CutDurable& durable) {
   tickets_.OnDurable(durable.seq());
-  base_cut_ = cut_ = durable.cut();
-  inherited_from_ = 0;
-  follows_cut_ = false;
-  sends_inherited_ = false;
-  took_up_map_ = false;
-  cut_seen_ = std::max(cut_seen_, cut_);
-  if (durable.version() != 0) version_ = durable.version();
+  base_.OnDurable(durable.cut(), durable.version());
   if (tickets_.IsLost(outside_ticket_) || tickets_.Acked(outside_ticket_, H5M_ACK_DURABLE)) {
     outside_ticket_ = 0;
   }
@@ -368,19 +348,19 @@ void Session::OnEnded(const absl::Status& status) {
   }
   // The server was there just now, maybe for the session that this one followed.
   const bool just_lost =
-      inherited_from_ > 0 && host_.Now() - standing_.behind_since() < kRestartPatience;
-  const bool was_there = link_.ever_opened() || follows_cut_ || just_lost || IsSentAway(status);
+      base_.inherited_from() > 0 && host_.Now() - standing_.behind_since() < kRestartPatience;
+  const bool was_there =
+      link_.ever_opened() || base_.follows_cut() || just_lost || IsSentAway(status);
   LoseStream(status.message().empty() ? "the stream ended" : std::string(status.message()),
              was_there ? Retry::kFinalCut : Retry::kNever);
 }
 
 // The server knows no file that was renamed, or that has moved to it: this one is new there.
 void Session::BeginAsNewFile() {
-  relation_ = Relation{};
+  base_.BeginAsNewFile();
   record_.renamed_from.clear();
   record_.file_id = {};
   former_place_.reset();
-  base_cut_ = cut_ = version_ = 0;
   BeginAgain();
   link_.RetryAt(host_.Now());
   host_.Wake(this);

@@ -47,8 +47,7 @@ bool Session::ClaimOutside(const std::optional<FoundRecord>& found) {
   }
   const std::optional<DirtyMap> map = FindAnyDirtyMap(found->place, record_);
   if (!map && relation->base_cut < 0) return false;  // Nobody knows what the server has.
-  relation_ = *relation;
-  base_cut_ = FirstBase(relation_);
+  base_.Claim(*relation);
   if (map) TakeUp(*map);
   outside_ = Outside::kFound;
   if (found->place.tag != place_.tag) taken_over_place_ = found->place;
@@ -61,8 +60,7 @@ void Session::TakeOutsideIn() {
   int64_t compare_with = 0;
   {
     absl::MutexLock lock(&mutex_);
-    const bool is_known = !took_up_map_ && !follows_cut_ && relation_.base_seq == 0;
-    if (is_known) compare_with = base_cut_;
+    if (base_.IsExact()) compare_with = base_.base_cut();
   }
   if (compare_with > 0) {
     absl::StatusOr<OutsideChange> found = host_.FindOutsideChange(
@@ -95,7 +93,7 @@ void Session::NoteOutside() {
   map.file_id = record_.file_id;
   map.claim = DirtyMap::Claim::kResume;
   map.session_id = session_id_;
-  map.base_cut = map.cut_newest = base_cut_;
+  map.base_cut = map.cut_newest = base_.base_cut();
   map.stat = config_.facts.stat_at_open;
   map.truncate = changes.truncate;
   map.extents.AddAll(changes.extents);
@@ -132,8 +130,8 @@ void Session::AwaitOutside() {
   if (!collecting()) return;  // The two sides have diverged; the user was told, and the record is.
   const bool is_there = tickets_.Acked(asked.ticket, asked.ack);
   if (is_there) {
-    record_.cut = cut_;
-    record_.version = version_;
+    record_.cut = base_.cut();
+    record_.version = base_.version();
     outside_ticket_ = 0;
   }
   SaveProgress();
@@ -143,8 +141,8 @@ void Session::AwaitOutside() {
                    " was changed by a program without the driver since it was last mirrored (",
                    HumanBytes(outside_bytes_), " sent). ");
   Notify("outside_change",
-         is_there ? absl::StrCat(what, "That is version ", version_, " on ", config_.server.server,
-                                 ", \"", kComment, "\"")
+         is_there ? absl::StrCat(what, "That is version ", base_.version(), " on ",
+                                 config_.server.server, ", \"", kComment, "\"")
                   : absl::StrCat(what, "It goes to ", config_.server.server,
                                  " with the program's own changes as soon as that takes it"),
          true);

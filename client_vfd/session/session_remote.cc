@@ -17,24 +17,24 @@ constexpr absl::Duration kBusyPatience = absl::Seconds(1);
 }  // namespace
 
 void Session::ClaimRemote() {
-  relation_ = Relation{};
-  relation_.claim = config_.remote->claim;
-  relation_.base_cut = config_.remote->base_cut;
-  base_cut_ = cut_ = FirstBase(relation_);
+  Relation relation;
+  relation.claim = config_.remote->claim;
+  relation.base_cut = config_.remote->base_cut;
+  base_.Claim(std::move(relation));
+  base_.SetLevel(base_.base_cut(), 0);
 }
 
 // The server has something else by now than what was opened, or than what was sent before its
 // restart.
 void Session::OnMovedOn(const v1::SessionOpened& opened) {
-  // Nothing of the new generation survived, and the old one has had no cut since. (A number is
-  // never given twice.) All of the new one is in the spool, and is sent again.
-  const bool is_lost = base_cut_ == 0 && opened.last_cut() < cut_seen_;
-  if (link_.resumes() && relation_.claim == vfd::Claim::kReplace && is_lost && !begins_again_) {
-    begins_again_ = true;
+  // Nothing of the new generation survived, and the old one has had no cut since. All of the new
+  // one is in the spool, and is sent again.
+  if (link_.resumes() && base_.HasLostGeneration(opened.last_cut())) {
+    base_.BeginAgain();
     link_.OnAnswer(Link::Answer::kLostBase);  // The stream ends by itself, and is begun again.
     return;
   }
-  const bool exists = relation_.claim == vfd::Claim::kUpload && !link_.resumes();
+  const bool exists = base_.relation().claim == vfd::Claim::kUpload && !link_.resumes();
   // Without the half sentence about a local file.
   const std::string head = opened.state().substr(0, opened.state().rfind("; "));
   standing_.Diverge(
@@ -70,8 +70,9 @@ absl::Status Session::AwaitOpened() {
   opening_is_awaited_ = false;
   if (link_.ever_opened()) return absl::OkStatus();
   if (standing_.is_diverged()) {
-    return relation_.claim == vfd::Claim::kUpload ? absl::AlreadyExistsError(standing_.detail())
-                                                  : absl::AbortedError(standing_.detail());
+    return base_.relation().claim == vfd::Claim::kUpload
+               ? absl::AlreadyExistsError(standing_.detail())
+               : absl::AbortedError(standing_.detail());
   }
   if (link_.is_refused()) return absl::PermissionDeniedError(standing_.detail());
   if (link_.was_busy()) return absl::ResourceExhaustedError(standing_.detail());

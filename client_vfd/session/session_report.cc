@@ -19,8 +19,8 @@ void Session::Status(H5mStatus* status) {
   absl::MutexLock lock(&mutex_);
   *status = H5mStatus{};
   status->state = ToldState();
-  status->cut = std::max(cut_, cut_seen_);
-  status->version = version_;
+  status->cut = std::max(base_.cut(), base_.cut_seen());
+  status->version = base_.version();
   status->pending_bytes = queue_.pending_bytes();
   if (standing_.behind_since() != absl::InfinitePast()) {
     const absl::Duration behind_for = host_.Now() - standing_.behind_since();
