@@ -51,7 +51,7 @@ std::shared_ptr<Session> Session::Start(SessionHost& host, SessionConfig config,
     if (!session->predecessor_ && !session->claimed_) session->Claim();
     session->begins_ = false;
     session->Notify("attach", "", false);
-    takes_in = session->outside_ == Outside::kFound;
+    takes_in = session->outside_.phase() == OutsideCut::Phase::kFound;
   }
   if (takes_in) session->TakeOutsideIn();
   host.Add(session);
@@ -153,7 +153,7 @@ uint64_t Session::CloseCut(CutKind kind, std::string comment) {
   CutEnd end;
   end.time = host_.TimeOfDay();
   end.kind = kind;
-  end.comment = WithOutside(kind, std::move(comment));
+  end.comment = outside_.CommentOf(kind, std::move(comment), tickets_);
   const absl::StatusOr<FileStat> stat = file_->Stat();
   if (stat.ok()) end.size_bytes = static_cast<uint64_t>(stat->size_bytes);
   if (stat.ok() && tickets_.sealed()) end.local = *stat;

@@ -27,6 +27,7 @@
 #include "client_vfd/session/state/link.h"
 #include "client_vfd/session/state/metadata_pages.h"
 #include "client_vfd/session/state/mirror_base.h"
+#include "client_vfd/session/state/outside_cut.h"
 #include "client_vfd/session/state/pacing.h"
 #include "client_vfd/session/state/program_clock.h"
 #include "client_vfd/session/state/progress_report.h"
@@ -188,15 +189,12 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
   void ForgetDirtyMap() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // What was changed without the driver (session_outside.cc).
-  enum class Outside { kNone, kFound, kOnItsWay };
   bool IsWhole() const;
   bool ClaimOutside(const std::optional<FoundRecord>& found) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void TakeOutsideIn() ABSL_LOCKS_EXCLUDED(mutex_);
   void NoteOutside() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void AwaitOutside() ABSL_LOCKS_EXCLUDED(mutex_);
   void ForgetTakenOver() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  std::string WithOutside(CutKind kind, std::string comment) const
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // Without a local file (session_remote.cc).
   void ClaimRemote() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -315,9 +313,7 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
   // Where the record lay that was taken over, as the file was renamed; unset: beside the file.
   std::optional<RecordPlace> former_place_ ABSL_GUARDED_BY(mutex_);
   bool begins_ ABSL_GUARDED_BY(mutex_) = false;  // Start() is at work: the file is as it was opened
-  Outside outside_ ABSL_GUARDED_BY(mutex_) = Outside::kNone;
-  uint64_t outside_ticket_ ABSL_GUARDED_BY(mutex_) = 0;  // of its cut; 0: there is none, or no more
-  uint64_t outside_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  OutsideCut outside_ ABSL_GUARDED_BY(mutex_);
   // The record that is over as soon as one was written at place_.
   std::optional<RecordPlace> taken_over_place_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<Session> predecessor_ ABSL_GUARDED_BY(mutex_);

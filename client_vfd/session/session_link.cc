@@ -267,7 +267,7 @@ void Session::TakeBase(const v1::SessionOpened& opened) {
     if (base_.OnTaken(opened.last_cut(), opened.durable_cut())) queue_.ForgetDurable(0);
   } else if (opened.durable_barrier_seq() != 0) {
     // Else the newest durable cut is not this session's: maybe of the generation before.
-    outside_ticket_ = 0;
+    outside_.Forget();
     tickets_.OnDurable(opened.durable_barrier_seq());
     base_.OnResumed(opened.durable_cut());
   }
@@ -300,9 +300,7 @@ void Session::ForgetRename() {
 void Session::OnDurable(const v1::CutDurable& durable) {
   tickets_.OnDurable(durable.seq());
   base_.OnDurable(durable.cut(), durable.version());
-  if (tickets_.IsLost(outside_ticket_) || tickets_.Acked(outside_ticket_, H5M_ACK_DURABLE)) {
-    outside_ticket_ = 0;
-  }
+  outside_.OnDurable(tickets_);
   queue_.ForgetDurable(tickets_.durable_seq());
   if (progress_.OnDurable(tickets_.durable_seq())) Notify("resynced", "", false);
   tickets_.Forget();

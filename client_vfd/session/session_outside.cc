@@ -15,7 +15,6 @@
 namespace h5mirror::vfd {
 namespace {
 
-constexpr char kComment[] = "outside change";
 // How long the program waits for the comparison, and then for the version. What is late goes on
 // beside it.
 constexpr absl::Duration kCompareTime = absl::Seconds(5);
@@ -49,7 +48,7 @@ bool Session::ClaimOutside(const std::optional<FoundRecord>& found) {
   if (!map && relation->base_cut < 0) return false;  // Nobody knows what the server has.
   base_.Claim(*relation);
   if (map) TakeUp(*map);
-  outside_ = Outside::kFound;
+  outside_.Find();
   if (found->place.tag != place_.tag) taken_over_place_ = found->place;
   return true;
 }
@@ -72,16 +71,14 @@ void Session::TakeOutsideIn() {
   }
   absl::MutexLock lock(&mutex_);
   if (change.is_none) {
-    outside_ = Outside::kNone;
+    outside_.FindNothing();
     SaveProgress();
     return ForgetTakenOver();
   }
-  outside_bytes_ = change.changes.extents.byte_count();
   queue_.AddChanges(change.changes);
   if (compare_with > 0) NoteOutside();
-  outside_ = Outside::kOnItsWay;
-  AskCut(CutKind::kCommit, H5M_ACK_DURABLE, kComment);
-  outside_ticket_ = asked_.ticket;
+  AskCut(CutKind::kCommit, H5M_ACK_DURABLE, OutsideCut::kComment);
+  outside_.Send(asked_.ticket, change.changes.extents.byte_count());
 }
 
 // Who is killed from here on leaves a file that is ahead of the server by what a map names, as
@@ -119,41 +116,34 @@ void Session::ForgetTakenOver() {
 // The program may change the file afterwards.
 void Session::AwaitOutside() {
   absl::MutexLock lock(&mutex_);
-  if (outside_ != Outside::kOnItsWay) return;  // Nothing but its times had changed.
+  // Else nothing but its times had changed.
+  if (outside_.phase() != OutsideCut::Phase::kOnItsWay) return;
   const AskedCut asked = std::exchange(asked_, AskedCut{});
   const auto settled = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return tickets_.Acked(asked.ticket, asked.ack) || tickets_.IsLost(asked.ticket) ||
            !may_be_answered();
   };
   if (asked.is_awaited && Await(settled, asked.since, kDurableTime) == Waited::kSilent) TimeOut();
-  outside_ = Outside::kNone;
+  outside_.Settle();
   if (!collecting()) return;  // The two sides have diverged; the user was told, and the record is.
   const bool is_there = tickets_.Acked(asked.ticket, asked.ack);
   if (is_there) {
     record_.cut = base_.cut();
     record_.version = base_.version();
-    outside_ticket_ = 0;
+    outside_.Forget();
   }
   SaveProgress();
   ForgetTakenOver();
   const std::string what =
       absl::StrCat(config_.real_path,
                    " was changed by a program without the driver since it was last mirrored (",
-                   HumanBytes(outside_bytes_), " sent). ");
+                   HumanBytes(outside_.bytes()), " sent). ");
   Notify("outside_change",
          is_there ? absl::StrCat(what, "That is version ", base_.version(), " on ",
-                                 config_.server.server, ", \"", kComment, "\"")
+                                 config_.server.server, ", \"", OutsideCut::kComment, "\"")
                   : absl::StrCat(what, "It goes to ", config_.server.server,
                                  " with the program's own changes as soon as that takes it"),
          true);
-}
-
-// Where the cut of its own was lost, it is part of the next version.
-std::string Session::WithOutside(CutKind kind, std::string comment) const {
-  const bool lost = outside_ticket_ != 0 && tickets_.IsLost(outside_ticket_);
-  if (!lost || kind != CutKind::kCommit) return comment;
-  return comment.empty() ? absl::StrCat("with an ", kComment)
-                         : absl::StrCat(comment, " (with an ", kComment, ")");
 }
 
 }  // namespace h5mirror::vfd
