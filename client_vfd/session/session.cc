@@ -158,7 +158,7 @@ uint64_t Session::CloseCut(CutKind kind, std::string comment) {
   if (stat.ok()) end.size_bytes = static_cast<uint64_t>(stat->size_bytes);
   if (stat.ok() && tickets_.sealed()) end.local = *stat;
   end.ticket = tickets_.Next();
-  if (tickets_.sealed()) final_end_ = end;
+  if (tickets_.sealed()) closing_.SetStat(end.local);
   queue_.Close(std::move(end));
   is_at_cut_ = true;
   return tickets_.last();
@@ -170,7 +170,7 @@ absl::Status Session::Close() {
   const bool sealed = tickets_.sealed();
   if (sealed) AwaitFinalCut();
   if (!sealed) AwaitLastCut();
-  unfinished_ = !sealed && link_.is_open();
+  closing_.SetUnfinished(!sealed && link_.is_open());
   if (tickets_.IsFinalAcked(H5M_ACK_DURABLE)) {
     // The stream's end follows at once, and with it the lease is free for the next open.
     const auto ended = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return link_.is_none(); };
@@ -194,10 +194,10 @@ absl::Status Session::Close() {
   released_ = true;
   Progress();
   host_.Wake(this);
-  if (unfinished_) {
+  if (closing_.is_unfinished()) {
     // Where the program ends now, nobody would say it later.
     const auto told = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-      return !unfinished_ || !streaming_;
+      return !closing_.is_unfinished() || !streaming_;
     };
     AwaitUntil(told, host_.Now() + Patience());
   }
@@ -250,13 +250,13 @@ void Session::Notify(const char* event, const std::string& detail, bool to_user)
 }
 
 bool Session::SaveRecord(RecordState state) {
-  if (superseded_ || config_.remote) return true;  // It is the follower's; or there is none.
+  if (superseded() || config_.remote) return true;  // It is the follower's; or there is none.
   const absl::Time written_at = record_.since;
   record_.state = state;
   record_.since = std::max(host_.TimeOfDay(), written_at + absl::Nanoseconds(1));
   record_.detail = state == RecordState::kClean ? "" : standing_.detail();
   record_.pending_seq = 0;
-  if (tickets_.sealed() && final_end_.local) record_.stat = *final_end_.local;
+  if (closing_.stat()) record_.stat = *closing_.stat();
   const std::optional<uint64_t> sent = tickets_.FinalSeq();
   if (state == RecordState::kClean) {
     record_.cut = base_.cut();
@@ -270,7 +270,7 @@ bool Session::SaveRecord(RecordState state) {
   const bool had_map = record_.dirty_map_id != Bytes16{};
   if (state != RecordState::kBehind) record_.dirty_map_id = {};
   absl::StatusOr<bool> written = true;
-  if (unlocked_) {
+  if (closing_.is_unlocked()) {
     written = UpdateLocalRecord(place_, record_, written_at);
   } else if (const absl::Status status = WriteLocalRecord(place_, record_); !status.ok()) {
     written = status;
@@ -284,13 +284,13 @@ bool Session::SaveRecord(RecordState state) {
   const bool saved = written.value_or(false);
   if (!saved) record_.since = written_at;
   // An update has removed it.
-  const bool forgets_map = had_map && !unlocked_ && record_.dirty_map_id == Bytes16{};
+  const bool forgets_map = had_map && !closing_.is_unlocked() && record_.dirty_map_id == Bytes16{};
   if (forgets_map && saved) RemoveDirtyMap(place_);
   return saved;
 }
 
 bool Session::SaveProgress() {
-  if (!unlocked_) return SaveRecord(RecordState::kOpen);
+  if (!closing_.is_unlocked()) return SaveRecord(RecordState::kOpen);
   if (IsAnothersFile()) return false;
   // What the record said was sent, and not answered, is not what the server will have.
   SaveDirtyMap();
@@ -300,9 +300,9 @@ bool Session::SaveProgress() {
 // Another program has opened the file since it was closed here: its record, and what the server
 // lacks, are that one's to say.
 bool Session::IsAnothersFile() const {
-  if (!unlocked_ || config_.remote) return false;
+  if (!closing_.is_unlocked() || config_.remote) return false;
   if (anothers_file_) return true;
-  if (follower_waits_) return false;
+  if (has_follower()) return false;
   if (!FileIsAsClosed()) return true;
   // It may have written nothing yet.
   const absl::StatusOr<LocalRecord> now = ReadLocalRecord(place_);
@@ -313,7 +313,7 @@ void Session::FinishSession() {
   if (done_) return;
   const bool durable = tickets_.IsFinalAcked(H5M_ACK_DURABLE);
   SendAgain();
-  if (superseded_ && !durable) {
+  if (superseded() && !durable) {
     // Its follower sees it through, and reports.
   } else if (durable) {
     standing_.EndClean();

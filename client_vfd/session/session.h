@@ -22,6 +22,7 @@
 #include "client_vfd/api/session_api.h"
 #include "client_vfd/session/file_reader.h"
 #include "client_vfd/session/session_host.h"
+#include "client_vfd/session/state/closing.h"
 #include "client_vfd/session/state/cut_queue.h"
 #include "client_vfd/session/state/cut_tickets.h"
 #include "client_vfd/session/state/link.h"
@@ -120,12 +121,19 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
   bool gone() const { return done_.load() && !streaming_.load(); }
   bool released() const { return released_.load(); }
   bool SameFile(const Session& other) const;
-  // Another session has taken over what this one has to see through: it is nobody's predecessor.
-  bool superseded() const { return superseded_.load(); }
+  // Its follower has taken over: it is nobody's predecessor.
+  bool superseded() const { return follower_.load() == Follower::kHasTakenOver; }
   absl::Duration timeout() const { return config_.timeout; }
 
  private:
   using Audience = Standing::Audience;
+
+  // The next session of the same file in this program.
+  enum class Follower {
+    kNone,
+    kWaits,        // for a moment to be handed over to
+    kHasTakenOver  // what this one has to see through
+  };
 
   // What Cut() leaves to AwaitCut().
   struct AskedCut {
@@ -150,6 +158,7 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
   void OnEnded(const absl::Status& status) override;
 
   // From one open of a file to the next (session_handover.cc).
+  bool has_follower() const { return follower_.load() != Follower::kNone; }
   struct Handover;
   enum class Handing {
     kWhenItCan,
@@ -303,7 +312,7 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
   std::atomic<bool> done_{false};
   std::atomic<bool> released_{false};
   std::atomic<bool> streaming_{false};
-  std::atomic<bool> superseded_{false};
+  std::atomic<Follower> follower_{Follower::kNone};
 
   absl::Mutex mutex_;
   CutQueue queue_ ABSL_GUARDED_BY(mutex_);
@@ -317,7 +326,6 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
   // The record that is over as soon as one was written at place_.
   std::optional<RecordPlace> taken_over_place_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<Session> predecessor_ ABSL_GUARDED_BY(mutex_);
-  bool follower_waits_ ABSL_GUARDED_BY(mutex_) = false;      // for a moment to hand over in
   bool anothers_file_ ABSL_GUARDED_BY(mutex_) = false;       // was, when the follower opened it
   bool opening_is_awaited_ ABSL_GUARDED_BY(mutex_) = false;  // by AwaitOpened()
   bool claimed_ ABSL_GUARDED_BY(mutex_) = false;
@@ -330,13 +338,7 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
   StreamClock stream_clock_ ABSL_GUARDED_BY(mutex_);
   AskedCut asked_ ABSL_GUARDED_BY(mutex_);
   CutTickets tickets_ ABSL_GUARDED_BY(mutex_);
-  // The clean close, and the file as it was then; tickets_ knows its cut.
-  CutEnd final_end_ ABSL_GUARDED_BY(mutex_);
-  // The program gave the file up in the middle, and the server is still to hear so.
-  bool unfinished_ ABSL_GUARDED_BY(mutex_) = false;
-  // The file's lock is given back, or will be, so that another program may open and change it.
-  bool unlocked_ ABSL_GUARDED_BY(mutex_) = false;
-  bool close_waited_out_ ABSL_GUARDED_BY(mutex_) = false;
+  Closing closing_ ABSL_GUARDED_BY(mutex_);
   uint32_t child_writes_seen_ ABSL_GUARDED_BY(mutex_) = 0;
   bool is_at_cut_ ABSL_GUARDED_BY(mutex_) = false;  // no write has begun since a cut was closed
   int64_t accounted_bytes_ ABSL_GUARDED_BY(mutex_) = 0;

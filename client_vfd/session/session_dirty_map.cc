@@ -64,9 +64,8 @@ void Session::FollowClose(const DirtyMap& map, Changes changes) {
 // changes were collected, or where the file has changed since: what waits in this program to change
 // it again knows of no map.
 std::optional<DirtyMap> Session::MakeDirtyMap() const {
-  const bool closed_cleanly = tickets_.sealed() && final_end_.local;
-  if (config_.remote || !closed_cleanly || !claimed_ || !collecting()) return std::nullopt;
-  if (follower_waits_ || !FileIsAsClosed()) return std::nullopt;
+  if (config_.remote || !closing_.stat() || !claimed_ || !collecting()) return std::nullopt;
+  if (has_follower() || !FileIsAsClosed()) return std::nullopt;
   const Changes changes = queue_.Everything();
   const StreamClaim claim = base_.ClaimIfLost(queue_.last_seq(), link_.ever_opened());
   if (claim.base_cut < 0) return std::nullopt;
@@ -76,7 +75,7 @@ std::optional<DirtyMap> Session::MakeDirtyMap() const {
   map.id = is_newer ? record_.dirty_map_id : host_.RandomId();
   map.file_id = record_.file_id;
   map.base_cut = claim.base_cut;
-  map.stat = *final_end_.local;
+  map.stat = *closing_.stat();
   map.truncate = changes.truncate;
   map.extents.AddAll(changes.extents);
   if (claim.resume) {

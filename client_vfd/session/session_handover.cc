@@ -43,14 +43,14 @@ std::optional<Session::Handover> Session::HandOver(const LocalFacts& facts, Hand
   if (config_.remote) return std::nullopt;  // Who comes next goes on from what the server has.
   absl::MutexLock lock(&mutex_);
   if (handing == Handing::kNow) FollowPredecessor(handing);
-  follower_waits_ = released_;
-  const bool as_closed = final_end_.local && *final_end_.local == facts.stat_at_open;
+  if (released_ && !has_follower()) follower_ = Follower::kWaits;
+  const bool as_closed = closing_.stat() && *closing_.stat() == facts.stat_at_open;
   // Between the two opens another program had it.
   anothers_file_ = anothers_file_ || (released_ && !as_closed);
   // It changes the file next.
-  if (released_ && !done_ && !superseded_ && !anothers_file_) ForgetDirtyMap();
-  if (!released_ || done_ || superseded_ || link_.is_refused() || !claimed_ || !tickets_.sealed() ||
-      standing_.is_diverged()) {
+  if (released_ && !done_ && !superseded() && !anothers_file_) ForgetDirtyMap();
+  if (!released_ || done_ || superseded() || link_.is_refused() || !claimed_ ||
+      !tickets_.sealed() || standing_.is_diverged()) {
     return std::nullopt;
   }
   if (!as_closed && !facts.created) return std::nullopt;
@@ -62,7 +62,7 @@ std::optional<Session::Handover> Session::HandOver(const LocalFacts& facts, Hand
   const bool row_is_long = visible && when_it_can && base_.inherited_from() >= kHandoversMax;
   const bool may_follow = facts.created || base_.base_cut() >= 0;
   if ((!visible && !unread && when_it_can) || !may_follow || row_is_long) return std::nullopt;
-  superseded_ = true;
+  follower_ = Follower::kHasTakenOver;
   Handover to;
   to.session_id = LastSession();
   to.record = record_;
@@ -159,7 +159,7 @@ void Session::ClaimClosed() {
   if (FileIsAsClosed()) {
     CloseCut(CutKind::kCommit, config_.comment);
     SaveProgress();
-  } else if (follower_waits_) {
+  } else if (has_follower()) {
     stream_clock_.Excuse(host_.Now());  // The follower has time to take over from now on.
     host_.WakeSuccessors(*this);
   } else {

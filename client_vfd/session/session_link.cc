@@ -386,8 +386,8 @@ void Session::LoseStream(const std::string& why, Retry retry) {
   progress_.StopResync();
   SendAgain();
   tickets_.LoseAll();
-  if (superseded_) return FinishSession();
-  if (released_ && tickets_.sealed() && follower_waits_ && !link_.is_refused()) {
+  if (superseded()) return FinishSession();
+  if (released_ && tickets_.sealed() && has_follower() && !link_.is_refused()) {
     // The program has opened the file again, and that session takes this one's place: it gets the
     // time to do so from now on, however long this one has hung.
     stream_clock_.Excuse(host_.Now());
@@ -424,7 +424,7 @@ bool Session::LostNewestCut() const {
 
 bool Session::FileIsAsClosed() const {
   const absl::StatusOr<FileStat> stat = file_->Stat();
-  return stat.ok() && (!final_end_.local || *stat == *final_end_.local);
+  return stat.ok() && closing_.IsAsClosed(*stat);
 }
 
 void Session::OnTimer() {
@@ -459,7 +459,7 @@ void Session::OnTimer() {
       stream_clock_.OnHung(now, !writable_);
       CutOff(absl::StrCat("no answer within ", absl::FormatDuration(stream_clock_.HungAfter())));
     }
-    if (released_ && follower_waits_ && link_.is_none() && !WaitsToClaim() &&
+    if (released_ && has_follower() && link_.is_none() && !WaitsToClaim() &&
         now - std::max(program_clock_.progress_time(), stream_clock_.flow_time()) >
             config_.timeout) {
       FinishSession();  // The follower has ended without it.
@@ -483,7 +483,7 @@ void Session::LeaveStream() {
   const bool was_there = link_.Leave();
   SendAgain();
   tickets_.LoseAll();
-  if (superseded_) return FinishSession();
+  if (superseded()) return FinishSession();
   if (was_there && LostNewestCut() && !IsAnothersFile()) CloseCut(CutKind::kTick, "");
   if (!tickets_.sealed() || !was_there) return;
   if (FileIsAsClosed()) {
@@ -493,7 +493,7 @@ void Session::LeaveStream() {
   }
   // What is to be sent again is of the session that has opened it since, or another program's.
   GoBehind("the file was changed since it was closed", true);
-  if (released_ && follower_waits_) return host_.WakeSuccessors(*this);
+  if (released_ && has_follower()) return host_.WakeSuccessors(*this);
   if (released_ && !WaitsToClaim()) FinishSession();
 }
 

@@ -140,6 +140,7 @@ void Session::Seal() {
     if (!collecting()) return;
     program_clock_.BeginClose(host_.Now());
     tickets_.Seal();
+    closing_.Seal();
     CloseCut(CutKind::kCommit, config_.comment);
     if (link_.is_refused()) {
       tickets_.LoseAll();  // Nobody will ask for it.
@@ -158,7 +159,7 @@ void Session::AwaitSealed() {
   if (!link_.is_refused()) AwaitHandedOver();
   ClaimToClose();
   NoteUnconfirmed();
-  unlocked_ = true;
+  closing_.Unlock();
 }
 
 // Nobody should change the file while its last bytes are still being read from it; the caller holds
@@ -184,7 +185,7 @@ void Session::AwaitHandedOver() {
     if (!RideOut(final_lost, cut, &give_up)) break;
     BeginWait();
   }
-  close_waited_out_ = waited != Waited::kReached;
+  if (waited != Waited::kReached) closing_.Spend();
   if (waited == Waited::kReached) program_clock_.OnHandedOver(host_.Now(), Patience());
 }
 
@@ -201,19 +202,19 @@ void Session::NoteUnconfirmed() {
 // another program has opened the file. That one goes on from what was noted, where this barrier's
 // cut is not; and what was read of the file since may be of none of its states.
 bool Session::NoteBarrier() {
-  if (!unlocked_) return true;
+  if (!closing_.is_unlocked()) return true;
   if (!FileIsAsClosed()) return false;
   return SaveProgress() || !IsAnothersFile();
 }
 
 void Session::BeginClose() {
   absl::MutexLock lock(&mutex_);
-  unlocked_ = true;
+  closing_.Unlock();
   BeginWait();
 }
 
 void Session::AwaitFinalCut() {
-  if (config_.ack_commit == H5M_ACK_NONE || close_waited_out_) return;
+  if (config_.ack_commit == H5M_ACK_NONE || closing_.has_waited_enough()) return;
   const auto settled = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return tickets_.IsFinalAcked(config_.ack_commit) || tickets_.IsFinalLost() ||
            !may_be_answered();

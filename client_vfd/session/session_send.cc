@@ -70,7 +70,8 @@ void Session::OnWritable() {
 
 void Session::EndStream() {
   writable_ = false;
-  if (!std::exchange(unfinished_, false)) return stream_->HalfClose();
+  if (!closing_.is_unfinished()) return stream_->HalfClose();
+  closing_.SetUnfinished(false);
   v1::MirrorFileRequest request;
   request.mutable_keep_alive()->mutable_mirror()->set_state(v1::MIRROR_STATE_DEGRADED);
   stream_->Write(rpc::EncodeRequest(request), Last::kYes);
