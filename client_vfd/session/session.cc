@@ -178,19 +178,7 @@ absl::Status Session::Close() {
                                program_clock_.CloseEnds(Patience())));
   }
   const absl::Status result = CloseResult();
-  if (config_.remote && !result.ok()) {
-    GiveUpRemote();
-  } else if (WaitsToClaim()) {
-    // What there is to note depends on what becomes of the session before.
-  } else if (!sealed || !collecting() || tickets_.IsFinalLost() ||
-             tickets_.IsFinalAcked(H5M_ACK_DURABLE)) {
-    // Durable; or abandoned, or without a server that has the last cut.
-    FinishSession();
-  } else if (!IsAnothersFile()) {
-    // Until the sender hears that it is durable, for which this process may not live long enough.
-    if (config_.ack_commit != H5M_ACK_NONE || !link_.is_open()) SaveDirtyMap();
-    SaveRecord(RecordState::kBehind);
-  }
+  SettleClose(result.ok());
   released_ = true;
   Progress();
   host_.Wake(this);
@@ -202,6 +190,23 @@ absl::Status Session::Close() {
     AwaitUntil(told, host_.Now() + Patience());
   }
   return result;
+}
+
+// What there is to note now, or that there is no more to come.
+void Session::SettleClose(bool is_acked) {
+  if (config_.remote && !is_acked) {
+    GiveUpRemote();
+  } else if (WaitsToClaim()) {
+    // What there is to note depends on what becomes of the session before.
+  } else if (!tickets_.sealed() || !collecting() || tickets_.IsFinalLost() ||
+             tickets_.IsFinalAcked(H5M_ACK_DURABLE)) {
+    // Durable; or abandoned, or without a server that has the last cut.
+    FinishSession();
+  } else if (!IsAnothersFile()) {
+    // Until the sender hears that it is durable, for which this process may not live long enough.
+    if (config_.ack_commit != H5M_ACK_NONE || !link_.is_open()) SaveDirtyMap();
+    SaveRecord(RecordState::kBehind);
+  }
 }
 
 absl::Status Session::CloseResult() const {
@@ -252,19 +257,7 @@ void Session::Notify(const char* event, const std::string& detail, bool to_user)
 bool Session::SaveRecord(RecordState state) {
   if (superseded() || config_.remote) return true;  // It is the follower's; or there is none.
   const absl::Time written_at = record_.since;
-  record_.state = state;
-  record_.since = std::max(host_.TimeOfDay(), written_at + absl::Nanoseconds(1));
-  record_.detail = state == RecordState::kClean ? "" : standing_.detail();
-  record_.pending_seq = 0;
-  if (closing_.stat()) record_.stat = *closing_.stat();
-  const std::optional<uint64_t> sent = tickets_.FinalSeq();
-  if (state == RecordState::kClean) {
-    record_.cut = base_.cut();
-    record_.version = base_.version();
-  } else if (sent) {
-    record_.pending_session_id = session_id_;
-    record_.pending_seq = *sent;
-  }
+  FillRecord(state);
   // Behind the program's back a record is only brought up to date, never made: the user may be
   // deleting the file and its directory just now.
   const bool had_map = record_.dirty_map_id != Bytes16{};
@@ -287,6 +280,22 @@ bool Session::SaveRecord(RecordState state) {
   const bool forgets_map = had_map && !closing_.is_unlocked() && record_.dirty_map_id == Bytes16{};
   if (forgets_map && saved) RemoveDirtyMap(place_);
   return saved;
+}
+
+void Session::FillRecord(RecordState state) {
+  record_.state = state;
+  record_.since = std::max(host_.TimeOfDay(), record_.since + absl::Nanoseconds(1));
+  record_.detail = state == RecordState::kClean ? "" : standing_.detail();
+  record_.pending_seq = 0;
+  if (closing_.stat()) record_.stat = *closing_.stat();
+  const std::optional<uint64_t> sent = tickets_.FinalSeq();
+  if (state == RecordState::kClean) {
+    record_.cut = base_.cut();
+    record_.version = base_.version();
+  } else if (sent) {
+    record_.pending_session_id = session_id_;
+    record_.pending_seq = *sent;
+  }
 }
 
 bool Session::SaveProgress() {
@@ -329,26 +338,31 @@ void Session::FinishSession() {
     standing_.EndBehind();
     Notify("close", standing_.detail(), false);
   } else if (claimed_) {
-    if (!standing_.is_behind()) {
-      standing_.EndBehind(absl::StrCat(
-          config_.real_path,
-          tickets_.sealed() ? ": the mirror has not confirmed the last close"
-                            : ": closed without a consistent end; the mirror holds the last cut",
-          config_.record_tag.empty() ? "" : absl::StrCat(" (", config_.server.server, ")")));
-    }
-    SaveDirtyMap();
-    SaveRecord(RecordState::kBehind);
-    const bool noted = record_.dirty_map_id != Bytes16{};
-    Notify("close",
-           absl::StrCat(standing_.detail(),
-                        noted ? ". The next open that writes to it brings the rest, or: h5mirror "
-                                "resync "
-                              : ". To bring the mirror level: h5mirror resync ",
-                        config_.real_path),
-           !standing_.user_knows());
+    EndBehind();
   }
   done_ = true;
   if (gone()) host_.WakeSuccessors(*this);
+}
+
+// What the mirror lacks is noted beside the file, and the user hears how it gets there.
+void Session::EndBehind() {
+  if (!standing_.is_behind()) {
+    standing_.EndBehind(absl::StrCat(
+        config_.real_path,
+        tickets_.sealed() ? ": the mirror has not confirmed the last close"
+                          : ": closed without a consistent end; the mirror holds the last cut",
+        config_.record_tag.empty() ? "" : absl::StrCat(" (", config_.server.server, ")")));
+  }
+  SaveDirtyMap();
+  SaveRecord(RecordState::kBehind);
+  const bool noted = record_.dirty_map_id != Bytes16{};
+  Notify("close",
+         absl::StrCat(standing_.detail(),
+                      noted ? ". The next open that writes to it brings the rest, or: h5mirror "
+                              "resync "
+                            : ". To bring the mirror level: h5mirror resync ",
+                      config_.real_path),
+         !standing_.user_knows());
 }
 
 }  // namespace h5mirror::vfd

@@ -4,6 +4,19 @@
 // The program's thread never waits in gRPC: it waits here, with a deadline that moves with
 // progress, and then goes on locally ("behind"). Bytes that are not durable on the server stay in
 // the queue's sets, so that a broken stream is resumed at a barrier with what is missing.
+//
+// What it knows and decides is in the objects of state/, which have no lock, clock or I/O. Each
+// draws its phases:
+//
+//   CutQueue, CutTickets       what is to be sent, cut by cut; what became of each cut
+//   MirrorBase                 what the changes come on top of, and whose they are
+//   Link                       the streams, one after the other, and when to try again
+//   ProgramClock, StreamClock  how long a call waits; when a stream is given up
+//   Standing, ProgressReport   what the program is told; what the server is told
+//   Closing, OutsideCut        how far the file is closed; what was changed without the driver
+//
+// The session keeps the lock, drives them with the program's calls, the stream's answers and the
+// timer, and carries out what they decide.
 #ifndef H5MIRROR_CLIENT_VFD_SESSION_SESSION_H_
 #define H5MIRROR_CLIENT_VFD_SESSION_SESSION_H_
 
@@ -166,6 +179,13 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
     kNow       // the program ends, and nobody waits for an answer that may still come
   };
   std::optional<Handover> HandOver(const LocalFacts& facts, Handing handing);
+  void NoteFollower(bool as_closed) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool MayBeFollowed() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool IsFinalVisible() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool IsUnread(Handing handing) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool IsRipe(Handing handing) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void HandOverCut(Handover& to) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void HandOverChanges(Handover& to) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void FollowPredecessor(Handing handing = Handing::kWhenItCan)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The program has closed it, and another one's end is still to say what its changes are the
@@ -208,11 +228,14 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
   // Without a local file (session_remote.cc).
   void ClaimRemote() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OnMovedOn(const v1::SessionOpened& opened) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status OpenResult() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void GiveUpRemote() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // Begin and resume (session_link.cc).
   void Claim() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::optional<FoundRecord> FindRecord() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void BeginRecord(const std::optional<FoundRecord>& found) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void ForgetElsewhere(const FoundRecord& found) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ForgetRename() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool WantsStream(absl::Time now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void StartStream();
@@ -222,6 +245,7 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
   void OnDiverged(const v1::SessionOpened& opened) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void BeginAsNewFile() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void BeginAgain() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void CloseFinalCut() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void TakeBase(const v1::SessionOpened& opened) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OnDurable(const v1::CutDurable& durable) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool TryFirstAgain(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -230,7 +254,14 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
     kFinalCut,  // what the program has closed
     kAtOnce     // the server is there, and is to be asked otherwise
   };
+  bool LeavesItToFollower() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool TakeFinalAttempt() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void LoseEnded(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void LoseStream(const std::string& why, Retry retry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  bool KeepInTouch(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void GiveUpHung(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool FollowerIsGone(absl::Time now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // Sending (session_send.cc).
   void SendNext();
@@ -300,6 +331,9 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
   // The record of a file that is being written, or that the program has closed meanwhile. False: it
   // was not written.
   bool SaveProgress() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void FillRecord(RecordState state) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void SettleClose(bool is_acked) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void EndBehind() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void FinishSession() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   SessionHost& host_;

@@ -43,25 +43,11 @@ std::optional<Session::Handover> Session::HandOver(const LocalFacts& facts, Hand
   if (config_.remote) return std::nullopt;  // Who comes next goes on from what the server has.
   absl::MutexLock lock(&mutex_);
   if (handing == Handing::kNow) FollowPredecessor(handing);
-  if (released_ && !has_follower()) follower_ = Follower::kWaits;
   const bool as_closed = closing_.stat() && *closing_.stat() == facts.stat_at_open;
-  // Between the two opens another program had it.
-  anothers_file_ = anothers_file_ || (released_ && !as_closed);
-  // It changes the file next.
-  if (released_ && !done_ && !superseded() && !anothers_file_) ForgetDirtyMap();
-  if (!released_ || done_ || superseded() || link_.is_refused() || !claimed_ ||
-      !tickets_.sealed() || standing_.is_diverged()) {
-    return std::nullopt;
-  }
-  if (!as_closed && !facts.created) return std::nullopt;
-  const bool visible = standing_.is_mirroring() && tickets_.IsFinalAcked(H5M_ACK_APPLIED);
-  // It would still read the file, which the program changes next.
-  const std::optional<uint64_t> sent = tickets_.FinalSeq();
-  const bool unread = !queue_.drained() || !tickets_.IsFinalTaken() || handing == Handing::kNow;
-  const bool when_it_can = handing == Handing::kWhenItCan;
-  const bool row_is_long = visible && when_it_can && base_.inherited_from() >= kHandoversMax;
-  const bool may_follow = facts.created || base_.base_cut() >= 0;
-  if ((!visible && !unread && when_it_can) || !may_follow || row_is_long) return std::nullopt;
+  if (released_) NoteFollower(as_closed);
+  const bool is_known = facts.created || (as_closed && base_.base_cut() >= 0);
+  if (!is_known || !MayBeFollowed() || !IsRipe(handing)) return std::nullopt;
+  const bool by_cut = IsFinalVisible() || !IsUnread(handing);
   follower_ = Follower::kHasTakenOver;
   Handover to;
   to.session_id = LastSession();
@@ -70,17 +56,61 @@ std::optional<Session::Handover> Session::HandOver(const LocalFacts& facts, Hand
   to.cut_seen = base_.cut_seen();
   to.base_cut = base_.base_cut();
   to.from = base_.inherited_from() + 1;
-  if (visible || !unread) {
-    to.relation.claim = vfd::Claim::kContinue;
-    to.relation.file_id = ToByteString(record_.file_id);
-    to.relation.base_cut = visible ? base_.cut_seen() : base_.base_cut();
-    if (!visible) {
-      to.relation.base_session = session_id_;
-      to.relation.base_seq = *sent;
-    }
-    to.changes = queue_.NotDurable();
-    return to;
+  if (by_cut) {
+    HandOverCut(to);
+  } else {
+    HandOverChanges(to);
   }
+  return to;
+}
+
+// The program has opened the file again. `as_closed`: as it was then closed.
+void Session::NoteFollower(bool as_closed) {
+  if (!has_follower()) follower_ = Follower::kWaits;
+  // Else another program had it between the two opens.
+  anothers_file_ = anothers_file_ || !as_closed;
+  // The next session changes the file next.
+  if (!done_ && !superseded() && !anothers_file_) ForgetDirtyMap();
+}
+
+// It has something to hand over, and nobody has it yet.
+bool Session::MayBeFollowed() const {
+  return released_ && !done_ && !superseded() && !link_.is_refused() && claimed_ &&
+         tickets_.sealed() && !standing_.is_diverged();
+}
+
+bool Session::IsFinalVisible() const {
+  return standing_.is_mirroring() && tickets_.IsFinalAcked(H5M_ACK_APPLIED);
+}
+
+// It would still read the file, which the program changes next.
+bool Session::IsUnread(Handing handing) const {
+  return !queue_.drained() || !tickets_.IsFinalTaken() || handing == Handing::kNow;
+}
+
+// Else its answer is waited for, since that will come soon or the row is long.
+bool Session::IsRipe(Handing handing) const {
+  if (handing != Handing::kWhenItCan) return true;
+  if (IsFinalVisible()) return base_.inherited_from() < kHandoversMax;
+  return IsUnread(handing);
+}
+
+// The next session goes on from the final cut, which is visible or on its way.
+void Session::HandOverCut(Handover& to) {
+  to.relation.claim = vfd::Claim::kContinue;
+  to.relation.file_id = ToByteString(record_.file_id);
+  to.changes = queue_.NotDurable();
+  if (IsFinalVisible()) {
+    to.relation.base_cut = base_.cut_seen();
+    return;
+  }
+  to.relation.base_cut = base_.base_cut();
+  to.relation.base_session = session_id_;
+  to.relation.base_seq = tickets_.FinalSeq().value_or(0);
+}
+
+// The next session sends what this one has not, from the file as that will be.
+void Session::HandOverChanges(Handover& to) {
   to.relation = base_.relation();
   if (streaming_) link_.Cancel();
   link_.End();
@@ -93,7 +123,6 @@ std::optional<Session::Handover> Session::HandOver(const LocalFacts& facts, Hand
   to.retry_time = link_.retry_time();
   FinishSession();
   host_.Wake(this);  // To cancel its stream.
-  return to;
 }
 
 void Session::FollowPredecessor(Handing handing) {

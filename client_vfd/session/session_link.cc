@@ -87,21 +87,10 @@ void Session::Claim() {
   claimed_ = true;
   if (config_.remote) return ClaimRemote();
   const std::optional<FoundRecord> found = FindRecord();
-  const auto record = found ? std::optional(found->record) : std::nullopt;
-  base_.Claim(RelationOf(config_.facts, record));
-  const Relation& relation = base_.relation();
-  const bool known = record && IsSameServer(record->server, config_.facts.server);
-  const bool is_moved = relation.moved_cut != 0;
-  if (is_moved ||
-      (known && (record->name == config_.facts.name || !relation.renamed_from.empty()))) {
-    record_ = *record;
-    record_.renamed_from = relation.renamed_from;
-  } else {
-    record_.stat = config_.facts.stat_at_open;
-  }
-  record_.server = config_.facts.server;
-  record_.name = config_.facts.name;
+  base_.Claim(RelationOf(config_.facts, found ? std::optional(found->record) : std::nullopt));
+  BeginRecord(found);
   const std::optional<DirtyMap> map = found ? FindDirtyMap({found->place, record_}) : std::nullopt;
+  const Relation& relation = base_.relation();
   if (relation.claim == vfd::Claim::kContinue) base_.SetLevel(record_.cut, record_.version);
   if (ClaimOutside(found)) return;
   if (map) TakeUp(*map);
@@ -109,10 +98,29 @@ void Session::Claim() {
     for (const Extent& extent : file_->DataExtents()) queue_.AddWrite(extent);
   }
   const bool saved = SaveProgress();  // And forgets the map, before the first byte changes.
-  // It lay where it does while the file has another number of mirrors; there it is no more.
-  if (saved && known && !former_place_ && found->place.tag != place_.tag) {
-    RemoveLocalRecord(found->place);
+  if (saved && found) ForgetElsewhere(*found);
+}
+
+// Goes on from what was known of the same file, if anything.
+void Session::BeginRecord(const std::optional<FoundRecord>& found) {
+  const Relation& relation = base_.relation();
+  const bool is_same = found && IsSameServer(found->record.server, config_.facts.server) &&
+                       (found->record.name == config_.facts.name || !relation.renamed_from.empty());
+  const bool is_moved = found && relation.moved_cut != 0;
+  if (is_same || is_moved) {
+    record_ = found->record;
+    record_.renamed_from = relation.renamed_from;
+  } else {
+    record_.stat = config_.facts.stat_at_open;
   }
+  record_.server = config_.facts.server;
+  record_.name = config_.facts.name;
+}
+
+// It lay where it does while the file had another number of mirrors; there it is no more.
+void Session::ForgetElsewhere(const FoundRecord& found) {
+  const bool is_known = IsSameServer(found.record.server, config_.facts.server);
+  if (is_known && !former_place_ && found.place.tag != place_.tag) RemoveLocalRecord(found.place);
 }
 
 bool Session::WantsStream(absl::Time now) const {
@@ -282,6 +290,10 @@ void Session::BeginAgain() {
   for (const Extent& extent : file_->DataExtents()) queue_.AddWrite(extent);
   tickets_.LoseAll();
   if (!tickets_.sealed() || (released_ && !FileIsAsClosed())) return;
+  CloseFinalCut();
+}
+
+void Session::CloseFinalCut() {
   CloseCut(CutKind::kCommit, config_.comment);
   if (released_) SaveProgress();
 }
@@ -328,7 +340,10 @@ void Session::OnEnded(const absl::Status& status) {
     link_.Refuse();
     return LoseStream(*mismatch, Retry::kNever);
   }
-  if (TryFirstAgain(status)) return;
+  if (!TryFirstAgain(status)) LoseEnded(status);
+}
+
+void Session::LoseEnded(const absl::Status& status) {
   switch (link_.answer()) {
     case Link::Answer::kLostBase:
       return LoseStream("the server has lost the newest cut", Retry::kAtOnce);
@@ -387,7 +402,7 @@ void Session::LoseStream(const std::string& why, Retry retry) {
   SendAgain();
   tickets_.LoseAll();
   if (superseded()) return FinishSession();
-  if (released_ && tickets_.sealed() && has_follower() && !link_.is_refused()) {
+  if (LeavesItToFollower()) {
     // The program has opened the file again, and that session takes this one's place: it gets the
     // time to do so from now on, however long this one has hung.
     stream_clock_.Excuse(host_.Now());
@@ -396,23 +411,30 @@ void Session::LoseStream(const std::string& why, Retry retry) {
     return;
   }
   const bool anothers = IsAnothersFile();
-  const bool again = tickets_.sealed() && !link_.is_refused() && retry != Retry::kNever &&
-                     !anothers && link_.TakeFinalAttempt() && FileIsAsClosed();
+  const bool again = retry != Retry::kNever && !anothers && TakeFinalAttempt();
   const bool at_once = retry == Retry::kAtOnce && (again || !tickets_.sealed());
   GoBehind(why, again || at_once || anothers);
   if (at_once) {
     link_.Hurry();
     host_.Wake(this);
   }
-  if (!again) {
-    if (released_ && !WaitsToClaim()) FinishSession();
-    // A program that only now and then flushes is not waited for: the timer brings its last cut.
-    if (LostNewestCut() && !anothers) CloseCut(CutKind::kTick, "");
+  if (again) {
+    CloseFinalCut();
+    link_.RetryAt(host_.Now() + Link::kFinalRetryEvery);
     return;
   }
-  CloseCut(CutKind::kCommit, config_.comment);
-  if (released_) SaveProgress();
-  link_.RetryAt(host_.Now() + Link::kFinalRetryEvery);
+  if (released_ && !WaitsToClaim()) FinishSession();
+  // A program that only now and then flushes is not waited for: the timer brings its last cut.
+  if (LostNewestCut() && !anothers) CloseCut(CutKind::kTick, "");
+}
+
+bool Session::LeavesItToFollower() const {
+  return released_ && tickets_.sealed() && has_follower() && !link_.is_refused();
+}
+
+// What the program has closed is tried again, now and then.
+bool Session::TakeFinalAttempt() {
+  return tickets_.sealed() && !link_.is_refused() && link_.TakeFinalAttempt() && FileIsAsClosed();
 }
 
 // The file is as the program's last flush left it, and the server may not have that.
@@ -434,40 +456,53 @@ void Session::OnTimer() {
     const absl::Time now = host_.Now();
     FollowPredecessor();
     NotePending(now);
-    if (ReportIsDue(now)) {
-      outbox_.push_back({ReportMessage(now), Outgoing::Kind::kKeepAlive});
-      pump = true;
-    }
-    if (link_.is_open() && outbox_.empty() && writable_ && stream_clock_.KeepAliveIsDue(now)) {
-      v1::MirrorFileRequest request;
-      request.mutable_keep_alive();
-      outbox_.push_back({rpc::EncodeRequest(request), Outgoing::Kind::kKeepAlive});
-      pump = true;
-    }
-    // Nobody waits for a connection attempt that hangs, but the next one needs it gone.
-    if (link_.is_opening() && stream_clock_.IsHung(now)) {
-      host_.SetSuspect(config_.server.target, true);
-      CutOff(absl::StrCat("no answer within ", absl::FormatDuration(stream_clock_.HungAfter())));
-    }
+    pump = KeepInTouch(now);
     if (held_back_ && link_.is_open() && writable_ && outbox_.empty()) {
       Progress();  // It is we who wait, for the bandwidth to allow more.
       stream_clock_.Excuse(now);
       pump = true;
     }
-    // A closed session that waits for its last acknowledgement, or one that went on without.
-    if (IsHung(now)) {
-      stream_clock_.OnHung(now, !writable_);
-      CutOff(absl::StrCat("no answer within ", absl::FormatDuration(stream_clock_.HungAfter())));
-    }
-    if (released_ && has_follower() && link_.is_none() && !WaitsToClaim() &&
-        now - std::max(program_clock_.progress_time(), stream_clock_.flow_time()) >
-            config_.timeout) {
-      FinishSession();  // The follower has ended without it.
-    }
+    GiveUpHung(now);
+    if (FollowerIsGone(now)) FinishSession();
     if (link_.is_none() && WantsStream(now)) pump = true;
     if (done_ && stream_ != nullptr) pump = true;
   }
   if (pump) Pump();
+}
+
+// Makes the reports and keep-alives that are due. True: there are some to send.
+bool Session::KeepInTouch(absl::Time now) {
+  const bool reports = ReportIsDue(now);
+  if (reports) outbox_.push_back({ReportMessage(now), Outgoing::Kind::kKeepAlive});
+  const bool keeps_alive =
+      link_.is_open() && outbox_.empty() && writable_ && stream_clock_.KeepAliveIsDue(now);
+  if (keeps_alive) {
+    v1::MirrorFileRequest request;
+    request.mutable_keep_alive();
+    outbox_.push_back({rpc::EncodeRequest(request), Outgoing::Kind::kKeepAlive});
+  }
+  return reports || keeps_alive;
+}
+
+void Session::GiveUpHung(absl::Time now) {
+  // Nobody waits for a connection attempt that hangs, but the next one needs it gone.
+  const bool opening_hangs = link_.is_opening() && stream_clock_.IsHung(now);
+  if (opening_hangs) {
+    host_.SetSuspect(config_.server.target, true);
+  } else if (IsHung(now)) {
+    // A closed session that waits for its last acknowledgement, or one that went on without.
+    stream_clock_.OnHung(now, !writable_);
+  } else {
+    return;
+  }
+  CutOff(absl::StrCat("no answer within ", absl::FormatDuration(stream_clock_.HungAfter())));
+}
+
+// The next session of the file had time to take over, and has not.
+bool Session::FollowerIsGone(absl::Time now) const {
+  const absl::Time since = std::max(program_clock_.progress_time(), stream_clock_.flow_time());
+  return released_ && has_follower() && link_.is_none() && !WaitsToClaim() &&
+         now - since > config_.timeout;
 }
 
 void Session::LeaveStream() {
@@ -486,11 +521,7 @@ void Session::LeaveStream() {
   if (superseded()) return FinishSession();
   if (was_there && LostNewestCut() && !IsAnothersFile()) CloseCut(CutKind::kTick, "");
   if (!tickets_.sealed() || !was_there) return;
-  if (FileIsAsClosed()) {
-    CloseCut(CutKind::kCommit, config_.comment);
-    if (released_) SaveProgress();
-    return;
-  }
+  if (FileIsAsClosed()) return CloseFinalCut();
   // What is to be sent again is of the session that has opened it since, or another program's.
   GoBehind("the file was changed since it was closed", true);
   if (released_ && has_follower()) return host_.WakeSuccessors(*this);

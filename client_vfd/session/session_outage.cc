@@ -65,12 +65,14 @@ bool Session::RideOut(absl::FunctionRef<bool()> lost, absl::FunctionRef<bool()> 
                       absl::Time* give_up) {
   if (!standing_.is_behind() || done_) return false;
   *give_up = std::min(*give_up, program_clock_.OutageEnds(standing_.behind_since(), Patience()));
-  while (standing_.is_behind() && !link_.is_refused() && !done_ && host_.Now() < *give_up) {
+  const auto is_away = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return standing_.is_behind() && !link_.is_refused() && !done_;
+  };
+  while (is_away() && host_.Now() < *give_up) {
     // With a cut that waits, the timer connects again.
     if (lost() && !cut()) return false;
-    const auto changed = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-      return !standing_.is_behind() || link_.is_refused() || done_ || lost();
-    };
+    const auto changed = [&]()
+                             ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return !is_away() || lost(); };
     AwaitUntil(changed, *give_up);
   }
   if (!standing_.is_mirroring() || host_.Now() >= *give_up) return false;

@@ -56,18 +56,21 @@ absl::Status Session::AwaitOpened() {
   host_.Wake(this);
   absl::MutexLock lock(&mutex_);
   const absl::Time since = host_.Now();
+  const auto settled = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return link_.ever_opened() || standing_.is_diverged() || link_.is_refused() || done_;
+  };
   const auto answered = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return link_.ever_opened() || standing_.is_diverged() || link_.is_refused() || done_ ||
-           link_.was_busy();
+    return settled() || link_.was_busy();
   };
   AwaitUntil(answered, since + Patience());
   if (link_.was_busy() && !link_.ever_opened()) {
-    const auto free = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-      return link_.ever_opened() || standing_.is_diverged() || link_.is_refused() || done_;
-    };
-    AwaitUntil(free, since + std::min(Patience(), kBusyPatience));
+    AwaitUntil(settled, since + std::min(Patience(), kBusyPatience));
   }
   opening_is_awaited_ = false;
+  return OpenResult();
+}
+
+absl::Status Session::OpenResult() {
   if (link_.ever_opened()) return absl::OkStatus();
   if (standing_.is_diverged()) {
     return base_.relation().claim == vfd::Claim::kUpload
