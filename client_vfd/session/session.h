@@ -21,7 +21,6 @@
 #define H5MIRROR_CLIENT_VFD_SESSION_SESSION_H_
 
 #include <atomic>
-#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
@@ -34,6 +33,7 @@
 #include "base/dirty_map.h"
 #include "client_vfd/api/session_api.h"
 #include "client_vfd/session/file_reader.h"
+#include "client_vfd/session/outbox.h"
 #include "client_vfd/session/session_host.h"
 #include "client_vfd/session/state/closing.h"
 #include "client_vfd/session/state/cut_queue.h"
@@ -157,11 +157,6 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
     uint64_t ticket = 0;
     bool is_awaited = false;  // false: it is known that nobody answers
   };
-  struct Outgoing {
-    enum class Kind { kData, kLast, kKeepAlive };
-    grpc::ByteBuffer message;
-    Kind kind = Kind::kData;
-  };
 
   Session(SessionHost& host, SessionConfig config, std::unique_ptr<FileReader> file);
 
@@ -266,6 +261,7 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
   // Sending (session_send.cc).
   void SendNext();
   // Of a session that is done; only where the stream is writable.
+  Stream* ForgetStream();
   void EndStream() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool Prepare();
   grpc::ByteBuffer EncodePieces(const SendWrites& work, char* buffer, absl::Status* status);
@@ -377,13 +373,10 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
   bool is_at_cut_ ABSL_GUARDED_BY(mutex_) = false;  // no write has begun since a cut was closed
   int64_t accounted_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
 
-  // The sender thread's own. The stream is owned by the host.
+  // The sender thread's own. The stream, of which streaming_ tells others, is owned by the host.
   Pacing pacing_;
   bool held_back_ = false;  // by `pacing_`, when it last looked
-  Stream* stream_ = nullptr;
-  bool writable_ = false;
-  Outgoing::Kind sending_ = Outgoing::Kind::kData;  // what was handed to the stream last
-  std::deque<Outgoing> outbox_;
+  Outbox outbox_;
 };
 
 }  // namespace h5mirror::vfd

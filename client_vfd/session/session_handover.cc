@@ -64,7 +64,7 @@ std::optional<Session::Handover> Session::HandOver(const LocalFacts& facts, Hand
   return to;
 }
 
-// The program has opened the file again. `as_closed`: as it was then closed.
+// The program has opened the file again. `as_closed`: as this session left it.
 void Session::NoteFollower(bool as_closed) {
   if (!has_follower()) follower_ = Follower::kWaits;
   // Else another program had it between the two opens.

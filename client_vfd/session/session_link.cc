@@ -182,10 +182,9 @@ void Session::StartStream() {
   const uint64_t stream = link_.Begin(claim, host_.Now());
   stream_clock_.Begin(host_.Now());  // No progress for the program: eight attempts are no answer.
   metadata_.TellAgain();
-  outbox_.clear();
-  outbox_.push_back({OpenMessage(claim, stream), Outgoing::Kind::kData});
-  writable_ = false;
-  stream_ = host_.StartStream(config_.server, this);
+  outbox_.Forget();
+  outbox_.Push(OpenMessage(claim, stream), Outbox::Kind::kData);
+  outbox_.Begin(host_.StartStream(config_.server, this));
   streaming_ = true;
 }
 
@@ -321,10 +320,7 @@ void Session::OnDurable(const v1::CutDurable& durable) {
 
 void Session::OnEnded(const absl::Status& status) {
   absl::MutexLock lock(&mutex_);
-  stream_ = nullptr;
-  streaming_ = false;
-  writable_ = false;
-  outbox_.clear();
+  ForgetStream();
   if (gone()) host_.WakeSuccessors(*this);
   if (link_.is_cancelled()) return;  // LoseStream() has been here.
   link_.End();
@@ -457,7 +453,7 @@ void Session::OnTimer() {
     FollowPredecessor();
     NotePending(now);
     pump = KeepInTouch(now);
-    if (held_back_ && link_.is_open() && writable_ && outbox_.empty()) {
+    if (held_back_ && link_.is_open() && outbox_.is_idle()) {
       Progress();  // It is we who wait, for the bandwidth to allow more.
       stream_clock_.Excuse(now);
       pump = true;
@@ -465,7 +461,7 @@ void Session::OnTimer() {
     GiveUpHung(now);
     if (FollowerIsGone(now)) FinishSession();
     if (link_.is_none() && WantsStream(now)) pump = true;
-    if (done_ && stream_ != nullptr) pump = true;
+    if (done_ && outbox_.has_stream()) pump = true;
   }
   if (pump) Pump();
 }
@@ -473,13 +469,13 @@ void Session::OnTimer() {
 // Makes the reports and keep-alives that are due. True: there are some to send.
 bool Session::KeepInTouch(absl::Time now) {
   const bool reports = ReportIsDue(now);
-  if (reports) outbox_.push_back({ReportMessage(now), Outgoing::Kind::kKeepAlive});
+  if (reports) outbox_.Push(ReportMessage(now), Outbox::Kind::kKeepAlive);
   const bool keeps_alive =
-      link_.is_open() && outbox_.empty() && writable_ && stream_clock_.KeepAliveIsDue(now);
+      link_.is_open() && outbox_.is_idle() && stream_clock_.KeepAliveIsDue(now);
   if (keeps_alive) {
     v1::MirrorFileRequest request;
     request.mutable_keep_alive();
-    outbox_.push_back({rpc::EncodeRequest(request), Outgoing::Kind::kKeepAlive});
+    outbox_.Push(rpc::EncodeRequest(request), Outbox::Kind::kKeepAlive);
   }
   return reports || keeps_alive;
 }
@@ -491,7 +487,7 @@ void Session::GiveUpHung(absl::Time now) {
     host_.SetSuspect(config_.server.target, true);
   } else if (IsHung(now)) {
     // A closed session that waits for its last acknowledgement, or one that went on without.
-    stream_clock_.OnHung(now, !writable_);
+    stream_clock_.OnHung(now, !outbox_.is_writable());
   } else {
     return;
   }
@@ -507,13 +503,10 @@ bool Session::FollowerIsGone(absl::Time now) const {
 
 void Session::LeaveStream() {
   absl::MutexLock lock(&mutex_);
-  if (stream_ == nullptr) return;
-  Stream* stream = std::exchange(stream_, nullptr);
+  if (!outbox_.has_stream()) return;
+  Stream* stream = ForgetStream();
   stream->Abandon();
   stream->HalfClose();
-  streaming_ = false;
-  writable_ = false;
-  outbox_.clear();
   if (done_) return;
   const bool was_there = link_.Leave();
   SendAgain();

@@ -17,8 +17,6 @@ namespace {
 constexpr size_t kFrameExtentsMax = 8192;
 // Smaller open cuts wait for more, or for their barrier.
 constexpr uint64_t kOpenBytesMin = 256 << 10;
-// Messages ready beside the one under way: the next frame is read while the last is sent.
-constexpr size_t kReadyMax = 1;
 
 v1::BarrierKind KindOf(CutKind kind) {
   switch (kind) {
@@ -39,16 +37,14 @@ void Session::Pump() {
   {
     absl::MutexLock lock(&mutex_);
     FollowPredecessor();
-    if (link_.TakeCancel() && stream_ != nullptr) {
-      stream_->Abandon();
-      std::exchange(stream_, nullptr)->Cancel();
-      streaming_ = false;
-      writable_ = false;
-      outbox_.clear();
+    if (link_.TakeCancel() && outbox_.has_stream()) {
+      Stream* const stream = ForgetStream();
+      stream->Abandon();
+      stream->Cancel();
       if (released_) host_.WakeSuccessors(*this);
     }
-    if (done_ && stream_ != nullptr && writable_) return EndStream();
-    start = stream_ == nullptr && WantsStream(host_.Now());
+    if (done_ && outbox_.is_writable()) return EndStream();
+    start = !outbox_.has_stream() && WantsStream(host_.Now());
   }
   if (start) StartStream();
   SendNext();
@@ -57,42 +53,41 @@ void Session::Pump() {
 void Session::OnWritable() {
   {
     absl::MutexLock lock(&mutex_);
-    writable_ = true;
+    outbox_.OnWritable();
     // What keeps the lease fits into any buffer, and says nothing of a server that hangs.
-    if (sending_ != Outgoing::Kind::kKeepAlive) {
+    if (outbox_.sending() != Outbox::Kind::kKeepAlive) {
       Progress();
       stream_clock_.OnTaken(program_clock_.progress_time());
     }
-    if (done_ && stream_ != nullptr) return EndStream();
+    if (done_ && outbox_.has_stream()) return EndStream();
   }
   SendNext();
 }
 
 void Session::EndStream() {
-  writable_ = false;
-  if (!closing_.is_unfinished()) return stream_->HalfClose();
+  if (!closing_.is_unfinished()) return outbox_.End();
   closing_.SetUnfinished(false);
   v1::MirrorFileRequest request;
   request.mutable_keep_alive()->mutable_mirror()->set_state(v1::MIRROR_STATE_DEGRADED);
-  stream_->Write(rpc::EncodeRequest(request), Last::kYes);
+  outbox_.End(rpc::EncodeRequest(request));
+}
+
+Stream* Session::ForgetStream() {
+  streaming_ = false;
+  return outbox_.Forget();
 }
 
 void Session::SendNext() {
-  while (stream_ != nullptr) {
-    if (writable_ && !outbox_.empty()) {
-      const Outgoing next = std::move(outbox_.front());
-      outbox_.pop_front();
-      writable_ = false;
-      sending_ = next.kind;
-      stream_->Write(next.message, sending_ == Outgoing::Kind::kLast ? Last::kYes : Last::kNo);
+  while (outbox_.has_stream()) {
+    if (outbox_.WriteNext()) {
       absl::MutexLock lock(&mutex_);
       stream_clock_.OnSent(host_.Now());
     }
-    if (outbox_.size() >= kReadyMax + (writable_ ? 1 : 0)) {
-      if (!writable_) return;
-      continue;
+    if (!outbox_.is_full()) {
+      if (!Prepare()) return;
+    } else if (!outbox_.is_writable()) {
+      return;
     }
-    if (!Prepare()) return;
   }
 }
 
@@ -123,8 +118,7 @@ bool Session::Prepare() {
         CutOff("the file was opened again");
         return false;
       }
-      outbox_.push_back(
-          {EncodeBarrier(*barrier), last ? Outgoing::Kind::kLast : Outgoing::Kind::kData});
+      outbox_.Push(EncodeBarrier(*barrier), last ? Outbox::Kind::kLast : Outbox::Kind::kData);
     }
   }
   if (const auto* writes = std::get_if<SendWrites>(&work)) {
@@ -137,14 +131,14 @@ bool Session::Prepare() {
       CutOff(std::string(status.message()));
       return false;
     }
-    outbox_.push_back({std::move(message), Outgoing::Kind::kData});
+    outbox_.Push(std::move(message), Outbox::Kind::kData);
     return true;
   }
   host_.pool().Return(buffer);
   if (const auto* truncate = std::get_if<SendTruncate>(&work)) {
     v1::MirrorFileRequest request;
     request.mutable_truncate()->set_size_bytes(truncate->size_bytes);
-    outbox_.push_back({rpc::EncodeRequest(request), Outgoing::Kind::kData});
+    outbox_.Push(rpc::EncodeRequest(request), Outbox::Kind::kData);
   }
   return !std::holds_alternative<std::monostate>(work);
 }
