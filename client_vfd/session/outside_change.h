@@ -8,8 +8,8 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
-#include "client_vfd/session/cut_queue.h"
 #include "client_vfd/session/file_reader.h"
+#include "client_vfd/session/state/cut_queue.h"
 #include "h5mirror/v1/files.pb.h"
 #include "h5mirror/v1/types.pb.h"
 #include "rpc/digest_blocks.h"

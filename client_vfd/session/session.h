@@ -16,8 +16,8 @@
 //   FinishSession()      the last record. The stream ends, and with it the lease
 //
 // A barrier has three numbers: a ticket, when the cut is closed (CloseCut()); a seq, when it is
-// sent (CutQueue::Next()); a cut, when the server answers. `seq_of_ticket_` leads from ticket to
-// seq. A ticket up to `lost_ticket_` is never answered: its cut was dropped.
+// sent (CutQueue::Next()); a cut, when the server answers. CutTickets leads from ticket to seq. A
+// lost ticket is never answered: its cut was dropped.
 //
 // WAITING
 //
@@ -51,6 +51,21 @@
 // record first (NoteBarrier()). It is not sent if the file is not as it was closed, or if the
 // record is another session's by now. This session then leaves the record alone.
 //
+// OBJECTS
+//
+// What the session knows and decides is in the objects of state/, which have no lock, clock or I/O.
+// Each draws its phases:
+//
+//   CutQueue, CutTickets       what is to be sent, cut by cut; what became of each cut
+//   MirrorBase                 what the changes come on top of, and whose they are
+//   Link                       the streams, one after the other, and when to try again
+//   ProgramClock, StreamClock  how long a call waits; when a stream is given up
+//   Standing, ProgressReport   what the program is told; what the server is told
+//   Closing, OutsideCut        how far the file is closed; what was changed without the driver
+//
+// The session keeps the lock. It drives the objects with the program's calls, the stream's answers
+// and the timer, and carries out what they decide.
+//
 // INVARIANTS
 //
 // - The server shows bytes only when their barrier has come, and the bytes of a cut are those of
@@ -67,8 +82,6 @@
 #define H5MIRROR_CLIENT_VFD_SESSION_SESSION_H_
 
 #include <atomic>
-#include <deque>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -80,12 +93,22 @@
 #include "absl/time/time.h"
 #include "base/dirty_map.h"
 #include "client_vfd/api/session_api.h"
-#include "client_vfd/session/cut_queue.h"
 #include "client_vfd/session/file_reader.h"
-#include "client_vfd/session/metadata_pages.h"
-#include "client_vfd/session/pacing.h"
-#include "client_vfd/session/relation.h"
+#include "client_vfd/session/outbox.h"
 #include "client_vfd/session/session_host.h"
+#include "client_vfd/session/state/closing.h"
+#include "client_vfd/session/state/cut_queue.h"
+#include "client_vfd/session/state/cut_tickets.h"
+#include "client_vfd/session/state/link.h"
+#include "client_vfd/session/state/metadata_pages.h"
+#include "client_vfd/session/state/mirror_base.h"
+#include "client_vfd/session/state/outside_cut.h"
+#include "client_vfd/session/state/pacing.h"
+#include "client_vfd/session/state/program_clock.h"
+#include "client_vfd/session/state/progress_report.h"
+#include "client_vfd/session/state/relation.h"
+#include "client_vfd/session/state/standing.h"
+#include "client_vfd/session/state/stream_clock.h"
 #include "client_vfd/session/stream.h"
 #include "rpc/channel.h"
 #include "rpc/client_options.h"
@@ -178,11 +201,19 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
   bool released() const { return released_.load(); }
   bool SameFile(const Session& other) const;
   // Another session has taken over the work of this one. This is no session's predecessor any more.
-  bool superseded() const { return superseded_.load(); }
+  bool superseded() const { return follower_.load() == Follower::kHasTakenOver; }
   absl::Duration timeout() const { return config_.timeout; }
 
  private:
-  enum class Link { kNone, kOpening, kOpen };
+  using Audience = Standing::Audience;
+
+  // The next session of the same file in this program.
+  enum class Follower {
+    kNone,
+    kWaits,        // for a moment to be handed over to
+    kHasTakenOver  // what this one has to see through
+  };
+
   // Cut() leaves this to AwaitCut().
   struct AskedCut {
     CutKind kind = CutKind::kTick;
@@ -191,11 +222,6 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
     absl::Time since;
     uint64_t ticket = 0;
     bool is_awaited = false;  // false: no answer can come
-  };
-  struct Outgoing {
-    enum class Kind { kData, kLast, kKeepAlive };
-    grpc::ByteBuffer message;
-    Kind kind = Kind::kData;
   };
 
   Session(SessionHost& host, SessionConfig config, std::unique_ptr<FileReader> file);
@@ -206,6 +232,7 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
   void OnEnded(const absl::Status& status) override;
 
   // From one open of a file to the next (session_handover.cc).
+  bool has_follower() const { return follower_.load() != Follower::kNone; }
   struct Handover;
   enum class Handing {
     kWhenItCan,
@@ -213,11 +240,18 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
     kNow       // the program ends: no answer is waited for
   };
   std::optional<Handover> HandOver(const LocalFacts& facts, Handing handing);
+  void NoteFollower(bool as_closed) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool MayBeFollowed() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool IsFinalVisible() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool IsUnread(Handing handing) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool IsRipe(Handing handing) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void HandOverCut(Handover& to) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void HandOverChanges(Handover& to) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void FollowPredecessor(Handing handing = Handing::kWhenItCan)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Closed by the program, but its base cut is unknown until the predecessor ends.
   bool WaitsToClaim() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return !claimed_ && predecessor_ != nullptr && final_ticket_ != 0 && collecting();
+    return !claimed_ && predecessor_ != nullptr && tickets_.sealed() && collecting();
   }
   void ClaimClosed() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ClaimToClose() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -231,7 +265,7 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
 
   // Of the sessions that followed each other, the one whose cuts, if any, are the server's newest.
   Bytes16 LastSession() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return ever_opened_ || queue_.last_seq() > 0 ? session_id_ : followed_session_;
+    return link_.ever_opened() || queue_.last_seq() > 0 ? session_id_ : base_.followed_session();
   }
 
   // From one program to the next (session_dirty_map.cc).
@@ -244,31 +278,34 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
   void ForgetDirtyMap() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // Changes that a program without the driver has made (session_outside.cc).
-  enum class Outside { kNone, kFound, kOnItsWay };
   bool IsWhole() const;
   bool ClaimOutside(const std::optional<FoundRecord>& found) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void TakeOutsideIn() ABSL_LOCKS_EXCLUDED(mutex_);
   void NoteOutside() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void AwaitOutside() ABSL_LOCKS_EXCLUDED(mutex_);
   void ForgetTakenOver() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  std::string WithOutside(CutKind kind, std::string comment) const
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // Without a local file (session_remote.cc).
   void ClaimRemote() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OnMovedOn(const v1::SessionOpened& opened) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status OpenResult() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void GiveUpRemote() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // Begin and resume (session_link.cc).
   void Claim() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::optional<FoundRecord> FindRecord() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void BeginRecord(const std::optional<FoundRecord>& found) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void ForgetElsewhere(const FoundRecord& found) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ForgetRename() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool WantsStream(absl::Time now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void StartStream();
-  StreamClaim NextClaim() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  grpc::ByteBuffer OpenMessage() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  grpc::ByteBuffer OpenMessage(const StreamClaim& claim, uint64_t stream)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OnOpened(const v1::SessionOpened& opened) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void OnDiverged(const v1::SessionOpened& opened) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void BeginAsNewFile() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void BeginAgain() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void CloseFinalCut() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void TakeBase(const v1::SessionOpened& opened) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OnDurable(const v1::CutDurable& durable) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool TryFirstAgain(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -277,10 +314,18 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
     kFinalCut,  // also by itself, for the last cut of a closed file
     kAtOnce     // the server is there, and the next claim is another
   };
+  bool LeavesItToFollower() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool TakeFinalAttempt() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void LoseEnded(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void LoseStream(const std::string& why, Retry retry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  bool KeepInTouch(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void GiveUpHung(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool FollowerIsGone(absl::Time now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // Sending (session_send.cc).
   void SendNext();
+  Stream* ForgetStream();
   // The session is done and the stream is writable: ends the stream.
   void EndStream() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool Prepare();
@@ -288,11 +333,6 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
   grpc::ByteBuffer EncodeBarrier(const SendBarrier& barrier) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // Waiting (session_outage.cc).
-  enum class Waited {
-    kReached,
-    kSilent,  // nothing happened for Patience()
-    kTooSlow  // something did, but it takes too long
-  };
   // Closes a cut and notes it in `asked_`. True: the caller wakes the sender.
   bool AskCut(CutKind kind, H5mAck ack, std::string comment) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The server's silence counts from here on. Called before each Await(), which may come much later
@@ -305,37 +345,32 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
   bool AwaitUntil(absl::FunctionRef<bool()> reached, absl::Time deadline)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Waits while the server is away: at most `outage_wait` from when it went away, and at most until
-  // `give_up`, the end of the program's call, which the first outage sets. `ticket` is that of the
-  // awaited cut. Where that cut was lost, `cut` makes another and sets `ticket`; false: it cannot.
-  // True: the server is back, and the cut is on its way.
-  bool RideOut(const uint64_t& ticket, absl::FunctionRef<bool()> cut, absl::Time* give_up)
+  // `give_up`, the end of the program's call, which the first outage sets. While the awaited cut is
+  // `lost`, `cut` makes another; false: it cannot. True: the server is back, and the cut is on its
+  // way.
+  bool RideOut(absl::FunctionRef<bool()> lost, absl::FunctionRef<bool()> cut, absl::Time* give_up)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void AwaitHandedOver() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void AwaitFinalCut() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The file is given up without a clean close: waits for the cut of its last flush.
   void AwaitLastCut() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Duration Patience() const;
-  absl::Duration HungAfter() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // True: the server owes an answer for longer than HungAfter().
+  absl::Duration Patience() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // True: the server owes an answer for too long (StreamClock).
   bool IsHung(absl::Time now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Notes that something happened which the program waits for.
   void Progress() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // Telling (session_report.cc).
-  // The state that others hear: RESYNCING where a resync goes on, else `state_`.
+  // The state that others hear: RESYNCING where a resync goes on, else that of `standing_`.
   H5mState ToldState() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void BeginResync() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void EndResync() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void NotePending(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool ReportIsDue(absl::Time now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   grpc::ByteBuffer ReportMessage(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // True: changes are collected. Also after a refusal, which may be a token that has expired: the
   // next program's open brings the changes.
-  bool collecting() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return state_ != H5M_STATE_DIVERGED;
-  }
+  bool collecting() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return !standing_.is_diverged(); }
   bool may_be_answered() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return collecting() && !refused_;
+    return collecting() && !link_.is_refused();
   }
   // `quiet`: the next attempt comes at once, and the user need not know yet.
   void GoBehind(const std::string& why, bool quiet) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -349,7 +384,6 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
   uint64_t CloseCut(CutKind kind, std::string comment) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool LostNewestCut() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CloseResult() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  bool Acked(uint64_t ticket, H5mAck ack) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool FileIsAsClosed() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void NoteUnconfirmed() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool NoteBarrier() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -358,6 +392,9 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
   bool SaveRecord(RecordState state) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Writes the record: kOpen while the program has the file open, then kBehind. False: not written.
   bool SaveProgress() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void FillRecord(RecordState state) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void SettleClose(bool is_acked) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void EndBehind() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void FinishSession() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   SessionHost& host_;
@@ -370,112 +407,41 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
   std::atomic<bool> done_{false};
   std::atomic<bool> released_{false};
   std::atomic<bool> streaming_{false};
-  std::atomic<bool> superseded_{false};
+  std::atomic<Follower> follower_{Follower::kNone};
 
   absl::Mutex mutex_;
   CutQueue queue_ ABSL_GUARDED_BY(mutex_);
   MetadataPages metadata_ ABSL_GUARDED_BY(mutex_);
   LocalRecord record_ ABSL_GUARDED_BY(mutex_);
-  Relation relation_ ABSL_GUARDED_BY(mutex_);
+  MirrorBase base_ ABSL_GUARDED_BY(mutex_);
   // The former place of the record, where the file was renamed; unset: it lay at place_.
   std::optional<RecordPlace> former_place_ ABSL_GUARDED_BY(mutex_);
   bool begins_ ABSL_GUARDED_BY(mutex_) = false;  // Start() is at work: the file is as it was opened
-  Outside outside_ ABSL_GUARDED_BY(mutex_) = Outside::kNone;
-  uint64_t outside_ticket_ ABSL_GUARDED_BY(mutex_) = 0;  // of its cut; 0: none, or durable
-  uint64_t outside_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  OutsideCut outside_ ABSL_GUARDED_BY(mutex_);
   // A record to remove as soon as one was written at place_.
   std::optional<RecordPlace> taken_over_place_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<Session> predecessor_ ABSL_GUARDED_BY(mutex_);
-  Bytes16 followed_session_ ABSL_GUARDED_BY(mutex_){};   // zeros: none
-  bool follower_waits_ ABSL_GUARDED_BY(mutex_) = false;  // for a moment to hand over in
-  bool anothers_file_ ABSL_GUARDED_BY(mutex_) = false;   // another program had the file meanwhile
-  // How many sessions' changes came with the open, until a cut of this session is durable.
-  int inherited_from_ ABSL_GUARDED_BY(mutex_) = 0;
-  // The session goes on from a cut that the server may yet lose; the queue has all changes since
-  // base_cut_.
-  bool follows_cut_ ABSL_GUARDED_BY(mutex_) = false;
-  bool took_up_map_ ABSL_GUARDED_BY(mutex_) = false;  // and it is not durable yet
-  bool sends_inherited_ ABSL_GUARDED_BY(mutex_) = false;
-  bool lost_base_ ABSL_GUARDED_BY(mutex_) = false;  // the server no longer has the cut it follows
-  bool begins_as_new_ ABSL_GUARDED_BY(mutex_) = false;  // the server does not know it
-  // With mode=remote: AwaitOpened() waits; the server lost the generation that was begun; another
-  // writer held the file.
-  bool opening_is_awaited_ ABSL_GUARDED_BY(mutex_) = false;
-  bool begins_again_ ABSL_GUARDED_BY(mutex_) = false;
-  bool was_busy_ ABSL_GUARDED_BY(mutex_) = false;
+  bool anothers_file_ ABSL_GUARDED_BY(mutex_) = false;  // another program had the file meanwhile
+  bool opening_is_awaited_ ABSL_GUARDED_BY(mutex_) = false;  // by AwaitOpened()
   bool claimed_ ABSL_GUARDED_BY(mutex_) = false;
-  H5mState state_ ABSL_GUARDED_BY(mutex_) = H5M_STATE_CONNECTING;
-  std::string detail_ ABSL_GUARDED_BY(mutex_);
-  Link link_ ABSL_GUARDED_BY(mutex_) = Link::kNone;
-  bool ever_opened_ ABSL_GUARDED_BY(mutex_) = false;
-  uint64_t stream_count_ ABSL_GUARDED_BY(mutex_) = 0;  // begun so far
-  bool refused_ ABSL_GUARDED_BY(mutex_) = false;       // for good: nothing is asked again
-  bool may_send_ ABSL_GUARDED_BY(mutex_) = false;
-  bool resuming_ ABSL_GUARDED_BY(mutex_) = false;  // as the stream's first message said
-  bool idle_ ABSL_GUARDED_BY(mutex_) = true;       // the sender found nothing to do
-  bool hurry_ ABSL_GUARDED_BY(mutex_) = true;      // connect now, whatever the rate limit
-  bool cancel_ ABSL_GUARDED_BY(mutex_) = false;
-  bool behind_told_ ABSL_GUARDED_BY(mutex_) = false;
-  bool taken_final_ ABSL_GUARDED_BY(mutex_) = false;
+  Standing standing_ ABSL_GUARDED_BY(mutex_);
+  ProgressReport progress_ ABSL_GUARDED_BY(mutex_);
+  Link link_ ABSL_GUARDED_BY(mutex_);
+  bool idle_ ABSL_GUARDED_BY(mutex_) = true;  // the sender found nothing to do
   const absl::Time attach_time_;
-  absl::Time progress_time_ ABSL_GUARDED_BY(mutex_);  // for the program's call
-  // When the stream last began, took a frame or gave an answer.
-  absl::Time flow_time_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
-  absl::Time wait_time_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();  // of the last BeginWait()
-  uint64_t wait_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // that were to be sent then
-  // When the program began a wait that it gave up; future: none was given up.
-  absl::Time unanswered_since_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();
-  absl::Time retry_time_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
-  absl::Time sent_time_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
-  absl::Time behind_since_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
-  absl::Duration lease_ttl_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteDuration();
+  ProgramClock program_clock_ ABSL_GUARDED_BY(mutex_);
+  StreamClock stream_clock_ ABSL_GUARDED_BY(mutex_);
   AskedCut asked_ ABSL_GUARDED_BY(mutex_);
-  uint64_t last_ticket_ ABSL_GUARDED_BY(mutex_) = 0;
-  uint64_t lost_ticket_ ABSL_GUARDED_BY(mutex_) = 0;
-  std::map<uint64_t, uint64_t> seq_of_ticket_ ABSL_GUARDED_BY(mutex_);
-  uint64_t visible_seq_ ABSL_GUARDED_BY(mutex_) = 0;
-  uint64_t durable_seq_ ABSL_GUARDED_BY(mutex_) = 0;
-  // The cut that the queue's changes are the difference to; 0: none, they are the whole file.
-  int64_t base_cut_ ABSL_GUARDED_BY(mutex_) = 0;
-  int64_t cut_ ABSL_GUARDED_BY(mutex_) = 0;       // newest durable
-  int64_t cut_seen_ ABSL_GUARDED_BY(mutex_) = 0;  // newest visible
-  std::string busy_ ABSL_GUARDED_BY(mutex_);
-  int64_t version_ ABSL_GUARDED_BY(mutex_) = 0;
-  // The clean close: its cut's ticket, 0 before; and the file as it was then.
-  uint64_t final_ticket_ ABSL_GUARDED_BY(mutex_) = 0;
-  CutEnd final_end_ ABSL_GUARDED_BY(mutex_);
-  absl::Time close_time_ ABSL_GUARDED_BY(mutex_);  // from when on the close's deadline counts
-  // The program gave the file up without a clean close, and the server has not heard so.
-  bool unfinished_ ABSL_GUARDED_BY(mutex_) = false;
-  // The file's lock is given back, or is about to be: another program may change the file.
-  bool unlocked_ ABSL_GUARDED_BY(mutex_) = false;
-  bool close_waited_out_ ABSL_GUARDED_BY(mutex_) = false;
-  FrameSize frame_size_ ABSL_GUARDED_BY(mutex_){rpc::kMaxFrameBytes};
+  CutTickets tickets_ ABSL_GUARDED_BY(mutex_);
+  Closing closing_ ABSL_GUARDED_BY(mutex_);
   uint32_t child_writes_seen_ ABSL_GUARDED_BY(mutex_) = 0;
   bool is_at_cut_ ABSL_GUARDED_BY(mutex_) = false;  // no write has begun since a cut was closed
   int64_t accounted_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
-  int final_attempts_ ABSL_GUARDED_BY(mutex_) = 0;
 
-  // A resync: the barrier that ends it, 0 when none goes on; its bytes, and those sent of them.
-  uint64_t resync_seq_ ABSL_GUARDED_BY(mutex_) = 0;
-  uint64_t resync_total_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
-  uint64_t resync_sent_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
-  absl::Time resync_since_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
-  absl::Time opened_time_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
-  // Since when the server has lacked something, or not made it durable; future: it lacks nothing.
-  absl::Time pending_since_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();
-  // The last report to the server on this stream.
-  H5mState reported_state_ ABSL_GUARDED_BY(mutex_) = H5M_STATE_OFF;
-  absl::Time reported_time_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
-  bool reported_lag_ ABSL_GUARDED_BY(mutex_) = false;
-
-  // The sender thread's own. The stream is owned by the host.
+  // The sender thread's own. The stream, of which streaming_ tells others, is owned by the host.
   Pacing pacing_;
   bool held_back_ = false;  // by `pacing_`, when it last looked
-  Stream* stream_ = nullptr;
-  bool writable_ = false;
-  Outgoing::Kind sending_ = Outgoing::Kind::kData;  // the last message handed to the stream
-  std::deque<Outgoing> outbox_;
+  Outbox outbox_;
 };
 
 }  // namespace h5mirror::vfd

@@ -1,4 +1,4 @@
-#include "client_vfd/session/relation.h"
+#include "client_vfd/session/state/relation.h"
 
 #include "base/server_list.h"
 

@@ -1,4 +1,4 @@
-#include "client_vfd/session/metadata_pages.h"
+#include "client_vfd/session/state/metadata_pages.h"
 
 namespace h5mirror::vfd {
 

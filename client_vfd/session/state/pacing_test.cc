@@ -1,4 +1,4 @@
-#include "client_vfd/session/pacing.h"
+#include "client_vfd/session/state/pacing.h"
 
 #include "gtest/gtest.h"
 

@@ -1,7 +1,7 @@
 // Limits how fast one session sends. A bucket fills at the configured rate and holds a quarter of a
 // second's worth, so that no long burst follows a pause.
-#ifndef H5MIRROR_CLIENT_VFD_SESSION_PACING_H_
-#define H5MIRROR_CLIENT_VFD_SESSION_PACING_H_
+#ifndef H5MIRROR_CLIENT_VFD_SESSION_STATE_PACING_H_
+#define H5MIRROR_CLIENT_VFD_SESSION_STATE_PACING_H_
 
 #include <algorithm>
 #include <cstdint>
@@ -91,4 +91,4 @@ class FrameSize {
 
 }  // namespace h5mirror::vfd
 
-#endif  // H5MIRROR_CLIENT_VFD_SESSION_PACING_H_
+#endif  // H5MIRROR_CLIENT_VFD_SESSION_STATE_PACING_H_

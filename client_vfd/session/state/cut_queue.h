@@ -50,8 +50,8 @@
 // - Barriers are numbered 1, 2, 3, ... in the order of Next(), for the whole session: `seq`.
 //
 // Pure: no I/O, no threads, no clock. The owner's mutex guards it.
-#ifndef H5MIRROR_CLIENT_VFD_SESSION_CUT_QUEUE_H_
-#define H5MIRROR_CLIENT_VFD_SESSION_CUT_QUEUE_H_
+#ifndef H5MIRROR_CLIENT_VFD_SESSION_STATE_CUT_QUEUE_H_
+#define H5MIRROR_CLIENT_VFD_SESSION_STATE_CUT_QUEUE_H_
 
 #include <cstdint>
 #include <deque>
@@ -207,4 +207,4 @@ class CutQueue {
 
 }  // namespace h5mirror::vfd
 
-#endif  // H5MIRROR_CLIENT_VFD_SESSION_CUT_QUEUE_H_
+#endif  // H5MIRROR_CLIENT_VFD_SESSION_STATE_CUT_QUEUE_H_

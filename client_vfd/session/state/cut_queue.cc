@@ -1,4 +1,4 @@
-#include "client_vfd/session/cut_queue.h"
+#include "client_vfd/session/state/cut_queue.h"
 
 #include <algorithm>
 #include <utility>

@@ -1,7 +1,7 @@
 // The pages of a file that the program has written as metadata, and those of them that the server
 // has not heard of on this stream.
-#ifndef H5MIRROR_CLIENT_VFD_SESSION_METADATA_PAGES_H_
-#define H5MIRROR_CLIENT_VFD_SESSION_METADATA_PAGES_H_
+#ifndef H5MIRROR_CLIENT_VFD_SESSION_STATE_METADATA_PAGES_H_
+#define H5MIRROR_CLIENT_VFD_SESSION_STATE_METADATA_PAGES_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -41,4 +41,4 @@ class MetadataPages {
 
 }  // namespace h5mirror::vfd
 
-#endif  // H5MIRROR_CLIENT_VFD_SESSION_METADATA_PAGES_H_
+#endif  // H5MIRROR_CLIENT_VFD_SESSION_STATE_METADATA_PAGES_H_

@@ -1,7 +1,7 @@
 // The claim of a client about its local file at the attach: docs/design/020-which-side-is-right.md.
 // Pure.
-#ifndef H5MIRROR_CLIENT_VFD_SESSION_RELATION_H_
-#define H5MIRROR_CLIENT_VFD_SESSION_RELATION_H_
+#ifndef H5MIRROR_CLIENT_VFD_SESSION_STATE_RELATION_H_
+#define H5MIRROR_CLIENT_VFD_SESSION_STATE_RELATION_H_
 
 #include <cstdint>
 #include <optional>
@@ -91,4 +91,4 @@ Relation RelationOfMap(const DirtyMap& map, const Relation& by_record);
 
 }  // namespace h5mirror::vfd
 
-#endif  // H5MIRROR_CLIENT_VFD_SESSION_RELATION_H_
+#endif  // H5MIRROR_CLIENT_VFD_SESSION_STATE_RELATION_H_
