@@ -51,7 +51,7 @@ struct FileImpl::Round {
   bool may_have_rows = false;
   uint64_t limit_pages = 0;  // no version reaches beyond
   uint64_t old_size_bytes = 0;
-  SavedPages saving;  // for pinned cuts before this one
+  PagesToPin saving;  // for pinned cuts before this one
   std::vector<ApplyChunk> chunks;
   uint64_t touched_bytes = 0;  // of all runs
   uint64_t changed_pages = 0;
@@ -348,7 +348,7 @@ absl::Status FileImpl::SavePages(Round& round) {
     if (round.saving.pages != nullptr && !SavePinnedPages(round, chunk).ok()) {
       // The head goes on; readers of the cuts before must open it again.
       ExpireBefore(round.layer->cut);
-      round.saving = SavedPages();
+      round.saving = PagesToPin();
     }
     const uint64_t first = PageOf(chunk.range.offset), count = chunk.differs.size();
     std::vector<bool> wanted(count);

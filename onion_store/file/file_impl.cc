@@ -9,7 +9,10 @@
 namespace h5mirror::store {
 
 FileImpl::FileImpl(std::shared_ptr<StoreContext> context, std::string name)
-    : context_(std::move(context)), name_(std::move(name)), directory_(StrCat(name_, ".h5m")) {}
+    : context_(std::move(context)),
+      name_(std::move(name)),
+      directory_(StrCat(name_, ".h5m")),
+      pinned_pages_(context_->budget, *context_->tree, directory_) {}
 
 FileImpl::~FileImpl() = default;
 

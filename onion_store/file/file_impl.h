@@ -18,11 +18,10 @@
 #include "absl/synchronization/mutex.h"
 #include "onion_store/file/change_log.h"
 #include "onion_store/file/file_layers.h"
-#include "onion_store/file/pinned_cut.h"
+#include "onion_store/file/pins.h"
 #include "onion_store/index/version_index.h"
 #include "onion_store/pages/found_pages.h"
 #include "onion_store/pages/page_segments.h"
-#include "onion_store/pages/pinned_pages.h"
 #include "onion_store/shared/store_context.h"
 
 namespace h5mirror::store {
@@ -245,6 +244,7 @@ class FileImpl final : public File,
     return last_cut_ != 0 &&
            (newest_.cut == last_cut_ || (row_.durable_cut == last_cut_ && !row_.changed));
   }
+  // The newest cut as it is to be pinned.
   std::shared_ptr<PinnedCut> NewPin() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // A holder of `pin` is gone.
   void Unpin(const std::shared_ptr<PinnedCut>& pin) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -253,24 +253,7 @@ class FileImpl final : public File,
   void DropPin(CutNumber cut, Trash* trash) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Makes one of the layers on both sides of `cut`, which nobody holds any more.
   void MergeAt(CutNumber cut) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Where the pages that `layer` changes are to be kept, and how many of them somebody may want.
-  // Null: nowhere, nobody holds an older cut.
-  struct SavedPages {
-    std::shared_ptr<PinnedPages> pages;
-    uint64_t limit_pages = 0;
-  };
-  SavedPages PagesToSave(const CutLayer& layer) ABSL_LOCKS_EXCLUDED(mutex_, pinned_pages_mutex_);
-  // The number under which pages are kept that the head holds now.
-  uint64_t StartPinnedPages(int64_t generation) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_)
-      ABSL_LOCKS_EXCLUDED(pinned_pages_mutex_);
-  // Those of `generation` from number `first` on, oldest first.
-  std::vector<std::shared_ptr<PinnedPages>> PinnedPagesSince(uint64_t first, int64_t generation)
-      ABSL_LOCKS_EXCLUDED(pinned_pages_mutex_);
-  void DropPinnedPages() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_)
-      ABSL_LOCKS_EXCLUDED(pinned_pages_mutex_);
-  // Bytes of the disk that only pinned cuts hold.
-  uint64_t PinnedBytes() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_)
-      ABSL_LOCKS_EXCLUDED(pinned_pages_mutex_);
+  PagesToPin PagesToSave(const CutLayer& layer) ABSL_LOCKS_EXCLUDED(mutex_);
   void ExpireOverBudget() ABSL_LOCKS_EXCLUDED(mutex_);
   // The cuts before `cut` cannot be held: the disk is full, or failed.
   void ExpireBefore(CutNumber cut) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -444,7 +427,6 @@ class FileImpl final : public File,
   absl::Mutex mutex_;
   // Who reads a layer that is not frozen without mutex_ shares this; who changes one holds both.
   absl::Mutex merge_mutex_ ABSL_ACQUIRED_AFTER(mutex_);
-  absl::Mutex pinned_pages_mutex_ ABSL_ACQUIRED_AFTER(mutex_);
 
   // What the index holds. Written by who holds both locks, so either is enough to read it.
   FileRow row_ ABSL_GUARDED_BY(mutex_);
@@ -474,14 +456,11 @@ class FileImpl final : public File,
   uint64_t last_size_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::Time last_cut_time_ ABSL_GUARDED_BY(mutex_);
   uint64_t written_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // by all cuts since the Load()
-  std::map<CutNumber, std::shared_ptr<PinnedCut>> pinned_ ABSL_GUARDED_BY(mutex_);
+  PinnedPagesList pinned_pages_;
+  Pins pins_ ABSL_GUARDED_BY(mutex_){pinned_pages_};
   ChangeLog change_log_ ABSL_GUARDED_BY(mutex_);
   std::optional<absl::Time> log_unasked_until_ ABSL_GUARDED_BY(mutex_);  // set: nobody has asked
   MetadataMap metadata_;
-  // A new one begins where a cut is pinned and the last one is in use; `pinned_pages_first_` is the
-  // number of the first.
-  std::deque<std::shared_ptr<PinnedPages>> pinned_pages_ ABSL_GUARDED_BY(pinned_pages_mutex_);
-  uint64_t pinned_pages_first_ ABSL_GUARDED_BY(pinned_pages_mutex_) = 0;
   BarrierId last_barrier_ ABSL_GUARDED_BY(mutex_);
   // A lost writer's last cut, which is a version once it is durable.
   std::optional<DueVersion> due_version_ ABSL_GUARDED_BY(mutex_);

@@ -347,7 +347,7 @@ absl::StatusOr<CutNumber> FileImpl::CutLocked(CutRequest request, CutWaiter wait
 
 bool FileImpl::MayMerge(const CutLayer& lower, const CutLayer& upper) const {
   return !lower.frozen && !upper.frozen && lower.kind != BarrierKind::kCommit &&
-         lower.generation == upper.generation && !pinned_.contains(lower.cut);
+         lower.generation == upper.generation && !pins_.Has(lower.cut);
 }
 
 absl::Status FileImpl::MergeInto(CutLayer& lower, CutLayer& upper) {

@@ -178,7 +178,7 @@ absl::Status SnapshotImpl::ReadHead(const PinnedContent& content, uint64_t first
   }
   // Only now: a page that is not kept yet means that the head was still old when it was read.
   std::vector<bool> is_pinned(count);
-  for (const auto& pages : file_->PinnedPagesSince(content.first_pages, generation.number)) {
+  for (const auto& pages : file_->pinned_pages_.Since(content.first_pages, generation.number)) {
     for (uint64_t i = 0; i < count; ++i) {
       if (is_pinned[i]) continue;
       H5M_ASSIGN_OR_RETURN(const PinnedPages::Found found,
@@ -234,7 +234,7 @@ absl::StatusOr<Extent> SnapshotImpl::NextData(uint64_t offset) const {
   }
   const uint32_t page_bytes = page_size_bytes();
   for (const auto& pages :
-       file_->PinnedPagesSince(content->first_pages, content->generation->number)) {
+       file_->pinned_pages_.Since(content->first_pages, content->generation->number)) {
     const uint64_t page = pages->NextPage(offset / page_bytes);
     if (page != UINT64_MAX) take(page * page_bytes, (page + 1) * page_bytes);
   }
