@@ -12,7 +12,6 @@
 namespace h5mirror::store {
 namespace {
 
-constexpr CutNumber kCutBlock = 65536;
 constexpr uint64_t kCompareBytes = 1 << 20;
 constexpr absl::Duration kRetryApply = absl::Seconds(5);
 
@@ -175,113 +174,65 @@ absl::Status FileImpl::CreateIndex(FileRow* row, absl::Span<const VersionRow> ve
   return absl::OkStatus();
 }
 
-VersionInfo FileImpl::NextVersion(const FileRow& row, const CutLayer& layer) {
-  VersionInfo info;
-  info.cut = layer.cut;
-  info.server_time = absl::FromUnixNanos(row.server_time_ns);
-  info.provenance = layer.provenance;
-  info.size_bytes = layer.size_bytes;
-  info.generation = layer.generation->number;
-  info.changed_bytes = row.sent_bytes;
-  return info;
-}
-
-absl::Status FileImpl::CommitBatch(const Batch& batch) {
-  FileRow row;
-  VersionInfo newest;
+absl::StatusOr<CommitPlan> FileImpl::PlanBatch(const Batch& batch, VersionIndex* index) {
+  CommitBasis basis;
   std::vector<LayerPtr> below;  // durable, not applied
-  std::shared_ptr<VersionIndex> index;
   {
     absl::MutexLock lock(&mutex_);
-    row = row_;
-    newest = newest_;
-    index = index_;
+    basis.row = row_;
+    basis.newest = newest_;
+    basis.next_cut = next_cut_;
     for (const LayerPtr& layer : layers_) {
       if (layer->durable) below.push_back(layer);
     }
-    row.cut_reserved = std::max(row.cut_reserved, next_cut_ + kCutBlock);
-    uint64_t first = batch.layers.front()->first_segment;
-    row.stage_first = below.empty() ? first : std::min(first, below.front()->first_segment);
   }
-  const StageEnd end = batch.layers.back()->stage_end;
-  row.stage_last = end.segment;
-  row.stage_end_bytes = end.bytes;
-  row.stage_first = std::min(row.stage_first, row.stage_last);
-  std::optional<GenerationRow> begins;
-  std::vector<VersionRow> versions;
-  std::vector<VersionNumber> newest_at;  // per layer
-  std::vector<bool> unchanged, stopped;
-  std::vector<LayerPtr> lower = below;
-  for (const LayerPtr& layer : batch.layers) {
-    uint64_t size_below = row.durable_size_bytes;
-    if (layer->begins_generation) {
-      begins = GenerationRow{layer->generation->number, layer->cut,
-                             std::min(layer->data.direct_end_max(), layer->cut_bytes)};
-      row.generation = layer->generation->number;
-      row.applied_size_bytes = 0;
-      row.changed = true;
-    } else if (layer->always_version) {
-      row.changed = true;
-    } else if (!row.changed) {
-      H5M_ASSIGN_OR_RETURN(row.changed, Changes(lower, layer, size_below));
-    }
-    row.sent_bytes += layer->sent_bytes;
-    row.durable_cut = layer->cut;
-    row.durable_size_bytes = layer->size_bytes;
-    row.durable_barrier = layer->barrier;
-    row.origin = layer->origin;
-    row.mode_bits = layer->mode_bits;
-    row.local = layer->local;
-    bool commit = layer->kind == BarrierKind::kCommit;
-    unchanged.push_back(commit && !row.changed && !layer->always_version);
-    stopped.push_back(commit && !unchanged.back() && !layer->always_version &&
-                      !layer->is_writers_last && HistoryStopped());
-    if (commit && !unchanged.back() && !stopped.back()) {
-      row.server_time_ns = std::max(row.server_time_ns + 1, absl::ToUnixNanos(layer->time));
-      VersionInfo info = NextVersion(row, *layer);
-      info.version = newest.version + 1;
-      // An id is of the first version that it was given for; a repeat finds that one.
-      std::optional<std::array<uint8_t, 16>> request_id = layer->request_id;
-      if (request_id && index != nullptr && index->FindRequest(*request_id).ok())
-        request_id.reset();
-      versions.push_back({info, request_id});
-      newest = info;
-      row.changed = false;
-      row.sent_bytes = 0;
-    }
-    newest_at.push_back(newest.version);
-    lower.push_back(layer);
-  }
-  H5M_RETURN_IF_ERROR(index == nullptr ? CreateIndex(&row, versions, begins)
-                                       : index->CommitCuts(row, versions, begins));
-  if (begins) H5M_RETURN_IF_ERROR(FinishSwap(*batch.layers.front()->generation));
+  if (!below.empty()) basis.unapplied_segment = below.front()->first_segment;
+  const auto changes = [&](size_t i, uint64_t size_below)
+                           ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_) {
+                             std::vector<LayerPtr> lower = below;
+                             lower.insert(lower.end(), batch.layers.begin(),
+                                          batch.layers.begin() + static_cast<ptrdiff_t>(i));
+                             return Changes(lower, batch.layers[i], size_below);
+                           };
+  const auto is_history_stopped = [this] { return HistoryStopped(); };
+  const auto is_known_request = [&](const std::array<uint8_t, 16>& request_id) {
+    return index != nullptr && index->FindRequest(request_id).ok();
+  };
+  return PlanCommit(basis, batch.layers, {changes, is_history_stopped, is_known_request});
+}
 
-  std::vector<std::pair<std::function<void(absl::StatusOr<DurableCut>)>, DurableCut>> told;
-  {
+absl::Status FileImpl::CommitBatch(const Batch& batch) {
+  const std::shared_ptr<VersionIndex> index = [&] {
     absl::MutexLock lock(&mutex_);
-    row_ = row;
-    newest_ = newest;
-    // A version that was made after the fold holds what was folded. A fold may be newer than these.
-    if (!versions.empty() && batch.layers.back() == layers_.back()) fold_.reset();
-    for (size_t i = 0; i < batch.layers.size(); ++i) {
-      CutLayer& layer = *batch.layers[i];
-      layer.durable = true;
-      auto made = std::find_if(versions.begin(), versions.end(), [&](const VersionRow& version) {
-        return version.info.cut == layer.cut;
-      });
-      if (made != versions.end()) layer.version = made->info.version;
-      for (CutWaiter& waiter : layer.waiters) {
-        bool commit = waiter.kind == BarrierKind::kCommit;
-        DurableCut durable{waiter.cut, waiter.barrier, commit ? newest_at[i] : 0,
-                           commit && unchanged[i], commit && stopped[i]};
-        if (waiter.on_durable) told.emplace_back(std::move(waiter.on_durable), durable);
-      }
-      layer.waiters.clear();
-    }
-  }
-  for (auto& [on_durable, durable] : told) on_durable(durable);
-  if (!versions.empty()) SaveMetadata();
+    return index_;
+  }();
+  H5M_ASSIGN_OR_RETURN(CommitPlan plan, PlanBatch(batch, index.get()));
+  H5M_RETURN_IF_ERROR(index == nullptr ? CreateIndex(&plan.row, plan.versions, plan.begins)
+                                       : index->CommitCuts(plan.row, plan.versions, plan.begins));
+  if (plan.begins) H5M_RETURN_IF_ERROR(FinishSwap(*batch.layers.front()->generation));
+  for (auto& [on_durable, durable] : TakeInCommit(batch, plan)) on_durable(durable);
+  if (!plan.versions.empty()) SaveMetadata();
   return absl::OkStatus();
+}
+
+std::vector<FileImpl::Answer> FileImpl::TakeInCommit(const Batch& batch, const CommitPlan& plan) {
+  std::vector<Answer> answers;
+  absl::MutexLock lock(&mutex_);
+  row_ = plan.row;
+  newest_ = plan.newest;
+  // A version that was made after the fold holds what was folded. A fold may be newer than these.
+  if (!plan.versions.empty() && batch.layers.back() == layers_.back()) fold_.reset();
+  for (size_t i = 0; i < batch.layers.size(); ++i) {
+    CutLayer& layer = *batch.layers[i];
+    layer.durable = true;
+    if (plan.cuts[i].made != 0) layer.version = plan.cuts[i].made;
+    for (CutWaiter& waiter : layer.waiters) {
+      if (waiter.on_durable == nullptr) continue;
+      answers.push_back({std::move(waiter.on_durable), AnswerTo(waiter, plan.cuts[i])});
+    }
+    layer.waiters.clear();
+  }
+  return answers;
 }
 
 absl::Status FileImpl::MakeVersionOfDurableCut(

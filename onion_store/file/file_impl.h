@@ -17,6 +17,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/synchronization/mutex.h"
 #include "onion_store/file/change_log.h"
+#include "onion_store/file/commit_plan.h"
 #include "onion_store/file/file_layers.h"
 #include "onion_store/file/pins.h"
 #include "onion_store/index/version_index.h"
@@ -210,7 +211,18 @@ class FileImpl final : public File,
   Batch TakeBatch(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status MakeDurable(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
   absl::Status SyncBatch(const Batch& batch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+  // `index`: null before the first durable cut.
+  absl::StatusOr<CommitPlan> PlanBatch(const Batch& batch, VersionIndex* index)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+  // One transaction of the index, after SyncBatch(). Then tells those who wait.
   absl::Status CommitBatch(const Batch& batch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+  struct Answer {
+    std::function<void(absl::StatusOr<DurableCut>)> on_durable;
+    DurableCut durable;
+  };
+  // Makes the file what the index has. Returns what to tell without the lock.
+  std::vector<Answer> TakeInCommit(const Batch& batch, const CommitPlan& plan)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status MakeVersionOfDurableCut(const Provenance& provenance,
                                        const std::optional<std::array<uint8_t, 16>>& request_id)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
@@ -223,7 +235,6 @@ class FileImpl final : public File,
   absl::Status FinishSwap(Generation& generation) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
   absl::StatusOr<bool> Changes(const std::vector<LayerPtr>& below, const LayerPtr& layer,
                                uint64_t size_below) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
-  VersionInfo NextVersion(const FileRow& row, const CutLayer& layer);
   void Die(const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);
   // The same, and leaves it to the background to tell those who wait.
   void DieLocked(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
