@@ -20,32 +20,38 @@ constexpr absl::Duration kRetryApply = absl::Seconds(5);
 absl::Time FileImpl::RunBackground() {
   WorkTurn turn(this);
   while (true) {
-    absl::Time now = context_->env.Now();
-    LayerPtr unapplied;
-    bool due = false, is_dead = false;
-    {
-      absl::MutexLock lock(&mutex_);
-      is_dead = !dead_.ok();
-      unapplied = OldestUnapplied();
-      due = IsDue(now);
-      if (!is_dead && !due && unapplied == nullptr) {
-        if (layers_.empty() && !session_.begun) ClearOpenMark();
-        return NextDue();
-      }
-    }
-    if (is_dead) {
-      TellWaitersOfDeath();
-      return absl::InfiniteFuture();
-    }
-    if (!due && context_->stops_applying) return absl::InfiniteFuture();
-    absl::Status status = due ? MakeDurable(now) : Apply(unapplied, Rounds::kUntilStopped);
-    if (!due) NoteApplied(status);
-    if (status.ok() && turns_wanted_ > 0) return now;  // Somebody else's turn.
-    if (status.ok()) continue;
-    if (!due && absl::IsResourceExhausted(status)) return now + kRetryApply;
-    Die(status);
+    if (const std::optional<absl::Time> next = RunTask()) return *next;
+  }
+}
+
+FileImpl::Task FileImpl::NextTask(absl::Time now) {
+  absl::MutexLock lock(&mutex_);
+  if (!dead_.ok()) return {Task::Kind::kTellOfDeath, {}, nullptr};
+  if (IsDue(now)) return {Task::Kind::kMakeDurable, {}, nullptr};
+  if (LayerPtr unapplied = OldestUnapplied()) {
+    return {Task::Kind::kApply, {}, std::move(unapplied)};
+  }
+  if (layers_.empty() && !session_.begun) ClearOpenMark();
+  return {Task::Kind::kWait, NextDue(), nullptr};
+}
+
+std::optional<absl::Time> FileImpl::RunTask() {
+  const absl::Time now = context_->env.Now();
+  const Task task = NextTask(now);
+  if (task.kind == Task::Kind::kWait) return task.until;
+  if (task.kind == Task::Kind::kTellOfDeath) {
+    TellWaitersOfDeath();
     return absl::InfiniteFuture();
   }
+  const bool applies = task.kind == Task::Kind::kApply;
+  if (applies && context_->stops_applying) return absl::InfiniteFuture();
+  const absl::Status status = applies ? Apply(task.layer, Rounds::kUntilStopped) : MakeDurable(now);
+  if (applies) NoteApplied(status);
+  if (status.ok() && turns_wanted_ > 0) return now;  // Somebody else's turn.
+  if (status.ok()) return std::nullopt;
+  if (applies && absl::IsResourceExhausted(status)) return now + kRetryApply;
+  Die(status);
+  return absl::InfiniteFuture();
 }
 
 void FileImpl::NoteApplied(const absl::Status& status) {
@@ -60,72 +66,40 @@ void FileImpl::NoteApplied(const absl::Status& status) {
              "get into the head, which is tried again: ", ToStd(status.message())));
 }
 
-bool FileImpl::IsDue(absl::Time now) {
-  if (NextDue() > now) return false;
-  // A new generation waits until the old head is what its newest cut left.
-  LayerPtr unapplied = OldestUnapplied();
-  for (const LayerPtr& layer : layers_) {
-    if (!layer->durable) return unapplied == nullptr || unapplied->generation == layer->generation;
-  }
-  return true;
-}
+bool FileImpl::IsDue(absl::Time now) { return due_work_.IsDue(layers_, row_.durable_cut, now); }
 
-absl::Time FileImpl::NextDue() {
-  if (due_version_ && due_version_->cut <= row_.durable_cut) return absl::InfinitePast();
-  absl::Time due = fold_.has_value() ? fold_->due : absl::InfiniteFuture();
-  for (const LayerPtr& layer : layers_) {
-    if (!layer->durable) due = std::min(due, layer->due);
-  }
-  return due;
-}
+absl::Time FileImpl::NextDue() { return due_work_.Next(layers_, row_.durable_cut); }
 
 FileImpl::Batch FileImpl::TakeBatch(absl::Time now) {
   Batch batch;
-  size_t count = 0;
-  std::vector<LayerPtr> waiting;
-  // A cut that a lost writer left becomes a version before anything follows it.
-  if (due_version_ && due_version_->cut <= row_.durable_cut) return batch;
-  for (const LayerPtr& layer : layers_) {
-    if (layer->durable) continue;
-    if (due_version_ && layer->cut > due_version_->cut) break;
-    bool same = waiting.empty() || waiting.front()->generation == layer->generation;
-    if (same) waiting.push_back(layer);
-    if (layer->due <= now) count = waiting.size();  // And with it all that come before.
-    if (!same) break;
-  }
-  waiting.resize(count);
-  if (waiting.empty()) return batch;
-  for (const LayerPtr& layer : waiting) layer->frozen = true;
-  batch.layers = std::move(waiting);
+  batch.layers = due_work_.NextBatch(layers_, row_.durable_cut, now);
+  if (batch.layers.empty()) return batch;
+  for (const LayerPtr& layer : batch.layers) layer->frozen = true;
   batch.sync_directory = std::exchange(names_changed_, false);
   if (stage_->TakeNamesChanged()) batch.sync_directory = true;
   return batch;
 }
 
 absl::Status FileImpl::MakeDurable(absl::Time now) {
-  std::optional<DueVersion> kept;
-  std::optional<Fold> fold;
+  std::optional<DueVersion> version;
   Batch batch;
   {
     absl::MutexLock lock(&mutex_);
     batch = TakeBatch(now);
-    // It stays there until it is a version: who waits for all that is under way waits for it too.
-    if (batch.layers.empty()) kept = due_version_;
-    if (batch.layers.empty() && !kept && fold_.has_value() && fold_->due <= now) {
-      fold = std::exchange(fold_, std::nullopt);
-      kept = DueVersion{row_.durable_cut, fold->provenance};
-    }
+    if (batch.layers.empty()) version = due_work_.TakeVersion(row_.durable_cut, now);
   }
-  if (fold && HistoryStopped()) return absl::OkStatus();
-  if (kept) {
-    H5M_RETURN_IF_ERROR(MakeVersionOfDurableCut(kept->provenance, std::nullopt));
-    absl::MutexLock lock(&mutex_);
-    if (due_version_ && due_version_->cut == kept->cut) due_version_.reset();
-    return absl::OkStatus();
-  }
+  if (version) return MakeDueVersion(*version);
   if (batch.layers.empty()) return absl::OkStatus();
   H5M_RETURN_IF_ERROR(SyncBatch(batch));
   return CommitBatch(batch);
+}
+
+absl::Status FileImpl::MakeDueVersion(const DueVersion& version) {
+  if (version.is_fold && HistoryStopped()) return absl::OkStatus();
+  H5M_RETURN_IF_ERROR(MakeVersionOfDurableCut(version.provenance, std::nullopt));
+  absl::MutexLock lock(&mutex_);
+  due_work_.LostCutIsVersion(version.cut);
+  return absl::OkStatus();
 }
 
 absl::Status FileImpl::SyncBatch(const Batch& batch) {
@@ -221,7 +195,7 @@ std::vector<FileImpl::Answer> FileImpl::TakeInCommit(const Batch& batch, const C
   row_ = plan.row;
   newest_ = plan.newest;
   // A version that was made after the fold holds what was folded. A fold may be newer than these.
-  if (!plan.versions.empty() && batch.layers.back() == layers_.back()) fold_.reset();
+  if (!plan.versions.empty() && batch.layers.back() == layers_.back()) due_work_.DropFold();
   for (size_t i = 0; i < batch.layers.size(); ++i) {
     CutLayer& layer = *batch.layers[i];
     layer.durable = true;
@@ -401,8 +375,8 @@ absl::Status FileImpl::FlushLocked() {
       absl::MutexLock lock(&mutex_);
       H5M_RETURN_IF_ERROR(dead_);
       unapplied = OldestUnapplied();
-      HurryLocked();
-      waiting = due_version_.has_value() || fold_.has_value() ||
+      due_work_.Hurry(layers_);
+      waiting = due_work_.has_lost_cut() || due_work_.has_fold() ||
                 (!layers_.empty() && !layers_.back()->durable);
     }
     if (unapplied == nullptr && !waiting) return absl::OkStatus();
@@ -414,17 +388,10 @@ absl::Status FileImpl::FlushLocked() {
   }
 }
 
-void FileImpl::HurryLocked() {
-  if (fold_.has_value()) fold_->due = absl::InfinitePast();
-  for (const LayerPtr& layer : layers_) {
-    if (!layer->durable) layer->due = absl::InfinitePast();
-  }
-}
-
 void FileImpl::Hurry() {
   {
     absl::MutexLock lock(&mutex_);
-    HurryLocked();
+    due_work_.Hurry(layers_);
   }
   Post(absl::InfinitePast());
 }
@@ -441,7 +408,7 @@ absl::Status FileImpl::MakeAllDurableLocked() {
     {
       absl::MutexLock lock(&mutex_);
       H5M_RETURN_IF_ERROR(dead_);
-      HurryLocked();
+      due_work_.Hurry(layers_);
       if (NextDue() > now) return absl::OkStatus();
       if (!IsDue(now)) in_the_way = OldestUnapplied();
     }

@@ -201,7 +201,7 @@ absl::StatusOr<MadeVersion> FileImpl::MakeVersion(const Provenance& provenance,
       return absl::FailedPreconditionError(StrCat(name_, " has no cut yet, nothing to keep"));
     }
     before = newest_.version;
-    fold_.reset();
+    due_work_.DropFold();
   }
   H5M_RETURN_IF_ERROR(MakeAllDurableLocked());
   if (HistoryStopped()) {
@@ -237,7 +237,8 @@ absl::Status FileImpl::Leave(const absl::Status& why) {
   H5M_RETURN_IF_ERROR(FlushLocked());
   absl::MutexLock tag(&tag_mutex_);
   absl::MutexLock lock(&mutex_);
-  if (session_.begun || !layers_.empty() || due_version_ || fold_) {
+  const bool is_due = due_work_.has_lost_cut() || due_work_.has_fold();
+  if (session_.begun || !layers_.empty() || is_due) {
     return absl::FailedPreconditionError(StrCat(name_, ": it was written meanwhile"));
   }
   ClearOpenMark();

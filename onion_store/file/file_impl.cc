@@ -156,7 +156,7 @@ absl::Status FileImpl::WaitApplied(absl::Duration timeout) {
   absl::MutexLock lock(&mutex_);
   auto applied = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (!dead_.ok()) return true;
-    if (due_version_) return false;
+    if (due_work_.has_lost_cut()) return false;
     // What is under way to become durable counts: a commit that nobody waited for, a lost writer's
     // cut.
     return std::none_of(layers_.begin(), layers_.end(), [](const LayerPtr& layer) {

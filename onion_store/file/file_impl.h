@@ -18,6 +18,7 @@
 #include "absl/synchronization/mutex.h"
 #include "onion_store/file/change_log.h"
 #include "onion_store/file/commit_plan.h"
+#include "onion_store/file/due_work.h"
 #include "onion_store/file/file_layers.h"
 #include "onion_store/file/pins.h"
 #include "onion_store/index/version_index.h"
@@ -164,17 +165,6 @@ class FileImpl final : public File,
     absl::Status error;  // a write failed: nothing but the end helps
   };
 
-  struct DueVersion {
-    CutNumber cut = 0;
-    Provenance provenance;
-  };
-
-  // A close that came too soon after the newest version to be one of its own.
-  struct Fold {
-    absl::Time due;
-    Provenance provenance;
-  };
-
   // ---- file_session.cc ----
   absl::Status CheckSession(Token token) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status BeginLocked(SessionStart start, uint32_t mode_bits)
@@ -203,6 +193,16 @@ class FileImpl final : public File,
   void Post(absl::Time when);
 
   // ---- file_durable.cc; work_mutex_ is held ----
+  // What the background does next, and with what.
+  struct Task {
+    enum class Kind : uint8_t { kWait, kTellOfDeath, kMakeDurable, kApply };
+    Kind kind = Kind::kWait;
+    absl::Time until;  // kWait
+    LayerPtr layer;    // kApply
+  };
+  Task NextTask(absl::Time now) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Does it. Nullopt: there may be more; else when to come back.
+  std::optional<absl::Time> RunTask() ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
   struct Batch {
     std::vector<LayerPtr> layers;
     bool sync_directory = false;  // a name in the history is new
@@ -210,6 +210,7 @@ class FileImpl final : public File,
   absl::Time NextDue() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Batch TakeBatch(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status MakeDurable(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+  absl::Status MakeDueVersion(const DueVersion& version) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
   absl::Status SyncBatch(const Batch& batch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
   // `index`: null before the first durable cut.
   absl::StatusOr<CommitPlan> PlanBatch(const Batch& batch, VersionIndex* index)
@@ -243,7 +244,6 @@ class FileImpl final : public File,
   void NoteApplied(const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);
   // Durable work before more of the apply; false where that must wait for the apply.
   bool IsDue(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void HurryLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status MakeAllDurableLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
   absl::Status FlushLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
 
@@ -473,10 +473,7 @@ class FileImpl final : public File,
   std::optional<absl::Time> log_unasked_until_ ABSL_GUARDED_BY(mutex_);  // set: nobody has asked
   MetadataMap metadata_;
   BarrierId last_barrier_ ABSL_GUARDED_BY(mutex_);
-  // A lost writer's last cut, which is a version once it is durable.
-  std::optional<DueVersion> due_version_ ABSL_GUARDED_BY(mutex_);
-  // Closes that were folded; the newest durable cut becomes a version when it is due.
-  std::optional<Fold> fold_ ABSL_GUARDED_BY(mutex_);
+  DueWork due_work_ ABSL_GUARDED_BY(mutex_);
   bool names_changed_ ABSL_GUARDED_BY(mutex_) = false;  // in the history, since the last sync of it
   bool made_directories_ ABSL_GUARDED_BY(mutex_) = false;
   bool open_mark_ ABSL_GUARDED_BY(mutex_) = false;
