@@ -12,7 +12,8 @@ FileImpl::FileImpl(std::shared_ptr<StoreContext> context, std::string name)
     : context_(std::move(context)),
       name_(std::move(name)),
       directory_(StrCat(name_, ".h5m")),
-      pinned_pages_(context_->budget, *context_->tree, directory_) {}
+      pinned_pages_(context_->budget, *context_->tree, directory_),
+      dropped_versions_(name_) {}
 
 FileImpl::~FileImpl() = default;
 

@@ -21,6 +21,8 @@
 #include "onion_store/file/due_work.h"
 #include "onion_store/file/file_layers.h"
 #include "onion_store/file/pins.h"
+#include "onion_store/file/snapshot_source.h"
+#include "onion_store/file/version_source.h"
 #include "onion_store/index/version_index.h"
 #include "onion_store/pages/found_pages.h"
 #include "onion_store/pages/page_segments.h"
@@ -38,6 +40,8 @@ constexpr CutNumber kCutReserve = 65536;
 // mutex_ (the state; held over a writer's page-cache writes, never over a sync), the index's own.
 class FileImpl final : public File,
                        public BackgroundWorker,
+                       public SnapshotSource,
+                       public VersionSource,
                        public std::enable_shared_from_this<FileImpl> {
  public:
   enum class IfMissing : uint8_t { kFail, kCreate };
@@ -102,8 +106,19 @@ class FileImpl final : public File,
 
   absl::Time RunBackground() override;
 
-  // OK, or why this object can do nothing any more: the file must be opened again.
-  absl::Status dead();
+  // What readers of its cuts and versions need; name() is above.
+  uint32_t page_size_bytes() const override { return page_size_bytes_; }
+  absl::Status dead() override;
+  void Unpin(const std::shared_ptr<PinnedCut>& pin) override ABSL_LOCKS_EXCLUDED(mutex_);
+  void ExpirePin(const std::shared_ptr<PinnedCut>& pin) override ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::Status ReadLayers(absl::FunctionRef<absl::Status()> read) override
+      ABSL_LOCKS_EXCLUDED(merge_mutex_);
+  SumsFile* SumsOf(const Generation& generation) override ABSL_LOCKS_EXCLUDED(mutex_);
+  std::vector<std::shared_ptr<PinnedPages>> PinnedPagesSince(uint64_t first,
+                                                             int64_t generation) override;
+  std::string HeadName(int64_t generation) override ABSL_LOCKS_EXCLUDED(mutex_);
+  const DroppedVersions& dropped_versions() const override { return dropped_versions_; }
+
   // Whether it has neither a version nor a session, a cut or a head.
   bool IsNothing();
   // The version that a change from outside was made by Load(); 0: there was none.
@@ -146,8 +161,6 @@ class FileImpl final : public File,
     FileImpl* file_;
   };
 
-  friend class SnapshotImpl;
-  friend class VersionReaderImpl;
   friend class EstimateJobImpl;
   friend class PruneJobImpl;
   friend class VerifyJobImpl;
@@ -257,9 +270,6 @@ class FileImpl final : public File,
   }
   // The newest cut as it is to be pinned.
   std::shared_ptr<PinnedCut> NewPin() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // A holder of `pin` is gone.
-  void Unpin(const std::shared_ptr<PinnedCut>& pin) ABSL_LOCKS_EXCLUDED(mutex_);
-  void ExpirePin(const std::shared_ptr<PinnedCut>& pin) ABSL_LOCKS_EXCLUDED(mutex_);
   // Forgets the pin of `cut`; who still holds it finds it expired.
   void DropPin(CutNumber cut, Trash* trash) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Makes one of the layers on both sides of `cut`, which nobody holds any more.
@@ -285,8 +295,6 @@ class FileImpl final : public File,
   // What is wrong with a write of tags or of a check, which the file survives unless nobody knows
   // what the disk holds now.
   absl::Status TagFailed(const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);
-  // The file that holds an older or the newest generation's head, relative to the root.
-  std::string HeadName(int64_t generation) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // ---- file_stats.cc ----
   // Whether a commit makes no version now. The first one of a file always does: without a version
@@ -297,13 +305,6 @@ class FileImpl final : public File,
   // A file that names this one while a prune of it is not done: Store::UnfinishedPrunes().
   void SetPruneMark();
   void ClearPruneMark();
-  // Numbers that rise: before versions are dropped, and before a segment is removed. What was
-  // looked up in the index while it stayed the same was not taken away.
-  uint64_t prune_epoch() const { return prune_epoch_.load(); }
-  // Whether `version`, opened at `epoch`, is still there: kOutOfRange. Asked after a lookup of
-  // rows.
-  absl::Status CheckNotDropped(VersionIndex& index, VersionNumber version, uint64_t epoch) const;
-  absl::Status Pruned(VersionNumber version) const;
 
   // ---- file_apply.cc; work_mutex_ is held ----
   LayerPtr OldestUnapplied() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -404,10 +405,6 @@ class FileImpl final : public File,
   // be written is left out.
   std::string MarkName(std::string_view directory) const;
   void SetMark(std::string_view directory);
-  // Fills `out` with what `layers` (oldest first) over the generation's head hold at `offset`.
-  // Bytes at or beyond `size_bytes` are zeros.
-  static absl::Status ReadThrough(const std::vector<LayerPtr>& layers, EnvFile& head,
-                                  uint64_t size_bytes, uint64_t offset, absl::Span<char> out);
   uint64_t PageOf(uint64_t offset) const { return offset / page_size_bytes_; }
   uint64_t PagesIn(uint64_t size_bytes) const;
   std::string HistoryName(std::string_view file) const;
@@ -479,7 +476,7 @@ class FileImpl final : public File,
   bool open_mark_ ABSL_GUARDED_BY(mutex_) = false;
   // The newest version may have pre-images: true unless it is known not to have.
   bool newest_has_rows_ ABSL_GUARDED_BY(mutex_) = true;
-  std::atomic<uint64_t> prune_epoch_{0};
+  DroppedVersions dropped_versions_;
   std::atomic<uint64_t> told_bad_{0};  // the first page, from 1, of those that were told of last
   bool pruning_ ABSL_GUARDED_BY(mutex_) = false;
   // Held by layers with bytes in `pages` that no row need name: while anybody else has it, no

@@ -87,6 +87,21 @@ void FileImpl::LogChanges(CutNumber cut, const CutLayer& layer) {
   change_log_.Add(cut, std::move(changed));
 }
 
+absl::Status FileImpl::ReadLayers(absl::FunctionRef<absl::Status()> read) {
+  absl::ReaderMutexLock lock(&merge_mutex_);
+  return read();
+}
+
+SumsFile* FileImpl::SumsOf(const Generation& generation) {
+  absl::MutexLock lock(&mutex_);
+  return generation.sums.get();
+}
+
+std::vector<std::shared_ptr<PinnedPages>> FileImpl::PinnedPagesSince(uint64_t first,
+                                                                     int64_t generation) {
+  return pinned_pages_.Since(first, generation);
+}
+
 void FileImpl::Unpin(const std::shared_ptr<PinnedCut>& pin) {
   Trash trash;
   absl::MutexLock lock(&mutex_);

@@ -17,7 +17,7 @@ constexpr uint64_t kLocatePages = 4096;
 constexpr uint64_t kLookupBytes = 16 << 20;
 }  // namespace
 
-VersionReaderImpl::VersionReaderImpl(std::shared_ptr<FileImpl> file, VersionInfo info,
+VersionReaderImpl::VersionReaderImpl(std::shared_ptr<VersionSource> file, VersionInfo info,
                                      std::shared_ptr<Generation> generation,
                                      std::vector<LayerPtr> layers,
                                      std::shared_ptr<VersionIndex> index,
@@ -29,7 +29,7 @@ VersionReaderImpl::VersionReaderImpl(std::shared_ptr<FileImpl> file, VersionInfo
       index_(std::move(index)),
       pages_(std::move(pages)),
       prune_epoch_(prune_epoch),
-      page_size_bytes_(file_->page_size_bytes_) {}
+      page_size_bytes_(file_->page_size_bytes()) {}
 
 VersionReaderImpl::~VersionReaderImpl() {
   for (const LayerPtr& layer : layers_) {
@@ -77,7 +77,7 @@ absl::Status VersionReaderImpl::ReadNearRanges(absl::Span<const Extent> ranges,
                                                absl::Span<char>* out) {
   std::vector<PageRun> rows;
   SavedPages saved{ranges.front().offset / page_size_bytes_, {}};
-  const uint64_t epoch = file_->prune_epoch();
+  const uint64_t epoch = file_->dropped_versions().epoch();
   if (ranges.size() > 1) {
     // A row that is there stays, so the head need not be read before.
     const uint64_t end = RoundUp(ranges.back().end(), page_size_bytes_) / page_size_bytes_;
@@ -91,7 +91,7 @@ absl::Status VersionReaderImpl::ReadNearRanges(absl::Span<const Extent> ranges,
     const absl::Span<char> part = out->subspan(0, range.length);
     const absl::StatusOr<bool> read = ReadSaved(saved, range, part);
     // Where a segment was removed meanwhile the rows name another one now.
-    const bool is_stale = epoch != file_->prune_epoch();
+    const bool is_stale = epoch != file_->dropped_versions().epoch();
     if (!read.ok() && !is_stale) return read.status();
     if (is_stale || !*read) H5M_RETURN_IF_ERROR(Read(range.offset, part));
     out->remove_prefix(range.length);
@@ -125,15 +125,15 @@ absl::StatusOr<bool> VersionReaderImpl::ReadSaved(const SavedPages& saved, Exten
 }
 
 absl::Status VersionReaderImpl::CheckNotDropped() const {
-  return file_->CheckNotDropped(*index_, info_.version, prune_epoch_);
+  return file_->dropped_versions().CheckNotDropped(*index_, info_.version, prune_epoch_);
 }
 
 absl::Status VersionReaderImpl::ReadPages(uint64_t first, absl::Span<char> out,
                                           std::vector<bool>* head_only) {
   while (true) {
-    const uint64_t epoch = file_->prune_epoch();
+    const uint64_t epoch = file_->dropped_versions().epoch();
     absl::Status read = TryReadPages(first, out, head_only);
-    if (read.ok() || epoch == file_->prune_epoch()) return read;
+    if (read.ok() || epoch == file_->dropped_versions().epoch()) return read;
     // A segment was removed since the rows were looked up: they name another one now.
     H5M_RETURN_IF_ERROR(CheckNotDropped());
   }
@@ -188,8 +188,7 @@ absl::Status VersionReaderImpl::ReadHead(uint64_t first, absl::Span<char> out,
   const uint64_t count = out.size() / page_size_bytes_;
   head_only->assign(count, true);
   if (layers_.empty()) return ReadOrZeros(*generation_->head, offset, out);
-  H5M_RETURN_IF_ERROR(
-      FileImpl::ReadThrough(layers_, *generation_->head, info_.size_bytes, offset, out));
+  H5M_RETURN_IF_ERROR(ReadThrough(layers_, *generation_->head, info_.size_bytes, offset, out));
   // Pages of a cut that is not applied have no sums yet; their bytes come from the stage.
   for (const LayerPtr& layer : layers_) {
     std::vector<Extent> wanted{{offset, out.size()}};

@@ -6,18 +6,19 @@
 #include <string>
 #include <vector>
 
-#include "onion_store/file/file_impl.h"
+#include "onion_store/file/file_layers.h"
+#include "onion_store/file/version_source.h"
 
 namespace h5mirror::store {
 
 // Takes no lock against writers: whoever changes the head has first put a row into the index.
 class VersionReaderImpl final : public VersionReader {
  public:
-  using LayerPtr = FileImpl::LayerPtr;
+  using LayerPtr = std::shared_ptr<CutLayer>;
 
   // `layers` (oldest first) are durable cuts up to the version that the head may not hold yet.
   // Their segments' readers were counted by the caller.
-  VersionReaderImpl(std::shared_ptr<FileImpl> file, VersionInfo info,
+  VersionReaderImpl(std::shared_ptr<VersionSource> file, VersionInfo info,
                     std::shared_ptr<Generation> generation, std::vector<LayerPtr> layers,
                     std::shared_ptr<VersionIndex> index, std::shared_ptr<PageSegments> pages,
                     uint64_t prune_epoch);
@@ -66,7 +67,7 @@ class VersionReaderImpl final : public VersionReader {
   absl::Status Check(uint64_t first, std::string_view bytes, const std::vector<bool>& check,
                      const std::vector<uint32_t>& sums);
 
-  const std::shared_ptr<FileImpl> file_;
+  const std::shared_ptr<VersionSource> file_;
   const VersionInfo info_;
   const std::shared_ptr<Generation> generation_;
   const std::vector<LayerPtr> layers_;
