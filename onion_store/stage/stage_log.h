@@ -44,6 +44,7 @@ constexpr uint64_t kPageRunBytesMax = uint64_t{16} << 20;
 // One file of the log. Whoever needs its bytes keeps it; its name may be gone by then.
 struct StageSegment {
   uint64_t number = 0;
+  std::string name;  // relative to the root, as when it was opened
   std::unique_ptr<EnvFile> file;
   std::atomic<bool> dirty{false};    // written since the last sync
   std::atomic<int> reader_count{0};  // it is not used again while somebody reads it
