@@ -16,6 +16,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/functional/function_ref.h"
 #include "absl/synchronization/mutex.h"
+#include "onion_store/file/apply_round.h"
 #include "onion_store/file/change_log.h"
 #include "onion_store/file/commit_plan.h"
 #include "onion_store/file/due_work.h"
@@ -320,32 +321,19 @@ class FileImpl final : public File,
   absl::Status FitHead(const CutLayer& layer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status ClearAgain(const CutLayer& layer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
   absl::Status SumDirect(const CutLayer& layer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
-  // Pre-images in rows of `runs`, for the pages that differ and that `version` has no row for.
-  struct ApplyRun;
-  struct ApplyChunk;
-  struct Round;
-  absl::Status SavePages(Round& round) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
-  // The pages of `chunk`, the last one loaded, that differ: for readers of pinned cuts.
-  absl::Status SavePinnedPages(Round& round, const ApplyChunk& chunk)
+  // What an apply of `layer` is about. From then on the newest version may have rows.
+  absl::StatusOr<ApplyBasis> BeginApply(const LayerPtr& layer)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
-  // Reads `chunk`, finds what differs and sums what is new.
-  absl::Status LoadChunk(Round& round, ApplyChunk& chunk)
+  // What becomes due while an apply goes on does not wait for its end.
+  absl::Status MakeDurableBetweenRounds() ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+  // Loads the round, and makes durable what it overwrites that a version needs.
+  absl::Status SavePages(ApplyRound& round) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+  // Syncs the pre-images of `runs`, and puts their rows into the index.
+  absl::Status CommitPreImages(const ApplyBasis& basis, absl::Span<const PageRun> runs)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
-  void SaveDamage(Round& round, ApplyChunk& chunk, absl::Span<const char> old_bytes) const;
   // Says what a round has found, once that is noted on the disk: pages of `version` that are saved
   // nowhere, and pages of the head that were overwritten in part.
   void TellDamage(VersionNumber version, const FoundPages& lost, const FoundPages& bad);
-  absl::Status ReadNew(const Round& round, ApplyChunk& chunk, absl::Span<const char> old_bytes)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
-  // `wanted` without the pages of `chunk`, the last one loaded, that do not match their sums.
-  std::vector<bool> NoteDamaged(Round& round, const ApplyChunk& chunk, std::vector<bool> wanted,
-                                std::vector<PageRun>* runs)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
-  absl::Status SaveRuns(Round& round, const ApplyChunk& chunk, const std::vector<bool>& wanted,
-                        std::vector<PageRun>* runs) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
-  absl::Status WritePages(Round& round) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
-  absl::Status WriteRun(Round& round, const ApplyChunk& chunk, const ApplyRun& run)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
 
   // ---- file_rollback.cc; work_mutex_ is held ----
   absl::StatusOr<VersionInfo> RollbackLocked(const VersionInfo& target,
