@@ -41,6 +41,12 @@ class VersionReaderImpl final : public VersionReader {
   absl::Status ReadPages(uint64_t first, absl::Span<char> out, std::vector<bool>* head_only);
   // The same, once: the rows that it looks up may name segments that a prune removes meanwhile.
   absl::Status TryReadPages(uint64_t first, absl::Span<char> out, std::vector<bool>* head_only);
+  // Fills those of the pages from `first` on that have a row, and takes them from `head_only`.
+  // `owners`: one for each page of `out`; null: it has none.
+  absl::Status ReadRows(uint64_t first, const std::vector<const PageRun*>& owners,
+                        absl::Span<char> out, std::vector<bool>* head_only);
+  // Fills `out` with pages of `row`, from `page` on.
+  absl::Status ReadRow(const PageRun& row, uint64_t page, absl::Span<char> out);
   // Asked after a lookup of rows: kOutOfRange where they may be another version's by now.
   absl::Status CheckNotDropped() const;
   // Which rows hold the pages from `first` on; null: none does.
@@ -62,6 +68,8 @@ class VersionReaderImpl final : public VersionReader {
   // Appends where the pages [first, first + count) lie.
   absl::Status LocateData(uint64_t first, uint64_t count, PageSums sums,
                           std::vector<PlacedRun>* runs);
+  // Where `page` of `row` lies.
+  PlacedRun PlaceOfRow(const PageRun& row, uint64_t page) const;
   // Where they lie as far as stage and head are concerned.
   absl::StatusOr<std::vector<PagePlace>> PlacesBelowRows(uint64_t first, uint64_t count);
   absl::Status Check(uint64_t first, std::string_view bytes, const std::vector<bool>& check,
