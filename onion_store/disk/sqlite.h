@@ -38,6 +38,8 @@ class SqliteQuery {
   // Runs a statement that gives no rows.
   absl::Status Run();
   const absl::Status& status() const { return status_; }
+  // kDataLoss that names the database's file: a row holds what cannot be.
+  absl::Status Damaged(std::string_view what) const;
 
   int64_t Int64(int column) const { return sqlite3_column_int64(statement_, column); }
   std::string Bytes(int column) const;

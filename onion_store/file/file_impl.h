@@ -22,13 +22,17 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/functional/function_ref.h"
 #include "absl/synchronization/mutex.h"
+#include "onion_store/file/apply_round.h"
 #include "onion_store/file/change_log.h"
+#include "onion_store/file/commit_plan.h"
+#include "onion_store/file/due_work.h"
 #include "onion_store/file/file_layers.h"
-#include "onion_store/file/pinned_cut.h"
+#include "onion_store/file/pins.h"
+#include "onion_store/file/snapshot_source.h"
+#include "onion_store/file/version_source.h"
 #include "onion_store/index/version_index.h"
 #include "onion_store/pages/found_pages.h"
 #include "onion_store/pages/page_segments.h"
-#include "onion_store/pages/pinned_pages.h"
 #include "onion_store/shared/store_context.h"
 
 namespace h5mirror::store {
@@ -46,6 +50,8 @@ constexpr CutNumber kCutReserve = 65536;
 //   the index's own
 class FileImpl final : public File,
                        public BackgroundWorker,
+                       public SnapshotSource,
+                       public VersionSource,
                        public std::enable_shared_from_this<FileImpl> {
  public:
   enum class IfMissing : uint8_t { kFail, kCreate };
@@ -110,9 +116,20 @@ class FileImpl final : public File,
 
   absl::Time RunBackground() override;
 
-  // Not OK: this object has failed, and the file must be opened again; the message says why.
-  absl::Status dead();
-  // True: it has no version, session, cut or head.
+  // What readers of its cuts and versions need; name() is above.
+  uint32_t page_size_bytes() const override { return page_size_bytes_; }
+  absl::Status dead() override;
+  void Unpin(const std::shared_ptr<PinnedCut>& pin) override ABSL_LOCKS_EXCLUDED(mutex_);
+  void ExpirePin(const std::shared_ptr<PinnedCut>& pin) override ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::Status ReadLayers(absl::FunctionRef<absl::Status()> read) override
+      ABSL_LOCKS_EXCLUDED(merge_mutex_);
+  SumsFile* SumsOf(const Generation& generation) override ABSL_LOCKS_EXCLUDED(mutex_);
+  std::vector<std::shared_ptr<PinnedPages>> PinnedPagesSince(uint64_t first,
+                                                             int64_t generation) override;
+  std::string HeadName(int64_t generation) override ABSL_LOCKS_EXCLUDED(mutex_);
+  const DroppedVersions& dropped_versions() const override { return dropped_versions_; }
+
+  // Whether it has neither a version nor a session, a cut or a head.
   bool IsNothing();
   // The version that Load() made of a change from outside; 0: there was none.
   VersionNumber outside_change() const { return outside_change_; }
@@ -154,8 +171,6 @@ class FileImpl final : public File,
     FileImpl* file_;
   };
 
-  friend class SnapshotImpl;
-  friend class VersionReaderImpl;
   friend class EstimateJobImpl;
   friend class PruneJobImpl;
   friend class VerifyJobImpl;
@@ -171,17 +186,6 @@ class FileImpl final : public File,
     Provenance provenance;  // the newest that a cut brought
     int64_t cut_count = 0;
     absl::Status error;  // a write failed: the session can only end
-  };
-
-  struct DueVersion {
-    CutNumber cut = 0;
-    Provenance provenance;
-  };
-
-  // A folded close: it came too soon after the newest version to become a version itself.
-  struct Fold {
-    absl::Time due;
-    Provenance provenance;
   };
 
   // ---- file_session.cc ----
@@ -212,6 +216,16 @@ class FileImpl final : public File,
   void Post(absl::Time when);
 
   // ---- file_durable.cc; work_mutex_ is held ----
+  // What the background does next, and with what.
+  struct Task {
+    enum class Kind : uint8_t { kWait, kTellOfDeath, kMakeDurable, kApply };
+    Kind kind = Kind::kWait;
+    absl::Time until;  // kWait
+    LayerPtr layer;    // kApply
+  };
+  Task NextTask(absl::Time now) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Does it. Nullopt: there may be more; else when to come back.
+  std::optional<absl::Time> RunTask() ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
   struct Batch {
     std::vector<LayerPtr> layers;
     bool sync_directory = false;  // the history's directory has a new name
@@ -219,8 +233,20 @@ class FileImpl final : public File,
   absl::Time NextDue() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Batch TakeBatch(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status MakeDurable(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+  absl::Status MakeDueVersion(const DueVersion& version) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
   absl::Status SyncBatch(const Batch& batch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+  // `index`: null before the first durable cut.
+  absl::StatusOr<CommitPlan> PlanBatch(const Batch& batch, VersionIndex* index)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+  // One transaction of the index, after SyncBatch(). Then tells those who wait.
   absl::Status CommitBatch(const Batch& batch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+  struct Answer {
+    std::function<void(absl::StatusOr<DurableCut>)> on_durable;
+    DurableCut durable;
+  };
+  // Makes the file what the index has. Returns what to tell without the lock.
+  std::vector<Answer> TakeInCommit(const Batch& batch, const CommitPlan& plan)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status MakeVersionOfDurableCut(const Provenance& provenance,
                                        const std::optional<std::array<uint8_t, 16>>& request_id)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
@@ -233,7 +259,6 @@ class FileImpl final : public File,
   absl::Status FinishSwap(Generation& generation) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
   absl::StatusOr<bool> Changes(const std::vector<LayerPtr>& below, const LayerPtr& layer,
                                uint64_t size_below) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
-  VersionInfo NextVersion(const FileRow& row, const CutLayer& layer);
   void Die(const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);
   // The same, but the background tells the waiters.
   void DieLocked(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -243,7 +268,6 @@ class FileImpl final : public File,
   // True: cuts are due to become durable, before the apply goes on. False also where they must wait
   // for the apply.
   bool IsDue(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void HurryLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status MakeAllDurableLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
   absl::Status FlushLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
 
@@ -255,32 +279,13 @@ class FileImpl final : public File,
     return last_cut_ != 0 &&
            (newest_.cut == last_cut_ || (row_.durable_cut == last_cut_ && !row_.changed));
   }
+  // The newest cut as it is to be pinned.
   std::shared_ptr<PinnedCut> NewPin() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Takes one holder from `pin`; the last one ends it.
-  void Unpin(const std::shared_ptr<PinnedCut>& pin) ABSL_LOCKS_EXCLUDED(mutex_);
-  void ExpirePin(const std::shared_ptr<PinnedCut>& pin) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Ends the pin of `cut`. Its holders find it expired.
+  // Forgets the pin of `cut`; who still holds it finds it expired.
   void DropPin(CutNumber cut, Trash* trash) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Merges the layers on both sides of `cut`, which is no longer pinned.
   void MergeAt(CutNumber cut) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Where an apply of `layer` saves pages for older pins, and up to which page. Null: no older cut
-  // is pinned.
-  struct SavedPages {
-    std::shared_ptr<PinnedPages> pages;
-    uint64_t limit_pages = 0;
-  };
-  SavedPages PagesToSave(const CutLayer& layer) ABSL_LOCKS_EXCLUDED(mutex_, pinned_pages_mutex_);
-  // The number under which pages of the head, as it is now, are going to be saved.
-  uint64_t StartPinnedPages(int64_t generation) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_)
-      ABSL_LOCKS_EXCLUDED(pinned_pages_mutex_);
-  // The pinned pages of `generation` from number `first` on, oldest first.
-  std::vector<std::shared_ptr<PinnedPages>> PinnedPagesSince(uint64_t first, int64_t generation)
-      ABSL_LOCKS_EXCLUDED(pinned_pages_mutex_);
-  void DropPinnedPages() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_)
-      ABSL_LOCKS_EXCLUDED(pinned_pages_mutex_);
-  // Bytes on the disk that only pins need.
-  uint64_t PinnedBytes() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_)
-      ABSL_LOCKS_EXCLUDED(pinned_pages_mutex_);
+  PagesToPin PagesToSave(const CutLayer& layer) ABSL_LOCKS_EXCLUDED(mutex_);
   void ExpireOverBudget() ABSL_LOCKS_EXCLUDED(mutex_);
   // Ends the pins of all cuts before `cut`: their pages cannot be saved.
   void ExpireBefore(CutNumber cut) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -302,8 +307,6 @@ class FileImpl final : public File,
   // The error of a write of tags or of a check. The file survives it, unless the state of the disk
   // is unknown.
   absl::Status TagFailed(const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);
-  // The file that holds an older or the newest generation's head, relative to the root.
-  std::string HeadName(int64_t generation) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // ---- file_stats.cc ----
   // True: a commit makes no version now. The first commit of a file always makes one: a file
@@ -314,12 +317,6 @@ class FileImpl final : public File,
   // Makes or removes the mark of an unfinished prune: Store::UnfinishedPrunes().
   void SetPruneMark();
   void ClearPruneMark();
-  // Rises after versions are dropped, before their rows move; and before a segment is removed. Rows
-  // and segments of a lookup are still there while the number is the same.
-  uint64_t prune_epoch() const { return prune_epoch_.load(); }
-  // kOutOfRange: `version`, opened at `epoch`, was dropped. Called after a lookup of rows.
-  absl::Status CheckNotDropped(VersionIndex& index, VersionNumber version, uint64_t epoch) const;
-  absl::Status Pruned(VersionNumber version) const;
 
   // ---- file_apply.cc; work_mutex_ is held ----
   LayerPtr OldestUnapplied() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -336,33 +333,19 @@ class FileImpl final : public File,
   absl::Status FitHead(const CutLayer& layer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status ClearAgain(const CutLayer& layer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
   absl::Status SumDirect(const CutLayer& layer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
-  // Saves the pages of a round that differ and have no row, and commits their rows.
-  struct ApplyRun;
-  struct ApplyChunk;
-  struct Round;
-  absl::Status SavePages(Round& round) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
-  // Saves the pages of `chunk`, the last one loaded, that differ, for readers of pinned cuts.
-  absl::Status SavePinnedPages(Round& round, const ApplyChunk& chunk)
+  // What an apply of `layer` is about. From then on the newest version may have rows.
+  absl::StatusOr<ApplyBasis> BeginApply(const LayerPtr& layer)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
-  // Reads `chunk`, finds what differs and sums what is new.
-  absl::Status LoadChunk(Round& round, ApplyChunk& chunk)
+  // What becomes due while an apply goes on does not wait for its end.
+  absl::Status MakeDurableBetweenRounds() ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+  // Loads the round, and makes durable what it overwrites that a version needs.
+  absl::Status SavePages(ApplyRound& round) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+  // Syncs the pre-images of `runs`, and puts their rows into the index.
+  absl::Status CommitPreImages(const ApplyBasis& basis, absl::Span<const PageRun> runs)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
-  void SaveDamage(Round& round, ApplyChunk& chunk, absl::Span<const char> old_bytes) const;
-  // Tells of damage, once it is noted on the disk: pages of `version` that are lost, and damaged
-  // pages of the head that were overwritten in part.
+  // Says what a round has found, once that is noted on the disk: pages of `version` that are saved
+  // nowhere, and pages of the head that were overwritten in part.
   void TellDamage(VersionNumber version, const FoundPages& lost, const FoundPages& bad);
-  absl::Status ReadNew(const Round& round, ApplyChunk& chunk, absl::Span<const char> old_bytes)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
-  // Returns `wanted` without the pages of `chunk`, the last one loaded, that do not match their
-  // sums. Those get rows "lost" in `runs`.
-  std::vector<bool> NoteDamaged(Round& round, const ApplyChunk& chunk, std::vector<bool> wanted,
-                                std::vector<PageRun>* runs)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
-  absl::Status SaveRuns(Round& round, const ApplyChunk& chunk, const std::vector<bool>& wanted,
-                        std::vector<PageRun>* runs) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
-  absl::Status WritePages(Round& round) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
-  absl::Status WriteRun(Round& round, const ApplyChunk& chunk, const ApplyRun& run)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
 
   // ---- file_rollback.cc; work_mutex_ is held ----
   absl::StatusOr<VersionInfo> RollbackLocked(const VersionInfo& target,
@@ -422,10 +405,6 @@ class FileImpl final : public File,
   // errors.
   std::string MarkName(std::string_view directory) const;
   void SetMark(std::string_view directory);
-  // Fills `out` with the bytes at `offset` of `layers` (oldest first) over `head`. Bytes at or
-  // beyond `size_bytes` are zeros.
-  static absl::Status ReadThrough(const std::vector<LayerPtr>& layers, EnvFile& head,
-                                  uint64_t size_bytes, uint64_t offset, absl::Span<char> out);
   uint64_t PageOf(uint64_t offset) const { return offset / page_size_bytes_; }
   uint64_t PagesIn(uint64_t size_bytes) const;
   std::string HistoryName(std::string_view file) const;
@@ -456,7 +435,6 @@ class FileImpl final : public File,
   absl::Mutex mutex_;
   // A reader of a layer that is not frozen shares this, or holds mutex_. A writer holds both.
   absl::Mutex merge_mutex_ ABSL_ACQUIRED_AFTER(mutex_);
-  absl::Mutex pinned_pages_mutex_ ABSL_ACQUIRED_AFTER(mutex_);
 
   // As in the index. A writer holds work_mutex_ and mutex_, so either is enough to read it.
   FileRow row_ ABSL_GUARDED_BY(mutex_);
@@ -486,26 +464,20 @@ class FileImpl final : public File,
   uint64_t last_size_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::Time last_cut_time_ ABSL_GUARDED_BY(mutex_);
   uint64_t written_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // by all cuts since the Load()
-  std::map<CutNumber, std::shared_ptr<PinnedCut>> pinned_ ABSL_GUARDED_BY(mutex_);
+  PinnedPagesList pinned_pages_;
+  Pins pins_ ABSL_GUARDED_BY(mutex_){pinned_pages_};
   ChangeLog change_log_ ABSL_GUARDED_BY(mutex_);
   std::optional<absl::Time> log_unasked_until_ ABSL_GUARDED_BY(mutex_);  // of ExpectFollowers()
   MetadataMap metadata_;
-  // A pin begins a new one where the last one has pages. `pinned_pages_first_` is the number of the
-  // first.
-  std::deque<std::shared_ptr<PinnedPages>> pinned_pages_ ABSL_GUARDED_BY(pinned_pages_mutex_);
-  uint64_t pinned_pages_first_ ABSL_GUARDED_BY(pinned_pages_mutex_) = 0;
   BarrierId last_barrier_ ABSL_GUARDED_BY(mutex_);
-  // A lost writer's last cut. It becomes a version once it is durable.
-  std::optional<DueVersion> due_version_ ABSL_GUARDED_BY(mutex_);
-  // Closes that were folded; the newest durable cut becomes a version when it is due.
-  std::optional<Fold> fold_ ABSL_GUARDED_BY(mutex_);
-  bool names_changed_ ABSL_GUARDED_BY(mutex_) = false;  // the history's directory needs a sync
+  DueWork due_work_ ABSL_GUARDED_BY(mutex_);
+  bool names_changed_ ABSL_GUARDED_BY(mutex_) = false;  // in the history, since the last sync of it
   bool made_directories_ ABSL_GUARDED_BY(mutex_) = false;
   bool open_mark_ ABSL_GUARDED_BY(mutex_) = false;
   // False: the newest version is known to have no pre-images.
   bool newest_has_rows_ ABSL_GUARDED_BY(mutex_) = true;
-  std::atomic<uint64_t> prune_epoch_{0};
-  std::atomic<uint64_t> told_bad_{0};  // 1 + the first damaged page that was told of last
+  DroppedVersions dropped_versions_;
+  std::atomic<uint64_t> told_bad_{0};  // the first page, from 1, of those that were told of last
   bool pruning_ ABSL_GUARDED_BY(mutex_) = false;
   // Layers with bytes in `pages` that no row need name hold this. While it has another holder, no
   // segment is removed.

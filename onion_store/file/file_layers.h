@@ -81,6 +81,11 @@ struct CutLayer {
   VersionNumber version = 0;  // the version that it is; 0: none
 };
 
+// Fills `out` with what `layers` (oldest first) over a generation's head hold at `offset`. Bytes at
+// or beyond `size_bytes` are zeros.
+absl::Status ReadThrough(const std::vector<std::shared_ptr<CutLayer>>& layers, EnvFile& head,
+                         uint64_t size_bytes, uint64_t offset, absl::Span<char> out);
+
 }  // namespace h5mirror::store
 
 #endif  // H5MIRROR_ONION_STORE_FILE_FILE_LAYERS_H_

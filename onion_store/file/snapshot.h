@@ -5,7 +5,8 @@
 #include <memory>
 #include <vector>
 
-#include "onion_store/file/file_impl.h"
+#include "onion_store/file.h"
+#include "onion_store/file/snapshot_source.h"
 
 namespace h5mirror::store {
 
@@ -13,13 +14,13 @@ namespace h5mirror::store {
 class SnapshotImpl final : public Snapshot {
  public:
   // The caller has counted it as a holder of `pin`.
-  SnapshotImpl(std::shared_ptr<FileImpl> file, std::shared_ptr<PinnedCut> pin, CutInfo info)
+  SnapshotImpl(std::shared_ptr<SnapshotSource> file, std::shared_ptr<PinnedCut> pin, CutInfo info)
       : file_(std::move(file)), pin_(std::move(pin)), info_(info) {}
   ~SnapshotImpl() override { file_->Unpin(pin_); }
   SnapshotImpl(const SnapshotImpl&) = delete;
 
   const CutInfo& info() const override { return info_; }
-  uint32_t page_size_bytes() const override { return file_->page_size_bytes_; }
+  uint32_t page_size_bytes() const override { return file_->page_size_bytes(); }
   absl::Status Read(uint64_t offset, absl::Span<char> out) const override;
   absl::Status ReadRanges(absl::Span<const Extent> ranges, absl::Span<char> out) const override;
   absl::StatusOr<Extent> NextData(uint64_t offset) const override;
@@ -27,7 +28,7 @@ class SnapshotImpl final : public Snapshot {
   bool expired() const override { return pin_->content() == nullptr; }
 
  private:
-  using LayerPtr = FileImpl::LayerPtr;
+  using LayerPtr = std::shared_ptr<CutLayer>;
   struct StagedPiece {
     Piece piece;
     const CutLayer* layer;
@@ -46,17 +47,27 @@ class SnapshotImpl final : public Snapshot {
   // Fills `out`, whole pages from `first` on, clipped to the cut's end.
   absl::Status ReadPages(const PinnedContent& content, uint64_t first, absl::Span<char> out) const;
   absl::StatusOr<Places> Find(const PinnedContent& content, Extent pages) const;
-  // Fills `out`, whole pages from `first` on, with the head's bytes as they were at the pin.
+  // The part of Find() that layers decide: takes it from `wanted`.
+  absl::Status FindStaged(const PinnedContent& content, Extent pages, std::vector<Extent>* wanted,
+                          Places* places) const;
+  // Fills `out`, whole pages from `first` on, with what the head held when the cut was pinned.
   absl::Status ReadHead(const PinnedContent& content, uint64_t first, const Places& places,
                         absl::Span<char> out) const;
   absl::Status ReadStagedPiece(const PinnedContent& content, const StagedPiece& staged,
                                absl::Span<char> out) const;
-  // Called after a read. kOutOfRange: the pin has ended, and the bytes may be another cut's.
+  // Fills the pages of `out` from `first` on that were saved since the cut was pinned; returns
+  // which these are. Asked after the head was read.
+  absl::StatusOr<std::vector<bool>> ReadPinned(const PinnedContent& content, uint64_t first,
+                                               absl::Span<char> out) const;
+  // Where the layers of `content` have the first bytes at or after `offset`.
+  absl::StatusOr<std::vector<Extent>> NextStaged(const PinnedContent& content,
+                                                 uint64_t offset) const;
+  // Asked after a read: kOutOfRange where what was read may be something else by then.
   absl::Status CheckPinned() const;
   absl::Status Expired() const;
   absl::Status Damaged(uint64_t page, std::string_view what) const;
 
-  const std::shared_ptr<FileImpl> file_;
+  const std::shared_ptr<SnapshotSource> file_;
   const std::shared_ptr<PinnedCut> pin_;
   const CutInfo info_;  // as of the pin; the cut may have become a version since
 };

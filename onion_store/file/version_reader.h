@@ -64,19 +64,19 @@
 #include <string>
 #include <vector>
 
-#include "onion_store/file/file_impl.h"
+#include "onion_store/file/file_layers.h"
+#include "onion_store/file/version_source.h"
 
 namespace h5mirror::store {
 
 // Thread-compatible; any number at once beside a writer. Keeps its file alive.
 class VersionReaderImpl final : public VersionReader {
  public:
-  using LayerPtr = FileImpl::LayerPtr;
+  using LayerPtr = std::shared_ptr<CutLayer>;
 
-  // `layers`, oldest first, are the durable cuts up to the version that the head may not hold yet.
-  // The caller has counted this as a reader of their segments. `prune_epoch`: from before the
-  // version was looked up.
-  VersionReaderImpl(std::shared_ptr<FileImpl> file, VersionInfo info,
+  // `layers` (oldest first) are durable cuts up to the version that the head may not hold yet.
+  // Their segments' readers were counted by the caller.
+  VersionReaderImpl(std::shared_ptr<VersionSource> file, VersionInfo info,
                     std::shared_ptr<Generation> generation, std::vector<LayerPtr> layers,
                     std::shared_ptr<VersionIndex> index, std::shared_ptr<PageSegments> pages,
                     uint64_t prune_epoch);
@@ -100,6 +100,12 @@ class VersionReaderImpl final : public VersionReader {
   absl::Status ReadPages(uint64_t first, absl::Span<char> out, std::vector<bool>* head_only);
   // The same, once. May fail where a prune removes a segment meanwhile.
   absl::Status TryReadPages(uint64_t first, absl::Span<char> out, std::vector<bool>* head_only);
+  // Fills those of the pages from `first` on that have a row, and takes them from `head_only`.
+  // `owners`: one for each page of `out`; null: it has none.
+  absl::Status ReadRows(uint64_t first, const std::vector<const PageRun*>& owners,
+                        absl::Span<char> out, std::vector<bool>* head_only);
+  // Fills `out` with pages of `row`, from `page` on.
+  absl::Status ReadRow(const PageRun& row, uint64_t page, absl::Span<char> out);
   // Asked after a lookup of rows: kOutOfRange where they may be another version's by now.
   absl::Status CheckNotDropped() const;
   // For each page from `first` on, the row that holds it; null: none does.
@@ -121,13 +127,15 @@ class VersionReaderImpl final : public VersionReader {
   // Appends where the pages [first, first + count) lie.
   absl::Status LocateData(uint64_t first, uint64_t count, PageSums sums,
                           std::vector<PlacedRun>* runs);
-  // Where the pages [first, first + count) lie if they have no rows.
+  // Where `page` of `row` lies.
+  PlacedRun PlaceOfRow(const PageRun& row, uint64_t page) const;
+  // Where they lie as far as stage and head are concerned.
   absl::StatusOr<std::vector<PagePlace>> PlacesBelowRows(uint64_t first, uint64_t count);
   // Compares the pages of `bytes` that `check` names with `sums`. kDataLoss: one differs.
   absl::Status Check(uint64_t first, std::string_view bytes, const std::vector<bool>& check,
                      const std::vector<uint32_t>& sums);
 
-  const std::shared_ptr<FileImpl> file_;
+  const std::shared_ptr<VersionSource> file_;
   const VersionInfo info_;
   const std::shared_ptr<Generation> generation_;
   const std::vector<LayerPtr> layers_;

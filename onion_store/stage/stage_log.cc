@@ -55,8 +55,10 @@ absl::Status ReadStaged(const StageSegments& segments, StageLocation at, absl::S
     if (segment->number != SegmentOf(at)) continue;
     H5M_ASSIGN_OR_RETURN(size_t got, segment->file->ReadAt(OffsetOf(at), out));
     if (got == out.size()) return absl::OkStatus();
-    return absl::DataLossError(absl::StrFormat("stage segment %d ends before offset %d",
-                                               segment->number, OffsetOf(at) + out.size()));
+    H5M_ASSIGN_OR_RETURN(const uint64_t size, segment->file->Size());
+    return absl::DataLossError(
+        absl::StrFormat("%s has %d bytes, and %d are to be read at %d: something else cut it off",
+                        segment->name, size, out.size(), OffsetOf(at)));
   }
   return absl::InternalError(absl::StrFormat("no stage segment %d", SegmentOf(at)));
 }
@@ -85,6 +87,7 @@ absl::Status StageLog::OpenToCheck(uint64_t first, StageEnd end) {
     H5M_RETURN_IF_ERROR(file.status());
     auto segment = std::make_shared<StageSegment>();
     segment->number = number;
+    segment->name = SegmentName(number);
     segment->file = *std::move(file);
     segments_.push_back(std::move(segment));
   }
@@ -274,6 +277,7 @@ absl::Status StageLog::NeedSegment() {
   if (!segments_.empty() && segments_.back()->number == number_) return absl::OkStatus();
   auto segment = std::make_shared<StageSegment>();
   segment->number = number_;
+  segment->name = SegmentName(number_);
   H5M_ASSIGN_OR_RETURN(segment->file,
                        tree_.Open(SegmentName(number_), OpenKind::kCreateFresh, 0600));
   segments_.push_back(std::move(segment));

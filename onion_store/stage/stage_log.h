@@ -95,6 +95,7 @@ constexpr uint64_t kPageRunBytesMax = uint64_t{16} << 20;
 // One file of the log. A holder of this can read the bytes, also when the file's name is gone.
 struct StageSegment {
   uint64_t number = 0;
+  std::string name;  // relative to the root, as when it was opened
   std::unique_ptr<EnvFile> file;
   std::atomic<bool> dirty{false};    // written since the last sync
   std::atomic<int> reader_count{0};  // above 0: Reset() must not empty the file

@@ -51,6 +51,18 @@ class StageLogTest : public testing::Test {
   StageLog log_;
 };
 
+TEST_F(StageLogTest, ASegmentThatWasCutOffIsNamed) {
+  const Extent extent{100, 10};
+  const std::string_view bytes = "0123456789";
+  const auto at = log_.AppendWrite(1, 0, {&extent, 1}, {&bytes, 1});
+  ASSERT_TRUE(at.ok()) << at.status();
+  ASSERT_TRUE((*tree_->Open("d/stage-000001", OpenKind::kWrite, 0))->Truncate(5).ok());
+  std::string out(10, '?');
+  const absl::Status read = ReadStaged(log_.segments(), *at, absl::MakeSpan(out));
+  EXPECT_TRUE(absl::IsDataLoss(read));
+  EXPECT_THAT(read.ToString(), HasSubstr("d/stage-000001 has 5 bytes, and 10 are to be read at"));
+}
+
 TEST_F(StageLogTest, WhatWasAppendedIsReplayedInOrder) {
   ASSERT_TRUE(Append(log_, "abc").ok());
   ASSERT_TRUE(log_.AppendCut(1, 7, 103, {}).ok());
