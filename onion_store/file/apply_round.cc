@@ -87,8 +87,8 @@ absl::StatusOr<std::optional<Extent>> ApplyRound::NextTouched(uint64_t offset) c
   return first;
 }
 
-template <typename Take>
-absl::Status ApplyRound::TakeCutOff(uint64_t offset, const Take& take) const {
+template <typename Touch>
+absl::Status ApplyRound::TakeCutOff(uint64_t offset, const Touch& take) const {
   const CutLayer& layer = *basis_.layer;
   const uint32_t page_bytes = basis_.page_size_bytes;
   const uint64_t truncated_to = layer.data.truncated_to();
@@ -177,7 +177,7 @@ absl::Status ApplyRound::Load(ApplyChunk& chunk) {
       chunk.sums[page] = sums().SumOf({fresh, page_bytes});
     }
   }
-  KeepDamage(chunk, old_bytes);
+  SaveDamage(chunk, old_bytes);
   return absl::OkStatus();
 }
 
@@ -185,7 +185,7 @@ absl::Status ApplyRound::Load(ApplyChunk& chunk) {
 // then would pass the damage off as the writer's bytes. It keeps the sum that it does not match,
 // until it is overwritten as a whole. (What an attempt that failed has left matches neither sum,
 // and is made anew.)
-void ApplyRound::KeepDamage(ApplyChunk& chunk, absl::Span<const char> old_bytes) {
+void ApplyRound::SaveDamage(ApplyChunk& chunk, absl::Span<const char> old_bytes) {
   if (basis_.layer->recovered) return;
   const uint32_t page_bytes = basis_.page_size_bytes;
   for (uint64_t page = 0; page < chunk.keeps_old.size(); ++page) {

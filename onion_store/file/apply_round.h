@@ -104,12 +104,12 @@ class ApplyRound {
   void Take(Extent touched);
   absl::StatusOr<std::optional<Extent>> NextTouched(uint64_t offset) const;
   // What is touched where the cut has cut off the head: `take` gets ranges of bytes.
-  template <typename Take>
-  absl::Status TakeCutOff(uint64_t offset, const Take& take) const;
+  template <typename Touch>
+  absl::Status TakeCutOff(uint64_t offset, const Touch& take) const;
   // Fills the runs of `chunk` with what the head shall hold.
   absl::Status ReadNew(ApplyChunk& chunk, absl::Span<const char> old_bytes);
   absl::Status ReadPiece(const Piece& piece, absl::Span<char> to) const;
-  void KeepDamage(ApplyChunk& chunk, absl::Span<const char> old_bytes);
+  void SaveDamage(ApplyChunk& chunk, absl::Span<const char> old_bytes);
   // Which pages of `chunk` the version needs and has no row for. Counts those that differ.
   absl::StatusOr<std::vector<bool>> PagesToSave(const ApplyChunk& chunk);
   // `wanted` without the pages that do not match their sums, which get rows of their own.
