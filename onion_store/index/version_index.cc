@@ -107,31 +107,49 @@ VersionRow ReadVersion(const SqliteQuery& query) {
   return row;
 }
 
+constexpr int64_t kNumberMax = INT64_MAX / 2;  // numbers go on from there
+
+bool PageSizeIsPossible(const FileRow& row) {
+  const uint32_t page_bytes = row.page_size_bytes;
+  return page_bytes >= 512 && page_bytes <= 65536 && (page_bytes & (page_bytes - 1)) == 0;
+}
+
+bool CutsArePossible(const FileRow& row) {
+  return row.applied_cut >= 0 && row.applied_cut <= row.durable_cut &&
+         row.durable_cut < row.cut_reserved && row.cut_reserved <= kNumberMax;
+}
+
+bool SizesArePossible(const FileRow& row) {
+  return row.durable_size_bytes <= INT64_MAX && row.applied_size_bytes <= INT64_MAX;
+}
+
+bool NumbersArePossible(const FileRow& row) {
+  return row.generation >= 1 && row.generation <= kNumberMax && row.applied_version >= 0 &&
+         row.applied_version <= kNumberMax && row.server_time_ns <= INT64_MAX - (1 << 30);
+}
+
+bool StageIsPossible(const FileRow& row) {
+  return row.stage_first >= 1 && row.stage_first <= row.stage_last &&
+         row.stage_last <= kSegmentNumberMax && row.stage_end_bytes <= INT64_MAX;
+}
+
+bool PagesArePossible(const FileRow& row) {
+  return row.pages_segment >= 1 && row.pages_segment <= kSegmentNumberMax &&
+         row.pages_end_bytes <= INT64_MAX;
+}
+
 // What SQLite found whole may still be damaged: it has no checksums. Numbers that others count with
 // are checked here, so that no reader of rows meets any that cannot be.
 absl::Status CheckFileRow(const FileRow& row) {
-  constexpr int64_t kNumberMax = INT64_MAX / 2;  // numbers go on from there
-  const uint32_t page_bytes = row.page_size_bytes;
-  const bool page_ok =
-      page_bytes >= 512 && page_bytes <= 65536 && (page_bytes & (page_bytes - 1)) == 0;
-  const bool cuts_ok = row.applied_cut >= 0 && row.applied_cut <= row.durable_cut &&
-                       row.durable_cut < row.cut_reserved && row.cut_reserved <= kNumberMax;
-  const bool sizes_ok = row.durable_size_bytes <= INT64_MAX && row.applied_size_bytes <= INT64_MAX;
-  const bool numbers_ok = row.generation >= 1 && row.generation <= kNumberMax &&
-                          row.applied_version >= 0 && row.applied_version <= kNumberMax &&
-                          row.server_time_ns <= INT64_MAX - (1 << 30);
-  const bool stage_ok = row.stage_first >= 1 && row.stage_first <= row.stage_last &&
-                        row.stage_last <= kSegmentNumberMax && row.stage_end_bytes <= INT64_MAX;
-  const bool segments_ok = row.pages_segment >= 1 && row.pages_segment <= kSegmentNumberMax &&
-                           row.pages_end_bytes <= INT64_MAX;
-  if (page_ok && cuts_ok && sizes_ok && numbers_ok && stage_ok && segments_ok) {
+  if (PageSizeIsPossible(row) && CutsArePossible(row) && SizesArePossible(row) &&
+      NumbersArePossible(row) && StageIsPossible(row) && PagesArePossible(row)) {
     return absl::OkStatus();
   }
   return absl::DataLossError("the index is damaged: the row of its file has an impossible number");
 }
 
 absl::Status CheckVersion(const VersionInfo& info) {
-  if (info.version >= 1 && info.version <= INT64_MAX / 2 && info.cut >= 1 && info.generation >= 1 &&
+  if (info.version >= 1 && info.version <= kNumberMax && info.cut >= 1 && info.generation >= 1 &&
       info.size_bytes <= INT64_MAX) {
     return absl::OkStatus();
   }

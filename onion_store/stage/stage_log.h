@@ -44,6 +44,7 @@ constexpr uint64_t kPageRunBytesMax = uint64_t{16} << 20;
 // One file of the log. Whoever needs its bytes keeps it; its name may be gone by then.
 struct StageSegment {
   uint64_t number = 0;
+  std::string name;  // in the tree, for messages
   std::unique_ptr<EnvFile> file;
   std::atomic<bool> dirty{false};    // written since the last sync
   std::atomic<int> reader_count{0};  // it is not used again while somebody reads it
@@ -128,11 +129,6 @@ class StageLog {
                       absl::Span<const Extent> extents, absl::Span<const uint32_t> crcs,
                       absl::Span<const std::string_view> pieces, StageLocation* data_at);
   absl::Status NeedSegment();
-  absl::Status ReplaySegment(const StageSegment& segment, uint64_t end,
-                             const StageVisitor& visitor);
-  // The place of `revert` is at `at`, in a record that ends at `end`.
-  absl::Status ReplayRevert(const StageSegment& segment, uint64_t at, uint64_t end, Revert revert,
-                            const StageVisitor& visitor);
   std::string SegmentName(uint64_t number) const;
 
   EnvTree& tree_;

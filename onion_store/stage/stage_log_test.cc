@@ -147,5 +147,19 @@ TEST_F(StageLogTest, AFailedWriteLeavesNothingBehindTheLastRecordOfASegment) {
   EXPECT_THAT(found, testing::ElementsAre(3, 2, 1));
 }
 
+TEST_F(StageLogTest, AReadOfWhatIsNotThereNamesTheSegment) {
+  ASSERT_TRUE(Append(log_, "abc").ok());
+  std::string bytes(100, '\0');
+  const absl::Status beyond =
+      ReadStaged(log_.segments(), MakeLocation(1, 64), absl::MakeSpan(bytes));
+  EXPECT_EQ(beyond.code(), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(std::string(beyond.message()), HasSubstr("d/stage-000001 ends before offset 164"));
+  const absl::Status other =
+      ReadStaged(log_.segments(), MakeLocation(7, 64), absl::MakeSpan(bytes));
+  EXPECT_EQ(other.code(), absl::StatusCode::kInternal);
+  EXPECT_THAT(std::string(other.message()), HasSubstr("stage segment 7"));
+  EXPECT_THAT(std::string(other.message()), HasSubstr("d/stage-000001"));
+}
+
 }  // namespace
 }  // namespace h5mirror::store
