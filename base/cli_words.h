@@ -1,5 +1,5 @@
-// The words of a command line, as CLI11 understands them: to say which one is wrong, where CLI11
-// says what it misses, and to find out where another program's words begin.
+// The words of a command line, as CLI11 understands them. Names the word that is wrong, where CLI11
+// only names a missing one. Finds where another program's words begin.
 #ifndef H5MIRROR_BASE_CLI_WORDS_H_
 #define H5MIRROR_BASE_CLI_WORDS_H_
 
@@ -13,14 +13,13 @@
 namespace h5mirror {
 
 // The index of the first of `words`, from `from` on, that is neither a flag of one of `apps` nor
-// the value of one: a plain word, "--" or a flag that nobody knows. The number of words: there is
-// none.
+// its value: a plain word, "--" or an unknown flag. The number of words: there is none.
 size_t SkipFlags(absl::Span<const CLI::App* const> apps, absl::Span<const std::string> words,
                  size_t from);
 
-// Why `app` does not take `words`, without its name: the first verb or flag that it does not have,
-// and which one may be meant ("there is no verb 'rolback'; did you mean rollback?"). Where each
-// word is known: what `error` says.
+// Why `app` does not take `words`, without its name: the first unknown verb or flag, and the likely
+// one ("there is no verb 'rolback'; did you mean rollback?"). If all words are known, the text of
+// `error`.
 std::string WhyNotParsed(const CLI::App& app, absl::Span<const std::string> words,
                          const CLI::ParseError& error);
 

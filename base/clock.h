@@ -20,7 +20,7 @@ class Clock {
   // Time since an arbitrary start. Never jumps, goes on while the machine is suspended;
   // for deadlines and leases.
   virtual absl::Duration Monotonic() = 0;
-  // Lets go of `mutex` until `condition` holds, or for `timeout` at most.
+  // Lets go of `mutex` until `condition` holds, at most for `timeout`.
   virtual void Await(absl::Mutex& mutex, const absl::Condition& condition, absl::Duration timeout)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     mutex.AwaitWithTimeout(condition, timeout);

@@ -1,8 +1,8 @@
-// The number of a cut as people read it.
+// The number of a cut, for people.
 //
-// Each time that a server opens a file anew, its cuts go on at the time of day in microseconds
-// (docs/design/031-recovery.md), which is 16 digits. Its last six tell the cuts of a file apart as
-// well.
+// When a server opens a file, its cuts go on at the time of day in microseconds
+// (docs/design/031-recovery.md), a number of 16 digits. The last six are enough to tell the cuts of
+// a file apart.
 #ifndef H5MIRROR_BASE_CUT_TEXT_H_
 #define H5MIRROR_BASE_CUT_TEXT_H_
 
@@ -17,8 +17,9 @@ namespace h5mirror {
 // "13", "999999999"; "..385517", the last six digits, of a number from 10^9 on.
 std::string CutText(int64_t cut);
 
-// A number, whole or as CutText() writes it: that is the last one up to `newest` that ends so.
-// kInvalidArgument quotes the text: it is neither, or no number up to `newest` ends so.
+// The number of a cut, from its whole text or from CutText(). The latter is the largest number up
+// to `newest` that ends so. kInvalidArgument: it is neither, or no number up to `newest` ends so;
+// the message quotes the text.
 absl::StatusOr<int64_t> ParseCut(std::string_view text, int64_t newest);
 
 }  // namespace h5mirror

@@ -1,7 +1,7 @@
-// What a server lacks, or may yet lose, of a local file that was closed: `X.h5.h5m/dirty` beside
-// `X.h5`, or `dirty-TAG` for each of several mirrors. The session module writes it and takes it up,
-// the admin CLI reads it. Format: docs/reference/format.md, "The client's dirty map". The order in
-// which map and record change: docs/design/035-client-record.md.
+// The dirty map of a closed local file: the bytes that a server lacks, or may yet lose. It is
+// `X.h5.h5m/dirty` beside `X.h5`, or `dirty-TAG` for each of several mirrors. The session module
+// writes it and takes it up; the admin CLI reads it. Format: docs/reference/format.md, "The
+// client's dirty map". The order in which map and record change: docs/design/035-client-record.md.
 #ifndef H5MIRROR_BASE_DIRTY_MAP_H_
 #define H5MIRROR_BASE_DIRTY_MAP_H_
 
@@ -21,16 +21,16 @@
 namespace h5mirror {
 
 struct DirtyMap {
-  // Covering more than was written only sends more, so the size can be bounded.
+  // A map may cover more than was written, which only sends more. So its size is bounded.
   static constexpr size_t kExtentsMax = 32768;
 
-  // How the next session claims the file; as the wire's intents.
+  // The claim of the next session; as the wire's intents.
   enum class Claim : uint32_t { kResume = 1, kContinue = 2, kCreate = 3, kUpload = 4 };
 
   Bytes16 id{};       // the record that names it holds the same
   Bytes16 file_id{};  // zeros: not known yet
   Claim claim = Claim::kUpload;
-  // kResume: whose changes these are. kContinue: the session of the barrier below.
+  // kResume: the session of the changes. kContinue: the session of the barrier below.
   Bytes16 session_id{};
   uint64_t barrier_seq = 0;  // kContinue: the base is this barrier's cut; 0: base_cut
   int64_t base_cut = 0;      // 0: the changes are the whole file
@@ -43,22 +43,22 @@ struct DirtyMap {
 };
 
 std::string DirtyMapToBytes(const DirtyMap& map);
-// kDataLoss: not a whole map of this format; the message says what does not fit.
+// kDataLoss: no whole map of this format; the message names the field.
 absl::StatusOr<DirtyMap> DirtyMapFromBytes(std::string_view bytes);
 
-// The map at `place` that `record` names, if it is of the file as it is now (`now`); else
-// nothing. A map that cannot be read is none.
+// The map at `place` that `record` names. Unset: there is none, it cannot be read, or its stat is
+// not `now`, the file's.
 std::optional<DirtyMap> FindDirtyMap(const RecordPlace& place, const LocalRecord& record,
                                      const FileStat& now);
 
-// The same of the file as it was when the map was written, whatever became of it since.
+// The same, whatever the file's stat is now.
 std::optional<DirtyMap> FindAnyDirtyMap(const RecordPlace& place, const LocalRecord& record);
 
-// Writes the map beside and renames it into place; the record that names it is written after it.
-// Not synced. kNotFound: the record's directory is gone, as the user has removed the file.
+// Writes the map beside its place and renames it. To be called before the record that names it is
+// written. Not synced. kNotFound: the record's directory is gone, as the user has removed the file.
 absl::Status WriteDirtyMap(const RecordPlace& place, const DirtyMap& map);
 
-// After the record that does not name it any more was written.
+// To be called after a record that does not name the map was written.
 void RemoveDirtyMap(const RecordPlace& place);
 
 }  // namespace h5mirror

@@ -1,6 +1,5 @@
-// The keys of the driver's configuration; docs/reference/driver-keys.md tells what they mean. The
-// plugin sets them; the tools read the same client.toml, and want to know a key from a misspelt
-// one.
+// The keys of the driver's configuration; docs/reference/driver-keys.md has their meanings. The
+// plugin sets them. The tools read the same client.toml, and must tell a key from a misspelt one.
 #ifndef H5MIRROR_BASE_DRIVER_KEYS_H_
 #define H5MIRROR_BASE_DRIVER_KEYS_H_
 

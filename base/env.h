@@ -1,4 +1,4 @@
-// The file system as the store sees it: everything below one root, and nothing else. All of the
+// The file system for the store: everything below one root, and nothing else. All of the
 // store's calls go through here, so that a twin (base/testing/fault_env.h) can fail the n-th of
 // them and make the states that a power loss may leave.
 #ifndef H5MIRROR_BASE_ENV_H_
@@ -39,9 +39,9 @@ class EnvFile {
   // part of the range may hold new bytes. One system call where the kernel takes it.
   virtual absl::Status WriteAt(uint64_t offset, absl::Span<const std::string_view> pieces) = 0;
   virtual absl::Status Truncate(uint64_t size_bytes) = 0;
-  // fdatasync. After an error nobody knows what is on disk, and a repeat would say OK: the file
-  // must be opened again and recovered; so it is kInternal whatever the reason, and never a full
-  // disk, which callers wait out.
+  // fdatasync. After an error the state of the disk is unknown, and a repeat would say OK: the file
+  // must be opened again and recovered. So an error is always kInternal, never that of a full disk,
+  // which callers wait out.
   virtual absl::Status Sync() = 0;
   // Lets the system begin to write `extent` to the disk, so that a later Sync() has less to wait
   // for. Promises nothing.
@@ -53,7 +53,7 @@ class EnvFile {
   virtual absl::StatusOr<Extent> NextData(uint64_t offset) = 0;
   virtual absl::StatusOr<uint64_t> Size() = 0;
   virtual absl::StatusOr<FileStat> Stat() = 0;
-  // The user whose file it is. kUnimplemented: nobody knows.
+  // The user id of the file's owner. kUnimplemented: unknown.
   virtual absl::StatusOr<uint32_t> Owner() {
     return absl::UnimplementedError("this file system knows no owners");
   }
@@ -62,8 +62,8 @@ class EnvFile {
   // Copies `length` bytes of `from` to the same place here, sharing blocks where the file system
   // can (copy_file_range).
   virtual absl::Status CopyFrom(EnvFile& from, Extent extent) = 0;
-  // Makes the content that of `from`, holes too, without copying: the blocks are shared until one
-  // of the files is written. After an error a part may be here; kUnimplemented: this disk cannot.
+  // Takes the content of `from`, holes too, without a copy: the files share blocks until one of
+  // them is written. After an error a part may be here. kUnimplemented: this file system cannot.
   virtual absl::Status ShareFrom(EnvFile&) {
     return absl::UnimplementedError("this file system cannot share blocks");
   }
@@ -73,7 +73,7 @@ inline absl::Status WriteAt(EnvFile& file, uint64_t offset, std::string_view byt
   return file.WriteAt(offset, {&bytes, 1});
 }
 
-// Reads exactly `out.size()` bytes; what lies beyond the end is zeros.
+// Reads exactly `out.size()` bytes; bytes beyond the end of the file are zeros.
 absl::Status ReadOrZeros(EnvFile& file, uint64_t offset, absl::Span<char> out);
 
 enum class OpenKind : uint8_t {
@@ -83,7 +83,7 @@ enum class OpenKind : uint8_t {
   kCreateFresh,  // read and write; made, or emptied
 };
 
-// Whom a lock keeps out: everybody, or those who want it alone.
+// The locks that a lock keeps out: all others, or exclusive ones.
 enum class LockKind : uint8_t { kExclusive, kShared };
 
 // Holds flock(2) on a file while it lives.
@@ -92,8 +92,8 @@ class EnvLock {
   virtual ~EnvLock() = default;
 };
 
-// What lies below one directory. Names are relative and '/' separated; "" is the root itself. No
-// name can leave the root: symlinks are never followed (kInvalidArgument says so). Thread-safe.
+// The tree below one directory. Names are relative and '/' separated; "" is the root itself. No
+// name can leave the root: symlinks are never followed (kInvalidArgument). Thread-safe.
 class EnvTree {
  public:
   virtual ~EnvTree() = default;
@@ -114,15 +114,15 @@ class EnvTree {
   // In no order.
   virtual absl::StatusOr<std::vector<DirectoryEntry>> List(std::string_view name) = 0;
   virtual absl::StatusOr<FileStat> Stat(std::string_view name) = 0;
-  // Makes the file where there is none. kFailedPrecondition: another one holds it.
+  // Makes the file if there is none. kFailedPrecondition: another lock is in the way.
   virtual absl::StatusOr<std::unique_ptr<EnvLock>> Lock(std::string_view name, LockKind kind) = 0;
   virtual absl::StatusOr<uint64_t> FreeBytes() = 0;
-  // Of the file system, used and free. kUnimplemented: nobody knows.
+  // The size of the file system. kUnimplemented: unknown.
   virtual absl::StatusOr<uint64_t> TotalBytes() {
     return absl::UnimplementedError("the size of this file system is unknown");
   }
 
-  // Whether something of that name exists. An error where nobody can tell.
+  // True: an entry of that name exists. An error: unknown.
   absl::StatusOr<bool> Exists(std::string_view name);
 };
 
@@ -133,7 +133,7 @@ class Env {
   // The operating system's. Lives as long as the process.
   static Env& Posix();
 
-  // kNotFound, kPermissionDenied; kInvalidArgument where it is no directory.
+  // kNotFound, kPermissionDenied; kInvalidArgument: it is no directory.
   virtual absl::StatusOr<std::unique_ptr<EnvTree>> OpenTree(const std::filesystem::path& root) = 0;
   // Time of day.
   virtual absl::Time Now() = 0;

@@ -8,8 +8,8 @@
 
 namespace h5mirror {
 
-// The message is "`what`: <text of error>"; `what` says what was tried on which path, e.g.
-// "open /data/run7.h5".
+// The message is "`what`: <text of error>"; `what` names the call and the path, e.g. "open
+// /data/run7.h5".
 //
 // kResourceExhausted  no space, quota, memory or descriptors left, file too large
 // kNotFound           the path does not exist

@@ -1,4 +1,4 @@
-// A half-open range of a file's bytes, the unit that all rooms speak of.
+// A half-open range of a file's bytes, the unit of all rooms.
 #ifndef H5MIRROR_BASE_EXTENT_H_
 #define H5MIRROR_BASE_EXTENT_H_
 

@@ -16,9 +16,9 @@ namespace h5mirror {
 // Not thread-safe. Every operation costs O(log n + extents touched).
 class ExtentSet {
  public:
-  // With `extents_max` > 0 the set never holds more extents: when it would, it closes the
-  // smallest gaps it finds, so it grows in bytes covered and never in memory. Right for a
-  // dirty map (covering more than was written only sends more); wrong for anything else.
+  // With `extents_max` > 0 the set never holds more extents: it closes the smallest gaps it finds
+  // instead. So it grows in bytes covered, and not in memory. Right for a dirty map, where covering
+  // more than was written only sends more; wrong for any other use.
   explicit ExtentSet(size_t extents_max = 0) : extents_max_(extents_max) {}
 
   void Add(Extent extent);
@@ -27,7 +27,7 @@ class ExtentSet {
   // Removes all bytes at or beyond `size_bytes`.
   void TruncateTo(uint64_t size_bytes);
   void Clear();
-  // From now on it holds just what is in it, in as much memory as that takes.
+  // Removes the bound: from now on the set covers just the added bytes, in any amount of memory.
   void Unbound() { extents_max_ = 0; }
 
   bool empty() const { return map_.empty(); }

@@ -8,11 +8,13 @@
 
 namespace h5mirror {
 
-// Whether `name`, all of it, matches:
+// True: the glob matches all of `name`.
+//
 //   *      any characters but '/', also none
-//   **     any characters, also '/' and none; "**/" also stands for nothing: "**/a.h5" is "a.h5"
-//   too ?      one character (UTF-8) but '/' [a-z]  one of these bytes, [!a-z] one of all others,
-//   never '/' \x     x itself
+//   **     any characters, also '/', also none; "**/" may stand for nothing: "**/a.h5" takes "a.h5"
+//   ?      one character (UTF-8) but '/'
+//   [a-z]  one of these bytes; [!a-z] one of all others but '/'
+//   \x     x itself
 bool GlobMatches(std::string_view glob, std::string_view name);
 
 // kInvalidArgument: empty, a '/' at its start or end, a '[' without its ']', a '\' at the end.

@@ -19,8 +19,7 @@ std::string HexOf(const Bytes16& bytes);
 // The inverse, either case. kInvalidArgument quotes the text.
 absl::StatusOr<Bytes16> ParseHex16(std::string_view hex);
 
-// The bytes as a protobuf `bytes` field holds them, and back.
-// kInvalidArgument where there are not 16.
+// The bytes as in a protobuf `bytes` field, and back. kInvalidArgument: there are not 16.
 std::string ToByteString(const Bytes16& bytes);
 absl::StatusOr<Bytes16> FromByteString(std::string_view bytes);
 

@@ -23,12 +23,12 @@ std::string HumanTime(absl::Time time);
 std::string HumanDuration(absl::Duration duration);
 
 // "65536", "64KiB", "512K", "1 GiB": a whole number and B, K, M, G, T (powers of 1024, "iB"
-// may follow). kInvalidArgument quotes the text and says what would be right; "64KB" is
+// may follow). kInvalidArgument quotes the text and shows the form; "64KB" is
 // refused, because half of the readers take it for 64000.
 absl::StatusOr<uint64_t> ParseBytes(std::string_view text);
 
 // "10s", "500ms", "2m", "1h30m", "1.5s"; "0" needs no unit. Not negative, not infinite.
-// kInvalidArgument quotes the text and says what would be right.
+// kInvalidArgument quotes the text and shows the form.
 absl::StatusOr<absl::Duration> ParseDuration(std::string_view text);
 
 // As ParseDuration(), or a whole number of tenths of a second: 4 is 400 ms, as in VFD SWMR's

@@ -16,8 +16,8 @@ std::string_view RecordStateName(RecordState state);
 // kInvalidArgument: the server or the name is not UTF-8 and cannot be kept.
 absl::StatusOr<std::string> RecordToJson(const LocalRecord& record);
 
-// Keys that are not known are ignored: a later release may have added them.
-// kInvalidArgument names the key that is missing or wrong.
+// Unknown keys are ignored: a later release may have added them. kInvalidArgument names the key
+// that is missing or wrong.
 absl::StatusOr<LocalRecord> RecordFromJson(std::string_view text);
 
 }  // namespace h5mirror

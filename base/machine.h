@@ -1,5 +1,5 @@
-// What a machine can say of itself beside its files (base/env.h), and what not each one can: who
-// wants to know asks with dynamic_cast, and does without where there is no answer.
+// Facts about the machine that not every Env or EnvTree (base/env.h) has. A caller asks with
+// dynamic_cast, and must do without if there is no answer.
 #ifndef H5MIRROR_BASE_MACHINE_H_
 #define H5MIRROR_BASE_MACHINE_H_
 
@@ -17,26 +17,25 @@ struct FileSizeMax {
   uint64_t process_bytes = INT64_MAX;  // by a limit of this process (RLIMIT_FSIZE)
 };
 
-// Of an EnvTree that knows its file system.
+// Implemented by an EnvTree that knows its file system.
 class KnowsFileSizes {
  public:
   virtual ~KnowsFileSizes() = default;
-  // Found by trying on a file without a name; where the file system has no such files, or says
-  // nothing, it is unknown.
+  // Tries it on a file without a name. Unknown, if the file system has no such files, or no answer.
   virtual FileSizeMax FileSizes() = 0;
 };
 
-// How long the machine has run, asleep or not, and since which of its starts.
+// The time since the boot, suspended time included, and the boot's id.
 struct BootTime {
   std::string boot_id;
   absl::Duration since;
 };
 
-// Of an Env with a clock that nobody sets.
+// Implemented by an Env with a clock that cannot be set.
 class KnowsBootTime {
  public:
   virtual ~KnowsBootTime() = default;
-  // Unset: it has none after all.
+  // Unset: this one has no such clock.
   virtual std::optional<BootTime> SinceBoot() = 0;
 };
 

@@ -1,4 +1,4 @@
-// "Did you mean": the name that somebody may have mistyped.
+// "Did you mean": the known name nearest to a mistyped one.
 #ifndef H5MIRROR_BASE_NEAREST_NAME_H_
 #define H5MIRROR_BASE_NEAREST_NAME_H_
 
@@ -9,8 +9,8 @@
 
 namespace h5mirror {
 
-// The first of `names` with the least edits (a character put in, taken out or replaced) from
-// `word`, of at most `edits_max`; empty: none is that near, or `word` is longer than 100 bytes.
+// The first of `names` with the fewest edits (a character put in, taken out or replaced) from
+// `word`, at most `edits_max`. Empty: no name is that near, or `word` is longer than 100 bytes.
 std::string_view NearestName(std::string_view word, absl::Span<const std::string_view> names,
                              size_t edits_max = 3);
 

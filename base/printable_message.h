@@ -11,8 +11,8 @@
 
 namespace h5mirror {
 
-// In the place of "%v": the message on one line and fit for a terminal, whatever a client or a
-// server has put into it. As Printable() (utf8.h). Its users link spdlog.
+// Replaces "%v": the message on one line and safe for a terminal, also with text of a client or a
+// server. As Printable() (utf8.h). Its users link spdlog.
 class PrintableMessage final : public spdlog::custom_flag_formatter {
  public:
   void format(const spdlog::details::log_msg& message, const std::tm& /*time*/,

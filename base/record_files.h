@@ -13,14 +13,15 @@
 
 namespace h5mirror {
 
-// errno with what was tried on which file.
+// The status of errno, with the call and the file.
 absl::Status RecordFileError(std::string_view what, const std::filesystem::path& path);
 
-// All of it; of a longer one a little more than `bytes_max`, so that the caller sees that.
+// The whole file; of a file longer than `bytes_max` a little more than that, so that the caller can
+// tell.
 absl::StatusOr<std::string> ReadRecordFile(const std::filesystem::path& path, size_t bytes_max);
 
-// Writes `bytes` into a new file beside `path` and renames it into place, mode 0600; on failure
-// nothing of it is left. Not synced. kNotFound: the directory is gone.
+// Writes `bytes` into a new file beside `path` and renames it into place. Mode 0600. On failure the
+// new file is removed. Not synced. kNotFound: the directory is gone.
 absl::Status ReplaceRecordFile(const std::filesystem::path& path, std::string_view bytes);
 
 }  // namespace h5mirror

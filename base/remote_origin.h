@@ -1,5 +1,5 @@
-// The path in the origin of what was written with no local file (mode=remote): none that a local
-// file could have, and another one for each session.
+// The path in the origin of a file that is written without a local one (mode=remote). No local file
+// can have it, and each session has another one.
 #ifndef H5MIRROR_BASE_REMOTE_ORIGIN_H_
 #define H5MIRROR_BASE_REMOTE_ORIGIN_H_
 

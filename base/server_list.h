@@ -15,13 +15,13 @@
 
 namespace h5mirror {
 
-// Each costs the program one sending of all that it writes.
+// The most servers of a file. For each, the program sends all that it writes.
 inline constexpr size_t kServersMax = 8;
 // server=embedded: the history lies beside the file, and there is no server.
 inline constexpr std::string_view kEmbeddedServer = "embedded";
 
-// Two ways to write one address give one text: "Node7" and "node7:7447". What is no address stays
-// as it is. Names are not looked up.
+// One text for all ways to write an address: "Node7" and "node7:7447". A text that is no address
+// stays as it is. Names are not looked up.
 inline std::string CanonicalServer(std::string_view server) {
   std::string text(server);
   if (text.starts_with("unix:")) return text;
@@ -36,8 +36,8 @@ inline bool IsSameServer(std::string_view a, std::string_view b) {
   return CanonicalServer(a) == CanonicalServer(b);
 }
 
-// What stands for a server in the names of files: 8 hex digits, the FNV-1a hash of
-// CanonicalServer() (docs/reference/format.md, "Several mirrors").
+// The tag of a server in names of files: 8 hex digits, the FNV-1a hash of CanonicalServer()
+// (docs/reference/format.md, "Several mirrors").
 inline std::string ServerTag(std::string_view server) {
   uint32_t hash = 2166136261u;
   for (const char c : CanonicalServer(server)) {
@@ -50,12 +50,12 @@ inline std::string ServerTag(std::string_view server) {
 }
 
 struct ServerList {
-  std::vector<std::string> servers;  // as written, in order; empty where there is a problem
+  std::vector<std::string> servers;  // as written, in order; empty if there is a problem
   std::string problem;               // in words for the user; empty: none
 };
 
-// Splits at commas; spaces around an address are not part of it. One address is a list of one, and
-// is not looked at any further.
+// Splits at commas; spaces around an address are not part of it. A list of one address is not
+// checked any further.
 inline ServerList ParseServerList(std::string_view text) {
   std::vector<std::string> servers;
   for (size_t start = 0; start <= text.size();) {

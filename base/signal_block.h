@@ -1,4 +1,4 @@
-// Signals kept away from threads that are made in a stranger's process.
+// Blocks signals in the threads that we start in a program that is not ours.
 #pragma once
 
 #include <pthread.h>
@@ -6,10 +6,10 @@
 
 namespace h5mirror {
 
-// While it lives, the calling thread has all signals blocked, and so have, for good, the threads
-// that it starts: a new thread inherits the mask. A program's handlers must never run on ours, nor
-// a signal that is to wake one of its threads go to one of ours. Signals that come meanwhile are
-// delivered afterwards.
+// While it lives, all signals are blocked in the calling thread. Threads that it starts meanwhile
+// inherit the mask, and have them blocked for good. So the program's handlers never run on our
+// threads, and no signal that is to wake one of its threads goes to ours. Signals that come
+// meanwhile are delivered afterwards.
 class SignalBlock {
  public:
   SignalBlock() {

@@ -1,4 +1,4 @@
-// Time for deadlines, which nobody sets.
+// Time for deadlines: it cannot be set.
 #ifndef H5MIRROR_BASE_STEADY_TIME_H_
 #define H5MIRROR_BASE_STEADY_TIME_H_
 
@@ -8,13 +8,14 @@
 
 namespace h5mirror {
 
-// What absl::Now() would say, had nobody set the time of day since this was first called: it only
-// goes forward, at the pace of SystemClock::Monotonic(). To be compared with its own values; shown
-// to people it is right but for such jumps.
+// absl::Now() at the first call; from then on it goes forward at the pace of
+// SystemClock::Monotonic(), whatever the time of day is set to. To be compared with its own values.
+// For people it is right only as long as the time of day was not set.
 //
-// absl's waits with a deadline are until a time of day: set back by an hour, they take an hour
-// more. Who must not wait so long has somebody unlock the mutex in between, so that the condition
-// is looked at, and looks at this there.
+// absl's waits with a deadline last until a time of day: if that is set back by an hour, they take
+// an hour more. A wait that must not do so needs another thread that locks and unlocks the mutex
+// now and then, so that the condition is evaluated. The condition compares this time with the
+// deadline.
 inline absl::Time SteadyNow() {
   static SystemClock clock;
   static const absl::Time origin = absl::Now() - clock.Monotonic();

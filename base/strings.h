@@ -18,7 +18,7 @@ inline std::string_view ToStd(absl::string_view text) { return {text.data(), tex
 
 namespace strings_internal {
 
-// What absl::StrCat can take in place of `part`.
+// `part` as a type that absl::StrCat takes.
 template <typename T>
 decltype(auto) Piece(const T& part) {
   if constexpr (std::is_same_v<T, std::string_view>) {

@@ -1,4 +1,4 @@
-// What can be told of an HDF5 file from its first bytes, without the HDF5 library.
+// The state of an HDF5 file by its superblock, without the HDF5 library.
 //
 // Source: HDF5 File Format Specification, version 3.0, section II.A, "Disk Format: Level 0A -
 // Format Signature and Superblock".
@@ -18,27 +18,27 @@ namespace h5mirror {
 
 enum class Hdf5State {
   kNotHdf5,   // no signature at 0, 512, 1024, ...
-  kClosed,    // nothing speaks against it
-  kOpen,      // a writer's flag is set: it is being written, or its writer died
-  kCutShort,  // the file is shorter than its superblock says: its writer died
+  kClosed,    // closed in order, by all signs
+  kOpen,      // a writer's flag is set: a writer is at work, or has died
+  kCutShort,  // the file is shorter than its superblock says: its writer has died
 };
 
 struct Superblock {
   uint8_t version = 0;
   // Superblock version 3 only: bit 0 open for writing, bit 2 SWMR.
   uint8_t consistency_flags = 0;
-  // Where the file ends, as its superblock says; unset where it cannot be told.
+  // The end of the file, by its superblock; unset: unknown.
   std::optional<uint64_t> end_of_file;
 };
 
-// Parses what follows from the signature on. Unset where `bytes` hold no superblock of a
-// known version.
+// Parses `bytes`, which begin with the signature. Unset: no superblock of a known version.
 std::optional<Superblock> ParseSuperblock(std::string_view bytes);
 
 // Gives bytes of the file, all within its end.
 using SuperblockReader = absl::FunctionRef<absl::StatusOr<std::string>(Extent extent)>;
 
-// Looks for the superblock of a file of `size_bytes`. What cannot be read is kNotHdf5.
+// Finds the superblock of a file of `size_bytes` and tells the state. An unreadable file is
+// kNotHdf5.
 Hdf5State LookAtHdf5(uint64_t size_bytes, SuperblockReader read);
 
 }  // namespace h5mirror

@@ -1,4 +1,4 @@
-// The superblock of an HDF5 file as of a moment at which a writer had it open.
+// The superblock of an HDF5 file that was cut while a writer had it open.
 //
 // Source: HDF5 File Format Specification, version 3.0, section II.A, "Disk Format: Level 0A -
 // Format Signature and Superblock", versions 2 and 3.
@@ -13,7 +13,7 @@
 
 namespace h5mirror {
 
-// So many bytes hold any superblock of version 2 or 3.
+// The length of the longest superblock of version 2 or 3.
 inline constexpr size_t kSuperblockImageBytes = 48;
 // Fewer do not reach beyond its flags.
 inline constexpr size_t kSuperblockFlagsEnd = 12;
@@ -23,26 +23,26 @@ enum class HasSuperblock : uint8_t { kNo, kYes };
 // Whether `bytes` begin with HDF5's signature.
 HasSuperblock LooksLikeSuperblock(std::string_view bytes);
 
-// What to put over the beginning of the superblock at `offset`, which `bytes` begin with, so that
-// the file of `size_bytes` opens as one that was closed: the flags of a writer are cleared, and
-// where it was an SWMR writer, which keeps no end of file there, the end is set to `size_bytes`;
-// the checksum is made right. An SWMR writer is known by its flag, or by an end that lies before
-// `size_bytes`. Unset: it is right as it is, or none that has flags.
+// The bytes of a closed file's superblock, to be written over the one at `offset`, with which
+// `bytes` begin. Clears the writer's flags, and computes the checksum. After an SWMR writer, which
+// leaves an old end of file there, sets the end to `size_bytes`; such a writer is known by its
+// flag, or by an end before `size_bytes`. Unset: the superblock needs no change, or has no flags.
 std::optional<std::string> ClosedSuperblock(std::string_view bytes, uint64_t offset,
                                             uint64_t size_bytes);
 
-// Whether the superblock that `bytes` begin with has the flag of an SWMR writer, which is at work
-// or was killed.
+// Whether the superblock at the beginning of `bytes` has the flag of an SWMR writer, which is at
+// work or was killed.
 enum class HasSwmrFlag : uint8_t { kNo, kYes };
 HasSwmrFlag SwmrFlagIn(std::string_view bytes);
 
-// Whether the superblock that `bytes` begin with has the flag of any writer. Only those of version
-// 3 have it, and only where the writer locks files.
+// Whether the superblock at the beginning of `bytes` has the flag of any writer. Only version 3 has
+// it, and only if the writer locks files.
 enum class HasWriterFlag : uint8_t { kNo, kYes };
 HasWriterFlag WriterFlagIn(std::string_view bytes);
 
-// The superblock that `bytes` begin with, with the flags that HDF5 sets for SWMR writers: without
-// both, nobody can open it for SWMR reading (H5F_open). Unset: it has both, or cannot have them.
+// The superblock at the beginning of `bytes` with both flags that HDF5 sets for SWMR writers.
+// Without both the file cannot be opened for SWMR reading (H5F_open). Unset: it has both, or cannot
+// have them.
 std::optional<std::string> SwmrSuperblock(std::string_view bytes);
 
 }  // namespace h5mirror

@@ -1,6 +1,6 @@
 // Fields of VFD SWMR's configuration (H5F_vfd_swmr_config_t; its names and units are those of
 // H5Fpublic.h of HDF5's feature/vfd_swmr branch). `tick_len` and `max_lag` mean the same here and
-// have the same names and units; of the others, what is to be done instead.
+// have the same names and units. For the others this has the way to get the same effect.
 #ifndef H5MIRROR_BASE_SWMR_FIELDS_H_
 #define H5MIRROR_BASE_SWMR_FIELDS_H_
 
@@ -37,11 +37,10 @@ inline constexpr auto kSwmrFields = std::to_array<SwmrField>({
     {"version", "no configuration here has a version: leave it out"},
 });
 
-// What others call the bound on metadata in memory.
+// Another name for the bound on metadata in memory.
 inline constexpr std::string_view kMetadataBudget = "metadata_budget";
 
-// What the error for an unknown key ends with where it is one of these, or `metadata_budget`; else
-// empty.
+// The end of the error for an unknown key that is one of these, or `metadata_budget`; else empty.
 inline std::string AdviceOnSwmrField(std::string_view key) {
   for (const SwmrField& field : kSwmrFields) {
     if (key == field.name) return "it is of VFD SWMR: " + std::string(field.instead);

@@ -8,32 +8,32 @@
 
 namespace h5mirror {
 
-// Bytes of the character that `text`, which is not empty, begins with: 1 to 4; 0: it is none.
+// The length in bytes, 1 to 4, of the first character of `text`, which must not be empty; 0: it is
+// no UTF-8.
 size_t CharacterBytes(std::string_view text);
 
-// Where the character begins that the byte at `at` belongs to.
+// The start of the character to which the byte at `at` belongs.
 size_t CharacterStart(std::string_view text, size_t at);
 
-// Bytes of the character that `text`, which is not empty, begins with, where it is printed as it
-// is; 0: it must be escaped, as Printable() does.
+// The same, if that character can be printed as it is; 0: it must be escaped, as Printable() does.
 size_t PrintableBytes(std::string_view text);
 
-// Text from elsewhere (names, comments, users, messages) on one line, as it is read: control
-// characters, which could drive a terminal or begin another line, characters that are not seen or
-// turn the order of others round (Unicode's Cf, Zl and Zp: U+200B, U+202E, U+2028, tags, ...), and
-// broken UTF-8 become \xNN for each byte, as $'...' of bash takes them. Does nothing to what it has
-// made before.
+// Text from elsewhere (names, comments, users, messages) on one line, safe to print. These become
+// \xNN for each byte, as $'...' of bash takes them: control characters, which could drive a
+// terminal or begin another line; characters that are invisible or turn the order of others round
+// (Unicode's Cf, Zl and Zp: U+200B, U+202E, U+2028, tags, ...); broken UTF-8. A second call changes
+// nothing.
 std::string Printable(std::string_view text);
 
-// A JSON text in which all that Printable() escapes, but for line ends between values, is \uNNNN:
-// the same JSON, fit for a terminal. Other text than valid UTF-8 becomes \ufffd.
+// The same JSON, safe for a terminal: all that Printable() escapes becomes \uNNNN, but for line
+// ends between values. Broken UTF-8 becomes \ufffd.
 std::string PrintableJson(std::string_view json);
 
 // Printable text as one value among others: in double quotes, with '"' and '\' behind a '\'.
 std::string Quoted(std::string_view text);
 
-// A value of a KEY=VALUE line: as it is where it is of letters, digits and . _ @ : / + - alone,
-// else quoted, so that no value can look like another key.
+// A value of a KEY=VALUE line. As it is, if it has only letters, digits and . _ @ : / + -; else
+// quoted, so that no value can look like another key.
 std::string LogValue(std::string_view text);
 
 }  // namespace h5mirror

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "absl/strings/str_split.h"
 #include "base/human.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
@@ -52,7 +53,7 @@ class Printer {
     if (json_) {
       context_.streams().out << (any_ ? ",\n    " : "\n    ") << DumpLine(json);
     } else {
-      context_.Say(text);
+      for (const auto& line : absl::StrSplit(text, '\n')) context_.Say(ToStd(line));
     }
     any_ = true;
   }

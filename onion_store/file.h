@@ -20,40 +20,40 @@
 
 namespace h5mirror::store {
 
-// What Cut() needs to know.
+// The arguments of Cut().
 struct CutRequest {
   BarrierKind kind = BarrierKind::kTick;
-  uint64_t size_bytes = 0;  // the file ends here; what was written beyond is cut off
+  uint64_t size_bytes = 0;  // the end of the file; bytes written beyond are cut off
   BarrierId barrier;
   Provenance provenance;  // for kCommit; `comment` too
   LocalStat local;        // set at a clean close
-  // With kCommit: who repeats a request under this id gets the version of the first.
+  // With kCommit: a repeat of a request under this id gets the version of the first one.
   std::optional<std::array<uint8_t, 16>> request_id;
-  // With kSync: the newest durable cut of then becomes a version at this time, or as the store
-  // closes, unless a newer version was made before. Does not survive a crash.
+  // With kSync: at this time, or when the store closes, the newest durable cut becomes a version,
+  // unless a newer version was made before. Does not survive a crash.
   absl::Time version_at = absl::InfiniteFuture();
 };
 
-// What Keep() came to.
+// The result of MakeVersion().
 struct MadeVersion {
   VersionInfo version;
-  bool unchanged = false;  // it existed before, and nothing has changed since
+  bool unchanged = false;  // the version existed before, and nothing has changed since
 };
 
-// What became of a durable cut.
+// The result of Cut(), once the cut is durable.
 struct DurableCut {
   CutNumber cut = 0;
   BarrierId barrier;
   VersionNumber version = 0;  // the newest version, when the cut is a commit
   bool unchanged = false;     // the commit changed no bytes and made no version
-  bool stopped = false;       // it made no version: the history is stopped (Store::StopHistory)
+  bool stopped = false;       // the commit made no version, as Store::StopHistory() was called
 };
 
 // How a session ended.
 enum class SessionEnd : uint8_t {
-  // In order. The last cut stays (a tick is made durable, but no version).
+  // In order. The last cut stays; a tick becomes durable, but no version.
   kClean,
-  // The writer vanished. Its last cut becomes a version "writer lost", unless it is one.
+  // The writer vanished. Its last cut becomes a version, "writer lost", unless it is one.
   kLost,
 };
 
@@ -61,59 +61,63 @@ enum class SessionEnd : uint8_t {
 enum class SessionStart : uint8_t {
   // Goes on from the newest cut.
   kContinue,
-  // A new generation: written to a hidden file, swapped in at its first durable commit
-  // (or sync, or when the session ends with a cut). The old head stays in the history.
+  // A new generation. It is written to a hidden file, which becomes the head with the first durable
+  // cut. The old head stays in the history.
   kNewGeneration,
 };
 
-// Bytes of one version or cut. Thread-compatible; any number at once beside a writer.
+// Reads the bytes of one version. Thread-compatible. Any number of readers may be open beside a
+// writer.
 class VersionReader {
  public:
   virtual ~VersionReader() = default;
   virtual const VersionInfo& info() const = 0;
   virtual uint32_t page_size_bytes() const = 0;
 
-  // Fills `out` with the bytes [offset, offset + out.size()); beyond the end: zeros.
-  // Each page is checked against its checksum.
-  // Errors: kDataLoss    a checksum fails; the message names file, version and page.
+  // Fills `out` with the bytes [offset, offset + out.size()); beyond the end: zeros. Compares each
+  // page with its checksum.
+  // Errors: kDataLoss    a checksum differs, or the page is lost; the message names file, version
+  //                      and page.
   //         kOutOfRange  the version was dropped meanwhile.
   virtual absl::Status Read(uint64_t offset, absl::Span<char> out) = 0;
 
-  // Fills `out` with the bytes of `ranges`, one after the other: rising and apart, and as many
-  // bytes as `out` has. Cheaper than a Read() of each where they are many, close to each other and
-  // not in the head any more. Errors as Read().
+  // Fills `out` with the bytes of `ranges`, one after the other. The ranges rise and are apart, and
+  // have as many bytes as `out`. Cheaper than a Read() of each where the ranges are many, close to
+  // each other and no longer in the head. Errors as Read().
   virtual absl::Status ReadRanges(absl::Span<const Extent> ranges, absl::Span<char> out) = 0;
 
-  // The next range at or after `offset` that may hold bytes other than zero (from holes
-  // of the head and of pre-images); length 0 at the end.
+  // The next range at or after `offset` that may hold bytes other than zero; holes of the head are
+  // skipped. Length 0: none.
   virtual absl::StatusOr<Extent> NextData(uint64_t offset) = 0;
 
-  // Where the version's pages from `page` on lie: runs that follow each other, as many as fit
-  // into a bounded amount of memory, at least one; none at the end. Reads no bytes of pages.
-  // True at this moment: a page may be saved elsewhere in the next. But bytes that were read from
-  // the head before this call, of a page that it places there, are the version's if they match the
-  // checksum that it gives.
+  // The places of the version's pages from `page` on: runs that follow each other. At least one,
+  // and as many as fit into a bounded amount of memory; none at the end. Reads no bytes of pages.
+  //
+  // The answer is true at this moment; a page may be saved elsewhere in the next. A caller that
+  // reads the head itself must do so before this call. If the answer places the page in the head,
+  // and the bytes match the checksum that it gives, they are the version's.
   virtual absl::StatusOr<std::vector<PlacedRun>> Locate(uint64_t page, PageSums sums) = 0;
 };
 
-// Bytes of one cut, whatever becomes of the file meanwhile. Thread-safe. The cut is held as long as
-// anybody has a Snapshot of it, or until it costs too much (StoreOptions::snapshot_max_bytes).
+// Reads the bytes of one pinned cut, while the file goes on. Thread-safe. The cut stays pinned as
+// long as there is a Snapshot of it, or until it costs too much (StoreOptions::snapshot_max_bytes).
 class Snapshot {
  public:
   virtual ~Snapshot() = default;
   virtual const CutInfo& info() const = 0;
   virtual uint32_t page_size_bytes() const = 0;
 
-  // As VersionReader::Read(). Errors: kDataLoss    a checksum fails, or the head was damaged.
-  //                                   kOutOfRange  "snapshot expired": the cut is not held any
-  //                                   more; kUnavailable the file was moved, removed or has failed.
+  // As VersionReader::Read().
+  // Errors: kDataLoss     a checksum differs, or the head was damaged.
+  //         kOutOfRange   "snapshot expired": the cut is no longer pinned.
+  //         kUnavailable  the file was moved, removed or has failed.
   virtual absl::Status Read(uint64_t offset, absl::Span<char> out) const = 0;
-  // As VersionReader::ReadRanges(): cheaper than a Read() of each where they are close to each
-  // other. Damage of what lies between them is none of theirs. Errors as Read().
+  // As VersionReader::ReadRanges(): cheaper than a Read() of each where the ranges are close to
+  // each other. Damage between the ranges is no error. Errors as Read().
   virtual absl::Status ReadRanges(absl::Span<const Extent> ranges, absl::Span<char> out) const = 0;
   // As VersionReader::NextData().
   virtual absl::StatusOr<Extent> NextData(uint64_t offset) const = 0;
-  // Lets go of the cut for all who hold it.
+  // Ends the pin, for all Snapshots of the cut.
   virtual void Expire() = 0;
   virtual bool expired() const = 0;
 };
@@ -127,41 +131,43 @@ class ChangeReader {
   virtual const VersionInfo& to() const = 0;
   virtual uint32_t page_size_bytes() const = 0;
 
-  // Replaces `ranges` by the next ones, in order of offset and disjoint: whole pages but for the
-  // end of either version. There may be none of them in a call that took long. False: that is all.
-  // Errors: kDataLoss    the versions had to be read, and a checksum fails.
-  //         kOutOfRange  one of them was dropped meanwhile.
+  // Replaces `ranges` by the next ones. They are in order of offset, disjoint, and of whole pages
+  // but at the end of either version. A call that took long may give none. False: these are the
+  // last.
+  // Errors: kDataLoss    the versions had to be read, and a checksum differs.
+  //         kOutOfRange  one of the versions was dropped meanwhile.
   virtual absl::StatusOr<bool> Next(std::vector<Extent>* ranges) = 0;
 };
 
 // How far a prune has come.
 struct PruneProgress {
-  int64_t versions_dropped = 0;  // and their pages given to older versions, or deleted
+  int64_t versions_dropped = 0;  // their rows went to older versions, or were deleted
   int64_t versions_to_drop = 0;
-  uint64_t freed_bytes = 0;  // of the disk, given back
+  uint64_t freed_bytes = 0;  // of the disk, given back so far
   bool done = false;
-  // Why some space could not be given back yet; empty: all was.
+  // Why some space could not be given back yet; empty: all of it was.
   std::string left;
 };
 
-// One prune, driven by whoever wants it. Not thread-safe; keeps its file alive. Destroyed before it
-// is done, or cut short by a crash, it leaves a whole history, and the next one goes on with it.
+// One prune; the caller drives it. Not thread-safe; keeps its file alive. Destroyed early, or ended
+// by a crash, it leaves a whole history, and the next prune goes on from there.
 class PruneJob {
  public:
   virtual ~PruneJob() = default;
-  // Does some milliseconds of work. Errors: kUnavailable the file must be opened again;
-  // kResourceExhausted the disk is full, nothing has changed.
+  // Does some milliseconds of work.
+  // Errors: kUnavailable        the file must be opened again.
+  //         kResourceExhausted  the disk is full; this step changed nothing.
   virtual absl::StatusOr<PruneProgress> Step() = 0;
 };
 
-// Asks what prunes of a file would give back, from its index alone. Not thread-safe; keeps its file
-// alive. What is written or pruned meanwhile makes the answer less true, and nothing else.
+// Estimates how much prunes of a file would give back, from its index alone. Not thread-safe; keeps
+// its file alive. Writes and prunes meanwhile only make the estimate worse.
 class EstimateJob {
  public:
   virtual ~EstimateJob() = default;
-  // Looks at some thousand rows; true when it has seen all.
+  // Looks at some thousand rows. True: it has seen all.
   virtual absl::StatusOr<bool> Step() = 0;
-  // Of each plan, once Step() returned true: bytes of the disk.
+  // For each plan, in bytes of the disk. Only once Step() has returned true.
   virtual const std::vector<uint64_t>& freed_bytes() const = 0;
 };
 
@@ -176,44 +182,45 @@ class File {
 
   // ---- Writing. Every call names the token; a fenced one gets kAborted. ----
 
-  // Grants the lease: the new token is larger than every one before, durably, and fences
-  // the holder before. What the fenced session wrote after its last cut is dropped and
-  // that cut is kept as with SessionEnd::kLost. Whether a lease may be taken is the
-  // caller's decision (server/state/lease_table.h).
+  // Grants the lease. The new token is larger than every one before, also after a crash, and fences
+  // the former holder. Bytes that the fenced session wrote after its last cut are dropped, and that
+  // cut becomes a version as with SessionEnd::kLost. The caller decides whether the lease may be
+  // taken (server/state/lease_table.h).
   virtual absl::StatusOr<Token> Acquire() = 0;
 
-  // Starts the session of `token`. `origin` and `mode_bits` (0..0777) are kept with the
-  // first cut.
+  // Starts the session of `token`. `origin` and `mode_bits` (0..0777) become durable with its first
+  // cut.
   virtual absl::Status Begin(Token token, SessionStart start, const Origin& origin,
                              uint32_t mode_bits) = 0;
 
-  // Takes the bytes of `extents`, in order; `pieces` concatenated are the bytes of all
-  // extents one after the other. The bytes are not kept after the call: they are in the
-  // stage or at their place in the head. Later extents win where they overlap.
+  // Writes `extents`, in order; `pieces`, one after the other, are their bytes. When it returns,
+  // the bytes are in the stage or at their place in the head. Where extents overlap, the later one
+  // wins.
   // Errors: kInvalidArgument    offset + length beyond 2^63-1, or sizes do not add up.
   //         kAborted            the token is fenced.
   //         kResourceExhausted  disk full or a limit reached; the session can only end.
   virtual absl::Status Write(Token token, absl::Span<const Extent> extents,
                              absl::Span<const std::string_view> pieces) = 0;
 
-  // The file ends at `size_bytes`. Ordered with the writes around it.
+  // The file ends at `size_bytes` from now on. Ordered with the writes around it.
   virtual absl::Status Truncate(Token token, uint64_t size_bytes) = 0;
 
   // Fills `out` with the session's own view: its writes, cut or not, over the newest cut; beyond
-  // the end zeros. For whoever has no copy of his own. The head's bytes are not compared with their
-  // checksums, as a plain file's are not.
-  // Errors: kAborted the token is fenced; those of reading stage and head.
+  // the end zeros. For a writer without a copy of its own. Bytes of the head are not compared with
+  // checksums.
+  // Errors: kAborted  the token is fenced.
+  //         those of reading stage and head.
   virtual absl::Status ReadNewest(Token token, uint64_t offset, absl::Span<char> out) = 0;
 
-  // Ends a cut: it is visible when this returns its number. `on_durable` is called once,
-  // from a thread of the store, when the cut is durable or can never be. For a tick that
-  // is within durable_every; for the other kinds as soon as can be. Cuts become durable in order.
+  // Ends a cut and returns its number; the cut is visible then. `on_durable` is called once, from a
+  // thread of the store, when the cut is durable or can never be. A tick takes at most
+  // durable_every; the other kinds are made durable at once. Cuts become durable in order.
   virtual absl::StatusOr<CutNumber> Cut(
       Token token, CutRequest request,
       std::function<void(absl::StatusOr<DurableCut>)> on_durable) = 0;
 
-  // Ends the session; the token is worth nothing any more. What follows the last cut is
-  // dropped. Returns at once; the rest is background work.
+  // Ends the session and its token. Writes after the last cut are dropped. Returns at once; the
+  // rest is background work.
   virtual absl::Status End(Token token, SessionEnd end) = 0;
 
   // ---- Snapshots ----
@@ -221,20 +228,21 @@ class File {
   // 0: there is none yet.
   virtual CutNumber NewestCut() = 0;
 
-  // Holds the newest cut, durable or not; what is written later does not change it. Costs nothing
-  // by itself; what is overwritten while it is held is kept for it. kNotFound: there is no cut yet.
+  // Pins the newest cut, durable or not; later writes do not change it. Costs nothing by itself:
+  // bytes are copied when they are overwritten. kNotFound: there is no cut yet.
   virtual absl::StatusOr<std::shared_ptr<Snapshot>> PinNewestCut() = 0;
 
-  // What is known of where its metadata is. Lives as long as the file.
+  // Where the file has HDF5 metadata: a hint. Lives as long as the file.
   virtual MetadataMap& metadata() = 0;
 
-  // From now on, for as long as this object lives, what each cut changes is noted; costs a pass
-  // over the ranges that it changed. In a store of many files it is noted unasked for a minute
-  // after a file with a history was opened, and in brief: those who followed it before a restart
-  // may come back after the writer.
+  // From now on, as long as this object lives, the ranges that each cut changes are noted. That
+  // costs a pass over the ranges. A server's store notes them for a minute after the open of a file
+  // with a history, in less memory: its followers of before a restart may come back after the
+  // writer.
   virtual void NoteChanges() = 0;
-  // Where the cut `to` may differ from the older one `from`, in order. kOutOfRange: anywhere; it is
-  // not known, they are of different generations, or `from` was discarded by a crash.
+  // The ranges in which the cut `to` may differ from the older cut `from`, in order. kOutOfRange:
+  // they may differ anywhere. Their changes are not noted, they are of two generations, or a crash
+  // has discarded `from`.
   virtual absl::StatusOr<std::vector<Extent>> ChangesBetween(CutNumber from, CutNumber to) = 0;
 
   // ---- History ----
@@ -243,76 +251,82 @@ class File {
   virtual absl::StatusOr<std::vector<VersionInfo>> ListVersions(const VersionRange& range,
                                                                 size_t limit) = 0;
 
-  // The version that has `back` newer ones, of those that exist; the newest at or before the
-  // server time `time`; the one with a tag. kNotFound says why there is none.
+  // The version that `back` newer versions follow, of those that are retained; the newest one at or
+  // before the server time `time`; the one with a tag. kNotFound: the message says why there is
+  // none.
   virtual absl::StatusOr<VersionInfo> FindVersionBack(int64_t back) = 0;
   virtual absl::StatusOr<VersionInfo> FindVersionAt(absl::Time time) = 0;
   virtual absl::StatusOr<VersionInfo> FindVersionTagged(std::string_view tag) = 0;
 
-  // Gives `version` (0: the newest) a tag, and returns the version that had it before (0: none);
-  // durable when it returns.
-  // Errors: kInvalidArgument  CheckTag; kNotFound, kOutOfRange  no such version;
-  //         kAlreadyExists    another version has it, and `mode` is kKeep.
+  // Gives `version` (0: the newest) a tag. Returns the version that had the tag before (0: none).
+  // Durable when it returns.
+  // Errors: kInvalidArgument        as CheckTag().
+  //         kNotFound, kOutOfRange  no such version; it was pruned.
+  //         kAlreadyExists          another version has the tag, and `mode` is kKeep.
   virtual absl::StatusOr<VersionNumber> Tag(VersionNumber version, std::string_view tag,
                                             TagMode mode) = 0;
-  // Takes a tag away, and returns the version that had it; durable when it returns. kNotFound.
+  // Takes a tag away. Returns the version that had it. Durable when it returns. kNotFound: no
+  // version has it.
   virtual absl::StatusOr<VersionNumber> Untag(std::string_view tag) = 0;
 
-  // version 0: the newest. Errors: kNotFound, kOutOfRange (pruned).
+  // `version` 0: the newest. Errors: kNotFound no such version; kOutOfRange it was pruned.
   virtual absl::StatusOr<VersionInfo> GetVersion(VersionNumber version) = 0;
   virtual absl::StatusOr<std::unique_ptr<VersionReader>> OpenVersion(VersionNumber version) = 0;
 
-  // Makes a version of the newest cut, unless nothing has changed since the newest version; durable
+  // Makes a version of the newest cut, unless nothing has changed since the newest version. Durable
   // when it returns. `request_id` makes a repeat harmless. Does not disturb a writer.
-  // Errors: kFailedPrecondition the file has no cut yet; kResourceExhausted its history is stopped.
+  // Errors: kFailedPrecondition  the file has no cut yet.
+  //         kResourceExhausted   the history is stopped.
   virtual absl::StatusOr<MadeVersion> MakeVersion(const Provenance& provenance,
                                                   const std::array<uint8_t, 16>& request_id) = 0;
 
   // The version that a request of this id made. kNotFound.
   virtual absl::StatusOr<VersionInfo> FindRequest(const std::array<uint8_t, 16>& request_id) = 0;
-  // Where the two differ; either may be the older one, 0 is the newest. Costs what was written
-  // between them, or all of both where one is of another generation. Errors: as OpenVersion().
+  // Reads where two versions differ; either may be the older one, 0 is the newest. The cost grows
+  // with the bytes written between them; two generations are read as a whole. Errors as
+  // OpenVersion().
   virtual absl::StatusOr<std::unique_ptr<ChangeReader>> OpenChanges(VersionNumber from,
                                                                     VersionNumber to) = 0;
 
-  // Makes a new version with the content of `version`; durable when it returns, the head
-  // follows in the background. `request_id` (16 bytes) makes a repeat harmless. The
-  // caller has seen to it that nobody writes (or has fenced the writer by Acquire()).
+  // Makes a new version with the content of `version`. Durable when it returns; the head follows in
+  // the background. `request_id` makes a repeat harmless. The caller makes sure that no session
+  // writes the file, or has fenced it by Acquire().
+  // Errors: as OpenVersion(); kFailedPrecondition a session writes the file; kUnavailable it was
+  // written meanwhile, try again.
   virtual absl::StatusOr<VersionInfo> Rollback(VersionNumber version, const Provenance& provenance,
                                                const std::array<uint8_t, 16>& request_id) = 0;
 
-  // Drops `versions`, and goes on with what an earlier prune left, step by step. Numbers that do
-  // not exist, and those from OldestNeeded() on, are left out. Errors: kFailedPrecondition  another
-  // one is under way.
+  // A prune that drops `versions` and goes on with an earlier prune that was not finished. Numbers
+  // that do not exist, and those from OldestNeeded() on, are left out. kFailedPrecondition: another
+  // prune is under way.
   virtual absl::StatusOr<std::unique_ptr<PruneJob>> StartPrune(
       std::vector<VersionNumber> versions) = 0;
-  // The oldest version that cannot be dropped now: the newest that the head holds. 0: there is
-  // none.
+  // The oldest version that cannot be dropped now: the newest one that the head holds. 0: none.
   virtual absl::StatusOr<VersionNumber> OldestNeeded() = 0;
 
-  // Bytes on the disk of the pages that were saved for `version`: what dropping it, and none else,
-  // gives back at most. Costs a look at each of its rows.
+  // Bytes on the disk of the pages that were saved for `version`. Dropping this version alone gives
+  // back at most these. Costs a look at each of its rows.
   virtual absl::StatusOr<uint64_t> SavedBytes(const VersionInfo& version) = 0;
-  // About how much dropping the versions of each plan would give back, with what earlier prunes
-  // left: an empty plan asks for that alone. As with StartPrune(), numbers that cannot be dropped
-  // are left out.
+  // Estimates, for each plan, how much dropping its versions would give back, with the space that
+  // earlier prunes left; an empty plan is that space alone. As with StartPrune(), numbers that
+  // cannot be dropped are left out.
   virtual absl::StatusOr<std::unique_ptr<EstimateJob>> StartEstimate(
       const std::vector<std::vector<VersionNumber>>& plans) = 0;
 
   // Checks index, stage, heads and saved pages, step by step. kInvalidArgument: a bad subset.
   virtual absl::StatusOr<std::unique_ptr<VerifyJob>> StartVerify(VerifySubset subset) = 0;
 
-  // Waits until the head on disk holds the newest durable cut, and every cut that is due: all but
-  // the ticks of a living writer. kDeadlineExceeded.
+  // Waits until the head on disk holds the newest durable cut and every cut that is due, which is
+  // all but the ticks of a living writer. kDeadlineExceeded: it took longer than `timeout`.
   virtual absl::Status WaitApplied(absl::Duration timeout) = 0;
 
-  // Keeps `origin` and `local` as those of the newest version (adopt).
-  // kAborted: `version` is not the newest.
+  // Makes `origin` and `local` those of the newest version (adopt). kAborted: `version` is not the
+  // newest.
   virtual absl::Status SetOrigin(VersionNumber version, const Origin& origin,
                                  const LocalStat& local) = 0;
 
-  // Keeps that the local file was compared with `version` now; durable when it returns. Does not
-  // disturb a writer. Errors: kInvalidArgument a version that never was.
+  // Notes that the local file was compared with `version` now. Durable when it returns. Does not
+  // disturb a writer. kInvalidArgument: no such version was ever made.
   virtual absl::StatusOr<CheckInfo> RecordCheck(VersionNumber version,
                                                 uint64_t differing_bytes) = 0;
 };

@@ -11,10 +11,10 @@ namespace h5mirror::store {
 
 // Names of files that are being pruned, by the id of the file.
 inline constexpr char kPruneMarks[] = ".h5mirror/pruning";
-// Of files that were compared with their local file.
+// Names of files that were compared with their local file.
 inline constexpr char kCheckMarks[] = ".h5mirror/checked";
 
-// The number after `prefix` in a name of the history; nullopt where it is of another kind.
+// The number after `prefix` in a name of the history; nullopt: the name is of another kind.
 inline std::optional<int64_t> NumberAfter(std::string_view name, std::string_view prefix) {
   if (name.substr(0, prefix.size()) != prefix) return std::nullopt;
   int64_t number = 0;

@@ -1,5 +1,5 @@
-// What a file and its history take on the disk, as its directory says: nothing is opened for it but
-// files with holes.
+// The sizes of a file and its history on the disk, by its directory. Only files with holes are
+// opened.
 #ifndef H5MIRROR_ONION_STORE_HISTORY_SIZES_H_
 #define H5MIRROR_ONION_STORE_HISTORY_SIZES_H_
 
@@ -15,7 +15,7 @@ namespace h5mirror::store {
 
 // In bytes on the disk: holes are left out.
 struct HistorySizes {
-  uint64_t head = 0;  // where it was asked for
+  uint64_t head = 0;  // with WithHead::kYes
   uint64_t stage = 0;
   uint64_t pages = 0;  // pre-images
   uint64_t index = 0;
@@ -23,25 +23,23 @@ struct HistorySizes {
   uint64_t sums = 0;  // of the newest generation
   uint64_t old = 0;   // heads and sums of older generations
 
-  // What is there for the sake of older versions, and dropping them can give back.
+  // The part that is there for older versions, and that dropping them can give back.
   uint64_t history() const { return pages + index + old; }
 };
 
-// kNotFound: `name` has no history. The head is only looked at where it is asked for: a file with
-// many holes takes a call for each.
+// kNotFound: `name` has no history. kNo saves a system call for each hole of the head.
 enum class WithHead : uint8_t { kNo, kYes };
 absl::StatusOr<HistorySizes> MeasureHistory(EnvTree& tree, std::string_view name,
                                             WithHead with_head);
 
-// What the head or the sums of an older generation take, about: holes left out. 0 where there is
-// no such file.
+// About how many bytes the file `name`, a head or sums, takes without its holes. 0: there is none.
 uint64_t DataBytes(EnvTree& tree, const std::string& name);
 
-// Whether a segment has so much that no row names that its live records are worth copying.
+// True: so much of a segment is named by no row that its live records are worth copying.
 bool IsDeadEnough(uint64_t size_bytes, uint64_t live_bytes);
 
-// What of `free_bytes` a prune may take to copy the live records of a segment: the rest is for
-// those who write meanwhile, and for the index.
+// The part of `free_bytes` that a prune may use for copies of live records. The rest is for writers
+// and for the index.
 inline uint64_t RoomToCopy(uint64_t free_bytes) { return free_bytes - free_bytes / 4; }
 
 // The generation that `entry` of a history is the head or the sums of; nullopt: it is neither.

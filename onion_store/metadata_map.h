@@ -1,5 +1,5 @@
-// Which pages of a file hold metadata, as far as anybody has said. A hint: by it readers get
-// metadata in bulk; whatever it says, they get the right bytes.
+// Which pages of a file hold HDF5 metadata, as far as writers have said. A hint: readers get these
+// pages in bulk. A wrong hint costs transfers or round trips, never wrong bytes.
 #ifndef H5MIRROR_ONION_STORE_METADATA_MAP_H_
 #define H5MIRROR_ONION_STORE_METADATA_MAP_H_
 
@@ -17,13 +17,13 @@
 
 namespace h5mirror::store {
 
-// Bounded: with more runs of pages than it can hold it closes the smallest gaps. Thread-safe.
+// Bounded: beyond kRunsMax runs of pages it closes the smallest gaps. Thread-safe.
 class MetadataMap {
  public:
   static constexpr uint64_t kPageBytes = 4096;
   static constexpr size_t kRunsMax = 1 << 16;
 
-  // `extents` are rounded to whole pages; what lies beyond 2^62 is left out.
+  // Rounds `extents` to whole pages. Bytes beyond 2^62 are left out.
   void Add(absl::Span<const Extent> extents);
   void Clear();
 
@@ -33,10 +33,10 @@ class MetadataMap {
   std::vector<Extent> Within(Extent extent) const;
   uint64_t byte_count() const;
 
-  // Its bytes on the disk (docs/reference/format.md, "Metadata"), if it has changed since the last
-  // call or Load().
+  // The map as bytes (docs/reference/format.md, "Metadata"), if it has changed since the last call
+  // or Load().
   std::optional<std::string> TakeChanged();
-  // What TakeChanged() gave; anything else is ignored.
+  // Takes in bytes of TakeChanged(). Other bytes are ignored.
   void Load(std::string_view bytes);
 
  private:

@@ -1,4 +1,5 @@
-// Who and where this process is, for the versions that a store in a program makes. Thread-safe.
+// User, host and path of this process, for the versions that a store in a program makes.
+// Thread-safe.
 #ifndef H5MIRROR_ONION_STORE_ORIGIN_HERE_H_
 #define H5MIRROR_ONION_STORE_ORIGIN_HERE_H_
 
@@ -9,7 +10,7 @@
 namespace h5mirror::store {
 
 Origin OriginHere(const std::string& path);
-// With the time of now.
+// Of this moment.
 Provenance ProvenanceNow(const std::string& program, const std::string& comment);
 
 }  // namespace h5mirror::store

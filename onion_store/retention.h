@@ -1,4 +1,4 @@
-// Which versions a policy keeps, and why: a pure function of versions and policy.
+// Which versions a policy retains, and why: a pure function of versions and policy.
 #ifndef H5MIRROR_ONION_STORE_RETENTION_H_
 #define H5MIRROR_ONION_STORE_RETENTION_H_
 
@@ -13,8 +13,8 @@
 
 namespace h5mirror::store {
 
-// A version that any of the rules keeps is kept. Of the versions of an hour, day, ISO week, month
-// or year (UTC) the newest counts; periods without a version do not count.
+// A version is retained if any of the rules retains it. Of the versions of an hour, day, ISO week,
+// month or year (UTC) the newest counts. Periods without a version do not count.
 struct RetentionPolicy {
   int64_t keep_last = 0;
   int64_t keep_hourly = 0;
@@ -22,15 +22,15 @@ struct RetentionPolicy {
   int64_t keep_weekly = 0;
   int64_t keep_monthly = 0;
   int64_t keep_yearly = 0;
-  // All that are not older than this, counted back from the newest version.
+  // All versions that are not older than this, counted back from the newest one.
   absl::Duration keep_within = absl::ZeroDuration();
-  std::vector<std::string> keep_tags = {};  // those that have one of them
+  std::vector<std::string> keep_tags = {};  // versions that have one of these tags
 
   bool empty() const;
   bool operator==(const RetentionPolicy&) const = default;
 };
 
-// kInvalidArgument: it is empty, a number is negative, or a tag is none.
+// kInvalidArgument: the policy is empty, a number is negative, or a tag breaks CheckTag().
 absl::Status CheckPolicy(const RetentionPolicy& policy);
 
 // Asked for each version once, newest first. Not thread-safe.
@@ -38,8 +38,8 @@ class Retention {
  public:
   explicit Retention(RetentionPolicy policy);
 
-  // Why `version` is kept, in the order of the policy: "newest", "last", "hourly", ..., "within",
-  // "tag NAME". Empty: it is not.
+  // Why `version` is retained, in the order of the policy: "newest", "last", "hourly", ...,
+  // "within", "tag NAME". Empty: it is not retained.
   std::vector<std::string> ReasonsToKeep(const VersionInfo& version);
 
  private:

@@ -1,4 +1,4 @@
-// What an operator should know of a store.
+// Notices and figures of a store for its operator.
 #ifndef H5MIRROR_ONION_STORE_STORE_HEALTH_H_
 #define H5MIRROR_ONION_STORE_STORE_HEALTH_H_
 
@@ -14,20 +14,20 @@ namespace h5mirror::store {
 
 class Store;
 
-// For the log; nobody has asked for it.
+// A line for the log about something that no call has asked for.
 struct StoreNotice {
   enum class Kind : uint8_t {
     kPagesLost,    // damage was found that costs versions pages
     kWentBack,     // durable cuts that no head here can hold were dropped
-    kCannotApply,  // a head stays where it is; told once for each reason
-    kClock,        // the machine's clock was set, or is not believed; of no file
+    kCannotApply,  // a head stays at its cut; told once for each reason
+    kClock,        // the machine's clock was set, or is not believed; names no file
   };
   Kind kind = Kind::kPagesLost;
   std::string file;
   std::string text;  // one line, without the file's name
 };
 
-// Notices that nobody has taken yet; beyond a thousand the newest are left out. Thread-safe.
+// Notices until they are taken; beyond a thousand the newest are dropped. Thread-safe.
 class StoreNotices {
  public:
   void Add(StoreNotice notice);
@@ -38,25 +38,25 @@ class StoreNotices {
   std::vector<StoreNotice> notices_ ABSL_GUARDED_BY(mutex_);
 };
 
-// Thread-safe, as the store is whose it is.
+// Thread-safe.
 class StoreHealth {
  public:
   virtual ~StoreHealth() = default;
-  // Null: it does not tell.
+  // Null: this store has none.
   static StoreHealth* Of(Store& store);
 
-  // What has happened since the last call.
+  // The notices since the last call.
   virtual std::vector<StoreNotice> TakeNotices() = 0;
   // Pages of versions that were found damaged, and noted as lost, since the store was opened.
   virtual uint64_t lost_pages() const = 0;
 
   // The time of day as versions are stamped with it: the machine's, where that can be true.
   virtual absl::Time Now() = 0;
-  // For people: why nothing may be thrown away for its age now; empty: it may.
+  // For people: why no version or removed file may be dropped for its age now; empty: it may.
   virtual std::string DoubtOfTime() = 0;
   // By how much the machine's clock is ahead of Now().
   virtual absl::Duration ClockAhead() = 0;
-  // What is to be done now and then, about once a second.
+  // Does upkeep. To be called about once a second.
   virtual void Tend() = 0;
 };
 

@@ -1,4 +1,4 @@
-// The values that go in and out of the store. They are not the wire's: disk, wire and
+// The values that go in and out of the store. The wire has types of its own, as disk, wire and
 // memory age apart (server/state/convert.h translates).
 #ifndef H5MIRROR_ONION_STORE_TYPES_H_
 #define H5MIRROR_ONION_STORE_TYPES_H_
@@ -25,17 +25,17 @@ using VersionNumber = int64_t;
 // A lease's fencing number: larger at every grant, also across restarts. 0: none.
 using Token = uint64_t;
 
-// What a barrier asks for; see proto/h5mirror/v1/types.proto.
+// The kind of a barrier; see proto/h5mirror/v1/types.proto.
 enum class BarrierKind : uint8_t { kTick = 1, kSync = 2, kCommit = 3 };
 
-// One barrier of one session, for ever. seq 0: none.
+// Names one barrier of one session, for ever. seq 0: none.
 struct BarrierId {
   SessionId session_id{};
   uint64_t seq = 0;
   bool operator==(const BarrierId&) const = default;
 };
 
-// Where a file is written from.
+// The machine and real path that a file is written from.
 struct Origin {
   std::string machine_id;
   std::string host;
@@ -52,7 +52,8 @@ struct LocalStat {
   bool operator==(const LocalStat&) const = default;
 };
 
-// Who made a version. `verified_user` is empty where the server asked for no token.
+// The origin of a version: user, host, program. `verified_user` is empty where the server asked
+// for no token.
 struct Provenance {
   std::string claimed_user;
   std::string verified_user;
@@ -76,25 +77,26 @@ struct VersionInfo {
   std::vector<std::string> tags;  // in byte order
 };
 
-// A cut that readers can hold on to.
+// A cut that readers can pin.
 struct CutInfo {
   CutNumber cut = 0;
   uint64_t size_bytes = 0;
   int64_t generation = 0;
-  // The server's clock when it was made; of one that was recovered, of the newest version by then.
+  // When the cut was made, by the server's clock; of a recovered cut, when the newest version was
+  // made.
   absl::Time time;
-  VersionNumber version = 0;   // with the same bytes, when it was pinned; 0: none
-  uint64_t written_bytes = 0;  // by all cuts from the file's opening here to this one
+  VersionNumber version = 0;   // with the same bytes, when the cut was pinned; 0: none
+  uint64_t written_bytes = 0;  // by all cuts from the open of the file in the store to this one
 };
 
-// Where pages of a version lie.
+// The place of pages of a version.
 enum class PagePlace : uint8_t {
   kHole,    // nowhere: a hole of the head
   kHead,    // in the head of the version's generation
   kStage,   // wholly or partly in the stage
   kPages,   // in a segment of pre-images
   kZeros,   // nowhere: saved as zeros
-  kLost,    // gone, see PageRun::kLost
+  kLost,    // lost, see PageRun::kLost
   kPacked,  // in a compressed record of a segment
 };
 
@@ -108,16 +110,16 @@ struct PlacedRun {
   PagePlace place = PagePlace::kHole;
   std::string file;     // with kHead, kPages and kPacked: relative to the root
   uint64_t offset = 0;  // of the first page in it; with kPacked: of the record
-  // With kHead, where it was asked for: of each page, with zeros beyond the end of the head.
+  // With kHead and PageSums::kGive: of each page, with zeros beyond the end of the head.
   std::vector<uint32_t> page_crc32c = {};
 
   uint64_t page_end() const { return page + page_count; }
-  // Leaves out the pages at or beyond `end`, which is beyond `page`.
+  // Drops the pages at or beyond `end`, which is beyond `page`.
   void TruncateTo(uint64_t end) {
     page_count = std::min(page_count, end - page);
     if (page_crc32c.size() > page_count) page_crc32c.resize(page_count);
   }
-  // Grows by `next` where that lies behind it, in the file and on the disk.
+  // Grows by `next`, where that follows in the file and on the disk. False: it does not.
   bool TakeIn(const PlacedRun& next, uint32_t page_size_bytes) {
     const uint64_t behind = place == PagePlace::kPacked ? 0 : page_count * page_size_bytes;
     const bool follows = next.page == page_end() && next.place == place && next.file == file &&
@@ -137,15 +139,15 @@ struct VersionRange {
   absl::Time until = absl::InfiniteFuture();
 };
 
-// What to do with a tag that another version has.
+// Whether a tag that another version has stays there or moves.
 enum class TagMode : uint8_t { kKeep, kMove };
 
-// The last time that the local file was compared with this one.
+// The last comparison of the local file with a version.
 struct CheckInfo {
   absl::Time time;
-  VersionNumber version = 0;  // that it was compared with
+  VersionNumber version = 0;  // the one compared with
   uint64_t differing_bytes = 0;
-  absl::Time equal_time = absl::InfinitePast();  // when it was last equal; InfinitePast: never
+  absl::Time equal_time = absl::InfinitePast();  // of the last one that was equal; past: none was
 };
 
 // A file's state at one moment.
@@ -154,9 +156,9 @@ struct FileInfo {
   uint64_t size_bytes = 0;  // at last_cut
   uint32_t page_size_bytes = 0;
   int64_t generation = 0;
-  CutNumber last_cut = 0;        // readers see it
-  CutNumber durable_cut = 0;     // it survives a crash
-  CutNumber applied_cut = 0;     // the head on disk holds it
+  CutNumber last_cut = 0;        // the newest cut that readers see
+  CutNumber durable_cut = 0;     // the newest that survives a crash
+  CutNumber applied_cut = 0;     // the one that the head on disk holds
   VersionInfo newest_version;    // version 0 when there is none
   bool last_is_version = false;  // last_cut has the bytes of newest_version
   int64_t version_count = 0;
@@ -166,7 +168,7 @@ struct FileInfo {
   LocalStat local;
   uint64_t stage_bytes = 0;
   uint64_t history_bytes = 0;
-  std::optional<CheckInfo> last_check;  // nullopt: it was never compared
+  std::optional<CheckInfo> last_check;  // nullopt: never compared
 };
 
 using h5mirror::Extent;

@@ -1,4 +1,4 @@
-// Checking a file's history against its checksums, beside whoever writes and reads it.
+// Compares a file's history with its checksums, while the file is read and written.
 #ifndef H5MIRROR_ONION_STORE_VERIFY_H_
 #define H5MIRROR_ONION_STORE_VERIFY_H_
 
@@ -36,12 +36,12 @@ struct VerifyProgress {
   bool done = false;
 };
 
-// One verification, driven by whoever wants it. Not thread-safe; keeps its file alive.
+// One verification; the caller drives it. Not thread-safe; keeps its file alive.
 class VerifyJob {
  public:
   virtual ~VerifyJob() = default;
-  // Checks some mebibytes. Damage is a finding, not an error. Errors: kUnavailable the file must be
-  // opened again; what the disk answers instead of bytes.
+  // Checks some mebibytes. Damage is a finding, not an error.
+  // Errors: kUnavailable the file must be opened again; those of reading files.
   virtual absl::StatusOr<VerifyProgress> Step() = 0;
 };
 

@@ -1,4 +1,4 @@
-// Where h5mirror-agent is found, and how it is told which server is meant.
+// The sockets of h5mirror-agent, and how a call to it names the server.
 #ifndef H5MIRROR_RPC_AGENT_SOCKET_H_
 #define H5MIRROR_RPC_AGENT_SOCKET_H_
 
@@ -8,11 +8,11 @@
 
 namespace h5mirror::rpc {
 
-// Of a call to an agent: the server's target, as ClientOptions has it.
+// The metadata key of a call to an agent: the server's target, as ClientOptions has it.
 inline constexpr char kAgentServerKey[] = "x-h5mirror-server";
 
-// The socket of the user's own agent: below XDG_RUNTIME_DIR, else in the user's home, where nobody
-// else can put one either. Empty: there is no HOME.
+// The socket of the user's own agent: below XDG_RUNTIME_DIR, else in the user's home. No other user
+// can put a socket there. Empty: there is no HOME.
 inline std::string UserAgentSocket() {
   const char* directory = std::getenv("XDG_RUNTIME_DIR");
   if (directory != nullptr && *directory == '/') {
@@ -23,10 +23,10 @@ inline std::string UserAgentSocket() {
   return std::string(home) + "/.local/state/h5mirror/agent.sock";
 }
 
-// Of the one that root has set up. Not in /run/h5mirror, which goes with h5mirrord.
+// The socket of the host's agent, set up by root. Not in /run/h5mirror, which goes with h5mirrord.
 inline std::string HostAgentSocket() { return "/run/h5mirror-agent/agent.sock"; }
 
-// Beside an agent's socket the one through which readers get what they map (rpc/cut_map.h).
+// The suffix of the socket, beside an agent's, for maps of metadata (rpc/cut_map.h).
 inline constexpr std::string_view kMapSocketSuffix = ".maps";
 inline std::string CutMapSocket(const std::string& agent_socket) {
   return agent_socket + std::string(kMapSocketSuffix);

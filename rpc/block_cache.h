@@ -1,5 +1,5 @@
-// Blocks of versions that were read, for all that a process has open. A version never changes, so
-// a block is right for as long as it is kept.
+// Blocks of versions that were read, for all readers of a process. A version never changes, so a
+// cached block is never stale.
 #ifndef H5MIRROR_RPC_BLOCK_CACHE_H_
 #define H5MIRROR_RPC_BLOCK_CACHE_H_
 
@@ -15,11 +15,11 @@
 
 namespace h5mirror::rpc {
 
-// What bytes are for. A hint: it decides what is kept, never what is read.
+// The use of bytes. A hint: it decides which blocks stay, never which bytes are read.
 enum class ReadKind : uint8_t { kMetadata, kRaw };
 
-// Bounded; what was used least recently goes first. Raw data cannot push out metadata below half of
-// the capacity: one scan of a large dataset leaves the groups and indexes where they are.
+// Bounded; drops the least recently used blocks first. Raw data cannot push metadata below half of
+// the capacity: a scan of a large dataset leaves groups and indexes in the cache.
 // Thread-safe.
 class BlockCache {
  public:
@@ -28,21 +28,22 @@ class BlockCache {
 
   explicit BlockCache(uint64_t capacity_bytes) : capacity_bytes_(capacity_bytes) {}
 
-  // The number under which the blocks of `identity` are kept; the same for each opening of one
-  // version as long as it is remembered.
+  // The owner number of the blocks of `identity`. Each open of one version gets the same, as long
+  // as it is remembered.
   uint64_t OwnerOf(const std::string& identity);
 
-  // Null: not there.
+  // Null: the block is not in the cache.
   Block Find(uint64_t owner, uint64_t index);
   bool Holds(uint64_t owner, uint64_t index);
   // `bytes` is kBlockBytes long, the last block of a version shorter.
   void Insert(uint64_t owner, uint64_t index, ReadKind kind, std::string bytes);
 
-  // Room for what is kept elsewhere, at most half of the capacity in all; false: there is none.
+  // Reserves room for bytes that lie elsewhere, at most half of the capacity in all. False: there
+  // is none.
   bool Reserve(uint64_t bytes);
   void Unreserve(uint64_t bytes);
 
-  // Never smaller than before.
+  // Raises the capacity; a smaller one changes nothing.
   void Grow(uint64_t capacity_bytes);
   uint64_t capacity_bytes();
   uint64_t used_bytes();

@@ -27,8 +27,8 @@ std::shared_ptr<grpc::Channel> MakeChannel(const ClientOptions& options);
 // Adds the token, if any, to a call.
 void Authorize(const ClientOptions& options, grpc::ClientContext& context);
 
-// Waits until the channel is connected. kUnavailable names the server and the last error; at once
-// where TLS is in the way (rpc/tls_mismatch.h).
+// Waits until the channel is connected. kUnavailable names the server and the last error. Returns
+// at once if TLS is in the way (rpc/tls_mismatch.h).
 absl::Status WaitConnected(grpc::Channel& channel, const ClientOptions& options,
                            absl::Duration timeout);
 

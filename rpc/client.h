@@ -22,12 +22,12 @@
 
 namespace h5mirror::rpc {
 
-// Blocking side of one MirrorFile stream; for tools, not for strangers' processes.
-// Not thread-safe. Destroyed before Finish(): the stream is cancelled (a lost writer).
+// The blocking side of one MirrorFile stream; for tools, not for programs that are not ours. Not
+// thread-safe. If destroyed before Finish(), it cancels the stream (a lost writer).
 class MirrorStream {
  public:
   virtual ~MirrorStream() = default;
-  // kUnavailable etc.: the stream's own status when it has ended.
+  // An error: the stream has ended, with this status.
   virtual absl::Status Send(const v1::MirrorFileRequest& request) = 0;
   virtual absl::Status SendWrites(absl::Span<const Extent> extents, std::optional<uint32_t> crc32c,
                                   absl::Span<const grpc::Slice> data) = 0;
@@ -42,14 +42,14 @@ class FollowStream {
   virtual ~FollowStream() = default;
   // Waits for the next message; false: the stream has ended.
   virtual bool Read(v1::FollowFileResponse& message) = 0;
-  // Ends it soon, also a Read() that waits.
+  // Ends the stream soon, also a Read() that waits.
   virtual void Cancel() = 0;
-  // After Read() returned false, once: why it ended; kCancelled after Cancel().
+  // Once, after Read() has returned false: why the stream ended; kCancelled after Cancel().
   virtual absl::Status Finish() = 0;
 };
 
-// Thread-safe. Unary calls have `timeout` each (default 30 s) and name the server in
-// their errors; kUnavailable ones are retried once for calls that are idempotent.
+// Thread-safe. Unary calls have `timeout` each (default 30 s) and name the server in their errors.
+// Idempotent calls are retried once after kUnavailable.
 class Client {
  public:
   static absl::StatusOr<std::unique_ptr<Client>> Connect(const ClientOptions& options,

@@ -116,6 +116,14 @@ absl::StatusOr<ClientFile> FromToml(const std::filesystem::path& path, const tom
   return file;
 }
 
+// Whether there is a token that this user is meant to have: `h5mirrord init` puts the
+// administrator's into /etc/h5mirror, where all users of the host look for theirs.
+bool IsOursToRead(const std::filesystem::path& path) {
+  struct stat status {};
+  if (stat(path.c_str(), &status) != 0) return false;
+  return status.st_uid == geteuid() || access(path.c_str(), R_OK) == 0;
+}
+
 // "@FILE" with FILE below `directory` unless it is absolute.
 std::string TokenRelativeTo(const std::filesystem::path& directory, const std::string& token) {
   return token.starts_with('@') ? "@" + (directory / token.substr(1)).native() : token;
@@ -142,7 +150,7 @@ absl::StatusOr<ClientFile> ReadClientDirectory(const std::filesystem::path& dire
   if (!file.ca && std::filesystem::exists(directory / "ca.pem", ignored)) {
     file.ca = directory / "ca.pem";
   }
-  if (!file.token && std::filesystem::exists(directory / "token", ignored)) {
+  if (!file.token && IsOursToRead(directory / "token")) {
     file.token = "@" + (directory / "token").native();
   }
   return file;

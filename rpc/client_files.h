@@ -1,4 +1,4 @@
-// The files that client options come from.
+// The files with a client's options.
 #ifndef H5MIRROR_RPC_CLIENT_FILES_H_
 #define H5MIRROR_RPC_CLIENT_FILES_H_
 
@@ -10,13 +10,13 @@
 
 namespace h5mirror::rpc {
 
-// What one directory says; unset where it says nothing. An empty string says "none", which
-// hides what less important directories hold.
+// The options of one directory; unset: it has none. An empty string means "none", and hides the
+// value of less important directories.
 struct ClientFile {
   std::optional<std::string> server;
   std::optional<std::filesystem::path> ca;
   std::optional<std::string> token;  // the token, or @FILE
-  std::optional<std::string> root;   // what names are relative to; absolute, or empty
+  std::optional<std::string> root;   // names are relative to it; absolute, or empty
 };
 
 // Reads `directory`/client.toml; relative paths in it start from `directory`. `ca.pem` and
@@ -33,7 +33,7 @@ absl::StatusOr<std::optional<std::string>> ReadServerKey(const std::filesystem::
 // Reads a PEM file. kInvalidArgument: it holds no certificate.
 absl::StatusOr<std::string> ReadCa(const std::filesystem::path& path);
 
-// The token itself, or what @FILE holds, without white space around it. Messages never show it.
+// The token itself, or the content of @FILE, without white space around it. Messages never show it.
 // Errors: kNotFound; kPermissionDenied others may read the file; kInvalidArgument not
 //         1..4096 visible ASCII characters.
 absl::StatusOr<std::string> ReadToken(const std::string& token);

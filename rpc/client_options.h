@@ -1,4 +1,4 @@
-// Where the server is and how to be believed by it: from flags, environment, files.
+// The server's address and credentials, from flags, environment and files.
 #ifndef H5MIRROR_RPC_CLIENT_OPTIONS_H_
 #define H5MIRROR_RPC_CLIENT_OPTIONS_H_
 
@@ -27,7 +27,7 @@ struct ClientOptions {
   std::string target;     // for gRPC, e.g. "dns:///node7:7447", "unix:/run/h5mirror.sock"
   std::string ca_pem;     // empty: plain text
   std::string token;      // empty: none
-  std::string root;       // what names are relative to; empty: HOST/absolute/path
+  std::string root;       // names are relative to it; empty: HOST/absolute/path
   bool loopback = false;  // 127.0.0.0/8, ::1, localhost or a Unix socket
 };
 

@@ -1,6 +1,8 @@
 #include "rpc/client_options.h"
 
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <fstream>
@@ -152,6 +154,24 @@ TEST_F(ClientOptionsTest, TokenFileThatOthersCanReadIsRefused) {
               {.server = {}, .ca = {}, .token = "@" + (root_ / "token").native()});
   Write(user_ / "client.toml", "token = 's3cret'", 0644);
   ExpectError(absl::StatusCode::kPermissionDenied, "client.toml");
+}
+
+// `h5mirrord init` leaves the administrator's token where all users of the host look for theirs.
+TEST_F(ClientOptionsTest, ATokenOfAnotherUserIsNone) {
+  if (geteuid() != 0) GTEST_SKIP() << "another user's file takes root to make";
+  Write(system_ / "token", "s3cret");
+  for (const auto& path : {root_, system_}) chmod(path.c_str(), 0755);
+  constexpr int kWithoutToken = 42;
+  const pid_t child = fork();
+  if (child == 0) {
+    if (setgid(65534) != 0 || setuid(65534) != 0) _exit(1);
+    const auto options = Resolve();
+    _exit(options.ok() && options->token.empty() ? kWithoutToken : 2);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(WEXITSTATUS(status), kWithoutToken);
+  EXPECT_EQ(Resolve()->token, "s3cret") << "of the user that it belongs to";
 }
 
 TEST_F(ClientOptionsTest, MistakesInFilesNameFileAndKey) {

@@ -1,4 +1,4 @@
-// Where a client's configuration lies.
+// The directories of a client's configuration.
 #ifndef H5MIRROR_RPC_CLIENT_PLACES_H_
 #define H5MIRROR_RPC_CLIENT_PLACES_H_
 

@@ -1,5 +1,5 @@
-// Which servers are the user's own. A token goes to no other one, whatever a file's record says:
-// whoever can write beside a file could name any.
+// The servers that the user has configured. A token goes to no other server, whatever a file's
+// record says: any user who can write beside a file could name any server there.
 #ifndef H5MIRROR_RPC_CONFIGURED_SERVERS_H_
 #define H5MIRROR_RPC_CONFIGURED_SERVERS_H_
 
@@ -13,8 +13,8 @@
 namespace h5mirror::rpc {
 
 // All servers of H5MIRROR_SERVER, of `server` in HDF5_DRIVER_CONFIG (or in the file @FILE that it
-// names), and of client.toml in ~/.config/h5mirror and /etc/h5mirror; each may name several.
-// Nothing of that: 127.0.0.1:7447. "embedded" is none.
+// names), and of client.toml in ~/.config/h5mirror and /etc/h5mirror. Each may name several. If
+// none does: 127.0.0.1:7447. "embedded" does not count.
 // Errors: those of ReadClientDirectory().
 absl::StatusOr<std::vector<std::string>> ConfiguredServers();
 

@@ -1,4 +1,4 @@
-// A reader's side of the metadata that h5mirror-agent shares with the readers of its host.
+// The reader's side of the metadata that h5mirror-agent shares with the readers of its host.
 #ifndef H5MIRROR_RPC_CUT_MAP_H_
 #define H5MIRROR_RPC_CUT_MAP_H_
 
@@ -15,30 +15,30 @@
 
 namespace h5mirror::rpc {
 
-// Pages of one cut, mapped read-only. They are of memory that is sealed: nobody, the agent
-// included, can change or shorten it, so that what was checked once stays right, a read never
-// faults, and it outlives the agent. Thread-safe; goes on in a forked child.
+// Pages of one cut, mapped read-only. Their memory is sealed: no process, the agent included, can
+// change or shorten it. So a check is valid for good, a read never faults, and the memory outlives
+// the agent. Thread-safe; works in a forked child too.
 class CutMap {
  public:
-  // Asks the agent that listens at `socket_path`; no signal comes of it, whatever happens.
-  // Errors: kNotFound          it has nothing to map.
-  //         kUnavailable       nobody is there, or hangs up.
-  //         kDeadlineExceeded  somebody is, and does not answer by the deadline.
-  //         kInvalidArgument   what came is no map of a cut of `size_bytes`, or is not sealed.
+  // Asks the agent that listens at `socket_path`. Never causes a signal (SIGPIPE).
+  // Errors: kNotFound          the agent has no map of the cut.
+  //         kUnavailable       no agent is there, or it hangs up.
+  //         kDeadlineExceeded  the agent does not answer by the deadline.
+  //         kInvalidArgument   the answer is no map of a cut of `size_bytes`, or is not sealed.
   static absl::StatusOr<std::unique_ptr<CutMap>> Ask(const std::string& socket_path,
                                                      const CutMapQuestion& question,
                                                      uint64_t size_bytes, absl::Time deadline);
-  // The index, and then its parts. `connection` is kept: by it the agent knows that they are
-  // mapped.
+  // `memories`: the index, and then its parts. `connection` stays open: it tells the agent that
+  // they are mapped.
   static absl::StatusOr<std::unique_ptr<CutMap>> Map(const std::vector<OwnedFd>& memories,
                                                      uint64_t size_bytes, OwnedFd connection);
   ~CutMap();
   CutMap(const CutMap&) = delete;
 
-  // All bytes [offset, offset + out.size()), which is not beyond the cut's end; false: some are not
-  // there, and `out` is undefined.
+  // Fills `out` with the bytes [offset, offset + out.size()), which must be within the cut. False:
+  // some are not mapped, and `out` is undefined.
   bool Read(uint64_t offset, absl::Span<char> out) const;
-  // It has all metadata that the agent knew of.
+  // True: it has all metadata that the agent knew of.
   bool has_all() const { return has_all_; }
 
  private:

@@ -1,6 +1,6 @@
-// The metadata of one cut in shared memory, as h5mirror-agent hands it to the readers of its host,
-// and how they ask for it: docs/design/011-metadata-in-shared-memory.md. Both sides are on one host
-// and may be of different releases: another layout gets another magic.
+// The metadata of one cut in shared memory, from h5mirror-agent to the readers of its host, and the
+// messages between the two: docs/design/011-metadata-in-shared-memory.md. The two sides may be of
+// different releases: another layout gets another magic.
 #ifndef H5MIRROR_RPC_CUT_MAP_FORMAT_H_
 #define H5MIRROR_RPC_CUT_MAP_FORMAT_H_
 
@@ -14,11 +14,11 @@ namespace h5mirror::rpc {
 
 inline constexpr uint64_t kMapBlockBytes = 64 << 10;
 inline constexpr uint64_t kMapPageBytes = 4 << 10;
-// Pieces of memory with pages; and the index.
+// The most parts: memories with pages. The index is one more.
 inline constexpr size_t kMapPartsMax = 16;
 inline constexpr size_t kMapDescriptorsMax = kMapPartsMax + 1;
 
-// The index: this, and then the entries, whose blocks rise.
+// The index: this header, and then the entries, whose blocks rise.
 struct CutMapHeader {
   char magic[8];        // kMapMagic
   uint64_t size_bytes;  // of the cut
@@ -39,27 +39,27 @@ struct CutMapEntry {
 };
 static_assert(sizeof(CutMapEntry) == 24);
 
-// Asked once on each connection; the connection stays for as long as the memory is mapped.
+// One question for each connection. The connection stays open as long as the memory is mapped.
 struct CutMapQuestion {
   std::string target;  // the server, as ClientOptions has it
   std::string name;
   std::string file_id;  // 16 bytes; empty: not known
   int64_t cut = 0;
-  int64_t version = 0;  // above 0: this one,
-  // and when the server made it (ns since 1970): another file that takes the name reaches the same
-  // numbers.
+  int64_t version = 0;  // above 0: this version
+  // When the server made that version (ns since 1970): another file that takes the name reaches the
+  // same numbers.
   int64_t version_time_ns = 0;
 };
 std::string EncodeQuestion(const CutMapQuestion& question);
-// Of a question that begins so: its length; 0: that is not seen yet. Nothing: it is none.
+// The length of the question that begins with `bytes`; 0: not known yet. Unset: it is no question.
 std::optional<size_t> QuestionBytes(std::string_view bytes);
 inline constexpr size_t kQuestionBytesMax = 16 << 10;
 std::optional<CutMapQuestion> DecodeQuestion(std::string_view bytes);
 
-// With it come the descriptors: the index, and its parts.
+// The answer. The descriptors come with it: the index, and its parts.
 struct CutMapAnswer {
   char magic[8];              // kAnswerMagic
-  uint32_t descriptor_count;  // 0: there is nothing to map
+  uint32_t descriptor_count;  // 0: there is no map
   uint32_t unused;
 };
 static_assert(sizeof(CutMapAnswer) == 16);

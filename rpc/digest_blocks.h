@@ -1,4 +1,4 @@
-// Which block each digest is of that Files.DigestFile answers with.
+// Finds the block of each digest in the answers of Files.DigestFile.
 #ifndef H5MIRROR_RPC_DIGEST_BLOCKS_H_
 #define H5MIRROR_RPC_DIGEST_BLOCKS_H_
 
@@ -18,13 +18,13 @@
 
 namespace h5mirror::rpc {
 
-// Where a block lies, the last one clipped to the version's end, and its digest.
+// Takes a block's range, the last one clipped to the version's end, and its digest.
 using DigestSink = absl::FunctionRef<absl::Status(Extent block, const BlockDigest& digest)>;
 
-// Of one call. Not thread-safe. What is referenced must outlive it.
+// The digests of one call. Not thread-safe. The referenced objects must outlive it.
 class DigestBlocks {
  public:
-  // Of the same `request` as the call; its block size must be set.
+  // `request`: that of the call; its block size must be set.
   DigestBlocks(const v1::DigestFileRequest& request, DigestSink sink)
       : request_(request), sink_(sink) {}
 
@@ -41,7 +41,7 @@ class DigestBlocks {
   const v1::DigestFileRequest& request_;
   DigestSink sink_;
   v1::Version version_;
-  std::vector<Extent> ranges_;  // from range_ on: what is missing
+  std::vector<Extent> ranges_;  // from range_ on: without a digest yet
   size_t range_ = 0;
   std::string pending_;  // bytes of a digest that is split over two messages
 };

@@ -1,4 +1,4 @@
-// How a file stands to its mirror, in the words that all of h5mirror uses.
+// The names of mirror states, for all programs of h5mirror.
 #ifndef H5MIRROR_RPC_MIRROR_STATE_NAME_H_
 #define H5MIRROR_RPC_MIRROR_STATE_NAME_H_
 

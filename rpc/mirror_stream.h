@@ -12,9 +12,9 @@
 
 namespace h5mirror::rpc {
 
-// How long one operation of a MirrorStream waits. A server that is gone, or stopped, is noticed
-// long before, as it answers no ping (rpc/channel.cc); one that answers them may be syncing a
-// commit, and has as long as CommitVersion has for that in sync/resync.cc.
+// How long one operation of a MirrorStream waits. A server that is gone or stopped is noticed long
+// before, as it answers no ping (rpc/channel.cc). A server that answers pings may be syncing a
+// commit; it gets the same time as CommitVersion in sync/resync.cc.
 inline constexpr absl::Duration kSilenceMax = absl::Minutes(6);
 
 // Starts a MirrorFile call. Raw bytes both ways: frames go through rpc/frame_codec.h. An operation

@@ -1,4 +1,4 @@
-// A channel for who reads much over it.
+// A channel for clients that mainly read.
 #ifndef H5MIRROR_RPC_READING_CHANNEL_H_
 #define H5MIRROR_RPC_READING_CHANNEL_H_
 
@@ -9,9 +9,9 @@
 
 namespace h5mirror::rpc {
 
-// As MakeChannel(), but that the connection's window grows by probing. Else it holds one message at
-// a time, and each costs a round trip: over 1 ms a third of what the link carries was seen. Who
-// mainly sends is better off without the probes.
+// As MakeChannel(), but the connection's window grows by probing. Without that, one message fits at
+// a time, and each costs a round trip: over 1 ms a third of the link's throughput was measured. For
+// clients that mainly send, MakeChannel() is faster.
 std::shared_ptr<grpc::Channel> MakeReadingChannel(const ClientOptions& options);
 
 }  // namespace h5mirror::rpc

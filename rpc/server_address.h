@@ -1,4 +1,4 @@
-// How a user names a server, and what gRPC makes of it.
+// A server's address, from the user's text to gRPC's target.
 #ifndef H5MIRROR_RPC_SERVER_ADDRESS_H_
 #define H5MIRROR_RPC_SERVER_ADDRESS_H_
 
@@ -15,7 +15,7 @@ struct ServerAddress {
 };
 
 // Parses HOST, HOST:PORT, [V6], [V6]:PORT or unix:PATH; the port is 7447 unless given.
-// kInvalidArgument quotes the text and says what is wrong with it.
+// kInvalidArgument quotes the text and says which part is wrong.
 absl::StatusOr<ServerAddress> ParseServerAddress(std::string_view text);
 
 }  // namespace h5mirror::rpc

@@ -27,8 +27,8 @@ struct Tag {
   WireType type = WireType::kVarint;
 };
 
-// Borrows the slices. Every read returns false, with nothing promised about the position,
-// where the bytes up to the limit do not hold what was asked for.
+// Borrows the slices. A read returns false if the bytes up to the limit do not hold the value; the
+// position is undefined then.
 class SliceCursor {
  public:
   explicit SliceCursor(absl::Span<const grpc::Slice> slices);

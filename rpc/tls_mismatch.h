@@ -1,6 +1,5 @@
-// Why a connection cannot come about that TLS is in the way of: one side speaks it and the other
-// does not, or the server's certificate is not one that the client takes. gRPC's errors do not say
-// so, or not in words for people.
+// Finds out whether TLS is the reason why a connection fails: only one side speaks it, or the
+// client refuses the server's certificate. gRPC's errors do not say so, or not in words for people.
 #ifndef H5MIRROR_RPC_TLS_MISMATCH_H_
 #define H5MIRROR_RPC_TLS_MISMATCH_H_
 
@@ -13,11 +12,11 @@
 
 namespace h5mirror::rpc {
 
-// What is in the way and the way out; unset: nothing of this kind, or it cannot be told. `error` is
-// gRPC's, of a connection with `options` that has failed. Where it does not say, and no CA is set,
-// the server is asked: on a connection of its own it gets the start of a TLS handshake, and its
-// first bytes tell. Nothing else is sent, no token. A server is asked once in a minute; the answer
-// is kept for as long. Blocks for at most `timeout`. Thread-safe.
+// The reason and the way out; unset: TLS is not the reason, or it is unknown. `error` is gRPC's, of
+// a failed connection with `options`. If it does not say, and no CA is set, this asks the server:
+// on a connection of its own it sends the start of a TLS handshake, and reads the first bytes of
+// the answer. It sends no token. A server is asked once in a minute, and the answer is remembered
+// as long. Blocks for at most `timeout`. Thread-safe.
 std::optional<std::string> FindTlsMismatch(const ClientOptions& options, std::string_view error,
                                            absl::Duration timeout);
 

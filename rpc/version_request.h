@@ -1,4 +1,4 @@
-// Asks a server for a version that people named.
+// Asks a server for a version in a user's words.
 #ifndef H5MIRROR_RPC_VERSION_REQUEST_H_
 #define H5MIRROR_RPC_VERSION_REQUEST_H_
 
@@ -9,7 +9,7 @@
 
 namespace h5mirror::rpc {
 
-// What to ask the server for. `spec` has no number.
+// The request for `spec`, which must have no number.
 v1::FindVersionRequest FindRequest(const std::string& name, const VersionSpec& spec);
 
 }  // namespace h5mirror::rpc

@@ -1,5 +1,5 @@
-// A version as people name it: on the command line, and in the driver's `version=`. Without the
-// wire: version_request.h asks a server for one.
+// A version in the form of the command line and of the driver's `version=`. Without the wire:
+// version_request.h asks a server for one.
 #ifndef H5MIRROR_RPC_VERSION_SPEC_H_
 #define H5MIRROR_RPC_VERSION_SPEC_H_
 
@@ -16,7 +16,7 @@ namespace h5mirror::rpc {
 
 // A version as the user names it.
 struct VersionSpec {
-  // The number, from 1; 0: found by what follows.
+  // The number, from 1; 0: the fields below name the version.
   int64_t number = 0;
   // By its tag, if that is not empty; else the newest at or before a time, if there is one.
   std::string tag;
@@ -26,12 +26,12 @@ struct VersionSpec {
   bool operator==(const VersionSpec&) const = default;
 };
 
-// What is right, for messages; a time as kTimeForm follows.
+// The forms of a version, for messages; kTimeForm follows.
 inline constexpr char kVersionForm[] =
     "a version is a number from 1, latest, latest-K, tag:NAME, or a time ";
 
 // "12", "latest", "latest-K", "tag:NAME" or a time (rpc/time_spec.h), of `zone` if it names none.
-// kInvalidArgument quotes the text and says what would be right.
+// kInvalidArgument quotes the text and shows the form.
 absl::StatusOr<VersionSpec> ParseVersionSpec(std::string_view text, absl::TimeZone zone);
 
 }  // namespace h5mirror::rpc

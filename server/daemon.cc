@@ -89,7 +89,11 @@ void Reload(const Config& config, MirrorServer& server) {
   if (!tokens.ok()) {
     spdlog::error("reload: the tokens stay as they were: {}", tokens.ToString());
   }
-  if (certificate.ok() && tokens.ok()) spdlog::info("reloaded log, certificate and tokens");
+  if (certificate.ok() && tokens.ok()) {
+    spdlog::info("reloaded log{}{}", config.tls_cert.empty() ? "" : ", certificate",
+                 config.tokens_file.empty() ? "; there is no tokens_file, so no token is asked for"
+                                            : ", tokens");
+  }
 }
 
 // Until a signal says to stop. Returns it.

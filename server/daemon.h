@@ -12,7 +12,7 @@ namespace h5mirror::server {
 // Blocks the signals that RunDaemon() waits for. Call it before any thread is started.
 void BlockSignals();
 
-// Serves until SIGTERM or SIGINT. What goes wrong is logged in one line.
+// Serves until SIGTERM or SIGINT. Logs each failure in one line.
 ExitCode RunDaemon(const Config& config, const std::filesystem::path& port_file);
 
 }  // namespace h5mirror::server

@@ -1,5 +1,5 @@
-// h5mirrord --embedded: a server for one file without a server, started by `h5mirror` and gone with
-// it, so that every verb works on such a file as on any.
+// h5mirrord --embedded: serves one file with an embedded history. `h5mirror` starts it, and it ends
+// with `h5mirror`, so that every verb works on such a file.
 #ifndef H5MIRROR_SERVER_EMBEDDED_DAEMON_H_
 #define H5MIRROR_SERVER_EMBEDDED_DAEMON_H_
 
@@ -10,9 +10,9 @@
 
 namespace h5mirror::server {
 
-// Serves the history beside `head` where `config` listens, until standard input ends. Tells its
-// parent on standard output how the start went, in one line: "ready", or "error CODE MESSAGE" with
-// an absl::StatusCode.
+// Serves the history beside `head` on the addresses of `config`, until standard input ends. Prints
+// one line to standard output once it has started: "ready", or "error CODE MESSAGE" with an
+// absl::StatusCode.
 ExitCode RunEmbedded(const std::filesystem::path& head, const Config& config);
 
 }  // namespace h5mirror::server

@@ -21,7 +21,7 @@ enum class ExitCode : int {
   kRootReadOnly = 4,  // the root cannot be written
   kRootInUse = 5,     // another process serves it, or it has a newer format
   kCannotListen = 6,
-  kStoppedEarly = 7,  // stop_timeout passed, or a second SIGTERM: work in hand was not finished
+  kStoppedEarly = 7,  // stop_timeout passed, or a second SIGTERM: some work was not finished
 };
 
 enum class Verb { kServe, kEmbedded, kCheckConfig, kInit, kTokenAdd, kTokenList, kTokenRemove };
@@ -41,8 +41,7 @@ struct Flags {
   std::string token_rights;
 };
 
-// The result of parsing: flags, or the process ends with `exit` (after --help, or an error
-// that has been printed).
+// The result of parsing: flags, or an exit code, after --help or an error that was printed.
 struct ParsedFlags {
   Flags flags;
   std::optional<ExitCode> exit;

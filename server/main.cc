@@ -40,7 +40,8 @@ ExitCode AddOneToken(const Flags& flags) {
   std::cerr
       << "This is the only time that the token is shown. Put it into ~/.config/h5mirror/token "
          "(mode 0600) of its user;\na running server learns of it by SIGHUP (systemctl reload "
-         "h5mirrord).\n";
+         "h5mirrord), where its configuration has tokens_file = \""
+      << flags.tokens_file.string() << "\".\n";
   return ExitCode::kOk;
 }
 

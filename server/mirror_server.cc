@@ -316,6 +316,7 @@ void MirrorServer::Stop(absl::Duration timeout) {
   if (gate_ != nullptr) gate_->Close();
   versions_.Stop();
   snapshots_.Stop();
+  metrics_.StopServing();
 }
 
 std::string MirrorServer::Summary() const {

@@ -1,6 +1,5 @@
-// A store, served: the five services, health and, where it is wanted, reflection on all addresses,
-// with leases, metrics and a timer. main.cc adds the process around it; tests start it in their
-// own.
+// Serves a store: the five services, health and, if configured, reflection on all addresses, with
+// leases, metrics and a timer. main.cc adds the process around it; tests start it in their own.
 #ifndef H5MIRROR_SERVER_MIRROR_SERVER_H_
 #define H5MIRROR_SERVER_MIRROR_SERVER_H_
 
@@ -42,29 +41,29 @@ class MirrorServer {
   // Checks certificate and tokens, then listens and serves. `store` and `clock` must outlive
   // the server.
   // Errors: kInvalidArgument, kNotFound, kPermissionDenied  a certificate, key or tokens file;
-  //         kUnavailable  an address cannot be listened on; the message says why.
+  //         kUnavailable  the server cannot listen on an address; the message says why.
   static absl::StatusOr<std::unique_ptr<MirrorServer>> Start(const Config& config,
                                                              store::Store& store, Clock& clock);
   // Stops within 5 s.
   ~MirrorServer();
 
-  // Where it really listens, in the order of config.listen, with the ports taken.
+  // The addresses it listens on, in the order of config.listen, with their real ports.
   const std::vector<std::string>& addresses() const { return addresses_; }
   const std::vector<int>& ports() const { return ports_; }
   int metrics_port() const { return metrics_.port(); }
 
-  // Reads the tokens again, and ends the sessions and calls of those that are no more. On an error
-  // they stay as they were.
+  // Reads the tokens again, and ends the sessions and calls of removed ones. On an error the tokens
+  // stay as they were.
   absl::Status ReloadTokens();
-  // Looks for a renewed certificate, which happens by itself once a minute. Errors: as
+  // Looks for a renewed certificate now. (The server does so once a minute.) Errors: as
   // ServerCertificate::Reload().
   absl::Status ReloadCertificate();
 
-  // Takes no new calls, lets barriers in hand become durable, ends all streams with
-  // kUnavailable; what is not done within `timeout` is cancelled.
+  // Takes no new calls, lets barriers in hand become durable, and ends all streams with
+  // kUnavailable. Cancels calls that are not done within `timeout`.
   void Stop(absl::Duration timeout);
 
-  // Sessions, memory, for the status line of systemd.
+  // Sessions and memory, for the status line of systemd.
   std::string Summary() const;
 
  private:
@@ -111,8 +110,8 @@ class MirrorServer {
   std::thread timer_;
 };
 
-// The certificate and key of a configuration, checked to be a pair, and its tokens.
-// For --check-config, and before anything is opened.
+// Checks that certificate and key of a configuration are a pair, and its tokens. For
+// --check-config, and before any file or socket is opened.
 absl::Status CheckSecrets(const Config& config);
 
 }  // namespace h5mirror::server

@@ -1,5 +1,5 @@
-// The disk below FaultEnv: files and names in memory, the record of what changed them, and what a
-// power loss may leave of it.
+// The disk below FaultEnv: files and names in memory, a record of their changes, and the states
+// that a power loss may leave.
 #ifndef H5MIRROR_BASE_TESTING_FAULT_DISK_H_
 #define H5MIRROR_BASE_TESTING_FAULT_DISK_H_
 
@@ -13,7 +13,7 @@
 
 namespace h5mirror {
 
-// One change, as it is replayed.
+// One change, for a replay.
 struct FaultChange {
   enum class Kind : uint8_t {
     kWrite,
@@ -34,7 +34,7 @@ struct FaultChange {
   uint64_t offset = 0;  // kTruncate: the size; kSetMode, kCreate: the mode bits
   std::string bytes;    // kZero: its size counts
   std::string name;
-  uint64_t target = 0;   // what the name stands for
+  uint64_t target = 0;   // the node of the name
   uint64_t to_node = 0;  // kRename, kLink: directory of `to_name`
   std::string to_name;
   int64_t time = 0;  // of the files that it changes
@@ -49,7 +49,7 @@ struct FaultChange {
   }
 };
 
-// What of the unsynced changes a power loss leaves.
+// The unsynced changes that survive a power loss.
 enum class Unsynced : uint8_t {
   kDropped,
   kKept,
@@ -59,7 +59,7 @@ enum class Unsynced : uint8_t {
 
 // How names that no sync covers are lost.
 enum class NameOrder : uint8_t {
-  // As in a journal: who has one, has all that came before.
+  // As in a journal: with one name all names before it survive.
   kJournal,
   // Each directory on its own. A file that moves between two may be in both, never in none; a
   // directory is in one.
@@ -72,7 +72,7 @@ struct CrashPoint {
   Unsynced data = Unsynced::kMixed;
   Unsynced names = Unsynced::kMixed;
   NameOrder order = NameOrder::kJournal;
-  uint64_t seed = 0;  // chooses where something is kMixed
+  uint64_t seed = 0;  // of the choices with kMixed
 };
 
 // Thread-compatible.
@@ -94,12 +94,13 @@ struct FaultDisk {
   absl::StatusOr<uint64_t> Find(std::string_view name) const;
   // A name of `node`; "(no name)".
   std::string NameOf(uint64_t node) const;
-  // The same for the same names, modes and bytes, whenever they were written.
+  // Equal for equal names, modes and bytes. Times do not matter.
   uint64_t Fingerprint() const;
 };
 
-// What a power loss at `point` leaves of `changes` made to `start`. A change to data is safe behind
-// a sync of its file, unless one failed in between; a name behind a sync of one of its directories.
+// The disk after a power loss at `point`, of `start` with `changes`. A change to data is safe
+// behind a sync of its file, unless a sync failed in between; a name behind a sync of one of its
+// directories.
 FaultDisk CrashedDisk(const FaultDisk& start, absl::Span<const FaultChange> changes,
                       const CrashPoint& point);
 

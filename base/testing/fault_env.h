@@ -1,5 +1,5 @@
-// Env's twin for tests: a file system in memory that fails when it is told to, and that can say
-// what a power loss might have left at any moment of its past.
+// Env's twin for tests: a file system in memory. It fails on demand, and gives the states that a
+// power loss might have left at any moment of its past.
 #ifndef H5MIRROR_BASE_TESTING_FAULT_ENV_H_
 #define H5MIRROR_BASE_TESTING_FAULT_ENV_H_
 
@@ -19,10 +19,10 @@ namespace h5mirror {
 // Thread-safe. Has one tree, whatever root is named. Files lie in memory as they are, up to 1 GiB
 // each: keep them small. Copies made by Crash() are independent.
 //
-// The model of a power loss: a file's data and mode are what its last successful Sync() covered,
-// and of each later write, truncate or mode, independently: all, nothing, or any of its 512-byte
-// sectors. Names are kept up to the last that a SyncDirectory() covered, and any number of those
-// after it, as NameOrder says. What a failed Sync() should have covered no later one covers.
+// The model of a power loss. Of a file's data and mode, the changes that its last successful Sync()
+// covered survive; of each later one, independently: all, nothing, or any of its 512-byte sectors.
+// Names survive up to the last that a SyncDirectory() covered, and any number of those after it, as
+// NameOrder says. A change that a failed Sync() should have covered is covered by no later one.
 class FaultEnv final : public Env, public KnowsBootTime {
  public:
   FaultEnv();
@@ -36,12 +36,12 @@ class FaultEnv final : public Env, public KnowsBootTime {
   // The time of day; null: the machine's. Copies begin with the machine's.
   void SetTime(std::function<absl::Time()> now);
 
-  // What SinceBoot() says; null: nothing. Copies begin with that.
+  // The result of SinceBoot(); null: unset. Copies begin without it.
   void SetBootTime(std::function<BootTime()> boot_time);
 
   // ---- Faults ----
-  // The call number `call` (from call_count() on, 0 is the next) fails with `status`: a write after
-  // half of its bytes, a Sync() with the loss of what it should have covered. Once.
+  // The call number `call` (from call_count() on, 0 is the next) fails once, with `status`: a write
+  // after half of its bytes; a Sync() loses the changes that it should have covered.
   void FailCall(uint64_t call, absl::Status status) { FailCalls(call, 1, std::move(status)); }
   // The same for `count` calls one after the other.
   void FailCalls(uint64_t call, uint64_t count, absl::Status status);
@@ -52,16 +52,16 @@ class FaultEnv final : public Env, public KnowsBootTime {
   bool fault_met() const;
   // Bytes that files may hold together; writes beyond fail with kResourceExhausted.
   void SetCapacity(uint64_t bytes);
-  // What FileSizes() says; files of 1 GiB are the largest, whatever it says.
+  // The result of FileSizes(). Files have at most 1 GiB in any case.
   void SetFileSizes(const FileSizeMax& max);
-  // What files hold together now.
+  // The bytes of all files now.
   uint64_t used_bytes() const;
-  // Asked before each change, with the disk as it is, under the tree's lock. True: the disk lies,
-  // the call reports success and nothing happens. Null: no disk lies.
+  // Called before each change, with the present disk, under the tree's lock. True: the disk lies,
+  // and the call reports success without the change. Null: the disk does not lie.
   using Lie = std::function<bool(const FaultDisk& disk, const FaultChange& change)>;
   void SetLie(Lie lie);
   // Called after each read of a file, by the thread that read, with no lock held: a test can let
-  // time pass there. Null: nobody is told.
+  // time pass there. Null: none.
   using AfterRead = std::function<void(const std::string& name)>;
   void SetAfterRead(AfterRead after_read);
   // Rot: no change, and no time of the file shows it. kNotFound, kOutOfRange.
@@ -70,13 +70,13 @@ class FaultEnv final : public Env, public KnowsBootTime {
   // ---- Crashes ----
   // Changes made so far: writes, truncates, syncs, names. Each prefix of them is a moment.
   size_t change_count() const;
-  // What a power loss after the first `changes` changes might leave, chosen by `seed`.
+  // A state that a power loss after the first `changes` changes might leave; `seed` chooses one.
   std::unique_ptr<FaultEnv> Crash(size_t changes, uint64_t seed) const;
   std::unique_ptr<FaultEnv> Crash(const CrashPoint& point) const;
-  // What a crash of the process alone leaves: everything.
+  // The state after a crash of the process alone: everything survives.
   std::unique_ptr<FaultEnv> CopyNow() const;
 
-  // The same for the same names, modes and bytes, whenever they were written.
+  // Equal for equal names, modes and bytes. Times do not matter.
   uint64_t Fingerprint() const;
   // For people: "write d/x.h5 [0, 512)".
   std::string DescribeChange(size_t number) const;

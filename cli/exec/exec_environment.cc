@@ -77,7 +77,9 @@ std::string Prepend(const std::string& ours, const std::string& users) {
 
 absl::StatusOr<EnvironmentChanges> ExecEnvironment(const ExecEnvironmentRequest& request,
                                                    GetEnvironment get) {
-  const bool ours_already = get("HDF5_DRIVER") == "h5mirror";
+  // Where no driver is named, the config can only be meant for the one that exec names.
+  const std::string driver = get("HDF5_DRIVER");
+  const bool ours_already = driver.empty() || driver == "h5mirror";
   const std::string config = !request.config.empty() ? request.config
                              : ours_already          ? get("HDF5_DRIVER_CONFIG")
                                                      : "";

@@ -72,6 +72,10 @@ TEST(ExecEnvironmentTest, TheEnvironmentsConfigIsKeptForOurDriverOnly) {
   EXPECT_EQ(Environment({}, {{"HDF5_DRIVER", "h5mirror"}, {"HDF5_DRIVER_CONFIG", "ack=none"}})
                 .at("HDF5_DRIVER_CONFIG"),
             "ack=none");
+  EXPECT_EQ(
+      Environment({}, {{"HDF5_DRIVER_CONFIG", "mode=reader;version=1"}}).at("HDF5_DRIVER_CONFIG"),
+      "mode=reader;version=1")
+      << "no driver is named";
   EXPECT_EQ(Environment({}, {{"HDF5_DRIVER", "core"}, {"HDF5_DRIVER_CONFIG", "64 1"}})
                 .at("HDF5_DRIVER_CONFIG"),
             "");

@@ -15,6 +15,7 @@
 #include "cli/output/text.h"
 #include "cli/process/install_dirs.h"
 #include "cli/process/libhdf5.h"
+#include "cli/verbs/doctor_config.h"
 #include "cli/verbs/doctor_report.h"
 #include "cli/verbs/scratch_check.h"
 #include "cli/verbs/standing.h"
@@ -148,6 +149,7 @@ class Doctor {
     } else {
       report_.Ok("config", found.empty() ? "no client.toml: flags, environment and defaults count"
                                          : absl::StrJoin(found, ", "));
+      CheckConfig(options->server);
     }
   }
 
@@ -183,6 +185,13 @@ class Doctor {
     CheckProtocol(*server);
     CheckRights(*server);
     CheckSpace(*server);
+  }
+
+  // Of programs that are mirrored without `h5mirror exec`.
+  void CheckConfig(const std::string& server) {
+    const std::string config = FromEnvironment("HDF5_DRIVER_CONFIG");
+    if (FromEnvironment("HDF5_DRIVER") != "h5mirror" || config.empty()) return;
+    report_.Add(CheckDriverConfig(config, server));
   }
 
   void CheckProtocol(const v1::GetServerResponse& server) {

@@ -173,7 +173,7 @@ class Tally {
     also(found_.gone.size(), "gone here (the server keeps them)");
     if (!options_.dry_run) {
       StrAppend(&text, "; ", HumanBytes(sent_bytes_.load()), " sent in ",
-                HumanDuration(absl::Trunc(absl::Now() - start_, absl::Milliseconds(100))));
+                HumanDuration(absl::Trunc(absl::Now() - start_, absl::Milliseconds(1))));
     }
     const bool is_many = options_.recursive || found_.files.size() > 1;
     return {Json{{"summary",

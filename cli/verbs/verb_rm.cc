@@ -70,7 +70,8 @@ absl::StatusOr<int> RunUndelete(Context& context, const UndeleteOptions& options
   if (context.json()) {
     context.Print(Json{{"file", file->name()}, {"version_count", file->version_count()}});
   }
-  context.Say(StrCat(file->name(), " is back, with ", file->version_count(), " versions"));
+  context.Say(StrCat(file->name(), " is back, with ", file->version_count(),
+                     file->version_count() == 1 ? " version" : " versions"));
   return kExitOk;
 }
 

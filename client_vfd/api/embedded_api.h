@@ -1,8 +1,8 @@
 /* The border between the thin plugin and the embedded store, a module that is loaded at the first
- * open with server=embedded that needs it. As session_api.h: plain C types, nothing throws.
+ * open with server=embedded that needs it. As session_api.h: plain C types, no function throws.
  *
- * The functions that can fail return 0 or an errno value, and then say why in `error`. A file's
- * functions are called by one thread at a time; different files' may run at once. */
+ * A function that can fail returns 0, or an errno value and the reason in `error`. A file's
+ * functions are called by one thread at a time; those of different files may run at once. */
 #ifndef H5MIRROR_CLIENT_VFD_API_EMBEDDED_API_H_
 #define H5MIRROR_CLIENT_VFD_API_EMBEDDED_API_H_
 
@@ -25,8 +25,8 @@ typedef struct H5mEmbedded H5mEmbedded;
 
 typedef struct H5mEmbeddedOpen {
   const char* path;      /* absolute, no symlinks */
-  const void* host;      /* the HDF5 library that asks: two of them never share a file */
-  enum H5mIntent intent; /* H5M_CREATED: whatever was there becomes history at the first cut */
+  const void* host;      /* the HDF5 library of the open: two libraries never share a file */
+  enum H5mIntent intent; /* H5M_CREATED: a former file becomes history at the first cut */
   int lock_head;         /* nonzero: flock(2) the head too, as sec2 does */
   uint32_t mode_bits;    /* of a head that is made */
   uint32_t timeout_ms;
@@ -44,10 +44,11 @@ typedef struct H5mEmbeddedOpen {
 typedef struct H5mEmbeddedApi {
   uint32_t abi;
   uint32_t size; /* of this struct */
-  /* Null when it fails. Writes nothing that stays: a store is made with the first change. */
+  /* Null: it failed. Writes nothing that stays: the first change makes a store. */
   H5mEmbedded* (*open)(const H5mEmbeddedOpen* open, int* error_number, char* error,
                        size_t error_size);
-  /* The same file once more, if `host` has it open in this process; else null. Each is closed. */
+  /* The same file once more, if `host` has it open in this process; else null. Each open needs its
+   * own close. */
   H5mEmbedded* (*share)(const char* path, const void* host);
   uint64_t (*size_bytes)(H5mEmbedded*);
   int (*read)(H5mEmbedded*, uint64_t offset, void* out, size_t size, char* error,
@@ -55,15 +56,15 @@ typedef struct H5mEmbeddedApi {
   int (*write)(H5mEmbedded*, uint64_t offset, const void* bytes, size_t size, char* error,
                size_t error_size);
   int (*truncate)(H5mEmbedded*, uint64_t size_bytes, char* error, size_t error_size);
-  /* Ends a cut, and waits as `ack` says, at most the timeout; `*acknowledged` tells whether that
+  /* Ends a cut, and waits as `ack` says, at most the timeout. `*acknowledged`: nonzero, if the ack
    * came. */
   int (*barrier)(H5mEmbedded*, enum H5mBarrier kind, enum H5mAck ack, const char* comment,
                  int* acknowledged, char* error, size_t error_size);
-  /* The last of those who share the file ends it: with a commit if `clean` was nonzero for all,
-   * else what follows the last cut is dropped. The pointer is dead afterwards. */
+  /* The last close of a shared file ends it: with a commit if `clean` was nonzero in all closes,
+   * else the writes after the last cut are dropped. The pointer is dead afterwards. */
   int (*close)(H5mEmbedded*, int clean, const char* comment, char* error, size_t error_size);
   void (*status)(H5mEmbedded*, H5mStatus* status);
-  /* Brings the head of a file that nobody writes to its newest durable cut, after a crash.
+  /* Brings the head of a file without a writer to its newest durable cut, after a crash.
    * ENOENT: there is no history. */
   int (*heal)(const char* path, const char* program, uint32_t timeout_ms,
               void (*notify)(void* context, const H5mEvent* event), void* context, char* error,

@@ -2,9 +2,9 @@
  * the session module (gRPC, loaded at the first write that really changes a mirrored file, and at
  * the first open of a reader).
  *
- * Plain C types: the two are built with different run-time libraries. No function throws, and none
- * blocks in the network: those that wait have a deadline. A session's functions are called by one
- * thread at a time; different sessions' may run at once. */
+ * Plain C types, as the two are built with different run-time libraries. No function throws. A
+ * function that waits for a server has a deadline. A session's functions are called by one thread
+ * at a time; those of different sessions may run at once. */
 #ifndef H5MIRROR_CLIENT_VFD_API_SESSION_API_H_
 #define H5MIRROR_CLIENT_VFD_API_SESSION_API_H_
 
@@ -15,7 +15,7 @@
 extern "C" {
 #endif
 
-/* Plugin and module come from one build; anything else is refused. */
+/* Plugin and module must come from one build: another number is refused. */
 #define H5M_SESSION_ABI 11u
 #define H5M_SESSION_SYMBOL "h5mirror_session_api"
 /* Below the plugin's own directory: HDF5 loads every lib*.so in that one while it looks. */
@@ -24,16 +24,16 @@ extern "C" {
 enum H5mIntent {
   H5M_EXISTING = 0, /* the file had content when it was opened */
   H5M_CREATED = 1,  /* this open created or emptied it */
-  /* mode=remote: there is no local file. `fd` is a spool, which nobody else sees and which holds
-   * what was written since the open, at its place; elsewhere it is empty. */
-  H5M_REMOTE_CHANGE = 2, /* of the file as it was at `base_cut` */
-  H5M_REMOTE_NEW = 3,    /* of a file that must not be there */
-  H5M_REMOTE_REPLACE = 4 /* of an empty one in the place of whatever is there */
+  /* mode=remote: there is no local file. `fd` is a spool without a name: it has the bytes that were
+   * written since the open, at their places, and holes elsewhere. */
+  H5M_REMOTE_CHANGE = 2, /* changes of the file as it was at `base_cut` */
+  H5M_REMOTE_NEW = 3,    /* a file that must not exist yet */
+  H5M_REMOTE_REPLACE = 4 /* an empty file in the place of any file there */
 };
 
 enum H5mBarrier { H5M_TICK = 1, H5M_SYNC = 2, H5M_COMMIT = 3 };
 
-/* What a write is for, as HDF5 types it; a hint. */
+/* The class of a write, as HDF5 types it; a hint. */
 enum H5mWriteClass { H5M_WRITE_RAW = 0, H5M_WRITE_METADATA = 1 };
 
 enum H5mAck { H5M_ACK_NONE = 0, H5M_ACK_APPLIED = 1, H5M_ACK_DURABLE = 2 };
@@ -60,7 +60,7 @@ typedef struct H5mStat {
   int64_t ctime_ns;
 } H5mStat;
 
-/* What a session says about itself; strings live during the call. */
+/* An event of a session. Strings live during the call. */
 typedef struct H5mEvent {
   const char* event; /* "attach", "opened", "resynced", "behind", "outside_change", "diverged",
                       "close" */
@@ -78,8 +78,8 @@ typedef struct H5mAttach {
   enum H5mIntent intent;
   int64_t base_cut;     /* of H5M_REMOTE_CHANGE */
   H5mStat stat_at_open; /* before this open changed anything; not in mode=remote */
-  /* Nonzero: what a program without the driver has changed becomes a version first, where nothing
-   * speaks against it. The caller holds the file's lock, so that nobody else writes it. */
+  /* Nonzero: a change that a program without the driver has made becomes a version first, where
+   * nothing speaks against it. The caller holds the file's lock. */
   int adopts_outside_change;
   uint32_t mode_bits;
   const char* server;     /* "" : from the client's own configuration; as for ca and token */
@@ -93,8 +93,8 @@ typedef struct H5mAttach {
   enum H5mChecksum checksum;
   uint64_t window_bytes;
   uint32_t timeout_ms;
-  uint32_t linger_ms;                  /* that a close waits beyond it, where data flows */
-  uint32_t outage_wait_ms;             /* that barriers wait for a server that is away */
+  uint32_t linger_ms;                  /* how long a close may go on while data flows */
+  uint32_t outage_wait_ms;             /* how long barriers wait for a server that is away */
   uint64_t bandwidth_bytes_per_second; /* 0: no limit */
   uint32_t page_size_bytes;
   uint32_t version_every_ms;        /* 0: flushes make no versions */
@@ -110,11 +110,11 @@ typedef struct H5mAttach {
 typedef struct H5mStatus {
   enum H5mState state;
   int64_t cut;     /* the newest cut that the server confirmed */
-  int64_t version; /* the newest version that it made */
+  int64_t version; /* the newest version that the server made */
   uint64_t pending_bytes;
   int64_t behind_since_ns; /* Unix time, for people; 0: not behind */
   char message[256];
-  int64_t behind_for_ns; /* so long, whoever set the clock meanwhile; 0: not behind */
+  int64_t behind_for_ns; /* the time since then, whatever the clock was set to; 0: not behind */
 } H5mStatus;
 
 typedef struct H5mSession H5mSession;
@@ -129,7 +129,7 @@ typedef struct H5mReaderOpen {
   const char* ca;
   const char* token;
   const char* version; /* as in the configuration; "": the newest cut, where `live` is possible */
-  int linked; /* nonzero: opened through a link or a virtual dataset; `version` is not looked at */
+  int linked; /* nonzero: opened through a link or a virtual dataset; `version` is not used */
   int64_t
       at_ns; /* with `linked`: the newest version at or before this server time; 0: the newest */
   int64_t number;      /* with `linked`: this version, if it is not 0 */
@@ -147,14 +147,14 @@ typedef struct H5mReaderInfo {
   uint64_t size_bytes;
   /* `at_ns` for the files that this one leads to. */
   int64_t targets_at_ns;
-  int targets_live;    /* and `live`, */
-  uint8_t root_id[16]; /* and `root_id` */
-  char text[512];      /* for people: which version of which file, of what time in UTC */
+  int targets_live;    /* `live` for those files */
+  uint8_t root_id[16]; /* `root_id` for those files */
+  char text[512];      /* for people: the file, its version and the time in UTC */
   char identity[4608]; /* equal for two readers of the same bytes */
-  int error_number;    /* when it fails: an errno value that suits */
+  int error_number;    /* of an open that failed: an errno value */
 } H5mReaderInfo;
 
-/* Who waits for the next cut of a file. */
+/* A wait for the next cut of a file. */
 typedef struct H5mWait {
   const char* name;   /* under the server's root */
   const char* server; /* "" : from the client's own configuration; as for ca and token */
@@ -167,41 +167,42 @@ typedef struct H5mWait {
 typedef struct H5mSessionApi {
   uint32_t abi;
   uint32_t size; /* of this struct */
-  /* Null when it fails; `error` then says why. Does not wait for the server. */
+  /* Null: it failed, and `error` says why. Waits for the server only where an outside change is
+   * taken in, at most `timeout_ms` without an answer, or 5 s, for each of two steps. */
   H5mSession* (*attach)(const H5mAttach* attach, char* error, size_t error_size);
   /* For mode=remote, before the first write: waits until the server has taken the session. 0, or an
-   * errno value and the reason in `error`; the session can then only be closed. */
+   * errno value and the reason in `error`; then the session can only be closed. */
   int (*await_opened)(H5mSession*, char* error, size_t error_size);
-  /* Around every local write: `before` copies out what a closed cut still needs. */
+  /* Around every local write. `before` copies out the bytes that a closed cut still needs. */
   void (*before_write)(H5mSession*, uint64_t offset, uint64_t length);
   void (*after_write)(H5mSession*, uint64_t offset, uint64_t length,
                       enum H5mWriteClass write_class);
   /* Around a change of size to `size_bytes`. */
   void (*before_truncate)(H5mSession*, uint64_t size_bytes);
   void (*after_truncate)(H5mSession*, uint64_t size_bytes);
-  /* What waits has two steps, so that a file's mirrors are waited for at once: the first one of all
-   * of its sessions, then the second one of each. The deadline counts from the first step. */
-  /* Ends a cut; */
+  /* A wait has two steps, so that a file's mirrors are waited for at once: the caller takes the
+   * first step with all sessions, then the second with each. The deadline counts from the first. */
+  /* First step: ends a cut. */
   void (*cut)(H5mSession*, enum H5mBarrier kind, enum H5mAck ack, const char* comment);
-  /* waits as its `ack` says. 0: acknowledged so far; else the mirror is behind. */
+  /* Second step: waits as its `ack` says. 0: acknowledged as asked; else the mirror is behind. */
   int (*await_cut)(H5mSession*);
-  /* Clean close, while the local file is still locked: ends the last cut; */
+  /* A clean close, while the local file is still locked. First step: ends the last cut. */
   void (*seal)(H5mSession*);
-  /* returns when all its bytes were read and handed over, or the timeout has passed. */
+  /* Second step: returns when all its bytes were handed over, or the timeout has passed. */
   void (*await_sealed)(H5mSession*);
-  /* Then, whether sealed or not: the time to wait begins; */
+  /* The end of a session, sealed or not. First step: the time to wait begins. */
   void (*begin_close)(H5mSession*);
-  /* the session ends. After seal() it waits for the commit as configured; without, no cut is
-   * made. The pointer is dead afterwards. 0: acknowledged as configured. Else `error` says why not;
-   * in mode=remote it never will be. */
+  /* Second step: ends the session. After seal() it waits for the commit as configured; without
+   * seal() it makes no cut. The pointer is dead afterwards. 0: acknowledged as configured. Else
+   * `error` says why not; in mode=remote the bytes are lost then. */
   int (*close)(H5mSession*, char* error, size_t error_size);
   void (*status)(H5mSession*, H5mStatus* status);
-  /* A forked child: it wrote to the file. Touches shared memory only. */
+  /* For a forked child that wrote to the file. Touches shared memory only. */
   void (*child_wrote)(H5mSession*);
   /* Waits until closed sessions have finished, at most as long as their timeouts, and stops the
    * module's thread when no session is open. The next attach starts it again. */
   void (*drain)(void);
-  /* Finds a version and opens it for reading; null when it fails, and `error` then says why. */
+  /* Finds a version or cut and opens it for reading. Null: it failed, and `error` says why. */
   H5mReader* (*reader_open)(const H5mReaderOpen* open, H5mReaderInfo* info, char* error,
                             size_t error_size);
   /* Fills `out`; beyond the end with zeros. 0, or an errno value and the reason in `error`. Waits
@@ -209,8 +210,8 @@ typedef struct H5mSessionApi {
   int (*reader_read)(H5mReader*, uint64_t offset, void* out, size_t size, int raw, char* error,
                      size_t error_size);
   void (*reader_close)(H5mReader*);
-  /* 0: `cut` is the newest one, newer than `after_cut`; or ETIMEDOUT, with the newest one or 0; or
-   * another errno value and the reason in `error`. */
+  /* 0: `cut` is the newest one, newer than `after_cut`. ETIMEDOUT: `cut` is the newest one, or 0.
+   * Else an errno value, and the reason in `error`. */
   int (*wait_for_cut)(const H5mWait* wait, int64_t* cut, char* error, size_t error_size);
 } H5mSessionApi;
 

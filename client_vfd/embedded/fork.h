@@ -1,4 +1,4 @@
-// What the embedded module must know of forks.
+// Forks, for the embedded module.
 #ifndef H5MIRROR_CLIENT_VFD_EMBEDDED_FORK_H_
 #define H5MIRROR_CLIENT_VFD_EMBEDDED_FORK_H_
 
@@ -8,13 +8,13 @@
 
 namespace h5mirror::vfd {
 
-// How often this process, with those that it was forked from, became another one. What was opened
-// at another number is the parent's.
+// The number of forks from the first process down to this one. An object that was made at another
+// number is the parent's.
 unsigned ForksSeen();
-// In a forked child.
+// To be called in a forked child.
 void CountFork();
 
-// Locks `mutex` as soon as that can be had; false at `deadline`.
+// Waits for `mutex` and locks it. False: `deadline` has come first.
 bool LockBefore(absl::Mutex& mutex, absl::Time deadline) ABSL_NO_THREAD_SAFETY_ANALYSIS;
 
 }  // namespace h5mirror::vfd

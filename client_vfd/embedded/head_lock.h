@@ -1,4 +1,4 @@
-// sec2's advisory lock on the file itself, which stock programs look at.
+// sec2's advisory lock on the head, for stock programs.
 #ifndef H5MIRROR_CLIENT_VFD_EMBEDDED_HEAD_LOCK_H_
 #define H5MIRROR_CLIENT_VFD_EMBEDDED_HEAD_LOCK_H_
 
@@ -18,10 +18,11 @@ class HeadLock {
   HeadLock& operator=(const HeadLock&) = delete;
   ~HeadLock() { LetGo(); }
 
-  // Locks what has the name now, instead of what had it before; OK where nothing has. A file
-  // system without locks is no error, as with HDF5's BEST_EFFORT. kUnavailable: others hold it.
+  // Locks the file that has the name now, instead of a former one. OK also where there is no file,
+  // and on a file system without locks, as with HDF5's BEST_EFFORT. kUnavailable: another program
+  // holds the lock.
   absl::Status Take(const std::string& path);
-  // Releases it; in a forked child leaves it to the parent (flock(2)).
+  // Releases the lock. In a forked child the parent's lock stays (flock(2)).
   void LetGo();
 
  private:

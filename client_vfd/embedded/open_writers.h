@@ -1,4 +1,4 @@
-// The files that this process writes with server=embedded, and what becomes of them in a fork.
+// The files that this process writes with server=embedded, also over a fork.
 #ifndef H5MIRROR_CLIENT_VFD_EMBEDDED_OPEN_WRITERS_H_
 #define H5MIRROR_CLIENT_VFD_EMBEDDED_OPEN_WRITERS_H_
 
@@ -15,7 +15,7 @@
 
 namespace h5mirror::vfd {
 
-// Whom a file tells what happens to it. The context is released with it.
+// The receiver of a file's events. Destroying this releases the context.
 struct Listener {
   void (*notify)(void* context, const H5mEvent* event) = nullptr;
   void (*release)(void* context) = nullptr;
@@ -25,33 +25,34 @@ struct Listener {
             const std::string& detail) const;
 };
 
-// One file, and how many have it open.
+// One file, and the number of its opens.
 struct OpenWriter {
   std::string path;
   const void* host = nullptr;
   Listener listener;
   int share_count = 1;  // 0: it is being closed
-  bool clean = true;    // of all that have closed it
+  bool clean = true;    // all closes so far were clean
   std::unique_ptr<EmbeddedWriter> writer;
 };
 
-// Thread-safe. A forked child begins with none: those of its parent are left alone there, for ever.
+// Thread-safe. A forked child begins without files: it never touches those of its parent.
 class OpenWriters {
  public:
   static OpenWriters& Get();
 
-  // Errors: kUnavailable         this process has the file open already;
-  //         kFailedPrecondition  in this process nothing can be opened: it was forked while its
-  //                              parent was at work;
-  //         those of EmbeddedWriter::Open(). With an error `listener` stays the caller's.
+  // After an error `listener` stays the caller's.
+  // Errors: kUnavailable         this process has the file open already.
+  //         kFailedPrecondition  this process can open no file so: it was forked while its parent
+  //                              was at work.
+  //         those of EmbeddedWriter::Open().
   absl::StatusOr<OpenWriter*> Add(EmbeddedWriterConfig config, const void* host,
                                   const Listener& listener);
   // Null: `host` has no such file open.
   OpenWriter* Share(const std::string& path, const void* host);
-  // One who has it open closes it. True for the last one, who then ends it and calls Forget().
+  // Counts one close. True: it was the last open; the caller ends the file and calls Forget().
   bool LastCloses(OpenWriter* writer, bool clean);
   void Forget(OpenWriter* writer);
-  // The versions of a file that this process writes; null: it does not.
+  // For readers of a file that this process writes; null: it does not write it.
   absl::StatusOr<std::shared_ptr<store::File>> FileForReaders(const std::string& path);
   absl::Status CheckUsable();
 
@@ -63,7 +64,7 @@ class OpenWriters {
   absl::Mutex mutex_;
   std::map<std::string, std::unique_ptr<OpenWriter>> writers_ ABSL_GUARDED_BY(mutex_);
   std::atomic<bool> usable_{true};
-  // What a fork has come to: all is locked, and nothing was at work.
+  // Of the fork under way. True: all is locked, and no background work ran.
   bool locked_ = false;
   bool was_still_ = true;
 };

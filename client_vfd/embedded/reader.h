@@ -15,11 +15,11 @@
 
 namespace h5mirror::vfd {
 
-// Pinned: the same bytes from its opening on. A version that was cut while a writer had the file
-// open reads as one that was closed. Thread-compatible.
+// Reads the same bytes from its open on. If a writer had the file open at the cut of the version,
+// the bytes read as those of a closed file. Thread-compatible.
 class EmbeddedReader {
  public:
-  // Opens the file's versions: those of a writer in this process, or beside other readers.
+  // Gives the file of a writer in this process, or opens it beside other readers.
   using Opener = std::function<absl::StatusOr<std::shared_ptr<store::File>>()>;
 
   // Errors: those of `opener` and of finding the version.
@@ -30,17 +30,17 @@ class EmbeddedReader {
   ~EmbeddedReader();
   const store::VersionInfo& info() const { return info_; }
 
-  // Beyond the end zeros. Errors: as VersionReader::Read().
+  // Fills `out`; beyond the end zeros. Errors: as VersionReader::Read().
   absl::Status Read(uint64_t offset, absl::Span<char> out);
 
  private:
   EmbeddedReader(std::string path, Opener opener)
       : path_(std::move(path)), opener_(std::move(opener)) {}
   absl::Status OpenVersion(store::VersionNumber version);
-  // In a forked child: what it has is the parent's, whose index goes on without the child.
+  // True: this is a forked child, and the open file and its index are the parent's.
   bool IsInherited() const { return ForksSeen() != forks_seen_; }
   void LeaveToParent();
-  // Looks where HDF5 does for the superblock, and notes what is to be put over it.
+  // Finds the superblock where HDF5 looks for it, and makes the patch that closes it.
   absl::Status FindSuperblock();
 
   const std::string path_;
@@ -50,7 +50,7 @@ class EmbeddedReader {
   std::shared_ptr<store::File> file_;
   std::unique_ptr<store::VersionReader> reader_;
   uint64_t patch_offset_ = 0;
-  std::string patch_;  // empty: the superblock is right as it is
+  std::string patch_;  // the closed superblock's bytes; empty: it needs no patch
 };
 
 }  // namespace h5mirror::vfd

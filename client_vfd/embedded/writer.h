@@ -1,4 +1,4 @@
-// One file that this process writes with server=embedded: the session, and what is around it.
+// One file that this process writes with server=embedded: its lease, its store and its session.
 #ifndef H5MIRROR_CLIENT_VFD_EMBEDDED_WRITER_H_
 #define H5MIRROR_CLIENT_VFD_EMBEDDED_WRITER_H_
 
@@ -31,50 +31,50 @@ struct EmbeddedWriterConfig {
   std::string program;
 };
 
-// What a program waits for at a barrier; see session_api.h.
+// How far a cut must come before a barrier returns; see session_api.h.
 enum class AckLevel : uint8_t { kVisible, kDurable };
 
-// How far the newest cut has come, for status and log.
+// The state of the file, for status and log.
 struct EmbeddedProgress {
   store::CutNumber cut = 0;  // durable
   store::VersionNumber version = 0;
   uint64_t pending_bytes = 0;  // written since the last cut
-  bool changed = false;        // anything, since the open
+  bool changed = false;        // a byte was changed since the open
 };
 
-// Takes the lease at once, and makes a store only when a byte really changes: HDF5 opens files to
-// look whether they are there, and an untouched "r+" open rewrites an identical superblock. Until
-// then it reads the head. Thread-compatible; FileForReaders() is for any thread.
+// Takes the lease at once, but makes a store only when a byte really changes: HDF5 opens files to
+// see whether they exist, and an untouched "r+" open rewrites an identical superblock. Until then
+// this reads the head. Thread-compatible; FileForReaders() is thread-safe.
 class EmbeddedWriter {
  public:
-  // `tell` gets what the user should know, from the thread of the call that it happens in.
+  // Calls `tell` with lines for the user, within any call and on its thread.
   // Errors: those of EmbeddedLease::Take() and HeadLock::Take(); kNotFound: no such file, with
   // kContinue.
   static absl::StatusOr<std::unique_ptr<EmbeddedWriter>> Open(
       EmbeddedWriterConfig config, std::function<void(const std::string&)> tell);
-  // Gives up what was not cut, and releases the lease.
+  // Drops writes after the last cut, and releases the lease.
   ~EmbeddedWriter();
 
   uint64_t size_bytes() const { return size_bytes_; }
-  // Beyond the end zeros.
+  // Fills `out`; beyond the end zeros.
   absl::Status Read(uint64_t offset, absl::Span<char> out);
   absl::Status Write(uint64_t offset, std::string_view bytes);
   absl::Status Truncate(uint64_t size_bytes);
-  // Ends a cut; does nothing where nothing was changed since the open. kDeadlineExceeded: the cut
-  // is made, and not durable yet. Other errors: there is no cut, and the session can only end.
+  // Ends a cut; does nothing if no byte was changed since the open. kDeadlineExceeded: the cut is
+  // made, and not durable yet. Other errors: there is no cut, and the session can only end.
   absl::Status Barrier(store::BarrierKind kind, AckLevel ack, const std::string& comment);
-  // Ends the session. With kClean a version is made of what is there; OK when it is durable,
-  // although the head may get it at the next open only, where the timeout passes.
+  // Ends the session. With kClean its writes become a version. OK: the version is durable. The head
+  // may get it only at the next open, if the timeout passes before.
   absl::Status Close(store::SessionEnd end, const std::string& comment);
 
   EmbeddedProgress Progress() const;
-  // For readers in this process; it is of no use any more once the writer has closed.
+  // The file, for readers in this process. Fails every call once the writer has closed.
   absl::StatusOr<std::shared_ptr<store::File>> FileForReaders();
 
   // Around fork(2); see EmbeddedStore.
   bool PrepareFork(absl::Time deadline) ABSL_NO_THREAD_SAFETY_ANALYSIS;
   void ParentAfterFork() ABSL_NO_THREAD_SAFETY_ANALYSIS;
-  // In a forked child: lets go of the locks, which the parent keeps.
+  // In a forked child: lets go of the locks, which stay the parent's.
   void LeaveToParent();
 
  private:
@@ -82,39 +82,39 @@ class EmbeddedWriter {
                  std::function<void(const std::string&)> tell);
   absl::Status Look();
   absl::Status OpenStore() ABSL_LOCKS_EXCLUDED(store_mutex_);
-  // What a file says whose store could not be opened: it can only be closed.
+  // The error of a file whose store could not be opened: it can only be closed.
   absl::Status NoLease() const;
   absl::Status StartSession();
-  // Makes a version of what earlier closes folded, where it is due or would be left behind.
+  // Makes a version of folded closes, if it is due or a new generation begins.
   absl::Status MakeFoldedVersion();
   bool EqualsHead(uint64_t offset, std::string_view bytes);
   absl::StatusOr<store::CutNumber> Cut(store::BarrierKind kind, const std::string& comment);
-  // How old the newest version is; infinite where there is none.
+  // The age of the newest version; infinite: there is none.
   absl::Duration AgeOfNewest();
-  // The same of the newest commit, durable or not.
+  // The age of the newest commit, durable or not.
   absl::Duration AgeOfCommit();
   absl::Status AwaitDurable(store::CutNumber cut);
   absl::Status EndSession(store::SessionEnd end);
 
-  // Told by the store's thread.
+  // Written by the store's thread.
   struct Durable {
     absl::Mutex mutex;
     store::CutNumber cut ABSL_GUARDED_BY(mutex) = 0;
     store::VersionNumber version ABSL_GUARDED_BY(mutex) = 0;
-    // Of the newest commit, durable or not; long ago where it changed nothing.
+    // The time of the newest commit, durable or not; past: it changed nothing.
     absl::Time commit_made ABSL_GUARDED_BY(mutex) = absl::InfinitePast();
     absl::Status error ABSL_GUARDED_BY(mutex);
   };
 
   const EmbeddedWriterConfig config_;
   const std::function<void(const std::string&)> tell_;
-  std::unique_ptr<store::EmbeddedLease> lease_;  // null once the store has it
+  std::unique_ptr<store::EmbeddedLease> lease_;  // null: the store owns it
   store::EmbeddedLease* lease_in_use_;           // null: given back, or lost
   HeadLock head_lock_;
   std::unique_ptr<EnvFile> head_;  // read until the session begins; null: there is none
   uint64_t size_bytes_ = 0;
   uint64_t pending_bytes_ = 0;
-  // Held while the two are made, and by readers.
+  // Held while store and file are made, and by readers.
   absl::Mutex store_mutex_;
   std::unique_ptr<store::EmbeddedStore> store_;
   std::shared_ptr<store::File> file_;

@@ -10,7 +10,7 @@
 namespace h5mirror::vfd {
 
 // A counter in memory that this process shares with children forked later. Two sessions may get
-// the same one; the parent then only sends more than it had to.
+// the same one; the parent then sends more than it must.
 std::atomic<uint32_t>* ChildWritesCounter(const Bytes16& session_id);
 
 }  // namespace h5mirror::vfd

@@ -53,23 +53,24 @@ class Engine final : public SessionHost {
                                                   const FileReader& file, absl::Duration timeout,
                                                   absl::Duration time_max) override;
 
-  // For others in this module that use gRPC: `start` may be what begins it in this process.
+  // For other parts of this module that use gRPC: calls `start`, which may begin gRPC in this
+  // process.
   void StartGrpc(absl::FunctionRef<void()> start);
 
   // Waits at most `timeout` for closed sessions, then stops the thread if none is open.
   void Drain(absl::Duration timeout);
 
-  // Of the sessions that are not done; zero if there are none.
+  // The longest timeout of a session that is not done; zero: all are done.
   absl::Duration LongestTimeout();
 
-  // pthread_atfork: the streams are half-closed, the thread and gRPC stopped. In the parent
-  // sessions connect again when they next have something to send. The child begins with none: those
-  // that it inherited are the parent's, and its own files get new ones. Both mutexes are held from
-  // the first to one of the others. `also_used`: others in this module just let go of gRPC.
+  // pthread_atfork: half-closes the streams, stops the thread and gRPC. In the parent, sessions
+  // connect again when they have something to send. The child begins without sessions: inherited
+  // ones are the parent's, and its own files get new ones. Both mutexes are held from PrepareFork()
+  // to one of the others. `also_used`: other parts of this module have just let go of gRPC.
   void PrepareFork(bool also_used) ABSL_NO_THREAD_SAFETY_ANALYSIS;
   void ParentAfterFork() ABSL_NO_THREAD_SAFETY_ANALYSIS;
   void ChildAfterFork() ABSL_NO_THREAD_SAFETY_ANALYSIS;
-  // False in a child of a fork that could not wait for gRPC's end: there it hangs.
+  // False: a forked child whose parent could not end gRPC before the fork. gRPC hangs there.
   bool usable() const { return usable_; }
 
  private:
@@ -83,10 +84,10 @@ class Engine final : public SessionHost {
   void NoteEpolls(const std::vector<int>& before);
   void ReadPollSets() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void StartLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // False: the thread was not running.
+  // Stops the thread. False: it was not running.
   bool Stop();
   void Loop();
-  // True if there was one.
+  // Pumps the sessions that were woken. True: there was one.
   bool RunReady();
   void RunTimers();
   std::vector<std::shared_ptr<Session>> Sessions();
@@ -100,7 +101,7 @@ class Engine final : public SessionHost {
   bool running_ ABSL_GUARDED_BY(mutex_) = false;
   bool started_ ABSL_GUARDED_BY(mutex_) = false;  // ever, in this process
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  bool forking_ ABSL_GUARDED_BY(mutex_) = false;  // nothing is started
+  bool forking_ ABSL_GUARDED_BY(mutex_) = false;  // the thread must not start
   bool alarm_set_ ABSL_GUARDED_BY(mutex_) = false;
   std::map<std::string, PerServer> servers_ ABSL_GUARDED_BY(mutex_);  // by target; never erased
   std::unique_ptr<grpc::Alarm> alarm_ ABSL_GUARDED_BY(mutex_);
@@ -114,9 +115,9 @@ class Engine final : public SessionHost {
 
   FramePool* pool_;
   std::atomic<bool> usable_{true};
-  // What gRPC polls with, in a process where it began with us.
+  // The epoll descriptors of gRPC, where this module began it.
   std::vector<int> epolls_;
-  // As a fork is about to happen: what the child renews, and whether that is all that it needs.
+  // Read before a fork: the sets that the child renews, and whether these are all that it needs.
   std::vector<PollSet> poll_sets_;
   bool pollable_ = true;
 };

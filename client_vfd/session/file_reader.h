@@ -21,11 +21,11 @@ class FileReader {
   static absl::StatusOr<std::unique_ptr<FileReader>> Open(int fd);
   virtual ~FileReader() = default;
 
-  // Fills `out` with the bytes of `extent`; what lies beyond the end of file reads as zeros.
+  // Fills `out` with the bytes of `extent`; bytes beyond the end of file are zeros.
   virtual absl::Status Read(Extent extent, char* out) const = 0;
   virtual absl::StatusOr<FileStat> Stat() const = 0;
-  // The parts of the file that are not holes, in order. The whole file where the file system
-  // does not tell.
+  // The parts of the file that are not holes, in order; the whole file, if the file system cannot
+  // tell.
   virtual std::vector<Extent> DataExtents() const = 0;
 };
 

@@ -1,7 +1,8 @@
-// gRPC after a fork. Its epoll set and the eventfd that wakes it outlive its shutdown (1.51):
-// parent and child would share one kernel object, and each be handed the other's events, which are
-// pointers. So the child gets its own of both, under the same descriptors. What the set watches is
-// read before the fork: afterwards the parent may use the shared one again before the child looks.
+// gRPC after a fork. Its epoll set and the eventfd that wakes it outlive its shutdown (1.51).
+// Parent and child would share one kernel object, and each would get the other's events, which are
+// pointers. So the child gets its own set and eventfds, under the same descriptors. The watches of
+// the set are read before the fork: after it the parent may change the shared set before the child
+// looks.
 #ifndef H5MIRROR_CLIENT_VFD_SESSION_FORK_POLLING_H_
 #define H5MIRROR_CLIENT_VFD_SESSION_FORK_POLLING_H_
 
@@ -24,12 +25,12 @@ struct PollSet {
   std::vector<Watch> watched;
 };
 
-// What `epoll` watches. Nothing: it is no epoll set, or watches other things than eventfds, which
-// could not be had anew.
+// The watches of `epoll`. Unset: it is no epoll set, or watches descriptors other than eventfds,
+// which cannot be made anew.
 std::optional<PollSet> ReadPollSet(int epoll);
 
-// Gives the epoll set and its eventfds to this process as new ones, with the same registrations.
-// False: it could not, and `set.epoll` must not be used any more.
+// Replaces the epoll set and its eventfds by new ones, with the same descriptors and registrations.
+// False: that failed, and `set.epoll` must not be used any more.
 bool RenewPollSet(const PollSet& set);
 
 }  // namespace h5mirror::vfd

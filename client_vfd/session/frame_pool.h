@@ -1,5 +1,5 @@
-// The buffers that the sender reads the local file into, lent to gRPC and reused. Their number is
-// the bound on memory in flight.
+// The buffers that the sender reads the local file into. They are lent to gRPC and reused. Their
+// number bounds the memory in flight.
 #ifndef H5MIRROR_CLIENT_VFD_SESSION_FRAME_POOL_H_
 #define H5MIRROR_CLIENT_VFD_SESSION_FRAME_POOL_H_
 

@@ -16,7 +16,7 @@ namespace h5mirror::vfd {
 
 class GrpcStream final : public Stream {
  public:
-  // What the completion queue gives back.
+  // The tag of an operation in the completion queue.
   struct Tag {
     enum class Op { kStart, kWrite, kRead, kFinish };
     GrpcStream* stream;

@@ -1,4 +1,4 @@
-// Who and where this process is, and other small pieces of messages.
+// User, host and program of this process, and other small pieces of messages.
 #ifndef H5MIRROR_CLIENT_VFD_SESSION_IDENTITY_H_
 #define H5MIRROR_CLIENT_VFD_SESSION_IDENTITY_H_
 

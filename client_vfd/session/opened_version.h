@@ -1,5 +1,5 @@
-// What the two modules that open versions, of a server and beside the file, make of a request and
-// of what they found. Pure; no gRPC.
+// Requests and results of opens in mode=reader, for both modules: versions of a server, and those
+// beside the file. Pure; no gRPC.
 #ifndef H5MIRROR_CLIENT_VFD_SESSION_OPENED_VERSION_H_
 #define H5MIRROR_CLIENT_VFD_SESSION_OPENED_VERSION_H_
 
@@ -13,7 +13,7 @@
 
 namespace h5mirror::vfd {
 
-// The version that is wanted. kInvalidArgument: `open.version` is none.
+// The version that `open` asks for. kInvalidArgument: `open.version` does not parse.
 absl::StatusOr<rpc::VersionSpec> SpecOf(const H5mReaderOpen& open);
 
 struct OpenedVersion {
@@ -24,7 +24,7 @@ struct OpenedVersion {
   std::string identity;  // equal for two opens of the same bytes
 };
 
-// Fills `info` but for its error number: also at which time the files that this one leads to are
+// Fills `info` but for its error number, with the time at which the targets of this file are
 // opened, and one line for the log.
 void Describe(const H5mReaderOpen& open, const rpc::VersionSpec& spec, const OpenedVersion& opened,
               H5mReaderInfo* info);

@@ -19,11 +19,11 @@
 
 namespace h5mirror::vfd {
 
-// Which cut of a live file is wanted.
+// The cut of a live file to open.
 struct LiveCut {
-  int64_t cut = 0;                              // this one; 0: the newest,
-  absl::Time not_after = absl::InfinitePast();  // of this server time or before; unset: of all
-  std::optional<SnapshotPins::Id> root_id;      // for the root that led here; else for itself
+  int64_t cut = 0;                              // this one; 0: the newest
+  absl::Time not_after = absl::InfinitePast();  // with 0: at or before this server time; past: any
+  std::optional<SnapshotPins::Id> root_id;      // the root that led here; unset: the file itself
 };
 
 struct ReaderConfig {
@@ -35,23 +35,23 @@ struct ReaderConfig {
   uint64_t cache_bytes = 64 << 20;
 };
 
-// Pinned: the same bytes from its opening on, whatever is written, tagged or rolled back meanwhile;
-// a cut that is no version until the server no longer holds it (kOutOfRange "snapshot expired").
-// A version or cut that was cut while a writer had the file open reads as one that was closed.
+// Reads the same bytes from its open on, whatever is written, tagged or rolled back meanwhile. A
+// cut that is no version can be read until its pin expires (kOutOfRange, "snapshot expired"). If a
+// writer had the file open at the cut, the bytes read as those of a closed file.
 //
-// Thread-compatible. Nothing is in flight between two calls but what is read ahead, which a fork
-// ends, so it goes on in a forked child.
+// Thread-compatible. Works in a forked child too: between two calls only read-ahead is in flight,
+// and a fork ends that.
 class Reader {
  public:
   // Finds the version. Errors: those of FindVersion and ReadVersion; kUnavailable and
   // kDeadlineExceeded name the server.
   static absl::StatusOr<std::unique_ptr<Reader>> Open(const ReaderConfig& config);
 
-  // Number 0 where the cut that was opened is no version.
+  // The version; number 0: a cut that is no version.
   const v1::Version& version() const { return version_; }
-  // When it was opened, by the server's clock; of a cut only.
+  // When the cut was opened, by the server's clock. Unset for a version.
   absl::Time open_time() const { return open_time_; }
-  // Null: a version, nobody need hold it.
+  // The pins of the root; null: a version needs none.
   const SnapshotPins* pins() const { return pins_.get(); }
   // Equal for two readers of the same bytes, and for no others.
   const std::string& identity() const { return identity_; }
@@ -67,9 +67,9 @@ class Reader {
   Reader(const ReaderConfig& config, Found found, std::string identity, rpc::RangeReader ranges,
          rpc::StreamReader stream);
 
-  // Looks where HDF5 does for the superblock, and notes what is to be put over it.
+  // Finds the superblock where HDF5 looks for it, and makes the patch that closes it.
   absl::Status FindSuperblock();
-  // Where an agent of this host has the metadata of what is open: looks it up there.
+  // Maps the metadata of the open version, if an agent of this host has it.
   void MapMetadata(const ReaderConfig& config, const std::string& file_id);
   absl::Status Describe(const absl::Status& status) const;
 
@@ -80,7 +80,7 @@ class Reader {
   const std::string identity_;
   rpc::VersionSource source_;
   uint64_t patch_offset_ = 0;
-  std::string patch_;  // empty: the superblock is right as it is
+  std::string patch_;  // the closed superblock's bytes; empty: it needs no patch
 };
 
 }  // namespace h5mirror::vfd

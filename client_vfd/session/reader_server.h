@@ -1,4 +1,4 @@
-// Where a reader's bytes come from.
+// The server and the agent of a reader.
 #ifndef H5MIRROR_CLIENT_VFD_SESSION_READER_SERVER_H_
 #define H5MIRROR_CLIENT_VFD_SESSION_READER_SERVER_H_
 
@@ -9,12 +9,12 @@
 namespace h5mirror::vfd {
 
 struct ReaderServer : rpc::ClientOptions {
-  // "auto": h5mirror-agent where it is found; "off": never; else the path of its socket.
+  // "auto": h5mirror-agent, if its socket is found; "off": never; else the path of its socket.
   std::string agent = "off";
 };
 
-// The socket of the agent that readers of `server` go through: under auto the one of the user's
-// own, else that of the host. Empty: none is there.
+// The socket of the agent for readers of `server`. With "auto" the user's own agent, else that of
+// the host. Empty: there is none.
 std::string FindAgentSocket(const ReaderServer& server);
 
 }  // namespace h5mirror::vfd

@@ -28,7 +28,8 @@ Session::Session(SessionHost& host, SessionConfig config, std::unique_ptr<FileRe
       child_writes_(ChildWritesCounter(session_id_)),
       queue_(config_.remote ? CutQueue::kExact : Changes::kExtentsMax),
       attach_time_(host_.Now()),
-      progress_time_(attach_time_),
+      program_clock_({config_.timeout, config_.linger, config_.outage_wait}, attach_time_),
+      stream_clock_(config_.timeout, rpc::kMaxFrameBytes),
       child_writes_seen_(child_writes_->load()),
       pacing_(config_.bandwidth_bytes_per_second) {}
 
@@ -50,7 +51,7 @@ std::shared_ptr<Session> Session::Start(SessionHost& host, SessionConfig config,
     if (!session->predecessor_ && !session->claimed_) session->Claim();
     session->begins_ = false;
     session->Notify("attach", "", false);
-    takes_in = session->outside_ == Outside::kFound;
+    takes_in = session->outside_.phase() == OutsideCut::Phase::kFound;
   }
   if (takes_in) session->TakeOutsideIn();
   host.Add(session);
@@ -80,7 +81,7 @@ void Session::CopyOut(Extent extent) {
   // Who chose to wait for the server waits while it takes the data; else one deadline holds for it.
   const absl::Time since = host_.Now();
   const absl::Time deadline = since + Patience();
-  const bool waits_for_room = config_.outage_wait > absl::ZeroDuration();
+  const bool waits_for_room = program_clock_.rides_out();
   while (true) {
     const std::vector<Extent> parts = queue_.AtRisk(extent);
     if (parts.empty()) return;
@@ -95,12 +96,12 @@ void Session::CopyOut(Extent extent) {
       AccountSaved();
       if (merged) continue;
       const auto sent = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-        return room() || queue_.AtRisk(extent).empty() || link_ == Link::kNone;
+        return room() || queue_.AtRisk(extent).empty() || link_.is_none();
       };
       BeginWait();
       const bool reached =
           waits_for_room ? Await(sent, since) == Waited::kReached : AwaitUntil(sent, deadline);
-      if (!reached || link_ == Link::kNone) {
+      if (!reached || link_.is_none()) {
         CutOff("the server takes the data too slowly");
         return;
       }
@@ -126,7 +127,7 @@ void Session::AfterWrite(Extent extent, H5mWriteClass write_class) {
     if (!collecting()) return;
     queue_.AddWrite(extent);
     if (write_class == H5M_WRITE_METADATA) metadata_.Add(extent);
-    wake = idle_ && queue_.open_bytes() >= kWakeBytes && link_ != Link::kNone;
+    wake = idle_ && queue_.open_bytes() >= kWakeBytes && !link_.is_none();
     if (wake) idle_ = false;
   }
   if (wake) host_.Wake(this);
@@ -152,72 +153,67 @@ uint64_t Session::CloseCut(CutKind kind, std::string comment) {
   CutEnd end;
   end.time = host_.TimeOfDay();
   end.kind = kind;
-  end.comment = WithOutside(kind, std::move(comment));
+  end.comment = outside_.CommentOf(kind, std::move(comment), tickets_);
   const absl::StatusOr<FileStat> stat = file_->Stat();
   if (stat.ok()) end.size_bytes = static_cast<uint64_t>(stat->size_bytes);
-  if (stat.ok() && final_ticket_ != 0) end.local = *stat;
-  end.ticket = ++last_ticket_;
-  if (final_ticket_ != 0) {
-    final_ticket_ = end.ticket;
-    final_end_ = end;
-  }
+  if (stat.ok() && tickets_.sealed()) end.local = *stat;
+  end.ticket = tickets_.Next();
+  if (tickets_.sealed()) closing_.SetStat(end.local);
   queue_.Close(std::move(end));
   is_at_cut_ = true;
-  return last_ticket_;
-}
-
-bool Session::Acked(uint64_t ticket, H5mAck ack) const {
-  const auto found = seq_of_ticket_.find(ticket);
-  if (found == seq_of_ticket_.end()) return false;
-  if (ack == H5M_ACK_DURABLE) return found->second <= durable_seq_;
-  return ack == H5M_ACK_NONE || found->second <= std::max(visible_seq_, durable_seq_);
+  return tickets_.last();
 }
 
 absl::Status Session::Close() {
   const std::shared_ptr<Session> self = shared_from_this();
   absl::MutexLock lock(&mutex_);
-  const bool sealed = final_ticket_ != 0;
+  const bool sealed = tickets_.sealed();
   if (sealed) AwaitFinalCut();
   if (!sealed) AwaitLastCut();
-  unfinished_ = !sealed && link_ == Link::kOpen;
-  if (sealed && Acked(final_ticket_, H5M_ACK_DURABLE)) {
+  closing_.SetUnfinished(!sealed && link_.is_open());
+  if (tickets_.IsFinalAcked(H5M_ACK_DURABLE)) {
     // The stream's end follows at once, and with it the lease is free for the next open.
-    const auto ended = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return link_ == Link::kNone; };
-    AwaitUntil(ended, std::min(progress_time_ + kLeaseWait,
-                               close_time_ + std::max(Patience(), config_.linger)));
+    const auto ended = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return link_.is_none(); };
+    AwaitUntil(ended, std::min(program_clock_.progress_time() + kLeaseWait,
+                               program_clock_.CloseEnds(Patience())));
   }
   const absl::Status result = CloseResult();
-  if (config_.remote && !result.ok()) {
-    GiveUpRemote();
-  } else if (WaitsToClaim()) {
-    // What there is to note depends on what becomes of the session before.
-  } else if (!sealed || !collecting() || final_ticket_ <= lost_ticket_ ||
-             Acked(final_ticket_, H5M_ACK_DURABLE)) {
-    // Durable; or abandoned, or without a server that has the last cut.
-    FinishSession();
-  } else if (!IsAnothersFile()) {
-    // Until the sender hears that it is durable, for which this process may not live long enough.
-    if (config_.ack_commit != H5M_ACK_NONE || link_ != Link::kOpen) SaveDirtyMap();
-    SaveRecord(RecordState::kBehind);
-  }
+  SettleClose(result.ok());
   released_ = true;
   Progress();
   host_.Wake(this);
-  if (unfinished_) {
+  if (closing_.is_unfinished()) {
     // Where the program ends now, nobody would say it later.
     const auto told = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-      return !unfinished_ || !streaming_;
+      return !closing_.is_unfinished() || !streaming_;
     };
     AwaitUntil(told, host_.Now() + Patience());
   }
   return result;
 }
 
+// What there is to note now, or that there is no more to come.
+void Session::SettleClose(bool is_acked) {
+  if (config_.remote && !is_acked) {
+    GiveUpRemote();
+  } else if (WaitsToClaim()) {
+    // What there is to note depends on what becomes of the session before.
+  } else if (!tickets_.sealed() || !collecting() || tickets_.IsFinalLost() ||
+             tickets_.IsFinalAcked(H5M_ACK_DURABLE)) {
+    // Durable; or abandoned, or without a server that has the last cut.
+    FinishSession();
+  } else if (!IsAnothersFile()) {
+    // Until the sender hears that it is durable, for which this process may not live long enough.
+    if (config_.ack_commit != H5M_ACK_NONE || !link_.is_open()) SaveDirtyMap();
+    SaveRecord(RecordState::kBehind);
+  }
+}
+
 absl::Status Session::CloseResult() const {
-  if (final_ticket_ != 0 && Acked(final_ticket_, config_.ack_commit)) return absl::OkStatus();
-  if (!detail_.empty()) return absl::UnavailableError(detail_);
+  if (tickets_.IsFinalAcked(config_.ack_commit)) return absl::OkStatus();
+  if (!standing_.detail().empty()) return absl::UnavailableError(standing_.detail());
   return absl::UnavailableError(
-      final_ticket_ != 0
+      tickets_.sealed()
           ? absl::StrCat(config_.server.server, " has not confirmed the last close")
           : "it was closed after a call had failed, and what followed its last cut is lost");
 }
@@ -229,58 +225,45 @@ void Session::AccountSaved() {
 }
 
 void Session::GoBehind(const std::string& why, bool quiet) {
-  if (state_ == H5M_STATE_DIVERGED) return;
-  const bool news = state_ != H5M_STATE_BEHIND;
-  state_ = H5M_STATE_BEHIND;
-  if (behind_since_ == absl::InfinitePast()) behind_since_ = host_.Now();
-  if (config_.remote) {
-    detail_ = absl::StrCat(config_.server.server, ": ", why);
-    if (news) Notify("behind", absl::StrCat(config_.real_path, ": ", detail_), false);
-    return;
+  if (config_.remote) {  // The program hears of it where a call fails.
+    const std::string detail = absl::StrCat(config_.server.server, ": ", why);
+    const Audience heard = standing_.GoBehind(detail, Audience::kProgram, host_.Now());
+    if (heard == Audience::kNobody) return;
+    return Notify("behind", absl::StrCat(config_.real_path, ": ", detail), false);
   }
-  detail_ =
+  const std::string detail =
       absl::StrCat(config_.real_path, ": mirror ", config_.server.server, " is behind: ", why);
-  if (!news && (quiet || behind_told_)) return;
+  const Audience most = quiet ? Audience::kProgram : Audience::kUser;
+  const Audience heard = standing_.GoBehind(detail, most, host_.Now());
+  if (heard == Audience::kNobody) return;
   Notify("behind",
-         absl::StrCat(detail_, "; the program goes on locally. Unless it catches up by itself: ",
+         absl::StrCat(detail, "; the program goes on locally. Unless it catches up by itself: ",
                       "h5mirror resync ", config_.real_path),
-         !quiet && !behind_told_);
-  behind_told_ = behind_told_ || !quiet;
+         heard == Audience::kUser);
 }
 
 void Session::CutOff(const std::string& why) {
-  cancel_ = true;
+  link_.Cancel();
   LoseStream(why, Retry::kNever);
   host_.Wake(this);
 }
 
 void Session::Notify(const char* event, const std::string& detail, bool to_user) {
-  const H5mEvent told{event, ToldState(), cut_, version_, detail.c_str(), to_user ? 1 : 0};
+  const H5mEvent told{event,           ToldState(),    base_.cut(),
+                      base_.version(), detail.c_str(), to_user ? 1 : 0};
   if (config_.notify != nullptr) config_.notify(config_.context, &told);
 }
 
 bool Session::SaveRecord(RecordState state) {
-  if (superseded_ || config_.remote) return true;  // It is the follower's; or there is none.
+  if (superseded() || config_.remote) return true;  // It is the follower's; or there is none.
   const absl::Time written_at = record_.since;
-  record_.state = state;
-  record_.since = std::max(host_.TimeOfDay(), written_at + absl::Nanoseconds(1));
-  record_.detail = state == RecordState::kClean ? "" : detail_;
-  record_.pending_seq = 0;
-  if (final_ticket_ != 0 && final_end_.local) record_.stat = *final_end_.local;
-  const auto sent = seq_of_ticket_.find(final_ticket_);
-  if (state == RecordState::kClean) {
-    record_.cut = cut_;
-    record_.version = version_;
-  } else if (final_ticket_ != 0 && sent != seq_of_ticket_.end()) {
-    record_.pending_session_id = session_id_;
-    record_.pending_seq = sent->second;
-  }
+  FillRecord(state);
   // Behind the program's back a record is only brought up to date, never made: the user may be
   // deleting the file and its directory just now.
   const bool had_map = record_.dirty_map_id != Bytes16{};
   if (state != RecordState::kBehind) record_.dirty_map_id = {};
   absl::StatusOr<bool> written = true;
-  if (unlocked_) {
+  if (closing_.is_unlocked()) {
     written = UpdateLocalRecord(place_, record_, written_at);
   } else if (const absl::Status status = WriteLocalRecord(place_, record_); !status.ok()) {
     written = status;
@@ -294,13 +277,29 @@ bool Session::SaveRecord(RecordState state) {
   const bool saved = written.value_or(false);
   if (!saved) record_.since = written_at;
   // An update has removed it.
-  const bool forgets_map = had_map && !unlocked_ && record_.dirty_map_id == Bytes16{};
+  const bool forgets_map = had_map && !closing_.is_unlocked() && record_.dirty_map_id == Bytes16{};
   if (forgets_map && saved) RemoveDirtyMap(place_);
   return saved;
 }
 
+void Session::FillRecord(RecordState state) {
+  record_.state = state;
+  record_.since = std::max(host_.TimeOfDay(), record_.since + absl::Nanoseconds(1));
+  record_.detail = state == RecordState::kClean ? "" : standing_.detail();
+  record_.pending_seq = 0;
+  if (closing_.stat()) record_.stat = *closing_.stat();
+  const std::optional<uint64_t> sent = tickets_.FinalSeq();
+  if (state == RecordState::kClean) {
+    record_.cut = base_.cut();
+    record_.version = base_.version();
+  } else if (sent) {
+    record_.pending_session_id = session_id_;
+    record_.pending_seq = *sent;
+  }
+}
+
 bool Session::SaveProgress() {
-  if (!unlocked_) return SaveRecord(RecordState::kOpen);
+  if (!closing_.is_unlocked()) return SaveRecord(RecordState::kOpen);
   if (IsAnothersFile()) return false;
   // What the record said was sent, and not answered, is not what the server will have.
   SaveDirtyMap();
@@ -310,9 +309,9 @@ bool Session::SaveProgress() {
 // Another program has opened the file since it was closed here: its record, and what the server
 // lacks, are that one's to say.
 bool Session::IsAnothersFile() const {
-  if (!unlocked_ || config_.remote) return false;
+  if (!closing_.is_unlocked() || config_.remote) return false;
   if (anothers_file_) return true;
-  if (follower_waits_) return false;
+  if (has_follower()) return false;
   if (!FileIsAsClosed()) return true;
   // It may have written nothing yet.
   const absl::StatusOr<LocalRecord> now = ReadLocalRecord(place_);
@@ -321,45 +320,49 @@ bool Session::IsAnothersFile() const {
 
 void Session::FinishSession() {
   if (done_) return;
-  const bool durable = final_ticket_ != 0 && Acked(final_ticket_, H5M_ACK_DURABLE);
+  const bool durable = tickets_.IsFinalAcked(H5M_ACK_DURABLE);
   SendAgain();
-  if (superseded_ && !durable) {
+  if (superseded() && !durable) {
     // Its follower sees it through, and reports.
   } else if (durable) {
-    state_ = H5M_STATE_CLEAN;
+    standing_.EndClean();
     if (!IsAnothersFile()) SaveRecord(RecordState::kClean);
     Notify("close", "", false);
-  } else if (state_ == H5M_STATE_DIVERGED) {
+  } else if (standing_.is_diverged()) {
     if (!IsAnothersFile()) SaveRecord(RecordState::kDiverged);
     Notify("close", "", false);
   } else if (IsAnothersFile()) {
-    state_ = H5M_STATE_BEHIND;  // Whatever it was told last: the mirror lacks what it closed.
-    Notify("close", detail_, false);
+    standing_.EndBehind();  // Whatever it was told last: the mirror lacks what it closed.
+    Notify("close", standing_.detail(), false);
   } else if (config_.remote) {
-    state_ = H5M_STATE_BEHIND;
-    Notify("close", detail_, false);
+    standing_.EndBehind();
+    Notify("close", standing_.detail(), false);
   } else if (claimed_) {
-    if (state_ != H5M_STATE_BEHIND) {
-      state_ = H5M_STATE_BEHIND;
-      detail_ = absl::StrCat(
-          config_.real_path,
-          final_ticket_ != 0 ? ": the mirror has not confirmed the last close"
-                             : ": closed without a consistent end; the mirror holds the last cut",
-          config_.record_tag.empty() ? "" : absl::StrCat(" (", config_.server.server, ")"));
-    }
-    SaveDirtyMap();
-    SaveRecord(RecordState::kBehind);
-    const bool noted = record_.dirty_map_id != Bytes16{};
-    Notify("close",
-           absl::StrCat(detail_,
-                        noted ? ". The next open that writes to it brings the rest, or: h5mirror "
-                                "resync "
-                              : ". To bring the mirror level: h5mirror resync ",
-                        config_.real_path),
-           !behind_told_);
+    EndBehind();
   }
   done_ = true;
   if (gone()) host_.WakeSuccessors(*this);
+}
+
+// What the mirror lacks is noted beside the file, and the user hears how it gets there.
+void Session::EndBehind() {
+  if (!standing_.is_behind()) {
+    standing_.EndBehind(absl::StrCat(
+        config_.real_path,
+        tickets_.sealed() ? ": the mirror has not confirmed the last close"
+                          : ": closed without a consistent end; the mirror holds the last cut",
+        config_.record_tag.empty() ? "" : absl::StrCat(" (", config_.server.server, ")")));
+  }
+  SaveDirtyMap();
+  SaveRecord(RecordState::kBehind);
+  const bool noted = record_.dirty_map_id != Bytes16{};
+  Notify("close",
+         absl::StrCat(standing_.detail(),
+                      noted ? ". The next open that writes to it brings the rest, or: h5mirror "
+                              "resync "
+                            : ". To bring the mirror level: h5mirror resync ",
+                      config_.real_path),
+         !standing_.user_knows());
 }
 
 }  // namespace h5mirror::vfd

@@ -1,15 +1,87 @@
-// One writer's open of one mirrored file: the dirty map fed by the program's thread and drained by
-// the sender thread, and what the server has said about it.
+// One writer's open of one mirrored file: the bytes that the server lacks, and its answers.
 //
-// The program's thread never waits in gRPC: it waits here, with a deadline that moves with
-// progress, and then goes on locally ("behind"). Bytes that are not durable on the server stay in
-// the queue's sets, so that a broken stream is resumed at a barrier with what is missing.
+// Two threads meet here. The program's thread writes the local file and adds the ranges to the cut
+// queue (cut_queue.h). The sender thread of the process reads the ranges from the file and writes
+// them to the stream. At a barrier the program's thread waits here, with a deadline, not in gRPC.
+//
+// LIFE
+//
+//   Start()              take the record over, and claim how file and mirror stand (relation.h)
+//   Pump()               sender: open a stream. Its first message has the claim; once the session
+//                        has sent a barrier, RESUME from the newest durable cut
+//   OnOpened()           sender: the server's answer. Go on, or BUSY, or DIVERGED
+//   BeforeWrite(), AfterWrite()   around each local write
+//   Cut(), AwaitCut()    a barrier, and the wait for its ack
+//   Seal(), AwaitSealed(), BeginClose(), Close()   the last barrier, a commit; see below
+//   FinishSession()      the last record. The stream ends, and with it the lease
+//
+// A barrier has three numbers: a ticket, when the cut is closed (CloseCut()); a seq, when it is
+// sent (CutQueue::Next()); a cut, when the server answers. CutTickets leads from ticket to seq. A
+// lost ticket is never answered: its cut was dropped.
+//
+// WAITING
+//
+// A call of the program waits until the server was silent for Patience(). Then it goes on, and its
+// cut is still on the way. The sender gives the stream up later, when an answer is owed for
+// HungAfter(): a disk that takes two seconds to sync is no outage. With `outage_wait` the call
+// gives the stream up itself, and waits for the next one (RideOut()).
+//
+// When a stream is lost, the queue puts all that is not durable back into its open cut. A stream
+// begins again at the next barrier, and brings it. Where the file is still as the last flush left
+// it, the timer makes that barrier.
+//
+// ORDER OF WRITES BESIDE THE FILE
+//
+// The record (base/local_record.h) tells the next session how far this one came. The dirty map
+// (base/dirty_map.h) names what the server lacks. Neither is synced: after a power loss an old
+// record does not match the file's stat, and nothing is overwritten.
+//
+//   at the start  1. record: kOpen, without a dirty map
+//                 2. the program's first byte changes the file
+//   at the close  1. Seal() ends the cut. The sender reads all its bytes, or the timeout passes
+//                 2. dirty map of all that is not durable
+//                 3. record: kBehind, with the map, and with the barrier if that was sent
+//                 4. the caller gives the file's lock back
+//                 5. the server says durable. Record: kClean; then the map is removed
+//
+// A map is written before the record that names it, and removed after a record that does not. 3
+// stands before 4: the program that takes the lock next must find how far this session came.
+//
+// After 4 another program may change the file. So a barrier that is sent then is noted in the
+// record first (NoteBarrier()). It is not sent if the file is not as it was closed, or if the
+// record is another session's by now. This session then leaves the record alone.
+//
+// OBJECTS
+//
+// What the session knows and decides is in the objects of state/, which have no lock, clock or I/O.
+// Each draws its phases:
+//
+//   CutQueue, CutTickets       what is to be sent, cut by cut; what became of each cut
+//   MirrorBase                 what the changes come on top of, and whose they are
+//   Link                       the streams, one after the other, and when to try again
+//   ProgramClock, StreamClock  how long a call waits; when a stream is given up
+//   Standing, ProgressReport   what the program is told; what the server is told
+//   Closing, OutsideCut        how far the file is closed; what was changed without the driver
+//
+// The session keeps the lock. It drives the objects with the program's calls, the stream's answers
+// and the timer, and carries out what they decide.
+//
+// INVARIANTS
+//
+// - The server shows bytes only when their barrier has come, and the bytes of a cut are those of
+//   the moment at which it was closed. So a reader never sees a mixture.
+// - A range is forgotten only when a barrier behind it is durable on the server.
+// - A session that cannot tell that its file continues a cut of the server says so (base_cut -1).
+//   The server then answers DIVERGED. Nothing is overwritten on either side.
+// - With mode=remote there is no record and no map. Bytes without an ack at the close are lost, and
+//   the close says so (session_remote.cc).
+//
+// More: docs/design/020-which-side-is-right.md (claims, one open to the next), and
+// docs/design/025-threads-and-locks-client.md (locks, fork).
 #ifndef H5MIRROR_CLIENT_VFD_SESSION_SESSION_H_
 #define H5MIRROR_CLIENT_VFD_SESSION_SESSION_H_
 
 #include <atomic>
-#include <deque>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -21,19 +93,30 @@
 #include "absl/time/time.h"
 #include "base/dirty_map.h"
 #include "client_vfd/api/session_api.h"
-#include "client_vfd/session/cut_queue.h"
 #include "client_vfd/session/file_reader.h"
-#include "client_vfd/session/metadata_pages.h"
-#include "client_vfd/session/pacing.h"
-#include "client_vfd/session/relation.h"
+#include "client_vfd/session/outbox.h"
 #include "client_vfd/session/session_host.h"
+#include "client_vfd/session/state/closing.h"
+#include "client_vfd/session/state/cut_queue.h"
+#include "client_vfd/session/state/cut_tickets.h"
+#include "client_vfd/session/state/link.h"
+#include "client_vfd/session/state/metadata_pages.h"
+#include "client_vfd/session/state/mirror_base.h"
+#include "client_vfd/session/state/outside_cut.h"
+#include "client_vfd/session/state/pacing.h"
+#include "client_vfd/session/state/program_clock.h"
+#include "client_vfd/session/state/progress_report.h"
+#include "client_vfd/session/state/relation.h"
+#include "client_vfd/session/state/standing.h"
+#include "client_vfd/session/state/stream_clock.h"
 #include "client_vfd/session/stream.h"
 #include "rpc/channel.h"
 #include "rpc/client_options.h"
 
 namespace h5mirror::vfd {
 
-// In mode=remote the local file is a spool (H5M_REMOTE_CHANGE and the others of session_api.h).
+// The claim of a session with mode=remote, whose local file is a spool (H5M_REMOTE_... of
+// session_api.h).
 struct RemoteClaim {
   Claim claim = Claim::kUpload;
   int64_t base_cut = 0;
@@ -53,49 +136,53 @@ struct SessionConfig {
   H5mAck ack_commit = H5M_ACK_DURABLE;
   bool checksum = false;
   uint64_t window_bytes = 0;
-  // The longest that one of the program's calls waits.
+  // How long a call of the program waits for a server that is silent.
   absl::Duration timeout;
-  // How long a close may go on beyond that, while data flows and the rest will be there by then.
+  // How long a close may wait in all, where data flows fast enough to be there by then.
   absl::Duration linger;
-  // How long its barriers wait for a server that is away, before it goes on locally.
+  // How long barriers wait for a server that is away, before the program goes on locally.
   absl::Duration outage_wait;
   uint64_t bandwidth_bytes_per_second = 0;  // 0: no limit
   uint32_t page_size_bytes = 0;
   absl::Duration version_every;         // zero: flushes make no versions
   absl::Duration version_min_interval;  // zero: every close makes one
-  // Where the file was changed without the driver, and nothing speaks against it: that becomes a
-  // version first. The caller holds the file's lock.
+  // A change by a program without the driver becomes a version first, where nothing speaks against
+  // it (session_outside.cc). The caller holds the file's lock.
   bool adopts_outside_change = false;
   void (*notify)(void*, const H5mEvent*) = nullptr;
   void (*release)(void*) = nullptr;
   void* context = nullptr;
 };
 
+// The program's side is called by one thread at a time; the sender thread may be in another call.
+// The host owns the session until it is done and its stream has ended.
 class Session final : public std::enable_shared_from_this<Session>, private StreamOwner {
  public:
-  // Reads the record, claims the file and has the host connect. Does not wait for the server.
+  // Reads the record, claims the file and has the host connect. Waits for the server only where an
+  // outside change is taken in, at most `timeout` or 5 s for each of two steps.
   static std::shared_ptr<Session> Start(SessionHost& host, SessionConfig config,
                                         std::unique_ptr<FileReader> file);
   ~Session() override;
 
   // The program's thread; see session_api.h.
-  // Errors: kAlreadyExists, kAborted  there is such a file, or it has changed since it was opened.
-  //         kResourceExhausted        another writer holds it.
-  //         kPermissionDenied         the server refuses it for good.
-  //         kDeadlineExceeded         no answer.
+  // Errors: kAlreadyExists      the server has a file of this name already.
+  //         kAborted            the file has changed there since it was opened.
+  //         kResourceExhausted  another writer holds it.
+  //         kPermissionDenied   the server refuses it for good.
+  //         kDeadlineExceeded   no answer.
   absl::Status AwaitOpened();
   void BeforeWrite(Extent extent);
   void AfterWrite(Extent extent, H5mWriteClass write_class);
   void AfterTruncate(uint64_t size_bytes);
-  // A barrier in two steps, so that a file's mirrors are waited for at once. AwaitCut() tells of
-  // the last Cut(); false: not acknowledged as asked; the mirror is behind or diverged.
+  // A barrier in two steps, so that a file's mirrors are waited for at once. AwaitCut() answers for
+  // the last Cut(). False: not acknowledged as asked; the mirror is behind or diverged.
   void Cut(CutKind kind, H5mAck ack, std::string comment);
   bool AwaitCut();
-  // A close in four.
+  // A close in four steps.
   void Seal();
   void AwaitSealed();
   void BeginClose();
-  // Not OK: not acknowledged as configured.
+  // kUnavailable: not acknowledged as configured; the message says why.
   absl::Status Close();
   void Status(H5mStatus* status);
   void ChildWrote();
@@ -103,9 +190,9 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
   // The sender thread.
   void Pump();
   void OnTimer();
-  // Half-closes and forgets the stream, as before a fork; it is resumed when next needed.
+  // Half-closes and forgets the stream, as before a fork. The next one resumes when it is needed.
   void LeaveStream();
-  // The program ends: what is still under way is given up.
+  // The program ends: gives up what is still under way. The record says what is missing.
   void GiveUp();
 
   bool done() const { return done_.load(); }
@@ -113,25 +200,28 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
   bool gone() const { return done_.load() && !streaming_.load(); }
   bool released() const { return released_.load(); }
   bool SameFile(const Session& other) const;
-  // Another session has taken over what this one has to see through: it is nobody's predecessor.
-  bool superseded() const { return superseded_.load(); }
+  // Another session has taken over the work of this one. This is no session's predecessor any more.
+  bool superseded() const { return follower_.load() == Follower::kHasTakenOver; }
   absl::Duration timeout() const { return config_.timeout; }
 
  private:
-  enum class Link { kNone, kOpening, kOpen };
-  // What Cut() leaves to AwaitCut().
+  using Audience = Standing::Audience;
+
+  // The next session of the same file in this program.
+  enum class Follower {
+    kNone,
+    kWaits,        // for a moment to be handed over to
+    kHasTakenOver  // what this one has to see through
+  };
+
+  // Cut() leaves this to AwaitCut().
   struct AskedCut {
     CutKind kind = CutKind::kTick;
     H5mAck ack = H5M_ACK_NONE;
     std::string comment;
     absl::Time since;
     uint64_t ticket = 0;
-    bool is_awaited = false;  // false: it is known that nobody answers
-  };
-  struct Outgoing {
-    enum class Kind { kData, kLast, kKeepAlive };
-    grpc::ByteBuffer message;
-    Kind kind = Kind::kData;
+    bool is_awaited = false;  // false: no answer can come
   };
 
   Session(SessionHost& host, SessionConfig config, std::unique_ptr<FileReader> file);
@@ -142,19 +232,26 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
   void OnEnded(const absl::Status& status) override;
 
   // From one open of a file to the next (session_handover.cc).
+  bool has_follower() const { return follower_.load() != Follower::kNone; }
   struct Handover;
   enum class Handing {
     kWhenItCan,
-    kAtClose,  // the one after it is closed too: what is on its way is handed over unanswered
-    kNow       // the program ends, and nobody waits for an answer that may still come
+    kAtClose,  // the follower is closed too: a cut on its way is handed over unanswered
+    kNow       // the program ends: no answer is waited for
   };
   std::optional<Handover> HandOver(const LocalFacts& facts, Handing handing);
+  void NoteFollower(bool as_closed) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool MayBeFollowed() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool IsFinalVisible() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool IsUnread(Handing handing) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool IsRipe(Handing handing) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void HandOverCut(Handover& to) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void HandOverChanges(Handover& to) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void FollowPredecessor(Handing handing = Handing::kWhenItCan)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // The program has closed it, and another one's end is still to say what its changes are the
-  // difference to.
+  // Closed by the program, but its base cut is unknown until the predecessor ends.
   bool WaitsToClaim() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return !claimed_ && predecessor_ != nullptr && final_ticket_ != 0 && collecting();
+    return !claimed_ && predecessor_ != nullptr && tickets_.sealed() && collecting();
   }
   void ClaimClosed() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ClaimToClose() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -166,9 +263,9 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
   void TakeOver(const Changes& changes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void SendAgain() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  // The session of the row whose cuts, if any, are the server's newest.
+  // Of the sessions that followed each other, the one whose cuts, if any, are the server's newest.
   Bytes16 LastSession() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return ever_opened_ || queue_.last_seq() > 0 ? session_id_ : followed_session_;
+    return link_.ever_opened() || queue_.last_seq() > 0 ? session_id_ : base_.followed_session();
   }
 
   // From one program to the next (session_dirty_map.cc).
@@ -180,100 +277,102 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
   void SaveDirtyMap() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ForgetDirtyMap() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  // What was changed without the driver (session_outside.cc).
-  enum class Outside { kNone, kFound, kOnItsWay };
+  // Changes that a program without the driver has made (session_outside.cc).
   bool IsWhole() const;
   bool ClaimOutside(const std::optional<FoundRecord>& found) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void TakeOutsideIn() ABSL_LOCKS_EXCLUDED(mutex_);
   void NoteOutside() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void AwaitOutside() ABSL_LOCKS_EXCLUDED(mutex_);
   void ForgetTakenOver() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  std::string WithOutside(CutKind kind, std::string comment) const
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // Without a local file (session_remote.cc).
   void ClaimRemote() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OnMovedOn(const v1::SessionOpened& opened) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status OpenResult() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void GiveUpRemote() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // Begin and resume (session_link.cc).
   void Claim() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::optional<FoundRecord> FindRecord() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void BeginRecord(const std::optional<FoundRecord>& found) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void ForgetElsewhere(const FoundRecord& found) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ForgetRename() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool WantsStream(absl::Time now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void StartStream();
-  StreamClaim NextClaim() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  grpc::ByteBuffer OpenMessage() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  grpc::ByteBuffer OpenMessage(const StreamClaim& claim, uint64_t stream)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OnOpened(const v1::SessionOpened& opened) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void OnDiverged(const v1::SessionOpened& opened) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void BeginAsNewFile() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void BeginAgain() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void CloseFinalCut() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void TakeBase(const v1::SessionOpened& opened) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OnDurable(const v1::CutDurable& durable) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool TryFirstAgain(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   enum class Retry {
-    kNever,     // but at the program's next barrier
-    kFinalCut,  // what the program has closed
-    kAtOnce     // the server is there, and is to be asked otherwise
+    kNever,     // only at the program's next barrier
+    kFinalCut,  // also by itself, for the last cut of a closed file
+    kAtOnce     // the server is there, and the next claim is another
   };
+  bool LeavesItToFollower() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool TakeFinalAttempt() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void LoseEnded(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void LoseStream(const std::string& why, Retry retry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  bool KeepInTouch(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void GiveUpHung(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool FollowerIsGone(absl::Time now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // Sending (session_send.cc).
   void SendNext();
-  // Of a session that is done; only where the stream is writable.
+  Stream* ForgetStream();
+  // The session is done and the stream is writable: ends the stream.
   void EndStream() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool Prepare();
   grpc::ByteBuffer EncodePieces(const SendWrites& work, char* buffer, absl::Status* status);
   grpc::ByteBuffer EncodeBarrier(const SendBarrier& barrier) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // Waiting (session_outage.cc).
-  enum class Waited {
-    kReached,
-    kSilent,  // nothing happened for Patience()
-    kTooSlow  // something did, but it takes too long
-  };
-  // Closes a cut that AskedCut tells of. True: the sender is to be woken.
+  // Closes a cut and notes it in `asked_`. True: the caller wakes the sender.
   bool AskCut(CutKind kind, H5mAck ack, std::string comment) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // From here on the server's silence counts. Before each Await(), also when it comes much later
-  // since other mirrors were waited for first.
+  // The server's silence counts from here on. Called before each Await(), which may come much later
+  // where other mirrors are waited for first.
   void BeginWait() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // `since`: when the program's call began. `linger`: how long it may go on beyond its patience
-  // where it would rather degrade than wait.
+  // Waits for `reached`. `since`: when the program's call began. `linger`: how long the call may
+  // take in all; counts only where an outage lets the program go on locally.
   Waited Await(absl::FunctionRef<bool()> reached, absl::Time since,
                absl::Duration linger = absl::ZeroDuration()) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool AwaitUntil(absl::FunctionRef<bool()> reached, absl::Time deadline)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Waits while the server is away, at most `outage_wait` since it went, and at most until
-  // `give_up`, the call's own end, which the first outage sets. True: it is back, and `ticket` is
-  // that of a cut which is on its way; `cut` makes another for one that was lost, and sets it, or
-  // returns false.
-  bool RideOut(const uint64_t& ticket, absl::FunctionRef<bool()> cut, absl::Time* give_up)
+  // Waits while the server is away: at most `outage_wait` from when it went away, and at most until
+  // `give_up`, the end of the program's call, which the first outage sets. While the awaited cut is
+  // `lost`, `cut` makes another; false: it cannot. True: the server is back, and the cut is on its
+  // way.
+  bool RideOut(absl::FunctionRef<bool()> lost, absl::FunctionRef<bool()> cut, absl::Time* give_up)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void AwaitHandedOver() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void AwaitFinalCut() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Of a file that is given up without a clean close: its last flush is to arrive.
+  // The file is given up without a clean close: waits for the cut of its last flush.
   void AwaitLastCut() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Duration Patience() const;
-  absl::Duration HungAfter() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // An answer is owed for too long.
+  absl::Duration Patience() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // True: the server owes an answer for too long (StreamClock).
   bool IsHung(absl::Time now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Something that the program waits for has come nearer.
   void Progress() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // Telling (session_report.cc).
-  // The state as others are told of it: RESYNCING is a kind of MIRRORING.
+  // The state that others hear: RESYNCING where a resync goes on, else that of `standing_`.
   H5mState ToldState() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void BeginResync() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void EndResync() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void NotePending(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool ReportIsDue(absl::Time now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   grpc::ByteBuffer ReportMessage(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // A refusal may be a token that has expired: the next program's open brings what was collected.
-  bool collecting() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return state_ != H5M_STATE_DIVERGED;
-  }
+  // True: changes are collected. Also after a refusal, which may be a token that has expired: the
+  // next program's open brings the changes.
+  bool collecting() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return !standing_.is_diverged(); }
   bool may_be_answered() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return collecting() && !refused_;
+    return collecting() && !link_.is_refused();
   }
-  // `quiet`: it is tried again at once, the user need not know yet.
+  // `quiet`: the next attempt comes at once, and the user need not know yet.
   void GoBehind(const std::string& why, bool quiet) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void TimeOut() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void CutOff(const std::string& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -285,16 +384,17 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
   uint64_t CloseCut(CutKind kind, std::string comment) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool LostNewestCut() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CloseResult() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  bool Acked(uint64_t ticket, H5mAck ack) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool FileIsAsClosed() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void NoteUnconfirmed() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool NoteBarrier() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool IsAnothersFile() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // False: it could not be written, and the user was told; or it is another's by now.
+  // False: not written. It failed, and the user was told; or the record is another session's.
   bool SaveRecord(RecordState state) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // The record of a file that is being written, or that the program has closed meanwhile. False: it
-  // was not written.
+  // Writes the record: kOpen while the program has the file open, then kBehind. False: not written.
   bool SaveProgress() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void FillRecord(RecordState state) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void SettleClose(bool is_acked) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void EndBehind() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void FinishSession() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   SessionHost& host_;
@@ -307,111 +407,41 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
   std::atomic<bool> done_{false};
   std::atomic<bool> released_{false};
   std::atomic<bool> streaming_{false};
-  std::atomic<bool> superseded_{false};
+  std::atomic<Follower> follower_{Follower::kNone};
 
   absl::Mutex mutex_;
   CutQueue queue_ ABSL_GUARDED_BY(mutex_);
   MetadataPages metadata_ ABSL_GUARDED_BY(mutex_);
   LocalRecord record_ ABSL_GUARDED_BY(mutex_);
-  Relation relation_ ABSL_GUARDED_BY(mutex_);
-  // Where the record lay that was taken over, as the file was renamed; unset: beside the file.
+  MirrorBase base_ ABSL_GUARDED_BY(mutex_);
+  // The former place of the record, where the file was renamed; unset: it lay at place_.
   std::optional<RecordPlace> former_place_ ABSL_GUARDED_BY(mutex_);
   bool begins_ ABSL_GUARDED_BY(mutex_) = false;  // Start() is at work: the file is as it was opened
-  Outside outside_ ABSL_GUARDED_BY(mutex_) = Outside::kNone;
-  uint64_t outside_ticket_ ABSL_GUARDED_BY(mutex_) = 0;  // of its cut; 0: there is none, or no more
-  uint64_t outside_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
-  // The record that is over as soon as one was written at place_.
+  OutsideCut outside_ ABSL_GUARDED_BY(mutex_);
+  // A record to remove as soon as one was written at place_.
   std::optional<RecordPlace> taken_over_place_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<Session> predecessor_ ABSL_GUARDED_BY(mutex_);
-  Bytes16 followed_session_ ABSL_GUARDED_BY(mutex_){};   // zeros: none
-  bool follower_waits_ ABSL_GUARDED_BY(mutex_) = false;  // for a moment to hand over in
-  bool anothers_file_ ABSL_GUARDED_BY(mutex_) = false;   // was, when the follower opened it
-  // How many sessions' changes came with the open, until a cut of this session is durable.
-  int inherited_from_ ABSL_GUARDED_BY(mutex_) = 0;
-  // It went on from a cut that may yet be lost; its dirty map holds what came since base_cut_.
-  bool follows_cut_ ABSL_GUARDED_BY(mutex_) = false;
-  bool took_up_map_ ABSL_GUARDED_BY(mutex_) = false;  // and it is not durable yet
-  bool sends_inherited_ ABSL_GUARDED_BY(mutex_) = false;
-  bool lost_base_ ABSL_GUARDED_BY(mutex_) = false;  // the server no longer has the cut it follows
-  bool begins_as_new_ ABSL_GUARDED_BY(mutex_) = false;  // the server does not know it
-  // Of mode=remote: AwaitOpened() waits; the server lost the generation that was begun; and it has
-  // said that another writer holds the file.
-  bool opening_is_awaited_ ABSL_GUARDED_BY(mutex_) = false;
-  bool begins_again_ ABSL_GUARDED_BY(mutex_) = false;
-  bool was_busy_ ABSL_GUARDED_BY(mutex_) = false;
+  bool anothers_file_ ABSL_GUARDED_BY(mutex_) = false;  // another program had the file meanwhile
+  bool opening_is_awaited_ ABSL_GUARDED_BY(mutex_) = false;  // by AwaitOpened()
   bool claimed_ ABSL_GUARDED_BY(mutex_) = false;
-  H5mState state_ ABSL_GUARDED_BY(mutex_) = H5M_STATE_CONNECTING;
-  std::string detail_ ABSL_GUARDED_BY(mutex_);
-  Link link_ ABSL_GUARDED_BY(mutex_) = Link::kNone;
-  bool ever_opened_ ABSL_GUARDED_BY(mutex_) = false;
-  uint64_t stream_count_ ABSL_GUARDED_BY(mutex_) = 0;  // begun so far
-  bool refused_ ABSL_GUARDED_BY(mutex_) = false;       // the server will never take it
-  bool may_send_ ABSL_GUARDED_BY(mutex_) = false;
-  bool resuming_ ABSL_GUARDED_BY(mutex_) = false;  // as the stream's first message said
-  bool idle_ ABSL_GUARDED_BY(mutex_) = true;       // the sender found nothing to do
-  bool hurry_ ABSL_GUARDED_BY(mutex_) = true;      // connect now, whatever the rate limit
-  bool cancel_ ABSL_GUARDED_BY(mutex_) = false;
-  bool behind_told_ ABSL_GUARDED_BY(mutex_) = false;
-  bool taken_final_ ABSL_GUARDED_BY(mutex_) = false;
+  Standing standing_ ABSL_GUARDED_BY(mutex_);
+  ProgressReport progress_ ABSL_GUARDED_BY(mutex_);
+  Link link_ ABSL_GUARDED_BY(mutex_);
+  bool idle_ ABSL_GUARDED_BY(mutex_) = true;  // the sender found nothing to do
   const absl::Time attach_time_;
-  absl::Time progress_time_ ABSL_GUARDED_BY(mutex_);  // for the program's call
-  // When the stream last began, took a frame or gave an answer.
-  absl::Time flow_time_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
-  absl::Time wait_time_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();  // of the last BeginWait()
-  uint64_t wait_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // that were to be sent then
-  // When the program began to wait for an answer that it went on without.
-  absl::Time unanswered_since_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();
-  absl::Time retry_time_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
-  absl::Time sent_time_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
-  absl::Time behind_since_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
-  absl::Duration lease_ttl_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteDuration();
+  ProgramClock program_clock_ ABSL_GUARDED_BY(mutex_);
+  StreamClock stream_clock_ ABSL_GUARDED_BY(mutex_);
   AskedCut asked_ ABSL_GUARDED_BY(mutex_);
-  uint64_t last_ticket_ ABSL_GUARDED_BY(mutex_) = 0;
-  uint64_t lost_ticket_ ABSL_GUARDED_BY(mutex_) = 0;
-  std::map<uint64_t, uint64_t> seq_of_ticket_ ABSL_GUARDED_BY(mutex_);
-  uint64_t visible_seq_ ABSL_GUARDED_BY(mutex_) = 0;
-  uint64_t durable_seq_ ABSL_GUARDED_BY(mutex_) = 0;
-  // What the queue's changes are the difference to; 0: to nothing, they are the whole file.
-  int64_t base_cut_ ABSL_GUARDED_BY(mutex_) = 0;
-  int64_t cut_ ABSL_GUARDED_BY(mutex_) = 0;       // newest durable
-  int64_t cut_seen_ ABSL_GUARDED_BY(mutex_) = 0;  // newest visible
-  std::string busy_ ABSL_GUARDED_BY(mutex_);
-  int64_t version_ ABSL_GUARDED_BY(mutex_) = 0;
-  // The clean close: its cut's ticket, 0 before; and the file as it was then.
-  uint64_t final_ticket_ ABSL_GUARDED_BY(mutex_) = 0;
-  CutEnd final_end_ ABSL_GUARDED_BY(mutex_);
-  absl::Time close_time_ ABSL_GUARDED_BY(mutex_);  // from when on the close's deadline counts
-  // The program gave the file up in the middle, and the server is still to hear so.
-  bool unfinished_ ABSL_GUARDED_BY(mutex_) = false;
-  // The file's lock is given back, or will be, so that another program may open and change it.
-  bool unlocked_ ABSL_GUARDED_BY(mutex_) = false;
-  bool close_waited_out_ ABSL_GUARDED_BY(mutex_) = false;
-  FrameSize frame_size_ ABSL_GUARDED_BY(mutex_){rpc::kMaxFrameBytes};
+  CutTickets tickets_ ABSL_GUARDED_BY(mutex_);
+  Closing closing_ ABSL_GUARDED_BY(mutex_);
   uint32_t child_writes_seen_ ABSL_GUARDED_BY(mutex_) = 0;
   bool is_at_cut_ ABSL_GUARDED_BY(mutex_) = false;  // no write has begun since a cut was closed
   int64_t accounted_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
-  int final_attempts_ ABSL_GUARDED_BY(mutex_) = 0;
 
-  // What was missing when the stream was resumed: the barrier that ends it, 0 when it is there.
-  uint64_t resync_seq_ ABSL_GUARDED_BY(mutex_) = 0;
-  uint64_t resync_total_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
-  uint64_t resync_sent_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
-  absl::Time resync_since_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
-  absl::Time opened_time_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
-  // Since when something has been missing, or not durable; future: nothing is.
-  absl::Time pending_since_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();
-  // What the server was told last on this stream.
-  H5mState reported_state_ ABSL_GUARDED_BY(mutex_) = H5M_STATE_OFF;
-  absl::Time reported_time_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
-  bool reported_lag_ ABSL_GUARDED_BY(mutex_) = false;
-
-  // The sender thread's own. The stream is owned by the host.
+  // The sender thread's own. The stream, of which streaming_ tells others, is owned by the host.
   Pacing pacing_;
   bool held_back_ = false;  // by `pacing_`, when it last looked
-  Stream* stream_ = nullptr;
-  bool writable_ = false;
-  Outgoing::Kind sending_ = Outgoing::Kind::kData;  // what was handed to the stream last
-  std::deque<Outgoing> outbox_;
+  Outbox outbox_;
 };
 
 }  // namespace h5mirror::vfd

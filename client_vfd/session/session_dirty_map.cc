@@ -30,7 +30,7 @@ std::optional<DirtyMap> Session::FindDirtyMap(const FoundRecord& found) const {
   std::optional<DirtyMap> map =
       h5mirror::FindDirtyMap(found.place, found.record, config_.facts.stat_at_open);
   // Under a new name the server's answer to a resume would be that it has no such file.
-  const bool renamed = !relation_.renamed_from.empty();
+  const bool renamed = !base_.relation().renamed_from.empty();
   if (map && renamed && map->claim == DirtyMap::Claim::kResume) return std::nullopt;
   return map;
 }
@@ -41,21 +41,14 @@ void Session::TakeUp(const DirtyMap& map) {
   Changes changes;
   changes.extents.AddAll(map.extents);
   changes.truncate = map.truncate;
-  const bool may_be_there = relation_.claim == vfd::Claim::kContinue && relation_.base_seq != 0;
+  const Relation& relation = base_.relation();
+  const bool may_be_there = relation.claim == vfd::Claim::kContinue && relation.base_seq != 0;
   if (may_be_there && map.claim == DirtyMap::Claim::kResume &&
-      map.session_id == relation_.base_session) {
+      map.session_id == relation.base_session) {
     return FollowClose(map, std::move(changes));
   }
-  took_up_map_ = true;
-  relation_ = RelationOfMap(map, relation_);
-  base_cut_ = map.base_cut;
-  cut_ = record_.cut;
-  version_ = record_.version;
-  if (map.claim == DirtyMap::Claim::kResume) {
-    followed_session_ = map.session_id;
-    cut_seen_ = map.cut_newest;
-    sends_inherited_ = true;
-  }
+  base_.TakeUp(map);
+  base_.SetLevel(record_.cut, record_.version);
   TakeOver(changes);
 }
 
@@ -63,10 +56,7 @@ void Session::TakeUp(const DirtyMap& map) {
 // way is what the server is asked for. Where that never arrived, or is lost again, the changes are
 // sent, on top of the cut that the map is the difference to.
 void Session::FollowClose(const DirtyMap& map, Changes changes) {
-  follows_cut_ = true;
-  followed_session_ = map.session_id;
-  base_cut_ = map.base_cut;
-  cut_seen_ = map.cut_newest;
+  base_.Follow(map.session_id, map.base_cut, map.cut_newest);
   queue_.Inherit(std::move(changes));
 }
 
@@ -74,13 +64,10 @@ void Session::FollowClose(const DirtyMap& map, Changes changes) {
 // changes were collected, or where the file has changed since: what waits in this program to change
 // it again knows of no map.
 std::optional<DirtyMap> Session::MakeDirtyMap() const {
-  const bool closed_cleanly = final_ticket_ != 0 && final_end_.local;
-  if (config_.remote || !closed_cleanly || !claimed_ || !collecting()) return std::nullopt;
-  if (follower_waits_ || !FileIsAsClosed()) return std::nullopt;
+  if (config_.remote || !closing_.stat() || !claimed_ || !collecting()) return std::nullopt;
+  if (has_follower() || !FileIsAsClosed()) return std::nullopt;
   const Changes changes = queue_.Everything();
-  // As of a stream that is lost now.
-  const StreamClaim claim = StreamClaimOf(
-      relation_, {queue_.last_seq(), ever_opened_, base_cut_, sends_inherited_ || follows_cut_});
+  const StreamClaim claim = base_.ClaimIfLost(queue_.last_seq(), link_.ever_opened());
   if (claim.base_cut < 0) return std::nullopt;
   DirtyMap map;
   // The same for all maps of one close: who finds a newer one than the record tells of may use it.
@@ -88,17 +75,17 @@ std::optional<DirtyMap> Session::MakeDirtyMap() const {
   map.id = is_newer ? record_.dirty_map_id : host_.RandomId();
   map.file_id = record_.file_id;
   map.base_cut = claim.base_cut;
-  map.stat = *final_end_.local;
+  map.stat = *closing_.stat();
   map.truncate = changes.truncate;
   map.extents.AddAll(changes.extents);
   if (claim.resume) {
     map.claim = DirtyMap::Claim::kResume;
     map.session_id = LastSession();
-    map.cut_newest = cut_seen_;
+    map.cut_newest = base_.cut_seen();
   } else {
-    map.claim = ClaimOf(relation_.claim);
-    map.session_id = relation_.base_session;
-    map.barrier_seq = relation_.base_seq;
+    map.claim = ClaimOf(base_.relation().claim);
+    map.session_id = base_.relation().base_session;
+    map.barrier_seq = base_.relation().base_seq;
   }
   return map;
 }

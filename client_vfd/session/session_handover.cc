@@ -29,75 +29,100 @@ struct Session::Handover {
   LocalRecord record;
   std::optional<RecordPlace> place;  // of the record
   Relation relation;
-  bool sends_again = false;  // `changes` are to be sent; else they are on their way
+  // Of `changes`, for the next session: kFollows where they are on their way.
+  MirrorBase::Heritage heritage = MirrorBase::Heritage::kFollows;
   int64_t cut_seen = 0;
   int64_t base_cut = 0;  // `changes` are what came after it; 0: they are the whole file
   Changes changes;
-  int from = 0;  // how many sessions' changes
-  H5mState state = H5M_STATE_CONNECTING;
-  std::string detail;
-  absl::Time behind_since, retry_time;
-  bool behind_told = false;
+  int from = 0;       // how many sessions' changes
+  Standing standing;  // if that is behind
+  absl::Time retry_time;
 };
 
 std::optional<Session::Handover> Session::HandOver(const LocalFacts& facts, Handing handing) {
   if (config_.remote) return std::nullopt;  // Who comes next goes on from what the server has.
   absl::MutexLock lock(&mutex_);
   if (handing == Handing::kNow) FollowPredecessor(handing);
-  follower_waits_ = released_;
-  const bool as_closed = final_end_.local && *final_end_.local == facts.stat_at_open;
-  // Between the two opens another program had it.
-  anothers_file_ = anothers_file_ || (released_ && !as_closed);
-  // It changes the file next.
-  if (released_ && !done_ && !superseded_ && !anothers_file_) ForgetDirtyMap();
-  if (!released_ || done_ || superseded_ || refused_ || !claimed_ || final_ticket_ == 0 ||
-      state_ == H5M_STATE_DIVERGED) {
-    return std::nullopt;
-  }
-  if (!as_closed && !facts.created) return std::nullopt;
-  const bool visible = state_ == H5M_STATE_MIRRORING && Acked(final_ticket_, H5M_ACK_APPLIED);
-  // It would still read the file, which the program changes next.
-  const auto sent = seq_of_ticket_.find(final_ticket_);
-  const bool unread = !queue_.drained() || !taken_final_ || sent == seq_of_ticket_.end() ||
-                      handing == Handing::kNow;
-  const bool when_it_can = handing == Handing::kWhenItCan;
-  const bool row_is_long = visible && when_it_can && inherited_from_ >= kHandoversMax;
-  const bool may_follow = facts.created || base_cut_ >= 0;
-  if ((!visible && !unread && when_it_can) || !may_follow || row_is_long) return std::nullopt;
-  superseded_ = true;
+  const bool as_closed = closing_.stat() && *closing_.stat() == facts.stat_at_open;
+  if (released_) NoteFollower(as_closed);
+  const bool is_known = facts.created || (as_closed && base_.base_cut() >= 0);
+  if (!is_known || !MayBeFollowed() || !IsRipe(handing)) return std::nullopt;
+  const bool by_cut = IsFinalVisible() || !IsUnread(handing);
+  follower_ = Follower::kHasTakenOver;
   Handover to;
   to.session_id = LastSession();
   to.record = record_;
   to.place = place_;
-  to.cut_seen = cut_seen_;
-  to.base_cut = base_cut_;
-  to.from = inherited_from_ + 1;
-  if (visible || !unread) {
-    to.relation.claim = vfd::Claim::kContinue;
-    to.relation.file_id = ToByteString(record_.file_id);
-    to.relation.base_cut = visible ? cut_seen_ : base_cut_;
-    if (!visible) {
-      to.relation.base_session = session_id_;
-      to.relation.base_seq = sent->second;
-    }
-    to.changes = queue_.NotDurable();
-    return to;
+  to.cut_seen = base_.cut_seen();
+  to.base_cut = base_.base_cut();
+  to.from = base_.inherited_from() + 1;
+  if (by_cut) {
+    HandOverCut(to);
+  } else {
+    HandOverChanges(to);
   }
-  to.relation = relation_;
-  cancel_ = streaming_;
-  link_ = Link::kNone;
+  return to;
+}
+
+// The program has opened the file again. `as_closed`: as this session left it.
+void Session::NoteFollower(bool as_closed) {
+  if (!has_follower()) follower_ = Follower::kWaits;
+  // Else another program had it between the two opens.
+  anothers_file_ = anothers_file_ || !as_closed;
+  // The next session changes the file next.
+  if (!done_ && !superseded() && !anothers_file_) ForgetDirtyMap();
+}
+
+// It has something to hand over, and nobody has it yet.
+bool Session::MayBeFollowed() const {
+  return released_ && !done_ && !superseded() && !link_.is_refused() && claimed_ &&
+         tickets_.sealed() && !standing_.is_diverged();
+}
+
+bool Session::IsFinalVisible() const {
+  return standing_.is_mirroring() && tickets_.IsFinalAcked(H5M_ACK_APPLIED);
+}
+
+// It would still read the file, which the program changes next.
+bool Session::IsUnread(Handing handing) const {
+  return !queue_.drained() || !tickets_.IsFinalTaken() || handing == Handing::kNow;
+}
+
+// Else its answer is waited for, since that will come soon or the row is long.
+bool Session::IsRipe(Handing handing) const {
+  if (handing != Handing::kWhenItCan) return true;
+  if (IsFinalVisible()) return base_.inherited_from() < kHandoversMax;
+  return IsUnread(handing);
+}
+
+// The next session goes on from the final cut, which is visible or on its way.
+void Session::HandOverCut(Handover& to) {
+  to.relation.claim = vfd::Claim::kContinue;
+  to.relation.file_id = ToByteString(record_.file_id);
+  to.changes = queue_.NotDurable();
+  if (IsFinalVisible()) {
+    to.relation.base_cut = base_.cut_seen();
+    return;
+  }
+  to.relation.base_cut = base_.base_cut();
+  to.relation.base_session = session_id_;
+  to.relation.base_seq = tickets_.FinalSeq().value_or(0);
+}
+
+// The next session sends what this one has not, from the file as that will be.
+void Session::HandOverChanges(Handover& to) {
+  to.relation = base_.relation();
+  if (streaming_) link_.Cancel();
+  link_.End();
   SendAgain();
-  to.sends_again = NextClaim().resume;
+  const bool resumes = base_.NextClaim(queue_.last_seq(), link_.ever_opened()).resume;
+  to.heritage = resumes ? MirrorBase::Heritage::kSends : MirrorBase::Heritage::kOwn;
   to.changes = queue_.open_changes();
   GoBehind("the program has opened the file again", true);
-  to.state = state_;
-  to.detail = detail_;
-  to.behind_since = behind_since_;
-  to.retry_time = retry_time_;
-  to.behind_told = behind_told_;
+  to.standing = standing_;
+  to.retry_time = link_.retry_time();
   FinishSession();
   host_.Wake(this);  // To cancel its stream.
-  return to;
 }
 
 void Session::FollowPredecessor(Handing handing) {
@@ -113,7 +138,7 @@ void Session::FollowPredecessor(Handing handing) {
   std::optional<Handover> from = predecessor_->HandOver(config_.facts, handing);
   if (!from) return;
   predecessor_.reset();
-  followed_session_ = from->session_id;
+  base_.SetPredecessor(from->session_id);
   // A file that is created again has nothing of the one before.
   if (!config_.facts.created) return Inherit(*std::move(from));
   if (waited) ClaimClosed();
@@ -123,39 +148,29 @@ void Session::FollowPredecessor(Handing handing) {
 // the file next, in any program, has to find what both have changed, and what it is the difference
 // to; so it is claimed now, and that one's stream is waited for afterwards.
 void Session::ClaimToClose() {
-  if (claimed_ || !predecessor_ || final_ticket_ == 0 || !collecting()) return;
+  if (claimed_ || !predecessor_ || !tickets_.sealed() || !collecting()) return;
   std::optional<Handover> from = predecessor_->HandOver(config_.facts, Handing::kAtClose);
   // Else its record is not yet what it will be.
   if (!from && !predecessor_->done() && !predecessor_->is_anothers_file()) return;
-  if (from) followed_session_ = from->session_id;
+  if (from) base_.SetPredecessor(from->session_id);
   if (from && !config_.facts.created) {
     Inherit(*std::move(from));
   } else {
     Claim();
   }
-  if (final_ticket_ <= lost_ticket_) CloseCut(CutKind::kCommit, config_.comment);
+  if (tickets_.IsFinalLost()) CloseCut(CutKind::kCommit, config_.comment);
 }
 
 void Session::Inherit(Handover from) {
   claimed_ = true;
   record_ = std::move(from.record);
-  relation_ = std::move(from.relation);
-  cut_seen_ = from.cut_seen;
-  base_cut_ = from.base_cut;
-  cut_ = record_.cut;
-  version_ = record_.version;
-  inherited_from_ = from.from;
-  if (from.state == H5M_STATE_BEHIND) {
-    sends_inherited_ = from.sends_again;
-    state_ = from.state;
-    detail_ = std::move(from.detail);
-    behind_since_ = from.behind_since;
-    behind_told_ = from.behind_told;
-    retry_time_ = from.retry_time;
-    hurry_ = false;
+  base_.Inherit(std::move(from.relation), from.base_cut, from.cut_seen, from.from, from.heritage);
+  base_.SetLevel(record_.cut, record_.version);
+  if (from.standing.is_behind()) {
+    standing_ = std::move(from.standing);
+    link_.TakeOverRetry(from.retry_time);
     TakeOver(from.changes);
   } else {
-    follows_cut_ = true;
     queue_.Inherit(std::move(from.changes));
   }
   const bool saved = SaveProgress();
@@ -168,14 +183,13 @@ void Session::Inherit(Handover from) {
 void Session::ClaimClosed() {
   Claim();
   SendAgain();
-  lost_ticket_ = last_ticket_;
-  taken_final_ = false;
-  retry_time_ = host_.Now();
+  tickets_.LoseAll();
+  link_.RetryAt(host_.Now());
   if (FileIsAsClosed()) {
     CloseCut(CutKind::kCommit, config_.comment);
     SaveProgress();
-  } else if (follower_waits_) {
-    flow_time_ = host_.Now();  // The follower has time to take over from now on.
+  } else if (has_follower()) {
+    stream_clock_.Excuse(host_.Now());  // The follower has time to take over from now on.
     host_.WakeSuccessors(*this);
   } else {
     FinishSession();
@@ -188,20 +202,19 @@ void Session::TakeOver(const Changes& changes) {
   queue_.SendAgain();
   queue_.AddChanges(changes);
   AccountSaved();
-  lost_ticket_ = last_ticket_;
-  taken_final_ = false;
-  if (final_ticket_ == 0) return;
+  tickets_.LoseAll();
+  if (!tickets_.sealed()) return;
   // Else it was opened once more, and the next session takes over from this one.
   if (FileIsAsClosed()) CloseCut(CutKind::kCommit, config_.comment);
   if (!released_) return;
-  flow_time_ = host_.Now();  // It has time to do so from now on.
+  stream_clock_.Excuse(host_.Now());  // It has time to do so from now on.
   host_.WakeSuccessors(*this);
 }
 
 void Session::SendAgain() {
   queue_.SendAgain();
   AccountSaved();
-  sends_inherited_ = sends_inherited_ || follows_cut_;
+  base_.SendAgain();
 }
 
 }  // namespace h5mirror::vfd

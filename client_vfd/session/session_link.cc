@@ -20,13 +20,7 @@
 namespace h5mirror::vfd {
 namespace {
 
-// Between two attempts to reach a server.
-constexpr absl::Duration kRetryEvery = absl::Milliseconds(500);
-constexpr absl::Duration kFirstRetryEvery = absl::Milliseconds(100);
-// At the last barrier, when the server was there before: it may just be restarting.
-constexpr absl::Duration kFinalRetryEvery = absl::Milliseconds(200);
-constexpr int kFinalAttemptsMax = 8;
-const absl::Duration kRestartPatience = kFinalAttemptsMax * kFinalRetryEvery;
+const absl::Duration kRestartPatience = Link::kFinalAttemptsMax * Link::kFinalRetryEvery;
 
 v1::Intent IntentOf(Claim claim) {
   switch (claim) {
@@ -93,49 +87,50 @@ void Session::Claim() {
   claimed_ = true;
   if (config_.remote) return ClaimRemote();
   const std::optional<FoundRecord> found = FindRecord();
-  const auto record = found ? std::optional(found->record) : std::nullopt;
-  relation_ = RelationOf(config_.facts, record);
-  const bool known = record && IsSameServer(record->server, config_.facts.server);
-  const bool is_moved = relation_.moved_cut != 0;
-  if (is_moved ||
-      (known && (record->name == config_.facts.name || !relation_.renamed_from.empty()))) {
-    record_ = *record;
-    record_.renamed_from = relation_.renamed_from;
+  base_.Claim(RelationOf(config_.facts, found ? std::optional(found->record) : std::nullopt));
+  BeginRecord(found);
+  const std::optional<DirtyMap> map = found ? FindDirtyMap({found->place, record_}) : std::nullopt;
+  const Relation& relation = base_.relation();
+  if (relation.claim == vfd::Claim::kContinue) base_.SetLevel(record_.cut, record_.version);
+  if (ClaimOutside(found)) return;
+  if (map) TakeUp(*map);
+  if (relation.claim == vfd::Claim::kUpload) {
+    for (const Extent& extent : file_->DataExtents()) queue_.AddWrite(extent);
+  }
+  const bool saved = SaveProgress();  // And forgets the map, before the first byte changes.
+  if (saved && found) ForgetElsewhere(*found);
+}
+
+// Goes on from what was known of the same file, if anything.
+void Session::BeginRecord(const std::optional<FoundRecord>& found) {
+  const Relation& relation = base_.relation();
+  const bool is_same = found && IsSameServer(found->record.server, config_.facts.server) &&
+                       (found->record.name == config_.facts.name || !relation.renamed_from.empty());
+  const bool is_moved = found && relation.moved_cut != 0;
+  if (is_same || is_moved) {
+    record_ = found->record;
+    record_.renamed_from = relation.renamed_from;
   } else {
     record_.stat = config_.facts.stat_at_open;
   }
   record_.server = config_.facts.server;
   record_.name = config_.facts.name;
-  const std::optional<DirtyMap> map = found ? FindDirtyMap({found->place, record_}) : std::nullopt;
-  base_cut_ = FirstBase(relation_);
-  if (relation_.claim == vfd::Claim::kContinue) {
-    cut_ = record_.cut;
-    version_ = record_.version;
-  }
-  if (ClaimOutside(found)) return;
-  if (map) TakeUp(*map);
-  if (relation_.claim == vfd::Claim::kUpload) {
-    for (const Extent& extent : file_->DataExtents()) queue_.AddWrite(extent);
-  }
-  const bool saved = SaveProgress();  // And forgets the map, before the first byte changes.
-  // It lay where it does while the file has another number of mirrors; there it is no more.
-  if (saved && known && !former_place_ && found->place.tag != place_.tag) {
-    RemoveLocalRecord(found->place);
-  }
+}
+
+// It lay where it does while the file had another number of mirrors; there it is no more.
+void Session::ForgetElsewhere(const FoundRecord& found) {
+  const bool is_known = IsSameServer(found.record.server, config_.facts.server);
+  if (is_known && !former_place_ && found.place.tag != place_.tag) RemoveLocalRecord(found.place);
 }
 
 bool Session::WantsStream(absl::Time now) const {
-  if (done_ || refused_ || state_ == H5M_STATE_DIVERGED || predecessor_) return false;
-  const bool wanted = queue_.has_closed() || state_ == H5M_STATE_CONNECTING || opening_is_awaited_;
-  return hurry_ || (now >= retry_time_ && wanted);
+  if (done_ || link_.is_refused() || standing_.is_diverged() || predecessor_) return false;
+  const bool wanted = queue_.has_closed() || standing_.is_connecting() || opening_is_awaited_;
+  return link_.MayBegin(now, wanted);
 }
 
-StreamClaim Session::NextClaim() const {
-  return StreamClaimOf(
-      relation_, {queue_.last_seq(), ever_opened_, base_cut_, sends_inherited_, begins_again_});
-}
-
-grpc::ByteBuffer Session::OpenMessage() {
+grpc::ByteBuffer Session::OpenMessage(const StreamClaim& claim, uint64_t stream) {
+  const Relation& relation = base_.relation();
   v1::MirrorFileRequest request;
   v1::OpenSession& open = *request.mutable_open();
   open.mutable_protocol()->set_oldest(rpc::kProtocolOldest);
@@ -143,39 +138,36 @@ grpc::ByteBuffer Session::OpenMessage() {
   open.set_name(config_.name);
   if (record_.file_id != Bytes16{}) open.set_file_id(ToByteString(record_.file_id));
   open.set_session_id(ToByteString(session_id_));
-  open.set_stream(++stream_count_);
+  open.set_stream(stream);
   // A local file of this path is another one.
   FillOrigin(config_.remote ? RemoteOriginOf(session_id_) : config_.real_path,
              open.mutable_origin());
   FillWriter(config_.program, open.mutable_writer());
-  const StreamClaim claim = NextClaim();
   // A file that is created again has nothing of the one before, whose cut may still be the server's
   // newest: resumed from there it would be a mixture of both.
-  const bool goes_on = relation_.claim != vfd::Claim::kCreate || sends_inherited_;
-  if (followed_session_ != Bytes16{} && (goes_on || !claim.resume)) {
-    open.set_predecessor_session_id(ToByteString(followed_session_));
+  const bool goes_on = relation.claim != vfd::Claim::kCreate || base_.sends_inherited();
+  if (base_.followed_session() != Bytes16{} && (goes_on || !claim.resume)) {
+    open.set_predecessor_session_id(ToByteString(base_.followed_session()));
   }
-  if (claim.resume) open.set_base_cut_newest(cut_seen_);
-  open.set_intent(claim.resume ? v1::INTENT_RESUME : IntentOf(relation_.claim));
+  if (claim.resume) open.set_base_cut_newest(base_.cut_seen());
+  open.set_intent(claim.resume ? v1::INTENT_RESUME : IntentOf(relation.claim));
   open.set_base_cut(claim.base_cut);
-  if (!claim.resume && relation_.base_seq != 0) {
-    open.mutable_base_barrier()->set_session_id(ToByteString(relation_.base_session));
-    open.mutable_base_barrier()->set_seq(relation_.base_seq);
+  if (!claim.resume && relation.base_seq != 0) {
+    open.mutable_base_barrier()->set_session_id(ToByteString(relation.base_session));
+    open.mutable_base_barrier()->set_seq(relation.base_seq);
   }
-  if (!claim.resume && relation_.moved_cut != 0) {
-    open.mutable_moved_base()->set_cut(relation_.moved_cut);
-    FillLocalStat(relation_.moved_stat, open.mutable_moved_base()->mutable_local());
+  if (!claim.resume && relation.moved_cut != 0) {
+    open.mutable_moved_base()->set_cut(relation.moved_cut);
+    FillLocalStat(relation.moved_stat, open.mutable_moved_base()->mutable_local());
   }
   const absl::StatusOr<FileStat> stat = file_->Stat();
   if (stat.ok()) open.set_size_bytes(stat->size_bytes);
-  if (!claim.resume) open.set_renamed_from(relation_.renamed_from);
+  if (!claim.resume) open.set_renamed_from(relation.renamed_from);
   open.set_mode_bits(config_.mode_bits);
   open.set_page_size_bytes(config_.page_size_bytes);
   FillTime(host_.TimeOfDay(), open.mutable_client_time());
   FillDuration(config_.version_every, open.mutable_version_every());
   FillDuration(config_.version_min_interval, open.mutable_version_min_interval());
-  resuming_ = claim.resume;
-  may_send_ = claim.may_send_early;
   return rpc::EncodeRequest(request);
 }
 
@@ -183,38 +175,33 @@ void Session::StartStream() {
   absl::MutexLock lock(&mutex_);
   if (!claimed_) Claim();
   if (IsAnothersFile()) {  // Which brings what is missing here.
-    lost_ticket_ = last_ticket_;
+    tickets_.LoseAll();
     return FinishSession();
   }
-  hurry_ = false;
-  cancel_ = false;
-  retry_time_ = host_.Now() + kRetryEvery;
-  link_ = Link::kOpening;
-  flow_time_ = host_.Now();  // No progress for the program: eight attempts are no answer.
-  unanswered_since_ = absl::InfiniteFuture();
+  const StreamClaim claim = base_.NextClaim(queue_.last_seq(), link_.ever_opened());
+  const uint64_t stream = link_.Begin(claim, host_.Now());
+  stream_clock_.Begin(host_.Now());  // No progress for the program: eight attempts are no answer.
   metadata_.TellAgain();
-  outbox_.clear();
-  outbox_.push_back({OpenMessage(), Outgoing::Kind::kData});
-  writable_ = false;
-  stream_ = host_.StartStream(config_.server, this);
+  outbox_.Forget();
+  outbox_.Push(OpenMessage(claim, stream), Outbox::Kind::kData);
+  outbox_.Begin(host_.StartStream(config_.server, this));
   streaming_ = true;
 }
 
 void Session::OnResponse(const v1::MirrorFileResponse& response) {
   absl::MutexLock lock(&mutex_);
   Progress();
-  flow_time_ = progress_time_;
-  unanswered_since_ = absl::InfiniteFuture();
+  stream_clock_.OnAnswer(program_clock_.progress_time());
   host_.SetSuspect(config_.server.target, false);
-  if (done_ || cancel_) return;
+  if (done_ || link_.is_cancelled()) return;
   switch (response.response_case()) {
     case v1::MirrorFileResponse::kOpened:
       OnOpened(response.opened());
       break;
     case v1::MirrorFileResponse::kCutVisible:
-      visible_seq_ = std::max(visible_seq_, response.cut_visible().seq());
-      cut_seen_ = std::max(cut_seen_, response.cut_visible().cut());
-      if (released_ && final_ticket_ != 0 && Acked(final_ticket_, H5M_ACK_APPLIED)) {
+      tickets_.OnVisible(response.cut_visible().seq());
+      base_.OnVisible(response.cut_visible().cut());
+      if (released_ && tickets_.IsFinalAcked(H5M_ACK_APPLIED)) {
         host_.WakeSuccessors(*this);
       }
       break;
@@ -227,59 +214,19 @@ void Session::OnResponse(const v1::MirrorFileResponse& response) {
 }
 
 void Session::OnOpened(const v1::SessionOpened& opened) {
-  if (opened.relation() == v1::RELATION_DIVERGED && follows_cut_ && !resuming_) {
-    lost_base_ = true;  // The stream ends by itself, and is begun again with all of it.
-    return;
-  }
-  // What the server may have under the new name is another file: nothing was renamed to it. Nor is
-  // it the server of the record that has moved.
-  const bool unknown_there =
-      opened.last_cut() == 0 && (!relation_.renamed_from.empty() || relation_.moved_cut != 0);
-  if (opened.relation() == v1::RELATION_DIVERGED && unknown_there && !resuming_) {
-    begins_as_new_ = true;  // The stream ends by itself, and is begun again as that of a new file.
-    return;
-  }
-  if (opened.relation() == v1::RELATION_DIVERGED && IsAnothersFile()) {
-    return;  // It was opened just now; the stream ends by itself.
-  }
-  if (opened.relation() == v1::RELATION_DIVERGED && config_.remote) return OnMovedOn(opened);
-  if (opened.relation() == v1::RELATION_DIVERGED) {
-    state_ = H5M_STATE_DIVERGED;
-    detail_ = absl::StrCat(
-        config_.real_path, " and its mirror ", config_.name, " on ", config_.server.server,
-        " have diverged: ", opened.state(), "; here the local file is ",
-        relation_.claim == vfd::Claim::kCreate ? "new" : "another state",
-        ". Nothing is overwritten; the program goes on locally. Decide with: h5mirror ",
-        // Which of several mirrors.
-        config_.record_tag.empty() ? "" : absl::StrCat("--server ", config_.server.server, " "),
-        "resync --from local|remote ", config_.real_path,
-        " (both sides are kept), or h5mirror recover | push | adopt ", config_.real_path);
-    Notify("diverged", detail_, true);
-    SaveRecord(RecordState::kDiverged);
-    SendAgain();
-    lost_ticket_ = last_ticket_;
-    return;
-  }
-  if (opened.relation() == v1::RELATION_BUSY) {
-    busy_ = opened.state();
-    return;  // The stream ends by itself.
-  }
+  // Where it is not taken, the stream ends by itself.
+  if (opened.relation() == v1::RELATION_DIVERGED) return OnDiverged(opened);
+  if (opened.relation() == v1::RELATION_BUSY) return link_.OnBusy(opened.state());
   TakeBase(opened);
   ForgetRename();
-  link_ = Link::kOpen;
-  if (resuming_ || took_up_map_ || state_ == H5M_STATE_BEHIND) BeginResync();
-  state_ = H5M_STATE_MIRRORING;
-  opened_time_ = host_.Now();
-  reported_state_ = H5M_STATE_OFF;
-  behind_since_ = absl::InfinitePast();
-  behind_told_ = false;
-  begins_again_ = false;
-  detail_.clear();
-  ever_opened_ = true;
-  may_send_ = true;
+  if (link_.resumes() || base_.took_up_map() || standing_.is_behind()) BeginResync();
+  link_.OnOpened();
+  standing_.OnOpened();
+  progress_.OnOpened(host_.Now());
+  base_.OnOpened();
   idle_ = false;
-  lease_ttl_ = opened.lease_ttl_ms() > 0 ? absl::Milliseconds(opened.lease_ttl_ms())
-                                         : absl::InfiniteDuration();
+  stream_clock_.OnOpened(opened.lease_ttl_ms() > 0 ? absl::Milliseconds(opened.lease_ttl_ms())
+                                                   : absl::InfiniteDuration());
   const absl::StatusOr<Bytes16> file_id = FromByteString(opened.file_id());
   if (file_id.ok() && *file_id != record_.file_id) {
     record_.file_id = *file_id;
@@ -289,28 +236,49 @@ void Session::OnOpened(const v1::SessionOpened& opened) {
   host_.Wake(this);
 }
 
+// What the server has is not what the session goes on from; or it only seems so.
+void Session::OnDiverged(const v1::SessionOpened& opened) {
+  if (base_.follows_cut() && !link_.resumes()) {  // It is begun again with all of it.
+    return link_.OnAnswer(Link::Answer::kLostBase);
+  }
+  // What the server may have under the new name is another file: nothing was renamed to it. Nor is
+  // it the server of the record that has moved.
+  const Relation& relation = base_.relation();
+  const bool unknown_there =
+      opened.last_cut() == 0 && (!relation.renamed_from.empty() || relation.moved_cut != 0);
+  if (unknown_there && !link_.resumes()) {  // It is begun again as that of a new file.
+    return link_.OnAnswer(Link::Answer::kUnknownFile);
+  }
+  if (IsAnothersFile()) return;  // It was opened just now.
+  if (config_.remote) return OnMovedOn(opened);
+  standing_.Diverge(absl::StrCat(
+      config_.real_path, " and its mirror ", config_.name, " on ", config_.server.server,
+      " have diverged: ", opened.state(), "; here the local file is ",
+      relation.claim == vfd::Claim::kCreate ? "new" : "another state",
+      ". Nothing is overwritten; the program goes on locally. Decide with: h5mirror ",
+      // Which of several mirrors.
+      config_.record_tag.empty() ? "" : absl::StrCat("--server ", config_.server.server, " "),
+      "resync --from local|remote ", config_.real_path,
+      " (both sides are kept), or h5mirror recover | push | adopt ", config_.real_path));
+  Notify("diverged", standing_.detail(), true);
+  SaveRecord(RecordState::kDiverged);
+  SendAgain();
+  tickets_.LoseAll();
+}
+
 void Session::TakeBase(const v1::SessionOpened& opened) {
   if (opened.relation() == v1::RELATION_NEW) {
-    if (resuming_ && base_cut_ != 0) BeginAgain();
-    base_cut_ = 0;
-    cut_seen_ = 0;
-  } else if (!resuming_) {
-    // Equal to the newest cut. Should the server lose it again, what it held is among the changes
-    // that came from a predecessor; where it is durable, they are needed no more.
-    if (follows_cut_ && opened.durable_cut() == opened.last_cut()) {
-      queue_.ForgetDurable(0);
-      inherited_from_ = 0;
-      follows_cut_ = false;
-    }
-    if (!follows_cut_) base_cut_ = opened.last_cut();
+    if (link_.resumes() && base_.base_cut() != 0) BeginAgain();
+    base_.OnNew();
+  } else if (!link_.resumes()) {
+    if (base_.OnTaken(opened.last_cut(), opened.durable_cut())) queue_.ForgetDurable(0);
   } else if (opened.durable_barrier_seq() != 0) {
     // Else the newest durable cut is not this session's: maybe of the generation before.
-    outside_ticket_ = 0;
-    visible_seq_ = std::max<uint64_t>(visible_seq_, opened.durable_barrier_seq());
-    durable_seq_ = std::max<uint64_t>(durable_seq_, opened.durable_barrier_seq());
-    base_cut_ = cut_ = opened.durable_cut();
+    outside_.Forget();
+    tickets_.OnDurable(opened.durable_barrier_seq());
+    base_.OnResumed(opened.durable_cut());
   }
-  if (opened.relation() == v1::RELATION_MATCH) cut_seen_ = std::max(cut_seen_, opened.last_cut());
+  if (opened.relation() == v1::RELATION_MATCH) base_.OnVisible(opened.last_cut());
 }
 
 // The server starts from nothing where the dirty map is the difference to a cut that it once said
@@ -319,9 +287,12 @@ void Session::TakeBase(const v1::SessionOpened& opened) {
 void Session::BeginAgain() {
   SendAgain();
   for (const Extent& extent : file_->DataExtents()) queue_.AddWrite(extent);
-  lost_ticket_ = last_ticket_;
-  taken_final_ = false;
-  if (final_ticket_ == 0 || (released_ && !FileIsAsClosed())) return;
+  tickets_.LoseAll();
+  if (!tickets_.sealed() || (released_ && !FileIsAsClosed())) return;
+  CloseFinalCut();
+}
+
+void Session::CloseFinalCut() {
   CloseCut(CutKind::kCommit, config_.comment);
   if (released_) SaveProgress();
 }
@@ -329,7 +300,7 @@ void Session::BeginAgain() {
 // The server has it under its new name, or as a new file: in both cases what the old path's record
 // says is over.
 void Session::ForgetRename() {
-  relation_.renamed_from.clear();
+  base_.ForgetRename();
   if (record_.renamed_from.empty() && !former_place_) return;
   record_.renamed_from.clear();
   SaveProgress();
@@ -338,77 +309,70 @@ void Session::ForgetRename() {
 }
 
 void Session::OnDurable(const v1::CutDurable& durable) {
-  visible_seq_ = std::max(visible_seq_, durable.seq());
-  durable_seq_ = std::max(durable_seq_, durable.seq());
-  base_cut_ = cut_ = durable.cut();
-  inherited_from_ = 0;
-  follows_cut_ = false;
-  sends_inherited_ = false;
-  took_up_map_ = false;
-  cut_seen_ = std::max(cut_seen_, cut_);
-  if (durable.version() != 0) version_ = durable.version();
-  if (outside_ticket_ <= lost_ticket_ || Acked(outside_ticket_, H5M_ACK_DURABLE)) {
-    outside_ticket_ = 0;
-  }
-  queue_.ForgetDurable(durable_seq_);
-  EndResync();
-  seq_of_ticket_.erase(seq_of_ticket_.begin(),
-                       seq_of_ticket_.lower_bound(final_ticket_ != 0  ? final_ticket_
-                                                  : last_ticket_ > 64 ? last_ticket_ - 64
-                                                                      : 0));
-  if (released_ && final_ticket_ != 0 && Acked(final_ticket_, H5M_ACK_DURABLE)) FinishSession();
+  tickets_.OnDurable(durable.seq());
+  base_.OnDurable(durable.cut(), durable.version());
+  outside_.OnDurable(tickets_);
+  queue_.ForgetDurable(tickets_.durable_seq());
+  if (progress_.OnDurable(tickets_.durable_seq())) Notify("resynced", "", false);
+  tickets_.Forget();
+  if (released_ && tickets_.IsFinalAcked(H5M_ACK_DURABLE)) FinishSession();
 }
 
 void Session::OnEnded(const absl::Status& status) {
   absl::MutexLock lock(&mutex_);
-  stream_ = nullptr;
-  streaming_ = false;
-  writable_ = false;
-  outbox_.clear();
+  ForgetStream();
   if (gone()) host_.WakeSuccessors(*this);
-  if (cancel_) return;  // LoseStream() has been here.
-  link_ = Link::kNone;
-  if (state_ == H5M_STATE_DIVERGED && released_) FinishSession();
-  if (done_ || state_ == H5M_STATE_DIVERGED) {
+  if (link_.is_cancelled()) return;  // LoseStream() has been here.
+  link_.End();
+  if (standing_.is_diverged() && released_) FinishSession();
+  if (done_ || standing_.is_diverged()) {
     host_.Wake(this);
     return;
   }
-  if (final_ticket_ != 0 && Acked(final_ticket_, H5M_ACK_DURABLE)) return;
-  if (std::exchange(begins_as_new_, false)) {
-    relation_ = Relation{};
-    record_.renamed_from.clear();
-    record_.file_id = {};
-    former_place_.reset();
-    base_cut_ = cut_ = version_ = 0;
-    BeginAgain();
-    retry_time_ = host_.Now();
-    host_.Wake(this);
-    return;
-  }
-  const auto mismatch = ever_opened_ ? std::nullopt : TlsInTheWay(config_.server, status);
+  if (tickets_.IsFinalAcked(H5M_ACK_DURABLE)) return;
+  if (link_.answer() == Link::Answer::kUnknownFile) return BeginAsNewFile();
+  const auto mismatch = link_.ever_opened() ? std::nullopt : TlsInTheWay(config_.server, status);
   if (mismatch) {
-    refused_ = true;
+    link_.Refuse();
     return LoseStream(*mismatch, Retry::kNever);
   }
-  if (TryFirstAgain(status)) return;
-  std::string why(status.message());
-  // The server was there just now, maybe for the session that this one followed.
-  const bool just_lost = inherited_from_ > 0 && host_.Now() - behind_since_ < kRestartPatience;
-  bool retry_final = ever_opened_ || follows_cut_ || just_lost || IsSentAway(status);
-  if (std::exchange(lost_base_, false)) {
-    return LoseStream("the server has lost the newest cut", Retry::kAtOnce);
+  if (!TryFirstAgain(status)) LoseEnded(status);
+}
+
+void Session::LoseEnded(const absl::Status& status) {
+  switch (link_.answer()) {
+    case Link::Answer::kLostBase:
+      return LoseStream("the server has lost the newest cut", Retry::kAtOnce);
+    case Link::Answer::kBusy:  // It may be closing just now.
+      return LoseStream(absl::StrCat("another writer holds it: ", link_.holder()),
+                        Retry::kFinalCut);
+    case Link::Answer::kUnknownFile:
+    case Link::Answer::kNone:
+      break;
   }
-  if (!busy_.empty()) {
-    retry_final = true;  // It may be closing just now.
-    why = absl::StrCat("another writer holds it: ", std::exchange(busy_, ""));
-    was_busy_ = true;
-  } else if (IsRefusal(status)) {
-    refused_ = true;
+  if (IsRefusal(status)) {
+    link_.Refuse();
   } else if (status.code() == absl::StatusCode::kUnavailable) {
     host_.DropChannel(config_.server);
   }
-  LoseStream(why.empty() ? "the stream ended" : why,
-             retry_final ? Retry::kFinalCut : Retry::kNever);
+  // The server was there just now, maybe for the session that this one followed.
+  const bool just_lost =
+      base_.inherited_from() > 0 && host_.Now() - standing_.behind_since() < kRestartPatience;
+  const bool was_there =
+      link_.ever_opened() || base_.follows_cut() || just_lost || IsSentAway(status);
+  LoseStream(status.message().empty() ? "the stream ended" : std::string(status.message()),
+             was_there ? Retry::kFinalCut : Retry::kNever);
+}
+
+// The server knows no file that was renamed, or that has moved to it: this one is new there.
+void Session::BeginAsNewFile() {
+  base_.BeginAsNewFile();
+  record_.renamed_from.clear();
+  record_.file_id = {};
+  former_place_.reset();
+  BeginAgain();
+  link_.RetryAt(host_.Now());
+  host_.Wake(this);
 }
 
 // A connection that fails before a barrier was sent on it, as a TLS handshake on a machine under
@@ -417,64 +381,68 @@ bool Session::TryFirstAgain(const absl::Status& status) {
   // Nobody listens: that is an answer.
   const bool refused = absl::StrContains(status.message(), "Connection refused") ||
                        absl::StrContains(status.message(), "No such file");
-  if (ever_opened_ || !busy_.empty() || refused ||
-      status.code() != absl::StatusCode::kUnavailable || state_ != H5M_STATE_CONNECTING ||
-      host_.Now() - attach_time_ > config_.timeout - kRetryEvery || !queue_.TakeBack()) {
+  if (link_.ever_opened() || link_.answer() == Link::Answer::kBusy || refused ||
+      status.code() != absl::StatusCode::kUnavailable || !standing_.is_connecting() ||
+      host_.Now() - attach_time_ > config_.timeout - Link::kRetryEvery || !queue_.TakeBack()) {
     return false;
   }
   host_.DropChannel(config_.server);
-  may_send_ = false;
-  retry_time_ = host_.Now() + kFirstRetryEvery;
+  link_.RetryAt(host_.Now() + Link::kFirstRetryEvery);
   Notify("retry", absl::StrCat(config_.real_path, ": ", status.message(), "; trying again"), false);
   return true;
 }
 
 void Session::LoseStream(const std::string& why, Retry retry) {
-  link_ = Link::kNone;
-  may_send_ = false;
-  resync_seq_ = 0;
+  link_.Lose(host_.Now());
+  progress_.StopResync();
   SendAgain();
-  lost_ticket_ = last_ticket_;
-  taken_final_ = false;
-  retry_time_ = host_.Now() + kRetryEvery;
-  if (superseded_) return FinishSession();
-  if (released_ && final_ticket_ != 0 && follower_waits_ && !refused_) {
+  tickets_.LoseAll();
+  if (superseded()) return FinishSession();
+  if (LeavesItToFollower()) {
     // The program has opened the file again, and that session takes this one's place: it gets the
     // time to do so from now on, however long this one has hung.
-    flow_time_ = host_.Now();
+    stream_clock_.Excuse(host_.Now());
     GoBehind(why, true);
     host_.WakeSuccessors(*this);
     return;
   }
   const bool anothers = IsAnothersFile();
-  const bool again = final_ticket_ != 0 && !refused_ && retry != Retry::kNever && !anothers &&
-                     ++final_attempts_ <= kFinalAttemptsMax && FileIsAsClosed();
-  const bool at_once = retry == Retry::kAtOnce && (again || final_ticket_ == 0);
+  const bool again = retry != Retry::kNever && !anothers && TakeFinalAttempt();
+  const bool at_once = retry == Retry::kAtOnce && (again || !tickets_.sealed());
   GoBehind(why, again || at_once || anothers);
   if (at_once) {
-    hurry_ = true;
+    link_.Hurry();
     host_.Wake(this);
   }
-  if (!again) {
-    if (released_ && !WaitsToClaim()) FinishSession();
-    // A program that only now and then flushes is not waited for: the timer brings its last cut.
-    if (LostNewestCut() && !anothers) CloseCut(CutKind::kTick, "");
+  if (again) {
+    CloseFinalCut();
+    link_.RetryAt(host_.Now() + Link::kFinalRetryEvery);
     return;
   }
-  CloseCut(CutKind::kCommit, config_.comment);
-  if (released_) SaveProgress();
-  retry_time_ = host_.Now() + kFinalRetryEvery;
+  if (released_ && !WaitsToClaim()) FinishSession();
+  // A program that only now and then flushes is not waited for: the timer brings its last cut.
+  if (LostNewestCut() && !anothers) CloseCut(CutKind::kTick, "");
+}
+
+bool Session::LeavesItToFollower() const {
+  return released_ && tickets_.sealed() && has_follower() && !link_.is_refused();
+}
+
+// What the program has closed is tried again, now and then.
+bool Session::TakeFinalAttempt() {
+  return tickets_.sealed() && !link_.is_refused() && link_.TakeFinalAttempt() && FileIsAsClosed();
 }
 
 // The file is as the program's last flush left it, and the server may not have that.
 bool Session::LostNewestCut() const {
-  return is_at_cut_ && !released_ && ever_opened_ && final_ticket_ == 0 && !refused_ &&
-         !queue_.open_changes().empty() && child_writes_->load() == child_writes_seen_;
+  return is_at_cut_ && !released_ && link_.ever_opened() && !tickets_.sealed() &&
+         !link_.is_refused() && !queue_.open_changes().empty() &&
+         child_writes_->load() == child_writes_seen_;
 }
 
 bool Session::FileIsAsClosed() const {
   const absl::StatusOr<FileStat> stat = file_->Stat();
-  return stat.ok() && (!final_end_.local || *stat == *final_end_.local);
+  return stat.ok() && closing_.IsAsClosed(*stat);
 }
 
 void Session::OnTimer() {
@@ -484,69 +452,72 @@ void Session::OnTimer() {
     const absl::Time now = host_.Now();
     FollowPredecessor();
     NotePending(now);
-    if (ReportIsDue(now)) {
-      outbox_.push_back({ReportMessage(now), Outgoing::Kind::kKeepAlive});
-      pump = true;
-    }
-    if (link_ == Link::kOpen && outbox_.empty() && writable_ && now - sent_time_ > lease_ttl_ / 3) {
-      v1::MirrorFileRequest request;
-      request.mutable_keep_alive();
-      outbox_.push_back({rpc::EncodeRequest(request), Outgoing::Kind::kKeepAlive});
-      pump = true;
-    }
-    // Nobody waits for a connection attempt that hangs, but the next one needs it gone.
-    if (link_ == Link::kOpening && now - flow_time_ > HungAfter()) {
-      host_.SetSuspect(config_.server.target, true);
-      CutOff(absl::StrCat("no answer within ", absl::FormatDuration(HungAfter())));
-    }
-    if (held_back_ && link_ == Link::kOpen && writable_ && outbox_.empty()) {
+    pump = KeepInTouch(now);
+    if (held_back_ && link_.is_open() && outbox_.is_idle()) {
       Progress();  // It is we who wait, for the bandwidth to allow more.
-      flow_time_ = now;
+      stream_clock_.Excuse(now);
       pump = true;
     }
-    // A closed session that waits for its last acknowledgement, or one that went on without.
-    if (IsHung(now)) {
-      if (!writable_) frame_size_.Took(now - sent_time_);
-      CutOff(absl::StrCat("no answer within ", absl::FormatDuration(HungAfter())));
-    }
-    if (released_ && follower_waits_ && link_ == Link::kNone && !WaitsToClaim() &&
-        now - std::max(progress_time_, flow_time_) > config_.timeout) {
-      FinishSession();  // The follower has ended without it.
-    }
-    if (link_ == Link::kNone && WantsStream(now)) pump = true;
-    if (done_ && stream_ != nullptr) pump = true;
+    GiveUpHung(now);
+    if (FollowerIsGone(now)) FinishSession();
+    if (link_.is_none() && WantsStream(now)) pump = true;
+    if (done_ && outbox_.has_stream()) pump = true;
   }
   if (pump) Pump();
 }
 
-void Session::LeaveStream() {
-  absl::MutexLock lock(&mutex_);
-  if (stream_ == nullptr) return;
-  Stream* stream = std::exchange(stream_, nullptr);
-  stream->Abandon();
-  stream->HalfClose();
-  streaming_ = false;
-  writable_ = false;
-  outbox_.clear();
-  if (done_) return;
-  const bool mirroring = link_ == Link::kOpen || link_ == Link::kOpening;
-  link_ = Link::kNone;
-  may_send_ = false;
-  SendAgain();
-  lost_ticket_ = last_ticket_;
-  taken_final_ = false;
-  if (superseded_) return FinishSession();
-  hurry_ = mirroring;
-  if (mirroring && LostNewestCut() && !IsAnothersFile()) CloseCut(CutKind::kTick, "");
-  if (final_ticket_ == 0 || !mirroring) return;
-  if (FileIsAsClosed()) {
-    CloseCut(CutKind::kCommit, config_.comment);
-    if (released_) SaveProgress();
+// Makes the reports and keep-alives that are due. True: there are some to send.
+bool Session::KeepInTouch(absl::Time now) {
+  const bool reports = ReportIsDue(now);
+  if (reports) outbox_.Push(ReportMessage(now), Outbox::Kind::kKeepAlive);
+  const bool keeps_alive =
+      link_.is_open() && outbox_.is_idle() && stream_clock_.KeepAliveIsDue(now);
+  if (keeps_alive) {
+    v1::MirrorFileRequest request;
+    request.mutable_keep_alive();
+    outbox_.Push(rpc::EncodeRequest(request), Outbox::Kind::kKeepAlive);
+  }
+  return reports || keeps_alive;
+}
+
+void Session::GiveUpHung(absl::Time now) {
+  // Nobody waits for a connection attempt that hangs, but the next one needs it gone.
+  const bool opening_hangs = link_.is_opening() && stream_clock_.IsHung(now);
+  if (opening_hangs) {
+    host_.SetSuspect(config_.server.target, true);
+  } else if (IsHung(now)) {
+    // A closed session that waits for its last acknowledgement, or one that went on without.
+    stream_clock_.OnHung(now, !outbox_.is_writable());
+  } else {
     return;
   }
+  CutOff(absl::StrCat("no answer within ", absl::FormatDuration(stream_clock_.HungAfter())));
+}
+
+// The next session of the file had time to take over, and has not.
+bool Session::FollowerIsGone(absl::Time now) const {
+  const absl::Time since = std::max(program_clock_.progress_time(), stream_clock_.flow_time());
+  return released_ && has_follower() && link_.is_none() && !WaitsToClaim() &&
+         now - since > config_.timeout;
+}
+
+void Session::LeaveStream() {
+  absl::MutexLock lock(&mutex_);
+  if (!outbox_.has_stream()) return;
+  Stream* stream = ForgetStream();
+  stream->Abandon();
+  stream->HalfClose();
+  if (done_) return;
+  const bool was_there = link_.Leave();
+  SendAgain();
+  tickets_.LoseAll();
+  if (superseded()) return FinishSession();
+  if (was_there && LostNewestCut() && !IsAnothersFile()) CloseCut(CutKind::kTick, "");
+  if (!tickets_.sealed() || !was_there) return;
+  if (FileIsAsClosed()) return CloseFinalCut();
   // What is to be sent again is of the session that has opened it since, or another program's.
   GoBehind("the file was changed since it was closed", true);
-  if (released_ && follower_waits_) return host_.WakeSuccessors(*this);
+  if (released_ && has_follower()) return host_.WakeSuccessors(*this);
   if (released_ && !WaitsToClaim()) FinishSession();
 }
 
@@ -555,7 +526,7 @@ void Session::GiveUp() {
   if (done_) return;
   if (!released_) return;
   FollowPredecessor(Handing::kNow);
-  if (!claimed_ && final_ticket_ != 0) Claim();
+  if (!claimed_ && tickets_.sealed()) Claim();
   FinishSession();
 }
 

@@ -11,63 +11,24 @@
 #include "client_vfd/session/session.h"
 
 namespace h5mirror::vfd {
-namespace {
-
-// The patience with a server that did not answer another session just now.
-constexpr absl::Duration kShortPatience = absl::Milliseconds(300);
-// A stream on which the server owes an answer for so long is given up.
-constexpr absl::Duration kHungAfter = absl::Seconds(5);
-
-// How long `left` bytes take, when it took `time` from `before` bytes to these.
-absl::Duration TimeFor(uint64_t left, uint64_t before, absl::Duration time) {
-  if (left == 0) return absl::ZeroDuration();
-  if (left >= before) return absl::InfiniteDuration();
-  return time * (static_cast<double>(left) / static_cast<double>(before - left));
-}
-
-}  // namespace
 
 absl::Duration Session::Patience() const {
-  // Who would rather wait than go on unmirrored waits for a slow answer too.
-  const absl::Duration patience =
-      std::max(config_.timeout, std::min(config_.outage_wait, kHungAfter));
-  return host_.Suspect(config_.server.target) ? std::min(patience, kShortPatience) : patience;
+  return program_clock_.Patience(host_.Suspect(config_.server.target));
 }
 
-absl::Duration Session::HungAfter() const {
-  return std::max(config_.timeout, kHungAfter) + frame_size_.BuffersTake();
-}
+void Session::Progress() { program_clock_.Progress(host_.Now()); }
 
-void Session::Progress() { progress_time_ = host_.Now(); }
+void Session::BeginWait() { program_clock_.BeginWait(host_.Now(), queue_.pending_bytes()); }
 
-void Session::BeginWait() {
-  Progress();
-  wait_time_ = progress_time_;
-  wait_bytes_ = queue_.pending_bytes();
-}
-
-Session::Waited Session::Await(absl::FunctionRef<bool()> reached, absl::Time since,
-                               absl::Duration linger) {
-  const absl::Duration patience = Patience();
-  const bool may_degrade = config_.outage_wait == absl::ZeroDuration();
-  const absl::Time latest =
-      may_degrade ? since + std::max(patience, linger) : absl::InfiniteFuture();
-  absl::Time checked = since;
-  uint64_t left = wait_bytes_;
+Waited Session::Await(absl::FunctionRef<bool()> reached, absl::Time since, absl::Duration linger) {
+  const auto left_bytes = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return queue_.pending_bytes();
+  };
+  Wait wait(program_clock_, since, Patience(), linger);
   while (!reached()) {
-    const absl::Time now = host_.Now();
-    const absl::Time began = std::max(checked, wait_time_);
-    const bool flows = progress_time_ > began;
-    const absl::Time silent = progress_time_ + patience;
-    if (now >= silent) return Waited::kSilent;
-    if (now >= latest) return Waited::kTooSlow;
-    if (may_degrade && flows && now >= checked + patience) {
-      const uint64_t before = std::exchange(left, queue_.pending_bytes());
-      if (now + TimeFor(left, before, now - began) > latest) return Waited::kTooSlow;
-      checked = now;
-    }
-    const absl::Time next = flows ? checked + patience : silent;
-    AwaitUntil(reached, may_degrade ? std::min({silent, next, latest}) : silent);
+    const Wait::Look look = wait.At(host_.Now(), left_bytes);
+    if (look.ended) return *look.ended;
+    AwaitUntil(reached, look.again);
   }
   return Waited::kReached;
 }
@@ -84,36 +45,38 @@ bool Session::AwaitUntil(absl::FunctionRef<bool()> reached, absl::Time deadline)
 void Session::TimeOut() {
   const absl::Duration waited = Patience();
   host_.SetSuspect(config_.server.target, true);
-  const bool may_linger = link_ == Link::kOpen && config_.outage_wait == absl::ZeroDuration() &&
-                          host_.Now() - std::max(wait_time_, flow_time_) < HungAfter();
+  const absl::Time since = program_clock_.wait_time();
+  const bool may_linger =
+      link_.is_open() && !program_clock_.rides_out() && stream_clock_.MayGoOn(host_.Now(), since);
   if (!may_linger) {
     return CutOff(absl::StrCat("no answer within ", absl::FormatDuration(waited)));
   }
-  unanswered_since_ = std::min(unanswered_since_, wait_time_);
+  stream_clock_.OweSince(since);
 }
 
 bool Session::IsHung(absl::Time now) const {
-  if (link_ != Link::kOpen || done_) return false;
+  if (!link_.is_open() || done_) return false;
   // A closed session waits for its last answer.
-  const absl::Time since = released_ ? close_time_ : unanswered_since_;
-  return now - std::max(flow_time_, since) > HungAfter();
+  return stream_clock_.IsHung(now,
+                              released_ ? program_clock_.close_time() : stream_clock_.owed_since());
 }
 
-bool Session::RideOut(const uint64_t& ticket, absl::FunctionRef<bool()> cut, absl::Time* give_up) {
-  if (state_ != H5M_STATE_BEHIND || done_) return false;
-  // One whose silence was found late, as another mirror was waited for first, was away before.
-  const absl::Time away_since = std::min(behind_since_, progress_time_ + Patience());
-  *give_up = std::min(*give_up, away_since + config_.outage_wait);
-  while (state_ == H5M_STATE_BEHIND && !refused_ && !done_ && host_.Now() < *give_up) {
+bool Session::RideOut(absl::FunctionRef<bool()> lost, absl::FunctionRef<bool()> cut,
+                      absl::Time* give_up) {
+  if (!standing_.is_behind() || done_) return false;
+  *give_up = std::min(*give_up, program_clock_.OutageEnds(standing_.behind_since(), Patience()));
+  const auto is_away = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return standing_.is_behind() && !link_.is_refused() && !done_;
+  };
+  while (is_away() && host_.Now() < *give_up) {
     // With a cut that waits, the timer connects again.
-    if (ticket <= lost_ticket_ && !cut()) return false;
-    const auto changed = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-      return state_ != H5M_STATE_BEHIND || refused_ || done_ || ticket <= lost_ticket_;
-    };
+    if (lost() && !cut()) return false;
+    const auto changed = [&]()
+                             ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return !is_away() || lost(); };
     AwaitUntil(changed, *give_up);
   }
-  if (state_ != H5M_STATE_MIRRORING || host_.Now() >= *give_up) return false;
-  if (ticket <= lost_ticket_ && !cut()) return false;
+  if (!standing_.is_mirroring() || host_.Now() >= *give_up) return false;
+  if (lost() && !cut()) return false;
   idle_ = false;
   host_.Wake(this);
   return true;
@@ -123,12 +86,11 @@ bool Session::AskCut(CutKind kind, H5mAck ack, std::string comment) {
   asked_ = AskedCut{kind, ack, std::move(comment), host_.Now()};
   if (!may_be_answered()) return false;
   // Then the timer makes the next attempt, with this cut.
-  const bool too_soon = link_ == Link::kNone && asked_.since < retry_time_ && !hurry_ &&
-                        state_ != H5M_STATE_CONNECTING;
+  const bool too_soon = link_.MustWait(asked_.since) && !standing_.is_connecting();
   asked_.ticket = CloseCut(kind, asked_.comment);
-  if (!too_soon && link_ == Link::kNone && state_ != H5M_STATE_CONNECTING) hurry_ = true;
+  if (!too_soon && link_.is_none() && !standing_.is_connecting()) link_.Hurry();
   idle_ = false;
-  asked_.is_awaited = !too_soon || config_.outage_wait > absl::ZeroDuration();
+  asked_.is_awaited = !too_soon || program_clock_.rides_out();
   if (asked_.is_awaited) BeginWait();
   return asked_.is_awaited;
 }
@@ -150,24 +112,26 @@ bool Session::AwaitCut() {
     asked.ticket = CloseCut(asked.kind, asked.comment);
     return true;
   };
+  const auto lost = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return tickets_.IsLost(asked.ticket);
+  };
   absl::Time give_up = absl::InfiniteFuture();
   if (asked.ack == H5M_ACK_NONE) {
     const auto known = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-      return state_ != H5M_STATE_CONNECTING;
+      return !standing_.is_connecting();
     };
-    const bool waits = config_.outage_wait > absl::ZeroDuration();
     // A connection that nobody answers is an outage; else each barrier would wait for it again.
-    if (waits && Await(known, asked.since) == Waited::kSilent) TimeOut();
-    RideOut(asked.ticket, cut, &give_up);
-    return state_ == H5M_STATE_MIRRORING || state_ == H5M_STATE_CONNECTING;
+    if (program_clock_.rides_out() && Await(known, asked.since) == Waited::kSilent) TimeOut();
+    RideOut(lost, cut, &give_up);
+    return standing_.is_mirroring() || standing_.is_connecting();
   }
   const auto settled = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return Acked(asked.ticket, asked.ack) || asked.ticket <= lost_ticket_ || !may_be_answered();
+    return tickets_.Acked(asked.ticket, asked.ack) || lost() || !may_be_answered();
   };
   while (true) {
     if (Await(settled, asked.since) == Waited::kSilent) TimeOut();
-    if (Acked(asked.ticket, asked.ack)) return true;
-    if (!RideOut(asked.ticket, cut, &give_up)) return Acked(asked.ticket, asked.ack);
+    if (tickets_.Acked(asked.ticket, asked.ack)) return true;
+    if (!RideOut(lost, cut, &give_up)) return tickets_.Acked(asked.ticket, asked.ack);
     BeginWait();
   }
 }
@@ -176,14 +140,15 @@ void Session::Seal() {
   {
     absl::MutexLock lock(&mutex_);
     if (!collecting()) return;
-    close_time_ = host_.Now();
-    final_ticket_ = ++last_ticket_;
+    program_clock_.BeginClose(host_.Now());
+    tickets_.Seal();
+    closing_.Seal();
     CloseCut(CutKind::kCommit, config_.comment);
-    if (refused_) {
-      lost_ticket_ = last_ticket_;  // Nobody will ask for it.
+    if (link_.is_refused()) {
+      tickets_.LoseAll();  // Nobody will ask for it.
       return;
     }
-    hurry_ = hurry_ || (link_ == Link::kNone && state_ != H5M_STATE_CONNECTING);
+    if (link_.is_none() && !standing_.is_connecting()) link_.Hurry();
     idle_ = false;
     BeginWait();
   }
@@ -192,37 +157,38 @@ void Session::Seal() {
 
 void Session::AwaitSealed() {
   absl::MutexLock lock(&mutex_);
-  if (final_ticket_ == 0) return;
-  if (!refused_) AwaitHandedOver();
+  if (!tickets_.sealed()) return;
+  if (!link_.is_refused()) AwaitHandedOver();
   ClaimToClose();
   NoteUnconfirmed();
-  unlocked_ = true;
+  closing_.Unlock();
 }
 
 // Nobody should change the file while its last bytes are still being read from it; the caller holds
 // the lock until here.
 void Session::AwaitHandedOver() {
   const auto handed_over = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return (queue_.drained() && taken_final_) || final_ticket_ <= lost_ticket_ ||
+    return (queue_.drained() && tickets_.IsFinalTaken()) || tickets_.IsFinalLost() ||
            !may_be_answered();
   };
   const auto cut = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     CloseCut(CutKind::kCommit, config_.comment);
     return true;
   };
+  const auto final_lost = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return tickets_.IsFinalLost();
+  };
   absl::Time give_up = absl::InfiniteFuture();
   Waited waited = Waited::kReached;
   while (true) {
     // What is still to be read is read later, and counts only if the file is as it was closed.
-    waited = Await(handed_over, close_time_, config_.linger);
+    waited = Await(handed_over, program_clock_.close_time(), config_.linger);
     if (waited == Waited::kSilent) TimeOut();
-    if (!RideOut(final_ticket_, cut, &give_up)) break;
+    if (!RideOut(final_lost, cut, &give_up)) break;
     BeginWait();
   }
-  close_waited_out_ = waited != Waited::kReached;
-  // It took long as there was much: the server gets its time to make it durable.
-  const absl::Time now = host_.Now();
-  if (waited == Waited::kReached && now > close_time_ + Patience()) close_time_ = now;
+  if (waited != Waited::kReached) closing_.Spend();
+  if (waited == Waited::kReached) program_clock_.OnHandedOver(host_.Now(), Patience());
 }
 
 // Who opens the file from now on goes on from the close that is on its way, or sends what was left,
@@ -230,7 +196,7 @@ void Session::AwaitHandedOver() {
 void Session::NoteUnconfirmed() {
   if (!claimed_ || done_ || !collecting()) return;
   // The server may lose a cut that it does not know to be durable, or never get it.
-  if (!Acked(final_ticket_, H5M_ACK_DURABLE)) SaveDirtyMap();
+  if (!tickets_.IsFinalAcked(H5M_ACK_DURABLE)) SaveDirtyMap();
   SaveRecord(RecordState::kBehind);
 }
 
@@ -238,21 +204,21 @@ void Session::NoteUnconfirmed() {
 // another program has opened the file. That one goes on from what was noted, where this barrier's
 // cut is not; and what was read of the file since may be of none of its states.
 bool Session::NoteBarrier() {
-  if (!unlocked_) return true;
+  if (!closing_.is_unlocked()) return true;
   if (!FileIsAsClosed()) return false;
   return SaveProgress() || !IsAnothersFile();
 }
 
 void Session::BeginClose() {
   absl::MutexLock lock(&mutex_);
-  unlocked_ = true;
+  closing_.Unlock();
   BeginWait();
 }
 
 void Session::AwaitFinalCut() {
-  if (config_.ack_commit == H5M_ACK_NONE || close_waited_out_) return;
+  if (config_.ack_commit == H5M_ACK_NONE || closing_.has_waited_enough()) return;
   const auto settled = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return Acked(final_ticket_, config_.ack_commit) || final_ticket_ <= lost_ticket_ ||
+    return tickets_.IsFinalAcked(config_.ack_commit) || tickets_.IsFinalLost() ||
            !may_be_answered();
   };
   // The file's lock is free: another program may have changed it.
@@ -261,21 +227,24 @@ void Session::AwaitFinalCut() {
     CloseCut(CutKind::kCommit, config_.comment);
     return true;
   };
+  const auto final_lost = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return tickets_.IsFinalLost();
+  };
   absl::Time give_up = absl::InfiniteFuture();
   while (true) {
-    if (Await(settled, close_time_, config_.linger) == Waited::kSilent) TimeOut();
-    if (Acked(final_ticket_, config_.ack_commit)) return;
-    if (!RideOut(final_ticket_, cut, &give_up)) return;
+    if (Await(settled, program_clock_.close_time(), config_.linger) == Waited::kSilent) TimeOut();
+    if (tickets_.IsFinalAcked(config_.ack_commit)) return;
+    if (!RideOut(final_lost, cut, &give_up)) return;
     BeginWait();
   }
 }
 
 void Session::AwaitLastCut() {
   // A program may fail before the server has answered its first write.
-  const bool is_away = link_ == Link::kNone && state_ != H5M_STATE_CONNECTING;
-  if (is_away || last_ticket_ <= lost_ticket_ || !may_be_answered()) return;
+  const bool is_away = link_.is_none() && !standing_.is_connecting();
+  if (is_away || tickets_.IsLost(tickets_.last()) || !may_be_answered()) return;
   const auto settled = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return Acked(last_ticket_, H5M_ACK_APPLIED) || last_ticket_ <= lost_ticket_ ||
+    return tickets_.Acked(tickets_.last(), H5M_ACK_APPLIED) || tickets_.IsLost(tickets_.last()) ||
            !may_be_answered();
   };
   BeginWait();

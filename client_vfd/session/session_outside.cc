@@ -15,7 +15,6 @@
 namespace h5mirror::vfd {
 namespace {
 
-constexpr char kComment[] = "outside change";
 // How long the program waits for the comparison, and then for the version. What is late goes on
 // beside it.
 constexpr absl::Duration kCompareTime = absl::Seconds(5);
@@ -47,10 +46,9 @@ bool Session::ClaimOutside(const std::optional<FoundRecord>& found) {
   }
   const std::optional<DirtyMap> map = FindAnyDirtyMap(found->place, record_);
   if (!map && relation->base_cut < 0) return false;  // Nobody knows what the server has.
-  relation_ = *relation;
-  base_cut_ = FirstBase(relation_);
+  base_.Claim(*relation);
   if (map) TakeUp(*map);
-  outside_ = Outside::kFound;
+  outside_.Find();
   if (found->place.tag != place_.tag) taken_over_place_ = found->place;
   return true;
 }
@@ -61,8 +59,7 @@ void Session::TakeOutsideIn() {
   int64_t compare_with = 0;
   {
     absl::MutexLock lock(&mutex_);
-    const bool is_known = !took_up_map_ && !follows_cut_ && relation_.base_seq == 0;
-    if (is_known) compare_with = base_cut_;
+    if (base_.IsExact()) compare_with = base_.base_cut();
   }
   if (compare_with > 0) {
     absl::StatusOr<OutsideChange> found = host_.FindOutsideChange(
@@ -74,16 +71,14 @@ void Session::TakeOutsideIn() {
   }
   absl::MutexLock lock(&mutex_);
   if (change.is_none) {
-    outside_ = Outside::kNone;
+    outside_.FindNothing();
     SaveProgress();
     return ForgetTakenOver();
   }
-  outside_bytes_ = change.changes.extents.byte_count();
   queue_.AddChanges(change.changes);
   if (compare_with > 0) NoteOutside();
-  outside_ = Outside::kOnItsWay;
-  AskCut(CutKind::kCommit, H5M_ACK_DURABLE, kComment);
-  outside_ticket_ = asked_.ticket;
+  AskCut(CutKind::kCommit, H5M_ACK_DURABLE, OutsideCut::kComment);
+  outside_.Send(asked_.ticket, change.changes.extents.byte_count());
 }
 
 // Who is killed from here on leaves a file that is ahead of the server by what a map names, as
@@ -95,7 +90,7 @@ void Session::NoteOutside() {
   map.file_id = record_.file_id;
   map.claim = DirtyMap::Claim::kResume;
   map.session_id = session_id_;
-  map.base_cut = map.cut_newest = base_cut_;
+  map.base_cut = map.cut_newest = base_.base_cut();
   map.stat = config_.facts.stat_at_open;
   map.truncate = changes.truncate;
   map.extents.AddAll(changes.extents);
@@ -121,40 +116,34 @@ void Session::ForgetTakenOver() {
 // The program may change the file afterwards.
 void Session::AwaitOutside() {
   absl::MutexLock lock(&mutex_);
-  if (outside_ != Outside::kOnItsWay) return;  // Nothing but its times had changed.
+  // Else nothing but its times had changed.
+  if (outside_.phase() != OutsideCut::Phase::kOnItsWay) return;
   const AskedCut asked = std::exchange(asked_, AskedCut{});
   const auto settled = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return Acked(asked.ticket, asked.ack) || asked.ticket <= lost_ticket_ || !may_be_answered();
+    return tickets_.Acked(asked.ticket, asked.ack) || tickets_.IsLost(asked.ticket) ||
+           !may_be_answered();
   };
   if (asked.is_awaited && Await(settled, asked.since, kDurableTime) == Waited::kSilent) TimeOut();
-  outside_ = Outside::kNone;
+  outside_.Settle();
   if (!collecting()) return;  // The two sides have diverged; the user was told, and the record is.
-  const bool is_there = Acked(asked.ticket, asked.ack);
+  const bool is_there = tickets_.Acked(asked.ticket, asked.ack);
   if (is_there) {
-    record_.cut = cut_;
-    record_.version = version_;
-    outside_ticket_ = 0;
+    record_.cut = base_.cut();
+    record_.version = base_.version();
+    outside_.Forget();
   }
   SaveProgress();
   ForgetTakenOver();
   const std::string what =
       absl::StrCat(config_.real_path,
                    " was changed by a program without the driver since it was last mirrored (",
-                   HumanBytes(outside_bytes_), " sent). ");
+                   HumanBytes(outside_.bytes()), " sent). ");
   Notify("outside_change",
-         is_there ? absl::StrCat(what, "That is version ", version_, " on ", config_.server.server,
-                                 ", \"", kComment, "\"")
+         is_there ? absl::StrCat(what, "That is version ", base_.version(), " on ",
+                                 config_.server.server, ", \"", OutsideCut::kComment, "\"")
                   : absl::StrCat(what, "It goes to ", config_.server.server,
                                  " with the program's own changes as soon as that takes it"),
          true);
-}
-
-// Where the cut of its own was lost, it is part of the next version.
-std::string Session::WithOutside(CutKind kind, std::string comment) const {
-  const bool lost = outside_ticket_ != 0 && outside_ticket_ <= lost_ticket_;
-  if (!lost || kind != CutKind::kCommit) return comment;
-  return comment.empty() ? absl::StrCat("with an ", kComment)
-                         : absl::StrCat(comment, " (with an ", kComment, ")");
 }
 
 }  // namespace h5mirror::vfd

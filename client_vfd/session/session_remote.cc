@@ -17,34 +17,34 @@ constexpr absl::Duration kBusyPatience = absl::Seconds(1);
 }  // namespace
 
 void Session::ClaimRemote() {
-  relation_ = Relation{};
-  relation_.claim = config_.remote->claim;
-  relation_.base_cut = config_.remote->base_cut;
-  base_cut_ = cut_ = FirstBase(relation_);
+  Relation relation;
+  relation.claim = config_.remote->claim;
+  relation.base_cut = config_.remote->base_cut;
+  base_.Claim(std::move(relation));
+  base_.SetLevel(base_.base_cut(), 0);
 }
 
 // The server has something else by now than what was opened, or than what was sent before its
 // restart.
 void Session::OnMovedOn(const v1::SessionOpened& opened) {
-  // Nothing of the new generation survived, and the old one has had no cut since. (A number is
-  // never given twice.) All of the new one is in the spool, and is sent again.
-  const bool is_lost = base_cut_ == 0 && opened.last_cut() < cut_seen_;
-  if (resuming_ && relation_.claim == vfd::Claim::kReplace && is_lost && !begins_again_) {
-    begins_again_ = true;
-    lost_base_ = true;  // The stream ends by itself, and is begun again.
+  // Nothing of the new generation survived, and the old one has had no cut since. All of the new
+  // one is in the spool, and is sent again.
+  if (link_.resumes() && base_.HasLostGeneration(opened.last_cut())) {
+    base_.BeginAgain();
+    link_.OnAnswer(Link::Answer::kLostBase);  // The stream ends by itself, and is begun again.
     return;
   }
-  state_ = H5M_STATE_DIVERGED;
-  const bool exists = relation_.claim == vfd::Claim::kUpload && !resuming_;
+  const bool exists = base_.relation().claim == vfd::Claim::kUpload && !link_.resumes();
   // Without the half sentence about a local file.
   const std::string head = opened.state().substr(0, opened.state().rfind("; "));
-  detail_ = exists ? absl::StrCat("there is such a file on ", config_.server.server, ": ", head)
-                   : absl::StrCat("the file has changed on ", config_.server.server,
-                                  " since it was opened: ", head,
-                                  ". Nothing there is overwritten; open it again");
-  Notify("diverged", absl::StrCat(config_.real_path, ": ", detail_), false);
+  standing_.Diverge(
+      exists ? absl::StrCat("there is such a file on ", config_.server.server, ": ", head)
+             : absl::StrCat("the file has changed on ", config_.server.server,
+                            " since it was opened: ", head,
+                            ". Nothing there is overwritten; open it again"));
+  Notify("diverged", absl::StrCat(config_.real_path, ": ", standing_.detail()), false);
   SendAgain();
-  lost_ticket_ = last_ticket_;
+  tickets_.LoseAll();
 }
 
 absl::Status Session::AwaitOpened() {
@@ -56,36 +56,42 @@ absl::Status Session::AwaitOpened() {
   host_.Wake(this);
   absl::MutexLock lock(&mutex_);
   const absl::Time since = host_.Now();
+  const auto settled = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return link_.ever_opened() || standing_.is_diverged() || link_.is_refused() || done_;
+  };
   const auto answered = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return ever_opened_ || state_ == H5M_STATE_DIVERGED || refused_ || done_ || was_busy_;
+    return settled() || link_.was_busy();
   };
   AwaitUntil(answered, since + Patience());
-  if (was_busy_ && !ever_opened_) {
-    const auto free = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-      return ever_opened_ || state_ == H5M_STATE_DIVERGED || refused_ || done_;
-    };
-    AwaitUntil(free, since + std::min(Patience(), kBusyPatience));
+  if (link_.was_busy() && !link_.ever_opened()) {
+    AwaitUntil(settled, since + std::min(Patience(), kBusyPatience));
   }
   opening_is_awaited_ = false;
-  if (ever_opened_) return absl::OkStatus();
-  if (state_ == H5M_STATE_DIVERGED) {
-    return relation_.claim == vfd::Claim::kUpload ? absl::AlreadyExistsError(detail_)
-                                                  : absl::AbortedError(detail_);
+  return OpenResult();
+}
+
+absl::Status Session::OpenResult() {
+  if (link_.ever_opened()) return absl::OkStatus();
+  if (standing_.is_diverged()) {
+    return base_.relation().claim == vfd::Claim::kUpload
+               ? absl::AlreadyExistsError(standing_.detail())
+               : absl::AbortedError(standing_.detail());
   }
-  if (refused_) return absl::PermissionDeniedError(detail_);
-  if (was_busy_) return absl::ResourceExhaustedError(detail_);
+  if (link_.is_refused()) return absl::PermissionDeniedError(standing_.detail());
+  if (link_.was_busy()) return absl::ResourceExhaustedError(standing_.detail());
   if (predecessor_) return absl::ResourceExhaustedError("this program is writing it already");
   host_.SetSuspect(config_.server.target, true);
   const std::string waited = absl::StrCat("no answer within ", absl::FormatDuration(Patience()));
-  return absl::DeadlineExceededError(
-      detail_.empty() ? absl::StrCat(config_.server.server, ": ", waited) : detail_);
+  return absl::DeadlineExceededError(standing_.detail().empty()
+                                         ? absl::StrCat(config_.server.server, ": ", waited)
+                                         : standing_.detail());
 }
 
 // What it still has to send is of no use to anybody: the program has heard that it is lost.
 void Session::GiveUpRemote() {
-  if (detail_.empty()) detail_ = std::string(CloseResult().message());
-  cancel_ = cancel_ || (streaming_ && final_ticket_ != 0);
-  lost_ticket_ = last_ticket_;
+  standing_.Explain(std::string(CloseResult().message()));
+  if (streaming_ && tickets_.sealed()) link_.Cancel();
+  tickets_.LoseAll();
   FinishSession();
 }
 

@@ -17,8 +17,6 @@ namespace {
 constexpr size_t kFrameExtentsMax = 8192;
 // Smaller open cuts wait for more, or for their barrier.
 constexpr uint64_t kOpenBytesMin = 256 << 10;
-// Messages ready beside the one under way: the next frame is read while the last is sent.
-constexpr size_t kReadyMax = 1;
 
 v1::BarrierKind KindOf(CutKind kind) {
   switch (kind) {
@@ -39,16 +37,14 @@ void Session::Pump() {
   {
     absl::MutexLock lock(&mutex_);
     FollowPredecessor();
-    if (std::exchange(cancel_, false) && stream_ != nullptr) {
-      stream_->Abandon();
-      std::exchange(stream_, nullptr)->Cancel();
-      streaming_ = false;
-      writable_ = false;
-      outbox_.clear();
+    if (link_.TakeCancel() && outbox_.has_stream()) {
+      Stream* const stream = ForgetStream();
+      stream->Abandon();
+      stream->Cancel();
       if (released_) host_.WakeSuccessors(*this);
     }
-    if (done_ && stream_ != nullptr && writable_) return EndStream();
-    start = stream_ == nullptr && WantsStream(host_.Now());
+    if (done_ && outbox_.is_writable()) return EndStream();
+    start = !outbox_.has_stream() && WantsStream(host_.Now());
   }
   if (start) StartStream();
   SendNext();
@@ -57,42 +53,41 @@ void Session::Pump() {
 void Session::OnWritable() {
   {
     absl::MutexLock lock(&mutex_);
-    writable_ = true;
+    outbox_.OnWritable();
     // What keeps the lease fits into any buffer, and says nothing of a server that hangs.
-    if (sending_ != Outgoing::Kind::kKeepAlive) {
+    if (outbox_.sending() != Outbox::Kind::kKeepAlive) {
       Progress();
-      flow_time_ = progress_time_;
-      frame_size_.Took(progress_time_ - sent_time_);
+      stream_clock_.OnTaken(program_clock_.progress_time());
     }
-    if (done_ && stream_ != nullptr) return EndStream();
+    if (done_ && outbox_.has_stream()) return EndStream();
   }
   SendNext();
 }
 
 void Session::EndStream() {
-  writable_ = false;
-  if (!std::exchange(unfinished_, false)) return stream_->HalfClose();
+  if (!closing_.is_unfinished()) return outbox_.End();
+  closing_.SetUnfinished(false);
   v1::MirrorFileRequest request;
   request.mutable_keep_alive()->mutable_mirror()->set_state(v1::MIRROR_STATE_DEGRADED);
-  stream_->Write(rpc::EncodeRequest(request), Last::kYes);
+  outbox_.End(rpc::EncodeRequest(request));
+}
+
+Stream* Session::ForgetStream() {
+  streaming_ = false;
+  return outbox_.Forget();
 }
 
 void Session::SendNext() {
-  while (stream_ != nullptr) {
-    if (writable_ && !outbox_.empty()) {
-      const Outgoing next = std::move(outbox_.front());
-      outbox_.pop_front();
-      writable_ = false;
-      sending_ = next.kind;
-      stream_->Write(next.message, sending_ == Outgoing::Kind::kLast ? Last::kYes : Last::kNo);
+  while (outbox_.has_stream()) {
+    if (outbox_.WriteNext()) {
       absl::MutexLock lock(&mutex_);
-      sent_time_ = host_.Now();
+      stream_clock_.OnSent(host_.Now());
     }
-    if (outbox_.size() >= kReadyMax + (writable_ ? 1 : 0)) {
-      if (!writable_) return;
-      continue;
+    if (!outbox_.is_full()) {
+      if (!Prepare()) return;
+    } else if (!outbox_.is_writable()) {
+      return;
     }
-    if (!Prepare()) return;
   }
 }
 
@@ -100,7 +95,7 @@ bool Session::Prepare() {
   uint64_t bytes_max = 0;
   {
     absl::MutexLock lock(&mutex_);
-    bytes_max = pacing_.Allowed(frame_size_.bytes(), host_.Now());
+    bytes_max = pacing_.Allowed(stream_clock_.frame_bytes(), host_.Now());
   }
   held_back_ = bytes_max == 0;
   if (held_back_) return false;
@@ -109,23 +104,21 @@ bool Session::Prepare() {
   Work work;
   {
     absl::MutexLock lock(&mutex_);
-    if (may_send_ && !done_ && state_ != H5M_STATE_DIVERGED) {
+    if (link_.may_send() && !done_ && !standing_.is_diverged()) {
       work = queue_.Next(bytes_max, kFrameExtentsMax, kOpenBytesMin);
     }
     if (std::holds_alternative<std::monostate>(work)) idle_ = true;
     AccountSaved();
     if (const auto* barrier = std::get_if<SendBarrier>(&work)) {
-      const bool last = final_ticket_ != 0 && barrier->end.ticket == final_ticket_;
-      seq_of_ticket_[barrier->end.ticket] = barrier->seq;
+      const bool last = tickets_.IsFinal(barrier->end.ticket);
+      tickets_.Sent(barrier->end.ticket, barrier->seq);
       if (!NoteBarrier()) {
-        seq_of_ticket_.erase(barrier->end.ticket);
+        tickets_.NotSent(barrier->end.ticket);
         host_.pool().Return(buffer);
         CutOff("the file was opened again");
         return false;
       }
-      taken_final_ = taken_final_ || last;
-      outbox_.push_back(
-          {EncodeBarrier(*barrier), last ? Outgoing::Kind::kLast : Outgoing::Kind::kData});
+      outbox_.Push(EncodeBarrier(*barrier), last ? Outbox::Kind::kLast : Outbox::Kind::kData);
     }
   }
   if (const auto* writes = std::get_if<SendWrites>(&work)) {
@@ -133,19 +126,19 @@ bool Session::Prepare() {
     grpc::ByteBuffer message = EncodePieces(*writes, buffer, &status);
     absl::MutexLock lock(&mutex_);
     queue_.DoneReading();
-    for (const Piece& piece : writes->pieces) resync_sent_bytes_ += piece.extent.length;
+    for (const Piece& piece : writes->pieces) progress_.Sent(piece.extent.length);
     if (!status.ok()) {
       CutOff(std::string(status.message()));
       return false;
     }
-    outbox_.push_back({std::move(message), Outgoing::Kind::kData});
+    outbox_.Push(std::move(message), Outbox::Kind::kData);
     return true;
   }
   host_.pool().Return(buffer);
   if (const auto* truncate = std::get_if<SendTruncate>(&work)) {
     v1::MirrorFileRequest request;
     request.mutable_truncate()->set_size_bytes(truncate->size_bytes);
-    outbox_.push_back({rpc::EncodeRequest(request), Outgoing::Kind::kData});
+    outbox_.Push(rpc::EncodeRequest(request), Outbox::Kind::kData);
   }
   return !std::holds_alternative<std::monostate>(work);
 }

@@ -1,4 +1,4 @@
-// The cuts that a root holds on its server: its own, and those of the files that it leads to.
+// The cuts that a root pins on its server: its own, and those of the files that it leads to.
 #ifndef H5MIRROR_CLIENT_VFD_SESSION_SNAPSHOT_PINS_H_
 #define H5MIRROR_CLIENT_VFD_SESSION_SNAPSHOT_PINS_H_
 
@@ -18,23 +18,23 @@
 
 namespace h5mirror::vfd {
 
-// Shared by a root's readers; the last one lets go of the cuts. Thread-safe.
+// The readers of the root share this; the last one ends the pins. Thread-safe.
 class SnapshotPins {
  public:
   using Id = std::array<uint8_t, 16>;
 
-  // Of a new root, or of the root `id` that a reader is open of. Where it has been closed: a new
-  // one under its id.
+  // For a new root, or for the root `id` of an open reader. If that root was closed, a new one
+  // under its id.
   static std::shared_ptr<SnapshotPins> MakeFor(const ReaderServer& server, absl::Duration timeout);
   static std::shared_ptr<SnapshotPins> Find(const Id& id, const ReaderServer& server,
                                             absl::Duration timeout);
-  // Tells the server, and waits a moment for that. After a fork neither parent nor child does: the
-  // other may read on, and the server lets go by itself.
+  // Tells the server, and waits a moment for the answer. After a fork neither parent nor child
+  // tells it, as the other may read on; the server's pins end by themselves.
   ~SnapshotPins();
   SnapshotPins(const SnapshotPins&) = delete;
 
-  // pthread_atfork, outside of ReaderCalls'. The mutex of all roots is held from the first to the
-  // other, in parent and child.
+  // pthread_atfork, outside of ReaderCalls'. The mutex of all roots is held from PrepareFork() to
+  // AfterFork(), in parent and child.
   static void PrepareFork() ABSL_NO_THREAD_SAFETY_ANALYSIS;
   static void AfterFork() ABSL_NO_THREAD_SAFETY_ANALYSIS;
 

@@ -1,5 +1,5 @@
-// One MirrorFile call as a session sees it: at most one write under way, and nothing blocks. All of
-// it runs on the sender thread.
+// One MirrorFile call, for a session: at most one write is in flight, and no call blocks. All of it
+// runs on the sender thread.
 #ifndef H5MIRROR_CLIENT_VFD_SESSION_STREAM_H_
 #define H5MIRROR_CLIENT_VFD_SESSION_STREAM_H_
 
@@ -9,14 +9,14 @@
 
 namespace h5mirror::vfd {
 
-// Told about a stream's progress, on the sender thread.
+// Gets a stream's events, on the sender thread.
 class StreamOwner {
  public:
   virtual ~StreamOwner() = default;
   // The stream can take the next Write().
   virtual void OnWritable() = 0;
   virtual void OnResponse(const v1::MirrorFileResponse& response) = 0;
-  // The stream has ended; nothing follows. OK only after HalfClose().
+  // The stream has ended; this is the last call. OK only after HalfClose().
   virtual void OnEnded(const absl::Status& status) = 0;
 };
 
@@ -25,12 +25,12 @@ enum class Last { kNo, kYes };
 class Stream {
  public:
   virtual ~Stream() = default;
-  // Only after OnWritable(), once each. kYes half-closes behind it.
+  // Once for each OnWritable(). kYes half-closes behind the message.
   virtual void Write(const grpc::ByteBuffer& message, Last last) = 0;
-  // Half-closes, behind the write under way if there is one.
+  // Half-closes, behind the write in flight if there is one.
   virtual void HalfClose() = 0;
   virtual void Cancel() = 0;
-  // The owner hears nothing more.
+  // No further call to the owner.
   virtual void Abandon() = 0;
 };
 

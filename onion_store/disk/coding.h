@@ -22,7 +22,7 @@ template <typename T>
 void PutIntAt(std::string* out, size_t at, T value) {
   std::memcpy(out->data() + at, &value, sizeof(value));
 }
-// The caller has seen to it that the bytes are there.
+// The caller makes sure that the bytes are there.
 template <typename T>
 T GetInt(const char* bytes) {
   T value;

@@ -1,4 +1,4 @@
-// Which directories of the store are known to survive power loss.
+// The directories of the store whose names are known to survive power loss.
 #ifndef H5MIRROR_ONION_STORE_DISK_DURABLE_NAMES_H_
 #define H5MIRROR_ONION_STORE_DISK_DURABLE_NAMES_H_
 
@@ -12,11 +12,11 @@
 
 namespace h5mirror::store {
 
-// Thread-safe. Files come and go in few directories: each needs its name synced once in the life of
-// a store, whoever made it and whenever that was.
+// Thread-safe. The name of each directory is synced once in the life of a store, also that of one
+// which was there before.
 class DurableNames {
  public:
-  // Syncs the parent of the directory `name`, unless that was done since it was made.
+  // Syncs the parent of the directory `name`, unless this was done since the directory was made.
   absl::Status Sync(EnvTree& tree, const std::string& name) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:

@@ -1,4 +1,4 @@
-// Memory that is not set to anything before it is read into.
+// A buffer that is not cleared before it is filled.
 #ifndef H5MIRROR_ONION_STORE_DISK_RAW_BYTES_H_
 #define H5MIRROR_ONION_STORE_DISK_RAW_BYTES_H_
 
@@ -11,8 +11,8 @@ namespace h5mirror::store {
 
 class RawBytes {
  public:
-  // At least `size` bytes, of no particular content. Smaller wishes give memory back only where
-  // that is much.
+  // At least `size` bytes of unspecified content. A smaller size gives memory back only where that
+  // is much.
   absl::Span<char> Get(size_t size) {
     if (size > size_ || size < size_ / 4) {
       bytes_.reset();

@@ -109,4 +109,8 @@ std::array<uint8_t, 16> SqliteQuery::Bytes16(int column) const {
   return out;
 }
 
+absl::Status SqliteQuery::Damaged(std::string_view what) const {
+  return absl::DataLossError(StrCat(database_.name_, " is damaged: ", what));
+}
+
 }  // namespace h5mirror::store

@@ -33,11 +33,13 @@ class SqliteQuery {
   SqliteQuery& Bind(std::string_view text);
   SqliteQuery& BindBlob(std::string_view bytes);
 
-  // Whether there is one more row. False at the end and after an error.
+  // Goes to the next row. False: there is none, or an error has occurred.
   bool Next();
   // Runs a statement that gives no rows.
   absl::Status Run();
   const absl::Status& status() const { return status_; }
+  // kDataLoss that names the database's file: a row holds what cannot be.
+  absl::Status Damaged(std::string_view what) const;
 
   int64_t Int64(int column) const { return sqlite3_column_int64(statement_, column); }
   std::string Bytes(int column) const;
@@ -61,8 +63,8 @@ class SqliteDatabase {
   ~SqliteDatabase();
 
   absl::Status Execute(const char* sql);
-  // The last error, with the code that fits: kDataLoss for a damaged file, kResourceExhausted for
-  // a full disk, else kInternal.
+  // The last error. Codes: kDataLoss a damaged file; kResourceExhausted a full disk; else
+  // kInternal.
   absl::Status Error(int code) const;
 
  private:

@@ -1,5 +1,5 @@
-// SQLite's way to the file system, through an EnvTree: so the index meets the same faults and
-// crashes in tests as the rest of the store, and never leaves the root.
+// SQLite's file system: an EnvTree. So in tests the index meets the same faults and crashes as the
+// rest of the store, and it never leaves the root.
 #ifndef H5MIRROR_ONION_STORE_DISK_SQLITE_VFS_H_
 #define H5MIRROR_ONION_STORE_DISK_SQLITE_VFS_H_
 
@@ -12,11 +12,11 @@
 
 namespace h5mirror::store {
 
-// Registers itself under a name of its own. Locks are left out: the store's lock on the root keeps
+// Registers itself under a name of its own. Takes no locks: the store's lock on the root keeps
 // other processes away, and an index has one connection. Thread-safe. Must outlive its connections.
 class SqliteVfs {
  public:
-  // `tree` must outlive it.
+  // `tree` must outlive this.
   explicit SqliteVfs(EnvTree& tree);
   SqliteVfs(const SqliteVfs&) = delete;
   ~SqliteVfs();

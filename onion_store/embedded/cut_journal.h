@@ -1,7 +1,7 @@
-// A cut of a file that keeps no history beside it, on its way to the head: X.h5.h5m/journal holds
-// what the pages were and what they become, and only then the head is changed. So the head moves
-// from cut to cut at a cost that follows the pages changed. On disk: docs/reference/format.md,
-// "Edit journal"; steps: docs/design/034-edit-journal.md.
+// Moves the head of a file without a history from cut to cut. X.h5.h5m/journal first gets the old
+// and the new bytes of each page that changes; only then the head is changed. The cost grows with
+// the pages changed. On disk: docs/reference/format.md, "Edit journal"; steps:
+// docs/design/034-edit-journal.md.
 #ifndef H5MIRROR_ONION_STORE_EMBEDDED_CUT_JOURNAL_H_
 #define H5MIRROR_ONION_STORE_EMBEDDED_CUT_JOURNAL_H_
 
@@ -18,7 +18,7 @@ namespace h5mirror::store {
 
 struct JournalPage {
   uint64_t offset = 0;
-  std::string before;  // shorter than a page where the file ended, and zeros from there
+  std::string before;  // shorter than a page where the file ended there
   std::string after;
 };
 
@@ -27,38 +27,38 @@ struct JournalCut {
   uint64_t size_before = 0;
   uint64_t size_after = 0;
   std::string comment;
-  std::vector<JournalPage> pages;  // with rising offsets; what else becomes longer is zeros
+  std::vector<JournalPage> pages;  // offsets rise; bytes of a longer file in no page are zeros
 };
 
-// kDurable: a cut that was committed survives power loss, too, and not only the process.
+// A committed cut survives the end of the process, or power loss too.
 enum class JournalSync : uint8_t { kProcess, kDurable };
-// kForward: for whoever opens the file; kForwardAsked: by a person's decision.
+// kForward: by an open of the file. kForwardAsked, kBack: by a person's decision.
 enum class JournalWay : uint8_t { kForward, kForwardAsked, kBack };
 
-// The head when the journal was written, and when who tells began to move it: a head that was left
-// between the two sides, and maybe changed by others since, is not the former any more.
+// The head's stat when the journal was written, and when this process began to move it. The two
+// differ where a crash left the head between the two sides, and others may have changed it since.
 struct MovedFrom {
   FileStat before;
   FileStat found;
 };
 
-// Told when the head has come to one of a cut's two sides, while the journal is still there: a kill
-// before it has returned has it called again, by who settles the journal.
+// Called when the head has come to one of a cut's two sides, while the journal is still there.
+// After a kill before it has returned, SettleJournal() calls it again.
 using HeadMoved = std::function<void(const JournalCut&, const MovedFrom&)>;
 
-// The writer's side. The caller has the file's lease for as long as it lives, and the lock of the
+// The writer's side. The caller has the file's lease as long as this lives, and the lock of the
 // head. Thread-compatible.
 class CutJournal {
  public:
-  // `tree` must outlive it, and is that of the head's directory; `name` is the head in it. `moved`
-  // may be null.
+  // `tree` is the head's directory and must outlive this; `name` is the head in it. `moved` may be
+  // null.
   CutJournal(EnvTree& tree, std::string name, JournalSync sync, HeadMoved moved = nullptr);
 
-  // Brings `head` from what the cut says it was to what it becomes; its pages have rising offsets.
-  // After an error the head is as before, as durable as `sync` says, or is_between().
-  // Errors: kFailedPrecondition  the head has another size or inode, or no more its name, or
+  // Moves `head` from the cut's old side to its new one. After an error the head is as before, as
+  // durable as `sync` says, or is_between().
+  // Errors: kFailedPrecondition  the head has another size or inode, or has lost its name, or
   //                              is_between() already.
-  //         kResourceExhausted   it is too large for a journal, which is held in memory.
+  //         kResourceExhausted   the cut is too large for a journal, which is held in memory.
   absl::Status Commit(EnvFile& head, const JournalCut& cut);
   // The head holds a part of a cut that failed, or all of it, and could not be brought back. The
   // journal stays, for SettleJournal().
@@ -67,8 +67,8 @@ class CutJournal {
   absl::Status Close();
 
  private:
-  // What the journal on disk may be: of no cut; of one that the head holds whole; of one that it
-  // may hold a part of.
+  // The cut of the journal on disk: none; one that the head holds whole; one that the head may hold
+  // a part of.
   enum class Left : uint8_t { kNothing, kDone, kBetween };
 
   absl::Status CheckNamed(const JournalCut& cut);
@@ -83,35 +83,37 @@ class CutJournal {
   const JournalSync sync_;
   const HeadMoved moved_;
   std::unique_ptr<EnvFile> file_;
-  bool is_named_ = false;  // for good, as far as `sync` says
+  bool is_named_ = false;  // the journal's name is as durable as `sync` says
   Left left_ = Left::kNothing;
 };
 
-// What a crash left in the journal of `name`; pages is empty where there is nothing to do: no
-// journal, or one whose cut was not committed.
+// The journal that a crash left. `cut.pages` is empty where there is no journal, or where its cut
+// was not committed.
 struct JournalLeft {
   bool exists = false;
   bool is_committed = false;
-  int64_t written_ns = 0;  // when, as the file system says
-  FileStat before;         // of the head, as of then
+  int64_t written_ns = 0;  // when, by the file system's clock
+  FileStat before;         // of the head, at that time
   JournalCut cut;
 };
-// Errors: kFailedPrecondition  it is none that may be trusted, or understood: SetJournalAside().
+// kFailedPrecondition: the journal cannot be trusted or understood; SetJournalAside() is the way
+// on.
 absl::StatusOr<JournalLeft> ReadJournal(EnvTree& tree, const std::string& name);
 
 // Puts the head of `name` in order, forward to the committed cut or back to the one before it, and
-// removes the journal. Does nothing where there is none. The caller has the lease; `moved` may be
-// null. A head that was put back since to what it was before the cut stays so, whatever `way`, and
-// `notice` says it.
-// Errors: kUnavailable         others have the head open.
-//         kFailedPrecondition  others have changed it since: it is neither cut's; or, on the way
-//                              forward, it is another file, maybe a copy; or, with kForward, it has
-//                              pages of both in an order that no process leaves that is killed.
+// removes the journal. Does nothing where there is no journal. The caller has the lease; `moved`
+// may be null. A head that was put back since to the old side stays there with any `way`, and
+// `notice` says so.
+// Errors: kUnavailable         other programs have the head open.
+//         kFailedPrecondition  other programs have changed the head since, and it is on neither
+//                              side; or, on the way forward, it is another file, maybe a copy; or,
+//                              with kForward, it has pages of both sides in an order that no killed
+//                              process leaves.
 absl::Status SettleJournal(EnvTree& tree, const std::string& name, JournalWay way,
                            const HeadMoved& moved = nullptr, std::string* notice = nullptr);
 
-// Gives a cut up that cannot be settled: its journal stays, under this name in X.h5.h5m, for
-// people, and the head as it is. The caller has the lease.
+// Gives up a cut that cannot be settled. The journal stays for people, under this name in X.h5.h5m;
+// the head stays as it is. The caller has the lease.
 inline constexpr char kGivenUpJournal[] = "journal-given-up";
 absl::Status SetJournalAside(EnvTree& tree, const std::string& name);
 

@@ -1,6 +1,6 @@
-// The store of one local file, in the process that uses it: X.h5 is the head, X.h5.h5m/ its
-// history, in the bytes of docs/reference/format.md, "Embedded history". A lease in the history
-// keeps two processes apart, and a store without a root keeps nothing else anywhere.
+// The store of one local file, in the process that uses it. X.h5 is the head, X.h5.h5m/ its
+// history; the bytes: docs/reference/format.md, "Embedded history". A lease in the history keeps
+// processes apart. There are no other files.
 #ifndef H5MIRROR_ONION_STORE_EMBEDDED_EMBEDDED_STORE_H_
 #define H5MIRROR_ONION_STORE_EMBEDDED_EMBEDDED_STORE_H_
 
@@ -18,23 +18,23 @@
 
 namespace h5mirror::store {
 
-// Whether the lease of a file that is mirrored to a server is given: to who changes the head and
-// keeps no history (mirror_notes.h).
+// Whether Take() gives the lease of a file that is mirrored to a server. kGiven: for a caller that
+// changes the head and makes no history (mirror_notes.h).
 enum class Mirrored : uint8_t { kRefused, kGiven };
 
-// The right to use a file's history: by one process to write it, or by any number to read it.
-// Thread-compatible.
+// The right to use a file's history: exclusive for one process that writes it, or shared by
+// processes that read it. Thread-compatible.
 class EmbeddedLease final : public EnvLock {
  public:
-  // `head` is the path of X.h5, absolute and without symlinks; it need not exist. Makes the history
-  // with kExclusive where there is none; it is removed again unless something is kept in it.
-  // Waits at most `timeout` for others. `program` is for the messages that others get. `way` is for
-  // an edit that was broken off.
+  // `head` is the path of X.h5, absolute and without symlinks; it need not exist. With kExclusive
+  // this makes the history where there is none; it is removed again unless it gets content. Waits
+  // at most `timeout` for other processes. `program` is named in the messages that those get.
+  // `way`: for an edit that was broken off (SettleJournal()).
   //
-  // Errors: kUnavailable         others have it, and the message says who, as far as is known.
+  // Errors: kUnavailable         other processes have the lease (the message names them, if known),
+  //                              or have the head open.
   //         kFailedPrecondition  the file belongs to a server: it lies under the root of one, or is
-  //                              mirrored to one; or an edit of it was broken off, and cannot be
-  //                              finished (SettleJournal(), which also has kUnavailable).
+  //                              mirrored to one. Or a broken-off edit cannot be finished.
   //         kNotFound            no such directory; with kShared no history.
   //         kPermissionDenied    no history can be made or read there.
   static absl::StatusOr<std::unique_ptr<EmbeddedLease>> Take(
@@ -42,30 +42,30 @@ class EmbeddedLease final : public EnvLock {
       absl::Duration timeout, Mirrored mirrored = Mirrored::kRefused,
       JournalWay way = JournalWay::kForward);
   ~EmbeddedLease() override;
-  // In a forked child, which has inherited the lock: lets go of it there, while the parent keeps it
-  // (flock(2): it goes with the last descriptor).
+  // For a forked child, which has inherited the lock: lets go of it there. The parent has it on
+  // (flock(2): the lock goes with the last descriptor).
   void LeaveToParent() { lock_.reset(); }
 
-  // Around fork(2), for the shared leases of all readers: the child lets go of those that it
-  // inherits, so that it keeps nobody from writing; what was opened with them must not be used
-  // there.
+  // Around fork(2), for the shared leases of all readers. The child lets go of those that it
+  // inherits, so that it keeps no process from writing. It must not use files that were opened
+  // under them.
   static void PrepareFork() ABSL_NO_THREAD_SAFETY_ANALYSIS;
   static void ParentAfterFork() ABSL_NO_THREAD_SAFETY_ANALYSIS;
   static void ChildAfterFork() ABSL_NO_THREAD_SAFETY_ANALYSIS;
 
   Env& env() const { return env_; }
   const std::filesystem::path& directory() const { return directory_; }
-  // Of the head in its directory.
+  // The name of the head in its directory.
   const std::string& name() const { return name_; }
-  // Of both, names relative to the directory.
+  // The directory of the head; names are relative to it.
   EnvTree& tree() const { return *tree_; }
-  // Whether it is mirrored to a server, which then has its versions.
+  // True: the file is mirrored to a server, which has its versions.
   bool is_mirrored() const { return is_mirrored_; }
-  // Whether there is a version.
+  // True: there is a version.
   absl::StatusOr<bool> HasHistory() const;
-  // Whether a crash may have left the head between two cuts.
+  // True: a crash may have left the head between two cuts.
   absl::StatusOr<bool> IsUnclean() const;
-  // What the user should know of an edit that was broken off, or empty.
+  // For the user: how a broken-off edit was settled; empty: there was none.
   const std::string& notice() const { return notice_; }
 
  private:
@@ -86,44 +86,44 @@ class EmbeddedLease final : public EnvLock {
   std::string notice_;
 };
 
-// Who keeps programs out that have the head open as a plain file, while it changes.
+// How programs that open the head as a plain file are kept out while it changes.
 enum class HeadGuard : uint8_t {
-  kCaller,  // holds its lock for as long as it writes, as HDF5 does
-  kApply,   // each change of the head takes it; where others have it, the head is changed later
+  kCaller,  // the caller holds the head's lock as long as it writes, as HDF5 does
+  kApply,   // each change takes the head's lock; where another program has it, that waits
 };
 
 struct EmbeddedOptions {
   HeadGuard guard = HeadGuard::kCaller;
   uint64_t memory_max_bytes = uint64_t{64} << 20;
   uint32_t page_size_bytes = 4096;
-  // A cut becomes durable at the latest this long after it was made.
+  // The longest time from a cut (a tick) until it is durable.
   absl::Duration durable_every = absl::Seconds(1);
   // The head's mode is the session's, under this umask.
   uint32_t umask_bits = 0;
   int background_threads = 1;
 };
 
-// As a root with this one file in it. Not found are all other names; nothing is moved or removed,
-// which a user does with mv and rm, of both.
+// Acts as a root with this one file in it; other names are kNotFound. It moves and removes nothing:
+// users do that with mv and rm, of head and history.
 class EmbeddedStore : public Store {
  public:
-  // `lease` is an exclusive one; the store keeps it until it is closed. The file is opened, and
-  // recovered, by OpenFile().
+  // `lease` is an exclusive one; the store owns it until it is closed. OpenFile() opens and
+  // recovers the file.
   static absl::StatusOr<std::unique_ptr<EmbeddedStore>> Open(std::unique_ptr<EmbeddedLease> lease,
                                                              const EmbeddedOptions& options);
   // The only name.
   virtual const std::string& name() const = 0;
-  // The version that OpenFile() made of what others had done to the head; 0: nothing was done.
+  // The version that OpenFile() made of a change from outside; 0: there was none.
   virtual VersionNumber outside_change() = 0;
-  // Around fork(2). Waits, at most `timeout`, until the background does nothing, and keeps it so
-  // until ParentAfterFork(). False: it is still at work, and a child had better use nothing of it.
+  // Around fork(2). Waits at most `timeout` until no background work runs, and lets none begin
+  // until ParentAfterFork(). False: some still runs, and the child must not use the store.
   virtual bool PrepareFork(absl::Duration timeout) = 0;
   virtual void ParentAfterFork() = 0;
 };
 
-// The versions of a file, to be read: beside others who do, and without threads. What a crash, or
-// another program, left unclean is put in order first, in which nobody else may take part.
-// `notice` gets what the user should know of that; it may come back empty.
+// Opens a file to read its versions, beside other readers and without threads. A file that a crash
+// or another program left unclean is recovered first, under the exclusive lease. `notice` gets a
+// line about that for the user, or comes back empty.
 //
 // Errors: those of EmbeddedLease::Take() and of Store::OpenFile().
 absl::StatusOr<std::shared_ptr<File>> OpenEmbeddedToRead(Env& env,
@@ -132,13 +132,16 @@ absl::StatusOr<std::shared_ptr<File>> OpenEmbeddedToRead(Env& env,
                                                          absl::Duration timeout,
                                                          std::string* notice);
 
-// What to tell a user of EmbeddedStore::outside_change().
+// A line for the user about EmbeddedStore::outside_change().
 std::string OutsideChangeNotice(const std::filesystem::path& head, VersionNumber version);
 
-// Brings the head to the newest durable cut where a crash left it between two, for whoever reads it
-// as a plain file. Waits at most `patience` for others, and `timeout` for the work. Errors as
-// above; kUnavailable only where others have the lease; kDeadlineExceeded: the work is not done, as
-// it takes longer, or as others have the head open.
+// Brings a head that a crash left between two cuts to the newest durable one, for readers of the
+// plain file. Waits at most `patience` for other processes, and `timeout` for the work. `notice` as
+// above.
+//
+// Errors: as above, and
+//         kUnavailable       only where other processes have the lease.
+//         kDeadlineExceeded  the work takes longer, or another program has the head open.
 absl::Status HealEmbedded(Env& env, const std::filesystem::path& head, const std::string& program,
                           absl::Duration patience, absl::Duration timeout, std::string* notice);
 

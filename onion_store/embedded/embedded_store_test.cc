@@ -107,7 +107,7 @@ TEST_F(EmbeddedStoreTest, ReadersShareTheHistoryAndKeepWritersOut) {
   Commit("one");
   auto a = OpenToRead(), b = OpenToRead();
   ASSERT_TRUE(a.ok() && b.ok());
-  EXPECT_THAT(Take().status().message(), HasSubstr("by somebody who reads versions"));
+  EXPECT_THAT(Take().status().message(), HasSubstr("by a reader of its versions"));
   EXPECT_EQ(ReadVersion(**a, 1), "one");
   a->reset();
   b->reset();

@@ -1,4 +1,4 @@
-// How a head stands to a cut that was on its way to it: onion_store/embedded/cut_journal.h.
+// Compares a head with a cut that was on its way to it: onion_store/embedded/cut_journal.h.
 #ifndef H5MIRROR_ONION_STORE_EMBEDDED_JOURNAL_HEAD_H_
 #define H5MIRROR_ONION_STORE_EMBEDDED_JOURNAL_HEAD_H_
 
@@ -11,10 +11,10 @@
 namespace h5mirror::store {
 
 enum class HeadIs : uint8_t {
-  kBefore,    // in every page of the cut, and in size
-  kOnItsWay,  // as a process leaves it that writes the pages one after the other and is killed
-  kMixed,     // between the two, sector by sector, but in no such order
-  kChanged,   // neither: others have changed it since, or do now
+  kBefore,    // the old side, in every page of the cut and in size
+  kOnItsWay,  // as a process that writes the pages in order leaves it when it is killed
+  kMixed,     // each sector is of one side, but not in that order
+  kChanged,   // of neither side: other programs have changed it since, or do now
 };
 
 // `size` is that of `head`.

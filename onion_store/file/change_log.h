@@ -1,4 +1,4 @@
-// Which bytes each cut of a file has changed, for those who follow it from cut to cut.
+// The bytes that each cut of a file has changed, for followers.
 #ifndef H5MIRROR_ONION_STORE_FILE_CHANGE_LOG_H_
 #define H5MIRROR_ONION_STORE_FILE_CHANGE_LOG_H_
 
@@ -12,9 +12,9 @@
 
 namespace h5mirror::store {
 
-// In memory only, and bounded: where it holds too much, the oldest cuts become one, so that who is
-// far behind is told of more than has changed. A cut counts as one extent more than it changed.
-// Not thread-safe.
+// In memory only, and bounded: beyond the bound the two oldest cuts become one, so that a follower
+// far behind hears of more than has changed. A cut counts as one extent more than it changed. Not
+// thread-safe.
 class ChangeLog {
  public:
   static constexpr size_t kExtentsMax = 1 << 18;
@@ -22,24 +22,24 @@ class ChangeLog {
   explicit ChangeLog(size_t extents_max = kExtentsMax) : extents_max_(extents_max) {}
 
   bool started() const { return started_; }
-  // From the cut `newest` on. All cuts made after it have larger numbers, and are added.
+  // Begins at the cut `newest`. Every later cut must be added; its number is larger.
   void Start(CutNumber newest);
-  // It holds nothing any more, and knows nothing.
+  // Forgets all cuts, and answers no question until the next Start().
   void Stop();
-  // What is held beyond it goes with the next Add().
+  // The bound. Takes effect with the next Add().
   void SetExtentsMax(size_t extents_max) { extents_max_ = extents_max; }
   size_t extents_max() const { return extents_max_; }
   void Add(CutNumber cut, ExtentSet changed);
-  // `cut` has nothing in common with those before.
+  // Adds a cut that may differ from those before in any byte.
   void AddWhole(CutNumber cut) { Start(cut); }
 
-  // What the cuts after `from`, up to `to`, have changed, and maybe more; in order. kOutOfRange: it
-  // is not known, or `from` never was a cut that it knows.
+  // The bytes that the cuts after `from`, up to `to`, have changed, and maybe more; in order.
+  // kOutOfRange: unknown, or `from` is no cut in this log.
   absl::StatusOr<std::vector<Extent>> Between(CutNumber from, CutNumber to) const;
 
  private:
   struct Entry {
-    CutNumber first_cut = 0;  // of those that became one
+    CutNumber first_cut = 0;  // the first of the cuts that became one
     CutNumber cut = 0;
     ExtentSet changed;
   };

@@ -11,11 +11,11 @@
 
 namespace h5mirror::store {
 
-// The pages that have a row in the index from one version to before another, in order. Holds all of
-// them where they fit, else asks the index block by block.
+// The pages that have a row at a version of a range, in order. Holds all of them where they fit,
+// else asks the index block by block.
 class RowChanges {
  public:
-  // [version_min, version_end) of one generation.
+  // The range of versions is [version_min, version_end), of one generation.
   RowChanges(std::shared_ptr<VersionIndex> index, int64_t generation, VersionNumber version_min,
              VersionNumber version_end, uint32_t page_size_bytes)
       : index_(std::move(index)),
@@ -24,7 +24,7 @@ class RowChanges {
         version_end_(version_end),
         page_size_bytes_(page_size_bytes) {}
 
-  // At most so many rows are held in memory.
+  // Holds at most `rows_max` rows in memory.
   absl::Status Load(size_t rows_max);
   // The first range that ends after `offset`, clipped to start at or after it. `offset` rises.
   absl::StatusOr<std::optional<Extent>> NextAt(uint64_t offset);
@@ -37,16 +37,17 @@ class RowChanges {
   const VersionNumber version_min_, version_end_;
   const uint32_t page_size_bytes_;
   std::vector<Extent> extents_;  // sorted, disjoint: all, or those of one block
-  size_t next_ = 0;              // the first of them that was not passed
-  uint64_t loaded_end_ = 0;      // they are all below this offset; UINT64_MAX: all there are
+  size_t next_ = 0;              // the first extent that was not passed
+  uint64_t loaded_end_ = 0;      // the extents are all below this; UINT64_MAX: there are no more
 };
 
-// Two versions of one generation, `older` below `newer`: what was written in between.
+// Two versions of one generation: the ranges that were written in between.
 class WrittenChanges final : public ChangeReader {
  public:
   using LayerPtr = std::shared_ptr<CutLayer>;
 
-  // `layers`: durable cuts in between that the head may not hold yet, looked up before `rows`.
+  // `layers`: the durable cuts in between that the head may not hold yet. The caller must look them
+  // up before `rows`.
   WrittenChanges(std::shared_ptr<FileImpl> file, VersionInfo from, VersionInfo to,
                  std::vector<LayerPtr> layers, RowChanges rows, uint32_t page_size_bytes);
 
@@ -58,7 +59,7 @@ class WrittenChanges final : public ChangeReader {
  private:
   // The first range of any source that ends after `offset`, in whole pages.
   absl::StatusOr<std::optional<Extent>> NextAt(uint64_t offset);
-  // That the rows were those of versions that still exist.
+  // kOutOfRange: one of the versions was dropped, and the rows may be another's.
   absl::Status CheckKept();
 
   const std::shared_ptr<FileImpl> file_;
@@ -71,7 +72,7 @@ class WrittenChanges final : public ChangeReader {
   uint64_t at_ = 0;
 };
 
-// Two versions of different generations share no history: their bytes are compared.
+// Two versions of different generations share no history: compares their bytes.
 class ComparedChanges final : public ChangeReader {
  public:
   ComparedChanges(std::unique_ptr<VersionReader> from, std::unique_ptr<VersionReader> to,
@@ -83,7 +84,7 @@ class ComparedChanges final : public ChangeReader {
   absl::StatusOr<bool> Next(std::vector<Extent>* ranges) override;
 
  private:
-  // Where the next byte other than zero may lie in either; end_bytes_: nowhere.
+  // The offset at which either may have the next byte other than zero; end_bytes_: none.
   absl::StatusOr<uint64_t> NextData();
 
   const std::unique_ptr<VersionReader> from_, to_;

@@ -1,4 +1,22 @@
-// From visible to durable: syncs, then one index transaction.
+// From visible to durable: syncs, then one index transaction. MakeDurable() takes the oldest
+// waiting cuts up to the last one that is due, all of one generation. The order:
+//
+//   SyncBatch()    1. fdatasync of the head, if direct bytes were written or the generation is new
+//                  2. fdatasync of each segment of the stage that was written (stage_log.h)
+//                  3. fsync of the history's directory, if a file was made in it
+//   CommitBatch()  4. index transaction: the durable cut, the stage's end, new versions
+//   FinishSwap()   5. only of a new generation G: link X.h5 to head-(G-1), fsync the history's
+//                     directory, rename gen-G to X.h5, fsync the directory of X.h5
+//   CommitBatch()  6. tell the waiters
+//
+// 4 is the moment of durability. It follows 1 to 3, as the index must never name bytes that a power
+// loss can take. In 5 the old head must have its second name for good before its first one goes.
+//
+// The first cut of a file finds no index. There 3 syncs the names of the directories above X.h5,
+// and 4 makes the index: the fsync that names it names all that was made in the history before.
+//
+// A failed sync is never repeated, as a repeat would say OK. Die() ends the object, and the next
+// open recovers from the index.
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -12,7 +30,6 @@
 namespace h5mirror::store {
 namespace {
 
-constexpr CutNumber kCutBlock = 65536;
 constexpr uint64_t kCompareBytes = 1 << 20;
 constexpr absl::Duration kRetryApply = absl::Seconds(5);
 
@@ -21,32 +38,38 @@ constexpr absl::Duration kRetryApply = absl::Seconds(5);
 absl::Time FileImpl::RunBackground() {
   WorkTurn turn(this);
   while (true) {
-    absl::Time now = context_->env.Now();
-    LayerPtr unapplied;
-    bool due = false, is_dead = false;
-    {
-      absl::MutexLock lock(&mutex_);
-      is_dead = !dead_.ok();
-      unapplied = OldestUnapplied();
-      due = IsDue(now);
-      if (!is_dead && !due && unapplied == nullptr) {
-        if (layers_.empty() && !session_.begun) ClearOpenMark();
-        return NextDue();
-      }
-    }
-    if (is_dead) {
-      TellWaitersOfDeath();
-      return absl::InfiniteFuture();
-    }
-    if (!due && context_->stops_applying) return absl::InfiniteFuture();
-    absl::Status status = due ? MakeDurable(now) : Apply(unapplied, Rounds::kUntilStopped);
-    if (!due) NoteApplied(status);
-    if (status.ok() && turns_wanted_ > 0) return now;  // Somebody else's turn.
-    if (status.ok()) continue;
-    if (!due && absl::IsResourceExhausted(status)) return now + kRetryApply;
-    Die(status);
+    if (const std::optional<absl::Time> next = RunTask()) return *next;
+  }
+}
+
+FileImpl::Task FileImpl::NextTask(absl::Time now) {
+  absl::MutexLock lock(&mutex_);
+  if (!dead_.ok()) return {Task::Kind::kTellOfDeath, {}, nullptr};
+  if (IsDue(now)) return {Task::Kind::kMakeDurable, {}, nullptr};
+  if (LayerPtr unapplied = OldestUnapplied()) {
+    return {Task::Kind::kApply, {}, std::move(unapplied)};
+  }
+  if (layers_.empty() && !session_.begun) ClearOpenMark();
+  return {Task::Kind::kWait, NextDue(), nullptr};
+}
+
+std::optional<absl::Time> FileImpl::RunTask() {
+  const absl::Time now = context_->env.Now();
+  const Task task = NextTask(now);
+  if (task.kind == Task::Kind::kWait) return task.until;
+  if (task.kind == Task::Kind::kTellOfDeath) {
+    TellWaitersOfDeath();
     return absl::InfiniteFuture();
   }
+  const bool applies = task.kind == Task::Kind::kApply;
+  if (applies && context_->stops_applying) return absl::InfiniteFuture();
+  const absl::Status status = applies ? Apply(task.layer, Rounds::kUntilStopped) : MakeDurable(now);
+  if (applies) NoteApplied(status);
+  if (status.ok() && turns_wanted_ > 0) return now;  // Somebody else's turn.
+  if (status.ok()) return std::nullopt;
+  if (applies && absl::IsResourceExhausted(status)) return now + kRetryApply;
+  Die(status);
+  return absl::InfiniteFuture();
 }
 
 void FileImpl::NoteApplied(const absl::Status& status) {
@@ -61,72 +84,40 @@ void FileImpl::NoteApplied(const absl::Status& status) {
              "get into the head, which is tried again: ", ToStd(status.message())));
 }
 
-bool FileImpl::IsDue(absl::Time now) {
-  if (NextDue() > now) return false;
-  // A new generation waits until the old head is what its newest cut left.
-  LayerPtr unapplied = OldestUnapplied();
-  for (const LayerPtr& layer : layers_) {
-    if (!layer->durable) return unapplied == nullptr || unapplied->generation == layer->generation;
-  }
-  return true;
-}
+bool FileImpl::IsDue(absl::Time now) { return due_work_.IsDue(layers_, row_.durable_cut, now); }
 
-absl::Time FileImpl::NextDue() {
-  if (due_version_ && due_version_->cut <= row_.durable_cut) return absl::InfinitePast();
-  absl::Time due = fold_.has_value() ? fold_->due : absl::InfiniteFuture();
-  for (const LayerPtr& layer : layers_) {
-    if (!layer->durable) due = std::min(due, layer->due);
-  }
-  return due;
-}
+absl::Time FileImpl::NextDue() { return due_work_.Next(layers_, row_.durable_cut); }
 
 FileImpl::Batch FileImpl::TakeBatch(absl::Time now) {
   Batch batch;
-  size_t count = 0;
-  std::vector<LayerPtr> waiting;
-  // A cut that a lost writer left becomes a version before anything follows it.
-  if (due_version_ && due_version_->cut <= row_.durable_cut) return batch;
-  for (const LayerPtr& layer : layers_) {
-    if (layer->durable) continue;
-    if (due_version_ && layer->cut > due_version_->cut) break;
-    bool same = waiting.empty() || waiting.front()->generation == layer->generation;
-    if (same) waiting.push_back(layer);
-    if (layer->due <= now) count = waiting.size();  // And with it all that come before.
-    if (!same) break;
-  }
-  waiting.resize(count);
-  if (waiting.empty()) return batch;
-  for (const LayerPtr& layer : waiting) layer->frozen = true;
-  batch.layers = std::move(waiting);
+  batch.layers = due_work_.NextBatch(layers_, row_.durable_cut, now);
+  if (batch.layers.empty()) return batch;
+  for (const LayerPtr& layer : batch.layers) layer->frozen = true;
   batch.sync_directory = std::exchange(names_changed_, false);
   if (stage_->TakeNamesChanged()) batch.sync_directory = true;
   return batch;
 }
 
 absl::Status FileImpl::MakeDurable(absl::Time now) {
-  std::optional<DueVersion> kept;
-  std::optional<Fold> fold;
+  std::optional<DueVersion> version;
   Batch batch;
   {
     absl::MutexLock lock(&mutex_);
     batch = TakeBatch(now);
-    // It stays there until it is a version: who waits for all that is under way waits for it too.
-    if (batch.layers.empty()) kept = due_version_;
-    if (batch.layers.empty() && !kept && fold_.has_value() && fold_->due <= now) {
-      fold = std::exchange(fold_, std::nullopt);
-      kept = DueVersion{row_.durable_cut, fold->provenance};
-    }
+    if (batch.layers.empty()) version = due_work_.TakeVersion(row_.durable_cut, now);
   }
-  if (fold && HistoryStopped()) return absl::OkStatus();
-  if (kept) {
-    H5M_RETURN_IF_ERROR(MakeVersionOfDurableCut(kept->provenance, std::nullopt));
-    absl::MutexLock lock(&mutex_);
-    if (due_version_ && due_version_->cut == kept->cut) due_version_.reset();
-    return absl::OkStatus();
-  }
+  if (version) return MakeDueVersion(*version);
   if (batch.layers.empty()) return absl::OkStatus();
   H5M_RETURN_IF_ERROR(SyncBatch(batch));
   return CommitBatch(batch);
+}
+
+absl::Status FileImpl::MakeDueVersion(const DueVersion& version) {
+  if (version.is_fold && HistoryStopped()) return absl::OkStatus();
+  H5M_RETURN_IF_ERROR(MakeVersionOfDurableCut(version.provenance, std::nullopt));
+  absl::MutexLock lock(&mutex_);
+  due_work_.LostCutIsVersion(version.cut);
+  return absl::OkStatus();
 }
 
 absl::Status FileImpl::SyncBatch(const Batch& batch) {
@@ -175,113 +166,65 @@ absl::Status FileImpl::CreateIndex(FileRow* row, absl::Span<const VersionRow> ve
   return absl::OkStatus();
 }
 
-VersionInfo FileImpl::NextVersion(const FileRow& row, const CutLayer& layer) {
-  VersionInfo info;
-  info.cut = layer.cut;
-  info.server_time = absl::FromUnixNanos(row.server_time_ns);
-  info.provenance = layer.provenance;
-  info.size_bytes = layer.size_bytes;
-  info.generation = layer.generation->number;
-  info.changed_bytes = row.sent_bytes;
-  return info;
-}
-
-absl::Status FileImpl::CommitBatch(const Batch& batch) {
-  FileRow row;
-  VersionInfo newest;
+absl::StatusOr<CommitPlan> FileImpl::PlanBatch(const Batch& batch, VersionIndex* index) {
+  CommitBasis basis;
   std::vector<LayerPtr> below;  // durable, not applied
-  std::shared_ptr<VersionIndex> index;
   {
     absl::MutexLock lock(&mutex_);
-    row = row_;
-    newest = newest_;
-    index = index_;
+    basis.row = row_;
+    basis.newest = newest_;
+    basis.next_cut = next_cut_;
     for (const LayerPtr& layer : layers_) {
       if (layer->durable) below.push_back(layer);
     }
-    row.cut_reserved = std::max(row.cut_reserved, next_cut_ + kCutBlock);
-    uint64_t first = batch.layers.front()->first_segment;
-    row.stage_first = below.empty() ? first : std::min(first, below.front()->first_segment);
   }
-  const StageEnd end = batch.layers.back()->stage_end;
-  row.stage_last = end.segment;
-  row.stage_end_bytes = end.bytes;
-  row.stage_first = std::min(row.stage_first, row.stage_last);
-  std::optional<GenerationRow> begins;
-  std::vector<VersionRow> versions;
-  std::vector<VersionNumber> newest_at;  // per layer
-  std::vector<bool> unchanged, stopped;
-  std::vector<LayerPtr> lower = below;
-  for (const LayerPtr& layer : batch.layers) {
-    uint64_t size_below = row.durable_size_bytes;
-    if (layer->begins_generation) {
-      begins = GenerationRow{layer->generation->number, layer->cut,
-                             std::min(layer->data.direct_end_max(), layer->cut_bytes)};
-      row.generation = layer->generation->number;
-      row.applied_size_bytes = 0;
-      row.changed = true;
-    } else if (layer->always_version) {
-      row.changed = true;
-    } else if (!row.changed) {
-      H5M_ASSIGN_OR_RETURN(row.changed, Changes(lower, layer, size_below));
-    }
-    row.sent_bytes += layer->sent_bytes;
-    row.durable_cut = layer->cut;
-    row.durable_size_bytes = layer->size_bytes;
-    row.durable_barrier = layer->barrier;
-    row.origin = layer->origin;
-    row.mode_bits = layer->mode_bits;
-    row.local = layer->local;
-    bool commit = layer->kind == BarrierKind::kCommit;
-    unchanged.push_back(commit && !row.changed && !layer->always_version);
-    stopped.push_back(commit && !unchanged.back() && !layer->always_version &&
-                      !layer->is_writers_last && HistoryStopped());
-    if (commit && !unchanged.back() && !stopped.back()) {
-      row.server_time_ns = std::max(row.server_time_ns + 1, absl::ToUnixNanos(layer->time));
-      VersionInfo info = NextVersion(row, *layer);
-      info.version = newest.version + 1;
-      // An id is of the first version that it was given for; a repeat finds that one.
-      std::optional<std::array<uint8_t, 16>> request_id = layer->request_id;
-      if (request_id && index != nullptr && index->FindRequest(*request_id).ok())
-        request_id.reset();
-      versions.push_back({info, request_id});
-      newest = info;
-      row.changed = false;
-      row.sent_bytes = 0;
-    }
-    newest_at.push_back(newest.version);
-    lower.push_back(layer);
-  }
-  H5M_RETURN_IF_ERROR(index == nullptr ? CreateIndex(&row, versions, begins)
-                                       : index->CommitCuts(row, versions, begins));
-  if (begins) H5M_RETURN_IF_ERROR(FinishSwap(*batch.layers.front()->generation));
+  if (!below.empty()) basis.unapplied_segment = below.front()->first_segment;
+  const auto changes = [&](size_t i, uint64_t size_below)
+                           ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_) {
+                             std::vector<LayerPtr> lower = below;
+                             lower.insert(lower.end(), batch.layers.begin(),
+                                          batch.layers.begin() + static_cast<ptrdiff_t>(i));
+                             return Changes(lower, batch.layers[i], size_below);
+                           };
+  const auto is_history_stopped = [this] { return HistoryStopped(); };
+  const auto is_known_request = [&](const std::array<uint8_t, 16>& request_id) {
+    return index != nullptr && index->FindRequest(request_id).ok();
+  };
+  return PlanCommit(basis, batch.layers, {changes, is_history_stopped, is_known_request});
+}
 
-  std::vector<std::pair<std::function<void(absl::StatusOr<DurableCut>)>, DurableCut>> told;
-  {
+absl::Status FileImpl::CommitBatch(const Batch& batch) {
+  const std::shared_ptr<VersionIndex> index = [&] {
     absl::MutexLock lock(&mutex_);
-    row_ = row;
-    newest_ = newest;
-    // A version that was made after the fold holds what was folded. A fold may be newer than these.
-    if (!versions.empty() && batch.layers.back() == layers_.back()) fold_.reset();
-    for (size_t i = 0; i < batch.layers.size(); ++i) {
-      CutLayer& layer = *batch.layers[i];
-      layer.durable = true;
-      auto made = std::find_if(versions.begin(), versions.end(), [&](const VersionRow& version) {
-        return version.info.cut == layer.cut;
-      });
-      if (made != versions.end()) layer.version = made->info.version;
-      for (CutWaiter& waiter : layer.waiters) {
-        bool commit = waiter.kind == BarrierKind::kCommit;
-        DurableCut durable{waiter.cut, waiter.barrier, commit ? newest_at[i] : 0,
-                           commit && unchanged[i], commit && stopped[i]};
-        if (waiter.on_durable) told.emplace_back(std::move(waiter.on_durable), durable);
-      }
-      layer.waiters.clear();
-    }
-  }
-  for (auto& [on_durable, durable] : told) on_durable(durable);
-  if (!versions.empty()) SaveMetadata();
+    return index_;
+  }();
+  H5M_ASSIGN_OR_RETURN(CommitPlan plan, PlanBatch(batch, index.get()));
+  H5M_RETURN_IF_ERROR(index == nullptr ? CreateIndex(&plan.row, plan.versions, plan.begins)
+                                       : index->CommitCuts(plan.row, plan.versions, plan.begins));
+  if (plan.begins) H5M_RETURN_IF_ERROR(FinishSwap(*batch.layers.front()->generation));
+  for (auto& [on_durable, durable] : TakeInCommit(batch, plan)) on_durable(durable);
+  if (!plan.versions.empty()) SaveMetadata();
   return absl::OkStatus();
+}
+
+std::vector<FileImpl::Answer> FileImpl::TakeInCommit(const Batch& batch, const CommitPlan& plan) {
+  std::vector<Answer> answers;
+  absl::MutexLock lock(&mutex_);
+  row_ = plan.row;
+  newest_ = plan.newest;
+  // A version that was made after the fold holds what was folded. A fold may be newer than these.
+  if (!plan.versions.empty() && batch.layers.back() == layers_.back()) due_work_.DropFold();
+  for (size_t i = 0; i < batch.layers.size(); ++i) {
+    CutLayer& layer = *batch.layers[i];
+    layer.durable = true;
+    if (plan.cuts[i].made != 0) layer.version = plan.cuts[i].made;
+    for (CutWaiter& waiter : layer.waiters) {
+      if (waiter.on_durable == nullptr) continue;
+      answers.push_back({std::move(waiter.on_durable), AnswerTo(waiter, plan.cuts[i])});
+    }
+    layer.waiters.clear();
+  }
+  return answers;
 }
 
 absl::Status FileImpl::MakeVersionOfDurableCut(
@@ -334,7 +277,7 @@ absl::Status FileImpl::FinishSwap(Generation& generation) {
   H5M_ASSIGN_OR_RETURN(FileStat self, tree.Stat(fresh));
   auto there = tree.Stat(name_);
   if (!there.ok() && !absl::IsNotFound(there.status())) return there.status();
-  // Before the first generation: a file that somebody has put there meanwhile.
+  // Before the first generation: a file that was put there meanwhile.
   if (there.ok()) {
     // An earlier swap of which only the new name is durable.
     if (there->inode == self.inode) return tree.Remove(fresh);
@@ -382,33 +325,6 @@ absl::StatusOr<bool> FileImpl::Changes(const std::vector<LayerPtr>& below, const
   }
 }
 
-absl::Status FileImpl::ReadThrough(const std::vector<LayerPtr>& layers, EnvFile& head,
-                                   uint64_t size_bytes, uint64_t offset, absl::Span<char> out) {
-  const uint64_t within =
-      offset >= size_bytes ? 0 : std::min<uint64_t>(out.size(), size_bytes - offset);
-  std::memset(out.data() + within, 0, out.size() - within);
-  if (within == 0) return absl::OkStatus();
-  std::vector<Extent> wanted{{offset, within}};
-  auto place = [&](Extent part) { return out.subspan(part.offset - offset, part.length); };
-  for (auto layer = layers.rbegin(); layer != layers.rend() && !wanted.empty(); ++layer) {
-    std::vector<Piece> pieces;
-    H5M_RETURN_IF_ERROR((*layer)->data.Resolve(&wanted, &pieces));
-    for (const Piece& piece : pieces) {
-      if (piece.source == Piece::Source::kStage) {
-        H5M_RETURN_IF_ERROR((*layer)->Read(piece.location, place(piece.extent)));
-      } else if (piece.source == Piece::Source::kHead) {
-        H5M_RETURN_IF_ERROR(ReadOrZeros(head, piece.extent.offset, place(piece.extent)));
-      } else {
-        std::memset(place(piece.extent).data(), 0, piece.extent.length);
-      }
-    }
-  }
-  for (const Extent& rest : wanted) {
-    H5M_RETURN_IF_ERROR(ReadOrZeros(head, rest.offset, place(rest)));
-  }
-  return absl::OkStatus();
-}
-
 void FileImpl::Die(const absl::Status& status) {
   {
     absl::MutexLock lock(&mutex_);
@@ -450,8 +366,8 @@ absl::Status FileImpl::FlushLocked() {
       absl::MutexLock lock(&mutex_);
       H5M_RETURN_IF_ERROR(dead_);
       unapplied = OldestUnapplied();
-      HurryLocked();
-      waiting = due_version_.has_value() || fold_.has_value() ||
+      due_work_.Hurry(layers_);
+      waiting = due_work_.has_lost_cut() || due_work_.has_fold() ||
                 (!layers_.empty() && !layers_.back()->durable);
     }
     if (unapplied == nullptr && !waiting) return absl::OkStatus();
@@ -463,17 +379,10 @@ absl::Status FileImpl::FlushLocked() {
   }
 }
 
-void FileImpl::HurryLocked() {
-  if (fold_.has_value()) fold_->due = absl::InfinitePast();
-  for (const LayerPtr& layer : layers_) {
-    if (!layer->durable) layer->due = absl::InfinitePast();
-  }
-}
-
 void FileImpl::Hurry() {
   {
     absl::MutexLock lock(&mutex_);
-    HurryLocked();
+    due_work_.Hurry(layers_);
   }
   Post(absl::InfinitePast());
 }
@@ -490,7 +399,7 @@ absl::Status FileImpl::MakeAllDurableLocked() {
     {
       absl::MutexLock lock(&mutex_);
       H5M_RETURN_IF_ERROR(dead_);
-      HurryLocked();
+      due_work_.Hurry(layers_);
       if (NextDue() > now) return absl::OkStatus();
       if (!IsDue(now)) in_the_way = OldestUnapplied();
     }

@@ -37,7 +37,7 @@ absl::StatusOr<VersionInfo> FileImpl::GetVersion(VersionNumber version) {
     return absl::NotFoundError(StrCat(name_, " has no version yet"));
   }
   if (version > 0 && version < newest_.version) {
-    return Pruned(version);
+    return dropped_versions_.Pruned(version);
   }
   return absl::NotFoundError(
       StrCat(name_, " has no version ", version, "; the newest is ", newest_.version));
@@ -143,7 +143,7 @@ std::string FileImpl::HeadName(int64_t generation) {
 }
 
 absl::StatusOr<std::unique_ptr<VersionReader>> FileImpl::OpenVersion(VersionNumber version) {
-  const uint64_t epoch = prune_epoch();
+  const uint64_t epoch = dropped_versions_.epoch();
   H5M_ASSIGN_OR_RETURN(VersionInfo info, GetVersion(version));
   absl::MutexLock lock(&mutex_);
   // The index has a new version a moment before its cut counts as durable here. A reader without
@@ -165,7 +165,7 @@ absl::StatusOr<std::unique_ptr<VersionReader>> FileImpl::OpenVersion(VersionNumb
     GenerationPtr& kept = old_generations_[info.generation];
     if (kept == nullptr) {
       // Under the lock, which a prune takes before it removes heads.
-      H5M_RETURN_IF_ERROR(CheckNotDropped(*index_, info.version, epoch));
+      H5M_RETURN_IF_ERROR(dropped_versions_.CheckNotDropped(*index_, info.version, epoch));
       std::string head_name =
           info.generation == row_.generation ? name_ : OldHeadName(info.generation);
       H5M_ASSIGN_OR_RETURN(kept, OpenGeneration(info.generation, head_name, OpenKind::kRead));
@@ -201,7 +201,7 @@ absl::StatusOr<MadeVersion> FileImpl::MakeVersion(const Provenance& provenance,
       return absl::FailedPreconditionError(StrCat(name_, " has no cut yet, nothing to keep"));
     }
     before = newest_.version;
-    fold_.reset();
+    due_work_.DropFold();
   }
   H5M_RETURN_IF_ERROR(MakeAllDurableLocked());
   if (HistoryStopped()) {
@@ -237,7 +237,8 @@ absl::Status FileImpl::Leave(const absl::Status& why) {
   H5M_RETURN_IF_ERROR(FlushLocked());
   absl::MutexLock tag(&tag_mutex_);
   absl::MutexLock lock(&mutex_);
-  if (session_.begun || !layers_.empty() || due_version_ || fold_) {
+  const bool is_due = due_work_.has_lost_cut() || due_work_.has_fold();
+  if (session_.begun || !layers_.empty() || is_due) {
     return absl::FailedPreconditionError(StrCat(name_, ": it was written meanwhile"));
   }
   ClearOpenMark();

@@ -9,7 +9,11 @@
 namespace h5mirror::store {
 
 FileImpl::FileImpl(std::shared_ptr<StoreContext> context, std::string name)
-    : context_(std::move(context)), name_(std::move(name)), directory_(StrCat(name_, ".h5m")) {}
+    : context_(std::move(context)),
+      name_(std::move(name)),
+      directory_(StrCat(name_, ".h5m")),
+      pinned_pages_(context_->budget, *context_->tree, directory_),
+      dropped_versions_(name_) {}
 
 FileImpl::~FileImpl() = default;
 
@@ -153,7 +157,7 @@ absl::Status FileImpl::WaitApplied(absl::Duration timeout) {
   absl::MutexLock lock(&mutex_);
   auto applied = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (!dead_.ok()) return true;
-    if (due_version_) return false;
+    if (due_work_.has_lost_cut()) return false;
     // What is under way to become durable counts: a commit that nobody waited for, a lost writer's
     // cut.
     return std::none_of(layers_.begin(), layers_.end(), [](const LayerPtr& layer) {

@@ -1,7 +1,13 @@
-// The local engine's file. Its sources: file_session.cc (what a writer calls), file_durable.cc
-// and file_apply.cc (what happens in the background), file_recovery.cc (what happens at open),
-// file_history.cc (versions), file_snapshots.cc (pinned cuts), file_rollback.cc, file_prune.cc,
-// file_stats.cc and file_verify.cc.
+// The file of the store. Its parts are in these sources:
+//
+//   file_session.cc              a writer's calls: Write(), Cut(), ...
+//   file_durable.cc              from visible to durable, in the background
+//   file_apply.cc                from durable to the head, in the background
+//   file_recovery.cc             the open of a file after a crash
+//   file_history.cc              versions and tags
+//   file_snapshots.cc            pinned cuts
+//   file_rollback.cc, file_prune.cc, file_stats.cc, file_verify.cc, file_outside.cc,
+//   file_oversize.cc, file_metadata.cc
 #ifndef H5MIRROR_ONION_STORE_FILE_FILE_IMPL_H_
 #define H5MIRROR_ONION_STORE_FILE_FILE_IMPL_H_
 
@@ -16,27 +22,36 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/functional/function_ref.h"
 #include "absl/synchronization/mutex.h"
+#include "onion_store/file/apply_round.h"
 #include "onion_store/file/change_log.h"
+#include "onion_store/file/commit_plan.h"
+#include "onion_store/file/due_work.h"
 #include "onion_store/file/file_layers.h"
-#include "onion_store/file/pinned_cut.h"
+#include "onion_store/file/pins.h"
+#include "onion_store/file/snapshot_source.h"
+#include "onion_store/file/version_source.h"
 #include "onion_store/index/version_index.h"
 #include "onion_store/pages/found_pages.h"
 #include "onion_store/pages/page_segments.h"
-#include "onion_store/pages/pinned_pages.h"
 #include "onion_store/shared/store_context.h"
 
 namespace h5mirror::store {
 
 class VersionReaderImpl;
 
-// Cut numbers that an open file sets aside at once.
+// How many cut numbers a file reserves at its open.
 constexpr CutNumber kCutReserve = 65536;
 
-// Locks, in this order: work_mutex_ (the background's work, rollback; held over I/O and syncs),
-// tag_mutex_ (tagging; held over a sync of the index, so that it need not wait for an apply),
-// mutex_ (the state; held over a writer's page-cache writes, never over a sync), the index's own.
+// Thread-safe. Locks, in this order:
+//
+//   work_mutex_   background work and rollbacks; held over I/O and syncs
+//   tag_mutex_    tagging; held over a sync of the index, and free during an apply
+//   mutex_        the state; held over a writer's writes into the page cache, never over a sync
+//   the index's own
 class FileImpl final : public File,
                        public BackgroundWorker,
+                       public SnapshotSource,
+                       public VersionSource,
                        public std::enable_shared_from_this<FileImpl> {
  public:
   enum class IfMissing : uint8_t { kFail, kCreate };
@@ -44,8 +59,8 @@ class FileImpl final : public File,
   static absl::StatusOr<std::shared_ptr<FileImpl>> Load(std::shared_ptr<StoreContext> context,
                                                         std::string_view name, IfMissing if_missing,
                                                         uint32_t page_size_bytes);
-  // As Load(), to read versions only: nothing is written or recovered, and others may do the same
-  // at the same time. kFailedPrecondition: it must be recovered, by a Load(), before.
+  // As Load(), to read versions only: writes and recovers nothing. Other processes may do the same
+  // at the same time. kFailedPrecondition: the file must be recovered first, by Load().
   static absl::StatusOr<std::shared_ptr<FileImpl>> LoadToRead(std::shared_ptr<StoreContext> context,
                                                               std::string_view name);
   FileImpl(std::shared_ptr<StoreContext> context, std::string name);
@@ -101,33 +116,44 @@ class FileImpl final : public File,
 
   absl::Time RunBackground() override;
 
-  // OK, or why this object can do nothing any more: the file must be opened again.
-  absl::Status dead();
+  // What readers of its cuts and versions need; name() is above.
+  uint32_t page_size_bytes() const override { return page_size_bytes_; }
+  absl::Status dead() override;
+  void Unpin(const std::shared_ptr<PinnedCut>& pin) override ABSL_LOCKS_EXCLUDED(mutex_);
+  void ExpirePin(const std::shared_ptr<PinnedCut>& pin) override ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::Status ReadLayers(absl::FunctionRef<absl::Status()> read) override
+      ABSL_LOCKS_EXCLUDED(merge_mutex_);
+  SumsFile* SumsOf(const Generation& generation) override ABSL_LOCKS_EXCLUDED(mutex_);
+  std::vector<std::shared_ptr<PinnedPages>> PinnedPagesSince(uint64_t first,
+                                                             int64_t generation) override;
+  std::string HeadName(int64_t generation) override ABSL_LOCKS_EXCLUDED(mutex_);
+  const DroppedVersions& dropped_versions() const override { return dropped_versions_; }
+
   // Whether it has neither a version nor a session, a cut or a head.
   bool IsNothing();
-  // The version that a change from outside was made by Load(); 0: there was none.
+  // The version that Load() made of a change from outside; 0: there was none.
   VersionNumber outside_change() const { return outside_change_; }
-  // The store is closed: from now on every call fails, and nothing is written.
+  // The store is closed: from now on every call fails, and this writes nothing.
   void Retire() {
     Die(absl::UnavailableError("the store was closed"));
     WaitUntilStill();
   }
-  // After it was found dead: waits until no thread works on the disk for this object any more.
+  // Of a dead object: waits until no thread works on the disk for it.
   void WaitUntilStill() ABSL_LOCKS_EXCLUDED(work_mutex_, tag_mutex_) {
     absl::MutexLock work(&work_mutex_);
     absl::MutexLock tag(&tag_mutex_);
   }
-  // Makes all durable and applies it, and dies of `why`: what it has on disk may be renamed.
-  // kFailedPrecondition: a session writes it, and it lives on.
+  // Makes all cuts durable, applies them, and dies of `why`. Then the files may be renamed.
+  // kFailedPrecondition: a session writes the file, and the object lives on.
   absl::Status Leave(const absl::Status& why) ABSL_LOCKS_EXCLUDED(work_mutex_, mutex_);
-  // Makes ticks due that wait for their time, and has the background see to them.
+  // Makes all waiting cuts due now, and wakes the background.
   void Hurry();
-  // Makes every cut durable, in the calling thread, and applies only what stands in the way.
+  // Makes every cut durable, in the calling thread. Applies only cuts that must be applied before.
   absl::Status MakeAllDurable();
 
  private:
-  // Holds work_mutex_, and gets it in turn: the background of a file that is written without a
-  // pause would keep it for ever, and a prune would come back for it before anybody else wakes up.
+  // Holds work_mutex_, in turn. Without turns, the background of a file that is written without a
+  // pause, or a prune, would take the lock again before a waiting thread wakes up.
   class ABSL_SCOPED_LOCKABLE WorkTurn {
    public:
     explicit WorkTurn(FileImpl* file) ABSL_EXCLUSIVE_LOCK_FUNCTION(file->work_mutex_)
@@ -145,8 +171,6 @@ class FileImpl final : public File,
     FileImpl* file_;
   };
 
-  friend class SnapshotImpl;
-  friend class VersionReaderImpl;
   friend class EstimateJobImpl;
   friend class PruneJobImpl;
   friend class VerifyJobImpl;
@@ -161,18 +185,7 @@ class FileImpl final : public File,
     uint32_t mode_bits = 0;
     Provenance provenance;  // the newest that a cut brought
     int64_t cut_count = 0;
-    absl::Status error;  // a write failed: nothing but the end helps
-  };
-
-  struct DueVersion {
-    CutNumber cut = 0;
-    Provenance provenance;
-  };
-
-  // A close that came too soon after the newest version to be one of its own.
-  struct Fold {
-    absl::Time due;
-    Provenance provenance;
+    absl::Status error;  // a write failed: the session can only end
   };
 
   // ---- file_session.cc ----
@@ -190,11 +203,11 @@ class FileImpl final : public File,
   absl::Status TruncateLocked(uint64_t size_bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::StatusOr<CutNumber> CutLocked(CutRequest request, CutWaiter waiter)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Whether `upper`, the next layer, may become one with `lower`: nobody was promised the cut
-  // between them.
+  // True: `upper`, the next layer, may become one with `lower`, as no commit or pin needs the cut
+  // of `lower`.
   bool MayMerge(const CutLayer& lower, const CutLayer& upper) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Takes the fields of `upper`, which is worth nothing after that; its data stays as it is.
+  // Moves the fields of `upper` into `lower`. The data of `upper` stays as it is, for readers.
   absl::Status MergeInto(CutLayer& lower, CutLayer& upper) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status EndLocked(SessionEnd end) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status DropOpen() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -203,81 +216,84 @@ class FileImpl final : public File,
   void Post(absl::Time when);
 
   // ---- file_durable.cc; work_mutex_ is held ----
+  // What the background does next, and with what.
+  struct Task {
+    enum class Kind : uint8_t { kWait, kTellOfDeath, kMakeDurable, kApply };
+    Kind kind = Kind::kWait;
+    absl::Time until;  // kWait
+    LayerPtr layer;    // kApply
+  };
+  Task NextTask(absl::Time now) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Does it. Nullopt: there may be more; else when to come back.
+  std::optional<absl::Time> RunTask() ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
   struct Batch {
     std::vector<LayerPtr> layers;
-    bool sync_directory = false;  // a name in the history is new
+    bool sync_directory = false;  // the history's directory has a new name
   };
   absl::Time NextDue() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Batch TakeBatch(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status MakeDurable(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+  absl::Status MakeDueVersion(const DueVersion& version) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
   absl::Status SyncBatch(const Batch& batch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+  // `index`: null before the first durable cut.
+  absl::StatusOr<CommitPlan> PlanBatch(const Batch& batch, VersionIndex* index)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+  // One transaction of the index, after SyncBatch(). Then tells those who wait.
   absl::Status CommitBatch(const Batch& batch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+  struct Answer {
+    std::function<void(absl::StatusOr<DurableCut>)> on_durable;
+    DurableCut durable;
+  };
+  // Makes the file what the index has. Returns what to tell without the lock.
+  std::vector<Answer> TakeInCommit(const Batch& batch, const CommitPlan& plan)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status MakeVersionOfDurableCut(const Provenance& provenance,
                                        const std::optional<std::array<uint8_t, 16>>& request_id)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
-  // The directories above the one that the head and the history are in.
+  // Syncs the names of the directories above the head.
   absl::Status SyncNamesAbove();
-  // With the first cut in it. `row`: the file's constants are filled in.
+  // Makes the index with the first cut in it. Fills in the file's constants in `row`.
   absl::Status CreateIndex(FileRow* row, absl::Span<const VersionRow> versions,
                            const std::optional<GenerationRow>& begins)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
   absl::Status FinishSwap(Generation& generation) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
   absl::StatusOr<bool> Changes(const std::vector<LayerPtr>& below, const LayerPtr& layer,
                                uint64_t size_below) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
-  VersionInfo NextVersion(const FileRow& row, const CutLayer& layer);
   void Die(const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);
-  // The same, and leaves it to the background to tell those who wait.
+  // The same, but the background tells the waiters.
   void DieLocked(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void TellWaitersOfDeath() ABSL_LOCKS_EXCLUDED(mutex_);
-  // Says it once where an apply fails.
+  // Notes the result of an apply. Tells of a failure once.
   void NoteApplied(const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Durable work before more of the apply; false where that must wait for the apply.
+  // True: cuts are due to become durable, before the apply goes on. False also where they must wait
+  // for the apply.
   bool IsDue(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void HurryLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status MakeAllDurableLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
   absl::Status FlushLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
 
   // ---- file_snapshots.cc ----
   using Trash = std::vector<std::shared_ptr<const PinnedContent>>;  // destroyed without the lock
-  // Whether the newest cut has the newest version's bytes; also where cuts have followed that one
-  // which changed nothing.
+  // True: the newest cut has the bytes of the newest version. Cuts that changed nothing may lie
+  // between the two.
   bool LastIsVersion() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return last_cut_ != 0 &&
            (newest_.cut == last_cut_ || (row_.durable_cut == last_cut_ && !row_.changed));
   }
+  // The newest cut as it is to be pinned.
   std::shared_ptr<PinnedCut> NewPin() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // A holder of `pin` is gone.
-  void Unpin(const std::shared_ptr<PinnedCut>& pin) ABSL_LOCKS_EXCLUDED(mutex_);
-  void ExpirePin(const std::shared_ptr<PinnedCut>& pin) ABSL_LOCKS_EXCLUDED(mutex_);
   // Forgets the pin of `cut`; who still holds it finds it expired.
   void DropPin(CutNumber cut, Trash* trash) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Makes one of the layers on both sides of `cut`, which nobody holds any more.
+  // Merges the layers on both sides of `cut`, which is no longer pinned.
   void MergeAt(CutNumber cut) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Where the pages that `layer` changes are to be kept, and how many of them somebody may want.
-  // Null: nowhere, nobody holds an older cut.
-  struct SavedPages {
-    std::shared_ptr<PinnedPages> pages;
-    uint64_t limit_pages = 0;
-  };
-  SavedPages PagesToSave(const CutLayer& layer) ABSL_LOCKS_EXCLUDED(mutex_, pinned_pages_mutex_);
-  // The number under which pages are kept that the head holds now.
-  uint64_t StartPinnedPages(int64_t generation) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_)
-      ABSL_LOCKS_EXCLUDED(pinned_pages_mutex_);
-  // Those of `generation` from number `first` on, oldest first.
-  std::vector<std::shared_ptr<PinnedPages>> PinnedPagesSince(uint64_t first, int64_t generation)
-      ABSL_LOCKS_EXCLUDED(pinned_pages_mutex_);
-  void DropPinnedPages() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_)
-      ABSL_LOCKS_EXCLUDED(pinned_pages_mutex_);
-  // Bytes of the disk that only pinned cuts hold.
-  uint64_t PinnedBytes() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_)
-      ABSL_LOCKS_EXCLUDED(pinned_pages_mutex_);
+  PagesToPin PagesToSave(const CutLayer& layer) ABSL_LOCKS_EXCLUDED(mutex_);
   void ExpireOverBudget() ABSL_LOCKS_EXCLUDED(mutex_);
-  // The cuts before `cut` cannot be held: the disk is full, or failed.
+  // Ends the pins of all cuts before `cut`: their pages cannot be saved.
   void ExpireBefore(CutNumber cut) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // What each cut changes is noted from now on, though nobody has asked; for a while, and in brief.
+  // Notes the changes of each cut for a while, in less memory, as followers may come back
+  // (NoteChanges() in file.h).
   void ExpectFollowers() ABSL_LOCKS_EXCLUDED(mutex_);
-  // Of the layer that becomes `cut`, and lies over one of `last_size_` bytes.
+  // Notes the changes of `layer`, which becomes `cut`. The cut before has `last_size_` bytes.
   void LogChanges(CutNumber cut, const CutLayer& layer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // ---- file_metadata.cc: hints, whose loss is no error ----
@@ -285,37 +301,29 @@ class FileImpl final : public File,
   void SaveMetadata();
 
   // ---- file_history.cc ----
-  // The version of a number found in the index; `missing` where there is none.
+  // The version of `number`, as the index gave it; where that is 0, kNotFound with `missing`.
   absl::StatusOr<VersionInfo> Found(absl::StatusOr<VersionNumber> number,
                                     absl::FunctionRef<std::string()> missing);
-  // What is wrong with a write of tags or of a check, which the file survives unless nobody knows
-  // what the disk holds now.
+  // The error of a write of tags or of a check. The file survives it, unless the state of the disk
+  // is unknown.
   absl::Status TagFailed(const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);
-  // The file that holds an older or the newest generation's head, relative to the root.
-  std::string HeadName(int64_t generation) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // ---- file_stats.cc ----
-  // Whether a commit makes no version now. The first one of a file always does: without a version
-  // nobody could read it.
+  // True: a commit makes no version now. The first commit of a file always makes one: a file
+  // without a version cannot be read.
   bool HistoryStopped() ABSL_LOCKS_EXCLUDED(mutex_);
 
   // ---- file_prune.cc ----
-  // A file that names this one while a prune of it is not done: Store::UnfinishedPrunes().
+  // Makes or removes the mark of an unfinished prune: Store::UnfinishedPrunes().
   void SetPruneMark();
   void ClearPruneMark();
-  // Numbers that rise: before versions are dropped, and before a segment is removed. What was
-  // looked up in the index while it stayed the same was not taken away.
-  uint64_t prune_epoch() const { return prune_epoch_.load(); }
-  // Whether `version`, opened at `epoch`, is still there: kOutOfRange. Asked after a lookup of
-  // rows.
-  absl::Status CheckNotDropped(VersionIndex& index, VersionNumber version, uint64_t epoch) const;
-  absl::Status Pruned(VersionNumber version) const;
 
   // ---- file_apply.cc; work_mutex_ is held ----
   LayerPtr OldestUnapplied() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // kUntilStopped: OK also where the store stops it before its last round.
+  // kUntilStopped: the store may stop it between two rounds; then it returns OK too.
   enum class Rounds : uint8_t { kAll, kUntilStopped };
-  // Null: nobody needs to be kept out. kResourceExhausted: others have the head open just now.
+  // Null: no lock is needed. kResourceExhausted: another program has the head open; the apply is
+  // tried again, as after a full disk.
   absl::StatusOr<std::unique_ptr<EnvLock>> LockHead(const Generation& generation)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
   absl::Status Apply(const LayerPtr& layer, Rounds rounds)
@@ -325,32 +333,19 @@ class FileImpl final : public File,
   absl::Status FitHead(const CutLayer& layer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status ClearAgain(const CutLayer& layer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
   absl::Status SumDirect(const CutLayer& layer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
-  // Pre-images in rows of `runs`, for the pages that differ and that `version` has no row for.
-  struct ApplyRun;
-  struct ApplyChunk;
-  struct Round;
-  absl::Status SavePages(Round& round) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
-  // The pages of `chunk`, the last one loaded, that differ: for readers of pinned cuts.
-  absl::Status SavePinnedPages(Round& round, const ApplyChunk& chunk)
+  // What an apply of `layer` is about. From then on the newest version may have rows.
+  absl::StatusOr<ApplyBasis> BeginApply(const LayerPtr& layer)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
-  // Reads `chunk`, finds what differs and sums what is new.
-  absl::Status LoadChunk(Round& round, ApplyChunk& chunk)
+  // What becomes due while an apply goes on does not wait for its end.
+  absl::Status MakeDurableBetweenRounds() ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+  // Loads the round, and makes durable what it overwrites that a version needs.
+  absl::Status SavePages(ApplyRound& round) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+  // Syncs the pre-images of `runs`, and puts their rows into the index.
+  absl::Status CommitPreImages(const ApplyBasis& basis, absl::Span<const PageRun> runs)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
-  void SaveDamage(Round& round, ApplyChunk& chunk, absl::Span<const char> old_bytes) const;
   // Says what a round has found, once that is noted on the disk: pages of `version` that are saved
   // nowhere, and pages of the head that were overwritten in part.
   void TellDamage(VersionNumber version, const FoundPages& lost, const FoundPages& bad);
-  absl::Status ReadNew(const Round& round, ApplyChunk& chunk, absl::Span<const char> old_bytes)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
-  // `wanted` without the pages of `chunk`, the last one loaded, that do not match their sums.
-  std::vector<bool> NoteDamaged(Round& round, const ApplyChunk& chunk, std::vector<bool> wanted,
-                                std::vector<PageRun>* runs)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
-  absl::Status SaveRuns(Round& round, const ApplyChunk& chunk, const std::vector<bool>& wanted,
-                        std::vector<PageRun>* runs) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
-  absl::Status WritePages(Round& round) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
-  absl::Status WriteRun(Round& round, const ApplyChunk& chunk, const ApplyRun& run)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
 
   // ---- file_rollback.cc; work_mutex_ is held ----
   absl::StatusOr<VersionInfo> RollbackLocked(const VersionInfo& target,
@@ -358,7 +353,7 @@ class FileImpl final : public File,
                                              const std::array<uint8_t, 16>& request_id)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
   absl::Status BeginRollback(int64_t generation) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
-  // What of `target` the newest cut lacks, in the same generation.
+  // Stages the bytes of `target` that the newest cut lacks, in the same generation.
   absl::Status BringBack(VersionReaderImpl& reader, const VersionInfo& target)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
   absl::Status RevertSaved(const VersionInfo& target) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
@@ -367,7 +362,7 @@ class FileImpl final : public File,
   absl::Status StageReverts(std::vector<Revert>* reverts) ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status CopyUnsaved(VersionReaderImpl& reader, const VersionInfo& target, Extent range)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
-  // All of it, into a new generation.
+  // Copies all of `target` into a new generation.
   absl::Status CopyGeneration(VersionReaderImpl& reader, const VersionInfo& target)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
 
@@ -385,8 +380,8 @@ class FileImpl final : public File,
                                                OpenKind kind);
 
   // ---- file_oversize.cc ----
-  // Drops durable cuts of sizes that no head here can have, and goes on at the newest version that
-  // fits. Before anybody else has the file. kDataLoss: there is none.
+  // Drops durable cuts that are larger than a head may be here, and rolls back to the newest
+  // version that fits. Called before the file has other users. kDataLoss: no version fits.
   absl::Status GoBackToFit() ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
   absl::StatusOr<VersionInfo> LeaveOversize(VersionIndex& index, const FileRow& row)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
@@ -394,26 +389,22 @@ class FileImpl final : public File,
 
   // ---- file_outside.cc ----
   struct OutsideChange;
-  // Whether an attempt to take in a change from outside was broken off.
+  // True: an attempt to take in a change from outside was broken off.
   static bool IsTakingIn(const FileRow& row) { return row.head.size_bytes == kTakingInBytes; }
-  // Makes a version of a head of `size_bytes` that somebody else changed.
+  // Makes a version of a head of `size_bytes` that was changed from outside.
   absl::Status TakeInOutsideChange(uint64_t size_bytes);
   absl::Status CountChangedPages(OutsideChange& change);
   absl::Status NoteLostPages(OutsideChange& change);
   absl::Status WriteOutsideSums(const OutsideChange& change);
   absl::Status CommitOutsideChange(OutsideChange& change);
-  // Cuts off what was appended, where nothing else was changed.
+  // Cuts appended bytes off, where nothing else was changed.
   absl::Status CutOffGrowth(const OutsideChange& change);
 
   // ---- shared ----
-  // A file in `directory` (kPruneMarks, kCheckMarks) that names this one. Only a hint: what cannot
-  // be written is left out.
+  // The mark of this file in `directory` (kPruneMarks, kCheckMarks). Only a hint: SetMark() ignores
+  // errors.
   std::string MarkName(std::string_view directory) const;
   void SetMark(std::string_view directory);
-  // Fills `out` with what `layers` (oldest first) over the generation's head hold at `offset`.
-  // Bytes at or beyond `size_bytes` are zeros.
-  static absl::Status ReadThrough(const std::vector<LayerPtr>& layers, EnvFile& head,
-                                  uint64_t size_bytes, uint64_t offset, absl::Span<char> out);
   uint64_t PageOf(uint64_t offset) const { return offset / page_size_bytes_; }
   uint64_t PagesIn(uint64_t size_bytes) const;
   std::string HistoryName(std::string_view file) const;
@@ -424,7 +415,7 @@ class FileImpl final : public File,
   void ClearOpenMark() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::StatusOr<std::shared_ptr<VersionIndex>> Index();
   const std::shared_ptr<PageSegments>& Pages() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // What the segments before the newest one hold.
+  // The bytes in the segments of pre-images before the newest one.
   uint64_t SealedBytes() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::optional<CheckInfo> LastCheck(VersionIndex& index) ABSL_LOCKS_EXCLUDED(check_mutex_);
 
@@ -436,17 +427,16 @@ class FileImpl final : public File,
   uint32_t page_size_bytes_ = 0;
   VersionNumber outside_change_ = 0;
 
-  // Held only while one waits for work_mutex_; the number of those who do.
+  // Held only while a thread waits for work_mutex_; and the number of threads that do.
   absl::Mutex turn_mutex_ ABSL_ACQUIRED_BEFORE(work_mutex_);
   std::atomic<int> turns_wanted_{0};
   absl::Mutex work_mutex_ ABSL_ACQUIRED_BEFORE(mutex_);
   absl::Mutex tag_mutex_ ABSL_ACQUIRED_AFTER(work_mutex_) ABSL_ACQUIRED_BEFORE(mutex_);
   absl::Mutex mutex_;
-  // Who reads a layer that is not frozen without mutex_ shares this; who changes one holds both.
+  // A reader of a layer that is not frozen shares this, or holds mutex_. A writer holds both.
   absl::Mutex merge_mutex_ ABSL_ACQUIRED_AFTER(mutex_);
-  absl::Mutex pinned_pages_mutex_ ABSL_ACQUIRED_AFTER(mutex_);
 
-  // What the index holds. Written by who holds both locks, so either is enough to read it.
+  // As in the index. A writer holds work_mutex_ and mutex_, so either is enough to read it.
   FileRow row_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<VersionIndex> index_
       ABSL_GUARDED_BY(mutex_);  // null before the first durable cut
@@ -454,7 +444,7 @@ class FileImpl final : public File,
   VersionInfo newest_ ABSL_GUARDED_BY(mutex_);
 
   absl::Mutex check_mutex_ ABSL_ACQUIRED_AFTER(tag_mutex_);
-  // As the index has it; unset: it was not asked yet.
+  // As in the index; unset: not read yet.
   std::optional<std::optional<CheckInfo>> last_check_ ABSL_GUARDED_BY(check_mutex_);
 
   std::unique_ptr<StageLog> stage_ ABSL_GUARDED_BY(mutex_);
@@ -463,42 +453,36 @@ class FileImpl final : public File,
   GenerationPtr base_ ABSL_GUARDED_BY(mutex_);        // the one that has the newest cut
   std::map<int64_t, GenerationPtr> old_generations_ ABSL_GUARDED_BY(mutex_);
   std::deque<LayerPtr> layers_ ABSL_GUARDED_BY(mutex_);  // closed and not applied, oldest first
-  LayerPtr open_ ABSL_GUARDED_BY(mutex_);  // what the session writes; null: no session
+  LayerPtr open_ ABSL_GUARDED_BY(mutex_);  // the session's writes since its cut; null: no session
   uint64_t open_size_ ABSL_GUARDED_BY(mutex_) = 0;
 
   Session session_ ABSL_GUARDED_BY(mutex_);
   CutNumber next_cut_ ABSL_GUARDED_BY(mutex_) = 1;
   CutNumber last_cut_ ABSL_GUARDED_BY(mutex_) = 0;
-  // It was neither a version's nor a close's: what its writer leaves, should that vanish.
+  // last_cut_ is neither a commit nor of a folded close: a version, if the writer vanishes.
   bool last_lacks_version_ ABSL_GUARDED_BY(mutex_) = false;
   uint64_t last_size_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::Time last_cut_time_ ABSL_GUARDED_BY(mutex_);
   uint64_t written_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // by all cuts since the Load()
-  std::map<CutNumber, std::shared_ptr<PinnedCut>> pinned_ ABSL_GUARDED_BY(mutex_);
+  PinnedPagesList pinned_pages_;
+  Pins pins_ ABSL_GUARDED_BY(mutex_){pinned_pages_};
   ChangeLog change_log_ ABSL_GUARDED_BY(mutex_);
-  std::optional<absl::Time> log_unasked_until_ ABSL_GUARDED_BY(mutex_);  // set: nobody has asked
+  std::optional<absl::Time> log_unasked_until_ ABSL_GUARDED_BY(mutex_);  // of ExpectFollowers()
   MetadataMap metadata_;
-  // A new one begins where a cut is pinned and the last one is in use; `pinned_pages_first_` is the
-  // number of the first.
-  std::deque<std::shared_ptr<PinnedPages>> pinned_pages_ ABSL_GUARDED_BY(pinned_pages_mutex_);
-  uint64_t pinned_pages_first_ ABSL_GUARDED_BY(pinned_pages_mutex_) = 0;
   BarrierId last_barrier_ ABSL_GUARDED_BY(mutex_);
-  // A lost writer's last cut, which is a version once it is durable.
-  std::optional<DueVersion> due_version_ ABSL_GUARDED_BY(mutex_);
-  // Closes that were folded; the newest durable cut becomes a version when it is due.
-  std::optional<Fold> fold_ ABSL_GUARDED_BY(mutex_);
+  DueWork due_work_ ABSL_GUARDED_BY(mutex_);
   bool names_changed_ ABSL_GUARDED_BY(mutex_) = false;  // in the history, since the last sync of it
   bool made_directories_ ABSL_GUARDED_BY(mutex_) = false;
   bool open_mark_ ABSL_GUARDED_BY(mutex_) = false;
-  // The newest version may have pre-images: true unless it is known not to have.
+  // False: the newest version is known to have no pre-images.
   bool newest_has_rows_ ABSL_GUARDED_BY(mutex_) = true;
-  std::atomic<uint64_t> prune_epoch_{0};
+  DroppedVersions dropped_versions_;
   std::atomic<uint64_t> told_bad_{0};  // the first page, from 1, of those that were told of last
   bool pruning_ ABSL_GUARDED_BY(mutex_) = false;
-  // Held by layers with bytes in `pages` that no row need name: while anybody else has it, no
+  // Layers with bytes in `pages` that no row need name hold this. While it has another holder, no
   // segment is removed.
   const std::shared_ptr<const int> revert_pin_ = std::make_shared<const int>(0);
-  // Bytes of the segments before `sealed_until_`; counted when they are asked for.
+  // Bytes of the segments before `sealed_until_`; counted when needed.
   uint64_t sealed_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t sealed_until_ ABSL_GUARDED_BY(mutex_) = 0;  // 0: count them
   absl::Status apply_error_ ABSL_GUARDED_BY(mutex_);   // a full disk: tried again later

@@ -1,4 +1,4 @@
-// What a file keeps in memory between its head and its newest write.
+// The state of a file between its head and its newest write, in memory.
 #ifndef H5MIRROR_ONION_STORE_FILE_FILE_LAYERS_H_
 #define H5MIRROR_ONION_STORE_FILE_FILE_LAYERS_H_
 
@@ -18,18 +18,18 @@
 
 namespace h5mirror::store {
 
-// One life of the name: a head and its checksums.
+// One generation: a head and its checksums.
 struct Generation {
   int64_t number = 0;
   std::unique_ptr<EnvFile> head;
   std::unique_ptr<SumsFile> sums;
-  bool hidden = false;  // gen-N: no cut of it is durable
+  bool hidden = false;  // the head is gen-N: no cut is durable
   bool has_cut = false;
-  uint64_t cut_bytes = 0;          // the largest size that a cut, durable or not, had
+  uint64_t cut_bytes = 0;          // the largest size of a cut, durable or not
   std::atomic<bool> dirty{false};  // direct bytes were written since the last sync
 };
 
-// Told when a cut is durable, or can never be.
+// One caller of Cut(). `on_durable` is called when the cut is durable or can never be.
 struct CutWaiter {
   CutNumber cut = 0;
   BarrierId barrier;
@@ -37,23 +37,24 @@ struct CutWaiter {
   std::function<void(absl::StatusOr<DurableCut>)> on_durable;
 };
 
-// A cut, or, while a session writes it, what will be one. Changes under the file's lock until it is
-// frozen, never after, except for the fields below `frozen`.
+// A cut, or the writes since the last cut, which will be one. Changes under the file's lock until
+// `frozen` is set; after that only the fields below `frozen` change.
 struct CutLayer {
   CutLayer(MemoryBudget& budget, EnvTree& tree, std::string directory)
       : data(budget, tree, std::move(directory)) {}
 
   StagedLayer data;
   std::shared_ptr<Generation> generation;
-  // Bytes that it names. kDataLoss, kInternal.
+  // Fills `out` with the bytes at `at`, which `data` names. Errors: as ReadStaged() and
+  // PageSegments::ReadAt().
   absl::Status Read(StageLocation at, absl::Span<char> out) const {
     return IsInPages(at) ? pages->ReadAt(at, out) : ReadStaged(segments, at, out);
   }
 
   std::shared_ptr<PageSegments> pages;
-  std::shared_ptr<const int> revert_pin;  // where it has bytes in `pages`: they must stay
-  StageSegments segments;                 // that hold its bytes
-  uint64_t first_segment = 0;             // the first of them
+  std::shared_ptr<const int> revert_pin;  // set: it has bytes in `pages`, which must stay
+  StageSegments segments;                 // these hold its staged bytes
+  uint64_t first_segment = 0;             // the first segment with bytes of it
   StageEnd stage_end;                     // behind its cut record
   CutNumber cut = 0;
   uint64_t size_bytes = 0;
@@ -67,18 +68,23 @@ struct CutLayer {
   LocalStat local;
   bool begins_generation = false;
   bool always_version = false;  // a rollback, or a new generation
-  // Of a writer that was lost: a version if it changed anything, also while history is stopped.
+  // The last cut of a lost writer: a version, if it changed a byte, also while history is stopped.
   bool is_writers_last = false;
   std::optional<std::array<uint8_t, 16>> request_id;
-  absl::Time time;  // of the cut; that of the version, if it becomes one
-  absl::Time due;   // durable at the latest
+  absl::Time time;  // of the cut, and of its version
+  absl::Time due;   // when it is to become durable
   std::vector<CutWaiter> waiters;
-  bool recovered = false;  // an earlier attempt, of this run or another, may have written a part
-  bool frozen = false;     // the background has taken it up
+  bool recovered = false;  // an earlier apply, of this run or another, may have written a part
+  bool frozen = false;     // the background makes it durable, or has
 
   bool durable = false;
-  VersionNumber version = 0;  // the version that keeps it; 0: none
+  VersionNumber version = 0;  // the version that it is; 0: none
 };
+
+// Fills `out` with what `layers` (oldest first) over a generation's head hold at `offset`. Bytes at
+// or beyond `size_bytes` are zeros.
+absl::Status ReadThrough(const std::vector<std::shared_ptr<CutLayer>>& layers, EnvFile& head,
+                         uint64_t size_bytes, uint64_t offset, absl::Span<char> out);
 
 }  // namespace h5mirror::store
 

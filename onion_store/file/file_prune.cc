@@ -24,17 +24,6 @@ constexpr size_t kHeldRowsMin = 64, kHeldRowsMax = 1 << 18;
 
 }  // namespace
 
-absl::Status FileImpl::Pruned(VersionNumber version) const {
-  return absl::OutOfRangeError(StrCat(name_, "@", version, " was pruned"));
-}
-
-absl::Status FileImpl::CheckNotDropped(VersionIndex& index, VersionNumber version,
-                                       uint64_t epoch) const {
-  if (epoch == prune_epoch()) return absl::OkStatus();
-  H5M_ASSIGN_OR_RETURN(const bool there, index.HasVersion(version));
-  return there ? absl::OkStatus() : Pruned(version);
-}
-
 // One phase after the other; each step holds work_mutex_, as whoever changes rows, segments and the
 // head does. What is left to do is found anew by each job, so that none needs the one before.
 class PruneJobImpl final : public PruneJob {
@@ -127,7 +116,7 @@ class PruneJobImpl final : public PruneJob {
     // Before any row moves: a reader that still sees the old number looked up its rows before that.
     // And not only before the versions go: who opens one of them in between must notice too.
     absl::Status dropped = index_->DropVersions(chunk);
-    ++file_->prune_epoch_;
+    file_->dropped_versions_.Advance();
     H5M_RETURN_IF_ERROR(dropped);
     dropped_ = static_cast<int64_t>(next_);
     move_cursor_ = MoveCursor();
@@ -305,7 +294,7 @@ class PruneJobImpl final : public PruneJob {
       return absl::OkStatus();
     }
     // A reader that still sees the old number, and then no segment, has met real damage.
-    ++file_->prune_epoch_;
+    file_->dropped_versions_.Advance();
     H5M_RETURN_IF_ERROR(pages_->Remove(number));
     freed_bytes_ += static_cast<int64_t>(segments_[number].size_bytes);
     absl::MutexLock lock(&file_->mutex_);

@@ -89,7 +89,7 @@ absl::Status FileImpl::BeginRollback(int64_t generation) {
   }
   // A session that came and went since all was made durable: what it left would be merged with
   // this.
-  if (due_version_ || (!layers_.empty() && !layers_.back()->durable)) {
+  if (due_work_.has_lost_cut() || (!layers_.empty() && !layers_.back()->durable)) {
     return absl::UnavailableError(StrCat(name_, ": it was written meanwhile, try again"));
   }
   session_ = Session();

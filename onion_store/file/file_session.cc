@@ -310,7 +310,7 @@ absl::StatusOr<CutNumber> FileImpl::CutLocked(CutRequest request, CutWaiter wait
   layer->local = request.local;
   if (request.request_id.has_value()) layer->request_id = request.request_id;
   if (request.version_at != absl::InfiniteFuture())
-    fold_ = Fold{request.version_at, layer->provenance};
+    due_work_.AddFold(request.version_at, layer->provenance);
   layer->segments = stage_->segments();
   layer->stage_end = stage_->end();
   layer->time = context_->env.Now();
@@ -347,7 +347,7 @@ absl::StatusOr<CutNumber> FileImpl::CutLocked(CutRequest request, CutWaiter wait
 
 bool FileImpl::MayMerge(const CutLayer& lower, const CutLayer& upper) const {
   return !lower.frozen && !upper.frozen && lower.kind != BarrierKind::kCommit &&
-         lower.generation == upper.generation && !pinned_.contains(lower.cut);
+         lower.generation == upper.generation && !pins_.Has(lower.cut);
 }
 
 absl::Status FileImpl::MergeInto(CutLayer& lower, CutLayer& upper) {
@@ -403,7 +403,7 @@ absl::Status FileImpl::EndLocked(SessionEnd end) {
     if (!layer->frozen) layer->due = absl::InfinitePast();
   }
   session_.begun = false;
-  if (layers_.empty() && !due_version_) {
+  if (layers_.empty() && !due_work_.has_lost_cut()) {
     ClearOpenMark();
     if (row_.durable_cut == 0) {
       // An empty store leaves no trace. What a client keeps in there stays.
@@ -443,7 +443,7 @@ void FileImpl::MakeVersionOfLastCut() {
   provenance.comment = "writer lost";
   if (top != nullptr && top->kind == BarrierKind::kCommit) return;
   if (top == nullptr || top->frozen) {
-    due_version_ = DueVersion{last_cut_, std::move(provenance)};  // See MakeVersionOfDurableCut().
+    due_work_.AddLostCut(last_cut_, std::move(provenance));
     return;
   }
   top->kind = BarrierKind::kCommit;

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/container/flat_hash_map.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "onion_store/file/file_impl.h"
@@ -29,12 +28,11 @@ absl::StatusOr<std::shared_ptr<Snapshot>> FileImpl::PinNewestCut() {
   if (last_cut_ == 0 || base_ == nullptr) {
     return absl::NotFoundError(StrCat(name_, " has no cut yet, nothing to read"));
   }
-  std::shared_ptr<PinnedCut>& pin = pinned_[last_cut_];
+  std::shared_ptr<PinnedCut> pin = pins_.Hold(last_cut_);
   if (pin == nullptr) pin = NewPin();
-  ++pin->holder_count;
   CutInfo info = pin->info;
   if (LastIsVersion()) info.version = newest_.version;
-  return std::make_shared<SnapshotImpl>(shared_from_this(), pin, info);
+  return std::make_shared<SnapshotImpl>(shared_from_this(), std::move(pin), info);
 }
 
 std::shared_ptr<PinnedCut> FileImpl::NewPin() {
@@ -42,12 +40,8 @@ std::shared_ptr<PinnedCut> FileImpl::NewPin() {
   for (const LayerPtr& layer : layers_) {
     if (layer->generation == base_) layers.push_back(layer);
   }
-  auto pin = std::make_shared<PinnedCut>();
-  pin->info = {last_cut_, last_size_, base_->number, last_cut_time_, 0, written_bytes_};
-  absl::MutexLock lock(&pin->mutex);
-  pin->content_or_null = std::make_shared<const PinnedContent>(base_, std::move(layers),
-                                                               StartPinnedPages(base_->number));
-  return pin;
+  const CutInfo info{last_cut_, last_size_, base_->number, last_cut_time_, 0, written_bytes_};
+  return pins_.Pin(info, base_, std::move(layers), page_size_bytes_);
 }
 
 void FileImpl::NoteChanges() {
@@ -93,26 +87,35 @@ void FileImpl::LogChanges(CutNumber cut, const CutLayer& layer) {
   change_log_.Add(cut, std::move(changed));
 }
 
+absl::Status FileImpl::ReadLayers(absl::FunctionRef<absl::Status()> read) {
+  absl::ReaderMutexLock lock(&merge_mutex_);
+  return read();
+}
+
+SumsFile* FileImpl::SumsOf(const Generation& generation) {
+  absl::MutexLock lock(&mutex_);
+  return generation.sums.get();
+}
+
+std::vector<std::shared_ptr<PinnedPages>> FileImpl::PinnedPagesSince(uint64_t first,
+                                                                     int64_t generation) {
+  return pinned_pages_.Since(first, generation);
+}
+
 void FileImpl::Unpin(const std::shared_ptr<PinnedCut>& pin) {
   Trash trash;
   absl::MutexLock lock(&mutex_);
-  if (--pin->holder_count > 0) return;
-  const auto found = pinned_.find(pin->info.cut);
-  if (found != pinned_.end() && found->second == pin) DropPin(pin->info.cut, &trash);
+  if (pins_.Release(pin)) DropPin(pin->info.cut, &trash);
 }
 
 void FileImpl::ExpirePin(const std::shared_ptr<PinnedCut>& pin) {
   Trash trash;
   absl::MutexLock lock(&mutex_);
-  const auto found = pinned_.find(pin->info.cut);
-  if (found != pinned_.end() && found->second == pin) DropPin(pin->info.cut, &trash);
+  if (pins_.Has(pin)) DropPin(pin->info.cut, &trash);
 }
 
 void FileImpl::DropPin(CutNumber cut, Trash* trash) {
-  const auto found = pinned_.find(cut);
-  trash->push_back(found->second->Expire());
-  pinned_.erase(found);
-  DropPinnedPages();
+  trash->push_back(pins_.Drop(cut));
   MergeAt(cut);
 }
 
@@ -126,89 +129,24 @@ void FileImpl::MergeAt(CutNumber cut) {
   if (MergeInto(**lower, **upper).ok()) layers_.erase(upper);
 }
 
-FileImpl::SavedPages FileImpl::PagesToSave(const CutLayer& layer) {
-  SavedPages saving;
+PagesToPin FileImpl::PagesToSave(const CutLayer& layer) {
   absl::MutexLock lock(&mutex_);
-  for (const auto& [cut, pin] : pinned_) {
-    if (cut >= layer.cut) break;
-    if (pin->info.generation != layer.generation->number) continue;
-    saving.limit_pages = std::max(saving.limit_pages, PagesIn(pin->info.size_bytes));
-  }
-  if (saving.limit_pages == 0) return saving;
-  absl::MutexLock keep(&pinned_pages_mutex_);
-  for (const auto& pages : pinned_pages_) {
-    if (pages->generation() == layer.generation->number) saving.pages = pages;
-  }
-  return saving;
-}
-
-uint64_t FileImpl::StartPinnedPages(int64_t generation) {
-  absl::MutexLock lock(&pinned_pages_mutex_);
-  const bool is_fresh = !pinned_pages_.empty() &&
-                        pinned_pages_.back()->generation() == generation &&
-                        pinned_pages_.back()->empty();
-  if (!is_fresh) {
-    pinned_pages_.push_back(std::make_shared<PinnedPages>(
-        context_->budget, *context_->tree, directory_, generation, page_size_bytes_));
-  }
-  return pinned_pages_first_ + pinned_pages_.size() - 1;
-}
-
-std::vector<std::shared_ptr<PinnedPages>> FileImpl::PinnedPagesSince(uint64_t first,
-                                                                     int64_t generation) {
-  std::vector<std::shared_ptr<PinnedPages>> found;
-  absl::MutexLock lock(&pinned_pages_mutex_);
-  for (uint64_t i = first < pinned_pages_first_ ? 0 : first - pinned_pages_first_;
-       i < pinned_pages_.size(); ++i) {
-    if (pinned_pages_[i]->generation() == generation && !pinned_pages_[i]->empty())
-      found.push_back(pinned_pages_[i]);
-  }
-  return found;
-}
-
-void FileImpl::DropPinnedPages() {
-  uint64_t first = UINT64_MAX;
-  for (const auto& [cut, pin] : pinned_) {
-    if (const auto content = pin->content()) first = std::min(first, content->first_pages);
-  }
-  absl::MutexLock lock(&pinned_pages_mutex_);
-  while (!pinned_pages_.empty() && pinned_pages_first_ < first) {
-    pinned_pages_.pop_front();
-    ++pinned_pages_first_;
-  }
-}
-
-uint64_t FileImpl::PinnedBytes() {
-  uint64_t held = 0;
-  absl::flat_hash_map<const StageSegment*, uint64_t> segments;
-  for (const auto& [cut, pin] : pinned_) {
-    const auto content = pin->content();
-    if (content == nullptr) continue;
-    for (const auto& segment : content->segments) {
-      segments.try_emplace(segment.get(), segment->file->Size().value_or(0));
-    }
-  }
-  for (const auto& segment : stage_->segments()) segments.erase(segment.get());
-  for (const auto& [segment, bytes] : segments) held += bytes;
-  absl::MutexLock lock(&pinned_pages_mutex_);
-  for (const auto& pages : pinned_pages_) held += pages->disk_bytes();
-  return held;
+  return pins_.PagesBefore(layer.cut, layer.generation->number, page_size_bytes_);
 }
 
 void FileImpl::ExpireOverBudget() {
   Trash trash;
   absl::MutexLock lock(&mutex_);
-  while (!pinned_.empty() && PinnedBytes() > context_->options.snapshot_max_bytes) {
-    DropPin(pinned_.begin()->first, &trash);
+  while (pins_.oldest() &&
+         pins_.DiskBytes(stage_->segments()) > context_->options.snapshot_max_bytes) {
+    DropPin(*pins_.oldest(), &trash);
   }
 }
 
 void FileImpl::ExpireBefore(CutNumber cut) {
   Trash trash;
   absl::MutexLock lock(&mutex_);
-  while (!pinned_.empty() && pinned_.begin()->first < cut) {
-    DropPin(pinned_.begin()->first, &trash);
-  }
+  while (pins_.oldest() && *pins_.oldest() < cut) DropPin(*pins_.oldest(), &trash);
 }
 
 }  // namespace h5mirror::store

@@ -1,4 +1,4 @@
-// A cut that readers hold on to, as the file keeps it.
+// The file's side of a pinned cut: docs/design/003-cuts-and-pins.md.
 #ifndef H5MIRROR_ONION_STORE_FILE_PINNED_CUT_H_
 #define H5MIRROR_ONION_STORE_FILE_PINNED_CUT_H_
 
@@ -12,8 +12,8 @@
 
 namespace h5mirror::store {
 
-// Where the bytes of a pinned cut are. Constant but for the layers' own data, which may take in the
-// layers that lie over them here too (FileImpl::merge_mutex_): that changes nothing at this cut.
+// The places of a pinned cut's bytes. Constant, but for the data of the layers: a layer may take in
+// the next one of `layers` (FileImpl::merge_mutex_). That changes no byte at this cut.
 struct PinnedContent {
   PinnedContent(std::shared_ptr<Generation> generation_in,
                 std::vector<std::shared_ptr<CutLayer>> layers_in, uint64_t first_pages_in)
@@ -29,10 +29,10 @@ struct PinnedContent {
   PinnedContent(const PinnedContent&) = delete;
 
   const std::shared_ptr<Generation> generation;
-  // Up to the cut, oldest first: what the head did not hold when the cut was pinned.
+  // The layers up to the cut, oldest first, that the head did not hold when the cut was pinned.
   const std::vector<std::shared_ptr<CutLayer>> layers;
-  const StageSegments segments;  // that hold their bytes
-  // Kept pages from this number on may be those that the head held then.
+  const StageSegments segments;  // these hold the layers' staged bytes
+  // Pinned pages from this number on may be of the head as it was at the pin.
   const uint64_t first_pages;
 };
 
@@ -44,7 +44,7 @@ struct PinnedCut {
     absl::MutexLock lock(&mutex);
     return content_or_null;
   }
-  // Returns what the caller destroys when it holds no lock.
+  // Ends the pin. The caller destroys the result when it holds no lock.
   std::shared_ptr<const PinnedContent> Expire() {
     absl::MutexLock lock(&mutex);
     return std::exchange(content_or_null, nullptr);

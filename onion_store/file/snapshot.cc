@@ -141,25 +141,32 @@ absl::StatusOr<SnapshotImpl::Places> SnapshotImpl::Find(const PinnedContent& con
   // All of the last page: where a layer has cut it off, the head's checksum is not the cut's.
   const uint64_t end = RoundUp(info().size_bytes, page_bytes);
   std::vector<Extent> wanted{{pages.offset, std::min(pages.length, end - pages.offset)}};
-  absl::ReaderMutexLock lock(&file_->merge_mutex_);
-  for (auto layer = content.layers.rbegin(); layer != content.layers.rend() && !wanted.empty();
+  H5M_RETURN_IF_ERROR(
+      file_->ReadLayers([&] { return FindStaged(content, pages, &wanted, &places); }));
+  places.head.insert(places.head.end(), wanted.begin(), wanted.end());
+  return places;
+}
+
+absl::Status SnapshotImpl::FindStaged(const PinnedContent& content, Extent pages,
+                                      std::vector<Extent>* wanted, Places* places) const {
+  const uint32_t page_bytes = page_size_bytes();
+  for (auto layer = content.layers.rbegin(); layer != content.layers.rend() && !wanted->empty();
        ++layer) {
     std::vector<Piece> found;
-    H5M_RETURN_IF_ERROR((*layer)->data.Resolve(&wanted, &found));
+    H5M_RETURN_IF_ERROR((*layer)->data.Resolve(wanted, &found));
     for (const Piece& piece : found) {
       const uint64_t last = (piece.extent.end() - 1 - pages.offset) / page_bytes;
       for (uint64_t i = (piece.extent.offset - pages.offset) / page_bytes; i <= last; ++i) {
-        places.is_head_only[i] = false;
+        places->is_head_only[i] = false;
       }
       if (piece.source == Piece::Source::kHead) {
-        places.head.push_back(piece.extent);
+        places->head.push_back(piece.extent);
       } else {
-        places.staged.push_back({piece, layer->get()});
+        places->staged.push_back({piece, layer->get()});
       }
     }
   }
-  places.head.insert(places.head.end(), wanted.begin(), wanted.end());
-  return places;
+  return absl::OkStatus();
 }
 
 absl::Status SnapshotImpl::ReadHead(const PinnedContent& content, uint64_t first,
@@ -167,28 +174,14 @@ absl::Status SnapshotImpl::ReadHead(const PinnedContent& content, uint64_t first
   const uint32_t page_bytes = page_size_bytes();
   const uint64_t count = out.size() / page_bytes;
   const Generation& generation = *content.generation;
-  SumsFile* const sums_file = [&] {
-    absl::MutexLock lock(&file_->mutex_);
-    return generation.sums.get();  // Null before the generation's first durable cut.
-  }();
+  SumsFile* const sums_file = file_->SumsOf(generation);
   H5M_RETURN_IF_ERROR(ReadOrZeros(*generation.head, first * page_bytes, out));
   std::vector<uint32_t> sums;
   if (sums_file != nullptr) {
     H5M_ASSIGN_OR_RETURN(sums, sums_file->Read(first, count));
   }
   // Only now: a page that is not kept yet means that the head was still old when it was read.
-  std::vector<bool> is_pinned(count);
-  for (const auto& pages : file_->PinnedPagesSince(content.first_pages, generation.number)) {
-    for (uint64_t i = 0; i < count; ++i) {
-      if (is_pinned[i]) continue;
-      H5M_ASSIGN_OR_RETURN(const PinnedPages::Found found,
-                           pages->Read(first + i, out.subspan(i * page_bytes, page_bytes)));
-      if (found == PinnedPages::Found::kLost) {
-        return Damaged(first + i, "the head was changed or damaged from outside");
-      }
-      is_pinned[i] = found == PinnedPages::Found::kYes;
-    }
-  }
+  H5M_ASSIGN_OR_RETURN(const std::vector<bool> is_pinned, ReadPinned(content, first, out));
   H5M_RETURN_IF_ERROR(CheckPinned());
   for (uint64_t i = 0; i < sums.size(); ++i) {
     if (is_pinned[i] || !places.is_head_only[i]) continue;
@@ -201,6 +194,26 @@ absl::Status SnapshotImpl::ReadHead(const PinnedContent& content, uint64_t first
   return absl::OkStatus();
 }
 
+absl::StatusOr<std::vector<bool>> SnapshotImpl::ReadPinned(const PinnedContent& content,
+                                                           uint64_t first,
+                                                           absl::Span<char> out) const {
+  const uint32_t page_bytes = page_size_bytes();
+  std::vector<bool> is_pinned(out.size() / page_bytes);
+  for (const auto& pages :
+       file_->PinnedPagesSince(content.first_pages, content.generation->number)) {
+    for (uint64_t i = 0; i < is_pinned.size(); ++i) {
+      if (is_pinned[i]) continue;
+      H5M_ASSIGN_OR_RETURN(const PinnedPages::Found found,
+                           pages->Read(first + i, out.subspan(i * page_bytes, page_bytes)));
+      if (found == PinnedPages::Found::kLost) {
+        return Damaged(first + i, "the head was changed or damaged from outside");
+      }
+      is_pinned[i] = found == PinnedPages::Found::kYes;
+    }
+  }
+  return is_pinned;
+}
+
 absl::Status SnapshotImpl::ReadStagedPiece(const PinnedContent& content, const StagedPiece& staged,
                                            absl::Span<char> out) const {
   const Piece& piece = staged.piece;
@@ -210,6 +223,19 @@ absl::Status SnapshotImpl::ReadStagedPiece(const PinnedContent& content, const S
   }
   if (IsInPages(piece.location)) return staged.layer->pages->ReadAt(piece.location, out);
   return ReadStaged(content.segments, piece.location, out);
+}
+
+absl::StatusOr<std::vector<Extent>> SnapshotImpl::NextStaged(const PinnedContent& content,
+                                                             uint64_t offset) const {
+  std::vector<Extent> found;
+  H5M_RETURN_IF_ERROR(file_->ReadLayers([&]() -> absl::Status {
+    for (const LayerPtr& layer : content.layers) {
+      H5M_ASSIGN_OR_RETURN(const std::optional<Extent> staged, layer->data.NextStaged(offset));
+      if (staged) found.push_back(*staged);
+    }
+    return absl::OkStatus();
+  }));
+  return found;
 }
 
 absl::StatusOr<Extent> SnapshotImpl::NextData(uint64_t offset) const {
@@ -225,13 +251,8 @@ absl::StatusOr<Extent> SnapshotImpl::NextData(uint64_t offset) const {
   };
   H5M_ASSIGN_OR_RETURN(const Extent head, content->generation->head->NextData(offset));
   if (head.length > 0) take(head.offset, head.end());
-  {
-    absl::ReaderMutexLock lock(&file_->merge_mutex_);
-    for (const LayerPtr& layer : content->layers) {
-      H5M_ASSIGN_OR_RETURN(const std::optional<Extent> staged, layer->data.NextStaged(offset));
-      if (staged) take(staged->offset, staged->end());
-    }
-  }
+  H5M_ASSIGN_OR_RETURN(const std::vector<Extent> staged, NextStaged(*content, offset));
+  for (const Extent& extent : staged) take(extent.offset, extent.end());
   const uint32_t page_bytes = page_size_bytes();
   for (const auto& pages :
        file_->PinnedPagesSince(content->first_pages, content->generation->number)) {

@@ -5,21 +5,22 @@
 #include <memory>
 #include <vector>
 
-#include "onion_store/file/file_impl.h"
+#include "onion_store/file.h"
+#include "onion_store/file/snapshot_source.h"
 
 namespace h5mirror::store {
 
-// Takes no lock against writers: whoever changes the head has first kept what it held.
+// Takes no lock against writers: an apply saves the bytes of a page before it changes the page.
 class SnapshotImpl final : public Snapshot {
  public:
   // The caller has counted it as a holder of `pin`.
-  SnapshotImpl(std::shared_ptr<FileImpl> file, std::shared_ptr<PinnedCut> pin, CutInfo info)
+  SnapshotImpl(std::shared_ptr<SnapshotSource> file, std::shared_ptr<PinnedCut> pin, CutInfo info)
       : file_(std::move(file)), pin_(std::move(pin)), info_(info) {}
   ~SnapshotImpl() override { file_->Unpin(pin_); }
   SnapshotImpl(const SnapshotImpl&) = delete;
 
   const CutInfo& info() const override { return info_; }
-  uint32_t page_size_bytes() const override { return file_->page_size_bytes_; }
+  uint32_t page_size_bytes() const override { return file_->page_size_bytes(); }
   absl::Status Read(uint64_t offset, absl::Span<char> out) const override;
   absl::Status ReadRanges(absl::Span<const Extent> ranges, absl::Span<char> out) const override;
   absl::StatusOr<Extent> NextData(uint64_t offset) const override;
@@ -27,38 +28,48 @@ class SnapshotImpl final : public Snapshot {
   bool expired() const override { return pin_->content() == nullptr; }
 
  private:
-  using LayerPtr = FileImpl::LayerPtr;
+  using LayerPtr = std::shared_ptr<CutLayer>;
   struct StagedPiece {
     Piece piece;
     const CutLayer* layer;
   };
-  // Where the bytes of a range are: pieces of the stage and zeros, and the head for the rest.
+  // The places of a range's bytes: staged pieces and zeros, and the head for the rest.
   struct Places {
     std::vector<StagedPiece> staged;
     std::vector<Extent> head;
-    std::vector<bool> is_head_only;  // of each page: it has the head's checksum
+    std::vector<bool> is_head_only;  // for each page: the head alone has it, with its checksum
   };
 
-  // With what lies between them; `buffer` has room for that, in whole pages.
+  // Reads `ranges` with the bytes between them. `buffer` has room for all, in whole pages.
   absl::Status ReadTogether(absl::Span<const Extent> ranges, char* buffer,
                             absl::Span<char> out) const;
   absl::Status ReadOneByOne(absl::Span<const Extent> ranges, absl::Span<char> out) const;
   // Fills `out`, whole pages from `first` on, clipped to the cut's end.
   absl::Status ReadPages(const PinnedContent& content, uint64_t first, absl::Span<char> out) const;
   absl::StatusOr<Places> Find(const PinnedContent& content, Extent pages) const;
+  // The part of Find() that layers decide: takes it from `wanted`.
+  absl::Status FindStaged(const PinnedContent& content, Extent pages, std::vector<Extent>* wanted,
+                          Places* places) const;
   // Fills `out`, whole pages from `first` on, with what the head held when the cut was pinned.
   absl::Status ReadHead(const PinnedContent& content, uint64_t first, const Places& places,
                         absl::Span<char> out) const;
   absl::Status ReadStagedPiece(const PinnedContent& content, const StagedPiece& staged,
                                absl::Span<char> out) const;
+  // Fills the pages of `out` from `first` on that were saved since the cut was pinned; returns
+  // which these are. Asked after the head was read.
+  absl::StatusOr<std::vector<bool>> ReadPinned(const PinnedContent& content, uint64_t first,
+                                               absl::Span<char> out) const;
+  // Where the layers of `content` have the first bytes at or after `offset`.
+  absl::StatusOr<std::vector<Extent>> NextStaged(const PinnedContent& content,
+                                                 uint64_t offset) const;
   // Asked after a read: kOutOfRange where what was read may be something else by then.
   absl::Status CheckPinned() const;
   absl::Status Expired() const;
   absl::Status Damaged(uint64_t page, std::string_view what) const;
 
-  const std::shared_ptr<FileImpl> file_;
+  const std::shared_ptr<SnapshotSource> file_;
   const std::shared_ptr<PinnedCut> pin_;
-  const CutInfo info_;  // the pin's, as of now: it may have become a version since
+  const CutInfo info_;  // as of the pin; the cut may have become a version since
 };
 
 }  // namespace h5mirror::store

@@ -17,7 +17,7 @@ constexpr uint64_t kLocatePages = 4096;
 constexpr uint64_t kLookupBytes = 16 << 20;
 }  // namespace
 
-VersionReaderImpl::VersionReaderImpl(std::shared_ptr<FileImpl> file, VersionInfo info,
+VersionReaderImpl::VersionReaderImpl(std::shared_ptr<VersionSource> file, VersionInfo info,
                                      std::shared_ptr<Generation> generation,
                                      std::vector<LayerPtr> layers,
                                      std::shared_ptr<VersionIndex> index,
@@ -29,7 +29,7 @@ VersionReaderImpl::VersionReaderImpl(std::shared_ptr<FileImpl> file, VersionInfo
       index_(std::move(index)),
       pages_(std::move(pages)),
       prune_epoch_(prune_epoch),
-      page_size_bytes_(file_->page_size_bytes_) {}
+      page_size_bytes_(file_->page_size_bytes()) {}
 
 VersionReaderImpl::~VersionReaderImpl() {
   for (const LayerPtr& layer : layers_) {
@@ -77,7 +77,7 @@ absl::Status VersionReaderImpl::ReadNearRanges(absl::Span<const Extent> ranges,
                                                absl::Span<char>* out) {
   std::vector<PageRun> rows;
   SavedPages saved{ranges.front().offset / page_size_bytes_, {}};
-  const uint64_t epoch = file_->prune_epoch();
+  const uint64_t epoch = file_->dropped_versions().epoch();
   if (ranges.size() > 1) {
     // A row that is there stays, so the head need not be read before.
     const uint64_t end = RoundUp(ranges.back().end(), page_size_bytes_) / page_size_bytes_;
@@ -91,7 +91,7 @@ absl::Status VersionReaderImpl::ReadNearRanges(absl::Span<const Extent> ranges,
     const absl::Span<char> part = out->subspan(0, range.length);
     const absl::StatusOr<bool> read = ReadSaved(saved, range, part);
     // Where a segment was removed meanwhile the rows name another one now.
-    const bool is_stale = epoch != file_->prune_epoch();
+    const bool is_stale = epoch != file_->dropped_versions().epoch();
     if (!read.ok() && !is_stale) return read.status();
     if (is_stale || !*read) H5M_RETURN_IF_ERROR(Read(range.offset, part));
     out->remove_prefix(range.length);
@@ -125,15 +125,15 @@ absl::StatusOr<bool> VersionReaderImpl::ReadSaved(const SavedPages& saved, Exten
 }
 
 absl::Status VersionReaderImpl::CheckNotDropped() const {
-  return file_->CheckNotDropped(*index_, info_.version, prune_epoch_);
+  return file_->dropped_versions().CheckNotDropped(*index_, info_.version, prune_epoch_);
 }
 
 absl::Status VersionReaderImpl::ReadPages(uint64_t first, absl::Span<char> out,
                                           std::vector<bool>* head_only) {
   while (true) {
-    const uint64_t epoch = file_->prune_epoch();
+    const uint64_t epoch = file_->dropped_versions().epoch();
     absl::Status read = TryReadPages(first, out, head_only);
-    if (read.ok() || epoch == file_->prune_epoch()) return read;
+    if (read.ok() || epoch == file_->dropped_versions().epoch()) return read;
     // A segment was removed since the rows were looked up: they name another one now.
     H5M_RETURN_IF_ERROR(CheckNotDropped());
   }
@@ -142,7 +142,6 @@ absl::Status VersionReaderImpl::ReadPages(uint64_t first, absl::Span<char> out,
 absl::Status VersionReaderImpl::TryReadPages(uint64_t first, absl::Span<char> out,
                                              std::vector<bool>* head_only) {
   const uint64_t count = out.size() / page_size_bytes_;
-  std::vector<bool>& check = *head_only;
   H5M_RETURN_IF_ERROR(ReadHead(first, out, head_only));
   H5M_ASSIGN_OR_RETURN(std::vector<uint32_t> sums, generation_->sums->Read(first, count));
   // Only now: a row that is not there yet means that the head was still old when it was read.
@@ -151,28 +150,8 @@ absl::Status VersionReaderImpl::TryReadPages(uint64_t first, absl::Span<char> ou
   // A dead object's index may be another's by now, and what it says is worth nothing.
   H5M_RETURN_IF_ERROR(file_->dead());
   H5M_RETURN_IF_ERROR(CheckNotDropped());
-  const std::vector<const PageRun*> owner = OwnersOf(runs, first, count);
-  for (uint64_t i = 0; i < count;) {
-    uint64_t end = i + 1;
-    while (end < count && owner[end] == owner[i]) ++end;
-    if (owner[i] != nullptr) {
-      if (owner[i]->segment == PageRun::kLost) {
-        return absl::DataLossError(absl::StrFormat(
-            "read page %d of %s@%d: it was lost when the head was changed or damaged from outside",
-            first + i, file_->name(), info_.version));
-      }
-      absl::Span<char> part = out.subspan(i * page_size_bytes_, (end - i) * page_size_bytes_);
-      absl::Status read = pages_->Read(*owner[i], info_.generation, first + i, part);
-      if (!read.ok()) {
-        return absl::Status(read.code(),
-                            absl::StrFormat("read page %d of %s@%d: %s", first + i, file_->name(),
-                                            info_.version, read.message()));
-      }
-      for (uint64_t page = i; page < end; ++page) check[page] = false;
-    }
-    i = end;
-  }
-  H5M_RETURN_IF_ERROR(Check(first, {out.data(), out.size()}, check, sums));
+  H5M_RETURN_IF_ERROR(ReadRows(first, OwnersOf(runs, first, count), out, head_only));
+  H5M_RETURN_IF_ERROR(Check(first, {out.data(), out.size()}, *head_only, sums));
   // The newest page may be cut by the version's end.
   uint64_t end = (first + count) * page_size_bytes_;
   if (end > info_.size_bytes) {
@@ -182,14 +161,40 @@ absl::Status VersionReaderImpl::TryReadPages(uint64_t first, absl::Span<char> ou
   return absl::OkStatus();
 }
 
+absl::Status VersionReaderImpl::ReadRows(uint64_t first, const std::vector<const PageRun*>& owners,
+                                         absl::Span<char> out, std::vector<bool>* head_only) {
+  for (uint64_t i = 0; i < owners.size();) {
+    uint64_t end = i + 1;
+    while (end < owners.size() && owners[end] == owners[i]) ++end;
+    if (owners[i] != nullptr) {
+      H5M_RETURN_IF_ERROR(ReadRow(*owners[i], first + i,
+                                  out.subspan(i * page_size_bytes_, (end - i) * page_size_bytes_)));
+      for (uint64_t page = i; page < end; ++page) (*head_only)[page] = false;
+    }
+    i = end;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status VersionReaderImpl::ReadRow(const PageRun& row, uint64_t page, absl::Span<char> out) {
+  if (row.segment == PageRun::kLost) {
+    return absl::DataLossError(absl::StrFormat(
+        "read page %d of %s@%d: it was lost when the head was changed or damaged from outside",
+        page, file_->name(), info_.version));
+  }
+  const absl::Status read = pages_->Read(row, info_.generation, page, out);
+  if (read.ok()) return read;
+  return absl::Status(read.code(), absl::StrFormat("read page %d of %s@%d: %s", page, file_->name(),
+                                                   info_.version, read.message()));
+}
+
 absl::Status VersionReaderImpl::ReadHead(uint64_t first, absl::Span<char> out,
                                          std::vector<bool>* head_only) {
   const uint64_t offset = first * page_size_bytes_;
   const uint64_t count = out.size() / page_size_bytes_;
   head_only->assign(count, true);
   if (layers_.empty()) return ReadOrZeros(*generation_->head, offset, out);
-  H5M_RETURN_IF_ERROR(
-      FileImpl::ReadThrough(layers_, *generation_->head, info_.size_bytes, offset, out));
+  H5M_RETURN_IF_ERROR(ReadThrough(layers_, *generation_->head, info_.size_bytes, offset, out));
   // Pages of a cut that is not applied have no sums yet; their bytes come from the stage.
   for (const LayerPtr& layer : layers_) {
     std::vector<Extent> wanted{{offset, out.size()}};
@@ -332,26 +337,26 @@ absl::Status VersionReaderImpl::LocateData(uint64_t first, uint64_t count, PageS
   const std::string head = file_->HeadName(info_.generation);
   for (uint64_t i = 0; i < count; ++i) {
     const uint64_t page = first + i;
-    PlacedRun run{page, 1, places[i], "", 0, {}};
-    if (owner[i] == nullptr && places[i] == PagePlace::kHead) {
+    PlacedRun run = owner[i] != nullptr ? PlaceOfRow(*owner[i], page)
+                                        : PlacedRun{page, 1, places[i], "", 0, {}};
+    if (run.place == PagePlace::kHead) {
       run.file = head;
       run.offset = page * page_size_bytes_;
       if (!sums.empty()) run.page_crc32c.push_back(generation_->sums->CrcOf(sums[i]));
-    } else if (owner[i] != nullptr && owner[i]->segment == PageRun::kLost) {
-      run.place = PagePlace::kLost;
-    } else if (owner[i] != nullptr && owner[i]->segment == PageRun::kZeros) {
-      run.place = PagePlace::kZeros;
-    } else if (owner[i] != nullptr) {
-      const bool packed = owner[i]->packed();
-      run.place = packed ? PagePlace::kPacked : PagePlace::kPages;
-      run.file = pages_->SegmentName(owner[i]->segment);
-      run.offset = packed ? owner[i]->offset : OffsetOf(pages_->LocationOf(*owner[i], page));
     }
     if (runs->empty() || !runs->back().TakeIn(run, page_size_bytes_)) {
       runs->push_back(std::move(run));
     }
   }
   return absl::OkStatus();
+}
+
+PlacedRun VersionReaderImpl::PlaceOfRow(const PageRun& row, uint64_t page) const {
+  if (row.segment == PageRun::kLost) return {page, 1, PagePlace::kLost, "", 0, {}};
+  if (row.segment == PageRun::kZeros) return {page, 1, PagePlace::kZeros, "", 0, {}};
+  const std::string file = pages_->SegmentName(row.segment);
+  if (row.packed()) return {page, 1, PagePlace::kPacked, file, row.offset, {}};
+  return {page, 1, PagePlace::kPages, file, OffsetOf(pages_->LocationOf(row, page)), {}};
 }
 
 absl::StatusOr<std::vector<PagePlace>> VersionReaderImpl::PlacesBelowRows(uint64_t first,

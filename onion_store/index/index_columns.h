@@ -1,4 +1,4 @@
-// How the index spells what its rows hold. On disk: docs/reference/format.md, "Index".
+// The columns of the index as numbers. On disk: docs/reference/format.md, "Index".
 #ifndef H5MIRROR_ONION_STORE_INDEX_INDEX_COLUMNS_H_
 #define H5MIRROR_ONION_STORE_INDEX_INDEX_COLUMNS_H_
 
@@ -7,7 +7,7 @@
 
 namespace h5mirror::store {
 
-// PRAGMA user_version, for what programs that are older do not know.
+// Values of PRAGMA user_version: formats that older programs do not know.
 constexpr int64_t kFormatDropped = 2;  // versions were dropped, see DropVersions()
 constexpr int64_t kFormatPacked = 3;   // records are compressed
 

@@ -9,6 +9,7 @@
 #include "base/strings.h"
 #include "onion_store/disk/coding.h"
 #include "onion_store/index/index_columns.h"
+#include "onion_store/index/row_checks.h"
 #include "onion_store/stage/stage_log.h"
 
 namespace h5mirror::store {
@@ -17,10 +18,6 @@ namespace {
 constexpr int64_t kFormat = kFormatPacked;
 constexpr int64_t kUnknownTime = INT64_MIN;
 constexpr int kSkippedRowsMax = 16;  // about what a seek costs
-// Bounds of what a row may say; StageLocation (stage_log.h) has room for no more.
-constexpr uint64_t kSegmentNumberMax = (uint64_t{1} << 23) - 1;
-constexpr uint64_t kPackedBytesMax = kPageRunBytesMax;
-constexpr uint64_t kPageNumberMax = INT64_MAX / 512;
 
 constexpr char kSchema[] = R"sql(
 PRAGMA application_id = 1211452721;
@@ -107,71 +104,10 @@ VersionRow ReadVersion(const SqliteQuery& query) {
   return row;
 }
 
-constexpr int64_t kNumberMax = INT64_MAX / 2;  // numbers go on from there
-
-bool PageSizeIsPossible(const FileRow& row) {
-  const uint32_t page_bytes = row.page_size_bytes;
-  return page_bytes >= 512 && page_bytes <= 65536 && (page_bytes & (page_bytes - 1)) == 0;
-}
-
-bool CutsArePossible(const FileRow& row) {
-  return row.applied_cut >= 0 && row.applied_cut <= row.durable_cut &&
-         row.durable_cut < row.cut_reserved && row.cut_reserved <= kNumberMax;
-}
-
-bool SizesArePossible(const FileRow& row) {
-  return row.durable_size_bytes <= INT64_MAX && row.applied_size_bytes <= INT64_MAX;
-}
-
-bool NumbersArePossible(const FileRow& row) {
-  return row.generation >= 1 && row.generation <= kNumberMax && row.applied_version >= 0 &&
-         row.applied_version <= kNumberMax && row.server_time_ns <= INT64_MAX - (1 << 30);
-}
-
-bool StageIsPossible(const FileRow& row) {
-  return row.stage_first >= 1 && row.stage_first <= row.stage_last &&
-         row.stage_last <= kSegmentNumberMax && row.stage_end_bytes <= INT64_MAX;
-}
-
-bool PagesArePossible(const FileRow& row) {
-  return row.pages_segment >= 1 && row.pages_segment <= kSegmentNumberMax &&
-         row.pages_end_bytes <= INT64_MAX;
-}
-
-// What SQLite found whole may still be damaged: it has no checksums. Numbers that others count with
-// are checked here, so that no reader of rows meets any that cannot be.
-absl::Status CheckFileRow(const FileRow& row) {
-  if (PageSizeIsPossible(row) && CutsArePossible(row) && SizesArePossible(row) &&
-      NumbersArePossible(row) && StageIsPossible(row) && PagesArePossible(row)) {
-    return absl::OkStatus();
-  }
-  return absl::DataLossError("the index is damaged: the row of its file has an impossible number");
-}
-
-absl::Status CheckVersion(const VersionInfo& info) {
-  if (info.version >= 1 && info.version <= kNumberMax && info.cut >= 1 && info.generation >= 1 &&
-      info.size_bytes <= INT64_MAX) {
-    return absl::OkStatus();
-  }
-  return absl::DataLossError(StrCat("the index is damaged: the row of version ", info.version,
-                                    " has an impossible number"));
-}
-
-absl::Status CheckRun(const PageRun& run) {
-  if (run.level >= 0 && run.level <= kPageLevelMax && run.page <= kPageNumberMax &&
-      run.page % run.page_count() == 0 && run.version >= 1 &&
-      (run.segment <= kSegmentNumberMax || run.segment == PageRun::kLost) &&
-      run.packed_bytes < kPackedBytesMax) {
-    return absl::OkStatus();
-  }
-  return absl::DataLossError(StrCat("the index is damaged: a row of pages at page ", run.page,
-                                    " has an impossible number"));
-}
-
 absl::StatusOr<VersionRow> OneVersion(SqliteQuery& query, const std::string& what) {
   if (query.Next()) {
     VersionRow row = ReadVersion(query);
-    H5M_RETURN_IF_ERROR(CheckVersion(row.info));
+    H5M_RETURN_IF_ERROR(CheckVersion(query, row.info));
     return row;
   }
   if (!query.status().ok()) return query.status();
@@ -253,7 +189,7 @@ absl::StatusOr<std::unique_ptr<VersionIndex>> VersionIndex::Open(const SqliteVfs
     SqliteQuery query(*database, "PRAGMA user_version");
     if (!query.Next()) {
       H5M_RETURN_IF_ERROR(query.status());
-      return absl::DataLossError(StrCat(name, " is damaged"));
+      return query.Damaged(StrCat("it has no format", kPutBack));
     }
     if (query.Int64(0) > kFormat || query.Int64(0) < 1) {
       return absl::FailedPreconditionError(absl::StrFormat(
@@ -285,7 +221,7 @@ absl::StatusOr<FileRow> VersionIndex::ReadFileRow() {
                     " head_size_bytes, head_mtime_ns, head_ctime_ns FROM file WHERE id = 1");
   if (!query.Next()) {
     H5M_RETURN_IF_ERROR(query.status());
-    return absl::DataLossError("the index has no row for its file");
+    return query.Damaged(StrCat("it has no row for its file", kPutBack));
   }
   int column = 0;
   auto next = [&] { return query.Int64(column++); };
@@ -319,7 +255,7 @@ absl::StatusOr<FileRow> VersionIndex::ReadFileRow() {
   row.pages_end_bytes = next();
   row.head = {static_cast<uint64_t>(query.Int64(column)), query.Int64(column + 1),
               query.Int64(column + 2), query.Int64(column + 3)};
-  H5M_RETURN_IF_ERROR(CheckFileRow(row));
+  H5M_RETURN_IF_ERROR(CheckFileRow(query, row));
   return row;
 }
 
@@ -475,7 +411,7 @@ absl::StatusOr<std::vector<VersionInfo>> VersionIndex::List(const VersionRange& 
   std::vector<VersionInfo> versions;
   while (query.Next()) {
     VersionInfo info = ReadVersion(query).info;
-    H5M_RETURN_IF_ERROR(CheckVersion(info));
+    H5M_RETURN_IF_ERROR(CheckVersion(query, info));
     if (info.server_time < range.since) break;  // So are all that are older.
     versions.push_back(std::move(info));
   }
@@ -531,7 +467,7 @@ absl::StatusOr<std::optional<PageRun>> VersionIndex::SeekRun(int64_t generation,
       return std::nullopt;
     }
     const PageRun run = ReadRun(query, 0, level);
-    H5M_RETURN_IF_ERROR(CheckRun(run));
+    H5M_RETURN_IF_ERROR(CheckRun(query, run));
     if (run.version >= version_min) {
       return run.page < end ? std::optional<PageRun>(run) : std::nullopt;
     }
@@ -566,7 +502,7 @@ absl::Status VersionIndex::FindRuns(int64_t generation, int level, VersionNumber
     more = false;
     for (int skipped = 0; query.Next();) {
       const PageRun run = ReadRun(query, 0, level);
-      H5M_RETURN_IF_ERROR(CheckRun(run));
+      H5M_RETURN_IF_ERROR(CheckRun(query, run));
       if (run.page >= page && run.version >= version_min) {
         runs->push_back(run);
         page = run.page_end();
@@ -593,7 +529,7 @@ absl::StatusOr<std::optional<std::vector<PageRun>>> VersionIndex::FindChanges(
   while (query.Next()) {
     if (runs.size() == count_max) return std::nullopt;
     runs.push_back(ReadRun(query, 1, static_cast<int>(query.Int64(0))));
-    H5M_RETURN_IF_ERROR(CheckRun(runs.back()));
+    H5M_RETURN_IF_ERROR(CheckRun(query, runs.back()));
   }
   H5M_RETURN_IF_ERROR(query.status());
   std::sort(runs.begin(), runs.end(), [](const PageRun& a, const PageRun& b) {

@@ -1,4 +1,4 @@
-// The index of one file: what is durable, its versions, and where pre-images lie. On disk:
+// The index of one file: its durable cut, its versions, the places of its pre-images. On disk:
 // docs/reference/format.md, "Index".
 #ifndef H5MIRROR_ONION_STORE_INDEX_VERSION_INDEX_H_
 #define H5MIRROR_ONION_STORE_INDEX_VERSION_INDEX_H_
@@ -27,7 +27,7 @@ struct FileRow {
   FileId file_id{};
   uint32_t page_size_bytes = 0;
   int64_t generation = 0;
-  CutNumber cut_reserved = 1;  // no number at or beyond it was given
+  CutNumber cut_reserved = 1;  // no cut has a number at or beyond it
   CutNumber durable_cut = 0;
   uint64_t durable_size_bytes = 0;
   BarrierId durable_barrier;
@@ -36,7 +36,7 @@ struct FileRow {
   VersionNumber applied_version = 0;  // newest at or before applied_cut
   bool changed = false;               // durable_cut differs from the newest version
   uint64_t changed_pages = 0;         // since the newest version
-  uint64_t sent_bytes = 0;            // the same
+  uint64_t sent_bytes = 0;            // since the newest version
   int64_t server_time_ns = 0;         // the last one given
   Origin origin;
   uint32_t mode_bits = 0;
@@ -46,8 +46,8 @@ struct FileRow {
   uint64_t stage_end_bytes = 0;
   uint64_t pages_segment = 1;
   uint64_t pages_end_bytes = 0;
-  // At applied_cut; inode 0: unknown. size_bytes kTakingInBytes, which no file has: a change from
-  // outside is being made a version.
+  // The head's stat at applied_cut; inode 0: unknown. A size_bytes of kTakingInBytes, which no file
+  // has: a change from outside is being made a version.
   FileStat head;
 };
 constexpr int64_t kTakingInBytes = -1;
@@ -64,11 +64,11 @@ struct PageRun {
   VersionNumber version = 0;
   uint64_t segment = 0;  // kZeros, kLost or the number of a file
   uint64_t offset = 0;   // of the record in it
-  // Of the pages, where they are compressed; 0: they are plain.
+  // The length of the compressed pages; 0: they are plain.
   uint32_t packed_bytes = 0;
 
   static constexpr uint64_t kZeros = 0;
-  // The bytes are gone: the head went bad or was changed behind our back.
+  // The bytes are gone: the head was damaged, or changed from outside.
   static constexpr uint64_t kLost = INT64_MAX;
 
   uint64_t page_count() const { return uint64_t{1} << level; }
@@ -78,15 +78,15 @@ struct PageRun {
 };
 
 constexpr int kPageLevelMax = 8;
-// Runs are aligned, so that none leaves its block of the longest run's length.
+// The pages of a block: of the longest run. Runs are aligned, so each lies within one block.
 constexpr uint64_t kBlockPages = uint64_t{1} << kPageLevelMax;
 
-// Which of `runs` holds each of the pages [first, first + count): that of the smallest version, and
-// of those the shortest; null: none. They point into `runs`.
+// For each page of [first, first + count), the run that holds it: that of the smallest version, and
+// of these the shortest; null: none. Points into `runs`.
 std::vector<const PageRun*> OwnersOf(absl::Span<const PageRun> runs, uint64_t first,
                                      uint64_t count);
 
-// A run, and the generation that it is of.
+// A run and its generation.
 struct RunOfGeneration {
   int64_t generation = 0;
   PageRun run;
@@ -100,19 +100,19 @@ struct PagesCursor {
   VersionNumber version = 0;
 };
 
-// What a version reaches.
+// A version and its size.
 struct VersionSize {
   VersionNumber version = 0;
   int64_t generation = 0;
   uint64_t size_bytes = 0;
 };
 
-// Where MoveDropped() goes on.
+// The place at which MoveDropped() goes on.
 struct MoveCursor {
   int64_t generation = 0;
   VersionNumber version = 0;
-  VersionNumber kept = 0;    // that `limit_pages` is of; 0: none
-  uint64_t limit_pages = 0;  // no version up to `kept` reaches beyond
+  VersionNumber kept = 0;    // the version of `limit_pages`; 0: none
+  uint64_t limit_pages = 0;  // no version up to `kept` is longer
 };
 
 // A run whose record was copied.
@@ -123,81 +123,84 @@ struct MovedRun {
   uint64_t offset = 0;
 };
 
-// How a generation began.
+// The beginning of a generation.
 struct GenerationRow {
   int64_t generation = 0;
   CutNumber first_cut = 0;
-  uint64_t direct_end_bytes = 0;  // what its first durable cut wrote straight into its file
+  uint64_t direct_end_bytes = 0;  // one past the direct bytes of its first durable cut
 };
 
-// kRead: nothing is written, not even what an older program left out.
+// kRead: writes nothing, also no table or index that an older program left out.
 enum class IndexUse : uint8_t { kWrite, kRead };
 
-// Thread-safe. Each call that changes something is one transaction, durable when it returns OK;
-// after an error it has not happened, unless the error is of a sync: then nobody knows, and the
-// file must be opened again.
+// Thread-safe. Each call that changes the index is one transaction, durable when it returns OK.
+// After an error it has not happened. After an error of a sync it may have happened, and the file
+// must be opened again.
 class VersionIndex {
  public:
-  // Makes `directory`/index with a file's first durable moment in it (as CommitCuts): there is all
-  // of it or none. It is durable once the names above `directory` are.
+  // Makes `directory`/index with the first durable cut in it, as CommitCuts() would write it: all
+  // of it or none. Durable once the names above `directory` are.
   static absl::StatusOr<std::unique_ptr<VersionIndex>> Create(
       const SqliteVfs& vfs, EnvTree& tree, const std::string& directory, const FileRow& row,
       absl::Span<const VersionRow> versions, const std::optional<GenerationRow>& generation);
-  // kNotFound; kDataLoss: damaged; kFailedPrecondition: of a newer format.
+  // Errors: kNotFound there is none; kDataLoss it is damaged; kFailedPrecondition its format is
+  // newer.
   static absl::StatusOr<std::unique_ptr<VersionIndex>> Open(const SqliteVfs& vfs, EnvTree& tree,
                                                             const std::string& directory,
                                                             IndexUse use = IndexUse::kWrite);
 
   absl::StatusOr<FileRow> ReadFileRow();
   absl::Status WriteFileRow(const FileRow& row);
-  // A durable moment: the row, new versions, a new generation.
+  // Makes cuts durable: writes the row, new versions and a new generation.
   absl::Status CommitCuts(const FileRow& row, absl::Span<const VersionRow> versions,
                           const std::optional<GenerationRow>& generation);
-  // Rows of pre-images whose bytes are durable.
+  // Adds rows of pre-images. Their bytes must be durable.
   absl::Status AddPages(const FileRow& row, absl::Span<const PageRun> runs);
-  // The head holds `row.applied_cut`; `version` (0: none) changed `changed_pages` pages.
+  // Notes that the head holds `row.applied_cut`, and that `version` (0: none) changed
+  // `changed_pages` pages.
   absl::Status CommitApplied(const FileRow& row, VersionNumber version, uint64_t changed_pages);
 
-  // With its tags. kNotFound.
+  // The version with its tags. kNotFound: there is none.
   absl::StatusOr<VersionRow> GetVersion(VersionNumber version);
-  // The newest, without its tags; version 0 where there is none.
+  // The newest version, without its tags; version 0: there is none.
   absl::StatusOr<VersionRow> Newest();
-  // Newest first. Costs what it returns, however long the history is.
+  // Newest first. The cost grows with the result, not with the history.
   absl::StatusOr<std::vector<VersionInfo>> List(const VersionRange& range, size_t limit);
   absl::StatusOr<int64_t> CountUpTo(VersionNumber newest);
-  // The version that `back` others are newer than; the newest at or before `time`; the one that has
-  // `tag`. 0: there is none.
+  // The version that `back` newer ones follow; the newest at or before `time`; the one with `tag`.
+  // 0: there is none.
   absl::StatusOr<VersionNumber> FindBack(int64_t back);
   absl::StatusOr<VersionNumber> FindTime(absl::Time time);
   absl::StatusOr<VersionNumber> FindTag(std::string_view tag);
   // In byte order.
   absl::StatusOr<std::vector<std::string>> TagsOf(VersionNumber version);
-  // Gives `version` a tag, and returns the version that had it; 0: none.
-  // kNotFound: no such version. kAlreadyExists: another one has it, and `mode` is kKeep.
+  // Gives `version` a tag. Returns the version that had it before; 0: none.
+  // Errors: kNotFound       no such version.
+  //         kAlreadyExists  another version has the tag, and `mode` is kKeep.
   absl::StatusOr<VersionNumber> SetTag(VersionNumber version, std::string_view tag, TagMode mode);
-  // Returns the version that had it; 0: none, and nothing was written.
+  // Takes a tag away. Returns the version that had it; 0: none, and nothing was written.
   absl::StatusOr<VersionNumber> RemoveTag(std::string_view tag);
   // The last comparison with the local file; nullopt: there was none.
   absl::StatusOr<std::optional<CheckInfo>> LastCheck();
   absl::Status SetLastCheck(const CheckInfo& check);
-  // Without tags. kNotFound.
+  // The version of a request or of a cut, without its tags. kNotFound: there is none.
   absl::StatusOr<VersionRow> FindRequest(const std::array<uint8_t, 16>& request_id);
   absl::StatusOr<VersionRow> FindCut(CutNumber cut);
   // The largest size of any version of a generation.
   absl::StatusOr<uint64_t> SizeMax(int64_t generation);
   absl::StatusOr<GenerationRow> GetGeneration(int64_t generation);
 
-  // The runs that touch pages [first, end) at `version_min` or later; of those at one place only
-  // the oldest. Overlapping runs of different lengths may come: the smallest version wins.
+  // The runs that touch pages [first, end) at `version_min` or later; of runs at one place only the
+  // oldest. Runs of different lengths may overlap; OwnersOf() decides.
   absl::StatusOr<std::vector<PageRun>> FindPages(int64_t generation, VersionNumber version_min,
                                                  uint64_t first, uint64_t end);
-  // All runs at `version_min` or later, by block and then by version; nullopt where there are more
-  // than `count_max`. Costs what they are, however much older versions have.
+  // All runs at `version_min` or later, by block and then by version; nullopt: there are more than
+  // `count_max`. The cost grows with these runs, not with those of older versions.
   absl::StatusOr<std::optional<std::vector<PageRun>>> FindChanges(int64_t generation,
                                                                   VersionNumber version_min,
                                                                   size_t count_max);
   // The pages with a run at a version in [version_min, version_end), as sorted, disjoint ranges of
-  // page numbers; nullopt where there are more than `count_max` runs. Costs what they are.
+  // page numbers; nullopt: there are more than `count_max` runs. The cost grows with these runs.
   absl::StatusOr<std::optional<std::vector<Extent>>> FindChangedPages(int64_t generation,
                                                                       VersionNumber version_min,
                                                                       VersionNumber version_end,
@@ -210,25 +213,25 @@ class VersionIndex {
   // ---- Dropping versions: docs/design/032-pruning.md. ----
 
   absl::StatusOr<bool> HasVersion(VersionNumber version);
-  // Forgets `versions` and their tags; their pages stay until MoveDropped().
+  // Forgets `versions` and their tags. Their rows stay until MoveDropped().
   absl::Status DropVersions(absl::Span<const VersionNumber> versions);
-  // Gives rows of dropped versions to older ones, or deletes them: about `row_max`, from `cursor`
-  // on, which moves. False when there are no more. Adds the versions that have no rows any more to
-  // `*versions_done`.
+  // Gives rows of dropped versions to older ones, or deletes them: about `row_max` rows, from
+  // `cursor` on, which moves. Adds the number of versions that have no rows any more to
+  // `*versions_done`. False: there are no more.
   absl::StatusOr<bool> MoveDropped(uint32_t page_size_bytes, size_t row_max, MoveCursor* cursor,
                                    int64_t* versions_done);
   // Appends the next rows, at most `row_max`; false when there are no more.
   absl::StatusOr<bool> ScanPages(size_t row_max, PagesCursor* cursor,
                                  std::vector<RunOfGeneration>* runs);
-  // Rows whose records were copied, and are durable where they are now.
+  // Moves rows to the copies of their records. The copies must be durable.
   absl::Status MoveRuns(const FileRow& row, absl::Span<const MovedRun> moved);
-  // Generations older than `newest` that no version is of; those that have a row.
+  // Generations older than `newest` that have a row and no version.
   absl::StatusOr<std::vector<int64_t>> UnusedGenerations(int64_t newest);
   absl::StatusOr<std::vector<int64_t>> Generations();
   absl::Status DropGeneration(int64_t generation);
   // Gives free pages of the database back, a bounded number; false when there are no more.
   absl::StatusOr<bool> Shrink();
-  // Empties the log, and with it lets the database become smaller.
+  // Empties SQLite's log, so that the database can become smaller.
   absl::Status Checkpoint();
 
   // ---- What versions cost. ----
@@ -245,18 +248,18 @@ class VersionIndex {
   absl::StatusOr<bool> ScanVersionRows(size_t row_max, PagesCursor* cursor,
                                        std::vector<PageRun>* runs);
 
-  // Versions with more than `size_bytes` bytes, oldest first; the newest version with no more than
-  // them (0: none).
+  // The versions with more than `size_bytes` bytes, oldest first; the newest version with at most
+  // that many (0: none).
   absl::StatusOr<std::vector<VersionNumber>> LargerThan(uint64_t size_bytes);
   absl::StatusOr<VersionNumber> NewestUpTo(uint64_t size_bytes);
 
   // ---- Verifying. ----
 
-  // What SQLite finds wrong with the database, at most 20 lines. It is busy meanwhile.
+  // The faults that SQLite finds in the database, at most 20 lines. The index is busy meanwhile.
   absl::StatusOr<std::vector<std::string>> CheckWhole();
   absl::StatusOr<bool> HasRun(int64_t generation, const PageRun& run);
-  // The oldest and the newest version up to `up_to` that read `page` where `up_to` does, of those
-  // with more than `beyond_bytes` bytes; 0, 0: none.
+  // Of the versions with more than `beyond_bytes` bytes, the oldest and the newest up to `up_to`
+  // that read `page` from the same place as `up_to`; 0, 0: none.
   absl::StatusOr<std::pair<VersionNumber, VersionNumber>> ReadersOf(int64_t generation,
                                                                     uint64_t page,
                                                                     VersionNumber up_to,
@@ -269,7 +272,7 @@ class VersionIndex {
   absl::Status PutCuts(const FileRow& row, absl::Span<const VersionRow> versions,
                        const std::optional<GenerationRow>& generation)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Within a transaction: programs that know only less than `format` refuse the index from now on.
+  // Within a transaction: raises the format to `format`, so that older programs refuse the index.
   absl::Status NeedFormat(int64_t format) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status PutFileRow(const FileRow& row) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status PutVersion(const VersionRow& row) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -287,7 +290,7 @@ class VersionIndex {
   absl::StatusOr<std::optional<PageRun>> SeekRun(int64_t generation, int level, uint64_t page,
                                                  VersionNumber version_min, uint64_t end)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Whether rows of `version` itself hold all pages of the run.
+  // True: rows of `version` itself hold all pages of the run.
   absl::StatusOr<bool> Holds(int64_t generation, VersionNumber version, int level, uint64_t page)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::StatusOr<bool> HasRow(int64_t generation, VersionNumber version, int level, uint64_t page)

@@ -38,7 +38,8 @@ absl::StatusOr<std::optional<CheckInfo>> VersionIndex::LastCheck() {
   const int64_t differing_bytes = query.Int64(2);
   if (query.Int64(3) != 0) check.equal_time = absl::FromUnixNanos(query.Int64(4));
   if (check.version < 1 || differing_bytes < 0) {
-    return absl::DataLossError("the index is damaged: its last check has an impossible number");
+    return query.Damaged(StrCat("its last check has the version ", check.version, " and ",
+                                differing_bytes, " bytes that differ, of which one cannot be"));
   }
   check.differing_bytes = static_cast<uint64_t>(differing_bytes);
   return check;

@@ -156,7 +156,7 @@ absl::StatusOr<GenerationRow> VersionIndex::GetGeneration(int64_t generation) {
     return GenerationRow{generation, query.Int64(0), static_cast<uint64_t>(query.Int64(1))};
   }
   if (!query.status().ok()) return query.status();
-  return absl::DataLossError(StrCat("the index has no generation ", generation));
+  return query.Damaged(StrCat("it has no generation ", generation));
 }
 
 absl::StatusOr<std::vector<VersionNumber>> VersionIndex::LargerThan(uint64_t size_bytes) {

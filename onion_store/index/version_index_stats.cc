@@ -1,4 +1,5 @@
 // What versions cost, in rows.
+#include "base/strings.h"
 #include "onion_store/index/index_columns.h"
 #include "onion_store/index/version_index.h"
 
@@ -12,7 +13,8 @@ absl::StatusOr<bool> TakeRuns(SqliteQuery& query, size_t row_max, PagesCursor* c
   for (; query.Next(); ++count) {
     const PageRun run = ReadRun(query, 1, static_cast<int>(query.Int64(0)));
     if (run.level < 0 || run.level > kPageLevelMax) {
-      return absl::DataLossError("the index is damaged: a row of pages has an impossible level");
+      return query.Damaged(StrCat("a row of page ", run.page, " has the level ", run.level,
+                                  ", which cannot be: 0 to ", kPageLevelMax));
     }
     cursor->level = run.level;
     cursor->page = run.page;

@@ -233,6 +233,28 @@ TEST_F(VersionIndexTest, ListsTheVersionsOfATime) {
   EXPECT_THAT(numbers({.until = absl::UnixEpoch() - absl::Seconds(1)}, 9), testing::IsEmpty());
 }
 
+TEST_F(VersionIndexTest, ANumberThatCannotBeIsNamedWithItsFile) {
+  const auto damage = [this](const char* sql) {
+    index_.reset();
+    auto database = *SqliteDatabase::Open(vfs_.name(), "d/index", SQLITE_OPEN_READWRITE);
+    ASSERT_TRUE(database->Execute("PRAGMA locking_mode = EXCLUSIVE").ok());
+    ASSERT_TRUE(database->Execute(sql).ok());
+    database.reset();
+    Reopen();
+  };
+  damage("UPDATE file SET pages_segment = 0");
+  const absl::Status row = index_->ReadFileRow().status();
+  EXPECT_TRUE(absl::IsDataLoss(row));
+  EXPECT_THAT(row.ToString(),
+              testing::HasSubstr("d/index is damaged: its file has a pages_segment of 0"));
+  EXPECT_THAT(row.ToString(), testing::HasSubstr("put back a copy"));
+  damage("UPDATE version SET cut = -7");
+  const absl::Status version = index_->GetVersion(1).status();
+  EXPECT_TRUE(absl::IsDataLoss(version));
+  EXPECT_THAT(version.ToString(),
+              testing::HasSubstr("d/index is damaged: version 1 has the cut -7"));
+}
+
 TEST_F(VersionIndexTest, ATagIsOfOneVersionAndMovesOnlyWhenTold) {
   std::vector<VersionRow> more{Version(2, 10), Version(3, 10)};
   ASSERT_TRUE(index_->CommitCuts(row_, more, std::nullopt).ok());

@@ -1,5 +1,5 @@
-// The rows of `pages`, block by block: all levels of 256 pages at a time, so that what lies in each
-// other is seen together.
+// The rows of `pages`, block by block. A block has the rows of all levels for 256 pages, so that
+// runs within each other are seen together.
 #ifndef H5MIRROR_ONION_STORE_PAGES_PAGE_BLOCKS_H_
 #define H5MIRROR_ONION_STORE_PAGES_PAGE_BLOCKS_H_
 
@@ -16,16 +16,16 @@ class PageBlocks {
  public:
   PageBlocks(VersionIndex& index, int64_t generation);
 
-  // What Next() came to.
+  // The result of Next().
   enum class Found : uint8_t {
-    kPart,   // call it again: the block is not whole yet
+    kPart,   // the block is not whole yet: call Next() again
     kBlock,  // rows() are those of one block
     kEnd,
   };
   // Reads about `row_max` rows.
   absl::StatusOr<Found> Next(size_t row_max);
 
-  // By version, then level, then page, as prune goes through them. May be changed.
+  // The rows of the block, by version, then level, then page. The caller may change them.
   std::vector<PageRun>& rows() { return rows_; }
   uint64_t first_page() const { return block_ * kBlockPages; }
 
@@ -38,7 +38,7 @@ class PageBlocks {
     bool at_end() const { return next == rows.size(); }
   };
 
-  // Has a row of each level that is not at its end.
+  // Reads rows until each level has one, or is at its end.
   absl::Status Fill(size_t* rows_read);
 
   VersionIndex& index_;

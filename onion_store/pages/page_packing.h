@@ -11,17 +11,17 @@
 
 namespace h5mirror::store {
 
-// Pages that are packed as one: whoever wants one of them unpacks all.
+// The most bytes of pages that are packed as one. A reader of one page unpacks all of them.
 constexpr uint64_t kPackedPagesBytes = 64 << 10;
 
 // Thread-safe; each thread keeps some hundred kilobytes for it.
 //
-// Fills `*packed`; false where that would not be an eighth smaller than `bytes`, and then `*packed`
-// is worth nothing.
+// Fills `*packed`. False: the result would not be smaller than `bytes` by an eighth, and `*packed`
+// is unspecified.
 bool PackPages(std::string_view bytes, std::string* packed);
 
-// Fills `out`, whose length is known from elsewhere: nothing in `packed` is trusted, and no memory
-// is taken for what it says. kDataLoss: it is no such packing, or of another length.
+// Fills `out`; the caller knows its length. Does not trust `packed`: no number in it makes this
+// take memory. kDataLoss: `packed` is no packing, or of another length.
 absl::Status UnpackPages(std::string_view packed, absl::Span<char> out);
 
 }  // namespace h5mirror::store

@@ -1,4 +1,4 @@
-// Pre-images: what pages held at older versions. On disk:
+// Pre-images: the bytes of pages at older versions. On disk:
 // docs/reference/format.md, "Pages records".
 #ifndef H5MIRROR_ONION_STORE_PAGES_PAGE_SEGMENTS_H_
 #define H5MIRROR_ONION_STORE_PAGES_PAGE_SEGMENTS_H_
@@ -22,7 +22,7 @@ constexpr uint64_t kPageSegmentBytesMax = uint64_t{256} << 20;
 // Read() is thread-safe; Append() and Sync() are for one thread at a time.
 class PageSegments {
  public:
-  // Goes on at `segment`, `end_bytes`; what lies beyond is cut off at the first Append.
+  // Goes on at `segment`, `end_bytes`. The first Append() cuts off the bytes behind that.
   PageSegments(EnvTree& tree, std::string directory, FileId file_id, uint32_t page_size_bytes,
                uint64_t segment, uint64_t end_bytes)
       : tree_(tree),
@@ -32,41 +32,41 @@ class PageSegments {
         segment_(segment),
         end_bytes_(end_bytes) {}
 
-  // Appends the 2^level pages of `bytes`, whose crc32c are `crcs`; returns the row for the index.
-  // They are in the file after Sync(). After an error of either the rows since the last Sync() are
-  // worth nothing.
+  // Appends the 2^level pages of `bytes`, whose crc32c are `crcs`. Returns the row for the index,
+  // which may be committed after Sync(). After an error of Append() or Sync() the rows since the
+  // last Sync() are void.
   absl::StatusOr<PageRun> Append(int64_t generation, int level, uint64_t page,
                                  VersionNumber version, std::string_view bytes,
                                  absl::Span<const uint32_t> crcs);
-  // The same, of pages that PackPages() made `packed` of.
+  // The same, for pages that PackPages() has packed into `packed`.
   absl::StatusOr<PageRun> AppendPacked(int64_t generation, int level, uint64_t page,
                                        VersionNumber version, std::string_view packed,
                                        absl::Span<const uint32_t> crcs);
-  // Appends the record of `run` as it is, from another segment; returns where it is now. Errors as
-  // Append(), and kDataLoss where it does not match its checksums.
+  // Appends the record of `run` as it is, from another segment. Returns the row of the copy. Errors
+  // as Append(); kDataLoss: the record does not match its checksums.
   absl::StatusOr<PageRun> Copy(const PageRun& run, int64_t generation);
-  // Whether the record of `run` is whole and of its pages: kDataLoss.
+  // OK: the record of `run` is whole, and of its pages. kDataLoss: it is not.
   absl::Status Check(const PageRun& run, int64_t generation);
-  // Makes what was appended durable, names included.
+  // Makes the appended records durable, and the names of new segments.
   absl::Status Sync();
-  // Later records go to a new segment. Nothing is waiting for a Sync().
+  // Later records go to a new segment. No record may wait for a Sync().
   void Rotate();
-  // Removes a segment that no row names any more, and no staged revert.
+  // Removes a segment. No row and no staged revert may name it.
   absl::Status Remove(uint64_t number);
 
   // Fills `out` with the pages [first, first + out.size() / page size), which `run` holds.
   // kDataLoss names the segment and the offset.
   absl::Status Read(const PageRun& run, int64_t generation, uint64_t first, absl::Span<char> out);
 
-  // Where the bytes of page `first` of `run`, which is plain, lie; kZeros too. Constant once the
-  // row is committed.
+  // The place of page `first` of `run`, which must be plain or kZeros. Constant once the row is
+  // committed.
   StageLocation LocationOf(const PageRun& run, uint64_t first) const;
-  // Fills `out` with the bytes from `at` on, unchecked.
+  // Fills `out` with the bytes from `at` on. Compares no checksum.
   absl::Status ReadAt(StageLocation at, absl::Span<char> out);
 
-  // What a record takes in a segment.
+  // The length of the record of `run` in its segment.
   uint64_t RecordBytes(const PageRun& run) const;
-  // What dropping a row gives back, once its segment is written anew: the bytes of its record.
+  // How much dropping the row gives back, once its segment is written anew.
   uint64_t DiskBytes(const PageRun& run) const {
     return run.segment == PageRun::kZeros || run.segment == PageRun::kLost ? 0 : RecordBytes(run);
   }
@@ -78,24 +78,24 @@ class PageSegments {
  private:
   // The header of a record of `run`, checksums included.
   std::string Header(const PageRun& run, int64_t generation, absl::Span<const uint32_t> crcs) const;
-  // The next record goes to segment_, and `header` and `bytes` are it.
+  // Appends `header` and `bytes`, a record, to segment_.
   absl::StatusOr<PageRun> AppendRecord(PageRun run, std::string_view header,
                                        std::string_view bytes);
   // The record of `run`, its header checked.
   absl::StatusOr<std::string> ReadRecord(const PageRun& run, int64_t generation);
-  // Reads the header of `run` and then `out`, which lies `skip` pages further.
+  // Reads the header of `run`, and `out` from `skip` pages behind it. Returns the header.
   absl::StatusOr<std::string> ReadPlain(const PageRun& run, int64_t generation, uint64_t skip,
                                         absl::Span<char> out);
-  // Whether its pages match their checksums.
+  // kDataLoss: a page of `record` does not match its checksum.
   absl::Status CheckRecord(const PageRun& run, std::string_view record) const;
   // Fills `all` with the pages of `record`, a whole record of `run`.
   absl::Status Unpack(const PageRun& run, std::string_view record, absl::Span<char> all) const;
-  // Whether `bytes`, the pages of `run` from `skip` on, match the checksums behind its header.
+  // Compares `bytes`, the pages of `run` from `skip` on, with the checksums behind its header.
   absl::Status CheckPages(const PageRun& run, std::string_view header, uint64_t skip,
                           std::string_view bytes) const;
   // Makes room for one more record in segment_, or goes on to the next one.
   absl::Status NeedRoom();
-  // Whether `header`, of a record at `run.offset`, is of the pages of `run`.
+  // kDataLoss: `header`, read at `run.offset`, is not that of `run`.
   absl::Status CheckHeader(const PageRun& run, int64_t generation, std::string_view header) const;
   absl::StatusOr<std::shared_ptr<EnvFile>> SegmentOfRun(const PageRun& run);
   uint64_t HeaderBytes(const PageRun& run) const;
@@ -109,7 +109,7 @@ class PageSegments {
   const FileId file_id_;
   const uint32_t page_size_bytes_;
   uint64_t segment_;
-  uint64_t end_bytes_;  // buffer_ included, whose bytes are the last ones
+  uint64_t end_bytes_;  // with buffer_, whose bytes are the last ones
   std::string buffer_;
   bool checked_ = false;   // the tail of segment_ was cut off
   bool new_name_ = false;  // segment_ was made since the last Sync()

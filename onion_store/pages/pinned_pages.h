@@ -1,5 +1,5 @@
-// Pages of a head as they were before they were changed, for readers of pinned cuts. They are of
-// use to this process only: a temporary file without a name, never synced.
+// Pinned pages: the former bytes of pages of a head, for readers of pinned cuts. Pins end with the
+// process, so the pages lie in a temporary file without a name that is never synced.
 #ifndef H5MIRROR_ONION_STORE_PAGES_PINNED_PAGES_H_
 #define H5MIRROR_ONION_STORE_PAGES_PINNED_PAGES_H_
 
@@ -17,25 +17,25 @@
 
 namespace h5mirror::store {
 
-// Thread-safe. One thread keeps pages at a time; costs some 20 bytes of memory a page.
+// Thread-safe. One thread saves pages at a time; costs some 20 bytes of memory a page.
 class PinnedPages {
  public:
-  // `directory` must exist once a page is kept; `tree` and `budget` must outlive this.
+  // `directory` must exist by the first Save(). `tree` and `budget` must outlive this.
   PinnedPages(MemoryBudget& budget, EnvTree& tree, std::string directory, int64_t generation,
               uint32_t page_size_bytes);
 
-  // Of the head whose pages these are.
+  // The generation of the head whose pages these are.
   int64_t generation() const { return generation_; }
   bool Has(uint64_t page) const;
-  // Keeps the pages in `bytes`, none of which it has. Errors: those of writing a file.
+  // Saves the pages in `bytes`; it must have none of them yet. Errors: those of writing a file.
   absl::Status Save(uint64_t first_page, std::string_view bytes);
-  // What the head held was damaged, and is lost with the write that follows.
+  // Notes that `page` was damaged in the head: its former bytes are lost.
   void SaveLoss(uint64_t page);
 
   enum class Found : uint8_t { kNo, kYes, kLost };
-  // Fills `out` with `page` where that is here.
+  // Fills `out` with `page`. kNo: it was not saved. kLost: see SaveLoss().
   absl::StatusOr<Found> Read(uint64_t page, absl::Span<char> out) const;
-  // The first page at or after `page` that is here; UINT64_MAX: none.
+  // The first saved page at or after `page`; UINT64_MAX: none.
   uint64_t NextPage(uint64_t page) const;
 
   bool empty() const;

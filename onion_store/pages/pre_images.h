@@ -1,4 +1,4 @@
-// Saves what pages hold before they change: in which runs, compressed or not.
+// Saves the bytes of pages before they change: chooses the runs, and which are compressed.
 #ifndef H5MIRROR_ONION_STORE_PAGES_PRE_IMAGES_H_
 #define H5MIRROR_ONION_STORE_PAGES_PRE_IMAGES_H_
 
@@ -13,10 +13,10 @@
 
 namespace h5mirror::store {
 
-// Of one version of a file. Not thread-safe.
+// Saves pages of one version. Not thread-safe.
 class PreImages {
  public:
-  // Appends to `pages`, and the rows to `runs`: both outlive it.
+  // Appends records to `pages` and their rows to `runs`. Both must outlive this.
   PreImages(PageSegments& pages, uint32_t page_size_bytes, PageCompression compression,
             int64_t generation, VersionNumber version, std::vector<PageRun>* runs)
       : pages_(pages),
@@ -26,8 +26,8 @@ class PreImages {
         version_(version),
         runs_(runs) {}
 
-  // Saves those of the pages from `first_page` on that are `wanted`. `bytes` are all of them,
-  // `crcs` their crc32c. Errors: as PageSegments::Append().
+  // Saves the pages of `bytes` that are `wanted`. The first page of `bytes` is `first_page`; `crcs`
+  // has the crc32c of each. Errors: as PageSegments::Append().
   absl::Status Save(uint64_t first_page, std::string_view bytes, absl::Span<const uint32_t> crcs,
                     const std::vector<bool>& wanted);
 
@@ -46,7 +46,7 @@ class PreImages {
   bool IsZeroPage(const Pages& pages, uint64_t page) const;
   void SaveZeros(const Pages& pages);
   absl::Status SavePlain(const Pages& pages);
-  // Those that shrink packed, the others plain.
+  // Saves pages that shrink packed, the others plain.
   absl::Status SavePacked(const Pages& pages);
 
   PageSegments& pages_;

@@ -13,26 +13,26 @@
 
 namespace h5mirror::store {
 
-// Thread-safe as far as the file is: readers beside one writer.
+// Thread-safe for readers beside one writer.
 class SumsFile {
  public:
   SumsFile(std::unique_ptr<EnvFile> file, uint32_t page_size_bytes);
 
   // The stored form of one page's checksum: 0 for a page of zeros, so that holes need no entry.
   uint32_t SumOf(std::string_view page) const;
-  // The crc32c that `sum` is the stored form of.
+  // The crc32c of the page whose stored form is `sum`.
   uint32_t CrcOf(uint32_t sum) const { return sum ^ zero_crc_; }
-  // Of each page of `bytes`, whose size is a multiple of the page's.
+  // SumOf() each page of `bytes`, whose size is a multiple of the page's.
   std::vector<uint32_t> SumsOf(std::string_view bytes) const;
 
   absl::StatusOr<std::vector<uint32_t>> Read(uint64_t first_page, uint64_t page_count);
   absl::Status Write(uint64_t first_page, absl::Span<const uint32_t> sums);
   // The first pages at or after `page` that may have a sum other than 0; length 0: none.
   absl::StatusOr<Extent> NextPages(uint64_t page);
-  // Pages have zeros, whatever was written of them, also where that seems to be so already.
+  // Makes the sums of pages 0, also where they seem to be 0 already.
   absl::Status Clear(uint64_t first_page, uint64_t page_count);
-  // Forgets pages at or beyond `page_count`. `again`: also where it seems to be done already, by an
-  // attempt whose sync failed.
+  // Forgets pages at or beyond `page_count`. `again`: also where that seems to be done already, by
+  // an attempt whose sync failed.
   absl::Status Truncate(uint64_t page_count, bool again = false);
   absl::Status Sync() { return file_->Sync(); }
 

@@ -15,11 +15,11 @@
 
 namespace h5mirror::store {
 
-// Something that has work to do now and then.
+// An object with work that Background calls for.
 class BackgroundWorker {
  public:
   virtual ~BackgroundWorker() = default;
-  // Does what is due. Returns when to come again; InfiniteFuture: when posted.
+  // Does the work that is due. Returns when to call again; InfiniteFuture: when posted.
   virtual absl::Time RunBackground() = 0;
 };
 
@@ -27,28 +27,28 @@ class BackgroundWorker {
 class Background {
  public:
   // 0 threads: RunDue() does the work. Times are those of `env`, which must outlive it.
-  // Throws std::system_error where the system gives no more threads; nothing has begun then.
+  // Throws std::system_error where the system gives no more threads; no work has begun then.
   explicit Background(int thread_count, Env& env = Env::Posix());
   ~Background();  // Stop().
 
   // `worker` runs at `when` or soon after; an earlier time replaces a later one.
   void Post(std::shared_ptr<BackgroundWorker> worker, absl::Time when);
-  // Runs one worker that is due, in the calling thread; false where there is none.
+  // Runs one worker that is due, in the calling thread. False: none is due.
   bool RunDue();
-  // Waits until nothing is due before `horizon` and nothing runs; false after `timeout`.
+  // Waits until no worker runs and none is due before `horizon`. False: `timeout` has passed.
   bool WaitIdle(absl::Time horizon, absl::Duration timeout);
-  // Around fork(2): waits until nothing runs, and lets nothing begin until ParentAfterFork().
-  // False: something still ran after `timeout`.
+  // Around fork(2): waits until no worker runs, and lets none begin until ParentAfterFork(). False:
+  // a worker still ran after `timeout`.
   bool PrepareFork(absl::Duration timeout) ABSL_NO_THREAD_SAFETY_ANALYSIS;
   void ParentAfterFork() ABSL_NO_THREAD_SAFETY_ANALYSIS { mutex_.Unlock(); }
-  // Ends the threads after what they are doing. Later posts are dropped.
+  // Ends each thread after its worker. Later posts are dropped.
   void Stop();
 
  private:
   using Worker = std::shared_ptr<BackgroundWorker>;
 
   void Loop();
-  // One worker that is due at `now`; false where there is none.
+  // Runs one worker that is due at `now`. False: none is.
   bool RunOne(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void PostLocked(Worker worker, absl::Time when) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 

@@ -16,10 +16,10 @@ class MemoryBudget {
     int64_t used = used_bytes_.load(std::memory_order_relaxed);
     return used < 0 ? 0 : static_cast<uint64_t>(used);
   }
-  // From half of the limit on, indexes of staged bytes move to disk: the other half is for
-  // buffers and for what is being moved.
+  // True: indexes of staged bytes are to move to the disk. That is so from half of the limit on;
+  // the other half is for buffers and for the move itself.
   bool should_spill() const { return used_bytes() > max_bytes_ / 2; }
-  // Room for what only makes things faster.
+  // Room for buffers that only make work faster.
   uint64_t room_bytes() const {
     const uint64_t used = used_bytes();
     return used >= max_bytes_ / 4 ? 0 : max_bytes_ / 4 - used;

@@ -1,4 +1,5 @@
-// Which names a file can be given, of those that it can have (CheckName() in store.h).
+// The names that a file can be given. They are stricter than those that it can have (CheckName() in
+// store.h).
 #ifndef H5MIRROR_ONION_STORE_SHARED_NEW_NAME_H_
 #define H5MIRROR_ONION_STORE_SHARED_NEW_NAME_H_
 
@@ -9,13 +10,13 @@
 
 namespace h5mirror::store {
 
-// Of any name.
+// The longest name, in bytes.
 inline constexpr size_t kNameBytesMax = 4096;
-// Levels of a new name: its components, the file's own one counted.
+// The most components of a new name, the file's own one included.
 inline constexpr int kNameLevelsMax = 128;
 
-// Whether `name` may be given to a file: CheckName(), and at most kNameLevelsMax levels. A file
-// that got a deeper one from an older program is listed, served and kept as all others are.
+// OK: `name` may be given to a file. CheckName() takes it, and it has at most kNameLevelsMax
+// components. A deeper name that an older program gave is listed and served as all others are.
 absl::Status CheckNewName(std::string_view name);
 
 }  // namespace h5mirror::store

@@ -1,4 +1,4 @@
-// What all files of a store share.
+// The objects that all files of a store share.
 #ifndef H5MIRROR_ONION_STORE_SHARED_STORE_CONTEXT_H_
 #define H5MIRROR_ONION_STORE_SHARED_STORE_CONTEXT_H_
 
@@ -23,12 +23,12 @@
 
 namespace h5mirror::store {
 
-// What the store serves: a root with any number of files, or one file (embedded_store.h), whose
-// history then holds what a root has in .h5mirror/.
+// A store serves a root with any number of files, or one file (embedded_store.h). The history of
+// that one file holds what a root has in .h5mirror/.
 enum class StoreKind : uint8_t { kRoot, kOneFile };
 
-// Kept alive by every file, so that a caller may hold a file longer than the store. Members are
-// destroyed from the last to the first: threads end before what they use.
+// Every file owns a share, so that a caller may hold a file longer than the store. Members are
+// destroyed from the last to the first: threads end before the objects that they use.
 struct StoreContext {
   StoreContext(Env& env_in, StoreOptions options_in, std::unique_ptr<EnvTree> tree_in,
                StoreKind kind_in = StoreKind::kRoot)
@@ -62,20 +62,20 @@ struct StoreContext {
   const std::unique_ptr<EnvTree> tree;
   const FileSizeMax file_sizes;
   std::unique_ptr<EnvLock> lock;
-  // Each change of a head takes its lock. Set before any file exists.
+  // True: each change of a head takes its lock. Set before any file exists.
   bool locks_heads = false;
   MemoryBudget budget;
   SqliteVfs vfs;
   TokenSource tokens;
   DurableNames durable_names;
   HistoryStops history_stops;
-  // A head is written in whole pages, so it may not end in the last, incomplete one.
+  // The largest head here: whole pages, as a head is written in whole pages.
   uint64_t head_bytes_max() const { return file_sizes.bytes / kPageBytesMax * kPageBytesMax; }
-  // kInvalidArgument: `name` cannot have so many bytes here, as its head could not.
+  // kInvalidArgument: the head of `name` cannot have so many bytes on this file system.
   absl::Status CheckFileSize(const std::string& name, uint64_t size_bytes) const;
-  // Set when the store closes: applying ends after the round that is under way.
+  // Set when the store closes: an apply ends after the round that is under way.
   std::atomic<bool> stops_applying{false};
-  // Null: nobody is told. Held, shared, while it is called.
+  // Null: none. The mutex is held, shared, over a call of the listener.
   absl::Mutex cut_listener_mutex;
   Store::CutListener cut_listener ABSL_GUARDED_BY(cut_listener_mutex);
   void TellOfCut(const std::string& name, CutNumber cut) ABSL_LOCKS_EXCLUDED(cut_listener_mutex) {
@@ -86,8 +86,8 @@ struct StoreContext {
   void TellNotice(StoreNotice::Kind kind, const std::string& file, std::string text) {
     notices.Add({kind, file, std::move(text)});
   }
-  // Null: files do nothing in the background, as they are only read. Set before any
-  // file exists, stopped (not destroyed) by the store.
+  // Null: files are only read, and have no background work. Set before any file exists; the store
+  // stops it, and does not destroy it.
   std::unique_ptr<Background> background;
 };
 

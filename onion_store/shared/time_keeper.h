@@ -1,7 +1,7 @@
-// The time of day that a store stamps with. A machine's clock may be wrong: a battery that is
-// empty, a typing error, a virtual machine that was asleep. What came of it would stay: versions
-// from years ahead, and removed files that are purged at once. So it is compared with a clock that
-// nobody sets, and over restarts with a note beside the files. The whole of it, for operators:
+// The time of day of a store's stamps. A machine's clock may be wrong: an empty battery, a typing
+// error, a virtual machine that was asleep. The harm would stay: versions from years ahead, removed
+// files that are purged at once. So the clock is compared with the time since the boot, which
+// cannot be set, and over restarts with a note beside the files. For operators:
 // docs/reference/clocks.md.
 #ifndef H5MIRROR_ONION_STORE_SHARED_TIME_KEEPER_H_
 #define H5MIRROR_ONION_STORE_SHARED_TIME_KEEPER_H_
@@ -20,22 +20,22 @@
 
 namespace h5mirror::store {
 
-// An Env of another one, with this clock. Where that one knows no boot time, it is the machine's.
-// Thread-safe.
+// An Env over another one, with this clock instead. Where the other knows no boot time, this is the
+// machine's clock. Thread-safe.
 class TimeKeeper final : public Env {
  public:
-  // `env` must outlive it. `tell`, unless null, gets a line for the log, from any call.
+  // `env` must outlive this. Any call may call `tell`, unless null, with a line for the log.
   TimeKeeper(Env& env, std::function<void(std::string text)> tell);
 
-  // Goes on from the note of an earlier run, `name` in `tree`, and notes there from now on. Without
-  // a note it was at `at_least` the last time: when the root was last written.
+  // Goes on from the note of an earlier run, `name` in `tree`, and writes it from now on. Without a
+  // note, `at_least` (when the root was last written) stands for it.
   void Open(EnvTree& tree, std::string name, std::optional<absl::Time> at_least);
-  // Writes the note, if that was some minutes ago. A note that cannot be written is left out.
+  // Writes the note, if the last one is some minutes old. A failure to write it is ignored.
   void Tend();
   void Note();
 
   absl::Time Now() override;
-  // For people: why nothing may be thrown away for its age; empty: it may.
+  // For people: why no version or removed file may be dropped for its age; empty: it may.
   std::string Doubt();
   // By how much the machine's clock is ahead of this one.
   absl::Duration Ahead();
@@ -48,7 +48,7 @@ class TimeKeeper final : public Env {
   }
 
  private:
-  // What is told once the lock is free.
+  // To be told once the lock is free.
   using Told = std::optional<std::string>;
   struct Reading {
     absl::Time time;     // this clock
@@ -83,18 +83,18 @@ class TimeKeeper final : public Env {
   absl::Mutex mutex_;
   EnvTree* tree_ ABSL_GUARDED_BY(mutex_) = nullptr;
   std::string name_ ABSL_GUARDED_BY(mutex_);
-  // It was `time_` at `since_`, which is of SinceBoot().
+  // This clock was at `time_` when SinceBoot() was `since_`.
   absl::Time time_ ABSL_GUARDED_BY(mutex_);
   absl::Duration since_ ABSL_GUARDED_BY(mutex_);
   bool started_ ABSL_GUARDED_BY(mutex_) = false;
-  // Between the note and now the machine was off, nobody knows for how long.
+  // The machine was off between the note and now, for an unknown time.
   bool was_off_ ABSL_GUARDED_BY(mutex_) = false;
   bool held_ ABSL_GUARDED_BY(mutex_) =
       false;  // it goes on by itself: the machine's is not believed
-  // Nothing is thrown away for its age before this much of SinceBoot().
+  // Before SinceBoot() is this, nothing is dropped for its age.
   absl::Duration settled_ ABSL_GUARDED_BY(mutex_);
   std::string why_unsettled_ ABSL_GUARDED_BY(mutex_);
-  // It was later than this for certain: the clock was right then, and had been for a day.
+  // A lower bound of the time: the clock was right then, and had been for a day.
   absl::Time floor_ ABSL_GUARDED_BY(mutex_);
   absl::Duration right_since_ ABSL_GUARDED_BY(mutex_);
   absl::Duration noted_ ABSL_GUARDED_BY(mutex_);

@@ -15,7 +15,7 @@ class TokenSource {
  public:
   static constexpr char kFileName[] = ".h5mirror/tokens";
 
-  // kInMemory: nobody who was given one outlives the store, so they begin at 1 each time.
+  // kInMemory: no holder of a token outlives the store, so tokens begin at 1 each time.
   enum class Keeping : uint8_t { kDurable, kInMemory };
   TokenSource(EnvTree& tree, Keeping keeping) : tree_(tree), keeping_(keeping) {}
 

@@ -1,5 +1,5 @@
-// An index of staged bytes that became too large for memory: a sorted, immutable, temporary file.
-// The stage can rebuild it, so it is never synced and has no name once it is open.
+// An index of staged bytes that is too large for memory: a sorted, immutable, temporary file. A
+// replay of the stage can make it again, so it is never synced, and has no name once it is open.
 #ifndef H5MIRROR_ONION_STORE_STAGE_RUN_FILE_H_
 #define H5MIRROR_ONION_STORE_STAGE_RUN_FILE_H_
 
@@ -16,7 +16,7 @@
 
 namespace h5mirror::store {
 
-// The file's bytes [offset, end) lie in the stage from `location` on.
+// Bytes [offset, end) of the file. They lie in the stage from `location` on.
 struct StagedEntry {
   uint64_t offset = 0;
   uint64_t end = 0;
@@ -26,7 +26,7 @@ struct StagedEntry {
 // Immutable, thread-safe. Costs 8 bytes of memory per 170 entries.
 class RunFile {
  public:
-  // Takes entries (sorted, disjoint) from `next` until it gives none.
+  // Takes entries from `next`, sorted and disjoint, until it gives none.
   using Source = std::function<absl::StatusOr<std::optional<StagedEntry>>()>;
   static absl::StatusOr<std::shared_ptr<const RunFile>> Write(EnvTree& tree,
                                                               std::string_view directory,
@@ -41,7 +41,7 @@ class RunFile {
 
  private:
   absl::StatusOr<std::vector<StagedEntry>> ReadBlock(size_t block) const;
-  // The block in which an entry that ends after `offset` may be first.
+  // The first block that may have an entry that ends after `offset`.
   size_t BlockOf(uint64_t offset) const;
 
   std::unique_ptr<EnvFile> file_;

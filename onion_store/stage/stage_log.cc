@@ -148,7 +148,7 @@ class SegmentReplay {
     return visitor_.on_write(write.extent, MakeLocation(segment_.number, at));
   }
 
-  // The place of `revert` is at `at`.
+  // The 8 bytes that name the place of `revert` are at `at`.
   absl::Status VisitRevert(const Entry& revert, uint64_t at) {
     std::string place(sizeof(StageLocation), '\0');
     if (at + place.size() <= next() && revert.extent.length <= kPageRunBytesMax) {
@@ -188,8 +188,10 @@ absl::Status ReadStaged(const StageSegments& segments, StageLocation at, absl::S
     if (segment->number != SegmentOf(at)) continue;
     H5M_ASSIGN_OR_RETURN(size_t got, segment->file->ReadAt(OffsetOf(at), out));
     if (got == out.size()) return absl::OkStatus();
+    H5M_ASSIGN_OR_RETURN(const uint64_t size, segment->file->Size());
     return absl::DataLossError(
-        absl::StrFormat("%s ends before offset %d", segment->name, OffsetOf(at) + out.size()));
+        absl::StrFormat("%s has %d bytes, and %d are to be read at %d: something else cut it off",
+                        segment->name, size, out.size(), OffsetOf(at)));
   }
   return absl::InternalError(
       absl::StrFormat("stage segment %d is not among those held%s", SegmentOf(at),

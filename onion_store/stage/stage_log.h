@@ -1,5 +1,56 @@
-// The redo log of one file: overwrites that are not in the head yet. On disk:
-// docs/reference/format.md, "Stage records".
+// The stage: the redo log of one file. A write to bytes that a cut or a version may still show goes
+// here first, and into the head later. In the head itself, a crash could stop it half-way. Bytes
+// that no reader can ask for yet need no stage: they go straight to their place ("direct").
+//
+// FORMAT
+//
+// A stage is a row of files, stage-NNNNNN in the file's history: the segments. A segment is a
+// sequence of records and nothing else. Each record goes out in one WriteAt():
+//
+//   header   64 bytes   magic, crc32c, kind, entries, file id, generation, cut, size, data bytes
+//   table    24 bytes   for each extent: offset, length, crc32c of its bytes
+//   data                as the kind says
+//
+//   kind      table                        data                            appended by
+//   write     the extents written          their bytes, one after another  AppendWrite()
+//   truncate  empty                        none; the header has the size   AppendTruncate()
+//   cut       the extents written direct   none; the header has the size   AppendCut()
+//   revert    the extents brought back     of each, its place in pages-N   AppendReverts()
+//
+// The header's crc32c covers the rest of the header, and the table. docs/reference/format.md,
+// "Stage records", has every offset and an example in hex.
+//
+// A record belongs to the first cut record after it. All records of one cut lie in one segment: the
+// log goes on to a new one behind a cut record that ends beyond 64 MiB, or in Reset(). The first
+// cut of a generation has no record, as all of its bytes are direct.
+//
+// ORDER OF SYNCS
+//
+// The log never syncs. It marks a segment dirty after each write to it. A cut goes this way:
+//
+//   1. Append...()                          the cut is visible; nothing is synced
+//   2. SyncBatch()       file_durable.cc    fdatasync of head and dirty segments, and fsync of the
+//                                           directory where TakeNamesChanged() says so
+//   3. CommitBatch()     file_durable.cc    one transaction of the index: durable cut, stage's end
+//   4. Apply()           file_apply.cc      staged bytes go into the head; fdatasync head and sums
+//   5. FinishApply()     file_apply.cc      one transaction of the index: applied cut, stage_first
+//   6. RemoveBefore(), Reset()              the stage shrinks
+//
+// 2 stands before 3: the index must never name bytes that a power loss can take. 4 and 5 stand
+// before 6: until head and index are synced, the stage is the only other copy of the bytes.
+//
+// INVARIANTS
+//
+// - The index alone says what counts: the records from segment stage_first, offset 0, to segment
+//   stage_last, offset stage_end_bytes, and these only while durable_cut > applied_cut.
+// - Bytes behind that end were never durable. Open() cuts them off, so a torn record there is no
+//   error. A bad record before that end is damage: kDataLoss.
+// - A failed write may leave a part of a record behind end(). The next Append...() cuts it off
+//   first. Else it could stay behind the last record of a full segment, and Replay() would meet it.
+// - Bytes that a reader may still want do not change. RemoveBefore() takes the name of a segment
+//   away; a reader has the file open. Reset() empties a segment only while its reader_count is 0.
+// - Replay() compares the checksums of headers, tables and written bytes. ReadStaged() compares
+//   none: as a rule an apply follows its cut within milliseconds.
 #ifndef H5MIRROR_ONION_STORE_STAGE_STAGE_LOG_H_
 #define H5MIRROR_ONION_STORE_STAGE_STAGE_LOG_H_
 
@@ -19,7 +70,7 @@
 
 namespace h5mirror::store {
 
-// Where staged bytes lie: segment number and offset in one word, as there may be many.
+// The place of staged bytes: segment number and offset in one word, as there may be many.
 using StageLocation = uint64_t;
 constexpr int kStageOffsetBits = 40;
 constexpr StageLocation MakeLocation(uint64_t segment, uint64_t offset) {
@@ -30,7 +81,7 @@ constexpr uint64_t OffsetOf(StageLocation at) {
   return at & ((uint64_t{1} << kStageOffsetBits) - 1);
 }
 
-// Bytes that a rollback brings back stay where they are, in pages-NNNNNN (page_segments.h).
+// The place of bytes that a rollback brings back: they stay in pages-NNNNNN (page_segments.h).
 constexpr uint64_t kPagesBit = uint64_t{1} << 23;
 constexpr StageLocation MakePagesLocation(uint64_t pages_segment, uint64_t offset) {
   return MakeLocation(kPagesBit | pages_segment, offset);
@@ -41,20 +92,20 @@ constexpr uint64_t PagesSegmentOf(StageLocation at) { return SegmentOf(at) & ~kP
 // The largest run of pages that is saved as one: 256 pages of 64 KiB.
 constexpr uint64_t kPageRunBytesMax = uint64_t{16} << 20;
 
-// One file of the log. Whoever needs its bytes keeps it; its name may be gone by then.
+// One file of the log. A holder of this can read the bytes, also when the file's name is gone.
 struct StageSegment {
   uint64_t number = 0;
-  std::string name;  // in the tree, for messages
+  std::string name;  // relative to the root, as when it was opened
   std::unique_ptr<EnvFile> file;
   std::atomic<bool> dirty{false};    // written since the last sync
-  std::atomic<int> reader_count{0};  // it is not used again while somebody reads it
+  std::atomic<int> reader_count{0};  // above 0: Reset() must not empty the file
 };
 using StageSegments = std::vector<std::shared_ptr<StageSegment>>;
 
 // Reads staged bytes. kInternal: the location is in none of `segments`.
 absl::Status ReadStaged(const StageSegments& segments, StageLocation at, absl::Span<char> out);
 
-// Bytes of an older version that come back.
+// A range whose bytes become those of an older version again.
 struct Revert {
   Extent extent;
   StageLocation at = 0;  // IsInPages()
@@ -62,16 +113,16 @@ struct Revert {
   CutNumber after = 0;   // the newest cut before; set by Replay()
 };
 
-// Where a log ends.
+// The end of a log: one past its last record.
 struct StageEnd {
   uint64_t segment = 0;
   uint64_t bytes = 0;
 };
 
-// What Replay() finds, in the order written.
+// Replay() calls these in the order of the records. An error ends the replay.
 struct StageVisitor {
   std::function<absl::Status(Extent, StageLocation)> on_write;
-  // Its bytes are not checked yet: they are not the log's.
+  // The bytes lie in pages-NNNNNN. Replay() does not compare their checksum.
   std::function<absl::Status(const Revert&)> on_revert;
   std::function<absl::Status(uint64_t size_bytes)> on_truncate;
   std::function<absl::Status(CutNumber, uint64_t size_bytes, absl::Span<const Extent> direct,
@@ -82,22 +133,23 @@ struct StageVisitor {
 // Not thread-safe: the file's lock guards it. Segments are thread-safe to read and sync.
 class StageLog {
  public:
-  // `directory` is the file's history, `tree` must outlive the log.
+  // `directory` is the file's history. `tree` must outlive the log.
   StageLog(EnvTree& tree, std::string directory, FileId file_id)
       : tree_(tree), directory_(std::move(directory)), file_id_(file_id) {}
 
-  // Takes up the segments first..end.segment of an earlier run and cuts off what lies beyond
-  // `end`. kDataLoss: a segment is missing or too short.
+  // Opens the segments first..end.segment, both included, of an earlier run. Cuts off the bytes
+  // behind `end`. kDataLoss: a segment is missing, or ends before `end`.
   absl::Status Open(uint64_t first, StageEnd end);
-  // The same for who only looks: nothing is cut off, and only Replay() may follow.
+  // As Open(), but changes nothing on the disk. Only Replay() may follow.
   absl::Status OpenToCheck(uint64_t first, StageEnd end);
   // Starts empty, at a segment number that was never used.
   void StartAt(uint64_t number) { number_ = number; }
-  // Checks and visits all records. kDataLoss names segment and offset.
+  // Checks and visits all records. kDataLoss: a bad record; the message names segment and offset.
   absl::Status Replay(const StageVisitor& visitor);
 
-  // Appends one record; the bytes of the extents, which `pieces` hold, lie one after the other
-  // from the location that is returned. `cut` is the newest before.
+  // Appends one record. `pieces`, one after the other, are the bytes of `extents`; they lie without
+  // a gap from the location that is returned. `cut` is the newest cut so far.
+  // Errors: kResourceExhausted the segment is full; those of EnvFile::WriteAt().
   absl::StatusOr<StageLocation> AppendWrite(int64_t generation, CutNumber cut,
                                             absl::Span<const Extent> extents,
                                             absl::Span<const std::string_view> pieces);
@@ -111,20 +163,20 @@ class StageLog {
   uint64_t byte_count() const;
   const StageSegments& segments() const { return segments_; }
 
-  // Whether a segment was made since the last call: its name is not durable yet.
+  // True: a segment was made since the last call, and its name is not durable yet.
   bool TakeNamesChanged() { return std::exchange(names_changed_, false); }
 
-  // Forgets what was appended since `end`, in the same segment.
+  // Takes back the records behind `end`. They are all in the segment of `end`.
   absl::Status RewindTo(StageEnd end);
   // Later records go to a new segment.
   void Rotate();
-  // Removes segments before `first`. Their holders may still read them.
+  // Removes the segments before `first`. Holders of a segment may still read it.
   absl::Status RemoveBefore(uint64_t first);
-  // Forgets everything. The caller has seen to it that the index does not need it.
+  // Empties the log. The caller has made sure that the index needs none of it.
   absl::Status Reset();
 
  private:
-  // `crcs`: one of each extent's bytes.
+  // `crcs`: one for each extent; empty: 0 for all.
   absl::Status Append(uint32_t kind, int64_t generation, CutNumber cut, uint64_t size_bytes,
                       absl::Span<const Extent> extents, absl::Span<const uint32_t> crcs,
                       absl::Span<const std::string_view> pieces, StageLocation* data_at);

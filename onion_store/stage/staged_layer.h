@@ -1,5 +1,5 @@
-// What the stage holds of one cut: which bytes were written, cut off, or went directly to the
-// head. Layers lie over each other, and over the head.
+// The changes of one cut: ranges that were staged, cut off, or written directly to the head. Layers
+// lie over each other, and over the head.
 #ifndef H5MIRROR_ONION_STORE_STAGE_STAGED_LAYER_H_
 #define H5MIRROR_ONION_STORE_STAGE_STAGED_LAYER_H_
 
@@ -17,7 +17,7 @@
 
 namespace h5mirror::store {
 
-// One range of a file and where its bytes are.
+// One range of a file and the place of its bytes.
 struct Piece {
   enum class Source : uint8_t { kStage, kZeros, kHead };
   Extent extent;
@@ -25,26 +25,26 @@ struct Piece {
   StageLocation location = 0;  // kStage
 };
 
-// Not thread-safe while it changes; a layer that no longer changes may be read by any thread.
+// Not thread-safe while it changes. Any thread may read a layer that no longer changes.
 class StagedLayer {
  public:
   static constexpr uint64_t kNotTruncated = UINT64_MAX;
 
-  // `tree` and `directory` are for what does not fit into memory.
+  // A layer that does not fit into memory goes to files in `directory` of `tree`.
   StagedLayer(MemoryBudget& budget, EnvTree& tree, std::string directory)
       : charge_(budget), budget_(budget), tree_(tree), directory_(std::move(directory)) {}
 
-  // The later call wins where they overlap. The errors are those of spilling.
+  // Where extents overlap, the later call wins. Errors: those of writing a file.
   absl::Status Put(Extent extent, StageLocation location);
   // `extent` was written at its place in the head.
   void AddDirect(Extent extent);
-  // Bytes at or beyond `size_bytes` are gone: zeros should the file grow again.
+  // Bytes at or beyond `size_bytes` are gone; they are zeros if the file grows again.
   absl::Status Truncate(uint64_t size_bytes);
   // Puts `newer` over this one.
   absl::Status Absorb(const StagedLayer& newer);
 
-  // Appends to `found` the parts of `wanted` that this layer decides and leaves in `wanted` those
-  // for the layer below. Both stay sorted and disjoint only as far as one layer is concerned.
+  // Appends to `found` the parts of `wanted` that this layer has, and leaves the rest in `wanted`
+  // for the layer below. The parts that one call appends are sorted and disjoint.
   absl::Status Resolve(std::vector<Extent>* wanted, std::vector<Piece>* found) const;
   // The first staged range that ends after `offset`, clipped to start at or after it.
   absl::StatusOr<std::optional<Extent>> NextStaged(uint64_t offset) const;
@@ -52,15 +52,16 @@ class StagedLayer {
   // The smallest size that the file was truncated to.
   uint64_t truncated_to() const { return truncated_to_; }
   const ExtentSet& direct() const { return direct_; }
-  // One past the last byte that was ever direct, cut off since or not: it is still in the head.
+  // One past the last byte that was ever direct. It is still in the head, also where it was cut
+  // off.
   uint64_t direct_end_max() const { return direct_end_max_; }
   bool empty() const {
     return map_.empty() && runs_.empty() && direct_.empty() && truncated_to_ == kNotTruncated;
   }
-  // Whether a part of it is on the disk.
+  // True: a part of the layer is on the disk.
   bool is_spilled() const { return !runs_.empty(); }
   bool has_staged() const { return !map_.empty() || !runs_.empty(); }
-  // Staged bytes, counting those written twice only while they are in memory.
+  // Staged bytes. Bytes that were written twice count once while they are in memory.
   uint64_t staged_bytes() const { return staged_bytes_; }
 
  private:
@@ -94,7 +95,7 @@ class StagedLayer {
   std::string directory_;
   Map map_;                // newest
   std::vector<Run> runs_;  // oldest first
-  // For checksums and look-ups; may cover more than was written, as that reads as zeros.
+  // For checksums and look-ups. May cover more than was written; those bytes are zeros.
   ExtentSet direct_{4096};
   uint64_t truncated_to_ = kNotTruncated;
   uint64_t direct_end_max_ = 0;

@@ -11,8 +11,8 @@
 
 namespace h5mirror::store {
 
-// See Store::List. Costs one readdir of each directory on the way, and a look at each file that it
-// returns: not at those before.
+// See Store::List(). Costs one readdir() of each directory on the way, and a stat of each file that
+// it returns.
 absl::StatusOr<std::vector<FileSummary>> ListFiles(EnvTree& tree, std::string_view directory,
                                                    std::string_view after_name, size_t limit);
 

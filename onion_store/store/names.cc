@@ -39,9 +39,9 @@ absl::Status CheckName(std::string_view name) {
     const size_t length = CharacterBytes(name.substr(at));
     unsigned char first = static_cast<unsigned char>(name[at]);
     if (first < 0x20 || first == 0x7f) {
-      return absl::InvalidArgumentError("a name has a control character");
+      return Refuse(Printable(name), StrCat("byte ", at, " is a control character"));
     }
-    if (length == 0) return absl::InvalidArgumentError("a name is not UTF-8");
+    if (length == 0) return Refuse(Printable(name), StrCat("it is not UTF-8 from byte ", at));
     at += length;
   }
   if (name.starts_with(".h5mirror")) {

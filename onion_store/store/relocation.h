@@ -23,18 +23,17 @@ struct Relocation {
   std::vector<Renaming> renames;  // in this order
 };
 
-// Writes the journal of `relocation`: from then on it will happen, also after a crash. Directories
-// above the targets exist.
+// Writes the journal of `relocation`: from then on the renames will happen, also after a crash.
+// The directories above the targets must exist.
 absl::Status BeginRelocation(EnvTree& tree, const Relocation& relocation);
 
 // Does the renames that are not done yet and forgets the journal. Harmless to repeat.
-// Errors: kAlreadyExists  both ends of a rename exist, and are two files (the message names them);
-//                         nothing is lost.
+// Errors: kAlreadyExists  both ends of a rename exist, and are two files (the message names them).
+//                         Nothing is lost.
 absl::Status FinishRelocation(EnvTree& tree, const Relocation& relocation);
 
-// Journals that a crash or an error left, in the order of their ids; journals that were never
-// finished writing are removed.
-// Errors: kDataLoss  a journal does not parse.
+// The journals that a crash or an error left, in the order of their ids. Half-written journals are
+// removed. kDataLoss: a journal does not parse.
 absl::StatusOr<std::vector<Relocation>> UnfinishedRelocations(EnvTree& tree);
 
 // The directory that holds `name`; "" is the root.

@@ -1,4 +1,4 @@
-// Files that were removed and can be brought back: docs/design/033-moving-and-removing.md.
+// Files that were removed and can be undeleted: docs/design/033-moving-and-removing.md.
 #ifndef H5MIRROR_ONION_STORE_STORE_REMOVED_FILES_H_
 #define H5MIRROR_ONION_STORE_STORE_REMOVED_FILES_H_
 
@@ -12,37 +12,37 @@
 
 namespace h5mirror::store {
 
-// Where the parts of a removed file lie.
+// The paths of the parts of a removed file.
 std::string RemovedHead(std::string_view id);
 std::string RemovedHistory(std::string_view id);
 
 // "20261103T140000Z-07fc": sorts by time, and is never given twice.
 std::string NewRemovalId(absl::Time now);
 
-// Whether `id` may be one: it becomes a part of a path.
+// OK: `id` has the form of a removal's id, and may be a part of a path.
 absl::Status CheckRemovalId(std::string_view id);
 
-// Makes the place for a removed file, durably. Without a history in it, it counts for nothing.
+// Makes the directory of a removed file, durably. Without a history in it the directory does not
+// count.
 absl::Status PutRemovedInfo(EnvTree& tree, const RemovedFile& removed);
 
-// kNotFound: no such removal, or one that is not whole. kDataLoss: what is known of it does not
-// parse.
+// kNotFound: no such removal, or one that is not whole. kDataLoss: its `info` does not parse.
 absl::StatusOr<RemovedFile> GetRemoved(EnvTree& tree, std::string_view id);
 
-// Newest first. One that does not parse is left out, and reported by GetRemoved().
+// Newest first. A removal whose `info` does not parse is left out; GetRemoved() reports it.
 absl::StatusOr<std::vector<RemovedFile>> ListRemovedFiles(EnvTree& tree);
 
-// Forgets a removal whose file was brought back.
+// Forgets a removal whose file was undeleted.
 absl::Status DropRemovedInfo(EnvTree& tree, std::string_view id);
 
-// Removes the file for good.
+// Deletes the removed file.
 absl::Status EraseRemoved(EnvTree& tree, std::string_view id);
 
-// Goes on with what a crash left of the above. Relocations are finished before.
+// Finishes removals and deletions that a crash has stopped. Relocations must be finished before.
 absl::Status SweepRemoved(EnvTree& tree);
 
-// The size of a file, and of all files below a directory, holes too; what cannot be seen counts
-// nothing.
+// The size of a file, or of all files below a directory, holes included. An unreadable entry counts
+// 0.
 uint64_t BytesOf(EnvTree& tree, const std::string& name);
 uint64_t BytesBelow(EnvTree& tree, const std::string& directory);
 

@@ -50,9 +50,15 @@ absl::Status CheckFormat(EnvTree& tree) {
       std::string_view(text).substr(std::min(text.size(), std::string_view(kFormatPrefix).size()));
   std::from_chars(number.data(), number.data() + number.size(), format);
   if (format >= 1 && format <= kFormat) return absl::OkStatus();
+  if (format == 0) {
+    return absl::FailedPreconditionError(absl::StrFormat(
+        "%s holds no store format: it is damaged, or of another program. If this is "
+        "a root, write \"%s%d\" and a line end into it",
+        kFormatName, kFormatPrefix, kFormat));
+  }
   return absl::FailedPreconditionError(
-      absl::StrFormat("the root has store format %d, this program knows 1 to %d: use a newer one",
-                      format, kFormat));
+      absl::StrFormat("%s says store format %d, this program knows 1 to %d: use a newer program",
+                      kFormatName, format, kFormat));
 }
 
 // Of a root that an older program served nobody noted the time; its tokens tell when it was

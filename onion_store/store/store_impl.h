@@ -25,7 +25,7 @@ class StoreImpl final : public Store, public StoreHealth {
   explicit StoreImpl(std::shared_ptr<StoreContext> context);
   ~StoreImpl() override { Close(absl::Seconds(5)).IgnoreError(); }
 
-  // Recovers what a crash left unclean, in the background.
+  // Recovers the files that a crash left unclean, in the background.
   void RecoverUnclean();
 
   absl::Status Close(absl::Duration deadline) override;
@@ -65,7 +65,7 @@ class StoreImpl final : public Store, public StoreHealth {
   void ResumeHistory(std::string_view name) override { context_->history_stops.Resume(name); }
 
  private:
-  // One per name; loads one at a time, and lets others load meanwhile.
+  // One for each name. Its file is loaded by one thread at a time; other names load meanwhile.
   struct Slot {
     bool loading = false;
     std::weak_ptr<FileImpl> file;
@@ -75,29 +75,30 @@ class StoreImpl final : public Store, public StoreHealth {
   absl::StatusOr<std::shared_ptr<FileImpl>> Find(std::string_view name,
                                                  FileImpl::IfMissing if_missing,
                                                  uint32_t page_size_bytes);
-  // Forgets names whose files nobody holds, now and then.
+  // Now and then forgets the names whose files have no holder.
   void Sweep() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void RecoverMarked(const std::string& mark);
-  // The files named in `directory`; marks of files that are not there any more are removed.
+  // The files named in `directory`. Marks of files that are gone are removed.
   absl::StatusOr<std::vector<std::string>> MarkedFiles(std::string_view directory);
   // The name of a file in one of `.h5mirror/open`, `.h5mirror/pruning` and `.h5mirror/checked`.
   absl::StatusOr<std::string> ReadMark(const std::string& mark);
   std::vector<std::shared_ptr<FileImpl>> LiveFiles();
 
   // ---- store_names.cc ----
-  // Keeps everybody else from the files of `names` while it lives.
+  // While it lives, no other call gets the files of `names`.
   class Reservation;
-  // Ends the life of the object of a reserved name, everything durable and applied.
+  // Ends the life of the object of a reserved name, once everything is durable and applied.
   enum class Damaged : uint8_t { kRefuse, kAccept };
   absl::Status Vacate(const std::string& name, Damaged damaged, std::string_view why);
   // kAlreadyExists. Also makes the directories above it.
   absl::Status PrepareTarget(const std::string& name);
-  // Once it has begun it is finished now, at the next call of this kind, or at the next start.
+  // A relocation that has begun is finished here, at the next call of this kind, or at the next
+  // start.
   absl::Status Relocate(Relocation relocation);
   // kUnavailable: a move that concerns one of `names` could not be finished.
   absl::Status FinishPending(absl::Span<const std::string> names);
-  // A rename changes the head's ctime: without this the next open reads all of it, to see whether
-  // anyone else has changed it.
+  // A rename changes the head's ctime. Notes that; else the next open takes it for a change from
+  // outside and reads all of the head.
   void NoteMovedHead(const std::string& name);
 
   const std::shared_ptr<StoreContext> context_;
@@ -106,7 +107,7 @@ class StoreImpl final : public Store, public StoreHealth {
   absl::flat_hash_map<std::string, Slot> slots_ ABSL_GUARDED_BY(mutex_);
   size_t sweep_at_ ABSL_GUARDED_BY(mutex_) = 64;
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
-  // Moves that failed between their renames. Their names are of no use until they are finished.
+  // Moves that failed between their renames. Their names cannot be used until they are finished.
   std::vector<Relocation> pending_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -1,4 +1,4 @@
-// What every list of changes must be, for the store's tests.
+// Checks that hold for every list of changes, for the store's tests.
 #ifndef H5MIRROR_ONION_STORE_TESTING_CHANGES_CHECK_H_
 #define H5MIRROR_ONION_STORE_TESTING_CHANGES_CHECK_H_
 
@@ -26,8 +26,9 @@ inline std::vector<Extent> ReadChanges(ChangeReader& reader) {
   return all;
 }
 
-// The versions hold `one` and `other`: they are equal outside of the ranges, which are whole pages
-// but for the end of either; and of two generations no page within is equal.
+// The versions have the bytes `one` and `other`. Expects that they are equal outside of the ranges,
+// and that the ranges are of whole pages but at the end of either. Of two generations no page
+// within a range may be equal.
 inline void CheckChanges(File& file, const VersionInfo& from, const VersionInfo& to,
                          std::string one, std::string other) {
   SCOPED_TRACE(testing::Message() << "changes from " << from.version << " to " << to.version);

@@ -1,5 +1,5 @@
-// Another Env's files, the operating system's unless said otherwise, with what goes in and out of
-// them counted: for tests that bound it.
+// Counts the bytes and syncs of another Env's files (by default the operating system's), for tests
+// that bound them.
 #ifndef H5MIRROR_ONION_STORE_TESTING_COUNTING_ENV_H_
 #define H5MIRROR_ONION_STORE_TESTING_COUNTING_ENV_H_
 
@@ -19,7 +19,7 @@ struct IoCounts {
   std::atomic<int> syncs{0};       // of files and directories
 
   void Clear() { bytes = syncs = 0; }
-  // What the calling thread did: the store's own threads work beside it.
+  // The counts of the calling thread alone: the store's own threads work beside it.
   static IoCounts& OfThisThread() {
     thread_local IoCounts counts;
     return counts;
@@ -28,7 +28,7 @@ struct IoCounts {
   void AddSync() { ++syncs, ++OfThisThread().syncs; }
 };
 
-// Its files, trees and the counts must not outlive it.
+// Must outlive its files, trees and counts.
 class CountingEnv final : public Env {
  public:
   explicit CountingEnv(Env& env = Env::Posix()) : env_(env) {}

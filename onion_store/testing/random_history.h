@@ -1,4 +1,4 @@
-// Random lives of one file, beside a model that only knows strings. For the model test, the crash
+// A random life of one file, beside a model that only knows strings. For the model test, the crash
 // test and the fault test.
 #ifndef H5MIRROR_ONION_STORE_TESTING_RANDOM_HISTORY_H_
 #define H5MIRROR_ONION_STORE_TESTING_RANDOM_HISTORY_H_
@@ -35,19 +35,19 @@ class RandomHistory {
     size_t change_count = 0;
   };
   std::vector<Acked> acked() const;
-  // What the file held at every cut ever made.
+  // The bytes of the file at every cut ever made.
   const std::map<CutNumber, std::string>& golden() const { return golden_; }
 
-  // The content of a rollback that failed, and may have been made all the same.
+  // The content of a rollback that failed, and may have been made nevertheless.
   const std::optional<std::string>& unsure() const { return unsure_; }
 
-  // The versions that were acked, and never named to a prune, and how many changes the disk had
-  // seen by then: they must be there.
+  // The versions that were acked and never pruned, which must be there; and how many changes the
+  // disk had seen by then.
   std::map<VersionNumber, size_t> kept() const;
 
   // Opens the store on `env` and compares the newest durable cut, the head and all versions with
   // the golden bytes. `needed`: the oldest cut that may be the newest one. `kept`: versions that
-  // must be there. `unsure`: what the newest one may be, too.
+  // must be there. `unsure`: another content that the newest one may have.
   static void Check(FaultEnv& env, std::map<CutNumber, std::string> golden, CutNumber needed,
                     const std::vector<VersionNumber>& kept = {},
                     const std::optional<std::string>& unsure = std::nullopt);
@@ -56,7 +56,7 @@ class RandomHistory {
   void CheckTags();
   // How many reads of old versions went on after other steps.
   int paused_read_count() const { return paused_read_count_; }
-  // How many reads of pinned cuts found what the model says.
+  // How many reads of pinned cuts found the model's bytes.
   int pinned_read_count() const { return pinned_read_count_; }
 
  private:
@@ -71,20 +71,20 @@ class RandomHistory {
   // Drops some versions, perhaps only in part, beside readers of some others and of these.
   void Prune();
   void TagSomething();
-  // Reads a version, and makes other steps between the two of a read: head and sums first, then the
-  // rows of what was saved.
+  // Reads a version, with other steps between the two of a read: first head and sums, then the
+  // rows.
   void ReadWithPause();
-  // Pins the newest cut, lets go of one that is pinned, or reads it, perhaps with other steps in
-  // between: behind the read of the head, or of its checksums.
+  // Pins the newest cut, ends a pin, or reads a pinned cut, perhaps with other steps behind the
+  // read of the head or of its checksums.
   void UsePinnedCuts();
   void ReadPinnedCut(const Snapshot& snapshot);
-  // What the session has written, cut or not.
+  // Reads the session's own writes, cut or not.
   void ReadOwnWrites();
   std::string RandomBytes(size_t size);
 
   FaultEnv& env_;
   std::mt19937_64 random_;
-  std::mt19937_64 own_random_;  // of what changes nothing
+  std::mt19937_64 own_random_;  // for steps that change nothing
   const Faults faults_;
   bool broken_ = false;
   std::unique_ptr<Store> store_;

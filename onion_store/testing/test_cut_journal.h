@@ -66,7 +66,8 @@ class CutJournalTest : public testing::Test {
     return journal.Close();
   }
 
-  // As whoever opens the file, and where that is left to a person, as he who wants it done.
+  // Settles as an open of the file does; where that leaves it to a person, as one that wants the
+  // edit.
   absl::Status Settle(EnvTree& tree) {
     const absl::Status settled = SettleJournal(tree, "x.h5", JournalWay::kForward);
     if (!absl::StrContains(settled.message(), "not as far as it came")) return settled;

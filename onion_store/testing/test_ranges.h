@@ -1,4 +1,4 @@
-// What the store's tests share: reads of many ranges beside reads of one.
+// For the store's tests: reads of many ranges beside reads of one.
 #ifndef H5MIRROR_ONION_STORE_TESTING_TEST_RANGES_H_
 #define H5MIRROR_ONION_STORE_TESTING_TEST_RANGES_H_
 
@@ -12,7 +12,7 @@
 
 namespace h5mirror::store {
 
-// Every other page, and of each third of them only a part; none of an empty file.
+// Every other page, and of each third of these only a part; none for an empty file.
 inline std::vector<Extent> ScatteredRanges(uint64_t size_bytes, uint64_t page_size_bytes) {
   std::vector<Extent> ranges;
   for (uint64_t at = 0; at < size_bytes; at += 2 * page_size_bytes) {
@@ -23,7 +23,8 @@ inline std::vector<Extent> ScatteredRanges(uint64_t size_bytes, uint64_t page_si
   return ranges;
 }
 
-// Reads scattered ranges of a version or a pinned cut that is `golden`. False: it gave other bytes.
+// Reads scattered ranges of a version or a pinned cut with the bytes `golden`. False: the bytes
+// differ.
 template <typename Reader>
 bool ScatteredReadsMatch(Reader& reader, std::string_view golden, absl::Status* status) {
   const std::vector<Extent> ranges = ScatteredRanges(golden.size(), reader.page_size_bytes());

@@ -1,4 +1,4 @@
-// What the store's tests share: a writer that knows what the file must hold.
+// For the store's tests: a writer that knows the bytes that the file must have.
 #ifndef H5MIRROR_ONION_STORE_TESTING_TEST_STORE_H_
 #define H5MIRROR_ONION_STORE_TESTING_TEST_STORE_H_
 
@@ -91,7 +91,7 @@ class Writer {
   }
   absl::Status End(SessionEnd end = SessionEnd::kClean) { return file_->End(token_, end); }
 
-  // Whether the session began.
+  // The result of Begin().
   const absl::Status& begun() const { return begun_; }
   const std::string& content() const { return content_; }
   Token token() const { return token_; }

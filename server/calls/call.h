@@ -1,4 +1,4 @@
-// What the unary and server-streaming calls have in common.
+// Common parts of the unary and server-streaming calls.
 #ifndef H5MIRROR_SERVER_CALLS_CALL_H_
 #define H5MIRROR_SERVER_CALLS_CALL_H_
 
@@ -22,7 +22,7 @@ class FairPool;
 class HistoryPruner;
 class MirrorStates;
 
-// What all services share. Everything outlives them.
+// The objects that all services share. They must outlive the services.
 struct ServiceEnvironment {
   store::Store& store;
   LeaseTable& leases;
@@ -32,9 +32,9 @@ struct ServiceEnvironment {
   CommitBoard& commits;
   HistoryPruner& pruner;
   MirrorStates& mirrors;
-  // Of a server that is called; a part of one that is tested alone has none.
+  // Null only in tests of a single part.
   Callers* callers = nullptr;
-  FairPool* workers = nullptr;  // for calls that hold no thread of gRPC's
+  FairPool* workers = nullptr;  // for calls that hold no thread of gRPC
   CutBoard* cuts = nullptr;
 };
 
@@ -42,33 +42,33 @@ struct ServiceEnvironment {
 absl::StatusOr<Principal> AuthenticateCall(const grpc::ServerContextBase& context,
                                            const Authenticator& authenticator);
 
-// Callers::Admit(), and counts those who are nobody.
+// Callers::Admit(), and counts calls without a valid token.
 absl::StatusOr<Callers::Ticket> AdmitCall(const ServiceEnvironment& environment,
                                           const grpc::ServerContextBase& context,
                                           std::optional<Right> right, CallUse use,
                                           uint64_t cost = 1);
-// At the end of a call that began at `start`: measures, and logs what an operator should see
-// (kInternal, kDataLoss, kResourceExhausted of the disk, a caller who may not).
+// To be called at the end of a call that began at `start`. Measures, and logs errors for the
+// operator: kInternal, kDataLoss, kResourceExhausted of the disk, a caller without the right.
 void NoteCallDone(const ServiceEnvironment& environment, const grpc::ServerContextBase& context,
                   std::string_view method, absl::Duration start, const absl::Status& status);
 
-// At the end of a call that was not admitted. What was over a limit, Callers has logged.
+// To be called at the end of a call that was not admitted. (Callers logs calls over a limit.)
 void NoteRefused(const ServiceEnvironment& environment, const grpc::ServerContextBase& context,
                  std::string_view method, absl::Duration start, const absl::Status& status);
 
 // Runs the body of one call: authenticates, checks `right` (nullopt: any caller), measures,
-// translates the status, and logs what an operator should see (kInternal, kDataLoss).
+// translates the status, and logs as NoteCallDone().
 grpc::Status RunCall(const ServiceEnvironment& environment, const grpc::ServerContext& context,
                      std::string_view method, std::optional<Right> right,
                      absl::FunctionRef<absl::Status(const Principal&)> body);
 
-// A lease of `name` held by this server for one call, so that no writer comes in between;
-// given back by the destructor.
+// A lease of `name` that the server holds for one call, so that no writer comes in between. The
+// destructor gives it back.
 class CallLease {
  public:
   enum class Writer {
     kRespect,  // kFailedPrecondition names the writer that holds the lease
-    kRevoke,   // it is fenced
+    kRevoke,   // the writer is fenced
   };
   static absl::StatusOr<CallLease> Take(const ServiceEnvironment& environment, std::string name,
                                         const Principal& principal,
@@ -77,7 +77,7 @@ class CallLease {
   CallLease(CallLease&& other) noexcept;
   CallLease& operator=(CallLease&&) = delete;
 
-  // Whether a writer was there.
+  // True: a writer was fenced.
   bool revoked() const { return revoked_; }
 
  private:

@@ -1,4 +1,4 @@
-// Who has calls under way, how many each may have, and the end of those whose token goes.
+// The callers: how many calls each may have in flight, and the end of calls whose token is removed.
 #ifndef H5MIRROR_SERVER_CALLS_CALLERS_H_
 #define H5MIRROR_SERVER_CALLS_CALLERS_H_
 
@@ -23,32 +23,31 @@
 
 namespace h5mirror::server {
 
-// What a call holds for as long as it lasts. Each has a limit of its own.
+// The resource that a call holds as long as it lasts. Each has a limit of its own.
 enum class CallUse : uint8_t {
   kSession,  // a writer's stream; max_sessions of them
-  kRead,     // a stream of bytes, counted in the bytes that it may make the server hold
-  kWait,     // a call that waits for something to happen to a file
+  kRead,     // a stream of bytes, counted in the bytes that the server may have to hold for it
+  kWait,     // a call that waits for an event of a file
   kFollow,   // a follower
   kThread,   // a thread of the short calls
 };
 
-// How much there is of each.
+// The capacity of each.
 struct CallCapacity {
   uint64_t sessions = 1024;
   uint64_t read_bytes = 0;
-  uint64_t read_data_bytes = 0;  // in messages that are larger than they must be
+  uint64_t read_data_bytes = 0;  // for messages above the smallest size
   uint64_t waits = 0;
   uint64_t follows = 0;
   uint64_t threads = 0;
   int share_percent = 50;  // the setting caller_share
 
-  // What `memory_max_bytes` has room for; `threads`: those of the short calls.
+  // The capacity that `memory_max_bytes` allows; `threads`: those of the short calls.
   static CallCapacity Of(uint64_t memory_max_bytes, int max_sessions, int threads,
                          int share_percent);
 };
 
-// A read counts for two of the smallest messages, and a long request for what it may become in
-// memory.
+// The cost of a read: two of the smallest messages, and for a long request its size in memory.
 uint64_t ReadCost(uint64_t request_bytes);
 
 // Thread-safe. Outlives all tickets.
@@ -56,11 +55,12 @@ class Callers {
   struct Entry;
 
  public:
-  // `authenticator` and `clock` must outlive it.
+  // `authenticator` and `clock` must outlive this.
   Callers(const Authenticator& authenticator, Clock& clock, CallCapacity capacity);
   ~Callers();
 
-  // One admitted call. Destroyed before the call's context is: gives back what the call held.
+  // One admitted call. Its destructor gives the call's share back. To be destroyed before the
+  // call's context.
   class Ticket {
    public:
     Ticket() = default;
@@ -68,15 +68,16 @@ class Callers {
     Ticket& operator=(Ticket&& other) noexcept;
     ~Ticket() { Release(); }
 
-    // Of a ticket that Admit() gave.
+    // Only for a ticket of Admit().
     const Principal& principal() const;
-    // Whose share the call counts against: the token's name; without tokens the connection.
+    // The key of the share that the call counts against: the token's name; without tokens the
+    // connection.
     const std::string& key() const;
-    // Not OK: the token has gone, or lost the right; the call is to end with that.
+    // Not OK: the token was removed, or has lost the right. The call must end with this status.
     absl::Status revoked() const;
-    // `end` is called with that status when it comes, once, by the thread that reads the tokens
-    // again; at once, by this one, where it has come already. It must not wait, and may come when
-    // the ticket has just gone.
+    // `end` is called once, with that status, by the thread that reads the tokens again; or at
+    // once, by this one, if the status is there already. `end` must not wait, and may be called
+    // when the ticket has just been destroyed.
     void OnRevoke(std::function<void(const absl::Status&)> end);
 
    private:
@@ -89,19 +90,22 @@ class Callers {
     std::shared_ptr<Entry> entry_;
   };
 
-  // Whether the caller may: `right`, or nullopt: any caller.
-  // Errors: kUnauthenticated, kPermissionDenied; kResourceExhausted its share of `use` is taken.
+  // Admits a call that needs `right` (nullopt: any caller).
+  // Errors: kUnauthenticated    no valid token.
+  //         kPermissionDenied   the token lacks the right.
+  //         kResourceExhausted  the caller's share of `use` is taken.
   absl::StatusOr<Ticket> Admit(const grpc::ServerContextBase& context, std::optional<Right> right,
                                CallUse use, uint64_t cost = 1);
 
-  // After the tokens were read again: ends the calls of those that are no more, and of those that
-  // lost the right. Logs how many, by token.
+  // To be called after the tokens were read again. Ends the calls of tokens that were removed or
+  // have lost the right. Logs how many, by token.
   void EndRevoked();
-  // Every fraction of a second: cancels calls that were to end and could not, as nobody reads them.
+  // To be called several times a second. Cancels calls that were to end and could not, as their
+  // client does not read.
   void OnTimer();
 
-  // What one message of a read may have: 512 KiB, and less, down to 64 KiB, when many read. Each
-  // has two at most, the one on its way and the next.
+  // The size of one message of a read: 512 KiB, or less, down to 64 KiB, when there are many reads.
+  // Each read has at most two messages: the one in flight and the next.
   uint64_t ReadPartBytes() const;
 
  private:
@@ -120,7 +124,7 @@ class Callers {
   FairLimit threads_;
   std::atomic<uint64_t> read_count_ = 0;
 
-  // What was refused since it was last logged.
+  // Refusals since the last log line.
   struct Refusals {
     uint64_t count = 0;
     absl::Duration logged = -absl::InfiniteDuration();

@@ -1,9 +1,9 @@
-// Shares a bounded resource out to principals, so that one may use much of it while the others do
+// Shares a bounded resource out to principals. One principal may use much of it while the others do
 // not need it, and none can take the last of it.
 //
-// A principal may take more for as long as what it holds is less than what is left, times
-// `share / (100 - share)`. With a share of 50 %, one alone gets half; of three that take what they
-// can each gets a quarter, and a quarter is left for the next. It is the dynamic threshold of
+// A principal may take more as long as it holds less than the free rest times `share / (100 -
+// share)`. With a share of 50 %, a single principal gets half. Of three that take as much as they
+// can, each gets a quarter, and a quarter stays free. It is the dynamic threshold of
 // Choudhury and Hahne ("Dynamic queue length thresholds for shared-memory packet switches", 1998).
 #ifndef H5MIRROR_SERVER_CALLS_FAIR_LIMIT_H_
 #define H5MIRROR_SERVER_CALLS_FAIR_LIMIT_H_
@@ -21,11 +21,11 @@ namespace h5mirror::server {
 // Thread-safe.
 class FairLimit {
  public:
-  // `capacity`: in whatever is counted. `share_percent`: 1..100, what one alone may have.
+  // `capacity`: in any unit. `share_percent`: 1..100, the share of a single principal.
   FairLimit(uint64_t capacity, int share_percent)
       : capacity_(capacity), share_(static_cast<uint64_t>(std::clamp(share_percent, 1, 100))) {}
 
-  // False: the principal has had its share, or nothing is left.
+  // False: the principal has its share, or nothing is left.
   bool Take(const std::string& principal, uint64_t cost) {
     absl::MutexLock lock(&mutex_);
     if (cost > capacity_ - taken_) return false;
@@ -43,7 +43,7 @@ class FairLimit {
     return true;
   }
 
-  // What Take() gave.
+  // Gives back what Take() gave.
   void GiveBack(const std::string& principal, uint64_t cost) {
     absl::MutexLock lock(&mutex_);
     taken_ -= cost;
@@ -60,7 +60,7 @@ class FairLimit {
   const uint64_t share_;
   absl::Mutex mutex_;
   uint64_t taken_ ABSL_GUARDED_BY(mutex_) = 0;
-  std::unordered_map<std::string, uint64_t> held_ ABSL_GUARDED_BY(mutex_);  // none is 0
+  std::unordered_map<std::string, uint64_t> held_ ABSL_GUARDED_BY(mutex_);  // no value is 0
 };
 
 }  // namespace h5mirror::server

@@ -18,12 +18,12 @@
 
 namespace h5mirror::server {
 
-// Thread-safe. The tasks of one principal start in the order in which they were scheduled; among
-// principals each has one task in turn, however many the others have waiting. One principal runs
-// on three quarters of the threads at most, so that the others find one free.
+// Thread-safe. The tasks of one principal start in the order in which they were scheduled. Each
+// principal has one task in turn, however many tasks of others wait. One principal runs on at most
+// three quarters of the threads, so that the others find one free.
 class FairPool {
  public:
-  // `name` is what the threads are called, at most 15 characters.
+  // `name`: of the threads, at most 15 characters.
   FairPool(int thread_count, const char* name)
       : running_max_(thread_count > 1 ? (thread_count * 3 + 3) / 4 : 1) {
     for (int i = 0; i < thread_count; ++i) {
@@ -49,7 +49,7 @@ class FairPool {
     ++waiting_;
     if (queue.tasks.size() == 1 && queue.running < running_max_) turns_.push_back(principal);
   }
-  // Whether there are tasks that no thread has begun.
+  // True: there are tasks that no thread has begun.
   bool HasWaiting() const {
     absl::MutexLock lock(&mutex_);
     return waiting_ > 0;
@@ -100,7 +100,7 @@ class FairPool {
   const int running_max_;
   mutable absl::Mutex mutex_;
   std::map<std::string, Queue> queues_ ABSL_GUARDED_BY(mutex_);
-  // Those that have tasks and may run one more, each once.
+  // The principals that have tasks and may run one more, each once.
   std::deque<std::string> turns_ ABSL_GUARDED_BY(mutex_);
   size_t waiting_ ABSL_GUARDED_BY(mutex_) = 0;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;

@@ -1,6 +1,6 @@
-// Whose a file is, as far as the server can tell: it believes the name of a token, and nothing else
-// that a client says of itself. Identities, origins and paths are no proof, since who may read a
-// file is told them.
+// The owner of a file, for the server. It trusts the name of a token, and nothing else that a
+// client says of itself. Identities, origins and paths are no proof, as every reader of a file sees
+// them.
 #ifndef H5MIRROR_SERVER_CALLS_OWN_FILE_H_
 #define H5MIRROR_SERVER_CALLS_OWN_FILE_H_
 
@@ -10,18 +10,15 @@
 
 namespace h5mirror::server {
 
-// Whether `principal` may do with `file` what its writer may: an administrator may, and the one
-// user whose token made both the oldest and the newest of its versions. (The newest alone would not
-// do: whoever may write can make one.) A version of nobody, as from a time without tokens, proves
-// nothing.
-// Errors: kPermissionDenied names the token that made the version, and what is missing; those of
-// the
-//         store.
+// OK: `principal` may act as the writer of `file`. An administrator may, and the user whose token
+// made both the oldest and the newest of its versions. (The newest alone is no proof: any writer
+// can make one.) A version without a token, as from a time without tokens, proves nothing.
+// Errors: kPermissionDenied  names the token that made the version, and the missing right.
+//         those of the store.
 absl::Status CheckOwnFile(const Principal& principal, store::File& file);
 
-// Whether `principal` may speak for the local file of version `version`, which it compared: an
-// administrator may, and the user whose token made that version. Errors as above; kNotFound: there
-// is no such version any more.
+// OK: `principal` may speak for the local file that it compared with `version`. An administrator
+// may, and the user whose token made that version. Errors as above; kNotFound: the version is gone.
 absl::Status CheckOwnVersion(const Principal& principal, store::File& file,
                              store::VersionNumber version);
 

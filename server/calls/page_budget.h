@@ -1,5 +1,5 @@
-// How much one page of a list, or one message of a stream, may hold: clients take messages of
-// rpc::kMaxMessageBytes, and what a row holds is up to whoever wrote it.
+// Bounds one page of a list, or one message of a stream: clients take messages of at most
+// rpc::kMaxMessageBytes, and a row may be large.
 #ifndef H5MIRROR_SERVER_CALLS_PAGE_BUDGET_H_
 #define H5MIRROR_SERVER_CALLS_PAGE_BUDGET_H_
 
@@ -9,12 +9,12 @@
 
 namespace h5mirror::server {
 
-// Of one page, beside what else is in its message.
+// The most bytes of rows in one page.
 inline constexpr size_t kPageBytesMax = 768 << 10;
 
 class PageBudget {
  public:
-  // Whether `row` still fits, which then counts. The first one does, however large.
+  // True: `row` fits, and counts from now on. The first row always fits.
   bool Takes(const google::protobuf::MessageLite& row) { return Takes(row.ByteSizeLong()); }
   bool Takes(size_t row_bytes) {
     constexpr size_t kAround = 16;  // its tag and length, also in the rows around it

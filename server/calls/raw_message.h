@@ -8,7 +8,7 @@
 
 namespace h5mirror::server {
 
-// kInvalidArgument: they are no `Message`.
+// kInvalidArgument: the bytes are no `Message`.
 template <typename Message>
 absl::StatusOr<Message> ParseMessage(const grpc::ByteBuffer& bytes) {
   Message message;

@@ -22,7 +22,7 @@ namespace h5mirror::server {
 using RangesAt =
     absl::FunctionRef<absl::Status(absl::Span<const Extent> ranges, absl::Span<char> out)>;
 
-// As many of `runs` as fit in a message, with what is left of them.
+// As many of `runs` as fit into a message, and the rest of them.
 template <typename Response>
 void TakePieces(std::vector<Extent>* runs, size_t* next, bool as_pieces, uint64_t room,
                 std::vector<Extent>* pieces, Response* part) {
@@ -42,10 +42,9 @@ void TakePieces(std::vector<Extent>* runs, size_t* next, bool as_pieces, uint64_
   }
 }
 
-// The messages of one call. `Request` and `Response` are ReadSnapshot's or ReadVersion's; `read`
-// was sent, of a version or cut of `size_bytes`. The range is there whatever becomes of what is
-// sent behind it: at a block that cannot be read this ends, as if no more were known, and who wants
-// that block asks for it and is told why.
+// The messages of one call. `Request` and `Response` are ReadSnapshot's or ReadVersion's. The range
+// `read`, of a version or cut of `size_bytes`, was sent before. A block that cannot be read is no
+// error of the call: the metadata ends there, and a reader that asks for that block gets the error.
 template <typename Response, typename Request>
 class MetadataParts {
  public:
@@ -61,8 +60,8 @@ class MetadataParts {
         read);
   }
 
-  // Fills `part`, in which nothing else is set, with at most `part_bytes`, whole blocks; false:
-  // there are no more. `read_at` reads that version or cut.
+  // Fills the empty `part` with whole blocks, at most `part_bytes`. False: there are no more.
+  // `read_at` reads the version or cut.
   bool Next(RangesAt read_at, uint64_t part_bytes, Response& part) {
     if (is_over_) return false;
     part.set_ahead(true);

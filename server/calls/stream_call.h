@@ -1,4 +1,4 @@
-// A call that sends a stream of messages and holds no thread while nobody reads them.
+// A call that sends a stream of messages and holds no thread while its client does not read.
 #ifndef H5MIRROR_SERVER_CALLS_STREAM_CALL_H_
 #define H5MIRROR_SERVER_CALLS_STREAM_CALL_H_
 
@@ -17,11 +17,11 @@
 
 namespace h5mirror::server {
 
-// What a source of messages may look at while it makes one.
+// The state of the call, for a source that makes a message.
 struct StreamTurn {
-  // Of data in one message; less when many read.
+  // The most bytes of data in one message; less when there are many reads.
   uint64_t part_bytes;
-  // The caller has gone, or is to go: what is made now reaches nobody.
+  // True: the call has ended or must end, and no message can be sent.
   const std::atomic<bool>& is_cancelled;
 };
 
@@ -35,12 +35,12 @@ class StreamSource {
     kEnd,
   };
   virtual ~StreamSource() = default;
-  // May wait for a disk, for no caller. Makes `message` where it returns one of the first two. Not
-  // called again after kLastMessage, kEnd or an error.
+  // May wait for a disk, but not for a client. Makes `message` if it returns one of the first two.
+  // Not called again after kLastMessage, kEnd or an error.
   virtual absl::StatusOr<Next> Make(const StreamTurn& turn, grpc::ByteBuffer& message) = 0;
 };
 
-// One of a typed message, which is made in memory that serves many calls.
+// A source of typed messages, made in memory that is reused for many calls.
 template <typename Response>
 class TypedStreamSource : public StreamSource {
  public:
@@ -62,14 +62,14 @@ using StreamReactor = grpc::ServerWriteReactor<grpc::ByteBuffer>;
 using MakeStreamSource =
     std::function<absl::StatusOr<std::unique_ptr<StreamSource>>(const Principal& principal)>;
 
-// Begins a call: admits the caller, and sends what the source has that `make` gives, one message
-// while the next is made. gRPC destroys the call when it has ended. `environment` and what `make`
-// refers to outlive it; `make` must not wait.
+// Begins a call: admits the caller, and sends the messages of the source that `make` returns. One
+// message is sent while the next is made. gRPC destroys the call when it has ended. `environment`,
+// and the objects that `make` refers to, must outlive the call. `make` must not wait.
 StreamReactor* StartStream(const ServiceEnvironment& environment,
                            const grpc::CallbackServerContext& context, const char* method,
                            Right right, uint64_t request_bytes, const MakeStreamSource& make);
 
-// The same for a request that comes as bytes; `make` has the parsed one as well.
+// The same for a request that comes as bytes. `make` also gets the parsed request.
 template <typename Request, typename Make>
 StreamReactor* StartStream(const ServiceEnvironment& environment,
                            const grpc::CallbackServerContext& context, const char* method,

@@ -18,7 +18,7 @@ namespace h5mirror::server {
 // Thread-safe. Tasks start in the order in which they were scheduled.
 class WorkerPool {
  public:
-  // `name` is what the threads are called, at most 15 characters.
+  // `name`: of the threads, at most 15 characters.
   WorkerPool(int thread_count, const char* name) {
     for (int i = 0; i < thread_count; ++i) {
       threads_.emplace_back([this] { Run(); });
@@ -40,7 +40,7 @@ class WorkerPool {
     absl::MutexLock lock(&mutex_);
     tasks_.push_back(std::move(task));
   }
-  // Whether there are tasks that no thread has begun.
+  // True: there are tasks that no thread has begun.
   bool HasWaiting() const {
     absl::MutexLock lock(&mutex_);
     return !tasks_.empty();

@@ -1,4 +1,4 @@
-// Who calls, and what that caller may do.
+// The caller of a call, and its rights.
 #ifndef H5MIRROR_SERVER_DOOR_AUTH_H_
 #define H5MIRROR_SERVER_DOOR_AUTH_H_
 
@@ -18,13 +18,18 @@ namespace h5mirror::server {
 
 class CallGate;
 
-// A caller whom the server believes. `name` is the token's, empty where no tokens are
-// configured; what the caller claims about itself is kept apart (store::Provenance).
+// A caller that the server has authenticated. `name` is the token's, empty if no tokens are
+// configured. The caller's own account of itself is apart (store::Provenance).
 struct Principal {
   std::string name;
   Rights rights;
   Sha256Digest digest{};  // of the token
 };
+
+// For the log: the token's name, "-" where no token is asked for.
+inline std::string_view TokenName(const Principal& principal) {
+  return principal.name.empty() ? "-" : std::string_view(principal.name);
+}
 
 // kPermissionDenied names the token, its rights and the one that is missing.
 absl::Status CheckRight(const Principal& principal, Right right);
@@ -32,7 +37,7 @@ absl::Status CheckRight(const Principal& principal, Right right);
 // Thread-safe.
 class Authenticator {
  public:
-  // Asks nobody for a token: every caller has all rights.
+  // Asks for no token: every caller has all rights.
   Authenticator() = default;
   // Loads the tokens of a file. Errors as ReadTokenFile(); kInvalidArgument: it holds none.
   static absl::StatusOr<std::unique_ptr<Authenticator>> Load(const std::filesystem::path& path);
@@ -40,24 +45,24 @@ class Authenticator {
   // Reads the file again. On an error the tokens stay as they were.
   absl::Status Reload();
 
-  // `authorization` is the call's header, "Bearer TOKEN". All digests are compared in full,
-  // so the time taken says nothing about a token.
-  // Errors: kUnauthenticated  none, malformed or unknown.
+  // `authorization` is the call's header, "Bearer TOKEN". All digests are compared in full, so that
+  // the time taken tells nothing about a token. kUnauthenticated: no token, a malformed or an
+  // unknown one.
   absl::StatusOr<Principal> Authenticate(std::optional<std::string_view> authorization) const;
 
-  // Whether the token of `principal` is known still, and has `right` (nullopt: any) still.
+  // OK: the token of `principal` still exists, and still has `right` (nullopt: any).
   // Errors: kUnauthenticated  it was removed; kPermissionDenied  as CheckRight().
   absl::Status StillMay(const Principal& principal, std::optional<Right> right) const;
 
   bool wants_tokens() const { return !path_.empty(); }
   size_t token_count() const;
 
-  // Told of each call that is looked at. It must outlive all calls; nullptr: nobody is.
+  // Hears of each call whose token is checked. It must outlive all calls; nullptr: none.
   CallGate* gate() const { return gate_; }
   void set_gate(CallGate* gate) { gate_ = gate; }
 
  private:
-  const std::filesystem::path path_;  // empty: no tokens wanted
+  const std::filesystem::path path_;  // empty: no tokens are asked for
   CallGate* gate_ = nullptr;
   mutable absl::Mutex mutex_;
   std::vector<TokenEntry> tokens_ ABSL_GUARDED_BY(mutex_);

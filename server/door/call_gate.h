@@ -1,7 +1,6 @@
-// Looks at each call as soon as its headers are there, before gRPC keeps anything for it: gRPC 1.51
-// queues what it has not begun to serve without a bound, also calls that were reset meanwhile
-// (CVE-2023-44487), and holds the client to its limit of streams only once the client has
-// acknowledged it.
+// Checks each call as soon as its headers have come, before gRPC takes memory for it. gRPC 1.51
+// queues calls that it has not begun to serve without a bound, also calls that were reset meanwhile
+// (CVE-2023-44487). It enforces its limit of streams only once the client has acknowledged it.
 #ifndef H5MIRROR_SERVER_DOOR_CALL_GATE_H_
 #define H5MIRROR_SERVER_DOOR_CALL_GATE_H_
 
@@ -25,35 +24,35 @@
 namespace h5mirror::server {
 
 struct CallLimits {
-  // Calls of one connection that have headers, and that no code of ours has seen: half open,
-  // waiting for a thread, or reset before. A call without a valid token counts among fewer.
+  // Of one connection: calls that have headers and have not come to our code. They are half open,
+  // wait for a thread, or were reset before. Calls without a valid token have a smaller limit.
   int waiting = 2048;
   int waiting_without_token = 16;
-  // Of all connections. Beyond, those that have more than waiting_without_token get no more, and
-  // those that have shown no valid token none without one.
+  // Of all connections. Beyond this, connections with more than waiting_without_token get no more
+  // calls, and connections without a valid token get none without one.
   int waiting_in_all = 16384;
-  // A connection that was refused so many calls, and goes on, is cut; sooner without a valid token.
+  // A connection that goes on after so many refused calls is cut; sooner without a valid token.
   int refused = 1024;
   int refused_without_token = 64;
 };
 
-// Thread-safe. gRPC holds it as long as it has connections.
+// Thread-safe. gRPC shares ownership as long as it has connections.
 class CallGate {
  public:
   // `authenticator` and `door` must outlive Close().
   CallGate(const Authenticator& authenticator, FrontDoor& door, const CallLimits& limits)
       : authenticator_(&authenticator), door_(&door), limits_(limits) {}
 
-  // A call has come to our code. `admitted`: its token is valid, or none is wanted.
+  // A call has come to our code. `admitted`: its token is valid, or the server asks for none.
   void Begun(const grpc::ServerContextBase& context, bool admitted);
-  // The same of a question for the server's health, which wants no token.
+  // The same for a call to the health service, which needs no token.
   void ProbeBegun(const grpc::ServerContextBase& context);
   // From now on all calls are refused.
   void Close();
 
   uint64_t refused_calls() const { return refused_calls_; }
 
-  // Whether a call may go on whose headers have come. On a thread of gRPC.
+  // OK: the call, whose headers have come, may go on. Called on a thread of gRPC.
   absl::Status Enter(grpc_auth_context& connection, int slot,
                      std::optional<std::string_view> authorization);
 
@@ -72,7 +71,7 @@ class CallGate {
   Connection& ConnectionOf(grpc_auth_context& connection, int slot, absl::Duration now)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Connection* Find(const grpc::ServerContextBase& context) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // The connection of a call that has begun, which waits no more; nullptr: nobody knows it.
+  // The connection of a call that has come to our code; nullptr: unknown.
   Connection* TakeBegun(const grpc::ServerContextBase& context)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Settle(Connection& connection, absl::Duration now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -93,11 +92,11 @@ class CallGate {
   std::atomic<uint64_t> refused_calls_{0};
 };
 
-// Tells connections apart, those of a Unix socket too; without a gate, by the peer.
+// A key that tells connections apart, those of a Unix socket too. Without a gate, the peer.
 std::string ConnectionKey(const grpc::ServerContextBase& context);
 
-// Credentials whose calls pass `gate` as those of `slot`. Takes `credentials`, TLS or insecure
-// ones.
+// Credentials whose calls pass `gate` as calls of `slot`. Takes ownership of `credentials`, TLS or
+// insecure ones.
 std::shared_ptr<grpc::ServerCredentials> GatedCredentials(grpc_server_credentials* credentials,
                                                           std::shared_ptr<CallGate> gate, int slot);
 

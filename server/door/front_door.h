@@ -23,7 +23,7 @@
 
 namespace h5mirror::server {
 
-// What the metrics are set to: what is now, and what has happened since the start.
+// Values for the metrics: of now, and since the start.
 struct DoorSample {
   ConnectionCounts connections;
   std::array<uint64_t, kTurnedCount> turned{};  // by Turned
@@ -33,19 +33,19 @@ struct DoorSample {
 // Raises the process's soft limit of descriptors to the hard one, 65,536 at most.
 void RaiseDescriptorLimit();
 
-// What the configuration, `memory_max` and the descriptors that the process may have allow.
+// The limits by the configuration, `memory_max` and the process's limit of descriptors.
 ConnectionLimits LimitsFor(const Config& config);
 
-// Thread-safe, but for Open(), Attach() and Start(), which come in this order.
+// Thread-safe, but for Open(), Attach() and Start(), which must be called in this order.
 class FrontDoor {
  public:
   // Binds all addresses of config.listen. Errors as ListenSocket::Open().
   static absl::StatusOr<std::unique_ptr<FrontDoor>> Open(const Config& config);
-  // After the end of gRPC's server.
+  // To be destroyed after the end of gRPC's server.
   ~FrontDoor();
 
   int port(size_t index) const { return sockets_[index].port(); }
-  // Where connections of config.listen[index] go, by slot (connection_table.h).
+  // Sets the acceptor for connections of config.listen[index], by slot (connection_table.h).
   void Attach(size_t index, int slot,
               std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor);
   static constexpr int kSlots = 16;  // of each address
@@ -53,17 +53,18 @@ class FrontDoor {
   static int SlotOf(size_t index, int slot) { return static_cast<int>(index) * kSlots + slot; }
   // Begins to accept, on a thread of its own. gRPC's server must have been started.
   void Start();
-  // Accepts no more, and lets go of the addresses. Those that are connected stay.
+  // Accepts no more connections, and frees the addresses. Connections stay.
   void StopAccepting();
 
-  // Told by calls, with grpc::ServerContext::peer(). A token was valid, or none is wanted.
+  // A call's token is valid, or the server asks for none. `grpc_peer`:
+  // grpc::ServerContext::peer().
   void Admit(const std::string& grpc_peer);
-  // The server's health was asked for.
+  // A call went to the health service.
   void SpareProbe(const std::string& grpc_peer);
   // The first call of a connection, as ConnectionTable::Claim().
   uint64_t Claim(int slot);
-  // Cuts a connection whose calls are those of no client of ours: by its peer, where that is known,
-  // else by its number, where that is not 0, else all newcomers of its slot that may be it.
+  // Cuts a connection whose calls no client of ours makes. By its peer, if that is known; else by
+  // its number, if that is not 0; else all newcomers of its slot that it may be.
   void CutForCalls(const std::string& grpc_peer, uint64_t number, int slot);
 
   ConnectionCounts Counts() const { return table_.Counts(); }
@@ -82,8 +83,8 @@ class FrontDoor {
   void AcceptFrom(size_t index, int listener);
   bool AcceptOne(size_t index, int listener);
   void TakeIn(size_t index, int listener, OwnedFd fd);
-  // With no descriptors left: takes one connection with the reserve, to refuse it. False: not even
-  // that.
+  // With no descriptors left: takes one connection with the reserve, to refuse it. False: that has
+  // failed too.
   bool RefuseWithReserve(int listener);
   void Note(Turned turned, std::string_view name);
   void WatchListeners();
@@ -97,7 +98,7 @@ class FrontDoor {
   OwnedFd epoll_;
   OwnedFd wake_;
   OwnedFd reserve_;
-  bool out_of_descriptors_ = false;  // on the thread: listeners are left alone for a moment
+  bool out_of_descriptors_ = false;  // the thread's own: listeners rest for a moment
 
   std::array<std::atomic<uint64_t>, kTurnedCount> turns_{};
   absl::Mutex log_mutex_;

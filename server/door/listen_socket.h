@@ -1,6 +1,5 @@
-// The sockets that a server listens on. They are ours and not gRPC's: gRPC 1.51 never accepts again
-// after an accept() that failed for want of descriptors (CVE-2023-4785), and knows no limit of
-// connections.
+// The sockets that a server listens on. They are not gRPC's: gRPC 1.51 never accepts again after an
+// accept() that failed for want of descriptors (CVE-2023-4785), and has no limit of connections.
 #ifndef H5MIRROR_SERVER_DOOR_LISTEN_SOCKET_H_
 #define H5MIRROR_SERVER_DOOR_LISTEN_SOCKET_H_
 
@@ -23,15 +22,17 @@ namespace h5mirror::server {
 class ListenSocket {
  public:
   // Binds and listens. A host name may stand for several addresses: one that works is enough, and
-  // all have the same port. A stale Unix socket is replaced; its new one gets `group`, where one is
-  // named, and `socket_mode_bits` before anybody can connect. Errors: kUnavailable  names address
-  // and reason, also where another process listens there.
+  // all have the same port. A stale Unix socket is replaced. The new one gets `group`, if one is
+  // named, and `socket_mode_bits` before a client can connect.
+  // Errors: kUnavailable  the address cannot be bound, or another process listens there; the
+  // message
+  //                       names address and reason.
   //         kNotFound     no such group.
-  //         others        of chown() and chmod().
+  //         those of chown() and chmod().
   static absl::StatusOr<ListenSocket> Open(const ListenAddress& address, uint32_t socket_mode_bits,
                                            const std::string& group);
 
-  // Removes a Unix socket's name, where it is still this one's.
+  // Removes the name of a Unix socket, if it is still this one's.
   ~ListenSocket();
   ListenSocket(ListenSocket&&) noexcept = default;
   ListenSocket& operator=(ListenSocket&&) = delete;

@@ -1,4 +1,4 @@
-// Who is at the other end of a connection.
+// The other end of a connection.
 #ifndef H5MIRROR_SERVER_DOOR_PEER_H_
 #define H5MIRROR_SERVER_DOOR_PEER_H_
 
@@ -23,15 +23,15 @@ struct Peer {
   uint16_t port = 0;
   uid_t uid = 0;
 
-  // "192.0.2.7", "2001:db8::1", "uid 1000": what limits for one peer count by.
+  // "192.0.2.7", "2001:db8::1", "uid 1000": the key of limits for one peer.
   std::string Name() const;
 };
 
-// The other end of a connected socket; nullopt where it is gone already.
+// The other end of a connected socket; nullopt: it is gone.
 std::optional<Peer> PeerOf(int fd);
 
-// As gRPC writes it: "ipv4:127.0.0.1:4711", "ipv6:%5B::1%5D:4711". nullopt for Unix sockets, which
-// gRPC does not tell apart, and for what is no such text.
+// Parses gRPC's form: "ipv4:127.0.0.1:4711", "ipv6:%5B::1%5D:4711". nullopt: a Unix socket, which
+// gRPC does not tell apart from another, or no such text.
 std::optional<Peer> ParseGrpcPeer(std::string_view text);
 
 }  // namespace h5mirror::server

@@ -1,11 +1,11 @@
-// How much clients may send unasked, kept within one budget however many of them there are.
+// Bounds the bytes that clients may send unasked. All connections share one budget.
 //
-// Without probing, gRPC 1.51 lets a connection send 64 KiB beyond the message that is being read:
-// enough next door, one message for each round trip from far away. With probing it doubles a
-// connection's window as long as the delay that it measures asks for it. On a busy server that
-// delay is the queue of all the others, so all windows grow until gRPC's memory quota is full, and
-// the quota's only answers are to send connections away (GOAWAY) and to reset streams. It knows no
-// bound for a window; what it has is a hook of its own tests where a probed window is decided.
+// Without probing, gRPC 1.51 lets a connection send 64 KiB beyond the message that is being read.
+// That is enough on a near network, but on a far one it means one message for each round trip. With
+// probing, gRPC doubles a connection's window as long as the measured delay asks for it. On a busy
+// server that delay comes from the queue of all other connections. So all windows grow until gRPC's
+// memory quota is full. Then gRPC sends connections away (GOAWAY) and resets streams. It has no
+// bound for a window, but a hook for its own tests where a probed window is decided.
 #ifndef H5MIRROR_SERVER_DOOR_RECEIVE_WINDOWS_H_
 #define H5MIRROR_SERVER_DOOR_RECEIVE_WINDOWS_H_
 
@@ -23,8 +23,8 @@ inline constexpr uint32_t kWindowBytesMax = 16 << 20;
 // an equal share, within the limits above. A power of two, or the share.
 uint32_t NextWindowBytes(uint32_t now_bytes, uint64_t budget_bytes, int session_count);
 
-// From now on probed windows of this process's connections share `budget_bytes`. False where this
-// gRPC has no such hook: windows must not be probed then. Any thread; lasts as long as the process.
+// From now on probed windows of this process's connections share `budget_bytes`. False: this gRPC
+// has no such hook, and windows must not be probed. Any thread; lasts as long as the process.
 bool BoundProbedWindows(uint64_t budget_bytes);
 
 // How many sessions share the budget now. Any thread.

@@ -1,8 +1,8 @@
-// The certificate that a server shows, and its renewal while the server runs.
+// The server's certificate, and its renewal while the server runs.
 //
-// gRPC's own watcher of certificate files takes whatever they hold, also a key without its
-// certificate or half of a file, and from then on no client gets in. This one takes a pair that was
-// checked, and else goes on with the one before.
+// gRPC's own watcher takes any content of the certificate files, also a key of another certificate
+// or half of a file, and from then on no client can connect. This one takes only a pair that was
+// checked, and else goes on with the former pair.
 #ifndef H5MIRROR_SERVER_DOOR_SERVER_CERTIFICATE_H_
 #define H5MIRROR_SERVER_DOOR_SERVER_CERTIFICATE_H_
 
@@ -20,29 +20,29 @@
 
 namespace h5mirror::server {
 
-// Thread-safe. Outlives the server that has a port with its credentials.
+// Thread-safe. Must outlive the server that has a port with its credentials.
 class ServerCertificate {
  public:
   ~ServerCertificate();
-  // Errors: kInvalidArgument  names both files and says what is wrong with the pair: they do not
-  //                           match, the certificate has expired, one is not PEM;
+  // Errors: kInvalidArgument  the two do not match, the certificate has expired, or one is no PEM;
+  //                           the message names both files.
   //         those of ReadSmallFile().
   static absl::StatusOr<std::unique_ptr<ServerCertificate>> Load(
       const std::filesystem::path& certificate, const std::filesystem::path& key);
 
-  // Reads the files again. A sound pair is shown to each client that connects from now on;
-  // connections that stand go on. On an error, as Load()'s, the pair in use stays. Both are logged,
-  // an error that is the same as before once.
+  // Reads the files again. Clients that connect from now on get the new pair; connections go on. On
+  // an error, as Load()'s, the pair in use stays. Logs both; a repeated error once.
   absl::Status Reload();
 
-  // Of one listening port, which asks for the pair at each handshake. Owned by the caller.
+  // Credentials for one listening port, which asks for the pair at each handshake. The caller owns
+  // them.
   grpc_server_credentials* MakePortCredentials();
 
  private:
   class Port;
   struct Pair {
     KeyAndCertificate pem;
-    uint64_t generation = 1;  // counts the pairs that were taken
+    uint64_t generation = 1;  // the number of this pair
   };
 
   ServerCertificate(std::filesystem::path certificate, std::filesystem::path key);

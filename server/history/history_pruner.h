@@ -1,6 +1,6 @@
-// Keeps histories within what the configuration says: prunes by rule, thins where a limit is
-// reached, stops where thinning does not help, and removes what was removed and has expired. The
-// whole of it, for operators: docs/reference/retention.md.
+// Keeps histories within the limits of the configuration: prunes by rule, thins a history at a
+// limit, stops one that thinning does not help, and deletes removed files that have expired. For
+// operators: docs/reference/retention.md.
 #ifndef H5MIRROR_SERVER_HISTORY_HISTORY_PRUNER_H_
 #define H5MIRROR_SERVER_HISTORY_HISTORY_PRUNER_H_
 
@@ -24,23 +24,23 @@ namespace h5mirror::server {
 // Thread-safe but for Round().
 class HistoryPruner {
  public:
-  // Everything referenced must outlive it.
+  // The referenced objects must outlive this.
   HistoryPruner(const Config& config, store::Store& store, Clock& clock, Metrics& metrics);
   ~HistoryPruner() { Stop(); }
   HistoryPruner(const HistoryPruner&) = delete;
 
-  // Looks at the disk once, so that nobody writes before it is known to be too full, and starts the
-  // thread.
+  // Looks at the disk once, so that a disk that is too full is known before the first write. Then
+  // starts the thread.
   void Start();
-  // Ends the thread between two steps of what it does.
+  // Ends the thread between two steps of its work.
   void Stop();
 
-  // The history of a file may have grown. Costs little, called for every durable cut.
+  // The history of a file may have grown. Cheap; called for every durable cut.
   void Grew(const std::string& name);
   // For people: why versions of the file are dropped early, or none are made; empty: neither.
   std::string NoticeOf(const std::string& name) const;
 
-  // What the thread does once a second; for tests, instead of Start().
+  // One round of the thread, which makes one a second. For tests, instead of Start().
   void Round();
 
  private:
@@ -57,10 +57,10 @@ class HistoryPruner {
 
   absl::Status Pause();
   bool stopping() const;
-  // What cannot wait for the end of a long prune by rule.
+  // The work that cannot wait for the end of a long prune by rule.
   void RunUrgent();
 
-  // Tells the metrics when files were last compared with their local ones, once after a start.
+  // Once after a start: brings the times of the last comparisons with local files into the metrics.
   void NoteChecks();
 
   // ---- By rule ----
@@ -75,7 +75,7 @@ class HistoryPruner {
   absl::Status CheckLimit(const std::string& name, const RetentionRule& rule);
   absl::Status ThinToLimit(const std::string& name, const RetentionRule& rule);
   void StopFile(const std::string& name, std::string notice);
-  // Where it is stopped and cannot be thinned just now.
+  // The history is stopped and cannot be thinned now: sets the time of the next attempt.
   void TryLater(const std::string& name);
   void ResumeFile(const std::string& name);
 
@@ -84,14 +84,14 @@ class HistoryPruner {
   struct Disk {
     uint64_t free_bytes;
     uint64_t min_free_bytes;
-    // Where thinning ends, and all goes on.
+    // The free bytes at which thinning ends, and stopped histories go on.
     uint64_t goal_bytes() const;
   };
-  // Unset: there is no min_free, or nobody knows what is free.
+  // Unset: there is no min_free, or the free space is unknown.
   std::optional<Disk> LookAtDisk();
   void StopWhereLow();
   void CheckDisk();
-  // Returns the bytes given back.
+  // Thins histories. Returns the bytes given back.
   uint64_t ThinForSpace();
   bool all_stopped() const;
   void StopAll(const Disk& disk, std::string_view why);

@@ -1,4 +1,4 @@
-// Which versions of a file a policy drops.
+// The versions of a file that a policy drops.
 #ifndef H5MIRROR_SERVER_HISTORY_PRUNE_PLAN_H_
 #define H5MIRROR_SERVER_HISTORY_PRUNE_PLAN_H_
 
@@ -19,7 +19,7 @@ namespace h5mirror::server {
 // kInvalidArgument as store::CheckPolicy().
 absl::StatusOr<store::RetentionPolicy> FromProto(const v1::RetentionPolicy& policy);
 
-// One version, and why it is kept; no reasons: it goes.
+// One version, and why it is retained; no reasons: it is dropped.
 struct PlannedVersion {
   store::VersionInfo version;
   std::vector<std::string> kept_by;
@@ -31,10 +31,10 @@ class PrunePlanner {
   PrunePlanner(store::File& file, const store::RetentionPolicy& policy)
       : file_(file), retention_(policy) {}
 
-  // The next versions, newest first, at most `count`; none: that were all. What the head does not
-  // hold yet is kept for now.
+  // The next versions, newest first, at most `count`; none: there are no more. Versions that the
+  // head does not hold yet are retained for now.
   absl::StatusOr<std::vector<PlannedVersion>> Next(size_t count);
-  // Of all that Next() gave: those to drop.
+  // The versions to drop among those that Next() gave.
   std::vector<store::VersionNumber> TakeDoomed() { return std::move(doomed_); }
 
  private:
@@ -45,7 +45,7 @@ class PrunePlanner {
   std::vector<store::VersionNumber> doomed_;
 };
 
-// The versions of `file` to drop. `pause` is asked now and then; a failed one ends it.
+// The versions of `file` to drop. Calls `pause` now and then; an error of it ends the work.
 absl::StatusOr<std::vector<store::VersionNumber>> PlanPrune(
     store::File& file, const store::RetentionPolicy& policy,
     absl::FunctionRef<absl::Status()> pause);

@@ -1,4 +1,4 @@
-// Dropping versions without a caller: what a rule or a lack of space wants gone.
+// Drops versions for a rule or for want of space, without a caller.
 #ifndef H5MIRROR_SERVER_HISTORY_THINNING_H_
 #define H5MIRROR_SERVER_HISTORY_THINNING_H_
 
@@ -15,25 +15,25 @@ namespace h5mirror::server {
 // Called between two steps of long work; an error ends it, and is returned.
 using Pause = absl::FunctionRef<absl::Status()>;
 
-// About how many bytes dropping the versions of each plan would give back.
+// Estimates, for each plan, how many bytes dropping its versions would give back.
 absl::StatusOr<std::vector<uint64_t>> EstimatePrunes(
     store::File& file, const std::vector<std::vector<store::VersionNumber>>& plans, Pause pause);
 
-// What was dropped, and why; for one log line each.
+// The versions to drop, and why, for one log line each.
 struct DropOrder {
   std::vector<store::VersionNumber> versions;
   std::string rule;  // "keep_last = 10 of "runs/**" (h5mirrord.toml:12)"
 };
 
-// Drops them: each one is in the log, with file and rule, before it goes. Returns the bytes that
-// were given back. kFailedPrecondition: another prune of the file is under way.
+// Drops the versions. Each is logged before, with file and rule. kFailedPrecondition: another prune
+// of the file is under way.
 absl::StatusOr<store::PruneProgress> DropVersions(store::File& file, const DropOrder& order,
                                                   Pause pause);
 
-// How much to give back, and what to do where that cannot be.
+// How much to give back, and the choice if that is not possible.
 struct ThinRequest {
-  uint64_t wanted_bytes = 0;  // as few versions go as give back that much,
-  uint64_t needed_bytes = 0;  // or, if all give back less, at least this; else:
+  uint64_t wanted_bytes = 0;  // drop as few versions as give back this much;
+  uint64_t needed_bytes = 0;  // if all give back less, they must give back this; else `if_less`
   enum class IfLess : uint8_t { kDropNone, kDropAll } if_less = IfLess::kDropNone;
   std::string rule;
 };

@@ -18,7 +18,7 @@
 
 namespace h5mirror::server {
 
-// What calls share; outlives them but for their states.
+// The objects that calls share. They must outlive the calls, but not the calls' states.
 struct FollowEnvironment {
   const ServiceEnvironment& service;
   Publisher& publisher;
@@ -26,8 +26,8 @@ struct FollowEnvironment {
   WorkerPool& workers;
 };
 
-// gRPC destroys it when it is done with it; what workers and the publisher may still hold of it is
-// its state. It holds no thread between two messages.
+// gRPC destroys it at the end. Workers and the publisher may still hold its state then. It holds no
+// thread between two messages.
 class FollowCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
  public:
   FollowCall(FollowEnvironment environment, v1::FollowFileRequest request);

@@ -1,6 +1,6 @@
-// Files that others lead to by external links or virtual datasets: their cuts stay held for a
-// while, whoever has them open, as a reader who opens one of them wants it as of the moment at
-// which he opened the file that led there.
+// Target files, to which other files lead by external links or virtual datasets. Their cuts are
+// pinned for a while, also without a reader: a reader that opens a target wants the cut of the
+// moment at which it opened the first file.
 #ifndef H5MIRROR_SERVER_LIVE_LINKED_FILES_H_
 #define H5MIRROR_SERVER_LIVE_LINKED_FILES_H_
 
@@ -24,13 +24,13 @@
 
 namespace h5mirror::server {
 
-// Which files are led to the server learns from those who open them so. Thread-safe.
+// The server learns of a target when a reader opens it as one. Thread-safe.
 class LinkedFiles {
  public:
-  // How long after it was last opened so a file counts as led to.
+  // How long a file counts as a target after it was last opened as one.
   static constexpr absl::Duration kRemember = absl::Hours(1);
   static constexpr size_t kFilesMax = 4096;
-  // Of one file, the newest ones; the table lets go of them when their time is over.
+  // The most pins of one file; the newest stay. The table ends a pin when its time is over.
   static constexpr size_t kCutsMax = 64;
   static constexpr absl::Duration kSettleMax = absl::Milliseconds(200);
 
@@ -39,20 +39,20 @@ class LinkedFiles {
   LinkedFiles(Clock& clock, SnapshotTable& table, OpenFile open_file)
       : clock_(clock), table_(table), open_file_(std::move(open_file)) {}
 
-  // Somebody was led to `name`.
+  // A reader has opened `name` as a target.
   void Note(const std::string& name);
-  // Costs a look-up for a file that nobody is led to. Does not wait.
+  // Costs one look-up if the file is no target. Does not wait.
   void OnCut(const std::string& name);
-  // Waits until the cuts that were made before are held, or for kSettleMax.
+  // Waits until the cuts that were made before are pinned, at most kSettleMax.
   void Settle();
   void OnTimer();
-  // Nothing is held from here on.
+  // Ends all pins, and makes no more.
   void Stop();
 
  private:
   struct Entry {
     absl::Duration until;
-    std::deque<store::CutNumber> cuts;  // held, oldest first
+    std::deque<store::CutNumber> cuts;  // pinned, oldest first
     bool is_scheduled = false;
   };
 
@@ -65,11 +65,11 @@ class LinkedFiles {
   const OpenFile open_file_;
   absl::Mutex mutex_;
   std::map<std::string, Entry> files_ ABSL_GUARDED_BY(mutex_);
-  // Tasks, which are done in their order.
+  // Numbers of tasks, which are done in their order.
   uint64_t scheduled_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t done_ ABSL_GUARDED_BY(mutex_) = 0;
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
-  // One: holding a cut takes microseconds, and comes in the order of the cuts.
+  // One thread: a pin takes microseconds, and pins come in the order of the cuts.
   WorkerPool worker_{1, "linked files"};
 };
 

@@ -1,4 +1,4 @@
-// One cut of a file as it goes to all who follow it.
+// One cut of a file, as it goes to all followers.
 #ifndef H5MIRROR_SERVER_LIVE_PUBLICATION_H_
 #define H5MIRROR_SERVER_LIVE_PUBLICATION_H_
 
@@ -22,26 +22,28 @@
 
 namespace h5mirror::server {
 
-// The messages that bring a follower from one cut to another. They are made when they are wanted;
-// those of small changes are made once, and shared by all who hold the same cut. Thread-safe.
+// The messages that bring a follower from one cut to another. A message is made when it is needed.
+// Messages of small changes are made once, and shared by all followers that have the same cut.
+// Thread-safe.
 class CutMessages {
  public:
-  // Of one message.
+  // The size of one message.
   static constexpr uint64_t kPartBytes = 256 << 10;
-  // Smaller changes are kept in memory while the cut is the newest one.
+  // Messages of smaller changes stay in memory while the cut is the newest one.
   static constexpr uint64_t kKeptBytesMax = 4 << 20;
 
   enum class Keep : uint8_t { kNone, kSmall };
 
-  // `first`: all but the metadata, and `last`. `metadata`: what is sent of it, in order.
+  // `first`: all fields but the metadata and `last`. `metadata`: the ranges to send, in order.
   CutMessages(std::shared_ptr<store::Snapshot> snapshot, v1::FollowFileResponse first,
               const std::vector<Extent>& metadata, Keep keep);
 
-  // Message `index`, from 0 on; nothing behind the last one. Errors: those of Snapshot::Read().
+  // Message `index`, from 0 on; unset behind the last one. Errors: those of Snapshot::Read().
   absl::StatusOr<std::optional<grpc::ByteBuffer>> Get(size_t index);
-  // From now on none is kept: who goes on with these costs what is on its way to him.
+  // From now on no message stays in memory: a follower that goes on with these costs one message in
+  // flight.
   void KeepNoMore();
-  // Of the messages that are kept.
+  // The bytes of the messages in memory.
   uint64_t kept_bytes();
 
  private:
@@ -56,14 +58,13 @@ class CutMessages {
   const v1::FollowFileResponse first_;
   const std::vector<std::vector<Extent>> parts_;  // the metadata of each message, at least one
   absl::Mutex mutex_;
-  std::vector<Kept> kept_ ABSL_GUARDED_BY(mutex_);  // empty: none is
+  std::vector<Kept> kept_ ABSL_GUARDED_BY(mutex_);  // empty: no message stays in memory
 };
 
 // Thread-safe.
 class Publication {
  public:
-  // Different cuts that followers hold while the same cut is the newest; beyond, messages are not
-  // shared.
+  // For how many different former cuts of followers messages are shared.
   static constexpr size_t kChangesMax = 8;
 
   Publication(std::shared_ptr<store::File> file, std::shared_ptr<store::Snapshot> snapshot,
@@ -75,15 +76,15 @@ class Publication {
   // 16 bytes.
   std::string file_id() const { return std::string(file_id_.begin(), file_id_.end()); }
 
-  // For one who holds the cut `from` of the file `file_id` (0, or of another one: none), and wants
-  // at most so many bytes of metadata.
+  // The messages for a follower that has the cut `from` of the file `file_id` (0, or another file's
+  // id: it has none), with at most that many bytes of metadata.
   std::shared_ptr<CutMessages> MessagesFrom(store::CutNumber from, std::string_view file_id,
                                             uint64_t metadata_bytes_max);
 
-  // It is old. Followers who take nothing may have it for as long as they like, each another one:
-  // so it keeps no messages any more, and makes them for each by himself.
+  // A newer cut has come. A follower that stops reading keeps its old publication. So this one
+  // keeps no messages any more, and makes them for each follower alone.
   void EndSharing();
-  // Of all messages that it keeps.
+  // The bytes of all messages in memory.
   uint64_t kept_bytes();
 
  private:

@@ -1,4 +1,4 @@
-// Which cut of each file goes to those who follow it: the newest one, once in a tick.
+// Publishes the newest cut of each file to its followers, at most once in a tick.
 #ifndef H5MIRROR_SERVER_LIVE_PUBLISHER_H_
 #define H5MIRROR_SERVER_LIVE_PUBLISHER_H_
 
@@ -20,19 +20,20 @@
 
 namespace h5mirror::server {
 
-// A file is published as long as somebody follows it. Thread-safe; the store is called with no lock
-// held. Has one thread, which sleeps while no cut is made.
+// A file is published as long as it has a follower. Thread-safe; calls the store with no lock held.
+// Has one thread, which sleeps while no cut is made.
 class Publisher {
  public:
   using PublicationPtr = std::shared_ptr<Publication>;
-  // Called once, with no lock held, by the publisher's thread or by Stop(); must not wait.
+  // Called once, with no lock held, by the publisher's thread or by Stop(). It must not wait.
   using Waiter = std::function<void()>;
 
   Publisher(const ServiceEnvironment& environment, absl::Duration tick);
   ~Publisher();
   Publisher(const Publisher&) = delete;
 
-  // Holds a file open, and published; any number for one file. kNotFound: no such file.
+  // While it lives, its file is open and published. A file may have any number. kNotFound: no such
+  // file.
   class Follower {
    public:
     Follower(Publisher& publisher, std::string name)
@@ -46,23 +47,23 @@ class Publisher {
   };
   absl::StatusOr<std::unique_ptr<Follower>> Follow(const std::string& name);
 
-  // Of a file that is followed: the newest publication, or null: it has no cut yet.
-  // Errors: kUnavailable the file was moved, removed, or has failed; the server is stopping.
+  // The newest publication of a file that is followed; null: it has no cut yet.
+  // Errors: kUnavailable  the file was moved or removed, or has failed; or the server is stopping.
   absl::StatusOr<PublicationPtr> Newest(const std::string& name);
   // Calls `waiter` as soon as there is another publication than `known` (null: none), the writer
-  // has gone, or Newest() fails. Returns what Cancel() takes.
+  // has ended, or Newest() fails. Returns an id for Cancel().
   uint64_t Wait(const std::string& name, const PublicationPtr& known, Waiter waiter);
-  // True: the waiter will not be called any more.
+  // True: the waiter will not be called.
   bool Cancel(const std::string& name, uint64_t id);
-  // Whether nobody writes the file, and `known` is its newest cut.
+  // True: the file has no writer, and `known` is its newest cut.
   bool IsAtRest(const std::string& name, const PublicationPtr& known);
 
-  // `name` has a new cut, or its writer has gone. Costs a look-up where nobody follows it.
+  // `name` has a new cut, or its writer has ended. Costs one look-up if it has no follower.
   void OnChange(std::string_view name);
-  // Those who wait are called, and find that it stops.
+  // Calls all waiters; Newest() fails from then on.
   void Stop();
 
-  // Files that are followed, and followers.
+  // The numbers of followed files and of followers.
   struct Count {
     size_t files = 0;
     size_t followers = 0;
@@ -77,20 +78,20 @@ class Publisher {
     bool changed = false;  // since the publication, or writers came or went
     absl::Duration last_time = -absl::InfiniteDuration();  // of the publication
     PublicationPtr publication;                            // null: no cut yet
-    std::weak_ptr<Publication> before;  // it: shared by those who have not got all of it yet
-    absl::Status status;                // why there are no more
+    std::weak_ptr<Publication> before;  // the former one, while followers still get it
+    absl::Status status;                // not OK: why there are no more
     std::map<uint64_t, Waiter> waiting;
   };
   using Topics = std::map<std::string, Topic, std::less<>>;
 
   void Unfollow(const std::string& name);
-  // Returns the one that is shared no more: its owner says so without the lock.
+  // Returns the publication that is shared no more. The caller calls EndSharing() without the lock.
   static PublicationPtr Replace(Topic& topic, PublicationPtr next);
   void Run();
-  // When the next file is due, InfiniteDuration: none; by `clock_.Monotonic()`.
+  // When the next file is due, by `clock_.Monotonic()`; InfiniteDuration: none is.
   absl::Duration NextDue() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool HasNews() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return has_news_ || stopping_; }
-  // Takes the newest cut of `name`, and calls those who wait.
+  // Takes the newest cut of `name`, and calls the waiters.
   void Publish(const std::string& name);
   absl::StatusOr<PublicationPtr> Take(const std::string& name,
                                       const std::shared_ptr<store::File>& file,

@@ -1,4 +1,4 @@
-// Bytes of a cut, or of the version that it is: for the .cc files of SnapshotsService.
+// Reads the bytes of a cut, or of the version that it is. For the .cc files of SnapshotsService.
 #ifndef H5MIRROR_SERVER_LIVE_SNAPSHOT_SOURCE_H_
 #define H5MIRROR_SERVER_LIVE_SNAPSHOT_SOURCE_H_
 

@@ -1,4 +1,4 @@
-// The cuts that readers have open, held between their calls.
+// The cuts that readers have open. They stay pinned between the calls of a reader.
 #ifndef H5MIRROR_SERVER_LIVE_SNAPSHOT_TABLE_H_
 #define H5MIRROR_SERVER_LIVE_SNAPSHOT_TABLE_H_
 
@@ -24,44 +24,44 @@ namespace h5mirror::server {
 // Thread-safe. Calls the store with no lock held.
 class SnapshotTable {
  public:
-  // A cut expires `keep` after a newer one was seen, whoever has it open.
+  // A cut expires `keep` after a newer one was seen, also if readers have it open.
   SnapshotTable(Clock& clock, absl::Duration keep) : clock_(clock), keep_(keep) {}
 
   using SnapshotPtr = std::shared_ptr<store::Snapshot>;
-  // A cut and the file that it is of: another one that takes the name reaches the same numbers.
+  // A cut and its file: another file that takes the name reaches the same numbers.
   struct Pinned {
     SnapshotPtr snapshot;
     store::FileId file_id{};
   };
 
-  // Opens the newest cut for `reader`, and holds it unless it is a version. kNotFound: there is
-  // none yet.
+  // Opens the newest cut for `reader`, and pins it unless it is a version. kNotFound: there is no
+  // cut yet.
   absl::StatusOr<SnapshotPtr> Open(store::File& file, const std::string& reader);
-  // Opens for `reader` the cut that was the newest one at `time`, if somebody has it open. Nothing:
-  // nobody has.
+  // Opens for `reader` the cut that was the newest one at `time`, if a reader has it open. Unset:
+  // none has.
   std::optional<Pinned> OpenAt(std::string_view name, absl::Time time, const std::string& reader);
-  // Holds `snapshot`, of `file`, for `reader`.
+  // Pins `snapshot`, of `file`, for `reader`.
   void Pin(store::File& file, const SnapshotPtr& snapshot, const std::string& reader);
-  // The same as long as a call is under way, and for `keep` after its end. A reader may have
-  // several at once, as when the connection of one broke and the server has not noticed.
+  // The same while a call is in flight, and for `keep` after its end. A reader may have several
+  // calls at once: the connection of one may have broken, and the server has not noticed yet.
   using CallId = uint64_t;
   CallId NewCall();
   void PinInCall(store::File& file, const SnapshotPtr& snapshot, const std::string& reader,
                  CallId call);
   void EndCall(std::string_view name, CallId call);
-  // Nothing: it is not held, or of another file than `file_id` (16 bytes; empty: whichever it is).
-  // A reader that does not hold it does so from now on, for `keep` after the last call; an empty
-  // one only looks.
+  // The pinned cut. Unset: it is not pinned, or is not of the file `file_id` (16 bytes; empty:
+  // any). Pins it for `reader` too, for `keep` after the reader's last call. An empty `reader` only
+  // looks.
   std::optional<Pinned> Find(std::string_view name, store::CutNumber cut, std::string_view file_id,
                              const std::string& reader);
   void Close(std::string_view name, store::CutNumber cut, const std::string& reader);
 
-  // `cut` of `name` was made: the time of those before begins to run.
+  // `cut` of `name` was made: the time of the cuts before begins to run.
   void OnCut(std::string_view name, store::CutNumber cut);
   void OnTimer();
   void Clear();
 
-  // Cuts that are held, and opens of them.
+  // The numbers of pinned cuts, and of their opens.
   struct Count {
     size_t cuts = 0;
     size_t readers = 0;
@@ -71,26 +71,26 @@ class SnapshotTable {
  private:
   struct Reader {
     bool HasCall(CallId call) const;
-    absl::InlinedVector<CallId, 1> calls;             // that hold it for him,
-    absl::Duration until = absl::InfiniteDuration();  // and without any: so long
+    absl::InlinedVector<CallId, 1> calls;             // the calls that hold the cut
+    absl::Duration until = absl::InfiniteDuration();  // without a call: when it is dropped
   };
   struct Entry {
     store::FileId file_id{};
     SnapshotPtr snapshot;
     std::map<std::string, Reader> readers;
-    // None of the readers goes by himself before.
+    // No reader is to be dropped before.
     absl::Duration first_until = absl::InfiniteDuration();
     absl::Duration until = absl::InfiniteDuration();
     absl::Time followed = absl::InfiniteFuture();  // when a newer one was seen
 
-    void DropReaders(absl::Duration now);  // whose time has passed
+    void DropReaders(absl::Duration now);  // those whose time has passed
   };
   using Key = std::pair<std::string, store::CutNumber>;
 
-  // What a call holds: as long as it follows one file these are few, or of the last `keep`.
+  // The cuts that a call holds. A call that follows one file holds few, of the last `keep`.
   struct Call {
     std::string reader;
-    std::deque<store::CutNumber> cuts;  // some may be held no more
+    std::deque<store::CutNumber> cuts;  // some may no longer be pinned
   };
 
   void Put(store::File& file, const SnapshotPtr& snapshot, const std::string& reader,

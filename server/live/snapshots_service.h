@@ -17,26 +17,25 @@
 
 namespace h5mirror::server {
 
-// Thread-safe. Those who wait for a cut hold no thread meanwhile, nor do those who read one while
-// they take what was sent.
+// Thread-safe. A call holds no thread while it waits for a cut, or while its client takes a
+// message.
 class SnapshotsService final
     : public v1::Snapshots::WithRawCallbackMethod_FollowFile<
           v1::Snapshots::WithRawCallbackMethod_ReadSnapshot<
               v1::Snapshots::WithCallbackMethod_CloseSnapshot<
                   v1::Snapshots::WithCallbackMethod_WaitForCut<v1::Snapshots::Service>>>> {
  public:
-  // A cut that a newer one has followed is held for `keep`; those who follow a file get one cut in
-  // `tick` at most.
+  // A cut stays pinned for `keep` after a newer one. Followers get at most one cut in `tick`.
   SnapshotsService(const ServiceEnvironment& environment, absl::Duration keep, absl::Duration tick);
   ~SnapshotsService() override;
 
   void OnTimer();
-  // Answers those who wait, with kUnavailable.
+  // Answers waiting calls with kUnavailable.
   void BeginStop() {
     board_.Stop();
     publisher_.Stop();
   }
-  // Lets go of all files; after the server has stopped, before the store is closed.
+  // Lets go of all files. To be called after the server has stopped, before the store is closed.
   void Stop();
 
   grpc::ServerWriteReactor<grpc::ByteBuffer>* ReadSnapshot(
@@ -53,7 +52,7 @@ class SnapshotsService final
  private:
   class WaitCall;
   class ReadParts;
-  // Bytes of a cut, or of the version that it is.
+  // Reads the bytes of a cut, or of the version that it is.
   class Source;
 
   absl::StatusOr<std::shared_ptr<store::File>> OpenFile(const std::string& name);
@@ -61,13 +60,13 @@ class SnapshotsService final
   absl::StatusOr<std::unique_ptr<Source>> OpenNewest(const v1::ReadSnapshotRequest& request);
   absl::StatusOr<std::unique_ptr<Source>> OpenNewestAt(const v1::ReadSnapshotRequest& request,
                                                        absl::Time time);
-  // A cut that nobody holds any more, which is still the newest one of the file that it was opened
-  // of. kOutOfRange: it is not.
+  // Opens a cut that is no longer pinned, if it is still the newest one of its file. kOutOfRange:
+  // it is not.
   absl::StatusOr<std::unique_ptr<Source>> OpenAgain(const v1::ReadSnapshotRequest& request);
-  // Of the newest cut.
+  // The source for the newest cut.
   static absl::StatusOr<std::unique_ptr<Source>> SourceOf(store::File& file,
                                                           SnapshotTable::SnapshotPtr snapshot);
-  // Fills in the newest cut; nothing where there is none yet. kNotFound: no such file.
+  // Fills in the newest cut; does nothing if there is none yet. kNotFound: no such file.
   absl::Status Describe(const std::string& name, v1::WaitForCutResponse& response);
 
   const ServiceEnvironment environment_;
@@ -76,7 +75,7 @@ class SnapshotsService final
   LinkedFiles linked_;
   CutBoard& board_;
   Publisher publisher_;
-  WorkerPool workers_;  // opens files for those who wait
+  WorkerPool workers_;  // opens files for waiting calls
   WorkerPool closes_;   // a close does not wait for reads
 };
 

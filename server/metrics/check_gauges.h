@@ -1,4 +1,4 @@
-// What Prometheus is told of comparisons of local files with their mirrors (Files.RecordCheck).
+// Gauges of comparisons of local files with their mirrors (Files.RecordCheck).
 #ifndef H5MIRROR_SERVER_METRICS_CHECK_GAUGES_H_
 #define H5MIRROR_SERVER_METRICS_CHECK_GAUGES_H_
 
@@ -18,7 +18,7 @@ namespace h5mirror::server {
 // Knows the files that were ever compared, one small entry each. Thread-safe.
 class CheckGauges {
  public:
-  // `registry` must outlive it.
+  // `registry` must outlive this.
   explicit CheckGauges(prometheus::Registry& registry);
 
   void Note(const std::string& name, const store::CheckInfo& check);

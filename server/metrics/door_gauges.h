@@ -1,4 +1,4 @@
-// What Prometheus is told of the server's connections.
+// Metrics of the server's connections.
 #ifndef H5MIRROR_SERVER_METRICS_DOOR_GAUGES_H_
 #define H5MIRROR_SERVER_METRICS_DOOR_GAUGES_H_
 
@@ -15,7 +15,7 @@ struct DoorSample;  // front_door.h
 // Set() comes from one thread.
 class DoorGauges {
  public:
-  // `registry` must outlive it.
+  // `registry` must outlive this.
   explicit DoorGauges(prometheus::Registry& registry);
 
   void Set(const DoorSample& sample);

@@ -148,8 +148,9 @@ absl::Status Metrics::Serve(const std::string& address) {
     exposer_->RegisterCollectable(registry_);
     exposer_->RegisterCollectable(StoreGauges::Get().registry());
   } catch (const std::exception& error) {
-    return absl::UnavailableError(
-        StrCat("metrics_listen = \"", address, "\" cannot be served: ", error.what()));
+    return absl::UnavailableError(StrCat("metrics_listen = \"", address,
+                                         "\" cannot be served; is the port in use? (", error.what(),
+                                         ")"));
   }
   return absl::OkStatus();
 }

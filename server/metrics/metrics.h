@@ -1,4 +1,4 @@
-// What h5mirrord tells Prometheus. Every name is listed in docs/reference/metrics.md.
+// The metrics of h5mirrord. Every name is listed in docs/reference/metrics.md.
 #ifndef H5MIRROR_SERVER_METRICS_METRICS_H_
 #define H5MIRROR_SERVER_METRICS_METRICS_H_
 
@@ -42,7 +42,7 @@ class Metrics {
   void LeasesExpired(int count);
   void RequestDone(std::string_view method, absl::StatusCode code, absl::Duration took);
   void AuthenticationFailed();
-  // By the server itself; `rule`: retention, history_max_bytes, min_free.
+  // Versions that the server itself has dropped; `rule`: retention, history_max_bytes, min_free.
   void VersionsDropped(std::string_view rule, int64_t count);
   void SetStoppedFiles(size_t count);
   void SetAllStopped(bool stopped);
@@ -54,12 +54,14 @@ class Metrics {
 
   // Serves /metrics on HOST:PORT. kUnavailable: the address cannot be bound.
   absl::Status Serve(const std::string& address);
+  // Gives the port back. Of the thread that called Serve().
+  void StopServing() { exposer_.reset(); }
   // The port that Serve() took.
   int port() const;
 
   // All names, for the test of the documentation.
   std::vector<std::string> Names() const;
-  // The value of a gauge without labels, for tests; 0 where there is none.
+  // The value of a gauge without labels, for tests; 0: there is none.
   double GaugeValue(std::string_view name) const;
 
  private:

@@ -1,4 +1,4 @@
-// What Prometheus is told of how files stand to the local files that they mirror.
+// Gauges of how files stand to their local files.
 #ifndef H5MIRROR_SERVER_METRICS_MIRROR_GAUGES_H_
 #define H5MIRROR_SERVER_METRICS_MIRROR_GAUGES_H_
 
@@ -14,7 +14,7 @@ namespace h5mirror::server {
 // Labels name states, never files: their number is bounded. Thread-safe.
 class MirrorGauges {
  public:
-  // `registry` must outlive it.
+  // `registry` must outlive this.
   explicit MirrorGauges(prometheus::Registry& registry);
 
   void Set(const MirrorSummary& summary);

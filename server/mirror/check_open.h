@@ -1,4 +1,4 @@
-// What a client may say when it opens a session.
+// Bounds on the first message of a session.
 #ifndef H5MIRROR_SERVER_MIRROR_CHECK_OPEN_H_
 #define H5MIRROR_SERVER_MIRROR_CHECK_OPEN_H_
 

@@ -35,12 +35,12 @@ class MirrorService final : public v1::Mirror::WithRawMethod_MirrorFile<v1::Mirr
   void AddQueues(grpc::ServerBuilder& builder, int queue_count);
   // Starts the threads.
   void Start();
-  // Takes no new sessions and ends the others with kUnavailable once their barriers are durable.
+  // Takes no new sessions. Ends the others with kUnavailable once their barriers are durable.
   void BeginStop();
   // After Server::Shutdown(): waits for the last events and joins the threads.
   void Stop();
 
-  // Every fraction of a second: expired leases, slow sessions.
+  // To be called several times a second: ends expired leases, looks at slow sessions.
   void OnTimer();
   int session_count() const;
 
@@ -50,7 +50,7 @@ class MirrorService final : public v1::Mirror::WithRawMethod_MirrorFile<v1::Mirr
   // kUnavailable: the server is stopping.
   absl::Status AddSession(MirrorStream* stream, std::shared_ptr<Session> session);
   void RemoveSession(MirrorStream* stream);
-  // Streams are counted from before they ask for a call until they are deleted.
+  // Counts a stream, from before it asks for a call until it is deleted.
   void StreamMade();
   void StreamGone();
   // Waits for the next stream on `queue`, unless the service has stopped.

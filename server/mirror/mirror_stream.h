@@ -1,5 +1,5 @@
-// One frame stream in gRPC's asynchronous API: turns events of a completion queue into
-// calls of a Session, and the session's answers into writes.
+// One frame stream in gRPC's asynchronous API. Turns events of a completion queue into calls of a
+// Session, and the session's answers into writes.
 #ifndef H5MIRROR_SERVER_MIRROR_MIRROR_STREAM_H_
 #define H5MIRROR_SERVER_MIRROR_MIRROR_STREAM_H_
 
@@ -16,8 +16,8 @@
 
 namespace h5mirror::server {
 
-// Events come on the queue's one thread; Send and Finish from any. Deletes itself when the
-// call is over and nothing is under way.
+// Events come on the queue's one thread; Send() and Finish() come from any. Deletes itself when the
+// call is over and no operation is in flight.
 class MirrorStream final : public SessionOutput {
  public:
   // Asks for the next call on `queue`.
@@ -47,13 +47,13 @@ class MirrorStream final : public SessionOutput {
   void OpenOnWorker(rpc::DecodedRequest request);
   absl::StatusOr<Callers::Ticket> Admit() const;
 
-  // Asks for the next message; where the client does not read its answers, or too many
-  // barriers wait, only later.
+  // Asks for the next message, but not while the client does not read its answers, or too many
+  // barriers wait.
   bool MayRead() const;
   void ArmRead();
   void ResumeReading();
   void StartNext() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // One operation less under way; deletes the stream with the last one.
+  // One operation has ended; deletes the stream with the last one.
   void Release();
 
   MirrorService& service_;

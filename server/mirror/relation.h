@@ -1,5 +1,5 @@
-// Which side is right: how a client's local file stands to the server's file. Pure; the
-// table is in docs/design/020-which-side-is-right.md.
+// Decides how a client's local file stands to the server's file. Pure; the table is in
+// docs/design/020-which-side-is-right.md.
 #ifndef H5MIRROR_SERVER_MIRROR_RELATION_H_
 #define H5MIRROR_SERVER_MIRROR_RELATION_H_
 
@@ -11,33 +11,33 @@
 
 namespace h5mirror::server {
 
-// How a session began, as far as the server remembers.
+// How a session began, if the server remembers.
 enum class Began { kUnknown, kNewGeneration };
 
 struct RelationDecision {
   v1::Relation relation = v1::RELATION_DIVERGED;
-  // INTENT_RESUME and base_barrier: the newest barrier of the named session that is a cut,
-  // and of them the newest that is durable; 0 if none.
+  // For INTENT_RESUME and base_barrier: the newest barrier of the named session that is a cut, and
+  // the newest one that is durable; 0: none.
   uint64_t last_barrier_seq = 0;
   uint64_t durable_barrier_seq = 0;
-  // DIVERGED: what does not fit, as half a sentence.
+  // DIVERGED: the difference, as half a sentence.
   std::string reason;
 };
 
-// `open` has been checked: ids are 16 bytes or empty, the intent is known. A file that has
-// no cut is no file. An origin is the same when machine and path are; a host name may change.
-// `began`: what the server remembers of the session that INTENT_RESUME names.
+// `open` must have passed CheckOpen(): ids are 16 bytes or empty, the intent is known. A file
+// without a cut counts as missing. Origins are equal if machine and path are; a host name may
+// change. `began`: of the session that INTENT_RESUME names.
 RelationDecision DecideRelation(const v1::OpenSession& open, const store::FileInfo& info,
                                 Began began = Began::kUnknown);
 
-// Whether a refusal of `open` means that the file and its local one are apart. Not where a
-// stranger's open is refused that merely asks for the same name, not where the comparison of a
-// resync is out of date, and not where there is no local file (mode=remote).
+// True: a refusal of `open` means that file and local file have diverged. False for an open from
+// elsewhere that merely asks for the same name, for a resync whose comparison is out of date, and
+// where there is no local file (mode=remote).
 bool TellsOfMirror(const v1::OpenSession& open, const store::FileInfo& info);
 
-// Whether `info`, of the file `open.renamed_from`, is the one that `open` says was renamed: the
-// same file of the same machine, which was written under another path. A file that is written from
-// the same path under two names was configured so.
+// True: `info`, of the file `open.renamed_from`, is the file that `open` says was renamed: the same
+// file of the same machine, written under another path. (One path with two names is a change of the
+// configuration.)
 bool IsRenamed(const v1::OpenSession& open, const store::FileInfo& info);
 
 // "head is version 12 of 2026-11-03 14:00:00 UTC, written from node7:/data/run.h5", or

@@ -1,11 +1,11 @@
-// One writer's session: what the frame stream means. Knows no gRPC: requests come decoded,
-// answers go out through SessionOutput; clock, store and leases are given, so that a test
-// or a simulation can drive it step by step.
+// One writer's session on the server: handles the messages of a frame stream. It knows no gRPC:
+// requests come decoded, answers go out through SessionOutput. Clock, store and leases are passed
+// in, so that a test or a simulation can drive it step by step.
 //
 //   kNew --open--> kOpening --> kWriting --half-close, stop, error, lost--> kEnding --> kEnded
 //
-// Requests of one session come one at a time (OnRequest, OnHalfClose). Everything else may
-// come from any thread at any time; it waits until the request in hand is done.
+// Requests of one session come one at a time (OnRequest, OnHalfClose). The other calls may come
+// from any thread at any time. An end that comes during a request waits until that is done.
 #ifndef H5MIRROR_SERVER_MIRROR_SESSION_H_
 #define H5MIRROR_SERVER_MIRROR_SESSION_H_
 
@@ -33,19 +33,19 @@
 
 namespace h5mirror::server {
 
-// Where a session's answers go. Thread-safe; called with the session's lock held, so it must
-// not call back.
+// Takes a session's answers. Thread-safe. Called with the session's lock held, so it must not call
+// back.
 class SessionOutput {
  public:
   virtual ~SessionOutput() = default;
   virtual void Send(v1::MirrorFileResponse response) = 0;
-  // Ends the stream with `status` after everything that was sent. The first call counts.
+  // Ends the stream with `status`, behind all answers. The first call counts.
   virtual void Finish(const absl::Status& status) = 0;
 };
 
 class HistoryPruner;
 
-// What all sessions share. Everything outlives them.
+// The objects that all sessions share. They must outlive the sessions.
 struct SessionEnvironment {
   store::Store& store;
   LeaseTable& leases;
@@ -53,11 +53,11 @@ struct SessionEnvironment {
   Metrics& metrics;
   SessionMemory& memory;
   CommitBoard& commits;
-  // Barriers that may wait to become durable; beyond it the stream is not read.
+  // How many barriers may wait to become durable; beyond this the stream is not read.
   size_t open_barriers_max = 65536;
-  // Is told that a history may have grown; nullptr: nobody is.
+  // Hears that a history may have grown; nullptr: none.
   HistoryPruner* pruner = nullptr;
-  // Is told how files stand to their local ones; nullptr: nobody is.
+  // Hears how files stand to their local ones; nullptr: none.
   MirrorStates* mirrors = nullptr;
 };
 
@@ -69,40 +69,41 @@ class Session : public std::enable_shared_from_this<Session> {
                                          std::string peer, SessionOutput& output);
   ~Session();
 
-  // Opening a file may take milliseconds (the lease's token is made durable): the caller may
-  // want to do so on another thread. True until `open` has been handled.
+  // True until the `open` message has been handled. That may take milliseconds (the lease's token
+  // is made durable), so the caller may handle it on another thread.
   bool WantsOpen() const;
 
   void OnRequest(const rpc::DecodedRequest& request);
   // A message that could not be decoded.
   void OnBadRequest(const absl::Status& status);
-  // The client is done: its last cut stays, and the stream ends when all barriers are durable.
+  // The client has ended in order: its last cut stays, and the stream ends when all barriers are
+  // durable.
   void OnHalfClose();
-  // The stream broke: the client is a lost writer.
+  // The stream has broken: the writer is lost.
   void OnLost();
-  // The server stops: barriers in hand are finished, then the stream ends with kUnavailable.
+  // The server stops: the stream ends with kUnavailable once all barriers are durable.
   void OnStop();
-  // Somebody else has the lease.
+  // Another session or call has the lease.
   void OnRevoked(const absl::Status& status);
-  // Called every fraction of a second: keeps the lease while the server is the slow side, and
-  // looks whether the barriers of a resumed stream have become durable.
+  // To be called several times a second. Renews the lease while the server is the slow side, and
+  // answers the barriers of a resumed stream that have become durable.
   void OnTimer();
 
   // False while too many barriers wait to become durable; asked again after each answer.
   bool MayRead() const;
 
-  // `output` is not used any more after this returns.
+  // Does not use `output` after this has returned.
   void Detach();
 
  private:
   enum class Phase { kNew, kOpening, kWriting, kEnding, kEnded };
 
-  // A barrier that was taken and is not durable yet.
+  // A barrier whose cut is not durable yet.
   struct OpenBarrier {
     uint64_t seq = 0;
     store::BarrierKind kind = store::BarrierKind::kTick;
     absl::Time made;
-    absl::Duration since;  // the same by a clock that nobody sets
+    absl::Duration since;  // the same by Clock::Monotonic()
     bool visible = false;
     bool folded = false;  // a close that becomes a version later
     std::optional<absl::StatusOr<store::DurableCut>> durable;
@@ -118,7 +119,7 @@ class Session : public std::enable_shared_from_this<Session> {
   Session(const SessionEnvironment& environment, Principal principal, std::string peer,
           SessionOutput& output);
 
-  // Marks that a request is in hand; the destructor carries out an ending that came meanwhile.
+  // Marks that a request is in hand. The destructor carries out an ending that came meanwhile.
   class InHand;
 
   absl::Status Handle(const rpc::DecodedRequest& request);
@@ -160,8 +161,8 @@ class Session : public std::enable_shared_from_this<Session> {
   store::SessionId session_id_{};
   v1::Writer writer_;
   uint64_t last_seq_ = 0;
-  // Nothing has come since a clean close. Read by the thread that ends the session, when no request
-  // is in hand.
+  // True: no message has come since a clean close. The thread that ends the session reads it, when
+  // no request is in hand.
   std::atomic<bool> closed_cleanly_{false};
 
   mutable absl::Mutex mutex_;
@@ -172,7 +173,7 @@ class Session : public std::enable_shared_from_this<Session> {
   absl::Status final_status_ ABSL_GUARDED_BY(mutex_);
   bool wait_for_barriers_ ABSL_GUARDED_BY(mutex_) = false;
   std::deque<OpenBarrier> barriers_ ABSL_GUARDED_BY(mutex_);
-  uint64_t resumed_seq_ ABSL_GUARDED_BY(mutex_) = 0;  // visible before, durability not told yet
+  uint64_t resumed_seq_ ABSL_GUARDED_BY(mutex_) = 0;  // visible at the resume, not told as durable
   VersionSchedule schedule_ ABSL_GUARDED_BY(mutex_);
   uint64_t received_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t cut_count_ ABSL_GUARDED_BY(mutex_) = 0;

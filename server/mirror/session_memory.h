@@ -1,6 +1,8 @@
-// What the server remembers of sessions, for as long as it runs: which began a new generation, as a
-// client that resumes one of which no cut survived must begin it again, and not go on from the old
-// head; and their newest stream, so that a late duplicate of one is known.
+// The server's memory of sessions, as long as it runs:
+//
+// - the sessions that began a new generation. A client that resumes one of which no cut survived
+//   must begin it again, and not go on from the old head.
+// - the newest stream of each session, so that a late duplicate is recognized.
 #ifndef H5MIRROR_SERVER_MIRROR_SESSION_MEMORY_H_
 #define H5MIRROR_SERVER_MIRROR_SESSION_MEMORY_H_
 
@@ -15,7 +17,7 @@
 
 namespace h5mirror::server {
 
-// Thread-safe. Of either it holds the newest `kept_max` sessions, at least one.
+// Thread-safe. Of either kind it holds the newest `kept_max` sessions, at least one.
 class SessionMemory {
  public:
   explicit SessionMemory(size_t kept_max = 65536)
@@ -31,7 +33,7 @@ class SessionMemory {
     return began_new_.Has(session_id);
   }
 
-  // False: a stream of the session with that number, or a later one, has been here before.
+  // False: the session has had a stream with this number or a larger one.
   bool IsNextStream(const store::SessionId& session_id, uint64_t stream) {
     absl::MutexLock lock(&mutex_);
     uint64_t& newest = newest_stream_[session_id];

@@ -44,7 +44,7 @@ absl::Status Session::FollowRename(const v1::OpenSession& open, const LeaseHolde
   environment_.metrics.checks().Renamed(open.renamed_from(), open.name());
   spdlog::info("move: file={} to {}, as it was renamed on {} to {} (token {})",
                Quoted(open.renamed_from()), Quoted(open.name()), LogValue(open.origin().host()),
-               Quoted(open.origin().path()), principal_.name);
+               Quoted(open.origin().path()), TokenName(principal_));
   return absl::OkStatus();
 }
 

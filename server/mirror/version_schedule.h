@@ -1,4 +1,4 @@
-// When a writer's cuts become versions: docs/design/022-versions-and-retention.md.
+// Decides which of a writer's cuts become versions: docs/design/022-versions-and-retention.md.
 #ifndef H5MIRROR_SERVER_MIRROR_VERSION_SCHEDULE_H_
 #define H5MIRROR_SERVER_MIRROR_VERSION_SCHEDULE_H_
 
@@ -11,7 +11,7 @@
 
 namespace h5mirror::server {
 
-// Of one session. Not thread-safe.
+// The schedule of one session. Not thread-safe.
 class VersionSchedule {
  public:
   // kInvalidArgument names the field. Both may be unset.
@@ -25,20 +25,20 @@ class VersionSchedule {
   }
   store::VersionNumber newest() const { return version_; }
 
-  // Makes a flush a commit where a version is due, and a close that comes too soon after the newest
-  // version a durable cut that becomes one later. `closes`: the barrier is of a close. A commit
-  // counts from here on, not from when it is durable: where the disk is slow the flushes until then
-  // are none.
+  // Makes a flush a commit if a version is due. Makes a close that comes too soon after the newest
+  // version a durable cut that becomes a version later. `closes`: the barrier is that of a close. A
+  // commit counts from this call on, not from when it is durable, so that a slow disk does not make
+  // more flushes due.
   void Apply(absl::Time now, bool closes, store::CutRequest& request);
-  // One is made for another reason.
+  // A version is made for another reason.
   void Commits(absl::Time now) { counts_from_ = now; }
   // A commit turned out to change nothing: no version was made, so the next flush may be due.
   void Unchanged() { counts_from_ = time_; }
 
  private:
   absl::Duration every_ =
-      absl::InfiniteDuration();  // a version at a flush, this long after the last
-  absl::Duration interval_min_ = absl::ZeroDuration();  // of closes that follow each other
+      absl::InfiniteDuration();  // a flush makes a version this long after the last one
+  absl::Duration interval_min_ = absl::ZeroDuration();  // between versions of two closes
   store::VersionNumber version_ = 0;
   absl::Time time_ = absl::InfinitePast();
   absl::Time counts_from_ = absl::InfinitePast();  // the newest version or commit

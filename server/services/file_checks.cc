@@ -39,10 +39,10 @@ grpc::Status FilesService::RecordCheck(grpc::ServerContext* context,
         if (check.differing_bytes > 0) {
           spdlog::warn(
               "check: file={} differs from its local file in {} bytes (version {}, token {})",
-              Quoted(request->name()), check.differing_bytes, check.version, principal.name);
+              Quoted(request->name()), check.differing_bytes, check.version, TokenName(principal));
         } else {
           spdlog::info("check: file={} is equal to its local file (version {}, token {})",
-                       Quoted(request->name()), check.version, principal.name);
+                       Quoted(request->name()), check.version, TokenName(principal));
         }
         *response->mutable_check() = ToProto(check);
         return absl::OkStatus();

@@ -66,7 +66,7 @@ grpc::Status FilesService::MoveFile(grpc::ServerContext* context,
         H5M_RETURN_IF_ERROR(environment_.store.Move(request->name(), request->new_name()));
         environment_.metrics.checks().Renamed(request->name(), request->new_name());
         spdlog::info("move: file={} to {} (token {})", Quoted(request->name()),
-                     Quoted(request->new_name()), principal.name);
+                     Quoted(request->new_name()), TokenName(principal));
         H5M_ASSIGN_OR_RETURN(*response->mutable_file(), StatusOfName(request->new_name()));
         return absl::OkStatus();
       });
@@ -93,7 +93,7 @@ grpc::Status FilesService::RemoveFile(grpc::ServerContext* context,
         if (file_id.ok()) environment_.mirrors.Forget(*file_id);
         spdlog::info("remove: file={} as {} until {}, by {} (token {})", Quoted(request->name()),
                      removed.id, absl::FormatTime(removed.expires, absl::UTCTimeZone()),
-                     LogValue(request->writer().claimed_user()), principal.name);
+                     LogValue(request->writer().claimed_user()), TokenName(principal));
         *response->mutable_removed() = ToProto(removed);
         return absl::OkStatus();
       });
@@ -170,7 +170,7 @@ absl::Status FilesService::Undelete(const grpc::ServerContext& context, const Pr
       const CallLease lease,
       CallLease::Take(environment_, name, principal, context, CallLease::Writer::kRespect));
   H5M_RETURN_IF_ERROR(environment_.store.Undelete(found->id, name).status());
-  spdlog::info("undelete: {} as file={} (token {})", found->id, Quoted(name), principal.name);
+  spdlog::info("undelete: {} as file={} (token {})", found->id, Quoted(name), TokenName(principal));
   H5M_ASSIGN_OR_RETURN(*response.mutable_file(), StatusOfName(name));
   return absl::OkStatus();
 }

@@ -1,5 +1,5 @@
-// grpc.health.v1.Health: says to probes and load balancers whether the server serves. Wants no
-// token and shows no data.
+// grpc.health.v1.Health: tells probes and load balancers whether the server serves. Needs no token
+// and shows no data.
 //
 // gRPC's own health service is not used: in 1.51 it starts a second set of polling threads,
 // which take socket reads from the threads that receive frames (a third of the server's CPU
@@ -26,14 +26,14 @@ class HealthService final : public grpc::health::v1::Health::CallbackService {
   static constexpr int kWatchersMax = 32;
   using Observer = std::function<void(const grpc::ServerContextBase&)>;
 
-  // `services`: full names that are known beside "", the server as a whole. `observer` is told of
-  // each call as it begins.
+  // `services`: the full names that are known beside "", the server as a whole. `observer` is
+  // called at the begin of each call.
   explicit HealthService(
       const std::vector<std::string>& services, Observer observer = [](const auto&) {});
 
   // Before the first call nothing serves.
   void StartServing();
-  // Tells all watchers, and ends their calls with UNAVAILABLE. For good.
+  // Tells all watchers, and ends their calls with UNAVAILABLE. Cannot be undone.
   void StopServing();
 
   // NOT_FOUND: no such service.
@@ -51,7 +51,7 @@ class HealthService final : public grpc::health::v1::Health::CallbackService {
 
   grpc::health::v1::HealthCheckResponse Answer(const std::string& service) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Begins what is next for a watcher, unless something is under way.
+  // Begins the next operation of a watcher, unless one is in flight.
   void Advance(Watcher& watcher) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void AdvanceAll() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OnWatcher(Watcher& watcher, bool wrote, bool is_gone);
@@ -59,7 +59,7 @@ class HealthService final : public grpc::health::v1::Health::CallbackService {
 
   const std::set<std::string> services_;
   const Observer observer_;
-  // gRPC's operations are started under it: their ends come on threads that do not hold it.
+  // Held while an operation of gRPC is started; its end comes on a thread that does not hold it.
   absl::Mutex mutex_;
   Phase phase_ ABSL_GUARDED_BY(mutex_) = Phase::kStarting;
   std::set<Watcher*> watchers_ ABSL_GUARDED_BY(mutex_);

@@ -11,7 +11,7 @@
 
 namespace h5mirror::server {
 
-// What a server says of itself.
+// The facts about a server that it tells clients.
 struct ServerFacts {
   std::string root;
   uint64_t memory_max_bytes = 0;

@@ -145,8 +145,10 @@ absl::Status VersionsService::Tag(const Principal& principal, const v1::TagVersi
                        file->Tag(wanted.version, request.tag(),
                                  request.move() ? store::TagMode::kMove : store::TagMode::kKeep));
   H5M_ASSIGN_OR_RETURN(const store::VersionInfo tagged, file->GetVersion(wanted.version));
-  spdlog::info("tag: file={} version {} has tag {}, which version {} had, by token {}",
-               Quoted(request.name()), wanted.version, request.tag(), previous, principal.name);
+  spdlog::info("tag: file={} version {} has tag {}{}, by token {}", Quoted(request.name()),
+               wanted.version, request.tag(),
+               previous == 0 ? "" : StrCat(", which version ", previous, " had"),
+               TokenName(principal));
   *response.mutable_version() = ToProto(tagged);
   response.set_previous_version(previous);
   return absl::OkStatus();
@@ -160,7 +162,7 @@ grpc::Status VersionsService::UntagVersion(grpc::ServerContext* context,
         H5M_ASSIGN_OR_RETURN(const auto file, Open(request->name()));
         H5M_ASSIGN_OR_RETURN(const store::VersionNumber version, file->Untag(request->tag()));
         spdlog::info("untag: file={} version {} lost tag {}, by token {}", Quoted(request->name()),
-                     version, request->tag(), principal.name);
+                     version, request->tag(), TokenName(principal));
         response->set_version(version);
         return absl::OkStatus();
       });
@@ -205,7 +207,7 @@ absl::Status VersionsService::Rollback(const grpc::ServerContext& context,
   if (const auto info = file->Info(); info.ok()) environment_.mirrors.Settle(*info);
   spdlog::info("rollback: file={} to version {} made version {}, by {} (token {})",
                Quoted(request.name()), request.version(), version.version,
-               LogValue(request.writer().claimed_user()), principal.name);
+               LogValue(request.writer().claimed_user()), TokenName(principal));
   *response.mutable_version() = ToProto(version);
   return absl::OkStatus();
 }

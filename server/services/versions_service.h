@@ -24,7 +24,7 @@ class VersionsService final : public v1::Versions::WithRawCallbackMethod_ReadVer
   explicit VersionsService(const ServiceEnvironment& environment)
       : environment_(environment), recent_(environment.clock) {}
 
-  // Lets go of files that were read and are not any more; of all, before the store is closed.
+  // OnTimer() lets go of files that are no longer read, Stop() of all, before the store is closed.
   void OnTimer() { recent_.OnTimer(); }
   void Stop() { recent_.Clear(); }
 
@@ -73,7 +73,7 @@ class VersionsService final : public v1::Versions::WithRawCallbackMethod_ReadVer
   class VerifySteps;
 
   absl::StatusOr<std::shared_ptr<store::File>> Open(const std::string& name);
-  // For calls that readers repeat.
+  // Opens a file for calls that readers repeat.
   absl::StatusOr<std::shared_ptr<store::File>> OpenToRead(const std::string& name);
   absl::Status List(const v1::ListVersionsRequest& request, v1::ListVersionsResponse& response);
   absl::Status Find(const v1::FindVersionRequest& request, v1::FindVersionResponse& response);

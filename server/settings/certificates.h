@@ -1,4 +1,4 @@
-// A private certificate authority and a server certificate, for `h5mirrord init`.
+// Makes a private certificate authority and a server certificate, for `h5mirrord init`.
 #ifndef H5MIRROR_SERVER_SETTINGS_CERTIFICATES_H_
 #define H5MIRROR_SERVER_SETTINGS_CERTIFICATES_H_
 
@@ -26,13 +26,12 @@ absl::StatusOr<KeyAndCertificate> MakeServerCertificate(const KeyAndCertificate&
                                                         const std::vector<std::string>& hosts,
                                                         int valid_days);
 
-// The names and addresses that a certificate is good for, as MakeServerCertificate() takes them;
-// those of other kinds are left out. kInvalidArgument: it is no PEM.
+// The names and addresses of a certificate, as MakeServerCertificate() takes them; other kinds are
+// left out. kInvalidArgument: it is no PEM.
 absl::StatusOr<std::vector<std::string>> HostsOf(const std::string& certificate_pem);
 
-// Whether the key belongs to the (first) certificate, which has not expired, and the others of the
-// chain are whole.
-// kInvalidArgument says what is wrong.
+// OK: the key belongs to the first certificate, which has not expired, and the others of the chain
+// are whole. kInvalidArgument: they are not; the message says why.
 absl::Status CheckPair(const KeyAndCertificate& pair);
 
 // The names under which this machine can be reached: host name, full name, localhost and

@@ -20,21 +20,22 @@
 
 namespace h5mirror::server {
 
-// Whether the windows of connections follow their measured delay. Fixed ones let 1 MiB travel
-// unanswered, which a delay of some 100 us makes the limit; probing costs a tenth without one.
+// Whether the windows of connections follow their measured delay. A fixed window allows 1 MiB in
+// flight, which limits a connection from a delay of some 100 us on. Probing costs a tenth where the
+// delay is smaller.
 enum class WindowProbe {
   kAuto,  // where a listener can be reached from the network
   kOn,
   kOff,
 };
 
-// How much of the root's file system heads are to have left: bytes, or a part of all of it.
+// The free space to leave on the root's file system: bytes, or a part of its size.
 struct MinFree {
   uint64_t bytes = 0;
   int percent = 0;  // 1..90; 0: `bytes` counts
 
   bool is_set() const { return bytes > 0 || percent > 0; }
-  // Of a file system of that size.
+  // For a file system of `disk_bytes`.
   uint64_t BytesOf(uint64_t disk_bytes) const {
     return percent > 0 ? disk_bytes / 100 * static_cast<uint64_t>(percent) : bytes;
   }
@@ -79,7 +80,7 @@ struct Config {
 
   bool HasTls() const { return !tls_cert.empty(); }
   bool HasTokens() const { return !tokens_file.empty(); }
-  // What window_probe comes to with these listeners.
+  // The effect of window_probe with these listeners.
   bool ProbesWindows() const;
 };
 
@@ -87,9 +88,9 @@ struct Config {
 // variable H5MIRRORD_TLS_CERT.
 struct ConfigKey {
   std::string_view name;
-  std::string_view value;  // what stands behind the flag in --help: SIZE, FILE, ...
+  std::string_view value;  // the word behind the flag in --help: SIZE, FILE, ...
   std::string_view help;
-  // Parses and checks `text`; kInvalidArgument says what is allowed.
+  // Parses and checks `text`. kInvalidArgument: the message says which values are allowed.
   absl::Status (*set)(std::string_view text, Config& config);
 };
 
@@ -99,12 +100,12 @@ absl::Span<const ConfigKey> ConfigKeys();
 // nullptr: no such key.
 const ConfigKey* FindConfigKey(std::string_view name);
 
-// One value, and where it comes from: "--lease-ttl", "/etc/h5mirror/h5mirrord.toml:12".
+// One value and its source: "--lease-ttl", "/etc/h5mirror/h5mirrord.toml:12".
 struct Setting {
   std::string key;
   std::string text;
   std::string source;
-  // Of a [[retention]] table, whose `key` is "retention": its keys; those of an array one by one.
+  // For a [[retention]] table, whose `key` is "retention": its keys; those of an array one by one.
   std::vector<Setting> parts = {};
 };
 
@@ -114,11 +115,11 @@ struct Setting {
 // kPermissionDenied.
 absl::StatusOr<std::vector<Setting>> ReadConfigFile(const std::filesystem::path& path);
 
-// Applies the settings in order (later ones win) over the defaults and checks the whole.
+// Applies the settings in order (later ones win) over the defaults, and checks the result.
 // kInvalidArgument names key, value, source and the allowed range.
 absl::StatusOr<Config> MakeConfig(absl::Span<const Setting> settings);
 
-// The rule of one [[retention]] table. kInvalidArgument names its source and what is wrong.
+// The rule of one [[retention]] table. kInvalidArgument names its source, key and value.
 absl::StatusOr<RetentionRule> MakeRetentionRule(const Setting& table);
 
 // `key` may be one of `names`, misspelt: "did you mean ...?"; else `otherwise`.

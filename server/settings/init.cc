@@ -128,10 +128,11 @@ absl::StatusOr<std::string> SignAnew(const std::filesystem::path& directory,
                                      const InitOptions& options) {
   for (const char* name : {"ca.key", "ca.pem", "server.key", "server.pem"}) {
     if (std::filesystem::exists(directory / name)) continue;
-    return absl::NotFoundError(StrCat((directory / name).string(),
-                                      " is not there: a new certificate takes ca.key and ca.pem, "
-                                      "and replaces server.key and server.pem; put it back for as "
-                                      "long as this takes"));
+    return absl::NotFoundError(
+        StrCat((directory / name).string(),
+               " is not there: a new certificate takes ca.key and ca.pem, and replaces server.key "
+               "and server.pem. Put it back for as long as this takes; where there never was one, "
+               "run `h5mirrord init` for another, empty directory"));
   }
   H5M_ASSIGN_OR_RETURN(const std::string authority_key, ReadSmallFile(directory / "ca.key"));
   H5M_ASSIGN_OR_RETURN(const std::string authority, ReadSmallFile(directory / "ca.pem"));

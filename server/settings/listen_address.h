@@ -1,4 +1,4 @@
-// Where a server listens: HOST:PORT, [V6]:PORT or unix:PATH.
+// An address to listen on: HOST:PORT, [V6]:PORT or unix:PATH.
 #ifndef H5MIRROR_SERVER_SETTINGS_LISTEN_ADDRESS_H_
 #define H5MIRROR_SERVER_SETTINGS_LISTEN_ADDRESS_H_
 
@@ -10,11 +10,11 @@
 
 namespace h5mirror::server {
 
-// Who can reach an address; decides whether TLS and a token are wanted.
+// The clients that can reach an address. Decides whether TLS and a token are required.
 enum class Reach {
-  kUnixSocket,  // local users, as the socket's permissions say
+  kUnixSocket,  // local users, by the socket's permissions
   kLoopback,    // local users: 127.0.0.0/8, ::1, localhost
-  kNetwork,     // anybody
+  kNetwork,     // any machine
 };
 
 struct ListenAddress {
@@ -24,9 +24,9 @@ struct ListenAddress {
   int port = 0;      // 0: any free one
   std::string path;  // of a Unix socket, absolute
 
-  // As gRPC wants it: "127.0.0.1:7447", "[::1]:7447", "unix:/run/h5mirror.sock".
+  // In gRPC's form: "127.0.0.1:7447", "[::1]:7447", "unix:/run/h5mirror.sock".
   std::string GrpcTarget() const;
-  // The same with the port that was really bound.
+  // The same with the port that was bound.
   std::string WithPort(int bound_port) const;
 };
 

@@ -7,11 +7,11 @@
 
 namespace h5mirror::server {
 
-// Sets spdlog's default logger up; what gRPC complains of becomes debug lines.
-// Errors: log_file cannot be written.
+// Sets spdlog's default logger up. Messages of gRPC become debug lines. An error: log_file cannot
+// be written.
 absl::Status StartLogging(const Config& config);
 
-// Opens log_file again, after a rotation. Nothing where the log goes to stderr.
+// Opens log_file again, after a rotation. Does nothing if the log goes to stderr.
 absl::Status ReopenLog(const Config& config);
 
 }  // namespace h5mirror::server

@@ -1,4 +1,4 @@
-// Memory of this process, and how a limit for it is shared out.
+// The memory of this process, and the shares of its limit.
 #ifndef H5MIRROR_SERVER_SETTINGS_MEMORY_H_
 #define H5MIRROR_SERVER_SETTINGS_MEMORY_H_
 
@@ -6,15 +6,15 @@
 
 namespace h5mirror::server {
 
-// Resident bytes of the process now; 0 where /proc does not say.
+// Resident bytes of the process now; 0: /proc does not say.
 uint64_t ResidentBytes();
 
-// The parts of memory_max. What is left over is for code, threads and the allocator.
+// The parts of memory_max. The rest is for code, threads and the allocator.
 struct MemoryShares {
   uint64_t store_bytes = 0;   // index of staged pages, buffers of apply and of readers
   uint64_t grpc_bytes = 0;    // gRPC's quota: receive buffers of all connections
   uint64_t window_bytes = 0;  // within grpc_bytes: probed windows of all connections
-  int lookahead_bytes = 0;    // per stream: what a client may send unasked
+  int lookahead_bytes = 0;    // per stream: the bytes that a client may send unasked
 };
 MemoryShares ShareMemory(uint64_t memory_max_bytes);
 

@@ -1,5 +1,5 @@
-// Which versions the server drops by itself: rules by path, from the [[retention]] tables of its
-// configuration.
+// Rules for the versions that the server drops by itself: by path, from the [[retention]] tables of
+// its configuration.
 #ifndef H5MIRROR_SERVER_SETTINGS_RETENTION_RULES_H_
 #define H5MIRROR_SERVER_SETTINGS_RETENTION_RULES_H_
 
@@ -14,8 +14,8 @@
 namespace h5mirror::server {
 
 struct RetentionRule {
-  std::vector<std::string> files;  // names under the root, as base/glob.h has them
-  store::RetentionPolicy policy;   // empty: nothing is dropped by it
+  std::vector<std::string> files;  // globs of names under the root (base/glob.h)
+  store::RetentionPolicy policy;   // empty: it drops no version
   uint64_t history_max_bytes = 0;  // of one file; 0: no limit
   bool keep_all = false;           // min_free drops nothing of these files, either
   std::string source;              // "/etc/h5mirror/h5mirrord.toml:12"
@@ -25,10 +25,10 @@ struct RetentionRule {
   std::string Label() const;
 };
 
-// The first that matches; nullptr: none.
+// The first rule that matches `name`; nullptr: none.
 const RetentionRule* FindRule(absl::Span<const RetentionRule> rules, std::string_view name);
 
-// As the table in the configuration, with all that it says.
+// The rule as a table of the configuration.
 std::string Describe(const RetentionRule& rule);
 
 }  // namespace h5mirror::server

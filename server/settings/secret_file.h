@@ -18,7 +18,8 @@ absl::StatusOr<std::string> ReadSmallFile(const std::filesystem::path& path);
 absl::Status CreateFile(const std::filesystem::path& path, std::string_view content,
                         unsigned mode_bits);
 
-// Writes beside and renames into place, synced; mode 0600; the owner of an existing file stays.
+// Writes a file beside `path`, syncs it and renames it into place. Mode 0600; the owner of an
+// existing file stays.
 absl::Status ReplaceSecretFile(const std::filesystem::path& path, std::string_view content);
 
 }  // namespace h5mirror::server

@@ -2,7 +2,7 @@
 //
 //   node7 read,write 5e88489...
 //
-// Only digests are kept, so the file gives nobody access. '#' starts a comment.
+// The file has only digests, so a reader of it gets no access. '#' starts a comment.
 #ifndef H5MIRROR_SERVER_SETTINGS_TOKEN_FILE_H_
 #define H5MIRROR_SERVER_SETTINGS_TOKEN_FILE_H_
 
@@ -17,7 +17,7 @@
 
 namespace h5mirror::server {
 
-// What a call needs. One does not include another: a token has a set of them.
+// The right that a call needs. No right includes another: a token has a set of them.
 enum class Right : uint8_t {
   kRead = 1,   // list, read versions
   kWrite = 2,  // mirror files
@@ -60,15 +60,15 @@ std::string MakeToken();
 // kInvalidArgument names line and value, e.g. "/etc/h5mirror/tokens:3: ...".
 absl::StatusOr<std::vector<TokenEntry>> ParseTokens(std::string_view text, std::string_view source);
 
-// kNotFound; kPermissionDenied when others than its owner can write it.
+// kNotFound; kPermissionDenied: users other than its owner can write it.
 absl::StatusOr<std::vector<TokenEntry>> ReadTokenFile(const std::filesystem::path& path);
 
 // Replaces the file (mode 0600, the owner stays), so that a reader sees the old or the new one.
 absl::Status WriteTokenFile(const std::filesystem::path& path,
                             const std::vector<TokenEntry>& entries);
 
-// Adds an entry and returns its token, which is stored nowhere. Makes the file where there is
-// none. kAlreadyExists: the name is taken; kInvalidArgument: not a name.
+// Adds an entry and returns its token, which is stored nowhere. Makes the file if there is none.
+// kAlreadyExists: the name is taken; kInvalidArgument: not a name.
 absl::StatusOr<std::string> AddToken(const std::filesystem::path& path, std::string_view name,
                                      Rights rights);
 

@@ -1,5 +1,5 @@
-// Versions that were asked for from outside ("h5mirror commit"), until the writer's next cut takes
-// them.
+// Requests for a version from outside ("h5mirror commit"). They wait here until the writer's next
+// cut takes them.
 #ifndef H5MIRROR_SERVER_STATE_COMMIT_BOARD_H_
 #define H5MIRROR_SERVER_STATE_COMMIT_BOARD_H_
 
@@ -27,15 +27,15 @@ class PendingCommit {
                 const std::array<uint8_t, 16>& request_id_in)
       : user(std::move(user_in)), comment(std::move(comment_in)), request_id(request_id_in) {}
 
-  // The cut that took it became durable, or never will. The first call counts.
+  // The cut that took the request is durable, or never will be. The first call counts.
   void Done(absl::StatusOr<store::DurableCut> result) ABSL_LOCKS_EXCLUDED(mutex_);
   // nullopt: not done yet.
   std::optional<absl::StatusOr<store::DurableCut>> result() ABSL_LOCKS_EXCLUDED(mutex_);
-  // `told` is called once, by the thread that calls Done(), which holds locks of the store: it must
-  // not wait. At once, by this one, where it is done. nullptr: nothing is called any more.
+  // `told` is called once, by the thread that calls Done(), with locks of the store held: it must
+  // not wait. If the request is done, this calls it at once. nullptr: no further call.
   void SetOnDone(std::function<void()> told) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  const std::string user;  // who asks, by its token; empty: no tokens are wanted
+  const std::string user;  // the name of the caller's token; empty: the server asks for none
   const std::string comment;
   const std::array<uint8_t, 16> request_id;
 
@@ -52,9 +52,9 @@ class CommitBoard {
  public:
   std::shared_ptr<PendingCommit> Post(std::string_view name, std::string user, std::string comment,
                                       const std::array<uint8_t, 16>& request_id);
-  // False: a cut has taken it, and its result will come.
+  // False: a cut has taken the request, and its result will come.
   bool TakeBack(std::string_view name, const std::shared_ptr<PendingCommit>& commit);
-  // For the cut that is about to be made. Costs a load where nothing was posted.
+  // All requests of a file, for the cut that is about to be made. Costs one load if there are none.
   PendingCommits TakeAll(std::string_view name);
 
  private:
@@ -63,13 +63,13 @@ class CommitBoard {
   std::map<std::string, PendingCommits, std::less<>> posted_ ABSL_GUARDED_BY(mutex_);
 };
 
-// Of a version's comment, as CheckComment() has it.
+// The longest comment of a version, as CheckComment() has it.
 inline constexpr size_t kCommentBytesMax = 4096;
 
-// The comment of the version that a session of `user` makes with the comment `own`: `own` and what
-// was asked for, one after the other, each once. A comment of anybody else is quoted behind its
-// user's name, so that it is never taken for one of `user`: `asked for by token "bob": "ready"`.
-// Where all of it would exceed what a comment may have, those texts are left out, then names too.
+// The comment of the version that a session of `user` makes with the comment `own`: `own` and the
+// comments of `commits`, one after the other, each once. A comment of another user is quoted behind
+// that user's name, so that it cannot pass for one of `user`: `asked for by token "bob": "ready"`.
+// If the whole is too long, other users' texts are left out, then names too.
 std::string JoinComments(const std::string& own, const std::string& user,
                          const PendingCommits& asked);
 

@@ -44,14 +44,14 @@ store::Provenance MakeProvenance(const v1::Writer& writer, const std::string& ve
 // kInvalidArgument: unspecified or unknown.
 absl::StatusOr<store::BarrierKind> FromProto(v1::BarrierKind kind);
 
-// Bounds on what a client says of itself: each string at most 256 bytes, a path 4096, a
-// comment 4096. kInvalidArgument names the field.
+// Checks a client's account of itself: each string has at most 256 bytes, a path 4096, a comment
+// 4096. kInvalidArgument names the field.
 absl::Status CheckWriter(const v1::Writer& writer);
 absl::Status CheckOrigin(const v1::Origin& origin);
 absl::Status CheckComment(const std::string& comment);
 
-// The newest protocol that both sides speak; what a client that sets no range speaks is 1.
-// kFailedPrecondition names both ranges.
+// The newest protocol that both sides speak. A client that sets no range speaks 1.
+// kFailedPrecondition: there is none; the message names both ranges.
 absl::StatusOr<uint32_t> NegotiateProtocol(const v1::ProtocolRange& client);
 
 }  // namespace h5mirror::server

@@ -1,4 +1,4 @@
-// Who waits for the next cut of which file, or for its writer to go.
+// The calls that wait for the next cut of a file, or for the end of its writer.
 #ifndef H5MIRROR_SERVER_STATE_CUT_BOARD_H_
 #define H5MIRROR_SERVER_STATE_CUT_BOARD_H_
 
@@ -26,12 +26,12 @@ class CutBoard {
   explicit CutBoard(Clock& clock) : clock_(clock) {}
 
   // Calls `waiter` at the next cut of `name`, or after `timeout` (as exactly as OnTimer() is
-  // called); at once after Stop(). Returns what Cancel() takes, never 0.
+  // called); at once after Stop(). Returns an id for Cancel(), never 0.
   uint64_t Wait(std::string_view name, absl::Duration timeout, Waiter waiter);
-  // True: the waiter will not be called any more.
+  // True: the waiter will not be called. False: it was, or is being, called.
   bool Cancel(std::string_view name, uint64_t id);
 
-  // Costs a look-up where nobody waits.
+  // Costs one look-up if no call waits.
   void OnCut(std::string_view name);
   void OnTimer();
   void Stop();

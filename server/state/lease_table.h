@@ -1,5 +1,5 @@
-// Who may write which file. Leases live in memory only: after a restart every writer asks
-// again, and the store's tokens (durable before they are granted) fence the old ones.
+// The leases: the right to write a file. They live in memory only. After a restart every writer
+// asks again, and the store's tokens (durable before they are granted) fence the old writers.
 #ifndef H5MIRROR_SERVER_STATE_LEASE_TABLE_H_
 #define H5MIRROR_SERVER_STATE_LEASE_TABLE_H_
 
@@ -21,7 +21,7 @@
 
 namespace h5mirror::server {
 
-// A writer, as others are told of it.
+// A writer, as described to others.
 struct LeaseHolder {
   store::SessionId session_id{};
   std::string claimed_user;
@@ -43,41 +43,40 @@ using LeaseId = uint64_t;
 // Thread-safe. Never calls a holder with its lock held.
 class LeaseTable {
  public:
-  // A holder's `revoke` is called at most once, from the thread of the caller that takes the
-  // lease away; the holder ends its session with that status.
+  // A holder's `revoke` is called at most once, by the thread that takes the lease away. The holder
+  // then ends its session with that status.
   using Revoke = std::function<void(absl::Status)>;
 
-  // `clock` must outlive the table. A lease of which nothing was heard for `ttl` may be
-  // taken by others.
+  // `clock` must outlive the table. A lease that was not renewed for `ttl` may be taken by others.
   LeaseTable(Clock& clock, absl::Duration ttl) : clock_(clock), ttl_(ttl) {}
 
   struct ClaimResult {
     LeaseId lease = 0;                  // 0: busy
-    std::optional<LeaseHolder> holder;  // busy: by whom
+    std::optional<LeaseHolder> holder;  // if busy
   };
 
-  // Takes the lease of `name` where nobody has it, where it has expired, or where the same
-  // session has it (its stream broke and the server has not noticed yet). The holder before
-  // is revoked with kAborted. The caller then acquires the store's token, which fences it.
+  // Takes the lease of `name` if it is free, if it has expired, or if the same session has it (its
+  // stream has broken and the server has not noticed yet). Revokes the former holder with kAborted.
+  // The caller then acquires the store's token, which fences that holder.
   ClaimResult Claim(std::string_view name, LeaseHolder holder, Revoke revoke);
 
-  // Waits at most `timeout` for the session `holder` to give the lease of `name` back; returns at
-  // once where another has it or nobody.
+  // Waits at most `timeout` until the session `holder` gives the lease of `name` back. Returns at
+  // once if `holder` does not have it.
   void AwaitRelease(std::string_view name, const store::SessionId& holder, absl::Duration timeout);
 
-  // Takes the lease whoever has it ("h5mirror rollback --revoke-lease").
+  // Takes the lease from any holder ("h5mirror rollback --revoke-lease").
   LeaseId Seize(std::string_view name, LeaseHolder holder, std::string_view why);
 
   void SetToken(std::string_view name, LeaseId lease, store::Token token);
 
-  // The holder was heard of.
+  // A sign of life of the holder.
   void Renew(std::string_view name, LeaseId lease);
 
-  // Gives the lease back; nothing happens when another has it by now.
+  // Gives the lease back. Does nothing if another holder has it by now.
   void Release(std::string_view name, LeaseId lease);
 
-  // Told, with no lock held, of each file that nobody has a lease of any more. Before the first
-  // lease is given; must not wait.
+  // `on_free` is called, with no lock held, for each file whose lease has become free. It must not
+  // wait. To be set before the first lease is given.
   void SetOnFree(std::function<void(const std::string& name)> on_free) {
     on_free_ = std::move(on_free);
   }
@@ -98,11 +97,11 @@ class LeaseTable {
     absl::Duration heard;  // by clock_.Monotonic()
   };
 
-  // A lease without a revoke function belongs to a call of this server, which ends it.
+  // A lease without a revoke function belongs to a call of this server, and does not expire.
   bool Expired(const Entry& entry) const {
     return entry.revoke && clock_.Monotonic() - entry.heard > ttl_;
   }
-  // Puts an entry in and returns the revoke function of the one before, if any.
+  // Puts an entry in. Returns the revoke function of the former one, if any.
   std::pair<LeaseId, Revoke> Put(std::string_view name, LeaseHolder holder, Revoke revoke)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 

@@ -1,7 +1,6 @@
-// How each file stands to the local file that it mirrors, as far as the server knows: what writers
-// report of themselves, and what becomes of writers. After a restart writers report anew, and what
-// stands without a writer, DEGRADED and DIVERGED, comes from a file
-// (docs/reference/format.md, "Mirror states").
+// The state of each file's mirror: how the file stands to its local file, by the reports and the
+// ends of writers. After a restart writers report anew. States without a writer, DEGRADED and
+// DIVERGED, come from a file (docs/reference/format.md, "Mirror states").
 #ifndef H5MIRROR_SERVER_STATE_MIRROR_STATES_H_
 #define H5MIRROR_SERVER_STATE_MIRROR_STATES_H_
 
@@ -23,10 +22,10 @@
 
 namespace h5mirror::server {
 
-// Bounds on what a client says of itself. kInvalidArgument names the field.
+// Bounds on a writer's report. kInvalidArgument names the field.
 absl::Status CheckMirrorStatus(const v1::MirrorStatus& status);
 
-// Of all files that are not in sync; each lag is that of the file that lags most.
+// Figures of all files that are not in sync. Each lag is that of the file that lags most.
 struct MirrorSummary {
   std::map<v1::MirrorState, size_t> files;
   int64_t lag_cuts = 0;
@@ -37,50 +36,49 @@ struct MirrorSummary {
 // Thread-safe. Logs each change of a file's state once.
 class MirrorStates {
  public:
-  // `clock` must outlive it. Beyond `files_max` files without a writer some are forgotten.
+  // `clock` must outlive this. Beyond `files_max` files without a writer, some are forgotten.
   explicit MirrorStates(Clock& clock, size_t files_max = 65536)
       : clock_(clock), files_max_(files_max) {}
 
-  // A session has begun, under that token of the lease.
+  // A session has begun, under the token `token`.
   void Connected(const std::string& name, const Bytes16& file_id, store::Token token);
-  // Its writer says how it stands; only CONNECTED and RESYNCING are a writer's to say.
+  // The writer's report. Only CONNECTED and RESYNCING count; the other states are the server's.
   void Reported(const std::string& name, const Bytes16& file_id, store::Token token,
                 const v1::MirrorStatus& status);
-  // It has ended in order. Nothing, where another has begun since.
+  // The session has ended in order. Does nothing if another has begun since.
   void Ended(const Bytes16& file_id, store::Token token);
-  // It has ended, and the local file may hold more than arrived, as `why` says; `info` is of the
-  // file without it. Nothing, where another has begun since.
+  // The session has ended, and the local file may hold more than has arrived, as `why` says.
+  // `info`: of the file after the end. Does nothing if another session has begun since.
   void Lost(const std::string& name, const store::FileInfo& info, store::Token token,
             const std::string& why);
-  // An open was refused, as the two sides differ; `reason` is half a sentence.
+  // An open was refused, as the two sides differ. `reason` is half a sentence.
   void Diverged(const std::string& name, const store::FileInfo& info, const std::string& reason);
 
-  // An administrator may have changed the file: what was said of a file that had another newest cut
-  // or another local file counts no more. StatusOf() does the same.
+  // An administrator may have changed the file. A state counts no more if the file's newest cut or
+  // its local file is another by now. StatusOf() does the same.
   void Settle(const store::FileInfo& info);
-  // The local file was compared with the newest cut: a writer that was lost left nothing undone,
-  // and the two sides differ no more.
+  // The local file was found equal to the newest cut: the states DEGRADED and DIVERGED end.
   void FoundEqual(const std::string& name, const Bytes16& file_id);
-  // It was removed.
+  // The file was removed.
   void Forget(const Bytes16& file_id);
 
-  // What is known of a file: IN_SYNC where nobody writes and its newest cut is of a clean close, or
-  // has been found to be the same as the local file.
+  // The state of a file. IN_SYNC: it has no writer, and its newest cut is that of a clean close, or
+  // was found equal to the local file.
   v1::MirrorStatus StatusOf(const store::FileInfo& info);
 
   MirrorSummary Sum() const;
 
-  // What is to outlive a restart, where that has changed since the last call.
+  // The bytes that are to outlive a restart, if they have changed since the last call.
   std::optional<std::string> TakeNews();
-  // What TakeNews() once gave. Of what cannot be understood nothing is taken. Before all else.
+  // Takes in bytes of TakeNews(); ignores others. To be called before all else.
   void Restore(std::string_view news);
 
  private:
   struct Entry {
     v1::MirrorStatus status;
-    store::Token token = 0;  // of the writer that is, or was, there
-    // DEGRADED, DIVERGED: the file as it was when it became so. What an administrator does to it
-    // afterwards settles it.
+    store::Token token = 0;  // of the writer, or of the last one
+    // DEGRADED, DIVERGED: the file as it was then. A later change by an administrator ends the
+    // state.
     int64_t last_cut = 0;
     store::LocalStat local;
   };

@@ -1,6 +1,6 @@
-// Files that were just read from, kept open for a moment. The store forgets a file that nobody
-// holds, and a reader comes back for the next range within milliseconds: opening the file for
-// each call would cost more than the call.
+// Keeps files open for a moment after a read. The store forgets a file without holders, and a
+// reader comes back for the next range within milliseconds: an open for each call would cost more
+// than the call.
 #ifndef H5MIRROR_SERVER_STATE_RECENT_FILES_H_
 #define H5MIRROR_SERVER_STATE_RECENT_FILES_H_
 
@@ -16,19 +16,19 @@
 
 namespace h5mirror::server {
 
-// Thread-safe. Files are let go of with no lock held: that may close a database.
+// Thread-safe. Lets go of files with no lock held, as that may close a database.
 class RecentFiles {
  public:
-  // Short, so that a head that is changed behind the store's back is noticed at the next open.
+  // Short, so that the next open soon notices a head that was changed from outside.
   static constexpr absl::Duration kKeep = absl::Seconds(2);
   static constexpr size_t kFilesMax = 64;
 
   explicit RecentFiles(Clock& clock) : clock_(clock) {}
 
-  // Holds `file` for kKeep from now; beyond kFilesMax the one longest not used is let go of.
+  // Holds `file` for kKeep from now. Beyond kFilesMax lets go of the least recently used one.
   void Keep(std::shared_ptr<store::File> file);
 
-  // Lets go of those whose time is over.
+  // Lets go of the files whose time is over.
   void OnTimer();
   void Clear();
 
@@ -41,12 +41,12 @@ class RecentFiles {
   };
   using Entries = std::list<Entry>;
 
-  // Takes out what is to be let go of by the caller.
+  // Takes out the files that the caller lets go of.
   Entries TakeUntil(absl::Duration time);
 
   Clock& clock_;
   absl::Mutex mutex_;
-  Entries entries_ ABSL_GUARDED_BY(mutex_);  // the one longest not used first
+  Entries entries_ ABSL_GUARDED_BY(mutex_);  // the least recently used first
 };
 
 }  // namespace h5mirror::server

@@ -1,4 +1,4 @@
-// What the store tells of its health, in the log and in metrics.
+// Brings the health of the store into the log and the metrics.
 #ifndef H5MIRROR_SERVER_STATE_STORE_WATCH_H_
 #define H5MIRROR_SERVER_STATE_STORE_WATCH_H_
 
@@ -14,17 +14,16 @@
 
 namespace h5mirror::server {
 
-// Logs what has happened since the last call. Thread-safe.
+// Logs the store's notices since the last call. Thread-safe.
 void LogNotices(store::Store& store);
 
-// Whether the time of day cannot be trusted to throw things away by, which the log then says of
-// `what`.
+// True: the time of day cannot be trusted to drop anything for its age. Logs that, with `what`.
 bool TimeIsInDoubt(store::Store& store, std::string_view what);
 
-// By the store's time of day, so that what goes by it fits the times of versions.
+// The store's time of day, so that times fit those of versions.
 class StoreClock final : public Clock {
  public:
-  // `store` must outlive it.
+  // `store` must outlive this.
   explicit StoreClock(store::Store& store) : health_(store::StoreHealth::Of(store)) {}
   absl::Time Now() override { return health_ == nullptr ? steady_.Now() : health_->Now(); }
   absl::Duration Monotonic() override { return steady_.Monotonic(); }
@@ -34,7 +33,7 @@ class StoreClock final : public Clock {
   SystemClock steady_;
 };
 
-// Of the process, which has one store. Thread-safe.
+// Gauges of the process's one store. Thread-safe.
 class StoreGauges {
  public:
   static StoreGauges& Get();

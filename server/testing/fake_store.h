@@ -1,4 +1,4 @@
-// A store in memory for tests of sessions: keeps calls, makes cuts, and becomes durable when
+// A store in memory for tests of sessions. Records calls and makes cuts, which become durable when
 // the test says so. Not thread-safe.
 #ifndef H5MIRROR_SERVER_TESTING_FAKE_STORE_H_
 #define H5MIRROR_SERVER_TESTING_FAKE_STORE_H_
@@ -128,7 +128,7 @@ class FakeFile final : public store::File {
     return None();
   }
 
-  // The oldest cut that is not durable has changed nothing: it is no version.
+  // The oldest cut that is not durable has changed no byte: it becomes no version.
   void MakeUnchanged() {
     store::DurableCut& cut = waiting_.front().first;
     cut.version = --versions_;
@@ -151,7 +151,7 @@ class FakeFile final : public store::File {
   std::string written_;
   store::MetadataMap metadata_;
   store::CutRequest last_request_;
-  absl::Status error_;  // what Write() answers
+  absl::Status error_;  // the result of Write()
   store::Token token_ = 0;
   store::VersionNumber versions_ = 0;
   std::deque<std::pair<store::DurableCut, std::function<void(absl::StatusOr<store::DurableCut>)>>>

@@ -82,7 +82,7 @@ class FollowFileTest : public MirrorServerTest {
     return received;
   }
 
-  // A visible cut, with hints which pages are metadata.
+  // Makes a visible cut, with hints which pages are metadata.
   static int64_t Tick(rpc::MirrorStream& stream, uint64_t seq, uint64_t size_bytes,
                       const std::vector<uint64_t>& metadata_pages = {}) {
     v1::MirrorFileRequest request = BarrierRequest(seq, v1::BARRIER_KIND_TICK, size_bytes);
@@ -126,8 +126,8 @@ class FollowFileTest : public MirrorServerTest {
       return absl::OkStatus();
     });
   }
-  // What `bytes` were at the cut held before becomes what they are at this one, by reads of what
-  // has changed. Metadata that came must be the same.
+  // Brings `bytes` from the former cut to this one, by reads of the changed ranges. Metadata that
+  // came must have the same bytes.
   void TakeInto(const Received& received, std::string* bytes) {
     const int64_t cut = received.first.snapshot().cut();
     const auto size = static_cast<uint64_t>(received.first.snapshot().size_bytes());

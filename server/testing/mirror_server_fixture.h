@@ -62,10 +62,10 @@ class MirrorServerTest : public ::testing::Test {
   void TearDown() override {
     client_.reset();
     server_.reset();
-    store_.reset();  // before what a test has it in
+    store_.reset();  // before the test's Env
   }
 
-  // Where the store is; of a test that wants to hold its reads up, another one.
+  // The store's Env. A test that holds reads up has another one.
   virtual Env& env() { return Env::Posix(); }
 
   std::filesystem::path root() const { return directory_.path() / "root"; }

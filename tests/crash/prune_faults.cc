@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/status_macros.h"
-#include "onion_store/file/file_impl.h"
+#include "onion_store/file/dropped_versions.h"
 #include "onion_store/index/version_index.h"
 #include "onion_store/pages/page_segments.h"
 #include "tests/crash/store_faults.h"
@@ -88,11 +88,11 @@ absl::Status RealDropGeneration(VersionIndex* index, int64_t generation) __asm__
 absl::Status FaultyDropGeneration(VersionIndex* index, int64_t generation) __asm__(
     "__wrap__ZN8h5mirror5store12VersionIndex14DropGenerationEl");
 absl::Status
-RealCheckNotDropped(const FileImpl* file, VersionIndex& index, VersionNumber version, uint64_t epoch) __asm__(
-    "__real__ZNK8h5mirror5store8FileImpl15CheckNotDroppedERNS0_12VersionIndexElm");
+RealCheckNotDropped(const DroppedVersions* dropped, VersionIndex& index, VersionNumber version, uint64_t epoch) __asm__(
+    "__real__ZNK8h5mirror5store15DroppedVersions15CheckNotDroppedERNS0_12VersionIndexElm");
 absl::Status
-FaultyCheckNotDropped(const FileImpl* file, VersionIndex& index, VersionNumber version, uint64_t epoch) __asm__(
-    "__wrap__ZNK8h5mirror5store8FileImpl15CheckNotDroppedERNS0_12VersionIndexElm");
+FaultyCheckNotDropped(const DroppedVersions* dropped, VersionIndex& index, VersionNumber version, uint64_t epoch) __asm__(
+    "__wrap__ZNK8h5mirror5store15DroppedVersions15CheckNotDroppedERNS0_12VersionIndexElm");
 
 int FaultyPrepare(sqlite3* database, const char* sql, int size, unsigned flags,
                   sqlite3_stmt** statement, const char** tail) {
@@ -175,10 +175,10 @@ absl::Status FaultyDropGeneration(VersionIndex* index, int64_t generation) {
   return RealDropGeneration(index, generation);
 }
 
-absl::Status FaultyCheckNotDropped(const FileImpl* file, VersionIndex& index, VersionNumber version,
-                                   uint64_t epoch) {
+absl::Status FaultyCheckNotDropped(const DroppedVersions* dropped, VersionIndex& index,
+                                   VersionNumber version, uint64_t epoch) {
   if (IsPlanted(StoreFault::kReadersNotTold)) return absl::OkStatus();
-  return RealCheckNotDropped(file, index, version, epoch);
+  return RealCheckNotDropped(dropped, index, version, epoch);
 }
 
 }  // namespace h5mirror::store

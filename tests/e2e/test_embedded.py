@@ -225,7 +225,7 @@ def test_readers_of_versions_share_the_history(three):
     reader.wait_for_line("open")
     assert read(three, "2") == "1 1.0"
     refused = three.run(three.script('h5py.File("run.h5", "r+")'))
-    assert refused.code != 0 and "somebody who reads versions" in refused.err
+    assert refused.code != 0 and "a reader of its versions" in refused.err
     assert plain(three, READ).ok().out.strip() == "2 2.0"
 
 

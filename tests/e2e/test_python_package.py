@@ -216,7 +216,7 @@ def test_a_url_is_for_reading(three):
 
 def test_wrong_arguments_are_refused_with_the_reason(package):
     for expression, words in (
-            ("h5mirror.open('http://node7/run.h5')", "ValueError 'http://node7/run.h5' is no url of h5mirror: it begins"),
+            ("h5mirror.open('http://node7/run.h5')", "ValueError 'http://node7/run.h5' is not an h5mirror URL: it begins"),
             ("h5mirror.open('/data/run.h5')", "it begins with none of these: h5mirror://HOST[:PORT]/NAME"),
             ("h5mirror.open('h5mirror://node7')", "it names no file"),
             ("h5mirror.open('h5mirror://me@node7/run.h5')", "it names a user"),

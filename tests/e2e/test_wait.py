@@ -48,7 +48,7 @@ def test_its_time_passes(site, writer):
 def test_what_is_wrong_is_on_the_error_stack(site):
     missing = wait(site, "none.h5", 0, 100).wait()
     assert missing.code == 1 and "none.h5" in missing.err and "errno = 2" in missing.err, missing.describe()
-    assert "no url of h5mirror" in wait(site, "", 0, 100, url="run.h5").wait().err
+    assert "not an h5mirror URL" in wait(site, "", 0, 100, url="run.h5").wait().err
     nobody = wait(site, "", 0, 100, url="h5mirror://127.0.0.1:1/run.h5").wait()
     assert nobody.code == 1 and "127.0.0.1:1" in nobody.err, nobody.describe()
 

@@ -1,4 +1,4 @@
-// What the user wants of the driver: the config string, a TOML file, or defaults.
+// The driver's configuration: the config string, a TOML file, or defaults.
 //
 //   HDF5_DRIVER_CONFIG='server=node7:7447;root=/data;exclude=*.tmp.h5'
 //   HDF5_DRIVER_CONFIG='@/etc/beamline/h5mirror.toml'
@@ -24,24 +24,24 @@ enum class Mode {
   kReader,  // a version from the server, read-only
   kOff
 };
-// The driver of the host library that does the local I/O.
+// The driver of the host library for the local I/O.
 enum class UnderDriver { kSec2, kDirect, kLog };
-// What an H5Fflush is.
+// The barrier of an H5Fflush.
 enum class FlushKind { kTick, kSync };
-// What the program waits for at a barrier.
+// How far a cut must come before a barrier returns.
 enum class Ack { kNone, kApplied, kDurable };
-// What the program does while the server is away.
+// The effect of a server that is away.
 enum class OnOutage {
-  kDegrade,  // it goes on locally, and the mirror catches up
-  kWait,     // its barriers wait for some time, then as kDegrade
-  kFail      // its flushes fail
+  kDegrade,  // the program goes on locally, and the mirror catches up
+  kWait,     // barriers wait for some time, then as kDegrade
+  kFail      // flushes fail
 };
-// What becomes of a closed file that a program without the driver has changed.
+// The effect of a change that a program without the driver has made to a closed file.
 enum class OnOutsideChange {
-  kAdopt,  // a version of its own, where the server has not moved
-  kAsk     // the two have diverged until the user decides
+  kAdopt,  // it becomes a version, where the server has not moved
+  kAsk     // file and mirror have diverged until the user decides
 };
-// Where metadata is until the next cut.
+// The place of metadata until the next cut.
 enum class MetadataPlace { kFile, kMemory };
 enum class Checksum { kAuto, kOn, kOff };
 
@@ -52,7 +52,7 @@ struct Config {
   Mode mode = Mode::kMirror;
   UnderDriver under = UnderDriver::kSec2;
   std::string root;                  // names are relative to it; files outside pass through
-  std::string name;                  // the name under the server's root, instead of the rule's
+  std::string name;                  // the name under the server's root, instead of a derived one
   std::vector<std::string> include;  // globs; empty: every file
   std::vector<std::string> exclude;  // globs; they win over `include`
   FlushKind flush = FlushKind::kTick;
@@ -60,7 +60,7 @@ struct Config {
   Ack ack_commit = Ack::kDurable;
   uint64_t window_bytes = 64 << 20;  // per process, for copies of bytes not yet sent
   uint32_t timeout_ms = 0;           // 0: not given, see TimeoutMs()
-  uint32_t linger_ms = 0;            // that a close goes on where data flows
+  uint32_t linger_ms = 0;            // how long a close may go on while data flows
   OnOutage on_outage = OnOutage::kDegrade;
   uint32_t outage_wait_ms = 30'000;  // of kWait
   OnOutsideChange on_outside_change = OnOutsideChange::kAdopt;
@@ -69,16 +69,16 @@ struct Config {
   std::string token;
   uint32_t page_size_bytes = 0;  // for new files; 0: the server decides
   std::string comment;           // of the version that a close makes
-  // A flush makes a version where the newest one is this old; 0: flushes make none.
+  // A flush makes a version if the newest one is this old; 0: flushes make none.
   uint32_t version_every_ms = 0;
-  // A close makes none of its own where the newest one is younger; 0: every close does.
+  // A close makes no version if the newest one is younger than this; 0: every close makes one.
   uint32_t version_min_interval_ms = 0;
-  std::string spool;  // mode=remote: the directory of what is written; empty: $TMPDIR, or /tmp
-  std::string log;    // dated lines are appended here
+  std::string spool;  // mode=remote: the spool's directory; empty: $TMPDIR, or /tmp
+  std::string log;    // a file; dated lines are appended
   // mode=reader: N, tag:NAME, latest, latest-K or a time; empty: not given.
   std::string version;
-  uint64_t cache_bytes = 64 << 20;  // per process, for what readers read
-  // Whether readers go through h5mirror-agent: "auto", where one is there; "off"; or its socket.
+  uint64_t cache_bytes = 64 << 20;  // per process, for readers
+  // The agent of readers: "auto", h5mirror-agent if it is there; "off"; or the path of its socket.
   std::string agent = "auto";
   Checksum frame_checksum = Checksum::kAuto;
   MetadataPlace metadata = MetadataPlace::kFile;
@@ -88,10 +88,10 @@ struct Config {
   bool IsEmbedded() const { return server == "embedded"; }
   // One for each mirror, at least one; "": h5mirror's client defaults decide.
   std::vector<std::string> Servers() const;
-  // In mode=remote the server has the only copy: the least that flushes and closes wait for is that
-  // it has it, and one that is lost is an error.
+  // In mode=remote the server has the only copy. So flushes and closes at least wait until it has
+  // the bytes, and lost bytes are an error.
   void SettleRemote();
-  // The longest that one HDF5 call waits. Only where a server gets a copy can the program go on
+  // How long one HDF5 call waits at most. The default depends on whether the program can go on
   // without the answer.
   uint32_t TimeoutMs() const {
     if (timeout_ms != 0) return timeout_ms;
@@ -99,7 +99,7 @@ struct Config {
   }
 };
 
-// The reason why something was refused, in words for the user.
+// Why a value or file was refused, in words for the user; unset: it was not.
 using Problem = std::optional<std::string>;
 
 using KeyValue = std::pair<std::string, std::string>;
@@ -107,7 +107,7 @@ using KeyValue = std::pair<std::string, std::string>;
 // Splits "key=value;key=value". Spaces around keys and values and empty items are ignored.
 Problem SplitConfigString(std::string_view text, std::vector<KeyValue>* items);
 
-// Sets one key. The problem names the key, the value and what would be right.
+// Sets one key. The problem names the key, the value and the values that are allowed.
 Problem SetConfigKey(const std::string& key, const std::string& value, Config* config);
 
 // The top-level keys of a TOML file as strings; arrays are joined with commas.
@@ -115,7 +115,7 @@ Problem SetConfigKey(const std::string& key, const std::string& value, Config* c
 enum class Missing { kAllowed, kRefused };
 Problem ReadConfigFile(const std::string& path, Missing missing, std::vector<KeyValue>* items);
 
-// The whole road from the driver's config string to a Config. `home` may be empty.
+// Makes a Config of the driver's config string, with all of the above. `home` may be empty.
 Problem MakeConfig(std::string_view text, const std::string& home, Config* config);
 
 // MakeConfig once per distinct string; the answer lives as long as the process. Thread-safe.

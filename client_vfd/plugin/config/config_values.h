@@ -1,4 +1,4 @@
-// Text to value, one function per kind of key. Each returns what is wrong, without the key.
+// Text to value, one function per kind of key. The problem that each returns does not name the key.
 #ifndef H5MIRROR_CLIENT_VFD_PLUGIN_CONFIG_CONFIG_VALUES_H_
 #define H5MIRROR_CLIENT_VFD_PLUGIN_CONFIG_CONFIG_VALUES_H_
 
@@ -13,7 +13,7 @@
 namespace h5mirror::vfd {
 
 Problem SetText(const std::string& value, std::string* out);
-// As ParseServerList(); `out` is what was given.
+// As ParseServerList(); `out` is `value` as it is.
 Problem SetServers(const std::string& value, std::string* out);
 // Must begin with '/'; a trailing '/' is dropped.
 Problem SetAbsolutePath(const std::string& value, std::string* out);
@@ -27,7 +27,7 @@ Problem SetDurationMs(const std::string& value, uint32_t min, uint32_t max, uint
 Problem SetPageSize(const std::string& value, uint32_t* out);
 // "50MB/s", "10MiB/s", bytes for each second, or 0 for no limit; from 1 KiB/s on.
 Problem SetBandwidth(const std::string& value, uint64_t* out);
-// "degrade", "wait", "wait=30s" (or "wait:30s"), "fail"; `wait_ms` is set where a time is given.
+// "degrade", "wait", "wait=30s" (or "wait:30s"), "fail"; sets `wait_ms` if a time is given.
 Problem SetOnOutage(const std::string& value, OnOutage* out, uint32_t* wait_ms);
 // "auto", "off", or a path that begins with '/'.
 Problem SetAgent(const std::string& value, std::string* out);

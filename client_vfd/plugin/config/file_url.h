@@ -1,4 +1,4 @@
-// The urls by which programs name a file on a server.
+// The URLs by which programs name a file on a server.
 #ifndef H5MIRROR_CLIENT_VFD_PLUGIN_CONFIG_FILE_URL_H_
 #define H5MIRROR_CLIENT_VFD_PLUGIN_CONFIG_FILE_URL_H_
 
@@ -14,7 +14,8 @@ struct FileUrl {
 };
 
 // h5mirror://HOST[:PORT]/NAME, h5mirror:///NAME or h5mirror+unix:///SOCKET?name=NAME, as in the
-// Python package (client_vfd/python/h5mirror/_url.py); %XX is a byte. Nullopt: it is none of these.
+// Python package (client_vfd/python/h5mirror/_url.py); %XX is a byte. Nullopt: `text` is no such
+// URL.
 std::optional<FileUrl> ParseFileUrl(std::string_view text);
 
 }  // namespace h5mirror::vfd

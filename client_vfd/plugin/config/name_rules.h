@@ -1,4 +1,4 @@
-// Which files are mirrored, and under which name.
+// The rules that say which files are mirrored, and under which name.
 #ifndef H5MIRROR_CLIENT_VFD_PLUGIN_CONFIG_NAME_RULES_H_
 #define H5MIRROR_CLIENT_VFD_PLUGIN_CONFIG_NAME_RULES_H_
 
@@ -14,11 +14,11 @@ namespace h5mirror::vfd {
 // name. '*' also matches '/' in whole paths, so that /data/* covers the tree.
 bool MatchesGlob(const std::string& pattern, const std::string& real_path);
 
-// The path relative to `root`, or to "/" without one; nullopt if root, include or exclude leave the
-// file out. Whatever the mode is.
+// The path relative to `root`, or to "/" without one; nullopt: root, include or exclude leave the
+// file out. The mode does not matter.
 std::optional<std::string> PathUnderRoot(const Config& config, const std::string& real_path);
 
-// Why the rules leave a file out, in a few words that name the key; empty: they take it.
+// Why the rules leave a file out, in a few words that name the key; empty: they do not.
 std::string WhyLeftOut(const Config& config, const std::string& real_path);
 
 // The file's name under the server's root, relative and '/'-separated; nullopt if the rules leave

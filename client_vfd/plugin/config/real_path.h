@@ -7,12 +7,13 @@
 namespace h5mirror::vfd {
 
 // `path` absolute and without symlinks, as realpath(3) would give it if everything on the way were
-// there: what exists is resolved, what follows is taken as it is written. Empty: there is no
+// there. The part that exists is resolved; the rest is taken as it is written. Empty: there is no
 // current directory.
 std::string RealPathOfMissing(const std::string& path);
 
-// Where `path` leads from the directory of `file`, carried over to the directory of `other_file`;
-// both paths absolute, `other_file` relative to a root that it must not leave. Empty: it would.
+// Carries the way from the directory of `file` to `path` over to the directory of `other_file`.
+// `path` and `file` are absolute; `other_file` is relative to a root. Empty: the result would leave
+// that root.
 //   ("/data/run/raw.h5", "/data/run.h5", "beam/run.h5") -> "beam/run/raw.h5"
 std::string CarryOver(const std::string& path, const std::string& file,
                       const std::string& other_file);

@@ -9,11 +9,11 @@
 
 namespace h5mirror::vfd {
 
-// Pushes `message` as a file-open error; nothing where the host exports no functions.
+// Pushes `message` as a file-open error. Does nothing if the host exports no functions.
 void PushOpenError(const HostLibrary& host, const std::string& message);
 
-// The same in the form of sec2's, from which h5py makes an OSError of that number: "unable to open
-// file: name = '...', errno = ..., error message = '...'".
+// The same in sec2's form: "unable to open file: name = '...', errno = ..., error message = '...'".
+// h5py makes an OSError of that number from it.
 void PushOpenErrno(const HostLibrary& host, const std::string& name, int error_number,
                    const std::string& message);
 // Pushes a failed read of the file `name`, in sec2's form.
@@ -23,7 +23,7 @@ void PushReadErrno(const HostLibrary& host, const std::string& name, int error_n
 void PushWriteErrno(const HostLibrary& host, const std::string& name, int error_number,
                     const std::string& message);
 
-// While it lives the host prints no error stack; the stack itself is kept. HDF5 opens files
+// While it lives, the host prints no error stack; the stack itself stays. HDF5 opens files
 // tentatively and clears the errors, and a nested API call must not print them.
 class QuietErrors {
  public:

@@ -1,6 +1,6 @@
-// The libhdf5 that called us. One process can hold several (a wheel's, the system's), each with
-// its own ids and error stacks, while this plugin is mapped once: so there is one slot per host,
-// found by the address that a call returns to.
+// A host library: the libhdf5 that calls the plugin. One process can have several (a wheel's, the
+// system's), each with its own ids and error stacks, but the plugin is mapped once. So there is one
+// slot for each host, found by the address that a call returns to.
 #ifndef H5MIRROR_CLIENT_VFD_PLUGIN_HOST_HOST_LIBRARY_H_
 #define H5MIRROR_CLIENT_VFD_PLUGIN_HOST_HOST_LIBRARY_H_
 

@@ -1,5 +1,5 @@
-// Where the driver speaks: lines for people on stderr and in log=FILE, and one JSON line per event
-// for `h5mirror exec` in the directory that H5MIRROR_REPORT names. Never stdout. Thread-safe.
+// The driver's output: lines for people on stderr and in log=FILE, and one JSON line for each event
+// for `h5mirror exec`, in the directory that H5MIRROR_REPORT names. Never stdout. Thread-safe.
 #ifndef H5MIRROR_CLIENT_VFD_PLUGIN_HOST_REPORTER_H_
 #define H5MIRROR_CLIENT_VFD_PLUGIN_HOST_REPORTER_H_
 
@@ -31,7 +31,7 @@ void Report(const HostLibrary& host, const ReportLine& line);
 // The "plugin_loaded" line of a host, once per host and process (also after a fork).
 void ReportLoaded(const HostLibrary& host);
 
-// A file that is written and that no server gets, once per path and process (also after a fork):
+// Reports a file that is written and gets no mirror, once per path and process (also after a fork):
 // the event "left_out" with `why` as its detail, and a line in `log_path` unless that is empty.
 void ReportLeftOut(const HostLibrary& host, const std::string& log_path,
                    const std::string& real_path, const std::string& why);

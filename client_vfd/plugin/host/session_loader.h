@@ -1,4 +1,4 @@
-// Finds and loads libh5mirror_session.so and libh5mirror_embedded.so, each once, when it is needed.
+// Finds and loads libh5mirror_session.so and libh5mirror_embedded.so, each once, when needed.
 #ifndef H5MIRROR_CLIENT_VFD_PLUGIN_HOST_SESSION_LOADER_H_
 #define H5MIRROR_CLIENT_VFD_PLUGIN_HOST_SESSION_LOADER_H_
 
@@ -9,13 +9,13 @@
 
 namespace h5mirror::vfd {
 
-// Null when the module cannot be loaded; `error` then says why. The answer is remembered: a
-// program is not slowed down again and again by a broken installation. Thread-safe.
+// Null: the module cannot be loaded, and `error` says why. The answer is remembered, so that a
+// broken installation costs a program time only once. Thread-safe.
 const H5mSessionApi* LoadSession(std::string* error);
 
 const H5mEmbeddedApi* LoadEmbedded(std::string* error);
 
-// The module if it is loaded already.
+// The module; null: it is not loaded yet.
 const H5mSessionApi* LoadedSession();
 const H5mEmbeddedApi* LoadedEmbedded();
 

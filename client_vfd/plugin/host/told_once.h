@@ -1,4 +1,5 @@
-// So that a program which opens one file a thousand times during an outage is told once.
+// Keeps messages from being repeated: a program that opens one file a thousand times during an
+// outage prints one line.
 #ifndef H5MIRROR_CLIENT_VFD_PLUGIN_HOST_TOLD_ONCE_H_
 #define H5MIRROR_CLIENT_VFD_PLUGIN_HOST_TOLD_ONCE_H_
 
@@ -10,15 +11,15 @@
 
 namespace h5mirror::vfd {
 
-// Which events of which files the user was told of. Thread-safe; lives as long as the process.
+// The events of files that the user has heard of. Thread-safe; lives as long as the process.
 class ToldOnce {
  public:
-  // A program with more files than that is told of some of them again.
+  // With more files than this, some events are told again.
   static constexpr size_t kEntriesMax = 4096;
 
   // True for the first `event` of `file` since its last Forget().
   bool IsNews(const std::string& file, const std::string& event);
-  // The file is mirrored again: what comes next is news.
+  // The file is mirrored again: its next event is news.
   void Forget(const std::string& file);
 
  private:

@@ -1,5 +1,5 @@
-// Memory for held bytes, apart from the program's heap: thousands of small blocks of all sizes that
-// live for as long as a cut would scatter it.
+// Memory for buffered bytes, apart from the program's heap. Thousands of small blocks of all sizes,
+// which live as long as a cut, would fragment that heap.
 #ifndef H5MIRROR_CLIENT_VFD_PLUGIN_METADATA_BUFFER_BUFFER_ARENA_H_
 #define H5MIRROR_CLIENT_VFD_PLUGIN_METADATA_BUFFER_BUFFER_ARENA_H_
 
@@ -9,8 +9,8 @@
 
 namespace h5mirror::vfd {
 
-// Gives memory and takes it back all at once. Not thread-safe; arenas of different threads share up
-// to 16 MiB of the process for what is taken next.
+// Gives memory in pieces and takes it back all at once. Not thread-safe. The arenas of a process
+// share up to 16 MiB of spare memory.
 class BufferArena {
  public:
   BufferArena() = default;
@@ -18,15 +18,15 @@ class BufferArena {
   BufferArena(const BufferArena&) = delete;
   BufferArena& operator=(const BufferArena&) = delete;
 
-  // Where memory ends, std::bad_alloc is thrown.
+  // Throws std::bad_alloc if there is no more memory.
   char* Take(size_t size_bytes);
-  // Makes what was taken last, and ends at `end`, longer where it lies. False: it was not, or there
-  // is no room behind it.
+  // Makes the piece that ends at `end` longer in place. False: it was not taken last, or there is
+  // no room behind it.
   bool Grow(const char* end, size_t size_bytes);
   void Swap(BufferArena& other);
-  // All that was taken is dead.
+  // Takes all pieces back.
   void Clear();
-  // What was taken since the last Clear().
+  // The bytes that were taken since the last Clear().
   uint64_t taken_bytes() const { return taken_bytes_; }
 
  private:
@@ -42,7 +42,7 @@ class BufferArena {
   std::vector<Block> blocks_;
   char* next_ = nullptr;  // free from here on, in the newest block
   char* end_ = nullptr;
-  char* populated_end_ = nullptr;  // pages up to here are not asked for any more
+  char* populated_end_ = nullptr;  // the pages up to here are populated
   uint64_t taken_bytes_ = 0;
 };
 

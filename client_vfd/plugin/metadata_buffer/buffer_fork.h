@@ -1,4 +1,4 @@
-// What a fork does to files of which bytes are held: they are put before, in the parent.
+// Files with buffered bytes at a fork: the parent puts the bytes before.
 #ifndef H5MIRROR_CLIENT_VFD_PLUGIN_METADATA_BUFFER_BUFFER_FORK_H_
 #define H5MIRROR_CLIENT_VFD_PLUGIN_METADATA_BUFFER_BUFFER_FORK_H_
 
@@ -8,11 +8,11 @@ namespace h5mirror::vfd {
 
 class BufferedFile;
 
-// Over everything that changes what is held; a fork waits for it, and holds it. The outermost of
-// the plugin's locks.
+// Held over every change of buffered bytes. A fork waits for it, and holds it. The outermost of the
+// plugin's locks.
 std::mutex& BufferMutex();
 
-// Files of which something may be held. Not to be called with BufferMutex().
+// Registers a file that may have buffered bytes. Not to be called with BufferMutex() held.
 void AddBufferedFile(BufferedFile* file);
 void RemoveBufferedFile(BufferedFile* file);
 

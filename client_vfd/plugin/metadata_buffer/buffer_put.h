@@ -1,5 +1,5 @@
-// Putting held bytes into the file that they are of: in order of offset, what lies side by side in
-// one write, and nothing that the file has already.
+// Puts buffered bytes into their file: in order of offset, adjacent bytes in one write, and without
+// bytes that the file has already.
 #ifndef H5MIRROR_CLIENT_VFD_PLUGIN_METADATA_BUFFER_BUFFER_PUT_H_
 #define H5MIRROR_CLIENT_VFD_PLUGIN_METADATA_BUFFER_BUFFER_PUT_H_
 
@@ -10,19 +10,19 @@
 
 namespace h5mirror::vfd {
 
-// The local file as a put sees it. False: failed, and the reason is on the host's error stack.
+// The local file, for a put. False: it failed, and the reason is on the host's error stack.
 class LocalBytes {
  public:
   virtual ~LocalBytes() = default;
   virtual bool ReadLocal(uint64_t offset, size_t size, char* out) = 0;
   virtual bool WriteLocal(uint64_t offset, size_t size, const char* bytes) = 0;
-  // Beyond it nothing is compared.
+  // The size of the file; bytes beyond it are not compared.
   virtual uint64_t LocalSizeBytes() const = 0;
-  // From here on nobody has written anything into the file.
+  // No byte of the file was written from here on.
   virtual uint64_t BlankFrom() const = 0;
 };
 
-// Room for one write and for what the file has in its place.
+// Buffers for one write and for the file's bytes in its place.
 struct PutBuffers {
   static constexpr size_t kBytes = 1 << 20;
 
@@ -30,14 +30,14 @@ struct PutBuffers {
   Scratch local{kBytes};
 };
 
-// What the file has already.
+// How bytes that the file has already are treated.
 enum class EqualBytes {
   kWrite,
-  kSkip,  // left out at both ends of a write, as long as there is much of it
+  kSkip,  // left out at both ends of a write, if they are many
 };
 
-// Puts what is held in [from, to) and forgets what was put. False: a write failed; what it was to
-// write, and all behind it, is held on.
+// Puts the buffered bytes in [from, to) and forgets them. False: a write failed; its bytes, and all
+// behind them, stay buffered.
 [[nodiscard]] bool PutBuffered(uint64_t from, uint64_t to, EqualBytes equal,
                                BufferedBytes& buffered, LocalBytes& file, PutBuffers& buffers);
 

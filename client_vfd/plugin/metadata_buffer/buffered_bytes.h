@@ -1,5 +1,5 @@
-// Bytes of a file that are in memory and not in the file yet: what the driver holds with
-// metadata=memory. Pieces are ordered and never overlap; the newest bytes count.
+// Buffered bytes: in memory and not in the file yet, with metadata=memory. Pieces are ordered and
+// never overlap; the newest bytes count.
 #ifndef H5MIRROR_CLIENT_VFD_PLUGIN_METADATA_BUFFER_BUFFERED_BYTES_H_
 #define H5MIRROR_CLIENT_VFD_PLUGIN_METADATA_BUFFER_BUFFERED_BYTES_H_
 
@@ -15,13 +15,13 @@
 
 namespace h5mirror::vfd {
 
-// Room for as much as is put in one go, made when it is first used.
+// A buffer for one put, allocated at its first use.
 class Scratch {
  public:
   explicit Scratch(size_t size_bytes) : size_bytes_(size_bytes) {}
 
   size_t size_bytes() const { return size_bytes_; }
-  // Where memory ends, std::bad_alloc is thrown.
+  // Throws std::bad_alloc if there is no more memory.
   char* data() {
     if (!data_) data_ = std::make_unique_for_overwrite<char[]>(size_bytes_);
     return data_.get();
@@ -43,37 +43,37 @@ class BufferedBytes {
     uint64_t end() const { return offset + bytes.size(); }
   };
 
-  // Holds `bytes` at `offset`, over what was held there. Where memory ends, std::bad_alloc is
-  // thrown, and a part of them may be held.
+  // Buffers `bytes` at `offset`, over former bytes there. Throws std::bad_alloc if there is no more
+  // memory; a part of `bytes` may be buffered then.
   void Buffer(uint64_t offset, std::string_view bytes);
   // Forgets all of `extent`.
   void Drop(Extent extent);
   // Forgets all bytes at or beyond `size_bytes`.
   void TruncateTo(uint64_t size_bytes);
-  // Gives back what bytes take that were dropped; costs a copy of all that is held. Does nothing
-  // where memory ends.
+  // Gives back the memory of dropped bytes. Costs a copy of all buffered bytes; does nothing if
+  // there is no memory for that.
   void Compact();
 
-  // Copies what is held of `extent` to its place in `out`, which is of the extent's length, and
-  // leaves the rest of `out` alone.
+  // Copies the buffered bytes of `extent` to their places in `out`, which has the extent's length.
+  // Leaves the rest of `out` alone.
   void CopyOver(Extent extent, char* out) const;
   bool Intersects(Extent extent) const;
-  // All of `extent` is held.
+  // True: all of `extent` is buffered.
   bool Covers(Extent extent) const;
-  // The first bytes that are held at or after `from` and before `to`, and what follows them without
-  // a gap, at most as much as fits into `scratch`, which is used where they lie in several pieces.
-  // From `blank_from` on, where the file has nothing yet, small gaps are filled with zeros.
+  // The first buffered bytes at or after `from` and before `to`, up to the next gap, at most as
+  // many as fit into `scratch`. Bytes of several pieces are put together in `scratch`. From
+  // `blank_from` on, where the file has no bytes yet, small gaps are filled with zeros.
   std::optional<Run> NextRun(uint64_t from, uint64_t to, uint64_t blank_from,
                              Scratch& scratch) const;
 
   bool empty() const { return pieces_.empty(); }
   // One past the last byte; 0 when empty.
   uint64_t end() const;
-  // About what it takes, with what the map itself needs. What is dropped goes on taking memory
-  // until nothing is held any more, or a Compact().
+  // About how much memory this takes, the map included. Dropped bytes take memory until no byte is
+  // buffered, or until Compact().
   uint64_t memory_bytes() const;
   uint64_t live_bytes() const { return live_bytes_; }
-  // That are taken by what was dropped.
+  // The memory of dropped bytes.
   uint64_t dead_bytes() const { return arena_.taken_bytes() - live_bytes_; }
 
  private:

@@ -73,8 +73,7 @@ uint64_t BufferedFile::BlankFrom() const { return put_outside_cut_ ? kNoEnd : Lo
 
 herr_t BufferedFile::PassOn(H5FD_mem_t type, hid_t dxpl, haddr_t addr, size_t size,
                             const void* buffer) {
-  if (target_.mirror != nullptr) return target_.mirror->Write(type, dxpl, addr, size, buffer);
-  return target_.under->cls->write(target_.under, type, dxpl, addr, size, buffer);
+  return target_.below->Write(type, dxpl, addr, size, buffer);
 }
 
 bool BufferedFile::InForkedChild() const { return ForkGeneration() != fork_generation_; }
@@ -160,7 +159,7 @@ herr_t BufferedFile::Write(H5FD_mem_t type, hid_t dxpl, haddr_t addr, size_t siz
     }
     BeginSwmr();
   }
-  if (target_.mirror == nullptr && size <= kGatheredWriteMax) {
+  if (target_.gathers == Gathers::kRawData && size <= kGatheredWriteMax) {
     const std::lock_guard lock(BufferMutex());
     bool is_room = false;
     if (GathersRaw(addr) && !MakeRoomToGather(size, &is_room)) return -1;
@@ -237,15 +236,8 @@ bool BufferedFile::CutOff(uint64_t size) {
 }
 
 herr_t BufferedFile::Truncate(hid_t dxpl, hbool_t closing) {
-  H5FD_t* under = target_.under;
-  const haddr_t size = under->cls->get_eoa(under, H5FD_MEM_DEFAULT);
-  const bool put = CutOff(size);
-  herr_t result = -1;
-  if (put && target_.mirror != nullptr) {
-    result = target_.mirror->Truncate(dxpl, closing);
-  } else if (put) {
-    result = under->cls->truncate != nullptr ? under->cls->truncate(under, dxpl, closing) : 0;
-  }
+  const haddr_t size = target_.under->cls->get_eoa(target_.under, H5FD_MEM_DEFAULT);
+  const herr_t result = CutOff(size) ? target_.below->Truncate(dxpl, closing) : -1;
   if (result >= 0) {
     const std::lock_guard lock(BufferMutex());
     cut_end_ = std::min<uint64_t>(cut_end_, size);
@@ -266,13 +258,7 @@ herr_t BufferedFile::Flush(hid_t dxpl, hbool_t closing) {
       put_outside_cut_ = false;
     }
   }
-  H5FD_t* under = target_.under;
-  herr_t result = 0;
-  if (target_.mirror != nullptr) {
-    result = target_.mirror->Flush(dxpl, closing);
-  } else if (under->cls->flush != nullptr) {
-    result = under->cls->flush(under, dxpl, closing);
-  }
+  const herr_t result = target_.below->Flush(dxpl, closing);
   if (child && FailOfInherited() < 0) return -1;
   return put ? result : -1;
 }

@@ -7,72 +7,23 @@
 #include <string>
 #include <vector>
 
+#include "client_vfd/plugin/testing/memory_file.h"
 #include "gtest/gtest.h"
 
 namespace h5mirror::vfd {
 namespace {
 
-// A local file in memory, with sec2's manners, as the driver below.
-struct MemoryFile {
-  H5FD_t base{};
-  std::string bytes;
-  haddr_t eof = 0;  // as far as this process knows
-  haddr_t eoa = 0;
-  int writes = 0;
-  int writes_left = 1'000'000'000;
-};
-
-MemoryFile* Of(H5FD_t* file) { return reinterpret_cast<MemoryFile*>(file); }
-const MemoryFile* Of(const H5FD_t* file) { return reinterpret_cast<const MemoryFile*>(file); }
-
-herr_t ReadMemory(H5FD_t* file, H5FD_mem_t, hid_t, haddr_t addr, size_t size, void* buffer) {
-  std::memset(buffer, 0, size);
-  if (addr < Of(file)->bytes.size()) Of(file)->bytes.copy(static_cast<char*>(buffer), size, addr);
-  return 0;
-}
-
-herr_t WriteMemory(H5FD_t* file, H5FD_mem_t, hid_t, haddr_t addr, size_t size, const void* buffer) {
-  MemoryFile& memory = *Of(file);
-  if (memory.writes_left == 0) return -1;
-  --memory.writes_left;
-  ++memory.writes;
-  if (memory.bytes.size() < addr + size) memory.bytes.resize(addr + size, '\0');
-  memory.bytes.replace(addr, size, static_cast<const char*>(buffer), size);
-  memory.eof = std::max<haddr_t>(memory.eof, addr + size);
-  return 0;
-}
-
-herr_t TruncateMemory(H5FD_t* file, hid_t, hbool_t) {
-  Of(file)->bytes.resize(Of(file)->eoa, '\0');
-  Of(file)->eof = Of(file)->eoa;
-  return 0;
-}
-
-const H5FD_class_t* MemoryClass() {
-  static const H5FD_class_t made = [] {
-    H5FD_class_t memory_class{};
-    memory_class.read = ReadMemory;
-    memory_class.write = WriteMemory;
-    memory_class.truncate = TruncateMemory;
-    memory_class.get_eof = [](const H5FD_t* file, H5FD_mem_t) { return Of(file)->eof; };
-    memory_class.get_eoa = [](const H5FD_t* file, H5FD_mem_t) { return Of(file)->eoa; };
-    return memory_class;
-  }();
-  return &made;
-}
-
 class BufferedFileTest : public testing::Test {
  protected:
   explicit BufferedFileTest(std::string content = "", uint64_t memory_bytes_max = 8 << 20) {
-    memory_.base.cls = MemoryClass();
-    memory_.bytes = std::move(content);
-    memory_.eof = memory_.eoa = memory_.bytes.size();
+    OpenMemory(std::move(content), &memory_);
     Open(memory_bytes_max);
   }
 
   void Open(uint64_t memory_bytes_max) {
-    buffered_ = std::make_unique<BufferedFile>(
-        BufferedFile::Target{&host_, &memory_.base, nullptr, "test.h5", memory_bytes_max});
+    buffered_ = std::make_unique<BufferedFile>(BufferedFile::Target{&host_, &memory_.base, &below_,
+                                                                    BufferedFile::Gathers::kRawData,
+                                                                    "test.h5", memory_bytes_max});
   }
   herr_t Write(H5FD_mem_t type, haddr_t addr, const std::string& bytes) {
     return buffered_->Write(type, H5P_DEFAULT, addr, bytes.size(), bytes.data());
@@ -109,6 +60,7 @@ class BufferedFileTest : public testing::Test {
 
   HostLibrary host_{};
   MemoryFile memory_;
+  UnderBytes below_{&memory_.base};
   std::unique_ptr<BufferedFile> buffered_;
 };
 

@@ -291,7 +291,7 @@ const H5FD_class_t* EmbeddedClass() {
   return &embedded_class;
 }
 
-const void* IdentityOf(const H5FD_t* file) { return Of(file)->file; }
+const void* StoreOf(const H5FD_t* file) { return Of(file)->file; }
 
 void ArmEmbedded(H5FD_t* base, H5mBarrier kind, std::string comment) {
   EmbeddedFile& file = *Of(base);

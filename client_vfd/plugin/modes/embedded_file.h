@@ -1,5 +1,5 @@
-// A file written with server=embedded as a driver below the driver: what OpenFile has as its
-// `under`. Writes go to the file's store, beside the head; the head moves from cut to cut.
+// A file written with server=embedded, as a driver below the driver: EmbeddedMode's `under`. Writes
+// go to the file's store, beside the head; the head moves from cut to cut.
 #ifndef H5MIRROR_CLIENT_VFD_PLUGIN_MODES_EMBEDDED_FILE_H_
 #define H5MIRROR_CLIENT_VFD_PLUGIN_MODES_EMBEDDED_FILE_H_
 
@@ -22,7 +22,7 @@ struct EmbeddedTarget {
   unsigned mode_bits = 0;
 };
 
-// Null with the reason on the host's error stack.
+// Null: it failed, and the reason is on the host's error stack.
 H5FD_t* OpenEmbedded(const HostLibrary& host, std::shared_ptr<const Config> config,
                      const EmbeddedTarget& target);
 // The same file once more, if `host` has it open; else null, and no error.
@@ -31,25 +31,26 @@ H5FD_t* ShareEmbedded(const HostLibrary& host, std::shared_ptr<const Config> con
 
 const H5FD_class_t* EmbeddedClass();
 
-// Of files of EmbeddedClass(): equal for two that share one file, and only for them.
-const void* IdentityOf(const H5FD_t* file);
+// For files of EmbeddedClass(): equal for two that share one file, and only for these.
+const void* StoreOf(const H5FD_t* file);
 // As MirroredFile's.
 void ArmEmbedded(H5FD_t* file, H5mBarrier kind, std::string comment);
 int FinishEmbedded(H5FD_t* file);
 void StatusOfEmbedded(const H5FD_t* file, H5mStatus* status);
 
-// Puts a head in order that a crash left between two cuts, before it is read as a plain file; waits
-// at most the configured timeout for others who do, but not for readers of a file that an edit was
-// broken off in. Says what could not be done; the file is then read as it is.
+// Brings a head that a crash left between two cuts to the newest durable one, before it is read as
+// a plain file. Waits at most the configured timeout for other processes that do this, but not for
+// readers of a file with a broken-off edit. On failure tells the user; the file is then read as it
+// is.
 void HealEmbeddedHead(const Config& config, const EmbeddedTarget& target);
-// The same where a killed h5edit left a change of the file on its way
-// (docs/design/034-edit-journal.md): for all opens, whatever the configuration.
+// The same for an edit that a killed h5edit left unfinished (docs/design/034-edit-journal.md). For
+// all opens, whatever the configuration.
 void FinishEdit(const Config& config, const EmbeddedTarget& target);
 
-// Why a file must not be mirrored as it is; unset: nothing is on its way to it.
+// Why a file with an unfinished edit must not be mirrored as it is; unset: it has none.
 Problem EditBrokenOff(const std::string& real_path);
 
-// Why a file with a history of its own beside it must not be written otherwise; unset: it has none.
+// Why a file with a history beside it must not be written without that; unset: it has none.
 Problem EmbeddedHistoryBeside(const std::string& real_path);
 
 }  // namespace h5mirror::vfd

@@ -34,6 +34,11 @@ herr_t SetUnder(const HostLibrary& host, UnderDriver under, hid_t fapl) {
   return api.p_set_fapl_sec2(fapl);
 }
 
+herr_t CloseAnyhow(const HostLibrary& host, H5FD_t* under) {
+  if (under->cls == PosixClass()) return under->cls->close(under);
+  return host.api.fd_close(under);
+}
+
 }  // namespace
 
 Locking WantedLocking(const HostLibrary& host, hid_t fapl) {
@@ -70,8 +75,10 @@ H5FD_t* OpenLocal(const HostLibrary& host, const Config& config, const char* nam
 }
 
 herr_t CloseLocal(const HostLibrary& host, H5FD_t* under) {
-  if (under->cls == PosixClass()) return under->cls->close(under);
-  return host.api.fd_close(under);
+  if (!host.api.usable || host.api.e_get_num(H5E_DEFAULT) <= 0) return CloseAnyhow(host, under);
+  const QuietErrors quiet(host.api);
+  const KeepErrors keep(host.api);
+  return CloseAnyhow(host, under);
 }
 
 int DescriptorOf(H5FD_t* under) {

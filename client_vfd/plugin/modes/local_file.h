@@ -1,7 +1,7 @@
-// The local half of an open file: a driver of the host library ("under"), opened through its
-// public H5FDopen and then called through its class, so that an I/O call costs one jump and no
-// allocation. Where the host exports no functions (a static HDF5), a small POSIX driver of our
-// own that does what sec2 does.
+// The local half of an open file: a driver of the host library ("under"). It is opened through the
+// public H5FDopen() and then called through its class, so that an I/O call costs one jump and no
+// allocation. Where the host exports no functions (a static HDF5), this is a small POSIX driver of
+// our own that acts as sec2.
 #ifndef H5MIRROR_CLIENT_VFD_PLUGIN_MODES_LOCAL_FILE_H_
 #define H5MIRROR_CLIENT_VFD_PLUGIN_MODES_LOCAL_FILE_H_
 
@@ -17,11 +17,12 @@ namespace h5mirror::vfd {
 enum class Locking { kYes, kNo };
 Locking WantedLocking(const HostLibrary& host, hid_t fapl);
 
-// Opens `name` as HDF5 asked. Null with the errors on the host's stack, deepest first exactly as
+// Opens `name` as HDF5 asks. Null: the errors are on the host's stack, deepest first, exactly as
 // the under driver wrote them: h5py reads errno from that text.
 H5FD_t* OpenLocal(const HostLibrary& host, const Config& config, const char* name, unsigned flags,
                   hid_t fapl, haddr_t maxaddr);
 
+// Where the open fails: why, stays on the error stack, which a call of the library clears.
 herr_t CloseLocal(const HostLibrary& host, H5FD_t* under);
 
 // The under driver's file descriptor; -1 if it has none. Borrowed.

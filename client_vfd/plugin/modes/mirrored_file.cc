@@ -206,9 +206,10 @@ int MirroredFile::FinishBarrier() {
   return barrier_done_ ? barrier_result_ : 1;
 }
 
-void MirroredFile::BeforeClose() {
-  if (!mirrors_ || InForkedChild()) return;
+herr_t MirroredFile::BeforeClose() {
+  if (!mirrors_ || InForkedChild()) return 0;
   if (detector_.OnClose() == Moment::kClose) mirrors_->Seal();
+  return 0;
 }
 
 herr_t MirroredFile::AfterClose() {

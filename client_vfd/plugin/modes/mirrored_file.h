@@ -1,15 +1,17 @@
-// The mirrors' half of one file that was opened for writing: watches the local I/O, finds the
-// consistent points and hands extents to the sessions. Their module is loaded, and the
-// sessions begun, only when the bytes really change: an untouched "r+" open rewrites an identical
-// superblock, and probes open and close with nothing between.
+// The mirrors' half of one file that was opened for writing. Watches the local I/O, finds the
+// consistent points and hands extents to the sessions. Their module is loaded, and the sessions are
+// begun, only when the bytes really change: an untouched "r+" open rewrites an identical
+// superblock, and probes open and close a file without any change.
 //
-// In mode=remote there is no local file but a spool (remote_file.h), and the server's is the only
-// copy. Nothing is written before the server has taken the session; a flush or a close whose cut it
-// did not acknowledge as configured fails.
+// In mode=remote there is no local file but a spool (remote_file.h), and the server has the only
+// copy. No byte is written before the server has taken the session. A flush or a close fails if the
+// server did not acknowledge its cut as configured.
 //
-// Called by one thread at a time, as HDF5 does. Else nothing here fails an HDF5 call: local I/O
-// decides the result, and the mirror falls behind or off. With on_outage=fail a flush reports the
-// loss of the mirror, after the local I/O was done all the same: the file stays sound.
+// In other modes nothing here fails an HDF5 call: the local I/O decides the result, and the mirror
+// falls behind or off. One exception: with on_outage=fail a flush reports the loss of the mirror.
+// The local I/O was done by then, and the file stays sound.
+//
+// Called by one thread at a time, as HDF5 does.
 #ifndef H5MIRROR_CLIENT_VFD_PLUGIN_MODES_MIRRORED_FILE_H_
 #define H5MIRROR_CLIENT_VFD_PLUGIN_MODES_MIRRORED_FILE_H_
 
@@ -24,53 +26,56 @@
 #include "client_vfd/plugin/config/config.h"
 #include "client_vfd/plugin/host/hdf5_headers.h"
 #include "client_vfd/plugin/host/host_library.h"
+#include "client_vfd/plugin/modes/file_bytes.h"
 #include "client_vfd/plugin/modes/mirrors.h"
 #include "client_vfd/plugin/writes/barrier_detector.h"
 
 namespace h5mirror::vfd {
 
-class MirroredFile {
+class MirroredFile final : public FileBytes {
  public:
   // `host` and `under` must outlive it; `fd` is the under driver's, and not needed in mode=remote.
   MirroredFile(const HostLibrary& host, std::shared_ptr<const Config> config, MirrorTarget target,
                H5FD_t* under, int fd);
-  MirroredFile(const MirroredFile&) = delete;
-  MirroredFile& operator=(const MirroredFile&) = delete;
 
-  // Of a remote file that this open makes: the server is asked now, and not at the first write. 0,
-  // or an errno value and the reason in `error`.
+  // For a remote file that this open makes: asks the server now, and not at the first write. 0, or
+  // an errno value and the reason in `error`.
   int BeginNow(std::string* error) { return BeginRemote(error); }
 
-  herr_t Write(H5FD_mem_t type, hid_t dxpl, haddr_t addr, size_t size, const void* buffer);
-  herr_t Truncate(hid_t dxpl, hbool_t closing);
-  herr_t Flush(hid_t dxpl, hbool_t closing);
-  // Around the close of the under driver.
-  void BeforeClose();
+  herr_t Read(H5FD_mem_t type, hid_t dxpl, haddr_t addr, size_t size, void* buffer) override {
+    return under_->cls->read(under_, type, dxpl, addr, size, buffer);
+  }
+  herr_t Write(H5FD_mem_t type, hid_t dxpl, haddr_t addr, size_t size, const void* buffer) override;
+  herr_t Truncate(hid_t dxpl, hbool_t closing) override;
+  herr_t Flush(hid_t dxpl, hbool_t closing) override;
+  haddr_t Eof(H5FD_mem_t type) const override { return under_->cls->get_eof(under_, type); }
+  // Around the close of the under driver. BeforeClose() does not fail.
+  herr_t BeforeClose() override;
   herr_t AfterClose();
 
   void OpenedForSwmr() { detector_.SetSwmr(true); }
 
-  // The next consistent flush becomes this barrier instead of a tick, and waits as a commit or a
-  // tick does. FinishBarrier tells how it went: 0 acknowledged as configured, 1 behind or off.
+  // The next consistent flush makes this barrier instead of a tick, and waits as `kind` does.
+  // FinishBarrier() has the result: 0 acknowledged as configured, 1 behind or off.
   void ArmBarrier(H5mBarrier kind, std::string comment);
   int FinishBarrier();
-  // Of the mirror that is worst off.
+  // The status of the mirror that is worst off.
   void Status(H5mStatus* status) const;
-  // Where the mirrors are, and how one of them does.
+  // The mirrors' servers, and the status of one mirror.
   std::vector<std::string> Servers() const;
   void StatusOf(size_t index, H5mStatus* status) const;
 
  private:
   bool InForkedChild() const;
   void NoteChildWrite();
-  // True when the file already holds these bytes there.
+  // True: the file has these bytes there already.
   bool EqualsLocal(H5FD_mem_t type, hid_t dxpl, haddr_t addr, size_t size, const void* buffer);
-  // False: it fails, and the reason is on the error stack. Only in mode=remote.
+  // False, only in mode=remote: it failed, and the reason is on the error stack.
   bool Attach();
   int BeginRemote(std::string* error);
   void WatchSuperblock(haddr_t addr, size_t size, const void* buffer);
   void CutHere();
-  // on_outage=fail: why a mirror is lost, for the user; else nothing.
+  // With on_outage=fail: why a mirror is lost, for the user; unset: none is.
   std::optional<std::string> LostMirror() const;
   herr_t FailFlush();
   herr_t FailRemoteFlush(Moment moment);
@@ -83,7 +88,7 @@ class MirroredFile {
   const bool is_remote_;
   const unsigned fork_generation_;
   BarrierDetector detector_;
-  std::unique_ptr<Mirrors> mirrors_;  // null: nothing was changed yet
+  std::unique_ptr<Mirrors> mirrors_;  // null: no byte was changed yet
   H5mBarrier armed_ = H5M_TICK;
   std::string armed_comment_;
   int barrier_result_ = 1;

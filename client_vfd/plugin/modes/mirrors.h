@@ -1,7 +1,7 @@
-// The mirrors of one file that was opened for writing: a session with each server that the
-// configuration names. Each has its own window, state and resync
-// (docs/design/020-which-side-is-right.md, "Several mirrors"). What a program waits for is begun
-// with all of them before the first one is waited for.
+// The mirrors of one file that was opened for writing: a session with each server of the
+// configuration. Each has its own window, state and resync (docs/design/020-which-side-is-right.md,
+// "Several mirrors"). A call that waits begins its work with all of them before it waits for the
+// first one.
 //
 // Called by one thread at a time, as HDF5 does.
 #ifndef H5MIRROR_CLIENT_VFD_PLUGIN_MODES_MIRRORS_H_
@@ -26,11 +26,11 @@ struct MirrorTarget {
   int64_t base_cut = 0;  // of H5M_REMOTE_CHANGE
   H5mStat stat_at_open{};
   uint32_t mode_bits = 0;
-  // This open holds the file's lock: no other program has it open for writing.
+  // True: this open holds the file's lock, so no other program has the file open for writing.
   bool is_locked = false;
 };
 
-// Whether there is no local file.
+// True: there is no local file.
 constexpr bool IsRemote(H5mIntent intent) { return intent >= H5M_REMOTE_CHANGE; }
 
 H5mAck ToApi(Ack ack);
@@ -38,13 +38,13 @@ H5mAck ToApi(Ack ack);
 class Mirrors {
  public:
   // Begins the sessions. A mirror whose session cannot begin is off, and the user is told; the
-  // others go on. `host` must outlive it; `fd` is needed here only.
+  // others go on. `host` must outlive this; `fd` is only used here.
   Mirrors(const HostLibrary& host, std::shared_ptr<const Config> config, const MirrorTarget& target,
           int fd);
   Mirrors(const Mirrors&) = delete;
   Mirrors& operator=(const Mirrors&) = delete;
 
-  // Of a remote file, before the first write: 0, or an errno value and the reason in `error`.
+  // For a remote file, before the first write. 0, or an errno value and the reason in `error`.
   int AwaitOpened(std::string* error) const;
   // As in session_api.h, with every session.
   void BeforeWrite(uint64_t offset, uint64_t length) const;
@@ -52,17 +52,17 @@ class Mirrors {
   void BeforeTruncate(uint64_t size_bytes) const;
   void AfterTruncate(uint64_t size_bytes) const;
   void ChildWrote() const;
-  // 0: each mirror acknowledged as asked; 1: one of them is off, behind or diverged.
+  // 0: each mirror has acknowledged as asked. 1: one of them is off, behind or diverged.
   int Barrier(H5mBarrier kind, H5mAck ack, const std::string& comment) const;
   void Seal() const;
-  // No other function is called afterwards but Count(). 0: each mirror acknowledged as configured;
-  // else an errno value, and the reason in `error`.
+  // Only Count() may be called afterwards. 0: each mirror has acknowledged as configured; else an
+  // errno value, and the reason in `error`.
   int Close(std::string* error);
 
   size_t Count() const { return mirrors_.size(); }
   const std::string& ServerOf(size_t index) const { return mirrors_[index].server; }
   void StatusOf(size_t index, H5mStatus* status) const;
-  // Of the mirror that is worst off.
+  // The status of the mirror that is worst off.
   void WorstStatus(H5mStatus* status) const;
 
  private:
@@ -76,11 +76,11 @@ class Mirrors {
   std::vector<Mirror> mirrors_;
 };
 
-// One line of the report of `h5mirror exec`, where no session was begun: nothing was changed.
+// Writes the line of an unchanged file to the report of `h5mirror exec`: no session was begun.
 void ReportUnchanged(const HostLibrary& host, const std::shared_ptr<const Config>& config,
                      const MirrorTarget& target);
 
-// Which of two states is worse for a user who wants all mirrors level; larger is worse.
+// Orders states for WorstStatus(): larger is worse.
 int BadnessOf(H5mState state);
 
 }  // namespace h5mirror::vfd

@@ -1,5 +1,5 @@
-// A version of a file on the server as a driver below the driver: what OpenFile has as its `under`
-// in mode=reader. Read-only.
+// A version or cut of a file on the server, as a driver below the driver: ReaderMode's `under`.
+// Read-only.
 #ifndef H5MIRROR_CLIENT_VFD_PLUGIN_MODES_READER_FILE_H_
 #define H5MIRROR_CLIENT_VFD_PLUGIN_MODES_READER_FILE_H_
 
@@ -14,21 +14,23 @@
 
 namespace h5mirror::vfd {
 
-// What to open.
+// The file to open.
 struct ReaderTarget {
   std::string given_name;  // as HDF5 passed it, for messages
   std::string real_path;
   std::string name;         // under the server's root
-  std::string config_text;  // that `config` was made from
+  std::string config_text;  // the source of `config`
   RootPtr root;             // null: the program names the file itself
-  // With mode=remote, of a linked open whose parent is open for writing: opened as if the program
-  // named it, and if that fails, as linked.
+  // With mode=remote, for a linked open whose parent is open for writing: the file is opened as if
+  // the program named it, and if that fails, as linked.
   RootPtr parent = nullptr;
 };
 
-// Null with the reason on the host's error stack. A linked open that fails otherwise than for want
-// of such a file gives a file whose reads fail with the reason: HDF5 takes a target that cannot be
-// opened for one that is not there, and reads fill values in the place of data.
+// Null: it failed, and the reason is on the host's error stack.
+//
+// A linked open that fails although the file may exist gives a file whose reads fail with the
+// reason. Else HDF5 would take the target for a missing one, and read fill values in the place of
+// data.
 H5FD_t* OpenReader(const HostLibrary& host, const Config& config, ReaderTarget target);
 
 const H5FD_class_t* ReaderClass();
@@ -38,9 +40,9 @@ const H5FD_class_t* ReaderClass();
 int ReadCut(H5FD_t* file, H5FD_mem_t type, haddr_t address, size_t size, void* buffer,
             std::string* error);
 
-// Of a file of ReaderClass(): its root; and what tells its bytes from others': files with equal
-// keys are one to HDF5. Files with an equal version, opened at different times of their roots, are
-// not, since their links lead elsewhere.
+// For a file of ReaderClass(): its root; and a key. Files with equal keys are one file to HDF5.
+// Equal versions that were opened at different times of their roots have different keys, as their
+// links lead elsewhere.
 RootPtr RootOf(const H5FD_t* file);
 const std::string& KeyOf(const H5FD_t* file);
 const H5mReaderInfo& InfoOf(const H5FD_t* file);

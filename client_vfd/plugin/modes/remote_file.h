@@ -1,8 +1,7 @@
-// A file that is written with mode=remote, as a driver below the driver: what OpenFile has as its
-// `under`. There is no local file. What the program writes goes to a spool, a nameless sparse file,
-// from where the session sends it (MirroredFile lies above, as over a local file). What it has not
-// written since the open is read from the server, at the cut that was opened, through the readers'
-// cache.
+// A file that is written with mode=remote, as a driver below the driver: RemoteMode's `under`.
+// There is no local file. The program's writes go to a spool, a nameless sparse file, and the
+// session sends them from there (MirroredFile lies above, as over a local file). All other bytes
+// are read from the server, at the cut that was opened, through the readers' cache.
 //
 //   read    written since the open?  the spool
 //           else, within the size of the cut that was opened (less what was cut off since): the cut
@@ -22,22 +21,22 @@
 
 namespace h5mirror::vfd {
 
-// `cut`: of ReaderClass(), which it takes over; null: the file begins as an empty one.
+// `cut`: a file of ReaderClass(), which this takes over; null: the file begins empty.
 H5FD_t* MakeRemote(const HostLibrary& host, std::shared_ptr<const Config> config,
                    const ReaderTarget& target, H5FD_t* cut);
 
 const H5FD_class_t* RemoteClass();
 
-// Of files of RemoteClass(): the spool's descriptor, which stays the file's. The spool is made at
-// the first call. -1, and the reason in `error`, where none can be made.
+// For files of RemoteClass(): the spool's descriptor, which the file owns. The first call makes the
+// spool. -1: it cannot be made, and `error` says why.
 int SpoolOf(H5FD_t* file, std::string* error);
 
 // The cut that was opened; 0: none.
 int64_t BaseCutOf(const H5FD_t* file);
 
-// `newest`: which cut the server has confirmed last to the session that writes the file. Where the
-// opened cut has expired there, reads go on at a cut of that session: what the program has not
-// written is the same in it.
+// `newest` gives the last cut that the server has confirmed to the session of the file. If the
+// opened cut expires there, reads go on at a cut of that session: bytes that the program has not
+// written are the same in it.
 void SetNewestCut(H5FD_t* file, std::function<int64_t()> newest);
 
 }  // namespace h5mirror::vfd

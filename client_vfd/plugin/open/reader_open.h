@@ -1,4 +1,4 @@
-// mode=reader: which files the open is for, and under which names.
+// mode=reader: whether an open is for a file on a server, and its name there.
 #ifndef H5MIRROR_CLIENT_VFD_PLUGIN_OPEN_READER_OPEN_H_
 #define H5MIRROR_CLIENT_VFD_PLUGIN_OPEN_READER_OPEN_H_
 
@@ -11,9 +11,8 @@
 
 namespace h5mirror::vfd {
 
-// Unset where the rules leave the file out: it is opened locally then. `host_name` as in
-// MirrorName(). With `name=` the files that links lead to lie to it as the local paths lie to each
-// other.
+// Unset: the rules leave the file out, and it is opened locally. `host_name` as in MirrorName().
+// With `name=` the targets of links have names that lie to it as the local paths lie to each other.
 std::optional<ReaderTarget> FindReaderTarget(const Config& config, const std::string& config_text,
                                              const std::string& given_name,
                                              const std::string& host_name, RootPtr root);

@@ -1,60 +1,19 @@
 #include "client_vfd/plugin/open/remote_open.h"
 
-#include <cerrno>
-#include <map>
-#include <mutex>
 #include <string>
 #include <utility>
 
+#include "client_vfd/plugin/config/real_path.h"
 #include "client_vfd/plugin/host/h5_error.h"
+#include "client_vfd/plugin/host/this_process.h"
+#include "client_vfd/plugin/modes/mirrored_file.h"
+#include "client_vfd/plugin/modes/reader_mode.h"
+#include "client_vfd/plugin/modes/remote_file.h"
+#include "client_vfd/plugin/modes/remote_mode.h"
+#include "client_vfd/plugin/open/metadata_layer.h"
 
 namespace h5mirror::vfd {
 namespace {
-
-// Which files are open for writing, by the library that has them and their key.
-class Writers {
- public:
-  static Writers& Get() {
-    static auto* const writers = new Writers;
-    return *writers;
-  }
-  void Add(const OpenFile& file) {
-    const std::lock_guard lock(mutex_);
-    ++counts_[KeyOf(file)];
-  }
-  void Remove(const OpenFile& file) {
-    const std::lock_guard lock(mutex_);
-    const auto found = counts_.find(KeyOf(file));
-    if (found != counts_.end() && --found->second == 0) counts_.erase(found);
-  }
-  bool Has(const OpenFile& file) const {
-    const std::lock_guard lock(mutex_);
-    return counts_.contains(KeyOf(file));
-  }
-
- private:
-  using Key = std::pair<const HostLibrary*, std::string>;
-  static Key KeyOf(const OpenFile& file) { return {file.host, file.remote_key}; }
-
-  mutable std::mutex mutex_;
-  std::map<Key, int> counts_;
-};
-
-Problem ProblemOf(const Config& config, const ReaderTarget& target) {
-  if (config.IsEmbedded()) {
-    return "mode=remote needs a server; with server=embedded the files are local";
-  }
-  if (config.Servers().size() > 1) {
-    return "mode=remote writes to one server, and server= names " +
-           std::to_string(config.Servers().size());
-  }
-  if (config.under != UnderDriver::kSec2) return "mode=remote does no local I/O: leave out under=";
-  if (!config.version.empty()) {
-    return "mode=remote opens the newest cut: read version=" + config.version + " with mode=reader";
-  }
-  if (target.name.empty()) return "it lies outside of the server's root";
-  return std::nullopt;
-}
 
 RootPtr RootOfWriter(const Config& config, const ReaderTarget& target) {
   auto root = std::make_shared<ReaderRoot>();
@@ -66,88 +25,73 @@ RootPtr RootOfWriter(const Config& config, const ReaderTarget& target) {
   return root;
 }
 
-// Has MirroredFile and the session above and behind `file.under`.
-void Mirror(OpenFile& file, const std::shared_ptr<const Config>& config, const ReaderTarget& target,
-            H5mIntent intent, unsigned flags, unsigned mode_bits) {
+bool Makes(const OpenRequest& request) { return request.truncates || request.makes_new; }
+
+// MirroredFile, and the session, above and behind `under`.
+std::unique_ptr<MirroredFile> MakeMirror(const OpenCall& call, const ReaderTarget& target,
+                                         H5FD_t* under) {
+  const bool makes = Makes(call.request);
   MirrorTarget mirrored;
   mirrored.real_path = target.real_path;
   mirrored.name = target.name;
-  mirrored.intent = intent;
-  mirrored.base_cut = BaseCutOf(file.under);
-  mirrored.mode_bits = mode_bits;
-  file.mirror =
-      std::make_unique<MirroredFile>(*file.host, config, std::move(mirrored), file.under, -1);
-  if ((flags & H5F_ACC_SWMR_WRITE) != 0) file.mirror->OpenedForSwmr();
+  mirrored.intent = !makes                   ? H5M_REMOTE_CHANGE
+                    : call.request.truncates ? H5M_REMOTE_REPLACE
+                                             : H5M_REMOTE_NEW;
+  mirrored.base_cut = BaseCutOf(under);
+  mirrored.mode_bits = makes ? NewFileMode() : 0644;
+  auto mirror =
+      std::make_unique<MirroredFile>(call.host, call.config, std::move(mirrored), under, -1);
+  if (call.request.writes_swmr) mirror->OpenedForSwmr();
+  return mirror;
 }
 
-// Opens it for writing, or leaves `file.under` null.
-void OpenForWriting(OpenFile& file, const std::shared_ptr<const Config>& config,
-                    const ReaderTarget& target, unsigned flags, unsigned mode_bits) {
-  const bool makes = (flags & (H5F_ACC_TRUNC | H5F_ACC_EXCL)) != 0;
+// Asks the server for the file now. False: the reason is on the error stack.
+bool BeginNow(const OpenCall& call, const ReaderTarget& target, MirroredFile& mirror) {
+  std::string error;
+  const int failed = mirror.BeginNow(&error);
+  if (failed != 0) PushOpenErrno(call.host, target.given_name, failed, error);
+  return failed == 0;
+}
+
+std::unique_ptr<DriverFile> OpenForWriting(const OpenCall& call, const ReaderTarget& target,
+                                           FileIdentity identity) {
+  const bool makes = Makes(call.request);
   H5FD_t* cut = nullptr;
   if (!makes) {
-    cut = OpenReader(*file.host, *config, target);
-    if (cut == nullptr) return;
+    cut = OpenReader(call.host, *call.config, target);
+    if (cut == nullptr) return nullptr;
   }
-  file.under = MakeRemote(*file.host, config, target, cut);
-  const H5mIntent intent = !makes                         ? H5M_REMOTE_CHANGE
-                           : (flags & H5F_ACC_TRUNC) != 0 ? H5M_REMOTE_REPLACE
-                                                          : H5M_REMOTE_NEW;
-  Mirror(file, config, target, intent, flags, mode_bits);
-  if (!makes) return;
-  std::string error;
-  const int failed = file.mirror->BeginNow(&error);
-  if (failed == 0) return;
-  PushOpenErrno(*file.host, target.given_name, failed, error);
-  file.mirror.reset();
-  file.under->cls->close(std::exchange(file.under, nullptr));
+  H5FD_t* const under = MakeRemote(call.host, call.config, target, cut);
+  std::unique_ptr<MirroredFile> mirror = MakeMirror(call, target, under);
+  if (makes && !BeginNow(call, target, *mirror)) {
+    mirror.reset();
+    under->cls->close(under);
+    return nullptr;
+  }
+  auto file = std::make_unique<RemoteMode>(call.host, under, std::move(identity), std::move(mirror),
+                                           RootOfWriter(*call.config, target));
+  if (BuffersMetadata(call.request, *call.config, RealPathOfMissing(call.request.name))) {
+    AddMetadataBuffer(call, HasMirror::kYes, *file);
+  }
+  return file;
 }
 
 }  // namespace
 
-std::unique_ptr<OpenFile> OpenRemote(HostLibrary& host, std::shared_ptr<const Config> config,
-                                     ReaderTarget target, unsigned flags, unsigned mode_bits) {
-  if (const Problem problem = ProblemOf(*config, target)) {
-    PushOpenErrno(host, target.given_name, EINVAL, *problem);
-    return nullptr;
-  }
-  auto file = std::make_unique<OpenFile>();
-  file->host = &host;
-  file->remote_key = config->Servers().front() + "\n" + target.name;
-  const bool writes = (flags & H5F_ACC_RDWR) != 0;
+std::unique_ptr<DriverFile> OpenRemote(const OpenCall& call, ReaderTarget target) {
+  const std::string name = call.config->Servers().front() + "\n" + target.name;
+  const bool writes = call.request.writes;
   if (target.root != nullptr && (writes || target.root->is_writer)) {
     target.parent = std::exchange(target.root, nullptr);
   }
-  if (Writers::Get().Has(*file)) {  // HDF5 finds out, and lets go of this one.
-    file->under = MakeRemote(host, config, target, nullptr);
-    return file;
+  if (IsWrittenRemotely(call.host, name)) {
+    H5FD_t* const under = MakeRemote(call.host, call.config, target, nullptr);
+    return std::make_unique<RemoteProbe>(call.host, under, RemoteIdentity(name));
   }
-  if (!writes) {
-    file->under = OpenReader(host, *config, std::move(target));
-    return file->under != nullptr ? std::move(file) : nullptr;
-  }
-  OpenForWriting(*file, config, target, flags, mode_bits);
-  if (file->under == nullptr) return nullptr;
-  file->remote_root = RootOfWriter(*config, target);
-  Writers::Get().Add(*file);
-  return file;
-}
-
-herr_t CloseRemote(OpenFile& file) {
-  if (file.mirror == nullptr) return file.under->cls->close(file.under);
-  Writers::Get().Remove(file);
-  const herr_t put = file.buffered != nullptr ? file.buffered->BeforeClose() : 0;
-  file.buffered.reset();
-  file.mirror->BeforeClose();
-  file.under->cls->close(file.under);
-  const herr_t result = file.mirror->AfterClose();
-  return put < 0 ? put : result;
-}
-
-int CompareRemote(const OpenFile& a, const OpenFile& b) {
-  const int order = a.remote_key.compare(b.remote_key);
-  if (order != 0 || !IsReader(a) || !IsReader(b)) return order;
-  return KeyOf(a.under).compare(KeyOf(b.under));
+  if (writes) return OpenForWriting(call, target, RemoteIdentity(name));
+  H5FD_t* const under = OpenReader(call.host, *call.config, std::move(target));
+  if (under == nullptr) return nullptr;
+  return std::make_unique<ReaderMode>(call.host, under, RemoteIdentity(name, KeyOf(under)));
 }
 
 }  // namespace h5mirror::vfd

@@ -1,34 +1,25 @@
-// mode=remote: how an open that is for a file on the server goes.
+// mode=remote: the open of a file on the server.
 //
 //   read                the newest cut, pinned, as in mode=reader
-//   read and write      the same; the first change asks the server for the file, which must still
-//   be
-//                       at that cut
-//   create, truncate    the server is asked at once. What there is stays until the first cut
+//   read and write      the same. The first change asks the server for the file, which must still
+//                       be at that cut
+//   create, truncate    asks the server at once. A former file stays until the first cut
 //
-// A file that the process writes is one file for all of its opens: to a second one HDF5 finds by
-// cmp() that it has it open.
+// A file that the process writes is one file for all of its opens: HDF5 finds by cmp() that it has
+// the file open.
 #ifndef H5MIRROR_CLIENT_VFD_PLUGIN_OPEN_REMOTE_OPEN_H_
 #define H5MIRROR_CLIENT_VFD_PLUGIN_OPEN_REMOTE_OPEN_H_
 
 #include <memory>
 
-#include "client_vfd/plugin/config/config.h"
-#include "client_vfd/plugin/host/host_library.h"
+#include "client_vfd/plugin/modes/driver_file.h"
 #include "client_vfd/plugin/modes/reader_file.h"
-#include "client_vfd/plugin/open/open_file.h"
+#include "client_vfd/plugin/open/open_facts.h"
 
 namespace h5mirror::vfd {
 
-// `mode_bits`: of a file that is made. Null with the reason on the host's error stack.
-std::unique_ptr<OpenFile> OpenRemote(HostLibrary& host, std::shared_ptr<const Config> config,
-                                     ReaderTarget target, unsigned flags, unsigned mode_bits);
-
-// Of a file that OpenRemote() gave; it is closed and is to be deleted.
-herr_t CloseRemote(OpenFile& file);
-
-// As H5FD_class_t's cmp, of two files with a `remote_key`.
-int CompareRemote(const OpenFile& a, const OpenFile& b);
+// As PlanOpen() allows. Null: it failed, and the reason is on the host's error stack.
+std::unique_ptr<DriverFile> OpenRemote(const OpenCall& call, ReaderTarget target);
 
 }  // namespace h5mirror::vfd
 

@@ -1,13 +1,13 @@
-// Tells from the sequence of driver callbacks where HDF5's bytes are consistent.
+// Finds in the sequence of driver callbacks the moments at which HDF5's bytes are consistent.
 //
 //   H5Fflush                   truncate(closing=0) .. flush(closing=0), writes between allowed
 //   H5Dflush and the like      flush(0) alone: no cut, a copy taken there can be corrupt
 //   H5Fflush in SWMR-write     flush(0) alone is a cut
 //   clean close                truncate(1), flush(1), truncate(1), superblock write, close
 //
-// A failed write, truncate or flush spoils what is in progress: HDF5 goes on into the close
-// callback after a failed flush. Not thread-safe: HDF5 calls a file's driver from one thread at a
-// time.
+// After a failed write, truncate or flush the sequence in progress is no such moment: HDF5 goes on
+// into the close callback after a failed flush. Not thread-safe: HDF5 calls a file's driver from
+// one thread at a time.
 #ifndef H5MIRROR_CLIENT_VFD_PLUGIN_WRITES_BARRIER_DETECTOR_H_
 #define H5MIRROR_CLIENT_VFD_PLUGIN_WRITES_BARRIER_DETECTOR_H_
 
@@ -21,11 +21,11 @@ class BarrierDetector {
  public:
   void OnWrite(Outcome outcome);
   void OnTruncate(Phase phase, Outcome outcome);
-  // kFlush if the bytes are consistent now.
+  // kFlush: the bytes are consistent now.
   Moment OnFlush(Phase phase, Outcome outcome);
-  // kClose if this close is a clean one.
+  // kClose: this close is a clean one.
   Moment OnClose() const;
-  // A superblock was written with or without the SWMR-write flag, or the file was opened so.
+  // A superblock was written with or without the SWMR-write flag, or the file was opened for SWMR.
   void SetSwmr(bool writing) { swmr_ = writing; }
   bool swmr() const { return swmr_; }
 

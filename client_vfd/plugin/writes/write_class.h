@@ -1,4 +1,4 @@
-// What a write of HDF5's is for.
+// The class of a write of HDF5: metadata or raw data.
 #ifndef H5MIRROR_CLIENT_VFD_PLUGIN_WRITES_WRITE_CLASS_H_
 #define H5MIRROR_CLIENT_VFD_PLUGIN_WRITES_WRITE_CLASS_H_
 
@@ -11,12 +11,12 @@
 namespace h5mirror::vfd {
 
 // Collections of the global heap come as raw data (HDF5 File Format Specification, "Level 1E").
-// They hold what attributes of variable length point to, and so belong to the metadata as these do.
-// Raw data may happen to begin so.
+// Attributes of variable length point into them, so they count as metadata. Raw data may happen to
+// begin with the same bytes.
 inline bool IsGlobalHeap(size_t size, const void* bytes) {
   constexpr std::string_view kSignature = "GCOL\1";
   constexpr size_t kBytesMin = 4096;
-  // A larger one has one large object.
+  // A larger collection has one large object.
   constexpr size_t kBytesMax = 64 << 10;
   return size >= kBytesMin && size <= kBytesMax &&
          std::string_view(static_cast<const char*>(bytes), kSignature.size()) == kSignature;

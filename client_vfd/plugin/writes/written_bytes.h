@@ -1,5 +1,5 @@
-// Which bytes of a file that is open with mode=remote are in its spool, as the program has written
-// them; all others are the server's. Byte-exact: what is beside a write is not in it.
+// The bytes of a file in mode=remote that the program has written, and that are in its spool. All
+// other bytes are the server's. Byte-exact: holds no byte beside a write.
 //
 // Not thread-safe. Each call costs O(log n) and the extents that it merges.
 #ifndef H5MIRROR_CLIENT_VFD_PLUGIN_WRITES_WRITTEN_BYTES_H_
@@ -22,7 +22,8 @@ class WrittenBytes {
   void Add(uint64_t offset, uint64_t length);
   // Forgets all bytes at or beyond `size_bytes`.
   void TruncateTo(uint64_t size_bytes);
-  // From `offset` on, as long as all is written or nothing is; at most to `end`, which lies beyond.
+  // The longest run from `offset` on that is all written or all unwritten; at most to `end`, which
+  // lies beyond `offset`.
   Run RunFrom(uint64_t offset, uint64_t end) const;
   bool empty() const { return runs_.empty(); }
 

@@ -82,4 +82,4 @@ def _split(name: str) -> tuple[str, str | None]:
 
 
 def _wrong(text: str, why: str) -> ValueError:
-    return ValueError(f"{text!r} is no url of h5mirror: {why}")
+    return ValueError(f"{text!r} is not an h5mirror URL: {why}")

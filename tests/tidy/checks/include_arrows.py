@@ -54,7 +54,9 @@ ALLOWED = {
     "server": {"server/**", "onion_store", "onion_store/embedded", "rpc", "proto", "base"},
     # The C faces between the plugin and the modules that it loads.
     "client_vfd/api": {"base"},
-    "client_vfd/session": {"client_vfd/api", "rpc", "proto", "base"},
+    # What a writer's session knows and decides: pure.
+    "client_vfd/session/state": {"client_vfd/api", "base"},
+    "client_vfd/session": {"client_vfd/session/state", "client_vfd/api", "rpc", "proto", "base"},
     "client_vfd/plugin/host": {"client_vfd/api", "client_vfd/include", "base"},
     "client_vfd/plugin/config": {"base"},
     "client_vfd/plugin/writes": {"client_vfd/plugin/host", "client_vfd/api", "base"},

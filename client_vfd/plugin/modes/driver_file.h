@@ -1,0 +1,75 @@
+// One file that HDF5 has open through the driver. There is a class for each mode:
+//
+//   LocalMode      a local file that no server gets: read, left out by the rules, mode=off
+//   MirroredMode   a local file, and its mirrors
+//   RemoteMode     written with mode=remote; RemoteProbe, opened while this process writes it
+//   ReaderMode     a version, or a cut, of a file on a server
+//   EmbeddedMode   written with server=embedded
+//
+// Made by open/; driver.cc translates HDF5's calls. Called by one thread at a time, as HDF5 does.
+// Functions may throw; a call that threw has failed.
+#ifndef H5MIRROR_CLIENT_VFD_PLUGIN_MODES_DRIVER_FILE_H_
+#define H5MIRROR_CLIENT_VFD_PLUGIN_MODES_DRIVER_FILE_H_
+
+#include <cstddef>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "client_vfd/api/session_api.h"
+#include "client_vfd/plugin/host/hdf5_headers.h"
+#include "client_vfd/plugin/host/host_library.h"
+#include "client_vfd/plugin/modes/file_identity.h"
+#include "client_vfd/plugin/modes/linked_open.h"
+
+namespace h5mirror::vfd {
+
+class DriverFile {
+ public:
+  virtual ~DriverFile() = default;
+  DriverFile(const DriverFile&) = delete;
+  DriverFile& operator=(const DriverFile&) = delete;
+
+  // As H5FD_class_t's.
+  virtual herr_t Read(H5FD_mem_t type, hid_t dxpl, haddr_t addr, size_t size, void* buffer) = 0;
+  virtual herr_t Write(H5FD_mem_t type, hid_t dxpl, haddr_t addr, size_t size,
+                       const void* buffer) = 0;
+  virtual herr_t Truncate(hid_t dxpl, hbool_t closing) = 0;
+  virtual herr_t Flush(hid_t dxpl, hbool_t closing) = 0;
+  virtual haddr_t Eof(H5FD_mem_t type) const = 0;
+  // Also of the driver below. Only the destructor may be called afterwards.
+  virtual herr_t Close() = 0;
+
+  // What HDF5's first read would do before it reads. -1: it fails, as the error stack says.
+  virtual herr_t BeforeFirstRead() { return 0; }
+
+  // What the files that it leads to are opened from; null: the program names them itself.
+  virtual RootPtr LinkRoot() const { return nullptr; }
+
+  // Of H5FDh5mirror.h. The next consistent flush becomes this barrier instead of a tick;
+  // FinishBarrier: 0 acknowledged as configured, 1 not.
+  virtual void ArmBarrier(H5mBarrier, const char* /*comment*/) {}
+  virtual int FinishBarrier() { return 1; }
+  virtual void Status(H5mStatus* status) const { *status = H5mStatus{}; }
+  // The mirrors, and how one of them does.
+  virtual std::vector<std::string> Servers() const { return {}; }
+  virtual void StatusOf(size_t /*index*/, H5mStatus* status) const { *status = H5mStatus{}; }
+
+  const HostLibrary& host() const { return host_; }
+  H5FD_t* under() const { return under_; }  // the driver below
+  const FileIdentity& identity() const { return identity_; }
+
+ protected:
+  // `host` must outlive it; Close() closes `under`.
+  DriverFile(const HostLibrary& host, H5FD_t* under, FileIdentity identity)
+      : host_(host), under_(under), identity_(std::move(identity)) {}
+
+ private:
+  const HostLibrary& host_;
+  H5FD_t* const under_;
+  const FileIdentity identity_;
+};
+
+}  // namespace h5mirror::vfd
+
+#endif  // H5MIRROR_CLIENT_VFD_PLUGIN_MODES_DRIVER_FILE_H_

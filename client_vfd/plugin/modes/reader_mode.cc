@@ -1,0 +1,23 @@
+#include "client_vfd/plugin/modes/reader_mode.h"
+
+#include <cstdio>
+
+namespace h5mirror::vfd {
+
+void ReaderMode::Status(H5mStatus* status) const {
+  const H5mReaderInfo& info = InfoOf(under());
+  *status = H5mStatus{};
+  status->state = H5M_STATE_READING;
+  status->cut = info.cut;
+  status->version = info.version;
+  std::snprintf(status->message, sizeof status->message, "%.255s", info.text);
+}
+
+FileIdentity ReaderIdentity(const H5FD_t* under) {
+  FileIdentity identity;
+  identity.kind = FileIdentity::Kind::kReader;
+  identity.version = KeyOf(under);
+  return identity;
+}
+
+}  // namespace h5mirror::vfd

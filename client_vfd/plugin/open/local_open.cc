@@ -1,0 +1,53 @@
+#include "client_vfd/plugin/open/local_open.h"
+
+#include "client_vfd/plugin/modes/local_file.h"
+
+namespace h5mirror::vfd {
+namespace {
+
+// sec2 leaves the lock to a callback that comes right after the open; ours has none, so that the
+// library neither sets nor checks the superblock's status flags.
+bool TakeLock(const OpenCall& call, H5FD_t* under) {
+  if (WantedLocking(call.host, call.fapl) == Locking::kNo) return true;
+  if (LockLocal(under, call.flags) < 0) return false;
+  // As H5F_open does for SWMR writers, so that readers can come.
+  if (call.request.writes_swmr) UnlockLocal(under);
+  return true;
+}
+
+// HDF5 takes a file's size at the open, before the lock, and calls the file truncated where another
+// program has made it longer and closed it in between. Who makes the file anew knows it anyway, and
+// beside an SWMR writer it is nobody's to know.
+bool KnowsItsSize(const LocalOpened& opened, unsigned flags) {
+  constexpr unsigned kOthers =
+      H5F_ACC_TRUNC | H5F_ACC_EXCL | H5F_ACC_SWMR_WRITE | H5F_ACC_SWMR_READ;
+  struct stat locked {};
+  if ((flags & kOthers) != 0 || opened.fd < 0 || fstat(opened.fd, &locked) != 0) return true;
+  H5FD_t* const under = opened.under;
+  return under->cls->get_eof(under, H5FD_MEM_DEFAULT) == static_cast<haddr_t>(locked.st_size);
+}
+
+}  // namespace
+
+LocalOpened OpenLocked(const OpenCall& call) {
+  constexpr int kAttempts = 100;
+  LocalOpened opened;
+  for (int attempt = 1;; ++attempt) {
+    opened.under = OpenLocal(call.host, *call.config, call.request.name.c_str(), call.flags,
+                             call.fapl, call.maxaddr);
+    if (opened.under == nullptr) return opened;
+    opened.fd = DescriptorOf(opened.under);
+    if (opened.fd >= 0 && fstat(opened.fd, &opened.status) == 0) {
+      opened.key = {&call.host, opened.status.st_dev, opened.status.st_ino};
+    }
+    if (IsOpenFile(opened.key)) return opened;
+    const bool is_locked = TakeLock(call, opened.under);
+    // Of a file that never rests, whose locks are off, HDF5 says what is wrong.
+    if (is_locked && (attempt == kAttempts || KnowsItsSize(opened, call.flags))) return opened;
+    CloseLocal(call.host, opened.under);
+    opened.under = nullptr;
+    if (!is_locked) return opened;
+  }
+}
+
+}  // namespace h5mirror::vfd

@@ -1,0 +1,65 @@
+// The sender's end of a stream: what is ready to go, in its order, and whether the stream takes it.
+//
+//   kNone --Begin--> kBusy --OnWritable--> kWritable --WriteNext, End--> kBusy
+//     ^                |                       |
+//     +-----Forget-----+-----------------------+
+#ifndef H5MIRROR_CLIENT_VFD_SESSION_OUTBOX_H_
+#define H5MIRROR_CLIENT_VFD_SESSION_OUTBOX_H_
+
+#include <cstddef>
+#include <deque>
+#include <utility>
+
+#include "client_vfd/session/stream.h"
+#include "grpcpp/support/byte_buffer.h"
+
+namespace h5mirror::vfd {
+
+// The sender thread's own. It borrows the stream until Forget().
+class Outbox {
+ public:
+  enum class Phase { kNone, kBusy, kWritable };
+  // kLast half-closes behind it. kKeepAlive fits into any buffer.
+  enum class Kind { kData, kLast, kKeepAlive };
+
+  // Messages may be ready before their stream begins.
+  void Push(grpc::ByteBuffer message, Kind kind) { ready_.push_back({std::move(message), kind}); }
+  void Begin(Stream* stream);
+  // The stream can take the next message.
+  void OnWritable();
+  // Hands the next message to the stream. False: there is none, or the stream takes none now.
+  bool WriteNext();
+  // Half-closes the stream, which is writable, behind `last` or at once.
+  void End();
+  void End(const grpc::ByteBuffer& last);
+  // Drops what is ready. Returns the stream, or nullptr.
+  Stream* Forget();
+
+  bool has_stream() const { return phase_ != Phase::kNone; }
+  bool is_writable() const { return phase_ == Phase::kWritable; }
+  // The stream could take something, and there is nothing.
+  bool is_idle() const { return is_writable() && ready_.empty(); }
+  // As much is ready as helps: the next frame is read while the last is sent.
+  bool is_full() const { return ready_.size() >= kReadyMax + (is_writable() ? 1 : 0); }
+  size_t size() const { return ready_.size(); }
+  // What was handed to the stream last.
+  Kind sending() const { return sending_; }
+
+ private:
+  struct Outgoing {
+    grpc::ByteBuffer message;
+    Kind kind = Kind::kData;
+  };
+
+  // Messages ready beside the one under way.
+  static constexpr size_t kReadyMax = 1;
+
+  Phase phase_ = Phase::kNone;
+  Stream* stream_ = nullptr;
+  std::deque<Outgoing> ready_;
+  Kind sending_ = Kind::kData;
+};
+
+}  // namespace h5mirror::vfd
+
+#endif  // H5MIRROR_CLIENT_VFD_SESSION_OUTBOX_H_

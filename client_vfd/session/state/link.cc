@@ -1,0 +1,50 @@
+#include "client_vfd/session/state/link.h"
+
+#include <utility>
+
+namespace h5mirror::vfd {
+
+uint64_t Link::Begin(const StreamClaim& claim, absl::Time now) {
+  phase_ = claim.may_send_early ? Phase::kOpeningSends : Phase::kOpening;
+  resumes_ = claim.resume;
+  answer_ = Answer::kNone;
+  hurries_ = false;
+  is_cancelled_ = false;
+  retry_time_ = now + kRetryEvery;
+  return ++stream_count_;
+}
+
+void Link::OnOpened() {
+  phase_ = Phase::kOpen;
+  ever_opened_ = true;
+}
+
+void Link::OnBusy(std::string holder) {
+  answer_ = Answer::kBusy;
+  holder_ = std::move(holder);
+}
+
+void Link::End() {
+  phase_ = Phase::kNone;
+  was_busy_ = was_busy_ || answer_ == Answer::kBusy;
+}
+
+void Link::Lose(absl::Time now) {
+  phase_ = Phase::kNone;
+  retry_time_ = now + kRetryEvery;
+}
+
+bool Link::Leave() {
+  hurries_ = !is_none();
+  phase_ = Phase::kNone;
+  return hurries_;
+}
+
+bool Link::TakeCancel() { return std::exchange(is_cancelled_, false); }
+
+void Link::TakeOverRetry(absl::Time retry_time) {
+  retry_time_ = retry_time;
+  hurries_ = false;
+}
+
+}  // namespace h5mirror::vfd

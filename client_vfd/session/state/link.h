@@ -1,0 +1,110 @@
+// A session's streams, one after the other: which phase the newest is in, what the server answered
+// to its opening, and when the next one may begin.
+//
+//             claim may be sent on early
+//          +------> kOpeningSends ----+
+//   kNone -+                          +--OnOpened--> kOpen
+//     ^    +------> kOpening ---------+                |
+//     |                |                               |
+//     +---- End, Lose, Leave --------------------------+
+//
+// Retries are at least kRetryEvery apart, unless something is urgent (Hurry).
+#ifndef H5MIRROR_CLIENT_VFD_SESSION_STATE_LINK_H_
+#define H5MIRROR_CLIENT_VFD_SESSION_STATE_LINK_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/time/time.h"
+#include "client_vfd/session/state/relation.h"
+
+namespace h5mirror::vfd {
+
+// Pure, not thread-safe. Times are passed in.
+class Link {
+ public:
+  enum class Phase { kNone, kOpening, kOpeningSends, kOpen };
+  // What the server answered to a stream's opening, if it did not take it; it ends that stream. For
+  // all other streams kNone.
+  enum class Answer {
+    kNone,
+    kBusy,         // another writer holds the file
+    kLostBase,     // it has the cut no longer that the session follows
+    kUnknownFile,  // it does not know the file under the name that it had
+  };
+
+  // Between two attempts to reach a server.
+  static constexpr absl::Duration kRetryEvery = absl::Milliseconds(500);
+  // To a connection that failed before anything depended on it.
+  static constexpr absl::Duration kFirstRetryEvery = absl::Milliseconds(100);
+  // At the last barrier, when the server was there before: it may just be restarting.
+  static constexpr absl::Duration kFinalRetryEvery = absl::Milliseconds(200);
+  static constexpr int kFinalAttemptsMax = 8;
+
+  // A stream begins with `claim`. Returns its number, from 1.
+  uint64_t Begin(const StreamClaim& claim, absl::Time now);
+  void OnOpened();
+  void OnBusy(std::string holder);
+  void OnAnswer(Answer answer) { answer_ = answer; }
+  // The server will never take this session, as it is.
+  void Refuse() { is_refused_ = true; }
+  // The stream has ended.
+  void End();
+  // It is lost, with what was on its way.
+  void Lose(absl::Time now);
+  // It is half-closed, as before a fork, and resumed at once if it was there. True: it was.
+  bool Leave();
+  // The sender is to cancel the stream that was lost. True, once: it is asked to.
+  void Cancel() { is_cancelled_ = true; }
+  bool TakeCancel();
+
+  // The next stream may begin now, whatever the retry time.
+  void Hurry() { hurries_ = true; }
+  void RetryAt(absl::Time time) { retry_time_ = time; }
+  // The same server was tried by another session: as if by this one.
+  void TakeOverRetry(absl::Time retry_time);
+  // Counts the attempts to bring the final cut across. False: there were enough.
+  bool TakeFinalAttempt() { return ++final_attempts_ <= kFinalAttemptsMax; }
+  // `is_wanted`: there is something to send or to learn.
+  bool MayBegin(absl::Time now, bool is_wanted) const {
+    return hurries_ || (now >= retry_time_ && is_wanted);
+  }
+  // The timer makes the next attempt.
+  bool MustWait(absl::Time now) const { return is_none() && !hurries_ && now < retry_time_; }
+
+  Phase phase() const { return phase_; }
+  bool is_none() const { return phase_ == Phase::kNone; }
+  bool is_opening() const { return phase_ == Phase::kOpening || phase_ == Phase::kOpeningSends; }
+  bool is_open() const { return phase_ == Phase::kOpen; }
+  bool may_send() const { return is_open() || phase_ == Phase::kOpeningSends; }
+  bool is_cancelled() const { return is_cancelled_; }
+  // The newest stream is a RESUME, as its first message said.
+  bool resumes() const { return resumes_; }
+  // The server has taken one of them.
+  bool ever_opened() const { return ever_opened_; }
+  bool is_refused() const { return is_refused_; }
+  Answer answer() const { return answer_; }
+  // Of kBusy: who writes the file, for people.
+  const std::string& holder() const { return holder_; }
+  // A stream ended because another writer holds the file.
+  bool was_busy() const { return was_busy_; }
+  absl::Time retry_time() const { return retry_time_; }
+
+ private:
+  Phase phase_ = Phase::kNone;
+  uint64_t stream_count_ = 0;
+  bool resumes_ = false;
+  bool ever_opened_ = false;
+  bool is_refused_ = false;
+  bool is_cancelled_ = false;
+  bool was_busy_ = false;
+  Answer answer_ = Answer::kNone;
+  std::string holder_;
+  bool hurries_ = true;  // A session connects at once.
+  absl::Time retry_time_ = absl::InfinitePast();
+  int final_attempts_ = 0;
+};
+
+}  // namespace h5mirror::vfd
+
+#endif  // H5MIRROR_CLIENT_VFD_SESSION_STATE_LINK_H_

@@ -1,0 +1,134 @@
+#include "client_vfd/session/state/link.h"
+
+#include "gtest/gtest.h"
+
+namespace h5mirror::vfd {
+namespace {
+
+using Answer = Link::Answer;
+using Phase = Link::Phase;
+
+constexpr absl::Duration kMoment = absl::Milliseconds(1);
+const absl::Time kStart = absl::FromUnixSeconds(1'000'000);
+const StreamClaim kAsks;
+const StreamClaim kSendsEarly{.resume = false, .base_cut = 0, .may_send_early = true};
+const StreamClaim kResumes{.resume = true, .base_cut = 3, .may_send_early = false};
+
+TEST(LinkTest, AStreamOpensAndEnds) {
+  Link link;
+  EXPECT_TRUE(link.is_none());
+  EXPECT_EQ(link.Begin(kAsks, kStart), 1u);
+  EXPECT_EQ(link.phase(), Phase::kOpening);
+  EXPECT_FALSE(link.may_send());
+  link.OnOpened();
+  EXPECT_TRUE(link.is_open());
+  EXPECT_TRUE(link.may_send());
+  link.End();
+  EXPECT_TRUE(link.is_none());
+  EXPECT_FALSE(link.may_send());
+  EXPECT_EQ(link.Begin(kResumes, kStart), 2u);
+  EXPECT_TRUE(link.resumes());
+}
+
+TEST(LinkTest, SomeClaimsAreFollowedByDataAtOnce) {
+  Link link;
+  link.Begin(kSendsEarly, kStart);
+  EXPECT_TRUE(link.is_opening());
+  EXPECT_TRUE(link.may_send());
+  EXPECT_FALSE(link.is_open());
+  link.Lose(kStart);
+  EXPECT_FALSE(link.may_send());
+}
+
+TEST(LinkTest, HavingBeenOpenedIsNotForgotten) {
+  Link link;
+  link.Begin(kAsks, kStart);
+  EXPECT_FALSE(link.ever_opened());
+  link.OnOpened();
+  link.Lose(kStart);
+  EXPECT_TRUE(link.ever_opened());
+}
+
+TEST(LinkTest, ASessionConnectsAtOnceAndThenNowAndThen) {
+  Link link;
+  EXPECT_TRUE(link.MayBegin(kStart, /*is_wanted=*/false));
+  link.Begin(kAsks, kStart);
+  link.Lose(kStart);
+  EXPECT_FALSE(link.MayBegin(kStart + Link::kRetryEvery - kMoment, true));
+  EXPECT_TRUE(link.MustWait(kStart + Link::kRetryEvery - kMoment));
+  EXPECT_TRUE(link.MayBegin(kStart + Link::kRetryEvery, true));
+  EXPECT_FALSE(link.MayBegin(kStart + Link::kRetryEvery, false)) << "nothing to send";
+  EXPECT_FALSE(link.MustWait(kStart + Link::kRetryEvery));
+}
+
+TEST(LinkTest, HurryCountsForOneAttempt) {
+  Link link;
+  link.Begin(kAsks, kStart);
+  link.Lose(kStart);
+  link.Hurry();
+  EXPECT_TRUE(link.MayBegin(kStart, false));
+  EXPECT_FALSE(link.MustWait(kStart));
+  link.Begin(kAsks, kStart);
+  link.Lose(kStart);
+  EXPECT_FALSE(link.MayBegin(kStart, true));
+}
+
+TEST(LinkTest, AnotherSessionsRetryTimeCounts) {
+  Link link;
+  link.TakeOverRetry(kStart + absl::Seconds(1));
+  EXPECT_FALSE(link.MayBegin(kStart, true));
+  EXPECT_TRUE(link.MayBegin(kStart + absl::Seconds(1), true));
+}
+
+TEST(LinkTest, AStreamThatWasLeftIsResumedAtOnceIfItWasThere) {
+  Link link;
+  link.Begin(kAsks, kStart);
+  EXPECT_TRUE(link.Leave());
+  EXPECT_TRUE(link.MayBegin(kStart, false));
+  EXPECT_FALSE(link.Leave()) << "there was none";
+  EXPECT_FALSE(link.MayBegin(kStart, true));
+}
+
+TEST(LinkTest, AnAnswerCountsForItsStream) {
+  Link link;
+  link.Begin(kAsks, kStart);
+  link.OnAnswer(Answer::kLostBase);
+  link.Lose(kStart);
+  EXPECT_EQ(link.answer(), Answer::kLostBase);
+  link.Begin(kAsks, kStart);
+  EXPECT_EQ(link.answer(), Answer::kNone);
+}
+
+TEST(LinkTest, ABusyFileIsToldOfWhenItsStreamHasEnded) {
+  Link link;
+  link.Begin(kAsks, kStart);
+  link.OnBusy("anna writes it");
+  EXPECT_FALSE(link.was_busy());
+  link.End();
+  EXPECT_TRUE(link.was_busy());
+  EXPECT_EQ(link.holder(), "anna writes it");
+  link.Begin(kAsks, kStart);
+  EXPECT_TRUE(link.was_busy()) << "for who asks why it took so long";
+}
+
+TEST(LinkTest, ACancelIsTakenOnceAndEndsWithTheNextStream) {
+  Link link;
+  link.Cancel();
+  EXPECT_TRUE(link.is_cancelled());
+  EXPECT_TRUE(link.TakeCancel());
+  EXPECT_FALSE(link.TakeCancel());
+  link.Cancel();
+  link.Begin(kAsks, kStart);
+  EXPECT_FALSE(link.is_cancelled());
+}
+
+TEST(LinkTest, TheFinalCutIsTriedEightTimes) {
+  Link link;
+  for (int attempt = 0; attempt < Link::kFinalAttemptsMax; ++attempt) {
+    EXPECT_TRUE(link.TakeFinalAttempt()) << attempt;
+  }
+  EXPECT_FALSE(link.TakeFinalAttempt());
+}
+
+}  // namespace
+}  // namespace h5mirror::vfd

@@ -1,0 +1,62 @@
+// When a stream is given up. Not the program's deadline: a call that has waited long enough goes
+// on, and the stream lives until the server has said nothing for longer. A disk that takes two
+// seconds to sync is no outage; nor is a link that is slower than the program.
+#ifndef H5MIRROR_CLIENT_VFD_SESSION_STATE_STREAM_CLOCK_H_
+#define H5MIRROR_CLIENT_VFD_SESSION_STATE_STREAM_CLOCK_H_
+
+#include <algorithm>
+#include <cstdint>
+
+#include "absl/time/time.h"
+#include "client_vfd/session/state/pacing.h"
+
+namespace h5mirror::vfd {
+
+// Pure, not thread-safe. Times are passed in and must not go back.
+class StreamClock {
+ public:
+  // A stream on which the server owes an answer for so long is given up; longer where the program's
+  // own timeout is longer, or what lies in the buffers takes longer.
+  static constexpr absl::Duration kHungAfter = absl::Seconds(5);
+
+  StreamClock(absl::Duration timeout, uint64_t frame_bytes_max)
+      : timeout_(timeout), frame_size_(frame_bytes_max) {}
+
+  // A stream begins: it owes no answer yet.
+  void Begin(absl::Time now);
+  void OnOpened(absl::Duration lease_ttl) { lease_ttl_ = lease_ttl; }
+  void OnAnswer(absl::Time now) { Begin(now); }
+  // A frame was handed to the stream, and the stream could take the next one.
+  void OnSent(absl::Time now) { sent_time_ = now; }
+  void OnTaken(absl::Time now);
+  // It is given time from now on: it is we who wait, or another session is to take over.
+  void Excuse(absl::Time now) { flow_time_ = now; }
+  // The program goes on without the answer that it has waited for since `since`.
+  void OweSince(absl::Time since) { owed_since_ = std::min(owed_since_, since); }
+  // It is given up. `is_taking`: a frame is under way, which says how slow the link is.
+  void OnHung(absl::Time now, bool is_taking);
+
+  absl::Duration HungAfter() const;
+  // It has flowed, or has something to answer only since `since`, so lately that it may go on.
+  bool MayGoOn(absl::Time now, absl::Time since) const;
+  // It owes what was waited for since `since`, or all along, for too long.
+  bool IsHung(absl::Time now, absl::Time since = absl::InfinitePast()) const;
+  bool KeepAliveIsDue(absl::Time now) const { return now - sent_time_ > lease_ttl_ / 3; }
+
+  // When it last began, took a frame or gave an answer.
+  absl::Time flow_time() const { return flow_time_; }
+  absl::Time owed_since() const { return owed_since_; }  // future: nothing is owed
+  uint64_t frame_bytes() const { return frame_size_.bytes(); }
+
+ private:
+  const absl::Duration timeout_;
+  FrameSize frame_size_;
+  absl::Time flow_time_ = absl::InfinitePast();
+  absl::Time sent_time_ = absl::InfinitePast();
+  absl::Time owed_since_ = absl::InfiniteFuture();
+  absl::Duration lease_ttl_ = absl::InfiniteDuration();
+};
+
+}  // namespace h5mirror::vfd
+
+#endif  // H5MIRROR_CLIENT_VFD_SESSION_STATE_STREAM_CLOCK_H_

@@ -1,0 +1,47 @@
+// Which versions a prune drops while others read them: docs/design/032-pruning.md.
+#ifndef H5MIRROR_ONION_STORE_FILE_DROPPED_VERSIONS_H_
+#define H5MIRROR_ONION_STORE_FILE_DROPPED_VERSIONS_H_
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "onion_store/index/version_index.h"
+
+namespace h5mirror::store {
+
+// An epoch that a prune advances each time it takes something away: after it has dropped versions,
+// and before it removes a segment. What was looked up in the index while the epoch stayed the same
+// was not taken away.
+//
+//   epoch = epoch()                      Advance()
+//   look up the rows of a version   ||   move rows, remove their segment
+//   CheckNotDropped(index, version, epoch)
+//
+// Thread-safe.
+class DroppedVersions {
+ public:
+  // `name`: of the file, for messages.
+  explicit DroppedVersions(std::string name) : name_(std::move(name)) {}
+
+  uint64_t epoch() const { return epoch_.load(); }
+  void Advance() { ++epoch_; }
+
+  // Whether `version`, opened at `epoch`, is still there. Asked after a lookup of rows.
+  //
+  // Errors: kOutOfRange  it was dropped.
+  //         those of `index`.
+  absl::Status CheckNotDropped(VersionIndex& index, VersionNumber version, uint64_t epoch) const;
+  // The error of a version that was dropped.
+  absl::Status Pruned(VersionNumber version) const;
+
+ private:
+  const std::string name_;
+  std::atomic<uint64_t> epoch_{0};
+};
+
+}  // namespace h5mirror::store
+
+#endif  // H5MIRROR_ONION_STORE_FILE_DROPPED_VERSIONS_H_
