@@ -110,42 +110,51 @@ TimeKeeper::Reading TimeKeeper::Look(Told* told) {
     right_since_ = since;
   }
   const absl::Time here = time_ + (since - since_);
-  const absl::Duration ahead = machine - here;
-  const absl::Duration off_by = ahead < absl::ZeroDuration() ? -ahead : ahead;
-  if (off_by <= kSlack) {
-    if (held_) {
-      *told = StrCat("the machine's clock is right again: ", HumanTime(machine));
-      right_since_ = since;
-    }
-    Take(machine, since);
-    if (since - right_since_ >= kSettleLong && since >= settled_) floor_ = machine;
+  if (absl::AbsDuration(machine - here) <= kSlack) {
+    Agree(machine, since, told);
     return {machine, machine};
   }
-  // One that shows what cannot be is set right, as NTP does after a start without a battery; one
-  // that was ahead without anybody knowing better is set back.
-  const bool forward = ahead > absl::ZeroDuration();
-  const bool is_believed =
-      forward ? here < Oldest() || ahead <= (was_off_ ? kOffMax : kAheadMax) : machine >= floor_;
-  if (is_believed) {
-    const char* how = was_off_ ? "while the server was off" : "while the server was running";
-    why_unsettled_ = StrCat("the machine's clock went ", forward ? "on" : "back", " by ",
-                            HumanDuration(off_by), ", to ", HumanTime(machine), ", ", how);
-    settled_ = since + (off_by > kAheadMax ? kSettleLong : kSettle);
-    right_since_ = since;
-    *told = StrCat(why_unsettled_, ": what expires by age waits for ",
-                   HumanDuration(settled_ - since), " more");
-    Take(machine, since);
+  if (IsBelieved(machine, here)) {
+    Believe(machine, here, since, told);
     return {machine, machine};
   }
-  if (!std::exchange(held_, true)) {
-    *told =
-        StrCat("the machine's clock shows ", HumanTime(machine), ", which is ",
-               HumanDuration(off_by), forward ? " more" : " less", " than can be: versions are ",
-               "stamped with ", HumanTime(here), " and on, and nothing expires by age, until it ",
-               "is set right. Where it is right: stop the server, remove ", name_,
-               " below the root, start it");
-  }
+  if (!std::exchange(held_, true)) *told = HeldText(machine, here);
   return {here, machine};
+}
+
+void TimeKeeper::Agree(absl::Time machine, absl::Duration since, Told* told) {
+  if (held_) {
+    *told = StrCat("the machine's clock is right again: ", HumanTime(machine));
+    right_since_ = since;
+  }
+  Take(machine, since);
+  if (since - right_since_ >= kSettleLong && since >= settled_) floor_ = machine;
+}
+
+bool TimeKeeper::IsBelieved(absl::Time machine, absl::Time here) const {
+  if (machine <= here) return machine >= floor_;
+  return here < Oldest() || machine - here <= (was_off_ ? kOffMax : kAheadMax);
+}
+
+void TimeKeeper::Believe(absl::Time machine, absl::Time here, absl::Duration since, Told* told) {
+  const absl::Duration off_by = absl::AbsDuration(machine - here);
+  const char* how = was_off_ ? "while the server was off" : "while the server was running";
+  why_unsettled_ = StrCat("the machine's clock went ", machine > here ? "on" : "back", " by ",
+                          HumanDuration(off_by), ", to ", HumanTime(machine), ", ", how);
+  settled_ = since + (off_by > kAheadMax ? kSettleLong : kSettle);
+  right_since_ = since;
+  *told = StrCat(why_unsettled_, ": what expires by age waits for ",
+                 HumanDuration(settled_ - since), " more");
+  Take(machine, since);
+}
+
+std::string TimeKeeper::HeldText(absl::Time machine, absl::Time here) const {
+  return StrCat("the machine's clock shows ", HumanTime(machine), ", which is ",
+                HumanDuration(absl::AbsDuration(machine - here)),
+                machine > here ? " more" : " less", " than can be: versions are ", "stamped with ",
+                HumanTime(here), " and on, and nothing expires by age, until it ",
+                "is set right. Where it is right: stop the server, remove ", name_,
+                " below the root, start it");
 }
 
 absl::Time TimeKeeper::Now() {

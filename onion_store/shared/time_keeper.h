@@ -55,6 +55,18 @@ class TimeKeeper final : public Env {
     absl::Time machine;  // the machine's
   };
   Reading Look(Told* told) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The machine's clock shows what this one does, but for drift.
+  void Agree(absl::Time machine, absl::Duration since, Told* told)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Whether the machine's clock is right where it shows another time than `here`, this one's. A
+  // clock that showed what cannot be is set right, as NTP does after a start without a battery;
+  // one that was ahead without anybody knowing better is set back.
+  bool IsBelieved(absl::Time machine, absl::Time here) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Goes on with the machine's clock, which expires nothing until it has been looked at for a time.
+  void Believe(absl::Time machine, absl::Time here, absl::Duration since, Told* told)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::string HeldText(absl::Time machine, absl::Time here) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Take(absl::Time machine, absl::Duration since) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Tell(const Told& told) const {
     if (told && tell_ != nullptr) tell_(*told);

@@ -42,10 +42,143 @@ class PieceReader {
   size_t piece_ = 0, skip_ = 0;
 };
 
-struct Header {
-  uint32_t kind, entries;
-  CutNumber cut;
-  uint64_t size_bytes, data_bytes;
+// Checks and visits the records of one segment, up to `end`.
+class SegmentReplay {
+ public:
+  // All must outlive it.
+  SegmentReplay(const StageSegment& segment, const FileId& file_id, uint64_t end,
+                const StageVisitor& visitor)
+      : segment_(segment), file_id_(file_id), end_(end), visitor_(visitor) {}
+
+  absl::Status Run() {
+    for (; at_ < end_; at_ = next()) {
+      H5M_RETURN_IF_ERROR(ReadHeader());
+      H5M_RETURN_IF_ERROR(ReadTable());
+      H5M_RETURN_IF_ERROR(VisitEntries());
+      H5M_RETURN_IF_ERROR(VisitRecord());
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  struct Header {
+    uint32_t kind, entries;
+    CutNumber cut;
+    uint64_t size_bytes, data_bytes;
+  };
+  struct Entry {
+    Extent extent;
+    uint32_t crc;  // of its bytes
+  };
+
+  absl::Status Damaged(const char* what) const {
+    return absl::DataLossError(absl::StrFormat("%s, record at %d: %s", segment_.name, at_, what));
+  }
+
+  // Where the record's data begins, and where it ends.
+  uint64_t data_at() const { return at_ + table_.size(); }
+  uint64_t next() const { return data_at() + header_.data_bytes; }
+
+  absl::Status ReadHeader() {
+    table_.resize(kHeaderBytes);
+    H5M_RETURN_IF_ERROR(ReadOrZeros(*segment_.file, at_, absl::MakeSpan(table_)));
+    if (GetInt<uint32_t>(&table_[0]) != kMagic) return Damaged("no record");
+    header_ = {GetInt<uint32_t>(&table_[8]), GetInt<uint32_t>(&table_[12]),
+               GetInt<int64_t>(&table_[40]), GetInt<uint64_t>(&table_[48]),
+               GetInt<uint64_t>(&table_[56])};
+    return absl::OkStatus();
+  }
+
+  // The header again, and the entries behind it: together they have a checksum.
+  absl::Status ReadTable() {
+    const uint64_t table_bytes = kHeaderBytes + uint64_t{header_.entries} * kEntryBytes;
+    if (header_.data_bytes > end_ || at_ + table_bytes + header_.data_bytes > end_) {
+      return Damaged("its length leads out of the stage");
+    }
+    table_.resize(table_bytes);
+    H5M_RETURN_IF_ERROR(ReadOrZeros(*segment_.file, at_, absl::MakeSpan(table_)));
+    if (Crc32c(std::string_view(table_).substr(8)) != GetInt<uint32_t>(&table_[4])) {
+      return Damaged("its checksum does not match");
+    }
+    if (std::memcmp(&table_[16], file_id_.data(), file_id_.size()) != 0) {
+      return Damaged("it belongs to another file");
+    }
+    if (header_.kind < kWrite || header_.kind > kRevert) return Damaged("it is of an unknown kind");
+    if (header_.size_bytes > INT64_MAX) return Damaged("its size is that of no file");
+    return absl::OkStatus();
+  }
+
+  Entry EntryAt(uint32_t i) const {
+    const char* entry = &table_[kHeaderBytes + i * kEntryBytes];
+    return {{GetInt<uint64_t>(entry), GetInt<uint64_t>(entry + 8)}, GetInt<uint32_t>(entry + 16)};
+  }
+
+  absl::Status VisitEntries() {
+    uint64_t bytes_at = data_at();  // of the next write
+    direct_.clear();
+    for (uint32_t i = 0; i < header_.entries; ++i) {
+      const Entry entry = EntryAt(i);
+      const Extent& extent = entry.extent;
+      if (extent.offset > INT64_MAX || extent.length > INT64_MAX - extent.offset) {
+        return Damaged("an extent leads out of the file");
+      }
+      if (header_.kind == kRevert) {
+        H5M_RETURN_IF_ERROR(VisitRevert(entry, data_at() + i * sizeof(StageLocation)));
+      } else if (header_.kind == kWrite) {
+        H5M_RETURN_IF_ERROR(VisitWrite(entry, bytes_at));
+        bytes_at += extent.length;
+      } else {
+        direct_.push_back(extent);
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  // The bytes of `write` are at `at`.
+  absl::Status VisitWrite(const Entry& write, uint64_t at) {
+    const uint64_t length = write.extent.length;
+    if (length > next() - at) return Damaged("its table and length disagree");
+    uint32_t crc = 0;
+    for (uint64_t done = 0; done < length; done += data_.size()) {
+      data_.resize(std::min<uint64_t>(length - done, 1 << 20));
+      H5M_RETURN_IF_ERROR(ReadOrZeros(*segment_.file, at + done, absl::MakeSpan(data_)));
+      crc = Crc32cExtend(crc, data_);
+    }
+    if (crc != write.crc) return Damaged("the checksum of its data");
+    return visitor_.on_write(write.extent, MakeLocation(segment_.number, at));
+  }
+
+  // The 8 bytes that name the place of `revert` are at `at`.
+  absl::Status VisitRevert(const Entry& revert, uint64_t at) {
+    std::string place(sizeof(StageLocation), '\0');
+    if (at + place.size() <= next() && revert.extent.length <= kPageRunBytesMax) {
+      H5M_RETURN_IF_ERROR(ReadOrZeros(*segment_.file, at, absl::MakeSpan(place)));
+      const auto location = GetInt<StageLocation>(place.data());
+      if (IsInPages(location)) {
+        return visitor_.on_revert({revert.extent, location, revert.crc, header_.cut});
+      }
+    }
+    return absl::DataLossError(
+        absl::StrFormat("%s, at %d: names no page that comes back", segment_.name, at));
+  }
+
+  // What the record says besides its entries.
+  absl::Status VisitRecord() {
+    if (header_.kind == kTruncate) return visitor_.on_truncate(header_.size_bytes);
+    if (header_.kind != kCut) return absl::OkStatus();
+    return visitor_.on_cut(header_.cut, header_.size_bytes, direct_, {segment_.number, next()});
+  }
+
+  const StageSegment& segment_;
+  const FileId& file_id_;
+  const uint64_t end_;
+  const StageVisitor& visitor_;
+  // The record that it is at. The buffers serve one record after the other.
+  uint64_t at_ = 0;
+  Header header_{};
+  std::string table_;           // the header and the entries
+  std::string data_;            // a part of a write's bytes
+  std::vector<Extent> direct_;  // of a cut
 };
 
 }  // namespace
@@ -60,7 +193,9 @@ absl::Status ReadStaged(const StageSegments& segments, StageLocation at, absl::S
         absl::StrFormat("%s has %d bytes, and %d are to be read at %d: something else cut it off",
                         segment->name, size, out.size(), OffsetOf(at)));
   }
-  return absl::InternalError(absl::StrFormat("no stage segment %d", SegmentOf(at)));
+  return absl::InternalError(
+      absl::StrFormat("stage segment %d is not among those held%s", SegmentOf(at),
+                      segments.empty() ? "" : ", the first of which is " + segments[0]->name));
 }
 
 std::string StageLog::SegmentName(uint64_t number) const {
@@ -108,89 +243,9 @@ absl::Status StageLog::Replay(const StageVisitor& visitor) {
     if (segment->number != number_) {
       H5M_ASSIGN_OR_RETURN(end, segment->file->Size());
     }
-    H5M_RETURN_IF_ERROR(ReplaySegment(*segment, end, visitor));
+    H5M_RETURN_IF_ERROR(SegmentReplay(*segment, file_id_, end, visitor).Run());
   }
   return absl::OkStatus();
-}
-
-absl::Status StageLog::ReplaySegment(const StageSegment& segment, uint64_t end,
-                                     const StageVisitor& visitor) {
-  std::string table(kHeaderBytes, '\0'), data;
-  for (uint64_t at = 0; at < end;) {
-    auto damaged = [&](const char* what) {
-      return absl::DataLossError(
-          absl::StrFormat("%s, record at %d: %s", SegmentName(segment.number), at, what));
-    };
-    table.resize(kHeaderBytes);
-    H5M_RETURN_IF_ERROR(ReadOrZeros(*segment.file, at, absl::MakeSpan(table)));
-    Header header{GetInt<uint32_t>(&table[8]), GetInt<uint32_t>(&table[12]),
-                  GetInt<int64_t>(&table[40]), GetInt<uint64_t>(&table[48]),
-                  GetInt<uint64_t>(&table[56])};
-    if (GetInt<uint32_t>(&table[0]) != kMagic) return damaged("no record");
-    uint64_t table_bytes = uint64_t{header.entries} * kEntryBytes;
-    if (header.data_bytes > end || at + kHeaderBytes + table_bytes + header.data_bytes > end) {
-      return damaged("its length leads out of the stage");
-    }
-    table.resize(kHeaderBytes + table_bytes);
-    H5M_RETURN_IF_ERROR(ReadOrZeros(*segment.file, at, absl::MakeSpan(table)));
-    if (Crc32c(std::string_view(table).substr(8)) != GetInt<uint32_t>(&table[4])) {
-      return damaged("its checksum does not match");
-    }
-    if (std::memcmp(&table[16], file_id_.data(), file_id_.size()) != 0) {
-      return damaged("it belongs to another file");
-    }
-    if (header.kind < kWrite || header.kind > kRevert) return damaged("it is of an unknown kind");
-    if (header.size_bytes > INT64_MAX) return damaged("its size is that of no file");
-    uint64_t data_at = at + table.size();
-    uint64_t next = data_at + header.data_bytes;
-    std::vector<Extent> extents;
-    for (uint32_t i = 0; i < header.entries; ++i) {
-      const char* entry = &table[kHeaderBytes + i * kEntryBytes];
-      Extent extent{GetInt<uint64_t>(entry), GetInt<uint64_t>(entry + 8)};
-      if (extent.offset > INT64_MAX || extent.length > INT64_MAX - extent.offset) {
-        return damaged("an extent leads out of the file");
-      }
-      if (header.kind == kRevert) {
-        H5M_RETURN_IF_ERROR(ReplayRevert(segment, data_at + i * sizeof(StageLocation), next,
-                                         {extent, 0, GetInt<uint32_t>(entry + 16), header.cut},
-                                         visitor));
-        continue;
-      }
-      if (header.kind != kWrite) {
-        extents.push_back(extent);
-        continue;
-      }
-      if (extent.length > next - data_at) return damaged("its table and length disagree");
-      uint32_t crc = 0;
-      for (uint64_t done = 0; done < extent.length; done += data.size()) {
-        data.resize(std::min<uint64_t>(extent.length - done, 1 << 20));
-        H5M_RETURN_IF_ERROR(ReadOrZeros(*segment.file, data_at + done, absl::MakeSpan(data)));
-        crc = Crc32cExtend(crc, data);
-      }
-      if (crc != GetInt<uint32_t>(entry + 16)) return damaged("the checksum of its data");
-      H5M_RETURN_IF_ERROR(visitor.on_write(extent, MakeLocation(segment.number, data_at)));
-      data_at += extent.length;
-    }
-    if (header.kind == kTruncate) H5M_RETURN_IF_ERROR(visitor.on_truncate(header.size_bytes));
-    if (header.kind == kCut) {
-      H5M_RETURN_IF_ERROR(
-          visitor.on_cut(header.cut, header.size_bytes, extents, {segment.number, next}));
-    }
-    at = next;
-  }
-  return absl::OkStatus();
-}
-
-absl::Status StageLog::ReplayRevert(const StageSegment& segment, uint64_t at, uint64_t end,
-                                    Revert revert, const StageVisitor& visitor) {
-  std::string place(sizeof(StageLocation), '\0');
-  if (at + place.size() <= end && revert.extent.length <= kPageRunBytesMax) {
-    H5M_RETURN_IF_ERROR(ReadOrZeros(*segment.file, at, absl::MakeSpan(place)));
-    revert.at = GetInt<StageLocation>(place.data());
-    if (IsInPages(revert.at)) return visitor.on_revert(revert);
-  }
-  return absl::DataLossError(
-      absl::StrFormat("%s, at %d: names no page that comes back", SegmentName(segment.number), at));
 }
 
 absl::StatusOr<StageLocation> StageLog::AppendWrite(int64_t generation, CutNumber cut,

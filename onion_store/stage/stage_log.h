@@ -181,11 +181,6 @@ class StageLog {
                       absl::Span<const Extent> extents, absl::Span<const uint32_t> crcs,
                       absl::Span<const std::string_view> pieces, StageLocation* data_at);
   absl::Status NeedSegment();
-  absl::Status ReplaySegment(const StageSegment& segment, uint64_t end,
-                             const StageVisitor& visitor);
-  // Visits `revert`. The 8 bytes that name its place are at `at`, in a record that ends at `end`.
-  absl::Status ReplayRevert(const StageSegment& segment, uint64_t at, uint64_t end, Revert revert,
-                            const StageVisitor& visitor);
   std::string SegmentName(uint64_t number) const;
 
   EnvTree& tree_;

@@ -7,6 +7,7 @@
 namespace h5mirror::store {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 
 class StageLogTest : public testing::Test {
@@ -157,6 +158,14 @@ TEST_F(StageLogTest, AFailedWriteLeavesNothingBehindTheLastRecordOfASegment) {
   absl::Status replayed = Replay(log_.end(), &found);
   EXPECT_TRUE(replayed.ok()) << replayed;
   EXPECT_THAT(found, testing::ElementsAre(3, 2, 1));
+}
+
+TEST_F(StageLogTest, ASegmentThatIsNotHeldIsNamedBesideOneThatIs) {
+  ASSERT_TRUE(Append(log_, "abc").ok());
+  std::string out(3, '?');
+  const absl::Status read = ReadStaged(log_.segments(), MakeLocation(7, 64), absl::MakeSpan(out));
+  EXPECT_TRUE(absl::IsInternal(read));
+  EXPECT_THAT(read.ToString(), AllOf(HasSubstr("segment 7"), HasSubstr("d/stage-000001")));
 }
 
 }  // namespace

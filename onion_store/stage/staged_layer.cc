@@ -176,42 +176,52 @@ absl::Status StagedLayer::ResolveRun(const Run& run, std::vector<Extent>* wanted
 
 absl::Status StagedLayer::Resolve(std::vector<Extent>* wanted, std::vector<Piece>* found) const {
   std::vector<Extent> rest;
-  for (const Extent& want : *wanted) {
-    uint64_t from = want.offset;
-    auto at = map_.upper_bound(want.offset);
-    if (at != map_.begin() && std::prev(at)->second.end > want.offset) --at;
-    for (; at != map_.end() && at->first < want.end(); ++at) {
-      Extent part = Clip({at->first, at->second.end - at->first}, want);
-      if (part.offset > from) rest.push_back({from, part.offset - from});
-      found->push_back(
-          {part, Piece::Source::kStage, at->second.location + (part.offset - at->first)});
-      from = part.end();
-    }
-    if (from < want.end()) rest.push_back({from, want.end() - from});
-  }
+  for (const Extent& want : *wanted) ResolveMap(want, &rest, found);
   for (auto run = runs_.rbegin(); run != runs_.rend(); ++run) {
     if (!rest.empty()) H5M_RETURN_IF_ERROR(ResolveRun(*run, &rest, found));
   }
   wanted->clear();
   for (const Extent& want : rest) {
-    std::vector<Extent> below{want};
-    for (const Extent& part : direct_.Intersection(want)) {
-      found->push_back({part, Piece::Source::kHead, 0});
-      Extent last = below.back();  // Parts come in order: only the last can hold it.
-      below.pop_back();
-      Subtract(&below, last, part);
-      if (below.empty()) break;
-    }
-    for (Extent part : below) {
-      if (part.end() > truncated_to_) {
-        uint64_t from = std::max(part.offset, truncated_to_);
-        found->push_back({{from, part.end() - from}, Piece::Source::kZeros, 0});
-        part.length = from - part.offset;
-      }
-      if (part.length > 0) wanted->push_back(part);
+    for (const Extent& part : ResolveDirect(want, found)) {
+      const Extent kept = ResolveTruncated(part, found);
+      if (kept.length > 0) wanted->push_back(kept);
     }
   }
   return absl::OkStatus();
+}
+
+void StagedLayer::ResolveMap(Extent want, std::vector<Extent>* rest,
+                             std::vector<Piece>* found) const {
+  uint64_t from = want.offset;
+  auto at = map_.upper_bound(want.offset);
+  if (at != map_.begin() && std::prev(at)->second.end > want.offset) --at;
+  for (; at != map_.end() && at->first < want.end(); ++at) {
+    Extent part = Clip({at->first, at->second.end - at->first}, want);
+    if (part.offset > from) rest->push_back({from, part.offset - from});
+    found->push_back(
+        {part, Piece::Source::kStage, at->second.location + (part.offset - at->first)});
+    from = part.end();
+  }
+  if (from < want.end()) rest->push_back({from, want.end() - from});
+}
+
+std::vector<Extent> StagedLayer::ResolveDirect(Extent want, std::vector<Piece>* found) const {
+  std::vector<Extent> below{want};
+  for (const Extent& part : direct_.Intersection(want)) {
+    found->push_back({part, Piece::Source::kHead, 0});
+    Extent last = below.back();  // Parts come in order: only the last can hold it.
+    below.pop_back();
+    Subtract(&below, last, part);
+    if (below.empty()) break;
+  }
+  return below;
+}
+
+Extent StagedLayer::ResolveTruncated(Extent want, std::vector<Piece>* found) const {
+  if (want.end() <= truncated_to_) return want;
+  const uint64_t from = std::max(want.offset, truncated_to_);
+  found->push_back({{from, want.end() - from}, Piece::Source::kZeros, 0});
+  return {want.offset, from - want.offset};
 }
 
 absl::StatusOr<std::optional<Extent>> StagedLayer::NextStaged(uint64_t offset) const {

@@ -80,8 +80,13 @@ class StagedLayer {
   void Erase(Extent extent);
   absl::Status Spill();
   absl::Status MergeRuns();
+  // The steps of Resolve(), from the newest to the oldest. Each appends to `found` what it decides.
+  void ResolveMap(Extent want, std::vector<Extent>* rest, std::vector<Piece>* found) const;
   absl::Status ResolveRun(const Run& run, std::vector<Extent>* wanted,
                           std::vector<Piece>* found) const;
+  // What is left of `want`.
+  std::vector<Extent> ResolveDirect(Extent want, std::vector<Piece>* found) const;
+  Extent ResolveTruncated(Extent want, std::vector<Piece>* found) const;
   void Recount();
 
   MemoryCharge charge_;

@@ -15,6 +15,28 @@ constexpr std::string_view kSuffix = ".h5m";
 
 enum class Level { kTop, kBelow };
 
+// What a directory holds that files may be in, or be of.
+struct Listing {
+  absl::flat_hash_set<std::string> histories;  // names that have one
+  std::vector<std::string> names;  // directories with a '/', so that the order is that of paths
+};
+
+Listing Sort(const std::string& directory, std::vector<DirectoryEntry> entries) {
+  Listing listing;
+  for (DirectoryEntry& entry : entries) {
+    const bool is_directory = entry.kind == EntryKind::kDirectory;
+    if (is_directory && std::string_view(entry.name).ends_with(kSuffix)) {
+      listing.histories.insert(entry.name.substr(0, entry.name.size() - kSuffix.size()));
+    } else if (is_directory && !(directory.empty() && entry.name == ".h5mirror")) {
+      listing.names.push_back(entry.name + "/");
+    } else if (entry.kind == EntryKind::kFile) {
+      listing.names.push_back(std::move(entry.name));
+    }
+  }
+  std::sort(listing.names.begin(), listing.names.end());
+  return listing;
+}
+
 struct Walk {
   EnvTree& tree;
   std::string_view after_name;
@@ -29,36 +51,28 @@ struct Walk {
       return absl::OkStatus();  // Gone.
     }
     H5M_RETURN_IF_ERROR(entries.status());
-    absl::flat_hash_set<std::string> histories;
-    std::vector<std::string> names;  // directories with a '/', so that the order is that of paths
-    for (DirectoryEntry& entry : *entries) {
-      bool is_directory = entry.kind == EntryKind::kDirectory;
-      if (is_directory && std::string_view(entry.name).ends_with(kSuffix)) {
-        histories.insert(entry.name.substr(0, entry.name.size() - kSuffix.size()));
-      } else if (is_directory && !(directory.empty() && entry.name == ".h5mirror")) {
-        names.push_back(entry.name + "/");
-      } else if (entry.kind == EntryKind::kFile) {
-        names.push_back(std::move(entry.name));
-      }
-    }
-    std::sort(names.begin(), names.end());
+    const Listing listing = Sort(directory, *std::move(entries));
     const std::string prefix = directory.empty() ? "" : directory + "/";
-    for (const std::string& name : names) {
+    for (const std::string& name : listing.names) {
       if (full()) break;
       std::string path = prefix + name;
       if (name.back() == '/') {
-        // All below is at or before `after_name` if that sorts behind every "name/...".
-        bool before = path < after_name && after_name.substr(0, path.size()) != path;
-        path.pop_back();
-        // As deep as any name goes that a file can have: not only those that it can be given.
-        if (!before && path.size() < kNameBytesMax) {
-          H5M_RETURN_IF_ERROR(Visit(path, Level::kBelow));
-        }
-      } else if (path > after_name && histories.contains(name)) {
+        H5M_RETURN_IF_ERROR(VisitBelow(std::move(path)));
+      } else if (path > after_name && listing.histories.contains(name)) {
         Take(path);
       }
     }
     return absl::OkStatus();
+  }
+
+  // `path` ends with a '/'.
+  absl::Status VisitBelow(std::string path) {
+    // All below is at or before `after_name` if that sorts behind every "name/...".
+    const bool is_before = path < after_name && !after_name.starts_with(path);
+    path.pop_back();
+    // As deep as any name goes that a file can have: not only those that it can be given.
+    if (is_before || path.size() >= kNameBytesMax) return absl::OkStatus();
+    return Visit(path, Level::kBelow);
   }
 
   void Take(const std::string& path) {
