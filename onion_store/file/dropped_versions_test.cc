@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "base/fault_env.h"
+#include "base/testing/fault_env.h"
 #include "gmock/gmock.h"
 
 namespace h5mirror::store {

@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "base/fault_env.h"
+#include "base/testing/fault_env.h"
 #include "gmock/gmock.h"
 
 namespace h5mirror::store {

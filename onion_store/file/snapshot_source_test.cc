@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/fault_env.h"
+#include "base/testing/fault_env.h"
 #include "gmock/gmock.h"
 #include "onion_store/file/pins.h"
 #include "onion_store/file/snapshot.h"
