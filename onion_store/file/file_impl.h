@@ -8,6 +8,15 @@
 //   file_snapshots.cc            pinned cuts
 //   file_rollback.cc, file_prune.cc, file_stats.cc, file_verify.cc, file_outside.cc,
 //   file_oversize.cc, file_metadata.cc
+//
+// What it knows and decides is in objects of their own, each with a test:
+//
+//   Pins, PinnedPagesList    cuts that readers hold, and the pages that were saved for them
+//   DueWork                  which cut becomes durable when, and which becomes a version
+//   PlanCommit()             what one transaction of the index says
+//   ApplyRound               the pages of one round of the apply
+//   DroppedVersions          whether a version was dropped while it was looked up
+//   SnapshotSource, VersionSource   what readers of cuts and versions get of the file
 #ifndef H5MIRROR_ONION_STORE_FILE_FILE_IMPL_H_
 #define H5MIRROR_ONION_STORE_FILE_FILE_IMPL_H_
 
