@@ -6,7 +6,7 @@
 //   each round   SavePages()    1. append pre-images to pages-N (pre_images.h)
 //                               2. fdatasync pages-N
 //                               3. index transaction: the rows of the pre-images
-//                WritePages()   4. write pages to the head, and their checksums to sums; no sync
+//                round.Write()  4. write pages to the head, and their checksums to sums; no sync
 //   then once    FinishApply()  5. sum the direct bytes; cut the head off at the cut's size
 //                               6. fdatasync head and sums
 //                               7. index transaction: applied cut, stage_first, stat of the head
@@ -19,7 +19,7 @@
 //
 // A pre-image is saved of a page that differs, lies below the largest version of its generation,
 // and has no row of the newest applied version yet. A page that a reader's pinned cut needs is also
-// saved in a file that is never synced, as no pin outlives the process (SavePinnedPages()).
+// saved in a file that is never synced, as no pin outlives the process (SavePinned()).
 // Invariants:
 // - A page of the head differs from the newest applied version only where that has a row of it.
 // - Sums match the head at the applied cut, but for pages that went bad on the disk. The pre-image
