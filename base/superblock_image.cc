@@ -96,10 +96,15 @@ std::optional<std::string> ClosedSuperblock(std::string_view bytes, uint64_t off
   return image;
 }
 
-HasSwmrFlag SwmrFlagIn(std::string_view bytes) {
-  const bool has = ChecksumAt(bytes) && bytes[kVersionAt] == kSwmrVersion &&
-                   (static_cast<uint8_t>(bytes[kFlagsAt]) & kSwmr) != 0;
+HasSwmrFlag SwmrFlagAtFront(std::string_view bytes) {
+  const bool has =
+      bytes.size() >= kSuperblockFlagsEnd && LooksLikeSuperblock(bytes) == HasSuperblock::kYes &&
+      bytes[kVersionAt] == kSwmrVersion && (static_cast<uint8_t>(bytes[kFlagsAt]) & kSwmr) != 0;
   return has ? HasSwmrFlag::kYes : HasSwmrFlag::kNo;
+}
+
+HasSwmrFlag SwmrFlagIn(std::string_view bytes) {
+  return ChecksumAt(bytes) ? SwmrFlagAtFront(bytes) : HasSwmrFlag::kNo;
 }
 
 HasWriterFlag WriterFlagIn(std::string_view bytes) {

@@ -34,6 +34,8 @@ std::optional<std::string> ClosedSuperblock(std::string_view bytes, uint64_t off
 // work or was killed.
 enum class HasSwmrFlag : uint8_t { kNo, kYes };
 HasSwmrFlag SwmrFlagIn(std::string_view bytes);
+// The same of bytes that need not hold the superblock whole, as a program may write it in parts.
+HasSwmrFlag SwmrFlagAtFront(std::string_view bytes);
 
 // Whether the superblock at the beginning of `bytes` has the flag of any writer. Only version 3 has
 // it, and only if the writer locks files.

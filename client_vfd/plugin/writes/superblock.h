@@ -21,7 +21,7 @@ inline SwmrFlag SwmrFlagOf(uint64_t offset, size_t size, const void* bytes) {
       LooksLikeSuperblock(written) == HasSuperblock::kNo) {
     return SwmrFlag::kNotASuperblock;
   }
-  return SwmrFlagIn(written) == HasSwmrFlag::kYes ? SwmrFlag::kSet : SwmrFlag::kClear;
+  return SwmrFlagAtFront(written) == HasSwmrFlag::kYes ? SwmrFlag::kSet : SwmrFlag::kClear;
 }
 
 }  // namespace h5mirror::vfd
