@@ -1,11 +1,15 @@
 #include "cli/verbs/doctor_config.h"
 
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
 #include "base/driver_keys.h"
 #include "base/nearest_name.h"
+#include "base/server_list.h"
 #include "base/strings.h"
 #include "base/utf8.h"
 
@@ -23,6 +27,19 @@ Check UnknownKey(std::string_view key) {
                           : StrCat("did you mean ", nearest, "?")};
 }
 
+Check NoKeyAndValue(std::string_view item) {
+  return {Health::kFail, kName,
+          StrCat("HDF5_DRIVER_CONFIG: ", Quoted(Printable(item)),
+                 " is no KEY=VALUE: HDF5 opens no file"),
+          "write KEY=VALUE, with ';' between two"};
+}
+
+bool IsAmong(std::string_view server, std::string_view list) {
+  const std::vector<std::string> servers = ParseServerList(list).servers;
+  return std::any_of(servers.begin(), servers.end(),
+                     [&](const std::string& each) { return IsSameServer(each, server); });
+}
+
 }  // namespace
 
 Check CheckDriverConfig(std::string_view config, std::string_view server) {
@@ -33,6 +50,7 @@ Check CheckDriverConfig(std::string_view config, std::string_view server) {
   }
   std::string servers;
   for (const absl::string_view item : absl::StrSplit(ToAbsl(text), ';', absl::SkipWhitespace())) {
+    if (!absl::StrContains(item, '=')) return NoKeyAndValue(ToStd(item));
     const std::pair<absl::string_view, absl::string_view> parts =
         absl::StrSplit(item, absl::MaxSplits('=', 1));
     const std::string_view key = ToStd(absl::StripAsciiWhitespace(parts.first));
@@ -41,7 +59,7 @@ Check CheckDriverConfig(std::string_view config, std::string_view server) {
     }
     if (key == "server") servers = std::string(absl::StripAsciiWhitespace(parts.second));
   }
-  if (servers.empty() || servers == server) {
+  if (servers.empty() || IsAmong(server, servers)) {
     return {Health::kOk, kName, "the driver knows all keys of HDF5_DRIVER_CONFIG", ""};
   }
   return {Health::kWarn, kName,

@@ -26,6 +26,16 @@ TEST(DoctorConfigTest, AnotherServerThanTheOneThatIsAskedIsSaid) {
   EXPECT_THAT(check.detail, HasSubstr("node7:9999, and 127.0.0.1:7447"));
 }
 
+TEST(DoctorConfigTest, AnItemWithoutAValueFails) {
+  const Check check = CheckDriverConfig("root=/data;mode", "node7");
+  EXPECT_EQ(check.health, Health::kFail);
+  EXPECT_THAT(check.detail, HasSubstr("\"mode\" is no KEY=VALUE"));
+}
+
+TEST(DoctorConfigTest, OneOfTheServersOfAListIsEnoughHoweverItIsWritten) {
+  EXPECT_EQ(CheckDriverConfig("server=node8,Node7", "node7:7447").health, Health::kOk);
+}
+
 TEST(DoctorConfigTest, AFileIsNamedAndNotRead) {
   EXPECT_THAT(CheckDriverConfig("@/etc/driver.toml", "s").detail, HasSubstr("/etc/driver.toml"));
 }
