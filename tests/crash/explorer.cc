@@ -1,5 +1,7 @@
 #include "tests/crash/explorer.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -9,6 +11,7 @@
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "base/errno_status.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "gtest/gtest.h"
@@ -312,10 +315,21 @@ std::optional<Replay> ParseReplay(const std::string& text) {
   return replay;
 }
 
+// Made under a name of this process: another one, which checks the same scenario, may save at the
+// same time.
 absl::Status SaveTree(FaultEnv& env, const std::string& directory) {
   H5M_ASSIGN_OR_RETURN(auto tree, env.OpenTree("/"));
-  std::filesystem::remove_all(directory);
-  return SaveBelow(*tree, "", directory);
+  const std::string fresh = StrCat(directory, ".", getpid());
+  std::error_code error;
+  std::filesystem::remove_all(fresh, error);
+  absl::Status saved = SaveBelow(*tree, "", fresh);
+  if (saved.ok()) {
+    std::filesystem::remove_all(directory, error);
+    std::filesystem::rename(fresh, directory, error);
+    if (error) saved = ErrnoToStatus(error.value(), StrCat("rename ", fresh));
+  }
+  if (!saved.ok()) std::filesystem::remove_all(fresh, error);
+  return saved;
 }
 
 }  // namespace h5mirror::store
