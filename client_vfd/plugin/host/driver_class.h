@@ -6,7 +6,7 @@
 
 namespace h5mirror::vfd {
 
-// The HDF5 file driver "h5mirror": a class of its own for each host library.
+// The HDF5 file driver "h5mirror".
 H5FD_class_t MakeDriverClass();
 
 }  // namespace h5mirror::vfd

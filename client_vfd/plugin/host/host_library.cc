@@ -10,8 +10,6 @@
 #include <mutex>
 #include <vector>
 
-#include "client_vfd/plugin/host/driver_class.h"
-
 namespace h5mirror::vfd {
 namespace {
 
@@ -86,10 +84,9 @@ HostLibrary* MakeHost(const link_map* map) {
   const bool is_executable = map == nullptr || map->l_name == nullptr || *map->l_name == '\0';
   host->path = is_executable ? ExecutablePath() : map->l_name;
   // RTLD_NOLOAD only finds what is loaded; the handle is kept, since the library calls into us.
-  void* handle = dlopen(is_executable ? nullptr : map->l_name, RTLD_NOLOAD | RTLD_LAZY);
-  if (handle != nullptr) host->api = LoadApi(handle);
+  host->handle = dlopen(is_executable ? nullptr : map->l_name, RTLD_NOLOAD | RTLD_LAZY);
+  if (host->handle != nullptr) host->api = LoadApi(host->handle);
   host->version = VersionOf(host->api);
-  host->driver_class = MakeDriverClass();
   return host;
 }
 

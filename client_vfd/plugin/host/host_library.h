@@ -45,9 +45,9 @@ struct HostApi {
 
 struct HostLibrary {
   HostApi api;
-  std::string path;           // of the shared object, or of the executable
-  std::string version;        // "1.14.5", "unknown"
-  H5FD_class_t driver_class;  // this host's own copy
+  std::string path;        // of the shared object, or of the executable
+  std::string version;     // "1.14.5", "unknown"
+  void* handle = nullptr;  // for dlsym; null if the host cannot be found
   unsigned long link_map = 0;
 };
 

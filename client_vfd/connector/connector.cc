@@ -1,0 +1,159 @@
+#include "client_vfd/connector/connector.h"
+
+#include <cstdlib>
+#include <ctime>
+
+#include "H5FDh5mirror.h"
+#include "client_vfd/connector/explicit_drivers.h"
+#include "client_vfd/plugin/host/h5_error.h"
+
+namespace h5mirror::vol {
+namespace {
+
+// Calls of HDF5 under way in this thread.
+thread_local int depth = 0;
+
+int64_t NowNs(clockid_t clock) {
+  timespec now{};
+  clock_gettime(clock, &now);
+  return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
+
+// A few nanoseconds, exact to a tick of the kernel: enough for the question of each call.
+int64_t RoughNow() { return NowNs(CLOCK_MONOTONIC_COARSE); }
+
+}  // namespace
+
+Connector::Connector(Host host, const H5VL_class_t& native) : host_(host), native_(native) {}
+
+Connector::Call::Call(Connector& connector) {
+  if (depth++ == 0 && connector.files_.MayBeDue(RoughNow())) connector.FlushDue();
+}
+
+Connector::Call::~Call() { --depth; }
+
+void Connector::FlushDue() {
+  files_.FlushDue([] { return NowNs(CLOCK_MONOTONIC); },
+                  [this](void* file) { return Flush(file); });
+}
+
+bool Connector::Flush(void* file) {
+  H5VL_file_specific_args_t args{};
+  args.op_type = H5VL_FILE_FLUSH;
+  args.args.flush.obj_type = H5I_FILE;
+  args.args.flush.scope = H5F_SCOPE_LOCAL;
+  const herr_t result = native_.file_cls.specific(file, &args, H5P_DEFAULT, nullptr);
+  // The program asked for no flush, so its next error is none of this one.
+  if (result < 0) host_.more.e_clear(H5E_DEFAULT);
+  return result >= 0;
+}
+
+void Connector::NoteChange(void* object, H5I_type_t type) {
+  if (!files_.has_ticking()) return;
+  void* file = object;
+  if (type != H5I_FILE) {
+    H5VL_loc_params_t self{};
+    self.obj_type = type;
+    self.type = H5VL_OBJECT_BY_SELF;
+    H5VL_object_get_args_t args{};
+    args.op_type = H5VL_OBJECT_GET_FILE;
+    args.args.get_file.file = &file;
+    if (native_.object_cls.get(object, &self, &args, H5P_DEFAULT, nullptr) < 0) return;
+  }
+  files_.OnChange(file, RoughNow());
+}
+
+Settings Connector::SettingsOf(hid_t fapl) const {
+  void* info = nullptr;
+  if (host_.more.p_get_vol_info(fapl, &info) < 0 || info == nullptr) return {};
+  const Settings settings = *static_cast<const Settings*>(info);
+  std::free(info);
+  return settings;
+}
+
+bool Connector::IsMirrored(void* file, hid_t fapl) const {
+  const hid_t list = host_.api.p_copy(fapl);
+  if (list < 0) return false;
+  H5FDh5mirror_api_t api{};
+  api.version = 1;
+  H5FDh5mirror_api_t* filled = &api;
+  void* handle = nullptr;
+  H5VL_native_file_optional_args_t native_args{};
+  native_args.get_vfd_handle.fapl_id = list;
+  native_args.get_vfd_handle.file_handle = &handle;
+  H5VL_optional_args_t args{.op_type = H5VL_NATIVE_FILE_GET_VFD_HANDLE, .args = &native_args};
+  bool is_mirrored = false;
+  if (host_.more.p_insert(list, H5FD_H5MIRROR_PROPERTY, sizeof filled, &filled, nullptr, nullptr,
+                          nullptr, nullptr, nullptr, nullptr) >= 0 &&
+      native_.file_cls.optional(file, &args, H5P_DEFAULT, nullptr) >= 0 && api.file != nullptr) {
+    H5FDh5mirror_status_t status{};
+    api.status(api.file, &status);
+    is_mirrored = status.state != H5FD_H5MIRROR_OFF;
+  }
+  host_.api.p_close(list);
+  return is_mirrored;
+}
+
+void* Connector::Opened(void* file, unsigned flags, const Settings& settings, hid_t fapl,
+                        hid_t program_fapl) {
+  const bool writes = (flags & (H5F_ACC_RDWR | H5F_ACC_TRUNC | H5F_ACC_EXCL)) != 0;
+  if (settings.tick_ns > 0 && writes && IsMirrored(file, fapl)) {
+    files_.AddTicking(file, settings.tick_ns);
+  }
+  if (program_fapl >= 0) files_.SetProgramList(file, program_fapl);
+  return file;
+}
+
+template <typename Open>
+void* Connector::OpenWith(unsigned flags, hid_t fapl, Open open) {
+  const Settings settings = SettingsOf(fapl);
+  const hid_t list = settings.all_drivers ? MirroringList(host_, fapl, flags) : H5I_INVALID_HID;
+  if (list < 0) {
+    void* const file = open(fapl);
+    return file == nullptr ? file : Opened(file, flags, settings, fapl, H5I_INVALID_HID);
+  }
+  void* const file = open(list);
+  if (file != nullptr) Opened(file, flags, settings, list, host_.api.p_copy(fapl));
+  const vfd::KeepErrors keep(host_.api);
+  host_.api.p_close(list);
+  return file;
+}
+
+void* Connector::CreateFile(const char* name, unsigned flags, hid_t fcpl, hid_t fapl, hid_t dxpl,
+                            void** req) {
+  return OpenWith(flags | H5F_ACC_RDWR, fapl, [&](hid_t list) {
+    return native_.file_cls.create(name, flags, fcpl, list, dxpl, req);
+  });
+}
+
+void* Connector::OpenFile(const char* name, unsigned flags, hid_t fapl, hid_t dxpl, void** req) {
+  return OpenWith(flags, fapl,
+                  [&](hid_t list) { return native_.file_cls.open(name, flags, list, dxpl, req); });
+}
+
+herr_t Connector::GetOfFile(void* file, H5VL_file_get_args_t* args, hid_t dxpl, void** req) {
+  const herr_t result = native_.file_cls.get(file, args, dxpl, req);
+  if (result >= 0 && args->op_type == H5VL_FILE_GET_FAPL) {
+    const hid_t program_fapl = files_.ProgramList(file);
+    if (program_fapl >= 0) ShowProgramDriver(host_, program_fapl, args->args.get_fapl.fapl_id);
+  }
+  return result;
+}
+
+herr_t Connector::CloseFile(void* file, hid_t dxpl, void** req) {
+  const hid_t program_fapl = files_.Remove(file);
+  const herr_t result = native_.file_cls.close(file, dxpl, req);
+  if (program_fapl >= 0) {
+    const vfd::KeepErrors keep(host_.api);
+    host_.api.p_close(program_fapl);
+  }
+  return result;
+}
+
+void Connector::NoteReopened(void* from, void* file) {
+  files_.CopyTicks(from, file);
+  const hid_t program_fapl = files_.ProgramList(from);
+  if (program_fapl >= 0) files_.SetProgramList(file, host_.api.p_copy(program_fapl));
+}
+
+}  // namespace h5mirror::vol

@@ -1,0 +1,102 @@
+#include "client_vfd/connector/explicit_drivers.h"
+
+#include <array>
+#include <cstdlib>
+#include <string>
+
+#include "client_vfd/plugin/host/h5_error.h"
+
+namespace h5mirror::vol {
+namespace {
+
+enum class Named { kOther, kSec2, kStdio, kCore, kDirect, kLog };
+
+constexpr std::array kMirrored = {Named::kSec2, Named::kCore, Named::kStdio, Named::kDirect,
+                                  Named::kLog};
+
+// HDF5's own defaults of H5Pset_fapl_direct and of the core driver's growth.
+constexpr size_t kAlignmentBytes = 4096;
+constexpr size_t kCopyBytes = 16 << 20;
+constexpr size_t kIncrementBytes = 64 << 10;
+
+herr_t Name(const Host& host, Named driver, hid_t list) {
+  switch (driver) {
+    case Named::kSec2:
+      return host.api.p_set_fapl_sec2(list);
+    case Named::kStdio:
+      return host.more.p_set_fapl_stdio(list);
+    case Named::kCore:
+      return host.more.p_set_fapl_core(list, kIncrementBytes, 1);
+    case Named::kDirect:
+      if (host.api.p_set_fapl_direct == nullptr) return -1;
+      return host.api.p_set_fapl_direct(list, kAlignmentBytes, kAlignmentBytes, kCopyBytes);
+    case Named::kLog:
+      if (host.api.p_set_fapl_log == nullptr) return -1;
+      return host.api.p_set_fapl_log(list, nullptr, 0, 0);
+    case Named::kOther:
+      break;
+  }
+  return -1;
+}
+
+// A driver has one id, made at its first use. So a list that surely names the driver tells whether
+// another list does.
+Named DriverOf(const Host& host, hid_t fapl) {
+  const hid_t wanted = host.more.p_get_driver(fapl);
+  const hid_t sample = host.api.p_copy(fapl);
+  if (sample < 0) return Named::kOther;
+  Named found = Named::kOther;
+  for (const Named driver : kMirrored) {
+    if (Name(host, driver, sample) < 0 || host.more.p_get_driver(sample) != wanted) continue;
+    found = driver;
+    break;
+  }
+  host.api.p_close(sample);
+  return found;
+}
+
+bool HasFileImage(const Host& host, hid_t fapl) {
+  void* image = nullptr;
+  size_t bytes = 0;
+  if (host.more.p_get_file_image(fapl, &image, &bytes) < 0) return true;
+  if (image != nullptr) host.more.free_memory(image);
+  return bytes > 0;
+}
+
+// Core reads a whole file into memory at its open, which a program that only reads asked for.
+bool IsBackedWriter(const Host& host, hid_t fapl, unsigned flags) {
+  size_t increment = 0;
+  hbool_t has_backing = false;
+  return (flags & H5F_ACC_RDWR) != 0 &&
+         host.more.p_get_fapl_core(fapl, &increment, &has_backing) >= 0 && has_backing;
+}
+
+std::string ConfigOver(Named named) {
+  const char* const config = std::getenv("HDF5_DRIVER_CONFIG");
+  std::string text = config == nullptr ? "" : config;
+  if (named == Named::kDirect) text += ";under=direct";
+  if (named == Named::kLog) text += ";under=log";
+  return text;
+}
+
+}  // namespace
+
+hid_t MirroringList(const Host& host, hid_t fapl, unsigned flags) {
+  const vfd::QuietErrors quiet(host.api);
+  const Named named = DriverOf(host, fapl);
+  if (named == Named::kOther || HasFileImage(host, fapl)) return H5I_INVALID_HID;
+  if (named == Named::kCore && !IsBackedWriter(host, fapl, flags)) return H5I_INVALID_HID;
+  const hid_t list = host.api.p_copy(fapl);
+  if (list < 0) return H5I_INVALID_HID;
+  if (host.more.p_set_driver_by_name(list, "h5mirror", ConfigOver(named).c_str()) >= 0) return list;
+  host.api.p_close(list);
+  return H5I_INVALID_HID;
+}
+
+void ShowProgramDriver(const Host& host, hid_t program_fapl, hid_t shown) {
+  const vfd::QuietErrors quiet(host.api);
+  const hid_t driver = host.more.p_get_driver(program_fapl);
+  if (driver >= 0) host.more.p_set_driver(shown, driver, host.api.p_get_driver_info(program_fapl));
+}
+
+}  // namespace h5mirror::vol

@@ -1,0 +1,61 @@
+// The files of one host that the connector looks after, from their open to their close.
+#ifndef H5MIRROR_CLIENT_VFD_CONNECTOR_OPEN_FILES_H_
+#define H5MIRROR_CLIENT_VFD_CONNECTOR_OPEN_FILES_H_
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <vector>
+
+#include "client_vfd/connector/tick_clock.h"
+#include "client_vfd/connector/vol_headers.h"
+
+namespace h5mirror::vol {
+
+// A file is known by the pointer that HDF5's own connector has for it. It holds from the open to
+// the close of that handle; afterwards the pointer may be another file's.
+// Thread-safe; HDF5 calls with its lock, except where it has none.
+class OpenFiles {
+ public:
+  // The file is of our driver, open for writing.
+  void AddTicking(void* file, int64_t tick_ns);
+  // `file` is another handle of `from`, and is looked after in the same way.
+  void CopyTicks(void* from, void* file);
+  // The program's own access list, which H5Fget_access_plist gives back; owned from here on.
+  void SetProgramList(void* file, hid_t fapl);
+
+  // The program's list, H5I_INVALID_HID if it is what the file was opened with.
+  hid_t ProgramList(void* file);
+  // Returns the program's list, for the caller to close; H5I_INVALID_HID: none.
+  hid_t Remove(void* file);
+
+  // Cheap, and the first question of each call: false if there is nothing to note.
+  bool has_ticking() const { return ticking_.load(std::memory_order_relaxed) > 0; }
+  bool MayBeDue(int64_t now) const { return now >= due_.load(std::memory_order_relaxed); }
+
+  void OnChange(void* file, int64_t now);
+  // Calls `flush` for each file that is due, and notes how it went. `clock` gives the time.
+  void FlushDue(const std::function<int64_t()>& clock, const std::function<bool(void*)>& flush);
+
+ private:
+  struct OpenFile {
+    void* file = nullptr;
+    bool ticks = false;
+    TickClock clock{0};
+    hid_t program_fapl = H5I_INVALID_HID;
+  };
+
+  OpenFile* FindLocked(void* file);
+  OpenFile& AddLocked(void* file);
+  void UpdateLocked();
+
+  std::mutex mutex_;
+  std::vector<OpenFile> files_;
+  std::atomic<int> ticking_ = 0;
+  std::atomic<int64_t> due_ = TickClock::kNever;  // the earliest of all files
+};
+
+}  // namespace h5mirror::vol
+
+#endif  // H5MIRROR_CLIENT_VFD_CONNECTOR_OPEN_FILES_H_
