@@ -151,6 +151,10 @@ struct FileCalls {
     return slots[kSlot]->GetOfFile(file, args, dxpl, req);
   }
   static herr_t Specific(void* file, H5VL_file_specific_args_t* args, hid_t dxpl, void** req) {
+    if (args->op_type == H5VL_FILE_IS_ACCESSIBLE && !slots[kSlot]->IsAsked(*args)) {
+      *args->args.is_accessible.accessible = false;
+      return 0;
+    }
     const herr_t result = slots[kSlot]->native().file_cls.specific(file, args, dxpl, req);
     if (result >= 0 && args->op_type == H5VL_FILE_REOPEN) {
       slots[kSlot]->NoteReopened(file, *args->args.reopen.file);

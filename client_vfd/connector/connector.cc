@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 #include <ctime>
+#include <string_view>
 
 #include "H5FDh5mirror.h"
 #include "client_vfd/connector/explicit_drivers.h"
@@ -63,9 +64,9 @@ void Connector::NoteChange(void* object, H5I_type_t type) {
   files_.OnChange(file, RoughNow());
 }
 
-Settings Connector::SettingsOf(hid_t fapl) const {
+std::optional<Settings> Connector::SettingsOf(hid_t fapl) const {
   void* info = nullptr;
-  if (host_.more.p_get_vol_info(fapl, &info) < 0 || info == nullptr) return {};
+  if (host_.more.p_get_vol_info(fapl, &info) < 0 || info == nullptr) return std::nullopt;
   const Settings settings = *static_cast<const Settings*>(info);
   std::free(info);
   return settings;
@@ -106,7 +107,7 @@ void* Connector::Opened(void* file, unsigned flags, const Settings& settings, hi
 
 template <typename Open>
 void* Connector::OpenWith(unsigned flags, hid_t fapl, Open open) {
-  const Settings settings = SettingsOf(fapl);
+  const Settings settings = SettingsOf(fapl).value_or(Settings{});
   const hid_t list = settings.all_drivers ? MirroringList(host_, fapl, flags) : H5I_INVALID_HID;
   if (list < 0) {
     void* const file = open(fapl);
@@ -148,6 +149,13 @@ herr_t Connector::CloseFile(void* file, hid_t dxpl, void** req) {
     host_.api.p_close(program_fapl);
   }
   return result;
+}
+
+bool Connector::IsAsked(const H5VL_file_specific_args_t& is_accessible) const {
+  const char* const chosen = std::getenv("HDF5_VOL_CONNECTOR");
+  if (chosen != nullptr && std::string_view(chosen).starts_with("h5mirror")) return true;
+  const vfd::KeepErrors keep(host_.api);
+  return SettingsOf(is_accessible.args.is_accessible.fapl_id).has_value();
 }
 
 void Connector::NoteReopened(void* from, void* file) {

@@ -40,11 +40,16 @@ class Connector {
   void* OpenFile(const char* name, unsigned flags, hid_t fapl, hid_t dxpl, void** req);
   herr_t GetOfFile(void* file, H5VL_file_get_args_t* args, hid_t dxpl, void** req);
   herr_t CloseFile(void* file, hid_t dxpl, void** req);
+  // Whether the program chose the connector. Where HDF5's own fails to open a file, HDF5 asks every
+  // connector in the plugin directory for it. This one has nothing to add, and an error of its own
+  // would hide the first one, with its errno.
+  bool IsAsked(const H5VL_file_specific_args_t& is_accessible) const;
   // The program has opened `file` once more (H5Freopen).
   void NoteReopened(void* from, void* file);
 
  private:
-  Settings SettingsOf(hid_t fapl) const;
+  // nullopt: none came with the connector's name.
+  std::optional<Settings> SettingsOf(hid_t fapl) const;
   void FlushDue();
   bool Flush(void* file);
   // Of our driver, and not left out by its rules.

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "client_vfd/connector/callbacks.h"
+#include "client_vfd/plugin/host/h5_error.h"
 #include "client_vfd/plugin/host/reporter.h"
 
 namespace h5mirror::vol {
@@ -108,10 +109,14 @@ const H5VL_class_t* ClassFor(const vfd::HostLibrary& library) {
 
 H5PL_type_t H5PLget_plugin_type(void) { return H5PL_TYPE_VOL; }
 
-// Called from inside the host while it is being initialized.
+// Called from inside the host: while it is being initialized, or after an open that failed, whose
+// errors are to stay.
 const void* H5PLget_plugin_info(void) {
   try {
-    return h5mirror::vol::ClassFor(h5mirror::vfd::FindHost(__builtin_return_address(0)));
+    const auto& library = h5mirror::vfd::FindHost(__builtin_return_address(0));
+    if (!library.api.usable) return nullptr;
+    const h5mirror::vfd::KeepErrors keep(library.api);
+    return h5mirror::vol::ClassFor(library);
   } catch (...) {
     return nullptr;
   }

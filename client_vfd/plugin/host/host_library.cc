@@ -10,6 +10,7 @@
 #include <mutex>
 #include <vector>
 
+#include "client_vfd/plugin/host/h5_error.h"
 namespace h5mirror::vfd {
 namespace {
 
@@ -66,9 +67,12 @@ HostApi LoadApi(void* handle) {
 }
 
 std::string VersionOf(const HostApi& api) {
+  if (!api.usable) return "unknown";
   unsigned major = 0, minor = 0, release = 0;
+  // After an open that failed HDF5 looks through all plugins, and then tells of that open.
+  const KeepErrors keep(api);
   // Safe inside the library's own initialization: it only returns compiled-in numbers.
-  if (!api.usable || api.get_libversion(&major, &minor, &release) < 0) return "unknown";
+  if (api.get_libversion(&major, &minor, &release) < 0) return "unknown";
   return std::to_string(major) + "." + std::to_string(minor) + "." + std::to_string(release);
 }
 
