@@ -21,12 +21,12 @@ constexpr absl::Duration kLeaseWait = absl::Milliseconds(250);
 Session::Session(SessionHost& host, SessionConfig config, std::unique_ptr<FileReader> file)
     : host_(host),
       config_(std::move(config)),
-      place_(config_.real_path, config_.record_tag),
       file_(std::move(file)),
       session_id_(host_.RandomId()),
       window_used_(host_.saved_bytes(config_.server.target)),
       child_writes_(ChildWritesCounter(session_id_)),
       queue_(config_.remote ? CutQueue::kExact : Changes::kExtentsMax),
+      record_(RecordPlace(config_.real_path, config_.record_tag)),
       attach_time_(host_.Now()),
       program_clock_({config_.timeout, config_.linger, config_.outage_wait}, attach_time_),
       stream_clock_(config_.timeout, rpc::kMaxFrameBytes),
@@ -256,46 +256,19 @@ void Session::Notify(const char* event, const std::string& detail, bool to_user)
 
 bool Session::SaveRecord(RecordState state) {
   if (superseded() || config_.remote) return true;  // It is the follower's; or there is none.
-  const absl::Time written_at = record_.since;
-  FillRecord(state);
   // Behind the program's back a record is only brought up to date, never made: the user may be
   // deleting the file and its directory just now.
-  const bool had_map = record_.dirty_map_id != Bytes16{};
-  if (state != RecordState::kBehind) record_.dirty_map_id = {};
-  absl::StatusOr<bool> written = true;
-  if (closing_.is_unlocked()) {
-    written = UpdateLocalRecord(place_, record_, written_at);
-  } else if (const absl::Status status = WriteLocalRecord(place_, record_); !status.ok()) {
-    written = status;
-  }
+  const absl::StatusOr<bool> written = record_.Save(
+      {state, standing_.detail(), closing_.stat(), session_id_, tickets_.FinalSeq(), base_.cut(),
+       base_.version(), host_.TimeOfDay()},
+      closing_.is_unlocked() ? SessionRecord::Writing::kUpdate : SessionRecord::Writing::kMake);
   if (!written.ok()) {
     Notify("record",
            absl::StrCat(config_.real_path,
                         ": the mirror's record cannot be written: ", written.status().message()),
            true);
   }
-  const bool saved = written.value_or(false);
-  if (!saved) record_.since = written_at;
-  // An update has removed it.
-  const bool forgets_map = had_map && !closing_.is_unlocked() && record_.dirty_map_id == Bytes16{};
-  if (forgets_map && saved) RemoveDirtyMap(place_);
-  return saved;
-}
-
-void Session::FillRecord(RecordState state) {
-  record_.state = state;
-  record_.since = std::max(host_.TimeOfDay(), record_.since + absl::Nanoseconds(1));
-  record_.detail = state == RecordState::kClean ? "" : standing_.detail();
-  record_.pending_seq = 0;
-  if (closing_.stat()) record_.stat = *closing_.stat();
-  const std::optional<uint64_t> sent = tickets_.FinalSeq();
-  if (state == RecordState::kClean) {
-    record_.cut = base_.cut();
-    record_.version = base_.version();
-  } else if (sent) {
-    record_.pending_session_id = session_id_;
-    record_.pending_seq = *sent;
-  }
+  return written.value_or(false);
 }
 
 bool Session::SaveProgress() {
@@ -314,8 +287,7 @@ bool Session::IsAnothersFile() const {
   if (has_follower()) return false;
   if (!FileIsAsClosed()) return true;
   // It may have written nothing yet.
-  const absl::StatusOr<LocalRecord> now = ReadLocalRecord(place_);
-  return now.ok() && now->since != record_.since;
+  return record_.IsAnothers();
 }
 
 void Session::FinishSession() {
@@ -355,12 +327,12 @@ void Session::EndBehind() {
   }
   SaveDirtyMap();
   SaveRecord(RecordState::kBehind);
-  const bool noted = record_.dirty_map_id != Bytes16{};
   Notify("close",
          absl::StrCat(standing_.detail(),
-                      noted ? ". The next open that writes to it brings the rest, or: h5mirror "
-                              "resync "
-                            : ". To bring the mirror level: h5mirror resync ",
+                      record_.names_map()
+                          ? ". The next open that writes to it brings the rest, or: h5mirror "
+                            "resync "
+                          : ". To bring the mirror level: h5mirror resync ",
                       config_.real_path),
          !standing_.user_knows());
 }

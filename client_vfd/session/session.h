@@ -96,6 +96,7 @@
 #include "client_vfd/session/file_reader.h"
 #include "client_vfd/session/outbox.h"
 #include "client_vfd/session/session_host.h"
+#include "client_vfd/session/session_record.h"
 #include "client_vfd/session/state/closing.h"
 #include "client_vfd/session/state/cut_queue.h"
 #include "client_vfd/session/state/cut_tickets.h"
@@ -269,7 +270,7 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
   }
 
   // From one program to the next (session_dirty_map.cc).
-  std::optional<DirtyMap> FindDirtyMap(const FoundRecord& found) const
+  std::optional<DirtyMap> FindMap(const FoundRecord& found) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void TakeUp(const DirtyMap& map) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void FollowClose(const DirtyMap& map, Changes changes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -283,7 +284,6 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
   void TakeOutsideIn() ABSL_LOCKS_EXCLUDED(mutex_);
   void NoteOutside() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void AwaitOutside() ABSL_LOCKS_EXCLUDED(mutex_);
-  void ForgetTakenOver() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // Without a local file (session_remote.cc).
   void ClaimRemote() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -293,9 +293,6 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
 
   // Begin and resume (session_link.cc).
   void Claim() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  std::optional<FoundRecord> FindRecord() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void BeginRecord(const std::optional<FoundRecord>& found) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void ForgetElsewhere(const FoundRecord& found) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ForgetRename() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool WantsStream(absl::Time now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void StartStream();
@@ -392,14 +389,12 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
   bool SaveRecord(RecordState state) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Writes the record: kOpen while the program has the file open, then kBehind. False: not written.
   bool SaveProgress() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void FillRecord(RecordState state) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void SettleClose(bool is_acked) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void EndBehind() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void FinishSession() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   SessionHost& host_;
   const SessionConfig config_;
-  const RecordPlace place_;  // of the record and the dirty map
   const std::unique_ptr<FileReader> file_;
   const Bytes16 session_id_;
   std::atomic<int64_t>& window_used_;          // by all sessions with this server
@@ -412,14 +407,10 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
   absl::Mutex mutex_;
   CutQueue queue_ ABSL_GUARDED_BY(mutex_);
   MetadataPages metadata_ ABSL_GUARDED_BY(mutex_);
-  LocalRecord record_ ABSL_GUARDED_BY(mutex_);
+  SessionRecord record_ ABSL_GUARDED_BY(mutex_);
   MirrorBase base_ ABSL_GUARDED_BY(mutex_);
-  // The former place of the record, where the file was renamed; unset: it lay at place_.
-  std::optional<RecordPlace> former_place_ ABSL_GUARDED_BY(mutex_);
   bool begins_ ABSL_GUARDED_BY(mutex_) = false;  // Start() is at work: the file is as it was opened
   OutsideCut outside_ ABSL_GUARDED_BY(mutex_);
-  // A record to remove as soon as one was written at place_.
-  std::optional<RecordPlace> taken_over_place_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<Session> predecessor_ ABSL_GUARDED_BY(mutex_);
   bool anothers_file_ ABSL_GUARDED_BY(mutex_) = false;  // another program had the file meanwhile
   bool opening_is_awaited_ ABSL_GUARDED_BY(mutex_) = false;  // by AwaitOpened()

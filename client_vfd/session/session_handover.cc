@@ -51,8 +51,8 @@ std::optional<Session::Handover> Session::HandOver(const LocalFacts& facts, Hand
   follower_ = Follower::kHasTakenOver;
   Handover to;
   to.session_id = LastSession();
-  to.record = record_;
-  to.place = place_;
+  to.record = record_.value();
+  to.place = record_.place();
   to.cut_seen = base_.cut_seen();
   to.base_cut = base_.base_cut();
   to.from = base_.inherited_from() + 1;
@@ -98,7 +98,7 @@ bool Session::IsRipe(Handing handing) const {
 // The next session goes on from the final cut, which is visible or on its way.
 void Session::HandOverCut(Handover& to) {
   to.relation.claim = vfd::Claim::kContinue;
-  to.relation.file_id = ToByteString(record_.file_id);
+  to.relation.file_id = ToByteString(record_.value().file_id);
   to.changes = queue_.NotDurable();
   if (IsFinalVisible()) {
     to.relation.base_cut = base_.cut_seen();
@@ -163,9 +163,9 @@ void Session::ClaimToClose() {
 
 void Session::Inherit(Handover from) {
   claimed_ = true;
-  record_ = std::move(from.record);
+  record_.Inherit(std::move(from.record), *from.place);
   base_.Inherit(std::move(from.relation), from.base_cut, from.cut_seen, from.from, from.heritage);
-  base_.SetLevel(record_.cut, record_.version);
+  base_.SetLevel(record_.value().cut, record_.value().version);
   if (from.standing.is_behind()) {
     standing_ = std::move(from.standing);
     link_.TakeOverRetry(from.retry_time);
@@ -173,9 +173,7 @@ void Session::Inherit(Handover from) {
   } else {
     queue_.Inherit(std::move(from.changes));
   }
-  const bool saved = SaveProgress();
-  // The program has opened it with another number of mirrors.
-  if (saved && from.place->tag != place_.tag) RemoveLocalRecord(*from.place);
+  if (SaveProgress()) record_.ForgetElsewhere();
 }
 
 // The session before has ended, and its record is what it will be: now the changes of this one,

@@ -70,57 +70,24 @@ std::optional<std::string> TlsInTheWay(const rpc::ClientOptions& server,
 
 }  // namespace
 
-// The file's record; where it has none and was not made by this open, that of the file which it was
-// before it was renamed.
-std::optional<FoundRecord> Session::FindRecord() {
-  absl::StatusOr<FoundRecord> found = TakeRecordOf(place_, config_.facts.server);
-  if (found.ok()) return *std::move(found);
-  if (!absl::IsNotFound(found.status()) || config_.facts.created) return std::nullopt;
-  absl::StatusOr<FoundRecord> former =
-      FindFormerRecord(place_, config_.facts.server, config_.facts.stat_at_open);
-  if (!former.ok()) return std::nullopt;
-  former_place_ = former->place;
-  return *std::move(former);
-}
-
 void Session::Claim() {
   claimed_ = true;
   if (config_.remote) return ClaimRemote();
-  const std::optional<FoundRecord> found = FindRecord();
+  const std::optional<FoundRecord> found = record_.Find(config_.facts);
   base_.Claim(RelationOf(config_.facts, found ? std::optional(found->record) : std::nullopt));
-  BeginRecord(found);
-  const std::optional<DirtyMap> map = found ? FindDirtyMap({found->place, record_}) : std::nullopt;
   const Relation& relation = base_.relation();
-  if (relation.claim == vfd::Claim::kContinue) base_.SetLevel(record_.cut, record_.version);
+  record_.Begin(found, relation, config_.facts);
+  const std::optional<DirtyMap> map = found ? FindMap(*found) : std::nullopt;
+  if (relation.claim == vfd::Claim::kContinue) {
+    base_.SetLevel(record_.value().cut, record_.value().version);
+  }
   if (ClaimOutside(found)) return;
   if (map) TakeUp(*map);
   if (relation.claim == vfd::Claim::kUpload) {
     for (const Extent& extent : file_->DataExtents()) queue_.AddWrite(extent);
   }
   const bool saved = SaveProgress();  // And forgets the map, before the first byte changes.
-  if (saved && found) ForgetElsewhere(*found);
-}
-
-// Goes on from what was known of the same file, if anything.
-void Session::BeginRecord(const std::optional<FoundRecord>& found) {
-  const Relation& relation = base_.relation();
-  const bool is_same = found && IsSameServer(found->record.server, config_.facts.server) &&
-                       (found->record.name == config_.facts.name || !relation.renamed_from.empty());
-  const bool is_moved = found && relation.moved_cut != 0;
-  if (is_same || is_moved) {
-    record_ = found->record;
-    record_.renamed_from = relation.renamed_from;
-  } else {
-    record_.stat = config_.facts.stat_at_open;
-  }
-  record_.server = config_.facts.server;
-  record_.name = config_.facts.name;
-}
-
-// It lay where it does while the file had another number of mirrors; there it is no more.
-void Session::ForgetElsewhere(const FoundRecord& found) {
-  const bool is_known = IsSameServer(found.record.server, config_.facts.server);
-  if (is_known && !former_place_ && found.place.tag != place_.tag) RemoveLocalRecord(found.place);
+  if (saved && !record_.has_former_place()) record_.ForgetElsewhere();
 }
 
 bool Session::WantsStream(absl::Time now) const {
@@ -136,7 +103,8 @@ grpc::ByteBuffer Session::OpenMessage(const StreamClaim& claim, uint64_t stream)
   open.mutable_protocol()->set_oldest(rpc::kProtocolOldest);
   open.mutable_protocol()->set_newest(rpc::kProtocolNewest);
   open.set_name(config_.name);
-  if (record_.file_id != Bytes16{}) open.set_file_id(ToByteString(record_.file_id));
+  const Bytes16& file_id = record_.value().file_id;
+  if (file_id != Bytes16{}) open.set_file_id(ToByteString(file_id));
   open.set_session_id(ToByteString(session_id_));
   open.set_stream(stream);
   // A local file of this path is another one.
@@ -228,10 +196,7 @@ void Session::OnOpened(const v1::SessionOpened& opened) {
   stream_clock_.OnOpened(opened.lease_ttl_ms() > 0 ? absl::Milliseconds(opened.lease_ttl_ms())
                                                    : absl::InfiniteDuration());
   const absl::StatusOr<Bytes16> file_id = FromByteString(opened.file_id());
-  if (file_id.ok() && *file_id != record_.file_id) {
-    record_.file_id = *file_id;
-    SaveProgress();
-  }
+  if (file_id.ok() && record_.SetFileId(*file_id)) SaveProgress();
   Notify("opened", "", false);
   host_.Wake(this);
 }
@@ -301,11 +266,10 @@ void Session::CloseFinalCut() {
 // says is over.
 void Session::ForgetRename() {
   base_.ForgetRename();
-  if (record_.renamed_from.empty() && !former_place_) return;
-  record_.renamed_from.clear();
+  if (!record_.is_renamed()) return;
+  record_.ForgetRename();
   SaveProgress();
-  if (former_place_) RemoveLocalRecord(*former_place_);
-  former_place_.reset();
+  record_.ForgetFormerPlace();
 }
 
 void Session::OnDurable(const v1::CutDurable& durable) {
@@ -367,9 +331,7 @@ void Session::LoseEnded(const absl::Status& status) {
 // The server knows no file that was renamed, or that has moved to it: this one is new there.
 void Session::BeginAsNewFile() {
   base_.BeginAsNewFile();
-  record_.renamed_from.clear();
-  record_.file_id = {};
-  former_place_.reset();
+  record_.BeginAsNewFile();
   BeginAgain();
   link_.RetryAt(host_.Now());
   host_.Wake(this);
