@@ -27,6 +27,7 @@ Session::Session(SessionHost& host, SessionConfig config, std::unique_ptr<FileRe
       child_writes_(ChildWritesCounter(session_id_)),
       queue_(config_.remote ? CutQueue::kExact : Changes::kExtentsMax),
       record_(RecordPlace(config_.real_path, config_.record_tag)),
+      succession_(config_.remote ? Succession::Awaits::kEnd : Succession::Awaits::kHandover),
       attach_time_(host_.Now()),
       program_clock_({config_.timeout, config_.linger, config_.outage_wait}, attach_time_),
       stream_clock_(config_.timeout, rpc::kMaxFrameBytes),
@@ -44,12 +45,11 @@ std::shared_ptr<Session> Session::Start(SessionHost& host, SessionConfig config,
   bool takes_in = false;
   {
     absl::MutexLock lock(&session->mutex_);
-    session->predecessor_ = std::move(predecessor);
-    session->begins_ = true;
+    session->succession_.Begin(std::move(predecessor));
     session->FollowPredecessor();
     // Behind a session that has not ended, the record is not yet what it will be: claim later.
-    if (!session->predecessor_ && !session->claimed_) session->Claim();
-    session->begins_ = false;
+    if (session->succession_.may_claim()) session->Claim();
+    session->succession_.OnStarted();
     session->Notify("attach", "", false);
     takes_in = session->outside_.phase() == OutsideCut::Phase::kFound;
   }
@@ -179,13 +179,13 @@ absl::Status Session::Close() {
   }
   const absl::Status result = CloseResult();
   SettleClose(result.ok());
-  released_ = true;
+  life_.Release();
   Progress();
   host_.Wake(this);
   if (closing_.is_unfinished()) {
     // Where the program ends now, nobody would say it later.
     const auto told = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-      return !closing_.is_unfinished() || !streaming_;
+      return !closing_.is_unfinished() || !life_.streaming();
     };
     AwaitUntil(told, host_.Now() + Patience());
   }
@@ -255,7 +255,7 @@ void Session::Notify(const char* event, const std::string& detail, bool to_user)
 }
 
 bool Session::SaveRecord(RecordState state) {
-  if (superseded() || config_.remote) return true;  // It is the follower's; or there is none.
+  if (life_.superseded() || config_.remote) return true;  // It is the follower's; or there is none.
   // Behind the program's back a record is only brought up to date, never made: the user may be
   // deleting the file and its directory just now.
   const absl::StatusOr<bool> written = record_.Save(
@@ -283,18 +283,18 @@ bool Session::SaveProgress() {
 // lacks, are that one's to say.
 bool Session::IsAnothersFile() const {
   if (!closing_.is_unlocked() || config_.remote) return false;
-  if (anothers_file_) return true;
-  if (has_follower()) return false;
+  if (closing_.is_anothers()) return true;
+  if (life_.has_follower()) return false;
   if (!FileIsAsClosed()) return true;
   // It may have written nothing yet.
   return record_.IsAnothers();
 }
 
 void Session::FinishSession() {
-  if (done_) return;
+  if (life_.done()) return;
   const bool durable = tickets_.IsFinalAcked(H5M_ACK_DURABLE);
   SendAgain();
-  if (superseded() && !durable) {
+  if (life_.superseded() && !durable) {
     // Its follower sees it through, and reports.
   } else if (durable) {
     standing_.EndClean();
@@ -309,10 +309,10 @@ void Session::FinishSession() {
   } else if (config_.remote) {
     standing_.EndBehind();
     Notify("close", standing_.detail(), false);
-  } else if (claimed_) {
+  } else if (succession_.is_claimed()) {
     EndBehind();
   }
-  done_ = true;
+  life_.Finish();
   if (gone()) host_.WakeSuccessors(*this);
 }
 

@@ -62,6 +62,7 @@
 //   ProgramClock, StreamClock  how long a call waits; when a stream is given up
 //   Standing, ProgressReport   what the program is told; what the server is told
 //   Closing, OutsideCut        how far the file is closed; what was changed without the driver
+//   Succession, Lifetime       what came before, and whether it is claimed; its end, what follows
 //
 // The session keeps the lock. It drives the objects with the program's calls, the stream's answers
 // and the timer, and carries out what they decide.
@@ -100,6 +101,7 @@
 #include "client_vfd/session/state/closing.h"
 #include "client_vfd/session/state/cut_queue.h"
 #include "client_vfd/session/state/cut_tickets.h"
+#include "client_vfd/session/state/lifetime.h"
 #include "client_vfd/session/state/link.h"
 #include "client_vfd/session/state/metadata_pages.h"
 #include "client_vfd/session/state/mirror_base.h"
@@ -110,6 +112,7 @@
 #include "client_vfd/session/state/relation.h"
 #include "client_vfd/session/state/standing.h"
 #include "client_vfd/session/state/stream_clock.h"
+#include "client_vfd/session/state/succession.h"
 #include "client_vfd/session/stream.h"
 #include "rpc/channel.h"
 #include "rpc/client_options.h"
@@ -157,7 +160,9 @@ struct SessionConfig {
 
 // The program's side is called by one thread at a time; the sender thread may be in another call.
 // The host owns the session until it is done and its stream has ended.
-class Session final : public std::enable_shared_from_this<Session>, private StreamOwner {
+class Session final : public std::enable_shared_from_this<Session>,
+                      public Predecessor,
+                      private StreamOwner {
  public:
   // Reads the record, claims the file and has the host connect. Waits for the server only where an
   // outside change is taken in, at most `timeout` or 5 s for each of two steps.
@@ -196,24 +201,21 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
   // The program ends: gives up what is still under way. The record says what is missing.
   void GiveUp();
 
-  bool done() const { return done_.load(); }
-  // Done, and its stream has ended: the server has released the lease.
-  bool gone() const { return done_.load() && !streaming_.load(); }
-  bool released() const { return released_.load(); }
+  // Predecessor, for the next session of the file (session_handover.cc).
+  bool done() const override { return life_.done(); }
+  bool gone() const override { return life_.gone(); }
+  bool LostFile() override ABSL_LOCKS_EXCLUDED(mutex_);
+  std::optional<Handover> HandOver(const LocalFacts& facts, Handing handing) override
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
+  bool released() const { return life_.released(); }
   bool SameFile(const Session& other) const;
   // Another session has taken over the work of this one. This is no session's predecessor any more.
-  bool superseded() const { return follower_.load() == Follower::kHasTakenOver; }
+  bool superseded() const { return life_.superseded(); }
   absl::Duration timeout() const { return config_.timeout; }
 
  private:
   using Audience = Standing::Audience;
-
-  // The next session of the same file in this program.
-  enum class Follower {
-    kNone,
-    kWaits,        // for a moment to be handed over to
-    kHasTakenOver  // what this one has to see through
-  };
 
   // Cut() leaves this to AwaitCut().
   struct AskedCut {
@@ -233,14 +235,6 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
   void OnEnded(const absl::Status& status) override;
 
   // From one open of a file to the next (session_handover.cc).
-  bool has_follower() const { return follower_.load() != Follower::kNone; }
-  struct Handover;
-  enum class Handing {
-    kWhenItCan,
-    kAtClose,  // the follower is closed too: a cut on its way is handed over unanswered
-    kNow       // the program ends: no answer is waited for
-  };
-  std::optional<Handover> HandOver(const LocalFacts& facts, Handing handing);
   void NoteFollower(bool as_closed) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool MayBeFollowed() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool IsFinalVisible() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -252,14 +246,10 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Closed by the program, but its base cut is unknown until the predecessor ends.
   bool WaitsToClaim() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return !claimed_ && predecessor_ != nullptr && tickets_.sealed() && collecting();
+    return succession_.waits_to_claim() && tickets_.sealed() && collecting();
   }
   void ClaimClosed() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ClaimToClose() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  bool is_anothers_file() ABSL_LOCKS_EXCLUDED(mutex_) {
-    absl::MutexLock lock(&mutex_);
-    return anothers_file_;
-  }
   void Inherit(Handover from) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void TakeOver(const Changes& changes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void SendAgain() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -399,22 +389,16 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
   const Bytes16 session_id_;
   std::atomic<int64_t>& window_used_;          // by all sessions with this server
   std::atomic<uint32_t>* const child_writes_;  // shared with forked children
-  std::atomic<bool> done_{false};
-  std::atomic<bool> released_{false};
-  std::atomic<bool> streaming_{false};
-  std::atomic<Follower> follower_{Follower::kNone};
+  Lifetime life_;
 
   absl::Mutex mutex_;
   CutQueue queue_ ABSL_GUARDED_BY(mutex_);
   MetadataPages metadata_ ABSL_GUARDED_BY(mutex_);
   SessionRecord record_ ABSL_GUARDED_BY(mutex_);
   MirrorBase base_ ABSL_GUARDED_BY(mutex_);
-  bool begins_ ABSL_GUARDED_BY(mutex_) = false;  // Start() is at work: the file is as it was opened
   OutsideCut outside_ ABSL_GUARDED_BY(mutex_);
-  std::shared_ptr<Session> predecessor_ ABSL_GUARDED_BY(mutex_);
-  bool anothers_file_ ABSL_GUARDED_BY(mutex_) = false;  // another program had the file meanwhile
+  Succession succession_ ABSL_GUARDED_BY(mutex_);
   bool opening_is_awaited_ ABSL_GUARDED_BY(mutex_) = false;  // by AwaitOpened()
-  bool claimed_ ABSL_GUARDED_BY(mutex_) = false;
   Standing standing_ ABSL_GUARDED_BY(mutex_);
   ProgressReport progress_ ABSL_GUARDED_BY(mutex_);
   Link link_ ABSL_GUARDED_BY(mutex_);
@@ -429,7 +413,7 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
   bool is_at_cut_ ABSL_GUARDED_BY(mutex_) = false;  // no write has begun since a cut was closed
   int64_t accounted_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
 
-  // The sender thread's own. The stream, of which streaming_ tells others, is owned by the host.
+  // The sender thread's own. The stream, of which life_ tells others, is owned by the host.
   Pacing pacing_;
   bool held_back_ = false;  // by `pacing_`, when it last looked
   Outbox outbox_;

@@ -62,8 +62,9 @@ void Session::FollowClose(const DirtyMap& map, Changes changes) {
 // changes were collected, or where the file has changed since: what waits in this program to change
 // it again knows of no map.
 std::optional<DirtyMap> Session::MakeDirtyMap() const {
-  if (config_.remote || !closing_.stat() || !claimed_ || !collecting()) return std::nullopt;
-  if (has_follower() || !FileIsAsClosed()) return std::nullopt;
+  if (config_.remote || !closing_.stat() || !succession_.is_claimed() || !collecting())
+    return std::nullopt;
+  if (life_.has_follower() || !FileIsAsClosed()) return std::nullopt;
   const Changes changes = queue_.Everything();
   const StreamClaim claim = base_.ClaimIfLost(queue_.last_seq(), link_.ever_opened());
   if (claim.base_cut < 0) return std::nullopt;

@@ -71,7 +71,7 @@ std::optional<std::string> TlsInTheWay(const rpc::ClientOptions& server,
 }  // namespace
 
 void Session::Claim() {
-  claimed_ = true;
+  const Succession::Phase before = succession_.Claim();
   if (config_.remote) return ClaimRemote();
   const std::optional<FoundRecord> found = record_.Find(config_.facts);
   base_.Claim(RelationOf(config_.facts, found ? std::optional(found->record) : std::nullopt));
@@ -81,7 +81,7 @@ void Session::Claim() {
   if (relation.claim == vfd::Claim::kContinue) {
     base_.SetLevel(record_.value().cut, record_.value().version);
   }
-  if (ClaimOutside(found)) return;
+  if (before == Succession::Phase::kBegins && ClaimOutside(found)) return;
   if (map) TakeUp(*map);
   if (relation.claim == vfd::Claim::kUpload) {
     for (const Extent& extent : file_->DataExtents()) queue_.AddWrite(extent);
@@ -91,7 +91,9 @@ void Session::Claim() {
 }
 
 bool Session::WantsStream(absl::Time now) const {
-  if (done_ || link_.is_refused() || standing_.is_diverged() || predecessor_) return false;
+  if (life_.done() || link_.is_refused() || standing_.is_diverged() ||
+      succession_.has_predecessor())
+    return false;
   const bool wanted = queue_.has_closed() || standing_.is_connecting() || opening_is_awaited_;
   return link_.MayBegin(now, wanted);
 }
@@ -141,7 +143,7 @@ grpc::ByteBuffer Session::OpenMessage(const StreamClaim& claim, uint64_t stream)
 
 void Session::StartStream() {
   absl::MutexLock lock(&mutex_);
-  if (!claimed_) Claim();
+  if (!succession_.is_claimed()) Claim();
   if (IsAnothersFile()) {  // Which brings what is missing here.
     tickets_.LoseAll();
     return FinishSession();
@@ -153,7 +155,7 @@ void Session::StartStream() {
   outbox_.Forget();
   outbox_.Push(OpenMessage(claim, stream), Outbox::Kind::kData);
   outbox_.Begin(host_.StartStream(config_.server, this));
-  streaming_ = true;
+  life_.SetStreaming(true);
 }
 
 void Session::OnResponse(const v1::MirrorFileResponse& response) {
@@ -161,7 +163,7 @@ void Session::OnResponse(const v1::MirrorFileResponse& response) {
   Progress();
   stream_clock_.OnAnswer(program_clock_.progress_time());
   host_.SetSuspect(config_.server.target, false);
-  if (done_ || link_.is_cancelled()) return;
+  if (life_.done() || link_.is_cancelled()) return;
   switch (response.response_case()) {
     case v1::MirrorFileResponse::kOpened:
       OnOpened(response.opened());
@@ -169,7 +171,7 @@ void Session::OnResponse(const v1::MirrorFileResponse& response) {
     case v1::MirrorFileResponse::kCutVisible:
       tickets_.OnVisible(response.cut_visible().seq());
       base_.OnVisible(response.cut_visible().cut());
-      if (released_ && tickets_.IsFinalAcked(H5M_ACK_APPLIED)) {
+      if (life_.released() && tickets_.IsFinalAcked(H5M_ACK_APPLIED)) {
         host_.WakeSuccessors(*this);
       }
       break;
@@ -253,13 +255,13 @@ void Session::BeginAgain() {
   SendAgain();
   for (const Extent& extent : file_->DataExtents()) queue_.AddWrite(extent);
   tickets_.LoseAll();
-  if (!tickets_.sealed() || (released_ && !FileIsAsClosed())) return;
+  if (!tickets_.sealed() || (life_.released() && !FileIsAsClosed())) return;
   CloseFinalCut();
 }
 
 void Session::CloseFinalCut() {
   CloseCut(CutKind::kCommit, config_.comment);
-  if (released_) SaveProgress();
+  if (life_.released()) SaveProgress();
 }
 
 // The server has it under its new name, or as a new file: in both cases what the old path's record
@@ -279,7 +281,7 @@ void Session::OnDurable(const v1::CutDurable& durable) {
   queue_.ForgetDurable(tickets_.durable_seq());
   if (progress_.OnDurable(tickets_.durable_seq())) Notify("resynced", "", false);
   tickets_.Forget();
-  if (released_ && tickets_.IsFinalAcked(H5M_ACK_DURABLE)) FinishSession();
+  if (life_.released() && tickets_.IsFinalAcked(H5M_ACK_DURABLE)) FinishSession();
 }
 
 void Session::OnEnded(const absl::Status& status) {
@@ -288,8 +290,8 @@ void Session::OnEnded(const absl::Status& status) {
   if (gone()) host_.WakeSuccessors(*this);
   if (link_.is_cancelled()) return;  // LoseStream() has been here.
   link_.End();
-  if (standing_.is_diverged() && released_) FinishSession();
-  if (done_ || standing_.is_diverged()) {
+  if (standing_.is_diverged() && life_.released()) FinishSession();
+  if (life_.done() || standing_.is_diverged()) {
     host_.Wake(this);
     return;
   }
@@ -359,7 +361,7 @@ void Session::LoseStream(const std::string& why, Retry retry) {
   progress_.StopResync();
   SendAgain();
   tickets_.LoseAll();
-  if (superseded()) return FinishSession();
+  if (life_.superseded()) return FinishSession();
   if (LeavesItToFollower()) {
     // The program has opened the file again, and that session takes this one's place: it gets the
     // time to do so from now on, however long this one has hung.
@@ -381,13 +383,13 @@ void Session::LoseStream(const std::string& why, Retry retry) {
     link_.RetryAt(host_.Now() + Link::kFinalRetryEvery);
     return;
   }
-  if (released_ && !WaitsToClaim()) FinishSession();
+  if (life_.released() && !WaitsToClaim()) FinishSession();
   // A program that only now and then flushes is not waited for: the timer brings its last cut.
   if (LostNewestCut() && !anothers) CloseCut(CutKind::kTick, "");
 }
 
 bool Session::LeavesItToFollower() const {
-  return released_ && tickets_.sealed() && has_follower() && !link_.is_refused();
+  return life_.released() && tickets_.sealed() && life_.has_follower() && !link_.is_refused();
 }
 
 // What the program has closed is tried again, now and then.
@@ -397,7 +399,7 @@ bool Session::TakeFinalAttempt() {
 
 // The file is as the program's last flush left it, and the server may not have that.
 bool Session::LostNewestCut() const {
-  return is_at_cut_ && !released_ && link_.ever_opened() && !tickets_.sealed() &&
+  return is_at_cut_ && !life_.released() && link_.ever_opened() && !tickets_.sealed() &&
          !link_.is_refused() && !queue_.open_changes().empty() &&
          child_writes_->load() == child_writes_seen_;
 }
@@ -423,7 +425,7 @@ void Session::OnTimer() {
     GiveUpHung(now);
     if (FollowerIsGone(now)) FinishSession();
     if (link_.is_none() && WantsStream(now)) pump = true;
-    if (done_ && outbox_.has_stream()) pump = true;
+    if (life_.done() && outbox_.has_stream()) pump = true;
   }
   if (pump) Pump();
 }
@@ -459,7 +461,7 @@ void Session::GiveUpHung(absl::Time now) {
 // The next session of the file had time to take over, and has not.
 bool Session::FollowerIsGone(absl::Time now) const {
   const absl::Time since = std::max(program_clock_.progress_time(), stream_clock_.flow_time());
-  return released_ && has_follower() && link_.is_none() && !WaitsToClaim() &&
+  return life_.released() && life_.has_follower() && link_.is_none() && !WaitsToClaim() &&
          now - since > config_.timeout;
 }
 
@@ -469,26 +471,26 @@ void Session::LeaveStream() {
   Stream* stream = ForgetStream();
   stream->Abandon();
   stream->HalfClose();
-  if (done_) return;
+  if (life_.done()) return;
   const bool was_there = link_.Leave();
   SendAgain();
   tickets_.LoseAll();
-  if (superseded()) return FinishSession();
+  if (life_.superseded()) return FinishSession();
   if (was_there && LostNewestCut() && !IsAnothersFile()) CloseCut(CutKind::kTick, "");
   if (!tickets_.sealed() || !was_there) return;
   if (FileIsAsClosed()) return CloseFinalCut();
   // What is to be sent again is of the session that has opened it since, or another program's.
   GoBehind("the file was changed since it was closed", true);
-  if (released_ && has_follower()) return host_.WakeSuccessors(*this);
-  if (released_ && !WaitsToClaim()) FinishSession();
+  if (life_.released() && life_.has_follower()) return host_.WakeSuccessors(*this);
+  if (life_.released() && !WaitsToClaim()) FinishSession();
 }
 
 void Session::GiveUp() {
   absl::MutexLock lock(&mutex_);
-  if (done_) return;
-  if (!released_) return;
+  if (life_.done()) return;
+  if (!life_.released()) return;
   FollowPredecessor(Handing::kNow);
-  if (!claimed_ && tickets_.sealed()) Claim();
+  if (!succession_.is_claimed() && tickets_.sealed()) Claim();
   FinishSession();
 }
 

@@ -55,18 +55,18 @@ void Session::TimeOut() {
 }
 
 bool Session::IsHung(absl::Time now) const {
-  if (!link_.is_open() || done_) return false;
+  if (!link_.is_open() || life_.done()) return false;
   // A closed session waits for its last answer.
-  return stream_clock_.IsHung(now,
-                              released_ ? program_clock_.close_time() : stream_clock_.owed_since());
+  return stream_clock_.IsHung(
+      now, life_.released() ? program_clock_.close_time() : stream_clock_.owed_since());
 }
 
 bool Session::RideOut(absl::FunctionRef<bool()> lost, absl::FunctionRef<bool()> cut,
                       absl::Time* give_up) {
-  if (!standing_.is_behind() || done_) return false;
+  if (!standing_.is_behind() || life_.done()) return false;
   *give_up = std::min(*give_up, program_clock_.OutageEnds(standing_.behind_since(), Patience()));
   const auto is_away = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return standing_.is_behind() && !link_.is_refused() && !done_;
+    return standing_.is_behind() && !link_.is_refused() && !life_.done();
   };
   while (is_away() && host_.Now() < *give_up) {
     // With a cut that waits, the timer connects again.
@@ -194,7 +194,7 @@ void Session::AwaitHandedOver() {
 // Who opens the file from now on goes on from the close that is on its way, or sends what was left,
 // whatever becomes of this program.
 void Session::NoteUnconfirmed() {
-  if (!claimed_ || done_ || !collecting()) return;
+  if (!succession_.is_claimed() || life_.done() || !collecting()) return;
   // The server may lose a cut that it does not know to be durable, or never get it.
   if (!tickets_.IsFinalAcked(H5M_ACK_DURABLE)) SaveDirtyMap();
   SaveRecord(RecordState::kBehind);

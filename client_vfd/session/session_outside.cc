@@ -36,7 +36,7 @@ bool Session::IsWhole() const {
 }
 
 bool Session::ClaimOutside(const std::optional<FoundRecord>& found) {
-  if (!config_.adopts_outside_change || !begins_ || !found) return false;
+  if (!config_.adopts_outside_change || !found) return false;
   const std::optional<Relation> relation = RelationOfOutsideChange(config_.facts, found->record);
   if (!relation || !IsWhole()) return false;
   // Another file in its place, with a mirror and a history of its own, is no change of this one.

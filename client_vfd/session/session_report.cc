@@ -40,7 +40,8 @@ void Session::NotePending(absl::Time now) {
 
 bool Session::ReportIsDue(absl::Time now) const {
   // After the last barrier the stream is half-closed; and one that does not flow needs no more.
-  if (!link_.is_open() || tickets_.IsFinalTaken() || done_ || outbox_.size() > 1) return false;
+  if (!link_.is_open() || tickets_.IsFinalTaken() || life_.done() || outbox_.size() > 1)
+    return false;
   return progress_.IsDue(ToldState(), now);
 }
 

@@ -41,9 +41,9 @@ void Session::Pump() {
       Stream* const stream = ForgetStream();
       stream->Abandon();
       stream->Cancel();
-      if (released_) host_.WakeSuccessors(*this);
+      if (life_.released()) host_.WakeSuccessors(*this);
     }
-    if (done_ && outbox_.is_writable()) return EndStream();
+    if (life_.done() && outbox_.is_writable()) return EndStream();
     start = !outbox_.has_stream() && WantsStream(host_.Now());
   }
   if (start) StartStream();
@@ -59,7 +59,7 @@ void Session::OnWritable() {
       Progress();
       stream_clock_.OnTaken(program_clock_.progress_time());
     }
-    if (done_ && outbox_.has_stream()) return EndStream();
+    if (life_.done() && outbox_.has_stream()) return EndStream();
   }
   SendNext();
 }
@@ -73,7 +73,7 @@ void Session::EndStream() {
 }
 
 Stream* Session::ForgetStream() {
-  streaming_ = false;
+  life_.SetStreaming(false);
   return outbox_.Forget();
 }
 
@@ -104,7 +104,7 @@ bool Session::Prepare() {
   Work work;
   {
     absl::MutexLock lock(&mutex_);
-    if (link_.may_send() && !done_ && !standing_.is_diverged()) {
+    if (link_.may_send() && !life_.done() && !standing_.is_diverged()) {
       work = queue_.Next(bytes_max, kFrameExtentsMax, kOpenBytesMin);
     }
     if (std::holds_alternative<std::monostate>(work)) idle_ = true;
