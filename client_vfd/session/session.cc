@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "client_vfd/session/child_writes.h"
 
 namespace h5mirror::vfd {
 namespace {
@@ -23,15 +22,13 @@ Session::Session(SessionHost& host, SessionConfig config, std::unique_ptr<FileRe
       config_(std::move(config)),
       file_(std::move(file)),
       session_id_(host_.RandomId()),
-      window_used_(host_.saved_bytes(config_.server.target)),
-      child_writes_(ChildWritesCounter(session_id_)),
       queue_(config_.remote ? CutQueue::kExact : Changes::kExtentsMax),
       record_(RecordPlace(config_.real_path, config_.record_tag)),
       succession_(config_.remote ? Succession::Awaits::kEnd : Succession::Awaits::kHandover),
-      attach_time_(host_.Now()),
-      program_clock_({config_.timeout, config_.linger, config_.outage_wait}, attach_time_),
+      program_clock_({config_.timeout, config_.linger, config_.outage_wait}, host_.Now()),
       stream_clock_(config_.timeout, rpc::kMaxFrameBytes),
-      child_writes_seen_(child_writes_->load()),
+      watch_(session_id_),
+      window_(host_.saved_bytes(config_.server.target)),
       pacing_(config_.bandwidth_bytes_per_second) {}
 
 Session::~Session() {
@@ -66,7 +63,7 @@ bool Session::SameFile(const Session& other) const {
 
 void Session::BeforeWrite(Extent extent) {
   absl::MutexLock lock(&mutex_);
-  is_at_cut_ = false;
+  watch_.OnWrite();
   if (!collecting()) return;
   CopyOut(extent);
 }
@@ -88,12 +85,11 @@ void Session::CopyOut(Extent extent) {
     uint64_t bytes = 0;
     for (const Extent& part : parts) bytes += part.length;
     const auto room = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-      return window_used_.load() + static_cast<int64_t>(bytes) <=
-             static_cast<int64_t>(config_.window_bytes);
+      return window_.HasRoom(bytes, config_.window_bytes);
     };
     if (!room()) {
       const bool merged = queue_.MergeTick();
-      AccountSaved();
+      window_.Hold(queue_.saved_bytes());
       if (merged) continue;
       const auto sent = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
         return room() || queue_.AtRisk(extent).empty() || link_.is_none();
@@ -115,7 +111,7 @@ void Session::CopyOut(Extent extent) {
       }
       queue_.Save(part, std::move(copy));
     }
-    AccountSaved();
+    window_.Hold(queue_.saved_bytes());
     return;
   }
 }
@@ -138,12 +134,10 @@ void Session::AfterTruncate(uint64_t size_bytes) {
   if (collecting()) queue_.Truncate(size_bytes);
 }
 
-void Session::ChildWrote() { child_writes_->fetch_add(1, std::memory_order_relaxed); }
+void Session::ChildWrote() { NoteChildWrite(session_id_); }
 
 void Session::NoteChildren() {
-  const uint32_t now = child_writes_->load(std::memory_order_relaxed);
-  if (now == child_writes_seen_ || config_.remote) return;
-  child_writes_seen_ = now;
+  if (config_.remote || !watch_.TakeChildWrites()) return;
   // What it wrote is in the file and in no dirty map: send all of it.
   for (const Extent& extent : file_->DataExtents()) queue_.AddWrite(extent);
 }
@@ -160,7 +154,7 @@ uint64_t Session::CloseCut(CutKind kind, std::string comment) {
   end.ticket = tickets_.Next();
   if (tickets_.sealed()) closing_.SetStat(end.local);
   queue_.Close(std::move(end));
-  is_at_cut_ = true;
+  watch_.OnCut();
   return tickets_.last();
 }
 
@@ -216,12 +210,6 @@ absl::Status Session::CloseResult() const {
       tickets_.sealed()
           ? absl::StrCat(config_.server.server, " has not confirmed the last close")
           : "it was closed after a call had failed, and what followed its last cut is lost");
-}
-
-void Session::AccountSaved() {
-  // One session's share is what its queue holds now; the host keeps the sum.
-  const int64_t now = static_cast<int64_t>(queue_.saved_bytes());
-  window_used_ += now - std::exchange(accounted_bytes_, now);
 }
 
 void Session::GoBehind(const std::string& why, bool quiet) {

@@ -94,6 +94,7 @@
 #include "absl/time/time.h"
 #include "base/dirty_map.h"
 #include "client_vfd/api/session_api.h"
+#include "client_vfd/session/child_writes.h"
 #include "client_vfd/session/file_reader.h"
 #include "client_vfd/session/outbox.h"
 #include "client_vfd/session/session_host.h"
@@ -113,6 +114,7 @@
 #include "client_vfd/session/state/standing.h"
 #include "client_vfd/session/state/stream_clock.h"
 #include "client_vfd/session/state/succession.h"
+#include "client_vfd/session/state/window_share.h"
 #include "client_vfd/session/stream.h"
 #include "rpc/channel.h"
 #include "rpc/client_options.h"
@@ -253,6 +255,8 @@ class Session final : public std::enable_shared_from_this<Session>,
   void Inherit(Handover from) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void TakeOver(const Changes& changes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void SendAgain() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // All that is not durable is sent again, as one cut: nobody waits for those that were closed.
+  void LoseCuts() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // Of the sessions that followed each other, the one whose cuts, if any, are the server's newest.
   Bytes16 LastSession() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
@@ -329,6 +333,14 @@ class Session final : public std::enable_shared_from_this<Session>,
   // take in all; counts only where an outage lets the program go on locally.
   Waited Await(absl::FunctionRef<bool()> reached, absl::Time since,
                absl::Duration linger = absl::ZeroDuration()) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Await(), and each time that the server goes away meanwhile RideOut(), until `acked`.
+  Waited AwaitThrough(absl::FunctionRef<bool()> reached, absl::FunctionRef<bool()> acked,
+                      absl::FunctionRef<bool()> lost, absl::FunctionRef<bool()> cut,
+                      absl::Time since, absl::Duration linger)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // So for the final cut.
+  Waited AwaitFinal(absl::FunctionRef<bool()> reached, absl::FunctionRef<bool()> acked,
+                    absl::FunctionRef<bool()> cut) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool AwaitUntil(absl::FunctionRef<bool()> reached, absl::Time deadline)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Waits while the server is away: at most `outage_wait` from when it went away, and at most until
@@ -366,7 +378,6 @@ class Session final : public std::enable_shared_from_this<Session>,
   void Notify(const char* event, const std::string& detail, bool to_user)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void CopyOut(Extent extent) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void AccountSaved() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void NoteChildren() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   uint64_t CloseCut(CutKind kind, std::string comment) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool LostNewestCut() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -387,8 +398,6 @@ class Session final : public std::enable_shared_from_this<Session>,
   const SessionConfig config_;
   const std::unique_ptr<FileReader> file_;
   const Bytes16 session_id_;
-  std::atomic<int64_t>& window_used_;          // by all sessions with this server
-  std::atomic<uint32_t>* const child_writes_;  // shared with forked children
   Lifetime life_;
 
   absl::Mutex mutex_;
@@ -398,24 +407,20 @@ class Session final : public std::enable_shared_from_this<Session>,
   MirrorBase base_ ABSL_GUARDED_BY(mutex_);
   OutsideCut outside_ ABSL_GUARDED_BY(mutex_);
   Succession succession_ ABSL_GUARDED_BY(mutex_);
-  bool opening_is_awaited_ ABSL_GUARDED_BY(mutex_) = false;  // by AwaitOpened()
   Standing standing_ ABSL_GUARDED_BY(mutex_);
   ProgressReport progress_ ABSL_GUARDED_BY(mutex_);
   Link link_ ABSL_GUARDED_BY(mutex_);
   bool idle_ ABSL_GUARDED_BY(mutex_) = true;  // the sender found nothing to do
-  const absl::Time attach_time_;
   ProgramClock program_clock_ ABSL_GUARDED_BY(mutex_);
   StreamClock stream_clock_ ABSL_GUARDED_BY(mutex_);
   AskedCut asked_ ABSL_GUARDED_BY(mutex_);
   CutTickets tickets_ ABSL_GUARDED_BY(mutex_);
   Closing closing_ ABSL_GUARDED_BY(mutex_);
-  uint32_t child_writes_seen_ ABSL_GUARDED_BY(mutex_) = 0;
-  bool is_at_cut_ ABSL_GUARDED_BY(mutex_) = false;  // no write has begun since a cut was closed
-  int64_t accounted_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  WriteWatch watch_ ABSL_GUARDED_BY(mutex_);
+  WindowShare window_ ABSL_GUARDED_BY(mutex_);
 
   // The sender thread's own. The stream, of which life_ tells others, is owned by the host.
   Pacing pacing_;
-  bool held_back_ = false;  // by `pacing_`, when it last looked
   Outbox outbox_;
 };
 

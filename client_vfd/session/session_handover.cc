@@ -147,12 +147,10 @@ void Session::Inherit(Handover from) {
 // which the program has closed since, have something to be the difference to.
 void Session::ClaimClosed() {
   Claim();
-  SendAgain();
-  tickets_.LoseAll();
+  LoseCuts();
   link_.RetryAt(host_.Now());
   if (FileIsAsClosed()) {
-    CloseCut(CutKind::kCommit, config_.comment);
-    SaveProgress();
+    CloseFinalCut();
   } else if (life_.has_follower()) {
     stream_clock_.Excuse(host_.Now());  // The follower has time to take over from now on.
     host_.WakeSuccessors(*this);
@@ -166,7 +164,7 @@ void Session::ClaimClosed() {
 void Session::TakeOver(const Changes& changes) {
   queue_.SendAgain();
   queue_.AddChanges(changes);
-  AccountSaved();
+  window_.Hold(queue_.saved_bytes());
   tickets_.LoseAll();
   if (!tickets_.sealed()) return;
   // Else it was opened once more, and the next session takes over from this one.
@@ -176,9 +174,14 @@ void Session::TakeOver(const Changes& changes) {
   host_.WakeSuccessors(*this);
 }
 
+void Session::LoseCuts() {
+  SendAgain();
+  tickets_.LoseAll();
+}
+
 void Session::SendAgain() {
   queue_.SendAgain();
-  AccountSaved();
+  window_.Hold(queue_.saved_bytes());
   base_.SendAgain();
 }
 

@@ -94,7 +94,7 @@ bool Session::WantsStream(absl::Time now) const {
   if (life_.done() || link_.is_refused() || standing_.is_diverged() ||
       succession_.has_predecessor())
     return false;
-  const bool wanted = queue_.has_closed() || standing_.is_connecting() || opening_is_awaited_;
+  const bool wanted = queue_.has_closed() || standing_.is_connecting();
   return link_.MayBegin(now, wanted);
 }
 
@@ -229,8 +229,7 @@ void Session::OnDiverged(const v1::SessionOpened& opened) {
       " (both sides are kept), or h5mirror recover | push | adopt ", config_.real_path));
   Notify("diverged", standing_.detail(), true);
   SaveRecord(RecordState::kDiverged);
-  SendAgain();
-  tickets_.LoseAll();
+  LoseCuts();
 }
 
 void Session::TakeBase(const v1::SessionOpened& opened) {
@@ -347,7 +346,8 @@ bool Session::TryFirstAgain(const absl::Status& status) {
                        absl::StrContains(status.message(), "No such file");
   if (link_.ever_opened() || link_.answer() == Link::Answer::kBusy || refused ||
       status.code() != absl::StatusCode::kUnavailable || !standing_.is_connecting() ||
-      host_.Now() - attach_time_ > config_.timeout - Link::kRetryEvery || !queue_.TakeBack()) {
+      host_.Now() - program_clock_.begin_time() > config_.timeout - Link::kRetryEvery ||
+      !queue_.TakeBack()) {
     return false;
   }
   host_.DropChannel(config_.server);
@@ -359,8 +359,7 @@ bool Session::TryFirstAgain(const absl::Status& status) {
 void Session::LoseStream(const std::string& why, Retry retry) {
   link_.Lose(host_.Now());
   progress_.StopResync();
-  SendAgain();
-  tickets_.LoseAll();
+  LoseCuts();
   if (life_.superseded()) return FinishSession();
   if (LeavesItToFollower()) {
     // The program has opened the file again, and that session takes this one's place: it gets the
@@ -399,9 +398,8 @@ bool Session::TakeFinalAttempt() {
 
 // The file is as the program's last flush left it, and the server may not have that.
 bool Session::LostNewestCut() const {
-  return is_at_cut_ && !life_.released() && link_.ever_opened() && !tickets_.sealed() &&
-         !link_.is_refused() && !queue_.open_changes().empty() &&
-         child_writes_->load() == child_writes_seen_;
+  return watch_.is_at_cut() && !life_.released() && link_.ever_opened() && !tickets_.sealed() &&
+         !link_.is_refused() && !queue_.open_changes().empty();
 }
 
 bool Session::FileIsAsClosed() const {
@@ -417,7 +415,7 @@ void Session::OnTimer() {
     FollowPredecessor();
     NotePending(now);
     pump = KeepInTouch(now);
-    if (held_back_ && link_.is_open() && outbox_.is_idle()) {
+    if (pacing_.held_back() && link_.is_open() && outbox_.is_idle()) {
       Progress();  // It is we who wait, for the bandwidth to allow more.
       stream_clock_.Excuse(now);
       pump = true;
@@ -473,8 +471,7 @@ void Session::LeaveStream() {
   stream->HalfClose();
   if (life_.done()) return;
   const bool was_there = link_.Leave();
-  SendAgain();
-  tickets_.LoseAll();
+  LoseCuts();
   if (life_.superseded()) return FinishSession();
   if (was_there && LostNewestCut() && !IsAnothersFile()) CloseCut(CutKind::kTick, "");
   if (!tickets_.sealed() || !was_there) return;

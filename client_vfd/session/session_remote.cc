@@ -43,14 +43,13 @@ void Session::OnMovedOn(const v1::SessionOpened& opened) {
                             " since it was opened: ", head,
                             ". Nothing there is overwritten; open it again"));
   Notify("diverged", absl::StrCat(config_.real_path, ": ", standing_.detail()), false);
-  SendAgain();
-  tickets_.LoseAll();
+  LoseCuts();
 }
 
 absl::Status Session::AwaitOpened() {
   {
     absl::MutexLock lock(&mutex_);
-    opening_is_awaited_ = true;
+    link_.SetAwaited(true);
     BeginWait();
   }
   host_.Wake(this);
@@ -66,7 +65,7 @@ absl::Status Session::AwaitOpened() {
   if (link_.was_busy() && !link_.ever_opened()) {
     AwaitUntil(settled, since + std::min(Patience(), kBusyPatience));
   }
-  opening_is_awaited_ = false;
+  link_.SetAwaited(false);
   return OpenResult();
 }
 

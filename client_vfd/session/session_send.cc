@@ -97,8 +97,7 @@ bool Session::Prepare() {
     absl::MutexLock lock(&mutex_);
     bytes_max = pacing_.Allowed(stream_clock_.frame_bytes(), host_.Now());
   }
-  held_back_ = bytes_max == 0;
-  if (held_back_) return false;
+  if (bytes_max == 0) return false;
   char* buffer = host_.pool().Take();
   if (buffer == nullptr) return false;
   Work work;
@@ -108,7 +107,7 @@ bool Session::Prepare() {
       work = queue_.Next(bytes_max, kFrameExtentsMax, kOpenBytesMin);
     }
     if (std::holds_alternative<std::monostate>(work)) idle_ = true;
-    AccountSaved();
+    window_.Hold(queue_.saved_bytes());
     if (const auto* barrier = std::get_if<SendBarrier>(&work)) {
       const bool last = tickets_.IsFinal(barrier->end.ticket);
       tickets_.Sent(barrier->end.ticket, barrier->seq);
