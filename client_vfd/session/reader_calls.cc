@@ -85,6 +85,27 @@ class ReaderCalls::Call {
     return Event::kLate;
   }
 
+  // Hands each message of a stream that has begun to `take`, until one is not taken. `take` may
+  // move the deadline; `timeout` is for the stream's end.
+  template <typename Response, typename Stream>
+  absl::Status ReadAll(Stream& stream, absl::Duration timeout, const absl::Time* deadline,
+                       absl::FunctionRef<absl::Status(const Response&)> take) {
+    Response answer;
+    absl::Status taken;
+    Event event = Wait(*deadline);
+    while (event == Event::kOk && taken.ok()) {
+      stream.Read(&answer, tag());
+      event = Wait(*deadline);
+      if (event == Event::kOk) taken = take(answer);
+    }
+    if (!taken.ok()) context_.TryCancel();
+    grpc::Status status;
+    stream.Finish(&status, tag());
+    const bool finished = Wait(absl::Now() + timeout) != Event::kLate;
+    if (!taken.ok()) return taken;
+    return event == Event::kLate || !finished ? Late() : rpc::FromGrpc(status);
+  }
+
   grpc::ClientContext& context() { return context_; }
   grpc::CompletionQueue& queue() { return queue_; }
   void* tag() { return this; }
@@ -116,8 +137,6 @@ absl::Status ReaderCalls::ReadOnce(const Route& route, absl::Duration timeout, M
                                    rpc::CallCanceller* canceller) {
   if (*whole) return absl::OkStatus();  // What failed came behind it.
   const auto stub = Service::NewStub(route.channel);
-  grpc::Status status;
-  Response answer;
   absl::Status sunk;
   Call call(route);
   if (canceller != nullptr) canceller->Attach([&call] { call.context().TryCancel(); });
@@ -125,31 +144,23 @@ absl::Status ReaderCalls::ReadOnce(const Route& route, absl::Duration timeout, M
     if (canceller != nullptr) canceller->Detach();
   };
   const auto stream = (stub.get()->*begin)(&call.context(), *request, &call.queue(), call.tag());
-  Call::Event event = call.Wait(*deadline);
-  while (event == Call::Event::kOk) {
-    stream->Read(&answer, call.tag());
-    event = call.Wait(*deadline);
-    if (event != Call::Event::kOk) break;
+  const auto take = [&](const Response& answer) {
     sunk = sink(answer);  // May take its time.
     // A server that only begins to answer, each time, is none that answers.
     if (!answer.data().empty()) *deadline = absl::Now() + timeout;
-    if (!sunk.ok()) {
-      call.context().TryCancel();
-      break;
-    }
     const uint64_t end = answer.offset() + answer.data().size();
-    if (!answer.data().empty() && !answer.ahead() && end > request->offset()) {
-      const uint64_t done = end - request->offset();
-      request->set_length_bytes(request->length_bytes() - std::min(done, request->length_bytes()));
-      request->set_offset(end);
-      if (request->length_bytes() == 0) *whole = true;
+    if (!sunk.ok() || answer.data().empty() || answer.ahead() || end <= request->offset()) {
+      return sunk;
     }
-  }
-  stream->Finish(&status, call.tag());
-  const bool finished = call.Wait(absl::Now() + timeout) != Call::Event::kLate;
-  if (!sunk.ok()) return sunk;
-  if (*whole) return absl::OkStatus();  // A request for the rest would be one for all.
-  return event == Call::Event::kLate || !finished ? Late() : rpc::FromGrpc(status);
+    const uint64_t done = end - request->offset();
+    request->set_length_bytes(request->length_bytes() - std::min(done, request->length_bytes()));
+    request->set_offset(end);
+    if (request->length_bytes() == 0) *whole = true;
+    return sunk;
+  };
+  absl::Status read = call.ReadAll<Response>(*stream, timeout, deadline, take);
+  // A request for the rest would be one for all.
+  return sunk.ok() && *whole ? absl::OkStatus() : read;
 }
 
 ReaderCalls& ReaderCalls::Get() {
@@ -348,25 +359,15 @@ absl::Status ReaderCalls::DigestOnce(const Route& route, absl::Duration timeout,
   timeout = std::max(timeout, kDigestTimeout);
   *deadline = absl::Now() + timeout;
   const auto stub = v1::Files::NewStub(route.channel);
-  grpc::Status status;
-  v1::DigestFileResponse answer;
-  absl::Status taken;
   Call call(route);
   const auto stream = stub->AsyncDigestFile(&call.context(), request, &call.queue(), call.tag());
-  Call::Event event = call.Wait(*deadline);
-  while (event == Call::Event::kOk && taken.ok()) {
-    stream->Read(&answer, call.tag());
-    event = call.Wait(*deadline);
-    if (event != Call::Event::kOk) break;
+  const auto take = [&](const v1::DigestFileResponse& answer) {
     *begun = true;
-    taken = blocks.Take(answer);
+    absl::Status taken = blocks.Take(answer);
     *deadline = absl::Now() + timeout;
-  }
-  if (!taken.ok()) call.context().TryCancel();
-  stream->Finish(&status, call.tag());
-  const bool finished = call.Wait(absl::Now() + timeout) != Call::Event::kLate;
-  if (!taken.ok()) return taken;
-  return event == Call::Event::kLate || !finished ? Late() : rpc::FromGrpc(status);
+    return taken;
+  };
+  return call.ReadAll<v1::DigestFileResponse>(*stream, timeout, deadline, take);
 }
 
 // Not while one is under way, which would cancel the call that follows.

@@ -33,6 +33,12 @@ void Guard(Body body) {
   }
 }
 
+// The calls that are handed on as they are.
+template <auto kMethod, typename... Args>
+void Call(H5mSession* session, Args... args) {
+  Guard([&] { (Of(session)->*kMethod)(args...); });
+}
+
 rpc::ClientSettings SettingsOf(const H5mAttach& attach) {
   rpc::ClientSettings settings;
   if (*attach.server != '\0') settings.server = attach.server;
@@ -145,10 +151,6 @@ void BeforeTruncate(H5mSession* session, uint64_t size_bytes) {
   Guard([&] { Of(session)->BeforeWrite({size_bytes, (uint64_t{1} << 62) - size_bytes}); });
 }
 
-void AfterTruncate(H5mSession* session, uint64_t size_bytes) {
-  Guard([&] { Of(session)->AfterTruncate(size_bytes); });
-}
-
 void Cut(H5mSession* session, H5mBarrier kind, H5mAck ack, const char* comment) {
   const CutKind cut = kind == H5M_COMMIT ? CutKind::kCommit
                       : kind == H5M_SYNC ? CutKind::kSync
@@ -162,26 +164,10 @@ int AwaitCut(H5mSession* session) {
   return acknowledged ? 0 : 1;
 }
 
-void Seal(H5mSession* session) {
-  Guard([&] { Of(session)->Seal(); });
-}
-
-void AwaitSealed(H5mSession* session) {
-  Guard([&] { Of(session)->AwaitSealed(); });
-}
-
-void BeginClose(H5mSession* session) {
-  Guard([&] { Of(session)->BeginClose(); });
-}
-
 int Close(H5mSession* session, char* error, size_t error_size) {
   int result = ENOMEM;
   Guard([&] { result = Tell(Of(session)->Close(), error, error_size); });
   return result;
-}
-
-void Status(H5mSession* session, H5mStatus* status) {
-  Guard([&] { Of(session)->Status(status); });
 }
 
 void ChildWrote(H5mSession* session) { Of(session)->ChildWrote(); }
@@ -226,14 +212,14 @@ constexpr H5mSessionApi kApi = {H5M_SESSION_ABI,
                                 BeforeWrite,
                                 AfterWrite,
                                 BeforeTruncate,
-                                AfterTruncate,
+                                Call<&Session::AfterTruncate, uint64_t>,
                                 Cut,
                                 AwaitCut,
-                                Seal,
-                                AwaitSealed,
-                                BeginClose,
+                                Call<&Session::Seal>,
+                                Call<&Session::AwaitSealed>,
+                                Call<&Session::BeginClose>,
                                 Close,
-                                Status,
+                                Call<&Session::Status, H5mStatus*>,
                                 ChildWrote,
                                 Drain,
                                 ReaderOpen,
