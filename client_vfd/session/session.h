@@ -264,13 +264,10 @@ class Session final : public std::enable_shared_from_this<Session>,
   }
 
   // From one program to the next (session_dirty_map.cc).
-  std::optional<DirtyMap> FindMap(const FoundRecord& found) const
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void TakeUp(const DirtyMap& map) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void FollowClose(const DirtyMap& map, Changes changes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::optional<DirtyMap> MakeDirtyMap() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void SaveDirtyMap() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void ForgetDirtyMap() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // Changes that a program without the driver has made (session_outside.cc).
   bool IsWhole() const;
@@ -354,15 +351,11 @@ class Session final : public std::enable_shared_from_this<Session>,
   // The file is given up without a clean close: waits for the cut of its last flush.
   void AwaitLastCut() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Duration Patience() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // True: the server owes an answer for too long (StreamClock).
-  bool IsHung(absl::Time now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Progress() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // Telling (session_report.cc).
   // The state that others hear: RESYNCING where a resync goes on, else that of `standing_`.
   H5mState ToldState() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void BeginResync() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void NotePending(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool ReportIsDue(absl::Time now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   grpc::ByteBuffer ReportMessage(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // True: changes are collected. Also after a refusal, which may be a token that has expired: the

@@ -25,14 +25,6 @@ DirtyMap::Claim ClaimOf(Claim claim) {
 
 }  // namespace
 
-std::optional<DirtyMap> Session::FindMap(const FoundRecord& found) const {
-  std::optional<DirtyMap> map = record_.FindMap(found, config_.facts);
-  // Under a new name the server's answer to a resume would be that it has no such file.
-  const bool renamed = !base_.relation().renamed_from.empty();
-  if (map && renamed && map->claim == DirtyMap::Claim::kResume) return std::nullopt;
-  return map;
-}
-
 // As from a predecessor that could not bring its changes across; the server knows that one's cuts
 // by its session.
 void Session::TakeUp(const DirtyMap& map) {
@@ -86,11 +78,6 @@ std::optional<DirtyMap> Session::MakeDirtyMap() const {
     map.barrier_seq = base_.relation().base_seq;
   }
   return map;
-}
-
-// Of a file that is closed: who updates the record removes the map with it.
-void Session::ForgetDirtyMap() {
-  if (record_.ForgetMap()) SaveRecord(RecordState::kBehind);
 }
 
 void Session::SaveDirtyMap() {

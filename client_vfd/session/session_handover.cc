@@ -47,8 +47,9 @@ void Session::NoteFollower(bool as_closed) {
   life_.OnReopened();
   // Another program had it between the two opens.
   if (!as_closed) closing_.LoseFile();
-  // The next session changes the file next.
-  if (!life_.done() && !life_.superseded() && !closing_.is_anothers()) ForgetDirtyMap();
+  if (life_.done() || life_.superseded() || closing_.is_anothers()) return;
+  // The next session changes the file next. The record's update removes the map with it.
+  if (record_.ForgetMap()) SaveRecord(RecordState::kBehind);
 }
 
 // It has something to hand over, and nobody has it yet.

@@ -77,7 +77,8 @@ void Session::Claim() {
   base_.Claim(RelationOf(config_.facts, found ? std::optional(found->record) : std::nullopt));
   const Relation& relation = base_.relation();
   record_.Begin(found, relation, config_.facts);
-  const std::optional<DirtyMap> map = found ? FindMap(*found) : std::nullopt;
+  const std::optional<DirtyMap> map =
+      found ? record_.FindMap(*found, relation, config_.facts) : std::nullopt;
   if (relation.claim == vfd::Claim::kContinue) {
     base_.SetLevel(record_.value().cut, record_.value().version);
   }
@@ -189,7 +190,10 @@ void Session::OnOpened(const v1::SessionOpened& opened) {
   if (opened.relation() == v1::RELATION_BUSY) return link_.OnBusy(opened.state());
   TakeBase(opened);
   ForgetRename();
-  if (link_.resumes() || base_.took_up_map() || standing_.is_behind()) BeginResync();
+  if (link_.resumes() || base_.took_up_map() || standing_.is_behind()) {
+    progress_.BeginResync(queue_.pending_bytes(), queue_.last_seq(), queue_.closed_cuts(),
+                          host_.Now());
+  }
   link_.OnOpened();
   standing_.OnOpened();
   progress_.OnOpened(host_.Now());
@@ -413,7 +417,8 @@ void Session::OnTimer() {
     absl::MutexLock lock(&mutex_);
     const absl::Time now = host_.Now();
     FollowPredecessor();
-    NotePending(now);
+    const bool all_durable = tickets_.durable_seq() >= queue_.last_seq();
+    progress_.NotePending(queue_.pending_bytes() > 0 || !all_durable, now);
     pump = KeepInTouch(now);
     if (pacing_.held_back() && link_.is_open() && outbox_.is_idle()) {
       Progress();  // It is we who wait, for the bandwidth to allow more.
@@ -443,12 +448,14 @@ bool Session::KeepInTouch(absl::Time now) {
 }
 
 void Session::GiveUpHung(absl::Time now) {
+  // A closed session waits for its last answer, and another one went on without.
+  const absl::Time owed_since =
+      life_.released() ? program_clock_.close_time() : stream_clock_.owed_since();
   // Nobody waits for a connection attempt that hangs, but the next one needs it gone.
   const bool opening_hangs = link_.is_opening() && stream_clock_.IsHung(now);
   if (opening_hangs) {
     host_.SetSuspect(config_.server.target, true);
-  } else if (IsHung(now)) {
-    // A closed session that waits for its last acknowledgement, or one that went on without.
+  } else if (link_.is_open() && !life_.done() && stream_clock_.IsHung(now, owed_since)) {
     stream_clock_.OnHung(now, !outbox_.is_writable());
   } else {
     return;

@@ -72,13 +72,6 @@ void Session::TimeOut() {
   stream_clock_.OweSince(since);
 }
 
-bool Session::IsHung(absl::Time now) const {
-  if (!link_.is_open() || life_.done()) return false;
-  // A closed session waits for its last answer.
-  return stream_clock_.IsHung(
-      now, life_.released() ? program_clock_.close_time() : stream_clock_.owed_since());
-}
-
 bool Session::RideOut(absl::FunctionRef<bool()> lost, absl::FunctionRef<bool()> cut,
                       absl::Time* give_up) {
   if (!standing_.is_behind() || life_.done()) return false;

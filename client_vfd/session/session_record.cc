@@ -17,10 +17,14 @@ std::optional<FoundRecord> SessionRecord::Find(const LocalFacts& facts) {
   return *std::move(former);
 }
 
-std::optional<DirtyMap> SessionRecord::FindMap(const FoundRecord& found,
+std::optional<DirtyMap> SessionRecord::FindMap(const FoundRecord& found, const Relation& relation,
                                                const LocalFacts& facts) const {
   if (facts.created || former_place_) return std::nullopt;
-  return FindDirtyMap(found.place, value_, facts.stat_at_open);
+  std::optional<DirtyMap> map = FindDirtyMap(found.place, value_, facts.stat_at_open);
+  // Under a new name the server's answer to a resume would be that it has no such file.
+  const bool renamed = !relation.renamed_from.empty();
+  if (map && renamed && map->claim == DirtyMap::Claim::kResume) return std::nullopt;
+  return map;
 }
 
 void SessionRecord::Begin(const std::optional<FoundRecord>& found, const Relation& relation,

@@ -49,7 +49,8 @@ class SessionRecord {
   // was before it was renamed.
   std::optional<FoundRecord> Find(const LocalFacts& facts);
   // The map at the place of `found` that this record names, if the file is still as that says.
-  std::optional<DirtyMap> FindMap(const FoundRecord& found, const LocalFacts& facts) const;
+  std::optional<DirtyMap> FindMap(const FoundRecord& found, const Relation& relation,
+                                  const LocalFacts& facts) const;
   // Goes on from what was known of the same file, if anything.
   void Begin(const std::optional<FoundRecord>& found, const Relation& relation,
              const LocalFacts& facts);

@@ -64,6 +64,18 @@ class SessionRecordTest : public ::testing::Test {
     return map;
   }
 
+  // As a close leaves it that was not answered.
+  SessionRecord BehindWith(const DirtyMap& map) const {
+    SessionRecord record = Begun(file_);
+    EXPECT_EQ(*record.Save(NewsOf(RecordState::kOpen), Writing::kMake), true);
+    EXPECT_EQ(record.SaveMap(map), absl::OkStatus());
+    EXPECT_EQ(*record.Save(NewsOf(RecordState::kBehind), Writing::kUpdate), true);
+    return record;
+  }
+  bool FindMap(const SessionRecord& record, const Relation& relation = {}) const {
+    return record.FindMap({file_, record.value()}, relation, facts_).has_value();
+  }
+
   LocalRecord OnDisk() const { return ReadLocalRecord(file_).value_or(LocalRecord{}); }
   bool HasMap() const { return std::filesystem::exists(RecordDirectory(file_) / "dirty"); }
 
@@ -151,11 +163,8 @@ TEST_F(SessionRecordTest, AnUpdateLeavesAnothersRecordAlone) {
 }
 
 TEST_F(SessionRecordTest, OnlyARecordThatIsBehindNamesAMap) {
-  SessionRecord record = Begun(file_);
-  ASSERT_EQ(*record.Save(NewsOf(RecordState::kOpen), Writing::kMake), true);
   const DirtyMap map = MapOfFile();
-  ASSERT_EQ(record.SaveMap(map), absl::OkStatus());
-  ASSERT_EQ(*record.Save(NewsOf(RecordState::kBehind), Writing::kUpdate), true);
+  SessionRecord record = BehindWith(map);
   EXPECT_EQ(OnDisk().dirty_map_id, map.id);
   ASSERT_EQ(*record.Save(NewsOf(RecordState::kClean), Writing::kUpdate), true);
   EXPECT_EQ(OnDisk().dirty_map_id, Bytes16{});
@@ -163,23 +172,28 @@ TEST_F(SessionRecordTest, OnlyARecordThatIsBehindNamesAMap) {
 }
 
 TEST_F(SessionRecordTest, TheNextSessionForgetsTheMapThatItFound) {
-  SessionRecord before = Begun(file_);
-  ASSERT_EQ(*before.Save(NewsOf(RecordState::kOpen), Writing::kMake), true);
-  ASSERT_EQ(before.SaveMap(MapOfFile()), absl::OkStatus());
-  ASSERT_EQ(*before.Save(NewsOf(RecordState::kBehind), Writing::kUpdate), true);
+  BehindWith(MapOfFile());
   SessionRecord record = Begun(file_);
-  ASSERT_TRUE(record.names_map());
-  EXPECT_TRUE(record.FindMap({file_, record.value()}, facts_).has_value());
+  EXPECT_TRUE(FindMap(record));
   ASSERT_EQ(*record.Save(NewsOf(RecordState::kOpen), Writing::kMake), true);
   EXPECT_FALSE(HasMap());
 }
 
+TEST_F(SessionRecordTest, UnderANewNameNothingIsResumed) {
+  DirtyMap map = MapOfFile();
+  map.claim = DirtyMap::Claim::kResume;
+  const SessionRecord record = BehindWith(map);
+  EXPECT_TRUE(FindMap(record));
+  Relation relation;
+  relation.renamed_from = "beam/old.h5";
+  EXPECT_FALSE(FindMap(record, relation));
+}
+
 TEST_F(SessionRecordTest, AFileThatIsCreatedAgainTakesUpNoMap) {
-  SessionRecord record = Begun(file_);
-  ASSERT_EQ(*record.Save(NewsOf(RecordState::kOpen), Writing::kMake), true);
-  ASSERT_EQ(record.SaveMap(MapOfFile()), absl::OkStatus());
+  const SessionRecord record = BehindWith(MapOfFile());
+  EXPECT_TRUE(FindMap(record));
   facts_.created = true;
-  EXPECT_FALSE(record.FindMap({file_, record.value()}, facts_).has_value());
+  EXPECT_FALSE(FindMap(record));
 }
 
 TEST_F(SessionRecordTest, ARecordElsewhereIsRemovedOnceOneIsHere) {

@@ -10,11 +10,6 @@ namespace h5mirror::vfd {
 
 H5mState Session::ToldState() const { return standing_.Told(progress_.resyncs()); }
 
-void Session::BeginResync() {
-  progress_.BeginResync(queue_.pending_bytes(), queue_.last_seq(), queue_.closed_cuts(),
-                        host_.Now());
-}
-
 void Session::Status(H5mStatus* status) {
   absl::MutexLock lock(&mutex_);
   *status = H5mStatus{};
@@ -31,11 +26,6 @@ void Session::Status(H5mStatus* status) {
   const std::string& detail = standing_.detail();
   const size_t length = std::min(detail.size(), sizeof status->message - 1);
   std::memcpy(status->message, detail.data(), length);
-}
-
-void Session::NotePending(absl::Time now) {
-  const bool is_pending = queue_.pending_bytes() > 0 || tickets_.durable_seq() < queue_.last_seq();
-  progress_.NotePending(is_pending, now);
 }
 
 bool Session::ReportIsDue(absl::Time now) const {
