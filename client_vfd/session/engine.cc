@@ -23,9 +23,6 @@ constexpr size_t kBuffersMax = 24;
 // How often sessions look at their deadlines.
 constexpr absl::Duration kTimerPeriod = absl::Milliseconds(100);
 constexpr absl::Duration kIdlePeriod = absl::Minutes(1);
-// How long a fork waits for streams to end politely, and for gRPC to be gone.
-constexpr absl::Duration kForkWait = absl::Milliseconds(500);
-constexpr absl::Duration kSuspectFor = absl::Seconds(10);
 
 // For gRPC, by the clock that it does not have to convert, as others may set that one.
 gpr_timespec ToGpr(absl::Time steady_time) {

@@ -37,7 +37,14 @@ namespace h5mirror::vfd {
 
 class Engine final : public SessionHost {
  public:
+  // How long a fork waits for calls and streams to end politely, and for gRPC to be gone.
+  static constexpr absl::Duration kForkWait = absl::Milliseconds(500);
+  // How long waits are short after one that was in vain.
+  static constexpr absl::Duration kSuspectFor = absl::Seconds(10);
+
   static Engine& Get();
+  // Of a channel: what two users of one have in common.
+  static std::string KeyOf(const rpc::ClientOptions& options);
 
   // SessionHost, in real time.
   absl::Time Now() override { return SteadyNow(); }
@@ -109,7 +116,6 @@ class Engine final : public SessionHost {
   std::vector<std::shared_ptr<Session>> Sessions();
   void Reap();
   std::shared_ptr<grpc::Channel> ChannelTo(const rpc::ClientOptions& options);
-  static std::string KeyOf(const rpc::ClientOptions& options);
 
   absl::Mutex mutex_;
   std::vector<std::shared_ptr<Session>> sessions_ ABSL_GUARDED_BY(mutex_);

@@ -24,9 +24,7 @@
 namespace h5mirror::vfd {
 namespace {
 
-// As the Engine's: how long a fork waits, and how waits are cut after one that was in vain.
-constexpr absl::Duration kForkWait = absl::Milliseconds(500);
-constexpr absl::Duration kSuspectFor = absl::Seconds(10);
+// For a server that has just been waited for in vain.
 constexpr absl::Duration kSuspectTimeout = absl::Milliseconds(300);
 // Between two tries at a server that is there and refuses, as one that is being stopped.
 constexpr absl::Duration kPause = absl::Milliseconds(20);
@@ -34,10 +32,6 @@ constexpr absl::Duration kPause = absl::Milliseconds(20);
 constexpr absl::Duration kAgentTimeout = absl::Seconds(2);
 // For a message of digests of a file that the server reads from a slow disk.
 constexpr absl::Duration kDigestTimeout = absl::Seconds(5);
-
-std::string KeyOf(const rpc::ClientOptions& options) {
-  return absl::StrCat(options.target, "\n", options.token, "\n", options.ca_pem);
-}
 
 absl::Status Late() { return absl::DeadlineExceededError("no answer"); }
 
@@ -175,7 +169,7 @@ absl::Status ReaderCalls::Begin(Route* route, absl::Duration* timeout) {
         "this process was forked while its parent used gRPC, which cannot follow: read in the "
         "parent, or in a program of its own");
   }
-  Peer& peer = peers_[KeyOf(route->options)];
+  Peer& peer = peers_[Engine::KeyOf(route->options)];
   if (absl::Now() < peer.suspect_until) *timeout = std::min(*timeout, kSuspectTimeout);
   if (peer.channel == nullptr) {
     Engine::Get().StartGrpc([&] { peer.channel = rpc::MakeReadingChannel(route->options); });
@@ -188,9 +182,9 @@ absl::Status ReaderCalls::Begin(Route* route, absl::Duration* timeout) {
 void ReaderCalls::End(const Route& route, const absl::Status& status) {
   absl::MutexLock lock(&mutex_);
   --calls_;
-  Peer& peer = peers_[KeyOf(route.options)];
+  Peer& peer = peers_[Engine::KeyOf(route.options)];
   const bool away = absl::IsDeadlineExceeded(status) || absl::IsUnavailable(status);
-  peer.suspect_until = away ? absl::Now() + kSuspectFor : absl::InfinitePast();
+  peer.suspect_until = away ? absl::Now() + Engine::kSuspectFor : absl::InfinitePast();
   if (away) peer.channel.reset();  // The next call connects afresh, without gRPC's back-off.
 }
 
@@ -201,7 +195,7 @@ bool ReaderCalls::FindAgent(const ReaderServer& server, Route* route) {
   route->options.target = absl::StrCat("unix:", path);
   route->for_server = server.target;
   absl::MutexLock lock(&mutex_);
-  const auto known = peers_.find(KeyOf(route->options));
+  const auto known = peers_.find(Engine::KeyOf(route->options));
   return known == peers_.end() || absl::Now() >= known->second.suspect_until;
 }
 
@@ -396,7 +390,7 @@ bool ReaderCalls::PrepareFork() {
   for (Call* wait : waits_) wait->context().TryCancel();
   mutex_.AwaitWithTimeout(absl::Condition(
                               +[](int* calls) { return *calls == 0; }, &calls_),
-                          kForkWait);
+                          Engine::kForkWait);
   bool used = false;
   for (auto& [key, peer] : peers_) {
     used = used || peer.channel != nullptr;
