@@ -64,6 +64,8 @@
 //   Closing, OutsideCut        how far the file is closed; what was changed without the driver
 //   Succession, Lifetime       what came before, and whether it is claimed; its end, what follows
 //
+// Beside them stands SessionRecord, which reads and writes the record (session_record.h).
+//
 // The session keeps the lock. It drives the objects with the program's calls, the stream's answers
 // and the timer, and carries out what they decide.
 //
