@@ -31,7 +31,16 @@ bool Find(void* handle, const char* name, T* out) {
   return *out != nullptr;
 }
 
+// Where the host's data lives. A C program that names H5E_FILE has a copy of H5E_FILE_g, made by
+// the loader (a copy relocation), and the host reads and writes that copy. The one inside the host
+// stays as it was compiled. The global scope finds the copy, if the host is what it finds there.
+void* DataOf(void* handle) {
+  void* const ours = dlsym(handle, "H5open");
+  return dlsym(RTLD_DEFAULT, "H5open") == ours ? RTLD_DEFAULT : handle;
+}
+
 HostApi LoadApi(void* handle) {
+  void* const data = DataOf(handle);
   HostApi api;
   api.usable = Find(handle, "H5get_libversion", &api.get_libversion) &&
                Find(handle, "H5FDopen", &api.fd_open) && Find(handle, "H5FDclose", &api.fd_close) &&
@@ -47,11 +56,11 @@ HostApi LoadApi(void* handle) {
                Find(handle, "H5Eset_current_stack", &api.e_set_current_stack) &&
                Find(handle, "H5Eget_num", &api.e_get_num) &&
                Find(handle, "H5Epush2", &api.e_push) &&
-               Find(handle, "H5E_ERR_CLS_g", &api.e_err_cls) &&
-               Find(handle, "H5E_FILE_g", &api.e_file) && Find(handle, "H5E_VFL_g", &api.e_vfl) &&
-               Find(handle, "H5E_CANTOPENFILE_g", &api.e_cantopenfile) &&
-               Find(handle, "H5E_READERROR_g", &api.e_readerror) &&
-               Find(handle, "H5E_WRITEERROR_g", &api.e_writeerror);
+               Find(data, "H5E_ERR_CLS_g", &api.e_err_cls) &&
+               Find(data, "H5E_FILE_g", &api.e_file) && Find(data, "H5E_VFL_g", &api.e_vfl) &&
+               Find(data, "H5E_CANTOPENFILE_g", &api.e_cantopenfile) &&
+               Find(data, "H5E_READERROR_g", &api.e_readerror) &&
+               Find(data, "H5E_WRITEERROR_g", &api.e_writeerror);
   if (!api.usable) return HostApi();
   Find(handle, "H5Pset_fapl_direct", &api.p_set_fapl_direct);
   Find(handle, "H5Pset_fapl_log", &api.p_set_fapl_log);
