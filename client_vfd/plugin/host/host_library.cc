@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "client_vfd/plugin/host/driver_class.h"
+#include "client_vfd/plugin/host/h5_error.h"
 
 namespace h5mirror::vfd {
 namespace {
@@ -68,9 +69,12 @@ HostApi LoadApi(void* handle) {
 }
 
 std::string VersionOf(const HostApi& api) {
+  if (!api.usable) return "unknown";
   unsigned major = 0, minor = 0, release = 0;
+  // After an open that failed HDF5 looks through all plugins, and then tells of that open.
+  const KeepErrors keep(api);
   // Safe inside the library's own initialization: it only returns compiled-in numbers.
-  if (!api.usable || api.get_libversion(&major, &minor, &release) < 0) return "unknown";
+  if (api.get_libversion(&major, &minor, &release) < 0) return "unknown";
   return std::to_string(major) + "." + std::to_string(minor) + "." + std::to_string(release);
 }
 
