@@ -1,4 +1,5 @@
-// Lets a forked child tell its parent that it wrote to an inherited file.
+// Whether a file was written since a cut was closed: by its program, or by a forked child, which
+// tells its parent so.
 #ifndef H5MIRROR_CLIENT_VFD_SESSION_CHILD_WRITES_H_
 #define H5MIRROR_CLIENT_VFD_SESSION_CHILD_WRITES_H_
 
@@ -9,9 +10,27 @@
 
 namespace h5mirror::vfd {
 
-// A counter in memory that this process shares with children forked later. Two sessions may get
-// the same one; the parent then sends more than it must.
-std::atomic<uint32_t>* ChildWritesCounter(const Bytes16& session_id);
+// In a child: it wrote to the inherited file of this session. Thread-safe.
+void NoteChildWrite(const Bytes16& session_id);
+
+// In the program. Not thread-safe.
+class WriteWatch {
+ public:
+  // Two sessions may count the same children; the program then sends more than it must.
+  explicit WriteWatch(const Bytes16& session_id);
+
+  void OnWrite() { is_at_cut_ = false; }
+  void OnCut() { is_at_cut_ = true; }
+  // True: a child has written since it was asked last.
+  bool TakeChildWrites();
+  // No write has begun since a cut was closed, and no child has written that was not taken.
+  bool is_at_cut() const { return is_at_cut_ && child_writes_.load() == seen_; }
+
+ private:
+  const std::atomic<uint32_t>& child_writes_;  // shared with children forked later
+  uint32_t seen_;
+  bool is_at_cut_ = false;
+};
 
 }  // namespace h5mirror::vfd
 

@@ -4,15 +4,12 @@
 #include <pthread.h>
 
 #include <algorithm>
-#include <iterator>
-#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/signal_block.h"
 #include "base/steady_time.h"
-#include "client_vfd/session/fork_polling.h"
 #include "client_vfd/session/reader_calls.h"
 #include "client_vfd/session/session.h"
 #include "rpc/channel.h"
@@ -26,9 +23,6 @@ constexpr size_t kBuffersMax = 24;
 // How often sessions look at their deadlines.
 constexpr absl::Duration kTimerPeriod = absl::Milliseconds(100);
 constexpr absl::Duration kIdlePeriod = absl::Minutes(1);
-// How long a fork waits for streams to end politely, and for gRPC to be gone.
-constexpr absl::Duration kForkWait = absl::Milliseconds(500);
-constexpr absl::Duration kSuspectFor = absl::Seconds(10);
 
 // For gRPC, by the clock that it does not have to convert, as others may set that one.
 gpr_timespec ToGpr(absl::Time steady_time) {
@@ -70,30 +64,24 @@ void Engine::Wake(Session* session) {
     if (!usable_) return;
     if (std::find(ready_.begin(), ready_.end(), kept) == ready_.end())
       ready_.push_back(std::move(kept));
-    if (stopping_ || forking_) return;
-    if (!running_) StartLocked();
+    if (phase_ == Phase::kStopping || phase_ == Phase::kForking) return;
+    if (phase_ == Phase::kStopped) StartLocked();
     if (alarm_set_) return;
     alarm_set_ = true;  // The loop does not end while this is set, so `alarm` stays.
     alarm = alarm_.get();
   }
-  alarm->Set(queue_.get(), gpr_time_0(GPR_CLOCK_MONOTONIC), nullptr);
+  Ring(*alarm);
 }
 
-void Engine::NoteEpolls(const std::vector<int>& before) {
-  const std::vector<int> now = EpollDescriptors();
-  std::set_difference(now.begin(), now.end(), before.begin(), before.end(),
-                      std::back_inserter(epolls_));
+void Engine::Ring(grpc::Alarm& alarm) {
+  alarm.Set(queue_.get(), gpr_time_0(GPR_CLOCK_MONOTONIC), nullptr);
 }
 
 void Engine::StartLocked() {
   const SignalBlock block;  // gRPC's threads, too, begin here.
-  const bool first = epolls_.empty();
-  const std::vector<int> before = first ? EpollDescriptors() : std::vector<int>();
-  queue_ = std::make_unique<grpc::CompletionQueue>();
-  if (first) NoteEpolls(before);
+  polling_.Begin([this] { queue_ = std::make_unique<grpc::CompletionQueue>(); });
   alarm_ = std::make_unique<grpc::Alarm>();
-  running_ = true;
-  started_ = true;
+  phase_ = Phase::kRunning;
   alarm_set_ = false;
   thread_ = std::make_unique<std::thread>([this] {
     pthread_setname_np(pthread_self(), "h5m-sender");
@@ -104,11 +92,7 @@ void Engine::StartLocked() {
 void Engine::StartGrpc(absl::FunctionRef<void()> start) {
   const SignalBlock block;
   absl::MutexLock lock(&mutex_);
-  const bool first = epolls_.empty();
-  const std::vector<int> before = first ? EpollDescriptors() : std::vector<int>();
-  start();
-  if (first) NoteEpolls(before);
-  started_ = true;
+  polling_.Begin(start);
 }
 
 std::shared_ptr<Session> Engine::Predecessor(const Session& session) {
@@ -203,73 +187,78 @@ void Engine::RunTimers() {
   Reap();  // Sessions die here, on the thread that uses their streams.
 }
 
+bool Engine::HandleNext(absl::Time deadline) {
+  void* tag = nullptr;
+  bool ok = false;
+  const auto got = queue_->AsyncNext(&tag, &ok, ToGpr(deadline));
+  if (got == grpc::CompletionQueue::SHUTDOWN) return false;
+  if (got == grpc::CompletionQueue::TIMEOUT) return true;
+  if (tag == nullptr) {
+    absl::MutexLock lock(&mutex_);
+    alarm_set_ = false;
+    return true;
+  }
+  const auto* op = static_cast<const GrpcStream::Tag*>(tag);
+  GrpcStream* stream = op->stream;
+  if (stream->Handle(op->op, ok)) streams_.erase(stream);
+  return true;
+}
+
 void Engine::Loop() {
   absl::Time next_timer = SteadyNow() + kTimerPeriod;
-  bool asked_to_end = false;
-  absl::Time give_up = absl::InfiniteFuture();
-  while (true) {
-    void* tag = nullptr;
-    bool ok = false;
-    const auto got = queue_->AsyncNext(&tag, &ok, ToGpr(next_timer));
-    if (got == grpc::CompletionQueue::SHUTDOWN) return;
-    if (got == grpc::CompletionQueue::GOT_EVENT && tag != nullptr) {
-      const auto* op = static_cast<const GrpcStream::Tag*>(tag);
-      GrpcStream* stream = op->stream;
-      if (stream->Handle(op->op, ok)) streams_.erase(stream);
-    } else if (got == grpc::CompletionQueue::GOT_EVENT) {
-      absl::MutexLock lock(&mutex_);
-      alarm_set_ = false;
-    }
-    bool stopping;
-    {
-      absl::MutexLock lock(&mutex_);
-      stopping = stopping_;
-    }
-    if (!stopping && RunReady()) {
-      next_timer = std::min(next_timer, SteadyNow() + kTimerPeriod);
-    }
-    if (SteadyNow() >= next_timer) {
-      if (!stopping) RunTimers();
-      next_timer = SteadyNow() + (Sessions().empty() && !stopping ? kIdlePeriod : kTimerPeriod);
-    }
-    if (stopping && !asked_to_end) {
-      asked_to_end = true;
-      give_up = SteadyNow() + kForkWait;
-      for (const auto& session : Sessions()) session->LeaveStream();
-    }
-    if (!stopping) continue;
+  while (HandleNext(next_timer)) {
+    if (phase() == Phase::kStopping) return EndStreams();
+    if (RunReady()) next_timer = std::min(next_timer, SteadyNow() + kTimerPeriod);
+    if (SteadyNow() < next_timer) continue;
+    RunTimers();
+    next_timer = SteadyNow() + (Sessions().empty() ? kIdlePeriod : kTimerPeriod);
+  }
+}
+
+void Engine::EndStreams() {
+  absl::Time give_up = SteadyNow() + kForkWait;
+  for (const auto& session : Sessions()) session->LeaveStream();
+  do {
     if (SteadyNow() > give_up) {
       give_up = absl::InfiniteFuture();
       for (auto& [key, stream] : streams_) stream->Cancel();
     }
-    if (!streams_.empty()) continue;
-    channels_.clear();
-    {
-      absl::MutexLock lock(&mutex_);
-      if (alarm_set_) continue;
-      alarm_.reset();
-    }
-    queue_->Shutdown();
-  }
+    if (streams_.empty()) ShutDown();
+  } while (HandleNext(SteadyNow() + kTimerPeriod));
 }
 
-bool Engine::Stop() {
+void Engine::ShutDown() {
+  channels_.clear();
+  {
+    absl::MutexLock lock(&mutex_);
+    if (alarm_set_) return;  // It still comes out of the queue.
+    alarm_.reset();
+  }
+  queue_->Shutdown();
+}
+
+bool Engine::Stop(Phase after) {
   grpc::Alarm* alarm = nullptr;
   {
     absl::MutexLock lock(&mutex_);
-    if (!running_) return false;
-    stopping_ = true;
+    const bool was_running = phase_ == Phase::kRunning;
+    phase_ = was_running ? Phase::kStopping : after;
+    if (!was_running) return false;
     if (!std::exchange(alarm_set_, true)) alarm = alarm_.get();
   }
-  if (alarm != nullptr) alarm->Set(queue_.get(), gpr_time_0(GPR_CLOCK_MONOTONIC), nullptr);
+  if (alarm != nullptr) Ring(*alarm);
   thread_->join();
   thread_.reset();
   queue_.reset();
   absl::MutexLock lock(&mutex_);
-  running_ = false;
-  stopping_ = false;
+  phase_ = after;
   alarm_set_ = false;
   return true;
+}
+
+Engine::Phase Engine::phase() {
+  absl::MutexLock lock(&mutex_);
+  return phase_;
 }
 
 absl::Duration Engine::LongestTimeout() {
@@ -296,43 +285,25 @@ void Engine::Drain(absl::Duration timeout) {
     absl::SleepFor(absl::Milliseconds(1));
   }
   absl::MutexLock control(&control_mutex_);
-  Stop();
+  Stop(Phase::kStopped);
   Reap();
 }
 
 void Engine::PrepareFork(bool also_used) {
   control_mutex_.Lock();
-  {
-    absl::MutexLock lock(&mutex_);
-    forking_ = true;  // Another thread may wake a session now: it waits for the fork.
-  }
-  if (Stop() || also_used) {
+  // Another thread may wake a session now: it waits for the fork.
+  if (Stop(Phase::kForking) || also_used) {
     const absl::Time deadline = SteadyNow() + kForkWait;
     // Another user of the same gRPC keeps it alive; then there is nothing to wait for.
     while (grpc_is_initialized() != 0 && SteadyNow() < deadline)
       absl::SleepFor(absl::Milliseconds(1));
   }
   mutex_.Lock();
-  ReadPollSets();
-}
-
-void Engine::ReadPollSets() {
-  poll_sets_.clear();
-  pollable_ = false;
-  if (grpc_is_initialized() != 0) return;
-  if (started_ && epolls_.empty()) return;  // Somebody else began gRPC: its epoll set is not known.
-  const std::vector<int> live = EpollDescriptors();  // Some were closed at gRPC's end.
-  for (const int epoll : epolls_) {
-    if (!std::binary_search(live.begin(), live.end(), epoll)) continue;
-    std::optional<PollSet> set = ReadPollSet(epoll);
-    if (!set.has_value()) return;
-    poll_sets_.push_back(*std::move(set));
-  }
-  pollable_ = true;
+  polling_.Read(grpc_is_initialized() != 0);
 }
 
 void Engine::ParentAfterFork() {
-  forking_ = false;
+  phase_ = Phase::kStopped;
   mutex_.Unlock();
   control_mutex_.Unlock();
   for (const auto& session : Sessions()) Wake(session.get());
@@ -341,12 +312,11 @@ void Engine::ParentAfterFork() {
 void Engine::ChildAfterFork() {
   // Never destroyed: the plugin still names them, to count what the child writes.
   static auto* const inherited = new std::vector<std::shared_ptr<Session>>;
-  if (!pollable_) usable_ = false;
-  for (const PollSet& set : poll_sets_) usable_ = RenewPollSet(set) && usable_;
+  if (!polling_.Renew()) usable_ = false;
   inherited->insert(inherited->end(), sessions_.begin(), sessions_.end());
   sessions_.clear();
   ready_.clear();
-  forking_ = false;
+  phase_ = Phase::kStopped;
   for (auto& [target, server] : servers_) server.saved_bytes = 0;
   mutex_.Unlock();
   control_mutex_.Unlock();

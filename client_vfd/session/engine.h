@@ -1,6 +1,12 @@
 // The one thread of the module: it drives the streams of all sessions on one completion queue.
 // Started with the first session, stopped when the host library closes down and before a fork.
 //
+//   kStopped --Wake--> kRunning --Stop--> kStopping --the thread has ended--> kStopped
+//      | ^                                    |
+//      | +--------ParentAfterFork, ChildAfterFork-------+
+//      |                                      |         |
+//      +------------ PrepareFork -------------+---> kForking: nothing starts the thread
+//
 // Lives on the heap and is never destroyed: HDF5 closes files from its own atexit handler, after
 // the destructors of libraries loaded later have run.
 #ifndef H5MIRROR_CLIENT_VFD_SESSION_ENGINE_H_
@@ -31,7 +37,14 @@ namespace h5mirror::vfd {
 
 class Engine final : public SessionHost {
  public:
+  // How long a fork waits for calls and streams to end politely, and for gRPC to be gone.
+  static constexpr absl::Duration kForkWait = absl::Milliseconds(500);
+  // How long waits are short after one that was in vain.
+  static constexpr absl::Duration kSuspectFor = absl::Seconds(10);
+
   static Engine& Get();
+  // Of a channel: what two users of one have in common.
+  static std::string KeyOf(const rpc::ClientOptions& options);
 
   // SessionHost, in real time.
   absl::Time Now() override { return SteadyNow(); }
@@ -79,29 +92,35 @@ class Engine final : public SessionHost {
     absl::Time suspect_until = absl::InfinitePast();
   };
 
+  enum class Phase { kStopped, kRunning, kStopping, kForking };
+
   Engine();
 
-  void NoteEpolls(const std::vector<int>& before);
-  void ReadPollSets() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void StartLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Stops the thread. False: it was not running.
-  bool Stop();
+  // Stops the thread; `after`: kStopped or kForking. False: it was not running.
+  bool Stop(Phase after) ABSL_EXCLUSIVE_LOCKS_REQUIRED(control_mutex_);
+  Phase phase() ABSL_LOCKS_EXCLUDED(mutex_);
+  void Ring(grpc::Alarm& alarm);
+
+  // The sender thread.
   void Loop();
+  // Waits for the next event, at most until `deadline`, and hands it to its stream. False: the
+  // queue is shut down.
+  bool HandleNext(absl::Time deadline);
+  // Ends the streams, in time or not; then nothing comes from the queue any more.
+  void EndStreams();
+  void ShutDown();
   // Pumps the sessions that were woken. True: there was one.
   bool RunReady();
   void RunTimers();
   std::vector<std::shared_ptr<Session>> Sessions();
   void Reap();
   std::shared_ptr<grpc::Channel> ChannelTo(const rpc::ClientOptions& options);
-  static std::string KeyOf(const rpc::ClientOptions& options);
 
   absl::Mutex mutex_;
   std::vector<std::shared_ptr<Session>> sessions_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::shared_ptr<Session>> ready_ ABSL_GUARDED_BY(mutex_);
-  bool running_ ABSL_GUARDED_BY(mutex_) = false;
-  bool started_ ABSL_GUARDED_BY(mutex_) = false;  // ever, in this process
-  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  bool forking_ ABSL_GUARDED_BY(mutex_) = false;  // the thread must not start
+  Phase phase_ ABSL_GUARDED_BY(mutex_) = Phase::kStopped;
   bool alarm_set_ ABSL_GUARDED_BY(mutex_) = false;
   std::map<std::string, PerServer> servers_ ABSL_GUARDED_BY(mutex_);  // by target; never erased
   std::unique_ptr<grpc::Alarm> alarm_ ABSL_GUARDED_BY(mutex_);
@@ -115,11 +134,7 @@ class Engine final : public SessionHost {
 
   FramePool* pool_;
   std::atomic<bool> usable_{true};
-  // The epoll descriptors of gRPC, where this module began it.
-  std::vector<int> epolls_;
-  // Read before a fork: the sets that the child renews, and whether these are all that it needs.
-  std::vector<PollSet> poll_sets_;
-  bool pollable_ = true;
+  ForkPolling polling_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace h5mirror::vfd

@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <string>
 #include <system_error>
 
@@ -71,6 +72,40 @@ bool RenewPollSet(const PollSet& set) {
     return Replace(watch.eventfd, eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) &&
            epoll_ctl(set.epoll, EPOLL_CTL_ADD, watch.eventfd, &event) == 0;
   });
+}
+
+void ForkPolling::Begin(absl::FunctionRef<void()> start) {
+  const bool first = epolls_.empty();
+  const std::vector<int> before = first ? EpollDescriptors() : std::vector<int>();
+  start();
+  begun_ = true;
+  if (!first) return;
+  const std::vector<int> now = EpollDescriptors();
+  std::set_difference(now.begin(), now.end(), before.begin(), before.end(),
+                      std::back_inserter(epolls_));
+}
+
+void ForkPolling::Read(bool in_use) {
+  sets_.clear();
+  is_whole_ = !in_use && ReadSets();
+}
+
+bool ForkPolling::ReadSets() {
+  if (begun_ && epolls_.empty()) return false;  // Somebody else began gRPC: its set is not known.
+  const std::vector<int> live = EpollDescriptors();  // Some were closed at gRPC's end.
+  for (const int epoll : epolls_) {
+    if (!std::binary_search(live.begin(), live.end(), epoll)) continue;
+    std::optional<PollSet> set = ReadPollSet(epoll);
+    if (!set.has_value()) return false;
+    sets_.push_back(*std::move(set));
+  }
+  return true;
+}
+
+bool ForkPolling::Renew() const {
+  bool renewed = is_whole_;
+  for (const PollSet& set : sets_) renewed = RenewPollSet(set) && renewed;
+  return renewed;
 }
 
 }  // namespace h5mirror::vfd

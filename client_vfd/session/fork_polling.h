@@ -10,6 +10,8 @@
 #include <optional>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
+
 namespace h5mirror::vfd {
 
 // This process's epoll descriptors, in order.
@@ -32,6 +34,29 @@ std::optional<PollSet> ReadPollSet(int epoll);
 // Replaces the epoll set and its eventfds by new ones, with the same descriptors and registrations.
 // False: that failed, and `set.epoll` must not be used any more.
 bool RenewPollSet(const PollSet& set);
+
+// gRPC's polling in one process. Not thread-safe.
+//
+//   Begin() --> in use --Read(), before a fork--> Renew(), in the child
+class ForkPolling {
+ public:
+  // Calls `start`, which may begin gRPC, and notes the epoll sets that it makes.
+  void Begin(absl::FunctionRef<void()> start);
+  // Looks at the sets. `in_use`: gRPC has not ended, and cannot follow to the child.
+  void Read(bool in_use);
+  // In a child. False: gRPC must not be used there. It hangs.
+  bool Renew() const;
+
+ private:
+  bool ReadSets();
+
+  bool begun_ = false;  // ever, in this process
+  // Where this module began gRPC.
+  std::vector<int> epolls_;
+  // The sets that the child renews, and whether these are all that it needs.
+  std::vector<PollSet> sets_;
+  bool is_whole_ = true;
+};
 
 }  // namespace h5mirror::vfd
 

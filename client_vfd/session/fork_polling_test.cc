@@ -49,5 +49,66 @@ TEST(ForkPollingTest, SetThatWatchesAnythingElseIsRefused) {
   for (const int fd : {epoll, pipe_ends[0], pipe_ends[1]}) close(fd);
 }
 
+// As gRPC does when it begins: one epoll set, which watches an eventfd.
+class FakeGrpc {
+ public:
+  ~FakeGrpc() {
+    for (const int fd : {epoll_, wakeup_}) close(fd);
+  }
+  void Start() {
+    epoll_ = epoll_create1(EPOLL_CLOEXEC);
+    wakeup_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    epoll_event event{};
+    event.events = EPOLLIN;
+    epoll_ctl(epoll_, EPOLL_CTL_ADD, wakeup_, &event);
+  }
+  // The event shows in the set of this process.
+  bool Wakes(int eventfd) const {
+    epoll_event got{};
+    eventfd_write(eventfd, 1);
+    return epoll_wait(epoll_, &got, 1, 0) == 1;
+  }
+  int wakeup() const { return wakeup_; }
+
+ private:
+  int epoll_ = -1;
+  int wakeup_ = -1;
+};
+
+TEST(ForkPollingTest, AChildGetsSetsOfItsOwn) {
+  FakeGrpc grpc;
+  ForkPolling polling;
+  polling.Begin([&] { grpc.Start(); });
+  const int of_the_parent = dup(grpc.wakeup());
+  polling.Read(false);
+  EXPECT_TRUE(polling.Renew());
+  EXPECT_FALSE(grpc.Wakes(of_the_parent));
+  EXPECT_TRUE(grpc.Wakes(grpc.wakeup()));
+  close(of_the_parent);
+}
+
+TEST(ForkPollingTest, AProcessThatNeverBeganGrpcMayForkAsItLikes) {
+  ForkPolling polling;
+  polling.Read(false);
+  EXPECT_TRUE(polling.Renew());
+}
+
+TEST(ForkPollingTest, AChildCannotUseGrpcThatHasNotEnded) {
+  FakeGrpc grpc;
+  ForkPolling polling;
+  polling.Begin([&] { grpc.Start(); });
+  polling.Read(true);
+  EXPECT_FALSE(polling.Renew());
+  polling.Read(false);
+  EXPECT_TRUE(polling.Renew()) << "the next fork finds it ended";
+}
+
+TEST(ForkPollingTest, AChildCannotUseGrpcThatSomebodyElseBegan) {
+  ForkPolling polling;
+  polling.Begin([] {});
+  polling.Read(false);
+  EXPECT_FALSE(polling.Renew());
+}
+
 }  // namespace
 }  // namespace h5mirror::vfd

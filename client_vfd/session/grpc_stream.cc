@@ -55,37 +55,14 @@ bool GrpcStream::Handle(Tag::Op op, bool ok) {
   --under_way_;
   switch (op) {
     case Tag::Op::kStart:
-      writing_ = false;
-      if (!ok) {
-        Finish();
-        break;
-      }
-      ++under_way_;
-      call_->Read(&incoming_, &read_);
-      if (half_close_wanted_) HalfClose();
-      if (!half_closed_ && owner_ != nullptr) owner_->OnWritable();
+      OnStarted(ok);
       break;
     case Tag::Op::kWrite:
-      writing_ = false;
-      if (half_close_wanted_) HalfClose();
-      // A failed write says nothing itself; the read fails too and Finish() tells why.
-      if (ok && !half_closed_ && !finishing_ && owner_ != nullptr) owner_->OnWritable();
+      OnWritten(ok);
       break;
-    case Tag::Op::kRead: {
-      v1::MirrorFileResponse response;
-      if (!ok) {
-        Finish();
-        break;
-      }
-      const grpc::Status parsed =
-          grpc::SerializationTraits<v1::MirrorFileResponse>::Deserialize(&incoming_, &response);
-      incoming_.Clear();
-      if (!parsed.ok()) context_.TryCancel();
-      ++under_way_;
-      call_->Read(&incoming_, &read_);
-      if (parsed.ok() && owner_ != nullptr) owner_->OnResponse(response);
+    case Tag::Op::kRead:
+      OnRead(ok);
       break;
-    }
     case Tag::Op::kFinish:
       finished_ = true;
       break;
@@ -93,6 +70,37 @@ bool GrpcStream::Handle(Tag::Op op, bool ok) {
   const bool done = finished_ && under_way_ == 0;
   if (done && owner_ != nullptr) std::exchange(owner_, nullptr)->OnEnded(rpc::FromGrpc(status_));
   return done;
+}
+
+void GrpcStream::ReadNext() {
+  ++under_way_;
+  call_->Read(&incoming_, &read_);
+}
+
+void GrpcStream::OnStarted(bool ok) {
+  writing_ = false;
+  if (!ok) return Finish();
+  ReadNext();
+  if (half_close_wanted_) HalfClose();
+  if (!half_closed_ && owner_ != nullptr) owner_->OnWritable();
+}
+
+void GrpcStream::OnWritten(bool ok) {
+  writing_ = false;
+  if (half_close_wanted_) HalfClose();
+  // A failed write says nothing itself; the read fails too and Finish() tells why.
+  if (ok && !half_closed_ && !finishing_ && owner_ != nullptr) owner_->OnWritable();
+}
+
+void GrpcStream::OnRead(bool ok) {
+  if (!ok) return Finish();
+  v1::MirrorFileResponse response;
+  const grpc::Status parsed =
+      grpc::SerializationTraits<v1::MirrorFileResponse>::Deserialize(&incoming_, &response);
+  incoming_.Clear();
+  if (!parsed.ok()) context_.TryCancel();
+  ReadNext();
+  if (parsed.ok() && owner_ != nullptr) owner_->OnResponse(response);
 }
 
 }  // namespace h5mirror::vfd

@@ -39,6 +39,10 @@ class GrpcStream final : public Stream {
 
  private:
   void Finish();
+  void ReadNext();
+  void OnStarted(bool ok);
+  void OnWritten(bool ok);
+  void OnRead(bool ok);
 
   StreamOwner* owner_;
   std::shared_ptr<grpc::Channel> channel_;

@@ -24,9 +24,7 @@
 namespace h5mirror::vfd {
 namespace {
 
-// As the Engine's: how long a fork waits, and how waits are cut after one that was in vain.
-constexpr absl::Duration kForkWait = absl::Milliseconds(500);
-constexpr absl::Duration kSuspectFor = absl::Seconds(10);
+// For a server that has just been waited for in vain.
 constexpr absl::Duration kSuspectTimeout = absl::Milliseconds(300);
 // Between two tries at a server that is there and refuses, as one that is being stopped.
 constexpr absl::Duration kPause = absl::Milliseconds(20);
@@ -34,10 +32,6 @@ constexpr absl::Duration kPause = absl::Milliseconds(20);
 constexpr absl::Duration kAgentTimeout = absl::Seconds(2);
 // For a message of digests of a file that the server reads from a slow disk.
 constexpr absl::Duration kDigestTimeout = absl::Seconds(5);
-
-std::string KeyOf(const rpc::ClientOptions& options) {
-  return absl::StrCat(options.target, "\n", options.token, "\n", options.ca_pem);
-}
 
 absl::Status Late() { return absl::DeadlineExceededError("no answer"); }
 
@@ -85,6 +79,27 @@ class ReaderCalls::Call {
     return Event::kLate;
   }
 
+  // Hands each message of a stream that has begun to `take`, until one is not taken. `take` may
+  // move the deadline; `timeout` is for the stream's end.
+  template <typename Response, typename Stream>
+  absl::Status ReadAll(Stream& stream, absl::Duration timeout, const absl::Time* deadline,
+                       absl::FunctionRef<absl::Status(const Response&)> take) {
+    Response answer;
+    absl::Status taken;
+    Event event = Wait(*deadline);
+    while (event == Event::kOk && taken.ok()) {
+      stream.Read(&answer, tag());
+      event = Wait(*deadline);
+      if (event == Event::kOk) taken = take(answer);
+    }
+    if (!taken.ok()) context_.TryCancel();
+    grpc::Status status;
+    stream.Finish(&status, tag());
+    const bool finished = Wait(absl::Now() + timeout) != Event::kLate;
+    if (!taken.ok()) return taken;
+    return event == Event::kLate || !finished ? Late() : rpc::FromGrpc(status);
+  }
+
   grpc::ClientContext& context() { return context_; }
   grpc::CompletionQueue& queue() { return queue_; }
   void* tag() { return this; }
@@ -116,8 +131,6 @@ absl::Status ReaderCalls::ReadOnce(const Route& route, absl::Duration timeout, M
                                    rpc::CallCanceller* canceller) {
   if (*whole) return absl::OkStatus();  // What failed came behind it.
   const auto stub = Service::NewStub(route.channel);
-  grpc::Status status;
-  Response answer;
   absl::Status sunk;
   Call call(route);
   if (canceller != nullptr) canceller->Attach([&call] { call.context().TryCancel(); });
@@ -125,31 +138,23 @@ absl::Status ReaderCalls::ReadOnce(const Route& route, absl::Duration timeout, M
     if (canceller != nullptr) canceller->Detach();
   };
   const auto stream = (stub.get()->*begin)(&call.context(), *request, &call.queue(), call.tag());
-  Call::Event event = call.Wait(*deadline);
-  while (event == Call::Event::kOk) {
-    stream->Read(&answer, call.tag());
-    event = call.Wait(*deadline);
-    if (event != Call::Event::kOk) break;
+  const auto take = [&](const Response& answer) {
     sunk = sink(answer);  // May take its time.
     // A server that only begins to answer, each time, is none that answers.
     if (!answer.data().empty()) *deadline = absl::Now() + timeout;
-    if (!sunk.ok()) {
-      call.context().TryCancel();
-      break;
-    }
     const uint64_t end = answer.offset() + answer.data().size();
-    if (!answer.data().empty() && !answer.ahead() && end > request->offset()) {
-      const uint64_t done = end - request->offset();
-      request->set_length_bytes(request->length_bytes() - std::min(done, request->length_bytes()));
-      request->set_offset(end);
-      if (request->length_bytes() == 0) *whole = true;
+    if (!sunk.ok() || answer.data().empty() || answer.ahead() || end <= request->offset()) {
+      return sunk;
     }
-  }
-  stream->Finish(&status, call.tag());
-  const bool finished = call.Wait(absl::Now() + timeout) != Call::Event::kLate;
-  if (!sunk.ok()) return sunk;
-  if (*whole) return absl::OkStatus();  // A request for the rest would be one for all.
-  return event == Call::Event::kLate || !finished ? Late() : rpc::FromGrpc(status);
+    const uint64_t done = end - request->offset();
+    request->set_length_bytes(request->length_bytes() - std::min(done, request->length_bytes()));
+    request->set_offset(end);
+    if (request->length_bytes() == 0) *whole = true;
+    return sunk;
+  };
+  absl::Status read = call.ReadAll<Response>(*stream, timeout, deadline, take);
+  // A request for the rest would be one for all.
+  return sunk.ok() && *whole ? absl::OkStatus() : read;
 }
 
 ReaderCalls& ReaderCalls::Get() {
@@ -164,7 +169,7 @@ absl::Status ReaderCalls::Begin(Route* route, absl::Duration* timeout) {
         "this process was forked while its parent used gRPC, which cannot follow: read in the "
         "parent, or in a program of its own");
   }
-  Peer& peer = peers_[KeyOf(route->options)];
+  Peer& peer = peers_[Engine::KeyOf(route->options)];
   if (absl::Now() < peer.suspect_until) *timeout = std::min(*timeout, kSuspectTimeout);
   if (peer.channel == nullptr) {
     Engine::Get().StartGrpc([&] { peer.channel = rpc::MakeReadingChannel(route->options); });
@@ -177,9 +182,9 @@ absl::Status ReaderCalls::Begin(Route* route, absl::Duration* timeout) {
 void ReaderCalls::End(const Route& route, const absl::Status& status) {
   absl::MutexLock lock(&mutex_);
   --calls_;
-  Peer& peer = peers_[KeyOf(route.options)];
+  Peer& peer = peers_[Engine::KeyOf(route.options)];
   const bool away = absl::IsDeadlineExceeded(status) || absl::IsUnavailable(status);
-  peer.suspect_until = away ? absl::Now() + kSuspectFor : absl::InfinitePast();
+  peer.suspect_until = away ? absl::Now() + Engine::kSuspectFor : absl::InfinitePast();
   if (away) peer.channel.reset();  // The next call connects afresh, without gRPC's back-off.
 }
 
@@ -190,7 +195,7 @@ bool ReaderCalls::FindAgent(const ReaderServer& server, Route* route) {
   route->options.target = absl::StrCat("unix:", path);
   route->for_server = server.target;
   absl::MutexLock lock(&mutex_);
-  const auto known = peers_.find(KeyOf(route->options));
+  const auto known = peers_.find(Engine::KeyOf(route->options));
   return known == peers_.end() || absl::Now() >= known->second.suspect_until;
 }
 
@@ -348,25 +353,15 @@ absl::Status ReaderCalls::DigestOnce(const Route& route, absl::Duration timeout,
   timeout = std::max(timeout, kDigestTimeout);
   *deadline = absl::Now() + timeout;
   const auto stub = v1::Files::NewStub(route.channel);
-  grpc::Status status;
-  v1::DigestFileResponse answer;
-  absl::Status taken;
   Call call(route);
   const auto stream = stub->AsyncDigestFile(&call.context(), request, &call.queue(), call.tag());
-  Call::Event event = call.Wait(*deadline);
-  while (event == Call::Event::kOk && taken.ok()) {
-    stream->Read(&answer, call.tag());
-    event = call.Wait(*deadline);
-    if (event != Call::Event::kOk) break;
+  const auto take = [&](const v1::DigestFileResponse& answer) {
     *begun = true;
-    taken = blocks.Take(answer);
+    absl::Status taken = blocks.Take(answer);
     *deadline = absl::Now() + timeout;
-  }
-  if (!taken.ok()) call.context().TryCancel();
-  stream->Finish(&status, call.tag());
-  const bool finished = call.Wait(absl::Now() + timeout) != Call::Event::kLate;
-  if (!taken.ok()) return taken;
-  return event == Call::Event::kLate || !finished ? Late() : rpc::FromGrpc(status);
+    return taken;
+  };
+  return call.ReadAll<v1::DigestFileResponse>(*stream, timeout, deadline, take);
 }
 
 // Not while one is under way, which would cancel the call that follows.
@@ -395,7 +390,7 @@ bool ReaderCalls::PrepareFork() {
   for (Call* wait : waits_) wait->context().TryCancel();
   mutex_.AwaitWithTimeout(absl::Condition(
                               +[](int* calls) { return *calls == 0; }, &calls_),
-                          kForkWait);
+                          Engine::kForkWait);
   bool used = false;
   for (auto& [key, peer] : peers_) {
     used = used || peer.channel != nullptr;

@@ -2,17 +2,14 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
-#include <exception>
 #include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "base/local_record_json.h"
 #include "base/status_macros.h"
-#include "client_vfd/api/errno_of.h"
+#include "client_vfd/session/c_face.h"
 #include "client_vfd/session/opened_version.h"
 #include "client_vfd/session/reader.h"
 #include "client_vfd/session/reader_calls.h"
@@ -22,20 +19,6 @@ namespace h5mirror::vfd {
 namespace {
 
 Reader* Of(H5mReader* reader) { return reinterpret_cast<Reader*>(reader); }
-
-int Fail(const absl::Status& status, char* error, size_t error_size) {
-  std::snprintf(error, error_size, "%s", std::string(status.message()).c_str());
-  return ErrnoOf(status, Done::kByServer);
-}
-
-// "": from the client's own configuration.
-absl::StatusOr<rpc::ClientOptions> ServerOf(const char* server, const char* ca, const char* token) {
-  rpc::ClientSettings settings;
-  if (*server != '\0') settings.server = server;
-  if (*ca != '\0') settings.ca = ca;
-  if (*token != '\0') settings.token = token;
-  return rpc::ResolveClientOptions(settings);
-}
 
 // Nullopt: a version is wanted.
 std::optional<LiveCut> LiveOf(const H5mReaderOpen& open) {
@@ -65,11 +48,7 @@ OpenedVersion OpenedBy(const Reader& reader) {
 }
 
 absl::StatusOr<std::unique_ptr<Reader>> Start(const H5mReaderOpen& open, H5mReaderInfo* info) {
-  LocalRecord record;
-  record.name = open.name;
-  if (!RecordToJson(record).ok()) {  // Names travel as UTF-8.
-    return absl::InvalidArgumentError("its name is not UTF-8");
-  }
+  if (!IsUtf8(open.name)) return absl::InvalidArgumentError("its name is not UTF-8");
   ReaderConfig config;
   config.live = LiveOf(open);
   if (!config.live) {
@@ -116,48 +95,44 @@ absl::StatusOr<int64_t> AwaitCut(const H5mWait& wait) {
 
 H5mReader* ReaderOpen(const H5mReaderOpen* open, H5mReaderInfo* info, char* error,
                       size_t error_size) {
-  try {
+  H5mReader* opened = nullptr;
+  const int failed = Guarded(error, error_size, [&] {
     absl::StatusOr<std::unique_ptr<Reader>> reader = Start(*open, info);
-    if (reader.ok()) return reinterpret_cast<H5mReader*>(reader->release());
-    info->error_number = Fail(reader.status(), error, error_size);
+    if (reader.ok()) {
+      opened = reinterpret_cast<H5mReader*>(reader->release());
+      return 0;
+    }
+    const int number = Tell(reader.status(), error, error_size);
     // Not ENOENT: HDF5 takes a source of a virtual dataset that does not exist for one without
     // data.
-    if (open->linked != 0 && absl::IsOutOfRange(reader.status())) info->error_number = ESTALE;
-  } catch (const std::exception& thrown) {
-    info->error_number = ENOMEM;
-    std::snprintf(error, error_size, "%s", thrown.what());
-  }
-  return nullptr;
+    return open->linked != 0 && absl::IsOutOfRange(reader.status()) ? ESTALE : number;
+  });
+  if (opened == nullptr) info->error_number = failed;
+  return opened;
 }
 
 int ReaderRead(H5mReader* reader, uint64_t offset, void* out, size_t size, int raw, char* error,
                size_t error_size) {
-  try {
+  return Guarded(error, error_size, [&] {
     const absl::Status status =
         Of(reader)->Read(offset, {static_cast<char*>(out), size},
                          raw != 0 ? rpc::ReadKind::kRaw : rpc::ReadKind::kMetadata);
     if (status.ok()) return 0;
-    const int number = Fail(status, error, error_size);
+    const int number = Tell(status, error, error_size);
     return absl::IsOutOfRange(status) ? ESTALE : number;  // It was there when it was opened.
-  } catch (const std::exception& thrown) {
-    std::snprintf(error, error_size, "%s", thrown.what());
-    return ENOMEM;
-  }
+  });
 }
 
 void ReaderClose(H5mReader* reader) { delete Of(reader); }
 
 int WaitForCut(const H5mWait* wait, int64_t* cut, char* error, size_t error_size) {
-  try {
+  return Guarded(error, error_size, [&] {
     *cut = 0;
     const absl::StatusOr<int64_t> newest = AwaitCut(*wait);
-    if (!newest.ok()) return Fail(newest.status(), error, error_size);
+    if (!newest.ok()) return Tell(newest.status(), error, error_size);
     *cut = *newest;
     return *newest > wait->after_cut ? 0 : ETIMEDOUT;
-  } catch (const std::exception& thrown) {
-    std::snprintf(error, error_size, "%s", thrown.what());
-    return ENOMEM;
-  }
+  });
 }
 
 }  // namespace h5mirror::vfd

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "client_vfd/session/child_writes.h"
 
 namespace h5mirror::vfd {
 namespace {
@@ -21,16 +20,15 @@ constexpr absl::Duration kLeaseWait = absl::Milliseconds(250);
 Session::Session(SessionHost& host, SessionConfig config, std::unique_ptr<FileReader> file)
     : host_(host),
       config_(std::move(config)),
-      place_(config_.real_path, config_.record_tag),
       file_(std::move(file)),
       session_id_(host_.RandomId()),
-      window_used_(host_.saved_bytes(config_.server.target)),
-      child_writes_(ChildWritesCounter(session_id_)),
       queue_(config_.remote ? CutQueue::kExact : Changes::kExtentsMax),
-      attach_time_(host_.Now()),
-      program_clock_({config_.timeout, config_.linger, config_.outage_wait}, attach_time_),
+      record_(RecordPlace(config_.real_path, config_.record_tag)),
+      succession_(config_.remote ? Succession::Awaits::kEnd : Succession::Awaits::kHandover),
+      program_clock_({config_.timeout, config_.linger, config_.outage_wait}, host_.Now()),
       stream_clock_(config_.timeout, rpc::kMaxFrameBytes),
-      child_writes_seen_(child_writes_->load()),
+      watch_(session_id_),
+      window_(host_.saved_bytes(config_.server.target)),
       pacing_(config_.bandwidth_bytes_per_second) {}
 
 Session::~Session() {
@@ -44,12 +42,11 @@ std::shared_ptr<Session> Session::Start(SessionHost& host, SessionConfig config,
   bool takes_in = false;
   {
     absl::MutexLock lock(&session->mutex_);
-    session->predecessor_ = std::move(predecessor);
-    session->begins_ = true;
+    session->succession_.Begin(std::move(predecessor));
     session->FollowPredecessor();
     // Behind a session that has not ended, the record is not yet what it will be: claim later.
-    if (!session->predecessor_ && !session->claimed_) session->Claim();
-    session->begins_ = false;
+    if (session->succession_.may_claim()) session->Claim();
+    session->succession_.OnStarted();
     session->Notify("attach", "", false);
     takes_in = session->outside_.phase() == OutsideCut::Phase::kFound;
   }
@@ -66,7 +63,7 @@ bool Session::SameFile(const Session& other) const {
 
 void Session::BeforeWrite(Extent extent) {
   absl::MutexLock lock(&mutex_);
-  is_at_cut_ = false;
+  watch_.OnWrite();
   if (!collecting()) return;
   CopyOut(extent);
 }
@@ -88,12 +85,11 @@ void Session::CopyOut(Extent extent) {
     uint64_t bytes = 0;
     for (const Extent& part : parts) bytes += part.length;
     const auto room = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-      return window_used_.load() + static_cast<int64_t>(bytes) <=
-             static_cast<int64_t>(config_.window_bytes);
+      return window_.HasRoom(bytes, config_.window_bytes);
     };
     if (!room()) {
       const bool merged = queue_.MergeTick();
-      AccountSaved();
+      window_.Hold(queue_.saved_bytes());
       if (merged) continue;
       const auto sent = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
         return room() || queue_.AtRisk(extent).empty() || link_.is_none();
@@ -115,7 +111,7 @@ void Session::CopyOut(Extent extent) {
       }
       queue_.Save(part, std::move(copy));
     }
-    AccountSaved();
+    window_.Hold(queue_.saved_bytes());
     return;
   }
 }
@@ -138,12 +134,10 @@ void Session::AfterTruncate(uint64_t size_bytes) {
   if (collecting()) queue_.Truncate(size_bytes);
 }
 
-void Session::ChildWrote() { child_writes_->fetch_add(1, std::memory_order_relaxed); }
+void Session::ChildWrote() { NoteChildWrite(session_id_); }
 
 void Session::NoteChildren() {
-  const uint32_t now = child_writes_->load(std::memory_order_relaxed);
-  if (now == child_writes_seen_ || config_.remote) return;
-  child_writes_seen_ = now;
+  if (config_.remote || !watch_.TakeChildWrites()) return;
   // What it wrote is in the file and in no dirty map: send all of it.
   for (const Extent& extent : file_->DataExtents()) queue_.AddWrite(extent);
 }
@@ -160,7 +154,7 @@ uint64_t Session::CloseCut(CutKind kind, std::string comment) {
   end.ticket = tickets_.Next();
   if (tickets_.sealed()) closing_.SetStat(end.local);
   queue_.Close(std::move(end));
-  is_at_cut_ = true;
+  watch_.OnCut();
   return tickets_.last();
 }
 
@@ -179,13 +173,13 @@ absl::Status Session::Close() {
   }
   const absl::Status result = CloseResult();
   SettleClose(result.ok());
-  released_ = true;
+  life_.Release();
   Progress();
   host_.Wake(this);
   if (closing_.is_unfinished()) {
     // Where the program ends now, nobody would say it later.
     const auto told = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-      return !closing_.is_unfinished() || !streaming_;
+      return !closing_.is_unfinished() || !life_.streaming();
     };
     AwaitUntil(told, host_.Now() + Patience());
   }
@@ -216,12 +210,6 @@ absl::Status Session::CloseResult() const {
       tickets_.sealed()
           ? absl::StrCat(config_.server.server, " has not confirmed the last close")
           : "it was closed after a call had failed, and what followed its last cut is lost");
-}
-
-void Session::AccountSaved() {
-  // One session's share is what its queue holds now; the host keeps the sum.
-  const int64_t now = static_cast<int64_t>(queue_.saved_bytes());
-  window_used_ += now - std::exchange(accounted_bytes_, now);
 }
 
 void Session::GoBehind(const std::string& why, bool quiet) {
@@ -255,47 +243,20 @@ void Session::Notify(const char* event, const std::string& detail, bool to_user)
 }
 
 bool Session::SaveRecord(RecordState state) {
-  if (superseded() || config_.remote) return true;  // It is the follower's; or there is none.
-  const absl::Time written_at = record_.since;
-  FillRecord(state);
+  if (life_.superseded() || config_.remote) return true;  // It is the follower's; or there is none.
   // Behind the program's back a record is only brought up to date, never made: the user may be
   // deleting the file and its directory just now.
-  const bool had_map = record_.dirty_map_id != Bytes16{};
-  if (state != RecordState::kBehind) record_.dirty_map_id = {};
-  absl::StatusOr<bool> written = true;
-  if (closing_.is_unlocked()) {
-    written = UpdateLocalRecord(place_, record_, written_at);
-  } else if (const absl::Status status = WriteLocalRecord(place_, record_); !status.ok()) {
-    written = status;
-  }
+  const absl::StatusOr<bool> written = record_.Save(
+      {state, standing_.detail(), closing_.stat(), session_id_, tickets_.FinalSeq(), base_.cut(),
+       base_.version(), host_.TimeOfDay()},
+      closing_.is_unlocked() ? SessionRecord::Writing::kUpdate : SessionRecord::Writing::kMake);
   if (!written.ok()) {
     Notify("record",
            absl::StrCat(config_.real_path,
                         ": the mirror's record cannot be written: ", written.status().message()),
            true);
   }
-  const bool saved = written.value_or(false);
-  if (!saved) record_.since = written_at;
-  // An update has removed it.
-  const bool forgets_map = had_map && !closing_.is_unlocked() && record_.dirty_map_id == Bytes16{};
-  if (forgets_map && saved) RemoveDirtyMap(place_);
-  return saved;
-}
-
-void Session::FillRecord(RecordState state) {
-  record_.state = state;
-  record_.since = std::max(host_.TimeOfDay(), record_.since + absl::Nanoseconds(1));
-  record_.detail = state == RecordState::kClean ? "" : standing_.detail();
-  record_.pending_seq = 0;
-  if (closing_.stat()) record_.stat = *closing_.stat();
-  const std::optional<uint64_t> sent = tickets_.FinalSeq();
-  if (state == RecordState::kClean) {
-    record_.cut = base_.cut();
-    record_.version = base_.version();
-  } else if (sent) {
-    record_.pending_session_id = session_id_;
-    record_.pending_seq = *sent;
-  }
+  return written.value_or(false);
 }
 
 bool Session::SaveProgress() {
@@ -310,19 +271,18 @@ bool Session::SaveProgress() {
 // lacks, are that one's to say.
 bool Session::IsAnothersFile() const {
   if (!closing_.is_unlocked() || config_.remote) return false;
-  if (anothers_file_) return true;
-  if (has_follower()) return false;
+  if (closing_.is_anothers()) return true;
+  if (life_.has_follower()) return false;
   if (!FileIsAsClosed()) return true;
   // It may have written nothing yet.
-  const absl::StatusOr<LocalRecord> now = ReadLocalRecord(place_);
-  return now.ok() && now->since != record_.since;
+  return record_.IsAnothers();
 }
 
 void Session::FinishSession() {
-  if (done_) return;
+  if (life_.done()) return;
   const bool durable = tickets_.IsFinalAcked(H5M_ACK_DURABLE);
   SendAgain();
-  if (superseded() && !durable) {
+  if (life_.superseded() && !durable) {
     // Its follower sees it through, and reports.
   } else if (durable) {
     standing_.EndClean();
@@ -337,10 +297,10 @@ void Session::FinishSession() {
   } else if (config_.remote) {
     standing_.EndBehind();
     Notify("close", standing_.detail(), false);
-  } else if (claimed_) {
+  } else if (succession_.is_claimed()) {
     EndBehind();
   }
-  done_ = true;
+  life_.Finish();
   if (gone()) host_.WakeSuccessors(*this);
 }
 
@@ -355,12 +315,12 @@ void Session::EndBehind() {
   }
   SaveDirtyMap();
   SaveRecord(RecordState::kBehind);
-  const bool noted = record_.dirty_map_id != Bytes16{};
   Notify("close",
          absl::StrCat(standing_.detail(),
-                      noted ? ". The next open that writes to it brings the rest, or: h5mirror "
-                              "resync "
-                            : ". To bring the mirror level: h5mirror resync ",
+                      record_.names_map()
+                          ? ". The next open that writes to it brings the rest, or: h5mirror "
+                            "resync "
+                          : ". To bring the mirror level: h5mirror resync ",
                       config_.real_path),
          !standing_.user_knows());
 }

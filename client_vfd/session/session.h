@@ -62,6 +62,9 @@
 //   ProgramClock, StreamClock  how long a call waits; when a stream is given up
 //   Standing, ProgressReport   what the program is told; what the server is told
 //   Closing, OutsideCut        how far the file is closed; what was changed without the driver
+//   Succession, Lifetime       what came before, and whether it is claimed; its end, what follows
+//
+// Beside them stands SessionRecord, which reads and writes the record (session_record.h).
 //
 // The session keeps the lock. It drives the objects with the program's calls, the stream's answers
 // and the timer, and carries out what they decide.
@@ -93,12 +96,15 @@
 #include "absl/time/time.h"
 #include "base/dirty_map.h"
 #include "client_vfd/api/session_api.h"
+#include "client_vfd/session/child_writes.h"
 #include "client_vfd/session/file_reader.h"
 #include "client_vfd/session/outbox.h"
 #include "client_vfd/session/session_host.h"
+#include "client_vfd/session/session_record.h"
 #include "client_vfd/session/state/closing.h"
 #include "client_vfd/session/state/cut_queue.h"
 #include "client_vfd/session/state/cut_tickets.h"
+#include "client_vfd/session/state/lifetime.h"
 #include "client_vfd/session/state/link.h"
 #include "client_vfd/session/state/metadata_pages.h"
 #include "client_vfd/session/state/mirror_base.h"
@@ -109,6 +115,8 @@
 #include "client_vfd/session/state/relation.h"
 #include "client_vfd/session/state/standing.h"
 #include "client_vfd/session/state/stream_clock.h"
+#include "client_vfd/session/state/succession.h"
+#include "client_vfd/session/state/window_share.h"
 #include "client_vfd/session/stream.h"
 #include "rpc/channel.h"
 #include "rpc/client_options.h"
@@ -156,7 +164,9 @@ struct SessionConfig {
 
 // The program's side is called by one thread at a time; the sender thread may be in another call.
 // The host owns the session until it is done and its stream has ended.
-class Session final : public std::enable_shared_from_this<Session>, private StreamOwner {
+class Session final : public std::enable_shared_from_this<Session>,
+                      public Predecessor,
+                      private StreamOwner {
  public:
   // Reads the record, claims the file and has the host connect. Waits for the server only where an
   // outside change is taken in, at most `timeout` or 5 s for each of two steps.
@@ -195,24 +205,21 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
   // The program ends: gives up what is still under way. The record says what is missing.
   void GiveUp();
 
-  bool done() const { return done_.load(); }
-  // Done, and its stream has ended: the server has released the lease.
-  bool gone() const { return done_.load() && !streaming_.load(); }
-  bool released() const { return released_.load(); }
+  // Predecessor, for the next session of the file (session_handover.cc).
+  bool done() const override { return life_.done(); }
+  bool gone() const override { return life_.gone(); }
+  bool LostFile() override ABSL_LOCKS_EXCLUDED(mutex_);
+  std::optional<Handover> HandOver(const LocalFacts& facts, Handing handing) override
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
+  bool released() const { return life_.released(); }
   bool SameFile(const Session& other) const;
   // Another session has taken over the work of this one. This is no session's predecessor any more.
-  bool superseded() const { return follower_.load() == Follower::kHasTakenOver; }
+  bool superseded() const { return life_.superseded(); }
   absl::Duration timeout() const { return config_.timeout; }
 
  private:
   using Audience = Standing::Audience;
-
-  // The next session of the same file in this program.
-  enum class Follower {
-    kNone,
-    kWaits,        // for a moment to be handed over to
-    kHasTakenOver  // what this one has to see through
-  };
 
   // Cut() leaves this to AwaitCut().
   struct AskedCut {
@@ -232,14 +239,6 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
   void OnEnded(const absl::Status& status) override;
 
   // From one open of a file to the next (session_handover.cc).
-  bool has_follower() const { return follower_.load() != Follower::kNone; }
-  struct Handover;
-  enum class Handing {
-    kWhenItCan,
-    kAtClose,  // the follower is closed too: a cut on its way is handed over unanswered
-    kNow       // the program ends: no answer is waited for
-  };
-  std::optional<Handover> HandOver(const LocalFacts& facts, Handing handing);
   void NoteFollower(bool as_closed) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool MayBeFollowed() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool IsFinalVisible() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -251,17 +250,15 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Closed by the program, but its base cut is unknown until the predecessor ends.
   bool WaitsToClaim() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return !claimed_ && predecessor_ != nullptr && tickets_.sealed() && collecting();
+    return succession_.waits_to_claim() && tickets_.sealed() && collecting();
   }
   void ClaimClosed() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ClaimToClose() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  bool is_anothers_file() ABSL_LOCKS_EXCLUDED(mutex_) {
-    absl::MutexLock lock(&mutex_);
-    return anothers_file_;
-  }
   void Inherit(Handover from) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void TakeOver(const Changes& changes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void SendAgain() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // All that is not durable is sent again, as one cut: nobody waits for those that were closed.
+  void LoseCuts() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // Of the sessions that followed each other, the one whose cuts, if any, are the server's newest.
   Bytes16 LastSession() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
@@ -269,13 +266,10 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
   }
 
   // From one program to the next (session_dirty_map.cc).
-  std::optional<DirtyMap> FindDirtyMap(const FoundRecord& found) const
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void TakeUp(const DirtyMap& map) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void FollowClose(const DirtyMap& map, Changes changes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::optional<DirtyMap> MakeDirtyMap() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void SaveDirtyMap() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void ForgetDirtyMap() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // Changes that a program without the driver has made (session_outside.cc).
   bool IsWhole() const;
@@ -283,7 +277,6 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
   void TakeOutsideIn() ABSL_LOCKS_EXCLUDED(mutex_);
   void NoteOutside() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void AwaitOutside() ABSL_LOCKS_EXCLUDED(mutex_);
-  void ForgetTakenOver() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // Without a local file (session_remote.cc).
   void ClaimRemote() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -293,9 +286,6 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
 
   // Begin and resume (session_link.cc).
   void Claim() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  std::optional<FoundRecord> FindRecord() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void BeginRecord(const std::optional<FoundRecord>& found) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void ForgetElsewhere(const FoundRecord& found) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ForgetRename() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool WantsStream(absl::Time now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void StartStream();
@@ -342,6 +332,14 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
   // take in all; counts only where an outage lets the program go on locally.
   Waited Await(absl::FunctionRef<bool()> reached, absl::Time since,
                absl::Duration linger = absl::ZeroDuration()) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Await(), and each time that the server goes away meanwhile RideOut(), until `acked`.
+  Waited AwaitThrough(absl::FunctionRef<bool()> reached, absl::FunctionRef<bool()> acked,
+                      absl::FunctionRef<bool()> lost, absl::FunctionRef<bool()> cut,
+                      absl::Time since, absl::Duration linger)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // So for the final cut.
+  Waited AwaitFinal(absl::FunctionRef<bool()> reached, absl::FunctionRef<bool()> acked,
+                    absl::FunctionRef<bool()> cut) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool AwaitUntil(absl::FunctionRef<bool()> reached, absl::Time deadline)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Waits while the server is away: at most `outage_wait` from when it went away, and at most until
@@ -355,15 +353,11 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
   // The file is given up without a clean close: waits for the cut of its last flush.
   void AwaitLastCut() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Duration Patience() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // True: the server owes an answer for too long (StreamClock).
-  bool IsHung(absl::Time now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Progress() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // Telling (session_report.cc).
   // The state that others hear: RESYNCING where a resync goes on, else that of `standing_`.
   H5mState ToldState() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void BeginResync() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void NotePending(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool ReportIsDue(absl::Time now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   grpc::ByteBuffer ReportMessage(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // True: changes are collected. Also after a refusal, which may be a token that has expired: the
@@ -379,7 +373,6 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
   void Notify(const char* event, const std::string& detail, bool to_user)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void CopyOut(Extent extent) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void AccountSaved() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void NoteChildren() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   uint64_t CloseCut(CutKind kind, std::string comment) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool LostNewestCut() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -392,55 +385,37 @@ class Session final : public std::enable_shared_from_this<Session>, private Stre
   bool SaveRecord(RecordState state) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Writes the record: kOpen while the program has the file open, then kBehind. False: not written.
   bool SaveProgress() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void FillRecord(RecordState state) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void SettleClose(bool is_acked) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void EndBehind() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void FinishSession() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   SessionHost& host_;
   const SessionConfig config_;
-  const RecordPlace place_;  // of the record and the dirty map
   const std::unique_ptr<FileReader> file_;
   const Bytes16 session_id_;
-  std::atomic<int64_t>& window_used_;          // by all sessions with this server
-  std::atomic<uint32_t>* const child_writes_;  // shared with forked children
-  std::atomic<bool> done_{false};
-  std::atomic<bool> released_{false};
-  std::atomic<bool> streaming_{false};
-  std::atomic<Follower> follower_{Follower::kNone};
+  Lifetime life_;
 
   absl::Mutex mutex_;
   CutQueue queue_ ABSL_GUARDED_BY(mutex_);
   MetadataPages metadata_ ABSL_GUARDED_BY(mutex_);
-  LocalRecord record_ ABSL_GUARDED_BY(mutex_);
+  SessionRecord record_ ABSL_GUARDED_BY(mutex_);
   MirrorBase base_ ABSL_GUARDED_BY(mutex_);
-  // The former place of the record, where the file was renamed; unset: it lay at place_.
-  std::optional<RecordPlace> former_place_ ABSL_GUARDED_BY(mutex_);
-  bool begins_ ABSL_GUARDED_BY(mutex_) = false;  // Start() is at work: the file is as it was opened
   OutsideCut outside_ ABSL_GUARDED_BY(mutex_);
-  // A record to remove as soon as one was written at place_.
-  std::optional<RecordPlace> taken_over_place_ ABSL_GUARDED_BY(mutex_);
-  std::shared_ptr<Session> predecessor_ ABSL_GUARDED_BY(mutex_);
-  bool anothers_file_ ABSL_GUARDED_BY(mutex_) = false;  // another program had the file meanwhile
-  bool opening_is_awaited_ ABSL_GUARDED_BY(mutex_) = false;  // by AwaitOpened()
-  bool claimed_ ABSL_GUARDED_BY(mutex_) = false;
+  Succession succession_ ABSL_GUARDED_BY(mutex_);
   Standing standing_ ABSL_GUARDED_BY(mutex_);
   ProgressReport progress_ ABSL_GUARDED_BY(mutex_);
   Link link_ ABSL_GUARDED_BY(mutex_);
   bool idle_ ABSL_GUARDED_BY(mutex_) = true;  // the sender found nothing to do
-  const absl::Time attach_time_;
   ProgramClock program_clock_ ABSL_GUARDED_BY(mutex_);
   StreamClock stream_clock_ ABSL_GUARDED_BY(mutex_);
   AskedCut asked_ ABSL_GUARDED_BY(mutex_);
   CutTickets tickets_ ABSL_GUARDED_BY(mutex_);
   Closing closing_ ABSL_GUARDED_BY(mutex_);
-  uint32_t child_writes_seen_ ABSL_GUARDED_BY(mutex_) = 0;
-  bool is_at_cut_ ABSL_GUARDED_BY(mutex_) = false;  // no write has begun since a cut was closed
-  int64_t accounted_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  WriteWatch watch_ ABSL_GUARDED_BY(mutex_);
+  WindowShare window_ ABSL_GUARDED_BY(mutex_);
 
-  // The sender thread's own. The stream, of which streaming_ tells others, is owned by the host.
+  // The sender thread's own. The stream, of which life_ tells others, is owned by the host.
   Pacing pacing_;
-  bool held_back_ = false;  // by `pacing_`, when it last looked
   Outbox outbox_;
 };
 

@@ -25,16 +25,6 @@ DirtyMap::Claim ClaimOf(Claim claim) {
 
 }  // namespace
 
-std::optional<DirtyMap> Session::FindDirtyMap(const FoundRecord& found) const {
-  if (config_.facts.created || former_place_) return std::nullopt;
-  std::optional<DirtyMap> map =
-      h5mirror::FindDirtyMap(found.place, found.record, config_.facts.stat_at_open);
-  // Under a new name the server's answer to a resume would be that it has no such file.
-  const bool renamed = !base_.relation().renamed_from.empty();
-  if (map && renamed && map->claim == DirtyMap::Claim::kResume) return std::nullopt;
-  return map;
-}
-
 // As from a predecessor that could not bring its changes across; the server knows that one's cuts
 // by its session.
 void Session::TakeUp(const DirtyMap& map) {
@@ -48,7 +38,7 @@ void Session::TakeUp(const DirtyMap& map) {
     return FollowClose(map, std::move(changes));
   }
   base_.TakeUp(map);
-  base_.SetLevel(record_.cut, record_.version);
+  base_.SetLevel(record_.value().cut, record_.value().version);
   TakeOver(changes);
 }
 
@@ -64,16 +54,16 @@ void Session::FollowClose(const DirtyMap& map, Changes changes) {
 // changes were collected, or where the file has changed since: what waits in this program to change
 // it again knows of no map.
 std::optional<DirtyMap> Session::MakeDirtyMap() const {
-  if (config_.remote || !closing_.stat() || !claimed_ || !collecting()) return std::nullopt;
-  if (has_follower() || !FileIsAsClosed()) return std::nullopt;
+  if (config_.remote || !closing_.stat() || !succession_.is_claimed() || !collecting())
+    return std::nullopt;
+  if (life_.has_follower() || !FileIsAsClosed()) return std::nullopt;
   const Changes changes = queue_.Everything();
   const StreamClaim claim = base_.ClaimIfLost(queue_.last_seq(), link_.ever_opened());
   if (claim.base_cut < 0) return std::nullopt;
   DirtyMap map;
   // The same for all maps of one close: who finds a newer one than the record tells of may use it.
-  const bool is_newer = record_.dirty_map_id != Bytes16{};
-  map.id = is_newer ? record_.dirty_map_id : host_.RandomId();
-  map.file_id = record_.file_id;
+  map.id = record_.names_map() ? record_.value().dirty_map_id : host_.RandomId();
+  map.file_id = record_.value().file_id;
   map.base_cut = claim.base_cut;
   map.stat = *closing_.stat();
   map.truncate = changes.truncate;
@@ -90,20 +80,11 @@ std::optional<DirtyMap> Session::MakeDirtyMap() const {
   return map;
 }
 
-// Of a file that is closed: who updates the record removes the map with it.
-void Session::ForgetDirtyMap() {
-  if (record_.dirty_map_id == Bytes16{}) return;
-  record_.dirty_map_id = {};
-  SaveRecord(RecordState::kBehind);
-}
-
 void Session::SaveDirtyMap() {
   const std::optional<DirtyMap> map = MakeDirtyMap();
   if (!map) return;
-  const absl::Status written = WriteDirtyMap(place_, *map);
-  if (written.ok()) {
-    record_.dirty_map_id = map->id;
-  } else if (!absl::IsNotFound(written)) {
+  const absl::Status written = record_.SaveMap(*map);
+  if (!written.ok() && !absl::IsNotFound(written)) {
     Notify("record",
            absl::StrCat(config_.real_path,
                         ": what the mirror lacks cannot be noted: ", written.message()),

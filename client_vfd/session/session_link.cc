@@ -70,62 +70,32 @@ std::optional<std::string> TlsInTheWay(const rpc::ClientOptions& server,
 
 }  // namespace
 
-// The file's record; where it has none and was not made by this open, that of the file which it was
-// before it was renamed.
-std::optional<FoundRecord> Session::FindRecord() {
-  absl::StatusOr<FoundRecord> found = TakeRecordOf(place_, config_.facts.server);
-  if (found.ok()) return *std::move(found);
-  if (!absl::IsNotFound(found.status()) || config_.facts.created) return std::nullopt;
-  absl::StatusOr<FoundRecord> former =
-      FindFormerRecord(place_, config_.facts.server, config_.facts.stat_at_open);
-  if (!former.ok()) return std::nullopt;
-  former_place_ = former->place;
-  return *std::move(former);
-}
-
 void Session::Claim() {
-  claimed_ = true;
+  const Succession::Phase before = succession_.Claim();
   if (config_.remote) return ClaimRemote();
-  const std::optional<FoundRecord> found = FindRecord();
+  const std::optional<FoundRecord> found = record_.Find(config_.facts);
   base_.Claim(RelationOf(config_.facts, found ? std::optional(found->record) : std::nullopt));
-  BeginRecord(found);
-  const std::optional<DirtyMap> map = found ? FindDirtyMap({found->place, record_}) : std::nullopt;
   const Relation& relation = base_.relation();
-  if (relation.claim == vfd::Claim::kContinue) base_.SetLevel(record_.cut, record_.version);
-  if (ClaimOutside(found)) return;
+  record_.Begin(found, relation, config_.facts);
+  const std::optional<DirtyMap> map =
+      found ? record_.FindMap(*found, relation, config_.facts) : std::nullopt;
+  if (relation.claim == vfd::Claim::kContinue) {
+    base_.SetLevel(record_.value().cut, record_.value().version);
+  }
+  if (before == Succession::Phase::kBegins && ClaimOutside(found)) return;
   if (map) TakeUp(*map);
   if (relation.claim == vfd::Claim::kUpload) {
     for (const Extent& extent : file_->DataExtents()) queue_.AddWrite(extent);
   }
   const bool saved = SaveProgress();  // And forgets the map, before the first byte changes.
-  if (saved && found) ForgetElsewhere(*found);
-}
-
-// Goes on from what was known of the same file, if anything.
-void Session::BeginRecord(const std::optional<FoundRecord>& found) {
-  const Relation& relation = base_.relation();
-  const bool is_same = found && IsSameServer(found->record.server, config_.facts.server) &&
-                       (found->record.name == config_.facts.name || !relation.renamed_from.empty());
-  const bool is_moved = found && relation.moved_cut != 0;
-  if (is_same || is_moved) {
-    record_ = found->record;
-    record_.renamed_from = relation.renamed_from;
-  } else {
-    record_.stat = config_.facts.stat_at_open;
-  }
-  record_.server = config_.facts.server;
-  record_.name = config_.facts.name;
-}
-
-// It lay where it does while the file had another number of mirrors; there it is no more.
-void Session::ForgetElsewhere(const FoundRecord& found) {
-  const bool is_known = IsSameServer(found.record.server, config_.facts.server);
-  if (is_known && !former_place_ && found.place.tag != place_.tag) RemoveLocalRecord(found.place);
+  if (saved && !record_.has_former_place()) record_.ForgetElsewhere();
 }
 
 bool Session::WantsStream(absl::Time now) const {
-  if (done_ || link_.is_refused() || standing_.is_diverged() || predecessor_) return false;
-  const bool wanted = queue_.has_closed() || standing_.is_connecting() || opening_is_awaited_;
+  if (life_.done() || link_.is_refused() || standing_.is_diverged() ||
+      succession_.has_predecessor())
+    return false;
+  const bool wanted = queue_.has_closed() || standing_.is_connecting();
   return link_.MayBegin(now, wanted);
 }
 
@@ -136,7 +106,8 @@ grpc::ByteBuffer Session::OpenMessage(const StreamClaim& claim, uint64_t stream)
   open.mutable_protocol()->set_oldest(rpc::kProtocolOldest);
   open.mutable_protocol()->set_newest(rpc::kProtocolNewest);
   open.set_name(config_.name);
-  if (record_.file_id != Bytes16{}) open.set_file_id(ToByteString(record_.file_id));
+  const Bytes16& file_id = record_.value().file_id;
+  if (file_id != Bytes16{}) open.set_file_id(ToByteString(file_id));
   open.set_session_id(ToByteString(session_id_));
   open.set_stream(stream);
   // A local file of this path is another one.
@@ -173,7 +144,7 @@ grpc::ByteBuffer Session::OpenMessage(const StreamClaim& claim, uint64_t stream)
 
 void Session::StartStream() {
   absl::MutexLock lock(&mutex_);
-  if (!claimed_) Claim();
+  if (!succession_.is_claimed()) Claim();
   if (IsAnothersFile()) {  // Which brings what is missing here.
     tickets_.LoseAll();
     return FinishSession();
@@ -185,7 +156,7 @@ void Session::StartStream() {
   outbox_.Forget();
   outbox_.Push(OpenMessage(claim, stream), Outbox::Kind::kData);
   outbox_.Begin(host_.StartStream(config_.server, this));
-  streaming_ = true;
+  life_.SetStreaming(true);
 }
 
 void Session::OnResponse(const v1::MirrorFileResponse& response) {
@@ -193,7 +164,7 @@ void Session::OnResponse(const v1::MirrorFileResponse& response) {
   Progress();
   stream_clock_.OnAnswer(program_clock_.progress_time());
   host_.SetSuspect(config_.server.target, false);
-  if (done_ || link_.is_cancelled()) return;
+  if (life_.done() || link_.is_cancelled()) return;
   switch (response.response_case()) {
     case v1::MirrorFileResponse::kOpened:
       OnOpened(response.opened());
@@ -201,7 +172,7 @@ void Session::OnResponse(const v1::MirrorFileResponse& response) {
     case v1::MirrorFileResponse::kCutVisible:
       tickets_.OnVisible(response.cut_visible().seq());
       base_.OnVisible(response.cut_visible().cut());
-      if (released_ && tickets_.IsFinalAcked(H5M_ACK_APPLIED)) {
+      if (life_.released() && tickets_.IsFinalAcked(H5M_ACK_APPLIED)) {
         host_.WakeSuccessors(*this);
       }
       break;
@@ -219,7 +190,10 @@ void Session::OnOpened(const v1::SessionOpened& opened) {
   if (opened.relation() == v1::RELATION_BUSY) return link_.OnBusy(opened.state());
   TakeBase(opened);
   ForgetRename();
-  if (link_.resumes() || base_.took_up_map() || standing_.is_behind()) BeginResync();
+  if (link_.resumes() || base_.took_up_map() || standing_.is_behind()) {
+    progress_.BeginResync(queue_.pending_bytes(), queue_.last_seq(), queue_.closed_cuts(),
+                          host_.Now());
+  }
   link_.OnOpened();
   standing_.OnOpened();
   progress_.OnOpened(host_.Now());
@@ -228,10 +202,7 @@ void Session::OnOpened(const v1::SessionOpened& opened) {
   stream_clock_.OnOpened(opened.lease_ttl_ms() > 0 ? absl::Milliseconds(opened.lease_ttl_ms())
                                                    : absl::InfiniteDuration());
   const absl::StatusOr<Bytes16> file_id = FromByteString(opened.file_id());
-  if (file_id.ok() && *file_id != record_.file_id) {
-    record_.file_id = *file_id;
-    SaveProgress();
-  }
+  if (file_id.ok() && record_.SetFileId(*file_id)) SaveProgress();
   Notify("opened", "", false);
   host_.Wake(this);
 }
@@ -262,8 +233,7 @@ void Session::OnDiverged(const v1::SessionOpened& opened) {
       " (both sides are kept), or h5mirror recover | push | adopt ", config_.real_path));
   Notify("diverged", standing_.detail(), true);
   SaveRecord(RecordState::kDiverged);
-  SendAgain();
-  tickets_.LoseAll();
+  LoseCuts();
 }
 
 void Session::TakeBase(const v1::SessionOpened& opened) {
@@ -288,24 +258,23 @@ void Session::BeginAgain() {
   SendAgain();
   for (const Extent& extent : file_->DataExtents()) queue_.AddWrite(extent);
   tickets_.LoseAll();
-  if (!tickets_.sealed() || (released_ && !FileIsAsClosed())) return;
+  if (!tickets_.sealed() || (life_.released() && !FileIsAsClosed())) return;
   CloseFinalCut();
 }
 
 void Session::CloseFinalCut() {
   CloseCut(CutKind::kCommit, config_.comment);
-  if (released_) SaveProgress();
+  if (life_.released()) SaveProgress();
 }
 
 // The server has it under its new name, or as a new file: in both cases what the old path's record
 // says is over.
 void Session::ForgetRename() {
   base_.ForgetRename();
-  if (record_.renamed_from.empty() && !former_place_) return;
-  record_.renamed_from.clear();
+  if (!record_.is_renamed()) return;
+  record_.ForgetRename();
   SaveProgress();
-  if (former_place_) RemoveLocalRecord(*former_place_);
-  former_place_.reset();
+  record_.ForgetFormerPlace();
 }
 
 void Session::OnDurable(const v1::CutDurable& durable) {
@@ -315,7 +284,7 @@ void Session::OnDurable(const v1::CutDurable& durable) {
   queue_.ForgetDurable(tickets_.durable_seq());
   if (progress_.OnDurable(tickets_.durable_seq())) Notify("resynced", "", false);
   tickets_.Forget();
-  if (released_ && tickets_.IsFinalAcked(H5M_ACK_DURABLE)) FinishSession();
+  if (life_.released() && tickets_.IsFinalAcked(H5M_ACK_DURABLE)) FinishSession();
 }
 
 void Session::OnEnded(const absl::Status& status) {
@@ -324,8 +293,8 @@ void Session::OnEnded(const absl::Status& status) {
   if (gone()) host_.WakeSuccessors(*this);
   if (link_.is_cancelled()) return;  // LoseStream() has been here.
   link_.End();
-  if (standing_.is_diverged() && released_) FinishSession();
-  if (done_ || standing_.is_diverged()) {
+  if (standing_.is_diverged() && life_.released()) FinishSession();
+  if (life_.done() || standing_.is_diverged()) {
     host_.Wake(this);
     return;
   }
@@ -367,9 +336,7 @@ void Session::LoseEnded(const absl::Status& status) {
 // The server knows no file that was renamed, or that has moved to it: this one is new there.
 void Session::BeginAsNewFile() {
   base_.BeginAsNewFile();
-  record_.renamed_from.clear();
-  record_.file_id = {};
-  former_place_.reset();
+  record_.BeginAsNewFile();
   BeginAgain();
   link_.RetryAt(host_.Now());
   host_.Wake(this);
@@ -383,7 +350,8 @@ bool Session::TryFirstAgain(const absl::Status& status) {
                        absl::StrContains(status.message(), "No such file");
   if (link_.ever_opened() || link_.answer() == Link::Answer::kBusy || refused ||
       status.code() != absl::StatusCode::kUnavailable || !standing_.is_connecting() ||
-      host_.Now() - attach_time_ > config_.timeout - Link::kRetryEvery || !queue_.TakeBack()) {
+      host_.Now() - program_clock_.begin_time() > config_.timeout - Link::kRetryEvery ||
+      !queue_.TakeBack()) {
     return false;
   }
   host_.DropChannel(config_.server);
@@ -395,9 +363,8 @@ bool Session::TryFirstAgain(const absl::Status& status) {
 void Session::LoseStream(const std::string& why, Retry retry) {
   link_.Lose(host_.Now());
   progress_.StopResync();
-  SendAgain();
-  tickets_.LoseAll();
-  if (superseded()) return FinishSession();
+  LoseCuts();
+  if (life_.superseded()) return FinishSession();
   if (LeavesItToFollower()) {
     // The program has opened the file again, and that session takes this one's place: it gets the
     // time to do so from now on, however long this one has hung.
@@ -419,13 +386,13 @@ void Session::LoseStream(const std::string& why, Retry retry) {
     link_.RetryAt(host_.Now() + Link::kFinalRetryEvery);
     return;
   }
-  if (released_ && !WaitsToClaim()) FinishSession();
+  if (life_.released() && !WaitsToClaim()) FinishSession();
   // A program that only now and then flushes is not waited for: the timer brings its last cut.
   if (LostNewestCut() && !anothers) CloseCut(CutKind::kTick, "");
 }
 
 bool Session::LeavesItToFollower() const {
-  return released_ && tickets_.sealed() && has_follower() && !link_.is_refused();
+  return life_.released() && tickets_.sealed() && life_.has_follower() && !link_.is_refused();
 }
 
 // What the program has closed is tried again, now and then.
@@ -435,9 +402,8 @@ bool Session::TakeFinalAttempt() {
 
 // The file is as the program's last flush left it, and the server may not have that.
 bool Session::LostNewestCut() const {
-  return is_at_cut_ && !released_ && link_.ever_opened() && !tickets_.sealed() &&
-         !link_.is_refused() && !queue_.open_changes().empty() &&
-         child_writes_->load() == child_writes_seen_;
+  return watch_.is_at_cut() && !life_.released() && link_.ever_opened() && !tickets_.sealed() &&
+         !link_.is_refused() && !queue_.open_changes().empty();
 }
 
 bool Session::FileIsAsClosed() const {
@@ -451,9 +417,10 @@ void Session::OnTimer() {
     absl::MutexLock lock(&mutex_);
     const absl::Time now = host_.Now();
     FollowPredecessor();
-    NotePending(now);
+    const bool all_durable = tickets_.durable_seq() >= queue_.last_seq();
+    progress_.NotePending(queue_.pending_bytes() > 0 || !all_durable, now);
     pump = KeepInTouch(now);
-    if (held_back_ && link_.is_open() && outbox_.is_idle()) {
+    if (pacing_.held_back() && link_.is_open() && outbox_.is_idle()) {
       Progress();  // It is we who wait, for the bandwidth to allow more.
       stream_clock_.Excuse(now);
       pump = true;
@@ -461,7 +428,7 @@ void Session::OnTimer() {
     GiveUpHung(now);
     if (FollowerIsGone(now)) FinishSession();
     if (link_.is_none() && WantsStream(now)) pump = true;
-    if (done_ && outbox_.has_stream()) pump = true;
+    if (life_.done() && outbox_.has_stream()) pump = true;
   }
   if (pump) Pump();
 }
@@ -481,12 +448,14 @@ bool Session::KeepInTouch(absl::Time now) {
 }
 
 void Session::GiveUpHung(absl::Time now) {
+  // A closed session waits for its last answer, and another one went on without.
+  const absl::Time owed_since =
+      life_.released() ? program_clock_.close_time() : stream_clock_.owed_since();
   // Nobody waits for a connection attempt that hangs, but the next one needs it gone.
   const bool opening_hangs = link_.is_opening() && stream_clock_.IsHung(now);
   if (opening_hangs) {
     host_.SetSuspect(config_.server.target, true);
-  } else if (IsHung(now)) {
-    // A closed session that waits for its last acknowledgement, or one that went on without.
+  } else if (link_.is_open() && !life_.done() && stream_clock_.IsHung(now, owed_since)) {
     stream_clock_.OnHung(now, !outbox_.is_writable());
   } else {
     return;
@@ -497,7 +466,7 @@ void Session::GiveUpHung(absl::Time now) {
 // The next session of the file had time to take over, and has not.
 bool Session::FollowerIsGone(absl::Time now) const {
   const absl::Time since = std::max(program_clock_.progress_time(), stream_clock_.flow_time());
-  return released_ && has_follower() && link_.is_none() && !WaitsToClaim() &&
+  return life_.released() && life_.has_follower() && link_.is_none() && !WaitsToClaim() &&
          now - since > config_.timeout;
 }
 
@@ -507,26 +476,25 @@ void Session::LeaveStream() {
   Stream* stream = ForgetStream();
   stream->Abandon();
   stream->HalfClose();
-  if (done_) return;
+  if (life_.done()) return;
   const bool was_there = link_.Leave();
-  SendAgain();
-  tickets_.LoseAll();
-  if (superseded()) return FinishSession();
+  LoseCuts();
+  if (life_.superseded()) return FinishSession();
   if (was_there && LostNewestCut() && !IsAnothersFile()) CloseCut(CutKind::kTick, "");
   if (!tickets_.sealed() || !was_there) return;
   if (FileIsAsClosed()) return CloseFinalCut();
   // What is to be sent again is of the session that has opened it since, or another program's.
   GoBehind("the file was changed since it was closed", true);
-  if (released_ && has_follower()) return host_.WakeSuccessors(*this);
-  if (released_ && !WaitsToClaim()) FinishSession();
+  if (life_.released() && life_.has_follower()) return host_.WakeSuccessors(*this);
+  if (life_.released() && !WaitsToClaim()) FinishSession();
 }
 
 void Session::GiveUp() {
   absl::MutexLock lock(&mutex_);
-  if (done_) return;
-  if (!released_) return;
+  if (life_.done()) return;
+  if (!life_.released()) return;
   FollowPredecessor(Handing::kNow);
-  if (!claimed_ && tickets_.sealed()) Claim();
+  if (!succession_.is_claimed() && tickets_.sealed()) Claim();
   FinishSession();
 }
 

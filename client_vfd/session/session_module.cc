@@ -4,14 +4,12 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <cstdlib>
 #include <memory>
 
 #include "absl/synchronization/mutex.h"
-#include "base/local_record_json.h"
-#include "client_vfd/api/errno_of.h"
 #include "client_vfd/api/session_api.h"
+#include "client_vfd/session/c_face.h"
 #include "client_vfd/session/engine.h"
 #include "client_vfd/session/reader_calls.h"
 #include "client_vfd/session/reader_module.h"
@@ -33,12 +31,10 @@ void Guard(Body body) {
   }
 }
 
-rpc::ClientSettings SettingsOf(const H5mAttach& attach) {
-  rpc::ClientSettings settings;
-  if (*attach.server != '\0') settings.server = attach.server;
-  if (*attach.ca != '\0') settings.ca = attach.ca;
-  if (*attach.token != '\0') settings.token = attach.token;
-  return settings;
+// The calls that are handed on as they are.
+template <auto kMethod, typename... Args>
+void Call(H5mSession* session, Args... args) {
+  Guard([&] { (Of(session)->*kMethod)(args...); });
 }
 
 FileStat ToStat(const H5mStat& stat) {
@@ -60,15 +56,8 @@ std::optional<RemoteClaim> RemoteOf(const H5mAttach& attach) {
   return std::nullopt;
 }
 
-// Names travel as UTF-8 (protobuf, JSON); a path in another encoding needs name=, and its origin
-// could not be told.
-bool IsUtf8(const char* text) {
-  LocalRecord record;
-  record.name = text;
-  return RecordToJson(record).ok();
-}
-
 absl::StatusOr<std::shared_ptr<Session>> Start(const H5mAttach& attach) {
+  // A path in another encoding needs name=, and its origin could not be told.
   if (!IsUtf8(attach.real_path) || !IsUtf8(attach.name)) {
     return absl::InvalidArgumentError("its path is not UTF-8; rename the file or its directory");
   }
@@ -77,7 +66,7 @@ absl::StatusOr<std::shared_ptr<Session>> Start(const H5mAttach& attach) {
         "this process was forked while its parent used gRPC, which cannot follow; mirror it from a "
         "program of its own, or: h5mirror resync FILE");
   }
-  absl::StatusOr<rpc::ClientOptions> server = rpc::ResolveClientOptions(SettingsOf(attach));
+  absl::StatusOr<rpc::ClientOptions> server = ServerOf(attach.server, attach.ca, attach.token);
   if (!server.ok()) return server.status();
   absl::StatusOr<std::unique_ptr<FileReader>> file = FileReader::Open(attach.fd);
   if (!file.ok()) return file.status();
@@ -111,19 +100,14 @@ absl::StatusOr<std::shared_ptr<Session>> Start(const H5mAttach& attach) {
 }
 
 H5mSession* Attach(const H5mAttach* attach, char* error, size_t error_size) {
-  try {
+  H5mSession* attached = nullptr;
+  Guarded(error, error_size, [&] {
     const absl::StatusOr<std::shared_ptr<Session>> session = Start(*attach);
-    if (session.ok()) return reinterpret_cast<H5mSession*>(session->get());  // The engine keeps it.
-    std::snprintf(error, error_size, "%s", std::string(session.status().message()).c_str());
-  } catch (const std::exception& thrown) {
-    std::snprintf(error, error_size, "%s", thrown.what());
-  }
-  return nullptr;
-}
-
-int Tell(const absl::Status& status, char* error, size_t error_size) {
-  std::snprintf(error, error_size, "%s", std::string(status.message()).c_str());
-  return ErrnoOf(status, Done::kByServer);
+    if (!session.ok()) return Tell(session.status(), error, error_size);
+    attached = reinterpret_cast<H5mSession*>(session->get());  // The engine keeps it.
+    return 0;
+  });
+  return attached;
 }
 
 int AwaitOpened(H5mSession* session, char* error, size_t error_size) {
@@ -145,10 +129,6 @@ void BeforeTruncate(H5mSession* session, uint64_t size_bytes) {
   Guard([&] { Of(session)->BeforeWrite({size_bytes, (uint64_t{1} << 62) - size_bytes}); });
 }
 
-void AfterTruncate(H5mSession* session, uint64_t size_bytes) {
-  Guard([&] { Of(session)->AfterTruncate(size_bytes); });
-}
-
 void Cut(H5mSession* session, H5mBarrier kind, H5mAck ack, const char* comment) {
   const CutKind cut = kind == H5M_COMMIT ? CutKind::kCommit
                       : kind == H5M_SYNC ? CutKind::kSync
@@ -162,26 +142,10 @@ int AwaitCut(H5mSession* session) {
   return acknowledged ? 0 : 1;
 }
 
-void Seal(H5mSession* session) {
-  Guard([&] { Of(session)->Seal(); });
-}
-
-void AwaitSealed(H5mSession* session) {
-  Guard([&] { Of(session)->AwaitSealed(); });
-}
-
-void BeginClose(H5mSession* session) {
-  Guard([&] { Of(session)->BeginClose(); });
-}
-
 int Close(H5mSession* session, char* error, size_t error_size) {
   int result = ENOMEM;
   Guard([&] { result = Tell(Of(session)->Close(), error, error_size); });
   return result;
-}
-
-void Status(H5mSession* session, H5mStatus* status) {
-  Guard([&] { Of(session)->Status(status); });
 }
 
 void ChildWrote(H5mSession* session) { Of(session)->ChildWrote(); }
@@ -226,14 +190,14 @@ constexpr H5mSessionApi kApi = {H5M_SESSION_ABI,
                                 BeforeWrite,
                                 AfterWrite,
                                 BeforeTruncate,
-                                AfterTruncate,
+                                Call<&Session::AfterTruncate, uint64_t>,
                                 Cut,
                                 AwaitCut,
-                                Seal,
-                                AwaitSealed,
-                                BeginClose,
+                                Call<&Session::Seal>,
+                                Call<&Session::AwaitSealed>,
+                                Call<&Session::BeginClose>,
                                 Close,
-                                Status,
+                                Call<&Session::Status, H5mStatus*>,
                                 ChildWrote,
                                 Drain,
                                 ReaderOpen,

@@ -33,6 +33,24 @@ Waited Session::Await(absl::FunctionRef<bool()> reached, absl::Time since, absl:
   return Waited::kReached;
 }
 
+Waited Session::AwaitThrough(absl::FunctionRef<bool()> reached, absl::FunctionRef<bool()> acked,
+                             absl::FunctionRef<bool()> lost, absl::FunctionRef<bool()> cut,
+                             absl::Time since, absl::Duration linger) {
+  absl::Time give_up = absl::InfiniteFuture();
+  while (true) {
+    const Waited waited = Await(reached, since, linger);
+    if (waited == Waited::kSilent) TimeOut();
+    if (acked() || !RideOut(lost, cut, &give_up)) return waited;
+    BeginWait();
+  }
+}
+
+Waited Session::AwaitFinal(absl::FunctionRef<bool()> reached, absl::FunctionRef<bool()> acked,
+                           absl::FunctionRef<bool()> cut) {
+  const auto lost = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return tickets_.IsFinalLost(); };
+  return AwaitThrough(reached, acked, lost, cut, program_clock_.close_time(), config_.linger);
+}
+
 bool Session::AwaitUntil(absl::FunctionRef<bool()> reached, absl::Time deadline) {
   const auto over = [&] { return reached() || host_.Now() >= deadline; };
   while (!over()) {
@@ -54,19 +72,12 @@ void Session::TimeOut() {
   stream_clock_.OweSince(since);
 }
 
-bool Session::IsHung(absl::Time now) const {
-  if (!link_.is_open() || done_) return false;
-  // A closed session waits for its last answer.
-  return stream_clock_.IsHung(now,
-                              released_ ? program_clock_.close_time() : stream_clock_.owed_since());
-}
-
 bool Session::RideOut(absl::FunctionRef<bool()> lost, absl::FunctionRef<bool()> cut,
                       absl::Time* give_up) {
-  if (!standing_.is_behind() || done_) return false;
+  if (!standing_.is_behind() || life_.done()) return false;
   *give_up = std::min(*give_up, program_clock_.OutageEnds(standing_.behind_since(), Patience()));
   const auto is_away = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return standing_.is_behind() && !link_.is_refused() && !done_;
+    return standing_.is_behind() && !link_.is_refused() && !life_.done();
   };
   while (is_away() && host_.Now() < *give_up) {
     // With a cut that waits, the timer connects again.
@@ -115,8 +126,8 @@ bool Session::AwaitCut() {
   const auto lost = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return tickets_.IsLost(asked.ticket);
   };
-  absl::Time give_up = absl::InfiniteFuture();
   if (asked.ack == H5M_ACK_NONE) {
+    absl::Time give_up = absl::InfiniteFuture();
     const auto known = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
       return !standing_.is_connecting();
     };
@@ -125,15 +136,14 @@ bool Session::AwaitCut() {
     RideOut(lost, cut, &give_up);
     return standing_.is_mirroring() || standing_.is_connecting();
   }
-  const auto settled = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return tickets_.Acked(asked.ticket, asked.ack) || lost() || !may_be_answered();
+  const auto acked = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return tickets_.Acked(asked.ticket, asked.ack);
   };
-  while (true) {
-    if (Await(settled, asked.since) == Waited::kSilent) TimeOut();
-    if (tickets_.Acked(asked.ticket, asked.ack)) return true;
-    if (!RideOut(lost, cut, &give_up)) return tickets_.Acked(asked.ticket, asked.ack);
-    BeginWait();
-  }
+  const auto settled = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return acked() || lost() || !may_be_answered();
+  };
+  AwaitThrough(settled, acked, lost, cut, asked.since, absl::ZeroDuration());
+  return acked();
 }
 
 void Session::Seal() {
@@ -175,18 +185,9 @@ void Session::AwaitHandedOver() {
     CloseCut(CutKind::kCommit, config_.comment);
     return true;
   };
-  const auto final_lost = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return tickets_.IsFinalLost();
-  };
-  absl::Time give_up = absl::InfiniteFuture();
-  Waited waited = Waited::kReached;
-  while (true) {
-    // What is still to be read is read later, and counts only if the file is as it was closed.
-    waited = Await(handed_over, program_clock_.close_time(), config_.linger);
-    if (waited == Waited::kSilent) TimeOut();
-    if (!RideOut(final_lost, cut, &give_up)) break;
-    BeginWait();
-  }
+  // What is still to be read then is read later, and counts only if the file is as it was closed.
+  const auto never = [] { return false; };
+  const Waited waited = AwaitFinal(handed_over, never, cut);
   if (waited != Waited::kReached) closing_.Spend();
   if (waited == Waited::kReached) program_clock_.OnHandedOver(host_.Now(), Patience());
 }
@@ -194,7 +195,7 @@ void Session::AwaitHandedOver() {
 // Who opens the file from now on goes on from the close that is on its way, or sends what was left,
 // whatever becomes of this program.
 void Session::NoteUnconfirmed() {
-  if (!claimed_ || done_ || !collecting()) return;
+  if (!succession_.is_claimed() || life_.done() || !collecting()) return;
   // The server may lose a cut that it does not know to be durable, or never get it.
   if (!tickets_.IsFinalAcked(H5M_ACK_DURABLE)) SaveDirtyMap();
   SaveRecord(RecordState::kBehind);
@@ -217,9 +218,11 @@ void Session::BeginClose() {
 
 void Session::AwaitFinalCut() {
   if (config_.ack_commit == H5M_ACK_NONE || closing_.has_waited_enough()) return;
+  const auto acked = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return tickets_.IsFinalAcked(config_.ack_commit);
+  };
   const auto settled = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return tickets_.IsFinalAcked(config_.ack_commit) || tickets_.IsFinalLost() ||
-           !may_be_answered();
+    return acked() || tickets_.IsFinalLost() || !may_be_answered();
   };
   // The file's lock is free: another program may have changed it.
   const auto cut = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
@@ -227,16 +230,7 @@ void Session::AwaitFinalCut() {
     CloseCut(CutKind::kCommit, config_.comment);
     return true;
   };
-  const auto final_lost = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return tickets_.IsFinalLost();
-  };
-  absl::Time give_up = absl::InfiniteFuture();
-  while (true) {
-    if (Await(settled, program_clock_.close_time(), config_.linger) == Waited::kSilent) TimeOut();
-    if (tickets_.IsFinalAcked(config_.ack_commit)) return;
-    if (!RideOut(final_lost, cut, &give_up)) return;
-    BeginWait();
-  }
+  AwaitFinal(settled, acked, cut);
 }
 
 void Session::AwaitLastCut() {

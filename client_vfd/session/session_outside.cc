@@ -36,20 +36,20 @@ bool Session::IsWhole() const {
 }
 
 bool Session::ClaimOutside(const std::optional<FoundRecord>& found) {
-  if (!config_.adopts_outside_change || !begins_ || !found) return false;
+  if (!config_.adopts_outside_change || !found) return false;
   const std::optional<Relation> relation = RelationOfOutsideChange(config_.facts, found->record);
   if (!relation || !IsWhole()) return false;
   // Another file in its place, with a mirror and a history of its own, is no change of this one.
   const bool is_other = found->record.stat.inode != config_.facts.stat_at_open.inode;
-  if (is_other && FindFormerRecord(place_, config_.facts.server, config_.facts.stat_at_open).ok()) {
+  if (is_other &&
+      FindFormerRecord(record_.place(), config_.facts.server, config_.facts.stat_at_open).ok()) {
     return false;
   }
-  const std::optional<DirtyMap> map = FindAnyDirtyMap(found->place, record_);
+  const std::optional<DirtyMap> map = FindAnyDirtyMap(found->place, record_.value());
   if (!map && relation->base_cut < 0) return false;  // Nobody knows what the server has.
   base_.Claim(*relation);
   if (map) TakeUp(*map);
   outside_.Find();
-  if (found->place.tag != place_.tag) taken_over_place_ = found->place;
   return true;
 }
 
@@ -73,7 +73,7 @@ void Session::TakeOutsideIn() {
   if (change.is_none) {
     outside_.FindNothing();
     SaveProgress();
-    return ForgetTakenOver();
+    return record_.ForgetElsewhere();
   }
   queue_.AddChanges(change.changes);
   if (compare_with > 0) NoteOutside();
@@ -87,30 +87,14 @@ void Session::NoteOutside() {
   const Changes changes = queue_.open_changes();
   DirtyMap map;
   map.id = host_.RandomId();
-  map.file_id = record_.file_id;
+  map.file_id = record_.value().file_id;
   map.claim = DirtyMap::Claim::kResume;
   map.session_id = session_id_;
   map.base_cut = map.cut_newest = base_.base_cut();
   map.stat = config_.facts.stat_at_open;
   map.truncate = changes.truncate;
   map.extents.AddAll(changes.extents);
-  if (!WriteDirtyMap(place_, map).ok()) return;  // The record still tells of the last close.
-  LocalRecord noted = record_;
-  noted.state = RecordState::kBehind;
-  noted.stat = map.stat;
-  noted.pending_session_id = session_id_;
-  noted.pending_seq = 1;
-  noted.dirty_map_id = map.id;
-  noted.detail = "an outside change was not answered";
-  noted.since = std::max(host_.TimeOfDay(), record_.since + absl::Nanoseconds(1));
-  if (!WriteLocalRecord(place_, noted).ok()) return;
-  record_ = std::move(noted);
-  ForgetTakenOver();
-}
-
-void Session::ForgetTakenOver() {
-  if (taken_over_place_) RemoveLocalRecord(*taken_over_place_);
-  taken_over_place_.reset();
+  if (record_.NoteOutside(map, host_.TimeOfDay())) record_.ForgetElsewhere();
 }
 
 // The program may change the file afterwards.
@@ -128,12 +112,11 @@ void Session::AwaitOutside() {
   if (!collecting()) return;  // The two sides have diverged; the user was told, and the record is.
   const bool is_there = tickets_.Acked(asked.ticket, asked.ack);
   if (is_there) {
-    record_.cut = base_.cut();
-    record_.version = base_.version();
+    record_.SetLevel(base_.cut(), base_.version());
     outside_.Forget();
   }
   SaveProgress();
-  ForgetTakenOver();
+  record_.ForgetElsewhere();
   const std::string what =
       absl::StrCat(config_.real_path,
                    " was changed by a program without the driver since it was last mirrored (",

@@ -43,21 +43,20 @@ void Session::OnMovedOn(const v1::SessionOpened& opened) {
                             " since it was opened: ", head,
                             ". Nothing there is overwritten; open it again"));
   Notify("diverged", absl::StrCat(config_.real_path, ": ", standing_.detail()), false);
-  SendAgain();
-  tickets_.LoseAll();
+  LoseCuts();
 }
 
 absl::Status Session::AwaitOpened() {
   {
     absl::MutexLock lock(&mutex_);
-    opening_is_awaited_ = true;
+    link_.SetAwaited(true);
     BeginWait();
   }
   host_.Wake(this);
   absl::MutexLock lock(&mutex_);
   const absl::Time since = host_.Now();
   const auto settled = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return link_.ever_opened() || standing_.is_diverged() || link_.is_refused() || done_;
+    return link_.ever_opened() || standing_.is_diverged() || link_.is_refused() || life_.done();
   };
   const auto answered = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return settled() || link_.was_busy();
@@ -66,7 +65,7 @@ absl::Status Session::AwaitOpened() {
   if (link_.was_busy() && !link_.ever_opened()) {
     AwaitUntil(settled, since + std::min(Patience(), kBusyPatience));
   }
-  opening_is_awaited_ = false;
+  link_.SetAwaited(false);
   return OpenResult();
 }
 
@@ -79,7 +78,8 @@ absl::Status Session::OpenResult() {
   }
   if (link_.is_refused()) return absl::PermissionDeniedError(standing_.detail());
   if (link_.was_busy()) return absl::ResourceExhaustedError(standing_.detail());
-  if (predecessor_) return absl::ResourceExhaustedError("this program is writing it already");
+  if (succession_.has_predecessor())
+    return absl::ResourceExhaustedError("this program is writing it already");
   host_.SetSuspect(config_.server.target, true);
   const std::string waited = absl::StrCat("no answer within ", absl::FormatDuration(Patience()));
   return absl::DeadlineExceededError(standing_.detail().empty()
@@ -90,7 +90,7 @@ absl::Status Session::OpenResult() {
 // What it still has to send is of no use to anybody: the program has heard that it is lost.
 void Session::GiveUpRemote() {
   standing_.Explain(std::string(CloseResult().message()));
-  if (streaming_ && tickets_.sealed()) link_.Cancel();
+  if (life_.streaming() && tickets_.sealed()) link_.Cancel();
   tickets_.LoseAll();
   FinishSession();
 }

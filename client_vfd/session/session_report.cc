@@ -10,11 +10,6 @@ namespace h5mirror::vfd {
 
 H5mState Session::ToldState() const { return standing_.Told(progress_.resyncs()); }
 
-void Session::BeginResync() {
-  progress_.BeginResync(queue_.pending_bytes(), queue_.last_seq(), queue_.closed_cuts(),
-                        host_.Now());
-}
-
 void Session::Status(H5mStatus* status) {
   absl::MutexLock lock(&mutex_);
   *status = H5mStatus{};
@@ -33,14 +28,10 @@ void Session::Status(H5mStatus* status) {
   std::memcpy(status->message, detail.data(), length);
 }
 
-void Session::NotePending(absl::Time now) {
-  const bool is_pending = queue_.pending_bytes() > 0 || tickets_.durable_seq() < queue_.last_seq();
-  progress_.NotePending(is_pending, now);
-}
-
 bool Session::ReportIsDue(absl::Time now) const {
   // After the last barrier the stream is half-closed; and one that does not flow needs no more.
-  if (!link_.is_open() || tickets_.IsFinalTaken() || done_ || outbox_.size() > 1) return false;
+  if (!link_.is_open() || tickets_.IsFinalTaken() || life_.done() || outbox_.size() > 1)
+    return false;
   return progress_.IsDue(ToldState(), now);
 }
 

@@ -41,9 +41,9 @@ void Session::Pump() {
       Stream* const stream = ForgetStream();
       stream->Abandon();
       stream->Cancel();
-      if (released_) host_.WakeSuccessors(*this);
+      if (life_.released()) host_.WakeSuccessors(*this);
     }
-    if (done_ && outbox_.is_writable()) return EndStream();
+    if (life_.done() && outbox_.is_writable()) return EndStream();
     start = !outbox_.has_stream() && WantsStream(host_.Now());
   }
   if (start) StartStream();
@@ -59,7 +59,7 @@ void Session::OnWritable() {
       Progress();
       stream_clock_.OnTaken(program_clock_.progress_time());
     }
-    if (done_ && outbox_.has_stream()) return EndStream();
+    if (life_.done() && outbox_.has_stream()) return EndStream();
   }
   SendNext();
 }
@@ -73,7 +73,7 @@ void Session::EndStream() {
 }
 
 Stream* Session::ForgetStream() {
-  streaming_ = false;
+  life_.SetStreaming(false);
   return outbox_.Forget();
 }
 
@@ -97,18 +97,17 @@ bool Session::Prepare() {
     absl::MutexLock lock(&mutex_);
     bytes_max = pacing_.Allowed(stream_clock_.frame_bytes(), host_.Now());
   }
-  held_back_ = bytes_max == 0;
-  if (held_back_) return false;
+  if (bytes_max == 0) return false;
   char* buffer = host_.pool().Take();
   if (buffer == nullptr) return false;
   Work work;
   {
     absl::MutexLock lock(&mutex_);
-    if (link_.may_send() && !done_ && !standing_.is_diverged()) {
+    if (link_.may_send() && !life_.done() && !standing_.is_diverged()) {
       work = queue_.Next(bytes_max, kFrameExtentsMax, kOpenBytesMin);
     }
     if (std::holds_alternative<std::monostate>(work)) idle_ = true;
-    AccountSaved();
+    window_.Hold(queue_.saved_bytes());
     if (const auto* barrier = std::get_if<SendBarrier>(&work)) {
       const bool last = tickets_.IsFinal(barrier->end.ticket);
       tickets_.Sent(barrier->end.ticket, barrier->seq);

@@ -103,6 +103,28 @@ def test_files_outside_the_client_root_pass_through(site, tmp_path):
     assert not list(site.root.rglob("outside*"))
 
 
+def test_members_of_a_family_are_mirrored_each_by_itself(both):
+    both.py("""
+        with h5py.File("part%d.h5", "w", driver="family", memb_size=1 << 20) as f:
+            f["d"] = np.arange(300_000)
+    """)
+    for name in ("part0.h5", "part1.h5", "part2.h5"):
+        assert filecmp.cmp(both.head(name), both.local(name), shallow=False), name
+        assert both.versions(name) == [1]
+
+
+def test_a_plugin_directory_alone_changes_no_error(both):
+    """After an open that failed HDF5 loads every plugin that it finds, and then tells of the open."""
+    script = both.script("""
+        try:
+            h5py.File("missing.h5", "r")
+        except Exception as error:
+            print(type(error).__name__, error.errno)
+    """)
+    env = {**both.plain_env(), "HDF5_PLUGIN_PATH": str(paths.LIB)}
+    assert both.run(script, env=env).ok().out == "FileNotFoundError 2\n"
+
+
 def test_strict_exec_names_a_library_that_is_too_old(site):
     """HDF5 before 1.13 ignores HDF5_DRIVER without a word: `h5mirror exec` says so."""
     old = paths.venv_python("3.8.0")

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "client_vfd/plugin/host/h5_error.h"
+
 namespace h5mirror::vfd {
 namespace {
 

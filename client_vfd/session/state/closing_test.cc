@@ -26,6 +26,16 @@ TEST(ClosingTest, AFileThatIsGivenUpIsUnlockedWithoutASeal) {
   EXPECT_EQ(closing.stat(), std::nullopt);
 }
 
+TEST(ClosingTest, AnotherProgramMayHaveTheFileOnceItIsUnlocked) {
+  Closing closing;
+  closing.Seal();
+  closing.Unlock();
+  EXPECT_FALSE(closing.is_anothers());
+  closing.LoseFile();
+  EXPECT_TRUE(closing.is_anothers());
+  EXPECT_TRUE(closing.is_unlocked());
+}
+
 TEST(ClosingTest, TheFileCountsAsItWasClosed) {
   Closing closing;
   closing.Seal();

@@ -60,6 +60,8 @@ class Link {
 
   // The next stream may begin now, whatever the retry time.
   void Hurry() { hurries_ = true; }
+  // The program waits for the server to take the file, or does so no more.
+  void SetAwaited(bool is_awaited) { is_awaited_ = is_awaited; }
   void RetryAt(absl::Time time) { retry_time_ = time; }
   // The same server was tried by another session: as if by this one.
   void TakeOverRetry(absl::Time retry_time);
@@ -67,7 +69,7 @@ class Link {
   bool TakeFinalAttempt() { return ++final_attempts_ <= kFinalAttemptsMax; }
   // `is_wanted`: there is something to send or to learn.
   bool MayBegin(absl::Time now, bool is_wanted) const {
-    return hurries_ || (now >= retry_time_ && is_wanted);
+    return hurries_ || (now >= retry_time_ && (is_wanted || is_awaited_));
   }
   // The timer makes the next attempt.
   bool MustWait(absl::Time now) const { return is_none() && !hurries_ && now < retry_time_; }
@@ -101,6 +103,7 @@ class Link {
   Answer answer_ = Answer::kNone;
   std::string holder_;
   bool hurries_ = true;  // A session connects at once.
+  bool is_awaited_ = false;
   absl::Time retry_time_ = absl::InfinitePast();
   int final_attempts_ = 0;
 };

@@ -89,6 +89,19 @@ TEST(LinkTest, AStreamThatWasLeftIsResumedAtOnceIfItWasThere) {
   EXPECT_FALSE(link.MayBegin(kStart, true));
 }
 
+TEST(LinkTest, AProgramThatAwaitsTheServerWantsAStream) {
+  Link link;
+  link.Begin(kAsks, kStart);
+  link.Lose(kStart);
+  const absl::Time later = kStart + absl::Hours(1);
+  EXPECT_FALSE(link.MayBegin(later, false));
+  link.SetAwaited(true);
+  EXPECT_FALSE(link.MayBegin(kStart, false)) << "not before its time";
+  EXPECT_TRUE(link.MayBegin(later, false));
+  link.SetAwaited(false);
+  EXPECT_FALSE(link.MayBegin(later, false));
+}
+
 TEST(LinkTest, AnAnswerCountsForItsStream) {
   Link link;
   link.Begin(kAsks, kStart);

@@ -25,10 +25,12 @@ class Pacing {
   uint64_t Allowed(uint64_t wanted, absl::Time now) {
     if (rate_ == 0) return wanted;
     Fill(now);
-    const double least = std::min(capacity_ / 2, kFrameBytesMin);
-    if (level_ < least) return 0;
-    return std::min(wanted, static_cast<uint64_t>(level_));
+    held_back_ = level_ < std::min(capacity_ / 2, kFrameBytesMin);
+    return held_back_ ? 0 : std::min(wanted, static_cast<uint64_t>(level_));
   }
+
+  // So it was when it was asked last.
+  bool held_back() const { return held_back_; }
 
   void Sent(uint64_t bytes) {
     if (rate_ != 0) level_ -= static_cast<double>(bytes);
@@ -49,6 +51,7 @@ class Pacing {
   double rate_;
   double capacity_;
   double level_;
+  bool held_back_ = false;
   absl::Time filled_ = absl::InfiniteFuture();  // Full, until it is first asked.
 };
 

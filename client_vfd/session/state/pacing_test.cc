@@ -43,6 +43,15 @@ TEST(PacingTest, APauseIsNotMadeUpFor) {
   EXPECT_LE(SentWithin(pacing, kStart + absl::Hours(1), absl::Milliseconds(50)), 250'000u);
 }
 
+TEST(PacingTest, ItKnowsThatItHeldBack) {
+  Pacing pacing(1'000'000);
+  EXPECT_FALSE(pacing.held_back());
+  SentWithin(pacing, kStart, absl::Milliseconds(50));
+  EXPECT_TRUE(pacing.held_back());
+  EXPECT_GT(pacing.Allowed(kFrame, kStart + absl::Hours(1)), 0u);
+  EXPECT_FALSE(pacing.held_back());
+}
+
 TEST(PacingTest, AClockThatGoesBackLetsNothingIn) {
   Pacing pacing(1'000'000);
   SentWithin(pacing, kStart, absl::Milliseconds(50));

@@ -37,7 +37,8 @@ class ProgramClock {
     absl::Duration outage_wait;
   };
 
-  ProgramClock(const Limits& limits, absl::Time now) : limits_(limits), progress_time_(now) {}
+  ProgramClock(const Limits& limits, absl::Time now)
+      : limits_(limits), begin_time_(now), progress_time_(now) {}
 
   // `is_suspect`: the server did not answer another session just now.
   absl::Duration Patience(bool is_suspect) const;
@@ -54,6 +55,7 @@ class ProgramClock {
   // its time to make it durable.
   void OnHandedOver(absl::Time now, absl::Duration patience);
 
+  absl::Time begin_time() const { return begin_time_; }
   absl::Time progress_time() const { return progress_time_; }
   absl::Time wait_time() const { return wait_time_; }  // of the last BeginWait()
   uint64_t wait_bytes() const { return wait_bytes_; }  // that were to be sent then
@@ -69,6 +71,7 @@ class ProgramClock {
 
  private:
   const Limits limits_;
+  const absl::Time begin_time_;
   absl::Time progress_time_;
   absl::Time wait_time_ = absl::InfinitePast();
   uint64_t wait_bytes_ = 0;
