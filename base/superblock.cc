@@ -25,6 +25,23 @@ std::optional<uint64_t> EndOfFile(std::string_view bytes, size_t base_offset, si
   return LittleEndian(bytes, base_offset + 2 * width, width);
 }
 
+struct FoundSuperblock {
+  uint64_t offset = 0;
+  Superblock superblock;
+};
+
+std::optional<FoundSuperblock> FindSuperblock(uint64_t size_bytes, SuperblockReader read) {
+  // The specification puts it at 0, 512, and every doubling of that.
+  for (uint64_t offset = 0; offset + 16 <= size_bytes; offset = offset == 0 ? 512 : offset * 2) {
+    const uint64_t length = std::min<uint64_t>(kSuperblockBytesMax, size_bytes - offset);
+    const absl::StatusOr<std::string> bytes = read({offset, length});
+    if (!bytes.ok()) return std::nullopt;
+    const std::optional<Superblock> superblock = ParseSuperblock(*bytes);
+    if (superblock) return FoundSuperblock{offset, *superblock};
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::optional<Superblock> ParseSuperblock(std::string_view bytes) {
@@ -49,19 +66,19 @@ std::optional<Superblock> ParseSuperblock(std::string_view bytes) {
   }
 }
 
+std::optional<uint64_t> UserBlockBytes(uint64_t size_bytes, SuperblockReader read) {
+  const std::optional<FoundSuperblock> found = FindSuperblock(size_bytes, read);
+  if (!found) return std::nullopt;
+  return found->offset;
+}
+
 Hdf5State LookAtHdf5(uint64_t size_bytes, SuperblockReader read) {
-  // The specification puts it at 0, 512, and every doubling of that.
-  for (uint64_t offset = 0; offset + 16 <= size_bytes; offset = offset == 0 ? 512 : offset * 2) {
-    const uint64_t length = std::min<uint64_t>(kSuperblockBytesMax, size_bytes - offset);
-    const absl::StatusOr<std::string> bytes = read({offset, length});
-    if (!bytes.ok()) return Hdf5State::kNotHdf5;
-    const std::optional<Superblock> superblock = ParseSuperblock(*bytes);
-    if (!superblock.has_value()) continue;
-    if (superblock->consistency_flags & kWriterFlags) return Hdf5State::kOpen;
-    if (superblock->end_of_file.value_or(0) > size_bytes) return Hdf5State::kCutShort;
-    return Hdf5State::kClosed;
-  }
-  return Hdf5State::kNotHdf5;
+  const std::optional<FoundSuperblock> found = FindSuperblock(size_bytes, read);
+  if (!found) return Hdf5State::kNotHdf5;
+  const Superblock& superblock = found->superblock;
+  if (superblock.consistency_flags & kWriterFlags) return Hdf5State::kOpen;
+  if (superblock.end_of_file.value_or(0) > size_bytes) return Hdf5State::kCutShort;
+  return Hdf5State::kClosed;
 }
 
 }  // namespace h5mirror

@@ -37,6 +37,10 @@ std::optional<Superblock> ParseSuperblock(std::string_view bytes);
 // Gives bytes of the file, all within its end.
 using SuperblockReader = absl::FunctionRef<absl::StatusOr<std::string>(Extent extent)>;
 
+// Where the superblock of a file of `size_bytes` is: 0, or the size of its user block, a power of
+// two from 512 on. Unset: there is none, or it cannot be read.
+std::optional<uint64_t> UserBlockBytes(uint64_t size_bytes, SuperblockReader read);
+
 // Finds the superblock of a file of `size_bytes` and tells the state. An unreadable file is
 // kNotHdf5.
 Hdf5State LookAtHdf5(uint64_t size_bytes, SuperblockReader read);

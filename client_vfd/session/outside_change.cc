@@ -5,12 +5,15 @@
 #include "absl/strings/str_cat.h"
 #include "base/block_digest.h"
 #include "base/status_macros.h"
+#include "base/superblock.h"
 
 namespace h5mirror::vfd {
 namespace {
 
 constexpr uint32_t kLargeBlockBytes = 1 << 20;
 constexpr uint32_t kSmallBlockBytes = 4096;
+// User blocks are of this size or a doubling of it.
+constexpr uint32_t kUserBlockBytesMin = 512;
 // As many as the server takes in one call.
 constexpr size_t kRangesMax = 65536;
 
@@ -50,6 +53,40 @@ class Comparison {
   std::string block_;
 };
 
+uint64_t UserBlockOf(const FileReader& file, uint64_t size_bytes) {
+  const auto read = [&](Extent extent) -> absl::StatusOr<std::string> {
+    std::string bytes(extent.length, '\0');
+    H5M_RETURN_IF_ERROR(file.Read(extent, bytes.data()));
+    return bytes;
+  };
+  return UserBlockBytes(size_bytes, read).value_or(0);
+}
+
+// The end of the last byte that has changed; 0: none has.
+uint64_t EndOf(const Changes& changes) {
+  uint64_t end = 0;
+  for (const Extent& extent : changes.extents.ToVector()) end = std::max(end, extent.end());
+  return end;
+}
+
+// Of changes within the first block of 4 KiB: those of its blocks of 512 bytes. As they are where
+// the server compares no such blocks (it is older), or has another version by now.
+absl::Status CompareUserBlock(Comparison& comparison, const v1::Version& version, uint64_t size,
+                              Changes* changes) {
+  ExtentSet first;
+  first.Add({0, std::min<uint64_t>(size, kSmallBlockBytes)});
+  ExtentSet tiny;
+  const absl::StatusOr<v1::Version> again = comparison.Compare(kUserBlockBytesMin, first, &tiny);
+  if (absl::IsInvalidArgument(again.status())) return absl::OkStatus();
+  H5M_RETURN_IF_ERROR(again.status());
+  if (again->version() != version.version() || again->cut() != version.cut()) {
+    return absl::OkStatus();
+  }
+  changes->extents = ExtentSet();
+  changes->extents.AddAll(tiny);
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<OutsideChange> FindOutsideChange(const std::string& name, int64_t cut,
@@ -86,6 +123,13 @@ absl::StatusOr<OutsideChange> FindOutsideChange(const std::string& name, int64_t
   result.changes.extents.TruncateTo(size);
   if (size < remote_size) result.changes.truncate = size;
   result.is_none = result.changes.empty() && size == remote_size;
+  if (result.is_none || size != remote_size || !closer) return result;
+  const uint64_t user_block = UserBlockOf(file, size);
+  const bool ends_within = user_block % kSmallBlockBytes != 0;
+  if (ends_within && EndOf(result.changes) <= kSmallBlockBytes && !is_late()) {
+    H5M_RETURN_IF_ERROR(CompareUserBlock(comparison, version, size, &result.changes));
+  }
+  result.is_user_block = EndOf(result.changes) <= user_block;
   return result;
 }
 

@@ -21,6 +21,9 @@ struct OutsideChange {
   Changes changes;
   // True: only the file's times have changed.
   bool is_none = false;
+  // True: nothing has changed but the user block, the bytes before the superblock. HDF5 never
+  // writes these, so a program that has one writes it by open(), as MATLAB's files need.
+  bool is_user_block = false;
 };
 
 // Files.DigestFile. Returns the version that was digested.
@@ -28,8 +31,9 @@ using AskDigests =
     absl::FunctionRef<absl::StatusOr<v1::Version>(const v1::DigestFileRequest&, rpc::DigestSink)>;
 
 // Compares `file` with the newest version of `name`: blocks of 1 MiB, then blocks of 4 KiB within
-// those that differ. Once `is_late` is true, the rest of the file counts as changed unread.
-// Errors: kFailedPrecondition  that version is not of the cut `cut`.
+// those that differ, and blocks of 512 bytes where a user block ends within one. Once `is_late` is
+// true, the rest of the file counts as changed unread. Errors: kFailedPrecondition  that version is
+// not of the cut `cut`.
 //         those of `ask`, and of reading the file.
 absl::StatusOr<OutsideChange> FindOutsideChange(const std::string& name, int64_t cut,
                                                 const FileReader& file, AskDigests ask,

@@ -45,6 +45,7 @@ class OutsideChangeTest : public testing::Test {
   }
 
   absl::StatusOr<v1::Version> Answer(const v1::DigestFileRequest& request, rpc::DigestSink sink) {
+    if (request.block_size_bytes() < block_bytes_min_) return absl::InvalidArgumentError("small");
     rpc::DigestBlocks blocks(request, sink);
     v1::DigestFileResponse response;
     response.mutable_version()->set_version(3);
@@ -68,6 +69,7 @@ class OutsideChangeTest : public testing::Test {
   }
 
   std::string remote_ = std::string(3 * kMiB + 100, 'a');
+  uint32_t block_bytes_min_ = 512;
   bool late_ = false;
   int calls_ = 0;
 };
@@ -104,6 +106,51 @@ TEST_F(OutsideChangeTest, AShorterFileIsCutOffThere) {
   EXPECT_EQ(found->changes.truncate, kMiB);
   EXPECT_TRUE(found->changes.extents.empty());
   EXPECT_FALSE(found->is_none);
+}
+
+// A superblock of version 2 at `offset`, of a file that ends at `size`.
+void PutSuperblock(uint64_t offset, uint64_t size, std::string* bytes) {
+  std::string superblock = std::string("\x89HDF\r\n\x1a\n", 8) + std::string("\x02\x08\x08\x00", 4);
+  for (const uint64_t field : {offset, ~uint64_t{0}, size, offset + 48}) {
+    superblock.append(reinterpret_cast<const char*>(&field), sizeof field);
+  }
+  bytes->replace(offset, superblock.size(), superblock);
+}
+
+TEST_F(OutsideChangeTest, AUserBlockIsToldFromTheRest) {
+  for (const uint64_t user_block : {512, 1024, 4096, 8192}) {
+    SCOPED_TRACE(user_block);
+    PutSuperblock(user_block, remote_.size(), &remote_);
+    std::string local = remote_;
+    local[user_block - 1] = 'b';
+    const auto found = Find(local);
+    ASSERT_TRUE(found.ok()) << found.status();
+    EXPECT_TRUE(found->is_user_block);
+    EXPECT_FALSE(found->is_none);
+    local[user_block + 200] = 'b';
+    EXPECT_FALSE(Find(local)->is_user_block);
+    remote_ = std::string(remote_.size(), 'a');
+  }
+}
+
+TEST_F(OutsideChangeTest, AFileWithoutAUserBlockHasNone) {
+  PutSuperblock(0, remote_.size(), &remote_);
+  std::string local = remote_;
+  local[300] = 'b';
+  EXPECT_FALSE(Find(local)->is_user_block);
+  local = remote_ + "more";
+  EXPECT_FALSE(Find(local)->is_user_block);
+}
+
+TEST_F(OutsideChangeTest, AnOlderServerComparesNoSmallBlocks) {
+  PutSuperblock(512, remote_.size(), &remote_);
+  std::string local = remote_;
+  local[3] = 'b';
+  block_bytes_min_ = 4096;
+  const auto found = Find(local);
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_FALSE(found->is_user_block);
+  EXPECT_EQ(found->changes.extents.ToVector(), (std::vector<Extent>{{0, 4096}}));
 }
 
 TEST_F(OutsideChangeTest, AfterTheTimeIsUpTheRestCountsAsChanged) {

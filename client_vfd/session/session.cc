@@ -39,6 +39,9 @@ std::shared_ptr<Session> Session::Start(SessionHost& host, SessionConfig config,
                                         std::unique_ptr<FileReader> file) {
   std::shared_ptr<Session> session(new Session(host, std::move(config), std::move(file)));
   std::shared_ptr<Session> predecessor = host.Predecessor(*session);
+  if (predecessor && session->config_.adopts_outside_change) {
+    predecessor->AwaitEnd(session->config_.facts);
+  }
   bool takes_in = false;
   {
     absl::MutexLock lock(&session->mutex_);

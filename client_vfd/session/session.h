@@ -209,6 +209,7 @@ class Session final : public std::enable_shared_from_this<Session>,
   bool done() const override { return life_.done(); }
   bool gone() const override { return life_.gone(); }
   bool LostFile() override ABSL_LOCKS_EXCLUDED(mutex_);
+  void AwaitEnd(const LocalFacts& facts) override ABSL_LOCKS_EXCLUDED(mutex_);
   std::optional<Handover> HandOver(const LocalFacts& facts, Handing handing) override
       ABSL_LOCKS_EXCLUDED(mutex_);
 

@@ -53,6 +53,25 @@ bool Session::ClaimOutside(const std::optional<FoundRecord>& found) {
   return true;
 }
 
+// The next session of the program, on its thread. A file that was changed outside between two opens
+// is compared with what the server has, so its newest cut must be known.
+void Session::AwaitEnd(const LocalFacts& facts) {
+  if (config_.remote || facts.created) return;
+  absl::MutexLock lock(&mutex_);
+  const bool is_changed =
+      life_.released() && closing_.stat() && *closing_.stat() != facts.stat_at_open;
+  if (!is_changed || record_.IsAnothers()) return;
+  // Of a cut that is on its way as a whole the answer is awaited; any other one is given up.
+  if (queue_.drained() && tickets_.IsFinalTaken() && link_.is_open()) {
+    life_.OnReopened();
+  } else {
+    NoteFollower(false);
+  }
+  host_.Wake(this);
+  const auto ended = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return life_.gone(); };
+  AwaitUntil(ended, host_.Now() + Patience());
+}
+
 // The program's thread; nobody else knows the session yet.
 void Session::TakeOutsideIn() {
   OutsideChange change = WholeFile(*file_);
@@ -70,7 +89,9 @@ void Session::TakeOutsideIn() {
     if (away) host_.SetSuspect(config_.server.target, true);
   }
   absl::MutexLock lock(&mutex_);
-  if (change.is_none) {
+  // A user block is written behind HDF5's back by the program itself, and is no version.
+  if (change.is_user_block) queue_.AddChanges(change.changes);
+  if (change.is_none || change.is_user_block) {
     outside_.FindNothing();
     SaveProgress();
     return record_.ForgetElsewhere();

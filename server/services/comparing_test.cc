@@ -9,13 +9,13 @@ using ::testing::HasSubstr;
 
 class ComparingTest : public MirrorServerTest {
  protected:
-  // Of blocks of 4 KiB.
   absl::StatusOr<std::string> Digests(const std::string& name, int64_t version,
-                                      const std::vector<Extent>& ranges) {
+                                      const std::vector<Extent>& ranges,
+                                      uint32_t block_bytes = 4096) {
     v1::DigestFileRequest request;
     request.set_name(name);
     request.set_version(version);
-    request.set_block_size_bytes(4096);
+    request.set_block_size_bytes(block_bytes);
     for (const Extent range : ranges) {
       v1::ByteRange& wanted = *request.add_ranges();
       wanted.set_offset(range.offset);
@@ -47,6 +47,17 @@ TEST_F(ComparingTest, DigestsAreOfAVersionOrItsRanges) {
   EXPECT_EQ(*Digests("x.h5", 1, {{0, 4096}, {8192, 1000}}), a + c);
   EXPECT_EQ(*Digests("x.h5", 1, {{4096, 5096}}), b + c);
   EXPECT_TRUE(absl::IsNotFound(Digests("x.h5", 3, {}).status()));
+}
+
+// The smallest block is the smallest user block of HDF5.
+TEST_F(ComparingTest, BlocksAreOf512BytesOrMore) {
+  Start();
+  MirrorWhole("x.h5", std::string(512, 'a') + std::string(700, 'b'));
+  EXPECT_EQ(*Digests("x.h5", 0, {{0, 1024}}, 512),
+            DigestText(std::string(512, 'a')) + DigestText(std::string(512, 'b')));
+  for (const uint32_t bad : {256u, 513u, 6144u, 32u << 20}) {
+    EXPECT_TRUE(absl::IsInvalidArgument(Digests("x.h5", 0, {}, bad).status())) << bad;
+  }
 }
 
 TEST_F(ComparingTest, RangesOfDigestsAreOfWholeBlocks) {

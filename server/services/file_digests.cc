@@ -16,7 +16,7 @@ namespace h5mirror::server {
 namespace {
 
 constexpr uint32_t kBlockDefault = 1 << 20;
-constexpr uint32_t kBlockMin = 4096;
+constexpr uint32_t kBlockMin = 512;
 constexpr uint32_t kBlockMax = 16 << 20;
 constexpr int kRangesMax = 65536;
 // Read at once; blocks that are larger are read one by one.
@@ -30,7 +30,7 @@ absl::StatusOr<uint32_t> BlockSize(uint32_t wanted) {
   if (wanted == 0) return kBlockDefault;
   if (wanted < kBlockMin || wanted > kBlockMax || (wanted & (wanted - 1)) != 0) {
     return absl::InvalidArgumentError(
-        StrCat("block_size_bytes ", wanted, ": a power of two in 4096..16777216, or 0"));
+        StrCat("block_size_bytes ", wanted, ": a power of two in 512..16777216, or 0"));
   }
   return wanted;
 }

@@ -233,3 +233,61 @@ def test_who_is_killed_in_the_middle_loses_nothing(bare_site):
         before = len(site.versions("run.h5"))
     assert done.code == 0 and untouched >= 3 and number > untouched + 1, (number, untouched)
     site.assert_mirrored("run.h5")
+
+
+# As MATLAB's files are made: HDF5 leaves room before the superblock, and the program writes it by open().
+USER_BLOCK = """
+    with h5py.File("run.h5", "w", userblock_size={bytes}) as f:
+        f["d0"] = np.arange(20_000)
+    for n in range(1, 4):
+        with open("run.h5", "r+b") as f:
+            f.write(b"MATLAB 7.3 MAT-file %d" % n)
+        with h5py.File("run.h5", "r+") as f:
+            f["d%d" % n] = np.arange(20_000)
+"""
+
+
+@pytest.mark.parametrize("size", [512, 8192])
+@pytest.mark.parametrize("ack", ["durable", "applied"])
+def test_a_user_block_is_a_change_of_the_next_open(site, ack, size):
+    result = site.py(USER_BLOCK.format(bytes=size), config=site.config(ack=ack))
+    assert result.err == "", result.describe()
+    site.assert_mirrored("run.h5")
+    assert site.versions("run.h5") == [1, 2, 3, 4]
+    newest = site.export("run.h5", 4).read_bytes()
+    assert newest.startswith(b"MATLAB 7.3 MAT-file 3") and newest == site.local("run.h5").read_bytes()
+
+
+def test_a_user_block_of_a_file_whose_close_was_not_waited_for(site):
+    """Nothing is known of the server's answer then, so all of the file may be sent again."""
+    result = site.py(USER_BLOCK.format(bytes=512), config=site.config(ack="none"))
+    assert "diverged" not in result.err, result.describe()
+    site.assert_mirrored("run.h5")
+
+
+def test_a_user_block_and_data_are_an_outside_change(site):
+    site.py(USER_BLOCK.format(bytes=512))
+    site.keep("run.h5")
+    outside = plainly(site, """
+        with h5py.File("run.h5", "r+") as f:
+            f["d1"][3] = 7
+        with open("run.h5", "r+b") as f:
+            f.write(b"another one")
+    """)
+    result = site.py('h5py.File("run.h5", "r+").attrs["n"] = 1')
+    assert "outside change" in result.err and "diverged" not in result.err, result.describe()
+    assert hdf5.digest(site.export("run.h5", 5)) == outside
+    site.assert_mirrored("run.h5")
+
+
+def test_files_of_matlab_are_mirrored(site):
+    result = site.py("""
+        import hdf5storage
+        for n in range(3):
+            hdf5storage.savemat("run.mat", {"a": np.arange(10.0), "s": "step %d" % n}, appendmat=False, truncate_existing=True)
+        hdf5storage.savemat("run.mat", {"b": np.eye(3)}, appendmat=False)
+        assert (hdf5storage.loadmat("run.mat")["b"] == np.eye(3)).all()
+    """)
+    assert "diverged" not in result.err, result.describe()
+    site.assert_mirrored("run.mat")
+    assert site.export("run.mat", site.versions("run.mat")[-1]).read_bytes() == site.local("run.mat").read_bytes()

@@ -61,6 +61,9 @@ class Predecessor {
   virtual bool gone() const = 0;
   // Another program had the file meanwhile.
   virtual bool LostFile() = 0;
+  // If the file is not as it was closed, waits until it has ended, at most as long as a call waits.
+  // Its record then says as much as can be known.
+  virtual void AwaitEnd(const LocalFacts& facts) = 0;
   // Unset: it has nothing to hand over, or not yet. `facts`: of the file as it was opened again.
   virtual std::optional<Handover> HandOver(const LocalFacts& facts, Handing handing) = 0;
 };

@@ -14,6 +14,7 @@ class FakePredecessor final : public Predecessor {
   bool done() const override { return is_done; }
   bool gone() const override { return is_gone; }
   bool LostFile() override { return lost_file; }
+  void AwaitEnd(const LocalFacts& /*facts*/) override {}
   std::optional<Handover> HandOver(const LocalFacts& /*facts*/, Handing handing) override {
     asked = handing;
     if (!is_ripe) return std::nullopt;
