@@ -16,12 +16,12 @@
 #define EXPORT __attribute__((visibility("default")))
 
 /* libhdf5.so.310, libhdf5-45610c27.so.200.2.0, libhdf5_serial.so.103; none of the libraries that
- * only sit on top of it, and no VFD plugin. */
+ * only sit on top of it, and no plugin. */
 static int is_libhdf5(const char* path) {
   const char* slash = strrchr(path, '/');
   const char* name = slash != NULL ? slash + 1 : path;
-  static const char* const kOthers[] = {"_hl",  "_cpp",  "_fortran", "_tools",
-                                        "_vfd", "_java", "_f90",     "hl_fortran"};
+  static const char* const kOthers[] = {"_hl",  "_cpp",  "_fortran", "_tools",    "_vfd",
+                                        "_vol", "_java", "_f90",     "hl_fortran"};
   if (strncmp(name, "libhdf5", 7) != 0 || strstr(name, ".so") == NULL) return 0;
   for (size_t i = 0; i < sizeof(kOthers) / sizeof(kOthers[0]); ++i) {
     if (strstr(name, kOthers[i]) != NULL) return 0;

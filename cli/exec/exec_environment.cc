@@ -73,6 +73,30 @@ std::string Prepend(const std::string& ours, const std::string& users) {
   return absl::StrJoin(parts, ":");
 }
 
+constexpr absl::Duration kTickMin = absl::Milliseconds(10);
+constexpr absl::Duration kTickMax = absl::Hours(24);
+
+// The value of HDF5_VOL_CONNECTOR: a name, and the connector's settings behind it.
+absl::StatusOr<std::string> ConnectorText(const ExecEnvironmentRequest& request,
+                                          const std::string& users) {
+  if (!users.empty() && !absl::StartsWith(users, "h5mirror")) {
+    return absl::InvalidArgumentError(
+        StrCat("HDF5_VOL_CONNECTOR is \"", users,
+               "\": --tick and --all-drivers need h5mirror's connector in its place; unset it, or "
+               "stack h5mirror below yours as its documentation says"));
+  }
+  std::vector<std::string> settings;
+  if (request.tick > absl::ZeroDuration()) {
+    if (request.tick < kTickMin || request.tick > kTickMax) {
+      return absl::InvalidArgumentError(
+          StrCat("--tick ", absl::FormatDuration(request.tick), ": must be 10ms to 24h"));
+    }
+    settings.push_back(StrCat("tick=", absl::ToInt64Milliseconds(request.tick), "ms"));
+  }
+  if (request.all_drivers) settings.emplace_back("drivers=all");
+  return StrCat("h5mirror ", absl::StrJoin(settings, ";"));
+}
+
 }  // namespace
 
 absl::StatusOr<EnvironmentChanges> ExecEnvironment(const ExecEnvironmentRequest& request,
@@ -88,6 +112,10 @@ absl::StatusOr<EnvironmentChanges> ExecEnvironment(const ExecEnvironmentRequest&
   changes["HDF5_DRIVER"] = "h5mirror";
   changes["HDF5_PLUGIN_PATH"] = Prepend(request.plugin_dir, get("HDF5_PLUGIN_PATH"));
   changes["H5MIRROR_REPORT"] = request.report_dir;
+  if (request.wants_connector()) {
+    H5M_ASSIGN_OR_RETURN(changes["HDF5_VOL_CONNECTOR"],
+                         ConnectorText(request, get("HDF5_VOL_CONNECTOR")));
+  }
   if (!request.audit_module.empty()) {
     changes["LD_AUDIT"] = Prepend(request.audit_module, get("LD_AUDIT"));
   }

@@ -49,6 +49,10 @@ class Gatherer {
     if (!key.second.empty()) {
       LibraryUse& use = libraries_[key];
       use.version = TextOf(line, "libhdf5");
+      if (TextOf(line, "event") == "connector_loaded") {
+        use.has_connector = true;
+        return;
+      }
       use.mirror = LibraryUse::Mirror::kLoaded;
     }
     TakeFile(line);
@@ -139,7 +143,8 @@ Json ExecReportToJson(const ExecReport& report, int exit_code) {
                              {"path", use.path},
                              {"program", use.program},
                              {"pid", use.pid},
-                             {"mirrored", use.mirror == LibraryUse::Mirror::kLoaded}});
+                             {"mirrored", use.mirror == LibraryUse::Mirror::kLoaded},
+                             {"connector", use.has_connector}});
   }
   Json files = Json::array();
   for (const FileUse& use : report.files) {

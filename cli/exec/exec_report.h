@@ -21,6 +21,7 @@ struct LibraryUse {
   std::string program;
   int64_t pid = 0;
   Mirror mirror = Mirror::kNever;  // was the plugin loaded into it?
+  bool has_connector = false;      // and the VOL connector?
 };
 
 // The last that the plugin said about a file in one process.
@@ -49,6 +50,7 @@ struct FileUse {
 struct ExecReport {
   std::vector<LibraryUse> libraries;
   std::vector<FileUse> files;
+  bool wants_connector = false;  // --tick or --all-drivers
 
   // Every library had the plugin and every file that was written was mirrored, and something was
   // seen at all: a static HDF5 cannot be seen.

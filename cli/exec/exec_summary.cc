@@ -64,6 +64,12 @@ std::string UnmirroredLibrary(const LibraryUse& use) {
                 "see h5mirror doctor");
 }
 
+std::string LibraryWithoutConnector(const LibraryUse& use) {
+  return StrCat("libhdf5 ", use.version, " (", use.path, ") in ", use.program, " [", use.pid,
+                "]: the VOL connector was not loaded into it, so its files were flushed only when "
+                "the program did; see h5mirror doctor");
+}
+
 }  // namespace
 
 void Summarize(Context& context, const ExecReport& report) {
@@ -93,6 +99,12 @@ void Summarize(Context& context, const ExecReport& report) {
     if (use.mirror == LibraryUse::Mirror::kNever) unmirrored.push_back(&use);
   }
   NoteEach(context, unmirrored, "libraries", UnmirroredLibrary);
+  std::vector<const LibraryUse*> plain;
+  for (const LibraryUse& use : report.libraries) {
+    const bool is_mirrored = use.mirror == LibraryUse::Mirror::kLoaded;
+    if (report.wants_connector && is_mirrored && !use.has_connector) plain.push_back(&use);
+  }
+  NoteEach(context, plain, "libraries", LibraryWithoutConnector);
   if (report.libraries.empty()) {
     context.Note(
         "nothing was mirrored: no libhdf5 was loaded (one that is linked statically "

@@ -51,6 +51,33 @@ TEST(ExecEnvironmentTest, FlagsFollowTheConfigSoThatTheyWin) {
             "server=a;ack=none;server=b:1;token=@/t;root=/data");
 }
 
+TEST(ExecEnvironmentTest, TheConnectorIsNamedWhereItIsWanted) {
+  ExecEnvironmentRequest request;
+  EXPECT_EQ(Environment(request).count("HDF5_VOL_CONNECTOR"), 0u);
+  request.tick = absl::Milliseconds(1500);
+  EXPECT_EQ(Environment(request).at("HDF5_VOL_CONNECTOR"), "h5mirror tick=1500ms");
+  request.all_drivers = true;
+  EXPECT_EQ(Environment(request, {{"HDF5_VOL_CONNECTOR", "h5mirror"}}).at("HDF5_VOL_CONNECTOR"),
+            "h5mirror tick=1500ms;drivers=all");
+  request.tick = absl::ZeroDuration();
+  EXPECT_EQ(Environment(request).at("HDF5_VOL_CONNECTOR"), "h5mirror drivers=all");
+}
+
+TEST(ExecEnvironmentTest, AnotherConnectorIsNotReplaced) {
+  ExecEnvironmentRequest request;
+  request.tick = absl::Milliseconds(100);
+  EXPECT_THAT(Environment(request, {{"HDF5_VOL_CONNECTOR", "async under_vol=0"}}).at("error"),
+              testing::Optional(HasSubstr("HDF5_VOL_CONNECTOR is \"async under_vol=0\"")));
+}
+
+TEST(ExecEnvironmentTest, ATickHasARange) {
+  for (const absl::Duration bad : {absl::Milliseconds(9), absl::Hours(25)}) {
+    ExecEnvironmentRequest request;
+    request.tick = bad;
+    EXPECT_THAT(Environment(request).at("error"), testing::Optional(HasSubstr("10ms to 24h")));
+  }
+}
+
 TEST(ExecEnvironmentTest, PathsBecomeAbsolute) {
   ExecEnvironmentRequest request;
   request.root = "data";

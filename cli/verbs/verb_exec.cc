@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "base/errno_status.h"
+#include "base/human.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "cli/exec/exec_environment.h"
@@ -28,6 +29,8 @@ struct Options {
   std::string config;
   std::string root;
   std::string report;
+  std::string tick;
+  bool all_drivers = false;
 };
 
 std::string FromEnvironment(const char* name) {
@@ -113,6 +116,10 @@ absl::StatusOr<int> RunExec(Context& context, const Options& options,
   request.config = options.config;
   request.root = options.root;
   request.client = context.flags().client;
+  request.all_drivers = options.all_drivers;
+  if (!options.tick.empty()) {
+    H5M_ASSIGN_OR_RETURN(request.tick, ParseDuration(options.tick));
+  }
   // Found before the program starts: HDF5 2.0 crashes on a driver that it cannot load.
   H5M_ASSIGN_OR_RETURN(const auto plugin_dir, FindPluginDir(context.flags().plugin_dir));
   H5M_ASSIGN_OR_RETURN(const auto audit_module, FindHelper(kAuditFile));
@@ -127,8 +134,9 @@ absl::StatusOr<int> RunExec(Context& context, const Options& options,
     return CodeOfFailedStart(ended.status());
   }
   int code = *ended;
-  const ExecReport report =
+  ExecReport report =
       MakeReport(context, report_dir.path(), changes.at("HDF5_DRIVER_CONFIG").value_or(""));
+  report.wants_connector = request.wants_connector();
   if (options.strict && code == 0 && !report.complete()) code = kExitNotMirrored;
   const Json json = ExecReportToJson(report, code);
   H5M_RETURN_IF_ERROR(WriteReport(options.report, json));
@@ -153,6 +161,12 @@ void AddExec(CLI::App& app, Context& context, const std::vector<std::string>& pr
                    "the driver's config, 'key=value;key=value' or @FILE; flags win over it");
   verb->add_option("--root", options->root,
                    "files are named relative to this directory, files outside are not mirrored");
+  verb->add_option("--tick", options->tick,
+                   "flush a file that the program has changed and does not flush, after so long "
+                   "(10ms to 24h), so that readers see it");
+  verb->add_flag("--all-drivers", options->all_drivers,
+                 "mirror also files for which the program names sec2, stdio, direct, log, or core "
+                 "with a backing store");
   verb->add_option("--report", options->report, "write the summary as JSON to this file");
   verb->add_flag("-q,--quiet", options->quiet, "no summary");
   verb->footer("With --json the summary is one line of JSON on standard error.");

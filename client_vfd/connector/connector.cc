@@ -1,5 +1,7 @@
 #include "client_vfd/connector/connector.h"
 
+#include <sys/statvfs.h>
+
 #include <cstdlib>
 #include <ctime>
 #include <string_view>
@@ -7,6 +9,7 @@
 #include "H5FDh5mirror.h"
 #include "client_vfd/connector/explicit_drivers.h"
 #include "client_vfd/plugin/host/h5_error.h"
+#include "client_vfd/plugin/host/reporter.h"
 
 namespace h5mirror::vol {
 namespace {
@@ -23,6 +26,18 @@ int64_t NowNs(clockid_t clock) {
 // A few nanoseconds, exact to a tick of the kernel: enough for the question of each call.
 int64_t RoughNow() { return NowNs(CLOCK_MONOTONIC_COARSE); }
 
+// A flush that fails half-way leaves HDF5's cache in a state in which each later flush fails too,
+// and so does the close ("slist already enabled"). The program may have gone on with a full disk
+// otherwise, so a disk that is nearly full is left alone: this is more than caches of metadata and
+// chunks usually hold.
+constexpr uint64_t kRoomBytes = 256 << 20;
+
+bool HasRoom(int fd) {
+  struct statvfs status {};
+  if (fd < 0 || fstatvfs(fd, &status) != 0) return true;
+  return uint64_t{status.f_bavail} * status.f_frsize >= kRoomBytes;
+}
+
 }  // namespace
 
 Connector::Connector(Host host, const H5VL_class_t& native) : host_(host), native_(native) {}
@@ -35,18 +50,21 @@ Connector::Call::~Call() { --depth; }
 
 void Connector::FlushDue() {
   files_.FlushDue([] { return NowNs(CLOCK_MONOTONIC); },
-                  [this](void* file) { return Flush(file); });
+                  [this](void* file, int fd) { return Flush(file, fd); });
 }
 
-bool Connector::Flush(void* file) {
+OpenFiles::Flushed Connector::Flush(void* file, int fd) {
+  if (!HasRoom(fd)) return OpenFiles::Flushed::kNotNow;
   H5VL_file_specific_args_t args{};
   args.op_type = H5VL_FILE_FLUSH;
   args.args.flush.obj_type = H5I_FILE;
   args.args.flush.scope = H5F_SCOPE_LOCAL;
-  const herr_t result = native_.file_cls.specific(file, &args, H5P_DEFAULT, nullptr);
+  if (native_.file_cls.specific(file, &args, H5P_DEFAULT, nullptr) >= 0) {
+    return OpenFiles::Flushed::kYes;
+  }
   // The program asked for no flush, so its next error is none of this one.
-  if (result < 0) host_.more.e_clear(H5E_DEFAULT);
-  return result >= 0;
+  host_.more.e_clear(H5E_DEFAULT);
+  return OpenFiles::Flushed::kFailed;
 }
 
 void Connector::NoteChange(void* object, H5I_type_t type) {
@@ -72,6 +90,14 @@ std::optional<Settings> Connector::SettingsOf(hid_t fapl) const {
   return settings;
 }
 
+herr_t Connector::GetHandle(void* file, hid_t fapl, void** handle) const {
+  H5VL_native_file_optional_args_t native_args{};
+  native_args.get_vfd_handle.fapl_id = fapl;
+  native_args.get_vfd_handle.file_handle = handle;
+  H5VL_optional_args_t args{.op_type = H5VL_NATIVE_FILE_GET_VFD_HANDLE, .args = &native_args};
+  return native_.file_cls.optional(file, &args, H5P_DEFAULT, nullptr);
+}
+
 bool Connector::IsMirrored(void* file, hid_t fapl) const {
   const hid_t list = host_.api.p_copy(fapl);
   if (list < 0) return false;
@@ -79,14 +105,10 @@ bool Connector::IsMirrored(void* file, hid_t fapl) const {
   api.version = 1;
   H5FDh5mirror_api_t* filled = &api;
   void* handle = nullptr;
-  H5VL_native_file_optional_args_t native_args{};
-  native_args.get_vfd_handle.fapl_id = list;
-  native_args.get_vfd_handle.file_handle = &handle;
-  H5VL_optional_args_t args{.op_type = H5VL_NATIVE_FILE_GET_VFD_HANDLE, .args = &native_args};
   bool is_mirrored = false;
   if (host_.more.p_insert(list, H5FD_H5MIRROR_PROPERTY, sizeof filled, &filled, nullptr, nullptr,
                           nullptr, nullptr, nullptr, nullptr) >= 0 &&
-      native_.file_cls.optional(file, &args, H5P_DEFAULT, nullptr) >= 0 && api.file != nullptr) {
+      GetHandle(file, list, &handle) >= 0 && api.file != nullptr) {
     H5FDh5mirror_status_t status{};
     api.status(api.file, &status);
     is_mirrored = status.state != H5FD_H5MIRROR_OFF;
@@ -95,11 +117,17 @@ bool Connector::IsMirrored(void* file, hid_t fapl) const {
   return is_mirrored;
 }
 
+int Connector::DescriptorOf(void* file, hid_t fapl) const {
+  void* handle = nullptr;
+  if (GetHandle(file, fapl, &handle) < 0 || handle == nullptr) return -1;
+  return *static_cast<const int*>(handle);
+}
+
 void* Connector::Opened(void* file, unsigned flags, const Settings& settings, hid_t fapl,
                         hid_t program_fapl) {
   const bool writes = (flags & (H5F_ACC_RDWR | H5F_ACC_TRUNC | H5F_ACC_EXCL)) != 0;
   if (settings.tick_ns > 0 && writes && IsMirrored(file, fapl)) {
-    files_.AddTicking(file, settings.tick_ns);
+    files_.AddTicking(file, settings.tick_ns, DescriptorOf(file, fapl));
   }
   if (program_fapl >= 0) files_.SetProgramList(file, program_fapl);
   return file;
@@ -107,6 +135,7 @@ void* Connector::Opened(void* file, unsigned flags, const Settings& settings, hi
 
 template <typename Open>
 void* Connector::OpenWith(unsigned flags, hid_t fapl, Open open) {
+  vfd::ReportLoaded(host_.library, "connector_loaded");  // once, and once more after a fork
   const Settings settings = SettingsOf(fapl).value_or(Settings{});
   const hid_t list = settings.all_drivers ? MirroringList(host_, fapl, flags) : H5I_INVALID_HID;
   if (list < 0) {

@@ -51,9 +51,12 @@ class Connector {
   // nullopt: none came with the connector's name.
   std::optional<Settings> SettingsOf(hid_t fapl) const;
   void FlushDue();
-  bool Flush(void* file);
+  OpenFiles::Flushed Flush(void* file, int fd);
   // Of our driver, and not left out by its rules.
   bool IsMirrored(void* file, hid_t fapl) const;
+  // Of the local file; -1: there is none.
+  int DescriptorOf(void* file, hid_t fapl) const;
+  herr_t GetHandle(void* file, hid_t fapl, void** handle) const;
   void* Opened(void* file, unsigned flags, const Settings& settings, hid_t fapl,
                hid_t program_fapl);
   template <typename Open>

@@ -15,7 +15,7 @@ bool Find(void* handle, const char* name, T* out) {
 
 std::optional<Host> LoadHost(const vfd::HostLibrary& library) {
   if (!library.api.usable) return std::nullopt;
-  Host host{.api = library.api, .more = {}};
+  Host host{.library = library, .api = library.api, .more = {}};
   ConnectorApi& more = host.more;
   void* const handle = library.handle;
   const bool found =

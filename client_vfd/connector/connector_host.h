@@ -29,7 +29,8 @@ struct ConnectorApi {
 };
 
 struct Host {
-  const vfd::HostApi& api;
+  const vfd::HostLibrary& library;
+  const vfd::HostApi& api;  // the library's
   ConnectorApi more;
 };
 

@@ -1,6 +1,7 @@
 #include "client_vfd/connector/open_files.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace h5mirror::vol {
 
@@ -28,23 +29,24 @@ void OpenFiles::UpdateLocked() {
   due_.store(due, std::memory_order_relaxed);
 }
 
-void OpenFiles::AddTicking(void* file, int64_t tick_ns) {
+void OpenFiles::AddTicking(void* file, int64_t tick_ns, int fd) {
   std::lock_guard lock(mutex_);
   OpenFile& added = AddLocked(file);
   added.ticks = true;
   added.clock = TickClock(tick_ns);
+  added.fd = fd;
   UpdateLocked();
 }
 
 void OpenFiles::CopyTicks(void* from, void* file) {
-  int64_t tick_ns = 0;
+  OpenFile known;
   {
     std::lock_guard lock(mutex_);
     const OpenFile* found = FindLocked(from);
     if (found == nullptr || !found->ticks) return;
-    tick_ns = found->clock.tick_ns();
+    known = *found;
   }
-  AddTicking(file, tick_ns);
+  AddTicking(file, known.clock.tick_ns(), known.fd);
 }
 
 void OpenFiles::SetProgramList(void* file, hid_t fapl) {
@@ -81,30 +83,35 @@ void OpenFiles::OnChange(void* file, int64_t now) {
 // A flush may call back, so it runs without the lock; a file can be closed meanwhile only by the
 // thread that is in the flush.
 void OpenFiles::FlushDue(const std::function<int64_t()>& clock,
-                         const std::function<bool(void*)>& flush) {
-  std::vector<void*> due;
+                         const std::function<Flushed(void* file, int fd)>& flush) {
+  std::vector<std::pair<void*, int>> due;
   {
     std::lock_guard lock(mutex_);
     const int64_t now = clock();
     for (const OpenFile& each : files_) {
-      if (each.clock.IsDue(now)) due.push_back(each.file);
+      if (each.clock.IsDue(now)) due.emplace_back(each.file, each.fd);
     }
   }
-  for (void* const file : due) {
+  for (const auto& [file, fd] : due) {
     const int64_t began = clock();
-    const bool is_flushed = flush(file);
+    const Flushed how = flush(file, fd);
     const int64_t ended = clock();
     std::lock_guard lock(mutex_);
-    OpenFile* const found = FindLocked(file);
-    if (found == nullptr) continue;
-    if (is_flushed) {
-      found->clock.OnFlushed(began, ended);
-    } else {
-      found->clock.OnFailed();
-    }
+    if (OpenFile* const found = FindLocked(file)) Note(how, began, ended, &found->clock);
   }
   std::lock_guard lock(mutex_);
   UpdateLocked();
+}
+
+void OpenFiles::Note(Flushed how, int64_t began, int64_t ended, TickClock* clock) {
+  switch (how) {
+    case Flushed::kYes:
+      return clock->OnFlushed(began, ended);
+    case Flushed::kNotNow:
+      return clock->OnPutOff(ended);
+    case Flushed::kFailed:
+      return clock->OnFailed();
+  }
 }
 
 }  // namespace h5mirror::vol

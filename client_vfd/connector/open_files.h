@@ -18,8 +18,8 @@ namespace h5mirror::vol {
 // Thread-safe; HDF5 calls with its lock, except where it has none.
 class OpenFiles {
  public:
-  // The file is of our driver, open for writing.
-  void AddTicking(void* file, int64_t tick_ns);
+  // The file is of our driver, open for writing. `fd`: of the local file, -1: there is none.
+  void AddTicking(void* file, int64_t tick_ns, int fd);
   // `file` is another handle of `from`, and is looked after in the same way.
   void CopyTicks(void* from, void* file);
   // The program's own access list, which H5Fget_access_plist gives back; owned from here on.
@@ -35,20 +35,28 @@ class OpenFiles {
   bool MayBeDue(int64_t now) const { return now >= due_.load(std::memory_order_relaxed); }
 
   void OnChange(void* file, int64_t now);
+  enum class Flushed {
+    kYes,
+    kNotNow,  // it is asked again after a tick
+    kFailed   // never again
+  };
   // Calls `flush` for each file that is due, and notes how it went. `clock` gives the time.
-  void FlushDue(const std::function<int64_t()>& clock, const std::function<bool(void*)>& flush);
+  void FlushDue(const std::function<int64_t()>& clock,
+                const std::function<Flushed(void* file, int fd)>& flush);
 
  private:
   struct OpenFile {
     void* file = nullptr;
     bool ticks = false;
     TickClock clock{0};
+    int fd = -1;
     hid_t program_fapl = H5I_INVALID_HID;
   };
 
   OpenFile* FindLocked(void* file);
   OpenFile& AddLocked(void* file);
   void UpdateLocked();
+  static void Note(Flushed how, int64_t began, int64_t ended, TickClock* clock);
 
   std::mutex mutex_;
   std::vector<OpenFile> files_;

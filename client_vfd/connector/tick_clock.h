@@ -2,6 +2,7 @@
 //
 //   unchanged ----OnChange----> changed ---IsDue: a tick has passed---> OnFlushed ---> unchanged
 //       off   <--------------------------------------------------------OnFailed
+//                          changed <---for one more tick---------------OnPutOff
 //
 // The first change counts, so a file that changes all the time is flushed once in a tick. Flushes
 // take at most a twentieth of the time: with thousands of open datasets one takes 60 ms.
@@ -31,6 +32,8 @@ class TickClock {
     due_ = kNever;
     rests_until_ = ended + kRest * (ended - began);
   }
+  // It could not be flushed now, and is due again after a tick.
+  void OnPutOff(int64_t now) { due_ = now + tick_ns_; }
   // A flush that failed is not tried again: the next error is the program's own.
   void OnFailed() {
     due_ = kNever;

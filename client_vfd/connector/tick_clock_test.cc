@@ -35,6 +35,14 @@ TEST(TickClockTest, FlushesTakeATwentiethOfTheTime) {
   EXPECT_EQ(clock.due(), 160 + TickClock::kRest * 60);
 }
 
+TEST(TickClockTest, APutOffFlushIsDueAgain) {
+  TickClock clock(100);
+  clock.OnChange(0);
+  clock.OnPutOff(110);
+  EXPECT_FALSE(clock.IsDue(209));
+  EXPECT_TRUE(clock.IsDue(210));
+}
+
 TEST(TickClockTest, AfterAFailureThereIsNoFlush) {
   TickClock clock(100);
   clock.OnChange(0);

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks what the built plugin asks of its host: symbols, libraries, flags, time to load.
 
-usage: check_plugin.py PLUGIN.so SESSION.so EMBEDDED.so"""
+usage: check_plugin.py PLUGIN.so CONNECTOR.so SESSION.so EMBEDDED.so"""
 import pathlib
 import subprocess
 import sys
@@ -31,18 +31,27 @@ def load_ms(path):
     return min(float(run(sys.executable, "-c", script)) for _ in range(9))
 
 
-def main(plugin, session, embedded):
+def problems_of_plugin(path):
     problems = []
-    exports = dynamic_symbols(plugin, "--defined-only")
+    exports = dynamic_symbols(path, "--defined-only")
     if exports != EXPORTS:
-        problems.append(f"{plugin} exports {sorted(exports)}, not just {sorted(EXPORTS)}")
-    undefined = {name for name in dynamic_symbols(plugin, "--undefined-only") if name.startswith("H5")}
+        problems.append(f"{path} exports {sorted(exports)}, not just {sorted(EXPORTS)}")
+    undefined = {name for name in dynamic_symbols(path, "--undefined-only") if name.startswith("H5")}
     if undefined:
-        problems.append(f"{plugin} has undefined HDF5 symbols: {sorted(undefined)}")
-    needed = {line.split("[")[1].rstrip("]") for line in dynamic_entries(plugin).splitlines() if "(NEEDED)" in line}
+        problems.append(f"{path} has undefined HDF5 symbols: {sorted(undefined)}")
+    needed = {line.split("[")[1].rstrip("]") for line in dynamic_entries(path).splitlines() if "(NEEDED)" in line}
     if not needed <= NEEDED:
-        problems.append(f"{plugin} needs {sorted(needed - NEEDED)}")
-    for path in (plugin, session, embedded):
+        problems.append(f"{path} needs {sorted(needed - NEEDED)}")
+    milliseconds = load_ms(path)
+    print(f"loading {path} takes {milliseconds:.2f} ms")
+    if milliseconds > LOAD_MS_MAX:
+        problems.append(f"loading {path} takes {milliseconds:.2f} ms, more than {LOAD_MS_MAX}")
+    return problems
+
+
+def main(plugin, connector, session, embedded):
+    problems = problems_of_plugin(plugin) + problems_of_plugin(connector)
+    for path in (plugin, connector, session, embedded):
         if "NODELETE" not in dynamic_entries(path):
             problems.append(f"{path} is not linked with -z nodelete")
     if dynamic_symbols(session, "--defined-only") != {"h5mirror_session_api"}:
@@ -55,13 +64,9 @@ def main(plugin, session, embedded):
         problems.append(f"{embedded} needs {sorted(foreign)} of others, or libraries that it should not:\n"
                         f"{dynamic_entries(embedded)}")
     beside = sorted(path.name for path in pathlib.Path(plugin).parent.glob("lib*.so*"))
-    if beside != [pathlib.Path(plugin).name]:
-        problems.append(f"HDF5 would load each of {beside} while it looks for the plugin")
-    milliseconds = load_ms(plugin)
-    print(f"loading the plugin takes {milliseconds:.2f} ms")
-    if milliseconds > LOAD_MS_MAX:
-        problems.append(f"loading {plugin} takes {milliseconds:.2f} ms, more than {LOAD_MS_MAX}")
-    print("\n".join(problems) or "the plugin is as it should be")
+    if beside != sorted(pathlib.Path(path).name for path in (plugin, connector)):
+        problems.append(f"HDF5 would load each of {beside} while it looks for a plugin")
+    print("\n".join(problems) or "the plugins are as they should be")
     return 1 if problems else 0
 
 

@@ -10,7 +10,8 @@ H5PL_type_t H5PLget_plugin_type(void) { return H5PL_TYPE_VFD; }
 // initializes may be called on this way.
 const void* H5PLget_plugin_info(void) {
   try {
-    h5mirror::vfd::ReportLoaded(h5mirror::vfd::FindHost(__builtin_return_address(0)));
+    h5mirror::vfd::ReportLoaded(h5mirror::vfd::FindHost(__builtin_return_address(0)),
+                                "plugin_loaded");
     static const H5FD_class_t driver_class = h5mirror::vfd::MakeDriverClass();
     return &driver_class;  // each host makes a copy
   } catch (...) {

@@ -103,7 +103,7 @@ void ReportLeftOut(const HostLibrary& host, const std::string& log_path,
   Report(host, line);
 }
 
-void ReportLoaded(const HostLibrary& host) {
+void ReportLoaded(const HostLibrary& host, const char* event) {
   static auto* mutex = new std::mutex;
   static auto* reported = new std::map<const HostLibrary*, pid_t>;
   if (std::getenv("H5MIRROR_REPORT") == nullptr) return;
@@ -114,7 +114,7 @@ void ReportLoaded(const HostLibrary& host) {
     pid = getpid();
   }
   ReportLine line;
-  line.event = "plugin_loaded";
+  line.event = event;
   Report(host, line);
 }
 

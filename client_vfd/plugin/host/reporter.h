@@ -28,8 +28,9 @@ struct ReportLine {
 };
 void Report(const HostLibrary& host, const ReportLine& line);
 
-// The "plugin_loaded" line of a host, once per host and process (also after a fork).
-void ReportLoaded(const HostLibrary& host);
+// The line of a host that has loaded this plugin, once per host and process (also after a fork).
+// `event`: "plugin_loaded", or "connector_loaded" of the VOL connector.
+void ReportLoaded(const HostLibrary& host, const char* event);
 
 // Reports a file that is written and gets no mirror, once per path and process (also after a fork):
 // the event "left_out" with `why` as its detail, and a line in `log_path` unless that is empty.

@@ -254,7 +254,7 @@ bool PushWhyRefused(HostLibrary& host, const char* name, hid_t fapl, haddr_t max
 
 std::unique_ptr<DriverFile> OpenFileFor(HostLibrary& host, const char* name, unsigned flags,
                                         hid_t fapl, haddr_t maxaddr) {
-  ReportLoaded(host);
+  ReportLoaded(host, "plugin_loaded");
   RefusedOpens& refused = RefusedOpensOfThread();
   if ((flags & H5F_ACC_EXCL) != 0) {
     const bool appends = refused.TakeIsAppend(name);

@@ -72,6 +72,8 @@ ALLOWED = {
         "client_vfd/plugin/config", "client_vfd/plugin/host", "base",
     },
     "client_vfd/plugin": {"client_vfd/plugin/**", "base"},
+    # The VOL connector: a plugin of its own, with the driver's dealings with its host.
+    "client_vfd/connector": {"client_vfd/plugin/config", "client_vfd/plugin/host", "client_vfd/include", "base"},
     # The store in the program: a module of its own, loaded on demand.
     "client_vfd/embedded": {"client_vfd/**", "onion_store", "onion_store/embedded", "rpc", "base"},
     "client_vfd": {"client_vfd/**", "rpc", "proto", "base"},
