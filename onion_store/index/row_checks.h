@@ -16,10 +16,6 @@ absl::Status CheckFileRow(const SqliteQuery& query, const FileRow& row);
 absl::Status CheckVersion(const SqliteQuery& query, const VersionInfo& info);
 absl::Status CheckRun(const SqliteQuery& query, const PageRun& run);
 
-// What there is to do about a damaged index: the end of a message.
-constexpr std::string_view kPutBack =
-    "; put back a copy of the directory that it is in, or remove that to forget the file's history";
-
 }  // namespace h5mirror::store
 
 #endif  // H5MIRROR_ONION_STORE_INDEX_ROW_CHECKS_H_
