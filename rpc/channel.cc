@@ -106,7 +106,8 @@ absl::Status WaitConnected(grpc::Channel& channel, const ClientOptions& options,
     if (!channel.WaitForStateChange(state, deadline)) break;
   }
   return absl::UnavailableError(StrCat("no connection to ", options.server, " within ",
-                                       HumanDuration(timeout), ": ", LastError(channel)));
+                                       HumanDuration(timeout), ": ", LastError(channel),
+                                       "; check the address, and that h5mirrord runs there"));
 }
 
 }  // namespace h5mirror::rpc

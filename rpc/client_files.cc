@@ -29,12 +29,14 @@ struct FileText {
   bool others_may_read = false;
 };
 
-absl::StatusOr<FileText> ReadText(const std::filesystem::path& path) {
+// `opening`: how an error of the open begins.
+absl::StatusOr<FileText> ReadText(const std::filesystem::path& path,
+                                  std::string_view opening = "open") {
   const auto failed = [&path](std::string_view what) {
     return ErrnoToStatus(errno, StrCat(what, " ", std::string_view(path.native())));
   };
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (fd < 0) return failed("open");
+  if (fd < 0) return failed(opening);
   absl::Cleanup closer = [fd] { close(fd); };
   struct stat info;
   if (fstat(fd, &info) != 0) return failed("stat");
@@ -164,7 +166,7 @@ absl::StatusOr<std::optional<std::string>> ReadServerKey(const std::filesystem::
 }
 
 absl::StatusOr<std::string> ReadCa(const std::filesystem::path& path) {
-  H5M_ASSIGN_OR_RETURN(FileText file, ReadText(path));
+  H5M_ASSIGN_OR_RETURN(FileText file, ReadText(path, "ca: open"));
   if (file.text.find("-----BEGIN CERTIFICATE-----") == std::string::npos) {
     return BadToml(path, "holds no PEM certificate");
   }
@@ -176,7 +178,7 @@ absl::StatusOr<std::string> ReadToken(const std::string& token) {
   std::string origin = "the token";
   if (token.starts_with('@')) {
     const std::filesystem::path path = token.substr(1);
-    H5M_ASSIGN_OR_RETURN(FileText file, ReadText(path));
+    H5M_ASSIGN_OR_RETURN(FileText file, ReadText(path, "token: open"));
     if (file.others_may_read) return ReadableByOthers(path);
     text = std::move(file.text);
     origin = StrCat("the token in ", std::string_view(path.native()));

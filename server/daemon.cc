@@ -48,6 +48,13 @@ ExitCode CodeOfStoreError(const absl::Status& status) {
   }
 }
 
+// The way out of an error of the root: the end of its message.
+std::string_view WayOut(ExitCode code) {
+  if (code == ExitCode::kNoRoot) return "; make that directory, or set another root";
+  if (code == ExitCode::kRootReadOnly) return "; give it to the user that h5mirrord runs as";
+  return "";
+}
+
 store::StoreOptions OptionsFor(const Config& config) {
   store::StoreOptions options;
   options.root = config.root;
@@ -163,8 +170,10 @@ ExitCode RunDaemon(const Config& config, const std::filesystem::path& port_file)
   RaiseDescriptorLimit();
   auto store = store::Store::Open(Env::Posix(), OptionsFor(config));
   if (!store.ok()) {
-    spdlog::error("root = \"{}\": {}", config.root.string(), ToStd(store.status().message()));
-    return CodeOfStoreError(store.status());
+    const ExitCode code = CodeOfStoreError(store.status());
+    spdlog::error("root = \"{}\": {}{}", config.root.string(), ToStd(store.status().message()),
+                  WayOut(code));
+    return code;
   }
   StoreClock clock(**store);
   auto server = MirrorServer::Start(config, **store, clock);

@@ -17,12 +17,16 @@
 
 namespace h5mirror::tools {
 
-// Compares the file before and after a cut with that cut's version. What is the same as the version
-// at either time is equal. What did not change between the two times, and differs from the version
-// all the same, is looked at once more, around another cut, and differs if that is so again: a
-// block may have changed and changed back. The same goes for a size that the file had at neither
-// time nor between. What keeps changing cannot be compared. The first round is of 1 MiB blocks, the
-// others of 4 KiB blocks. Not thread-safe; everything referenced must outlive it.
+// Compares the file before and after a cut with that cut's version, block by block:
+//
+//   equal     the block equals the version at either time
+//   differs   the block did not change between the two times, and the version has other bytes. It
+//             must be so around two cuts: a block may have changed and changed back
+//   busy      the block changes all the time, and cannot be compared
+//
+// A size that the file had at neither time nor between differs by the same rule. The first round is
+// of 1 MiB blocks, the others of 4 KiB blocks. Not thread-safe; everything referenced must outlive
+// it.
 class LiveComparison {
  public:
   // A version, and whether the writer made its cut after it was asked for.
@@ -30,8 +34,8 @@ class LiveComparison {
     v1::Version version;
     bool fresh = false;
   };
-  // Waits for a cut that the writer makes after `since`. Where there is none it gives the newest
-  // version: what is equal to it is equal, of all else nothing is known.
+  // Waits for a cut that the writer makes after `since`. If there is none it gives the newest
+  // version: blocks that are equal to it are equal, of all others nothing is known.
   using AwaitCut = absl::FunctionRef<absl::StatusOr<Cut>(absl::Time since)>;
   // The file as it is now.
   using OpenBlocks = absl::FunctionRef<absl::StatusOr<LocalBlocks>()>;

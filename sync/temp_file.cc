@@ -75,7 +75,10 @@ absl::StatusOr<TempFile> TempFile::Create(const std::filesystem::path& target) {
   std::string path =
       (DirectoryOf(target) / StrCat(".", target.filename().string(), ".part-XXXXXX")).string();
   const int fd = mkostemp(path.data(), O_CLOEXEC);
-  if (fd < 0) return ErrnoToStatus(errno, StrCat("create ", path));
+  if (fd < 0) {
+    return ErrnoToStatus(
+        errno, StrCat("create a file in ", DirectoryOf(target).string(), " for ", target.string()));
+  }
   const mode_t mask = umask(0);
   umask(mask);
   fchmod(fd, 0666 & ~mask);

@@ -1,4 +1,5 @@
-// The sender's end of a stream: what is ready to go, in its order, and whether the stream takes it.
+// The sender's end of a stream: the messages that are ready, in order, and whether the stream can
+// take one.
 //
 //   kNone --Begin--> kBusy --OnWritable--> kWritable --WriteNext, End--> kBusy
 //     ^                |                       |
@@ -32,17 +33,17 @@ class Outbox {
   // Half-closes the stream, which is writable, behind `last` or at once.
   void End();
   void End(const grpc::ByteBuffer& last);
-  // Drops what is ready. Returns the stream, or nullptr.
+  // Drops the ready messages. Returns the stream, or nullptr.
   Stream* Forget();
 
   bool has_stream() const { return phase_ != Phase::kNone; }
   bool is_writable() const { return phase_ == Phase::kWritable; }
-  // The stream could take something, and there is nothing.
+  // The stream could take a message, and none is ready.
   bool is_idle() const { return is_writable() && ready_.empty(); }
-  // As much is ready as helps: the next frame is read while the last is sent.
+  // More ready messages would not help: the next frame is read while the last is sent.
   bool is_full() const { return ready_.size() >= kReadyMax + (is_writable() ? 1 : 0); }
   size_t size() const { return ready_.size(); }
-  // What was handed to the stream last.
+  // The message that was handed to the stream last.
   Kind sending() const { return sending_; }
 
  private:

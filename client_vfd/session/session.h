@@ -326,8 +326,8 @@ class Session final : public std::enable_shared_from_this<Session>,
   // Waiting (session_outage.cc).
   // Closes a cut and notes it in `asked_`. True: the caller wakes the sender.
   bool AskCut(CutKind kind, H5mAck ack, std::string comment) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // The server's silence counts from here on. Called before each Await(), which may come much later
-  // where other mirrors are waited for first.
+  // The server's silence counts from here on. Called before each Await(). With several mirrors that
+  // may be much earlier: the call waits for the others first.
   void BeginWait() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Waits for `reached`. `since`: when the program's call began. `linger`: how long the call may
   // take in all; counts only where an outage lets the program go on locally.

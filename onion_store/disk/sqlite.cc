@@ -36,7 +36,7 @@ absl::Status SqliteDatabase::Error(int code) const {
   switch (code & 0xff) {
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
-      return absl::DataLossError(text);
+      return absl::DataLossError(StrCat(text, kPutBack));
     case SQLITE_FULL:
     case SQLITE_NOMEM:
       return absl::ResourceExhaustedError(text);

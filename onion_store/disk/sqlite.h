@@ -16,6 +16,10 @@
 
 namespace h5mirror::store {
 
+// The way out of a damaged index: the end of a message.
+constexpr std::string_view kPutBack =
+    "; put back a copy of its directory, or remove the directory to forget the file's history";
+
 // One run of a prepared statement. Not thread-safe. Must not outlive its database.
 //
 //   SqliteQuery query(db, "SELECT cut FROM version WHERE version = ?");

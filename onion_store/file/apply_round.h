@@ -27,7 +27,7 @@
 
 namespace h5mirror::store {
 
-// What an apply is about, the same in all of its rounds.
+// The subject of an apply, the same in all of its rounds.
 struct ApplyBasis {
   std::shared_ptr<CutLayer> layer;  // whose generation has a head and sums
   std::shared_ptr<VersionIndex> index;
@@ -59,15 +59,15 @@ struct ApplyChunk {
 // One past the last byte of the head that `layer` may have cut off.
 uint64_t CutOffEnd(const CutLayer& layer, uint64_t old_size_bytes);
 
-// Not thread-safe: whoever applies holds the file's work lock.
+// Not thread-safe: an apply holds the file's work lock.
 class ApplyRound {
  public:
   static constexpr uint64_t kChunkBytes = 1 << 20;
 
   explicit ApplyRound(ApplyBasis basis) : basis_(std::move(basis)) {}
 
-  // Forgets the round before, and takes in what the cut touches from `at` on, which moves: about
-  // `bytes_max` bytes. Afterwards empty(): there is nothing more.
+  // Forgets the round before. Takes in about `bytes_max` bytes that the cut touches, from `at` on,
+  // and moves `at`. Afterwards empty(): there is nothing more.
   absl::Status Fill(uint64_t bytes_max, uint64_t* at);
   bool empty() const { return chunks_.empty(); }
   uint64_t touched_bytes() const { return touched_bytes_; }
@@ -75,7 +75,7 @@ class ApplyRound {
 
   // Makes room for all new pages of the round: before the first Load().
   void PlaceRuns();
-  // Reads `chunk`, finds what differs and sums what is new.
+  // Reads `chunk`, finds the pages that differ, and sums the new ones.
   absl::Status Load(ApplyChunk& chunk);
   // Both are of the chunk that was loaded last. Saves the pages that differ, for readers of pinned
   // cuts. Errors: those of writing a file; the apply may go on without.
@@ -86,9 +86,9 @@ class ApplyRound {
 
   const ApplyBasis& basis() const { return basis_; }
   uint64_t changed_pages() const { return changed_pages_; }  // in all rounds
-  // What was found since the last call: pages of the version, which are saved nowhere.
+  // Pages of the version that are saved nowhere, found since the last call.
   FoundPages TakeLost() { return std::exchange(lost_, {}); }
-  // Likewise: pages of the head, which are overwritten in part.
+  // Pages of the head that are overwritten in part, found since the last call.
   FoundPages TakeBad() { return std::exchange(bad_, {}); }
 
  private:
@@ -100,13 +100,13 @@ class ApplyRound {
   Extent ExtentOf(const ApplyChunk& chunk, const ApplyRun& run) const;
   // The old bytes of `chunk`, the last one that was loaded.
   std::string_view OldBytes(const ApplyChunk& chunk);
-  // Takes in `touched`, which follows what was taken in before and is at most kChunkBytes.
+  // Takes in `touched`, at most kChunkBytes. It lies behind all that was taken in before.
   void Take(Extent touched);
   absl::StatusOr<std::optional<Extent>> NextTouched(uint64_t offset) const;
-  // What is touched where the cut has cut off the head: `take` gets ranges of bytes.
+  // Gives `take` the ranges of bytes that are touched because the cut has cut off the head.
   template <typename Touch>
   absl::Status TakeCutOff(uint64_t offset, const Touch& take) const;
-  // Fills the runs of `chunk` with what the head shall hold.
+  // Fills the runs of `chunk` with the new bytes of the head.
   absl::Status ReadNew(ApplyChunk& chunk, absl::Span<const char> old_bytes);
   absl::Status ReadPiece(const Piece& piece, absl::Span<char> to) const;
   void SaveDamage(ApplyChunk& chunk, absl::Span<const char> old_bytes);

@@ -1,5 +1,5 @@
-// What a batch of cuts becomes in the index, in one transaction: the file's row, a row for each
-// version that is made, and the answers to those who wait for a cut.
+// The plan of one index transaction for a batch of cuts: the file's row, a row for each version
+// that is made, and the answers to the callers that wait for a cut.
 //
 // A cut of kind commit becomes a version, except where
 //   - no byte has changed since the newest version (is_unchanged), or
@@ -22,7 +22,7 @@
 
 namespace h5mirror::store {
 
-// What is there before the commit.
+// The state before the commit.
 struct CommitBasis {
   FileRow row;             // as the index has it
   VersionInfo newest;      // the newest version; number 0: there is none
@@ -32,7 +32,7 @@ struct CommitBasis {
   std::optional<uint64_t> unapplied_segment;
 };
 
-// What a plan asks, in order, and only where the answer decides.
+// The questions of a plan. It asks them in order, and only where the answer decides.
 struct CommitQuestions {
   // Whether layers[i] changes a byte of the cut below it, which has `size_below` bytes.
   absl::FunctionRef<absl::StatusOr<bool>(size_t i, uint64_t size_below)> changes;
@@ -41,7 +41,7 @@ struct CommitQuestions {
   absl::FunctionRef<bool(const std::array<uint8_t, 16>&)> is_known_request;
 };
 
-// What one layer of the batch becomes.
+// The result for one layer of the batch.
 struct PlannedCut {
   VersionNumber made = 0;     // the version that it becomes; 0: none
   VersionNumber newest = 0;   // the newest version once it is durable
@@ -63,7 +63,7 @@ absl::StatusOr<CommitPlan> PlanCommit(const CommitBasis& basis,
                                       absl::Span<const std::shared_ptr<CutLayer>> layers,
                                       const CommitQuestions& questions);
 
-// What `waiter`, which waits for the cut of a layer, is told once that is durable as `cut`.
+// The answer to `waiter`, which waits for the cut of a layer, once that is durable as `cut`.
 DurableCut AnswerTo(const CutWaiter& waiter, const PlannedCut& cut);
 
 }  // namespace h5mirror::store

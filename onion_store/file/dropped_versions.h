@@ -13,8 +13,8 @@
 namespace h5mirror::store {
 
 // An epoch that a prune advances each time it takes something away: after it has dropped versions,
-// and before it removes a segment. What was looked up in the index while the epoch stayed the same
-// was not taken away.
+// and before it removes a segment. If the epoch stayed the same during a lookup in the index, the
+// rows that were found are valid.
 //
 //   epoch = epoch()                      Advance()
 //   look up the rows of a version   ||   move rows, remove their segment

@@ -1,6 +1,6 @@
-// Which cuts are to become durable, which durable cut a version, and when.
+// Which cuts become durable, which durable cut becomes a version, and when.
 //
-//   what                  due                     what comes of it
+//   work                  due                     result
 //   a tick                durable_every after it  durable, with all cuts before it
 //   a sync, a commit      at once                 durable, with all cuts before it
 //   a lost writer's cut   once it is durable      a version; no later cut is durable before
@@ -38,16 +38,16 @@ class DueWork {
 
   // When there is something to do. InfinitePast: now; InfiniteFuture: nothing until a cut comes.
   absl::Time Next(const Layers& layers, CutNumber durable_cut) const;
-  // Whether there is now, and it need not wait for an apply: a new generation waits until the old
-  // head is what its newest cut left.
+  // Whether something is due now and need not wait for an apply. A new generation waits until the
+  // old head holds its newest cut.
   bool IsDue(const Layers& layers, CutNumber durable_cut, absl::Time now) const;
 
   // The layers to make durable now, in one transaction: those that are due and all before them, of
   // one generation. Empty: none is, see TakeVersion().
   std::vector<LayerPtr> NextBatch(const Layers& layers, CutNumber durable_cut,
                                   absl::Time now) const;
-  // The version to make now, where there is no batch. A fold is taken; a lost writer's cut stays
-  // until LostCutIsVersion(), as whoever waits for all that is under way waits for it too.
+  // The version to make now, if there is no batch. It takes a fold. A lost writer's cut stays until
+  // LostCutIsVersion(), because a caller that waits for all work under way waits for it too.
   std::optional<DueVersion> TakeVersion(CutNumber durable_cut, absl::Time now);
 
   // The cut `cut` of a lost writer is to become a version.
@@ -59,9 +59,9 @@ class DueWork {
   }
   bool has_lost_cut() const { return lost_cut_.has_value(); }
 
-  // The newest cut becomes a version at `due`. Takes the place of an earlier fold.
+  // The newest cut becomes a version at `due`. Replaces an earlier fold.
   void AddFold(absl::Time due, Provenance provenance) { fold_ = Fold{due, std::move(provenance)}; }
-  // A version holds what was folded.
+  // A version has the changes of the fold.
   void DropFold() { fold_.reset(); }
   bool has_fold() const { return fold_.has_value(); }
 
@@ -77,8 +77,8 @@ class DueWork {
   bool IsLostCutDurable(CutNumber durable_cut) const {
     return lost_cut_ && lost_cut_->cut <= durable_cut;
   }
-  // Those that may be durable next: of one generation, up to a lost writer's cut. `next`: the first
-  // one of the generation that follows; null: there is none, or it must wait longer.
+  // The layers that may become durable next: of one generation, up to a lost writer's cut. `next`:
+  // the first layer of the generation that follows; null: there is none, or it must wait longer.
   std::vector<LayerPtr> Waiting(const Layers& layers, LayerPtr* next) const;
 
   std::optional<DueVersion> lost_cut_;

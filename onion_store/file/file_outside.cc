@@ -73,11 +73,10 @@ absl::Status FileImpl::TakeInOutsideChange(uint64_t size_bytes) {
   H5M_RETURN_IF_ERROR(WriteOutsideSums(change));
   H5M_RETURN_IF_ERROR(CommitOutsideChange(change));
   context_->lost_pages += change.lost_pages;
-  context_->TellNotice(
-      StoreNotice::Kind::kPagesLost, name_,
-      StrCat("the head was changed from outside: what it holds is version ", outside_change_,
-             " now, and ", change.lost_pages, " pages that version ", before,
-             " or older ones had are lost; h5mirror verify lists them"));
+  context_->TellNotice(StoreNotice::Kind::kPagesLost, name_,
+                       StrCat("the head was changed from outside: what it holds is version ",
+                              outside_change_, " now; lost pages of version ", before,
+                              " or older: ", change.lost_pages, "; h5mirror verify lists them"));
   return absl::OkStatus();
 }
 

@@ -64,7 +64,7 @@ absl::StatusOr<std::shared_ptr<FileImpl>> FileImpl::Load(std::shared_ptr<StoreCo
     return file;
   }
   if (if_missing == IfMissing::kFail) {
-    return absl::NotFoundError(StrCat("no file ", name));
+    return absl::NotFoundError(StrCat("no file ", name, "; see h5mirror ls"));
   }
   if (context->kind == StoreKind::kRoot) H5M_RETURN_IF_ERROR(CheckNewName(name));
   if (opened.ok()) opened->reset();

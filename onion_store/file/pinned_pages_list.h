@@ -30,8 +30,8 @@ class PinnedPagesList {
   PinnedPagesList(MemoryBudget& budget, EnvTree& tree, std::string directory)
       : budget_(budget), tree_(tree), directory_(std::move(directory)) {}
 
-  // The number of the pinned pages that take what the head of `generation` holds now. The newest
-  // ones are used again while they are empty.
+  // The number of the pinned pages that take the present pages of the head of `generation`. The
+  // newest ones are used again while they are empty.
   uint64_t Start(int64_t generation, uint32_t page_size_bytes);
   // The newest of `generation`; null: there are none.
   std::shared_ptr<PinnedPages> NewestOf(int64_t generation) const;
@@ -39,7 +39,7 @@ class PinnedPagesList {
   std::vector<std::shared_ptr<PinnedPages>> Since(uint64_t first, int64_t generation) const;
   // Forgets those below number `first`.
   void DropBefore(uint64_t first);
-  // What all of them take of the disk.
+  // The disk space of all of them.
   uint64_t disk_bytes() const;
 
  private:

@@ -1,4 +1,4 @@
-// The cuts of one file that readers pin, and what that costs the disk:
+// The cuts of one file that readers pin, and their cost on the disk:
 // docs/design/003-cuts-and-pins.md.
 //
 //   Pin() or Hold()          Release() by the last holder
@@ -28,7 +28,7 @@ struct PagesToPin {
   uint64_t limit_pages = 0;
 };
 
-// Not thread-safe: the file's lock guards it. What it gives out has locks of its own.
+// Not thread-safe: the file's lock guards it. The objects that it returns have locks of their own.
 class Pins {
  public:
   // `pages` must outlive this.
@@ -36,15 +36,15 @@ class Pins {
 
   // Adds a holder of `cut`; null: it is not pinned, see Pin().
   std::shared_ptr<PinnedCut> Hold(CutNumber cut);
-  // Pins the newest cut, and makes the caller its first holder. `layers` (oldest first) are what
-  // the generation's head does not hold of it.
+  // Pins the newest cut, and makes the caller its first holder. `layers` (oldest first) are the
+  // cuts up to it that the generation's head does not hold.
   std::shared_ptr<PinnedCut> Pin(const CutInfo& info, std::shared_ptr<Generation> generation,
                                  std::vector<std::shared_ptr<CutLayer>> layers,
                                  uint32_t page_size_bytes);
   // Takes a holder away. True: it was the last one, and the caller drops the cut.
   bool Release(const std::shared_ptr<PinnedCut>& pin);
-  // Forgets the pin of `cut`, which is there, and the pinned pages that only it needed. Returns
-  // what the caller destroys when it holds no lock.
+  // Forgets the pin of `cut`, which is there, and the pinned pages that only it needed. The
+  // caller destroys the result when it holds no lock.
   std::shared_ptr<const PinnedContent> Drop(CutNumber cut);
 
   bool Has(CutNumber cut) const { return pins_.contains(cut); }

@@ -50,7 +50,7 @@ class SnapshotImpl final : public Snapshot {
   // The part of Find() that layers decide: takes it from `wanted`.
   absl::Status FindStaged(const PinnedContent& content, Extent pages, std::vector<Extent>* wanted,
                           Places* places) const;
-  // Fills `out`, whole pages from `first` on, with what the head held when the cut was pinned.
+  // Fills `out`, whole pages from `first` on, with the head's bytes as of the pin.
   absl::Status ReadHead(const PinnedContent& content, uint64_t first, const Places& places,
                         absl::Span<char> out) const;
   absl::Status ReadStagedPiece(const PinnedContent& content, const StagedPiece& staged,
@@ -62,7 +62,7 @@ class SnapshotImpl final : public Snapshot {
   // Where the layers of `content` have the first bytes at or after `offset`.
   absl::StatusOr<std::vector<Extent>> NextStaged(const PinnedContent& content,
                                                  uint64_t offset) const;
-  // Asked after a read: kOutOfRange where what was read may be something else by then.
+  // Called after a read. kOutOfRange: the pin has expired, and the bytes may be of a later cut.
   absl::Status CheckPinned() const;
   absl::Status Expired() const;
   absl::Status Damaged(uint64_t page, std::string_view what) const;

@@ -1,4 +1,4 @@
-// What a snapshot needs of the file whose cut it reads.
+// The part of a file that its snapshots use.
 #ifndef H5MIRROR_ONION_STORE_FILE_SNAPSHOT_SOURCE_H_
 #define H5MIRROR_ONION_STORE_FILE_SNAPSHOT_SOURCE_H_
 
@@ -26,7 +26,7 @@ class SnapshotSource {
 
   // A holder of `pin` is gone.
   virtual void Unpin(const std::shared_ptr<PinnedCut>& pin) = 0;
-  // Takes the cut from all who hold it.
+  // Takes the cut from all its holders.
   virtual void ExpirePin(const std::shared_ptr<PinnedCut>& pin) = 0;
 
   // Calls `read` while no layer takes in the one over it: layers of a pinned cut may still grow.

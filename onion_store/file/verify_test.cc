@@ -302,7 +302,7 @@ TEST_F(VerifyTest, AChangeFromOutsideCostsOlderVersionsPages) {
   const std::vector<StoreNotice> notices = StoreHealth::Of(*store_)->TakeNotices();
   ASSERT_EQ(notices.size(), 1u);
   EXPECT_EQ(notices[0].file, "x.h5");
-  EXPECT_THAT(notices[0].text, HasSubstr("version 3 now, and 1 pages that version 2"));
+  EXPECT_THAT(notices[0].text, HasSubstr("version 3 now; lost pages of version 2 or older: 1"));
 }
 
 TEST_F(VerifyTest, ThePartsTogetherFindWhatTheWholeDoes) {

@@ -1,6 +1,6 @@
-// Rows of an index that cannot be. What SQLite found whole may still be damaged: it has no
-// checksums. Numbers that others count with are checked when they are read, so that no reader of
-// rows meets any that cannot be.
+// Checks of the rows of an index. SQLite has no checksums, so a database that it finds whole may
+// still have damaged numbers. Each number that others count with is checked when it is read. So no
+// reader of rows meets a number out of its range.
 #ifndef H5MIRROR_ONION_STORE_INDEX_ROW_CHECKS_H_
 #define H5MIRROR_ONION_STORE_INDEX_ROW_CHECKS_H_
 
@@ -10,15 +10,11 @@
 
 namespace h5mirror::store {
 
-// kDataLoss: a number of the row cannot be. The message names the index, the number and the way
-// out. `query`: it gave the row.
+// kDataLoss: a number of the row is out of its range. The message names the index, the number and
+// the way out. `query`: it gave the row.
 absl::Status CheckFileRow(const SqliteQuery& query, const FileRow& row);
 absl::Status CheckVersion(const SqliteQuery& query, const VersionInfo& info);
 absl::Status CheckRun(const SqliteQuery& query, const PageRun& run);
-
-// What there is to do about a damaged index: the end of a message.
-constexpr std::string_view kPutBack =
-    "; put back a copy of the directory that it is in, or remove that to forget the file's history";
 
 }  // namespace h5mirror::store
 

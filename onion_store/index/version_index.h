@@ -190,8 +190,8 @@ class VersionIndex {
   absl::StatusOr<uint64_t> SizeMax(int64_t generation);
   absl::StatusOr<GenerationRow> GetGeneration(int64_t generation);
 
-  // The runs that touch pages [first, end) at `version_min` or later; of runs at one place only the
-  // oldest. Runs of different lengths may overlap; OwnersOf() decides.
+  // The runs at `version_min` or later that touch pages [first, end). Of the runs at one place it
+  // gives the oldest. Runs of different lengths may overlap; OwnersOf() decides.
   absl::StatusOr<std::vector<PageRun>> FindPages(int64_t generation, VersionNumber version_min,
                                                  uint64_t first, uint64_t end);
   // All runs at `version_min` or later, by block and then by version; nullopt: there are more than
@@ -234,7 +234,7 @@ class VersionIndex {
   // Empties SQLite's log, so that the database can become smaller.
   absl::Status Checkpoint();
 
-  // ---- What versions cost. ----
+  // ---- The cost of versions. ----
 
   // Appends the next versions after `after`, oldest first, at most `row_max`; false when there are
   // no more.

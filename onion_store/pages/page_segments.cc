@@ -115,7 +115,9 @@ absl::StatusOr<PageRun> PageSegments::AppendRecord(PageRun run, std::string_view
 
 absl::StatusOr<std::shared_ptr<EnvFile>> PageSegments::SegmentOfRun(const PageRun& run) {
   auto file = Segment(run.segment, OpenKind::kWrite);  // It may be the one to append to.
-  if (absl::IsNotFound(file.status())) return Damaged(run, "the segment is missing");
+  if (absl::IsNotFound(file.status())) {
+    return Damaged(run, "the segment is missing: put back a copy of it");
+  }
   return file;
 }
 

@@ -45,7 +45,7 @@ class PageSegments {
   // Appends the record of `run` as it is, from another segment. Returns the row of the copy. Errors
   // as Append(); kDataLoss: the record does not match its checksums.
   absl::StatusOr<PageRun> Copy(const PageRun& run, int64_t generation);
-  // OK: the record of `run` is whole, and of its pages. kDataLoss: it is not.
+  // Reads the record of `run`. kDataLoss: it is damaged, or has other pages than `run`.
   absl::Status Check(const PageRun& run, int64_t generation);
   // Makes the appended records durable, and the names of new segments.
   absl::Status Sync();

@@ -20,8 +20,8 @@
 
 namespace h5mirror::store {
 
-// An Env over another one, with this clock instead. Where the other knows no boot time, this is the
-// machine's clock. Thread-safe.
+// An Env over another one, with this clock. If the other knows no boot time, this clock is the
+// machine's. Thread-safe.
 class TimeKeeper final : public Env {
  public:
   // `env` must outlive this. Any call may call `tell`, unless null, with a line for the log.
@@ -55,12 +55,12 @@ class TimeKeeper final : public Env {
     absl::Time machine;  // the machine's
   };
   Reading Look(Told* told) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // The machine's clock shows what this one does, but for drift.
+  // The machine's clock agrees with this one, but for drift.
   void Agree(absl::Time machine, absl::Duration since, Told* told)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Whether the machine's clock is right where it shows another time than `here`, this one's. A
-  // clock that showed what cannot be is set right, as NTP does after a start without a battery;
-  // one that was ahead without anybody knowing better is set back.
+  // Whether to believe the machine's clock although this one shows another time, `here`. True if it
+  // went back, but not below floor_; if it went on from an impossible time, as NTP sets it after a
+  // start without a battery; and if it went on by a span that is possible.
   bool IsBelieved(absl::Time machine, absl::Time here) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Goes on with the machine's clock, which expires nothing until it has been looked at for a time.
   void Believe(absl::Time machine, absl::Time here, absl::Duration since, Told* told)
@@ -89,12 +89,12 @@ class TimeKeeper final : public Env {
   bool started_ ABSL_GUARDED_BY(mutex_) = false;
   // The machine was off between the note and now, for an unknown time.
   bool was_off_ ABSL_GUARDED_BY(mutex_) = false;
-  bool held_ ABSL_GUARDED_BY(mutex_) =
-      false;  // it goes on by itself: the machine's is not believed
+  // This clock goes on by itself: the machine's is not believed.
+  bool held_ ABSL_GUARDED_BY(mutex_) = false;
   // Before SinceBoot() is this, nothing is dropped for its age.
   absl::Duration settled_ ABSL_GUARDED_BY(mutex_);
   std::string why_unsettled_ ABSL_GUARDED_BY(mutex_);
-  // A lower bound of the time: the clock was right then, and had been for a day.
+  // A lower bound of the time: the newest moment at which the clock had been right for a day.
   absl::Time floor_ ABSL_GUARDED_BY(mutex_);
   absl::Duration right_since_ ABSL_GUARDED_BY(mutex_);
   absl::Duration noted_ ABSL_GUARDED_BY(mutex_);

@@ -211,13 +211,15 @@ absl::Status StageLog::Open(uint64_t first, StageEnd end) {
 
 absl::Status StageLog::OpenToCheck(uint64_t first, StageEnd end) {
   if (first == 0 || first > end.segment || end.segment - first > 1'000'000) {
-    return absl::DataLossError(StrCat(directory_, ": the index names no valid stage"));
+    return absl::DataLossError(
+        StrCat(directory_, ": the index names no valid stage; put back a copy of it"));
   }
   for (uint64_t number = first; number <= end.segment; ++number) {
     auto file = tree_.Open(SegmentName(number), OpenKind::kWrite, 0);
     if (absl::IsNotFound(file.status())) {
       if (number == end.segment && end.bytes == 0) break;
-      return absl::DataLossError(StrCat(SegmentName(number), " is missing"));
+      return absl::DataLossError(
+          StrCat(SegmentName(number), " is missing: put back a copy of ", directory_));
     }
     H5M_RETURN_IF_ERROR(file.status());
     auto segment = std::make_shared<StageSegment>();
@@ -232,7 +234,8 @@ absl::Status StageLog::OpenToCheck(uint64_t first, StageEnd end) {
   H5M_ASSIGN_OR_RETURN(uint64_t size, segments_.back()->file->Size());
   if (size < end.bytes) {
     return absl::DataLossError(
-        absl::StrFormat("%s has %d bytes, %d were durable", SegmentName(number_), size, end.bytes));
+        absl::StrFormat("%s has %d bytes, %d were durable: put back a copy of %s",
+                        SegmentName(number_), size, end.bytes, directory_));
   }
   return absl::OkStatus();
 }

@@ -203,7 +203,7 @@ absl::StatusOr<std::shared_ptr<FileImpl>> StoreImpl::Find(std::string_view name,
     if (file != nullptr && file->dead().ok()) {
       if (!file->IsNothing() || if_missing == FileImpl::IfMissing::kCreate) return file;
       doomed = std::move(file);
-      return absl::NotFoundError(StrCat("no file ", name));
+      return absl::NotFoundError(StrCat("no file ", name, "; see h5mirror ls"));
     }
     doomed = std::move(file);
     slot.loading = true;
@@ -262,8 +262,8 @@ absl::StatusOr<std::unique_ptr<Store>> Store::Open(Env& env, StoreOptions option
   }
   auto lock = tree->Lock(".h5mirror/lock", LockKind::kExclusive);
   if (absl::IsFailedPrecondition(lock.status())) {
-    return absl::FailedPreconditionError(StrCat("another process serves ", options.root.string(),
-                                                ": ", ToStd(lock.status().message())));
+    return absl::FailedPreconditionError(
+        StrCat("another process serves ", options.root.string(), ": stop it, or set another root"));
   }
   H5M_RETURN_IF_ERROR(lock.status());
   H5M_RETURN_IF_ERROR(CheckFormat(*tree));

@@ -63,7 +63,9 @@ absl::Status StoreImpl::Vacate(const std::string& name, Damaged damaged, std::st
     file->WaitUntilStill();
     file = nullptr;
   }
-  if (file != nullptr && file->IsNothing()) return absl::NotFoundError(StrCat("no file ", name));
+  if (file != nullptr && file->IsNothing()) {
+    return absl::NotFoundError(StrCat("no file ", name, "; see h5mirror ls"));
+  }
   if (file == nullptr) {
     auto loaded = FileImpl::Load(context_, name, FileImpl::IfMissing::kFail, 0);
     if (damaged == Damaged::kAccept && absl::IsDataLoss(loaded.status())) return absl::OkStatus();

@@ -120,7 +120,9 @@ absl::Status SetMinFree(std::string_view text, Config& config) {
   MinFree min_free;
   if (!text.empty() && text.back() == '%') {
     text.remove_suffix(1);
-    H5M_RETURN_IF_ERROR(SetInt(text, 0, 90, min_free.percent));
+    if (!SetInt(text, 0, 90, min_free.percent).ok()) {
+      return absl::InvalidArgumentError("must be a size, or in 0%..90%");
+    }
   } else {
     H5M_RETURN_IF_ERROR(SetBytes(text, 0, uint64_t{1} << 50, min_free.bytes));
   }

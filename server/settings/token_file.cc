@@ -127,7 +127,8 @@ absl::StatusOr<std::vector<TokenEntry>> ParseTokens(std::string_view text,
 absl::StatusOr<std::vector<TokenEntry>> ReadTokenFile(const std::filesystem::path& path) {
   struct stat info {};
   if (stat(path.c_str(), &info) != 0) {
-    return ErrnoToStatus(errno, StrCat("tokens_file ", path.string()));
+    return ErrnoToStatus(errno, StrCat("tokens_file ", path.string(),
+                                       errno == ENOENT ? " (h5mirrord token add makes it)" : ""));
   }
   if ((info.st_mode & 0022) != 0) {
     return absl::PermissionDeniedError(StrCat(

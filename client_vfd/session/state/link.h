@@ -1,5 +1,5 @@
-// A session's streams, one after the other: which phase the newest is in, what the server answered
-// to its opening, and when the next one may begin.
+// A session's streams, one after the other: the phase of the newest, the server's answer to its
+// opening, and the time at which the next one may begin.
 //
 //             claim may be sent on early
 //          +------> kOpeningSends ----+
@@ -24,13 +24,13 @@ namespace h5mirror::vfd {
 class Link {
  public:
   enum class Phase { kNone, kOpening, kOpeningSends, kOpen };
-  // What the server answered to a stream's opening, if it did not take it; it ends that stream. For
-  // all other streams kNone.
+  // The server's answer to the opening of a stream that it did not take. The answer ends the
+  // stream. For all other streams kNone.
   enum class Answer {
     kNone,
     kBusy,         // another writer holds the file
-    kLostBase,     // it has the cut no longer that the session follows
-    kUnknownFile,  // it does not know the file under the name that it had
+    kLostBase,     // it has lost the cut that the session follows
+    kUnknownFile,  // it does not know the file under its former name
   };
 
   // Between two attempts to reach a server.
@@ -50,7 +50,7 @@ class Link {
   void Refuse() { is_refused_ = true; }
   // The stream has ended.
   void End();
-  // It is lost, with what was on its way.
+  // It is lost, with the messages that were on their way.
   void Lose(absl::Time now);
   // It is half-closed, as before a fork, and resumed at once if it was there. True: it was.
   bool Leave();
@@ -58,12 +58,12 @@ class Link {
   void Cancel() { is_cancelled_ = true; }
   bool TakeCancel();
 
-  // The next stream may begin now, whatever the retry time.
+  // The next stream may begin now, before the retry time.
   void Hurry() { hurries_ = true; }
   // The program waits for the server to take the file, or does so no more.
   void SetAwaited(bool is_awaited) { is_awaited_ = is_awaited; }
   void RetryAt(absl::Time time) { retry_time_ = time; }
-  // The same server was tried by another session: as if by this one.
+  // Another session has tried the same server. That counts as an attempt of this one.
   void TakeOverRetry(absl::Time retry_time);
   // Counts the attempts to bring the final cut across. False: there were enough.
   bool TakeFinalAttempt() { return ++final_attempts_ <= kFinalAttemptsMax; }
@@ -86,7 +86,7 @@ class Link {
   bool ever_opened() const { return ever_opened_; }
   bool is_refused() const { return is_refused_; }
   Answer answer() const { return answer_; }
-  // Of kBusy: who writes the file, for people.
+  // Of kBusy: the writer of the file, for people.
   const std::string& holder() const { return holder_; }
   // A stream ended because another writer holds the file.
   bool was_busy() const { return was_busy_; }

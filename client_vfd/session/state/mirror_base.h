@@ -1,7 +1,8 @@
-// What a session's changes are the difference to, and whose changes they are.
+// The base that a session's changes start from, and the sessions that made the changes.
 //
-// The base is a cut that the server will not lose, or 0: then the changes are the whole file.
-// Changes of sessions before may come with the open, until a cut of this session is durable:
+// The base is a cut that the server will not lose. Without one it is 0, and the changes are the
+// whole file. An open may bring changes of earlier sessions. They go along until a cut of this
+// session is durable:
 //
 //   kOwn --------Follow---------> kFollows -----SendAgain-----> kFollowsAgain
 //     |                              |                               |
@@ -25,53 +26,55 @@ class MirrorBase {
  public:
   enum class Heritage {
     kOwn,           // the changes are this session's
-    kFollows,       // those before are on the server, in a cut that may yet be lost
-    kFollowsAgain,  // so, and they are sent again, since this session's stream was lost
-    kSends          // those before never came across, and are sent
+    kFollows,       // earlier changes are on the server, in a cut that may yet be lost
+    kFollowsAgain,  // the same, but sent again, because this session's stream was lost
+    kSends          // earlier changes never came across, and are sent
   };
 
-  // What the server is asked at first.
+  // The first claim to the server.
   void Claim(Relation relation);
   // As the record says: the newest durable cut, and its version.
   void SetLevel(int64_t cut, int64_t version);
-  // A dirty map beside the file holds what the server lacks; asked is what its session would.
+  // A dirty map beside the file names the bytes that the server lacks. The claim becomes that of
+  // the map's session.
   void TakeUp(const DirtyMap& map);
-  // It goes on from the last cut of `session`. The changes since `base_cut` are kept, since the
-  // server may lose that cut. `cut_seen`: the newest visible one.
+  // Goes on from the last cut of `session`. The changes since `base_cut` stay with this session,
+  // because the server may lose that cut. `cut_seen`: the newest visible one.
   void Follow(const Bytes16& session, int64_t base_cut, int64_t cut_seen);
-  // The session before has handed over, with the changes of `from` sessions; `heritage`: as what.
+  // The session before has handed over the changes of `from` sessions, as `heritage` says.
   void Inherit(Relation relation, int64_t base_cut, int64_t cut_seen, int from, Heritage heritage);
   // The session before it, whose last cut may be the server's newest; nothing else came with it.
   void SetPredecessor(const Bytes16& session) { followed_session_ = session; }
 
-  // A stream is lost: what it carried is sent again.
+  // A stream is lost: its changes are sent again.
   void SendAgain();
   // The server knows nothing of the file under this name: this session makes it.
   void BeginAsNewFile();
   // For kReplace: the server has lost the generation that was begun, which is sent again.
   void BeginAgain() { begins_again_ = true; }
-  // Nothing of it survived there, where the newest cut is `last_cut`: that of the one before.
+  // True: the server has lost all of the generation that was begun. Its newest cut, `last_cut`, is
+  // that of the generation before.
   bool HasLostGeneration(int64_t last_cut) const;
 
   // The server has taken a stream.
   void OnOpened() { begins_again_ = false; }
   // It has nothing of the file.
   void OnNew();
-  // It has the cut that was claimed, `last_cut`. True: what was followed cannot be lost any more.
+  // It has the claimed cut, `last_cut`. True: the changes of earlier sessions cannot be lost now.
   bool OnTaken(int64_t last_cut, int64_t durable_cut);
-  // It has what this session sent up to its cut `durable_cut`.
+  // It has the changes of this session up to the cut `durable_cut`.
   void OnResumed(int64_t durable_cut) { base_cut_ = cut_ = durable_cut; }
   void OnVisible(int64_t cut);
-  // `version`: that it became; 0: none.
+  // `version`: the version that the cut became; 0: none.
   void OnDurable(int64_t cut, int64_t version);
   // It has the file under its new name.
   void ForgetRename() { relation_.renamed_from.clear(); }
 
-  // What the next stream claims.
+  // The claim of the next stream.
   StreamClaim NextClaim(uint64_t last_seq, bool ever_opened) const;
-  // What it would claim if the newest stream were lost now.
+  // The same, if the newest stream were lost now.
   StreamClaim ClaimIfLost(uint64_t last_seq, bool ever_opened) const;
-  // The server has exactly the base, whatever comes of the sessions before.
+  // The server has exactly the base, even if the changes of earlier sessions are lost.
   bool IsExact() const { return !took_up_map_ && !follows_cut() && relation_.base_seq == 0; }
 
   const Relation& relation() const { return relation_; }

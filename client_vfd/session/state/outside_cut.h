@@ -1,12 +1,12 @@
-// The cut of what a program without the driver has changed, which goes to the server before this
-// program changes anything.
+// The cut of the changes that a program without the driver has made. It goes to the server before
+// this program changes anything.
 //
 //   kNone --Find--> kFound --Send--> kOnItsWay --Settle--> kNone
 //                     |
 //                     +--FindNothing: only the file's times differ--> kNone
 //
-// A program does not wait for it for long. Its cut stays known until it is durable: if it is lost,
-// what changed outside becomes part of the next version, whose comment says so.
+// The program does not wait long for it. The cut stays known until it is durable. If it is lost,
+// the outside changes become part of the next version, and the comment of that version says so.
 #ifndef H5MIRROR_CLIENT_VFD_SESSION_STATE_OUTSIDE_CUT_H_
 #define H5MIRROR_CLIENT_VFD_SESSION_STATE_OUTSIDE_CUT_H_
 
@@ -28,9 +28,9 @@ class OutsideCut {
 
   void Find() { phase_ = Phase::kFound; }
   void FindNothing() { phase_ = Phase::kNone; }
-  // `ticket`: of its cut, 0 if none was closed. `bytes`: that are sent.
+  // `ticket`: of the cut; 0: none was closed. `bytes`: the size of the changes.
   void Send(uint64_t ticket, uint64_t bytes);
-  // The program goes on, whatever has become of the cut.
+  // The program goes on, with or without an answer.
   void Settle() { phase_ = Phase::kNone; }
   // The server has it.
   void Forget() { ticket_ = 0; }
@@ -39,7 +39,7 @@ class OutsideCut {
 
   Phase phase() const { return phase_; }
   uint64_t bytes() const { return bytes_; }
-  // The comment of another cut: where this one was lost, it is part of the next version.
+  // The comment of another cut. If this one was lost, that cut holds its changes too.
   std::string CommentOf(CutKind kind, std::string comment, const CutTickets& tickets) const;
 
  private:

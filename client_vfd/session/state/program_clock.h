@@ -4,9 +4,9 @@
 //      |-----no sign of life for Patience()-------------> kSilent
 //      |-----signs, but the rest comes too late---------> kTooSlow
 //
-// A call is patient with a server that gives signs of life, but only as long as what is left will
-// be there in time: it takes the rate of the time before for that of the time to come. A program
-// that chose to wait for its server (`outage_wait`) has only silence as an end.
+// A call goes on waiting for a server that gives signs of life, if the bytes that are left will be
+// sent in time. For that it assumes that their rate stays as it was. A program that chose to wait
+// for its server (`outage_wait`) gives up only at silence.
 #ifndef H5MIRROR_CLIENT_VFD_SESSION_STATE_PROGRAM_CLOCK_H_
 #define H5MIRROR_CLIENT_VFD_SESSION_STATE_PROGRAM_CLOCK_H_
 
@@ -33,7 +33,7 @@ class ProgramClock {
     absl::Duration timeout;
     // How long a close may go on beyond that, while data flows.
     absl::Duration linger;
-    // How long its barriers wait for a server that is away; 0: they do not.
+    // How long the program's barriers wait for a server that is away; 0: they do not.
     absl::Duration outage_wait;
   };
 
@@ -47,12 +47,12 @@ class ProgramClock {
 
   // Something that the program waits for has come nearer.
   void Progress(absl::Time now) { progress_time_ = now; }
-  // From here on the server's silence counts. `left_bytes`: that are to be sent.
+  // From here on the server's silence counts. `left_bytes`: still to be sent.
   void BeginWait(absl::Time now, uint64_t left_bytes);
   // From here on the close's deadline counts.
   void BeginClose(absl::Time now) { close_time_ = now; }
-  // All of the close is sent. If that took longer than `patience`, there was much: the server gets
-  // its time to make it durable.
+  // All bytes of the close are sent. If that took longer than `patience`, the close's deadline
+  // counts from here, so that the server has time to make them durable.
   void OnHandedOver(absl::Time now, absl::Duration patience);
 
   absl::Time begin_time() const { return begin_time_; }
@@ -63,8 +63,9 @@ class ProgramClock {
   absl::Time CloseEnds(absl::Duration patience) const {
     return close_time_ + std::max(patience, limits_.linger);
   }
-  // The end of an outage that began at `behind_since`, for a call that waits it out. A server whose
-  // silence was found late, since another mirror was waited for first, was away before.
+  // The moment at which a call gives up waiting for the end of an outage that began at
+  // `behind_since`. The silence may have been found late, after a wait for another mirror. Then the
+  // outage began earlier.
   absl::Time OutageEnds(absl::Time behind_since, absl::Duration patience) const {
     return std::min(behind_since, progress_time_ + patience) + limits_.outage_wait;
   }
@@ -78,7 +79,7 @@ class ProgramClock {
   absl::Time close_time_;
 };
 
-// One call that waits; made when it begins to. Pure, not thread-safe.
+// One wait of a call, made when it begins. Pure, not thread-safe.
 class Wait {
  public:
   struct Look {
@@ -90,7 +91,7 @@ class Wait {
   // on beyond `patience`.
   Wait(const ProgramClock& clock, absl::Time since, absl::Duration patience, absl::Duration linger);
 
-  // `left_bytes` counts what is still to be sent; it is asked now and then.
+  // `left_bytes` counts the bytes that are still to be sent; it is called now and then.
   Look At(absl::Time now, absl::FunctionRef<uint64_t()> left_bytes);
 
  private:

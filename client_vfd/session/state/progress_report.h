@@ -1,5 +1,5 @@
-// What the server hears of a mirror that lacks something: how much, since when, and how far a
-// resync has come. It tells its readers.
+// The report to the server about a mirror that lacks bytes: how many, since when, and how far a
+// resync has come. The server tells its readers.
 //
 //   kLevel --BeginResync--> kResyncing --OnDurable of its last barrier--> kLevel
 //                               |
@@ -24,7 +24,7 @@ class ProgressReport {
     uint64_t total_bytes = 0;
     uint64_t sent_bytes = 0;  // at most total_bytes
   };
-  // What is said once.
+  // One report.
   struct Report {
     absl::Time since;                         // of the resync, or of the stream
     std::optional<absl::Time> pending_since;  // unset: everything is durable
@@ -33,34 +33,34 @@ class ProgressReport {
 
   // The server has taken a stream: it knows nothing of what was reported before.
   void OnOpened(absl::Time now);
-  // A stream is resumed, and `missing_bytes` are to be made up for; 0: nothing is. All of it is in
-  // the cuts that are closed already, or in the next one. `last_seq`: of the barriers sent.
+  // A stream is resumed, and the server lacks `missing_bytes`; 0: nothing. These bytes are in the
+  // cuts that are closed already, or in the next one. `last_seq`: of the barriers sent.
   void BeginResync(uint64_t missing_bytes, uint64_t last_seq, uint64_t closed_cuts, absl::Time now);
   void StopResync() { resync_seq_ = 0; }
   void Sent(uint64_t bytes) { resync_.sent_bytes += bytes; }
   // All barriers up to `seq` are durable. True: with them the resync is over.
   bool OnDurable(uint64_t seq);
-  // Whether something is missing, or not durable.
+  // `is_pending`: bytes are missing, or are not durable yet.
   void NotePending(bool is_pending, absl::Time now);
 
   Phase phase() const { return resync_seq_ != 0 ? Phase::kResyncing : Phase::kLevel; }
   bool resyncs() const { return phase() == Phase::kResyncing; }
-  // `told`: the state as others are told of it. A change of it is news; so is, each second, how
-  // much is missing, and once that nothing is any more.
+  // `told`: the state that others are told. A report is due when it changes, each second while
+  // bytes are missing, and once when none is missing any more.
   bool IsDue(H5mState told, absl::Time now) const;
-  // What is to be said now.
+  // The report that is due now.
   Report Take(H5mState told, absl::Time now);
 
  private:
   bool lags() const { return resyncs() || pending_since_ != absl::InfiniteFuture(); }
 
-  // What was missing when the stream was resumed: the barrier that ends it, 0 when it is there.
+  // The barrier that ends the resync; 0: there is no resync.
   uint64_t resync_seq_ = 0;
-  Resync resync_;  // where more is sent than was missing, sent_bytes exceeds it here
+  Resync resync_;  // here sent_bytes may exceed total_bytes
   absl::Time resync_since_ = absl::InfinitePast();
   absl::Time opened_time_ = absl::InfinitePast();
   absl::Time pending_since_ = absl::InfiniteFuture();  // future: nothing is
-  // What the server was told last on this stream.
+  // The last report on this stream.
   H5mState reported_state_ = H5M_STATE_OFF;
   absl::Time reported_time_ = absl::InfinitePast();
   bool reported_lag_ = false;

@@ -1,4 +1,4 @@
-// How a mirror stands to the program's file, and what the program and its user have heard of it.
+// How a mirror stands to the program's file, and whether program and user were told.
 //
 //   kConnecting --OnOpened--> kMirroring --GoBehind--> kBehind --OnOpened--> kMirroring
 //        |                         |                      |
@@ -6,7 +6,7 @@
 //        +--------Diverge----------+----------------------+----> kDiverged: nothing is collected
 //        +--------EndClean---------+----------------------+----> kClean: closed, and level
 //
-// EndBehind() says at the end what GoBehind() has not: the mirror lacks what was closed.
+// EndBehind() ends a session whose mirror lacks bytes of the closed file.
 #ifndef H5MIRROR_CLIENT_VFD_SESSION_STATE_STANDING_H_
 #define H5MIRROR_CLIENT_VFD_SESSION_STATE_STANDING_H_
 
@@ -17,23 +17,23 @@
 
 namespace h5mirror::vfd {
 
-// Pure, not thread-safe. A value: the next session of a file takes over how this one stands.
+// Pure, not thread-safe. Copyable: the next session of a file begins with the standing of this one.
 class Standing {
  public:
   enum class Phase { kConnecting, kMirroring, kBehind, kDiverged, kClean };
-  // Each hears what those before it hear.
+  // Each is told all that the ones before it are told.
   enum class Audience { kNobody, kProgram, kUser };
 
-  // The server has taken the file: what was said of an outage is over.
+  // The server has taken the file: an outage is over.
   void OnOpened();
-  // The mirror lacks something from `now` on, as `detail` says. Returns the audience that is to
-  // hear so: the program at the first time, the user once in an outage, and none beyond `most`.
+  // From `now` on the mirror lacks bytes; `detail` says why. Returns the audience to tell: the
+  // program the first time, the user once in an outage, and none beyond `most`.
   Audience GoBehind(std::string detail, Audience most, absl::Time now);
   void Diverge(std::string detail);
   void EndClean() { phase_ = Phase::kClean; }
   void EndBehind() { phase_ = Phase::kBehind; }
   void EndBehind(std::string detail);
-  // Where nothing was said so far.
+  // Sets the detail, if there is none yet.
   void Explain(const std::string& detail);
 
   Phase phase() const { return phase_; }
@@ -41,9 +41,9 @@ class Standing {
   bool is_mirroring() const { return phase_ == Phase::kMirroring; }
   bool is_behind() const { return phase_ == Phase::kBehind; }
   bool is_diverged() const { return phase_ == Phase::kDiverged; }
-  // As others are told of it: while something is made up for, RESYNCING is a kind of MIRRORING.
+  // The state that others are told. `resyncs`: kMirroring is RESYNCING, as bytes are made up for.
   H5mState Told(bool resyncs) const;
-  // What is wrong, for people; empty: nothing is.
+  // The trouble, for people; empty: none.
   const std::string& detail() const { return detail_; }
   // Since when it has been behind; past: it is not, or only since the end.
   absl::Time behind_since() const { return behind_since_; }

@@ -1,6 +1,6 @@
-// When a stream is given up. Not the program's deadline: a call that has waited long enough goes
-// on, and the stream lives until the server has said nothing for longer. A disk that takes two
-// seconds to sync is no outage; nor is a link that is slower than the program.
+// When a stream is given up. The program's deadline is another one: a call that has waited
+// long enough goes on, and its stream lives until the server's silence is longer. A disk that takes
+// two seconds to sync is no outage. Nor is a link that is slower than the program.
 #ifndef H5MIRROR_CLIENT_VFD_SESSION_STATE_STREAM_CLOCK_H_
 #define H5MIRROR_CLIENT_VFD_SESSION_STATE_STREAM_CLOCK_H_
 
@@ -15,8 +15,8 @@ namespace h5mirror::vfd {
 // Pure, not thread-safe. Times are passed in and must not go back.
 class StreamClock {
  public:
-  // A stream on which the server owes an answer for so long is given up; longer where the program's
-  // own timeout is longer, or what lies in the buffers takes longer.
+  // A stream is given up when the server owes an answer for so long. The time is longer if the
+  // program's own timeout is, or if the bytes in the buffers take longer.
   static constexpr absl::Duration kHungAfter = absl::Seconds(5);
 
   StreamClock(absl::Duration timeout, uint64_t frame_bytes_max)
@@ -29,17 +29,17 @@ class StreamClock {
   // A frame was handed to the stream, and the stream could take the next one.
   void OnSent(absl::Time now) { sent_time_ = now; }
   void OnTaken(absl::Time now);
-  // It is given time from now on: it is we who wait, or another session is to take over.
+  // The time begins anew: this side waits, or another session is to take over.
   void Excuse(absl::Time now) { flow_time_ = now; }
   // The program goes on without the answer that it has waited for since `since`.
   void OweSince(absl::Time since) { owed_since_ = std::min(owed_since_, since); }
-  // It is given up. `is_taking`: a frame is under way, which says how slow the link is.
+  // The stream is given up. `is_taking`: a frame is under way, and its time tells the link's rate.
   void OnHung(absl::Time now, bool is_taking);
 
   absl::Duration HungAfter() const;
-  // It has flowed, or has something to answer only since `since`, so lately that it may go on.
+  // True: data flowed lately, or the server owes an answer only since `since`, which is lately.
   bool MayGoOn(absl::Time now, absl::Time since) const;
-  // It owes what was waited for since `since`, or all along, for too long.
+  // True: the server owes an answer for too long, since `since` or since OweSince().
   bool IsHung(absl::Time now, absl::Time since = absl::InfinitePast()) const;
   bool KeepAliveIsDue(absl::Time now) const { return now - sent_time_ > lease_ttl_ / 3; }
 
