@@ -112,7 +112,7 @@ TEST(RetentionRulesTest, MinFreeIsASizeOrAPart) {
   EXPECT_EQ(Load("min_free = \"20GiB\"\n")->min_free.BytesOf(1), uint64_t{20} << 30);
   EXPECT_FALSE(Load("min_free = \"0\"\n")->min_free.is_set());
   EXPECT_FALSE(Load("")->min_free.is_set()) << "nothing is dropped unasked";
-  EXPECT_THAT(Refused("min_free = \"91%\"\n"), HasSubstr("0..90"));
+  EXPECT_THAT(Refused("min_free = \"91%\"\n"), HasSubstr("must be a size, or in 0%..90%"));
   EXPECT_THAT(Refused("min_free = \"much\"\n"), HasSubstr("c.toml:2"));
   EXPECT_THAT(Refused("prune_every = \"1ms\"\n"), HasSubstr("1 s..366 d"));
   EXPECT_EQ(Load("prune_every = \"0\"\n")->prune_every, absl::ZeroDuration());
