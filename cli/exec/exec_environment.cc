@@ -83,7 +83,7 @@ absl::StatusOr<std::string> ConnectorText(const ExecEnvironmentRequest& request,
     return absl::InvalidArgumentError(
         StrCat("HDF5_VOL_CONNECTOR is \"", users,
                "\": --tick and --all-drivers need h5mirror's connector in its place; unset it, or "
-               "stack h5mirror below yours as its documentation says"));
+               "name h5mirror (value 457) below yours there, without these flags"));
   }
   std::vector<std::string> settings;
   if (request.tick > absl::ZeroDuration()) {

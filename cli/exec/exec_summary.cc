@@ -65,9 +65,10 @@ std::string UnmirroredLibrary(const LibraryUse& use) {
 }
 
 std::string LibraryWithoutConnector(const LibraryUse& use) {
-  return StrCat("libhdf5 ", use.version, " (", use.path, ") in ", use.program, " [", use.pid,
-                "]: the VOL connector was not loaded into it, so its files were flushed only when "
-                "the program did; see h5mirror doctor");
+  return StrCat(
+      "libhdf5 ", use.version, " (", use.path, ") in ", use.program, " [", use.pid,
+      "]: the VOL connector was not loaded into it, so --tick and --all-drivers did nothing "
+      "there; HDF5 >= 1.14 loads it from HDF5_PLUGIN_PATH");
 }
 
 }  // namespace

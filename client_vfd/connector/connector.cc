@@ -38,12 +38,24 @@ bool HasRoom(int fd) {
   return uint64_t{status.f_bavail} * status.f_frsize >= kRoomBytes;
 }
 
+// HDF5 is C, and the program's call is none of ours: what `body` throws (memory has run out) is
+// dropped.
+template <typename Body>
+void Quietly(Body body) noexcept {
+  try {
+    body();
+  } catch (...) {
+  }
+}
+
 }  // namespace
 
 Connector::Connector(Host host, const H5VL_class_t& native) : host_(host), native_(native) {}
 
 Connector::Call::Call(Connector& connector) {
-  if (depth++ == 0 && connector.files_.MayBeDue(RoughNow())) connector.FlushDue();
+  if (depth++ == 0 && connector.files_.MayBeDue(RoughNow())) {
+    Quietly([&] { connector.FlushDue(); });
+  }
 }
 
 Connector::Call::~Call() { --depth; }
@@ -79,7 +91,7 @@ void Connector::NoteChange(void* object, H5I_type_t type) {
     args.args.get_file.file = &file;
     if (native_.object_cls.get(object, &self, &args, H5P_DEFAULT, nullptr) < 0) return;
   }
-  files_.OnChange(file, RoughNow());
+  Quietly([&] { files_.OnChange(file, RoughNow()); });
 }
 
 std::optional<Settings> Connector::SettingsOf(hid_t fapl) const {
@@ -123,29 +135,34 @@ int Connector::DescriptorOf(void* file, hid_t fapl) const {
   return *static_cast<const int*>(handle);
 }
 
-void* Connector::Opened(void* file, unsigned flags, const Settings& settings, hid_t fapl,
-                        hid_t program_fapl) {
+void Connector::LookAfter(void* file, unsigned flags, const Settings& settings, hid_t fapl) {
   const bool writes = (flags & (H5F_ACC_RDWR | H5F_ACC_TRUNC | H5F_ACC_EXCL)) != 0;
   if (settings.tick_ns > 0 && writes && IsMirrored(file, fapl)) {
     files_.AddTicking(file, settings.tick_ns, DescriptorOf(file, fapl));
   }
-  if (program_fapl >= 0) files_.SetProgramList(file, program_fapl);
-  return file;
 }
 
 template <typename Open>
 void* Connector::OpenWith(unsigned flags, hid_t fapl, Open open) {
-  vfd::ReportLoaded(host_.library, "connector_loaded");  // once, and once more after a fork
-  const Settings settings = SettingsOf(fapl).value_or(Settings{});
-  const hid_t list = settings.all_drivers ? MirroringList(host_, fapl, flags) : H5I_INVALID_HID;
-  if (list < 0) {
-    void* const file = open(fapl);
-    return file == nullptr ? file : Opened(file, flags, settings, fapl, H5I_INVALID_HID);
+  Settings settings;
+  hid_t list = H5I_INVALID_HID;
+  Quietly([&] {
+    vfd::ReportLoaded(host_.library, "connector_loaded");  // once, and once more after a fork
+    settings = SettingsOf(fapl).value_or(Settings{});
+    if (settings.all_drivers) list = MirroringList(host_, fapl, flags);
+  });
+  const bool is_ours = list >= 0;
+  void* const file = open(is_ours ? list : fapl);
+  if (file != nullptr) {
+    Quietly([&] {
+      LookAfter(file, flags, settings, is_ours ? list : fapl);
+      if (is_ours) files_.SetProgramList(file, host_.api.p_copy(fapl));
+    });
   }
-  void* const file = open(list);
-  if (file != nullptr) Opened(file, flags, settings, list, host_.api.p_copy(fapl));
-  const vfd::KeepErrors keep(host_.api);
-  host_.api.p_close(list);
+  if (is_ours) {
+    const vfd::KeepErrors keep(host_.api);
+    host_.api.p_close(list);
+  }
   return file;
 }
 
@@ -164,8 +181,10 @@ void* Connector::OpenFile(const char* name, unsigned flags, hid_t fapl, hid_t dx
 herr_t Connector::GetOfFile(void* file, H5VL_file_get_args_t* args, hid_t dxpl, void** req) {
   const herr_t result = native_.file_cls.get(file, args, dxpl, req);
   if (result >= 0 && args->op_type == H5VL_FILE_GET_FAPL) {
-    const hid_t program_fapl = files_.ProgramList(file);
-    if (program_fapl >= 0) ShowProgramDriver(host_, program_fapl, args->args.get_fapl.fapl_id);
+    Quietly([&] {
+      const hid_t program_fapl = files_.ProgramList(file);
+      if (program_fapl >= 0) ShowProgramDriver(host_, program_fapl, args->args.get_fapl.fapl_id);
+    });
   }
   return result;
 }
@@ -188,9 +207,11 @@ bool Connector::IsAsked(const H5VL_file_specific_args_t& is_accessible) const {
 }
 
 void Connector::NoteReopened(void* from, void* file) {
-  files_.CopyTicks(from, file);
-  const hid_t program_fapl = files_.ProgramList(from);
-  if (program_fapl >= 0) files_.SetProgramList(file, host_.api.p_copy(program_fapl));
+  Quietly([&] {
+    files_.CopyTicks(from, file);
+    const hid_t program_fapl = files_.ProgramList(from);
+    if (program_fapl >= 0) files_.SetProgramList(file, host_.api.p_copy(program_fapl));
+  });
 }
 
 }  // namespace h5mirror::vol

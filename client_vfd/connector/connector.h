@@ -57,8 +57,7 @@ class Connector {
   // Of the local file; -1: there is none.
   int DescriptorOf(void* file, hid_t fapl) const;
   herr_t GetHandle(void* file, hid_t fapl, void** handle) const;
-  void* Opened(void* file, unsigned flags, const Settings& settings, hid_t fapl,
-               hid_t program_fapl);
+  void LookAfter(void* file, unsigned flags, const Settings& settings, hid_t fapl);
   template <typename Open>
   void* OpenWith(unsigned flags, hid_t fapl, Open open);
 

@@ -1,5 +1,4 @@
 // The two functions that HDF5 looks for in a plugin, and the class that it gets.
-#include <array>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
