@@ -36,7 +36,7 @@ constexpr absl::Duration kRetryApply = absl::Seconds(5);
 }  // namespace
 
 absl::Time FileImpl::RunBackground() {
-  WorkTurn turn(this);
+  WorkTurn turn(&work_lock_);
   while (true) {
     if (const std::optional<absl::Time> next = RunTask()) return *next;
   }
@@ -65,7 +65,7 @@ std::optional<absl::Time> FileImpl::RunTask() {
   if (applies && context_->stops_applying) return absl::InfiniteFuture();
   const absl::Status status = applies ? Apply(task.layer, Rounds::kUntilStopped) : MakeDurable(now);
   if (applies) NoteApplied(status);
-  if (status.ok() && turns_wanted_ > 0) return now;  // Somebody else's turn.
+  if (status.ok() && work_lock_.is_wanted()) return now;  // Somebody else's turn.
   if (status.ok()) return std::nullopt;
   if (applies && absl::IsResourceExhausted(status)) return now + kRetryApply;
   Die(status);
@@ -180,7 +180,7 @@ absl::StatusOr<CommitPlan> FileImpl::PlanBatch(const Batch& batch, VersionIndex*
   }
   if (!below.empty()) basis.unapplied_segment = below.front()->first_segment;
   const auto changes = [&](size_t i, uint64_t size_below)
-                           ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_) {
+                           ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_) {
                              std::vector<LayerPtr> lower = below;
                              lower.insert(lower.end(), batch.layers.begin(),
                                           batch.layers.begin() + static_cast<ptrdiff_t>(i));
@@ -388,7 +388,7 @@ void FileImpl::Hurry() {
 }
 
 absl::Status FileImpl::MakeAllDurable() {
-  absl::MutexLock work(&work_mutex_);
+  absl::MutexLock work(&work_lock_);
   return MakeAllDurableLocked();
 }
 

@@ -185,7 +185,7 @@ absl::StatusOr<std::unique_ptr<VersionReader>> FileImpl::OpenVersion(VersionNumb
 
 absl::StatusOr<MadeVersion> FileImpl::MakeVersion(const Provenance& provenance,
                                                   const std::array<uint8_t, 16>& request_id) {
-  absl::MutexLock work(&work_mutex_);
+  absl::MutexLock work(&work_lock_);
   H5M_ASSIGN_OR_RETURN(auto index, Index());
   if (index != nullptr) {
     auto done = index->FindRequest(request_id);
@@ -227,7 +227,7 @@ absl::StatusOr<VersionInfo> FileImpl::FindRequest(const std::array<uint8_t, 16>&
 }
 
 absl::Status FileImpl::Leave(const absl::Status& why) {
-  absl::MutexLock work(&work_mutex_);
+  absl::MutexLock work(&work_lock_);
   {
     absl::MutexLock lock(&mutex_);
     if (session_.begun) {
@@ -248,7 +248,7 @@ absl::Status FileImpl::Leave(const absl::Status& why) {
 
 absl::Status FileImpl::SetOrigin(VersionNumber version, const Origin& origin,
                                  const LocalStat& local) {
-  WorkTurn turn(this);
+  WorkTurn turn(&work_lock_);
   H5M_RETURN_IF_ERROR(FlushLocked());
   FileRow row;
   std::shared_ptr<VersionIndex> index;

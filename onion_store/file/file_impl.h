@@ -11,6 +11,7 @@
 //
 // What it knows and decides is in objects of their own, each with a test:
 //
+//   WorkLock                 which thread makes durable, applies, prunes, rolls back, verifies
 //   Pins, PinnedPagesList    cuts that readers hold, and the pages that were saved for them
 //   DueWork                  which cut becomes durable when, and which becomes a version
 //   PlanCommit()             what one transaction of the index says
@@ -39,6 +40,7 @@
 #include "onion_store/file/pins.h"
 #include "onion_store/file/snapshot_source.h"
 #include "onion_store/file/version_source.h"
+#include "onion_store/file/work_lock.h"
 #include "onion_store/index/version_index.h"
 #include "onion_store/pages/found_pages.h"
 #include "onion_store/pages/page_segments.h"
@@ -53,7 +55,7 @@ constexpr CutNumber kCutReserve = 65536;
 
 // Thread-safe. Locks, in this order:
 //
-//   work_mutex_   background work and rollbacks; held over I/O and syncs
+//   work_lock_    background work and rollbacks; held over I/O and syncs
 //   tag_mutex_    tagging; held over a sync of the index, and free during an apply
 //   mutex_        the state; held over a writer's writes into the page cache, never over a sync
 //   the index's own
@@ -148,38 +150,19 @@ class FileImpl final : public File,
     WaitUntilStill();
   }
   // Of a dead object: waits until no thread works on the disk for it.
-  void WaitUntilStill() ABSL_LOCKS_EXCLUDED(work_mutex_, tag_mutex_) {
-    absl::MutexLock work(&work_mutex_);
+  void WaitUntilStill() ABSL_LOCKS_EXCLUDED(work_lock_, tag_mutex_) {
+    absl::MutexLock work(&work_lock_);
     absl::MutexLock tag(&tag_mutex_);
   }
   // Makes all cuts durable, applies them, and dies of `why`. Then the files may be renamed.
   // kFailedPrecondition: a session writes the file, and the object lives on.
-  absl::Status Leave(const absl::Status& why) ABSL_LOCKS_EXCLUDED(work_mutex_, mutex_);
+  absl::Status Leave(const absl::Status& why) ABSL_LOCKS_EXCLUDED(work_lock_, mutex_);
   // Makes all waiting cuts due now, and wakes the background.
   void Hurry();
   // Makes every cut durable, in the calling thread. Applies only cuts that must be applied before.
   absl::Status MakeAllDurable();
 
  private:
-  // Holds work_mutex_, in turn. Without turns, the background of a file that is written without a
-  // pause, or a prune, would take the lock again before a waiting thread wakes up.
-  class ABSL_SCOPED_LOCKABLE WorkTurn {
-   public:
-    explicit WorkTurn(FileImpl* file) ABSL_EXCLUSIVE_LOCK_FUNCTION(file->work_mutex_)
-        : file_(file) {
-      ++file_->turns_wanted_;
-      file_->turn_mutex_.Lock();
-      file_->work_mutex_.Lock();
-      file_->turn_mutex_.Unlock();
-      --file_->turns_wanted_;
-    }
-    ~WorkTurn() ABSL_UNLOCK_FUNCTION() { file_->work_mutex_.Unlock(); }
-    WorkTurn(const WorkTurn&) = delete;
-
-   private:
-    FileImpl* file_;
-  };
-
   friend class EstimateJobImpl;
   friend class PruneJobImpl;
   friend class VerifyJobImpl;
@@ -224,7 +207,7 @@ class FileImpl final : public File,
   absl::Status MakeHistoryDirectory() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Post(absl::Time when);
 
-  // ---- file_durable.cc; work_mutex_ is held ----
+  // ---- file_durable.cc; work_lock_ is held ----
   // What the background does next, and with what.
   struct Task {
     enum class Kind : uint8_t { kWait, kTellOfDeath, kMakeDurable, kApply };
@@ -234,21 +217,21 @@ class FileImpl final : public File,
   };
   Task NextTask(absl::Time now) ABSL_LOCKS_EXCLUDED(mutex_);
   // Does it. Nullopt: there may be more; else when to come back.
-  std::optional<absl::Time> RunTask() ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+  std::optional<absl::Time> RunTask() ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
   struct Batch {
     std::vector<LayerPtr> layers;
     bool sync_directory = false;  // the history's directory has a new name
   };
   absl::Time NextDue() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Batch TakeBatch(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Status MakeDurable(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
-  absl::Status MakeDueVersion(const DueVersion& version) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
-  absl::Status SyncBatch(const Batch& batch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+  absl::Status MakeDurable(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
+  absl::Status MakeDueVersion(const DueVersion& version) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
+  absl::Status SyncBatch(const Batch& batch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
   // `index`: null before the first durable cut.
   absl::StatusOr<CommitPlan> PlanBatch(const Batch& batch, VersionIndex* index)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
   // One transaction of the index, after SyncBatch(). Then tells those who wait.
-  absl::Status CommitBatch(const Batch& batch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+  absl::Status CommitBatch(const Batch& batch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
   struct Answer {
     std::function<void(absl::StatusOr<DurableCut>)> on_durable;
     DurableCut durable;
@@ -258,16 +241,16 @@ class FileImpl final : public File,
       ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status MakeVersionOfDurableCut(const Provenance& provenance,
                                        const std::optional<std::array<uint8_t, 16>>& request_id)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
   // Syncs the names of the directories above the head.
   absl::Status SyncNamesAbove();
   // Makes the index with the first cut in it. Fills in the file's constants in `row`.
   absl::Status CreateIndex(FileRow* row, absl::Span<const VersionRow> versions,
                            const std::optional<GenerationRow>& begins)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
-  absl::Status FinishSwap(Generation& generation) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
+  absl::Status FinishSwap(Generation& generation) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
   absl::StatusOr<bool> Changes(const std::vector<LayerPtr>& below, const LayerPtr& layer,
-                               uint64_t size_below) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+                               uint64_t size_below) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
   void Die(const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);
   // The same, but the background tells the waiters.
   void DieLocked(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -277,8 +260,8 @@ class FileImpl final : public File,
   // True: cuts are due to become durable, before the apply goes on. False also where they must wait
   // for the apply.
   bool IsDue(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Status MakeAllDurableLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
-  absl::Status FlushLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+  absl::Status MakeAllDurableLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
+  absl::Status FlushLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
 
   // ---- file_snapshots.cc ----
   using Trash = std::vector<std::shared_ptr<const PinnedContent>>;  // destroyed without the lock
@@ -327,56 +310,56 @@ class FileImpl final : public File,
   void SetPruneMark();
   void ClearPruneMark();
 
-  // ---- file_apply.cc; work_mutex_ is held ----
+  // ---- file_apply.cc; work_lock_ is held ----
   LayerPtr OldestUnapplied() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // kUntilStopped: the store may stop it between two rounds; then it returns OK too.
   enum class Rounds : uint8_t { kAll, kUntilStopped };
   // Null: no lock is needed. kResourceExhausted: another program has the head open; the apply is
   // tried again, as after a full disk.
   absl::StatusOr<std::unique_ptr<EnvLock>> LockHead(const Generation& generation)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
   absl::Status Apply(const LayerPtr& layer, Rounds rounds)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
   absl::Status FinishApply(const LayerPtr& layer, uint64_t changed_pages)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
   absl::Status FitHead(const CutLayer& layer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Status ClearAgain(const CutLayer& layer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
-  absl::Status SumDirect(const CutLayer& layer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+  absl::Status ClearAgain(const CutLayer& layer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
+  absl::Status SumDirect(const CutLayer& layer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
   // What an apply of `layer` is about. From then on the newest version may have rows.
   absl::StatusOr<ApplyBasis> BeginApply(const LayerPtr& layer)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
   // What becomes due while an apply goes on does not wait for its end.
-  absl::Status MakeDurableBetweenRounds() ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+  absl::Status MakeDurableBetweenRounds() ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
   // Loads the round, and makes durable what it overwrites that a version needs.
-  absl::Status SavePages(ApplyRound& round) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+  absl::Status SavePages(ApplyRound& round) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
   // Syncs the pre-images of `runs`, and puts their rows into the index.
   absl::Status CommitPreImages(const ApplyBasis& basis, absl::Span<const PageRun> runs)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
   // Says what a round has found, once that is noted on the disk: pages of `version` that are saved
   // nowhere, and pages of the head that were overwritten in part.
   void TellDamage(VersionNumber version, const FoundPages& lost, const FoundPages& bad);
 
-  // ---- file_rollback.cc; work_mutex_ is held ----
+  // ---- file_rollback.cc; work_lock_ is held ----
   absl::StatusOr<VersionInfo> RollbackLocked(const VersionInfo& target,
                                              const Provenance& provenance,
                                              const std::array<uint8_t, 16>& request_id)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
-  absl::Status BeginRollback(int64_t generation) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
+  absl::Status BeginRollback(int64_t generation) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
   // Stages the bytes of `target` that the newest cut lacks, in the same generation.
   absl::Status BringBack(VersionReaderImpl& reader, const VersionInfo& target)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
-  absl::Status RevertSaved(const VersionInfo& target) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
+  absl::Status RevertSaved(const VersionInfo& target) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
   absl::Status RevertBlock(const VersionInfo& target, absl::Span<const PageRun> runs,
-                           std::vector<Revert>* reverts) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+                           std::vector<Revert>* reverts) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
   absl::Status StageReverts(std::vector<Revert>* reverts) ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status CopyUnsaved(VersionReaderImpl& reader, const VersionInfo& target, Extent range)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
   // Copies all of `target` into a new generation.
   absl::Status CopyGeneration(VersionReaderImpl& reader, const VersionInfo& target)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
 
   // ---- file_recovery.cc ----
-  absl::Status Recover(FileRow row) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+  absl::Status Recover(FileRow row) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
   absl::Status TakeInPlainFile(std::string_view comment);
   absl::Status RemoveLeftovers(const FileRow* row);
   absl::Status CheckNothingDurable(const std::vector<DirectoryEntry>& entries) const;
@@ -391,9 +374,9 @@ class FileImpl final : public File,
   // ---- file_oversize.cc ----
   // Drops durable cuts that are larger than a head may be here, and rolls back to the newest
   // version that fits. Called before the file has other users. kDataLoss: no version fits.
-  absl::Status GoBackToFit() ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+  absl::Status GoBackToFit() ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
   absl::StatusOr<VersionInfo> LeaveOversize(VersionIndex& index, const FileRow& row)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
   absl::Status ClipLayers() ABSL_LOCKS_EXCLUDED(mutex_);
 
   // ---- file_outside.cc ----
@@ -436,16 +419,13 @@ class FileImpl final : public File,
   uint32_t page_size_bytes_ = 0;
   VersionNumber outside_change_ = 0;
 
-  // Held only while a thread waits for work_mutex_; and the number of threads that do.
-  absl::Mutex turn_mutex_ ABSL_ACQUIRED_BEFORE(work_mutex_);
-  std::atomic<int> turns_wanted_{0};
-  absl::Mutex work_mutex_ ABSL_ACQUIRED_BEFORE(mutex_);
-  absl::Mutex tag_mutex_ ABSL_ACQUIRED_AFTER(work_mutex_) ABSL_ACQUIRED_BEFORE(mutex_);
+  WorkLock work_lock_ ABSL_ACQUIRED_BEFORE(mutex_);
+  absl::Mutex tag_mutex_ ABSL_ACQUIRED_AFTER(work_lock_) ABSL_ACQUIRED_BEFORE(mutex_);
   absl::Mutex mutex_;
   // A reader of a layer that is not frozen shares this, or holds mutex_. A writer holds both.
   absl::Mutex merge_mutex_ ABSL_ACQUIRED_AFTER(mutex_);
 
-  // As in the index. A writer holds work_mutex_ and mutex_, so either is enough to read it.
+  // As in the index. A writer holds work_lock_ and mutex_, so either is enough to read it.
   FileRow row_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<VersionIndex> index_
       ABSL_GUARDED_BY(mutex_);  // null before the first durable cut

@@ -24,7 +24,7 @@ constexpr size_t kHeldRowsMin = 64, kHeldRowsMax = 1 << 18;
 
 }  // namespace
 
-// One phase after the other; each step holds work_mutex_, as whoever changes rows, segments and the
+// One phase after the other; each step holds work_lock_, as whoever changes rows, segments and the
 // head does. What is left to do is found anew by each job, so that none needs the one before.
 class PruneJobImpl final : public PruneJob {
  public:
@@ -43,7 +43,7 @@ class PruneJobImpl final : public PruneJob {
   }
 
   absl::StatusOr<PruneProgress> Step() override {
-    FileImpl::WorkTurn turn(file_.get());
+    WorkTurn turn(&file_->work_lock_);
     H5M_RETURN_IF_ERROR(file_->dead());
     absl::Status status = RunPhase();
     if (!status.ok()) {
@@ -74,7 +74,7 @@ class PruneJobImpl final : public PruneJob {
     uint64_t live_rows = 0;
   };
 
-  absl::Status RunPhase() ABSL_EXCLUSIVE_LOCKS_REQUIRED(file_->work_mutex_) {
+  absl::Status RunPhase() ABSL_EXCLUSIVE_LOCKS_REQUIRED(file_->work_lock_) {
     switch (phase_) {
       case Phase::kMove:
         return Move();
@@ -125,7 +125,7 @@ class PruneJobImpl final : public PruneJob {
   }
 
   // Counts what is live in each segment.
-  absl::Status Count() ABSL_EXCLUSIVE_LOCKS_REQUIRED(file_->work_mutex_) {
+  absl::Status Count() ABSL_EXCLUSIVE_LOCKS_REQUIRED(file_->work_lock_) {
     std::vector<RunOfGeneration> runs;
     H5M_ASSIGN_OR_RETURN(const bool more, index_->ScanPages(kScanRows, &scan_cursor_, &runs));
     for (const RunOfGeneration& row : runs) {
@@ -143,7 +143,7 @@ class PruneJobImpl final : public PruneJob {
 
   // Chooses the segments that are dead enough, the emptiest first, and seals the newest if it is
   // one.
-  absl::Status ListSegments() ABSL_EXCLUSIVE_LOCKS_REQUIRED(file_->work_mutex_) {
+  absl::Status ListSegments() ABSL_EXCLUSIVE_LOCKS_REQUIRED(file_->work_lock_) {
     H5M_ASSIGN_OR_RETURN(auto entries, file_->context_->tree->List(file_->directory_));
     std::map<uint64_t, Segment> found;
     for (const DirectoryEntry& entry : entries) {
@@ -164,7 +164,7 @@ class PruneJobImpl final : public PruneJob {
     return absl::OkStatus();
   }
 
-  absl::Status SealNewest() ABSL_EXCLUSIVE_LOCKS_REQUIRED(file_->work_mutex_) {
+  absl::Status SealNewest() ABSL_EXCLUSIVE_LOCKS_REQUIRED(file_->work_lock_) {
     if (pages_->end_bytes() == 0) {
       segments_.erase(pages_->segment());
       return absl::OkStatus();
@@ -179,7 +179,7 @@ class PruneJobImpl final : public PruneJob {
   }
 
   // The rows of as many of the chosen segments as memory is for, or a part of those of one.
-  absl::Status Collect() ABSL_EXCLUSIVE_LOCKS_REQUIRED(file_->work_mutex_) {
+  absl::Status Collect() ABSL_EXCLUSIVE_LOCKS_REQUIRED(file_->work_lock_) {
     if (group_.empty()) {
       held_rows_max_ =
           std::clamp<size_t>(file_->context_->budget.room_bytes() / sizeof(RunOfGeneration),
@@ -224,7 +224,7 @@ class PruneJobImpl final : public PruneJob {
   }
 
   // Copies a part of the first segment of the group, or removes it where nothing is left in it.
-  absl::Status Copy() ABSL_EXCLUSIVE_LOCKS_REQUIRED(file_->work_mutex_) {
+  absl::Status Copy() ABSL_EXCLUSIVE_LOCKS_REQUIRED(file_->work_lock_) {
     if (group_.empty()) {
       in_group_.clear();
       rows_.clear();
@@ -270,7 +270,7 @@ class PruneJobImpl final : public PruneJob {
   }
 
   absl::Status CopySome(std::vector<RunOfGeneration>* rows)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(file_->work_mutex_) {
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(file_->work_lock_) {
     std::vector<MovedRun> moved;
     uint64_t bytes = 0;
     for (auto row = rows->rbegin(); row != rows->rend() && bytes < kCopyBytes; ++row) {
@@ -288,7 +288,7 @@ class PruneJobImpl final : public PruneJob {
     return SetRow(row);
   }
 
-  absl::Status RemoveSegment(uint64_t number) ABSL_EXCLUSIVE_LOCKS_REQUIRED(file_->work_mutex_) {
+  absl::Status RemoveSegment(uint64_t number) ABSL_EXCLUSIVE_LOCKS_REQUIRED(file_->work_lock_) {
     if (file_->revert_pin_.use_count() > 1) {
       progress_.left = "a rollback is not in the head yet, or still read: prune again later";
       return absl::OkStatus();
@@ -302,7 +302,7 @@ class PruneJobImpl final : public PruneJob {
     return absl::OkStatus();
   }
 
-  absl::Status RemoveGenerations() ABSL_EXCLUSIVE_LOCKS_REQUIRED(file_->work_mutex_) {
+  absl::Status RemoveGenerations() ABSL_EXCLUSIVE_LOCKS_REQUIRED(file_->work_lock_) {
     const int64_t newest = Row().generation;
     H5M_ASSIGN_OR_RETURN(const std::vector<int64_t> unused, index_->UnusedGenerations(newest));
     for (int64_t generation : unused) {
@@ -342,7 +342,7 @@ class PruneJobImpl final : public PruneJob {
     absl::MutexLock lock(&file_->mutex_);
     return file_->row_;
   }
-  absl::Status SetRow(const FileRow& row) ABSL_EXCLUSIVE_LOCKS_REQUIRED(file_->work_mutex_) {
+  absl::Status SetRow(const FileRow& row) ABSL_EXCLUSIVE_LOCKS_REQUIRED(file_->work_lock_) {
     absl::MutexLock lock(&file_->mutex_);
     file_->row_ = row;
     return absl::OkStatus();

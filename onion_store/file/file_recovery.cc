@@ -50,7 +50,7 @@ absl::StatusOr<std::shared_ptr<FileImpl>> FileImpl::Load(std::shared_ptr<StoreCo
   if (row.durable_cut > 0) {
     self.file_id_ = row.file_id;
     self.page_size_bytes_ = row.page_size_bytes;
-    absl::MutexLock work(&self.work_mutex_);
+    absl::MutexLock work(&self.work_lock_);
     {
       absl::MutexLock lock(&self.mutex_);
       self.index_ = *std::move(opened);
@@ -356,7 +356,7 @@ absl::Status FileImpl::CheckHead() {
 }
 
 absl::Status FileImpl::TakeInPlainFile(std::string_view comment) {
-  absl::MutexLock work(&work_mutex_);
+  absl::MutexLock work(&work_lock_);
   {
     absl::MutexLock lock(&mutex_);
     H5M_RETURN_IF_ERROR(MakeHistoryDirectory());

@@ -21,7 +21,7 @@ constexpr size_t kRevertsMax = 4096;  // in one record
 
 absl::StatusOr<VersionInfo> FileImpl::Rollback(VersionNumber version, const Provenance& provenance,
                                                const std::array<uint8_t, 16>& request_id) {
-  WorkTurn turn(this);
+  WorkTurn turn(&work_lock_);
   H5M_ASSIGN_OR_RETURN(auto index, Index());
   if (index != nullptr) {
     auto done = index->FindRequest(request_id);

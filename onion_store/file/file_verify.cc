@@ -17,7 +17,7 @@ constexpr size_t kStepRows = 1024;
 
 }  // namespace
 
-// Each step has work_mutex_: nobody applies, prunes or rolls back meanwhile, so that head and sums
+// Each step has work_lock_: nobody applies, prunes or rolls back meanwhile, so that head and sums
 // are of one cut, and rows and records of one moment. Writers and readers go on.
 class VerifyJobImpl final : public VerifyJob {
  public:
@@ -30,7 +30,7 @@ class VerifyJobImpl final : public VerifyJob {
         charge_(file_->context_->budget, kStepBytes) {}
 
   absl::StatusOr<VerifyProgress> Step() override {
-    FileImpl::WorkTurn turn(file_.get());
+    WorkTurn turn(&file_->work_lock_);
     H5M_RETURN_IF_ERROR(file_->dead());
     progress_.found.clear();
     const absl::Status status = RunPhase();
@@ -54,7 +54,7 @@ class VerifyJobImpl final : public VerifyJob {
   };
   enum class Phase : uint8_t { kIndex, kStage, kHeads, kPages, kDone };
 
-  absl::Status RunPhase() ABSL_EXCLUSIVE_LOCKS_REQUIRED(file_->work_mutex_) {
+  absl::Status RunPhase() ABSL_EXCLUSIVE_LOCKS_REQUIRED(file_->work_lock_) {
     switch (phase_) {
       case Phase::kIndex:
         return CheckIndex();
@@ -104,7 +104,7 @@ class VerifyJobImpl final : public VerifyJob {
   }
 
   // What is durable and not in the head has no other copy.
-  absl::Status CheckStage() ABSL_EXCLUSIVE_LOCKS_REQUIRED(file_->work_mutex_) {
+  absl::Status CheckStage() ABSL_EXCLUSIVE_LOCKS_REQUIRED(file_->work_lock_) {
     phase_ = Phase::kHeads;
     const FileRow row = Row();
     if (row.durable_cut <= row.applied_cut) return absl::OkStatus();
@@ -122,7 +122,7 @@ class VerifyJobImpl final : public VerifyJob {
   }
 
   // A part of a head against its sums.
-  absl::Status CheckHead() ABSL_EXCLUSIVE_LOCKS_REQUIRED(file_->work_mutex_) {
+  absl::Status CheckHead() ABSL_EXCLUSIVE_LOCKS_REQUIRED(file_->work_lock_) {
     if (generations_.empty()) {
       phase_ = Phase::kPages;
       return absl::OkStatus();
@@ -200,7 +200,7 @@ class VerifyJobImpl final : public VerifyJob {
   }
 
   absl::Status HeadDiffers(int64_t generation, uint64_t page, uint32_t want, uint32_t found)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(file_->work_mutex_) {
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(file_->work_lock_) {
     {
       // An apply that ended early has written a part of what the stage still holds.
       absl::MutexLock lock(&file_->mutex_);
@@ -216,7 +216,7 @@ class VerifyJobImpl final : public VerifyJob {
   }
 
   // Some records against the rows that name them.
-  absl::Status CheckPages() ABSL_EXCLUSIVE_LOCKS_REQUIRED(file_->work_mutex_) {
+  absl::Status CheckPages() ABSL_EXCLUSIVE_LOCKS_REQUIRED(file_->work_lock_) {
     for (uint64_t bytes = 0; bytes < kStepBytes;) {
       if (rows_.empty()) {
         if (!more_rows_) {
