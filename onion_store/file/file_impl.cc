@@ -10,43 +10,12 @@ namespace h5mirror::store {
 
 FileImpl::FileImpl(std::shared_ptr<StoreContext> context, std::string name)
     : context_(std::move(context)),
-      name_(std::move(name)),
-      directory_(StrCat(name_, ".h5m")),
-      pinned_pages_(context_->budget, *context_->tree, directory_),
-      dropped_versions_(name_) {}
+      files_(context_, std::move(name)),
+      pinned_pages_(context_->budget, *context_->tree, files_.directory()),
+      history_(files_, context_->kind),
+      dropped_versions_(files_.name()) {}
 
 FileImpl::~FileImpl() = default;
-
-uint64_t FileImpl::PagesIn(uint64_t size_bytes) const {
-  return RoundUp(size_bytes, page_size_bytes_) / page_size_bytes_;
-}
-
-std::string FileImpl::HistoryName(std::string_view file) const {
-  return StrCat(directory_, "/", file);
-}
-std::string FileImpl::GenerationName(int64_t number) const {
-  return HistoryName(StrCat("gen-", number));
-}
-std::string FileImpl::OldHeadName(int64_t number) const {
-  return HistoryName(StrCat("head-", number));
-}
-std::string FileImpl::OpenMarkName() const {
-  if (context_->kind == StoreKind::kOneFile) return HistoryName("open");
-  return StrCat(".h5mirror/open/", HexOf(file_id_));
-}
-
-std::string FileImpl::MarkName(std::string_view directory) const {
-  return StrCat(directory, "/", HexOf(file_id_));
-}
-
-void FileImpl::SetMark(std::string_view directory) {
-  if (context_->kind != StoreKind::kRoot) return;
-  EnvTree& tree = *context_->tree;
-  tree.MakeDirectory(directory, 0700).IgnoreError();
-  auto file = tree.Open(MarkName(directory), OpenKind::kCreateFresh, 0600);
-  if (!file.ok() || !WriteAt(**file, 0, name_).ok() || !(*file)->Sync().ok()) return;
-  tree.SyncDirectory(directory).IgnoreError();
-}
 
 absl::StatusOr<std::shared_ptr<VersionIndex>> FileImpl::Index() {
   absl::MutexLock lock(&mutex_);
@@ -56,8 +25,9 @@ absl::StatusOr<std::shared_ptr<VersionIndex>> FileImpl::Index() {
 
 const std::shared_ptr<PageSegments>& FileImpl::Pages() {
   if (pages_ == nullptr) {
-    pages_ = std::make_shared<PageSegments>(*context_->tree, directory_, file_id_, page_size_bytes_,
-                                            row_.pages_segment, row_.pages_end_bytes);
+    pages_ = std::make_shared<PageSegments>(*context_->tree, files_.directory(), files_.file_id(),
+                                            files_.page_size_bytes(), row_.pages_segment,
+                                            row_.pages_end_bytes);
   }
   return pages_;
 }
@@ -84,7 +54,7 @@ void FileImpl::TellDamage(VersionNumber version, const FoundPages& lost, const F
   context_->lost_pages += lost.count;
   if (lost.count > 0) {
     context_->TellNotice(
-        StoreNotice::Kind::kPagesLost, name_,
+        StoreNotice::Kind::kPagesLost, files_.name(),
         StrCat(pages(lost), "version ", version,
                " lost: the head did not match its checksums when they were to be saved. It went "
                "bad on the disk, or something else wrote it; h5mirror verify lists what is lost"));
@@ -93,7 +63,7 @@ void FileImpl::TellDamage(VersionNumber version, const FoundPages& lost, const F
   const uint64_t key = bad.count == 0 ? told_bad_.load() : bad.first + 1;
   if (key != told_bad_.exchange(key)) {
     context_->TellNotice(
-        StoreNotice::Kind::kPagesLost, name_,
+        StoreNotice::Kind::kPagesLost, files_.name(),
         StrCat(pages(bad),
                "the head damaged, and overwritten in part: reads of them fail until a program "
                "writes them as a whole, or creates the file anew"));
@@ -107,9 +77,9 @@ absl::StatusOr<FileInfo> FileImpl::Info() {
     absl::MutexLock lock(&mutex_);
     H5M_RETURN_IF_ERROR(dead_);
     index = index_;
-    info.file_id = file_id_;
+    info.file_id = files_.file_id();
     info.size_bytes = last_size_;
-    info.page_size_bytes = page_size_bytes_;
+    info.page_size_bytes = files_.page_size_bytes();
     info.generation = base_ == nullptr ? 0 : base_->number;
     info.last_cut = last_cut_;
     info.durable_cut = row_.durable_cut;
@@ -166,7 +136,7 @@ absl::Status FileImpl::WaitApplied(absl::Duration timeout) {
   };
   if (!mutex_.AwaitWithDeadline(absl::Condition(&applied), deadline)) {
     return absl::DeadlineExceededError(
-        StrCat(name_, ": the head does not hold the newest durable cut yet",
+        StrCat(files_.name(), ": the head does not hold the newest durable cut yet",
                apply_error_.ok() ? "" : ": ", ToStd(apply_error_.message())));
   }
   return dead_;
@@ -180,22 +150,22 @@ absl::StatusOr<FileImpl::GenerationPtr> FileImpl::OpenGeneration(int64_t number,
   generation->has_cut = true;
   auto head = context_->tree->Open(head_name, kind, 0);
   if (absl::IsNotFound(head.status())) {
-    return absl::DataLossError(StrCat(head_name, ", the head of generation ", number, " of ", name_,
-                                      ", is missing: put it back, or remove ", directory_,
-                                      " to forget the file's history"));
+    return absl::DataLossError(StrCat(head_name, ", the head of generation ", number, " of ",
+                                      files_.name(), ", is missing: put it back, or remove ",
+                                      files_.directory(), " to forget the file's history"));
   }
   H5M_RETURN_IF_ERROR(head.status());
   generation->head = *std::move(head);
-  std::string sums_name = HistoryName(StrCat("sums-", number));
+  std::string sums_name = files_.HistoryName(StrCat("sums-", number));
   if (context_->background == nullptr) {  // Only read, perhaps by others too.
     H5M_ASSIGN_OR_RETURN(auto sums, context_->tree->Open(sums_name, OpenKind::kRead, 0));
-    generation->sums = std::make_unique<SumsFile>(std::move(sums), page_size_bytes_);
+    generation->sums = std::make_unique<SumsFile>(std::move(sums), files_.page_size_bytes());
     return generation;
   }
   H5M_ASSIGN_OR_RETURN(const bool had_sums, context_->tree->Exists(sums_name));
   H5M_ASSIGN_OR_RETURN(auto sums, context_->tree->Open(sums_name, OpenKind::kCreate, 0600));
-  if (!had_sums) H5M_RETURN_IF_ERROR(context_->tree->SyncDirectory(directory_));
-  generation->sums = std::make_unique<SumsFile>(std::move(sums), page_size_bytes_);
+  if (!had_sums) H5M_RETURN_IF_ERROR(context_->tree->SyncDirectory(files_.directory()));
+  generation->sums = std::make_unique<SumsFile>(std::move(sums), files_.page_size_bytes());
   return generation;
 }
 

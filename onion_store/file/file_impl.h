@@ -16,6 +16,8 @@
 //   DueWork                  which cut becomes durable when, and which becomes a version
 //   PlanCommit()             what one transaction of the index says
 //   ApplyRound               the pages of one round of the apply
+//   HistoryFiles             names on the disk, page size
+//   OpenHistory              the history's directory, and the mark of an open file
 //   DroppedVersions          whether a version was dropped while it was looked up
 //   SnapshotSource, VersionSource   what readers of cuts and versions get of the file
 #ifndef H5MIRROR_ONION_STORE_FILE_FILE_IMPL_H_
@@ -37,6 +39,8 @@
 #include "onion_store/file/commit_plan.h"
 #include "onion_store/file/due_work.h"
 #include "onion_store/file/file_layers.h"
+#include "onion_store/file/history_files.h"
+#include "onion_store/file/open_history.h"
 #include "onion_store/file/pins.h"
 #include "onion_store/file/snapshot_source.h"
 #include "onion_store/file/version_source.h"
@@ -77,8 +81,8 @@ class FileImpl final : public File,
   FileImpl(std::shared_ptr<StoreContext> context, std::string name);
   ~FileImpl() override;
 
-  const std::string& name() const override { return name_; }
-  const FileId& file_id() const override { return file_id_; }
+  const std::string& name() const override { return files_.name(); }
+  const FileId& file_id() const override { return files_.file_id(); }
   absl::StatusOr<FileInfo> Info() override;
   absl::StatusOr<Token> Acquire() override;
   absl::Status Begin(Token token, SessionStart start, const Origin& origin,
@@ -128,7 +132,7 @@ class FileImpl final : public File,
   absl::Time RunBackground() override;
 
   // What readers of its cuts and versions need; name() is above.
-  uint32_t page_size_bytes() const override { return page_size_bytes_; }
+  uint32_t page_size_bytes() const override { return files_.page_size_bytes(); }
   absl::Status dead() override;
   void Unpin(const std::shared_ptr<PinnedCut>& pin) override ABSL_LOCKS_EXCLUDED(mutex_);
   void ExpirePin(const std::shared_ptr<PinnedCut>& pin) override ABSL_LOCKS_EXCLUDED(mutex_);
@@ -204,7 +208,6 @@ class FileImpl final : public File,
   absl::Status EndLocked(SessionEnd end) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status DropOpen() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void MakeVersionOfLastCut() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Status MakeHistoryDirectory() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Post(absl::Time when);
 
   // ---- file_durable.cc; work_lock_ is held ----
@@ -242,8 +245,6 @@ class FileImpl final : public File,
   absl::Status MakeVersionOfDurableCut(const Provenance& provenance,
                                        const std::optional<std::array<uint8_t, 16>>& request_id)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
-  // Syncs the names of the directories above the head.
-  absl::Status SyncNamesAbove();
   // Makes the index with the first cut in it. Fills in the file's constants in `row`.
   absl::Status CreateIndex(FileRow* row, absl::Span<const VersionRow> versions,
                            const std::optional<GenerationRow>& begins)
@@ -304,11 +305,6 @@ class FileImpl final : public File,
   // True: a commit makes no version now. The first commit of a file always makes one: a file
   // without a version cannot be read.
   bool HistoryStopped() ABSL_LOCKS_EXCLUDED(mutex_);
-
-  // ---- file_prune.cc ----
-  // Makes or removes the mark of an unfinished prune: Store::UnfinishedPrunes().
-  void SetPruneMark();
-  void ClearPruneMark();
 
   // ---- file_apply.cc; work_lock_ is held ----
   LayerPtr OldestUnapplied() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -393,18 +389,6 @@ class FileImpl final : public File,
   absl::Status CutOffGrowth(const OutsideChange& change);
 
   // ---- shared ----
-  // The mark of this file in `directory` (kPruneMarks, kCheckMarks). Only a hint: SetMark() ignores
-  // errors.
-  std::string MarkName(std::string_view directory) const;
-  void SetMark(std::string_view directory);
-  uint64_t PageOf(uint64_t offset) const { return offset / page_size_bytes_; }
-  uint64_t PagesIn(uint64_t size_bytes) const;
-  std::string HistoryName(std::string_view file) const;
-  std::string GenerationName(int64_t number) const;
-  std::string OldHeadName(int64_t number) const;
-  std::string OpenMarkName() const;
-  void SetOpenMark() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void ClearOpenMark() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::StatusOr<std::shared_ptr<VersionIndex>> Index();
   const std::shared_ptr<PageSegments>& Pages() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The bytes in the segments of pre-images before the newest one.
@@ -412,11 +396,8 @@ class FileImpl final : public File,
   std::optional<CheckInfo> LastCheck(VersionIndex& index) ABSL_LOCKS_EXCLUDED(check_mutex_);
 
   const std::shared_ptr<StoreContext> context_;
-  const std::string name_;
-  const std::string directory_;  // the history's
+  HistoryFiles files_;
   // Set by Load, then constant.
-  FileId file_id_{};
-  uint32_t page_size_bytes_ = 0;
   VersionNumber outside_change_ = 0;
 
   WorkLock work_lock_ ABSL_ACQUIRED_BEFORE(mutex_);
@@ -460,9 +441,7 @@ class FileImpl final : public File,
   MetadataMap metadata_;
   BarrierId last_barrier_ ABSL_GUARDED_BY(mutex_);
   DueWork due_work_ ABSL_GUARDED_BY(mutex_);
-  bool names_changed_ ABSL_GUARDED_BY(mutex_) = false;  // in the history, since the last sync of it
-  bool made_directories_ ABSL_GUARDED_BY(mutex_) = false;
-  bool open_mark_ ABSL_GUARDED_BY(mutex_) = false;
+  OpenHistory history_ ABSL_GUARDED_BY(mutex_);
   // False: the newest version is known to have no pre-images.
   bool newest_has_rows_ ABSL_GUARDED_BY(mutex_) = true;
   DroppedVersions dropped_versions_;

@@ -53,7 +53,7 @@ class PruneJobImpl final : public PruneJob {
     }
     progress_.freed_bytes = static_cast<uint64_t>(std::max<int64_t>(0, freed_bytes_));
     progress_.done = phase_ == Phase::kDone;
-    if (progress_.done) file_->ClearPruneMark();
+    if (progress_.done) file_->files_.RemoveMark(kPruneMarks);
     return progress_;
   }
 
@@ -98,8 +98,8 @@ class PruneJobImpl final : public PruneJob {
 
   absl::Status Move() {
     int64_t done = 0;
-    H5M_ASSIGN_OR_RETURN(const bool more, index_->MoveDropped(file_->page_size_bytes_, kMoveRows,
-                                                              &move_cursor_, &done));
+    H5M_ASSIGN_OR_RETURN(const bool more, index_->MoveDropped(file_->files_.page_size_bytes(),
+                                                              kMoveRows, &move_cursor_, &done));
     // Some versions have no rows, some that have are an earlier job's.
     progress_.versions_dropped = std::min(progress_.versions_dropped + done, dropped_);
     if (more) return absl::OkStatus();
@@ -144,13 +144,13 @@ class PruneJobImpl final : public PruneJob {
   // Chooses the segments that are dead enough, the emptiest first, and seals the newest if it is
   // one.
   absl::Status ListSegments() ABSL_EXCLUSIVE_LOCKS_REQUIRED(file_->work_lock_) {
-    H5M_ASSIGN_OR_RETURN(auto entries, file_->context_->tree->List(file_->directory_));
+    H5M_ASSIGN_OR_RETURN(auto entries, file_->context_->tree->List(file_->files_.directory()));
     std::map<uint64_t, Segment> found;
     for (const DirectoryEntry& entry : entries) {
       const auto number = NumberAfter(entry.name, "pages-");
       if (!number) continue;
       H5M_ASSIGN_OR_RETURN(const FileStat stat,
-                           file_->context_->tree->Stat(file_->HistoryName(entry.name)));
+                           file_->context_->tree->Stat(file_->files_.HistoryName(entry.name)));
       Segment segment = segments_[*number];
       segment.size_bytes = stat.size_bytes;
       if (IsDeadEnough(segment.size_bytes, segment.live_bytes)) found[*number] = segment;
@@ -314,14 +314,14 @@ class PruneJobImpl final : public PruneJob {
       for (int64_t generation : unused) file_->old_generations_.erase(generation);
     }
     H5M_ASSIGN_OR_RETURN(const std::vector<int64_t> kept, index_->Generations());
-    H5M_ASSIGN_OR_RETURN(auto entries, file_->context_->tree->List(file_->directory_));
+    H5M_ASSIGN_OR_RETURN(auto entries, file_->context_->tree->List(file_->files_.directory()));
     for (const DirectoryEntry& entry : entries) {
       const auto number = GenerationOfEntry(entry.name);
       if (!number || *number >= newest ||
           std::find(kept.begin(), kept.end(), *number) != kept.end()) {
         continue;
       }
-      const std::string name = file_->HistoryName(entry.name);
+      const std::string name = file_->files_.HistoryName(entry.name);
       const uint64_t bytes = DataBytes(*file_->context_->tree, name);
       H5M_RETURN_IF_ERROR(file_->context_->tree->Remove(name));
       freed_bytes_ += static_cast<int64_t>(bytes);
@@ -370,14 +370,6 @@ class PruneJobImpl final : public PruneJob {
   MemoryCharge charge_;
 };
 
-// Only so that a server goes on with it after a crash: without it, the next prune does.
-void FileImpl::SetPruneMark() { SetMark(kPruneMarks); }
-
-void FileImpl::ClearPruneMark() {
-  if (context_->kind != StoreKind::kRoot) return;
-  context_->tree->Remove(MarkName(kPruneMarks)).IgnoreError();
-}
-
 absl::StatusOr<VersionNumber> FileImpl::OldestNeeded() {
   absl::MutexLock lock(&mutex_);
   H5M_RETURN_IF_ERROR(dead_);
@@ -391,7 +383,7 @@ absl::StatusOr<std::unique_ptr<PruneJob>> FileImpl::StartPrune(
   H5M_ASSIGN_OR_RETURN(const VersionNumber needed, OldestNeeded());
   H5M_ASSIGN_OR_RETURN(const auto index, Index());
   if (index == nullptr) {
-    return absl::NotFoundError(StrCat(name_, " has no version yet"));
+    return absl::NotFoundError(StrCat(files_.name(), " has no version yet"));
   }
   std::sort(versions.begin(), versions.end());
   versions.erase(std::unique(versions.begin(), versions.end()), versions.end());
@@ -406,13 +398,15 @@ absl::StatusOr<std::unique_ptr<PruneJob>> FileImpl::StartPrune(
     absl::MutexLock lock(&mutex_);
     H5M_RETURN_IF_ERROR(dead_);
     if (pruning_) {
-      return absl::FailedPreconditionError(StrCat(name_, ": a prune of it is under way already"));
+      return absl::FailedPreconditionError(
+          StrCat(files_.name(), ": a prune of it is under way already"));
     }
     pruning_ = true;
     pages = Pages();
   }
   auto job = std::make_unique<PruneJobImpl>(shared_from_this(), index, pages, std::move(there));
-  SetPruneMark();
+  // Only so that a server goes on with it after a crash: without it, the next prune does.
+  files_.SetMark(kPruneMarks);
   return job;
 }
 

@@ -40,7 +40,7 @@ absl::StatusOr<std::shared_ptr<FileImpl>> FileImpl::Load(std::shared_ptr<StoreCo
   if (context->kind == StoreKind::kRoot) H5M_RETURN_IF_ERROR(CheckNotEmbedded(tree, name));
   auto file = std::make_shared<FileImpl>(context, std::string(name));
   FileImpl& self = *file;
-  auto opened = VersionIndex::Open(context->vfs, tree, self.directory_);
+  auto opened = VersionIndex::Open(context->vfs, tree, self.files_.directory());
   FileRow row;
   if (opened.ok()) {
     H5M_ASSIGN_OR_RETURN(row, (*opened)->ReadFileRow());
@@ -48,8 +48,7 @@ absl::StatusOr<std::shared_ptr<FileImpl>> FileImpl::Load(std::shared_ptr<StoreCo
     return opened.status();
   }
   if (row.durable_cut > 0) {
-    self.file_id_ = row.file_id;
-    self.page_size_bytes_ = row.page_size_bytes;
+    self.files_.Identify(row.file_id, row.page_size_bytes);
     absl::MutexLock work(&self.work_lock_);
     {
       absl::MutexLock lock(&self.mutex_);
@@ -68,8 +67,7 @@ absl::StatusOr<std::shared_ptr<FileImpl>> FileImpl::Load(std::shared_ptr<StoreCo
   }
   if (context->kind == StoreKind::kRoot) H5M_RETURN_IF_ERROR(CheckNewName(name));
   if (opened.ok()) opened->reset();
-  self.file_id_ = RandomBytes16();
-  self.page_size_bytes_ = page_size_bytes;
+  self.files_.Identify(RandomBytes16(), page_size_bytes);
   H5M_RETURN_IF_ERROR(self.RemoveLeftovers(nullptr));
   auto head = tree.Stat(name);
   if (head.ok()) {
@@ -81,7 +79,7 @@ absl::StatusOr<std::shared_ptr<FileImpl>> FileImpl::Load(std::shared_ptr<StoreCo
   if (!absl::IsNotFound(head.status())) return head.status();
   absl::MutexLock lock(&self.mutex_);
   self.row_.cut_reserved = kCutReserve;
-  self.stage_ = std::make_unique<StageLog>(tree, self.directory_, self.file_id_);
+  self.stage_ = std::make_unique<StageLog>(tree, self.files_.directory(), self.files_.file_id());
   self.last_cut_end_ = self.stage_->end();
   return file;
 }
@@ -92,14 +90,13 @@ absl::StatusOr<std::shared_ptr<FileImpl>> FileImpl::LoadToRead(
   FileImpl& self = *file;
   H5M_ASSIGN_OR_RETURN(
       std::shared_ptr<VersionIndex> index,
-      VersionIndex::Open(context->vfs, *context->tree, self.directory_, IndexUse::kRead));
+      VersionIndex::Open(context->vfs, *context->tree, self.files_.directory(), IndexUse::kRead));
   H5M_ASSIGN_OR_RETURN(const FileRow row, index->ReadFileRow());
-  self.file_id_ = row.file_id;
-  self.page_size_bytes_ = row.page_size_bytes;
+  self.files_.Identify(row.file_id, row.page_size_bytes);
   H5M_RETURN_IF_ERROR(self.CheckAtRest(row));
   H5M_ASSIGN_OR_RETURN(const VersionRow newest, index->Newest());
   H5M_ASSIGN_OR_RETURN(GenerationPtr generation,
-                       self.OpenGeneration(row.generation, self.name_, OpenKind::kRead));
+                       self.OpenGeneration(row.generation, self.files_.name(), OpenKind::kRead));
   absl::MutexLock lock(&self.mutex_);
   self.index_ = std::move(index);
   self.newest_ = newest.info;
@@ -109,35 +106,37 @@ absl::StatusOr<std::shared_ptr<FileImpl>> FileImpl::LoadToRead(
   self.last_cut_time_ = absl::FromUnixNanos(row.server_time_ns);
   self.last_barrier_ = row.durable_barrier;
   self.row_ = row;
-  self.stage_ = std::make_unique<StageLog>(*context->tree, self.directory_, self.file_id_);
+  self.stage_ =
+      std::make_unique<StageLog>(*context->tree, self.files_.directory(), self.files_.file_id());
   return file;
 }
 
 absl::Status FileImpl::CheckAtRest(const FileRow& row) {
   H5M_ASSIGN_OR_RETURN(const bool unswapped,
-                       context_->tree->Exists(GenerationName(row.generation)));
-  const auto head = context_->tree->Stat(name_);
+                       context_->tree->Exists(files_.GenerationName(row.generation)));
+  const auto head = context_->tree->Stat(files_.name());
   if (!head.ok() && !absl::IsNotFound(head.status())) return head.status();
   if (head.ok() && !unswapped && row.durable_cut == row.applied_cut && *head == row.head) {
     return absl::OkStatus();
   }
-  return absl::FailedPreconditionError(StrCat(name_, " must be recovered before it is read"));
+  return absl::FailedPreconditionError(
+      StrCat(files_.name(), " must be recovered before it is read"));
 }
 
 // Pre-images and old heads are made only where an index is durable: it was lost, not never made.
 absl::Status FileImpl::CheckNothingDurable(const std::vector<DirectoryEntry>& entries) const {
   for (const DirectoryEntry& entry : entries) {
     if (!NumberAfter(entry.name, "pages-") && !NumberAfter(entry.name, "head-")) continue;
-    return absl::DataLossError(StrCat(directory_, " holds ", entry.name,
+    return absl::DataLossError(StrCat(files_.directory(), " holds ", entry.name,
                                       " and no index that names "
                                       "it: put the index back, or remove ",
-                                      directory_, " to forget the file's history"));
+                                      files_.directory(), " to forget the file's history"));
   }
   return absl::OkStatus();
 }
 
 absl::Status FileImpl::RemoveLeftovers(const FileRow* row) {
-  auto entries = context_->tree->List(directory_);
+  auto entries = context_->tree->List(files_.directory());
   if (absl::IsNotFound(entries.status())) return absl::OkStatus();
   H5M_RETURN_IF_ERROR(entries.status());
   if (row == nullptr) H5M_RETURN_IF_ERROR(CheckNothingDurable(*entries));
@@ -157,7 +156,7 @@ absl::Status FileImpl::RemoveLeftovers(const FileRow* row) {
       remove = remove || entry.name == "index" || entry.name == "index-wal" ||
                entry.name == "index-journal";
     }
-    if (remove) H5M_RETURN_IF_ERROR(context_->tree->Remove(HistoryName(entry.name)));
+    if (remove) H5M_RETURN_IF_ERROR(context_->tree->Remove(files_.HistoryName(entry.name)));
   }
   return absl::OkStatus();
 }
@@ -173,14 +172,14 @@ absl::Status FileImpl::Recover(FileRow row) {
   H5M_ASSIGN_OR_RETURN(uint64_t size_max, index->SizeMax(row.generation));
   // Only where it is known to be there: without gen-N there is nothing to swap in.
   H5M_ASSIGN_OR_RETURN(const bool unswapped,
-                       context_->tree->Exists(GenerationName(row.generation)));
+                       context_->tree->Exists(files_.GenerationName(row.generation)));
   if (unswapped) {
     Generation swapped;
     swapped.number = row.generation;
     H5M_RETURN_IF_ERROR(FinishSwap(swapped));
   }
   H5M_ASSIGN_OR_RETURN(GenerationPtr generation,
-                       OpenGeneration(row.generation, name_, OpenKind::kWrite));
+                       OpenGeneration(row.generation, files_.name(), OpenKind::kWrite));
   generation->cut_bytes = std::max({size_max, row.durable_size_bytes, row.applied_size_bytes});
   {
     absl::MutexLock lock(&mutex_);
@@ -195,9 +194,9 @@ absl::Status FileImpl::Recover(FileRow row) {
     last_size_ = row.durable_size_bytes;
     last_cut_time_ = absl::FromUnixNanos(row.server_time_ns);
     last_barrier_ = row.durable_barrier;
-    made_directories_ = true;
+    history_.Loaded();
     row_ = row;
-    stage_ = std::make_unique<StageLog>(*context_->tree, directory_, file_id_);
+    stage_ = std::make_unique<StageLog>(*context_->tree, files_.directory(), files_.file_id());
     stage_->StartAt(row.stage_last + 1);
     last_cut_end_ = stage_->end();
   }
@@ -214,12 +213,12 @@ absl::Status FileImpl::ReplayStage() {
   const FileRow& row = row_;
   const GenerationPtr generation = generation_;
   H5M_ASSIGN_OR_RETURN(GenerationRow began, index_->GetGeneration(row.generation));
-  auto stage = std::make_unique<StageLog>(*context_->tree, directory_, file_id_);
+  auto stage = std::make_unique<StageLog>(*context_->tree, files_.directory(), files_.file_id());
   H5M_RETURN_IF_ERROR(stage->Open(row.stage_first, {row.stage_last, row.stage_end_bytes}));
   stage_ = std::move(stage);
 
   auto fresh = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    auto layer = std::make_shared<CutLayer>(context_->budget, *context_->tree, directory_);
+    auto layer = std::make_shared<CutLayer>(context_->budget, *context_->tree, files_.directory());
     layer->generation = generation;
     layer->segments = stage_->segments();
     layer->pages = Pages();
@@ -300,8 +299,8 @@ absl::Status FileImpl::ReplayStage() {
     generation->cut_bytes = std::max(generation->cut_bytes, each->cut_bytes);
   }
   if (layers_.empty() || layers_.back()->cut != row.durable_cut) {
-    return absl::DataLossError(StrCat(directory_, ": the stage does not hold cut ", row.durable_cut,
-                                      ", which was durable"));
+    return absl::DataLossError(StrCat(files_.directory(), ": the stage does not hold cut ",
+                                      row.durable_cut, ", which was durable"));
   }
   return absl::OkStatus();
 }
@@ -312,7 +311,7 @@ absl::Status FileImpl::ReplayRevert(const Revert& revert, CutLayer* layer) {
   std::string bytes(revert.extent.length, '\0');
   H5M_RETURN_IF_ERROR(layer->pages->ReadAt(revert.at, absl::MakeSpan(bytes)));
   if (Crc32c(bytes) != revert.crc) {
-    return absl::DataLossError(StrCat(directory_, ": the page at ", revert.extent.offset,
+    return absl::DataLossError(StrCat(files_.directory(), ": the page at ", revert.extent.offset,
                                       " that a rollback brings back does not match its checksum"));
   }
   layer->revert_pin = revert_pin_;
@@ -335,7 +334,7 @@ absl::Status FileImpl::CheckHead() {
     clean = layers_.empty();
   }
   H5M_ASSIGN_OR_RETURN(FileStat stat, generation->head->Stat());
-  H5M_ASSIGN_OR_RETURN(const bool was_open, context_->tree->Exists(OpenMarkName()));
+  H5M_ASSIGN_OR_RETURN(const bool was_open, context_->tree->Exists(files_.OpenMarkName()));
   bool outside = clean && row.head.inode != 0 && stat != row.head;
   // A writer's uncut bytes. Where no server guards the file anybody may have written it since the
   // crash: there it is read and compared.
@@ -350,7 +349,7 @@ absl::Status FileImpl::CheckHead() {
     H5M_RETURN_IF_ERROR(generation->head->Truncate(needed));
   }
   absl::MutexLock lock(&mutex_);
-  open_mark_ = was_open;
+  history_.FoundMark(was_open);
   last_lacks_version_ = was_open && row_.changed;
   return absl::OkStatus();
 }
@@ -359,15 +358,15 @@ absl::Status FileImpl::TakeInPlainFile(std::string_view comment) {
   absl::MutexLock work(&work_lock_);
   {
     absl::MutexLock lock(&mutex_);
-    H5M_RETURN_IF_ERROR(MakeHistoryDirectory());
+    H5M_RETURN_IF_ERROR(history_.Make());
   }
-  H5M_ASSIGN_OR_RETURN(auto head, context_->tree->Open(name_, OpenKind::kWrite, 0));
+  H5M_ASSIGN_OR_RETURN(auto head, context_->tree->Open(files_.name(), OpenKind::kWrite, 0));
   H5M_RETURN_IF_ERROR(head->Sync());
   H5M_ASSIGN_OR_RETURN(FileStat stat, head->Stat());
-  size_t slash = directory_.rfind('/');
-  H5M_RETURN_IF_ERROR(
-      context_->tree->SyncDirectory(slash == std::string::npos ? "" : directory_.substr(0, slash)));
-  H5M_RETURN_IF_ERROR(SyncNamesAbove());
+  size_t slash = files_.directory().rfind('/');
+  H5M_RETURN_IF_ERROR(context_->tree->SyncDirectory(
+      slash == std::string::npos ? "" : files_.directory().substr(0, slash)));
+  H5M_RETURN_IF_ERROR(files_.SyncNamesAbove());
   FileRow row;
   row.cut_reserved = kCutReserve;
   row.generation = 1;

@@ -55,7 +55,7 @@ absl::Status CheckExtents(absl::Span<const Extent> extents,
 absl::Status FileImpl::CheckSession(Token token) {
   H5M_RETURN_IF_ERROR(dead_);
   if (token == 0 || token != session_.token || !session_.begun) {
-    return absl::AbortedError(StrCat(name_, ": token ", token,
+    return absl::AbortedError(StrCat(files_.name(), ": token ", token,
                                      " is fenced: another session was "
                                      "given the lease, or this one has ended"));
   }
@@ -77,13 +77,13 @@ absl::Status FileImpl::Begin(Token token, SessionStart start, const Origin& orig
   absl::MutexLock lock(&mutex_);
   H5M_RETURN_IF_ERROR(dead_);
   if (token == 0 || token != session_.token) {
-    return absl::AbortedError(StrCat(name_, ": token ", token, " is fenced"));
+    return absl::AbortedError(StrCat(files_.name(), ": token ", token, " is fenced"));
   }
   if (session_.begun) {
-    return absl::FailedPreconditionError(StrCat(name_, ": the session has begun already"));
+    return absl::FailedPreconditionError(StrCat(files_.name(), ": the session has begun already"));
   }
   if (open_ != nullptr) {
-    return absl::UnavailableError(StrCat(name_, ": a rollback is under way, try again"));
+    return absl::UnavailableError(StrCat(files_.name(), ": a rollback is under way, try again"));
   }
   session_.start = start;
   session_.origin = origin;
@@ -94,7 +94,7 @@ absl::Status FileImpl::Begin(Token token, SessionStart start, const Origin& orig
 }
 
 absl::Status FileImpl::BeginLocked(SessionStart start, uint32_t mode_bits) {
-  H5M_RETURN_IF_ERROR(MakeHistoryDirectory());
+  H5M_RETURN_IF_ERROR(history_.Make());
   if (start == SessionStart::kNewGeneration || base_ == nullptr) {
     H5M_RETURN_IF_ERROR(NewGenerationLocked(mode_bits));
     open_size_ = 0;
@@ -102,7 +102,7 @@ absl::Status FileImpl::BeginLocked(SessionStart start, uint32_t mode_bits) {
     generation_ = base_;
     open_size_ = last_size_;
   }
-  SetOpenMark();
+  history_.SetMark();
   open_ = NewLayer();
   return absl::OkStatus();
 }
@@ -111,18 +111,18 @@ absl::Status FileImpl::NewGenerationLocked(uint32_t mode_bits) {
   auto fresh = std::make_shared<Generation>();
   fresh->number = std::max(row_.generation, base_ == nullptr ? 0 : base_->number) + 1;
   fresh->hidden = true;
-  std::string name = GenerationName(fresh->number);
+  std::string name = files_.GenerationName(fresh->number);
   H5M_ASSIGN_OR_RETURN(fresh->head, context_->tree->Open(name, OpenKind::kCreateFresh, 0600));
   H5M_RETURN_IF_ERROR(
       fresh->head->SetMode(mode_bits & 0777 & ~context_->options.umask_bits, context_->group));
-  names_changed_ = true;
+  history_.NoteNewName();
   generation_ = std::move(fresh);
   metadata_.Clear();
   return absl::OkStatus();
 }
 
 FileImpl::LayerPtr FileImpl::NewLayer() {
-  auto layer = std::make_shared<CutLayer>(context_->budget, *context_->tree, directory_);
+  auto layer = std::make_shared<CutLayer>(context_->budget, *context_->tree, files_.directory());
   layer->generation = generation_;
   layer->pages = Pages();
   layer->begins_generation = !generation_->has_cut;
@@ -130,7 +130,9 @@ FileImpl::LayerPtr FileImpl::NewLayer() {
   return layer;
 }
 
-uint64_t FileImpl::DirectFloor() const { return RoundUp(generation_->cut_bytes, page_size_bytes_); }
+uint64_t FileImpl::DirectFloor() const {
+  return RoundUp(generation_->cut_bytes, files_.page_size_bytes());
+}
 
 absl::Status FileImpl::Write(Token token, absl::Span<const Extent> extents,
                              absl::Span<const std::string_view> pieces) {
@@ -144,7 +146,7 @@ absl::Status FileImpl::Write(Token token, absl::Span<const Extent> extents,
 absl::Status FileImpl::WriteLocked(absl::Span<const Extent> extents,
                                    absl::Span<const std::string_view> pieces) {
   for (const Extent& extent : extents) {
-    H5M_RETURN_IF_ERROR(context_->CheckFileSize(name_, extent.end()));
+    H5M_RETURN_IF_ERROR(context_->CheckFileSize(files_.name(), extent.end()));
   }
   const uint64_t floor = DirectFloor();
   PieceCursor cursor(pieces);
@@ -208,7 +210,7 @@ absl::Status FileImpl::Truncate(Token token, uint64_t size_bytes) {
 }
 
 absl::Status FileImpl::TruncateLocked(uint64_t size_bytes) {
-  H5M_RETURN_IF_ERROR(context_->CheckFileSize(name_, size_bytes));
+  H5M_RETURN_IF_ERROR(context_->CheckFileSize(files_.name(), size_bytes));
   if (size_bytes >= open_size_) {
     open_size_ = size_bytes;
     return absl::OkStatus();
@@ -229,13 +231,13 @@ absl::Status FileImpl::TruncateLocked(uint64_t size_bytes) {
 
 absl::Status FileImpl::ReadNewest(Token token, uint64_t offset, absl::Span<char> out) {
   if (offset > INT64_MAX || out.size() > INT64_MAX - offset) {
-    return absl::InvalidArgumentError(StrCat(name_, ": read beyond 2^63-1"));
+    return absl::InvalidArgumentError(StrCat(files_.name(), ": read beyond 2^63-1"));
   }
   // Held over the read: what is applied meanwhile leaves the stage.
   absl::MutexLock lock(&mutex_);
   H5M_RETURN_IF_ERROR(dead_);
   if (token == 0 || token != session_.token || !session_.begun) {
-    return absl::AbortedError(StrCat(name_, ": token ", token, " is fenced"));
+    return absl::AbortedError(StrCat(files_.name(), ": token ", token, " is fenced"));
   }
   std::vector<LayerPtr> layers;
   for (const LayerPtr& layer : layers_) {
@@ -271,7 +273,7 @@ absl::StatusOr<CutNumber> FileImpl::Cut(
     due = NextDue();
   }
   Post(due);
-  context_->TellOfCut(name_, cut);
+  context_->TellOfCut(files_.name(), cut);
   return cut;
 }
 
@@ -286,7 +288,7 @@ absl::StatusOr<CutNumber> FileImpl::CutLocked(CutRequest request, CutWaiter wait
     LayerPtr mine = open_;
     mutex_.Await(absl::Condition(&free));
     H5M_RETURN_IF_ERROR(dead_);
-    if (open_ != mine) return absl::AbortedError(StrCat(name_, ": the session was fenced"));
+    if (open_ != mine) return absl::AbortedError(StrCat(files_.name(), ": the session was fenced"));
   }
   H5M_RETURN_IF_ERROR(TruncateLocked(request.size_bytes));
   const CutNumber cut = next_cut_;
@@ -388,7 +390,7 @@ absl::Status FileImpl::End(Token token, SessionEnd end) {
   absl::MutexLock lock(&mutex_);
   if (!dead_.ok()) return dead_;
   if (token == 0 || token != session_.token) {
-    return absl::AbortedError(StrCat(name_, ": token ", token, " is fenced"));
+    return absl::AbortedError(StrCat(files_.name(), ": token ", token, " is fenced"));
   }
   absl::Status ended = session_.begun ? EndLocked(end) : absl::OkStatus();
   session_ = Session();
@@ -404,11 +406,9 @@ absl::Status FileImpl::EndLocked(SessionEnd end) {
   }
   session_.begun = false;
   if (layers_.empty() && !due_work_.has_lost_cut()) {
-    ClearOpenMark();
+    history_.ClearMark();
     if (row_.durable_cut == 0) {
-      // An empty store leaves no trace. What a client keeps in there stays.
-      context_->tree->RemoveDirectory(directory_).IgnoreError();
-      made_directories_ = names_changed_ = false;
+      history_.RemoveEmpty();  // An empty store leaves no trace.
     }
   }
   Post(absl::InfinitePast());
@@ -422,7 +422,7 @@ absl::Status FileImpl::DropOpen() {
   GenerationPtr written = std::move(generation_);
   generation_ = base_;
   if (!written->has_cut) {
-    H5M_RETURN_IF_ERROR(context_->tree->Remove(GenerationName(written->number)));
+    H5M_RETURN_IF_ERROR(context_->tree->Remove(files_.GenerationName(written->number)));
     return stage_->RewindTo(last_cut_end_);
   }
   H5M_RETURN_IF_ERROR(stage_->RewindTo(last_cut_end_));
@@ -449,37 +449,6 @@ void FileImpl::MakeVersionOfLastCut() {
   top->kind = BarrierKind::kCommit;
   top->is_writers_last = true;
   top->provenance = std::move(provenance);
-}
-
-absl::Status FileImpl::MakeHistoryDirectory() {
-  if (made_directories_ || row_.durable_cut > 0) return absl::OkStatus();
-  const uint32_t mode_bits = 0777 & ~context_->options.umask_bits;
-  for (size_t slash = name_.find('/'); slash != std::string::npos;
-       slash = name_.find('/', slash + 1)) {
-    absl::Status made = context_->tree->MakeDirectory(name_.substr(0, slash), mode_bits);
-    if (!made.ok() && !absl::IsAlreadyExists(made)) return made;
-  }
-  absl::Status made = context_->tree->MakeDirectory(directory_, 0700);
-  if (!made.ok() && !absl::IsAlreadyExists(made)) return made;
-  made_directories_ = true;
-  return absl::OkStatus();
-}
-
-void FileImpl::SetOpenMark() {
-  if (open_mark_) return;
-  // Only a hint for the pass after a crash: without it the file is recovered at its first open.
-  auto file = context_->tree->Open(OpenMarkName(), OpenKind::kCreateFresh, 0600);
-  if (file.ok()) WriteAt(**file, 0, name_).IgnoreError();
-  open_mark_ = file.ok();
-  // There nothing else tells a program that only wants to read the head that a crash left it
-  // between two cuts: it must survive what the cuts survive.
-  if (context_->kind == StoreKind::kOneFile) names_changed_ = true;
-}
-
-void FileImpl::ClearOpenMark() {
-  if (!open_mark_) return;
-  context_->tree->Remove(OpenMarkName()).IgnoreError();
-  open_mark_ = false;
 }
 
 }  // namespace h5mirror::store

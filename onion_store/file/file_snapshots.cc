@@ -26,7 +26,7 @@ absl::StatusOr<std::shared_ptr<Snapshot>> FileImpl::PinNewestCut() {
   absl::MutexLock lock(&mutex_);
   H5M_RETURN_IF_ERROR(dead_);
   if (last_cut_ == 0 || base_ == nullptr) {
-    return absl::NotFoundError(StrCat(name_, " has no cut yet, nothing to read"));
+    return absl::NotFoundError(StrCat(files_.name(), " has no cut yet, nothing to read"));
   }
   std::shared_ptr<PinnedCut> pin = pins_.Hold(last_cut_);
   if (pin == nullptr) pin = NewPin();
@@ -41,7 +41,7 @@ std::shared_ptr<PinnedCut> FileImpl::NewPin() {
     if (layer->generation == base_) layers.push_back(layer);
   }
   const CutInfo info{last_cut_, last_size_, base_->number, last_cut_time_, 0, written_bytes_};
-  return pins_.Pin(info, base_, std::move(layers), page_size_bytes_);
+  return pins_.Pin(info, base_, std::move(layers), files_.page_size_bytes());
 }
 
 void FileImpl::NoteChanges() {
@@ -131,7 +131,7 @@ void FileImpl::MergeAt(CutNumber cut) {
 
 PagesToPin FileImpl::PagesToSave(const CutLayer& layer) {
   absl::MutexLock lock(&mutex_);
-  return pins_.PagesBefore(layer.cut, layer.generation->number, page_size_bytes_);
+  return pins_.PagesBefore(layer.cut, layer.generation->number, files_.page_size_bytes());
 }
 
 void FileImpl::ExpireOverBudget() {

@@ -36,7 +36,7 @@ class VerifyJobImpl final : public VerifyJob {
     const absl::Status status = RunPhase();
     if (absl::IsDataLoss(status)) {
       // The index cannot be asked further: that is what was looked for. On with the next phase.
-      Report(DamagePlace::kIndex, file_->HistoryName("index"), 0, {0, 0},
+      Report(DamagePlace::kIndex, file_->files_.HistoryName("index"), 0, {0, 0},
              std::string(status.message()));
       phase_ = static_cast<Phase>(static_cast<uint8_t>(phase_) + 1);
       return progress_;
@@ -84,11 +84,11 @@ class VerifyJobImpl final : public VerifyJob {
   absl::Status CheckIndex() {
     H5M_ASSIGN_OR_RETURN(const std::vector<std::string> wrong, index_->CheckWhole());
     for (const std::string& message : wrong) {
-      Report(DamagePlace::kIndex, file_->HistoryName("index"), 0, {0, 0}, message);
+      Report(DamagePlace::kIndex, file_->files_.HistoryName("index"), 0, {0, 0}, message);
     }
     // Nothing else names it: a file goes on without it.
     if (const absl::Status check = index_->LastCheck().status(); absl::IsDataLoss(check)) {
-      Report(DamagePlace::kIndex, file_->HistoryName("index"), 0, {0, 0},
+      Report(DamagePlace::kIndex, file_->files_.HistoryName("index"), 0, {0, 0},
              StrCat(ToStd(check.message()),
                     "; it counts as never compared, the next h5mirror verify --against mends it"));
     }
@@ -108,7 +108,7 @@ class VerifyJobImpl final : public VerifyJob {
     phase_ = Phase::kHeads;
     const FileRow row = Row();
     if (row.durable_cut <= row.applied_cut) return absl::OkStatus();
-    StageLog log(*file_->context_->tree, file_->directory_, file_->file_id_);
+    StageLog log(*file_->context_->tree, file_->files_.directory(), file_->files_.file_id());
     H5M_RETURN_IF_ERROR(log.OpenToCheck(row.stage_first, {row.stage_last, row.stage_end_bytes}));
     const auto pass = [](auto&&...) { return absl::OkStatus(); };
     StageVisitor visitor{pass, pass, pass, pass};
@@ -116,8 +116,9 @@ class VerifyJobImpl final : public VerifyJob {
     progress_.checked_bytes += log.byte_count();
     if (replayed.ok()) return absl::OkStatus();
     if (!absl::IsDataLoss(replayed)) return replayed;
-    Report(DamagePlace::kStage, file_->HistoryName(absl::StrFormat("stage-%06d", row.stage_first)),
-           0, {row.applied_version + 1, Newest()}, std::string(replayed.message()));
+    Report(DamagePlace::kStage,
+           file_->files_.HistoryName(absl::StrFormat("stage-%06d", row.stage_first)), 0,
+           {row.applied_version + 1, Newest()}, std::string(replayed.message()));
     return absl::OkStatus();
   }
 
@@ -134,13 +135,13 @@ class VerifyJobImpl final : public VerifyJob {
       const bool dropped = std::find(there.begin(), there.end(), number) == there.end();
       if (dropped || !OpenHead(number)) return NextHead();
     }
-    const uint32_t page_bytes = file_->page_size_bytes_;
+    const uint32_t page_bytes = file_->files_.page_size_bytes();
     const FileRow row = Row();
     uint64_t end_bytes = row.applied_size_bytes;
     if (number != row.generation) {
       H5M_ASSIGN_OR_RETURN(end_bytes, generation_->head->Size());
     }
-    const uint64_t end = file_->PagesIn(end_bytes);
+    const uint64_t end = file_->files_.PagesIn(end_bytes);
     std::string bytes;
     for (uint64_t budget = kStepBytes; budget > 0;) {
       H5M_ASSIGN_OR_RETURN(const uint64_t first, NextPage(next_page_));
@@ -191,10 +192,10 @@ class VerifyJobImpl final : public VerifyJob {
   // The first page at or after `page` that is not a hole both of the head and of its sums.
   absl::StatusOr<uint64_t> NextPage(uint64_t page) {
     H5M_ASSIGN_OR_RETURN(const Extent head,
-                         generation_->head->NextData(page * file_->page_size_bytes_));
+                         generation_->head->NextData(page * file_->files_.page_size_bytes()));
     H5M_ASSIGN_OR_RETURN(const Extent sums, generation_->sums->NextPages(page));
     uint64_t next = UINT64_MAX;
-    if (head.length > 0) next = head.offset / file_->page_size_bytes_;
+    if (head.length > 0) next = head.offset / file_->files_.page_size_bytes();
     if (sums.length > 0) next = std::min(next, sums.offset);
     return std::max(page, next);
   }
@@ -209,7 +210,8 @@ class VerifyJobImpl final : public VerifyJob {
       }
     }
     H5M_ASSIGN_OR_RETURN(const auto readers, index_->ReadersOf(generation, page, INT64_MAX, 0));
-    Report(DamagePlace::kHead, file_->HeadName(generation), page * file_->page_size_bytes_, readers,
+    Report(DamagePlace::kHead, file_->HeadName(generation), page * file_->files_.page_size_bytes(),
+           readers,
            absl::StrFormat("page %d: checksum 0x%08x, sums-%d says 0x%08x", page, found, generation,
                            want));
     return absl::OkStatus();
@@ -257,7 +259,7 @@ class VerifyJobImpl final : public VerifyJob {
     H5M_ASSIGN_OR_RETURN(const auto readers,
                          index_->ReadersOf(row.generation, run.page, run.version, 0));
     Report(sane ? DamagePlace::kPages : DamagePlace::kIndex,
-           sane ? pages_->SegmentName(run.segment) : file_->HistoryName("index"), run.offset,
+           sane ? pages_->SegmentName(run.segment) : file_->files_.HistoryName("index"), run.offset,
            readers,
            absl::StrFormat("pages %d to %d of version %d: %s", run.page, run.page_end() - 1,
                            run.version, checked.message()));
@@ -269,7 +271,7 @@ class VerifyJobImpl final : public VerifyJob {
     const PageRun& run = row.run;
     H5M_ASSIGN_OR_RETURN(const auto readers,
                          index_->ReadersOf(row.generation, run.page, run.version,
-                                           run.page * file_->page_size_bytes_));
+                                           run.page * file_->files_.page_size_bytes()));
     if (readers.second == 0) return 0;  // Versions that end before it.
     if (lost_ && lost_->generation == row.generation && lost_->readers == readers &&
         (run.page == lost_->end || run.page + 1 == lost_->first)) {
@@ -285,7 +287,7 @@ class VerifyJobImpl final : public VerifyJob {
     if (!lost_) return;
     const LostPages lost = *std::exchange(lost_, std::nullopt);
     Report(DamagePlace::kPages, file_->HeadName(lost.generation),
-           lost.first * file_->page_size_bytes_, lost.readers,
+           lost.first * file_->files_.page_size_bytes(), lost.readers,
            absl::StrFormat("%s lost: the head was changed or damaged from outside before %s saved",
                            lost.end - lost.first == 1
                                ? absl::StrFormat("page %d is", lost.first)
@@ -325,7 +327,7 @@ absl::StatusOr<std::unique_ptr<VerifyJob>> FileImpl::StartVerify(VerifySubset su
                                              " is none: 1 <= part <= count <= 1000000"));
   }
   H5M_ASSIGN_OR_RETURN(const auto index, Index());
-  if (index == nullptr) return absl::NotFoundError(StrCat(name_, " has no version yet"));
+  if (index == nullptr) return absl::NotFoundError(StrCat(files_.name(), " has no version yet"));
   absl::MutexLock lock(&mutex_);
   return std::make_unique<VerifyJobImpl>(shared_from_this(), index, Pages(), subset);
 }
