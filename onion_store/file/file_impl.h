@@ -19,7 +19,8 @@
 //   HistoryFiles             names on the disk, page size
 //   OpenHistory              the history's directory, and the mark of an open file
 //   DroppedVersions          whether a version was dropped while it was looked up
-//   SnapshotSource, VersionSource   what readers of cuts and versions get of the file
+//   SnapshotSource, VersionSource               what readers of cuts and versions get of the file
+//   EstimateSource, PruneSource, VerifySource   what jobs get of it
 #ifndef H5MIRROR_ONION_STORE_FILE_FILE_IMPL_H_
 #define H5MIRROR_ONION_STORE_FILE_FILE_IMPL_H_
 
@@ -40,6 +41,7 @@
 #include "onion_store/file/due_work.h"
 #include "onion_store/file/file_layers.h"
 #include "onion_store/file/history_files.h"
+#include "onion_store/file/job_sources.h"
 #include "onion_store/file/open_history.h"
 #include "onion_store/file/pins.h"
 #include "onion_store/file/snapshot_source.h"
@@ -67,6 +69,9 @@ class FileImpl final : public File,
                        public BackgroundWorker,
                        public SnapshotSource,
                        public VersionSource,
+                       public EstimateSource,
+                       public PruneSource,
+                       public VerifySource,
                        public std::enable_shared_from_this<FileImpl> {
  public:
   enum class IfMissing : uint8_t { kFail, kCreate };
@@ -144,6 +149,24 @@ class FileImpl final : public File,
   std::string HeadName(int64_t generation) override ABSL_LOCKS_EXCLUDED(mutex_);
   const DroppedVersions& dropped_versions() const override { return dropped_versions_; }
 
+  // What jobs need of it (job_sources.h); dead() and HeadName() are above.
+  const HistoryFiles& files() const override { return files_; }
+  WorkLock& work_lock() override ABSL_LOCK_RETURNED(work_lock_) { return work_lock_; }
+  FileRow row() override ABSL_LOCKS_EXCLUDED(mutex_);
+  void SetRow(const FileRow& row) override ABSL_LOCKS_EXCLUDED(mutex_);
+  DroppedVersions& dropped_versions() override { return dropped_versions_; }
+  bool HasReverts() const override { return revert_pin_.use_count() > 1; }
+  void SegmentRemoved() override ABSL_LOCKS_EXCLUDED(mutex_);
+  void ForgetGenerations(absl::Span<const int64_t> generations) override
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  void Die(const absl::Status& status) override ABSL_LOCKS_EXCLUDED(mutex_);
+  void PruneEnded() override ABSL_LOCKS_EXCLUDED(mutex_);
+  VersionNumber NewestVersion() override ABSL_LOCKS_EXCLUDED(mutex_);
+  uint64_t SavedPagesBytes() override ABSL_LOCKS_EXCLUDED(mutex_);
+  bool HasPartOfApply() override ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::StatusOr<std::shared_ptr<Generation>> HeadOf(int64_t number) override
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
   // Whether it has neither a version nor a session, a cut or a head.
   bool IsNothing();
   // The version that Load() made of a change from outside; 0: there was none.
@@ -167,9 +190,6 @@ class FileImpl final : public File,
   absl::Status MakeAllDurable();
 
  private:
-  friend class EstimateJobImpl;
-  friend class PruneJobImpl;
-  friend class VerifyJobImpl;
   using LayerPtr = std::shared_ptr<CutLayer>;
   using GenerationPtr = std::shared_ptr<Generation>;
 
@@ -252,8 +272,7 @@ class FileImpl final : public File,
   absl::Status FinishSwap(Generation& generation) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
   absl::StatusOr<bool> Changes(const std::vector<LayerPtr>& below, const LayerPtr& layer,
                                uint64_t size_below) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
-  void Die(const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);
-  // The same, but the background tells the waiters.
+  // Die(), but the background tells the waiters.
   void DieLocked(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void TellWaitersOfDeath() ABSL_LOCKS_EXCLUDED(mutex_);
   // Notes the result of an apply. Tells of a failure once.
