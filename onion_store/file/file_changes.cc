@@ -188,7 +188,7 @@ absl::StatusOr<std::unique_ptr<ChangeReader>> FileImpl::OpenChanges(VersionNumbe
   std::shared_ptr<VersionIndex> index;
   {
     absl::MutexLock lock(&mutex_);
-    H5M_RETURN_IF_ERROR(dead_);
+    H5M_RETURN_IF_ERROR(health_.dead());
     index = index_;
     for (const LayerPtr& layer : layers_) {
       if (!layer->durable || layer->generation->number != to_info.generation) continue;

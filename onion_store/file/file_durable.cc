@@ -44,7 +44,7 @@ absl::Time FileImpl::RunBackground() {
 
 FileImpl::Task FileImpl::NextTask(absl::Time now) {
   absl::MutexLock lock(&mutex_);
-  if (!dead_.ok()) return {Task::Kind::kTellOfDeath, {}, nullptr};
+  if (!health_.dead().ok()) return {Task::Kind::kTellOfDeath, {}, nullptr};
   if (IsDue(now)) return {Task::Kind::kMakeDurable, {}, nullptr};
   if (LayerPtr unapplied = OldestUnapplied()) {
     return {Task::Kind::kApply, {}, std::move(unapplied)};
@@ -75,8 +75,7 @@ std::optional<absl::Time> FileImpl::RunTask() {
 void FileImpl::NoteApplied(const absl::Status& status) {
   {
     absl::MutexLock lock(&mutex_);
-    const bool news = status != std::exchange(apply_error_, status);
-    if (!news || status.ok()) return;
+    if (!health_.NoteApplied(status)) return;
   }
   context_->TellNotice(
       StoreNotice::Kind::kCannotApply, files_.name(),
@@ -327,14 +326,7 @@ void FileImpl::Die(const absl::Status& status) {
 }
 
 void FileImpl::DieLocked(const absl::Status& status) {
-  if (!dead_.ok()) return;
-  dead_ = absl::Status(absl::IsResourceExhausted(status) ? absl::StatusCode::kResourceExhausted
-                                                         : absl::StatusCode::kUnavailable,
-                       ToAbsl(StrCat(files_.name(),
-                                     ": the store of this file failed and must be opened "
-                                     "again, nothing durable is lost: ",
-                                     ToStd(status.message()))));
-  Post(absl::InfinitePast());
+  if (health_.Die(name(), status)) Post(absl::InfinitePast());
 }
 
 void FileImpl::TellWaitersOfDeath() {
@@ -357,7 +349,7 @@ absl::Status FileImpl::FlushLocked() {
     bool waiting = false;
     {
       absl::MutexLock lock(&mutex_);
-      H5M_RETURN_IF_ERROR(dead_);
+      H5M_RETURN_IF_ERROR(health_.dead());
       unapplied = OldestUnapplied();
       due_work_.Hurry(layers_);
       waiting = due_work_.has_lost_cut() || due_work_.has_fold() ||
@@ -391,7 +383,7 @@ absl::Status FileImpl::MakeAllDurableLocked() {
     LayerPtr in_the_way;
     {
       absl::MutexLock lock(&mutex_);
-      H5M_RETURN_IF_ERROR(dead_);
+      H5M_RETURN_IF_ERROR(health_.dead());
       due_work_.Hurry(layers_);
       if (NextDue() > now) return absl::OkStatus();
       if (!IsDue(now)) in_the_way = OldestUnapplied();

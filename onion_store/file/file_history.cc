@@ -23,7 +23,7 @@ absl::StatusOr<VersionInfo> FileImpl::GetVersion(VersionNumber version) {
   VersionNumber wanted = version;
   {
     absl::MutexLock lock(&mutex_);
-    H5M_RETURN_IF_ERROR(dead_);
+    H5M_RETURN_IF_ERROR(health_.dead());
     if (version == 0) wanted = newest_.version;
     index = index_;
   }
@@ -149,10 +149,10 @@ absl::StatusOr<std::unique_ptr<VersionReader>> FileImpl::OpenVersion(VersionNumb
   // The index has a new version a moment before its cut counts as durable here. A reader without
   // that cut's staged bytes would take the version before for this one.
   auto known = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return newest_.version >= info.version || !dead_.ok();
+    return newest_.version >= info.version || !health_.dead().ok();
   };
   mutex_.Await(absl::Condition(&known));
-  H5M_RETURN_IF_ERROR(dead_);
+  H5M_RETURN_IF_ERROR(health_.dead());
   GenerationPtr generation;
   if (info.generation == row_.generation) {
     generation = base_ != nullptr && base_->number == info.generation ? base_ : nullptr;
@@ -196,7 +196,7 @@ absl::StatusOr<MadeVersion> FileImpl::MakeVersion(const Provenance& provenance,
   {
     // What was folded is part of the version to come, and must not become one of its own first.
     absl::MutexLock lock(&mutex_);
-    H5M_RETURN_IF_ERROR(dead_);
+    H5M_RETURN_IF_ERROR(health_.dead());
     if (last_cut_ == 0) {
       return absl::FailedPreconditionError(
           StrCat(files_.name(), " has no cut yet, nothing to keep"));
@@ -244,7 +244,7 @@ absl::Status FileImpl::Leave(const absl::Status& why) {
     return absl::FailedPreconditionError(StrCat(files_.name(), ": it was written meanwhile"));
   }
   history_.ClearMark();
-  if (dead_.ok()) dead_ = why;
+  health_.Leave(why);
   return absl::OkStatus();
 }
 

@@ -19,7 +19,7 @@ FileImpl::~FileImpl() = default;
 
 absl::StatusOr<std::shared_ptr<VersionIndex>> FileImpl::Index() {
   absl::MutexLock lock(&mutex_);
-  H5M_RETURN_IF_ERROR(dead_);
+  H5M_RETURN_IF_ERROR(health_.dead());
   return index_;
 }
 
@@ -34,7 +34,7 @@ const std::shared_ptr<PageSegments>& FileImpl::Pages() {
 
 absl::Status FileImpl::dead() {
   absl::MutexLock lock(&mutex_);
-  return dead_;
+  return health_.dead();
 }
 
 bool FileImpl::IsNothing() {
@@ -75,7 +75,7 @@ absl::StatusOr<FileInfo> FileImpl::Info() {
   std::shared_ptr<VersionIndex> index;
   {
     absl::MutexLock lock(&mutex_);
-    H5M_RETURN_IF_ERROR(dead_);
+    H5M_RETURN_IF_ERROR(health_.dead());
     index = index_;
     info.file_id = files_.file_id();
     info.size_bytes = last_size_;
@@ -126,7 +126,7 @@ absl::Status FileImpl::WaitApplied(absl::Duration timeout) {
   absl::Time deadline = absl::Now() + timeout;
   absl::MutexLock lock(&mutex_);
   auto applied = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    if (!dead_.ok()) return true;
+    if (!health_.dead().ok()) return true;
     if (due_work_.has_lost_cut()) return false;
     // What is under way to become durable counts: a commit that nobody waited for, a lost writer's
     // cut.
@@ -137,9 +137,9 @@ absl::Status FileImpl::WaitApplied(absl::Duration timeout) {
   if (!mutex_.AwaitWithDeadline(absl::Condition(&applied), deadline)) {
     return absl::DeadlineExceededError(
         StrCat(files_.name(), ": the head does not hold the newest durable cut yet",
-               apply_error_.ok() ? "" : ": ", ToStd(apply_error_.message())));
+               health_.apply_error().ok() ? "" : ": ", ToStd(health_.apply_error().message())));
   }
-  return dead_;
+  return health_.dead();
 }
 
 absl::StatusOr<FileImpl::GenerationPtr> FileImpl::OpenGeneration(int64_t number,

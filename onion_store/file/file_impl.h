@@ -16,6 +16,7 @@
 //   DueWork                  which cut becomes durable when, and which becomes a version
 //   PlanCommit()             what one transaction of the index says
 //   ApplyRound               the pages of one round of the apply
+//   FileHealth               whether it can go on after an error of the disk
 //   HistoryFiles             names on the disk, page size
 //   OpenHistory              the history's directory, and the mark of an open file
 //   DroppedVersions          whether a version was dropped while it was looked up
@@ -39,6 +40,7 @@
 #include "onion_store/file/change_log.h"
 #include "onion_store/file/commit_plan.h"
 #include "onion_store/file/due_work.h"
+#include "onion_store/file/file_health.h"
 #include "onion_store/file/file_layers.h"
 #include "onion_store/file/history_files.h"
 #include "onion_store/file/job_sources.h"
@@ -472,8 +474,7 @@ class FileImpl final : public File,
   // Bytes of the segments before `sealed_until_`; counted when needed.
   uint64_t sealed_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t sealed_until_ ABSL_GUARDED_BY(mutex_) = 0;  // 0: count them
-  absl::Status apply_error_ ABSL_GUARDED_BY(mutex_);   // a full disk: tried again later
-  absl::Status dead_ ABSL_GUARDED_BY(mutex_);
+  FileHealth health_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace h5mirror::store

@@ -383,7 +383,7 @@ void FileImpl::PruneEnded() {
 
 absl::StatusOr<VersionNumber> FileImpl::OldestNeeded() {
   absl::MutexLock lock(&mutex_);
-  H5M_RETURN_IF_ERROR(dead_);
+  H5M_RETURN_IF_ERROR(health_.dead());
   // Before the first apply nothing is in the head: all are needed.
   return row_.applied_version == 0 ? std::min<VersionNumber>(newest_.version, 1)
                                    : row_.applied_version;
@@ -407,7 +407,7 @@ absl::StatusOr<std::unique_ptr<PruneJob>> FileImpl::StartPrune(
   std::shared_ptr<PageSegments> pages;
   {
     absl::MutexLock lock(&mutex_);
-    H5M_RETURN_IF_ERROR(dead_);
+    H5M_RETURN_IF_ERROR(health_.dead());
     if (pruning_) {
       return absl::FailedPreconditionError(
           StrCat(files_.name(), ": a prune of it is under way already"));

@@ -82,7 +82,7 @@ absl::StatusOr<VersionInfo> FileImpl::RollbackLocked(const VersionInfo& target,
 
 absl::Status FileImpl::BeginRollback(int64_t generation) {
   absl::MutexLock lock(&mutex_);
-  H5M_RETURN_IF_ERROR(dead_);
+  H5M_RETURN_IF_ERROR(health_.dead());
   if (session_.begun) {
     return absl::FailedPreconditionError(
         StrCat(files_.name(), ": a session writes it; it must end before a rollback"));

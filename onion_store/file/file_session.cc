@@ -53,7 +53,7 @@ absl::Status CheckExtents(absl::Span<const Extent> extents,
 }  // namespace
 
 absl::Status FileImpl::CheckSession(Token token) {
-  H5M_RETURN_IF_ERROR(dead_);
+  H5M_RETURN_IF_ERROR(health_.dead());
   if (token == 0 || token != session_.token || !session_.begun) {
     return absl::AbortedError(StrCat(files_.name(), ": token ", token,
                                      " is fenced: another session was "
@@ -65,7 +65,7 @@ absl::Status FileImpl::CheckSession(Token token) {
 absl::StatusOr<Token> FileImpl::Acquire() {
   H5M_ASSIGN_OR_RETURN(Token token, context_->tokens.Next());
   absl::MutexLock lock(&mutex_);
-  H5M_RETURN_IF_ERROR(dead_);
+  H5M_RETURN_IF_ERROR(health_.dead());
   if (session_.begun) H5M_RETURN_IF_ERROR(EndLocked(SessionEnd::kLost));
   session_ = Session();
   session_.token = token;
@@ -75,7 +75,7 @@ absl::StatusOr<Token> FileImpl::Acquire() {
 absl::Status FileImpl::Begin(Token token, SessionStart start, const Origin& origin,
                              uint32_t mode_bits) {
   absl::MutexLock lock(&mutex_);
-  H5M_RETURN_IF_ERROR(dead_);
+  H5M_RETURN_IF_ERROR(health_.dead());
   if (token == 0 || token != session_.token) {
     return absl::AbortedError(StrCat(files_.name(), ": token ", token, " is fenced"));
   }
@@ -235,7 +235,7 @@ absl::Status FileImpl::ReadNewest(Token token, uint64_t offset, absl::Span<char>
   }
   // Held over the read: what is applied meanwhile leaves the stage.
   absl::MutexLock lock(&mutex_);
-  H5M_RETURN_IF_ERROR(dead_);
+  H5M_RETURN_IF_ERROR(health_.dead());
   if (token == 0 || token != session_.token || !session_.begun) {
     return absl::AbortedError(StrCat(files_.name(), ": token ", token, " is fenced"));
   }
@@ -283,11 +283,11 @@ absl::StatusOr<CutNumber> FileImpl::CutLocked(CutRequest request, CutWaiter wait
     for (const LayerPtr& layer : layers_) layer->due = absl::InfinitePast();
     Post(absl::InfinitePast());
     auto free = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-      return next_cut_ < row_.cut_reserved || !dead_.ok();
+      return next_cut_ < row_.cut_reserved || !health_.dead().ok();
     };
     LayerPtr mine = open_;
     mutex_.Await(absl::Condition(&free));
-    H5M_RETURN_IF_ERROR(dead_);
+    H5M_RETURN_IF_ERROR(health_.dead());
     if (open_ != mine) return absl::AbortedError(StrCat(files_.name(), ": the session was fenced"));
   }
   H5M_RETURN_IF_ERROR(TruncateLocked(request.size_bytes));
@@ -361,7 +361,7 @@ absl::Status FileImpl::MergeInto(CutLayer& lower, CutLayer& upper) {
   if (!merged.ok()) {
     // Half of the new cut lies over an older one that somebody was promised.
     DieLocked(merged);
-    return dead_;
+    return health_.dead();
   }
   lower.cut = upper.cut;
   lower.size_bytes = upper.size_bytes;
@@ -388,7 +388,7 @@ absl::Status FileImpl::MergeInto(CutLayer& lower, CutLayer& upper) {
 
 absl::Status FileImpl::End(Token token, SessionEnd end) {
   absl::MutexLock lock(&mutex_);
-  if (!dead_.ok()) return dead_;
+  if (!health_.dead().ok()) return health_.dead();
   if (token == 0 || token != session_.token) {
     return absl::AbortedError(StrCat(files_.name(), ": token ", token, " is fenced"));
   }

@@ -24,7 +24,7 @@ CutNumber FileImpl::NewestCut() {
 
 absl::StatusOr<std::shared_ptr<Snapshot>> FileImpl::PinNewestCut() {
   absl::MutexLock lock(&mutex_);
-  H5M_RETURN_IF_ERROR(dead_);
+  H5M_RETURN_IF_ERROR(health_.dead());
   if (last_cut_ == 0 || base_ == nullptr) {
     return absl::NotFoundError(StrCat(files_.name(), " has no cut yet, nothing to read"));
   }
@@ -120,7 +120,7 @@ void FileImpl::DropPin(CutNumber cut, Trash* trash) {
 }
 
 void FileImpl::MergeAt(CutNumber cut) {
-  if (!dead_.ok()) return;
+  if (!health_.dead().ok()) return;
   const auto lower = std::find_if(layers_.begin(), layers_.end(),
                                   [&](const LayerPtr& layer) { return layer->cut == cut; });
   if (lower == layers_.end()) return;
