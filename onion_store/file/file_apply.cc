@@ -276,13 +276,13 @@ absl::Status FileImpl::FinishApply(const LayerPtr& layer, uint64_t changed_pages
   }
   layers_.pop_front();
   H5M_RETURN_IF_ERROR(stage_->RemoveBefore(row.stage_first));
-  bool idle = layers_.empty() && (open_ == nullptr || stage_->end().bytes == last_cut_end_.bytes);
-  if (!idle || (open_ != nullptr && stage_->end().segment != last_cut_end_.segment)) {
+  bool idle = layers_.empty() && (open_ == nullptr || stage_->end().bytes == last_.stage_end.bytes);
+  if (!idle || (open_ != nullptr && stage_->end().segment != last_.stage_end.segment)) {
     return absl::OkStatus();
   }
   H5M_RETURN_IF_ERROR(stage_->Reset());
-  last_cut_end_ = stage_->end();
-  if (open_ != nullptr) open_->first_segment = last_cut_end_.segment;
+  last_.stage_end = stage_->end();
+  if (open_ != nullptr) open_->first_segment = last_.stage_end.segment;
   return absl::OkStatus();
 }
 

@@ -120,10 +120,7 @@ absl::StatusOr<CheckInfo> FileImpl::RecordCheck(VersionNumber version, uint64_t 
   }
   H5M_ASSIGN_OR_RETURN(auto index, Index());
   if (absl::Status kept = index->SetLastCheck(check); !kept.ok()) return TagFailed(kept);
-  {
-    absl::MutexLock lock(&check_mutex_);
-    last_check_ = std::optional<CheckInfo>(check);
-  }
+  last_check_.Set(check);
   files_.SetMark(kCheckMarks);
   return check;
 }
@@ -197,7 +194,7 @@ absl::StatusOr<MadeVersion> FileImpl::MakeVersion(const Provenance& provenance,
     // What was folded is part of the version to come, and must not become one of its own first.
     absl::MutexLock lock(&mutex_);
     H5M_RETURN_IF_ERROR(health_.dead());
-    if (last_cut_ == 0) {
+    if (last_.number == 0) {
       return absl::FailedPreconditionError(
           StrCat(files_.name(), " has no cut yet, nothing to keep"));
     }

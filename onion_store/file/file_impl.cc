@@ -23,15 +23,6 @@ absl::StatusOr<std::shared_ptr<VersionIndex>> FileImpl::Index() {
   return index_;
 }
 
-const std::shared_ptr<PageSegments>& FileImpl::Pages() {
-  if (pages_ == nullptr) {
-    pages_ = std::make_shared<PageSegments>(*context_->tree, files_.directory(), files_.file_id(),
-                                            files_.page_size_bytes(), row_.pages_segment,
-                                            row_.pages_end_bytes);
-  }
-  return pages_;
-}
-
 absl::Status FileImpl::dead() {
   absl::MutexLock lock(&mutex_);
   return health_.dead();
@@ -78,15 +69,15 @@ absl::StatusOr<FileInfo> FileImpl::Info() {
     H5M_RETURN_IF_ERROR(health_.dead());
     index = index_;
     info.file_id = files_.file_id();
-    info.size_bytes = last_size_;
+    info.size_bytes = last_.size_bytes;
     info.page_size_bytes = files_.page_size_bytes();
     info.generation = base_ == nullptr ? 0 : base_->number;
-    info.last_cut = last_cut_;
+    info.last_cut = last_.number;
     info.durable_cut = row_.durable_cut;
     info.applied_cut = row_.applied_cut;
     info.newest_version = newest_;
     info.last_is_version = LastIsVersion();
-    info.last_barrier = last_barrier_;
+    info.last_barrier = last_.barrier;
     info.durable_barrier = row_.durable_barrier;
     info.origin = row_.origin;
     info.local = row_.local;
@@ -95,31 +86,14 @@ absl::StatusOr<FileInfo> FileImpl::Info() {
       info.local = layer->local;
     }
     info.stage_bytes = stage_->byte_count();
-    info.history_bytes = SealedBytes() + row_.pages_end_bytes;
+    info.history_bytes = saved_.SealedBytes(row_) + row_.pages_end_bytes;
   }
   if (index == nullptr) return info;
   // A newer version may be in the index by now; the answer is of one moment.
   H5M_ASSIGN_OR_RETURN(info.version_count, index->CountUpTo(info.newest_version.version));
   H5M_ASSIGN_OR_RETURN(info.newest_version.tags, index->TagsOf(info.newest_version.version));
-  info.last_check = LastCheck(*index);
+  info.last_check = last_check_.Get(*index);
   return info;
-}
-
-std::optional<CheckInfo> FileImpl::LastCheck(VersionIndex& index) {
-  absl::MutexLock lock(&check_mutex_);
-  // It is for people, and the next one takes its place: one that is damaged is no reason to refuse
-  // the file. A verification names it.
-  if (!last_check_) last_check_ = index.LastCheck().value_or(std::nullopt);
-  return *last_check_;
-}
-
-uint64_t FileImpl::SealedBytes() {
-  for (sealed_until_ = std::max<uint64_t>(sealed_until_, 1); sealed_until_ < row_.pages_segment;
-       ++sealed_until_) {
-    auto stat = context_->tree->Stat(Pages()->SegmentName(sealed_until_));
-    if (stat.ok()) sealed_bytes_ += stat->size_bytes;  // Others were removed.
-  }
-  return sealed_bytes_;
 }
 
 absl::Status FileImpl::WaitApplied(absl::Duration timeout) {

@@ -16,6 +16,8 @@
 //   DueWork                  which cut becomes durable when, and which becomes a version
 //   PlanCommit()             what one transaction of the index says
 //   ApplyRound               the pages of one round of the apply
+//   SavedPages               the segments of pre-images
+//   LastCut, LastCheck       the newest cut, and the last comparison with the original
 //   FileHealth               whether it can go on after an error of the disk
 //   HistoryFiles             names on the disk, page size
 //   OpenHistory              the history's directory, and the mark of an open file
@@ -44,8 +46,11 @@
 #include "onion_store/file/file_layers.h"
 #include "onion_store/file/history_files.h"
 #include "onion_store/file/job_sources.h"
+#include "onion_store/file/last_check.h"
+#include "onion_store/file/last_cut.h"
 #include "onion_store/file/open_history.h"
 #include "onion_store/file/pins.h"
+#include "onion_store/file/saved_pages.h"
 #include "onion_store/file/snapshot_source.h"
 #include "onion_store/file/version_source.h"
 #include "onion_store/file/work_lock.h"
@@ -290,8 +295,8 @@ class FileImpl final : public File,
   // True: the newest cut has the bytes of the newest version. Cuts that changed nothing may lie
   // between the two.
   bool LastIsVersion() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return last_cut_ != 0 &&
-           (newest_.cut == last_cut_ || (row_.durable_cut == last_cut_ && !row_.changed));
+    return last_.number != 0 &&
+           (newest_.cut == last_.number || (row_.durable_cut == last_.number && !row_.changed));
   }
   // The newest cut as it is to be pinned.
   std::shared_ptr<PinnedCut> NewPin() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -307,7 +312,7 @@ class FileImpl final : public File,
   // Notes the changes of each cut for a while, in less memory, as followers may come back
   // (NoteChanges() in file.h).
   void ExpectFollowers() ABSL_LOCKS_EXCLUDED(mutex_);
-  // Notes the changes of `layer`, which becomes `cut`. The cut before has `last_size_` bytes.
+  // Notes the changes of `layer`, which becomes `cut`. The cut before has `last_.size_bytes` bytes.
   void LogChanges(CutNumber cut, const CutLayer& layer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // ---- file_metadata.cc: hints, whose loss is no error ----
@@ -411,10 +416,9 @@ class FileImpl final : public File,
 
   // ---- shared ----
   absl::StatusOr<std::shared_ptr<VersionIndex>> Index();
-  const std::shared_ptr<PageSegments>& Pages() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // The bytes in the segments of pre-images before the newest one.
-  uint64_t SealedBytes() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  std::optional<CheckInfo> LastCheck(VersionIndex& index) ABSL_LOCKS_EXCLUDED(check_mutex_);
+  const std::shared_ptr<PageSegments>& Pages() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return saved_.Segments(row_);
+  }
 
   const std::shared_ptr<StoreContext> context_;
   HistoryFiles files_;
@@ -431,15 +435,12 @@ class FileImpl final : public File,
   FileRow row_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<VersionIndex> index_
       ABSL_GUARDED_BY(mutex_);  // null before the first durable cut
-  std::shared_ptr<PageSegments> pages_ ABSL_GUARDED_BY(mutex_);
+  SavedPages saved_ ABSL_GUARDED_BY(mutex_){files_};
   VersionInfo newest_ ABSL_GUARDED_BY(mutex_);
 
-  absl::Mutex check_mutex_ ABSL_ACQUIRED_AFTER(tag_mutex_);
-  // As in the index; unset: not read yet.
-  std::optional<std::optional<CheckInfo>> last_check_ ABSL_GUARDED_BY(check_mutex_);
+  LastCheck last_check_;  // its lock comes after tag_mutex_
 
   std::unique_ptr<StageLog> stage_ ABSL_GUARDED_BY(mutex_);
-  StageEnd last_cut_end_ ABSL_GUARDED_BY(mutex_);
   GenerationPtr generation_ ABSL_GUARDED_BY(mutex_);  // the one that is written; null: none yet
   GenerationPtr base_ ABSL_GUARDED_BY(mutex_);        // the one that has the newest cut
   std::map<int64_t, GenerationPtr> old_generations_ ABSL_GUARDED_BY(mutex_);
@@ -449,18 +450,12 @@ class FileImpl final : public File,
 
   Session session_ ABSL_GUARDED_BY(mutex_);
   CutNumber next_cut_ ABSL_GUARDED_BY(mutex_) = 1;
-  CutNumber last_cut_ ABSL_GUARDED_BY(mutex_) = 0;
-  // last_cut_ is neither a commit nor of a folded close: a version, if the writer vanishes.
-  bool last_lacks_version_ ABSL_GUARDED_BY(mutex_) = false;
-  uint64_t last_size_ ABSL_GUARDED_BY(mutex_) = 0;
-  absl::Time last_cut_time_ ABSL_GUARDED_BY(mutex_);
-  uint64_t written_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // by all cuts since the Load()
+  LastCut last_ ABSL_GUARDED_BY(mutex_);
   PinnedPagesList pinned_pages_;
   Pins pins_ ABSL_GUARDED_BY(mutex_){pinned_pages_};
   ChangeLog change_log_ ABSL_GUARDED_BY(mutex_);
   std::optional<absl::Time> log_unasked_until_ ABSL_GUARDED_BY(mutex_);  // of ExpectFollowers()
   MetadataMap metadata_;
-  BarrierId last_barrier_ ABSL_GUARDED_BY(mutex_);
   DueWork due_work_ ABSL_GUARDED_BY(mutex_);
   OpenHistory history_ ABSL_GUARDED_BY(mutex_);
   // False: the newest version is known to have no pre-images.
@@ -471,9 +466,6 @@ class FileImpl final : public File,
   // Layers with bytes in `pages` that no row need name hold this. While it has another holder, no
   // segment is removed.
   const std::shared_ptr<const int> revert_pin_ = std::make_shared<const int>(0);
-  // Bytes of the segments before `sealed_until_`; counted when needed.
-  uint64_t sealed_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
-  uint64_t sealed_until_ ABSL_GUARDED_BY(mutex_) = 0;  // 0: count them
   FileHealth health_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -169,10 +169,10 @@ absl::Status FileImpl::CommitOutsideChange(OutsideChange& change) {
   row_ = row;
   newest_ = version.info;
   next_cut_ = version.info.cut + 1;
-  last_cut_ = version.info.cut;
-  last_size_ = change.size_bytes;
-  last_cut_time_ = version.info.server_time;
-  last_barrier_ = {};
+  last_.number = version.info.cut;
+  last_.size_bytes = change.size_bytes;
+  last_.time = version.info.server_time;
+  last_.barrier = {};
   change.generation->cut_bytes = std::max(change.generation->cut_bytes, change.size_bytes);
   return absl::OkStatus();
 }

@@ -368,7 +368,7 @@ void FileImpl::SetRow(const FileRow& row) {
 
 void FileImpl::SegmentRemoved() {
   absl::MutexLock lock(&mutex_);
-  sealed_bytes_ = sealed_until_ = 0;
+  saved_.CountAnew();
 }
 
 void FileImpl::ForgetGenerations(absl::Span<const int64_t> generations) {

@@ -80,7 +80,7 @@ absl::StatusOr<std::shared_ptr<FileImpl>> FileImpl::Load(std::shared_ptr<StoreCo
   absl::MutexLock lock(&self.mutex_);
   self.row_.cut_reserved = kCutReserve;
   self.stage_ = std::make_unique<StageLog>(tree, self.files_.directory(), self.files_.file_id());
-  self.last_cut_end_ = self.stage_->end();
+  self.last_.stage_end = self.stage_->end();
   return file;
 }
 
@@ -101,10 +101,10 @@ absl::StatusOr<std::shared_ptr<FileImpl>> FileImpl::LoadToRead(
   self.index_ = std::move(index);
   self.newest_ = newest.info;
   self.base_ = std::move(generation);
-  self.last_cut_ = row.durable_cut;
-  self.last_size_ = row.durable_size_bytes;
-  self.last_cut_time_ = absl::FromUnixNanos(row.server_time_ns);
-  self.last_barrier_ = row.durable_barrier;
+  self.last_.number = row.durable_cut;
+  self.last_.size_bytes = row.durable_size_bytes;
+  self.last_.time = absl::FromUnixNanos(row.server_time_ns);
+  self.last_.barrier = row.durable_barrier;
   self.row_ = row;
   self.stage_ =
       std::make_unique<StageLog>(*context->tree, self.files_.directory(), self.files_.file_id());
@@ -190,15 +190,15 @@ absl::Status FileImpl::Recover(FileRow row) {
     // day: there was less than one cut in a microsecond.
     next_cut_ = std::max(row.cut_reserved, absl::ToUnixMicros(context_->env.Now()));
     row.cut_reserved = next_cut_ + kCutReserve;
-    last_cut_ = row.durable_cut;
-    last_size_ = row.durable_size_bytes;
-    last_cut_time_ = absl::FromUnixNanos(row.server_time_ns);
-    last_barrier_ = row.durable_barrier;
+    last_.number = row.durable_cut;
+    last_.size_bytes = row.durable_size_bytes;
+    last_.time = absl::FromUnixNanos(row.server_time_ns);
+    last_.barrier = row.durable_barrier;
     history_.Loaded();
     row_ = row;
     stage_ = std::make_unique<StageLog>(*context_->tree, files_.directory(), files_.file_id());
     stage_->StartAt(row.stage_last + 1);
-    last_cut_end_ = stage_->end();
+    last_.stage_end = stage_->end();
   }
   H5M_RETURN_IF_ERROR(index->WriteFileRow(row));
   if (row.durable_cut > row.applied_cut) H5M_RETURN_IF_ERROR(ReplayStage());
@@ -286,7 +286,7 @@ absl::Status FileImpl::ReplayStage() {
     return absl::OkStatus();
   };
   H5M_RETURN_IF_ERROR(stage_->Replay(visitor));
-  last_cut_end_ = stage_->end();
+  last_.stage_end = stage_->end();
   if (first != nullptr) {  // No record: the first cut is the newest.
     auto version = index_->FindCut(row.durable_cut);
     // Taken for none, a version's pages would not be saved before they are overwritten.
@@ -350,7 +350,7 @@ absl::Status FileImpl::CheckHead() {
   }
   absl::MutexLock lock(&mutex_);
   history_.FoundMark(was_open);
-  last_lacks_version_ = was_open && row_.changed;
+  last_.lacks_version = was_open && row_.changed;
   return absl::OkStatus();
 }
 

@@ -209,7 +209,7 @@ absl::Status FileImpl::RevertBlock(const VersionInfo& target, absl::Span<const P
 absl::Status FileImpl::StageReverts(std::vector<Revert>* reverts) {
   if (reverts->empty()) return absl::OkStatus();
   absl::MutexLock lock(&mutex_);
-  H5M_RETURN_IF_ERROR(stage_->AppendReverts(generation_->number, last_cut_, *reverts));
+  H5M_RETURN_IF_ERROR(stage_->AppendReverts(generation_->number, last_.number, *reverts));
   open_->revert_pin = revert_pin_;
   for (const Revert& revert : *reverts) {
     H5M_RETURN_IF_ERROR(open_->data.Put(revert.extent, revert.at));

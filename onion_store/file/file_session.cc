@@ -100,7 +100,7 @@ absl::Status FileImpl::BeginLocked(SessionStart start, uint32_t mode_bits) {
     open_size_ = 0;
   } else {
     generation_ = base_;
-    open_size_ = last_size_;
+    open_size_ = last_.size_bytes;
   }
   history_.SetMark();
   open_ = NewLayer();
@@ -178,8 +178,8 @@ absl::Status FileImpl::WriteLocked(absl::Span<const Extent> extents,
   }
   if (direct.length > 0) H5M_RETURN_IF_ERROR(WriteDirect(direct.offset, direct_pieces));
   if (staged.empty()) return absl::OkStatus();
-  H5M_ASSIGN_OR_RETURN(StageLocation at,
-                       stage_->AppendWrite(generation_->number, last_cut_, staged, staged_pieces));
+  H5M_ASSIGN_OR_RETURN(StageLocation at, stage_->AppendWrite(generation_->number, last_.number,
+                                                             staged, staged_pieces));
   for (const Extent& extent : staged) {
     H5M_RETURN_IF_ERROR(open_->data.Put(extent, at));
     at += extent.length;
@@ -218,7 +218,7 @@ absl::Status FileImpl::TruncateLocked(uint64_t size_bytes) {
   const uint64_t floor = DirectFloor();
   const uint64_t direct_end = open_->data.direct().end();
   if (size_bytes < floor) {
-    H5M_RETURN_IF_ERROR(stage_->AppendTruncate(generation_->number, last_cut_, size_bytes));
+    H5M_RETURN_IF_ERROR(stage_->AppendTruncate(generation_->number, last_.number, size_bytes));
   }
   H5M_RETURN_IF_ERROR(open_->data.Truncate(size_bytes));
   if (direct_end > std::max(size_bytes, floor)) {
@@ -318,7 +318,7 @@ absl::StatusOr<CutNumber> FileImpl::CutLocked(CutRequest request, CutWaiter wait
   layer->time = context_->env.Now();
   layer->due = request.kind == BarrierKind::kTick ? layer->time + context_->options.durable_every
                                                   : absl::InfinitePast();
-  last_cut_time_ = layer->time;
+  last_.time = layer->time;
   layer->waiters.push_back(std::move(waiter));
 
   if (!layers_.empty() && MayMerge(*layers_.back(), *layer)) {
@@ -332,16 +332,16 @@ absl::StatusOr<CutNumber> FileImpl::CutLocked(CutRequest request, CutWaiter wait
   // look at the names may find the new one.
   if (base_ != nullptr && base_ != generation_) old_generations_[base_->number] = base_;
   base_ = generation_;
-  last_cut_ = cut;
-  last_lacks_version_ =
+  last_.number = cut;
+  last_.lacks_version =
       request.kind != BarrierKind::kCommit && request.version_at == absl::InfiniteFuture();
-  written_bytes_ += sent_bytes;
-  last_size_ = open_size_;
-  last_barrier_ = request.barrier;
-  last_cut_end_ = stage_->end();
-  if (last_cut_end_.bytes > kStageRotateBytes) {
+  last_.written_bytes += sent_bytes;
+  last_.size_bytes = open_size_;
+  last_.barrier = request.barrier;
+  last_.stage_end = stage_->end();
+  if (last_.stage_end.bytes > kStageRotateBytes) {
     stage_->Rotate();
-    last_cut_end_ = stage_->end();
+    last_.stage_end = stage_->end();
   }
   open_ = NewLayer();
   return cut;
@@ -423,9 +423,9 @@ absl::Status FileImpl::DropOpen() {
   generation_ = base_;
   if (!written->has_cut) {
     H5M_RETURN_IF_ERROR(context_->tree->Remove(files_.GenerationName(written->number)));
-    return stage_->RewindTo(last_cut_end_);
+    return stage_->RewindTo(last_.stage_end);
   }
-  H5M_RETURN_IF_ERROR(stage_->RewindTo(last_cut_end_));
+  H5M_RETURN_IF_ERROR(stage_->RewindTo(last_.stage_end));
   if (open->data.direct().empty()) return absl::OkStatus();
   bool all_applied = layers_.empty() && row_.generation == written->number;
   absl::Status cut =
@@ -436,14 +436,14 @@ absl::Status FileImpl::DropOpen() {
 
 void FileImpl::MakeVersionOfLastCut() {
   // The writer's cuts may all be of an earlier session, as before it forked.
-  if (session_.cut_count == 0 && (!last_lacks_version_ || LastIsVersion())) return;
+  if (session_.cut_count == 0 && (!last_.lacks_version || LastIsVersion())) return;
   LayerPtr top = layers_.empty() ? nullptr : layers_.back();
   Provenance provenance = session_.provenance;
   if (session_.cut_count == 0 && top != nullptr) provenance = top->provenance;
   provenance.comment = "writer lost";
   if (top != nullptr && top->kind == BarrierKind::kCommit) return;
   if (top == nullptr || top->frozen) {
-    due_work_.AddLostCut(last_cut_, std::move(provenance));
+    due_work_.AddLostCut(last_.number, std::move(provenance));
     return;
   }
   top->kind = BarrierKind::kCommit;

@@ -19,16 +19,16 @@ constexpr size_t kExtentsUnasked = 1 << 12;
 
 CutNumber FileImpl::NewestCut() {
   absl::MutexLock lock(&mutex_);
-  return last_cut_;
+  return last_.number;
 }
 
 absl::StatusOr<std::shared_ptr<Snapshot>> FileImpl::PinNewestCut() {
   absl::MutexLock lock(&mutex_);
   H5M_RETURN_IF_ERROR(health_.dead());
-  if (last_cut_ == 0 || base_ == nullptr) {
+  if (last_.number == 0 || base_ == nullptr) {
     return absl::NotFoundError(StrCat(files_.name(), " has no cut yet, nothing to read"));
   }
-  std::shared_ptr<PinnedCut> pin = pins_.Hold(last_cut_);
+  std::shared_ptr<PinnedCut> pin = pins_.Hold(last_.number);
   if (pin == nullptr) pin = NewPin();
   CutInfo info = pin->info;
   if (LastIsVersion()) info.version = newest_.version;
@@ -40,7 +40,8 @@ std::shared_ptr<PinnedCut> FileImpl::NewPin() {
   for (const LayerPtr& layer : layers_) {
     if (layer->generation == base_) layers.push_back(layer);
   }
-  const CutInfo info{last_cut_, last_size_, base_->number, last_cut_time_, 0, written_bytes_};
+  const CutInfo info{last_.number,       last_.size_bytes, base_->number, last_.time, 0,
+                     last_.written_bytes};
   return pins_.Pin(info, base_, std::move(layers), files_.page_size_bytes());
 }
 
@@ -48,14 +49,14 @@ void FileImpl::NoteChanges() {
   absl::MutexLock lock(&mutex_);
   log_unasked_until_.reset();
   change_log_.SetExtentsMax(ChangeLog::kExtentsMax);
-  if (!change_log_.started()) change_log_.Start(last_cut_);
+  if (!change_log_.started()) change_log_.Start(last_.number);
 }
 
 void FileImpl::ExpectFollowers() {
   absl::MutexLock lock(&mutex_);
   log_unasked_until_ = context_->env.Now() + kReturnMax;
   change_log_.SetExtentsMax(kExtentsUnasked);
-  change_log_.Start(last_cut_);
+  change_log_.Start(last_.number);
 }
 
 absl::StatusOr<std::vector<Extent>> FileImpl::ChangesBetween(CutNumber from, CutNumber to) {
@@ -80,7 +81,7 @@ void FileImpl::LogChanges(CutNumber cut, const CutLayer& layer) {
     at = (*staged)->end();
     if (changed.extent_count() > change_log_.extents_max()) return change_log_.AddWhole(cut);
   }
-  const uint64_t end = std::max(last_size_, open_size_);
+  const uint64_t end = std::max(last_.size_bytes, open_size_);
   if (layer.data.truncated_to() < end) {
     changed.Add({layer.data.truncated_to(), end - layer.data.truncated_to()});
   }

@@ -329,7 +329,7 @@ VersionNumber FileImpl::NewestVersion() {
 
 uint64_t FileImpl::SavedPagesBytes() {
   absl::MutexLock lock(&mutex_);
-  return SealedBytes() + row_.pages_end_bytes;
+  return saved_.SealedBytes(row_) + row_.pages_end_bytes;
 }
 
 bool FileImpl::HasPartOfApply() {
