@@ -17,6 +17,7 @@
 //   PlanCommit()             what one transaction of the index says
 //   ApplyRound               the pages of one round of the apply
 //   SavedPages               the segments of pre-images
+//   ChangeLog                which bytes each cut changed, for followers
 //   LastCut, LastCheck       the newest cut, and the last comparison with the original
 //   FileHealth               whether it can go on after an error of the disk
 //   HistoryFiles             names on the disk, page size
@@ -224,6 +225,8 @@ class FileImpl final : public File,
   absl::Status WriteDirect(uint64_t offset, absl::Span<const std::string_view> pieces)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status TruncateLocked(uint64_t size_bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Waits until a number for a cut is reserved. kAborted: another session began meanwhile.
+  absl::Status AwaitFreeNumber() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::StatusOr<CutNumber> CutLocked(CutRequest request, CutWaiter waiter)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // True: `upper`, the next layer, may become one with `lower`, as no commit or pin needs the cut
@@ -308,12 +311,6 @@ class FileImpl final : public File,
   void ExpireOverBudget() ABSL_LOCKS_EXCLUDED(mutex_);
   // Ends the pins of all cuts before `cut`: their pages cannot be saved.
   void ExpireBefore(CutNumber cut) ABSL_LOCKS_EXCLUDED(mutex_);
-
-  // Notes the changes of each cut for a while, in less memory, as followers may come back
-  // (NoteChanges() in file.h).
-  void ExpectFollowers() ABSL_LOCKS_EXCLUDED(mutex_);
-  // Notes the changes of `layer`, which becomes `cut`. The cut before has `last_.size_bytes` bytes.
-  void LogChanges(CutNumber cut, const CutLayer& layer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // ---- file_metadata.cc: hints, whose loss is no error ----
   void LoadMetadata();
@@ -454,7 +451,6 @@ class FileImpl final : public File,
   PinnedPagesList pinned_pages_;
   Pins pins_ ABSL_GUARDED_BY(mutex_){pinned_pages_};
   ChangeLog change_log_ ABSL_GUARDED_BY(mutex_);
-  std::optional<absl::Time> log_unasked_until_ ABSL_GUARDED_BY(mutex_);  // of ExpectFollowers()
   MetadataMap metadata_;
   DueWork due_work_ ABSL_GUARDED_BY(mutex_);
   OpenHistory history_ ABSL_GUARDED_BY(mutex_);

@@ -26,8 +26,23 @@ absl::Status CheckNotEmbedded(EnvTree& tree, std::string_view name) {
       StrCat(name, ": a program has it open with server=embedded; close it there first"));
 }
 
-bool IsRunName(std::string_view name) {
-  return NumberAfter(name, "run-").has_value() || name.substr(0, 9) == "index.new";
+// Whether an entry of a history's directory is a leftover. `row`: null, where no cut is durable.
+bool IsLeftover(std::string_view name, const FileRow* row) {
+  if (NumberAfter(name, "run-") || name.substr(0, 9) == "index.new") return true;
+  if (const auto number = NumberAfter(name, "stage-")) {
+    const bool counts = row != nullptr && row->durable_cut > row->applied_cut;
+    return !counts || *number < static_cast<int64_t>(row->stage_first) ||
+           *number > static_cast<int64_t>(row->stage_last);
+  }
+  for (const char* prefix : {"gen-", "sums-"}) {
+    if (const auto number = NumberAfter(name, prefix)) {
+      return row == nullptr || *number > row->generation;
+    }
+  }
+  if (const auto segment = NumberAfter(name, "pages-")) {
+    return row == nullptr || *segment > static_cast<int64_t>(row->pages_segment);
+  }
+  return row == nullptr && (name == "index" || name == "index-wal" || name == "index-journal");
 }
 
 }  // namespace
@@ -57,7 +72,9 @@ absl::StatusOr<std::shared_ptr<FileImpl>> FileImpl::Load(std::shared_ptr<StoreCo
     H5M_RETURN_IF_ERROR(self.Recover(std::move(row)));
     if (context->kind == StoreKind::kRoot) {
       self.LoadMetadata();
-      self.ExpectFollowers();
+      // As the last server's followers may come back (NoteChanges() in file.h).
+      absl::MutexLock lock(&self.mutex_);
+      self.change_log_.Expect(self.last_.number, context->env.Now());
     }
     self.Post(absl::InfinitePast());
     return file;
@@ -140,23 +157,9 @@ absl::Status FileImpl::RemoveLeftovers(const FileRow* row) {
   if (absl::IsNotFound(entries.status())) return absl::OkStatus();
   H5M_RETURN_IF_ERROR(entries.status());
   if (row == nullptr) H5M_RETURN_IF_ERROR(CheckNothingDurable(*entries));
-  bool stage_counts = row != nullptr && row->durable_cut > row->applied_cut;
   for (const DirectoryEntry& entry : *entries) {
-    bool remove = IsRunName(entry.name);
-    if (auto number = NumberAfter(entry.name, "stage-")) {
-      remove = !stage_counts || *number < static_cast<int64_t>(row->stage_first) ||
-               *number > static_cast<int64_t>(row->stage_last);
-    } else if (auto generation = NumberAfter(entry.name, "gen-")) {
-      remove = row == nullptr || *generation > row->generation;
-    } else if (auto generation = NumberAfter(entry.name, "sums-")) {
-      remove = row == nullptr || *generation > row->generation;
-    } else if (auto segment = NumberAfter(entry.name, "pages-")) {
-      remove = row == nullptr || *segment > static_cast<int64_t>(row->pages_segment);
-    } else if (row == nullptr) {
-      remove = remove || entry.name == "index" || entry.name == "index-wal" ||
-               entry.name == "index-journal";
-    }
-    if (remove) H5M_RETURN_IF_ERROR(context_->tree->Remove(files_.HistoryName(entry.name)));
+    if (!IsLeftover(entry.name, row)) continue;
+    H5M_RETURN_IF_ERROR(context_->tree->Remove(files_.HistoryName(entry.name)));
   }
   return absl::OkStatus();
 }

@@ -277,19 +277,23 @@ absl::StatusOr<CutNumber> FileImpl::Cut(
   return cut;
 }
 
-absl::StatusOr<CutNumber> FileImpl::CutLocked(CutRequest request, CutWaiter waiter) {
+absl::Status FileImpl::AwaitFreeNumber() {
   // The mark moves with every durable cut; who is faster than 65536 cuts in between waits.
-  if (next_cut_ + kReserveMargin >= row_.cut_reserved) {
-    for (const LayerPtr& layer : layers_) layer->due = absl::InfinitePast();
-    Post(absl::InfinitePast());
-    auto free = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-      return next_cut_ < row_.cut_reserved || !health_.dead().ok();
-    };
-    LayerPtr mine = open_;
-    mutex_.Await(absl::Condition(&free));
-    H5M_RETURN_IF_ERROR(health_.dead());
-    if (open_ != mine) return absl::AbortedError(StrCat(files_.name(), ": the session was fenced"));
-  }
+  if (next_cut_ + kReserveMargin < row_.cut_reserved) return absl::OkStatus();
+  for (const LayerPtr& layer : layers_) layer->due = absl::InfinitePast();
+  Post(absl::InfinitePast());
+  auto free = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return next_cut_ < row_.cut_reserved || !health_.dead().ok();
+  };
+  LayerPtr mine = open_;
+  mutex_.Await(absl::Condition(&free));
+  H5M_RETURN_IF_ERROR(health_.dead());
+  if (open_ != mine) return absl::AbortedError(StrCat(files_.name(), ": the session was fenced"));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<CutNumber> FileImpl::CutLocked(CutRequest request, CutWaiter waiter) {
+  H5M_RETURN_IF_ERROR(AwaitFreeNumber());
   H5M_RETURN_IF_ERROR(TruncateLocked(request.size_bytes));
   const CutNumber cut = next_cut_;
   LayerPtr layer = open_;
@@ -299,7 +303,7 @@ absl::StatusOr<CutNumber> FileImpl::CutLocked(CutRequest request, CutWaiter wait
     H5M_RETURN_IF_ERROR(stage_->AppendCut(generation_->number, cut, request.size_bytes, direct));
   }
   ++next_cut_;
-  LogChanges(cut, *layer);
+  change_log_.AddLayer(cut, *layer, std::max(last_.size_bytes, open_size_), context_->env);
   if (request.provenance != Provenance()) session_.provenance = request.provenance;
   waiter.cut = cut;
   layer->cut = cut;

@@ -8,15 +8,6 @@
 #include "onion_store/file/snapshot.h"
 
 namespace h5mirror::store {
-namespace {
-
-// Followers that the last server had come back within seconds; the writer may be there before them.
-constexpr absl::Duration kReturnMax = absl::Minutes(1);
-// Until then, for each file: some 100 KiB, 400 KiB of cuts with one range each.
-constexpr size_t kExtentsUnasked = 1 << 12;
-
-}  // namespace
-
 CutNumber FileImpl::NewestCut() {
   absl::MutexLock lock(&mutex_);
   return last_.number;
@@ -47,45 +38,12 @@ std::shared_ptr<PinnedCut> FileImpl::NewPin() {
 
 void FileImpl::NoteChanges() {
   absl::MutexLock lock(&mutex_);
-  log_unasked_until_.reset();
-  change_log_.SetExtentsMax(ChangeLog::kExtentsMax);
-  if (!change_log_.started()) change_log_.Start(last_.number);
-}
-
-void FileImpl::ExpectFollowers() {
-  absl::MutexLock lock(&mutex_);
-  log_unasked_until_ = context_->env.Now() + kReturnMax;
-  change_log_.SetExtentsMax(kExtentsUnasked);
-  change_log_.Start(last_.number);
+  change_log_.Follow(last_.number);
 }
 
 absl::StatusOr<std::vector<Extent>> FileImpl::ChangesBetween(CutNumber from, CutNumber to) {
   absl::MutexLock lock(&mutex_);
   return change_log_.Between(from, to);
-}
-
-void FileImpl::LogChanges(CutNumber cut, const CutLayer& layer) {
-  if (!change_log_.started()) return;
-  if (log_unasked_until_.has_value() && context_->env.Now() > *log_unasked_until_) {
-    return change_log_.Stop();
-  }
-  // A layer that did not fit into memory would have to be read back.
-  if (layer.begins_generation || layer.data.is_spilled()) return change_log_.AddWhole(cut);
-  ExtentSet changed = layer.data.direct();
-  changed.Unbound();
-  for (uint64_t at = 0;;) {
-    const auto staged = layer.data.NextStaged(at);
-    if (!staged.ok()) return change_log_.AddWhole(cut);
-    if (!staged->has_value()) break;
-    changed.Add(**staged);
-    at = (*staged)->end();
-    if (changed.extent_count() > change_log_.extents_max()) return change_log_.AddWhole(cut);
-  }
-  const uint64_t end = std::max(last_.size_bytes, open_size_);
-  if (layer.data.truncated_to() < end) {
-    changed.Add({layer.data.truncated_to(), end - layer.data.truncated_to()});
-  }
-  change_log_.Add(cut, std::move(changed));
 }
 
 absl::Status FileImpl::ReadLayers(absl::FunctionRef<absl::Status()> read) {
