@@ -1,5 +1,8 @@
 // What happens when a file is opened: docs/design/031-recovery.md.
 #include <algorithm>
+#include <deque>
+#include <functional>
+#include <memory>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -44,6 +47,102 @@ bool IsLeftover(std::string_view name, const FileRow* row) {
   }
   return row == nullptr && (name == "index" || name == "index-wal" || name == "index-journal");
 }
+
+// Makes layers of the records of a stage: one for each durable cut that the head does not hold and
+// that is a version, and one for the durable cut itself.
+//
+//   writes, truncations, ... --> layer() -- TakeCut() --> a cut of the head: dropped
+//                                   |                --> a version, the durable cut: in layers()
+//                                   +-- any other cut: goes on with the next one's records
+class StageReplay {
+ public:
+  using LayerPtr = std::shared_ptr<CutLayer>;
+
+  // `row` and `began`, its generation's, must outlive this, and `index` too. `fresh` makes an empty
+  // layer.
+  StageReplay(const FileRow& row, const GenerationRow& began, VersionIndex& index,
+              std::function<LayerPtr()> fresh)
+      : row_(row), began_(began), index_(index), fresh_(std::move(fresh)) {
+    // What the generation's first durable cut wrote directly has no record.
+    if (began.first_cut > row.applied_cut) {
+      first_ = fresh_();
+      first_->data.AddDirect({0, began.direct_end_bytes});
+      first_->cut_bytes = began.direct_end_bytes;
+      first_->begins_generation = true;
+    }
+    layer_ = fresh_();
+  }
+
+  // Takes the records up to the next cut.
+  CutLayer& layer() { return *layer_; }
+  absl::Status TakeCut(CutNumber cut, uint64_t size_bytes, absl::Span<const Extent> direct) {
+    for (const Extent& extent : direct) layer_->data.AddDirect(extent);
+    layer_->cut_bytes = std::max(layer_->cut_bytes, size_bytes);
+    if (cut <= row_.applied_cut) {
+      layer_ = fresh_();
+      return absl::OkStatus();
+    }
+    if (first_ != nullptr) H5M_RETURN_IF_ERROR(TakeFirst(cut, size_bytes));
+    H5M_ASSIGN_OR_RETURN(const VersionInfo version, VersionOf(cut));
+    if (version.version == 0 && cut != row_.durable_cut) return absl::OkStatus();
+    Close(std::exchange(layer_, nullptr), cut, size_bytes, version.version);
+    layer_ = fresh_();
+    return absl::OkStatus();
+  }
+  // There are no more records.
+  absl::Status Finish() {
+    if (first_ == nullptr) return absl::OkStatus();
+    // No record: the first cut is the newest. Taken for none, a version's pages would not be saved
+    // before they are overwritten.
+    H5M_ASSIGN_OR_RETURN(const VersionInfo version, VersionOf(row_.durable_cut));
+    Close(first_, row_.durable_cut, row_.durable_size_bytes, version.version);
+    return absl::OkStatus();
+  }
+
+  const std::deque<LayerPtr>& layers() const { return layers_; }
+
+ private:
+  // The first cut of the generation is a layer of its own only if it is an older version.
+  absl::Status TakeFirst(CutNumber cut, uint64_t size_bytes) {
+    const LayerPtr first = std::exchange(first_, nullptr);
+    H5M_ASSIGN_OR_RETURN(const VersionInfo version, VersionOf(began_.first_cut));
+    if (version.version != 0 && began_.first_cut < cut) {
+      Close(first, began_.first_cut, version.size_bytes, version.version);
+      return absl::OkStatus();
+    }
+    H5M_RETURN_IF_ERROR(first->data.Absorb(layer_->data));
+    first->cut_bytes = std::max(first->cut_bytes, size_bytes);
+    if (layer_->revert_pin != nullptr) first->revert_pin = layer_->revert_pin;
+    layer_ = first;
+    return absl::OkStatus();
+  }
+
+  // Number 0: the cut is no version.
+  absl::StatusOr<VersionInfo> VersionOf(CutNumber cut) {
+    auto version = index_.FindCut(cut);
+    if (version.ok()) return std::move(version->info);
+    if (absl::IsNotFound(version.status())) return VersionInfo();
+    return version.status();
+  }
+
+  void Close(LayerPtr layer, CutNumber cut, uint64_t size_bytes, VersionNumber version) {
+    layer->cut = cut;
+    layer->size_bytes = size_bytes;
+    layer->version = version;
+    layer->origin = row_.origin;
+    layer->mode_bits = row_.mode_bits;
+    layer->local = row_.local;
+    layers_.push_back(std::move(layer));
+  }
+
+  const FileRow& row_;
+  const GenerationRow& began_;
+  VersionIndex& index_;
+  const std::function<LayerPtr()> fresh_;
+  LayerPtr first_;  // the first cut of the generation, until a record follows it
+  LayerPtr layer_;
+  std::deque<LayerPtr> layers_;  // oldest first
+};
 
 }  // namespace
 
@@ -229,73 +328,23 @@ absl::Status FileImpl::ReplayStage() {
     layer->recovered = layer->frozen = layer->durable = true;
     return layer;
   };
-  // Closes `layer` as the cut `cut`, a version or the durable cut.
-  auto close = [&](const LayerPtr& layer, CutNumber cut, uint64_t size_bytes, VersionNumber version)
-                   ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-                     layer->cut = cut;
-                     layer->size_bytes = size_bytes;
-                     layer->version = version;
-                     layer->origin = row.origin;
-                     layer->mode_bits = row.mode_bits;
-                     layer->local = row.local;
-                     layers_.push_back(layer);
-                   };
-  // What the generation's first durable cut wrote directly has no record.
-  LayerPtr first;
-  if (began.first_cut > row.applied_cut) {
-    first = fresh();
-    first->data.AddDirect({0, began.direct_end_bytes});
-    first->cut_bytes = began.direct_end_bytes;
-    first->begins_generation = true;
-  }
-  LayerPtr layer = fresh();
+  StageReplay replay(row, began, *index_, fresh);
   StageVisitor visitor;
-  visitor.on_write = [&](Extent extent, StageLocation at) { return layer->data.Put(extent, at); };
+  visitor.on_write = [&](Extent extent, StageLocation at) {
+    return replay.layer().data.Put(extent, at);
+  };
   visitor.on_revert = [&](const Revert& revert) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return ReplayRevert(revert, layer.get());
+    return ReplayRevert(revert, &replay.layer());
   };
-  visitor.on_truncate = [&](uint64_t size_bytes) { return layer->data.Truncate(size_bytes); };
+  visitor.on_truncate = [&](uint64_t size_bytes) {
+    return replay.layer().data.Truncate(size_bytes);
+  };
   visitor.on_cut = [&](CutNumber cut, uint64_t size_bytes, absl::Span<const Extent> direct,
-                       StageEnd) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) -> absl::Status {
-    for (const Extent& extent : direct) layer->data.AddDirect(extent);
-    layer->cut_bytes = std::max(layer->cut_bytes, size_bytes);
-    if (cut <= row.applied_cut) {
-      layer = fresh();
-      return absl::OkStatus();
-    }
-    if (first != nullptr) {
-      auto version = index_->FindCut(began.first_cut);
-      if (!version.ok() && !absl::IsNotFound(version.status())) return version.status();
-      if (version.ok() && began.first_cut < cut) {
-        close(first, began.first_cut, version->info.size_bytes, version->info.version);
-      } else {
-        H5M_RETURN_IF_ERROR(first->data.Absorb(layer->data));
-        first->cut_bytes = std::max(first->cut_bytes, size_bytes);
-        if (layer->revert_pin != nullptr) first->revert_pin = layer->revert_pin;
-        layer = first;
-      }
-      first = nullptr;
-    }
-    auto version = index_->FindCut(cut);
-    if (absl::IsNotFound(version.status()) && cut != row.durable_cut) return absl::OkStatus();
-    if (version.ok()) {
-      close(layer, cut, size_bytes, version->info.version);
-    } else if (absl::IsNotFound(version.status())) {
-      close(layer, cut, size_bytes, 0);
-    } else {
-      return version.status();
-    }
-    layer = fresh();
-    return absl::OkStatus();
-  };
+                       StageEnd) { return replay.TakeCut(cut, size_bytes, direct); };
   H5M_RETURN_IF_ERROR(stage_->Replay(visitor));
   last_.stage_end = stage_->end();
-  if (first != nullptr) {  // No record: the first cut is the newest.
-    auto version = index_->FindCut(row.durable_cut);
-    // Taken for none, a version's pages would not be saved before they are overwritten.
-    if (!version.ok() && !absl::IsNotFound(version.status())) return version.status();
-    close(first, row.durable_cut, row.durable_size_bytes, version.ok() ? version->info.version : 0);
-  }
+  H5M_RETURN_IF_ERROR(replay.Finish());
+  layers_ = replay.layers();
   // Up to there their apply clears what was cut off, also of a cut that was as large, became
   // durable with a smaller one, and is in no index: a writer's direct bytes must lie beyond.
   for (const LayerPtr& each : layers_) {
