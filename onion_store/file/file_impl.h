@@ -67,12 +67,19 @@ class VersionReaderImpl;
 // How many cut numbers a file reserves at its open.
 constexpr CutNumber kCutReserve = 65536;
 
-// Thread-safe. Locks, in this order:
+// Thread-safe. Locks, in this order, and what each covers:
 //
-//   work_lock_    background work and rollbacks; held over I/O and syncs
-//   tag_mutex_    tagging; held over a sync of the index, and free during an apply
-//   mutex_        the state; held over a writer's writes into the page cache, never over a sync
-//   the index's own
+//   work_lock_        making durable, apply, prune, rollback, verification; over I/O and syncs.
+//                     A change of row_, index_ or newest_ needs it, and mutex_ too
+//   tag_mutex_        tagging; held over a sync of the index, and free during an apply
+//   LastCheck's own   the last check; held over a read of the index
+//   mutex_            all members with ABSL_GUARDED_BY: the writer, layers, generations, LastCut,
+//                     Pins, ChangeLog, DueWork, SavedPages, OpenHistory, FileHealth. Held over a
+//                     writer's writes into the page cache, never over a sync
+//   merge_mutex_      the data of layers that are not frozen
+//   the own ones of PinnedPagesList, MetadataMap and the index
+//
+// HistoryFiles is constant. DroppedVersions is an atomic number.
 class FileImpl final : public File,
                        public BackgroundWorker,
                        public SnapshotSource,
