@@ -19,6 +19,39 @@ void ChangeLog::Stop() {
   extent_count_ = 0;
 }
 
+void ChangeLog::Follow(CutNumber newest) {
+  unasked_until_.reset();
+  extents_max_ = kExtentsMax;
+  if (!started_) Start(newest);
+}
+
+void ChangeLog::Expect(CutNumber newest, absl::Time now) {
+  unasked_until_ = now + kReturnMax;
+  extents_max_ = kExtentsUnasked;
+  Start(newest);
+}
+
+void ChangeLog::AddLayer(CutNumber cut, const CutLayer& layer, uint64_t end_bytes, Env& clock) {
+  if (!started_) return;
+  if (unasked_until_.has_value() && clock.Now() > *unasked_until_) return Stop();
+  // A layer that did not fit into memory would have to be read back.
+  if (layer.begins_generation || layer.data.is_spilled()) return AddWhole(cut);
+  ExtentSet changed = layer.data.direct();
+  changed.Unbound();
+  for (uint64_t at = 0;;) {
+    const auto staged = layer.data.NextStaged(at);
+    if (!staged.ok()) return AddWhole(cut);
+    if (!staged->has_value()) break;
+    changed.Add(**staged);
+    at = (*staged)->end();
+    if (changed.extent_count() > extents_max_) return AddWhole(cut);
+  }
+  if (layer.data.truncated_to() < end_bytes) {
+    changed.Add({layer.data.truncated_to(), end_bytes - layer.data.truncated_to()});
+  }
+  Add(cut, std::move(changed));
+}
+
 void ChangeLog::Add(CutNumber cut, ExtentSet changed) {
   extent_count_ += changed.extent_count();
   entries_.push_back({cut, cut, std::move(changed)});

@@ -4,31 +4,50 @@
 
 #include <cstddef>
 #include <deque>
+#include <optional>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "base/env.h"
 #include "base/extent_set.h"
+#include "onion_store/file/file_layers.h"
 #include "onion_store/types.h"
 
 namespace h5mirror::store {
 
 // In memory only, and bounded: beyond the bound the two oldest cuts become one, so that a follower
 // far behind hears of more than has changed. A cut counts as one extent more than it changed. Not
-// thread-safe.
+// thread-safe: the file's state lock guards it.
+//
+//   stopped -- Follow() or Expect() --> started -- AddLayer() with each cut
+//      ^-- nobody followed within kReturnMax of Expect() --|
 class ChangeLog {
  public:
   static constexpr size_t kExtentsMax = 1 << 18;
+  // While followers are only expected: some 100 KiB, 400 KiB of cuts with one range each.
+  static constexpr size_t kExtentsUnasked = 1 << 12;
+  // Followers that the last server had come back within seconds; the writer may be there before
+  // them.
+  static constexpr absl::Duration kReturnMax = absl::Minutes(1);
 
   explicit ChangeLog(size_t extents_max = kExtentsMax) : extents_max_(extents_max) {}
 
   bool started() const { return started_; }
+  // A follower asks: notes all cuts after `newest`, which is the newest one, if it did not already.
+  void Follow(CutNumber newest);
+  // Followers may come back: does so for a while, in less memory.
+  void Expect(CutNumber newest, absl::Time now);
+  // Notes the changes of `layer`, which becomes `cut`. `end_bytes`: of the larger of the cut and
+  // the one before. Asks `clock` only where the time matters.
+  void AddLayer(CutNumber cut, const CutLayer& layer, uint64_t end_bytes, Env& clock);
+
   // Begins at the cut `newest`. Every later cut must be added; its number is larger.
   void Start(CutNumber newest);
   // Forgets all cuts, and answers no question until the next Start().
   void Stop();
   // The bound. Takes effect with the next Add().
   void SetExtentsMax(size_t extents_max) { extents_max_ = extents_max; }
-  size_t extents_max() const { return extents_max_; }
   void Add(CutNumber cut, ExtentSet changed);
   // Adds a cut that may differ from those before in any byte.
   void AddWhole(CutNumber cut) { Start(cut); }
@@ -49,7 +68,8 @@ class ChangeLog {
   size_t extents_max_;
   bool started_ = false;
   CutNumber start_ = 0;
-  std::deque<Entry> entries_;  // oldest first
+  std::optional<absl::Time> unasked_until_;  // set: followers are only expected
+  std::deque<Entry> entries_;                // oldest first
   size_t extent_count_ = 0;
 };
 

@@ -1,5 +1,8 @@
 #include "onion_store/file/change_log.h"
 
+#include <memory>
+
+#include "base/testing/fault_env.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -101,6 +104,63 @@ TEST(ChangeLogTest, OneCutThatIsTooMuchMakesItForget) {
   EXPECT_TRUE(IsKnown(log, 2, 2));
   log.Add(3, Set({{5, 1}}));
   EXPECT_THAT(*log.Between(2, 3), ElementsAre(Extent{5, 1}));
+}
+
+class ChangeLogOfLayersTest : public testing::Test {
+ protected:
+  ChangeLogOfLayersTest() : tree_(*env_.OpenTree("/")), budget_(1 << 20) {
+    env_.SetTime([this] { return now_; });
+  }
+  CutLayer Layer() { return CutLayer(budget_, *tree_, "d"); }
+
+  FaultEnv env_;
+  std::unique_ptr<EnvTree> tree_;
+  MemoryBudget budget_;
+  absl::Time now_ = absl::FromUnixSeconds(1000);
+  ChangeLog log_;
+};
+
+TEST_F(ChangeLogOfLayersTest, ALayerChangesWhatItStagesWritesAndCutsOff) {
+  CutLayer layer = Layer();
+  layer.data.AddDirect({100, 10});
+  ASSERT_TRUE(layer.data.Put({0, 5}, 0).ok());
+  ASSERT_TRUE(layer.data.Truncate(150).ok());
+  log_.Follow(1);
+  log_.AddLayer(2, layer, 200, env_);
+  EXPECT_THAT(*log_.Between(1, 2), ElementsAre(Extent{0, 5}, Extent{100, 10}, Extent{150, 50}));
+}
+
+TEST_F(ChangeLogOfLayersTest, ANewGenerationMayDifferInAnyByte) {
+  CutLayer layer = Layer();
+  layer.begins_generation = true;
+  log_.Follow(1);
+  log_.AddLayer(2, layer, 0, env_);
+  EXPECT_FALSE(IsKnown(log_, 1, 2));
+  EXPECT_TRUE(IsKnown(log_, 2, 2));
+}
+
+TEST_F(ChangeLogOfLayersTest, NobodyAskedSoNothingIsNoted) {
+  log_.AddLayer(2, Layer(), 0, env_);
+  EXPECT_FALSE(log_.started());
+}
+
+TEST_F(ChangeLogOfLayersTest, FollowersThatDoNotComeBackAreNotExpectedForEver) {
+  log_.Expect(1, now_);
+  now_ += ChangeLog::kReturnMax;
+  log_.AddLayer(2, Layer(), 0, env_);
+  EXPECT_TRUE(IsKnown(log_, 1, 2));
+  now_ += absl::Seconds(1);
+  log_.AddLayer(3, Layer(), 0, env_);
+  EXPECT_FALSE(log_.started());
+}
+
+TEST_F(ChangeLogOfLayersTest, AFollowerThatCameBackFindsTheCutsSinceTheStart) {
+  log_.Expect(1, now_);
+  log_.AddLayer(2, Layer(), 0, env_);
+  log_.Follow(2);
+  now_ += 2 * ChangeLog::kReturnMax;
+  log_.AddLayer(3, Layer(), 0, env_);
+  EXPECT_TRUE(IsKnown(log_, 1, 3));
 }
 
 }  // namespace

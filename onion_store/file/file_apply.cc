@@ -58,7 +58,7 @@ absl::StatusOr<std::unique_ptr<EnvLock>> FileImpl::LockHead(const Generation& ge
   auto lock = context_->tree->Lock(HeadName(generation.number), LockKind::kExclusive);
   if (absl::IsFailedPrecondition(lock.status())) {
     return absl::ResourceExhaustedError(
-        StrCat(name_,
+        StrCat(files_.name(),
                " is open in another program, which reads it as a plain file; what the file "
                "is to become is safe beside it, and gets into it once that has ended"));
   }
@@ -68,7 +68,7 @@ absl::StatusOr<std::unique_ptr<EnvLock>> FileImpl::LockHead(const Generation& ge
 absl::StatusOr<ApplyBasis> FileImpl::BeginApply(const LayerPtr& layer) {
   ApplyBasis basis;
   basis.layer = layer;
-  basis.page_size_bytes = page_size_bytes_;
+  basis.page_size_bytes = files_.page_size_bytes();
   basis.compression = context_->options.page_compression;
   {
     absl::MutexLock lock(&mutex_);
@@ -84,7 +84,7 @@ absl::StatusOr<ApplyBasis> FileImpl::BeginApply(const LayerPtr& layer) {
   H5M_ASSIGN_OR_RETURN(const VersionRow version, basis.index->GetVersion(basis.version));
   if (version.info.generation == layer->generation->number) {
     H5M_ASSIGN_OR_RETURN(const uint64_t size_max, basis.index->SizeMax(version.info.generation));
-    basis.limit_pages = PagesIn(size_max);
+    basis.limit_pages = files_.PagesIn(size_max);
   } else {
     basis.version = 0;
   }
@@ -170,21 +170,21 @@ absl::Status FileImpl::SumDirect(const CutLayer& layer) {
   std::string bytes;
   EnvFile& head = *layer.generation->head;
   SumsFile& sums = *layer.generation->sums;
-  uint64_t end = RoundUp(layer.size_bytes, page_size_bytes_);
+  uint64_t end = RoundUp(layer.size_bytes, files_.page_size_bytes());
   for (const Extent& direct : layer.data.direct().ToVector()) {
     // Holes need no sums.
-    for (uint64_t at = RoundDown(direct.offset, page_size_bytes_);
+    for (uint64_t at = RoundDown(direct.offset, files_.page_size_bytes());
          at < std::min(direct.end(), end);) {
       H5M_ASSIGN_OR_RETURN(Extent data, head.NextData(at));
       if (data.length == 0) break;
-      at = RoundDown(std::max(at, data.offset), page_size_bytes_);
-      uint64_t stop = std::min(
-          {RoundUp(direct.end(), page_size_bytes_), end, RoundUp(data.end(), page_size_bytes_)});
+      at = RoundDown(std::max(at, data.offset), files_.page_size_bytes());
+      uint64_t stop = std::min({RoundUp(direct.end(), files_.page_size_bytes()), end,
+                                RoundUp(data.end(), files_.page_size_bytes())});
       if (at >= std::min(direct.end(), end)) break;
       bytes.resize(std::min(kChunkBytes, stop - at));
       // Staged bytes of the same cut lie over direct ones, and are in the head by now.
       H5M_RETURN_IF_ERROR(ReadThrough({}, head, layer.size_bytes, at, absl::MakeSpan(bytes)));
-      H5M_RETURN_IF_ERROR(sums.Write(PageOf(at), sums.SumsOf(bytes)));
+      H5M_RETURN_IF_ERROR(sums.Write(files_.PageOf(at), sums.SumsOf(bytes)));
       at += bytes.size();
     }
   }
@@ -206,9 +206,11 @@ absl::Status FileImpl::ClearAgain(const CutLayer& layer) {
   for (const Piece& piece : pieces) {
     if (piece.source != Piece::Source::kZeros) continue;
     H5M_RETURN_IF_ERROR(layer.generation->head->Zero(piece.extent));
-    const uint64_t first = RoundUp(piece.extent.offset, page_size_bytes_) / page_size_bytes_;
+    const uint64_t first =
+        RoundUp(piece.extent.offset, files_.page_size_bytes()) / files_.page_size_bytes();
     // Beyond the end there is nothing: the page there is whole, too.
-    const uint64_t last = piece.extent.end() == end ? PagesIn(end) : PageOf(piece.extent.end());
+    const uint64_t last =
+        piece.extent.end() == end ? files_.PagesIn(end) : files_.PageOf(piece.extent.end());
     if (first < last) H5M_RETURN_IF_ERROR(layer.generation->sums->Clear(first, last - first));
   }
   return absl::OkStatus();
@@ -241,7 +243,8 @@ absl::Status FileImpl::FinishApply(const LayerPtr& layer, uint64_t changed_pages
     H5M_RETURN_IF_ERROR(FitHead(*layer));
     index = index_;
   }
-  H5M_RETURN_IF_ERROR(generation.sums->Truncate(PagesIn(layer->size_bytes), layer->recovered));
+  H5M_RETURN_IF_ERROR(
+      generation.sums->Truncate(files_.PagesIn(layer->size_bytes), layer->recovered));
   H5M_RETURN_IF_ERROR(generation.head->Sync());
   H5M_RETURN_IF_ERROR(generation.sums->Sync());
   H5M_ASSIGN_OR_RETURN(FileStat stat, generation.head->Stat());
@@ -257,7 +260,7 @@ absl::Status FileImpl::FinishApply(const LayerPtr& layer, uint64_t changed_pages
   }
   row.applied_cut = layer->cut;
   row.applied_size_bytes = layer->size_bytes;
-  row.changed_pages += changed_pages + layer->data.direct().byte_count() / page_size_bytes_;
+  row.changed_pages += changed_pages + layer->data.direct().byte_count() / files_.page_size_bytes();
   row.head = stat;
   uint64_t version_pages = row.changed_pages;
   if (layer->version != 0) {
@@ -273,13 +276,13 @@ absl::Status FileImpl::FinishApply(const LayerPtr& layer, uint64_t changed_pages
   }
   layers_.pop_front();
   H5M_RETURN_IF_ERROR(stage_->RemoveBefore(row.stage_first));
-  bool idle = layers_.empty() && (open_ == nullptr || stage_->end().bytes == last_cut_end_.bytes);
-  if (!idle || (open_ != nullptr && stage_->end().segment != last_cut_end_.segment)) {
+  bool idle = layers_.empty() && (open_ == nullptr || stage_->end().bytes == last_.stage_end.bytes);
+  if (!idle || (open_ != nullptr && stage_->end().segment != last_.stage_end.segment)) {
     return absl::OkStatus();
   }
   H5M_RETURN_IF_ERROR(stage_->Reset());
-  last_cut_end_ = stage_->end();
-  if (open_ != nullptr) open_->first_segment = last_cut_end_.segment;
+  last_.stage_end = stage_->end();
+  if (open_ != nullptr) open_->first_segment = last_.stage_end.segment;
   return absl::OkStatus();
 }
 

@@ -188,7 +188,7 @@ absl::StatusOr<std::unique_ptr<ChangeReader>> FileImpl::OpenChanges(VersionNumbe
   std::shared_ptr<VersionIndex> index;
   {
     absl::MutexLock lock(&mutex_);
-    H5M_RETURN_IF_ERROR(dead_);
+    H5M_RETURN_IF_ERROR(health_.dead());
     index = index_;
     for (const LayerPtr& layer : layers_) {
       if (!layer->durable || layer->generation->number != to_info.generation) continue;
@@ -197,11 +197,11 @@ absl::StatusOr<std::unique_ptr<ChangeReader>> FileImpl::OpenChanges(VersionNumbe
   }
   // Only now: who applies a cut has put the rows there before it leaves the layers.
   RowChanges rows(index, from_info.generation, std::min(from_info.version, to_info.version),
-                  std::max(from_info.version, to_info.version), page_size_bytes_);
+                  std::max(from_info.version, to_info.version), files_.page_size_bytes());
   H5M_RETURN_IF_ERROR(rows.Load(kRowsMax));
   return std::make_unique<WrittenChanges>(shared_from_this(), std::move(from_info),
                                           std::move(to_info), std::move(layers), std::move(rows),
-                                          page_size_bytes_);
+                                          files_.page_size_bytes());
 }
 
 }  // namespace h5mirror::store

@@ -36,7 +36,7 @@ constexpr absl::Duration kRetryApply = absl::Seconds(5);
 }  // namespace
 
 absl::Time FileImpl::RunBackground() {
-  WorkTurn turn(this);
+  WorkTurn turn(&work_lock_);
   while (true) {
     if (const std::optional<absl::Time> next = RunTask()) return *next;
   }
@@ -44,12 +44,12 @@ absl::Time FileImpl::RunBackground() {
 
 FileImpl::Task FileImpl::NextTask(absl::Time now) {
   absl::MutexLock lock(&mutex_);
-  if (!dead_.ok()) return {Task::Kind::kTellOfDeath, {}, nullptr};
+  if (!health_.dead().ok()) return {Task::Kind::kTellOfDeath, {}, nullptr};
   if (IsDue(now)) return {Task::Kind::kMakeDurable, {}, nullptr};
   if (LayerPtr unapplied = OldestUnapplied()) {
     return {Task::Kind::kApply, {}, std::move(unapplied)};
   }
-  if (layers_.empty() && !session_.begun) ClearOpenMark();
+  if (layers_.empty() && !session_.begun) history_.ClearMark();
   return {Task::Kind::kWait, NextDue(), nullptr};
 }
 
@@ -65,7 +65,7 @@ std::optional<absl::Time> FileImpl::RunTask() {
   if (applies && context_->stops_applying) return absl::InfiniteFuture();
   const absl::Status status = applies ? Apply(task.layer, Rounds::kUntilStopped) : MakeDurable(now);
   if (applies) NoteApplied(status);
-  if (status.ok() && turns_wanted_ > 0) return now;  // Somebody else's turn.
+  if (status.ok() && work_lock_.is_wanted()) return now;  // Somebody else's turn.
   if (status.ok()) return std::nullopt;
   if (applies && absl::IsResourceExhausted(status)) return now + kRetryApply;
   Die(status);
@@ -75,11 +75,10 @@ std::optional<absl::Time> FileImpl::RunTask() {
 void FileImpl::NoteApplied(const absl::Status& status) {
   {
     absl::MutexLock lock(&mutex_);
-    const bool news = status != std::exchange(apply_error_, status);
-    if (!news || status.ok()) return;
+    if (!health_.NoteApplied(status)) return;
   }
   context_->TellNotice(
-      StoreNotice::Kind::kCannotApply, name_,
+      StoreNotice::Kind::kCannotApply, files_.name(),
       StrCat("stays where it is: its durable cuts are safe beside it and cannot ",
              "get into the head, which is tried again: ", ToStd(status.message())));
 }
@@ -93,7 +92,7 @@ FileImpl::Batch FileImpl::TakeBatch(absl::Time now) {
   batch.layers = due_work_.NextBatch(layers_, row_.durable_cut, now);
   if (batch.layers.empty()) return batch;
   for (const LayerPtr& layer : batch.layers) layer->frozen = true;
-  batch.sync_directory = std::exchange(names_changed_, false);
+  batch.sync_directory = history_.TakeNewNames();
   if (stage_->TakeNamesChanged()) batch.sync_directory = true;
   return batch;
 }
@@ -124,10 +123,10 @@ absl::Status FileImpl::SyncBatch(const Batch& batch) {
   bool sync_directory = batch.sync_directory;
   const GenerationPtr generation = batch.layers.front()->generation;
   if (generation->sums == nullptr) {
-    H5M_ASSIGN_OR_RETURN(auto file,
-                         context_->tree->Open(HistoryName(StrCat("sums-", generation->number)),
-                                              OpenKind::kCreateFresh, 0600));
-    auto sums = std::make_unique<SumsFile>(std::move(file), page_size_bytes_);
+    H5M_ASSIGN_OR_RETURN(
+        auto file, context_->tree->Open(files_.HistoryName(StrCat("sums-", generation->number)),
+                                        OpenKind::kCreateFresh, 0600));
+    auto sums = std::make_unique<SumsFile>(std::move(file), files_.page_size_bytes());
     absl::MutexLock lock(&mutex_);
     generation->sums = std::move(sums);
     sync_directory = true;
@@ -141,25 +140,17 @@ absl::Status FileImpl::SyncBatch(const Batch& batch) {
   }
   H5M_ASSIGN_OR_RETURN(auto index, Index());
   // The sync that names a new index names all that was made in the history before it.
-  if (index == nullptr) return SyncNamesAbove();
-  return sync_directory ? context_->tree->SyncDirectory(directory_) : absl::OkStatus();
-}
-
-absl::Status FileImpl::SyncNamesAbove() {
-  for (size_t slash = name_.find('/'); slash != std::string::npos;
-       slash = name_.find('/', slash + 1)) {
-    H5M_RETURN_IF_ERROR(context_->durable_names.Sync(*context_->tree, name_.substr(0, slash)));
-  }
-  return absl::OkStatus();
+  if (index == nullptr) return files_.SyncNamesAbove();
+  return sync_directory ? context_->tree->SyncDirectory(files_.directory()) : absl::OkStatus();
 }
 
 absl::Status FileImpl::CreateIndex(FileRow* row, absl::Span<const VersionRow> versions,
                                    const std::optional<GenerationRow>& begins) {
-  row->file_id = file_id_;
-  row->page_size_bytes = page_size_bytes_;
-  H5M_ASSIGN_OR_RETURN(
-      std::shared_ptr<VersionIndex> index,
-      VersionIndex::Create(context_->vfs, *context_->tree, directory_, *row, versions, begins));
+  row->file_id = files_.file_id();
+  row->page_size_bytes = files_.page_size_bytes();
+  H5M_ASSIGN_OR_RETURN(std::shared_ptr<VersionIndex> index,
+                       VersionIndex::Create(context_->vfs, *context_->tree, files_.directory(),
+                                            *row, versions, begins));
   absl::MutexLock lock(&mutex_);
   index_ = std::move(index);
   row_ = *row;
@@ -180,7 +171,7 @@ absl::StatusOr<CommitPlan> FileImpl::PlanBatch(const Batch& batch, VersionIndex*
   }
   if (!below.empty()) basis.unapplied_segment = below.front()->first_segment;
   const auto changes = [&](size_t i, uint64_t size_below)
-                           ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_) {
+                           ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_) {
                              std::vector<LayerPtr> lower = below;
                              lower.insert(lower.end(), batch.layers.begin(),
                                           batch.layers.begin() + static_cast<ptrdiff_t>(i));
@@ -273,27 +264,28 @@ absl::Status FileImpl::MakeVersionOfDurableCut(
 
 absl::Status FileImpl::FinishSwap(Generation& generation) {
   EnvTree& tree = *context_->tree;
-  std::string fresh = GenerationName(generation.number);
+  std::string fresh = files_.GenerationName(generation.number);
   H5M_ASSIGN_OR_RETURN(FileStat self, tree.Stat(fresh));
-  auto there = tree.Stat(name_);
+  auto there = tree.Stat(files_.name());
   if (!there.ok() && !absl::IsNotFound(there.status())) return there.status();
   // Before the first generation: a file that was put there meanwhile.
   if (there.ok()) {
     // An earlier swap of which only the new name is durable.
     if (there->inode == self.inode) return tree.Remove(fresh);
-    std::string old_head = OldHeadName(generation.number - 1);
-    absl::Status linked = tree.Link(name_, old_head);
+    std::string old_head = files_.OldHeadName(generation.number - 1);
+    absl::Status linked = tree.Link(files_.name(), old_head);
     if (!linked.ok() && !absl::IsAlreadyExists(linked)) {
       // No hard links here: for a moment there is no head.
-      H5M_RETURN_IF_ERROR(tree.Rename(name_, old_head));
+      H5M_RETURN_IF_ERROR(tree.Rename(files_.name(), old_head));
     }
-    H5M_RETURN_IF_ERROR(tree.SyncDirectory(directory_));
+    H5M_RETURN_IF_ERROR(tree.SyncDirectory(files_.directory()));
   }
-  H5M_RETURN_IF_ERROR(tree.Rename(fresh, name_));
+  H5M_RETURN_IF_ERROR(tree.Rename(fresh, files_.name()));
   // Names the history itself too, where that is new. Should the old name come back with the power,
   // it is removed above.
-  size_t slash = name_.rfind('/');
-  H5M_RETURN_IF_ERROR(tree.SyncDirectory(slash == std::string::npos ? "" : name_.substr(0, slash)));
+  size_t slash = files_.name().rfind('/');
+  H5M_RETURN_IF_ERROR(
+      tree.SyncDirectory(slash == std::string::npos ? "" : files_.name().substr(0, slash)));
   absl::MutexLock lock(&mutex_);
   generation.hidden = false;
   return absl::OkStatus();
@@ -334,14 +326,7 @@ void FileImpl::Die(const absl::Status& status) {
 }
 
 void FileImpl::DieLocked(const absl::Status& status) {
-  if (!dead_.ok()) return;
-  dead_ = absl::Status(absl::IsResourceExhausted(status) ? absl::StatusCode::kResourceExhausted
-                                                         : absl::StatusCode::kUnavailable,
-                       ToAbsl(StrCat(name_,
-                                     ": the store of this file failed and must be opened "
-                                     "again, nothing durable is lost: ",
-                                     ToStd(status.message()))));
-  Post(absl::InfinitePast());
+  if (health_.Die(name(), status)) Post(absl::InfinitePast());
 }
 
 void FileImpl::TellWaitersOfDeath() {
@@ -364,7 +349,7 @@ absl::Status FileImpl::FlushLocked() {
     bool waiting = false;
     {
       absl::MutexLock lock(&mutex_);
-      H5M_RETURN_IF_ERROR(dead_);
+      H5M_RETURN_IF_ERROR(health_.dead());
       unapplied = OldestUnapplied();
       due_work_.Hurry(layers_);
       waiting = due_work_.has_lost_cut() || due_work_.has_fold() ||
@@ -388,7 +373,7 @@ void FileImpl::Hurry() {
 }
 
 absl::Status FileImpl::MakeAllDurable() {
-  absl::MutexLock work(&work_mutex_);
+  absl::MutexLock work(&work_lock_);
   return MakeAllDurableLocked();
 }
 
@@ -398,7 +383,7 @@ absl::Status FileImpl::MakeAllDurableLocked() {
     LayerPtr in_the_way;
     {
       absl::MutexLock lock(&mutex_);
-      H5M_RETURN_IF_ERROR(dead_);
+      H5M_RETURN_IF_ERROR(health_.dead());
       due_work_.Hurry(layers_);
       if (NextDue() > now) return absl::OkStatus();
       if (!IsDue(now)) in_the_way = OldestUnapplied();

@@ -23,7 +23,7 @@ absl::StatusOr<VersionInfo> FileImpl::GetVersion(VersionNumber version) {
   VersionNumber wanted = version;
   {
     absl::MutexLock lock(&mutex_);
-    H5M_RETURN_IF_ERROR(dead_);
+    H5M_RETURN_IF_ERROR(health_.dead());
     if (version == 0) wanted = newest_.version;
     index = index_;
   }
@@ -34,13 +34,13 @@ absl::StatusOr<VersionInfo> FileImpl::GetVersion(VersionNumber version) {
   }
   absl::MutexLock lock(&mutex_);
   if (newest_.version == 0) {
-    return absl::NotFoundError(StrCat(name_, " has no version yet"));
+    return absl::NotFoundError(StrCat(files_.name(), " has no version yet"));
   }
   if (version > 0 && version < newest_.version) {
     return dropped_versions_.Pruned(version);
   }
   return absl::NotFoundError(
-      StrCat(name_, " has no version ", version, "; the newest is ", newest_.version));
+      StrCat(files_.name(), " has no version ", version, "; the newest is ", newest_.version));
 }
 
 absl::StatusOr<VersionInfo> FileImpl::Found(absl::StatusOr<VersionNumber> number,
@@ -55,7 +55,7 @@ absl::StatusOr<VersionInfo> FileImpl::FindVersionBack(int64_t back) {
   H5M_ASSIGN_OR_RETURN(auto index, Index());
   if (index == nullptr || back == 0) return GetVersion(0);
   return Found(index->FindBack(back), [&] {
-    return StrCat(name_, "@latest-", back, ": the file has only ",
+    return StrCat(files_.name(), "@latest-", back, ": the file has only ",
                   index->CountUpTo(INT64_MAX).value_or(0), " versions; see h5mirror log");
   });
 }
@@ -64,7 +64,7 @@ absl::StatusOr<VersionInfo> FileImpl::FindVersionAt(absl::Time time) {
   H5M_ASSIGN_OR_RETURN(auto index, Index());
   if (index == nullptr) return GetVersion(0);
   return Found(index->FindTime(time), [&] {
-    return StrCat(name_, " has no version from ",
+    return StrCat(files_.name(), " has no version from ",
                   absl::FormatTime(absl::RFC3339_sec, time, absl::UTCTimeZone()),
                   " or before; see h5mirror log");
   });
@@ -75,7 +75,7 @@ absl::StatusOr<VersionInfo> FileImpl::FindVersionTagged(std::string_view tag) {
   H5M_ASSIGN_OR_RETURN(auto index, Index());
   if (index == nullptr) return GetVersion(0);
   return Found(index->FindTag(tag),
-               [&] { return StrCat(name_, " has no tag '", tag, "'; see h5mirror log"); });
+               [&] { return StrCat(files_.name(), " has no tag '", tag, "'; see h5mirror log"); });
 }
 
 absl::StatusOr<VersionNumber> FileImpl::Tag(VersionNumber version, std::string_view tag,
@@ -97,7 +97,7 @@ absl::StatusOr<VersionNumber> FileImpl::Untag(std::string_view tag) {
   if (index != nullptr) previous = index->RemoveTag(tag);
   if (!previous.ok()) return TagFailed(previous.status());
   if (*previous == 0) {
-    return absl::NotFoundError(StrCat(name_, " has no tag '", tag, "'; see h5mirror log"));
+    return absl::NotFoundError(StrCat(files_.name(), " has no tag '", tag, "'; see h5mirror log"));
   }
   return previous;
 }
@@ -106,7 +106,7 @@ absl::StatusOr<CheckInfo> FileImpl::RecordCheck(VersionNumber version, uint64_t 
   absl::MutexLock tagging(&tag_mutex_);
   H5M_ASSIGN_OR_RETURN(const FileInfo info, Info());
   if (version < 1 || version > info.newest_version.version) {
-    return absl::InvalidArgumentError(StrCat(name_, " never had a version ", version,
+    return absl::InvalidArgumentError(StrCat(files_.name(), " never had a version ", version,
                                              "; the newest is ", info.newest_version.version));
   }
   CheckInfo check;
@@ -120,11 +120,8 @@ absl::StatusOr<CheckInfo> FileImpl::RecordCheck(VersionNumber version, uint64_t 
   }
   H5M_ASSIGN_OR_RETURN(auto index, Index());
   if (absl::Status kept = index->SetLastCheck(check); !kept.ok()) return TagFailed(kept);
-  {
-    absl::MutexLock lock(&check_mutex_);
-    last_check_ = std::optional<CheckInfo>(check);
-  }
-  SetMark(kCheckMarks);
+  last_check_.Set(check);
+  files_.SetMark(kCheckMarks);
   return check;
 }
 
@@ -134,12 +131,12 @@ absl::Status FileImpl::TagFailed(const absl::Status& status) {
     absl::MutexLock lock(&mutex_);
     DieLocked(status);
   }
-  return absl::Status(status.code(), ToAbsl(StrCat(name_, ": ", ToStd(status.message()))));
+  return absl::Status(status.code(), ToAbsl(StrCat(files_.name(), ": ", ToStd(status.message()))));
 }
 
 std::string FileImpl::HeadName(int64_t generation) {
   absl::MutexLock lock(&mutex_);
-  return generation == row_.generation ? name_ : OldHeadName(generation);
+  return generation == row_.generation ? files_.name() : files_.OldHeadName(generation);
 }
 
 absl::StatusOr<std::unique_ptr<VersionReader>> FileImpl::OpenVersion(VersionNumber version) {
@@ -149,10 +146,10 @@ absl::StatusOr<std::unique_ptr<VersionReader>> FileImpl::OpenVersion(VersionNumb
   // The index has a new version a moment before its cut counts as durable here. A reader without
   // that cut's staged bytes would take the version before for this one.
   auto known = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return newest_.version >= info.version || !dead_.ok();
+    return newest_.version >= info.version || !health_.dead().ok();
   };
   mutex_.Await(absl::Condition(&known));
-  H5M_RETURN_IF_ERROR(dead_);
+  H5M_RETURN_IF_ERROR(health_.dead());
   GenerationPtr generation;
   if (info.generation == row_.generation) {
     generation = base_ != nullptr && base_->number == info.generation ? base_ : nullptr;
@@ -167,7 +164,7 @@ absl::StatusOr<std::unique_ptr<VersionReader>> FileImpl::OpenVersion(VersionNumb
       // Under the lock, which a prune takes before it removes heads.
       H5M_RETURN_IF_ERROR(dropped_versions_.CheckNotDropped(*index_, info.version, epoch));
       std::string head_name =
-          info.generation == row_.generation ? name_ : OldHeadName(info.generation);
+          info.generation == row_.generation ? files_.name() : files_.OldHeadName(info.generation);
       H5M_ASSIGN_OR_RETURN(kept, OpenGeneration(info.generation, head_name, OpenKind::kRead));
     }
     generation = kept;
@@ -185,7 +182,7 @@ absl::StatusOr<std::unique_ptr<VersionReader>> FileImpl::OpenVersion(VersionNumb
 
 absl::StatusOr<MadeVersion> FileImpl::MakeVersion(const Provenance& provenance,
                                                   const std::array<uint8_t, 16>& request_id) {
-  absl::MutexLock work(&work_mutex_);
+  absl::MutexLock work(&work_lock_);
   H5M_ASSIGN_OR_RETURN(auto index, Index());
   if (index != nullptr) {
     auto done = index->FindRequest(request_id);
@@ -196,9 +193,10 @@ absl::StatusOr<MadeVersion> FileImpl::MakeVersion(const Provenance& provenance,
   {
     // What was folded is part of the version to come, and must not become one of its own first.
     absl::MutexLock lock(&mutex_);
-    H5M_RETURN_IF_ERROR(dead_);
-    if (last_cut_ == 0) {
-      return absl::FailedPreconditionError(StrCat(name_, " has no cut yet, nothing to keep"));
+    H5M_RETURN_IF_ERROR(health_.dead());
+    if (last_.number == 0) {
+      return absl::FailedPreconditionError(
+          StrCat(files_.name(), " has no cut yet, nothing to keep"));
     }
     before = newest_.version;
     due_work_.DropFold();
@@ -207,8 +205,9 @@ absl::StatusOr<MadeVersion> FileImpl::MakeVersion(const Provenance& provenance,
   if (HistoryStopped()) {
     absl::MutexLock lock(&mutex_);
     if (row_.changed && newest_.version == before) {
-      return absl::ResourceExhaustedError(StrCat(
-          name_, ": no version was made, its history is stopped; h5mirror status tells why"));
+      return absl::ResourceExhaustedError(
+          StrCat(files_.name(),
+                 ": no version was made, its history is stopped; h5mirror status tells why"));
     }
   }
   if (absl::Status kept = MakeVersionOfDurableCut(provenance, request_id); !kept.ok()) {
@@ -221,17 +220,17 @@ absl::StatusOr<MadeVersion> FileImpl::MakeVersion(const Provenance& provenance,
 
 absl::StatusOr<VersionInfo> FileImpl::FindRequest(const std::array<uint8_t, 16>& request_id) {
   H5M_ASSIGN_OR_RETURN(auto index, Index());
-  if (index == nullptr) return absl::NotFoundError(StrCat(name_, " has no version yet"));
+  if (index == nullptr) return absl::NotFoundError(StrCat(files_.name(), " has no version yet"));
   H5M_ASSIGN_OR_RETURN(VersionRow found, index->FindRequest(request_id));
   return std::move(found.info);
 }
 
 absl::Status FileImpl::Leave(const absl::Status& why) {
-  absl::MutexLock work(&work_mutex_);
+  absl::MutexLock work(&work_lock_);
   {
     absl::MutexLock lock(&mutex_);
     if (session_.begun) {
-      return absl::FailedPreconditionError(StrCat(name_, ": a session writes it"));
+      return absl::FailedPreconditionError(StrCat(files_.name(), ": a session writes it"));
     }
   }
   H5M_RETURN_IF_ERROR(FlushLocked());
@@ -239,16 +238,16 @@ absl::Status FileImpl::Leave(const absl::Status& why) {
   absl::MutexLock lock(&mutex_);
   const bool is_due = due_work_.has_lost_cut() || due_work_.has_fold();
   if (session_.begun || !layers_.empty() || is_due) {
-    return absl::FailedPreconditionError(StrCat(name_, ": it was written meanwhile"));
+    return absl::FailedPreconditionError(StrCat(files_.name(), ": it was written meanwhile"));
   }
-  ClearOpenMark();
-  if (dead_.ok()) dead_ = why;
+  history_.ClearMark();
+  health_.Leave(why);
   return absl::OkStatus();
 }
 
 absl::Status FileImpl::SetOrigin(VersionNumber version, const Origin& origin,
                                  const LocalStat& local) {
-  WorkTurn turn(this);
+  WorkTurn turn(&work_lock_);
   H5M_RETURN_IF_ERROR(FlushLocked());
   FileRow row;
   std::shared_ptr<VersionIndex> index;
@@ -256,7 +255,7 @@ absl::Status FileImpl::SetOrigin(VersionNumber version, const Origin& origin,
     absl::MutexLock lock(&mutex_);
     if (newest_.version != version || row_.changed) {
       return absl::AbortedError(
-          StrCat(name_, "@", version, " is not the newest; that is ", newest_.version));
+          StrCat(files_.name(), "@", version, " is not the newest; that is ", newest_.version));
     }
     row = row_;
     index = index_;

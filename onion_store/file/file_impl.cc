@@ -10,61 +10,22 @@ namespace h5mirror::store {
 
 FileImpl::FileImpl(std::shared_ptr<StoreContext> context, std::string name)
     : context_(std::move(context)),
-      name_(std::move(name)),
-      directory_(StrCat(name_, ".h5m")),
-      pinned_pages_(context_->budget, *context_->tree, directory_),
-      dropped_versions_(name_) {}
+      files_(context_, std::move(name)),
+      pinned_pages_(context_->budget, *context_->tree, files_.directory()),
+      history_(files_, context_->kind),
+      dropped_versions_(files_.name()) {}
 
 FileImpl::~FileImpl() = default;
 
-uint64_t FileImpl::PagesIn(uint64_t size_bytes) const {
-  return RoundUp(size_bytes, page_size_bytes_) / page_size_bytes_;
-}
-
-std::string FileImpl::HistoryName(std::string_view file) const {
-  return StrCat(directory_, "/", file);
-}
-std::string FileImpl::GenerationName(int64_t number) const {
-  return HistoryName(StrCat("gen-", number));
-}
-std::string FileImpl::OldHeadName(int64_t number) const {
-  return HistoryName(StrCat("head-", number));
-}
-std::string FileImpl::OpenMarkName() const {
-  if (context_->kind == StoreKind::kOneFile) return HistoryName("open");
-  return StrCat(".h5mirror/open/", HexOf(file_id_));
-}
-
-std::string FileImpl::MarkName(std::string_view directory) const {
-  return StrCat(directory, "/", HexOf(file_id_));
-}
-
-void FileImpl::SetMark(std::string_view directory) {
-  if (context_->kind != StoreKind::kRoot) return;
-  EnvTree& tree = *context_->tree;
-  tree.MakeDirectory(directory, 0700).IgnoreError();
-  auto file = tree.Open(MarkName(directory), OpenKind::kCreateFresh, 0600);
-  if (!file.ok() || !WriteAt(**file, 0, name_).ok() || !(*file)->Sync().ok()) return;
-  tree.SyncDirectory(directory).IgnoreError();
-}
-
 absl::StatusOr<std::shared_ptr<VersionIndex>> FileImpl::Index() {
   absl::MutexLock lock(&mutex_);
-  H5M_RETURN_IF_ERROR(dead_);
+  H5M_RETURN_IF_ERROR(health_.dead());
   return index_;
-}
-
-const std::shared_ptr<PageSegments>& FileImpl::Pages() {
-  if (pages_ == nullptr) {
-    pages_ = std::make_shared<PageSegments>(*context_->tree, directory_, file_id_, page_size_bytes_,
-                                            row_.pages_segment, row_.pages_end_bytes);
-  }
-  return pages_;
 }
 
 absl::Status FileImpl::dead() {
   absl::MutexLock lock(&mutex_);
-  return dead_;
+  return health_.dead();
 }
 
 bool FileImpl::IsNothing() {
@@ -84,7 +45,7 @@ void FileImpl::TellDamage(VersionNumber version, const FoundPages& lost, const F
   context_->lost_pages += lost.count;
   if (lost.count > 0) {
     context_->TellNotice(
-        StoreNotice::Kind::kPagesLost, name_,
+        StoreNotice::Kind::kPagesLost, files_.name(),
         StrCat(pages(lost), "version ", version,
                " lost: the head did not match its checksums when they were to be saved. It went "
                "bad on the disk, or something else wrote it; h5mirror verify lists what is lost"));
@@ -93,7 +54,7 @@ void FileImpl::TellDamage(VersionNumber version, const FoundPages& lost, const F
   const uint64_t key = bad.count == 0 ? told_bad_.load() : bad.first + 1;
   if (key != told_bad_.exchange(key)) {
     context_->TellNotice(
-        StoreNotice::Kind::kPagesLost, name_,
+        StoreNotice::Kind::kPagesLost, files_.name(),
         StrCat(pages(bad),
                "the head damaged, and overwritten in part: reads of them fail until a program "
                "writes them as a whole, or creates the file anew"));
@@ -105,18 +66,18 @@ absl::StatusOr<FileInfo> FileImpl::Info() {
   std::shared_ptr<VersionIndex> index;
   {
     absl::MutexLock lock(&mutex_);
-    H5M_RETURN_IF_ERROR(dead_);
+    H5M_RETURN_IF_ERROR(health_.dead());
     index = index_;
-    info.file_id = file_id_;
-    info.size_bytes = last_size_;
-    info.page_size_bytes = page_size_bytes_;
+    info.file_id = files_.file_id();
+    info.size_bytes = last_.size_bytes;
+    info.page_size_bytes = files_.page_size_bytes();
     info.generation = base_ == nullptr ? 0 : base_->number;
-    info.last_cut = last_cut_;
+    info.last_cut = last_.number;
     info.durable_cut = row_.durable_cut;
     info.applied_cut = row_.applied_cut;
     info.newest_version = newest_;
     info.last_is_version = LastIsVersion();
-    info.last_barrier = last_barrier_;
+    info.last_barrier = last_.barrier;
     info.durable_barrier = row_.durable_barrier;
     info.origin = row_.origin;
     info.local = row_.local;
@@ -125,38 +86,21 @@ absl::StatusOr<FileInfo> FileImpl::Info() {
       info.local = layer->local;
     }
     info.stage_bytes = stage_->byte_count();
-    info.history_bytes = SealedBytes() + row_.pages_end_bytes;
+    info.history_bytes = saved_.SealedBytes(row_) + row_.pages_end_bytes;
   }
   if (index == nullptr) return info;
   // A newer version may be in the index by now; the answer is of one moment.
   H5M_ASSIGN_OR_RETURN(info.version_count, index->CountUpTo(info.newest_version.version));
   H5M_ASSIGN_OR_RETURN(info.newest_version.tags, index->TagsOf(info.newest_version.version));
-  info.last_check = LastCheck(*index);
+  info.last_check = last_check_.Get(*index);
   return info;
-}
-
-std::optional<CheckInfo> FileImpl::LastCheck(VersionIndex& index) {
-  absl::MutexLock lock(&check_mutex_);
-  // It is for people, and the next one takes its place: one that is damaged is no reason to refuse
-  // the file. A verification names it.
-  if (!last_check_) last_check_ = index.LastCheck().value_or(std::nullopt);
-  return *last_check_;
-}
-
-uint64_t FileImpl::SealedBytes() {
-  for (sealed_until_ = std::max<uint64_t>(sealed_until_, 1); sealed_until_ < row_.pages_segment;
-       ++sealed_until_) {
-    auto stat = context_->tree->Stat(Pages()->SegmentName(sealed_until_));
-    if (stat.ok()) sealed_bytes_ += stat->size_bytes;  // Others were removed.
-  }
-  return sealed_bytes_;
 }
 
 absl::Status FileImpl::WaitApplied(absl::Duration timeout) {
   absl::Time deadline = absl::Now() + timeout;
   absl::MutexLock lock(&mutex_);
   auto applied = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    if (!dead_.ok()) return true;
+    if (!health_.dead().ok()) return true;
     if (due_work_.has_lost_cut()) return false;
     // What is under way to become durable counts: a commit that nobody waited for, a lost writer's
     // cut.
@@ -166,10 +110,10 @@ absl::Status FileImpl::WaitApplied(absl::Duration timeout) {
   };
   if (!mutex_.AwaitWithDeadline(absl::Condition(&applied), deadline)) {
     return absl::DeadlineExceededError(
-        StrCat(name_, ": the head does not hold the newest durable cut yet",
-               apply_error_.ok() ? "" : ": ", ToStd(apply_error_.message())));
+        StrCat(files_.name(), ": the head does not hold the newest durable cut yet",
+               health_.apply_error().ok() ? "" : ": ", ToStd(health_.apply_error().message())));
   }
-  return dead_;
+  return health_.dead();
 }
 
 absl::StatusOr<FileImpl::GenerationPtr> FileImpl::OpenGeneration(int64_t number,
@@ -180,22 +124,22 @@ absl::StatusOr<FileImpl::GenerationPtr> FileImpl::OpenGeneration(int64_t number,
   generation->has_cut = true;
   auto head = context_->tree->Open(head_name, kind, 0);
   if (absl::IsNotFound(head.status())) {
-    return absl::DataLossError(StrCat(head_name, ", the head of generation ", number, " of ", name_,
-                                      ", is missing: put it back, or remove ", directory_,
-                                      " to forget the file's history"));
+    return absl::DataLossError(StrCat(head_name, ", the head of generation ", number, " of ",
+                                      files_.name(), ", is missing: put it back, or remove ",
+                                      files_.directory(), " to forget the file's history"));
   }
   H5M_RETURN_IF_ERROR(head.status());
   generation->head = *std::move(head);
-  std::string sums_name = HistoryName(StrCat("sums-", number));
+  std::string sums_name = files_.HistoryName(StrCat("sums-", number));
   if (context_->background == nullptr) {  // Only read, perhaps by others too.
     H5M_ASSIGN_OR_RETURN(auto sums, context_->tree->Open(sums_name, OpenKind::kRead, 0));
-    generation->sums = std::make_unique<SumsFile>(std::move(sums), page_size_bytes_);
+    generation->sums = std::make_unique<SumsFile>(std::move(sums), files_.page_size_bytes());
     return generation;
   }
   H5M_ASSIGN_OR_RETURN(const bool had_sums, context_->tree->Exists(sums_name));
   H5M_ASSIGN_OR_RETURN(auto sums, context_->tree->Open(sums_name, OpenKind::kCreate, 0600));
-  if (!had_sums) H5M_RETURN_IF_ERROR(context_->tree->SyncDirectory(directory_));
-  generation->sums = std::make_unique<SumsFile>(std::move(sums), page_size_bytes_);
+  if (!had_sums) H5M_RETURN_IF_ERROR(context_->tree->SyncDirectory(files_.directory()));
+  generation->sums = std::make_unique<SumsFile>(std::move(sums), files_.page_size_bytes());
   return generation;
 }
 

@@ -11,12 +11,20 @@
 //
 // What it knows and decides is in objects of their own, each with a test:
 //
+//   WorkLock                 which thread makes durable, applies, prunes, rolls back, verifies
 //   Pins, PinnedPagesList    cuts that readers hold, and the pages that were saved for them
 //   DueWork                  which cut becomes durable when, and which becomes a version
 //   PlanCommit()             what one transaction of the index says
 //   ApplyRound               the pages of one round of the apply
+//   SavedPages               the segments of pre-images
+//   ChangeLog                which bytes each cut changed, for followers
+//   LastCut, LastCheck       the newest cut, and the last comparison with the original
+//   FileHealth               whether it can go on after an error of the disk
+//   HistoryFiles             names on the disk, page size
+//   OpenHistory              the history's directory, and the mark of an open file
 //   DroppedVersions          whether a version was dropped while it was looked up
-//   SnapshotSource, VersionSource   what readers of cuts and versions get of the file
+//   SnapshotSource, VersionSource               what readers of cuts and versions get of the file
+//   EstimateSource, PruneSource, VerifySource   what jobs get of it
 #ifndef H5MIRROR_ONION_STORE_FILE_FILE_IMPL_H_
 #define H5MIRROR_ONION_STORE_FILE_FILE_IMPL_H_
 
@@ -35,10 +43,18 @@
 #include "onion_store/file/change_log.h"
 #include "onion_store/file/commit_plan.h"
 #include "onion_store/file/due_work.h"
+#include "onion_store/file/file_health.h"
 #include "onion_store/file/file_layers.h"
+#include "onion_store/file/history_files.h"
+#include "onion_store/file/job_sources.h"
+#include "onion_store/file/last_check.h"
+#include "onion_store/file/last_cut.h"
+#include "onion_store/file/open_history.h"
 #include "onion_store/file/pins.h"
+#include "onion_store/file/saved_pages.h"
 #include "onion_store/file/snapshot_source.h"
 #include "onion_store/file/version_source.h"
+#include "onion_store/file/work_lock.h"
 #include "onion_store/index/version_index.h"
 #include "onion_store/pages/found_pages.h"
 #include "onion_store/pages/page_segments.h"
@@ -51,16 +67,26 @@ class VersionReaderImpl;
 // How many cut numbers a file reserves at its open.
 constexpr CutNumber kCutReserve = 65536;
 
-// Thread-safe. Locks, in this order:
+// Thread-safe. Locks, in this order, and what each covers:
 //
-//   work_mutex_   background work and rollbacks; held over I/O and syncs
-//   tag_mutex_    tagging; held over a sync of the index, and free during an apply
-//   mutex_        the state; held over a writer's writes into the page cache, never over a sync
-//   the index's own
+//   work_lock_        making durable, apply, prune, rollback, verification; over I/O and syncs.
+//                     A change of row_, index_ or newest_ needs it, and mutex_ too
+//   tag_mutex_        tagging; held over a sync of the index, and free during an apply
+//   LastCheck's own   the last check; held over a read of the index
+//   mutex_            all members with ABSL_GUARDED_BY: the writer, layers, generations, LastCut,
+//                     Pins, ChangeLog, DueWork, SavedPages, OpenHistory, FileHealth. Held over a
+//                     writer's writes into the page cache, never over a sync
+//   merge_mutex_      the data of layers that are not frozen
+//   the own ones of PinnedPagesList, MetadataMap and the index
+//
+// HistoryFiles is constant. DroppedVersions is an atomic number.
 class FileImpl final : public File,
                        public BackgroundWorker,
                        public SnapshotSource,
                        public VersionSource,
+                       public EstimateSource,
+                       public PruneSource,
+                       public VerifySource,
                        public std::enable_shared_from_this<FileImpl> {
  public:
   enum class IfMissing : uint8_t { kFail, kCreate };
@@ -75,8 +101,8 @@ class FileImpl final : public File,
   FileImpl(std::shared_ptr<StoreContext> context, std::string name);
   ~FileImpl() override;
 
-  const std::string& name() const override { return name_; }
-  const FileId& file_id() const override { return file_id_; }
+  const std::string& name() const override { return files_.name(); }
+  const FileId& file_id() const override { return files_.file_id(); }
   absl::StatusOr<FileInfo> Info() override;
   absl::StatusOr<Token> Acquire() override;
   absl::Status Begin(Token token, SessionStart start, const Origin& origin,
@@ -126,7 +152,7 @@ class FileImpl final : public File,
   absl::Time RunBackground() override;
 
   // What readers of its cuts and versions need; name() is above.
-  uint32_t page_size_bytes() const override { return page_size_bytes_; }
+  uint32_t page_size_bytes() const override { return files_.page_size_bytes(); }
   absl::Status dead() override;
   void Unpin(const std::shared_ptr<PinnedCut>& pin) override ABSL_LOCKS_EXCLUDED(mutex_);
   void ExpirePin(const std::shared_ptr<PinnedCut>& pin) override ABSL_LOCKS_EXCLUDED(mutex_);
@@ -138,6 +164,24 @@ class FileImpl final : public File,
   std::string HeadName(int64_t generation) override ABSL_LOCKS_EXCLUDED(mutex_);
   const DroppedVersions& dropped_versions() const override { return dropped_versions_; }
 
+  // What jobs need of it (job_sources.h); dead() and HeadName() are above.
+  const HistoryFiles& files() const override { return files_; }
+  WorkLock& work_lock() override ABSL_LOCK_RETURNED(work_lock_) { return work_lock_; }
+  FileRow row() override ABSL_LOCKS_EXCLUDED(mutex_);
+  void SetRow(const FileRow& row) override ABSL_LOCKS_EXCLUDED(mutex_);
+  DroppedVersions& dropped_versions() override { return dropped_versions_; }
+  bool HasReverts() const override { return revert_pin_.use_count() > 1; }
+  void SegmentRemoved() override ABSL_LOCKS_EXCLUDED(mutex_);
+  void ForgetGenerations(absl::Span<const int64_t> generations) override
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  void Die(const absl::Status& status) override ABSL_LOCKS_EXCLUDED(mutex_);
+  void PruneEnded() override ABSL_LOCKS_EXCLUDED(mutex_);
+  VersionNumber NewestVersion() override ABSL_LOCKS_EXCLUDED(mutex_);
+  uint64_t SavedPagesBytes() override ABSL_LOCKS_EXCLUDED(mutex_);
+  bool HasPartOfApply() override ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::StatusOr<std::shared_ptr<Generation>> HeadOf(int64_t number) override
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
   // Whether it has neither a version nor a session, a cut or a head.
   bool IsNothing();
   // The version that Load() made of a change from outside; 0: there was none.
@@ -148,41 +192,19 @@ class FileImpl final : public File,
     WaitUntilStill();
   }
   // Of a dead object: waits until no thread works on the disk for it.
-  void WaitUntilStill() ABSL_LOCKS_EXCLUDED(work_mutex_, tag_mutex_) {
-    absl::MutexLock work(&work_mutex_);
+  void WaitUntilStill() ABSL_LOCKS_EXCLUDED(work_lock_, tag_mutex_) {
+    absl::MutexLock work(&work_lock_);
     absl::MutexLock tag(&tag_mutex_);
   }
   // Makes all cuts durable, applies them, and dies of `why`. Then the files may be renamed.
   // kFailedPrecondition: a session writes the file, and the object lives on.
-  absl::Status Leave(const absl::Status& why) ABSL_LOCKS_EXCLUDED(work_mutex_, mutex_);
+  absl::Status Leave(const absl::Status& why) ABSL_LOCKS_EXCLUDED(work_lock_, mutex_);
   // Makes all waiting cuts due now, and wakes the background.
   void Hurry();
   // Makes every cut durable, in the calling thread. Applies only cuts that must be applied before.
   absl::Status MakeAllDurable();
 
  private:
-  // Holds work_mutex_, in turn. Without turns, the background of a file that is written without a
-  // pause, or a prune, would take the lock again before a waiting thread wakes up.
-  class ABSL_SCOPED_LOCKABLE WorkTurn {
-   public:
-    explicit WorkTurn(FileImpl* file) ABSL_EXCLUSIVE_LOCK_FUNCTION(file->work_mutex_)
-        : file_(file) {
-      ++file_->turns_wanted_;
-      file_->turn_mutex_.Lock();
-      file_->work_mutex_.Lock();
-      file_->turn_mutex_.Unlock();
-      --file_->turns_wanted_;
-    }
-    ~WorkTurn() ABSL_UNLOCK_FUNCTION() { file_->work_mutex_.Unlock(); }
-    WorkTurn(const WorkTurn&) = delete;
-
-   private:
-    FileImpl* file_;
-  };
-
-  friend class EstimateJobImpl;
-  friend class PruneJobImpl;
-  friend class VerifyJobImpl;
   using LayerPtr = std::shared_ptr<CutLayer>;
   using GenerationPtr = std::shared_ptr<Generation>;
 
@@ -210,6 +232,8 @@ class FileImpl final : public File,
   absl::Status WriteDirect(uint64_t offset, absl::Span<const std::string_view> pieces)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status TruncateLocked(uint64_t size_bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Waits until a number for a cut is reserved. kAborted: another session began meanwhile.
+  absl::Status AwaitFreeNumber() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::StatusOr<CutNumber> CutLocked(CutRequest request, CutWaiter waiter)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // True: `upper`, the next layer, may become one with `lower`, as no commit or pin needs the cut
@@ -221,10 +245,9 @@ class FileImpl final : public File,
   absl::Status EndLocked(SessionEnd end) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status DropOpen() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void MakeVersionOfLastCut() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Status MakeHistoryDirectory() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Post(absl::Time when);
 
-  // ---- file_durable.cc; work_mutex_ is held ----
+  // ---- file_durable.cc; work_lock_ is held ----
   // What the background does next, and with what.
   struct Task {
     enum class Kind : uint8_t { kWait, kTellOfDeath, kMakeDurable, kApply };
@@ -234,21 +257,21 @@ class FileImpl final : public File,
   };
   Task NextTask(absl::Time now) ABSL_LOCKS_EXCLUDED(mutex_);
   // Does it. Nullopt: there may be more; else when to come back.
-  std::optional<absl::Time> RunTask() ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+  std::optional<absl::Time> RunTask() ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
   struct Batch {
     std::vector<LayerPtr> layers;
     bool sync_directory = false;  // the history's directory has a new name
   };
   absl::Time NextDue() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Batch TakeBatch(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Status MakeDurable(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
-  absl::Status MakeDueVersion(const DueVersion& version) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
-  absl::Status SyncBatch(const Batch& batch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+  absl::Status MakeDurable(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
+  absl::Status MakeDueVersion(const DueVersion& version) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
+  absl::Status SyncBatch(const Batch& batch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
   // `index`: null before the first durable cut.
   absl::StatusOr<CommitPlan> PlanBatch(const Batch& batch, VersionIndex* index)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
   // One transaction of the index, after SyncBatch(). Then tells those who wait.
-  absl::Status CommitBatch(const Batch& batch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+  absl::Status CommitBatch(const Batch& batch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
   struct Answer {
     std::function<void(absl::StatusOr<DurableCut>)> on_durable;
     DurableCut durable;
@@ -258,18 +281,15 @@ class FileImpl final : public File,
       ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status MakeVersionOfDurableCut(const Provenance& provenance,
                                        const std::optional<std::array<uint8_t, 16>>& request_id)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
-  // Syncs the names of the directories above the head.
-  absl::Status SyncNamesAbove();
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
   // Makes the index with the first cut in it. Fills in the file's constants in `row`.
   absl::Status CreateIndex(FileRow* row, absl::Span<const VersionRow> versions,
                            const std::optional<GenerationRow>& begins)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
-  absl::Status FinishSwap(Generation& generation) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
+  absl::Status FinishSwap(Generation& generation) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
   absl::StatusOr<bool> Changes(const std::vector<LayerPtr>& below, const LayerPtr& layer,
-                               uint64_t size_below) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
-  void Die(const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);
-  // The same, but the background tells the waiters.
+                               uint64_t size_below) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
+  // Die(), but the background tells the waiters.
   void DieLocked(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void TellWaitersOfDeath() ABSL_LOCKS_EXCLUDED(mutex_);
   // Notes the result of an apply. Tells of a failure once.
@@ -277,16 +297,16 @@ class FileImpl final : public File,
   // True: cuts are due to become durable, before the apply goes on. False also where they must wait
   // for the apply.
   bool IsDue(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Status MakeAllDurableLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
-  absl::Status FlushLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+  absl::Status MakeAllDurableLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
+  absl::Status FlushLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
 
   // ---- file_snapshots.cc ----
   using Trash = std::vector<std::shared_ptr<const PinnedContent>>;  // destroyed without the lock
   // True: the newest cut has the bytes of the newest version. Cuts that changed nothing may lie
   // between the two.
   bool LastIsVersion() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return last_cut_ != 0 &&
-           (newest_.cut == last_cut_ || (row_.durable_cut == last_cut_ && !row_.changed));
+    return last_.number != 0 &&
+           (newest_.cut == last_.number || (row_.durable_cut == last_.number && !row_.changed));
   }
   // The newest cut as it is to be pinned.
   std::shared_ptr<PinnedCut> NewPin() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -298,12 +318,6 @@ class FileImpl final : public File,
   void ExpireOverBudget() ABSL_LOCKS_EXCLUDED(mutex_);
   // Ends the pins of all cuts before `cut`: their pages cannot be saved.
   void ExpireBefore(CutNumber cut) ABSL_LOCKS_EXCLUDED(mutex_);
-
-  // Notes the changes of each cut for a while, in less memory, as followers may come back
-  // (NoteChanges() in file.h).
-  void ExpectFollowers() ABSL_LOCKS_EXCLUDED(mutex_);
-  // Notes the changes of `layer`, which becomes `cut`. The cut before has `last_size_` bytes.
-  void LogChanges(CutNumber cut, const CutLayer& layer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // ---- file_metadata.cc: hints, whose loss is no error ----
   void LoadMetadata();
@@ -322,61 +336,56 @@ class FileImpl final : public File,
   // without a version cannot be read.
   bool HistoryStopped() ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // ---- file_prune.cc ----
-  // Makes or removes the mark of an unfinished prune: Store::UnfinishedPrunes().
-  void SetPruneMark();
-  void ClearPruneMark();
-
-  // ---- file_apply.cc; work_mutex_ is held ----
+  // ---- file_apply.cc; work_lock_ is held ----
   LayerPtr OldestUnapplied() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // kUntilStopped: the store may stop it between two rounds; then it returns OK too.
   enum class Rounds : uint8_t { kAll, kUntilStopped };
   // Null: no lock is needed. kResourceExhausted: another program has the head open; the apply is
   // tried again, as after a full disk.
   absl::StatusOr<std::unique_ptr<EnvLock>> LockHead(const Generation& generation)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
   absl::Status Apply(const LayerPtr& layer, Rounds rounds)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
   absl::Status FinishApply(const LayerPtr& layer, uint64_t changed_pages)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
   absl::Status FitHead(const CutLayer& layer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Status ClearAgain(const CutLayer& layer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
-  absl::Status SumDirect(const CutLayer& layer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+  absl::Status ClearAgain(const CutLayer& layer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
+  absl::Status SumDirect(const CutLayer& layer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
   // What an apply of `layer` is about. From then on the newest version may have rows.
   absl::StatusOr<ApplyBasis> BeginApply(const LayerPtr& layer)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
   // What becomes due while an apply goes on does not wait for its end.
-  absl::Status MakeDurableBetweenRounds() ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+  absl::Status MakeDurableBetweenRounds() ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
   // Loads the round, and makes durable what it overwrites that a version needs.
-  absl::Status SavePages(ApplyRound& round) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+  absl::Status SavePages(ApplyRound& round) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
   // Syncs the pre-images of `runs`, and puts their rows into the index.
   absl::Status CommitPreImages(const ApplyBasis& basis, absl::Span<const PageRun> runs)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
   // Says what a round has found, once that is noted on the disk: pages of `version` that are saved
   // nowhere, and pages of the head that were overwritten in part.
   void TellDamage(VersionNumber version, const FoundPages& lost, const FoundPages& bad);
 
-  // ---- file_rollback.cc; work_mutex_ is held ----
+  // ---- file_rollback.cc; work_lock_ is held ----
   absl::StatusOr<VersionInfo> RollbackLocked(const VersionInfo& target,
                                              const Provenance& provenance,
                                              const std::array<uint8_t, 16>& request_id)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
-  absl::Status BeginRollback(int64_t generation) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
+  absl::Status BeginRollback(int64_t generation) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
   // Stages the bytes of `target` that the newest cut lacks, in the same generation.
   absl::Status BringBack(VersionReaderImpl& reader, const VersionInfo& target)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
-  absl::Status RevertSaved(const VersionInfo& target) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
+  absl::Status RevertSaved(const VersionInfo& target) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
   absl::Status RevertBlock(const VersionInfo& target, absl::Span<const PageRun> runs,
-                           std::vector<Revert>* reverts) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+                           std::vector<Revert>* reverts) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
   absl::Status StageReverts(std::vector<Revert>* reverts) ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status CopyUnsaved(VersionReaderImpl& reader, const VersionInfo& target, Extent range)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
   // Copies all of `target` into a new generation.
   absl::Status CopyGeneration(VersionReaderImpl& reader, const VersionInfo& target)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
 
   // ---- file_recovery.cc ----
-  absl::Status Recover(FileRow row) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+  absl::Status Recover(FileRow row) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
   absl::Status TakeInPlainFile(std::string_view comment);
   absl::Status RemoveLeftovers(const FileRow* row);
   absl::Status CheckNothingDurable(const std::vector<DirectoryEntry>& entries) const;
@@ -391,9 +400,9 @@ class FileImpl final : public File,
   // ---- file_oversize.cc ----
   // Drops durable cuts that are larger than a head may be here, and rolls back to the newest
   // version that fits. Called before the file has other users. kDataLoss: no version fits.
-  absl::Status GoBackToFit() ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+  absl::Status GoBackToFit() ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
   absl::StatusOr<VersionInfo> LeaveOversize(VersionIndex& index, const FileRow& row)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
   absl::Status ClipLayers() ABSL_LOCKS_EXCLUDED(mutex_);
 
   // ---- file_outside.cc ----
@@ -410,54 +419,32 @@ class FileImpl final : public File,
   absl::Status CutOffGrowth(const OutsideChange& change);
 
   // ---- shared ----
-  // The mark of this file in `directory` (kPruneMarks, kCheckMarks). Only a hint: SetMark() ignores
-  // errors.
-  std::string MarkName(std::string_view directory) const;
-  void SetMark(std::string_view directory);
-  uint64_t PageOf(uint64_t offset) const { return offset / page_size_bytes_; }
-  uint64_t PagesIn(uint64_t size_bytes) const;
-  std::string HistoryName(std::string_view file) const;
-  std::string GenerationName(int64_t number) const;
-  std::string OldHeadName(int64_t number) const;
-  std::string OpenMarkName() const;
-  void SetOpenMark() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void ClearOpenMark() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::StatusOr<std::shared_ptr<VersionIndex>> Index();
-  const std::shared_ptr<PageSegments>& Pages() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // The bytes in the segments of pre-images before the newest one.
-  uint64_t SealedBytes() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  std::optional<CheckInfo> LastCheck(VersionIndex& index) ABSL_LOCKS_EXCLUDED(check_mutex_);
+  const std::shared_ptr<PageSegments>& Pages() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return saved_.Segments(row_);
+  }
 
   const std::shared_ptr<StoreContext> context_;
-  const std::string name_;
-  const std::string directory_;  // the history's
+  HistoryFiles files_;
   // Set by Load, then constant.
-  FileId file_id_{};
-  uint32_t page_size_bytes_ = 0;
   VersionNumber outside_change_ = 0;
 
-  // Held only while a thread waits for work_mutex_; and the number of threads that do.
-  absl::Mutex turn_mutex_ ABSL_ACQUIRED_BEFORE(work_mutex_);
-  std::atomic<int> turns_wanted_{0};
-  absl::Mutex work_mutex_ ABSL_ACQUIRED_BEFORE(mutex_);
-  absl::Mutex tag_mutex_ ABSL_ACQUIRED_AFTER(work_mutex_) ABSL_ACQUIRED_BEFORE(mutex_);
+  WorkLock work_lock_ ABSL_ACQUIRED_BEFORE(mutex_);
+  absl::Mutex tag_mutex_ ABSL_ACQUIRED_AFTER(work_lock_) ABSL_ACQUIRED_BEFORE(mutex_);
   absl::Mutex mutex_;
   // A reader of a layer that is not frozen shares this, or holds mutex_. A writer holds both.
   absl::Mutex merge_mutex_ ABSL_ACQUIRED_AFTER(mutex_);
 
-  // As in the index. A writer holds work_mutex_ and mutex_, so either is enough to read it.
+  // As in the index. A writer holds work_lock_ and mutex_, so either is enough to read it.
   FileRow row_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<VersionIndex> index_
       ABSL_GUARDED_BY(mutex_);  // null before the first durable cut
-  std::shared_ptr<PageSegments> pages_ ABSL_GUARDED_BY(mutex_);
+  SavedPages saved_ ABSL_GUARDED_BY(mutex_){files_};
   VersionInfo newest_ ABSL_GUARDED_BY(mutex_);
 
-  absl::Mutex check_mutex_ ABSL_ACQUIRED_AFTER(tag_mutex_);
-  // As in the index; unset: not read yet.
-  std::optional<std::optional<CheckInfo>> last_check_ ABSL_GUARDED_BY(check_mutex_);
+  LastCheck last_check_;  // its lock comes after tag_mutex_
 
   std::unique_ptr<StageLog> stage_ ABSL_GUARDED_BY(mutex_);
-  StageEnd last_cut_end_ ABSL_GUARDED_BY(mutex_);
   GenerationPtr generation_ ABSL_GUARDED_BY(mutex_);  // the one that is written; null: none yet
   GenerationPtr base_ ABSL_GUARDED_BY(mutex_);        // the one that has the newest cut
   std::map<int64_t, GenerationPtr> old_generations_ ABSL_GUARDED_BY(mutex_);
@@ -467,22 +454,13 @@ class FileImpl final : public File,
 
   Session session_ ABSL_GUARDED_BY(mutex_);
   CutNumber next_cut_ ABSL_GUARDED_BY(mutex_) = 1;
-  CutNumber last_cut_ ABSL_GUARDED_BY(mutex_) = 0;
-  // last_cut_ is neither a commit nor of a folded close: a version, if the writer vanishes.
-  bool last_lacks_version_ ABSL_GUARDED_BY(mutex_) = false;
-  uint64_t last_size_ ABSL_GUARDED_BY(mutex_) = 0;
-  absl::Time last_cut_time_ ABSL_GUARDED_BY(mutex_);
-  uint64_t written_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // by all cuts since the Load()
+  LastCut last_ ABSL_GUARDED_BY(mutex_);
   PinnedPagesList pinned_pages_;
   Pins pins_ ABSL_GUARDED_BY(mutex_){pinned_pages_};
   ChangeLog change_log_ ABSL_GUARDED_BY(mutex_);
-  std::optional<absl::Time> log_unasked_until_ ABSL_GUARDED_BY(mutex_);  // of ExpectFollowers()
   MetadataMap metadata_;
-  BarrierId last_barrier_ ABSL_GUARDED_BY(mutex_);
   DueWork due_work_ ABSL_GUARDED_BY(mutex_);
-  bool names_changed_ ABSL_GUARDED_BY(mutex_) = false;  // in the history, since the last sync of it
-  bool made_directories_ ABSL_GUARDED_BY(mutex_) = false;
-  bool open_mark_ ABSL_GUARDED_BY(mutex_) = false;
+  OpenHistory history_ ABSL_GUARDED_BY(mutex_);
   // False: the newest version is known to have no pre-images.
   bool newest_has_rows_ ABSL_GUARDED_BY(mutex_) = true;
   DroppedVersions dropped_versions_;
@@ -491,11 +469,7 @@ class FileImpl final : public File,
   // Layers with bytes in `pages` that no row need name hold this. While it has another holder, no
   // segment is removed.
   const std::shared_ptr<const int> revert_pin_ = std::make_shared<const int>(0);
-  // Bytes of the segments before `sealed_until_`; counted when needed.
-  uint64_t sealed_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
-  uint64_t sealed_until_ ABSL_GUARDED_BY(mutex_) = 0;  // 0: count them
-  absl::Status apply_error_ ABSL_GUARDED_BY(mutex_);   // a full disk: tried again later
-  absl::Status dead_ ABSL_GUARDED_BY(mutex_);
+  FileHealth health_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace h5mirror::store

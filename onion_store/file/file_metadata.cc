@@ -13,7 +13,7 @@ constexpr uint64_t kBytesMax = uint64_t{2} << 20;
 }  // namespace
 
 void FileImpl::LoadMetadata() {
-  const auto file = context_->tree->Open(HistoryName(kName), OpenKind::kRead, 0);
+  const auto file = context_->tree->Open(files_.HistoryName(kName), OpenKind::kRead, 0);
   if (!file.ok()) return;
   const auto size = (*file)->Size();
   if (!size.ok() || *size > kBytesMax) return;
@@ -25,7 +25,7 @@ void FileImpl::LoadMetadata() {
 void FileImpl::SaveMetadata() {
   const std::optional<std::string> bytes = metadata_.TakeChanged();
   if (!bytes) return;
-  auto file = context_->tree->Open(HistoryName(kName), OpenKind::kCreateFresh, 0600);
+  auto file = context_->tree->Open(files_.HistoryName(kName), OpenKind::kCreateFresh, 0600);
   if (file.ok()) WriteAt(**file, 0, *bytes).IgnoreError();
 }
 

@@ -73,7 +73,7 @@ absl::Status FileImpl::TakeInOutsideChange(uint64_t size_bytes) {
   H5M_RETURN_IF_ERROR(WriteOutsideSums(change));
   H5M_RETURN_IF_ERROR(CommitOutsideChange(change));
   context_->lost_pages += change.lost_pages;
-  context_->TellNotice(StoreNotice::Kind::kPagesLost, name_,
+  context_->TellNotice(StoreNotice::Kind::kPagesLost, files_.name(),
                        StrCat("the head was changed from outside: what it holds is version ",
                               outside_change_, " now; lost pages of version ", before,
                               " or older: ", change.lost_pages, "; h5mirror verify lists them"));
@@ -86,15 +86,17 @@ absl::Status FileImpl::CountChangedPages(OutsideChange& change) {
     for (size_t i = 0; i < now.size(); ++i) change.changed_pages += now[i] != before[i];
     return absl::OkStatus();
   };
-  return change.ForEachPages(PagesIn(change.row.applied_size_bytes), page_size_bytes_, count);
+  return change.ForEachPages(files_.PagesIn(change.row.applied_size_bytes),
+                             files_.page_size_bytes(), count);
 }
 
 absl::Status FileImpl::NoteLostPages(OutsideChange& change) {
   const FileRow& row = change.row;
   if (row.applied_version == 0) return absl::OkStatus();
   H5M_ASSIGN_OR_RETURN(const uint64_t size_max, change.index->SizeMax(row.generation));
-  const uint64_t limit = std::min(
-      PagesIn(size_max), std::max(PagesIn(row.applied_size_bytes), PagesIn(change.size_bytes)));
+  const uint64_t limit =
+      std::min(files_.PagesIn(size_max),
+               std::max(files_.PagesIn(row.applied_size_bytes), files_.PagesIn(change.size_bytes)));
   uint64_t noted_before = 0;
   auto note = [&](uint64_t first, const std::vector<uint32_t>& now,
                   const std::vector<uint32_t>& before) -> absl::Status {
@@ -118,7 +120,7 @@ absl::Status FileImpl::NoteLostPages(OutsideChange& change) {
     change.lost_pages += lost.size();
     return lost.empty() ? absl::OkStatus() : change.index->AddPages(row, lost);
   };
-  H5M_RETURN_IF_ERROR(change.ForEachPages(limit, page_size_bytes_, note));
+  H5M_RETURN_IF_ERROR(change.ForEachPages(limit, files_.page_size_bytes(), note));
   change.lost_pages += noted_before;
   if (change.was_begun) change.changed_pages = noted_before;
   return absl::OkStatus();
@@ -127,14 +129,14 @@ absl::Status FileImpl::NoteLostPages(OutsideChange& change) {
 absl::Status FileImpl::WriteOutsideSums(const OutsideChange& change) {
   SumsFile& sums = *change.generation->sums;
   const uint64_t pages =
-      std::max(PagesIn(change.row.applied_size_bytes), PagesIn(change.size_bytes));
+      std::max(files_.PagesIn(change.row.applied_size_bytes), files_.PagesIn(change.size_bytes));
   auto write = [&](uint64_t first, const std::vector<uint32_t>& now,
                    const std::vector<uint32_t>& before) {
     // What the attempt before wrote may be in memory only, where its sync failed.
     return now == before && !change.was_begun ? absl::OkStatus() : sums.Write(first, now);
   };
-  H5M_RETURN_IF_ERROR(change.ForEachPages(pages, page_size_bytes_, write));
-  H5M_RETURN_IF_ERROR(sums.Truncate(PagesIn(change.size_bytes), change.was_begun));
+  H5M_RETURN_IF_ERROR(change.ForEachPages(pages, files_.page_size_bytes(), write));
+  H5M_RETURN_IF_ERROR(sums.Truncate(files_.PagesIn(change.size_bytes), change.was_begun));
   H5M_RETURN_IF_ERROR(change.generation->head->Sync());
   return sums.Sync();
 }
@@ -151,7 +153,7 @@ absl::Status FileImpl::CommitOutsideChange(OutsideChange& change) {
   outside_change_ = version.info.version;
   version.info.size_bytes = change.size_bytes;
   version.info.changed_pages = change.changed_pages;
-  version.info.changed_bytes = change.changed_pages * page_size_bytes_;
+  version.info.changed_bytes = change.changed_pages * files_.page_size_bytes();
   row.cut_reserved += kCutReserve;
   row.durable_cut = row.applied_cut = version.info.cut;
   row.durable_size_bytes = row.applied_size_bytes = change.size_bytes;
@@ -166,10 +168,10 @@ absl::Status FileImpl::CommitOutsideChange(OutsideChange& change) {
   row_ = row;
   newest_ = version.info;
   next_cut_ = version.info.cut + 1;
-  last_cut_ = version.info.cut;
-  last_size_ = change.size_bytes;
-  last_cut_time_ = version.info.server_time;
-  last_barrier_ = {};
+  last_.number = version.info.cut;
+  last_.size_bytes = change.size_bytes;
+  last_.time = version.info.server_time;
+  last_.barrier = {};
   change.generation->cut_bytes = std::max(change.generation->cut_bytes, change.size_bytes);
   return absl::OkStatus();
 }

@@ -62,7 +62,7 @@ absl::Status FileImpl::GoBackToFit() {
     }
     H5M_RETURN_IF_ERROR(index->DropVersions(oversize));
   }
-  context_->TellNotice(StoreNotice::Kind::kWentBack, name_, std::move(text));
+  context_->TellNotice(StoreNotice::Kind::kWentBack, files_.name(), std::move(text));
   return absl::OkStatus();
 }
 
@@ -71,7 +71,7 @@ absl::StatusOr<VersionInfo> FileImpl::LeaveOversize(VersionIndex& index, const F
   H5M_ASSIGN_OR_RETURN(const VersionNumber fitting, index.NewestUpTo(max));
   if (fitting == 0) {
     return absl::DataLossError(
-        StrCat(name_, ": its newest cut has a size of ", row.durable_size_bytes,
+        StrCat(files_.name(), ": its newest cut has a size of ", row.durable_size_bytes,
                " bytes, which is more than the file system of the head allows for one file, ", max,
                " bytes, and no version is smaller; h5mirror rm takes it out of the way"));
   }

@@ -24,26 +24,25 @@ constexpr size_t kHeldRowsMin = 64, kHeldRowsMax = 1 << 18;
 
 }  // namespace
 
-// One phase after the other; each step holds work_mutex_, as whoever changes rows, segments and the
+// One phase after the other; each step holds work_lock_, as whoever changes rows, segments and the
 // head does. What is left to do is found anew by each job, so that none needs the one before.
 class PruneJobImpl final : public PruneJob {
  public:
-  PruneJobImpl(std::shared_ptr<FileImpl> file, std::shared_ptr<VersionIndex> index,
+  PruneJobImpl(std::shared_ptr<PruneSource> file, std::shared_ptr<VersionIndex> index,
                std::shared_ptr<PageSegments> pages, std::vector<VersionNumber> versions)
       : file_(std::move(file)),
+        files_(file_->files()),
+        work_lock_(file_->work_lock()),
         index_(std::move(index)),
         pages_(std::move(pages)),
         versions_(std::move(versions)),
-        charge_(file_->context_->budget) {
+        charge_(files_.budget()) {
     progress_.versions_to_drop = static_cast<int64_t>(versions_.size());
   }
-  ~PruneJobImpl() override {
-    absl::MutexLock lock(&file_->mutex_);
-    file_->pruning_ = false;
-  }
+  ~PruneJobImpl() override { file_->PruneEnded(); }
 
   absl::StatusOr<PruneProgress> Step() override {
-    FileImpl::WorkTurn turn(file_.get());
+    WorkTurn turn(&work_lock_);
     H5M_RETURN_IF_ERROR(file_->dead());
     absl::Status status = RunPhase();
     if (!status.ok()) {
@@ -53,7 +52,7 @@ class PruneJobImpl final : public PruneJob {
     }
     progress_.freed_bytes = static_cast<uint64_t>(std::max<int64_t>(0, freed_bytes_));
     progress_.done = phase_ == Phase::kDone;
-    if (progress_.done) file_->ClearPruneMark();
+    if (progress_.done) files_.RemoveMark(kPruneMarks);
     return progress_;
   }
 
@@ -74,7 +73,7 @@ class PruneJobImpl final : public PruneJob {
     uint64_t live_rows = 0;
   };
 
-  absl::Status RunPhase() ABSL_EXCLUSIVE_LOCKS_REQUIRED(file_->work_mutex_) {
+  absl::Status RunPhase() ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_) {
     switch (phase_) {
       case Phase::kMove:
         return Move();
@@ -98,7 +97,7 @@ class PruneJobImpl final : public PruneJob {
 
   absl::Status Move() {
     int64_t done = 0;
-    H5M_ASSIGN_OR_RETURN(const bool more, index_->MoveDropped(file_->page_size_bytes_, kMoveRows,
+    H5M_ASSIGN_OR_RETURN(const bool more, index_->MoveDropped(files_.page_size_bytes(), kMoveRows,
                                                               &move_cursor_, &done));
     // Some versions have no rows, some that have are an earlier job's.
     progress_.versions_dropped = std::min(progress_.versions_dropped + done, dropped_);
@@ -116,7 +115,7 @@ class PruneJobImpl final : public PruneJob {
     // Before any row moves: a reader that still sees the old number looked up its rows before that.
     // And not only before the versions go: who opens one of them in between must notice too.
     absl::Status dropped = index_->DropVersions(chunk);
-    file_->dropped_versions_.Advance();
+    file_->dropped_versions().Advance();
     H5M_RETURN_IF_ERROR(dropped);
     dropped_ = static_cast<int64_t>(next_);
     move_cursor_ = MoveCursor();
@@ -125,7 +124,7 @@ class PruneJobImpl final : public PruneJob {
   }
 
   // Counts what is live in each segment.
-  absl::Status Count() ABSL_EXCLUSIVE_LOCKS_REQUIRED(file_->work_mutex_) {
+  absl::Status Count() ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_) {
     std::vector<RunOfGeneration> runs;
     H5M_ASSIGN_OR_RETURN(const bool more, index_->ScanPages(kScanRows, &scan_cursor_, &runs));
     for (const RunOfGeneration& row : runs) {
@@ -143,14 +142,13 @@ class PruneJobImpl final : public PruneJob {
 
   // Chooses the segments that are dead enough, the emptiest first, and seals the newest if it is
   // one.
-  absl::Status ListSegments() ABSL_EXCLUSIVE_LOCKS_REQUIRED(file_->work_mutex_) {
-    H5M_ASSIGN_OR_RETURN(auto entries, file_->context_->tree->List(file_->directory_));
+  absl::Status ListSegments() ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_) {
+    H5M_ASSIGN_OR_RETURN(auto entries, files_.tree().List(files_.directory()));
     std::map<uint64_t, Segment> found;
     for (const DirectoryEntry& entry : entries) {
       const auto number = NumberAfter(entry.name, "pages-");
       if (!number) continue;
-      H5M_ASSIGN_OR_RETURN(const FileStat stat,
-                           file_->context_->tree->Stat(file_->HistoryName(entry.name)));
+      H5M_ASSIGN_OR_RETURN(const FileStat stat, files_.tree().Stat(files_.HistoryName(entry.name)));
       Segment segment = segments_[*number];
       segment.size_bytes = stat.size_bytes;
       if (IsDeadEnough(segment.size_bytes, segment.live_bytes)) found[*number] = segment;
@@ -164,26 +162,26 @@ class PruneJobImpl final : public PruneJob {
     return absl::OkStatus();
   }
 
-  absl::Status SealNewest() ABSL_EXCLUSIVE_LOCKS_REQUIRED(file_->work_mutex_) {
+  absl::Status SealNewest() ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_) {
     if (pages_->end_bytes() == 0) {
       segments_.erase(pages_->segment());
       return absl::OkStatus();
     }
     H5M_RETURN_IF_ERROR(pages_->Sync());  // What an apply that failed left, for no row.
-    FileRow row = Row();
+    FileRow row = file_->row();
     row.pages_segment = pages_->segment() + 1;
     row.pages_end_bytes = 0;
     H5M_RETURN_IF_ERROR(index_->WriteFileRow(row));
     pages_->Rotate();
-    return SetRow(row);
+    file_->SetRow(row);
+    return absl::OkStatus();
   }
 
   // The rows of as many of the chosen segments as memory is for, or a part of those of one.
-  absl::Status Collect() ABSL_EXCLUSIVE_LOCKS_REQUIRED(file_->work_mutex_) {
+  absl::Status Collect() ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_) {
     if (group_.empty()) {
-      held_rows_max_ =
-          std::clamp<size_t>(file_->context_->budget.room_bytes() / sizeof(RunOfGeneration),
-                             kHeldRowsMin, kHeldRowsMax);
+      held_rows_max_ = std::clamp<size_t>(files_.budget().room_bytes() / sizeof(RunOfGeneration),
+                                          kHeldRowsMin, kHeldRowsMax);
       size_t rows = 0;
       while (!order_.empty()) {
         const uint64_t wanted = segments_[order_.front()].live_rows;
@@ -224,7 +222,7 @@ class PruneJobImpl final : public PruneJob {
   }
 
   // Copies a part of the first segment of the group, or removes it where nothing is left in it.
-  absl::Status Copy() ABSL_EXCLUSIVE_LOCKS_REQUIRED(file_->work_mutex_) {
+  absl::Status Copy() ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_) {
     if (group_.empty()) {
       in_group_.clear();
       rows_.clear();
@@ -244,7 +242,7 @@ class PruneJobImpl final : public PruneJob {
       return absl::OkStatus();
     }
     if (number != copying_) {
-      H5M_ASSIGN_OR_RETURN(const uint64_t free_bytes, file_->context_->tree->FreeBytes());
+      H5M_ASSIGN_OR_RETURN(const uint64_t free_bytes, files_.tree().FreeBytes());
       const uint64_t live_bytes = segments_[number].live_bytes;
       if (live_bytes > RoomToCopy(free_bytes)) {
         progress_.left = StrCat("to write ", pages_->SegmentName(number), " anew takes ",
@@ -270,7 +268,7 @@ class PruneJobImpl final : public PruneJob {
   }
 
   absl::Status CopySome(std::vector<RunOfGeneration>* rows)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(file_->work_mutex_) {
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_) {
     std::vector<MovedRun> moved;
     uint64_t bytes = 0;
     for (auto row = rows->rbegin(); row != rows->rend() && bytes < kCopyBytes; ++row) {
@@ -279,51 +277,47 @@ class PruneJobImpl final : public PruneJob {
       bytes += pages_->RecordBytes(to);
     }
     H5M_RETURN_IF_ERROR(pages_->Sync());
-    FileRow row = Row();
+    FileRow row = file_->row();
     row.pages_segment = pages_->segment();
     row.pages_end_bytes = pages_->end_bytes();
     H5M_RETURN_IF_ERROR(index_->MoveRuns(row, moved));
     rows->resize(rows->size() - moved.size());
     freed_bytes_ -= static_cast<int64_t>(bytes);
-    return SetRow(row);
+    file_->SetRow(row);
+    return absl::OkStatus();
   }
 
-  absl::Status RemoveSegment(uint64_t number) ABSL_EXCLUSIVE_LOCKS_REQUIRED(file_->work_mutex_) {
-    if (file_->revert_pin_.use_count() > 1) {
+  absl::Status RemoveSegment(uint64_t number) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_) {
+    if (file_->HasReverts()) {
       progress_.left = "a rollback is not in the head yet, or still read: prune again later";
       return absl::OkStatus();
     }
     // A reader that still sees the old number, and then no segment, has met real damage.
-    file_->dropped_versions_.Advance();
+    file_->dropped_versions().Advance();
     H5M_RETURN_IF_ERROR(pages_->Remove(number));
     freed_bytes_ += static_cast<int64_t>(segments_[number].size_bytes);
-    absl::MutexLock lock(&file_->mutex_);
-    file_->sealed_bytes_ = file_->sealed_until_ = 0;
+    file_->SegmentRemoved();
     return absl::OkStatus();
   }
 
-  absl::Status RemoveGenerations() ABSL_EXCLUSIVE_LOCKS_REQUIRED(file_->work_mutex_) {
-    const int64_t newest = Row().generation;
+  absl::Status RemoveGenerations() ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_) {
+    const int64_t newest = file_->row().generation;
     H5M_ASSIGN_OR_RETURN(const std::vector<int64_t> unused, index_->UnusedGenerations(newest));
     for (int64_t generation : unused) {
       H5M_RETURN_IF_ERROR(index_->DropGeneration(generation));
     }
-    {
-      // Whoever opens one of them has this lock, and asks for its version first.
-      absl::MutexLock lock(&file_->mutex_);
-      for (int64_t generation : unused) file_->old_generations_.erase(generation);
-    }
+    file_->ForgetGenerations(unused);
     H5M_ASSIGN_OR_RETURN(const std::vector<int64_t> kept, index_->Generations());
-    H5M_ASSIGN_OR_RETURN(auto entries, file_->context_->tree->List(file_->directory_));
+    H5M_ASSIGN_OR_RETURN(auto entries, files_.tree().List(files_.directory()));
     for (const DirectoryEntry& entry : entries) {
       const auto number = GenerationOfEntry(entry.name);
       if (!number || *number >= newest ||
           std::find(kept.begin(), kept.end(), *number) != kept.end()) {
         continue;
       }
-      const std::string name = file_->HistoryName(entry.name);
-      const uint64_t bytes = DataBytes(*file_->context_->tree, name);
-      H5M_RETURN_IF_ERROR(file_->context_->tree->Remove(name));
+      const std::string name = files_.HistoryName(entry.name);
+      const uint64_t bytes = DataBytes(files_.tree(), name);
+      H5M_RETURN_IF_ERROR(files_.tree().Remove(name));
       freed_bytes_ += static_cast<int64_t>(bytes);
     }
     phase_ = Phase::kShrink;
@@ -338,17 +332,9 @@ class PruneJobImpl final : public PruneJob {
     return absl::OkStatus();
   }
 
-  FileRow Row() {
-    absl::MutexLock lock(&file_->mutex_);
-    return file_->row_;
-  }
-  absl::Status SetRow(const FileRow& row) ABSL_EXCLUSIVE_LOCKS_REQUIRED(file_->work_mutex_) {
-    absl::MutexLock lock(&file_->mutex_);
-    file_->row_ = row;
-    return absl::OkStatus();
-  }
-
-  const std::shared_ptr<FileImpl> file_;
+  const std::shared_ptr<PruneSource> file_;
+  const HistoryFiles& files_;
+  WorkLock& work_lock_;
   const std::shared_ptr<VersionIndex> index_;
   const std::shared_ptr<PageSegments> pages_;
   const std::vector<VersionNumber> versions_;  // rising
@@ -370,17 +356,34 @@ class PruneJobImpl final : public PruneJob {
   MemoryCharge charge_;
 };
 
-// Only so that a server goes on with it after a crash: without it, the next prune does.
-void FileImpl::SetPruneMark() { SetMark(kPruneMarks); }
+FileRow FileImpl::row() {
+  absl::MutexLock lock(&mutex_);
+  return row_;
+}
 
-void FileImpl::ClearPruneMark() {
-  if (context_->kind != StoreKind::kRoot) return;
-  context_->tree->Remove(MarkName(kPruneMarks)).IgnoreError();
+void FileImpl::SetRow(const FileRow& row) {
+  absl::MutexLock lock(&mutex_);
+  row_ = row;
+}
+
+void FileImpl::SegmentRemoved() {
+  absl::MutexLock lock(&mutex_);
+  saved_.CountAnew();
+}
+
+void FileImpl::ForgetGenerations(absl::Span<const int64_t> generations) {
+  absl::MutexLock lock(&mutex_);
+  for (int64_t generation : generations) old_generations_.erase(generation);
+}
+
+void FileImpl::PruneEnded() {
+  absl::MutexLock lock(&mutex_);
+  pruning_ = false;
 }
 
 absl::StatusOr<VersionNumber> FileImpl::OldestNeeded() {
   absl::MutexLock lock(&mutex_);
-  H5M_RETURN_IF_ERROR(dead_);
+  H5M_RETURN_IF_ERROR(health_.dead());
   // Before the first apply nothing is in the head: all are needed.
   return row_.applied_version == 0 ? std::min<VersionNumber>(newest_.version, 1)
                                    : row_.applied_version;
@@ -391,7 +394,7 @@ absl::StatusOr<std::unique_ptr<PruneJob>> FileImpl::StartPrune(
   H5M_ASSIGN_OR_RETURN(const VersionNumber needed, OldestNeeded());
   H5M_ASSIGN_OR_RETURN(const auto index, Index());
   if (index == nullptr) {
-    return absl::NotFoundError(StrCat(name_, " has no version yet"));
+    return absl::NotFoundError(StrCat(files_.name(), " has no version yet"));
   }
   std::sort(versions.begin(), versions.end());
   versions.erase(std::unique(versions.begin(), versions.end()), versions.end());
@@ -404,15 +407,17 @@ absl::StatusOr<std::unique_ptr<PruneJob>> FileImpl::StartPrune(
   std::shared_ptr<PageSegments> pages;
   {
     absl::MutexLock lock(&mutex_);
-    H5M_RETURN_IF_ERROR(dead_);
+    H5M_RETURN_IF_ERROR(health_.dead());
     if (pruning_) {
-      return absl::FailedPreconditionError(StrCat(name_, ": a prune of it is under way already"));
+      return absl::FailedPreconditionError(
+          StrCat(files_.name(), ": a prune of it is under way already"));
     }
     pruning_ = true;
     pages = Pages();
   }
   auto job = std::make_unique<PruneJobImpl>(shared_from_this(), index, pages, std::move(there));
-  SetPruneMark();
+  // Only so that a server goes on with it after a crash: without it, the next prune does.
+  files_.SetMark(kPruneMarks);
   return job;
 }
 

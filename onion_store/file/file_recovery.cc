@@ -1,5 +1,8 @@
 // What happens when a file is opened: docs/design/031-recovery.md.
 #include <algorithm>
+#include <deque>
+#include <functional>
+#include <memory>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -26,9 +29,120 @@ absl::Status CheckNotEmbedded(EnvTree& tree, std::string_view name) {
       StrCat(name, ": a program has it open with server=embedded; close it there first"));
 }
 
-bool IsRunName(std::string_view name) {
-  return NumberAfter(name, "run-").has_value() || name.substr(0, 9) == "index.new";
+// Whether an entry of a history's directory is a leftover. `row`: null, where no cut is durable.
+bool IsLeftover(std::string_view name, const FileRow* row) {
+  if (NumberAfter(name, "run-") || name.substr(0, 9) == "index.new") return true;
+  if (const auto number = NumberAfter(name, "stage-")) {
+    const bool counts = row != nullptr && row->durable_cut > row->applied_cut;
+    return !counts || *number < static_cast<int64_t>(row->stage_first) ||
+           *number > static_cast<int64_t>(row->stage_last);
+  }
+  for (const char* prefix : {"gen-", "sums-"}) {
+    if (const auto number = NumberAfter(name, prefix)) {
+      return row == nullptr || *number > row->generation;
+    }
+  }
+  if (const auto segment = NumberAfter(name, "pages-")) {
+    return row == nullptr || *segment > static_cast<int64_t>(row->pages_segment);
+  }
+  return row == nullptr && (name == "index" || name == "index-wal" || name == "index-journal");
 }
+
+// Makes layers of the records of a stage: one for each durable cut that the head does not hold and
+// that is a version, and one for the durable cut itself.
+//
+//   writes, truncations, ... --> layer() -- TakeCut() --> a cut of the head: dropped
+//                                   |                --> a version, the durable cut: in layers()
+//                                   +-- any other cut: goes on with the next one's records
+class StageReplay {
+ public:
+  using LayerPtr = std::shared_ptr<CutLayer>;
+
+  // `row` and `began`, its generation's, must outlive this, and `index` too. `fresh` makes an empty
+  // layer.
+  StageReplay(const FileRow& row, const GenerationRow& began, VersionIndex& index,
+              std::function<LayerPtr()> fresh)
+      : row_(row), began_(began), index_(index), fresh_(std::move(fresh)) {
+    // What the generation's first durable cut wrote directly has no record.
+    if (began.first_cut > row.applied_cut) {
+      first_ = fresh_();
+      first_->data.AddDirect({0, began.direct_end_bytes});
+      first_->cut_bytes = began.direct_end_bytes;
+      first_->begins_generation = true;
+    }
+    layer_ = fresh_();
+  }
+
+  // Takes the records up to the next cut.
+  CutLayer& layer() { return *layer_; }
+  absl::Status TakeCut(CutNumber cut, uint64_t size_bytes, absl::Span<const Extent> direct) {
+    for (const Extent& extent : direct) layer_->data.AddDirect(extent);
+    layer_->cut_bytes = std::max(layer_->cut_bytes, size_bytes);
+    if (cut <= row_.applied_cut) {
+      layer_ = fresh_();
+      return absl::OkStatus();
+    }
+    if (first_ != nullptr) H5M_RETURN_IF_ERROR(TakeFirst(cut, size_bytes));
+    H5M_ASSIGN_OR_RETURN(const VersionInfo version, VersionOf(cut));
+    if (version.version == 0 && cut != row_.durable_cut) return absl::OkStatus();
+    Close(std::exchange(layer_, nullptr), cut, size_bytes, version.version);
+    layer_ = fresh_();
+    return absl::OkStatus();
+  }
+  // There are no more records.
+  absl::Status Finish() {
+    if (first_ == nullptr) return absl::OkStatus();
+    // No record: the first cut is the newest. Taken for none, a version's pages would not be saved
+    // before they are overwritten.
+    H5M_ASSIGN_OR_RETURN(const VersionInfo version, VersionOf(row_.durable_cut));
+    Close(first_, row_.durable_cut, row_.durable_size_bytes, version.version);
+    return absl::OkStatus();
+  }
+
+  const std::deque<LayerPtr>& layers() const { return layers_; }
+
+ private:
+  // The first cut of the generation is a layer of its own only if it is an older version.
+  absl::Status TakeFirst(CutNumber cut, uint64_t size_bytes) {
+    const LayerPtr first = std::exchange(first_, nullptr);
+    H5M_ASSIGN_OR_RETURN(const VersionInfo version, VersionOf(began_.first_cut));
+    if (version.version != 0 && began_.first_cut < cut) {
+      Close(first, began_.first_cut, version.size_bytes, version.version);
+      return absl::OkStatus();
+    }
+    H5M_RETURN_IF_ERROR(first->data.Absorb(layer_->data));
+    first->cut_bytes = std::max(first->cut_bytes, size_bytes);
+    if (layer_->revert_pin != nullptr) first->revert_pin = layer_->revert_pin;
+    layer_ = first;
+    return absl::OkStatus();
+  }
+
+  // Number 0: the cut is no version.
+  absl::StatusOr<VersionInfo> VersionOf(CutNumber cut) {
+    auto version = index_.FindCut(cut);
+    if (version.ok()) return std::move(version->info);
+    if (absl::IsNotFound(version.status())) return VersionInfo();
+    return version.status();
+  }
+
+  void Close(LayerPtr layer, CutNumber cut, uint64_t size_bytes, VersionNumber version) {
+    layer->cut = cut;
+    layer->size_bytes = size_bytes;
+    layer->version = version;
+    layer->origin = row_.origin;
+    layer->mode_bits = row_.mode_bits;
+    layer->local = row_.local;
+    layers_.push_back(std::move(layer));
+  }
+
+  const FileRow& row_;
+  const GenerationRow& began_;
+  VersionIndex& index_;
+  const std::function<LayerPtr()> fresh_;
+  LayerPtr first_;  // the first cut of the generation, until a record follows it
+  LayerPtr layer_;
+  std::deque<LayerPtr> layers_;  // oldest first
+};
 
 }  // namespace
 
@@ -40,7 +154,7 @@ absl::StatusOr<std::shared_ptr<FileImpl>> FileImpl::Load(std::shared_ptr<StoreCo
   if (context->kind == StoreKind::kRoot) H5M_RETURN_IF_ERROR(CheckNotEmbedded(tree, name));
   auto file = std::make_shared<FileImpl>(context, std::string(name));
   FileImpl& self = *file;
-  auto opened = VersionIndex::Open(context->vfs, tree, self.directory_);
+  auto opened = VersionIndex::Open(context->vfs, tree, self.files_.directory());
   FileRow row;
   if (opened.ok()) {
     H5M_ASSIGN_OR_RETURN(row, (*opened)->ReadFileRow());
@@ -48,9 +162,8 @@ absl::StatusOr<std::shared_ptr<FileImpl>> FileImpl::Load(std::shared_ptr<StoreCo
     return opened.status();
   }
   if (row.durable_cut > 0) {
-    self.file_id_ = row.file_id;
-    self.page_size_bytes_ = row.page_size_bytes;
-    absl::MutexLock work(&self.work_mutex_);
+    self.files_.Identify(row.file_id, row.page_size_bytes);
+    absl::MutexLock work(&self.work_lock_);
     {
       absl::MutexLock lock(&self.mutex_);
       self.index_ = *std::move(opened);
@@ -58,7 +171,9 @@ absl::StatusOr<std::shared_ptr<FileImpl>> FileImpl::Load(std::shared_ptr<StoreCo
     H5M_RETURN_IF_ERROR(self.Recover(std::move(row)));
     if (context->kind == StoreKind::kRoot) {
       self.LoadMetadata();
-      self.ExpectFollowers();
+      // As the last server's followers may come back (NoteChanges() in file.h).
+      absl::MutexLock lock(&self.mutex_);
+      self.change_log_.Expect(self.last_.number, context->env.Now());
     }
     self.Post(absl::InfinitePast());
     return file;
@@ -68,8 +183,7 @@ absl::StatusOr<std::shared_ptr<FileImpl>> FileImpl::Load(std::shared_ptr<StoreCo
   }
   if (context->kind == StoreKind::kRoot) H5M_RETURN_IF_ERROR(CheckNewName(name));
   if (opened.ok()) opened->reset();
-  self.file_id_ = RandomBytes16();
-  self.page_size_bytes_ = page_size_bytes;
+  self.files_.Identify(RandomBytes16(), page_size_bytes);
   H5M_RETURN_IF_ERROR(self.RemoveLeftovers(nullptr));
   auto head = tree.Stat(name);
   if (head.ok()) {
@@ -81,8 +195,8 @@ absl::StatusOr<std::shared_ptr<FileImpl>> FileImpl::Load(std::shared_ptr<StoreCo
   if (!absl::IsNotFound(head.status())) return head.status();
   absl::MutexLock lock(&self.mutex_);
   self.row_.cut_reserved = kCutReserve;
-  self.stage_ = std::make_unique<StageLog>(tree, self.directory_, self.file_id_);
-  self.last_cut_end_ = self.stage_->end();
+  self.stage_ = std::make_unique<StageLog>(tree, self.files_.directory(), self.files_.file_id());
+  self.last_.stage_end = self.stage_->end();
   return file;
 }
 
@@ -92,72 +206,59 @@ absl::StatusOr<std::shared_ptr<FileImpl>> FileImpl::LoadToRead(
   FileImpl& self = *file;
   H5M_ASSIGN_OR_RETURN(
       std::shared_ptr<VersionIndex> index,
-      VersionIndex::Open(context->vfs, *context->tree, self.directory_, IndexUse::kRead));
+      VersionIndex::Open(context->vfs, *context->tree, self.files_.directory(), IndexUse::kRead));
   H5M_ASSIGN_OR_RETURN(const FileRow row, index->ReadFileRow());
-  self.file_id_ = row.file_id;
-  self.page_size_bytes_ = row.page_size_bytes;
+  self.files_.Identify(row.file_id, row.page_size_bytes);
   H5M_RETURN_IF_ERROR(self.CheckAtRest(row));
   H5M_ASSIGN_OR_RETURN(const VersionRow newest, index->Newest());
   H5M_ASSIGN_OR_RETURN(GenerationPtr generation,
-                       self.OpenGeneration(row.generation, self.name_, OpenKind::kRead));
+                       self.OpenGeneration(row.generation, self.files_.name(), OpenKind::kRead));
   absl::MutexLock lock(&self.mutex_);
   self.index_ = std::move(index);
   self.newest_ = newest.info;
   self.base_ = std::move(generation);
-  self.last_cut_ = row.durable_cut;
-  self.last_size_ = row.durable_size_bytes;
-  self.last_cut_time_ = absl::FromUnixNanos(row.server_time_ns);
-  self.last_barrier_ = row.durable_barrier;
+  self.last_.number = row.durable_cut;
+  self.last_.size_bytes = row.durable_size_bytes;
+  self.last_.time = absl::FromUnixNanos(row.server_time_ns);
+  self.last_.barrier = row.durable_barrier;
   self.row_ = row;
-  self.stage_ = std::make_unique<StageLog>(*context->tree, self.directory_, self.file_id_);
+  self.stage_ =
+      std::make_unique<StageLog>(*context->tree, self.files_.directory(), self.files_.file_id());
   return file;
 }
 
 absl::Status FileImpl::CheckAtRest(const FileRow& row) {
   H5M_ASSIGN_OR_RETURN(const bool unswapped,
-                       context_->tree->Exists(GenerationName(row.generation)));
-  const auto head = context_->tree->Stat(name_);
+                       context_->tree->Exists(files_.GenerationName(row.generation)));
+  const auto head = context_->tree->Stat(files_.name());
   if (!head.ok() && !absl::IsNotFound(head.status())) return head.status();
   if (head.ok() && !unswapped && row.durable_cut == row.applied_cut && *head == row.head) {
     return absl::OkStatus();
   }
-  return absl::FailedPreconditionError(StrCat(name_, " must be recovered before it is read"));
+  return absl::FailedPreconditionError(
+      StrCat(files_.name(), " must be recovered before it is read"));
 }
 
 // Pre-images and old heads are made only where an index is durable: it was lost, not never made.
 absl::Status FileImpl::CheckNothingDurable(const std::vector<DirectoryEntry>& entries) const {
   for (const DirectoryEntry& entry : entries) {
     if (!NumberAfter(entry.name, "pages-") && !NumberAfter(entry.name, "head-")) continue;
-    return absl::DataLossError(StrCat(directory_, " holds ", entry.name,
+    return absl::DataLossError(StrCat(files_.directory(), " holds ", entry.name,
                                       " and no index that names "
                                       "it: put the index back, or remove ",
-                                      directory_, " to forget the file's history"));
+                                      files_.directory(), " to forget the file's history"));
   }
   return absl::OkStatus();
 }
 
 absl::Status FileImpl::RemoveLeftovers(const FileRow* row) {
-  auto entries = context_->tree->List(directory_);
+  auto entries = context_->tree->List(files_.directory());
   if (absl::IsNotFound(entries.status())) return absl::OkStatus();
   H5M_RETURN_IF_ERROR(entries.status());
   if (row == nullptr) H5M_RETURN_IF_ERROR(CheckNothingDurable(*entries));
-  bool stage_counts = row != nullptr && row->durable_cut > row->applied_cut;
   for (const DirectoryEntry& entry : *entries) {
-    bool remove = IsRunName(entry.name);
-    if (auto number = NumberAfter(entry.name, "stage-")) {
-      remove = !stage_counts || *number < static_cast<int64_t>(row->stage_first) ||
-               *number > static_cast<int64_t>(row->stage_last);
-    } else if (auto generation = NumberAfter(entry.name, "gen-")) {
-      remove = row == nullptr || *generation > row->generation;
-    } else if (auto generation = NumberAfter(entry.name, "sums-")) {
-      remove = row == nullptr || *generation > row->generation;
-    } else if (auto segment = NumberAfter(entry.name, "pages-")) {
-      remove = row == nullptr || *segment > static_cast<int64_t>(row->pages_segment);
-    } else if (row == nullptr) {
-      remove = remove || entry.name == "index" || entry.name == "index-wal" ||
-               entry.name == "index-journal";
-    }
-    if (remove) H5M_RETURN_IF_ERROR(context_->tree->Remove(HistoryName(entry.name)));
+    if (!IsLeftover(entry.name, row)) continue;
+    H5M_RETURN_IF_ERROR(context_->tree->Remove(files_.HistoryName(entry.name)));
   }
   return absl::OkStatus();
 }
@@ -173,14 +274,14 @@ absl::Status FileImpl::Recover(FileRow row) {
   H5M_ASSIGN_OR_RETURN(uint64_t size_max, index->SizeMax(row.generation));
   // Only where it is known to be there: without gen-N there is nothing to swap in.
   H5M_ASSIGN_OR_RETURN(const bool unswapped,
-                       context_->tree->Exists(GenerationName(row.generation)));
+                       context_->tree->Exists(files_.GenerationName(row.generation)));
   if (unswapped) {
     Generation swapped;
     swapped.number = row.generation;
     H5M_RETURN_IF_ERROR(FinishSwap(swapped));
   }
   H5M_ASSIGN_OR_RETURN(GenerationPtr generation,
-                       OpenGeneration(row.generation, name_, OpenKind::kWrite));
+                       OpenGeneration(row.generation, files_.name(), OpenKind::kWrite));
   generation->cut_bytes = std::max({size_max, row.durable_size_bytes, row.applied_size_bytes});
   {
     absl::MutexLock lock(&mutex_);
@@ -191,15 +292,15 @@ absl::Status FileImpl::Recover(FileRow row) {
     // day: there was less than one cut in a microsecond.
     next_cut_ = std::max(row.cut_reserved, absl::ToUnixMicros(context_->env.Now()));
     row.cut_reserved = next_cut_ + kCutReserve;
-    last_cut_ = row.durable_cut;
-    last_size_ = row.durable_size_bytes;
-    last_cut_time_ = absl::FromUnixNanos(row.server_time_ns);
-    last_barrier_ = row.durable_barrier;
-    made_directories_ = true;
+    last_.number = row.durable_cut;
+    last_.size_bytes = row.durable_size_bytes;
+    last_.time = absl::FromUnixNanos(row.server_time_ns);
+    last_.barrier = row.durable_barrier;
+    history_.Loaded();
     row_ = row;
-    stage_ = std::make_unique<StageLog>(*context_->tree, directory_, file_id_);
+    stage_ = std::make_unique<StageLog>(*context_->tree, files_.directory(), files_.file_id());
     stage_->StartAt(row.stage_last + 1);
-    last_cut_end_ = stage_->end();
+    last_.stage_end = stage_->end();
   }
   H5M_RETURN_IF_ERROR(index->WriteFileRow(row));
   if (row.durable_cut > row.applied_cut) H5M_RETURN_IF_ERROR(ReplayStage());
@@ -214,12 +315,12 @@ absl::Status FileImpl::ReplayStage() {
   const FileRow& row = row_;
   const GenerationPtr generation = generation_;
   H5M_ASSIGN_OR_RETURN(GenerationRow began, index_->GetGeneration(row.generation));
-  auto stage = std::make_unique<StageLog>(*context_->tree, directory_, file_id_);
+  auto stage = std::make_unique<StageLog>(*context_->tree, files_.directory(), files_.file_id());
   H5M_RETURN_IF_ERROR(stage->Open(row.stage_first, {row.stage_last, row.stage_end_bytes}));
   stage_ = std::move(stage);
 
   auto fresh = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    auto layer = std::make_shared<CutLayer>(context_->budget, *context_->tree, directory_);
+    auto layer = std::make_shared<CutLayer>(context_->budget, *context_->tree, files_.directory());
     layer->generation = generation;
     layer->segments = stage_->segments();
     layer->pages = Pages();
@@ -227,81 +328,31 @@ absl::Status FileImpl::ReplayStage() {
     layer->recovered = layer->frozen = layer->durable = true;
     return layer;
   };
-  // Closes `layer` as the cut `cut`, a version or the durable cut.
-  auto close = [&](const LayerPtr& layer, CutNumber cut, uint64_t size_bytes, VersionNumber version)
-                   ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-                     layer->cut = cut;
-                     layer->size_bytes = size_bytes;
-                     layer->version = version;
-                     layer->origin = row.origin;
-                     layer->mode_bits = row.mode_bits;
-                     layer->local = row.local;
-                     layers_.push_back(layer);
-                   };
-  // What the generation's first durable cut wrote directly has no record.
-  LayerPtr first;
-  if (began.first_cut > row.applied_cut) {
-    first = fresh();
-    first->data.AddDirect({0, began.direct_end_bytes});
-    first->cut_bytes = began.direct_end_bytes;
-    first->begins_generation = true;
-  }
-  LayerPtr layer = fresh();
+  StageReplay replay(row, began, *index_, fresh);
   StageVisitor visitor;
-  visitor.on_write = [&](Extent extent, StageLocation at) { return layer->data.Put(extent, at); };
+  visitor.on_write = [&](Extent extent, StageLocation at) {
+    return replay.layer().data.Put(extent, at);
+  };
   visitor.on_revert = [&](const Revert& revert) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return ReplayRevert(revert, layer.get());
+    return ReplayRevert(revert, &replay.layer());
   };
-  visitor.on_truncate = [&](uint64_t size_bytes) { return layer->data.Truncate(size_bytes); };
+  visitor.on_truncate = [&](uint64_t size_bytes) {
+    return replay.layer().data.Truncate(size_bytes);
+  };
   visitor.on_cut = [&](CutNumber cut, uint64_t size_bytes, absl::Span<const Extent> direct,
-                       StageEnd) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) -> absl::Status {
-    for (const Extent& extent : direct) layer->data.AddDirect(extent);
-    layer->cut_bytes = std::max(layer->cut_bytes, size_bytes);
-    if (cut <= row.applied_cut) {
-      layer = fresh();
-      return absl::OkStatus();
-    }
-    if (first != nullptr) {
-      auto version = index_->FindCut(began.first_cut);
-      if (!version.ok() && !absl::IsNotFound(version.status())) return version.status();
-      if (version.ok() && began.first_cut < cut) {
-        close(first, began.first_cut, version->info.size_bytes, version->info.version);
-      } else {
-        H5M_RETURN_IF_ERROR(first->data.Absorb(layer->data));
-        first->cut_bytes = std::max(first->cut_bytes, size_bytes);
-        if (layer->revert_pin != nullptr) first->revert_pin = layer->revert_pin;
-        layer = first;
-      }
-      first = nullptr;
-    }
-    auto version = index_->FindCut(cut);
-    if (absl::IsNotFound(version.status()) && cut != row.durable_cut) return absl::OkStatus();
-    if (version.ok()) {
-      close(layer, cut, size_bytes, version->info.version);
-    } else if (absl::IsNotFound(version.status())) {
-      close(layer, cut, size_bytes, 0);
-    } else {
-      return version.status();
-    }
-    layer = fresh();
-    return absl::OkStatus();
-  };
+                       StageEnd) { return replay.TakeCut(cut, size_bytes, direct); };
   H5M_RETURN_IF_ERROR(stage_->Replay(visitor));
-  last_cut_end_ = stage_->end();
-  if (first != nullptr) {  // No record: the first cut is the newest.
-    auto version = index_->FindCut(row.durable_cut);
-    // Taken for none, a version's pages would not be saved before they are overwritten.
-    if (!version.ok() && !absl::IsNotFound(version.status())) return version.status();
-    close(first, row.durable_cut, row.durable_size_bytes, version.ok() ? version->info.version : 0);
-  }
+  last_.stage_end = stage_->end();
+  H5M_RETURN_IF_ERROR(replay.Finish());
+  layers_ = replay.layers();
   // Up to there their apply clears what was cut off, also of a cut that was as large, became
   // durable with a smaller one, and is in no index: a writer's direct bytes must lie beyond.
   for (const LayerPtr& each : layers_) {
     generation->cut_bytes = std::max(generation->cut_bytes, each->cut_bytes);
   }
   if (layers_.empty() || layers_.back()->cut != row.durable_cut) {
-    return absl::DataLossError(StrCat(directory_, ": the stage does not hold cut ", row.durable_cut,
-                                      ", which was durable"));
+    return absl::DataLossError(StrCat(files_.directory(), ": the stage does not hold cut ",
+                                      row.durable_cut, ", which was durable"));
   }
   return absl::OkStatus();
 }
@@ -312,7 +363,7 @@ absl::Status FileImpl::ReplayRevert(const Revert& revert, CutLayer* layer) {
   std::string bytes(revert.extent.length, '\0');
   H5M_RETURN_IF_ERROR(layer->pages->ReadAt(revert.at, absl::MakeSpan(bytes)));
   if (Crc32c(bytes) != revert.crc) {
-    return absl::DataLossError(StrCat(directory_, ": the page at ", revert.extent.offset,
+    return absl::DataLossError(StrCat(files_.directory(), ": the page at ", revert.extent.offset,
                                       " that a rollback brings back does not match its checksum"));
   }
   layer->revert_pin = revert_pin_;
@@ -335,7 +386,7 @@ absl::Status FileImpl::CheckHead() {
     clean = layers_.empty();
   }
   H5M_ASSIGN_OR_RETURN(FileStat stat, generation->head->Stat());
-  H5M_ASSIGN_OR_RETURN(const bool was_open, context_->tree->Exists(OpenMarkName()));
+  H5M_ASSIGN_OR_RETURN(const bool was_open, context_->tree->Exists(files_.OpenMarkName()));
   bool outside = clean && row.head.inode != 0 && stat != row.head;
   // A writer's uncut bytes. Where no server guards the file anybody may have written it since the
   // crash: there it is read and compared.
@@ -350,24 +401,24 @@ absl::Status FileImpl::CheckHead() {
     H5M_RETURN_IF_ERROR(generation->head->Truncate(needed));
   }
   absl::MutexLock lock(&mutex_);
-  open_mark_ = was_open;
-  last_lacks_version_ = was_open && row_.changed;
+  history_.FoundMark(was_open);
+  last_.lacks_version = was_open && row_.changed;
   return absl::OkStatus();
 }
 
 absl::Status FileImpl::TakeInPlainFile(std::string_view comment) {
-  absl::MutexLock work(&work_mutex_);
+  absl::MutexLock work(&work_lock_);
   {
     absl::MutexLock lock(&mutex_);
-    H5M_RETURN_IF_ERROR(MakeHistoryDirectory());
+    H5M_RETURN_IF_ERROR(history_.Make());
   }
-  H5M_ASSIGN_OR_RETURN(auto head, context_->tree->Open(name_, OpenKind::kWrite, 0));
+  H5M_ASSIGN_OR_RETURN(auto head, context_->tree->Open(files_.name(), OpenKind::kWrite, 0));
   H5M_RETURN_IF_ERROR(head->Sync());
   H5M_ASSIGN_OR_RETURN(FileStat stat, head->Stat());
-  size_t slash = directory_.rfind('/');
-  H5M_RETURN_IF_ERROR(
-      context_->tree->SyncDirectory(slash == std::string::npos ? "" : directory_.substr(0, slash)));
-  H5M_RETURN_IF_ERROR(SyncNamesAbove());
+  size_t slash = files_.directory().rfind('/');
+  H5M_RETURN_IF_ERROR(context_->tree->SyncDirectory(
+      slash == std::string::npos ? "" : files_.directory().substr(0, slash)));
+  H5M_RETURN_IF_ERROR(files_.SyncNamesAbove());
   FileRow row;
   row.cut_reserved = kCutReserve;
   row.generation = 1;

@@ -21,7 +21,7 @@ constexpr size_t kRevertsMax = 4096;  // in one record
 
 absl::StatusOr<VersionInfo> FileImpl::Rollback(VersionNumber version, const Provenance& provenance,
                                                const std::array<uint8_t, 16>& request_id) {
-  WorkTurn turn(this);
+  WorkTurn turn(&work_lock_);
   H5M_ASSIGN_OR_RETURN(auto index, Index());
   if (index != nullptr) {
     auto done = index->FindRequest(request_id);
@@ -71,7 +71,7 @@ absl::StatusOr<VersionInfo> FileImpl::RollbackLocked(const VersionInfo& target,
     if (session_.token == 0) session_ = Session();
   }
   H5M_RETURN_IF_ERROR(brought);
-  context_->TellOfCut(name_, cut);
+  context_->TellOfCut(files_.name(), cut);
   // A new generation waits until the old head is what its newest cut left.
   H5M_RETURN_IF_ERROR(MakeAllDurableLocked());
   Post(absl::InfinitePast());
@@ -82,15 +82,15 @@ absl::StatusOr<VersionInfo> FileImpl::RollbackLocked(const VersionInfo& target,
 
 absl::Status FileImpl::BeginRollback(int64_t generation) {
   absl::MutexLock lock(&mutex_);
-  H5M_RETURN_IF_ERROR(dead_);
+  H5M_RETURN_IF_ERROR(health_.dead());
   if (session_.begun) {
     return absl::FailedPreconditionError(
-        StrCat(name_, ": a session writes it; it must end before a rollback"));
+        StrCat(files_.name(), ": a session writes it; it must end before a rollback"));
   }
   // A session that came and went since all was made durable: what it left would be merged with
   // this.
   if (due_work_.has_lost_cut() || (!layers_.empty() && !layers_.back()->durable)) {
-    return absl::UnavailableError(StrCat(name_, ": it was written meanwhile, try again"));
+    return absl::UnavailableError(StrCat(files_.name(), ": it was written meanwhile, try again"));
   }
   session_ = Session();
   session_.origin = row_.origin;
@@ -116,7 +116,7 @@ absl::Status FileImpl::BringBack(VersionReaderImpl& reader, const VersionInfo& t
       H5M_ASSIGN_OR_RETURN(std::optional<Extent> staged, layer->data.NextStaged(at));
       if (!staged) break;
       H5M_RETURN_IF_ERROR(CopyUnsaved(reader, target, *staged));
-      at = RoundUp(staged->end(), page_size_bytes_);
+      at = RoundUp(staged->end(), files_.page_size_bytes());
     }
     for (uint64_t at = layer->data.truncated_to(); at < target.size_bytes;) {
       H5M_ASSIGN_OR_RETURN(Extent data, reader.NextData(at));
@@ -132,7 +132,7 @@ absl::Status FileImpl::BringBack(VersionReaderImpl& reader, const VersionInfo& t
 absl::Status FileImpl::RevertSaved(const VersionInfo& target) {
   H5M_ASSIGN_OR_RETURN(auto index, Index());
   MemoryCharge charge(context_->budget,
-                      kRowsMax * sizeof(PageRun) + kBlockPages * page_size_bytes_);
+                      kRowsMax * sizeof(PageRun) + kBlockPages * files_.page_size_bytes());
   std::vector<Revert> reverts;
   H5M_ASSIGN_OR_RETURN(auto all, index->FindChanges(target.generation, target.version, kRowsMax));
   if (all) {
@@ -149,7 +149,7 @@ absl::Status FileImpl::RevertSaved(const VersionInfo& target) {
   for (uint64_t page = 0;;) {
     H5M_ASSIGN_OR_RETURN(std::optional<uint64_t> next,
                          index->NextPage(target.generation, target.version, page));
-    if (!next || *next >= PagesIn(target.size_bytes)) return StageReverts(&reverts);
+    if (!next || *next >= files_.PagesIn(target.size_bytes)) return StageReverts(&reverts);
     const uint64_t first = RoundDown(*next, kBlockPages);
     page = first + kBlockPages;
     H5M_ASSIGN_OR_RETURN(auto runs,
@@ -162,9 +162,9 @@ absl::Status FileImpl::RevertSaved(const VersionInfo& target) {
 // must be told before it becomes the newest.
 absl::Status FileImpl::RevertBlock(const VersionInfo& target, absl::Span<const PageRun> runs,
                                    std::vector<Revert>* reverts) {
-  const uint32_t page_bytes = page_size_bytes_;
+  const uint32_t page_bytes = files_.page_size_bytes();
   const uint64_t first = RoundDown(runs.front().page, kBlockPages);
-  const uint64_t end_page = PagesIn(target.size_bytes);
+  const uint64_t end_page = files_.PagesIn(target.size_bytes);
   std::shared_ptr<PageSegments> pages;
   {
     absl::MutexLock lock(&mutex_);
@@ -182,13 +182,14 @@ absl::Status FileImpl::RevertBlock(const VersionInfo& target, absl::Span<const P
     if (owner->segment == PageRun::kLost) {
       return absl::DataLossError(absl::StrFormat(
           "read page %d of %s@%d: it was lost when the head was changed or damaged from outside",
-          page, name_, target.version));
+          page, files_.name(), target.version));
     }
     bytes.resize(count * page_bytes);
     absl::Status read = pages->Read(*owner, target.generation, page, absl::MakeSpan(bytes));
     if (!read.ok()) {
-      return absl::Status(read.code(), absl::StrFormat("read page %d of %s@%d: %s", page, name_,
-                                                       target.version, read.message()));
+      return absl::Status(read.code(),
+                          absl::StrFormat("read page %d of %s@%d: %s", page, files_.name(),
+                                          target.version, read.message()));
     }
     const uint64_t offset = page * page_bytes;
     bytes.resize(std::min<uint64_t>(bytes.size(), target.size_bytes - offset));
@@ -208,7 +209,7 @@ absl::Status FileImpl::RevertBlock(const VersionInfo& target, absl::Span<const P
 absl::Status FileImpl::StageReverts(std::vector<Revert>* reverts) {
   if (reverts->empty()) return absl::OkStatus();
   absl::MutexLock lock(&mutex_);
-  H5M_RETURN_IF_ERROR(stage_->AppendReverts(generation_->number, last_cut_, *reverts));
+  H5M_RETURN_IF_ERROR(stage_->AppendReverts(generation_->number, last_.number, *reverts));
   open_->revert_pin = revert_pin_;
   for (const Revert& revert : *reverts) {
     H5M_RETURN_IF_ERROR(open_->data.Put(revert.extent, revert.at));
@@ -225,9 +226,9 @@ absl::Status FileImpl::CopyUnsaved(VersionReaderImpl& reader, const VersionInfo&
   MemoryCharge charge(context_->budget, kCopyBytes);
   std::string bytes;
   const uint64_t end = std::min(range.end(), target.size_bytes);
-  for (uint64_t at = RoundDown(range.offset, page_size_bytes_); at < end;) {
-    const uint64_t first = PageOf(at);
-    const uint64_t count = PagesIn(std::min(kCopyBytes, end - at));
+  for (uint64_t at = RoundDown(range.offset, files_.page_size_bytes()); at < end;) {
+    const uint64_t first = files_.PageOf(at);
+    const uint64_t count = files_.PagesIn(std::min(kCopyBytes, end - at));
     H5M_ASSIGN_OR_RETURN(auto runs,
                          index->FindPages(target.generation, target.version, first, first + count));
     const std::vector<const PageRun*> owners = OwnersOf(runs, first, count);
@@ -235,7 +236,7 @@ absl::Status FileImpl::CopyUnsaved(VersionReaderImpl& reader, const VersionInfo&
       uint64_t to = i;
       while (to < count && owners[to] == nullptr) ++to;
       if (to > i) {
-        Extent part{at + i * page_size_bytes_, (to - i) * page_size_bytes_};
+        Extent part{at + i * files_.page_size_bytes(), (to - i) * files_.page_size_bytes()};
         part.length = std::min(part.length, target.size_bytes - part.offset);
         bytes.resize(part.length);
         H5M_RETURN_IF_ERROR(reader.Read(part.offset, absl::MakeSpan(bytes)));
@@ -245,7 +246,7 @@ absl::Status FileImpl::CopyUnsaved(VersionReaderImpl& reader, const VersionInfo&
       }
       i = std::max(to, i + 1);
     }
-    at += count * page_size_bytes_;
+    at += count * files_.page_size_bytes();
   }
   return absl::OkStatus();
 }

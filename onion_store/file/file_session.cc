@@ -53,9 +53,9 @@ absl::Status CheckExtents(absl::Span<const Extent> extents,
 }  // namespace
 
 absl::Status FileImpl::CheckSession(Token token) {
-  H5M_RETURN_IF_ERROR(dead_);
+  H5M_RETURN_IF_ERROR(health_.dead());
   if (token == 0 || token != session_.token || !session_.begun) {
-    return absl::AbortedError(StrCat(name_, ": token ", token,
+    return absl::AbortedError(StrCat(files_.name(), ": token ", token,
                                      " is fenced: another session was "
                                      "given the lease, or this one has ended"));
   }
@@ -65,7 +65,7 @@ absl::Status FileImpl::CheckSession(Token token) {
 absl::StatusOr<Token> FileImpl::Acquire() {
   H5M_ASSIGN_OR_RETURN(Token token, context_->tokens.Next());
   absl::MutexLock lock(&mutex_);
-  H5M_RETURN_IF_ERROR(dead_);
+  H5M_RETURN_IF_ERROR(health_.dead());
   if (session_.begun) H5M_RETURN_IF_ERROR(EndLocked(SessionEnd::kLost));
   session_ = Session();
   session_.token = token;
@@ -75,15 +75,15 @@ absl::StatusOr<Token> FileImpl::Acquire() {
 absl::Status FileImpl::Begin(Token token, SessionStart start, const Origin& origin,
                              uint32_t mode_bits) {
   absl::MutexLock lock(&mutex_);
-  H5M_RETURN_IF_ERROR(dead_);
+  H5M_RETURN_IF_ERROR(health_.dead());
   if (token == 0 || token != session_.token) {
-    return absl::AbortedError(StrCat(name_, ": token ", token, " is fenced"));
+    return absl::AbortedError(StrCat(files_.name(), ": token ", token, " is fenced"));
   }
   if (session_.begun) {
-    return absl::FailedPreconditionError(StrCat(name_, ": the session has begun already"));
+    return absl::FailedPreconditionError(StrCat(files_.name(), ": the session has begun already"));
   }
   if (open_ != nullptr) {
-    return absl::UnavailableError(StrCat(name_, ": a rollback is under way, try again"));
+    return absl::UnavailableError(StrCat(files_.name(), ": a rollback is under way, try again"));
   }
   session_.start = start;
   session_.origin = origin;
@@ -94,15 +94,15 @@ absl::Status FileImpl::Begin(Token token, SessionStart start, const Origin& orig
 }
 
 absl::Status FileImpl::BeginLocked(SessionStart start, uint32_t mode_bits) {
-  H5M_RETURN_IF_ERROR(MakeHistoryDirectory());
+  H5M_RETURN_IF_ERROR(history_.Make());
   if (start == SessionStart::kNewGeneration || base_ == nullptr) {
     H5M_RETURN_IF_ERROR(NewGenerationLocked(mode_bits));
     open_size_ = 0;
   } else {
     generation_ = base_;
-    open_size_ = last_size_;
+    open_size_ = last_.size_bytes;
   }
-  SetOpenMark();
+  history_.SetMark();
   open_ = NewLayer();
   return absl::OkStatus();
 }
@@ -111,18 +111,18 @@ absl::Status FileImpl::NewGenerationLocked(uint32_t mode_bits) {
   auto fresh = std::make_shared<Generation>();
   fresh->number = std::max(row_.generation, base_ == nullptr ? 0 : base_->number) + 1;
   fresh->hidden = true;
-  std::string name = GenerationName(fresh->number);
+  std::string name = files_.GenerationName(fresh->number);
   H5M_ASSIGN_OR_RETURN(fresh->head, context_->tree->Open(name, OpenKind::kCreateFresh, 0600));
   H5M_RETURN_IF_ERROR(
       fresh->head->SetMode(mode_bits & 0777 & ~context_->options.umask_bits, context_->group));
-  names_changed_ = true;
+  history_.NoteNewName();
   generation_ = std::move(fresh);
   metadata_.Clear();
   return absl::OkStatus();
 }
 
 FileImpl::LayerPtr FileImpl::NewLayer() {
-  auto layer = std::make_shared<CutLayer>(context_->budget, *context_->tree, directory_);
+  auto layer = std::make_shared<CutLayer>(context_->budget, *context_->tree, files_.directory());
   layer->generation = generation_;
   layer->pages = Pages();
   layer->begins_generation = !generation_->has_cut;
@@ -130,7 +130,9 @@ FileImpl::LayerPtr FileImpl::NewLayer() {
   return layer;
 }
 
-uint64_t FileImpl::DirectFloor() const { return RoundUp(generation_->cut_bytes, page_size_bytes_); }
+uint64_t FileImpl::DirectFloor() const {
+  return RoundUp(generation_->cut_bytes, files_.page_size_bytes());
+}
 
 absl::Status FileImpl::Write(Token token, absl::Span<const Extent> extents,
                              absl::Span<const std::string_view> pieces) {
@@ -144,7 +146,7 @@ absl::Status FileImpl::Write(Token token, absl::Span<const Extent> extents,
 absl::Status FileImpl::WriteLocked(absl::Span<const Extent> extents,
                                    absl::Span<const std::string_view> pieces) {
   for (const Extent& extent : extents) {
-    H5M_RETURN_IF_ERROR(context_->CheckFileSize(name_, extent.end()));
+    H5M_RETURN_IF_ERROR(context_->CheckFileSize(files_.name(), extent.end()));
   }
   const uint64_t floor = DirectFloor();
   PieceCursor cursor(pieces);
@@ -176,8 +178,8 @@ absl::Status FileImpl::WriteLocked(absl::Span<const Extent> extents,
   }
   if (direct.length > 0) H5M_RETURN_IF_ERROR(WriteDirect(direct.offset, direct_pieces));
   if (staged.empty()) return absl::OkStatus();
-  H5M_ASSIGN_OR_RETURN(StageLocation at,
-                       stage_->AppendWrite(generation_->number, last_cut_, staged, staged_pieces));
+  H5M_ASSIGN_OR_RETURN(StageLocation at, stage_->AppendWrite(generation_->number, last_.number,
+                                                             staged, staged_pieces));
   for (const Extent& extent : staged) {
     H5M_RETURN_IF_ERROR(open_->data.Put(extent, at));
     at += extent.length;
@@ -208,7 +210,7 @@ absl::Status FileImpl::Truncate(Token token, uint64_t size_bytes) {
 }
 
 absl::Status FileImpl::TruncateLocked(uint64_t size_bytes) {
-  H5M_RETURN_IF_ERROR(context_->CheckFileSize(name_, size_bytes));
+  H5M_RETURN_IF_ERROR(context_->CheckFileSize(files_.name(), size_bytes));
   if (size_bytes >= open_size_) {
     open_size_ = size_bytes;
     return absl::OkStatus();
@@ -216,7 +218,7 @@ absl::Status FileImpl::TruncateLocked(uint64_t size_bytes) {
   const uint64_t floor = DirectFloor();
   const uint64_t direct_end = open_->data.direct().end();
   if (size_bytes < floor) {
-    H5M_RETURN_IF_ERROR(stage_->AppendTruncate(generation_->number, last_cut_, size_bytes));
+    H5M_RETURN_IF_ERROR(stage_->AppendTruncate(generation_->number, last_.number, size_bytes));
   }
   H5M_RETURN_IF_ERROR(open_->data.Truncate(size_bytes));
   if (direct_end > std::max(size_bytes, floor)) {
@@ -229,13 +231,13 @@ absl::Status FileImpl::TruncateLocked(uint64_t size_bytes) {
 
 absl::Status FileImpl::ReadNewest(Token token, uint64_t offset, absl::Span<char> out) {
   if (offset > INT64_MAX || out.size() > INT64_MAX - offset) {
-    return absl::InvalidArgumentError(StrCat(name_, ": read beyond 2^63-1"));
+    return absl::InvalidArgumentError(StrCat(files_.name(), ": read beyond 2^63-1"));
   }
   // Held over the read: what is applied meanwhile leaves the stage.
   absl::MutexLock lock(&mutex_);
-  H5M_RETURN_IF_ERROR(dead_);
+  H5M_RETURN_IF_ERROR(health_.dead());
   if (token == 0 || token != session_.token || !session_.begun) {
-    return absl::AbortedError(StrCat(name_, ": token ", token, " is fenced"));
+    return absl::AbortedError(StrCat(files_.name(), ": token ", token, " is fenced"));
   }
   std::vector<LayerPtr> layers;
   for (const LayerPtr& layer : layers_) {
@@ -271,23 +273,27 @@ absl::StatusOr<CutNumber> FileImpl::Cut(
     due = NextDue();
   }
   Post(due);
-  context_->TellOfCut(name_, cut);
+  context_->TellOfCut(files_.name(), cut);
   return cut;
 }
 
-absl::StatusOr<CutNumber> FileImpl::CutLocked(CutRequest request, CutWaiter waiter) {
+absl::Status FileImpl::AwaitFreeNumber() {
   // The mark moves with every durable cut; who is faster than 65536 cuts in between waits.
-  if (next_cut_ + kReserveMargin >= row_.cut_reserved) {
-    for (const LayerPtr& layer : layers_) layer->due = absl::InfinitePast();
-    Post(absl::InfinitePast());
-    auto free = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-      return next_cut_ < row_.cut_reserved || !dead_.ok();
-    };
-    LayerPtr mine = open_;
-    mutex_.Await(absl::Condition(&free));
-    H5M_RETURN_IF_ERROR(dead_);
-    if (open_ != mine) return absl::AbortedError(StrCat(name_, ": the session was fenced"));
-  }
+  if (next_cut_ + kReserveMargin < row_.cut_reserved) return absl::OkStatus();
+  for (const LayerPtr& layer : layers_) layer->due = absl::InfinitePast();
+  Post(absl::InfinitePast());
+  auto free = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return next_cut_ < row_.cut_reserved || !health_.dead().ok();
+  };
+  LayerPtr mine = open_;
+  mutex_.Await(absl::Condition(&free));
+  H5M_RETURN_IF_ERROR(health_.dead());
+  if (open_ != mine) return absl::AbortedError(StrCat(files_.name(), ": the session was fenced"));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<CutNumber> FileImpl::CutLocked(CutRequest request, CutWaiter waiter) {
+  H5M_RETURN_IF_ERROR(AwaitFreeNumber());
   H5M_RETURN_IF_ERROR(TruncateLocked(request.size_bytes));
   const CutNumber cut = next_cut_;
   LayerPtr layer = open_;
@@ -297,7 +303,7 @@ absl::StatusOr<CutNumber> FileImpl::CutLocked(CutRequest request, CutWaiter wait
     H5M_RETURN_IF_ERROR(stage_->AppendCut(generation_->number, cut, request.size_bytes, direct));
   }
   ++next_cut_;
-  LogChanges(cut, *layer);
+  change_log_.AddLayer(cut, *layer, std::max(last_.size_bytes, open_size_), context_->env);
   if (request.provenance != Provenance()) session_.provenance = request.provenance;
   waiter.cut = cut;
   layer->cut = cut;
@@ -316,7 +322,7 @@ absl::StatusOr<CutNumber> FileImpl::CutLocked(CutRequest request, CutWaiter wait
   layer->time = context_->env.Now();
   layer->due = request.kind == BarrierKind::kTick ? layer->time + context_->options.durable_every
                                                   : absl::InfinitePast();
-  last_cut_time_ = layer->time;
+  last_.time = layer->time;
   layer->waiters.push_back(std::move(waiter));
 
   if (!layers_.empty() && MayMerge(*layers_.back(), *layer)) {
@@ -330,16 +336,16 @@ absl::StatusOr<CutNumber> FileImpl::CutLocked(CutRequest request, CutWaiter wait
   // look at the names may find the new one.
   if (base_ != nullptr && base_ != generation_) old_generations_[base_->number] = base_;
   base_ = generation_;
-  last_cut_ = cut;
-  last_lacks_version_ =
+  last_.number = cut;
+  last_.lacks_version =
       request.kind != BarrierKind::kCommit && request.version_at == absl::InfiniteFuture();
-  written_bytes_ += sent_bytes;
-  last_size_ = open_size_;
-  last_barrier_ = request.barrier;
-  last_cut_end_ = stage_->end();
-  if (last_cut_end_.bytes > kStageRotateBytes) {
+  last_.written_bytes += sent_bytes;
+  last_.size_bytes = open_size_;
+  last_.barrier = request.barrier;
+  last_.stage_end = stage_->end();
+  if (last_.stage_end.bytes > kStageRotateBytes) {
     stage_->Rotate();
-    last_cut_end_ = stage_->end();
+    last_.stage_end = stage_->end();
   }
   open_ = NewLayer();
   return cut;
@@ -359,7 +365,7 @@ absl::Status FileImpl::MergeInto(CutLayer& lower, CutLayer& upper) {
   if (!merged.ok()) {
     // Half of the new cut lies over an older one that somebody was promised.
     DieLocked(merged);
-    return dead_;
+    return health_.dead();
   }
   lower.cut = upper.cut;
   lower.size_bytes = upper.size_bytes;
@@ -386,9 +392,9 @@ absl::Status FileImpl::MergeInto(CutLayer& lower, CutLayer& upper) {
 
 absl::Status FileImpl::End(Token token, SessionEnd end) {
   absl::MutexLock lock(&mutex_);
-  if (!dead_.ok()) return dead_;
+  if (!health_.dead().ok()) return health_.dead();
   if (token == 0 || token != session_.token) {
-    return absl::AbortedError(StrCat(name_, ": token ", token, " is fenced"));
+    return absl::AbortedError(StrCat(files_.name(), ": token ", token, " is fenced"));
   }
   absl::Status ended = session_.begun ? EndLocked(end) : absl::OkStatus();
   session_ = Session();
@@ -404,11 +410,9 @@ absl::Status FileImpl::EndLocked(SessionEnd end) {
   }
   session_.begun = false;
   if (layers_.empty() && !due_work_.has_lost_cut()) {
-    ClearOpenMark();
+    history_.ClearMark();
     if (row_.durable_cut == 0) {
-      // An empty store leaves no trace. What a client keeps in there stays.
-      context_->tree->RemoveDirectory(directory_).IgnoreError();
-      made_directories_ = names_changed_ = false;
+      history_.RemoveEmpty();  // An empty store leaves no trace.
     }
   }
   Post(absl::InfinitePast());
@@ -422,10 +426,10 @@ absl::Status FileImpl::DropOpen() {
   GenerationPtr written = std::move(generation_);
   generation_ = base_;
   if (!written->has_cut) {
-    H5M_RETURN_IF_ERROR(context_->tree->Remove(GenerationName(written->number)));
-    return stage_->RewindTo(last_cut_end_);
+    H5M_RETURN_IF_ERROR(context_->tree->Remove(files_.GenerationName(written->number)));
+    return stage_->RewindTo(last_.stage_end);
   }
-  H5M_RETURN_IF_ERROR(stage_->RewindTo(last_cut_end_));
+  H5M_RETURN_IF_ERROR(stage_->RewindTo(last_.stage_end));
   if (open->data.direct().empty()) return absl::OkStatus();
   bool all_applied = layers_.empty() && row_.generation == written->number;
   absl::Status cut =
@@ -436,50 +440,19 @@ absl::Status FileImpl::DropOpen() {
 
 void FileImpl::MakeVersionOfLastCut() {
   // The writer's cuts may all be of an earlier session, as before it forked.
-  if (session_.cut_count == 0 && (!last_lacks_version_ || LastIsVersion())) return;
+  if (session_.cut_count == 0 && (!last_.lacks_version || LastIsVersion())) return;
   LayerPtr top = layers_.empty() ? nullptr : layers_.back();
   Provenance provenance = session_.provenance;
   if (session_.cut_count == 0 && top != nullptr) provenance = top->provenance;
   provenance.comment = "writer lost";
   if (top != nullptr && top->kind == BarrierKind::kCommit) return;
   if (top == nullptr || top->frozen) {
-    due_work_.AddLostCut(last_cut_, std::move(provenance));
+    due_work_.AddLostCut(last_.number, std::move(provenance));
     return;
   }
   top->kind = BarrierKind::kCommit;
   top->is_writers_last = true;
   top->provenance = std::move(provenance);
-}
-
-absl::Status FileImpl::MakeHistoryDirectory() {
-  if (made_directories_ || row_.durable_cut > 0) return absl::OkStatus();
-  const uint32_t mode_bits = 0777 & ~context_->options.umask_bits;
-  for (size_t slash = name_.find('/'); slash != std::string::npos;
-       slash = name_.find('/', slash + 1)) {
-    absl::Status made = context_->tree->MakeDirectory(name_.substr(0, slash), mode_bits);
-    if (!made.ok() && !absl::IsAlreadyExists(made)) return made;
-  }
-  absl::Status made = context_->tree->MakeDirectory(directory_, 0700);
-  if (!made.ok() && !absl::IsAlreadyExists(made)) return made;
-  made_directories_ = true;
-  return absl::OkStatus();
-}
-
-void FileImpl::SetOpenMark() {
-  if (open_mark_) return;
-  // Only a hint for the pass after a crash: without it the file is recovered at its first open.
-  auto file = context_->tree->Open(OpenMarkName(), OpenKind::kCreateFresh, 0600);
-  if (file.ok()) WriteAt(**file, 0, name_).IgnoreError();
-  open_mark_ = file.ok();
-  // There nothing else tells a program that only wants to read the head that a crash left it
-  // between two cuts: it must survive what the cuts survive.
-  if (context_->kind == StoreKind::kOneFile) names_changed_ = true;
-}
-
-void FileImpl::ClearOpenMark() {
-  if (!open_mark_) return;
-  context_->tree->Remove(OpenMarkName()).IgnoreError();
-  open_mark_ = false;
 }
 
 }  // namespace h5mirror::store

@@ -8,27 +8,18 @@
 #include "onion_store/file/snapshot.h"
 
 namespace h5mirror::store {
-namespace {
-
-// Followers that the last server had come back within seconds; the writer may be there before them.
-constexpr absl::Duration kReturnMax = absl::Minutes(1);
-// Until then, for each file: some 100 KiB, 400 KiB of cuts with one range each.
-constexpr size_t kExtentsUnasked = 1 << 12;
-
-}  // namespace
-
 CutNumber FileImpl::NewestCut() {
   absl::MutexLock lock(&mutex_);
-  return last_cut_;
+  return last_.number;
 }
 
 absl::StatusOr<std::shared_ptr<Snapshot>> FileImpl::PinNewestCut() {
   absl::MutexLock lock(&mutex_);
-  H5M_RETURN_IF_ERROR(dead_);
-  if (last_cut_ == 0 || base_ == nullptr) {
-    return absl::NotFoundError(StrCat(name_, " has no cut yet, nothing to read"));
+  H5M_RETURN_IF_ERROR(health_.dead());
+  if (last_.number == 0 || base_ == nullptr) {
+    return absl::NotFoundError(StrCat(files_.name(), " has no cut yet, nothing to read"));
   }
-  std::shared_ptr<PinnedCut> pin = pins_.Hold(last_cut_);
+  std::shared_ptr<PinnedCut> pin = pins_.Hold(last_.number);
   if (pin == nullptr) pin = NewPin();
   CutInfo info = pin->info;
   if (LastIsVersion()) info.version = newest_.version;
@@ -40,51 +31,19 @@ std::shared_ptr<PinnedCut> FileImpl::NewPin() {
   for (const LayerPtr& layer : layers_) {
     if (layer->generation == base_) layers.push_back(layer);
   }
-  const CutInfo info{last_cut_, last_size_, base_->number, last_cut_time_, 0, written_bytes_};
-  return pins_.Pin(info, base_, std::move(layers), page_size_bytes_);
+  const CutInfo info{last_.number,       last_.size_bytes, base_->number, last_.time, 0,
+                     last_.written_bytes};
+  return pins_.Pin(info, base_, std::move(layers), files_.page_size_bytes());
 }
 
 void FileImpl::NoteChanges() {
   absl::MutexLock lock(&mutex_);
-  log_unasked_until_.reset();
-  change_log_.SetExtentsMax(ChangeLog::kExtentsMax);
-  if (!change_log_.started()) change_log_.Start(last_cut_);
-}
-
-void FileImpl::ExpectFollowers() {
-  absl::MutexLock lock(&mutex_);
-  log_unasked_until_ = context_->env.Now() + kReturnMax;
-  change_log_.SetExtentsMax(kExtentsUnasked);
-  change_log_.Start(last_cut_);
+  change_log_.Follow(last_.number);
 }
 
 absl::StatusOr<std::vector<Extent>> FileImpl::ChangesBetween(CutNumber from, CutNumber to) {
   absl::MutexLock lock(&mutex_);
   return change_log_.Between(from, to);
-}
-
-void FileImpl::LogChanges(CutNumber cut, const CutLayer& layer) {
-  if (!change_log_.started()) return;
-  if (log_unasked_until_.has_value() && context_->env.Now() > *log_unasked_until_) {
-    return change_log_.Stop();
-  }
-  // A layer that did not fit into memory would have to be read back.
-  if (layer.begins_generation || layer.data.is_spilled()) return change_log_.AddWhole(cut);
-  ExtentSet changed = layer.data.direct();
-  changed.Unbound();
-  for (uint64_t at = 0;;) {
-    const auto staged = layer.data.NextStaged(at);
-    if (!staged.ok()) return change_log_.AddWhole(cut);
-    if (!staged->has_value()) break;
-    changed.Add(**staged);
-    at = (*staged)->end();
-    if (changed.extent_count() > change_log_.extents_max()) return change_log_.AddWhole(cut);
-  }
-  const uint64_t end = std::max(last_size_, open_size_);
-  if (layer.data.truncated_to() < end) {
-    changed.Add({layer.data.truncated_to(), end - layer.data.truncated_to()});
-  }
-  change_log_.Add(cut, std::move(changed));
 }
 
 absl::Status FileImpl::ReadLayers(absl::FunctionRef<absl::Status()> read) {
@@ -120,7 +79,7 @@ void FileImpl::DropPin(CutNumber cut, Trash* trash) {
 }
 
 void FileImpl::MergeAt(CutNumber cut) {
-  if (!dead_.ok()) return;
+  if (!health_.dead().ok()) return;
   const auto lower = std::find_if(layers_.begin(), layers_.end(),
                                   [&](const LayerPtr& layer) { return layer->cut == cut; });
   if (lower == layers_.end()) return;
@@ -131,7 +90,7 @@ void FileImpl::MergeAt(CutNumber cut) {
 
 PagesToPin FileImpl::PagesToSave(const CutLayer& layer) {
   absl::MutexLock lock(&mutex_);
-  return pins_.PagesBefore(layer.cut, layer.generation->number, page_size_bytes_);
+  return pins_.PagesBefore(layer.cut, layer.generation->number, files_.page_size_bytes());
 }
 
 void FileImpl::ExpireOverBudget() {

@@ -115,7 +115,7 @@ uint64_t FreedByRewriting(std::vector<Rewritten> segments, uint64_t free_bytes) 
 
 class EstimateJobImpl final : public EstimateJob {
  public:
-  EstimateJobImpl(std::shared_ptr<FileImpl> file, std::shared_ptr<VersionIndex> index,
+  EstimateJobImpl(std::shared_ptr<EstimateSource> file, std::shared_ptr<VersionIndex> index,
                   std::shared_ptr<PageSegments> pages, int64_t newest_generation,
                   std::vector<std::vector<VersionNumber>> plans)
       : file_(std::move(file)),
@@ -123,7 +123,7 @@ class EstimateJobImpl final : public EstimateJob {
         pages_(std::move(pages)),
         newest_generation_(newest_generation),
         doomed_(std::move(plans)),
-        charge_(file_->context_->budget) {}
+        charge_(file_->files().budget()) {}
 
   absl::StatusOr<bool> Step() override {
     H5M_RETURN_IF_ERROR(file_->dead());
@@ -151,7 +151,7 @@ class EstimateJobImpl final : public EstimateJob {
     H5M_ASSIGN_OR_RETURN(const bool more, index_->ScanVersions(kVersionRows, after, &versions_));
     if (more) return false;
     for (const std::vector<VersionNumber>& doomed : doomed_) {
-      plans_.emplace_back(versions_, doomed, file_->page_size_bytes_);
+      plans_.emplace_back(versions_, doomed, file_->files().page_size_bytes());
     }
     Charge(0);
     if (!plans_.empty()) return false;
@@ -184,12 +184,12 @@ class EstimateJobImpl final : public EstimateJob {
 
   absl::Status AddUp() {
     freed_bytes_.assign(plans_.size(), 0);
-    EnvTree& tree = *file_->context_->tree;
+    EnvTree& tree = file_->files().tree();
     H5M_ASSIGN_OR_RETURN(const uint64_t free_bytes, tree.FreeBytes());
     std::vector<std::vector<Rewritten>> rewritten(plans_.size());
-    H5M_ASSIGN_OR_RETURN(const auto entries, tree.List(file_->directory_));
+    H5M_ASSIGN_OR_RETURN(const auto entries, tree.List(file_->files().directory()));
     for (const DirectoryEntry& entry : entries) {
-      const std::string name = file_->HistoryName(entry.name);
+      const std::string name = file_->files().HistoryName(entry.name);
       if (const auto number = NumberAfter(entry.name, "pages-")) {
         const auto stat = tree.Stat(name);
         if (!stat.ok()) continue;  // A prune has just removed it.
@@ -212,7 +212,7 @@ class EstimateJobImpl final : public EstimateJob {
     return absl::OkStatus();
   }
 
-  const std::shared_ptr<FileImpl> file_;
+  const std::shared_ptr<EstimateSource> file_;
   const std::shared_ptr<VersionIndex> index_;
   const std::shared_ptr<PageSegments> pages_;
   const int64_t newest_generation_;
@@ -229,7 +229,7 @@ absl::StatusOr<std::unique_ptr<EstimateJob>> FileImpl::StartEstimate(
     const std::vector<std::vector<VersionNumber>>& plans) {
   H5M_ASSIGN_OR_RETURN(const VersionNumber needed, OldestNeeded());
   H5M_ASSIGN_OR_RETURN(const auto index, Index());
-  if (index == nullptr) return absl::NotFoundError(StrCat(name_, " has no version yet"));
+  if (index == nullptr) return absl::NotFoundError(StrCat(files_.name(), " has no version yet"));
   std::vector<std::vector<VersionNumber>> rising;
   for (std::vector<VersionNumber> plan : plans) {
     plan.erase(std::remove_if(plan.begin(), plan.end(),
@@ -262,7 +262,7 @@ absl::StatusOr<uint64_t> FileImpl::SavedBytes(const VersionInfo& version) {
 }
 
 bool FileImpl::HistoryStopped() {
-  if (!context_->history_stops.Has(name_)) return false;
+  if (!context_->history_stops.Has(files_.name())) return false;
   absl::MutexLock lock(&mutex_);
   return newest_.version != 0;
 }

@@ -17,26 +17,28 @@ constexpr size_t kStepRows = 1024;
 
 }  // namespace
 
-// Each step has work_mutex_: nobody applies, prunes or rolls back meanwhile, so that head and sums
+// Each step has work_lock_: nobody applies, prunes or rolls back meanwhile, so that head and sums
 // are of one cut, and rows and records of one moment. Writers and readers go on.
 class VerifyJobImpl final : public VerifyJob {
  public:
-  VerifyJobImpl(std::shared_ptr<FileImpl> file, std::shared_ptr<VersionIndex> index,
+  VerifyJobImpl(std::shared_ptr<VerifySource> file, std::shared_ptr<VersionIndex> index,
                 std::shared_ptr<PageSegments> pages, VerifySubset subset)
       : file_(std::move(file)),
+        files_(file_->files()),
+        work_lock_(file_->work_lock()),
         index_(std::move(index)),
         pages_(std::move(pages)),
         subset_(subset),
-        charge_(file_->context_->budget, kStepBytes) {}
+        charge_(files_.budget(), kStepBytes) {}
 
   absl::StatusOr<VerifyProgress> Step() override {
-    FileImpl::WorkTurn turn(file_.get());
+    WorkTurn turn(&work_lock_);
     H5M_RETURN_IF_ERROR(file_->dead());
     progress_.found.clear();
     const absl::Status status = RunPhase();
     if (absl::IsDataLoss(status)) {
       // The index cannot be asked further: that is what was looked for. On with the next phase.
-      Report(DamagePlace::kIndex, file_->HistoryName("index"), 0, {0, 0},
+      Report(DamagePlace::kIndex, files_.HistoryName("index"), 0, {0, 0},
              std::string(status.message()));
       phase_ = static_cast<Phase>(static_cast<uint8_t>(phase_) + 1);
       return progress_;
@@ -54,7 +56,7 @@ class VerifyJobImpl final : public VerifyJob {
   };
   enum class Phase : uint8_t { kIndex, kStage, kHeads, kPages, kDone };
 
-  absl::Status RunPhase() ABSL_EXCLUSIVE_LOCKS_REQUIRED(file_->work_mutex_) {
+  absl::Status RunPhase() ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_) {
     switch (phase_) {
       case Phase::kIndex:
         return CheckIndex();
@@ -84,31 +86,30 @@ class VerifyJobImpl final : public VerifyJob {
   absl::Status CheckIndex() {
     H5M_ASSIGN_OR_RETURN(const std::vector<std::string> wrong, index_->CheckWhole());
     for (const std::string& message : wrong) {
-      Report(DamagePlace::kIndex, file_->HistoryName("index"), 0, {0, 0}, message);
+      Report(DamagePlace::kIndex, files_.HistoryName("index"), 0, {0, 0}, message);
     }
     // Nothing else names it: a file goes on without it.
     if (const absl::Status check = index_->LastCheck().status(); absl::IsDataLoss(check)) {
-      Report(DamagePlace::kIndex, file_->HistoryName("index"), 0, {0, 0},
+      Report(DamagePlace::kIndex, files_.HistoryName("index"), 0, {0, 0},
              StrCat(ToStd(check.message()),
                     "; it counts as never compared, the next h5mirror verify --against mends it"));
     }
     H5M_ASSIGN_OR_RETURN(generations_, index_->Generations());
     for (int64_t generation : generations_) {
-      auto stat = file_->context_->tree->Stat(file_->HeadName(generation));
+      auto stat = files_.tree().Stat(file_->HeadName(generation));
       if (stat.ok()) progress_.total_bytes += stat->size_bytes / subset_.count;
     }
-    absl::MutexLock lock(&file_->mutex_);
-    progress_.total_bytes += (file_->SealedBytes() + file_->row_.pages_end_bytes) / subset_.count;
+    progress_.total_bytes += file_->SavedPagesBytes() / subset_.count;
     phase_ = Phase::kStage;
     return absl::OkStatus();
   }
 
   // What is durable and not in the head has no other copy.
-  absl::Status CheckStage() ABSL_EXCLUSIVE_LOCKS_REQUIRED(file_->work_mutex_) {
+  absl::Status CheckStage() ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_) {
     phase_ = Phase::kHeads;
-    const FileRow row = Row();
+    const FileRow row = file_->row();
     if (row.durable_cut <= row.applied_cut) return absl::OkStatus();
-    StageLog log(*file_->context_->tree, file_->directory_, file_->file_id_);
+    StageLog log(files_.tree(), files_.directory(), files_.file_id());
     H5M_RETURN_IF_ERROR(log.OpenToCheck(row.stage_first, {row.stage_last, row.stage_end_bytes}));
     const auto pass = [](auto&&...) { return absl::OkStatus(); };
     StageVisitor visitor{pass, pass, pass, pass};
@@ -116,13 +117,13 @@ class VerifyJobImpl final : public VerifyJob {
     progress_.checked_bytes += log.byte_count();
     if (replayed.ok()) return absl::OkStatus();
     if (!absl::IsDataLoss(replayed)) return replayed;
-    Report(DamagePlace::kStage, file_->HistoryName(absl::StrFormat("stage-%06d", row.stage_first)),
-           0, {row.applied_version + 1, Newest()}, std::string(replayed.message()));
+    Report(DamagePlace::kStage, files_.HistoryName(absl::StrFormat("stage-%06d", row.stage_first)),
+           0, {row.applied_version + 1, file_->NewestVersion()}, std::string(replayed.message()));
     return absl::OkStatus();
   }
 
   // A part of a head against its sums.
-  absl::Status CheckHead() ABSL_EXCLUSIVE_LOCKS_REQUIRED(file_->work_mutex_) {
+  absl::Status CheckHead() ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_) {
     if (generations_.empty()) {
       phase_ = Phase::kPages;
       return absl::OkStatus();
@@ -134,13 +135,13 @@ class VerifyJobImpl final : public VerifyJob {
       const bool dropped = std::find(there.begin(), there.end(), number) == there.end();
       if (dropped || !OpenHead(number)) return NextHead();
     }
-    const uint32_t page_bytes = file_->page_size_bytes_;
-    const FileRow row = Row();
+    const uint32_t page_bytes = files_.page_size_bytes();
+    const FileRow row = file_->row();
     uint64_t end_bytes = row.applied_size_bytes;
     if (number != row.generation) {
       H5M_ASSIGN_OR_RETURN(end_bytes, generation_->head->Size());
     }
-    const uint64_t end = file_->PagesIn(end_bytes);
+    const uint64_t end = files_.PagesIn(end_bytes);
     std::string bytes;
     for (uint64_t budget = kStepBytes; budget > 0;) {
       H5M_ASSIGN_OR_RETURN(const uint64_t first, NextPage(next_page_));
@@ -168,19 +169,14 @@ class VerifyJobImpl final : public VerifyJob {
 
   bool OpenHead(int64_t number) {
     next_page_ = 0;
-    const std::string name = file_->HeadName(number);
-    absl::MutexLock lock(&file_->mutex_);
-    if (file_->base_ != nullptr && file_->base_->number == number) {
-      generation_ = file_->base_;
-    } else {
-      auto opened = file_->OpenGeneration(number, name, OpenKind::kRead);
-      if (opened.ok()) {
-        generation_ = *std::move(opened);
-      } else {
-        Report(DamagePlace::kHead, name, 0, {0, 0}, std::string(opened.status().message()));
-      }
+    auto opened = file_->HeadOf(number);
+    if (!opened.ok()) {
+      Report(DamagePlace::kHead, file_->HeadName(number), 0, {0, 0},
+             std::string(opened.status().message()));
+      return false;
     }
-    return generation_ != nullptr && generation_->sums != nullptr;
+    generation_ = *std::move(opened);
+    return generation_->sums != nullptr;
   }
   absl::Status NextHead() {
     generations_.pop_back();
@@ -191,32 +187,27 @@ class VerifyJobImpl final : public VerifyJob {
   // The first page at or after `page` that is not a hole both of the head and of its sums.
   absl::StatusOr<uint64_t> NextPage(uint64_t page) {
     H5M_ASSIGN_OR_RETURN(const Extent head,
-                         generation_->head->NextData(page * file_->page_size_bytes_));
+                         generation_->head->NextData(page * files_.page_size_bytes()));
     H5M_ASSIGN_OR_RETURN(const Extent sums, generation_->sums->NextPages(page));
     uint64_t next = UINT64_MAX;
-    if (head.length > 0) next = head.offset / file_->page_size_bytes_;
+    if (head.length > 0) next = head.offset / files_.page_size_bytes();
     if (sums.length > 0) next = std::min(next, sums.offset);
     return std::max(page, next);
   }
 
   absl::Status HeadDiffers(int64_t generation, uint64_t page, uint32_t want, uint32_t found)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(file_->work_mutex_) {
-    {
-      // An apply that ended early has written a part of what the stage still holds.
-      absl::MutexLock lock(&file_->mutex_);
-      for (const auto& layer : file_->layers_) {
-        if (layer->durable && layer->recovered) return absl::OkStatus();
-      }
-    }
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_) {
+    if (file_->HasPartOfApply()) return absl::OkStatus();
     H5M_ASSIGN_OR_RETURN(const auto readers, index_->ReadersOf(generation, page, INT64_MAX, 0));
-    Report(DamagePlace::kHead, file_->HeadName(generation), page * file_->page_size_bytes_, readers,
+    Report(DamagePlace::kHead, file_->HeadName(generation), page * files_.page_size_bytes(),
+           readers,
            absl::StrFormat("page %d: checksum 0x%08x, sums-%d says 0x%08x", page, found, generation,
                            want));
     return absl::OkStatus();
   }
 
   // Some records against the rows that name them.
-  absl::Status CheckPages() ABSL_EXCLUSIVE_LOCKS_REQUIRED(file_->work_mutex_) {
+  absl::Status CheckPages() ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_) {
     for (uint64_t bytes = 0; bytes < kStepBytes;) {
       if (rows_.empty()) {
         if (!more_rows_) {
@@ -238,30 +229,50 @@ class VerifyJobImpl final : public VerifyJob {
     return absl::OkStatus();
   }
 
+  // Whether there can be such a row: its level, its first page and its segment.
+  bool IsSane(const PageRun& run) const {
+    if (run.level < 0 || run.level > kPageLevelMax) return false;
+    if (run.page % (uint64_t{1} << run.level) != 0) return false;
+    return !IsStored(run) || run.segment <= pages_->segment();
+  }
+  static bool IsStored(const PageRun& run) {
+    return run.segment != PageRun::kZeros && run.segment != PageRun::kLost;
+  }
+
+  // Returns the bytes that were checked.
   absl::StatusOr<uint64_t> CheckRow(const RunOfGeneration& row) {
     const PageRun& run = row.run;
-    const bool kept = run.segment != PageRun::kZeros && run.segment != PageRun::kLost;
-    const bool sane = run.level >= 0 && run.level <= kPageLevelMax &&
-                      run.page % (uint64_t{1} << std::clamp(run.level, 0, kPageLevelMax)) == 0 &&
-                      (!kept || run.segment <= pages_->segment());
-    if (sane && !Wanted(run.page)) return 0;
-    if (sane && run.segment == PageRun::kLost) return NoteLost(row);
-    if (sane && !kept) return 0;
-    absl::Status checked = absl::DataLossError("no such level, page or segment");
-    if (sane) checked = pages_->Check(run, row.generation);
-    const uint64_t bytes = sane ? pages_->RecordBytes(run) : 0;
-    if (checked.ok()) return bytes;
+    if (!IsSane(run)) {
+      auto reported = ReportRow(row, DamagePlace::kIndex, files_.HistoryName("index"),
+                                "no such level, page or segment");
+      if (!reported.ok()) return reported.status();
+      return 0;
+    }
+    if (!Wanted(run.page)) return 0;
+    if (run.segment == PageRun::kLost) return NoteLost(row);
+    if (!IsStored(run)) return 0;
+    const absl::Status checked = pages_->Check(run, row.generation);
+    if (checked.ok()) return pages_->RecordBytes(run);
     if (!absl::IsDataLoss(checked)) return checked;
+    H5M_ASSIGN_OR_RETURN(const bool is_there,
+                         ReportRow(row, DamagePlace::kPages, pages_->SegmentName(run.segment),
+                                   ToStd(checked.message())));
+    return is_there ? pages_->RecordBytes(run) : 0;
+  }
+
+  // Reports what is wrong with `row`. False, and no report: it was moved since it was looked up;
+  // where it is now it was checked.
+  absl::StatusOr<bool> ReportRow(const RunOfGeneration& row, DamagePlace place, std::string file,
+                                 std::string_view wrong) {
+    const PageRun& run = row.run;
     H5M_ASSIGN_OR_RETURN(const bool same, index_->HasRun(row.generation, run));
-    if (!same) return 0;  // It was moved since it was looked up; where it is now it was checked.
+    if (!same) return false;
     H5M_ASSIGN_OR_RETURN(const auto readers,
                          index_->ReadersOf(row.generation, run.page, run.version, 0));
-    Report(sane ? DamagePlace::kPages : DamagePlace::kIndex,
-           sane ? pages_->SegmentName(run.segment) : file_->HistoryName("index"), run.offset,
-           readers,
+    Report(place, std::move(file), run.offset, readers,
            absl::StrFormat("pages %d to %d of version %d: %s", run.page, run.page_end() - 1,
-                           run.version, checked.message()));
-    return bytes;
+                           run.version, wrong));
+    return true;
   }
 
   // Lost pages come in thousands, one row each: what lies side by side is one finding.
@@ -269,7 +280,7 @@ class VerifyJobImpl final : public VerifyJob {
     const PageRun& run = row.run;
     H5M_ASSIGN_OR_RETURN(const auto readers,
                          index_->ReadersOf(row.generation, run.page, run.version,
-                                           run.page * file_->page_size_bytes_));
+                                           run.page * files_.page_size_bytes()));
     if (readers.second == 0) return 0;  // Versions that end before it.
     if (lost_ && lost_->generation == row.generation && lost_->readers == readers &&
         (run.page == lost_->end || run.page + 1 == lost_->first)) {
@@ -285,7 +296,7 @@ class VerifyJobImpl final : public VerifyJob {
     if (!lost_) return;
     const LostPages lost = *std::exchange(lost_, std::nullopt);
     Report(DamagePlace::kPages, file_->HeadName(lost.generation),
-           lost.first * file_->page_size_bytes_, lost.readers,
+           lost.first * files_.page_size_bytes(), lost.readers,
            absl::StrFormat("%s lost: the head was changed or damaged from outside before %s saved",
                            lost.end - lost.first == 1
                                ? absl::StrFormat("page %d is", lost.first)
@@ -293,16 +304,9 @@ class VerifyJobImpl final : public VerifyJob {
                            lost.end - lost.first == 1 ? "it was" : "they were"));
   }
 
-  FileRow Row() {
-    absl::MutexLock lock(&file_->mutex_);
-    return file_->row_;
-  }
-  VersionNumber Newest() {
-    absl::MutexLock lock(&file_->mutex_);
-    return file_->newest_.version;
-  }
-
-  const std::shared_ptr<FileImpl> file_;
+  const std::shared_ptr<VerifySource> file_;
+  const HistoryFiles& files_;
+  WorkLock& work_lock_;
   const std::shared_ptr<VersionIndex> index_;
   const std::shared_ptr<PageSegments> pages_;
   const VerifySubset subset_;
@@ -318,6 +322,29 @@ class VerifyJobImpl final : public VerifyJob {
   MemoryCharge charge_;
 };
 
+VersionNumber FileImpl::NewestVersion() {
+  absl::MutexLock lock(&mutex_);
+  return newest_.version;
+}
+
+uint64_t FileImpl::SavedPagesBytes() {
+  absl::MutexLock lock(&mutex_);
+  return saved_.SealedBytes(row_) + row_.pages_end_bytes;
+}
+
+bool FileImpl::HasPartOfApply() {
+  absl::MutexLock lock(&mutex_);
+  return std::any_of(layers_.begin(), layers_.end(),
+                     [](const LayerPtr& layer) { return layer->durable && layer->recovered; });
+}
+
+absl::StatusOr<std::shared_ptr<Generation>> FileImpl::HeadOf(int64_t number) {
+  const std::string name = HeadName(number);
+  absl::MutexLock lock(&mutex_);
+  if (base_ != nullptr && base_->number == number) return base_;
+  return OpenGeneration(number, name, OpenKind::kRead);
+}
+
 absl::StatusOr<std::unique_ptr<VerifyJob>> FileImpl::StartVerify(VerifySubset subset) {
   if (subset.count < 1 || subset.count > 1'000'000 || subset.part < 1 ||
       subset.part > subset.count) {
@@ -325,7 +352,7 @@ absl::StatusOr<std::unique_ptr<VerifyJob>> FileImpl::StartVerify(VerifySubset su
                                              " is none: 1 <= part <= count <= 1000000"));
   }
   H5M_ASSIGN_OR_RETURN(const auto index, Index());
-  if (index == nullptr) return absl::NotFoundError(StrCat(name_, " has no version yet"));
+  if (index == nullptr) return absl::NotFoundError(StrCat(files_.name(), " has no version yet"));
   absl::MutexLock lock(&mutex_);
   return std::make_unique<VerifyJobImpl>(shared_from_this(), index, Pages(), subset);
 }

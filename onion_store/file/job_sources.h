@@ -1,0 +1,80 @@
+// What the jobs of a file, which go on step by step, need of it: estimates, prunes, verifications.
+// Each is one narrow side of FileImpl, and keeps the file while the job is there.
+#ifndef H5MIRROR_ONION_STORE_FILE_JOB_SOURCES_H_
+#define H5MIRROR_ONION_STORE_FILE_JOB_SOURCES_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "onion_store/file/dropped_versions.h"
+#include "onion_store/file/file_layers.h"
+#include "onion_store/file/history_files.h"
+#include "onion_store/file/work_lock.h"
+#include "onion_store/index/version_index.h"
+
+namespace h5mirror::store {
+
+// All are thread-safe, and none waits for a sync. All but files() and work_lock() take the file's
+// state lock.
+
+class EstimateSource {
+ public:
+  virtual ~EstimateSource() = default;
+
+  virtual const HistoryFiles& files() const = 0;
+  // OK, or why the file can do nothing any more: it must be opened again.
+  virtual absl::Status dead() = 0;
+};
+
+class PruneSource {
+ public:
+  virtual ~PruneSource() = default;
+
+  virtual const HistoryFiles& files() const = 0;
+  // Each step has it; what is below is called with it.
+  virtual WorkLock& work_lock() = 0;
+  virtual absl::Status dead() = 0;  // as above
+  // The file's row as the index has it, and as it has it now.
+  virtual FileRow row() = 0;
+  virtual void SetRow(const FileRow& row) = 0;
+  virtual DroppedVersions& dropped_versions() = 0;
+  // Whether bytes in the segments of pages are needed that no row names, as a rollback is not in
+  // the head yet, or still read.
+  virtual bool HasReverts() const = 0;
+  // A sealed segment is gone: the bytes of those that are left are counted anew.
+  virtual void SegmentRemoved() = 0;
+  // Their heads will be removed. A reader that opens one of them later asks for its version first.
+  virtual void ForgetGenerations(absl::Span<const int64_t> generations) = 0;
+  // After a failed sync nobody knows what the disk holds: the file must be opened again.
+  virtual void Die(const absl::Status& status) = 0;
+  // Another prune may start. Called without the work lock.
+  virtual void PruneEnded() = 0;
+};
+
+class VerifySource {
+ public:
+  virtual ~VerifySource() = default;
+
+  virtual const HistoryFiles& files() const = 0;
+  // Each step has it; what is below is called with it.
+  virtual WorkLock& work_lock() = 0;
+  virtual absl::Status dead() = 0;  // as above
+  virtual FileRow row() = 0;        // as above
+  // Number 0: there is no version.
+  virtual VersionNumber NewestVersion() = 0;
+  // All bytes of saved pages, by the index and the sizes of the segments.
+  virtual uint64_t SavedPagesBytes() = 0;
+  // True: the head is in part what the stage still holds, as an apply ended early.
+  virtual bool HasPartOfApply() = 0;
+  // The file that holds an older or the newest generation's head, relative to the root.
+  virtual std::string HeadName(int64_t generation) = 0;
+  // The head of `number`, and its sums; another than the newest one is opened to read.
+  virtual absl::StatusOr<std::shared_ptr<Generation>> HeadOf(int64_t number) = 0;
+};
+
+}  // namespace h5mirror::store
+
+#endif  // H5MIRROR_ONION_STORE_FILE_JOB_SOURCES_H_
