@@ -16,6 +16,7 @@
 #include "h5edit/beside.h"
 #include "h5edit/edit_driver.h"
 #include "h5edit/recovery.h"
+#include "hdf5/byte_driver.h"
 #include "onion_store/embedded/embedded_store.h"
 #include "sync/superblock.h"
 
@@ -198,7 +199,7 @@ absl::Status Session::CloseFile() {
   H5Iinc_ref(file.get());
   const absl::Status closed = hdf5::Check(H5Fclose(file.get()), StrCat("close ", options_.file));
   H5Idec_ref(file.get());
-  const absl::Status cause = TakeDriverError();
+  const absl::Status cause = hdf5::TakeDriverError();
   return !cause.ok() ? cause : flushed.ok() ? closed : flushed;
 }
 
