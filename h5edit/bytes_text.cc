@@ -1,6 +1,9 @@
 #include "h5edit/bytes_text.h"
 
+#include <algorithm>
 #include <cstddef>
+
+#include "base/utf8.h"
 
 namespace h5mirror::edit {
 namespace {
@@ -43,6 +46,26 @@ std::string BytesText(std::string_view bytes) {
     text += kDigits[byte & 15];
   }
   return text;
+}
+
+std::string QuotedWith(char quote, std::string_view text,
+                       std::string (*escape)(unsigned char byte)) {
+  std::string quoted(1, quote);
+  for (size_t at = 0; at < text.size();) {
+    const char c = text[at];
+    const size_t shown = PrintableBytes(text.substr(at));
+    const size_t length = shown > 0 ? shown : std::max<size_t>(CharacterBytes(text.substr(at)), 1);
+    if (c == quote || c == '\\') {
+      quoted += {'\\', c};
+    } else if (shown > 0) {
+      quoted += text.substr(at, length);
+    } else {
+      for (const char byte : text.substr(at, length))
+        quoted += escape(static_cast<unsigned char>(byte));
+    }
+    at += length;
+  }
+  return quoted + quote;
 }
 
 }  // namespace h5mirror::edit

@@ -11,12 +11,8 @@ namespace h5mirror::edit {
 
 // Opens the HDF5 file that `bytes` are, for reading and writing; `name` is the file that they are
 // of. `bytes` must outlive it. Files that external links and virtual datasets lead to are read as
-// they are, and a write to them fails.
+// they are, and a write to them fails. Errors of an EditFile: hdf5::TakeDriverError().
 absl::StatusOr<hdf5::Handle> OpenOver(EditFile& bytes, const std::string& name);
-
-// The error of the last call that an EditFile failed, since the last call: better than what HDF5
-// makes of it. OK where there was none.
-absl::Status TakeDriverError();
 
 }  // namespace h5mirror::edit
 

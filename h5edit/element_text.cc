@@ -155,25 +155,9 @@ std::string SequenceText(hid_t object, hid_t type, const char* bytes) {
 }  // namespace
 
 std::string QuotedText(std::string_view text) {
-  std::string quoted = "\"";
-  for (size_t at = 0; at < text.size();) {
-    const char c = text[at];
-    const size_t shown = PrintableBytes(text.substr(at));
-    const size_t length = shown > 0 ? shown : std::max<size_t>(CharacterBytes(text.substr(at)), 1);
-    if (c == '"' || c == '\\') {
-      quoted += '\\';
-      quoted += c;
-    } else if (c == '\n') {
-      quoted += "\\n";
-    } else if (shown > 0) {
-      quoted += text.substr(at, length);
-    } else {
-      for (const char byte : text.substr(at, length))
-        quoted += Printed("\\%03o", static_cast<unsigned char>(byte));
-    }
-    at += length;
-  }
-  return quoted + "\"";
+  return QuotedWith('"', text, [](unsigned char byte) {
+    return byte == '\n' ? std::string("\\n") : Printed("\\%03o", byte);
+  });
 }
 
 std::string ElementText(hid_t object, hid_t type, const char* bytes) {

@@ -8,9 +8,9 @@
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "h5edit/ddl.h"
-#include "h5edit/edit_driver.h"
 #include "h5edit/h5_types.h"
 #include "h5edit/memory_values.h"
+#include "hdf5/byte_driver.h"
 
 namespace h5mirror::edit {
 
@@ -78,7 +78,7 @@ absl::StatusOr<Executor> Executor::Make(hid_t file) {
 
 absl::Status Executor::Fail(size_t at, absl::Status status) {
   blame_ = at;
-  absl::Status cause = TakeDriverError();
+  absl::Status cause = hdf5::TakeDriverError();
   return cause.ok() ? status : cause;
 }
 
@@ -89,9 +89,7 @@ absl::Status Executor::Fail(size_t at, const std::string& message) {
 absl::StatusOr<Handle> Executor::Open(const std::string& path, size_t at) {
   Handle object(H5Oopen(file_, path.c_str(), access_.get()));
   if (object.valid()) return object;
-  const absl::Status error = hdf5::ErrorOf(path);
-  const absl::Status cause = TakeDriverError();
-  if (!cause.ok()) return Fail(at, cause);
+  hdf5::ErrorOf(path).IgnoreError();  // Shows the stack where that is asked for, and clears it.
   return Fail(at, absl::NotFoundError(StrCat("no such object ", path)));
 }
 

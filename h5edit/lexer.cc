@@ -10,6 +10,7 @@
 #include "absl/strings/charconv.h"
 #include "base/strings.h"
 #include "base/utf8.h"
+#include "h5edit/bytes_text.h"
 
 namespace h5mirror::edit {
 namespace {
@@ -357,28 +358,10 @@ bool NeedsQuotes(std::string_view name) {
 }
 
 std::string Quote(std::string_view name) {
-  constexpr std::string_view kHex = "0123456789abcdef";
-  std::string quoted = "'";
-  for (size_t at = 0; at < name.size();) {
-    const char c = name[at];
-    const size_t shown = PrintableBytes(name.substr(at));
-    const size_t length = shown > 0 ? shown : std::max<size_t>(CharacterBytes(name.substr(at)), 1);
-    if (c == '\'' || c == '\\') {
-      quoted += '\\';
-      quoted += c;
-    } else if (shown > 0) {
-      quoted += name.substr(at, length);
-    } else {
-      for (const char each : name.substr(at, length)) {
-        const auto byte = static_cast<unsigned char>(each);
-        quoted += "\\x";
-        quoted += kHex[byte >> 4];
-        quoted += kHex[byte & 15];
-      }
-    }
-    at += length;
-  }
-  return quoted + "'";
+  return QuotedWith('\'', name, [](unsigned char byte) {
+    constexpr std::string_view kHex = "0123456789abcdef";
+    return std::string{'\\', 'x', kHex[byte >> 4], kHex[byte & 15]};
+  });
 }
 
 }  // namespace h5mirror::edit

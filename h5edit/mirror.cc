@@ -61,14 +61,11 @@ Mirror::~Mirror() {
   if (module_ != nullptr) api_->close(module_);
 }
 
-void Mirror::Send(const std::string& comment, bool last) {
+void Mirror::Commit(const std::string& comment, Moment moment) {
   std::array<char, kErrorBytes> error{};
-  const bool failed =
-      api_->commit(module_, comment.c_str(), last ? 1 : 0, error.data(), error.size()) != 0;
+  const int last = moment == Moment::kLast ? 1 : 0;
+  const bool failed = api_->commit(module_, comment.c_str(), last, error.data(), error.size()) != 0;
   lag_ = failed ? error.data() : "";
 }
-
-void Mirror::Commit(const std::string& comment) { Send(comment, false); }
-void Mirror::Finish(const std::string& comment) { Send(comment, true); }
 
 }  // namespace h5mirror::edit

@@ -4,6 +4,7 @@
 #ifndef H5MIRROR_H5EDIT_MIRROR_H_
 #define H5MIRROR_H5EDIT_MIRROR_H_
 
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -27,10 +28,10 @@ class Mirror {
                                                       const std::string& config);
   ~Mirror();
 
+  // Of a cut: whether others may follow it.
+  enum class Moment : uint8_t { kBetween, kLast };
   // The file holds another cut. What cannot be sent is noted beside the file, and told by lag().
-  void Commit(const std::string& comment);
-  // After the last one.
-  void Finish(const std::string& comment);
+  void Commit(const std::string& comment, Moment moment);
   // What the servers lack, for a user; empty: nothing.
   const std::string& lag() const { return lag_; }
   // Whether that is an error.
@@ -38,7 +39,6 @@ class Mirror {
 
  private:
   explicit Mirror(const H5mEditMirrorApi* api) : api_(api) {}
-  void Send(const std::string& comment, bool last);
 
   const H5mEditMirrorApi* const api_;
   H5mEditMirror* module_ = nullptr;

@@ -50,6 +50,8 @@ std::string TextOf(const Source& source, const Statement& statement) {
   return std::string(source.text().substr(statement.begin, statement.end - statement.begin));
 }
 
+bool IsChange(const Statement& statement) { return Changes(statement.verb); }
+
 // The statements of a script over one file.
 class Runner {
  public:
@@ -64,8 +66,7 @@ class Runner {
 
  private:
   int Edit() {
-    const bool would_change = std::any_of(statements_.begin(), statements_.end(),
-                                          [](const Statement& s) { return Changes(s.verb); });
+    const bool would_change = std::any_of(statements_.begin(), statements_.end(), IsChange);
     const bool changes = would_change && !options_.dry_run;
     const Access access = changes        ? Access::kChanges
                           : would_change ? Access::kTries
@@ -101,15 +102,11 @@ class Runner {
   }
 
   std::string Comment() const {
-    const auto changing = std::find_if(statements_.rbegin(), statements_.rend(),
-                                       [](const Statement& s) { return Changes(s.verb); });
-    const auto count = std::count_if(statements_.begin(), statements_.end(),
-                                     [](const Statement& s) { return Changes(s.verb); });
-    if (count == 1 || options_.atomic != Atomic::kYes) return TextOf(source_, *changing);
-    const std::string first =
-        TextOf(source_, *std::find_if(statements_.begin(), statements_.end(),
-                                      [](const Statement& s) { return Changes(s.verb); }));
-    return StrCat(first, " and ", count - 1, " more");
+    const auto last = std::find_if(statements_.rbegin(), statements_.rend(), IsChange);
+    const auto count = std::count_if(statements_.begin(), statements_.end(), IsChange);
+    if (count == 1 || options_.atomic != Atomic::kYes) return TextOf(source_, *last);
+    const auto first = std::find_if(statements_.begin(), statements_.end(), IsChange);
+    return StrCat(TextOf(source_, *first), " and ", count - 1, " more");
   }
 
   bool One(Session& session, Executor& executor, const Statement& statement) {

@@ -16,6 +16,7 @@
 #include "h5edit/beside.h"
 #include "h5edit/edit_driver.h"
 #include "h5edit/recovery.h"
+#include "hdf5/byte_driver.h"
 #include "onion_store/embedded/embedded_store.h"
 #include "sync/superblock.h"
 
@@ -185,7 +186,7 @@ absl::Status Session::Done(const std::string& comment) {
   H5M_RETURN_IF_ERROR(
       hdf5::Check(H5Fflush(file_.get(), H5F_SCOPE_GLOBAL), StrCat("flush ", options_.file)));
   H5M_RETURN_IF_ERROR(bytes_->Cut(comment));
-  if (mirror_ != nullptr) mirror_->Commit(comment);
+  if (mirror_ != nullptr) mirror_->Commit(comment, Mirror::Moment::kBetween);
   return absl::OkStatus();
 }
 
@@ -198,7 +199,7 @@ absl::Status Session::CloseFile() {
   H5Iinc_ref(file.get());
   const absl::Status closed = hdf5::Check(H5Fclose(file.get()), StrCat("close ", options_.file));
   H5Idec_ref(file.get());
-  const absl::Status cause = TakeDriverError();
+  const absl::Status cause = hdf5::TakeDriverError();
   return !cause.ok() ? cause : flushed.ok() ? closed : flushed;
 }
 
@@ -207,7 +208,7 @@ absl::Status Session::Finish(const std::string& comment) {
   if (bytes_ != nullptr) {
     H5M_RETURN_IF_ERROR(bytes_->Cut(comment));
     finished_ = true;
-    if (mirror_ != nullptr) mirror_->Finish(comment);
+    if (mirror_ != nullptr) mirror_->Commit(comment, Mirror::Moment::kLast);
     H5M_RETURN_IF_ERROR(bytes_->Close());
     bytes_.reset();
   } else if (options_.durable && changed_) {
@@ -266,7 +267,7 @@ std::string Session::Abandon() {
   CloseFile().IgnoreError();
   std::string left = WhatIsLeft();
   if (mirror_ != nullptr && bytes_ != nullptr && cuts_each_ && !bytes_->is_between())
-    mirror_->Finish(kBeforeError);
+    mirror_->Commit(kBeforeError, Mirror::Moment::kLast);
   const absl::Status closed = bytes_ == nullptr ? absl::OkStatus() : bytes_->Close();
   if (backup_ != nullptr) left = LeaveBackup(left, closed);
   bytes_.reset();  // Only now others may open the file.

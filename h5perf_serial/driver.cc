@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "absl/strings/ascii.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "cli/process/install_dirs.h"
@@ -23,13 +24,6 @@ constexpr std::array kStock = {"sec2",   "stdio",  "core",     "split", "multi",
 constexpr char kMirror[] = "h5mirror";
 constexpr size_t kGrowthBytes = 1 << 20;  // of core, and of a member of family
 constexpr char kMultiLetters[] = "sbrglo";
-
-std::string Lower(std::string_view text) {
-  std::string lower(text);
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](unsigned char c) { return std::tolower(c); });
-  return lower;
-}
 
 bool IsStock(const std::string& name) {
   return std::find(kStock.begin(), kStock.end(), name) != kStock.end();
@@ -139,14 +133,15 @@ std::vector<std::string> PossibleFiles(const Driver& driver, const std::string& 
 }  // namespace
 
 absl::StatusOr<Driver> ParseDriver(std::string_view text) {
-  const std::string whole = Lower(text);
+  const std::string whole = absl::AsciiStrToLower(ToAbsl(text));
   if (whole == "mig" || whole == "metadata=memory") {
     return Driver{kMirror, "mode=off;metadata=memory", whole};
   }
   const size_t colon = text.find(':');
   Driver driver;
   driver.name = std::string(text.substr(0, colon));
-  if (IsStock(Lower(driver.name))) driver.name = Lower(driver.name);
+  const std::string lower = absl::AsciiStrToLower(driver.name);
+  if (IsStock(lower)) driver.name = lower;
   driver.label = driver.name;
   if (driver.name.empty()) return absl::InvalidArgumentError("-v wants the name of a file driver");
   if (colon != std::string_view::npos) {

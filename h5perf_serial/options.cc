@@ -3,8 +3,8 @@
 #include <getopt.h>
 
 #include <algorithm>
-#include <cctype>
 
+#include "absl/strings/ascii.h"
 #include "base/nearest_name.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
@@ -67,18 +67,12 @@ constexpr option kLong[] = {
     {nullptr, 0, nullptr, 0},
 };
 
-std::string Lower(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](unsigned char c) { return std::tolower(c); });
-  return text;
-}
-
 absl::Status ReadApis(const std::string& text, Options& options) {
   options.posix = options.hdf5 = false;
   for (const std::string& word : SplitList(text)) {
-    if (Lower(word) == "posix") {
+    if (absl::AsciiStrToLower(word) == "posix") {
       options.posix = true;
-    } else if (Lower(word) == "hdf5") {
+    } else if (absl::AsciiStrToLower(word) == "hdf5") {
       options.hdf5 = true;
     } else {
       return absl::InvalidArgumentError(StrCat("-A takes posix and hdf5, not '", word, "'"));

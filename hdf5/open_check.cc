@@ -5,6 +5,7 @@
 
 #include "base/status_macros.h"
 #include "base/strings.h"
+#include "hdf5/byte_driver.h"
 #include "hdf5/source_driver.h"
 
 namespace h5mirror::hdf5 {
@@ -90,7 +91,7 @@ absl::StatusOr<OpenedObjects> OpenAllObjects(ByteSource& source) {
     return visit.status.ok() ? status : visit.status;
   };
   const absl::Status opened = open();
-  H5M_RETURN_IF_ERROR(TakeSourceError());  // What HDF5 made of it says less.
+  H5M_RETURN_IF_ERROR(TakeDriverError());  // What HDF5 made of it says less.
   H5M_RETURN_IF_ERROR(opened);
   return visit.opened;
 }

@@ -29,10 +29,6 @@ class SourceFile {
   uint64_t base_offset_;
 };
 
-// The error of the last read that a source failed, if HDF5 has met one since the last call: better
-// than what HDF5 makes of it. OK where there was none.
-absl::Status TakeSourceError();
-
 }  // namespace h5mirror::hdf5
 
 #endif  // H5MIRROR_HDF5_SOURCE_DRIVER_H_

@@ -20,11 +20,6 @@ namespace {
 // Free for drivers that The HDF Group has not registered: 512..65535 (H5FDpublic.h).
 constexpr H5FD_class_value_t kDriverValue = 7447;
 constexpr haddr_t kMaxAddress = (haddr_t{1} << 63) - 1;
-// As sec2's, for a query without a file.
-constexpr unsigned long kFeatures = H5FD_FEAT_AGGREGATE_METADATA | H5FD_FEAT_ACCUMULATE_METADATA |
-                                    H5FD_FEAT_DATA_SIEVE | H5FD_FEAT_AGGREGATE_SMALLDATA |
-                                    H5FD_FEAT_POSIX_COMPAT_HANDLE | H5FD_FEAT_SUPPORTS_SWMR_IO |
-                                    H5FD_FEAT_DEFAULT_VFD_COMPATIBLE;
 
 // HDF5 fills and reads `base`, so it comes first and the struct has no virtual functions.
 struct OpenFile {
@@ -74,10 +69,9 @@ int CompareFiles(const H5FD_t* a, const H5FD_t* b) {
 
 herr_t Query(const H5FD_t* file, unsigned long* flags) {
   if (flags == nullptr) return 0;
-  *flags = kFeatures;
+  *flags = kSec2Features;
   if (file == nullptr) return 0;
-  const H5FD_t* under = Of(file).under();
-  return under->cls->query != nullptr ? under->cls->query(under, flags) : 0;
+  return Of(file).under().Query(flags);
 }
 
 // What the access property lists of the files that it leads to are given.
@@ -88,14 +82,10 @@ herr_t FreeLinkInfoCallback(void* info) {
   return 0;
 }
 
-haddr_t GetEoa(const H5FD_t* file, H5FD_mem_t type) {
-  const H5FD_t* under = Of(file).under();
-  return under->cls->get_eoa(under, type);
-}
+haddr_t GetEoa(const H5FD_t* file, H5FD_mem_t type) { return Of(file).under().Eoa(type); }
 
 herr_t SetEoa(H5FD_t* file, H5FD_mem_t type, haddr_t address) {
-  H5FD_t* under = Of(file).under();
-  return under->cls->set_eoa(under, type, address);
+  return Of(file).under().SetEoa(type, address);
 }
 
 haddr_t GetEof(const H5FD_t* file, H5FD_mem_t type) { return Of(file).Eof(type); }
@@ -103,8 +93,8 @@ haddr_t GetEof(const H5FD_t* file, H5FD_mem_t type) { return Of(file).Eof(type);
 herr_t GetHandle(H5FD_t* file, hid_t fapl, void** handle) {
   if (handle == nullptr) return -1;
   const bool filled = FillApi(Of(file), fapl);
-  H5FD_t* under = Of(file).under();
-  if (under->cls->get_handle != nullptr) return under->cls->get_handle(under, fapl, handle);
+  UnderFile& under = Of(file).under();
+  if (under.HasHandle()) return under.Handle(fapl, handle);
   if (!filled) return -1;
   *handle = nullptr;  // It has no descriptor, and nobody asked for one.
   return 0;
@@ -140,11 +130,8 @@ herr_t Delete(const char* name, hid_t fapl) {
 }
 
 herr_t Control(H5FD_t* file, uint64_t code, uint64_t flags, const void* input, void** output) {
-  H5FD_t* under = file != nullptr ? Of(file).under() : nullptr;
-  if (under != nullptr && under->cls->ctl != nullptr) {
-    return under->cls->ctl(under, code, flags, input, output);
-  }
-  return (flags & H5FD_CTL_FAIL_IF_UNKNOWN_FLAG) != 0 ? -1 : 0;
+  if (file == nullptr) return UnderFile::RefuseControl(flags);
+  return Of(file).under().Control(code, flags, input, output);
 }
 
 // The host closes down (H5close, or its atexit); it may come back and ask for the class again.

@@ -38,9 +38,6 @@ PutBuffers& Buffers() {
   return *buffers;
 }
 
-Outcome OutcomeOf(herr_t result) { return result < 0 ? Outcome::kFailed : Outcome::kOk; }
-Phase PhaseOf(hbool_t closing) { return closing ? Phase::kClosing : Phase::kOpen; }
-
 }  // namespace
 
 BufferedFile::BufferedFile(Target target)
@@ -56,17 +53,14 @@ BufferedFile::~BufferedFile() {
 }
 
 bool BufferedFile::ReadLocal(uint64_t offset, size_t size, char* out) {
-  H5FD_t* under = target_.under;
-  return under->cls->read(under, H5FD_MEM_DEFAULT, H5P_DEFAULT, offset, size, out) >= 0;
+  return target_.under->Read(H5FD_MEM_DEFAULT, H5P_DEFAULT, offset, size, out) >= 0;
 }
 
 bool BufferedFile::WriteLocal(uint64_t offset, size_t size, const char* bytes) {
   return PassOn(H5FD_MEM_DEFAULT, H5P_DEFAULT, offset, size, bytes) >= 0;
 }
 
-uint64_t BufferedFile::LocalSizeBytes() const {
-  return target_.under->cls->get_eof(target_.under, H5FD_MEM_DEFAULT);
-}
+uint64_t BufferedFile::LocalSizeBytes() const { return target_.under->Eof(H5FD_MEM_DEFAULT); }
 
 // The local file's size is what this process knows of.
 uint64_t BufferedFile::BlankFrom() const { return put_outside_cut_ ? kNoEnd : LocalSizeBytes(); }
@@ -143,8 +137,7 @@ herr_t BufferedFile::Read(H5FD_mem_t type, hid_t dxpl, haddr_t addr, size_t size
     buffered_.CopyOver(extent, out);
     return 0;
   }
-  H5FD_t* under = target_.under;
-  const herr_t result = under->cls->read(under, type, dxpl, addr, size, buffer);
+  const herr_t result = target_.under->Read(type, dxpl, addr, size, buffer);
   if (result >= 0) buffered_.CopyOver(extent, out);
   return result;
 }
@@ -236,7 +229,7 @@ bool BufferedFile::CutOff(uint64_t size) {
 }
 
 herr_t BufferedFile::Truncate(hid_t dxpl, hbool_t closing) {
-  const haddr_t size = target_.under->cls->get_eoa(target_.under, H5FD_MEM_DEFAULT);
+  const haddr_t size = target_.under->Eoa(H5FD_MEM_DEFAULT);
   const herr_t result = CutOff(size) ? target_.below->Truncate(dxpl, closing) : -1;
   if (result >= 0) {
     const std::lock_guard lock(BufferMutex());
@@ -265,7 +258,7 @@ herr_t BufferedFile::Flush(hid_t dxpl, hbool_t closing) {
 
 haddr_t BufferedFile::Eof(H5FD_mem_t type) const {
   const std::lock_guard lock(BufferMutex());
-  return std::max<haddr_t>(target_.under->cls->get_eof(target_.under, type), buffered_.end());
+  return std::max<haddr_t>(target_.under->Eof(type), buffered_.end());
 }
 
 herr_t BufferedFile::BeforeClose() {

@@ -26,7 +26,7 @@
 #include "client_vfd/plugin/host/host_library.h"
 #include "client_vfd/plugin/metadata_buffer/buffer_put.h"
 #include "client_vfd/plugin/metadata_buffer/buffered_bytes.h"
-#include "client_vfd/plugin/modes/file_bytes.h"
+#include "client_vfd/plugin/modes/under_file.h"
 #include "client_vfd/plugin/writes/barrier_detector.h"
 
 namespace h5mirror::vfd {
@@ -37,7 +37,7 @@ class BufferedFile final : public FileBytes, private LocalBytes {
   enum class Gathers { kNothing, kRawData };
   struct Target {
     const HostLibrary* host = nullptr;
-    H5FD_t* under = nullptr;     // of the local file
+    UnderFile* under = nullptr;  // of the local file
     FileBytes* below = nullptr;  // where what is put goes: the mirror, or the local file
     Gathers gathers = Gathers::kNothing;
     std::string name;               // as the program gave it

@@ -15,15 +15,14 @@ namespace {
 
 class BufferedFileTest : public testing::Test {
  protected:
-  explicit BufferedFileTest(std::string content = "", uint64_t memory_bytes_max = 8 << 20) {
-    OpenMemory(std::move(content), &memory_);
+  explicit BufferedFileTest(std::string content = "", uint64_t memory_bytes_max = 8 << 20)
+      : memory_(std::move(content)) {
     Open(memory_bytes_max);
   }
 
   void Open(uint64_t memory_bytes_max) {
-    buffered_ = std::make_unique<BufferedFile>(BufferedFile::Target{&host_, &memory_.base, &below_,
-                                                                    BufferedFile::Gathers::kRawData,
-                                                                    "test.h5", memory_bytes_max});
+    buffered_ = std::make_unique<BufferedFile>(BufferedFile::Target{
+        &host_, &memory_, &memory_, BufferedFile::Gathers::kRawData, "test.h5", memory_bytes_max});
   }
   herr_t Write(H5FD_mem_t type, haddr_t addr, const std::string& bytes) {
     return buffered_->Write(type, H5P_DEFAULT, addr, bytes.size(), bytes.data());
@@ -60,7 +59,6 @@ class BufferedFileTest : public testing::Test {
 
   HostLibrary host_{};
   MemoryFile memory_;
-  UnderBytes below_{&memory_.base};
   std::unique_ptr<BufferedFile> buffered_;
 };
 
@@ -142,8 +140,9 @@ TEST_F(BufferedFileTest, ALargeRawWriteIsNotHeld) {
 TEST_F(BufferedFileTest, RawDataThatIsGatheredTakesBoundedMemory) {
   for (const uint64_t bound : {4 << 20, 512 << 10}) {
     buffered_.reset();
-    memory_ = MemoryFile();
-    memory_.base.cls = MemoryClass();
+    memory_.bytes.clear();
+    memory_.eof = memory_.eoa = 0;
+    memory_.writes = 0;
     Open(bound);
     GatherMuch();
   }
@@ -258,21 +257,20 @@ TEST_F(BufferedFileTest, RandomCallsGiveTheFileThatTheyGiveWithoutIt) {
     memory_.writes = 0;
     Open(bound);
     MemoryFile plain;
-    plain.base.cls = MemoryClass();
     for (int step = 0; step < 20'000; ++step) {
       const haddr_t addr = below(3000) * unit;
       const std::string bytes(1 + below(60) * unit, static_cast<char>('a' + below(4)));
       const H5FD_mem_t type = below(3) == 0 ? H5FD_MEM_DRAW : H5FD_MEM_BTREE;
       ASSERT_EQ(Write(type, addr, bytes), 0);
-      WriteMemory(&plain.base, type, H5P_DEFAULT, addr, bytes.size(), bytes.data());
+      plain.Write(type, H5P_DEFAULT, addr, bytes.size(), bytes.data());
       const haddr_t from = below(3000) * unit;
       std::string expected(1 + below(80) * unit, '?');
-      ReadMemory(&plain.base, type, H5P_DEFAULT, from, expected.size(), expected.data());
+      plain.Read(type, H5P_DEFAULT, from, expected.size(), expected.data());
       ASSERT_EQ(Read(from, expected.size()), expected) << "step " << step;
       ASSERT_EQ(buffered_->Eof(H5FD_MEM_DEFAULT), plain.bytes.size()) << "step " << step;
       if (below(steps_per_cut) != 0) continue;
       plain.eoa = unit == 1 && below(4) != 0 ? plain.bytes.size() : below(3200) * unit;
-      TruncateMemory(&plain.base, H5P_DEFAULT, false);
+      plain.Truncate(H5P_DEFAULT, false);
       ASSERT_EQ(Cut(plain.eoa), 0);
       ASSERT_EQ(memory_.bytes, plain.bytes) << "step " << step;
     }

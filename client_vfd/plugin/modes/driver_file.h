@@ -12,6 +12,7 @@
 #define H5MIRROR_CLIENT_VFD_PLUGIN_MODES_DRIVER_FILE_H_
 
 #include <cstddef>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,6 +22,7 @@
 #include "client_vfd/plugin/host/host_library.h"
 #include "client_vfd/plugin/modes/file_identity.h"
 #include "client_vfd/plugin/modes/linked_open.h"
+#include "client_vfd/plugin/modes/under_file.h"
 
 namespace h5mirror::vfd {
 
@@ -37,8 +39,8 @@ class DriverFile {
   virtual herr_t Truncate(hid_t dxpl, hbool_t closing) = 0;
   virtual herr_t Flush(hid_t dxpl, hbool_t closing) = 0;
   virtual haddr_t Eof(H5FD_mem_t type) const = 0;
-  // Also of the driver below. Only the destructor may be called afterwards.
-  virtual herr_t Close() = 0;
+  // Also of what lies below. Only the destructor may be called afterwards.
+  virtual herr_t Close() { return CloseUnder(); }
 
   // What HDF5's first read would do before it reads. -1: it fails, as the error stack says.
   virtual herr_t BeforeFirstRead() { return 0; }
@@ -56,17 +58,23 @@ class DriverFile {
   virtual void StatusOf(size_t /*index*/, H5mStatus* status) const { *status = H5mStatus{}; }
 
   const HostLibrary& host() const { return host_; }
-  H5FD_t* under() const { return under_; }  // the driver below
+  UnderFile& under() const { return *under_; }
   const FileIdentity& identity() const { return identity_; }
 
  protected:
-  // `host` must outlive it; Close() closes `under`.
-  DriverFile(const HostLibrary& host, H5FD_t* under, FileIdentity identity)
-      : host_(host), under_(under), identity_(std::move(identity)) {}
+  // `host` must outlive it.
+  DriverFile(const HostLibrary& host, std::unique_ptr<UnderFile> under, FileIdentity identity)
+      : host_(host), under_(std::move(under)), identity_(std::move(identity)) {}
+  // Once, in Close(): under() is gone afterwards.
+  herr_t CloseUnder() {
+    const herr_t result = under_->Close();
+    under_.reset();
+    return result;
+  }
 
  private:
   const HostLibrary& host_;
-  H5FD_t* const under_;
+  std::unique_ptr<UnderFile> under_;
   const FileIdentity identity_;
 };
 

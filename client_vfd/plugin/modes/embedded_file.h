@@ -1,16 +1,20 @@
-// A file written with server=embedded, as a driver below the driver: EmbeddedMode's `under`. Writes
-// go to the file's store, beside the head; the head moves from cut to cut.
+// A file written with server=embedded, below the driver: EmbeddedMode's `under`. Writes go to the
+// file's store, beside the head; the head moves from cut to cut.
 #ifndef H5MIRROR_CLIENT_VFD_PLUGIN_MODES_EMBEDDED_FILE_H_
 #define H5MIRROR_CLIENT_VFD_PLUGIN_MODES_EMBEDDED_FILE_H_
 
 #include <memory>
 #include <string>
 
-#include "client_vfd/api/session_api.h"
+#include "client_vfd/api/embedded_api.h"
 #include "client_vfd/plugin/config/config.h"
+#include "client_vfd/plugin/host/fork_guard.h"
 #include "client_vfd/plugin/host/hdf5_headers.h"
 #include "client_vfd/plugin/host/host_library.h"
+#include "client_vfd/plugin/modes/armed_barrier.h"
 #include "client_vfd/plugin/modes/local_file.h"
+#include "client_vfd/plugin/modes/under_file.h"
+#include "client_vfd/plugin/writes/barrier_detector.h"
 
 namespace h5mirror::vfd {
 
@@ -22,21 +26,51 @@ struct EmbeddedTarget {
   unsigned mode_bits = 0;
 };
 
-// Null: it failed, and the reason is on the host's error stack.
-H5FD_t* OpenEmbedded(const HostLibrary& host, std::shared_ptr<const Config> config,
-                     const EmbeddedTarget& target);
-// The same file once more, if `host` has it open; else null, and no error.
-H5FD_t* ShareEmbedded(const HostLibrary& host, std::shared_ptr<const Config> config,
-                      const EmbeddedTarget& target);
+class EmbeddedFile final : public UnderFile {
+ public:
+  // Null: it failed, and the reason is on the host's error stack. `host` must outlive the file.
+  static std::unique_ptr<EmbeddedFile> Open(const HostLibrary& host,
+                                            std::shared_ptr<const Config> config,
+                                            const EmbeddedTarget& target);
+  // The same file once more, if `host` has it open; else null, and no error.
+  static std::unique_ptr<EmbeddedFile> Share(const HostLibrary& host,
+                                             std::shared_ptr<const Config> config,
+                                             const EmbeddedTarget& target);
 
-const H5FD_class_t* EmbeddedClass();
+  herr_t Read(H5FD_mem_t type, hid_t dxpl, haddr_t addr, size_t size, void* buffer) override;
+  herr_t Write(H5FD_mem_t type, hid_t dxpl, haddr_t addr, size_t size, const void* buffer) override;
+  herr_t Truncate(hid_t dxpl, hbool_t closing) override;
+  herr_t Flush(hid_t dxpl, hbool_t closing) override;
+  haddr_t Eof(H5FD_mem_t) const override { return InForkedChild() ? 0 : api_.size_bytes(file_); }
+  herr_t Close() override;
 
-// For files of EmbeddedClass(): equal for two that share one file, and only for these.
-const void* StoreOf(const H5FD_t* file);
-// As MirroredFile's.
-void ArmEmbedded(H5FD_t* file, H5mBarrier kind, std::string comment);
-int FinishEmbedded(H5FD_t* file);
-void StatusOfEmbedded(const H5FD_t* file, H5mStatus* status);
+  // Equal for two that share one file, and only for these.
+  const void* store() const { return file_; }
+  ArmedBarrier& barrier() { return barrier_; }
+  void Status(H5mStatus* status) const {
+    if (!InForkedChild()) api_.status(file_, status);
+  }
+
+ private:
+  EmbeddedFile(const HostLibrary& host, std::shared_ptr<const Config> config,
+               const EmbeddedTarget& target, const H5mEmbeddedApi& api);
+
+  bool InForkedChild() const { return ForkGeneration() != fork_generation_; }
+  // An errno value and its text go to the error stack; 0: done.
+  herr_t Told(int error_number, const char* error) const;
+  herr_t CutHere();
+
+  const HostLibrary& host_;
+  const std::shared_ptr<const Config> config_;
+  const H5mEmbeddedApi& api_;
+  H5mEmbedded* file_ = nullptr;
+  const std::string name_;  // as HDF5 passed it
+  const unsigned fork_generation_;
+  // True: HDF5's second look at a file that it has open, which is never written.
+  bool shares_ = false;
+  BarrierDetector detector_;
+  ArmedBarrier barrier_;
+};
 
 // Brings a head that a crash left between two cuts to the newest durable one, before it is read as
 // a plain file. Waits at most the configured timeout for other processes that do this, but not for

@@ -2,7 +2,7 @@
 #ifndef H5MIRROR_CLIENT_VFD_PLUGIN_MODES_EMBEDDED_MODE_H_
 #define H5MIRROR_CLIENT_VFD_PLUGIN_MODES_EMBEDDED_MODE_H_
 
-#include <string>
+#include <memory>
 #include <utility>
 
 #include "client_vfd/plugin/modes/embedded_file.h"
@@ -11,19 +11,25 @@
 
 namespace h5mirror::vfd {
 
+FileIdentity EmbeddedIdentity(const FileKey& key, const EmbeddedFile& file);
+
 class EmbeddedMode final : public WritableMode {
  public:
-  // `under` is of EmbeddedClass(). `key`: of the head; empty: there was none.
-  EmbeddedMode(const HostLibrary& host, H5FD_t* under, const FileKey& key);
+  // `key`: of the head; empty: there was none.
+  EmbeddedMode(const HostLibrary& host, std::unique_ptr<EmbeddedFile> file, FileIdentity identity,
+               const FileKey& key)
+      : WritableMode(host, std::move(file), std::move(identity)), mark_(key) {}
 
   herr_t Close() override;
   void ArmBarrier(H5mBarrier kind, const char* comment) override {
-    ArmEmbedded(under(), kind, comment);
+    file().barrier().Arm(kind, comment);
   }
-  int FinishBarrier() override { return FinishEmbedded(under()); }
+  int FinishBarrier() override { return file().barrier().Finish(); }
   void Status(H5mStatus* status) const override;
 
  private:
+  EmbeddedFile& file() const { return static_cast<EmbeddedFile&>(under()); }
+
   OpenMark mark_;
 };
 

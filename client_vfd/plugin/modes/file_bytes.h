@@ -1,10 +1,10 @@
-// The bytes of one open file, as layers between HDF5 and the driver below. Each layer passes calls
+// The bytes of one open file, as layers between HDF5 and what lies below. Each layer passes calls
 // on to the one that it lies over:
 //
 //   LeftOutBytes    tells that no server gets the file, at its first change
 //   BufferedFile    metadata=memory
-//   MirroredFile    the mirrors, and behind it the driver below; or
-//   UnderBytes      the driver below alone
+//   MirroredFile    the mirrors, where it has some
+//   UnderFile       the file itself, below the driver
 //
 // Called by one thread at a time, as HDF5 does.
 #ifndef H5MIRROR_CLIENT_VFD_PLUGIN_MODES_FILE_BYTES_H_
@@ -32,31 +32,6 @@ class FileBytes {
   virtual haddr_t Eof(H5FD_mem_t type) const = 0;
   // Before the close of what lies below: hands on what the layer holds.
   virtual herr_t BeforeClose() { return 0; }
-};
-
-// The lowest layer of a file that is not mirrored.
-class UnderBytes final : public FileBytes {
- public:
-  // `under` must outlive it.
-  explicit UnderBytes(H5FD_t* under) : under_(under) {}
-
-  herr_t Read(H5FD_mem_t type, hid_t dxpl, haddr_t addr, size_t size, void* buffer) override {
-    return under_->cls->read(under_, type, dxpl, addr, size, buffer);
-  }
-  herr_t Write(H5FD_mem_t type, hid_t dxpl, haddr_t addr, size_t size,
-               const void* buffer) override {
-    return under_->cls->write(under_, type, dxpl, addr, size, buffer);
-  }
-  herr_t Truncate(hid_t dxpl, hbool_t closing) override {
-    return under_->cls->truncate != nullptr ? under_->cls->truncate(under_, dxpl, closing) : 0;
-  }
-  herr_t Flush(hid_t dxpl, hbool_t closing) override {
-    return under_->cls->flush != nullptr ? under_->cls->flush(under_, dxpl, closing) : 0;
-  }
-  haddr_t Eof(H5FD_mem_t type) const override { return under_->cls->get_eof(under_, type); }
-
- private:
-  H5FD_t* const under_;
 };
 
 }  // namespace h5mirror::vfd

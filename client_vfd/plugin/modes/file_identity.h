@@ -4,8 +4,8 @@
 //   written, read locally    device and inode; with server=embedded the store, where both have one
 //   read from a server       its version and the time of its links
 //   mode=remote              the server and the name. A file that the process writes is one file
-//   for
-//                            all of its opens; two that it reads are told apart by their cuts
+//                            to HDF5 in all of its opens; two that it reads are told apart by
+//                            their cuts
 #ifndef H5MIRROR_CLIENT_VFD_PLUGIN_MODES_FILE_IDENTITY_H_
 #define H5MIRROR_CLIENT_VFD_PLUGIN_MODES_FILE_IDENTITY_H_
 

@@ -10,7 +10,7 @@
 
 namespace h5mirror::vfd {
 
-herr_t FirstRead::Check(const HostLibrary& host, H5FD_t* under, FileBytes& bytes) {
+herr_t FirstRead::Check(const HostLibrary& host, UnderFile& under, FileBytes& bytes) {
   if (!file_) return 0;
   const File file = *std::exchange(file_, std::nullopt);
   const SwmrLook look = LookForSwmrWriter(under, file.fd);

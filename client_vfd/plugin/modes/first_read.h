@@ -10,7 +10,7 @@
 
 #include "client_vfd/plugin/host/hdf5_headers.h"
 #include "client_vfd/plugin/host/host_library.h"
-#include "client_vfd/plugin/modes/file_bytes.h"
+#include "client_vfd/plugin/modes/under_file.h"
 
 namespace h5mirror::vfd {
 
@@ -28,7 +28,7 @@ class FirstRead {
   // Where the file's SWMR writer was killed, mends the superblock by a write to `bytes`, as a
   // change that this open makes. Fails, with the reason on the host's error stack, where that
   // writer may be at work; the next read is then the first one again.
-  herr_t Check(const HostLibrary& host, H5FD_t* under, FileBytes& bytes);
+  herr_t Check(const HostLibrary& host, UnderFile& under, FileBytes& bytes);
 
  private:
   std::optional<File> file_;

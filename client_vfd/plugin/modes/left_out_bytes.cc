@@ -17,15 +17,14 @@ void LeftOutBytes::Tell() {
 bool LeftOutBytes::ChangesBytes(H5FD_mem_t type, hid_t dxpl, haddr_t addr, size_t size,
                                 const void* buffer) {
   constexpr size_t kCompareBytesMax = 64 << 10;
-  if (size > kCompareBytesMax || addr + size > under_->cls->get_eof(under_, type)) return true;
+  if (size > kCompareBytesMax || addr + size > under_.Eof(type)) return true;
   std::string old(size, '\0');
-  return under_->cls->read(under_, type, dxpl, addr, size, old.data()) < 0 ||
+  return under_.Read(type, dxpl, addr, size, old.data()) < 0 ||
          std::memcmp(old.data(), buffer, size) != 0;
 }
 
 bool LeftOutBytes::ChangesSize() const {
-  return under_->cls->get_eoa(under_, H5FD_MEM_DEFAULT) !=
-         under_->cls->get_eof(under_, H5FD_MEM_DEFAULT);
+  return under_.Eoa(H5FD_MEM_DEFAULT) != under_.Eof(H5FD_MEM_DEFAULT);
 }
 
 herr_t LeftOutBytes::Write(H5FD_mem_t type, hid_t dxpl, haddr_t addr, size_t size,

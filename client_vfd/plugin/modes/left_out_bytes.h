@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "client_vfd/plugin/host/host_library.h"
-#include "client_vfd/plugin/modes/file_bytes.h"
+#include "client_vfd/plugin/modes/under_file.h"
 
 namespace h5mirror::vfd {
 
@@ -21,9 +21,10 @@ class LeftOutBytes final : public FileBytes {
   // kWrites: over a metadata buffer, which truncates as it puts.
   enum class Changes { kWrites, kWritesAndTruncates };
 
-  // `host`, `under` and `below` must outlive it. `under` is the driver of the local file, whose
-  // bytes a write is compared with.
-  LeftOutBytes(const HostLibrary& host, File file, H5FD_t* under, FileBytes& below, Changes changes)
+  // `host`, `under` and `below` must outlive it. `under` is the local file, whose bytes a write is
+  // compared with.
+  LeftOutBytes(const HostLibrary& host, File file, UnderFile& under, FileBytes& below,
+               Changes changes)
       : host_(host), file_(std::move(file)), under_(under), below_(below), changes_(changes) {}
 
   herr_t Read(H5FD_mem_t type, hid_t dxpl, haddr_t addr, size_t size, void* buffer) override {
@@ -43,7 +44,7 @@ class LeftOutBytes final : public FileBytes {
 
   const HostLibrary& host_;
   const File file_;
-  H5FD_t* const under_;
+  UnderFile& under_;
   FileBytes& below_;
   const Changes changes_;
   bool is_told_ = false;

@@ -22,13 +22,11 @@ class LeftOutBytesTest : public testing::Test {
   // A path is told once in a process: each test has its own.
   LeftOutBytesTest()
       : log_(testing::TempDir() + "left_out_" + std::to_string(getpid()) + "_" +
-             testing::UnitTest::GetInstance()->current_test_info()->name()) {
-    OpenMemory("content", &memory_);
-  }
+             testing::UnitTest::GetInstance()->current_test_info()->name()) {}
   ~LeftOutBytesTest() override { unlink(log_.c_str()); }
 
   LeftOutBytes Make(Changes changes) {
-    return LeftOutBytes(host_, {log_ + ".h5", log_, "mode=off"}, &memory_.base, below_, changes);
+    return LeftOutBytes(host_, {log_ + ".h5", log_, "mode=off"}, memory_, memory_, changes);
   }
   herr_t Write(LeftOutBytes& bytes, const std::string& text) {
     return bytes.Write(H5FD_MEM_DEFAULT, H5P_DEFAULT, 0, text.size(), text.data());
@@ -40,8 +38,7 @@ class LeftOutBytesTest : public testing::Test {
 
   const std::string log_;
   HostLibrary host_{};
-  MemoryFile memory_;
-  UnderBytes below_{&memory_.base};
+  MemoryFile memory_{"content"};
 };
 
 TEST_F(LeftOutBytesTest, BytesThatAreThereAlreadyAreNoChange) {

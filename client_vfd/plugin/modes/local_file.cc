@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include "client_vfd/plugin/host/h5_error.h"
 
@@ -34,10 +35,67 @@ herr_t SetUnder(const HostLibrary& host, UnderDriver under, hid_t fapl) {
   return api.p_set_fapl_sec2(fapl);
 }
 
-herr_t CloseAnyhow(const HostLibrary& host, H5FD_t* under) {
-  if (under->cls == PosixClass()) return under->cls->close(under);
-  return host.api.fd_close(under);
-}
+// The driver's functions that may be missing are those that H5FD_class_t calls optional.
+class HostFile final : public UnderFile {
+ public:
+  // Takes `file` over.
+  HostFile(const HostLibrary& host, H5FD_t* file)
+      : UnderFile(kSec2Features), host_(host), file_(file), class_(*file->cls) {}
+  ~HostFile() override {
+    if (file_ != nullptr) HostFile::Close();
+  }
+
+  herr_t Read(H5FD_mem_t type, hid_t dxpl, haddr_t addr, size_t size, void* buffer) override {
+    return class_.read(file_, type, dxpl, addr, size, buffer);
+  }
+  herr_t Write(H5FD_mem_t type, hid_t dxpl, haddr_t addr, size_t size,
+               const void* buffer) override {
+    return class_.write(file_, type, dxpl, addr, size, buffer);
+  }
+  herr_t Truncate(hid_t dxpl, hbool_t closing) override {
+    return class_.truncate != nullptr ? class_.truncate(file_, dxpl, closing) : 0;
+  }
+  herr_t Flush(hid_t dxpl, hbool_t closing) override {
+    return class_.flush != nullptr ? class_.flush(file_, dxpl, closing) : 0;
+  }
+  haddr_t Eof(H5FD_mem_t type) const override { return class_.get_eof(file_, type); }
+  haddr_t Eoa(H5FD_mem_t type) const override { return class_.get_eoa(file_, type); }
+  herr_t SetEoa(H5FD_mem_t type, haddr_t address) override {
+    return class_.set_eoa(file_, type, address);
+  }
+  herr_t Query(unsigned long* flags) const override {
+    UnderFile::Query(flags);
+    return class_.query != nullptr ? class_.query(file_, flags) : 0;
+  }
+  bool HasHandle() const override { return class_.get_handle != nullptr; }
+  herr_t Handle(hid_t fapl, void** handle) override {
+    return class_.get_handle(file_, fapl, handle);
+  }
+  herr_t Lock(hbool_t exclusive) override {
+    return class_.lock != nullptr ? class_.lock(file_, exclusive) : 0;
+  }
+  void Unlock() override {
+    if (class_.unlock != nullptr) class_.unlock(file_);
+  }
+  herr_t Control(uint64_t code, uint64_t flags, const void* input, void** output) override {
+    return class_.ctl != nullptr ? class_.ctl(file_, code, flags, input, output)
+                                 : RefuseControl(flags);
+  }
+  // A reason that stands on the error stack, why an open fails, stays there: the call of the
+  // library would clear it.
+  herr_t Close() override {
+    H5FD_t* const file = std::exchange(file_, nullptr);
+    if (host_.api.e_get_num(H5E_DEFAULT) <= 0) return host_.api.fd_close(file);
+    const QuietErrors quiet(host_.api);
+    const KeepErrors keep(host_.api);
+    return host_.api.fd_close(file);
+  }
+
+ private:
+  const HostLibrary& host_;
+  H5FD_t* file_;
+  const H5FD_class_t& class_;
+};
 
 }  // namespace
 
@@ -58,8 +116,9 @@ Locking WantedLocking(const HostLibrary& host, hid_t fapl) {
   return use ? Locking::kYes : Locking::kNo;
 }
 
-H5FD_t* OpenLocal(const HostLibrary& host, const Config& config, const char* name, unsigned flags,
-                  hid_t fapl, haddr_t maxaddr) {
+std::unique_ptr<UnderFile> OpenLocal(const HostLibrary& host, const Config& config,
+                                     const char* name, unsigned flags, hid_t fapl,
+                                     haddr_t maxaddr) {
   if (!host.api.usable) return OpenPosix(name, flags);
   // A copy of the caller's list, so that locking and image properties reach the under driver.
   QuietErrors quiet(host.api);
@@ -71,32 +130,7 @@ H5FD_t* OpenLocal(const HostLibrary& host, const Config& config, const char* nam
   }
   KeepErrors keep(host.api);
   host.api.p_close(copy);
-  return under;
-}
-
-herr_t CloseLocal(const HostLibrary& host, H5FD_t* under) {
-  if (!host.api.usable || host.api.e_get_num(H5E_DEFAULT) <= 0) return CloseAnyhow(host, under);
-  const QuietErrors quiet(host.api);
-  const KeepErrors keep(host.api);
-  return CloseAnyhow(host, under);
-}
-
-int DescriptorOf(H5FD_t* under) {
-  void* handle = nullptr;
-  if (under->cls->get_handle == nullptr ||
-      under->cls->get_handle(under, H5P_DEFAULT, &handle) < 0 || handle == nullptr) {
-    return -1;
-  }
-  return *static_cast<int*>(handle);
-}
-
-herr_t LockLocal(H5FD_t* under, unsigned flags) {
-  if (under->cls->lock == nullptr) return 0;
-  return under->cls->lock(under, (flags & H5F_ACC_RDWR) != 0);
-}
-
-void UnlockLocal(H5FD_t* under) {
-  if (under->cls->unlock != nullptr) under->cls->unlock(under);
+  return under != nullptr ? std::make_unique<HostFile>(host, under) : nullptr;
 }
 
 }  // namespace h5mirror::vfd

@@ -5,11 +5,12 @@
 #ifndef H5MIRROR_CLIENT_VFD_PLUGIN_MODES_LOCAL_FILE_H_
 #define H5MIRROR_CLIENT_VFD_PLUGIN_MODES_LOCAL_FILE_H_
 
-#include <string>
+#include <memory>
 
 #include "client_vfd/plugin/config/config.h"
 #include "client_vfd/plugin/host/hdf5_headers.h"
 #include "client_vfd/plugin/host/host_library.h"
+#include "client_vfd/plugin/modes/under_file.h"
 
 namespace h5mirror::vfd {
 
@@ -18,23 +19,13 @@ enum class Locking { kYes, kNo };
 Locking WantedLocking(const HostLibrary& host, hid_t fapl);
 
 // Opens `name` as HDF5 asks. Null: the errors are on the host's stack, deepest first, exactly as
-// the under driver wrote them: h5py reads errno from that text.
-H5FD_t* OpenLocal(const HostLibrary& host, const Config& config, const char* name, unsigned flags,
-                  hid_t fapl, haddr_t maxaddr);
+// the under driver wrote them: h5py reads errno from that text. A lock that fails leaves them there
+// too. `host` must outlive the file.
+std::unique_ptr<UnderFile> OpenLocal(const HostLibrary& host, const Config& config,
+                                     const char* name, unsigned flags, hid_t fapl, haddr_t maxaddr);
 
-// Where the open fails: why, stays on the error stack, which a call of the library clears.
-herr_t CloseLocal(const HostLibrary& host, H5FD_t* under);
-
-// The under driver's file descriptor; -1 if it has none. Borrowed.
-int DescriptorOf(H5FD_t* under);
-
-// sec2's advisory lock. On failure the under driver's error is on the stack.
-herr_t LockLocal(H5FD_t* under, unsigned flags);
-void UnlockLocal(H5FD_t* under);
-
-// The POSIX driver of local_posix.cc.
-H5FD_t* OpenPosix(const char* name, unsigned flags);
-const H5FD_class_t* PosixClass();
+// The POSIX file of local_posix.cc. Null: it cannot be opened.
+std::unique_ptr<UnderFile> OpenPosix(const char* name, unsigned flags);
 
 }  // namespace h5mirror::vfd
 

@@ -2,8 +2,6 @@
 
 #include <utility>
 
-#include "client_vfd/plugin/modes/local_file.h"
-
 namespace h5mirror::vfd {
 
 FileIdentity LocalIdentity(const FileKey& key) {
@@ -14,25 +12,25 @@ FileIdentity LocalIdentity(const FileKey& key) {
   return identity;
 }
 
-LocalMode::LocalMode(const HostLibrary& host, H5FD_t* under, const FileKey& key)
-    : WritableMode(host, under, LocalIdentity(key)), mark_(key) {}
+LocalMode::LocalMode(const HostLibrary& host, std::unique_ptr<UnderFile> under, const FileKey& key)
+    : WritableMode(host, std::move(under), LocalIdentity(key)), mark_(key) {}
 
 herr_t LocalMode::Close() {
   mark_.Remove();
   const herr_t put = CloseLayers();
-  const herr_t result = CloseLocal(host(), under());
+  const herr_t result = CloseUnder();
   return put < 0 ? put : result;
 }
 
-MirroredMode::MirroredMode(const HostLibrary& host, H5FD_t* under, const FileKey& key,
-                           std::unique_ptr<MirroredFile> mirror)
-    : MirroringMode(host, under, LocalIdentity(key), std::move(mirror)), mark_(key) {}
+MirroredMode::MirroredMode(const HostLibrary& host, std::unique_ptr<UnderFile> under,
+                           const FileKey& key, std::unique_ptr<MirroredFile> mirror)
+    : MirroringMode(host, std::move(under), LocalIdentity(key), std::move(mirror)), mark_(key) {}
 
 herr_t MirroredMode::Close() {
   mark_.Remove();
   const herr_t put = CloseLayers();
   mirror().BeforeClose();
-  const herr_t result = CloseLocal(host(), under());
+  const herr_t result = CloseUnder();
   mirror().AfterClose();
   return put < 0 ? put : result;
 }

@@ -15,8 +15,7 @@ FileIdentity LocalIdentity(const FileKey& key);
 
 class LocalMode final : public WritableMode {
  public:
-  // `under` is a driver of the host's, or the POSIX one.
-  LocalMode(const HostLibrary& host, H5FD_t* under, const FileKey& key);
+  LocalMode(const HostLibrary& host, std::unique_ptr<UnderFile> under, const FileKey& key);
   herr_t Close() override;
 
  private:
@@ -25,7 +24,7 @@ class LocalMode final : public WritableMode {
 
 class MirroredMode final : public MirroringMode {
  public:
-  MirroredMode(const HostLibrary& host, H5FD_t* under, const FileKey& key,
+  MirroredMode(const HostLibrary& host, std::unique_ptr<UnderFile> under, const FileKey& key,
                std::unique_ptr<MirroredFile> mirror);
   // The mirrors decide nothing: the result is that of the local file.
   herr_t Close() override;

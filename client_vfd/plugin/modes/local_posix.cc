@@ -8,120 +8,64 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <new>
+#include <memory>
+#include <utility>
 
+#include "base/owned_fd.h"
+#include "client_vfd/plugin/modes/descriptor_io.h"
 #include "client_vfd/plugin/modes/local_file.h"
 
 namespace h5mirror::vfd {
 namespace {
 
-// Linux transfers at most this much in one call.
-constexpr size_t kIoBytesMax = 0x7ffff000;
-
-struct PosixFile {
-  H5FD_t base;
-  int fd;
-  haddr_t eoa;
-  haddr_t eof;
-};
-
-PosixFile* Of(H5FD_t* file) { return reinterpret_cast<PosixFile*>(file); }
-const PosixFile* Of(const H5FD_t* file) { return reinterpret_cast<const PosixFile*>(file); }
-
-herr_t Close(H5FD_t* file) {
-  const int result = close(Of(file)->fd);
-  delete Of(file);
-  return result < 0 ? -1 : 0;
-}
-
-herr_t Query(const H5FD_t*, unsigned long* flags) {
-  *flags = H5FD_FEAT_AGGREGATE_METADATA | H5FD_FEAT_ACCUMULATE_METADATA | H5FD_FEAT_DATA_SIEVE |
-           H5FD_FEAT_AGGREGATE_SMALLDATA | H5FD_FEAT_POSIX_COMPAT_HANDLE |
-           H5FD_FEAT_SUPPORTS_SWMR_IO | H5FD_FEAT_DEFAULT_VFD_COMPATIBLE;
-  return 0;
-}
-
-haddr_t GetEoa(const H5FD_t* file, H5FD_mem_t) { return Of(file)->eoa; }
-haddr_t GetEof(const H5FD_t* file, H5FD_mem_t) { return Of(file)->eof; }
-
-herr_t SetEoa(H5FD_t* file, H5FD_mem_t, haddr_t addr) {
-  Of(file)->eoa = addr;
-  return 0;
-}
-
-herr_t GetHandle(H5FD_t* file, hid_t, void** handle) {
-  *handle = &Of(file)->fd;
-  return 0;
-}
-
-herr_t Read(H5FD_t* file, H5FD_mem_t, hid_t, haddr_t addr, size_t size, void* buffer) {
-  auto* out = static_cast<char*>(buffer);
-  while (size > 0) {
-    const ssize_t n =
-        pread(Of(file)->fd, out, std::min(size, kIoBytesMax), static_cast<off_t>(addr));
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return -1;
-    if (n == 0) {  // Beyond the end of file, within the address space: zeros.
-      std::memset(out, 0, size);
-      return 0;
-    }
-    out += n;
-    addr += static_cast<haddr_t>(n);
-    size -= static_cast<size_t>(n);
+class PosixFile final : public UnderFile {
+ public:
+  // Takes `fd` over.
+  PosixFile(int fd, haddr_t size_bytes) : UnderFile(kSec2Features), fd_(fd), eof_(size_bytes) {}
+  ~PosixFile() override {
+    if (fd_ >= 0) close(fd_);
   }
-  return 0;
-}
 
-herr_t Write(H5FD_t* file, H5FD_mem_t, hid_t, haddr_t addr, size_t size, const void* buffer) {
-  const auto* in = static_cast<const char*>(buffer);
-  while (size > 0) {
-    const ssize_t n =
-        pwrite(Of(file)->fd, in, std::min(size, kIoBytesMax), static_cast<off_t>(addr));
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return -1;
-    in += n;
-    addr += static_cast<haddr_t>(n);
-    size -= static_cast<size_t>(n);
-    Of(file)->eof = std::max(Of(file)->eof, addr);
+  herr_t Read(H5FD_mem_t, hid_t, haddr_t addr, size_t size, void* buffer) override {
+    auto* const out = static_cast<char*>(buffer);
+    const Transferred read = ReadAt(fd_, addr, size, out);
+    if (read.error_number != 0) return -1;
+    // Beyond the end of file, within the address space: zeros.
+    std::memset(out + read.bytes, 0, size - read.bytes);
+    return 0;
   }
-  return 0;
-}
+  herr_t Write(H5FD_mem_t, hid_t, haddr_t addr, size_t size, const void* buffer) override {
+    const Transferred written = WriteAt(fd_, addr, size, static_cast<const char*>(buffer));
+    if (written.bytes > 0) eof_ = std::max<haddr_t>(eof_, addr + written.bytes);
+    return written.bytes == size ? 0 : -1;
+  }
+  herr_t Truncate(hid_t, hbool_t) override {
+    if (eoa() == eof_) return 0;
+    if (ftruncate(fd_, static_cast<off_t>(eoa())) < 0) return -1;
+    eof_ = eoa();
+    return 0;
+  }
+  haddr_t Eof(H5FD_mem_t) const override { return eof_; }
+  bool HasHandle() const override { return true; }
+  herr_t Handle(hid_t, void** handle) override {
+    *handle = &fd_;
+    return 0;
+  }
+  herr_t Lock(hbool_t exclusive) override {
+    return Flock((exclusive ? LOCK_EX : LOCK_SH) | LOCK_NB);
+  }
+  void Unlock() override { Flock(LOCK_UN); }
+  herr_t Close() override { return close(std::exchange(fd_, -1)) < 0 ? -1 : 0; }
 
-herr_t Truncate(H5FD_t* file, hid_t, hbool_t) {
-  PosixFile* f = Of(file);
-  if (f->eoa == f->eof) return 0;
-  if (ftruncate(f->fd, static_cast<off_t>(f->eoa)) < 0) return -1;
-  f->eof = f->eoa;
-  return 0;
-}
-
-herr_t Flock(const PosixFile& file, int operation) {
+ private:
   // A file system without locks is no error, as with HDF5's BEST_EFFORT.
-  return flock(file.fd, operation) < 0 && errno != ENOSYS ? -1 : 0;
-}
+  herr_t Flock(int operation) const {
+    return flock(fd_, operation) < 0 && errno != ENOSYS ? -1 : 0;
+  }
 
-herr_t Lock(H5FD_t* file, hbool_t rw) {
-  return Flock(*Of(file), (rw ? LOCK_EX : LOCK_SH) | LOCK_NB);
-}
-herr_t Unlock(H5FD_t* file) { return Flock(*Of(file), LOCK_UN); }
-
-H5FD_class_t MakeClass() {
-  H5FD_class_t made{};
-  made.version = H5FD_CLASS_VERSION;
-  made.name = "h5mirror_posix";
-  made.close = Close;
-  made.query = Query;
-  made.get_eoa = GetEoa;
-  made.set_eoa = SetEoa;
-  made.get_eof = GetEof;
-  made.get_handle = GetHandle;
-  made.read = Read;
-  made.write = Write;
-  made.truncate = Truncate;
-  made.lock = Lock;
-  made.unlock = Unlock;
-  return made;
-}
+  int fd_;
+  haddr_t eof_;
+};
 
 int OpenFlags(unsigned flags) {
   int o_flags = (flags & H5F_ACC_RDWR) != 0 ? O_RDWR : O_RDONLY;
@@ -133,24 +77,11 @@ int OpenFlags(unsigned flags) {
 
 }  // namespace
 
-const H5FD_class_t* PosixClass() {
-  static const H5FD_class_t posix_class = MakeClass();
-  return &posix_class;
-}
-
-H5FD_t* OpenPosix(const char* name, unsigned flags) {
-  const int fd = open(name, OpenFlags(flags), 0666);
-  if (fd < 0) return nullptr;
+std::unique_ptr<UnderFile> OpenPosix(const char* name, unsigned flags) {
+  OwnedFd fd(open(name, OpenFlags(flags), 0666));
   struct stat status;
-  auto* file = fstat(fd, &status) < 0 ? nullptr : new (std::nothrow) PosixFile{};
-  if (file == nullptr) {
-    close(fd);
-    return nullptr;
-  }
-  file->base.cls = PosixClass();
-  file->fd = fd;
-  file->eof = static_cast<haddr_t>(status.st_size);
-  return &file->base;
+  if (!fd.valid() || fstat(fd.get(), &status) < 0) return nullptr;
+  return std::make_unique<PosixFile>(fd.Release(), static_cast<haddr_t>(status.st_size));
 }
 
 }  // namespace h5mirror::vfd

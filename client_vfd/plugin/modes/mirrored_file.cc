@@ -8,7 +8,6 @@
 #include "client_vfd/plugin/host/fork_guard.h"
 #include "client_vfd/plugin/host/h5_error.h"
 #include "client_vfd/plugin/host/reporter.h"
-#include "client_vfd/plugin/modes/remote_file.h"
 #include "client_vfd/plugin/writes/superblock.h"
 #include "client_vfd/plugin/writes/write_class.h"
 
@@ -19,32 +18,29 @@ namespace {
 // data: comparing them would cost a read of everything.
 constexpr size_t kCompareBytesMax = 64 << 10;
 
-Outcome OutcomeOf(herr_t result) { return result < 0 ? Outcome::kFailed : Outcome::kOk; }
-Phase PhaseOf(hbool_t closing) { return closing ? Phase::kClosing : Phase::kOpen; }
-
 }  // namespace
 
 MirroredFile::MirroredFile(const HostLibrary& host, std::shared_ptr<const Config> config,
-                           MirrorTarget target, H5FD_t* under, int fd)
+                           MirrorTarget target, UnderFile& under, int fd, RemoteFile* remote)
     : host_(host),
       config_(std::move(config)),
       target_(std::move(target)),
       under_(under),
       fd_(fd),
-      is_remote_(IsRemote(target_.intent)),
+      remote_(remote),
       fork_generation_(ForkGeneration()) {}
 
 bool MirroredFile::InForkedChild() const { return ForkGeneration() != fork_generation_; }
 
 void MirroredFile::NoteChildWrite() {
-  if (mirrors_ && !is_remote_) mirrors_->ChildWrote();
+  if (mirrors_ && remote_ == nullptr) mirrors_->ChildWrote();
 }
 
 herr_t MirroredFile::Write(H5FD_mem_t type, hid_t dxpl, haddr_t addr, size_t size,
                            const void* buffer) {
   if (InForkedChild()) {
     NoteChildWrite();
-    return under_->cls->write(under_, type, dxpl, addr, size, buffer);
+    return under_.Write(type, dxpl, addr, size, buffer);
   }
   if (!mirrors_) {
     // Not written at all: the file then keeps its mtime, and a crash before the first real change
@@ -56,7 +52,7 @@ herr_t MirroredFile::Write(H5FD_mem_t type, hid_t dxpl, haddr_t addr, size_t siz
     }
   }
   mirrors_->BeforeWrite(addr, size);
-  const herr_t result = under_->cls->write(under_, type, dxpl, addr, size, buffer);
+  const herr_t result = under_.Write(type, dxpl, addr, size, buffer);
   // A failed write may have written some of it.
   mirrors_->AfterWrite(addr, size, WriteClassOf(type, size, buffer));
   detector_.OnWrite(OutcomeOf(result));
@@ -66,15 +62,15 @@ herr_t MirroredFile::Write(H5FD_mem_t type, hid_t dxpl, haddr_t addr, size_t siz
 
 bool MirroredFile::EqualsLocal(H5FD_mem_t type, hid_t dxpl, haddr_t addr, size_t size,
                                const void* buffer) {
-  if (size > kCompareBytesMax || addr + size > under_->cls->get_eof(under_, type)) return false;
+  if (size > kCompareBytesMax || addr + size > under_.Eof(type)) return false;
   if (!scratch_) scratch_ = std::make_unique<char[]>(kCompareBytesMax);
-  if (under_->cls->read(under_, type, dxpl, addr, size, scratch_.get()) < 0) return false;
+  if (under_.Read(type, dxpl, addr, size, scratch_.get()) < 0) return false;
   return std::memcmp(scratch_.get(), buffer, size) == 0;
 }
 
 bool MirroredFile::Attach() {
   if (mirrors_) return true;
-  if (is_remote_) {
+  if (remote_ != nullptr) {
     std::string error;
     const int failed = BeginRemote(&error);
     if (failed != 0) PushWriteErrno(host_, target_.real_path, failed, error);
@@ -86,7 +82,7 @@ bool MirroredFile::Attach() {
 }
 
 int MirroredFile::BeginRemote(std::string* error) {
-  const int spool = SpoolOf(under_, error);
+  const int spool = remote_->Spool(error);
   if (spool < 0) return EIO;
   auto mirrors = std::make_unique<Mirrors>(host_, config_, target_, spool);
   const int failed = mirrors->AwaitOpened(error);
@@ -97,7 +93,7 @@ int MirroredFile::BeginRemote(std::string* error) {
   }
   scratch_.reset();
   mirrors_ = std::move(mirrors);
-  SetNewestCut(under_, [this] {
+  remote_->SetNewestCut([this] {
     H5mStatus status;
     mirrors_->WorstStatus(&status);
     return status.cut;
@@ -112,8 +108,8 @@ void MirroredFile::WatchSuperblock(haddr_t addr, size_t size, const void* buffer
 }
 
 herr_t MirroredFile::Truncate(hid_t dxpl, hbool_t closing) {
-  const haddr_t size = under_->cls->get_eoa(under_, H5FD_MEM_DEFAULT);
-  const bool changes = size != under_->cls->get_eof(under_, H5FD_MEM_DEFAULT);
+  const haddr_t size = under_.Eoa(H5FD_MEM_DEFAULT);
+  const bool changes = size != under_.Eof(H5FD_MEM_DEFAULT);
   const bool ours = !InForkedChild();
   if (changes && ours && !Attach()) {
     detector_.OnTruncate(PhaseOf(closing), Outcome::kFailed);
@@ -122,20 +118,18 @@ herr_t MirroredFile::Truncate(hid_t dxpl, hbool_t closing) {
   if (changes && !ours) NoteChildWrite();
   const bool tell = changes && ours;
   if (tell) mirrors_->BeforeTruncate(size);
-  const herr_t result =
-      under_->cls->truncate == nullptr ? 0 : under_->cls->truncate(under_, dxpl, closing);
+  const herr_t result = under_.Truncate(dxpl, closing);
   if (tell && result >= 0) mirrors_->AfterTruncate(size);
   if (ours) detector_.OnTruncate(PhaseOf(closing), OutcomeOf(result));
   return result;
 }
 
 herr_t MirroredFile::Flush(hid_t dxpl, hbool_t closing) {
-  const herr_t result =
-      under_->cls->flush == nullptr ? 0 : under_->cls->flush(under_, dxpl, closing);
+  const herr_t result = under_.Flush(dxpl, closing);
   if (InForkedChild()) return result;
   const Moment moment = detector_.OnFlush(PhaseOf(closing), OutcomeOf(result));
   if (moment == Moment::kFlush) CutHere();
-  if (is_remote_ && !closing) return FailRemoteFlush(moment);
+  if (remote_ != nullptr && !closing) return FailRemoteFlush(moment);
   // A close that fails would leave the program with a file that is neither open nor closed.
   return result < 0 || closing ? result : FailFlush();
 }
@@ -171,7 +165,7 @@ herr_t MirroredFile::FailRemoteFlush(Moment moment) {
   H5mStatus status;
   mirrors_->WorstStatus(&status);
   const bool is_lost = status.state == H5M_STATE_OFF || status.state == H5M_STATE_DIVERGED;
-  if (!is_lost && (moment != Moment::kFlush || barrier_result_ == 0)) return 0;
+  if (!is_lost && (moment != Moment::kFlush || barrier_.result() == 0)) return 0;
   const std::string why = *status.message != '\0' ? status.message : "it has not answered in time";
   PushWriteErrno(host_, target_.real_path, is_lost ? ESTALE : ETIMEDOUT,
                  "what was written since the last cut is not on the server: " + why);
@@ -179,31 +173,9 @@ herr_t MirroredFile::FailRemoteFlush(Moment moment) {
 }
 
 void MirroredFile::CutHere() {
-  barrier_done_ = true;
-  if (!mirrors_) {
-    barrier_result_ = 0;  // Nothing changed yet: nothing to cut.
-    return;
-  }
-  H5mBarrier kind = armed_;
-  if (kind == H5M_TICK && config_->flush == FlushKind::kSync) kind = H5M_SYNC;
-  H5mAck ack = ToApi(kind == H5M_COMMIT ? config_->ack_commit : config_->ack_tick);
-  if (kind == H5M_SYNC) ack = H5M_ACK_DURABLE;
-  // Waiting for a tick to become durable by itself could take the server's `durable_every`.
-  if (kind == H5M_TICK && ack == H5M_ACK_DURABLE) kind = H5M_SYNC;
-  const std::string& comment = armed_comment_.empty() ? config_->comment : armed_comment_;
-  barrier_result_ = mirrors_->Barrier(kind, ack, kind == H5M_COMMIT ? comment : "");
-}
-
-void MirroredFile::ArmBarrier(H5mBarrier kind, std::string comment) {
-  armed_ = kind;
-  armed_comment_ = std::move(comment);
-  barrier_done_ = false;
-}
-
-int MirroredFile::FinishBarrier() {
-  armed_ = H5M_TICK;
-  armed_comment_.clear();
-  return barrier_done_ ? barrier_result_ : 1;
+  const ArmedBarrier::Request request = barrier_.Begin(*config_);
+  // Without mirrors nothing changed yet: nothing to cut.
+  barrier_.SetResult(mirrors_ ? mirrors_->Barrier(request.kind, request.ack, request.comment) : 0);
 }
 
 herr_t MirroredFile::BeforeClose() {
@@ -217,7 +189,7 @@ herr_t MirroredFile::AfterClose() {
   if (mirrors_) {
     std::string error;
     const int failed = mirrors_->Close(&error);
-    if (failed != 0 && is_remote_) {
+    if (failed != 0 && remote_ != nullptr) {
       error = "what was written since the last flush is not on the server: " + error;
       PushWriteErrno(host_, target_.real_path, failed, error);
       // Nobody looks at the error of a file that HDF5 closes at the program's end.

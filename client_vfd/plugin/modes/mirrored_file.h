@@ -20,45 +20,49 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "client_vfd/api/session_api.h"
 #include "client_vfd/plugin/config/config.h"
 #include "client_vfd/plugin/host/hdf5_headers.h"
 #include "client_vfd/plugin/host/host_library.h"
-#include "client_vfd/plugin/modes/file_bytes.h"
+#include "client_vfd/plugin/modes/armed_barrier.h"
 #include "client_vfd/plugin/modes/mirrors.h"
+#include "client_vfd/plugin/modes/remote_file.h"
+#include "client_vfd/plugin/modes/under_file.h"
 #include "client_vfd/plugin/writes/barrier_detector.h"
 
 namespace h5mirror::vfd {
 
 class MirroredFile final : public FileBytes {
  public:
-  // `host` and `under` must outlive it; `fd` is the under driver's, and not needed in mode=remote.
+  // `host` and `under` must outlive it. Of a local file, with its descriptor; or with mode=remote.
   MirroredFile(const HostLibrary& host, std::shared_ptr<const Config> config, MirrorTarget target,
-               H5FD_t* under, int fd);
+               UnderFile& under, int fd)
+      : MirroredFile(host, std::move(config), std::move(target), under, fd, nullptr) {}
+  MirroredFile(const HostLibrary& host, std::shared_ptr<const Config> config, MirrorTarget target,
+               RemoteFile& under)
+      : MirroredFile(host, std::move(config), std::move(target), under, -1, &under) {}
 
   // For a remote file that this open makes: asks the server now, and not at the first write. 0, or
   // an errno value and the reason in `error`.
   int BeginNow(std::string* error) { return BeginRemote(error); }
 
   herr_t Read(H5FD_mem_t type, hid_t dxpl, haddr_t addr, size_t size, void* buffer) override {
-    return under_->cls->read(under_, type, dxpl, addr, size, buffer);
+    return under_.Read(type, dxpl, addr, size, buffer);
   }
   herr_t Write(H5FD_mem_t type, hid_t dxpl, haddr_t addr, size_t size, const void* buffer) override;
   herr_t Truncate(hid_t dxpl, hbool_t closing) override;
   herr_t Flush(hid_t dxpl, hbool_t closing) override;
-  haddr_t Eof(H5FD_mem_t type) const override { return under_->cls->get_eof(under_, type); }
-  // Around the close of the under driver. BeforeClose() does not fail.
+  haddr_t Eof(H5FD_mem_t type) const override { return under_.Eof(type); }
+  // Around the close of the under file. BeforeClose() does not fail.
   herr_t BeforeClose() override;
   herr_t AfterClose();
 
   void OpenedForSwmr() { detector_.SetSwmr(true); }
 
-  // The next consistent flush makes this barrier instead of a tick, and waits as `kind` does.
-  // FinishBarrier() has the result: 0 acknowledged as configured, 1 behind or off.
-  void ArmBarrier(H5mBarrier kind, std::string comment);
-  int FinishBarrier();
+  ArmedBarrier& barrier() { return barrier_; }
   // The status of the mirror that is worst off.
   void Status(H5mStatus* status) const;
   // The mirrors' servers, and the status of one mirror.
@@ -66,6 +70,9 @@ class MirroredFile final : public FileBytes {
   void StatusOf(size_t index, H5mStatus* status) const;
 
  private:
+  MirroredFile(const HostLibrary& host, std::shared_ptr<const Config> config, MirrorTarget target,
+               UnderFile& under, int fd, RemoteFile* remote);
+
   bool InForkedChild() const;
   void NoteChildWrite();
   // True: the file has these bytes there already.
@@ -83,16 +90,13 @@ class MirroredFile final : public FileBytes {
   const HostLibrary& host_;
   const std::shared_ptr<const Config> config_;
   const MirrorTarget target_;
-  H5FD_t* const under_;
+  UnderFile& under_;
   const int fd_;
-  const bool is_remote_;
+  RemoteFile* const remote_;  // `under_` in mode=remote; else null
   const unsigned fork_generation_;
   BarrierDetector detector_;
   std::unique_ptr<Mirrors> mirrors_;  // null: no byte was changed yet
-  H5mBarrier armed_ = H5M_TICK;
-  std::string armed_comment_;
-  int barrier_result_ = 1;
-  bool barrier_done_ = false;
+  ArmedBarrier barrier_;
   std::unique_ptr<char[]> scratch_;
 };
 

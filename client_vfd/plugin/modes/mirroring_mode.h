@@ -19,9 +19,9 @@ class MirroringMode : public WritableMode {
   ~MirroringMode() override { DropLayers(); }
 
   void ArmBarrier(H5mBarrier kind, const char* comment) override {
-    mirror_->ArmBarrier(kind, comment);
+    mirror_->barrier().Arm(kind, comment);
   }
-  int FinishBarrier() override { return mirror_->FinishBarrier(); }
+  int FinishBarrier() override { return mirror_->barrier().Finish(); }
   void Status(H5mStatus* status) const override { mirror_->Status(status); }
   std::vector<std::string> Servers() const override { return mirror_->Servers(); }
   void StatusOf(size_t index, H5mStatus* status) const override {
@@ -30,9 +30,10 @@ class MirroringMode : public WritableMode {
 
  protected:
   // `mirror` lies over `under`.
-  MirroringMode(const HostLibrary& host, H5FD_t* under, FileIdentity identity,
+  MirroringMode(const HostLibrary& host, std::unique_ptr<UnderFile> under, FileIdentity identity,
                 std::unique_ptr<MirroredFile> mirror)
-      : WritableMode(host, under, std::move(identity), mirror.get()), mirror_(std::move(mirror)) {}
+      : WritableMode(host, std::move(under), std::move(identity), mirror.get()),
+        mirror_(std::move(mirror)) {}
   MirroredFile& mirror() { return *mirror_; }
 
  private:

@@ -13,6 +13,7 @@
 #include "client_vfd/plugin/host/session_loader.h"
 #include "client_vfd/plugin/host/state_name.h"
 #include "client_vfd/plugin/host/told_once.h"
+#include "client_vfd/plugin/modes/armed_barrier.h"
 
 namespace h5mirror::vfd {
 namespace {
@@ -120,12 +121,6 @@ H5mAttach AttachOf(const Config& config, const MirrorTarget& target, int fd) {
 }
 
 }  // namespace
-
-H5mAck ToApi(Ack ack) {
-  return ack == Ack::kNone      ? H5M_ACK_NONE
-         : ack == Ack::kApplied ? H5M_ACK_APPLIED
-                                : H5M_ACK_DURABLE;
-}
 
 int BadnessOf(H5mState state) {
   switch (state) {

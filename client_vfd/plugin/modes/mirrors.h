@@ -33,8 +33,6 @@ struct MirrorTarget {
 // True: there is no local file.
 constexpr bool IsRemote(H5mIntent intent) { return intent >= H5M_REMOTE_CHANGE; }
 
-H5mAck ToApi(Ack ack);
-
 class Mirrors {
  public:
   // Begins the sessions. A mirror whose session cannot begin is off, and the user is told; the

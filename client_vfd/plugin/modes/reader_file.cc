@@ -20,79 +20,6 @@ constexpr size_t kErrorBytes = 4096;
 // Of a file that could not be opened: enough for HDF5 to look for a superblock.
 constexpr haddr_t kBrokenBytes = 2048;
 
-// Of the module that reads: the session's, or the embedded store's.
-struct ReaderApi {
-  decltype(H5mSessionApi::reader_open) open = nullptr;
-  decltype(H5mSessionApi::reader_read) read = nullptr;
-  decltype(H5mSessionApi::reader_close) close = nullptr;
-};
-
-struct ReaderFile {
-  H5FD_t base{};
-  const HostLibrary* host = nullptr;
-  ReaderApi api;
-  H5mReader* reader = nullptr;  // null: broken, for the reason in `error`
-  H5mReaderInfo info{};
-  std::string name;
-  std::string server;  // that it is read from
-  std::string key;
-  RootPtr root;
-  std::string error;
-  haddr_t eoa = 0;
-};
-
-ReaderFile* Of(H5FD_t* file) { return reinterpret_cast<ReaderFile*>(file); }
-const ReaderFile* Of(const H5FD_t* file) { return reinterpret_cast<const ReaderFile*>(file); }
-
-herr_t Close(H5FD_t* file) {
-  const std::unique_ptr<ReaderFile> owned(Of(file));
-  if (owned->reader != nullptr) owned->api.close(owned->reader);
-  return 0;
-}
-
-herr_t Query(const H5FD_t*, unsigned long* flags) {
-  // sec2's but for POSIX_COMPAT_HANDLE: HDF5 would lstat() the name, and there may be no such file.
-  *flags = H5FD_FEAT_AGGREGATE_METADATA | H5FD_FEAT_ACCUMULATE_METADATA | H5FD_FEAT_DATA_SIEVE |
-           H5FD_FEAT_AGGREGATE_SMALLDATA | H5FD_FEAT_SUPPORTS_SWMR_IO |
-           H5FD_FEAT_DEFAULT_VFD_COMPATIBLE;
-  return 0;
-}
-
-haddr_t GetEoa(const H5FD_t* file, H5FD_mem_t) { return Of(file)->eoa; }
-haddr_t GetEof(const H5FD_t* file, H5FD_mem_t) { return Of(file)->info.size_bytes; }
-
-herr_t SetEoa(H5FD_t* file, H5FD_mem_t, haddr_t address) {
-  Of(file)->eoa = address;
-  return 0;
-}
-
-herr_t Read(H5FD_t* file, H5FD_mem_t type, hid_t, haddr_t address, size_t size, void* buffer) {
-  std::string error;
-  const int error_number = ReadCut(file, type, address, size, buffer, &error);
-  if (error_number == 0) return 0;
-  PushReadErrno(*Of(file)->host, Of(file)->name, error_number, error);
-  return -1;
-}
-
-herr_t Write(H5FD_t* file, H5FD_mem_t, hid_t, haddr_t, size_t, const void*) {
-  PushOpenErrno(*Of(file)->host, Of(file)->name, EROFS, "it is open for reading");
-  return -1;
-}
-
-H5FD_class_t MakeClass() {
-  H5FD_class_t made{};
-  made.version = H5FD_CLASS_VERSION;
-  made.name = "h5mirror_reader";
-  made.close = Close;
-  made.query = Query;
-  made.get_eoa = GetEoa;
-  made.set_eoa = SetEoa;
-  made.get_eof = GetEof;
-  made.read = Read;
-  made.write = Write;
-  return made;
-}
-
 H5mReaderOpen RequestFor(const Config& config, const ReaderTarget& target,
                          const std::string& server) {
   H5mReaderOpen open{};
@@ -146,36 +73,6 @@ ReaderApi LoadReader(const Config& config, std::string* error) {
                         : ReaderApi{api->reader_open, api->reader_read, api->reader_close};
 }
 
-// Opens it, or fills in `error` and `info.error_number`.
-void Start(const Config& config, const ReaderTarget& target, ReaderFile* file) {
-  if (target.name.empty()) {
-    file->info.error_number = ENOENT;
-    file->error = "it lies outside of the server's root";
-    return;
-  }
-  std::array<char, kErrorBytes> error{};
-  file->api = LoadReader(config, &file->error);
-  if (file->api.open == nullptr) {
-    file->info.error_number = ENOSYS;
-    return;
-  }
-  // Versions are numbered by each server, and times are its own: one root, one server.
-  const std::vector<std::string> servers =
-      target.root != nullptr ? std::vector{target.root->server} : config.Servers();
-  int error_number = 0;
-  for (const std::string& server : servers) {
-    const H5mReaderOpen open = RequestFor(config, target, server);
-    file->server = server;
-    file->reader = file->api.open(&open, &file->info, error.data(), error.size());
-    if (file->reader != nullptr) return;
-    file->error += (file->error.empty() ? "" : "; ") +
-                   (servers.size() > 1 ? server + ": " : std::string()) + error.data();
-    // That there is no such file is certain only where all say so.
-    if (error_number == 0 || error_number == ENOENT) error_number = file->info.error_number;
-  }
-  file->info.error_number = error_number;
-}
-
 // HDF5 1.14.4 and older forgets the error all the same, so it is said.
 void SayBroken(const Config& config, const ReaderTarget& target, const ReaderRoot& parent,
                const std::string& error) {
@@ -189,58 +86,98 @@ void SayBroken(const Config& config, const ReaderTarget& target, const ReaderRoo
 
 }  // namespace
 
-H5FD_t* OpenReader(const HostLibrary& host, const Config& config, ReaderTarget target) {
-  auto file = std::make_unique<ReaderFile>();
-  file->base.cls = ReaderClass();
-  file->host = &host;
-  file->name = target.given_name;
-  Start(config, target, file.get());
-  if (file->reader == nullptr) {
-    const int why = file->info.error_number;
+ReaderFile::ReaderFile(const HostLibrary& host, std::string name)
+    : UnderFile(kCommonFeatures | H5FD_FEAT_SUPPORTS_SWMR_IO),
+      host_(host),
+      name_(std::move(name)) {}
+
+ReaderFile::~ReaderFile() {
+  if (reader_ != nullptr) api_.close(reader_);
+}
+
+void ReaderFile::Start(const Config& config, const ReaderTarget& target) {
+  if (target.name.empty()) {
+    info_.error_number = ENOENT;
+    error_ = "it lies outside of the server's root";
+    return;
+  }
+  std::array<char, kErrorBytes> error{};
+  api_ = LoadReader(config, &error_);
+  if (api_.open == nullptr) {
+    info_.error_number = ENOSYS;
+    return;
+  }
+  // Versions are numbered by each server, and times are its own: one root, one server.
+  const std::vector<std::string> servers =
+      target.root != nullptr ? std::vector{target.root->server} : config.Servers();
+  int error_number = 0;
+  for (const std::string& server : servers) {
+    const H5mReaderOpen open = RequestFor(config, target, server);
+    server_ = server;
+    reader_ = api_.open(&open, &info_, error.data(), error.size());
+    if (reader_ != nullptr) return;
+    error_ += (error_.empty() ? "" : "; ") + (servers.size() > 1 ? server + ": " : std::string()) +
+              error.data();
+    // That there is no such file is certain only where all say so.
+    if (error_number == 0 || error_number == ENOENT) error_number = info_.error_number;
+  }
+  info_.error_number = error_number;
+}
+
+std::unique_ptr<ReaderFile> ReaderFile::Open(const HostLibrary& host, const Config& config,
+                                             ReaderTarget target) {
+  std::unique_ptr<ReaderFile> file(new ReaderFile(host, target.given_name));
+  file->Start(config, target);
+  if (file->reader_ == nullptr) {
+    const int why = file->info_.error_number;
     const RootPtr parent = target.root != nullptr ? target.root : target.parent;
     if (parent == nullptr || why == ENOENT || why == EINVAL) {
-      PushOpenErrno(host, target.given_name, file->info.error_number, file->error);
+      PushOpenErrno(host, target.given_name, why, file->error_);
       return nullptr;
     }
-    SayBroken(config, target, *parent, file->error);
-    file->root = parent;
-    file->key = UniqueKey();
-    file->info.size_bytes = kBrokenBytes;
-    return &file.release()->base;
+    SayBroken(config, target, *parent, file->error_);
+    file->root_ = parent;
+    file->key_ = UniqueKey();
+    file->info_.size_bytes = kBrokenBytes;
+    return file;
   }
-  file->root = target.root != nullptr ? target.root : MakeRoot(target, file->server, file->info);
-  if (file->root->live || file->root->at_ns == 0) {
-    file->root->Pin(target.name, {file->info.version, file->info.cut});
+  const H5mReaderInfo& info = file->info_;
+  file->root_ = target.root != nullptr ? target.root : MakeRoot(target, file->server_, info);
+  if (file->root_->live || file->root_->at_ns == 0) {
+    file->root_->Pin(target.name, {info.version, info.cut});
   }
-  file->key = std::string(file->info.identity) + "\n" + std::to_string(file->root->at_ns);
+  file->key_ = std::string(info.identity) + "\n" + std::to_string(file->root_->at_ns);
   Say(config.log, Audience::kLogOnly,
-      target.real_path + ": reader: " + file->info.text +
-          (config.Servers().size() > 1 ? ", on " + file->server : "") +
+      target.real_path + ": reader: " + info.text +
+          (config.Servers().size() > 1 ? ", on " + file->server_ : "") +
           (target.root != nullptr ? ", through " + target.root->name : ""));
-  return &file.release()->base;
+  return file;
 }
 
-const H5FD_class_t* ReaderClass() {
-  static const H5FD_class_t reader_class = MakeClass();
-  return &reader_class;
+herr_t ReaderFile::Read(H5FD_mem_t type, hid_t, haddr_t addr, size_t size, void* buffer) {
+  std::string error;
+  const int error_number = ReadCut(type, addr, size, buffer, &error);
+  if (error_number == 0) return 0;
+  PushReadErrno(host_, name_, error_number, error);
+  return -1;
 }
 
-int ReadCut(H5FD_t* file, H5FD_mem_t type, haddr_t address, size_t size, void* buffer,
-            std::string* error) {
-  ReaderFile* self = Of(file);
-  if (self->reader == nullptr) {
-    *error = self->error;
-    return self->info.error_number;
+herr_t ReaderFile::Write(H5FD_mem_t, hid_t, haddr_t, size_t, const void*) {
+  PushOpenErrno(host_, name_, EROFS, "it is open for reading");
+  return -1;
+}
+
+int ReaderFile::ReadCut(H5FD_mem_t type, haddr_t address, size_t size, void* buffer,
+                        std::string* error) {
+  if (reader_ == nullptr) {
+    *error = error_;
+    return info_.error_number;
   }
   std::array<char, kErrorBytes> text{};
-  const int error_number = self->api.read(self->reader, address, buffer, size,
-                                          type == H5FD_MEM_DRAW, text.data(), text.size());
+  const int error_number =
+      api_.read(reader_, address, buffer, size, type == H5FD_MEM_DRAW, text.data(), text.size());
   if (error_number != 0) *error = text.data();
   return error_number;
 }
-
-RootPtr RootOf(const H5FD_t* file) { return Of(file)->root; }
-const std::string& KeyOf(const H5FD_t* file) { return Of(file)->key; }
-const H5mReaderInfo& InfoOf(const H5FD_t* file) { return Of(file)->info; }
 
 }  // namespace h5mirror::vfd

@@ -1,5 +1,4 @@
-// A version or cut of a file on the server, as a driver below the driver: ReaderMode's `under`.
-// Read-only.
+// A version or cut of a file on the server, below the driver: ReaderMode's `under`. Read-only.
 #ifndef H5MIRROR_CLIENT_VFD_PLUGIN_MODES_READER_FILE_H_
 #define H5MIRROR_CLIENT_VFD_PLUGIN_MODES_READER_FILE_H_
 
@@ -11,6 +10,7 @@
 #include "client_vfd/plugin/host/hdf5_headers.h"
 #include "client_vfd/plugin/host/host_library.h"
 #include "client_vfd/plugin/modes/linked_open.h"
+#include "client_vfd/plugin/modes/under_file.h"
 
 namespace h5mirror::vfd {
 
@@ -26,26 +26,55 @@ struct ReaderTarget {
   RootPtr parent = nullptr;
 };
 
-// Null: it failed, and the reason is on the host's error stack.
-//
-// A linked open that fails although the file may exist gives a file whose reads fail with the
-// reason. Else HDF5 would take the target for a missing one, and read fill values in the place of
-// data.
-H5FD_t* OpenReader(const HostLibrary& host, const Config& config, ReaderTarget target);
+// The functions of the module that reads: the session's, or the embedded store's.
+struct ReaderApi {
+  decltype(H5mSessionApi::reader_open) open = nullptr;
+  decltype(H5mSessionApi::reader_read) read = nullptr;
+  decltype(H5mSessionApi::reader_close) close = nullptr;
+};
 
-const H5FD_class_t* ReaderClass();
+class ReaderFile final : public UnderFile {
+ public:
+  // Null: it failed, and the reason is on the host's error stack. `host` must outlive the file.
+  //
+  // A linked open that fails although the file may exist gives a file whose reads fail with the
+  // reason. Else HDF5 would take the target for a missing one, and read fill values in the place of
+  // data.
+  static std::unique_ptr<ReaderFile> Open(const HostLibrary& host, const Config& config,
+                                          ReaderTarget target);
+  ~ReaderFile() override;
 
-// Reads from a file of ReaderClass(). 0, or an errno value and the reason in `error`; ESTALE: the
-// server no longer holds the cut, or the version.
-int ReadCut(H5FD_t* file, H5FD_mem_t type, haddr_t address, size_t size, void* buffer,
-            std::string* error);
+  herr_t Read(H5FD_mem_t type, hid_t dxpl, haddr_t addr, size_t size, void* buffer) override;
+  // Fails.
+  herr_t Write(H5FD_mem_t type, hid_t dxpl, haddr_t addr, size_t size, const void* buffer) override;
+  haddr_t Eof(H5FD_mem_t) const override { return info_.size_bytes; }
 
-// For a file of ReaderClass(): its root; and a key. Files with equal keys are one file to HDF5.
-// Equal versions that were opened at different times of their roots have different keys, as their
-// links lead elsewhere.
-RootPtr RootOf(const H5FD_t* file);
-const std::string& KeyOf(const H5FD_t* file);
-const H5mReaderInfo& InfoOf(const H5FD_t* file);
+  // Read(), but a failure gives an errno value, and the reason in `error`; 0: done. ESTALE: the
+  // server no longer holds the cut, or the version.
+  int ReadCut(H5FD_mem_t type, haddr_t address, size_t size, void* buffer, std::string* error);
+
+  // What the files that its links lead to are opened from.
+  const RootPtr& root() const { return root_; }
+  // Files with equal keys are one file to HDF5. Equal versions that were opened at different times
+  // of their roots have different keys, as their links lead elsewhere.
+  const std::string& key() const { return key_; }
+  const H5mReaderInfo& info() const { return info_; }
+
+ private:
+  ReaderFile(const HostLibrary& host, std::string name);
+  // Opens it, or fills in `error_` and `info_.error_number`.
+  void Start(const Config& config, const ReaderTarget& target);
+
+  const HostLibrary& host_;
+  const std::string name_;  // as HDF5 passed it
+  ReaderApi api_;
+  H5mReader* reader_ = nullptr;  // null: broken, for the reason in `error_`
+  H5mReaderInfo info_{};
+  std::string server_;  // that it is read from
+  std::string key_;
+  RootPtr root_;
+  std::string error_;
+};
 
 }  // namespace h5mirror::vfd
 

@@ -5,7 +5,7 @@
 namespace h5mirror::vfd {
 
 void ReaderMode::Status(H5mStatus* status) const {
-  const H5mReaderInfo& info = InfoOf(under());
+  const H5mReaderInfo& info = file().info();
   *status = H5mStatus{};
   status->state = H5M_STATE_READING;
   status->cut = info.cut;
@@ -13,10 +13,10 @@ void ReaderMode::Status(H5mStatus* status) const {
   std::snprintf(status->message, sizeof status->message, "%.255s", info.text);
 }
 
-FileIdentity ReaderIdentity(const H5FD_t* under) {
+FileIdentity ReaderIdentity(const ReaderFile& file) {
   FileIdentity identity;
   identity.kind = FileIdentity::Kind::kReader;
-  identity.version = KeyOf(under);
+  identity.version = file.key();
   return identity;
 }
 

@@ -34,9 +34,10 @@ bool IsWrittenRemotely(const HostLibrary& host, const std::string& remote_name) 
   return registry.counts.contains({&host, remote_name});
 }
 
-RemoteMode::RemoteMode(const HostLibrary& host, H5FD_t* under, FileIdentity identity,
-                       std::unique_ptr<MirroredFile> mirror, RootPtr root)
-    : MirroringMode(host, under, std::move(identity), std::move(mirror)), root_(std::move(root)) {
+RemoteMode::RemoteMode(const HostLibrary& host, std::unique_ptr<RemoteFile> under,
+                       FileIdentity identity, std::unique_ptr<MirroredFile> mirror, RootPtr root)
+    : MirroringMode(host, std::move(under), std::move(identity), std::move(mirror)),
+      root_(std::move(root)) {
   Registry& registry = TheRegistry();
   const std::lock_guard lock(registry.mutex);
   ++registry.counts[{&host, this->identity().remote_name}];
@@ -54,7 +55,7 @@ herr_t RemoteMode::Close() {
   Unregister();
   const herr_t put = CloseLayers();
   mirror().BeforeClose();
-  under()->cls->close(under());
+  CloseUnder();
   const herr_t result = mirror().AfterClose();
   return put < 0 ? put : result;
 }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "client_vfd/plugin/modes/mirroring_mode.h"
+#include "client_vfd/plugin/modes/remote_file.h"
 
 namespace h5mirror::vfd {
 
@@ -19,8 +20,8 @@ bool IsWrittenRemotely(const HostLibrary& host, const std::string& remote_name);
 
 class RemoteMode final : public MirroringMode {
  public:
-  // `under` is of RemoteClass(). `root`: for the files that it leads to.
-  RemoteMode(const HostLibrary& host, H5FD_t* under, FileIdentity identity,
+  // `root`: for the files that it leads to.
+  RemoteMode(const HostLibrary& host, std::unique_ptr<RemoteFile> under, FileIdentity identity,
              std::unique_ptr<MirroredFile> mirror, RootPtr root);
   ~RemoteMode() override { Unregister(); }
   // Fails where the server does not have what was written.
@@ -37,9 +38,8 @@ class RemoteMode final : public MirroringMode {
 // HDF5's second look at a file that a RemoteMode has: it finds out, and lets go of this one.
 class RemoteProbe final : public WritableMode {
  public:
-  RemoteProbe(const HostLibrary& host, H5FD_t* under, FileIdentity identity)
-      : WritableMode(host, under, std::move(identity)) {}
-  herr_t Close() override { return under()->cls->close(under()); }
+  RemoteProbe(const HostLibrary& host, std::unique_ptr<RemoteFile> under, FileIdentity identity)
+      : WritableMode(host, std::move(under), std::move(identity)) {}
 };
 
 }  // namespace h5mirror::vfd

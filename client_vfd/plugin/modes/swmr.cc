@@ -71,15 +71,15 @@ SwmrLook::Writer WhoHasOpen(int fd, int* why_errno) {
   return error == EAGAIN ? SwmrLook::Writer::kMaybeAtWork : SwmrLook::Writer::kCannotBeTold;
 }
 
-std::optional<SuperblockAt> FindSuperblock(H5FD_t* under) {
-  const auto read = [under](uint64_t offset, char* out, size_t size) {
-    return under->cls->read(under, H5FD_MEM_SUPER, H5P_DEFAULT, offset, size, out) >= 0;
+std::optional<SuperblockAt> FindSuperblock(UnderFile& under) {
+  const auto read = [&under](uint64_t offset, char* out, size_t size) {
+    return under.Read(H5FD_MEM_SUPER, H5P_DEFAULT, offset, size, out) >= 0;
   };
-  return Find(read, under->cls->get_eof(under, H5FD_MEM_SUPER));
+  return Find(read, under.Eof(H5FD_MEM_SUPER));
 }
 
-SwmrLook LookForSwmrWriter(H5FD_t* under, int fd) {
-  return LookAt(FindSuperblock(under), under->cls->get_eof(under, H5FD_MEM_SUPER), fd);
+SwmrLook LookForSwmrWriter(UnderFile& under, int fd) {
+  return LookAt(FindSuperblock(under), under.Eof(H5FD_MEM_SUPER), fd);
 }
 
 SwmrLook LookForSwmrWriter(const char* path) {

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "client_vfd/plugin/host/hdf5_headers.h"
+#include "client_vfd/plugin/modes/under_file.h"
 
 namespace h5mirror::vfd {
 
@@ -49,19 +50,19 @@ struct SwmrLook {
   std::string closed;
 };
 
-// The superblock of the file below `under`; unset: it has none.
+// The superblock of the file; unset: it has none.
 struct SuperblockAt {
   haddr_t offset;
   std::string bytes;
 };
-std::optional<SuperblockAt> FindSuperblock(H5FD_t* under);
+std::optional<SuperblockAt> FindSuperblock(UnderFile& under);
 
 // Whether another descriptor than `fd` has its file open, on this machine; kNone: none.
 SwmrLook::Writer WhoHasOpen(int fd, int* why_errno);
 
-// Looks at the file below `under`. `fd`, for WhoHasOpen(): its descriptor, open for writing; -1:
+// Looks at the file. `fd`, for WhoHasOpen(): its descriptor, open for writing; -1:
 // the caller knows that no other process has it open.
-SwmrLook LookForSwmrWriter(H5FD_t* under, int fd);
+SwmrLook LookForSwmrWriter(UnderFile& under, int fd);
 
 // The same for a file that is not open yet. kNone, if it cannot be opened for writing.
 SwmrLook LookForSwmrWriter(const char* path);

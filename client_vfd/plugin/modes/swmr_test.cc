@@ -57,10 +57,8 @@ class SwmrLookTest : public testing::Test {
   }
   // As HDF5 without functions of its own opens it.
   SwmrLook LookAsOpened() {
-    H5FD_t* const under = OpenPosix(path_, H5F_ACC_RDWR);
-    const SwmrLook look = LookForSwmrWriter(under, DescriptorOf(under));
-    under->cls->close(under);
-    return look;
+    const std::unique_ptr<UnderFile> under = OpenPosix(path_, H5F_ACC_RDWR);
+    return LookForSwmrWriter(*under, under->Descriptor());
   }
 
   char path_[32] = "/tmp/swmr_test.XXXXXX";

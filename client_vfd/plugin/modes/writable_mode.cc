@@ -4,7 +4,6 @@
 #include <string>
 
 #include "base/superblock_image.h"
-#include "client_vfd/plugin/modes/local_file.h"
 #include "client_vfd/plugin/writes/superblock.h"
 
 namespace h5mirror::vfd {
@@ -63,7 +62,7 @@ herr_t WritableMode::WriteSuperblock(H5FD_mem_t type, hid_t dxpl, haddr_t addr, 
   const void* const written = marked ? marked->data() : buffer;
   const herr_t result = top_->Write(type, dxpl, addr, size, written);
   // H5Fstart_swmr_write, which gives its lock up by a callback, so that readers can come.
-  if (result >= 0 && SwmrFlagOf(addr, size, written) == SwmrFlag::kSet) UnlockLocal(under());
+  if (result >= 0 && SwmrFlagOf(addr, size, written) == SwmrFlag::kSet) under().Unlock();
   return result;
 }
 

@@ -36,11 +36,11 @@ class WritableMode : public DriverFile {
   herr_t BeforeFirstRead() override { return first_read_.Check(host(), under(), *top_); }
 
  protected:
-  // The lowest layer is the driver below; or `mirror` over it, which is the mode's own.
-  WritableMode(const HostLibrary& host, H5FD_t* under, FileIdentity identity)
-      : DriverFile(host, under, std::move(identity)), under_bytes_(under), top_(&under_bytes_) {}
-  WritableMode(const HostLibrary& host, H5FD_t* under, FileIdentity identity, FileBytes* mirror)
-      : DriverFile(host, under, std::move(identity)), under_bytes_(under), top_(mirror) {}
+  // The lowest layer is `under`; or `mirror` over it, which is the mode's own.
+  WritableMode(const HostLibrary& host, std::unique_ptr<UnderFile> under, FileIdentity identity,
+               FileBytes* mirror = nullptr)
+      : DriverFile(host, std::move(under), std::move(identity)),
+        top_(mirror != nullptr ? mirror : &this->under()) {}
 
   // Takes the layers away, from the top: each hands on what it holds. -1: one of them could not.
   herr_t CloseLayers();
@@ -55,7 +55,6 @@ class WritableMode : public DriverFile {
   herr_t WriteSuperblock(H5FD_mem_t type, hid_t dxpl, haddr_t addr, size_t size,
                          const void* buffer);
 
-  UnderBytes under_bytes_;
   FileBytes* top_;
   SwmrFlags swmr_;
   FirstRead first_read_;

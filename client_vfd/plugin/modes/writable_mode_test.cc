@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "client_vfd/plugin/testing/memory_file.h"
@@ -16,7 +17,8 @@ using testing::ElementsAre;
 // A mode of its own over a file in memory.
 class MemoryMode final : public WritableMode {
  public:
-  MemoryMode(const HostLibrary& host, MemoryFile* memory) : WritableMode(host, &memory->base, {}) {}
+  MemoryMode(const HostLibrary& host, std::unique_ptr<MemoryFile> memory)
+      : WritableMode(host, std::move(memory), {}) {}
   herr_t Close() override { return CloseLayers(); }
 };
 
@@ -63,8 +65,6 @@ std::string Superblock(char flags) {
 
 class WritableModeTest : public testing::Test {
  protected:
-  WritableModeTest() { OpenMemory(Superblock(0), &memory_); }
-
   NotingBytes& AddLayer(const char* name) {
     auto layer = std::make_unique<NotingBytes>(name, mode_->bytes(), &notes_);
     NotingBytes& added = *layer;
@@ -76,9 +76,10 @@ class WritableModeTest : public testing::Test {
   }
 
   HostLibrary host_{};
-  MemoryFile memory_;
   std::vector<std::string> notes_;
-  std::unique_ptr<MemoryMode> mode_ = std::make_unique<MemoryMode>(host_, &memory_);
+  std::unique_ptr<MemoryFile> owned_memory_ = std::make_unique<MemoryFile>(Superblock(0));
+  MemoryFile& memory_ = *owned_memory_;  // the mode's
+  std::unique_ptr<MemoryMode> mode_ = std::make_unique<MemoryMode>(host_, std::move(owned_memory_));
 };
 
 TEST_F(WritableModeTest, CallsGoThroughTheLayersFromTheTop) {

@@ -7,11 +7,11 @@ namespace {
 
 // sec2 leaves the lock to a callback that comes right after the open; ours has none, so that the
 // library neither sets nor checks the superblock's status flags.
-bool TakeLock(const OpenCall& call, H5FD_t* under) {
+bool TakeLock(const OpenCall& call, UnderFile& under) {
   if (WantedLocking(call.host, call.fapl) == Locking::kNo) return true;
-  if (LockLocal(under, call.flags) < 0) return false;
+  if (under.Lock((call.flags & H5F_ACC_RDWR) != 0) < 0) return false;
   // As H5F_open does for SWMR writers, so that readers can come.
-  if (call.request.writes_swmr) UnlockLocal(under);
+  if (call.request.writes_swmr) under.Unlock();
   return true;
 }
 
@@ -23,8 +23,7 @@ bool KnowsItsSize(const LocalOpened& opened, unsigned flags) {
       H5F_ACC_TRUNC | H5F_ACC_EXCL | H5F_ACC_SWMR_WRITE | H5F_ACC_SWMR_READ;
   struct stat locked {};
   if ((flags & kOthers) != 0 || opened.fd < 0 || fstat(opened.fd, &locked) != 0) return true;
-  H5FD_t* const under = opened.under;
-  return under->cls->get_eof(under, H5FD_MEM_DEFAULT) == static_cast<haddr_t>(locked.st_size);
+  return opened.under->Eof(H5FD_MEM_DEFAULT) == static_cast<haddr_t>(locked.st_size);
 }
 
 }  // namespace
@@ -36,16 +35,15 @@ LocalOpened OpenLocked(const OpenCall& call) {
     opened.under = OpenLocal(call.host, *call.config, call.request.name.c_str(), call.flags,
                              call.fapl, call.maxaddr);
     if (opened.under == nullptr) return opened;
-    opened.fd = DescriptorOf(opened.under);
+    opened.fd = opened.under->Descriptor();
     if (opened.fd >= 0 && fstat(opened.fd, &opened.status) == 0) {
       opened.key = {&call.host, opened.status.st_dev, opened.status.st_ino};
     }
     if (IsOpenFile(opened.key)) return opened;
-    const bool is_locked = TakeLock(call, opened.under);
+    const bool is_locked = TakeLock(call, *opened.under);
     // Of a file that never rests, whose locks are off, HDF5 says what is wrong.
     if (is_locked && (attempt == kAttempts || KnowsItsSize(opened, call.flags))) return opened;
-    CloseLocal(call.host, opened.under);
-    opened.under = nullptr;
+    opened.under.reset();
     if (!is_locked) return opened;
   }
 }

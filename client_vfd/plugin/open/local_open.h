@@ -4,16 +4,20 @@
 
 #include <sys/stat.h>
 
+#include <memory>
+
 #include "client_vfd/plugin/host/hdf5_headers.h"
 #include "client_vfd/plugin/modes/open_files.h"
+#include "client_vfd/plugin/modes/under_file.h"
 #include "client_vfd/plugin/open/open_facts.h"
 
 namespace h5mirror::vfd {
 
 struct LocalOpened {
-  H5FD_t* under = nullptr;  // null: the reason is on the host's error stack
-  int fd = -1;              // the driver's; -1: it has none
-  struct stat status {};    // as it was before the lock
+  // Null: the reason is on the host's error stack.
+  std::unique_ptr<UnderFile> under;
+  int fd = -1;            // of `under`; -1: it has none
+  struct stat status {};  // as it was before the lock
   FileKey key;
 };
 

@@ -16,7 +16,7 @@ void AddMetadataBuffer(const OpenCall& call, HasMirror has_mirror, WritableMode&
   const auto gathers = has_mirror == HasMirror::kYes ? BufferedFile::Gathers::kNothing
                                                      : BufferedFile::Gathers::kRawData;
   file.AddLayer(std::make_unique<BufferedFile>(
-      BufferedFile::Target{&call.host, file.under(), &file.bytes(), gathers, call.request.name,
+      BufferedFile::Target{&call.host, &file.under(), &file.bytes(), gathers, call.request.name,
                            call.config->metadata_memory_bytes}));
 }
 

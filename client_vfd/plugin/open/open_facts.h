@@ -22,7 +22,7 @@ namespace h5mirror::vfd {
 struct OpenCall {
   HostLibrary& host;
   OpenRequest request;
-  unsigned flags;  // as `request` reads them; for the driver below
+  unsigned flags;  // as `request` reads them; for the file below
   hid_t fapl;
   haddr_t maxaddr;
   RootPtr root = nullptr;  // of a linked open; null: the program names the file itself

@@ -94,18 +94,19 @@ std::unique_ptr<MirroredFile> MakeMirror(const OpenCall& call, const LocalOpened
   target.mode_bits = opened.status.st_mode & 0777;
   target.is_locked = WantedLocking(call.host, call.fapl) == Locking::kYes;
   auto mirror = std::make_unique<MirroredFile>(call.host, call.config, std::move(target),
-                                               opened.under, opened.fd);
+                                               *opened.under, opened.fd);
   if (call.request.writes_swmr) mirror->OpenedForSwmr();
   return mirror;
 }
 
-std::unique_ptr<WritableMode> MakeLocalMode(const OpenCall& call, const LocalOpened& opened,
+std::unique_ptr<WritableMode> MakeLocalMode(const OpenCall& call, LocalOpened& opened,
                                             const LocalLook& look, const Layers& layers) {
   if (!layers.mirror_name) {
-    return std::make_unique<LocalMode>(call.host, opened.under, opened.key);
+    return std::make_unique<LocalMode>(call.host, std::move(opened.under), opened.key);
   }
-  return std::make_unique<MirroredMode>(call.host, opened.under, opened.key,
-                                        MakeMirror(call, opened, look, layers));
+  auto mirror = MakeMirror(call, opened, look, layers);
+  return std::make_unique<MirroredMode>(call.host, std::move(opened.under), opened.key,
+                                        std::move(mirror));
 }
 
 // `fd` as in FirstRead::File.
@@ -126,7 +127,7 @@ void AddLeftOut(const OpenCall& call, const LocalLook& look, const Layers& layer
 }
 
 // A local file that may be written: with the layers that the plan lays between it and HDF5.
-std::unique_ptr<DriverFile> MakeWritable(const OpenCall& call, const LocalOpened& opened,
+std::unique_ptr<DriverFile> MakeWritable(const OpenCall& call, LocalOpened opened,
                                          FileFacts& facts) {
   const LocalLook look = LookAt(call, opened, facts.before());
   const Layers layers = PlanLayers(call.request, *call.config, look.facts, HostName());
@@ -141,16 +142,17 @@ std::unique_ptr<DriverFile> MakeWritable(const OpenCall& call, const LocalOpened
 }
 
 std::unique_ptr<DriverFile> OpenHere(const OpenCall& call, FileFacts& facts) {
-  const LocalOpened opened = OpenLocked(call);
+  LocalOpened opened = OpenLocked(call);
   if (opened.under == nullptr) return nullptr;
-  if (call.request.writes) return MakeWritable(call, opened, facts);
-  return std::make_unique<LocalMode>(call.host, opened.under, opened.key);
+  if (call.request.writes) return MakeWritable(call, std::move(opened), facts);
+  return std::make_unique<LocalMode>(call.host, std::move(opened.under), opened.key);
 }
 
 std::unique_ptr<DriverFile> OpenReading(const OpenCall& call, FileFacts& facts) {
-  H5FD_t* const under = OpenReader(call.host, *call.config, *facts.server_file());
-  if (under == nullptr) return nullptr;
-  return std::make_unique<ReaderMode>(call.host, under, ReaderIdentity(under));
+  auto file = ReaderFile::Open(call.host, *call.config, *facts.server_file());
+  if (file == nullptr) return nullptr;
+  FileIdentity identity = ReaderIdentity(*file);
+  return std::make_unique<ReaderMode>(call.host, std::move(file), std::move(identity));
 }
 
 EmbeddedTarget TargetOf(const OpenCall& call) {
@@ -161,10 +163,12 @@ EmbeddedTarget TargetOf(const OpenCall& call) {
   return target;
 }
 
-std::unique_ptr<DriverFile> WithHistory(const OpenCall& call, FileFacts& facts, H5FD_t* under) {
+std::unique_ptr<DriverFile> WithHistory(const OpenCall& call, FileFacts& facts,
+                                        std::unique_ptr<EmbeddedFile> under) {
   const FileKey key = facts.key();
   const bool looks = LooksForSwmrWriter(call.request, IsOpenFile(key));
-  auto file = std::make_unique<EmbeddedMode>(call.host, under, key);
+  FileIdentity identity = EmbeddedIdentity(key, *under);
+  auto file = std::make_unique<EmbeddedMode>(call.host, std::move(under), std::move(identity), key);
   if (looks) ExpectFirstRead(call, FirstRead::kAskedBefore, *file);
   return file;
 }
@@ -176,8 +180,8 @@ std::unique_ptr<DriverFile> OpenWithHistory(const OpenCall& call, FileFacts& fac
   const struct stat* const before = facts.before();
   target.mode_bits = before != nullptr ? before->st_mode & 0777 : NewFileMode();
   if (plan.has_lock) target.locking = Locking::kNo;
-  H5FD_t* const under = OpenEmbedded(call.host, call.config, target);
-  return under != nullptr ? WithHistory(call, facts, under) : nullptr;
+  auto under = EmbeddedFile::Open(call.host, call.config, target);
+  return under != nullptr ? WithHistory(call, facts, std::move(under)) : nullptr;
 }
 
 std::unique_ptr<DriverFile> OpenAsPlanned(const OpenCall& call, FileFacts& facts, Place place) {
@@ -211,8 +215,8 @@ void FinishEditOf(const OpenCall& call) {
 std::unique_ptr<DriverFile> OpenEmbeddedOrHead(const OpenCall& call, FileFacts& facts) {
   facts.before();  // Before its head is put in order.
   const EmbeddedTarget target = TargetOf(call);
-  H5FD_t* const shared = ShareEmbedded(call.host, call.config, target);
-  if (shared != nullptr) return WithHistory(call, facts, shared);
+  auto shared = EmbeddedFile::Share(call.host, call.config, target);
+  if (shared != nullptr) return WithHistory(call, facts, std::move(shared));
   if (call.request.writes) return OpenAsPlanned(call, facts, Place::kEmbedded);
   HealEmbeddedHead(*call.config, target);
   return OpenAsPlanned(call, facts, Place::kLocal);

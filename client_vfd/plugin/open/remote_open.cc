@@ -29,7 +29,7 @@ bool Makes(const OpenRequest& request) { return request.truncates || request.mak
 
 // MirroredFile, and the session, above and behind `under`.
 std::unique_ptr<MirroredFile> MakeMirror(const OpenCall& call, const ReaderTarget& target,
-                                         H5FD_t* under) {
+                                         RemoteFile& under) {
   const bool makes = Makes(call.request);
   MirrorTarget mirrored;
   mirrored.real_path = target.real_path;
@@ -37,10 +37,9 @@ std::unique_ptr<MirroredFile> MakeMirror(const OpenCall& call, const ReaderTarge
   mirrored.intent = !makes                   ? H5M_REMOTE_CHANGE
                     : call.request.truncates ? H5M_REMOTE_REPLACE
                                              : H5M_REMOTE_NEW;
-  mirrored.base_cut = BaseCutOf(under);
+  mirrored.base_cut = under.base_cut();
   mirrored.mode_bits = makes ? NewFileMode() : 0644;
-  auto mirror =
-      std::make_unique<MirroredFile>(call.host, call.config, std::move(mirrored), under, -1);
+  auto mirror = std::make_unique<MirroredFile>(call.host, call.config, std::move(mirrored), under);
   if (call.request.writes_swmr) mirror->OpenedForSwmr();
   return mirror;
 }
@@ -56,20 +55,16 @@ bool BeginNow(const OpenCall& call, const ReaderTarget& target, MirroredFile& mi
 std::unique_ptr<DriverFile> OpenForWriting(const OpenCall& call, const ReaderTarget& target,
                                            FileIdentity identity) {
   const bool makes = Makes(call.request);
-  H5FD_t* cut = nullptr;
+  std::unique_ptr<ReaderFile> cut;
   if (!makes) {
-    cut = OpenReader(call.host, *call.config, target);
+    cut = ReaderFile::Open(call.host, *call.config, target);
     if (cut == nullptr) return nullptr;
   }
-  H5FD_t* const under = MakeRemote(call.host, call.config, target, cut);
-  std::unique_ptr<MirroredFile> mirror = MakeMirror(call, target, under);
-  if (makes && !BeginNow(call, target, *mirror)) {
-    mirror.reset();
-    under->cls->close(under);
-    return nullptr;
-  }
-  auto file = std::make_unique<RemoteMode>(call.host, under, std::move(identity), std::move(mirror),
-                                           RootOfWriter(*call.config, target));
+  auto under = std::make_unique<RemoteFile>(call.host, call.config, target, std::move(cut));
+  std::unique_ptr<MirroredFile> mirror = MakeMirror(call, target, *under);
+  if (makes && !BeginNow(call, target, *mirror)) return nullptr;
+  auto file = std::make_unique<RemoteMode>(call.host, std::move(under), std::move(identity),
+                                           std::move(mirror), RootOfWriter(*call.config, target));
   if (BuffersMetadata(call.request, *call.config, RealPathOfMissing(call.request.name))) {
     AddMetadataBuffer(call, HasMirror::kYes, *file);
   }
@@ -85,13 +80,14 @@ std::unique_ptr<DriverFile> OpenRemote(const OpenCall& call, ReaderTarget target
     target.parent = std::exchange(target.root, nullptr);
   }
   if (IsWrittenRemotely(call.host, name)) {
-    H5FD_t* const under = MakeRemote(call.host, call.config, target, nullptr);
-    return std::make_unique<RemoteProbe>(call.host, under, RemoteIdentity(name));
+    auto under = std::make_unique<RemoteFile>(call.host, call.config, target, nullptr);
+    return std::make_unique<RemoteProbe>(call.host, std::move(under), RemoteIdentity(name));
   }
   if (writes) return OpenForWriting(call, target, RemoteIdentity(name));
-  H5FD_t* const under = OpenReader(call.host, *call.config, std::move(target));
-  if (under == nullptr) return nullptr;
-  return std::make_unique<ReaderMode>(call.host, under, RemoteIdentity(name, KeyOf(under)));
+  auto file = ReaderFile::Open(call.host, *call.config, std::move(target));
+  if (file == nullptr) return nullptr;
+  FileIdentity identity = RemoteIdentity(name, file->key());
+  return std::make_unique<ReaderMode>(call.host, std::move(file), std::move(identity));
 }
 
 }  // namespace h5mirror::vfd

@@ -17,6 +17,10 @@ enum class Outcome { kOk, kFailed };
 enum class Phase { kOpen, kClosing };
 enum class Moment { kNone, kFlush, kClose };
 
+// Of a callback's result, and of its `closing` flag.
+constexpr Outcome OutcomeOf(int result) { return result < 0 ? Outcome::kFailed : Outcome::kOk; }
+constexpr Phase PhaseOf(bool closing) { return closing ? Phase::kClosing : Phase::kOpen; }
+
 class BarrierDetector {
  public:
   void OnWrite(Outcome outcome);
