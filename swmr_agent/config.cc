@@ -79,7 +79,7 @@ absl::Status SetKey(const std::string& name, const toml::node& node, const std::
   if (name == "publish") return PublishTable(node, where, settings);
   if (name == "server") return ServerTables(node, where, settings);
   if (!IsKey(name)) {
-    const std::string advice = AdviceOnSwmrField(name);
+    const std::string_view advice = AdviceOnSwmrField(name);
     return Refuse(where, StrCat("unknown key \"", name, "\"; ",
                                 advice.empty() ? "there are socket, socket_mode, cache, idle, "
                                                  "tick_len, log_level, [[server]] and [publish]"

@@ -7,14 +7,12 @@
 #include "base/nearest_name.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
-#include "base/swmr_fields.h"
 #include "base/toml_file.h"
 
 namespace h5mirror::server {
 namespace {
 
 std::string SuggestionFor(std::string_view key) {
-  if (const std::string advice = AdviceOnSwmrField(key); !advice.empty()) return advice;
   std::vector<std::string_view> names;
   for (const ConfigKey& candidate : ConfigKeys()) names.push_back(candidate.name);
   return SuggestKey(key, names, "deploy/h5mirrord.toml shows all keys");
