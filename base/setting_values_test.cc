@@ -10,6 +10,10 @@ namespace {
 
 using ::testing::HasSubstr;
 
+struct Log {
+  std::string level;
+};
+
 TEST(SettingValuesTest, PermissionsAreOctalAndBounded) {
   EXPECT_EQ(*ParseOctal("0027", 0777), 027u);
   EXPECT_EQ(*ParseOctal("777", 0777), 0777u);
@@ -20,9 +24,19 @@ TEST(SettingValuesTest, PermissionsAreOctalAndBounded) {
 }
 
 TEST(SettingValuesTest, ThereAreFourLogLevels) {
-  EXPECT_TRUE(CheckLogLevel("warn").ok());
-  EXPECT_THAT(std::string(CheckLogLevel("warning").message()), HasSubstr("debug, info, warn"));
+  const SettingValue<Log> value = LogLevel(&Log::level);
+  Log log;
+  EXPECT_TRUE(value.set("warn", log).ok());
+  EXPECT_EQ(value.show(log), "warn");
+  EXPECT_EQ(value.set("warning", log).message(), "must be one of debug, info, warn, error");
+  EXPECT_EQ(log.level, "warn");
 }
+
+TEST(SettingValuesTest, TwoWordsAreNamedWithOr) {
+  EXPECT_EQ(FindWord("yes", {"true", "false"}).status().message(), "must be true or false");
+}
+
+TEST(SettingValuesTest, AFlagHasDashes) { EXPECT_EQ(SettingFlag("tls_cert"), "--tls-cert"); }
 
 }  // namespace
 }  // namespace h5mirror

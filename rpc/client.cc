@@ -5,7 +5,6 @@
 
 #include "absl/time/clock.h"
 #include "base/status_macros.h"
-#include "rpc/follow_stream.h"
 #include "rpc/mirror_stream.h"
 #include "rpc/status.h"
 
@@ -17,6 +16,38 @@ constexpr absl::Duration kTimeoutDefault = absl::Seconds(30);
 constexpr absl::Duration kReconnectMax = absl::Seconds(2);
 // A courtesy: the server lets go of a cut by itself.
 constexpr absl::Duration kCloseTimeout = absl::Seconds(2);
+
+class Follow final : public FollowStream {
+ public:
+  Follow(const std::shared_ptr<grpc::Channel>& channel, const ClientOptions& options,
+         const v1::FollowFileRequest& request)
+      : options_(options), stub_(v1::Snapshots::NewStub(channel)) {
+    Authorize(options_, context_);
+    reader_ = stub_->FollowFile(&context_, request);
+  }
+  ~Follow() override {
+    if (finished_) return;
+    context_.TryCancel();
+    v1::FollowFileResponse rest;
+    while (reader_->Read(&rest)) {
+    }
+    static_cast<void>(reader_->Finish());
+  }
+
+  bool Read(v1::FollowFileResponse& message) override { return reader_->Read(&message); }
+  void Cancel() override { context_.TryCancel(); }
+  absl::Status Finish() override {
+    finished_ = true;
+    return NameServer(options_, FromGrpc(reader_->Finish()));
+  }
+
+ private:
+  const ClientOptions options_;
+  const std::unique_ptr<v1::Snapshots::Stub> stub_;
+  grpc::ClientContext context_;
+  std::unique_ptr<grpc::ClientReader<v1::FollowFileResponse>> reader_;
+  bool finished_ = false;
+};
 
 enum class Repeat { kNever, kOnceIfUnavailable };
 
@@ -201,7 +232,7 @@ class ClientImpl final : public Client {
   }
 
   std::unique_ptr<FollowStream> FollowFile(const v1::FollowFileRequest& request) override {
-    return StartFollowStream(channel_, options_, request);
+    return std::make_unique<Follow>(channel_, options_, request);
   }
 
   absl::StatusOr<std::unique_ptr<MirrorStream>> OpenMirrorStream() override {

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <iterator>
 #include <string_view>
 
@@ -132,6 +133,15 @@ std::string TokenRelativeTo(const std::filesystem::path& directory, const std::s
 }
 
 }  // namespace
+
+std::vector<std::filesystem::path> StandardDirectories() {
+  std::vector<std::filesystem::path> directories;
+  if (const char* home = std::getenv("HOME"); home != nullptr && *home != '\0') {
+    directories.push_back(std::filesystem::path(home) / ".config/h5mirror");
+  }
+  directories.emplace_back("/etc/h5mirror");
+  return directories;
+}
 
 absl::StatusOr<ClientFile> ReadClientDirectory(const std::filesystem::path& directory) {
   const std::filesystem::path path = directory / "client.toml";

@@ -1,14 +1,21 @@
-// The files with a client's options.
+// Where a client's options are, and the files with them.
 #ifndef H5MIRROR_RPC_CLIENT_FILES_H_
 #define H5MIRROR_RPC_CLIENT_FILES_H_
 
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 
 namespace h5mirror::rpc {
+
+inline constexpr char kServerVariable[] = "H5MIRROR_SERVER";
+
+// The directories of a client's configuration: ~/.config/h5mirror and /etc/h5mirror, the most
+// important one first.
+std::vector<std::filesystem::path> StandardDirectories();
 
 // The options of one directory; unset: it has none. An empty string means "none", and hides the
 // value of less important directories.

@@ -7,7 +7,6 @@
 #include "base/server_list.h"
 #include "base/status_macros.h"
 #include "rpc/client_files.h"
-#include "rpc/client_places.h"
 #include "rpc/server_address.h"
 
 namespace h5mirror::rpc {

@@ -11,7 +11,6 @@
 #include "base/status_macros.h"
 #include "rpc/client_files.h"
 #include "rpc/client_options.h"
-#include "rpc/client_places.h"
 
 namespace h5mirror::rpc {
 namespace {

@@ -82,6 +82,8 @@ bool IsHostName(std::string_view host) {
   return !host.empty() && host.size() <= 253 && std::all_of(host.begin(), host.end(), allowed);
 }
 
+}  // namespace
+
 bool IsLoopback(const std::string& host) {
   in_addr v4{};
   if (inet_pton(AF_INET, host.c_str(), &v4) == 1) return (ntohl(v4.s_addr) >> 24) == 127;
@@ -89,8 +91,6 @@ bool IsLoopback(const std::string& host) {
   if (inet_pton(AF_INET6, host.c_str(), &v6) == 1) return IN6_IS_ADDR_LOOPBACK(&v6);
   return absl::EqualsIgnoreCase(host, "localhost");
 }
-
-}  // namespace
 
 absl::StatusOr<ServerAddress> ParseServerAddress(std::string_view text) {
   if (text.empty()) return Bad(text, "it is empty");

@@ -14,6 +14,9 @@ struct ServerAddress {
   bool loopback = false;  // 127.0.0.0/8, ::1, localhost or a Unix socket
 };
 
+// 127.0.0.0/8, ::1 (without brackets) or localhost.
+bool IsLoopback(const std::string& host);
+
 // Parses HOST, HOST:PORT, [V6], [V6]:PORT or unix:PATH; the port is 7447 unless given.
 // kInvalidArgument quotes the text and says which part is wrong.
 absl::StatusOr<ServerAddress> ParseServerAddress(std::string_view text);

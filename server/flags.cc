@@ -9,7 +9,6 @@
 #include "CLI/CLI.hpp"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "base/cli_words.h"
 #include "base/strings.h"
@@ -40,10 +39,6 @@ constexpr char kFooter[] =
     "4 root cannot be written; 5 root served by another process or of a newer format; 6 cannot\n"
     "listen; 7 stopped before the work in hand was done.";
 
-std::string FlagName(std::string_view key) {
-  return "--" + absl::StrReplaceAll(ToAbsl(key), {{"_", "-"}});
-}
-
 std::string EnvironmentName(std::string_view key) {
   return "H5MIRRORD_" + absl::AsciiStrToUpper(ToAbsl(key));
 }
@@ -52,8 +47,8 @@ using FlagValues = std::map<std::string, std::vector<std::string>, std::less<>>;
 
 void AddSettings(CLI::App& app, FlagValues& values) {
   for (const ConfigKey& key : ConfigKeys()) {
-    app.add_option(FlagName(key.name), values[std::string(key.name)], std::string(key.help))
-        ->type_name(std::string(key.value))
+    app.add_option(SettingFlag(key.name), values[std::string(key.name)], std::string(key.help))
+        ->type_name(std::string(key.value_name))
         ->type_size(1)
         ->allow_extra_args(false)
         ->expected(1)
@@ -66,7 +61,7 @@ void AddSettings(CLI::App& app, FlagValues& values) {
 std::vector<Setting> FlagSettings(const FlagValues& values) {
   std::vector<Setting> settings;
   for (const auto& [key, given] : values) {
-    if (!given.empty()) settings.push_back({key, absl::StrJoin(given, ","), FlagName(key)});
+    if (!given.empty()) settings.push_back({key, absl::StrJoin(given, ","), SettingFlag(key)});
   }
   return settings;
 }

@@ -105,7 +105,7 @@ absl::StatusOr<std::unique_ptr<MirrorServer>> MirrorServer::Start(const Config& 
   auto server = absl::WrapUnique(
       new MirrorServer(config, store, clock, std::move(authenticator), std::move(certificate)));
   if (!config.metrics_listen.empty()) {
-    H5M_RETURN_IF_ERROR(server->metrics_.Serve(config.metrics_listen));
+    H5M_RETURN_IF_ERROR(server->shared_.metrics.Serve(config.metrics_listen));
   }
   H5M_RETURN_IF_ERROR(server->Listen());
   return server;
@@ -115,62 +115,71 @@ MirrorServer::MirrorServer(const Config& config, store::Store& store, Clock& clo
                            std::unique_ptr<Authenticator> authenticator,
                            std::unique_ptr<ServerCertificate> certificate)
     : config_(config),
-      store_(store),
-      clock_(clock),
-      authenticator_(std::move(authenticator)),
       certificate_(std::move(certificate)),
-      callers_(*authenticator_, clock,
-               CallCapacity::Of(config.memory_max_bytes, config.max_sessions,
-                                kCallThreadsMax - kSpareThreads, config.caller_share_percent)),
-      cuts_(clock),
-      metrics_(config.memory_max_bytes),
-      leases_(clock, config.lease_ttl),
-      pruner_(config, store, clock, metrics_),
-      mirrors_(clock),
-      workers_(kWorkers, "send stream"),
-      mirror_({.store = store,
-               .leases = leases_,
-               .clock = clock,
-               .metrics = metrics_,
-               .memory = memory_,
-               .commits = commits_,
-               .pruner = &pruner_,
-               .mirrors = &mirrors_},
-              callers_),
-      files_(Environment(), config.removed_keep),
-      versions_(Environment()),
-      snapshots_(Environment(), config.snapshot_keep, config.tick_len),
-      server_service_(Environment(), {.root = config.root.string(),
-                                      .memory_max_bytes = config.memory_max_bytes,
-                                      .start_time = clock.Now(),
-                                      .session_count = [this] { return mirror_.session_count(); }}),
-      health_(ServiceNames(),
-              [this](const grpc::ServerContextBase& context) { gate_->ProbeBegun(context); }),
-      reflection_(ServiceNames(), *authenticator_) {
+      shared_(config, store, clock, std::move(authenticator)),
+      services_(config, shared_, [this](const grpc::ServerContextBase& context) {
+        entrance_.gate->ProbeBegun(context);
+      }) {
   const absl::StatusOr<std::string> kept =
       ReadRecordFile(config_.root / kMirrorStates, kMirrorStatesBytesMax);
-  if (kept.ok()) mirrors_.Restore(*kept);
+  if (kept.ok()) shared_.mirrors.Restore(*kept);
 }
 
-ServiceEnvironment MirrorServer::Environment() {
-  return {.store = store_,
-          .leases = leases_,
-          .clock = clock_,
-          .metrics = metrics_,
-          .authenticator = *authenticator_,
-          .commits = commits_,
-          .pruner = pruner_,
-          .mirrors = mirrors_,
-          .callers = &callers_,
-          .workers = &workers_,
-          .cuts = &cuts_};
+MirrorServer::Shared::Shared(const Config& config, store::Store& its_store, Clock& its_clock,
+                             std::unique_ptr<Authenticator> its_authenticator)
+    : store(its_store),
+      clock(its_clock),
+      authenticator(std::move(its_authenticator)),
+      callers(*authenticator, clock,
+              CallCapacity::Of(config.memory_max_bytes, config.max_sessions,
+                               kCallThreadsMax - kSpareThreads, config.caller_share_percent)),
+      cuts(clock),
+      metrics(config.memory_max_bytes),
+      leases(clock, config.lease_ttl),
+      pruner(config, store, clock, metrics),
+      mirrors(clock),
+      workers(kWorkers, "send stream") {}
+
+ServiceEnvironment MirrorServer::Shared::Environment() {
+  return {.store = store,
+          .leases = leases,
+          .clock = clock,
+          .metrics = metrics,
+          .authenticator = *authenticator,
+          .commits = commits,
+          .pruner = pruner,
+          .mirrors = mirrors,
+          .callers = &callers,
+          .workers = &workers,
+          .cuts = &cuts};
 }
+
+MirrorServer::Services::Services(const Config& config, Shared& shared,
+                                 HealthService::Observer on_probe)
+    : mirror({.store = shared.store,
+              .leases = shared.leases,
+              .clock = shared.clock,
+              .metrics = shared.metrics,
+              .memory = shared.memory,
+              .commits = shared.commits,
+              .pruner = &shared.pruner,
+              .mirrors = &shared.mirrors},
+             shared.callers),
+      files(shared.Environment(), config.removed_keep),
+      versions(shared.Environment()),
+      snapshots(shared.Environment(), config.snapshot_keep, config.tick_len),
+      server(shared.Environment(), {.root = config.root.string(),
+                                    .memory_max_bytes = config.memory_max_bytes,
+                                    .start_time = shared.clock.Now(),
+                                    .session_count = [this] { return mirror.session_count(); }}),
+      health(ServiceNames(), std::move(on_probe)),
+      reflection(ServiceNames(), *shared.authenticator) {}
 
 MirrorServer::~MirrorServer() { Stop(absl::Seconds(5)); }
 
 absl::Status MirrorServer::ReloadTokens() {
-  H5M_RETURN_IF_ERROR(authenticator_->Reload());
-  callers_.EndRevoked();
+  H5M_RETURN_IF_ERROR(shared_.authenticator->Reload());
+  shared_.callers.EndRevoked();
   return absl::OkStatus();
 }
 
@@ -217,38 +226,41 @@ std::shared_ptr<grpc::ServerCredentials> MirrorServer::PortCredentials(int slot)
   grpc_server_credentials* const credentials = certificate_ == nullptr
                                                    ? grpc_insecure_server_credentials_create()
                                                    : certificate_->MakePortCredentials();
-  return GatedCredentials(credentials, gate_, slot);
+  return GatedCredentials(credentials, entrance_.gate, slot);
 }
 
 absl::Status MirrorServer::Listen() {
   KeepGrpc();
   grpc::ServerBuilder builder;
   ConfigureBuilder(builder);
-  H5M_ASSIGN_OR_RETURN(door_, FrontDoor::Open(config_));
-  gate_ = std::make_shared<CallGate>(*authenticator_, *door_, CallLimitsFor(config_));
-  authenticator_->set_gate(gate_.get());
+  H5M_ASSIGN_OR_RETURN(entrance_.door, FrontDoor::Open(config_));
+  entrance_.gate =
+      std::make_shared<CallGate>(*shared_.authenticator, *entrance_.door, CallLimitsFor(config_));
+  shared_.authenticator->set_gate(entrance_.gate.get());
   for (size_t i = 0; i < config_.listen.size(); ++i) {
     for (int slot = 0; slot < FrontDoor::kSlots; ++slot) {
-      door_->Attach(i, slot,
-                    builder.experimental().AddExternalConnectionAcceptor(
-                        grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
-                        PortCredentials(FrontDoor::SlotOf(i, slot))));
+      entrance_.door->Attach(
+          i, slot,
+          builder.experimental().AddExternalConnectionAcceptor(
+              grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
+              PortCredentials(FrontDoor::SlotOf(i, slot))));
     }
-    ports_.push_back(door_->port(i));
-    addresses_.push_back(config_.listen[i].WithPort(ports_[i]));
+    entrance_.ports.push_back(entrance_.door->port(i));
+    entrance_.addresses.push_back(config_.listen[i].WithPort(entrance_.ports[i]));
   }
   for (grpc::Service* service : std::initializer_list<grpc::Service*>{
-           &mirror_, &files_, &versions_, &snapshots_, &server_service_, &health_}) {
+           &services_.mirror, &services_.files, &services_.versions, &services_.snapshots,
+           &services_.server, &services_.health}) {
     builder.RegisterService(service);
   }
-  if (config_.reflection) builder.RegisterService(&reflection_);
-  mirror_.AddQueues(builder, QueueCount(config_));
-  server_ = builder.BuildAndStart();
-  if (server_ == nullptr) return absl::InternalError("gRPC's server does not start");
-  pruner_.Start();
-  mirror_.Start();
-  health_.StartServing();
-  door_->Start();
+  if (config_.reflection) builder.RegisterService(&services_.reflection);
+  services_.mirror.AddQueues(builder, QueueCount(config_));
+  entrance_.server = builder.BuildAndStart();
+  if (entrance_.server == nullptr) return absl::InternalError("gRPC's server does not start");
+  shared_.pruner.Start();
+  services_.mirror.Start();
+  services_.health.StartServing();
+  entrance_.door->Start();
   timer_ = std::thread([this] {
     pthread_setname_np(pthread_self(), "h5m-timer");
     RunTimer();
@@ -258,7 +270,7 @@ absl::Status MirrorServer::Listen() {
 
 // Not synced: a power loss leaves an older one, or none.
 void MirrorServer::KeepMirrorStates() {
-  const std::optional<std::string> news = mirrors_.TakeNews();
+  const std::optional<std::string> news = shared_.mirrors.TakeNews();
   if (!news) return;
   const absl::Status kept = ReplaceRecordFile(config_.root / kMirrorStates, *news);
   if (!kept.ok() && !absl::IsNotFound(kept)) {
@@ -274,20 +286,21 @@ void MirrorServer::RunTimer() {
       absl::MutexLock lock(&mutex_);
       if (timer_stopping_) return;
     }
-    mirror_.OnTimer();
-    versions_.OnTimer();
-    snapshots_.OnTimer();
-    callers_.OnTimer();
+    services_.mirror.OnTimer();
+    services_.versions.OnTimer();
+    services_.snapshots.OnTimer();
+    shared_.callers.OnTimer();
     if (round % kCertificateRounds == kCertificateRounds - 1) {
       ReloadCertificate().IgnoreError();  // Logged.
     }
     if (round % 4 == 0) {
       KeepMirrorStates();
-      metrics_.mirrors().Set(mirrors_.Sum());
-      metrics_.door().Set({door_->Counts(), door_->Turns(), gate_->refused_calls()});
-      StoreGauges::Get().Sample(store_);
-      metrics_.Sample({ResidentBytes(), store_.memory_used_bytes(),
-                       store_.FreeDiskBytes().value_or(0), clock_.Now()});
+      shared_.metrics.mirrors().Set(shared_.mirrors.Sum());
+      shared_.metrics.door().Set(
+          {entrance_.door->Counts(), entrance_.door->Turns(), entrance_.gate->refused_calls()});
+      StoreGauges::Get().Sample(shared_.store);
+      shared_.metrics.Sample({ResidentBytes(), shared_.store.memory_used_bytes(),
+                              shared_.store.FreeDiskBytes().value_or(0), shared_.clock.Now()});
     }
   }
 }
@@ -298,31 +311,32 @@ void MirrorServer::StopTimer() {
     timer_stopping_ = true;
   }
   if (timer_.joinable()) timer_.join();
-  pruner_.Stop();
+  shared_.pruner.Stop();
   KeepMirrorStates();
 }
 
 void MirrorServer::Stop(absl::Duration timeout) {
-  if (server_ != nullptr) {
-    door_->StopAccepting();
-    health_.StopServing();
-    snapshots_.BeginStop();  // First: that sessions end by it is not that nobody writes any more.
-    mirror_.BeginStop();
-    server_->Shutdown(absl::ToChronoTime(absl::Now() + timeout));
+  if (entrance_.server != nullptr) {
+    entrance_.door->StopAccepting();
+    services_.health.StopServing();
+    // First: that sessions end by it is not that nobody writes any more.
+    services_.snapshots.BeginStop();
+    services_.mirror.BeginStop();
+    entrance_.server->Shutdown(absl::ToChronoTime(absl::Now() + timeout));
   }
-  mirror_.Stop();
+  services_.mirror.Stop();
   StopTimer();
-  server_.reset();
-  if (gate_ != nullptr) gate_->Close();
-  versions_.Stop();
-  snapshots_.Stop();
-  metrics_.StopServing();
+  entrance_.server.reset();
+  if (entrance_.gate != nullptr) entrance_.gate->Close();
+  services_.versions.Stop();
+  services_.snapshots.Stop();
+  shared_.metrics.StopServing();
 }
 
 std::string MirrorServer::Summary() const {
-  return StrCat(mirror_.session_count(), " sessions, ", HumanBytes(ResidentBytes()), " of ",
-                HumanBytes(config_.memory_max_bytes), " memory, ",
-                HumanBytes(store_.FreeDiskBytes().value_or(0)), " of disk free");
+  return StrCat(services_.mirror.session_count(), " sessions, ", HumanBytes(ResidentBytes()),
+                " of ", HumanBytes(config_.memory_max_bytes), " memory, ",
+                HumanBytes(shared_.store.FreeDiskBytes().value_or(0)), " of disk free");
 }
 
 }  // namespace h5mirror::server

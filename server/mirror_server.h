@@ -48,9 +48,9 @@ class MirrorServer {
   ~MirrorServer();
 
   // The addresses it listens on, in the order of config.listen, with their real ports.
-  const std::vector<std::string>& addresses() const { return addresses_; }
-  const std::vector<int>& ports() const { return ports_; }
-  int metrics_port() const { return metrics_.port(); }
+  const std::vector<std::string>& addresses() const { return entrance_.addresses; }
+  const std::vector<int>& ports() const { return entrance_.ports; }
+  int metrics_port() const { return shared_.metrics.port(); }
 
   // Reads the tokens again, and ends the sessions and calls of removed ones. On an error the tokens
   // stay as they were.
@@ -67,11 +67,52 @@ class MirrorServer {
   std::string Summary() const;
 
  private:
+  // What the services share; each may use those above it.
+  struct Shared {
+    Shared(const Config& config, store::Store& store, Clock& clock,
+           std::unique_ptr<Authenticator> authenticator);
+    ServiceEnvironment Environment();
+
+    store::Store& store;
+    Clock& clock;
+    const std::unique_ptr<Authenticator> authenticator;
+    Callers callers;
+    CutBoard cuts;
+    Metrics metrics;
+    LeaseTable leases;
+    SessionMemory memory;
+    CommitBoard commits;
+    HistoryPruner pruner;
+    MirrorStates mirrors;
+    FairPool workers;
+  };
+
+  // All calls of the wire.
+  struct Services {
+    Services(const Config& config, Shared& shared, HealthService::Observer on_probe);
+
+    MirrorService mirror;
+    FilesService files;
+    VersionsService versions;
+    SnapshotsService snapshots;
+    ServerService server;
+    HealthService health;
+    ReflectionService reflection;
+  };
+
+  // The way in: connections, then calls, then gRPC. All null before Listen().
+  struct Entrance {
+    std::unique_ptr<FrontDoor> door;
+    std::shared_ptr<CallGate> gate;
+    std::unique_ptr<grpc::Server> server;
+    std::vector<std::string> addresses;
+    std::vector<int> ports;
+  };
+
   MirrorServer(const Config& config, store::Store& store, Clock& clock,
                std::unique_ptr<Authenticator> authenticator,
                std::unique_ptr<ServerCertificate> certificate);
 
-  ServiceEnvironment Environment();
   std::shared_ptr<grpc::ServerCredentials> PortCredentials(int slot);
   absl::Status Listen();
   void ConfigureBuilder(grpc::ServerBuilder& builder) const;
@@ -80,31 +121,10 @@ class MirrorServer {
   void StopTimer();
 
   const Config config_;
-  store::Store& store_;
-  Clock& clock_;
-  std::unique_ptr<Authenticator> authenticator_;
-  std::unique_ptr<ServerCertificate> certificate_;  // null: no TLS
-  Callers callers_;
-  CutBoard cuts_;
-  Metrics metrics_;
-  LeaseTable leases_;
-  SessionMemory memory_;
-  CommitBoard commits_;
-  HistoryPruner pruner_;
-  MirrorStates mirrors_;
-  FairPool workers_;
-  MirrorService mirror_;
-  FilesService files_;
-  VersionsService versions_;
-  SnapshotsService snapshots_;
-  ServerService server_service_;
-  HealthService health_;
-  ReflectionService reflection_;
-  std::unique_ptr<FrontDoor> door_;
-  std::shared_ptr<CallGate> gate_;
-  std::unique_ptr<grpc::Server> server_;
-  std::vector<std::string> addresses_;
-  std::vector<int> ports_;
+  const std::unique_ptr<ServerCertificate> certificate_;  // null: no TLS
+  Shared shared_;
+  Services services_;
+  Entrance entrance_;
   absl::Mutex mutex_;
   bool timer_stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread timer_;

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/human.h"
-#include "base/setting_values.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "base/swmr_fields.h"
@@ -48,7 +46,7 @@ absl::Status PublishTable(const toml::node& node, const std::string& where, Sett
   for (const auto& [key, value] : *node.as_table()) {
     const std::string name(key.str()), place = StrCat(where, ": ", name);
     if (name == "directory") {
-      H5M_ASSIGN_OR_RETURN(settings.publish_directory, Text(value, place));
+      H5M_ASSIGN_OR_RETURN(settings.texts["publish"], Text(value, place));
     } else if (name == "files" && value.is_array()) {
       for (const toml::node& file : *value.as_array()) {
         H5M_ASSIGN_OR_RETURN(std::string text, Text(file, place));
@@ -61,34 +59,37 @@ absl::Status PublishTable(const toml::node& node, const std::string& where, Sett
   return absl::OkStatus();
 }
 
-absl::Status SetKey(const std::string& name, const toml::node& node, const std::string& where,
-                    Settings& settings) {
-  const std::pair<const char*, std::optional<std::string>*> texts[] = {
-      {"socket", &settings.socket},     {"socket_mode", &settings.socket_mode},
-      {"cache", &settings.cache},       {"idle", &settings.idle},
-      {"tick_len", &settings.tick_len}, {"log_level", &settings.log_level}};
-  for (const auto& [known, value] : texts) {
-    if (name != known) continue;
-    if (const auto* number = node.as_integer(); number != nullptr && name == "tick_len") {
-      *value = StrCat(number->get());
-      return absl::OkStatus();
-    }
-    H5M_ASSIGN_OR_RETURN(*value, Text(node, StrCat(where, ": ", name)));
-    return absl::OkStatus();
-  }
-  if (name == "publish") return PublishTable(node, where, settings);
-  if (name != "server") {
-    const std::string advice = AdviceOnSwmrField(name);
-    return Refuse(where, StrCat("unknown key \"", name, "\"; ",
-                                advice.empty() ? "there are socket, socket_mode, cache, idle, "
-                                                 "tick_len, log_level, [[server]] and [publish]"
-                                               : advice));
-  }
+absl::Status ServerTables(const toml::node& node, const std::string& where, Settings& settings) {
   if (!node.is_array()) return Refuse(where, "write it in two brackets, [[server]]");
   for (const toml::node& table : *node.as_array()) {
     H5M_ASSIGN_OR_RETURN(rpc::ClientSettings server, ServerTable(table, where));
     settings.servers.push_back(std::move(server));
   }
+  return absl::OkStatus();
+}
+
+bool IsKey(std::string_view name) {
+  const absl::Span<const ConfigKey> keys = ConfigKeys();
+  return std::any_of(keys.begin(), keys.end(),
+                     [name](const ConfigKey& key) { return key.name == name; });
+}
+
+absl::Status SetKey(const std::string& name, const toml::node& node, const std::string& where,
+                    Settings& settings) {
+  if (name == "publish") return PublishTable(node, where, settings);
+  if (name == "server") return ServerTables(node, where, settings);
+  if (!IsKey(name)) {
+    const std::string_view advice = AdviceOnSwmrField(name);
+    return Refuse(where, StrCat("unknown key \"", name, "\"; ",
+                                advice.empty() ? "there are socket, socket_mode, cache, idle, "
+                                                 "tick_len, log_level, [[server]] and [publish]"
+                                               : advice));
+  }
+  if (const auto* number = node.as_integer(); number != nullptr && name == "tick_len") {
+    settings.texts[name] = StrCat(number->get());
+    return absl::OkStatus();
+  }
+  H5M_ASSIGN_OR_RETURN(settings.texts[name], Text(node, StrCat(where, ": ", name)));
   return absl::OkStatus();
 }
 
@@ -103,55 +104,61 @@ absl::Status CheckPublished(const std::string& name) {
                 "must be a file's name on the server, without '.', '..' and a leading '/'");
 }
 
-absl::Status SetNumbers(const Settings& settings, Config& config) {
-  if (settings.socket_mode) {
-    const absl::StatusOr<uint32_t> mode = ParseOctal(*settings.socket_mode, 0777);
-    if (!mode.ok()) {
-      return Refuse(StrCat("socket_mode = \"", *settings.socket_mode, "\""),
-                    ToStd(mode.status().message()));
-    }
-    config.socket_mode_bits = *mode;
-  }
-  if (settings.cache) {
-    const absl::StatusOr<uint64_t> bytes = ParseBytes(*settings.cache);
-    if (!bytes.ok() || *bytes < (16 << 20) || *bytes > uint64_t{1} << 42) {
-      return Refuse(StrCat("cache = \"", *settings.cache, "\""), "must be 16 MiB..4 TiB");
-    }
-    config.cache_bytes = *bytes;
-  }
-  if (settings.idle) {
-    const absl::StatusOr<absl::Duration> idle = ParseDuration(*settings.idle);
-    if (!idle.ok() || *idle < absl::Seconds(1) || *idle > absl::Hours(24)) {
-      return Refuse(StrCat("idle = \"", *settings.idle, "\""), "must be 1 s..24 h");
-    }
-    config.idle = *idle;
-  }
-  if (settings.tick_len) {
-    const absl::StatusOr<absl::Duration> tick = ParseTickLen(*settings.tick_len);
-    if (!tick.ok() || *tick > absl::Seconds(1)) {  // An open waits two for the newest cut.
-      return Refuse(StrCat("tick_len = \"", *settings.tick_len, "\""),
-                    "must be 0..1 s; without a unit, tenths of a second");
-    }
-    config.tick_len = *tick;
-  }
-  return absl::OkStatus();
+absl::StatusOr<std::filesystem::path> ParseSocket(std::string_view text) {
+  std::filesystem::path socket(text);
+  // The size of sockaddr_un::sun_path, with its last zero and the end of the other socket's name.
+  if (socket.is_absolute() && rpc::CutMapSocket(socket.string()).size() <= 107) return socket;
+  return absl::InvalidArgumentError("must be an absolute path of at most 102 bytes");
 }
 
-absl::Status SetSocket(const Settings& settings, Config& config) {
-  config.socket = settings.socket.value_or(rpc::UserAgentSocket());
-  if (config.socket.empty()) {
-    return Refuse("socket",
-                  "there is neither XDG_RUNTIME_DIR nor HOME to put it in: name one with --socket");
-  }
-  // The size of sockaddr_un::sun_path, with its last zero and the end of the other socket's name.
-  if (!config.socket.is_absolute() || rpc::CutMapSocket(config.socket.string()).size() > 107) {
-    return Refuse(StrCat("socket = \"", config.socket.string(), "\""),
-                  "must be an absolute path of at most 102 bytes");
-  }
-  return absl::OkStatus();
+absl::StatusOr<absl::Duration> ParseTick(std::string_view text) {
+  const absl::StatusOr<absl::Duration> tick = ParseTickLen(text);
+  if (tick.ok() && *tick <= absl::Seconds(1)) return tick;  // An open waits two for the newest cut.
+  return absl::InvalidArgumentError("must be 0..1 s; without a unit, tenths of a second");
+}
+
+// `value`, with one sentence for whatever it refuses.
+SettingValue<Config> Only(SettingValue<Config> value, std::string sentence) {
+  value.set = [set = std::move(value.set), sentence = std::move(sentence)](std::string_view text,
+                                                                           Config& config) {
+    return set(text, config).ok() ? absl::OkStatus() : absl::InvalidArgumentError(sentence);
+  };
+  return value;
+}
+
+std::vector<ConfigKey> MakeKeys() {
+  const auto show_path = [](const std::filesystem::path& path) { return path.string(); };
+  return {
+      {"socket", "PATH",
+       "Where readers find it; $XDG_RUNTIME_DIR/h5mirror/agent.sock unless given, or "
+       "~/.local/state/h5mirror/agent.sock without XDG_RUNTIME_DIR",
+       ParsedBy(&Config::socket, ParseSocket, show_path)},
+      {"socket_mode", "OCTAL", "Permissions of the socket; 0600 unless given",
+       Permissions(&Config::socket_mode_bits)},
+      {"cache", "SIZE", "Memory for what readers share; 256MiB unless given",
+       Only(BytesIn(&Config::cache_bytes, 16 << 20, uint64_t{1} << 42), "must be 16 MiB..4 TiB")},
+      {"idle", "TIME", "A file that nobody uses is followed for so long; 10m unless given",
+       Only(DurationIn(&Config::idle, absl::Seconds(1), absl::Hours(24)), "must be 1 s..24 h")},
+      {"tick_len", "TIME",
+       "Take a newer cut of a file once in so much time; the server's tick_len unless longer",
+       ParsedBy(&Config::tick_len, ParseTick, HumanDuration)},
+      {"publish", "DIR", "Keep the newest cut of the files that are named as plain .h5 there",
+       ParsedBy(
+           &Config::publish_directory,
+           [](std::string_view text) {
+             return absl::StatusOr<std::filesystem::path>(std::filesystem::path(text));
+           },
+           show_path)},
+      {"log_level", "LEVEL", "debug, info, warn or error", LogLevel(&Config::log_level)},
+  };
 }
 
 }  // namespace
+
+absl::Span<const ConfigKey> ConfigKeys() {
+  static const auto* keys = new std::vector<ConfigKey>(MakeKeys());
+  return *keys;
+}
 
 absl::StatusOr<Settings> ReadConfigFile(const std::filesystem::path& path) {
   H5M_ASSIGN_OR_RETURN(const toml::table table, ReadTomlFile(path));
@@ -164,28 +171,25 @@ absl::StatusOr<Settings> ReadConfigFile(const std::filesystem::path& path) {
 }
 
 Settings Merge(Settings file, Settings flags) {
-  const auto take = [](auto& from, auto& to) {
-    if (from) to = std::move(from);
-  };
-  take(flags.socket, file.socket);
-  take(flags.socket_mode, file.socket_mode);
-  take(flags.cache, file.cache);
-  take(flags.idle, file.idle);
-  take(flags.tick_len, file.tick_len);
-  take(flags.log_level, file.log_level);
-  take(flags.publish_directory, file.publish_directory);
+  for (auto& [key, text] : flags.texts) file.texts[key] = std::move(text);
   if (!flags.servers.empty()) file.servers = std::move(flags.servers);
   if (!flags.publish_files.empty()) file.publish_files = std::move(flags.publish_files);
   return file;
 }
 
 absl::StatusOr<Config> MakeConfig(const Settings& settings) {
+  auto texts = settings.texts;
+  if (texts.try_emplace("socket", rpc::UserAgentSocket()).first->second.empty()) {
+    return Refuse("socket",
+                  "there is neither XDG_RUNTIME_DIR nor HOME to put it in: name one with --socket");
+  }
   Config config;
-  H5M_RETURN_IF_ERROR(SetSocket(settings, config));
-  H5M_RETURN_IF_ERROR(SetNumbers(settings, config));
-  config.log_level = settings.log_level.value_or(config.log_level);
-  if (const absl::Status bad = CheckLogLevel(config.log_level); !bad.ok()) {
-    return Refuse(StrCat("log_level = \"", config.log_level, "\""), ToStd(bad.message()));
+  for (const ConfigKey& key : ConfigKeys()) {
+    const auto given = texts.find(key.name);
+    if (given == texts.end()) continue;
+    if (const absl::Status bad = key.value.set(given->second, config); !bad.ok()) {
+      return Refuse(StrCat(key.name, " = \"", given->second, "\""), ToStd(bad.message()));
+    }
   }
   std::vector<rpc::ClientSettings> servers = settings.servers;
   if (servers.empty()) servers.emplace_back();
@@ -193,7 +197,6 @@ absl::StatusOr<Config> MakeConfig(const Settings& settings) {
     H5M_ASSIGN_OR_RETURN(rpc::ClientOptions options, rpc::ResolveClientOptions(server));
     config.servers.push_back(std::move(options));
   }
-  config.publish_directory = settings.publish_directory.value_or("");
   config.publish_files = settings.publish_files;
   if (config.publish_files.empty() != config.publish_directory.empty()) {
     return Refuse("publish", "wants both a directory and files: --publish DIR NAME...");

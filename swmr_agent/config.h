@@ -5,12 +5,15 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <optional>
+#include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "base/setting_values.h"
 #include "rpc/client_options.h"
 
 namespace h5mirror::agent {
@@ -30,10 +33,14 @@ struct Config {
   std::vector<std::string> publish_files;
 };
 
+using ConfigKey = SettingKey<Config>;
+
+// The settings that are one text, in the order in which --help shows them.
+absl::Span<const ConfigKey> ConfigKeys();
+
 // What flags and file give: text, not yet looked at.
 struct Settings {
-  std::optional<std::string> socket, socket_mode, cache, idle, tick_len, log_level,
-      publish_directory;
+  std::map<std::string, std::string, std::less<>> texts;  // by the names of ConfigKeys()
   std::vector<rpc::ClientSettings> servers;
   std::vector<std::string> publish_files;
 };

@@ -27,7 +27,7 @@ absl::StatusOr<Settings> Read(const std::string& text) {
 
 Settings Valid() {
   Settings settings;
-  settings.socket = "/run/agent.sock";
+  settings.texts["socket"] = "/run/agent.sock";
   settings.servers.push_back({.server = "127.0.0.1:1", .ca = "", .token = ""});
   return settings;
 }
@@ -49,7 +49,7 @@ TEST(AgentConfigTest, FlagsWinOverTheFile) {
       "[publish]\ndirectory = \"/srv\"\nfiles = [\"x.h5\", \"d/y.h5\"]\n");
   ASSERT_TRUE(file.ok()) << file.status();
   Settings flags = Valid();
-  flags.idle = "7s";
+  flags.texts["idle"] = "7s";
   const auto config = MakeConfig(Merge(*file, flags));
   ASSERT_TRUE(config.ok()) << config.status();
   EXPECT_EQ(config->cache_bytes, uint64_t{1} << 30);
@@ -65,9 +65,9 @@ TEST(AgentConfigTest, TickLenIsThatOfVfdSwmr) {
   ASSERT_TRUE(file.ok()) << file.status();
   EXPECT_EQ(MakeConfig(Merge(*file, Valid()))->tick_len, absl::Milliseconds(400));
   Settings flags = Valid();
-  flags.tick_len = "1s";
+  flags.texts["tick_len"] = "1s";
   EXPECT_EQ(MakeConfig(Merge(*file, flags))->tick_len, absl::Seconds(1));
-  flags.tick_len = "11";
+  flags.texts["tick_len"] = "11";
   EXPECT_THAT(MakeConfig(flags).status().message(), HasSubstr("tenths of a second"));
   EXPECT_THAT(Read("max_lag = 7\n").status().message(), HasSubstr("h5mirrord.toml"));
 }
@@ -86,13 +86,13 @@ TEST(AgentConfigTest, BadValuesAreRefusedWithWhatWouldBeRight) {
     change(settings);
     return std::string(MakeConfig(settings).status().message());
   };
-  EXPECT_THAT(refused([](Settings& s) { s.cache = "1MiB"; }), HasSubstr("16 MiB..4 TiB"));
-  EXPECT_THAT(refused([](Settings& s) { s.socket_mode = "9"; }), HasSubstr("octal"));
-  EXPECT_THAT(refused([](Settings& s) { s.socket = "here"; }), HasSubstr("absolute"));
+  EXPECT_THAT(refused([](Settings& s) { s.texts["cache"] = "1MiB"; }), HasSubstr("16 MiB..4 TiB"));
+  EXPECT_THAT(refused([](Settings& s) { s.texts["socket_mode"] = "9"; }), HasSubstr("octal"));
+  EXPECT_THAT(refused([](Settings& s) { s.texts["socket"] = "here"; }), HasSubstr("absolute"));
   EXPECT_THAT(refused([](Settings& s) { s.publish_files = {"a.h5"}; }), HasSubstr("a directory"));
   for (const char* name : {"/a.h5", "../a.h5", "a/../b", "a/"}) {
     EXPECT_THAT(refused([&](Settings& s) {
-                  s.publish_directory = "/srv";
+                  s.texts["publish"] = "/srv";
                   s.publish_files = {name};
                 }),
                 HasSubstr(name));

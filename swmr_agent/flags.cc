@@ -1,6 +1,7 @@
 #include "swmr_agent/flags.h"
 
 #include <iostream>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -31,13 +32,15 @@ constexpr char kFooter[] =
 
 // Its values, as given; empty: not given.
 struct Texts {
-  std::string config, socket, socket_mode, cache, idle, tick_len, log_level, publish, ca, token;
+  std::map<std::string, std::string, std::less<>> keys;
+  std::string config, ca, token;
   std::vector<std::string> servers, files;
 };
 
 void AddOptions(CLI::App& app, Texts& texts) {
-  const auto add = [&](const char* flag, std::string& value, const char* help, const char* type) {
-    app.add_option(flag, value, help)->type_name(type);
+  const auto add = [&](const std::string& flag, std::string& text, std::string_view help,
+                       std::string_view type) {
+    app.add_option(flag, text, std::string(help))->type_name(std::string(type));
   };
   add("--config", texts.config, "Configuration file (TOML); these flags win over it", "FILE");
   app.add_option("--server", texts.servers, "A server to read from; may be given several times")
@@ -45,36 +48,17 @@ void AddOptions(CLI::App& app, Texts& texts) {
       ->allow_extra_args(false);
   add("--ca", texts.ca, "PEM file with the certificate that signs the servers'", "FILE");
   add("--token", texts.token, "The agent's token for the servers", "TOKEN|@FILE");
-  add("--socket", texts.socket,
-      "Where readers find it; $XDG_RUNTIME_DIR/h5mirror/agent.sock unless given, or "
-      "~/.local/state/h5mirror/agent.sock without XDG_RUNTIME_DIR",
-      "PATH");
-  add("--socket-mode", texts.socket_mode, "Permissions of the socket; 0600 unless given", "OCTAL");
-  add("--cache", texts.cache, "Memory for what readers share; 256MiB unless given", "SIZE");
-  add("--idle", texts.idle, "A file that nobody uses is followed for so long; 10m unless given",
-      "TIME");
-  add("--tick-len", texts.tick_len,
-      "Take a newer cut of a file once in so much time; the server's tick_len unless longer",
-      "TIME");
-  add("--publish", texts.publish,
-      "Keep the newest cut of the files that are named as plain .h5 there", "DIR");
-  add("--log-level", texts.log_level, "debug, info, warn or error", "LEVEL");
+  for (const ConfigKey& key : ConfigKeys()) {
+    add(SettingFlag(key.name), texts.keys[std::string(key.name)], key.help, key.value_name);
+  }
   app.add_option("file", texts.files, "With --publish: names on the first server")
       ->type_name("NAME...");
 }
 
 Settings SettingsOf(Texts texts) {
   Settings settings;
-  const auto take = [](std::string& from, std::optional<std::string>& to) {
-    if (!from.empty()) to = std::move(from);
-  };
-  take(texts.socket, settings.socket);
-  take(texts.socket_mode, settings.socket_mode);
-  take(texts.cache, settings.cache);
-  take(texts.idle, settings.idle);
-  take(texts.tick_len, settings.tick_len);
-  take(texts.log_level, settings.log_level);
-  take(texts.publish, settings.publish_directory);
+  std::erase_if(texts.keys, [](const auto& given) { return given.second.empty(); });
+  settings.texts = std::move(texts.keys);
   settings.publish_files = std::move(texts.files);
   if (texts.servers.empty() && (!texts.ca.empty() || !texts.token.empty())) {
     settings.servers.emplace_back();  // Of the client's configuration, with these.

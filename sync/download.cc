@@ -181,6 +181,17 @@ absl::Status DownloadRange(rpc::Client& client, const std::string& name, int64_t
   return Run(client, name, version, reader);
 }
 
+absl::StatusOr<std::string> DownloadBytes(rpc::Client& client, const std::string& name,
+                                          int64_t version, Extent range, Progress& progress) {
+  std::string bytes(range.length, '\0');
+  H5M_RETURN_IF_ERROR(DownloadRange(client, name, version, range, progress,
+                                    [&](uint64_t offset, std::string_view data) {
+                                      bytes.replace(offset - range.offset, data.size(), data);
+                                      return absl::OkStatus();
+                                    }));
+  return bytes;
+}
+
 absl::Status DownloadRanges(rpc::Client& client, const std::string& name, int64_t version,
                             absl::Span<const Extent> ranges, Progress& progress, PieceSink sink) {
   for (; !ranges.empty(); ranges.remove_prefix(std::min(kRangesMax, ranges.size()))) {

@@ -29,6 +29,10 @@ absl::StatusOr<v1::Version> Download(rpc::Client& client, const std::string& nam
 absl::Status DownloadRange(rpc::Client& client, const std::string& name, int64_t version,
                            Extent range, Progress& progress, PieceSink sink);
 
+// The same into memory.
+absl::StatusOr<std::string> DownloadBytes(rpc::Client& client, const std::string& name,
+                                          int64_t version, Extent range, Progress& progress);
+
 // The same for many ranges, which rise and are apart. `sink` also gets what is zeros.
 absl::Status DownloadRanges(rpc::Client& client, const std::string& name, int64_t version,
                             absl::Span<const Extent> ranges, Progress& progress, PieceSink sink);

@@ -74,6 +74,10 @@ absl::StatusOr<v1::Origin> LocalOrigin(const std::filesystem::path& path) {
   return origin;
 }
 
+bool IsSameOrigin(const v1::Origin& a, const v1::Origin& b) {
+  return a.machine_id() == b.machine_id() && a.path() == b.path();
+}
+
 v1::Writer LocalWriter() {
   v1::Writer writer;
   writer.set_claimed_user(OwnUser());

@@ -52,6 +52,9 @@ class LocalFile {
 // This machine and the file's real path. The file need not exist, its directory must.
 absl::StatusOr<v1::Origin> LocalOrigin(const std::filesystem::path& path);
 
+// The same machine and path.
+bool IsSameOrigin(const v1::Origin& a, const v1::Origin& b);
+
 // This process, for versions that it makes.
 v1::Writer LocalWriter();
 

@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "base/errno_status.h"
 #include "base/hex.h"
+#include "base/random.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
 
@@ -143,6 +144,20 @@ absl::StatusOr<std::optional<v1::FileStatus>> FindServerFile(rpc::Client& client
   if (absl::IsNotFound(status.status())) return std::optional<v1::FileStatus>();
   H5M_RETURN_IF_ERROR(status.status());
   return std::optional<v1::FileStatus>(*std::move(status));
+}
+
+absl::StatusOr<bool> MayAdminister(rpc::Client& client) {
+  H5M_ASSIGN_OR_RETURN(const v1::GetServerResponse info, client.GetServer());
+  return std::find(info.rights().begin(), info.rights().end(), "admin") != info.rights().end();
+}
+
+v1::CommitVersionRequest NewCommit(const std::string& name, const std::string& comment) {
+  v1::CommitVersionRequest commit;
+  commit.set_name(name);
+  commit.set_comment(comment);
+  *commit.mutable_writer() = LocalWriter();
+  commit.set_request_id(ToByteString(RandomBytes16()));
+  return commit;
 }
 
 absl::Status CheckNoLease(const std::string& local, const v1::FileStatus& server) {

@@ -12,6 +12,7 @@
 #include "cli/context/context.h"
 #include "cli/context/file_arg.h"
 #include "h5mirror/v1/files.pb.h"
+#include "h5mirror/v1/versions.pb.h"
 #include "rpc/client.h"
 #include "sync/local_file.h"
 
@@ -35,6 +36,12 @@ absl::Status CheckNoEdit(const LocalFile& file);
 // The server's state of a file; nullopt: it has no such file.
 absl::StatusOr<std::optional<v1::FileStatus>> FindServerFile(rpc::Client& client,
                                                              const std::string& name);
+
+// Whether the user's token has the right to administer.
+absl::StatusOr<bool> MayAdminister(rpc::Client& client);
+
+// Asks for a version that this process makes, with an identity for repeats.
+v1::CommitVersionRequest NewCommit(const std::string& name, const std::string& comment);
 
 // kFailedPrecondition names the writer that holds the lease.
 absl::Status CheckNoLease(const std::string& local, const v1::FileStatus& server);

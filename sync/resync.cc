@@ -30,10 +30,6 @@ namespace {
 // No writer holds the lease: what a version waits for is a sync.
 constexpr absl::Duration kCommitTime = absl::Minutes(6);
 
-bool IsHere(const v1::Origin& here, const v1::Origin& origin) {
-  return here.machine_id() == origin.machine_id() && here.path() == origin.path();
-}
-
 // The server's newest cut, and a version with its content.
 struct Base {
   int64_t cut = 0;
@@ -140,9 +136,8 @@ class Resyncer {
   // Before the local bytes are the server's newest version: the way back needs it.
   absl::Status CheckRight() {
     if (request_.from != Side::kRemote) return absl::OkStatus();
-    H5M_ASSIGN_OR_RETURN(const v1::GetServerResponse info, client_.GetServer());
-    const auto& rights = info.rights();
-    if (std::find(rights.begin(), rights.end(), "admin") != rights.end()) return absl::OkStatus();
+    H5M_ASSIGN_OR_RETURN(const bool may_administer, MayAdminister(client_));
+    if (may_administer) return absl::OkStatus();
     return absl::PermissionDeniedError(
         "resync --from remote rolls the server's file back to what it was before the local bytes "
         "were kept as a version, which needs the right to administer; h5mirror recover does not");
@@ -156,11 +151,8 @@ class Resyncer {
       return absl::FailedPreconditionError(
           StrCat(outcome_.name, " has no version yet to compare with; leave out --dry-run"));
     }
-    v1::CommitVersionRequest commit;
-    commit.set_name(outcome_.name);
-    commit.set_comment(StrCat("before a ", request_.verb, " of ", here_.host(), ":", here_.path()));
-    *commit.mutable_writer() = LocalWriter();
-    commit.set_request_id(ToByteString(RandomBytes16()));
+    const v1::CommitVersionRequest commit = NewCommit(
+        outcome_.name, StrCat("before a ", request_.verb, " of ", here_.host(), ":", here_.path()));
     H5M_ASSIGN_OR_RETURN(const v1::CommitVersionResponse kept,
                          client_.CommitVersion(commit, kCommitTime));
     base_.version = kept.version();
@@ -222,7 +214,7 @@ class Resyncer {
   // They are the same: nothing but the record, and who writes the file, is to be changed.
   absl::Status Mend() {
     outcome_.action = ResyncAction::kEqual;
-    if (request_.from == Side::kUndecided && !IsHere(here_, server_.origin())) {
+    if (request_.from == Side::kUndecided && !IsSameOrigin(here_, server_.origin())) {
       return absl::FailedPreconditionError(
           StrCat(request_.local, " is the same as ", outcome_.name, "@", outcome_.version,
                  ", which is written from ", server_.origin().host(), ":", server_.origin().path(),

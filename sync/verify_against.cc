@@ -5,8 +5,6 @@
 #include <utility>
 
 #include "absl/time/clock.h"
-#include "base/hex.h"
-#include "base/random.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "cli/context/file_arg.h"
@@ -65,8 +63,7 @@ class Checker {
     result_.size_bytes = file.size_bytes();
     result_.differing.clear();
     result_.all_listed = true;
-    is_origin_ = here.machine_id() == server_.origin().machine_id() &&
-                 here.path() == server_.origin().path();
+    is_origin_ = IsSameOrigin(here, server_.origin());
     // Another file, perhaps a copy, is as it is whoever writes the original.
     result_.live = server_.has_lease() && is_origin_;
     return result_.live ? CompareLive() : CompareClosed(file);
@@ -125,11 +122,7 @@ class Checker {
   }
 
   absl::StatusOr<v1::Version> CommitVersion(absl::Duration wait) {
-    v1::CommitVersionRequest commit;
-    commit.set_name(result_.name);
-    commit.set_comment("compared with the local file");
-    *commit.mutable_writer() = LocalWriter();
-    commit.set_request_id(ToByteString(RandomBytes16()));
+    v1::CommitVersionRequest commit = NewCommit(result_.name, "compared with the local file");
     commit.mutable_wait()->set_seconds(absl::ToInt64Seconds(wait));
     H5M_ASSIGN_OR_RETURN(const v1::CommitVersionResponse answer,
                          client_.CommitVersion(commit, wait + kAnswerTime));

@@ -6,6 +6,11 @@
 
 namespace h5mirror::tools {
 
+void NoteLocalTime(Context& context, const TimeSpec& spec) {
+  if (spec.local_text.empty()) return;
+  context.Note(StrCat(spec.local_text, " is ", rpc::UtcText(spec.time)));
+}
+
 absl::StatusOr<FileAtVersion> ParseFileAtVersion(std::string_view text, absl::TimeZone zone) {
   const size_t at = text.rfind('@');
   if (at == std::string_view::npos || at == 0) {

@@ -1,4 +1,4 @@
-// FILE@VERSION on the command line.
+// A time, and FILE@VERSION, on the command line.
 #ifndef H5MIRROR_CLI_CONTEXT_VERSION_SPEC_H_
 #define H5MIRROR_CLI_CONTEXT_VERSION_SPEC_H_
 
@@ -8,13 +8,19 @@
 
 #include "absl/status/statusor.h"
 #include "cli/context/context.h"
-#include "cli/context/time_spec.h"
+#include "rpc/time_spec.h"
 #include "rpc/version_spec.h"
 
 namespace h5mirror::tools {
 
+using rpc::kTimeForm;
+using rpc::ParseTimeSpec;
 using rpc::ParseVersionSpec;
+using rpc::TimeSpec;
 using rpc::VersionSpec;
+
+// Says on standard error which time in UTC was understood, where the text named no zone.
+void NoteLocalTime(Context& context, const TimeSpec& spec);
 
 struct FileAtVersion {
   std::string file;

@@ -106,9 +106,7 @@ void AddAdopt(CLI::App& app, Context& context, Action& action) {
       "adopt", "Take a local file that equals the server's newest version as its origin");
   verb->add_option("LOCAL", options->local, "a closed local file")->required();
   verb->add_option("--name", options->name, "the file's name under the server's root");
-  verb->callback([&context, &action, options] {
-    action = [&context, options] { return RunAdopt(context, *options); };
-  });
+  OnVerb(*verb, context, action, options, RunAdopt);
 }
 
 }  // namespace h5mirror::tools

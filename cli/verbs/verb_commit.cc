@@ -1,13 +1,11 @@
 // h5mirror commit: a version of a file as it is, from outside of the program that writes it.
 #include <memory>
 
-#include "base/hex.h"
-#include "base/random.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
-#include "cli/context/file_arg.h"
+#include "cli/context/connected_file.h"
 #include "cli/verbs/verbs.h"
-#include "sync/local_file.h"
+#include "sync/push_plan.h"
 
 namespace h5mirror::tools {
 namespace {
@@ -22,20 +20,14 @@ struct Options {
 constexpr absl::Duration kAnswerTime = absl::Minutes(6);
 
 absl::StatusOr<int> RunCommit(Context& context, const Options& options) {
-  H5M_ASSIGN_OR_RETURN(const FileArg file,
-                       ResolveFileArg(options.file, context.flags().client.server));
-  H5M_ASSIGN_OR_RETURN(rpc::Client * client, context.Connect(file));
-  v1::CommitVersionRequest request;
-  request.set_name(file.name);
-  request.set_comment(options.comment);
+  H5M_ASSIGN_OR_RETURN(const ConnectedFile file, ConnectFile(context, options.file));
+  v1::CommitVersionRequest request = NewCommit(file.name, options.comment);
   const absl::Duration wait = absl::Seconds(options.wait_seconds);
   request.mutable_wait()->set_seconds(absl::ToInt64Seconds(wait));
   request.mutable_wait()->set_nanos(static_cast<int32_t>(
       absl::ToInt64Nanoseconds(wait - absl::Seconds(absl::ToInt64Seconds(wait)))));
-  *request.mutable_writer() = LocalWriter();
-  request.set_request_id(ToByteString(RandomBytes16()));
   H5M_ASSIGN_OR_RETURN(const v1::CommitVersionResponse answer,
-                       client->CommitVersion(request, wait + kAnswerTime));
+                       file.client->CommitVersion(request, wait + kAnswerTime));
   const int64_t number = answer.version().version();
   if (context.json()) {
     context.Print(Json{{"file", file.name},
@@ -64,9 +56,7 @@ void AddCommit(CLI::App& app, Context& context, Action& action) {
                    "seconds to wait for the writer's next flush or close")
       ->capture_default_str()
       ->check(CLI::Range(0.0, 3600.0));
-  verb->callback([&context, &action, options] {
-    action = [&context, options] { return RunCommit(context, *options); };
-  });
+  OnVerb(*verb, context, action, options, RunCommit);
 }
 
 }  // namespace h5mirror::tools

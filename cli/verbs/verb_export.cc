@@ -8,8 +8,7 @@
 #include "base/human.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
-#include "cli/context/file_arg.h"
-#include "cli/context/version_spec.h"
+#include "cli/context/connected_file.h"
 #include "cli/output/progress.h"
 #include "cli/verbs/verbs.h"
 #include "sync/closed_copy.h"
@@ -53,15 +52,9 @@ absl::StatusOr<std::optional<SuperblockPatch>> FindPatch(const Source& source,
                                                          const v1::Version& version,
                                                          Progress& progress) {
   return FindSuperblockPatch(static_cast<uint64_t>(version.size_bytes()),
-                             [&](uint64_t offset, size_t length) -> absl::StatusOr<std::string> {
-                               std::string bytes(length, '\0');
-                               H5M_RETURN_IF_ERROR(DownloadRange(
-                                   *source.client, source.name, version.version(), {offset, length},
-                                   progress, [&](uint64_t at, std::string_view data) {
-                                     bytes.replace(at - offset, data.size(), data);
-                                     return absl::OkStatus();
-                                   }));
-                               return bytes;
+                             [&](uint64_t offset, size_t length) {
+                               return DownloadBytes(*source.client, source.name, version.version(),
+                                                    {offset, length}, progress);
                              });
 }
 
@@ -124,14 +117,8 @@ void NoteClosed(Context& context, const Source& source, const Exported& exported
 }
 
 absl::StatusOr<int> RunExport(Context& context, const Options& options) {
-  H5M_ASSIGN_OR_RETURN(const FileAtVersion wanted,
-                       ParseFileAtVersion(options.file, context.streams().zone));
-  H5M_ASSIGN_OR_RETURN(const FileArg file,
-                       ResolveFileArg(wanted.file, context.flags().client.server));
-  H5M_ASSIGN_OR_RETURN(rpc::Client * client, context.Connect(file));
-  H5M_ASSIGN_OR_RETURN(const int64_t number,
-                       ResolveVersion(context, *client, file.name, wanted.version));
-  const Source source{client, file.name, number};
+  H5M_ASSIGN_OR_RETURN(const ConnectedVersion file, ConnectVersion(context, options.file));
+  const Source source{file.client, file.name, file.version};
   if (options.out == "-") {
     H5M_ASSIGN_OR_RETURN(const Exported exported, ToStandardOutput(context, source));
     NoteClosed(context, source, exported);
@@ -160,9 +147,7 @@ void AddExport(CLI::App& app, Context& context, Action& action) {
   verb->add_option("FILE@VERSION", options->file, kVersionHelp)->required();
   verb->add_option("OUT", options->out, "file to write; - for standard output")->required();
   verb->add_flag("-f,--force", options->force, "replace OUT if it exists");
-  verb->callback([&context, &action, options] {
-    action = [&context, options] { return RunExport(context, *options); };
-  });
+  OnVerb(*verb, context, action, options, RunExport);
 }
 
 }  // namespace h5mirror::tools

@@ -6,8 +6,8 @@
 #include "base/human.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
-#include "cli/context/file_arg.h"
-#include "cli/context/time_spec.h"
+#include "cli/context/connected_file.h"
+#include "cli/context/version_spec.h"
 #include "cli/output/text.h"
 #include "cli/verbs/verbs.h"
 
@@ -77,16 +77,14 @@ absl::StatusOr<std::string> HistoryNotice(rpc::Client& client, const std::string
 
 absl::StatusOr<int> RunLog(Context& context, const Options& options) {
   H5M_ASSIGN_OR_RETURN(v1::ListVersionsRequest request, FirstRequest(context, options));
-  H5M_ASSIGN_OR_RETURN(const FileArg file,
-                       ResolveFileArg(options.file, context.flags().client.server));
-  H5M_ASSIGN_OR_RETURN(rpc::Client * client, context.Connect(file));
+  H5M_ASSIGN_OR_RETURN(const ConnectedFile file, ConnectFile(context, options.file));
   Table table = MakeTable();
   Json versions = Json::array();
   request.set_name(file.name);
   int64_t left = options.limit > 0 ? options.limit : INT64_MAX;
   do {
     request.set_page_size(static_cast<int32_t>(std::min(left, kPageMax)));
-    H5M_ASSIGN_OR_RETURN(const v1::ListVersionsResponse page, client->ListVersions(request));
+    H5M_ASSIGN_OR_RETURN(const v1::ListVersionsResponse page, file.client->ListVersions(request));
     for (const v1::Version& version : page.versions()) {
       if (context.json()) {
         versions.push_back(VersionToJson(version));
@@ -98,7 +96,7 @@ absl::StatusOr<int> RunLog(Context& context, const Options& options) {
     left -= page.versions_size();
     request.set_page_token(page.next_page_token());
   } while (!request.page_token().empty() && left > 0);
-  H5M_ASSIGN_OR_RETURN(const std::string notice, HistoryNotice(*client, file.name));
+  H5M_ASSIGN_OR_RETURN(const std::string notice, HistoryNotice(*file.client, file.name));
   if (context.json()) {
     context.Print(Json{{"file", file.name},
                        {"versions", versions},
@@ -122,9 +120,7 @@ void AddLog(CLI::App& app, Context& context, Action& action) {
   verb->add_option("--until", options->until, "only versions of this time or earlier");
   verb->add_option("-n,--limit", options->limit, "at most this many versions (default: all)")
       ->check(CLI::PositiveNumber);
-  verb->callback([&context, &action, options] {
-    action = [&context, options] { return RunLog(context, *options); };
-  });
+  OnVerb(*verb, context, action, options, RunLog);
 }
 
 }  // namespace h5mirror::tools

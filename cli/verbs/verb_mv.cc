@@ -144,9 +144,7 @@ void AddMv(CLI::App& app, Context& context, Action& action) {
       ->required();
   verb->add_option("--name", options->name,
                    "the mirror's new name, where the local path does not lead to it");
-  verb->callback([&context, &action, options] {
-    action = [&context, options] { return RunMove(context, *options); };
-  });
+  OnVerb(*verb, context, action, options, RunMove);
 }
 
 }  // namespace h5mirror::tools

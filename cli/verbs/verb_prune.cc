@@ -5,7 +5,7 @@
 #include "base/human.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
-#include "cli/context/file_arg.h"
+#include "cli/context/connected_file.h"
 #include "cli/output/progress.h"
 #include "cli/output/text.h"
 #include "cli/verbs/retention_flags.h"
@@ -116,13 +116,11 @@ absl::StatusOr<int> RunPrune(Context& context, const Options& options) {
   if (IsEmpty(options.keep)) return absl::InvalidArgumentError(kTeach);
   v1::PruneVersionsRequest request;
   H5M_ASSIGN_OR_RETURN(*request.mutable_policy(), ToPolicy(options.keep));
-  H5M_ASSIGN_OR_RETURN(const FileArg file,
-                       ResolveFileArg(options.file, context.flags().client.server));
-  H5M_ASSIGN_OR_RETURN(rpc::Client * client, context.Connect(file));
+  H5M_ASSIGN_OR_RETURN(const ConnectedFile file, ConnectFile(context, options.file));
   request.set_name(file.name);
   request.set_dry_run(options.dry_run);
   auto pruning = std::make_unique<Pruning>(context, StrCat("prune ", file.name));
-  H5M_RETURN_IF_ERROR(client->PruneVersions(
+  H5M_RETURN_IF_ERROR(file.client->PruneVersions(
       request,
       [&pruning](const v1::PruneVersionsResponse& message) { return pruning->Take(message); }));
   if (context.json()) {
@@ -148,9 +146,7 @@ void AddPrune(CLI::App& app, Context& context, Action& action) {
   verb->add_option("FILE", options->file, kFileHelp)->required();
   AddRetentionFlags(*verb, options->keep);
   verb->add_flag("--dry-run", options->dry_run, "only show what would be kept and dropped");
-  verb->callback([&context, &action, options] {
-    action = [&context, options] { return RunPrune(context, *options); };
-  });
+  OnVerb(*verb, context, action, options, RunPrune);
 }
 
 }  // namespace h5mirror::tools

@@ -244,9 +244,7 @@ void AddPush(CLI::App& app, Context& context, Action& action) {
       ->capture_default_str()
       ->check(CLI::Range(1, 64));
   verb->add_flag("-q,--quiet", options->quiet, "say nothing but errors");
-  verb->callback([&context, &action, options] {
-    action = [&context, options] { return RunPush(context, *options); };
-  });
+  OnVerb(*verb, context, action, options, RunPush);
 }
 
 }  // namespace h5mirror::tools

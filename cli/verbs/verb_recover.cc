@@ -15,7 +15,6 @@
 #include "base/errno_status.h"
 #include "base/hex.h"
 #include "base/human.h"
-#include "base/random.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "cli/context/file_arg.h"
@@ -64,10 +63,7 @@ struct Plan {
     return version.version() == status.newest_version().version() && !has_newer_cut;
   }
   // The local file is the one that the server's is a mirror of.
-  bool is_here() const {
-    return here.machine_id() == status.origin().machine_id() &&
-           here.path() == status.origin().path();
-  }
+  bool is_here() const { return IsSameOrigin(here, status.origin()); }
 };
 
 // A name beside the local file that nothing has.
@@ -130,12 +126,9 @@ std::string NewerCutText(const Plan& plan) {
 // What was flushed and is in no version yet, as after a server was killed, must not be gone back
 // past.
 absl::Status KeepNewerCut(Context& context, Plan& plan) {
-  v1::CommitVersionRequest commit;
-  commit.set_name(plan.arg.name);
-  commit.set_comment("the newest cut, kept by h5mirror recover");
+  v1::CommitVersionRequest commit =
+      NewCommit(plan.arg.name, "the newest cut, kept by h5mirror recover");
   commit.mutable_wait();  // Nobody writes it.
-  *commit.mutable_writer() = LocalWriter();
-  commit.set_request_id(ToByteString(RandomBytes16()));
   const absl::StatusOr<v1::CommitVersionResponse> kept =
       plan.client->CommitVersion(commit, kCommitTime);
   if (!kept.ok()) {
@@ -158,13 +151,7 @@ absl::Status KeepNewerCut(Context& context, Plan& plan) {
 
 // Of the version's bytes, which are read from the server.
 absl::StatusOr<std::string> ReadVersionBytes(const Plan& plan, Extent range, Progress& progress) {
-  std::string bytes(range.length, '\0');
-  H5M_RETURN_IF_ERROR(DownloadRange(*plan.client, plan.arg.name, plan.version.version(), range,
-                                    progress, [&](uint64_t offset, std::string_view data) {
-                                      bytes.replace(offset - range.offset, data.size(), data);
-                                      return absl::OkStatus();
-                                    }));
-  return bytes;
+  return DownloadBytes(*plan.client, plan.arg.name, plan.version.version(), range, progress);
 }
 
 // Whether the old file has the bytes of the version, with the patch on them, in `range`.
@@ -212,9 +199,8 @@ absl::Status FindOldFile(Plan& plan) {
 // replaced.
 absl::Status CheckRight(const Plan& plan) {
   if (!plan.is_newest() || plan.is_here()) return absl::OkStatus();
-  H5M_ASSIGN_OR_RETURN(const v1::GetServerResponse info, plan.client->GetServer());
-  const auto& rights = info.rights();
-  if (std::find(rights.begin(), rights.end(), "admin") != rights.end()) return absl::OkStatus();
+  H5M_ASSIGN_OR_RETURN(const bool may_administer, MayAdminister(*plan.client));
+  if (may_administer) return absl::OkStatus();
   return absl::PermissionDeniedError(
       StrCat(plan.arg.name, " is written from ", plan.status.origin().host(), ":",
              plan.status.origin().path(),
@@ -483,9 +469,7 @@ void AddRecover(CLI::App& app, Context& context, Action& action) {
   verb->add_option("--name", options->name,
                    "the file's name under the server's root, where there is no record");
   verb->add_flag("--dry-run", options->dry_run, "say what would be done");
-  verb->callback([&context, &action, options] {
-    action = [&context, options] { return RunRecover(context, *options); };
-  });
+  OnVerb(*verb, context, action, options, RunRecover);
 }
 
 }  // namespace h5mirror::tools

@@ -199,9 +199,7 @@ void AddRehome(CLI::App& app, Context& context, Action& action) {
                    "only records of this address; without it all whose server your configuration "
                    "does not name");
   verb->add_flag("--dry-run", options->dry_run, "say what would be done");
-  verb->callback([&context, &action, options] {
-    action = [&context, options] { return RunRehome(context, *options); };
-  });
+  OnVerb(*verb, context, action, options, RunRehome);
 }
 
 }  // namespace h5mirror::tools

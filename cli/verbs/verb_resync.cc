@@ -155,9 +155,7 @@ void AddResync(CLI::App& app, Context& context, Action& action) {
   verb->add_option("--name", request.name, "name under the server's root (one file only)");
   verb->add_flag("--any", options->any, "also what is not HDF5, or was not closed cleanly");
   verb->add_flag("--dry-run", request.dry_run, "say what would be sent");
-  verb->callback([&context, &action, options] {
-    action = [&context, options] { return RunResync(context, *options); };
-  });
+  OnVerb(*verb, context, action, options, RunResync);
 }
 
 }  // namespace h5mirror::tools

@@ -4,7 +4,7 @@
 #include "base/human.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
-#include "cli/context/file_arg.h"
+#include "cli/context/connected_file.h"
 #include "cli/output/text.h"
 #include "cli/verbs/verbs.h"
 #include "sync/local_file.h"
@@ -35,13 +35,11 @@ Json RemovedToJson(const v1::RemovedFile& removed) {
 }
 
 absl::StatusOr<int> RunRemove(Context& context, const RemoveOptions& options) {
-  H5M_ASSIGN_OR_RETURN(const FileArg file,
-                       ResolveFileArg(options.file, context.flags().client.server));
-  H5M_ASSIGN_OR_RETURN(rpc::Client * client, context.Connect(file));
+  H5M_ASSIGN_OR_RETURN(const ConnectedFile file, ConnectFile(context, options.file));
   v1::RemoveFileRequest request;
   request.set_name(file.name);
   *request.mutable_writer() = LocalWriter();
-  H5M_ASSIGN_OR_RETURN(const v1::RemovedFile removed, client->RemoveFile(request));
+  H5M_ASSIGN_OR_RETURN(const v1::RemovedFile removed, file.client->RemoveFile(request));
   if (context.json()) context.Print(Json{{"file", file.name}, {"removed", RemovedToJson(removed)}});
   context.Say(StrCat(file.name, " and its history are removed; until ",
                      LocalTime(FromProto(removed.expire_time()), context.streams().zone),
@@ -120,9 +118,7 @@ void AddRm(CLI::App& app, Context& context, Action& action) {
   CLI::App* verb = app.add_subcommand(
       "rm", "Remove a file and its history from the server; `undelete` brings them back");
   verb->add_option("FILE", options->file, kFileHelp)->required();
-  verb->callback([&context, &action, options] {
-    action = [&context, options] { return RunRemove(context, *options); };
-  });
+  OnVerb(*verb, context, action, options, RunRemove);
 }
 
 void AddUndelete(CLI::App& app, Context& context, Action& action) {
@@ -131,9 +127,7 @@ void AddUndelete(CLI::App& app, Context& context, Action& action) {
   verb->add_option("FILE", options->file, "the name that it had: its newest removal");
   verb->add_option("--id", options->removal_id, "a certain removal, see h5mirror ls --removed");
   verb->add_option("--as", options->new_name, "another name (default: the one that it had)");
-  verb->callback([&context, &action, options] {
-    action = [&context, options] { return RunUndelete(context, *options); };
-  });
+  OnVerb(*verb, context, action, options, RunUndelete);
 }
 
 }  // namespace h5mirror::tools

@@ -5,8 +5,7 @@
 #include "base/random.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
-#include "cli/context/file_arg.h"
-#include "cli/context/version_spec.h"
+#include "cli/context/connected_file.h"
 #include "cli/verbs/verbs.h"
 #include "sync/local_file.h"
 
@@ -20,33 +19,27 @@ struct Options {
 };
 
 absl::StatusOr<int> RunRollback(Context& context, const Options& options) {
-  H5M_ASSIGN_OR_RETURN(const FileAtVersion wanted,
-                       ParseFileAtVersion(options.file, context.streams().zone));
-  H5M_ASSIGN_OR_RETURN(const FileArg file,
-                       ResolveFileArg(wanted.file, context.flags().client.server));
-  H5M_ASSIGN_OR_RETURN(rpc::Client * client, context.Connect(file));
-  H5M_ASSIGN_OR_RETURN(const int64_t number,
-                       ResolveVersion(context, *client, file.name, wanted.version));
+  H5M_ASSIGN_OR_RETURN(const ConnectedVersion file, ConnectVersion(context, options.file));
   v1::RollbackVersionRequest request;
   request.set_name(file.name);
-  request.set_version(number);
-  request.set_comment(options.comment.empty() ? StrCat("rollback to version ", number)
+  request.set_version(file.version);
+  request.set_comment(options.comment.empty() ? StrCat("rollback to version ", file.version)
                                               : options.comment);
   *request.mutable_writer() = LocalWriter();
   request.set_request_id(ToByteString(RandomBytes16()));
   request.set_revoke_lease(options.revoke_lease);
-  absl::StatusOr<v1::Version> version = client->RollbackVersion(request);
+  absl::StatusOr<v1::Version> version = file.client->RollbackVersion(request);
   if (absl::IsFailedPrecondition(version.status()) && !options.revoke_lease) {
     return absl::FailedPreconditionError(StrCat(
         version.status().message(), "; let the writer close, or fence it with --revoke-lease"));
   }
   H5M_RETURN_IF_ERROR(version.status());
   if (context.json()) {
-    context.Print(
-        Json{{"file", file.name}, {"from_version", number}, {"version", VersionToJson(*version)}});
+    context.Print(Json{
+        {"file", file.name}, {"from_version", file.version}, {"version", VersionToJson(*version)}});
   }
-  context.Say(
-      StrCat(file.name, " is as in version ", number, " again: version ", version->version()));
+  context.Say(StrCat(file.name, " is as in version ", file.version, " again: version ",
+                     version->version()));
   if (file.record.has_value()) {
     context.Note(StrCat("the local file is as it was: h5mirror recover ", file.local.string(),
                         " brings it to version ", version->version()));
@@ -64,9 +57,7 @@ void AddRollback(CLI::App& app, Context& context, Action& action) {
   verb->add_option("-m,--comment", options->comment, "comment of the new version");
   verb->add_flag("--revoke-lease", options->revoke_lease,
                  "fence the writer that holds the lease, if any");
-  verb->callback([&context, &action, options] {
-    action = [&context, options] { return RunRollback(context, *options); };
-  });
+  OnVerb(*verb, context, action, options, RunRollback);
 }
 
 }  // namespace h5mirror::tools

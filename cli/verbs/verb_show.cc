@@ -6,9 +6,8 @@
 #include "base/human.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
-#include "cli/context/file_arg.h"
+#include "cli/context/connected_file.h"
 #include "cli/context/sheet.h"
-#include "cli/context/version_spec.h"
 #include "cli/output/text.h"
 #include "cli/verbs/verbs.h"
 
@@ -139,19 +138,13 @@ class MapPrinter {
 };
 
 absl::StatusOr<int> RunShow(Context& context, const Options& options) {
-  H5M_ASSIGN_OR_RETURN(const FileAtVersion wanted,
-                       ParseFileAtVersion(options.file, context.streams().zone));
-  H5M_ASSIGN_OR_RETURN(const FileArg file,
-                       ResolveFileArg(wanted.file, context.flags().client.server));
-  H5M_ASSIGN_OR_RETURN(rpc::Client * client, context.Connect(file));
-  H5M_ASSIGN_OR_RETURN(const int64_t number,
-                       ResolveVersion(context, *client, file.name, wanted.version));
+  H5M_ASSIGN_OR_RETURN(const ConnectedVersion file, ConnectVersion(context, options.file));
   if (options.map) {
     v1::MapVersionRequest request;
     request.set_name(file.name);
-    request.set_version(number);
+    request.set_version(file.version);
     MapPrinter printer(context, file.name);
-    H5M_RETURN_IF_ERROR(client->MapVersion(
+    H5M_RETURN_IF_ERROR(file.client->MapVersion(
         request,
         [&printer](const v1::MapVersionResponse& message) { return printer.Take(message); }));
     printer.End();
@@ -159,8 +152,8 @@ absl::StatusOr<int> RunShow(Context& context, const Options& options) {
   }
   v1::GetVersionRequest request;
   request.set_name(file.name);
-  request.set_version(number);
-  H5M_ASSIGN_OR_RETURN(const v1::Version version, client->GetVersion(request));
+  request.set_version(file.version);
+  H5M_ASSIGN_OR_RETURN(const v1::Version version, file.client->GetVersion(request));
   if (context.json()) {
     context.Print(Json{{"file", file.name}, {"version", VersionToJson(version)}});
   }
@@ -175,9 +168,7 @@ void AddShow(CLI::App& app, Context& context, Action& action) {
   CLI::App* verb = app.add_subcommand("show", "Describe a version, and where its pages lie");
   verb->add_option("FILE@VERSION", options->file, kVersionHelp)->required();
   verb->add_flag("--map", options->map, "list which pages lie where: in the head, or saved");
-  verb->callback([&context, &action, options] {
-    action = [&context, options] { return RunShow(context, *options); };
-  });
+  OnVerb(*verb, context, action, options, RunShow);
 }
 
 }  // namespace h5mirror::tools

@@ -6,7 +6,7 @@
 #include "base/human.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
-#include "cli/context/file_arg.h"
+#include "cli/context/connected_file.h"
 #include "cli/context/sheet.h"
 #include "cli/output/text.h"
 #include "cli/verbs/retention_flags.h"
@@ -76,9 +76,7 @@ absl::StatusOr<int> RunStats(Context& context, const Options& options) {
   if (with_policy) {
     H5M_ASSIGN_OR_RETURN(*request.mutable_policy(), ToPolicy(options.keep));
   }
-  H5M_ASSIGN_OR_RETURN(const FileArg file,
-                       ResolveFileArg(options.file, context.flags().client.server));
-  H5M_ASSIGN_OR_RETURN(rpc::Client * client, context.Connect(file));
+  H5M_ASSIGN_OR_RETURN(const ConnectedFile file, ConnectFile(context, options.file));
   request.set_name(file.name);
   Table table({{"VERSION", Align::kRight},
                {"TIME", Align::kLeft},
@@ -92,7 +90,7 @@ absl::StatusOr<int> RunStats(Context& context, const Options& options) {
   do {
     request.set_page_size(static_cast<int32_t>(std::min(left, kPageMax)));
     H5M_ASSIGN_OR_RETURN(const v1::GetHistoryStatsResponse page,
-                         client->GetHistoryStats(request, kTimeout));
+                         file.client->GetHistoryStats(request, kTimeout));
     if (request.page_token().empty()) {
       json = TotalsToJson(file.name, with_policy, page);
       ShowTotals(context, file.name, with_policy, page);
@@ -127,9 +125,7 @@ void AddStats(CLI::App& app, Context& context, Action& action) {
   AddRetentionFlags(*verb, options->keep);
   verb->add_option("-n,--limit", options->limit, "list at most this many versions (default: all)")
       ->check(CLI::PositiveNumber);
-  verb->callback([&context, &action, options] {
-    action = [&context, options] { return RunStats(context, *options); };
-  });
+  OnVerb(*verb, context, action, options, RunStats);
 }
 
 }  // namespace h5mirror::tools

@@ -3,8 +3,7 @@
 
 #include "base/status_macros.h"
 #include "base/strings.h"
-#include "cli/context/file_arg.h"
-#include "cli/context/version_spec.h"
+#include "cli/context/connected_file.h"
 #include "cli/verbs/verbs.h"
 
 namespace h5mirror::tools {
@@ -17,19 +16,13 @@ struct Options {
 };
 
 absl::StatusOr<int> RunTag(Context& context, const Options& options) {
-  H5M_ASSIGN_OR_RETURN(const FileAtVersion wanted,
-                       ParseFileAtVersion(options.file, context.streams().zone));
-  H5M_ASSIGN_OR_RETURN(const FileArg file,
-                       ResolveFileArg(wanted.file, context.flags().client.server));
-  H5M_ASSIGN_OR_RETURN(rpc::Client * client, context.Connect(file));
+  H5M_ASSIGN_OR_RETURN(const ConnectedVersion file, ConnectVersion(context, options.file));
   v1::TagVersionRequest request;
-  H5M_ASSIGN_OR_RETURN(const int64_t number,
-                       ResolveVersion(context, *client, file.name, wanted.version));
   request.set_name(file.name);
-  request.set_version(number);
+  request.set_version(file.version);
   request.set_tag(options.tag);
   request.set_move(options.force);
-  const absl::StatusOr<v1::TagVersionResponse> answer = client->TagVersion(request);
+  const absl::StatusOr<v1::TagVersionResponse> answer = file.client->TagVersion(request);
   if (absl::IsAlreadyExists(answer.status())) {
     return absl::AlreadyExistsError(StrCat(answer.status().message(), "; --force moves it"));
   }
@@ -43,8 +36,8 @@ absl::StatusOr<int> RunTag(Context& context, const Options& options) {
     if (previous != 0) json["previous_version"] = previous;
     context.Print(json);
   }
-  const std::string what = StrCat(file.name, "@", number);
-  if (previous == number) {
+  const std::string what = StrCat(file.name, "@", file.version);
+  if (previous == file.version) {
     context.Say(StrCat(what, " has tag ", options.tag, " already"));
   } else if (previous != 0) {
     context.Say(StrCat(what, " has tag ", options.tag, ", which version ", previous, " had"));
@@ -55,13 +48,11 @@ absl::StatusOr<int> RunTag(Context& context, const Options& options) {
 }
 
 absl::StatusOr<int> RunUntag(Context& context, const Options& options) {
-  H5M_ASSIGN_OR_RETURN(const FileArg file,
-                       ResolveFileArg(options.file, context.flags().client.server));
-  H5M_ASSIGN_OR_RETURN(rpc::Client * client, context.Connect(file));
+  H5M_ASSIGN_OR_RETURN(const ConnectedFile file, ConnectFile(context, options.file));
   v1::UntagVersionRequest request;
   request.set_name(file.name);
   request.set_tag(options.tag);
-  H5M_ASSIGN_OR_RETURN(const v1::UntagVersionResponse answer, client->UntagVersion(request));
+  H5M_ASSIGN_OR_RETURN(const v1::UntagVersionResponse answer, file.client->UntagVersion(request));
   if (context.json()) {
     context.Print(Json{{"file", file.name}, {"tag", options.tag}, {"version", answer.version()}});
   }
@@ -80,9 +71,7 @@ void AddTag(CLI::App& app, Context& context, Action& action) {
   verb->add_option("FILE@VERSION", options->file, kVersionHelp)->required();
   verb->add_option("NAME", options->tag, kTagHelp)->required();
   verb->add_flag("-f,--force", options->force, "take the name from the version that has it");
-  verb->callback([&context, &action, options] {
-    action = [&context, options] { return RunTag(context, *options); };
-  });
+  OnVerb(*verb, context, action, options, RunTag);
 }
 
 void AddUntag(CLI::App& app, Context& context, Action& action) {
@@ -90,9 +79,7 @@ void AddUntag(CLI::App& app, Context& context, Action& action) {
   CLI::App* verb = app.add_subcommand("untag", "Take a name from a version");
   verb->add_option("FILE", options->file, kFileHelp)->required();
   verb->add_option("NAME", options->tag, "the name, see `h5mirror log`")->required();
-  verb->callback([&context, &action, options] {
-    action = [&context, options] { return RunUntag(context, *options); };
-  });
+  OnVerb(*verb, context, action, options, RunUntag);
 }
 
 }  // namespace h5mirror::tools

@@ -7,7 +7,7 @@
 #include "base/human.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
-#include "cli/context/file_arg.h"
+#include "cli/context/connected_file.h"
 #include "cli/output/progress.h"
 #include "cli/output/text.h"
 #include "cli/verbs/open_versions.h"
@@ -98,9 +98,7 @@ absl::StatusOr<int> RunVerify(Context& context, const Options& options,
     return absl::InvalidArgumentError("verify wants a FILE, or --against LOCAL");
   }
   H5M_RETURN_IF_ERROR(SetSubset(options.subset, absl::Now(), request));
-  H5M_ASSIGN_OR_RETURN(const FileArg file,
-                       ResolveFileArg(options.file, context.flags().client.server));
-  H5M_ASSIGN_OR_RETURN(rpc::Client * client, context.Connect(file));
+  H5M_ASSIGN_OR_RETURN(const ConnectedFile file, ConnectFile(context, options.file));
   request.set_name(file.name);
   Json found = Json::array();
   Table table({{"PLACE", Align::kLeft},
@@ -119,7 +117,7 @@ absl::StatusOr<int> RunVerify(Context& context, const Options& options,
   {
     Progress progress(context.streams(), StrCat("verify ", file.name), 0);
     H5M_RETURN_IF_ERROR(
-        client->VerifyHistory(request, [&](const v1::VerifyHistoryResponse& message) {
+        file.client->VerifyHistory(request, [&](const v1::VerifyHistoryResponse& message) {
           for (const v1::Damage& damage : message.damage()) note(damage);
           checked_bytes = message.checked_bytes();
           complete = message.complete();
@@ -132,7 +130,7 @@ absl::StatusOr<int> RunVerify(Context& context, const Options& options,
     const auto bad = [&](int64_t version, const std::string& message) {
       note(BadVersion(file.name, version, message));
     };
-    H5M_ASSIGN_OR_RETURN(opened, OpenEveryVersion(context, *client, file.name, opener, bad));
+    H5M_ASSIGN_OR_RETURN(opened, OpenEveryVersion(context, *file.client, file.name, opener, bad));
   }
   if (context.json()) {
     context.Print(Json{{"file", file.name},

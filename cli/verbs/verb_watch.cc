@@ -14,7 +14,7 @@
 #include "base/status_macros.h"
 #include "base/steady_time.h"
 #include "base/strings.h"
-#include "cli/context/file_arg.h"
+#include "cli/context/connected_file.h"
 #include "cli/process/child.h"
 #include "cli/verbs/verb_diff.h"
 #include "cli/verbs/verbs.h"
@@ -245,11 +245,10 @@ class Watch {
 
 absl::StatusOr<int> RunWatch(Context& context, const Options& options,
                              const CutComparerFactory& comparer) {
-  H5M_ASSIGN_OR_RETURN(const FileArg file,
-                       ResolveFileArg(options.file, context.flags().client.server));
-  H5M_ASSIGN_OR_RETURN(rpc::Client * client, context.Connect(file));
+  H5M_ASSIGN_OR_RETURN(const ConnectedFile file, ConnectFile(context, options.file));
   const bool objects = comparer != nullptr && options.changes >= Tells::kObjects;
-  return Watch(context, options, file, *client, objects ? comparer(*client, file.name) : nullptr)
+  return Watch(context, options, file, *file.client,
+               objects ? comparer(*file.client, file.name) : nullptr)
       .Run();
 }
 

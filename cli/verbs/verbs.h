@@ -3,6 +3,7 @@
 #define H5MIRROR_CLI_VERBS_VERBS_H_
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,15 @@ namespace h5mirror::tools {
 // What runs after the command line was understood: an exit code, or an error that main()
 // prints and turns into one.
 using Action = std::function<absl::StatusOr<int>()>;
+
+// Once `verb` is parsed, `action` is `run` with its options.
+template <typename Options>
+void OnVerb(CLI::App& verb, Context& context, Action& action, std::shared_ptr<Options> options,
+            absl::StatusOr<int> (*run)(Context&, const Options&)) {
+  verb.callback([&context, &action, options, run] {
+    action = [&context, options, run] { return run(context, *options); };
+  });
+}
 
 // Each adds its verb to `app`; parsing that verb sets `action`. All arguments outlive the run.
 void AddLs(CLI::App& app, Context& context, Action& action);

@@ -1,7 +1,7 @@
 // Shares a bounded resource out to principals. One principal may use much of it while the others do
 // not need it, and none can take the last of it.
 //
-// A principal may take more as long as it holds less than the free rest times `share / (100 -
+// A principal may take more as long as it has less than the free rest times `share / (100 -
 // share)`. With a share of 50 %, a single principal gets half. Of three that take as much as they
 // can, each gets a quarter, and a quarter stays free. It is the dynamic threshold of
 // Choudhury and Hahne ("Dynamic queue length thresholds for shared-memory packet switches", 1998).
@@ -29,16 +29,16 @@ class FairLimit {
   bool Take(const std::string& principal, uint64_t cost) {
     absl::MutexLock lock(&mutex_);
     if (cost > capacity_ - taken_) return false;
-    const auto found = held_.find(principal);
-    const uint64_t held = found == held_.end() ? 0 : found->second;
+    const auto found = taken_by_.find(principal);
+    const uint64_t its = found == taken_by_.end() ? 0 : found->second;
     // As floating point: no product overflows.
     const auto weight = [](uint64_t amount, uint64_t percent) {
       return static_cast<double>(amount) * static_cast<double>(percent);
     };
-    if (share_ < 100 && weight(held, 100 - share_) >= weight(capacity_ - taken_, share_)) {
+    if (share_ < 100 && weight(its, 100 - share_) >= weight(capacity_ - taken_, share_)) {
       return false;
     }
-    held_[principal] = held + cost;
+    taken_by_[principal] = its + cost;
     taken_ += cost;
     return true;
   }
@@ -47,9 +47,9 @@ class FairLimit {
   void GiveBack(const std::string& principal, uint64_t cost) {
     absl::MutexLock lock(&mutex_);
     taken_ -= cost;
-    const auto found = held_.find(principal);
+    const auto found = taken_by_.find(principal);
     found->second -= cost;
-    if (found->second == 0) held_.erase(found);
+    if (found->second == 0) taken_by_.erase(found);
   }
 
   uint64_t capacity() const { return capacity_; }
@@ -60,7 +60,7 @@ class FairLimit {
   const uint64_t share_;
   absl::Mutex mutex_;
   uint64_t taken_ ABSL_GUARDED_BY(mutex_) = 0;
-  std::unordered_map<std::string, uint64_t> held_ ABSL_GUARDED_BY(mutex_);  // no value is 0
+  std::unordered_map<std::string, uint64_t> taken_by_ ABSL_GUARDED_BY(mutex_);  // no value is 0
 };
 
 }  // namespace h5mirror::server

@@ -25,7 +25,9 @@ class FairPool {
  public:
   // `name`: of the threads, at most 15 characters.
   FairPool(int thread_count, const char* name)
-      : running_max_(thread_count > 1 ? (thread_count * 3 + 3) / 4 : 1) {
+      : FairPool(thread_count, name, thread_count > 1 ? (thread_count * 3 + 3) / 4 : 1) {}
+  // One principal runs on at most `running_max` of the threads.
+  FairPool(int thread_count, const char* name, int running_max) : running_max_(running_max) {
     for (int i = 0; i < thread_count; ++i) {
       threads_.emplace_back([this] { Run(); });
       pthread_setname_np(threads_.back().native_handle(), name);
@@ -105,6 +107,16 @@ class FairPool {
   size_t waiting_ ABSL_GUARDED_BY(mutex_) = 0;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::vector<std::thread> threads_;
+};
+
+// The same for tasks of the server's own, which start in the order in which they were scheduled.
+class WorkerPool {
+ public:
+  WorkerPool(int thread_count, const char* name) : pool_(thread_count, name, thread_count) {}
+  void Schedule(std::function<void()> task) { pool_.Schedule("", std::move(task)); }
+
+ private:
+  FairPool pool_;
 };
 
 }  // namespace h5mirror::server

@@ -12,7 +12,7 @@
 #include "grpcpp/support/server_callback.h"
 #include "h5mirror/v1/snapshots.pb.h"
 #include "server/calls/call.h"
-#include "server/calls/worker_pool.h"
+#include "server/calls/fair_pool.h"
 #include "server/live/publisher.h"
 #include "server/live/snapshot_table.h"
 

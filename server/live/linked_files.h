@@ -19,7 +19,7 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "onion_store/file.h"
-#include "server/calls/worker_pool.h"
+#include "server/calls/fair_pool.h"
 #include "server/live/snapshot_table.h"
 
 namespace h5mirror::server {

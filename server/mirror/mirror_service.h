@@ -17,7 +17,7 @@
 #include "grpcpp/grpcpp.h"
 #include "h5mirror/v1/mirror.grpc.pb.h"
 #include "server/calls/callers.h"
-#include "server/calls/worker_pool.h"
+#include "server/calls/fair_pool.h"
 #include "server/mirror/session.h"
 
 namespace h5mirror::server {

@@ -7,14 +7,12 @@
 #include "base/nearest_name.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
-#include "base/swmr_fields.h"
 #include "base/toml_file.h"
 
 namespace h5mirror::server {
 namespace {
 
 std::string SuggestionFor(std::string_view key) {
-  if (const std::string advice = AdviceOnSwmrField(key); !advice.empty()) return advice;
   std::vector<std::string_view> names;
   for (const ConfigKey& candidate : ConfigKeys()) names.push_back(candidate.name);
   return SuggestKey(key, names, "deploy/h5mirrord.toml shows all keys");
@@ -132,7 +130,7 @@ absl::StatusOr<std::vector<Setting>> ReadConfigFile(const std::filesystem::path&
           StrCat(source, ": unknown key \"", name, "\"; ", SuggestionFor(name)));
     }
     const ConfigKey& config_key = *FindConfigKey(name);
-    if (config_key.value == "OCTAL" && node.is_integer()) {
+    if (config_key.value_name == "OCTAL" && node.is_integer()) {
       return absl::InvalidArgumentError(
           StrCat(source, ": ", name, ": write octal numbers in quotes, as in \"0027\""));
     }
@@ -160,7 +158,7 @@ absl::StatusOr<Config> MakeConfig(absl::Span<const Setting> settings) {
       return absl::InvalidArgumentError(StrCat(setting.source, ": unknown key \"", setting.key,
                                                "\"; ", SuggestionFor(setting.key)));
     }
-    if (const absl::Status status = key->set(setting.text, config); !status.ok()) {
+    if (const absl::Status status = key->value.set(setting.text, config); !status.ok()) {
       return absl::InvalidArgumentError(absl::StrCat(setting.source, ": ", setting.key, " = \"",
                                                      setting.text, "\": ", status.message()));
     }

@@ -14,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
+#include "base/setting_values.h"
 #include "onion_store/store.h"
 #include "server/settings/listen_address.h"
 #include "server/settings/retention_rules.h"
@@ -84,15 +85,8 @@ struct Config {
   bool ProbesWindows() const;
 };
 
-// One setting. The key `tls_cert` of the file is the flag --tls-cert and the environment
-// variable H5MIRRORD_TLS_CERT.
-struct ConfigKey {
-  std::string_view name;
-  std::string_view value;  // the word behind the flag in --help: SIZE, FILE, ...
-  std::string_view help;
-  // Parses and checks `text`. kInvalidArgument: the message says which values are allowed.
-  absl::Status (*set)(std::string_view text, Config& config);
-};
+// One setting. The key `tls_cert` is the environment variable H5MIRRORD_TLS_CERT too.
+using ConfigKey = SettingKey<Config>;
 
 // All settings, in the order in which --help and the sample show them.
 absl::Span<const ConfigKey> ConfigKeys();

@@ -6,11 +6,11 @@
 #include <filesystem>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
+#include "rpc/server_address.h"
 
 namespace h5mirror::server {
 namespace {
@@ -23,20 +23,6 @@ absl::Status BadAddress(std::string_view text, std::string_view why) {
 bool IsIpv6(const std::string& host) {
   in6_addr address{};
   return inet_pton(AF_INET6, host.c_str(), &address) == 1;
-}
-
-Reach ReachOf(const std::string& host) {
-  if (absl::EqualsIgnoreCase(host, "localhost")) return Reach::kLoopback;
-  in_addr v4{};
-  if (inet_pton(AF_INET, host.c_str(), &v4) == 1) {
-    return (ntohl(v4.s_addr) >> 24) == 127 ? Reach::kLoopback : Reach::kNetwork;
-  }
-  in6_addr v6{};
-  if (inet_pton(AF_INET6, host.c_str(), &v6) == 1 && IN6_IS_ADDR_LOOPBACK(&v6)) {
-    return Reach::kLoopback;
-  }
-  // Any other name may resolve to anything, also later: treated as reachable.
-  return Reach::kNetwork;
 }
 
 absl::StatusOr<ListenAddress> ParseUnix(std::string_view text) {
@@ -80,7 +66,8 @@ absl::StatusOr<ListenAddress> ParseListenAddress(std::string_view text) {
   }
   address.text = std::string(text);
   address.host = host;
-  address.reach = ReachOf(host);
+  // A name but localhost may resolve to anything, also later.
+  address.reach = rpc::IsLoopback(host) ? Reach::kLoopback : Reach::kNetwork;
   return address;
 }
 

@@ -178,8 +178,8 @@ Problem SetConfigKey(const std::string& key, const std::string& value, Config* c
     if (problem) return key + "=" + value + ": " + *problem;
     return std::nullopt;
   }
-  if (const std::string advice = AdviceOnSwmrField(key); !advice.empty()) {
-    return "unknown key '" + key + "'; " + advice;
+  if (const std::string_view advice = AdviceOnSwmrField(key); !advice.empty()) {
+    return "unknown key '" + key + "'; " + std::string(advice);
   }
   std::string list;
   for (const Key& known : kKeys) list += (list.empty() ? "" : ", ") + std::string(known.name);
