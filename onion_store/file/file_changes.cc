@@ -121,7 +121,7 @@ absl::StatusOr<bool> WrittenChanges::Next(std::vector<Extent>* ranges) {
   while (ranges->size() < kRangesAtOnce) {
     H5M_ASSIGN_OR_RETURN(auto next, NextAt(at_));
     if (!next) {
-      H5M_RETURN_IF_ERROR(CheckKept());
+      H5M_RETURN_IF_ERROR(CheckRetained());
       return false;
     }
     Append(*next, ranges);
@@ -130,7 +130,7 @@ absl::StatusOr<bool> WrittenChanges::Next(std::vector<Extent>* ranges) {
   return true;
 }
 
-absl::Status WrittenChanges::CheckKept() {
+absl::Status WrittenChanges::CheckRetained() {
   H5M_RETURN_IF_ERROR(file_->dead());
   H5M_RETURN_IF_ERROR(file_->GetVersion(from_.version).status());
   return file_->GetVersion(to_.version).status();

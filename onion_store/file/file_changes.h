@@ -60,7 +60,7 @@ class WrittenChanges final : public ChangeReader {
   // The first range of any source that ends after `offset`, in whole pages.
   absl::StatusOr<std::optional<Extent>> NextAt(uint64_t offset);
   // kOutOfRange: one of the versions was dropped, and the rows may be another's.
-  absl::Status CheckKept();
+  absl::Status CheckRetained();
 
   const std::shared_ptr<FileImpl> file_;
   const VersionInfo from_, to_;

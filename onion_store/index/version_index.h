@@ -111,8 +111,8 @@ struct VersionSize {
 struct MoveCursor {
   int64_t generation = 0;
   VersionNumber version = 0;
-  VersionNumber kept = 0;    // the version of `limit_pages`; 0: none
-  uint64_t limit_pages = 0;  // no version up to `kept` is longer
+  VersionNumber retained = 0;  // the version of `limit_pages`; 0: none
+  uint64_t limit_pages = 0;    // no version up to `retained` is longer
 };
 
 // A run whose record was copied.
@@ -297,8 +297,9 @@ class VersionIndex {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::StatusOr<bool> HasVersionLocked(VersionNumber version)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Makes `cursor->kept` the newest version before `cursor->version`, if it is of its generation.
-  absl::Status FindKept(uint32_t page_size_bytes, MoveCursor* cursor)
+  // Makes `cursor->retained` the newest version before `cursor->version`, if it is of its
+  // generation.
+  absl::Status FindRetained(uint32_t page_size_bytes, MoveCursor* cursor)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status MoveRow(const MoveCursor& cursor, const PageRun& run)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

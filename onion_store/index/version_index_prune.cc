@@ -34,23 +34,23 @@ absl::Status VersionIndex::DropVersions(absl::Span<const VersionNumber> versions
   });
 }
 
-absl::Status VersionIndex::FindKept(uint32_t page_size_bytes, MoveCursor* cursor) {
-  VersionNumber kept = 0;
+absl::Status VersionIndex::FindRetained(uint32_t page_size_bytes, MoveCursor* cursor) {
+  VersionNumber retained = 0;
   {
     SqliteQuery query(*database_,
                       "SELECT version, generation FROM version WHERE version < ?"
                       " ORDER BY version DESC LIMIT 1");
     if (query.Bind(cursor->version).Next() && query.Int64(1) == cursor->generation) {
-      kept = query.Int64(0);
+      retained = query.Int64(0);
     }
     H5M_RETURN_IF_ERROR(query.status());
   }
-  if (kept == cursor->kept) return absl::OkStatus();
-  cursor->kept = kept;
-  // Not the size of `kept` alone: an older one may be larger, and read what is saved here.
+  if (retained == cursor->retained) return absl::OkStatus();
+  cursor->retained = retained;
+  // Not the size of `retained` alone: an older one may be larger, and read what is saved here.
   SqliteQuery query(*database_,
                     "SELECT max(size_bytes) FROM version WHERE generation = ? AND version <= ?");
-  query.Bind(cursor->generation).Bind(kept);
+  query.Bind(cursor->generation).Bind(retained);
   const uint64_t size_bytes = query.Next() ? query.Int64(0) : 0;
   cursor->limit_pages = RoundUp(size_bytes, page_size_bytes) / page_size_bytes;
   return query.status();
@@ -94,17 +94,17 @@ absl::StatusOr<bool> VersionIndex::Holds(int64_t generation, VersionNumber versi
 }
 
 absl::Status VersionIndex::MoveRow(const MoveCursor& cursor, const PageRun& run) {
-  bool needed = cursor.kept != 0 && run.page < cursor.limit_pages;
+  bool needed = cursor.retained != 0 && run.page < cursor.limit_pages;
   if (needed) {
     H5M_ASSIGN_OR_RETURN(const bool has,
-                         Holds(cursor.generation, cursor.kept, run.level, run.page));
+                         Holds(cursor.generation, cursor.retained, run.level, run.page));
     needed = !has;
   }
   SqliteQuery query(*database_, needed ? "UPDATE pages SET version = ? WHERE generation = ?"
                                          " AND level = ? AND page = ? AND version = ?"
                                        : "DELETE FROM pages WHERE ? != 0 AND generation = ?"
                                          " AND level = ? AND page = ? AND version = ?");
-  return query.Bind(needed ? cursor.kept : 1)
+  return query.Bind(needed ? cursor.retained : 1)
       .Bind(cursor.generation)
       .Bind(run.level)
       .Bind(run.page)
@@ -118,7 +118,7 @@ absl::StatusOr<bool> VersionIndex::MoveDropped(uint32_t page_size_bytes, size_t 
   MoveCursor at = *cursor;
   int64_t done = 0;
   H5M_RETURN_IF_ERROR(InTransaction([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) -> absl::Status {
-    for (size_t rows = 0; rows < row_max; ++rows) {  // A version that is kept counts as one.
+    for (size_t rows = 0; rows < row_max; ++rows) {  // A version that is retained counts as one.
       {
         SqliteQuery query(*database_,
                           "SELECT generation, version FROM pages INDEXED BY pages_version"
@@ -127,16 +127,16 @@ absl::StatusOr<bool> VersionIndex::MoveDropped(uint32_t page_size_bytes, size_t 
         more = query.Bind(at.generation).Bind(at.version).Next();
         H5M_RETURN_IF_ERROR(query.status());
         if (!more) return absl::OkStatus();
-        if (query.Int64(0) != at.generation) at.kept = at.limit_pages = 0;
+        if (query.Int64(0) != at.generation) at.retained = at.limit_pages = 0;
         at.generation = query.Int64(0);
         at.version = query.Int64(1);
       }
-      H5M_ASSIGN_OR_RETURN(const bool kept, HasVersionLocked(at.version));
-      if (kept) {
+      H5M_ASSIGN_OR_RETURN(const bool retained, HasVersionLocked(at.version));
+      if (retained) {
         ++at.version;
         continue;
       }
-      H5M_RETURN_IF_ERROR(FindKept(page_size_bytes, &at));
+      H5M_RETURN_IF_ERROR(FindRetained(page_size_bytes, &at));
       std::vector<PageRun> runs;
       {
         // The lowest level first: see docs/design/032-pruning.md.

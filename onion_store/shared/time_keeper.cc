@@ -97,7 +97,7 @@ void TimeKeeper::Open(EnvTree& tree, std::string name, std::optional<absl::Time>
 void TimeKeeper::Take(absl::Time machine, absl::Duration since) {
   time_ = machine;
   since_ = since;
-  held_ = was_off_ = false;
+  goes_alone_ = was_off_ = false;
 }
 
 TimeKeeper::Reading TimeKeeper::Look(Told* told) {
@@ -118,12 +118,12 @@ TimeKeeper::Reading TimeKeeper::Look(Told* told) {
     Believe(machine, here, since, told);
     return {machine, machine};
   }
-  if (!std::exchange(held_, true)) *told = HeldText(machine, here);
+  if (!std::exchange(goes_alone_, true)) *told = DisbeliefText(machine, here);
   return {here, machine};
 }
 
 void TimeKeeper::Agree(absl::Time machine, absl::Duration since, Told* told) {
-  if (held_) {
+  if (goes_alone_) {
     *told = StrCat("the machine's clock is right again: ", HumanTime(machine));
     right_since_ = since;
   }
@@ -148,7 +148,7 @@ void TimeKeeper::Believe(absl::Time machine, absl::Time here, absl::Duration sin
   Take(machine, since);
 }
 
-std::string TimeKeeper::HeldText(absl::Time machine, absl::Time here) const {
+std::string TimeKeeper::DisbeliefText(absl::Time machine, absl::Time here) const {
   return StrCat("the machine's clock shows ", HumanTime(machine), ", which is ",
                 HumanDuration(absl::AbsDuration(machine - here)),
                 machine > here ? " more" : " less", " than can be: versions are ", "stamped with ",
@@ -187,7 +187,7 @@ std::string TimeKeeper::Doubt() {
     absl::MutexLock lock(&mutex_);
     const Reading reading = Look(&told);
     const std::optional<BootTime> boot = SinceBoot();
-    if (held_) {
+    if (goes_alone_) {
       doubt = StrCat("the machine's clock shows ", HumanTime(reading.machine),
                      ", by what is known it is ", HumanTime(reading.time));
     } else if (boot && reading.time < Oldest()) {

@@ -65,7 +65,7 @@ class TimeKeeper final : public Env {
   // Goes on with the machine's clock, which expires nothing until it has been looked at for a time.
   void Believe(absl::Time machine, absl::Time here, absl::Duration since, Told* told)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  std::string HeldText(absl::Time machine, absl::Time here) const
+  std::string DisbeliefText(absl::Time machine, absl::Time here) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Take(absl::Time machine, absl::Duration since) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Tell(const Told& told) const {
@@ -89,8 +89,8 @@ class TimeKeeper final : public Env {
   bool started_ ABSL_GUARDED_BY(mutex_) = false;
   // The machine was off between the note and now, for an unknown time.
   bool was_off_ ABSL_GUARDED_BY(mutex_) = false;
-  // This clock goes on by itself: the machine's is not believed.
-  bool held_ ABSL_GUARDED_BY(mutex_) = false;
+  // This clock goes on alone: the machine's is not believed.
+  bool goes_alone_ ABSL_GUARDED_BY(mutex_) = false;
   // Before SinceBoot() is this, nothing is dropped for its age.
   absl::Duration settled_ ABSL_GUARDED_BY(mutex_);
   std::string why_unsettled_ ABSL_GUARDED_BY(mutex_);
