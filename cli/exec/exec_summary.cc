@@ -71,9 +71,7 @@ std::string LibraryWithoutConnector(const LibraryUse& use) {
       "there; HDF5 >= 1.14 loads it from HDF5_PLUGIN_PATH");
 }
 
-}  // namespace
-
-void Summarize(Context& context, const ExecReport& report) {
+void SummarizeFiles(Context& context, const ExecReport& report) {
   std::vector<const FileUse*> bad;
   std::vector<const FileUse*> good;
   std::vector<const FileUse*> left_out;
@@ -95,6 +93,9 @@ void Summarize(Context& context, const ExecReport& report) {
     const std::string where = program == programs.end() ? "" : StrCat(program->second, " ");
     return StrCat("NOT mirrored: ", use.file, " (", where, "[", use.pid, "]): ", use.detail);
   });
+}
+
+void SummarizeLibraries(Context& context, const ExecReport& report) {
   std::vector<const LibraryUse*> unmirrored;
   for (const LibraryUse& use : report.libraries) {
     if (use.mirror == LibraryUse::Mirror::kNever) unmirrored.push_back(&use);
@@ -106,6 +107,13 @@ void Summarize(Context& context, const ExecReport& report) {
     if (report.wants_connector && is_mirrored && !use.has_connector) plain.push_back(&use);
   }
   NoteEach(context, plain, "libraries", LibraryWithoutConnector);
+}
+
+}  // namespace
+
+void Summarize(Context& context, const ExecReport& report) {
+  SummarizeFiles(context, report);
+  SummarizeLibraries(context, report);
   if (report.libraries.empty()) {
     context.Note(
         "nothing was mirrored: no libhdf5 was loaded (one that is linked statically "

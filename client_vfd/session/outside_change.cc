@@ -69,6 +69,10 @@ uint64_t EndOf(const Changes& changes) {
   return end;
 }
 
+bool IsSame(const v1::Version& a, const v1::Version& b) {
+  return a.version() == b.version() && a.cut() == b.cut();
+}
+
 // Of changes within the first block of 4 KiB: those of its blocks of 512 bytes. As they are where
 // the server compares no such blocks (it is older), or has another version by now.
 absl::Status CompareUserBlock(Comparison& comparison, const v1::Version& version, uint64_t size,
@@ -79,12 +83,53 @@ absl::Status CompareUserBlock(Comparison& comparison, const v1::Version& version
   const absl::StatusOr<v1::Version> again = comparison.Compare(kUserBlockBytesMin, first, &tiny);
   if (absl::IsInvalidArgument(again.status())) return absl::OkStatus();
   H5M_RETURN_IF_ERROR(again.status());
-  if (again->version() != version.version() || again->cut() != version.cut()) {
-    return absl::OkStatus();
-  }
+  if (!IsSame(*again, version)) return absl::OkStatus();
   changes->extents = ExtentSet();
   changes->extents.AddAll(tiny);
   return absl::OkStatus();
+}
+
+// The blocks that differ from `version`, in large blocks or, where these are few, in small ones.
+struct Difference {
+  v1::Version version;
+  ExtentSet blocks;
+  bool is_fine = false;  // small blocks
+};
+
+// kFailedPrecondition: the newest version is not of `cut`, or another one was made meanwhile.
+absl::StatusOr<Difference> CompareWith(Comparison& comparison, int64_t cut,
+                                       absl::FunctionRef<bool()> is_late) {
+  Difference difference;
+  ExtentSet large;
+  H5M_ASSIGN_OR_RETURN(difference.version,
+                       comparison.Compare(kLargeBlockBytes, ExtentSet(), &large));
+  const v1::Version& version = difference.version;
+  if (version.cut() != cut) {
+    return absl::FailedPreconditionError(absl::StrCat("version ", version.version(), " is of cut ",
+                                                      version.cut(),
+                                                      ", the file was closed as cut ", cut));
+  }
+  difference.is_fine = !large.empty() && large.extent_count() <= kRangesMax && !is_late();
+  if (!difference.is_fine) {
+    difference.blocks.AddAll(large);
+    return difference;
+  }
+  H5M_ASSIGN_OR_RETURN(const v1::Version again,
+                       comparison.Compare(kSmallBlockBytes, large, &difference.blocks));
+  if (!IsSame(again, version)) {
+    return absl::FailedPreconditionError("another version was made meanwhile");
+  }
+  return difference;
+}
+
+// Adds what `file` has beyond `remote_size`, and cuts off what it has not.
+void FitToSize(const FileReader& file, uint64_t size, uint64_t remote_size, Changes* changes) {
+  for (const Extent& data : file.DataExtents()) {
+    const uint64_t from = std::max(data.offset, remote_size);
+    if (from < data.end()) changes->extents.Add({from, data.end() - from});
+  }
+  changes->extents.TruncateTo(size);
+  if (size < remote_size) changes->truncate = size;
 }
 
 }  // namespace
@@ -95,39 +140,17 @@ absl::StatusOr<OutsideChange> FindOutsideChange(const std::string& name, int64_t
   H5M_ASSIGN_OR_RETURN(const FileStat stat, file.Stat());
   const auto size = static_cast<uint64_t>(stat.size_bytes);
   Comparison comparison(name, file, ask, is_late);
-  ExtentSet large;
-  H5M_ASSIGN_OR_RETURN(const v1::Version version,
-                       comparison.Compare(kLargeBlockBytes, ExtentSet(), &large));
-  if (version.cut() != cut) {
-    return absl::FailedPreconditionError(absl::StrCat("version ", version.version(), " is of cut ",
-                                                      version.cut(),
-                                                      ", the file was closed as cut ", cut));
-  }
-  ExtentSet small;
-  const bool closer = !large.empty() && large.extent_count() <= kRangesMax && !is_late();
-  if (closer) {
-    H5M_ASSIGN_OR_RETURN(const v1::Version again,
-                         comparison.Compare(kSmallBlockBytes, large, &small));
-    if (again.version() != version.version() || again.cut() != cut) {
-      return absl::FailedPreconditionError("another version was made meanwhile");
-    }
-  }
+  H5M_ASSIGN_OR_RETURN(const Difference difference, CompareWith(comparison, cut, is_late));
+  const auto remote_size = static_cast<uint64_t>(difference.version.size_bytes());
   OutsideChange result;
-  result.changes.extents.AddAll(closer ? small : large);
-  // What the file has beyond the version's end.
-  const auto remote_size = static_cast<uint64_t>(version.size_bytes());
-  for (const Extent& data : file.DataExtents()) {
-    const uint64_t from = std::max(data.offset, remote_size);
-    if (from < data.end()) result.changes.extents.Add({from, data.end() - from});
-  }
-  result.changes.extents.TruncateTo(size);
-  if (size < remote_size) result.changes.truncate = size;
+  result.changes.extents.AddAll(difference.blocks);
+  FitToSize(file, size, remote_size, &result.changes);
   result.is_none = result.changes.empty() && size == remote_size;
-  if (result.is_none || size != remote_size || !closer) return result;
+  if (result.is_none || size != remote_size || !difference.is_fine) return result;
   const uint64_t user_block = UserBlockOf(file, size);
   const bool ends_within = user_block % kSmallBlockBytes != 0;
   if (ends_within && EndOf(result.changes) <= kSmallBlockBytes && !is_late()) {
-    H5M_RETURN_IF_ERROR(CompareUserBlock(comparison, version, size, &result.changes));
+    H5M_RETURN_IF_ERROR(CompareUserBlock(comparison, difference.version, size, &result.changes));
   }
   result.is_user_block = EndOf(result.changes) <= user_block;
   return result;
