@@ -87,6 +87,7 @@ struct CutInfo {
   absl::Time time;
   VersionNumber version = 0;   // with the same bytes, when the cut was pinned; 0: none
   uint64_t written_bytes = 0;  // by all cuts from the open of the file in the store to this one
+  SessionId writer{};          // the session whose cut it is; all zero: not known
 };
 
 // The place of pages of a version.

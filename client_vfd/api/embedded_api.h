@@ -15,7 +15,7 @@
 extern "C" {
 #endif
 
-#define H5M_EMBEDDED_ABI 3u
+#define H5M_EMBEDDED_ABI 4u
 #define H5M_EMBEDDED_SYMBOL "h5mirror_embedded_api"
 /* Below the plugin's own directory, as the session module is. */
 #define H5M_EMBEDDED_LIBRARY "h5mirror/libh5mirror_embedded.so"

@@ -16,7 +16,7 @@ extern "C" {
 #endif
 
 /* Plugin and module must come from one build: another number is refused. */
-#define H5M_SESSION_ABI 11u
+#define H5M_SESSION_ABI 12u
 #define H5M_SESSION_SYMBOL "h5mirror_session_api"
 /* Below the plugin's own directory: HDF5 loads every lib*.so in that one while it looks. */
 #define H5M_SESSION_LIBRARY "h5mirror/libh5mirror_session.so"
@@ -149,6 +149,9 @@ typedef struct H5mReaderInfo {
   int64_t targets_at_ns;
   int targets_live;    /* `live` for those files */
   uint8_t root_id[16]; /* `root_id` for those files */
+  /* Of a cut that a session of a writer made: its id; else zeros. */
+  uint8_t writer_session_id[16];
+  int is_swmr;         /* nonzero: at this cut or version an SWMR writer had the file open */
   char text[512];      /* for people: the file, its version and the time in UTC */
   char identity[4608]; /* equal for two readers of the same bytes */
   int error_number;    /* of an open that failed: an errno value */

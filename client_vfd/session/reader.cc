@@ -236,6 +236,7 @@ Reader::Reader(const ReaderConfig& config, Found found, std::string identity,
       pins_(std::move(found.pins)),
       name_(config.name),
       identity_(std::move(identity)),
+      writer_session_id_(found.snapshot.writer_session_id()),
       source_(identity_, static_cast<uint64_t>(version_.size_bytes()), std::move(ranges),
               ReaderCalls::Get().Cache(config.cache_bytes), std::move(stream)) {}
 
@@ -271,6 +272,7 @@ absl::Status Reader::FindSuperblock() {
     std::string bytes(std::min<uint64_t>(kSuperblockImageBytes, size - offset), '\0');
     H5M_RETURN_IF_ERROR(source_.Read(offset, absl::MakeSpan(bytes), rpc::ReadKind::kMetadata));
     if (LooksLikeSuperblock(bytes) == HasSuperblock::kNo) continue;
+    is_swmr_ = SwmrFlagIn(bytes) == HasSwmrFlag::kYes;
     patch_offset_ = offset;
     patch_ = ClosedSuperblock(bytes, offset, size).value_or("");
     break;

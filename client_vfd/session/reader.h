@@ -55,6 +55,10 @@ class Reader {
   const SnapshotPins* pins() const { return pins_.get(); }
   // Equal for two readers of the same bytes, and for no others.
   const std::string& identity() const { return identity_; }
+  // The id of the writer's session that made the cut; empty: not known.
+  const std::string& writer_session_id() const { return writer_session_id_; }
+  // Whether an SWMR writer had the file open.
+  bool is_swmr() const { return is_swmr_; }
 
   // As VersionSource::Read(); errors name the file and the version.
   absl::Status Read(uint64_t offset, absl::Span<char> out, rpc::ReadKind kind);
@@ -78,7 +82,9 @@ class Reader {
   const std::shared_ptr<SnapshotPins> pins_;
   const std::string name_;
   const std::string identity_;
+  const std::string writer_session_id_;
   rpc::VersionSource source_;
+  bool is_swmr_ = false;
   uint64_t patch_offset_ = 0;
   std::string patch_;  // the closed superblock's bytes; empty: it needs no patch
 };

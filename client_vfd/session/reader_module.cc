@@ -41,6 +41,14 @@ void DescribeTargets(const H5mReaderOpen& open, const Reader& reader, H5mReaderI
   std::copy(id.begin(), id.end(), info->root_id);
 }
 
+void DescribeWriter(const Reader& reader, H5mReaderInfo* info) {
+  const std::string& id = reader.writer_session_id();
+  if (id.size() == sizeof info->writer_session_id) {
+    std::copy(id.begin(), id.end(), info->writer_session_id);
+  }
+  info->is_swmr = reader.is_swmr() ? 1 : 0;
+}
+
 OpenedVersion OpenedBy(const Reader& reader) {
   const v1::Version& version = reader.version();
   return {version.version(), version.cut(), static_cast<uint64_t>(version.size_bytes()),
@@ -63,6 +71,7 @@ absl::StatusOr<std::unique_ptr<Reader>> Start(const H5mReaderOpen& open, H5mRead
   H5M_ASSIGN_OR_RETURN(std::unique_ptr<Reader> reader, Reader::Open(config));
   Describe(open, config.version, OpenedBy(*reader), info);
   if (config.live) DescribeTargets(open, *reader, info);
+  DescribeWriter(*reader, info);
   return reader;
 }
 

@@ -31,8 +31,8 @@ std::shared_ptr<PinnedCut> FileImpl::NewPin() {
   for (const LayerPtr& layer : layers_) {
     if (layer->generation == base_) layers.push_back(layer);
   }
-  const CutInfo info{last_.number,       last_.size_bytes, base_->number, last_.time, 0,
-                     last_.written_bytes};
+  const CutInfo info{last_.number,        last_.size_bytes,        base_->number, last_.time, 0,
+                     last_.written_bytes, last_.barrier.session_id};
   return pins_.Pin(info, base_, std::move(layers), files_.page_size_bytes());
 }
 

@@ -92,6 +92,26 @@ class LiveReadTest : public MirrorServerTest {
   std::unique_ptr<v1::Snapshots::Stub> stub_;
 };
 
+TEST_F(LiveReadTest, ACutTellsWhichSessionMadeIt) {
+  Start();
+  std::vector<std::string> ids;
+  for (int session = 0; session < 2; ++session) {
+    auto writer = Open("a.h5", v1::INTENT_CREATE);
+    for (uint64_t seq : {1, 2}) {
+      Write(*writer, 0, "bytes");
+      Tick(*writer, seq, 5);
+      v1::Snapshot opened;
+      EXPECT_TRUE(Read(v1::Snapshot(), 'r', nullptr, &opened).ok());
+      EXPECT_EQ(opened.writer_session_id().size(), 16);
+      ids.push_back(opened.writer_session_id());
+    }
+    EXPECT_TRUE(writer->Finish().ok());
+  }
+  EXPECT_EQ(ids[0], ids[1]) << "one open made both";
+  EXPECT_EQ(ids[2], ids[3]);
+  EXPECT_NE(ids[0], ids[2]);
+}
+
 TEST_F(LiveReadTest, WhatAFollowerHeldIsLetGoOfSoonAfterIt) {
   config_.snapshot_keep = kKeep;
   Start();

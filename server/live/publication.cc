@@ -165,6 +165,7 @@ std::shared_ptr<CutMessages> Publication::MakeMessages(store::CutNumber from,
   snapshot.set_version(info.version);
   snapshot.set_generation(info.generation);
   snapshot.set_file_id(file_id_.data(), file_id_.size());
+  SetWriter(info, snapshot);
   first.set_file_id(file_id_.data(), file_id_.size());
   first.set_has_writer(has_writer_);
   std::vector<Extent> changed;

@@ -15,6 +15,7 @@ class SnapshotsService::Source {
  public:
   explicit Source(SnapshotTable::Pinned held) : snapshot_(std::move(held.snapshot)) {
     Describe(snapshot_->info(), snapshot_->info().time, held.file_id);
+    SetWriter(snapshot_->info(), proto_);
   }
   Source(std::unique_ptr<store::VersionReader> version, const store::FileId& file_id)
       : version_(std::move(version)) {

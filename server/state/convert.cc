@@ -160,6 +160,11 @@ v1::FileStatus ToProto(const std::string& name, const store::FileInfo& info,
   return proto;
 }
 
+void SetWriter(const store::CutInfo& cut, v1::Snapshot& snapshot) {
+  if (cut.writer == store::SessionId{}) return;
+  snapshot.set_writer_session_id(cut.writer.data(), cut.writer.size());
+}
+
 store::Provenance MakeProvenance(const v1::Writer& writer, const std::string& verified_user,
                                  const std::string& comment, absl::Time client_time) {
   store::Provenance provenance;

@@ -9,6 +9,7 @@
 #include "google/protobuf/duration.pb.h"
 #include "h5mirror/v1/files.pb.h"
 #include "h5mirror/v1/mirror.pb.h"
+#include "h5mirror/v1/snapshots.pb.h"
 #include "h5mirror/v1/types.pb.h"
 #include "h5mirror/v1/versions.pb.h"
 #include "onion_store/store.h"
@@ -37,6 +38,9 @@ v1::LeaseHolder ToProto(const LeaseHolder& holder);
 v1::MirrorCheck ToProto(const store::CheckInfo& check);
 v1::FileStatus ToProto(const std::string& name, const store::FileInfo& info,
                        const std::optional<LeaseHolder>& holder);
+
+// Fills in the writer's session, where it is known.
+void SetWriter(const store::CutInfo& cut, v1::Snapshot& snapshot);
 
 store::Provenance MakeProvenance(const v1::Writer& writer, const std::string& verified_user,
                                  const std::string& comment, absl::Time client_time);

@@ -201,13 +201,89 @@ def test_start_swmr_write_and_dataset_flush_of_a_c_program_too(idiom):
     idiom.is_followed_from_cut_to_cut()
 
 
-def test_a_reader_that_refreshes_reads_what_it_opened_and_no_error(idiom):
+def test_a_reader_that_refreshes_moves_to_the_newest_cut_then_only(idiom):
     idiom.start(CREATE + FLUSH_DATASETS)
     idiom.step(2)
     reader = idiom.reader("swmr")
     assert reader.line() == "2"
     idiom.step(2)
-    assert reader.ask("refresh") == "2" and reader.ask("again") == "4" and reader.ask("refresh") == "4"
+    assert reader.ask("read") == "2" and reader.ask("refresh") == "4" and reader.ask("refresh") == "4"
+    for n in range(5, 25):  # It gets long enough for new blocks of its index of chunks.
+        idiom.step()
+        assert reader.ask("refresh") == str(n)
+    assert idiom.writer.ask("close") == "closed"
+    assert reader.ask("refresh") == "24", "the file is closed, and as it was"
+    assert reader.ask("again") == "24" and reader.ask("refresh") == "24"
+
+
+def test_a_reader_in_c_refreshes_through_an_agent_too(idiom):
+    site = idiom.site
+    idiom.start(CREATE + FLUSH_DATASETS)
+    idiom.step()
+    agent = Agent(site).start()
+    refresh = [paths.TEST_BIN / "e2e_refresh", idiom.name]
+    near = site.start(refresh, talks=True, config=site.config(mode="reader"))
+    far = site.start(refresh, talks=True, config=site.config(mode="reader", agent=agent.socket))
+    assert near.line() == far.line() == "1"
+    for n in range(2, 8):
+        idiom.step()
+        assert near.ask("refresh") == str(n)
+        wait_until(lambda: far.ask("refresh") == str(n), "the agent has the newest cut")
+    near.kill()
+    far.kill()
+    assert agent.stop()[0] == 1
+
+
+def test_a_reader_refreshes_after_a_restart_of_the_server(bare_site):
+    site, idiom = bare_site, Idiom(bare_site, "run")
+    idiom.start(CREATE + FLUSH_DATASETS)
+    idiom.step(2)
+    reader = idiom.reader("swmr")
+    assert reader.line() == "2"
+    wait_until(lambda: site.status(idiom.name)["durable_cut"] == site.status(idiom.name)["last_cut"], "it is durable")
+    site.server.kill9()
+    assert reader.ask("refresh") == "2", "it has read all of it before"
+    site.server.start()
+    idiom.step()
+    wait_until(lambda: reader.ask("refresh") == "3", "the writer is back")
+    reader.kill()
+
+
+def test_without_swmr_read_a_refresh_changes_nothing(idiom):
+    idiom.start(CREATE + FLUSH_DATASETS)
+    idiom.step(2)
+    reader = idiom.reader()
+    assert reader.line() == "2"
+    idiom.step()
+    assert reader.ask("refresh") == "2" and reader.ask("again") == "3"
+
+
+def test_a_refresh_never_leads_to_the_cut_of_another_open(idiom):
+    """Of another writer the bytes may lie anywhere: beside what HDF5 has cached they would be other data."""
+    idiom.start(CREATE + FLUSH_DATASETS)
+    idiom.step(2)
+    reader, late = idiom.reader("swmr"), idiom.reader("swmr")
+    assert reader.line() == late.line() == "2"
+    assert idiom.writer.ask("close") == "closed"
+    assert late.ask("refresh") == "2"
+    idiom.site.py(f"""
+        with h5py.File({idiom.name!r}, "r+", libver="latest") as f:
+            del f["d"], f["total"]
+            f["d"], f["total"] = np.full((3, 500), 7, "i4"), np.full(1000, 7)
+    """, config=idiom.site.config(ack="applied"))
+    for each in (reader, late):
+        assert each.ask("refresh") == "2", "it stays"
+    idiom.start("""
+    f = h5py.File(NAME, "w", libver="latest")
+    make(f)
+    f.swmr_mode = True
+    """ + FLUSH_DATASETS)
+    idiom.step()
+    for each in (reader, late):
+        assert each.ask("refresh") == "2" and each.ask("again") == "1"
+        assert each.ask("refresh") == "1"
+    idiom.step()
+    assert reader.ask("refresh") == "2"
 
 
 def test_stock_tools_read_the_newest_cut(idiom):

@@ -65,6 +65,8 @@ class DriverFile {
   // `host` must outlive it.
   DriverFile(const HostLibrary& host, std::unique_ptr<UnderFile> under, FileIdentity identity)
       : host_(host), under_(std::move(under)), identity_(std::move(identity)) {}
+  // It reads another version or cut from now on.
+  void SetVersion(std::string version) { identity_.version = std::move(version); }
   // Once, in Close(): under() is gone afterwards.
   herr_t CloseUnder() {
     const herr_t result = under_->Close();
@@ -75,7 +77,7 @@ class DriverFile {
  private:
   const HostLibrary& host_;
   std::unique_ptr<UnderFile> under_;
-  const FileIdentity identity_;
+  FileIdentity identity_;
 };
 
 }  // namespace h5mirror::vfd

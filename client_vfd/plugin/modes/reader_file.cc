@@ -65,12 +65,22 @@ std::string UniqueKey() {
 ReaderApi LoadReader(const Config& config, std::string* error) {
   if (config.IsEmbedded()) {
     const H5mEmbeddedApi* api = LoadEmbedded(error);
-    return api == nullptr ? ReaderApi()
-                          : ReaderApi{api->reader_open, api->reader_read, api->reader_close};
+    return api == nullptr
+               ? ReaderApi()
+               : ReaderApi{api->reader_open, api->reader_read, api->reader_close, nullptr};
   }
   const H5mSessionApi* api = LoadSession(error);
-  return api == nullptr ? ReaderApi()
-                        : ReaderApi{api->reader_open, api->reader_read, api->reader_close};
+  return api == nullptr
+             ? ReaderApi()
+             : ReaderApi{api->reader_open, api->reader_read, api->reader_close, api->wait_for_cut};
+}
+
+// Whether one open of a writer made both cuts, and the second after the first.
+bool IsLaterOfSameWriter(const H5mReaderInfo& first, const H5mReaderInfo& second) {
+  const auto& id = first.writer_session_id;
+  return second.cut > first.cut &&
+         std::any_of(std::begin(id), std::end(id), [](uint8_t byte) { return byte != 0; }) &&
+         std::equal(std::begin(id), std::end(id), std::begin(second.writer_session_id));
 }
 
 // HDF5 1.14.4 and older forgets the error all the same, so it is said.
@@ -141,17 +151,58 @@ std::unique_ptr<ReaderFile> ReaderFile::Open(const HostLibrary& host, const Conf
     file->info_.size_bytes = kBrokenBytes;
     return file;
   }
-  const H5mReaderInfo& info = file->info_;
-  file->root_ = target.root != nullptr ? target.root : MakeRoot(target, file->server_, info);
-  if (file->root_->live || file->root_->at_ns == 0) {
-    file->root_->Pin(target.name, {info.version, info.cut});
-  }
-  file->key_ = std::string(info.identity) + "\n" + std::to_string(file->root_->at_ns);
-  Say(config.log, Audience::kLogOnly,
-      target.real_path + ": reader: " + info.text +
-          (config.Servers().size() > 1 ? ", on " + file->server_ : "") +
-          (target.root != nullptr ? ", through " + target.root->name : ""));
+  file->Identify(config, target);
   return file;
+}
+
+void ReaderFile::Identify(const Config& config, const ReaderTarget& target) {
+  root_ = target.root != nullptr ? target.root : MakeRoot(target, server_, info_);
+  if (root_->live || root_->at_ns == 0) root_->Pin(target.name, {info_.version, info_.cut});
+  key_ = std::string(info_.identity) + "\n" + std::to_string(root_->at_ns);
+  Say(config.log, Audience::kLogOnly,
+      target.real_path + ": reader: " + info_.text +
+          (config.Servers().size() > 1 ? ", on " + server_ : "") +
+          (target.root != nullptr ? ", through " + target.root->name : ""));
+}
+
+void ReaderFile::AllowRefresh(std::shared_ptr<const Config> config, ReaderTarget target) {
+  if (reader_ == nullptr || api_.wait == nullptr || target.root != nullptr || !root_->live) return;
+  reopening_ = std::make_unique<Reopening>(Reopening{std::move(config), std::move(target)});
+}
+
+bool ReaderFile::HasNewerCut(const Config& config, const ReaderTarget& target) const {
+  const H5mWait wait{target.name.c_str(),  server_.c_str(), config.ca.c_str(),
+                     config.token.c_str(), info_.cut,       0};
+  int64_t newest = 0;
+  std::array<char, kErrorBytes> error{};
+  const int failed = api_.wait(&wait, &newest, error.data(), error.size());
+  if (failed != 0 && failed != ETIMEDOUT) {
+    Say(config.log, Audience::kLogOnly,
+        target.real_path + ": no refresh, it stays at its cut: " + error.data());
+  }
+  return failed == 0;
+}
+
+bool ReaderFile::Refresh() {
+  if (reopening_ == nullptr || info_.is_swmr == 0) return false;
+  const auto& [config, target] = *reopening_;
+  if (!HasNewerCut(*config, target)) return false;
+  const H5mReaderOpen open = RequestFor(*config, target, server_);
+  H5mReaderInfo info{};
+  std::array<char, kErrorBytes> error{};
+  H5mReader* const newest = api_.open(&open, &info, error.data(), error.size());
+  if (newest == nullptr || !IsLaterOfSameWriter(info_, info)) {
+    Say(config->log, Audience::kLogOnly,
+        target.real_path + ": no refresh, it stays at its cut: " +
+            (newest == nullptr ? error.data()
+                               : "another open wrote the newest one; close it and open it again"));
+    if (newest != nullptr) api_.close(newest);
+    return false;
+  }
+  api_.close(std::exchange(reader_, newest));
+  info_ = info;
+  Identify(*config, target);
+  return true;
 }
 
 herr_t ReaderFile::Read(H5FD_mem_t type, hid_t, haddr_t addr, size_t size, void* buffer) {

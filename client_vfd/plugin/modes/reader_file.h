@@ -31,6 +31,7 @@ struct ReaderApi {
   decltype(H5mSessionApi::reader_open) open = nullptr;
   decltype(H5mSessionApi::reader_read) read = nullptr;
   decltype(H5mSessionApi::reader_close) close = nullptr;
+  decltype(H5mSessionApi::wait_for_cut) wait = nullptr;  // null: the embedded store's
 };
 
 class ReaderFile final : public UnderFile {
@@ -49,6 +50,14 @@ class ReaderFile final : public UnderFile {
   herr_t Write(H5FD_mem_t type, hid_t dxpl, haddr_t addr, size_t size, const void* buffer) override;
   haddr_t Eof(H5FD_mem_t) const override { return info_.size_bytes; }
 
+  // For a file that was opened for SWMR reading, as `config` and `target` told Open(): Refresh()
+  // does something from now on, if the file is a cut that the program itself named.
+  void AllowRefresh(std::shared_ptr<const Config> config, ReaderTarget target);
+  // Goes over to the newest cut, if one open of an SWMR writer made it and the present one: HDF5
+  // then may read new bytes of one object beside cached metadata of others. True: key() and info()
+  // are new. Else it stays as it is, and errors are only logged. Waits as an open does.
+  bool Refresh();
+
   // Read(), but a failure gives an errno value, and the reason in `error`; 0: done. ESTALE: the
   // server no longer holds the cut, or the version.
   int ReadCut(H5FD_mem_t type, haddr_t address, size_t size, void* buffer, std::string* error);
@@ -64,6 +73,9 @@ class ReaderFile final : public UnderFile {
   ReaderFile(const HostLibrary& host, std::string name);
   // Opens it, or fills in `error_` and `info_.error_number`.
   void Start(const Config& config, const ReaderTarget& target);
+  // Makes root and key of what is open.
+  void Identify(const Config& config, const ReaderTarget& target);
+  bool HasNewerCut(const Config& config, const ReaderTarget& target) const;
 
   const HostLibrary& host_;
   const std::string name_;  // as HDF5 passed it
@@ -74,6 +86,12 @@ class ReaderFile final : public UnderFile {
   std::string key_;
   RootPtr root_;
   std::string error_;
+  // Of AllowRefresh().
+  struct Reopening {
+    std::shared_ptr<const Config> config;
+    ReaderTarget target;
+  };
+  std::unique_ptr<const Reopening> reopening_;
 };
 
 }  // namespace h5mirror::vfd

@@ -4,6 +4,11 @@
 
 namespace h5mirror::vfd {
 
+herr_t ReaderMode::Flush(hid_t, hbool_t closing) {
+  if (!closing && file().Refresh()) SetVersion(file().key());
+  return 0;
+}
+
 void ReaderMode::Status(H5mStatus* status) const {
   const H5mReaderInfo& info = file().info();
   *status = H5mStatus{};

@@ -25,13 +25,15 @@ class ReaderMode final : public DriverFile {
     return under().Write(type, dxpl, addr, size, buffer);
   }
   herr_t Truncate(hid_t dxpl, hbool_t closing) override { return under().Truncate(dxpl, closing); }
-  herr_t Flush(hid_t dxpl, hbool_t closing) override { return under().Flush(dxpl, closing); }
+  // H5Drefresh and H5Orefresh flush between the close of their object and its new open. So do
+  // H5Dflush and H5Oflush; nothing else flushes a file that is open for reading.
+  herr_t Flush(hid_t dxpl, hbool_t closing) override;
   haddr_t Eof(H5FD_mem_t type) const override { return under().Eof(type); }
   RootPtr LinkRoot() const override { return file().root(); }
   void Status(H5mStatus* status) const override;
 
  private:
-  const ReaderFile& file() const { return static_cast<const ReaderFile&>(under()); }
+  ReaderFile& file() const { return static_cast<ReaderFile&>(under()); }
 };
 
 // Of a file that is read with mode=reader.

@@ -36,6 +36,7 @@ OpenRequest RequestOf(const char* name, unsigned flags) {
   request.makes_new = (flags & H5F_ACC_EXCL) != 0;
   request.creates = (flags & H5F_ACC_CREAT) != 0;
   request.writes_swmr = (flags & H5F_ACC_SWMR_WRITE) != 0;
+  request.reads_swmr = (flags & H5F_ACC_SWMR_READ) != 0;
   return request;
 }
 

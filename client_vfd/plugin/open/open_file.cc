@@ -151,6 +151,7 @@ std::unique_ptr<DriverFile> OpenHere(const OpenCall& call, FileFacts& facts) {
 std::unique_ptr<DriverFile> OpenReading(const OpenCall& call, FileFacts& facts) {
   auto file = ReaderFile::Open(call.host, *call.config, *facts.server_file());
   if (file == nullptr) return nullptr;
+  if (call.request.reads_swmr) file->AllowRefresh(call.config, *facts.server_file());
   FileIdentity identity = ReaderIdentity(*file);
   return std::make_unique<ReaderMode>(call.host, std::move(file), std::move(identity));
 }

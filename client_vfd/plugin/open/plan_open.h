@@ -25,6 +25,7 @@ struct OpenRequest {
   bool makes_new = false;    // H5F_ACC_EXCL
   bool creates = false;      // H5F_ACC_CREAT
   bool writes_swmr = false;  // H5F_ACC_SWMR_WRITE
+  bool reads_swmr = false;   // H5F_ACC_SWMR_READ
 };
 
 // What is to be known of the file. A question is asked only where the answer decides: some cost a

@@ -84,8 +84,9 @@ std::unique_ptr<DriverFile> OpenRemote(const OpenCall& call, ReaderTarget target
     return std::make_unique<RemoteProbe>(call.host, std::move(under), RemoteIdentity(name));
   }
   if (writes) return OpenForWriting(call, target, RemoteIdentity(name));
-  auto file = ReaderFile::Open(call.host, *call.config, std::move(target));
+  auto file = ReaderFile::Open(call.host, *call.config, target);
   if (file == nullptr) return nullptr;
+  if (call.request.reads_swmr) file->AllowRefresh(call.config, std::move(target));
   FileIdentity identity = RemoteIdentity(name, file->key());
   return std::make_unique<ReaderMode>(call.host, std::move(file), std::move(identity));
 }
