@@ -65,6 +65,9 @@ int EndOfParse(const CLI::App& app, const std::vector<std::string>& words,
 int EndOf(const absl::StatusOr<int>& result, Context& context) {
   if (result.ok()) return *result;
   context.Note(ToStd(result.status().message()));
+  if (absl::IsDataLoss(result.status())) {
+    context.Note("h5mirror verify FILE lists all damage, h5mirror log FILE the other versions");
+  }
   return ExitCodeFor(result.status());
 }
 

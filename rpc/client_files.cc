@@ -178,7 +178,8 @@ absl::StatusOr<std::optional<std::string>> ReadServerKey(const std::filesystem::
 absl::StatusOr<std::string> ReadCa(const std::filesystem::path& path) {
   H5M_ASSIGN_OR_RETURN(FileText file, ReadText(path, "ca: open"));
   if (file.text.find("-----BEGIN CERTIFICATE-----") == std::string::npos) {
-    return BadToml(path, "holds no PEM certificate");
+    return BadToml(path,
+                   "holds no PEM certificate; give the server's ca.pem, which h5mirrord init made");
   }
   return file.text;  // A copy: GCC 12 at -O2 takes the move for an overrun (-Warray-bounds).
 }

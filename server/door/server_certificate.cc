@@ -60,7 +60,9 @@ absl::StatusOr<KeyAndCertificate> ServerCertificate::Read() const {
   if (const absl::Status checked = CheckPair(pem); !checked.ok()) {
     return absl::InvalidArgumentError(StrCat("tls_cert = \"", certificate_path_.string(),
                                              "\", tls_key = \"", key_path_.string(),
-                                             "\": ", checked.message()));
+                                             "\": ", checked.message(),
+                                             "; give the two files of one pair, as h5mirrord init "
+                                             "makes them"));
   }
   return pem;
 }

@@ -127,7 +127,7 @@ def test_a_flipped_bit_in_the_head_is_never_exported(site):
     out = site.directory / "damaged.h5"
     refused = site.cli("export", "run.h5@2", out)
     writer.kill()
-    assert refused.code == 6 and "checksum" in refused.err, refused.describe()
+    assert refused.code == 6 and "checksum" in refused.err and "h5mirror verify" in refused.err, refused.describe()
     assert not out.exists()
 
 
