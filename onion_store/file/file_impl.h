@@ -45,8 +45,6 @@
 #include "onion_store/file/due_work.h"
 #include "onion_store/file/file_health.h"
 #include "onion_store/file/file_layers.h"
-#include "onion_store/file/history_files.h"
-#include "onion_store/file/job_sources.h"
 #include "onion_store/file/last_check.h"
 #include "onion_store/file/last_cut.h"
 #include "onion_store/file/open_history.h"
@@ -54,11 +52,13 @@
 #include "onion_store/file/saved_pages.h"
 #include "onion_store/file/snapshot_source.h"
 #include "onion_store/file/version_source.h"
-#include "onion_store/file/work_lock.h"
 #include "onion_store/index/version_index.h"
+#include "onion_store/jobs/job_sources.h"
 #include "onion_store/pages/found_pages.h"
 #include "onion_store/pages/page_segments.h"
+#include "onion_store/shared/history_files.h"
 #include "onion_store/shared/store_context.h"
+#include "onion_store/shared/work_lock.h"
 
 namespace h5mirror::store {
 

@@ -12,22 +12,11 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "onion_store/file.h"
+#include "onion_store/pages/generation.h"
 #include "onion_store/pages/page_segments.h"
-#include "onion_store/pages/sums_file.h"
 #include "onion_store/stage/staged_layer.h"
 
 namespace h5mirror::store {
-
-// One generation: a head and its checksums.
-struct Generation {
-  int64_t number = 0;
-  std::unique_ptr<EnvFile> head;
-  std::unique_ptr<SumsFile> sums;
-  bool hidden = false;  // the head is gen-N: no cut is durable
-  bool has_cut = false;
-  uint64_t cut_bytes = 0;          // the largest size of a cut, durable or not
-  std::atomic<bool> dirty{false};  // direct bytes were written since the last sync
-};
 
 // One caller of Cut(). `on_durable` is called when the cut is durable or can never be.
 struct CutWaiter {

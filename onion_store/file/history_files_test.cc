@@ -1,4 +1,4 @@
-#include "onion_store/file/history_files.h"
+#include "onion_store/shared/history_files.h"
 
 #include <memory>
 #include <utility>

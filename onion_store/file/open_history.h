@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
-#include "onion_store/file/history_files.h"
+#include "onion_store/shared/history_files.h"
 
 namespace h5mirror::store {
 

@@ -8,9 +8,9 @@
 #include <cstdint>
 #include <memory>
 
-#include "onion_store/file/history_files.h"
 #include "onion_store/index/version_index.h"
 #include "onion_store/pages/page_segments.h"
+#include "onion_store/shared/history_files.h"
 
 namespace h5mirror::store {
 

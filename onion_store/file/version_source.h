@@ -6,7 +6,7 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "onion_store/file/dropped_versions.h"
+#include "onion_store/index/dropped_versions.h"
 
 namespace h5mirror::store {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/status_macros.h"
-#include "onion_store/file/dropped_versions.h"
+#include "onion_store/index/dropped_versions.h"
 #include "onion_store/index/version_index.h"
 #include "onion_store/pages/page_segments.h"
 #include "tests/crash/store_faults.h"

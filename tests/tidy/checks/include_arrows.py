@@ -22,8 +22,12 @@ ALLOWED = {
     "onion_store/pages": {
         "onion_store/index", "onion_store/stage", "onion_store/shared", "onion_store", "onion_store/disk", "base",
     },
-    "onion_store/file": {
+    "onion_store/jobs": {
         "onion_store/pages", "onion_store/index", "onion_store/stage", "onion_store/shared", "onion_store",
+        "onion_store/disk", "base",
+    },
+    "onion_store/file": {
+        "onion_store/jobs", "onion_store/pages", "onion_store/index", "onion_store/stage", "onion_store/shared", "onion_store",
         "onion_store/disk", "base",
     },
     "onion_store/store": {"onion_store/file", "onion_store/index", "onion_store/shared", "onion_store", "base"},

@@ -1,7 +1,7 @@
 // What the jobs of a file, which go on step by step, need of it: estimates, prunes, verifications.
 // Each is one narrow side of FileImpl, and keeps the file while the job is there.
-#ifndef H5MIRROR_ONION_STORE_FILE_JOB_SOURCES_H_
-#define H5MIRROR_ONION_STORE_FILE_JOB_SOURCES_H_
+#ifndef H5MIRROR_ONION_STORE_JOBS_JOB_SOURCES_H_
+#define H5MIRROR_ONION_STORE_JOBS_JOB_SOURCES_H_
 
 #include <cstdint>
 #include <memory>
@@ -9,11 +9,11 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "onion_store/file/dropped_versions.h"
-#include "onion_store/file/file_layers.h"
-#include "onion_store/file/history_files.h"
-#include "onion_store/file/work_lock.h"
+#include "onion_store/index/dropped_versions.h"
 #include "onion_store/index/version_index.h"
+#include "onion_store/pages/generation.h"
+#include "onion_store/shared/history_files.h"
+#include "onion_store/shared/work_lock.h"
 
 namespace h5mirror::store {
 
@@ -77,4 +77,4 @@ class VerifySource {
 
 }  // namespace h5mirror::store
 
-#endif  // H5MIRROR_ONION_STORE_FILE_JOB_SOURCES_H_
+#endif  // H5MIRROR_ONION_STORE_JOBS_JOB_SOURCES_H_

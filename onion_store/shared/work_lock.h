@@ -9,8 +9,8 @@
 //
 //   LockInTurn() --> waits for the turn --> waits for the lock --> has it; the next one's turn
 //                    |<------------- is_wanted() ------------->|
-#ifndef H5MIRROR_ONION_STORE_FILE_WORK_LOCK_H_
-#define H5MIRROR_ONION_STORE_FILE_WORK_LOCK_H_
+#ifndef H5MIRROR_ONION_STORE_SHARED_WORK_LOCK_H_
+#define H5MIRROR_ONION_STORE_SHARED_WORK_LOCK_H_
 
 #include <atomic>
 
@@ -54,4 +54,4 @@ class ABSL_SCOPED_LOCKABLE WorkTurn {
 
 }  // namespace h5mirror::store
 
-#endif  // H5MIRROR_ONION_STORE_FILE_WORK_LOCK_H_
+#endif  // H5MIRROR_ONION_STORE_SHARED_WORK_LOCK_H_

@@ -1,4 +1,4 @@
-#include "onion_store/file/dropped_versions.h"
+#include "onion_store/index/dropped_versions.h"
 
 #include "base/status_macros.h"
 #include "base/strings.h"

@@ -3,8 +3,8 @@
 //   NAME           the head
 //   NAME.h5m/      the history: index, stage-*, pages-*, sums-N, head-N, gen-N, metadata
 //   .h5mirror/open/ID, pruning/ID, ...   marks, in a store of a root; hints, whose loss is no error
-#ifndef H5MIRROR_ONION_STORE_FILE_HISTORY_FILES_H_
-#define H5MIRROR_ONION_STORE_FILE_HISTORY_FILES_H_
+#ifndef H5MIRROR_ONION_STORE_SHARED_HISTORY_FILES_H_
+#define H5MIRROR_ONION_STORE_SHARED_HISTORY_FILES_H_
 
 #include <cstdint>
 #include <memory>
@@ -61,4 +61,4 @@ class HistoryFiles {
 
 }  // namespace h5mirror::store
 
-#endif  // H5MIRROR_ONION_STORE_FILE_HISTORY_FILES_H_
+#endif  // H5MIRROR_ONION_STORE_SHARED_HISTORY_FILES_H_

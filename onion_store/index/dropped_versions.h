@@ -1,6 +1,6 @@
 // Which versions a prune drops while others read them: docs/design/032-pruning.md.
-#ifndef H5MIRROR_ONION_STORE_FILE_DROPPED_VERSIONS_H_
-#define H5MIRROR_ONION_STORE_FILE_DROPPED_VERSIONS_H_
+#ifndef H5MIRROR_ONION_STORE_INDEX_DROPPED_VERSIONS_H_
+#define H5MIRROR_ONION_STORE_INDEX_DROPPED_VERSIONS_H_
 
 #include <atomic>
 #include <cstdint>
@@ -44,4 +44,4 @@ class DroppedVersions {
 
 }  // namespace h5mirror::store
 
-#endif  // H5MIRROR_ONION_STORE_FILE_DROPPED_VERSIONS_H_
+#endif  // H5MIRROR_ONION_STORE_INDEX_DROPPED_VERSIONS_H_

@@ -1,4 +1,4 @@
-#include "onion_store/file/work_lock.h"
+#include "onion_store/shared/work_lock.h"
 
 #include <memory>
 #include <thread>

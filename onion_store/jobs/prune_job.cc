@@ -1,0 +1,123 @@
+#include "onion_store/jobs/prune_job.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/status_macros.h"
+#include "onion_store/history_names.h"
+#include "onion_store/history_sizes.h"
+
+namespace h5mirror::store {
+
+PruneJobImpl::PruneJobImpl(std::shared_ptr<PruneSource> file, std::shared_ptr<VersionIndex> index,
+                           std::shared_ptr<PageSegments> pages, std::vector<VersionNumber> versions)
+    : file_(std::move(file)),
+      files_(file_->files()),
+      work_lock_(file_->work_lock()),
+      index_(std::move(index)),
+      pages_(std::move(pages)),
+      drop_(*index_, file_->dropped_versions(), files_.page_size_bytes(), std::move(versions)),
+      survey_(files_, *index_, *pages_),
+      copy_(*file_, *index_, *pages_) {}
+
+PruneJobImpl::~PruneJobImpl() { file_->PruneEnded(); }
+
+absl::StatusOr<PruneProgress> PruneJobImpl::Step() {
+  WorkTurn turn(&work_lock_);
+  H5M_RETURN_IF_ERROR(file_->dead());
+  const absl::StatusOr<bool> more = RunPhase();
+  if (!more.ok()) {
+    // After a failed sync nobody knows what the disk holds.
+    if (!absl::IsResourceExhausted(more.status())) file_->Die(more.status());
+    return more.status();
+  }
+  if (!*more) phase_ = static_cast<Phase>(static_cast<uint8_t>(phase_) + 1);
+  if (phase_ == Phase::kDone) files_.RemoveMark(kPruneMarks);
+  return Progress();
+}
+
+absl::StatusOr<bool> PruneJobImpl::RunPhase() {
+  switch (phase_) {
+    case Phase::kDrop:
+      return drop_.Step();
+    case Phase::kSurvey:
+      return Survey();
+    case Phase::kCopy:
+      return copy_.Step();
+    case Phase::kGenerations:
+      return RemoveGenerations();
+    case Phase::kShrink:
+      return Shrink();
+    case Phase::kDone:
+      break;
+  }
+  return true;
+}
+
+PruneProgress PruneJobImpl::Progress() const {
+  const int64_t freed = copy_.freed_bytes() + static_cast<int64_t>(generations_bytes_);
+  return {.versions_dropped = drop_.versions_done(),
+          .versions_to_drop = drop_.versions_to_drop(),
+          .freed_bytes = static_cast<uint64_t>(std::max<int64_t>(0, freed)),
+          .done = phase_ == Phase::kDone,
+          .left = copy_.left()};
+}
+
+absl::StatusOr<bool> PruneJobImpl::Survey() {
+  H5M_ASSIGN_OR_RETURN(const bool more, survey_.Step());
+  if (more) return true;
+  H5M_ASSIGN_OR_RETURN(std::vector<SegmentSpace> dead, survey_.DeadEnough());
+  const auto newest = std::find_if(dead.begin(), dead.end(), [this](const SegmentSpace& segment) {
+    return segment.number == pages_->segment();
+  });
+  if (newest != dead.end()) {
+    H5M_ASSIGN_OR_RETURN(const bool sealed, SealNewest());
+    if (!sealed) dead.erase(newest);
+  }
+  copy_.Start(std::move(dead));
+  return false;
+}
+
+// False: the newest segment is empty, and goes on.
+absl::StatusOr<bool> PruneJobImpl::SealNewest() {
+  if (pages_->end_bytes() == 0) return false;
+  H5M_RETURN_IF_ERROR(pages_->Sync());  // What an apply that failed left, for no row.
+  FileRow row = file_->row();
+  row.pages_segment = pages_->segment() + 1;
+  row.pages_end_bytes = 0;
+  H5M_RETURN_IF_ERROR(index_->WriteFileRow(row));
+  pages_->Rotate();
+  file_->SetRow(row);
+  return true;
+}
+
+absl::StatusOr<bool> PruneJobImpl::RemoveGenerations() {
+  const int64_t newest = file_->row().generation;
+  H5M_ASSIGN_OR_RETURN(const std::vector<int64_t> unused, index_->UnusedGenerations(newest));
+  for (int64_t generation : unused) {
+    H5M_RETURN_IF_ERROR(index_->DropGeneration(generation));
+  }
+  file_->ForgetGenerations(unused);
+  H5M_ASSIGN_OR_RETURN(const std::vector<int64_t> retained, index_->Generations());
+  H5M_ASSIGN_OR_RETURN(auto entries, files_.tree().List(files_.directory()));
+  for (const DirectoryEntry& entry : entries) {
+    const auto number = GenerationOfEntry(entry.name);
+    if (!number || *number >= newest ||
+        std::find(retained.begin(), retained.end(), *number) != retained.end()) {
+      continue;
+    }
+    const std::string name = files_.HistoryName(entry.name);
+    const uint64_t bytes = DataBytes(files_.tree(), name);
+    H5M_RETURN_IF_ERROR(files_.tree().Remove(name));
+    generations_bytes_ += bytes;
+  }
+  return false;
+}
+
+absl::StatusOr<bool> PruneJobImpl::Shrink() {
+  H5M_ASSIGN_OR_RETURN(const bool more, index_->Shrink());
+  if (!more) H5M_RETURN_IF_ERROR(index_->Checkpoint());
+  return more;
+}
+
+}  // namespace h5mirror::store
