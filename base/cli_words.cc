@@ -71,13 +71,15 @@ std::vector<const CLI::App*> VerbsOf(const CLI::App& app) {
   return app.get_subcommands([](const CLI::App*) { return true; });
 }
 
-// "; did you mean NAME?", or nothing. A short word is near to too many.
-std::string Suggestion(std::string_view word, const std::vector<std::string>& names) {
-  constexpr size_t kEditsMax = 3;
+// "; did you mean NAME?", or nothing. A short word is near to too many. `dashes` stand before
+// word and names.
+std::string Suggestion(std::string_view word, const std::vector<std::string>& names,
+                       std::string_view dashes = "") {
+  constexpr size_t kEditsMax = 2;
   const std::vector<std::string_view> views(names.begin(), names.end());
   const std::string_view nearest =
       NearestName(word, views, std::min(kEditsMax, (word.size() + 1) / 2));
-  return nearest.empty() ? "" : StrCat("; did you mean ", nearest, "?");
+  return nearest.empty() ? "" : StrCat("; did you mean ", dashes, nearest, "?");
 }
 
 std::string NoSuchVerb(const CLI::App& app, const std::string& word) {
@@ -87,14 +89,14 @@ std::string NoSuchVerb(const CLI::App& app, const std::string& word) {
 }
 
 std::string NoSuchFlag(absl::Span<const CLI::App* const> apps, const std::string& flag) {
-  const std::string dashes = flag.starts_with("--") ? "--" : "-";
   std::vector<std::string> names;
   for (const CLI::App* app : apps) {
     for (const CLI::Option* option : app->get_options()) {
-      for (const std::string& name : option->get_lnames()) names.push_back(StrCat("--", name));
+      for (const std::string& name : option->get_lnames()) names.push_back(name);
     }
   }
-  const std::string near = dashes == "--" ? Suggestion(flag, names) : "";
+  const std::string near =
+      flag.starts_with("--") ? Suggestion(std::string_view(flag).substr(2), names, "--") : "";
   return StrCat(apps.back()->get_name(), " has no flag ", flag, near);
 }
 
@@ -121,6 +123,53 @@ std::optional<std::string> FindWrongWord(const CLI::App& app, absl::Span<const s
                 verbs.size() <= kVerbsListedMax ? StrCat(": one of ", list) : "");
 }
 
+// The verb, at any depth, that CLI11 had come to.
+const CLI::App& VerbMeant(const CLI::App& app) {
+  const CLI::App* verb = &app;
+  while (!verb->get_subcommands().empty()) verb = verb->get_subcommands().back();
+  return *verb;
+}
+
+// "h5mirror log [OPTIONS] FILE"
+std::string UsageOf(const CLI::App& verb) {
+  std::string usage = verb.get_name();
+  for (const CLI::App* parent = verb.get_parent(); parent != nullptr;
+       parent = parent->get_parent()) {
+    usage = StrCat(parent->get_name(), " ", usage);
+  }
+  StrAppend(&usage, " [OPTIONS]");
+  for (const CLI::Option* option : verb.get_options()) {
+    if (!option->get_positional()) continue;
+    const std::string name =
+        StrCat(option->get_name(/*positional=*/true),
+               option->get_expected_max() >= CLI::detail::expected_max_vector_size ? "..." : "");
+    StrAppend(&usage, " ", option->get_required() ? name : StrCat("[", name, "]"));
+  }
+  return usage;
+}
+
+// CLI11's error with what it leaves out: the verb, and what to write.
+std::string InPlainWords(const CLI::App& verb, const CLI::ParseError& error) {
+  const std::string text = error.what();
+  constexpr std::string_view kRequired = " is required";
+  constexpr std::string_view kUnexpected = "not expected: ";
+  if (error.get_name() == "RequiredError" && text.ends_with(kRequired)) {
+    return StrCat(verb.get_name(), ": ", text.substr(0, text.size() - kRequired.size()),
+                  " is missing; write ", UsageOf(verb));
+  }
+  const size_t extra = text.find(kUnexpected);
+  if (extra != std::string::npos) {
+    return StrCat(verb.get_name(), " takes no further word '",
+                  text.substr(extra + kUnexpected.size()), "'; write ", UsageOf(verb));
+  }
+  const size_t colon = text.find(": ");
+  if (error.get_name() == "ArgumentMismatch" && text.ends_with("missing") &&
+      colon != std::string::npos) {
+    return StrCat(text.substr(0, colon), " needs a value");
+  }
+  return text;
+}
+
 }  // namespace
 
 size_t SkipFlags(absl::Span<const CLI::App* const> apps, absl::Span<const std::string> words,
@@ -136,7 +185,8 @@ size_t SkipFlags(absl::Span<const CLI::App* const> apps, absl::Span<const std::s
 
 std::string WhyNotParsed(const CLI::App& app, absl::Span<const std::string> words,
                          const CLI::ParseError& error) {
-  return FindWrongWord(app, words).value_or(error.what());
+  const std::optional<std::string> wrong = FindWrongWord(app, words);
+  return wrong ? *wrong : InPlainWords(VerbMeant(app), error);
 }
 
 }  // namespace h5mirror

@@ -60,6 +60,7 @@ TEST_F(CliWordsTest, AMistypedFlagIsNamedAndTheNearestOne) {
   EXPECT_EQ(Why({"log", "--limt", "3", "x"}), "log has no flag --limt; did you mean --limit?");
   EXPECT_EQ(Why({"--servr=s", "log", "x"}), "tool has no flag --servr; did you mean --server?");
   EXPECT_EQ(Why({"log", "-rz", "x"}), "log has no flag -z");
+  EXPECT_EQ(Why({"log", "--lib", "x"}), "log has no flag --lib");
   EXPECT_EQ(Why({"log", "x", "--what-else"}), "log has no flag --what-else");
 }
 
@@ -70,7 +71,9 @@ TEST_F(CliWordsTest, AMissingVerbIsSaid) {
 
 TEST_F(CliWordsTest, WhereEachWordIsKnownTheErrorSpeaks) {
   EXPECT_EQ(Why({"log", "-n3", "-r", "--server", "s", "x"}), "");
-  EXPECT_NE(Why({"log"}).find("FILE is required"), std::string::npos);
+  EXPECT_EQ(Why({"log"}), "log: FILE is missing; write tool log [OPTIONS] FILE");
+  EXPECT_EQ(Why({"log", "x", "y"}), "log takes no further word 'y'; write tool log [OPTIONS] FILE");
+  EXPECT_EQ(Why({"log", "x", "-n"}), "--limit needs a value");
   EXPECT_NE(Why({"log", "-n", "many", "x"}).find("many"), std::string::npos);
 }
 

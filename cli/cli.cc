@@ -4,6 +4,8 @@
 #include <cstddef>
 
 #include "CLI/CLI.hpp"
+#include "base/cli_checks.h"
+#include "base/cli_help.h"
 #include "base/cli_words.h"
 #include "base/strings.h"
 #include "base/version.h"
@@ -16,7 +18,7 @@ namespace h5mirror::tools {
 namespace {
 
 constexpr char kAbout[] =
-    "h5mirror: live mirrors and versions of HDF5 files.\n"
+    "h5mirror: live mirrors and versions of HDF5 files.\n\n"
     "FILE is a name under the server's root, or a local path with a record of its mirror\n"
     "beside it (X.h5.h5m), which then says server and name. FILE@VERSION: a number, latest,\n"
     "latest-K for K versions before it, tag:NAME, or a time (2026-11-03T14:00, local, or with\n"
@@ -31,7 +33,7 @@ void AddGlobalFlags(CLI::App& app, GlobalFlags& flags) {
   app.add_option("--token", flags.client.token, "the token, as @FILE");
   app.add_option("--timeout", flags.timeout_seconds, "seconds to wait for a connection")
       ->capture_default_str()
-      ->check(CLI::Range(0.1, 3600.0));
+      ->check(AnyNumber(0.1, 3600));
   app.add_option("--plugin-dir", flags.plugin_dir,
                  "directory of the plugin (default: H5MIRROR_PLUGIN_DIR, or beside this program)");
   app.add_flag("--json", flags.json, "print JSON; keys are listed in h5mirror(1)");
@@ -81,6 +83,7 @@ int RunCli(const std::vector<std::string>& arguments, Streams& streams,
   Action action;
   std::vector<std::string> program;
   CLI::App app(kAbout, "h5mirror");
+  UseNarrowHelp(app);
   app.set_version_flag("--version", StrCat("h5mirror ", kVersion));
   app.require_subcommand(1);
   app.fallthrough();  // Global flags may follow the verb.

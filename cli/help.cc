@@ -44,7 +44,8 @@ const std::map<std::string_view, std::string_view>& Examples() {
        "h5mirror export run.h5@2026-11-03T14:00 then.h5"},
       {"rollback", "h5mirror rollback run.h5@12 -m 'calibration was wrong'"},
       {"prune",
-       "h5mirror prune run.h5 --keep-daily 7 --keep-weekly 4 --keep-tag published --dry-run"},
+       "h5mirror prune run.h5 --keep-daily 7 --keep-weekly 4 --dry-run\n"
+       "h5mirror prune run.h5 --keep-last 10 --keep-tag published"},
       {"stats",
        "h5mirror stats run.h5\n"
        "h5mirror stats run.h5 --keep-last 10"},

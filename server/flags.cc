@@ -10,6 +10,8 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "base/cli_checks.h"
+#include "base/cli_help.h"
 #include "base/cli_words.h"
 #include "base/strings.h"
 #include "base/version.h"
@@ -103,6 +105,7 @@ struct Parser {
   std::string tokens_file = kDefaultTokens;
 
   Parser() {
+    UseNarrowHelp(app);
     app.footer(kFooter);
     app.set_version_flag("--version", StrCat("h5mirrord ", kVersion));
     app.add_option("--config", config_file,
@@ -138,7 +141,7 @@ struct Parser {
         ->type_name("NAME");
     init->add_option("--days", flags.init.valid_days, "Life of the certificates")
         ->type_name("N")
-        ->check(CLI::Range(1, 36500))
+        ->check(WholeNumber(1, 36500))
         ->capture_default_str();
     init->callback([this] { flags.verb = Verb::kInit; });
   }

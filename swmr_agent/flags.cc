@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "CLI/CLI.hpp"
+#include "base/cli_help.h"
 #include "base/cli_words.h"
 #include "base/strings.h"
 #include "base/version.h"
@@ -80,6 +81,7 @@ ParsedFlags ParseFlags(int argc, char** argv) {
   ParsedFlags parsed;
   Texts texts;
   CLI::App app{kDescription, "h5mirror-agent"};
+  UseNarrowHelp(app);
   app.footer(kFooter);
   app.set_version_flag("--version", StrCat("h5mirror-agent ", kVersion));
   app.add_flag("--check-config", parsed.check_config, "Check the configuration and end");

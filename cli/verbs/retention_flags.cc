@@ -1,5 +1,6 @@
 #include "cli/verbs/retention_flags.h"
 
+#include "base/cli_checks.h"
 #include "base/human.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
@@ -8,7 +9,7 @@ namespace h5mirror::tools {
 
 void AddRetentionFlags(CLI::App& verb, RetentionFlags& flags) {
   const auto add = [&verb](const char* name, int64_t& count, const char* help) {
-    verb.add_option(name, count, help)->check(CLI::NonNegativeNumber);
+    verb.add_option(name, count, help)->check(WholeNumber(0));
   };
   add("--keep-last", flags.last, "keep the newest N versions");
   add("--keep-hourly", flags.hourly, "keep the newest version of each of N hours that have one");

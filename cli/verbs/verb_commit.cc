@@ -1,6 +1,7 @@
 // h5mirror commit: a version of a file as it is, from outside of the program that writes it.
 #include <memory>
 
+#include "base/cli_checks.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "cli/context/connected_file.h"
@@ -55,7 +56,7 @@ void AddCommit(CLI::App& app, Context& context, Action& action) {
   verb->add_option("--wait", options->wait_seconds,
                    "seconds to wait for the writer's next flush or close")
       ->capture_default_str()
-      ->check(CLI::Range(0.0, 3600.0));
+      ->check(AnyNumber(0, 3600));
   OnVerb(*verb, context, action, options, RunCommit);
 }
 

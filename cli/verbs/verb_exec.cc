@@ -7,6 +7,7 @@
 #include <memory>
 #include <string_view>
 
+#include "base/cli_checks.h"
 #include "base/errno_status.h"
 #include "base/human.h"
 #include "base/status_macros.h"
@@ -163,7 +164,8 @@ void AddExec(CLI::App& app, Context& context, const std::vector<std::string>& pr
                    "files are named relative to this directory, files outside are not mirrored");
   verb->add_option("--tick", options->tick,
                    "flush a file that the program has changed and does not flush, after so long "
-                   "(10ms to 24h), so that readers see it");
+                   "(10ms to 24h), so that readers see it")
+      ->check(DurationFrom(absl::Milliseconds(10), absl::Hours(24)));
   verb->add_flag("--all-drivers", options->all_drivers,
                  "mirror also files for which the program names sec2, stdio, direct, log, or core "
                  "with a backing store");

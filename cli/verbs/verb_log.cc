@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "absl/strings/str_join.h"
+#include "base/cli_checks.h"
 #include "base/human.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
@@ -119,7 +120,7 @@ void AddLog(CLI::App& app, Context& context, Action& action) {
                    "without a zone");
   verb->add_option("--until", options->until, "only versions of this time or earlier");
   verb->add_option("-n,--limit", options->limit, "at most this many versions (default: all)")
-      ->check(CLI::PositiveNumber);
+      ->check(WholeNumber(1));
   OnVerb(*verb, context, action, options, RunLog);
 }
 

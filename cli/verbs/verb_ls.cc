@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "base/cli_checks.h"
 #include "base/human.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
@@ -116,7 +117,7 @@ void AddLs(CLI::App& app, Context& context, Action& action) {
   verb->add_flag("--removed", options->removed, "files that `undelete` brings back")
       ->excludes(long_form);
   verb->add_option("-n,--limit", options->limit, "at most this many files (default: all)")
-      ->check(CLI::PositiveNumber);
+      ->check(WholeNumber(1));
   verb->callback([&context, &action, options] {
     action = [&context, options]() -> absl::StatusOr<int> {
       H5M_ASSIGN_OR_RETURN(rpc::Client * client, context.Connect());

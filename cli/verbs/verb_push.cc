@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/time/clock.h"
+#include "base/cli_checks.h"
 #include "base/hex.h"
 #include "base/human.h"
 #include "base/server_list.h"
@@ -242,7 +243,7 @@ void AddPush(CLI::App& app, Context& context, Action& action) {
   verb->add_flag("--dry-run", options->dry_run, "say what would be done");
   verb->add_option("-j,--jobs", options->jobs, "so many files at once (1 to 64)")
       ->capture_default_str()
-      ->check(CLI::Range(1, 64));
+      ->check(WholeNumber(1, 64));
   verb->add_flag("-q,--quiet", options->quiet, "say nothing but errors");
   OnVerb(*verb, context, action, options, RunPush);
 }

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/time/clock.h"
+#include "base/cli_checks.h"
 #include "base/human.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
@@ -149,8 +150,9 @@ void AddResync(CLI::App& app, Context& context, Action& action) {
   verb->add_option("--from", request.from,
                    "which side is right, local or remote; the other one stays a version (default: "
                    "only where it is certain)")
-      ->transform(CLI::CheckedTransformer(
-          std::map<std::string, Side>{{"local", Side::kLocal}, {"remote", Side::kRemote}}));
+      ->transform(OneOfEnum(
+          std::map<std::string, Side>{{"local", Side::kLocal}, {"remote", Side::kRemote}}))
+      ->option_text("local|remote");
   verb->add_option("-m,--comment", request.comment, "comment of the new versions");
   verb->add_option("--name", request.name, "name under the server's root (one file only)");
   verb->add_flag("--any", options->any, "also what is not HDF5, or was not closed cleanly");

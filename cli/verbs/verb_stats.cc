@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "absl/strings/str_join.h"
+#include "base/cli_checks.h"
 #include "base/human.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
@@ -124,7 +125,7 @@ void AddStats(CLI::App& app, Context& context, Action& action) {
   verb->add_option("FILE", options->file, kFileHelp)->required();
   AddRetentionFlags(*verb, options->keep);
   verb->add_option("-n,--limit", options->limit, "list at most this many versions (default: all)")
-      ->check(CLI::PositiveNumber);
+      ->check(WholeNumber(1));
   OnVerb(*verb, context, action, options, RunStats);
 }
 

@@ -4,6 +4,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/time/clock.h"
+#include "base/cli_checks.h"
 #include "base/human.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
@@ -173,7 +174,7 @@ void AddVerify(CLI::App& app, Context& context, const std::vector<std::string>& 
                    "seconds to wait for the next flush or close of a program that writes it")
       ->needs(against)
       ->capture_default_str()
-      ->check(CLI::Range(1.0, 3600.0));
+      ->check(AnyNumber(1, 3600));
   verb->callback([&context, &action, &arguments, &opener, options] {
     action = [&context, &arguments, &opener, options]() -> absl::StatusOr<int> {
       if (!options->against.local.empty()) {

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "absl/time/clock.h"
+#include "base/cli_checks.h"
 #include "base/cut_text.h"
 #include "base/human.h"
 #include "base/status_macros.h"
@@ -266,12 +267,13 @@ void AddWatch(CLI::App& app, Context& context, const std::vector<std::string>& a
       "watch", "Print a line for each new cut of a file (H5Fflush, close), as it is made");
   verb->add_option("FILE", options->file, kFileHelp)->required();
   verb->add_option("-n,--count", options->count, "end after this many lines")
-      ->check(CLI::PositiveNumber);
+      ->check(WholeNumber(1));
   verb->add_option("--after", options->after_cut,
-                   "only cuts newer than this one; without it the newest is the first line");
+                   "only cuts newer than this one; without it the newest is the first line")
+      ->check(WholeNumber(0));
   verb->add_option("--every", options->every_seconds,
                    "at most one line in so many seconds: the newest cut of then")
-      ->check(CLI::Range(0.0, 86400.0));
+      ->check(AnyNumber(0, 86400));
   verb->add_flag("--until-done", options->until_done, "end when nobody writes the file any more");
   verb->add_option("--exec", options->command,
                    "run this with /bin/sh for each line, and wait for it; H5MIRROR_FILE, "
@@ -282,7 +284,7 @@ void AddWatch(CLI::App& app, Context& context, const std::vector<std::string>& a
                    "what a line tells of what has changed: none; bytes, how many were written; "
                    "objects, also which groups and datasets (the default; bytes where the helper "
                    "that looks into files is missing)")
-      ->transform(CLI::CheckedTransformer(names))
+      ->transform(OneOfEnum(names))
       ->option_text("none|bytes|objects");
   verb->callback([&context, &action, &arguments, &comparer, options] {
     action = [&context, &arguments, &comparer, options]() -> absl::StatusOr<int> {
