@@ -52,6 +52,37 @@ std::vector<std::string> VerbsOf(const std::string& help) {
   return verbs;
 }
 
+TEST_F(VerbsTest, NoHelpIsWiderThan80Columns) {
+  std::vector<std::string> verbs = VerbsOf(RunBare({"--help"}).out);
+  ASSERT_GE(verbs.size(), 23u);
+  verbs.emplace_back();
+  for (const std::string& verb : verbs) {
+    const Result help = verb.empty() ? RunBare({"--help"}) : RunBare({verb, "--help"});
+    for (const absl::string_view line : absl::StrSplit(help.out, '\n')) {
+      EXPECT_LE(line.size(), 80u) << verb << ": " << line;
+    }
+  }
+}
+
+TEST_F(VerbsTest, AWrongValueIsQuotedWithTheAllowedOnes) {
+  const auto said = [&](const std::vector<std::string>& words) {
+    const Result result = RunBare(words);
+    EXPECT_EQ(result.code, 2);
+    return result.err;
+  };
+  EXPECT_EQ(said({"log", "a.h5", "-n", "0"}),
+            "h5mirror: --limit: '0' is no whole number of 1 or more; see h5mirror --help\n");
+  EXPECT_THAT(said({"push", "a.h5", "-j", "x"}),
+              HasSubstr("--jobs: 'x' is no whole number from 1 to 64"));
+  EXPECT_THAT(said({"watch", "a.h5", "--changes", "byte"}),
+              HasSubstr("'byte' is none of bytes, none, objects; did you mean bytes?"));
+  EXPECT_THAT(said({"resync", "a.h5", "--from", "0"}), HasSubstr("'0' is none of local, remote"));
+  EXPECT_THAT(said({"exec", "--tick", "1x", "true"}), HasSubstr("--tick: '1x' is not a duration"));
+  EXPECT_THAT(said({"ls", "--timeout", "0"}), HasSubstr("'0' is no number from 0.1 to 3600"));
+  EXPECT_THAT(said({"ls", "--frob"}), Not(HasSubstr("did you mean")));
+  EXPECT_THAT(said({"tag", "a.h5@1"}), HasSubstr("is missing; write h5mirror tag [OPTIONS] "));
+}
+
 TEST_F(VerbsTest, EachVerbsHelpHasAnExampleThatItsFlagsAllow) {
   const std::vector<std::string> verbs = VerbsOf(RunBare({"--help"}).out);
   ASSERT_GE(verbs.size(), 23u);
