@@ -157,6 +157,8 @@ struct SessionConfig {
   // A change by a program without the driver becomes a version first, where nothing speaks against
   // it (session_outside.cc). The caller holds the file's lock.
   bool adopts_outside_change = false;
+  // What the program changed since its open is in the file already, which is consistent now.
+  bool is_written = false;
   void (*notify)(void*, const H5mEvent*) = nullptr;
   void (*release)(void*) = nullptr;
   void* context = nullptr;
@@ -188,6 +190,9 @@ class Session final : public std::enable_shared_from_this<Session>,
   // the last Cut(). False: not acknowledged as asked; the mirror is behind or diverged.
   void Cut(CutKind kind, H5mAck ack, std::string comment);
   bool AwaitCut();
+  // Returns when no closed cut needs the local file's present bytes any more: they are sent, or
+  // copied. Else the cut is given up, and its ranges belong to the next one.
+  void DetachCuts();
   // A close in four steps.
   void Seal();
   void AwaitSealed();

@@ -78,6 +78,7 @@ absl::StatusOr<std::shared_ptr<Session>> Start(const H5mAttach& attach) {
                   attach.name};
   config.remote = RemoteOf(attach);
   config.mode_bits = attach.mode_bits;
+  config.is_written = attach.is_written != 0;
   config.adopts_outside_change = attach.adopts_outside_change != 0;
   config.checksum = attach.checksum == H5M_CHECKSUM_ON ||
                     (attach.checksum == H5M_CHECKSUM_AUTO && !server->loopback);
@@ -193,6 +194,7 @@ constexpr H5mSessionApi kApi = {H5M_SESSION_ABI,
                                 Call<&Session::AfterTruncate, uint64_t>,
                                 Cut,
                                 AwaitCut,
+                                Call<&Session::DetachCuts>,
                                 Call<&Session::Seal>,
                                 Call<&Session::AwaitSealed>,
                                 Call<&Session::BeginClose>,

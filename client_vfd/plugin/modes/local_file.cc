@@ -13,6 +13,19 @@ namespace {
 constexpr size_t kDirectAlignmentBytes = 4096;
 constexpr size_t kDirectCopyBytes = 16 << 20;
 
+// The communicator is another property of the list, and stays. A function in 1.14, a value later.
+herr_t SetMpio(const HostLibrary& host, hid_t fapl) {
+  const HostApi& api = host.api;
+  hid_t driver = H5I_INVALID_HID;
+  if (api.fd_mpio_init != nullptr) driver = api.fd_mpio_init();
+  if (driver < 0 && api.fd_mpio_id != nullptr) driver = *api.fd_mpio_id;
+  if (driver < 0 || api.p_set_driver == nullptr) {
+    PushOpenError(host, "under=mpio: " + host.path + " was built without MPI; leave out under=");
+    return -1;
+  }
+  return api.p_set_driver(fapl, driver, nullptr);
+}
+
 herr_t SetUnder(const HostLibrary& host, UnderDriver under, hid_t fapl) {
   const HostApi& api = host.api;
   switch (under) {
@@ -29,6 +42,8 @@ herr_t SetUnder(const HostLibrary& host, UnderDriver under, hid_t fapl) {
         return -1;
       }
       return api.p_set_fapl_log(fapl, nullptr, 0, 0);
+    case UnderDriver::kMpio:
+      return SetMpio(host, fapl);
     case UnderDriver::kSec2:
       break;
   }
@@ -67,6 +82,7 @@ class HostFile final : public UnderFile {
     UnderFile::Query(flags);
     return class_.query != nullptr ? class_.query(file_, flags) : 0;
   }
+  H5FD_t* HostFileBelow() const override { return file_; }
   bool HasHandle() const override { return class_.get_handle != nullptr; }
   herr_t Handle(hid_t fapl, void** handle) override {
     return class_.get_handle(file_, fapl, handle);

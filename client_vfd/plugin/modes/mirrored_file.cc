@@ -178,6 +178,24 @@ void MirroredFile::CutHere() {
   barrier_.SetResult(mirrors_ ? mirrors_->Barrier(request.kind, request.ack, request.comment) : 0);
 }
 
+void MirroredFile::NoteWritten(uint64_t offset, uint64_t length, H5mWriteClass write_class) {
+  mirrors_->BeforeWrite(offset, length);  // No closed cut needs its bytes: CutNoted().
+  mirrors_->AfterWrite(offset, length, write_class);
+}
+
+void MirroredFile::NoteSize(uint64_t size_bytes) {
+  mirrors_->BeforeTruncate(size_bytes);
+  mirrors_->AfterTruncate(size_bytes);
+}
+
+herr_t MirroredFile::CutNoted() {
+  CutHere();
+  mirrors_->Detach();
+  return FailFlush();
+}
+
+void MirroredFile::SealNoted() { mirrors_->Seal(); }
+
 herr_t MirroredFile::BeforeClose() {
   if (!mirrors_ || InForkedChild()) return 0;
   if (detector_.OnClose() == Moment::kClose) mirrors_->Seal();
