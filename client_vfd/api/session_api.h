@@ -31,7 +31,12 @@ enum H5mIntent {
   H5M_REMOTE_REPLACE = 4 /* an empty file in the place of any file there */
 };
 
-enum H5mBarrier { H5M_TICK = 1, H5M_SYNC = 2, H5M_COMMIT = 3 };
+enum H5mBarrier {
+  H5M_TICK = 1,
+  H5M_SYNC = 2,
+  H5M_COMMIT = 3,
+  H5M_TICK_IF_CHANGED = 4 /* a tick; none where the newest cut has all that was written */
+};
 
 /* The class of a write, as HDF5 types it; a hint. */
 enum H5mWriteClass { H5M_WRITE_RAW = 0, H5M_WRITE_METADATA = 1 };

@@ -190,6 +190,9 @@ class Session final : public std::enable_shared_from_this<Session>,
   // the last Cut(). False: not acknowledged as asked; the mirror is behind or diverged.
   void Cut(CutKind kind, H5mAck ack, std::string comment);
   bool AwaitCut();
+  // As Cut() of a tick that waits for no ack. It makes none if the newest cut has all that was
+  // written.
+  void TickIfChanged();
   // Returns when no closed cut needs the local file's present bytes any more: they are sent, or
   // copied. Else the cut is given up, and its ranges belong to the next one.
   void DetachCuts();
@@ -382,6 +385,7 @@ class Session final : public std::enable_shared_from_this<Session>,
   void NoteChildren() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   uint64_t CloseCut(CutKind kind, std::string comment) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool LostNewestCut() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool IsAtNewestCut() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CloseResult() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool FileIsAsClosed() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void NoteUnconfirmed() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

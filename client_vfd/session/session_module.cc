@@ -134,7 +134,10 @@ void Cut(H5mSession* session, H5mBarrier kind, H5mAck ack, const char* comment) 
   const CutKind cut = kind == H5M_COMMIT ? CutKind::kCommit
                       : kind == H5M_SYNC ? CutKind::kSync
                                          : CutKind::kTick;
-  Guard([&] { Of(session)->Cut(cut, ack, comment); });
+  Guard([&] {
+    if (kind == H5M_TICK_IF_CHANGED) return Of(session)->TickIfChanged();
+    Of(session)->Cut(cut, ack, comment);
+  });
 }
 
 int AwaitCut(H5mSession* session) {

@@ -57,6 +57,9 @@ class DriverFile {
   // FinishBarrier: 0 acknowledged as configured, 1 not.
   virtual void ArmBarrier(H5mBarrier, const char* /*comment*/) {}
   virtual int FinishBarrier() { return 1; }
+  // The next consistent flush becomes a tick if the file changed since its newest cut. False: a
+  // flush of it shows nothing in any case.
+  virtual bool ArmTick() { return false; }
   virtual void Status(H5mStatus* status) const { *status = H5mStatus{}; }
   // The mirrors, and how one of them does.
   virtual std::vector<std::string> Servers() const { return {}; }

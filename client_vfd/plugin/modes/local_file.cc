@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "client_vfd/plugin/host/h5_error.h"
+#include "client_vfd/plugin/host/mpio_driver.h"
 
 namespace h5mirror::vfd {
 namespace {
@@ -13,12 +14,10 @@ namespace {
 constexpr size_t kDirectAlignmentBytes = 4096;
 constexpr size_t kDirectCopyBytes = 16 << 20;
 
-// The communicator is another property of the list, and stays. A function in 1.14, a value later.
+// The communicator is another property of the list, and stays.
 herr_t SetMpio(const HostLibrary& host, hid_t fapl) {
   const HostApi& api = host.api;
-  hid_t driver = H5I_INVALID_HID;
-  if (api.fd_mpio_init != nullptr) driver = api.fd_mpio_init();
-  if (driver < 0 && api.fd_mpio_id != nullptr) driver = *api.fd_mpio_id;
+  const hid_t driver = MpioDriver(api);
   if (driver < 0 || api.p_set_driver == nullptr) {
     PushOpenError(host, "under=mpio: " + host.path + " was built without MPI; leave out under=");
     return -1;

@@ -172,6 +172,12 @@ herr_t MirroredFile::FailRemoteFlush(Moment moment) {
   return -1;
 }
 
+bool MirroredFile::ArmTick() {
+  if (InForkedChild()) return false;
+  barrier_.Arm(H5M_TICK_IF_CHANGED, "");
+  return true;
+}
+
 void MirroredFile::CutHere() {
   const ArmedBarrier::Request request = barrier_.Begin(*config_);
   // Without mirrors nothing changed yet: nothing to cut.

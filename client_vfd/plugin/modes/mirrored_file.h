@@ -74,6 +74,8 @@ class MirroredFile final : public FileBytes {
   void OpenedForSwmr() { detector_.SetSwmr(true); }
 
   ArmedBarrier& barrier() { return barrier_; }
+  // False: it is a forked child's, whose flushes make no cuts.
+  bool ArmTick();
   // The status of the mirror that is worst off.
   void Status(H5mStatus* status) const;
   // The mirrors' servers, and the status of one mirror.
