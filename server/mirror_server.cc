@@ -194,10 +194,9 @@ void MirrorServer::ConfigureBuilder(grpc::ServerBuilder& builder) const {
   const MemoryShares shares = ShareMemory(config_.memory_max_bytes);
   builder.SetMaxReceiveMessageSize(rpc::kMaxMessageBytes);
   builder.SetMaxSendMessageSize(rpc::kMaxMessageBytes);
-  builder.SetResourceQuota(
-      grpc::ResourceQuota("h5mirrord")
-          .Resize(shares.grpc_bytes)
-          .SetMaxThreads(kCallThreadsMax + kEndingThreadsMax));
+  builder.SetResourceQuota(grpc::ResourceQuota("h5mirrord")
+                               .Resize(shares.grpc_bytes)
+                               .SetMaxThreads(kCallThreadsMax + kEndingThreadsMax));
   // A stream's window bounds what a client can make us hold. The connection's grows beyond the
   // message in hand only by probing: see receive_windows.h.
   const bool probe = config_.ProbesWindows() && BoundProbedWindows(shares.window_bytes);

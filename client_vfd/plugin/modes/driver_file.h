@@ -23,8 +23,8 @@
 #include "client_vfd/plugin/host/host_library.h"
 #include "client_vfd/plugin/modes/file_identity.h"
 #include "client_vfd/plugin/modes/linked_open.h"
+#include "client_vfd/plugin/modes/parallel_bytes.h"
 #include "client_vfd/plugin/modes/under_file.h"
-#include "client_vfd/plugin/parallel/parallel_bytes.h"
 
 namespace h5mirror::vfd {
 

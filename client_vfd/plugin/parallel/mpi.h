@@ -5,7 +5,6 @@
 #define H5MIRROR_CLIENT_VFD_PLUGIN_PARALLEL_MPI_H_
 
 #include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,21 +12,9 @@
 #include <vector>
 
 #include "client_vfd/plugin/host/host_library.h"
+#include "client_vfd/plugin/parallel/mpi_constants.h"
 
 namespace h5mirror::vfd {
-
-using MpiHandle = uintptr_t;
-
-// The constants that a library compiles into its programs.
-struct MpiConstants {
-  MpiHandle byte = 0;       // MPI_BYTE
-  MpiHandle comm_null = 0;  // MPI_COMM_NULL
-  bool operator==(const MpiConstants&) const = default;
-};
-
-// Those of MPICH's ABI, which MVAPICH, Intel MPI and Cray MPICH share (MPICH ABI Compatibility
-// Initiative), by the text of MPI_Get_library_version. Unset: it is another library's.
-std::optional<MpiConstants> MpichConstants(std::string_view library_version);
 
 // The communicator of a file: the ranks that have opened it together. The last four functions are
 // collective, so all ranks call them in the same order. MPI errors end the program, as MPI's

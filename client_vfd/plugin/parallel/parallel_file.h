@@ -23,9 +23,9 @@
 #include "client_vfd/plugin/modes/driver_file.h"
 #include "client_vfd/plugin/modes/left_out_bytes.h"
 #include "client_vfd/plugin/modes/open_files.h"
+#include "client_vfd/plugin/modes/parallel_bytes.h"
 #include "client_vfd/plugin/parallel/mpi.h"
 #include "client_vfd/plugin/parallel/noted_pages.h"
-#include "client_vfd/plugin/parallel/parallel_bytes.h"
 #include "client_vfd/plugin/parallel/root_mirror.h"
 #include "client_vfd/plugin/writes/barrier_detector.h"
 

@@ -71,8 +71,12 @@ ALLOWED = {
     "client_vfd/plugin/metadata_buffer": {
         "client_vfd/plugin/modes", "client_vfd/plugin/writes", "client_vfd/plugin/host", "base",
     },
+    "client_vfd/plugin/parallel": {
+        "client_vfd/plugin/modes", "client_vfd/plugin/writes", "client_vfd/plugin/config", "client_vfd/plugin/host",
+        "client_vfd/api",
+    },
     "client_vfd/plugin/open": {
-        "client_vfd/plugin/metadata_buffer", "client_vfd/plugin/modes", "client_vfd/plugin/writes",
+        "client_vfd/plugin/parallel", "client_vfd/plugin/metadata_buffer", "client_vfd/plugin/modes", "client_vfd/plugin/writes",
         "client_vfd/plugin/config", "client_vfd/plugin/host", "base",
     },
     "client_vfd/plugin": {"client_vfd/plugin/**", "base"},

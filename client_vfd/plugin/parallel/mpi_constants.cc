@@ -1,6 +1,6 @@
-#include <array>
+#include "client_vfd/plugin/parallel/mpi_constants.h"
 
-#include "client_vfd/plugin/parallel/mpi.h"
+#include <array>
 
 namespace h5mirror::vfd {
 

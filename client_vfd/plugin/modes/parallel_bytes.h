@@ -1,7 +1,7 @@
 // What HDF5 asks only a driver of several ranks for: I/O of many pieces at once. Collective I/O
 // comes this way, and ranks without a piece call with none.
-#ifndef H5MIRROR_CLIENT_VFD_PLUGIN_PARALLEL_PARALLEL_BYTES_H_
-#define H5MIRROR_CLIENT_VFD_PLUGIN_PARALLEL_PARALLEL_BYTES_H_
+#ifndef H5MIRROR_CLIENT_VFD_PLUGIN_MODES_PARALLEL_BYTES_H_
+#define H5MIRROR_CLIENT_VFD_PLUGIN_MODES_PARALLEL_BYTES_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -41,4 +41,4 @@ class ParallelBytes {
 
 }  // namespace h5mirror::vfd
 
-#endif  // H5MIRROR_CLIENT_VFD_PLUGIN_PARALLEL_PARALLEL_BYTES_H_
+#endif  // H5MIRROR_CLIENT_VFD_PLUGIN_MODES_PARALLEL_BYTES_H_
