@@ -118,11 +118,11 @@ def ticks(interval: float | timedelta = 0.1) -> Ticks:
 
 class _Helper(threading.Thread):
     def __init__(self, interval: float) -> None:
-        # A daemon: Python does not wait for it, and the end of the interpreter (_end_all) comes here first.
+        # A daemon: Python does not wait for it, and the end of the interpreter (_Owners.end_all) comes here first.
         super().__init__(name="h5mirror-ticks", daemon=True)
         self._interval = interval
         self._ended = threading.Event()
-        self._flushes = False  # it has h5py's lock
+        self._flushes = False  # it may have h5py's lock
         self._failed: set[int] = set()  # ids of files
 
     def end(self) -> None:
@@ -155,10 +155,9 @@ class _Helper(threading.Thread):
 
     def _tick(self, told: list[str]) -> float:
         """Flushes what changed. How many seconds there is to be no flush."""
-        while not _take_locks():
+        while not self._begin_flush():
             if self._ended.wait(_POLL):
                 return 0.0
-        self._flushes = True
         try:
             with _hdf5.quiet_errors():
                 return self._flush_all(told)
@@ -166,6 +165,11 @@ class _Helper(threading.Thread):
             phil.release()
             _no_fork.release()
             self._flushes = False
+
+    def _begin_flush(self) -> bool:
+        self._flushes = True  # Before: end() must not miss it.
+        self._flushes = _take_locks()
+        return self._flushes
 
     def _flush_all(self, told: list[str]) -> float:
         cpu = wall = 0.0
