@@ -23,8 +23,10 @@ _log = logging.getLogger("h5mirror")
 
 # As the connector's tick=TIME, in seconds.
 _INTERVAL_MIN, _INTERVAL_MAX = 0.01, 24 * 3600.0
-# A flush that took a second is followed by none for so many.
+# A flush that took a second is followed by none for so many. Of its waits, for the disk and for a processor that others
+# use, at most so many seconds come: on a busy machine a flush of a millisecond may wait for seconds.
 _REST = 20
+_REST_OF_WAITS_MAX = 2.0
 # Seconds between two tries at h5py's lock. A blocking wait would not hear that the helper is to end, and a helper that
 # got the lock while the interpreter ends would never give it back.
 _POLL = 0.001
@@ -96,8 +98,8 @@ def ticks(interval: float | timedelta = 0.1) -> Ticks:
     file that did not change since its newest cut gets none.
 
     It flushes under h5py's lock, so between two calls: never within one, an iteration (`visit`) or a callback. Python
-    code runs meanwhile; h5py calls of other threads wait. After a flush there is none for twenty times as long as it
-    took. A flush waits for no server that is there, and none is made with less than 256 MiB of the disk left. An error
+    code runs meanwhile; h5py calls of other threads wait. After a flush there is none for twenty times the CPU time that
+    it took. A flush waits for no server that is there, and none is made with less than 256 MiB of the disk left. An error
     of a flush never reaches the program: the logger "h5mirror" tells it once, and the file gets no more ticks.
 
     It ends with the interpreter. It is not in processes that this one forks; they may begin their own, which leaves the
@@ -116,11 +118,11 @@ def ticks(interval: float | timedelta = 0.1) -> Ticks:
 
 class _Helper(threading.Thread):
     def __init__(self, interval: float) -> None:
-        # A daemon: Python does not wait for it, and the end of the interpreter (_end_all) comes here first.
+        # A daemon: Python does not wait for it, and the end of the interpreter (_Owners.end_all) comes here first.
         super().__init__(name="h5mirror-ticks", daemon=True)
         self._interval = interval
         self._ended = threading.Event()
-        self._flushes = False  # it has h5py's lock
+        self._flushes = False  # it may have h5py's lock
         self._failed: set[int] = set()  # ids of files
 
     def end(self) -> None:
@@ -143,20 +145,19 @@ class _Helper(threading.Thread):
         try:
             while not self._ended.wait(pause):
                 told: list[str] = []
-                took = self._tick(told)
+                rest = self._tick(told)
                 # Not under the lock: handlers may do anything.
                 for each in told:
                     _log.warning("%s", each)
-                pause = max(self._interval, _REST * took)
+                pause = max(self._interval, rest)
         except Exception as error:
             _log.warning("ticks end: %s: %s", type(error).__name__, error)
 
     def _tick(self, told: list[str]) -> float:
-        """Flushes what changed. How many seconds HDF5 took for it."""
-        while not _take_locks():
+        """Flushes what changed. How many seconds there is to be no flush."""
+        while not self._begin_flush():
             if self._ended.wait(_POLL):
                 return 0.0
-        self._flushes = True
         try:
             with _hdf5.quiet_errors():
                 return self._flush_all(told)
@@ -165,8 +166,13 @@ class _Helper(threading.Thread):
             _no_fork.release()
             self._flushes = False
 
+    def _begin_flush(self) -> bool:
+        self._flushes = True  # Before: end() must not miss it.
+        self._flushes = _take_locks()
+        return self._flushes
+
     def _flush_all(self, told: list[str]) -> float:
-        took = 0.0
+        cpu = wall = 0.0
         files = h5py.h5f.get_obj_ids(h5py.h5f.OBJ_ALL, h5py.h5f.OBJ_FILE)
         self._failed &= {file.id for file in files}
         for file in files:
@@ -176,13 +182,14 @@ class _Helper(threading.Thread):
                 continue
             began, began_cpu = time.monotonic(), time.thread_time()
             reason = _flush(file)
+            cpu += time.thread_time() - began_cpu
             # Beside a thread that computes, a switch interval passes until this one goes on after the flush.
-            took += max(time.thread_time() - began_cpu, time.monotonic() - began - sys.getswitchinterval())
+            wall += max(0.0, time.monotonic() - began - sys.getswitchinterval())
             if reason is not None:
                 self._failed.add(file.id)
                 told.append(f"{os.fsdecode(h5py.h5f.get_name(file))}: a tick could not flush it, and it gets no more: "
                             f"{reason}")
-        return took
+        return max(_REST * cpu, min(_REST * wall, _REST_OF_WAITS_MAX))
 
 
 def _take_locks() -> bool:
