@@ -31,3 +31,4 @@ endif()
 find_program(H5MIRROR_GRPC_CPP_PLUGIN grpc_cpp_plugin REQUIRED)
 
 include(H5mHdf5)
+include(H5mParallelHdf5)

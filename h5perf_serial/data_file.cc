@@ -33,9 +33,11 @@ std::string WithoutDoubleSlashes(const std::string& path) {
 
 }  // namespace
 
-std::string DataFileBase() {
-  const char* prefix = SetOrNull("HDF5_PREFIX");
-  if (prefix == nullptr) return kName;
+std::string DataFileBase() { return BelowPrefix(kName, "HDF5_PREFIX"); }
+
+std::string BelowPrefix(const char* name, const char* variable) {
+  const char* prefix = SetOrNull(variable);
+  if (prefix == nullptr) return name;
   const char* user = SetOrNull("USER");
   if (user == nullptr) user = SetOrNull("LOGIN");
   std::string directory = prefix;
@@ -43,11 +45,11 @@ std::string DataFileBase() {
     const std::string own = StrCat(prefix, "/", user);
     if (mkdir(own.c_str(), 0755) == 0 || IsDirectory(own)) directory = own;
   }
-  return WithoutDoubleSlashes(StrCat(directory, "/", kName));
+  return WithoutDoubleSlashes(StrCat(directory, "/", name));
 }
 
-std::string PrefixText() {
-  const char* prefix = getenv("HDF5_PREFIX");
+std::string PrefixText(const char* variable) {
+  const char* prefix = getenv(variable);
   return prefix == nullptr ? "not set" : prefix;
 }
 

@@ -12,9 +12,11 @@ namespace h5mirror::perf {
 // "#sio_tmp" in the current directory, or below HDF5_PREFIX: in its subdirectory $USER (or $LOGIN),
 // which is made, or in the prefix itself where that cannot be.
 std::string DataFileBase();
+// The same of another name, and of another variable.
+std::string BelowPrefix(const char* name, const char* variable);
 
-// HDF5_PREFIX, or "not set".
-std::string PrefixText();
+// HDF5_PREFIX (or the variable named), or "not set".
+std::string PrefixText(const char* variable = "HDF5_PREFIX");
 
 // HDF5_NOCLEANUP is set, to whatever value.
 bool KeepsFiles();

@@ -1,11 +1,9 @@
 #include "h5perf_serial/driver.h"
 
 #include <H5FDh5mirror.h>
-#include <stdlib.h>
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cstdio>
 #include <filesystem>
 
@@ -21,7 +19,6 @@ namespace fs = std::filesystem;
 
 constexpr std::array kStock = {"sec2",   "stdio",  "core",     "split", "multi",
                                "family", "direct", "splitter", "onion"};
-constexpr char kMirror[] = "h5mirror";
 constexpr size_t kGrowthBytes = 1 << 20;  // of core, and of a member of family
 constexpr char kMultiLetters[] = "sbrglo";
 
@@ -29,36 +26,8 @@ bool IsStock(const std::string& name) {
   return std::find(kStock.begin(), kStock.end(), name) != kStock.end();
 }
 
-// True where "key=" begins at `at`.
-bool KeyAt(std::string_view text, size_t at) {
-  const size_t start = at;
-  while (at < text.size() &&
-         (std::isalnum(static_cast<unsigned char>(text[at])) || text[at] == '_')) {
-    ++at;
-  }
-  return at > start && at < text.size() && text[at] == '=';
-}
-
-std::string ConfigOf(std::string_view text) {
-  std::string config(text);
-  for (size_t i = 0; i < config.size(); ++i) {
-    if (config[i] == ',' && KeyAt(config, i + 1)) config[i] = ';';
-  }
-  return config;
-}
-
-// A token given by itself is a secret; "@FILE" is none.
-std::string WithoutToken(std::string config) {
-  for (size_t at = 0; (at = config.find("token=", at)) != std::string::npos; at += 6) {
-    const size_t value = at + 6;
-    if (value >= config.size() || config[value] == '@') continue;
-    config.replace(value, std::min(config.find(';', value), config.size()) - value, "***");
-  }
-  return config;
-}
-
 bool Mirrors(const Driver& driver) {
-  return driver.name == kMirror && driver.config.find("mode=off") == std::string::npos;
+  return driver.name == kMirrorDriver && driver.config.find("mode=off") == std::string::npos;
 }
 
 std::string CopyName(const std::string& base) { return base + "-copy.h5"; }
@@ -135,26 +104,16 @@ std::vector<std::string> PossibleFiles(const Driver& driver, const std::string& 
 absl::StatusOr<Driver> ParseDriver(std::string_view text) {
   const std::string whole = absl::AsciiStrToLower(ToAbsl(text));
   if (whole == "mig" || whole == "metadata=memory") {
-    return Driver{kMirror, "mode=off;metadata=memory", whole};
+    return Driver{kMirrorDriver, "mode=off;metadata=memory", whole};
   }
-  const size_t colon = text.find(':');
-  Driver driver;
-  driver.name = std::string(text.substr(0, colon));
+  H5M_ASSIGN_OR_RETURN(Driver driver, ParseDriverName(text));
   const std::string lower = absl::AsciiStrToLower(driver.name);
-  if (IsStock(lower)) driver.name = lower;
-  driver.label = driver.name;
-  if (driver.name.empty()) return absl::InvalidArgumentError("-v wants the name of a file driver");
-  if (colon != std::string_view::npos) {
-    if (IsStock(driver.name)) {
-      return absl::InvalidArgumentError(
-          StrCat("driver ", driver.name, " takes no configuration: -v ", text));
-    }
-    driver.config = ConfigOf(text.substr(colon + 1));
-    driver.label = StrCat(driver.name, ":", WithoutToken(driver.config));
-  } else if (driver.name == kMirror) {
-    const char* config = getenv("HDF5_DRIVER_CONFIG");
-    if (config != nullptr) driver.config = config;
+  if (!IsStock(lower)) return driver;
+  if (text.size() > driver.name.size()) {
+    return absl::InvalidArgumentError(
+        StrCat("driver ", lower, " takes no configuration: -v ", text));
   }
+  driver.name = driver.label = lower;
   if (driver.name == "direct" && !kHaveDirect) {
     return absl::InvalidArgumentError(
         "this HDF5 was built without the direct driver (HDF5_ENABLE_DIRECT_VFD)");
@@ -203,7 +162,7 @@ void RemoveDataFiles(const Driver& driver, const std::string& base) {
   for (const std::string& file : DataFiles(driver, base)) {
     fs::remove(file, error);
     fs::remove(file + ".recovery", error);  // Onion's, where a write was cut short.
-    if (driver.name == kMirror) fs::remove_all(file + ".h5m", error);
+    if (driver.name == kMirrorDriver) fs::remove_all(file + ".h5m", error);
   }
 }
 

@@ -8,15 +8,10 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "h5perf_serial/driver_name.h"
 #include "hdf5/handle.h"
 
 namespace h5mirror::perf {
-
-struct Driver {
-  std::string name = "sec2";   // stock ones in lower case; others as HDF5 finds their plugin
-  std::string config;          // of a plugin
-  std::string label = "sec2";  // as the report names it; with no token in it
-};
 
 // "sec2", "h5mirror:server=node7,ack=none": a comma before a key is a ';' of the driver's. "mig"
 // and "metadata=memory" are h5mirror's driver without a server. kInvalidArgument where a stock

@@ -1,13 +1,9 @@
 #include "h5perf_serial/options.h"
 
-#include <getopt.h>
-
-#include <algorithm>
-
 #include "absl/strings/ascii.h"
-#include "base/nearest_name.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
+#include "h5perf_serial/option_words.h"
 #include "h5perf_serial/settle.h"
 
 namespace h5mirror::perf {
@@ -76,23 +72,6 @@ absl::Status ReadApis(const std::string& text, Options& options) {
       options.hdf5 = true;
     } else {
       return absl::InvalidArgumentError(StrCat("-A takes posix and hdf5, not '", word, "'"));
-    }
-  }
-  return absl::OkStatus();
-}
-
-absl::Status ReadDebug(const std::string& text, Debug& debug) {
-  for (const std::string& word : SplitList(text)) {
-    if (word.size() == 1 && word[0] >= '0' && word[0] <= '4') {
-      debug.level = word[0] - '0';
-    } else if (word == "r") {
-      debug.raw = true;
-    } else if (word == "t") {
-      debug.seconds = true;
-    } else if (word == "v") {
-      debug.verify = true;
-    } else {
-      return absl::InvalidArgumentError(StrCat("-D takes 0 to 4, r, t and v, not '", word, "'"));
     }
   }
   return absl::OkStatus();
@@ -192,7 +171,9 @@ class Parser {
     optind = 0;  // Also forgets an earlier call.
     opterr = 0;
     for (int letter; (letter = getopt_long(argc, argv.data(), kShort, kLong, nullptr)) != -1;) {
-      if (letter == '?' || letter == ':') return Complaint(letter, argv[optind - 1]);
+      if (letter == '?' || letter == ':') {
+        return OptionComplaint(letter, argv[optind - 1], kLong);
+      }
       H5M_RETURN_IF_ERROR(Take(letter));
       if (options_.help || options_.version) return options_;
     }
@@ -204,26 +185,13 @@ class Parser {
   }
 
  private:
-  static absl::Status Complaint(int letter, const char* word) {
-    if (letter == ':') return absl::InvalidArgumentError(StrCat(word, " wants an argument"));
-    std::vector<std::string> names;
-    for (const option* known = kLong; known->name != nullptr; ++known) {
-      names.push_back(StrCat("--", known->name));
-    }
-    const std::string_view nearest =
-        NearestName(word, std::vector<std::string_view>(names.begin(), names.end()));
-    return absl::InvalidArgumentError(StrCat(
-        "unknown option ", word, nearest.empty() ? "" : StrCat("; did you mean ", nearest, "?")));
-  }
-
   absl::Status TakeSizes(const char* text, std::optional<Sizes>& sizes) {
     H5M_ASSIGN_OR_RETURN(sizes, ParseSizes(text));
     return absl::OkStatus();
   }
 
   absl::Status TakeIterations(const std::string& text) {
-    H5M_ASSIGN_OR_RETURN(const int64_t number, ParseInteger(text));
-    options_.iterations = static_cast<int>(std::clamp<int64_t>(number, 1, 1'000'000));
+    H5M_ASSIGN_OR_RETURN(options_.iterations, ReadIterations(text));
     return absl::OkStatus();
   }
 

@@ -9,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "h5perf_serial/driver.h"
+#include "h5perf_serial/option_words.h"
 #include "h5perf_serial/shape.h"
 
 namespace h5mirror::perf {
@@ -30,13 +31,6 @@ struct Hdf5Settings {
   double chunk_cache_preemption = 0.75;
   std::optional<uint64_t> sieve_bytes, meta_block_bytes;
   std::string libver;  // empty: the library's bounds
-};
-
-struct Debug {
-  int level = 0;         // 0 to 4: 1 file names, 3 times of each iteration
-  bool raw = false;      // blocks of raw data
-  bool seconds = false;  // after each rate
-  bool verify = false;   // what is read
 };
 
 struct Options {

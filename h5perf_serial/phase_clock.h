@@ -45,10 +45,11 @@ class PhaseClock {
   using Clock = std::chrono::steady_clock;
 
   void Start(Phase phase) { started_[static_cast<size_t>(phase)] = Clock::now(); }
+  // Adds what passed since Start(): a phase may have several parts.
   void Stop(Phase phase) {
     const size_t at = static_cast<size_t>(phase);
     const std::chrono::duration<double> passed = Clock::now() - started_[at];
-    times_[at] = passed.count();
+    times_[at] += passed.count();
   }
   // What was done since `since` belongs to no phase.
   void Exclude(Clock::time_point since) {

@@ -1,81 +1,22 @@
 // The dataset as a plain row-major file, by one seek and one write or read for each contiguous run.
-#include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
 
 #include <filesystem>
 
-#include "base/errno_status.h"
 #include "base/status_macros.h"
-#include "base/strings.h"
 #include "h5perf_serial/job.h"
+#include "h5perf_serial/posix_file.h"
 
 namespace h5mirror::perf {
 namespace {
-
-// Owns a descriptor.
-class File {
- public:
-  File(const std::string& path, int flags)
-      : path_(path), fd_(open(path.c_str(), flags | O_CLOEXEC, 0644)) {}
-  ~File() {
-    if (fd_ >= 0) close(fd_);
-  }
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-
-  bool ok() const { return fd_ >= 0; }
-  absl::Status Error(const char* what) const {
-    return ErrnoToStatus(errno, StrCat(what, " ", path_));
-  }
-
-  absl::Status Write(uint64_t offset, const unsigned char* data, size_t size) {
-    H5M_RETURN_IF_ERROR(Seek(offset));
-    while (size > 0) {
-      const ssize_t written = write(fd_, data, size);
-      if (written < 0 && errno != EINTR) return Error("write");
-      if (written <= 0) continue;
-      data += written;
-      size -= static_cast<size_t>(written);
-    }
-    return absl::OkStatus();
-  }
-
-  absl::Status Read(uint64_t offset, unsigned char* data, size_t size) {
-    H5M_RETURN_IF_ERROR(Seek(offset));
-    while (size > 0) {
-      const ssize_t got = read(fd_, data, size);
-      if (got < 0 && errno != EINTR) return Error("read");
-      if (got == 0) return absl::DataLossError(StrCat(path_, " ends before its data does"));
-      if (got < 0) continue;
-      data += got;
-      size -= static_cast<size_t>(got);
-    }
-    return absl::OkStatus();
-  }
-
-  absl::Status Sync() { return fsync(fd_) == 0 ? absl::OkStatus() : Error("fsync"); }
-  absl::Status Close() {
-    const int fd = std::exchange(fd_, -1);
-    return close(fd) == 0 ? absl::OkStatus() : Error("close");
-  }
-
- private:
-  absl::Status Seek(uint64_t offset) {
-    return lseek(fd_, static_cast<off_t>(offset), SEEK_SET) < 0 ? Error("seek in")
-                                                                : absl::OkStatus();
-  }
-
-  const std::string path_;
-  int fd_;
-};
 
 class PosixBackend : public Backend {
  public:
   absl::Status Write(const Job& job) override {
     const Shape& shape = job.options.shape;
     job.clock.Start(Phase::kWriteOpenClose);
-    File file(FileName(job.base), O_CREAT | O_TRUNC | O_RDWR);
+    PosixFile file(FileName(job.base), O_CREAT | O_TRUNC | O_RDWR);
     if (!file.ok()) return file.Error("create");
     job.clock.Start(Phase::kWrite);
     Bytes buffer(shape.buffer_bytes());
@@ -104,7 +45,7 @@ class PosixBackend : public Backend {
     Bytes wanted(verify ? shape.buffer_bytes() : 0);
     FillBuffer(job.options.contents, wanted);
     job.clock.Start(Phase::kReadOpenClose);
-    File file(FileName(job.base), O_RDONLY);
+    PosixFile file(FileName(job.base), O_RDONLY);
     if (!file.ok()) return file.Error("open");
     job.clock.Start(Phase::kRead);
     Bytes buffer(shape.buffer_bytes());

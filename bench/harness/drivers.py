@@ -2,6 +2,7 @@
 
 import contextlib
 import filecmp
+import json
 import shutil
 import subprocess
 import time
@@ -153,7 +154,11 @@ class Site:
         remote = self.remote / name
         return remote.exists() and filecmp.cmp(self.local / name, remote, shallow=False)
 
-    def _settle(self, name: str) -> None:
+    def cuts(self, name: str) -> int:
+        """How many cuts the server has made of a file. Only h5mirror's."""
+        return int(json.loads(self._settle(name))["last_cut"])
+
+    def _settle(self, name: str) -> str:
         keys = self._server.client_keys()
         flags = [part for key, value in keys.items() for part in (f"--{key}", value)]
         done = subprocess.run(
@@ -163,6 +168,7 @@ class Site:
         if done.returncode != 0:
             raise WrongBytes(f"{self.driver.label}: status {name} --wait: "
                              f"{done.stdout}{done.stderr}{self._log_tail()}")
+        return done.stdout
 
     def _log_tail(self) -> str:
         return self._server.log.read_text(errors="replace")[-2000:] if self._server else ""

@@ -1,6 +1,7 @@
 """Where the build, HDF5 and the scratch space are."""
 
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -21,6 +22,14 @@ def require_disk(directory: Path) -> None:
                           capture_output=True).stdout.strip()
     if kind in ("tmpfs", "ramfs"):
         raise SystemExit(f"{directory} is on {kind}: give --dir on a real filesystem")
+
+
+def mpiexec() -> str:
+    """What starts the ranks of a program that was built against the parallel HDF5."""
+    found = shutil.which("mpirun.openmpi")
+    if found is None or not (BIN / "bench_parallel").exists():
+        raise SystemExit("no Open MPI, or no parallel HDF5: ./dev bench parallel builds them")
+    return found
 
 
 def python() -> Path:

@@ -3,6 +3,7 @@
  *
  *   hdf5-probe version LIBHDF5        prints "1.14.5"
  *   hdf5-probe plugin LIBHDF5         loads the driver h5mirror, as HDF5_DRIVER would
+ *   hdf5-probe connector LIBHDF5      loads the VOL connector h5mirror
  *   hdf5-probe scratch LIBHDF5 FILE   writes FILE through the environment's driver, reads it back
  *
  * Exits with 0, or 1 and one line on stderr (HDF5 adds its own). No libhdf5 header is needed:
@@ -51,6 +52,15 @@ static int load_plugin(void) {
   find("H5FDis_driver_registered_by_name", &is_registered);
   if (open_library() < 0) return fail("H5open failed");
   return is_registered("h5mirror") > 0 ? 0 : fail("the driver h5mirror was not loaded");
+}
+
+static int load_connector(void) {
+  hid_type (*register_connector)(const char*, hid_type);
+  int (*open_library)(void);
+  find("H5open", &open_library);
+  find("H5VLregister_connector_by_name", &register_connector);
+  if (open_library() < 0) return fail("H5open failed");
+  return register_connector("h5mirror", 0) >= 0 ? 0 : fail("the connector h5mirror was not loaded");
 }
 
 static int write_file(const char* path, const int* values) {
@@ -113,11 +123,12 @@ static int scratch(const char* path) {
 }
 
 int main(int argc, char** argv) {
-  if (argc < 3) return fail("usage: hdf5-probe version|plugin|scratch LIBHDF5 [FILE]");
+  if (argc < 3) return fail("usage: hdf5-probe version|plugin|connector|scratch LIBHDF5 [FILE]");
   library = dlopen(argv[2], RTLD_NOW | RTLD_LOCAL);
   if (library == NULL) return fail(dlerror());
   if (strcmp(argv[1], "version") == 0) return print_version();
   if (strcmp(argv[1], "plugin") == 0) return load_plugin();
+  if (strcmp(argv[1], "connector") == 0) return load_connector();
   if (strcmp(argv[1], "scratch") == 0 && argc == 4) return scratch(argv[3]);
-  return fail("usage: hdf5-probe version|plugin|scratch LIBHDF5 [FILE]");
+  return fail("usage: hdf5-probe version|plugin|connector|scratch LIBHDF5 [FILE]");
 }

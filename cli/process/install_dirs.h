@@ -10,6 +10,7 @@
 namespace h5mirror::tools {
 
 inline constexpr char kPluginFile[] = "libhdf5_vfd_h5mirror.so";
+inline constexpr char kConnectorFile[] = "libhdf5_vol_h5mirror.so";  // beside the plugin
 inline constexpr char kAuditFile[] = "h5mirror-exec-audit.so";
 inline constexpr char kProbeFile[] = "hdf5-probe";
 inline constexpr char kDaemonFile[] = "h5mirrord";

@@ -31,11 +31,9 @@ constexpr char kAskH5py[] =
 
 // No driver and no plugin: what is asked for is the library alone.
 EnvironmentChanges PlainEnvironment() {
-  return {{"HDF5_DRIVER", std::nullopt},
-          {"HDF5_DRIVER_CONFIG", std::nullopt},
-          {"HDF5_PLUGIN_PATH", std::nullopt},
-          {"H5MIRROR_REPORT", std::nullopt},
-          {"LD_AUDIT", std::nullopt}};
+  return {{"HDF5_DRIVER", std::nullopt},      {"HDF5_DRIVER_CONFIG", std::nullopt},
+          {"HDF5_PLUGIN_PATH", std::nullopt}, {"HDF5_VOL_CONNECTOR", std::nullopt},
+          {"H5MIRROR_REPORT", std::nullopt},  {"LD_AUDIT", std::nullopt}};
 }
 
 // A wheel's libhdf5 finds its own dependencies, which lie beside it, only when Python loads it.
@@ -152,6 +150,7 @@ EnvironmentChanges DriverEnvironment(const std::string& plugin_dir, const std::s
   return {{"HDF5_DRIVER", "h5mirror"},
           {"HDF5_DRIVER_CONFIG", config},
           {"HDF5_PLUGIN_PATH", plugin_dir},
+          {"HDF5_VOL_CONNECTOR", std::nullopt},
           {"H5MIRROR_REPORT", std::nullopt}};
 }
 

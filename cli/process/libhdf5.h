@@ -33,7 +33,7 @@ std::vector<LibHdf5> LibHdf5OfSystem();
 // One that the user named.
 absl::StatusOr<LibHdf5> LibHdf5At(const std::string& path);
 
-// The environment in which a library loads our driver from `plugin_dir`.
+// The environment in which a library loads our driver from `plugin_dir`, and no connector.
 EnvironmentChanges DriverEnvironment(const std::string& plugin_dir, const std::string& config);
 
 // Runs one of the probe's verbs; the status carries the first lines of what it complained of.

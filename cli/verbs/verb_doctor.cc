@@ -67,6 +67,47 @@ class Doctor {
     plugin_dir_ = found->string();
     report_.Ok("plugin", StrCat(plugin_dir_, "/", kPluginFile));
     CheckEnvironment();
+    CheckConnector();
+  }
+
+  // A file of HDF5_PLUGIN_PATH's directories: the first of these that holds it, or "".
+  static std::string PluginPathWith(const char* file) {
+    for (absl::string_view directory :
+         absl::StrSplit(FromEnvironment("HDF5_PLUGIN_PATH"), ':', absl::SkipEmpty())) {
+      std::error_code error;
+      if (std::filesystem::exists(std::filesystem::path(std::string(directory)) / file, error)) {
+        return std::string(directory);
+      }
+    }
+    return "";
+  }
+
+  // Whether programs find the VOL connector that they are told to load.
+  void CheckConnector() {
+    std::error_code error;
+    has_connector_ =
+        std::filesystem::exists(std::filesystem::path(plugin_dir_) / kConnectorFile, error);
+    if (!has_connector_) {
+      report_.Warn("connector",
+                   StrCat(plugin_dir_, " holds no ", kConnectorFile,
+                          ": exec's --tick and --all-drivers do nothing"),
+                   "install h5mirror anew");
+    }
+    const std::string told = FromEnvironment("HDF5_VOL_CONNECTOR");
+    if (told != "h5mirror" && !absl::StartsWith(told, "h5mirror ")) return;
+    const std::string directory = PluginPathWith(kConnectorFile);
+    if (!directory.empty()) {
+      report_.Ok("connector",
+                 StrCat("HDF5_VOL_CONNECTOR=", told, ", HDF5_PLUGIN_PATH holds ", directory));
+      return;
+    }
+    report_.Fail(
+        "connector",
+        StrCat("HDF5_VOL_CONNECTOR=", told, ", but HDF5_PLUGIN_PATH does not hold ", kConnectorFile,
+               ": HDF5 2.0 crashes at its first file, HDF5 1.14 prints errors and goes on "
+               "without ticks"),
+        has_connector_ ? StrCat("export HDF5_PLUGIN_PATH=", plugin_dir_)
+                       : "unset HDF5_VOL_CONNECTOR");
   }
 
   // A driver that is named and not found makes HDF5 2.0 crash at its first call.
@@ -77,15 +118,10 @@ class Doctor {
                  "h5mirror exec only");
       return;
     }
-    for (absl::string_view directory :
-         absl::StrSplit(FromEnvironment("HDF5_PLUGIN_PATH"), ':', absl::SkipEmpty())) {
-      std::error_code error;
-      if (std::filesystem::exists(std::filesystem::path(std::string(directory)) / kPluginFile,
-                                  error)) {
-        report_.Ok("environment",
-                   StrCat("HDF5_DRIVER=h5mirror, HDF5_PLUGIN_PATH holds ", directory));
-        return;
-      }
+    const std::string directory = PluginPathWith(kPluginFile);
+    if (!directory.empty()) {
+      report_.Ok("environment", StrCat("HDF5_DRIVER=h5mirror, HDF5_PLUGIN_PATH holds ", directory));
+      return;
     }
     report_.Fail(
         "environment",
@@ -131,7 +167,19 @@ class Doctor {
                    StrCat("see ldd ", plugin_dir_, "/", kPluginFile));
       return;
     }
-    report_.Ok("libhdf5", StrCat(what, ": loads the plugin"));
+    const absl::Status connected =
+        has_connector_ ? Probe({"connector", library.path}, DriverEnvironment(plugin_dir_, ""))
+                       : absl::OkStatus();
+    if (!connected.ok()) {
+      report_.Warn(
+          "libhdf5",
+          StrCat(what, ": loads the plugin, and not the VOL connector: ", connected.message()),
+          StrCat("run its programs without --tick and --all-drivers, and see ldd ", plugin_dir_,
+                 "/", kConnectorFile));
+    } else {
+      report_.Ok("libhdf5", StrCat(what, has_connector_ ? ": loads the plugin and the VOL connector"
+                                                        : ": loads the plugin"));
+    }
     if (usable_ == nullptr) usable_ = &library;
   }
 
@@ -294,6 +342,7 @@ class Doctor {
   const Options& options_;
   DoctorReport report_;
   std::string plugin_dir_;  // empty: not found
+  bool has_connector_ = false;
   std::vector<LibHdf5> libraries_;
   const LibHdf5* usable_ = nullptr;  // the first that loads the plugin
   rpc::Client* client_ = nullptr;    // null: the server did not answer

@@ -16,7 +16,7 @@ extern "C" {
 #endif
 
 /* Plugin and module must come from one build: another number is refused. */
-#define H5M_SESSION_ABI 12u
+#define H5M_SESSION_ABI 13u
 #define H5M_SESSION_SYMBOL "h5mirror_session_api"
 /* Below the plugin's own directory: HDF5 loads every lib*.so in that one while it looks. */
 #define H5M_SESSION_LIBRARY "h5mirror/libh5mirror_session.so"
@@ -31,7 +31,12 @@ enum H5mIntent {
   H5M_REMOTE_REPLACE = 4 /* an empty file in the place of any file there */
 };
 
-enum H5mBarrier { H5M_TICK = 1, H5M_SYNC = 2, H5M_COMMIT = 3 };
+enum H5mBarrier {
+  H5M_TICK = 1,
+  H5M_SYNC = 2,
+  H5M_COMMIT = 3,
+  H5M_TICK_IF_CHANGED = 4 /* a tick; none where the newest cut has all that was written */
+};
 
 /* The class of a write, as HDF5 types it; a hint. */
 enum H5mWriteClass { H5M_WRITE_RAW = 0, H5M_WRITE_METADATA = 1 };
@@ -81,6 +86,8 @@ typedef struct H5mAttach {
   /* Nonzero: a change that a program without the driver has made becomes a version first, where
    * nothing speaks against it. The caller holds the file's lock. */
   int adopts_outside_change;
+  /* Nonzero: what this open changed before the attach is in the file, which is consistent now. */
+  int is_written;
   uint32_t mode_bits;
   const char* server;     /* "" : from the client's own configuration; as for ca and token */
   const char* record_tag; /* in the names of the record and the dirty map; "": the only mirror */
@@ -189,6 +196,9 @@ typedef struct H5mSessionApi {
   void (*cut)(H5mSession*, enum H5mBarrier kind, enum H5mAck ack, const char* comment);
   /* Second step: waits as its `ack` says. 0: acknowledged as asked; else the mirror is behind. */
   int (*await_cut)(H5mSession*);
+  /* For a local file that others write too, and tell this program of it: returns when no closed cut
+   * needs the file's present bytes any more. They are sent, or copied; else the cut is given up. */
+  void (*detach_cuts)(H5mSession*);
   /* A clean close, while the local file is still locked. First step: ends the last cut. */
   void (*seal)(H5mSession*);
   /* Second step: returns when all its bytes were handed over, or the timeout has passed. */

@@ -159,6 +159,7 @@ struct FileCalls {
     if (result >= 0 && args->op_type == H5VL_FILE_REOPEN) {
       slots[kSlot]->NoteReopened(file, *args->args.reopen.file);
     }
+    if (result >= 0 && args->op_type == H5VL_FILE_FLUSH) slots[kSlot]->NoteFlushed(file);
     return result;
   }
   static herr_t Close(void* file, hid_t dxpl, void** req) {

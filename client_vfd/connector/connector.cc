@@ -61,19 +61,23 @@ Connector::Call::Call(Connector& connector) {
 Connector::Call::~Call() { --depth; }
 
 void Connector::FlushDue() {
-  files_.FlushDue([] { return NowNs(CLOCK_MONOTONIC); },
-                  [this](void* file, int fd) { return Flush(file, fd); });
+  files_.FlushDue(
+      [] { return NowNs(CLOCK_MONOTONIC); },
+      [this](void* file, const OpenFiles::Mirrored& mirrored) { return Flush(file, mirrored); });
 }
 
-OpenFiles::Flushed Connector::Flush(void* file, int fd) {
-  if (!HasRoom(fd)) return OpenFiles::Flushed::kNotNow;
+OpenFiles::Flushed Connector::Flush(void* file, const OpenFiles::Mirrored& mirrored) {
+  if (!HasRoom(mirrored.fd)) return OpenFiles::Flushed::kNotNow;
+  const H5FDh5mirror_api_t& driver = mirrored.driver;
+  // A forked child's flush would only write to its parent's file.
+  if (driver.arm_tick(driver.file) != 0) return OpenFiles::Flushed::kFailed;
   H5VL_file_specific_args_t args{};
   args.op_type = H5VL_FILE_FLUSH;
   args.args.flush.obj_type = H5I_FILE;
   args.args.flush.scope = H5F_SCOPE_LOCAL;
-  if (native_.file_cls.specific(file, &args, H5P_DEFAULT, nullptr) >= 0) {
-    return OpenFiles::Flushed::kYes;
-  }
+  const herr_t flushed = native_.file_cls.specific(file, &args, H5P_DEFAULT, nullptr);
+  driver.finish(driver.file);
+  if (flushed >= 0) return OpenFiles::Flushed::kYes;
   // The program asked for no flush, so its next error is none of this one.
   host_.more.e_clear(H5E_DEFAULT);
   return OpenFiles::Flushed::kFailed;
@@ -110,19 +114,19 @@ herr_t Connector::GetHandle(void* file, hid_t fapl, void** handle) const {
   return native_.file_cls.optional(file, &args, H5P_DEFAULT, nullptr);
 }
 
-bool Connector::IsMirrored(void* file, hid_t fapl) const {
+bool Connector::IsMirrored(void* file, hid_t fapl, H5FDh5mirror_api_t* driver) const {
   const hid_t list = host_.api.p_copy(fapl);
   if (list < 0) return false;
-  H5FDh5mirror_api_t api{};
-  api.version = 1;
-  H5FDh5mirror_api_t* filled = &api;
+  *driver = {};
+  driver->version = H5FD_H5MIRROR_API_VERSION;
+  H5FDh5mirror_api_t* filled = driver;
   void* handle = nullptr;
   bool is_mirrored = false;
   if (host_.more.p_insert(list, H5FD_H5MIRROR_PROPERTY, sizeof filled, &filled, nullptr, nullptr,
                           nullptr, nullptr, nullptr, nullptr) >= 0 &&
-      GetHandle(file, list, &handle) >= 0 && api.file != nullptr) {
+      GetHandle(file, list, &handle) >= 0 && driver->file != nullptr) {
     H5FDh5mirror_status_t status{};
-    api.status(api.file, &status);
+    driver->status(driver->file, &status);
     is_mirrored = status.state != H5FD_H5MIRROR_OFF;
   }
   host_.api.p_close(list);
@@ -137,9 +141,11 @@ int Connector::DescriptorOf(void* file, hid_t fapl) const {
 
 void Connector::LookAfter(void* file, unsigned flags, const Settings& settings, hid_t fapl) {
   const bool writes = (flags & (H5F_ACC_RDWR | H5F_ACC_TRUNC | H5F_ACC_EXCL)) != 0;
-  if (settings.tick_ns > 0 && writes && IsMirrored(file, fapl)) {
-    files_.AddTicking(file, settings.tick_ns, DescriptorOf(file, fapl));
-  }
+  if (settings.tick_ns == 0 || !writes) return;
+  OpenFiles::Mirrored mirrored;
+  if (!IsMirrored(file, fapl, &mirrored.driver)) return;
+  mirrored.fd = DescriptorOf(file, fapl);
+  files_.AddTicking(file, settings.tick_ns, mirrored);
 }
 
 template <typename Open>
@@ -212,6 +218,11 @@ void Connector::NoteReopened(void* from, void* file) {
     const hid_t program_fapl = files_.ProgramList(from);
     if (program_fapl >= 0) files_.SetProgramList(file, host_.api.p_copy(program_fapl));
   });
+}
+
+void Connector::NoteFlushed(void* file) {
+  if (!files_.has_ticking()) return;
+  Quietly([&] { files_.OnProgramFlush(file); });
 }
 
 }  // namespace h5mirror::vol

@@ -46,14 +46,16 @@ class Connector {
   bool IsAsked(const H5VL_file_specific_args_t& is_accessible) const;
   // The program has opened `file` once more (H5Freopen).
   void NoteReopened(void* from, void* file);
+  // The program has flushed `file` itself: nothing is due until it changes again.
+  void NoteFlushed(void* file);
 
  private:
   // nullopt: none came with the connector's name.
   std::optional<Settings> SettingsOf(hid_t fapl) const;
   void FlushDue();
-  OpenFiles::Flushed Flush(void* file, int fd);
-  // Of our driver, and not left out by its rules.
-  bool IsMirrored(void* file, hid_t fapl) const;
+  OpenFiles::Flushed Flush(void* file, const OpenFiles::Mirrored& mirrored);
+  // Fills `driver` if the file is of our driver, and not left out by its rules.
+  bool IsMirrored(void* file, hid_t fapl, H5FDh5mirror_api_t* driver) const;
   // Of the local file; -1: there is none.
   int DescriptorOf(void* file, hid_t fapl) const;
   herr_t GetHandle(void* file, hid_t fapl, void** handle) const;

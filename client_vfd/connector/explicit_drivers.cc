@@ -5,11 +5,12 @@
 #include <string>
 
 #include "client_vfd/plugin/host/h5_error.h"
+#include "client_vfd/plugin/host/mpio_driver.h"
 
 namespace h5mirror::vol {
 namespace {
 
-enum class Named { kOther, kSec2, kStdio, kCore, kDirect, kLog };
+enum class Named { kOther, kSec2, kStdio, kCore, kDirect, kLog, kMpio };
 
 constexpr std::array kMirrored = {Named::kSec2, Named::kCore, Named::kStdio, Named::kDirect,
                                   Named::kLog};
@@ -33,6 +34,7 @@ herr_t Name(const Host& host, Named driver, hid_t list) {
     case Named::kLog:
       if (host.api.p_set_fapl_log == nullptr) return -1;
       return host.api.p_set_fapl_log(list, nullptr, 0, 0);
+    case Named::kMpio:  // Named by its id.
     case Named::kOther:
       break;
   }
@@ -43,6 +45,7 @@ herr_t Name(const Host& host, Named driver, hid_t list) {
 // another list does.
 Named DriverOf(const Host& host, hid_t fapl) {
   const hid_t wanted = host.more.p_get_driver(fapl);
+  if (wanted >= 0 && wanted == vfd::MpioDriver(host.api)) return Named::kMpio;
   const hid_t sample = host.api.p_copy(fapl);
   if (sample < 0) return Named::kOther;
   Named found = Named::kOther;
@@ -76,6 +79,7 @@ std::string ConfigOver(Named named) {
   std::string text = config == nullptr ? "" : config;
   if (named == Named::kDirect) text += ";under=direct";
   if (named == Named::kLog) text += ";under=log";
+  if (named == Named::kMpio) text += ";under=mpio";
   return text;
 }
 

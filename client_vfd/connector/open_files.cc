@@ -29,12 +29,12 @@ void OpenFiles::UpdateLocked() {
   due_.store(due, std::memory_order_relaxed);
 }
 
-void OpenFiles::AddTicking(void* file, int64_t tick_ns, int fd) {
+void OpenFiles::AddTicking(void* file, int64_t tick_ns, const Mirrored& mirrored) {
   std::lock_guard lock(mutex_);
   OpenFile& added = AddLocked(file);
   added.ticks = true;
   added.clock = TickClock(tick_ns);
-  added.fd = fd;
+  added.mirrored = mirrored;
   UpdateLocked();
 }
 
@@ -46,7 +46,7 @@ void OpenFiles::CopyTicks(void* from, void* file) {
     if (found == nullptr || !found->ticks) return;
     known = *found;
   }
-  AddTicking(file, known.clock.tick_ns(), known.fd);
+  AddTicking(file, known.clock.tick_ns(), known.mirrored);
 }
 
 void OpenFiles::SetProgramList(void* file, hid_t fapl) {
@@ -80,21 +80,29 @@ void OpenFiles::OnChange(void* file, int64_t now) {
   }
 }
 
+void OpenFiles::OnProgramFlush(void* file) {
+  std::lock_guard lock(mutex_);
+  OpenFile* const found = FindLocked(file);
+  if (found == nullptr) return;
+  found->clock.OnProgramFlush();
+  UpdateLocked();
+}
+
 // A flush may call back, so it runs without the lock; a file can be closed meanwhile only by the
 // thread that is in the flush.
 void OpenFiles::FlushDue(const std::function<int64_t()>& clock,
-                         const std::function<Flushed(void* file, int fd)>& flush) {
-  std::vector<std::pair<void*, int>> due;
+                         const std::function<Flushed(void*, const Mirrored&)>& flush) {
+  std::vector<std::pair<void*, Mirrored>> due;
   {
     std::lock_guard lock(mutex_);
     const int64_t now = clock();
     for (const OpenFile& each : files_) {
-      if (each.clock.IsDue(now)) due.emplace_back(each.file, each.fd);
+      if (each.clock.IsDue(now)) due.emplace_back(each.file, each.mirrored);
     }
   }
-  for (const auto& [file, fd] : due) {
+  for (const auto& [file, mirrored] : due) {
     const int64_t began = clock();
-    const Flushed how = flush(file, fd);
+    const Flushed how = flush(file, mirrored);
     const int64_t ended = clock();
     std::lock_guard lock(mutex_);
     if (OpenFile* const found = FindLocked(file)) Note(how, began, ended, &found->clock);

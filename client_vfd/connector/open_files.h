@@ -8,6 +8,7 @@
 #include <mutex>
 #include <vector>
 
+#include "H5FDh5mirror.h"
 #include "client_vfd/connector/tick_clock.h"
 #include "client_vfd/connector/vol_headers.h"
 
@@ -18,8 +19,13 @@ namespace h5mirror::vol {
 // Thread-safe; HDF5 calls with its lock, except where it has none.
 class OpenFiles {
  public:
-  // The file is of our driver, open for writing. `fd`: of the local file, -1: there is none.
-  void AddTicking(void* file, int64_t tick_ns, int fd);
+  // A file of our driver, open for writing.
+  struct Mirrored {
+    H5FDh5mirror_api_t driver{};  // its own; holds until the file's close
+    int fd = -1;                  // of the local file; -1: there is none
+  };
+
+  void AddTicking(void* file, int64_t tick_ns, const Mirrored& mirrored);
   // `file` is another handle of `from`, and is looked after in the same way.
   void CopyTicks(void* from, void* file);
   // The program's own access list, which H5Fget_access_plist gives back; owned from here on.
@@ -35,6 +41,8 @@ class OpenFiles {
   bool MayBeDue(int64_t now) const { return now >= due_.load(std::memory_order_relaxed); }
 
   void OnChange(void* file, int64_t now);
+  // The program has flushed it: readers see all that it changed.
+  void OnProgramFlush(void* file);
   enum class Flushed {
     kYes,
     kNotNow,  // it is asked again after a tick
@@ -42,14 +50,14 @@ class OpenFiles {
   };
   // Calls `flush` for each file that is due, and notes how it went. `clock` gives the time.
   void FlushDue(const std::function<int64_t()>& clock,
-                const std::function<Flushed(void* file, int fd)>& flush);
+                const std::function<Flushed(void* file, const Mirrored& mirrored)>& flush);
 
  private:
   struct OpenFile {
     void* file = nullptr;
     bool ticks = false;
     TickClock clock{0};
-    int fd = -1;
+    Mirrored mirrored{};
     hid_t program_fapl = H5I_INVALID_HID;
   };
 

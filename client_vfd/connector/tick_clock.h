@@ -1,6 +1,7 @@
 // When a file is due for a tick. Pure; times are of a steady clock, in nanoseconds.
 //
 //   unchanged ----OnChange----> changed ---IsDue: a tick has passed---> OnFlushed ---> unchanged
+//             <--------------------------------------------------------OnProgramFlush
 //       off   <--------------------------------------------------------OnFailed
 //                          changed <---for one more tick---------------OnPutOff
 //
@@ -32,6 +33,8 @@ class TickClock {
     due_ = kNever;
     rests_until_ = ended + kRest * (ended - began);
   }
+  // The program has flushed it.
+  void OnProgramFlush() { due_ = kNever; }
   // It could not be flushed now, and is due again after a tick.
   void OnPutOff(int64_t now) { due_ = now + tick_ns_; }
   // A flush that failed is not tried again: the next error is the program's own.

@@ -27,6 +27,17 @@ TEST(TickClockTest, AFlushEndsIt) {
   EXPECT_EQ(clock.due(), 300);
 }
 
+TEST(TickClockTest, SoDoesAFlushOfTheProgramAndTheRestStays) {
+  TickClock clock(100);
+  clock.OnChange(0);
+  clock.OnFlushed(100, 160);
+  clock.OnChange(170);
+  clock.OnProgramFlush();
+  EXPECT_FALSE(clock.IsDue(1'000'000));
+  clock.OnChange(180);
+  EXPECT_EQ(clock.due(), 160 + TickClock::kRest * 60);
+}
+
 TEST(TickClockTest, FlushesTakeATwentiethOfTheTime) {
   TickClock clock(100);
   clock.OnChange(0);

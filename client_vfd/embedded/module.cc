@@ -112,8 +112,13 @@ int Barrier(H5mEmbedded* file, H5mBarrier kind, H5mAck ack, const char* comment,
             char* error, size_t error_size) {
   *acknowledged = 0;
   return Guard(error, error_size, [&]() -> absl::Status {
+    EmbeddedWriter& writer = *Of(file)->writer;
+    if (kind == H5M_TICK_IF_CHANGED && writer.is_at_cut()) {
+      *acknowledged = 1;
+      return absl::OkStatus();
+    }
     const AckLevel level = ack == H5M_ACK_DURABLE ? AckLevel::kDurable : AckLevel::kVisible;
-    const absl::Status made = Of(file)->writer->Barrier(KindOf(kind), level, comment);
+    const absl::Status made = writer.Barrier(KindOf(kind), level, comment);
     *acknowledged = made.ok() ? 1 : 0;
     return absl::IsDeadlineExceeded(made) ? absl::OkStatus() : OfOpenFile(made);
   });

@@ -143,6 +143,7 @@ absl::Status EmbeddedWriter::Write(uint64_t offset, std::string_view bytes) {
     if (EqualsHead(offset, bytes)) return absl::OkStatus();
     H5M_RETURN_IF_ERROR(StartSession());
   }
+  is_at_cut_ = false;
   const Extent extent{offset, bytes.size()};
   H5M_RETURN_IF_ERROR(file_->Write(token_, {&extent, 1}, {&bytes, 1}));
   size_bytes_ = std::max(size_bytes_, extent.end());
@@ -153,6 +154,7 @@ absl::Status EmbeddedWriter::Write(uint64_t offset, std::string_view bytes) {
 absl::Status EmbeddedWriter::Truncate(uint64_t size_bytes) {
   if (size_bytes == size_bytes_) return absl::OkStatus();
   if (token_ == 0) H5M_RETURN_IF_ERROR(StartSession());
+  is_at_cut_ = false;
   H5M_RETURN_IF_ERROR(file_->Truncate(token_, size_bytes));
   size_bytes_ = size_bytes;
   return absl::OkStatus();
@@ -181,6 +183,7 @@ absl::StatusOr<store::CutNumber> EmbeddedWriter::Cut(store::BarrierKind kind,
   }
   H5M_ASSIGN_OR_RETURN(last_cut_, file_->Cut(token_, std::move(request), std::move(on_durable)));
   pending_bytes_ = 0;
+  is_at_cut_ = true;
   return last_cut_;
 }
 

@@ -56,6 +56,8 @@ class EmbeddedWriter {
   ~EmbeddedWriter();
 
   uint64_t size_bytes() const { return size_bytes_; }
+  // True: the newest cut has all that was written.
+  bool is_at_cut() const { return is_at_cut_; }
   // Fills `out`; beyond the end zeros.
   absl::Status Read(uint64_t offset, absl::Span<char> out);
   absl::Status Write(uint64_t offset, std::string_view bytes);
@@ -114,6 +116,7 @@ class EmbeddedWriter {
   std::unique_ptr<EnvFile> head_;  // read until the session begins; null: there is none
   uint64_t size_bytes_ = 0;
   uint64_t pending_bytes_ = 0;
+  bool is_at_cut_ = false;
   // Held while store and file are made, and by readers.
   absl::Mutex store_mutex_;
   std::unique_ptr<store::EmbeddedStore> store_;

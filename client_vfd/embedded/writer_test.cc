@@ -65,6 +65,26 @@ TEST(EmbeddedWriterTest, ACloseThatSaysOkSurvivesPowerLoss) {
   EXPECT_GT(refused, 3) << "no fault was met that matters";
 }
 
+TEST(EmbeddedWriterTest, AWriteAndAChangeOfSizeEndTheStateOfTheNewestCut) {
+  FaultEnv env;
+  Make(env, std::string(2000, 'a'));
+  auto writer = Open(env, store::SessionStart::kContinue);
+  EXPECT_FALSE(writer->is_at_cut()) << "there was none";
+  const auto cut = [&] {
+    return writer->Barrier(store::BarrierKind::kTick, AckLevel::kVisible, "").ok();
+  };
+  ASSERT_TRUE(writer->Write(0, "b").ok());
+  EXPECT_FALSE(writer->is_at_cut());
+  ASSERT_TRUE(cut());
+  EXPECT_TRUE(writer->is_at_cut());
+  ASSERT_TRUE(writer->Truncate(100).ok());
+  EXPECT_FALSE(writer->is_at_cut());
+  ASSERT_TRUE(cut());
+  ASSERT_TRUE(writer->Truncate(100).ok());
+  EXPECT_TRUE(writer->is_at_cut()) << "it had that size";
+  ASSERT_TRUE(writer->Close(store::SessionEnd::kClean, "").ok());
+}
+
 TEST(EmbeddedWriterTest, AnOpenThatFailsLateLeavesAFileThatCanBeClosed) {
   const std::string before(2000, 'a');
   bool met = true;

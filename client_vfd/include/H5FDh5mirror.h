@@ -93,7 +93,7 @@ typedef struct H5FDh5mirror_status_t {
 /* Private: what the driver fills in through H5Fget_vfd_handle when the property list passed holds
  * the address of such a struct under H5FD_H5MIRROR_PROPERTY. */
 #define H5FD_H5MIRROR_PROPERTY "h5mirror_api"
-#define H5FD_H5MIRROR_API_VERSION 3u
+#define H5FD_H5MIRROR_API_VERSION 4u
 
 typedef struct H5FDh5mirror_api_t {
   unsigned version; /* set by the caller: what it understands and has room for */
@@ -108,6 +108,10 @@ typedef struct H5FDh5mirror_api_t {
                        size_t size);
   /* From version 3 on. Needs no mirror: any file of the driver's will do. */
   int (*wait)(void* file, const char* url, int64_t after_cut, int timeout_ms, int64_t* cut);
+  /* From version 4 on. 0: the next flush makes a tick that waits for no answer, and makes none
+   * where nothing changed since the newest cut; finish() ends that. 1: a flush would show nothing:
+   * the file is not mirrored, or was opened before this process was forked. */
+  int (*arm_tick)(void* file);
 } H5FDh5mirror_api_t;
 
 /* Appends "key=value;" to a config string; -1 if it does not fit or holds a ';'. */

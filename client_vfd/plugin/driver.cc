@@ -21,14 +21,22 @@ namespace {
 constexpr H5FD_class_value_t kDriverValue = 7447;
 constexpr haddr_t kMaxAddress = (haddr_t{1} << 63) - 1;
 
-// HDF5 fills and reads `base`, so it comes first and the struct has no virtual functions.
+// HDF5 fills and reads `base`, so it comes first and the struct has no virtual functions. Of a file
+// of several ranks, HDF5's H5Fset_mpi_atomicity takes the MPI_File from behind it (H5FDmpio.c).
 struct OpenFile {
   H5FD_t base{};
+  void* mpi_file = nullptr;
   std::unique_ptr<DriverFile> file;
 };
 
 DriverFile& Of(H5FD_t* file) { return *reinterpret_cast<OpenFile*>(file)->file; }
 const DriverFile& Of(const H5FD_t* file) { return *reinterpret_cast<const OpenFile*>(file)->file; }
+
+bool IsParallel(const H5FD_t* file) {
+  return reinterpret_cast<const OpenFile*>(file)->file->Parallel() != nullptr;
+}
+// The class of files of several ranks.
+const H5FD_class_t& ParallelClass();
 
 // Runs `body` at the C border: whatever is thrown becomes -1.
 template <typename Body>
@@ -40,6 +48,14 @@ herr_t Guard(Body body) {
   }
 }
 
+// Null: the file is not of several ranks. MPI_File is a pointer in all MPI libraries that Ranks
+// takes.
+void* MpiFileOf(DriverFile& file, hid_t fapl) {
+  void* handle = nullptr;
+  if (file.Parallel() == nullptr || file.under().Handle(fapl, &handle) < 0) return nullptr;
+  return handle != nullptr ? *static_cast<void**>(handle) : nullptr;
+}
+
 H5FD_t* Open(const char* name, unsigned flags, hid_t fapl, haddr_t maxaddr) {
   const void* caller = __builtin_return_address(0);
   try {
@@ -47,7 +63,9 @@ H5FD_t* Open(const char* name, unsigned flags, hid_t fapl, haddr_t maxaddr) {
     try {
       auto made = std::make_unique<OpenFile>();
       made->file = OpenFileFor(host, name, flags, fapl, maxaddr);
-      return made->file != nullptr ? &made.release()->base : nullptr;
+      if (made->file == nullptr) return nullptr;
+      made->mpi_file = MpiFileOf(*made->file, fapl);
+      return &made.release()->base;
     } catch (const std::exception& error) {
       PushOpenError(host, std::string("h5mirror: ") + error.what());
     }
@@ -67,10 +85,22 @@ int CompareFiles(const H5FD_t* a, const H5FD_t* b) {
   return Compare(Of(a).identity(), Of(b).identity());
 }
 
+// HDF5 asks right after it has set the file's class (H5FD_open). A file of several ranks gets the
+// class with their functions: HDF5 would use these for serial files too, and they are slower there.
+void SetParallelClass(const H5FD_t* file) {
+  H5FD_t* const below = Of(file).under().HostFileBelow();
+  const bool has_all = below != nullptr && below->cls->read_vector != nullptr &&
+                       below->cls->write_vector != nullptr &&
+                       below->cls->read_selection != nullptr &&
+                       below->cls->write_selection != nullptr;
+  if (has_all) const_cast<H5FD_t*>(file)->cls = &ParallelClass();
+}
+
 herr_t Query(const H5FD_t* file, unsigned long* flags) {
   if (flags == nullptr) return 0;
   *flags = kSec2Features;
   if (file == nullptr) return 0;
+  if (IsParallel(file)) SetParallelClass(file);
   return Of(file).under().Query(flags);
 }
 
@@ -109,6 +139,39 @@ herr_t Write(H5FD_t* file, H5FD_mem_t type, hid_t dxpl, haddr_t address, size_t 
   return Guard([&] { return Of(file).Write(type, dxpl, address, size, buffer); });
 }
 
+ParallelBytes& ParallelOf(H5FD_t* file) { return *Of(file).Parallel(); }
+
+herr_t ReadVector(H5FD_t* file, hid_t dxpl, uint32_t count, H5FD_mem_t* types, haddr_t* addresses,
+                  size_t* sizes, void** buffers) {
+  return Guard([&] {
+    return ParallelOf(file).ReadVector({dxpl, count, types, addresses, sizes}, buffers);
+  });
+}
+
+herr_t WriteVector(H5FD_t* file, hid_t dxpl, uint32_t count, H5FD_mem_t* types, haddr_t* addresses,
+                   size_t* sizes, const void** buffers) {
+  return Guard([&] {
+    return ParallelOf(file).WriteVector({dxpl, count, types, addresses, sizes}, buffers);
+  });
+}
+
+herr_t ReadSelection(H5FD_t* file, H5FD_mem_t type, hid_t dxpl, size_t count, hid_t* memory_spaces,
+                     hid_t* file_spaces, haddr_t* offsets, size_t* element_sizes, void** buffers) {
+  return Guard([&] {
+    return ParallelOf(file).ReadSelection(
+        {type, dxpl, count, memory_spaces, file_spaces, offsets, element_sizes}, buffers);
+  });
+}
+
+herr_t WriteSelection(H5FD_t* file, H5FD_mem_t type, hid_t dxpl, size_t count, hid_t* memory_spaces,
+                      hid_t* file_spaces, haddr_t* offsets, size_t* element_sizes,
+                      const void** buffers) {
+  return Guard([&] {
+    return ParallelOf(file).WriteSelection(
+        {type, dxpl, count, memory_spaces, file_spaces, offsets, element_sizes}, buffers);
+  });
+}
+
 herr_t Flush(H5FD_t* file, hid_t dxpl, hbool_t closing) {
   return Guard([&] { return Of(file).Flush(dxpl, closing); });
 }
@@ -138,6 +201,18 @@ herr_t Control(H5FD_t* file, uint64_t code, uint64_t flags, const void* input, v
 herr_t Terminate() {
   if (const H5mSessionApi* session = LoadedSession()) session->drain();
   return 0;
+}
+
+const H5FD_class_t& ParallelClass() {
+  static const H5FD_class_t cls = [] {
+    H5FD_class_t made = MakeDriverClass();
+    made.read_vector = ReadVector;
+    made.write_vector = WriteVector;
+    made.read_selection = ReadSelection;
+    made.write_selection = WriteSelection;
+    return made;
+  }();
+  return cls;
 }
 
 }  // namespace

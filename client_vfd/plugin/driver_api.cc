@@ -23,6 +23,8 @@ void ApiArm(void* file, int commit, const char* comment) {
   Of(file).ArmBarrier(commit != 0 ? H5M_COMMIT : H5M_TICK, comment);
 }
 
+int ApiArmTick(void* file) { return Of(file).ArmTick() ? 0 : 1; }
+
 int ApiFinish(void* file) { return Of(file).FinishBarrier(); }
 
 void Tell(const H5mStatus& status, H5FDh5mirror_status_t* out) {
@@ -107,6 +109,8 @@ bool FillApi(DriverFile& file, hid_t fapl) {
   out->mirror_status = ApiMirrorStatus;
   if (out->version < 3) return true;
   out->wait = ApiWait;
+  if (out->version < 4) return true;
+  out->arm_tick = ApiArmTick;
   return true;
 }
 

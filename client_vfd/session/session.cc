@@ -12,6 +12,8 @@ namespace {
 // With less than this in the open cut the sender is not woken: a system call per small write
 // would be dearer than the write.
 constexpr uint64_t kWakeBytes = 512 << 10;
+// Longer than any file (H5FD_class_t's largest address).
+constexpr uint64_t kWholeFile = uint64_t{1} << 63;
 // For the end of a stream whose last barrier was answered.
 constexpr absl::Duration kLeaseWait = absl::Milliseconds(250);
 
@@ -117,6 +119,27 @@ void Session::CopyOut(Extent extent) {
     window_.Hold(queue_.saved_bytes());
     return;
   }
+}
+
+void Session::DetachCuts() {
+  absl::MutexLock lock(&mutex_);
+  if (!collecting()) return;
+  const auto fits = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    const uint64_t bytes = queue_.unread_bytes();
+    return bytes == 0 || window_.HasRoom(bytes, config_.window_bytes);
+  };
+  const auto settled = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return fits() || link_.is_none() || !may_be_answered();
+  };
+  if (!settled()) {
+    BeginWait();
+    if (Await(settled, host_.Now()) == Waited::kSilent) TimeOut();
+  }
+  while (!fits()) {
+    if (!queue_.MergeTick()) return CutOff("the server takes the data too slowly");
+    window_.Hold(queue_.saved_bytes());
+  }
+  CopyOut({0, kWholeFile});
 }
 
 void Session::AfterWrite(Extent extent, H5mWriteClass write_class) {

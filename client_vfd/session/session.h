@@ -157,6 +157,8 @@ struct SessionConfig {
   // A change by a program without the driver becomes a version first, where nothing speaks against
   // it (session_outside.cc). The caller holds the file's lock.
   bool adopts_outside_change = false;
+  // What the program changed since its open is in the file already, which is consistent now.
+  bool is_written = false;
   void (*notify)(void*, const H5mEvent*) = nullptr;
   void (*release)(void*) = nullptr;
   void* context = nullptr;
@@ -188,6 +190,12 @@ class Session final : public std::enable_shared_from_this<Session>,
   // the last Cut(). False: not acknowledged as asked; the mirror is behind or diverged.
   void Cut(CutKind kind, H5mAck ack, std::string comment);
   bool AwaitCut();
+  // As Cut() of a tick that waits for no ack. It makes none if the newest cut has all that was
+  // written.
+  void TickIfChanged();
+  // Returns when no closed cut needs the local file's present bytes any more: they are sent, or
+  // copied. Else the cut is given up, and its ranges belong to the next one.
+  void DetachCuts();
   // A close in four steps.
   void Seal();
   void AwaitSealed();
@@ -377,6 +385,7 @@ class Session final : public std::enable_shared_from_this<Session>,
   void NoteChildren() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   uint64_t CloseCut(CutKind kind, std::string comment) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool LostNewestCut() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool IsAtNewestCut() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CloseResult() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool FileIsAsClosed() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void NoteUnconfirmed() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -78,6 +78,7 @@ absl::StatusOr<std::shared_ptr<Session>> Start(const H5mAttach& attach) {
                   attach.name};
   config.remote = RemoteOf(attach);
   config.mode_bits = attach.mode_bits;
+  config.is_written = attach.is_written != 0;
   config.adopts_outside_change = attach.adopts_outside_change != 0;
   config.checksum = attach.checksum == H5M_CHECKSUM_ON ||
                     (attach.checksum == H5M_CHECKSUM_AUTO && !server->loopback);
@@ -133,7 +134,10 @@ void Cut(H5mSession* session, H5mBarrier kind, H5mAck ack, const char* comment) 
   const CutKind cut = kind == H5M_COMMIT ? CutKind::kCommit
                       : kind == H5M_SYNC ? CutKind::kSync
                                          : CutKind::kTick;
-  Guard([&] { Of(session)->Cut(cut, ack, comment); });
+  Guard([&] {
+    if (kind == H5M_TICK_IF_CHANGED) return Of(session)->TickIfChanged();
+    Of(session)->Cut(cut, ack, comment);
+  });
 }
 
 int AwaitCut(H5mSession* session) {
@@ -193,6 +197,7 @@ constexpr H5mSessionApi kApi = {H5M_SESSION_ABI,
                                 Call<&Session::AfterTruncate, uint64_t>,
                                 Cut,
                                 AwaitCut,
+                                Call<&Session::DetachCuts>,
                                 Call<&Session::Seal>,
                                 Call<&Session::AwaitSealed>,
                                 Call<&Session::BeginClose>,

@@ -115,6 +115,24 @@ void Session::Cut(CutKind kind, H5mAck ack, std::string comment) {
   if (wake) host_.Wake(this);
 }
 
+void Session::TickIfChanged() {
+  bool wake = false;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (IsAtNewestCut()) {
+      asked_ = AskedCut{CutKind::kTick, H5M_ACK_NONE, "", host_.Now(), tickets_.last()};
+      asked_.is_awaited = may_be_answered();
+      if (asked_.is_awaited) BeginWait();
+      return;
+    }
+    wake = AskCut(CutKind::kTick, H5M_ACK_NONE, "");
+  }
+  if (wake) host_.Wake(this);
+}
+
+// Changes of a lost stream, and ticks that were not ended as too many wait, are in the open cut.
+bool Session::IsAtNewestCut() const { return watch_.is_at_cut() && queue_.open_changes().empty(); }
+
 bool Session::AwaitCut() {
   absl::MutexLock lock(&mutex_);
   AskedCut asked = std::exchange(asked_, AskedCut{});

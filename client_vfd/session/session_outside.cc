@@ -23,9 +23,11 @@ constexpr absl::Duration kDurableTime = absl::Seconds(5);
 }  // namespace
 
 // HDF5 has opened it and holds its lock; here its superblock says that its last writer closed it.
+// Where the program has written before (is_written), the outside change comes with its first cut.
 bool Session::IsWhole() const {
   const absl::StatusOr<FileStat> stat = file_->Stat();
-  if (!stat.ok() || *stat != config_.facts.stat_at_open) return false;
+  if (!stat.ok()) return false;
+  if (!config_.is_written && *stat != config_.facts.stat_at_open) return false;
   const auto read = [&](Extent extent) -> absl::StatusOr<std::string> {
     std::string bytes(extent.length, '\0');
     const absl::Status status = file_->Read(extent, bytes.data());
@@ -113,6 +115,7 @@ void Session::NoteOutside() {
   map.session_id = session_id_;
   map.base_cut = map.cut_newest = base_.base_cut();
   map.stat = config_.facts.stat_at_open;
+  if (config_.is_written) map.stat = file_->Stat().value_or(map.stat);
   map.truncate = changes.truncate;
   map.extents.AddAll(changes.extents);
   if (record_.NoteOutside(map, host_.TimeOfDay())) record_.ForgetElsewhere();

@@ -134,3 +134,40 @@ def test_with_the_driver_named_and_no_plugin_path_the_package_finds_it(bare_site
         assert "Not a datatype" in result.err, "docs/how-to/when-mirroring-does-not-work.md says otherwise"
     doctor = bare_site.run([paths.BIN / "h5mirror", "doctor", "--no-scratch"], env=env)
     assert "FAIL" in doctor.out and "Not a datatype" in doctor.out, doctor.describe()
+
+
+def doctor(site, version, *options, **env):
+    command = [paths.BIN / "h5mirror", "--server", site.address, *options, "doctor", "--no-scratch", "--python",
+               paths.venv_python(version)]
+    return site.run(command, env={**site.plain_env(), **env})
+
+
+def test_doctor_tries_each_hdf5_with_the_connector(bare_site, h5py_version):
+    result = doctor(bare_site, h5py_version)
+    found = [line for line in result.out.splitlines() if f"h5py {h5py_version}" in line]
+    assert found and "loads the plugin and the VOL connector" in found[0], result.describe()
+
+
+def test_doctor_says_what_a_connector_that_is_not_found_does(bare_site, h5py_version):
+    """HDF5 2.0.0 crashes, 1.14.4 goes on; doctor's own children are spared."""
+    told = {"HDF5_VOL_CONNECTOR": "h5mirror tick=1s", "HDF5_PLUGIN_PATH": "/nowhere"}
+    program = bare_site.run([paths.venv_python(h5py_version), "-c", "import h5py; h5py.File('x.h5', 'w').close()"],
+                            env={**bare_site.plain_env(), **told})
+    assert (program.code == 0) == (h5py_version == "3.12.1"), f"the way out says otherwise: {program.describe()}"
+    result = doctor(bare_site, h5py_version, **told)
+    line = next(line for line in result.out.splitlines() if " connector " in line)
+    assert line.startswith("FAIL") and "HDF5_PLUGIN_PATH does not hold libhdf5_vol_h5mirror.so" in line, line
+    assert "HDF5 2.0 crashes" in line and f"export HDF5_PLUGIN_PATH={paths.LIB}" in line, line
+    assert f"h5py {h5py_version}" in result.out and result.code == 1, result.describe()
+    right = doctor(bare_site, h5py_version, **{**told, "HDF5_PLUGIN_PATH": str(paths.LIB)})
+    assert f"HDF5_PLUGIN_PATH holds {paths.LIB}" in right.out and "FAIL" not in right.out, right.describe()
+
+
+def test_doctor_sees_an_installation_without_the_connector(bare_site):
+    plugins = bare_site.directory / "plugins"
+    plugins.mkdir()
+    for name in ("libhdf5_vfd_h5mirror.so", "h5mirror"):
+        (plugins / name).symlink_to(paths.LIB / name)
+    result = doctor(bare_site, "3.12.1", "--plugin-dir", plugins)
+    assert f"{plugins} holds no libhdf5_vol_h5mirror.so" in result.out and "install h5mirror anew" in result.out, result.out
+    assert "WARN" in result.out and result.code == 0, result.describe()

@@ -35,7 +35,8 @@ constexpr auto kKeys = std::to_array<Key>({
      [](const std::string& v, Config* c) {
        return SetChoice<UnderDriver>(v, {{"sec2", UnderDriver::kSec2},
                                          {"direct", UnderDriver::kDirect},
-                                         {"log", UnderDriver::kLog}},
+                                         {"log", UnderDriver::kLog},
+                                         {"mpio", UnderDriver::kMpio}},
                                      &c->under);
      }},
     {"root", [](const std::string& v, Config* c) { return SetAbsolutePath(v, &c->root); }},

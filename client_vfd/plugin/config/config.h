@@ -25,7 +25,7 @@ enum class Mode {
   kOff
 };
 // The driver of the host library for the local I/O.
-enum class UnderDriver { kSec2, kDirect, kLog };
+enum class UnderDriver { kSec2, kDirect, kLog, kMpio };
 // The barrier of an H5Fflush.
 enum class FlushKind { kTick, kSync };
 // How far a cut must come before a barrier returns.

@@ -64,6 +64,13 @@ HostApi LoadApi(void* handle) {
   if (!api.usable) return HostApi();
   Find(handle, "H5Pset_fapl_direct", &api.p_set_fapl_direct);
   Find(handle, "H5Pset_fapl_log", &api.p_set_fapl_log);
+  Find(handle, "H5Pset_driver", &api.p_set_driver);
+  Find(handle, "H5FD_mpio_init", &api.fd_mpio_init);
+  Find(data, "H5FD_MPIO_id_g", &api.fd_mpio_id);
+  Find(handle, "H5Sget_select_npoints", &api.s_get_select_npoints);
+  Find(handle, "H5Ssel_iter_create", &api.s_sel_iter_create);
+  Find(handle, "H5Ssel_iter_get_seq_list", &api.s_sel_iter_get_seq_list);
+  Find(handle, "H5Ssel_iter_close", &api.s_sel_iter_close);
   return api;
 }
 

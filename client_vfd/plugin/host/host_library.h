@@ -34,6 +34,14 @@ struct HostApi {
   // Optional: null where the host was built without the driver.
   herr_t (*p_set_fapl_direct)(hid_t, size_t, size_t, size_t) = nullptr;
   herr_t (*p_set_fapl_log)(hid_t, const char*, unsigned long long, size_t) = nullptr;
+  herr_t (*p_set_driver)(hid_t, hid_t, const void*) = nullptr;
+  // Of a parallel host: the id of mpio's driver, by one or the other.
+  hid_t (*fd_mpio_init)() = nullptr;
+  const hid_t* fd_mpio_id = nullptr;
+  decltype(&::H5Sget_select_npoints) s_get_select_npoints = nullptr;
+  decltype(&::H5Ssel_iter_create) s_sel_iter_create = nullptr;
+  decltype(&::H5Ssel_iter_get_seq_list) s_sel_iter_get_seq_list = nullptr;
+  decltype(&::H5Ssel_iter_close) s_sel_iter_close = nullptr;
   // Values live in the host and are filled in by its initialization: read them late.
   const hid_t* e_err_cls = nullptr;
   const hid_t* e_file = nullptr;

@@ -10,6 +10,8 @@ H5mAck ToApi(Ack ack) {
 
 ArmedBarrier::Request ArmedBarrier::Begin(const Config& config) {
   is_done_ = true;
+  // The program has not asked for this one, and is promised nothing by it.
+  if (kind_ == H5M_TICK_IF_CHANGED) return {kind_, H5M_ACK_NONE, ""};
   H5mBarrier kind = kind_;
   if (kind == H5M_TICK && config.flush == FlushKind::kSync) kind = H5M_SYNC;
   H5mAck ack = ToApi(kind == H5M_COMMIT ? config.ack_commit : config.ack_tick);

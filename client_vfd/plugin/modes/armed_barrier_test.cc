@@ -40,6 +40,19 @@ TEST(ArmedBarrierTest, ACommitHasItsOwnCommentOrTheConfiguredOne) {
   EXPECT_EQ(request.ack, H5M_ACK_APPLIED);
 }
 
+TEST(ArmedBarrierTest, ATickOfAChangeWaitsForNothingWhateverIsConfigured) {
+  Config config;
+  config.ack_tick = Ack::kDurable;
+  config.flush = FlushKind::kSync;
+  ArmedBarrier barrier;
+  barrier.Arm(H5M_TICK_IF_CHANGED, "");
+  const ArmedBarrier::Request request = barrier.Begin(config);
+  EXPECT_EQ(request.kind, H5M_TICK_IF_CHANGED);
+  EXPECT_EQ(request.ack, H5M_ACK_NONE);
+  barrier.Finish();
+  EXPECT_EQ(barrier.Begin(config).kind, H5M_SYNC) << "the program's own flush";
+}
+
 TEST(ArmedBarrierTest, TheResultIsThatOfTheFlushSinceItWasArmed) {
   const Config config;
   ArmedBarrier barrier;

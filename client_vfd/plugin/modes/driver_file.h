@@ -5,6 +5,7 @@
 //   RemoteMode     written with mode=remote; RemoteProbe, opened while this process writes it
 //   ReaderMode     a version, or a cut, of a file on a server
 //   EmbeddedMode   written with server=embedded
+//   ParallelFile   a local file of several ranks (under=mpio), and its mirrors
 //
 // Made by open/; driver.cc translates HDF5's calls. Called by one thread at a time, as HDF5 does.
 // Functions may throw; a call that threw has failed.
@@ -22,6 +23,7 @@
 #include "client_vfd/plugin/host/host_library.h"
 #include "client_vfd/plugin/modes/file_identity.h"
 #include "client_vfd/plugin/modes/linked_open.h"
+#include "client_vfd/plugin/modes/parallel_bytes.h"
 #include "client_vfd/plugin/modes/under_file.h"
 
 namespace h5mirror::vfd {
@@ -48,10 +50,16 @@ class DriverFile {
   // What the files that it leads to are opened from; null: the program names them itself.
   virtual RootPtr LinkRoot() const { return nullptr; }
 
+  // What only a file of several ranks has; null: it is no such file.
+  virtual ParallelBytes* Parallel() { return nullptr; }
+
   // Of H5FDh5mirror.h. The next consistent flush becomes this barrier instead of a tick;
   // FinishBarrier: 0 acknowledged as configured, 1 not.
   virtual void ArmBarrier(H5mBarrier, const char* /*comment*/) {}
   virtual int FinishBarrier() { return 1; }
+  // The next consistent flush becomes a tick if the file changed since its newest cut. False: a
+  // flush of it shows nothing in any case.
+  virtual bool ArmTick() { return false; }
   virtual void Status(H5mStatus* status) const { *status = H5mStatus{}; }
   // The mirrors, and how one of them does.
   virtual std::vector<std::string> Servers() const { return {}; }

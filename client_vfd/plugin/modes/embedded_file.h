@@ -47,6 +47,12 @@ class EmbeddedFile final : public UnderFile {
   // Equal for two that share one file, and only for these.
   const void* store() const { return file_; }
   ArmedBarrier& barrier() { return barrier_; }
+  // As MirroredFile's.
+  bool ArmTick() {
+    if (InForkedChild()) return false;
+    barrier_.Arm(H5M_TICK_IF_CHANGED, "");
+    return true;
+  }
   void Status(H5mStatus* status) const {
     if (!InForkedChild()) api_.status(file_, status);
   }

@@ -25,6 +25,7 @@ class EmbeddedMode final : public WritableMode {
     file().barrier().Arm(kind, comment);
   }
   int FinishBarrier() override { return file().barrier().Finish(); }
+  bool ArmTick() override { return file().ArmTick(); }
   void Status(H5mStatus* status) const override;
 
  private:

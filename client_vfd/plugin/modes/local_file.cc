@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "client_vfd/plugin/host/h5_error.h"
+#include "client_vfd/plugin/host/mpio_driver.h"
 
 namespace h5mirror::vfd {
 namespace {
@@ -12,6 +13,17 @@ namespace {
 // HDF5's own defaults of H5Pset_fapl_direct (H5FDdirect.h).
 constexpr size_t kDirectAlignmentBytes = 4096;
 constexpr size_t kDirectCopyBytes = 16 << 20;
+
+// The communicator is another property of the list, and stays.
+herr_t SetMpio(const HostLibrary& host, hid_t fapl) {
+  const HostApi& api = host.api;
+  const hid_t driver = MpioDriver(api);
+  if (driver < 0 || api.p_set_driver == nullptr) {
+    PushOpenError(host, "under=mpio: " + host.path + " was built without MPI; leave out under=");
+    return -1;
+  }
+  return api.p_set_driver(fapl, driver, nullptr);
+}
 
 herr_t SetUnder(const HostLibrary& host, UnderDriver under, hid_t fapl) {
   const HostApi& api = host.api;
@@ -29,6 +41,8 @@ herr_t SetUnder(const HostLibrary& host, UnderDriver under, hid_t fapl) {
         return -1;
       }
       return api.p_set_fapl_log(fapl, nullptr, 0, 0);
+    case UnderDriver::kMpio:
+      return SetMpio(host, fapl);
     case UnderDriver::kSec2:
       break;
   }
@@ -67,6 +81,7 @@ class HostFile final : public UnderFile {
     UnderFile::Query(flags);
     return class_.query != nullptr ? class_.query(file_, flags) : 0;
   }
+  H5FD_t* HostFileBelow() const override { return file_; }
   bool HasHandle() const override { return class_.get_handle != nullptr; }
   herr_t Handle(hid_t fapl, void** handle) override {
     return class_.get_handle(file_, fapl, handle);

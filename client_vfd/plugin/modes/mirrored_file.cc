@@ -172,11 +172,35 @@ herr_t MirroredFile::FailRemoteFlush(Moment moment) {
   return -1;
 }
 
+bool MirroredFile::ArmTick() {
+  if (InForkedChild()) return false;
+  barrier_.Arm(H5M_TICK_IF_CHANGED, "");
+  return true;
+}
+
 void MirroredFile::CutHere() {
   const ArmedBarrier::Request request = barrier_.Begin(*config_);
   // Without mirrors nothing changed yet: nothing to cut.
   barrier_.SetResult(mirrors_ ? mirrors_->Barrier(request.kind, request.ack, request.comment) : 0);
 }
+
+void MirroredFile::NoteWritten(uint64_t offset, uint64_t length, H5mWriteClass write_class) {
+  mirrors_->BeforeWrite(offset, length);  // No closed cut needs its bytes: CutNoted().
+  mirrors_->AfterWrite(offset, length, write_class);
+}
+
+void MirroredFile::NoteSize(uint64_t size_bytes) {
+  mirrors_->BeforeTruncate(size_bytes);
+  mirrors_->AfterTruncate(size_bytes);
+}
+
+herr_t MirroredFile::CutNoted() {
+  CutHere();
+  mirrors_->Detach();
+  return FailFlush();
+}
+
+void MirroredFile::SealNoted() { mirrors_->Seal(); }
 
 herr_t MirroredFile::BeforeClose() {
   if (!mirrors_ || InForkedChild()) return 0;

@@ -60,9 +60,22 @@ class MirroredFile final : public FileBytes {
   herr_t BeforeClose() override;
   herr_t AfterClose();
 
+  // Of a file that others write too, the ranks of a parallel program (parallel/): its bytes are
+  // there already. Begins the sessions.
+  void AttachNow() { Attach(); }
+  // Since the last cut, the range was written; the file was cut off to `size_bytes`.
+  void NoteWritten(uint64_t offset, uint64_t length, H5mWriteClass write_class);
+  void NoteSize(uint64_t size_bytes);
+  // The file is consistent. As Flush(), and returns when the cut needs the file's bytes no more.
+  herr_t CutNoted();
+  // After a clean close, before AfterClose().
+  void SealNoted();
+
   void OpenedForSwmr() { detector_.SetSwmr(true); }
 
   ArmedBarrier& barrier() { return barrier_; }
+  // False: it is a forked child's, whose flushes make no cuts.
+  bool ArmTick();
   // The status of the mirror that is worst off.
   void Status(H5mStatus* status) const;
   // The mirrors' servers, and the status of one mirror.

@@ -22,6 +22,7 @@ class MirroringMode : public WritableMode {
     mirror_->barrier().Arm(kind, comment);
   }
   int FinishBarrier() override { return mirror_->barrier().Finish(); }
+  bool ArmTick() override { return mirror_->ArmTick(); }
   void Status(H5mStatus* status) const override { mirror_->Status(status); }
   std::vector<std::string> Servers() const override { return mirror_->Servers(); }
   void StatusOf(size_t index, H5mStatus* status) const override {

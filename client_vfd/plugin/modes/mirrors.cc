@@ -100,6 +100,7 @@ H5mAttach AttachOf(const Config& config, const MirrorTarget& target, int fd) {
   attach.mode_bits = target.mode_bits;
   attach.adopts_outside_change = config.on_outside_change == OnOutsideChange::kAdopt &&
                                  target.is_locked && target.intent == H5M_EXISTING;
+  attach.is_written = target.is_written;
   attach.ca = config.ca.c_str();
   attach.token = config.token.c_str();
   attach.comment = config.comment.c_str();
@@ -235,6 +236,12 @@ int Mirrors::Barrier(H5mBarrier kind, H5mAck ack, const std::string& comment) co
     if (mirror.session == nullptr || api_->await_cut(mirror.session) != 0) result = 1;
   }
   return result;
+}
+
+void Mirrors::Detach() const {
+  for (const Mirror& mirror : mirrors_) {
+    if (mirror.session != nullptr) api_->detach_cuts(mirror.session);
+  }
 }
 
 void Mirrors::Seal() const {

@@ -26,6 +26,8 @@ struct MirrorTarget {
   int64_t base_cut = 0;  // of H5M_REMOTE_CHANGE
   H5mStat stat_at_open{};
   uint32_t mode_bits = 0;
+  // True: what this open changed is in the file already, which is consistent when a session begins.
+  bool is_written = false;
   // True: this open holds the file's lock, so no other program has the file open for writing.
   bool is_locked = false;
 };
@@ -52,6 +54,8 @@ class Mirrors {
   void ChildWrote() const;
   // 0: each mirror has acknowledged as asked. 1: one of them is off, behind or diverged.
   int Barrier(H5mBarrier kind, H5mAck ack, const std::string& comment) const;
+  // Returns when closed cuts need the local file's bytes no more, for a file that others write.
+  void Detach() const;
   void Seal() const;
   // Only Count() may be called afterwards. 0: each mirror has acknowledged as configured; else an
   // errno value, and the reason in `error`.

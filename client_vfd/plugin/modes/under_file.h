@@ -45,6 +45,8 @@ class UnderFile : public FileBytes {
   }
   virtual bool HasHandle() const { return false; }
   virtual herr_t Handle(hid_t /*fapl*/, void** /*handle*/) { return -1; }
+  // The file of the host's driver, for what only that driver has; null: there is none. Borrowed.
+  virtual H5FD_t* HostFileBelow() const { return nullptr; }
   virtual herr_t Lock(hbool_t /*exclusive*/) { return 0; }
   virtual void Unlock() {}
   virtual herr_t Control(uint64_t /*code*/, uint64_t flags, const void* /*input*/,

@@ -27,6 +27,7 @@
 #include "client_vfd/plugin/open/local_open.h"
 #include "client_vfd/plugin/open/metadata_layer.h"
 #include "client_vfd/plugin/open/open_facts.h"
+#include "client_vfd/plugin/open/parallel_open.h"
 #include "client_vfd/plugin/open/plan_open.h"
 #include "client_vfd/plugin/open/remote_open.h"
 
@@ -226,6 +227,9 @@ std::unique_ptr<DriverFile> OpenEmbeddedOrHead(const OpenCall& call, FileFacts& 
 std::unique_ptr<DriverFile> OpenAtItsPlace(const OpenCall& call) {
   FileFacts facts(call);
   const Place place = PlaceOf(*call.config, facts);
+  if (place == Place::kLocal && call.config->under == UnderDriver::kMpio) {
+    return OpenParallel(call, facts, FinishEditOf);
+  }
   const bool is_on_server = place == Place::kReader || place == Place::kRemote;
   if (!is_on_server) FinishEditOf(call);
   if (place == Place::kEmbedded) return OpenEmbeddedOrHead(call, facts);

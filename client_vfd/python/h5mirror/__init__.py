@@ -15,6 +15,9 @@
     for f in h5mirror.follow("h5mirror://node7:7447/lab1/data/run7.h5"):  # as it is written
         print(f["temperature"][-1])
 
+    with h5mirror.ticks(0.1):  # readers see a program that computes and does not flush
+        simulate(f)
+
 Importing it registers the driver with h5py, before or after h5py itself was imported and used.
 docs/reference/python.md has more.
 """
@@ -28,10 +31,12 @@ from ._control import NotMirroredWarning, Status, commit, status
 from ._driver import register
 from ._follow import follow
 from ._open import open  # noqa: A004
+from ._ticks import Ticks, ticks
 from ._url import Url
 from ._versions import Version, versions
 
-__all__ = ["NotMirroredWarning", "Status", "Url", "Version", "commit", "follow", "open", "status", "versions"]
+__all__ = ["NotMirroredWarning", "Status", "Ticks", "Url", "Version", "commit", "follow", "open", "status", "ticks",
+           "versions"]
 __version__ = "0.1.0"
 
 register()

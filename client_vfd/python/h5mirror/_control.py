@@ -55,13 +55,19 @@ class _Status(ctypes.Structure):
                 ("message", ctypes.c_char * 256)]
 
 
-class _Api(ctypes.Structure):
-    """H5FDh5mirror_api_t, as far as version 1 has it."""
+class Api(ctypes.Structure):
+    """H5FDh5mirror_api_t."""
 
     _fields_ = [("version", ctypes.c_uint), ("file", ctypes.c_void_p),
-                ("arm", ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int, ctypes.c_char_p)),
-                ("finish", ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)),
-                ("status", ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.POINTER(_Status)))]
+                ("arm", ctypes.PYFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int, ctypes.c_char_p)),
+                ("finish", ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p)),
+                ("status", ctypes.PYFUNCTYPE(None, ctypes.c_void_p, ctypes.POINTER(_Status))),
+                # From version 2 on; not used here.
+                ("mirror_count", ctypes.c_void_p), ("mirror_status", ctypes.c_void_p),
+                # 3
+                ("wait", ctypes.c_void_p),
+                # 4
+                ("arm_tick", ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p))]
 
 
 def commit(file: h5py.File, comment: str = "") -> int | None:
@@ -106,12 +112,21 @@ def _open_file(file: h5py.File) -> h5py.File:
     return file.file
 
 
-def _api_of(file: h5py.File) -> Any:
-    api = _Api(version=_API_VERSION)
+def fill_api(file: h5py.h5f.FileID, version: int) -> Any:
+    """The driver's functions for an open file; None: another driver opened it, or one that does not know `version`.
+
+    The caller holds h5py's lock, and uses them only while the file is open.
+    """
+    api = Api(version=version)
     fapl = h5py.h5p.create(h5py.h5p.FILE_ACCESS)
     _hdf5.pass_pointer(fapl.id, "h5mirror_api", ctypes.addressof(api))
-    _hdf5.ask_driver(file.id.id, fapl.id)
-    if not api.file:
+    _hdf5.ask_driver(file.id, fapl.id)
+    return api if api.file else None
+
+
+def _api_of(file: h5py.File) -> Any:
+    api = fill_api(file.id, _API_VERSION)
+    if api is None:
         raise ValueError(f"{file.filename} was not opened by h5mirror: open it with driver='h5mirror', or the program "
                          "with HDF5_DRIVER=h5mirror")
     return api

@@ -5,10 +5,11 @@ something only in the one that gave them, so each function is looked up from one
 dynamic linker did for h5py. Callers hold h5py's lock (`phil`).
 """
 
+import contextlib
 import ctypes
 import functools
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import h5py
@@ -29,16 +30,25 @@ class _ErrorRecord(ctypes.Structure):
 _Walk = ctypes.CFUNCTYPE(herr_t, ctypes.c_uint, ctypes.POINTER(_ErrorRecord), ctypes.c_void_p)
 
 
+# What is loaded already, and with it all that it was linked with.
+_LOADED = os.RTLD_NOW | os.RTLD_NOLOAD
+
+
 @functools.cache
-def _library() -> ctypes.CDLL:
-    # What is loaded already, and with it all that it was linked with.
-    return ctypes.CDLL(h5py.h5p.__file__, mode=os.RTLD_NOW | os.RTLD_NOLOAD)
+def _library() -> ctypes.PyDLL:
+    # It keeps the interpreter's lock: beside a thread that computes, it takes 5 ms to get it back.
+    return ctypes.PyDLL(h5py.h5p.__file__, mode=_LOADED)
 
 
-def function(name: str, result: Any, *arguments: Any) -> Callable[..., Any]:
-    """A function of h5py's libhdf5. ImportError: it has none of that name."""
+@functools.cache
+def _library_for_waits() -> ctypes.CDLL:
+    return ctypes.CDLL(h5py.h5p.__file__, mode=_LOADED)
+
+
+def function(name: str, result: Any, *arguments: Any, waits: bool = False) -> Callable[..., Any]:
+    """A function of h5py's libhdf5. ImportError: it has none of that name. `waits`: other threads run during a call."""
     try:
-        found = getattr(_library(), name)
+        found = getattr(_library_for_waits() if waits else _library(), name)
     except AttributeError:
         raise ImportError(f"h5mirror needs HDF5 1.14 or later, and h5py {h5py.version.version} runs on HDF5 "
                           f"{h5py.version.hdf5_version} ({name} is not in it): pip install 'h5py>=3.12'") from None
@@ -78,6 +88,37 @@ def ask_driver(file_id: int, fapl_id: int) -> bool:
     call = function("H5Fget_vfd_handle", herr_t, hid_t, hid_t, ctypes.c_void_p)
     with phil:
         return bool(call(file_id, fapl_id, ctypes.byref(handle)) >= 0)
+
+
+def flush(file_id: int) -> str | None:
+    """H5Fflush of the file alone. None: done; else why not.
+
+    The interpreter's lock is free meanwhile, so that a program that computes goes on; h5py's is the caller's.
+    """
+    call = function("H5Fflush", herr_t, hid_t, ctypes.c_int, waits=True)
+    clear = function("H5Eclear2", herr_t, hid_t)
+    if call(file_id, 0) >= 0:  # H5F_SCOPE_LOCAL
+        return None
+    reason = _reason()
+    clear(0)
+    return reason
+
+
+@contextlib.contextmanager
+def quiet_errors() -> Iterator[None]:
+    """Within it HDF5 prints no errors. h5py sees to that for the thread that imports it; a libhdf5 that is built for
+    threads has a setting for each. The caller holds h5py's lock."""
+    get = function("H5Eget_auto2", herr_t, hid_t, ctypes.c_void_p, ctypes.c_void_p)
+    put = function("H5Eset_auto2", herr_t, hid_t, ctypes.c_void_p, ctypes.c_void_p)
+    print_them, data = ctypes.c_void_p(), ctypes.c_void_p()
+    known = get(0, ctypes.byref(print_them), ctypes.byref(data)) >= 0
+    if known:
+        put(0, None, None)
+    try:
+        yield
+    finally:
+        if known:
+            put(0, print_them, data)
 
 
 def _reason() -> str:

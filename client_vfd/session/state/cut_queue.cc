@@ -252,7 +252,11 @@ Changes CutQueue::NotDurable() const {
 }
 
 uint64_t CutQueue::pending_bytes() const {
-  uint64_t bytes = open_.changes.extents.byte_count() + saved_bytes_;
+  return open_.changes.extents.byte_count() + saved_bytes_ + unread_bytes();
+}
+
+uint64_t CutQueue::unread_bytes() const {
+  uint64_t bytes = 0;
   for (const Cut& cut : closed_) bytes += cut.changes.extents.byte_count();
   return bytes;
 }

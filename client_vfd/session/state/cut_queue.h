@@ -165,6 +165,8 @@ class CutQueue {
   void Inherit(Changes changes) { unacked_.push_front({0, std::move(changes)}); }
 
   uint64_t pending_bytes() const;
+  // Of closed cuts: what is yet to be read from the file.
+  uint64_t unread_bytes() const;
   // How many cuts are not durable, sent or not.
   size_t pending_cuts() const { return closed_.size() + unacked_.size(); }
   size_t closed_cuts() const { return closed_.size(); }

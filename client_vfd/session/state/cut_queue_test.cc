@@ -90,6 +90,19 @@ TEST(CutQueueTest, CutsArriveAsTheyWere) {
   EXPECT_THAT(world.cuts_, ElementsAre("aaaaaaaa", "aabbbaaa"));
 }
 
+TEST(CutQueueTest, UnreadAreTheBytesThatClosedCutsStillReadFromTheFile) {
+  World world;
+  world.Write(0, "abcdef");
+  EXPECT_EQ(world.queue_.unread_bytes(), 0) << "the cut is open";
+  world.Cut();
+  EXPECT_EQ(world.queue_.unread_bytes(), 6);
+  world.Write(0, "AB");  // Two bytes are copied first.
+  EXPECT_EQ(world.queue_.unread_bytes(), 4);
+  world.SendAll();
+  EXPECT_EQ(world.queue_.unread_bytes(), 0);
+  EXPECT_EQ(world.cuts_, world.moments_);
+}
+
 TEST(CutQueueTest, RepeatedWritesAreSentOnce) {
   World world;
   world.Write(0, "aaaa");
