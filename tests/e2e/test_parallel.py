@@ -85,6 +85,7 @@ def test_a_rank_that_is_killed_leaves_the_last_cut_which_is_recovered(site, vict
     program.do("new run.h5", "step", "close", "open run.h5", "step", "flush", "step")
     program.kill(victim)
     site.wait_for_no_lease("run.h5")
+    site.settle("run.h5")
     assert step_of(site.head("run.h5"), 4) == 2, "the head is the last cut"
     recover = [hdf5.paths.BIN / "h5mirror", "--server", site.address, "recover", site.local("run.h5")]
     site.run(recover, env=site.plain_env()).ok()
