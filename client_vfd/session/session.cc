@@ -129,11 +129,12 @@ void Session::DetachCuts() {
     return bytes == 0 || window_.HasRoom(bytes, config_.window_bytes);
   };
   const auto settled = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return fits() || link_.is_none() || !may_be_answered();
+    const bool is_away = link_.is_none() && !standing_.is_connecting();
+    return fits() || is_away || !may_be_answered();
   };
   if (!settled()) {
     BeginWait();
-    if (Await(settled, host_.Now()) == Waited::kSilent) TimeOut();
+    if (Await(settled, host_.Now(), config_.linger) == Waited::kSilent) TimeOut();
   }
   while (!fits()) {
     if (!queue_.MergeTick()) return CutOff("the server takes the data too slowly");

@@ -130,6 +130,23 @@ def test_with_on_outage_fail_the_flush_fails_on_all_ranks(site):
     assert step_of(site.local("run.h5"), 3) == 2
 
 
+def test_a_cut_that_takes_longer_than_the_timeout_is_waited_for_while_it_flows(site):
+    """18 MiB a step, through a window of 1 MiB, at 10 MiB/s: longer than the default timeout."""
+    config = site.config(under=UNDER, timeout=None, linger=None, window="1MiB", bandwidth="10MiB/s")
+    program = Ranks(site, 2, config=config, columns=1 << 16)
+    program.do("new run.h5", "flush")
+    wait_until(lambda: cut_of(site) > 0, "the first flush is no cut")
+    before = cut_of(site)
+    program.do("step", "flush")
+    wait_until(lambda: cut_of(site) > before, "the flush is no cut")
+    program.do("step", "close")
+    program.end()
+    site.assert_mirrored("run.h5")
+    assert site.versions("run.h5") == [1]
+    with h5py.File(site.head("run.h5"), "r") as file:
+        assert check(file, 2, 1 << 16) == 2
+
+
 def test_an_outside_change_between_two_runs_is_taken_in(site):
     program = Ranks(site, 2, config=site.config(under=UNDER))
     program.do("new run.h5", "step", "close")

@@ -19,6 +19,9 @@ namespace h5mirror::vfd {
 namespace {
 
 constexpr size_t kErrorBytes = 4096;
+// The bytes of a parallel file's cut begin to flow at its flush, not with the writes before. So the
+// flush goes on beyond `timeout` while they flow fast enough to be there by then.
+constexpr uint32_t kParallelLingerMs = 600'000;
 
 // What outlives the file while a session of it finishes in the background.
 struct Speaker {
@@ -110,7 +113,8 @@ H5mAttach AttachOf(const Config& config, const MirrorTarget& target, int fd) {
   attach.checksum = ToApi(config.frame_checksum);
   attach.window_bytes = config.window_bytes;
   attach.timeout_ms = config.TimeoutMs();
-  attach.linger_ms = config.linger_ms;
+  const bool lingers = target.is_written && config.linger_ms == 0;
+  attach.linger_ms = lingers ? kParallelLingerMs : config.linger_ms;
   attach.outage_wait_ms = OutageWaitMs(config);
   attach.bandwidth_bytes_per_second = config.bandwidth_bytes_per_second;
   attach.page_size_bytes = config.page_size_bytes;

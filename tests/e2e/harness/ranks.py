@@ -22,14 +22,15 @@ class Ranks:
     `more` is for their environment.
     """
 
-    def __init__(self, site, count: int, *, config: str | None = None, connector: str = "h5mirror drivers=all", **more):
+    def __init__(self, site, count: int, *, config: str | None = None, connector: str = "h5mirror drivers=all",
+                 columns: int = COLUMNS, **more):
         self.site, self.count = site, count
         env = site.env(config if config is not None else site.config(), **more)
         env["LD_LIBRARY_PATH"] = str(LIBRARY)
         for name in ("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"):
             env[name] = "1"
         env["TMPDIR"] = os.environ.get("TMPDIR", "/tmp")  # Its sockets have short names only.
-        command = [shutil.which("mpirun.openmpi"), "--oversubscribe", "-n", count, PROGRAM, COLUMNS]
+        command = [shutil.which("mpirun.openmpi"), "--oversubscribe", "-n", count, PROGRAM, columns]
         if config is not None:
             del env["HDF5_DRIVER"]
             command.append(config)
@@ -58,13 +59,13 @@ class Ranks:
         self.process.wait().ok()
 
 
-def check(file, ranks: int) -> int:
+def check(file, ranks: int, columns: int = COLUMNS) -> int:
     """An h5py file of the program's holds one whole step; returns which."""
     step = int(file.attrs["step"])
     rows = file["rows"][:]
-    assert rows.shape == (step * ranks * ROWS, COLUMNS), (step, rows.shape)
+    assert rows.shape == (step * ranks * ROWS, columns), (step, rows.shape)
     for n in range(step):
         part = rows[n * ranks * ROWS:(n + 1) * ranks * ROWS]
         assert (part == n + 1).all(), f"rows of step {n + 1} of {step} are mixed"
-    assert (file["columns"][:, :COLUMNS // ranks * ranks] == step).all(), f"columns are not all of step {step}"
+    assert (file["columns"][:, :columns // ranks * ranks] == step).all(), f"columns are not all of step {step}"
     return step
