@@ -137,6 +137,25 @@ def test_with_no_local_files_only_those_fail_that_touch_them(tmp_path, version):
         site.close()
 
 
+@pytest.mark.limit(1300)
+@pytest.mark.parametrize("version", H5PY_VERSIONS)
+def test_with_the_connector_the_same_tests_pass_and_fail(tmp_path, version):
+    """Without ticks, and with them and all drivers mirrored."""
+    if not paths.TEST_ALL:
+        pytest.skip("one of the long tests: ./dev test --all")
+    site = Site(tmp_path, h5py=version)
+    assert site.python.exists(), f"no environment with h5py {version}; ./dev setup makes it"
+    try:
+        site.server.start()
+        plain = run_suite(site, site.plain_env(), "plain")
+        for label, connector in (("connector", "h5mirror"), ("ticks", "h5mirror tick=100ms;drivers=all")):
+            other = run_suite(site, site.env(site.config(root=None), HDF5_VOL_CONNECTOR=connector), label)
+            assert_as_plainly(plain, other, f"with HDF5_VOL_CONNECTOR={connector}")
+        assert len(site.json("ls")["files"]) > 200, "the suite was not mirrored"
+    finally:
+        site.close()
+
+
 def test_environments_are_there():
     """Without them the test above would say nothing."""
     assert paths.venv_python(H5PY_VERSIONS[0]).exists()
