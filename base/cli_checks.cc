@@ -7,6 +7,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_join.h"
+#include "absl/time/time.h"
 #include "base/human.h"
 #include "base/nearest_name.h"
 #include "base/strings.h"
@@ -56,8 +57,8 @@ CLI::Validator DurationFrom(absl::Duration min, absl::Duration max) {
         const absl::StatusOr<absl::Duration> duration = ParseDuration(text);
         if (!duration.ok()) return std::string(duration.status().message());
         if (*duration >= min && *duration <= max) return "";
-        return StrCat(Quoted(text), " is no duration from ", HumanDuration(min), " to ",
-                      HumanDuration(max));
+        return StrCat(Quoted(text), " is no duration from ", absl::FormatDuration(min), " to ",
+                      absl::FormatDuration(max));
       },
       "");
 }

@@ -29,7 +29,7 @@ TEST(CliChecksTest, ADurationIsQuotedWithItsFormOrRange) {
   EXPECT_EQ(Said(tick, "1s"), "");
   EXPECT_EQ(Said(tick, "1x"),
             "'1x' is not a duration; write a number and ms, s, m or h, e.g. 500ms or 10s");
-  EXPECT_EQ(Said(tick, "1ms"), "'1ms' is no duration from 10 ms to 1 d");
+  EXPECT_EQ(Said(tick, "1ms"), "'1ms' is no duration from 10ms to 24h");
 }
 
 TEST(CliChecksTest, AnUnknownWordIsQuotedWithThoseThatAreKnown) {

@@ -183,7 +183,7 @@ def test_exec_sets_it_and_says_where_it_is_missing(site):
     assert libraries and all(each["connector"] for each in libraries), libraries
     site.assert_mirrored("run.h5")
     refused = site.cli("exec", "--tick", "1ms", "--", "true")
-    assert refused.code == 2 and "--tick 1ms: must be 10ms to 24h" in refused.err, refused.describe()
+    assert refused.code == 2 and "--tick: '1ms' is no duration from 10ms to 24h" in refused.err, refused.describe()
 
 
 def test_a_library_before_1_14_runs_without_it(site):

@@ -260,7 +260,7 @@ def test_multiprocessing(package, method):
     def work(n):
         with h5py.File(f"{n}.h5", "w", driver="h5mirror", config=CONFIG) as f, h5mirror.ticks(0.01):
             f["d"] = n
-            while not h5mirror.status(f).cut: pass
+            while not h5mirror.status(f).cut: time.sleep(0.001)
         return n
     if __name__ == "__main__":
         with h5py.File("run.h5", "w", driver="h5mirror", config=CONFIG) as f, h5mirror.ticks(0.01):
@@ -300,7 +300,7 @@ def test_a_mirror_that_is_lost_ends_the_ticks_of_its_file(package):
     writer = package.start(COMPUTES.replace("CONFIG)", "CONFIG + ';on_outage=fail;timeout=200ms')") + """
     with h5mirror.ticks(0.01):
         d[0] = 1
-        while not h5mirror.status(f).cut: pass
+        while not h5mirror.status(f).cut: time.sleep(0.001)
         print("ready", flush=True)
         sys.stdin.readline()
         for n in range(100000):
