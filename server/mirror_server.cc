@@ -31,14 +31,11 @@ constexpr absl::Duration kTimerPeriod = absl::Milliseconds(250);
 constexpr int kQueueThreadsMax = 4;
 // Threads of the unary calls, which may wait for a disk.
 constexpr int kCallThreadsMax = 256;
-// Threads beside them that gRPC may start for a moment: half-open calls that end together take one
-// each, and an honest call would be refused ("Server Threadpool Exhausted").
-constexpr int kEndingThreadsMax = 1024;
 // What gRPC holds for a call that waits for a thread; 12 KiB are those of a half-open one.
 constexpr uint64_t kMemoryPerWaitingCall = uint64_t{32} << 10;
 // A client may open some hundred files at once, whatever memory_max is.
 constexpr uint64_t kWaitingCallsMin = 1024;
-constexpr int kReadChunkBytes = 1 << 10;
+constexpr int kReadChunkBytes = 4 << 10;
 // How often a renewed certificate is looked for, in rounds of the timer.
 constexpr int kCertificateRounds = 240;
 // Of all calls that read and send: a disk has so many reads at once, and a writer that waits for
@@ -194,9 +191,8 @@ void MirrorServer::ConfigureBuilder(grpc::ServerBuilder& builder) const {
   const MemoryShares shares = ShareMemory(config_.memory_max_bytes);
   builder.SetMaxReceiveMessageSize(rpc::kMaxMessageBytes);
   builder.SetMaxSendMessageSize(rpc::kMaxMessageBytes);
-  builder.SetResourceQuota(grpc::ResourceQuota("h5mirrord")
-                               .Resize(shares.grpc_bytes)
-                               .SetMaxThreads(kCallThreadsMax + kEndingThreadsMax));
+  builder.SetResourceQuota(
+      grpc::ResourceQuota("h5mirrord").Resize(shares.grpc_bytes).SetMaxThreads(kCallThreadsMax));
   // A stream's window bounds what a client can make us hold. The connection's grows beyond the
   // message in hand only by probing: see receive_windows.h.
   const bool probe = config_.ProbesWindows() && BoundProbedWindows(shares.window_bytes);
@@ -207,9 +203,8 @@ void MirrorServer::ConfigureBuilder(grpc::ServerBuilder& builder) const {
   builder.AddChannelArgument(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, shares.lookahead_bytes);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_FRAME_SIZE, rpc::kMaxMessageBytes);
   builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, 16 << 10);
-  // What is read at once is parsed at once, before the gate hears of any call in it, and headers of
-  // 16 bytes make calls of 10 KiB. A frame that is larger is still read as a whole
-  // ("tcp_frame_size_tuning", main.cc, which also turns off what would not heed this bound).
+  // What is read at once is parsed at once, and headers of 16 bytes make calls of 10 KiB. A frame
+  // that is larger is still read as a whole ("tcp_frame_size_tuning", main.cc).
   builder.AddChannelArgument(GRPC_ARG_TCP_MAX_READ_CHUNK_SIZE, kReadChunkBytes);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, StreamsMax(config_));
   // The door cuts a connection without a token before, and says so.
