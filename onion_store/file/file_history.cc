@@ -5,7 +5,7 @@
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "onion_store/file/file_impl.h"
-#include "onion_store/file/version_reader.h"
+#include "onion_store/file/versions/version_reader.h"
 #include "onion_store/history_names.h"
 #include "onion_store/store.h"
 

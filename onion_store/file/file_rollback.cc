@@ -9,7 +9,7 @@
 #include "base/strings.h"
 #include "onion_store/disk/coding.h"
 #include "onion_store/file/file_impl.h"
-#include "onion_store/file/version_reader.h"
+#include "onion_store/file/versions/version_reader.h"
 
 namespace h5mirror::store {
 namespace {

@@ -5,7 +5,7 @@
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "onion_store/file/file_impl.h"
-#include "onion_store/file/snapshot.h"
+#include "onion_store/file/pins/snapshot.h"
 
 namespace h5mirror::store {
 CutNumber FileImpl::NewestCut() {

@@ -11,7 +11,7 @@
 
 #include "absl/time/clock.h"
 #include "benchmark/benchmark.h"
-#include "onion_store/file/version_reader.h"
+#include "onion_store/file/versions/version_reader.h"
 #include "onion_store/testing/test_store.h"
 
 namespace h5mirror::store {

@@ -26,9 +26,29 @@ ALLOWED = {
         "onion_store/pages", "onion_store/index", "onion_store/stage", "onion_store/shared", "onion_store",
         "onion_store/disk", "base",
     },
-    "onion_store/file": {
-        "onion_store/jobs", "onion_store/pages", "onion_store/index", "onion_store/stage", "onion_store/shared", "onion_store",
+    # The parts of one file's object, each with a test of its own; then the object.
+    "onion_store/file/state": {
+        "onion_store/pages", "onion_store/index", "onion_store/shared", "onion_store", "onion_store/disk", "base",
+    },
+    "onion_store/file/cuts": {
+        "onion_store/pages", "onion_store/index", "onion_store/stage", "onion_store/shared", "onion_store",
         "onion_store/disk", "base",
+    },
+    "onion_store/file/pins": {
+        "onion_store/file/cuts", "onion_store/pages", "onion_store/index", "onion_store/stage", "onion_store/shared",
+        "onion_store", "onion_store/disk", "base",
+    },
+    "onion_store/file/apply": {
+        "onion_store/file/pins", "onion_store/file/cuts", "onion_store/pages", "onion_store/index", "onion_store/stage",
+        "onion_store/shared", "onion_store", "onion_store/disk", "base",
+    },
+    "onion_store/file/versions": {
+        "onion_store/file/cuts", "onion_store/pages", "onion_store/index", "onion_store/stage", "onion_store/shared",
+        "onion_store", "onion_store/disk", "base",
+    },
+    "onion_store/file": {
+        "onion_store/file/**", "onion_store/jobs", "onion_store/pages", "onion_store/index", "onion_store/stage",
+        "onion_store/shared", "onion_store", "onion_store/disk", "base",
     },
     "onion_store/store": {"onion_store/file", "onion_store/index", "onion_store/shared", "onion_store", "base"},
     # The store in a program, without a server.
