@@ -47,7 +47,7 @@ constexpr uint64_t kRoundBytes = uint64_t{64} << 20;
 }  // namespace
 
 FileImpl::LayerPtr FileImpl::OldestUnapplied() {
-  return !layers_.empty() && layers_.front()->durable ? layers_.front() : nullptr;
+  return !cuts_.layers.empty() && cuts_.layers.front()->durable ? cuts_.layers.front() : nullptr;
 }
 
 absl::StatusOr<std::unique_ptr<EnvLock>> FileImpl::LockHead(const Generation& generation) {
@@ -76,9 +76,9 @@ absl::StatusOr<ApplyBasis> FileImpl::BeginApply(const LayerPtr& layer) {
     basis.pages = Pages();
     basis.version = row_.applied_version;
     basis.old_size_bytes = row_.applied_size_bytes;
-    basis.may_have_rows = newest_has_rows_;
+    basis.may_have_rows = saved_.newest_rows() == NewestRows::kMaybe;
     // From here on it may, also if this attempt ends early.
-    newest_has_rows_ = true;
+    saved_.SetNewestRows(NewestRows::kMaybe);
   }
   if (basis.version == 0) return basis;
   H5M_ASSIGN_OR_RETURN(const VersionRow version, basis.index->GetVersion(basis.version));
@@ -220,9 +220,10 @@ absl::Status FileImpl::FitHead(const CutLayer& layer) {
   EnvFile& head = *layer.generation->head;
   H5M_ASSIGN_OR_RETURN(uint64_t size, head.Size());
   if (size == layer.size_bytes && !layer.recovered) return absl::OkStatus();
+  const LayerPtr& open = open_.layer();
   bool direct_beyond =
-      open_ != nullptr && open_->generation == layer.generation && !open_->data.direct().empty();
-  for (const LayerPtr& later : layers_) {
+      open != nullptr && open->generation == layer.generation && !open->data.direct().empty();
+  for (const LayerPtr& later : cuts_.layers) {
     if (later.get() != &layer && later->generation == layer.generation &&
         !later->data.direct().empty()) {
       direct_beyond = true;
@@ -252,11 +253,8 @@ absl::Status FileImpl::FinishApply(const LayerPtr& layer, uint64_t changed_pages
     absl::MutexLock lock(&mutex_);
     row = row_;
     uint64_t first = stage_->end().segment;
-    if (open_ != nullptr) first = std::min(first, open_->first_segment);
-    for (const LayerPtr& later : layers_) {
-      if (later != layer) first = std::min(first, later->first_segment);
-    }
-    row.stage_first = std::min(first, row.stage_last);
+    if (open_.is_open()) first = std::min(first, open_.layer()->first_segment);
+    row.stage_first = std::min(cuts_.FirstSegment(*layer, first), row.stage_last);
   }
   row.applied_cut = layer->cut;
   row.applied_size_bytes = layer->size_bytes;
@@ -271,18 +269,19 @@ absl::Status FileImpl::FinishApply(const LayerPtr& layer, uint64_t changed_pages
   absl::MutexLock lock(&mutex_);
   row_ = row;
   if (layer->version != 0) {
-    newest_has_rows_ = false;
+    saved_.SetNewestRows(NewestRows::kNone);
     if (newest_.version == layer->version) newest_.changed_pages = version_pages;
   }
-  layers_.pop_front();
+  cuts_.layers.pop_front();
   H5M_RETURN_IF_ERROR(stage_->RemoveBefore(row.stage_first));
-  bool idle = layers_.empty() && (open_ == nullptr || stage_->end().bytes == last_.stage_end.bytes);
-  if (!idle || (open_ != nullptr && stage_->end().segment != last_.stage_end.segment)) {
+  bool idle = cuts_.layers.empty() &&
+              (!open_.is_open() || stage_->end().bytes == cuts_.last.stage_end.bytes);
+  if (!idle || (open_.is_open() && stage_->end().segment != cuts_.last.stage_end.segment)) {
     return absl::OkStatus();
   }
   H5M_RETURN_IF_ERROR(stage_->Reset());
-  last_.stage_end = stage_->end();
-  if (open_ != nullptr) open_->first_segment = last_.stage_end.segment;
+  cuts_.last.stage_end = stage_->end();
+  if (open_.is_open()) open_.layer()->first_segment = cuts_.last.stage_end.segment;
   return absl::OkStatus();
 }
 

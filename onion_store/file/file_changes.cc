@@ -190,7 +190,7 @@ absl::StatusOr<std::unique_ptr<ChangeReader>> FileImpl::OpenChanges(VersionNumbe
     absl::MutexLock lock(&mutex_);
     H5M_RETURN_IF_ERROR(health_.dead());
     index = index_;
-    for (const LayerPtr& layer : layers_) {
+    for (const LayerPtr& layer : cuts_.layers) {
       if (!layer->durable || layer->generation->number != to_info.generation) continue;
       if (layer->cut > older && layer->cut <= newer) layers.push_back(layer);
     }

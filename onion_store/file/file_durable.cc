@@ -49,7 +49,7 @@ FileImpl::Task FileImpl::NextTask(absl::Time now) {
   if (LayerPtr unapplied = OldestUnapplied()) {
     return {Task::Kind::kApply, {}, std::move(unapplied)};
   }
-  if (layers_.empty() && !session_.begun) history_.ClearMark();
+  if (cuts_.layers.empty() && !session_.is_writing()) history_.ClearMark();
   return {Task::Kind::kWait, NextDue(), nullptr};
 }
 
@@ -83,13 +83,15 @@ void FileImpl::NoteApplied(const absl::Status& status) {
              "get into the head, which is tried again: ", ToStd(status.message())));
 }
 
-bool FileImpl::IsDue(absl::Time now) { return due_work_.IsDue(layers_, row_.durable_cut, now); }
+bool FileImpl::IsDue(absl::Time now) {
+  return due_work_.IsDue(cuts_.layers, row_.durable_cut, now);
+}
 
-absl::Time FileImpl::NextDue() { return due_work_.Next(layers_, row_.durable_cut); }
+absl::Time FileImpl::NextDue() { return due_work_.Next(cuts_.layers, row_.durable_cut); }
 
 FileImpl::Batch FileImpl::TakeBatch(absl::Time now) {
   Batch batch;
-  batch.layers = due_work_.NextBatch(layers_, row_.durable_cut, now);
+  batch.layers = due_work_.NextBatch(cuts_.layers, row_.durable_cut, now);
   if (batch.layers.empty()) return batch;
   for (const LayerPtr& layer : batch.layers) layer->frozen = true;
   batch.sync_directory = history_.TakeNewNames();
@@ -164,8 +166,8 @@ absl::StatusOr<CommitPlan> FileImpl::PlanBatch(const Batch& batch, VersionIndex*
     absl::MutexLock lock(&mutex_);
     basis.row = row_;
     basis.newest = newest_;
-    basis.next_cut = next_cut_;
-    for (const LayerPtr& layer : layers_) {
+    basis.next_cut = cuts_.next;
+    for (const LayerPtr& layer : cuts_.layers) {
       if (layer->durable) below.push_back(layer);
     }
   }
@@ -204,7 +206,7 @@ std::vector<FileImpl::Answer> FileImpl::TakeInCommit(const Batch& batch, const C
   row_ = plan.row;
   newest_ = plan.newest;
   // A version that was made after the fold holds what was folded. A fold may be newer than these.
-  if (!plan.versions.empty() && batch.layers.back() == layers_.back()) due_work_.DropFold();
+  if (!plan.versions.empty() && batch.layers.back() == cuts_.layers.back()) due_work_.DropFold();
   for (size_t i = 0; i < batch.layers.size(); ++i) {
     CutLayer& layer = *batch.layers[i];
     layer.durable = true;
@@ -231,7 +233,7 @@ absl::Status FileImpl::MakeVersionOfDurableCut(
     newest = newest_;
     index = index_;
     generation = row_.generation;
-    for (const LayerPtr& candidate : layers_) {
+    for (const LayerPtr& candidate : cuts_.layers) {
       if (candidate->cut == row_.durable_cut) layer = candidate;
     }
   }
@@ -258,7 +260,7 @@ absl::Status FileImpl::MakeVersionOfDurableCut(
   row_ = row;
   newest_ = info;
   if (layer != nullptr) layer->version = info.version;
-  newest_has_rows_ = layer != nullptr && newest_has_rows_;
+  if (layer == nullptr) saved_.SetNewestRows(NewestRows::kNone);
   return absl::OkStatus();
 }
 
@@ -333,7 +335,7 @@ void FileImpl::TellWaitersOfDeath() {
   std::vector<CutWaiter> waiters;
   {
     absl::MutexLock lock(&mutex_);
-    for (const LayerPtr& layer : layers_) {
+    for (const LayerPtr& layer : cuts_.layers) {
       std::move(layer->waiters.begin(), layer->waiters.end(), std::back_inserter(waiters));
       layer->waiters.clear();
     }
@@ -351,9 +353,9 @@ absl::Status FileImpl::FlushLocked() {
       absl::MutexLock lock(&mutex_);
       H5M_RETURN_IF_ERROR(health_.dead());
       unapplied = OldestUnapplied();
-      due_work_.Hurry(layers_);
+      due_work_.Hurry(cuts_.layers);
       waiting = due_work_.has_lost_cut() || due_work_.has_fold() ||
-                (!layers_.empty() && !layers_.back()->durable);
+                (!cuts_.layers.empty() && !cuts_.layers.back()->durable);
     }
     if (unapplied == nullptr && !waiting) return absl::OkStatus();
     absl::Status status =
@@ -367,7 +369,7 @@ absl::Status FileImpl::FlushLocked() {
 void FileImpl::Hurry() {
   {
     absl::MutexLock lock(&mutex_);
-    due_work_.Hurry(layers_);
+    due_work_.Hurry(cuts_.layers);
   }
   Post(absl::InfinitePast());
 }
@@ -384,7 +386,7 @@ absl::Status FileImpl::MakeAllDurableLocked() {
     {
       absl::MutexLock lock(&mutex_);
       H5M_RETURN_IF_ERROR(health_.dead());
-      due_work_.Hurry(layers_);
+      due_work_.Hurry(cuts_.layers);
       if (NextDue() > now) return absl::OkStatus();
       if (!IsDue(now)) in_the_way = OldestUnapplied();
     }

@@ -152,14 +152,15 @@ absl::StatusOr<std::unique_ptr<VersionReader>> FileImpl::OpenVersion(VersionNumb
   H5M_RETURN_IF_ERROR(health_.dead());
   GenerationPtr generation;
   if (info.generation == row_.generation) {
-    generation = base_ != nullptr && base_->number == info.generation ? base_ : nullptr;
+    generation =
+        cuts_.base != nullptr && cuts_.base->number == info.generation ? cuts_.base : nullptr;
     // A newer generation may be visible and not durable: the old one is in its layers or aside.
-    for (const LayerPtr& layer : layers_) {
+    for (const LayerPtr& layer : cuts_.layers) {
       if (layer->generation->number == info.generation) generation = layer->generation;
     }
   }
   if (generation == nullptr) {
-    GenerationPtr& kept = old_generations_[info.generation];
+    GenerationPtr& kept = cuts_.old_generations[info.generation];
     if (kept == nullptr) {
       // Under the lock, which a prune takes before it removes heads.
       H5M_RETURN_IF_ERROR(dropped_versions_.CheckNotDropped(*index_, info.version, epoch));
@@ -170,7 +171,7 @@ absl::StatusOr<std::unique_ptr<VersionReader>> FileImpl::OpenVersion(VersionNumb
     generation = kept;
   }
   std::vector<LayerPtr> layers;
-  for (const LayerPtr& layer : layers_) {
+  for (const LayerPtr& layer : cuts_.layers) {
     if (!layer->durable || layer->cut > info.cut || layer->generation != generation) continue;
     layers.push_back(layer);
     for (const auto& segment : layer->segments) ++segment->reader_count;
@@ -194,7 +195,7 @@ absl::StatusOr<MadeVersion> FileImpl::MakeVersion(const Provenance& provenance,
     // What was folded is part of the version to come, and must not become one of its own first.
     absl::MutexLock lock(&mutex_);
     H5M_RETURN_IF_ERROR(health_.dead());
-    if (last_.number == 0) {
+    if (cuts_.last.number == 0) {
       return absl::FailedPreconditionError(
           StrCat(files_.name(), " has no cut yet, nothing to keep"));
     }
@@ -229,7 +230,7 @@ absl::Status FileImpl::Leave(const absl::Status& why) {
   absl::MutexLock work(&work_lock_);
   {
     absl::MutexLock lock(&mutex_);
-    if (session_.begun) {
+    if (session_.is_writing()) {
       return absl::FailedPreconditionError(StrCat(files_.name(), ": a session writes it"));
     }
   }
@@ -237,7 +238,7 @@ absl::Status FileImpl::Leave(const absl::Status& why) {
   absl::MutexLock tag(&tag_mutex_);
   absl::MutexLock lock(&mutex_);
   const bool is_due = due_work_.has_lost_cut() || due_work_.has_fold();
-  if (session_.begun || !layers_.empty() || is_due) {
+  if (session_.is_writing() || !cuts_.layers.empty() || is_due) {
     return absl::FailedPreconditionError(StrCat(files_.name(), ": it was written meanwhile"));
   }
   history_.ClearMark();

@@ -30,7 +30,7 @@ absl::Status FileImpl::dead() {
 
 bool FileImpl::IsNothing() {
   absl::MutexLock lock(&mutex_);
-  return row_.durable_cut == 0 && layers_.empty() && session_.token == 0;
+  return row_.durable_cut == 0 && cuts_.layers.empty() && session_.phase() == WriterPhase::kNone;
 }
 
 void FileImpl::Post(absl::Time when) {
@@ -69,19 +69,19 @@ absl::StatusOr<FileInfo> FileImpl::Info() {
     H5M_RETURN_IF_ERROR(health_.dead());
     index = index_;
     info.file_id = files_.file_id();
-    info.size_bytes = last_.size_bytes;
+    info.size_bytes = cuts_.last.size_bytes;
     info.page_size_bytes = files_.page_size_bytes();
-    info.generation = base_ == nullptr ? 0 : base_->number;
-    info.last_cut = last_.number;
+    info.generation = cuts_.base == nullptr ? 0 : cuts_.base->number;
+    info.last_cut = cuts_.last.number;
     info.durable_cut = row_.durable_cut;
     info.applied_cut = row_.applied_cut;
     info.newest_version = newest_;
     info.last_is_version = LastIsVersion();
-    info.last_barrier = last_.barrier;
+    info.last_barrier = cuts_.last.barrier;
     info.durable_barrier = row_.durable_barrier;
     info.origin = row_.origin;
     info.local = row_.local;
-    for (const LayerPtr& layer : layers_) {  // The newest cut brought them.
+    for (const LayerPtr& layer : cuts_.layers) {  // The newest cut brought them.
       info.origin = layer->origin;
       info.local = layer->local;
     }
@@ -104,7 +104,7 @@ absl::Status FileImpl::WaitApplied(absl::Duration timeout) {
     if (due_work_.has_lost_cut()) return false;
     // What is under way to become durable counts: a commit that nobody waited for, a lost writer's
     // cut.
-    return std::none_of(layers_.begin(), layers_.end(), [](const LayerPtr& layer) {
+    return std::none_of(cuts_.layers.begin(), cuts_.layers.end(), [](const LayerPtr& layer) {
       return layer->durable || layer->due == absl::InfinitePast();
     });
   };

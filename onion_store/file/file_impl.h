@@ -12,13 +12,16 @@
 // What it knows and decides is in objects of their own, each with a test:
 //
 //   WorkLock                 which thread makes durable, applies, prunes, rolls back, verifies
+//   WriterSession            which writer has the lease, and whether it failed
+//   OpenWrites               the writes that are in no cut yet
+//   VisibleCuts              the cuts that are not in the head, and the newest one
 //   Pins, PinnedPagesList    cuts that readers hold, and the pages that were saved for them
 //   DueWork                  which cut becomes durable when, and which becomes a version
 //   PlanCommit()             what one transaction of the index says
 //   ApplyRound               the pages of one round of the apply
-//   SavedPages               the segments of pre-images
+//   SavedPages               the segments of pre-images, and what holds them
 //   ChangeLog                which bytes each cut changed, for followers
-//   LastCut, LastCheck       the newest cut, and the last comparison with the original
+//   LastCheck                the last comparison with the original
 //   FileHealth               whether it can go on after an error of the disk
 //   HistoryFiles             names on the disk, page size
 //   OpenHistory              the history's directory, and the mark of an open file
@@ -29,8 +32,6 @@
 #define H5MIRROR_ONION_STORE_FILE_FILE_IMPL_H_
 
 #include <atomic>
-#include <deque>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -44,7 +45,7 @@
 #include "onion_store/file/cuts/commit_plan.h"
 #include "onion_store/file/cuts/due_work.h"
 #include "onion_store/file/cuts/file_layers.h"
-#include "onion_store/file/cuts/last_cut.h"
+#include "onion_store/file/cuts/visible_cuts.h"
 #include "onion_store/file/pins/pins.h"
 #include "onion_store/file/pins/snapshot_source.h"
 #include "onion_store/file/state/file_health.h"
@@ -52,6 +53,8 @@
 #include "onion_store/file/state/open_history.h"
 #include "onion_store/file/state/saved_pages.h"
 #include "onion_store/file/versions/version_source.h"
+#include "onion_store/file/writer/open_writes.h"
+#include "onion_store/file/writer/writer_session.h"
 #include "onion_store/index/version_index.h"
 #include "onion_store/jobs/job_sources.h"
 #include "onion_store/pages/found_pages.h"
@@ -73,7 +76,7 @@ constexpr CutNumber kCutReserve = 65536;
 //                     A change of row_, index_ or newest_ needs it, and mutex_ too
 //   tag_mutex_        tagging; held over a sync of the index, and free during an apply
 //   LastCheck's own   the last check; held over a read of the index
-//   mutex_            all members with ABSL_GUARDED_BY: the writer, layers, generations, LastCut,
+//   mutex_            all members with ABSL_GUARDED_BY: WriterSession, OpenWrites, VisibleCuts,
 //                     Pins, ChangeLog, DueWork, SavedPages, OpenHistory, FileHealth. Held over a
 //                     writer's writes into the page cache, never over a sync
 //   merge_mutex_      the data of layers that are not frozen
@@ -170,7 +173,7 @@ class FileImpl final : public File,
   FileRow row() override ABSL_LOCKS_EXCLUDED(mutex_);
   void SetRow(const FileRow& row) override ABSL_LOCKS_EXCLUDED(mutex_);
   DroppedVersions& dropped_versions() override { return dropped_versions_; }
-  bool HasReverts() const override { return revert_pin_.use_count() > 1; }
+  bool HasReverts() override ABSL_LOCKS_EXCLUDED(mutex_);
   void SegmentRemoved() override ABSL_LOCKS_EXCLUDED(mutex_);
   void ForgetGenerations(absl::Span<const int64_t> generations) override
       ABSL_LOCKS_EXCLUDED(mutex_);
@@ -208,33 +211,19 @@ class FileImpl final : public File,
   using LayerPtr = std::shared_ptr<CutLayer>;
   using GenerationPtr = std::shared_ptr<Generation>;
 
-  struct Session {
-    Token token = 0;
-    bool begun = false;
-    SessionStart start = SessionStart::kContinue;
-    Origin origin;
-    uint32_t mode_bits = 0;
-    Provenance provenance;  // the newest that a cut brought
-    int64_t cut_count = 0;
-    absl::Status error;  // a write failed: the session can only end
-  };
-
   // ---- file_session.cc ----
-  absl::Status CheckSession(Token token) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Status BeginLocked(SessionStart start, uint32_t mode_bits)
+  absl::Status BeginLocked(SessionStart start, uint32_t mode_bits, const WriterFacts& facts)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Status NewGenerationLocked(uint32_t mode_bits) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  LayerPtr NewLayer() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  uint64_t DirectFloor() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::StatusOr<GenerationPtr> NewGenerationLocked(uint32_t mode_bits)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  LayerPtr NewLayer(const GenerationPtr& written) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status WriteLocked(absl::Span<const Extent> extents,
                            absl::Span<const std::string_view> pieces)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Status WriteDirect(uint64_t offset, absl::Span<const std::string_view> pieces)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status TruncateLocked(uint64_t size_bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Waits until a number for a cut is reserved. kAborted: another session began meanwhile.
   absl::Status AwaitFreeNumber() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::StatusOr<CutNumber> CutLocked(CutRequest request, CutWaiter waiter)
+  absl::StatusOr<CutNumber> CutLocked(const CutRequest& request, CutWaiter waiter)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // True: `upper`, the next layer, may become one with `lower`, as no commit or pin needs the cut
   // of `lower`.
@@ -305,8 +294,8 @@ class FileImpl final : public File,
   // True: the newest cut has the bytes of the newest version. Cuts that changed nothing may lie
   // between the two.
   bool LastIsVersion() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return last_.number != 0 &&
-           (newest_.cut == last_.number || (row_.durable_cut == last_.number && !row_.changed));
+    return cuts_.last.number != 0 && (newest_.cut == cuts_.last.number ||
+                                      (row_.durable_cut == cuts_.last.number && !row_.changed));
   }
   // The newest cut as it is to be pinned.
   std::shared_ptr<PinnedCut> NewPin() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -445,30 +434,17 @@ class FileImpl final : public File,
   LastCheck last_check_;  // its lock comes after tag_mutex_
 
   std::unique_ptr<StageLog> stage_ ABSL_GUARDED_BY(mutex_);
-  GenerationPtr generation_ ABSL_GUARDED_BY(mutex_);  // the one that is written; null: none yet
-  GenerationPtr base_ ABSL_GUARDED_BY(mutex_);        // the one that has the newest cut
-  std::map<int64_t, GenerationPtr> old_generations_ ABSL_GUARDED_BY(mutex_);
-  std::deque<LayerPtr> layers_ ABSL_GUARDED_BY(mutex_);  // closed and not applied, oldest first
-  LayerPtr open_ ABSL_GUARDED_BY(mutex_);  // the session's writes since its cut; null: no session
-  uint64_t open_size_ ABSL_GUARDED_BY(mutex_) = 0;
-
-  Session session_ ABSL_GUARDED_BY(mutex_);
-  CutNumber next_cut_ ABSL_GUARDED_BY(mutex_) = 1;
-  LastCut last_ ABSL_GUARDED_BY(mutex_);
+  VisibleCuts cuts_ ABSL_GUARDED_BY(mutex_);
+  OpenWrites open_ ABSL_GUARDED_BY(mutex_);  // a session's, or those of a rollback
+  WriterSession session_ ABSL_GUARDED_BY(mutex_);
   PinnedPagesList pinned_pages_;
   Pins pins_ ABSL_GUARDED_BY(mutex_){pinned_pages_};
   ChangeLog change_log_ ABSL_GUARDED_BY(mutex_);
   MetadataMap metadata_;
   DueWork due_work_ ABSL_GUARDED_BY(mutex_);
   OpenHistory history_ ABSL_GUARDED_BY(mutex_);
-  // False: the newest version is known to have no pre-images.
-  bool newest_has_rows_ ABSL_GUARDED_BY(mutex_) = true;
   DroppedVersions dropped_versions_;
   std::atomic<uint64_t> told_bad_{0};  // the first page, from 1, of those that were told of last
-  bool pruning_ ABSL_GUARDED_BY(mutex_) = false;
-  // Layers with bytes in `pages` that no row need name hold this. While it has another holder, no
-  // segment is removed.
-  const std::shared_ptr<const int> revert_pin_ = std::make_shared<const int>(0);
   FileHealth health_ ABSL_GUARDED_BY(mutex_);
 };
 

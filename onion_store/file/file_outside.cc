@@ -52,7 +52,7 @@ absl::Status FileImpl::TakeInOutsideChange(uint64_t size_bytes) {
   OutsideChange change;
   {
     absl::MutexLock lock(&mutex_);
-    change.generation = generation_;
+    change.generation = cuts_.base;
     change.index = index_;
     change.row = row_;
     change.newest = newest_;
@@ -167,11 +167,11 @@ absl::Status FileImpl::CommitOutsideChange(OutsideChange& change) {
   absl::MutexLock lock(&mutex_);
   row_ = row;
   newest_ = version.info;
-  next_cut_ = version.info.cut + 1;
-  last_.number = version.info.cut;
-  last_.size_bytes = change.size_bytes;
-  last_.time = version.info.server_time;
-  last_.barrier = {};
+  cuts_.next = version.info.cut + 1;
+  cuts_.last.number = version.info.cut;
+  cuts_.last.size_bytes = change.size_bytes;
+  cuts_.last.time = version.info.server_time;
+  cuts_.last.barrier = {};
   change.generation->cut_bytes = std::max(change.generation->cut_bytes, change.size_bytes);
   return absl::OkStatus();
 }

@@ -91,7 +91,7 @@ absl::StatusOr<VersionInfo> FileImpl::LeaveOversize(VersionIndex& index, const F
 absl::Status FileImpl::ClipLayers() {
   const uint64_t max = context_->head_bytes_max();
   absl::MutexLock lock(&mutex_);
-  for (const LayerPtr& layer : layers_) {
+  for (const LayerPtr& layer : cuts_.layers) {
     if (layer->size_bytes <= max) continue;
     layer->size_bytes =
         std::min(max, std::max(row_.applied_size_bytes, layer->data.direct_end_max()));

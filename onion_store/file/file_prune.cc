@@ -27,12 +27,17 @@ void FileImpl::SegmentRemoved() {
 
 void FileImpl::ForgetGenerations(absl::Span<const int64_t> generations) {
   absl::MutexLock lock(&mutex_);
-  for (int64_t generation : generations) old_generations_.erase(generation);
+  for (int64_t generation : generations) cuts_.old_generations.erase(generation);
+}
+
+bool FileImpl::HasReverts() {
+  absl::MutexLock lock(&mutex_);
+  return saved_.HasReverts();
 }
 
 void FileImpl::PruneEnded() {
   absl::MutexLock lock(&mutex_);
-  pruning_ = false;
+  saved_.EndPrune();
 }
 
 absl::StatusOr<VersionNumber> FileImpl::OldestNeeded() {
@@ -62,11 +67,10 @@ absl::StatusOr<std::unique_ptr<PruneJob>> FileImpl::StartPrune(
   {
     absl::MutexLock lock(&mutex_);
     H5M_RETURN_IF_ERROR(health_.dead());
-    if (pruning_) {
+    if (!saved_.BeginPrune()) {
       return absl::FailedPreconditionError(
           StrCat(files_.name(), ": a prune of it is under way already"));
     }
-    pruning_ = true;
     pages = Pages();
   }
   auto job = std::make_unique<PruneJobImpl>(shared_from_this(), index, pages, std::move(there));

@@ -173,7 +173,7 @@ absl::StatusOr<std::shared_ptr<FileImpl>> FileImpl::Load(std::shared_ptr<StoreCo
       self.LoadMetadata();
       // As the last server's followers may come back (NoteChanges() in file.h).
       absl::MutexLock lock(&self.mutex_);
-      self.change_log_.Expect(self.last_.number, context->env.Now());
+      self.change_log_.Expect(self.cuts_.last.number, context->env.Now());
     }
     self.Post(absl::InfinitePast());
     return file;
@@ -196,7 +196,7 @@ absl::StatusOr<std::shared_ptr<FileImpl>> FileImpl::Load(std::shared_ptr<StoreCo
   absl::MutexLock lock(&self.mutex_);
   self.row_.cut_reserved = kCutReserve;
   self.stage_ = std::make_unique<StageLog>(tree, self.files_.directory(), self.files_.file_id());
-  self.last_.stage_end = self.stage_->end();
+  self.cuts_.last.stage_end = self.stage_->end();
   return file;
 }
 
@@ -216,11 +216,11 @@ absl::StatusOr<std::shared_ptr<FileImpl>> FileImpl::LoadToRead(
   absl::MutexLock lock(&self.mutex_);
   self.index_ = std::move(index);
   self.newest_ = newest.info;
-  self.base_ = std::move(generation);
-  self.last_.number = row.durable_cut;
-  self.last_.size_bytes = row.durable_size_bytes;
-  self.last_.time = absl::FromUnixNanos(row.server_time_ns);
-  self.last_.barrier = row.durable_barrier;
+  self.cuts_.base = std::move(generation);
+  self.cuts_.last.number = row.durable_cut;
+  self.cuts_.last.size_bytes = row.durable_size_bytes;
+  self.cuts_.last.time = absl::FromUnixNanos(row.server_time_ns);
+  self.cuts_.last.barrier = row.durable_barrier;
   self.row_ = row;
   self.stage_ =
       std::make_unique<StageLog>(*context->tree, self.files_.directory(), self.files_.file_id());
@@ -286,21 +286,21 @@ absl::Status FileImpl::Recover(FileRow row) {
   {
     absl::MutexLock lock(&mutex_);
     newest_ = newest.info;
-    generation_ = base_ = generation;
+    cuts_.base = generation;
     // The numbers up to the mark may have been given; the first durable cut moves it. Of a store
     // that was put back from a copy those beyond may have been, too, but none beyond the time of
     // day: there was less than one cut in a microsecond.
-    next_cut_ = std::max(row.cut_reserved, absl::ToUnixMicros(context_->env.Now()));
-    row.cut_reserved = next_cut_ + kCutReserve;
-    last_.number = row.durable_cut;
-    last_.size_bytes = row.durable_size_bytes;
-    last_.time = absl::FromUnixNanos(row.server_time_ns);
-    last_.barrier = row.durable_barrier;
+    cuts_.next = std::max(row.cut_reserved, absl::ToUnixMicros(context_->env.Now()));
+    row.cut_reserved = cuts_.next + kCutReserve;
+    cuts_.last.number = row.durable_cut;
+    cuts_.last.size_bytes = row.durable_size_bytes;
+    cuts_.last.time = absl::FromUnixNanos(row.server_time_ns);
+    cuts_.last.barrier = row.durable_barrier;
     history_.Loaded();
     row_ = row;
     stage_ = std::make_unique<StageLog>(*context_->tree, files_.directory(), files_.file_id());
     stage_->StartAt(row.stage_last + 1);
-    last_.stage_end = stage_->end();
+    cuts_.last.stage_end = stage_->end();
   }
   H5M_RETURN_IF_ERROR(index->WriteFileRow(row));
   if (row.durable_cut > row.applied_cut) H5M_RETURN_IF_ERROR(ReplayStage());
@@ -313,7 +313,7 @@ absl::Status FileImpl::Recover(FileRow row) {
 absl::Status FileImpl::ReplayStage() {
   absl::MutexLock lock(&mutex_);
   const FileRow& row = row_;
-  const GenerationPtr generation = generation_;
+  const GenerationPtr generation = cuts_.base;
   H5M_ASSIGN_OR_RETURN(GenerationRow began, index_->GetGeneration(row.generation));
   auto stage = std::make_unique<StageLog>(*context_->tree, files_.directory(), files_.file_id());
   H5M_RETURN_IF_ERROR(stage->Open(row.stage_first, {row.stage_last, row.stage_end_bytes}));
@@ -342,15 +342,15 @@ absl::Status FileImpl::ReplayStage() {
   visitor.on_cut = [&](CutNumber cut, uint64_t size_bytes, absl::Span<const Extent> direct,
                        StageEnd) { return replay.TakeCut(cut, size_bytes, direct); };
   H5M_RETURN_IF_ERROR(stage_->Replay(visitor));
-  last_.stage_end = stage_->end();
+  cuts_.last.stage_end = stage_->end();
   H5M_RETURN_IF_ERROR(replay.Finish());
-  layers_ = replay.layers();
+  cuts_.layers = replay.layers();
   // Up to there their apply clears what was cut off, also of a cut that was as large, became
   // durable with a smaller one, and is in no index: a writer's direct bytes must lie beyond.
-  for (const LayerPtr& each : layers_) {
+  for (const LayerPtr& each : cuts_.layers) {
     generation->cut_bytes = std::max(generation->cut_bytes, each->cut_bytes);
   }
-  if (layers_.empty() || layers_.back()->cut != row.durable_cut) {
+  if (cuts_.layers.empty() || cuts_.layers.back()->cut != row.durable_cut) {
     return absl::DataLossError(StrCat(files_.directory(), ": the stage does not hold cut ",
                                       row.durable_cut, ", which was durable"));
   }
@@ -366,7 +366,7 @@ absl::Status FileImpl::ReplayRevert(const Revert& revert, CutLayer* layer) {
     return absl::DataLossError(StrCat(files_.directory(), ": the page at ", revert.extent.offset,
                                       " that a rollback brings back does not match its checksum"));
   }
-  layer->revert_pin = revert_pin_;
+  layer->revert_pin = saved_.revert_pin();
   return layer->data.Put(revert.extent, revert.at);
 }
 
@@ -377,13 +377,13 @@ absl::Status FileImpl::CheckHead() {
   FileRow row;
   {
     absl::MutexLock lock(&mutex_);
-    generation = generation_;
+    generation = cuts_.base;
     row = row_;
     needed = row.applied_size_bytes;
-    for (const LayerPtr& layer : layers_) {
+    for (const LayerPtr& layer : cuts_.layers) {
       needed = std::max(needed, std::min(layer->data.direct().end(), layer->size_bytes));
     }
-    clean = layers_.empty();
+    clean = cuts_.layers.empty();
   }
   H5M_ASSIGN_OR_RETURN(FileStat stat, generation->head->Stat());
   H5M_ASSIGN_OR_RETURN(const bool was_open, context_->tree->Exists(files_.OpenMarkName()));
@@ -402,7 +402,7 @@ absl::Status FileImpl::CheckHead() {
   }
   absl::MutexLock lock(&mutex_);
   history_.FoundMark(was_open);
-  last_.lacks_version = was_open && row_.changed;
+  cuts_.last.lacks_version = was_open && row_.changed;
   return absl::OkStatus();
 }
 

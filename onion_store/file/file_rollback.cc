@@ -49,17 +49,17 @@ absl::StatusOr<VersionInfo> FileImpl::RollbackLocked(const VersionInfo& target,
   bool same;
   {
     absl::MutexLock lock(&mutex_);
-    same = generation_->number == target.generation;
+    same = open_.generation()->number == target.generation;
   }
   absl::Status brought = same ? BringBack(reader, target) : CopyGeneration(reader, target);
   CutNumber cut = 0;
   {
     absl::MutexLock lock(&mutex_);
     if (brought.ok()) {
-      open_->always_version = true;
-      open_->request_id = request_id;
-      LayerPtr layer = open_;
-      auto made = CutLocked(std::move(request), CutWaiter());
+      const LayerPtr layer = open_.layer();
+      layer->always_version = true;
+      layer->request_id = request_id;
+      auto made = CutLocked(request, CutWaiter());
       brought = made.status();
       if (made.ok()) {
         cut = *made;
@@ -68,7 +68,6 @@ absl::StatusOr<VersionInfo> FileImpl::RollbackLocked(const VersionInfo& target,
     }
     absl::Status dropped = DropOpen();
     if (!dropped.ok()) DieLocked(dropped);
-    if (session_.token == 0) session_ = Session();
   }
   H5M_RETURN_IF_ERROR(brought);
   context_->TellOfCut(files_.name(), cut);
@@ -83,21 +82,19 @@ absl::StatusOr<VersionInfo> FileImpl::RollbackLocked(const VersionInfo& target,
 absl::Status FileImpl::BeginRollback(int64_t generation) {
   absl::MutexLock lock(&mutex_);
   H5M_RETURN_IF_ERROR(health_.dead());
-  if (session_.begun) {
+  if (session_.is_writing()) {
     return absl::FailedPreconditionError(
         StrCat(files_.name(), ": a session writes it; it must end before a rollback"));
   }
   // A session that came and went since all was made durable: what it left would be merged with
   // this.
-  if (due_work_.has_lost_cut() || (!layers_.empty() && !layers_.back()->durable)) {
+  if (due_work_.has_lost_cut() || (!cuts_.layers.empty() && !cuts_.layers.back()->durable)) {
     return absl::UnavailableError(StrCat(files_.name(), ": it was written meanwhile, try again"));
   }
-  session_ = Session();
-  session_.origin = row_.origin;
-  session_.mode_bits = row_.mode_bits;
+  session_.End();
   return BeginLocked(
       generation == row_.generation ? SessionStart::kContinue : SessionStart::kNewGeneration,
-      row_.mode_bits == 0 ? 0644 : row_.mode_bits);
+      row_.mode_bits == 0 ? 0644 : row_.mode_bits, {row_.origin, row_.mode_bits});
 }
 
 absl::Status FileImpl::BringBack(VersionReaderImpl& reader, const VersionInfo& target) {
@@ -105,7 +102,7 @@ absl::Status FileImpl::BringBack(VersionReaderImpl& reader, const VersionInfo& t
   {
     absl::MutexLock lock(&mutex_);
     H5M_RETURN_IF_ERROR(TruncateLocked(target.size_bytes));
-    for (const LayerPtr& layer : layers_) {
+    for (const LayerPtr& layer : cuts_.layers) {
       if (layer->cut > target.cut) later.push_back(layer);
     }
   }
@@ -209,13 +206,8 @@ absl::Status FileImpl::RevertBlock(const VersionInfo& target, absl::Span<const P
 absl::Status FileImpl::StageReverts(std::vector<Revert>* reverts) {
   if (reverts->empty()) return absl::OkStatus();
   absl::MutexLock lock(&mutex_);
-  H5M_RETURN_IF_ERROR(stage_->AppendReverts(generation_->number, last_.number, *reverts));
-  open_->revert_pin = revert_pin_;
-  for (const Revert& revert : *reverts) {
-    H5M_RETURN_IF_ERROR(open_->data.Put(revert.extent, revert.at));
-    open_->sent_bytes += revert.extent.length;
-    open_size_ = std::max(open_size_, revert.extent.end());
-  }
+  H5M_RETURN_IF_ERROR(
+      open_.StageReverts(*stage_, cuts_.last.number, *reverts, saved_.revert_pin()));
   reverts->clear();
   return absl::OkStatus();
 }
@@ -255,16 +247,13 @@ absl::Status FileImpl::CopyGeneration(VersionReaderImpl& reader, const VersionIn
   GenerationPtr fresh;
   {
     absl::MutexLock lock(&mutex_);
-    fresh = generation_;
-    if (target.size_bytes > 0) open_->data.AddDirect({0, target.size_bytes});
-    open_size_ = target.size_bytes;
+    fresh = open_.generation();
+    open_.BeginCopy(target.size_bytes);
   }
   MemoryCharge charge(context_->budget, kCopyBytes);
   H5M_ASSIGN_OR_RETURN(uint64_t copied, reader.CopyTo(*fresh->head));
   absl::MutexLock lock(&mutex_);
-  open_->sent_bytes += copied;
-  // Only now: a sync that runs beside the copy takes the mark away and may miss the bytes.
-  fresh->dirty = true;
+  open_.EndCopy(copied);
   return absl::OkStatus();
 }
 

@@ -15,25 +15,6 @@ namespace {
 constexpr uint64_t kStageRotateBytes = uint64_t{64} << 20;
 constexpr CutNumber kReserveMargin = 1024;
 
-// Gives out the bytes of `pieces` from the front.
-class PieceCursor {
- public:
-  explicit PieceCursor(absl::Span<const std::string_view> pieces) : pieces_(pieces) {}
-  void Take(uint64_t length, std::vector<std::string_view>* out) {
-    while (length > 0) {
-      std::string_view part = pieces_[piece_].substr(skip_, length);
-      if (!part.empty()) out->push_back(part);
-      skip_ += part.size();
-      length -= part.size();
-      if (skip_ == pieces_[piece_].size()) ++piece_, skip_ = 0;
-    }
-  }
-
- private:
-  absl::Span<const std::string_view> pieces_;
-  size_t piece_ = 0, skip_ = 0;
-};
-
 absl::Status CheckExtents(absl::Span<const Extent> extents,
                           absl::Span<const std::string_view> pieces) {
   uint64_t extent_bytes = 0, piece_bytes = 0;
@@ -52,23 +33,12 @@ absl::Status CheckExtents(absl::Span<const Extent> extents,
 
 }  // namespace
 
-absl::Status FileImpl::CheckSession(Token token) {
-  H5M_RETURN_IF_ERROR(health_.dead());
-  if (token == 0 || token != session_.token || !session_.begun) {
-    return absl::AbortedError(StrCat(files_.name(), ": token ", token,
-                                     " is fenced: another session was "
-                                     "given the lease, or this one has ended"));
-  }
-  return session_.error;
-}
-
 absl::StatusOr<Token> FileImpl::Acquire() {
   H5M_ASSIGN_OR_RETURN(Token token, context_->tokens.Next());
   absl::MutexLock lock(&mutex_);
   H5M_RETURN_IF_ERROR(health_.dead());
-  if (session_.begun) H5M_RETURN_IF_ERROR(EndLocked(SessionEnd::kLost));
-  session_ = Session();
-  session_.token = token;
+  if (session_.is_writing()) H5M_RETURN_IF_ERROR(EndLocked(SessionEnd::kLost));
+  session_.Lease(token);
   return token;
 }
 
@@ -76,71 +46,61 @@ absl::Status FileImpl::Begin(Token token, SessionStart start, const Origin& orig
                              uint32_t mode_bits) {
   absl::MutexLock lock(&mutex_);
   H5M_RETURN_IF_ERROR(health_.dead());
-  if (token == 0 || token != session_.token) {
-    return absl::AbortedError(StrCat(files_.name(), ": token ", token, " is fenced"));
-  }
-  if (session_.begun) {
+  H5M_RETURN_IF_ERROR(session_.CheckLease(files_.name(), token));
+  if (session_.is_writing()) {
     return absl::FailedPreconditionError(StrCat(files_.name(), ": the session has begun already"));
   }
-  if (open_ != nullptr) {
+  if (open_.is_open()) {
     return absl::UnavailableError(StrCat(files_.name(), ": a rollback is under way, try again"));
   }
-  session_.start = start;
-  session_.origin = origin;
-  session_.mode_bits = mode_bits & 0777;
-  H5M_RETURN_IF_ERROR(BeginLocked(start, mode_bits));
-  session_.begun = true;
+  H5M_RETURN_IF_ERROR(BeginLocked(start, mode_bits, {origin, mode_bits & 0777}));
+  session_.Begin();
   return absl::OkStatus();
 }
 
-absl::Status FileImpl::BeginLocked(SessionStart start, uint32_t mode_bits) {
+absl::Status FileImpl::BeginLocked(SessionStart start, uint32_t mode_bits,
+                                   const WriterFacts& facts) {
   H5M_RETURN_IF_ERROR(history_.Make());
-  if (start == SessionStart::kNewGeneration || base_ == nullptr) {
-    H5M_RETURN_IF_ERROR(NewGenerationLocked(mode_bits));
-    open_size_ = 0;
-  } else {
-    generation_ = base_;
-    open_size_ = last_.size_bytes;
+  const bool is_new = start == SessionStart::kNewGeneration || cuts_.base == nullptr;
+  GenerationPtr written = cuts_.base;
+  if (is_new) {
+    H5M_ASSIGN_OR_RETURN(written, NewGenerationLocked(mode_bits));
   }
   history_.SetMark();
-  open_ = NewLayer();
+  open_.Open(facts, NewLayer(written), is_new ? 0 : cuts_.last.size_bytes,
+             files_.page_size_bytes());
   return absl::OkStatus();
 }
 
-absl::Status FileImpl::NewGenerationLocked(uint32_t mode_bits) {
+absl::StatusOr<FileImpl::GenerationPtr> FileImpl::NewGenerationLocked(uint32_t mode_bits) {
   auto fresh = std::make_shared<Generation>();
-  fresh->number = std::max(row_.generation, base_ == nullptr ? 0 : base_->number) + 1;
+  fresh->number = std::max(row_.generation, cuts_.base == nullptr ? 0 : cuts_.base->number) + 1;
   fresh->hidden = true;
   std::string name = files_.GenerationName(fresh->number);
   H5M_ASSIGN_OR_RETURN(fresh->head, context_->tree->Open(name, OpenKind::kCreateFresh, 0600));
   H5M_RETURN_IF_ERROR(
       fresh->head->SetMode(mode_bits & 0777 & ~context_->options.umask_bits, context_->group));
   history_.NoteNewName();
-  generation_ = std::move(fresh);
   metadata_.Clear();
-  return absl::OkStatus();
+  return fresh;
 }
 
-FileImpl::LayerPtr FileImpl::NewLayer() {
+FileImpl::LayerPtr FileImpl::NewLayer(const GenerationPtr& written) {
   auto layer = std::make_shared<CutLayer>(context_->budget, *context_->tree, files_.directory());
-  layer->generation = generation_;
+  layer->generation = written;
   layer->pages = Pages();
-  layer->begins_generation = !generation_->has_cut;
+  layer->begins_generation = !written->has_cut;
   layer->first_segment = stage_->end().segment;
   return layer;
-}
-
-uint64_t FileImpl::DirectFloor() const {
-  return RoundUp(generation_->cut_bytes, files_.page_size_bytes());
 }
 
 absl::Status FileImpl::Write(Token token, absl::Span<const Extent> extents,
                              absl::Span<const std::string_view> pieces) {
   H5M_RETURN_IF_ERROR(CheckExtents(extents, pieces));
   absl::MutexLock lock(&mutex_);
-  H5M_RETURN_IF_ERROR(CheckSession(token));
-  session_.error = WriteLocked(extents, pieces);
-  return session_.error;
+  H5M_RETURN_IF_ERROR(health_.dead());
+  H5M_RETURN_IF_ERROR(session_.CheckCanWrite(files_.name(), token));
+  return session_.Note(token, WriteLocked(extents, pieces));
 }
 
 absl::Status FileImpl::WriteLocked(absl::Span<const Extent> extents,
@@ -148,55 +108,7 @@ absl::Status FileImpl::WriteLocked(absl::Span<const Extent> extents,
   for (const Extent& extent : extents) {
     H5M_RETURN_IF_ERROR(context_->CheckFileSize(files_.name(), extent.end()));
   }
-  const uint64_t floor = DirectFloor();
-  PieceCursor cursor(pieces);
-  std::vector<Extent> staged;
-  std::vector<std::string_view> staged_pieces, direct_pieces;
-  Extent direct;  // direct_pieces lie here
-  for (const Extent& extent : extents) {
-    if (extent.length == 0) continue;
-    open_size_ = std::max(open_size_, extent.end());
-    open_->sent_bytes += extent.length;
-    uint64_t below = extent.offset >= floor ? 0 : std::min(extent.length, floor - extent.offset);
-    if (below > 0) {
-      cursor.Take(below, &staged_pieces);
-      if (!staged.empty() && staged.back().end() == extent.offset) {
-        staged.back().length += below;
-      } else {
-        staged.push_back({extent.offset, below});
-      }
-    }
-    Extent beyond{extent.offset + below, extent.length - below};
-    if (beyond.length == 0) continue;
-    if (direct.length > 0 && direct.end() != beyond.offset) {
-      H5M_RETURN_IF_ERROR(WriteDirect(direct.offset, direct_pieces));
-      direct = {};
-      direct_pieces.clear();
-    }
-    cursor.Take(beyond.length, &direct_pieces);
-    direct = direct.length == 0 ? beyond : Extent{direct.offset, direct.length + beyond.length};
-  }
-  if (direct.length > 0) H5M_RETURN_IF_ERROR(WriteDirect(direct.offset, direct_pieces));
-  if (staged.empty()) return absl::OkStatus();
-  H5M_ASSIGN_OR_RETURN(StageLocation at, stage_->AppendWrite(generation_->number, last_.number,
-                                                             staged, staged_pieces));
-  for (const Extent& extent : staged) {
-    H5M_RETURN_IF_ERROR(open_->data.Put(extent, at));
-    at += extent.length;
-  }
-  return absl::OkStatus();
-}
-
-absl::Status FileImpl::WriteDirect(uint64_t offset, absl::Span<const std::string_view> pieces) {
-  uint64_t length = 0;
-  for (std::string_view piece : pieces) length += piece.size();
-  // Noted first: should the write fail half-way, the session's end must cut it off.
-  // A generation without a cut is direct as a whole.
-  open_->data.AddDirect(generation_->has_cut ? Extent{offset, length} : Extent{0, offset + length});
-  absl::Status written = generation_->head->WriteAt(offset, pieces);
-  // Only now: a sync that runs beside the write takes the mark away and may miss the bytes.
-  generation_->dirty = true;
-  return written;
+  return open_.Write(*stage_, cuts_.last.number, extents, pieces);
 }
 
 absl::Status FileImpl::Truncate(Token token, uint64_t size_bytes) {
@@ -204,29 +116,14 @@ absl::Status FileImpl::Truncate(Token token, uint64_t size_bytes) {
     return absl::InvalidArgumentError(StrCat("truncate to ", size_bytes, " bytes"));
   }
   absl::MutexLock lock(&mutex_);
-  H5M_RETURN_IF_ERROR(CheckSession(token));
-  session_.error = TruncateLocked(size_bytes);
-  return session_.error;
+  H5M_RETURN_IF_ERROR(health_.dead());
+  H5M_RETURN_IF_ERROR(session_.CheckCanWrite(files_.name(), token));
+  return session_.Note(token, TruncateLocked(size_bytes));
 }
 
 absl::Status FileImpl::TruncateLocked(uint64_t size_bytes) {
   H5M_RETURN_IF_ERROR(context_->CheckFileSize(files_.name(), size_bytes));
-  if (size_bytes >= open_size_) {
-    open_size_ = size_bytes;
-    return absl::OkStatus();
-  }
-  const uint64_t floor = DirectFloor();
-  const uint64_t direct_end = open_->data.direct().end();
-  if (size_bytes < floor) {
-    H5M_RETURN_IF_ERROR(stage_->AppendTruncate(generation_->number, last_.number, size_bytes));
-  }
-  H5M_RETURN_IF_ERROR(open_->data.Truncate(size_bytes));
-  if (direct_end > std::max(size_bytes, floor)) {
-    H5M_RETURN_IF_ERROR(generation_->head->Truncate(std::max(size_bytes, floor)));
-    generation_->dirty = true;
-  }
-  open_size_ = size_bytes;
-  return absl::OkStatus();
+  return open_.Truncate(*stage_, cuts_.last.number, size_bytes);
 }
 
 absl::Status FileImpl::ReadNewest(Token token, uint64_t offset, absl::Span<char> out) {
@@ -236,18 +133,14 @@ absl::Status FileImpl::ReadNewest(Token token, uint64_t offset, absl::Span<char>
   // Held over the read: what is applied meanwhile leaves the stage.
   absl::MutexLock lock(&mutex_);
   H5M_RETURN_IF_ERROR(health_.dead());
-  if (token == 0 || token != session_.token || !session_.begun) {
-    return absl::AbortedError(StrCat(files_.name(), ": token ", token, " is fenced"));
-  }
-  std::vector<LayerPtr> layers;
-  for (const LayerPtr& layer : layers_) {
-    if (layer->generation == generation_) layers.push_back(layer);
-  }
-  layers.push_back(open_);
+  H5M_RETURN_IF_ERROR(session_.CheckWriting(files_.name(), token));
+  const LayerPtr& open = open_.layer();
+  std::vector<LayerPtr> layers = cuts_.LayersOf(*open->generation);
+  layers.push_back(open);
   // What it has staged so far; a cut notes it for good.
-  open_->segments = stage_->segments();
-  absl::Status read = ReadThrough(layers, *generation_->head, open_size_, offset, out);
-  open_->segments.clear();
+  open->segments = stage_->segments();
+  absl::Status read = ReadThrough(layers, *open->generation->head, open_.size_bytes(), offset, out);
+  open->segments.clear();
   return read;
 }
 
@@ -260,16 +153,14 @@ absl::StatusOr<CutNumber> FileImpl::Cut(
   CutNumber cut;
   {
     absl::MutexLock lock(&mutex_);
-    H5M_RETURN_IF_ERROR(CheckSession(token));
+    H5M_RETURN_IF_ERROR(health_.dead());
+    H5M_RETURN_IF_ERROR(session_.CheckCanWrite(files_.name(), token));
     CutWaiter waiter{0, request.barrier, request.kind, std::move(on_durable)};
-    auto made = CutLocked(std::move(request), std::move(waiter));
-    if (!made.ok()) {
-      // While it waited for a number another session may have begun.
-      if (session_.token == token) session_.error = made.status();
-      return made.status();
-    }
+    auto made = CutLocked(request, std::move(waiter));
+    // While it waited for a number another session may have begun: Note() leaves that as it is.
+    H5M_RETURN_IF_ERROR(session_.Note(token, made.status()));
     cut = *made;
-    ++session_.cut_count;
+    session_.NoteCut(request.provenance);
     due = NextDue();
   }
   Post(due);
@@ -279,75 +170,56 @@ absl::StatusOr<CutNumber> FileImpl::Cut(
 
 absl::Status FileImpl::AwaitFreeNumber() {
   // The mark moves with every durable cut; who is faster than 65536 cuts in between waits.
-  if (next_cut_ + kReserveMargin < row_.cut_reserved) return absl::OkStatus();
-  for (const LayerPtr& layer : layers_) layer->due = absl::InfinitePast();
+  if (cuts_.next + kReserveMargin < row_.cut_reserved) return absl::OkStatus();
+  for (const LayerPtr& layer : cuts_.layers) layer->due = absl::InfinitePast();
   Post(absl::InfinitePast());
   auto free = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return next_cut_ < row_.cut_reserved || !health_.dead().ok();
+    return cuts_.next < row_.cut_reserved || !health_.dead().ok();
   };
-  LayerPtr mine = open_;
+  const LayerPtr mine = open_.layer();
   mutex_.Await(absl::Condition(&free));
   H5M_RETURN_IF_ERROR(health_.dead());
-  if (open_ != mine) return absl::AbortedError(StrCat(files_.name(), ": the session was fenced"));
+  if (open_.layer() != mine)
+    return absl::AbortedError(StrCat(files_.name(), ": the session was fenced"));
   return absl::OkStatus();
 }
 
-absl::StatusOr<CutNumber> FileImpl::CutLocked(CutRequest request, CutWaiter waiter) {
+absl::StatusOr<CutNumber> FileImpl::CutLocked(const CutRequest& request, CutWaiter waiter) {
   H5M_RETURN_IF_ERROR(AwaitFreeNumber());
   H5M_RETURN_IF_ERROR(TruncateLocked(request.size_bytes));
-  const CutNumber cut = next_cut_;
-  LayerPtr layer = open_;
+  const CutNumber cut = cuts_.next;
+  LastCut& last = cuts_.last;
+  LayerPtr layer = open_.layer();
+  const GenerationPtr written = open_.generation();
   const uint64_t sent_bytes = layer->sent_bytes;
-  if (!layer->begins_generation) {
-    std::vector<Extent> direct = layer->data.direct().ToVector();
-    H5M_RETURN_IF_ERROR(stage_->AppendCut(generation_->number, cut, request.size_bytes, direct));
-  }
-  ++next_cut_;
-  change_log_.AddLayer(cut, *layer, std::max(last_.size_bytes, open_size_), context_->env);
-  if (request.provenance != Provenance()) session_.provenance = request.provenance;
-  waiter.cut = cut;
-  layer->cut = cut;
-  layer->size_bytes = layer->cut_bytes = request.size_bytes;
-  layer->kind = request.kind;
-  layer->barrier = request.barrier;
-  layer->provenance = std::move(request.provenance);
-  layer->origin = session_.origin;
-  layer->mode_bits = session_.mode_bits;
-  layer->local = request.local;
-  if (request.request_id.has_value()) layer->request_id = request.request_id;
-  if (request.version_at != absl::InfiniteFuture())
-    due_work_.AddFold(request.version_at, layer->provenance);
-  layer->segments = stage_->segments();
-  layer->stage_end = stage_->end();
+  H5M_RETURN_IF_ERROR(open_.TakeCut(*stage_, cut, request));
+  ++cuts_.next;
+  change_log_.AddLayer(cut, *layer, std::max(last.size_bytes, open_.size_bytes()), context_->env);
+  const bool is_fold = request.version_at != absl::InfiniteFuture();
+  if (is_fold) due_work_.AddFold(request.version_at, request.provenance);
   layer->time = context_->env.Now();
   layer->due = request.kind == BarrierKind::kTick ? layer->time + context_->options.durable_every
                                                   : absl::InfinitePast();
-  last_.time = layer->time;
+  last.time = layer->time;
+  waiter.cut = cut;
   layer->waiters.push_back(std::move(waiter));
 
-  if (!layers_.empty() && MayMerge(*layers_.back(), *layer)) {
-    H5M_RETURN_IF_ERROR(MergeInto(*layers_.back(), *layer));
+  if (!cuts_.layers.empty() && MayMerge(*cuts_.layers.back(), *layer)) {
+    H5M_RETURN_IF_ERROR(MergeInto(*cuts_.layers.back(), *layer));
   } else {
-    layers_.push_back(std::move(layer));
+    cuts_.layers.push_back(std::move(layer));
   }
-  generation_->has_cut = true;
-  generation_->cut_bytes = std::max(generation_->cut_bytes, request.size_bytes);
-  // Readers of the generation before go on with it as it is: while its head gets another name, a
-  // look at the names may find the new one.
-  if (base_ != nullptr && base_ != generation_) old_generations_[base_->number] = base_;
-  base_ = generation_;
-  last_.number = cut;
-  last_.lacks_version =
-      request.kind != BarrierKind::kCommit && request.version_at == absl::InfiniteFuture();
-  last_.written_bytes += sent_bytes;
-  last_.size_bytes = open_size_;
-  last_.barrier = request.barrier;
-  last_.stage_end = stage_->end();
-  if (last_.stage_end.bytes > kStageRotateBytes) {
-    stage_->Rotate();
-    last_.stage_end = stage_->end();
-  }
-  open_ = NewLayer();
+  written->has_cut = true;
+  written->cut_bytes = std::max(written->cut_bytes, request.size_bytes);
+  cuts_.MoveTo(written);
+  last.number = cut;
+  last.lacks_version = request.kind != BarrierKind::kCommit && !is_fold;
+  last.written_bytes += sent_bytes;
+  last.size_bytes = open_.size_bytes();
+  last.barrier = request.barrier;
+  if (stage_->end().bytes > kStageRotateBytes) stage_->Rotate();
+  last.stage_end = stage_->end();
+  open_.Continue(NewLayer(written));
   return cut;
 }
 
@@ -393,11 +265,9 @@ absl::Status FileImpl::MergeInto(CutLayer& lower, CutLayer& upper) {
 absl::Status FileImpl::End(Token token, SessionEnd end) {
   absl::MutexLock lock(&mutex_);
   if (!health_.dead().ok()) return health_.dead();
-  if (token == 0 || token != session_.token) {
-    return absl::AbortedError(StrCat(files_.name(), ": token ", token, " is fenced"));
-  }
-  absl::Status ended = session_.begun ? EndLocked(end) : absl::OkStatus();
-  session_ = Session();
+  H5M_RETURN_IF_ERROR(session_.CheckLease(files_.name(), token));
+  absl::Status ended = session_.is_writing() ? EndLocked(end) : absl::OkStatus();
+  session_.End();
   return ended;
 }
 
@@ -405,11 +275,11 @@ absl::Status FileImpl::EndLocked(SessionEnd end) {
   absl::Status dropped = DropOpen();
   if (!dropped.ok()) DieLocked(dropped);  // Uncut bytes are where they must not be: recover.
   if (end == SessionEnd::kLost) MakeVersionOfLastCut();
-  for (const LayerPtr& layer : layers_) {
+  for (const LayerPtr& layer : cuts_.layers) {
     if (!layer->frozen) layer->due = absl::InfinitePast();
   }
-  session_.begun = false;
-  if (layers_.empty() && !due_work_.has_lost_cut()) {
+  session_.End();
+  if (cuts_.layers.empty() && !due_work_.has_lost_cut()) {
     history_.ClearMark();
     if (row_.durable_cut == 0) {
       history_.RemoveEmpty();  // An empty store leaves no trace.
@@ -420,34 +290,24 @@ absl::Status FileImpl::EndLocked(SessionEnd end) {
 }
 
 absl::Status FileImpl::DropOpen() {
-  LayerPtr open = std::move(open_);
-  open_ = nullptr;
-  if (open == nullptr) return absl::OkStatus();
-  GenerationPtr written = std::move(generation_);
-  generation_ = base_;
-  if (!written->has_cut) {
-    H5M_RETURN_IF_ERROR(context_->tree->Remove(files_.GenerationName(written->number)));
-    return stage_->RewindTo(last_.stage_end);
-  }
-  H5M_RETURN_IF_ERROR(stage_->RewindTo(last_.stage_end));
-  if (open->data.direct().empty()) return absl::OkStatus();
-  bool all_applied = layers_.empty() && row_.generation == written->number;
-  absl::Status cut =
-      written->head->Truncate(all_applied ? row_.applied_size_bytes : written->cut_bytes);
-  written->dirty = true;
-  return cut;
+  if (!open_.is_open()) return absl::OkStatus();
+  const GenerationPtr written = open_.generation();
+  const bool all_applied = cuts_.layers.empty() && row_.generation == written->number;
+  return open_.Drop(*context_->tree, *stage_, cuts_.last.stage_end,
+                    all_applied ? row_.applied_size_bytes : written->cut_bytes,
+                    files_.GenerationName(written->number));
 }
 
 void FileImpl::MakeVersionOfLastCut() {
   // The writer's cuts may all be of an earlier session, as before it forked.
-  if (session_.cut_count == 0 && (!last_.lacks_version || LastIsVersion())) return;
-  LayerPtr top = layers_.empty() ? nullptr : layers_.back();
-  Provenance provenance = session_.provenance;
-  if (session_.cut_count == 0 && top != nullptr) provenance = top->provenance;
+  if (session_.cut_count() == 0 && (!cuts_.last.lacks_version || LastIsVersion())) return;
+  LayerPtr top = cuts_.layers.empty() ? nullptr : cuts_.layers.back();
+  Provenance provenance = session_.provenance();
+  if (session_.cut_count() == 0 && top != nullptr) provenance = top->provenance;
   provenance.comment = "writer lost";
   if (top != nullptr && top->kind == BarrierKind::kCommit) return;
   if (top == nullptr || top->frozen) {
-    due_work_.AddLostCut(last_.number, std::move(provenance));
+    due_work_.AddLostCut(cuts_.last.number, std::move(provenance));
     return;
   }
   top->kind = BarrierKind::kCommit;

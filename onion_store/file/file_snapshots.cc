@@ -10,16 +10,16 @@
 namespace h5mirror::store {
 CutNumber FileImpl::NewestCut() {
   absl::MutexLock lock(&mutex_);
-  return last_.number;
+  return cuts_.last.number;
 }
 
 absl::StatusOr<std::shared_ptr<Snapshot>> FileImpl::PinNewestCut() {
   absl::MutexLock lock(&mutex_);
   H5M_RETURN_IF_ERROR(health_.dead());
-  if (last_.number == 0 || base_ == nullptr) {
+  if (cuts_.last.number == 0 || cuts_.base == nullptr) {
     return absl::NotFoundError(StrCat(files_.name(), " has no cut yet, nothing to read"));
   }
-  std::shared_ptr<PinnedCut> pin = pins_.Hold(last_.number);
+  std::shared_ptr<PinnedCut> pin = pins_.Hold(cuts_.last.number);
   if (pin == nullptr) pin = NewPin();
   CutInfo info = pin->info;
   if (LastIsVersion()) info.version = newest_.version;
@@ -27,18 +27,19 @@ absl::StatusOr<std::shared_ptr<Snapshot>> FileImpl::PinNewestCut() {
 }
 
 std::shared_ptr<PinnedCut> FileImpl::NewPin() {
-  std::vector<LayerPtr> layers;
-  for (const LayerPtr& layer : layers_) {
-    if (layer->generation == base_) layers.push_back(layer);
-  }
-  const CutInfo info{last_.number,        last_.size_bytes,        base_->number, last_.time, 0,
-                     last_.written_bytes, last_.barrier.session_id};
-  return pins_.Pin(info, base_, std::move(layers), files_.page_size_bytes());
+  const CutInfo info{cuts_.last.number,
+                     cuts_.last.size_bytes,
+                     cuts_.base->number,
+                     cuts_.last.time,
+                     0,
+                     cuts_.last.written_bytes,
+                     cuts_.last.barrier.session_id};
+  return pins_.Pin(info, cuts_.base, cuts_.LayersOf(*cuts_.base), files_.page_size_bytes());
 }
 
 void FileImpl::NoteChanges() {
   absl::MutexLock lock(&mutex_);
-  change_log_.Follow(last_.number);
+  change_log_.Follow(cuts_.last.number);
 }
 
 absl::StatusOr<std::vector<Extent>> FileImpl::ChangesBetween(CutNumber from, CutNumber to) {
@@ -80,12 +81,12 @@ void FileImpl::DropPin(CutNumber cut, Trash* trash) {
 
 void FileImpl::MergeAt(CutNumber cut) {
   if (!health_.dead().ok()) return;
-  const auto lower = std::find_if(layers_.begin(), layers_.end(),
+  const auto lower = std::find_if(cuts_.layers.begin(), cuts_.layers.end(),
                                   [&](const LayerPtr& layer) { return layer->cut == cut; });
-  if (lower == layers_.end()) return;
+  if (lower == cuts_.layers.end()) return;
   const auto upper = std::next(lower);
-  if (upper == layers_.end() || !MayMerge(**lower, **upper)) return;
-  if (MergeInto(**lower, **upper).ok()) layers_.erase(upper);
+  if (upper == cuts_.layers.end() || !MayMerge(**lower, **upper)) return;
+  if (MergeInto(**lower, **upper).ok()) cuts_.layers.erase(upper);
 }
 
 PagesToPin FileImpl::PagesToSave(const CutLayer& layer) {

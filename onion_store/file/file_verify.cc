@@ -21,14 +21,14 @@ uint64_t FileImpl::SavedPagesBytes() {
 
 bool FileImpl::HasPartOfApply() {
   absl::MutexLock lock(&mutex_);
-  return std::any_of(layers_.begin(), layers_.end(),
+  return std::any_of(cuts_.layers.begin(), cuts_.layers.end(),
                      [](const LayerPtr& layer) { return layer->durable && layer->recovered; });
 }
 
 absl::StatusOr<std::shared_ptr<Generation>> FileImpl::HeadOf(int64_t number) {
   const std::string name = HeadName(number);
   absl::MutexLock lock(&mutex_);
-  if (base_ != nullptr && base_->number == number) return base_;
+  if (cuts_.base != nullptr && cuts_.base->number == number) return cuts_.base;
   return OpenGeneration(number, name, OpenKind::kRead);
 }
 

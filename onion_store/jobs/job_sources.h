@@ -43,7 +43,7 @@ class PruneSource {
   virtual DroppedVersions& dropped_versions() = 0;
   // Whether bytes in the segments of pages are needed that no row names, as a rollback is not in
   // the head yet, or still read.
-  virtual bool HasReverts() const = 0;
+  virtual bool HasReverts() = 0;
   // A sealed segment is gone: the bytes of those that are left are counted anew.
   virtual void SegmentRemoved() = 0;
   // Their heads will be removed. A reader that opens one of them later asks for its version first.

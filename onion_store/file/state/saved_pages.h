@@ -1,4 +1,5 @@
-// The segments of one file's pre-images (page_segments.h), and what they take of the disk.
+// The segments of one file's pre-images (page_segments.h): what they take of the disk, and what
+// keeps them there.
 //
 //   pages-1 ... pages-(N-1)   sealed: their sizes change only by a prune
 //   pages-N                   the newest; its end is in the file's row
@@ -7,12 +8,16 @@
 
 #include <cstdint>
 #include <memory>
+#include <utility>
 
 #include "onion_store/index/version_index.h"
 #include "onion_store/pages/page_segments.h"
 #include "onion_store/shared/history_files.h"
 
 namespace h5mirror::store {
+
+// Whether the newest version has pre-images: what the head has of it was overwritten since.
+enum class NewestRows : uint8_t { kMaybe, kNone };
 
 // Not thread-safe: the file's state lock guards it. `row` is always the file's row of now.
 class SavedPages {
@@ -27,11 +32,28 @@ class SavedPages {
   // Counts all of them anew the next time: one was removed.
   void CountAnew() { sealed_bytes_ = sealed_until_ = 0; }
 
+  NewestRows newest_rows() const { return newest_rows_; }
+  void SetNewestRows(NewestRows rows) { newest_rows_ = rows; }
+
+  // Layers with bytes in the segments that no row need name hold this. While HasReverts(), no
+  // segment is removed.
+  const std::shared_ptr<const int>& revert_pin() const { return revert_pin_; }
+  bool HasReverts() const { return revert_pin_.use_count() > 1; }
+
+  // One prune at a time. False: one is under way.
+  bool BeginPrune() { return std::exchange(prune_, Prune::kUnderWay) == Prune::kNone; }
+  void EndPrune() { prune_ = Prune::kNone; }
+
  private:
+  enum class Prune : uint8_t { kNone, kUnderWay };
+
   const HistoryFiles& files_;
   std::shared_ptr<PageSegments> segments_;
   uint64_t sealed_bytes_ = 0;  // of the segments before `sealed_until_`
   uint64_t sealed_until_ = 0;
+  NewestRows newest_rows_ = NewestRows::kMaybe;
+  const std::shared_ptr<const int> revert_pin_ = std::make_shared<const int>(0);
+  Prune prune_ = Prune::kNone;
 };
 
 }  // namespace h5mirror::store

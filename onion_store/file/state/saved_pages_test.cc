@@ -63,5 +63,20 @@ TEST_F(SavedPagesTest, ARemovedSegmentIsCountedUntilAllAreCountedAnew) {
   EXPECT_EQ(pages_.SealedBytes(row_), 10);
 }
 
+TEST_F(SavedPagesTest, OnePruneAtATime) {
+  EXPECT_TRUE(pages_.BeginPrune());
+  EXPECT_FALSE(pages_.BeginPrune());
+  pages_.EndPrune();
+  EXPECT_TRUE(pages_.BeginPrune());
+}
+
+TEST_F(SavedPagesTest, ALayerWithRevertsHoldsTheSegments) {
+  EXPECT_FALSE(pages_.HasReverts());
+  auto pin = pages_.revert_pin();
+  EXPECT_TRUE(pages_.HasReverts());
+  pin.reset();
+  EXPECT_FALSE(pages_.HasReverts());
+}
+
 }  // namespace
 }  // namespace h5mirror::store

@@ -38,6 +38,10 @@ ALLOWED = {
         "onion_store/file/cuts", "onion_store/pages", "onion_store/index", "onion_store/stage", "onion_store/shared",
         "onion_store", "onion_store/disk", "base",
     },
+    "onion_store/file/writer": {
+        "onion_store/file/cuts", "onion_store/pages", "onion_store/index", "onion_store/stage", "onion_store/shared",
+        "onion_store", "onion_store/disk", "base",
+    },
     "onion_store/file/apply": {
         "onion_store/file/pins", "onion_store/file/cuts", "onion_store/pages", "onion_store/index", "onion_store/stage",
         "onion_store/shared", "onion_store", "onion_store/disk", "base",
