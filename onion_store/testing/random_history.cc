@@ -126,45 +126,54 @@ void RandomHistory::RollBack() {
   acked_versions_.try_emplace(made->version, changes);
 }
 
-void RandomHistory::Prune() {
+bool RandomHistory::IsTagged(VersionNumber version) const {
+  return std::any_of(tags_.begin(), tags_.end(),
+                     [&](const auto& tag) { return tag.second == version; });
+}
+
+std::optional<RandomHistory::PrunePlan> RandomHistory::PlanPrune() {
   auto versions = file_->ListVersions({}, 1000);
-  if (!Ok(versions.status())) return;
-  struct Reading {
-    std::unique_ptr<VersionReader> reader;
-    CutNumber cut;
-  };
-  std::vector<Reading> readings;
-  std::vector<VersionNumber> doomed;
+  if (!Ok(versions.status())) return std::nullopt;
+  PrunePlan plan;
   const int mood = random_() % 3;  // a few, every second, most
   for (const VersionInfo& version : *versions) {
     if (random_() % 3 == 0) {
       auto reader = file_->OpenVersion(version.version);
-      if (!Ok(reader.status())) return;
-      readings.push_back({*std::move(reader), version.cut});
+      if (!Ok(reader.status())) return std::nullopt;
+      plan.readers.push_back(*std::move(reader));
     }
-    const bool tagged = std::any_of(tags_.begin(), tags_.end(),
-                                    [&](const auto& tag) { return tag.second == version.version; });
-    if (tagged) continue;  // The model of tags stays simple: none is lost.
+    if (IsTagged(version.version)) continue;  // The model of tags stays simple: none is lost.
     if (mood == 0 ? random_() % 4 != 0 : mood == 1 ? random_() % 2 : random_() % 8 == 0) continue;
-    doomed.push_back(version.version);
+    plan.doomed.push_back(version.version);
     pruned_.insert(version.version);
   }
-  auto job = file_->StartPrune(doomed);
+  return plan;
+}
+
+bool RandomHistory::ReadBesidePrune(VersionReader& reader) {
+  const VersionInfo& info = reader.info();
+  std::string bytes(info.size_bytes, '\0');
+  absl::Status read = reader.Read(0, absl::MakeSpan(bytes));
+  if (absl::IsOutOfRange(read) && pruned_.contains(info.version)) return true;
+  if (!Ok(read)) return false;
+  EXPECT_TRUE(bytes == golden_.at(info.cut)) << "version " << info.version;
+  EXPECT_TRUE(ScatteredReadsMatch(reader, bytes, &read)) << "version " << info.version;
+  return true;
+}
+
+void RandomHistory::Prune() {
+  const std::optional<PrunePlan> plan = PlanPrune();
+  if (!plan) return;
+  auto job = file_->StartPrune(plan->doomed);
   if (absl::IsNotFound(job.status())) return;  // Nothing was ever durable.
   if (!Ok(job.status())) return;
   const int steps = random_() % 2 ? 1000 : random_() % 8;
   for (int i = 0; i < steps; ++i) {
+    SCOPED_TRACE(testing::Message() << "step " << i << " of a prune");
     auto progress = (*job)->Step();
     if (!Ok(progress.status()) || progress->done) break;
-    for (const Reading& reading : readings) {
-      std::string bytes(reading.reader->info().size_bytes, '\0');
-      absl::Status read = reading.reader->Read(0, absl::MakeSpan(bytes));
-      const VersionNumber version = reading.reader->info().version;
-      if (absl::IsOutOfRange(read) && pruned_.contains(version)) continue;
-      if (!Ok(read)) return;
-      EXPECT_TRUE(bytes == golden_.at(reading.cut)) << "version " << version << ", step " << i;
-      EXPECT_TRUE(ScatteredReadsMatch(*reading.reader, bytes, &read))
-          << "version " << version << ", step " << i;
+    for (const auto& reader : plan->readers) {
+      if (!ReadBesidePrune(*reader)) return;
     }
   }
 }
@@ -195,6 +204,20 @@ void RandomHistory::TagSomething() {
   tags_[tag] = version;
 }
 
+std::shared_ptr<const bool> RandomHistory::PauseAfterRead(const std::string& part) {
+  const auto is_over = std::make_shared<bool>(false);
+  const std::thread::id self = std::this_thread::get_id();
+  env_.SetAfterRead([this, self, part, is_over](const std::string& name) {
+    if (std::this_thread::get_id() != self) return;
+    if (paused_ || *is_over || name.find(part) == name.npos) return;
+    *is_over = paused_ = true;
+    for (uint64_t i = 1 + random_() % 8; i > 0 && !broken_; --i) Step();
+    if (random_() % 2) file_->WaitApplied(absl::Seconds(20)).IgnoreError();
+    paused_ = false;
+  });
+  return is_over;
+}
+
 void RandomHistory::ReadWithPause() {
   auto newest = file_->GetVersion(0);
   if (paused_ || !newest.ok()) return;
@@ -203,34 +226,18 @@ void RandomHistory::ReadWithPause() {
   if (absl::IsOutOfRange(reader.status()) && pruned_.contains(version)) return;
   if (!Ok(reader.status())) return;
   const std::string wanted = golden_.at((*reader)->info().cut);
-  struct Pause {
-    const std::thread::id thread = std::this_thread::get_id();
-    const std::string after;
-    bool over = false;
-  };
   // Behind the first step's last read, or in the midst of it.
-  const auto pause =
-      std::make_shared<Pause>(Pause{.after = random_() % 4 ? "/sums-" : kName, .over = false});
-  env_.SetAfterRead([this, pause](const std::string& name) {
-    if (std::this_thread::get_id() != pause->thread || std::exchange(paused_, true)) return;
-    if (pause->over || name.find(pause->after) == name.npos) {
-      paused_ = false;
-      return;
-    }
-    pause->over = true;
-    ++paused_read_count_;
-    for (uint64_t i = 1 + random_() % 8; i > 0 && !broken_; --i) Step();
-    if (random_() % 2) file_->WaitApplied(absl::Seconds(20)).IgnoreError();
-    paused_ = false;
-  });
+  const std::string part = random_() % 4 ? "/sums-" : kName;
+  const auto was_paused = PauseAfterRead(part);
   std::string bytes(wanted.size(), '\0');
   const uint64_t first = random_() % (wanted.size() + 1);
   absl::Status read = (*reader)->Read(first, absl::MakeSpan(bytes).subspan(first));
   env_.SetAfterRead(nullptr);
+  if (*was_paused) ++paused_read_count_;
   if (absl::IsOutOfRange(read) && pruned_.contains(version)) return;
   if (!Ok(read)) return;
   EXPECT_TRUE(std::string_view(bytes).substr(first) == std::string_view(wanted).substr(first))
-      << "version " << version << " from " << first << ", with a pause after " << pause->after;
+      << "version " << version << " from " << first << ", with a pause after " << part;
 }
 
 void RandomHistory::UsePinnedCuts() {
@@ -254,45 +261,42 @@ void RandomHistory::UsePinnedCuts() {
   ReadPinnedCut(*snapshot);
 }
 
+bool RandomHistory::WasRead(const absl::Status& read) {
+  if (absl::IsOutOfRange(read) && may_expire_) return false;
+  return Ok(read);
+}
+
 void RandomHistory::ReadPinnedCut(const Snapshot& snapshot) {
   const std::string& wanted = golden_.at(snapshot.info().cut);
-  const std::thread::id self = std::this_thread::get_id();
   const bool pauses = !paused_ && faults_ == Faults::kNone && random_() % 2;
-  const std::string after = random_() % 3 ? "/sums-" : kName;
-  auto is_over = std::make_shared<bool>(false);
-  if (pauses) {
-    env_.SetAfterRead([this, self, after, is_over](const std::string& name) {
-      if (std::this_thread::get_id() != self || *is_over || name.find(after) == name.npos) return;
-      *is_over = paused_ = true;
-      for (uint64_t i = 1 + random_() % 8; i > 0 && !broken_; --i) Step();
-      if (random_() % 2) file_->WaitApplied(absl::Seconds(20)).IgnoreError();
-      paused_ = false;
-    });
-  }
+  const std::string part = random_() % 3 ? "/sums-" : kName;
+  if (pauses) PauseAfterRead(part);
   // Beyond the end: zeros.
   std::string bytes(random_() % 3 ? wanted.size() + 10 : random_() % 3000, 'x');
   const uint64_t first = random_() % 3 ? 0 : random_() % (wanted.size() + 10);
   const absl::Status read = snapshot.Read(first, absl::MakeSpan(bytes));
   if (pauses) env_.SetAfterRead(nullptr);
-  if (absl::IsOutOfRange(read) && may_expire_) return;
-  if (!Ok(read)) return;
+  if (!WasRead(read)) return;
+  SCOPED_TRACE(testing::Message() << "cut " << snapshot.info().cut << ", newest " << newest_cut_);
   std::string expected = first < wanted.size() ? wanted.substr(first, bytes.size()) : "";
   expected.resize(bytes.size());
   EXPECT_TRUE(bytes == expected)
-      << "cut " << snapshot.info().cut << ", newest " << newest_cut_ << ", " << bytes.size()
-      << " bytes from " << first << ", wrong at "
+      << bytes.size() << " bytes from " << first << ", wrong at "
       << std::mismatch(bytes.begin(), bytes.end(), expected.begin()).first - bytes.begin();
   absl::Status scattered;
-  EXPECT_TRUE(ScatteredReadsMatch(snapshot, wanted, &scattered)) << "cut " << snapshot.info().cut;
-  if (absl::IsOutOfRange(scattered) && may_expire_) return;
-  if (!Ok(scattered)) return;
+  EXPECT_TRUE(ScatteredReadsMatch(snapshot, wanted, &scattered));
+  if (!WasRead(scattered)) return;
   ++pinned_read_count_;
-  for (uint64_t at = 0; at < wanted.size();) {  // What is no data is zeros.
+  ExpectHolesAreZeros(snapshot, wanted);
+}
+
+void RandomHistory::ExpectHolesAreZeros(const Snapshot& snapshot, const std::string& wanted) {
+  for (uint64_t at = 0; at < wanted.size();) {
     const auto data = snapshot.NextData(at);
     if (!data.ok()) return;
     const uint64_t end = data->length == 0 ? wanted.size() : data->offset;
     EXPECT_EQ(wanted.find_first_not_of('\0', at) < end, false)
-        << "cut " << snapshot.info().cut << ": a hole from " << at << " to " << end;
+        << "a hole from " << at << " to " << end;
     at = std::max(end, data->end());
   }
 }
@@ -302,22 +306,27 @@ void RandomHistory::Step() {
   if (step == 0) return TagSomething();
   if (step == 1 && faults_ == Faults::kNone) return ReadWithPause();
   if (step >= 15) return UsePinnedCuts();
-  if (writer_ == nullptr) {
-    switch (random_() % 7) {
-      case 0:
-        if (paused_) return;  // Its reader would be of a closed store.
-        return Reopen();
-      case 1:
-        return RollBack();
-      case 2:
-        return Prune();
-      case 3:
-        file_->WaitApplied(absl::Seconds(20)).IgnoreError();
-        return;
-      default:
-        return StartSession();
-    }
+  return writer_ == nullptr ? StepWithoutSession() : StepOfSession();
+}
+
+void RandomHistory::StepWithoutSession() {
+  switch (random_() % 7) {
+    case 0:
+      if (paused_) return;  // Its reader would be of a closed store.
+      return Reopen();
+    case 1:
+      return RollBack();
+    case 2:
+      return Prune();
+    case 3:
+      file_->WaitApplied(absl::Seconds(20)).IgnoreError();
+      return;
+    default:
+      return StartSession();
   }
+}
+
+void RandomHistory::StepOfSession() {
   switch (random_() % 17) {
     case 16:
       return Prune();

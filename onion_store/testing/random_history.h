@@ -64,13 +64,27 @@ class RandomHistory {
   void Reopen();
   void StartSession();
   void Step();
+  void StepWithoutSession();
+  void StepOfSession();
   void WriteSomething();
   void CutSomehow(BarrierKind kind);
   void EndSession(SessionEnd end);
   void RollBack();
   // Drops some versions, perhaps only in part, beside readers of some others and of these.
   void Prune();
+  struct PrunePlan {
+    std::vector<VersionNumber> doomed;
+    std::vector<std::unique_ptr<VersionReader>> readers;
+  };
+  // Nullopt: the history is broken.
+  std::optional<PrunePlan> PlanPrune();
+  // False: the history is broken.
+  bool ReadBesidePrune(VersionReader& reader);
+  bool IsTagged(VersionNumber version) const;
   void TagSomething();
+  // Makes other steps once, behind this thread's next read of a file with `part` in its name. The
+  // result tells whether it has.
+  std::shared_ptr<const bool> PauseAfterRead(const std::string& part);
   // Reads a version, with other steps between the two of a read: first head and sums, then the
   // rows.
   void ReadWithPause();
@@ -78,6 +92,9 @@ class RandomHistory {
   // read of the head or of its checksums.
   void UsePinnedCuts();
   void ReadPinnedCut(const Snapshot& snapshot);
+  // False: the pin has expired, which it may, or the history is broken.
+  bool WasRead(const absl::Status& read);
+  void ExpectHolesAreZeros(const Snapshot& snapshot, const std::string& wanted);
   // Reads the session's own writes, cut or not.
   void ReadOwnWrites();
   std::string RandomBytes(size_t size);
