@@ -18,7 +18,7 @@
 #include "h5edit/recovery.h"
 #include "hdf5/byte_driver.h"
 #include "onion_store/embedded/embedded_store.h"
-#include "sync/superblock.h"
+#include "sync/local_superblock.h"
 
 namespace h5mirror::edit {
 namespace {

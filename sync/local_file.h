@@ -11,7 +11,7 @@
 #include "base/local_record.h"
 #include "cli/process/io.h"
 #include "h5mirror/v1/types.pb.h"
-#include "sync/superblock.h"
+#include "sync/local_superblock.h"
 
 namespace h5mirror::tools {
 

@@ -8,7 +8,7 @@
 #include "absl/status/statusor.h"
 #include "cli/context/context.h"
 #include "cli/context/file_arg.h"
-#include "cli/context/version_spec.h"
+#include "cli/context/file_at_version.h"
 
 namespace h5mirror::tools {
 

@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "base/strings.h"
-#include "cli/context/version_spec.h"
+#include "cli/context/file_at_version.h"
 #include "cli/verbs/hdf5_runners.h"
 #include "cli/verbs/verbs.h"
 

@@ -18,7 +18,7 @@
 #include "cli/verbs/doctor_config.h"
 #include "cli/verbs/doctor_report.h"
 #include "cli/verbs/scratch_check.h"
-#include "cli/verbs/standing.h"
+#include "cli/verbs/standing_report.h"
 #include "cli/verbs/verbs.h"
 
 namespace h5mirror::tools {

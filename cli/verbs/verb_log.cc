@@ -8,7 +8,7 @@
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "cli/context/connected_file.h"
-#include "cli/context/version_spec.h"
+#include "cli/context/file_at_version.h"
 #include "cli/output/text.h"
 #include "cli/verbs/verbs.h"
 

@@ -12,7 +12,7 @@
 #include "cli/context/sheet.h"
 #include "cli/output/mirror_text.h"
 #include "cli/output/text.h"
-#include "cli/verbs/standing.h"
+#include "cli/verbs/standing_report.h"
 #include "cli/verbs/verbs.h"
 
 namespace h5mirror::tools {

@@ -13,7 +13,7 @@
 #include "rpc/status.h"
 #include "server/calls/send_metadata.h"
 #include "server/calls/stream_call.h"
-#include "server/live/snapshot_source.h"
+#include "server/live/cut_source.h"
 #include "server/state/convert.h"
 
 namespace h5mirror::server {

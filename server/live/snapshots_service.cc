@@ -5,7 +5,7 @@
 
 #include "base/status_macros.h"
 #include "base/strings.h"
-#include "server/live/snapshot_source.h"
+#include "server/live/cut_source.h"
 
 namespace h5mirror::server {
 namespace {

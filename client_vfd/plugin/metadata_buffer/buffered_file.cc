@@ -13,7 +13,7 @@
 #include "client_vfd/plugin/host/fork_guard.h"
 #include "client_vfd/plugin/host/h5_error.h"
 #include "client_vfd/plugin/metadata_buffer/buffer_fork.h"
-#include "client_vfd/plugin/writes/superblock.h"
+#include "client_vfd/plugin/writes/swmr_write_mode.h"
 #include "client_vfd/plugin/writes/write_class.h"
 
 namespace h5mirror::vfd {

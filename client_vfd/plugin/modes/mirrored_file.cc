@@ -8,7 +8,7 @@
 #include "client_vfd/plugin/host/fork_guard.h"
 #include "client_vfd/plugin/host/h5_error.h"
 #include "client_vfd/plugin/host/reporter.h"
-#include "client_vfd/plugin/writes/superblock.h"
+#include "client_vfd/plugin/writes/swmr_write_mode.h"
 #include "client_vfd/plugin/writes/write_class.h"
 
 namespace h5mirror::vfd {

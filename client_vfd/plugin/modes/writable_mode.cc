@@ -4,7 +4,7 @@
 #include <string>
 
 #include "base/superblock_image.h"
-#include "client_vfd/plugin/writes/superblock.h"
+#include "client_vfd/plugin/writes/swmr_write_mode.h"
 
 namespace h5mirror::vfd {
 

@@ -1,7 +1,7 @@
 // How a local file stands to its mirror, seen from outside:
 // docs/design/020-which-side-is-right.md, without taking part in it.
-#ifndef H5MIRROR_CLI_VERBS_STANDING_H_
-#define H5MIRROR_CLI_VERBS_STANDING_H_
+#ifndef H5MIRROR_CLI_VERBS_STANDING_REPORT_H_
+#define H5MIRROR_CLI_VERBS_STANDING_REPORT_H_
 
 #include <optional>
 #include <string>
@@ -47,4 +47,4 @@ std::string_view StandingName(Standing standing);
 
 }  // namespace h5mirror::tools
 
-#endif  // H5MIRROR_CLI_VERBS_STANDING_H_
+#endif  // H5MIRROR_CLI_VERBS_STANDING_REPORT_H_

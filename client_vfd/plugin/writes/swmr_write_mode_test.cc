@@ -1,4 +1,4 @@
-#include "client_vfd/plugin/writes/superblock.h"
+#include "client_vfd/plugin/writes/swmr_write_mode.h"
 
 #include <string>
 

@@ -1,6 +1,6 @@
 // A time, and FILE@VERSION, on the command line.
-#ifndef H5MIRROR_CLI_CONTEXT_VERSION_SPEC_H_
-#define H5MIRROR_CLI_CONTEXT_VERSION_SPEC_H_
+#ifndef H5MIRROR_CLI_CONTEXT_FILE_AT_VERSION_H_
+#define H5MIRROR_CLI_CONTEXT_FILE_AT_VERSION_H_
 
 #include <cstdint>
 #include <string>
@@ -45,4 +45,4 @@ absl::StatusOr<int64_t> ResolveVersion(Context& context, rpc::Client& client,
 
 }  // namespace h5mirror::tools
 
-#endif  // H5MIRROR_CLI_CONTEXT_VERSION_SPEC_H_
+#endif  // H5MIRROR_CLI_CONTEXT_FILE_AT_VERSION_H_

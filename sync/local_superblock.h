@@ -1,6 +1,6 @@
 // What can be told of a local HDF5 file from its first bytes, without the HDF5 library.
-#ifndef H5MIRROR_SYNC_SUPERBLOCK_H_
-#define H5MIRROR_SYNC_SUPERBLOCK_H_
+#ifndef H5MIRROR_SYNC_LOCAL_SUPERBLOCK_H_
+#define H5MIRROR_SYNC_LOCAL_SUPERBLOCK_H_
 
 #include <cstdint>
 
@@ -13,4 +13,4 @@ Hdf5State LookAtHdf5(int fd, uint64_t size_bytes);
 
 }  // namespace h5mirror::tools
 
-#endif  // H5MIRROR_SYNC_SUPERBLOCK_H_
+#endif  // H5MIRROR_SYNC_LOCAL_SUPERBLOCK_H_

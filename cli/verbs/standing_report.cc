@@ -1,4 +1,4 @@
-#include "cli/verbs/standing.h"
+#include "cli/verbs/standing_report.h"
 
 #include "base/cut_text.h"
 #include "base/hex.h"

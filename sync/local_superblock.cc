@@ -1,4 +1,4 @@
-#include "sync/superblock.h"
+#include "sync/local_superblock.h"
 
 #include <string>
 

@@ -1,6 +1,6 @@
 // SWMR-write mode, seen to begin and end in the bytes that HDF5 writes.
-#ifndef H5MIRROR_CLIENT_VFD_PLUGIN_WRITES_SUPERBLOCK_H_
-#define H5MIRROR_CLIENT_VFD_PLUGIN_WRITES_SUPERBLOCK_H_
+#ifndef H5MIRROR_CLIENT_VFD_PLUGIN_WRITES_SWMR_WRITE_MODE_H_
+#define H5MIRROR_CLIENT_VFD_PLUGIN_WRITES_SWMR_WRITE_MODE_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -26,4 +26,4 @@ inline SwmrFlag SwmrFlagOf(uint64_t offset, size_t size, const void* bytes) {
 
 }  // namespace h5mirror::vfd
 
-#endif  // H5MIRROR_CLIENT_VFD_PLUGIN_WRITES_SUPERBLOCK_H_
+#endif  // H5MIRROR_CLIENT_VFD_PLUGIN_WRITES_SWMR_WRITE_MODE_H_

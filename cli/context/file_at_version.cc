@@ -1,4 +1,4 @@
-#include "cli/context/version_spec.h"
+#include "cli/context/file_at_version.h"
 
 #include "base/status_macros.h"
 #include "base/strings.h"

@@ -1,6 +1,6 @@
 // Reads the bytes of a cut, or of the version that it is. For the .cc files of SnapshotsService.
-#ifndef H5MIRROR_SERVER_LIVE_SNAPSHOT_SOURCE_H_
-#define H5MIRROR_SERVER_LIVE_SNAPSHOT_SOURCE_H_
+#ifndef H5MIRROR_SERVER_LIVE_CUT_SOURCE_H_
+#define H5MIRROR_SERVER_LIVE_CUT_SOURCE_H_
 
 #include <cstdint>
 #include <memory>
@@ -56,4 +56,4 @@ class SnapshotsService::Source {
 
 }  // namespace h5mirror::server
 
-#endif  // H5MIRROR_SERVER_LIVE_SNAPSHOT_SOURCE_H_
+#endif  // H5MIRROR_SERVER_LIVE_CUT_SOURCE_H_
