@@ -31,8 +31,12 @@ void AddGlobalFlags(CLI::App& app, GlobalFlags& flags) {
       "in ~/.config/h5mirror and /etc/h5mirror, then 127.0.0.1:7447)");
   app.add_option("--ca", flags.client.ca, "PEM file of the CA that signed the server: speak TLS");
   app.add_option("--token", flags.client.token, "the token, as @FILE");
-  app.add_option("--timeout", flags.timeout_seconds, "seconds to wait for a connection")
-      ->capture_default_str()
+  const auto set_timeout = [&flags](double seconds) {
+    flags.timeout_seconds = flags.refused_seconds = seconds;
+  };
+  app.add_option_function<double>(
+         "--timeout", set_timeout,
+         "seconds to wait for a connection (default: 10, and 2 where nothing listens)")
       ->check(AnyNumber(0.1, 3600));
   app.add_option("--plugin-dir", flags.plugin_dir,
                  "directory of the plugin (default: H5MIRROR_PLUGIN_DIR, or beside this program)");

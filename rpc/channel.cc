@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/time/clock.h"
 #include "base/human.h"
 #include "base/strings.h"
@@ -74,6 +75,20 @@ std::string LastError(grpc::Channel& channel) {
                                                               : "no answer";
 }
 
+// Nothing listens there: the host's kernel, or the missing socket, says so.
+bool IsRefusal(std::string_view error) {
+  return absl::StrContains(ToAbsl(error), "Connection refused") ||
+         absl::StrContains(ToAbsl(error), "No such file or directory");
+}
+
+absl::Status NotConnected(const ClientOptions& options, absl::Duration waited,
+                          std::string_view error) {
+  const std::string origin = options.origin.empty() ? "" : StrCat(" (", options.origin, ")");
+  return absl::UnavailableError(StrCat("no connection to ", options.server, origin, " within ",
+                                       HumanDuration(waited), ": ", error,
+                                       "; check the address, and that h5mirrord runs there"));
+}
+
 }  // namespace
 
 std::shared_ptr<grpc::Channel> MakeChannel(const ClientOptions& options) {
@@ -91,8 +106,10 @@ void Authorize(const ClientOptions& options, grpc::ClientContext& context) {
 }
 
 absl::Status WaitConnected(grpc::Channel& channel, const ClientOptions& options,
-                           absl::Duration timeout) {
-  const auto deadline = absl::ToChronoTime(absl::Now() + timeout);
+                           absl::Duration timeout, absl::Duration refused_max) {
+  const absl::Time start = absl::Now();
+  const absl::Time deadline = start + timeout;
+  absl::Time next_look = std::min(deadline, start + refused_max);
   bool has_failed = false;
   while (true) {
     const grpc_connectivity_state state = channel.GetState(/*try_to_connect=*/true);
@@ -103,11 +120,12 @@ absl::Status WaitConnected(grpc::Channel& channel, const ClientOptions& options,
           FindTlsMismatch(options, LastError(channel), std::min(timeout, kTlsQuestionMax));
       if (mismatch) return absl::UnavailableError(*mismatch);
     }
-    if (!channel.WaitForStateChange(state, deadline)) break;
+    if (channel.WaitForStateChange(state, absl::ToChronoTime(next_look))) continue;
+    const std::string error = LastError(channel);
+    if (next_look == deadline) return NotConnected(options, timeout, error);
+    if (IsRefusal(error)) return NotConnected(options, refused_max, error);
+    next_look = deadline;
   }
-  return absl::UnavailableError(StrCat("no connection to ", options.server, " within ",
-                                       HumanDuration(timeout), ": ", LastError(channel),
-                                       "; check the address, and that h5mirrord runs there"));
 }
 
 }  // namespace h5mirror::rpc

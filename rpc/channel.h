@@ -28,9 +28,11 @@ std::shared_ptr<grpc::Channel> MakeChannel(const ClientOptions& options);
 void Authorize(const ClientOptions& options, grpc::ClientContext& context);
 
 // Waits until the channel is connected. kUnavailable names the server and the last error. Returns
-// at once if TLS is in the way (rpc/tls_mismatch.h).
+// at once if TLS is in the way (rpc/tls_mismatch.h), and after `refused_max` if nothing listens at
+// the address.
 absl::Status WaitConnected(grpc::Channel& channel, const ClientOptions& options,
-                           absl::Duration timeout);
+                           absl::Duration timeout,
+                           absl::Duration refused_max = absl::InfiniteDuration());
 
 }  // namespace h5mirror::rpc
 

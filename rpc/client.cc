@@ -308,9 +308,10 @@ class ClientImpl final : public Client {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Client>> Client::Connect(const ClientOptions& options,
-                                                        absl::Duration connect_timeout) {
+                                                        absl::Duration connect_timeout,
+                                                        absl::Duration refused_max) {
   std::shared_ptr<grpc::Channel> channel = MakeChannel(options);
-  H5M_RETURN_IF_ERROR(WaitConnected(*channel, options, connect_timeout));
+  H5M_RETURN_IF_ERROR(WaitConnected(*channel, options, connect_timeout, refused_max));
   return std::make_unique<ClientImpl>(options, std::move(channel));
 }
 

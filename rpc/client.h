@@ -52,8 +52,11 @@ class FollowStream {
 // Idempotent calls are retried once after kUnavailable.
 class Client {
  public:
-  static absl::StatusOr<std::unique_ptr<Client>> Connect(const ClientOptions& options,
-                                                         absl::Duration connect_timeout);
+  // Waits for `connect_timeout` at most, and for `refused_max` where nothing listens. Errors:
+  // kUnavailable.
+  static absl::StatusOr<std::unique_ptr<Client>> Connect(
+      const ClientOptions& options, absl::Duration connect_timeout,
+      absl::Duration refused_max = absl::InfiniteDuration());
   virtual ~Client() = default;
 
   virtual const ClientOptions& options() const = 0;

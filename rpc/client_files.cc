@@ -63,8 +63,9 @@ absl::Status ReadableByOthers(const std::filesystem::path& path) {
                                             std::string_view(path.native()), "`"));
 }
 
-absl::Status BadToml(const std::filesystem::path& path, std::string_view what) {
-  return absl::InvalidArgumentError(StrCat(std::string_view(path.native()), ": ", what));
+// `place`: the path, or "PATH:LINE".
+absl::Status BadToml(const std::string& place, std::string_view what) {
+  return absl::InvalidArgumentError(StrCat(place, ": ", what));
 }
 
 // As the driver has it; nothing where one is no string.
@@ -78,11 +79,15 @@ std::optional<std::string> JoinServers(const toml::array& servers) {
   return list;
 }
 
-absl::Status CheckIsDriverKey(const std::filesystem::path& path, std::string_view name) {
+std::string PlaceOf(const std::filesystem::path& path, const toml::node& value) {
+  return StrCat(path.native(), ":", value.source().begin.line);
+}
+
+absl::Status CheckIsDriverKey(const std::string& place, std::string_view name) {
   if (std::find(kDriverKeys.begin(), kDriverKeys.end(), name) != kDriverKeys.end()) {
     return absl::OkStatus();
   }
-  return BadToml(path, StrCat("unknown key `", name, "`; known are ",
+  return BadToml(place, StrCat("unknown key `", name, "`; known are ",
                               absl::StrJoin(kDriverKeys, ", ",
                                             [](std::string* out, auto key) { out->append(key); })));
 }
@@ -98,13 +103,13 @@ absl::Status Take(const std::filesystem::path& path, std::string_view name, cons
   const std::optional<std::string> text = name == "server" && value.is_array()
                                               ? JoinServers(*value.as_array())
                                               : value.value_exact<std::string>();
-  if (!text) return BadToml(path, StrCat("`", name, "` is not a string"));
+  if (!text) return BadToml(PlaceOf(path, value), StrCat("`", name, "` is not a string"));
   if (name == "server") file->server = *text;
   if (name == "ca") file->ca = text->empty() ? std::filesystem::path() : path.parent_path() / *text;
   if (name == "token") file->token = *text;
   if (name == "root") file->root = *text;
   if (name == "root" && !text->empty() && text->front() != '/') {
-    return BadToml(path, StrCat("root = \"", *text, "\" is not an absolute path"));
+    return BadToml(PlaceOf(path, value), StrCat("root = \"", *text, "\" is not an absolute path"));
   }
   return absl::OkStatus();
 }
@@ -113,7 +118,7 @@ absl::Status Take(const std::filesystem::path& path, std::string_view name, cons
 absl::StatusOr<ClientFile> FromToml(const std::filesystem::path& path, const toml::table& table) {
   ClientFile file;
   for (const auto& [key, value] : table) {
-    H5M_RETURN_IF_ERROR(CheckIsDriverKey(path, key.str()));
+    H5M_RETURN_IF_ERROR(CheckIsDriverKey(PlaceOf(path, value), key.str()));
     if (IsClientKey(key.str())) H5M_RETURN_IF_ERROR(Take(path, key.str(), value, &file));
   }
   return file;

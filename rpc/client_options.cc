@@ -25,13 +25,21 @@ ClientFile FromSettings(const ClientSettings& settings) {
   return given;
 }
 
+struct MergedSettings : ClientFile {
+  std::string origin = "the default: nothing names a server";
+};
+
 // The first of the settings and `directories` that has a key decides it.
-absl::StatusOr<ClientFile> Merge(const ClientSettings& settings,
-                                 absl::Span<const std::filesystem::path> directories) {
-  ClientFile merged = FromSettings(settings);
+absl::StatusOr<MergedSettings> Merge(const ClientSettings& settings,
+                                     absl::Span<const std::filesystem::path> directories) {
+  MergedSettings merged{FromSettings(settings)};
+  if (merged.server) merged.origin = settings.server ? settings.server_origin : kServerVariable;
   for (const std::filesystem::path& directory : directories) {
     H5M_ASSIGN_OR_RETURN(ClientFile file, ReadClientDirectory(directory));
-    if (!merged.server) merged.server = std::move(file.server);
+    if (!merged.server && file.server) {
+      merged.server = std::move(file.server);
+      merged.origin = "server in " + (directory / "client.toml").native();
+    }
     if (!merged.ca) merged.ca = std::move(file.ca);
     if (!merged.token) merged.token = std::move(file.token);
     if (!merged.root) merged.root = std::move(file.root);
@@ -76,8 +84,9 @@ absl::StatusOr<ClientOptions> ResolveClientOptions(const ClientSettings& setting
 
 absl::StatusOr<ClientOptions> ResolveClientOptionsIn(
     const ClientSettings& settings, absl::Span<const std::filesystem::path> directories) {
-  H5M_ASSIGN_OR_RETURN(const ClientFile merged, Merge(settings, directories));
+  H5M_ASSIGN_OR_RETURN(const MergedSettings merged, Merge(settings, directories));
   ClientOptions options;
+  options.origin = merged.origin;
   options.server = "127.0.0.1:" + std::to_string(kDefaultPort);
   if (merged.server) {
     H5M_ASSIGN_OR_RETURN(options.server, ChooseServer(*merged.server, settings));

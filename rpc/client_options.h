@@ -19,11 +19,14 @@ struct ClientSettings {
   std::optional<std::string> server;  // HOST[:PORT], [V6]:PORT or unix:PATH
   std::optional<std::string> ca;      // PEM file; TLS is spoken when it is set
   std::optional<std::string> token;   // the token, or @FILE
+  // Where `server` comes from, for messages: "--server", or a file.
+  std::string server_origin = "--server";
 };
 
 // Complete and checked: the CA and the token are read.
 struct ClientOptions {
   std::string server;     // as given, for messages
+  std::string origin;     // where the server's address comes from, for messages
   std::string target;     // for gRPC, e.g. "dns:///node7:7447", "unix:/run/h5mirror.sock"
   std::string ca_pem;     // empty: plain text
   std::string token;      // empty: none

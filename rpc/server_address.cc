@@ -46,6 +46,7 @@ struct HostAndPort {
 absl::StatusOr<HostAndPort> Split(std::string_view text) {
   HostAndPort parts;
   std::string_view rest;
+  if (text.find("://") != std::string_view::npos) return Bad(text, "a URL is no address");
   if (!text.empty() && text[0] == '[') {
     const size_t close = text.find(']');
     if (close == std::string_view::npos) return Bad(text, "']' is missing");

@@ -44,6 +44,7 @@ absl::StatusOr<rpc::ClientOptions> Context::Options(const FileArg& file) const {
   if (!settings.server.has_value() && !file.server.empty()) {
     H5M_RETURN_IF_ERROR(CheckOwnServer(file));
     settings.server = file.server;
+    settings.server_origin = StrCat("the record ", RecordPath(file.place()).string());
   }
   return Resolve(settings);
 }
@@ -130,7 +131,8 @@ absl::StatusOr<rpc::Client*> Context::ClientOf(const rpc::ClientOptions& options
   auto found = clients_.find(options.server);
   if (found == clients_.end()) {
     H5M_ASSIGN_OR_RETURN(auto client,
-                         rpc::Client::Connect(options, absl::Seconds(flags_.timeout_seconds)));
+                         rpc::Client::Connect(options, absl::Seconds(flags_.timeout_seconds),
+                                              absl::Seconds(flags_.refused_seconds)));
     found = clients_.emplace(options.server, std::move(client)).first;
   }
   return found->second.get();

@@ -25,6 +25,7 @@ struct FileArg;
 struct GlobalFlags {
   rpc::ClientSettings client;
   double timeout_seconds = 10;  // for the connection; > 0
+  double refused_seconds = 2;   // the same, where nothing listens at the address
   bool json = false;
   // Beside those of the configuration (rpc/configured_servers.h): servers that a record may name.
   std::vector<std::string> own_servers;
