@@ -5,6 +5,7 @@
 #include <optional>
 #include <string_view>
 
+#include "absl/strings/str_split.h"
 #include "base/nearest_name.h"
 #include "base/strings.h"
 
@@ -148,8 +149,22 @@ std::string UsageOf(const CLI::App& verb) {
   return usage;
 }
 
+// `extra`: the words that CLI11 did not expect, in its order. A flag among them is another verb's.
+std::string UnexpectedWord(const CLI::App& verb, absl::Span<const std::string> words,
+                           const std::string& extra) {
+  const std::vector<std::string> unexpected = absl::StrSplit(extra, ' ');
+  const auto is_unexpected = [&](const std::string& word) {
+    return std::find(unexpected.begin(), unexpected.end(), word) != unexpected.end();
+  };
+  const auto first = std::find_if(words.begin(), words.end(), is_unexpected);
+  const std::string word = first == words.end() ? extra : *first;
+  if (IsFlag(word)) return StrCat(verb.get_name(), " has no flag ", word);
+  return StrCat(verb.get_name(), " takes no further word '", word, "'; write ", UsageOf(verb));
+}
+
 // CLI11's error with what it leaves out: the verb, and what to write.
-std::string InPlainWords(const CLI::App& verb, const CLI::ParseError& error) {
+std::string InPlainWords(const CLI::App& verb, absl::Span<const std::string> words,
+                         const CLI::ParseError& error) {
   const std::string text = error.what();
   constexpr std::string_view kRequired = " is required";
   constexpr std::string_view kUnexpected = "not expected: ";
@@ -159,8 +174,7 @@ std::string InPlainWords(const CLI::App& verb, const CLI::ParseError& error) {
   }
   const size_t extra = text.find(kUnexpected);
   if (extra != std::string::npos) {
-    return StrCat(verb.get_name(), " takes no further word '",
-                  text.substr(extra + kUnexpected.size()), "'; write ", UsageOf(verb));
+    return UnexpectedWord(verb, words, text.substr(extra + kUnexpected.size()));
   }
   const size_t colon = text.find(": ");
   if (error.get_name() == "ArgumentMismatch" && text.ends_with("missing") &&
@@ -186,7 +200,7 @@ size_t SkipFlags(absl::Span<const CLI::App* const> apps, absl::Span<const std::s
 std::string WhyNotParsed(const CLI::App& app, absl::Span<const std::string> words,
                          const CLI::ParseError& error) {
   const std::optional<std::string> wrong = FindWrongWord(app, words);
-  return wrong ? *wrong : InPlainWords(VerbMeant(app), error);
+  return wrong ? *wrong : InPlainWords(VerbMeant(app), words, error);
 }
 
 }  // namespace h5mirror

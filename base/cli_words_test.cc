@@ -73,6 +73,7 @@ TEST_F(CliWordsTest, WhereEachWordIsKnownTheErrorSpeaks) {
   EXPECT_EQ(Why({"log", "-n3", "-r", "--server", "s", "x"}), "");
   EXPECT_EQ(Why({"log"}), "log: FILE is missing; write tool log [OPTIONS] FILE");
   EXPECT_EQ(Why({"log", "x", "y"}), "log takes no further word 'y'; write tool log [OPTIONS] FILE");
+  EXPECT_EQ(Why({"log", "x", "y", "z"}).substr(0, 30), "log takes no further word 'y';");
   EXPECT_EQ(Why({"log", "x", "-n"}), "--limit needs a value");
   EXPECT_NE(Why({"log", "-n", "many", "x"}).find("many"), std::string::npos);
 }

@@ -41,7 +41,7 @@ TEST(ServerAddressTest, RefusedOnesAreQuotedWithTheReason) {
       {"node7:0", "1 to 65535"},  {"node7:65536", "1 to 65535"},
       {"::1", "brackets"},        {"[::1", "']' is missing"},
       {"[::1]x", "only a port"},  {"[node7]:1", "not an IPv6 address"},
-      {"a b", "not a host name"}, {"http://node7", "1 to 65535"},
+      {"a b", "not a host name"}, {"http://node7", "a URL is no address"},
       {"unix:", "path is empty"}, {"unix:/" + std::string(200, 'x'), "at most 107"}};
   for (const auto& [text, why] : kCases) {
     const auto address = ParseServerAddress(text);
@@ -101,6 +101,17 @@ TEST_F(ClientOptionsTest, SettingBeatsEnvironmentBeatsUserBeatsSystem) {
   setenv("H5MIRROR_SERVER", "environment", 1);
   EXPECT_EQ(Resolve()->server, "environment");
   EXPECT_EQ(Resolve({.server = "flag", .ca = {}, .token = {}})->server, "flag");
+}
+
+TEST_F(ClientOptionsTest, TheOriginOfTheAddressIsKnown) {
+  EXPECT_EQ(Resolve()->origin, "the default: nothing names a server");
+  Write(system_ / "client.toml", "server = 'system'");
+  EXPECT_EQ(Resolve()->origin, "server in " + (system_ / "client.toml").native());
+  setenv("H5MIRROR_SERVER", "environment", 1);
+  EXPECT_EQ(Resolve()->origin, "H5MIRROR_SERVER");
+  ClientSettings settings;
+  settings.server = "flag";
+  EXPECT_EQ(Resolve(settings)->origin, "--server");
 }
 
 TEST_F(ClientOptionsTest, FilesBesideTheConfigurationAreUsed) {
@@ -176,9 +187,9 @@ TEST_F(ClientOptionsTest, ATokenOfAnotherUserIsNone) {
 
 TEST_F(ClientOptionsTest, MistakesInFilesNameFileAndKey) {
   Write(user_ / "client.toml", "sever = 'x'");
-  ExpectError(absl::StatusCode::kInvalidArgument, "client.toml: unknown key `sever`");
-  Write(user_ / "client.toml", "server = 7");
-  ExpectError(absl::StatusCode::kInvalidArgument, "client.toml: `server` is not a string");
+  ExpectError(absl::StatusCode::kInvalidArgument, "client.toml:1: unknown key `sever`");
+  Write(user_ / "client.toml", "root = '/'\n\nserver = 7");
+  ExpectError(absl::StatusCode::kInvalidArgument, "client.toml:3: `server` is not a string");
   Write(user_ / "client.toml", "\nserver = ");
   ExpectError(absl::StatusCode::kInvalidArgument, "client.toml:2: ");
   Write(user_ / "client.toml", "server = 'a b'");

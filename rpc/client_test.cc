@@ -164,6 +164,17 @@ TEST_F(ClientTest, FailedConnectionNamesServerAndReason) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("refused"));
 }
 
+TEST_F(ClientTest, WhereNothingListensItGivesUpSooner) {
+  const int port = Serve("127.0.0.1:0");
+  running_->Shutdown(std::chrono::system_clock::now());
+  ClientOptions options = LoopbackOptions(port);
+  options.origin = "H5MIRROR_SERVER";
+  const absl::Status status =
+      Client::Connect(options, absl::InfiniteDuration(), absl::Milliseconds(300)).status();
+  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("(H5MIRROR_SERVER) within 300 ms"));
+}
+
 TEST_F(ClientTest, UnavailableIsTriedOnceMore) {
   const auto client = ConnectPlain();
   server_.failures = 1;

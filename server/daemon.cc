@@ -163,7 +163,7 @@ ExitCode RunDaemon(const Config& config, const std::filesystem::path& port_file)
     spdlog::error("{}", ToStd(status.message()));
     return ExitCode::kUsage;
   }
-  if (const absl::Status status = CheckSecrets(config); !status.ok()) {
+  if (const absl::Status status = CheckNamedThings(config); !status.ok()) {
     spdlog::error("{}", ToStd(status.message()));
     return ExitCode::kUsage;
   }

@@ -1,6 +1,7 @@
 // h5mirrord: the server. See h5mirrord.8.md.
 #include <stdlib.h>
 
+#include <filesystem>
 #include <iostream>
 
 #include "absl/status/status.h"
@@ -70,9 +71,14 @@ ExitCode Serve(const Flags& flags) {
   }
   if (flags.verb == Verb::kServe) return RunDaemon(*config, flags.port_file);
   if (flags.verb == Verb::kEmbedded) return RunEmbedded(flags.embedded_file, *config);
-  if (const absl::Status status = CheckSecrets(*config); !status.ok()) {
+  if (const absl::Status status = CheckNamedThings(*config); !status.ok()) {
     Fail(status);
     return ExitCode::kUsage;
+  }
+  std::error_code ignored;
+  if (!std::filesystem::is_directory(config->root, ignored)) {
+    std::cerr << "h5mirrord: root = \"" << Printable(config->root.string())
+              << "\" is no directory yet: make it before the start\n";
   }
   std::cout << "OK\n" << DescribeConfig(*config);
   return ExitCode::kOk;

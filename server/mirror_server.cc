@@ -1,5 +1,6 @@
 #include "server/mirror_server.h"
 
+#include <grp.h>
 #include <pthread.h>
 
 #include <algorithm>
@@ -92,7 +93,12 @@ void KeepGrpc() {
 
 }  // namespace
 
-absl::Status CheckSecrets(const Config& config) {
+absl::Status CheckNamedThings(const Config& config) {
+  if (!config.group.empty() && getgrnam(config.group.c_str()) == nullptr) {
+    return absl::InvalidArgumentError(StrCat("group = \"", config.group,
+                                             "\": this host has no such group; `groupadd ",
+                                             config.group, "` makes it"));
+  }
   H5M_RETURN_IF_ERROR(LoadCertificate(config).status());
   return LoadAuthenticator(config).status();
 }

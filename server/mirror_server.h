@@ -130,9 +130,9 @@ class MirrorServer {
   std::thread timer_;
 };
 
-// Checks that certificate and key of a configuration are a pair, and its tokens. For
-// --check-config, and before any file or socket is opened.
-absl::Status CheckSecrets(const Config& config);
+// Checks what a configuration names outside of itself: certificate and key are a pair, the tokens
+// can be read, and the group exists. For --check-config, and before any file or socket is opened.
+absl::Status CheckNamedThings(const Config& config);
 
 }  // namespace h5mirror::server
 

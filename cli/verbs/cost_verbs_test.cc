@@ -71,7 +71,19 @@ TEST_F(CostVerbsTest, PruneWantsAPolicy) {
   }
 }
 
+TEST_F(CostVerbsTest, AMistypedTagDropsNothing) {
+  ASSERT_EQ(Run({"tag", "a.h5@2", "published"}).code, 0);
+  for (const char* verb : {"prune", "stats"}) {
+    const Result refused = Run({verb, "a.h5", "--keep-tag", "publishd"});
+    EXPECT_EQ(refused.code, 3) << verb << ": " << refused.err;
+    EXPECT_THAT(refused.err, HasSubstr("--keep-tag publishd: ")) << verb;
+    EXPECT_EQ(Run({verb, "a.h5", "--keep-tag", "published"}).code, 0) << verb;
+  }
+}
+
 TEST_F(CostVerbsTest, EachFlagOfPruneIsOneRule) {
+  ASSERT_EQ(Run({"tag", "a.h5@1", "a"}).code, 0);
+  ASSERT_EQ(Run({"tag", "a.h5@2", "b"}).code, 0);
   const v1::RetentionPolicy policy =
       PrunedBy({"--keep-last", "1", "--keep-hourly", "2", "--keep-daily", "3", "--keep-weekly", "4",
                 "--keep-monthly", "5", "--keep-yearly", "6", "--keep-within", "1w2d", "--keep-tag",

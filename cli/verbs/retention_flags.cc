@@ -4,6 +4,7 @@
 #include "base/human.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
+#include "cli/context/file_at_version.h"
 
 namespace h5mirror::tools {
 
@@ -49,6 +50,18 @@ absl::StatusOr<v1::RetentionPolicy> ToPolicy(const RetentionFlags& flags) {
   }
   for (const std::string& tag : flags.tags) policy.add_keep_tags(tag);
   return policy;
+}
+
+absl::Status CheckTags(Context& context, const ConnectedFile& file, const RetentionFlags& flags) {
+  for (const std::string& tag : flags.tags) {
+    rpc::VersionSpec spec;
+    spec.tag = tag;
+    const absl::Status found = ResolveVersion(context, *file.client, file.name, spec).status();
+    if (found.ok()) continue;
+    return absl::Status(found.code(),
+                        ToAbsl(StrCat("--keep-tag ", tag, ": ", ToStd(found.message()))));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace h5mirror::tools

@@ -7,6 +7,7 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/status/statusor.h"
+#include "cli/context/connected_file.h"
 #include "h5mirror/v1/versions.pb.h"
 
 namespace h5mirror::tools {
@@ -25,6 +26,10 @@ bool IsEmpty(const RetentionFlags& flags);
 
 // kInvalidArgument: --keep-within is no duration.
 absl::StatusOr<v1::RetentionPolicy> ToPolicy(const RetentionFlags& flags);
+
+// A mistyped tag would keep nothing, and its version would be dropped for good.
+// kNotFound: no version of `file` has one of the tags; kInvalidArgument: one is no tag.
+absl::Status CheckTags(Context& context, const ConnectedFile& file, const RetentionFlags& flags);
 
 }  // namespace h5mirror::tools
 

@@ -89,7 +89,18 @@ absl::StatusOr<Exported> ToStandardOutput(Context& context, const Source& source
   return exported;
 }
 
+// A file in the directory `out`, named as the mirrored one.
+absl::Status IsDirectory(const std::string& out, const std::string& name) {
+  const auto file = std::filesystem::path(out) / std::filesystem::path(name).filename();
+  return absl::InvalidArgumentError(
+      StrCat(out, " is a directory: name a file, such as ", file.string()));
+}
+
 absl::StatusOr<Exported> ToFile(Context& context, const Source& source, const Options& options) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(options.out, ignored)) {
+    return IsDirectory(options.out, source.name);
+  }
   if (!options.force && std::filesystem::exists(std::filesystem::symlink_status(options.out))) {
     return absl::AlreadyExistsError(
         StrCat(options.out, " exists: give another name, or --force to replace it"));

@@ -76,6 +76,16 @@ absl::StatusOr<std::string> HistoryNotice(rpc::Client& client, const std::string
   return status.history_notice();
 }
 
+// The error of a file that is not there; its name may have been meant as FILE@VERSION.
+absl::Status NotLogged(Context& context, const std::string& file, const absl::Status& status) {
+  const auto version = ParseFileAtVersion(file, context.streams().zone);
+  if (!absl::IsNotFound(status) || !version.ok()) return status;
+  return absl::NotFoundError(StrCat(ToStd(status.message()),
+                                    ". log lists all versions, so its FILE ",
+                                    "has no @VERSION: h5mirror log ", ShellWord(version->file),
+                                    "; h5mirror show ", ShellWord(file), " tells of one version"));
+}
+
 absl::StatusOr<int> RunLog(Context& context, const Options& options) {
   H5M_ASSIGN_OR_RETURN(v1::ListVersionsRequest request, FirstRequest(context, options));
   H5M_ASSIGN_OR_RETURN(const ConnectedFile file, ConnectFile(context, options.file));
@@ -85,7 +95,9 @@ absl::StatusOr<int> RunLog(Context& context, const Options& options) {
   int64_t left = options.limit > 0 ? options.limit : INT64_MAX;
   do {
     request.set_page_size(static_cast<int32_t>(std::min(left, kPageMax)));
-    H5M_ASSIGN_OR_RETURN(const v1::ListVersionsResponse page, file.client->ListVersions(request));
+    const absl::StatusOr<v1::ListVersionsResponse> listed = file.client->ListVersions(request);
+    if (!listed.ok()) return NotLogged(context, options.file, listed.status());
+    const v1::ListVersionsResponse& page = *listed;
     for (const v1::Version& version : page.versions()) {
       if (context.json()) {
         versions.push_back(VersionToJson(version));

@@ -117,6 +117,7 @@ absl::StatusOr<int> RunPrune(Context& context, const Options& options) {
   v1::PruneVersionsRequest request;
   H5M_ASSIGN_OR_RETURN(*request.mutable_policy(), ToPolicy(options.keep));
   H5M_ASSIGN_OR_RETURN(const ConnectedFile file, ConnectFile(context, options.file));
+  H5M_RETURN_IF_ERROR(CheckTags(context, file, options.keep));
   request.set_name(file.name);
   request.set_dry_run(options.dry_run);
   auto pruning = std::make_unique<Pruning>(context, StrCat("prune ", file.name));

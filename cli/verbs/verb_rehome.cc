@@ -64,6 +64,8 @@ class Rehoming {
     }
   }
 
+  bool has_found_records() const { return rehomed_ + already_ + others_ + failed_ > 0; }
+
   int Finish() {
     std::string text = StrCat(options_.dry_run ? "would bring " : "brought ", rehomed_, " of ",
                               rehomed_ + failed_, " records to ", target());
@@ -177,6 +179,20 @@ class Rehoming {
   Json json_ = Json::array();
 };
 
+// A directory may well have no mirrored file; a file that was named should have a record.
+absl::Status CheckAnyRecord(const Rehoming& rehoming, const std::vector<std::string>& paths) {
+  std::error_code ignored;
+  const auto is_directory = [&](const std::string& path) {
+    return std::filesystem::is_directory(path, ignored);
+  };
+  if (rehoming.has_found_records() || std::any_of(paths.begin(), paths.end(), is_directory)) {
+    return absl::OkStatus();
+  }
+  return absl::NotFoundError(StrCat(paths[0], ": no record of a mirror (",
+                                    (RecordDirectory(paths[0]) / "client.json").string(),
+                                    "); h5mirror push ", paths[0], " mirrors the file"));
+}
+
 absl::StatusOr<int> RunRehome(Context& context, const Options& options) {
   H5M_ASSIGN_OR_RETURN(const FilesToPush found,
                        FindFilesToPush(options.paths, /*recursive=*/true, Content::kHdf5Only));
@@ -184,6 +200,7 @@ absl::StatusOr<int> RunRehome(Context& context, const Options& options) {
   H5M_ASSIGN_OR_RETURN(std::vector<std::string> own, rpc::ConfiguredServers());
   Rehoming rehoming(context, options, *client, std::move(own));
   for (const std::string& local : found.files) rehoming.Visit(local);
+  H5M_RETURN_IF_ERROR(CheckAnyRecord(rehoming, options.paths));
   return rehoming.Finish();
 }
 

@@ -78,6 +78,7 @@ absl::StatusOr<int> RunStats(Context& context, const Options& options) {
     H5M_ASSIGN_OR_RETURN(*request.mutable_policy(), ToPolicy(options.keep));
   }
   H5M_ASSIGN_OR_RETURN(const ConnectedFile file, ConnectFile(context, options.file));
+  H5M_RETURN_IF_ERROR(CheckTags(context, file, options.keep));
   request.set_name(file.name);
   Table table({{"VERSION", Align::kRight},
                {"TIME", Align::kLeft},

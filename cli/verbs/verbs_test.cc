@@ -217,6 +217,16 @@ TEST_F(VerbsTest, ExportReplacesOnlyWhenTold) {
   EXPECT_EQ(Read(Path("out.h5")), "new");
 }
 
+TEST_F(VerbsTest, ExportOntoADirectoryNamesAFileInIt) {
+  server_.AddVersion("d/a.h5", "new");
+  std::filesystem::create_directory(Path("out"));
+  for (const char* force : {"--json", "--force"}) {
+    const Result refused = Run({"export", "d/a.h5@1", Path("out"), force});
+    EXPECT_EQ(refused.code, 2);
+    EXPECT_THAT(refused.err, HasSubstr("is a directory: name a file, such as " + Path("out/a.h5")));
+  }
+}
+
 TEST_F(VerbsTest, DamagedBytesAreSixAndLeaveNoFile) {
   server_.AddVersion("a.h5", "content");
   server_.DamageReads();

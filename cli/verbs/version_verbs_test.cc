@@ -52,6 +52,13 @@ TEST_F(VersionVerbsTest, LogTakesATimeFromAndTo) {
       Run({"log", "a.h5", "--since", "2026-11-03T11:00Z", "--until", "2026-11-03T10:00Z"}).code, 2);
 }
 
+TEST_F(VersionVerbsTest, LogOfOneVersionTellsTheWay) {
+  const Result refused = Run({"log", "a.h5@2"});
+  EXPECT_EQ(refused.code, 3);
+  EXPECT_THAT(refused.err, HasSubstr("h5mirror log a.h5; h5mirror show a.h5@2"));
+  EXPECT_THAT(Run({"log", "b.h5"}).err, Not(HasSubstr("show")));
+}
+
 TEST_F(VersionVerbsTest, ATagNamesAVersionEverywhere) {
   const Json tagged = Run({"tag", "a.h5@latest-1", "published", "--json"}).json();
   EXPECT_EQ(tagged["version"]["version"], 2);

@@ -24,7 +24,14 @@ namespace {
 constexpr unsigned kUserTimeoutMs = 10'000;
 
 absl::Status CannotListen(const ListenAddress& address, std::string_view why) {
-  return absl::UnavailableError(StrCat("cannot listen on ", address.text, ": ", why));
+  return absl::UnavailableError(StrCat("cannot listen on ", address.text, " (listen): ", why));
+}
+
+absl::Status CannotListen(const ListenAddress& address, int error) {
+  if (error != EADDRINUSE) return CannotListen(address, strerror(error));
+  return CannotListen(address,
+                      "the port is in use; `ss -ltnp` shows by which program: stop that, or set "
+                      "another port");
 }
 
 sockaddr_un UnixName(const std::string& path) {
@@ -38,17 +45,17 @@ sockaddr_un UnixName(const std::string& path) {
 absl::Status RemoveStale(const ListenAddress& address) {
   struct stat info {};
   if (lstat(address.path.c_str(), &info) != 0) {
-    return errno == ENOENT ? absl::OkStatus() : CannotListen(address, strerror(errno));
+    return errno == ENOENT ? absl::OkStatus() : CannotListen(address, errno);
   }
   if (!S_ISSOCK(info.st_mode)) return CannotListen(address, "a file that is no socket is there");
   const OwnedFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  if (!fd.valid()) return CannotListen(address, strerror(errno));
+  if (!fd.valid()) return CannotListen(address, errno);
   const sockaddr_un name = UnixName(address.path);
   if (connect(fd.get(), reinterpret_cast<const sockaddr*>(&name), sizeof(name)) == 0) {
     return CannotListen(address, "another process listens there");
   }
   if (unlink(address.path.c_str()) != 0 && errno != ENOENT) {
-    return CannotListen(address, strerror(errno));
+    return CannotListen(address, errno);
   }
   return absl::OkStatus();
 }
@@ -113,20 +120,20 @@ absl::Status ListenSocket::OpenUnix(const ListenAddress& address, uint32_t mode_
                                     const std::string& group) {
   H5M_RETURN_IF_ERROR(RemoveStale(address));
   OwnedFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!fd.valid()) return CannotListen(address, strerror(errno));
+  if (!fd.valid()) return CannotListen(address, errno);
   const sockaddr_un name = UnixName(address.path);
   if (bind(fd.get(), reinterpret_cast<const sockaddr*>(&name), sizeof(name)) != 0) {
-    return CannotListen(address, strerror(errno));
+    return CannotListen(address, errno);
   }
   struct stat info {};
-  if (lstat(address.path.c_str(), &info) != 0) return CannotListen(address, strerror(errno));
+  if (lstat(address.path.c_str(), &info) != 0) return CannotListen(address, errno);
   path_ = address.path;
   device_ = info.st_dev;
   inode_ = info.st_ino;
   port_ = 1;
   // Until listen() nobody can connect.
   const absl::Status given = GiveToGroup(address.path, mode_bits, group);
-  if (given.ok() && listen(fd.get(), SOMAXCONN) != 0) return CannotListen(address, strerror(errno));
+  if (given.ok() && listen(fd.get(), SOMAXCONN) != 0) return CannotListen(address, errno);
   descriptors_.push_back(std::move(fd));
   return given;
 }
@@ -134,10 +141,10 @@ absl::Status ListenSocket::OpenUnix(const ListenAddress& address, uint32_t mode_
 absl::Status ListenSocket::BindOne(const ListenAddress& address, const sockaddr* name,
                                    socklen_t length) {
   OwnedFd fd(socket(name->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!fd.valid()) return CannotListen(address, strerror(errno));
+  if (!fd.valid()) return CannotListen(address, errno);
   SetTcpOptions(fd.get(), name->sa_family);
   if (bind(fd.get(), name, length) != 0 || listen(fd.get(), SOMAXCONN) != 0) {
-    return CannotListen(address, strerror(errno));
+    return CannotListen(address, errno);
   }
   port_ = PortOf(fd.get());
   descriptors_.push_back(std::move(fd));

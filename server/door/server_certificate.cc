@@ -10,6 +10,17 @@
 #include "spdlog/spdlog.h"
 
 namespace h5mirror::server {
+namespace {
+
+// The file that the setting `key` names.
+absl::StatusOr<std::string> ReadNamed(std::string_view key, const std::filesystem::path& path) {
+  absl::StatusOr<std::string> text = ReadSmallFile(path);
+  if (text.ok()) return text;
+  return absl::Status(text.status().code(), ToAbsl(StrCat(key, " = \"", path.string(),
+                                                          "\": ", ToStd(text.status().message()))));
+}
+
+}  // namespace
 
 // What one port has of the pair.
 class ServerCertificate::Port {
@@ -55,8 +66,8 @@ absl::StatusOr<std::unique_ptr<ServerCertificate>> ServerCertificate::Load(
 
 absl::StatusOr<KeyAndCertificate> ServerCertificate::Read() const {
   KeyAndCertificate pem;
-  H5M_ASSIGN_OR_RETURN(pem.certificate_pem, ReadSmallFile(certificate_path_));
-  H5M_ASSIGN_OR_RETURN(pem.key_pem, ReadSmallFile(key_path_));
+  H5M_ASSIGN_OR_RETURN(pem.certificate_pem, ReadNamed("tls_cert", certificate_path_));
+  H5M_ASSIGN_OR_RETURN(pem.key_pem, ReadNamed("tls_key", key_path_));
   if (const absl::Status checked = CheckPair(pem); !checked.ok()) {
     return absl::InvalidArgumentError(StrCat("tls_cert = \"", certificate_path_.string(),
                                              "\", tls_key = \"", key_path_.string(),

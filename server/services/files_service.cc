@@ -16,6 +16,14 @@ namespace {
 constexpr int kFilesDefault = 1000;
 constexpr int kFilesMax = 10000;
 
+// The store names a path of this host, which a client has no use for.
+absl::Status NotListed(const std::string& directory, const absl::Status& status) {
+  if (!absl::IsNotFound(status) || directory.empty()) return status;
+  return absl::NotFoundError(StrCat("no directory ", directory,
+                                    "; `h5mirror ls` lists all files, `h5mirror status ", directory,
+                                    "` tells of a file"));
+}
+
 absl::Status CheckDirectory(const std::string& directory) {
   return directory.empty() ? absl::OkStatus() : store::CheckName(directory);
 }
@@ -52,9 +60,10 @@ absl::Status FilesService::List(const v1::ListFilesRequest& request,
   const int limit =
       request.page_size() == 0 ? kFilesDefault : std::min(request.page_size(), kFilesMax);
   // One more than asked for tells whether there is a next page.
-  H5M_ASSIGN_OR_RETURN(auto files,
-                       environment_.store.List(request.directory(), request.page_token(),
-                                               static_cast<size_t>(limit) + 1));
+  auto listed = environment_.store.List(request.directory(), request.page_token(),
+                                        static_cast<size_t>(limit) + 1);
+  if (!listed.ok()) return NotListed(request.directory(), listed.status());
+  std::vector<store::FileSummary> files = *std::move(listed);
   if (files.size() > static_cast<size_t>(limit)) {
     files.resize(static_cast<size_t>(limit));
     response.set_next_page_token(files.back().name);

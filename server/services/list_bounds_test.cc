@@ -67,6 +67,16 @@ class ListBoundsTest : public MirrorServerTest {
   }
 };
 
+TEST_F(ListBoundsTest, ADirectoryThatIsNotThereIsNamedAsTheCallerKnowsIt) {
+  Start();
+  v1::ListFilesRequest request;
+  request.set_directory("no/such");
+  const absl::Status listed = client_->ListFiles(request).status();
+  EXPECT_TRUE(absl::IsNotFound(listed)) << listed;
+  EXPECT_THAT(std::string(listed.message()), testing::HasSubstr("no directory no/such"));
+  EXPECT_THAT(std::string(listed.message()), testing::Not(testing::HasSubstr(root().string())));
+}
+
 TEST_F(ListBoundsTest, LongCommentsOfManyVersions) {
   constexpr int64_t kCount = 450;  // more than a message of 1.5 MiB holds
   Start();

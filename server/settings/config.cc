@@ -94,7 +94,8 @@ absl::Status CheckTogether(const Config& config) {
 
 std::string SuggestKey(std::string_view key, absl::Span<const std::string_view> names,
                        std::string_view otherwise) {
-  const std::string_view best = NearestName(key, names);
+  // A short word is near to too many.
+  const std::string_view best = NearestName(key, names, std::min<size_t>(3, key.size() / 3));
   return best.empty() ? std::string(otherwise) : StrCat("did you mean \"", best, "\"?");
 }
 

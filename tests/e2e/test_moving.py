@@ -91,6 +91,14 @@ def test_verbs_follow_it(site):
     assert site.record("run.h5")["server"] == site.address
 
 
+def test_rehome_of_a_file_without_a_record_says_so(site):
+    shutil.copy(site.local("run.h5"), site.local("copy.h5"))
+    refused = tool(site, "rehome", "copy.h5")
+    assert refused.code == 3 and "no record" in refused.err and "push copy.h5" in refused.err, refused.describe()
+    (site.work / "empty").mkdir()
+    tool(site, "rehome", "empty").ok()
+
+
 def test_rehome_takes_a_tree(site):
     for name in ("same", "touched", "changed", "removed"):
         (site.work / name).mkdir()
