@@ -46,8 +46,8 @@ v1::CommitVersionRequest NewCommit(const std::string& name, const std::string& c
 // kFailedPrecondition names the writer that holds the lease.
 absl::Status CheckNoLease(const std::string& local, const v1::FileStatus& server);
 
-// Refuses a file that was renamed here, under the name that it had: whoever sends it there makes it
-// that name's, and a program that opens it next finds none of its history under the new one.
+// Refuses a file that was renamed here, under the name that it had. A push there would make it that
+// name's. A program that opens it next would find none of its history under the new name.
 // `server`: of `name`, which nobody has asked for but the record. kFailedPrecondition: what to do.
 absl::Status CheckNotRenamed(rpc::Client& client, const std::string& name, const LocalFile& file,
                              const std::optional<LocalRecord>& record,

@@ -16,12 +16,13 @@ enum class StoreFault : uint8_t {
   kMovedBeforeDropped,      // rows go to older versions before their own is gone
   kNewestFirst,             // rows of newer versions are moved first
   kLongestFirst,            // of one version the longest rows
-  kSizeOfKeptOnly,          // what lies beyond the version that gets a row goes, whoever reads it
-  kOldestKeptGets,          // rows go to the oldest version that is kept, not to the next
-  kCopiesNotSynced,         // records that were copied count as durable
-  kGenerationsKept,         // a generation without a version stays
-  kReadersNotTold,          // who reads a version that is dropped meanwhile goes on
-  kTagsKept,                // tags of dropped versions stay
+  kSizeOfKeptOnly,   // bytes beyond the size of the version that gets a row go, though others read
+                     // them
+  kOldestKeptGets,   // rows go to the oldest version that is kept, not to the next
+  kCopiesNotSynced,  // records that were copied count as durable
+  kGenerationsKept,  // a generation without a version stays
+  kReadersNotTold,   // a reader goes on with a version that is dropped meanwhile
+  kTagsKept,         // tags of dropped versions stay
 };
 
 // From now on, in all threads. No store may be open.
