@@ -1,4 +1,4 @@
-// What a cut of a file has changed, as `h5mirror watch` tells it.
+// The changes of one cut of a file, as `h5mirror watch` tells them.
 #ifndef H5MIRROR_SYNC_CUT_CHANGES_H_
 #define H5MIRROR_SYNC_CUT_CHANGES_H_
 

@@ -92,8 +92,8 @@ struct FilesToPush {
   std::vector<std::string> gone;  // of directories, with a record of a mirror and no file
 };
 
-// The files to push for `locals`. With `recursive`, directories stand for all that lies below
-// them and looks like HDF5 (or for all regular files, with kAny), in byte order, without our own
+// The files to push for `locals`. With `recursive`, a directory stands for the files below it that
+// look like HDF5 (with kAny, for all regular files), in byte order. It leaves out our own
 // directories (*.h5m), old files that `recover` keeps, and symbolic links.
 // Errors: kNotFound; kInvalidArgument a directory without `recursive`.
 absl::StatusOr<FilesToPush> FindFilesToPush(const std::vector<std::string>& locals, bool recursive,

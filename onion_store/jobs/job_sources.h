@@ -1,4 +1,5 @@
-// What the jobs of a file, which go on step by step, need of it: estimates, prunes, verifications.
+// The sides of a file that its jobs use: estimates, prunes, verifications. A job goes on step by
+// step.
 // Each is one narrow side of FileImpl, and keeps the file while the job is there.
 #ifndef H5MIRROR_ONION_STORE_JOBS_JOB_SOURCES_H_
 #define H5MIRROR_ONION_STORE_JOBS_JOB_SOURCES_H_
