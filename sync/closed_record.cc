@@ -16,7 +16,7 @@
 namespace h5mirror::tools {
 namespace {
 
-// An SWMR writer holds no lock. The kernel grants a lease only on what nobody else has open; If
+// An SWMR writer holds no lock. The kernel grants a lease only on what nobody else has open. If
 // another program opens it just then, the kernel sends SIGURG: SIGIO would end this process.
 bool IsOpenElsewhere(int fd) {
   fcntl(fd, F_SETSIG, SIGURG);

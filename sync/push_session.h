@@ -93,7 +93,7 @@ class PushSession {
   Bytes16 file_id_{};
   std::vector<Extent> pending_;  // of the next frame
   uint64_t pending_bytes_ = 0;
-  // Where it sends the difference: what was sent.
+  // The ranges that were sent, where it sends the difference.
   ExtentSet sent_{DirtyMap::kExtentsMax};
   std::optional<uint64_t> truncate_;
   PushResult result_;

@@ -195,8 +195,8 @@ absl::Status FindOldFile(Plan& plan) {
   return absl::OkStatus();
 }
 
-// To take over another machine's file, the client must be able to tell the server so. This checks
-// that right before the local file is replaced.
+// A recovery that takes over another machine's file tells the server so, which takes a right. The
+// right is checked before the local file is replaced.
 absl::Status CheckRight(const Plan& plan) {
   if (!plan.is_newest() || plan.is_here()) return absl::OkStatus();
   H5M_ASSIGN_OR_RETURN(const bool may_administer, MayAdminister(*plan.client));

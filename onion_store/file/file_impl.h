@@ -9,7 +9,7 @@
 //   file_rollback.cc, file_prune.cc, file_stats.cc, file_verify.cc, file_outside.cc,
 //   file_oversize.cc, file_metadata.cc
 //
-// What it knows and decides is in objects of their own, each with a test:
+// Its state and its decisions are in objects of their own, each with a test:
 //
 //   WorkLock                 which thread makes durable, applies, prunes, rolls back, verifies
 //   WriterSession            which writer has the lease, and whether it failed

@@ -35,7 +35,7 @@ class PruneSource {
   virtual ~PruneSource() = default;
 
   virtual const HistoryFiles& files() const = 0;
-  // Each step has it; what is below is called with it.
+  // Each step holds it, also while it calls the members below.
   virtual WorkLock& work_lock() = 0;
   virtual absl::Status dead() = 0;  // as above
   // The file's row as the index has it, and as it has it now.
@@ -60,7 +60,7 @@ class VerifySource {
   virtual ~VerifySource() = default;
 
   virtual const HistoryFiles& files() const = 0;
-  // Each step has it; what is below is called with it.
+  // Each step holds it, also while it calls the members below.
   virtual WorkLock& work_lock() = 0;
   virtual absl::Status dead() = 0;  // as above
   virtual FileRow row() = 0;        // as above

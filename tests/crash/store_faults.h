@@ -16,13 +16,12 @@ enum class StoreFault : uint8_t {
   kMovedBeforeDropped,      // rows go to older versions before their own is gone
   kNewestFirst,             // rows of newer versions are moved first
   kLongestFirst,            // of one version the longest rows
-  kSizeOfKeptOnly,   // bytes beyond the size of the version that gets a row go, though others read
-                     // them
-  kOldestKeptGets,   // rows go to the oldest version that is kept, not to the next
-  kCopiesNotSynced,  // records that were copied count as durable
-  kGenerationsKept,  // a generation without a version stays
-  kReadersNotTold,   // a reader goes on with a version that is dropped meanwhile
-  kTagsKept,         // tags of dropped versions stay
+  kSizeOfKeptOnly,          // bytes beyond the size of the version that gets a row are lost
+  kOldestKeptGets,          // rows go to the oldest version that is kept, not to the next
+  kCopiesNotSynced,         // records that were copied count as durable
+  kGenerationsKept,         // a generation without a version stays
+  kReadersNotTold,          // a reader goes on with a version that is dropped meanwhile
+  kTagsKept,                // tags of dropped versions stay
 };
 
 // From now on, in all threads. No store may be open.

@@ -165,7 +165,7 @@ class CutQueue {
   void Inherit(Changes changes) { unacked_.push_front({0, std::move(changes)}); }
 
   uint64_t pending_bytes() const;
-  // Of closed cuts: what is yet to be read from the file.
+  // The bytes of closed cuts that are not read from the file yet.
   uint64_t unread_bytes() const;
   // How many cuts are not durable, sent or not.
   size_t pending_cuts() const { return closed_.size() + unacked_.size(); }
