@@ -112,8 +112,8 @@ grpc::Status FilesService::AdoptFile(grpc::ServerContext* context,
                                              CallLease::Writer::kRespect));
         H5M_RETURN_IF_ERROR(file->SetOrigin(request->version(), FromProto(request->origin()),
                                             FromProto(request->local())));
-        // The adopting client has compared the two. Often nothing else tells that the two are
-        // equal now.
+        // The adopting client has compared the two files. They count as equal from now on, also
+        // where nothing else tells so.
         H5M_ASSIGN_OR_RETURN(const store::FileInfo info, file->Info());
         environment_.mirrors.FoundEqual(request->name(), info.file_id);
         H5M_ASSIGN_OR_RETURN(*response->mutable_file(), StatusOf(*file));
