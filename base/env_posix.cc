@@ -284,7 +284,7 @@ class PosixTree final : public EnvTree, public KnowsFileSizes {
         if (errno != EWOULDBLOCK) return Error("lock", name);
         return absl::FailedPreconditionError(StrCat("another process holds ", Path(name)));
       }
-      // Whoever had it before may have removed the file: then others lock another one.
+      // The former holder may have removed the file. Then other processes lock another file.
       struct stat st;
       if (fstat(fd.get(), &st) != 0) return Error("stat", name);
       auto named = Stat(name);

@@ -38,8 +38,7 @@ struct SubscriptionCounts {
 };
 
 // A connection of its own and one FollowFile call on it, whose messages a thread takes as they
-// come: what waited in the connection would be old cuts, and those who read them late. Not
-// thread-safe.
+// come: messages that waited in the connection would be old cuts, read late. Not thread-safe.
 class Subscription {
  public:
   ~Subscription();

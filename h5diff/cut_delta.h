@@ -32,7 +32,7 @@ struct CutDelta {
 
 struct DeltaRequest {
   std::string file;
-  // Who holds the cut from then on: 16 bytes.
+  // The holder of the cut from then on: 16 bytes.
   std::string reader_id;
   int64_t after_cut = 0;     // 0: the caller has none
   std::string file_id;       // of that

@@ -142,7 +142,7 @@ void VersionPages::Put(Side side, uint64_t page, std::string bytes) {
 
 absl::Status VersionPages::Read(Side side, uint64_t offset, absl::Span<char> out) {
   const uint64_t page_bytes = page_size_bytes_;
-  // Also of what is cached: who reads may go on for long with that.
+  // Checked for cached pages too: a reader may go on for long with these.
   if (error_.ok()) error_ = CheckLimits(0);
   H5M_RETURN_IF_ERROR(error_);
   while (!out.empty()) {

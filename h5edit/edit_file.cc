@@ -89,8 +89,8 @@ class MemoryFile : public EditFile {
   FileStat known_;
 };
 
-// A file that is only read, with HDF5's lock for that as long as it is: what it held would else be
-// of no moment. On a descriptor of its own, as who reads it may be one who must not write it.
+// A file that is only read, under HDF5's lock for reading. Without the lock its bytes could be of
+// no one moment. On a descriptor of its own, as the user may lack the right to write the file.
 class ReadFile final : public MemoryFile {
  public:
   ReadFile(std::unique_ptr<EnvTree> tree, std::unique_ptr<EnvFile> head, const FileStat& stat,
@@ -237,7 +237,7 @@ class HistoryFile final : public MemoryFile {
     request.size_bytes = cut.size_after;
     request.barrier = {session_id_, ++barrier_count_};
     request.provenance = store::ProvenanceNow(kProgram, comment);
-    // Whatever fails from here on, the next who opens the store may find the version whole.
+    // Whatever fails from here on, the next open of the store may find the version whole.
     is_on_its_way_ = true;
     H5M_RETURN_IF_ERROR(file_->Cut(token_, std::move(request), {}).status());
     H5M_RETURN_IF_ERROR(file_->WaitApplied(kStoreTimeout));

@@ -48,8 +48,8 @@ using AfterCut = std::function<absl::Status(const store::JournalCut&)>;
 absl::StatusOr<std::unique_ptr<EditFile>> OpenWithJournal(const std::filesystem::path& path,
                                                           Durability durability,
                                                           AfterCut after_cut);
-// The same without ever changing anything: for a dry run, and for who only looks. There are no
-// cuts. kUnavailable: another program has the file open for writing.
+// The same without ever changing anything: for a dry run, and for a program that only reads. There
+// are no cuts. kUnavailable: another program has the file open for writing.
 absl::StatusOr<std::unique_ptr<EditFile>> OpenInMemory(const std::filesystem::path& path);
 // A session of the store that keeps the file's history beside it: each cut is a version.
 absl::StatusOr<std::unique_ptr<EditFile>> OpenWithHistory(const std::filesystem::path& path);

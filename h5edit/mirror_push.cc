@@ -108,7 +108,8 @@ void BecomeNewMirror(const std::string& address, const std::optional<v1::FileSta
   arg->tag = ServerTag(address);
 }
 
-// Who has removed it there wants it asked for; and it may be the wrong root that is served.
+// A user removed the file there, so it is made again only on request. Or the server serves the
+// wrong root.
 absl::Status CheckNotRemoved(const tools::LocalFile& file, const LocalRecord& record,
                              const tools::FileArg& arg) {
   if (record.cut == 0) return absl::OkStatus();  // It never arrived.
@@ -261,7 +262,7 @@ absl::Status MirrorPush::SendMap(const OneMirror& mirror, const std::string& com
 
 absl::Status MirrorPush::Commit(const std::string& comment, Moment moment) {
   for (OneMirror& mirror : mirrors_) {
-    // Who is away is not waited for at each statement.
+    // A server that is away is not waited for at each statement.
     const bool may_be_back = mirror.was_there && moment == Moment::kLast;
     if (!mirror.away.empty() && !may_be_back) {
       mirror.has_missed = true;

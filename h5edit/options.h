@@ -33,7 +33,7 @@ struct Options {
 };
 
 // Options end at the first word that does not begin with '-'; the first problem wins. Empty: all is
-// well; else what is wrong, for a user who is then shown the usage.
+// well; else the error, which is shown to the user before the usage.
 std::string ParseOptions(const std::vector<std::string>& words, Options* options);
 
 std::string_view UsageText();

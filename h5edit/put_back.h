@@ -15,9 +15,9 @@ namespace h5mirror::edit {
 absl::StatusOr<std::filesystem::path> FindBackup(const std::filesystem::path& given,
                                                  const std::filesystem::path& real);
 
-// Beside `real`, that its back-up `copy` is beside a link to it: who knows only this name sees that
-// there is one. It is a symlink, which nobody follows. Nothing is made where `copy` itself is
-// there.
+// Notes beside `real` that its back-up `copy` is beside a link to it, so that a user of this name
+// sees that there is one. The mark is a symlink, which no program follows. Nothing is made where
+// `copy` itself is there.
 absl::Status MarkBackup(const std::filesystem::path& copy, const std::filesystem::path& real);
 // Removes one that leads nowhere, which a killed run left.
 void DropIdleMark(const std::filesystem::path& mark);

@@ -205,7 +205,7 @@ absl::Status Recover(const Options& options, std::string* said) {
   if (!read.ok() && !(may_set_aside && is_refused)) return read.status();
   const store::JournalLeft left = is_refused ? store::JournalLeft{} : *std::move(read);
   if (options.checks) return LookOnly(given, real, left, copy, said);
-  // Whoever edits the file now is met first, before anything of his back-up is touched.
+  // The lock of a running edit is met first, before anything of its back-up is touched.
   if (options.discards) return Discard(*tree, given, real, left, copy, said);
   const std::string changed = copy.empty() ? "" : ChangedSince(copy, real);
   H5M_RETURN_IF_ERROR(Settle(*tree, given, real, left, !copy.empty(), said));

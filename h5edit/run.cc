@@ -202,7 +202,7 @@ int Run(const std::vector<std::string>& words) {
   const std::string wrong = ParseOptions(words, &options);
   if (!wrong.empty()) return UsageError(wrong);
   if (getenv("H5EDIT_DEBUG") != nullptr) options.verbose = true;
-  // Who reads the output may go away, as `head` does: that is no reason to break off amid a write.
+  // The reader of the output may go away, as `head` does. A write must not break off for that.
   signal(SIGPIPE, SIG_IGN);
   options.driver_config = DriverConfig();
   const int exit_code = RunTask(options);

@@ -55,7 +55,7 @@ absl::Status LookAtFile(const std::filesystem::path& path, Access access) {
   return absl::OkStatus();
 }
 
-// A journal lies beside one name, and who opens the file by another one does not see it.
+// A journal lies beside one name. A program that opens the file by another name does not see it.
 absl::Status CheckHasOneName(const std::filesystem::path& real) {
   struct stat st {};
   if (stat(real.c_str(), &st) != 0) return ErrnoToStatus(errno, StrCat("stat ", real.string()));

@@ -25,7 +25,7 @@ class Session {
   static absl::StatusOr<std::unique_ptr<Session>> Open(const Options& options, Access access);
 
   hid_t file() const { return file_.get(); }
-  // What who looks at the file should know of it; may be empty.
+  // A notice about the file for a user that looks at it; may be empty.
   const std::string& notice() const { return notice_; }
   // A statement that changes the file has succeeded; `comment` is its text.
   absl::Status Done(const std::string& comment);

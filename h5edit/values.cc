@@ -95,8 +95,8 @@ std::string CheckIntegral(const ElementType& type, const Value& value) {
   return is_integer ? CheckInteger(type, value.number) : WrongKind(type, value);
 }
 
-// Whether the number that is written is more (1) or less (-1) than the double nearest to it: who
-// rounds to a double first, and then to fewer bits, may end beside the nearest one.
+// Whether the number that is written is more (1) or less (-1) than the double nearest to it. A
+// conversion that rounds to a double first, and then to fewer bits, may miss the nearest value.
 int SideOf(const std::string& text, double nearest) {
   const int mode = std::fegetround();
   std::fesetround(FE_UPWARD);

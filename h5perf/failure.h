@@ -15,8 +15,8 @@
 
 namespace h5mirror::pperf {
 
-// The data files that the run makes, so that whoever ends it can remove them. A name stays: whether
-// its file is gone only the process knows that removes it, and that one may be the one that died.
+// The data files that the run makes, so that the process that ends the run can remove them. A name
+// stays after its file's removal: only the removing process knows of that, and it may have died.
 // Thread-safe.
 class DataFiles {
  public:

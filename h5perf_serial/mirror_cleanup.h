@@ -22,7 +22,7 @@ class MirrorCleanup {
   std::vector<std::string> Run(const std::string& base);
 
  private:
-  // By server and name there: who wrote it.
+  // By server and name there: the driver that wrote it.
   std::map<std::pair<std::string, std::string>, Driver> mirrors_;
 };
 

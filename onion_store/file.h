@@ -236,9 +236,9 @@ class File {
   virtual MetadataMap& metadata() = 0;
 
   // From now on, as long as this object lives, the ranges that each cut changes are noted. That
-  // costs a pass over the ranges. A server's store notes them for a minute after the open of a file
-  // with a history, in less memory: its followers of before a restart may come back after the
-  // writer.
+  // costs a pass over the ranges. A server's store notes them anyway for a minute after the open of
+  // a file with a history, in less memory. After a restart, the followers may come back later than
+  // the writer.
   virtual void NoteChanges() = 0;
   // The ranges in which the cut `to` may differ from the older cut `from`, in order. kOutOfRange:
   // they may differ anywhere. Their changes are not noted, they are of two generations, or a crash

@@ -141,7 +141,8 @@ class ClientImpl final : public Client {
     return std::move(*response.mutable_check());
   }
 
-  // Who waits must learn that the server was away: one that starts again has forgotten its writers.
+  // A waiting caller must learn that the server was away: after a restart the server has forgotten
+  // its writers.
   absl::StatusOr<v1::WaitForCutResponse> WaitForCut(const v1::WaitForCutRequest& request,
                                                     absl::Duration timeout) override {
     return Call(*snapshots_, &v1::Snapshots::Stub::WaitForCut, request, Repeat::kNever, timeout);

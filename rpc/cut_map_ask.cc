@@ -25,7 +25,8 @@ absl::Status Away(std::string_view what) {
   return absl::UnavailableError(StrCat("ask the agent for a map: ", what));
 }
 
-// What it hands out becomes metadata: it must be who has the agent's own socket, we, or root.
+// The peer's bytes become metadata. So the peer must be the owner of the agent's socket, this user
+// or root.
 absl::Status CheckPeer(int fd, const std::string& path) {
   ucred peer{};
   socklen_t size = sizeof(peer);

@@ -68,7 +68,7 @@ class Stream final : public MirrorStream {
     grpc::ByteBuffer message = std::move(unread_.front());
     unread_.pop_front();
     absl::StatusOr<v1::MirrorFileResponse> response = ParseResponse(message);
-    if (response.ok() && response->has_opened()) {  // For people, who may read it as it is.
+    if (response.ok() && response->has_opened()) {  // Programs may print it as it is.
       response->mutable_opened()->set_state(Printable(response->opened().state()));
     }
     if (response.ok()) return response;

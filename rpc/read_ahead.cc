@@ -18,7 +18,7 @@ namespace {
 
 // A call that nobody takes anything from.
 constexpr absl::Duration kIdle = absl::Milliseconds(100);
-// Who skips so much goes on with what comes behind.
+// A reader that skips at most so much goes on in the same stream.
 constexpr uint64_t kSkipBytes = 1 << 20;
 
 // Those with a thread.

@@ -113,8 +113,8 @@ int main(int argc, char** argv) {
   // into one global graph. Debug builds keep it.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
 #endif
-  // Large frames arrive in fewer, larger reads; measured in bench/ for gRPC 1.51. An operator
-  // who sets the variable knows better.
+  // Large frames arrive in fewer, larger reads; measured in bench/ for gRPC 1.51. A value that
+  // the administrator has set is kept.
   setenv("GRPC_EXPERIMENTS", "tcp_rcv_lowat,tcp_frame_size_tuning", /*overwrite=*/0);
   h5mirror::server::BlockSignals();
   return static_cast<int>(h5mirror::server::Main(argc, argv));

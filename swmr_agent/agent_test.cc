@@ -71,7 +71,7 @@ class FakeSnapshots final : public v1::Snapshots::Service {
     return grpc::Status::OK;
   }
 
-  // Another file has its name, and those who follow it are told.
+  // Another file has its name, and its followers are told.
   bool HasGone(const std::string& file_id) {
     absl::MutexLock lock(&mutex);
     return tells_of_others && cut.file_id() != file_id;

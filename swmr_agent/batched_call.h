@@ -12,8 +12,8 @@
 
 namespace h5mirror::agent {
 
-// Whoever comes while a call is under way shares the next one: an answer is never of a call that
-// began before its caller came, and a hundred callers make two calls or three. Thread-safe.
+// A caller that comes while a call is under way shares the next one. So an answer is never of a
+// call that began before its caller came. A hundred callers make two or three calls. Thread-safe.
 template <typename Answer>
 class BatchedCall {
  public:

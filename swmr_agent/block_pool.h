@@ -43,8 +43,8 @@ class Block {
 using BlockPtr = std::shared_ptr<Block>;
 
 // Forgets the bytes of blocks that were used least recently; raw data does not push out metadata
-// below half of the capacity. A block is what is shared: who comes for its bytes while somebody
-// fetches them waits for that. Thread-safe.
+// below half of the capacity. Readers share a block: while one of them fetches its bytes, the
+// others wait for them. Thread-safe.
 class BlockPool {
  public:
   explicit BlockPool(uint64_t capacity_bytes) : capacity_bytes_(capacity_bytes) {}

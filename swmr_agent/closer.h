@@ -1,4 +1,4 @@
-// Takes files apart that are not followed any more, beside those who have no time for that.
+// Takes apart files that are not followed any more, on a thread other than the busy ones.
 #ifndef H5MIRROR_SWMR_AGENT_CLOSER_H_
 #define H5MIRROR_SWMR_AGENT_CLOSER_H_
 

@@ -256,7 +256,7 @@ absl::Status CutImage::ReadAhead(Extent read, rpc::MetadataAhead& ahead) {
   }
 }
 
-// One at a time: who comes second finds what the first has fetched.
+// One at a time: the second caller finds the blocks that the first has fetched.
 absl::Status CutImage::FetchAhead(uint64_t index, uint64_t length) {
   absl::MutexLock lock(&ahead_mutex_);
   if (pool_->Get(BlockAt(index)) != nullptr) return absl::OkStatus();

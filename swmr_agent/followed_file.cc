@@ -20,7 +20,8 @@ constexpr absl::Duration kPauseMax = absl::Seconds(5);
 // For the first cut of a subscription, and for one that the server has made.
 constexpr absl::Duration kCutWait = absl::Seconds(2);
 constexpr absl::Duration kCallWait = absl::Seconds(3);
-// A reader that was killed lets go of nothing. Who comes back later reads from the server.
+// A reader that was killed lets go of nothing. A reader that comes back later reads from the
+// server.
 constexpr absl::Duration kHeldUnused = absl::Minutes(10);
 
 std::string NewReaderId() {
@@ -193,7 +194,7 @@ std::vector<int64_t> FollowedFile::DropUnneeded() {
       ++at;
       continue;
     }
-    // What a quiet reader still has open he goes on with at the server, as long as that holds it.
+    // A quiet reader goes on with its open cut at the server, as long as that holds the cut.
     if (held.readers.empty()) unneeded.push_back(cut);
     at = held_.erase(at);
   }

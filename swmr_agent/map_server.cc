@@ -23,7 +23,7 @@ namespace {
 
 constexpr size_t kReadersMax = 8192;
 constexpr absl::Duration kQuestionWait = absl::Seconds(5);
-// While nobody can be let in, and to see who has not asked in time.
+// While no reader can be let in, and to find the readers that have not asked in time.
 constexpr int kLookMs = 1000;
 
 absl::StatusOr<OwnedFd> Bind(const std::string& path) {

@@ -17,10 +17,10 @@
 
 namespace h5mirror::agent {
 
-// Each cut is a file of its own, renamed over the one before: who has that open goes on reading it.
-// A new one begins as a copy of the last, by reflink where the file system can, into which goes
-// what has changed since. (Two files in turn would cost less elsewhere, but a reader that is slow
-// would see its open file change.) Has one thread. Thread-safe.
+// Each cut is a file of its own, renamed over the one before. A reader that has the old file open
+// goes on reading it. A new one begins as a copy of the last, by reflink where the file system can,
+// into which goes what has changed since. (Two files in turn would cost less elsewhere, but a
+// reader that is slow would see its open file change.) Has one thread. Thread-safe.
 class PublishedFile final : public CutListener {
  public:
   // As DIRECTORY/name; directories that the name has are made. Others may write DIRECTORY: what

@@ -41,7 +41,7 @@ absl::Status RemoveStale(const std::filesystem::path& path) {
   name.sun_family = AF_UNIX;
   if (path.string().size() >= sizeof(name.sun_path)) return CannotListen(path, "it is too long");
   memcpy(name.sun_path, path.c_str(), path.string().size() + 1);
-  // EAGAIN: somebody listens who has no time.
+  // EAGAIN: a program listens there, but is busy.
   if (connect(fd, reinterpret_cast<sockaddr*>(&name), sizeof(name)) == 0 || errno == EAGAIN) {
     return CannotListen(path, "another agent is there");
   }

@@ -26,10 +26,10 @@ struct LevelResult {
   std::optional<SuperblockPatch> patch;
 };
 
-// Makes a copy of `file` (by shared blocks where the filesystem can) beside it, puts the version's
-// bytes into it where they differ, and renames it, synced, over the file: whoever opens the name
-// finds the old file or the new one, whole, also after a crash. `file` must be locked exclusively;
-// the new one is, as long as the result lives.
+// Makes a copy of `file` beside it (by shared blocks where the filesystem can). Puts the version's
+// bytes into the copy where they differ, syncs it and renames it over the file. A program that
+// opens the name finds the whole old file or the whole new one, also after a crash. `file` must be
+// locked exclusively; the new one is, as long as the result lives.
 // Errors: kAborted the file changed meanwhile; those of the server's calls; the disk's.
 absl::StatusOr<LevelResult> BringLevel(rpc::Client& client, const std::string& name,
                                        const v1::Version& version, const LocalFile& file,

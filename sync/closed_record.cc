@@ -16,8 +16,8 @@
 namespace h5mirror::tools {
 namespace {
 
-// An SWMR writer holds no lock. The kernel grants a lease only on what nobody else has open; SIGURG
-// is for who opens it just then, since SIGIO would end this process.
+// An SWMR writer holds no lock. The kernel grants a lease only on what nobody else has open. If
+// another program opens it just then, the kernel sends SIGURG: SIGIO would end this process.
 bool IsOpenElsewhere(int fd) {
   fcntl(fd, F_SETSIG, SIGURG);
   const bool granted = fcntl(fd, F_SETLEASE, F_WRLCK) == 0;

@@ -11,15 +11,15 @@
 
 namespace h5mirror::tools {
 
-// Writes `patch` into `file`, which must be locked exclusively, and syncs it. Returns what it is
-// now. The patch lies within one sector: who comes after a kill finds all of it or nothing.
+// Writes `patch` into `file`, which must be locked exclusively, and syncs it. Returns the
+// file's new state. The patch lies within one sector: after a kill all of it is there, or none.
 // Errors: kFailedPrecondition somebody else has the file open, as far as the kernel can tell;
 //         kAborted            it changed since it was opened;
 //         kPermissionDenied   it may not be written.
 absl::StatusOr<FileStat> CloseInPlace(const LocalFile& file, const SuperblockPatch& patch);
 
-// Writes `record`, which says that the file is as the cut that it names, as that of a file of which
-// the server lacks `patch`: who opens the file next, or resyncs it, sends that.
+// `record` says that the file equals the cut that it names. Writes it as the record of a file whose
+// `patch` the server lacks. The next open or resync of the file sends the patch.
 absl::Status WriteClosedRecord(const RecordPlace& place, LocalRecord record,
                                const SuperblockPatch& patch);
 

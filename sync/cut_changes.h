@@ -1,4 +1,4 @@
-// What a cut of a file has changed, as `h5mirror watch` tells it.
+// The changes of one cut of a file, as `h5mirror watch` tells them.
 #ifndef H5MIRROR_SYNC_CUT_CHANGES_H_
 #define H5MIRROR_SYNC_CUT_CHANGES_H_
 
@@ -25,7 +25,7 @@ struct ChangedObject {
   std::vector<std::string> what;  // with kChanged: "data", "shape", "attribute", ...
 };
 
-// What is different since another cut.
+// The changes since another cut.
 struct CutChanges {
   int64_t since_cut = 0;
   uint64_t changed_bytes = 0;   // of ranges that were written, each counted once

@@ -178,8 +178,8 @@ class HeadCopy {
     return is_clone_ ? absl::OkStatus() : PwriteAll(out_, offset, block, out_path_);
   }
 
-  // In what the copy differs: asked only now, since who changes the head has first saved what it
-  // held.
+  // Finds where the copy differs. It asks the server only after the copy: the server saves the old
+  // bytes before it changes the head.
   absl::StatusOr<Differences> FindDifferences(Extent window) {
     v1::MapVersionRequest request;
     request.set_name(source_.name);

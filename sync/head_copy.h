@@ -15,12 +15,13 @@ namespace h5mirror::tools {
 
 // Fills the empty file `fd` (`path` for messages) with version `version` (0: the newest), and
 // returns it. Blocks are shared where the filesystem can (FICLONE), holes are kept; not synced.
-// Unset, and the file still empty: the server is on another machine, its files may not be read, or
-// the head is of another generation or does not hold the version's cut yet.
+// Returns nothing, and leaves the file empty, where
+//   - the server is on another machine, or the user has no right to read its files;
+//   - the head is of another generation, or does not hold the version's cut yet.
 //
-// A writer is not disturbed, and may change the head meanwhile: each piece is copied first, then
-// the server is asked where its pages lie and what their checksums are, and what was not in the
-// head, or does not match, is read from the server. So each byte was checked, here or there.
+// A writer is not disturbed, and may change the head meanwhile. So each piece is copied first. Then
+// the server tells where the piece's pages lie, and their checksums. Pages that were not in the
+// head, or do not match, are read from the server. So each byte was checked, here or there.
 //
 // Errors: those of MapVersion and ReadVersion; of writing `path`.
 absl::StatusOr<std::optional<v1::Version>> CopyFromHead(rpc::Client& client,

@@ -15,7 +15,7 @@
 namespace h5mirror::tools {
 
 // Not thread-safe. `fd` must stay open. A file that changes meanwhile gives any mixture of old and
-// new bytes: who must not take one for the other looks at its times, or reads again.
+// new bytes. A caller that must tell them apart checks the file's times, or reads again.
 class LocalBlocks {
  public:
   // `path` is for messages. Where `stopped` becomes true, all reads fail with kCancelled.

@@ -1,4 +1,4 @@
-// A local HDF5 file that nobody writes while we look at it, and who we are.
+// A local HDF5 file that no program writes while we look at it, and the identity of this process.
 #ifndef H5MIRROR_SYNC_LOCAL_FILE_H_
 #define H5MIRROR_SYNC_LOCAL_FILE_H_
 

@@ -46,8 +46,8 @@ v1::CommitVersionRequest NewCommit(const std::string& name, const std::string& c
 // kFailedPrecondition names the writer that holds the lease.
 absl::Status CheckNoLease(const std::string& local, const v1::FileStatus& server);
 
-// Refuses a file that was renamed here, under the name that it had: whoever sends it there makes it
-// that name's, and a program that opens it next finds none of its history under the new one.
+// Refuses a file that was renamed here, under the name that it had. A push there would make it that
+// name's. A program that opens it next would find none of its history under the new name.
 // `server`: of `name`, which nobody has asked for but the record. kFailedPrecondition: what to do.
 absl::Status CheckNotRenamed(rpc::Client& client, const std::string& name, const LocalFile& file,
                              const std::optional<LocalRecord>& record,
@@ -92,8 +92,8 @@ struct FilesToPush {
   std::vector<std::string> gone;  // of directories, with a record of a mirror and no file
 };
 
-// The files to push for `locals`. With `recursive`, directories stand for all that lies below
-// them and looks like HDF5 (or for all regular files, with kAny), in byte order, without our own
+// The files to push for `locals`. With `recursive`, a directory stands for the files below it that
+// look like HDF5 (with kAny, for all regular files), in byte order. It leaves out our own
 // directories (*.h5m), old files that `recover` keeps, and symbolic links.
 // Errors: kNotFound; kInvalidArgument a directory without `recursive`.
 absl::StatusOr<FilesToPush> FindFilesToPush(const std::vector<std::string>& locals, bool recursive,

@@ -45,10 +45,10 @@ struct PushResult {
 };
 
 // Open(), any number of Truncate(), Send() and KeepAlive(), Commit(). Before the commit the record
-// says kBehind and names it and, where that is known, a dirty map of what the server lacks without
-// it: the next open finds out which of the two it is, and goes on from there. Destroyed before the
-// commit: the server drops what it had got. Not thread-safe. `client`, `file` and `request` must
-// outlive it.
+// says kBehind and names the commit. Where the bytes that the server lacks without it are known,
+// the record also names a dirty map of them. The next open finds out whether the commit arrived,
+// and goes on from there. If this is destroyed before the commit, the server drops the received
+// bytes. Not thread-safe. `client`, `file` and `request` must outlive it.
 //
 // Errors: kFailedPrecondition  another session holds the lease, or the server has another file:
 //                              nothing was changed.
@@ -76,7 +76,7 @@ class PushSession {
   }
   absl::Status Flush();
   absl::Status SendBarrier();
-  // What the server lacks if the commit does not arrive; unset: that is not known.
+  // The bytes that the server lacks if the commit does not arrive; unset: they are not known.
   std::optional<DirtyMap> MakeDirtyMap() const;
   absl::Status WriteBehind();
   absl::Status WriteClean();
@@ -93,7 +93,7 @@ class PushSession {
   Bytes16 file_id_{};
   std::vector<Extent> pending_;  // of the next frame
   uint64_t pending_bytes_ = 0;
-  // Where it sends the difference: what was sent.
+  // The ranges that were sent, where it sends the difference.
   ExtentSet sent_{DirtyMap::kExtentsMax};
   std::optional<uint64_t> truncate_;
   PushResult result_;

@@ -211,7 +211,7 @@ class Resyncer {
                : StrCat("closed as cut ", CutText(record_->cut), ", version ", record_->version);
   }
 
-  // They are the same: nothing but the record, and who writes the file, is to be changed.
+  // The two sides are equal: only the record and the file's origin change.
   absl::Status Mend() {
     outcome_.action = ResyncAction::kEqual;
     if (request_.from == Side::kUndecided && !IsSameOrigin(here_, server_.origin())) {

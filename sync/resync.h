@@ -49,8 +49,8 @@ struct ResyncOutcome {
   uint64_t received_bytes = 0;  // of the file, from the server
   uint64_t digest_bytes = 0;
   // With kFetch and kEqual, Side::kRemote: the server's version was cut while a writer had the file
-  // open, and the local file has the superblock of a closed one now; so has `version`, unless a
-  // note has said that it could not be.
+  // open. The local file has the superblock of a closed file now. So has `version`, unless a note
+  // has said that this was not possible.
   bool superblock_closed = false;
 };
 
@@ -65,10 +65,10 @@ struct ResyncOutcome {
 //         others               as the calls to the server.
 absl::StatusOr<ResyncOutcome> Resync(Context& context, const ResyncRequest& request);
 
-// After a local file was made the server's newest version, but for the superblock of a closed file
-// (sync/closed_record.h): the server's becomes the same, so that its head is a file that opens.
-// Where that cannot be, as without the right to write, a note says so, and the next program that
-// changes the file sends it. Of `request` the record is read anew, and `from` does not matter.
+// For a local file that equals the server's newest version but for the superblock of a closed file
+// (sync/closed_record.h). Sends that superblock, so that the server's head is a file that opens.
+// Where that is not possible, as without the right to write, a note says so. The next program that
+// changes the file then sends it. Of `request` the record is read anew, and `from` does not matter.
 std::optional<ResyncOutcome> SendClosedSuperblock(Context& context, ResyncRequest request);
 
 }  // namespace h5mirror::tools

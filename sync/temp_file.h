@@ -35,7 +35,7 @@ class TempFile {
 
   // The same, and HDF5's lock on the file until this is destroyed, so that nobody writes it before
   // its record says what it is. Returns what it is under its name.
-  // kAborted: somebody who heeds no locks has changed or replaced it already.
+  // kAborted: a program that heeds no locks has changed or replaced it already.
   absl::StatusOr<FileStat> CommitLocked(Existing existing);
 
  private:

@@ -64,7 +64,7 @@ class Checker {
     result_.differing.clear();
     result_.all_listed = true;
     is_origin_ = IsSameOrigin(here, server_.origin());
-    // Another file, perhaps a copy, is as it is whoever writes the original.
+    // Another file, perhaps a copy, does not change with the original.
     result_.live = server_.has_lease() && is_origin_;
     return result_.live ? CompareLive() : CompareClosed(file);
   }

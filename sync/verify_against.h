@@ -42,12 +42,13 @@ struct CheckResult {
   std::string not_recorded;
 };
 
-// Takes no lock on the file, so that no program that wants to write it is kept out: it looks at
-// times instead, and does it once more where the file changed.
-// Errors: kNotFound no such file; kAborted it kept changing without a mirrored writer, or programs
-// kept
-//         opening and closing it; others as
-//         the calls to the server.
+// Takes no lock on the file, so that it keeps out no program that wants to write. It looks at times
+// instead, and compares once more where the file changed.
+//
+// Errors: kNotFound  no such file.
+//         kAborted   it kept changing without a mirrored writer, or programs kept opening and
+//                    closing it.
+//         Those of the calls to the server.
 absl::StatusOr<CheckResult> VerifyAgainst(Context& context, const CheckRequest& request);
 
 }  // namespace h5mirror::tools

@@ -176,7 +176,7 @@ def _subscribers(pyplot, report):
     return figure
 
 
-# {figure: (the results that it is of, who draws it)}
+# {figure: (the results that it shows, the function that draws it)}
 _FIGURES = {"tables": ("tables", _tables), "cost": ("tables", _cost), "latency": ("latency", _latency),
             "reading": ("reading", _reading), "scans": ("scans", _scans), "crowd": ("crowd", _crowd),
             "subscribers": ("subscribers", _subscribers)}

@@ -1,4 +1,4 @@
-"""Who follows a file while it is written. Each kind is a function that starts one as a process."""
+"""The followers of a file while it is written. Each kind is a function that starts one as a process."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Follows a file until its writer is done, and looks at each cut as somebody would who plots it.
+"""Follows a file until its writer is done, and looks at each cut as a plotting program would.
 
     follower.py URL
 

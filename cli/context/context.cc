@@ -49,8 +49,8 @@ absl::StatusOr<rpc::ClientOptions> Context::Options(const FileArg& file) const {
   return Resolve(settings);
 }
 
-// Whoever can write beside a file could have its record name a server that collects tokens and
-// data.
+// A user with the right to write beside a file could make its record name a server that collects
+// tokens and data.
 absl::Status Context::CheckOwnServer(const FileArg& file) const {
   const auto is_this = [&](const std::string& own) { return IsSameServer(own, file.server); };
   const std::vector<std::string>& more = flags_.own_servers;

@@ -30,7 +30,7 @@ bool HasHistoryBeside(const std::string& path) {
   return std::filesystem::exists(RecordDirectory(path) / "index", error);
 }
 
-// Who replaces a file by its link's path would replace the link.
+// A rename over the link's path would replace the link, not the file.
 absl::StatusOr<std::string> FollowLink(const std::string& path) {
   std::error_code error;
   std::filesystem::path real = path;

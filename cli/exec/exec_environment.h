@@ -30,11 +30,13 @@ struct ExecEnvironmentRequest {
 // The value of a variable; empty where it is not set.
 using GetEnvironment = absl::FunctionRef<std::string(const char* name)>;
 
-// What to change for a program to be mirrored. The user's own HDF5_PLUGIN_PATH and LD_AUDIT
-// stay, behind ours; an HDF5_DRIVER_CONFIG for h5mirror is kept unless `config` replaces it.
-// Paths become absolute, because programs change their directory.
-// kInvalidArgument: flags beside a config that is a file, a value with a ';' in it, a tick below
-//                   10 ms or above 24 h, or ticks beside another connector of the user's.
+// The changes of the environment that mirror a program. The user's own HDF5_PLUGIN_PATH and
+// LD_AUDIT stay, behind ours; an HDF5_DRIVER_CONFIG for h5mirror is kept unless `config` replaces
+// it. Paths become absolute, because programs change their directory.
+//
+// Errors: kInvalidArgument  flags beside a config that is a file; a value with a ';' in it;
+//                           a tick below 10 ms or above 24 h; ticks beside another connector of
+//                           the user's.
 absl::StatusOr<EnvironmentChanges> ExecEnvironment(const ExecEnvironmentRequest& request,
                                                    GetEnvironment get);
 

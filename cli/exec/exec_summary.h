@@ -7,9 +7,11 @@
 
 namespace h5mirror::tools {
 
-// On standard error: a table of the files that have a server, at most 100, those that need a look
-// first; then lines for files that were left out, at most 20, for lost writers, and for libraries
-// without the plugin. What is cut short says so.
+// Prints on standard error:
+//   - a table of the files that have a server: at most 100, those that need a look first
+//   - a line for each file that was left out: at most 20
+//   - lines for lost writers, and for libraries without the plugin
+// A list that is cut short says so.
 void Summarize(Context& context, const ExecReport& report);
 
 }  // namespace h5mirror::tools

@@ -10,8 +10,8 @@
 
 namespace h5mirror::tools {
 
-// Prints nothing where errors do not go to a terminal, or where the work takes less than
-// half a second: "run.h5  1 GiB of 4 GiB (25 %)  80 MiB/s  38 s left". Of one file of a
+// Prints a line such as "run.h5  1 GiB of 4 GiB (25 %)  80 MiB/s  38 s left". Prints nothing where
+// errors do not go to a terminal, or where the work takes less than half a second. For a file of a
 // Streams::batch the line is that of the batch. Not thread-safe. `streams` must outlive it.
 class Progress {
  public:

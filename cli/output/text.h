@@ -23,7 +23,8 @@ std::string LocalTime(absl::Time time, absl::TimeZone zone);
 // version. Empty for an infinite time.
 std::string UtcTime(absl::Time time);
 
-// Who made a version: the authenticated user, or the claimed one, marked; "-" where nobody says.
+// The user that made a version: the authenticated user, or the claimed one, marked; "-" where
+// neither is known.
 std::string UserOf(const v1::Version& version);
 
 // Columns that UTF-8 text takes, one for each code point.

@@ -29,9 +29,9 @@ class StopSignal {
   std::array<struct sigaction, 3> before_{};
 };
 
-// Work that may be broken off anywhere. While this lives, the first of the signals that StopSignal
-// notes leaves it `seconds`; then the program says `last_words` on standard error and ends by that
-// signal, as a second one ends it. One at a time.
+// Work that may be broken off anywhere. While this lives, the first of StopSignal's signals leaves
+// the work `seconds`. Then the program says `last_words` on standard error and ends by that signal.
+// A second signal ends it at once. One at a time.
 class BreakableWork {
  public:
   // `last_words` must outlive it.

@@ -48,19 +48,19 @@ class FakeServer {
   v1::Version AddVersion(const std::string& name, const std::string& content,
                          const std::string& comment = "");
   void SetLease(const std::string& name, const std::string& program);
-  // What the holder of a lease has written at its next cuts; called for each one.
+  // Gives the file's bytes at the next cuts of the lease's holder; called for each cut.
   void SetNextCut(std::function<std::string()> next_cut);
   void SetOrigin(const std::string& name, const v1::Origin& origin);
   void SetHistoryNotice(const std::string& name, const std::string& notice);
-  // What it says of how the file stands to its local one.
+  // The state of the mirror that the server reports for the file.
   void SetMirrorState(const std::string& name, v1::MirrorState mirror_state);
   void SetRights(const std::vector<std::string>& rights);
   // The next cut's number.
   void SetCutNumber(int64_t cut);
   // Versions are of this time from now on.
   void SetTime(absl::Time time);
-  // Runs before each call of that name is answered, by the server's threads; what is not OK is the
-  // answer. Of MirrorFile: "Barrier", for each one.
+  // The server's threads run `hook` before they answer a call of that name. An error of the hook is
+  // the answer. Of MirrorFile: "Barrier", for each one.
   void On(const std::string& call, std::function<grpc::Status()> hook);
   // The next reads send one damaged piece.
   void DamageReads();

@@ -34,16 +34,16 @@ struct EachFileExtras {
   std::function<FileOutcome(int failed)> summary;
 };
 
-// What is done with one mirror of one file. Called by several threads at once where jobs > 1, each
+// The work on one mirror of one file. Called by several threads at once where jobs > 1, each
 // with a context of its own.
 using FileTurn = std::function<absl::StatusOr<FileOutcome>(
     Context& context, const std::string& local, const FileArg& mirror)>;
 
 // Calls `turn` for each mirror of each file, or the one of --server, and tells what it returns, in
-// the order of the files. One's error does not keep the others from their turn, but for
-// kUnavailable, for which the rest of that server's would wait in vain too; the first one's code is
-// the program's, and is returned. The error of an only file with one mirror is the verb's own.
-// Where a file has several, what is told begins with the server.
+// the order of the files. After an error the other mirrors still get their turn. Only after
+// kUnavailable the rest of that server's are left out: they would wait in vain too. Returns the
+// code of the first error, which is the program's. The error of an only file with one mirror is the
+// verb's own. Where a file has several mirrors, each message begins with the server.
 absl::StatusOr<int> ForEachMirror(Context& context, const std::vector<std::string>& locals,
                                   const FileTurn& turn, const EachFileExtras& extras = {});
 

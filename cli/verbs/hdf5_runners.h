@@ -1,5 +1,5 @@
-// What the CLI's verbs want of HDF5, which only the helper program h5mirror-diff links: the CLI
-// knows the flags, and starts the helper in its place with the same command line.
+// The parts of the CLI's verbs that need HDF5. Only the helper program h5mirror-diff links HDF5:
+// the CLI knows the flags, and starts the helper in its place with the same command line.
 #ifndef H5MIRROR_CLI_VERBS_HDF5_RUNNERS_H_
 #define H5MIRROR_CLI_VERBS_HDF5_RUNNERS_H_
 

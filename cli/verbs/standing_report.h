@@ -38,7 +38,7 @@ StandingReport JudgeStanding(const std::string& local, const LocalRecord& record
                              const std::optional<v1::FileStatus>& server,
                              const std::string& address);
 
-// What the record and the local file alone say, where the server cannot be asked.
+// The report from the record and the local file alone, where the server cannot be asked.
 StandingReport JudgeRecord(const std::string& local, const LocalRecord& record,
                            const std::optional<FileStat>& stat);
 

@@ -195,8 +195,8 @@ absl::Status FindOldFile(Plan& plan) {
   return absl::OkStatus();
 }
 
-// Who takes another machine's file over tells the server so: known before the local file is
-// replaced.
+// A recovery that takes over another machine's file tells the server so, which takes a right. The
+// right is checked before the local file is replaced.
 absl::Status CheckRight(const Plan& plan) {
   if (!plan.is_newest() || plan.is_here()) return absl::OkStatus();
   H5M_ASSIGN_OR_RETURN(const bool may_administer, MayAdminister(*plan.client));
@@ -309,7 +309,7 @@ absl::Status TellServer(const Plan& plan, const Outcome& outcome) {
   v1::RecordCheckRequest check;
   check.set_name(plan.arg.name);
   check.set_version(plan.version.version());
-  // The file is right without it, and who may only read can recover.
+  // The file is right without it, and a user with only the right to read can recover.
   static_cast<void>(plan.client->RecordCheck(check));
   return absl::OkStatus();
 }

@@ -32,7 +32,8 @@ constexpr absl::Duration kCallTime = absl::Minutes(1);
 constexpr absl::Duration kGrace = absl::Seconds(10);
 // Between two tries at a server that is away.
 constexpr absl::Duration kRetry = absl::Seconds(1);
-// After a line; who was stopped (SIGSTOP) while he worked on it has not worked as long as it took.
+// The longest pause after a line. A program that was stopped (SIGSTOP) amid a line has worked for
+// less time than passed.
 constexpr absl::Duration kPauseMax = absl::Seconds(10);
 // A server that starts again knows of no writer, and after a kill not of a file without a durable
 // cut. A writer that lives tries twice a second: it is back by then.

@@ -21,7 +21,8 @@
 namespace h5mirror::vfd {
 namespace {
 
-// Who has the lease while `open` is there writes, most likely, or puts the file in order.
+// While the mark `open` is there, the holder of the lease most likely writes, or it puts the file
+// in order.
 constexpr absl::Duration kPatience = absl::Milliseconds(200);
 
 OpenWriter* Of(H5mEmbedded* file) { return reinterpret_cast<OpenWriter*>(file); }

@@ -110,7 +110,7 @@ void OpenWriters::ChildAfterFork() {
   CountFork();
   store::EmbeddedLease::ChildAfterFork();
   usable_ = usable_ && was_still_;
-  if (!locked_) return;  // For ever: whoever holds the lock is not here.
+  if (!locked_) return;  // For ever: its thread is not in the child.
   // Never destroyed: their threads are not here, and their files are the parent's.
   static auto* const inherited = new std::vector<std::unique_ptr<OpenWriter>>;
   for (auto& [path, open] : writers_) {

@@ -236,7 +236,7 @@ absl::Status EmbeddedWriter::EndSession(store::SessionEnd end) {
   store_.reset();
   if (!ended.ok()) return ended;
   if (!closed.ok()) return closed;
-  // Only who waits for a cut hears that it failed in the background.
+  // A cut that failed in the background is reported only to a caller that waits for it.
   absl::MutexLock durable_lock(&durable_->mutex);
   if (durable_->cut >= last_cut_) return absl::OkStatus();
   if (!durable_->error.ok()) return durable_->error;

@@ -30,11 +30,12 @@ struct OutsideChange {
 using AskDigests =
     absl::FunctionRef<absl::StatusOr<v1::Version>(const v1::DigestFileRequest&, rpc::DigestSink)>;
 
-// Compares `file` with the newest version of `name`: blocks of 1 MiB, then blocks of 4 KiB within
-// those that differ, and blocks of 512 bytes where a user block ends within one. Once `is_late` is
-// true, the rest of the file counts as changed unread. Errors: kFailedPrecondition  that version is
-// not of the cut `cut`.
-//         those of `ask`, and of reading the file.
+// Compares `file` with the newest version of `name`. First it compares blocks of 1 MiB, then blocks
+// of 4 KiB within those that differ. Where a user block ends within one, it compares blocks of 512
+// bytes. Once `is_late` is true, the rest of the file counts as changed unread.
+//
+// Errors: kFailedPrecondition  that version is not of the cut `cut`.
+//         Those of `ask`, and of reading the file.
 absl::StatusOr<OutsideChange> FindOutsideChange(const std::string& name, int64_t cut,
                                                 const FileReader& file, AskDigests ask,
                                                 absl::FunctionRef<bool()> is_late);

@@ -9,7 +9,7 @@
 namespace h5mirror::vfd {
 namespace {
 
-// Somebody may listen there, and it is one who may speak for the agent.
+// Whether the path is a socket that this process may connect to, and so may hold the agent.
 bool IsTrustedSocket(const std::string& path) {
   struct stat info {};
   if (stat(path.c_str(), &info) != 0 || !S_ISSOCK(info.st_mode)) return false;

@@ -80,7 +80,8 @@ void Session::CopyOut(Extent extent) {
   // Reading is local and short; it is never waited for long.
   while (!not_read()) host_.Await(mutex_, not_read, absl::InfiniteFuture());
   if (!queue_.has_closed()) return;
-  // Who chose to wait for the server waits while it takes the data; else one deadline holds for it.
+  // A program that chose to wait for the server waits while the server takes the data. Otherwise
+  // one deadline holds for all of it.
   const absl::Time since = host_.Now();
   const absl::Time deadline = since + Patience();
   const bool waits_for_room = program_clock_.rides_out();

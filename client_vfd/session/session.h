@@ -157,7 +157,7 @@ struct SessionConfig {
   // A change by a program without the driver becomes a version first, where nothing speaks against
   // it (session_outside.cc). The caller holds the file's lock.
   bool adopts_outside_change = false;
-  // What the program changed since its open is in the file already, which is consistent now.
+  // The file already has the program's changes since its open, and is consistent now.
   bool is_written = false;
   void (*notify)(void*, const H5mEvent*) = nullptr;
   void (*release)(void*) = nullptr;

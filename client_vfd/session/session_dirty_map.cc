@@ -61,7 +61,7 @@ std::optional<DirtyMap> Session::MakeDirtyMap() const {
   const StreamClaim claim = base_.ClaimIfLost(queue_.last_seq(), link_.ever_opened());
   if (claim.base_cut < 0) return std::nullopt;
   DirtyMap map;
-  // The same for all maps of one close: who finds a newer one than the record tells of may use it.
+  // The same for all maps of one close: a program may use a map that is newer than the record says.
   map.id = record_.names_map() ? record_.value().dirty_map_id : host_.RandomId();
   map.file_id = record_.value().file_id;
   map.base_cut = claim.base_cut;

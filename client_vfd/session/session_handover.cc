@@ -18,7 +18,7 @@ bool Session::LostFile() {
 }
 
 std::optional<Handover> Session::HandOver(const LocalFacts& facts, Handing handing) {
-  if (config_.remote) return std::nullopt;  // Who comes next goes on from what the server has.
+  if (config_.remote) return std::nullopt;  // The next session goes on from the server's bytes.
   absl::MutexLock lock(&mutex_);
   if (handing == Handing::kNow) FollowPredecessor(handing);
   const bool as_closed = closing_.stat() && *closing_.stat() == facts.stat_at_open;
@@ -114,8 +114,8 @@ void Session::FollowPredecessor(Handing handing) {
   if (waited) ClaimClosed();
 }
 
-// Who opens the file next, in any program, has to find what this session and the one before, which
-// is still to be answered, have changed, and what it is the difference to.
+// The next open of the file, in any program, must find the changes of this session and of the one
+// before, which the server has not answered yet. It must also find the base of these changes.
 void Session::ClaimToClose() {
   if (!WaitsToClaim()) return;
   std::optional<Handover> from;

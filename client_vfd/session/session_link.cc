@@ -421,7 +421,7 @@ void Session::OnTimer() {
     progress_.NotePending(queue_.pending_bytes() > 0 || !all_durable, now);
     pump = KeepInTouch(now);
     if (pacing_.held_back() && link_.is_open() && outbox_.is_idle()) {
-      Progress();  // It is we who wait, for the bandwidth to allow more.
+      Progress();  // The client itself waits, until the bandwidth allows more.
       stream_clock_.Excuse(now);
       pump = true;
     }

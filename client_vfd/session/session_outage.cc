@@ -210,8 +210,8 @@ void Session::AwaitHandedOver() {
   if (waited == Waited::kReached) program_clock_.OnHandedOver(host_.Now(), Patience());
 }
 
-// Who opens the file from now on goes on from the close that is on its way, or sends what was left,
-// whatever becomes of this program.
+// The next open goes on from the close that is on its way, or sends the bytes that were left. That
+// holds whatever becomes of this program.
 void Session::NoteUnconfirmed() {
   if (!succession_.is_claimed() || life_.done() || !collecting()) return;
   // The server may lose a cut that it does not know to be durable, or never get it.

@@ -104,8 +104,8 @@ void Session::TakeOutsideIn() {
   outside_.Send(asked_.ticket, change.changes.extents.byte_count());
 }
 
-// Who is killed from here on leaves a file that is ahead of the server by what a map names, as
-// after a close that was not answered: the next open finds out whether the version was made.
+// If the program is killed from here on, a dirty map names the bytes that the server lacks, as
+// after a close that was not answered. The next open finds out whether the version was made.
 void Session::NoteOutside() {
   const Changes changes = queue_.open_changes();
   DirtyMap map;

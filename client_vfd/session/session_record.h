@@ -73,7 +73,7 @@ class SessionRecord {
   // False: it is the same already.
   bool SetFileId(const Bytes16& file_id);
 
-  // What was found at another place of the file is removed there.
+  // Removes the record that was found at another place of the file.
   void ForgetElsewhere();
   bool is_renamed() const { return !value_.renamed_from.empty() || former_place_; }
   void ForgetRename() { value_.renamed_from.clear(); }

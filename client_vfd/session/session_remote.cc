@@ -1,7 +1,6 @@
-// A session without a local file (mode=remote): what it sends lies in a spool, which holds what the
-// program has written and nothing else. There is no record and no dirty map, and nobody who could
-// bring what is missing later: what is not acknowledged when the file is closed is given up, and
-// the close says so.
+// A session without a local file (mode=remote) sends from a spool, which holds only the bytes that
+// the program has written. There is no record and no dirty map, so missing bytes cannot be sent
+// later. The close gives up all that the server has not acknowledged, and says so.
 #include <algorithm>
 #include <utility>
 
@@ -11,7 +10,7 @@
 namespace h5mirror::vfd {
 namespace {
 
-// For another writer to go, who may be closing the file just now.
+// The wait for another writer to go: it may be closing the file just now.
 constexpr absl::Duration kBusyPatience = absl::Seconds(1);
 
 }  // namespace

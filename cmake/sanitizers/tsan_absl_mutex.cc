@@ -153,7 +153,7 @@ bool CondVar::WaitWithDeadline(Mutex* mutex, Time limit) {
   return Call(next, Before::kReleases, After::kAcquires, this, mutex, mutex, limit);
 }
 
-// Who finds it notified takes no lock: the library reads an atomic of its own.
+// A thread that finds it notified takes no lock: the library reads an atomic of its own.
 void Notification::Notify() {
   static auto* const next = Next<void(void*)>("12Notification6NotifyEv");
   Call(next, Before::kReleases, After::kNotHeld, this, this);

@@ -114,8 +114,8 @@ absl::Status Refused(const std::string& name, std::string_view why) {
              "--discard ", name, " sets it aside and keeps the file as it is"));
 }
 
-// Who may write the head may say what becomes of it, and nobody else who can make a directory
-// beside it.
+// Only a user with the right to write the head may decide its content. The right to make a
+// directory beside it is not enough.
 absl::Status CheckOwner(EnvTree& tree, const std::string& name, EnvFile& journal) {
   const absl::StatusOr<uint32_t> owner = journal.Owner();
   if (absl::IsUnimplemented(owner.status())) return absl::OkStatus();
@@ -175,8 +175,9 @@ std::string RetiredNotice(const std::string& name, const JournalCut& cut) {
                 cut.comment, "): that edit is given up, and the file stays as it is");
 }
 
-// Which way the head goes, where it lies between the two cuts. Who puts the file of before in its
-// place wants no edit of it to be finished; back goes a copy, too.
+// Checks the way for a head that lies between the two cuts. A file with another inode is not
+// brought forward: a user who put the former file back wants no edit finished. Such a copy may
+// still go back.
 absl::StatusOr<JournalWay> CheckHead(EnvFile& head, const std::string& name, const FileStat& stat,
                                      const JournalLeft& left, JournalWay way) {
   if (stat.inode != left.cut.inode && way != JournalWay::kBack) return IsAnother(name);
@@ -195,7 +196,7 @@ absl::Status RemoveIfThere(EnvTree& tree, const std::string& name) {
   return absl::IsNotFound(removed) ? absl::OkStatus() : removed;
 }
 
-// The mark goes last: who looks for it finds the journal.
+// The mark goes last: a reader that finds no mark finds no journal either.
 absl::Status RemoveJournal(EnvTree& tree, const std::string& name) {
   H5M_RETURN_IF_ERROR(RemoveIfThere(tree, FileName(name, "journal")));
   return RemoveIfThere(tree, FileName(name, "open"));

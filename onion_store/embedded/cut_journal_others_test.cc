@@ -115,7 +115,7 @@ TEST_F(CutJournalTest, AHeadThatChangedWhileItWasEditedIsLeftAlone) {
   EXPECT_EQ(ContentOf(*tree, "x.h5"), before_ + "theirs");
 }
 
-// Whoever opens the file next must not undo what its owner did.
+// The next program that opens the file must not undo the owner's work.
 TEST_F(CutJournalTest, AHeadThatWasPutBackStaysSo) {
   for (const int survive : {3, 4}) {
     SCOPED_TRACE(survive);

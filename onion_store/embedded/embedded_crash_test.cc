@@ -93,7 +93,8 @@ void Check(FaultEnv& env, Promises& promises, CutNumber needed) {
   EXPECT_GE(info->durable_cut, needed);
   const std::string& newest = promises.golden[info->durable_cut];
   EXPECT_TRUE(HeadOf(env) == newest) << "the head is not cut " << info->durable_cut;
-  // Who reads the plain file must have been told; what was not cut may lie behind its end.
+  // Without a mark that warns its readers, the plain file must hold the newest cut. Uncut bytes may
+  // lie behind its end.
   EXPECT_TRUE(unclean || plain.substr(0, newest.size()) == newest) << "no mark, and another head";
   const auto versions = (*file)->ListVersions({}, 1000);
   ASSERT_TRUE(versions.ok());

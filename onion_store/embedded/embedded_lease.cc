@@ -38,7 +38,7 @@ std::filesystem::path RootAbove(std::filesystem::path directory) {
   }
 }
 
-// Who has the lease, as he wrote it into the lock: "pid 7\nhost h\nprogram p\nsince T\n".
+// The holder of the lease, as it wrote itself into the lock: "pid 7\nhost h\nprogram p\nsince T\n".
 struct Holder {
   std::string pid, host, program, since;
 
@@ -65,7 +65,7 @@ struct Holder {
   }
 };
 
-// Those who read versions, for a fork. Never destroyed: programs fork until the end.
+// The leases that read versions, for a fork. Never destroyed: programs fork until the end.
 struct Readers {
   absl::Mutex mutex;
   std::set<EmbeddedLease*> leases ABSL_GUARDED_BY(mutex);
@@ -159,7 +159,7 @@ absl::Status EmbeddedLease::TakeNow(const std::string& program, JournalWay way) 
     }
   }
   absl::StatusOr<std::unique_ptr<EnvLock>> lock = absl::NotFoundError("");
-  // Whoever gave up a history that nothing was kept in may remove it between the two calls.
+  // A process that gave up an empty history may remove it between the two calls.
   for (int i = 0; i < kMakeAttempts && absl::IsNotFound(lock.status()); ++i) {
     if (kind_ == LockKind::kExclusive) H5M_RETURN_IF_ERROR(MakeHistory());
     lock = tree_->Lock(lock_name, kind_);
@@ -176,7 +176,7 @@ absl::Status EmbeddedLease::TakeNow(const std::string& program, JournalWay way) 
   // What a crash left of a cut of a file without history.
   const HeadMoved moved = is_mirrored_ ? NoteMovesOf(directory_ / name_) : nullptr;
   absl::Status settled = SettleJournal(*tree_, name_, way, moved, &notice_);
-  if (!settled.ok()) Release();  // Who asks again must not meet himself.
+  if (!settled.ok()) Release();  // The next try must not meet this lock.
   return settled;
 }
 

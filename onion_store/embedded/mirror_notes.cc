@@ -14,7 +14,8 @@
 namespace h5mirror::store {
 namespace {
 
-// Later than any time that the record had: who wrote it last leaves it alone from now on.
+// The time is later than any that the record had. So the program that wrote the record last leaves
+// it alone from now on.
 absl::Status WriteNow(const RecordPlace& place, LocalRecord record) {
   record.since = std::max(absl::Now(), record.since + absl::Nanoseconds(1));
   return WriteLocalRecord(place, record);

@@ -195,7 +195,8 @@ absl::StatusOr<std::unique_ptr<ChangeReader>> FileImpl::OpenChanges(VersionNumbe
       if (layer->cut > older && layer->cut <= newer) layers.push_back(layer);
     }
   }
-  // Only now: who applies a cut has put the rows there before it leaves the layers.
+  // The rows are read after the layers: an apply puts a cut's rows there before the cut leaves
+  // the layers.
   RowChanges rows(index, from_info.generation, std::min(from_info.version, to_info.version),
                   std::max(from_info.version, to_info.version), files_.page_size_bytes());
   H5M_RETURN_IF_ERROR(rows.Load(kRowsMax));

@@ -9,7 +9,7 @@
 //   file_rollback.cc, file_prune.cc, file_stats.cc, file_verify.cc, file_outside.cc,
 //   file_oversize.cc, file_metadata.cc
 //
-// What it knows and decides is in objects of their own, each with a test:
+// Its state and its decisions are in objects of their own, each with a test:
 //
 //   WorkLock                 which thread makes durable, applies, prunes, rolls back, verifies
 //   WriterSession            which writer has the lease, and whether it failed
@@ -259,7 +259,7 @@ class FileImpl final : public File,
   // `index`: null before the first durable cut.
   absl::StatusOr<CommitPlan> PlanBatch(const Batch& batch, VersionIndex* index)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
-  // One transaction of the index, after SyncBatch(). Then tells those who wait.
+  // One transaction of the index, after SyncBatch(). Then tells the waiting callers.
   absl::Status CommitBatch(const Batch& batch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
   struct Answer {
     std::function<void(absl::StatusOr<DurableCut>)> on_durable;
@@ -299,7 +299,7 @@ class FileImpl final : public File,
   }
   // The newest cut as it is to be pinned.
   std::shared_ptr<PinnedCut> NewPin() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Forgets the pin of `cut`; who still holds it finds it expired.
+  // Forgets the pin of `cut`. A reader that still holds the pin finds it expired.
   void DropPin(CutNumber cut, Trash* trash) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Merges the layers on both sides of `cut`, which is no longer pinned.
   void MergeAt(CutNumber cut) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -155,8 +155,8 @@ absl::Status FileImpl::RevertSaved(const VersionInfo& target) {
   }
 }
 
-// `runs` are all of one block. Their bytes are read now: who asks for a version that is damaged
-// must be told before it becomes the newest.
+// `runs` are all of one block. Their bytes are read now: a damaged version must fail here, before
+// it becomes the newest.
 absl::Status FileImpl::RevertBlock(const VersionInfo& target, absl::Span<const PageRun> runs,
                                    std::vector<Revert>* reverts) {
   const uint32_t page_bytes = files_.page_size_bytes();

@@ -169,7 +169,7 @@ absl::StatusOr<CutNumber> FileImpl::Cut(
 }
 
 absl::Status FileImpl::AwaitFreeNumber() {
-  // The mark moves with every durable cut; who is faster than 65536 cuts in between waits.
+  // The mark moves with every durable cut. A writer that makes 65536 cuts in between waits.
   if (cuts_.next + kReserveMargin < row_.cut_reserved) return absl::OkStatus();
   for (const LayerPtr& layer : cuts_.layers) layer->due = absl::InfinitePast();
   Post(absl::InfinitePast());

@@ -1,4 +1,5 @@
-// What the jobs of a file, which go on step by step, need of it: estimates, prunes, verifications.
+// The sides of a file that its jobs use: estimates, prunes, verifications. A job goes on step by
+// step.
 // Each is one narrow side of FileImpl, and keeps the file while the job is there.
 #ifndef H5MIRROR_ONION_STORE_JOBS_JOB_SOURCES_H_
 #define H5MIRROR_ONION_STORE_JOBS_JOB_SOURCES_H_
@@ -34,7 +35,7 @@ class PruneSource {
   virtual ~PruneSource() = default;
 
   virtual const HistoryFiles& files() const = 0;
-  // Each step has it; what is below is called with it.
+  // Each step holds it, also while it calls the members below.
   virtual WorkLock& work_lock() = 0;
   virtual absl::Status dead() = 0;  // as above
   // The file's row as the index has it, and as it has it now.
@@ -59,7 +60,7 @@ class VerifySource {
   virtual ~VerifySource() = default;
 
   virtual const HistoryFiles& files() const = 0;
-  // Each step has it; what is below is called with it.
+  // Each step holds it, also while it calls the members below.
   virtual WorkLock& work_lock() = 0;
   virtual absl::Status dead() = 0;  // as above
   virtual FileRow row() = 0;        // as above

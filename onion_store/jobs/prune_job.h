@@ -3,7 +3,7 @@
 //   drops versions, moves rows --> surveys segments, seals the newest --> copies and removes them
 //     --> removes generations --> shrinks the index --> done
 //
-// What is left to do is found anew by each job, so that none needs the one before.
+// Each job finds the remaining work anew, so that none needs the job before.
 #ifndef H5MIRROR_ONION_STORE_JOBS_PRUNE_JOB_H_
 #define H5MIRROR_ONION_STORE_JOBS_PRUNE_JOB_H_
 

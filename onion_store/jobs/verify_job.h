@@ -33,7 +33,7 @@ class VerifyJobImpl final : public VerifyJob {
   // One step of the phase. False: it is over.
   absl::StatusOr<bool> RunPhase() ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
   absl::Status CheckIndex() ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
-  // What is durable and not in the head has no other copy.
+  // Checks the stage: its durable cuts that are not in the head have no other copy.
   absl::Status CheckStage() ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
   void ReportIndex(std::string message);
 

@@ -58,9 +58,11 @@ class TimeKeeper final : public Env {
   // The machine's clock agrees with this one, but for drift.
   void Agree(absl::Time machine, absl::Duration since, Told* told)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Whether to believe the machine's clock although this one shows another time, `here`. True if it
-  // went back, but not below floor_; if it went on from an impossible time, as NTP sets it after a
-  // start without a battery; and if it went on by a span that is possible.
+  // Whether to believe the machine's clock although this one shows another time, `here`. True if
+  // the machine's clock
+  //   - went back, but not below floor_;
+  //   - went on from an impossible time, as NTP sets it after a start without a battery; or
+  //   - went on by a span that is possible.
   bool IsBelieved(absl::Time machine, absl::Time here) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Goes on with the machine's clock, which expires nothing until it has been looked at for a time.
   void Believe(absl::Time machine, absl::Time here, absl::Duration since, Told* told)

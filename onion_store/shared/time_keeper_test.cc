@@ -159,7 +159,7 @@ TEST_F(TimeKeeperTest, AFirstStartWithAWrongClockIsMendedWhenItIsSet) {
     EXPECT_FALSE(keeper_->Doubt().empty());
     Run(2 * kDay);
     EXPECT_THAT(keeper_->Doubt(), IsEmpty());
-    // From now on it is known: who sets it back to before that is not believed.
+    // From now on the time is known: a clock set back to before it is not believed.
     machine_ = absl::FromUnixSeconds(1'704'067'300);
     EXPECT_EQ(keeper_->Now(), right + 2 * kDay);
   }

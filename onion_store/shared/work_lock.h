@@ -1,11 +1,11 @@
-// The right to change what the disk holds of one file beyond a writer's bytes.
+// The right to change one file's bytes on the disk, other than by a writer's writes.
 //
 //   background, rollback, new origin, one step of a prune or a verification   WorkTurn
 //   open, close, move, keep                                                   absl::MutexLock
 //
 // A thread has it over I/O and syncs, so others wait for seconds. Threads that come in turn get it
-// in the order in which they came: without turns, the background of a file that is written without
-// a pause, or a prune, would take the lock again before a waiting thread wakes up.
+// in the order in which they came. Without turns, a prune, or the background of a file that is
+// written without a pause, would take the lock again before a waiting thread wakes up.
 //
 //   LockInTurn() --> waits for the turn --> waits for the lock --> has it; the next one's turn
 //                    |<------------- is_wanted() ------------->|

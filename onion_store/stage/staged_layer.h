@@ -84,7 +84,7 @@ class StagedLayer {
   void ResolveMap(Extent want, std::vector<Extent>* rest, std::vector<Piece>* found) const;
   absl::Status ResolveRun(const Run& run, std::vector<Extent>* wanted,
                           std::vector<Piece>* found) const;
-  // What is left of `want`.
+  // Returns the rest of `want`.
   std::vector<Extent> ResolveDirect(Extent want, std::vector<Piece>* found) const;
   Extent ResolveTruncated(Extent want, std::vector<Piece>* found) const;
   void Recount();

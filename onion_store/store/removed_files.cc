@@ -24,7 +24,7 @@ constexpr int kDepthMax = 8;  // of what the store itself puts there
 std::string Place(std::string_view id) { return StrCat(kDirectory, "/", id); }
 std::string InfoName(std::string_view id) { return StrCat(Place(id), "/info"); }
 
-// The directory of removed files; made by the first who needs it.
+// Makes the directory of removed files, unless it exists.
 absl::Status MakeDirectory(EnvTree& tree) {
   absl::Status made = tree.MakeDirectory(kDirectory, 0700);
   if (made.ok()) return tree.SyncDirectory(ParentOf(kDirectory));

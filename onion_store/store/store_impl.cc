@@ -114,7 +114,7 @@ absl::Status StoreImpl::Close(absl::Duration deadline) {
     file->Retire();
   }
   if (context_->kind == StoreKind::kRoot) context_->clock.Note();
-  context_->lock.reset();  // Whoever still holds a file can do nothing with it.
+  context_->lock.reset();  // A caller that still holds a file can do nothing with it.
   return status;
 }
 

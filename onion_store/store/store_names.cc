@@ -195,7 +195,7 @@ absl::StatusOr<std::string> StoreImpl::Undelete(std::string_view removal_id,
   const std::vector<std::string> names{RemovedHead(removed.id), to};
   H5M_RETURN_IF_ERROR(FinishPending(names));
   H5M_ASSIGN_OR_RETURN(const auto reservation, Reservation::Take(*this, names));
-  H5M_RETURN_IF_ERROR(GetRemoved(tree, removal_id).status());  // Whoever was first has it.
+  H5M_RETURN_IF_ERROR(GetRemoved(tree, removal_id).status());  // Another call may have been first.
   if (removed.expires <= context_->env.Now()) {
     return absl::NotFoundError(
         StrCat(removed.name, " was removed, and its retention ended at ",

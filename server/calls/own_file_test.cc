@@ -57,7 +57,7 @@ class OwnFileTest : public MirrorServerTest {
     EXPECT_TRUE(Settled("old.h5").ok());
     EXPECT_TRUE(absl::IsNotFound(Settled("new.h5").status()));
   }
-  // A version of old.h5 by whoever we are now.
+  // Makes a version of old.h5 as the user of the last Be().
   void WriteOver(const std::string& data) {
     v1::SessionOpened opened;
     auto stream = Open("old.h5", v1::INTENT_REPLACE, &opened);
@@ -86,7 +86,7 @@ TEST_F(OwnFileTest, TheWriterOfAFileMovesItByOpeningItRenamed) {
 TEST_F(OwnFileTest, AnotherWriterMovesNothing) {
   Be("bob");
   ExpectNotMoved();
-  WriteOver("bob's");  // Which makes the newest version his, and not the file.
+  WriteOver("bob's");  // Bob owns the newest version then, but not the file.
   ExpectNotMoved();
   Be("alice");
   ExpectNotMoved();  // The newest one is not hers.

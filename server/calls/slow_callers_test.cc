@@ -212,12 +212,12 @@ TEST_F(SlowCallersTest, VersionsThatNobodyReadsHoldNoThread) {
   }
   const grpc::Status status = GetServer();
   EXPECT_TRUE(status.ok()) << status.error_message();
-  EXPECT_TRUE(ReadBack("a.h5", 1) == content) << "who reads gets all of it";
+  EXPECT_TRUE(ReadBack("a.h5", 1) == content) << "a caller that reads gets all of it";
   std::string late;
   v1::ReadVersionResponse part;
   while (unread.front()->reader->Read(&part)) late += part.data();
   EXPECT_TRUE(unread.front()->reader->Finish().ok());
-  EXPECT_TRUE(late == content) << "who takes its time gets all of it";
+  EXPECT_TRUE(late == content) << "a slow caller gets all of it";
   for (const auto& call : unread) call->context.TryCancel();
 }
 

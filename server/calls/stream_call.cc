@@ -42,7 +42,7 @@ class StreamCall final : public StreamReactor {
     {
       absl::MutexLock lock(&mutex_);
       is_writing_ = false;
-      if (!next_) return;  // Who makes it sends it.
+      if (!next_) return;  // The thread that makes the next step sends it.
       step = std::move(*next_);
       next_.reset();
       is_writing_ = !is_revoked;
@@ -87,7 +87,7 @@ class StreamCall final : public StreamReactor {
     MakeSoon();
   }
 
-  // Of who has set `is_writing_`. False: the call has ended, and may be gone.
+  // Called by the thread that has set `is_writing_`. False: the call has ended, and may be gone.
   bool Send(Step step) {
     if (step.message) message_ = *std::move(step.message);
     if (!step.end) {
@@ -141,7 +141,7 @@ class StreamCall final : public StreamReactor {
   std::atomic<bool> is_cancelled_ = false;
   Callers::Ticket ticket_;  // set before anything else happens
 
-  std::unique_ptr<StreamSource> source_;  // of who makes
+  std::unique_ptr<StreamSource> source_;  // owned by the thread that makes steps
 
   absl::Mutex mutex_;
   bool is_writing_ ABSL_GUARDED_BY(mutex_) = false;

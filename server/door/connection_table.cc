@@ -158,7 +158,7 @@ void ConnectionTable::EndNewcomer(uint64_t number, Entry& entry) {
 void ConnectionTable::CutEntry(uint64_t number) {
   const auto found = entries_.find(number);
   if (found == entries_.end()) return;
-  // gRPC sees the end of the connection, and whoever watches the descriptor removes the entry.
+  // gRPC sees the end of the connection. The watcher of the descriptor then removes the entry.
   EndNow(found->second.fd.get());
   EndNewcomer(number, found->second);
 }

@@ -24,7 +24,7 @@ TEST(ReceiveWindowsTest, ManySessionsShareTheBudget) {
   EXPECT_EQ(NextWindowBytes(kWindowBytesMax, kBudgetBytes, 0), kWindowBytesMax);
 }
 
-// Whoever moves the project to another gRPC learns here that its windows want another bound.
+// This test fails when the project moves to a gRPC whose windows need another bound.
 TEST(ReceiveWindowsTest, ThisGrpcLetsItsWindowsBeBounded) {
   EXPECT_TRUE(BoundProbedWindows(kBudgetBytes)) << grpc::Version();
 }

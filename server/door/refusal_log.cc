@@ -19,7 +19,7 @@ std::string_view WithoutPort(std::string_view address) {
   return address.substr(0, address.rfind(':'));
 }
 
-// Whoever has an IPv6 address has 64 bits of them.
+// The key of a caller. A host with IPv6 has a whole /64 of addresses, so they share one key.
 std::string KeyOf(std::string_view peer) {
   if (peer.starts_with("unix")) return "unix";
   if (!peer.starts_with("ipv6:")) return std::string(WithoutPort(peer));

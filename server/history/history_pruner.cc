@@ -131,7 +131,7 @@ void HistoryPruner::NoteChecks() {
   for (const std::string& name : *names) {
     if (!Pause().ok()) return;
     const auto file = store_.OpenFile(name);
-    if (!file.ok()) continue;  // Whoever wants it is told why.
+    if (!file.ok()) continue;  // A caller that opens the file is told why.
     const auto info = (*file)->Info();
     if (info.ok() && info->last_check) metrics_.checks().Note(name, *info->last_check);
   }

@@ -327,7 +327,7 @@ TEST_F(HistoryPrunerTest, NothingGoesForItsAgeWhileTheClockIsInDoubt) {
   files_.clear();
   Must(store_->Remove("old.h5", {}, absl::Hours(24)).status());
   *machine_s += kYears;
-  clock_.SetNow(env_.Now());  // Whoever goes by the machine's.
+  clock_.SetNow(env_.Now());  // As a program that goes by the machine's clock would.
   Pruner().Round();
   EXPECT_EQ(store_->ListRemoved()->size(), 1u);
   *machine_s -= kYears;

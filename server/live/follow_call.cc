@@ -19,7 +19,7 @@ constexpr absl::Duration kGapMax = absl::Hours(1);
 }  // namespace
 
 struct FollowCall::State {
-  // What happens next, and who sees to it.
+  // The next step, and the thread or object that takes it.
   enum class Phase : uint8_t {
     kAdvancing,  // a worker
     kWriting,    // OnWriteDone()
@@ -67,7 +67,7 @@ struct FollowCall::State {
     if (early > absl::ZeroDuration()) return Sleep(self, early), false;
     self->last_time = self->environment.service.clock.Monotonic();
     self->publication = *newest;
-    self->known.reset();  // Who is slow with this one holds no other cut.
+    self->known.reset();  // A follower that is slow with this cut holds no other.
     if (!self->request.reader_id().empty()) {
       self->environment.table.PinInCall(self->publication->file(), self->publication->snapshot(),
                                         self->request.reader_id(), self->pin_id);
@@ -195,7 +195,7 @@ struct FollowCall::State {
   const FollowEnvironment environment;
   const v1::FollowFileRequest request;
 
-  // Of who advances.
+  // Owned by the thread that advances the call.
   store::CutNumber known_cut;
   std::string known_file_id;
   const SnapshotTable::CallId pin_id;

@@ -248,7 +248,7 @@ TEST_F(FollowFileTest, AStopAndACancelEndIt) {
   EXPECT_LT(absl::Now() - start, absl::Seconds(4)) << "the stop waited for its followers";
 }
 
-// His cut is not held for longer than others are.
+// The server holds the stalled follower's cut no longer than other cuts.
 TEST_F(FollowFileTest, WhoStopsReadingGoesOnWithANewerCut) {
   config_.snapshot_keep = absl::Milliseconds(200);
   Start();
@@ -272,13 +272,13 @@ TEST_F(FollowFileTest, WhoStopsReadingGoesOnWithANewerCut) {
     absl::SleepFor(absl::Milliseconds(50));
   }
   const Received received = Until(stream, newest);
-  EXPECT_TRUE(received.first.whole()) << "of the first cut he has not got all";
+  EXPECT_TRUE(received.first.whole()) << "the follower did not get all of the first cut";
   std::string all;
   for (const auto& [offset, data] : received.data) all += data;
   EXPECT_TRUE(all == bytes);
 }
 
-// Who follows the old one may not have heard yet that it is gone when others come to the new one.
+// A follower of the old file may not know yet that it is gone when others follow the new one.
 TEST_F(FollowFileTest, AFileThatIsMadeAnewIsWaitedForUntilItHasACut) {
   config_.tick_len = absl::Seconds(5);  // Until then the old one's follower is not told.
   Start();
@@ -291,7 +291,7 @@ TEST_F(FollowFileTest, AFileThatIsMadeAnewIsWaitedForUntilItHasACut) {
   ASSERT_TRUE(client_->RemoveFile(removal).ok());
   auto writer = Open("a.h5", v1::INTENT_CREATE);
   const auto of_new = client_->FollowFile(Request("a.h5"));
-  // Nobody does anything: who asked again and again would take a core.
+  // No cut comes. A call that asked again and again would take a core.
   absl::SleepFor(absl::Milliseconds(200));
   const std::clock_t before = std::clock();
   absl::SleepFor(absl::Seconds(1));

@@ -58,7 +58,7 @@ class FollowRestartTest : public FollowFileTest {
     return disk().Crash(disk().change_count(), seed);
   }
 
-  // A writer who knows that the file is at `cut`.
+  // A writer that knows that the file is at `cut`.
   std::unique_ptr<rpc::MirrorStream> GoOn(int64_t cut) {
     auto stream = client_->OpenMirrorStream();
     EXPECT_TRUE(stream.ok()) << stream.status();
@@ -246,7 +246,7 @@ TEST_F(FollowRestartTest, ABackupThatIsPutBackGivesOtherNumbers) {
       bytes.replace(offset, 2, StrCat(is_restored, seq));
       const int64_t cut = Tick(*writer, seq, kSize);
       if (is_restored) {
-        EXPECT_GT(cut, lost.back().first.snapshot().cut()) << "who waits for newer ones";
+        EXPECT_GT(cut, lost.back().first.snapshot().cut()) << "the follower waits for newer cuts";
       }
       const Received received = Until(*stream, cut);
       if (!is_restored) lost.push_back(received);
@@ -256,8 +256,8 @@ TEST_F(FollowRestartTest, ABackupThatIsPutBackGivesOtherNumbers) {
   }
 }
 
-// What a follower who comes back after each crash, before the writer or some cuts later, puts
-// together is what the server has.
+// A follower comes back after each crash, before the writer or some cuts later. The bytes that it
+// puts together equal the server's.
 TEST_F(FollowRestartTest, RandomCrashesLeaveAFollowerWithTheRightBytes) {
   const char* given = std::getenv("H5M_SEED");
   const unsigned seed = given != nullptr ? std::stoul(given) : std::random_device{}();

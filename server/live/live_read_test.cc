@@ -26,7 +26,7 @@ constexpr uint64_t kBlock = 64 << 10;
 constexpr absl::Duration kKeep = absl::Milliseconds(200);
 const std::string kMoreThanAWindow(16 * kBlock, 'a');  // of a stream
 
-// A reader who takes the first message of a call and no more.
+// A reader that takes the first message of a call and no more.
 struct Stalled {
   grpc::Status Cancel() {
     context.TryCancel();
@@ -148,7 +148,7 @@ TEST_F(LiveReadTest, TheNewestCutIsOpenedAgainForWhoNamesItsFile) {
   v1::Snapshot cut;
   ASSERT_TRUE(Read({}, 'a', nullptr, &cut).ok());
   EXPECT_EQ(Read(cut, 'a', nullptr, nullptr, "b.h5").code(), absl::StatusCode::kOutOfRange)
-      << "to who has it open a cut expires, also where there is no such file any more";
+      << "an open cut expires for its reader, also where the file has gone";
   EXPECT_EQ(cut.file_id().size(), 16);
   v1::CloseSnapshotRequest close;
   close.set_name("a.h5");
@@ -178,7 +178,7 @@ TEST_F(LiveReadTest, ReadersWhoTakeNothingKeepNobodyOut) {
   v1::ReadSnapshotResponse part;
   while (stalled.front()->reader->Read(&part)) late += part.data();
   EXPECT_TRUE(stalled.front()->reader->Finish().ok());
-  EXPECT_EQ(late, bytes) << "who takes his time gets all of it";
+  EXPECT_EQ(late, bytes) << "a slow reader gets all of it";
   for (size_t i = 1; i < stalled.size(); ++i) EXPECT_FALSE(stalled[i]->Cancel().ok());
 }
 

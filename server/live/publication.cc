@@ -62,7 +62,7 @@ CutMessages::CutMessages(std::shared_ptr<store::Snapshot> snapshot, v1::FollowFi
 absl::StatusOr<std::optional<grpc::ByteBuffer>> CutMessages::Get(size_t index) {
   if (index >= parts_.size()) return std::nullopt;
   {
-    // All who follow want the same one, and one reads it.
+    // All followers want the same message, and one of them reads it.
     const auto is_free = [this, index]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
       return kept_.empty() || !kept_[index].is_being_made;
     };

@@ -80,7 +80,8 @@ TEST_F(PublicationTest, WhoHoldTheSameCutShareItsMessages) {
   EXPECT_TRUE(All(*whole).front().whole());
   EXPECT_EQ(publication->MessagesFrom(first->cut(), std::string(16, 'x'), kAll), whole)
       << "a cut of another file is none";
-  EXPECT_NE(publication->MessagesFrom(0, "", kPage), whole) << "who wants less of it";
+  EXPECT_NE(publication->MessagesFrom(0, "", kPage), whole)
+      << "a follower that wants less gets other messages";
 }
 
 TEST_F(PublicationTest, MetadataIsSplitUpAtTheBound) {
@@ -139,7 +140,7 @@ TEST_F(PublicationTest, OfAnOldOneNothingIsKept) {
   ASSERT_TRUE(writer_->Write(0, "of the next cut").ok());
   Cut();
   publication->EndSharing();
-  EXPECT_TRUE(AllData(*messages) == bytes) << "who is slow gets the rest of it";
+  EXPECT_TRUE(AllData(*messages) == bytes) << "a slow follower gets the rest of it";
   EXPECT_EQ(messages->kept_bytes(), 0);
   const auto late = publication->MessagesFrom(0, "", kAll);
   EXPECT_TRUE(AllData(*late) == bytes);

@@ -50,7 +50,7 @@ class PublisherTest : public testing::Test {
     EXPECT_TRUE(told.WaitForNotificationWithTimeout(absl::Seconds(60)));
     return publisher_->Newest(kName).value_or(nullptr);
   }
-  // Takes all of it, as a follower who has nothing yet.
+  // Takes all of it, as a follower that has nothing yet.
   static std::shared_ptr<CutMessages> Take(Publication& publication) {
     auto messages = publication.MessagesFrom(0, "", kPage);
     EXPECT_TRUE(messages->Get(0).ok());
@@ -111,7 +111,8 @@ TEST_F(PublisherTest, AFileIsPublishedAsLongAsSomebodyFollowsIt) {
   EXPECT_EQ(publisher_->count().files, 0);
 }
 
-// Followers who take nothing have each another cut: what the server keeps must not grow with them.
+// Followers that take nothing hold a different cut each. The server's memory must not grow with
+// their number.
 TEST_F(PublisherTest, OnlyTheTwoNewestKeepMessages) {
   const auto follower = publisher_->Follow(kName);
   Cut('a');
@@ -120,11 +121,11 @@ TEST_F(PublisherTest, OnlyTheTwoNewestKeepMessages) {
   Cut('b');
   const PublicationPtr second = After(first);
   const auto of_second = Take(*second);
-  EXPECT_GT(of_first->kept_bytes(), 0) << "for those who are in the middle of it";
+  EXPECT_GT(of_first->kept_bytes(), 0) << "for followers in the middle of it";
   Cut('c');
   const PublicationPtr third = After(second);
   const auto of_third = Take(*third);
-  // Who waits is told before the old one is.
+  // The publisher tells waiting followers before it drops the old messages.
   for (int i = 0; i < 600 && of_first->kept_bytes() > 0; ++i)
     absl::SleepFor(absl::Milliseconds(50));
   EXPECT_EQ(of_first->kept_bytes(), 0);

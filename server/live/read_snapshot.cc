@@ -1,5 +1,5 @@
-// ReadSnapshot and CloseSnapshot. No thread waits for a reader who takes his time, and a call that
-// finds all workers busy waits for its turn: readers come by the hundred when a cut is made.
+// ReadSnapshot and CloseSnapshot. No thread waits for a slow reader. A call that finds all workers
+// busy waits for its turn: readers come by the hundred when a cut is made.
 #include <algorithm>
 #include <memory>
 #include <optional>

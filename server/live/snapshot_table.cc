@@ -167,7 +167,7 @@ void SnapshotTable::OnTimer() {
         ++at;
         continue;
       }
-      // Where only its readers have gone others may have it, as those who follow the file.
+      // Where only its readers have gone, others may hold the snapshot, such as followers.
       const bool is_expired = at->second.until <= now;
       (is_expired ? expired : released).push_back(std::move(at->second.snapshot));
       at = entries_.erase(at);

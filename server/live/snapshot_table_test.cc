@@ -111,7 +111,7 @@ TEST_F(SnapshotTableTest, AHoldOfACallEndsSoonAfterIt) {
   EXPECT_TRUE(Pinned(cut));
   table_.EndCall(kName, call);
   Pass(absl::Seconds(59));
-  EXPECT_TRUE(Pinned(cut)) << "who read it through the agent has time to come himself";
+  EXPECT_TRUE(Pinned(cut)) << "a reader that used the agent has time to come itself";
   Pass(absl::Seconds(2));
   EXPECT_FALSE(Pinned(cut));
 }

@@ -1,7 +1,7 @@
 // The Mirror service: all frame streams, on a few completion queues with a thread each.
 //
-// The asynchronous raw API, because it is twice as fast as the synchronous one: messages
-// stay byte buffers, and the next Read is armed before the last frame is written to disk.
+// It uses the asynchronous raw API, which is twice as fast as the synchronous one. Messages stay
+// byte buffers, and the next Read is armed before the last frame is written to disk.
 #ifndef H5MIRROR_SERVER_MIRROR_MIRROR_SERVICE_H_
 #define H5MIRROR_SERVER_MIRROR_MIRROR_SERVICE_H_
 

@@ -90,8 +90,8 @@ RelationDecision DecideResume(const v1::OpenSession& open, const store::FileInfo
   }
   // Nothing of the session survived. Where it had begun a new generation it begins it again: to go
   // on from the old generation's head would mix the two. After a restart of the server only the
-  // client knows, and says so by having no base. (With one, cuts of it were durable: who has put
-  // something else in their place, as a rollback does, is not to be overruled.)
+  // client knows, and says so by having no base. (With a base, cuts of it were durable: a rollback
+  // or the like that has replaced them is not to be overruled.)
   const bool nothing_there = began == Began::kNewGeneration && !FileExists(info);
   if (open.base_cut() == 0 || nothing_there) {
     return !FileExists(info) || SameOrigin(open, info)
@@ -114,7 +114,7 @@ RelationDecision DecideResync(const v1::OpenSession& open, const store::FileInfo
   if (!open.file_id().empty() && !SameFile(open, info)) {
     return Diverged("the local file was compared with another file");
   }
-  // Who read the newest version knows its cut; those after it may have changed nothing.
+  // A client that read the newest version knows its cut. Later cuts may have changed nothing.
   const bool read_version = info.last_is_version && open.base_cut() == info.newest_version.cut;
   if (open.base_cut() == info.last_cut || read_version) return Match(open.session_id(), info);
   return Diverged(StrCat("the local file was compared with cut ", CutText(open.base_cut()),

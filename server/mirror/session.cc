@@ -460,7 +460,7 @@ absl::Status Session::Cut(const v1::Barrier& barrier) {
   H5M_ASSIGN_OR_RETURN(store::CutRequest request, RequestOf(barrier));
   last_seq_ = barrier.seq();
   NoteMetadataPages(barrier,
-                    file_->metadata());  // Before the cut: who is told of it may want them.
+                    file_->metadata());  // Before the cut: its followers may want them.
   const PendingCommits asked = environment_.commits.TakeAll(name_);
   store::BarrierKind kind;
   {

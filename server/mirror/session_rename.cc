@@ -11,8 +11,8 @@
 namespace h5mirror::server {
 
 // Gives a file that was renamed where it is written its new name here too. Where it cannot be that,
-// all stays as it is, and the open goes on as that of a file that is not there. `writer`: who is
-// writing it under its old name.
+// all stays as it is, and the open goes on as that of a file that is not there. `writer`: the
+// session that writes the file under its old name.
 absl::Status Session::FollowRename(const v1::OpenSession& open, const LeaseHolder& holder,
                                    std::optional<LeaseHolder>* writer) {
   if (open.renamed_from().empty() || open.intent() != v1::INTENT_CONTINUE) return absl::OkStatus();

@@ -77,7 +77,8 @@ class Client final : public SessionOutput {
 
 class SessionTest : public ::testing::Test {
  protected:
-  // As the real store, the fake lets nobody wait for ever: who waits holds session and file.
+  // Like the real store, the fake lets no caller wait for ever: a waiting caller holds session and
+  // file.
   ~SessionTest() override {
     for (auto& [name, file] : store_.files_) {
       while (!file->waiting_.empty()) file->MakeDurable();

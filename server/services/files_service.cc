@@ -28,8 +28,8 @@ absl::Status CheckDirectory(const std::string& directory) {
   return directory.empty() ? absl::OkStatus() : store::CheckName(directory);
 }
 
-// Waits until the head holds the newest durable cut, in slices, so that a caller who has gone
-// and a server that stops are noticed.
+// Waits until the head holds the newest durable cut. It waits in slices, so as to notice a caller
+// that has gone and a server that stops.
 absl::Status Settle(const grpc::ServerContext& context, store::File& file) {
   for (;;) {
     const absl::Status status = file.WaitApplied(absl::Milliseconds(200));
@@ -121,8 +121,8 @@ grpc::Status FilesService::AdoptFile(grpc::ServerContext* context,
                                              CallLease::Writer::kRespect));
         H5M_RETURN_IF_ERROR(file->SetOrigin(request->version(), FromProto(request->origin()),
                                             FromProto(request->local())));
-        // Who adopts has compared the two, also where nothing else tells that they are the same
-        // now.
+        // The adopting client has compared the two files. They count as equal from now on, also
+        // where nothing else tells so.
         H5M_ASSIGN_OR_RETURN(const store::FileInfo info, file->Info());
         environment_.mirrors.FoundEqual(request->name(), info.file_id);
         H5M_ASSIGN_OR_RETURN(*response->mutable_file(), StatusOf(*file));

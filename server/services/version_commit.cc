@@ -1,5 +1,5 @@
-// Versions::CommitVersion: a version of the file as it is, on request. Who waits for the writer's
-// next cut holds no thread.
+// Versions::CommitVersion: a version of the file as it is, on request. A call that waits for the
+// writer's next cut holds no thread.
 #include <algorithm>
 #include <functional>
 #include <memory>
@@ -254,7 +254,7 @@ struct VersionsService::CommitCall::State {
   Principal principal;  // set before anything else happens, as `key`
   std::string key;
 
-  // Of who looks.
+  // Owned by the thread that looks.
   Bytes16 request_id{};
   absl::Duration wait;
   absl::Duration until;

@@ -149,7 +149,7 @@ absl::Status FaultyDropVersions(VersionIndex* index, absl::Span<const VersionNum
   return RealDropVersions(index, versions);
 }
 
-// All at once, the newest version first: who begins at a version finds nothing to do behind it.
+// All at once, the newest version first: a prune that resumes at a version finds no work behind it.
 absl::StatusOr<bool> FaultyMoveDropped(VersionIndex* index, uint32_t page_size_bytes,
                                        size_t row_max, MoveCursor* cursor, int64_t* versions_done) {
   if (!IsPlanted(StoreFault::kNewestFirst)) {

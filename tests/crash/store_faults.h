@@ -16,11 +16,11 @@ enum class StoreFault : uint8_t {
   kMovedBeforeDropped,      // rows go to older versions before their own is gone
   kNewestFirst,             // rows of newer versions are moved first
   kLongestFirst,            // of one version the longest rows
-  kSizeOfKeptOnly,          // what lies beyond the version that gets a row goes, whoever reads it
+  kSizeOfKeptOnly,          // bytes beyond the size of the version that gets a row are lost
   kOldestKeptGets,          // rows go to the oldest version that is kept, not to the next
   kCopiesNotSynced,         // records that were copied count as durable
   kGenerationsKept,         // a generation without a version stays
-  kReadersNotTold,          // who reads a version that is dropped meanwhile goes on
+  kReadersNotTold,          // a reader goes on with a version that is dropped meanwhile
   kTagsKept,                // tags of dropped versions stay
 };
 

@@ -97,7 +97,7 @@ def test_mode_a_has_the_reason_why_not(both):
         fcntl.flock(held, fcntl.LOCK_EX)
         for mode in ("a", "r+"):
             assert both.py(OPEN.format(mode=mode)).out.startswith("BlockingIOError [Errno 11]"), mode
-        # Who wants a new file is told that there is one.
+        # A program that wants a new file is told that there is one.
         assert both.py(OPEN.format(mode="x")).out.startswith("FileExistsError [Errno 17]")
     assert both.py(OPEN.format(mode="a")).out == ""
     both.local("x.h5").unlink()

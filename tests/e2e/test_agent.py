@@ -124,7 +124,7 @@ def test_a_hundred_readers_cost_one_subscription_and_one_set(bare_site):
         assert size < carried() < 2 * size, "what one reader has read the others got from the agent"
         before = carried()
         assert live.reader(agent="off", server=proxy.address)[1] == "20"
-        assert carried() - before > 400_000 * 8, "one without it costs a set of his own"
+        assert carried() - before > 400_000 * 8, "a reader without it costs a set of its own"
         assert counted.calls("FollowFile") == 0
         for reader in readers:
             reader.popen.stdin.close()

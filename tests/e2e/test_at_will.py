@@ -35,7 +35,7 @@ def test_commit_takes_the_next_cut_of_a_living_writer(site):
     made = [site.json("commit", "run.h5", "-m", f"number {n}")["version"] for n in range(3)]
     assert [each["version"] for each in made] == [1, 2, 3]
     assert [each["comment"] for each in made] == ["number 0", "number 1", "number 2"]
-    assert made[0]["program"].startswith("python"), "who wrote it, not who asked"
+    assert made[0]["program"].startswith("python"), "the writing program, not the asking one"
     wait_until(lambda: int(site.status("run.h5")["last_cut"]) > int(made[2]["cut"]), "the writer goes on")
     stop(site, writer)
     assert len(site.versions("run.h5")) == 4, "and the close"

@@ -174,7 +174,7 @@ def test_a_killed_writer_leaves_the_last_cut_and_all_versions(lab):
         lines = writer.out().split("\n")[:-1]
         flushed = max([int(line) for line in lines if line.isdigit()], default=0)
         closed = max([closed, *(int(line.split()[1]) for line in lines if line.startswith("version"))])
-        # Whoever opens it with h5mirror puts it in order; then it is a plain file again.
+        # The next open with h5mirror puts it in order; then it is a plain file again.
         n = int(lab.py("""
             f = h5py.File("run.h5", "r")
             n = int(f.attrs["n"])

@@ -113,7 +113,7 @@ def test_recover_makes_the_newest_cut_a_version_where_the_server_was_killed_too(
     said = site.cli("recover", site.local("both.h5"), "--dry-run").ok()
     assert "newer than its newest version, 1" in said.out, said.describe()
     assert site.versions("both.h5") == [1]
-    # Who wants the older one gets it, and is told.
+    # A user that asks for the older one gets it, and is told.
     result = site.cli("recover", "--version", "1", site.local("both.h5")).ok()
     assert "newer than its newest version, 1" in result.err, result.describe()
     assert b"flushed" not in hdf5.dump(site.local("both.h5"), "-H")

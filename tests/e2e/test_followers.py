@@ -19,7 +19,7 @@ def values(site, agent):
 
 
 def until(follow, held, cut):
-    """What brings `held` to that cut, the newest: those who follow get one in a tick."""
+    """The message that brings `held` to that cut, the newest: followers get one in a tick."""
     taken = []
     wait_until(lambda: taken.append(follow.take(held)) or taken[-1]["cut"] >= cut, "the newest cut is sent")
     return taken[-1]
@@ -55,7 +55,7 @@ def test_a_cut_that_a_kill_discarded_is_followed_by_all_of_the_file(bare_site):
                 cut = int(writer.read_until("cut_visible")["cut"])
                 seen.append(until(follow, start, cut))
                 assert not seen[-1]["whole"] and cut not in [each["cut"] for each in lost], "no number is given again"
-                assert all(follow.take(each)["whole"] for each in lost), "who comes from before the kill begins anew"
+                assert all(follow.take(each)["whole"] for each in lost), "a follower from before the kill begins anew"
                 assert values(site, agent.socket) == values(site, "off") != at_rest
             site.server.kill9()
         lost += seen
@@ -70,7 +70,7 @@ def test_a_cut_that_a_kill_discarded_is_followed_by_all_of_the_file(bare_site):
     assert files == 1 and cuts >= 3, "the agent has followed it"
 
 
-# Of 3.6 MiB of metadata, which a follower who has nothing yet gets whole.
+# Of 3.6 MiB of metadata, which a follower that has nothing yet gets whole.
 OBJECTS = """
     f = h5py.File("run.h5", "w", libver="latest")
     how = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
@@ -90,15 +90,15 @@ OBJECTS = """
     print("closed", flush=True)
 """
 ROUNDS, STALLED, LIMITS = 40, 5, 4
-# Each call may have a message of 256 KiB on its way, and as much is what its connection takes. If the server kept for
-# each what it has made of his cut, these would be LIMITS * 3.6 MiB for each round, 570 MiB.
+# Each call may have a message of 256 KiB on its way, and as much is what its connection takes. If the server kept
+# the messages of each one's cut, these would be LIMITS * 3.6 MiB for each round, 570 MiB.
 MORE_KB = ROUNDS * STALLED * 512 + (64 << 10)
 
 
 @pytest.mark.limit(240)
 @pytest.mark.site(options={"tick_len": "10ms", "snapshot_keep": "2s"})
 def test_followers_that_read_nothing_cost_no_more_than_what_is_on_its_way_to_them(bare_site):
-    """200 of them, five for each cut, beside others who make the server keep all of it. The file goes on."""
+    """200 of them, five for each cut. Others make the server keep all of it. The file goes on."""
     site = bare_site
     metrics = Metrics(site)
     writer = site.start(site.script(OBJECTS), config=site.config(ack="applied"), talks=True)
@@ -112,7 +112,7 @@ def test_followers_that_read_nothing_cost_no_more_than_what_is_on_its_way_to_the
     for n in range(1, ROUNDS + 1):
         assert writer.ask("step") == "done"
         held = until(follow, held, int(site.status("run.h5")["last_cut"]))
-        assert not held["whole"] and held["data_bytes"] < 1 << 20, "who keeps up gets what has changed"
+        assert not held["whole"] and held["data_bytes"] < 1 << 20, "a follower that keeps up gets only the changes"
         for less in range(LIMITS):
             assert follow.take(metadata_max=(1 << 30) - less * 4096)["data_bytes"] > 3 << 20
         assert stuck.stall(STALLED, holds=n % 2 == 0) == n * STALLED

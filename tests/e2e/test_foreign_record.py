@@ -11,7 +11,7 @@ from harness.process import run
 
 
 class Listener:
-    """Whoever connects would have sent a token."""
+    """A client that connects here would have sent a token."""
 
     def __init__(self):
         self._socket = socket.create_server(("127.0.0.1", 0))

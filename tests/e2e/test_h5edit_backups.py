@@ -71,7 +71,7 @@ def test_a_file_that_is_put_in_its_place_meanwhile_is_not_overwritten(f, origina
 
 
 def test_a_backup_is_no_file_that_others_have_put_there(f, original):
-    """Who may write the directory must not get to read a file that he may not, nor to write its back-up later."""
+    """The right to write the directory must not let a user read a protected file, nor write its back-up later."""
     theirs = f.parent / ".f.h5.bck.new"
     theirs.touch(0o666)
     with open(theirs, "r+b") as opened:

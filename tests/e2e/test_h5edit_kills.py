@@ -85,7 +85,7 @@ def test_no_is_as_it_was_until_the_first_write(f, original):
         left = f.read_bytes()
         written.append(left != original)
         assert nothing_beside(f)
-        if written[-1]:   # It may be unreadable now. Who looks at it is told so, and harms nothing.
+        if written[-1]:   # It may be unreadable now. A program that looks at it is told so, and harms nothing.
             looked = h5edit(f.parent, "-c", "LIST /;", "f.h5")
             assert looked.code in (0, 1) and (looked.code == 0 or "h5edit: " in looked.err), looked.describe()
         else:
@@ -204,7 +204,7 @@ def test_a_reader_keeps_it_from_being_finished_and_nobody_waits_for_him(f, origi
     with open(f, "rb") as reader:
         fcntl.flock(reader, fcntl.LOCK_SH)
         for _ in range(2):   # The second one, too, knows that something is to be done.
-            # An open that waited for him would wait an hour.
+            # An open that waited for this reader would wait an hour.
             assert "another program has it open" in h5ls(f, "mode=off;timeout=1h")
     (f.parent / "f.h5.h5m/open").unlink(missing_ok=True)   # The journal itself is mark enough.
     h5ls(f, "mode=off")
@@ -330,7 +330,7 @@ def test_95_a_signal_ends_it_between_two_statements(f, original, level, number, 
     (f.parent / "long").write_text("COPY /attr1 /c; DELETE /c;\n" * 20_000)
     process = subprocess.Popen([str(w) for w in command("--atomic", level, *copies, "--verbose", "--command-file", "long", "f.h5")],
                                cwd=f.parent, env=hdf5.plain_env(), stderr=subprocess.PIPE, text=True,
-                               # Who runs the tests may ignore it, as nohup does, and it would stay so.
+                               # The parent may ignore the signal, as nohup does; the child would inherit that.
                                preexec_fn=lambda: signal.signal(number, signal.SIG_DFL))
     process.stderr.readline()   # The first statement is done.
     process.send_signal(number)

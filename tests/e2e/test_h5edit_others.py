@@ -91,7 +91,7 @@ def test_who_cannot_look_beside_the_file_is_told_so(f, original):
         beside.chmod(mode)
         for words in (*edits, *LOOKS, *recovers):
             result = bound_h5edit(f.parent, *words, "f.h5")
-            # Who may search but not list may ask for the journal.
+            # The right to search without the right to list is enough to look for the journal.
             says = "a change is on its way" if mode == 0o100 and words in SHOWS else "f.h5.h5m cannot be looked into"
             assert result.code == 1 and says in result.err, result.describe()
             assert "--atomic no" not in result.err and not result.out, result.describe()

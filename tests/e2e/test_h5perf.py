@@ -118,7 +118,7 @@ def test_an_extended_dataset_is_that_of_the_paper(perf, buffer, order):
 def test_a_signal_ends_it_and_leaves_no_file(perf, api, number):
     program = subprocess.Popen([paths.BIN / "h5perf_serial", "-A", api, "-e", "1G", "-x", "1"], cwd=perf.directory,
                                env=perf.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                               # Who runs the tests may ignore it, as nohup does, and it would stay so.
+                               # The parent may ignore the signal, as nohup does; the child would inherit that.
                                preexec_fn=lambda: signal.signal(number, signal.SIG_DFL))
     try:
         wait_until(perf.left, "it has begun to write")

@@ -208,7 +208,7 @@ def test_what_mended_the_local_file_is_sent(killed, kind):
 
 
 def test_a_file_that_a_stock_swmr_writer_has_open_is_not_mended_under_it(killed):
-    """It holds no lock, and has its flags for those who come."""
+    """The writer holds no lock, and its flags must stay for later opens."""
     site = killed.site
     killed.write(START)
     killed.kill()

@@ -296,7 +296,7 @@ def test_one_becomes_two_and_two_one_without_a_second_upload(site, far, two):
     assert site.log("big.h5")[0]["changed_bytes"] < MIB and len(site.versions("big.h5")) == 3
     assert records(site, "big.h5")[site.address]["alone"]
 
-    # For the one that was left out the file has changed outside, and who wants to decides.
+    # For the mirror that was left out, the file has changed outside. With `ask`, the user decides.
     result = site.py(TOUCH.format(n=3), config=two(on_outside_change="ask"))
     assert result.err.count("have diverged") == 1 and far.address in result.err, result.describe()
     site.assert_mirrored("big.h5")

@@ -1,4 +1,4 @@
-"""Servers that go away and come back: what the program feels, what the mirror misses, and who tells."""
+"""Servers that go away and come back: what the program feels, what the mirror misses, and which command tells of it."""
 
 import re
 import signal
@@ -441,7 +441,7 @@ def test_a_close_waits_for_no_link_that_is_slower_than_the_program(site):
     site.assert_mirrored("slow.h5")
 
 
-# Who knows.
+# Which commands tell of an outage.
 
 
 def mirror(site, name: str) -> dict:

@@ -1,4 +1,4 @@
-"""Who may write: a second writer, two origins under one name, which side is right after a change."""
+"""The right to write: a second writer, two origins under one name, which side is right after a change."""
 
 import filecmp
 

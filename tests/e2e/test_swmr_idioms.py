@@ -195,7 +195,7 @@ def test_swmr_mode_and_flushes_of_one_dataset_are_followed_from_cut_to_cut(idiom
     idiom.is_followed_from_cut_to_cut()
 
 
-@pytest.mark.parametrize("h5py_version", ["3.12.1"])  # Of those who follow.
+@pytest.mark.parametrize("h5py_version", ["3.12.1"])  # The followers' h5py.
 def test_start_swmr_write_and_dataset_flush_of_a_c_program_too(idiom):
     idiom.run([paths.TEST_BIN / "e2e_swmr"])
     idiom.is_followed_from_cut_to_cut()

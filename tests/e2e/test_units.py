@@ -26,7 +26,7 @@ def stage(tmp_path_factory):
 
 @pytest.fixture
 def machine(stage, tmp_path):
-    """A machine with ada, who is a scientist, and bob, who is none."""
+    """A machine with two users: ada is in the group scientists, bob is not."""
     machine = Machine(tmp_path, stage)
     try:
         machine.sh("""

@@ -26,8 +26,8 @@ class Proxy {
   enum class Mode {
     kPass,
     kHold,    // nothing moves until the next mode, and then all of it, late
-    kDrop,    // bytes vanish; who was connected meanwhile stays so, to a black hole
-    kRefuse,  // who comes is reset at once
+    kDrop,    // bytes vanish; open connections stay open, to a black hole
+    kRefuse,  // new connections are reset at once
   };
 
   Proxy(const sockaddr_in& to, std::chrono::nanoseconds delay);

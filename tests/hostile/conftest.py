@@ -32,7 +32,7 @@ class Stubs:
 
 @pytest.fixture(scope="session")
 def stubs(tmp_path_factory):
-    """What a stranger gets who has our protos and a code generator."""
+    """The stubs of a stranger with our protos and a code generator."""
     out = tmp_path_factory.mktemp("stubs")
     root = paths.SOURCE / "proto"
     protos = sorted(str(path.relative_to(root)) for path in root.rglob("*.proto"))

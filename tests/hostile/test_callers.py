@@ -1,4 +1,4 @@
-"""Callers with a token who wait, read nothing or open all they can: others are served, and memory_max holds."""
+"""Callers with a token that wait, read nothing or open all they can: others are served, and memory_max holds."""
 
 import os
 import queue

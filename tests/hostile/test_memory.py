@@ -1,4 +1,4 @@
-"""Attacks by anybody who reaches the port: memory_max holds, and who has a token is served meanwhile and after."""
+"""Attacks by strangers at the port: memory_max holds, and callers with a token are served, meanwhile and after."""
 
 import os
 import threading

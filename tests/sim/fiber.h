@@ -21,7 +21,7 @@ class Fiber {
 
   // Runs it until it yields or ends. Not while one holds a lock or handles an exception.
   void Resume();
-  // Within it: back to who resumed it.
+  // Within it: back to the caller of Resume().
   void Yield();
   // It never began, and never will.
   void Forget() { ended_ = true; }

@@ -105,7 +105,7 @@ class Network {
 
   // Nothing gets through until then; what was sent arrives afterwards.
   void Hole(absl::Time until) { hole_until_ = until; }
-  // Who connects is refused until then.
+  // New connections are refused until then.
   void Refuse(absl::Time until) { refused_until_ = until; }
   // Breaks one of the streams, or all; or has one break while what it sent is late.
   void BreakOne();

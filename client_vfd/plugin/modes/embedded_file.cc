@@ -24,7 +24,7 @@ namespace {
 
 using ErrorText = std::array<char, 4096>;  // that a module fills in
 
-// Who may not look must not take that for nothing.
+// A program without the right to look must not take that for kNothing.
 enum class Beside { kNothing, kThere, kUnknown };
 Beside LookBeside(const std::string& real_path, const char* name) {
   if (access((real_path + ".h5m/" + name).c_str(), F_OK) == 0) return Beside::kThere;
@@ -36,7 +36,7 @@ constexpr char kForked[] =
     "when the parent has closed it";
 
 // Whether the head is locked by a program that writes it, as far as one can tell: where HDF5's
-// locks are off, whoever has the history is taken for one.
+// locks are off, a program that has the history open is taken for a writer.
 bool IsBeingWritten(const std::string& path, Locking locking) {
   if (locking == Locking::kNo) return true;
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -216,8 +216,8 @@ bool IsUnclean(const std::string& real_path) {
   return Has(real_path, "open") || Has(real_path, "journal");
 }
 
-// Whether others see to the head: a writer, who alone knows more than the file shows; else somebody
-// who puts it in order, too.
+// Whether another program sees to the head: a writer, which alone knows more than the file shows,
+// or a program that puts the head in order.
 bool IsOthersToHeal(const EmbeddedTarget& target) {
   return !IsUnclean(target.real_path) || IsBeingWritten(target.real_path, target.locking);
 }

@@ -91,7 +91,7 @@ uint32_t OutageWaitMs(const Config& config) {
                                                : 0;
 }
 
-// All but the server, and who is told.
+// Fills in all but `server` and `context`, the target of the notices.
 H5mAttach AttachOf(const Config& config, const MirrorTarget& target, int fd) {
   H5mAttach attach{};
   attach.fd = fd;

@@ -52,11 +52,11 @@ std::optional<std::string> SwmrFlags::Marked(std::string_view bytes) const {
 }
 
 // An SWMR writer holds no lock, but it has the file open: a lease for writing is granted only where
-// nobody else has (fcntl(2)). It is not kept. Who opens the file within that moment waits for its
-// end, and makes the kernel send a signal, which is one that is ignored unless asked for.
+// nobody else has (fcntl(2)). It is not kept. A program that opens the file within that moment
+// waits for its end. The kernel then sends this process a signal that is ignored by default.
 SwmrLook::Writer WhoHasOpen(int fd, int* why_errno) {
   struct statfs system {};
-  // Who has it open elsewhere is not known to the kernel here.
+  // The kernel here does not know of programs on other machines that have it open.
   if (fstatfs(fd, &system) != 0 || system.f_type == FUSE_SUPER_MAGIC) {
     *why_errno = EOPNOTSUPP;
     return SwmrLook::Writer::kCannotBeTold;

@@ -16,8 +16,8 @@ bool TakeLock(const OpenCall& call, UnderFile& under) {
 }
 
 // HDF5 takes a file's size at the open, before the lock, and calls the file truncated where another
-// program has made it longer and closed it in between. Who makes the file anew knows it anyway, and
-// beside an SWMR writer it is nobody's to know.
+// program has made it longer and closed it in between. A program that makes the file anew knows its
+// size anyway. Beside an SWMR writer no program can know it.
 bool KnowsItsSize(const LocalOpened& opened, unsigned flags) {
   constexpr unsigned kOthers =
       H5F_ACC_TRUNC | H5F_ACC_EXCL | H5F_ACC_SWMR_WRITE | H5F_ACC_SWMR_READ;

@@ -18,6 +18,6 @@ with h5py.File(os.path.join(directory, "run.h5"), "w", driver="h5mirror", server
         temperature.resize((10 * step,))
         temperature[-10:] = 20 + np.sin(step / 5) + 0.1 * rng.standard_normal(10)
         f.attrs["step"] = step
-        f.flush()  # A cut, which those who follow the file see.
+        f.flush()  # A cut, which the file's followers see.
         time.sleep(0.1)
     f.attrs["run"] = "complete"

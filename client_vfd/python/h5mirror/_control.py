@@ -1,6 +1,6 @@
 """What the driver does for an open file: commits, and its state.
 
-The driver hands out a table of functions to whoever passes the address of one in a property list: see
+The driver fills in a table of functions for a program that passes the table's address in a property list: see
 client_vfd/include/H5FDh5mirror.h, whose structs these are.
 """
 

@@ -13,7 +13,7 @@ def open(url: str, mode: str = "r", *, version: int | str | datetime | None = No
          config: str = "", **keys: Any) -> h5py.File:
     """Opens a file on a server for reading: its newest cut, or the version that url or `version` say.
 
-    Nobody need write the file, and who does is not disturbed. The file that it gives stays as it is until it is closed,
+    The file needs no writer, and a writer is not disturbed. The file that it gives stays as it is until it is closed,
     whatever is written meanwhile. A version can be read as long as it exists; a cut that is none, because the file is
     being written, until a minute after the next one (the server's snapshot_keep). Then reads fail with "snapshot
     expired, reopen"; follow() opens each one anew.

@@ -20,8 +20,8 @@ _PART = 1 << 16
 class Watch:
     """A program that runs beside this one until close(), or until this one ends in whatever way.
 
-    Who waits for it reads a pipe: neither the interpreter's lock nor h5py's is held. What it says meanwhile, as that the
-    server is away, goes to the logger "h5mirror".
+    A thread that waits for it reads a pipe: neither the interpreter's lock nor h5py's is held. Its messages
+    meanwhile, such as that the server is away, go to the logger "h5mirror".
     """
 
     def __init__(self, target: Url, options: list[str], ca: str | os.PathLike[str] | None, token: str | None) -> None:

@@ -134,8 +134,8 @@ class CutQueue {
   // Keeps `bytes`, a copy of `extent`, which is one that AtRisk() gave.
   void Save(Extent extent, std::string bytes);
   uint64_t saved_bytes() const { return saved_bytes_; }
-  // Frees copies: the oldest closed tick joins the cut after it; where the two have too many
-  // ranges, the newest closed cut, if it is a tick, joins the open one. False: nothing was joined.
+  // Frees copies: the oldest closed tick joins the cut after it. Where the two have too many
+  // ranges, the newest closed cut joins the open one, if it is a tick. False: nothing was joined.
   bool MergeTick();
 
   // The sender's side. The next work: at most `bytes_max` bytes in `extents_max` pieces; none
@@ -165,7 +165,7 @@ class CutQueue {
   void Inherit(Changes changes) { unacked_.push_front({0, std::move(changes)}); }
 
   uint64_t pending_bytes() const;
-  // Of closed cuts: what is yet to be read from the file.
+  // The bytes of closed cuts that are not read from the file yet.
   uint64_t unread_bytes() const;
   // How many cuts are not durable, sent or not.
   size_t pending_cuts() const { return closed_.size() + unacked_.size(); }

@@ -121,7 +121,7 @@ TEST(LinkTest, ABusyFileIsToldOfWhenItsStreamHasEnded) {
   EXPECT_TRUE(link.was_busy());
   EXPECT_EQ(link.holder(), "anna writes it");
   link.Begin(kAsks, kStart);
-  EXPECT_TRUE(link.was_busy()) << "for who asks why it took so long";
+  EXPECT_TRUE(link.was_busy()) << "it tells why the open took so long";
 }
 
 TEST(LinkTest, ACancelIsTakenOnceAndEndsWithTheNextStream) {

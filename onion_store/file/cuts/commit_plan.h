@@ -1,5 +1,5 @@
-// The plan of one index transaction for a batch of cuts: the file's row, a row for each version
-// that is made, and the answers to the callers that wait for a cut.
+// The plan of one index transaction for a batch of cuts. It has the file's row, a row for each new
+// version, and the answers to the callers that wait for a cut.
 //
 // A cut of kind commit becomes a version, except where
 //   - no byte has changed since the newest version (is_unchanged), or

@@ -1,4 +1,4 @@
-// Pinned cuts by themselves: who holds them, which pages are saved for them, what they cost.
+// Pinned cuts by themselves: their holders, the pages saved for them, and their cost.
 #include "onion_store/file/pins/pins.h"
 
 #include <memory>

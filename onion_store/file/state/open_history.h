@@ -1,5 +1,6 @@
-// The history's directory as a writer finds and leaves it: whether it was made, whether names in it
-// are not durable yet, and the mark that tells a pass after a crash of a file that was open.
+// The history's directory as a writer finds and leaves it. It knows whether the directory was made,
+// and whether names in it are not durable yet. It also has the mark of an open file: after a crash
+// the mark tells a pass that the file was open.
 //
 //   Make() --> made -- NoteNewName() --> has new names -- TakeNewNames(), then a sync --> durable
 //                |-- RemoveEmpty(): no cut ever became durable

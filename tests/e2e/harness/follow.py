@@ -22,7 +22,7 @@ class Follow:
         return answer
 
     def take(self, held: dict | None = None, metadata_max: int = ALL) -> dict:
-        """What brings one who holds what another take() gave to the newest cut."""
+        """The messages that bring a follower from the result of an earlier take() to the newest cut."""
         after = (held["cut"], held["file_id"]) if held else (0, "-")
         return self._ask("take", *after, metadata_max)
 

@@ -28,9 +28,9 @@ def _may_hide() -> bool:
 
 
 class User:
-    """Someone without rights who runs what lies below `prefix`, with `home` as home and working directory.
+    """A user without rights that runs the programs below `prefix`, with `home` as home and working directory.
 
-    Where the tests run as root this is another user, who cannot reach what the build was made of.
+    Where the tests run as root this is another user, without access to the build and its sources.
     """
 
     def __init__(self, prefix: Path, home: Path, logs: Path):
