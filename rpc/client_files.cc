@@ -88,8 +88,9 @@ absl::Status CheckIsDriverKey(const std::string& place, std::string_view name) {
     return absl::OkStatus();
   }
   return BadToml(place, StrCat("unknown key `", name, "`; known are ",
-                              absl::StrJoin(kDriverKeys, ", ",
-                                            [](std::string* out, auto key) { out->append(key); })));
+                               absl::StrJoin(kDriverKeys, ", ", [](std::string* out, auto key) {
+                                 out->append(key);
+                               })));
 }
 
 // Whether the key is read here; the others are the driver's alone.
