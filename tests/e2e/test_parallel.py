@@ -49,6 +49,18 @@ def test_a_program_that_names_mpio_is_mirrored_by_the_connector(site):
     assert step_of(site.head("run.h5"), 2) == 3
 
 
+@pytest.mark.parametrize("by", ["driver", "connector"])
+def test_a_file_behind_an_external_link_is_opened_by_the_same_ranks(site, by):
+    program = Ranks(site, 3, config=site.config(under=UNDER) if by == "driver" else None)
+    program.do("new other.h5", "step", "close", "new run.h5", "step", "link other.h5", "through", "close")
+    program.end()
+    for name in ("other.h5", "run.h5"):
+        site.assert_mirrored(name)
+    assert site.versions("other.h5") == [1, 2]
+    with h5py.File(site.head("other.h5"), "r") as file:
+        assert file.attrs["through"] == 3
+
+
 def test_an_open_that_changes_nothing_makes_no_version(site):
     program = Ranks(site, 2, config=site.config(under=UNDER))
     program.do("new run.h5", "step", "close", "open run.h5", "flush", "close")

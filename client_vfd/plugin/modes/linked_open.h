@@ -20,7 +20,8 @@
 namespace h5mirror::vfd {
 
 // A root: a file that a program opened by its name in mode=reader. All files that it leads to, also
-// through several links, share this. Thread-safe.
+// through several links, share this. Thread-safe. Of a file that several ranks have open
+// (under=mpio), only the configuration counts.
 struct ReaderRoot {
   std::string config_text;
   std::string real_path;

@@ -116,6 +116,13 @@ std::unique_ptr<RootMirror> MakeRoot(const OpenCall& call, const struct stat* be
                                       WantedLocking(call.host, call.fapl));
 }
 
+RootPtr LinkRootOf(const OpenCall& call) {
+  if (call.root != nullptr) return call.root;
+  auto root = std::make_shared<ReaderRoot>();
+  root->config_text = call.config_text;
+  return root;
+}
+
 FileKey KeyOf(const OpenCall& call) {
   struct stat status {};
   if (stat(call.request.name.c_str(), &status) != 0) return FileKey{&call.host, 0, 0};
@@ -153,7 +160,7 @@ std::unique_ptr<DriverFile> OpenParallel(const OpenCall& call, FileFacts& facts,
   ranks->Broadcast(&is_mirrored, sizeof is_mirrored);
   const auto notes = is_mirrored != 0 ? ParallelFile::Notes::kKept : ParallelFile::Notes::kNone;
   auto file = std::make_unique<ParallelFile>(call.host, std::move(under), KeyOf(call),
-                                             std::move(ranks), notes);
+                                             std::move(ranks), notes, LinkRootOf(call));
   file->SetRoot(std::move(root));
   file->SetLeftOut(std::move(left_out));
   return file;

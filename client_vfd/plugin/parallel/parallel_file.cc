@@ -17,10 +17,12 @@ bool MayBeOfADatatype(H5FD_mem_t type, size_t size) { return type == H5FD_MEM_DR
 }  // namespace
 
 ParallelFile::ParallelFile(const HostLibrary& host, std::unique_ptr<UnderFile> under,
-                           const FileKey& key, std::unique_ptr<Ranks> ranks, Notes notes)
+                           const FileKey& key, std::unique_ptr<Ranks> ranks, Notes notes,
+                           RootPtr link_root)
     : DriverFile(host, std::move(under), LocalIdentity(key)),
       ranks_(std::move(ranks)),
       notes_(notes),
+      link_root_(std::move(link_root)),
       mark_(key) {}
 
 ParallelFile::~ParallelFile() = default;

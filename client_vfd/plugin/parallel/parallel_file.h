@@ -37,7 +37,7 @@ class ParallelFile final : public DriverFile, public ParallelBytes {
 
   // `under` is mpio's. `notes` is the same on all ranks; kNone: no server gets the file.
   ParallelFile(const HostLibrary& host, std::unique_ptr<UnderFile> under, const FileKey& key,
-               std::unique_ptr<Ranks> ranks, Notes notes);
+               std::unique_ptr<Ranks> ranks, Notes notes, RootPtr link_root);
   ~ParallelFile() override;
 
   // On rank 0, before the first call of HDF5's: of a file with Notes::kKept, and of one that is
@@ -56,6 +56,9 @@ class ParallelFile final : public DriverFile, public ParallelBytes {
   haddr_t Eof(H5FD_mem_t type) const override { return under().Eof(type); }
   herr_t Close() override;
   ParallelBytes* Parallel() override { return this; }
+  // Files that this leads to are opened by the same ranks with the same configuration. The
+  // program's default one would not name mpio.
+  RootPtr LinkRoot() const override { return link_root_; }
 
   // Of rank 0's mirrors; other ranks know nothing of them.
   void ArmBarrier(H5mBarrier kind, const char* comment) override;
@@ -85,6 +88,7 @@ class ParallelFile final : public DriverFile, public ParallelBytes {
 
   const std::unique_ptr<Ranks> ranks_;
   const Notes notes_;
+  const RootPtr link_root_;
   std::unique_ptr<RootMirror> root_;
   std::unique_ptr<LeftOutBytes> left_out_;
   NotedPages raw_;

@@ -12,6 +12,8 @@
  *   own                   the same, each rank by itself
  *   seen                  the same, with HDF5's selection I/O off
  *   zip NAME              a dataset with a filter, written collectively
+ *   link FILE             the first open file leads to another one, as its group "away"
+ *   through               each opens that group, and writes an attribute of the other file
  *   flush, close          all open files
  *   kill RANK             that rank is gone
  *   part                  from now on the last rank opens no file
@@ -144,6 +146,20 @@ static int Zip(const char* name) {
   return failed;
 }
 
+static int Link(const char* name) {
+  return H5Lcreate_external(name, "/", files[0], "away", H5P_DEFAULT, H5P_DEFAULT) < 0;
+}
+
+static int Through(void) {
+  hid_t group = H5Gopen2(files[0], "away", H5P_DEFAULT);
+  hid_t space = H5Screate(H5S_SCALAR);
+  hid_t attribute = H5Acreate2(group, "through", H5T_NATIVE_INT, space, H5P_DEFAULT, H5P_DEFAULT);
+  const int failed = H5Awrite(attribute, H5T_NATIVE_INT, &ranks) < 0;
+  H5Aclose(attribute);
+  H5Sclose(space);
+  return H5Gclose(group) < 0 || failed;
+}
+
 static int FlushAll(void) {
   int failed = 0;
   for (int i = 0; i < file_count; ++i) failed |= H5Fflush(files[i], H5F_SCOPE_GLOBAL) < 0;
@@ -180,6 +196,8 @@ static int Obey(const char* word, const char* rest) {
   }
   if (strcmp(word, "seen") == 0) return StepAll(H5FD_MPIO_COLLECTIVE, H5D_SELECTION_IO_MODE_OFF);
   if (strcmp(word, "zip") == 0) return Zip(rest);
+  if (strcmp(word, "link") == 0) return Link(rest);
+  if (strcmp(word, "through") == 0) return Through();
   if (strcmp(word, "flush") == 0) return FlushAll();
   if (strcmp(word, "close") == 0) return CloseAll();
   return 1;
