@@ -7,6 +7,7 @@ See bench/README.md for what the tables mean and how to read them.
 import argparse
 import json
 import signal
+import subprocess
 import sys
 import tempfile
 import time
@@ -14,7 +15,8 @@ from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness import machine, paths, tuning_figures, tuning_report, tuning_rows, tuning_runs
+from harness import (machine, paths, tuning_figures, tuning_parallel, tuning_parallel_report, tuning_report, tuning_rows,
+                     tuning_runs)
 from harness.workload import WorkloadFailed
 
 
@@ -106,6 +108,8 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true",
                         help="tiny sizes, one round: does it work at all? Its times mean nothing")
     parser.add_argument("--only", default=",".join(PARTS), help="parts, comma-separated; %(default)s")
+    parser.add_argument("--parallel", action="store_true",
+                        help="the recipes for parallel HDF5 instead, on processes of this machine; --rounds are h5perf's iterations")
     parser.add_argument("--recipe", help="only recipes with this in their name, as in `4.3`, or with one of these: `4.3,4.5`")
     parser.add_argument("--dir", type=Path, default=Path("/var/tmp"),
                         help="where the files go; %(default)s, about 2 GB, on a real filesystem")
@@ -119,9 +123,31 @@ def parse() -> argparse.Namespace:
     return args
 
 
+def run_parallel(args: argparse.Namespace) -> int:
+    iterations = args.rounds or (1 if args.quick else 9)
+    wanted = args.recipe.split(",") if args.recipe else [""]
+    rows = [row for row in tuning_parallel.rows(args.quick) if any(part in row.recipe for part in wanted)]
+    facts, figures, failures = {}, {}, []
+    with machine.workplace(args.dir, facts) as directory:
+        for row in rows:
+            try:
+                figures[row] = tuning_parallel.run(row, iterations, directory)
+            except (RuntimeError, OSError, ValueError, subprocess.TimeoutExpired) as error:
+                failures.append(f"{row.recipe}, {row.label}: {error}")
+                say("FAILED " + failures[-1].splitlines()[0])
+    notes = failures + tuning_parallel_report.draw(facts, figures, args.figures)
+    print(tuning_parallel_report.text(facts, iterations, figures, notes))
+    if args.json:
+        rows = [{"recipe": row.recipe, "setting": row.label, **vars(found)} for row, found in figures.items()]
+        args.json.write_text(json.dumps({"facts": facts, "rows": rows}, indent=1) + "\n")
+    return 1 if failures else 0
+
+
 def main() -> int:
     args = parse()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # So that servers end with it, and files go.
+    if args.parallel:
+        return run_parallel(args)
     rows = tuning_rows.rows(**(tuning_rows.QUICK if args.quick else tuning_rows.FULL))
     if args.quick:
         rows = tuning_rows.first_and_last(rows)
