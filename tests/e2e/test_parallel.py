@@ -4,9 +4,11 @@ import h5py
 import pytest
 
 from harness import hdf5
+from harness.network import two_machines
 from harness.package import Package
 from harness.process import wait_until
-from harness.ranks import Ranks, check, needed
+from harness.ranks import Hosts, Ranks, check, needed
+from harness.site import Site
 
 pytestmark = needed
 
@@ -47,6 +49,23 @@ def test_a_program_that_names_mpio_is_mirrored_by_the_connector(site):
     site.assert_mirrored("run.h5")
     assert site.versions("run.h5") == [1, 2]
     assert step_of(site.head("run.h5"), 2) == 3
+
+
+def test_ranks_on_two_hosts_share_the_file_and_the_first_one_sends(tmp_path):
+    """The hosts are network namespaces with the same disk. The server is reached by a Unix socket."""
+    site = Site(tmp_path, listen=f"unix:{tmp_path}/socket")
+    try:
+        site.server.start()
+        with two_machines() as machines:
+            program = Ranks(site, 4, config=site.config(under=UNDER), hosts=Hosts(machines, tmp_path))
+            program.do("new run.h5", "step", "flush", "own", "flush", "seen", "zip packed", "close")
+            program.do("open run.h5", "step", "close")
+            program.end()
+        site.assert_mirrored("run.h5")
+        assert site.versions("run.h5") == [1, 2]
+        assert step_of(site.export("run.h5", 1), 4) == 3 and step_of(site.head("run.h5"), 4) == 4
+    finally:
+        site.close()
 
 
 @pytest.mark.parametrize("by", ["driver", "connector"])

@@ -16,6 +16,28 @@ ROWS = 4  # of a rank in a step
 needed = pytest.mark.skipif(not PROGRAM.exists(), reason="there is no parallel HDF5 (./dev setup builds one)")
 
 
+class Hosts:
+    """How mpirun starts ranks on the two machines of `machines`, which share the disk: rank 0 on the first, all others on
+    the second. Each has a host name, so that no memory is shared."""
+
+    def __init__(self, machines, directory):
+        first, second = machines.addresses
+        agent = directory / "agent"
+        agent.write_text(f"#!/bin/sh\nshift\nexec ip netns exec {machines.namespaces[1]} unshare --uts "
+                         'sh -c "hostname second; $*"\n')
+        agent.chmod(0o755)
+        self.before = ["ip", "netns", "exec", machines.namespaces[0], "unshare", "--uts", "sh", "-c",
+                       'hostname first; exec "$@"', "mpirun"]
+        between = first.rpartition(".")[0] + ".0/24"
+        self._where = ["--mca", "plm_rsh_agent", agent, "--mca", "btl", "tcp,self", "--mca", "btl_tcp_if_include", between,
+                       "--mca", "oob_tcp_if_include", between, "--host"]
+        self._addresses = first, second
+
+    def words(self, count: int) -> list:
+        first, second = self._addresses
+        return [*self._where, f"{first}:1,{second}:{count - 1}"]
+
+
 class Ranks:
     """`count` ranks that obey commands, in `site`; by the driver's name with `config`, else by the connector.
 
@@ -23,14 +45,15 @@ class Ranks:
     """
 
     def __init__(self, site, count: int, *, config: str | None = None, connector: str = "h5mirror drivers=all",
-                 columns: int = COLUMNS, **more):
+                 columns: int = COLUMNS, hosts: Hosts | None = None, **more):
         self.site, self.count = site, count
         env = site.env(config if config is not None else site.config(), **more)
         env["LD_LIBRARY_PATH"] = str(LIBRARY)
         for name in ("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"):
             env[name] = "1"
         env["TMPDIR"] = os.environ.get("TMPDIR", "/tmp")  # Its sockets have short names only.
-        command = [shutil.which("mpirun.openmpi"), "--oversubscribe", "-n", count, PROGRAM, columns]
+        command = [*(hosts.before if hosts else []), shutil.which("mpirun.openmpi"), "--oversubscribe",
+                   *(hosts.words(count) if hosts else []), "-n", count, PROGRAM, columns]
         if config is not None:
             del env["HDF5_DRIVER"]
             command.append(config)
