@@ -1,5 +1,6 @@
 """A machine of its own for systemd and our units: this one's files under an overlay, in namespaces, which leaves nothing behind."""
 
+import contextlib
 import os
 import shutil
 import signal
@@ -88,12 +89,14 @@ class Machine:
         wait_until(boots, "systemd does not come up", every=0.1)
 
     def _find_init(self) -> int:
-        """The process that is 1 in there, once it is systemd."""
+        """The process that is 1 in there, once it is systemd; 0: not yet."""
         pid = self.process.pid
-        while (children := Path(f"/proc/{pid}/task/{pid}/children").read_text().split()):
-            pid = int(children[0])
-            if Path(f"/proc/{pid}/comm").read_text().strip() == "systemd":
-                return pid
+        # A command of the stages before may end between two looks.
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            while (children := Path(f"/proc/{pid}/task/{pid}/children").read_text().split()):
+                pid = int(children[0])
+                if Path(f"/proc/{pid}/comm").read_text().strip() == "systemd":
+                    return pid
         return 0
 
     def run(self, command, *, user: str = "", timeout: float = 60) -> Result:
