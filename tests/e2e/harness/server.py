@@ -3,11 +3,24 @@
 import os
 import re
 import signal
+import socket
 import time
 from pathlib import Path
 
 from . import paths
 from .process import Process, memory_kb, wait_until
+
+
+def _hold_port() -> socket.socket:
+    """A port of loopback that nobody else gets, also while the server that listens there is away.
+
+    A socket that is bound and does not listen keeps the kernel from giving its port to others that ask for
+    any. The server, which sets SO_REUSEADDR as this does, can bind it.
+    """
+    held = socket.socket()
+    held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    held.bind(("127.0.0.1", 0))
+    return held
 
 
 class Server:
@@ -23,6 +36,10 @@ class Server:
         self.tables = tables  # what follows the options in the configuration file
         self.process: Process | None = None
         self.starts = 0
+        self.held: socket.socket | None = None
+        if listen == "127.0.0.1:0" and not prefix:
+            self.held = _hold_port()
+            self.listen = f"127.0.0.1:{self.held.getsockname()[1]}"
 
     @property
     def pid(self) -> int:
@@ -80,6 +97,8 @@ class Server:
             while self.process.running() and time.monotonic() < deadline:
                 time.sleep(0.02)
             self.process.kill()
+        if self.held is not None:
+            self.held.close()
 
     def reset_peak(self) -> None:
         """Forgets the peak so far."""
