@@ -1,5 +1,7 @@
 #include "base/glob.h"
 
+#include <algorithm>
+
 #include "base/strings.h"
 
 namespace h5mirror {
@@ -128,6 +130,11 @@ class Match {
 }  // namespace
 
 bool GlobMatches(std::string_view glob, std::string_view name) { return Match(glob, name).Run(); }
+
+bool AnyGlobMatches(const std::vector<std::string>& globs, std::string_view name) {
+  return std::any_of(globs.begin(), globs.end(),
+                     [name](const std::string& glob) { return GlobMatches(glob, name); });
+}
 
 absl::Status CheckGlob(std::string_view glob) {
   const auto wrong = [glob](std::string_view why) {

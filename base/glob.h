@@ -2,7 +2,9 @@
 #ifndef H5MIRROR_BASE_GLOB_H_
 #define H5MIRROR_BASE_GLOB_H_
 
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/status.h"
 
@@ -16,6 +18,9 @@ namespace h5mirror {
 //   [a-z]  one of these bytes; [!a-z] one of all others but '/'
 //   \x     x itself
 bool GlobMatches(std::string_view glob, std::string_view name);
+
+// True: at least one of the globs does.
+bool AnyGlobMatches(const std::vector<std::string>& globs, std::string_view name);
 
 // kInvalidArgument: empty, a '/' at its start or end, a '[' without its ']', a '\' at the end.
 absl::Status CheckGlob(std::string_view glob);

@@ -63,8 +63,9 @@ class ClientImpl final : public Client {
 
   const ClientOptions& options() const override { return options_; }
 
-  absl::StatusOr<v1::GetServerResponse> GetServer() override {
+  absl::StatusOr<v1::GetServerResponse> GetServer(const std::string& name) override {
     v1::GetServerRequest request;
+    request.set_name(name);
     request.mutable_protocol()->set_oldest(kProtocolOldest);
     request.mutable_protocol()->set_newest(kProtocolNewest);
     return Call(*server_, &v1::Server::Stub::GetServer, request, Repeat::kOnceIfUnavailable);

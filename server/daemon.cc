@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/env.h"
 #include "base/human.h"
+#include "base/status_macros.h"
 #include "base/strings.h"
 #include "base/version.h"
 #include "onion_store/store.h"
@@ -87,7 +88,15 @@ absl::Duration WatchdogPeriod() {
   return absl::Microseconds(static_cast<int64_t>(watchdog_us / 2));
 }
 
-void Reload(const Config& config, MirrorServer& server) {
+// The [[access]] tables of the configuration file, which alone of all it has are read again.
+absl::Status ReloadRules(const std::filesystem::path& config_file, MirrorServer& server) {
+  if (config_file.empty()) return absl::OkStatus();
+  H5M_ASSIGN_OR_RETURN(const std::vector<Setting> settings, ReadConfigFile(config_file));
+  H5M_ASSIGN_OR_RETURN(std::vector<AccessRule> rules, MakeAccessRules(settings));
+  return server.ReloadRules(std::move(rules));
+}
+
+void Reload(const Config& config, const std::filesystem::path& config_file, MirrorServer& server) {
   if (const absl::Status status = ReopenLog(config); !status.ok()) {
     spdlog::error("reload: {}", status.ToString());
   }
@@ -96,21 +105,27 @@ void Reload(const Config& config, MirrorServer& server) {
   if (!tokens.ok()) {
     spdlog::error("reload: the tokens stay as they were: {}", tokens.ToString());
   }
-  if (certificate.ok() && tokens.ok()) {
-    spdlog::info("reloaded log{}{}", config.tls_cert.empty() ? "" : ", certificate",
+  const absl::Status rules = ReloadRules(config_file, server);
+  if (!rules.ok()) {
+    spdlog::error("reload: the [[access]] tables stay as they were: {}", rules.ToString());
+  }
+  if (certificate.ok() && tokens.ok() && rules.ok()) {
+    spdlog::info("reloaded log{}{}{}", config.tls_cert.empty() ? "" : ", certificate",
+                 config_file.empty() ? "" : ", [[access]] tables",
                  config.tokens_file.empty() ? "; there is no tokens_file, so no token is asked for"
                                             : ", tokens");
   }
 }
 
 // Until a signal says to stop. Returns it.
-int WaitForStop(const Config& config, MirrorServer& server) {
+int WaitForStop(const Config& config, const std::filesystem::path& config_file,
+                MirrorServer& server) {
   const sigset_t signals = OurSignals();
   const timespec period = absl::ToTimespec(WatchdogPeriod());
   for (;;) {
     sd_notifyf(0, "WATCHDOG=1\nSTATUS=%s", server.Summary().c_str());
     const int number = sigtimedwait(&signals, nullptr, &period);
-    if (number == SIGHUP) Reload(config, server);
+    if (number == SIGHUP) Reload(config, config_file, server);
     if (number == SIGTERM || number == SIGINT) return number;
   }
 }
@@ -158,7 +173,8 @@ void BlockSignals() {
   signal(SIGXFSZ, SIG_IGN);  // A write beyond `ulimit -f` fails then, and ends its session only.
 }
 
-ExitCode RunDaemon(const Config& config, const std::filesystem::path& port_file) {
+ExitCode RunDaemon(const Config& config, const std::filesystem::path& port_file,
+                   const std::filesystem::path& config_file) {
   if (const absl::Status status = StartLogging(config); !status.ok()) {
     spdlog::error("{}", ToStd(status.message()));
     return ExitCode::kUsage;
@@ -190,9 +206,12 @@ ExitCode RunDaemon(const Config& config, const std::filesystem::path& port_file)
     StrAppend(&addresses, addresses.empty() ? "" : ", ", address);
   }
   spdlog::info("h5mirrord {} serves {} on {}{}{}", kVersion, config.root.string(), addresses,
-               config.HasTls() ? ", TLS" : "", config.HasTokens() ? ", tokens wanted" : "");
+               config.HasTls() ? ", TLS" : "",
+               config.access.empty() ? (config.HasTokens() ? ", tokens wanted" : "")
+               : config.HasTokens()  ? ", tokens or users wanted, access by tables"
+                                     : ", access by tables");
   sd_notify(0, "READY=1");
-  const int number = WaitForStop(config, **server);
+  const int number = WaitForStop(config, config_file, **server);
   sd_notify(0, "STOPPING=1\nSTATUS=finishing the work in hand");
   spdlog::info("signal {}: finishing the work in hand, at most {}", number,
                HumanDuration(config.stop_timeout));

@@ -10,9 +10,12 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "absl/time/clock.h"
 #include "base/cli_checks.h"
 #include "base/cli_help.h"
 #include "base/cli_words.h"
+#include "base/human.h"
+#include "base/status_macros.h"
 #include "base/strings.h"
 #include "base/version.h"
 
@@ -36,7 +39,7 @@ constexpr char kFooter[] =
     "file. Sizes: 512MiB, 1GiB. Times: 500ms, 10s, 2m.\n\n"
     "Signals: TERM and INT finish the work in hand and stop, a second one stops at once; HUP "
     "reads\n"
-    "the tokens again and reopens the log file.\n\n"
+    "tokens and [[access]] tables again and reopens the log file.\n\n"
     "Exit codes: 0 stopped cleanly; 1 failed; 2 command line or configuration; 3 no such root;\n"
     "4 root cannot be written; 5 root served by another process or of a newer format; 6 cannot\n"
     "listen; 7 stopped before the work in hand was done.";
@@ -68,8 +71,9 @@ std::vector<Setting> FlagSettings(const FlagValues& values) {
   return settings;
 }
 
-// kNotFound cannot happen for the default file: it is only used when it is there.
-absl::StatusOr<std::vector<Setting>> CollectSettings(std::string config_file,
+// kNotFound cannot happen for the default file: it is only used when it is there. Sets
+// `config_file` to the file that was read, if it is empty.
+absl::StatusOr<std::vector<Setting>> CollectSettings(std::string& config_file,
                                                      const FlagValues& values) {
   std::vector<Setting> settings;
   if (config_file.empty()) {
@@ -103,6 +107,9 @@ struct Parser {
   std::string directory = "/etc/h5mirror";
   std::vector<std::string> hosts;
   std::string tokens_file = kDefaultTokens;
+  std::vector<std::string> token_files;
+  std::string token_expires;
+  std::vector<std::string> token_from;
 
   Parser() {
     UseNarrowHelp(app);
@@ -119,10 +126,13 @@ struct Parser {
                    "Serve one file that has its history beside it, until standard input ends; "
                    "h5mirror starts it so")
         ->type_name("FILE");
-    app.add_flag("--check-config", check_config, "Check the configuration, print it, and end");
+    app.add_flag("--check-config", check_config,
+                 "Check the configuration, print it, and end; names [[access]] tables that can "
+                 "never decide");
     AddSettings(app, values);
     AddInit();
     AddToken();
+    AddAccess();
     app.require_subcommand(0, 1);
   }
 
@@ -153,19 +163,64 @@ struct Parser {
         "add", "Make a token and print it; only its digest is kept. SIGHUP makes a server know it");
     add->add_option("name", flags.token_name, "Whose: kept with every version")->required();
     flags.token_rights = "read,write";
-    add->add_option("--rights", flags.token_rights, "A list of read, write, admin")
+    add->add_option("--rights", flags.token_rights,
+                    "A list of read, write, restore, delete, operate; admin is the last three")
         ->capture_default_str();
+    add->add_option("--files", token_files, "Only for files that match one of these")
+        ->type_name("GLOB,...")
+        ->delimiter(',');
+    add->add_option("--expires", token_expires, "It ends after this long, as in 90d")
+        ->type_name("TIME");
+    add->add_option("--from", token_from, "Only from these addresses, as in 192.0.2.0/24")
+        ->type_name("CIDR,...")
+        ->delimiter(',');
     add->callback([this] { flags.verb = Verb::kTokenAdd; });
-    CLI::App* list = token->add_subcommand("list", "Names and rights");
+    CLI::App* rotate = token->add_subcommand(
+        "rotate", "Print a new token for a name; the old one ends at the next SIGHUP");
+    rotate->add_option("name", flags.token_name, "Whose; rights and limits stay")->required();
+    rotate->callback([this] { flags.verb = Verb::kTokenRotate; });
+    CLI::App* list = token->add_subcommand("list", "Names, rights and limits");
     list->callback([this] { flags.verb = Verb::kTokenList; });
     CLI::App* remove = token->add_subcommand("remove", "Remove a token");
     remove->add_option("name", flags.token_name, "Whose")->required();
     remove->callback([this] { flags.verb = Verb::kTokenRemove; });
-    for (CLI::App* verb : {add, list, remove}) {
+    for (CLI::App* verb : {add, list, remove, rotate}) {
       verb->add_option("--tokens-file", tokens_file, "The file of tokens")
           ->type_name("FILE")
           ->capture_default_str();
     }
+  }
+
+  void AddAccess() {
+    CLI::App* access = app.add_subcommand("access", "Ask the [[access]] tables");
+    access->require_subcommand(1);
+    CLI::App* check = access->add_subcommand(
+        "check", "Print the rights of a user to a file, and the table that decides");
+    check->add_option("user", flags.question.user, "NAME, unix:NAME or token:NAME")->required();
+    check->add_option("file", flags.question.file, "Its name on the server")->required();
+    check->add_option("right", flags.question.right, "Exit with 1 if that right is missing");
+    check->callback([this] { flags.verb = Verb::kAccessCheck; });
+    access->fallthrough();
+    check->fallthrough();
+  }
+
+  // kInvalidArgument: quotes the flag.
+  absl::Status SetTokenLimits() {
+    const auto set = [&](std::string_view key, const std::string& text) {
+      return flags.token_limits.Set(key, text);
+    };
+    for (const std::string& glob : token_files) H5M_RETURN_IF_ERROR(set("files", glob));
+    for (const std::string& range : token_from) H5M_RETURN_IF_ERROR(set("from", range));
+    if (!app.get_subcommand("token")->get_subcommand("add")->count("--expires")) {
+      return absl::OkStatus();
+    }
+    const absl::StatusOr<absl::Duration> life = ParseLongDuration(token_expires);
+    if (!life.ok() || *life <= absl::ZeroDuration()) {
+      return absl::InvalidArgumentError(
+          StrCat("--expires: '", token_expires, "' is no time of more than 0, as in 90d"));
+    }
+    flags.token_limits.expires = absl::Now() + *life;
+    return absl::OkStatus();
   }
 };
 
@@ -186,13 +241,17 @@ ParsedFlags ParseFlags(int argc, char** argv) {
               << " (h5mirrord --help shows all flags)\n";
     return {.flags = {}, .exit = ExitCode::kUsage};
   }
+  if (const absl::Status limits = parser.SetTokenLimits(); !limits.ok()) {
+    std::cerr << "h5mirrord: " << limits.message() << "\n";
+    return {.flags = {}, .exit = ExitCode::kUsage};
+  }
   Flags flags = std::move(parser.flags);
   flags.init.directory = parser.directory;
   flags.init.hosts = parser.hosts;
   flags.tokens_file = parser.tokens_file;
   flags.port_file = parser.port_file;
-  if (flags.verb == Verb::kServe) {
-    if (parser.check_config) flags.verb = Verb::kCheckConfig;
+  if (flags.verb == Verb::kServe || flags.verb == Verb::kAccessCheck) {
+    if (parser.check_config && flags.verb == Verb::kServe) flags.verb = Verb::kCheckConfig;
     flags.embedded_file = parser.embedded_file;
     if (!parser.embedded_file.empty()) flags.verb = Verb::kEmbedded;
     auto settings = flags.verb == Verb::kEmbedded
@@ -203,6 +262,7 @@ ParsedFlags ParseFlags(int argc, char** argv) {
       return {.flags = {}, .exit = ExitCode::kUsage};
     }
     flags.settings = *std::move(settings);
+    flags.config_file = parser.config_file;
   }
   return {.flags = std::move(flags), .exit = std::nullopt};
 }

@@ -9,13 +9,14 @@
 
 #include "server/settings/config.h"
 #include "server/settings/init.h"
+#include "server/settings/token_file.h"
 
 namespace h5mirror::server {
 
 // Exit codes of h5mirrord; --help and h5mirrord(8) list them.
 enum class ExitCode : int {
   kOk = 0,
-  kFailed = 1,
+  kFailed = 1,        // or `access check` finds that the right is missing
   kUsage = 2,         // command line, configuration, certificate or tokens
   kNoRoot = 3,        // the root is missing or no directory
   kRootReadOnly = 4,  // the root cannot be written
@@ -24,13 +25,32 @@ enum class ExitCode : int {
   kStoppedEarly = 7,  // stop_timeout passed, or a second SIGTERM: some work was not finished
 };
 
-enum class Verb { kServe, kEmbedded, kCheckConfig, kInit, kTokenAdd, kTokenList, kTokenRemove };
+enum class Verb {
+  kServe,
+  kEmbedded,
+  kCheckConfig,
+  kInit,
+  kTokenAdd,
+  kTokenList,
+  kTokenRemove,
+  kTokenRotate,
+  kAccessCheck,
+};
+
+// "May that user do that with that file?"
+struct AccessQuestion {
+  std::string user;  // "anna", "unix:anna", "token:anna"
+  std::string file;
+  std::string right;  // empty: which rights there are
+};
 
 struct Flags {
   Verb verb = Verb::kServe;
-  // kServe, kCheckConfig: from the file, the environment and the flags, in this order.
+  // kServe, kCheckConfig, kAccessCheck: from the file, the environment and the flags, in this
+  // order.
   std::vector<Setting> settings;
-  std::filesystem::path port_file;  // empty: none
+  std::filesystem::path config_file;  // the file of `settings`; empty: there is none
+  std::filesystem::path port_file;    // empty: none
   // kEmbedded: the head of the one file; settings are the command line's alone.
   std::filesystem::path embedded_file;
   // kInit.
@@ -39,6 +59,9 @@ struct Flags {
   std::filesystem::path tokens_file;
   std::string token_name;
   std::string token_rights;
+  TokenLimits token_limits;
+  // kAccessCheck.
+  AccessQuestion question;
 };
 
 // The result of parsing: flags, or an exit code, after --help or an error that was printed.

@@ -8,6 +8,7 @@
 #include "absl/synchronization/mutex.h"
 #include "base/strings.h"
 #include "base/utf8.h"
+#include "server/access_check.h"
 #include "server/daemon.h"
 #include "server/embedded_daemon.h"
 #include "server/flags.h"
@@ -31,10 +32,7 @@ ExitCode Init(const Flags& flags) {
   return ExitCode::kOk;
 }
 
-ExitCode AddOneToken(const Flags& flags) {
-  const auto rights = Rights::Parse(flags.token_rights);
-  if (!rights.ok()) return Fail(rights.status());
-  const auto token = AddToken(flags.tokens_file, flags.token_name, *rights);
+ExitCode ShowToken(const Flags& flags, const absl::StatusOr<std::string>& token) {
   if (!token.ok()) return Fail(token.status());
   // The token alone on stdout, so that it can be sent into a file.
   std::cout << *token << "\n";
@@ -46,11 +44,18 @@ ExitCode AddOneToken(const Flags& flags) {
   return ExitCode::kOk;
 }
 
+ExitCode AddOneToken(const Flags& flags) {
+  const auto rights = Rights::Parse(flags.token_rights);
+  if (!rights.ok()) return Fail(rights.status());
+  return ShowToken(flags,
+                   AddToken(flags.tokens_file, flags.token_name, *rights, flags.token_limits));
+}
+
 ExitCode ListTokens(const Flags& flags) {
   const auto entries = ReadTokenFile(flags.tokens_file);
   if (!entries.ok()) return Fail(entries.status());
   for (const TokenEntry& entry : *entries) {
-    std::cout << entry.name << "\t" << entry.rights.ToString() << "\n";
+    std::cout << entry.name << "\t" << entry.rights.ToString() << entry.limits.ToString() << "\n";
   }
   return ExitCode::kOk;
 }
@@ -69,7 +74,8 @@ ExitCode Serve(const Flags& flags) {
     Fail(config.status());
     return ExitCode::kUsage;
   }
-  if (flags.verb == Verb::kServe) return RunDaemon(*config, flags.port_file);
+  if (flags.verb == Verb::kAccessCheck) return CheckAccess(*config, flags.question);
+  if (flags.verb == Verb::kServe) return RunDaemon(*config, flags.port_file, flags.config_file);
   if (flags.verb == Verb::kEmbedded) return RunEmbedded(flags.embedded_file, *config);
   if (const absl::Status status = CheckNamedThings(*config); !status.ok()) {
     Fail(status);
@@ -79,6 +85,9 @@ ExitCode Serve(const Flags& flags) {
   if (!std::filesystem::is_directory(config->root, ignored)) {
     std::cerr << "h5mirrord: root = \"" << Printable(config->root.string())
               << "\" is no directory yet: make it before the start\n";
+  }
+  for (const std::string& notice : FindUnreachable(config->access)) {
+    std::cerr << "h5mirrord: " << Printable(notice) << "\n";
   }
   std::cout << "OK\n" << DescribeConfig(*config);
   return ExitCode::kOk;
@@ -96,7 +105,11 @@ ExitCode Main(int argc, char** argv) {
       return ListTokens(parsed.flags);
     case Verb::kTokenRemove:
       return RemoveOneToken(parsed.flags);
+    case Verb::kTokenRotate:
+      return ShowToken(parsed.flags,
+                       RotateToken(parsed.flags.tokens_file, parsed.flags.token_name));
     case Verb::kServe:
+    case Verb::kAccessCheck:
     case Verb::kEmbedded:
     case Verb::kCheckConfig:
       return Serve(parsed.flags);

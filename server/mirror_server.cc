@@ -77,8 +77,14 @@ CallLimits CallLimitsFor(const Config& config) {
 }
 
 absl::StatusOr<std::unique_ptr<Authenticator>> LoadAuthenticator(const Config& config) {
-  if (!config.HasTokens()) return std::make_unique<Authenticator>();
-  return Authenticator::Load(config.tokens_file);
+  std::unique_ptr<Authenticator> authenticator;
+  if (config.HasTokens()) {
+    H5M_ASSIGN_OR_RETURN(authenticator, Authenticator::Load(config.tokens_file));
+  } else {
+    authenticator = std::make_unique<Authenticator>();
+  }
+  authenticator->SetRules(config.access);
+  return authenticator;
 }
 
 // The last server of a process would end gRPC with it, and wait up to ten seconds for gRPC's backup
@@ -169,7 +175,8 @@ MirrorServer::Services::Services(const Config& config, Shared& shared,
               .memory = shared.memory,
               .commits = shared.commits,
               .pruner = &shared.pruner,
-              .mirrors = &shared.mirrors},
+              .mirrors = &shared.mirrors,
+              .authenticator = shared.authenticator.get()},
              shared.callers),
       files(shared.Environment(), config.removed_keep),
       versions(shared.Environment()),
@@ -185,6 +192,17 @@ MirrorServer::~MirrorServer() { Stop(absl::Seconds(5)); }
 
 absl::Status MirrorServer::ReloadTokens() {
   H5M_RETURN_IF_ERROR(shared_.authenticator->Reload());
+  shared_.callers.EndRevoked();
+  return absl::OkStatus();
+}
+
+absl::Status MirrorServer::ReloadRules(std::vector<AccessRule> rules) {
+  if (rules.empty() && shared_.authenticator->has_rules()) {
+    return absl::FailedPreconditionError(
+        "the configuration has no [[access]] table any more, and without one everybody may do "
+        "all: restart the server, if that is meant");
+  }
+  shared_.authenticator->SetRules(std::move(rules));
   shared_.callers.EndRevoked();
   return absl::OkStatus();
 }
@@ -239,12 +257,12 @@ absl::Status MirrorServer::Listen() {
   KeepGrpc();
   grpc::ServerBuilder builder;
   ConfigureBuilder(builder);
-  H5M_ASSIGN_OR_RETURN(entrance_.door, FrontDoor::Open(config_));
+  H5M_ASSIGN_OR_RETURN(entrance_.door, FrontDoor::Open(config_, *shared_.authenticator));
   entrance_.gate =
       std::make_shared<CallGate>(*shared_.authenticator, *entrance_.door, CallLimitsFor(config_));
   shared_.authenticator->set_gate(entrance_.gate.get());
   for (size_t i = 0; i < config_.listen.size(); ++i) {
-    for (int slot = 0; slot < FrontDoor::kSlots; ++slot) {
+    for (int slot = 0; slot < entrance_.door->SlotCount(i); ++slot) {
       entrance_.door->Attach(
           i, slot,
           builder.experimental().AddExternalConnectionAcceptor(

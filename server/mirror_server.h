@@ -55,6 +55,9 @@ class MirrorServer {
   // Reads the tokens again, and ends the sessions and calls of removed ones. On an error the tokens
   // stay as they were.
   absl::Status ReloadTokens();
+  // The [[access]] tables from now on. Ends the sessions and calls that they do not allow.
+  // kFailedPrecondition: there are none any more, and the tables stay as they were.
+  absl::Status ReloadRules(std::vector<AccessRule> rules);
   // Looks for a renewed certificate now. (The server does so once a minute.) Errors: as
   // ServerCertificate::Reload().
   absl::Status ReloadCertificate();

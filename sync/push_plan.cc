@@ -146,9 +146,9 @@ absl::StatusOr<std::optional<v1::FileStatus>> FindServerFile(rpc::Client& client
   return std::optional<v1::FileStatus>(*std::move(status));
 }
 
-absl::StatusOr<bool> MayAdminister(rpc::Client& client) {
-  H5M_ASSIGN_OR_RETURN(const v1::GetServerResponse info, client.GetServer());
-  return std::find(info.rights().begin(), info.rights().end(), "admin") != info.rights().end();
+absl::StatusOr<bool> MayRestore(rpc::Client& client, const std::string& name) {
+  H5M_ASSIGN_OR_RETURN(const v1::GetServerResponse info, client.GetServer(name));
+  return std::find(info.rights().begin(), info.rights().end(), "restore") != info.rights().end();
 }
 
 v1::CommitVersionRequest NewCommit(const std::string& name, const std::string& comment) {

@@ -37,8 +37,8 @@ absl::Status CheckNoEdit(const LocalFile& file);
 absl::StatusOr<std::optional<v1::FileStatus>> FindServerFile(rpc::Client& client,
                                                              const std::string& name);
 
-// Whether the user's token has the right to administer.
-absl::StatusOr<bool> MayAdminister(rpc::Client& client);
+// Whether the user has the right to restore that file.
+absl::StatusOr<bool> MayRestore(rpc::Client& client, const std::string& name);
 
 // Asks for a version that this process makes, with an identity for repeats.
 v1::CommitVersionRequest NewCommit(const std::string& name, const std::string& comment);

@@ -136,11 +136,11 @@ class Resyncer {
   // Before the local bytes are the server's newest version: the way back needs it.
   absl::Status CheckRight() {
     if (request_.from != Side::kRemote) return absl::OkStatus();
-    H5M_ASSIGN_OR_RETURN(const bool may_administer, MayAdminister(client_));
-    if (may_administer) return absl::OkStatus();
+    H5M_ASSIGN_OR_RETURN(const bool may_restore, MayRestore(client_, outcome_.name));
+    if (may_restore) return absl::OkStatus();
     return absl::PermissionDeniedError(
         "resync --from remote rolls the server's file back to what it was before the local bytes "
-        "were kept as a version, which needs the right to administer; h5mirror recover does not");
+        "were kept as a version, which needs the right \"restore\"; h5mirror recover does not");
   }
 
   absl::Status FindBase() {

@@ -78,7 +78,8 @@ class FakeServer {
     absl::Time time ABSL_GUARDED_BY(mutex) = absl::InfinitePast();  // InfinitePast: now
     std::function<std::string()> next_cut ABSL_GUARDED_BY(mutex);
     std::map<std::string, std::function<grpc::Status()>> hooks ABSL_GUARDED_BY(mutex);
-    std::vector<std::string> rights ABSL_GUARDED_BY(mutex) = {"read", "write", "admin"};
+    std::vector<std::string> rights ABSL_GUARDED_BY(mutex) = {"read", "write", "restore", "delete",
+                                                              "operate"};
     bool damage_reads ABSL_GUARDED_BY(mutex) = false;
     v1::RetentionPolicy policy ABSL_GUARDED_BY(mutex);          // of the last prune
     std::pair<int64_t, int64_t> subset ABSL_GUARDED_BY(mutex);  // of the last verification

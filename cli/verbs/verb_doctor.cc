@@ -255,7 +255,7 @@ class Doctor {
 
   void CheckRights(const v1::GetServerResponse& server) {
     const std::string who =
-        server.verified_user().empty() ? "no token is asked for" : server.verified_user();
+        server.verified_user().empty() ? "no name is asked for" : server.verified_user();
     const std::string rights = absl::StrJoin(server.rights(), ", ");
     may_write_ = absl::StrContains(rights, "write");
     if (may_write_) {

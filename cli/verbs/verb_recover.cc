@@ -199,13 +199,13 @@ absl::Status FindOldFile(Plan& plan) {
 // right is checked before the local file is replaced.
 absl::Status CheckRight(const Plan& plan) {
   if (!plan.is_newest() || plan.is_here()) return absl::OkStatus();
-  H5M_ASSIGN_OR_RETURN(const bool may_administer, MayAdminister(*plan.client));
-  if (may_administer) return absl::OkStatus();
+  H5M_ASSIGN_OR_RETURN(const bool may_restore, MayRestore(*plan.client, plan.arg.name));
+  if (may_restore) return absl::OkStatus();
   return absl::PermissionDeniedError(
       StrCat(plan.arg.name, " is written from ", plan.status.origin().host(), ":",
              plan.status.origin().path(),
-             ", and recover would have it written from here from now on, which needs the right to "
-             "administer; h5mirror export ",
+             ", and recover would have it written from here from now on, which needs the right "
+             "\"restore\"; h5mirror export ",
              plan.arg.name, "@", plan.version.version(), " OUT makes a copy"));
 }
 

@@ -18,15 +18,18 @@ absl::StatusOr<Principal> AuthenticateCall(const grpc::ServerContextBase& contex
   const auto header = metadata.find("authorization");
   std::optional<std::string_view> authorization;
   if (header != metadata.end()) authorization = {header->second.data(), header->second.size()};
-  absl::StatusOr<Principal> principal = authenticator.Authenticate(authorization);
+  const std::string peer = context.peer();
+  absl::StatusOr<Principal> principal =
+      authenticator.Authenticate(authorization, {.uid = UserOf(context), .grpc_peer = peer});
   if (authenticator.gate() != nullptr) authenticator.gate()->Begun(context, principal.ok());
   return principal;
 }
 
 absl::StatusOr<Callers::Ticket> AdmitCall(const ServiceEnvironment& environment,
-                                          const grpc::ServerContextBase& context,
-                                          std::optional<Right> right, CallUse use, uint64_t cost) {
-  absl::StatusOr<Callers::Ticket> ticket = environment.callers->Admit(context, right, use, cost);
+                                          const grpc::ServerContextBase& context, Needs needs,
+                                          CallUse use, uint64_t cost) {
+  absl::StatusOr<Callers::Ticket> ticket =
+      environment.callers->Admit(context, std::move(needs), use, cost);
   if (absl::IsUnauthenticated(ticket.status())) environment.metrics.AuthenticationFailed();
   return ticket;
 }
@@ -50,11 +53,11 @@ void NoteRefused(const ServiceEnvironment& environment, const grpc::ServerContex
 }
 
 grpc::Status RunCall(const ServiceEnvironment& environment, const grpc::ServerContext& context,
-                     std::string_view method, std::optional<Right> right,
+                     std::string_view method, Needs needs,
                      absl::FunctionRef<absl::Status(const Principal&)> body) {
   const absl::Duration start = environment.clock.Monotonic();
   const absl::StatusOr<Callers::Ticket> ticket =
-      AdmitCall(environment, context, right, CallUse::kThread);
+      AdmitCall(environment, context, std::move(needs), CallUse::kThread);
   if (!ticket.ok()) {
     NoteRefused(environment, context, method, start, ticket.status());
     return rpc::ToGrpc(ticket.status());

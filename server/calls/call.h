@@ -38,15 +38,14 @@ struct ServiceEnvironment {
   CutBoard* cuts = nullptr;
 };
 
-// The principal of a call by its `authorization` header.
+// The principal of a call by its `authorization` header, or by the user of its Unix socket.
 absl::StatusOr<Principal> AuthenticateCall(const grpc::ServerContextBase& context,
                                            const Authenticator& authenticator);
 
 // Callers::Admit(), and counts calls without a valid token.
 absl::StatusOr<Callers::Ticket> AdmitCall(const ServiceEnvironment& environment,
-                                          const grpc::ServerContextBase& context,
-                                          std::optional<Right> right, CallUse use,
-                                          uint64_t cost = 1);
+                                          const grpc::ServerContextBase& context, Needs needs,
+                                          CallUse use, uint64_t cost = 1);
 // To be called at the end of a call that began at `start`. Measures, and logs errors for the
 // operator: kInternal, kDataLoss, kResourceExhausted of the disk, a caller without the right.
 void NoteCallDone(const ServiceEnvironment& environment, const grpc::ServerContextBase& context,
@@ -56,10 +55,10 @@ void NoteCallDone(const ServiceEnvironment& environment, const grpc::ServerConte
 void NoteRefused(const ServiceEnvironment& environment, const grpc::ServerContextBase& context,
                  std::string_view method, absl::Duration start, const absl::Status& status);
 
-// Runs the body of one call: authenticates, checks `right` (nullopt: any caller), measures,
-// translates the status, and logs as NoteCallDone().
+// Runs the body of one call: authenticates, checks `needs` (none: any caller), measures, translates
+// the status, and logs as NoteCallDone().
 grpc::Status RunCall(const ServiceEnvironment& environment, const grpc::ServerContext& context,
-                     std::string_view method, std::optional<Right> right,
+                     std::string_view method, Needs needs,
                      absl::FunctionRef<absl::Status(const Principal&)> body);
 
 // A lease of `name` that the server holds for one call, so that no writer comes in between. The

@@ -4,6 +4,7 @@
 #include <iterator>
 #include <utility>
 
+#include "absl/time/clock.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "server/calls/call.h"
@@ -48,6 +49,13 @@ const char* NameOf(CallUse use) {
   return "?";
 }
 
+// Tokens and users of Unix sockets may have the same names.
+std::string KeyOf(const Principal& principal, const grpc::ServerContextBase& context) {
+  if (principal.name.empty()) return ConnectionKey(context);
+  return principal.issuer == Principal::Issuer::kUnix ? StrCat("unix:", principal.name)
+                                                      : principal.name;
+}
+
 const char* WayOut(CallUse use) {
   switch (use) {
     case CallUse::kSession:
@@ -82,22 +90,26 @@ uint64_t ReadCost(uint64_t request_bytes) {
 struct Callers::Entry {
   Principal principal;
   std::string key;
-  std::optional<Right> right;
   CallUse use = CallUse::kThread;
   uint64_t cost = 0;
   absl::Duration revoked_at;  // once it has been
 
   std::atomic<bool> is_revoked = false;
   absl::Mutex mutex;
+  Needs needs ABSL_GUARDED_BY(mutex);
   const grpc::ServerContextBase* context ABSL_GUARDED_BY(mutex) = nullptr;  // null: it has ended
   std::function<void(const absl::Status&)> end ABSL_GUARDED_BY(mutex);
   absl::Status status ABSL_GUARDED_BY(mutex);  // why it is revoked
+
+  Needs Needed() {
+    absl::MutexLock lock(&mutex);
+    return needs;
+  }
 };
 
 Callers::Callers(const Authenticator& authenticator, Clock& clock, CallCapacity capacity)
     : authenticator_(authenticator),
       clock_(clock),
-      has_tokens_(authenticator.wants_tokens()),
       read_data_bytes_(capacity.read_data_bytes),
       sessions_(capacity.sessions, capacity.share_percent),
       read_bytes_(capacity.read_bytes, capacity.share_percent),
@@ -115,6 +127,15 @@ Callers::Ticket& Callers::Ticket::operator=(Ticket&& other) noexcept {
 }
 
 const Principal& Callers::Ticket::principal() const { return entry_->principal; }
+
+absl::Status Callers::Ticket::Require(Need need) const {
+  // First kept, then checked: tables that come meanwhile are looked at by one or the other.
+  {
+    absl::MutexLock lock(&entry_->mutex);
+    entry_->needs.push_back(need);
+  }
+  return callers_->authenticator_.Check(entry_->principal, need);
+}
 
 const std::string& Callers::Ticket::key() const { return entry_->key; }
 
@@ -163,21 +184,20 @@ FairLimit& Callers::LimitOf(CallUse use) {
   return threads_;
 }
 
-absl::StatusOr<Callers::Ticket> Callers::Admit(const grpc::ServerContextBase& context,
-                                               std::optional<Right> right, CallUse use,
-                                               uint64_t cost) {
+absl::StatusOr<Callers::Ticket> Callers::Admit(const grpc::ServerContextBase& context, Needs needs,
+                                               CallUse use, uint64_t cost) {
   H5M_ASSIGN_OR_RETURN(Principal principal, AuthenticateCall(context, authenticator_));
-  if (right.has_value()) H5M_RETURN_IF_ERROR(CheckRight(principal, *right));
-  std::string key = has_tokens_ ? principal.name : ConnectionKey(context);
-  if (!LimitOf(use).Take(key, cost)) return TooMany(use, key);
+  for (const Need& need : needs) H5M_RETURN_IF_ERROR(authenticator_.Check(principal, need));
+  std::string key = KeyOf(principal, context);
+  if (!LimitOf(use).Take(key, cost)) return TooMany(use, principal, key);
   auto entry = std::make_shared<Entry>();
   entry->principal = std::move(principal);
   entry->key = std::move(key);
-  entry->right = right;
   entry->use = use;
   entry->cost = cost;
   {
     absl::MutexLock lock(&entry->mutex);
+    entry->needs = needs;
     entry->context = &context;
   }
   if (use == CallUse::kRead) ++read_count_;
@@ -186,8 +206,8 @@ absl::StatusOr<Callers::Ticket> Callers::Admit(const grpc::ServerContextBase& co
     entries_.insert(entry);
   }
   Ticket ticket(*this, entry);
-  // The tokens may have been read again before EndRevoked() could find the call.
-  if (has_tokens_) H5M_RETURN_IF_ERROR(authenticator_.StillMay(entry->principal, right));
+  // Tokens and tables may have been read again before EndRevoked() could find the call.
+  H5M_RETURN_IF_ERROR(authenticator_.StillMay(entry->principal, needs));
   return ticket;
 }
 
@@ -203,10 +223,10 @@ void Callers::Remove(const std::shared_ptr<Entry>& entry) {
   entries_.erase(entry);
 }
 
-absl::Status Callers::TooMany(CallUse use, const std::string& key) {
+absl::Status Callers::TooMany(CallUse use, const Principal& principal, const std::string& key) {
   const FairLimit& limit = LimitOf(use);
   const std::string whose =
-      has_tokens_ ? StrCat("token \"", key, "\"") : std::string("this connection");
+      principal.name.empty() ? std::string("this connection") : CallerName(principal);
   const uint64_t of_all = use == CallUse::kRead ? limit.capacity() / kReadBytes : limit.capacity();
   uint64_t refused = 0;
   {
@@ -228,29 +248,29 @@ absl::Status Callers::TooMany(CallUse use, const std::string& key) {
                                              "% while nobody else has any: ", WayOut(use)));
 }
 
-void Callers::EndRevoked() {
+void Callers::EndRevoked(std::string_view why) {
   struct Doomed {
     std::shared_ptr<Entry> entry;
     absl::Status status;
   };
   std::vector<Doomed> doomed;
-  std::map<std::string, std::pair<int, absl::Status>> counts;  // by token
+  std::map<std::string, std::pair<int, absl::Status>> counts;  // by caller
   {
     absl::MutexLock lock(&mutex_);
     for (const std::shared_ptr<Entry>& entry : entries_) {
       if (entry->is_revoked) continue;
-      absl::Status status = authenticator_.StillMay(entry->principal, entry->right);
+      absl::Status status = authenticator_.StillMay(entry->principal, entry->Needed());
       if (status.ok()) continue;
       entry->revoked_at = clock_.Monotonic();
-      auto& [count, why] = counts[entry->principal.name];
+      auto& [count, last] = counts[CallerName(entry->principal)];
       ++count;
-      why = status;
+      last = status;
       ending_.push_back(entry);
       doomed.push_back({entry, std::move(status)});
     }
   }
   for (const auto& [name, counted] : counts) {
-    spdlog::warn("reload: token \"{}\": {} sessions and calls end: {}", name, counted.first,
+    spdlog::warn("{}: {}: {} sessions and calls end: {}", why, name, counted.first,
                  ToStd(counted.second.message()));
   }
   // Sessions last: else a commit that waits for one of them to make a cut is made when it goes.
@@ -270,6 +290,13 @@ void Callers::EndRevoked() {
 
 void Callers::OnTimer() {
   std::vector<std::shared_ptr<Entry>> late;
+  const absl::Time next_expiry = authenticator_.NextExpiry();
+  bool has_expired;
+  {
+    absl::MutexLock lock(&mutex_);
+    has_expired = absl::Now() >= std::exchange(next_expiry_, next_expiry);
+  }
+  if (has_expired) EndRevoked("expiry");
   {
     absl::MutexLock lock(&mutex_);
     const absl::Duration now = clock_.Monotonic();

@@ -70,8 +70,11 @@ class Callers {
 
     // Only for a ticket of Admit().
     const Principal& principal() const;
-    // The key of the share that the call counts against: the token's name; without tokens the
-    // connection.
+    // Checks one more need of the call, which is looked at again as those of Admit(). Errors: as
+    // Authenticator::Check().
+    absl::Status Require(Need need) const;
+    // The key of the share that the call counts against: the caller's name; of a caller without
+    // one, the connection.
     const std::string& key() const;
     // Not OK: the token was removed, or has lost the right. The call must end with this status.
     absl::Status revoked() const;
@@ -90,18 +93,17 @@ class Callers {
     std::shared_ptr<Entry> entry_;
   };
 
-  // Admits a call that needs `right` (nullopt: any caller).
-  // Errors: kUnauthenticated    no valid token.
-  //         kPermissionDenied   the token lacks the right.
+  // Admits a call that has `needs` (none: any caller).
+  // Errors: those of Authenticator::Authenticate() and Check();
   //         kResourceExhausted  the caller's share of `use` is taken.
-  absl::StatusOr<Ticket> Admit(const grpc::ServerContextBase& context, std::optional<Right> right,
-                               CallUse use, uint64_t cost = 1);
+  absl::StatusOr<Ticket> Admit(const grpc::ServerContextBase& context, Needs needs, CallUse use,
+                               uint64_t cost = 1);
 
-  // To be called after the tokens were read again. Ends the calls of tokens that were removed or
-  // have lost the right. Logs how many, by token.
-  void EndRevoked();
-  // To be called several times a second. Cancels calls that were to end and could not, as their
-  // client does not read.
+  // To be called after tokens or tables were read again. Ends the calls of callers that have lost
+  // a right that the call needs. Logs how many, by caller, after `why`.
+  void EndRevoked(std::string_view why = "reload");
+  // To be called several times a second. Ends calls whose token has expired. Cancels calls that
+  // were to end and could not, as their client does not read.
   void OnTimer();
 
   // The size of one message of a read: 512 KiB, or less, down to 64 KiB, when there are many reads.
@@ -110,12 +112,11 @@ class Callers {
 
  private:
   FairLimit& LimitOf(CallUse use);
-  absl::Status TooMany(CallUse use, const std::string& key);
+  absl::Status TooMany(CallUse use, const Principal& principal, const std::string& key);
   void Remove(const std::shared_ptr<Entry>& entry);
 
   const Authenticator& authenticator_;
   Clock& clock_;
-  const bool has_tokens_;
   const uint64_t read_data_bytes_;
   FairLimit sessions_;
   FairLimit read_bytes_;
@@ -133,7 +134,8 @@ class Callers {
   absl::Mutex mutex_;
   std::set<std::shared_ptr<Entry>> entries_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::shared_ptr<Entry>> ending_ ABSL_GUARDED_BY(mutex_);
-  std::map<std::string, Refusals> refusals_ ABSL_GUARDED_BY(mutex_);  // by key and use
+  std::map<std::string, Refusals> refusals_ ABSL_GUARDED_BY(mutex_);         // by key and use
+  absl::Time next_expiry_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();  // of a token
 };
 
 }  // namespace h5mirror::server

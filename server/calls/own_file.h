@@ -10,16 +10,18 @@
 
 namespace h5mirror::server {
 
-// OK: `principal` may act as the writer of `file`. An administrator may, and the user whose token
-// made both the oldest and the newest of its versions. (The newest alone is no proof: any writer
-// can make one.) A version without a token, as from a time without tokens, proves nothing.
-// Errors: kPermissionDenied  names the token that made the version, and the missing right.
+// OK: `principal` may act as the writer of `file`. A caller with the right to delete it may, and
+// the user whose token made both the oldest and the newest of its versions. `rights`: to the file.
+// (The newest alone is no proof: any writer can make one.) A version without a token, as from a
+// time without tokens, proves nothing. Errors: kPermissionDenied  names the token that made the
+// version, and the missing right.
 //         those of the store.
-absl::Status CheckOwnFile(const Principal& principal, store::File& file);
+absl::Status CheckOwnFile(const Principal& principal, Rights rights, store::File& file);
 
-// OK: `principal` may speak for the local file that it compared with `version`. An administrator
-// may, and the user whose token made that version. Errors as above; kNotFound: the version is gone.
-absl::Status CheckOwnVersion(const Principal& principal, store::File& file,
+// OK: `principal` may speak for the local file that it compared with `version`. A caller with the
+// right to restore it may, and the user whose token made that version. Errors as above; kNotFound:
+// the version is gone.
+absl::Status CheckOwnVersion(const Principal& principal, Rights rights, store::File& file,
                              store::VersionNumber version);
 
 }  // namespace h5mirror::server

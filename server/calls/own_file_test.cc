@@ -111,10 +111,10 @@ TEST_F(OwnFileTest, AFileOfATimeWithoutTokensIsNobodys) {
   Start();
   const auto file = store_->OpenFile("older.h5");
   ASSERT_TRUE(file.ok()) << file.status();
-  const absl::Status refused = CheckOwnFile({"alice", *Rights::Parse("read,write")}, **file);
+  const absl::Status refused = CheckOwnFile({"alice", {}}, *Rights::Parse("read,write"), **file);
   EXPECT_TRUE(absl::IsPermissionDenied(refused)) << refused;
-  EXPECT_THAT(std::string(refused.message()), HasSubstr("without a token"));
-  EXPECT_TRUE(CheckOwnFile({"", Rights::All()}, **file).ok());
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("a writer without a name"));
+  EXPECT_TRUE(CheckOwnFile({"", Rights::All()}, Rights::All(), **file).ok());
 }
 
 TEST_F(OwnFileTest, AVersionThatAnotherAskedForSaysSo) {
@@ -141,7 +141,7 @@ TEST_F(OwnFileTest, AVersionThatAnotherAskedForSaysSo) {
   EXPECT_EQ(made->version().version(), version);
   EXPECT_EQ(made->version().verified_user(), "alice");
   EXPECT_EQ(made->version().comment(),
-            "asked for by token \"bob\": \"calibrated\\\"; approved by alice\"");
+            "asked for by \"bob\": \"calibrated\\\"; approved by alice\"");
   EXPECT_TRUE(stream->Finish().ok());
 }
 
@@ -150,7 +150,7 @@ TEST_F(OwnFileTest, ACheckIsTakenFromWhoMadeTheVersion) {
   for (const int64_t version : {0, 1}) {
     const absl::Status refused = Check(version, 4096).status();
     EXPECT_TRUE(absl::IsPermissionDenied(refused)) << refused;
-    EXPECT_THAT(std::string(refused.message()), HasSubstr("token \"alice\""));
+    EXPECT_THAT(std::string(refused.message()), HasSubstr("made by \"alice\""));
   }
   EXPECT_TRUE(absl::IsInvalidArgument(Check(2, 0).status()));
   EXPECT_FALSE(Settled("old.h5")->has_last_check());
@@ -171,16 +171,15 @@ TEST(JoinCommentsTest, OthersAreQuotedAndOnesOwnStays) {
   EXPECT_EQ(JoinComments("own", "alice", {asked("alice", "a"), asked("alice", "a")}), "own; a");
   EXPECT_EQ(JoinComments("own", "", {asked("", "a")}), "own; a");
   EXPECT_EQ(JoinComments("own", "alice", {asked("bob", "b"), asked("carol", "")}),
-            "own; asked for by token \"bob\": \"b\"; asked for by token \"carol\"");
+            "own; asked for by \"bob\": \"b\"; asked for by \"carol\"");
   const std::string long_text(kCommentBytesMax - 3, 'x');
   EXPECT_EQ(JoinComments("own", "alice", {asked("alice", long_text)}), "own");
-  EXPECT_EQ(JoinComments("own", "alice", {asked("bob", long_text)}),
-            "own; asked for by token \"bob\"");
+  EXPECT_EQ(JoinComments("own", "alice", {asked("bob", long_text)}), "own; asked for by \"bob\"");
   PendingCommits many;
   for (int i = 0; i < 1000; ++i) many.push_back(asked(StrCat("user", i), "b"));
-  EXPECT_EQ(JoinComments("own", "alice", many), "asked for by other tokens, 1000 times; own");
+  EXPECT_EQ(JoinComments("own", "alice", many), "asked for by others, 1000 times; own");
   const std::string cut = JoinComments(long_text, "alice", many);
-  EXPECT_THAT(cut, StartsWith("asked for by other tokens, 1000 times; xxx"));
+  EXPECT_THAT(cut, StartsWith("asked for by others, 1000 times; xxx"));
   EXPECT_LE(cut.size(), kCommentBytesMax);
 }
 

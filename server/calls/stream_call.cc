@@ -156,12 +156,12 @@ StreamReactor* StartStream(const ServiceEnvironment& environment,
                            Right right, uint64_t request_bytes, const MakeStreamSource& make) {
   auto* const call = new StreamCall(environment, context, method);
   absl::StatusOr<Callers::Ticket> ticket =
-      AdmitCall(environment, context, right, CallUse::kRead, ReadCost(request_bytes));
+      AdmitCall(environment, context, AnyFile(right), CallUse::kRead, ReadCost(request_bytes));
   if (!ticket.ok()) {
     call->Refuse(ticket.status());
     return call;
   }
-  auto source = make(ticket->principal());
+  auto source = make(*ticket);
   if (!source.ok()) {
     call->Refuse(source.status());
   } else {

@@ -60,26 +60,29 @@ class TypedStreamSource : public StreamSource {
 
 using StreamReactor = grpc::ServerWriteReactor<grpc::ByteBuffer>;
 using MakeStreamSource =
-    std::function<absl::StatusOr<std::unique_ptr<StreamSource>>(const Principal& principal)>;
+    std::function<absl::StatusOr<std::unique_ptr<StreamSource>>(const Callers::Ticket& ticket)>;
 
-// Begins a call: admits the caller, and sends the messages of the source that `make` returns. One
-// message is sent while the next is made. gRPC destroys the call when it has ended. `environment`,
-// and the objects that `make` refers to, must outlive the call. `make` must not wait.
+// Begins a call: admits the caller, which must have `right`, and sends the messages of the source
+// that `make` returns. One message is sent while the next is made. gRPC destroys the call when it
+// has ended. `environment`, and the objects that `make` refers to, must outlive the call. `make`
+// must not wait.
 StreamReactor* StartStream(const ServiceEnvironment& environment,
                            const grpc::CallbackServerContext& context, const char* method,
                            Right right, uint64_t request_bytes, const MakeStreamSource& make);
 
-// The same for a request that comes as bytes. `make` also gets the parsed request.
+// The same for a request that comes as bytes: `right` to the file that it names. `make` gets the
+// parsed request and the principal.
 template <typename Request, typename Make>
 StreamReactor* StartStream(const ServiceEnvironment& environment,
                            const grpc::CallbackServerContext& context, const char* method,
                            Right right, const grpc::ByteBuffer& bytes, const Make& make) {
   return StartStream(
       environment, context, method, right, bytes.Length(),
-      [&](const Principal& principal) -> absl::StatusOr<std::unique_ptr<StreamSource>> {
+      [&](const Callers::Ticket& ticket) -> absl::StatusOr<std::unique_ptr<StreamSource>> {
         auto request = ParseMessage<Request>(bytes);
         if (!request.ok()) return request.status();
-        return make(*std::move(request), principal);
+        if (absl::Status may = ticket.Require({right, request->name()}); !may.ok()) return may;
+        return make(*std::move(request), ticket.principal());
       });
 }
 

@@ -4,6 +4,8 @@
 
 #include "absl/memory/memory.h"
 #include "absl/strings/match.h"
+#include "absl/time/clock.h"
+#include "base/glob.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "openssl/crypto.h"
@@ -11,26 +13,68 @@
 namespace h5mirror::server {
 namespace {
 
-std::string_view NameOf(Right right) {
-  switch (right) {
-    case Right::kRead:
-      return "read";
-    case Right::kWrite:
-      return "write";
-    case Right::kAdmin:
-      return "admin";
+std::string_view NameOf(Principal::Issuer issuer) {
+  switch (issuer) {
+    case Principal::Issuer::kNone:
+      return "";
+    case Principal::Issuer::kToken:
+      return "token";
+    case Principal::Issuer::kUnix:
+      return "unix";
   }
-  return "?";
+  return "";
+}
+
+// The token can be used now, by a caller there.
+absl::Status CheckLimits(const TokenEntry& token, const std::optional<Peer>& peer) {
+  const TokenLimits& limits = token.limits;
+  if (absl::Now() >= limits.expires) {
+    return absl::UnauthenticatedError(
+        StrCat("token \"", token.name, "\" has expired, at ",
+               absl::FormatTime(absl::RFC3339_sec, limits.expires, absl::UTCTimeZone()),
+               ": ask the server's operator for another"));
+  }
+  if (limits.from.empty()) return absl::OkStatus();
+  const bool is_from = peer.has_value() && std::any_of(limits.from.begin(), limits.from.end(),
+                                                       [&](const AddressRange& range) {
+                                                         return range.Contains(peer->address);
+                                                       });
+  if (is_from) return absl::OkStatus();
+  return absl::UnauthenticatedError(
+      StrCat("token \"", token.name, "\" is not for calls from ",
+             peer.has_value() ? peer->Name() : std::string("a Unix socket"),
+             ": its operator has named other addresses"));
+}
+
+absl::Status Lacks(const Principal& principal, Rights rights, std::string_view file, Right right) {
+  return absl::PermissionDeniedError(
+      StrCat(CallerName(principal), " has the rights \"", rights.ToString(), "\"",
+             file.empty() ? "" : " to ", file, " and this call needs \"", NameOf(right),
+             "\": ask the server's operator for ", file.empty() ? "one" : "it"));
 }
 
 }  // namespace
 
+std::string CallerName(const Principal& principal) {
+  switch (principal.issuer) {
+    case Principal::Issuer::kNone:
+      break;
+    case Principal::Issuer::kToken:
+      return StrCat("token \"", principal.name, "\"");
+    case Principal::Issuer::kUnix:
+      return StrCat("user \"", principal.name, "\"");
+  }
+  return "a caller without a name";
+}
+
 absl::Status CheckRight(const Principal& principal, Right right) {
   if (principal.rights.Has(right)) return absl::OkStatus();
-  return absl::PermissionDeniedError(
-      StrCat("token \"", principal.name, "\" has the rights \"", principal.rights.ToString(),
-             "\" and this call needs \"", NameOf(right), "\": ask the server's operator for one"));
+  return Lacks(principal, principal.rights, "", right);
 }
+
+Authenticator::Authenticator(std::filesystem::path path)
+    : path_(std::move(path)),
+      rules_(std::make_shared<const AccessIndex>(std::vector<AccessRule>())) {}
 
 absl::StatusOr<std::unique_ptr<Authenticator>> Authenticator::Load(
     const std::filesystem::path& path) {
@@ -41,57 +85,159 @@ absl::StatusOr<std::unique_ptr<Authenticator>> Authenticator::Load(
 
 absl::Status Authenticator::Reload() {
   if (path_.empty()) return absl::OkStatus();
-  H5M_ASSIGN_OR_RETURN(std::vector<TokenEntry> tokens, ReadTokenFile(path_));
-  if (tokens.empty()) {
+  H5M_ASSIGN_OR_RETURN(std::vector<TokenEntry> entries, ReadTokenFile(path_));
+  if (entries.empty()) {
     return absl::InvalidArgumentError(
         StrCat("tokens_file ", path_.string(), " holds no token: run `h5mirrord token add NAME`"));
+  }
+  Tokens tokens;
+  for (TokenEntry& entry : entries) {
+    tokens.push_back(std::make_shared<const TokenEntry>(std::move(entry)));
   }
   absl::MutexLock lock(&mutex_);
   tokens_ = std::move(tokens);
   return absl::OkStatus();
 }
 
-absl::StatusOr<Principal> Authenticator::Authenticate(
-    std::optional<std::string_view> authorization) const {
-  if (path_.empty()) return Principal{"", Rights::All()};
-  constexpr std::string_view kScheme = "Bearer ";
-  if (!authorization.has_value()) {
+void Authenticator::SetRules(std::vector<AccessRule> rules) {
+  auto index = std::make_shared<const AccessIndex>(std::move(rules));
+  absl::MutexLock lock(&mutex_);
+  rules_ = std::move(index);
+}
+
+std::shared_ptr<const AccessIndex> Authenticator::rules() const {
+  absl::MutexLock lock(&mutex_);
+  return rules_;
+}
+
+bool Authenticator::has_rules() const { return !rules()->empty(); }
+
+absl::Time Authenticator::NextExpiry() const {
+  absl::MutexLock lock(&mutex_);
+  absl::Time next = absl::InfiniteFuture();
+  const absl::Time now = absl::Now();
+  for (const auto& token : tokens_) {
+    if (token->limits.expires > now) next = std::min(next, token->limits.expires);
+  }
+  return next;
+}
+
+absl::StatusOr<Principal> Authenticator::Authenticate(std::optional<std::string_view> authorization,
+                                                      const CallerOrigin& origin) const {
+  const bool has_token = wants_tokens() && authorization.has_value();
+  if (!has_token && origin.uid.has_value() && has_rules()) return AuthenticateUser(*origin.uid);
+  if (!wants_tokens()) return Principal{.name = "", .rights = Rights::All()};
+  if (!has_token) {
     return absl::UnauthenticatedError(
         "this server wants a token: set token=@FILE, or put it into ~/.config/h5mirror/token");
   }
-  if (!absl::StartsWithIgnoreCase(ToAbsl(*authorization), ToAbsl(kScheme))) {
+  return AuthenticateToken(*authorization, origin);
+}
+
+absl::StatusOr<Principal> Authenticator::AuthenticateToken(std::string_view authorization,
+                                                           const CallerOrigin& origin) const {
+  constexpr std::string_view kScheme = "Bearer ";
+  if (!absl::StartsWithIgnoreCase(ToAbsl(authorization), ToAbsl(kScheme))) {
     return absl::UnauthenticatedError("the authorization header is not \"Bearer TOKEN\"");
   }
-  const Sha256Digest digest = Sha256(authorization->substr(kScheme.size()));
-  absl::MutexLock lock(&mutex_);
-  const TokenEntry* found = nullptr;
-  for (const TokenEntry& token : tokens_) {
-    const bool equal = CRYPTO_memcmp(token.digest.data(), digest.data(), digest.size()) == 0;
-    found = equal ? &token : found;
+  const Sha256Digest digest = Sha256(authorization.substr(kScheme.size()));
+  std::shared_ptr<const TokenEntry> found;
+  {
+    absl::MutexLock lock(&mutex_);
+    size_t at = tokens_.size();
+    for (size_t i = 0; i < tokens_.size(); ++i) {
+      const bool equal =
+          CRYPTO_memcmp(tokens_[i]->digest.data(), digest.data(), digest.size()) == 0;
+      at = equal ? i : at;
+    }
+    if (at < tokens_.size()) found = tokens_[at];
   }
   if (found == nullptr) {
     return absl::UnauthenticatedError(
         "the server does not know this token: it was mistyped, removed, or is another server's");
   }
-  return Principal{found->name, found->rights, found->digest};
+  const std::optional<Peer> peer = ParseGrpcPeer(origin.grpc_peer);
+  H5M_RETURN_IF_ERROR(CheckLimits(*found, peer));
+  return Principal{.name = found->name,
+                   .rights = found->rights,
+                   .issuer = Principal::Issuer::kToken,
+                   .token = found,
+                   .peer = peer};
 }
 
-absl::Status Authenticator::StillMay(const Principal& principal, std::optional<Right> right) const {
-  if (path_.empty()) return absl::OkStatus();
+absl::StatusOr<Principal> Authenticator::AuthenticateUser(uid_t uid) const {
+  UnixUsers::Found user = users_.Find(uid);
+  if (absl::IsNotFound(user.status())) return absl::UnauthenticatedError(user.status().message());
+  H5M_RETURN_IF_ERROR(user.status());
+  return Principal{.name = (*user)->name,
+                   .rights = Rights::All(),
+                   .issuer = Principal::Issuer::kUnix,
+                   .uid = uid,
+                   .user = *std::move(user)};
+}
+
+std::shared_ptr<const AccessRule> Authenticator::RuleFor(const Principal& principal,
+                                                         std::string_view file) const {
+  static const std::vector<std::string> kNoGroups;
+  const std::shared_ptr<const AccessIndex> index = rules();
+  const AccessSubject subject{principal.name, NameOf(principal.issuer),
+                              principal.user == nullptr ? kNoGroups : principal.user->groups};
+  return {index, index->Find(subject, file)};
+}
+
+Rights Authenticator::RightsTo(const Principal& principal, std::string_view file) const {
+  if (principal.token != nullptr && !principal.token->limits.files.empty()) {
+    if (!AnyGlobMatches(principal.token->limits.files, file)) return Rights();
+  }
+  if (!has_rules()) return principal.rights;
+  const std::shared_ptr<const AccessRule> rule = RuleFor(principal, file);
+  return rule == nullptr ? Rights() : principal.rights.And(rule->allow);
+}
+
+absl::Status Authenticator::Check(const Principal& principal, const Need& need) const {
+  if (need.file.empty()) return CheckRight(principal, need.right);
+  const Rights rights = RightsTo(principal, need.file);
+  if (rights.Has(need.right)) return absl::OkStatus();
+  if (rights == principal.rights) return CheckRight(principal, need.right);
+  if (!rights.empty()) return Lacks(principal, rights, need.file, need.right);
+  return absl::NotFoundError(StrCat(need.file, ": there is no such file, or ",
+                                    CallerName(principal), " has no right to it"));
+}
+
+absl::StatusOr<Principal> Authenticator::Renewed(const Principal& principal) const {
+  switch (principal.issuer) {
+    case Principal::Issuer::kNone:
+      return principal;
+    case Principal::Issuer::kUnix:
+      // Without tables the server asks for tokens, or for nothing.
+      if (has_rules()) return AuthenticateUser(principal.uid);
+      return principal;
+    case Principal::Issuer::kToken:
+      break;
+  }
   Principal now = principal;
   {
     absl::MutexLock lock(&mutex_);
-    const auto found = std::find_if(tokens_.begin(), tokens_.end(), [&](const TokenEntry& token) {
-      return token.digest == principal.digest;
+    const auto found = std::find_if(tokens_.begin(), tokens_.end(), [&](const auto& token) {
+      return token->digest == principal.token->digest;
     });
     if (found == tokens_.end()) {
       return absl::UnauthenticatedError(
           StrCat("token \"", principal.name,
                  "\" was removed from the server's tokens: ask its operator for another"));
     }
-    now.rights = found->rights;
+    now.token = *found;
   }
-  return right.has_value() ? CheckRight(now, *right) : absl::OkStatus();
+  now.rights = now.token->rights;
+  H5M_RETURN_IF_ERROR(CheckLimits(*now.token, now.peer));
+  return now;
+}
+
+absl::Status Authenticator::StillMay(const Principal& principal,
+                                     absl::Span<const Need> needs) const {
+  H5M_ASSIGN_OR_RETURN(const Principal now, Renewed(principal));
+  for (const Need& need : needs) H5M_RETURN_IF_ERROR(Check(now, need));
+  return absl::OkStatus();
 }
 
 size_t Authenticator::token_count() const {

@@ -2,72 +2,136 @@
 #ifndef H5MIRROR_SERVER_DOOR_AUTH_H_
 #define H5MIRROR_SERVER_DOOR_AUTH_H_
 
+#include <sys/types.h>
+
 #include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "base/clock.h"
+#include "server/door/access_index.h"
+#include "server/door/peer.h"
+#include "server/door/unix_users.h"
 #include "server/settings/token_file.h"
 
 namespace h5mirror::server {
 
 class CallGate;
 
-// A caller that the server has authenticated. `name` is the token's, empty if no tokens are
-// configured. The caller's own account of itself is apart (store::Provenance).
+// A caller that the server has authenticated. The caller's own account of itself is apart
+// (store::Provenance).
 struct Principal {
+  enum class Issuer {
+    kNone,   // nothing is asked for: no name
+    kToken,  // the tokens file
+    kUnix,   // the other end of a Unix socket
+  };
+
   std::string name;
-  Rights rights;
-  Sha256Digest digest{};  // of the token
+  Rights rights;  // to all files; RightsTo() narrows them
+  Issuer issuer = Issuer::kNone;
+  std::shared_ptr<const TokenEntry> token = nullptr;  // kToken
+  uid_t uid = 0;                                      // kUnix
+  std::shared_ptr<const UnixUser> user = nullptr;     // kUnix
+  std::optional<Peer> peer = std::nullopt;            // of a call that came over the network
 };
 
-// For the log: the token's name, "-" where no token is asked for.
-inline std::string_view TokenName(const Principal& principal) {
-  return principal.name.empty() ? "-" : std::string_view(principal.name);
-}
+// For messages and the log: `token "node7"`, `user "anna"`, "a caller without a name".
+std::string CallerName(const Principal& principal);
 
-// kPermissionDenied names the token, its rights and the one that is missing.
+// One right that a call needs.
+struct Need {
+  Right right;
+  std::string file;  // empty: to any file
+};
+using Needs = std::vector<Need>;
+inline Needs AnyFile(Right right) { return {Need{right, ""}}; }
+inline Needs OneFile(Right right, std::string file) { return {Need{right, std::move(file)}}; }
+
+// Where a call came from.
+struct CallerOrigin {
+  std::optional<uid_t> uid = std::nullopt;  // the user at the other end of a Unix socket
+  std::string_view grpc_peer{};             // grpc::ServerContext::peer()
+};
+
+// kPermissionDenied names the caller, its rights and the one that is missing.
 absl::Status CheckRight(const Principal& principal, Right right);
 
 // Thread-safe.
 class Authenticator {
  public:
-  // Asks for no token: every caller has all rights.
-  Authenticator() = default;
+  // Asks for no token. Without tables every caller has all rights.
+  Authenticator() : Authenticator(std::filesystem::path()) {}
   // Loads the tokens of a file. Errors as ReadTokenFile(); kInvalidArgument: it holds none.
   static absl::StatusOr<std::unique_ptr<Authenticator>> Load(const std::filesystem::path& path);
 
   // Reads the file again. On an error the tokens stay as they were.
   absl::Status Reload();
+  // The [[access]] tables from now on; without any, none is looked at.
+  void SetRules(std::vector<AccessRule> rules);
+  bool has_rules() const;
+  // When the next token expires.
+  absl::Time NextExpiry() const;
 
   // `authorization` is the call's header, "Bearer TOKEN". All digests are compared in full, so that
-  // the time taken tells nothing about a token. kUnauthenticated: no token, a malformed or an
-  // unknown one.
-  absl::StatusOr<Principal> Authenticate(std::optional<std::string_view> authorization) const;
+  // the time taken tells nothing about a token. A user of a Unix socket needs none where there are
+  // tables.
+  // Errors: kUnauthenticated  no token, a malformed, unknown or expired one, or one that is not for
+  //                           that address; a user without a name.
+  //         kUnavailable      the user's name is not known yet.
+  absl::StatusOr<Principal> Authenticate(std::optional<std::string_view> authorization,
+                                         const CallerOrigin& origin = {}) const;
 
-  // OK: the token of `principal` still exists, and still has `right` (nullopt: any).
-  // Errors: kUnauthenticated  it was removed; kPermissionDenied  as CheckRight().
-  absl::Status StillMay(const Principal& principal, std::optional<Right> right) const;
+  // The table that decides; nullptr: none is for both, or there are no tables.
+  std::shared_ptr<const AccessRule> RuleFor(const Principal& principal,
+                                            std::string_view file) const;
+  // The rights to one file: those of the caller that its token's files= and the first table for
+  // both leave.
+  Rights RightsTo(const Principal& principal, std::string_view file) const;
+  // Errors: kPermissionDenied  the right is missing; another one is there, so the caller may know.
+  //         kNotFound          no right is there. Says the same whether there is such a file or
+  //         not.
+  absl::Status Check(const Principal& principal, const Need& need) const;
+
+  // OK: the caller is still known, and has all of `needs`. Errors: as Authenticate() and Check().
+  absl::Status StillMay(const Principal& principal, absl::Span<const Need> needs) const;
 
   bool wants_tokens() const { return !path_.empty(); }
   size_t token_count() const;
+  UnixUsers& users() const { return users_; }
 
   // Hears of each call whose token is checked. It must outlive all calls; nullptr: none.
   CallGate* gate() const { return gate_; }
   void set_gate(CallGate* gate) { gate_ = gate; }
 
  private:
+  using Tokens = std::vector<std::shared_ptr<const TokenEntry>>;
+
+  explicit Authenticator(std::filesystem::path path);
+
+  absl::StatusOr<Principal> AuthenticateToken(std::string_view authorization,
+                                              const CallerOrigin& origin) const;
+  absl::StatusOr<Principal> AuthenticateUser(uid_t uid) const;
+  // The caller by what is known of it now.
+  absl::StatusOr<Principal> Renewed(const Principal& principal) const;
+  std::shared_ptr<const AccessIndex> rules() const;
+
   const std::filesystem::path path_;  // empty: no tokens are asked for
   CallGate* gate_ = nullptr;
+  mutable SystemClock clock_;
+  mutable UnixUsers users_{clock_};
   mutable absl::Mutex mutex_;
-  std::vector<TokenEntry> tokens_ ABSL_GUARDED_BY(mutex_);
-
-  explicit Authenticator(std::filesystem::path path) : path_(std::move(path)) {}
+  Tokens tokens_ ABSL_GUARDED_BY(mutex_);
+  std::shared_ptr<const AccessIndex> rules_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace h5mirror::server

@@ -3,7 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include "absl/strings/escaping.h"
+#include "absl/time/clock.h"
+#include "base/strings.h"
 #include "server/testing/test_directory.h"
 
 namespace h5mirror::server {
@@ -17,11 +21,19 @@ TEST(AuthTest, WithoutTokensEverybodyMayDoEverything) {
   const auto principal = Authenticator().Authenticate(std::nullopt);
   ASSERT_TRUE(principal.ok());
   EXPECT_EQ(principal->name, "");
-  EXPECT_TRUE(CheckRight(*principal, Right::kAdmin).ok());
+  EXPECT_TRUE(CheckRight(*principal, Right::kOperate).ok());
 }
 
 class TokensTest : public ::testing::Test {
  protected:
+  static std::string Line(const std::string& name, const std::string& rights,
+                          const std::string& token) {
+    const Sha256Digest digest = Sha256(token);
+    return StrCat(name, " ", rights, " ",
+                  absl::BytesToHexString(absl::string_view(
+                      reinterpret_cast<const char*>(digest.data()), digest.size())));
+  }
+
   TestDirectory directory_;
   std::filesystem::path path_ = directory_.path() / "tokens";
 };
@@ -35,7 +47,7 @@ TEST_F(TokensTest, TokenGivesItsNameAndRights) {
   ASSERT_TRUE(principal.ok());
   EXPECT_EQ(principal->name, "node7");
   EXPECT_TRUE(CheckRight(*principal, Right::kWrite).ok());
-  const absl::Status denied = CheckRight(*principal, Right::kAdmin);
+  const absl::Status denied = CheckRight(*principal, Right::kDelete);
   EXPECT_TRUE(absl::IsPermissionDenied(denied));
   EXPECT_THAT(Message(denied), HasSubstr("node7"));
 }
@@ -92,9 +104,142 @@ TEST_F(TokensTest, FileThatOthersCanWriteIsRefused) {
   EXPECT_TRUE(absl::IsPermissionDenied(Authenticator::Load(path_).status()));
 }
 
+TEST_F(TokensTest, LimitsAreKeptAndCount) {
+  TokenLimits limits;
+  ASSERT_TRUE(limits.Set("files", "runs/**,cal.h5").ok());
+  ASSERT_TRUE(limits.Set("from", "192.0.2.0/24").ok());
+  ASSERT_TRUE(limits.Set("expires", "2999-01-02T03:04:05Z").ok());
+  const std::string token = *AddToken(path_, "a", *Rights::Parse("read,write"), limits);
+  const auto entries = ReadTokenFile(path_);
+  ASSERT_TRUE(entries.ok()) << entries.status();
+  EXPECT_EQ(entries->front().limits.ToString(),
+            " files=runs/**,cal.h5 expires=2999-01-02T03:04:05Z from=192.0.2.0/24");
+  const auto authenticator = *Authenticator::Load(path_);
+  EXPECT_EQ(authenticator->NextExpiry(), limits.expires);
+  const std::string header = "Bearer " + token;
+  const auto principal = authenticator->Authenticate(header, {.grpc_peer = "ipv4:192.0.2.7:99"});
+  ASSERT_TRUE(principal.ok()) << principal.status();
+  EXPECT_EQ(authenticator->RightsTo(*principal, "runs/a/b").ToString(), "read,write");
+  EXPECT_EQ(authenticator->RightsTo(*principal, "other").ToString(), "none");
+  EXPECT_TRUE(absl::IsNotFound(authenticator->Check(*principal, {Right::kRead, "other"})));
+  EXPECT_TRUE(
+      absl::IsPermissionDenied(authenticator->Check(*principal, {Right::kDelete, "cal.h5"})));
+  for (const char* peer : {"ipv4:192.0.3.7:99", "unix:", ""}) {
+    const absl::Status refused = authenticator->Authenticate(header, {.grpc_peer = peer}).status();
+    EXPECT_TRUE(absl::IsUnauthenticated(refused)) << refused;
+    EXPECT_THAT(Message(refused), HasSubstr("is not for calls from"));
+  }
+  // Narrowed while the caller is here.
+  directory_.Write("tokens", Line("a", "read", token) + " from=192.0.2.8\n");
+  ASSERT_TRUE(authenticator->Reload().ok());
+  EXPECT_TRUE(absl::IsUnauthenticated(authenticator->StillMay(*principal, {})));
+  directory_.Write("tokens", Line("a", "read", token) + " files=cal.h5\n");
+  ASSERT_TRUE(authenticator->Reload().ok());
+  EXPECT_TRUE(authenticator->StillMay(*principal, OneFile(Right::kRead, "cal.h5")).ok());
+  EXPECT_TRUE(
+      absl::IsNotFound(authenticator->StillMay(*principal, OneFile(Right::kRead, "runs/a"))));
+  EXPECT_TRUE(absl::IsPermissionDenied(
+      authenticator->StillMay(*principal, OneFile(Right::kWrite, "cal.h5"))));
+}
+
+TEST_F(TokensTest, AnExpiredTokenIsTold) {
+  TokenLimits limits;
+  ASSERT_TRUE(limits.Set("expires", "2020-01-02T03:04:05Z").ok());
+  const std::string token = *AddToken(path_, "a", Rights::All(), limits);
+  const auto authenticator = *Authenticator::Load(path_);
+  EXPECT_EQ(authenticator->NextExpiry(), absl::InfiniteFuture());
+  const absl::Status refused = authenticator->Authenticate("Bearer " + token).status();
+  EXPECT_TRUE(absl::IsUnauthenticated(refused));
+  EXPECT_THAT(Message(refused), HasSubstr("has expired, at 2020-01-02T03:04:05"));
+}
+
+TEST_F(TokensTest, BadLimitsAreQuoted) {
+  for (const char* text :
+       {"files=", "files=/a", "files=a,,b", "expires=soon", "from=lab7", "rights=all", "x"}) {
+    directory_.Write("tokens", Line("a", "read", "t") + " " + text + "\n");
+    const absl::Status status = ReadTokenFile(path_).status();
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << text;
+    EXPECT_THAT(Message(status), HasSubstr("tokens:1")) << text;
+  }
+}
+
+TEST_F(TokensTest, RotationGivesANewTokenForTheSame) {
+  TokenLimits limits;
+  ASSERT_TRUE(limits.Set("files", "a").ok());
+  const std::string old = *AddToken(path_, "a", *Rights::Parse("read"), limits);
+  const std::string token = *RotateToken(path_, "a");
+  const auto authenticator = *Authenticator::Load(path_);
+  EXPECT_FALSE(authenticator->Authenticate("Bearer " + old).ok());
+  const auto principal = authenticator->Authenticate("Bearer " + token);
+  ASSERT_TRUE(principal.ok()) << principal.status();
+  EXPECT_EQ(principal->rights.ToString(), "read");
+  EXPECT_THAT(principal->token->limits.files, ::testing::ElementsAre("a"));
+  EXPECT_TRUE(absl::IsNotFound(RotateToken(path_, "b").status()));
+}
+
+class RulesTest : public ::testing::Test {
+ protected:
+  static AccessRule Rule(std::vector<std::string> files, std::vector<std::string> users,
+                         std::string_view allow) {
+    AccessRule rule;
+    rule.files = std::move(files);
+    rule.users = std::move(users);
+    if (!allow.empty()) rule.allow = *Rights::Parse(allow);
+    return rule;
+  }
+  // The user of this process, on a Unix socket.
+  Principal Me() {
+    while (!authenticator_.users().Knows(getuid())) {
+      authenticator_.users().Find(getuid()).status().IgnoreError();
+      absl::SleepFor(absl::Milliseconds(1));
+    }
+    const auto me = authenticator_.Authenticate(std::nullopt, {.uid = getuid()});
+    EXPECT_TRUE(me.ok()) << me.status();
+    return me.ok() ? *me : Principal();
+  }
+
+  Authenticator authenticator_;
+};
+
+TEST_F(RulesTest, WithoutTablesAUserHasNoNameAndAllRights) {
+  const auto anybody = authenticator_.Authenticate(std::nullopt, {.uid = getuid()});
+  ASSERT_TRUE(anybody.ok());
+  EXPECT_EQ(anybody->name, "");
+  EXPECT_EQ(authenticator_.RightsTo(*anybody, "a"), Rights::All());
+}
+
+TEST_F(RulesTest, TheFirstTableDecides) {
+  authenticator_.SetRules(
+      {Rule({"open/**"}, {}, "read"), Rule({"**"}, {"unix:nobody-else"}, "admin")});
+  const Principal me = Me();
+  EXPECT_EQ(me.issuer, Principal::Issuer::kUnix);
+  EXPECT_NE(me.name, "");
+  EXPECT_EQ(authenticator_.RightsTo(me, "open/a").ToString(), "read");
+  EXPECT_TRUE(absl::IsPermissionDenied(authenticator_.Check(me, {Right::kWrite, "open/a"})));
+  EXPECT_TRUE(absl::IsNotFound(authenticator_.Check(me, {Right::kWrite, "a"})));
+  // A caller of the network, without tokens: nobody by name.
+  const auto nobody = authenticator_.Authenticate(std::nullopt, {.grpc_peer = "ipv4:127.0.0.1:9"});
+  ASSERT_TRUE(nobody.ok());
+  EXPECT_EQ(authenticator_.RightsTo(*nobody, "open/a").ToString(), "read");
+  EXPECT_TRUE(absl::IsNotFound(authenticator_.Check(*nobody, {Right::kRead, "a"})));
+}
+
+TEST_F(RulesTest, ReloadedTablesCountForCallersThatAreHere) {
+  authenticator_.SetRules({Rule({"**"}, {}, "read,write")});
+  const Principal me = Me();
+  const Needs needs{{Right::kRead, "a"}, {Right::kWrite, "b"}};
+  EXPECT_TRUE(authenticator_.StillMay(me, needs).ok());
+  authenticator_.SetRules({Rule({"b"}, {me.name}, "read"), Rule({"**"}, {}, "read,write")});
+  EXPECT_TRUE(absl::IsPermissionDenied(authenticator_.StillMay(me, needs)));
+  authenticator_.SetRules({Rule({"b"}, {"unix:" + me.name}, ""), Rule({"**"}, {}, "read,write")});
+  EXPECT_TRUE(absl::IsNotFound(authenticator_.StillMay(me, needs)));
+  EXPECT_TRUE(authenticator_.StillMay(me, OneFile(Right::kWrite, "a")).ok());
+}
+
 TEST(RightsTest, ListIsParsedAndPrinted) {
-  EXPECT_EQ(Rights::Parse("admin,read")->ToString(), "read,admin");
-  EXPECT_THAT(Message(Rights::Parse("root").status()), HasSubstr("read, write, admin"));
+  EXPECT_EQ(Rights::Parse("admin,read")->ToString(), "read,restore,delete,operate");
+  EXPECT_EQ(Rights::Parse("delete,write")->ToString(), "write,delete");
+  EXPECT_THAT(Message(Rights::Parse("root").status()), HasSubstr("read, write, restore"));
   EXPECT_FALSE(Rights::Parse("").ok());
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/numbers.h"
 #include "base/clock.h"
 #include "base/strings.h"
 #include "grpc/grpc.h"
@@ -13,6 +14,8 @@ namespace {
 
 // Marks gRPC's context of a connection with our number of it.
 constexpr char kProperty[] = "h5mirror_connection";
+// The same with the user of a Unix socket.
+constexpr char kUserProperty[] = "h5mirror_uid";
 // So many calls a second of an admitted connection may end before we see them: a client of ours
 // gives a call up that a busy server has not begun. Others are forgiven none, or half-open calls
 // would add up.
@@ -115,6 +118,10 @@ CallGate::Connection& CallGate::ConnectionOf(grpc_auth_context& connection, int 
     number = StrCat(++last_number_);
     claimed = door_->Claim(slot);
     grpc_auth_context_add_property(&connection, kProperty, number.data(), number.size());
+    if (const std::optional<uid_t> user = door_->UserOf(slot); user.has_value()) {
+      const std::string uid = StrCat(*user);
+      grpc_auth_context_add_property(&connection, kUserProperty, uid.data(), uid.size());
+    }
   }
   const auto [found, is_new] = connections_.try_emplace(std::move(number));
   if (is_new) {
@@ -123,6 +130,18 @@ CallGate::Connection& CallGate::ConnectionOf(grpc_auth_context& connection, int 
     found->second.slot = slot;
   }
   return found->second;
+}
+
+std::optional<uid_t> UserOf(const grpc::ServerContextBase& context) {
+  const std::shared_ptr<const grpc::AuthContext> auth = context.auth_context();
+  if (auth == nullptr) return std::nullopt;
+  const std::vector<grpc::string_ref> values = auth->FindPropertyValues(kUserProperty);
+  uid_t uid = 0;
+  if (values.empty() ||
+      !absl::SimpleAtoi(absl::string_view(values[0].data(), values[0].size()), &uid)) {
+    return std::nullopt;
+  }
+  return uid;
 }
 
 std::string ConnectionKey(const grpc::ServerContextBase& context) {
@@ -162,7 +181,8 @@ absl::Status CallGate::Enter(grpc_auth_context& connection, int slot,
   const bool is_full = waiting_in_all_ >= limits_.waiting_in_all;
   const bool waits = from.waiting >= limits_.waiting_without_token;
   if (waits || (is_full && !from.is_admitted)) {
-    absl::Status known = authenticator_->Authenticate(authorization).status();
+    const CallerOrigin origin{.uid = door_->UserOf(slot), .grpc_peer = from.grpc_peer};
+    absl::Status known = authenticator_->Authenticate(authorization, origin).status();
     if (!known.ok()) return Refuse(from, std::move(known));
   }
   if (from.waiting >= limits_.waiting || (waits && is_full)) {

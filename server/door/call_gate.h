@@ -4,6 +4,8 @@
 #ifndef H5MIRROR_SERVER_DOOR_CALL_GATE_H_
 #define H5MIRROR_SERVER_DOOR_CALL_GATE_H_
 
+#include <sys/types.h>
+
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -91,6 +93,9 @@ class CallGate {
   absl::Duration last_forget_ ABSL_GUARDED_BY(mutex_);
   std::atomic<uint64_t> refused_calls_{0};
 };
+
+// The user at the other end of a call's Unix socket; nullopt: it came over the network.
+std::optional<uid_t> UserOf(const grpc::ServerContextBase& context);
 
 // A key that tells connections apart, those of a Unix socket too. Without a gate, the peer.
 std::string ConnectionKey(const grpc::ServerContextBase& context);

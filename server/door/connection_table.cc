@@ -55,6 +55,8 @@ std::string_view NameOf(Turned turned) {
       return "bytes_without_token";
     case Turned::kCalls:
       return "calls";
+    case Turned::kUsers:
+      return "max_users";
   }
   return "";
 }
@@ -92,15 +94,48 @@ int ConnectionTable::ChooseSlot(int first, int count, absl::Duration now) const 
   int best = first;
   size_t best_size = std::numeric_limits<size_t>::max();
   for (int slot = first; slot < first + count; ++slot) {
-    const auto found = slots_.find(slot);
-    const bool in_doubt = found != slots_.end() && found->second.in_doubt_until > now;
-    const size_t size =
-        found == slots_.end() ? 0 : found->second.unclaimed.size() + (in_doubt ? 1 : 0);
+    const size_t size = DoubtOf(slot, now);
     if (size >= best_size) continue;
     best = slot;
     best_size = size;
   }
   return best;
+}
+
+size_t ConnectionTable::DoubtOf(int slot, absl::Duration now) const {
+  const auto found = slots_.find(slot);
+  if (found == slots_.end()) return 0;
+  return found->second.unclaimed.size() + (found->second.in_doubt_until > now ? 1 : 0);
+}
+
+std::optional<int> ConnectionTable::ChooseUserSlot(uid_t user, int first, int count,
+                                                   absl::Duration now) const {
+  absl::MutexLock lock(&mutex_);
+  std::optional<int> free;
+  std::optional<int> own;
+  int free_count = 0;
+  int own_count = 0;
+  for (int slot = first; slot < first + count; ++slot) {
+    const auto found = slots_.find(slot);
+    const bool is_taken = found != slots_.end() && found->second.user.has_value() &&
+                          (found->second.connections > 0 || found->second.last_end + kRest > now);
+    if (!is_taken) {
+      ++free_count;
+      if (!free.has_value()) free = slot;
+    } else if (*found->second.user == user) {
+      ++own_count;
+      if (!own.has_value() || DoubtOf(slot, now) < DoubtOf(*own, now)) own = slot;
+    }
+  }
+  if (own.has_value() && DoubtOf(*own, now) == 0) return own;
+  const int own_max = free_count >= count / 2 ? kUserSlotsMax : 1;
+  return free.has_value() && own_count < own_max ? free : own;
+}
+
+std::optional<uid_t> ConnectionTable::UserOf(int slot) const {
+  absl::MutexLock lock(&mutex_);
+  const auto found = slots_.find(slot);
+  return found == slots_.end() ? std::nullopt : found->second.user;
 }
 
 uint64_t ConnectionTable::Claim(int slot, absl::Duration now) {
@@ -134,7 +169,10 @@ uint64_t ConnectionTable::Add(const Peer& peer, OwnedFd fd, int slot, absl::Dura
   entry.fd = std::move(fd);
   entry.since = now;
   entry.slot = slot;
-  slots_[slot].unclaimed.insert(number);
+  Slot& its_slot = slots_[slot];
+  its_slot.unclaimed.insert(number);
+  ++its_slot.connections;
+  if (peer.kind == Peer::Kind::kUnixSocket) its_slot.user = peer.uid;
   const std::string name = peer.Name();
   ++by_name_[name];
   if (peer.kind == Peer::Kind::kUnixSocket) return number;  // Calls from there name no connection.
@@ -167,9 +205,10 @@ void ConnectionTable::Remove(uint64_t number, absl::Duration now) {
   absl::MutexLock lock(&mutex_);
   const auto found = entries_.find(number);
   if (found == entries_.end()) return;
-  if (Slot& slot = slots_[found->second.slot]; slot.unclaimed.erase(number) > 0) {
-    slot.in_doubt_until = now + kDoubt;
-  }
+  Slot& slot = slots_[found->second.slot];
+  --slot.connections;
+  slot.last_end = now;
+  if (slot.unclaimed.erase(number) > 0) slot.in_doubt_until = now + kDoubt;
   EndNewcomer(number, found->second);
   const Peer& peer = found->second.peer;
   if (const auto count = by_name_.find(peer.Name());

@@ -4,9 +4,12 @@
 //
 // A call that has begun leads to its connection by the peer's address and port. Before, only its
 // *slot* is known: gRPC tells slots apart, and a new connection goes into a slot with few
-// connections that have made no call yet.
+// connections that have made no call yet. A connection of a Unix socket has no address: all of one
+// slot are of one user, so the slot tells the user of a call.
 #ifndef H5MIRROR_SERVER_DOOR_CONNECTION_TABLE_H_
 #define H5MIRROR_SERVER_DOOR_CONNECTION_TABLE_H_
+
+#include <sys/types.h>
 
 #include <array>
 #include <cstdint>
@@ -34,8 +37,9 @@ enum class Turned {
   kTokenTimeout,  // cut: it showed no valid token within token_timeout
   kBytes,         // cut: it sent too much without a valid token
   kCalls,         // cut: it began calls, and went on with none of them; no client of ours does that
+  kUsers,         // refused: each slot of the Unix socket has another user's connections
 };
-inline constexpr int kTurnedCount = 7;
+inline constexpr int kTurnedCount = 8;
 // "descriptors", "max_connections", ...: the metric's label.
 std::string_view NameOf(Turned turned);
 
@@ -67,6 +71,16 @@ class ConnectionTable {
   std::optional<Turned> Refuses(const Peer& peer) const;
   // The slot for the next connection, of `first` and the `count - 1` after it.
   int ChooseSlot(int first, int count, absl::Duration now) const;
+  // The same for a connection of `user` on a Unix socket; nullopt: no slot is left for that user.
+  // The slot is the user's from Add() on, until kRest after its last connection has ended.
+  std::optional<int> ChooseUserSlot(uid_t user, int first, int count, absl::Duration now) const;
+  // A user takes up to so many slots, so that its connections can be told apart; but only one where
+  // half of all are taken.
+  static constexpr int kUserSlotsMax = 16;
+  // gRPC may still have calls of a connection that has ended.
+  static constexpr absl::Duration kRest = absl::Minutes(1);
+  // The user of a Unix socket's slot.
+  std::optional<uid_t> UserOf(int slot) const;
   // Takes a connection in; `fd` is a second descriptor of it. Returns its number, and in `cut` a
   // newcomer that was cut for it.
   uint64_t Add(const Peer& peer, OwnedFd fd, int slot, absl::Duration now,
@@ -111,12 +125,17 @@ class ConnectionTable {
   };
   struct Slot {
     std::set<uint64_t> unclaimed;
+    std::optional<uid_t> user;  // of a Unix socket
+    size_t connections = 0;
+    absl::Duration last_end;  // of a connection
     // Until then a call may still come from a connection that ended before its first call was
     // known.
     absl::Duration in_doubt_until;
   };
   using End = std::pair<std::array<uint8_t, 16>, uint16_t>;  // address and port
 
+  // How likely a call of the slot is one of several connections.
+  size_t DoubtOf(int slot, absl::Duration now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   static End EndOf(const Peer& peer) { return {peer.address, peer.port}; }
   void CutEntry(uint64_t number) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void EndUnclaimed(uint64_t number, const Entry& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -7,8 +7,10 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+#include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -230,6 +232,71 @@ TEST_F(ConnectionTableTest, SlotOfAConnectionThatEndedIsInDoubtForAWhile) {
   const Client next = Add("127.0.0.1", absl::Seconds(1));
   EXPECT_EQ(table().Claim(0, absl::Seconds(2)), 0u);
   EXPECT_EQ(table().Claim(0, absl::Seconds(10)), next.number);
+}
+
+// Slots of a Unix socket: a slot tells the user of its calls.
+class UserSlotsTest : public ConnectionTableTest {
+ protected:
+  UserSlotsTest() { limits_.connections = 1000; }
+
+  static constexpr int kCount = 40;
+  static constexpr absl::Duration kNow = absl::Hours(1);
+
+  std::optional<int> Choose(uid_t user, absl::Duration now = kNow) {
+    return table().ChooseUserSlot(user, 0, kCount, now);
+  }
+  // Takes in a connection; returns its number.
+  uint64_t Enter(uid_t user, absl::Duration now = kNow) {
+    const std::optional<int> slot = Choose(user, now);
+    EXPECT_TRUE(slot.has_value());
+    Peer peer;
+    peer.kind = Peer::Kind::kUnixSocket;
+    peer.uid = user;
+    int ends[2];
+    EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+    ends_.emplace_back(ends[1]);
+    std::optional<Peer> cut;
+    const uint64_t number = table().Add(peer, OwnedFd(ends[0]), *slot, now, cut);
+    slots_[number] = *slot;
+    return number;
+  }
+
+  std::vector<OwnedFd> ends_;
+  std::map<uint64_t, int> slots_;
+};
+
+TEST_F(UserSlotsTest, NoSlotHasTwoUsers) {
+  std::map<int, uid_t> users;
+  for (int i = 0; i < 200; ++i) {
+    const uid_t user = static_cast<uid_t>(i % 7);
+    const int slot = slots_.at(Enter(user));
+    EXPECT_EQ(users.try_emplace(slot, user).first->second, user);
+    EXPECT_THAT(table().UserOf(slot), Optional(user));
+  }
+}
+
+TEST_F(UserSlotsTest, OneUserTakesSixteenAndLeavesTheOthersRoom) {
+  std::set<int> taken;
+  for (int i = 0; i < 100; ++i) taken.insert(slots_.at(Enter(1)));
+  EXPECT_EQ(taken.size(), ConnectionTable::kUserSlotsMax);
+  // The second half of the slots has a user each.
+  int users = 1;
+  while (Choose(static_cast<uid_t>(users + 1)).has_value()) {
+    Enter(static_cast<uid_t>(++users));
+    Enter(static_cast<uid_t>(users));
+  }
+  EXPECT_GE(users, kCount / 2);
+  EXPECT_TRUE(Choose(1).has_value());
+}
+
+TEST_F(UserSlotsTest, ASlotRestsBeforeAnotherUserHasIt) {
+  for (int i = 0; i < kCount; ++i) Enter(static_cast<uid_t>(i));
+  EXPECT_EQ(Choose(99), std::nullopt);
+  const auto [number, slot] = *slots_.begin();
+  table().Remove(number, kNow);
+  EXPECT_EQ(Choose(99, kNow + ConnectionTable::kRest - absl::Seconds(1)), std::nullopt);
+  EXPECT_THAT(table().UserOf(slot), Optional(0u));
+  EXPECT_THAT(Choose(99, kNow + ConnectionTable::kRest), Optional(slot));
 }
 
 }  // namespace

@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
+#include "server/door/auth.h"
 #include "spdlog/spdlog.h"
 
 namespace h5mirror::server {
@@ -30,6 +31,7 @@ constexpr uint64_t kMemoryPerNewcomer = uint64_t{1} << 20;
 constexpr int kEventsAtOnce = 64;
 constexpr int kAcceptsAtOnce = 64;
 constexpr int kTickMs = 100;
+constexpr size_t kParkedMax = 256;
 constexpr absl::Duration kLogPeriod = absl::Seconds(1);
 
 // What epoll says of an event: the wake-up, a listener or the number of a connection.
@@ -57,6 +59,8 @@ std::string_view Describe(Turned turned) {
       return "cut, it has sent too much without a valid token";
     case Turned::kCalls:
       return "cut, it begins calls, or resets them, faster than they can be served";
+    case Turned::kUsers:
+      return "refused, the Unix socket has connections of as many other users as it can";
   }
   return "";
 }
@@ -109,20 +113,34 @@ ConnectionLimits LimitsFor(const Config& config) {
   return limits;
 }
 
-FrontDoor::FrontDoor(const Config& config) : table_(LimitsFor(config)) {}
+// What look-ups of users leave for the door's thread. They may end after the door.
+struct FrontDoor::Parking {
+  absl::Mutex mutex;
+  size_t waiting ABSL_GUARDED_BY(mutex) = 0;
+  std::vector<Parked> ready ABSL_GUARDED_BY(mutex);
+  OwnedFd wake;
+};
 
-absl::StatusOr<std::unique_ptr<FrontDoor>> FrontDoor::Open(const Config& config) {
-  auto door = absl::WrapUnique(new FrontDoor(config));
+FrontDoor::FrontDoor(const Config& config, const Authenticator& authenticator)
+    : authenticator_(authenticator),
+      table_(LimitsFor(config)),
+      parking_(std::make_shared<Parking>()) {}
+
+absl::StatusOr<std::unique_ptr<FrontDoor>> FrontDoor::Open(const Config& config,
+                                                           const Authenticator& authenticator) {
+  auto door = absl::WrapUnique(new FrontDoor(config, authenticator));
   for (const ListenAddress& address : config.listen) {
     H5M_ASSIGN_OR_RETURN(ListenSocket socket,
                          ListenSocket::Open(address, config.socket_mode_bits, config.group));
     door->sockets_.push_back(std::move(socket));
   }
-  door->acceptors_.resize(door->sockets_.size() * kSlots);
+  door->acceptors_.resize(door->sockets_.size() * kUserSlots);
   door->epoll_ = OwnedFd(epoll_create1(EPOLL_CLOEXEC));
   door->wake_ = OwnedFd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   door->reserve_ = OpenReserve();
-  if (!door->epoll_.valid() || !door->wake_.valid() || !door->reserve_.valid()) {
+  door->parking_->wake = OwnedFd(fcntl(door->wake_.get(), F_DUPFD_CLOEXEC, 0));
+  if (!door->epoll_.valid() || !door->wake_.valid() || !door->reserve_.valid() ||
+      !door->parking_->wake.valid()) {
     return absl::UnavailableError(StrCat("cannot listen: ", strerror(errno)));
   }
   return door;
@@ -195,6 +213,7 @@ void FrontDoor::Handle(uint64_t data, uint32_t events) {
   if (data == kWake) {
     eventfd_t woken = 0;
     eventfd_read(wake_.get(), &woken);
+    TakeInParked();
   } else if ((data & kListenerBit) == 0) {
     // Both directions have ended: gRPC has closed its descriptor, or is about to.
     if ((events & EPOLLHUP) != 0) table_.Remove(data, Now());
@@ -258,19 +277,54 @@ void FrontDoor::TakeIn(size_t index, int listener, OwnedFd fd) {
   if (const std::optional<Turned> refused = table_.Refuses(*peer); refused.has_value()) {
     return Note(*refused, peer->Name());
   }
+  if (Park(*peer, index, listener, fd)) return;
+  const std::optional<int> slot =
+      peer->kind == Peer::Kind::kUnixSocket
+          ? table_.ChooseUserSlot(peer->uid, SlotOf(index, 0), kUserSlots, Now())
+          : table_.ChooseSlot(SlotOf(index, 0), kSlots, Now());
+  if (!slot.has_value()) return Note(Turned::kUsers, peer->Name());
   OwnedFd second(fcntl(fd.get(), F_DUPFD_CLOEXEC, 0));
   if (!second.valid()) return Note(Turned::kDescriptors, peer->Name());
   std::optional<Peer> cut;
   const int watched = second.get();
-  const int slot = table_.ChooseSlot(SlotOf(index, 0), kSlots, Now());
-  const uint64_t number = table_.Add(*peer, std::move(second), slot, Now(), cut);
+  const uint64_t number = table_.Add(*peer, std::move(second), *slot, Now(), cut);
   if (cut.has_value()) Note(Turned::kNewcomers, cut->Name());
   // Only EPOLLHUP and EPOLLERR, once each.
   Watch(epoll_.get(), watched, EPOLLET, number);
   grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
   connection.listener_fd = listener;
   connection.fd = fd.Release();
-  acceptors_[static_cast<size_t>(slot)]->HandleNewConnection(&connection);
+  acceptors_[static_cast<size_t>(*slot)]->HandleNewConnection(&connection);
+}
+
+bool FrontDoor::Park(const Peer& peer, size_t index, int listener, OwnedFd& fd) {
+  if (peer.kind != Peer::Kind::kUnixSocket || !authenticator_.has_rules()) return false;
+  UnixUsers& users = authenticator_.users();
+  if (users.Knows(peer.uid)) return false;
+  {
+    absl::MutexLock lock(&parking_->mutex);
+    // Beyond that its first call hears that the name is not known yet.
+    if (parking_->waiting == kParkedMax) return false;
+    ++parking_->waiting;
+  }
+  auto parked = std::make_shared<Parked>(Parked{index, listener, std::move(fd)});
+  users.Await(peer.uid, [parking = parking_, parked] {
+    absl::MutexLock lock(&parking->mutex);
+    --parking->waiting;
+    parking->ready.push_back(std::move(*parked));
+    eventfd_write(parking->wake.get(), 1);
+  });
+  return true;
+}
+
+void FrontDoor::TakeInParked() {
+  std::vector<Parked> ready;
+  {
+    absl::MutexLock lock(&parking_->mutex);
+    ready.swap(parking_->ready);
+  }
+  if (!accepts_) return;
+  for (Parked& each : ready) TakeIn(each.index, each.listener, std::move(each.fd));
 }
 
 void FrontDoor::Admit(const std::string& grpc_peer) {

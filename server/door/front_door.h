@@ -36,11 +36,15 @@ void RaiseDescriptorLimit();
 // The limits by the configuration, `memory_max` and the process's limit of descriptors.
 ConnectionLimits LimitsFor(const Config& config);
 
+class Authenticator;
+
 // Thread-safe, but for Open(), Attach() and Start(), which must be called in this order.
 class FrontDoor {
  public:
-  // Binds all addresses of config.listen. Errors as ListenSocket::Open().
-  static absl::StatusOr<std::unique_ptr<FrontDoor>> Open(const Config& config);
+  // `authenticator` must outlive this. Binds all addresses of config.listen. Errors as
+  // ListenSocket::Open().
+  static absl::StatusOr<std::unique_ptr<FrontDoor>> Open(const Config& config,
+                                                         const Authenticator& authenticator);
   // To be destroyed after the end of gRPC's server.
   ~FrontDoor();
 
@@ -48,9 +52,10 @@ class FrontDoor {
   // Sets the acceptor for connections of config.listen[index], by slot (connection_table.h).
   void Attach(size_t index, int slot,
               std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor);
-  static constexpr int kSlots = 16;  // of each address
+  // How many slots config.listen[index] has. Those of a Unix socket have one user each.
+  int SlotCount(size_t index) const { return sockets_[index].is_unix() ? kUserSlots : kSlots; }
   // The number of a slot among those of all addresses.
-  static int SlotOf(size_t index, int slot) { return static_cast<int>(index) * kSlots + slot; }
+  static int SlotOf(size_t index, int slot) { return static_cast<int>(index) * kUserSlots + slot; }
   // Begins to accept, on a thread of its own. gRPC's server must have been started.
   void Start();
   // Accepts no more connections, and frees the addresses. Connections stay.
@@ -63,6 +68,8 @@ class FrontDoor {
   void SpareProbe(const std::string& grpc_peer);
   // The first call of a connection, as ConnectionTable::Claim().
   uint64_t Claim(int slot);
+  // The user of a slot of a Unix socket.
+  std::optional<uid_t> UserOf(int slot) const { return table_.UserOf(slot); }
   // Cuts a connection whose calls no client of ours makes. By its peer, if that is known; else by
   // its number, if that is not 0; else all newcomers of its slot that it may be.
   void CutForCalls(const std::string& grpc_peer, uint64_t number, int slot);
@@ -72,7 +79,18 @@ class FrontDoor {
   std::array<uint64_t, kTurnedCount> Turns() const;
 
  private:
-  explicit FrontDoor(const Config& config);
+  static constexpr int kSlots = 16;
+  static constexpr int kUserSlots = 256;
+
+  // A connection of a user whose name is being looked up, so that its calls need not wait for it.
+  struct Parked {
+    size_t index;
+    int listener;
+    OwnedFd fd;
+  };
+  struct Parking;
+
+  FrontDoor(const Config& config, const Authenticator& authenticator);
 
   // The thread: events as they come, and now and then what is due.
   void Run();
@@ -83,6 +101,9 @@ class FrontDoor {
   void AcceptFrom(size_t index, int listener);
   bool AcceptOne(size_t index, int listener);
   void TakeIn(size_t index, int listener, OwnedFd fd);
+  // True: the connection waits until its user's name is known.
+  bool Park(const Peer& peer, size_t index, int listener, OwnedFd& fd);
+  void TakeInParked();
   // With no descriptors left: takes one connection with the reserve, to refuse it. False: that has
   // failed too.
   bool RefuseWithReserve(int listener);
@@ -90,6 +111,7 @@ class FrontDoor {
   void WatchListeners();
   void CloseListeners();
 
+  const Authenticator& authenticator_;
   ConnectionTable table_;
   std::vector<ListenSocket> sockets_;
   std::vector<std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor>>
@@ -98,6 +120,7 @@ class FrontDoor {
   OwnedFd epoll_;
   OwnedFd wake_;
   OwnedFd reserve_;
+  std::shared_ptr<Parking> parking_;
   bool out_of_descriptors_ = false;  // the thread's own: listeners rest for a moment
 
   std::array<std::atomic<uint64_t>, kTurnedCount> turns_{};

@@ -39,6 +39,7 @@ class ListenSocket {
 
   // Non-blocking.
   const std::vector<OwnedFd>& descriptors() const { return descriptors_; }
+  bool is_unix() const { return !path_.empty(); }
   // The port that was bound; 1 for a Unix socket.
   int port() const { return port_; }
 

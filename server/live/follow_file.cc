@@ -34,9 +34,10 @@ grpc::ServerWriteReactor<grpc::ByteBuffer>* SnapshotsService::FollowFile(
     grpc::CallbackServerContext* context, const grpc::ByteBuffer* bytes) {
   auto request = ParseMessage<v1::FollowFileRequest>(*bytes);
   const absl::Status checked = request.ok() ? CheckRequest(*request) : request.status();
+  const std::string name = request.ok() ? request->name() : "";
   auto* const call = new FollowCall({environment_, publisher_, table_, workers_},
                                     request.ok() ? *std::move(request) : v1::FollowFileRequest());
-  auto ticket = AdmitCall(environment_, *context, Right::kRead, CallUse::kFollow);
+  auto ticket = AdmitCall(environment_, *context, OneFile(Right::kRead, name), CallUse::kFollow);
   if (!ticket.ok()) {
     call->Refuse(ticket.status());
   } else if (!checked.ok()) {

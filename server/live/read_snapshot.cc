@@ -118,7 +118,8 @@ grpc::ServerUnaryReactor* SnapshotsService::CloseSnapshot(grpc::CallbackServerCo
   };
   // Its share is given back at once: a close is short, and frees what others may want.
   const absl::Status admitted =
-      AdmitCall(environment_, *context, Right::kRead, CallUse::kWait).status();
+      AdmitCall(environment_, *context, OneFile(Right::kRead, request->name()), CallUse::kWait)
+          .status();
   if (!admitted.ok()) {
     NoteRefused(environment_, *context, "CloseSnapshot", start, admitted);
     call->Finish(rpc::ToGrpc(admitted));

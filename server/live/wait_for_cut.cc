@@ -147,7 +147,8 @@ grpc::ServerUnaryReactor* SnapshotsService::WaitForCut(grpc::CallbackServerConte
                                                        const v1::WaitForCutRequest* request,
                                                        v1::WaitForCutResponse* response) {
   auto* const call = new WaitCall(*this, *request, response);
-  auto ticket = AdmitCall(environment_, *context, Right::kRead, CallUse::kWait);
+  auto ticket =
+      AdmitCall(environment_, *context, OneFile(Right::kRead, request->name()), CallUse::kWait);
   absl::Status checked = ticket.status();
   checked.Update(store::CheckName(request->name()));
   if (checked.ok()) {

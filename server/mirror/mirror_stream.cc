@@ -88,7 +88,7 @@ void MirrorStream::OnStarted() {
 }
 
 absl::StatusOr<Callers::Ticket> MirrorStream::Admit() const {
-  auto ticket = service_.callers_.Admit(context_, Right::kWrite, CallUse::kSession);
+  auto ticket = service_.callers_.Admit(context_, AnyFile(Right::kWrite), CallUse::kSession);
   if (absl::IsUnauthenticated(ticket.status())) {
     service_.environment_.metrics.AuthenticationFailed();
   }

@@ -28,6 +28,7 @@ class MirrorStream final : public SessionOutput {
 
   void Send(v1::MirrorFileResponse response) override;
   void Finish(const absl::Status& status) override;
+  absl::Status Require(const Need& need) override { return ticket_.Require(need); }
 
  private:
   enum class Operation { kRequest, kRead, kWrite, kFinish, kDone };
@@ -59,7 +60,7 @@ class MirrorStream final : public SessionOutput {
   MirrorService& service_;
   grpc::ServerCompletionQueue& queue_;
   grpc::ServerContext context_;
-  Callers::Ticket ticket_;  // queue's thread only
+  Callers::Ticket ticket_;  // set on the queue's thread, before there is a session
   grpc::ServerAsyncReaderWriter<grpc::ByteBuffer, grpc::ByteBuffer> call_{&context_};
   grpc::ByteBuffer incoming_;
   std::shared_ptr<Session> session_;  // set once, on the queue's thread

@@ -41,6 +41,9 @@ class SessionOutput {
   virtual void Send(v1::MirrorFileResponse response) = 0;
   // Ends the stream with `status`, behind all answers. The first call counts.
   virtual void Finish(const absl::Status& status) = 0;
+  // Checks a right that the session needs, also later, when rights change. Without the session's
+  // lock. Errors: as Authenticator::Check().
+  virtual absl::Status Require(const Need& need) = 0;
 };
 
 class HistoryPruner;
@@ -59,6 +62,8 @@ struct SessionEnvironment {
   HistoryPruner* pruner = nullptr;
   // Hears how files stand to their local ones; nullptr: none.
   MirrorStates* mirrors = nullptr;
+  // Knows the rights to single files; nullptr: the principal's are those to all.
+  const Authenticator* authenticator = nullptr;
 };
 
 // Thread-safe as said above.
@@ -127,6 +132,8 @@ class Session : public std::enable_shared_from_this<Session> {
   absl::StatusOr<std::shared_ptr<store::File>> FindFile(const v1::OpenSession& open);
   absl::Status FollowRename(const v1::OpenSession& open, const LeaseHolder& holder,
                             std::optional<LeaseHolder>* writer);
+  absl::Status Require(const Need& need);
+  Rights RightsTo(const std::string& name) const;
   // Sends `opened` with DIVERGED or BUSY and returns the status that ends the stream.
   absl::Status Refuse(v1::SessionOpened opened, v1::Relation relation, std::string state);
   absl::Status Begin(const v1::OpenSession& open, v1::SessionOpened opened);

@@ -6,10 +6,12 @@
 #ifndef H5MIRROR_SERVER_MIRROR_SESSION_MEMORY_H_
 #define H5MIRROR_SERVER_MIRROR_SESSION_MEMORY_H_
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <string>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
@@ -17,26 +19,36 @@
 
 namespace h5mirror::server {
 
+// A session is known by its file and its id: a reader of a file sees the id of its writer, so an id
+// alone proves nothing. Rights to the file are checked before.
+//
 // Thread-safe. Of either kind it holds the newest `kept_max` sessions, at least one.
 class SessionMemory {
  public:
+  struct Key {
+    std::string file;
+    store::SessionId session_id;
+
+    auto operator<=>(const Key&) const = default;
+  };
+
   explicit SessionMemory(size_t kept_max = 65536)
       : began_new_(kept_max), newest_stream_(kept_max) {}
 
-  void RememberNew(const store::SessionId& session_id) {
+  void RememberNew(const Key& key) {
     absl::MutexLock lock(&mutex_);
-    began_new_[session_id] = true;
+    began_new_[key] = true;
   }
 
-  bool BeganNew(const store::SessionId& session_id) const {
+  bool BeganNew(const Key& key) const {
     absl::MutexLock lock(&mutex_);
-    return began_new_.Has(session_id);
+    return began_new_.Has(key);
   }
 
   // False: the session has had a stream with this number or a larger one.
-  bool IsNextStream(const store::SessionId& session_id, uint64_t stream) {
+  bool IsNextStream(const Key& key, uint64_t stream) {
     absl::MutexLock lock(&mutex_);
-    uint64_t& newest = newest_stream_[session_id];
+    uint64_t& newest = newest_stream_[key];
     if (stream <= newest) return false;
     newest = stream;
     return true;
@@ -49,21 +61,21 @@ class SessionMemory {
    public:
     explicit Newest(size_t kept_max) : kept_max_(kept_max) {}
 
-    Value& operator[](const store::SessionId& session_id) {
-      const auto [found, is_new] = values_.try_emplace(session_id);
-      if (is_new) order_.push_back(session_id);
+    Value& operator[](const Key& key) {
+      const auto [found, is_new] = values_.try_emplace(key);
+      if (is_new) order_.push_back(key);
       if (order_.size() > kept_max_) {
         values_.erase(order_.front());
         order_.pop_front();
       }
       return found->second;
     }
-    bool Has(const store::SessionId& session_id) const { return values_.count(session_id) != 0; }
+    bool Has(const Key& key) const { return values_.count(key) != 0; }
 
    private:
     const size_t kept_max_;
-    std::map<store::SessionId, Value> values_;
-    std::deque<store::SessionId> order_;
+    std::map<Key, Value> values_;
+    std::deque<Key> order_;
   };
 
   mutable absl::Mutex mutex_;

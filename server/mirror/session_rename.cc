@@ -19,6 +19,8 @@ absl::Status Session::FollowRename(const v1::OpenSession& open, const LeaseHolde
   if (!absl::IsNotFound(environment_.store.OpenFile(open.name()).status())) {
     return absl::OkStatus();
   }
+  // Without the right to write it, nothing is told of the old name, nor is its lease held.
+  if (!RightsTo(open.renamed_from()).Has(Right::kWrite)) return absl::OkStatus();
   const auto claim = environment_.leases.Claim(open.renamed_from(), holder, nullptr);
   if (claim.lease == 0) {
     *writer = claim.holder;
@@ -33,7 +35,8 @@ absl::Status Session::FollowRename(const v1::OpenSession& open, const LeaseHolde
     H5M_RETURN_IF_ERROR(file.status());
     H5M_ASSIGN_OR_RETURN(const store::FileInfo info, (*file)->Info());
     if (!IsRenamed(open, info)) return absl::OkStatus();
-    if (const absl::Status own = CheckOwnFile(principal_, **file); !own.ok()) {
+    if (const absl::Status own = CheckOwnFile(principal_, RightsTo(open.renamed_from()), **file);
+        !own.ok()) {
       spdlog::warn("move refused: file={} to {}, as if renamed on {}: {}",
                    Quoted(open.renamed_from()), Quoted(open.name()), LogValue(open.origin().host()),
                    ToStd(own.message()));
@@ -42,9 +45,9 @@ absl::Status Session::FollowRename(const v1::OpenSession& open, const LeaseHolde
   }
   H5M_RETURN_IF_ERROR(environment_.store.Move(open.renamed_from(), open.name()));
   environment_.metrics.checks().Renamed(open.renamed_from(), open.name());
-  spdlog::info("move: file={} to {}, as it was renamed on {} to {} (token {})",
+  spdlog::info("move: file={} to {}, as it was renamed on {} to {} ({})",
                Quoted(open.renamed_from()), Quoted(open.name()), LogValue(open.origin().host()),
-               Quoted(open.origin().path()), TokenName(principal_));
+               Quoted(open.origin().path()), CallerName(principal_));
   return absl::OkStatus();
 }
 

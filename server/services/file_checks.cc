@@ -14,7 +14,7 @@ grpc::Status FilesService::RecordCheck(grpc::ServerContext* context,
                                        const v1::RecordCheckRequest* request,
                                        v1::RecordCheckResponse* response) {
   return RunCall(
-      environment_, *context, "RecordCheck", Right::kWrite,
+      environment_, *context, "RecordCheck", OneFile(Right::kWrite, request->name()),
       [&](const Principal& principal) -> absl::Status {
         H5M_RETURN_IF_ERROR(store::CheckName(request->name()));
         if (request->differing_bytes() < 0) {
@@ -23,7 +23,9 @@ grpc::Status FilesService::RecordCheck(grpc::ServerContext* context,
         }
         H5M_ASSIGN_OR_RETURN(const std::shared_ptr<store::File> file,
                              environment_.store.OpenFile(request->name()));
-        const absl::Status own = CheckOwnVersion(principal, *file, request->version());
+        const absl::Status own = CheckOwnVersion(
+            principal, environment_.authenticator.RightsTo(principal, request->name()), *file,
+            request->version());
         if (absl::IsNotFound(own)) return absl::InvalidArgumentError(own.message());
         H5M_RETURN_IF_ERROR(own);
         H5M_ASSIGN_OR_RETURN(const store::CheckInfo check,
@@ -37,12 +39,12 @@ grpc::Status FilesService::RecordCheck(grpc::ServerContext* context,
           environment_.mirrors.FoundEqual(request->name(), info.file_id);
         }
         if (check.differing_bytes > 0) {
-          spdlog::warn(
-              "check: file={} differs from its local file in {} bytes (version {}, token {})",
-              Quoted(request->name()), check.differing_bytes, check.version, TokenName(principal));
+          spdlog::warn("check: file={} differs from its local file in {} bytes (version {}, {})",
+                       Quoted(request->name()), check.differing_bytes, check.version,
+                       CallerName(principal));
         } else {
-          spdlog::info("check: file={} is equal to its local file (version {}, token {})",
-                       Quoted(request->name()), check.version, TokenName(principal));
+          spdlog::info("check: file={} is equal to its local file (version {}, {})",
+                       Quoted(request->name()), check.version, CallerName(principal));
         }
         *response->mutable_check() = ToProto(check);
         return absl::OkStatus();

@@ -50,7 +50,9 @@ grpc::Status FilesService::MoveFile(grpc::ServerContext* context,
                                     const v1::MoveFileRequest* request,
                                     v1::MoveFileResponse* response) {
   return RunCall(
-      environment_, *context, "MoveFile", Right::kAdmin, [&](const Principal& principal) {
+      environment_, *context, "MoveFile",
+      {{Right::kDelete, request->name()}, {Right::kDelete, request->new_name()}},
+      [&](const Principal& principal) {
         H5M_RETURN_IF_ERROR(store::CheckName(request->name()));
         H5M_RETURN_IF_ERROR(store::CheckName(request->new_name()));
         // Nobody begins to write either name meanwhile.
@@ -65,8 +67,8 @@ grpc::Status FilesService::MoveFile(grpc::ServerContext* context,
                                              CallLease::Writer::kRespect));
         H5M_RETURN_IF_ERROR(environment_.store.Move(request->name(), request->new_name()));
         environment_.metrics.checks().Renamed(request->name(), request->new_name());
-        spdlog::info("move: file={} to {} (token {})", Quoted(request->name()),
-                     Quoted(request->new_name()), TokenName(principal));
+        spdlog::info("move: file={} to {} ({})", Quoted(request->name()),
+                     Quoted(request->new_name()), CallerName(principal));
         H5M_ASSIGN_OR_RETURN(*response->mutable_file(), StatusOfName(request->new_name()));
         return absl::OkStatus();
       });
@@ -76,7 +78,8 @@ grpc::Status FilesService::RemoveFile(grpc::ServerContext* context,
                                       const v1::RemoveFileRequest* request,
                                       v1::RemoveFileResponse* response) {
   return RunCall(
-      environment_, *context, "RemoveFile", Right::kAdmin, [&](const Principal& principal) {
+      environment_, *context, "RemoveFile", OneFile(Right::kDelete, request->name()),
+      [&](const Principal& principal) {
         H5M_RETURN_IF_ERROR(store::CheckName(request->name()));
         H5M_RETURN_IF_ERROR(CheckWriter(request->writer()));
         H5M_ASSIGN_OR_RETURN(const CallLease lease,
@@ -91,9 +94,9 @@ grpc::Status FilesService::RemoveFile(grpc::ServerContext* context,
                 removed_keep_));
         environment_.metrics.checks().Forget(request->name());
         if (file_id.ok()) environment_.mirrors.Forget(*file_id);
-        spdlog::info("remove: file={} as {} until {}, by {} (token {})", Quoted(request->name()),
+        spdlog::info("remove: file={} as {} until {}, by {} ({})", Quoted(request->name()),
                      removed.id, absl::FormatTime(removed.expires, absl::UTCTimeZone()),
-                     LogValue(request->writer().claimed_user()), TokenName(principal));
+                     LogValue(request->writer().claimed_user()), CallerName(principal));
         *response->mutable_removed() = ToProto(removed);
         return absl::OkStatus();
       });
@@ -102,20 +105,22 @@ grpc::Status FilesService::RemoveFile(grpc::ServerContext* context,
 grpc::Status FilesService::ListRemovedFiles(grpc::ServerContext* context,
                                             const v1::ListRemovedFilesRequest* request,
                                             v1::ListRemovedFilesResponse* response) {
-  return RunCall(environment_, *context, "ListRemovedFiles", Right::kRead,
-                 [&](const Principal&) { return ListRemoved(*request, *response); });
+  return RunCall(
+      environment_, *context, "ListRemovedFiles", AnyFile(Right::kRead),
+      [&](const Principal& principal) { return ListRemoved(principal, *request, *response); });
 }
 
 // Page tokens are removal ids: a page starts after its token.
-absl::Status FilesService::ListRemoved(const v1::ListRemovedFilesRequest& request,
+absl::Status FilesService::ListRemoved(const Principal& principal,
+                                       const v1::ListRemovedFilesRequest& request,
                                        v1::ListRemovedFilesResponse& response) {
   if (request.page_size() < 0) {
     return absl::InvalidArgumentError(StrCat("page_size ", request.page_size(), " is negative"));
   }
   const int limit =
       request.page_size() == 0 ? kRemovedDefault : std::min(request.page_size(), kRemovedMax);
-  H5M_ASSIGN_OR_RETURN(const std::vector<store::RemovedFile> files,
-                       environment_.store.ListRemoved());
+  H5M_ASSIGN_OR_RETURN(std::vector<store::RemovedFile> files, environment_.store.ListRemoved());
+  std::erase_if(files, [&](const auto& file) { return !MayRead(principal, file.name); });
   auto at = files.begin();
   if (!request.page_token().empty()) {
     at = std::find_if(files.begin(), files.end(), [&](const store::RemovedFile& file) {
@@ -142,7 +147,7 @@ absl::Status FilesService::ListRemoved(const v1::ListRemovedFilesRequest& reques
 grpc::Status FilesService::UndeleteFile(grpc::ServerContext* context,
                                         const v1::UndeleteFileRequest* request,
                                         v1::UndeleteFileResponse* response) {
-  return RunCall(environment_, *context, "UndeleteFile", Right::kAdmin,
+  return RunCall(environment_, *context, "UndeleteFile", AnyFile(Right::kDelete),
                  [&](const Principal& principal) {
                    return Undelete(*context, principal, *request, *response);
                  });
@@ -159,18 +164,24 @@ absl::Status FilesService::Undelete(const grpc::ServerContext& context, const Pr
   const auto found = std::find_if(files.begin(), files.end(), [&](const store::RemovedFile& file) {
     return request.name().empty() ? file.id == request.removal_id() : file.name == request.name();
   });
-  if (found == files.end()) {
+  const Authenticator& authenticator = environment_.authenticator;
+  // The same answer for one that the caller may not see.
+  const bool is_hidden =
+      found != files.end() && authenticator.RightsTo(principal, found->name).empty();
+  if (found == files.end() || is_hidden) {
     return absl::NotFoundError(StrCat(
         "nothing was removed as ", request.name().empty() ? request.removal_id() : request.name(),
         ", or its retention has ended; see h5mirror ls --removed"));
   }
   const std::string name = request.new_name().empty() ? found->name : request.new_name();
   H5M_RETURN_IF_ERROR(store::CheckName(name));
+  H5M_RETURN_IF_ERROR(authenticator.Check(principal, {Right::kDelete, found->name}));
+  H5M_RETURN_IF_ERROR(authenticator.Check(principal, {Right::kDelete, name}));
   H5M_ASSIGN_OR_RETURN(
       const CallLease lease,
       CallLease::Take(environment_, name, principal, context, CallLease::Writer::kRespect));
   H5M_RETURN_IF_ERROR(environment_.store.Undelete(found->id, name).status());
-  spdlog::info("undelete: {} as file={} (token {})", found->id, Quoted(name), TokenName(principal));
+  spdlog::info("undelete: {} as file={} ({})", found->id, Quoted(name), CallerName(principal));
   H5M_ASSIGN_OR_RETURN(*response.mutable_file(), StatusOfName(name));
   return absl::OkStatus();
 }

@@ -44,11 +44,37 @@ absl::Status Settle(const grpc::ServerContext& context, store::File& file) {
 grpc::Status FilesService::ListFiles(grpc::ServerContext* context,
                                      const v1::ListFilesRequest* request,
                                      v1::ListFilesResponse* response) {
-  return RunCall(environment_, *context, "ListFiles", Right::kRead,
-                 [&](const Principal&) { return List(*request, *response); });
+  return RunCall(
+      environment_, *context, "ListFiles", AnyFile(Right::kRead),
+      [&](const Principal& principal) { return List(*context, principal, *request, *response); });
 }
 
-absl::Status FilesService::List(const v1::ListFilesRequest& request,
+// A look at each name until there are enough that the caller may read.
+absl::StatusOr<std::vector<store::FileSummary>> FilesService::ListVisible(
+    const grpc::ServerContext& context, const Principal& principal, const std::string& directory,
+    std::string after, size_t count) {
+  std::vector<store::FileSummary> visible;
+  for (;;) {
+    H5M_ASSIGN_OR_RETURN(std::vector<store::FileSummary> files,
+                         environment_.store.List(directory, after, count));
+    const bool is_last = files.size() < count;
+    if (!files.empty()) after = files.back().name;
+    for (store::FileSummary& file : files) {
+      if (visible.size() < count && MayRead(principal, file.name)) {
+        visible.push_back(std::move(file));
+      }
+    }
+    if (is_last || visible.size() == count) return visible;
+    if (context.IsCancelled()) return absl::CancelledError("the caller has gone");
+  }
+}
+
+bool FilesService::MayRead(const Principal& principal, const std::string& name) const {
+  return environment_.authenticator.RightsTo(principal, name).Has(Right::kRead);
+}
+
+absl::Status FilesService::List(const grpc::ServerContext& context, const Principal& principal,
+                                const v1::ListFilesRequest& request,
                                 v1::ListFilesResponse& response) {
   H5M_RETURN_IF_ERROR(CheckDirectory(request.directory()));
   if (!request.page_token().empty() && !store::CheckName(request.page_token()).ok()) {
@@ -60,8 +86,14 @@ absl::Status FilesService::List(const v1::ListFilesRequest& request,
   const int limit =
       request.page_size() == 0 ? kFilesDefault : std::min(request.page_size(), kFilesMax);
   // One more than asked for tells whether there is a next page.
-  auto listed = environment_.store.List(request.directory(), request.page_token(),
-                                        static_cast<size_t>(limit) + 1);
+  auto listed = ListVisible(context, principal, request.directory(), request.page_token(),
+                            static_cast<size_t>(limit) + 1);
+  // A directory of which the caller may read nothing is none.
+  const bool may_be_hidden = environment_.authenticator.has_rules() &&
+                             !request.directory().empty() && request.page_token().empty();
+  if (may_be_hidden && listed.ok() && listed->empty()) {
+    listed = absl::NotFoundError("it has no file to list");
+  }
   if (!listed.ok()) return NotListed(request.directory(), listed.status());
   std::vector<store::FileSummary> files = *std::move(listed);
   if (files.size() > static_cast<size_t>(limit)) {
@@ -93,7 +125,7 @@ absl::StatusOr<v1::FileStatus> FilesService::StatusOf(store::File& file) {
 
 grpc::Status FilesService::GetFile(grpc::ServerContext* context, const v1::GetFileRequest* request,
                                    v1::GetFileResponse* response) {
-  return RunCall(environment_, *context, "GetFile", Right::kRead,
+  return RunCall(environment_, *context, "GetFile", OneFile(Right::kRead, request->name()),
                  [&](const Principal&) { return Get(*context, *request, *response); });
 }
 
@@ -111,7 +143,8 @@ grpc::Status FilesService::AdoptFile(grpc::ServerContext* context,
                                      const v1::AdoptFileRequest* request,
                                      v1::AdoptFileResponse* response) {
   return RunCall(
-      environment_, *context, "AdoptFile", Right::kAdmin, [&](const Principal& principal) {
+      environment_, *context, "AdoptFile", OneFile(Right::kRestore, request->name()),
+      [&](const Principal& principal) {
         H5M_RETURN_IF_ERROR(store::CheckName(request->name()));
         H5M_RETURN_IF_ERROR(CheckOrigin(request->origin()));
         H5M_ASSIGN_OR_RETURN(const std::shared_ptr<store::File> file,

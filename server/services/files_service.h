@@ -41,11 +41,18 @@ class FilesService final : public v1::Files::WithRawCallbackMethod_DigestFile<v1
  private:
   class DigestParts;
 
-  absl::Status List(const v1::ListFilesRequest& request, v1::ListFilesResponse& response);
+  absl::Status List(const grpc::ServerContext& context, const Principal& principal,
+                    const v1::ListFilesRequest& request, v1::ListFilesResponse& response);
+  // At most `count` files behind the name `after`.
+  absl::StatusOr<std::vector<store::FileSummary>> ListVisible(const grpc::ServerContext& context,
+                                                              const Principal& principal,
+                                                              const std::string& directory,
+                                                              std::string after, size_t count);
+  bool MayRead(const Principal& principal, const std::string& name) const;
   absl::Status Get(const grpc::ServerContext& context, const v1::GetFileRequest& request,
                    v1::GetFileResponse& response);
   absl::StatusOr<v1::FileStatus> StatusOf(store::File& file);
-  absl::Status ListRemoved(const v1::ListRemovedFilesRequest& request,
+  absl::Status ListRemoved(const Principal& principal, const v1::ListRemovedFilesRequest& request,
                            v1::ListRemovedFilesResponse& response);
   absl::Status Undelete(const grpc::ServerContext& context, const Principal& principal,
                         const v1::UndeleteFileRequest& request, v1::UndeleteFileResponse& response);

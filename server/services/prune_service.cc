@@ -34,7 +34,7 @@ class VersionsService::PruneSteps final : public TypedStreamSource<v1::PruneVers
       : service_(service), request_(request), token_(std::move(token)) {}
   ~PruneSteps() override {
     if (job_ == nullptr || is_done_) return;
-    spdlog::warn("prune: file={} stopped early ({}), by token {}; the next one goes on",
+    spdlog::warn("prune: file={} stopped early ({}), by {}; the next one goes on",
                  Quoted(request_.name()), failure_, token_);
   }
 
@@ -112,7 +112,7 @@ class VersionsService::PruneSteps final : public TypedStreamSource<v1::PruneVers
   }
 
   void LogEnd(const store::PruneProgress& pruned) const {
-    spdlog::info("prune: file={} dropped {} of {} versions, {} given back, by token {}",
+    spdlog::info("prune: file={} dropped {} of {} versions, {} given back, by {}",
                  Quoted(request_.name()), pruned.versions_dropped, count_,
                  HumanBytes(pruned.freed_bytes), token_);
     if (pruned.left.empty()) return;
@@ -139,9 +139,9 @@ class VersionsService::PruneSteps final : public TypedStreamSource<v1::PruneVers
 StreamReactor* VersionsService::PruneVersions(grpc::CallbackServerContext* context,
                                               const grpc::ByteBuffer* bytes) {
   return StartStream<v1::PruneVersionsRequest>(
-      environment_, *context, "PruneVersions", Right::kAdmin, *bytes,
+      environment_, *context, "PruneVersions", Right::kDelete, *bytes,
       [this](const v1::PruneVersionsRequest& request, const Principal& principal) {
-        return std::make_unique<PruneSteps>(*this, request, std::string(TokenName(principal)));
+        return std::make_unique<PruneSteps>(*this, request, std::string(CallerName(principal)));
       });
 }
 

@@ -32,7 +32,7 @@ void SetSizes(const store::HistorySizes& sizes, v1::GetHistoryStatsResponse& res
 grpc::Status VersionsService::GetHistoryStats(grpc::ServerContext* context,
                                               const v1::GetHistoryStatsRequest* request,
                                               v1::GetHistoryStatsResponse* response) {
-  return RunCall(environment_, *context, "GetHistoryStats", Right::kRead,
+  return RunCall(environment_, *context, "GetHistoryStats", OneFile(Right::kRead, request->name()),
                  [&](const Principal&) { return Stats(*context, *request, *response); });
 }
 

@@ -307,7 +307,8 @@ grpc::ServerUnaryReactor* VersionsService::CommitVersion(grpc::CallbackServerCon
                                                          v1::CommitVersionResponse* response) {
   const absl::Duration start = environment_.clock.Monotonic();
   auto* const call = new CommitCall(*this, *context, *request, response);
-  auto ticket = AdmitCall(environment_, *context, Right::kWrite, CallUse::kWait);
+  auto ticket =
+      AdmitCall(environment_, *context, OneFile(Right::kWrite, request->name()), CallUse::kWait);
   if (ticket.ok()) {
     call->Begin(*std::move(ticket));
   } else {

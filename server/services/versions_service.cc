@@ -51,7 +51,7 @@ absl::StatusOr<std::shared_ptr<store::File>> VersionsService::OpenToRead(const s
 grpc::Status VersionsService::ListVersions(grpc::ServerContext* context,
                                            const v1::ListVersionsRequest* request,
                                            v1::ListVersionsResponse* response) {
-  return RunCall(environment_, *context, "ListVersions", Right::kRead,
+  return RunCall(environment_, *context, "ListVersions", OneFile(Right::kRead, request->name()),
                  [&](const Principal&) { return List(*request, *response); });
 }
 
@@ -93,19 +93,21 @@ absl::Status VersionsService::List(const v1::ListVersionsRequest& request,
 grpc::Status VersionsService::GetVersion(grpc::ServerContext* context,
                                          const v1::GetVersionRequest* request,
                                          v1::GetVersionResponse* response) {
-  return RunCall(environment_, *context, "GetVersion", Right::kRead, [&](const Principal&) {
-    H5M_RETURN_IF_ERROR(CheckVersion(request->version()));
-    H5M_ASSIGN_OR_RETURN(const auto file, OpenToRead(request->name()));
-    H5M_ASSIGN_OR_RETURN(const store::VersionInfo version, file->GetVersion(request->version()));
-    *response->mutable_version() = ToProto(version);
-    return absl::OkStatus();
-  });
+  return RunCall(environment_, *context, "GetVersion", OneFile(Right::kRead, request->name()),
+                 [&](const Principal&) {
+                   H5M_RETURN_IF_ERROR(CheckVersion(request->version()));
+                   H5M_ASSIGN_OR_RETURN(const auto file, OpenToRead(request->name()));
+                   H5M_ASSIGN_OR_RETURN(const store::VersionInfo version,
+                                        file->GetVersion(request->version()));
+                   *response->mutable_version() = ToProto(version);
+                   return absl::OkStatus();
+                 });
 }
 
 grpc::Status VersionsService::FindVersion(grpc::ServerContext* context,
                                           const v1::FindVersionRequest* request,
                                           v1::FindVersionResponse* response) {
-  return RunCall(environment_, *context, "FindVersion", Right::kRead,
+  return RunCall(environment_, *context, "FindVersion", OneFile(Right::kRead, request->name()),
                  [&](const Principal&) { return Find(*request, *response); });
 }
 
@@ -131,7 +133,7 @@ absl::Status VersionsService::Find(const v1::FindVersionRequest& request,
 grpc::Status VersionsService::TagVersion(grpc::ServerContext* context,
                                          const v1::TagVersionRequest* request,
                                          v1::TagVersionResponse* response) {
-  return RunCall(environment_, *context, "TagVersion", Right::kWrite,
+  return RunCall(environment_, *context, "TagVersion", OneFile(Right::kWrite, request->name()),
                  [&](const Principal& principal) { return Tag(principal, *request, *response); });
 }
 
@@ -145,10 +147,10 @@ absl::Status VersionsService::Tag(const Principal& principal, const v1::TagVersi
                        file->Tag(wanted.version, request.tag(),
                                  request.move() ? store::TagMode::kMove : store::TagMode::kKeep));
   H5M_ASSIGN_OR_RETURN(const store::VersionInfo tagged, file->GetVersion(wanted.version));
-  spdlog::info("tag: file={} version {} has tag {}{}, by token {}", Quoted(request.name()),
+  spdlog::info("tag: file={} version {} has tag {}{}, by {}", Quoted(request.name()),
                wanted.version, request.tag(),
                previous == 0 ? "" : StrCat(", which version ", previous, " had"),
-               TokenName(principal));
+               CallerName(principal));
   *response.mutable_version() = ToProto(tagged);
   response.set_previous_version(previous);
   return absl::OkStatus();
@@ -158,11 +160,12 @@ grpc::Status VersionsService::UntagVersion(grpc::ServerContext* context,
                                            const v1::UntagVersionRequest* request,
                                            v1::UntagVersionResponse* response) {
   return RunCall(
-      environment_, *context, "UntagVersion", Right::kWrite, [&](const Principal& principal) {
+      environment_, *context, "UntagVersion", OneFile(Right::kWrite, request->name()),
+      [&](const Principal& principal) {
         H5M_ASSIGN_OR_RETURN(const auto file, Open(request->name()));
         H5M_ASSIGN_OR_RETURN(const store::VersionNumber version, file->Untag(request->tag()));
-        spdlog::info("untag: file={} version {} lost tag {}, by token {}", Quoted(request->name()),
-                     version, request->tag(), TokenName(principal));
+        spdlog::info("untag: file={} version {} lost tag {}, by {}", Quoted(request->name()),
+                     version, request->tag(), CallerName(principal));
         response->set_version(version);
         return absl::OkStatus();
       });
@@ -171,8 +174,8 @@ grpc::Status VersionsService::UntagVersion(grpc::ServerContext* context,
 grpc::Status VersionsService::RollbackVersion(grpc::ServerContext* context,
                                               const v1::RollbackVersionRequest* request,
                                               v1::RollbackVersionResponse* response) {
-  return RunCall(environment_, *context, "RollbackVersion", Right::kAdmin,
-                 [&](const Principal& principal) {
+  return RunCall(environment_, *context, "RollbackVersion",
+                 OneFile(Right::kRestore, request->name()), [&](const Principal& principal) {
                    return Rollback(*context, principal, *request, *response);
                  });
 }
@@ -205,9 +208,9 @@ absl::Status VersionsService::Rollback(const grpc::ServerContext& context,
                                       *request_id));
   environment_.pruner.Grew(request.name());
   if (const auto info = file->Info(); info.ok()) environment_.mirrors.Settle(*info);
-  spdlog::info("rollback: file={} to version {} made version {}, by {} (token {})",
+  spdlog::info("rollback: file={} to version {} made version {}, by {} ({})",
                Quoted(request.name()), request.version(), version.version,
-               LogValue(request.writer().claimed_user()), TokenName(principal));
+               LogValue(request.writer().claimed_user()), CallerName(principal));
   *response.mutable_version() = ToProto(version);
   return absl::OkStatus();
 }

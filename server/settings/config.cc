@@ -35,14 +35,17 @@ absl::StatusOr<std::string> TextOf(const toml::node& node) {
   return absl::InvalidArgumentError("must be a string, a whole number or an array of strings");
 }
 
-// One [[retention]] table: its keys, those of arrays one by one.
-absl::StatusOr<Setting> RetentionTable(const toml::node& node, const std::string& path) {
+bool IsTableKey(std::string_view key) { return key == "retention" || key == "access"; }
+
+// One [[kind]] table: its keys, those of arrays one by one.
+absl::StatusOr<Setting> TableSetting(const std::string& kind, const toml::node& node,
+                                     const std::string& path) {
   const std::string source = StrCat(path, ":", node.source().begin.line);
   const auto* table = node.as_table();
   if (table == nullptr) {
-    return absl::InvalidArgumentError(StrCat(source, ": retention: write tables, [[retention]]"));
+    return absl::InvalidArgumentError(StrCat(source, ": ", kind, ": write tables, [[", kind, "]]"));
   }
-  Setting setting{"retention", "", source};
+  Setting setting{kind, "", source};
   for (const auto& [key, value] : *table) {
     const std::string name(key.str());
     const std::string at = StrCat(path, ":", value.source().begin.line);
@@ -50,6 +53,7 @@ absl::StatusOr<Setting> RetentionTable(const toml::node& node, const std::string
     if (const auto* array = value.as_array()) {
       elements.clear();
       for (const toml::node& element : *array) elements.push_back(&element);
+      if (elements.empty()) setting.parts.push_back({name, "", at, {}, /*is_empty_array=*/true});
     }
     for (const toml::node* element : elements) {
       auto text = TextOf(*element);
@@ -114,14 +118,14 @@ absl::StatusOr<std::vector<Setting>> ReadConfigFile(const std::filesystem::path&
   for (const auto& [key, node] : table) {
     const std::string name(key.str());
     const std::string source = StrCat(path.string(), ":", node.source().begin.line);
-    if (name == "retention") {
+    if (IsTableKey(name)) {
       const auto* tables = node.as_array();
       if (tables == nullptr) {
         return absl::InvalidArgumentError(
-            StrCat(source, ": retention: write it in two brackets, [[retention]]"));
+            StrCat(source, ": ", name, ": write it in two brackets, [[", name, "]]"));
       }
       for (const toml::node& table : *tables) {
-        H5M_ASSIGN_OR_RETURN(Setting setting, RetentionTable(table, path.string()));
+        H5M_ASSIGN_OR_RETURN(Setting setting, TableSetting(name, table, path.string()));
         settings.push_back(std::move(setting));
       }
       continue;
@@ -145,10 +149,31 @@ absl::StatusOr<std::vector<Setting>> ReadConfigFile(const std::filesystem::path&
   return settings;
 }
 
+absl::StatusOr<std::vector<AccessRule>> MakeAccessRules(absl::Span<const Setting> settings) {
+  std::vector<AccessRule> rules;
+  for (const Setting& setting : settings) {
+    if (setting.key != "access") continue;
+    H5M_ASSIGN_OR_RETURN(AccessRule rule, MakeAccessRule(setting));
+    rules.push_back(std::move(rule));
+  }
+  return rules;
+}
+
+absl::Status UnknownTableKey(std::string_view table, const Setting& part,
+                             absl::Span<const std::string_view> names, std::string_view otherwise) {
+  const std::string of_server =
+      StrCat("it is one of the server itself, which stand before the first [[", table, "]]");
+  if (FindConfigKey(part.key) != nullptr) otherwise = of_server;
+  return absl::InvalidArgumentError(StrCat(part.source, ": unknown key \"", part.key, "\" in [[",
+                                           table, "]]; ", SuggestKey(part.key, names, otherwise)));
+}
+
 absl::StatusOr<Config> MakeConfig(absl::Span<const Setting> settings) {
   Config config;
   H5M_ASSIGN_OR_RETURN(config.listen, ParseListenList("127.0.0.1:7447"));
+  H5M_ASSIGN_OR_RETURN(config.access, MakeAccessRules(settings));
   for (const Setting& setting : settings) {
+    if (setting.key == "access") continue;
     if (setting.key == "retention") {
       H5M_ASSIGN_OR_RETURN(RetentionRule rule, MakeRetentionRule(setting));
       config.retention.push_back(std::move(rule));

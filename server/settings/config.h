@@ -16,6 +16,7 @@
 #include "absl/types/span.h"
 #include "base/setting_values.h"
 #include "onion_store/store.h"
+#include "server/settings/access_rules.h"
 #include "server/settings/listen_address.h"
 #include "server/settings/retention_rules.h"
 
@@ -70,6 +71,7 @@ struct Config {
   absl::Duration snapshot_keep = absl::Seconds(60);  // at least max_lag ticks
   uint64_t snapshot_max_bytes = uint64_t{1} << 30;   // for each file
   std::vector<RetentionRule> retention;              // the first that matches counts
+  std::vector<AccessRule> access;                    // the same; empty: all callers may do all
   absl::Duration prune_every = absl::Hours(24);      // 0: never
   MinFree min_free;                                  // not set: nothing is dropped for it
   std::filesystem::path tls_cert;
@@ -99,14 +101,15 @@ struct Setting {
   std::string key;
   std::string text;
   std::string source;
-  // For a [[retention]] table, whose `key` is "retention": its keys; those of an array one by one.
+  // For a table, whose `key` is "retention" or "access": its keys; those of an array one by one.
   std::vector<Setting> parts = {};
+  bool is_empty_array = false;  // of a part: `allow = []`
 };
 
 // The settings of a TOML file. Numbers and booleans may stand without quotes, `listen` may
-// be an array; [[retention]] tables may follow. kInvalidArgument names file and line for bad TOML
-// and for unknown keys, and says which key is meant where the spelling is close. kNotFound,
-// kPermissionDenied.
+// be an array; [[retention]] and [[access]] tables may follow. kInvalidArgument names file and line
+// for bad TOML and for unknown keys, and says which key is meant where the spelling is close.
+// kNotFound, kPermissionDenied.
 absl::StatusOr<std::vector<Setting>> ReadConfigFile(const std::filesystem::path& path);
 
 // Applies the settings in order (later ones win) over the defaults, and checks the result.
@@ -115,6 +118,13 @@ absl::StatusOr<Config> MakeConfig(absl::Span<const Setting> settings);
 
 // The rule of one [[retention]] table. kInvalidArgument names its source, key and value.
 absl::StatusOr<RetentionRule> MakeRetentionRule(const Setting& table);
+
+// The rules of the [[access]] tables among `settings`. Errors: as MakeAccessRule().
+absl::StatusOr<std::vector<AccessRule>> MakeAccessRules(absl::Span<const Setting> settings);
+
+// For a key that [[table]] does not have, and has `names`.
+absl::Status UnknownTableKey(std::string_view table, const Setting& part,
+                             absl::Span<const std::string_view> names, std::string_view otherwise);
 
 // `key` may be one of `names`, misspelt: "did you mean ...?"; else `otherwise`.
 std::string SuggestKey(std::string_view key, absl::Span<const std::string_view> names,

@@ -185,6 +185,7 @@ std::string DescribeConfig(const Config& config) {
     StrAppend(&lines, key.name, " = ", key.value.show(config), "\n");
   }
   for (const RetentionRule& rule : config.retention) StrAppend(&lines, "\n", Describe(rule));
+  for (const AccessRule& rule : config.access) StrAppend(&lines, "\n", Describe(rule));
   return lines;
 }
 

@@ -1,6 +1,5 @@
 #include "server/settings/retention_rules.h"
 
-#include <algorithm>
 #include <filesystem>
 
 #include "absl/strings/numbers.h"
@@ -96,13 +95,7 @@ const RuleKey* FindRuleKey(std::string_view name) {
 absl::Status UnknownKey(const Setting& part) {
   std::vector<std::string_view> names;
   for (const RuleKey& key : kRuleKeys) names.push_back(key.name);
-  const std::string_view otherwise =
-      FindConfigKey(part.key) == nullptr
-          ? "docs/reference/retention.md shows all keys"
-          : "it is one of the server itself, which stand before the first [[retention]]";
-  return absl::InvalidArgumentError(StrCat(part.source, ": unknown key \"", part.key,
-                                           "\" in [[retention]]; ",
-                                           SuggestKey(part.key, names, otherwise)));
+  return UnknownTableKey("retention", part, names, "docs/reference/retention.md shows all keys");
 }
 
 absl::Status CheckRule(const RetentionRule& rule) {
@@ -127,10 +120,7 @@ std::string Quoted(const std::vector<std::string>& texts) {
 
 }  // namespace
 
-bool RetentionRule::Matches(std::string_view name) const {
-  return std::any_of(files.begin(), files.end(),
-                     [name](const std::string& glob) { return GlobMatches(glob, name); });
-}
+bool RetentionRule::Matches(std::string_view name) const { return AnyGlobMatches(files, name); }
 
 std::string RetentionRule::Label() const {
   return StrCat(Quoted(files), " (", std::filesystem::path(source).filename().string(), ")");
@@ -150,6 +140,7 @@ absl::StatusOr<RetentionRule> MakeRetentionRule(const Setting& table) {
   for (const Setting& part : table.parts) {
     const RuleKey* key = FindRuleKey(part.key);
     if (key == nullptr) return UnknownKey(part);
+    if (part.is_empty_array) continue;
     absl::Status status = key->set(part.text, rule);
     if (status.ok() && part.key == before && !key->repeats) {
       status = absl::InvalidArgumentError("has one value, not several");

@@ -6,8 +6,10 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "base/errno_status.h"
+#include "base/glob.h"
 #include "base/random.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
@@ -16,9 +18,6 @@
 
 namespace h5mirror::server {
 namespace {
-
-constexpr std::pair<Right, std::string_view> kRightNames[] = {
-    {Right::kRead, "read"}, {Right::kWrite, "write"}, {Right::kAdmin, "admin"}};
 
 std::string HexOfBytes(std::string_view bytes) { return absl::BytesToHexString(ToAbsl(bytes)); }
 
@@ -49,13 +48,23 @@ absl::StatusOr<Sha256Digest> ParseDigest(std::string_view hex) {
 absl::StatusOr<TokenEntry> ParseLine(absl::string_view line) {
   const std::vector<std::string> words =
       absl::StrSplit(line, absl::ByAnyChar(" \t\r"), absl::SkipEmpty());
-  if (words.size() != 3) return absl::InvalidArgumentError("a line is NAME RIGHTS SHA256");
+  if (words.size() < 3)
+    return absl::InvalidArgumentError("a line is NAME RIGHTS SHA256 [LIMIT...]");
   TokenEntry entry;
   H5M_RETURN_IF_ERROR(CheckTokenName(words[0]));
   entry.name = words[0];
   H5M_ASSIGN_OR_RETURN(entry.rights, Rights::Parse(words[1]));
   H5M_ASSIGN_OR_RETURN(entry.digest, ParseDigest(words[2]));
+  for (size_t i = 3; i < words.size(); ++i) {
+    const size_t equals = words[i].find('=');
+    const std::string text = equals == std::string::npos ? "" : words[i].substr(equals + 1);
+    H5M_RETURN_IF_ERROR(entry.limits.Set(words[i].substr(0, equals), text));
+  }
   return entry;
+}
+
+absl::Status NoToken(const std::filesystem::path& path, std::string_view name) {
+  return absl::NotFoundError(StrCat(path.string(), " has no token \"", name, "\""));
 }
 
 auto FindByName(std::vector<TokenEntry>& entries, std::string_view name) {
@@ -65,33 +74,47 @@ auto FindByName(std::vector<TokenEntry>& entries, std::string_view name) {
 
 }  // namespace
 
-std::vector<std::string> Rights::Names() const {
-  std::vector<std::string> names;
-  for (const auto& [right, name] : kRightNames) {
-    if (Has(right)) names.emplace_back(name);
-  }
-  return names;
-}
-
-std::string Rights::ToString() const {
-  std::string text;
-  for (const std::string& name : Names()) StrAppend(&text, text.empty() ? "" : ",", name);
-  return text;
-}
-
-absl::StatusOr<Rights> Rights::Parse(std::string_view text) {
-  Rights rights;
-  for (absl::string_view word : absl::StrSplit(ToAbsl(text), ',')) {
-    const auto* found =
-        std::find_if(std::begin(kRightNames), std::end(kRightNames),
-                     [word](const auto& pair) { return pair.second == ToStd(word); });
-    if (found == std::end(kRightNames)) {
-      return absl::InvalidArgumentError(
-          StrCat("right \"", ToStd(word), "\": a comma-separated list of read, write, admin"));
+absl::Status TokenLimits::Set(std::string_view key, std::string_view text) {
+  if (key == "expires") {
+    std::string error;
+    if (absl::ParseTime(absl::RFC3339_full, ToAbsl(text), &expires, &error)) {
+      return absl::OkStatus();
     }
-    rights.Add(found->first);
+    return absl::InvalidArgumentError(
+        StrCat("expires=", text, ": is no time, as in 2027-02-24T00:00:00Z"));
   }
-  return rights;
+  if (key != "files" && key != "from") {
+    return absl::InvalidArgumentError(
+        StrCat("\"", key, "\": behind the digest stand files=, expires= or from="));
+  }
+  for (absl::string_view word : absl::StrSplit(ToAbsl(text), ',')) {
+    if (key == "from") {
+      H5M_ASSIGN_OR_RETURN(const AddressRange range, AddressRange::Parse(ToStd(word)));
+      from.push_back(range);
+      continue;
+    }
+    H5M_RETURN_IF_ERROR(CheckGlob(ToStd(word)));
+    if (word.find_first_of(" \t\r\n#") != absl::string_view::npos) {
+      return absl::InvalidArgumentError(
+          StrCat("files=", text, ": a glob of a token has no spaces and no '#'; '?' matches one"));
+    }
+    files.emplace_back(word);
+  }
+  return absl::OkStatus();
+}
+
+std::string TokenLimits::ToString() const {
+  std::string text;
+  if (!files.empty()) StrAppend(&text, " files=", absl::StrJoin(files, ","));
+  if (expires != absl::InfiniteFuture()) {
+    StrAppend(&text,
+              " expires=", absl::FormatTime("%Y-%m-%d%ET%H:%M:%SZ", expires, absl::UTCTimeZone()));
+  }
+  const auto add = [](std::string* out, const AddressRange& range) {
+    out->append(range.ToString());
+  };
+  if (!from.empty()) StrAppend(&text, " from=", absl::StrJoin(from, ",", add));
+  return text;
 }
 
 Sha256Digest Sha256(std::string_view text) {
@@ -141,17 +164,19 @@ absl::StatusOr<std::vector<TokenEntry>> ReadTokenFile(const std::filesystem::pat
 absl::Status WriteTokenFile(const std::filesystem::path& path,
                             const std::vector<TokenEntry>& entries) {
   std::string text =
-      "# NAME RIGHTS SHA256, kept by `h5mirrord token`. SIGHUP makes a server read it.\n";
+      "# NAME RIGHTS SHA256 [LIMIT...], kept by `h5mirrord token`. SIGHUP makes a server read "
+      "it.\n";
   for (const TokenEntry& entry : entries) {
     const std::string_view digest(reinterpret_cast<const char*>(entry.digest.data()),
                                   entry.digest.size());
-    StrAppend(&text, entry.name, " ", entry.rights.ToString(), " ", HexOfBytes(digest), "\n");
+    StrAppend(&text, entry.name, " ", entry.rights.ToString(), " ", HexOfBytes(digest),
+              entry.limits.ToString(), "\n");
   }
   return ReplaceSecretFile(path, text);
 }
 
 absl::StatusOr<std::string> AddToken(const std::filesystem::path& path, std::string_view name,
-                                     Rights rights) {
+                                     Rights rights, TokenLimits limits) {
   H5M_RETURN_IF_ERROR(CheckTokenName(name));
   auto entries = ReadTokenFile(path);
   if (absl::IsNotFound(entries.status())) entries = std::vector<TokenEntry>();
@@ -161,17 +186,25 @@ absl::StatusOr<std::string> AddToken(const std::filesystem::path& path, std::str
                                            "\": remove it first, or take another name"));
   }
   const std::string token = MakeToken();
-  entries->push_back({std::string(name), rights, Sha256(token)});
+  entries->push_back({std::string(name), rights, Sha256(token), std::move(limits)});
   H5M_RETURN_IF_ERROR(WriteTokenFile(path, *entries));
+  return token;
+}
+
+absl::StatusOr<std::string> RotateToken(const std::filesystem::path& path, std::string_view name) {
+  H5M_ASSIGN_OR_RETURN(std::vector<TokenEntry> entries, ReadTokenFile(path));
+  const auto entry = FindByName(entries, name);
+  if (entry == entries.end()) return NoToken(path, name);
+  const std::string token = MakeToken();
+  entry->digest = Sha256(token);
+  H5M_RETURN_IF_ERROR(WriteTokenFile(path, entries));
   return token;
 }
 
 absl::Status RemoveToken(const std::filesystem::path& path, std::string_view name) {
   H5M_ASSIGN_OR_RETURN(std::vector<TokenEntry> entries, ReadTokenFile(path));
   const auto entry = FindByName(entries, name);
-  if (entry == entries.end()) {
-    return absl::NotFoundError(StrCat(path.string(), " has no token \"", name, "\""));
-  }
+  if (entry == entries.end()) return NoToken(path, name);
   entries.erase(entry);
   return WriteTokenFile(path, entries);
 }

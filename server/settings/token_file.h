@@ -1,6 +1,6 @@
-// The file of tokens: one `NAME RIGHTS SHA256` line each, e.g.
+// The file of tokens: one `NAME RIGHTS SHA256 [LIMIT...]` line each, e.g.
 //
-//   node7 read,write 5e88489...
+//   node7 read,write 5e88489... files=runs/**,cal.h5 expires=2027-02-24T00:00:00Z from=192.0.2.0/24
 //
 // The file has only digests, so a reader of it gets no access. '#' starts a comment.
 #ifndef H5MIRROR_SERVER_SETTINGS_TOKEN_FILE_H_
@@ -14,44 +14,32 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "server/settings/address_range.h"
+#include "server/settings/rights.h"
 
 namespace h5mirror::server {
 
-// The right that a call needs. No right includes another: a token has a set of them.
-enum class Right : uint8_t {
-  kRead = 1,   // list, read versions
-  kWrite = 2,  // mirror files
-  kAdmin = 4,  // roll back, adopt
-};
-
-class Rights {
- public:
-  constexpr Rights() = default;
-  static constexpr Rights All() { return Rights(7); }
-  constexpr bool Has(Right right) const { return (bits_ & static_cast<uint8_t>(right)) != 0; }
-  constexpr void Add(Right right) { bits_ |= static_cast<uint8_t>(right); }
-  constexpr bool empty() const { return bits_ == 0; }
-  constexpr bool operator==(const Rights&) const = default;
-
-  // "read", "write", "admin", in this order.
-  std::vector<std::string> Names() const;
-  // "read,write".
-  std::string ToString() const;
-  // The inverse. kInvalidArgument quotes the word and shows the three.
-  static absl::StatusOr<Rights> Parse(std::string_view text);
-
- private:
-  explicit constexpr Rights(uint8_t bits) : bits_(bits) {}
-  uint8_t bits_ = 0;
-};
-
 using Sha256Digest = std::array<uint8_t, 32>;
 Sha256Digest Sha256(std::string_view text);
+
+// What narrows a token, apart from its rights.
+struct TokenLimits {
+  std::vector<std::string> files;  // globs; empty: all files
+  absl::Time expires = absl::InfiniteFuture();
+  std::vector<AddressRange> from;  // empty: from anywhere, also through a Unix socket
+
+  // Sets one of files, expires and from, by its text in the file. kInvalidArgument: quotes it.
+  absl::Status Set(std::string_view key, std::string_view text);
+  // " files=runs/** expires=2027-02-24T00:00:00Z", as in the file; "" without any.
+  std::string ToString() const;
+};
 
 struct TokenEntry {
   std::string name;  // 1..64 of [A-Za-z0-9._@-]
   Rights rights;
   Sha256Digest digest{};
+  TokenLimits limits = {};
 };
 
 // A new token: "h5m_" and 64 hex digits of 32 random bytes.
@@ -70,7 +58,10 @@ absl::Status WriteTokenFile(const std::filesystem::path& path,
 // Adds an entry and returns its token, which is stored nowhere. Makes the file if there is none.
 // kAlreadyExists: the name is taken; kInvalidArgument: not a name.
 absl::StatusOr<std::string> AddToken(const std::filesystem::path& path, std::string_view name,
-                                     Rights rights);
+                                     Rights rights, TokenLimits limits = {});
+
+// Gives an entry a new token, and returns it. Rights and limits stay. kNotFound: no such name.
+absl::StatusOr<std::string> RotateToken(const std::filesystem::path& path, std::string_view name);
 
 // kNotFound: no such name.
 absl::Status RemoveToken(const std::filesystem::path& path, std::string_view name);

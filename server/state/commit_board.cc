@@ -29,14 +29,14 @@ std::string Join(const std::string& own, const std::string& user, const PendingC
     }
     ++count;
     if (others == Others::kCounted) continue;
-    std::string part = StrCat("asked for by token \"", commit->user, "\"");
+    std::string part = StrCat("asked for by \"", commit->user, "\"");
     if (others == Others::kQuoted && !commit->comment.empty()) {
       StrAppend(&part, ": ", Quoted(commit->comment));
     }
     AddOnce(std::move(part), parts);
   }
   if (others == Others::kCounted && count > 0) {
-    parts.insert(parts.begin(), StrCat("asked for by other tokens, ", count, " times"));
+    parts.insert(parts.begin(), StrCat("asked for by others, ", count, " times"));
   }
   std::string joined;
   for (const std::string& part : parts) StrAppend(&joined, joined.empty() ? "" : "; ", part);

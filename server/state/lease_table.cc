@@ -7,7 +7,7 @@ namespace h5mirror::server {
 
 std::string LeaseHolder::Describe() const {
   std::string text = claimed_user.empty() ? std::string("somebody") : claimed_user;
-  if (!verified_user.empty()) StrAppend(&text, " [token ", verified_user, "]");
+  if (!verified_user.empty()) StrAppend(&text, " [verified ", verified_user, "]");
   if (!program.empty()) StrAppend(&text, " (", program, ", pid ", pid, ")");
   if (!host.empty()) StrAppend(&text, " on ", host);
   return StrCat(text, " since ", HumanTime(since));

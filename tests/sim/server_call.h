@@ -41,6 +41,7 @@ class ServerCall final : public server::SessionOutput,
   // SessionOutput.
   void Send(v1::MirrorFileResponse response) override;
   void Finish(const absl::Status& status) override;
+  absl::Status Require(const server::Need& /*need*/) override { return absl::OkStatus(); }
 
  private:
   ServerCall(Server& server, Answers answers);

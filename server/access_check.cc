@@ -1,0 +1,124 @@
+#include "server/access_check.h"
+
+#include <pwd.h>
+
+#include <algorithm>
+#include <iostream>
+
+#include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
+#include "absl/time/clock.h"
+#include "base/status_macros.h"
+#include "base/strings.h"
+#include "base/utf8.h"
+#include "onion_store/store.h"
+#include "server/door/auth.h"
+
+namespace h5mirror::server {
+namespace {
+
+absl::StatusOr<std::unique_ptr<Authenticator>> LoadAuthenticator(const Config& config) {
+  auto authenticator = std::make_unique<Authenticator>();
+  if (config.HasTokens()) {
+    H5M_ASSIGN_OR_RETURN(authenticator, Authenticator::Load(config.tokens_file));
+  }
+  authenticator->SetRules(config.access);
+  return authenticator;
+}
+
+// kNotFound: this host has no such user.
+absl::StatusOr<Principal> UserOfHost(const std::string& name) {
+  const passwd* const record = getpwnam(name.c_str());
+  if (record == nullptr) return absl::NotFoundError("this host has no such user");
+  H5M_ASSIGN_OR_RETURN(UnixUser user, LookUpUnixUser(record->pw_uid));
+  return Principal{.name = name,
+                   .rights = Rights::All(),
+                   .issuer = Principal::Issuer::kUnix,
+                   .uid = record->pw_uid,
+                   .user = std::make_shared<const UnixUser>(std::move(user))};
+}
+
+absl::StatusOr<std::vector<Principal>> FindCallers(const Config& config, std::string_view name) {
+  absl::string_view plain = ToAbsl(name);
+  const bool is_unix = absl::ConsumePrefix(&plain, "unix:");
+  const bool is_token = !is_unix && absl::ConsumePrefix(&plain, "token:");
+  std::vector<Principal> callers;
+  if (!is_token) {
+    absl::StatusOr<Principal> user = UserOfHost(std::string(plain));
+    if (user.ok()) {
+      callers.push_back(*std::move(user));
+    } else if (!absl::IsNotFound(user.status())) {
+      return user.status();
+    }
+  }
+  if (!is_unix && config.HasTokens()) {
+    H5M_ASSIGN_OR_RETURN(const std::vector<TokenEntry> tokens, ReadTokenFile(config.tokens_file));
+    for (const TokenEntry& token : tokens) {
+      if (token.name != ToStd(plain)) continue;
+      callers.push_back(Principal{.name = token.name,
+                                  .rights = token.rights,
+                                  .issuer = Principal::Issuer::kToken,
+                                  .token = std::make_shared<const TokenEntry>(token)});
+    }
+  }
+  if (!callers.empty()) return callers;
+  return absl::NotFoundError(
+      StrCat("\"", name, "\": neither this host nor ",
+             config.HasTokens() ? config.tokens_file.string() : std::string("a tokens_file"),
+             " has such a user"));
+}
+
+void ShowToken(const TokenEntry& token) {
+  std::cout << "  token: " << token.rights.ToString() << token.limits.ToString() << "\n";
+  if (absl::Now() >= token.limits.expires) std::cout << "  it has expired: no call is taken\n";
+}
+
+void ShowCaller(const Authenticator& authenticator, const Principal& caller,
+                const std::string& file) {
+  std::cout << CallerName(caller) << " and " << Printable(file) << "\n";
+  if (caller.user != nullptr) {
+    std::cout << "  groups: " << absl::StrJoin(caller.user->groups, ", ") << "\n";
+  }
+  if (caller.token != nullptr) ShowToken(*caller.token);
+  const std::shared_ptr<const AccessRule> rule = authenticator.RuleFor(caller, file);
+  if (!authenticator.has_rules()) {
+    std::cout << "  decided by: nothing, as there is no [[access]] table\n";
+  } else if (rule == nullptr) {
+    std::cout << "  decided by: no [[access]] table is for both, so nothing is allowed\n";
+  } else {
+    std::cout << "  decided by: the [[access]] table at " << Printable(rule->source) << "\n";
+  }
+  std::cout << "  rights: " << authenticator.RightsTo(caller, file).ToString() << "\n";
+}
+
+absl::StatusOr<bool> Show(const Config& config, const AccessQuestion& question) {
+  H5M_RETURN_IF_ERROR(store::CheckName(question.file));
+  Rights wanted;
+  if (!question.right.empty()) {
+    H5M_ASSIGN_OR_RETURN(wanted, Rights::Parse(question.right));
+  }
+  H5M_ASSIGN_OR_RETURN(const auto authenticator, LoadAuthenticator(config));
+  H5M_ASSIGN_OR_RETURN(const std::vector<Principal> callers, FindCallers(config, question.user));
+  bool is_allowed = false;
+  for (const Principal& caller : callers) {
+    ShowCaller(*authenticator, caller, question.file);
+    const bool has_expired = caller.token != nullptr && absl::Now() >= caller.token->limits.expires;
+    is_allowed =
+        is_allowed ||
+        (!has_expired && authenticator->RightsTo(caller, question.file).And(wanted) == wanted);
+  }
+  return is_allowed;
+}
+
+}  // namespace
+
+ExitCode CheckAccess(const Config& config, const AccessQuestion& question) {
+  const absl::StatusOr<bool> is_allowed = Show(config, question);
+  if (!is_allowed.ok()) {
+    std::cerr << "h5mirrord: " << Printable(ToStd(is_allowed.status().message())) << "\n";
+    return ExitCode::kUsage;
+  }
+  return *is_allowed || question.right.empty() ? ExitCode::kOk : ExitCode::kFailed;
+}
+
+}  // namespace h5mirror::server

@@ -1,0 +1,64 @@
+// Finds the [[access]] table that decides about a caller and a file. A configuration may have
+// thousands, and each call asks.
+//
+// A trie of directories: a table hangs at the longest directory that its glob begins with. Along
+// the path of a name all tables that may match it are met. At each node they are apart by the
+// caller that they are for.
+#ifndef H5MIRROR_SERVER_DOOR_ACCESS_INDEX_H_
+#define H5MIRROR_SERVER_DOOR_ACCESS_INDEX_H_
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "server/settings/access_rules.h"
+
+namespace h5mirror::server {
+
+// A caller, as tables name one.
+struct AccessSubject {
+  std::string_view name;    // "anna"; empty: a caller without a name
+  std::string_view issuer;  // "unix", "token"
+  const std::vector<std::string>& groups;
+};
+
+// Immutable, so thread-safe.
+class AccessIndex {
+ public:
+  explicit AccessIndex(std::vector<AccessRule> rules);
+
+  bool empty() const { return rules_.empty(); }
+  const std::vector<AccessRule>& rules() const { return rules_; }
+
+  // The first rule for that caller and file; nullptr: none, so nothing is allowed.
+  const AccessRule* Find(const AccessSubject& subject, std::string_view file) const;
+
+ private:
+  // One glob of a rule. In each list in the order of the rules.
+  struct Candidate {
+    size_t rule;
+    std::string glob;
+    bool names_user;  // has ${user}
+  };
+  using Candidates = std::vector<Candidate>;
+  struct Node {
+    Candidates for_all;
+    absl::flat_hash_map<std::string, Candidates> by_user;  // "anna", "unix:anna"
+    absl::flat_hash_map<std::string, Candidates> by_group;
+    absl::flat_hash_map<std::string, std::unique_ptr<Node>> children;
+  };
+  struct Search;
+
+  void Add(size_t rule, const std::string& glob);
+  void LookAt(const Node& node, Search& search) const;
+
+  const std::vector<AccessRule> rules_;
+  Node root_;
+};
+
+}  // namespace h5mirror::server
+
+#endif  // H5MIRROR_SERVER_DOOR_ACCESS_INDEX_H_

@@ -1,0 +1,128 @@
+#include "server/door/unix_users.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "absl/synchronization/notification.h"
+#include "base/testing/fake_clock.h"
+
+namespace h5mirror::server {
+namespace {
+
+using ::testing::ElementsAre;
+
+// A name service of the test's own. Thread-safe.
+class Names {
+ public:
+  absl::StatusOr<UnixUser> LookUp(uid_t /*uid*/) {
+    absl::MutexLock lock(&mutex_);
+    ++asked_;
+    mutex_.Await(absl::Condition(&answers_));
+    return answer_;
+  }
+  void Say(absl::StatusOr<UnixUser> answer) {
+    absl::MutexLock lock(&mutex_);
+    answer_ = std::move(answer);
+    answers_ = true;
+  }
+  void Hang() {
+    absl::MutexLock lock(&mutex_);
+    answers_ = false;
+  }
+  // Waits until it was asked so often.
+  void AwaitAsked(int count) {
+    absl::MutexLock lock(&mutex_);
+    const auto enough = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return asked_ >= count; };
+    mutex_.Await(absl::Condition(&enough));
+  }
+
+ private:
+  absl::Mutex mutex_;
+  absl::StatusOr<UnixUser> answer_ ABSL_GUARDED_BY(mutex_) = absl::UnknownError("");
+  bool answers_ ABSL_GUARDED_BY(mutex_) = false;
+  int asked_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+class UnixUsersTest : public ::testing::Test {
+ protected:
+  ~UnixUsersTest() override { names_.Say(absl::UnavailableError("the end")); }
+
+  void Await(uid_t uid) {
+    absl::Notification known;
+    users_.Await(uid, [&] { known.Notify(); });
+    known.WaitForNotification();
+  }
+  // Until the newest answer has come.
+  void AwaitFind(const std::function<bool(const UnixUsers::Found&)>& is_it) {
+    while (!is_it(users_.Find(7))) absl::SleepFor(absl::Milliseconds(1));
+  }
+
+  FakeClock clock_;
+  Names names_;
+  UnixUsers users_{clock_, [this](uid_t uid) { return names_.LookUp(uid); }};
+};
+
+TEST_F(UnixUsersTest, NobodyWaitsButWhoAsksTo) {
+  EXPECT_TRUE(absl::IsUnavailable(users_.Find(7).status()));
+  EXPECT_FALSE(users_.Knows(7));
+  absl::Notification known;
+  users_.Await(7, [&] { known.Notify(); });
+  EXPECT_FALSE(known.HasBeenNotified());
+  names_.Say(UnixUser{"anna", {"staff", "bl7"}});
+  known.WaitForNotification();
+  const auto user = users_.Find(7);
+  ASSERT_TRUE(user.ok()) << user.status();
+  EXPECT_EQ((*user)->name, "anna");
+  EXPECT_THAT((*user)->groups, ElementsAre("staff", "bl7"));
+}
+
+TEST_F(UnixUsersTest, AnOldAnswerCountsUntilTheNextIsThere) {
+  names_.Say(UnixUser{"anna", {"bl7"}});
+  Await(7);
+  names_.Hang();
+  clock_.Advance(UnixUsers::kKeep);
+  EXPECT_TRUE(users_.Find(7).ok());  // asks
+  names_.AwaitAsked(2);
+  EXPECT_THAT((*users_.Find(7))->groups, ElementsAre("bl7"));
+  names_.Say(UnixUser{"anna", {}});
+  AwaitFind([](const auto& user) { return (*user)->groups.empty(); });
+}
+
+// A group that is lost could be one that a table denies something to.
+TEST_F(UnixUsersTest, AFailureReplacesNoAnswer) {
+  names_.Say(UnixUser{"anna", {"guests"}});
+  Await(7);
+  names_.Say(absl::UnavailableError("no LDAP"));
+  for (int i = 2; i < 5; ++i) {
+    clock_.Advance(UnixUsers::kKeep);
+    EXPECT_THAT((*users_.Find(7))->groups, ElementsAre("guests"));
+    names_.AwaitAsked(i);
+  }
+  names_.Say(absl::NotFoundError("no such user"));
+  AwaitFind([&](const auto& user) {
+    clock_.Advance(UnixUsers::kKeep);
+    return absl::IsNotFound(user.status());
+  });
+}
+
+TEST_F(UnixUsersTest, AFailureIsAskedAgainSoon) {
+  names_.Say(absl::UnavailableError("no LDAP"));
+  Await(7);
+  EXPECT_TRUE(users_.Knows(7));
+  EXPECT_TRUE(absl::IsUnavailable(users_.Find(7).status()));
+  names_.Say(UnixUser{"anna", {}});
+  clock_.Advance(UnixUsers::kKeepFailure);
+  AwaitFind([](const auto& user) { return user.ok(); });
+}
+
+TEST(LookUpUnixUserTest, KnowsTheUsersOfThisHost) {
+  const auto root = LookUpUnixUser(0);
+  ASSERT_TRUE(root.ok()) << root.status();
+  EXPECT_EQ(root->name, "root");
+  EXPECT_THAT(root->groups, ::testing::Contains("root"));
+  EXPECT_TRUE(absl::IsNotFound(LookUpUnixUser(3'999'999'999).status()));
+}
+
+}  // namespace
+}  // namespace h5mirror::server

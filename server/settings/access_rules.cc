@@ -1,0 +1,144 @@
+#include "server/settings/access_rules.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "base/glob.h"
+#include "base/status_macros.h"
+#include "base/strings.h"
+#include "server/settings/config.h"
+
+namespace h5mirror::server {
+namespace {
+
+constexpr size_t kNameMax = 256;
+
+absl::Status CheckUserGlob(std::string_view glob) {
+  const std::string plain = absl::StrReplaceAll(ToAbsl(glob), {{ToAbsl(kUserInGlob), "user"}});
+  H5M_RETURN_IF_ERROR(CheckGlob(plain));
+  if (plain.find("${") == std::string::npos) return absl::OkStatus();
+  return absl::InvalidArgumentError("${user}, the caller's name, is all that can stand there");
+}
+
+absl::Status AddName(std::string_view text, std::vector<std::string>& names) {
+  if (text.empty() || text.size() > kNameMax) {
+    return absl::InvalidArgumentError(StrCat("a name has 1 to ", kNameMax, " bytes"));
+  }
+  names.emplace_back(text);
+  return absl::OkStatus();
+}
+
+struct RuleKey {
+  std::string_view name;
+  absl::Status (*set)(std::string_view text, AccessRule& rule);
+};
+
+constexpr RuleKey kRuleKeys[] = {
+    {"files",
+     [](std::string_view text, AccessRule& rule) {
+       rule.files.emplace_back(text);
+       return CheckUserGlob(text);
+     }},
+    {"users", [](std::string_view text, AccessRule& rule) { return AddName(text, rule.users); }},
+    {"groups", [](std::string_view text, AccessRule& rule) { return AddName(text, rule.groups); }},
+    {"allow",
+     [](std::string_view text, AccessRule& rule) -> absl::Status {
+       H5M_ASSIGN_OR_RETURN(const Rights more, Rights::Parse(text));
+       rule.allow = rule.allow.Or(more);
+       return absl::OkStatus();
+     }},
+};
+
+absl::Status UnknownKey(const Setting& part) {
+  std::vector<std::string_view> names;
+  for (const RuleKey& key : kRuleKeys) names.push_back(key.name);
+  return UnknownTableKey("access", part, names, "docs/reference/rights.md shows all keys");
+}
+
+std::string List(const std::vector<std::string>& texts) {
+  return StrCat("[\"", absl::StrJoin(texts, "\", \""), "\"]");
+}
+
+// Whether all names that `narrow` matches are matched by `wide`. False may mean: not known.
+bool Covers(std::string_view wide, std::string_view narrow) {
+  if (wide == narrow || wide == "**") return true;
+  if (!wide.ends_with("/**")) return false;
+  const std::string_view directory = wide.substr(0, wide.size() - 2);
+  return directory.find_first_of("*?[\\") == std::string_view::npos &&
+         narrow.starts_with(directory);
+}
+
+bool CoversFiles(const AccessRule& wide, const AccessRule& narrow) {
+  return std::all_of(narrow.files.begin(), narrow.files.end(), [&](const std::string& glob) {
+    return std::any_of(wide.files.begin(), wide.files.end(),
+                       [&](const std::string& each) { return Covers(each, glob); });
+  });
+}
+
+bool HasAll(const std::vector<std::string>& names, const std::vector<std::string>& wanted) {
+  return std::all_of(wanted.begin(), wanted.end(), [&](const std::string& name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  });
+}
+
+bool CoversCallers(const AccessRule& wide, const AccessRule& narrow) {
+  if (wide.is_for_all()) return true;
+  if (narrow.is_for_all()) return false;
+  return HasAll(wide.users, narrow.users) && HasAll(wide.groups, narrow.groups);
+}
+
+}  // namespace
+
+absl::StatusOr<AccessRule> MakeAccessRule(const Setting& table) {
+  AccessRule rule;
+  rule.source = table.source;
+  bool allows = false;
+  for (const Setting& part : table.parts) {
+    const auto* key = std::find_if(std::begin(kRuleKeys), std::end(kRuleKeys),
+                                   [&](const RuleKey& each) { return each.name == part.key; });
+    if (key == std::end(kRuleKeys)) return UnknownKey(part);
+    allows = allows || part.key == "allow";
+    if (part.is_empty_array && part.key != "allow") {
+      return absl::InvalidArgumentError(
+          StrCat(part.source, ": ", part.key, " = []: names none; without the key, all are meant"));
+    }
+    if (part.is_empty_array) continue;
+    if (const absl::Status status = key->set(part.text, rule); !status.ok()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(part.source, ": ", part.key, " = \"", part.text, "\": ", status.message()));
+    }
+  }
+  std::string_view wrong;
+  if (rule.files.empty()) {
+    wrong = "it names no files: files = \"runs/**\", or \"**\" for all";
+  } else if (!allows) {
+    wrong = "it does not say what it allows: allow = [\"read\"]; allow = [] denies all";
+  }
+  if (wrong.empty()) return rule;
+  return absl::InvalidArgumentError(StrCat(rule.source, ": [[access]]: ", wrong));
+}
+
+std::string Describe(const AccessRule& rule) {
+  std::string text = StrCat("[[access]]\nfiles = ", List(rule.files), "\n");
+  if (!rule.users.empty()) StrAppend(&text, "users = ", List(rule.users), "\n");
+  if (!rule.groups.empty()) StrAppend(&text, "groups = ", List(rule.groups), "\n");
+  StrAppend(&text, "allow = ", rule.allow.empty() ? "[]" : List(rule.allow.Names()), "\n");
+  return text;
+}
+
+std::vector<std::string> FindUnreachable(absl::Span<const AccessRule> rules) {
+  std::vector<std::string> found;
+  for (size_t i = 0; i < rules.size(); ++i) {
+    const auto earlier = rules.first(i);
+    const auto covering = std::find_if(earlier.begin(), earlier.end(), [&](const auto& each) {
+      return CoversCallers(each, rules[i]) && CoversFiles(each, rules[i]);
+    });
+    if (covering == earlier.end()) continue;
+    found.push_back(StrCat(rules[i].source, ": this [[access]] table never decides: the one at ",
+                           covering->source, " takes all that it is for"));
+  }
+  return found;
+}
+
+}  // namespace h5mirror::server

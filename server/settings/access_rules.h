@@ -1,0 +1,44 @@
+// The [[access]] tables of the configuration: the rights of users to files.
+#ifndef H5MIRROR_SERVER_SETTINGS_ACCESS_RULES_H_
+#define H5MIRROR_SERVER_SETTINGS_ACCESS_RULES_H_
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "server/settings/rights.h"
+
+namespace h5mirror::server {
+
+struct Setting;
+
+// Stands in `files` for the name of the caller.
+inline constexpr std::string_view kUserInGlob = "${user}";
+
+struct AccessRule {
+  std::vector<std::string> files;  // globs of names under the root (base/glob.h)
+  // The callers that it is for: one of `users` or of `groups`; all callers, where both are empty. A
+  // user is "anna", "unix:anna" or "token:anna"; without an issuer, of any.
+  std::vector<std::string> users;
+  std::vector<std::string> groups;
+  Rights allow;        // none: it denies
+  std::string source;  // "/etc/h5mirror/h5mirrord.toml:12"
+
+  bool is_for_all() const { return users.empty() && groups.empty(); }
+};
+
+// The rule of one [[access]] table. kInvalidArgument names its source, key and value.
+absl::StatusOr<AccessRule> MakeAccessRule(const Setting& table);
+
+// The rule as a table of the configuration.
+std::string Describe(const AccessRule& rule);
+
+// Tables that never decide, as an earlier one takes all that they are for: one sentence for each,
+// with both sources. Not all such tables are found: only where a glob is the same or ends in "**".
+std::vector<std::string> FindUnreachable(absl::Span<const AccessRule> rules);
+
+}  // namespace h5mirror::server
+
+#endif  // H5MIRROR_SERVER_SETTINGS_ACCESS_RULES_H_

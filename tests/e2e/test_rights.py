@@ -1,0 +1,261 @@
+"""Users of one host with real uids, and a robot with a token: what each may do with the files of each."""
+
+import json
+import os
+import shutil
+import signal
+import stat
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from harness import hdf5, paths
+from harness.process import Process, run, wait_until
+from harness.site import Site
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="takes root, to be other users")
+
+# Users that each Debian has. None of them has anything to do with the others.
+ANNA, BOB, CAROL = "games", "news", "backup"
+
+TABLES = f"""
+[[access]]
+files = "home/${{user}}/**"
+allow = ["read", "write", "restore", "delete"]
+
+[[access]]
+files = "beamline/**"
+groups = ["{CAROL}"]
+allow = ["read", "write"]
+
+[[access]]
+files = "beamline/**"
+users = ["unix:{ANNA}", "token:robot"]
+allow = ["read"]
+
+[[access]]
+files = "home/{ANNA}/**"
+users = ["token:robot", "token:brief"]
+allow = ["read"]
+"""
+
+OK, HIDDEN, DENIED = 0, 3, 8
+
+
+class Host:
+    """A server on a Unix socket that all users of this machine reach, and their tools."""
+
+    def __init__(self, directory: Path, logs: Path):
+        self.directory = directory
+        directory.chmod(0o755)
+        # The checkout may lie where other users cannot read.
+        self.tool = directory / "h5mirror"
+        shutil.copy(paths.BIN / "h5mirror", self.tool)
+        self.tokens = directory / "tokens"
+        self.token("add", "robot", "--rights", "read,write,admin")
+        self.site = Site(logs, listen=f"unix:{directory}/socket", tables=TABLES,
+                         options={"tokens_file": self.tokens, "socket_mode": "0666"})
+        self.site.py("h5py.File('plain.h5', 'w')['x'] = np.arange(1000)", env=self.site.plain_env())
+        for user in (ANNA, BOB, CAROL, "robot"):
+            home = directory / user
+            home.mkdir()
+            shutil.copy(self.site.work / "plain.h5", home / "a.h5")
+            if user != "robot":
+                for each in (home, home / "a.h5"):
+                    shutil.chown(each, user, user)
+
+    def daemon(self, *arguments):
+        return run([paths.BIN / "h5mirrord", *arguments], self.site.logs, timeout=60, name="h5mirrord")
+
+    def token(self, verb: str, name: str, *arguments) -> None:
+        """`h5mirrord token`: what it prints goes to a file of that name."""
+        done = run([paths.BIN / "h5mirrord", "token", verb, name, "--tokens-file", self.tokens, *arguments],
+                   self.directory, timeout=30, name="token").ok()
+        secret = self.directory / f"{name}.token"
+        secret.touch(mode=0o600)
+        secret.write_text(done.out)
+
+    def command(self, user: str, *arguments) -> list:
+        tool = [self.tool, "--server", self.site.address]
+        secret = self.directory / f"{user}.token"
+        if secret.exists():
+            return [*tool, "--token", f"@{secret}", *arguments]
+        return ["setpriv", f"--reuid={user}", f"--regid={user}", "--init-groups", *tool, *arguments]
+
+    def run(self, user: str, *arguments):
+        home = self.directory / user
+        return run(self.command(user, *arguments), self.site.logs, timeout=60, name="h5mirror",
+                   env=hdf5.plain_env(HOME=str(home)), cwd=home if home.exists() else self.directory)
+
+    def listed(self, user: str) -> list[str]:
+        return [file["name"] for file in json.loads(self.run(user, "ls", "--json").ok().out)["files"]]
+
+    def start(self, user: str, *arguments) -> Process:
+        process = Process(self.command(user, *arguments), self.site.logs, name="h5mirror",
+                          env=hdf5.plain_env(HOME=str(self.directory)), cwd=self.directory)
+        self.site.beside.append(process)
+        return process
+
+    def reload(self, tables: str) -> None:
+        """New [[access]] tables for the running server."""
+        config = self.site.logs / "h5mirrord.toml"
+        config.write_text(config.read_text().removesuffix(self.site.server.tables) + tables)
+        self.site.server.tables = tables
+        before = self.site.server.log().count("reload")
+        self.site.server.process.signal(signal.SIGHUP)
+        wait_until(lambda: self.site.server.log().count("reload") > before, "no reload is logged", 60)
+
+
+@pytest.fixture
+def host(tmp_path):
+    with tempfile.TemporaryDirectory(prefix="h5m-rights-") as directory:
+        host = Host(Path(directory), tmp_path)
+        try:
+            host.site.server.start()
+            yield host
+        finally:
+            host.site.close()
+
+
+def fill(host: Host) -> None:
+    for user in (ANNA, BOB):
+        host.run(user, "push", "a.h5", "--name", f"home/{user}/a.h5").ok()
+    host.run(CAROL, "push", "a.h5", "--name", "beamline/a.h5").ok()
+
+
+ATTEMPTS = [
+    # Each one's own.
+    (ANNA, OK, "log", f"home/{ANNA}/a.h5"),
+    (ANNA, OK, "status", f"home/{ANNA}/a.h5"),
+    (ANNA, OK, "tag", f"home/{ANNA}/a.h5@1", "first"),
+    (ANNA, OK, "untag", f"home/{ANNA}/a.h5", "first"),
+    (ANNA, OK, "commit", "-m", "mine", f"home/{ANNA}/a.h5"),
+    (ANNA, OK, "rollback", f"home/{ANNA}/a.h5@1", "-m", "mine"),
+    (ANNA, OK, "prune", f"home/{ANNA}/a.h5", "--keep-last", "5"),
+    (ANNA, OK, "mv", f"home/{ANNA}/a.h5", f"home/{ANNA}/b.h5"),
+    (ANNA, OK, "mv", f"home/{ANNA}/b.h5", f"home/{ANNA}/a.h5"),
+    (ANNA, OK, "rm", f"home/{ANNA}/a.h5"),
+    (ANNA, OK, "undelete", f"home/{ANNA}/a.h5"),
+    # Another's: each verb, and what is not there looks the same.
+    (BOB, HIDDEN, "log", f"home/{ANNA}/a.h5"),
+    (BOB, HIDDEN, "log", f"home/{ANNA}/none.h5"),
+    (BOB, HIDDEN, "status", f"home/{ANNA}/a.h5"),
+    (BOB, HIDDEN, "show", f"home/{ANNA}/a.h5@1"),
+    (BOB, HIDDEN, "diff", "--pages", f"home/{ANNA}/a.h5@1", f"home/{ANNA}/a.h5@1"),
+    (BOB, HIDDEN, "export", f"home/{ANNA}/a.h5@1", "out.h5"),
+    (BOB, HIDDEN, "tag", f"home/{ANNA}/a.h5@1", "his"),
+    (BOB, HIDDEN, "untag", f"home/{ANNA}/a.h5", "his"),
+    (BOB, HIDDEN, "commit", f"home/{ANNA}/a.h5"),
+    (BOB, HIDDEN, "rollback", f"home/{ANNA}/a.h5@1"),
+    (BOB, HIDDEN, "prune", f"home/{ANNA}/a.h5", "--keep-last", "1"),
+    (BOB, HIDDEN, "stats", f"home/{ANNA}/a.h5"),
+    (BOB, HIDDEN, "verify", f"home/{ANNA}/a.h5"),
+    (BOB, HIDDEN, "rm", f"home/{ANNA}/a.h5"),
+    (BOB, HIDDEN, "undelete", f"home/{ANNA}/a.h5"),
+    (BOB, HIDDEN, "watch", "-n", "1", f"home/{ANNA}/a.h5"),
+    (BOB, HIDDEN, "push", "a.h5", "--name", f"home/{ANNA}/his.h5"),
+    (BOB, HIDDEN, "push", "--replace", "a.h5", "--name", f"home/{ANNA}/a.h5"),
+    (BOB, HIDDEN, "mv", f"home/{ANNA}/a.h5", f"home/{BOB}/b.h5"),
+    (BOB, HIDDEN, "mv", f"home/{BOB}/a.h5", f"home/{ANNA}/b.h5"),
+    (BOB, HIDDEN, "ls", f"home/{ANNA}"),
+    (BOB, HIDDEN, "ls", "home/nobody"),
+    (BOB, HIDDEN, "log", "beamline/a.h5"),
+    # A part of the rights.
+    (CAROL, OK, "commit", "beamline/a.h5"),
+    (CAROL, DENIED, "rollback", "beamline/a.h5@1"),
+    (CAROL, DENIED, "rm", "beamline/a.h5"),
+    (ANNA, OK, "log", "beamline/a.h5"),
+    (ANNA, OK, "verify", "beamline/a.h5"),
+    (ANNA, DENIED, "commit", "beamline/a.h5"),
+    (ANNA, DENIED, "push", "--replace", "a.h5", "--name", "beamline/a.h5"),
+    (ANNA, DENIED, "mv", f"home/{ANNA}/a.h5", "beamline/b.h5"),
+    # A robot, whose token could do all.
+    ("robot", OK, "log", "beamline/a.h5"),
+    ("robot", OK, "export", f"home/{ANNA}/a.h5@1", "out.h5"),
+    ("robot", DENIED, "rm", f"home/{ANNA}/a.h5"),
+    ("robot", HIDDEN, "log", f"home/{BOB}/a.h5"),
+    # A user who is in no table.
+    ("list", HIDDEN, "log", "beamline/a.h5"),
+    ("list", HIDDEN, "watch", "-n", "1", "beamline/a.h5"),
+]
+
+
+def test_each_attempt_gives_what_the_tables_say(host):
+    fill(host)
+    wrong = []
+    for user, expected, *arguments in ATTEMPTS:
+        result = host.run(user, *arguments)
+        if result.code != expected:
+            wrong.append(f"{user} {' '.join(arguments)}: {expected} expected\n{result.describe()}")
+    assert not wrong, "\n".join(wrong)
+    assert host.listed(ANNA) == ["beamline/a.h5", f"home/{ANNA}/a.h5"]
+    assert host.listed("robot") == ["beamline/a.h5", f"home/{ANNA}/a.h5"]
+    assert host.listed("list") == []
+    # The verified name stands with the version.
+    versions = host.run(BOB, "log", f"home/{BOB}/a.h5", "--json").ok().out
+    assert f'"user": "{BOB}"' in versions and '"user_verified": true' in versions, versions
+
+
+def test_reloaded_tables_end_what_they_do_not_allow(host):
+    fill(host)
+    anna = host.start(ANNA, "watch", f"home/{ANNA}/a.h5")
+    robot = host.start("robot", "watch", f"home/{ANNA}/a.h5")
+    for watcher in (anna, robot):
+        wait_until(lambda w=watcher: w.out(), "the follower hears of no cut", 60)
+    host.reload(TABLES.replace('"token:robot", ', ""))
+    result = robot.wait(60)
+    assert result.code == HIDDEN, result.describe()
+    assert anna.running()
+    host.run(ANNA, "log", f"home/{ANNA}/a.h5").ok()
+
+
+def test_without_its_last_table_a_running_server_opens_nothing(host):
+    fill(host)
+    host.reload("")
+    assert "the [[access]] tables stay as they were" in host.site.server.log()
+    assert host.run(BOB, "log", f"home/{ANNA}/a.h5").code == HIDDEN
+    host.reload("[[access]]\nfiles = \"**\"\nallow = [\"reed\"]\n")
+    assert 'right "reed"' in host.site.server.log()
+    assert host.run(BOB, "log", f"home/{ANNA}/a.h5").code == HIDDEN
+
+
+def test_a_token_ends_when_it_expires_or_is_rotated(host):
+    fill(host)
+    host.token("add", "brief", "--files", f"home/{ANNA}/*", "--expires", "20s", "--rights", "read")
+    host.reload(TABLES + "\n")
+    watcher = host.start("brief", "watch", f"home/{ANNA}/a.h5")
+    wait_until(watcher.out, "the follower hears of no cut", 15)
+    result = watcher.wait(90)
+    assert result.code == DENIED and "has expired" in result.err, result.describe()
+    old = (host.directory / "robot.token").read_text()
+    host.token("rotate", "robot")
+    assert host.run("robot", "log", "beamline/a.h5").code == DENIED  # not known yet
+    host.reload(TABLES + "\n\n")
+    host.run("robot", "log", "beamline/a.h5").ok()
+    (host.directory / "robot.token").write_text(old)
+    assert host.run("robot", "log", "beamline/a.h5").code == DENIED
+
+
+def test_access_check_names_the_table_that_decides(host):
+    config = ("--config", host.site.logs / "h5mirrord.toml", "--root", host.site.root)
+    shown = host.daemon(*config, "access", "check", CAROL, "beamline/a.h5").ok().out
+    assert "groups: backup" in shown and "rights: read,write" in shown, shown
+    assert "h5mirrord.toml:" in shown, shown
+    assert host.daemon(*config, "access", "check", CAROL, "beamline/a.h5", "write").code == 0
+    assert host.daemon(*config, "access", "check", CAROL, "beamline/a.h5", "delete").code == 1
+    shown = host.daemon(*config, "access", "check", BOB, "beamline/a.h5").ok().out
+    assert "no [[access]] table is for both" in shown and "rights: none" in shown, shown
+    unknown = host.daemon(*config, "access", "check", "nobody-here", "a.h5")
+    assert unknown.code == 2 and '"nobody-here"' in unknown.err, unknown.describe()
+    checked = host.daemon(*config, "--check-config").ok()
+    assert "never decides" not in checked.err, checked.err
+    host.site.server.tables += f"[[access]]\nfiles = \"home/{ANNA}/x\"\nusers = [\"token:robot\"]\nallow = []\n"
+    host.site.server.launch()
+    checked = host.daemon(*config, "--check-config").ok()
+    assert "this [[access]] table never decides" in checked.err, checked.err
+
+
+def test_the_socket_is_open_to_all_users(host):
+    mode = stat.S_IMODE(os.stat(host.directory / "socket").st_mode)
+    assert mode == 0o666, oct(mode)
