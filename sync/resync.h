@@ -61,7 +61,7 @@ struct ResyncOutcome {
 //                              decide; a program has the file open, or holds its lease; the local
 //                              file was not closed cleanly.
 //         kAborted             one side changed meanwhile; nothing was lost, try again.
-//         kPermissionDenied    Side::kRemote needs the right to administer.
+//         kPermissionDenied    Side::kRemote needs the right "restore" to the file.
 //         others               as the calls to the server.
 absl::StatusOr<ResyncOutcome> Resync(Context& context, const ResyncRequest& request);
 
