@@ -44,6 +44,7 @@ bool IsRefusal(const absl::Status& status) {
     case absl::StatusCode::kInvalidArgument:
     case absl::StatusCode::kUnauthenticated:
     case absl::StatusCode::kPermissionDenied:
+    case absl::StatusCode::kNotFound:  // no right at all to that name
     case absl::StatusCode::kFailedPrecondition:
     case absl::StatusCode::kUnimplemented:
       return true;

@@ -112,6 +112,7 @@ std::optional<int> ConnectionTable::ChooseUserSlot(uid_t user, int first, int co
                                                    absl::Duration now) const {
   absl::MutexLock lock(&mutex_);
   std::optional<int> free;
+  absl::Duration free_since;
   std::optional<int> own;
   int free_count = 0;
   int own_count = 0;
@@ -121,7 +122,13 @@ std::optional<int> ConnectionTable::ChooseUserSlot(uid_t user, int first, int co
                           (found->second.connections > 0 || found->second.last_end + kRest > now);
     if (!is_taken) {
       ++free_count;
-      if (!free.has_value()) free = slot;
+      // One that was never used, or has rested for longest.
+      const absl::Duration rests_since =
+          found == slots_.end() ? -absl::InfiniteDuration() : found->second.last_end;
+      if (!free.has_value() || rests_since < free_since) {
+        free = slot;
+        free_since = rests_since;
+      }
     } else if (*found->second.user == user) {
       ++own_count;
       if (!own.has_value() || DoubtOf(slot, now) < DoubtOf(*own, now)) own = slot;

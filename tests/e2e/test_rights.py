@@ -243,6 +243,19 @@ def test_a_token_ends_when_it_expires_or_is_rotated(host):
     assert host.run("robot", "log", "beamline/a.h5").code == DENIED
 
 
+def test_a_program_is_told_at_once_that_a_name_is_not_its_own(host):
+    site = host.site
+    for user in ("root", ANNA):
+        (site.work / "home" / user).mkdir(parents=True)
+    write = "h5py.File('home/{}/x.h5', 'w')['x'] = np.arange(1000)"
+    # No outage, so nothing is tried again until the timeout has passed.
+    config = site.config(timeout="100s")
+    assert site.py(write.format("root"), config=config, timeout=60).err == ""
+    result = site.py(write.format(ANNA), config=config, timeout=60)
+    assert f"home/{ANNA}/x.h5: there is no such file, or user \"root\" has no right to it" in result.err, result.err
+    assert (site.work / "home" / ANNA / "x.h5").stat().st_size > 1000
+
+
 def test_access_check_names_the_table_that_decides(host):
     config = ("--config", host.site.logs / "h5mirrord.toml", "--root", host.site.root)
     shown = host.daemon(*config, "access", "check", CAROL, "beamline/a.h5").ok().out
@@ -256,8 +269,8 @@ def test_access_check_names_the_table_that_decides(host):
     assert unknown.code == 2 and '"nobody-here"' in unknown.err, unknown.describe()
     checked = host.daemon(*config, "--check-config").ok()
     assert "never decides" not in checked.err, checked.err
-    host.site.server.tables += f"[[access]]\nfiles = \"home/{ANNA}/x\"\nusers = [\"token:robot\"]\nallow = []\n"
-    host.site.server.launch()
+    with open(config[1], "a") as file:
+        file.write(f"[[access]]\nfiles = \"home/{ANNA}/x\"\nusers = [\"token:robot\"]\nallow = []\n")
     checked = host.daemon(*config, "--check-config").ok()
     assert "this [[access]] table never decides" in checked.err, checked.err
 
