@@ -31,7 +31,7 @@ absl::StatusOr<Principal> UserOfHost(const std::string& name) {
   const passwd* const record = getpwnam(name.c_str());
   if (record == nullptr) return absl::NotFoundError("this host has no such user");
   H5M_ASSIGN_OR_RETURN(UnixUser user, LookUpUnixUser(record->pw_uid));
-  return Principal{.name = name,
+  return Principal{.name = user.name,
                    .rights = Rights::All(),
                    .issuer = Principal::Issuer::kUnix,
                    .uid = record->pw_uid,

@@ -129,12 +129,13 @@ Callers::Ticket& Callers::Ticket::operator=(Ticket&& other) noexcept {
 const Principal& Callers::Ticket::principal() const { return entry_->principal; }
 
 absl::Status Callers::Ticket::Require(Need need) const {
-  // First kept, then checked: tables that come meanwhile are looked at by one or the other.
+  // First kept, then checked, by what is known now: what is read again meanwhile is looked at by
+  // one or the other.
   {
     absl::MutexLock lock(&entry_->mutex);
     entry_->needs.push_back(need);
   }
-  return callers_->authenticator_.Check(entry_->principal, need);
+  return callers_->authenticator_.StillMay(entry_->principal, {need});
 }
 
 const std::string& Callers::Ticket::key() const { return entry_->key; }

@@ -71,7 +71,7 @@ class Callers {
     // Only for a ticket of Admit().
     const Principal& principal() const;
     // Checks one more need of the call, which is looked at again as those of Admit(). Errors: as
-    // Authenticator::Check().
+    // Authenticator::StillMay().
     absl::Status Require(Need need) const;
     // The key of the share that the call counts against: the caller's name; of a caller without
     // one, the connection.

@@ -25,15 +25,18 @@ std::string_view NameOf(Principal::Issuer issuer) {
   return "";
 }
 
-// The token can be used now, by a caller there.
-absl::Status CheckLimits(const TokenEntry& token, const std::optional<Peer>& peer) {
+// The token can be used now; by a caller there.
+absl::Status CheckExpiry(const TokenEntry& token) {
   const TokenLimits& limits = token.limits;
-  if (absl::Now() >= limits.expires) {
-    return absl::UnauthenticatedError(
-        StrCat("token \"", token.name, "\" has expired, at ",
-               absl::FormatTime(absl::RFC3339_sec, limits.expires, absl::UTCTimeZone()),
-               ": ask the server's operator for another"));
-  }
+  if (absl::Now() < limits.expires) return absl::OkStatus();
+  return absl::UnauthenticatedError(
+      StrCat("token \"", token.name, "\" has expired, at ",
+             absl::FormatTime(absl::RFC3339_sec, limits.expires, absl::UTCTimeZone()),
+             ": ask the server's operator for another"));
+}
+
+absl::Status CheckAddress(const TokenEntry& token, const std::optional<Peer>& peer) {
+  const TokenLimits& limits = token.limits;
   if (limits.from.empty()) return absl::OkStatus();
   const bool is_from = peer.has_value() && std::any_of(limits.from.begin(), limits.from.end(),
                                                        [&](const AddressRange& range) {
@@ -157,7 +160,8 @@ absl::StatusOr<Principal> Authenticator::AuthenticateToken(std::string_view auth
         "the server does not know this token: it was mistyped, removed, or is another server's");
   }
   const std::optional<Peer> peer = ParseGrpcPeer(origin.grpc_peer);
-  H5M_RETURN_IF_ERROR(CheckLimits(*found, peer));
+  H5M_RETURN_IF_ERROR(CheckExpiry(*found));
+  if (origin.is_peer_known) H5M_RETURN_IF_ERROR(CheckAddress(*found, peer));
   return Principal{.name = found->name,
                    .rights = found->rights,
                    .issuer = Principal::Issuer::kToken,
@@ -229,7 +233,8 @@ absl::StatusOr<Principal> Authenticator::Renewed(const Principal& principal) con
     now.token = *found;
   }
   now.rights = now.token->rights;
-  H5M_RETURN_IF_ERROR(CheckLimits(*now.token, now.peer));
+  H5M_RETURN_IF_ERROR(CheckExpiry(*now.token));
+  H5M_RETURN_IF_ERROR(CheckAddress(*now.token, now.peer));
   return now;
 }
 

@@ -60,7 +60,8 @@ inline Needs OneFile(Right right, std::string file) { return {Need{right, std::m
 // Where a call came from.
 struct CallerOrigin {
   std::optional<uid_t> uid = std::nullopt;  // the user at the other end of a Unix socket
-  std::string_view grpc_peer{};             // grpc::ServerContext::peer()
+  std::string_view grpc_peer = {};          // grpc::ServerContext::peer()
+  bool is_peer_known = true;                // false: a token's addresses are not looked at
 };
 
 // kPermissionDenied names the caller, its rights and the one that is missing.

@@ -181,7 +181,10 @@ absl::Status CallGate::Enter(grpc_auth_context& connection, int slot,
   const bool is_full = waiting_in_all_ >= limits_.waiting_in_all;
   const bool waits = from.waiting >= limits_.waiting_without_token;
   if (waits || (is_full && !from.is_admitted)) {
-    const CallerOrigin origin{.uid = door_->UserOf(slot), .grpc_peer = from.grpc_peer};
+    // Before a connection's first call has begun, its peer is not known.
+    const CallerOrigin origin{.uid = door_->UserOf(slot),
+                              .grpc_peer = from.grpc_peer,
+                              .is_peer_known = !from.grpc_peer.empty()};
     absl::Status known = authenticator_->Authenticate(authorization, origin).status();
     if (!known.ok()) return Refuse(from, std::move(known));
   }

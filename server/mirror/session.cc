@@ -282,6 +282,10 @@ absl::Status Session::Require(const Need& need) {
   return output == nullptr ? absl::CancelledError("the stream is gone") : output->Require(need);
 }
 
+SessionMemory::Key Session::MemoryKey() const {
+  return SessionMemory::KeyOf(CallerName(principal_), name_, session_id_);
+}
+
 Rights Session::RightsTo(const std::string& name) const {
   return environment_.authenticator == nullptr
              ? principal_.rights
@@ -306,8 +310,7 @@ absl::Status Session::Open(const v1::OpenSession& open) {
   // Before all that tells of the file, or changes what is known of it.
   H5M_RETURN_IF_ERROR(Require({Right::kWrite, name_}));
   // Before it takes the lease: from the very stream that it is a copy of, as like as not.
-  if (open.stream() != 0 &&
-      !environment_.memory.IsNextStream({name_, session_id_}, open.stream())) {
+  if (open.stream() != 0 && !environment_.memory.IsNextStream(MemoryKey(), open.stream())) {
     return absl::AbortedError(StrCat(name_, ": stream ", open.stream(), " of session ",
                                      HexOf(session_id_),
                                      " is a late duplicate: a later one has been here"));
@@ -361,7 +364,7 @@ absl::Status Session::Begin(const v1::OpenSession& open, v1::SessionOpened opene
   H5M_ASSIGN_OR_RETURN(store::FileInfo info, file_->Info());
   const RelationDecision decision = DecideRelation(
       open, info,
-      environment_.memory.BeganNew({name_, session_id_}) ? Began::kNewGeneration : Began::kUnknown);
+      environment_.memory.BeganNew(MemoryKey()) ? Began::kNewGeneration : Began::kUnknown);
   opened.set_file_id(ToByteString(info.file_id));
   opened.set_page_size_bytes(info.page_size_bytes);
   if (decision.relation == v1::RELATION_DIVERGED) {
@@ -374,7 +377,7 @@ absl::Status Session::Begin(const v1::OpenSession& open, v1::SessionOpened opene
                   StrCat(name_, ": ", DescribeHead(info), "; ", decision.reason));
   }
   const bool is_new = decision.relation == v1::RELATION_NEW;
-  if (is_new) environment_.memory.RememberNew({name_, session_id_});
+  if (is_new) environment_.memory.RememberNew(MemoryKey());
   H5M_ASSIGN_OR_RETURN(token_, file_->Acquire());
   environment_.leases.SetToken(name_, lease_, token_);
   H5M_RETURN_IF_ERROR(file_->Begin(

@@ -134,6 +134,7 @@ class Session : public std::enable_shared_from_this<Session> {
                             std::optional<LeaseHolder>* writer);
   absl::Status Require(const Need& need);
   Rights RightsTo(const std::string& name) const;
+  SessionMemory::Key MemoryKey() const;
   // Sends `opened` with DIVERGED or BUSY and returns the status that ends the stream.
   absl::Status Refuse(v1::SessionOpened opened, v1::Relation relation, std::string state);
   absl::Status Begin(const v1::OpenSession& open, v1::SessionOpened opened);

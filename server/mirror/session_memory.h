@@ -6,31 +6,39 @@
 #ifndef H5MIRROR_SERVER_MIRROR_SESSION_MEMORY_H_
 #define H5MIRROR_SERVER_MIRROR_SESSION_MEMORY_H_
 
-#include <compare>
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <map>
-#include <string>
+#include <string_view>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
+#include "base/strings.h"
 #include "onion_store/types.h"
+#include "server/settings/token_file.h"
 
 namespace h5mirror::server {
 
-// A session is known by its file and its id: a reader of a file sees the id of its writer, so an id
-// alone proves nothing. Rights to the file are checked before.
+// A session is known by its caller, its file and its id: a reader of a file sees the id of its
+// writer, so an id alone proves nothing. Rights to the file are checked before.
 //
 // Thread-safe. Of either kind it holds the newest `kept_max` sessions, at least one.
 class SessionMemory {
  public:
-  struct Key {
-    std::string file;
-    store::SessionId session_id;
-
-    auto operator<=>(const Key&) const = default;
-  };
+  // Of fixed size, as names may be long: a digest.
+  using Key = std::array<uint8_t, 16>;
+  static Key KeyOf(std::string_view caller, std::string_view file,
+                   const store::SessionId& session_id) {
+    const std::string_view id(reinterpret_cast<const char*>(session_id.data()), session_id.size());
+    const Sha256Digest digest =
+        Sha256(StrCat(id, caller.size(), ":", caller, file.size(), ":", file));
+    Key key;
+    std::copy_n(digest.begin(), key.size(), key.begin());
+    return key;
+  }
 
   explicit SessionMemory(size_t kept_max = 65536)
       : began_new_(kept_max), newest_stream_(kept_max) {}

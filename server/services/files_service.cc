@@ -53,11 +53,14 @@ grpc::Status FilesService::ListFiles(grpc::ServerContext* context,
 absl::StatusOr<std::vector<store::FileSummary>> FilesService::ListVisible(
     const grpc::ServerContext& context, const Principal& principal, const std::string& directory,
     std::string after, size_t count) {
+  // Each step walks the directories from their top: few steps, where most names may be hidden.
+  const size_t step =
+      environment_.authenticator.has_rules() ? std::max<size_t>(count, kFilesMax) : count;
   std::vector<store::FileSummary> visible;
   for (;;) {
     H5M_ASSIGN_OR_RETURN(std::vector<store::FileSummary> files,
-                         environment_.store.List(directory, after, count));
-    const bool is_last = files.size() < count;
+                         environment_.store.List(directory, after, step));
+    const bool is_last = files.size() < step;
     if (!files.empty()) after = files.back().name;
     for (store::FileSummary& file : files) {
       if (visible.size() < count && MayRead(principal, file.name)) {
@@ -89,8 +92,7 @@ absl::Status FilesService::List(const grpc::ServerContext& context, const Princi
   auto listed = ListVisible(context, principal, request.directory(), request.page_token(),
                             static_cast<size_t>(limit) + 1);
   // A directory of which the caller may read nothing is none.
-  const bool may_be_hidden = environment_.authenticator.has_rules() &&
-                             !request.directory().empty() && request.page_token().empty();
+  const bool may_be_hidden = environment_.authenticator.has_rules() && !request.directory().empty();
   if (may_be_hidden && listed.ok() && listed->empty()) {
     listed = absl::NotFoundError("it has no file to list");
   }
