@@ -104,7 +104,7 @@ std::vector<std::string> MirrorCleanup::Run(const std::string& base) {
     if (status.ok()) continue;
     sentences.push_back(StrCat(server, " keeps ", name, " with a version for each iteration (",
                                ToStd(status.message()), "); h5mirror --server ", server, " rm ",
-                               "'", name, "' removes it, with the right to administer"));
+                               "'", name, "' removes it, with the right delete"));
   }
   return sentences;
 }

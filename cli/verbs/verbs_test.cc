@@ -184,7 +184,7 @@ TEST_F(VerbsTest, WhatDoesNotExistIsThree) {
 TEST_F(VerbsTest, StatusDescribesServerAndFile) {
   server_.AddVersion("a.h5", "x");
   EXPECT_EQ(Run({"status", "--json"}).json()["server_version"], "0.0-fake");
-  EXPECT_THAT(Run({"status"}).out, HasSubstr("read, write, admin"));
+  EXPECT_THAT(Run({"status"}).out, HasSubstr("read, write, restore, delete, operate"));
   const Json file = Run({"status", "a.h5", "--json"}).json();
   EXPECT_EQ(file["newest_version"]["version"], 1);
   EXPECT_TRUE(file["lease"].is_null());
