@@ -12,6 +12,25 @@
 
 namespace h5mirror::server {
 
+namespace {
+
+void Audit(const ServiceEnvironment& environment, const grpc::ServerContextBase& context,
+           std::string_view method, absl::Duration start, const absl::Status& status,
+           const CallBytes& bytes) {
+  if (environment.audit == nullptr) return;
+  const std::optional<Callers::Admitted> call = environment.callers->Find(context);
+  environment.audit->Write({.end = environment.clock.Now(),
+                            .took = environment.clock.Monotonic() - start,
+                            .caller = call.has_value() ? &call->caller : nullptr,
+                            .peer = context.peer(),
+                            .method = method,
+                            .needs = call.has_value() ? call->needs : Needs(),
+                            .bytes = bytes,
+                            .status = status});
+}
+
+}  // namespace
+
 absl::StatusOr<Principal> AuthenticateCall(const grpc::ServerContextBase& context,
                                            const Authenticator& authenticator) {
   const auto& metadata = context.client_metadata();
@@ -35,7 +54,9 @@ absl::StatusOr<Callers::Ticket> AdmitCall(const ServiceEnvironment& environment,
 }
 
 void NoteCallDone(const ServiceEnvironment& environment, const grpc::ServerContextBase& context,
-                  std::string_view method, absl::Duration start, const absl::Status& status) {
+                  std::string_view method, absl::Duration start, const absl::Status& status,
+                  const CallBytes& bytes) {
+  Audit(environment, context, method, start, status, bytes);
   if (absl::IsInternal(status) || absl::IsDataLoss(status) || absl::IsResourceExhausted(status)) {
     spdlog::error("{} from {}: {}", method, context.peer(), status.ToString());
   } else if (absl::IsUnauthenticated(status) || absl::IsPermissionDenied(status)) {
@@ -49,6 +70,7 @@ void NoteRefused(const ServiceEnvironment& environment, const grpc::ServerContex
   if (!absl::IsResourceExhausted(status)) {
     return NoteCallDone(environment, context, method, start, status);
   }
+  Audit(environment, context, method, start, status, {});
   environment.metrics.RequestDone(method, status.code(), environment.clock.Monotonic() - start);
 }
 

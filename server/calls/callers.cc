@@ -92,6 +92,7 @@ struct Callers::Entry {
   std::string key;
   CallUse use = CallUse::kThread;
   uint64_t cost = 0;
+  const grpc::ServerContextBase* key_context = nullptr;  // only to be compared
   absl::Duration revoked_at;  // once it has been
 
   std::atomic<bool> is_revoked = false;
@@ -195,6 +196,7 @@ absl::StatusOr<Callers::Ticket> Callers::Admit(const grpc::ServerContextBase& co
   entry->key = std::move(key);
   entry->use = use;
   entry->cost = cost;
+  entry->key_context = &context;
   {
     absl::MutexLock lock(&entry->mutex);
     entry->needs = needs;
@@ -204,6 +206,7 @@ absl::StatusOr<Callers::Ticket> Callers::Admit(const grpc::ServerContextBase& co
   {
     absl::MutexLock lock(&mutex_);
     entries_.insert(entry);
+    by_context_[&context] = entry;
   }
   Ticket ticket(*this, entry);
   // Tokens and tables may have been read again before EndRevoked() could find the call.
@@ -221,6 +224,10 @@ void Callers::Remove(const std::shared_ptr<Entry>& entry) {
   if (entry->use == CallUse::kRead) --read_count_;
   absl::MutexLock lock(&mutex_);
   entries_.erase(entry);
+  if (const auto found = by_context_.find(entry->key_context);
+      found != by_context_.end() && found->second == entry) {
+    by_context_.erase(found);
+  }
 }
 
 absl::Status Callers::TooMany(CallUse use, const Principal& principal, const std::string& key) {
@@ -246,6 +253,17 @@ absl::Status Callers::TooMany(CallUse use, const Principal& principal, const std
   return absl::ResourceExhaustedError(StrCat(whose, " has its share of the server's ", of_all, " ",
                                              NameOf(use), ", ", limit.share_percent(),
                                              "% while nobody else has any: ", WayOut(use)));
+}
+
+std::optional<Callers::Admitted> Callers::Find(const grpc::ServerContextBase& context) {
+  std::shared_ptr<Entry> entry;
+  {
+    absl::MutexLock lock(&mutex_);
+    const auto found = by_context_.find(&context);
+    if (found == by_context_.end()) return std::nullopt;
+    entry = found->second;
+  }
+  return Admitted{entry->principal, entry->Needed()};
 }
 
 void Callers::EndRevoked(std::string_view why) {

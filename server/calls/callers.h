@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
@@ -99,6 +100,14 @@ class Callers {
   absl::StatusOr<Ticket> Admit(const grpc::ServerContextBase& context, Needs needs, CallUse use,
                                uint64_t cost = 1);
 
+  // The admitted call of `context` as the audit log has it: its caller and needs. nullopt: it was not
+  // admitted, or has ended.
+  struct Admitted {
+    Principal caller;
+    Needs needs;
+  };
+  std::optional<Admitted> Find(const grpc::ServerContextBase& context);
+
   // To be called after tokens or tables were read again. Ends the calls of callers that have lost
   // a right that the call needs. Logs how many, by caller, after `why`.
   void EndRevoked(std::string_view why = "reload");
@@ -133,6 +142,8 @@ class Callers {
 
   absl::Mutex mutex_;
   std::set<std::shared_ptr<Entry>> entries_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_map<const grpc::ServerContextBase*, std::shared_ptr<Entry>> by_context_
+      ABSL_GUARDED_BY(mutex_);
   std::vector<std::shared_ptr<Entry>> ending_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, Refusals> refusals_ ABSL_GUARDED_BY(mutex_);         // by key and use
   absl::Time next_expiry_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();  // of a token

@@ -13,18 +13,6 @@
 namespace h5mirror::server {
 namespace {
 
-std::string_view NameOf(Principal::Issuer issuer) {
-  switch (issuer) {
-    case Principal::Issuer::kNone:
-      return "";
-    case Principal::Issuer::kToken:
-      return "token";
-    case Principal::Issuer::kUnix:
-      return "unix";
-  }
-  return "";
-}
-
 // The token can be used now, by a caller there.
 absl::Status CheckLimits(const TokenEntry& token, const std::optional<Peer>& peer) {
   const TokenLimits& limits = token.limits;
@@ -54,6 +42,18 @@ absl::Status Lacks(const Principal& principal, Rights rights, std::string_view f
 }
 
 }  // namespace
+
+std::string_view IssuerName(Principal::Issuer issuer) {
+  switch (issuer) {
+    case Principal::Issuer::kNone:
+      return "";
+    case Principal::Issuer::kToken:
+      return "token";
+    case Principal::Issuer::kUnix:
+      return "unix";
+  }
+  return "";
+}
 
 std::string CallerName(const Principal& principal) {
   switch (principal.issuer) {
@@ -180,7 +180,7 @@ std::shared_ptr<const AccessRule> Authenticator::RuleFor(const Principal& princi
                                                          std::string_view file) const {
   static const std::vector<std::string> kNoGroups;
   const std::shared_ptr<const AccessIndex> index = rules();
-  const AccessSubject subject{principal.name, NameOf(principal.issuer),
+  const AccessSubject subject{principal.name, IssuerName(principal.issuer),
                               principal.user == nullptr ? kNoGroups : principal.user->groups};
   return {index, index->Find(subject, file)};
 }
