@@ -44,7 +44,8 @@ std::string FormatAuditRecord(const AuditRecord& record) {
   Json line;
   line["time"] = absl::FormatTime("%Y-%m-%d%ET%H:%M:%E3SZ", record.end, absl::UTCTimeZone());
   line["user"] = record.caller == nullptr ? "" : record.caller->name;
-  line["issuer"] = record.caller == nullptr ? std::string_view() : IssuerName(record.caller->issuer);
+  line["issuer"] =
+      record.caller == nullptr ? std::string_view() : IssuerName(record.caller->issuer);
   line["peer"] = record.peer;
   line["method"] = record.method;
   line["files"] = FilesOf(record.needs);

@@ -12,25 +12,6 @@
 
 namespace h5mirror::server {
 
-namespace {
-
-void Audit(const ServiceEnvironment& environment, const grpc::ServerContextBase& context,
-           std::string_view method, absl::Duration start, const absl::Status& status,
-           const CallBytes& bytes) {
-  if (environment.audit == nullptr) return;
-  const std::optional<Callers::Admitted> call = environment.callers->Find(context);
-  environment.audit->Write({.end = environment.clock.Now(),
-                            .took = environment.clock.Monotonic() - start,
-                            .caller = call.has_value() ? &call->caller : nullptr,
-                            .peer = context.peer(),
-                            .method = method,
-                            .needs = call.has_value() ? call->needs : Needs(),
-                            .bytes = bytes,
-                            .status = status});
-}
-
-}  // namespace
-
 absl::StatusOr<Principal> AuthenticateCall(const grpc::ServerContextBase& context,
                                            const Authenticator& authenticator) {
   const auto& metadata = context.client_metadata();
@@ -45,18 +26,17 @@ absl::StatusOr<Principal> AuthenticateCall(const grpc::ServerContextBase& contex
 }
 
 absl::StatusOr<Callers::Ticket> AdmitCall(const ServiceEnvironment& environment,
-                                          const grpc::ServerContextBase& context, Needs needs,
-                                          CallUse use, uint64_t cost) {
+                                          const grpc::ServerContextBase& context,
+                                          const char* method, Needs needs, CallUse use,
+                                          uint64_t cost) {
   absl::StatusOr<Callers::Ticket> ticket =
-      environment.callers->Admit(context, std::move(needs), use, cost);
+      environment.callers->Admit(context, method, std::move(needs), use, cost);
   if (absl::IsUnauthenticated(ticket.status())) environment.metrics.AuthenticationFailed();
   return ticket;
 }
 
 void NoteCallDone(const ServiceEnvironment& environment, const grpc::ServerContextBase& context,
-                  std::string_view method, absl::Duration start, const absl::Status& status,
-                  const CallBytes& bytes) {
-  Audit(environment, context, method, start, status, bytes);
+                  std::string_view method, absl::Duration start, const absl::Status& status) {
   if (absl::IsInternal(status) || absl::IsDataLoss(status) || absl::IsResourceExhausted(status)) {
     spdlog::error("{} from {}: {}", method, context.peer(), status.ToString());
   } else if (absl::IsUnauthenticated(status) || absl::IsPermissionDenied(status)) {
@@ -70,21 +50,21 @@ void NoteRefused(const ServiceEnvironment& environment, const grpc::ServerContex
   if (!absl::IsResourceExhausted(status)) {
     return NoteCallDone(environment, context, method, start, status);
   }
-  Audit(environment, context, method, start, status, {});
   environment.metrics.RequestDone(method, status.code(), environment.clock.Monotonic() - start);
 }
 
 grpc::Status RunCall(const ServiceEnvironment& environment, const grpc::ServerContext& context,
-                     std::string_view method, Needs needs,
+                     const char* method, Needs needs,
                      absl::FunctionRef<absl::Status(const Principal&)> body) {
   const absl::Duration start = environment.clock.Monotonic();
   const absl::StatusOr<Callers::Ticket> ticket =
-      AdmitCall(environment, context, std::move(needs), CallUse::kThread);
+      AdmitCall(environment, context, method, std::move(needs), CallUse::kThread);
   if (!ticket.ok()) {
     NoteRefused(environment, context, method, start, ticket.status());
     return rpc::ToGrpc(ticket.status());
   }
   const absl::Status status = body(ticket->principal());
+  ticket->Done(status);
   NoteCallDone(environment, context, method, start, status);
   return rpc::ToGrpc(status);
 }

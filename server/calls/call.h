@@ -9,7 +9,6 @@
 #include "absl/status/statusor.h"
 #include "grpcpp/grpcpp.h"
 #include "onion_store/store.h"
-#include "server/calls/audit_log.h"
 #include "server/calls/callers.h"
 #include "server/door/auth.h"
 #include "server/metrics/metrics.h"
@@ -37,7 +36,6 @@ struct ServiceEnvironment {
   Callers* callers = nullptr;
   FairPool* workers = nullptr;  // for calls that hold no thread of gRPC
   CutBoard* cuts = nullptr;
-  AuditLog* audit = nullptr;  // none is kept
 };
 
 // The principal of a call by its `authorization` header, or by the user of its Unix socket.
@@ -46,23 +44,22 @@ absl::StatusOr<Principal> AuthenticateCall(const grpc::ServerContextBase& contex
 
 // Callers::Admit(), and counts calls without a valid token.
 absl::StatusOr<Callers::Ticket> AdmitCall(const ServiceEnvironment& environment,
-                                          const grpc::ServerContextBase& context, Needs needs,
-                                          CallUse use, uint64_t cost = 1);
-// To be called at the end of a call that began at `start`, before its ticket goes. Measures, tells
-// the audit log, and logs errors for the operator: kInternal, kDataLoss, kResourceExhausted of the disk, a caller without the right.
+                                          const grpc::ServerContextBase& context,
+                                          const char* method, Needs needs, CallUse use,
+                                          uint64_t cost = 1);
+// To be called at the end of a call that began at `start`. Measures, and logs errors for the
+// operator: kInternal, kDataLoss, kResourceExhausted of the disk, a caller without the right.
 void NoteCallDone(const ServiceEnvironment& environment, const grpc::ServerContextBase& context,
-                  std::string_view method, absl::Duration start, const absl::Status& status,
-                  const CallBytes& bytes = {});
+                  std::string_view method, absl::Duration start, const absl::Status& status);
 
-// To be called at the end of a call that was not admitted, and wanted `needs`. (Callers logs calls
-// over a limit.)
+// To be called at the end of a call that was not admitted. (Callers logs calls over a limit.)
 void NoteRefused(const ServiceEnvironment& environment, const grpc::ServerContextBase& context,
                  std::string_view method, absl::Duration start, const absl::Status& status);
 
 // Runs the body of one call: authenticates, checks `needs` (none: any caller), measures, translates
 // the status, and logs as NoteCallDone().
 grpc::Status RunCall(const ServiceEnvironment& environment, const grpc::ServerContext& context,
-                     std::string_view method, Needs needs,
+                     const char* method, Needs needs,
                      absl::FunctionRef<absl::Status(const Principal&)> body);
 
 // A lease of `name` that the server holds for one call, so that no writer comes in between. The

@@ -90,9 +90,11 @@ uint64_t ReadCost(uint64_t request_bytes) {
 struct Callers::Entry {
   Principal principal;
   std::string key;
+  const char* method = "";
+  std::string peer;
+  absl::Duration started;
   CallUse use = CallUse::kThread;
   uint64_t cost = 0;
-  const grpc::ServerContextBase* key_context = nullptr;  // only to be compared
   absl::Duration revoked_at;  // once it has been
 
   std::atomic<bool> is_revoked = false;
@@ -100,7 +102,8 @@ struct Callers::Entry {
   Needs needs ABSL_GUARDED_BY(mutex);
   const grpc::ServerContextBase* context ABSL_GUARDED_BY(mutex) = nullptr;  // null: it has ended
   std::function<void(const absl::Status&)> end ABSL_GUARDED_BY(mutex);
-  absl::Status status ABSL_GUARDED_BY(mutex);  // why it is revoked
+  absl::Status status ABSL_GUARDED_BY(mutex);   // why it is revoked
+  bool is_done ABSL_GUARDED_BY(mutex) = false;  // and the audit log has it
 
   Needs Needed() {
     absl::MutexLock lock(&mutex);
@@ -108,9 +111,11 @@ struct Callers::Entry {
   }
 };
 
-Callers::Callers(const Authenticator& authenticator, Clock& clock, CallCapacity capacity)
+Callers::Callers(const Authenticator& authenticator, Clock& clock, CallCapacity capacity,
+                 AuditLog* audit)
     : authenticator_(authenticator),
       clock_(clock),
+      audit_(audit),
       read_data_bytes_(capacity.read_data_bytes),
       sessions_(capacity.sessions, capacity.share_percent),
       read_bytes_(capacity.read_bytes, capacity.share_percent),
@@ -138,6 +143,24 @@ absl::Status Callers::Ticket::Require(Need need) const {
   return callers_->authenticator_.Check(entry_->principal, need);
 }
 
+void Callers::Ticket::Done(const absl::Status& status, const CallBytes& bytes) const {
+  if (callers_ == nullptr || entry_ == nullptr || callers_->audit_ == nullptr) return;
+  AuditRecord record{.end = callers_->clock_.Now(),
+                     .took = callers_->clock_.Monotonic() - entry_->started,
+                     .caller = &entry_->principal,
+                     .peer = entry_->peer,
+                     .method = entry_->method,
+                     .needs = {},
+                     .bytes = bytes,
+                     .status = status};
+  {
+    absl::MutexLock lock(&entry_->mutex);
+    if (std::exchange(entry_->is_done, true)) return;
+    record.needs = entry_->needs;
+  }
+  callers_->audit_->Write(record);
+}
+
 const std::string& Callers::Ticket::key() const { return entry_->key; }
 
 absl::Status Callers::Ticket::revoked() const {
@@ -158,6 +181,7 @@ void Callers::Ticket::OnRevoke(std::function<void(const absl::Status&)> end) {
 
 void Callers::Ticket::Release() {
   if (entry_ == nullptr) return;
+  Done(absl::CancelledError("the caller has gone"));  // Nothing, where it was told before.
   const std::shared_ptr<Entry> entry = std::move(entry_);
   entry_ = nullptr;
   std::function<void(const absl::Status&)> end;  // Destroyed without the lock.
@@ -185,18 +209,41 @@ FairLimit& Callers::LimitOf(CallUse use) {
   return threads_;
 }
 
-absl::StatusOr<Callers::Ticket> Callers::Admit(const grpc::ServerContextBase& context, Needs needs,
-                                               CallUse use, uint64_t cost) {
-  H5M_ASSIGN_OR_RETURN(Principal principal, AuthenticateCall(context, authenticator_));
+absl::StatusOr<Callers::Ticket> Callers::Admit(const grpc::ServerContextBase& context,
+                                               const char* method, Needs needs, CallUse use,
+                                               uint64_t cost) {
+  const absl::StatusOr<Principal> principal = AuthenticateCall(context, authenticator_);
+  absl::StatusOr<Ticket> ticket = principal.ok()
+                                      ? AdmitKnown(context, method, *principal, needs, use, cost)
+                                      : absl::StatusOr<Ticket>(principal.status());
+  if (!ticket.ok() && audit_ != nullptr) {
+    audit_->Write({.end = clock_.Now(),
+                   .took = absl::ZeroDuration(),
+                   .caller = principal.ok() ? &*principal : nullptr,
+                   .peer = context.peer(),
+                   .method = method,
+                   .needs = std::move(needs),
+                   .bytes = {},
+                   .status = ticket.status()});
+  }
+  return ticket;
+}
+
+absl::StatusOr<Callers::Ticket> Callers::AdmitKnown(const grpc::ServerContextBase& context,
+                                                    const char* method, const Principal& principal,
+                                                    const Needs& needs, CallUse use,
+                                                    uint64_t cost) {
   for (const Need& need : needs) H5M_RETURN_IF_ERROR(authenticator_.Check(principal, need));
   std::string key = KeyOf(principal, context);
   if (!LimitOf(use).Take(key, cost)) return TooMany(use, principal, key);
   auto entry = std::make_shared<Entry>();
-  entry->principal = std::move(principal);
+  entry->principal = principal;
   entry->key = std::move(key);
+  entry->method = method;
+  entry->peer = context.peer();
+  entry->started = clock_.Monotonic();
   entry->use = use;
   entry->cost = cost;
-  entry->key_context = &context;
   {
     absl::MutexLock lock(&entry->mutex);
     entry->needs = needs;
@@ -206,7 +253,6 @@ absl::StatusOr<Callers::Ticket> Callers::Admit(const grpc::ServerContextBase& co
   {
     absl::MutexLock lock(&mutex_);
     entries_.insert(entry);
-    by_context_[&context] = entry;
   }
   Ticket ticket(*this, entry);
   // Tokens and tables may have been read again before EndRevoked() could find the call.
@@ -224,10 +270,6 @@ void Callers::Remove(const std::shared_ptr<Entry>& entry) {
   if (entry->use == CallUse::kRead) --read_count_;
   absl::MutexLock lock(&mutex_);
   entries_.erase(entry);
-  if (const auto found = by_context_.find(entry->key_context);
-      found != by_context_.end() && found->second == entry) {
-    by_context_.erase(found);
-  }
 }
 
 absl::Status Callers::TooMany(CallUse use, const Principal& principal, const std::string& key) {
@@ -253,17 +295,6 @@ absl::Status Callers::TooMany(CallUse use, const Principal& principal, const std
   return absl::ResourceExhaustedError(StrCat(whose, " has its share of the server's ", of_all, " ",
                                              NameOf(use), ", ", limit.share_percent(),
                                              "% while nobody else has any: ", WayOut(use)));
-}
-
-std::optional<Callers::Admitted> Callers::Find(const grpc::ServerContextBase& context) {
-  std::shared_ptr<Entry> entry;
-  {
-    absl::MutexLock lock(&mutex_);
-    const auto found = by_context_.find(&context);
-    if (found == by_context_.end()) return std::nullopt;
-    entry = found->second;
-  }
-  return Admitted{entry->principal, entry->Needed()};
 }
 
 void Callers::EndRevoked(std::string_view why) {

@@ -13,12 +13,12 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "grpcpp/grpcpp.h"
+#include "server/calls/audit_log.h"
 #include "server/calls/fair_limit.h"
 #include "server/door/auth.h"
 
@@ -56,8 +56,10 @@ class Callers {
   struct Entry;
 
  public:
-  // `authenticator` and `clock` must outlive this.
-  Callers(const Authenticator& authenticator, Clock& clock, CallCapacity capacity);
+  // `authenticator`, `clock` and `audit` must outlive this. `audit` hears of each call that is
+  // refused or done; nullptr: nobody does.
+  Callers(const Authenticator& authenticator, Clock& clock, CallCapacity capacity,
+          AuditLog* audit = nullptr);
   ~Callers();
 
   // One admitted call. Its destructor gives the call's share back. To be destroyed before the
@@ -74,6 +76,9 @@ class Callers {
     // Checks one more need of the call, which is looked at again as those of Admit(). Errors: as
     // Authenticator::Check().
     absl::Status Require(Need need) const;
+    // The call has ended, or is about to. Tells the audit log, once. A ticket that goes without
+    // this is of a caller that has gone.
+    void Done(const absl::Status& status, const CallBytes& bytes = {}) const;
     // The key of the share that the call counts against: the caller's name; of a caller without
     // one, the connection.
     const std::string& key() const;
@@ -94,19 +99,11 @@ class Callers {
     std::shared_ptr<Entry> entry_;
   };
 
-  // Admits a call that has `needs` (none: any caller).
+  // Admits a call of `method` ("ReadVersion"; a constant) that has `needs` (none: any caller).
   // Errors: those of Authenticator::Authenticate() and Check();
   //         kResourceExhausted  the caller's share of `use` is taken.
-  absl::StatusOr<Ticket> Admit(const grpc::ServerContextBase& context, Needs needs, CallUse use,
-                               uint64_t cost = 1);
-
-  // The admitted call of `context` as the audit log has it: its caller and needs. nullopt: it was not
-  // admitted, or has ended.
-  struct Admitted {
-    Principal caller;
-    Needs needs;
-  };
-  std::optional<Admitted> Find(const grpc::ServerContextBase& context);
+  absl::StatusOr<Ticket> Admit(const grpc::ServerContextBase& context, const char* method,
+                               Needs needs, CallUse use, uint64_t cost = 1);
 
   // To be called after tokens or tables were read again. Ends the calls of callers that have lost
   // a right that the call needs. Logs how many, by caller, after `why`.
@@ -120,12 +117,16 @@ class Callers {
   uint64_t ReadPartBytes() const;
 
  private:
+  absl::StatusOr<Ticket> AdmitKnown(const grpc::ServerContextBase& context, const char* method,
+                                    const Principal& principal, const Needs& needs, CallUse use,
+                                    uint64_t cost);
   FairLimit& LimitOf(CallUse use);
   absl::Status TooMany(CallUse use, const Principal& principal, const std::string& key);
   void Remove(const std::shared_ptr<Entry>& entry);
 
   const Authenticator& authenticator_;
   Clock& clock_;
+  AuditLog* const audit_;
   const uint64_t read_data_bytes_;
   FairLimit sessions_;
   FairLimit read_bytes_;
@@ -142,8 +143,6 @@ class Callers {
 
   absl::Mutex mutex_;
   std::set<std::shared_ptr<Entry>> entries_ ABSL_GUARDED_BY(mutex_);
-  absl::flat_hash_map<const grpc::ServerContextBase*, std::shared_ptr<Entry>> by_context_
-      ABSL_GUARDED_BY(mutex_);
   std::vector<std::shared_ptr<Entry>> ending_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, Refusals> refusals_ ABSL_GUARDED_BY(mutex_);         // by key and use
   absl::Time next_expiry_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();  // of a token

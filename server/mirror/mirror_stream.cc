@@ -88,7 +88,8 @@ void MirrorStream::OnStarted() {
 }
 
 absl::StatusOr<Callers::Ticket> MirrorStream::Admit() const {
-  auto ticket = service_.callers_.Admit(context_, AnyFile(Right::kWrite), CallUse::kSession);
+  auto ticket =
+      service_.callers_.Admit(context_, "MirrorFile", AnyFile(Right::kWrite), CallUse::kSession);
   if (absl::IsUnauthenticated(ticket.status())) {
     service_.environment_.metrics.AuthenticationFailed();
   }
@@ -108,6 +109,7 @@ void MirrorStream::OnRead(bool ok) {
   }
   grpc::ByteBuffer message;
   message.Swap(&incoming_);
+  received_bytes_ += message.Length();
   HandleMessage(message);
 }
 
@@ -191,6 +193,7 @@ void MirrorStream::Finish(const absl::Status& status) {
   absl::MutexLock lock(&mutex_);
   if (closed_ || final_status_.has_value()) return;
   final_status_ = rpc::ToGrpc(status);
+  ticket_.Done(status, {.sent = 0, .received = received_bytes_});
   StartNext();
 }
 
