@@ -172,6 +172,21 @@ TEST_F(FileRightsTest, ListsHaveWhatTheCallerMayRead) {
   EXPECT_THAT(Listed(), ElementsAre());
 }
 
+// The same for a token that is limited to files, without a table.
+TEST_F(FileRightsTest, ATokenForSomeFilesSeesNoOtherDirectory) {
+  server_.reset();
+  TokenLimits limits;
+  ASSERT_TRUE(limits.Set("files", "home/bob/**").ok());
+  tokens_["bobs"] = *AddToken(config_.tokens_file, "bobs", Rights::All(), limits);
+  config_.access.clear();
+  Be("bobs");
+  Start();
+  EXPECT_THAT(Listed(), ElementsAre());
+  const auto hidden = Listed("home/anna");
+  ASSERT_EQ(hidden.size(), 1);
+  EXPECT_THAT(hidden[0], HasSubstr("no directory home/anna"));
+}
+
 TEST_F(FileRightsTest, BothNamesOfAMoveCount) {
   Be("bob");
   MirrorWhole("home/bob/1.h5", "1");

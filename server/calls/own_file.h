@@ -10,11 +10,11 @@
 
 namespace h5mirror::server {
 
-// OK: `principal` may act as the writer of `file`. A caller with the right to delete it may, and
-// the user whose token made both the oldest and the newest of its versions. `rights`: to the file.
-// (The newest alone is no proof: any writer can make one.) A version without a token, as from a
-// time without tokens, proves nothing. Errors: kPermissionDenied  names the token that made the
-// version, and the missing right.
+// OK: `principal`, with `rights` to `file`, may act as its writer. A caller that may delete it may,
+// and the one that made both the oldest and the newest of its versions. (The newest alone is no
+// proof: any writer can make one.) A version without a name, as from a time without tokens, proves
+// nothing.
+// Errors: kPermissionDenied  names the maker of the version, and the missing right.
 //         those of the store.
 absl::Status CheckOwnFile(const Principal& principal, Rights rights, store::File& file);
 

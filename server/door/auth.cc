@@ -25,7 +25,12 @@ std::string_view NameOf(Principal::Issuer issuer) {
   return "";
 }
 
-// The token can be used now; by a caller there.
+AccessSubject SubjectOf(const Principal& principal) {
+  static const std::vector<std::string> kNoGroups;
+  return {principal.name, NameOf(principal.issuer),
+          principal.user == nullptr ? kNoGroups : principal.user->groups};
+}
+
 absl::Status CheckExpiry(const TokenEntry& token) {
   const TokenLimits& limits = token.limits;
   if (absl::Now() < limits.expires) return absl::OkStatus();
@@ -182,19 +187,17 @@ absl::StatusOr<Principal> Authenticator::AuthenticateUser(uid_t uid) const {
 
 std::shared_ptr<const AccessRule> Authenticator::RuleFor(const Principal& principal,
                                                          std::string_view file) const {
-  static const std::vector<std::string> kNoGroups;
   const std::shared_ptr<const AccessIndex> index = rules();
-  const AccessSubject subject{principal.name, NameOf(principal.issuer),
-                              principal.user == nullptr ? kNoGroups : principal.user->groups};
-  return {index, index->Find(subject, file)};
+  return {index, index->Find(SubjectOf(principal), file)};
 }
 
 Rights Authenticator::RightsTo(const Principal& principal, std::string_view file) const {
   if (principal.token != nullptr && !principal.token->limits.files.empty()) {
     if (!AnyGlobMatches(principal.token->limits.files, file)) return Rights();
   }
-  if (!has_rules()) return principal.rights;
-  const std::shared_ptr<const AccessRule> rule = RuleFor(principal, file);
+  const std::shared_ptr<const AccessIndex> index = rules();
+  if (index->empty()) return principal.rights;
+  const AccessRule* const rule = index->Find(SubjectOf(principal), file);
   return rule == nullptr ? Rights() : principal.rights.And(rule->allow);
 }
 

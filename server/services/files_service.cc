@@ -16,6 +16,12 @@ namespace {
 constexpr int kFilesDefault = 1000;
 constexpr int kFilesMax = 10000;
 
+// True: some names may be hidden from the caller.
+bool IsNarrowed(const Authenticator& authenticator, const Principal& principal) {
+  return authenticator.has_rules() ||
+         (principal.token != nullptr && !principal.token->limits.files.empty());
+}
+
 // The store names a path of this host, which a client has no use for.
 absl::Status NotListed(const std::string& directory, const absl::Status& status) {
   if (!absl::IsNotFound(status) || directory.empty()) return status;
@@ -54,8 +60,9 @@ absl::StatusOr<std::vector<store::FileSummary>> FilesService::ListVisible(
     const grpc::ServerContext& context, const Principal& principal, const std::string& directory,
     std::string after, size_t count) {
   // Each step walks the directories from their top: few steps, where most names may be hidden.
-  const size_t step =
-      environment_.authenticator.has_rules() ? std::max<size_t>(count, kFilesMax) : count;
+  const size_t step = IsNarrowed(environment_.authenticator, principal)
+                          ? std::max<size_t>(count, kFilesMax)
+                          : count;
   std::vector<store::FileSummary> visible;
   for (;;) {
     H5M_ASSIGN_OR_RETURN(std::vector<store::FileSummary> files,
@@ -92,7 +99,8 @@ absl::Status FilesService::List(const grpc::ServerContext& context, const Princi
   auto listed = ListVisible(context, principal, request.directory(), request.page_token(),
                             static_cast<size_t>(limit) + 1);
   // A directory of which the caller may read nothing is none.
-  const bool may_be_hidden = environment_.authenticator.has_rules() && !request.directory().empty();
+  const bool may_be_hidden =
+      !request.directory().empty() && IsNarrowed(environment_.authenticator, principal);
   if (may_be_hidden && listed.ok() && listed->empty()) {
     listed = absl::NotFoundError("it has no file to list");
   }

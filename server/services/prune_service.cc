@@ -141,7 +141,7 @@ StreamReactor* VersionsService::PruneVersions(grpc::CallbackServerContext* conte
   return StartStream<v1::PruneVersionsRequest>(
       environment_, *context, "PruneVersions", Right::kDelete, *bytes,
       [this](const v1::PruneVersionsRequest& request, const Principal& principal) {
-        return std::make_unique<PruneSteps>(*this, request, std::string(CallerName(principal)));
+        return std::make_unique<PruneSteps>(*this, request, CallerName(principal));
       });
 }
 
