@@ -145,6 +145,16 @@ std::optional<uid_t> ConnectionTable::UserOf(int slot) const {
   return found == slots_.end() ? std::nullopt : found->second.user;
 }
 
+std::vector<uid_t> ConnectionTable::Users() const {
+  std::set<uid_t> users;
+  absl::MutexLock lock(&mutex_);
+  for (const auto& [number, slot] : slots_) {
+    if (slot.connections > 0 && slot.user.has_value()) users.insert(*slot.user);
+  }
+  users.erase(kNamelessUid);
+  return {users.begin(), users.end()};
+}
+
 uint64_t ConnectionTable::Claim(int slot, absl::Duration now) {
   absl::MutexLock lock(&mutex_);
   const auto found = slots_.find(slot);

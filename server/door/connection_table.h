@@ -81,6 +81,8 @@ class ConnectionTable {
   static constexpr absl::Duration kRest = absl::Minutes(1);
   // The user of a Unix socket's slot.
   std::optional<uid_t> UserOf(int slot) const;
+  // The users that have connections.
+  std::vector<uid_t> Users() const;
   // Takes a connection in; `fd` is a second descriptor of it. Returns its number, and in `cut` a
   // newcomer that was cut for it.
   uint64_t Add(const Peer& peer, OwnedFd fd, int slot, absl::Duration now,

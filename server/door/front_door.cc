@@ -31,7 +31,8 @@ constexpr uint64_t kMemoryPerNewcomer = uint64_t{1} << 20;
 constexpr int kEventsAtOnce = 64;
 constexpr int kAcceptsAtOnce = 64;
 constexpr int kTickMs = 100;
-constexpr size_t kParkedMax = 256;
+constexpr size_t kParkedUsers = 256;
+constexpr size_t kParkedPerUser = 16;
 constexpr absl::Duration kLogPeriod = absl::Seconds(1);
 
 // What epoll says of an event: the wake-up, a listener or the number of a connection.
@@ -116,7 +117,7 @@ ConnectionLimits LimitsFor(const Config& config) {
 // What look-ups of users leave for the door's thread. They may end after the door.
 struct FrontDoor::Parking {
   absl::Mutex mutex;
-  size_t waiting ABSL_GUARDED_BY(mutex) = 0;
+  absl::flat_hash_map<uid_t, size_t> waiting ABSL_GUARDED_BY(mutex);  // how many, by user
   std::vector<Parked> ready ABSL_GUARDED_BY(mutex);
   OwnedFd wake;
 };
@@ -272,8 +273,9 @@ bool FrontDoor::RefuseWithReserve(int listener) {
 }
 
 void FrontDoor::TakeIn(size_t index, int listener, OwnedFd fd) {
-  const std::optional<Peer> peer = PeerOf(fd.get());
+  std::optional<Peer> peer = PeerOf(fd.get());
   if (!peer.has_value()) return;
+  if (HasNoName(*peer)) peer->uid = kNamelessUid;
   if (const std::optional<Turned> refused = table_.Refuses(*peer); refused.has_value()) {
     return Note(*refused, peer->Name());
   }
@@ -297,20 +299,30 @@ void FrontDoor::TakeIn(size_t index, int listener, OwnedFd fd) {
   acceptors_[static_cast<size_t>(*slot)]->HandleNewConnection(&connection);
 }
 
+bool FrontDoor::HasNoName(const Peer& peer) const {
+  return peer.kind == Peer::Kind::kUnixSocket && authenticator_.has_rules() &&
+         absl::IsNotFound(authenticator_.users().Find(peer.uid).status());
+}
+
 bool FrontDoor::Park(const Peer& peer, size_t index, int listener, OwnedFd& fd) {
   if (peer.kind != Peer::Kind::kUnixSocket || !authenticator_.has_rules()) return false;
   UnixUsers& users = authenticator_.users();
-  if (users.Knows(peer.uid)) return false;
+  if (peer.uid == kNamelessUid || users.Knows(peer.uid)) return false;
   {
     absl::MutexLock lock(&parking_->mutex);
     // Beyond that its first call hears that the name is not known yet.
-    if (parking_->waiting == kParkedMax) return false;
-    ++parking_->waiting;
+    size_t& of_user = parking_->waiting[peer.uid];
+    if (of_user == kParkedPerUser || parking_->waiting.size() > kParkedUsers) {
+      if (of_user == 0) parking_->waiting.erase(peer.uid);
+      return false;
+    }
+    ++of_user;
   }
   auto parked = std::make_shared<Parked>(Parked{index, listener, std::move(fd)});
-  users.Await(peer.uid, [parking = parking_, parked] {
+  users.Await(peer.uid, [parking = parking_, parked, uid = peer.uid] {
     absl::MutexLock lock(&parking->mutex);
-    --parking->waiting;
+    if (const auto its = parking->waiting.find(uid); --its->second == 0)
+      parking->waiting.erase(its);
     parking->ready.push_back(std::move(*parked));
     eventfd_write(parking->wake.get(), 1);
   });
@@ -325,6 +337,10 @@ void FrontDoor::TakeInParked() {
   }
   if (!accepts_) return;
   for (Parked& each : ready) TakeIn(each.index, each.listener, std::move(each.fd));
+}
+
+void FrontDoor::TendUsers() {
+  if (authenticator_.has_rules()) authenticator_.users().Tend(table_.Users());
 }
 
 void FrontDoor::Admit(const std::string& grpc_peer) {

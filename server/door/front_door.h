@@ -61,6 +61,9 @@ class FrontDoor {
   // Accepts no more connections, and frees the addresses. Connections stay.
   void StopAccepting();
 
+  // Keeps the names of connected users known (UnixUsers::Tend()). To be called every few seconds.
+  void TendUsers();
+
   // A call's token is valid, or the server asks for none. `grpc_peer`:
   // grpc::ServerContext::peer().
   void Admit(const std::string& grpc_peer);
@@ -101,6 +104,7 @@ class FrontDoor {
   void AcceptFrom(size_t index, int listener);
   bool AcceptOne(size_t index, int listener);
   void TakeIn(size_t index, int listener, OwnedFd fd);
+  bool HasNoName(const Peer& peer) const;
   // True: the connection waits until its user's name is known.
   bool Park(const Peer& peer, size_t index, int listener, OwnedFd& fd);
   void TakeInParked();

@@ -45,7 +45,9 @@ Peer FromV6(const in6_addr& v6, uint16_t port) {
 }  // namespace
 
 std::string Peer::Name() const {
-  if (kind == Kind::kUnixSocket) return StrCat("uid ", uid);
+  if (kind == Kind::kUnixSocket) {
+    return uid == kNamelessUid ? "users without a name" : StrCat("uid ", uid);
+  }
   char text[INET6_ADDRSTRLEN] = "";
   if (IsMapped(address)) {
     inet_ntop(AF_INET, address.data() + sizeof(kMappedPrefix), text, sizeof(text));

@@ -12,6 +12,10 @@
 
 namespace h5mirror::server {
 
+// Stands for all users that the server's host has no name for. A user can have 65,536 such uids of
+// its own (subuid(5)), so they share what one user gets.
+inline constexpr uid_t kNamelessUid = static_cast<uid_t>(-1);  // No process can have it.
+
 struct Peer {
   enum class Kind {
     kUnixSocket,  // `uid` is known; address and port are not
@@ -23,7 +27,7 @@ struct Peer {
   uint16_t port = 0;
   uid_t uid = 0;
 
-  // "192.0.2.7", "2001:db8::1", "uid 1000": the key of limits for one peer.
+  // "192.0.2.7", "2001:db8::1", "uid 1000", "users without a name": the key of limits for one peer.
   std::string Name() const;
 };
 

@@ -7,8 +7,14 @@
 #include <string.h>
 
 #include <algorithm>
+#include <deque>
+#include <iterator>
+#include <thread>
 #include <utility>
 
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/synchronization/mutex.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
 
@@ -76,85 +82,163 @@ absl::StatusOr<UnixUser> LookUpUnixUser(uid_t uid) {
   return known;
 }
 
-UnixUsers::UnixUsers(Clock& clock, LookUp look_up) : clock_(clock), look_up_(std::move(look_up)) {}
+struct UnixUsers::State : std::enable_shared_from_this<UnixUsers::State> {
+  struct Entry {
+    Found found = absl::UnavailableError("the user's name is being looked up: try again");
+    bool is_known = false;
+    bool is_asked = false;    // now
+    bool has_failed = false;  // the last question
+    absl::Duration fresh_until;
+    absl::Duration answered;  // the last answer that was no failure
+    std::vector<std::function<void()>> waiting;
+  };
+
+  State(Clock& its_clock, LookUp its_look_up) : clock(its_clock), look_up(std::move(its_look_up)) {}
+
+  bool Counts(const Entry& entry) const {
+    if (!entry.is_known || !entry.found.ok()) return entry.is_known;
+    return clock.Monotonic() < entry.answered + (entry.has_failed ? kOutageMax : kCountMax);
+  }
+  void AskIfDue(uid_t uid, Entry& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+    if (entry.is_asked || (entry.is_known && clock.Monotonic() < entry.fresh_until)) return;
+    entry.is_asked = true;
+    (entry.found.ok() ? asked_named : asked_new).push_back(uid);
+    StartThreads();
+  }
+  // The first time.
+  void StartThreads() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
+  bool HasNews() const ABSL_SHARED_LOCKS_REQUIRED(mutex) {
+    return ends || !asked_named.empty() || !asked_new.empty();
+  }
+  uid_t TakeAsked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+    std::deque<uid_t>& asked = asked_named.empty() ? asked_new : asked_named;
+    const uid_t uid = asked.front();
+    asked.pop_front();
+    return uid;
+  }
+  std::vector<std::function<void()>> Note(uid_t uid, absl::StatusOr<UnixUser> answer)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
+
+  Clock& clock;  // not after `ends`
+  const LookUp look_up;
+  absl::Mutex mutex;
+  absl::flat_hash_map<uid_t, Entry> entries ABSL_GUARDED_BY(mutex);
+  // For a thread. Users that had a name go first: others may come with uids that have none.
+  std::deque<uid_t> asked_named ABSL_GUARDED_BY(mutex);
+  std::deque<uid_t> asked_new ABSL_GUARDED_BY(mutex);
+  bool has_threads ABSL_GUARDED_BY(mutex) = false;
+  bool has_changed ABSL_GUARDED_BY(mutex) = false;
+  bool ends ABSL_GUARDED_BY(mutex) = false;
+};
+
+void UnixUsers::State::StartThreads() {
+  if (std::exchange(has_threads, true)) return;
+  for (int i = 0; i < kThreads; ++i) {
+    std::thread([state = shared_from_this()] { Run(state); }).detach();
+  }
+}
+
+std::vector<std::function<void()>> UnixUsers::State::Note(uid_t uid,
+                                                          absl::StatusOr<UnixUser> answer) {
+  Entry& entry = entries[uid];
+  const bool is_failure = !answer.ok() && !absl::IsNotFound(answer.status());
+  const bool had_name = entry.found.ok();
+  entry.fresh_until = clock.Monotonic() + (answer.ok() ? kKeep : kKeepFailure);
+  entry.has_failed = is_failure;
+  if (!is_failure) entry.answered = clock.Monotonic();
+  if (answer.ok()) {
+    has_changed |= had_name && **entry.found != *answer;
+    entry.found = std::make_shared<const UnixUser>(*std::move(answer));
+  } else if (!had_name || !is_failure) {
+    has_changed |= had_name;
+    entry.found = answer.status();
+  }
+  entry.is_known = true;
+  entry.is_asked = false;
+  return std::exchange(entry.waiting, {});
+}
+
+UnixUsers::UnixUsers(Clock& clock, LookUp look_up)
+    : state_(std::make_shared<State>(clock, std::move(look_up))) {}
 
 UnixUsers::~UnixUsers() {
-  std::vector<std::thread> threads;
-  {
-    absl::MutexLock lock(&mutex_);
-    ends_ = true;
-    threads.swap(threads_);
-  }
-  for (std::thread& thread : threads) thread.join();
-}
-
-void UnixUsers::AskIfDue(uid_t uid, Entry& entry) {
-  if (entry.is_asked || (entry.is_known && clock_.Monotonic() < entry.fresh_until)) return;
-  entry.is_asked = true;
-  asked_.push_back(uid);
-  while (threads_.size() < kThreads) {
-    threads_.emplace_back([this] { Run(); });
-    pthread_setname_np(threads_.back().native_handle(), "h5m-users");
+  std::vector<std::function<void()>> waiting;  // Destroyed without the lock.
+  absl::MutexLock lock(&state_->mutex);
+  state_->ends = true;
+  for (auto& [uid, entry] : state_->entries) {
+    std::move(entry.waiting.begin(), entry.waiting.end(), std::back_inserter(waiting));
+    entry.waiting.clear();
   }
 }
 
-void UnixUsers::Run() {
+void UnixUsers::Run(const std::shared_ptr<State>& state) {
+  pthread_setname_np(pthread_self(), "h5m-users");
   for (;;) {
     uid_t uid;
     {
-      absl::MutexLock lock(&mutex_);
-      mutex_.Await(absl::Condition(this, &UnixUsers::HasNews));
-      if (ends_) return;
-      uid = asked_.front();
-      asked_.pop_front();
+      absl::MutexLock lock(&state->mutex);
+      state->mutex.Await(absl::Condition(state.get(), &State::HasNews));
+      if (state->ends) return;
+      uid = state->TakeAsked();
     }
-    Ask(uid);
-  }
-}
-
-void UnixUsers::Ask(uid_t uid) {
-  absl::StatusOr<UnixUser> answer = look_up_(uid);
-  std::vector<std::function<void()>> waiting;
-  {
-    absl::MutexLock lock(&mutex_);
-    Entry& entry = entries_[uid];
-    entry.fresh_until = clock_.Monotonic() + (answer.ok() ? kKeep : kKeepFailure);
-    if (answer.ok()) {
-      entry.found = std::make_shared<const UnixUser>(*std::move(answer));
-    } else if (!entry.found.ok() || absl::IsNotFound(answer.status())) {
-      entry.found = answer.status();
+    absl::StatusOr<UnixUser> answer = state->look_up(uid);
+    std::vector<std::function<void()>> waiting;
+    {
+      absl::MutexLock lock(&state->mutex);
+      if (state->ends) return;
+      waiting = state->Note(uid, std::move(answer));
     }
-    entry.is_known = true;
-    entry.is_asked = false;
-    waiting.swap(entry.waiting);
+    for (const std::function<void()>& then : waiting) then();
   }
-  for (const std::function<void()>& then : waiting) then();
 }
 
 UnixUsers::Found UnixUsers::Find(uid_t uid) {
-  absl::MutexLock lock(&mutex_);
-  Entry& entry = entries_[uid];
-  AskIfDue(uid, entry);
-  return entry.found;
+  absl::MutexLock lock(&state_->mutex);
+  State::Entry& entry = state_->entries[uid];
+  state_->AskIfDue(uid, entry);
+  if (!entry.is_known || state_->Counts(entry)) return entry.found;
+  return absl::UnavailableError(
+      StrCat("the server asks its name service again for uid ", uid, ": try again"));
 }
 
 bool UnixUsers::Knows(uid_t uid) const {
-  absl::MutexLock lock(&mutex_);
-  const auto found = entries_.find(uid);
-  return found != entries_.end() && found->second.is_known;
+  absl::MutexLock lock(&state_->mutex);
+  const auto found = state_->entries.find(uid);
+  return found != state_->entries.end() && state_->Counts(found->second);
 }
 
 void UnixUsers::Await(uid_t uid, std::function<void()> then) {
   {
-    absl::MutexLock lock(&mutex_);
-    Entry& entry = entries_[uid];
-    AskIfDue(uid, entry);
-    if (!entry.is_known) {
+    absl::MutexLock lock(&state_->mutex);
+    State::Entry& entry = state_->entries[uid];
+    state_->AskIfDue(uid, entry);
+    if (!state_->Counts(entry)) {
       entry.waiting.push_back(std::move(then));
       return;
     }
   }
   then();
+}
+
+void UnixUsers::Tend(const std::vector<uid_t>& held) {
+  absl::MutexLock lock(&state_->mutex);
+  for (const uid_t uid : held) state_->AskIfDue(uid, state_->entries[uid]);
+  const absl::Duration now = state_->clock.Monotonic();
+  absl::erase_if(state_->entries, [now](const auto& each) {
+    const State::Entry& entry = each.second;
+    return !entry.found.ok() && !entry.is_asked && entry.waiting.empty() &&
+           now >= entry.fresh_until;
+  });
+}
+
+void UnixUsers::AskAllAgain() {
+  absl::MutexLock lock(&state_->mutex);
+  for (auto& [uid, entry] : state_->entries) entry.fresh_until = absl::ZeroDuration();
+}
+
+bool UnixUsers::TakeChange() {
+  absl::MutexLock lock(&state_->mutex);
+  return std::exchange(state_->has_changed, false);
 }
 
 }  // namespace h5mirror::server

@@ -1,21 +1,17 @@
 // The users of this host, by uid: names and groups from the name service, which may be a slow
-// network. Threads of its own ask it, so that no other thread waits.
+// network. Threads of its own ask it, so that no other thread waits for it, not even the server's
+// end.
 #ifndef H5MIRROR_SERVER_DOOR_UNIX_USERS_H_
 #define H5MIRROR_SERVER_DOOR_UNIX_USERS_H_
 
 #include <sys/types.h>
 
-#include <deque>
 #include <functional>
 #include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
-#include "absl/base/thread_annotations.h"
-#include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
 
@@ -24,6 +20,8 @@ namespace h5mirror::server {
 struct UnixUser {
   std::string name;
   std::vector<std::string> groups;
+
+  bool operator==(const UnixUser& other) const = default;
 };
 
 // Asks the name service, and waits for it.
@@ -36,46 +34,42 @@ class UnixUsers {
   using LookUp = std::function<absl::StatusOr<UnixUser>(uid_t)>;
   using Found = absl::StatusOr<std::shared_ptr<const UnixUser>>;
 
-  // An answer counts for so long; then it is asked again, and counts until the next one is there. A
-  // failure counts for a shorter time, and does not replace an earlier answer: a group that is lost
-  // could be one that a table denies something to.
+  // An answer counts for kKeep; then it is asked again, and counts until the next one is there, but
+  // for kCountMax at most: a uid may be another person's by then. A failure counts for
+  // kKeepFailure. It does not replace an earlier answer, which then counts for kOutageMax: a group
+  // that is lost could be one that a table denies something to, and the host's users go on working.
   static constexpr absl::Duration kKeep = absl::Minutes(1);
   static constexpr absl::Duration kKeepFailure = absl::Seconds(5);
+  static constexpr absl::Duration kCountMax = absl::Minutes(10);
+  static constexpr absl::Duration kOutageMax = absl::Hours(24);
 
+  // `clock` must outlive this. `look_up` may still be running, and be destroyed, after this.
   explicit UnixUsers(Clock& clock, LookUp look_up = LookUpUnixUser);
-  // Waits for the questions that the name service has in hand.
+  // Does not wait for the name service.
   ~UnixUsers();
 
-  // The answer, without waiting. kUnavailable: none yet, and it is asked for now.
+  // The answer, without waiting. kUnavailable: none that counts, and it is asked for now.
   Found Find(uid_t uid);
-  // True: there is an answer, also a failure.
+  // True: there is an answer that counts, also a failure.
   bool Knows(uid_t uid) const;
   // Calls `then` once there is an answer, from a thread of its own; at once, if there is one.
+  // `then` is destroyed without a call, if this ends before.
   void Await(uid_t uid, std::function<void()> then);
 
- private:
-  struct Entry {
-    Found found = absl::UnavailableError("the user's name is being looked up: try again");
-    bool is_known = false;
-    bool is_asked = false;  // now
-    absl::Duration fresh_until;
-    std::vector<std::function<void()>> waiting;
-  };
+  // Asks again for those of `held` whose answers are due, so that they stay known without calls;
+  // forgets uids without a name. To be called every few seconds.
+  void Tend(const std::vector<uid_t>& held);
+  // From now on the answers are due: groups may have changed.
+  void AskAllAgain();
+  // True: since the last call an answer differed from the one before.
+  bool TakeChange();
 
-  void AskIfDue(uid_t uid, Entry& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Ask(uid_t uid);
-  void Run();
-  bool HasNews() const ABSL_SHARED_LOCKS_REQUIRED(mutex_) { return ends_ || !asked_.empty(); }
+ private:
+  struct State;
+  static void Run(const std::shared_ptr<State>& state);
 
   static constexpr int kThreads = 2;
-
-  Clock& clock_;
-  const LookUp look_up_;
-  mutable absl::Mutex mutex_;
-  absl::flat_hash_map<uid_t, Entry> entries_ ABSL_GUARDED_BY(mutex_);
-  std::deque<uid_t> asked_ ABSL_GUARDED_BY(mutex_);  // for a thread
-  bool ends_ ABSL_GUARDED_BY(mutex_) = false;
-  std::vector<std::thread> threads_ ABSL_GUARDED_BY(mutex_);  // none before the first question
+  const std::shared_ptr<State> state_;  // the threads' too: they may outlive this
 };
 
 }  // namespace h5mirror::server

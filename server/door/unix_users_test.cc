@@ -45,7 +45,7 @@ class Names {
 
 class UnixUsersTest : public ::testing::Test {
  protected:
-  ~UnixUsersTest() override { names_.Say(absl::UnavailableError("the end")); }
+  ~UnixUsersTest() override { names_->Say(absl::UnavailableError("the end")); }
 
   void Await(uid_t uid) {
     absl::Notification known;
@@ -55,7 +55,7 @@ class UnixUsersTest : public ::testing::Test {
   // Until the service was asked so often in all. An answer may be on its way still, and until it is
   // there nothing is asked.
   void AskAgain(int count) {
-    while (names_.asked() < count) {
+    while (names_->asked() < count) {
       EXPECT_TRUE(users_.Find(7).ok());
       absl::SleepFor(absl::Milliseconds(1));
     }
@@ -66,8 +66,8 @@ class UnixUsersTest : public ::testing::Test {
   }
 
   FakeClock clock_;
-  Names names_;
-  UnixUsers users_{clock_, [this](uid_t uid) { return names_.LookUp(uid); }};
+  const std::shared_ptr<Names> names_ = std::make_shared<Names>();
+  UnixUsers users_{clock_, [names = names_](uid_t uid) { return names->LookUp(uid); }};
 };
 
 TEST_F(UnixUsersTest, NobodyWaitsButWhoAsksTo) {
@@ -76,7 +76,7 @@ TEST_F(UnixUsersTest, NobodyWaitsButWhoAsksTo) {
   absl::Notification known;
   users_.Await(7, [&] { known.Notify(); });
   EXPECT_FALSE(known.HasBeenNotified());
-  names_.Say(UnixUser{"anna", {"staff", "bl7"}});
+  names_->Say(UnixUser{"anna", {"staff", "bl7"}});
   known.WaitForNotification();
   const auto user = users_.Find(7);
   ASSERT_TRUE(user.ok()) << user.status();
@@ -85,39 +85,92 @@ TEST_F(UnixUsersTest, NobodyWaitsButWhoAsksTo) {
 }
 
 TEST_F(UnixUsersTest, AnOldAnswerCountsUntilTheNextIsThere) {
-  names_.Say(UnixUser{"anna", {"bl7"}});
+  names_->Say(UnixUser{"anna", {"bl7"}});
   Await(7);
-  names_.Hang();
+  names_->Hang();
   clock_.Advance(UnixUsers::kKeep);
   AskAgain(2);
   EXPECT_THAT((*users_.Find(7))->groups, ElementsAre("bl7"));
-  names_.Say(UnixUser{"anna", {}});
+  names_->Say(UnixUser{"anna", {}});
   AwaitFind([](const auto& user) { return (*user)->groups.empty(); });
 }
 
 // A group that is lost could be one that a table denies something to.
 TEST_F(UnixUsersTest, AFailureReplacesNoAnswer) {
-  names_.Say(UnixUser{"anna", {"guests"}});
+  names_->Say(UnixUser{"anna", {"guests"}});
   Await(7);
-  names_.Say(absl::UnavailableError("no LDAP"));
+  names_->Say(absl::UnavailableError("no LDAP"));
   for (int i = 2; i < 5; ++i) {
     clock_.Advance(UnixUsers::kKeep);
     AskAgain(i);
     EXPECT_THAT((*users_.Find(7))->groups, ElementsAre("guests"));
   }
-  names_.Say(absl::NotFoundError("no such user"));
+  names_->Say(absl::NotFoundError("no such user"));
   AwaitFind([&](const auto& user) {
     clock_.Advance(UnixUsers::kKeep);
     return absl::IsNotFound(user.status());
   });
 }
 
+// A uid may be another person's after a long time; but in an outage of the name service people
+// work.
+TEST_F(UnixUsersTest, AnOldAnswerCountsOnlyWhileTheServiceFails) {
+  names_->Say(UnixUser{"anna", {}});
+  Await(7);
+  names_->Hang();
+  clock_.Advance(UnixUsers::kCountMax);
+  EXPECT_TRUE(absl::IsUnavailable(users_.Find(7).status()));
+  EXPECT_FALSE(users_.Knows(7));
+  names_->Say(absl::UnavailableError("no LDAP"));
+  AwaitFind([](const auto& user) { return user.ok(); });
+  clock_.Advance(UnixUsers::kOutageMax - UnixUsers::kCountMax);
+  EXPECT_FALSE(users_.Knows(7));
+}
+
+TEST_F(UnixUsersTest, HeldUsersAreAskedAgainAndChangesAreTold) {
+  names_->Say(UnixUser{"anna", {"bl7"}});
+  Await(7);
+  clock_.Advance(UnixUsers::kKeep);
+  users_.Tend({7});
+  while (names_->asked() < 2) absl::SleepFor(absl::Milliseconds(1));
+  EXPECT_FALSE(users_.TakeChange());
+  names_->Say(UnixUser{"anna", {}});
+  users_.AskAllAgain();
+  while (!users_.TakeChange()) {
+    users_.Tend({7});
+    absl::SleepFor(absl::Milliseconds(1));
+  }
+  EXPECT_FALSE(users_.TakeChange());
+  EXPECT_TRUE((*users_.Find(7))->groups.empty());
+}
+
+TEST_F(UnixUsersTest, UidsWithoutANameAreForgotten) {
+  names_->Say(absl::NotFoundError("no such user"));
+  Await(7);
+  users_.Tend({});
+  EXPECT_TRUE(users_.Knows(7));
+  clock_.Advance(UnixUsers::kKeepFailure);
+  users_.Tend({});
+  EXPECT_FALSE(users_.Knows(7));
+}
+
+TEST(UnixUsersEndTest, WaitsForNoNameService) {
+  const auto names = std::make_shared<Names>();
+  FakeClock clock;
+  {
+    UnixUsers users(clock, [names](uid_t uid) { return names->LookUp(uid); });
+    EXPECT_FALSE(users.Find(7).ok());
+    while (names->asked() == 0) absl::SleepFor(absl::Milliseconds(1));
+  }
+  names->Say(absl::UnavailableError("the end"));
+}
+
 TEST_F(UnixUsersTest, AFailureIsAskedAgainSoon) {
-  names_.Say(absl::UnavailableError("no LDAP"));
+  names_->Say(absl::UnavailableError("no LDAP"));
   Await(7);
   EXPECT_TRUE(users_.Knows(7));
   EXPECT_TRUE(absl::IsUnavailable(users_.Find(7).status()));
-  names_.Say(UnixUser{"anna", {}});
+  names_->Say(UnixUser{"anna", {}});
   clock_.Advance(UnixUsers::kKeepFailure);
   AwaitFind([](const auto& user) { return user.ok(); });
 }

@@ -1,129 +1,28 @@
 """Users of one host with real uids, and a robot with a token: what each may do with the files of each."""
 
-import json
 import os
 import re
-import shutil
-import signal
+import socket
 import stat
-import tempfile
 import time
 from pathlib import Path
 
 import pytest
 
-from harness import hdf5, paths
-from harness.process import Process, run, wait_until
-from harness.site import Site
+from harness.hdf5 import plain_env
+from harness.mounts import private_file
+from harness.process import run, wait_until
+from harness.users import ANNA, BOB, CAROL, TABLES, needs_root, running_host
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="takes root, to be other users")
-
-# Users that each Debian has. None of them has anything to do with the others.
-ANNA, BOB, CAROL = "games", "news", "backup"
-
-TABLES = f"""
-[[access]]
-files = "home/${{user}}/**"
-allow = ["read", "write", "restore", "delete"]
-
-[[access]]
-files = "beamline/**"
-groups = ["{CAROL}"]
-allow = ["read", "write"]
-
-[[access]]
-files = "beamline/**"
-users = ["unix:{ANNA}", "token:robot"]
-allow = ["read"]
-
-[[access]]
-files = "home/{ANNA}/**"
-users = ["token:robot", "token:brief"]
-allow = ["read"]
-"""
+pytestmark = needs_root
 
 OK, HIDDEN, DENIED = 0, 3, 8
 
 
-class Host:
-    """A server on a Unix socket that all users of this machine reach, and their tools."""
-
-    def __init__(self, directory: Path, logs: Path):
-        self.directory = directory
-        directory.chmod(0o755)
-        # The checkout may lie where other users cannot read.
-        self.tool = directory / "h5mirror"
-        shutil.copy(paths.BIN / "h5mirror", self.tool)
-        self.tokens = directory / "tokens"
-        self.token("add", "robot", "--rights", "read,write,admin")
-        self.site = Site(logs, listen=f"unix:{directory}/socket", tables=TABLES,
-                         options={"tokens_file": self.tokens, "socket_mode": "0666"})
-        self.site.py("h5py.File('plain.h5', 'w')['x'] = np.arange(1000)", env=self.site.plain_env())
-        for user in (ANNA, BOB, CAROL, "robot"):
-            home = directory / user
-            home.mkdir()
-            shutil.copy(self.site.work / "plain.h5", home / "a.h5")
-            if user != "robot":
-                for each in (home, home / "a.h5"):
-                    shutil.chown(each, user, user)
-
-    def daemon(self, *arguments):
-        return run([paths.BIN / "h5mirrord", *arguments], self.site.logs, timeout=60, name="h5mirrord")
-
-    def token(self, verb: str, name: str, *arguments) -> None:
-        """`h5mirrord token`: what it prints goes to a file of that name."""
-        done = run([paths.BIN / "h5mirrord", "token", verb, name, "--tokens-file", self.tokens, *arguments],
-                   self.directory, timeout=30, name="token").ok()
-        secret = self.directory / f"{name}.token"
-        secret.touch(mode=0o600)
-        secret.write_text(done.out)
-
-    def command(self, user: str, *arguments) -> list:
-        tool = [self.tool, "--server", self.site.address]
-        secret = self.directory / f"{user}.token"
-        if secret.exists():
-            return [*tool, "--token", f"@{secret}", *arguments]
-        return ["setpriv", f"--reuid={user}", f"--regid={user}", "--init-groups", *tool, *arguments]
-
-    def run(self, user: str, *arguments):
-        home = self.directory / user
-        return run(self.command(user, *arguments), self.site.logs, timeout=60, name="h5mirror",
-                   env=hdf5.plain_env(HOME=str(home)), cwd=home if home.exists() else self.directory)
-
-    def listed(self, user: str) -> list[str]:
-        return [file["name"] for file in json.loads(self.run(user, "ls", "--json").ok().out)["files"]]
-
-    def start(self, user: str, *arguments) -> Process:
-        process = Process(self.command(user, *arguments), self.site.logs, name="h5mirror",
-                          env=hdf5.plain_env(HOME=str(self.directory)), cwd=self.directory)
-        self.site.beside.append(process)
-        return process
-
-    def reload(self, tables: str) -> None:
-        """New [[access]] tables for the running server."""
-        config = self.site.logs / "h5mirrord.toml"
-        config.write_text(config.read_text().removesuffix(self.site.server.tables) + tables)
-        self.site.server.tables = tables
-        before = self.site.server.log().count("reload")
-        self.site.server.process.signal(signal.SIGHUP)
-        wait_until(lambda: self.site.server.log().count("reload") > before, "no reload is logged", 60)
-
-
 @pytest.fixture
 def host(tmp_path):
-    with tempfile.TemporaryDirectory(prefix="h5m-rights-") as directory:
-        host = Host(Path(directory), tmp_path)
-        try:
-            host.site.server.start()
-            yield host
-        finally:
-            host.site.close()
-
-
-def fill(host: Host) -> None:
-    for user in (ANNA, BOB):
-        host.run(user, "push", "a.h5", "--name", f"home/{user}/a.h5").ok()
-    host.run(CAROL, "push", "a.h5", "--name", "beamline/a.h5").ok()
+    with running_host(tmp_path) as host:
+        yield host
 
 
 ATTEMPTS = [
@@ -184,7 +83,7 @@ ATTEMPTS = [
 
 
 def test_each_attempt_gives_what_the_tables_say(host):
-    fill(host)
+    host.fill()
     wrong = []
     for user, expected, *arguments in ATTEMPTS:
         result = host.run(user, *arguments)
@@ -200,7 +99,7 @@ def test_each_attempt_gives_what_the_tables_say(host):
 
 
 def test_reloaded_tables_end_what_they_do_not_allow(host):
-    fill(host)
+    host.fill()
     anna = host.start(ANNA, "watch", f"home/{ANNA}/a.h5")
     robot = host.start("robot", "watch", f"home/{ANNA}/a.h5")
     for watcher in (anna, robot):
@@ -213,7 +112,7 @@ def test_reloaded_tables_end_what_they_do_not_allow(host):
 
 
 def test_without_its_last_table_a_running_server_opens_nothing(host):
-    fill(host)
+    host.fill()
     host.reload("")
     assert "the [[access]] tables stay as they were" in host.site.server.log()
     assert host.run(BOB, "log", f"home/{ANNA}/a.h5").code == HIDDEN
@@ -223,7 +122,7 @@ def test_without_its_last_table_a_running_server_opens_nothing(host):
 
 
 def test_a_token_ends_when_it_expires_or_is_rotated(host):
-    fill(host)
+    host.fill()
     host.token("add", "brief", "--files", f"home/{ANNA}/*", "--expires", "1d", "--rights", "read")
     host.reload(TABLES + "\n")
     watcher = host.start("brief", "watch", f"home/{ANNA}/a.h5")
@@ -273,6 +172,48 @@ def test_access_check_names_the_table_that_decides(host):
         file.write(f"[[access]]\nfiles = \"home/{ANNA}/x\"\nusers = [\"token:robot\"]\nallow = []\n")
     checked = host.daemon(*config, "--check-config").ok()
     assert "this [[access]] table never decides" in checked.err, checked.err
+
+
+def test_a_user_who_leaves_a_group_loses_what_runs(tmp_path):
+    groups = tmp_path / "group"
+    with_bob = Path("/etc/group").read_text() + f"bl7:x:59999:{BOB}\n"
+    groups.write_text(with_bob)
+    with running_host(tmp_path, prefix=tuple(private_file(groups, "/etc/group"))) as host:
+        host.fill()
+        tables = '[[access]]\nfiles = "beamline/**"\ngroups = ["bl7"]\nallow = ["read"]\n' + TABLES
+        host.reload(tables)
+        bob = host.start(BOB, "watch", "beamline/a.h5")
+        own = host.start(BOB, "watch", f"home/{BOB}/a.h5")
+        for watcher in (bob, own):
+            wait_until(lambda w=watcher: w.out(), "the follower hears of no cut", 60)
+        groups.write_text(with_bob.replace(f"bl7:x:59999:{BOB}\n", ""))
+        host.reload(tables + "\n")
+        result = bob.wait(60)
+        assert result.code == HIDDEN, result.describe()
+        assert "groups of users changed" in host.site.server.log()
+        assert own.running()
+
+
+def test_users_without_a_name_keep_nobody_out(host):
+    host.fill()
+    connections = []
+    try:
+        for uid in range(300_000, 300_300):
+            connection = socket.socket(socket.AF_UNIX)
+            connections.append(connection)
+            os.seteuid(uid)  # It is the effective one that the other end sees.
+            try:
+                connection.connect(str(host.directory / "socket"))
+            finally:
+                os.seteuid(0)
+        host.run(ANNA, "log", f"home/{ANNA}/a.h5").ok()
+        stranger = run(["setpriv", "--reuid=300500", "--regid=300500", "--clear-groups", host.tool, "--server",
+                        host.site.address, "log", f"home/{ANNA}/a.h5"], host.site.logs, timeout=60, name="h5mirror",
+                       env=plain_env(HOME="/nonexistent"), cwd=host.directory)
+        assert stranger.code == DENIED and "has no name on the server's host" in stranger.err, stranger.describe()
+    finally:
+        for connection in connections:
+            connection.close()
 
 
 def test_the_socket_is_open_to_all_users(host):

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import shlex
 import subprocess
 from pathlib import Path
 
@@ -38,15 +39,24 @@ def read_only(directory: Path):
         subprocess.run(["umount", "-l", str(directory)], check=True, timeout=20)
 
 
-def private_run() -> list:
-    """What begins the command of a program that has an empty /run of its own."""
-    prefix = ["unshare", "--mount", "sh", "-ec", 'mount -t tmpfs tmpfs /run; exec "$@"', "sh"]
+def _private(mount: str) -> list:
+    prefix = ["unshare", "--mount", "sh", "-ec", f'mount {mount}; exec "$@"', "sh"]
     if os.geteuid() != 0:
         pytest.skip("mount wants root")
     tried = subprocess.run([*prefix, "true"], capture_output=True, text=True, timeout=20)
     if tried.returncode != 0:
-        pytest.skip(f"a /run of its own is not permitted here: {tried.stderr.strip()}")
+        pytest.skip(f"mounts of its own are not permitted here: {tried.stderr.strip()}")
     return prefix
+
+
+def private_run() -> list:
+    """What begins the command of a program that has an empty /run of its own."""
+    return _private("-t tmpfs tmpfs /run")
+
+
+def private_file(file: Path, place: str) -> list:
+    """What begins the command of a program that sees `file` at `place`."""
+    return _private(f"--bind {shlex.quote(str(file))} {place}")
 
 
 def beside(pid: int, directory: Path) -> list:
