@@ -114,8 +114,12 @@ absl::StatusOr<std::unique_ptr<MirrorServer>> MirrorServer::Start(const Config& 
                                                                   Clock& clock) {
   H5M_ASSIGN_OR_RETURN(auto certificate, LoadCertificate(config));
   H5M_ASSIGN_OR_RETURN(auto authenticator, LoadAuthenticator(config));
-  auto server = absl::WrapUnique(
-      new MirrorServer(config, store, clock, std::move(authenticator), std::move(certificate)));
+  std::unique_ptr<AuditLog> audit;
+  if (!config.audit_log.empty()) {
+    H5M_ASSIGN_OR_RETURN(audit, AuditLog::Open(config.audit_log));
+  }
+  auto server = absl::WrapUnique(new MirrorServer(config, store, clock, std::move(authenticator),
+                                                  std::move(audit), std::move(certificate)));
   if (!config.metrics_listen.empty()) {
     H5M_RETURN_IF_ERROR(server->shared_.metrics.Serve(config.metrics_listen));
   }
@@ -125,10 +129,11 @@ absl::StatusOr<std::unique_ptr<MirrorServer>> MirrorServer::Start(const Config& 
 
 MirrorServer::MirrorServer(const Config& config, store::Store& store, Clock& clock,
                            std::unique_ptr<Authenticator> authenticator,
+                           std::unique_ptr<AuditLog> audit,
                            std::unique_ptr<ServerCertificate> certificate)
     : config_(config),
       certificate_(std::move(certificate)),
-      shared_(config, store, clock, std::move(authenticator)),
+      shared_(config, store, clock, std::move(authenticator), std::move(audit)),
       services_(config, shared_, [this](const grpc::ServerContextBase& context) {
         entrance_.gate->ProbeBegun(context);
       }) {
@@ -138,13 +143,16 @@ MirrorServer::MirrorServer(const Config& config, store::Store& store, Clock& clo
 }
 
 MirrorServer::Shared::Shared(const Config& config, store::Store& its_store, Clock& its_clock,
-                             std::unique_ptr<Authenticator> its_authenticator)
+                             std::unique_ptr<Authenticator> its_authenticator,
+                             std::unique_ptr<AuditLog> its_audit)
     : store(its_store),
       clock(its_clock),
       authenticator(std::move(its_authenticator)),
+      audit(std::move(its_audit)),
       callers(*authenticator, clock,
               CallCapacity::Of(config.memory_max_bytes, config.max_sessions,
-                               kCallThreadsMax - kSpareThreads, config.caller_share_percent)),
+                               kCallThreadsMax - kSpareThreads, config.caller_share_percent),
+              audit.get()),
       cuts(clock),
       metrics(config.memory_max_bytes),
       leases(clock, config.lease_ttl),
@@ -203,8 +211,13 @@ absl::Status MirrorServer::ReloadRules(std::vector<AccessRule> rules) {
         "all: restart the server, if that is meant");
   }
   shared_.authenticator->SetRules(std::move(rules));
+  shared_.authenticator->users().AskAllAgain();  // Callers::OnTimer() sees what has changed.
   shared_.callers.EndRevoked();
   return absl::OkStatus();
+}
+
+absl::Status MirrorServer::ReopenAudit() {
+  return shared_.audit == nullptr ? absl::OkStatus() : shared_.audit->Reopen();
 }
 
 absl::Status MirrorServer::ReloadCertificate() {
@@ -318,6 +331,7 @@ void MirrorServer::RunTimer() {
       ReloadCertificate().IgnoreError();  // Logged.
     }
     if (round % 4 == 0) {
+      entrance_.door->TendUsers();
       KeepMirrorStates();
       shared_.metrics.mirrors().Set(shared_.mirrors.Sum());
       shared_.metrics.door().Set(

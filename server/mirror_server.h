@@ -13,6 +13,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "grpcpp/grpcpp.h"
+#include "server/calls/audit_log.h"
 #include "server/calls/callers.h"
 #include "server/calls/fair_pool.h"
 #include "server/door/auth.h"
@@ -58,6 +59,8 @@ class MirrorServer {
   // The [[access]] tables from now on. Ends the sessions and calls that they do not allow.
   // kFailedPrecondition: there are none any more, and the tables stay as they were.
   absl::Status ReloadRules(std::vector<AccessRule> rules);
+  // Opens the audit log again, after it was renamed. Errors: as AuditLog::Reopen().
+  absl::Status ReopenAudit();
   // Looks for a renewed certificate now. (The server does so once a minute.) Errors: as
   // ServerCertificate::Reload().
   absl::Status ReloadCertificate();
@@ -73,12 +76,13 @@ class MirrorServer {
   // What the services share; each may use those above it.
   struct Shared {
     Shared(const Config& config, store::Store& store, Clock& clock,
-           std::unique_ptr<Authenticator> authenticator);
+           std::unique_ptr<Authenticator> authenticator, std::unique_ptr<AuditLog> audit);
     ServiceEnvironment Environment();
 
     store::Store& store;
     Clock& clock;
     const std::unique_ptr<Authenticator> authenticator;
+    const std::unique_ptr<AuditLog> audit;  // null: none is kept
     Callers callers;
     CutBoard cuts;
     Metrics metrics;
@@ -113,7 +117,7 @@ class MirrorServer {
   };
 
   MirrorServer(const Config& config, store::Store& store, Clock& clock,
-               std::unique_ptr<Authenticator> authenticator,
+               std::unique_ptr<Authenticator> authenticator, std::unique_ptr<AuditLog> audit,
                std::unique_ptr<ServerCertificate> certificate);
 
   std::shared_ptr<grpc::ServerCredentials> PortCredentials(int slot);

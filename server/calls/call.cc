@@ -26,10 +26,11 @@ absl::StatusOr<Principal> AuthenticateCall(const grpc::ServerContextBase& contex
 }
 
 absl::StatusOr<Callers::Ticket> AdmitCall(const ServiceEnvironment& environment,
-                                          const grpc::ServerContextBase& context, Needs needs,
-                                          CallUse use, uint64_t cost) {
+                                          const grpc::ServerContextBase& context,
+                                          const char* method, Needs needs, CallUse use,
+                                          uint64_t cost) {
   absl::StatusOr<Callers::Ticket> ticket =
-      environment.callers->Admit(context, std::move(needs), use, cost);
+      environment.callers->Admit(context, method, std::move(needs), use, cost);
   if (absl::IsUnauthenticated(ticket.status())) environment.metrics.AuthenticationFailed();
   return ticket;
 }
@@ -53,16 +54,17 @@ void NoteRefused(const ServiceEnvironment& environment, const grpc::ServerContex
 }
 
 grpc::Status RunCall(const ServiceEnvironment& environment, const grpc::ServerContext& context,
-                     std::string_view method, Needs needs,
+                     const char* method, Needs needs,
                      absl::FunctionRef<absl::Status(const Principal&)> body) {
   const absl::Duration start = environment.clock.Monotonic();
   const absl::StatusOr<Callers::Ticket> ticket =
-      AdmitCall(environment, context, std::move(needs), CallUse::kThread);
+      AdmitCall(environment, context, method, std::move(needs), CallUse::kThread);
   if (!ticket.ok()) {
     NoteRefused(environment, context, method, start, ticket.status());
     return rpc::ToGrpc(ticket.status());
   }
   const absl::Status status = body(ticket->principal());
+  ticket->Done(status);
   NoteCallDone(environment, context, method, start, status);
   return rpc::ToGrpc(status);
 }

@@ -44,8 +44,9 @@ absl::StatusOr<Principal> AuthenticateCall(const grpc::ServerContextBase& contex
 
 // Callers::Admit(), and counts calls without a valid token.
 absl::StatusOr<Callers::Ticket> AdmitCall(const ServiceEnvironment& environment,
-                                          const grpc::ServerContextBase& context, Needs needs,
-                                          CallUse use, uint64_t cost = 1);
+                                          const grpc::ServerContextBase& context,
+                                          const char* method, Needs needs, CallUse use,
+                                          uint64_t cost = 1);
 // To be called at the end of a call that began at `start`. Measures, and logs errors for the
 // operator: kInternal, kDataLoss, kResourceExhausted of the disk, a caller without the right.
 void NoteCallDone(const ServiceEnvironment& environment, const grpc::ServerContextBase& context,
@@ -58,7 +59,7 @@ void NoteRefused(const ServiceEnvironment& environment, const grpc::ServerContex
 // Runs the body of one call: authenticates, checks `needs` (none: any caller), measures, translates
 // the status, and logs as NoteCallDone().
 grpc::Status RunCall(const ServiceEnvironment& environment, const grpc::ServerContext& context,
-                     std::string_view method, Needs needs,
+                     const char* method, Needs needs,
                      absl::FunctionRef<absl::Status(const Principal&)> body);
 
 // A lease of `name` that the server holds for one call, so that no writer comes in between. The

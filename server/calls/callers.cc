@@ -90,6 +90,10 @@ uint64_t ReadCost(uint64_t request_bytes) {
 struct Callers::Entry {
   Principal principal;
   std::string key;
+  const char* method = "";
+  std::string peer;
+  std::optional<uid_t> uid;  // at the other end of a Unix socket
+  absl::Duration started;
   CallUse use = CallUse::kThread;
   uint64_t cost = 0;
   absl::Duration revoked_at;  // once it has been
@@ -99,7 +103,9 @@ struct Callers::Entry {
   Needs needs ABSL_GUARDED_BY(mutex);
   const grpc::ServerContextBase* context ABSL_GUARDED_BY(mutex) = nullptr;  // null: it has ended
   std::function<void(const absl::Status&)> end ABSL_GUARDED_BY(mutex);
-  absl::Status status ABSL_GUARDED_BY(mutex);  // why it is revoked
+  absl::Status status ABSL_GUARDED_BY(mutex);   // why it is revoked
+  bool is_done ABSL_GUARDED_BY(mutex) = false;  // and the audit log has it
+  std::string claimed ABSL_GUARDED_BY(mutex);   // the client's own account of itself
 
   Needs Needed() {
     absl::MutexLock lock(&mutex);
@@ -107,9 +113,11 @@ struct Callers::Entry {
   }
 };
 
-Callers::Callers(const Authenticator& authenticator, Clock& clock, CallCapacity capacity)
+Callers::Callers(const Authenticator& authenticator, Clock& clock, CallCapacity capacity,
+                 AuditLog* audit)
     : authenticator_(authenticator),
       clock_(clock),
+      audit_(audit),
       read_data_bytes_(capacity.read_data_bytes),
       sessions_(capacity.sessions, capacity.share_percent),
       read_bytes_(capacity.read_bytes, capacity.share_percent),
@@ -138,6 +146,41 @@ absl::Status Callers::Ticket::Require(Need need) const {
   return callers_->authenticator_.StillMay(entry_->principal, {need});
 }
 
+AuditRecord Callers::Ticket::Record(AuditRecord::Event event) const {
+  AuditRecord record{.event = event,
+                     .time = callers_->clock_.Now(),
+                     .took = callers_->clock_.Monotonic() - entry_->started,
+                     .caller = &entry_->principal,
+                     .peer = entry_->peer,
+                     .uid = entry_->uid,
+                     .method = entry_->method};
+  absl::MutexLock lock(&entry_->mutex);
+  record.needs = entry_->needs;
+  record.claimed = entry_->claimed;
+  return record;
+}
+
+void Callers::Ticket::Began(std::string claimed) const {
+  if (callers_->audit_ == nullptr) return;
+  {
+    absl::MutexLock lock(&entry_->mutex);
+    entry_->claimed = std::move(claimed);
+  }
+  callers_->audit_->Write(Record(AuditRecord::Event::kBegin));
+}
+
+void Callers::Ticket::Done(const absl::Status& status, const CallBytes& bytes) const {
+  if (callers_ == nullptr || entry_ == nullptr || callers_->audit_ == nullptr) return;
+  {
+    absl::MutexLock lock(&entry_->mutex);
+    if (std::exchange(entry_->is_done, true)) return;
+  }
+  AuditRecord record = Record(AuditRecord::Event::kEnd);
+  record.bytes = bytes;
+  record.status = status;
+  callers_->audit_->Write(record);
+}
+
 const std::string& Callers::Ticket::key() const { return entry_->key; }
 
 absl::Status Callers::Ticket::revoked() const {
@@ -158,6 +201,7 @@ void Callers::Ticket::OnRevoke(std::function<void(const absl::Status&)> end) {
 
 void Callers::Ticket::Release() {
   if (entry_ == nullptr) return;
+  Done(absl::CancelledError("the caller has gone"));  // Nothing, where it was told before.
   const std::shared_ptr<Entry> entry = std::move(entry_);
   entry_ = nullptr;
   std::function<void(const absl::Status&)> end;  // Destroyed without the lock.
@@ -185,15 +229,40 @@ FairLimit& Callers::LimitOf(CallUse use) {
   return threads_;
 }
 
-absl::StatusOr<Callers::Ticket> Callers::Admit(const grpc::ServerContextBase& context, Needs needs,
-                                               CallUse use, uint64_t cost) {
-  H5M_ASSIGN_OR_RETURN(Principal principal, AuthenticateCall(context, authenticator_));
+absl::StatusOr<Callers::Ticket> Callers::Admit(const grpc::ServerContextBase& context,
+                                               const char* method, Needs needs, CallUse use,
+                                               uint64_t cost) {
+  const absl::StatusOr<Principal> principal = AuthenticateCall(context, authenticator_);
+  absl::StatusOr<Ticket> ticket = principal.ok()
+                                      ? AdmitKnown(context, method, *principal, needs, use, cost)
+                                      : absl::StatusOr<Ticket>(principal.status());
+  if (!ticket.ok() && audit_ != nullptr) {
+    audit_->Write({.event = AuditRecord::Event::kEnd,
+                   .time = clock_.Now(),
+                   .caller = principal.ok() ? &*principal : nullptr,
+                   .peer = context.peer(),
+                   .uid = UserOf(context),
+                   .method = method,
+                   .needs = std::move(needs),
+                   .status = ticket.status()});
+  }
+  return ticket;
+}
+
+absl::StatusOr<Callers::Ticket> Callers::AdmitKnown(const grpc::ServerContextBase& context,
+                                                    const char* method, const Principal& principal,
+                                                    const Needs& needs, CallUse use,
+                                                    uint64_t cost) {
   for (const Need& need : needs) H5M_RETURN_IF_ERROR(authenticator_.Check(principal, need));
   std::string key = KeyOf(principal, context);
   if (!LimitOf(use).Take(key, cost)) return TooMany(use, principal, key);
   auto entry = std::make_shared<Entry>();
-  entry->principal = std::move(principal);
+  entry->principal = principal;
   entry->key = std::move(key);
+  entry->method = method;
+  entry->peer = context.peer();
+  entry->uid = UserOf(context);
+  entry->started = clock_.Monotonic();
   entry->use = use;
   entry->cost = cost;
   {
@@ -298,6 +367,7 @@ void Callers::OnTimer() {
     has_expired = absl::Now() >= std::exchange(next_expiry_, next_expiry);
   }
   if (has_expired) EndRevoked("expiry");
+  if (authenticator_.users().TakeChange()) EndRevoked("groups of users changed");
   {
     absl::MutexLock lock(&mutex_);
     const absl::Duration now = clock_.Monotonic();

@@ -18,6 +18,7 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "grpcpp/grpcpp.h"
+#include "server/calls/audit_log.h"
 #include "server/calls/fair_limit.h"
 #include "server/door/auth.h"
 
@@ -55,8 +56,10 @@ class Callers {
   struct Entry;
 
  public:
-  // `authenticator` and `clock` must outlive this.
-  Callers(const Authenticator& authenticator, Clock& clock, CallCapacity capacity);
+  // `authenticator`, `clock` and `audit` must outlive this. `audit` hears of each call that is
+  // refused or done; nullptr: nobody does.
+  Callers(const Authenticator& authenticator, Clock& clock, CallCapacity capacity,
+          AuditLog* audit = nullptr);
   ~Callers();
 
   // One admitted call. Its destructor gives the call's share back. To be destroyed before the
@@ -73,6 +76,12 @@ class Callers {
     // Checks one more need of the call, which is looked at again as those of Admit(). Errors: as
     // Authenticator::StillMay().
     absl::Status Require(Need need) const;
+    // For a call that may last for days: tells the audit log that it has begun. `claimed`: the
+    // client's own account of itself, if it gives one.
+    void Began(std::string claimed = "") const;
+    // The call has ended, or is about to. Tells the audit log, once. A ticket that goes without
+    // this is of a caller that has gone.
+    void Done(const absl::Status& status, const CallBytes& bytes = {}) const;
     // The key of the share that the call counts against: the caller's name; of a caller without
     // one, the connection.
     const std::string& key() const;
@@ -88,16 +97,17 @@ class Callers {
     Ticket(Callers& callers, std::shared_ptr<Entry> entry)
         : callers_(&callers), entry_(std::move(entry)) {}
     void Release();
+    AuditRecord Record(AuditRecord::Event event) const;
 
     Callers* callers_ = nullptr;
     std::shared_ptr<Entry> entry_;
   };
 
-  // Admits a call that has `needs` (none: any caller).
+  // Admits a call of `method` ("ReadVersion"; a constant) that has `needs` (none: any caller).
   // Errors: those of Authenticator::Authenticate() and Check();
   //         kResourceExhausted  the caller's share of `use` is taken.
-  absl::StatusOr<Ticket> Admit(const grpc::ServerContextBase& context, Needs needs, CallUse use,
-                               uint64_t cost = 1);
+  absl::StatusOr<Ticket> Admit(const grpc::ServerContextBase& context, const char* method,
+                               Needs needs, CallUse use, uint64_t cost = 1);
 
   // To be called after tokens or tables were read again. Ends the calls of callers that have lost
   // a right that the call needs. Logs how many, by caller, after `why`.
@@ -111,12 +121,16 @@ class Callers {
   uint64_t ReadPartBytes() const;
 
  private:
+  absl::StatusOr<Ticket> AdmitKnown(const grpc::ServerContextBase& context, const char* method,
+                                    const Principal& principal, const Needs& needs, CallUse use,
+                                    uint64_t cost);
   FairLimit& LimitOf(CallUse use);
   absl::Status TooMany(CallUse use, const Principal& principal, const std::string& key);
   void Remove(const std::shared_ptr<Entry>& entry);
 
   const Authenticator& authenticator_;
   Clock& clock_;
+  AuditLog* const audit_;
   const uint64_t read_data_bytes_;
   FairLimit sessions_;
   FairLimit read_bytes_;

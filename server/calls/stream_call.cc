@@ -89,12 +89,16 @@ class StreamCall final : public StreamReactor {
 
   // Called by the thread that has set `is_writing_`. False: the call has ended, and may be gone.
   bool Send(Step step) {
-    if (step.message) message_ = *std::move(step.message);
+    if (step.message) {
+      sent_bytes_ += step.message->Length();
+      message_ = *std::move(step.message);
+    }
     if (!step.end) {
       StartWrite(&message_);
       return true;
     }
     NoteCallDone(environment_, context_, method_, started_, *step.end);
+    ticket_.Done(*step.end, {.sent = sent_bytes_, .received = 0});
     const grpc::Status status = rpc::ToGrpc(*step.end);
     if (step.message) {
       StartWriteAndFinish(&message_, grpc::WriteOptions(), status);
@@ -147,6 +151,7 @@ class StreamCall final : public StreamReactor {
   bool is_writing_ ABSL_GUARDED_BY(mutex_) = false;
   std::optional<Step> next_ ABSL_GUARDED_BY(mutex_);  // that waits for the one on its way
   grpc::ByteBuffer message_;                          // on its way
+  uint64_t sent_bytes_ = 0;                           // of the thread that sends
 };
 
 }  // namespace
@@ -155,14 +160,15 @@ StreamReactor* StartStream(const ServiceEnvironment& environment,
                            const grpc::CallbackServerContext& context, const char* method,
                            Right right, uint64_t request_bytes, const MakeStreamSource& make) {
   auto* const call = new StreamCall(environment, context, method);
-  absl::StatusOr<Callers::Ticket> ticket =
-      AdmitCall(environment, context, AnyFile(right), CallUse::kRead, ReadCost(request_bytes));
+  absl::StatusOr<Callers::Ticket> ticket = AdmitCall(environment, context, method, AnyFile(right),
+                                                     CallUse::kRead, ReadCost(request_bytes));
   if (!ticket.ok()) {
     call->Refuse(ticket.status());
     return call;
   }
   auto source = make(*ticket);
   if (!source.ok()) {
+    ticket->Done(source.status());
     call->Refuse(source.status());
   } else {
     call->Begin(*std::move(ticket), *std::move(source));

@@ -70,6 +70,13 @@ StreamReactor* StartStream(const ServiceEnvironment& environment,
                            const grpc::CallbackServerContext& context, const char* method,
                            Right right, uint64_t request_bytes, const MakeStreamSource& make);
 
+// The version that a request names; 0: none.
+template <typename Request>
+int64_t VersionOf(const Request& request) {
+  if constexpr (requires { int64_t{request.version()}; }) return request.version();
+  return 0;
+}
+
 // The same for a request that comes as bytes: `right` to the file that it names. `make` gets the
 // parsed request and the principal.
 template <typename Request, typename Make>
@@ -81,7 +88,10 @@ StreamReactor* StartStream(const ServiceEnvironment& environment,
       [&](const Callers::Ticket& ticket) -> absl::StatusOr<std::unique_ptr<StreamSource>> {
         auto request = ParseMessage<Request>(bytes);
         if (!request.ok()) return request.status();
-        if (absl::Status may = ticket.Require({right, request->name()}); !may.ok()) return may;
+        if (absl::Status may = ticket.Require({right, request->name(), VersionOf(*request)});
+            !may.ok()) {
+          return may;
+        }
         return make(*std::move(request), ticket.principal());
       });
 }

@@ -13,21 +13,9 @@
 namespace h5mirror::server {
 namespace {
 
-std::string_view NameOf(Principal::Issuer issuer) {
-  switch (issuer) {
-    case Principal::Issuer::kNone:
-      return "";
-    case Principal::Issuer::kToken:
-      return "token";
-    case Principal::Issuer::kUnix:
-      return "unix";
-  }
-  return "";
-}
-
 AccessSubject SubjectOf(const Principal& principal) {
   static const std::vector<std::string> kNoGroups;
-  return {principal.name, NameOf(principal.issuer),
+  return {principal.name, IssuerName(principal.issuer),
           principal.user == nullptr ? kNoGroups : principal.user->groups};
 }
 
@@ -62,6 +50,18 @@ absl::Status Lacks(const Principal& principal, Rights rights, std::string_view f
 }
 
 }  // namespace
+
+std::string_view IssuerName(Principal::Issuer issuer) {
+  switch (issuer) {
+    case Principal::Issuer::kNone:
+      return "";
+    case Principal::Issuer::kToken:
+      return "token";
+    case Principal::Issuer::kUnix:
+      return "unix";
+  }
+  return "";
+}
 
 std::string CallerName(const Principal& principal) {
   switch (principal.issuer) {
@@ -175,6 +175,10 @@ absl::StatusOr<Principal> Authenticator::AuthenticateToken(std::string_view auth
 }
 
 absl::StatusOr<Principal> Authenticator::AuthenticateUser(uid_t uid) const {
+  if (uid == kNamelessUid) {
+    return absl::UnauthenticatedError(
+        "your uid has no name on the server's host: use a token, or another user");
+  }
   UnixUsers::Found user = users_.Find(uid);
   if (absl::IsNotFound(user.status())) return absl::UnauthenticatedError(user.status().message());
   H5M_RETURN_IF_ERROR(user.status());

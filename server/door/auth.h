@@ -45,17 +45,23 @@ struct Principal {
   std::optional<Peer> peer = std::nullopt;            // of a call that came over the network
 };
 
+// "token", "unix"; "" without one.
+std::string_view IssuerName(Principal::Issuer issuer);
+
 // For messages and the log: `token "node7"`, `user "anna"`, "a caller without a name".
 std::string CallerName(const Principal& principal);
 
 // One right that a call needs.
 struct Need {
   Right right;
-  std::string file;  // empty: to any file
+  std::string file;     // empty: to any file
+  int64_t version = 0;  // that is named, for the audit log; no part of the check
 };
 using Needs = std::vector<Need>;
 inline Needs AnyFile(Right right) { return {Need{right, ""}}; }
-inline Needs OneFile(Right right, std::string file) { return {Need{right, std::move(file)}}; }
+inline Needs OneFile(Right right, std::string file, int64_t version = 0) {
+  return {Need{right, std::move(file), version}};
+}
 
 // Where a call came from.
 struct CallerOrigin {

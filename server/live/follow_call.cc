@@ -98,6 +98,7 @@ struct FollowCall::State {
     }
     ++next_message;
     buffer = std::move(**message);
+    sent_bytes += buffer.Length();
     FollowCall* writer;
     {
       absl::MutexLock lock(&mutex);
@@ -189,6 +190,7 @@ struct FollowCall::State {
     environment.table.EndCall(request.name(), pin_id);
     environment.service.metrics.RequestDone("FollowFile", status.code(),
                                             environment.service.clock.Monotonic() - started);
+    finished->ticket_.Done(status, {.sent = sent_bytes, .received = 0});
     finished->Finish(rpc::ToGrpc(status));
   }
 
@@ -208,6 +210,7 @@ struct FollowCall::State {
   std::shared_ptr<CutMessages> messages;  // null: nothing is being sent
   size_t next_message = 0;
   grpc::ByteBuffer buffer;
+  uint64_t sent_bytes = 0;
 
   absl::Mutex mutex;
   FollowCall* call ABSL_GUARDED_BY(mutex) = nullptr;  // null: finished

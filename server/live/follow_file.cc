@@ -37,12 +37,15 @@ grpc::ServerWriteReactor<grpc::ByteBuffer>* SnapshotsService::FollowFile(
   const std::string name = request.ok() ? request->name() : "";
   auto* const call = new FollowCall({environment_, publisher_, table_, workers_},
                                     request.ok() ? *std::move(request) : v1::FollowFileRequest());
-  auto ticket = AdmitCall(environment_, *context, OneFile(Right::kRead, name), CallUse::kFollow);
+  auto ticket = AdmitCall(environment_, *context, "FollowFile", OneFile(Right::kRead, name),
+                          CallUse::kFollow);
   if (!ticket.ok()) {
     call->Refuse(ticket.status());
   } else if (!checked.ok()) {
+    ticket->Done(checked);
     call->Refuse(checked);
   } else {
+    ticket->Began();
     call->Begin(*std::move(ticket));
   }
   return call;

@@ -117,9 +117,12 @@ grpc::ServerUnaryReactor* SnapshotsService::CloseSnapshot(grpc::CallbackServerCo
     call->Finish(rpc::ToGrpc(status));
   };
   // Its share is given back at once: a close is short, and frees what others may want.
-  const absl::Status admitted =
-      AdmitCall(environment_, *context, OneFile(Right::kRead, request->name()), CallUse::kWait)
-          .status();
+  const absl::Status admitted = [&] {
+    const auto ticket = AdmitCall(environment_, *context, "CloseSnapshot",
+                                  OneFile(Right::kRead, request->name()), CallUse::kWait);
+    if (ticket.ok()) ticket->Done(absl::OkStatus());
+    return ticket.status();
+  }();
   if (!admitted.ok()) {
     NoteRefused(environment_, *context, "CloseSnapshot", start, admitted);
     call->Finish(rpc::ToGrpc(admitted));

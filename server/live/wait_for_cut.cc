@@ -64,6 +64,7 @@ class SnapshotsService::WaitCall final : public grpc::ServerUnaryReactor {
       const ServiceEnvironment& environment = self->service.environment_;
       environment.metrics.RequestDone("WaitForCut", status.code(),
                                       environment.clock.Monotonic() - self->started);
+      call->ticket_.Done(status);
       call->Finish(rpc::ToGrpc(status));
     }
 
@@ -147,14 +148,15 @@ grpc::ServerUnaryReactor* SnapshotsService::WaitForCut(grpc::CallbackServerConte
                                                        const v1::WaitForCutRequest* request,
                                                        v1::WaitForCutResponse* response) {
   auto* const call = new WaitCall(*this, *request, response);
-  auto ticket =
-      AdmitCall(environment_, *context, OneFile(Right::kRead, request->name()), CallUse::kWait);
+  auto ticket = AdmitCall(environment_, *context, "WaitForCut",
+                          OneFile(Right::kRead, request->name()), CallUse::kWait);
   absl::Status checked = ticket.status();
   checked.Update(store::CheckName(request->name()));
   if (checked.ok()) {
     call->Begin(*std::move(ticket),
                 std::clamp(FromProto(request->timeout()), absl::ZeroDuration(), kTimeoutMax));
   } else {
+    if (ticket.ok()) ticket->Done(checked);
     call->Refuse(checked);
   }
   return call;

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/status_macros.h"
 #include "grpc/grpc.h"
 #include "rpc/frame_codec.h"
 #include "rpc/status.h"
@@ -88,7 +89,8 @@ void MirrorStream::OnStarted() {
 }
 
 absl::StatusOr<Callers::Ticket> MirrorStream::Admit() const {
-  auto ticket = service_.callers_.Admit(context_, AnyFile(Right::kWrite), CallUse::kSession);
+  auto ticket =
+      service_.callers_.Admit(context_, "MirrorFile", AnyFile(Right::kWrite), CallUse::kSession);
   if (absl::IsUnauthenticated(ticket.status())) {
     service_.environment_.metrics.AuthenticationFailed();
   }
@@ -100,6 +102,12 @@ absl::StatusOr<Callers::Ticket> MirrorStream::Admit() const {
   return ticket;
 }
 
+absl::Status MirrorStream::Require(const Need& need, std::string claimed) {
+  H5M_RETURN_IF_ERROR(ticket_.Require(need));
+  ticket_.Began(std::move(claimed));
+  return absl::OkStatus();
+}
+
 void MirrorStream::OnRead(bool ok) {
   if (!ok) {
     // Either the client has half-closed, or the stream broke: gRPC tells the two apart.
@@ -108,6 +116,7 @@ void MirrorStream::OnRead(bool ok) {
   }
   grpc::ByteBuffer message;
   message.Swap(&incoming_);
+  received_bytes_ += message.Length();
   HandleMessage(message);
 }
 
@@ -191,6 +200,7 @@ void MirrorStream::Finish(const absl::Status& status) {
   absl::MutexLock lock(&mutex_);
   if (closed_ || final_status_.has_value()) return;
   final_status_ = rpc::ToGrpc(status);
+  ticket_.Done(status, {.sent = 0, .received = received_bytes_});
   StartNext();
 }
 

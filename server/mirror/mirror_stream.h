@@ -28,7 +28,7 @@ class MirrorStream final : public SessionOutput {
 
   void Send(v1::MirrorFileResponse response) override;
   void Finish(const absl::Status& status) override;
-  absl::Status Require(const Need& need) override { return ticket_.Require(need); }
+  absl::Status Require(const Need& need, std::string claimed) override;
 
  private:
   enum class Operation { kRequest, kRead, kWrite, kFinish, kDone };
@@ -65,6 +65,7 @@ class MirrorStream final : public SessionOutput {
   grpc::ByteBuffer incoming_;
   std::shared_ptr<Session> session_;  // set once, on the queue's thread
   bool paused_ = false;               // queue's thread only
+  std::atomic<uint64_t> received_bytes_{0};
   Tag request_tag_{this, Operation::kRequest};
   Tag read_tag_{this, Operation::kRead};
   Tag write_tag_{this, Operation::kWrite};

@@ -41,6 +41,12 @@ LeaseHolder MakeHolder(const v1::OpenSession& open, const store::SessionId& sess
   return holder;
 }
 
+// For the audit log.
+std::string AccountOf(const v1::Writer& writer) {
+  return StrCat(writer.claimed_user(), "@", writer.host(), " ", writer.program(), " ",
+                writer.pid());
+}
+
 }  // namespace
 
 class Session::InHand {
@@ -273,13 +279,14 @@ absl::Status Session::Refuse(v1::SessionOpened opened, v1::Relation relation, st
   return absl::FailedPreconditionError(std::move(state));
 }
 
-absl::Status Session::Require(const Need& need) {
+absl::Status Session::Require(const Need& need, std::string claimed) {
   SessionOutput* output;
   {
     absl::MutexLock lock(&mutex_);
     output = output_;
   }
-  return output == nullptr ? absl::CancelledError("the stream is gone") : output->Require(need);
+  if (output == nullptr) return absl::CancelledError("the stream is gone");
+  return output->Require(need, std::move(claimed));
 }
 
 SessionMemory::Key Session::MemoryKey() const {
@@ -308,7 +315,7 @@ absl::Status Session::Open(const v1::OpenSession& open) {
   }
   name_ = open.name();
   // Before all that tells of the file, or changes what is known of it.
-  H5M_RETURN_IF_ERROR(Require({Right::kWrite, name_}));
+  H5M_RETURN_IF_ERROR(Require({Right::kWrite, name_}, AccountOf(open.writer())));
   // Before it takes the lease: from the very stream that it is a copy of, as like as not.
   if (open.stream() != 0 && !environment_.memory.IsNextStream(MemoryKey(), open.stream())) {
     return absl::AbortedError(StrCat(name_, ": stream ", open.stream(), " of session ",

@@ -42,8 +42,9 @@ class SessionOutput {
   // Ends the stream with `status`, behind all answers. The first call counts.
   virtual void Finish(const absl::Status& status) = 0;
   // Checks a right that the session needs, also later, when rights change. Without the session's
-  // lock. Errors: as Authenticator::Check().
-  virtual absl::Status Require(const Need& need) = 0;
+  // lock. `claimed`: the client's own account of itself, for the audit log. Errors: as
+  // Authenticator::Check().
+  virtual absl::Status Require(const Need& need, std::string claimed) = 0;
 };
 
 class HistoryPruner;
@@ -132,7 +133,7 @@ class Session : public std::enable_shared_from_this<Session> {
   absl::StatusOr<std::shared_ptr<store::File>> FindFile(const v1::OpenSession& open);
   absl::Status FollowRename(const v1::OpenSession& open, const LeaseHolder& holder,
                             std::optional<LeaseHolder>* writer);
-  absl::Status Require(const Need& need);
+  absl::Status Require(const Need& need, std::string claimed);
   Rights RightsTo(const std::string& name) const;
   SessionMemory::Key MemoryKey() const;
   // Sends `opened` with DIVERGED or BUSY and returns the status that ends the stream.

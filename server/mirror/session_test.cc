@@ -25,7 +25,9 @@ class Client final : public SessionOutput {
   void Finish(const absl::Status& status) override {
     if (!end_.has_value()) end_ = status;
   }
-  absl::Status Require(const Need& /*need*/) override { return absl::OkStatus(); }
+  absl::Status Require(const Need& /*need*/, std::string /*claimed*/) override {
+    return absl::OkStatus();
+  }
 
   // `schedule_` holds more of what it asks for.
   void Open(v1::Intent intent, int64_t base_cut = 0, const std::string& name = "x.h5") {

@@ -242,6 +242,7 @@ struct VersionsService::CommitCall::State {
     file.reset();
     if (status.ok()) *response = answer;
     NoteCallDone(environment, context, "CommitVersion", started, status);
+    ended->ticket_.Done(status);
     ended->Finish(rpc::ToGrpc(status));
   }
 
@@ -307,8 +308,8 @@ grpc::ServerUnaryReactor* VersionsService::CommitVersion(grpc::CallbackServerCon
                                                          v1::CommitVersionResponse* response) {
   const absl::Duration start = environment_.clock.Monotonic();
   auto* const call = new CommitCall(*this, *context, *request, response);
-  auto ticket =
-      AdmitCall(environment_, *context, OneFile(Right::kWrite, request->name()), CallUse::kWait);
+  auto ticket = AdmitCall(environment_, *context, "CommitVersion",
+                          OneFile(Right::kWrite, request->name()), CallUse::kWait);
   if (ticket.ok()) {
     call->Begin(*std::move(ticket));
   } else {

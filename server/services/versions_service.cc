@@ -93,8 +93,8 @@ absl::Status VersionsService::List(const v1::ListVersionsRequest& request,
 grpc::Status VersionsService::GetVersion(grpc::ServerContext* context,
                                          const v1::GetVersionRequest* request,
                                          v1::GetVersionResponse* response) {
-  return RunCall(environment_, *context, "GetVersion", OneFile(Right::kRead, request->name()),
-                 [&](const Principal&) {
+  return RunCall(environment_, *context, "GetVersion",
+                 OneFile(Right::kRead, request->name(), request->version()), [&](const Principal&) {
                    H5M_RETURN_IF_ERROR(CheckVersion(request->version()));
                    H5M_ASSIGN_OR_RETURN(const auto file, OpenToRead(request->name()));
                    H5M_ASSIGN_OR_RETURN(const store::VersionInfo version,
@@ -133,7 +133,8 @@ absl::Status VersionsService::Find(const v1::FindVersionRequest& request,
 grpc::Status VersionsService::TagVersion(grpc::ServerContext* context,
                                          const v1::TagVersionRequest* request,
                                          v1::TagVersionResponse* response) {
-  return RunCall(environment_, *context, "TagVersion", OneFile(Right::kWrite, request->name()),
+  return RunCall(environment_, *context, "TagVersion",
+                 OneFile(Right::kWrite, request->name(), request->version()),
                  [&](const Principal& principal) { return Tag(principal, *request, *response); });
 }
 
@@ -175,7 +176,8 @@ grpc::Status VersionsService::RollbackVersion(grpc::ServerContext* context,
                                               const v1::RollbackVersionRequest* request,
                                               v1::RollbackVersionResponse* response) {
   return RunCall(environment_, *context, "RollbackVersion",
-                 OneFile(Right::kRestore, request->name()), [&](const Principal& principal) {
+                 OneFile(Right::kRestore, request->name(), request->version()),
+                 [&](const Principal& principal) {
                    return Rollback(*context, principal, *request, *response);
                  });
 }

@@ -79,7 +79,8 @@ struct Config {
   std::filesystem::path tokens_file;
   std::string metrics_listen;  // HOST:PORT; empty: no metrics
   std::string log_level = "info";
-  std::filesystem::path log_file;  // empty: stderr, the journal under systemd
+  std::filesystem::path log_file;   // empty: stderr, the journal under systemd
+  std::filesystem::path audit_log;  // empty: none is kept
 
   bool HasTls() const { return !tls_cert.empty(); }
   bool HasTokens() const { return !tokens_file.empty(); }

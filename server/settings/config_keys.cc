@@ -162,6 +162,9 @@ std::vector<ConfigKey> MakeKeys() {
       {"log_level", "LEVEL", "debug, info, warn or error.", LogLevel(&Config::log_level)},
       {"log_file", "FILE", "Log to this file (reopened on SIGHUP) instead of stderr.",
        Path(&Config::log_file)},
+      {"audit_log", "FILE",
+       "Append a JSON line for each call to this file (reopened on SIGHUP); \"-\": to stdout.",
+       Path(&Config::audit_log)},
   };
 }
 

@@ -41,7 +41,9 @@ class ServerCall final : public server::SessionOutput,
   // SessionOutput.
   void Send(v1::MirrorFileResponse response) override;
   void Finish(const absl::Status& status) override;
-  absl::Status Require(const server::Need& /*need*/) override { return absl::OkStatus(); }
+  absl::Status Require(const server::Need& /*need*/, std::string /*claimed*/) override {
+    return absl::OkStatus();
+  }
 
  private:
   ServerCall(Server& server, Answers answers);
