@@ -1,4 +1,4 @@
-"""Flushes for programs that compute for long and make no HDF5 calls meanwhile."""
+"""Flushes for programs that do not flush, from a thread beside them."""
 
 import atexit
 import contextlib
@@ -18,6 +18,7 @@ from h5py._objects import phil
 from . import _hdf5
 from ._control import fill_api
 from ._driver import set_fapl
+from ._turn import turn
 
 _log = logging.getLogger("h5mirror")
 
@@ -27,8 +28,8 @@ _INTERVAL_MIN, _INTERVAL_MAX = 0.01, 24 * 3600.0
 # use, at most so many seconds come: on a busy machine a flush of a millisecond may wait for seconds.
 _REST = 20
 _REST_OF_WAITS_MAX = 2.0
-# Seconds between two tries at h5py's lock. A blocking wait would not hear that the helper is to end, and a helper that
-# got the lock while the interpreter ends would never give it back.
+# Seconds between two tries at h5py's lock, where the main thread does not stand aside earlier. A blocking wait would not
+# hear that the helper is to end, and a helper that got the lock while the interpreter ends would never give it back.
 _POLL = 0.001
 # Bytes of the disk that are left to the program: a flush that fails half-way leaves HDF5 unable to close the file.
 _ROOM = 256 << 20
@@ -98,9 +99,12 @@ def ticks(interval: float | timedelta = 0.1) -> Ticks:
     file that did not change since its newest cut gets none.
 
     It flushes under h5py's lock, so between two calls: never within one, an iteration (`visit`) or a callback. Python
-    code runs meanwhile; h5py calls of other threads wait. After a flush there is none for twenty times the CPU time that
-    it took. A flush waits for no server that is there, and none is made with less than 256 MiB of the disk left. An error
-    of a flush never reaches the program: the logger "h5mirror" tells it once, and the file gets no more ticks.
+    code runs meanwhile; h5py calls of other threads wait. A main thread that calls h5py without a pause stands aside
+    between two calls; another thread that does so may keep a tick waiting for long.
+
+    After a flush there is none for twenty times the CPU time that it took. A flush waits for no server that is there, and
+    none is made with less than 256 MiB of the disk left. An error of a flush never reaches the program: the logger
+    "h5mirror" tells it once, and the file gets no more ticks.
 
     It ends with the interpreter. It is not in processes that this one forks; they may begin their own, which leaves the
     inherited files alone.
@@ -155,9 +159,8 @@ class _Helper(threading.Thread):
 
     def _tick(self, told: list[str]) -> float:
         """Flushes what changed. How many seconds there is to be no flush."""
-        while not self._begin_flush():
-            if self._ended.wait(_POLL):
-                return 0.0
+        if not self._await_turn():
+            return 0.0
         try:
             with _hdf5.quiet_errors():
                 return self._flush_all(told)
@@ -165,6 +168,20 @@ class _Helper(threading.Thread):
             phil.release()
             _no_fork.release()
             self._flushes = False
+
+    def _await_turn(self) -> bool:
+        """Takes the locks; False: it is to end."""
+        aside = False
+        while not self._ended.is_set():
+            begun = self._begin_flush()
+            if begun or aside:
+                turn.tried(begun)
+            if begun:
+                return True
+            turn.ask()
+            aside = turn.wait(_POLL)
+        turn.tried(False)
+        return False
 
     def _begin_flush(self) -> bool:
         self._flushes = True  # Before: end() must not miss it.
@@ -236,8 +253,8 @@ class _Owners:
         if not cls._hooked:
             cls._hooked = True
             atexit.register(cls.end_all)
-            os.register_at_fork(before=_no_fork.acquire, after_in_parent=_no_fork.release,
-                                after_in_child=cls.after_fork)
+            os.register_at_fork(before=cls.before_fork, after_in_parent=cls.after_fork,
+                                after_in_child=cls.after_fork_in_child)
         cls._all.add(owner)
 
     @classmethod
@@ -250,8 +267,19 @@ class _Owners:
             owner.stop()
 
     @classmethod
+    def before_fork(cls) -> None:
+        _no_fork.acquire()
+        turn.forking = True  # No helper could tell the main thread to go on.
+
+    @classmethod
     def after_fork(cls) -> None:
+        turn.forking = False
         _no_fork.release()
+
+    @classmethod
+    def after_fork_in_child(cls) -> None:
+        turn.reset()
+        cls.after_fork()
         for owner in list(cls._all):
             owner._forget()
         cls._all.clear()
