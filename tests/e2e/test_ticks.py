@@ -58,6 +58,39 @@ def test_a_program_that_computes_is_followed(package):
     writer.kill()
 
 
+# What a program calls again and again: e takes long within HDF5, where no other thread runs.
+CALLS = {
+    "short reads": "d[0:1, 0]",
+    "long reads": "e[...]",
+    "writes": "d[50] = 1",
+    "low-level reads": "e.id.read(h5py.h5s.ALL, h5py.h5s.ALL, out)",
+}
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_a_program_that_calls_h5py_without_a_pause_is_followed(package, call):
+    """It looks at a byte of its memory between two calls, so that it gives up the interpreter nowhere else."""
+    seen = package.site.work / "seen"
+    seen.write_bytes(bytes(1))
+    writer = package.start(COMPUTES + """
+    import mmap
+    e = f.create_dataset("e", (1000, 1000), "i4", chunks=(250, 250), compression="gzip")
+    e[...] = np.arange(1000000).reshape(e.shape)
+    out = np.empty(e.shape, "i4")
+    with h5mirror.ticks(0.1), open("seen", "rb") as file, mmap.mmap(file.fileno(), 1, prot=mmap.PROT_READ) as seen:
+        for n in range(3):
+            d[n] = n + 1
+            while seen[0] <= n: """ + CALLS[call] + """
+    f.close()
+    """)
+    for row in range(3):
+        wait_until(lambda: cut_of(package.site) > 0 and followed(package, row), f"row {row} is not seen")
+        with open(seen, "r+b") as file:
+            file.write(bytes([row + 1]))
+    assert writer.wait().code == 0, writer.err()
+    package.site.assert_mirrored("run.h5")
+
+
 def test_a_file_that_does_not_change_gets_no_cuts(package):
     """Nor one that is only read; each change gets one."""
     writer = package.start(COMPUTES + """
@@ -68,7 +101,7 @@ def test_a_file_that_does_not_change_gets_no_cuts(package):
         for line in sys.stdin:
             if line.strip() == "write": d[0] = len(flushes)
             before = len(flushes)
-            while len(flushes) < before + 2: d[0:1, 0]; time.sleep(0.01)
+            while len(flushes) < before + 2: d[0:1, 0]
             print("done", flush=True)
     f.close()
     """, talks=True)
