@@ -1,6 +1,7 @@
 """h5py's own suite: under the plugin the same tests pass and fail as in a plain run, also with metadata=memory.
 
-With mode=remote those fail besides that touch the local path themselves, and no others.
+With mode=remote those fail besides that touch the local path themselves, and no others. With `./dev test --all` the
+suite runs with the connector too.
 """
 
 import xml.etree.ElementTree as xml
@@ -15,6 +16,8 @@ from harness.site import Site
 
 # test_h5pl wants HDF5_PLUGIN_PATH to be unset: what it says is about the variable, not the plugin.
 ABOUT_THE_PLUGIN_PATH = "test_h5pl"
+
+CONNECTORS = {"connector": "h5mirror", "ticks": "h5mirror tick=100ms;drivers=all"}
 
 FILE = "test_file.{}::test_{}".format
 # There is no local file with mode=remote. These look for one, rename, copy or remove it, write it by open() or by
@@ -131,6 +134,30 @@ def test_with_no_local_files_only_those_fail_that_touch_them(tmp_path, version):
         names = [row["name"] for row in site.json("ls")["files"]]
         print(f"{len(names)} files were on the server")
         assert len(names) > 200, "the suite was not remote"
+        for name in names[::25]:
+            site.cli("verify", name).ok()
+    finally:
+        site.close()
+
+
+@pytest.mark.limit(1300)
+@pytest.mark.parametrize("version", H5PY_VERSIONS)
+def test_with_the_connector_the_same_tests_pass_and_fail(tmp_path, version):
+    """Without ticks, and with them and all drivers mirrored."""
+    if not paths.TEST_ALL:
+        pytest.skip("one of the long tests: ./dev test --all")
+    site = Site(tmp_path, h5py=version)
+    assert site.python.exists(), f"no environment with h5py {version}; ./dev setup makes it"
+    try:
+        site.server.start()
+        plain = run_suite(site, site.plain_env(), "plain")
+        for label, connector in CONNECTORS.items():
+            before = len(site.json("ls")["files"])
+            other = run_suite(site, site.env(site.config(root=None), HDF5_VOL_CONNECTOR=connector), label)
+            assert_as_plainly(plain, other, f"with HDF5_VOL_CONNECTOR={connector}")
+            names = [row["name"] for row in site.json("ls")["files"]]
+            print(f"{len(names) - before} files were mirrored")
+            assert len(names) > before + 200, f"{label}: the suite was not mirrored"
         for name in names[::25]:
             site.cli("verify", name).ok()
     finally:
