@@ -100,9 +100,7 @@ void Reload(const Config& config, const std::filesystem::path& config_file, Mirr
   if (const absl::Status status = ReopenLog(config); !status.ok()) {
     spdlog::error("reload: {}", status.ToString());
   }
-  if (const absl::Status status = server.ReopenAudit(); !status.ok()) {
-    spdlog::error("reload: the old audit log is written on: {}", status.ToString());
-  }
+  server.ReopenAudit();
   const absl::Status certificate = server.ReloadCertificate();
   const absl::Status tokens = server.ReloadTokens();
   if (!tokens.ok()) {

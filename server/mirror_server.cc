@@ -216,8 +216,8 @@ absl::Status MirrorServer::ReloadRules(std::vector<AccessRule> rules) {
   return absl::OkStatus();
 }
 
-absl::Status MirrorServer::ReopenAudit() {
-  return shared_.audit == nullptr ? absl::OkStatus() : shared_.audit->Reopen();
+void MirrorServer::ReopenAudit() {
+  if (shared_.audit != nullptr) shared_.audit->Reopen();
 }
 
 absl::Status MirrorServer::ReloadCertificate() {

@@ -59,8 +59,8 @@ class MirrorServer {
   // The [[access]] tables from now on. Ends the sessions and calls that they do not allow.
   // kFailedPrecondition: there are none any more, and the tables stay as they were.
   absl::Status ReloadRules(std::vector<AccessRule> rules);
-  // Opens the audit log again, after it was renamed. Errors: as AuditLog::Reopen().
-  absl::Status ReopenAudit();
+  // Opens the audit log again, after it was renamed.
+  void ReopenAudit();
   // Looks for a renewed certificate now. (The server does so once a minute.) Errors: as
   // ServerCertificate::Reload().
   absl::Status ReloadCertificate();

@@ -7,10 +7,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <thread>
 #include <utility>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/memory/memory.h"
+#include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
+#include "base/owned_fd.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "nlohmann/json.hpp"
@@ -23,11 +27,17 @@ using Json = nlohmann::ordered_json;
 
 constexpr absl::Duration kTellEvery = absl::Minutes(1);
 
+std::string Cut(std::string_view text) {
+  if (text.size() <= kTextMax) return std::string(text);
+  return StrCat(text.substr(0, kTextMax), "...");
+}
+
 Json FilesOf(const Needs& needs) {
   Json files = Json::array();
   for (const Need& need : needs) {
-    if (need.file.empty()) continue;
-    Json file{{"name", need.file}, {"right", NameOf(need.right)}};
+    const std::string& name = need.file.empty() ? need.shown : need.file;
+    if (name.empty()) continue;
+    Json file{{"name", Cut(name)}, {"right", NameOf(need.right)}};
     if (need.version != 0) file["version"] = need.version;
     files.push_back(std::move(file));
   }
@@ -35,9 +45,10 @@ Json FilesOf(const Needs& needs) {
 }
 
 absl::StatusOr<OwnedFd> OpenToAppend(const std::filesystem::path& path) {
+  // Without O_NONBLOCK a pipe that nobody reads would never be open.
+  constexpr int kFlags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
   OwnedFd fd(path == "-" ? fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0)
-                         : open(path.c_str(),
-                                O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0640));
+                         : open(path.c_str(), kFlags, 0640));
   if (fd.valid()) return fd;
   return absl::InvalidArgumentError(
       StrCat("audit_log = \"", path.string(), "\": cannot append to it: ", strerror(errno)));
@@ -57,7 +68,7 @@ std::string FormatAuditRecord(const AuditRecord& record) {
   line["user"] = record.caller == nullptr ? "" : record.caller->name;
   line["issuer"] =
       record.caller == nullptr ? std::string_view() : IssuerName(record.caller->issuer);
-  if (!record.claimed.empty()) line["claimed"] = record.claimed;
+  if (!record.claimed.empty()) line["claimed"] = Cut(record.claimed);
   line["peer"] = record.peer;
   if (record.uid && *record.uid != kNamelessUid) line["uid"] = *record.uid;
   line["method"] = record.method;
@@ -66,89 +77,137 @@ std::string FormatAuditRecord(const AuditRecord& record) {
   line["bytes_sent"] = record.bytes.sent;
   line["bytes_received"] = record.bytes.received;
   line["status"] = absl::StatusCodeToString(record.status.code());
-  if (!record.status.ok()) line["message"] = std::string(record.status.message());
+  if (!record.status.ok()) line["message"] = Cut(ToStd(record.status.message()));
   line["seconds"] = absl::ToDoubleSeconds(record.took);
   return Dump(line);
 }
 
-absl::StatusOr<std::unique_ptr<AuditLog>> AuditLog::Open(const std::filesystem::path& path) {
-  auto log = absl::WrapUnique(new AuditLog(path));
-  H5M_RETURN_IF_ERROR(log->Reopen());
-  log->thread_ = std::thread([raw = log.get()] {
-    pthread_setname_np(pthread_self(), "h5m-audit");
-    raw->Run();
-  });
-  return log;
-}
+struct AuditLog::State {
+  explicit State(std::filesystem::path its_path) : path(std::move(its_path)) {}
 
-AuditLog::~AuditLog() {
-  {
-    absl::MutexLock lock(&mutex_);
-    ends_ = true;
-  }
-  if (thread_.joinable()) thread_.join();
-}
+  // The thread.
+  void Run();
+  bool HasNews() const ABSL_SHARED_LOCKS_REQUIRED(mutex) { return ends || !queue.empty(); }
+  void Reopen();
+  // Returns how many lines of `text` were not written, and in `error` why.
+  uint64_t Append(std::string_view text, int& error);
+  void Lose(uint64_t lines, int error) ABSL_LOCKS_EXCLUDED(mutex);
 
-absl::Status AuditLog::Reopen() {
-  H5M_ASSIGN_OR_RETURN(OwnedFd fd, OpenToAppend(path_));
-  absl::MutexLock lock(&mutex_);
-  fd_ = std::make_shared<const OwnedFd>(std::move(fd));
-  return absl::OkStatus();
-}
+  const std::filesystem::path path;
+  OwnedFd fd;           // the thread's own, as is_cut
+  bool is_cut = false;  // A part of a line is at the end of the file.
 
-void AuditLog::Write(const AuditRecord& record) {
-  const std::string line = FormatAuditRecord(record) + "\n";
-  absl::MutexLock lock(&mutex_);
-  if (queue_.size() + line.size() <= kQueueMax) {
-    queue_ += line;
-  } else {
-    ++lost_;
-  }
-}
+  absl::Mutex mutex;
+  std::string queue ABSL_GUARDED_BY(mutex);  // whole lines
+  bool reopens ABSL_GUARDED_BY(mutex) = false;
+  bool ends ABSL_GUARDED_BY(mutex) = false;
+  bool has_ended ABSL_GUARDED_BY(mutex) = false;
+  uint64_t lost ABSL_GUARDED_BY(mutex) = 0;
+  absl::Time told ABSL_GUARDED_BY(mutex) = absl::InfinitePast();
+};
 
-void AuditLog::Run() {
+void AuditLog::State::Run() {
   for (;;) {
     std::string text;
-    std::shared_ptr<const OwnedFd> fd;
+    bool reopens_now = false;
     {
-      absl::MutexLock lock(&mutex_);
-      mutex_.Await(absl::Condition(this, &AuditLog::HasNews));
-      if (queue_.empty()) return;  // It ends.
-      text.swap(queue_);
-      fd = fd_;
+      absl::MutexLock lock(&mutex);
+      mutex.Await(absl::Condition(this, &State::HasNews));
+      has_ended = queue.empty();
+      if (has_ended) return;
+      text.swap(queue);
+      reopens_now = std::exchange(reopens, false);
     }
+    if (reopens_now) Reopen();
     int error = 0;
-    lost_ += Append(fd->get(), text, error);
-    TellLost(error);
+    const uint64_t lines = Append(text, error);
+    if (lines > 0) Lose(lines, error);
   }
 }
 
-uint64_t AuditLog::Append(int fd, std::string_view text, int& error) {
-  bool is_cut = false;  // A part of a line is in the file.
+void AuditLog::State::Reopen() {
+  absl::StatusOr<OwnedFd> opened = OpenToAppend(path);
+  if (!opened.ok()) {
+    spdlog::error("reload: the old audit log is written on: {}", ToStd(opened.status().message()));
+    return;
+  }
+  fd = *std::move(opened);
+  is_cut = false;
+}
+
+uint64_t AuditLog::State::Append(std::string_view text, int& error) {
+  std::string whole;
+  if (is_cut) {
+    // An own line for what comes after the part of one.
+    whole = StrCat("\n", text);
+    text = whole;
+  }
+  const char* const begin = text.data();
   while (!text.empty()) {
-    const ssize_t written = write(fd, text.data(), text.size());
+    const ssize_t written = write(fd.get(), text.data(), text.size());
     if (written > 0) {
       text.remove_prefix(static_cast<size_t>(written));
-      is_cut = !text.empty() && text.data()[-1] != '\n';
     } else if (written < 0 && errno != EINTR) {
       error = errno;
       break;
     }
   }
-  if (text.empty()) return 0;
-  // What comes later begins on a line of its own.
-  if (is_cut && write(fd, "\n", 1) < 0) error = errno;
+  if (text.data() != begin) is_cut = text.data()[-1] != '\n';
   return static_cast<uint64_t>(std::count(text.begin(), text.end(), '\n'));
 }
 
-void AuditLog::TellLost(int error) {
-  const uint64_t lost = lost_;
-  const absl::Time now = absl::Now();
-  if (lost == told_lost_ || now - told_ < kTellEvery) return;
-  told_ = now;
-  told_lost_ = lost;
-  spdlog::error("audit_log {}: {} lines are lost since the start: {}", path_.string(), lost,
+void AuditLog::State::Lose(uint64_t lines, int error) {
+  uint64_t in_all;
+  {
+    absl::MutexLock lock(&mutex);
+    lost += lines;
+    in_all = lost;
+    if (absl::Now() - told < kTellEvery) return;
+    told = absl::Now();
+  }
+  spdlog::error("audit_log {}: {} lines are lost since the start: {}", path.string(), in_all,
                 error == 0 ? "they came faster than the disk takes them" : strerror(error));
+}
+
+absl::StatusOr<std::unique_ptr<AuditLog>> AuditLog::Open(const std::filesystem::path& path) {
+  auto state = std::make_shared<State>(path);
+  H5M_ASSIGN_OR_RETURN(state->fd, OpenToAppend(path));
+  std::thread([state] {
+    pthread_setname_np(pthread_self(), "h5m-audit");
+    state->Run();
+  }).detach();
+  return absl::WrapUnique(new AuditLog(std::move(state)));
+}
+
+AuditLog::~AuditLog() {
+  absl::MutexLock lock(&state_->mutex);
+  state_->ends = true;
+  if (!state_->mutex.AwaitWithTimeout(absl::Condition(&state_->has_ended), kEndMax)) {
+    spdlog::error("audit_log {}: the last lines are lost, as the disk does not take them",
+                  state_->path.string());
+  }
+}
+
+void AuditLog::Reopen() {
+  absl::MutexLock lock(&state_->mutex);
+  state_->reopens = true;
+}
+
+void AuditLog::Write(const AuditRecord& record) {
+  const std::string line = FormatAuditRecord(record) + "\n";
+  {
+    absl::MutexLock lock(&state_->mutex);
+    if (state_->queue.size() + line.size() <= kQueueMax) {
+      state_->queue += line;
+      return;
+    }
+  }
+  state_->Lose(1, 0);
+}
+
+uint64_t AuditLog::lost() const {
+  absl::MutexLock lock(&state_->mutex);
+  return state_->lost;
 }
 
 }  // namespace h5mirror::server

@@ -5,20 +5,16 @@
 
 #include <sys/types.h>
 
-#include <atomic>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <thread>
+#include <utility>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
-#include "base/owned_fd.h"
 #include "server/door/auth.h"
 
 namespace h5mirror::server {
@@ -47,7 +43,9 @@ struct AuditRecord {
   absl::Status status = {};           // kEnd
 };
 
-// The line, without its end. Bytes that are no UTF-8 are replaced.
+// The line, without its end. Bytes that are no UTF-8 are replaced. Texts of clients count to
+// kTextMax bytes each, with "..." behind: they are in the line before anybody has checked them.
+inline constexpr size_t kTextMax = 2048;
 std::string FormatAuditRecord(const AuditRecord& record);
 
 // Thread-safe. A thread of its own writes, so that a disk that hangs holds up no call.
@@ -56,35 +54,25 @@ class AuditLog {
   // Appends to `path`, which is made with mode 0640; "-": to standard output.
   // kInvalidArgument: that cannot be done.
   static absl::StatusOr<std::unique_ptr<AuditLog>> Open(const std::filesystem::path& path);
-  // Writes what is left.
+  // Writes what is left, for kEndMax at most.
   ~AuditLog();
+  static constexpr absl::Duration kEndMax = absl::Seconds(5);
 
-  // Opens the path again, after it was renamed. On an error the old file is written on.
-  absl::Status Reopen();
+  // The path is opened again before the next line: it was renamed. If that fails, the old file is
+  // written on, and the server's log says so.
+  void Reopen();
   // Appends a line, soon, without fsync. A line that cannot be written, or that finds kQueueMax
   // bytes before it, is lost, and counted; the log of the server tells of it once a minute. The
   // call goes on: a full disk under an audit log must stop no instrument.
   void Write(const AuditRecord& record);
   static constexpr size_t kQueueMax = 16 << 20;
-  uint64_t lost() const { return lost_; }
+  uint64_t lost() const;
 
  private:
-  explicit AuditLog(const std::filesystem::path& path) : path_(path) {}
-  void Run();
-  // Returns how many lines of `text` were not written, and in `error` why.
-  static uint64_t Append(int fd, std::string_view text, int& error);
-  void TellLost(int error);
-  bool HasNews() const ABSL_SHARED_LOCKS_REQUIRED(mutex_) { return ends_ || !queue_.empty(); }
+  struct State;
+  explicit AuditLog(std::shared_ptr<State> state) : state_(std::move(state)) {}
 
-  const std::filesystem::path path_;
-  absl::Mutex mutex_;
-  std::shared_ptr<const OwnedFd> fd_ ABSL_GUARDED_BY(mutex_);
-  std::string queue_ ABSL_GUARDED_BY(mutex_);  // whole lines
-  bool ends_ ABSL_GUARDED_BY(mutex_) = false;
-  std::atomic<uint64_t> lost_{0};
-  absl::Time told_ = absl::InfinitePast();  // the thread's own
-  uint64_t told_lost_ = 0;                  // the thread's own
-  std::thread thread_;
+  const std::shared_ptr<State> state_;  // the thread's too: it may outlive this
 };
 
 }  // namespace h5mirror::server

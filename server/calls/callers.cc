@@ -201,7 +201,9 @@ void Callers::Ticket::OnRevoke(std::function<void(const absl::Status&)> end) {
 
 void Callers::Ticket::Release() {
   if (entry_ == nullptr) return;
-  Done(absl::CancelledError("the caller has gone"));  // Nothing, where it was told before.
+  const absl::Status why = revoked();
+  // Nothing, where it was told before.
+  Done(why.ok() ? absl::CancelledError("the caller has gone") : why);
   const std::shared_ptr<Entry> entry = std::move(entry_);
   entry_ = nullptr;
   std::function<void(const absl::Status&)> end;  // Destroyed without the lock.
@@ -277,7 +279,11 @@ absl::StatusOr<Callers::Ticket> Callers::AdmitKnown(const grpc::ServerContextBas
   }
   Ticket ticket(*this, entry);
   // Tokens and tables may have been read again before EndRevoked() could find the call.
-  H5M_RETURN_IF_ERROR(authenticator_.StillMay(entry->principal, needs));
+  if (const absl::Status may = authenticator_.StillMay(entry->principal, needs); !may.ok()) {
+    absl::MutexLock lock(&entry->mutex);
+    entry->is_done = true;  // Admit() tells the audit log.
+    return may;
+  }
   return ticket;
 }
 
@@ -330,7 +336,8 @@ void Callers::EndRevoked(std::string_view why) {
     for (const std::shared_ptr<Entry>& entry : entries_) {
       if (entry->is_revoked) continue;
       absl::Status status = authenticator_.StillMay(entry->principal, entry->Needed());
-      if (status.ok()) continue;
+      // A name service that fails takes nothing from anybody.
+      if (status.ok() || absl::IsUnavailable(status)) continue;
       entry->revoked_at = clock_.Monotonic();
       auto& [count, last] = counts[CallerName(entry->principal)];
       ++count;

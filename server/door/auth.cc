@@ -13,6 +13,8 @@
 namespace h5mirror::server {
 namespace {
 
+constexpr size_t kNameShownMax = 4096;
+
 AccessSubject SubjectOf(const Principal& principal) {
   static const std::vector<std::string> kNoGroups;
   return {principal.name, IssuerName(principal.issuer),
@@ -42,10 +44,13 @@ absl::Status CheckAddress(const TokenEntry& token, const std::optional<Peer>& pe
              ": its operator has named other addresses"));
 }
 
+// Of a name that nobody has checked yet; of one that is too long, its beginning.
+std::string_view Short(std::string_view name) { return name.substr(0, kNameShownMax); }
+
 absl::Status Lacks(const Principal& principal, Rights rights, std::string_view file, Right right) {
   return absl::PermissionDeniedError(
       StrCat(CallerName(principal), " has the rights \"", rights.ToString(), "\"",
-             file.empty() ? "" : " to ", file, " and this call needs \"", NameOf(right),
+             file.empty() ? "" : " to ", Short(file), " and this call needs \"", NameOf(right),
              "\": ask the server's operator for ", file.empty() ? "one" : "it"));
 }
 
@@ -177,7 +182,8 @@ absl::StatusOr<Principal> Authenticator::AuthenticateToken(std::string_view auth
 absl::StatusOr<Principal> Authenticator::AuthenticateUser(uid_t uid) const {
   if (uid == kNamelessUid) {
     return absl::UnauthenticatedError(
-        "your uid has no name on the server's host: use a token, or another user");
+        "your uid has no name on the server's host, or its name service fails: use a token, or try "
+        "again later");
   }
   UnixUsers::Found user = users_.Find(uid);
   if (absl::IsNotFound(user.status())) return absl::UnauthenticatedError(user.status().message());
@@ -211,7 +217,7 @@ absl::Status Authenticator::Check(const Principal& principal, const Need& need) 
   if (rights.Has(need.right)) return absl::OkStatus();
   if (rights == principal.rights) return CheckRight(principal, need.right);
   if (!rights.empty()) return Lacks(principal, rights, need.file, need.right);
-  return absl::NotFoundError(StrCat(need.file, ": there is no such file, or ",
+  return absl::NotFoundError(StrCat(Short(need.file), ": there is no such file, or ",
                                     CallerName(principal), " has no right to it"));
 }
 

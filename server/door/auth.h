@@ -53,9 +53,12 @@ std::string CallerName(const Principal& principal);
 
 // One right that a call needs.
 struct Need {
-  Right right;
-  std::string file;     // empty: to any file
-  int64_t version = 0;  // that is named, for the audit log; no part of the check
+  Right right = Right::kRead;
+  std::string file = {};  // empty: to any file
+  // For the audit log, and no part of the check: the version that is named, and the name where
+  // `file` is empty.
+  int64_t version = 0;
+  std::string shown = {};
 };
 using Needs = std::vector<Need>;
 inline Needs AnyFile(Right right) { return {Need{right, ""}}; }

@@ -189,7 +189,7 @@ class RulesTest : public ::testing::Test {
   }
   // The user of this process, on a Unix socket.
   Principal Me() {
-    while (!authenticator_.users().Knows(getuid())) {
+    while (!authenticator_.users().Peek(getuid()).has_value()) {
       authenticator_.users().Find(getuid()).status().IgnoreError();
       absl::SleepFor(absl::Milliseconds(1));
     }

@@ -31,7 +31,7 @@ constexpr uint64_t kMemoryPerNewcomer = uint64_t{1} << 20;
 constexpr int kEventsAtOnce = 64;
 constexpr int kAcceptsAtOnce = 64;
 constexpr int kTickMs = 100;
-constexpr size_t kParkedUsers = 256;
+constexpr size_t kParkedMax = 256;
 constexpr size_t kParkedPerUser = 16;
 constexpr absl::Duration kLogPeriod = absl::Seconds(1);
 
@@ -116,8 +116,25 @@ ConnectionLimits LimitsFor(const Config& config) {
 
 // What look-ups of users leave for the door's thread. They may end after the door.
 struct FrontDoor::Parking {
+  // False: the user, or all together, have as many waiting connections as there may be.
+  bool TakePlace(uid_t user) {
+    absl::MutexLock lock(&mutex);
+    if (waiting == kParkedMax) return false;
+    size_t& its = waiting_of[user];
+    if (its == kParkedPerUser) return false;
+    ++its;
+    ++waiting;
+    return true;
+  }
+  void LeavePlace(uid_t user) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+    --waiting;
+    const auto its = waiting_of.find(user);
+    if (--its->second == 0) waiting_of.erase(its);
+  }
+
   absl::Mutex mutex;
-  absl::flat_hash_map<uid_t, size_t> waiting ABSL_GUARDED_BY(mutex);  // how many, by user
+  size_t waiting ABSL_GUARDED_BY(mutex) = 0;
+  absl::flat_hash_map<uid_t, size_t> waiting_of ABSL_GUARDED_BY(mutex);
   std::vector<Parked> ready ABSL_GUARDED_BY(mutex);
   OwnedFd wake;
 };
@@ -275,6 +292,7 @@ bool FrontDoor::RefuseWithReserve(int listener) {
 void FrontDoor::TakeIn(size_t index, int listener, OwnedFd fd) {
   std::optional<Peer> peer = PeerOf(fd.get());
   if (!peer.has_value()) return;
+  // Also one whose name service fails: each uid of its own would have a slot of its own.
   if (HasNoName(*peer)) peer->uid = kNamelessUid;
   if (const std::optional<Turned> refused = table_.Refuses(*peer); refused.has_value()) {
     return Note(*refused, peer->Name());
@@ -300,29 +318,24 @@ void FrontDoor::TakeIn(size_t index, int listener, OwnedFd fd) {
 }
 
 bool FrontDoor::HasNoName(const Peer& peer) const {
-  return peer.kind == Peer::Kind::kUnixSocket && authenticator_.has_rules() &&
-         absl::IsNotFound(authenticator_.users().Find(peer.uid).status());
+  if (peer.kind != Peer::Kind::kUnixSocket || !authenticator_.has_rules()) return false;
+  const std::optional<UnixUsers::Found> known = authenticator_.users().Peek(peer.uid);
+  return known.has_value() && !known->ok();
 }
 
 bool FrontDoor::Park(const Peer& peer, size_t index, int listener, OwnedFd& fd) {
   if (peer.kind != Peer::Kind::kUnixSocket || !authenticator_.has_rules()) return false;
   UnixUsers& users = authenticator_.users();
-  if (peer.uid == kNamelessUid || users.Knows(peer.uid)) return false;
-  {
-    absl::MutexLock lock(&parking_->mutex);
-    // Beyond that its first call hears that the name is not known yet.
-    size_t& of_user = parking_->waiting[peer.uid];
-    if (of_user == kParkedPerUser || parking_->waiting.size() > kParkedUsers) {
-      if (of_user == 0) parking_->waiting.erase(peer.uid);
-      return false;
-    }
-    ++of_user;
+  if (peer.uid == kNamelessUid || users.Peek(peer.uid).has_value()) return false;
+  if (!parking_->TakePlace(peer.uid)) {
+    Note(Turned::kUsers, peer.Name());
+    fd.Reset();
+    return true;
   }
   auto parked = std::make_shared<Parked>(Parked{index, listener, std::move(fd)});
   users.Await(peer.uid, [parking = parking_, parked, uid = peer.uid] {
     absl::MutexLock lock(&parking->mutex);
-    if (const auto its = parking->waiting.find(uid); --its->second == 0)
-      parking->waiting.erase(its);
+    parking->LeavePlace(uid);
     parking->ready.push_back(std::move(*parked));
     eventfd_write(parking->wake.get(), 1);
   });

@@ -105,7 +105,7 @@ class FrontDoor {
   bool AcceptOne(size_t index, int listener);
   void TakeIn(size_t index, int listener, OwnedFd fd);
   bool HasNoName(const Peer& peer) const;
-  // True: the connection waits until its user's name is known.
+  // True: the connection waits until its user's name is known, or was closed, as too many wait.
   bool Park(const Peer& peer, size_t index, int listener, OwnedFd& fd);
   void TakeInParked();
   // With no descriptors left: takes one connection with the reserve, to refuse it. False: that has

@@ -86,8 +86,10 @@ struct UnixUsers::State : std::enable_shared_from_this<UnixUsers::State> {
   struct Entry {
     Found found = absl::UnavailableError("the user's name is being looked up: try again");
     bool is_known = false;
-    bool is_asked = false;    // now
-    bool has_failed = false;  // the last question
+    bool is_asked = false;      // now
+    bool has_failed = false;    // the last question
+    bool is_due_again = false;  // once the answer to the question under way is there
+    absl::Duration asked_at;
     absl::Duration fresh_until;
     absl::Duration answered;  // the last answer that was no failure
     std::vector<std::function<void()>> waiting;
@@ -97,19 +99,21 @@ struct UnixUsers::State : std::enable_shared_from_this<UnixUsers::State> {
 
   bool Counts(const Entry& entry) const {
     if (!entry.is_known || !entry.found.ok()) return entry.is_known;
-    return clock.Monotonic() < entry.answered + (entry.has_failed ? kOutageMax : kCountMax);
+    const absl::Duration now = clock.Monotonic();
+    const bool fails = entry.has_failed || (entry.is_asked && now >= entry.asked_at + kAnswerMax);
+    return now < entry.answered + (fails ? kOutageMax : kCountMax);
   }
   void AskIfDue(uid_t uid, Entry& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     if (entry.is_asked || (entry.is_known && clock.Monotonic() < entry.fresh_until)) return;
     entry.is_asked = true;
+    entry.asked_at = clock.Monotonic();
     (entry.found.ok() ? asked_named : asked_new).push_back(uid);
     StartThreads();
   }
   // The first time.
   void StartThreads() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
-  bool HasNews() const ABSL_SHARED_LOCKS_REQUIRED(mutex) {
-    return ends || !asked_named.empty() || !asked_new.empty();
-  }
+  bool HasNamed() const ABSL_SHARED_LOCKS_REQUIRED(mutex) { return ends || !asked_named.empty(); }
+  bool HasAny() const ABSL_SHARED_LOCKS_REQUIRED(mutex) { return HasNamed() || !asked_new.empty(); }
   uid_t TakeAsked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     std::deque<uid_t>& asked = asked_named.empty() ? asked_new : asked_named;
     const uid_t uid = asked.front();
@@ -123,7 +127,8 @@ struct UnixUsers::State : std::enable_shared_from_this<UnixUsers::State> {
   const LookUp look_up;
   absl::Mutex mutex;
   absl::flat_hash_map<uid_t, Entry> entries ABSL_GUARDED_BY(mutex);
-  // For a thread. Users that had a name go first: others may come with uids that have none.
+  // For the threads. Users that had a name go first, and have a thread that asks for nobody else:
+  // others may come with many uids that have none.
   std::deque<uid_t> asked_named ABSL_GUARDED_BY(mutex);
   std::deque<uid_t> asked_new ABSL_GUARDED_BY(mutex);
   bool has_threads ABSL_GUARDED_BY(mutex) = false;
@@ -133,8 +138,8 @@ struct UnixUsers::State : std::enable_shared_from_this<UnixUsers::State> {
 
 void UnixUsers::State::StartThreads() {
   if (std::exchange(has_threads, true)) return;
-  for (int i = 0; i < kThreads; ++i) {
-    std::thread([state = shared_from_this()] { Run(state); }).detach();
+  for (const bool asks_for_new : {false, true}) {
+    std::thread([state = shared_from_this(), asks_for_new] { Run(state, asks_for_new); }).detach();
   }
 }
 
@@ -143,7 +148,9 @@ std::vector<std::function<void()>> UnixUsers::State::Note(uid_t uid,
   Entry& entry = entries[uid];
   const bool is_failure = !answer.ok() && !absl::IsNotFound(answer.status());
   const bool had_name = entry.found.ok();
-  entry.fresh_until = clock.Monotonic() + (answer.ok() ? kKeep : kKeepFailure);
+  entry.fresh_until = std::exchange(entry.is_due_again, false)
+                          ? absl::ZeroDuration()
+                          : clock.Monotonic() + (answer.ok() ? kKeep : kKeepFailure);
   entry.has_failed = is_failure;
   if (!is_failure) entry.answered = clock.Monotonic();
   if (answer.ok()) {
@@ -171,13 +178,14 @@ UnixUsers::~UnixUsers() {
   }
 }
 
-void UnixUsers::Run(const std::shared_ptr<State>& state) {
+void UnixUsers::Run(const std::shared_ptr<State>& state, bool asks_for_new) {
   pthread_setname_np(pthread_self(), "h5m-users");
   for (;;) {
     uid_t uid;
     {
       absl::MutexLock lock(&state->mutex);
-      state->mutex.Await(absl::Condition(state.get(), &State::HasNews));
+      state->mutex.Await(
+          absl::Condition(state.get(), asks_for_new ? &State::HasAny : &State::HasNamed));
       if (state->ends) return;
       uid = state->TakeAsked();
     }
@@ -201,10 +209,11 @@ UnixUsers::Found UnixUsers::Find(uid_t uid) {
       StrCat("the server asks its name service again for uid ", uid, ": try again"));
 }
 
-bool UnixUsers::Knows(uid_t uid) const {
+std::optional<UnixUsers::Found> UnixUsers::Peek(uid_t uid) const {
   absl::MutexLock lock(&state_->mutex);
-  const auto found = state_->entries.find(uid);
-  return found != state_->entries.end() && state_->Counts(found->second);
+  const auto its = state_->entries.find(uid);
+  if (its == state_->entries.end() || !state_->Counts(its->second)) return std::nullopt;
+  return its->second.found;
 }
 
 void UnixUsers::Await(uid_t uid, std::function<void()> then) {
@@ -233,7 +242,10 @@ void UnixUsers::Tend(const std::vector<uid_t>& held) {
 
 void UnixUsers::AskAllAgain() {
   absl::MutexLock lock(&state_->mutex);
-  for (auto& [uid, entry] : state_->entries) entry.fresh_until = absl::ZeroDuration();
+  for (auto& [uid, entry] : state_->entries) {
+    entry.fresh_until = absl::ZeroDuration();
+    entry.is_due_again = entry.is_asked;
+  }
 }
 
 bool UnixUsers::TakeChange() {

@@ -8,6 +8,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -42,6 +43,8 @@ class UnixUsers {
   static constexpr absl::Duration kKeepFailure = absl::Seconds(5);
   static constexpr absl::Duration kCountMax = absl::Minutes(10);
   static constexpr absl::Duration kOutageMax = absl::Hours(24);
+  // A question that waits for so long counts as a failure.
+  static constexpr absl::Duration kAnswerMax = absl::Seconds(30);
 
   // `clock` must outlive this. `look_up` may still be running, and be destroyed, after this.
   explicit UnixUsers(Clock& clock, LookUp look_up = LookUpUnixUser);
@@ -50,8 +53,8 @@ class UnixUsers {
 
   // The answer, without waiting. kUnavailable: none that counts, and it is asked for now.
   Found Find(uid_t uid);
-  // True: there is an answer that counts, also a failure.
-  bool Knows(uid_t uid) const;
+  // The answer that counts, also a failure; nullopt: none. Asks for nothing.
+  std::optional<Found> Peek(uid_t uid) const;
   // Calls `then` once there is an answer, from a thread of its own; at once, if there is one.
   // `then` is destroyed without a call, if this ends before.
   void Await(uid_t uid, std::function<void()> then);
@@ -66,9 +69,8 @@ class UnixUsers {
 
  private:
   struct State;
-  static void Run(const std::shared_ptr<State>& state);
+  static void Run(const std::shared_ptr<State>& state, bool asks_for_new);
 
-  static constexpr int kThreads = 2;
   const std::shared_ptr<State> state_;  // the threads' too: they may outlive this
 };
 

@@ -72,7 +72,7 @@ class UnixUsersTest : public ::testing::Test {
 
 TEST_F(UnixUsersTest, NobodyWaitsButWhoAsksTo) {
   EXPECT_TRUE(absl::IsUnavailable(users_.Find(7).status()));
-  EXPECT_FALSE(users_.Knows(7));
+  EXPECT_EQ(users_.Peek(7), std::nullopt);
   absl::Notification known;
   users_.Await(7, [&] { known.Notify(); });
   EXPECT_FALSE(known.HasBeenNotified());
@@ -120,11 +120,22 @@ TEST_F(UnixUsersTest, AnOldAnswerCountsOnlyWhileTheServiceFails) {
   names_->Hang();
   clock_.Advance(UnixUsers::kCountMax);
   EXPECT_TRUE(absl::IsUnavailable(users_.Find(7).status()));
-  EXPECT_FALSE(users_.Knows(7));
+  EXPECT_EQ(users_.Peek(7), std::nullopt);
   names_->Say(absl::UnavailableError("no LDAP"));
   AwaitFind([](const auto& user) { return user.ok(); });
   clock_.Advance(UnixUsers::kOutageMax - UnixUsers::kCountMax);
-  EXPECT_FALSE(users_.Knows(7));
+  EXPECT_EQ(users_.Peek(7), std::nullopt);
+}
+
+// Neither a service that hangs for all, nor one that hangs for users that nobody knows.
+TEST_F(UnixUsersTest, AServiceThatHangsKeepsNoKnownUserOut) {
+  names_->Say(UnixUser{"anna", {}});
+  Await(7);
+  names_->Hang();
+  clock_.Advance(UnixUsers::kCountMax);
+  EXPECT_FALSE(users_.Find(7).ok());
+  clock_.Advance(UnixUsers::kAnswerMax);
+  EXPECT_TRUE(users_.Find(7).ok());
 }
 
 TEST_F(UnixUsersTest, HeldUsersAreAskedAgainAndChangesAreTold) {
@@ -148,10 +159,10 @@ TEST_F(UnixUsersTest, UidsWithoutANameAreForgotten) {
   names_->Say(absl::NotFoundError("no such user"));
   Await(7);
   users_.Tend({});
-  EXPECT_TRUE(users_.Knows(7));
+  EXPECT_TRUE(users_.Peek(7).has_value());
   clock_.Advance(UnixUsers::kKeepFailure);
   users_.Tend({});
-  EXPECT_FALSE(users_.Knows(7));
+  EXPECT_EQ(users_.Peek(7), std::nullopt);
 }
 
 TEST(UnixUsersEndTest, WaitsForNoNameService) {
@@ -168,7 +179,7 @@ TEST(UnixUsersEndTest, WaitsForNoNameService) {
 TEST_F(UnixUsersTest, AFailureIsAskedAgainSoon) {
   names_->Say(absl::UnavailableError("no LDAP"));
   Await(7);
-  EXPECT_TRUE(users_.Knows(7));
+  EXPECT_TRUE(users_.Peek(7).has_value());
   EXPECT_TRUE(absl::IsUnavailable(users_.Find(7).status()));
   names_->Say(UnixUser{"anna", {}});
   clock_.Advance(UnixUsers::kKeepFailure);

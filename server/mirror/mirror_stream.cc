@@ -104,7 +104,7 @@ absl::StatusOr<Callers::Ticket> MirrorStream::Admit() const {
 
 absl::Status MirrorStream::Require(const Need& need, std::string claimed) {
   H5M_RETURN_IF_ERROR(ticket_.Require(need));
-  ticket_.Began(std::move(claimed));
+  if (!claimed.empty()) ticket_.Began(std::move(claimed));
   return absl::OkStatus();
 }
 
@@ -198,9 +198,10 @@ void MirrorStream::Send(v1::MirrorFileResponse response) {
 
 void MirrorStream::Finish(const absl::Status& status) {
   absl::MutexLock lock(&mutex_);
-  if (closed_ || final_status_.has_value()) return;
-  final_status_ = rpc::ToGrpc(status);
+  if (final_status_.has_value()) return;
   ticket_.Done(status, {.sent = 0, .received = received_bytes_});
+  if (closed_) return;
+  final_status_ = rpc::ToGrpc(status);
   StartNext();
 }
 

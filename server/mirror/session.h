@@ -42,8 +42,8 @@ class SessionOutput {
   // Ends the stream with `status`, behind all answers. The first call counts.
   virtual void Finish(const absl::Status& status) = 0;
   // Checks a right that the session needs, also later, when rights change. Without the session's
-  // lock. `claimed`: the client's own account of itself, for the audit log. Errors: as
-  // Authenticator::Check().
+  // lock. `claimed`: the client's own account of itself, for the line of the audit log that says
+  // that the session has begun; empty: no such line. Errors: as Authenticator::Check().
   virtual absl::Status Require(const Need& need, std::string claimed) = 0;
 };
 

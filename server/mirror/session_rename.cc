@@ -43,6 +43,8 @@ absl::Status Session::FollowRename(const v1::OpenSession& open, const LeaseHolde
       return absl::OkStatus();
     }
   }
+  // For the audit log: the rights to it were looked at above.
+  H5M_RETURN_IF_ERROR(Require({.right = Right::kWrite, .shown = open.renamed_from()}, ""));
   H5M_RETURN_IF_ERROR(environment_.store.Move(open.renamed_from(), open.name()));
   environment_.metrics.checks().Renamed(open.renamed_from(), open.name());
   spdlog::info("move: file={} to {}, as it was renamed on {} to {} ({})",

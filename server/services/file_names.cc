@@ -147,7 +147,11 @@ absl::Status FilesService::ListRemoved(const Principal& principal,
 grpc::Status FilesService::UndeleteFile(grpc::ServerContext* context,
                                         const v1::UndeleteFileRequest* request,
                                         v1::UndeleteFileResponse* response) {
-  return RunCall(environment_, *context, "UndeleteFile", AnyFile(Right::kDelete),
+  // Which files it names is known within the call, and the audit log has what was asked for.
+  Needs needs = AnyFile(Right::kDelete);
+  needs[0].shown = request->name().empty() ? request->removal_id() : request->name();
+  if (!request->new_name().empty()) needs.push_back({Right::kDelete, "", 0, request->new_name()});
+  return RunCall(environment_, *context, "UndeleteFile", std::move(needs),
                  [&](const Principal& principal) {
                    return Undelete(*context, principal, *request, *response);
                  });

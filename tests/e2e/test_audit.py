@@ -26,7 +26,8 @@ def host(tmp_path):
 
 def lines(host, **fields) -> list[dict]:
     """The lines whose fields have these values."""
-    every = [json.loads(line) for line in host.audit.read_text().splitlines()]
+    text = host.audit.read_text()
+    every = [json.loads(line) for line in text[:text.rfind("\n") + 1].splitlines()]
     return [line for line in every if fields.items() <= line.items()]
 
 
@@ -71,7 +72,7 @@ def test_the_documented_line_of_jq_tells_who_read_a_file(host):
     host.run(BOB, "export", f"home/{BOB}/a.h5@1", "out.h5").ok()
     for user in (CAROL, ANNA, BOB):
         await_read(host, user)
-    command = re.search(r"^    (jq .*\n(?:      .*\n)*)", DOC.read_text(), re.M).group(1)
+    command = re.search(r"^    (jq -Rr .*\n(?:      .*\n)*)", DOC.read_text(), re.M).group(1)
     command = command.replace("/var/log/h5mirror/audit.jsonl", str(host.audit))
     command = command.replace("beamline/run.h5", "beamline/a.h5")
     shown = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=60, check=True).stdout
@@ -85,8 +86,9 @@ def test_logrotate_turns_it_over_with_the_shipped_snippet(host):
     await_lines(host, user=CAROL, event="end")
     logs = host.site.logs
     snippet = (paths.SOURCE / "deploy" / "h5mirrord.logrotate").read_text()
-    assert "systemctl reload h5mirrord.service" in snippet
-    snippet = snippet.replace("systemctl reload h5mirrord.service", f"kill -HUP {host.site.server.process.pid}")
+    reload = "if systemctl -q is-active h5mirrord.service; then systemctl reload h5mirrord.service; fi"
+    assert reload in snippet
+    snippet = snippet.replace(reload, f"kill -HUP {host.site.server.process.pid}")
     snippet = snippet.replace("/var/log/h5mirror/audit.jsonl", str(host.audit))
     snippet = snippet.replace("su h5mirror h5mirror", "su root root")
     (logs / "logrotate.conf").write_text(snippet)
@@ -95,11 +97,9 @@ def test_logrotate_turns_it_over_with_the_shipped_snippet(host):
         timeout=60, name="logrotate").ok()
     wait_until(lambda: host.site.server.log().count("reload") > before, "no reload is logged", 60)
     old = host.audit.with_name("audit.jsonl.1")
-    before = old.read_text()
-    assert f'"user":"{CAROL}"' in before
     host.run(CAROL, "log", "beamline/a.h5").ok()
     assert await_lines(host, user=CAROL)
-    assert old.read_text() == before
+    assert f'"user":"{CAROL}"' in old.read_text() and "ListVersions" not in old.read_text()
     assert os.stat(host.audit).st_mode & 0o007 == 0
 
 
