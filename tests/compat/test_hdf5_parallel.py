@@ -1,6 +1,7 @@
 """HDF5's own parallel tests pass when the connector mirrors their files, and each file is on the server as it was left.
 
-Each test program names mpio itself, so it is the connector that brings h5mirror between. Left out, as they do not write
+With `./dev test --all` only: to build them takes minutes, and they take ten. tests/e2e/test_parallel.py has parallel
+programs for each run. Each test program names mpio itself, so it is the connector that brings h5mirror between. Left out, as they do not write
 through a parallel file or take longer than they tell: t_2Gio and t_bigio (gigabytes), t_pmulti_dset (over five minutes
 also without us), t_cache_image (which HDF5 does not run either), t_vfd (it calls a driver without the library above
 it), t_subfiling_vfd (another driver).
@@ -23,14 +24,12 @@ NOT_COMPARED = {"t_pread"}
 # MPICH's ranks spin while they wait: three on two processors take ten times as long as two.
 RANKS = {"openmpi": 3, "mpich": 2}
 PROGRAM_MAX_S = 900
-# The default run; all programs over both MPIs take ten minutes.
-PART = ["t_shapesame", "t_init_term"]
 
 
 def programs_over(mpi: str) -> Path:
     """Builds the programs over an MPI where they are not built yet; their directory."""
-    if mpi != "openmpi" and not paths.TEST_ALL:
-        pytest.skip(f"{mpi} is for ./dev test --all")
+    if not paths.TEST_ALL:
+        pytest.skip("one of the long tests: ./dev test --all")
     if shutil.which(f"mpirun.{mpi}") is None:
         pytest.skip(f"there is no {mpi}")
     done = subprocess.run([HERE / "build_hdf5_tests", paths.CACHE, paths.HDF5_SOURCE, mpi], timeout=1500,
@@ -102,16 +101,15 @@ def suite(request, bare_site, tmp_path):
 @pytest.mark.limit(3600)
 def test_each_program_passes_and_its_files_are_mirrored(suite):
     compared = 0
-    programs = PROGRAMS if paths.TEST_ALL else PART
-    for program in programs:
+    for program in PROGRAMS:
         done = suite.run(program)
         assert done.code == 0, f"{program}:\n{done.describe()}"
         if program not in NOT_COMPARED:
             compared += suite.compare()
         if program != "t_pshutdown":  # t_prestart reads what it left.
             suite.clean()
-    assert compared >= len(programs) // 2 and suite.site.server.running(), compared
-    print(f"{len(programs)} programs, {compared} files compared")
+    assert compared >= len(PROGRAMS) // 2 and suite.site.server.running(), compared
+    print(f"{len(PROGRAMS)} programs, {compared} files compared")
 
 
 def test_what_a_flush_wrote_is_there_after_the_program_aborts(suite):
