@@ -87,7 +87,9 @@ struct AuditLog::State {
 
   // The thread.
   void Run();
-  bool HasNews() const ABSL_SHARED_LOCKS_REQUIRED(mutex) { return ends || !queue.empty(); }
+  bool HasNews() const ABSL_SHARED_LOCKS_REQUIRED(mutex) {
+    return ends || reopens || !queue.empty();
+  }
   void Reopen();
   // Returns how many lines of `text` were not written, and in `error` why.
   uint64_t Append(std::string_view text, int& error);
@@ -113,7 +115,7 @@ void AuditLog::State::Run() {
     {
       absl::MutexLock lock(&mutex);
       mutex.Await(absl::Condition(this, &State::HasNews));
-      has_ended = queue.empty();
+      has_ended = ends && queue.empty();
       if (has_ended) return;
       text.swap(queue);
       reopens_now = std::exchange(reopens, false);

@@ -58,8 +58,8 @@ class AuditLog {
   ~AuditLog();
   static constexpr absl::Duration kEndMax = absl::Seconds(5);
 
-  // The path is opened again before the next line: it was renamed. If that fails, the old file is
-  // written on, and the server's log says so.
+  // The path is opened again, soon and before the next line: it was renamed. If that fails, the old
+  // file is written on, and the server's log says so.
   void Reopen();
   // Appends a line, soon, without fsync. A line that cannot be written, or that finds kQueueMax
   // bytes before it, is lost, and counted; the log of the server tells of it once a minute. The
