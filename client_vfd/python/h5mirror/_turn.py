@@ -77,7 +77,7 @@ class _Turn:
         self._tried.set()
 
     def _put_off(self) -> bool:
-        return _add_pending_call(_is_true, id(self)) == 0
+        return bool(_add_pending_call(_is_true, id(self)) == 0)
 
     def __bool__(self) -> bool:
         """The pending call, in the main thread. True would be an error."""
