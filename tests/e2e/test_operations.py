@@ -102,4 +102,6 @@ def test_every_panel_of_the_dashboard_has_data_and_a_healthy_server_no_alert(sit
     groups = prometheus.get("rules")["groups"]
     rules = [rule for group in groups for rule in group["rules"]]
     assert len(rules) == RULES.read_text().count("- alert:")
-    assert not [rule for rule in rules if rule["health"] != "ok" or rule["alerts"]], rules
+    # Pending ones may be: on a machine that runs other tests the disk may fill fast, for less than an hour.
+    firing = [rule["name"] for rule in rules for alert in rule["alerts"] if alert["state"] == "firing"]
+    assert not firing and {rule["health"] for rule in rules} == {"ok"}, rules
