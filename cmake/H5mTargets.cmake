@@ -5,6 +5,9 @@ include(GoogleTest)
 # The release preset runs whole programs; its unit tests are built only when asked for by name.
 option(H5MIRROR_UNIT_TESTS "Build unit tests with everything else" ON)
 
+# The programs of the unit tests: all that the presets dev and tsan build.
+add_custom_target(h5m_unit_tests)
+
 # What all our own targets have in common.
 function(_h5m_common name)
   cmake_parse_arguments(arg "GRPC_PCH" "" "SOURCES;DEPS" ${ARGN})
@@ -62,6 +65,9 @@ function(h5m_test name)
     set(arg_TIMEOUT 60)
   endif()
   add_executable(${name} ${arg_SOURCES} ${h5m_sanitizer_sources})
+  if(arg_LABEL STREQUAL "unit")
+    add_dependencies(h5m_unit_tests ${name})
+  endif()
   if(arg_LABEL STREQUAL "unit" AND NOT H5MIRROR_UNIT_TESTS)
     set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL TRUE)
   endif()
@@ -104,6 +110,10 @@ function(h5m_script_test name)
     set(arg_TIMEOUT 120)
   endif()
   add_test(NAME ${name} COMMAND ${arg_COMMAND})
+  list(GET arg_COMMAND 0 program)
+  if(arg_LABEL STREQUAL "unit" AND TARGET "${program}")
+    add_dependencies(h5m_unit_tests "${program}")
+  endif()
   set_tests_properties(${name} PROPERTIES
     LABELS ${arg_LABEL} TIMEOUT ${arg_TIMEOUT} SKIP_RETURN_CODE 77
     ENVIRONMENT "${H5M_TEST_ENVIRONMENT};${arg_ENVIRONMENT}")
