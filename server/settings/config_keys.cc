@@ -63,6 +63,11 @@ absl::StatusOr<int> ParseCallerShare(std::string_view text) {
   return percent.ok() ? percent : absl::InvalidArgumentError("must be in 1%..100%");
 }
 
+absl::StatusOr<std::filesystem::path> ParsePathOrStdout(std::string_view text) {
+  if (text == "-") return std::filesystem::path(text);
+  return ParsePath(text);
+}
+
 std::string ShowListen(const std::vector<ListenAddress>& addresses) {
   std::string listen;
   for (const ListenAddress& address : addresses) {
@@ -164,7 +169,8 @@ std::vector<ConfigKey> MakeKeys() {
        Path(&Config::log_file)},
       {"audit_log", "FILE",
        "Append a JSON line for each call to this file (reopened on SIGHUP); \"-\": to stdout.",
-       Path(&Config::audit_log)},
+       ParsedBy(&Config::audit_log, ParsePathOrStdout,
+                [](const std::filesystem::path& path) { return path.string(); })},
   };
 }
 

@@ -75,6 +75,15 @@ TEST(ConfigTest, NetworkAddressWithTlsAndTokensIsTaken) {
   EXPECT_TRUE(config->tls_cert.is_absolute());
 }
 
+TEST(ConfigTest, TheAuditLogMayBeStandardOutput) {
+  const auto to_stdout = MakeConfig({{"root", "/data", "test"}, {"audit_log", "-", "test"}});
+  ASSERT_TRUE(to_stdout.ok()) << to_stdout.status();
+  EXPECT_EQ(to_stdout->audit_log, "-");
+  const auto to_file = MakeConfig({{"root", "/data", "test"}, {"audit_log", "a.jsonl", "test"}});
+  ASSERT_TRUE(to_file.ok()) << to_file.status();
+  EXPECT_TRUE(to_file->audit_log.is_absolute());
+}
+
 TEST(ConfigTest, WindowsAreProbedForTheNetworkUnlessSaidOtherwise) {
   Config config;
   config.listen = *ParseListenList("127.0.0.1:1,unix:/s");

@@ -109,3 +109,13 @@ def test_a_full_disk_under_it_stops_nobody(tmp_path):
         host.run(ANNA, "log", f"home/{ANNA}/a.h5").ok()
         wait_until(lambda: "audit_log /dev/full: " in host.site.server.log(), "the log tells nothing", 60)
         assert "No space left on device" in host.site.server.log()
+
+
+def test_standard_output_takes_it_too(tmp_path):
+    with running_host(tmp_path, audit_log="-") as host:
+        host.fill()
+        host.run(ANNA, "log", f"home/{ANNA}/a.h5").ok()
+        host.site.server.process.wait_for_line('"method":"ListVersions"')
+        lines_of_json = [json.loads(line) for line in host.site.server.process.out().splitlines()
+                         if line.startswith("{") and line.endswith("}")]
+        assert {line["user"] for line in lines_of_json} >= {ANNA, BOB, CAROL}
