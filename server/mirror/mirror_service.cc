@@ -102,14 +102,35 @@ void MirrorService::StreamMade() {
 }
 
 void MirrorService::StreamGone() {
+  grpc::ServerCompletionQueue* queue = nullptr;
+  {
+    absl::MutexLock lock(&mutex_);
+    --stream_count_;
+    if (!put_off_.empty() && OtherCount() < kOthersMax) {
+      queue = put_off_.back();
+      put_off_.pop_back();
+    }
+  }
+  if (queue != nullptr) Listen(*queue);
+}
+
+size_t MirrorService::OtherCount() const {
+  return static_cast<size_t>(stream_count_) - sessions_.size();
+}
+
+bool MirrorService::IsCrowded() const {
   absl::MutexLock lock(&mutex_);
-  --stream_count_;
+  return OtherCount() >= kOthersMax / 2;
 }
 
 void MirrorService::Listen(grpc::ServerCompletionQueue& queue) {
   {
     absl::MutexLock lock(&mutex_);
     if (!listening_) return;
+    if (OtherCount() >= kOthersMax) {
+      put_off_.push_back(&queue);
+      return;
+    }
     ++stream_count_;  // Keeps the queue open until the new stream counts itself.
   }
   MirrorStream::Listen(*this, queue);

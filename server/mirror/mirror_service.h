@@ -53,8 +53,15 @@ class MirrorService final : public v1::Mirror::WithRawMethod_MirrorFile<v1::Mirr
   // Counts a stream, from before it asks for a call until it is deleted.
   void StreamMade();
   void StreamGone();
-  // Waits for the next stream on `queue`, unless the service has stopped.
+  // Waits for the next stream on `queue`, unless the service has stopped. While kOthersMax streams
+  // are no sessions, that is put off until one of them has gone: a client that opens and resets
+  // streams makes them faster than gRPC frees them. What waits meanwhile, CallGate bounds.
   void Listen(grpc::ServerCompletionQueue& queue);
+  static constexpr size_t kOthersMax = 64;
+  // True: half as many are no sessions. A stream that is refused then is cancelled, as its client
+  // may read nothing.
+  bool IsCrowded() const;
+  size_t OtherCount() const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
   std::vector<std::shared_ptr<Session>> Sessions() const;
 
   const SessionEnvironment environment_;
@@ -67,6 +74,7 @@ class MirrorService final : public v1::Mirror::WithRawMethod_MirrorFile<v1::Mirr
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   bool listening_ ABSL_GUARDED_BY(mutex_) = true;
   int stream_count_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::vector<grpc::ServerCompletionQueue*> put_off_ ABSL_GUARDED_BY(mutex_);
   std::map<MirrorStream*, std::shared_ptr<Session>> sessions_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -75,7 +75,11 @@ void MirrorStream::OnStarted() {
     ++under_way_;  // kDone comes from now on.
   }
   absl::StatusOr<Callers::Ticket> ticket = Admit();
-  if (!ticket.ok()) return Finish(ticket.status());
+  if (!ticket.ok()) {
+    Finish(ticket.status());
+    if (service_.IsCrowded()) context_.TryCancel();
+    return;
+  }
   ticket_ = *std::move(ticket);
   std::shared_ptr<Session> session =
       Session::Create(service_.environment_, ticket_.principal(), context_.peer(), *this);
