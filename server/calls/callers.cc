@@ -91,7 +91,7 @@ struct Callers::Entry {
   Principal principal;
   std::string key;
   const char* method = "";
-  std::string peer;
+  std::string peer;          // for the audit log, as uid
   std::optional<uid_t> uid;  // at the other end of a Unix socket
   absl::Duration started;
   CallUse use = CallUse::kThread;
@@ -262,8 +262,10 @@ absl::StatusOr<Callers::Ticket> Callers::AdmitKnown(const grpc::ServerContextBas
   entry->principal = principal;
   entry->key = std::move(key);
   entry->method = method;
-  entry->peer = context.peer();
-  entry->uid = UserOf(context);
+  if (audit_ != nullptr) {
+    entry->peer = context.peer();
+    entry->uid = UserOf(context);
+  }
   entry->started = clock_.Monotonic();
   entry->use = use;
   entry->cost = cost;
