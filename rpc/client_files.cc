@@ -171,6 +171,12 @@ absl::StatusOr<ClientFile> ReadClientDirectory(const std::filesystem::path& dire
   if (!file.token && IsOursToRead(directory / "token")) {
     file.token = "@" + (directory / "token").native();
   }
+  // A key that is another user's is not meant for this one, as the administrator's token.
+  if (std::filesystem::exists(directory / "client.pem", ignored) &&
+      IsOursToRead(directory / "client.key")) {
+    file.certificate = directory / "client.pem";
+    file.key = directory / "client.key";
+  }
   return file;
 }
 
@@ -188,6 +194,23 @@ absl::StatusOr<std::string> ReadCa(const std::filesystem::path& path) {
                    "holds no PEM certificate; give the server's ca.pem, which h5mirrord init made");
   }
   return file.text;  // A copy: GCC 12 at -O2 takes the move for an overrun (-Warray-bounds).
+}
+
+absl::StatusOr<std::string> ReadClientCertificate(const std::filesystem::path& path) {
+  H5M_ASSIGN_OR_RETURN(FileText file, ReadText(path, "client certificate: open"));
+  if (file.text.find("-----BEGIN CERTIFICATE-----") == std::string::npos) {
+    return BadToml(path, "holds no PEM certificate; give the one of your site's authority");
+  }
+  return file.text;
+}
+
+absl::StatusOr<std::string> ReadClientKey(const std::filesystem::path& path) {
+  H5M_ASSIGN_OR_RETURN(FileText file, ReadText(path, "client key: open"));
+  if (file.others_may_read) return ReadableByOthers(path);
+  if (file.text.find("PRIVATE KEY-----") == std::string::npos) {
+    return BadToml(path, "holds no PEM private key; give the one of client.pem beside it");
+  }
+  return file.text;
 }
 
 absl::StatusOr<std::string> ReadToken(const std::string& token) {

@@ -24,10 +24,14 @@ struct ClientFile {
   std::optional<std::filesystem::path> ca;
   std::optional<std::string> token;  // the token, or @FILE
   std::optional<std::string> root;   // names are relative to it; absolute, or empty
+  // The client's own certificate, and its private key; both or neither.
+  std::optional<std::filesystem::path> certificate;
+  std::optional<std::filesystem::path> key;
 };
 
 // Reads `directory`/client.toml; relative paths in it start from `directory`. `ca.pem` and
-// `token` beside it stand in for keys that are not set. Nothing there: nothing set. The driver's
+// `token` beside it stand in for keys that are not set; `client.pem` and `client.key` are the
+// client's certificate. Nothing there: nothing set. The driver's
 // other keys may stand there too; it checks them itself.
 // Errors: kInvalidArgument names file, key and value; kPermissionDenied client.toml holds a
 //         token and others may read it, or it cannot be read.
@@ -39,6 +43,11 @@ absl::StatusOr<std::optional<std::string>> ReadServerKey(const std::filesystem::
 
 // Reads a PEM file. kInvalidArgument: it holds no certificate.
 absl::StatusOr<std::string> ReadCa(const std::filesystem::path& path);
+
+// Reads a private key, or the certificate that goes with it. Messages never show them.
+// Errors: kNotFound; kPermissionDenied others may read the file of the key.
+absl::StatusOr<std::string> ReadClientKey(const std::filesystem::path& path);
+absl::StatusOr<std::string> ReadClientCertificate(const std::filesystem::path& path);
 
 // The token itself, or the content of @FILE, without white space around it. Messages never show it.
 // Errors: kNotFound; kPermissionDenied others may read the file; kInvalidArgument not

@@ -43,6 +43,10 @@ absl::StatusOr<MergedSettings> Merge(const ClientSettings& settings,
     if (!merged.ca) merged.ca = std::move(file.ca);
     if (!merged.token) merged.token = std::move(file.token);
     if (!merged.root) merged.root = std::move(file.root);
+    if (!merged.certificate) {
+      merged.certificate = std::move(file.certificate);
+      merged.key = std::move(file.key);
+    }
   }
   return merged;
 }
@@ -67,6 +71,10 @@ absl::Status ReadCredentials(const ClientFile& merged, ClientOptions* options) {
   }
   if (merged.token && !merged.token->empty()) {
     H5M_ASSIGN_OR_RETURN(options->token, ReadToken(*merged.token));
+  }
+  if (merged.certificate && !options->ca_pem.empty()) {
+    H5M_ASSIGN_OR_RETURN(options->certificate_pem, ReadClientCertificate(*merged.certificate));
+    H5M_ASSIGN_OR_RETURN(options->key_pem, ReadClientKey(*merged.key));
   }
   if (!options->token.empty() && options->ca_pem.empty() && !options->loopback) {
     return absl::InvalidArgumentError(

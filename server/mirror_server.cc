@@ -52,10 +52,23 @@ int QueueCount(const Config& config) {
   return std::clamp(static_cast<int>(std::thread::hardware_concurrency()) / 2, 1, kQueueThreadsMax);
 }
 
+// nullptr: clients are asked for no certificate.
+absl::StatusOr<std::unique_ptr<ClientCertificates>> LoadClientCertificates(const Config& config) {
+  if (!config.HasClientCertificates()) return nullptr;
+  ClientCertificateSettings settings{config.tls_client_ca, config.tls_client_crl, {}};
+  for (const std::string& text : config.tls_client_names) {
+    H5M_ASSIGN_OR_RETURN(NamePattern pattern, NamePattern::Parse(text));
+    settings.names.push_back(std::move(pattern));
+  }
+  if (settings.names.empty()) settings.names.push_back({});  // cn:${user}
+  return ClientCertificates::Load(settings);
+}
+
 // nullptr: no TLS.
-absl::StatusOr<std::unique_ptr<ServerCertificate>> LoadCertificate(const Config& config) {
+absl::StatusOr<std::unique_ptr<ServerCertificate>> LoadCertificate(
+    const Config& config, const ClientCertificates* clients) {
   if (!config.HasTls()) return nullptr;
-  return ServerCertificate::Load(config.tls_cert, config.tls_key);
+  return ServerCertificate::Load(config.tls_cert, config.tls_key, clients);
 }
 
 std::vector<std::string> ServiceNames() {
@@ -105,21 +118,28 @@ absl::Status CheckNamedThings(const Config& config) {
                                              "\": this host has no such group; `groupadd ",
                                              config.group, "` makes it"));
   }
-  H5M_RETURN_IF_ERROR(LoadCertificate(config).status());
+  H5M_ASSIGN_OR_RETURN(const auto clients, LoadClientCertificates(config));
+  H5M_RETURN_IF_ERROR(LoadCertificate(config, clients.get()).status());
   return LoadAuthenticator(config).status();
+}
+
+absl::StatusOr<MirrorServer::Identity> MirrorServer::Identity::Load(const Config& config) {
+  Identity identity;
+  H5M_ASSIGN_OR_RETURN(identity.clients, LoadClientCertificates(config));
+  H5M_ASSIGN_OR_RETURN(identity.certificate, LoadCertificate(config, identity.clients.get()));
+  H5M_ASSIGN_OR_RETURN(identity.authenticator, LoadAuthenticator(config));
+  identity.authenticator->SetCertificates(identity.clients.get());
+  if (!config.audit_log.empty()) {
+    H5M_ASSIGN_OR_RETURN(identity.audit, AuditLog::Open(config.audit_log));
+  }
+  return identity;
 }
 
 absl::StatusOr<std::unique_ptr<MirrorServer>> MirrorServer::Start(const Config& config,
                                                                   store::Store& store,
                                                                   Clock& clock) {
-  H5M_ASSIGN_OR_RETURN(auto certificate, LoadCertificate(config));
-  H5M_ASSIGN_OR_RETURN(auto authenticator, LoadAuthenticator(config));
-  std::unique_ptr<AuditLog> audit;
-  if (!config.audit_log.empty()) {
-    H5M_ASSIGN_OR_RETURN(audit, AuditLog::Open(config.audit_log));
-  }
-  auto server = absl::WrapUnique(new MirrorServer(config, store, clock, std::move(authenticator),
-                                                  std::move(audit), std::move(certificate)));
+  H5M_ASSIGN_OR_RETURN(Identity identity, Identity::Load(config));
+  auto server = absl::WrapUnique(new MirrorServer(config, store, clock, std::move(identity)));
   if (!config.metrics_listen.empty()) {
     H5M_RETURN_IF_ERROR(server->shared_.metrics.Serve(config.metrics_listen));
   }
@@ -128,12 +148,10 @@ absl::StatusOr<std::unique_ptr<MirrorServer>> MirrorServer::Start(const Config& 
 }
 
 MirrorServer::MirrorServer(const Config& config, store::Store& store, Clock& clock,
-                           std::unique_ptr<Authenticator> authenticator,
-                           std::unique_ptr<AuditLog> audit,
-                           std::unique_ptr<ServerCertificate> certificate)
+                           Identity identity)
     : config_(config),
-      certificate_(std::move(certificate)),
-      shared_(config, store, clock, std::move(authenticator), std::move(audit)),
+      identity_(std::move(identity)),
+      shared_(config, store, clock, identity_),
       services_(config, shared_, [this](const grpc::ServerContextBase& context) {
         entrance_.gate->ProbeBegun(context);
       }) {
@@ -143,16 +161,14 @@ MirrorServer::MirrorServer(const Config& config, store::Store& store, Clock& clo
 }
 
 MirrorServer::Shared::Shared(const Config& config, store::Store& its_store, Clock& its_clock,
-                             std::unique_ptr<Authenticator> its_authenticator,
-                             std::unique_ptr<AuditLog> its_audit)
+                             Identity& identity)
     : store(its_store),
       clock(its_clock),
-      authenticator(std::move(its_authenticator)),
-      audit(std::move(its_audit)),
-      callers(*authenticator, clock,
+      authenticator(*identity.authenticator),
+      callers(authenticator, clock,
               CallCapacity::Of(config.memory_max_bytes, config.max_sessions,
                                kCallThreadsMax - kSpareThreads, config.caller_share_percent),
-              audit.get()),
+              identity.audit.get()),
       cuts(clock),
       metrics(config.memory_max_bytes),
       leases(clock, config.lease_ttl),
@@ -165,7 +181,7 @@ ServiceEnvironment MirrorServer::Shared::Environment() {
           .leases = leases,
           .clock = clock,
           .metrics = metrics,
-          .authenticator = *authenticator,
+          .authenticator = authenticator,
           .commits = commits,
           .pruner = pruner,
           .mirrors = mirrors,
@@ -184,7 +200,7 @@ MirrorServer::Services::Services(const Config& config, Shared& shared,
               .commits = shared.commits,
               .pruner = &shared.pruner,
               .mirrors = &shared.mirrors,
-              .authenticator = shared.authenticator.get()},
+              .authenticator = &shared.authenticator},
              shared.callers),
       files(shared.Environment(), config.removed_keep),
       versions(shared.Environment()),
@@ -194,34 +210,43 @@ MirrorServer::Services::Services(const Config& config, Shared& shared,
                                     .start_time = shared.clock.Now(),
                                     .session_count = [this] { return mirror.session_count(); }}),
       health(ServiceNames(), std::move(on_probe)),
-      reflection(ServiceNames(), *shared.authenticator) {}
+      reflection(ServiceNames(), shared.authenticator) {}
 
 MirrorServer::~MirrorServer() { Stop(absl::Seconds(5)); }
 
 absl::Status MirrorServer::ReloadTokens() {
-  H5M_RETURN_IF_ERROR(shared_.authenticator->Reload());
+  H5M_RETURN_IF_ERROR(shared_.authenticator.Reload());
   shared_.callers.EndRevoked();
   return absl::OkStatus();
 }
 
 absl::Status MirrorServer::ReloadRules(std::vector<AccessRule> rules) {
-  if (rules.empty() && shared_.authenticator->has_rules()) {
+  if (rules.empty() && shared_.authenticator.has_rules()) {
     return absl::FailedPreconditionError(
         "the configuration has no [[access]] table any more, and without one everybody may do "
         "all: restart the server, if that is meant");
   }
-  shared_.authenticator->SetRules(std::move(rules));
-  shared_.authenticator->users().AskAllAgain();  // Callers::OnTimer() sees what has changed.
+  shared_.authenticator.SetRules(std::move(rules));
+  shared_.authenticator.users().AskAllAgain();  // Callers::OnTimer() sees what has changed.
   shared_.callers.EndRevoked();
   return absl::OkStatus();
 }
 
 void MirrorServer::ReopenAudit() {
-  if (shared_.audit != nullptr) shared_.audit->Reopen();
+  if (identity_.audit != nullptr) identity_.audit->Reopen();
 }
 
 absl::Status MirrorServer::ReloadCertificate() {
-  return certificate_ == nullptr ? absl::OkStatus() : certificate_->Reload();
+  absl::Status clients;
+  if (identity_.clients != nullptr) {
+    clients = identity_.clients->Reload();
+    if (!clients.ok()) spdlog::error("certificates of clients stay: {}", clients.ToString());
+    // Revoked ones end.
+    shared_.callers.EndRevoked("revoked certificates");
+  }
+  if (identity_.certificate == nullptr) return clients;
+  const absl::Status own = identity_.certificate->Reload();
+  return own.ok() ? clients : own;
 }
 
 void MirrorServer::ConfigureBuilder(grpc::ServerBuilder& builder) const {
@@ -260,9 +285,9 @@ void MirrorServer::ConfigureBuilder(grpc::ServerBuilder& builder) const {
 }
 
 std::shared_ptr<grpc::ServerCredentials> MirrorServer::PortCredentials(int slot) {
-  grpc_server_credentials* const credentials = certificate_ == nullptr
+  grpc_server_credentials* const credentials = identity_.certificate == nullptr
                                                    ? grpc_insecure_server_credentials_create()
-                                                   : certificate_->MakePortCredentials();
+                                                   : identity_.certificate->MakePortCredentials();
   return GatedCredentials(credentials, entrance_.gate, slot);
 }
 
@@ -270,10 +295,10 @@ absl::Status MirrorServer::Listen() {
   KeepGrpc();
   grpc::ServerBuilder builder;
   ConfigureBuilder(builder);
-  H5M_ASSIGN_OR_RETURN(entrance_.door, FrontDoor::Open(config_, *shared_.authenticator));
+  H5M_ASSIGN_OR_RETURN(entrance_.door, FrontDoor::Open(config_, shared_.authenticator));
   entrance_.gate =
-      std::make_shared<CallGate>(*shared_.authenticator, *entrance_.door, CallLimitsFor(config_));
-  shared_.authenticator->set_gate(entrance_.gate.get());
+      std::make_shared<CallGate>(shared_.authenticator, *entrance_.door, CallLimitsFor(config_));
+  shared_.authenticator.set_gate(entrance_.gate.get());
   for (size_t i = 0; i < config_.listen.size(); ++i) {
     for (int slot = 0; slot < entrance_.door->SlotCount(i); ++slot) {
       entrance_.door->Attach(

@@ -18,6 +18,7 @@
 #include "server/calls/fair_pool.h"
 #include "server/door/auth.h"
 #include "server/door/call_gate.h"
+#include "server/door/client_certificates.h"
 #include "server/door/front_door.h"
 #include "server/door/server_certificate.h"
 #include "server/history/history_pruner.h"
@@ -61,8 +62,8 @@ class MirrorServer {
   absl::Status ReloadRules(std::vector<AccessRule> rules);
   // Opens the audit log again, after it was renamed.
   void ReopenAudit();
-  // Looks for a renewed certificate now. (The server does so once a minute.) Errors: as
-  // ServerCertificate::Reload().
+  // Looks for a renewed certificate, authority and revoked certificates now. (The server does so
+  // once a minute.) Errors: as ServerCertificate::Reload() and ClientCertificates::Reload().
   absl::Status ReloadCertificate();
 
   // Takes no new calls, lets barriers in hand become durable, and ends all streams with
@@ -73,16 +74,24 @@ class MirrorServer {
   std::string Summary() const;
 
  private:
+  // How callers are known, and remembered.
+  struct Identity {
+    static absl::StatusOr<Identity> Load(const Config& config);
+
+    std::unique_ptr<ClientCertificates> clients;     // null: clients are asked for no certificate
+    std::unique_ptr<ServerCertificate> certificate;  // null: no TLS
+    std::unique_ptr<Authenticator> authenticator;
+    std::unique_ptr<AuditLog> audit;  // null: none is kept
+  };
+
   // What the services share; each may use those above it.
   struct Shared {
-    Shared(const Config& config, store::Store& store, Clock& clock,
-           std::unique_ptr<Authenticator> authenticator, std::unique_ptr<AuditLog> audit);
+    Shared(const Config& config, store::Store& store, Clock& clock, Identity& identity);
     ServiceEnvironment Environment();
 
     store::Store& store;
     Clock& clock;
-    const std::unique_ptr<Authenticator> authenticator;
-    const std::unique_ptr<AuditLog> audit;  // null: none is kept
+    Authenticator& authenticator;
     Callers callers;
     CutBoard cuts;
     Metrics metrics;
@@ -116,9 +125,7 @@ class MirrorServer {
     std::vector<int> ports;
   };
 
-  MirrorServer(const Config& config, store::Store& store, Clock& clock,
-               std::unique_ptr<Authenticator> authenticator, std::unique_ptr<AuditLog> audit,
-               std::unique_ptr<ServerCertificate> certificate);
+  MirrorServer(const Config& config, store::Store& store, Clock& clock, Identity identity);
 
   std::shared_ptr<grpc::ServerCredentials> PortCredentials(int slot);
   absl::Status Listen();
@@ -128,7 +135,7 @@ class MirrorServer {
   void StopTimer();
 
   const Config config_;
-  const std::unique_ptr<ServerCertificate> certificate_;  // null: no TLS
+  Identity identity_;
   Shared shared_;
   Services services_;
   Entrance entrance_;

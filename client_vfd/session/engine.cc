@@ -142,7 +142,8 @@ void Engine::SetSuspect(const std::string& server, bool suspect) {
 }
 
 std::string Engine::KeyOf(const rpc::ClientOptions& options) {
-  return absl::StrCat(options.target, "\n", options.token, "\n", options.ca_pem);
+  return absl::StrCat(options.target, "\n", options.token, "\n", options.ca_pem, "\n",
+                      options.certificate_pem);
 }
 
 std::shared_ptr<grpc::Channel> Engine::ChannelTo(const rpc::ClientOptions& options) {

@@ -19,8 +19,9 @@ absl::StatusOr<Principal> AuthenticateCall(const grpc::ServerContextBase& contex
   std::optional<std::string_view> authorization;
   if (header != metadata.end()) authorization = {header->second.data(), header->second.size()};
   const std::string peer = context.peer();
-  absl::StatusOr<Principal> principal =
-      authenticator.Authenticate(authorization, {.uid = UserOf(context), .grpc_peer = peer});
+  absl::StatusOr<Principal> principal = authenticator.Authenticate(
+      authorization,
+      {.uid = UserOf(context), .grpc_peer = peer, .certificate_pem = CertificateOf(context)});
   if (authenticator.gate() != nullptr) authenticator.gate()->Begun(context, principal.ok());
   return principal;
 }

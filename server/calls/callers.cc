@@ -52,8 +52,9 @@ const char* NameOf(CallUse use) {
 // Tokens and users of Unix sockets may have the same names.
 std::string KeyOf(const Principal& principal, const grpc::ServerContextBase& context) {
   if (principal.name.empty()) return ConnectionKey(context);
-  return principal.issuer == Principal::Issuer::kUnix ? StrCat("unix:", principal.name)
-                                                      : principal.name;
+  return principal.issuer == Principal::Issuer::kToken
+             ? principal.name
+             : StrCat(IssuerName(principal.issuer), ":", principal.name);
 }
 
 const char* WayOut(CallUse use) {

@@ -64,6 +64,8 @@ std::string_view IssuerName(Principal::Issuer issuer) {
       return "token";
     case Principal::Issuer::kUnix:
       return "unix";
+    case Principal::Issuer::kCertificate:
+      return "cert";
   }
   return "";
 }
@@ -76,6 +78,8 @@ std::string CallerName(const Principal& principal) {
       return StrCat("token \"", principal.name, "\"");
     case Principal::Issuer::kUnix:
       return StrCat("user \"", principal.name, "\"");
+    case Principal::Issuer::kCertificate:
+      return StrCat("certificate \"", principal.name, "\"");
   }
   return "a caller without a name";
 }
@@ -126,8 +130,8 @@ std::shared_ptr<const AccessIndex> Authenticator::rules() const {
 bool Authenticator::has_rules() const { return !rules()->empty(); }
 
 absl::Time Authenticator::NextExpiry() const {
+  absl::Time next = certificates_ == nullptr ? absl::InfiniteFuture() : certificates_->NextExpiry();
   absl::MutexLock lock(&mutex_);
-  absl::Time next = absl::InfiniteFuture();
   const absl::Time now = absl::Now();
   for (const auto& token : tokens_) {
     if (token->limits.expires > now) next = std::min(next, token->limits.expires);
@@ -138,7 +142,14 @@ absl::Time Authenticator::NextExpiry() const {
 absl::StatusOr<Principal> Authenticator::Authenticate(std::optional<std::string_view> authorization,
                                                       const CallerOrigin& origin) const {
   const bool has_token = wants_tokens() && authorization.has_value();
+  const bool has_certificate = certificates_ != nullptr && !origin.certificate_pem.empty();
+  if (!has_token && has_certificate) return AuthenticateCertificate(origin);
   if (!has_token && origin.uid.has_value() && has_rules()) return AuthenticateUser(*origin.uid);
+  if (!wants_tokens() && certificates_ != nullptr) {
+    return absl::UnauthenticatedError(
+        "this server wants a client's certificate: put client.pem and client.key into "
+        "~/.config/h5mirror");
+  }
   if (!wants_tokens()) return Principal{.name = "", .rights = Rights::All()};
   if (!has_token) {
     return absl::UnauthenticatedError(
@@ -195,6 +206,16 @@ absl::StatusOr<Principal> Authenticator::AuthenticateUser(uid_t uid) const {
                    .user = *std::move(user)};
 }
 
+absl::StatusOr<Principal> Authenticator::AuthenticateCertificate(const CallerOrigin& origin) const {
+  H5M_ASSIGN_OR_RETURN(std::shared_ptr<const ClientIdentity> identity,
+                       certificates_->Find(origin.certificate_pem));
+  return Principal{.name = identity->name,
+                   .rights = Rights::All(),
+                   .issuer = Principal::Issuer::kCertificate,
+                   .certificate = std::move(identity),
+                   .peer = ParseGrpcPeer(origin.grpc_peer)};
+}
+
 std::shared_ptr<const AccessRule> Authenticator::RuleFor(const Principal& principal,
                                                          std::string_view file) const {
   const std::shared_ptr<const AccessIndex> index = rules();
@@ -228,6 +249,9 @@ absl::StatusOr<Principal> Authenticator::Renewed(const Principal& principal) con
     case Principal::Issuer::kUnix:
       // Without tables the server asks for tokens, or for nothing.
       if (has_rules()) return AuthenticateUser(principal.uid);
+      return principal;
+    case Principal::Issuer::kCertificate:
+      H5M_RETURN_IF_ERROR(certificates_->StillValid(*principal.certificate));
       return principal;
     case Principal::Issuer::kToken:
       break;

@@ -19,6 +19,7 @@
 #include "absl/types/span.h"
 #include "base/clock.h"
 #include "server/door/access_index.h"
+#include "server/door/client_certificates.h"
 #include "server/door/peer.h"
 #include "server/door/unix_users.h"
 #include "server/settings/token_file.h"
@@ -31,21 +32,23 @@ class CallGate;
 // (store::Provenance).
 struct Principal {
   enum class Issuer {
-    kNone,   // nothing is asked for: no name
-    kToken,  // the tokens file
-    kUnix,   // the other end of a Unix socket
+    kNone,         // nothing is asked for: no name
+    kToken,        // the tokens file
+    kUnix,         // the other end of a Unix socket
+    kCertificate,  // the client's certificate
   };
 
   std::string name;
   Rights rights;  // to all files; RightsTo() narrows them
   Issuer issuer = Issuer::kNone;
-  std::shared_ptr<const TokenEntry> token = nullptr;  // kToken
-  uid_t uid = 0;                                      // kUnix
-  std::shared_ptr<const UnixUser> user = nullptr;     // kUnix
-  std::optional<Peer> peer = std::nullopt;            // of a call that came over the network
+  std::shared_ptr<const TokenEntry> token = nullptr;            // kToken
+  uid_t uid = 0;                                                // kUnix
+  std::shared_ptr<const UnixUser> user = nullptr;               // kUnix
+  std::shared_ptr<const ClientIdentity> certificate = nullptr;  // kCertificate
+  std::optional<Peer> peer = std::nullopt;  // of a call that came over the network
 };
 
-// "token", "unix"; "" without one.
+// "token", "unix", "cert"; "" without one.
 std::string_view IssuerName(Principal::Issuer issuer);
 
 // For messages and the log: `token "node7"`, `user "anna"`, "a caller without a name".
@@ -70,6 +73,7 @@ inline Needs OneFile(Right right, std::string file, int64_t version = 0) {
 struct CallerOrigin {
   std::optional<uid_t> uid = std::nullopt;  // the user at the other end of a Unix socket
   std::string_view grpc_peer = {};          // grpc::ServerContext::peer()
+  std::string_view certificate_pem = {};    // that gRPC has verified; empty: none was shown
   bool is_peer_known = true;                // false: a token's addresses are not looked at
 };
 
@@ -89,14 +93,18 @@ class Authenticator {
   // The [[access]] tables from now on; without any, none is looked at.
   void SetRules(std::vector<AccessRule> rules);
   bool has_rules() const;
-  // When the next token expires.
+  // From now on certificates of clients count. `certificates` must outlive this. To be called
+  // before calls come.
+  void SetCertificates(const ClientCertificates* certificates) { certificates_ = certificates; }
+  // When the next token or certificate expires.
   absl::Time NextExpiry() const;
 
   // `authorization` is the call's header, "Bearer TOKEN". All digests are compared in full, so that
-  // the time taken tells nothing about a token. A user of a Unix socket needs none where there are
-  // tables.
+  // the time taken tells nothing about a token. The first of these that is there decides: a token,
+  // a certificate, where there are tables the user of a Unix socket.
   // Errors: kUnauthenticated  no token, a malformed, unknown or expired one, or one that is not for
-  //                           that address; a user without a name.
+  //                           that address; a certificate that does not count; a user without a
+  //                           name.
   //         kUnavailable      the user's name is not known yet.
   absl::StatusOr<Principal> Authenticate(std::optional<std::string_view> authorization,
                                          const CallerOrigin& origin = {}) const;
@@ -131,12 +139,14 @@ class Authenticator {
   absl::StatusOr<Principal> AuthenticateToken(std::string_view authorization,
                                               const CallerOrigin& origin) const;
   absl::StatusOr<Principal> AuthenticateUser(uid_t uid) const;
+  absl::StatusOr<Principal> AuthenticateCertificate(const CallerOrigin& origin) const;
   // The caller by what is known of it now.
   absl::StatusOr<Principal> Renewed(const Principal& principal) const;
   std::shared_ptr<const AccessIndex> rules() const;
 
   const std::filesystem::path path_;  // empty: no tokens are asked for
   CallGate* gate_ = nullptr;
+  const ClientCertificates* certificates_ = nullptr;
   mutable SystemClock clock_;
   mutable UnixUsers users_{clock_};
   mutable absl::Mutex mutex_;

@@ -78,6 +78,19 @@ class Gated final : public grpc::ServerCredentials {
 
 }  // namespace
 
+namespace {
+
+// The certificate of a connection, PEM; empty: none was shown.
+std::string_view CertificateOf(const grpc_auth_context& connection) {
+  grpc_auth_property_iterator properties =
+      grpc_auth_context_find_properties_by_name(&connection, GRPC_X509_PEM_CERT_PROPERTY_NAME);
+  const grpc_auth_property* property = grpc_auth_property_iterator_next(&properties);
+  if (property == nullptr) return {};
+  return {property->value, property->value_length};
+}
+
+}  // namespace
+
 void CallGate::Wait(Connection& connection, double more) {
   const double before = connection.waiting;
   connection.waiting = std::max(before + more, 0.0);
@@ -144,6 +157,14 @@ std::optional<uid_t> UserOf(const grpc::ServerContextBase& context) {
   return uid;
 }
 
+std::string_view CertificateOf(const grpc::ServerContextBase& context) {
+  const std::shared_ptr<const grpc::AuthContext> auth = context.auth_context();
+  if (auth == nullptr) return {};
+  const std::vector<grpc::string_ref> values =
+      auth->FindPropertyValues(GRPC_X509_PEM_CERT_PROPERTY_NAME);
+  return values.empty() ? std::string_view() : std::string_view(values[0].data(), values[0].size());
+}
+
 std::string ConnectionKey(const grpc::ServerContextBase& context) {
   const std::shared_ptr<const grpc::AuthContext> auth = context.auth_context();
   if (auth == nullptr) return context.peer();
@@ -184,6 +205,7 @@ absl::Status CallGate::Enter(grpc_auth_context& connection, int slot,
     // Before a connection's first call has begun, its peer is not known.
     const CallerOrigin origin{.uid = door_->UserOf(slot),
                               .grpc_peer = from.grpc_peer,
+                              .certificate_pem = CertificateOf(connection),
                               .is_peer_known = !from.grpc_peer.empty()};
     absl::Status known = authenticator_->Authenticate(authorization, origin).status();
     if (!known.ok()) return Refuse(from, std::move(known));

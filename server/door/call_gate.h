@@ -97,6 +97,9 @@ class CallGate {
 // The user at the other end of a call's Unix socket; nullopt: it came over the network.
 std::optional<uid_t> UserOf(const grpc::ServerContextBase& context);
 
+// The certificate that a call's client has shown, PEM; empty: none. Lives as long as the context.
+std::string_view CertificateOf(const grpc::ServerContextBase& context);
+
 // A key that tells connections apart, those of a Unix socket too. Without a gate, the peer.
 std::string ConnectionKey(const grpc::ServerContextBase& context);
 

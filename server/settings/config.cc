@@ -82,8 +82,18 @@ absl::Status CheckTogether(const Config& config) {
                                              "\" and tls_key = \"", config.tls_key.string(),
                                              "\": set both or neither"));
   }
+  if (config.HasClientCertificates() && !config.HasTls()) {
+    return absl::InvalidArgumentError(
+        StrCat("tls_client_ca = \"", config.tls_client_ca.string(),
+               "\": certificates of clients take TLS: set tls_cert and tls_key too"));
+  }
+  if (!config.tls_client_crl.empty() && !config.HasClientCertificates()) {
+    return absl::InvalidArgumentError(
+        StrCat("tls_client_crl = \"", config.tls_client_crl.string(), "\": set tls_client_ca too"));
+  }
+  const bool knows_callers = config.HasTokens() || config.HasClientCertificates();
   for (const ListenAddress& address : config.listen) {
-    if (address.reach != Reach::kNetwork || (config.HasTls() && config.HasTokens())) continue;
+    if (address.reach != Reach::kNetwork || (config.HasTls() && knows_callers)) continue;
     return absl::InvalidArgumentError(
         StrCat("listen = \"", address.text,
                "\" can be reached from the network and wants TLS and tokens: ",

@@ -76,6 +76,9 @@ struct Config {
   MinFree min_free;                                  // not set: nothing is dropped for it
   std::filesystem::path tls_cert;
   std::filesystem::path tls_key;
+  std::filesystem::path tls_client_ca;        // empty: clients are asked for no certificate
+  std::filesystem::path tls_client_crl;       // empty: none is revoked
+  std::vector<std::string> tls_client_names;  // NamePattern; empty: {"cn:${user}"}
   std::filesystem::path tokens_file;
   std::string metrics_listen;  // HOST:PORT; empty: no metrics
   std::string log_level = "info";
@@ -84,6 +87,7 @@ struct Config {
 
   bool HasTls() const { return !tls_cert.empty(); }
   bool HasTokens() const { return !tokens_file.empty(); }
+  bool HasClientCertificates() const { return !tls_client_ca.empty(); }
   // The effect of window_probe with these listeners.
   bool ProbesWindows() const;
 };
