@@ -42,8 +42,9 @@ absl::StatusOr<std::vector<Principal>> FindCallers(const Config& config, std::st
   absl::string_view plain = ToAbsl(name);
   const bool is_unix = absl::ConsumePrefix(&plain, "unix:");
   const bool is_token = !is_unix && absl::ConsumePrefix(&plain, "token:");
+  const bool is_certificate = !is_unix && !is_token && absl::ConsumePrefix(&plain, "cert:");
   std::vector<Principal> callers;
-  if (!is_token) {
+  if (!is_token && !is_certificate) {
     absl::StatusOr<Principal> user = UserOfHost(std::string(plain));
     if (user.ok()) {
       callers.push_back(*std::move(user));
@@ -51,7 +52,13 @@ absl::StatusOr<std::vector<Principal>> FindCallers(const Config& config, std::st
       return user.status();
     }
   }
-  if (!is_unix && config.HasTokens()) {
+  // Whose certificates there are is known to the authority only.
+  if (!is_token && !is_unix && config.HasClientCertificates()) {
+    callers.push_back(Principal{.name = std::string(plain),
+                                .rights = Rights::All(),
+                                .issuer = Principal::Issuer::kCertificate});
+  }
+  if (!is_unix && !is_certificate && config.HasTokens()) {
     H5M_ASSIGN_OR_RETURN(const std::vector<TokenEntry> tokens, ReadTokenFile(config.tokens_file));
     for (const TokenEntry& token : tokens) {
       if (token.name != ToStd(plain)) continue;
