@@ -69,8 +69,6 @@ Json SummaryToJson(const v1::FileSummary& summary) {
   return json;
 }
 
-namespace {}  // namespace
-
 Json StatusToJson(const v1::FileStatus& status) {
   Json lease = nullptr;
   if (status.has_lease()) {
