@@ -96,7 +96,7 @@ class Lab:
             os.makedirs("home/{user}", exist_ok=True)
             with h5py.File("home/{user}/a.h5", "w") as f:
                 f["x"] = np.arange(1000)
-        """, HOME=str(self.homes[user]))
+        """, env={**self.site.env(), "HOME": str(self.homes[user])})
 
 
 @pytest.fixture
