@@ -79,6 +79,7 @@ Session::Session(const SessionEnvironment& environment, Principal principal, std
     : environment_(environment),
       principal_(std::move(principal)),
       peer_(std::move(peer)),
+      space_(environment.quotas),
       output_(&output),
       started_(environment.clock.Monotonic()) {
   environment_.metrics.SessionOpened();
@@ -217,6 +218,7 @@ void Session::End(Ending ending) {
     }
     if (environment_.mirrors != nullptr) TellEnding(ending);
   }
+  space_.End();
   if (lease_ != 0) environment_.leases.Release(name_, lease_);
   absl::MutexLock lock(&mutex_);
   FinishIfDone();
@@ -356,6 +358,8 @@ absl::Status Session::Open(const v1::OpenSession& open) {
                   StrCat(open.renamed_from(), ", which was renamed to ", name_,
                          ", is being written by ", old_name_writer->Describe()));
   }
+  // A file that is there counts already.
+  H5M_RETURN_IF_ERROR(space_.Open(name_, static_cast<uint64_t>(open.size_bytes())));
   auto file = FindFile(open);
   if (absl::IsNotFound(file.status())) {
     return Refuse(
@@ -391,6 +395,7 @@ absl::Status Session::Begin(const v1::OpenSession& open, v1::SessionOpened opene
       token_, is_new ? store::SessionStart::kNewGeneration : store::SessionStart::kContinue,
       FromProto(open.origin()), open.mode_bits()));
   H5M_ASSIGN_OR_RETURN(info, file_->Info());  // Fencing may have made a cut durable.
+  space_.Begin(is_new ? 0 : info.size_bytes);
   file_id_ = info.file_id;
   if (environment_.mirrors != nullptr) environment_.mirrors->Connected(name_, file_id_, token_);
 
@@ -426,6 +431,7 @@ absl::Status Session::Begin(const v1::OpenSession& open, v1::SessionOpened opene
 absl::Status Session::Write(const rpc::WritesView& writes) {
   H5M_RETURN_IF_ERROR(rpc::CheckPayload(writes));
   closed_cleanly_ = false;
+  H5M_RETURN_IF_ERROR(space_.Write(writes.extents));
   H5M_RETURN_IF_ERROR(file_->Write(token_, writes.extents, writes.pieces));
   environment_.metrics.BytesReceived(writes.data_bytes);
   absl::MutexLock lock(&mutex_);
@@ -439,6 +445,7 @@ absl::Status Session::Truncate(const v1::Truncate& truncate) {
         StrCat("truncate.size_bytes ", truncate.size_bytes(), " is beyond 2^63-1"));
   }
   closed_cleanly_ = false;
+  space_.Truncate(truncate.size_bytes());
   return file_->Truncate(token_, truncate.size_bytes());
 }
 

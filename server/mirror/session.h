@@ -27,6 +27,7 @@
 #include "server/metrics/metrics.h"
 #include "server/mirror/session_memory.h"
 #include "server/mirror/version_schedule.h"
+#include "server/quotas/space_quotas.h"
 #include "server/state/commit_board.h"
 #include "server/state/lease_table.h"
 #include "server/state/mirror_states.h"
@@ -65,6 +66,8 @@ struct SessionEnvironment {
   MirrorStates* mirrors = nullptr;
   // Knows the rights to single files; nullptr: the principal's are those to all.
   const Authenticator* authenticator = nullptr;
+  // The limits of space; nullptr: none.
+  SpaceQuotas* quotas = nullptr;
 };
 
 // Thread-safe as said above.
@@ -169,6 +172,7 @@ class Session : public std::enable_shared_from_this<Session> {
   LeaseId lease_ = 0;
   store::SessionId session_id_{};
   v1::Writer writer_;
+  WriterSpace space_;
   uint64_t last_seq_ = 0;
   // True: no message has come since a clean close. The thread that ends the session reads it, when
   // no request is in hand.
