@@ -112,12 +112,12 @@ void Reload(const Config& config, const std::filesystem::path& config_file, Mirr
   }
   const absl::Status tables = ReloadTables(config_file, server);
   if (!tables.ok()) {
-    spdlog::error("reload: the [[access]] and [[quota]] tables stay as they were: {}",
+    spdlog::error("reload: the tables of the configuration stay as they were: {}",
                   tables.ToString());
   }
   if (certificate.ok() && tokens.ok() && tables.ok()) {
     spdlog::info("reloaded log{}{}{}", config.tls_cert.empty() ? "" : ", certificate",
-                 config_file.empty() ? "" : ", [[access]] and [[quota]] tables",
+                 config_file.empty() ? "" : ", tables",
                  config.tokens_file.empty() ? "; there is no tokens_file, so no token is asked for"
                                             : ", tokens");
   }
