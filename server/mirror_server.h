@@ -62,7 +62,9 @@ class MirrorServer {
   // kFailedPrecondition: there are none any more, and the tables stay as they were.
   absl::Status ReloadRules(std::vector<AccessRule> rules);
   // The [[quota]] tables from now on. No limit of them holds until all files are counted.
-  void ReloadQuotas(std::vector<QuotaRule> rules) { shared_.quotas.ledger.SetRules(std::move(rules)); }
+  void ReloadQuotas(std::vector<QuotaRule> rules) {
+    shared_.quotas.ledger.SetRules(std::move(rules));
+  }
   // Opens the audit log again, after it was renamed.
   void ReopenAudit();
   // Looks for a renewed certificate, authority and revoked certificates now. (The server does so

@@ -12,16 +12,14 @@ absl::StatusOr<bool> HistoryPruner::CheckAccount(const std::string& name) {
   const auto use = quotas_ == nullptr ? std::nullopt : quotas_->ledger.HistoryOf(name);
   if (!use || use->sizes.history_bytes <= use->rule.history_bytes) return true;
   if (is_stopped(name)) return false;
-  const std::string why =
-      StrCat("history_bytes = ", HumanBytes(use->rule.history_bytes), " of \"", use->directory,
-             "\", by ", use->rule.Label());
+  const std::string why = StrCat("history_bytes = ", HumanBytes(use->rule.history_bytes), " of \"",
+                                 use->directory, "\", by ", use->rule.Label());
   H5M_ASSIGN_OR_RETURN(const bool is_within, ThinAccount(*use, why));
   if (is_within) return true;
-  StopFile(name,
-           StrCat("stopped: new versions are not made, since the histories there take ",
-                  HumanBytes(use->sizes.history_bytes), " of ", why,
-                  ", and dropping all versions without a tag would not bring them below; "
-                  "prune or untag versions, or raise the limit"));
+  StopFile(name, StrCat("stopped: new versions are not made, since the histories there take ",
+                        HumanBytes(use->sizes.history_bytes), " of ", why,
+                        ", and dropping all versions without a tag would not bring them below; "
+                        "prune or untag versions, or raise the limit"));
   return false;
 }
 
@@ -49,7 +47,8 @@ absl::StatusOr<bool> HistoryPruner::ThinAccount(const SpaceUse& use, std::string
   if (sum_bytes <= limit) return true;
   H5M_ASSIGN_OR_RETURN(const bool can_free, CanFree(names, sum_bytes - limit));
   if (!can_free) return false;
-  for (uint64_t wanted = sum_bytes - limit + ThinningSlack(limit); const std::string& name : names) {
+  for (uint64_t wanted = sum_bytes - limit + ThinningSlack(limit);
+       const std::string& name : names) {
     const absl::StatusOr<Thinned> thinned =
         Thin(name, {wanted, 0, ThinRequest::IfLess::kDropAll, std::string(why)}, "history_bytes");
     Report(name, thinned.status());

@@ -21,7 +21,9 @@ constexpr size_t kLargestFiles = 64;
 
 }  // namespace
 
-uint64_t HistoryPruner::Disk::goal_bytes() const { return min_free_bytes + ThinningSlack(min_free_bytes); }
+uint64_t HistoryPruner::Disk::goal_bytes() const {
+  return min_free_bytes + ThinningSlack(min_free_bytes);
+}
 
 void HistoryPruner::CheckGrown() {
   std::vector<std::string> names;

@@ -38,7 +38,8 @@ struct ThinRequest {
   std::string rule;
 };
 
-// Thinning for a limit goes this much beyond what is needed, so that it is not needed again at once.
+// Thinning for a limit goes this much beyond what is needed, so that it is not needed again at
+// once.
 inline uint64_t ThinningSlack(uint64_t limit_bytes) { return limit_bytes / 16; }
 
 struct Thinned {

@@ -145,13 +145,15 @@ class Session : public std::enable_shared_from_this<Session> {
   absl::Status Write(const rpc::WritesView& writes);
   absl::Status Truncate(const v1::Truncate& truncate);
   absl::Status KeepAlive(const v1::KeepAlive& keep_alive);
+
+  // ---- session_cuts.cc ----
   absl::Status Cut(const v1::Barrier& barrier);
   absl::Status CheckBarrier(const v1::Barrier& barrier) const;
   absl::StatusOr<store::CutRequest> RequestOf(const v1::Barrier& barrier) const;
-
   void OnDurable(uint64_t seq, absl::StatusOr<store::DurableCut> durable);
   void AnswerDurable() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void AnswerResumed(const store::FileInfo& info) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
   void RequestEnd(Ending ending);
   void End(Ending ending);
   // Tells `mirrors`.

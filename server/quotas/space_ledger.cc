@@ -18,8 +18,8 @@ uint64_t HashOf(std::string_view name) { return absl::HashOf(ToAbsl(name)); }
 
 int PercentOf(uint64_t used, uint64_t limit) {
   if (limit == 0) return 0;
-  return static_cast<int>(std::min(static_cast<double>(used) / static_cast<double>(limit) * 100,
-                                   1e6));
+  return static_cast<int>(
+      std::min(static_cast<double>(used) / static_cast<double>(limit) * 100, 1e6));
 }
 
 std::string AccountName(std::string_view directory) {
@@ -184,8 +184,8 @@ absl::Status SpaceLedger::MayBegin(std::string_view name, uint64_t local_bytes) 
   if (found == entries_.end() || found->second.refused_bytes == 0) return absl::OkStatus();
   Entry& entry = found->second;
   const Account& account = *entry.account;
-  const bool goes_there = local_bytes >= entry.refused_end_bytes &&
-                          entry.refused_bytes > entry.sizes.head_bytes;
+  const bool goes_there =
+      local_bytes >= entry.refused_end_bytes && entry.refused_bytes > entry.sizes.head_bytes;
   const uint64_t more_bytes = goes_there ? entry.refused_bytes - entry.sizes.head_bytes : 0;
   if (is_counted_ && account.rule != nullptr &&
       Exceeds(account.sizes.head_bytes, more_bytes, account.rule->head_bytes)) {
@@ -222,8 +222,8 @@ absl::Status SpaceLedger::MayHold(std::string_view name, const SpaceSizes& sizes
   }
   const uint64_t more_history = more(sizes.history_bytes, had.history_bytes);
   if (Exceeds(use.sizes.history_bytes, more_history, use.rule.history_bytes)) {
-    return TooManyBytes(use, "history_bytes", use.sizes.history_bytes, use.rule.history_bytes,
-                        name, more_history);
+    return TooManyBytes(use, "history_bytes", use.sizes.history_bytes, use.rule.history_bytes, name,
+                        more_history);
   }
   return absl::OkStatus();
 }
@@ -277,9 +277,10 @@ std::optional<bool> SpaceLedger::IsOverShare(std::string_view name) const {
   if (!is_counted_) return std::nullopt;
   const Account* account = FindAccount(name);
   if (account == nullptr) return false;
-  const auto count = static_cast<uint64_t>(
-      std::count_if(accounts_.begin(), accounts_.end(),
-                    [](const auto& each) { return each.second->sizes.history_bytes > 0; }));
+  const auto count =
+      static_cast<uint64_t>(std::count_if(accounts_.begin(), accounts_.end(), [](const auto& each) {
+        return each.second->sizes.history_bytes > 0;
+      }));
   return count > 0 && account->sizes.history_bytes >= history_bytes_ / count;
 }
 
@@ -288,9 +289,12 @@ std::vector<SpaceUse> SpaceLedger::List(std::string_view after, size_t limit) co
   absl::MutexLock lock(&mutex_);
   for (const auto& [key, account] : accounts_) {
     const bool is_shown = account->rule != nullptr && account->files > 0;
-    if (is_shown && (after.empty() || account->directory > after)) accounts.push_back(account.get());
+    if (is_shown && (after.empty() || account->directory > after))
+      accounts.push_back(account.get());
   }
-  const auto before = [](const Account* a, const Account* b) { return a->directory < b->directory; };
+  const auto before = [](const Account* a, const Account* b) {
+    return a->directory < b->directory;
+  };
   limit = std::min(limit, accounts.size());
   std::partial_sort(accounts.begin(), accounts.begin() + static_cast<std::ptrdiff_t>(limit),
                     accounts.end(), before);

@@ -107,8 +107,8 @@ class SpaceLedger {
   // Of one file; named by a hash, as there may be millions.
   struct Entry {
     SpaceSizes sizes = {};
-    uint64_t grown_bytes = 0;     // since BeginMeasure()
-    uint64_t refused_bytes = 0;   // the head's size on disk that was refused; 0: none
+    uint64_t grown_bytes = 0;    // since BeginMeasure()
+    uint64_t refused_bytes = 0;  // the head's size on disk that was refused; 0: none
     uint64_t refused_end_bytes = 0;
     Account* account = nullptr;
   };

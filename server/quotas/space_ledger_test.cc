@@ -67,8 +67,8 @@ TEST_F(SpaceLedgerTest, HeadsGrowUpToTheLimitOfTheirAccountOnly) {
   EXPECT_TRUE(Grow("home/anna/b.h5", 4).ok());
   const absl::Status refused = Grow("home/anna/b.h5", 1);
   EXPECT_TRUE(absl::IsResourceExhausted(refused)) << refused;
-  for (const char* part : {"home/anna", "10 MiB of head_bytes = 10 MiB", "c.toml:3",
-                           "home/anna/b.h5", "1 MiB more"}) {
+  for (const char* part :
+       {"home/anna", "10 MiB of head_bytes = 10 MiB", "c.toml:3", "home/anna/b.h5", "1 MiB more"}) {
     EXPECT_THAT(ToStd(refused.message()), HasSubstr(part));
   }
   EXPECT_EQ(HeadMib("home/anna/b.h5"), 10u) << "what was refused does not count";

@@ -6,8 +6,7 @@ namespace h5mirror::server {
 
 absl::Status SpaceQuotas::MayMove(const std::string& name, const std::string& new_name) {
   if (!ledger.is_on()) return absl::OkStatus();
-  H5M_ASSIGN_OR_RETURN(const store::HistorySizes sizes,
-                       store.Measure(name, store::WithHead::kYes));
+  H5M_ASSIGN_OR_RETURN(const store::HistorySizes sizes, store.Measure(name, store::WithHead::kYes));
   return ledger.MayHold(new_name, {sizes.head, sizes.history()}, name);
 }
 

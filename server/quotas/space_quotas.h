@@ -63,7 +63,7 @@ class WriterSpace {
  private:
   SpaceQuotas* const quotas_;
   std::string name_;        // empty: it has not asked
-  uint64_t end_bytes_ = 0;   // of what counts
+  uint64_t end_bytes_ = 0;  // of what counts
 };
 
 }  // namespace h5mirror::server

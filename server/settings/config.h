@@ -108,16 +108,16 @@ struct Setting {
   std::string key;
   std::string text;
   std::string source;
-  // For a table, whose `key` is "retention", "access" or "quota": its keys; those of an array one by
-  // one.
+  // For a table, whose `key` is "retention", "access" or "quota": its keys; those of an array one
+  // by one.
   std::vector<Setting> parts = {};
   bool is_empty_array = false;  // of a part: `allow = []`
 };
 
 // The settings of a TOML file. Numbers and booleans may stand without quotes, `listen` may
-// be an array; [[retention]], [[access]] and [[quota]] tables may follow. kInvalidArgument names file
-// and line for bad TOML and for unknown keys, and says which key is meant where the spelling is close.
-// kNotFound, kPermissionDenied.
+// be an array; [[retention]], [[access]] and [[quota]] tables may follow. kInvalidArgument names
+// file and line for bad TOML and for unknown keys, and says which key is meant where the spelling
+// is close. kNotFound, kPermissionDenied.
 absl::StatusOr<std::vector<Setting>> ReadConfigFile(const std::filesystem::path& path);
 
 // Applies the settings in order (later ones win) over the defaults, and checks the result.

@@ -23,8 +23,7 @@ constexpr uint64_t kBytesMin = uint64_t{1} << 20;
 
 absl::Status SetBytes(std::string_view text, uint64_t& bytes) {
   H5M_ASSIGN_OR_RETURN(bytes, ParseBytes(text));
-  return bytes >= kBytesMin ? absl::OkStatus()
-                            : absl::InvalidArgumentError("must be 1MiB or more");
+  return bytes >= kBytesMin ? absl::OkStatus() : absl::InvalidArgumentError("must be 1MiB or more");
 }
 
 absl::Status CheckDirectory(std::string_view directory) {
@@ -62,16 +61,14 @@ constexpr RuleKey kRuleKeys[] = {
        const bool is_number = absl::SimpleAtoi(ToAbsl(text), &rule.max_files);
        return is_number && rule.max_files >= 1 && rule.max_files <= kFilesMax
                   ? absl::OkStatus()
-                  : absl::InvalidArgumentError(
-                        StrCat("must be a whole number in 1..", kFilesMax));
+                  : absl::InvalidArgumentError(StrCat("must be a whole number in 1..", kFilesMax));
      }},
 };
 
 absl::Status UnknownKey(const Setting& part) {
   std::vector<std::string_view> names;
   for (const RuleKey& key : kRuleKeys) names.push_back(key.name);
-  return UnknownTableKey("quota", part, names,
-                         "docs/reference/limits-of-users.md shows all keys");
+  return UnknownTableKey("quota", part, names, "docs/reference/limits-of-users.md shows all keys");
 }
 
 // `name` without its first component, which `component` gets; false: `name` is the file's own, in

@@ -43,8 +43,9 @@ max_files = 2
   EXPECT_EQ(rule.Label(), "[[quota]] (c.toml:2)");
   EXPECT_EQ(config->quotas[1].directory, "");
   const std::string shown = DescribeConfig(*config);
-  for (const char* line : {"\n[[quota]]\ndirectory = \"home/${user}\"\n", "head_bytes = \"50 GiB\"\n",
-                           "history_bytes = \"100 GiB\"\n", "max_files = 1000\n"}) {
+  for (const char* line :
+       {"\n[[quota]]\ndirectory = \"home/${user}\"\n", "head_bytes = \"50 GiB\"\n",
+        "history_bytes = \"100 GiB\"\n", "max_files = 1000\n"}) {
     EXPECT_THAT(shown, HasSubstr(line));
   }
 }
@@ -54,7 +55,8 @@ TEST(QuotaRulesTest, WhatIsWrongIsNamedWithItsLine) {
   EXPECT_THAT(Refused("max_files = 3"), HasSubstr("it names no directory"));
   EXPECT_THAT(Refused("directory = \"runs/**\"\nmax_files = 3"),
               HasSubstr("c.toml:3: directory = \"runs/**\": a directory, not a pattern"));
-  EXPECT_THAT(Refused("directory = \"u-${user}\"\nmax_files = 3"), HasSubstr("${user} stands alone"));
+  EXPECT_THAT(Refused("directory = \"u-${user}\"\nmax_files = 3"),
+              HasSubstr("${user} stands alone"));
   EXPECT_THAT(Refused("directory = \"../x\"\nmax_files = 3"), HasSubstr("c.toml:3: directory"));
   EXPECT_THAT(Refused("directory = \"runs\"\nmax_files = 0"), HasSubstr("c.toml:4: max_files"));
   EXPECT_THAT(Refused("directory = \"runs\"\nhead_bytes = \"5\""), HasSubstr("1MiB or more"));
