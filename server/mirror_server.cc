@@ -172,7 +172,8 @@ MirrorServer::Shared::Shared(const Config& config, store::Store& its_store, Cloc
       cuts(clock),
       metrics(config.memory_max_bytes),
       leases(clock, config.lease_ttl),
-      pruner(config, store, clock, metrics),
+      quotas(config.quotas, store),
+      pruner(config, store, clock, metrics, &quotas),
       mirrors(clock),
       workers(kWorkers, "send stream") {}
 
@@ -185,6 +186,7 @@ ServiceEnvironment MirrorServer::Shared::Environment() {
           .commits = commits,
           .pruner = pruner,
           .mirrors = mirrors,
+          .quotas = quotas,
           .callers = &callers,
           .workers = &workers,
           .cuts = &cuts};
@@ -200,7 +202,8 @@ MirrorServer::Services::Services(const Config& config, Shared& shared,
               .commits = shared.commits,
               .pruner = &shared.pruner,
               .mirrors = &shared.mirrors,
-              .authenticator = &shared.authenticator},
+              .authenticator = &shared.authenticator,
+              .quotas = &shared.quotas},
              shared.callers),
       files(shared.Environment(), config.removed_keep),
       versions(shared.Environment()),
@@ -319,6 +322,7 @@ absl::Status MirrorServer::Listen() {
   services_.mirror.AddQueues(builder, QueueCount(config_));
   entrance_.server = builder.BuildAndStart();
   if (entrance_.server == nullptr) return absl::InternalError("gRPC's server does not start");
+  shared_.quotas.counter.Start();
   shared_.pruner.Start();
   services_.mirror.Start();
   services_.health.StartServing();
@@ -375,6 +379,7 @@ void MirrorServer::StopTimer() {
   }
   if (timer_.joinable()) timer_.join();
   shared_.pruner.Stop();
+  shared_.quotas.counter.Stop();
   KeepMirrorStates();
 }
 

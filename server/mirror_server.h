@@ -25,6 +25,7 @@
 #include "server/live/snapshots_service.h"
 #include "server/metrics/metrics.h"
 #include "server/mirror/mirror_service.h"
+#include "server/quotas/space_quotas.h"
 #include "server/services/files_service.h"
 #include "server/services/health_service.h"
 #include "server/services/reflection_service.h"
@@ -60,6 +61,10 @@ class MirrorServer {
   // The [[access]] tables from now on. Ends the sessions and calls that they do not allow.
   // kFailedPrecondition: there are none any more, and the tables stay as they were.
   absl::Status ReloadRules(std::vector<AccessRule> rules);
+  // The [[quota]] tables from now on. No limit of them holds until all files are counted.
+  void ReloadQuotas(std::vector<QuotaRule> rules) {
+    shared_.quotas.ledger.SetRules(std::move(rules));
+  }
   // Opens the audit log again, after it was renamed.
   void ReopenAudit();
   // Looks for a renewed certificate, authority and revoked certificates now. (The server does so
@@ -98,6 +103,7 @@ class MirrorServer {
     LeaseTable leases;
     SessionMemory memory;
     CommitBoard commits;
+    SpaceQuotas quotas;
     HistoryPruner pruner;
     MirrorStates mirrors;
     FairPool workers;

@@ -21,6 +21,7 @@ class CutBoard;
 class FairPool;
 class HistoryPruner;
 class MirrorStates;
+class SpaceQuotas;
 
 // The objects that all services share. They must outlive the services.
 struct ServiceEnvironment {
@@ -32,6 +33,7 @@ struct ServiceEnvironment {
   CommitBoard& commits;
   HistoryPruner& pruner;
   MirrorStates& mirrors;
+  SpaceQuotas& quotas;
   // Null only in tests of a single part.
   Callers* callers = nullptr;
   FairPool* workers = nullptr;  // for calls that hold no thread of gRPC

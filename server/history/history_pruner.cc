@@ -32,13 +32,14 @@ constexpr size_t kNoticesMax = 10'000;
 }  // namespace
 
 HistoryPruner::HistoryPruner(const Config& config, store::Store& store, Clock& clock,
-                             Metrics& metrics)
+                             Metrics& metrics, SpaceQuotas* quotas)
     : rules_(config.retention),
       prune_every_(config.prune_every),
       min_free_(config.min_free),
       store_(store),
       clock_(clock),
       metrics_(metrics),
+      quotas_(quotas),
       next_hourly_(clock.Monotonic()),
       next_pass_(clock.Monotonic() + std::min(kFirstPassMax, prune_every_)),
       next_thinning_(clock.Monotonic()),
@@ -185,7 +186,7 @@ absl::Status HistoryPruner::Tend(const std::string& name, const RetentionRule& r
     H5M_ASSIGN_OR_RETURN(const auto file, store_.OpenFile(name));
     H5M_RETURN_IF_ERROR(PruneByRule(*file, rule));
   }
-  return rule.history_max_bytes > 0 ? CheckLimit(name, rule) : absl::OkStatus();
+  return rule.history_max_bytes > 0 ? CheckLimits(name) : absl::OkStatus();
 }
 
 absl::Status HistoryPruner::PruneByRule(store::File& file, const RetentionRule& rule) {
@@ -201,8 +202,11 @@ absl::Status HistoryPruner::PruneByRule(store::File& file, const RetentionRule& 
 }
 
 void HistoryPruner::Grew(const std::string& name) {
+  if (quotas_ != nullptr) quotas_->counter.Changed(name);
   const RetentionRule* rule = FindRule(rules_, name);
-  if (rule == nullptr || rule->history_max_bytes == 0) return;
+  const bool has_limit = rule != nullptr && rule->history_max_bytes > 0;
+  const bool has_account = quotas_ != nullptr && quotas_->ledger.is_on();
+  if (!has_limit && !has_account) return;
   const absl::Duration until = Now() + kGrowthWatched;
   absl::MutexLock lock(&mutex_);
   grown_[name] = until;

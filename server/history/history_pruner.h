@@ -12,11 +12,14 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
+#include "absl/functional/function_ref.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "onion_store/store.h"
+#include "server/history/thinning.h"
 #include "server/metrics/metrics.h"
+#include "server/quotas/space_quotas.h"
 #include "server/settings/config.h"
 
 namespace h5mirror::server {
@@ -24,8 +27,9 @@ namespace h5mirror::server {
 // Thread-safe but for Round().
 class HistoryPruner {
  public:
-  // The referenced objects must outlive this.
-  HistoryPruner(const Config& config, store::Store& store, Clock& clock, Metrics& metrics);
+  // The referenced objects must outlive this. `quotas` may be nullptr: no account has a limit.
+  HistoryPruner(const Config& config, store::Store& store, Clock& clock, Metrics& metrics,
+                SpaceQuotas* quotas);
   ~HistoryPruner() { Stop(); }
   HistoryPruner(const HistoryPruner&) = delete;
 
@@ -70,14 +74,24 @@ class HistoryPruner {
   void FinishPrunes();
   void PurgeRemoved();
 
-  // ---- history_max_bytes ----
+  // ---- history_max_bytes, and history_bytes of an account ----
   void CheckGrown();
+  absl::Status CheckLimits(const std::string& name);
   absl::Status CheckLimit(const std::string& name, const RetentionRule& rule);
   absl::Status ThinToLimit(const std::string& name, const RetentionRule& rule);
   void StopFile(const std::string& name, std::string notice);
   // The history is stopped and cannot be thinned now: sets the time of the next attempt.
   void TryLater(const std::string& name);
   void ResumeFile(const std::string& name);
+  bool is_stopped(const std::string& name) const;
+
+  // ---- history_bytes of an account; see account_limits.cc ----
+  // False: the file's account is over its limit, and the file is stopped.
+  absl::StatusOr<bool> CheckAccount(const std::string& name);
+  // Thins histories of the account. False: it stays over its limit, and nothing was dropped.
+  absl::StatusOr<bool> ThinAccount(const SpaceUse& use, std::string_view why);
+  // Whether dropping all versions without a tag of `names` would give back so much.
+  absl::StatusOr<bool> CanFree(absl::Span<const std::string> names, uint64_t bytes);
 
   // ---- min_free ----
   // The store's disk, in bytes.
@@ -96,8 +110,14 @@ class HistoryPruner {
   bool all_stopped() const;
   void StopAll(const Disk& disk, std::string_view why);
   void ResumeAll(const Disk& disk);
-  // The files with most history that may be thinned, the largest first.
-  std::vector<std::string> LargestHistories();
+  // The files with most history that may be thinned, the largest first: of those below `directory`
+  // that `is_meant` takes. `*sum_bytes`: the history of them all, also of those that may not be
+  // thinned.
+  std::vector<std::string> LargestHistories(
+      const std::string& directory, absl::FunctionRef<bool(const std::string& name)> is_meant,
+      uint64_t* sum_bytes);
+  absl::StatusOr<Thinned> Thin(const std::string& name, const ThinRequest& request,
+                               std::string_view reason);
 
   void NoteThinned(const std::string& name, int64_t versions, std::string_view why);
   void Report(const std::string& name, const absl::Status& status);
@@ -109,6 +129,7 @@ class HistoryPruner {
   store::Store& store_;
   Clock& clock_;
   Metrics& metrics_;
+  SpaceQuotas* const quotas_;
 
   // The thread's own.
   absl::Duration next_hourly_;

@@ -27,6 +27,7 @@
 #include "server/metrics/metrics.h"
 #include "server/mirror/session_memory.h"
 #include "server/mirror/version_schedule.h"
+#include "server/quotas/space_quotas.h"
 #include "server/state/commit_board.h"
 #include "server/state/lease_table.h"
 #include "server/state/mirror_states.h"
@@ -65,6 +66,8 @@ struct SessionEnvironment {
   MirrorStates* mirrors = nullptr;
   // Knows the rights to single files; nullptr: the principal's are those to all.
   const Authenticator* authenticator = nullptr;
+  // The limits of space; nullptr: none.
+  SpaceQuotas* quotas = nullptr;
 };
 
 // Thread-safe as said above.
@@ -142,13 +145,15 @@ class Session : public std::enable_shared_from_this<Session> {
   absl::Status Write(const rpc::WritesView& writes);
   absl::Status Truncate(const v1::Truncate& truncate);
   absl::Status KeepAlive(const v1::KeepAlive& keep_alive);
+
+  // ---- session_cuts.cc ----
   absl::Status Cut(const v1::Barrier& barrier);
   absl::Status CheckBarrier(const v1::Barrier& barrier) const;
   absl::StatusOr<store::CutRequest> RequestOf(const v1::Barrier& barrier) const;
-
   void OnDurable(uint64_t seq, absl::StatusOr<store::DurableCut> durable);
   void AnswerDurable() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void AnswerResumed(const store::FileInfo& info) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
   void RequestEnd(Ending ending);
   void End(Ending ending);
   // Tells `mirrors`.
@@ -169,6 +174,7 @@ class Session : public std::enable_shared_from_this<Session> {
   LeaseId lease_ = 0;
   store::SessionId session_id_{};
   v1::Writer writer_;
+  WriterSpace space_;
   uint64_t last_seq_ = 0;
   // True: no message has come since a clean close. The thread that ends the session reads it, when
   // no request is in hand.

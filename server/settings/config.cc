@@ -35,7 +35,9 @@ absl::StatusOr<std::string> TextOf(const toml::node& node) {
   return absl::InvalidArgumentError("must be a string, a whole number or an array of strings");
 }
 
-bool IsTableKey(std::string_view key) { return key == "retention" || key == "access"; }
+bool IsTableKey(std::string_view key) {
+  return key == "retention" || key == "access" || key == "quota";
+}
 
 // One [[kind]] table: its keys, those of arrays one by one.
 absl::StatusOr<Setting> TableSetting(const std::string& kind, const toml::node& node,
@@ -104,6 +106,20 @@ absl::Status CheckTogether(const Config& config) {
   return absl::OkStatus();
 }
 
+// The rules of all [[kind]] tables.
+template <typename Rule>
+absl::StatusOr<std::vector<Rule>> MakeRules(absl::Span<const Setting> settings,
+                                            std::string_view kind,
+                                            absl::StatusOr<Rule> (*make)(const Setting& table)) {
+  std::vector<Rule> rules;
+  for (const Setting& setting : settings) {
+    if (setting.key != kind) continue;
+    H5M_ASSIGN_OR_RETURN(Rule rule, make(setting));
+    rules.push_back(std::move(rule));
+  }
+  return rules;
+}
+
 }  // namespace
 
 std::string SuggestKey(std::string_view key, absl::Span<const std::string_view> names,
@@ -160,13 +176,11 @@ absl::StatusOr<std::vector<Setting>> ReadConfigFile(const std::filesystem::path&
 }
 
 absl::StatusOr<std::vector<AccessRule>> MakeAccessRules(absl::Span<const Setting> settings) {
-  std::vector<AccessRule> rules;
-  for (const Setting& setting : settings) {
-    if (setting.key != "access") continue;
-    H5M_ASSIGN_OR_RETURN(AccessRule rule, MakeAccessRule(setting));
-    rules.push_back(std::move(rule));
-  }
-  return rules;
+  return MakeRules<AccessRule>(settings, "access", MakeAccessRule);
+}
+
+absl::StatusOr<std::vector<QuotaRule>> MakeQuotaRules(absl::Span<const Setting> settings) {
+  return MakeRules<QuotaRule>(settings, "quota", MakeQuotaRule);
 }
 
 absl::Status UnknownTableKey(std::string_view table, const Setting& part,
@@ -182,13 +196,11 @@ absl::StatusOr<Config> MakeConfig(absl::Span<const Setting> settings) {
   Config config;
   H5M_ASSIGN_OR_RETURN(config.listen, ParseListenList("127.0.0.1:7447"));
   H5M_ASSIGN_OR_RETURN(config.access, MakeAccessRules(settings));
+  H5M_ASSIGN_OR_RETURN(config.quotas, MakeQuotaRules(settings));
+  H5M_ASSIGN_OR_RETURN(config.retention,
+                       MakeRules<RetentionRule>(settings, "retention", MakeRetentionRule));
   for (const Setting& setting : settings) {
-    if (setting.key == "access") continue;
-    if (setting.key == "retention") {
-      H5M_ASSIGN_OR_RETURN(RetentionRule rule, MakeRetentionRule(setting));
-      config.retention.push_back(std::move(rule));
-      continue;
-    }
+    if (IsTableKey(setting.key)) continue;
     const ConfigKey* key = FindConfigKey(setting.key);
     if (key == nullptr) {
       return absl::InvalidArgumentError(StrCat(setting.source, ": unknown key \"", setting.key,

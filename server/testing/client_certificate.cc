@@ -44,7 +44,8 @@ std::string Pem(const Write& write) {
 
 struct Authority {
   explicit Authority(const KeyAndCertificate& pem)
-      : certificate(PEM_read_bio_X509(Reader(pem.certificate_pem).get(), nullptr, nullptr, nullptr)),
+      : certificate(
+            PEM_read_bio_X509(Reader(pem.certificate_pem).get(), nullptr, nullptr, nullptr)),
         key(PEM_read_bio_PrivateKey(Reader(pem.key_pem).get(), nullptr, nullptr, nullptr)) {}
 
   const CertificatePtr certificate;
@@ -78,11 +79,11 @@ KeyAndCertificate MakeClientCertificate(const KeyAndCertificate& authority,
     Add(certificate.get(), NID_subject_alt_name, request.alternative_names);
   }
   EXPECT_GT(X509_sign(certificate.get(), signer.key.get(), EVP_sha256()), 0);
-  return {.key_pem = Pem([&](BIO* bio) {
-            return PEM_write_bio_PrivateKey(bio, key.get(), nullptr, nullptr, 0, nullptr, nullptr);
-          }),
-          .certificate_pem =
-              Pem([&](BIO* bio) { return PEM_write_bio_X509(bio, certificate.get()); })};
+  return {
+      .key_pem = Pem([&](BIO* bio) {
+        return PEM_write_bio_PrivateKey(bio, key.get(), nullptr, nullptr, 0, nullptr, nullptr);
+      }),
+      .certificate_pem = Pem([&](BIO* bio) { return PEM_write_bio_X509(bio, certificate.get()); })};
 }
 
 std::string MakeRevocationList(const KeyAndCertificate& authority,

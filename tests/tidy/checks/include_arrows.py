@@ -66,16 +66,17 @@ ALLOWED = {
     "server/calls": {
         "server/metrics", "server/door", "server/state", "server/settings", "onion_store", "rpc", "proto", "base",
     },
+    "server/quotas": {"server/settings", "onion_store", "rpc", "proto", "base"},
     "server/history": {
-        "server/metrics", "server/state", "server/settings", "onion_store", "rpc", "proto", "base",
+        "server/quotas", "server/metrics", "server/state", "server/settings", "onion_store", "rpc", "proto", "base",
     },
     "server/mirror": {
-        "server/history", "server/calls", "server/metrics", "server/door", "server/state", "server/settings",
+        "server/history", "server/quotas", "server/calls", "server/metrics", "server/door", "server/state", "server/settings",
         "onion_store", "rpc", "proto", "base",
     },
     "server/live": {"server/calls", "server/state", "server/settings", "onion_store", "rpc", "proto", "base"},
     "server/services": {
-        "server/history", "server/calls", "server/door", "server/state", "server/settings", "onion_store",
+        "server/history", "server/quotas", "server/calls", "server/door", "server/state", "server/settings", "onion_store",
         "rpc", "proto", "base",
     },
     # The daemon, which puts the folders together.
