@@ -47,6 +47,13 @@ absl::Status CheckAddress(const TokenEntry& token, const std::optional<Peer>& pe
              ": its operator has named other addresses"));
 }
 
+// The token in a header; nullopt: it holds none.
+std::optional<std::string_view> BearerOf(std::string_view authorization) {
+  constexpr std::string_view kScheme = "Bearer ";
+  if (!absl::StartsWithIgnoreCase(ToAbsl(authorization), ToAbsl(kScheme))) return std::nullopt;
+  return authorization.substr(kScheme.size());
+}
+
 // Of a name that nobody has checked yet; of one that is too long, its beginning.
 std::string_view Short(std::string_view name) { return name.substr(0, kNameShownMax); }
 
@@ -147,9 +154,14 @@ absl::Time Authenticator::NextExpiry() const {
   return next;
 }
 
+bool Authenticator::LooksAt(std::string_view authorization) const {
+  if (!path_.empty()) return true;
+  return logins_ != nullptr && IsJsonWebToken(BearerOf(authorization).value_or(""));
+}
+
 absl::StatusOr<Principal> Authenticator::Authenticate(std::optional<std::string_view> authorization,
                                                       const CallerOrigin& origin) const {
-  const bool has_token = wants_tokens() && authorization.has_value();
+  const bool has_token = authorization.has_value() && LooksAt(*authorization);
   const bool has_certificate = certificates_ != nullptr && !origin.certificate_pem.empty();
   if (!has_token && has_certificate) return AuthenticateCertificate(origin);
   if (!has_token && origin.uid.has_value() && has_rules()) return AuthenticateUser(*origin.uid);
@@ -170,15 +182,12 @@ absl::StatusOr<Principal> Authenticator::Authenticate(std::optional<std::string_
 
 absl::StatusOr<Principal> Authenticator::AuthenticateBearer(std::string_view authorization,
                                                             const CallerOrigin& origin) const {
-  constexpr std::string_view kScheme = "Bearer ";
-  if (!absl::StartsWithIgnoreCase(ToAbsl(authorization), ToAbsl(kScheme))) {
+  const std::optional<std::string_view> token = BearerOf(authorization);
+  if (!token) {
     return absl::UnauthenticatedError("the authorization header is not \"Bearer TOKEN\"");
   }
-  const std::string_view token = authorization.substr(kScheme.size());
-  if (logins_ != nullptr && (path_.empty() || IsJsonWebToken(token))) {
-    return AuthenticateLogin(token, origin);
-  }
-  return AuthenticateToken(token, origin);
+  if (logins_ != nullptr && IsJsonWebToken(*token)) return AuthenticateLogin(*token, origin);
+  return AuthenticateToken(*token, origin);
 }
 
 absl::StatusOr<Principal> Authenticator::AuthenticateToken(std::string_view token,

@@ -296,7 +296,7 @@ TEST_F(LoginsTest, WithoutATokenACallIsRefusedAndTokensOfTheFileCountBesides) {
   EXPECT_THAT(std::string(without.message()), HasSubstr("run `h5mirror login`"));
 }
 
-TEST_F(LoginsTest, WithoutATokensFileOtherTokensAreRefused) {
+TEST_F(LoginsTest, WithoutATokensFileOtherTokensAreNone) {
   Show({});
   Start();
   MirrorWhole("x.h5", "hello");
