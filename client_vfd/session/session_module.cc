@@ -168,7 +168,7 @@ void PrepareFork() {
     SnapshotPins::PrepareFork();
     const bool readers = ReaderCalls::Get().PrepareFork();
     Engine::Get().PrepareFork(readers);
-    TokenReader::PrepareFork();
+    TokenReader::PrepareFork();  // Last: the sender, which has ended by now, asks it.
   });
 }
 void ParentAfterFork() {

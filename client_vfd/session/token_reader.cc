@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <atomic>
 #include <exception>
+#include <new>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/signal_block.h"
@@ -18,6 +20,12 @@ namespace {
 std::atomic<TokenReader*>& Instance() {
   static auto* const instance = new std::atomic<TokenReader*>(new TokenReader);
   return *instance;
+}
+
+// For the process that the next fork makes. Forks are one at a time.
+TokenReader*& OfNextChild() {
+  static TokenReader* reader = nullptr;
+  return reader;
 }
 
 // A signed token with a time at which it expires; others do not change while a program runs.
@@ -98,14 +106,19 @@ void TokenReader::ReadAll() {
   }
 }
 
-void TokenReader::PrepareFork() { Get().mutex_.Lock(); }
+void TokenReader::PrepareFork() {
+  // Now, as a child without memory could not go on.
+  if (OfNextChild() == nullptr) OfNextChild() = new (std::nothrow) TokenReader;
+  Get().mutex_.Lock();
+}
 
 void TokenReader::ParentAfterFork() { Get().mutex_.Unlock(); }
 
 void TokenReader::ChildAfterFork() {
   // The parent's reader stays locked here: the lock may still name its thread, which is not there.
-  auto* const own = new TokenReader;
-  own->tokens_ = Get().tokens_;
+  TokenReader* const own = std::exchange(OfNextChild(), nullptr);
+  if (own == nullptr) return Get().mutex_.Unlock();
+  own->tokens_.swap(Get().tokens_);
   Instance() = own;
 }
 
