@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "absl/memory/memory.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
@@ -159,13 +160,15 @@ bool JsonWebKey::Fits(std::string_view wanted) const {
          (hash == "256" || hash == "384" || hash == "512");
 }
 
-absl::StatusOr<std::string> DecodeBase64Url(std::string_view text) {
-  const bool is_plain = std::all_of(text.begin(), text.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
-           c == '_';
+bool IsBase64Url(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
+    return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_';
   });
+}
+
+absl::StatusOr<std::string> DecodeBase64Url(std::string_view text) {
   std::string decoded;
-  if (text.empty() || !is_plain || !absl::WebSafeBase64Unescape(ToAbsl(text), &decoded)) {
+  if (!IsBase64Url(text) || !absl::WebSafeBase64Unescape(ToAbsl(text), &decoded)) {
     return absl::InvalidArgumentError("no base64url");
   }
   return decoded;

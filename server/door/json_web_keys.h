@@ -51,7 +51,9 @@ struct JsonWebKeySet {
 // kInvalidArgument: no JWKS, or of more than 256 keys; begins with `source`.
 absl::StatusOr<JsonWebKeySet> ParseJsonWebKeys(std::string_view text, std::string_view source);
 
-// "ab-_" as bytes, strictly: no padding, no other characters; kInvalidArgument otherwise.
+// One character of base64url or more, without padding.
+bool IsBase64Url(std::string_view text);
+// Its bytes; kInvalidArgument: it is none.
 absl::StatusOr<std::string> DecodeBase64Url(std::string_view text);
 
 // Thread-safe.

@@ -6,7 +6,6 @@
 #include <optional>
 
 #include "absl/memory/memory.h"
-#include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
@@ -175,14 +174,8 @@ absl::StatusOr<const JsonWebKey*> FindSigner(std::string_view token, const Heade
 }  // namespace
 
 bool IsJsonWebToken(std::string_view token) {
-  const auto is_base64url = [](std::string_view part) {
-    return !part.empty() && std::all_of(part.begin(), part.end(), [](char c) {
-      return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-             c == '-' || c == '_';
-    });
-  };
   const auto parts = PartsOf(token);
-  return std::all_of(parts.begin(), parts.end(), is_base64url);
+  return std::all_of(parts.begin(), parts.end(), IsBase64Url);
 }
 
 absl::StatusOr<std::unique_ptr<JsonWebTokens>> JsonWebTokens::Load(
