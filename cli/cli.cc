@@ -114,6 +114,8 @@ int RunCli(const std::vector<std::string>& arguments, Streams& streams,
   AddResync(app, context, action);
   AddAdopt(app, context, action);
   AddRehome(app, context, action);
+  AddLogin(app, context, action);
+  AddLogout(app, context, action);
   AddDoctor(app, context, action);
   AddExec(app, context, program, action);
   AddFooters(app);

@@ -12,9 +12,11 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/ascii.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "base/driver_keys.h"
 #include "base/errno_status.h"
+#include "base/server_list.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "base/toml_file.h"
@@ -23,7 +25,8 @@ namespace h5mirror::rpc {
 namespace {
 
 constexpr size_t kFileBytesMax = 1 << 20;
-constexpr size_t kTokenBytesMax = 4096;
+// The headers of a call may have 16 KiB in all.
+constexpr size_t kTokenBytesMax = 12 << 10;
 
 struct FileText {
   std::string text;
@@ -125,14 +128,6 @@ absl::StatusOr<ClientFile> FromToml(const std::filesystem::path& path, const tom
   return file;
 }
 
-// Whether there is a token that this user is meant to have: `h5mirrord init` puts the
-// administrator's into /etc/h5mirror, where all users of the host look for theirs.
-bool IsOursToRead(const std::filesystem::path& path) {
-  struct stat status {};
-  if (stat(path.c_str(), &status) != 0) return false;
-  return status.st_uid == geteuid() || access(path.c_str(), R_OK) == 0;
-}
-
 // "@FILE" with FILE below `directory` unless it is absolute.
 std::string TokenRelativeTo(const std::filesystem::path& directory, const std::string& token) {
   return token.starts_with('@') ? "@" + (directory / token.substr(1)).native() : token;
@@ -147,6 +142,26 @@ std::vector<std::filesystem::path> StandardDirectories() {
   }
   directories.emplace_back("/etc/h5mirror");
   return directories;
+}
+
+bool IsOursToRead(const std::filesystem::path& path) {
+  struct stat status {};
+  if (stat(path.c_str(), &status) != 0) return false;
+  return status.st_uid == geteuid() || access(path.c_str(), R_OK) == 0;
+}
+
+std::filesystem::path LoginToken(const std::filesystem::path& directory, std::string_view server) {
+  std::string name;
+  for (const char c : CanonicalServer(server)) {
+    const bool is_plain =
+        absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '.' || c == '-';
+    if (is_plain) {
+      name += c;
+    } else {
+      absl::StrAppendFormat(&name, "%%%02X", static_cast<unsigned char>(c));
+    }
+  }
+  return directory / "tokens" / name;
 }
 
 absl::StatusOr<ClientFile> ReadClientDirectory(const std::filesystem::path& directory) {

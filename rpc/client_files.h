@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -16,6 +17,14 @@ inline constexpr char kServerVariable[] = "H5MIRROR_SERVER";
 // The directories of a client's configuration: ~/.config/h5mirror and /etc/h5mirror, the most
 // important one first.
 std::vector<std::filesystem::path> StandardDirectories();
+
+// Where `h5mirror login` keeps the token for a server: tokens/SERVER in `directory`, with %XX for
+// what is no letter, digit, '.' or '-' of base/server_list.h's CanonicalServer().
+std::filesystem::path LoginToken(const std::filesystem::path& directory, std::string_view server);
+
+// Whether there is a file that this user is meant to have: `h5mirrord init` puts the
+// administrator's token into /etc/h5mirror, where all users of the host look for theirs.
+bool IsOursToRead(const std::filesystem::path& path);
 
 // The options of one directory; unset: it has none. An empty string means "none", and hides the
 // value of less important directories.
@@ -51,7 +60,7 @@ absl::StatusOr<std::string> ReadClientCertificate(const std::filesystem::path& p
 
 // The token itself, or the content of @FILE, without white space around it. Messages never show it.
 // Errors: kNotFound; kPermissionDenied others may read the file; kInvalidArgument not
-//         1..4096 visible ASCII characters.
+//         1..12288 visible ASCII characters.
 absl::StatusOr<std::string> ReadToken(const std::string& token);
 
 }  // namespace h5mirror::rpc

@@ -30,6 +30,8 @@ struct ClientOptions {
   std::string target;  // for gRPC, e.g. "dns:///node7:7447", "unix:/run/h5mirror.sock"
   std::string ca_pem;  // empty: plain text
   std::string token;   // empty: none
+  // The file that `token` came from, which a login renews; empty: none, or it was no file.
+  std::string token_file = {};
   // The client's certificate and its key, PEM; empty: none. Shown where TLS is spoken.
   std::string certificate_pem = {};
   std::string key_pem = {};
@@ -39,8 +41,9 @@ struct ClientOptions {
 
 // Fills what is unset from H5MIRROR_SERVER, then client.toml in ~/.config/h5mirror and
 // /etc/h5mirror (keys `server`, `ca`, `token`, `root`; `ca.pem`, `token`, `client.pem` with
-// `client.key` beside it are used when they exist), then 127.0.0.1:7447. A token is refused where
-// the channel is plain text and not loopback. Where environment or file name several servers
+// `client.key` beside it are used when they exist), then 127.0.0.1:7447. In each directory, the
+// token of a login at that server (LoginToken()) goes before its other one. A token is refused
+// where the channel is plain text and not loopback. Where environment or file name several servers
 // (base/server_list.h) it is the first; `settings` may not. An empty string for `ca` or `token`
 // means none, and hides what the files say. Errors: kInvalidArgument names file, key and value;
 // kNotFound a named file is missing;

@@ -110,16 +110,19 @@ void Reload(const Config& config, const std::filesystem::path& config_file, Mirr
   if (!tokens.ok()) {
     spdlog::error("reload: the tokens stay as they were: {}", tokens.ToString());
   }
+  const absl::Status logins = server.ReloadLogins();
   const absl::Status tables = ReloadTables(config_file, server);
   if (!tables.ok()) {
     spdlog::error("reload: the tables of the configuration stay as they were: {}",
                   tables.ToString());
   }
-  if (certificate.ok() && tokens.ok() && tables.ok()) {
-    spdlog::info("reloaded log{}{}{}", config.tls_cert.empty() ? "" : ", certificate",
+  if (certificate.ok() && tokens.ok() && logins.ok() && tables.ok()) {
+    spdlog::info("reloaded log{}{}{}{}", config.tls_cert.empty() ? "" : ", certificate",
                  config_file.empty() ? "" : ", tables",
-                 config.tokens_file.empty() ? "; there is no tokens_file, so no token is asked for"
-                                            : ", tokens");
+                 config.HasLogins() ? ", keys of signed tokens" : "",
+                 config.HasTokens()   ? ", tokens"
+                 : config.HasLogins() ? ""
+                                      : "; there is no tokens_file, so no token is asked for");
   }
 }
 
@@ -211,11 +214,13 @@ ExitCode RunDaemon(const Config& config, const std::filesystem::path& port_file,
   for (const std::string& address : (*server)->addresses()) {
     StrAppend(&addresses, addresses.empty() ? "" : ", ", address);
   }
+  const bool wants_tokens = config.HasTokens() || config.HasLogins();
   spdlog::info("h5mirrord {} serves {} on {}{}{}", kVersion, config.root.string(), addresses,
                config.HasTls() ? ", TLS" : "",
-               config.access.empty() ? (config.HasTokens() ? ", tokens wanted" : "")
-               : config.HasTokens()  ? ", tokens or users wanted, access by tables"
+               config.access.empty() ? (wants_tokens ? ", tokens wanted" : "")
+               : wants_tokens        ? ", tokens or users wanted, access by tables"
                                      : ", access by tables");
+  for (const std::string& warning : WarningsOf(config)) spdlog::warn("{}", warning);
   sd_notify(0, "READY=1");
   const int number = WaitForStop(config, config_file, **server);
   sd_notify(0, "STOPPING=1\nSTATUS=finishing the work in hand");

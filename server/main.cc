@@ -86,7 +86,9 @@ ExitCode Serve(const Flags& flags) {
     std::cerr << "h5mirrord: root = \"" << Printable(config->root.string())
               << "\" is no directory yet: make it before the start\n";
   }
-  for (const std::string& notice : FindUnreachable(config->access)) {
+  std::vector<std::string> notices = FindUnreachable(config->access);
+  for (std::string& warning : WarningsOf(*config)) notices.push_back(std::move(warning));
+  for (const std::string& notice : notices) {
     std::cerr << "h5mirrord: " << Printable(notice) << "\n";
   }
   std::cout << "OK\n" << DescribeConfig(*config);

@@ -39,6 +39,8 @@ constexpr uint64_t kWaitingCallsMin = 1024;
 constexpr int kReadChunkBytes = 4 << 10;
 // How often a renewed certificate is looked for, in rounds of the timer.
 constexpr int kCertificateRounds = 240;
+// The same for changed keys of signed tokens.
+constexpr int kLoginKeyRounds = 12;
 // Of all calls that read and send: a disk has so many reads at once, and a writer that waits for
 // one keeps those that open its file.
 constexpr int kWorkers = 32;
@@ -69,6 +71,17 @@ absl::StatusOr<std::unique_ptr<ServerCertificate>> LoadCertificate(
     const Config& config, const ClientCertificates* clients) {
   if (!config.HasTls()) return nullptr;
   return ServerCertificate::Load(config.tls_cert, config.tls_key, clients);
+}
+
+// nullptr: tokens of no issuer count.
+absl::StatusOr<std::unique_ptr<JsonWebTokens>> LoadLogins(const Config& config) {
+  if (!config.HasLogins()) return nullptr;
+  return JsonWebTokens::Load({.keys = config.jwt_keys,
+                              .issuer = config.jwt_issuer,
+                              .audience = config.jwt_audience,
+                              .user_claim = config.jwt_user_claim,
+                              .groups_claim = config.jwt_groups_claim,
+                              .grace = config.jwt_grace});
 }
 
 std::vector<std::string> ServiceNames() {
@@ -120,6 +133,7 @@ absl::Status CheckNamedThings(const Config& config) {
   }
   H5M_ASSIGN_OR_RETURN(const auto clients, LoadClientCertificates(config));
   H5M_RETURN_IF_ERROR(LoadCertificate(config, clients.get()).status());
+  H5M_RETURN_IF_ERROR(LoadLogins(config).status());
   return LoadAuthenticator(config).status();
 }
 
@@ -129,6 +143,8 @@ absl::StatusOr<MirrorServer::Identity> MirrorServer::Identity::Load(const Config
   H5M_ASSIGN_OR_RETURN(identity.certificate, LoadCertificate(config, identity.clients.get()));
   H5M_ASSIGN_OR_RETURN(identity.authenticator, LoadAuthenticator(config));
   identity.authenticator->SetCertificates(identity.clients.get());
+  H5M_ASSIGN_OR_RETURN(identity.logins, LoadLogins(config));
+  identity.authenticator->SetLogins(identity.logins.get());
   if (!config.audit_log.empty()) {
     H5M_ASSIGN_OR_RETURN(identity.audit, AuditLog::Open(config.audit_log));
   }
@@ -233,6 +249,17 @@ absl::Status MirrorServer::ReloadRules(std::vector<AccessRule> rules) {
   shared_.authenticator.users().AskAllAgain();  // Callers::OnTimer() sees what has changed.
   shared_.callers.EndRevoked();
   return absl::OkStatus();
+}
+
+void MirrorServer::EndOfTakenKeys(const absl::StatusOr<bool>& changed) {
+  if (changed.ok() && *changed) shared_.callers.EndRevoked("keys of tokens changed");
+}
+
+absl::Status MirrorServer::ReloadLogins() {
+  if (identity_.logins == nullptr) return absl::OkStatus();
+  const absl::StatusOr<bool> changed = identity_.logins->Reload();
+  EndOfTakenKeys(changed);
+  return changed.status();
 }
 
 void MirrorServer::ReopenAudit() {
@@ -356,6 +383,9 @@ void MirrorServer::RunTimer() {
     services_.versions.OnTimer();
     services_.snapshots.OnTimer();
     shared_.callers.OnTimer();
+    if (identity_.logins != nullptr && round % kLoginKeyRounds == 0) {
+      EndOfTakenKeys(identity_.logins->ReloadIfChanged());
+    }
     if (round % kCertificateRounds == kCertificateRounds - 1) {
       ReloadCertificate().IgnoreError();  // Logged.
     }

@@ -20,6 +20,7 @@
 #include "server/door/call_gate.h"
 #include "server/door/client_certificates.h"
 #include "server/door/front_door.h"
+#include "server/door/json_web_tokens.h"
 #include "server/door/server_certificate.h"
 #include "server/history/history_pruner.h"
 #include "server/live/snapshots_service.h"
@@ -67,6 +68,10 @@ class MirrorServer {
   }
   // Opens the audit log again, after it was renamed.
   void ReopenAudit();
+  // Reads the keys of signed tokens again, and ends what runs by tokens of keys that have gone.
+  // (The server does so within seconds after the file has changed.) On an error, which is logged,
+  // the keys stay as they were.
+  absl::Status ReloadLogins();
   // Looks for a renewed certificate, authority and revoked certificates now. (The server does so
   // once a minute.) Errors: as ServerCertificate::Reload() and ClientCertificates::Reload().
   absl::Status ReloadCertificate();
@@ -85,6 +90,7 @@ class MirrorServer {
 
     std::unique_ptr<ClientCertificates> clients;     // null: clients are asked for no certificate
     std::unique_ptr<ServerCertificate> certificate;  // null: no TLS
+    std::unique_ptr<JsonWebTokens> logins;           // null: tokens of no issuer count
     std::unique_ptr<Authenticator> authenticator;
     std::unique_ptr<AuditLog> audit;  // null: none is kept
   };
@@ -136,6 +142,7 @@ class MirrorServer {
   std::shared_ptr<grpc::ServerCredentials> PortCredentials(int slot);
   absl::Status Listen();
   void ConfigureBuilder(grpc::ServerBuilder& builder) const;
+  void EndOfTakenKeys(const absl::StatusOr<bool>& changed);
   void KeepMirrorStates();
   void RunTimer();
   void StopTimer();

@@ -55,6 +55,8 @@ void AddPush(CLI::App& app, Context& context, Action& action);
 void AddResync(CLI::App& app, Context& context, Action& action);
 void AddAdopt(CLI::App& app, Context& context, Action& action);
 void AddRehome(CLI::App& app, Context& context, Action& action);
+void AddLogin(CLI::App& app, Context& context, Action& action);
+void AddLogout(CLI::App& app, Context& context, Action& action);
 void AddDoctor(CLI::App& app, Context& context, Action& action);
 // `program` is another command line; it is filled in before the action runs.
 void AddExec(CLI::App& app, Context& context, const std::vector<std::string>& program,

@@ -12,6 +12,7 @@
 #include "base/steady_time.h"
 #include "client_vfd/session/reader_calls.h"
 #include "client_vfd/session/session.h"
+#include "client_vfd/session/token_reader.h"
 #include "rpc/channel.h"
 
 namespace h5mirror::vfd {
@@ -139,6 +140,14 @@ bool Engine::Suspect(const std::string& server) {
 void Engine::SetSuspect(const std::string& server, bool suspect) {
   absl::MutexLock lock(&mutex_);
   servers_[server].suspect_until = suspect ? SteadyNow() + kSuspectFor : absl::InfinitePast();
+}
+
+std::string Engine::NewestToken(const rpc::ClientOptions& options) {
+  return TokenReader::Get().Newest(options);
+}
+
+void Engine::ReadTokenSoon(const rpc::ClientOptions& options) {
+  TokenReader::Get().ReadSoon(options);
 }
 
 std::string Engine::KeyOf(const rpc::ClientOptions& options) {

@@ -9,6 +9,7 @@
 #include "base/human.h"
 #include "base/status_macros.h"
 #include "client_vfd/session/engine.h"
+#include "client_vfd/session/token_reader.h"
 #include "grpcpp/completion_queue.h"
 #include "grpcpp/support/async_stream.h"
 #include "grpcpp/support/async_unary_call.h"
@@ -169,6 +170,11 @@ absl::Status ReaderCalls::Begin(Route* route, absl::Duration* timeout) {
         "this process was forked while its parent used gRPC, which cannot follow: read in the "
         "parent, or in a program of its own");
   }
+  if (std::string token = TokenReader::Get().Newest(route->options);
+      token != route->options.token) {
+    peers_.erase(Engine::KeyOf(route->options));
+    route->options.token = std::move(token);
+  }
   Peer& peer = peers_[Engine::KeyOf(route->options)];
   if (absl::Now() < peer.suspect_until) *timeout = std::min(*timeout, kSuspectTimeout);
   if (peer.channel == nullptr) {
@@ -180,6 +186,7 @@ absl::Status ReaderCalls::Begin(Route* route, absl::Duration* timeout) {
 }
 
 void ReaderCalls::End(const Route& route, const absl::Status& status) {
+  if (absl::IsUnauthenticated(status)) TokenReader::Get().ReadSoon(route.options);
   absl::MutexLock lock(&mutex_);
   --calls_;
   Peer& peer = peers_[Engine::KeyOf(route.options)];

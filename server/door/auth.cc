@@ -9,6 +9,7 @@
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "openssl/crypto.h"
+#include "server/door/json_web_tokens.h"
 
 namespace h5mirror::server {
 namespace {
@@ -17,8 +18,10 @@ constexpr size_t kNameShownMax = 4096;
 
 AccessSubject SubjectOf(const Principal& principal) {
   static const std::vector<std::string> kNoGroups;
-  return {principal.name, IssuerName(principal.issuer),
-          principal.user == nullptr ? kNoGroups : principal.user->groups};
+  const std::vector<std::string>* groups = &kNoGroups;
+  if (principal.user != nullptr) groups = &principal.user->groups;
+  if (principal.login != nullptr) groups = &principal.login->groups;
+  return {principal.name, IssuerName(principal.issuer), *groups};
 }
 
 absl::Status CheckExpiry(const TokenEntry& token) {
@@ -44,6 +47,13 @@ absl::Status CheckAddress(const TokenEntry& token, const std::optional<Peer>& pe
              ": its operator has named other addresses"));
 }
 
+// The token in a header; nullopt: it holds none.
+std::optional<std::string_view> BearerOf(std::string_view authorization) {
+  constexpr std::string_view kScheme = "Bearer ";
+  if (!absl::StartsWithIgnoreCase(ToAbsl(authorization), ToAbsl(kScheme))) return std::nullopt;
+  return authorization.substr(kScheme.size());
+}
+
 // Of a name that nobody has checked yet; of one that is too long, its beginning.
 std::string_view Short(std::string_view name) { return name.substr(0, kNameShownMax); }
 
@@ -66,6 +76,8 @@ std::string_view IssuerName(Principal::Issuer issuer) {
       return "unix";
     case Principal::Issuer::kCertificate:
       return "cert";
+    case Principal::Issuer::kJwt:
+      return "jwt";
   }
   return "";
 }
@@ -80,6 +92,8 @@ std::string CallerName(const Principal& principal) {
       return StrCat("user \"", principal.name, "\"");
     case Principal::Issuer::kCertificate:
       return StrCat("certificate \"", principal.name, "\"");
+    case Principal::Issuer::kJwt:
+      return StrCat("login \"", principal.name, "\"");
   }
   return "a caller without a name";
 }
@@ -131,6 +145,7 @@ bool Authenticator::has_rules() const { return !rules()->empty(); }
 
 absl::Time Authenticator::NextExpiry() const {
   absl::Time next = certificates_ == nullptr ? absl::InfiniteFuture() : certificates_->NextExpiry();
+  if (logins_ != nullptr) next = std::min(next, logins_->NextExpiry());
   absl::MutexLock lock(&mutex_);
   const absl::Time now = absl::Now();
   for (const auto& token : tokens_) {
@@ -139,9 +154,14 @@ absl::Time Authenticator::NextExpiry() const {
   return next;
 }
 
+bool Authenticator::LooksAt(std::string_view authorization) const {
+  if (!path_.empty()) return true;
+  return logins_ != nullptr && IsJsonWebToken(BearerOf(authorization).value_or(""));
+}
+
 absl::StatusOr<Principal> Authenticator::Authenticate(std::optional<std::string_view> authorization,
                                                       const CallerOrigin& origin) const {
-  const bool has_token = wants_tokens() && authorization.has_value();
+  const bool has_token = authorization.has_value() && LooksAt(*authorization);
   const bool has_certificate = certificates_ != nullptr && !origin.certificate_pem.empty();
   if (!has_token && has_certificate) return AuthenticateCertificate(origin);
   if (!has_token && origin.uid.has_value() && has_rules()) return AuthenticateUser(*origin.uid);
@@ -153,18 +173,26 @@ absl::StatusOr<Principal> Authenticator::Authenticate(std::optional<std::string_
   if (!wants_tokens()) return Principal{.name = "", .rights = Rights::All()};
   if (!has_token) {
     return absl::UnauthenticatedError(
-        "this server wants a token: set token=@FILE, or put it into ~/.config/h5mirror/token");
+        logins_ != nullptr ? "this server wants a token of your site's login: run `h5mirror login`"
+                           : "this server wants a token: set token=@FILE, or put it into "
+                             "~/.config/h5mirror/token");
   }
-  return AuthenticateToken(*authorization, origin);
+  return AuthenticateBearer(*authorization, origin);
 }
 
-absl::StatusOr<Principal> Authenticator::AuthenticateToken(std::string_view authorization,
-                                                           const CallerOrigin& origin) const {
-  constexpr std::string_view kScheme = "Bearer ";
-  if (!absl::StartsWithIgnoreCase(ToAbsl(authorization), ToAbsl(kScheme))) {
+absl::StatusOr<Principal> Authenticator::AuthenticateBearer(std::string_view authorization,
+                                                            const CallerOrigin& origin) const {
+  const std::optional<std::string_view> token = BearerOf(authorization);
+  if (!token) {
     return absl::UnauthenticatedError("the authorization header is not \"Bearer TOKEN\"");
   }
-  const Sha256Digest digest = Sha256(authorization.substr(kScheme.size()));
+  if (logins_ != nullptr && IsJsonWebToken(*token)) return AuthenticateLogin(*token, origin);
+  return AuthenticateToken(*token, origin);
+}
+
+absl::StatusOr<Principal> Authenticator::AuthenticateToken(std::string_view token,
+                                                           const CallerOrigin& origin) const {
+  const Sha256Digest digest = Sha256(token);
   std::shared_ptr<const TokenEntry> found;
   {
     absl::MutexLock lock(&mutex_);
@@ -188,6 +216,16 @@ absl::StatusOr<Principal> Authenticator::AuthenticateToken(std::string_view auth
                    .issuer = Principal::Issuer::kToken,
                    .token = found,
                    .peer = peer};
+}
+
+absl::StatusOr<Principal> Authenticator::AuthenticateLogin(std::string_view token,
+                                                           const CallerOrigin& origin) const {
+  H5M_ASSIGN_OR_RETURN(std::shared_ptr<const TokenIdentity> identity, logins_->Find(token));
+  return Principal{.name = identity->name,
+                   .rights = Rights::All(),
+                   .issuer = Principal::Issuer::kJwt,
+                   .login = std::move(identity),
+                   .peer = ParseGrpcPeer(origin.grpc_peer)};
 }
 
 absl::StatusOr<Principal> Authenticator::AuthenticateUser(uid_t uid) const {
@@ -253,9 +291,16 @@ absl::StatusOr<Principal> Authenticator::Renewed(const Principal& principal) con
     case Principal::Issuer::kCertificate:
       H5M_RETURN_IF_ERROR(certificates_->StillValid(*principal.certificate));
       return principal;
+    case Principal::Issuer::kJwt:
+      H5M_RETURN_IF_ERROR(logins_->StillValid(*principal.login));
+      return principal;
     case Principal::Issuer::kToken:
-      break;
+      return RenewedToken(principal);
   }
+  return principal;
+}
+
+absl::StatusOr<Principal> Authenticator::RenewedToken(const Principal& principal) const {
   Principal now = principal;
   {
     absl::MutexLock lock(&mutex_);

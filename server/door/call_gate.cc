@@ -36,6 +36,8 @@ std::string_view TextOf(const grpc_slice& slice) {
   return {reinterpret_cast<const char*>(GRPC_SLICE_START_PTR(slice)), GRPC_SLICE_LENGTH(slice)};
 }
 
+absl::Status Stopping() { return absl::UnavailableError("the server is stopping; safe to retry"); }
+
 // What gRPC gives back with each call.
 struct Passage {
   std::shared_ptr<CallGate> gate;
@@ -191,32 +193,53 @@ absl::Status CallGate::Refuse(Connection& connection, absl::Status why) {
   return why;
 }
 
-absl::Status CallGate::Enter(grpc_auth_context& connection, int slot,
-                             std::optional<std::string_view> authorization) {
-  absl::MutexLock lock(&mutex_);
-  if (closed_) return absl::UnavailableError("the server is stopping; safe to retry");
-  const absl::Duration now = Now();
-  ForgetIdle(now);
-  Connection& from = ConnectionOf(connection, slot, now);
-  Settle(from, now);
-  const bool is_full = waiting_in_all_ >= limits_.waiting_in_all;
-  const bool waits = from.waiting >= limits_.waiting_without_token;
-  if (waits || (is_full && !from.is_admitted)) {
-    // Before a connection's first call has begun, its peer is not known.
-    const CallerOrigin origin{.uid = door_->UserOf(slot),
-                              .grpc_peer = from.grpc_peer,
-                              .certificate_pem = CertificateOf(connection),
-                              .is_peer_known = !from.grpc_peer.empty()};
-    absl::Status known = authenticator_->Authenticate(authorization, origin).status();
-    if (!known.ok()) return Refuse(from, std::move(known));
-  }
-  if (from.waiting >= limits_.waiting || (waits && is_full)) {
+bool CallGate::is_full() const { return waiting_in_all_ >= limits_.waiting_in_all; }
+
+bool CallGate::HasManyWaiting(const Connection& from) const {
+  return from.waiting >= limits_.waiting_without_token;
+}
+
+std::optional<CallGate::Question> CallGate::QuestionFor(const Connection& from) {
+  if (!HasManyWaiting(from) && (!is_full() || from.is_admitted)) return std::nullopt;
+  ++questions_;
+  return Question{authenticator_, door_->UserOf(from.slot), from.grpc_peer};
+}
+
+absl::Status CallGate::Book(Connection& from) {
+  if (from.waiting >= limits_.waiting || (HasManyWaiting(from) && is_full())) {
     return Refuse(from, absl::ResourceExhaustedError(
                             StrCat("this connection has ", static_cast<int64_t>(from.waiting),
                                    " calls that have not begun: wait for some of them first")));
   }
   Wait(from, 1);
   return absl::OkStatus();
+}
+
+absl::Status CallGate::Enter(grpc_auth_context& connection, int slot,
+                             std::optional<std::string_view> authorization) {
+  std::optional<Question> question;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (closed_) return Stopping();
+    const absl::Duration now = Now();
+    ForgetIdle(now);
+    Connection& from = ConnectionOf(connection, slot, now);
+    Settle(from, now);
+    question = QuestionFor(from);
+    if (!question) return Book(from);
+  }
+  // Before a connection's first call has begun, its peer is not known.
+  const CallerOrigin origin{.uid = question->uid,
+                            .grpc_peer = question->grpc_peer,
+                            .certificate_pem = CertificateOf(connection),
+                            .is_peer_known = !question->grpc_peer.empty()};
+  absl::Status known = question->authenticator->Authenticate(authorization, origin).status();
+  absl::MutexLock lock(&mutex_);
+  --questions_;
+  if (closed_) return Stopping();
+  // The connection may have been forgotten meanwhile; then it begins anew.
+  Connection& from = ConnectionOf(connection, slot, Now());
+  return known.ok() ? Book(from) : Refuse(from, std::move(known));
 }
 
 CallGate::Connection* CallGate::TakeBegun(const grpc::ServerContextBase& context) {
@@ -245,6 +268,9 @@ void CallGate::ProbeBegun(const grpc::ServerContextBase& context) {
 void CallGate::Close() {
   absl::MutexLock lock(&mutex_);
   closed_ = true;
+  const auto is_answered = [this]()
+                               ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return questions_ == 0; };
+  mutex_.Await(absl::Condition(&is_answered));
   authenticator_ = nullptr;
   door_ = nullptr;
 }

@@ -49,12 +49,13 @@ class CallGate {
   void Begun(const grpc::ServerContextBase& context, bool admitted);
   // The same for a call to the health service, which needs no token.
   void ProbeBegun(const grpc::ServerContextBase& context);
-  // From now on all calls are refused.
+  // From now on all calls are refused. Waits for those whose token is being checked.
   void Close();
 
   uint64_t refused_calls() const { return refused_calls_; }
 
-  // OK: the call, whose headers have come, may go on. Called on a thread of gRPC.
+  // OK: the call, whose headers have come, may go on. Called on a thread of gRPC. A token is
+  // checked without the lock, as its signature may have to be verified.
   absl::Status Enter(grpc_auth_context& connection, int slot,
                      std::optional<std::string_view> authorization);
 
@@ -70,6 +71,19 @@ class CallGate {
     bool is_cut = false;
   };
 
+  // What Authenticate() is to be asked, outside of the lock.
+  struct Question {
+    const Authenticator* authenticator = nullptr;
+    std::optional<uid_t> uid;
+    std::string grpc_peer;
+  };
+
+  // What to ask before the call may go on; nullopt: nothing.
+  std::optional<Question> QuestionFor(const Connection& from) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Counts the call, or refuses it.
+  absl::Status Book(Connection& from) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool is_full() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool HasManyWaiting(const Connection& from) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Connection& ConnectionOf(grpc_auth_context& connection, int slot, absl::Duration now)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Connection* Find(const grpc::ServerContextBase& context) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -87,6 +101,7 @@ class CallGate {
   FrontDoor* door_ ABSL_GUARDED_BY(mutex_);
   const CallLimits limits_;
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
+  int questions_ ABSL_GUARDED_BY(mutex_) = 0;  // that are being answered
   uint64_t last_number_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::flat_hash_map<std::string, Connection> connections_ ABSL_GUARDED_BY(mutex_);
   double waiting_in_all_ ABSL_GUARDED_BY(mutex_) = 0;

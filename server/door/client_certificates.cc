@@ -7,29 +7,11 @@
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "openssl/err.h"
-#include "openssl/pem.h"
-#include "openssl/x509.h"
-#include "openssl/x509v3.h"
+#include "server/settings/openssl_pointers.h"
 #include "server/settings/secret_file.h"
 
 namespace h5mirror::server {
 namespace {
-
-template <auto Free>
-struct Freer {
-  template <typename T>
-  void operator()(T* object) const {
-    Free(object);
-  }
-};
-using CertificatePtr = std::unique_ptr<X509, Freer<X509_free>>;
-using CrlPtr = std::unique_ptr<X509_CRL, Freer<X509_CRL_free>>;
-using BioPtr = std::unique_ptr<BIO, Freer<BIO_free_all>>;
-using NamesPtr = std::unique_ptr<GENERAL_NAMES, Freer<GENERAL_NAMES_free>>;
-
-BioPtr Reader(std::string_view text) {
-  return BioPtr(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
-}
 
 absl::Status Bad(std::string_view setting, const std::filesystem::path& path,
                  std::string_view why) {
@@ -40,7 +22,7 @@ absl::Status Bad(std::string_view setting, const std::filesystem::path& path,
 template <typename Ptr, typename Read>
 std::vector<Ptr> ReadAll(std::string_view pem, const Read& read) {
   std::vector<Ptr> found;
-  const BioPtr bio = Reader(pem);
+  const BioPtr bio = ReaderOf(pem);
   while (Ptr object = Ptr(read(bio.get(), nullptr, nullptr, nullptr))) {
     found.push_back(std::move(object));
   }
@@ -166,7 +148,8 @@ std::string ClientCertificates::authority_pem() const {
 }
 
 absl::StatusOr<ClientIdentity> ClientCertificates::Parse(std::string_view pem) const {
-  const CertificatePtr certificate(PEM_read_bio_X509(Reader(pem).get(), nullptr, nullptr, nullptr));
+  const CertificatePtr certificate(
+      PEM_read_bio_X509(ReaderOf(pem).get(), nullptr, nullptr, nullptr));
   ERR_clear_error();
   if (certificate == nullptr)
     return absl::UnauthenticatedError("the client's certificate is no PEM");

@@ -20,7 +20,8 @@ inline constexpr std::string_view kUserInGlob = "${user}";
 struct AccessRule {
   std::vector<std::string> files;  // globs of names under the root (base/glob.h)
   // The callers that it is for: one of `users` or of `groups`; all callers, where both are empty. A
-  // user is "anna", "unix:anna", "cert:anna" or "token:anna"; without an issuer, of any.
+  // user is "anna", "unix:anna", "cert:anna", "jwt:anna" or "token:anna"; without an issuer, of
+  // any.
   std::vector<std::string> users;
   std::vector<std::string> groups;
   Rights allow;        // none: it denies

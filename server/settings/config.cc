@@ -69,6 +69,29 @@ absl::StatusOr<Setting> TableSetting(const std::string& kind, const toml::node& 
   return setting;
 }
 
+absl::Status CheckLogins(const Config& config) {
+  if (!config.HasLogins()) {
+    if (config.jwt_issuer.empty() && config.jwt_audience.empty()) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        "jwt_issuer and jwt_audience count for tokens that are verified with jwt_keys: set it "
+        "to the issuer's JWKS file, or none of the three");
+  }
+  const std::string keys = StrCat("jwt_keys = \"", config.jwt_keys.string(), "\": ");
+  if (config.jwt_issuer.empty() || config.jwt_audience.empty()) {
+    return absl::InvalidArgumentError(
+        StrCat(keys,
+               "set jwt_issuer and jwt_audience too: without them tokens that the issuer "
+               "made for other services would count here"));
+  }
+  if (config.jwt_user_claim.empty() || config.jwt_groups_claim.empty()) {
+    return absl::InvalidArgumentError(
+        StrCat(keys,
+               "jwt_user_claim and jwt_groups_claim must name claims, as \"sub\" and "
+               "\"groups\""));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckTogether(const Config& config) {
   if (const absl::Duration lag = config.max_lag * config.tick_len; lag > absl::Hours(24)) {
     return absl::InvalidArgumentError(
@@ -93,7 +116,9 @@ absl::Status CheckTogether(const Config& config) {
     return absl::InvalidArgumentError(
         StrCat("tls_client_crl = \"", config.tls_client_crl.string(), "\": set tls_client_ca too"));
   }
-  const bool knows_callers = config.HasTokens() || config.HasClientCertificates();
+  H5M_RETURN_IF_ERROR(CheckLogins(config));
+  const bool knows_callers =
+      config.HasTokens() || config.HasClientCertificates() || config.HasLogins();
   for (const ListenAddress& address : config.listen) {
     if (address.reach != Reach::kNetwork || (config.HasTls() && knows_callers)) continue;
     return absl::InvalidArgumentError(
@@ -127,6 +152,16 @@ std::string SuggestKey(std::string_view key, absl::Span<const std::string_view> 
   // A short word is near to too many.
   const std::string_view best = NearestName(key, names, std::min<size_t>(3, key.size() / 3));
   return best.empty() ? std::string(otherwise) : StrCat("did you mean \"", best, "\"?");
+}
+
+std::vector<std::string> WarningsOf(const Config& config) {
+  std::vector<std::string> warnings;
+  if (config.HasLogins() && config.access.empty()) {
+    warnings.push_back(StrCat("jwt_keys = \"", config.jwt_keys.string(),
+                              "\" and no [[access]] table: every user of ", config.jwt_issuer,
+                              " with a token for ", config.jwt_audience, " may do everything"));
+  }
+  return warnings;
 }
 
 bool Config::ProbesWindows() const {

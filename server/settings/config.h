@@ -82,6 +82,12 @@ struct Config {
   std::filesystem::path tls_client_crl;       // empty: none is revoked
   std::vector<std::string> tls_client_names;  // NamePattern; empty: {"cn:${user}"}
   std::filesystem::path tokens_file;
+  std::filesystem::path jwt_keys;  // empty: tokens of no issuer count
+  std::string jwt_issuer;
+  std::string jwt_audience;
+  std::string jwt_user_claim = "sub";
+  std::string jwt_groups_claim = "groups";
+  absl::Duration jwt_grace = absl::ZeroDuration();
   std::string metrics_listen;  // HOST:PORT; empty: no metrics
   std::string log_level = "info";
   std::filesystem::path log_file;   // empty: stderr, the journal under systemd
@@ -90,6 +96,7 @@ struct Config {
   bool HasTls() const { return !tls_cert.empty(); }
   bool HasTokens() const { return !tokens_file.empty(); }
   bool HasClientCertificates() const { return !tls_client_ca.empty(); }
+  bool HasLogins() const { return !jwt_keys.empty(); }
   // The effect of window_probe with these listeners.
   bool ProbesWindows() const;
 };
@@ -140,6 +147,9 @@ absl::Status UnknownTableKey(std::string_view table, const Setting& part,
 // `key` may be one of `names`, misspelt: "did you mean ...?"; else `otherwise`.
 std::string SuggestKey(std::string_view key, absl::Span<const std::string_view> names,
                        std::string_view otherwise);
+
+// What is allowed and may not be meant, for the log and --check-config.
+std::vector<std::string> WarningsOf(const Config& config);
 
 // One "key = value" line for each setting, for --check-config.
 std::string DescribeConfig(const Config& config);

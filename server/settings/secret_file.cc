@@ -26,12 +26,7 @@ absl::Status WriteAll(int fd, std::string_view content, const std::string& path)
   return absl::OkStatus();
 }
 
-}  // namespace
-
-absl::StatusOr<std::string> ReadSmallFile(const std::filesystem::path& path) {
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return ErrnoToStatus(errno, StrCat("open ", path.string()));
-  const absl::Cleanup closer = [fd] { close(fd); };
+absl::StatusOr<std::string> ReadSmall(int fd, const std::filesystem::path& path) {
   std::string content(kSizeMax + 1, '\0');
   size_t size = 0;
   while (size < content.size()) {
@@ -46,6 +41,33 @@ absl::StatusOr<std::string> ReadSmallFile(const std::filesystem::path& path) {
   }
   content.resize(size);
   return content;
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> ReadSmallFile(const std::filesystem::path& path) {
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return ErrnoToStatus(errno, StrCat("open ", path.string()));
+  const absl::Cleanup closer = [fd] { close(fd); };
+  return ReadSmall(fd, path);
+}
+
+absl::StatusOr<std::string> ReadGuardedFile(const std::filesystem::path& path) {
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0) return ErrnoToStatus(errno, StrCat("open ", path.string()));
+  const absl::Cleanup closer = [fd] { close(fd); };
+  struct stat info {};
+  if (fstat(fd, &info) != 0) return ErrnoToStatus(errno, StrCat("stat ", path.string()));
+  if (!S_ISREG(info.st_mode)) {
+    return absl::InvalidArgumentError(StrCat(path.string(), " is no regular file"));
+  }
+  const bool is_own = info.st_uid == 0 || info.st_uid == geteuid();
+  if (!is_own || (info.st_mode & 0022) != 0) {
+    return absl::PermissionDeniedError(
+        StrCat(path.string(), " can be written by others: ", is_own ? "chmod go-w " : "chown root ",
+               path.string()));
+  }
+  return ReadSmall(fd, path);
 }
 
 absl::Status CreateFile(const std::filesystem::path& path, std::string_view content,

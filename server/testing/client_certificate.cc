@@ -4,34 +4,15 @@
 
 #include <memory>
 
-#include "openssl/evp.h"
-#include "openssl/pem.h"
-#include "openssl/x509.h"
-#include "openssl/x509v3.h"
+#include "server/settings/openssl_pointers.h"
 
 namespace h5mirror::server {
 namespace {
 
-template <auto Free>
-struct Freer {
-  template <typename T>
-  void operator()(T* object) const {
-    Free(object);
-  }
-};
-using KeyPtr = std::unique_ptr<EVP_PKEY, Freer<EVP_PKEY_free>>;
-using CertificatePtr = std::unique_ptr<X509, Freer<X509_free>>;
-using CrlPtr = std::unique_ptr<X509_CRL, Freer<X509_CRL_free>>;
-using BioPtr = std::unique_ptr<BIO, Freer<BIO_free_all>>;
-using ExtensionPtr = std::unique_ptr<X509_EXTENSION, Freer<X509_EXTENSION_free>>;
 using IntegerPtr = std::unique_ptr<ASN1_INTEGER, Freer<ASN1_INTEGER_free>>;
 using TimePtr = std::unique_ptr<ASN1_TIME, Freer<ASN1_TIME_free>>;
 
 constexpr long kDay = 24 * 3600;
-
-BioPtr Reader(const std::string& text) {
-  return BioPtr(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
-}
 
 template <typename Write>
 std::string Pem(const Write& write) {
@@ -45,8 +26,8 @@ std::string Pem(const Write& write) {
 struct Authority {
   explicit Authority(const KeyAndCertificate& pem)
       : certificate(
-            PEM_read_bio_X509(Reader(pem.certificate_pem).get(), nullptr, nullptr, nullptr)),
-        key(PEM_read_bio_PrivateKey(Reader(pem.key_pem).get(), nullptr, nullptr, nullptr)) {}
+            PEM_read_bio_X509(ReaderOf(pem.certificate_pem).get(), nullptr, nullptr, nullptr)),
+        key(PEM_read_bio_PrivateKey(ReaderOf(pem.key_pem).get(), nullptr, nullptr, nullptr)) {}
 
   const CertificatePtr certificate;
   const KeyPtr key;

@@ -48,6 +48,11 @@ class Link {
   void OnAnswer(Answer answer) { answer_ = answer; }
   // The server will never take this session, as it is.
   void Refuse() { is_refused_ = true; }
+  // It may take it now, as it comes with another token.
+  void TryAgain() {
+    is_refused_ = false;
+    Hurry();
+  }
   // The stream has ended.
   void End();
   // It is lost, with the messages that were on their way.

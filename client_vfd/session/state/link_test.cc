@@ -135,6 +135,19 @@ TEST(LinkTest, ACancelIsTakenOnceAndEndsWithTheNextStream) {
   EXPECT_FALSE(link.is_cancelled());
 }
 
+TEST(LinkTest, ARefusedSessionBeginsAtOnceWithAnotherToken) {
+  Link link;
+  link.Begin(kAsks, kStart);
+  link.End();
+  link.Lose(kStart);
+  link.Refuse();
+  EXPECT_TRUE(link.is_refused());
+  EXPECT_FALSE(link.MayBegin(kStart, /*is_wanted=*/true));
+  link.TryAgain();
+  EXPECT_FALSE(link.is_refused());
+  EXPECT_TRUE(link.MayBegin(kStart, /*is_wanted=*/false));
+}
+
 TEST(LinkTest, TheFinalCutIsTriedEightTimes) {
   Link link;
   for (int attempt = 0; attempt < Link::kFinalAttemptsMax; ++attempt) {

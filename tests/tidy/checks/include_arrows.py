@@ -113,10 +113,11 @@ ALLOWED = {
     "cli/process": {"base"},
     "cli/output": {"rpc", "proto", "base"},
     "cli/context": {"cli/output", "cli/process", "rpc", "proto", "base"},
+    "cli/login": {"cli/process", "rpc", "base"},
     "cli/exec": {"cli/context", "cli/output", "cli/process", "rpc", "proto", "base"},
     "sync": {"cli/context", "cli/output", "cli/process", "rpc", "proto", "base"},
     "cli/verbs": {
-        "sync", "cli/exec", "cli/context", "cli/output", "cli/process", "rpc", "proto", "base",
+        "sync", "cli/exec", "cli/login", "cli/context", "cli/output", "cli/process", "rpc", "proto", "base",
     },
     "cli": {"cli/**", "sync", "rpc", "proto", "base"},
     "hdf5": {"base"},
