@@ -1,6 +1,7 @@
 #include "server/door/client_certificates.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "absl/memory/memory.h"
 #include "absl/time/clock.h"
@@ -18,15 +19,28 @@ absl::Status Bad(std::string_view setting, const std::filesystem::path& path,
   return absl::InvalidArgumentError(StrCat(setting, " = \"", path.string(), "\": ", why));
 }
 
-// All objects of one kind in a PEM text. `read` is PEM_read_bio_X509 or its like.
+// How many objects a PEM text begins.
+size_t CountBegun(std::string_view pem) {
+  constexpr std::string_view kBegin = "-----BEGIN ";
+  size_t count = 0;
+  for (size_t at = 0; (at = pem.find(kBegin, at)) != std::string_view::npos; at += kBegin.size()) {
+    ++count;
+  }
+  return count;
+}
+
+// All objects of one kind in a PEM text, which holds no others; nullopt: one cannot be read. `read`
+// is PEM_read_bio_X509 or its like.
 template <typename Ptr, typename Read>
-std::vector<Ptr> ReadAll(std::string_view pem, const Read& read) {
+std::optional<std::vector<Ptr>> ReadAll(std::string_view pem, const Read& read) {
   std::vector<Ptr> found;
   const BioPtr bio = ReaderOf(pem);
   while (Ptr object = Ptr(read(bio.get(), nullptr, nullptr, nullptr))) {
     found.push_back(std::move(object));
   }
   ERR_clear_error();
+  // OpenSSL skips objects of other kinds, and gives up at a damaged one.
+  if (found.size() != CountBegun(pem)) return std::nullopt;
   return found;
 }
 
@@ -90,8 +104,25 @@ std::vector<std::string> TextsOf(X509* certificate, NamePattern::Field field) {
   return texts;
 }
 
-// One of `authorities` has signed the CRL.
-bool IsSigned(X509_CRL* crl, const std::vector<CertificatePtr>& authorities) {
+using Authorities = std::vector<CertificatePtr>;
+
+// The one of that name; nullptr: none. Equal names may have different bytes.
+X509* FindAuthority(const Authorities& authorities, const X509_NAME* name) {
+  const auto found =
+      std::find_if(authorities.begin(), authorities.end(), [name](const CertificatePtr& authority) {
+        return X509_NAME_cmp(name, X509_get_subject_name(authority.get())) == 0;
+      });
+  return found == authorities.end() ? nullptr : found->get();
+}
+
+// The name as the authority itself writes it, if it is one of them.
+std::string IssuerOf(const Authorities& authorities, const X509_NAME* name) {
+  X509* const authority = FindAuthority(authorities, name);
+  return DerOf(authority == nullptr ? name : X509_get_subject_name(authority));
+}
+
+// One of `authorities` has signed the CRL. Several may have its name, after a renewal.
+bool IsSigned(X509_CRL* crl, const Authorities& authorities) {
   return std::any_of(
       authorities.begin(), authorities.end(), [crl](const CertificatePtr& authority) {
         return X509_NAME_cmp(X509_CRL_get_issuer(crl), X509_get_subject_name(authority.get())) ==
@@ -112,20 +143,25 @@ absl::StatusOr<std::unique_ptr<ClientCertificates>> ClientCertificates::Load(
 absl::StatusOr<ClientCertificates::Files> ClientCertificates::Read() const {
   Files files;
   H5M_ASSIGN_OR_RETURN(files.authority_pem, ReadSmallFile(settings_.authority));
-  const auto authorities = ReadAll<CertificatePtr>(files.authority_pem, PEM_read_bio_X509);
-  if (authorities.empty()) {
-    return Bad("tls_client_ca", settings_.authority, "holds no PEM certificate");
+  auto authorities = ReadAll<CertificatePtr>(files.authority_pem, PEM_read_bio_X509);
+  if (!authorities || authorities->empty()) {
+    return Bad("tls_client_ca", settings_.authority,
+               "must hold PEM certificates and nothing else, and each must be whole");
   }
+  files.authorities = std::make_shared<const Authorities>(*std::move(authorities));
   if (settings_.revocation.empty()) return files;
   H5M_ASSIGN_OR_RETURN(const std::string pem, ReadSmallFile(settings_.revocation));
   const auto crls = ReadAll<CrlPtr>(pem, PEM_read_bio_X509_CRL);
-  if (crls.empty()) return Bad("tls_client_crl", settings_.revocation, "holds no PEM CRL");
-  for (const CrlPtr& crl : crls) {
-    if (!IsSigned(crl.get(), authorities)) {
+  if (!crls || crls->empty()) {
+    return Bad("tls_client_crl", settings_.revocation,
+               "must hold PEM CRLs and nothing else, and each must be whole");
+  }
+  for (const CrlPtr& crl : *crls) {
+    if (!IsSigned(crl.get(), *files.authorities)) {
       return Bad("tls_client_crl", settings_.revocation,
                  "a CRL in it is signed by none of tls_client_ca");
     }
-    const std::string issuer = DerOf(X509_CRL_get_issuer(crl.get()));
+    const std::string issuer = IssuerOf(*files.authorities, X509_CRL_get_issuer(crl.get()));
     STACK_OF(X509_REVOKED)* const revoked = X509_CRL_get_REVOKED(crl.get());
     for (int i = 0; i < sk_X509_REVOKED_num(revoked); ++i) {
       files.revoked.emplace(
@@ -137,8 +173,11 @@ absl::StatusOr<ClientCertificates::Files> ClientCertificates::Read() const {
 
 absl::Status ClientCertificates::Reload() {
   H5M_ASSIGN_OR_RETURN(Files files, Read());
-  absl::MutexLock lock(&mutex_);
-  files_ = std::move(files);
+  {
+    absl::MutexLock lock(&mutex_);
+    if (files.authority_pem != files_.authority_pem) known_.Forget();  // Issuers have other bytes.
+    files_ = std::move(files);
+  }
   return absl::OkStatus();
 }
 
@@ -153,8 +192,13 @@ absl::StatusOr<ClientIdentity> ClientCertificates::Parse(std::string_view pem) c
   ERR_clear_error();
   if (certificate == nullptr)
     return absl::UnauthenticatedError("the client's certificate is no PEM");
+  std::shared_ptr<const Authorities> authorities;
+  {
+    absl::MutexLock lock(&mutex_);
+    authorities = files_.authorities;
+  }
   ClientIdentity identity{.name = "",
-                          .issuer = DerOf(X509_get_issuer_name(certificate.get())),
+                          .issuer = IssuerOf(*authorities, X509_get_issuer_name(certificate.get())),
                           .serial = DerOf(X509_get0_serialNumber(certificate.get())),
                           .expires = TimeOf(X509_get0_notAfter(certificate.get()))};
   for (const NamePattern& pattern : settings_.names) {
@@ -171,17 +215,11 @@ absl::StatusOr<ClientIdentity> ClientCertificates::Parse(std::string_view pem) c
 absl::StatusOr<std::shared_ptr<const ClientIdentity>> ClientCertificates::Find(
     std::string_view pem) const {
   const Sha256Digest digest = Sha256(pem);
-  std::shared_ptr<const ClientIdentity> identity;
-  {
-    absl::MutexLock lock(&mutex_);
-    if (const auto found = known_.find(digest); found != known_.end()) identity = found->second;
-  }
+  std::shared_ptr<const ClientIdentity> identity = known_.Find(digest);
   if (identity == nullptr) {
     H5M_ASSIGN_OR_RETURN(ClientIdentity parsed, Parse(pem));
     identity = std::make_shared<const ClientIdentity>(std::move(parsed));
-    absl::MutexLock lock(&mutex_);
-    if (known_.size() >= kKnownMax) known_.clear();
-    known_.emplace(digest, identity);
+    known_.Remember(digest, identity, absl::Now());
   }
   H5M_RETURN_IF_ERROR(StillValid(*identity));
   return identity;
@@ -202,14 +240,6 @@ absl::Status ClientCertificates::StillValid(const ClientIdentity& identity) cons
   return absl::OkStatus();
 }
 
-absl::Time ClientCertificates::NextExpiry() const {
-  absl::Time next = absl::InfiniteFuture();
-  const absl::Time now = absl::Now();
-  absl::MutexLock lock(&mutex_);
-  for (const auto& [digest, identity] : known_) {
-    if (identity->expires > now) next = std::min(next, identity->expires);
-  }
-  return next;
-}
+absl::Time ClientCertificates::NextExpiry() const { return known_.NextEnd(absl::Now()); }
 
 }  // namespace h5mirror::server

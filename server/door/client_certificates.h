@@ -11,19 +11,19 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "server/door/known_identities.h"
 #include "server/settings/name_pattern.h"
-#include "server/settings/token_file.h"
+#include "server/settings/openssl_pointers.h"
 
 namespace h5mirror::server {
 
 // A certificate that gRPC has verified against the authority.
 struct ClientIdentity {
   std::string name;    // by the first of the patterns that fits
-  std::string issuer;  // the authority's name, DER
+  std::string issuer;  // the authority's name, DER as in its own certificate
   std::string serial;  // DER
   absl::Time expires;
 };
@@ -61,11 +61,9 @@ class ClientCertificates {
   using Revoked = std::set<std::pair<std::string, std::string>>;  // issuer and serial, DER
   struct Files {
     std::string authority_pem;
+    std::shared_ptr<const std::vector<CertificatePtr>> authorities;
     Revoked revoked;
   };
-  // So many certificates are remembered; with more, all are forgotten and parsed again.
-  static constexpr size_t kKnownMax = 4096;
-
   explicit ClientCertificates(ClientCertificateSettings settings)
       : settings_(std::move(settings)) {}
   absl::StatusOr<Files> Read() const;
@@ -74,8 +72,7 @@ class ClientCertificates {
   const ClientCertificateSettings settings_;
   mutable absl::Mutex mutex_;
   Files files_ ABSL_GUARDED_BY(mutex_);
-  mutable absl::flat_hash_map<Sha256Digest, std::shared_ptr<const ClientIdentity>> known_
-      ABSL_GUARDED_BY(mutex_);
+  mutable KnownIdentities<ClientIdentity, &ClientIdentity::expires> known_;
 };
 
 }  // namespace h5mirror::server

@@ -143,7 +143,11 @@ TEST_F(ClientCertificatesTest, ARevokedOneEndsWhatRuns) {
   EXPECT_TRUE(absl::IsUnauthenticated(Call()));
   Show({.common_name = "anna", .serial = 8});
   EXPECT_TRUE(Call().ok());
-  // A list of a stranger's changes nothing.
+  // A list with a damaged one behind it changes nothing, so 7 stays revoked.
+  const std::string whole = MakeRevocationList(authority_, {99, 7});
+  Put("crl.pem", whole + whole.substr(0, whole.size() / 2));
+  EXPECT_FALSE(server_->ReloadCertificate().ok());
+  // Nor does one of a stranger's.
   Put("crl.pem", MakeRevocationList(*MakeAuthority("of the site", 2), {8}));
   EXPECT_FALSE(server_->ReloadCertificate().ok());
   EXPECT_TRUE(Call().ok());

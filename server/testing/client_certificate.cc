@@ -9,6 +9,7 @@
 namespace h5mirror::server {
 namespace {
 
+using NamePtr = std::unique_ptr<X509_NAME, Freer<X509_NAME_free>>;
 using IntegerPtr = std::unique_ptr<ASN1_INTEGER, Freer<ASN1_INTEGER_free>>;
 using TimePtr = std::unique_ptr<ASN1_TIME, Freer<ASN1_TIME_free>>;
 
@@ -37,6 +38,22 @@ void Add(X509* certificate, int id, const std::string& value) {
   const ExtensionPtr extension(X509V3_EXT_conf_nid(nullptr, nullptr, id, value.c_str()));
   ASSERT_NE(extension, nullptr) << value;
   ASSERT_EQ(X509_add_ext(certificate, extension.get(), -1), 1);
+}
+
+// The same name with texts of another type, as some tools write it.
+NamePtr InOtherBytes(const X509_NAME* name) {
+  NamePtr other(X509_NAME_dup(name));
+  for (int i = 0; i < X509_NAME_entry_count(other.get()); ++i) {
+    X509_NAME_ENTRY* const entry = X509_NAME_get_entry(other.get(), i);
+    const ASN1_STRING* const text = X509_NAME_ENTRY_get_data(entry);
+    EXPECT_EQ(ASN1_STRING_type(text), V_ASN1_UTF8STRING);
+    const std::string bytes(reinterpret_cast<const char*>(ASN1_STRING_get0_data(text)),
+                            static_cast<size_t>(ASN1_STRING_length(text)));
+    X509_NAME_ENTRY_set_data(entry, V_ASN1_PRINTABLESTRING,
+                             reinterpret_cast<const unsigned char*>(bytes.data()),
+                             static_cast<int>(bytes.size()));
+  }
+  return other;
 }
 
 }  // namespace
@@ -72,7 +89,8 @@ std::string MakeRevocationList(const KeyAndCertificate& authority,
   const Authority signer(authority);
   const CrlPtr list(X509_CRL_new());
   X509_CRL_set_version(list.get(), X509_CRL_VERSION_2);
-  X509_CRL_set_issuer_name(list.get(), X509_get_subject_name(signer.certificate.get()));
+  X509_CRL_set_issuer_name(list.get(),
+                           InOtherBytes(X509_get_subject_name(signer.certificate.get())).get());
   const TimePtr now(X509_gmtime_adj(nullptr, 0));
   const TimePtr next(X509_gmtime_adj(nullptr, kDay));
   X509_CRL_set1_lastUpdate(list.get(), now.get());

@@ -19,7 +19,7 @@ struct ClientCertificateRequest {
 // Fails the test where it cannot be made.
 KeyAndCertificate MakeClientCertificate(const KeyAndCertificate& authority,
                                         const ClientCertificateRequest& request);
-// PEM of a list that `authority` has signed.
+// PEM of a list that `authority` has signed, and whose issuer is its name in other bytes.
 std::string MakeRevocationList(const KeyAndCertificate& authority,
                                const std::vector<long>& serials);
 
