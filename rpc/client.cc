@@ -71,6 +71,10 @@ class ClientImpl final : public Client {
     return Call(*server_, &v1::Server::Stub::GetServer, request, Repeat::kOnceIfUnavailable);
   }
 
+  absl::StatusOr<v1::GetUsageResponse> GetUsage(const v1::GetUsageRequest& request) override {
+    return Call(*server_, &v1::Server::Stub::GetUsage, request, Repeat::kOnceIfUnavailable);
+  }
+
   absl::StatusOr<v1::ListFilesResponse> ListFiles(const v1::ListFilesRequest& request) override {
     return Call(*files_, &v1::Files::Stub::ListFiles, request, Repeat::kOnceIfUnavailable);
   }

@@ -63,6 +63,7 @@ class Client {
   // `name`: the file whose rights are asked for; empty: the caller's rights at most.
   virtual absl::StatusOr<v1::GetServerResponse> GetServer(const std::string& name) = 0;
   absl::StatusOr<v1::GetServerResponse> GetServer() { return GetServer(""); }
+  virtual absl::StatusOr<v1::GetUsageResponse> GetUsage(const v1::GetUsageRequest&) = 0;
   virtual absl::StatusOr<v1::ListFilesResponse> ListFiles(const v1::ListFilesRequest&) = 0;
   // `timeout` matters with `settle`.
   virtual absl::StatusOr<v1::FileStatus> GetFile(const v1::GetFileRequest&,
