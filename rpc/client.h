@@ -49,7 +49,8 @@ class FollowStream {
 };
 
 // Thread-safe. Unary calls have `timeout` each (default 30 s) and name the server in their errors.
-// Idempotent calls are retried once after kUnavailable.
+// Idempotent calls are retried once after kUnavailable. A call that is refused as its caller asks
+// too often is made again, at longer and longer intervals, for as long as its timeout lasts.
 class Client {
  public:
   // Waits for `connect_timeout` at most, and for `refused_max` where nothing listens. Errors:

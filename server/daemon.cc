@@ -88,11 +88,14 @@ absl::Duration WatchdogPeriod() {
   return absl::Microseconds(static_cast<int64_t>(watchdog_us / 2));
 }
 
-// The [[access]] tables of the configuration file, which alone of all it has are read again.
-absl::Status ReloadRules(const std::filesystem::path& config_file, MirrorServer& server) {
+// The [[access]] and [[limits]] tables of the configuration file, which alone of all it has are
+// read again.
+absl::Status ReloadTables(const std::filesystem::path& config_file, MirrorServer& server) {
   if (config_file.empty()) return absl::OkStatus();
   H5M_ASSIGN_OR_RETURN(const std::vector<Setting> settings, ReadConfigFile(config_file));
   H5M_ASSIGN_OR_RETURN(std::vector<AccessRule> rules, MakeAccessRules(settings));
+  H5M_ASSIGN_OR_RETURN(std::vector<LimitRule> limits, MakeLimitRules(settings));
+  server.ReloadLimits(std::move(limits));
   return server.ReloadRules(std::move(rules));
 }
 
@@ -106,13 +109,13 @@ void Reload(const Config& config, const std::filesystem::path& config_file, Mirr
   if (!tokens.ok()) {
     spdlog::error("reload: the tokens stay as they were: {}", tokens.ToString());
   }
-  const absl::Status rules = ReloadRules(config_file, server);
-  if (!rules.ok()) {
-    spdlog::error("reload: the [[access]] tables stay as they were: {}", rules.ToString());
+  const absl::Status tables = ReloadTables(config_file, server);
+  if (!tables.ok()) {
+    spdlog::error("reload: the [[access]] tables stay as they were: {}", tables.ToString());
   }
-  if (certificate.ok() && tokens.ok() && rules.ok()) {
+  if (certificate.ok() && tokens.ok() && tables.ok()) {
     spdlog::info("reloaded log{}{}{}", config.tls_cert.empty() ? "" : ", certificate",
-                 config_file.empty() ? "" : ", [[access]] tables",
+                 config_file.empty() ? "" : ", [[access]] and [[limits]] tables",
                  config.tokens_file.empty() ? "; there is no tokens_file, so no token is asked for"
                                             : ", tokens");
   }

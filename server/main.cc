@@ -89,6 +89,9 @@ ExitCode Serve(const Flags& flags) {
   for (const std::string& notice : FindUnreachable(config->access)) {
     std::cerr << "h5mirrord: " << Printable(notice) << "\n";
   }
+  for (const std::string& notice : FindUnreachable(config->limits)) {
+    std::cerr << "h5mirrord: " << Printable(notice) << "\n";
+  }
   std::cout << "OK\n" << DescribeConfig(*config);
   return ExitCode::kOk;
 }

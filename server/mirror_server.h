@@ -25,6 +25,7 @@
 #include "server/live/snapshots_service.h"
 #include "server/metrics/metrics.h"
 #include "server/mirror/mirror_service.h"
+#include "server/quotas/caller_limits.h"
 #include "server/services/files_service.h"
 #include "server/services/health_service.h"
 #include "server/services/reflection_service.h"
@@ -60,6 +61,8 @@ class MirrorServer {
   // The [[access]] tables from now on. Ends the sessions and calls that they do not allow.
   // kFailedPrecondition: there are none any more, and the tables stay as they were.
   absl::Status ReloadRules(std::vector<AccessRule> rules);
+  // The [[limits]] tables from now on. What runs goes on, and is counted.
+  void ReloadLimits(std::vector<LimitRule> rules);
   // Opens the audit log again, after it was renamed.
   void ReopenAudit();
   // Looks for a renewed certificate, authority and revoked certificates now. (The server does so
@@ -92,6 +95,7 @@ class MirrorServer {
     store::Store& store;
     Clock& clock;
     Authenticator& authenticator;
+    CallerLimits limits;
     Callers callers;
     CutBoard cuts;
     Metrics metrics;
@@ -131,6 +135,7 @@ class MirrorServer {
   absl::Status Listen();
   void ConfigureBuilder(grpc::ServerBuilder& builder) const;
   void KeepMirrorStates();
+  void SampleMetrics();
   void RunTimer();
   void StopTimer();
 

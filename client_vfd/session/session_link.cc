@@ -322,6 +322,8 @@ void Session::LoseEnded(const absl::Status& status) {
   }
   if (IsRefusal(status)) {
     link_.Refuse();
+  } else if (absl::IsResourceExhausted(status)) {
+    link_.OnFull();
   } else if (status.code() == absl::StatusCode::kUnavailable) {
     host_.DropChannel(config_.server);
   }
@@ -403,7 +405,8 @@ bool Session::TakeFinalAttempt() {
 
 // The file is as the program's last flush left it, and the server may not have that.
 bool Session::LostNewestCut() const {
-  return watch_.is_at_cut() && !life_.released() && link_.ever_opened() && !tickets_.sealed() &&
+  const bool may_come_back = link_.ever_opened() || link_.is_full();
+  return watch_.is_at_cut() && !life_.released() && may_come_back && !tickets_.sealed() &&
          !link_.is_refused() && !queue_.open_changes().empty();
 }
 

@@ -26,6 +26,7 @@ namespace {
 constexpr absl::Duration kOpenTimeout = absl::Seconds(30);
 // For the half-close of the writer's session before: it was sent before this stream's `open`.
 constexpr absl::Duration kPredecessorWait = absl::Milliseconds(250);
+constexpr absl::Duration kSignEvery = absl::Seconds(1);
 
 LeaseHolder MakeHolder(const v1::OpenSession& open, const store::SessionId& session_id,
                        const Principal& principal, const std::string& peer, absl::Time since) {
@@ -178,9 +179,10 @@ void Session::OnTimer() {
     const bool waits_for_disk = std::any_of(
         barriers_.begin(), barriers_.end(),
         [](const OpenBarrier& barrier) { return barrier.kind != store::BarrierKind::kTick; });
-    const bool server_is_slow =
-        in_hand_ || waits_for_disk || barriers_.size() >= environment_.open_barriers_max;
+    const bool server_is_slow = in_hand_ || held_back_ || waits_for_disk ||
+                                barriers_.size() >= environment_.open_barriers_max;
     if (server_is_slow) environment_.leases.Renew(name_, lease_);
+    GiveSign();
     if (resumed_seq_ == 0 || in_hand_) return;
     file = file_;
   }
@@ -188,6 +190,19 @@ void Session::OnTimer() {
   if (!info.ok()) return;  // The next write or cut meets the same error and reports it.
   absl::MutexLock lock(&mutex_);
   AnswerResumed(*info);
+}
+
+void Session::SetHeldBack(bool is_held_back) {
+  absl::MutexLock lock(&mutex_);
+  held_back_ = is_held_back;
+}
+
+// A client gives up a stream that neither takes nor answers anything for some seconds.
+void Session::GiveSign() {
+  const absl::Duration now = environment_.clock.Monotonic();
+  if (!held_back_ || now - last_sign_ < kSignEvery) return;
+  last_sign_ = now;
+  Send({});
 }
 
 void Session::RequestEnd(Ending ending) {

@@ -35,7 +35,9 @@ absl::StatusOr<std::string> TextOf(const toml::node& node) {
   return absl::InvalidArgumentError("must be a string, a whole number or an array of strings");
 }
 
-bool IsTableKey(std::string_view key) { return key == "retention" || key == "access"; }
+bool IsTableKey(std::string_view key) {
+  return key == "retention" || key == "access" || key == "limits";
+}
 
 // One [[kind]] table: its keys, those of arrays one by one.
 absl::StatusOr<Setting> TableSetting(const std::string& kind, const toml::node& node,
@@ -182,8 +184,9 @@ absl::StatusOr<Config> MakeConfig(absl::Span<const Setting> settings) {
   Config config;
   H5M_ASSIGN_OR_RETURN(config.listen, ParseListenList("127.0.0.1:7447"));
   H5M_ASSIGN_OR_RETURN(config.access, MakeAccessRules(settings));
+  H5M_ASSIGN_OR_RETURN(config.limits, MakeLimitRules(settings));
   for (const Setting& setting : settings) {
-    if (setting.key == "access") continue;
+    if (setting.key == "access" || setting.key == "limits") continue;
     if (setting.key == "retention") {
       H5M_ASSIGN_OR_RETURN(RetentionRule rule, MakeRetentionRule(setting));
       config.retention.push_back(std::move(rule));
