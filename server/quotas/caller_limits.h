@@ -44,10 +44,10 @@ struct CallerUse {
     std::optional<uint64_t> limit = std::nullopt;
     uint64_t refused = 0;
   };
-  std::string key;  // orders callers
-  std::string issuer;
-  std::string name;
-  std::string table;  // the source of its rule; empty: none
+  std::string key = {};  // orders callers
+  std::string issuer = {};
+  std::string name = {};
+  std::string table = {};  // the source of its rule; empty: none
   std::array<Amount, kLimitKindCount> amounts{};
 };
 
@@ -99,7 +99,7 @@ class CallerLimits {
   // kStreams, if it holds one.
   struct Entrant {
     const Principal& principal;
-    std::string address;
+    std::string address = {};
     const char* method = "";
     std::optional<LimitKind> use = std::nullopt;
   };

@@ -15,7 +15,7 @@ using Slots = std::vector<CallerLimits::Slot>;
 class CallerLimitsTest : public ::testing::Test {
  protected:
   static Principal Token(const std::string& name) {
-    return {.name = name, .issuer = Principal::Issuer::kToken};
+    return {.name = name, .rights = Rights(), .issuer = Principal::Issuer::kToken};
   }
   static LimitRule Rule(std::vector<std::string> users = {}) {
     LimitRule rule;
@@ -96,7 +96,7 @@ TEST_F(CallerLimitsTest, TheFirstTableThatTakesTheCallerDecides) {
   limits_.SetRules({none, Calls(3)});
   EXPECT_EQ(Ask(Token("anna")), 10000);
   EXPECT_EQ(Ask(Token("bob")), 3);
-  Principal unix_anna{.name = "anna", .issuer = Principal::Issuer::kUnix};
+  Principal unix_anna{.name = "anna", .rights = Rights(), .issuer = Principal::Issuer::kUnix};
   EXPECT_EQ(Ask(unix_anna), 3);
 }
 
@@ -105,7 +105,7 @@ TEST_F(CallerLimitsTest, GroupsAreThoseThatTheCallerHasNow) {
   group.groups = {"bl7"};
   group.calls = 5;
   limits_.SetRules({group, Calls(2)});
-  Principal anna{.name = "anna", .issuer = Principal::Issuer::kUnix};
+  Principal anna{.name = "anna", .rights = Rights(), .issuer = Principal::Issuer::kUnix};
   EXPECT_EQ(Ask(anna), 2);
   auto user = std::make_shared<UnixUser>();
   user->groups = {"bl7"};
