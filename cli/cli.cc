@@ -108,6 +108,7 @@ int RunCli(const std::vector<std::string>& arguments, Streams& streams,
   AddRollback(app, context, action);
   AddPrune(app, context, action);
   AddStats(app, context, action);
+  AddUsage(app, context, action);
   AddVerify(app, context, arguments, runners.open, action);
   AddRecover(app, context, action);
   AddPush(app, context, action);

@@ -49,6 +49,9 @@ const std::map<std::string_view, std::string_view>& Examples() {
       {"stats",
        "h5mirror stats run.h5\n"
        "h5mirror stats run.h5 --keep-last 10"},
+      {"usage",
+       "h5mirror usage\n"
+       "h5mirror usage --all"},
       {"verify",
        "h5mirror verify run.h5\n"
        "h5mirror verify --against /data/run.h5"},

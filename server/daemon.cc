@@ -88,14 +88,16 @@ absl::Duration WatchdogPeriod() {
   return absl::Microseconds(static_cast<int64_t>(watchdog_us / 2));
 }
 
-// The [[access]] tables of the configuration file, which alone of all it has are read again.
-// The tables of the configuration that count at once.
+// The tables of the configuration file that count at once, which alone of all it has are read
+// again.
 absl::Status ReloadTables(const std::filesystem::path& config_file, MirrorServer& server) {
   if (config_file.empty()) return absl::OkStatus();
   H5M_ASSIGN_OR_RETURN(const std::vector<Setting> settings, ReadConfigFile(config_file));
   H5M_ASSIGN_OR_RETURN(std::vector<AccessRule> access, MakeAccessRules(settings));
+  H5M_ASSIGN_OR_RETURN(std::vector<LimitRule> limits, MakeLimitRules(settings));
   H5M_ASSIGN_OR_RETURN(std::vector<QuotaRule> quotas, MakeQuotaRules(settings));
   H5M_RETURN_IF_ERROR(server.ReloadRules(std::move(access)));
+  server.ReloadLimits(std::move(limits));
   server.ReloadQuotas(std::move(quotas));
   return absl::OkStatus();
 }

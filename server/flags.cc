@@ -39,7 +39,7 @@ constexpr char kFooter[] =
     "file. Sizes: 512MiB, 1GiB. Times: 500ms, 10s, 2m.\n\n"
     "Signals: TERM and INT finish the work in hand and stop, a second one stops at once; HUP "
     "reads\n"
-    "tokens and [[access]] tables again and reopens the log file.\n\n"
+    "tokens, [[access]] and [[limits]] tables again and reopens the log file.\n\n"
     "Exit codes: 0 stopped cleanly; 1 failed; 2 command line or configuration; 3 no such root;\n"
     "4 root cannot be written; 5 root served by another process or of a newer format; 6 cannot\n"
     "listen; 7 stopped before the work in hand was done.";
@@ -126,9 +126,10 @@ struct Parser {
                    "Serve one file that has its history beside it, until standard input ends; "
                    "h5mirror starts it so")
         ->type_name("FILE");
-    app.add_flag("--check-config", check_config,
-                 "Check the configuration, print it, and end; names [[access]] tables that can "
-                 "never decide");
+    app.add_flag(
+        "--check-config", check_config,
+        "Check the configuration, print it, and end; names [[access]] and [[limits]] tables "
+        "that can never decide");
     AddSettings(app, values);
     AddInit();
     AddToken();

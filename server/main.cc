@@ -91,6 +91,9 @@ ExitCode Serve(const Flags& flags) {
   for (const std::string& notice : notices) {
     std::cerr << "h5mirrord: " << Printable(notice) << "\n";
   }
+  for (const std::string& notice : FindUnreachable(config->limits)) {
+    std::cerr << "h5mirrord: " << Printable(notice) << "\n";
+  }
   std::cout << "OK\n" << DescribeConfig(*config);
   return ExitCode::kOk;
 }

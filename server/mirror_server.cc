@@ -99,6 +99,8 @@ CallLimits CallLimitsFor(const Config& config) {
   limits.waiting_in_all =
       static_cast<int>(std::clamp<uint64_t>(config.memory_max_bytes / 8 / kMemoryPerWaitingCall,
                                             kWaitingCallsMin, std::numeric_limits<int>::max()));
+  limits.held = static_cast<size_t>(limits.waiting_in_all) / 4;
+  limits.held_of_caller = limits.held / 2;
   return limits;
 }
 
@@ -181,17 +183,20 @@ MirrorServer::Shared::Shared(const Config& config, store::Store& its_store, Cloc
     : store(its_store),
       clock(its_clock),
       authenticator(*identity.authenticator),
+      limits(clock),
       callers(authenticator, clock,
               CallCapacity::Of(config.memory_max_bytes, config.max_sessions,
                                kCallThreadsMax - kSpareThreads, config.caller_share_percent),
-              identity.audit.get()),
+              identity.audit.get(), &limits),
       cuts(clock),
       metrics(config.memory_max_bytes),
       leases(clock, config.lease_ttl),
       quotas(config.quotas, store),
       pruner(config, store, clock, metrics, &quotas),
       mirrors(clock),
-      workers(kWorkers, "send stream") {}
+      workers(kWorkers, "send stream") {
+  callers.SetLimits(config.limits);
+}
 
 ServiceEnvironment MirrorServer::Shared::Environment() {
   return {.store = store,
@@ -205,7 +210,8 @@ ServiceEnvironment MirrorServer::Shared::Environment() {
           .quotas = quotas,
           .callers = &callers,
           .workers = &workers,
-          .cuts = &cuts};
+          .cuts = &cuts,
+          .limits = &limits};
 }
 
 MirrorServer::Services::Services(const Config& config, Shared& shared,
@@ -260,6 +266,10 @@ absl::Status MirrorServer::ReloadLogins() {
   const absl::StatusOr<bool> changed = identity_.logins->Reload();
   EndOfTakenKeys(changed);
   return changed.status();
+}
+
+void MirrorServer::ReloadLimits(std::vector<LimitRule> rules) {
+  shared_.callers.SetLimits(std::move(rules));
 }
 
 void MirrorServer::ReopenAudit() {
@@ -371,6 +381,21 @@ void MirrorServer::KeepMirrorStates() {
   }
 }
 
+void MirrorServer::SampleMetrics() {
+  shared_.metrics.mirrors().Set(shared_.mirrors.Sum());
+  shared_.metrics.door().Set(
+      {entrance_.door->Counts(), entrance_.door->Turns(), entrance_.gate->refused_calls()});
+  if (shared_.limits.is_on()) {
+    const LimitCounts reached = shared_.limits.Counts();
+    for (size_t i = 0; i < reached.size(); ++i) {
+      shared_.metrics.SetLimitsReached(NameOf(static_cast<LimitKind>(i)), reached[i]);
+    }
+  }
+  StoreGauges::Get().Sample(shared_.store);
+  shared_.metrics.Sample({ResidentBytes(), shared_.store.memory_used_bytes(),
+                          shared_.store.FreeDiskBytes().value_or(0), shared_.clock.Now()});
+}
+
 void MirrorServer::RunTimer() {
   for (int round = 0;; ++round) {
     // A sleep, as a wait for `mutex_` is until a time of day, which may be set back by hours.
@@ -386,18 +411,14 @@ void MirrorServer::RunTimer() {
     if (identity_.logins != nullptr && round % kLoginKeyRounds == 0) {
       EndOfTakenKeys(identity_.logins->ReloadIfChanged());
     }
+    entrance_.gate->OnTimer();
     if (round % kCertificateRounds == kCertificateRounds - 1) {
       ReloadCertificate().IgnoreError();  // Logged.
     }
     if (round % 4 == 0) {
       entrance_.door->TendUsers();
       KeepMirrorStates();
-      shared_.metrics.mirrors().Set(shared_.mirrors.Sum());
-      shared_.metrics.door().Set(
-          {entrance_.door->Counts(), entrance_.door->Turns(), entrance_.gate->refused_calls()});
-      StoreGauges::Get().Sample(shared_.store);
-      shared_.metrics.Sample({ResidentBytes(), shared_.store.memory_used_bytes(),
-                              shared_.store.FreeDiskBytes().value_or(0), shared_.clock.Now()});
+      SampleMetrics();
     }
   }
 }
@@ -416,6 +437,7 @@ void MirrorServer::StopTimer() {
 void MirrorServer::Stop(absl::Duration timeout) {
   if (entrance_.server != nullptr) {
     entrance_.door->StopAccepting();
+    entrance_.gate->StopHolding();
     services_.health.StopServing();
     // First: that sessions end by it is not that nobody writes any more.
     services_.snapshots.BeginStop();

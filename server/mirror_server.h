@@ -26,6 +26,7 @@
 #include "server/live/snapshots_service.h"
 #include "server/metrics/metrics.h"
 #include "server/mirror/mirror_service.h"
+#include "server/quotas/caller_limits.h"
 #include "server/quotas/space_quotas.h"
 #include "server/services/files_service.h"
 #include "server/services/health_service.h"
@@ -62,6 +63,8 @@ class MirrorServer {
   // The [[access]] tables from now on. Ends the sessions and calls that they do not allow.
   // kFailedPrecondition: there are none any more, and the tables stay as they were.
   absl::Status ReloadRules(std::vector<AccessRule> rules);
+  // The [[limits]] tables from now on. What runs goes on, and is counted.
+  void ReloadLimits(std::vector<LimitRule> rules);
   // The [[quota]] tables from now on. No limit of them holds until all files are counted.
   void ReloadQuotas(std::vector<QuotaRule> rules) {
     shared_.quotas.ledger.SetRules(std::move(rules));
@@ -103,6 +106,7 @@ class MirrorServer {
     store::Store& store;
     Clock& clock;
     Authenticator& authenticator;
+    CallerLimits limits;
     Callers callers;
     CutBoard cuts;
     Metrics metrics;
@@ -144,6 +148,7 @@ class MirrorServer {
   void ConfigureBuilder(grpc::ServerBuilder& builder) const;
   void EndOfTakenKeys(const absl::StatusOr<bool>& changed);
   void KeepMirrorStates();
+  void SampleMetrics();
   void RunTimer();
   void StopTimer();
 

@@ -48,6 +48,7 @@ void AddExport(CLI::App& app, Context& context, Action& action);
 void AddRollback(CLI::App& app, Context& context, Action& action);
 void AddPrune(CLI::App& app, Context& context, Action& action);
 void AddStats(CLI::App& app, Context& context, Action& action);
+void AddUsage(CLI::App& app, Context& context, Action& action);
 void AddVerify(CLI::App& app, Context& context, const std::vector<std::string>& arguments,
                const VersionOpener& opener, Action& action);
 void AddRecover(CLI::App& app, Context& context, Action& action);

@@ -29,6 +29,8 @@ namespace {
 constexpr absl::Duration kSuspectTimeout = absl::Milliseconds(300);
 // Between two tries at a server that is there and refuses, as one that is being stopped.
 constexpr absl::Duration kPause = absl::Milliseconds(20);
+// The longest pause, where its caller is over a limit: each is twice the one before.
+constexpr absl::Duration kPauseMax = absl::Milliseconds(500);
 // For a message of an agent; then the server is asked.
 constexpr absl::Duration kAgentTimeout = absl::Seconds(2);
 // For a message of digests of a file that the server reads from a slow disk.
@@ -258,8 +260,12 @@ absl::Status ReaderCalls::RunAt(Route route, absl::Duration timeout, Attempt att
   absl::Time deadline = absl::Now() + timeout;
   absl::Status status = attempt(route, &deadline);
   absl::Status connected;
+  absl::Duration pause = kPause;
   while (IsPassing(status) && absl::Now() < deadline && connected.ok()) {
-    if (absl::IsResourceExhausted(status)) absl::SleepFor(kPause);
+    if (absl::IsResourceExhausted(status)) {
+      absl::SleepFor(std::min(pause, deadline - absl::Now()));
+      pause = std::min(2 * pause, kPauseMax);
+    }
     connected = rpc::WaitConnected(*route.channel, route.options, deadline - absl::Now());
     if (!connected.ok()) break;
     status = attempt(route, &deadline);

@@ -328,6 +328,8 @@ void Session::LoseEnded(const absl::Status& status) {
     link_.Refuse();
     waits_for_token_ = absl::IsUnauthenticated(status);
     if (waits_for_token_) host_.ReadTokenSoon(config_.server);
+  } else if (absl::IsResourceExhausted(status)) {
+    link_.OnFull();
   } else if (status.code() == absl::StatusCode::kUnavailable) {
     host_.DropChannel(ServerNow());
   }
@@ -431,7 +433,8 @@ bool Session::TakeFinalAttempt() {
 
 // The file is as the program's last flush left it, and the server may not have that.
 bool Session::LostNewestCut() const {
-  return watch_.is_at_cut() && !life_.released() && link_.ever_opened() && !tickets_.sealed() &&
+  const bool may_come_back = link_.ever_opened() || link_.is_full();
+  return watch_.is_at_cut() && !life_.released() && may_come_back && !tickets_.sealed() &&
          !link_.is_refused() && !queue_.open_changes().empty();
 }
 

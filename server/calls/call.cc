@@ -12,6 +12,15 @@
 
 namespace h5mirror::server {
 
+std::string AddressOf(const grpc::ServerContextBase& context, const Principal& principal) {
+  if (!principal.name.empty()) return "";
+  if (const std::optional<uid_t> uid = UserOf(context); uid.has_value()) {
+    return Peer{.kind = Peer::Kind::kUnixSocket, .uid = *uid}.Name();
+  }
+  const std::optional<Peer> peer = ParseGrpcPeer(context.peer());
+  return peer.has_value() ? peer->Name() : context.peer();
+}
+
 absl::StatusOr<Principal> AuthenticateCall(const grpc::ServerContextBase& context,
                                            const Authenticator& authenticator) {
   const auto& metadata = context.client_metadata();

@@ -38,7 +38,12 @@ struct ServiceEnvironment {
   Callers* callers = nullptr;
   FairPool* workers = nullptr;  // for calls that hold no thread of gRPC
   CutBoard* cuts = nullptr;
+  CallerLimits* limits = nullptr;
 };
+
+// Where a caller without a name comes from, for limits: its network address, or the user at the
+// other end of its Unix socket. Empty, where it has a name.
+std::string AddressOf(const grpc::ServerContextBase& context, const Principal& principal);
 
 // The principal of a call by its `authorization` header, or by the user of its Unix socket.
 absl::StatusOr<Principal> AuthenticateCall(const grpc::ServerContextBase& context,

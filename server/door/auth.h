@@ -130,6 +130,8 @@ class Authenticator {
   // OK: the caller is still known, and has all of `needs`. Errors: as Authenticate() and Check().
   absl::Status StillMay(const Principal& principal, absl::Span<const Need> needs) const;
 
+  // Whether a call's token decides. One that nothing here could know is passed over.
+  bool LooksAt(std::string_view authorization) const;
   bool wants_tokens() const { return !path_.empty() || logins_ != nullptr; }
   size_t token_count() const;
   UnixUsers& users() const { return users_; }
@@ -143,8 +145,6 @@ class Authenticator {
 
   explicit Authenticator(std::filesystem::path path);
 
-  // Whether a call's token decides. One that nothing here could know is passed over.
-  bool LooksAt(std::string_view authorization) const;
   absl::StatusOr<Principal> AuthenticateBearer(std::string_view authorization,
                                                const CallerOrigin& origin) const;
   absl::StatusOr<Principal> AuthenticateToken(std::string_view token,

@@ -44,6 +44,8 @@ class Metrics {
   void AuthenticationFailed();
   // Versions that the server itself has dropped; `rule`: retention, history_max_bytes, min_free.
   void VersionsDropped(std::string_view rule, int64_t count);
+  // How often callers have reached a limit of [[limits]], since the start.
+  void SetLimitsReached(std::string_view limit, uint64_t count);
   void SetStoppedFiles(size_t count);
   void SetAllStopped(bool stopped);
   void SetMinFree(uint64_t bytes);
@@ -85,6 +87,7 @@ class Metrics {
   prometheus::Family<prometheus::Counter>* sessions_total_;
   prometheus::Family<prometheus::Counter>* cuts_total_;
   prometheus::Family<prometheus::Counter>* versions_dropped_;
+  prometheus::Family<prometheus::Counter>* limits_reached_;
   prometheus::Family<prometheus::Histogram>* durable_seconds_;
   prometheus::Family<prometheus::Histogram>* request_seconds_;
   std::unique_ptr<prometheus::Exposer> exposer_;

@@ -20,8 +20,6 @@
 namespace h5mirror::server {
 namespace {
 
-// A stream that does not say which file it is for is ended after this long.
-constexpr absl::Duration kOpenTimeout = absl::Seconds(30);
 // For the half-close of the writer's session before: it was sent before this stream's `open`.
 constexpr absl::Duration kPredecessorWait = absl::Milliseconds(250);
 
@@ -161,32 +159,6 @@ void Session::OnStop() {
 
 void Session::OnRevoked(const absl::Status& status) {
   RequestEnd({store::SessionEnd::kLost, status, /*wait_for_barriers=*/false});
-}
-
-void Session::OnTimer() {
-  if (WantsOpen() && environment_.clock.Monotonic() - started_ > kOpenTimeout) {
-    return RequestEnd({store::SessionEnd::kLost,
-                       absl::DeadlineExceededError("the stream sent no `open`"),
-                       /*wait_for_barriers=*/false});
-  }
-  std::shared_ptr<store::File> file;
-  {
-    absl::MutexLock lock(&mutex_);
-    if (phase_ != Phase::kWriting) return;
-    // A client that waits for its commit, or whose stream is not read, has nothing to say.
-    const bool waits_for_disk = std::any_of(
-        barriers_.begin(), barriers_.end(),
-        [](const OpenBarrier& barrier) { return barrier.kind != store::BarrierKind::kTick; });
-    const bool server_is_slow =
-        in_hand_ || waits_for_disk || barriers_.size() >= environment_.open_barriers_max;
-    if (server_is_slow) environment_.leases.Renew(name_, lease_);
-    if (resumed_seq_ == 0 || in_hand_) return;
-    file = file_;
-  }
-  const auto info = file->Info();
-  if (!info.ok()) return;  // The next write or cut meets the same error and reports it.
-  absl::MutexLock lock(&mutex_);
-  AnswerResumed(*info);
 }
 
 void Session::RequestEnd(Ending ending) {

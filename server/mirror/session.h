@@ -94,7 +94,10 @@ class Session : public std::enable_shared_from_this<Session> {
   void OnStop();
   // Another session or call has the lease.
   void OnRevoked(const absl::Status& status);
-  // To be called several times a second. Renews the lease while the server is the slow side, and
+  // The stream is not read for a while, as its caller is over its bandwidth; or it is read again.
+  void SetHeldBack(bool is_held_back);
+  // To be called several times a second. Renews the lease while the server is the slow side, gives
+  // a client that is held back signs of life, and
   // answers the barriers of a resumed stream that have become durable.
   void OnTimer();
 
@@ -158,6 +161,7 @@ class Session : public std::enable_shared_from_this<Session> {
   void End(Ending ending);
   // Tells `mirrors`.
   void TellEnding(const Ending& ending);
+  void GiveSign() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void FinishIfDone() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Send(v1::MirrorFileResponse response) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void LogEnd(const absl::Status& status) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -190,6 +194,8 @@ class Session : public std::enable_shared_from_this<Session> {
   std::deque<OpenBarrier> barriers_ ABSL_GUARDED_BY(mutex_);
   uint64_t resumed_seq_ ABSL_GUARDED_BY(mutex_) = 0;  // visible at the resume, not told as durable
   VersionSchedule schedule_ ABSL_GUARDED_BY(mutex_);
+  bool held_back_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::Duration last_sign_ ABSL_GUARDED_BY(mutex_);
   uint64_t received_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t cut_count_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::Duration started_;

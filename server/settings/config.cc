@@ -36,7 +36,7 @@ absl::StatusOr<std::string> TextOf(const toml::node& node) {
 }
 
 bool IsTableKey(std::string_view key) {
-  return key == "retention" || key == "access" || key == "quota";
+  return key == "retention" || key == "access" || key == "limits" || key == "quota";
 }
 
 // One [[kind]] table: its keys, those of arrays one by one.
@@ -231,6 +231,7 @@ absl::StatusOr<Config> MakeConfig(absl::Span<const Setting> settings) {
   Config config;
   H5M_ASSIGN_OR_RETURN(config.listen, ParseListenList("127.0.0.1:7447"));
   H5M_ASSIGN_OR_RETURN(config.access, MakeAccessRules(settings));
+  H5M_ASSIGN_OR_RETURN(config.limits, MakeLimitRules(settings));
   H5M_ASSIGN_OR_RETURN(config.quotas, MakeQuotaRules(settings));
   H5M_ASSIGN_OR_RETURN(config.retention,
                        MakeRules<RetentionRule>(settings, "retention", MakeRetentionRule));

@@ -17,6 +17,7 @@
 #include "base/setting_values.h"
 #include "onion_store/store.h"
 #include "server/settings/access_rules.h"
+#include "server/settings/limit_rules.h"
 #include "server/settings/listen_address.h"
 #include "server/settings/quota_rules.h"
 #include "server/settings/retention_rules.h"
@@ -73,6 +74,7 @@ struct Config {
   uint64_t snapshot_max_bytes = uint64_t{1} << 30;   // for each file
   std::vector<RetentionRule> retention;              // the first that matches counts
   std::vector<AccessRule> access;                    // the same; empty: all callers may do all
+  std::vector<LimitRule> limits;                     // the same; empty: nothing is counted
   std::vector<QuotaRule> quotas;                     // the same; empty: files take what there is
   absl::Duration prune_every = absl::Hours(24);      // 0: never
   MinFree min_free;                                  // not set: nothing is dropped for it
@@ -115,16 +117,16 @@ struct Setting {
   std::string key;
   std::string text;
   std::string source;
-  // For a table, whose `key` is "retention", "access" or "quota": its keys; those of an array one
+  // For a table, as "retention", "access", "limits" or "quota": its keys; those of an array one
   // by one.
   std::vector<Setting> parts = {};
   bool is_empty_array = false;  // of a part: `allow = []`
 };
 
 // The settings of a TOML file. Numbers and booleans may stand without quotes, `listen` may
-// be an array; [[retention]], [[access]] and [[quota]] tables may follow. kInvalidArgument names
-// file and line for bad TOML and for unknown keys, and says which key is meant where the spelling
-// is close. kNotFound, kPermissionDenied.
+// be an array; [[retention]], [[access]], [[limits]] and [[quota]] tables may follow.
+// kInvalidArgument names file and line for bad TOML and for unknown keys, and says which key is
+// meant where the spelling is close. kNotFound, kPermissionDenied.
 absl::StatusOr<std::vector<Setting>> ReadConfigFile(const std::filesystem::path& path);
 
 // Applies the settings in order (later ones win) over the defaults, and checks the result.

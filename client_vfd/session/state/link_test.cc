@@ -156,5 +156,27 @@ TEST(LinkTest, TheFinalCutIsTriedEightTimes) {
   EXPECT_FALSE(link.TakeFinalAttempt());
 }
 
+TEST(LinkTest, AServerWithoutRoomIsAskedLessAndLessOften) {
+  Link link;
+  absl::Time now = kStart;
+  absl::Duration expected = Link::kRetryEvery;
+  for (int i = 0; i < 8; ++i) {
+    link.Begin(kAsks, now);
+    link.End();
+    link.OnFull();
+    link.Lose(now);
+    EXPECT_TRUE(link.is_full());
+    EXPECT_EQ(link.retry_time(), now + expected);
+    EXPECT_FALSE(link.MayBegin(link.retry_time() - kMoment, true));
+    now = link.retry_time();
+    expected = std::min(2 * expected, Link::kFullRetryMax);
+  }
+  link.Begin(kAsks, now);
+  link.OnOpened();
+  EXPECT_FALSE(link.is_full());
+  link.Lose(now);
+  EXPECT_EQ(link.retry_time(), now + Link::kRetryEvery);
+}
+
 }  // namespace
 }  // namespace h5mirror::vfd
