@@ -13,7 +13,7 @@ constexpr double kNearly = 0.9;
 // The number with its unit.
 std::string Quantity(std::string_view what, uint64_t value) {
   if (what == "bandwidth") return StrCat(HumanBytes(value), "/s");
-  if (what == "bytes") return HumanBytes(value);
+  if (what.ends_with("bytes")) return HumanBytes(value);
   return what == "calls" ? StrCat(value, "/s") : StrCat(value);
 }
 
@@ -49,11 +49,15 @@ std::vector<std::string> NearlyUsedUp(const v1::Usage& usage) {
   for (const v1::SpaceUse& space : usage.spaces()) {
     for (const v1::Amount& amount : space.amounts()) {
       if (IsNearlyUsedUp(amount)) {
-        texts.push_back(StrCat(space.directory(), ": ", AmountText(amount)));
+        texts.push_back(StrCat(PlaceText(space), ": ", AmountText(amount)));
       }
     }
   }
   return texts;
+}
+
+std::string PlaceText(const v1::SpaceUse& space) {
+  return space.directory().empty() ? "all files" : space.directory();
 }
 
 std::string CallerText(const v1::CallerUse& caller) {

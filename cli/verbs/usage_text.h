@@ -16,6 +16,9 @@ std::string AmountText(const v1::Amount& amount);
 // The amounts of which nine tenths or more are used, as AmountText(); those of a directory with it.
 std::vector<std::string> NearlyUsedUp(const v1::Usage& usage);
 
+// The directory, for people.
+std::string PlaceText(const v1::SpaceUse& space);
+
 // "token anna", "192.0.2.7".
 std::string CallerText(const v1::CallerUse& caller);
 

@@ -52,10 +52,10 @@ absl::StatusOr<int> RunUsage(Context& context, const Options& options) {
         continue;
       }
       const v1::CallerUse& caller = usage.caller();
-      const std::string whose = CallerText(caller);
+      const std::string whose = usage.has_caller() ? CallerText(caller) : "-";
       AddRows(whose, "-", caller.table().empty() ? "-" : caller.table(), caller.amounts(), rows);
       for (const v1::SpaceUse& space : usage.spaces()) {
-        AddRows(whose, space.directory(), space.table(), space.amounts(), rows);
+        AddRows(whose, PlaceText(space), space.table(), space.amounts(), rows);
       }
     }
     is_counted = is_counted || !rows.empty();
