@@ -88,10 +88,9 @@ ExitCode Serve(const Flags& flags) {
   }
   std::vector<std::string> notices = FindUnreachable(config->access);
   for (std::string& warning : WarningsOf(*config)) notices.push_back(std::move(warning));
+  for (std::string& notice : FindUnreachable(config->limits)) notices.push_back(std::move(notice));
+  for (std::string& notice : FindUnreachable(config->quotas)) notices.push_back(std::move(notice));
   for (const std::string& notice : notices) {
-    std::cerr << "h5mirrord: " << Printable(notice) << "\n";
-  }
-  for (const std::string& notice : FindUnreachable(config->limits)) {
     std::cerr << "h5mirrord: " << Printable(notice) << "\n";
   }
   std::cout << "OK\n" << DescribeConfig(*config);

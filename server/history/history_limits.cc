@@ -38,6 +38,8 @@ void HistoryPruner::CheckGrown() {
   }
   for (const std::string& name : names) {
     if (stopping()) return;
+    // The pages that a cut replaces come to its history when the head takes it in.
+    if (quotas_ != nullptr) quotas_->counter.Changed(name);
     const absl::Status status = CheckLimits(name);
     if (absl::IsNotFound(status)) ResumeFile(name);
     if (!status.ok()) TryLater(name);
@@ -153,6 +155,10 @@ void HistoryPruner::CheckDisk() {
   if (disk->free_bytes >= disk->min_free_bytes && !all_stopped()) return;
   if (Now() < next_thinning_) return;
   PurgeRemoved();
+  // Whose versions may go is not known yet.
+  const bool is_known =
+      quotas_ == nullptr || !quotas_->ledger.is_on() || quotas_->ledger.is_counted();
+  if (!is_known) return StopAll(*disk, "until the files of all accounts are counted");
   const uint64_t freed = ThinForSpace();
   const std::optional<Disk> left = LookAtDisk();
   if (!left || freed > 0 || stopping()) return;
@@ -189,8 +195,8 @@ void HistoryPruner::StopAll(const Disk& disk, std::string_view why) {
 }
 
 std::vector<std::string> HistoryPruner::LargestHistories(
-    const std::string& directory, absl::FunctionRef<bool(const std::string& name)> is_meant,
-    uint64_t* sum_bytes) {
+    const std::string& directory, size_t count,
+    absl::FunctionRef<bool(const std::string& name)> is_meant, uint64_t* sum_bytes) {
   std::vector<std::pair<uint64_t, std::string>> largest;  // a heap, the smallest in front
   std::string after;
   for (;;) {
@@ -208,7 +214,7 @@ std::vector<std::string> HistoryPruner::LargestHistories(
       if (is_kept || sizes->pages + sizes->old == 0) continue;
       largest.emplace_back(sizes->history(), file.name);
       std::push_heap(largest.begin(), largest.end(), std::greater<>());
-      if (largest.size() <= kLargestFiles) continue;
+      if (largest.size() <= count) continue;
       std::pop_heap(largest.begin(), largest.end(), std::greater<>());
       largest.pop_back();
     }
@@ -237,14 +243,16 @@ uint64_t HistoryPruner::ThinForSpace() {
   const auto is_over_share = [this](const std::string& name) {
     return quotas_ == nullptr || quotas_->ledger.IsOverShare(name).value_or(true);
   };
-  for (const std::string& name : LargestHistories("", is_over_share, &sum_bytes)) {
+  for (const std::string& name : LargestHistories("", kLargestFiles, is_over_share, &sum_bytes)) {
     const std::optional<Disk> disk = LookAtDisk();
     if (!disk || disk->free_bytes >= disk->goal_bytes() || stopping()) break;
+    if (!is_over_share(name)) continue;  // Not any more.
     const std::string why = StrCat("min_free = ", HumanBytes(disk->min_free_bytes));
     const uint64_t wanted = disk->goal_bytes() - disk->free_bytes;
     const absl::StatusOr<Thinned> thinned =
         Thin(name, {wanted, 0, ThinRequest::IfLess::kDropAll, why}, "min_free");
     if (thinned.ok()) freed_bytes += thinned->freed_bytes;
+    if (quotas_ != nullptr && quotas_->ledger.is_on()) quotas_->counter.Measure(name);
     Report(name, thinned.status());
   }
   return freed_bytes;

@@ -156,6 +156,7 @@ void HistoryPruner::FinishPrunes() {
       H5M_RETURN_IF_ERROR(Pause());
       H5M_ASSIGN_OR_RETURN(const auto file, store_.OpenFile(name));
       H5M_RETURN_IF_ERROR(DropVersions(*file, {}, [this] { return Pause(); }).status());
+      if (quotas_ != nullptr) quotas_->counter.Changed(name);
       spdlog::info("history: file={}: a prune that was cut short is done", Quoted(name));
       return absl::OkStatus();
     };
@@ -198,6 +199,7 @@ absl::Status HistoryPruner::PruneByRule(store::File& file, const RetentionRule& 
   H5M_ASSIGN_OR_RETURN(const store::PruneProgress done,
                        DropVersions(file, order, [this] { return Pause(); }));
   metrics_.VersionsDropped("retention", done.versions_dropped);
+  if (quotas_ != nullptr) quotas_->counter.Changed(file.name());
   return absl::OkStatus();
 }
 

@@ -4,6 +4,7 @@
 #ifndef H5MIRROR_SERVER_HISTORY_HISTORY_PRUNER_H_
 #define H5MIRROR_SERVER_HISTORY_HISTORY_PRUNER_H_
 
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -89,9 +90,9 @@ class HistoryPruner {
   // False: the file's account is over its limit, and the file is stopped.
   absl::StatusOr<bool> CheckAccount(const std::string& name);
   // Thins histories of the account. False: it stays over its limit, and nothing was dropped.
-  absl::StatusOr<bool> ThinAccount(const SpaceUse& use, std::string_view why);
-  // Whether dropping all versions without a tag of `names` would give back so much.
-  absl::StatusOr<bool> CanFree(absl::Span<const std::string> names, uint64_t bytes);
+  absl::StatusOr<bool> ThinAccount(const SpaceUse& use, const std::string& why);
+  // How much dropping all versions without a tag of `names` would give back, or at least `enough`.
+  absl::StatusOr<uint64_t> EstimateAll(absl::Span<const std::string> names, uint64_t enough);
 
   // ---- min_free ----
   // The store's disk, in bytes.
@@ -111,11 +112,11 @@ class HistoryPruner {
   void StopAll(const Disk& disk, std::string_view why);
   void ResumeAll(const Disk& disk);
   // The files with most history that may be thinned, the largest first: of those below `directory`
-  // that `is_meant` takes. `*sum_bytes`: the history of them all, also of those that may not be
-  // thinned.
+  // that `is_meant` takes, at most `count`. `*sum_bytes`: the history of them all, also of those
+  // that may not be thinned.
   std::vector<std::string> LargestHistories(
-      const std::string& directory, absl::FunctionRef<bool(const std::string& name)> is_meant,
-      uint64_t* sum_bytes);
+      const std::string& directory, size_t count,
+      absl::FunctionRef<bool(const std::string& name)> is_meant, uint64_t* sum_bytes);
   absl::StatusOr<Thinned> Thin(const std::string& name, const ThinRequest& request,
                                std::string_view reason);
 
@@ -131,7 +132,14 @@ class HistoryPruner {
   Metrics& metrics_;
   SpaceQuotas* const quotas_;
 
+  // An account over its limit that thinning did not help.
+  struct FullAccount {
+    std::string notice;
+    absl::Duration retry;
+  };
+
   // The thread's own.
+  std::map<std::string, FullAccount> full_accounts_;  // by directory and table
   absl::Duration next_hourly_;
   absl::Duration next_pass_;
   absl::Duration next_thinning_;  // for space

@@ -329,7 +329,8 @@ absl::Status Session::Open(const v1::OpenSession& open) {
                          ", is being written by ", old_name_writer->Describe()));
   }
   // A file that is there counts already.
-  H5M_RETURN_IF_ERROR(space_.Open(name_, static_cast<uint64_t>(open.size_bytes())));
+  H5M_RETURN_IF_ERROR(space_.Open(name_, static_cast<uint64_t>(open.size_bytes()),
+                                  open.intent() != v1::INTENT_CONTINUE));
   auto file = FindFile(open);
   if (absl::IsNotFound(file.status())) {
     return Refuse(
@@ -365,7 +366,7 @@ absl::Status Session::Begin(const v1::OpenSession& open, v1::SessionOpened opene
       token_, is_new ? store::SessionStart::kNewGeneration : store::SessionStart::kContinue,
       FromProto(open.origin()), open.mode_bits()));
   H5M_ASSIGN_OR_RETURN(info, file_->Info());  // Fencing may have made a cut durable.
-  space_.Begin(is_new ? 0 : info.size_bytes);
+  is_new ? space_.BeginGeneration() : space_.Begin(info.size_bytes);
   file_id_ = info.file_id;
   if (environment_.mirrors != nullptr) environment_.mirrors->Connected(name_, file_id_, token_);
 

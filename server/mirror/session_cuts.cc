@@ -43,6 +43,7 @@ absl::Status Session::Cut(const v1::Barrier& barrier) {
   H5M_RETURN_IF_ERROR(CheckBarrier(barrier));
   H5M_ASSIGN_OR_RETURN(store::CutRequest request, RequestOf(barrier));
   last_seq_ = barrier.seq();
+  space_.Truncate(static_cast<uint64_t>(barrier.size_bytes()));
   NoteMetadataPages(barrier,
                     file_->metadata());  // Before the cut: its followers may want them.
   const PendingCommits asked = environment_.commits.TakeAll(name_);

@@ -18,7 +18,8 @@ constexpr absl::Duration kStopCheckPeriod = absl::Milliseconds(100);
 // A round that took long, as heads with many holes do, is followed by a rest so many times as long.
 constexpr int kRestFactor = 10;
 constexpr absl::Duration kPeriodMax = absl::Seconds(30);
-constexpr size_t kFilesAtOnce = 256;
+// The store reads a whole directory for each of these.
+constexpr size_t kFilesAtOnce = 4096;
 
 }  // namespace
 
@@ -101,7 +102,10 @@ void SpaceCounter::CountChanged() {
 void SpaceCounter::Measure(const std::string& name) {
   ledger_.BeginMeasure(name);
   const absl::StatusOr<store::HistorySizes> sizes = store_.Measure(name, store::WithHead::kYes);
-  if (sizes.ok()) return ledger_.Measured(name, SpaceSizes{sizes->head, sizes->history()});
+  if (sizes.ok()) {
+    // A new generation is to replace the head.
+    return ledger_.Measured(name, SpaceSizes{std::max(sizes->head, sizes->next), sizes->history()});
+  }
   if (absl::IsNotFound(sizes.status())) return ledger_.Measured(name, std::nullopt);
   // It counts as it did.
   spdlog::warn("quota: file={} cannot be measured: {}", Quoted(name), sizes.status().ToString());

@@ -14,12 +14,22 @@ namespace {
 // An account is told of again only after it has fallen below this.
 constexpr int kFarPercent = 85;
 
+// A file with less than this missing on the disk has no holes: its head may lie compressed.
+constexpr uint64_t kHolesMin = uint64_t{1} << 20;
+constexpr size_t kRefusalsMax = 10'000;
+
 uint64_t HashOf(std::string_view name) { return absl::HashOf(ToAbsl(name)); }
 
 int PercentOf(uint64_t used, uint64_t limit) {
   if (limit == 0) return 0;
   return static_cast<int>(
       std::min(static_cast<double>(used) / static_cast<double>(limit) * 100, 1e6));
+}
+
+int FullestPercentOf(const SpaceSizes& sizes, uint64_t files, const QuotaRule& rule) {
+  return std::max({PercentOf(sizes.head_bytes, rule.head_bytes),
+                   PercentOf(sizes.history_bytes, rule.history_bytes),
+                   PercentOf(files, rule.max_files)});
 }
 
 std::string AccountName(std::string_view directory) {
@@ -53,21 +63,20 @@ bool Exceeds(uint64_t used, uint64_t more, uint64_t limit) {
 
 }  // namespace
 
-int SpaceUse::FullestPercent() const {
-  return std::max({PercentOf(sizes.head_bytes, rule.head_bytes),
-                   PercentOf(sizes.history_bytes, rule.history_bytes),
-                   PercentOf(files, rule.max_files)});
-}
+int SpaceUse::FullestPercent() const { return FullestPercentOf(sizes, files, rule); }
 
 void SpaceLedger::SetRules(std::vector<QuotaRule> rules) {
   absl::MutexLock lock(&mutex_);
+  if (rules == rules_ && rules_number_ > 0) return;  // All that was counted holds.
   // The entries first: they name accounts, and accounts name rules.
   entries_.clear();
+  refusals_.clear();
   accounts_.clear();
   rules_ = std::move(rules);
   ++rules_number_;
   is_counted_ = false;
   history_bytes_ = 0;
+  with_history_ = 0;
   is_on_ = !rules_.empty();
 }
 
@@ -86,56 +95,73 @@ bool SpaceLedger::is_counted() const {
   return is_counted_;
 }
 
-SpaceUse SpaceLedger::UseOf(const Account& account) {
-  return {account.directory, account.sizes, account.files,
-          account.rule == nullptr ? QuotaRule{} : *account.rule};
+SpaceUse SpaceLedger::UseOf(const Account& account, const Place& place) {
+  return {place.directory, account.sizes, account.files,
+          place.rule == nullptr ? QuotaRule{} : *place.rule};
 }
 
-SpaceLedger::Account& SpaceLedger::AccountFor(std::string_view name) {
-  std::string key;
-  Account fresh;
+SpaceLedger::Place SpaceLedger::PlaceOf(std::string_view name) const {
   for (size_t i = 0; i < rules_.size(); ++i) {
     std::optional<std::string> directory = rules_[i].AccountOf(name);
     if (!directory) continue;
-    key = StrCat(i, ":", *directory);
-    fresh.directory = *std::move(directory);
-    fresh.rule = &rules_[i];
-    break;
+    std::string key = StrCat(i, ":", *directory);
+    return {std::move(key), *std::move(directory), &rules_[i]};
   }
-  std::unique_ptr<Account>& account = accounts_[key];
-  if (account == nullptr) account = std::make_unique<Account>(std::move(fresh));
-  return *account;
+  return {};
 }
 
-const SpaceLedger::Account* SpaceLedger::FindAccount(std::string_view name) const {
-  const auto entry = entries_.find(HashOf(name));
-  return entry == entries_.end() ? nullptr : entry->second.account;
+const SpaceLedger::Account& SpaceLedger::AccountAt(const Place& place) const {
+  static const Account* const kEmpty = new Account;
+  const auto found = accounts_.find(place.key);
+  return found == accounts_.end() ? *kEmpty : *found->second;
+}
+
+const SpaceLedger::Entry* SpaceLedger::Find(std::string_view name) const {
+  const auto found = entries_.find(HashOf(name));
+  return found == entries_.end() ? nullptr : &found->second;
 }
 
 SpaceLedger::Entry& SpaceLedger::EntryFor(std::string_view name) {
   const auto [found, is_new] = entries_.try_emplace(HashOf(name));
-  if (is_new) {
-    found->second.account = &AccountFor(name);
-    ++found->second.account->files;
-  }
+  if (!is_new) return found->second;
+  Place place = PlaceOf(name);
+  std::unique_ptr<Account>& account = accounts_[place.key];
+  if (account == nullptr) account = std::make_unique<Account>();
+  account->place = std::move(place);
+  ++account->files;
+  found->second.account = account.get();
   return found->second;
+}
+
+void SpaceLedger::Drop(std::string_view name) {
+  const auto found = entries_.find(HashOf(name));
+  if (found == entries_.end()) return;
+  SetSizes(found->second, {});
+  Account& account = *found->second.account;
+  entries_.erase(found);
+  if (--account.files > 0) return;
+  const std::string key = account.place.key;
+  accounts_.erase(key);
 }
 
 void SpaceLedger::SetSizes(Entry& entry, const SpaceSizes& sizes) {
   SpaceSizes& sum = entry.account->sizes;
+  const bool had_history = sum.history_bytes > 0;
   sum.head_bytes += sizes.head_bytes - entry.sizes.head_bytes;
   sum.history_bytes += sizes.history_bytes - entry.sizes.history_bytes;
   history_bytes_ += sizes.history_bytes - entry.sizes.history_bytes;
   entry.sizes = sizes;
+  const bool has_history = sum.history_bytes > 0;
+  if (has_history && !had_history) ++with_history_;
+  if (had_history && !has_history) --with_history_;
 }
 
 std::optional<SpaceUse> SpaceLedger::NearNews(Account& account) {
-  if (account.rule == nullptr || !is_counted_) return std::nullopt;
-  SpaceUse use = UseOf(account);
-  const int percent = use.FullestPercent();
+  if (account.place.rule == nullptr || !is_counted_ || !on_near_) return std::nullopt;
+  const int percent = FullestPercentOf(account.sizes, account.files, *account.place.rule);
   if (percent < kFarPercent) account.is_near = false;
   if (percent < kNearPercent || std::exchange(account.is_near, true)) return std::nullopt;
-  return use;
+  return UseOf(account);
 }
 
 absl::Status SpaceLedger::AddFile(std::string_view name) {
@@ -143,15 +169,15 @@ absl::Status SpaceLedger::AddFile(std::string_view name) {
   std::optional<SpaceUse> news;
   {
     absl::MutexLock lock(&mutex_);
-    if (entries_.contains(HashOf(name))) return absl::OkStatus();
-    const Account& account = AccountFor(name);
-    if (is_counted_ && account.rule != nullptr &&
-        Exceeds(account.files, 1, account.rule->max_files)) {
-      return TooManyFiles(UseOf(account), name);
+    if (Find(name) != nullptr) return absl::OkStatus();
+    const Place place = PlaceOf(name);
+    const Account& account = AccountAt(place);
+    if (is_counted_ && place.rule != nullptr && Exceeds(account.files, 1, place.rule->max_files)) {
+      return TooManyFiles(UseOf(account, place), name);
     }
     news = NearNews(*EntryFor(name).account);
   }
-  if (news && on_near_) on_near_(*news);
+  if (news) on_near_(*news);
   return absl::OkStatus();
 }
 
@@ -162,37 +188,56 @@ absl::Status SpaceLedger::Grow(std::string_view name, uint64_t more_bytes, uint6
     absl::MutexLock lock(&mutex_);
     Entry& entry = EntryFor(name);
     Account& account = *entry.account;
-    if (is_counted_ && account.rule != nullptr &&
-        Exceeds(account.sizes.head_bytes, more_bytes, account.rule->head_bytes)) {
-      entry.refused_bytes = entry.sizes.head_bytes + more_bytes;
-      entry.refused_end_bytes = end_bytes;
-      return TooManyBytes(UseOf(account), "head_bytes", account.sizes.head_bytes,
-                          account.rule->head_bytes, name, more_bytes);
+    const QuotaRule* const rule = account.place.rule;
+    if (is_counted_ && rule != nullptr &&
+        Exceeds(account.sizes.head_bytes, more_bytes, rule->head_bytes)) {
+      if (refusals_.size() >= kRefusalsMax) refusals_.clear();
+      refusals_[HashOf(name)] = {entry.sizes.head_bytes + more_bytes, end_bytes};
+      return TooManyBytes(UseOf(account), "head_bytes", account.sizes.head_bytes, rule->head_bytes,
+                          name, more_bytes);
     }
     SetSizes(entry, {entry.sizes.head_bytes + more_bytes, entry.sizes.history_bytes});
     entry.grown_bytes += more_bytes;
     news = NearNews(account);
   }
-  if (news && on_near_) on_near_(*news);
+  if (news) on_near_(*news);
   return absl::OkStatus();
+}
+
+absl::Status SpaceLedger::Fill(std::string_view name, uint64_t end_bytes) {
+  if (!is_on()) return absl::OkStatus();
+  absl::MutexLock lock(&mutex_);
+  const Entry* const entry = is_counted_ ? Find(name) : nullptr;
+  if (entry == nullptr || entry->account->place.rule == nullptr) return absl::OkStatus();
+  const Account& account = *entry->account;
+  const uint64_t limit = account.place.rule->head_bytes;
+  const bool has_holes = entry->sizes.head_bytes + kHolesMin < end_bytes;
+  if (!has_holes || !Exceeds(account.sizes.head_bytes, 1, limit)) return absl::OkStatus();
+  return TooManyBytes(UseOf(account), "head_bytes", account.sizes.head_bytes, limit, name,
+                      end_bytes - entry->sizes.head_bytes);
 }
 
 absl::Status SpaceLedger::MayBegin(std::string_view name, uint64_t local_bytes) {
   if (!is_on()) return absl::OkStatus();
   absl::MutexLock lock(&mutex_);
-  const auto found = entries_.find(HashOf(name));
-  if (found == entries_.end() || found->second.refused_bytes == 0) return absl::OkStatus();
-  Entry& entry = found->second;
-  const Account& account = *entry.account;
-  const bool goes_there =
-      local_bytes >= entry.refused_end_bytes && entry.refused_bytes > entry.sizes.head_bytes;
-  const uint64_t more_bytes = goes_there ? entry.refused_bytes - entry.sizes.head_bytes : 0;
-  if (is_counted_ && account.rule != nullptr &&
-      Exceeds(account.sizes.head_bytes, more_bytes, account.rule->head_bytes)) {
-    return TooManyBytes(UseOf(account), "head_bytes", account.sizes.head_bytes,
-                        account.rule->head_bytes, name, more_bytes);
+  const auto found = refusals_.find(HashOf(name));
+  if (found == refusals_.end()) return absl::OkStatus();
+  const Refusal& refusal = found->second;
+  const Entry* const entry = Find(name);
+  const uint64_t has_bytes = entry == nullptr ? 0 : entry->sizes.head_bytes;
+  const Place place = PlaceOf(name);
+  const Account& account = AccountAt(place);
+  uint64_t more_bytes = 0;
+  if (local_bytes >= refusal.end_bytes) {
+    const uint64_t wanted_bytes = refusal.head_bytes + (local_bytes - refusal.end_bytes);
+    more_bytes = wanted_bytes - std::min(wanted_bytes, has_bytes);
   }
-  entry.refused_bytes = 0;
+  if (is_counted_ && place.rule != nullptr &&
+      Exceeds(account.sizes.head_bytes, more_bytes, place.rule->head_bytes)) {
+    return TooManyBytes(UseOf(account, place), "head_bytes", account.sizes.head_bytes,
+                        place.rule->head_bytes, name, more_bytes);
+  }
+  refusals_.erase(found);
   return absl::OkStatus();
 }
 
@@ -200,20 +245,16 @@ absl::Status SpaceLedger::MayHold(std::string_view name, const SpaceSizes& sizes
                                   std::string_view from) {
   if (!is_on()) return absl::OkStatus();
   absl::MutexLock lock(&mutex_);
-  if (!is_counted_) return absl::OkStatus();
-  const Account& account = AccountFor(name);
-  if (account.rule == nullptr) return absl::OkStatus();
-  // What the account has of this file already: under its name, or under that of before.
-  SpaceSizes had;
-  bool is_there = false;
-  for (const std::string_view each : {name, from}) {
-    const auto found = each.empty() ? entries_.end() : entries_.find(HashOf(each));
-    if (found == entries_.end() || found->second.account != &account) continue;
-    had = found->second.sizes;
-    is_there = true;
+  const Place place = PlaceOf(name);
+  if (!is_counted_ || place.rule == nullptr) return absl::OkStatus();
+  const Entry* const mover = from.empty() ? nullptr : Find(from);
+  if (mover != nullptr && mover->account->place.key == place.key) return absl::OkStatus();
+  const SpaceUse use = UseOf(AccountAt(place), place);
+  const Entry* const holder = Find(name);
+  if (holder == nullptr && Exceeds(use.files, 1, use.rule.max_files)) {
+    return TooManyFiles(use, name);
   }
-  const SpaceUse use = UseOf(account);
-  if (!is_there && Exceeds(use.files, 1, use.rule.max_files)) return TooManyFiles(use, name);
+  const SpaceSizes had = holder == nullptr ? SpaceSizes() : holder->sizes;
   const auto more = [](uint64_t wanted, uint64_t has) { return wanted > has ? wanted - has : 0; };
   const uint64_t more_head = more(sizes.head_bytes, had.head_bytes);
   if (Exceeds(use.sizes.head_bytes, more_head, use.rule.head_bytes)) {
@@ -228,12 +269,14 @@ absl::Status SpaceLedger::MayHold(std::string_view name, const SpaceSizes& sizes
   return absl::OkStatus();
 }
 
-void SpaceLedger::BeginGeneration(std::string_view name) {
+void SpaceLedger::Moved(std::string_view name, std::string_view new_name) {
   if (!is_on()) return;
   absl::MutexLock lock(&mutex_);
-  const auto found = entries_.find(HashOf(name));
-  if (found == entries_.end()) return;
-  SetSizes(found->second, {0, found->second.sizes.history_bytes});
+  const Entry* const entry = Find(name);
+  if (entry == nullptr) return;
+  const SpaceSizes sizes = entry->sizes;
+  Drop(name);
+  SetSizes(EntryFor(new_name), sizes);
 }
 
 void SpaceLedger::BeginMeasure(std::string_view name) {
@@ -246,54 +289,41 @@ void SpaceLedger::Measured(std::string_view name, const std::optional<SpaceSizes
   std::optional<SpaceUse> news;
   {
     absl::MutexLock lock(&mutex_);
-    if (!sizes) {
-      const auto found = entries_.find(HashOf(name));
-      if (found == entries_.end()) return;
-      SetSizes(found->second, {});
-      --found->second.account->files;
-      entries_.erase(found);
-      return;
-    }
+    if (!sizes) return Drop(name);
     Entry& entry = EntryFor(name);
     SetSizes(entry, {sizes->head_bytes + entry.grown_bytes, sizes->history_bytes});
     news = NearNews(*entry.account);
   }
-  if (news && on_near_) on_near_(*news);
+  if (news) on_near_(*news);
 }
 
 std::optional<SpaceUse> SpaceLedger::HistoryOf(std::string_view name) const {
   if (!is_on()) return std::nullopt;
   absl::MutexLock lock(&mutex_);
-  const Account* account = is_counted_ ? FindAccount(name) : nullptr;
-  if (account == nullptr || account->rule == nullptr || account->rule->history_bytes == 0) {
-    return std::nullopt;
-  }
-  return UseOf(*account);
+  const Entry* const entry = is_counted_ ? Find(name) : nullptr;
+  if (entry == nullptr || entry->account->place.rule == nullptr) return std::nullopt;
+  if (entry->account->place.rule->history_bytes == 0) return std::nullopt;
+  return UseOf(*entry->account);
 }
 
 std::optional<bool> SpaceLedger::IsOverShare(std::string_view name) const {
   if (!is_on()) return std::nullopt;
   absl::MutexLock lock(&mutex_);
   if (!is_counted_) return std::nullopt;
-  const Account* account = FindAccount(name);
-  if (account == nullptr) return false;
-  const auto count =
-      static_cast<uint64_t>(std::count_if(accounts_.begin(), accounts_.end(), [](const auto& each) {
-        return each.second->sizes.history_bytes > 0;
-      }));
-  return count > 0 && account->sizes.history_bytes >= history_bytes_ / count;
+  const Entry* const entry = Find(name);
+  return entry != nullptr && with_history_ > 0 &&
+         entry->account->sizes.history_bytes >= history_bytes_ / with_history_;
 }
 
 std::vector<SpaceUse> SpaceLedger::List(std::string_view after, size_t limit) const {
   std::vector<const Account*> accounts;
   absl::MutexLock lock(&mutex_);
   for (const auto& [key, account] : accounts_) {
-    const bool is_shown = account->rule != nullptr && account->files > 0;
-    if (is_shown && (after.empty() || account->directory > after))
-      accounts.push_back(account.get());
+    const bool is_next = after.empty() || account->place.directory > after;
+    if (account->place.rule != nullptr && is_next) accounts.push_back(account.get());
   }
   const auto before = [](const Account* a, const Account* b) {
-    return a->directory < b->directory;
+    return a->place.directory < b->place.directory;
   };
   limit = std::min(limit, accounts.size());
   std::partial_sort(accounts.begin(), accounts.begin() + static_cast<std::ptrdiff_t>(limit),
@@ -306,9 +336,16 @@ std::vector<SpaceUse> SpaceLedger::List(std::string_view after, size_t limit) co
 std::optional<SpaceUse> SpaceLedger::AccountOf(std::string_view name) const {
   if (!is_on()) return std::nullopt;
   absl::MutexLock lock(&mutex_);
-  const Account* account = FindAccount(name);
-  if (account == nullptr || account->rule == nullptr) return std::nullopt;
-  return UseOf(*account);
+  const Entry* const entry = Find(name);
+  if (entry == nullptr || entry->account->place.rule == nullptr) return std::nullopt;
+  return UseOf(*entry->account);
+}
+
+uint64_t SpaceLedger::HeadOf(std::string_view name) const {
+  if (!is_on()) return 0;
+  absl::MutexLock lock(&mutex_);
+  const Entry* const entry = Find(name);
+  return entry == nullptr ? 0 : entry->sizes.head_bytes;
 }
 
 }  // namespace h5mirror::server

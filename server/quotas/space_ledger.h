@@ -60,11 +60,14 @@ class SpaceLedger {
 
   // A new file: it counts from now on. OK also for one that counts already.
   absl::Status AddFile(std::string_view name);
-  // The head of a file takes `more_bytes`, which count from now on. `end_bytes`, the size that it
-  // would have, is remembered when it is refused; see MayBegin().
+  // The head of a file takes `more_bytes` behind its end, which count from now on. `end_bytes`, the
+  // size that it would have, is remembered when it is refused; see MayBegin().
   absl::Status Grow(std::string_view name, uint64_t more_bytes, uint64_t end_bytes);
+  // Bytes are written before the end of a file that ends at `end_bytes`. They may fill holes, so
+  // they are refused where the file has some and its account is at its limit.
+  absl::Status Fill(std::string_view name, uint64_t end_bytes);
   // A writer whose local file has `local_bytes` begins. Refused is one that would send all up to
-  // where it was refused before, and still has no room there.
+  // where it was refused before, and still has no room for it.
   absl::Status MayBegin(std::string_view name, uint64_t local_bytes);
   // A file of these sizes gets the name: it is moved, undeleted, or its head changes by a rollback.
   // `from`: the file's name until now; empty: none. Counts nothing.
@@ -72,8 +75,8 @@ class SpaceLedger {
 
   // ---- What is so ----
 
-  // The writer replaces the file: the old head will be history.
-  void BeginGeneration(std::string_view name);
+  // The file has another name.
+  void Moved(std::string_view name, std::string_view new_name);
   // A measurement of the file begins; what Grow() counts from now on may not be in it.
   void BeginMeasure(std::string_view name);
   // Its result; nullopt: there is no such file.
@@ -93,13 +96,20 @@ class SpaceLedger {
   std::optional<bool> IsOverShare(std::string_view name) const;
   // At most `limit` accounts in order of their directories, from the first behind `after` on.
   std::vector<SpaceUse> List(std::string_view after, size_t limit) const;
-  // Those that hold `name`, or lie at or below the directory `name`.
+  // The account of a file that counts, and has a table.
   std::optional<SpaceUse> AccountOf(std::string_view name) const;
+  // What the head of a file takes; 0: it does not count.
+  uint64_t HeadOf(std::string_view name) const;
 
  private:
-  struct Account {
+  // Where a file counts to.
+  struct Place {
+    std::string key;  // of `accounts_`
     std::string directory;
-    const QuotaRule* rule = nullptr;  // nullptr: those that no table is for
+    const QuotaRule* rule = nullptr;  // nullptr: no table is for it
+  };
+  struct Account {
+    Place place;
     SpaceSizes sizes = {};
     uint64_t files = 0;
     bool is_near = false;
@@ -107,17 +117,26 @@ class SpaceLedger {
   // Of one file; named by a hash, as there may be millions.
   struct Entry {
     SpaceSizes sizes = {};
-    uint64_t grown_bytes = 0;    // since BeginMeasure()
-    uint64_t refused_bytes = 0;  // the head's size on disk that was refused; 0: none
-    uint64_t refused_end_bytes = 0;
+    uint64_t grown_bytes = 0;  // since BeginMeasure()
     Account* account = nullptr;
   };
+  // The last growth of a file that was refused.
+  struct Refusal {
+    uint64_t head_bytes = 0;  // what the head would have taken
+    uint64_t end_bytes = 0;   // and where it would have ended
+  };
 
-  Account& AccountFor(std::string_view name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  const Account* FindAccount(std::string_view name) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
+  Place PlaceOf(std::string_view name) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
+  // Without files, where it has none.
+  const Account& AccountAt(const Place& place) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
+  // nullptr: the file does not count.
+  const Entry* Find(std::string_view name) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
   Entry& EntryFor(std::string_view name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Drop(std::string_view name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void SetSizes(Entry& entry, const SpaceSizes& sizes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  static SpaceUse UseOf(const Account& account);
+  // Of the account, with the rule that its place has.
+  static SpaceUse UseOf(const Account& account, const Place& place);
+  static SpaceUse UseOf(const Account& account) { return UseOf(account, account.place); }
   // Set: `on_near_` is to be told.
   std::optional<SpaceUse> NearNews(Account& account) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
@@ -128,8 +147,11 @@ class SpaceLedger {
   uint64_t rules_number_ ABSL_GUARDED_BY(mutex_) = 0;
   bool is_counted_ ABSL_GUARDED_BY(mutex_) = false;
   uint64_t history_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // of all accounts
+  uint64_t with_history_ ABSL_GUARDED_BY(mutex_) = 0;   // accounts that have some
   absl::flat_hash_map<std::string, std::unique_ptr<Account>> accounts_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<uint64_t, Entry> entries_ ABSL_GUARDED_BY(mutex_);
+  // Also of files that never got a cut. Bounded: with more, all are forgotten.
+  absl::flat_hash_map<uint64_t, Refusal> refusals_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace h5mirror::server

@@ -29,14 +29,18 @@ class SpaceQuotas {
   absl::Status MayMove(const std::string& name, const std::string& new_name);
   // To be called when it has it.
   void Moved(std::string_view name, std::string_view new_name) {
+    ledger.Moved(name, new_name);
     counter.Changed(name);
     counter.Changed(new_name);
   }
-  // Whether the removed file may come back as `name`. Its history counts as a part of its head: the
-  // two are known together only.
+  // Whether the removed file may come back as `name`. One that was removed by an earlier release
+  // counts as a file without bytes.
   absl::Status MayUndelete(const store::RemovedFile& removed, const std::string& name);
-  // Whether the head of the file may be of `head_bytes`.
-  absl::Status MayRollBack(const std::string& name, uint64_t head_bytes);
+  // To be called when it has.
+  void Undeleted(const store::RemovedFile& removed, const std::string& name);
+  // Whether the file may go back to a version of `size_bytes`, from `now_bytes`. How many of them
+  // holes are is not known before: a file with holes may go back unless its account is full.
+  absl::Status MayRollBack(const std::string& name, uint64_t size_bytes, uint64_t now_bytes);
 
   store::Store& store;
   SpaceLedger ledger;
@@ -50,10 +54,12 @@ class WriterSpace {
   explicit WriterSpace(SpaceQuotas* quotas) : quotas_(quotas) {}
   WriterSpace(const WriterSpace&) = delete;
 
-  // The writer of a file of `local_bytes` asks to begin. Errors: as SpaceLedger::AddFile().
-  absl::Status Open(const std::string& name, uint64_t local_bytes);
-  // It begins, with a head of `head_bytes`; 0: a new generation.
-  void Begin(uint64_t head_bytes);
+  // The writer of a file of `local_bytes` asks to begin. `may_create`: where there is no file, it
+  // makes one. Errors: as SpaceLedger::AddFile() and MayBegin().
+  absl::Status Open(const std::string& name, uint64_t local_bytes, bool may_create);
+  // It begins with the head, which ends at `head_bytes`, or with a new generation.
+  void Begin(uint64_t head_bytes) { end_bytes_ = head_bytes; }
+  void BeginGeneration();
   // Before the bytes are written. Errors: as SpaceLedger::Grow().
   absl::Status Write(absl::Span<const Extent> extents);
   void Truncate(uint64_t size_bytes) { end_bytes_ = std::min(end_bytes_, size_bytes); }
@@ -64,6 +70,9 @@ class WriterSpace {
   SpaceQuotas* const quotas_;
   std::string name_;        // empty: it has not asked
   uint64_t end_bytes_ = 0;  // of what counts
+  // Of a new generation: what the old head takes, which it will replace.
+  uint64_t credit_bytes_ = 0;
+  uint64_t inside_bytes_ = 0;  // written before the end since the last measurement
 };
 
 }  // namespace h5mirror::server

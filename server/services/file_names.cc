@@ -190,7 +190,7 @@ absl::Status FilesService::Undelete(const grpc::ServerContext& context, const Pr
       CallLease::Take(environment_, name, principal, context, CallLease::Writer::kRespect));
   H5M_RETURN_IF_ERROR(environment_.quotas.MayUndelete(*found, name));
   H5M_RETURN_IF_ERROR(environment_.store.Undelete(found->id, name).status());
-  environment_.quotas.counter.Changed(name);
+  environment_.quotas.Undeleted(*found, name);
   spdlog::info("undelete: {} as file={} ({})", found->id, Quoted(name), CallerName(principal));
   H5M_ASSIGN_OR_RETURN(*response.mutable_file(), StatusOfName(name));
   return absl::OkStatus();

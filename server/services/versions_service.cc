@@ -198,7 +198,9 @@ absl::Status VersionsService::Rollback(const grpc::ServerContext& context,
   H5M_ASSIGN_OR_RETURN(const auto file, Open(request.name()));
   if (environment_.quotas.ledger.is_on()) {
     H5M_ASSIGN_OR_RETURN(const store::VersionInfo wanted, file->GetVersion(request.version()));
-    H5M_RETURN_IF_ERROR(environment_.quotas.MayRollBack(request.name(), wanted.size_bytes));
+    H5M_ASSIGN_OR_RETURN(const store::FileInfo info, file->Info());
+    H5M_RETURN_IF_ERROR(
+        environment_.quotas.MayRollBack(request.name(), wanted.size_bytes, info.size_bytes));
   }
   H5M_ASSIGN_OR_RETURN(const CallLease lease,
                        CallLease::Take(environment_, request.name(), principal, context,

@@ -68,7 +68,7 @@ constexpr RuleKey kRuleKeys[] = {
 absl::Status UnknownKey(const Setting& part) {
   std::vector<std::string_view> names;
   for (const RuleKey& key : kRuleKeys) names.push_back(key.name);
-  return UnknownTableKey("quota", part, names, "docs/reference/limits-of-users.md shows all keys");
+  return UnknownTableKey("quota", part, names, "docs/reference/quotas.md shows all keys");
 }
 
 // `name` without its first component, which `component` gets; false: `name` is the file's own, in
@@ -135,6 +135,22 @@ std::string Describe(const QuotaRule& rule) {
   }
   if (rule.max_files > 0) StrAppend(&text, "max_files = ", rule.max_files, "\n");
   return text;
+}
+
+std::vector<std::string> FindUnreachable(absl::Span<const QuotaRule> rules) {
+  std::vector<std::string> found;
+  for (size_t i = 0; i < rules.size(); ++i) {
+    // A name below it, with "${user}" as any other name.
+    const std::string name = StrCat(rules[i].directory, rules[i].directory.empty() ? "" : "/", "x");
+    const auto earlier = rules.first(i);
+    const auto covering = std::find_if(earlier.begin(), earlier.end(), [&](const auto& each) {
+      return each.AccountOf(name).has_value();
+    });
+    if (covering == earlier.end()) continue;
+    found.push_back(StrCat(rules[i].source, ": no file counts to this [[quota]] table: the one at ",
+                           covering->source, " takes all that it is for"));
+  }
+  return found;
 }
 
 }  // namespace h5mirror::server

@@ -28,6 +28,7 @@ struct QuotaRule {
   std::optional<std::string> AccountOf(std::string_view name) const;
   // For messages and notices: `[[quota]] (h5mirrord.toml:12)`.
   std::string Label() const;
+  bool operator==(const QuotaRule& other) const = default;
 };
 
 // The rule of one [[quota]] table. kInvalidArgument names its source, key and value.
@@ -35,6 +36,10 @@ absl::StatusOr<QuotaRule> MakeQuotaRule(const Setting& table);
 
 // The rule as a table of the configuration.
 std::string Describe(const QuotaRule& rule);
+
+// Tables that no file counts to, as an earlier one takes all that they are for: one sentence for
+// each, with both sources.
+std::vector<std::string> FindUnreachable(absl::Span<const QuotaRule> rules);
 
 }  // namespace h5mirror::server
 

@@ -10,7 +10,9 @@
 namespace h5mirror::server {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 absl::StatusOr<Config> Load(const std::string& text) {
   TestDirectory directory;
@@ -63,6 +65,17 @@ TEST(QuotaRulesTest, WhatIsWrongIsNamedWithItsLine) {
   EXPECT_THAT(Refused("directory = \"runs\"\nhead_byte = \"5GiB\""),
               HasSubstr("did you mean \"head_bytes\"?"));
   EXPECT_THAT(Refused("directory = [\"a\", \"b\"]\nmax_files = 3"), HasSubstr("has one value"));
+}
+
+TEST(QuotaRulesTest, ATableBehindOneThatTakesAllItsFilesIsNamed) {
+  const auto at = [](const char* directory, const char* source) {
+    return QuotaRule{directory, 0, 0, 1, source};
+  };
+  EXPECT_THAT(FindUnreachable({at("home/big", "c:1"), at("home/${user}", "c:2")}), IsEmpty());
+  EXPECT_THAT(
+      FindUnreachable({at("home/${user}", "c:1"), at("home/big", "c:2")}),
+      ElementsAre(HasSubstr("c:2: no file counts to this [[quota]] table: the one at c:1")));
+  EXPECT_EQ(FindUnreachable({at("", "c:1"), at("a", "c:2"), at("b", "c:3")}).size(), 2u);
 }
 
 }  // namespace
