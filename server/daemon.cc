@@ -88,12 +88,20 @@ absl::Duration WatchdogPeriod() {
   return absl::Microseconds(static_cast<int64_t>(watchdog_us / 2));
 }
 
-// The [[access]] tables of the configuration file, which alone of all it has are read again.
+// The [[access]] tables of the configuration file.
 absl::Status ReloadRules(const std::filesystem::path& config_file, MirrorServer& server) {
   if (config_file.empty()) return absl::OkStatus();
   H5M_ASSIGN_OR_RETURN(const std::vector<Setting> settings, ReadConfigFile(config_file));
   H5M_ASSIGN_OR_RETURN(std::vector<AccessRule> rules, MakeAccessRules(settings));
   return server.ReloadRules(std::move(rules));
+}
+
+// Its [[notify]] tables. No other part of it is read again.
+absl::Status ReloadNotify(const std::filesystem::path& config_file, MirrorServer& server) {
+  if (config_file.empty()) return absl::OkStatus();
+  H5M_ASSIGN_OR_RETURN(const std::vector<Setting> settings, ReadConfigFile(config_file));
+  H5M_ASSIGN_OR_RETURN(std::vector<NotifyRule> rules, MakeNotifyRules(settings));
+  return server.ReloadNotify(std::move(rules));
 }
 
 void Reload(const Config& config, const std::filesystem::path& config_file, MirrorServer& server) {
@@ -110,9 +118,13 @@ void Reload(const Config& config, const std::filesystem::path& config_file, Mirr
   if (!rules.ok()) {
     spdlog::error("reload: the [[access]] tables stay as they were: {}", rules.ToString());
   }
-  if (certificate.ok() && tokens.ok() && rules.ok()) {
+  const absl::Status notify = ReloadNotify(config_file, server);
+  if (!notify.ok()) {
+    spdlog::error("reload: the [[notify]] tables stay as they were: {}", notify.ToString());
+  }
+  if (certificate.ok() && tokens.ok() && rules.ok() && notify.ok()) {
     spdlog::info("reloaded log{}{}{}", config.tls_cert.empty() ? "" : ", certificate",
-                 config_file.empty() ? "" : ", [[access]] tables",
+                 config_file.empty() ? "" : ", [[access]] and [[notify]] tables",
                  config.tokens_file.empty() ? "; there is no tokens_file, so no token is asked for"
                                             : ", tokens");
   }
@@ -171,6 +183,7 @@ void BlockSignals() {
   const sigset_t signals = OurSignals();
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   signal(SIGPIPE, SIG_IGN);
+  signal(SIGCHLD, SIG_DFL);  // Else nobody could say how a command has ended.
   signal(SIGXFSZ, SIG_IGN);  // A write beyond `ulimit -f` fails then, and ends its session only.
 }
 

@@ -28,6 +28,8 @@ namespace {
 // Below the root; where the history lies beside the file, without a root, nothing is kept.
 constexpr char kMirrorStates[] = ".h5mirror/mirror-states";
 constexpr size_t kMirrorStatesBytesMax = 128 << 20;
+// What a stop leaves receivers for events that came just before.
+constexpr absl::Duration kNotifyGrace = absl::Seconds(2);
 constexpr absl::Duration kTimerPeriod = absl::Milliseconds(250);
 constexpr int kQueueThreadsMax = 4;
 // Threads of the unary calls, which may wait for a disk.
@@ -120,6 +122,7 @@ absl::Status CheckNamedThings(const Config& config) {
   }
   H5M_ASSIGN_OR_RETURN(const auto clients, LoadClientCertificates(config));
   H5M_RETURN_IF_ERROR(LoadCertificate(config, clients.get()).status());
+  H5M_RETURN_IF_ERROR(CheckSecrets(config.notify));
   return LoadAuthenticator(config).status();
 }
 
@@ -139,7 +142,9 @@ absl::StatusOr<std::unique_ptr<MirrorServer>> MirrorServer::Start(const Config& 
                                                                   store::Store& store,
                                                                   Clock& clock) {
   H5M_ASSIGN_OR_RETURN(Identity identity, Identity::Load(config));
-  auto server = absl::WrapUnique(new MirrorServer(config, store, clock, std::move(identity)));
+  H5M_ASSIGN_OR_RETURN(auto notifier, Notifier::Open(config.notify, clock));
+  auto server = absl::WrapUnique(
+      new MirrorServer(config, store, clock, std::move(identity), std::move(notifier)));
   if (!config.metrics_listen.empty()) {
     H5M_RETURN_IF_ERROR(server->shared_.metrics.Serve(config.metrics_listen));
   }
@@ -148,10 +153,11 @@ absl::StatusOr<std::unique_ptr<MirrorServer>> MirrorServer::Start(const Config& 
 }
 
 MirrorServer::MirrorServer(const Config& config, store::Store& store, Clock& clock,
-                           Identity identity)
+                           Identity identity, std::unique_ptr<Notifier> notifier)
     : config_(config),
       identity_(std::move(identity)),
-      shared_(config, store, clock, identity_),
+      notifier_(std::move(notifier)),
+      shared_(config, store, clock, identity_, *notifier_),
       services_(config, shared_, [this](const grpc::ServerContextBase& context) {
         entrance_.gate->ProbeBegun(context);
       }) {
@@ -161,9 +167,10 @@ MirrorServer::MirrorServer(const Config& config, store::Store& store, Clock& clo
 }
 
 MirrorServer::Shared::Shared(const Config& config, store::Store& its_store, Clock& its_clock,
-                             Identity& identity)
+                             Identity& identity, EventSink& its_events)
     : store(its_store),
       clock(its_clock),
+      events(its_events),
       authenticator(*identity.authenticator),
       callers(authenticator, clock,
               CallCapacity::Of(config.memory_max_bytes, config.max_sessions,
@@ -172,7 +179,7 @@ MirrorServer::Shared::Shared(const Config& config, store::Store& its_store, Cloc
       cuts(clock),
       metrics(config.memory_max_bytes),
       leases(clock, config.lease_ttl),
-      pruner(config, store, clock, metrics),
+      pruner(config, store, clock, metrics, &events),
       mirrors(clock),
       workers(kWorkers, "send stream") {}
 
@@ -187,7 +194,8 @@ ServiceEnvironment MirrorServer::Shared::Environment() {
           .mirrors = mirrors,
           .callers = &callers,
           .workers = &workers,
-          .cuts = &cuts};
+          .cuts = &cuts,
+          .events = &events};
 }
 
 MirrorServer::Services::Services(const Config& config, Shared& shared,
@@ -200,6 +208,7 @@ MirrorServer::Services::Services(const Config& config, Shared& shared,
               .commits = shared.commits,
               .pruner = &shared.pruner,
               .mirrors = &shared.mirrors,
+              .events = &shared.events,
               .authenticator = &shared.authenticator},
              shared.callers),
       files(shared.Environment(), config.removed_keep),
@@ -230,6 +239,10 @@ absl::Status MirrorServer::ReloadRules(std::vector<AccessRule> rules) {
   shared_.authenticator.users().AskAllAgain();  // Callers::OnTimer() sees what has changed.
   shared_.callers.EndRevoked();
   return absl::OkStatus();
+}
+
+absl::Status MirrorServer::ReloadNotify(std::vector<NotifyRule> rules) {
+  return notifier_->Reload(std::move(rules));
 }
 
 void MirrorServer::ReopenAudit() {
@@ -359,6 +372,7 @@ void MirrorServer::RunTimer() {
       entrance_.door->TendUsers();
       KeepMirrorStates();
       shared_.metrics.mirrors().Set(shared_.mirrors.Sum());
+      shared_.metrics.notify().Set(notifier_->Counts());
       shared_.metrics.door().Set(
           {entrance_.door->Counts(), entrance_.door->Turns(), entrance_.gate->refused_calls()});
       StoreGauges::Get().Sample(shared_.store);
@@ -393,6 +407,7 @@ void MirrorServer::Stop(absl::Duration timeout) {
   if (entrance_.gate != nullptr) entrance_.gate->Close();
   services_.versions.Stop();
   services_.snapshots.Stop();
+  notifier_->Stop(kNotifyGrace);
   shared_.metrics.StopServing();
 }
 

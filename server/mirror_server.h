@@ -25,6 +25,7 @@
 #include "server/live/snapshots_service.h"
 #include "server/metrics/metrics.h"
 #include "server/mirror/mirror_service.h"
+#include "server/notify/notifier.h"
 #include "server/services/files_service.h"
 #include "server/services/health_service.h"
 #include "server/services/reflection_service.h"
@@ -60,6 +61,8 @@ class MirrorServer {
   // The [[access]] tables from now on. Ends the sessions and calls that they do not allow.
   // kFailedPrecondition: there are none any more, and the tables stay as they were.
   absl::Status ReloadRules(std::vector<AccessRule> rules);
+  // The [[notify]] tables from now on. Errors: as Notifier::Reload(); then they stay as they were.
+  absl::Status ReloadNotify(std::vector<NotifyRule> rules);
   // Opens the audit log again, after it was renamed.
   void ReopenAudit();
   // Looks for a renewed certificate, authority and revoked certificates now. (The server does so
@@ -86,11 +89,13 @@ class MirrorServer {
 
   // What the services share; each may use those above it.
   struct Shared {
-    Shared(const Config& config, store::Store& store, Clock& clock, Identity& identity);
+    Shared(const Config& config, store::Store& store, Clock& clock, Identity& identity,
+           EventSink& events);
     ServiceEnvironment Environment();
 
     store::Store& store;
     Clock& clock;
+    EventSink& events;
     Authenticator& authenticator;
     Callers callers;
     CutBoard cuts;
@@ -125,7 +130,8 @@ class MirrorServer {
     std::vector<int> ports;
   };
 
-  MirrorServer(const Config& config, store::Store& store, Clock& clock, Identity identity);
+  MirrorServer(const Config& config, store::Store& store, Clock& clock, Identity identity,
+               std::unique_ptr<Notifier> notifier);
 
   std::shared_ptr<grpc::ServerCredentials> PortCredentials(int slot);
   absl::Status Listen();
@@ -136,6 +142,7 @@ class MirrorServer {
 
   const Config config_;
   Identity identity_;
+  const std::unique_ptr<Notifier> notifier_;
   Shared shared_;
   Services services_;
   Entrance entrance_;
@@ -145,7 +152,8 @@ class MirrorServer {
 };
 
 // Checks what a configuration names outside of itself: certificate and key are a pair, the tokens
-// can be read, and the group exists. For --check-config, and before any file or socket is opened.
+// can be read, keys of web hooks are secret, and the group exists. For --check-config, and before
+// any file or socket is opened.
 absl::Status CheckNamedThings(const Config& config);
 
 }  // namespace h5mirror::server

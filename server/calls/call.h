@@ -18,6 +18,7 @@
 namespace h5mirror::server {
 
 class CutBoard;
+class EventSink;
 class FairPool;
 class HistoryPruner;
 class MirrorStates;
@@ -36,6 +37,7 @@ struct ServiceEnvironment {
   Callers* callers = nullptr;
   FairPool* workers = nullptr;  // for calls that hold no thread of gRPC
   CutBoard* cuts = nullptr;
+  EventSink* events = nullptr;
 };
 
 // The principal of a call by its `authorization` header, or by the user of its Unix socket.

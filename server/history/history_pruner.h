@@ -16,7 +16,9 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "onion_store/store.h"
+#include "onion_store/store_health.h"
 #include "server/metrics/metrics.h"
+#include "server/notify/event.h"
 #include "server/settings/config.h"
 
 namespace h5mirror::server {
@@ -24,8 +26,10 @@ namespace h5mirror::server {
 // Thread-safe but for Round().
 class HistoryPruner {
  public:
-  // The referenced objects must outlive this.
-  HistoryPruner(const Config& config, store::Store& store, Clock& clock, Metrics& metrics);
+  // The referenced objects must outlive this. `events` hears of a disk that is low, of histories
+  // that stop and of damage that the store has found; nullptr: nobody does.
+  HistoryPruner(const Config& config, store::Store& store, Clock& clock, Metrics& metrics,
+                EventSink* events = nullptr);
   ~HistoryPruner() { Stop(); }
   HistoryPruner(const HistoryPruner&) = delete;
 
@@ -91,6 +95,8 @@ class HistoryPruner {
   std::optional<Disk> LookAtDisk();
   void StopWhereLow();
   void CheckDisk();
+  // Once each time that the free space falls below min_free.
+  void TellIfLow(const Disk& disk);
   // Thins histories. Returns the bytes given back.
   uint64_t ThinForSpace();
   bool all_stopped() const;
@@ -99,6 +105,7 @@ class HistoryPruner {
   // The files with most history that may be thinned, the largest first.
   std::vector<std::string> LargestHistories();
 
+  void TellDamage(const std::vector<store::StoreNotice>& notices);
   void NoteThinned(const std::string& name, int64_t versions, std::string_view why);
   void Report(const std::string& name, const absl::Status& status);
   absl::Duration Now() { return clock_.Monotonic(); }
@@ -109,6 +116,7 @@ class HistoryPruner {
   store::Store& store_;
   Clock& clock_;
   Metrics& metrics_;
+  EventSink* const events_;
 
   // The thread's own.
   absl::Duration next_hourly_;
@@ -116,6 +124,7 @@ class HistoryPruner {
   absl::Duration next_thinning_;  // for space
   absl::Duration last_urgent_;
   bool in_urgent_ = false;
+  bool is_low_ = false;  // it was told that free space is below min_free, and all is not well again
   bool checks_noted_ = false;
 
   mutable absl::Mutex mutex_;

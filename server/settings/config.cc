@@ -35,7 +35,12 @@ absl::StatusOr<std::string> TextOf(const toml::node& node) {
   return absl::InvalidArgumentError("must be a string, a whole number or an array of strings");
 }
 
-bool IsTableKey(std::string_view key) { return key == "retention" || key == "access"; }
+// Each has a thread of its own.
+constexpr size_t kNotifyTablesMax = 64;
+
+bool IsTableKey(std::string_view key) {
+  return key == "retention" || key == "access" || key == "notify";
+}
 
 // One [[kind]] table: its keys, those of arrays one by one.
 absl::StatusOr<Setting> TableSetting(const std::string& kind, const toml::node& node,
@@ -169,6 +174,20 @@ absl::StatusOr<std::vector<AccessRule>> MakeAccessRules(absl::Span<const Setting
   return rules;
 }
 
+absl::StatusOr<std::vector<NotifyRule>> MakeNotifyRules(absl::Span<const Setting> settings) {
+  std::vector<NotifyRule> rules;
+  for (const Setting& setting : settings) {
+    if (setting.key != "notify") continue;
+    H5M_ASSIGN_OR_RETURN(NotifyRule rule, MakeNotifyRule(setting));
+    if (rules.size() >= kNotifyTablesMax) {
+      return absl::InvalidArgumentError(StrCat(rule.source, ": [[notify]]: there may be ",
+                                               kNotifyTablesMax, " such tables at most"));
+    }
+    rules.push_back(std::move(rule));
+  }
+  return rules;
+}
+
 absl::Status UnknownTableKey(std::string_view table, const Setting& part,
                              absl::Span<const std::string_view> names, std::string_view otherwise) {
   const std::string of_server =
@@ -182,8 +201,9 @@ absl::StatusOr<Config> MakeConfig(absl::Span<const Setting> settings) {
   Config config;
   H5M_ASSIGN_OR_RETURN(config.listen, ParseListenList("127.0.0.1:7447"));
   H5M_ASSIGN_OR_RETURN(config.access, MakeAccessRules(settings));
+  H5M_ASSIGN_OR_RETURN(config.notify, MakeNotifyRules(settings));
   for (const Setting& setting : settings) {
-    if (setting.key == "access") continue;
+    if (setting.key == "access" || setting.key == "notify") continue;
     if (setting.key == "retention") {
       H5M_ASSIGN_OR_RETURN(RetentionRule rule, MakeRetentionRule(setting));
       config.retention.push_back(std::move(rule));

@@ -18,6 +18,7 @@
 #include "onion_store/store.h"
 #include "server/settings/access_rules.h"
 #include "server/settings/listen_address.h"
+#include "server/settings/notify_rules.h"
 #include "server/settings/retention_rules.h"
 
 namespace h5mirror::server {
@@ -72,6 +73,7 @@ struct Config {
   uint64_t snapshot_max_bytes = uint64_t{1} << 30;   // for each file
   std::vector<RetentionRule> retention;              // the first that matches counts
   std::vector<AccessRule> access;                    // the same; empty: all callers may do all
+  std::vector<NotifyRule> notify;                    // each that matches is told
   absl::Duration prune_every = absl::Hours(24);      // 0: never
   MinFree min_free;                                  // not set: nothing is dropped for it
   std::filesystem::path tls_cert;
@@ -106,15 +108,16 @@ struct Setting {
   std::string key;
   std::string text;
   std::string source;
-  // For a table, whose `key` is "retention" or "access": its keys; those of an array one by one.
+  // For a table, whose `key` is "retention", "access" or "notify": its keys; those of an array one
+  // by one.
   std::vector<Setting> parts = {};
   bool is_empty_array = false;  // of a part: `allow = []`
 };
 
 // The settings of a TOML file. Numbers and booleans may stand without quotes, `listen` may
-// be an array; [[retention]] and [[access]] tables may follow. kInvalidArgument names file and line
-// for bad TOML and for unknown keys, and says which key is meant where the spelling is close.
-// kNotFound, kPermissionDenied.
+// be an array; [[retention]], [[access]] and [[notify]] tables may follow. kInvalidArgument names
+// file and line for bad TOML and for unknown keys, and says which key is meant where the spelling
+// is close. kNotFound, kPermissionDenied.
 absl::StatusOr<std::vector<Setting>> ReadConfigFile(const std::filesystem::path& path);
 
 // Applies the settings in order (later ones win) over the defaults, and checks the result.
@@ -126,6 +129,10 @@ absl::StatusOr<RetentionRule> MakeRetentionRule(const Setting& table);
 
 // The rules of the [[access]] tables among `settings`. Errors: as MakeAccessRule().
 absl::StatusOr<std::vector<AccessRule>> MakeAccessRules(absl::Span<const Setting> settings);
+
+// The rules of the [[notify]] tables among `settings`. kInvalidArgument: as MakeNotifyRule(), or
+// there are too many.
+absl::StatusOr<std::vector<NotifyRule>> MakeNotifyRules(absl::Span<const Setting> settings);
 
 // For a key that [[table]] does not have, and has `names`.
 absl::Status UnknownTableKey(std::string_view table, const Setting& part,

@@ -219,6 +219,7 @@ std::string DescribeConfig(const Config& config) {
   }
   for (const RetentionRule& rule : config.retention) StrAppend(&lines, "\n", Describe(rule));
   for (const AccessRule& rule : config.access) StrAppend(&lines, "\n", Describe(rule));
+  for (const NotifyRule& rule : config.notify) StrAppend(&lines, "\n", Describe(rule));
   return lines;
 }
 
