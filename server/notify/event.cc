@@ -30,7 +30,7 @@ std::string ToJson(const Event& event, std::string_view host) {
   for (const auto& [name, value] : event.numbers) json["numbers"][name] = value;
   json["repeated"] = event.repeated;
   json["last_time"] = Rfc3339(event.last_time);
-  return json.dump(-1, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace);
+  return PrintableJson(json.dump(-1, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace));
 }
 
 std::string Headline(const Event& event, std::string_view host) {

@@ -40,7 +40,8 @@ inline void Notify(EventSink* sink, Event event) {
   if (sink != nullptr) sink->Notify(std::move(event));
 }
 
-// One JSON object, on one line; `host` is the server's. Names that are no UTF-8 get U+FFFD.
+// One JSON object, on one line that is safe for a terminal; `host` is the server's. Names that are no
+// UTF-8 get U+FFFD.
 std::string ToJson(const Event& event, std::string_view host);
 
 // "h5mirror on storage1: writer_lost: runs/a.h5", for people, on one line that is safe to print.
