@@ -102,6 +102,14 @@ absl::Status ReloadTables(const std::filesystem::path& config_file, MirrorServer
   return absl::OkStatus();
 }
 
+// Its [[notify]] tables. No other part of it is read again.
+absl::Status ReloadNotify(const std::filesystem::path& config_file, MirrorServer& server) {
+  if (config_file.empty()) return absl::OkStatus();
+  H5M_ASSIGN_OR_RETURN(const std::vector<Setting> settings, ReadConfigFile(config_file));
+  H5M_ASSIGN_OR_RETURN(std::vector<NotifyRule> rules, MakeNotifyRules(settings));
+  return server.ReloadNotify(std::move(rules));
+}
+
 void Reload(const Config& config, const std::filesystem::path& config_file, MirrorServer& server) {
   if (const absl::Status status = ReopenLog(config); !status.ok()) {
     spdlog::error("reload: {}", status.ToString());
@@ -118,7 +126,11 @@ void Reload(const Config& config, const std::filesystem::path& config_file, Mirr
     spdlog::error("reload: the tables of the configuration stay as they were: {}",
                   tables.ToString());
   }
-  if (certificate.ok() && tokens.ok() && logins.ok() && tables.ok()) {
+  const absl::Status notify = ReloadNotify(config_file, server);
+  if (!notify.ok()) {
+    spdlog::error("reload: the [[notify]] tables stay as they were: {}", notify.ToString());
+  }
+  if (certificate.ok() && tokens.ok() && logins.ok() && tables.ok() && notify.ok()) {
     spdlog::info("reloaded log{}{}{}{}", config.tls_cert.empty() ? "" : ", certificate",
                  config_file.empty() ? "" : ", tables",
                  config.HasLogins() ? ", keys of signed tokens" : "",
@@ -181,6 +193,7 @@ void BlockSignals() {
   const sigset_t signals = OurSignals();
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   signal(SIGPIPE, SIG_IGN);
+  signal(SIGCHLD, SIG_DFL);  // Else nobody could say how a command has ended.
   signal(SIGXFSZ, SIG_IGN);  // A write beyond `ulimit -f` fails then, and ends its session only.
 }
 

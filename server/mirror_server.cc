@@ -28,6 +28,8 @@ namespace {
 // Below the root; where the history lies beside the file, without a root, nothing is kept.
 constexpr char kMirrorStates[] = ".h5mirror/mirror-states";
 constexpr size_t kMirrorStatesBytesMax = 128 << 20;
+// What a stop leaves receivers for events that came just before.
+constexpr absl::Duration kNotifyGrace = absl::Seconds(2);
 constexpr absl::Duration kTimerPeriod = absl::Milliseconds(250);
 constexpr int kQueueThreadsMax = 4;
 // Threads of the unary calls, which may wait for a disk.
@@ -115,6 +117,19 @@ absl::StatusOr<std::unique_ptr<Authenticator>> LoadAuthenticator(const Config& c
   return authenticator;
 }
 
+Event NearItsQuota(const SpaceUse& use) {
+  return {
+      .kind = EventKind::kQuotaNear,
+      .file = use.directory,
+      .text = StrCat("\"", use.directory, "\" takes ", use.FullestPercent(), "% of a limit of its ",
+                     use.rule.Label(), ": ", HumanBytes(use.sizes.head_bytes), " of heads, ",
+                     HumanBytes(use.sizes.history_bytes), " of history, ", use.files, " files"),
+      .numbers = {{"percent", use.FullestPercent()},
+                  {"head_bytes", static_cast<int64_t>(use.sizes.head_bytes)},
+                  {"history_bytes", static_cast<int64_t>(use.sizes.history_bytes)},
+                  {"files", static_cast<int64_t>(use.files)}}};
+}
+
 // The last server of a process would end gRPC with it, and wait up to ten seconds for gRPC's backup
 // poller (tcp_posix.cc), which the callback API brings in. What is left ends with the process.
 void KeepGrpc() {
@@ -136,6 +151,7 @@ absl::Status CheckNamedThings(const Config& config) {
   H5M_ASSIGN_OR_RETURN(const auto clients, LoadClientCertificates(config));
   H5M_RETURN_IF_ERROR(LoadCertificate(config, clients.get()).status());
   H5M_RETURN_IF_ERROR(LoadLogins(config).status());
+  H5M_RETURN_IF_ERROR(CheckSecrets(config.notify));
   return LoadAuthenticator(config).status();
 }
 
@@ -157,7 +173,9 @@ absl::StatusOr<std::unique_ptr<MirrorServer>> MirrorServer::Start(const Config& 
                                                                   store::Store& store,
                                                                   Clock& clock) {
   H5M_ASSIGN_OR_RETURN(Identity identity, Identity::Load(config));
-  auto server = absl::WrapUnique(new MirrorServer(config, store, clock, std::move(identity)));
+  H5M_ASSIGN_OR_RETURN(auto notifier, Notifier::Open(config.notify, clock));
+  auto server = absl::WrapUnique(
+      new MirrorServer(config, store, clock, std::move(identity), std::move(notifier)));
   if (!config.metrics_listen.empty()) {
     H5M_RETURN_IF_ERROR(server->shared_.metrics.Serve(config.metrics_listen));
   }
@@ -166,10 +184,11 @@ absl::StatusOr<std::unique_ptr<MirrorServer>> MirrorServer::Start(const Config& 
 }
 
 MirrorServer::MirrorServer(const Config& config, store::Store& store, Clock& clock,
-                           Identity identity)
+                           Identity identity, std::unique_ptr<Notifier> notifier)
     : config_(config),
       identity_(std::move(identity)),
-      shared_(config, store, clock, identity_),
+      notifier_(std::move(notifier)),
+      shared_(config, store, clock, identity_, *notifier_),
       services_(config, shared_, [this](const grpc::ServerContextBase& context) {
         entrance_.gate->ProbeBegun(context);
       }) {
@@ -179,9 +198,10 @@ MirrorServer::MirrorServer(const Config& config, store::Store& store, Clock& clo
 }
 
 MirrorServer::Shared::Shared(const Config& config, store::Store& its_store, Clock& its_clock,
-                             Identity& identity)
+                             Identity& identity, EventSink& its_events)
     : store(its_store),
       clock(its_clock),
+      events(its_events),
       authenticator(*identity.authenticator),
       limits(clock),
       callers(authenticator, clock,
@@ -192,10 +212,11 @@ MirrorServer::Shared::Shared(const Config& config, store::Store& its_store, Cloc
       metrics(config.memory_max_bytes),
       leases(clock, config.lease_ttl),
       quotas(config.quotas, store),
-      pruner(config, store, clock, metrics, &quotas),
+      pruner(config, store, clock, metrics, &quotas, &events),
       mirrors(clock),
       workers(kWorkers, "send stream") {
   callers.SetLimits(config.limits);
+  quotas.ledger.SetNearListener([this](const SpaceUse& use) { events.Notify(NearItsQuota(use)); });
 }
 
 ServiceEnvironment MirrorServer::Shared::Environment() {
@@ -211,7 +232,8 @@ ServiceEnvironment MirrorServer::Shared::Environment() {
           .callers = &callers,
           .workers = &workers,
           .cuts = &cuts,
-          .limits = &limits};
+          .limits = &limits,
+          .events = &events};
 }
 
 MirrorServer::Services::Services(const Config& config, Shared& shared,
@@ -224,6 +246,7 @@ MirrorServer::Services::Services(const Config& config, Shared& shared,
               .commits = shared.commits,
               .pruner = &shared.pruner,
               .mirrors = &shared.mirrors,
+              .events = &shared.events,
               .authenticator = &shared.authenticator,
               .quotas = &shared.quotas},
              shared.callers),
@@ -270,6 +293,10 @@ absl::Status MirrorServer::ReloadLogins() {
 
 void MirrorServer::ReloadLimits(std::vector<LimitRule> rules) {
   shared_.callers.SetLimits(std::move(rules));
+}
+
+absl::Status MirrorServer::ReloadNotify(std::vector<NotifyRule> rules) {
+  return notifier_->Reload(std::move(rules));
 }
 
 void MirrorServer::ReopenAudit() {
@@ -383,6 +410,7 @@ void MirrorServer::KeepMirrorStates() {
 
 void MirrorServer::SampleMetrics() {
   shared_.metrics.mirrors().Set(shared_.mirrors.Sum());
+  shared_.metrics.notify().Set(notifier_->Counts());
   shared_.metrics.door().Set(
       {entrance_.door->Counts(), entrance_.door->Turns(), entrance_.gate->refused_calls()});
   if (shared_.limits.is_on()) {
@@ -450,6 +478,7 @@ void MirrorServer::Stop(absl::Duration timeout) {
   if (entrance_.gate != nullptr) entrance_.gate->Close();
   services_.versions.Stop();
   services_.snapshots.Stop();
+  notifier_->Stop(kNotifyGrace);
   shared_.metrics.StopServing();
 }
 

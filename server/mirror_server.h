@@ -26,6 +26,7 @@
 #include "server/live/snapshots_service.h"
 #include "server/metrics/metrics.h"
 #include "server/mirror/mirror_service.h"
+#include "server/notify/notifier.h"
 #include "server/quotas/caller_limits.h"
 #include "server/quotas/space_quotas.h"
 #include "server/services/files_service.h"
@@ -69,6 +70,8 @@ class MirrorServer {
   void ReloadQuotas(std::vector<QuotaRule> rules) {
     shared_.quotas.ledger.SetRules(std::move(rules));
   }
+  // The [[notify]] tables from now on. Errors: as Notifier::Reload(); then they stay as they were.
+  absl::Status ReloadNotify(std::vector<NotifyRule> rules);
   // Opens the audit log again, after it was renamed.
   void ReopenAudit();
   // Reads the keys of signed tokens again, and ends what runs by tokens of keys that have gone.
@@ -100,11 +103,13 @@ class MirrorServer {
 
   // What the services share; each may use those above it.
   struct Shared {
-    Shared(const Config& config, store::Store& store, Clock& clock, Identity& identity);
+    Shared(const Config& config, store::Store& store, Clock& clock, Identity& identity,
+           EventSink& events);
     ServiceEnvironment Environment();
 
     store::Store& store;
     Clock& clock;
+    EventSink& events;
     Authenticator& authenticator;
     CallerLimits limits;
     Callers callers;
@@ -141,7 +146,8 @@ class MirrorServer {
     std::vector<int> ports;
   };
 
-  MirrorServer(const Config& config, store::Store& store, Clock& clock, Identity identity);
+  MirrorServer(const Config& config, store::Store& store, Clock& clock, Identity identity,
+               std::unique_ptr<Notifier> notifier);
 
   std::shared_ptr<grpc::ServerCredentials> PortCredentials(int slot);
   absl::Status Listen();
@@ -154,6 +160,7 @@ class MirrorServer {
 
   const Config config_;
   Identity identity_;
+  const std::unique_ptr<Notifier> notifier_;
   Shared shared_;
   Services services_;
   Entrance entrance_;
@@ -163,7 +170,8 @@ class MirrorServer {
 };
 
 // Checks what a configuration names outside of itself: certificate and key are a pair, the tokens
-// can be read, and the group exists. For --check-config, and before any file or socket is opened.
+// can be read, keys of web hooks are secret, and the group exists. For --check-config, and before
+// any file or socket is opened.
 absl::Status CheckNamedThings(const Config& config);
 
 }  // namespace h5mirror::server

@@ -18,6 +18,7 @@
 namespace h5mirror::server {
 
 class CutBoard;
+class EventSink;
 class FairPool;
 class HistoryPruner;
 class MirrorStates;
@@ -39,6 +40,7 @@ struct ServiceEnvironment {
   FairPool* workers = nullptr;  // for calls that hold no thread of gRPC
   CutBoard* cuts = nullptr;
   CallerLimits* limits = nullptr;
+  EventSink* events = nullptr;
 };
 
 // Where a caller without a name comes from, for limits: its network address, or the user at the

@@ -106,7 +106,10 @@ void HistoryPruner::StopFile(const std::string& name, std::string notice) {
   store_.StopHistory(name);
   absl::MutexLock lock(&mutex_);
   const bool fresh = !stopped_.contains(name);
-  if (fresh) spdlog::warn("history: file={} is {}", Quoted(name), notice);
+  if (fresh) {
+    spdlog::warn("history: file={} is {}", Quoted(name), notice);
+    Notify(events_, {.kind = EventKind::kHistoryStopped, .file = name, .text = notice});
+  }
   stopped_[name] = {std::move(notice), Now() + kRetry};
   metrics_.SetStoppedFiles(stopped_.size());
 }
@@ -137,8 +140,20 @@ std::optional<HistoryPruner::Disk> HistoryPruner::LookAtDisk() {
   return Disk{*free, min_free_.BytesOf(store_.disk_bytes())};
 }
 
+void HistoryPruner::TellIfLow(const Disk& disk) {
+  if (disk.free_bytes >= disk.min_free_bytes || std::exchange(is_low_, true)) return;
+  Notify(events_, {.kind = EventKind::kDiskLow,
+                   .text = StrCat(HumanBytes(disk.free_bytes),
+                                  " are free on the server's disk, min_free is ",
+                                  HumanBytes(disk.min_free_bytes), ": old versions are dropped"),
+                   .numbers = {{"free_bytes", static_cast<int64_t>(disk.free_bytes)},
+                               {"min_free_bytes", static_cast<int64_t>(disk.min_free_bytes)},
+                               {"disk_bytes", static_cast<int64_t>(store_.disk_bytes())}}});
+}
+
 void HistoryPruner::StopWhereLow() {
   const std::optional<Disk> disk = LookAtDisk();
+  if (disk) TellIfLow(*disk);
   // Too fast for thinning: what is made meanwhile must not take the rest.
   if (disk && disk->free_bytes < disk->min_free_bytes / 2) {
     StopAll(*disk, "while old versions are dropped");
@@ -173,6 +188,7 @@ bool HistoryPruner::all_stopped() const {
 }
 
 void HistoryPruner::ResumeAll(const Disk& disk) {
+  is_low_ = false;
   absl::MutexLock lock(&mutex_);
   if (all_stopped_.empty()) return;
   all_stopped_.clear();
@@ -192,6 +208,10 @@ void HistoryPruner::StopAll(const Disk& disk, std::string_view why) {
   store_.StopHistory("");
   metrics_.SetAllStopped(true);
   spdlog::warn("history: of all files is {}", all_stopped_);
+  Notify(events_, {.kind = EventKind::kHistoryStopped,
+                   .text = StrCat("of all files: ", all_stopped_),
+                   .numbers = {{"free_bytes", static_cast<int64_t>(disk.free_bytes)},
+                               {"min_free_bytes", static_cast<int64_t>(disk.min_free_bytes)}}});
 }
 
 std::vector<std::string> HistoryPruner::LargestHistories(

@@ -32,7 +32,7 @@ constexpr size_t kNoticesMax = 10'000;
 }  // namespace
 
 HistoryPruner::HistoryPruner(const Config& config, store::Store& store, Clock& clock,
-                             Metrics& metrics, SpaceQuotas* quotas)
+                             Metrics& metrics, SpaceQuotas* quotas, EventSink* events)
     : rules_(config.retention),
       prune_every_(config.prune_every),
       min_free_(config.min_free),
@@ -40,6 +40,7 @@ HistoryPruner::HistoryPruner(const Config& config, store::Store& store, Clock& c
       clock_(clock),
       metrics_(metrics),
       quotas_(quotas),
+      events_(events),
       next_hourly_(clock.Monotonic()),
       next_pass_(clock.Monotonic() + std::min(kFirstPassMax, prune_every_)),
       next_thinning_(clock.Monotonic()),
@@ -105,7 +106,7 @@ void HistoryPruner::RunUrgent() {
 void HistoryPruner::Round() {
   RunUrgent();
   if (!checks_noted_) NoteChecks();
-  LogNotices(store_);
+  TellDamage(LogNotices(store_));
   if (auto* health = store::StoreHealth::Of(store_); health != nullptr) health->Tend();
   if (Now() >= next_hourly_) {
     next_hourly_ = Now() + kHourlyPeriod;
@@ -221,6 +222,13 @@ std::string HistoryPruner::NoticeOf(const std::string& name) const {
   const auto found = thinned_.find(name);
   const bool shown = found != thinned_.end() && clock_.Now() - found->second.time < kNoticeKept;
   return shown ? found->second.notice : "";
+}
+
+void HistoryPruner::TellDamage(const std::vector<store::StoreNotice>& notices) {
+  for (const store::StoreNotice& notice : notices) {
+    if (notice.kind != store::StoreNotice::Kind::kPagesLost) continue;
+    Notify(events_, {.kind = EventKind::kVerifyFailed, .file = notice.file, .text = notice.text});
+  }
 }
 
 void HistoryPruner::NoteThinned(const std::string& name, int64_t versions, std::string_view why) {

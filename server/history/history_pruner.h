@@ -18,8 +18,10 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "onion_store/store.h"
+#include "onion_store/store_health.h"
 #include "server/history/thinning.h"
 #include "server/metrics/metrics.h"
+#include "server/notify/event.h"
 #include "server/quotas/space_quotas.h"
 #include "server/settings/config.h"
 
@@ -29,8 +31,10 @@ namespace h5mirror::server {
 class HistoryPruner {
  public:
   // The referenced objects must outlive this. `quotas` may be nullptr: no account has a limit.
+  // `events` hears of a disk that is low, of histories that stop and of damage that the store has
+  // found; nullptr: nobody does.
   HistoryPruner(const Config& config, store::Store& store, Clock& clock, Metrics& metrics,
-                SpaceQuotas* quotas);
+                SpaceQuotas* quotas, EventSink* events = nullptr);
   ~HistoryPruner() { Stop(); }
   HistoryPruner(const HistoryPruner&) = delete;
 
@@ -106,6 +110,8 @@ class HistoryPruner {
   std::optional<Disk> LookAtDisk();
   void StopWhereLow();
   void CheckDisk();
+  // Once each time that the free space falls below min_free.
+  void TellIfLow(const Disk& disk);
   // Thins histories. Returns the bytes given back.
   uint64_t ThinForSpace();
   bool all_stopped() const;
@@ -120,6 +126,7 @@ class HistoryPruner {
   absl::StatusOr<Thinned> Thin(const std::string& name, const ThinRequest& request,
                                std::string_view reason);
 
+  void TellDamage(const std::vector<store::StoreNotice>& notices);
   void NoteThinned(const std::string& name, int64_t versions, std::string_view why);
   void Report(const std::string& name, const absl::Status& status);
   absl::Duration Now() { return clock_.Monotonic(); }
@@ -131,6 +138,7 @@ class HistoryPruner {
   Clock& clock_;
   Metrics& metrics_;
   SpaceQuotas* const quotas_;
+  EventSink* const events_;
 
   // An account over its limit that thinning did not help.
   struct FullAccount {
@@ -145,6 +153,7 @@ class HistoryPruner {
   absl::Duration next_thinning_;  // for space
   absl::Duration last_urgent_;
   bool in_urgent_ = false;
+  bool is_low_ = false;  // it was told that free space is below min_free, and all is not well again
   bool checks_noted_ = false;
 
   mutable absl::Mutex mutex_;

@@ -48,9 +48,19 @@ class HistoryPrunerTest : public testing::Test {
     rule.source = "/etc/c.toml:7";
     return rule;
   }
+  struct Told final : EventSink {
+    void Notify(Event event) override {
+      kinds.push_back(event.kind);
+      files.push_back(event.file);
+    }
+    std::vector<EventKind> kinds;
+    std::vector<std::string> files;
+  };
+
   HistoryPruner& Pruner() {
     if (pruner_ == nullptr) {
-      pruner_ = std::make_unique<HistoryPruner>(config_, *store_, clock_, metrics_, quotas_.get());
+      pruner_ = std::make_unique<HistoryPruner>(config_, *store_, clock_, metrics_, quotas_.get(),
+                                                &told_);
     }
     return *pruner_;
   }
@@ -121,6 +131,7 @@ class HistoryPrunerTest : public testing::Test {
   std::unique_ptr<store::Store> store_;
   std::map<std::string, std::shared_ptr<store::File>> files_;
   std::map<std::string, std::string> contents_;
+  Told told_;
   std::unique_ptr<SpaceQuotas> quotas_;
   std::unique_ptr<HistoryPruner> pruner_;
 };
@@ -210,6 +221,8 @@ TEST_F(HistoryPrunerTest, WhereThinningDoesNotHelpHistoryStopsAndGoesOnByItself)
   Pruner().Round();
   EXPECT_EQ(Versions("a.h5"), before) << "nothing is dropped in vain";
   EXPECT_THAT(Pruner().NoticeOf("a.h5"), HasSubstr("stopped: new versions are not made"));
+  EXPECT_THAT(told_.kinds, ElementsAre(EventKind::kHistoryStopped));
+  EXPECT_THAT(told_.files, ElementsAre("a.h5"));
   Commits("a.h5", 2);
   EXPECT_EQ(Versions("a.h5"), before);
   for (const std::string& tag : tags) Must(file("a.h5").Untag(tag).status());
@@ -315,6 +328,8 @@ TEST_F(HistoryPrunerTest, WithNothingLeftToDropAllHistoriesStopUntilThereIsRoom)
   EXPECT_THAT(Versions("a.h5"), ElementsAre(5));
   EXPECT_THAT(Pruner().NoticeOf("a.h5"), HasSubstr("stopped"));
   EXPECT_THAT(Pruner().NoticeOf("any.h5"), HasSubstr("min_free"));
+  EXPECT_THAT(told_.kinds, ElementsAre(EventKind::kDiskLow, EventKind::kHistoryStopped));
+  EXPECT_THAT(told_.files, ElementsAre("", ""));
   Commits("a.h5", 2);
   EXPECT_THAT(Versions("a.h5"), ElementsAre(5));
   Commits("new.h5", 1);
@@ -325,6 +340,11 @@ TEST_F(HistoryPrunerTest, WithNothingLeftToDropAllHistoriesStopUntilThereIsRoom)
   Commits("a.h5", 1);
   EXPECT_THAT(Versions("a.h5"), ElementsAre(5, 6));
   CheckNewest("a.h5");
+  EXPECT_EQ(told_.kinds.size(), 2u) << "once each";
+  env_.SetCapacity(env_.used_bytes() + 900'000);
+  clock_.Advance(absl::Minutes(2));
+  Pruner().Round();
+  EXPECT_EQ(told_.kinds.at(2), EventKind::kDiskLow) << "it is low again";
 }
 
 TEST_F(HistoryPrunerTest, StoppedHistoriesGoOnWhereSpaceComesBackThatIsJustEnough) {

@@ -44,7 +44,8 @@ Metrics::Metrics(uint64_t memory_max_bytes)
     : registry_(std::make_shared<prometheus::Registry>()),
       checks_(*registry_),
       mirrors_(*registry_),
-      door_(*registry_) {
+      door_(*registry_),
+      notify_(*registry_) {
   sessions_ =
       &Register(BuildGauge(), "h5mirror_server_sessions", "Sessions that are open now.").Add({});
   sessions_total_ = &Register(BuildCounter(), "h5mirror_server_sessions_total",

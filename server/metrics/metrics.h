@@ -18,6 +18,7 @@
 #include "server/metrics/check_gauges.h"
 #include "server/metrics/door_gauges.h"
 #include "server/metrics/mirror_gauges.h"
+#include "server/metrics/notify_gauges.h"
 
 namespace h5mirror::server {
 
@@ -53,6 +54,7 @@ class Metrics {
   CheckGauges& checks() { return checks_; }
   MirrorGauges& mirrors() { return mirrors_; }
   DoorGauges& door() { return door_; }
+  NotifyGauges& notify() { return notify_; }
 
   // Serves /metrics on HOST:PORT. kUnavailable: the address cannot be bound.
   absl::Status Serve(const std::string& address);
@@ -74,6 +76,7 @@ class Metrics {
   CheckGauges checks_;
   MirrorGauges mirrors_;
   DoorGauges door_;
+  NotifyGauges notify_;
   prometheus::Gauge* sessions_;
   prometheus::Counter* received_bytes_;
   prometheus::Counter* leases_expired_;

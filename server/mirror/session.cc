@@ -37,12 +37,6 @@ LeaseHolder MakeHolder(const v1::OpenSession& open, const store::SessionId& sess
   return holder;
 }
 
-// For the audit log.
-std::string AccountOf(const v1::Writer& writer) {
-  return StrCat(writer.claimed_user(), "@", writer.host(), " ", writer.program(), " ",
-                writer.pid());
-}
-
 }  // namespace
 
 class Session::InHand {
@@ -194,22 +188,6 @@ void Session::End(Ending ending) {
   FinishIfDone();
 }
 
-void Session::TellEnding(const Ending& ending) {
-  const bool lost = ending.end == store::SessionEnd::kLost;
-  // One that the server itself ends goes on elsewhere, or after the restart.
-  const bool settled = closed_cleanly_ || absl::IsUnavailable(ending.status);
-  if (!lost && settled) return environment_.mirrors->Ended(file_id_, token_);
-  absl::StatusOr<store::FileInfo> info = file_->Info();
-  if (!info.ok()) {  // Only an operator can help a file that tells nothing of itself.
-    info.emplace();
-    info->file_id = file_id_;
-  }
-  environment_.mirrors->Lost(name_, *info, token_,
-                             lost && !ending.status.ok()
-                                 ? "its writer's connection broke, and it has not come back"
-                                 : "its writer ended before all that it had written was here");
-}
-
 void Session::FinishIfDone() {
   if (phase_ != Phase::kEnding) return;
   if (wait_for_barriers_ && !barriers_.empty()) return;
@@ -287,7 +265,7 @@ absl::Status Session::Open(const v1::OpenSession& open) {
   }
   name_ = open.name();
   // Before all that tells of the file, or changes what is known of it.
-  H5M_RETURN_IF_ERROR(Require({Right::kWrite, name_}, AccountOf(open.writer())));
+  H5M_RETURN_IF_ERROR(Require({Right::kWrite, name_}, Account()));
   // Before it takes the lease: from the very stream that it is a copy of, as like as not.
   if (open.stream() != 0 && !environment_.memory.IsNextStream(MemoryKey(), open.stream())) {
     return absl::AbortedError(StrCat(name_, ": stream ", open.stream(), " of session ",
@@ -353,7 +331,7 @@ absl::Status Session::Begin(const v1::OpenSession& open, v1::SessionOpened opene
     opened.set_last_cut(info.last_cut);
     opened.set_durable_cut(info.durable_cut);
     if (TellsOfMirror(open, info) && environment_.mirrors != nullptr) {
-      environment_.mirrors->Diverged(name_, info, decision.reason);
+      TellDiverged(info, decision.reason);
     }
     return Refuse(std::move(opened), v1::RELATION_DIVERGED,
                   StrCat(name_, ": ", DescribeHead(info), "; ", decision.reason));

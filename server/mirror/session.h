@@ -27,6 +27,7 @@
 #include "server/metrics/metrics.h"
 #include "server/mirror/session_memory.h"
 #include "server/mirror/version_schedule.h"
+#include "server/notify/event.h"
 #include "server/quotas/space_quotas.h"
 #include "server/state/commit_board.h"
 #include "server/state/lease_table.h"
@@ -64,6 +65,8 @@ struct SessionEnvironment {
   HistoryPruner* pruner = nullptr;
   // Hears how files stand to their local ones; nullptr: none.
   MirrorStates* mirrors = nullptr;
+  // Hears of lost writers and diverged files; nullptr: none.
+  EventSink* events = nullptr;
   // Knows the rights to single files; nullptr: the principal's are those to all.
   const Authenticator* authenticator = nullptr;
   // The limits of space; nullptr: none.
@@ -159,8 +162,11 @@ class Session : public std::enable_shared_from_this<Session> {
 
   void RequestEnd(Ending ending);
   void End(Ending ending);
-  // Tells `mirrors`.
+  // The client's own account of itself, for the audit log and for events.
+  std::string Account() const;
+  // Tells `mirrors` and `events`.
   void TellEnding(const Ending& ending);
+  void TellDiverged(const store::FileInfo& info, const std::string& reason);
   void GiveSign() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void FinishIfDone() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Send(v1::MirrorFileResponse response) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -135,6 +135,77 @@ TEST_F(SessionTest, BrokenStreamIsALostWriter) {
   EXPECT_EQ(bob_.opened().relation(), v1::RELATION_NEW);
 }
 
+// Keeps the events that it is told.
+class Told final : public EventSink {
+ public:
+  void Notify(Event event) override { events_.push_back(std::move(event)); }
+  std::vector<Event> events_;
+};
+
+class SessionEventsTest : public SessionTest {
+ protected:
+  SessionEventsTest() {
+    environment_.mirrors = &mirrors_;
+    environment_.events = &told_;
+  }
+  MirrorStates mirrors_{clock_};
+  Told told_;
+};
+
+TEST_F(SessionEventsTest, ALostWriterIsAnEventWithItsName) {
+  Client carol(environment_, 3);
+  carol.Open(v1::INTENT_CREATE);
+  carol.Write("x");
+  carol.session_->OnLost();
+  ASSERT_EQ(told_.events_.size(), 1u);
+  EXPECT_EQ(told_.events_[0].kind, EventKind::kWriterLost);
+  EXPECT_EQ(told_.events_[0].file, "x.h5");
+  EXPECT_THAT(told_.events_[0].text, HasSubstr("alice"));
+}
+
+TEST_F(SessionEventsTest, ABreakBehindACleanCloseIsNone) {
+  Client carol(environment_, 3);
+  carol.Open(v1::INTENT_CREATE);
+  carol.Write("x");
+  carol.Close(1);
+  file().MakeDurable();
+  carol.session_->OnLost();
+  EXPECT_TRUE(told_.events_.empty());
+}
+
+TEST_F(SessionEventsTest, AStreamWhoseSessionGoesOnIsNone) {
+  Client carol(environment_, 3);
+  carol.Open(v1::INTENT_CREATE);
+  carol.Barrier(1);
+  file().MakeDurable();
+  Client again(environment_, 3);
+  again.Open(v1::INTENT_RESUME, 10);
+  EXPECT_EQ(again.opened().relation(), v1::RELATION_MATCH);
+  EXPECT_THAT(file().calls_, Contains("end lost"));
+  EXPECT_TRUE(told_.events_.empty());
+}
+
+TEST_F(SessionEventsTest, AServerThatStopsLosesNoWriter) {
+  Client carol(environment_, 3);
+  carol.Open(v1::INTENT_CREATE);
+  carol.Write("x");
+  carol.session_->OnStop();
+  EXPECT_TRUE(told_.events_.empty());
+}
+
+TEST_F(SessionEventsTest, ADivergedFileIsToldOnce) {
+  ASSERT_TRUE(store_.OpenOrCreateFile("x.h5", 0).ok());
+  file().info_.last_cut = 40;
+  for (uint8_t id = 3; id < 6; ++id) {
+    Client carol(environment_, id);
+    carol.Open(v1::INTENT_UPLOAD);
+    EXPECT_EQ(carol.opened().relation(), v1::RELATION_DIVERGED);
+  }
+  ASSERT_EQ(told_.events_.size(), 1u);
+  EXPECT_EQ(told_.events_[0].kind, EventKind::kDiverged);
+  EXPECT_THAT(told_.events_[0].numbers, ElementsAre(std::pair("last_cut", 40)));
+}
+
 TEST_F(SessionTest, AFileThatItsProgramGaveUpInTheMiddleIsALostWriters) {
   alice_.Open(v1::INTENT_CREATE);
   alice_.Barrier(1);

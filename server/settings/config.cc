@@ -35,8 +35,12 @@ absl::StatusOr<std::string> TextOf(const toml::node& node) {
   return absl::InvalidArgumentError("must be a string, a whole number or an array of strings");
 }
 
+// Each has a thread of its own.
+constexpr size_t kNotifyTablesMax = 64;
+
 bool IsTableKey(std::string_view key) {
-  return key == "retention" || key == "access" || key == "limits" || key == "quota";
+  return key == "retention" || key == "access" || key == "limits" || key == "quota" ||
+         key == "notify";
 }
 
 // One [[kind]] table: its keys, those of arrays one by one.
@@ -218,6 +222,20 @@ absl::StatusOr<std::vector<QuotaRule>> MakeQuotaRules(absl::Span<const Setting> 
   return MakeRules<QuotaRule>(settings, "quota", MakeQuotaRule);
 }
 
+absl::StatusOr<std::vector<NotifyRule>> MakeNotifyRules(absl::Span<const Setting> settings) {
+  std::vector<NotifyRule> rules;
+  for (const Setting& setting : settings) {
+    if (setting.key != "notify") continue;
+    H5M_ASSIGN_OR_RETURN(NotifyRule rule, MakeNotifyRule(setting));
+    if (rules.size() >= kNotifyTablesMax) {
+      return absl::InvalidArgumentError(StrCat(rule.source, ": [[notify]]: there may be ",
+                                               kNotifyTablesMax, " such tables at most"));
+    }
+    rules.push_back(std::move(rule));
+  }
+  return rules;
+}
+
 absl::Status UnknownTableKey(std::string_view table, const Setting& part,
                              absl::Span<const std::string_view> names, std::string_view otherwise) {
   const std::string of_server =
@@ -231,6 +249,7 @@ absl::StatusOr<Config> MakeConfig(absl::Span<const Setting> settings) {
   Config config;
   H5M_ASSIGN_OR_RETURN(config.listen, ParseListenList("127.0.0.1:7447"));
   H5M_ASSIGN_OR_RETURN(config.access, MakeAccessRules(settings));
+  H5M_ASSIGN_OR_RETURN(config.notify, MakeNotifyRules(settings));
   H5M_ASSIGN_OR_RETURN(config.limits, MakeLimitRules(settings));
   H5M_ASSIGN_OR_RETURN(config.quotas, MakeQuotaRules(settings));
   H5M_ASSIGN_OR_RETURN(config.retention,

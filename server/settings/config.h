@@ -19,6 +19,7 @@
 #include "server/settings/access_rules.h"
 #include "server/settings/limit_rules.h"
 #include "server/settings/listen_address.h"
+#include "server/settings/notify_rules.h"
 #include "server/settings/quota_rules.h"
 #include "server/settings/retention_rules.h"
 
@@ -76,6 +77,7 @@ struct Config {
   std::vector<AccessRule> access;                    // the same; empty: all callers may do all
   std::vector<LimitRule> limits;                     // the same; empty: nothing is counted
   std::vector<QuotaRule> quotas;                     // the same; empty: files take what there is
+  std::vector<NotifyRule> notify;                    // each that matches is told
   absl::Duration prune_every = absl::Hours(24);      // 0: never
   MinFree min_free;                                  // not set: nothing is dropped for it
   std::filesystem::path tls_cert;
@@ -117,16 +119,16 @@ struct Setting {
   std::string key;
   std::string text;
   std::string source;
-  // For a table, as "retention", "access", "limits" or "quota": its keys; those of an array one
+  // For a table, as "retention" or "access": its keys; those of an array one
   // by one.
   std::vector<Setting> parts = {};
   bool is_empty_array = false;  // of a part: `allow = []`
 };
 
 // The settings of a TOML file. Numbers and booleans may stand without quotes, `listen` may
-// be an array; [[retention]], [[access]], [[limits]] and [[quota]] tables may follow.
-// kInvalidArgument names file and line for bad TOML and for unknown keys, and says which key is
-// meant where the spelling is close. kNotFound, kPermissionDenied.
+// be an array; tables, as [[retention]] or [[access]], may follow. kInvalidArgument names file and
+// line for bad TOML and for unknown keys, and says which key is meant where the spelling is close.
+// kNotFound, kPermissionDenied.
 absl::StatusOr<std::vector<Setting>> ReadConfigFile(const std::filesystem::path& path);
 
 // Applies the settings in order (later ones win) over the defaults, and checks the result.
@@ -141,6 +143,9 @@ absl::StatusOr<std::vector<AccessRule>> MakeAccessRules(absl::Span<const Setting
 
 // The same of the [[quota]] tables. Errors: as MakeQuotaRule().
 absl::StatusOr<std::vector<QuotaRule>> MakeQuotaRules(absl::Span<const Setting> settings);
+// The rules of the [[notify]] tables among `settings`. kInvalidArgument: as MakeNotifyRule(), or
+// there are too many.
+absl::StatusOr<std::vector<NotifyRule>> MakeNotifyRules(absl::Span<const Setting> settings);
 
 // For a key that [[table]] does not have, and has `names`.
 absl::Status UnknownTableKey(std::string_view table, const Setting& part,

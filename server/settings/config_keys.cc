@@ -235,6 +235,7 @@ std::string DescribeConfig(const Config& config) {
   for (const AccessRule& rule : config.access) StrAppend(&lines, "\n", Describe(rule));
   for (const LimitRule& rule : config.limits) StrAppend(&lines, "\n", Describe(rule));
   for (const QuotaRule& rule : config.quotas) StrAppend(&lines, "\n", Describe(rule));
+  for (const NotifyRule& rule : config.notify) StrAppend(&lines, "\n", Describe(rule));
   return lines;
 }
 
