@@ -136,17 +136,4 @@ void Session::AnswerDurable() {
   FinishIfDone();
 }
 
-void Session::AnswerResumed(const store::FileInfo& info) {
-  if (resumed_seq_ == 0 || info.durable_barrier.session_id != session_id_ ||
-      info.durable_barrier.seq < resumed_seq_) {
-    return;
-  }
-  v1::MirrorFileResponse response;
-  v1::CutDurable& answer = *response.mutable_cut_durable();
-  answer.set_seq(std::exchange(resumed_seq_, 0));
-  answer.set_cut(info.durable_cut);
-  if (info.newest_version.cut == info.durable_cut) answer.set_version(info.newest_version.version);
-  Send(std::move(response));
-}
-
 }  // namespace h5mirror::server
