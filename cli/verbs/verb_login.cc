@@ -96,6 +96,12 @@ absl::StatusOr<int> RunLogin(Context& context, const Options& options) {
     return Tell(context, server.server, result);
   }
   H5M_ASSIGN_OR_RETURN(const LoginSettings settings, SettingsOf(options));
+  if (server.ca_pem.empty() && !server.loopback) {
+    return absl::FailedPreconditionError(
+        StrCat("there is no CA for ", server.server,
+               ", and the token would go there in plain text: put the server's ca.pem into "
+               "~/.config/h5mirror first"));
+  }
   const StopSignal stop;
   const LoginDialog dialog{
       .show =

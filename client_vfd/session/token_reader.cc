@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "base/signal_block.h"
-#include "base/steady_time.h"
 #include "rpc/client_files.h"
 
 namespace h5mirror::vfd {
@@ -61,7 +60,7 @@ void TokenReader::ReadSoon(const rpc::ClientOptions& options) {
 }
 
 void TokenReader::Use(bool needs_thread) {
-  used_ = SteadyNow();
+  idle_periods_ = 0;
   if (is_running_ || !needs_thread) return;
   const SignalBlock block;
   try {
@@ -87,7 +86,7 @@ void TokenReader::Run() {
 bool TokenReader::AwaitTurn() {
   absl::MutexLock lock(&mutex_);
   mutex_.AwaitWithTimeout(absl::Condition(&is_wanted_), kPeriod);
-  if (SteadyNow() - used_ > kIdle) is_running_ = false;
+  if (++idle_periods_ > kIdlePeriods) is_running_ = false;
   is_wanted_ = false;
   return is_running_;
 }

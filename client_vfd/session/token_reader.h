@@ -38,8 +38,9 @@ class TokenReader {
   static void ChildAfterFork() ABSL_NO_THREAD_SAFETY_ANALYSIS;
 
  private:
-  // After so long without a use the thread ends.
-  static constexpr absl::Duration kIdle = absl::Minutes(1);
+  // After so many periods without a use the thread ends. Counted, as objects with static storage,
+  // among them clocks, may be gone when the process ends and the thread goes on.
+  static constexpr int kIdlePeriods = 30;
 
   void Use(bool needs_thread) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Run();
@@ -49,7 +50,7 @@ class TokenReader {
 
   absl::Mutex mutex_;
   std::map<std::string, std::string> tokens_ ABSL_GUARDED_BY(mutex_);  // by file
-  absl::Time used_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();     // by SteadyNow()
+  int idle_periods_ ABSL_GUARDED_BY(mutex_) = 0;                       // since the last use
   bool is_wanted_ ABSL_GUARDED_BY(mutex_) = false;
   bool is_running_ ABSL_GUARDED_BY(mutex_) = false;
 };

@@ -28,7 +28,7 @@ json Claims(const json& more = json::object()) {
                  {"sub", "anna"},
                  {"exp", SecondsFromNow(600)},
                  {"iat", SecondsFromNow(0)}};
-  claims.update(more);
+  if (!more.is_null()) claims.update(more);  // {} is null.
   return claims;
 }
 

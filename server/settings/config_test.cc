@@ -101,6 +101,27 @@ TEST(ConfigTest, CertificateWithoutKeyIsRefused) {
   EXPECT_THAT(Message(WithSetting("tls_cert", "c.pem").status()), HasSubstr("tls_key"));
 }
 
+TEST(ConfigTest, SignedTokensWantKeysIssuerAndAudience) {
+  const auto make = [](const std::string& keys, const std::string& issuer,
+                       const std::string& audience) {
+    return MakeConfig(std::vector<Setting>{{"root", "/data", "test"},
+                                           {"jwt_keys", keys, "test"},
+                                           {"jwt_issuer", issuer, "test"},
+                                           {"jwt_audience", audience, "test"}});
+  };
+  EXPECT_TRUE(make("", "", "").ok());
+  EXPECT_THAT(Message(make("k.json", "", "a").status()), HasSubstr("jwt_issuer"));
+  EXPECT_THAT(Message(make("k.json", "https://i", "").status()), HasSubstr("jwt_audience"));
+  EXPECT_THAT(Message(make("", "https://i", "a").status()), HasSubstr("JWKS"));
+  auto config = make("k.json", "https://i", "a");
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_EQ(config->jwt_user_claim, "sub");
+  ASSERT_EQ(WarningsOf(*config).size(), 1U);
+  EXPECT_THAT(WarningsOf(*config)[0], HasSubstr("may do everything"));
+  config->access.emplace_back();
+  EXPECT_TRUE(WarningsOf(*config).empty());
+}
+
 TEST(ConfigTest, MetricsStayOnLoopback) {
   EXPECT_TRUE(WithSetting("metrics_listen", "127.0.0.1:9447").ok());
   EXPECT_THAT(Message(WithSetting("metrics_listen", "0.0.0.0:9447").status()),
