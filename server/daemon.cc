@@ -88,15 +88,34 @@ absl::Duration WatchdogPeriod() {
   return absl::Microseconds(static_cast<int64_t>(watchdog_us / 2));
 }
 
-// The [[access]] and [[limits]] tables of the configuration file, which alone of all it has are
-// read again.
+struct Tables {
+  std::vector<AccessRule> rules;
+  std::vector<LimitRule> limits;
+};
+
+absl::StatusOr<Tables> ReadTables(const std::filesystem::path& config_file) {
+  H5M_ASSIGN_OR_RETURN(const std::vector<Setting> settings, ReadConfigFile(config_file));
+  Tables tables;
+  H5M_ASSIGN_OR_RETURN(tables.rules, MakeAccessRules(settings));
+  H5M_ASSIGN_OR_RETURN(tables.limits, MakeLimitRules(settings));
+  return tables;
+}
+
+// The tables of the configuration file, which alone of all it has are read again. Logs errors.
 absl::Status ReloadTables(const std::filesystem::path& config_file, MirrorServer& server) {
   if (config_file.empty()) return absl::OkStatus();
-  H5M_ASSIGN_OR_RETURN(const std::vector<Setting> settings, ReadConfigFile(config_file));
-  H5M_ASSIGN_OR_RETURN(std::vector<AccessRule> rules, MakeAccessRules(settings));
-  H5M_ASSIGN_OR_RETURN(std::vector<LimitRule> limits, MakeLimitRules(settings));
-  server.ReloadLimits(std::move(limits));
-  return server.ReloadRules(std::move(rules));
+  absl::StatusOr<Tables> tables = ReadTables(config_file);
+  if (!tables.ok()) {
+    spdlog::error("reload: the [[access]] and [[limits]] tables stay as they were: {}",
+                  tables.status().ToString());
+    return tables.status();
+  }
+  server.ReloadLimits(std::move(tables->limits));
+  const absl::Status rules = server.ReloadRules(std::move(tables->rules));
+  if (!rules.ok()) {
+    spdlog::error("reload: the [[access]] tables stay as they were: {}", rules.ToString());
+  }
+  return rules;
 }
 
 void Reload(const Config& config, const std::filesystem::path& config_file, MirrorServer& server) {
@@ -110,9 +129,6 @@ void Reload(const Config& config, const std::filesystem::path& config_file, Mirr
     spdlog::error("reload: the tokens stay as they were: {}", tokens.ToString());
   }
   const absl::Status tables = ReloadTables(config_file, server);
-  if (!tables.ok()) {
-    spdlog::error("reload: the [[access]] tables stay as they were: {}", tables.ToString());
-  }
   if (certificate.ok() && tokens.ok() && tables.ok()) {
     spdlog::info("reloaded log{}{}{}", config.tls_cert.empty() ? "" : ", certificate",
                  config_file.empty() ? "" : ", [[access]] and [[limits]] tables",
