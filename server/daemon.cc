@@ -88,26 +88,44 @@ absl::Duration WatchdogPeriod() {
   return absl::Microseconds(static_cast<int64_t>(watchdog_us / 2));
 }
 
-// The tables of the configuration file that count at once, which alone of all it has are read
-// again.
-absl::Status ReloadTables(const std::filesystem::path& config_file, MirrorServer& server) {
-  if (config_file.empty()) return absl::OkStatus();
+struct Tables {
+  std::vector<AccessRule> access;
+  std::vector<LimitRule> limits;
+  std::vector<QuotaRule> quotas;
+  std::vector<NotifyRule> notify;
+};
+
+absl::StatusOr<Tables> ReadTables(const std::filesystem::path& config_file) {
   H5M_ASSIGN_OR_RETURN(const std::vector<Setting> settings, ReadConfigFile(config_file));
-  H5M_ASSIGN_OR_RETURN(std::vector<AccessRule> access, MakeAccessRules(settings));
-  H5M_ASSIGN_OR_RETURN(std::vector<LimitRule> limits, MakeLimitRules(settings));
-  H5M_ASSIGN_OR_RETURN(std::vector<QuotaRule> quotas, MakeQuotaRules(settings));
-  H5M_RETURN_IF_ERROR(server.ReloadRules(std::move(access)));
-  server.ReloadLimits(std::move(limits));
-  server.ReloadQuotas(std::move(quotas));
-  return absl::OkStatus();
+  Tables tables;
+  H5M_ASSIGN_OR_RETURN(tables.access, MakeAccessRules(settings));
+  H5M_ASSIGN_OR_RETURN(tables.limits, MakeLimitRules(settings));
+  H5M_ASSIGN_OR_RETURN(tables.quotas, MakeQuotaRules(settings));
+  H5M_ASSIGN_OR_RETURN(tables.notify, MakeNotifyRules(settings));
+  return tables;
 }
 
-// Its [[notify]] tables. No other part of it is read again.
-absl::Status ReloadNotify(const std::filesystem::path& config_file, MirrorServer& server) {
+// The tables of the configuration file that count at once, which alone of all it has are read
+// again. Logs errors. Where one table cannot be read, all stay.
+absl::Status ReloadTables(const std::filesystem::path& config_file, MirrorServer& server) {
   if (config_file.empty()) return absl::OkStatus();
-  H5M_ASSIGN_OR_RETURN(const std::vector<Setting> settings, ReadConfigFile(config_file));
-  H5M_ASSIGN_OR_RETURN(std::vector<NotifyRule> rules, MakeNotifyRules(settings));
-  return server.ReloadNotify(std::move(rules));
+  absl::StatusOr<Tables> tables = ReadTables(config_file);
+  if (!tables.ok()) {
+    spdlog::error("reload: the tables of the configuration stay as they were: {}",
+                  tables.status().ToString());
+    return tables.status();
+  }
+  server.ReloadLimits(std::move(tables->limits));
+  server.ReloadQuotas(std::move(tables->quotas));
+  const absl::Status access = server.ReloadRules(std::move(tables->access));
+  if (!access.ok()) {
+    spdlog::error("reload: the [[access]] tables stay as they were: {}", access.ToString());
+  }
+  const absl::Status notify = server.ReloadNotify(std::move(tables->notify));
+  if (!notify.ok()) {
+    spdlog::error("reload: the [[notify]] tables stay as they were: {}", notify.ToString());
+  }
+  return access.ok() ? notify : access;
 }
 
 void Reload(const Config& config, const std::filesystem::path& config_file, MirrorServer& server) {
@@ -122,15 +140,7 @@ void Reload(const Config& config, const std::filesystem::path& config_file, Mirr
   }
   const absl::Status logins = server.ReloadLogins();
   const absl::Status tables = ReloadTables(config_file, server);
-  if (!tables.ok()) {
-    spdlog::error("reload: the tables of the configuration stay as they were: {}",
-                  tables.ToString());
-  }
-  const absl::Status notify = ReloadNotify(config_file, server);
-  if (!notify.ok()) {
-    spdlog::error("reload: the [[notify]] tables stay as they were: {}", notify.ToString());
-  }
-  if (certificate.ok() && tokens.ok() && logins.ok() && tables.ok() && notify.ok()) {
+  if (certificate.ok() && tokens.ok() && logins.ok() && tables.ok()) {
     spdlog::info("reloaded log{}{}{}{}", config.tls_cert.empty() ? "" : ", certificate",
                  config_file.empty() ? "" : ", tables",
                  config.HasLogins() ? ", keys of signed tokens" : "",

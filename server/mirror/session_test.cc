@@ -323,6 +323,24 @@ TEST_F(SessionTest, SilentWriterLosesItsLease) {
   EXPECT_THAT(file().calls_, Contains("end lost"));
 }
 
+TEST_F(SessionTest, AStreamThatIsHeldBackKeepsItsLeaseAndIsGivenSignsOfLife) {
+  alice_.Open(v1::INTENT_CREATE);
+  alice_.session_->SetHeldBack(true);
+  for (size_t round = 1; round <= 3; ++round) {
+    clock_.Advance(absl::Seconds(9));
+    alice_.session_->OnTimer();
+    alice_.session_->OnTimer();  // Too soon for another sign.
+    EXPECT_EQ(alice_.answers_.size(), 1 + round);
+    EXPECT_EQ(alice_.answers_.back().response_case(), v1::MirrorFileResponse::RESPONSE_NOT_SET);
+  }
+  EXPECT_EQ(leases_.RevokeExpired(), 0);
+  alice_.session_->SetHeldBack(false);
+  clock_.Advance(absl::Seconds(11));
+  alice_.session_->OnTimer();
+  EXPECT_EQ(alice_.answers_.size(), 4u);
+  EXPECT_EQ(leases_.RevokeExpired(), 1);
+}
+
 TEST_F(SessionTest, WriterThatWaitsForItsCommitKeepsItsLease) {
   alice_.Open(v1::INTENT_CREATE);
   alice_.Barrier(1, v1::BARRIER_KIND_COMMIT);

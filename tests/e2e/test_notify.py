@@ -231,10 +231,10 @@ def test_a_reload_takes_new_tables_and_keeps_what_waits(tmp_path, hook, other):
         before = config.read_text()
         config.write_text(before + to(other, 'events = ["writer"]'))
         site.server.process.signal(signal.SIGHUP)
-        wait_for_log(site, "the [[notify]] tables stay as they were")
+        wait_for_log(site, "the tables of the configuration stay as they were")
         config.write_text(before.replace("[[notify]]", '[[notify]]\nevents = "disk_low"') + to(other))
         site.server.process.signal(signal.SIGHUP)
-        wait_for_log(site, "reloaded log, [[access]] and [[notify]] tables")
+        wait_for_log(site, "reloaded log, tables")
         kill_a_writer(site, "second.h5")
         assert [event["file"] for event in other.wait_for(1)] == ["second.h5"]
         hook.always = None

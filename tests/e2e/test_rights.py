@@ -114,7 +114,7 @@ def test_reloaded_tables_end_what_they_do_not_allow(host):
 def test_without_its_last_table_a_running_server_opens_nothing(host):
     host.fill()
     host.reload("")
-    assert "the tables of the configuration stay as they were" in host.site.server.log()
+    assert "the [[access]] tables stay as they were" in host.site.server.log()
     assert host.run(BOB, "log", f"home/{ANNA}/a.h5").code == HIDDEN
     host.reload("[[access]]\nfiles = \"**\"\nallow = [\"reed\"]\n")
     assert 'right "reed"' in host.site.server.log()
