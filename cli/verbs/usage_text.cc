@@ -18,7 +18,7 @@ std::string Quantity(std::string_view what, uint64_t value) {
 }
 
 bool IsNearlyUsedUp(const v1::Amount& amount) {
-  return amount.has_limit() &&
+  return amount.has_limit() && amount.limit() > 0 &&
          static_cast<double>(amount.used()) >= kNearly * static_cast<double>(amount.limit());
 }
 

@@ -321,6 +321,7 @@ void Session::LoseEnded(const absl::Status& status) {
     case Link::Answer::kNone:
       break;
   }
+  if (!absl::IsResourceExhausted(status)) link_.OnNotFull();
   if (absl::IsUnauthenticated(status) && TakeNewToken()) {
     return LoseStream("the token has expired, and another one is there", Retry::kAtOnce);
   }

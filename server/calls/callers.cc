@@ -57,8 +57,10 @@ std::string KeyOf(const Principal& principal, const grpc::ServerContextBase& con
              : StrCat(IssuerName(principal.issuer), ":", principal.name);
 }
 
-// The slot that a call of that use takes of its caller's limits.
-std::optional<LimitKind> SlotOf(CallUse use) {
+// The slot that a call of that use takes of its caller's limits. One that closes a snapshot takes
+// none: it frees what others may want.
+std::optional<LimitKind> SlotOf(CallUse use, std::string_view method) {
+  if (method == "CloseSnapshot") return std::nullopt;
   switch (use) {
     case CallUse::kSession:
       return LimitKind::kSessions;
@@ -188,11 +190,15 @@ void Callers::Ticket::Began(std::string claimed) const {
 }
 
 void Callers::Ticket::Done(const absl::Status& status, const CallBytes& bytes) const {
-  if (callers_ == nullptr || entry_ == nullptr || callers_->audit_ == nullptr) return;
+  if (callers_ == nullptr || entry_ == nullptr) return;
+  // Before the client hears of the end: its next call may take the place.
+  CallerLimits::Slot slot;
   {
     absl::MutexLock lock(&entry_->mutex);
+    slot = std::move(entry_->slot);
     if (std::exchange(entry_->is_done, true)) return;
   }
+  if (callers_->audit_ == nullptr) return;
   AuditRecord record = Record(AuditRecord::Event::kEnd);
   record.bytes = bytes;
   record.status = status;
@@ -210,7 +216,7 @@ uint64_t Callers::Ticket::CountBytes(uint64_t bytes) const {
 absl::Duration Callers::Ticket::ReadAfter(uint64_t place, bool is_first) const {
   if (place == 0 || !callers_->limits_->is_on()) return absl::ZeroDuration();
   absl::MutexLock lock(&entry_->mutex);
-  return entry_->slot.Until(place, is_first);
+  return entry_->slot.is_there() ? entry_->slot.Until(place, is_first) : absl::ZeroDuration();
 }
 
 absl::Status Callers::Ticket::revoked() const {
@@ -287,8 +293,8 @@ absl::StatusOr<CallerLimits::Slot> Callers::EnterLimits(const grpc::ServerContex
                                                         const char* method,
                                                         const Principal& principal, CallUse use) {
   std::shared_ptr<CallBrake> brake;
-  auto slot =
-      limits_->Enter({principal, AddressOf(context, principal), method, SlotOf(use)}, &brake);
+  auto slot = limits_->Enter(
+      {principal, AddressOf(context, principal), method, SlotOf(use, method)}, &brake);
   if (brake != nullptr && authenticator_.gate() != nullptr) {
     authenticator_.gate()->Brake(context, std::move(brake));
   }
@@ -297,9 +303,9 @@ absl::StatusOr<CallerLimits::Slot> Callers::EnterLimits(const grpc::ServerContex
 
 void Callers::Adopt(Entry& entry) {
   absl::MutexLock lock(&entry.mutex);
-  if (entry.slot.is_there() || entry.context == nullptr) return;
+  if (entry.slot.is_there() || entry.context == nullptr || entry.is_done) return;
   entry.slot = limits_->Adopt({entry.principal, AddressOf(*entry.context, entry.principal),
-                               entry.method, SlotOf(entry.use)});
+                               entry.method, SlotOf(entry.use, entry.method)});
 }
 
 void Callers::SetLimits(std::vector<LimitRule> rules) {

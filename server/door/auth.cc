@@ -17,11 +17,7 @@ namespace {
 constexpr size_t kNameShownMax = 4096;
 
 AccessSubject SubjectOf(const Principal& principal) {
-  static const std::vector<std::string> kNoGroups;
-  const std::vector<std::string>* groups = &kNoGroups;
-  if (principal.user != nullptr) groups = &principal.user->groups;
-  if (principal.login != nullptr) groups = &principal.login->groups;
-  return {principal.name, IssuerName(principal.issuer), *groups};
+  return {principal.name, IssuerName(principal.issuer), principal.groups()};
 }
 
 absl::Status CheckExpiry(const TokenEntry& token) {
@@ -65,6 +61,12 @@ absl::Status Lacks(const Principal& principal, Rights rights, std::string_view f
 }
 
 }  // namespace
+
+const std::vector<std::string>& Principal::groups() const {
+  static const auto* const kNone = new std::vector<std::string>();
+  if (login != nullptr) return login->groups;
+  return user == nullptr ? *kNone : user->groups;
+}
 
 std::string_view IssuerName(Principal::Issuer issuer) {
   switch (issuer) {

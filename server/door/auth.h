@@ -50,6 +50,9 @@ struct Principal {
   std::shared_ptr<const ClientIdentity> certificate = nullptr;  // kCertificate
   std::shared_ptr<const TokenIdentity> login = nullptr;         // kJwt
   std::optional<Peer> peer = std::nullopt;  // of a call that came over the network
+
+  // Those of the host or of the login. They live as long as the principal.
+  const std::vector<std::string>& groups() const;
 };
 
 // "token", "unix", "cert", "jwt"; "" without one.

@@ -29,7 +29,7 @@ constexpr absl::Duration kForgetWaitingAfter = absl::Minutes(10);
 constexpr absl::Duration kForgetPeriod = absl::Seconds(10);
 // A client that waits for one call before the next makes one or two a second then, in place of
 // thousands.
-constexpr absl::Duration kHoldBack = absl::Seconds(1);
+constexpr absl::Duration kHoldBack = absl::Milliseconds(400);
 constexpr size_t kBrakedMax = 4096;
 
 absl::Duration Now() {
@@ -57,7 +57,10 @@ void ProcessHeaders(void* state, grpc_auth_context* context, const grpc_metadata
   for (size_t i = 0; i < count; ++i) {
     const std::string_view key = TextOf(headers[i].key), value = TextOf(headers[i].value);
     if (key == "authorization") arrival.authorization = value;
-    if (key == ":path") arrival.method = value.substr(value.rfind('/') + 1);
+    if (key == ":path") {
+      arrival.method = value.substr(value.rfind('/') + 1);
+      arrival.is_probe = value.starts_with("/grpc.health.v1.Health/");
+    }
   }
   // gRPC keeps the call until it was told, also when its client has gone.
   passage.gate->Enter(arrival, [done, user_data](const absl::Status& status) {
@@ -223,13 +226,16 @@ std::optional<CallGate::Question> CallGate::QuestionFor(const Connection& from) 
 uint64_t CallGate::CallerKey(std::string_view connection_number,
                              std::optional<std::string_view> authorization) const {
   if (authorization.has_value() && authenticator_->LooksAt(*authorization)) {
-    return absl::HashOf('t', *authorization);
+    // Whatever its scheme is written like.
+    return absl::HashOf('t', authorization->substr(authorization->rfind(' ') + 1));
   }
   return absl::HashOf('c', connection_number);
 }
 
 std::optional<absl::Status> CallGate::AskBrake(Connection& from, const Arrival& arrival,
                                                Tell& tell) {
+  // The first call of a connection goes by: it shows the door that the caller is known.
+  if (!from.is_admitted || arrival.is_probe) return absl::OkStatus();
   const uint64_t key = CallerKey(from.own_number, arrival.authorization);
   const auto found = braked_.find(key);
   if (found == braked_.end()) return absl::OkStatus();

@@ -72,6 +72,7 @@ class CallGate {
     int slot = 0;
     std::optional<std::string_view> authorization = std::nullopt;
     std::string_view method = {};  // "GetServer"
+    bool is_probe = false;         // a health check
   };
   // Tells gRPC what becomes of a call. From any thread, once.
   using Tell = absl::AnyInvocable<void(const absl::Status&)>;

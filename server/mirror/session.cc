@@ -152,7 +152,11 @@ void Session::OnStop() {
 }
 
 void Session::OnRevoked(const absl::Status& status) {
-  RequestEnd({store::SessionEnd::kLost, status, /*wait_for_barriers=*/false});
+  // A login or token that has ended: the writer comes back with another one. Its last cut stays,
+  // and is no "writer lost".
+  const auto end =
+      absl::IsUnauthenticated(status) ? store::SessionEnd::kClean : store::SessionEnd::kLost;
+  RequestEnd({end, status, /*wait_for_barriers=*/false});
 }
 
 void Session::RequestEnd(Ending ending) {

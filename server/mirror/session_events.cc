@@ -19,15 +19,17 @@ void Session::TellEnding(const Ending& ending) {
     info.emplace();
     info->file_id = file_id_;
   }
-  const std::string why = lost && !ending.status.ok()
-                              ? "its writer's connection broke, and it has not come back"
-                              : "its writer ended before all that it had written was here";
+  // Else the server has ended it, as of an expired login: the writer lives, and may come back.
+  const bool broke = ending.status.ok() || absl::IsCancelled(ending.status);
+  std::string why = "its writer ended before all that it had written was here";
+  if (lost && !ending.status.ok()) why = "its writer's connection broke, and it has not come back";
+  if (!broke) why = StrCat("the server ended its session: ", ToStd(ending.status.message()));
   if (!environment_.mirrors->Lost(name_, *info, token_, why)) return;
   // A half-close, or a break behind a clean close, makes no version "writer lost", and is no such
   // event either. Nor is the end of a stream whose session goes on: its next one has the lease.
   const std::optional<LeaseHolder> holder = environment_.leases.HolderOf(name_);
   const bool goes_on = holder && holder->session_id == session_id_ && holder->token != token_;
-  if (!lost || closed_cleanly_ || goes_on) return;
+  if (!lost || !broke || closed_cleanly_ || goes_on) return;
   Notify(environment_.events, {.kind = EventKind::kWriterLost,
                                .file = name_,
                                .text = StrCat(why, ": ", Account()),

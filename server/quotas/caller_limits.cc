@@ -18,6 +18,9 @@ constexpr absl::Duration kLogEvery = absl::Seconds(10);
 // After so long without a call a caller that holds nothing is forgotten.
 constexpr absl::Duration kForgetAfter = absl::Minutes(10);
 constexpr absl::Duration kForgetPeriod = absl::Minutes(1);
+// Beyond so many, callers without a name that are new count as one.
+constexpr size_t kAccountsMax = 65'536;
+constexpr char kOthers[] = "other addresses";
 // Of a caller: methods that were refused for want of a slot. There are not that many.
 constexpr size_t kMethodsMax = 16;
 
@@ -27,11 +30,6 @@ std::string KeyOf(const CallerLimits::Entrant& entrant) {
   const Principal& principal = entrant.principal;
   return principal.name.empty() ? entrant.address
                                 : StrCat(IssuerName(principal.issuer), ":", principal.name);
-}
-
-const std::vector<std::string>& GroupsOf(const UnixUser* user) {
-  static const auto& kNone = *new std::vector<std::string>();
-  return user == nullptr ? kNone : user->groups;
 }
 
 const std::optional<uint64_t>& LimitOf(LimitKind kind, const LimitRule& rule) {
@@ -85,9 +83,9 @@ struct CallerLimits::Account {
   std::string name;   // empty: it has none
   std::string shown;  // CallerName()
   std::shared_ptr<const Rules> rules;
-  std::shared_ptr<const UnixUser> user;  // whose groups `rule` was found for
-  const LimitRule* rule = nullptr;       // of `rules`; null: none
-  std::array<uint64_t, 2> slots{};       // kSessions, kStreams
+  std::vector<std::string> groups;  // that `rule` was found for
+  const LimitRule* rule = nullptr;  // of `rules`; null: none
+  std::array<uint64_t, 2> slots{};  // kSessions, kStreams
   RateBucket calls;
   RateBucket bytes;
   RateBucket refusals;
@@ -143,7 +141,7 @@ void CallerLimits::Match(Account& account) {
   if (rules_ == nullptr) return;
   const auto& rules = rules_->rules;
   const auto found = std::find_if(rules.begin(), rules.end(), [&](const LimitRule& rule) {
-    return rule.callers().Takes(account.name, account.issuer, GroupsOf(account.user.get()));
+    return rule.callers().Takes(account.name, account.issuer, account.groups);
   });
   if (found != rules.end()) account.rule = &*found;
 }
@@ -161,19 +159,26 @@ void CallerLimits::ForgetIdle(absl::Duration now) {
 
 std::shared_ptr<CallerLimits::Account> CallerLimits::AccountOf(const Entrant& entrant) {
   ForgetIdle(clock_.Monotonic());
-  std::shared_ptr<Account>& account = accounts_[KeyOf(entrant)];
   const Principal& principal = entrant.principal;
+  std::string key = KeyOf(entrant);
+  // Addresses are many, and cost nothing.
+  const bool is_crowded = principal.name.empty() && accounts_.size() >= kAccountsMax;
+  if (is_crowded && !accounts_.contains(key)) key = kOthers;
+  std::shared_ptr<Account>& account = accounts_[key];
   const bool is_new = account == nullptr;
   if (is_new) {
     account = std::make_shared<Account>();
     account->issuer = std::string(IssuerName(principal.issuer));
     account->name = principal.name;
-    account->shown = principal.name.empty() ? StrCat("the callers from ", entrant.address)
-                                            : CallerName(principal);
+    account->shown =
+        principal.name.empty() ? StrCat("the callers from ", key) : CallerName(principal);
   }
   account->last_call = clock_.Monotonic();
   // Groups change.
-  if (std::exchange(account->user, principal.user) != principal.user || is_new) Match(*account);
+  if (is_new || account->groups != principal.groups()) {
+    account->groups = principal.groups();
+    Match(*account);
+  }
   return account;
 }
 
@@ -189,29 +194,44 @@ std::optional<LimitKind> CallerLimits::Broken(Account& account, std::optional<Li
   return std::nullopt;
 }
 
-absl::Status CallerLimits::Refuse(LimitKind kind, Account& account) {
+CallerLimits::Refusal CallerLimits::Refuse(LimitKind kind, Account& account, MayLog may_log) {
+  Refusal refusal;
   ++counts_[IndexOf(kind)];
   ++account.refused[IndexOf(kind)];
   ++account.unlogged;
   const absl::Duration now = clock_.Monotonic();
   const std::string_view what = kind == LimitKind::kCalls ? rpc::kCallsASecond : NameOf(kind);
   const uint64_t limit = account.Limit(kind).value_or(0);
-  if (now - account.last_log >= kLogEvery) {
-    spdlog::warn("{} is over its limit of {} {} ({}): refused {} since the last such line",
-                 account.shown, limit, what, account.rule->source,
-                 std::exchange(account.unlogged, 0));
+  if (may_log == MayLog::kNow && now - account.last_log >= kLogEvery) {
+    refusal.log_line =
+        StrCat(account.shown, " is over its limit of ", limit, " ", what, " (",
+               account.rule->source, "): refused ", account.unlogged, " since the last such line");
+    account.unlogged = 0;
     account.last_log = now;
   }
   const std::string used =
       kind == LimitKind::kCalls ? "" : StrCat(" and has ", account.slots[IndexOf(kind)]);
-  return absl::ResourceExhaustedError(StrCat(account.shown, " may have ", limit, " ", what, used,
-                                             ", by the [[limits]] table at ", account.rule->source,
-                                             " of the server: ", WayOut(kind)));
+  refusal.status = absl::ResourceExhaustedError(
+      StrCat(account.shown, " may have ", limit, " ", what, used, ", by the [[limits]] table at ",
+             account.rule->source, " of the server: ", WayOut(kind)));
+  return refusal;
 }
 
 absl::StatusOr<CallerLimits::Slot> CallerLimits::Enter(const Entrant& entrant,
                                                        std::shared_ptr<CallBrake>* brake) {
-  absl::MutexLock lock(&mutex_);
+  Refusal refusal;
+  Slot slot;
+  {
+    absl::MutexLock lock(&mutex_);
+    refusal = EnterCounted(entrant, brake, slot);
+  }
+  if (!refusal.log_line.empty()) spdlog::warn("{}", refusal.log_line);
+  if (!refusal.status.ok()) return refusal.status;
+  return slot;
+}
+
+CallerLimits::Refusal CallerLimits::EnterCounted(const Entrant& entrant,
+                                                 std::shared_ptr<CallBrake>* brake, Slot& slot) {
   std::shared_ptr<Account> account = AccountOf(entrant);
   const absl::Duration now = clock_.Monotonic();
   if (const auto broken = Broken(*account, entrant.use); broken.has_value()) {
@@ -228,7 +248,8 @@ absl::StatusOr<CallerLimits::Slot> CallerLimits::Enter(const Entrant& entrant,
   if (account->Limit(LimitKind::kCalls).has_value()) account->calls.TakeOne();
   account->calls_meter.Add(1, now);
   if (entrant.use.has_value()) ++account->slots[IndexOf(*entrant.use)];
-  return Slot(*this, std::move(account), entrant.use);
+  slot = Slot(*this, std::move(account), entrant.use);
+  return {};
 }
 
 CallerLimits::Slot CallerLimits::Adopt(const Entrant& entrant) {
@@ -249,12 +270,15 @@ CallBrake::Answer CallerLimits::AskAgain(Account& account, std::string_view meth
   account.last_call = clock_.Monotonic();
   const bool is_prompt = account.refusals.HasOne(kPromptRefusals, account.last_call);
   if (is_prompt) account.refusals.TakeOne();
-  return {Refuse(*broken, account), !is_prompt};
+  // The gate's lock is held: the next refusal behind the gate is logged.
+  Refusal refusal = Refuse(*broken, account, MayLog::kLater);
+  return {std::move(refusal.status), !is_prompt};
 }
 
 void CallerLimits::GiveBack(Account& account, LimitKind kind) {
   absl::MutexLock lock(&mutex_);
   --account.slots[IndexOf(kind)];
+  account.last_call = clock_.Monotonic();
 }
 
 uint64_t CallerLimits::CountBytes(Account& account, uint64_t bytes) {

@@ -127,7 +127,16 @@ class CallerLimits {
   // The limit that a call would break; nullopt: none.
   std::optional<LimitKind> Broken(Account& account, std::optional<LimitKind> use)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Status Refuse(LimitKind kind, Account& account) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  struct Refusal {
+    absl::Status status = absl::OkStatus();
+    std::string log_line = {};  // to be logged without a lock; empty: nothing
+  };
+  enum class MayLog : uint8_t { kNow, kLater };
+  Refusal Refuse(LimitKind kind, Account& account, MayLog may_log = MayLog::kNow)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // OK: `slot` was set.
+  Refusal EnterCounted(const Entrant& entrant, std::shared_ptr<CallBrake>* brake, Slot& slot)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   CallBrake::Answer AskAgain(Account& account, std::string_view method);
   void GiveBack(Account& account, LimitKind kind);
   uint64_t CountBytes(Account& account, uint64_t bytes);

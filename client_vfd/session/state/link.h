@@ -51,6 +51,8 @@ class Link {
   // The server has no room for it just now, as its user has all that a limit allows, or the disk is
   // full.
   void OnFull();
+  // It ended the stream for another reason.
+  void OnNotFull() { is_full_ = false; }
   // The server will never take this session, as it is.
   void Refuse() { is_refused_ = true; }
   // It may take it now, as it comes with another token.
