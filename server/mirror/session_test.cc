@@ -196,9 +196,10 @@ TEST_F(SessionEventsTest, AServerThatStopsLosesNoWriter) {
 TEST_F(SessionEventsTest, ADivergedFileIsToldOnce) {
   ASSERT_TRUE(store_.OpenOrCreateFile("x.h5", 0).ok());
   file().info_.last_cut = 40;
+  file().info_.origin.path = "/data/x.h5";
   for (uint8_t id = 3; id < 6; ++id) {
     Client carol(environment_, id);
-    carol.Open(v1::INTENT_UPLOAD);
+    carol.Open(v1::INTENT_CONTINUE, 30);
     EXPECT_EQ(carol.opened().relation(), v1::RELATION_DIVERGED);
   }
   ASSERT_EQ(told_.events_.size(), 1u);
