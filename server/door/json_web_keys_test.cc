@@ -34,7 +34,7 @@ class JsonWebKeysTest : public ::testing::Test {
 
   TestDirectory directory_;
   const std::filesystem::path path_ = directory_.path() / "keys.json";
-  const SigningKey rsa_{"r", "RSA"};
+  const SigningKey& rsa_ = SharedRsaKey();  // Under ASan a new one takes seconds.
   const SigningKey p256_{"e", "P-256"};
   const SigningKey p384_{"f", "P-384"};
 };

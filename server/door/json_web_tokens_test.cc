@@ -60,7 +60,7 @@ class JsonWebTokensTest : public ::testing::Test {
 
   TestDirectory directory_;
   JsonWebTokenSettings settings_;
-  const SigningKey rsa_{"r", "RSA"};
+  const SigningKey& rsa_ = SharedRsaKey();  // Under ASan a new one takes seconds.
   const SigningKey p256_{"e", "P-256"};
   const SigningKey p384_{"f", "P-384"};
   std::unique_ptr<JsonWebTokens> tokens_;

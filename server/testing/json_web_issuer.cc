@@ -41,6 +41,11 @@ std::string RawOf(const std::string& der, size_t size_bytes) {
 
 }  // namespace
 
+const SigningKey& SharedRsaKey() {
+  static const auto* const key = new SigningKey("r", "RSA");
+  return *key;
+}
+
 std::string Base64Url(std::string_view bytes) { return absl::WebSafeBase64Escape(ToAbsl(bytes)); }
 
 std::string Unsigned(const json& header, const json& claims) {

@@ -35,6 +35,9 @@ class SigningKey {
   const KeyPtr key_;
 };
 
+// An RSA key with the id "r": one for all tests of a process.
+const SigningKey& SharedRsaKey();
+
 std::string Base64Url(std::string_view bytes);
 // The two first parts of a token, without a signature.
 std::string Unsigned(const nlohmann::json& header, const nlohmann::json& claims);
