@@ -54,7 +54,8 @@ class ClientCertificates {
   absl::StatusOr<std::shared_ptr<const ClientIdentity>> Find(std::string_view pem) const;
   // The same for one that Find() has found before.
   absl::Status StillValid(const ClientIdentity& identity) const;
-  // When the next certificate that was found expires.
+  // When the next certificate that was found expires, or one of the last 2 s did:
+  // KnownIdentities::NextEnd().
   absl::Time NextExpiry() const;
 
  private:

@@ -33,6 +33,38 @@ TEST(NamePatternTest, OtherFormsAreRefused) {
   }
 }
 
+TEST(KnownIdentitiesTest, AnEndIsToldOfForAWhile) {
+  KnownIdentities<ClientIdentity, &ClientIdentity::expires> known;
+  const absl::Time now = absl::FromUnixSeconds(1'800'000'000);
+  EXPECT_EQ(known.NextEnd(now), absl::InfiniteFuture());
+  const auto remember = [&](const char* name, absl::Time end) {
+    ClientIdentity identity{.name = name, .issuer = "", .serial = "", .expires = end};
+    auto shared = std::make_shared<const ClientIdentity>(std::move(identity));
+    known.Remember(Sha256(name), shared, now);
+    return shared;
+  };
+  const auto brief = remember("brief", now + absl::Milliseconds(100));
+  const auto late = remember("late", now + absl::Minutes(1));
+  known.Forget();  // What runs keeps them.
+  // Asked the first time when the one has ended already.
+  EXPECT_EQ(known.NextEnd(now + absl::Milliseconds(250)), brief->expires);
+  EXPECT_EQ(known.NextEnd(now + absl::Seconds(2)), brief->expires);
+  EXPECT_EQ(known.NextEnd(brief->expires + absl::Seconds(2)), late->expires);
+  EXPECT_EQ(known.NextEnd(now), late->expires);
+}
+
+TEST(KnownIdentitiesTest, AnEndThatNobodyWaitsForIsForgotten) {
+  KnownIdentities<ClientIdentity, &ClientIdentity::expires> known;
+  const absl::Time now = absl::FromUnixSeconds(1'800'000'000);
+  known.Remember(Sha256("a"),
+                 std::make_shared<const ClientIdentity>(
+                     ClientIdentity{.name = "a", .issuer = "", .serial = "", .expires = now}),
+                 now);
+  EXPECT_EQ(known.NextEnd(now), now);
+  known.Forget();
+  EXPECT_EQ(known.NextEnd(now), absl::InfiniteFuture());
+}
+
 // A server with TLS that asks for certificates, and has no tokens.
 class ClientCertificatesTest : public MirrorServerTest {
  protected:
