@@ -39,7 +39,8 @@ class ClientCertificates {
  public:
   // Errors: kInvalidArgument  a file is no PEM, or a CRL is of none of the authorities, or its
   //                           signature is wrong; names the setting and the file.
-  //         those of ReadSmallFile().
+  //         kPermissionDenied  others may write a file
+  //         those of ReadGuardedFile().
   static absl::StatusOr<std::unique_ptr<ClientCertificates>> Load(
       const ClientCertificateSettings& settings);
 

@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include "server/settings/secret_file.h"
 #include "server/testing/client_certificate.h"
@@ -183,6 +184,24 @@ TEST_F(ClientCertificatesTest, ARevokedOneEndsWhatRuns) {
   Put("crl.pem", MakeRevocationList(*MakeAuthority("of the site", 2), {8}));
   EXPECT_FALSE(server_->ReloadCertificate().ok());
   EXPECT_TRUE(Call().ok());
+}
+
+TEST_F(ClientCertificatesTest, FilesThatOthersMayWriteAreRefused) {
+  Put("crl.pem", MakeRevocationList(authority_, {99}));
+  const ClientCertificateSettings settings{Path("clients.pem"), Path("crl.pem"), {}};
+  for (const std::filesystem::path& path : {settings.authority, settings.revocation}) {
+    ASSERT_EQ(chmod(path.c_str(), 0664), 0);
+    const absl::Status status = ClientCertificates::Load(settings).status();
+    EXPECT_TRUE(absl::IsPermissionDenied(status)) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr("chmod go-w"));
+    ASSERT_EQ(chmod(path.c_str(), 0644), 0);
+  }
+  EXPECT_TRUE(ClientCertificates::Load(settings).ok());
+  // Nobody writes into it: whoever waited for that would wait for ever.
+  ASSERT_EQ(mkfifo(Path("fifo").c_str(), 0600), 0);
+  const absl::Status fifo =
+      ClientCertificates::Load({Path("fifo"), settings.revocation, {}}).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(fifo)) << fifo;
 }
 
 TEST_F(ClientCertificatesTest, ATokenGoesBeforeIt) {
