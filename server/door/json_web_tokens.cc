@@ -130,18 +130,20 @@ absl::StatusOr<std::vector<std::string>> GroupsIn(const json& claims, const std:
   std::vector<std::string> groups;
   const auto found = claims.find(claim);
   if (found == claims.end() || found->is_null()) return groups;
-  const json list = found->is_array() ? *found : json::array({*found});
-  if (list.size() > kGroupsMax) {
+  if (found->is_array() && found->size() > kGroupsMax) {
     return Refused(StrCat("it has more than ", kGroupsMax, " \"", claim, "\""));
   }
-  for (const json& each : list) {
-    if (!each.is_string() || each.get<std::string>().size() > kGroupBytesMax) {
-      return Refused(
-          StrCat("one of its \"", claim, "\" is no text of at most ", kGroupBytesMax, " bytes"));
-    }
-    groups.push_back(each.get<std::string>());
+  const auto add = [&groups](const json& each) {
+    const std::string* const text = each.get_ptr<const std::string*>();  // nullptr: it is no text.
+    if (text == nullptr || text->size() > kGroupBytesMax) return false;
+    groups.push_back(*text);
+    return true;
+  };
+  if (found->is_array() ? std::all_of(found->begin(), found->end(), add) : add(*found)) {
+    return groups;
   }
-  return groups;
+  return Refused(
+      StrCat("one of its \"", claim, "\" is no text of at most ", kGroupBytesMax, " bytes"));
 }
 
 bool VerifiesWith(std::string_view token, const JsonWebKey& key) {
@@ -205,11 +207,11 @@ absl::StatusOr<TokenIdentity> JsonWebTokens::Verify(std::string_view token) cons
   TokenIdentity identity{};
   H5M_ASSIGN_OR_RETURN(identity.expires, CheckTimes(*claims));
   H5M_ASSIGN_OR_RETURN(identity.name, NameIn(*claims, settings_.user_claim));
-  H5M_ASSIGN_OR_RETURN(identity.groups, GroupsIn(*claims, settings_.groups_claim));
   identity.ends = identity.expires + settings_.grace;
   const JsonWebKeys::Keys keys = keys_->keys();
   H5M_ASSIGN_OR_RETURN(const JsonWebKey* const signer, FindSigner(token, header, *keys));
   identity.thumbprint = signer->thumbprint;
+  H5M_ASSIGN_OR_RETURN(identity.groups, GroupsIn(*claims, settings_.groups_claim));
   return identity;
 }
 
