@@ -75,12 +75,15 @@ absl::Status NotAgreed(std::string_view url, std::string_view what) {
   return absl::FailedPreconditionError(StrCat(HttpOrigin(url), ": ", what));
 }
 
+// One with a refresh token alone counts too: the issuer may take the former one no more.
 absl::StatusOr<IssuedTokens> TokensOf(const json& body, std::string_view url) {
   IssuedTokens tokens{.access_token = Text(body, "access_token"),
                       .id_token = Text(body, "id_token"),
                       .refresh_token = Text(body, "refresh_token"),
                       .lifetime = Seconds(body, "expires_in")};
-  if (tokens.access_token.empty()) return NotAgreed(url, "its answer has no access_token");
+  if (tokens.access_token.empty() && tokens.refresh_token.empty()) {
+    return NotAgreed(url, "its answer has no access_token");
+  }
   return tokens;
 }
 

@@ -21,7 +21,7 @@ struct IssuerEndpoints {
 };
 
 struct IssuedTokens {
-  std::string access_token;
+  std::string access_token;        // empty: there is a refresh token only
   std::string id_token = {};       // empty: none was given
   std::string refresh_token = {};  // the same
   std::optional<absl::Duration> lifetime = {};

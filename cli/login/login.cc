@@ -1,5 +1,8 @@
 #include "cli/login/login.h"
 
+#include <pthread.h>
+#include <signal.h>
+
 #include <algorithm>
 #include <iostream>
 #include <iterator>
@@ -21,6 +24,23 @@ constexpr absl::Duration kCommandTimeout = absl::Minutes(1);
 constexpr absl::Duration kLockTimeout = absl::Minutes(2);
 constexpr size_t kErrorShownMax = 300;
 constexpr size_t kInputBytesMax = 16 << 10;
+
+// While it lives, signals that would end us wait. For a process of one thread.
+class StopsWait {
+ public:
+  StopsWait() {
+    sigset_t stops;
+    sigemptyset(&stops);
+    for (const int number : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&stops, number);
+    pthread_sigmask(SIG_BLOCK, &stops, &before_);
+  }
+  ~StopsWait() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  StopsWait(const StopsWait&) = delete;
+  StopsWait& operator=(const StopsWait&) = delete;
+
+ private:
+  sigset_t before_;
+};
 
 std::string ReadInput() {
   std::string text;
@@ -65,9 +85,11 @@ absl::StatusOr<LoginResult> KeepIssued(const LoginStore& store, KeptLogin login,
   H5M_RETURN_IF_ERROR(store.Save(login));
   const bool takes_id = login.settings.takes_id_token;
   const std::string& token = takes_id ? tokens.id_token : tokens.access_token;
-  if (takes_id && token.empty()) {
+  if (token.empty()) {
     return absl::FailedPreconditionError(
-        "the issuer gave no ID token: ask for the scope \"openid\", or take its access token");
+        takes_id ? "the issuer gave no ID token: ask for the scope \"openid\", or take its access "
+                   "token"
+                 : "the issuer gave no access token");
   }
   // Checks it; a text that begins with '@' would be a file's name.
   H5M_RETURN_IF_ERROR(rpc::ReadToken(token.starts_with('@') ? std::string() : token).status());
@@ -135,6 +157,8 @@ absl::StatusOr<LoginResult> RefreshLogin(std::string_view server) {
   }
   // A full disk is to show before the issuer gives a token that could not be kept.
   H5M_RETURN_IF_ERROR(store.Save(*login));
+  // A signal that ends us would lose the new refresh token, and the former one counts no more.
+  const StopsWait wait;
   const Issuer issuer(settings.issuer, settings.issuer_ca);
   const absl::StatusOr<IssuedTokens> tokens =
       issuer.Refresh(login->token_endpoint, settings.client_id, login->refresh_token);

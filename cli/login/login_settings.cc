@@ -31,7 +31,11 @@ absl::Status TakeCommand(const toml::node& value, LoginSettings* settings) {
 
 absl::Status Take(std::string_view name, const toml::node& value,
                   const std::filesystem::path& directory, LoginSettings* settings) {
-  if (name == "token_command") return TakeCommand(value, settings);
+  if (name == "token_command") {
+    H5M_RETURN_IF_ERROR(TakeCommand(value, settings));
+    FindProgramFrom(directory, &settings->token_command);
+    return absl::OkStatus();
+  }
   const std::optional<std::string> text = value.value_exact<std::string>();
   if (!text) return absl::InvalidArgumentError("must be a text");
   if (name == "issuer") settings->issuer = *text;
@@ -94,6 +98,11 @@ absl::StatusOr<std::vector<std::string>> SplitCommand(std::string_view command) 
   if (quote != 0) return absl::InvalidArgumentError("has a quote without its end");
   if (words.empty()) return absl::InvalidArgumentError("names no program");
   return words;
+}
+
+void FindProgramFrom(const std::filesystem::path& directory, std::vector<std::string>* command) {
+  std::string& program = command->front();
+  if (program.find('/') != std::string::npos) program = (directory / program).native();
 }
 
 absl::StatusOr<LoginSettings> ReadLoginSettings(

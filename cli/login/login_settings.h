@@ -29,8 +29,13 @@ struct LoginSettings {
 // so nothing else has a meaning. kInvalidArgument: no word, or a quote without its end.
 absl::StatusOr<std::vector<std::string>> SplitCommand(std::string_view command);
 
+// A program with a '/' in its name is meant from `directory`: the renewal may run in another one.
+// Others are looked for in PATH.
+void FindProgramFrom(const std::filesystem::path& directory, std::vector<std::string>* command);
+
 // login.toml of the first directory that has one; empty settings: none has. Keys: token_command (a
-// text or an array), issuer, client_id, scope, issuer_ca, token = "access" or "id".
+// text or an array), issuer, client_id, scope, issuer_ca, token = "access" or "id". Paths are meant
+// from its directory.
 // Errors: kInvalidArgument names file, line and key; those of ReadTomlFile().
 absl::StatusOr<LoginSettings> ReadLoginSettings(
     absl::Span<const std::filesystem::path> directories);

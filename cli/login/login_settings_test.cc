@@ -50,6 +50,9 @@ TEST_F(LoginSettingsTest, TheFileNamesAnIssuerOrACommand) {
   EXPECT_THAT(Read("token_command = \"oidc-token lab\"")->token_command,
               ElementsAre("oidc-token", "lab"));
   EXPECT_THAT(Read("token_command = [\"a b\", \"c\"]")->token_command, ElementsAre("a b", "c"));
+  EXPECT_THAT(Read("token_command = \"bin/token lab/x\"")->token_command,
+              ElementsAre((directory_ / "bin/token").native(), "lab/x"));
+  EXPECT_THAT(Read("token_command = \"/bin/token\"")->token_command, ElementsAre("/bin/token"));
 }
 
 TEST_F(LoginSettingsTest, WithoutAFileThereAreNone) {

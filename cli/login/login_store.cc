@@ -58,6 +58,35 @@ void TakeTime(const json& object, const char* name, absl::Time* time) {
   *time = absl::FromUnixSeconds(member->get<int64_t>());
 }
 
+// What root makes in a user's directory, under sudo, is that user's: as base/record_files.h does
+// it. `fd` was just made there.
+void LeaveToOwner(int fd, const std::filesystem::path& directory) {
+  struct stat owner {};
+  if (geteuid() != 0 || stat(directory.c_str(), &owner) != 0 || owner.st_uid == 0) return;
+  // Where root may not, it stays root's.
+  if (fchown(fd, owner.st_uid, owner.st_gid) != 0) return;
+}
+
+// Makes a directory, unless there is one.
+absl::Status MakeDirectory(const std::filesystem::path& path, mode_t mode) {
+  if (mkdir(path.c_str(), mode) != 0) {
+    return errno == EEXIST ? absl::OkStatus() : RecordFileError("make", path);
+  }
+  const OwnedFd fd(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
+  if (fd.valid()) LeaveToOwner(fd.get(), path.parent_path());
+  return absl::OkStatus();
+}
+
+// Opens a file that it may have to make.
+OwnedFd OpenLock(const std::filesystem::path& path) {
+  constexpr int kFlags = O_RDWR | O_CLOEXEC | O_NOFOLLOW;
+  OwnedFd made(open(path.c_str(), kFlags | O_CREAT | O_EXCL, 0600));
+  if (!made.valid() && errno == EEXIST) return OwnedFd(open(path.c_str(), kFlags));
+  // Never what was there before: that could be a link to another file of root's.
+  if (made.valid()) LeaveToOwner(made.get(), path.parent_path());
+  return made;
+}
+
 absl::Status TakeWords(const json& words, std::vector<std::string>* out) {
   for (const json& word : words) {
     if (!word.is_string()) return absl::DataLossError("a word is no text");
@@ -75,10 +104,10 @@ absl::StatusOr<LoginStore> LoginStore::Open(std::string_view server) {
   }
   const std::filesystem::path directory = std::filesystem::path(home) / ".config/h5mirror";
   LoginStore store(rpc::LoginToken(directory, server));
-  std::error_code error;
-  std::filesystem::create_directories(directory, error);
-  const std::filesystem::path tokens = store.token_path_.parent_path();
-  if (mkdir(tokens.c_str(), 0700) != 0 && errno != EEXIST) return RecordFileError("make", tokens);
+  // The last one tells whether the others are there.
+  MakeDirectory(directory.parent_path(), 0777).IgnoreError();
+  MakeDirectory(directory, 0777).IgnoreError();
+  H5M_RETURN_IF_ERROR(MakeDirectory(store.token_path_.parent_path(), 0700));
   return store;
 }
 
@@ -88,7 +117,7 @@ std::filesystem::path LoginStore::PathOf(std::string_view extension) const {
 
 absl::Status LoginStore::Lock(absl::Duration timeout) {
   const std::filesystem::path path = PathOf(".lock");
-  OwnedFd fd(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  OwnedFd fd = OpenLock(path);
   if (!fd.valid()) return RecordFileError("open", path);
   const absl::Time deadline = absl::Now() + timeout;
   // Over NFS, flock() is a lock of the server's, for all machines.

@@ -27,7 +27,8 @@ struct KeptLogin {
 // Not thread-safe.
 class LoginStore {
  public:
-  // Makes the directory, mode 0700. kFailedPrecondition: there is no HOME.
+  // Makes the directory, mode 0700. What root makes in a user's HOME belongs to that user.
+  // kFailedPrecondition: there is no HOME.
   static absl::StatusOr<LoginStore> Open(std::string_view server);
 
   // Held by one process of all machines that share the directory, until this is destroyed. What is

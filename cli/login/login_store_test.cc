@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <fstream>
 #include <sstream>
@@ -44,6 +45,24 @@ TEST_F(LoginStoreTest, NobodyElseReadsAToken) {
   EXPECT_EQ(ModeOf(tokens), 0700U);
   EXPECT_EQ(ModeOf(store->token_path()), 0600U);
   EXPECT_EQ(ModeOf(store->token_path().native() + ".login"), 0600U);
+}
+
+TEST_F(LoginStoreTest, RootLeavesAllToTheOwnerOfHome) {
+  const uid_t owner = geteuid() == 0 ? 12345 : geteuid();
+  ASSERT_EQ(chown(home_.c_str(), owner, static_cast<gid_t>(-1)), 0);
+  auto store = LoginStore::Open("node7");
+  ASSERT_TRUE(store.ok()) << store.status();
+  ASSERT_TRUE(store->Lock(absl::ZeroDuration()).ok());
+  ASSERT_TRUE(store->WriteToken("secret").ok());
+  ASSERT_TRUE(store->Save({}).ok());
+  size_t count = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(home_)) {
+    struct stat info {};
+    ASSERT_EQ(stat(entry.path().c_str(), &info), 0);
+    EXPECT_EQ(info.st_uid, owner) << entry.path();
+    ++count;
+  }
+  EXPECT_EQ(count, 6U);  // .config, h5mirror, tokens, and in it the token, .login and .lock.
 }
 
 TEST_F(LoginStoreTest, ALoginIsReadAsItWasKept) {

@@ -55,6 +55,7 @@ absl::StatusOr<LoginSettings> SettingsOf(const Options& options) {
       return absl::InvalidArgumentError(StrCat("--token-command ", command.status().message()));
     }
     settings.token_command = *std::move(command);
+    FindProgramFrom(std::filesystem::current_path(), &settings.token_command);
   }
   if (!options.issuer.empty()) settings.issuer = options.issuer;
   if (!options.client_id.empty()) settings.client_id = options.client_id;

@@ -10,11 +10,14 @@
 #include <utility>
 #include <vector>
 
+#include "absl/time/clock.h"
 #include "base/signal_block.h"
 #include "rpc/client_files.h"
 
 namespace h5mirror::vfd {
 namespace {
+
+constexpr absl::Duration kPause = absl::Milliseconds(100);
 
 std::atomic<TokenReader*>& Instance() {
   static auto* const instance = new std::atomic<TokenReader*>(new TokenReader);
@@ -83,9 +86,17 @@ void TokenReader::Run() {
   }
 }
 
-bool TokenReader::AwaitTurn() {
+bool TokenReader::IsWanted() {
   absl::MutexLock lock(&mutex_);
-  mutex_.AwaitWithTimeout(absl::Condition(&is_wanted_), kPeriod);
+  return is_wanted_;
+}
+
+bool TokenReader::AwaitTurn() {
+  // A timed wait for a mutex goes by the time of day, and hangs where that is set back.
+  for (absl::Duration waited; waited < kPeriod && !IsWanted(); waited += kPause) {
+    absl::SleepFor(kPause);
+  }
+  absl::MutexLock lock(&mutex_);
   if (++idle_periods_ > kIdlePeriods) is_running_ = false;
   is_wanted_ = false;
   return is_running_;

@@ -44,6 +44,7 @@ class TokenReader {
 
   void Use(bool needs_thread) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Run();
+  bool IsWanted();
   // False: nobody has used a token for a while, and the thread is to end.
   bool AwaitTurn();
   void ReadAll();

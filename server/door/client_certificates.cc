@@ -142,7 +142,7 @@ absl::StatusOr<std::unique_ptr<ClientCertificates>> ClientCertificates::Load(
 
 absl::StatusOr<ClientCertificates::Files> ClientCertificates::Read() const {
   Files files;
-  H5M_ASSIGN_OR_RETURN(files.authority_pem, ReadSmallFile(settings_.authority));
+  H5M_ASSIGN_OR_RETURN(files.authority_pem, ReadGuardedFile(settings_.authority));
   auto authorities = ReadAll<CertificatePtr>(files.authority_pem, PEM_read_bio_X509);
   if (!authorities || authorities->empty()) {
     return Bad("tls_client_ca", settings_.authority,
@@ -150,7 +150,7 @@ absl::StatusOr<ClientCertificates::Files> ClientCertificates::Read() const {
   }
   files.authorities = std::make_shared<const Authorities>(*std::move(authorities));
   if (settings_.revocation.empty()) return files;
-  H5M_ASSIGN_OR_RETURN(const std::string pem, ReadSmallFile(settings_.revocation));
+  H5M_ASSIGN_OR_RETURN(const std::string pem, ReadGuardedFile(settings_.revocation));
   const auto crls = ReadAll<CrlPtr>(pem, PEM_read_bio_X509_CRL);
   if (!crls || crls->empty()) {
     return Bad("tls_client_crl", settings_.revocation,

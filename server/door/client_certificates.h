@@ -39,7 +39,8 @@ class ClientCertificates {
  public:
   // Errors: kInvalidArgument  a file is no PEM, or a CRL is of none of the authorities, or its
   //                           signature is wrong; names the setting and the file.
-  //         those of ReadSmallFile().
+  //         kPermissionDenied  others may write a file
+  //         those of ReadGuardedFile().
   static absl::StatusOr<std::unique_ptr<ClientCertificates>> Load(
       const ClientCertificateSettings& settings);
 
@@ -54,7 +55,8 @@ class ClientCertificates {
   absl::StatusOr<std::shared_ptr<const ClientIdentity>> Find(std::string_view pem) const;
   // The same for one that Find() has found before.
   absl::Status StillValid(const ClientIdentity& identity) const;
-  // When the next certificate that was found expires.
+  // When the next certificate that was found expires, or one of the last 2 s did:
+  // KnownIdentities::NextEnd().
   absl::Time NextExpiry() const;
 
  private:

@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include "server/settings/secret_file.h"
 #include "server/testing/client_certificate.h"
@@ -31,6 +32,38 @@ TEST(NamePatternTest, OtherFormsAreRefused) {
                            "cn:${user}${user}", "uri:${usr}"}) {
     EXPECT_TRUE(absl::IsInvalidArgument(NamePattern::Parse(text).status())) << text;
   }
+}
+
+TEST(KnownIdentitiesTest, AnEndIsToldOfForAWhile) {
+  KnownIdentities<ClientIdentity, &ClientIdentity::expires> known;
+  const absl::Time now = absl::FromUnixSeconds(1'800'000'000);
+  EXPECT_EQ(known.NextEnd(now), absl::InfiniteFuture());
+  const auto remember = [&](const char* name, absl::Time end) {
+    ClientIdentity identity{.name = name, .issuer = "", .serial = "", .expires = end};
+    auto shared = std::make_shared<const ClientIdentity>(std::move(identity));
+    known.Remember(Sha256(name), shared, now);
+    return shared;
+  };
+  const auto brief = remember("brief", now + absl::Milliseconds(100));
+  const auto late = remember("late", now + absl::Minutes(1));
+  known.Forget();  // What runs keeps them.
+  // Asked the first time when the one has ended already.
+  EXPECT_EQ(known.NextEnd(now + absl::Milliseconds(250)), brief->expires);
+  EXPECT_EQ(known.NextEnd(now + absl::Seconds(2)), brief->expires);
+  EXPECT_EQ(known.NextEnd(brief->expires + absl::Seconds(2)), late->expires);
+  EXPECT_EQ(known.NextEnd(now), late->expires);
+}
+
+TEST(KnownIdentitiesTest, AnEndThatNobodyWaitsForIsForgotten) {
+  KnownIdentities<ClientIdentity, &ClientIdentity::expires> known;
+  const absl::Time now = absl::FromUnixSeconds(1'800'000'000);
+  known.Remember(Sha256("a"),
+                 std::make_shared<const ClientIdentity>(
+                     ClientIdentity{.name = "a", .issuer = "", .serial = "", .expires = now}),
+                 now);
+  EXPECT_EQ(known.NextEnd(now), now);
+  known.Forget();
+  EXPECT_EQ(known.NextEnd(now), absl::InfiniteFuture());
 }
 
 // A server with TLS that asks for certificates, and has no tokens.
@@ -151,6 +184,24 @@ TEST_F(ClientCertificatesTest, ARevokedOneEndsWhatRuns) {
   Put("crl.pem", MakeRevocationList(*MakeAuthority("of the site", 2), {8}));
   EXPECT_FALSE(server_->ReloadCertificate().ok());
   EXPECT_TRUE(Call().ok());
+}
+
+TEST_F(ClientCertificatesTest, FilesThatOthersMayWriteAreRefused) {
+  Put("crl.pem", MakeRevocationList(authority_, {99}));
+  const ClientCertificateSettings settings{Path("clients.pem"), Path("crl.pem"), {}};
+  for (const std::filesystem::path& path : {settings.authority, settings.revocation}) {
+    ASSERT_EQ(chmod(path.c_str(), 0664), 0);
+    const absl::Status status = ClientCertificates::Load(settings).status();
+    EXPECT_TRUE(absl::IsPermissionDenied(status)) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr("chmod go-w"));
+    ASSERT_EQ(chmod(path.c_str(), 0644), 0);
+  }
+  EXPECT_TRUE(ClientCertificates::Load(settings).ok());
+  // Nobody writes into it: whoever waited for that would wait for ever.
+  ASSERT_EQ(mkfifo(Path("fifo").c_str(), 0600), 0);
+  const absl::Status fifo =
+      ClientCertificates::Load({Path("fifo"), settings.revocation, {}}).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(fifo)) << fifo;
 }
 
 TEST_F(ClientCertificatesTest, ATokenGoesBeforeIt) {

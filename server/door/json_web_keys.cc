@@ -209,6 +209,7 @@ absl::StatusOr<std::unique_ptr<JsonWebKeys>> JsonWebKeys::Load(const std::filesy
         StrCat("jwt_keys = \"", path.string(), "\": holds no key that counts",
                set.left_out.empty() ? "" : StrCat("; ", set.left_out.front())));
   }
+  const absl::MutexLock reload_lock(&loaded->reload_mutex_);
   H5M_RETURN_IF_ERROR(loaded->Take(std::move(set), state).status());
   return loaded;
 }
@@ -254,11 +255,13 @@ absl::StatusOr<bool> JsonWebKeys::Take(absl::StatusOr<JsonWebKeySet> set, const 
 }
 
 absl::StatusOr<bool> JsonWebKeys::Reload() {
+  const absl::MutexLock reload_lock(&reload_mutex_);
   const State state = Look();
   return Take(Read(), state);
 }
 
 absl::StatusOr<bool> JsonWebKeys::ReloadIfChanged() {
+  const absl::MutexLock reload_lock(&reload_mutex_);
   const State state = Look();
   {
     absl::MutexLock lock(&mutex_);

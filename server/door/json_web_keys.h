@@ -91,9 +91,13 @@ class JsonWebKeys {
   explicit JsonWebKeys(std::filesystem::path path) : path_(std::move(path)) {}
   State Look() const;
   absl::StatusOr<JsonWebKeySet> Read() const;
-  absl::StatusOr<bool> Take(absl::StatusOr<JsonWebKeySet> set, const State& state);
+  absl::StatusOr<bool> Take(absl::StatusOr<JsonWebKeySet> set, const State& state)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(reload_mutex_);
 
   const std::filesystem::path path_;
+  // Of two that read at once, the older state could be taken last. Held over the file, and before
+  // `mutex_`; callers with a token never wait for it.
+  absl::Mutex reload_mutex_ ABSL_ACQUIRED_BEFORE(mutex_);
   mutable absl::Mutex mutex_;
   Keys keys_ ABSL_GUARDED_BY(mutex_) = std::make_shared<const std::vector<JsonWebKey>>();
   State state_ ABSL_GUARDED_BY(mutex_);  // before the last look

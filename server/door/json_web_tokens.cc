@@ -130,18 +130,20 @@ absl::StatusOr<std::vector<std::string>> GroupsIn(const json& claims, const std:
   std::vector<std::string> groups;
   const auto found = claims.find(claim);
   if (found == claims.end() || found->is_null()) return groups;
-  const json list = found->is_array() ? *found : json::array({*found});
-  if (list.size() > kGroupsMax) {
+  if (found->is_array() && found->size() > kGroupsMax) {
     return Refused(StrCat("it has more than ", kGroupsMax, " \"", claim, "\""));
   }
-  for (const json& each : list) {
-    if (!each.is_string() || each.get<std::string>().size() > kGroupBytesMax) {
-      return Refused(
-          StrCat("one of its \"", claim, "\" is no text of at most ", kGroupBytesMax, " bytes"));
-    }
-    groups.push_back(each.get<std::string>());
+  const auto add = [&groups](const json& each) {
+    const std::string* const text = each.get_ptr<const std::string*>();  // nullptr: it is no text.
+    if (text == nullptr || text->size() > kGroupBytesMax) return false;
+    groups.push_back(*text);
+    return true;
+  };
+  if (found->is_array() ? std::all_of(found->begin(), found->end(), add) : add(*found)) {
+    return groups;
   }
-  return groups;
+  return Refused(
+      StrCat("one of its \"", claim, "\" is no text of at most ", kGroupBytesMax, " bytes"));
 }
 
 bool VerifiesWith(std::string_view token, const JsonWebKey& key) {
@@ -205,42 +207,26 @@ absl::StatusOr<TokenIdentity> JsonWebTokens::Verify(std::string_view token) cons
   TokenIdentity identity{};
   H5M_ASSIGN_OR_RETURN(identity.expires, CheckTimes(*claims));
   H5M_ASSIGN_OR_RETURN(identity.name, NameIn(*claims, settings_.user_claim));
-  H5M_ASSIGN_OR_RETURN(identity.groups, GroupsIn(*claims, settings_.groups_claim));
   identity.ends = identity.expires + settings_.grace;
   const JsonWebKeys::Keys keys = keys_->keys();
   H5M_ASSIGN_OR_RETURN(const JsonWebKey* const signer, FindSigner(token, header, *keys));
   identity.thumbprint = signer->thumbprint;
+  H5M_ASSIGN_OR_RETURN(identity.groups, GroupsIn(*claims, settings_.groups_claim));
   return identity;
 }
 
 absl::StatusOr<std::shared_ptr<const TokenIdentity>> JsonWebTokens::Find(
     std::string_view token) const {
   const Sha256Digest digest = Sha256(token);
-  std::shared_ptr<const TokenIdentity> identity;
-  {
-    absl::MutexLock lock(&mutex_);
-    if (const auto found = known_.find(digest); found != known_.end()) identity = found->second;
-  }
+  std::shared_ptr<const TokenIdentity> identity = known_.Find(digest);
   if (identity != nullptr && keys_->Has(identity->thumbprint)) {
     if (absl::Now() >= identity->expires) return Expired(identity->expires);
     return identity;
   }
   H5M_ASSIGN_OR_RETURN(TokenIdentity verified, Verify(token));
   identity = std::make_shared<const TokenIdentity>(std::move(verified));
-  Remember(digest, identity);
+  known_.Remember(digest, identity, absl::Now());
   return identity;
-}
-
-void JsonWebTokens::Remember(const Sha256Digest& digest,
-                             std::shared_ptr<const TokenIdentity> identity) const {
-  absl::MutexLock lock(&mutex_);
-  const absl::Time now = absl::Now();
-  if (known_.size() >= kKnownMax) {
-    absl::erase_if(known_, [&](const auto& each) { return now >= each.second->expires; });
-  }
-  if (known_.size() >= kKnownMax) known_.clear();
-  living_.push_back(identity);
-  known_.insert_or_assign(digest, std::move(identity));
 }
 
 absl::Status JsonWebTokens::StillValid(const TokenIdentity& identity) const {
@@ -249,18 +235,6 @@ absl::Status JsonWebTokens::StillValid(const TokenIdentity& identity) const {
   return Refused("its key was taken out of the server's jwt_keys: run `h5mirror login`");
 }
 
-absl::Time JsonWebTokens::NextExpiry() const {
-  absl::Time next = absl::InfiniteFuture();
-  const absl::Time now = absl::Now();
-  absl::MutexLock lock(&mutex_);
-  const auto has_ended = [&](const std::weak_ptr<const TokenIdentity>& each) {
-    const std::shared_ptr<const TokenIdentity> identity = each.lock();
-    if (identity == nullptr || identity->ends <= now) return true;
-    next = std::min(next, identity->ends);
-    return false;
-  };
-  living_.erase(std::remove_if(living_.begin(), living_.end(), has_ended), living_.end());
-  return next;
-}
+absl::Time JsonWebTokens::NextExpiry() const { return known_.NextEnd(absl::Now()); }
 
 }  // namespace h5mirror::server

@@ -10,12 +10,10 @@
 #include <utility>
 #include <vector>
 
-#include "absl/base/thread_annotations.h"
-#include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "server/door/json_web_keys.h"
+#include "server/door/known_identities.h"
 #include "server/settings/token_file.h"
 
 namespace h5mirror::server {
@@ -59,25 +57,18 @@ class JsonWebTokens {
   // For what runs by a token that Find() has found before. kUnauthenticated: it has ended, or its
   // key has gone.
   absl::Status StillValid(const TokenIdentity& identity) const;
-  // When the next token that was found ends.
+  // When the next token that was found ends, or one of the last 2 s did:
+  // KnownIdentities::NextEnd().
   absl::Time NextExpiry() const;
 
  private:
-  // So many tokens are remembered; with more, all are forgotten and verified again.
-  static constexpr size_t kKnownMax = 4096;
-
   JsonWebTokens(JsonWebTokenSettings settings, std::unique_ptr<JsonWebKeys> keys)
       : settings_(std::move(settings)), keys_(std::move(keys)) {}
   absl::StatusOr<TokenIdentity> Verify(std::string_view token) const;
-  void Remember(const Sha256Digest& digest, std::shared_ptr<const TokenIdentity> identity) const;
 
   const JsonWebTokenSettings settings_;
   const std::unique_ptr<JsonWebKeys> keys_;
-  mutable absl::Mutex mutex_;
-  mutable absl::flat_hash_map<Sha256Digest, std::shared_ptr<const TokenIdentity>> known_
-      ABSL_GUARDED_BY(mutex_);
-  // All that live, forgotten ones too: a session keeps its own.
-  mutable std::vector<std::weak_ptr<const TokenIdentity>> living_ ABSL_GUARDED_BY(mutex_);
+  mutable KnownIdentities<TokenIdentity, &TokenIdentity::ends> known_;
 };
 
 }  // namespace h5mirror::server

@@ -172,6 +172,31 @@ TEST_F(JsonWebTokensTest, NamesAndGroupsAreBounded) {
   EXPECT_THAT((*one)->groups, ElementsAre("bl7"));
 }
 
+TEST_F(JsonWebTokensTest, GroupsCountUnderAGoodSignatureOnly) {
+  const json claims = Claims({{"groups", json::array({json::array({1})})}});
+  const std::string bad = p256_.Sign(claims, "ES256");
+  EXPECT_THAT(WhyNot(bad), HasSubstr("\"groups\""));
+  EXPECT_THAT(WhyNot(bad.substr(0, bad.rfind('.') + 1) + Base64Url(std::string(64, 'x'))),
+              HasSubstr("signature is wrong"));
+}
+
+TEST_F(JsonWebTokensTest, DeepClaimsAreRefused) {
+  const auto nested = [](int depth) {  // Beside the object of the claims.
+    json value = "g";
+    for (int i = 0; i < depth; ++i) value = i % 2 == 0 ? json::array({value}) : json{{"x", value}};
+    return Claims({{"more", value}});
+  };
+  EXPECT_TRUE(tokens_->Find(p256_.Sign(nested(15), "ES256")).ok());
+  EXPECT_THAT(WhyNot(p256_.Sign(nested(16), "ES256")), HasSubstr("no JSON"));
+  const std::string arrays = StrCat("{\"groups\":", std::string(9000, '['), "}");
+  EXPECT_THAT(WhyNot(Base64Url(R"({"alg":"ES256"})") + "." + Base64Url(arrays) + ".AAAA"),
+              HasSubstr("no JSON"));
+  const std::string closed =
+      StrCat("{\"groups\":", std::string(5000, '['), std::string(5000, ']'), "}");
+  EXPECT_THAT(WhyNot(Base64Url(R"({"alg":"ES256"})") + "." + Base64Url(closed) + ".AAAA"),
+              HasSubstr("no JSON"));
+}
+
 TEST_F(JsonWebTokensTest, OtherClaimsMayNameUserAndGroups) {
   settings_.user_claim = "preferred_username";
   settings_.groups_claim = "roles";

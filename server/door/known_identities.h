@@ -46,13 +46,14 @@ class KnownIdentities {
     known_.clear();
   }
 
-  // The first end after `now`.
+  // The first end after `now`, or one less than 2 s before: who asks every now and then hears of an
+  // identity too that was found and ended between two times.
   absl::Time NextEnd(absl::Time now) {
     absl::Time next = absl::InfiniteFuture();
     absl::MutexLock lock(&mutex_);
     const auto has_ended = [&](const std::weak_ptr<const Identity>& each) {
       const Pointer identity = each.lock();
-      if (identity == nullptr || (*identity).*End <= now) return true;
+      if (identity == nullptr || (*identity).*End <= now - kToldAfterEnd) return true;
       next = std::min(next, (*identity).*End);
       return false;
     };
@@ -61,7 +62,9 @@ class KnownIdentities {
   }
 
  private:
+  // So many are remembered; with more, all are forgotten and looked at again.
   static constexpr size_t kKnownMax = 4096;
+  static constexpr absl::Duration kToldAfterEnd = absl::Seconds(2);
 
   mutable absl::Mutex mutex_;
   absl::flat_hash_map<Sha256Digest, Pointer> known_ ABSL_GUARDED_BY(mutex_);

@@ -5,22 +5,30 @@
 #include <vector>
 
 namespace h5mirror::server {
+namespace {
+
+// What is deep is copied and compared by recursion, and a stranger's text would choose how deep.
+constexpr int kDepthMax = 16;
+
+}  // namespace
 
 std::optional<nlohmann::json> ParseStrictJson(std::string_view text) {
   using Event = nlohmann::json::parse_event_t;
   std::vector<std::set<std::string>> names;  // of the objects around
-  bool has_twice = false;
-  const auto look = [&](int /*depth*/, Event event, nlohmann::json& value) {
+  bool is_refused = false;
+  const auto look = [&](int depth, Event event, nlohmann::json& value) {
+    if (is_refused) return false;  // The rest is read over, and not kept.
+    if (event == Event::object_start || event == Event::array_start) {
+      is_refused = depth >= kDepthMax;
+    }
     if (event == Event::object_start) names.emplace_back();
     if (event == Event::object_end) names.pop_back();
-    if (event == Event::key && !names.back().insert(value.get<std::string>()).second) {
-      has_twice = true;
-    }
-    return true;
+    if (event == Event::key) is_refused = !names.back().insert(value.get<std::string>()).second;
+    return !is_refused;
   };
   nlohmann::json object =
       nlohmann::json::parse(text.begin(), text.end(), look, /*allow_exceptions=*/false);
-  if (!object.is_object() || has_twice) return std::nullopt;
+  if (is_refused || !object.is_object()) return std::nullopt;
   return object;
 }
 

@@ -10,8 +10,8 @@
 
 namespace h5mirror::server {
 
-// One JSON object; nullopt: `text` is none, or names a member twice. Two readers could take
-// different ones of the two.
+// One JSON object; nullopt: `text` is none, or has more than 16 objects and arrays in each other,
+// or names a member twice. Two readers could take different ones of the two.
 std::optional<nlohmann::json> ParseStrictJson(std::string_view text);
 
 // The text of a member; nullopt: there is none, or it is no string.

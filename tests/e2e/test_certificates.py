@@ -42,6 +42,7 @@ private_key = {directory}/ca.key
 """)
         self.openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
                      "-keyout", "ca.key", "-out", "ca.pem", "-subj", "/CN=The site")
+        os.chmod(directory / "ca.pem", 0o644)  # Whatever the umask is: the server refuses one that others may write.
         self.revoke()
 
     def openssl(self, *arguments) -> None:
@@ -63,6 +64,7 @@ private_key = {directory}/ca.key
         for certificate in certificates:
             self.openssl("ca", "-config", "ca.cnf", "-revoke", certificate)
         self.openssl("ca", "-config", "ca.cnf", "-gencrl", "-out", "crl.new")
+        os.chmod(self.directory / "crl.new", 0o644)
         os.replace(self.directory / "crl.new", self.directory / "crl.pem")
 
 

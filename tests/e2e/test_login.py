@@ -2,7 +2,9 @@
 
 import json
 import os
+import signal
 import stat
+import threading
 import time
 
 import pytest
@@ -11,6 +13,8 @@ from harness import paths
 from harness.issuer import CLIENT, Issuer
 from harness.process import Process, run, wait_until
 from harness.site import Site
+
+LIFE_S = 30  # of a token that is to expire: enough for a login and an open
 
 TABLES = """
 [[access]]
@@ -152,6 +156,32 @@ def test_refresh_tokens_are_used_once_even_by_many(lab):
     lab.run("ls").ok()
 
 
+def test_a_signal_loses_no_refresh_token(lab):
+    lab.device_login().ok()
+    path = lab.tokens / f"{lab.token_file.name}.login"
+    before = json.loads(path.read_text())
+    _age(lab, before)
+    asked, may_answer, refresh = threading.Event(), threading.Event(), lab.issuer._refresh
+
+    def refresh_late(*arguments):
+        asked.set()
+        may_answer.wait(60)
+        refresh(*arguments)
+
+    lab.issuer._refresh = refresh_late
+    process = Process(lab.command("login", "--refresh"), lab.site.logs, env=lab.environment)
+    try:
+        assert asked.wait(60), "the issuer is not asked"
+        process.signal(signal.SIGTERM)
+    finally:
+        may_answer.set()
+    process.wait()
+    assert json.loads(path.read_text())["refresh_token"] not in ("", before["refresh_token"])
+    _age(lab, json.loads(path.read_text()))
+    lab.run("login", "--refresh").ok()
+    assert lab.issuer.refreshes == 2 and lab.issuer.reuses == 0
+
+
 def test_an_issuer_that_is_away_takes_no_login(lab):
     lab.device_login().ok()
     path = lab.tokens / f"{lab.token_file.name}.login"
@@ -194,8 +224,7 @@ def test_tokens_that_do_not_count_say_why(lab, claims, why):
 
 
 def test_a_session_goes_on_with_the_next_token(lab):
-    lab.file_login(exp=int(time.time()) + 15)
-    writer = _start_writer(lab)
+    writer, _ = _start_writer(lab)
     writer.ask("")
     lab.file_login()
     _await_log(lab, "sessions and calls end")
@@ -208,8 +237,7 @@ def test_a_session_goes_on_with_the_next_token(lab):
 
 
 def test_a_session_resumes_when_the_user_logs_in_late(lab):
-    lab.file_login(exp=int(time.time()) + 15)
-    writer = _start_writer(lab)
+    writer, _ = _start_writer(lab)
     writer.ask("")
     _await_log(lab, "sessions and calls end")
     wait_until(lambda: "h5mirror login" in writer.err(), "the program's user hears nothing")
@@ -228,10 +256,8 @@ def test_the_grace_lets_what_runs_go_on(tmp_path):
     try:
         lab.site.server.options["jwt_grace"] = "1h"
         lab.site.server.start()
-        expires = int(time.time()) + 15
-        lab.file_login(exp=expires)
-        writer = _start_writer(lab)
-        wait_until(lambda: time.time() > expires + 1, "the time does not pass")
+        writer, expires = _start_writer(lab)
+        wait_until(lambda: time.time() > expires + 1, "the time does not pass", LIFE_S + 30)
         assert lab.run("ls").code == 8
         writer.ask("")
         assert writer.ask("end") == "closed"
@@ -271,9 +297,11 @@ def test_all_rights_without_tables_are_warned_of(tmp_path):
 
 
 def _start_writer(lab):
-    """A program that writes more, and flushes, for each line that it is told."""
+    """A program that writes more, and flushes, for each line that it is told; and when its token expires."""
     script = lab.site.script("""
         os.makedirs("shared", exist_ok=True)
+        print("ready", flush=True)
+        sys.stdin.readline()
         with h5py.File("shared/w.h5", "w") as f:
             data = f.create_dataset("x", (0,), maxshape=(None,), dtype="i8", chunks=(1000,))
             f.flush()
@@ -288,12 +316,16 @@ def _start_writer(lab):
         print("closed", flush=True)
     """)
     writer = lab.site.start(script, talks=True)
-    assert writer.line() == "open"
-    return writer
+    assert writer.line() == "ready"
+    # Only now, as a machine with much to do starts a program late.
+    expires = int(time.time()) + LIFE_S
+    lab.file_login(exp=expires)
+    assert writer.ask("open") == "open"
+    return writer, expires
 
 
 def _await_log(lab, text: str) -> None:
-    wait_until(lambda: text in lab.site.server.log(), f"the server's log has no '{text}'")
+    wait_until(lambda: text in lab.site.server.log(), f"the server's log has no '{text}'", LIFE_S + 60)
 
 
 def _is_mirrored(lab) -> bool:
