@@ -14,7 +14,8 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <utility>
+#include <string_view>
+#include <tuple>
 
 #include "absl/time/time.h"
 #include "server/notify/event.h"
@@ -50,7 +51,7 @@ class EventQueue {
   bool has_fresh() const { return !ready_.empty() && ready_.front().tries == 0; }
 
  private:
-  using Key = std::pair<EventKind, std::string>;
+  using Key = std::tuple<EventKind, std::string, std::string_view>;
   struct Entry {
     Event event;
     int tries = 0;
@@ -62,7 +63,7 @@ class EventQueue {
     absl::Duration due;
   };
 
-  static Key KeyOf(const Event& event) { return {event.kind, event.file}; }
+  static Key KeyOf(const Event& event) { return {event.kind, event.file, event.cause}; }
   static void Fold(Event& into, Event event);
   Event* FindFresh(const Key& key);
   void Push(Event event, absl::Duration now);

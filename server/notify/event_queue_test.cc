@@ -88,6 +88,26 @@ TEST_F(EventQueueTest, AnotherKindOrFileIsAnotherEvent) {
   EXPECT_EQ(queue_.size(), 2u);
 }
 
+TEST_F(EventQueueTest, AnotherCauseIsAnotherEvent) {
+  Event damage = Lost("a", 1);
+  damage.kind = EventKind::kVerifyFailed;
+  damage.text = "damage";
+  Event differs = damage;
+  differs.id = "a#2";
+  differs.cause = "differs";
+  differs.text = "it differs";
+  for (const Event& event : {damage, differs, differs}) queue_.Add(event, now_);
+  const auto first = queue_.Take(now_);
+  ASSERT_TRUE(first.has_value());
+  EXPECT_EQ(first->text, "damage");
+  EXPECT_EQ(first->repeated, 0);
+  queue_.Delivered();
+  const auto second = queue_.Take(now_);
+  ASSERT_TRUE(second.has_value());
+  EXPECT_EQ(second->text, "it differs");
+  EXPECT_EQ(second->repeated, 1);
+}
+
 TEST_F(EventQueueTest, AnEventThatWasTriedDoesNotChange) {
   Add("a", 1);
   EXPECT_TRUE(Fail());
