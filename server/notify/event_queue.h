@@ -23,7 +23,7 @@
 namespace h5mirror::server {
 
 struct QueueLimits {
-  size_t events_max = 1000;                     // beyond it the oldest are dropped
+  size_t events_max = 1000;  // beyond it old ones are dropped, those of files first
   absl::Duration window = absl::Minutes(10);    // in which the same events are folded
   absl::Duration retry_min = absl::Seconds(1);  // doubled with each try
   absl::Duration retry_max = absl::Minutes(5);
@@ -69,7 +69,10 @@ class EventQueue {
   void Push(Event event, absl::Duration now);
   void ReleaseHeld(absl::Duration now);
   void ForgetWindows(absl::Duration now);
-  size_t DropOldest();
+  bool DropOldestIf(bool (*may_go)(const Event& event));
+  // Events of files first: users can cause any number of them, while those of the whole server,
+  // such as disk_low, are told once.
+  size_t DropOne();
 
   const QueueLimits limits_;
   std::deque<Entry> ready_;

@@ -169,6 +169,51 @@ TEST_F(EventQueueTest, TheOneThatIsBeingTriedIsNotDropped) {
   EXPECT_EQ(Deliver(), "c#0");
 }
 
+TEST_F(EventQueueTest, AFloodOfFilesDropsNoEventOfTheServer) {
+  for (const EventKind kind : {EventKind::kDiskLow, EventKind::kHistoryStopped}) {
+    Event event = Lost("");
+    event.kind = kind;
+    event.id = EventName(kind);
+    EXPECT_EQ(queue_.Add(event, now_), 0u);
+  }
+  for (int i = 0; i < 100; ++i) Add(std::to_string(i));
+  EXPECT_EQ(queue_.size(), 4u);
+  EXPECT_EQ(Deliver(), "disk_low");
+  EXPECT_EQ(Deliver(), "history_stopped");
+  EXPECT_EQ(Deliver(), "98#0");
+  EXPECT_EQ(Deliver(), "99#0");
+}
+
+TEST_F(EventQueueTest, HeldEventsOfFilesGoBeforeThoseOfTheServer) {
+  for (const char* name : {"", "a"}) {
+    Add(name);
+    Deliver();
+    Add(name, 1);
+  }
+  for (const char* cause : {"b", "c", "d"}) {
+    Event event = Lost("");
+    event.cause = cause;
+    event.id = cause;
+    queue_.Add(event, now_);
+  }
+  EXPECT_EQ(queue_.size(), 4u) << "a#1 is gone";
+  for (const char* id : {"b", "c", "d", ""}) EXPECT_EQ(Deliver(), id);
+  now_ += absl::Minutes(10);
+  EXPECT_EQ(Deliver(), "#1");
+  EXPECT_EQ(Deliver(), "");
+}
+
+TEST_F(EventQueueTest, WithoutEventsOfFilesTheOldestGoes) {
+  for (const char* cause : {"a", "b", "c", "d", "e"}) {
+    Event event = Lost("");
+    event.cause = cause;
+    event.id = cause;
+    queue_.Add(event, now_);
+  }
+  EXPECT_EQ(queue_.size(), 4u);
+  EXPECT_EQ(Deliver(), "b");
+}
+
 TEST_F(EventQueueTest, HeldEventsCountToo) {
   for (const char* name : {"a", "b", "c", "d"}) {
     Add(name);
