@@ -1,5 +1,6 @@
 #include "base/curl_library.h"
 
+#include <arpa/inet.h>
 // CURLOPT_PROTOCOLS, the old option, is known to all libcurl 4; its successor came with 7.85.
 #define CURL_DISABLE_DEPRECATION
 #include <curl/curl.h>
@@ -83,7 +84,24 @@ size_t SchemeSize(std::string_view url) {
 // "host:port" behind the scheme, with a user before it if there is one.
 std::string_view Authority(std::string_view url) {
   url.remove_prefix(SchemeSize(url));
-  return url.substr(0, url.find_first_of("/?#\\"));
+  return url.substr(0, url.find_first_of("/?#"));
+}
+
+// Host of an http:// URL: this machine.
+bool IsPlainLoopback(std::string_view url) {
+  if (!absl::StartsWithIgnoreCase(ToAbsl(url), "http://")) return false;
+  std::string_view host = Authority(url);
+  if (host.starts_with('[')) {
+    const std::string inner(host.substr(1, host.find(']') - 1));
+    in6_addr v6{};
+    return inet_pton(AF_INET6, inner.c_str(), &v6) == 1 && IN6_IS_ADDR_LOOPBACK(&v6);
+  }
+  host = host.substr(0, host.find(':'));
+  in_addr v4{};
+  if (inet_pton(AF_INET, std::string(host).c_str(), &v4) == 1) {
+    return (ntohl(v4.s_addr) >> 24) == 127;
+  }
+  return absl::EqualsIgnoreCase(ToAbsl(host), "localhost");
 }
 
 absl::Status CheckHeaders(const std::vector<std::string>& headers) {
@@ -164,6 +182,7 @@ class Call {
   bool SetBody();
   bool SetLimits();
   bool SetTrust();
+  bool SetProxy();
   bool SetAll();
   absl::Status ErrorOf(CURLcode code) const;
 
@@ -218,9 +237,12 @@ bool Call::SetTrust() {
          (request_.ca_file.empty() || Set(CURLOPT_CAINFO, request_.ca_file.c_str()));
 }
 
+// What is meant for this machine, in plain text, does not leave it.
+bool Call::SetProxy() { return !IsPlainLoopback(request_.url) || Set(CURLOPT_NOPROXY, "*"); }
+
 bool Call::SetAll() {
   return Set(CURLOPT_URL, request_.url.c_str()) && Set(CURLOPT_USERAGENT, "h5mirror") &&
-         SetHeaders() && SetBody() && SetLimits() && SetTrust();
+         SetHeaders() && SetBody() && SetLimits() && SetTrust() && SetProxy();
 }
 
 absl::Status Call::ErrorOf(CURLcode code) const {
@@ -268,6 +290,8 @@ absl::Status CheckHttpUrl(std::string_view url) {
     wrong = "must begin with https:// or http://";
   } else if (std::any_of(url.begin(), url.end(), [](char c) { return IsControl(c) || c == ' '; })) {
     wrong = "has a space or a control character";
+  } else if (url.find('\\') != std::string_view::npos) {
+    wrong = "has a backslash, which programs read in different ways";
   } else if (authority.find('@') != std::string_view::npos) {
     wrong = "has a user or a password, which logs would show";
   } else if (authority.empty() || authority.front() == ':') {

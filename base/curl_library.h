@@ -36,7 +36,7 @@ struct HttpAnswer {
 };
 
 // kInvalidArgument: the URL is no http:// or https:// URL with a host, or has control characters,
-// spaces, or a user and password, which logs would show.
+// spaces, backslashes, or a user and password, which logs would show.
 absl::Status CheckHttpUrl(std::string_view url);
 
 // "https://hooks.example:8443" of a URL that CheckHttpUrl() takes. Paths and queries often carry
@@ -47,7 +47,8 @@ std::string HttpOrigin(std::string_view url);
 absl::Status CheckCurlLibrary();
 
 // Makes the call. Redirects are not followed, and certificates are always checked. Takes the proxy
-// that http_proxy, https_proxy and no_proxy of the environment name. Thread-safe, blocks up to
+// that http_proxy, https_proxy and no_proxy of the environment name, but none for http:// URLs of
+// this machine (127.0.0.0/8, ::1, localhost). Thread-safe, blocks up to
 // `timeout`. No message has more of the URL than its origin.
 //
 // Errors: kInvalidArgument     the URL, or a header has a control character.

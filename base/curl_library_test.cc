@@ -1,5 +1,7 @@
 #include "base/curl_library.h"
 
+#include <stdlib.h>
+
 #include <thread>
 
 #include "base/testing/http_answerer.h"
@@ -112,13 +114,31 @@ TEST(CurlLibraryTest, HeaderWithALineBreakIsRefused) {
 TEST(CurlLibraryTest, OtherSchemesUsersAndSpacesAreNoUrls) {
   EXPECT_TRUE(CheckHttpUrl("https://hooks.example:8443/a?b").ok());
   EXPECT_TRUE(CheckHttpUrl("HTTP://[::1]/").ok());
-  for (const char* const url : {"file:///etc/passwd", "ftp://a/", "https://", "https://:1/", "a.b",
-                                "https://u:p@a/", "https://a/b c", "https://a/\n", ""}) {
+  for (const char* const url :
+       {"file:///etc/passwd", "ftp://a/", "https://", "https://:1/", "a.b", "https://u:p@a/",
+        "https://a/b c", "https://a/\n", "http://127.0.0.1\\@a.example/", "https://a/b\\c",
+        "https://a\x7f/", "https://a\t/", ""}) {
     EXPECT_TRUE(absl::IsInvalidArgument(CheckHttpUrl(url))) << url;
     HttpRequest request;
     request.url = url;
     EXPECT_TRUE(absl::IsInvalidArgument(CallHttp(request).status())) << url;
   }
+}
+
+TEST(CurlLibraryTest, PlainCallsToThisMachineMeetNoProxy) {
+  HttpAnswerer proxy;
+  HttpAnswerer server;
+  setenv("http_proxy", proxy.url().c_str(), 1);
+  const absl::StatusOr<HttpAnswer> direct = CallHttp(PostTo(server));
+  HttpRequest request;
+  request.url = "http://127.0.0.1.invalid/";
+  const absl::StatusOr<HttpAnswer> elsewhere = CallHttp(request);
+  unsetenv("http_proxy");
+  ASSERT_TRUE(direct.ok()) << direct.status();
+  ASSERT_TRUE(elsewhere.ok()) << elsewhere.status();
+  EXPECT_EQ(server.requests().size(), 1u);
+  ASSERT_EQ(proxy.requests().size(), 1u);
+  EXPECT_THAT(proxy.requests()[0], StartsWith("GET http://127.0.0.1.invalid/ HTTP/1.1\r\n"));
 }
 
 TEST(CurlLibraryTest, OriginHasNeitherPathNorUser) {

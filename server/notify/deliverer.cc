@@ -26,6 +26,12 @@ constexpr size_t kAnswerBytesMax = size_t{1} << 20;
 // Answers by which a receiver says that this very body is wrong.
 bool IsFinal(int code) { return code == 400 || code == 410 || code == 413 || code == 422; }
 
+// Of a try that got no answer. Only an answer is final: what we or this machine find wrong may be
+// mended meanwhile, and then the events still arrive.
+absl::Status NotFinal(const absl::Status& status) {
+  return absl::IsInvalidArgument(status) ? absl::UnavailableError(status.message()) : status;
+}
+
 class WebHook final : public Deliverer {
  public:
   WebHook(const NotifyRule& rule, std::string secret, std::string host)
@@ -49,7 +55,7 @@ class WebHook final : public Deliverer {
     request.ca_file = ca_file_;
     request.cancel = &cancel;
     const absl::StatusOr<HttpAnswer> answer = CallHttp(request);
-    if (!answer.ok()) return answer.status();
+    if (!answer.ok()) return NotFinal(answer.status());
     if (answer->code >= 200 && answer->code < 300) return absl::OkStatus();
     const std::string what = StrCat(HttpOrigin(url_), ": answered with ", answer->code);
     return IsFinal(answer->code) ? absl::InvalidArgumentError(what) : absl::UnavailableError(what);
@@ -74,9 +80,10 @@ absl::Status RunFor(const Event& event, CommandRequest request, const std::atomi
                          StrCat("H5MIRROR_FILE=", event.file)};
   request.cancel = &cancel;
   const std::string program = request.command[0];
-  H5M_ASSIGN_OR_RETURN(const CommandEnd end, RunCommand(request));
-  if (end.code != 0) return absl::UnavailableError(StrCat(program, ": ", SaidBy(end)));
-  if (!end.output.empty()) spdlog::info("notify: {}: {}", program, SaidBy(end));
+  const absl::StatusOr<CommandEnd> end = RunCommand(request);
+  if (!end.ok()) return NotFinal(end.status());
+  if (end->code != 0) return absl::UnavailableError(StrCat(program, ": ", SaidBy(*end)));
+  if (!end->output.empty()) spdlog::info("notify: {}: {}", program, SaidBy(*end));
   return absl::OkStatus();
 }
 

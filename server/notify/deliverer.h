@@ -18,7 +18,7 @@ class Deliverer {
  public:
   virtual ~Deliverer() = default;
   // Tries once, for some 35 s at most; less, if another thread sets `cancel`.
-  // Errors: kInvalidArgument  the receiver will never take this event: no try can help.
+  // Errors: kInvalidArgument  the receiver has answered that it will never take this event.
   //         others            it has not arrived, as far as we know.
   virtual absl::Status Deliver(const Event& event, const std::atomic<bool>& cancel) const = 0;
 };

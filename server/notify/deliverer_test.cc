@@ -94,6 +94,19 @@ TEST_F(DelivererTest, AnswersSayWhetherAnotherTryCanHelp) {
   EXPECT_TRUE(Deliver(Hook()).ok());
 }
 
+TEST_F(DelivererTest, WhatIsNoAnswerIsNeverFinal) {
+  NotifyRule hook;
+  hook.url = "ftp://127.0.0.1/";
+  EXPECT_TRUE(absl::IsUnavailable(Deliver(hook))) << Deliver(hook);
+  NotifyRule command;
+  command.command = {StrCat("/", std::string(5000, 'x'))};  // ENAMETOOLONG
+  EXPECT_TRUE(absl::IsUnavailable(Deliver(command))) << Deliver(command);
+  NotifyRule mail;
+  mail.mail = {"ops@example.org"};
+  mail.sendmail = command.command[0];
+  EXPECT_TRUE(absl::IsUnavailable(Deliver(mail))) << Deliver(mail);
+}
+
 TEST_F(DelivererTest, AKeyThatOthersMayReadOrWriteIsRefused) {
   NotifyRule rule = Hook();
   for (const mode_t mode : {0640u, 0604u, 0620u, 0602u, 0660u}) {

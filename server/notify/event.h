@@ -16,12 +16,16 @@ namespace h5mirror::server {
 struct Event {
   EventKind kind = EventKind::kTest;
   std::string file = {};  // its name under the root; empty: the event is of no one file
-  std::string text = {};  // for people, one sentence
+  // A constant of the program. Events of one kind and file with different causes are not folded, so
+  // that one hides no other.
+  std::string_view cause = {};
+  std::string text = {};                        // for people, one sentence
   std::map<std::string, int64_t> numbers = {};  // "free_bytes": units at the end
   // Set by the sink.
   std::string id = {};  // 32 hex digits; the same in each try to deliver it
   absl::Time time = absl::UnixEpoch();
-  // Further events of the same kind and file that it stands for, and the time of the last of them.
+  // Further events of the same kind, file and cause that it stands for, and the time of the last of
+  // them.
   int64_t repeated = 0;
   absl::Time last_time = absl::UnixEpoch();
 };

@@ -41,21 +41,30 @@ size_t EventQueue::Add(Event event, absl::Duration now) {
   } else {
     Push(std::move(event), now);
   }
-  return size() > limits_.events_max ? DropOldest() : 0;
+  return size() > limits_.events_max ? DropOne() : 0;
 }
 
-size_t EventQueue::DropOldest() {
-  const size_t first = is_taken_ ? 1 : 0;
-  if (ready_.size() > first) {
-    ready_.erase(ready_.begin() + static_cast<std::ptrdiff_t>(first));
-    return 1;
+bool EventQueue::DropOldestIf(bool (*may_go)(const Event& event)) {
+  const auto entry = std::find_if(ready_.begin() + (is_taken_ ? 1 : 0), ready_.end(),
+                                  [&](const Entry& each) { return may_go(each.event); });
+  if (entry != ready_.end()) {
+    ready_.erase(entry);
+    return true;
   }
-  const auto oldest =
-      std::min_element(held_.begin(), held_.end(),
-                       [](const auto& a, const auto& b) { return a.second.due < b.second.due; });
-  if (oldest == held_.end()) return 0;
+  auto oldest = held_.end();
+  for (auto each = held_.begin(); each != held_.end(); ++each) {
+    if (!may_go(each->second.event)) continue;
+    if (oldest == held_.end() || each->second.due < oldest->second.due) oldest = each;
+  }
+  if (oldest == held_.end()) return false;
   held_.erase(oldest);
-  return 1;
+  return true;
+}
+
+size_t EventQueue::DropOne() {
+  const bool dropped = DropOldestIf([](const Event& event) { return !event.file.empty(); }) ||
+                       DropOldestIf([](const Event&) { return true; });
+  return dropped ? 1 : 0;
 }
 
 void EventQueue::ReleaseHeld(absl::Duration now) {

@@ -14,7 +14,8 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <utility>
+#include <string_view>
+#include <tuple>
 
 #include "absl/time/time.h"
 #include "server/notify/event.h"
@@ -22,7 +23,7 @@
 namespace h5mirror::server {
 
 struct QueueLimits {
-  size_t events_max = 1000;                     // beyond it the oldest are dropped
+  size_t events_max = 1000;  // beyond it old ones are dropped, those of files first
   absl::Duration window = absl::Minutes(10);    // in which the same events are folded
   absl::Duration retry_min = absl::Seconds(1);  // doubled with each try
   absl::Duration retry_max = absl::Minutes(5);
@@ -50,7 +51,7 @@ class EventQueue {
   bool has_fresh() const { return !ready_.empty() && ready_.front().tries == 0; }
 
  private:
-  using Key = std::pair<EventKind, std::string>;
+  using Key = std::tuple<EventKind, std::string, std::string_view>;
   struct Entry {
     Event event;
     int tries = 0;
@@ -62,13 +63,16 @@ class EventQueue {
     absl::Duration due;
   };
 
-  static Key KeyOf(const Event& event) { return {event.kind, event.file}; }
+  static Key KeyOf(const Event& event) { return {event.kind, event.file, event.cause}; }
   static void Fold(Event& into, Event event);
   Event* FindFresh(const Key& key);
   void Push(Event event, absl::Duration now);
   void ReleaseHeld(absl::Duration now);
   void ForgetWindows(absl::Duration now);
-  size_t DropOldest();
+  bool DropOldestIf(bool (*may_go)(const Event& event));
+  // Events of files first: users can cause any number of them, while those of the whole server,
+  // such as disk_low, are told once.
+  size_t DropOne();
 
   const QueueLimits limits_;
   std::deque<Entry> ready_;

@@ -88,6 +88,26 @@ TEST_F(EventQueueTest, AnotherKindOrFileIsAnotherEvent) {
   EXPECT_EQ(queue_.size(), 2u);
 }
 
+TEST_F(EventQueueTest, AnotherCauseIsAnotherEvent) {
+  Event damage = Lost("a", 1);
+  damage.kind = EventKind::kVerifyFailed;
+  damage.text = "damage";
+  Event differs = damage;
+  differs.id = "a#2";
+  differs.cause = "differs";
+  differs.text = "it differs";
+  for (const Event& event : {damage, differs, differs}) queue_.Add(event, now_);
+  const auto first = queue_.Take(now_);
+  ASSERT_TRUE(first.has_value());
+  EXPECT_EQ(first->text, "damage");
+  EXPECT_EQ(first->repeated, 0);
+  queue_.Delivered();
+  const auto second = queue_.Take(now_);
+  ASSERT_TRUE(second.has_value());
+  EXPECT_EQ(second->text, "it differs");
+  EXPECT_EQ(second->repeated, 1);
+}
+
 TEST_F(EventQueueTest, AnEventThatWasTriedDoesNotChange) {
   Add("a", 1);
   EXPECT_TRUE(Fail());
@@ -147,6 +167,51 @@ TEST_F(EventQueueTest, TheOneThatIsBeingTriedIsNotDropped) {
   EXPECT_EQ(Add("e"), 1u);
   queue_.Delivered();
   EXPECT_EQ(Deliver(), "c#0");
+}
+
+TEST_F(EventQueueTest, AFloodOfFilesDropsNoEventOfTheServer) {
+  for (const EventKind kind : {EventKind::kDiskLow, EventKind::kHistoryStopped}) {
+    Event event = Lost("");
+    event.kind = kind;
+    event.id = EventName(kind);
+    EXPECT_EQ(queue_.Add(event, now_), 0u);
+  }
+  for (int i = 0; i < 100; ++i) Add(std::to_string(i));
+  EXPECT_EQ(queue_.size(), 4u);
+  EXPECT_EQ(Deliver(), "disk_low");
+  EXPECT_EQ(Deliver(), "history_stopped");
+  EXPECT_EQ(Deliver(), "98#0");
+  EXPECT_EQ(Deliver(), "99#0");
+}
+
+TEST_F(EventQueueTest, HeldEventsOfFilesGoBeforeThoseOfTheServer) {
+  for (const char* name : {"", "a"}) {
+    Add(name);
+    Deliver();
+    Add(name, 1);
+  }
+  for (const char* cause : {"b", "c", "d"}) {
+    Event event = Lost("");
+    event.cause = cause;
+    event.id = cause;
+    queue_.Add(event, now_);
+  }
+  EXPECT_EQ(queue_.size(), 4u) << "a#1 is gone";
+  for (const char* id : {"b", "c", "d", ""}) EXPECT_EQ(Deliver(), id);
+  now_ += absl::Minutes(10);
+  EXPECT_EQ(Deliver(), "#1");
+  EXPECT_EQ(Deliver(), "");
+}
+
+TEST_F(EventQueueTest, WithoutEventsOfFilesTheOldestGoes) {
+  for (const char* cause : {"a", "b", "c", "d", "e"}) {
+    Event event = Lost("");
+    event.cause = cause;
+    event.id = cause;
+    queue_.Add(event, now_);
+  }
+  EXPECT_EQ(queue_.size(), 4u);
+  EXPECT_EQ(Deliver(), "b");
 }
 
 TEST_F(EventQueueTest, HeldEventsCountToo) {

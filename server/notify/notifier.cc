@@ -1,6 +1,7 @@
 #include "server/notify/notifier.h"
 
 #include <algorithm>
+#include <system_error>
 #include <utility>
 
 #include "absl/memory/memory.h"
@@ -8,6 +9,7 @@
 #include "base/hex.h"
 #include "base/random.h"
 #include "base/status_macros.h"
+#include "base/strings.h"
 #include "spdlog/spdlog.h"
 
 namespace h5mirror::server {
@@ -56,6 +58,16 @@ std::shared_ptr<Receiver> Notifier::TakeOne(Receivers& before, const NotifyRule&
   return receiver;
 }
 
+absl::StatusOr<std::shared_ptr<Receiver>> Notifier::Start(
+    const NotifyRule& rule, std::shared_ptr<const Deliverer> deliverer) {
+  try {
+    return std::make_shared<Receiver>(rule, std::move(deliverer), clock_, counter_, limits_);
+  } catch (const std::system_error& thrown) {  // As where TasksMax of the unit is reached.
+    return absl::ResourceExhaustedError(
+        StrCat(rule.source, ": [[notify]]: no thread for it: ", thrown.what()));
+  }
+}
+
 absl::Status Notifier::Reload(std::vector<NotifyRule> rules) {
   H5M_ASSIGN_OR_RETURN(const Deliverers deliverers, MakeDeliverers(rules, host_));
   for (const NotifyRule& rule : rules) {
@@ -64,20 +76,18 @@ absl::Status Notifier::Reload(std::vector<NotifyRule> rules) {
       spdlog::error("notify: its events wait: {}", tools.ToString());
     }
   }
+  Receivers after;  // Ends without the lock, on an error.
   Receivers gone;
   {
     const absl::MutexLock lock(&mutex_);
-    Receivers before = std::exchange(receivers_, {});
+    gone = receivers_;
     for (size_t i = 0; i < rules.size(); ++i) {
-      std::shared_ptr<Receiver> receiver = TakeOne(before, rules[i]);
-      if (receiver != nullptr) {
-        receiver->Change(rules[i], deliverers[i]);
-      } else {
-        receiver = std::make_shared<Receiver>(rules[i], deliverers[i], clock_, counter_, limits_);
-      }
-      receivers_.push_back(std::move(receiver));
+      after.push_back(TakeOne(gone, rules[i]));
+      if (after[i] != nullptr) continue;
+      H5M_ASSIGN_OR_RETURN(after[i], Start(rules[i], deliverers[i]));
     }
-    gone = std::move(before);
+    for (size_t i = 0; i < rules.size(); ++i) after[i]->Change(rules[i], deliverers[i]);
+    receivers_ = std::move(after);
   }
   // All at once; the end of each waits for its thread.
   for (const auto& receiver : gone) {

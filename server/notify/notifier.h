@@ -19,7 +19,7 @@ namespace h5mirror::server {
 class Notifier final : public EventSink {
  public:
   // Reads the secret files. `clock` must outlive this. Logs what this machine lacks for a receiver;
-  // its events wait. Errors: as MakeDeliverer().
+  // its events wait. Errors: as Reload().
   static absl::StatusOr<std::unique_ptr<Notifier>> Open(std::vector<NotifyRule> rules, Clock& clock,
                                                         QueueLimits limits = {});
   ~Notifier() override { Stop(absl::ZeroDuration()); }
@@ -28,7 +28,7 @@ class Notifier final : public EventSink {
 
   // These rules from now on, and secret files as they are now. Pending events of receivers that
   // stay are kept. Waits up to a few seconds for receivers that go. On an error all stays as it
-  // was.
+  // was. Errors: as MakeDeliverer(), and kResourceExhausted: the system gives no more threads.
   absl::Status Reload(std::vector<NotifyRule> rules);
 
   NotifyCounts Counts() const;
@@ -42,6 +42,8 @@ class Notifier final : public EventSink {
 
   Notifier(Clock& clock, QueueLimits limits);
   Receivers TakeReceivers();
+  absl::StatusOr<std::shared_ptr<Receiver>> Start(const NotifyRule& rule,
+                                                  std::shared_ptr<const Deliverer> deliverer);
   // The receiver of `before` that `rule` names, which is taken out; null: there is none.
   static std::shared_ptr<Receiver> TakeOne(Receivers& before, const NotifyRule& rule);
 

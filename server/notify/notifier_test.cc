@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <pthread.h>
 
 #include "absl/time/clock.h"
 #include "base/testing/fake_clock.h"
@@ -132,6 +133,41 @@ TEST_F(NotifierTest, AReloadThatFailsChangesNothing) {
   notifier.Notify(Lost("a.h5"));
   EXPECT_TRUE(Reaches([&] { return Hooks().delivered == 1; }));
   EXPECT_TRUE(other_.requests().empty());
+}
+
+// No thread begins meanwhile: its stack would have no room.
+class NoThreads {
+ public:
+  NoThreads() {
+    pthread_getattr_default_np(&before_);
+    pthread_attr_t huge;
+    pthread_attr_init(&huge);
+    pthread_attr_setstacksize(&huge, size_t{1} << 47);
+    EXPECT_EQ(pthread_setattr_default_np(&huge), 0);
+    pthread_attr_destroy(&huge);
+  }
+  ~NoThreads() {
+    EXPECT_EQ(pthread_setattr_default_np(&before_), 0);
+    pthread_attr_destroy(&before_);
+  }
+  NoThreads(const NoThreads&) = delete;
+
+ private:
+  pthread_attr_t before_;
+};
+
+TEST_F(NotifierTest, AReloadThatGetsNoThreadChangesNothing) {
+  Notifier& notifier = Open({HookTo(server_)});
+  {
+    const NoThreads no_threads;
+    const absl::Status status =
+        notifier.Reload({HookTo(server_, {EventKind::kDiskLow}), HookTo(other_)});
+    EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
+  }
+  notifier.Notify(Lost("a.h5"));
+  EXPECT_TRUE(Reaches([&] { return Hooks().delivered == 1; })) << "under its rule of before";
+  EXPECT_TRUE(other_.requests().empty());
+  EXPECT_TRUE(notifier.Reload({HookTo(other_)}).ok());
 }
 
 TEST_F(NotifierTest, AProgramThatIsMissingLetsTheServerStart) {

@@ -47,8 +47,7 @@ void Receiver::Add(const Event& event) {
   if (dropped == 0) return;
   counter_.Add(rule_.kind(), &NotifyCounts::Results::dropped, dropped);
   if (std::exchange(is_dropping_, true)) return;
-  spdlog::warn("notify: {}: {} events wait, so the oldest are dropped", rule_.Label(),
-               queue_.size());
+  spdlog::warn("notify: {}: {} events wait, so old ones are dropped", rule_.Label(), queue_.size());
 }
 
 void Receiver::Change(NotifyRule rule, std::shared_ptr<const Deliverer> deliverer) {

@@ -50,7 +50,8 @@ class NotifyCounter {
 // Thread-safe.
 class Receiver {
  public:
-  // Starts the thread. The references must outlive this.
+  // Starts the thread. The references must outlive this. Throws std::system_error where the system
+  // gives no more threads.
   Receiver(NotifyRule rule, std::shared_ptr<const Deliverer> deliverer, Clock& clock,
            NotifyCounter& counter, QueueLimits limits = {});
   // Ends a delivery in hand, within seconds.

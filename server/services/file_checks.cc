@@ -46,6 +46,7 @@ grpc::Status FilesService::RecordCheck(grpc::ServerContext* context,
           Notify(environment_.events,
                  {.kind = EventKind::kVerifyFailed,
                   .file = request->name(),
+                  .cause = "differs",  // Hides no damage that the store has found.
                   .text = StrCat("it differs from its local file, as ", CallerName(principal),
                                  " has found"),
                   .numbers = {{"differing_bytes", static_cast<int64_t>(check.differing_bytes)},
