@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/stat.h>
 
 #include <fstream>
@@ -24,6 +25,7 @@ constexpr char kSecret[] = "0123456789abcdef0123456789abcdef";
 class DelivererTest : public ::testing::Test {
  protected:
   DelivererTest() {
+    signal(SIGPIPE, SIG_IGN);  // As the program does; some scripts end before they have read.
     event_.file = "runs/a.h5";
     event_.kind = EventKind::kWriterLost;
     event_.id = "00ff";
