@@ -16,9 +16,9 @@ inline constexpr int kDefaultPort = 7447;
 
 // Settings that the user gave; unset ones come from the files.
 struct ClientSettings {
-  std::optional<std::string> server;  // HOST[:PORT], [V6]:PORT or unix:PATH
-  std::optional<std::string> ca;      // PEM file; TLS is spoken when it is set
-  std::optional<std::string> token;   // the token, or @FILE
+  std::optional<std::string> server = std::nullopt;  // HOST[:PORT], [V6]:PORT or unix:PATH
+  std::optional<std::string> ca = std::nullopt;      // PEM file; TLS is spoken when it is set
+  std::optional<std::string> token = std::nullopt;   // the token, or @FILE
   // Where `server` comes from, for messages: "--server", or a file.
   std::string server_origin = "--server";
 };
