@@ -69,6 +69,10 @@ def test_a_head_that_would_grow_too_large_stays_whole_and_gets_the_rest_when_the
     for n in range(1, 9):
         assert writer.ask("") == str(n)
     wait_until(lambda: 'quota: "home/anna"' in site.server.log(), f"nothing is refused:\n{site.server.log_tail()}")
+    spaces = {space["directory"]: space["amounts"] for space in site.json("usage")["usages"][0]["spaces"]}
+    amounts = {amount["what"]: amount for amount in spaces["home/anna"]}
+    assert amounts["head_bytes"]["limit"] == 4 << 20 and 0 < amounts["head_bytes"]["used"] <= 4 << 20, spaces
+    assert amounts["files"]["used"] == 1, spaces
     # A neighbour writes on, in the meantime.
     site.py(WRITE.format(name="home/bob/a.h5", count=250_000))
     site.assert_mirrored("home/bob/a.h5")
