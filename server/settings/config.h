@@ -82,9 +82,9 @@ struct Config {
   MinFree min_free;                                  // not set: nothing is dropped for it
   std::filesystem::path tls_cert;
   std::filesystem::path tls_key;
-  std::filesystem::path tls_client_ca;        // empty: clients are asked for no certificate
-  std::filesystem::path tls_client_crl;       // empty: none is revoked
-  std::vector<std::string> tls_client_names;  // NamePattern; empty: {"cn:${user}"}
+  std::filesystem::path tls_client_ca;   // empty: clients are asked for no certificate
+  std::filesystem::path tls_client_crl;  // empty: none is revoked
+  std::vector<std::string> tls_client_names = {"cn:${user}"};  // NamePattern
   std::filesystem::path tokens_file;
   std::filesystem::path jwt_keys;  // empty: tokens of no issuer count
   std::string jwt_issuer;

@@ -214,5 +214,23 @@ TEST(ConfigTest, SampleShowsEveryKeyWithItsDefault) {
   EXPECT_EQ(DescribeConfig(*from_sample), DescribeConfig(*defaults));
 }
 
+TEST(ConfigTest, TheTablesOfTheSampleAreRight) {
+  std::ifstream sample(H5M_SAMPLE_CONFIG);
+  std::string text = "root = \"/var/lib/h5mirror\"\n";
+  bool is_table = false;
+  int tables = 0;
+  for (std::string line; std::getline(sample, line);) {
+    const bool begins = line.starts_with("# [[");
+    tables += begins ? 1 : 0;
+    is_table = begins || (is_table && line.starts_with("# ") && line.find(" = ") != line.npos);
+    if (is_table) text += line.substr(2) + "\n";
+  }
+  EXPECT_GE(tables, 8);
+  TestDirectory directory;
+  const auto settings = ReadConfigFile(directory.Write("sample.toml", text));
+  ASSERT_TRUE(settings.ok()) << settings.status();
+  EXPECT_TRUE(MakeConfig(*settings).ok()) << MakeConfig(*settings).status();
+}
+
 }  // namespace
 }  // namespace h5mirror::server

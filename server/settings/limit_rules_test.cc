@@ -32,7 +32,7 @@ TEST_F(LimitRulesTest, TablesAreReadInTheirOrder) {
 users = ["anna", "token:robot"]
 groups = "bl7"
 sessions = 64
-bandwidth = "50MB"
+bandwidth = "50MiB"
 [[limits]]
 sessions = 0
 streams = 8
@@ -45,7 +45,7 @@ calls = 100
   EXPECT_THAT(rules[0].groups, ElementsAre("bl7"));
   EXPECT_EQ(rules[0].sessions, 64);
   EXPECT_EQ(rules[0].streams, std::nullopt);
-  EXPECT_EQ(rules[0].bandwidth, 50'000'000);
+  EXPECT_EQ(rules[0].bandwidth, 50 << 20);
   EXPECT_THAT(rules[0].source, HasSubstr("h5mirrord.toml:3"));
   EXPECT_TRUE(rules[1].callers().is_for_all());
   EXPECT_EQ(rules[1].sessions, 0);
