@@ -35,15 +35,26 @@ void LeaveToOwner(int fd, const std::filesystem::path& directory) {
 }
 
 // Makes a new file at `path`; on failure nothing of it is left.
-absl::Status WriteNewFile(const std::filesystem::path& path, std::string_view bytes) {
+absl::Status WriteNewFile(const std::filesystem::path& path, std::string_view bytes,
+                          RecordSync sync) {
   const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (fd < 0) return RecordFileError("create", path);
   LeaveToOwner(fd, path.parent_path());
   absl::Status status = WriteAll(fd, bytes, path);
+  if (status.ok() && sync == RecordSync::kSynced && fsync(fd) != 0) {
+    status = RecordFileError("sync", path);
+  }
   // Network filesystems report a full disk here.
   if (close(fd) != 0) status.Update(RecordFileError("close", path));
   if (!status.ok()) unlink(path.c_str());
   return status;
+}
+
+absl::Status SyncDirectory(const std::filesystem::path& path) {
+  const int fd = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return RecordFileError("open", path);
+  const absl::Cleanup closer = [fd] { close(fd); };
+  return fsync(fd) == 0 ? absl::OkStatus() : RecordFileError("sync", path);
 }
 
 }  // namespace
@@ -67,12 +78,15 @@ absl::StatusOr<std::string> ReadRecordFile(const std::filesystem::path& path, si
   return bytes;
 }
 
-absl::Status ReplaceRecordFile(const std::filesystem::path& path, std::string_view bytes) {
+absl::Status ReplaceRecordFile(const std::filesystem::path& path, std::string_view bytes,
+                               RecordSync sync) {
   // A name of its own, so that two processes never write into the same file.
   std::filesystem::path beside = path;
   beside += StrCat(".", HexOf(RandomBytes16()), ".new");
-  H5M_RETURN_IF_ERROR(WriteNewFile(beside, bytes));
-  if (rename(beside.c_str(), path.c_str()) == 0) return absl::OkStatus();
+  H5M_RETURN_IF_ERROR(WriteNewFile(beside, bytes, sync));
+  if (rename(beside.c_str(), path.c_str()) == 0) {
+    return sync == RecordSync::kSynced ? SyncDirectory(path.parent_path()) : absl::OkStatus();
+  }
   absl::Status status = RecordFileError("rename into place", path);
   unlink(beside.c_str());
   return status;

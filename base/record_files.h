@@ -20,9 +20,13 @@ absl::Status RecordFileError(std::string_view what, const std::filesystem::path&
 // tell.
 absl::StatusOr<std::string> ReadRecordFile(const std::filesystem::path& path, size_t bytes_max);
 
+// Whether a power loss may leave an older file, or none.
+enum class RecordSync { kNone, kSynced };
+
 // Writes `bytes` into a new file beside `path` and renames it into place. Mode 0600. On failure the
-// new file is removed. Not synced. kNotFound: the directory is gone.
-absl::Status ReplaceRecordFile(const std::filesystem::path& path, std::string_view bytes);
+// new file is removed. kNotFound: the directory is gone.
+absl::Status ReplaceRecordFile(const std::filesystem::path& path, std::string_view bytes,
+                               RecordSync sync = RecordSync::kNone);
 
 }  // namespace h5mirror
 

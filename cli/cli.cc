@@ -108,12 +108,15 @@ int RunCli(const std::vector<std::string>& arguments, Streams& streams,
   AddRollback(app, context, action);
   AddPrune(app, context, action);
   AddStats(app, context, action);
+  AddUsage(app, context, action);
   AddVerify(app, context, arguments, runners.open, action);
   AddRecover(app, context, action);
   AddPush(app, context, action);
   AddResync(app, context, action);
   AddAdopt(app, context, action);
   AddRehome(app, context, action);
+  AddLogin(app, context, action);
+  AddLogout(app, context, action);
   AddDoctor(app, context, action);
   AddExec(app, context, program, action);
   AddFooters(app);

@@ -49,6 +49,9 @@ const std::map<std::string_view, std::string_view>& Examples() {
       {"stats",
        "h5mirror stats run.h5\n"
        "h5mirror stats run.h5 --keep-last 10"},
+      {"usage",
+       "h5mirror usage\n"
+       "h5mirror usage --all"},
       {"verify",
        "h5mirror verify run.h5\n"
        "h5mirror verify --against /data/run.h5"},
@@ -65,6 +68,11 @@ const std::map<std::string_view, std::string_view>& Examples() {
       {"rehome",
        "h5mirror rehome /data --dry-run\n"
        "h5mirror rehome --from old-host:7447 /data"},
+      {"login",
+       "h5mirror login --issuer https://sso.example/realms/lab --client-id h5mirror\n"
+       "h5mirror login --token-command 'oidc-token lab'\n"
+       "h5mirror login --refresh"},
+      {"logout", "h5mirror logout"},
       {"doctor", "h5mirror doctor\nh5mirror doctor --python /opt/venv/bin/python"},
       {"exec",
        "h5mirror exec -- python experiment.py\n"

@@ -21,6 +21,14 @@ pkg_check_modules(jemalloc REQUIRED IMPORTED_TARGET jemalloc)
 
 add_library(h5m::systemd ALIAS PkgConfig::libsystemd)
 
+# Not by its cjose.pc, which wants that of jansson too.
+find_path(CJOSE_INCLUDE_DIR cjose/cjose.h REQUIRED)
+find_library(CJOSE_LIBRARY cjose REQUIRED)
+add_library(h5m_cjose INTERFACE)
+add_library(h5m::cjose ALIAS h5m_cjose)
+target_include_directories(h5m_cjose SYSTEM INTERFACE "${CJOSE_INCLUDE_DIR}")
+target_link_libraries(h5m_cjose INTERFACE "${CJOSE_LIBRARY}")
+
 # The server's allocator; a sanitizer brings its own.
 add_library(h5m_jemalloc INTERFACE)
 add_library(h5m::jemalloc ALIAS h5m_jemalloc)

@@ -97,7 +97,8 @@ endfunction()
 
 # h5m_script_test(NAME COMMAND... [LABEL l] [TIMEOUT seconds] [ENVIRONMENT k=v...] [SERIAL])
 #
-# A test that is a command: exit 0 passes, 77 is "skipped" with its reason on the last line.
+# A test that is a command: exit 0 passes, 77 is "skipped" with its reason on the last line. Those that may take longest
+# begin first, or one of them would run alone at the end.
 function(h5m_script_test name)
   cmake_parse_arguments(arg "SERIAL" "LABEL;TIMEOUT" "COMMAND;ENVIRONMENT" ${ARGN})
   if(NOT BUILD_TESTING)
@@ -115,7 +116,7 @@ function(h5m_script_test name)
     add_dependencies(h5m_unit_tests "${program}")
   endif()
   set_tests_properties(${name} PROPERTIES
-    LABELS ${arg_LABEL} TIMEOUT ${arg_TIMEOUT} SKIP_RETURN_CODE 77
+    LABELS ${arg_LABEL} TIMEOUT ${arg_TIMEOUT} COST ${arg_TIMEOUT} SKIP_RETURN_CODE 77
     ENVIRONMENT "${H5M_TEST_ENVIRONMENT};${arg_ENVIRONMENT}")
   if(arg_SERIAL)
     set_tests_properties(${name} PROPERTIES RUN_SERIAL TRUE)

@@ -58,6 +58,8 @@ absl::StatusOr<HistorySizes> MeasureHistory(EnvTree& tree, std::string_view name
       sizes.pages += SizeOf(tree, path);
     } else if (NumberAfter(entry.name, "stage-")) {
       sizes.stage += SizeOf(tree, path);
+    } else if (NumberAfter(entry.name, "gen-")) {
+      if (with_head == WithHead::kYes) sizes.next += DataBytes(tree, path);
     } else if (entry.name.rfind("index", 0) == 0) {
       (entry.name == "index" ? sizes.index : sizes.log) += SizeOf(tree, path);
     } else if (const auto generation = GenerationOfEntry(entry.name)) {

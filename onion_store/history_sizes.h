@@ -22,6 +22,7 @@ struct HistorySizes {
   uint64_t log = 0;   // of the index: some mebibytes at most, however long the history is
   uint64_t sums = 0;  // of the newest generation
   uint64_t old = 0;   // heads and sums of older generations
+  uint64_t next = 0;  // with WithHead::kYes: the head of a generation that has no cut yet
 
   // The part that is there for older versions, and that dropping them can give back.
   uint64_t history() const { return pages + index + old; }

@@ -56,7 +56,10 @@ struct RemovedFile {
   absl::Time removed;
   absl::Time expires;
   uint64_t disk_bytes = 0;  // of head and history, holes included
-  Provenance who;           // of the removal: users, host, program, pid
+  // Without holes, as HistorySizes; 0: not known.
+  uint64_t head_bytes = 0;
+  uint64_t history_bytes = 0;
+  Provenance who;  // of the removal: users, host, program, pid
 };
 
 // Thread-safe. Locks the root while it lives.

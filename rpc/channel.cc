@@ -57,6 +57,8 @@ std::shared_ptr<grpc::ChannelCredentials> Credentials(const ClientOptions& optio
   if (options.ca_pem.empty()) return grpc::InsecureChannelCredentials();
   grpc::SslCredentialsOptions ssl;
   ssl.pem_root_certs = options.ca_pem;
+  ssl.pem_cert_chain = options.certificate_pem;
+  ssl.pem_private_key = options.key_pem;
   return grpc::SslCredentials(ssl);
 }
 

@@ -17,6 +17,26 @@ constexpr absl::Duration kReconnectMax = absl::Seconds(2);
 // A courtesy: the server lets go of a cut by itself.
 constexpr absl::Duration kCloseTimeout = absl::Seconds(2);
 
+// Between the attempts of a call whose caller asks too often.
+class Pauses {
+ public:
+  explicit Pauses(absl::Time deadline) : deadline_(deadline) {}
+
+  // Waits; the next time for twice as long. False: the next attempt would come too late.
+  bool Wait() {
+    if (absl::Now() + pause_ >= deadline_) return false;
+    absl::SleepFor(pause_);
+    pause_ = std::min(2 * pause_, kLongest);
+    return true;
+  }
+
+ private:
+  static constexpr absl::Duration kLongest = absl::Seconds(1);
+
+  const absl::Time deadline_;
+  absl::Duration pause_ = absl::Milliseconds(100);
+};
+
 class Follow final : public FollowStream {
  public:
   Follow(const std::shared_ptr<grpc::Channel>& channel, const ClientOptions& options,
@@ -69,6 +89,10 @@ class ClientImpl final : public Client {
     request.mutable_protocol()->set_oldest(kProtocolOldest);
     request.mutable_protocol()->set_newest(kProtocolNewest);
     return Call(*server_, &v1::Server::Stub::GetServer, request, Repeat::kOnceIfUnavailable);
+  }
+
+  absl::StatusOr<v1::GetUsageResponse> GetUsage(const v1::GetUsageRequest& request) override {
+    return Call(*server_, &v1::Server::Stub::GetUsage, request, Repeat::kOnceIfUnavailable);
   }
 
   absl::StatusOr<v1::ListFilesResponse> ListFiles(const v1::ListFilesRequest& request) override {
@@ -255,6 +279,10 @@ class ClientImpl final : public Client {
     const absl::Time deadline = absl::Now() + timeout;
     Response response;
     absl::Status status = CallOnce(stub, method, request, deadline, response);
+    for (Pauses pauses(deadline); IsTooOften(status) && pauses.Wait();) {
+      response.Clear();
+      status = CallOnce(stub, method, request, deadline, response);
+    }
     if (absl::IsUnavailable(status) && repeat == Repeat::kOnceIfUnavailable &&
         Reconnect(deadline)) {
       response.Clear();
@@ -284,6 +312,17 @@ class ClientImpl final : public Client {
   absl::Status Stream(Stub& stub, StreamMethod<Stub, Request, Response> method,
                       const Request& request,
                       absl::FunctionRef<absl::Status(const Response&)> sink) {
+    absl::Status status = StreamOnce(stub, method, request, sink);
+    for (Pauses pauses(absl::Now() + kTimeoutDefault); IsTooOften(status) && pauses.Wait();) {
+      status = StreamOnce(stub, method, request, sink);
+    }
+    return status;
+  }
+
+  template <typename Response, typename Stub, typename Request>
+  absl::Status StreamOnce(Stub& stub, StreamMethod<Stub, Request, Response> method,
+                          const Request& request,
+                          absl::FunctionRef<absl::Status(const Response&)> sink) {
     grpc::ClientContext context;
     Authorize(options_, context);
     const std::unique_ptr<grpc::ClientReader<Response>> reader = (stub.*method)(&context, request);

@@ -49,7 +49,8 @@ class FollowStream {
 };
 
 // Thread-safe. Unary calls have `timeout` each (default 30 s) and name the server in their errors.
-// Idempotent calls are retried once after kUnavailable.
+// Idempotent calls are retried once after kUnavailable. A call that is refused as its caller asks
+// too often is made again, at longer and longer intervals, for as long as its timeout lasts.
 class Client {
  public:
   // Waits for `connect_timeout` at most, and for `refused_max` where nothing listens. Errors:
@@ -63,6 +64,7 @@ class Client {
   // `name`: the file whose rights are asked for; empty: the caller's rights at most.
   virtual absl::StatusOr<v1::GetServerResponse> GetServer(const std::string& name) = 0;
   absl::StatusOr<v1::GetServerResponse> GetServer() { return GetServer(""); }
+  virtual absl::StatusOr<v1::GetUsageResponse> GetUsage(const v1::GetUsageRequest&) = 0;
   virtual absl::StatusOr<v1::ListFilesResponse> ListFiles(const v1::ListFilesRequest&) = 0;
   // `timeout` matters with `settle`.
   virtual absl::StatusOr<v1::FileStatus> GetFile(const v1::GetFileRequest&,

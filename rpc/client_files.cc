@@ -12,9 +12,11 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/ascii.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "base/driver_keys.h"
 #include "base/errno_status.h"
+#include "base/server_list.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "base/toml_file.h"
@@ -23,7 +25,8 @@ namespace h5mirror::rpc {
 namespace {
 
 constexpr size_t kFileBytesMax = 1 << 20;
-constexpr size_t kTokenBytesMax = 4096;
+// The headers of a call may have 16 KiB in all.
+constexpr size_t kTokenBytesMax = 12 << 10;
 
 struct FileText {
   std::string text;
@@ -125,14 +128,6 @@ absl::StatusOr<ClientFile> FromToml(const std::filesystem::path& path, const tom
   return file;
 }
 
-// Whether there is a token that this user is meant to have: `h5mirrord init` puts the
-// administrator's into /etc/h5mirror, where all users of the host look for theirs.
-bool IsOursToRead(const std::filesystem::path& path) {
-  struct stat status {};
-  if (stat(path.c_str(), &status) != 0) return false;
-  return status.st_uid == geteuid() || access(path.c_str(), R_OK) == 0;
-}
-
 // "@FILE" with FILE below `directory` unless it is absolute.
 std::string TokenRelativeTo(const std::filesystem::path& directory, const std::string& token) {
   return token.starts_with('@') ? "@" + (directory / token.substr(1)).native() : token;
@@ -147,6 +142,26 @@ std::vector<std::filesystem::path> StandardDirectories() {
   }
   directories.emplace_back("/etc/h5mirror");
   return directories;
+}
+
+bool IsOursToRead(const std::filesystem::path& path) {
+  struct stat status {};
+  if (stat(path.c_str(), &status) != 0) return false;
+  return status.st_uid == geteuid() || access(path.c_str(), R_OK) == 0;
+}
+
+std::filesystem::path LoginToken(const std::filesystem::path& directory, std::string_view server) {
+  std::string name;
+  for (const char c : CanonicalServer(server)) {
+    const bool is_plain =
+        absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '.' || c == '-';
+    if (is_plain) {
+      name += c;
+    } else {
+      absl::StrAppendFormat(&name, "%%%02X", static_cast<unsigned char>(c));
+    }
+  }
+  return directory / "tokens" / name;
 }
 
 absl::StatusOr<ClientFile> ReadClientDirectory(const std::filesystem::path& directory) {
@@ -171,6 +186,12 @@ absl::StatusOr<ClientFile> ReadClientDirectory(const std::filesystem::path& dire
   if (!file.token && IsOursToRead(directory / "token")) {
     file.token = "@" + (directory / "token").native();
   }
+  // A key that is another user's is not meant for this one, as the administrator's token.
+  if (std::filesystem::exists(directory / "client.pem", ignored) &&
+      IsOursToRead(directory / "client.key")) {
+    file.certificate = directory / "client.pem";
+    file.key = directory / "client.key";
+  }
   return file;
 }
 
@@ -188,6 +209,23 @@ absl::StatusOr<std::string> ReadCa(const std::filesystem::path& path) {
                    "holds no PEM certificate; give the server's ca.pem, which h5mirrord init made");
   }
   return file.text;  // A copy: GCC 12 at -O2 takes the move for an overrun (-Warray-bounds).
+}
+
+absl::StatusOr<std::string> ReadClientCertificate(const std::filesystem::path& path) {
+  H5M_ASSIGN_OR_RETURN(FileText file, ReadText(path, "client certificate: open"));
+  if (file.text.find("-----BEGIN CERTIFICATE-----") == std::string::npos) {
+    return BadToml(path, "holds no PEM certificate; give the one of your site's authority");
+  }
+  return file.text;
+}
+
+absl::StatusOr<std::string> ReadClientKey(const std::filesystem::path& path) {
+  H5M_ASSIGN_OR_RETURN(FileText file, ReadText(path, "client key: open"));
+  if (file.others_may_read) return ReadableByOthers(path);
+  if (file.text.find("PRIVATE KEY-----") == std::string::npos) {
+    return BadToml(path, "holds no PEM private key; give the one of client.pem beside it");
+  }
+  return file.text;
 }
 
 absl::StatusOr<std::string> ReadToken(const std::string& token) {

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -17,6 +18,14 @@ inline constexpr char kServerVariable[] = "H5MIRROR_SERVER";
 // important one first.
 std::vector<std::filesystem::path> StandardDirectories();
 
+// Where `h5mirror login` keeps the token for a server: tokens/SERVER in `directory`, with %XX for
+// what is no letter, digit, '.' or '-' of base/server_list.h's CanonicalServer().
+std::filesystem::path LoginToken(const std::filesystem::path& directory, std::string_view server);
+
+// Whether there is a file that this user is meant to have: `h5mirrord init` puts the
+// administrator's token into /etc/h5mirror, where all users of the host look for theirs.
+bool IsOursToRead(const std::filesystem::path& path);
+
 // The options of one directory; unset: it has none. An empty string means "none", and hides the
 // value of less important directories.
 struct ClientFile {
@@ -24,10 +33,14 @@ struct ClientFile {
   std::optional<std::filesystem::path> ca;
   std::optional<std::string> token;  // the token, or @FILE
   std::optional<std::string> root;   // names are relative to it; absolute, or empty
+  // The client's own certificate, and its private key; both or neither.
+  std::optional<std::filesystem::path> certificate;
+  std::optional<std::filesystem::path> key;
 };
 
 // Reads `directory`/client.toml; relative paths in it start from `directory`. `ca.pem` and
-// `token` beside it stand in for keys that are not set. Nothing there: nothing set. The driver's
+// `token` beside it stand in for keys that are not set; `client.pem` and `client.key` are the
+// client's certificate. Nothing there: nothing set. The driver's
 // other keys may stand there too; it checks them itself.
 // Errors: kInvalidArgument names file, key and value; kPermissionDenied client.toml holds a
 //         token and others may read it, or it cannot be read.
@@ -40,9 +53,14 @@ absl::StatusOr<std::optional<std::string>> ReadServerKey(const std::filesystem::
 // Reads a PEM file. kInvalidArgument: it holds no certificate.
 absl::StatusOr<std::string> ReadCa(const std::filesystem::path& path);
 
+// Reads a private key, or the certificate that goes with it. Messages never show them.
+// Errors: kNotFound; kPermissionDenied others may read the file of the key.
+absl::StatusOr<std::string> ReadClientKey(const std::filesystem::path& path);
+absl::StatusOr<std::string> ReadClientCertificate(const std::filesystem::path& path);
+
 // The token itself, or the content of @FILE, without white space around it. Messages never show it.
 // Errors: kNotFound; kPermissionDenied others may read the file; kInvalidArgument not
-//         1..4096 visible ASCII characters.
+//         1..12288 visible ASCII characters.
 absl::StatusOr<std::string> ReadToken(const std::string& token);
 
 }  // namespace h5mirror::rpc

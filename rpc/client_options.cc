@@ -27,6 +27,7 @@ ClientFile FromSettings(const ClientSettings& settings) {
 
 struct MergedSettings : ClientFile {
   std::string origin = "the default: nothing names a server";
+  std::vector<std::optional<std::string>> tokens = {};  // of each directory
 };
 
 // The first of the settings and `directories` that has a key decides it.
@@ -41,8 +42,12 @@ absl::StatusOr<MergedSettings> Merge(const ClientSettings& settings,
       merged.origin = "server in " + (directory / "client.toml").native();
     }
     if (!merged.ca) merged.ca = std::move(file.ca);
-    if (!merged.token) merged.token = std::move(file.token);
+    merged.tokens.push_back(std::move(file.token));
     if (!merged.root) merged.root = std::move(file.root);
+    if (!merged.certificate) {
+      merged.certificate = std::move(file.certificate);
+      merged.key = std::move(file.key);
+    }
   }
   return merged;
 }
@@ -60,6 +65,15 @@ absl::StatusOr<std::string> ChooseServer(const std::string& text, const ClientSe
   return list.servers[0];
 }
 
+// The token of the most important directory that has one: of a login at `server`, or its other one.
+void FindToken(const std::string& server, absl::Span<const std::filesystem::path> directories,
+               MergedSettings* merged) {
+  for (size_t i = 0; i < directories.size() && !merged->token; ++i) {
+    const std::filesystem::path login = LoginToken(directories[i], server);
+    merged->token = IsOursToRead(login) ? "@" + login.native() : merged->tokens[i];
+  }
+}
+
 // Reads the files that `merged` names.
 absl::Status ReadCredentials(const ClientFile& merged, ClientOptions* options) {
   if (merged.ca && !merged.ca->empty()) {
@@ -67,6 +81,11 @@ absl::Status ReadCredentials(const ClientFile& merged, ClientOptions* options) {
   }
   if (merged.token && !merged.token->empty()) {
     H5M_ASSIGN_OR_RETURN(options->token, ReadToken(*merged.token));
+    if (merged.token->starts_with('@')) options->token_file = merged.token->substr(1);
+  }
+  if (merged.certificate && !options->ca_pem.empty()) {
+    H5M_ASSIGN_OR_RETURN(options->certificate_pem, ReadClientCertificate(*merged.certificate));
+    H5M_ASSIGN_OR_RETURN(options->key_pem, ReadClientKey(*merged.key));
   }
   if (!options->token.empty() && options->ca_pem.empty() && !options->loopback) {
     return absl::InvalidArgumentError(
@@ -84,7 +103,7 @@ absl::StatusOr<ClientOptions> ResolveClientOptions(const ClientSettings& setting
 
 absl::StatusOr<ClientOptions> ResolveClientOptionsIn(
     const ClientSettings& settings, absl::Span<const std::filesystem::path> directories) {
-  H5M_ASSIGN_OR_RETURN(const MergedSettings merged, Merge(settings, directories));
+  H5M_ASSIGN_OR_RETURN(MergedSettings merged, Merge(settings, directories));
   ClientOptions options;
   options.origin = merged.origin;
   options.server = "127.0.0.1:" + std::to_string(kDefaultPort);
@@ -95,6 +114,7 @@ absl::StatusOr<ClientOptions> ResolveClientOptionsIn(
   options.target = std::move(address.target);
   options.loopback = address.loopback;
   options.root = merged.root.value_or("");
+  FindToken(options.server, directories, &merged);
   H5M_RETURN_IF_ERROR(ReadCredentials(merged, &options));
   return options;
 }

@@ -16,32 +16,37 @@ inline constexpr int kDefaultPort = 7447;
 
 // Settings that the user gave; unset ones come from the files.
 struct ClientSettings {
-  std::optional<std::string> server;  // HOST[:PORT], [V6]:PORT or unix:PATH
-  std::optional<std::string> ca;      // PEM file; TLS is spoken when it is set
-  std::optional<std::string> token;   // the token, or @FILE
+  std::optional<std::string> server = std::nullopt;  // HOST[:PORT], [V6]:PORT or unix:PATH
+  std::optional<std::string> ca = std::nullopt;      // PEM file; TLS is spoken when it is set
+  std::optional<std::string> token = std::nullopt;   // the token, or @FILE
   // Where `server` comes from, for messages: "--server", or a file.
   std::string server_origin = "--server";
 };
 
 // Complete and checked: the CA and the token are read.
 struct ClientOptions {
-  std::string server;     // as given, for messages
-  std::string origin;     // where the server's address comes from, for messages
-  std::string target;     // for gRPC, e.g. "dns:///node7:7447", "unix:/run/h5mirror.sock"
-  std::string ca_pem;     // empty: plain text
-  std::string token;      // empty: none
+  std::string server;  // as given, for messages
+  std::string origin;  // where the server's address comes from, for messages
+  std::string target;  // for gRPC, e.g. "dns:///node7:7447", "unix:/run/h5mirror.sock"
+  std::string ca_pem;  // empty: plain text
+  std::string token;   // empty: none
+  // The file that `token` came from, which a login renews; empty: none, or it was no file.
+  std::string token_file = {};
+  // The client's certificate and its key, PEM; empty: none. Shown where TLS is spoken.
+  std::string certificate_pem = {};
+  std::string key_pem = {};
   std::string root;       // names are relative to it; empty: HOST/absolute/path
   bool loopback = false;  // 127.0.0.0/8, ::1, localhost or a Unix socket
 };
 
 // Fills what is unset from H5MIRROR_SERVER, then client.toml in ~/.config/h5mirror and
-// /etc/h5mirror (keys `server`, `ca`, `token`, `root`; `ca.pem` and `token` beside it are used when
-// they exist), then 127.0.0.1:7447. A token is refused where the channel is plain text
-// and not loopback.
-// Where environment or file name several servers (base/server_list.h) it is the first; `settings`
-// may not.
-// An empty string for `ca` or `token` means none, and hides what the files say.
-// Errors: kInvalidArgument names file, key and value; kNotFound a named file is missing;
+// /etc/h5mirror (keys `server`, `ca`, `token`, `root`; `ca.pem`, `token`, `client.pem` with
+// `client.key` beside it are used when they exist), then 127.0.0.1:7447. In each directory, the
+// token of a login at that server (LoginToken()) goes before its other one. A token is refused
+// where the channel is plain text and not loopback. Where environment or file name several servers
+// (base/server_list.h) it is the first; `settings` may not. An empty string for `ca` or `token`
+// means none, and hides what the files say. Errors: kInvalidArgument names file, key and value;
+// kNotFound a named file is missing;
 //         kPermissionDenied a token file that others can read.
 absl::StatusOr<ClientOptions> ResolveClientOptions(const ClientSettings& settings);
 

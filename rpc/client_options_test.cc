@@ -9,6 +9,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "rpc/client_files.h"
 #include "rpc/server_address.h"
 
 namespace h5mirror::rpc {
@@ -217,6 +218,26 @@ TEST_F(ClientOptionsTest, NamedFilesMustBeThereAndHoldWhatTheyShould) {
               {.server = {}, .ca = (root_ / "odd.pem").native(), .token = {}});
   ExpectError(absl::StatusCode::kInvalidArgument, "visible ASCII",
               {.server = {}, .ca = {}, .token = "a b"});
+}
+
+TEST_F(ClientOptionsTest, ALoginAtTheServerGoesBeforeTheOtherToken) {
+  std::filesystem::create_directory(user_ / "tokens");
+  Write(user_ / "token", "other");
+  Write(LoginToken(user_, "127.0.0.1:9"), "login\n");
+  const auto there = Resolve({.server = "127.0.0.1:9"});
+  ASSERT_TRUE(there.ok()) << there.status();
+  EXPECT_EQ(there->token, "login");
+  EXPECT_EQ(there->token_file, LoginToken(user_, "127.0.0.1:9").native());
+  const auto elsewhere = Resolve({.server = "127.0.0.1:10"});
+  ASSERT_TRUE(elsewhere.ok()) << elsewhere.status();
+  EXPECT_EQ(elsewhere->token, "other");
+  EXPECT_EQ(Resolve({.server = "127.0.0.1:9", .token = "mine"})->token, "mine");
+  EXPECT_EQ(Resolve({.server = "127.0.0.1:9", .token = "mine"})->token_file, "");
+}
+
+TEST_F(ClientOptionsTest, TheFileOfALoginIsNamedByTheServer) {
+  EXPECT_EQ(LoginToken("/c", "Node7"), "/c/tokens/node7%3A7447");
+  EXPECT_EQ(LoginToken("/c", "unix:/run/a_b"), "/c/tokens/unix%3A%2Frun%2Fa%5Fb");
 }
 
 }  // namespace

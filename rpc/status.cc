@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <string>
 
+#include "absl/strings/match.h"
 #include "base/strings.h"
 #include "base/utf8.h"
 
@@ -29,6 +30,11 @@ grpc::Status ToGrpc(const absl::Status& status) {
   if (status.ok()) return grpc::Status::OK;
   return grpc::Status(static_cast<grpc::StatusCode>(status.code()),
                       Cut(Printable(ToStd(status.message()))));
+}
+
+bool IsTooOften(const absl::Status& status) {
+  return absl::IsResourceExhausted(status) &&
+         absl::StrContains(status.message(), ToAbsl(kCallsASecond));
 }
 
 absl::Status FromGrpc(const grpc::Status& status) {

@@ -42,8 +42,11 @@ absl::StatusOr<std::vector<Principal>> FindCallers(const Config& config, std::st
   absl::string_view plain = ToAbsl(name);
   const bool is_unix = absl::ConsumePrefix(&plain, "unix:");
   const bool is_token = !is_unix && absl::ConsumePrefix(&plain, "token:");
+  const bool is_certificate = !is_unix && !is_token && absl::ConsumePrefix(&plain, "cert:");
+  const bool is_login =
+      !is_unix && !is_token && !is_certificate && absl::ConsumePrefix(&plain, "jwt:");
   std::vector<Principal> callers;
-  if (!is_token) {
+  if (!is_token && !is_certificate && !is_login) {
     absl::StatusOr<Principal> user = UserOfHost(std::string(plain));
     if (user.ok()) {
       callers.push_back(*std::move(user));
@@ -51,7 +54,18 @@ absl::StatusOr<std::vector<Principal>> FindCallers(const Config& config, std::st
       return user.status();
     }
   }
-  if (!is_unix && config.HasTokens()) {
+  // Whose certificates there are is known to the authority only.
+  if (!is_token && !is_unix && !is_login && config.HasClientCertificates()) {
+    callers.push_back(Principal{.name = std::string(plain),
+                                .rights = Rights::All(),
+                                .issuer = Principal::Issuer::kCertificate});
+  }
+  // The same of the issuer, which puts the groups into each token.
+  if (!is_token && !is_unix && !is_certificate && config.HasLogins()) {
+    callers.push_back(Principal{
+        .name = std::string(plain), .rights = Rights::All(), .issuer = Principal::Issuer::kJwt});
+  }
+  if (!is_unix && !is_certificate && !is_login && config.HasTokens()) {
     H5M_ASSIGN_OR_RETURN(const std::vector<TokenEntry> tokens, ReadTokenFile(config.tokens_file));
     for (const TokenEntry& token : tokens) {
       if (token.name != ToStd(plain)) continue;
@@ -80,6 +94,9 @@ void ShowCaller(const Authenticator& authenticator, const Principal& caller,
     std::cout << "  groups: " << absl::StrJoin(caller.user->groups, ", ") << "\n";
   }
   if (caller.token != nullptr) ShowToken(*caller.token);
+  if (caller.issuer == Principal::Issuer::kJwt) {
+    std::cout << "  groups: those in its token, which are not known here: none count\n";
+  }
   const std::shared_ptr<const AccessRule> rule = authenticator.RuleFor(caller, file);
   if (!authenticator.has_rules()) {
     std::cout << "  decided by: nothing, as there is no [[access]] table\n";

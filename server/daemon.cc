@@ -88,12 +88,44 @@ absl::Duration WatchdogPeriod() {
   return absl::Microseconds(static_cast<int64_t>(watchdog_us / 2));
 }
 
-// The [[access]] tables of the configuration file, which alone of all it has are read again.
-absl::Status ReloadRules(const std::filesystem::path& config_file, MirrorServer& server) {
-  if (config_file.empty()) return absl::OkStatus();
+struct Tables {
+  std::vector<AccessRule> access;
+  std::vector<LimitRule> limits;
+  std::vector<QuotaRule> quotas;
+  std::vector<NotifyRule> notify;
+};
+
+absl::StatusOr<Tables> ReadTables(const std::filesystem::path& config_file) {
   H5M_ASSIGN_OR_RETURN(const std::vector<Setting> settings, ReadConfigFile(config_file));
-  H5M_ASSIGN_OR_RETURN(std::vector<AccessRule> rules, MakeAccessRules(settings));
-  return server.ReloadRules(std::move(rules));
+  Tables tables;
+  H5M_ASSIGN_OR_RETURN(tables.access, MakeAccessRules(settings));
+  H5M_ASSIGN_OR_RETURN(tables.limits, MakeLimitRules(settings));
+  H5M_ASSIGN_OR_RETURN(tables.quotas, MakeQuotaRules(settings));
+  H5M_ASSIGN_OR_RETURN(tables.notify, MakeNotifyRules(settings));
+  return tables;
+}
+
+// The tables of the configuration file that count at once, which alone of all it has are read
+// again. Logs errors. Where one table cannot be read, all stay.
+absl::Status ReloadTables(const std::filesystem::path& config_file, MirrorServer& server) {
+  if (config_file.empty()) return absl::OkStatus();
+  absl::StatusOr<Tables> tables = ReadTables(config_file);
+  if (!tables.ok()) {
+    spdlog::error("reload: the tables of the configuration stay as they were: {}",
+                  tables.status().ToString());
+    return tables.status();
+  }
+  server.ReloadLimits(std::move(tables->limits));
+  server.ReloadQuotas(std::move(tables->quotas));
+  const absl::Status access = server.ReloadRules(std::move(tables->access));
+  if (!access.ok()) {
+    spdlog::error("reload: the [[access]] tables stay as they were: {}", access.ToString());
+  }
+  const absl::Status notify = server.ReloadNotify(std::move(tables->notify));
+  if (!notify.ok()) {
+    spdlog::error("reload: the [[notify]] tables stay as they were: {}", notify.ToString());
+  }
+  return access.ok() ? notify : access;
 }
 
 void Reload(const Config& config, const std::filesystem::path& config_file, MirrorServer& server) {
@@ -106,15 +138,15 @@ void Reload(const Config& config, const std::filesystem::path& config_file, Mirr
   if (!tokens.ok()) {
     spdlog::error("reload: the tokens stay as they were: {}", tokens.ToString());
   }
-  const absl::Status rules = ReloadRules(config_file, server);
-  if (!rules.ok()) {
-    spdlog::error("reload: the [[access]] tables stay as they were: {}", rules.ToString());
-  }
-  if (certificate.ok() && tokens.ok() && rules.ok()) {
-    spdlog::info("reloaded log{}{}{}", config.tls_cert.empty() ? "" : ", certificate",
-                 config_file.empty() ? "" : ", [[access]] tables",
-                 config.tokens_file.empty() ? "; there is no tokens_file, so no token is asked for"
-                                            : ", tokens");
+  const absl::Status logins = server.ReloadLogins();
+  const absl::Status tables = ReloadTables(config_file, server);
+  if (certificate.ok() && tokens.ok() && logins.ok() && tables.ok()) {
+    spdlog::info("reloaded log{}{}{}{}", config.tls_cert.empty() ? "" : ", certificate",
+                 config_file.empty() ? "" : ", tables",
+                 config.HasLogins() ? ", keys of signed tokens" : "",
+                 config.HasTokens()   ? ", tokens"
+                 : config.HasLogins() ? ""
+                                      : "; there is no tokens_file, so no token is asked for");
   }
 }
 
@@ -171,6 +203,7 @@ void BlockSignals() {
   const sigset_t signals = OurSignals();
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   signal(SIGPIPE, SIG_IGN);
+  signal(SIGCHLD, SIG_DFL);  // Else nobody could say how a command has ended.
   signal(SIGXFSZ, SIG_IGN);  // A write beyond `ulimit -f` fails then, and ends its session only.
 }
 
@@ -206,11 +239,13 @@ ExitCode RunDaemon(const Config& config, const std::filesystem::path& port_file,
   for (const std::string& address : (*server)->addresses()) {
     StrAppend(&addresses, addresses.empty() ? "" : ", ", address);
   }
+  const bool wants_tokens = config.HasTokens() || config.HasLogins();
   spdlog::info("h5mirrord {} serves {} on {}{}{}", kVersion, config.root.string(), addresses,
                config.HasTls() ? ", TLS" : "",
-               config.access.empty() ? (config.HasTokens() ? ", tokens wanted" : "")
-               : config.HasTokens()  ? ", tokens or users wanted, access by tables"
+               config.access.empty() ? (wants_tokens ? ", tokens wanted" : "")
+               : wants_tokens        ? ", tokens or users wanted, access by tables"
                                      : ", access by tables");
+  for (const std::string& warning : WarningsOf(config)) spdlog::warn("{}", warning);
   sd_notify(0, "READY=1");
   const int number = WaitForStop(config, config_file, **server);
   sd_notify(0, "STOPPING=1\nSTATUS=finishing the work in hand");

@@ -12,8 +12,8 @@ namespace h5mirror::server {
 // Blocks the signals that RunDaemon() waits for. Call it before any thread is started.
 void BlockSignals();
 
-// Serves until SIGTERM or SIGINT. Logs each failure in one line. SIGHUP reads the [[access]] tables
-// of `config_file` again, if it is not empty.
+// Serves until SIGTERM or SIGINT. Logs each failure in one line. SIGHUP reads the [[access]] and
+// [[notify]] tables of `config_file` again, if it is not empty.
 ExitCode RunDaemon(const Config& config, const std::filesystem::path& port_file,
                    const std::filesystem::path& config_file);
 

@@ -39,7 +39,7 @@ constexpr char kFooter[] =
     "file. Sizes: 512MiB, 1GiB. Times: 500ms, 10s, 2m.\n\n"
     "Signals: TERM and INT finish the work in hand and stop, a second one stops at once; HUP "
     "reads\n"
-    "tokens and [[access]] tables again and reopens the log file.\n\n"
+    "tokens and tables again, but [[retention]], and reopens the log file.\n\n"
     "Exit codes: 0 stopped cleanly; 1 failed; 2 command line or configuration; 3 no such root;\n"
     "4 root cannot be written; 5 root served by another process or of a newer format; 6 cannot\n"
     "listen; 7 stopped before the work in hand was done.";
@@ -126,13 +126,15 @@ struct Parser {
                    "Serve one file that has its history beside it, until standard input ends; "
                    "h5mirror starts it so")
         ->type_name("FILE");
-    app.add_flag("--check-config", check_config,
-                 "Check the configuration, print it, and end; names [[access]] tables that can "
-                 "never decide");
+    app.add_flag(
+        "--check-config", check_config,
+        "Check the configuration, print it, and end; names [[access]] and [[limits]] tables "
+        "that can never decide");
     AddSettings(app, values);
     AddInit();
     AddToken();
     AddAccess();
+    AddNotify();
     app.require_subcommand(0, 1);
   }
 
@@ -204,6 +206,16 @@ struct Parser {
     check->fallthrough();
   }
 
+  void AddNotify() {
+    CLI::App* notify = app.add_subcommand("notify", "Try the receivers of [[notify]] tables");
+    notify->require_subcommand(1);
+    CLI::App* test = notify->add_subcommand(
+        "test", "Send a test event to each receiver now; exit with 1 if one does not take it");
+    test->callback([this] { flags.verb = Verb::kNotifyTest; });
+    notify->fallthrough();
+    test->fallthrough();
+  }
+
   // kInvalidArgument: quotes the flag.
   absl::Status SetTokenLimits() {
     const auto set = [&](std::string_view key, const std::string& text) {
@@ -250,7 +262,8 @@ ParsedFlags ParseFlags(int argc, char** argv) {
   flags.init.hosts = parser.hosts;
   flags.tokens_file = parser.tokens_file;
   flags.port_file = parser.port_file;
-  if (flags.verb == Verb::kServe || flags.verb == Verb::kAccessCheck) {
+  if (flags.verb == Verb::kServe || flags.verb == Verb::kAccessCheck ||
+      flags.verb == Verb::kNotifyTest) {
     if (parser.check_config && flags.verb == Verb::kServe) flags.verb = Verb::kCheckConfig;
     flags.embedded_file = parser.embedded_file;
     if (!parser.embedded_file.empty()) flags.verb = Verb::kEmbedded;

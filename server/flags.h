@@ -16,7 +16,7 @@ namespace h5mirror::server {
 // Exit codes of h5mirrord; --help and h5mirrord(8) list them.
 enum class ExitCode : int {
   kOk = 0,
-  kFailed = 1,        // or `access check` finds that the right is missing
+  kFailed = 1,        // or `access check` lacks the right, or `notify test` reaches not all
   kUsage = 2,         // command line, configuration, certificate or tokens
   kNoRoot = 3,        // the root is missing or no directory
   kRootReadOnly = 4,  // the root cannot be written
@@ -35,6 +35,7 @@ enum class Verb {
   kTokenRemove,
   kTokenRotate,
   kAccessCheck,
+  kNotifyTest,
 };
 
 // "May that user do that with that file?"
@@ -46,8 +47,8 @@ struct AccessQuestion {
 
 struct Flags {
   Verb verb = Verb::kServe;
-  // kServe, kCheckConfig, kAccessCheck: from the file, the environment and the flags, in this
-  // order.
+  // kServe, kCheckConfig, kAccessCheck, kNotifyTest: from the file, the environment and the flags,
+  // in this order.
   std::vector<Setting> settings;
   std::filesystem::path config_file;  // the file of `settings`; empty: there is none
   std::filesystem::path port_file;    // empty: none

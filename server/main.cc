@@ -13,9 +13,11 @@
 #include "server/embedded_daemon.h"
 #include "server/flags.h"
 #include "server/mirror_server.h"
+#include "server/notify/notifier.h"
 #include "server/settings/config.h"
 #include "server/settings/init.h"
 #include "server/settings/token_file.h"
+#include "server/try_receivers.h"
 
 namespace h5mirror::server {
 namespace {
@@ -75,9 +77,12 @@ ExitCode Serve(const Flags& flags) {
     return ExitCode::kUsage;
   }
   if (flags.verb == Verb::kAccessCheck) return CheckAccess(*config, flags.question);
+  if (flags.verb == Verb::kNotifyTest) return TryReceivers(*config);
   if (flags.verb == Verb::kServe) return RunDaemon(*config, flags.port_file, flags.config_file);
   if (flags.verb == Verb::kEmbedded) return RunEmbedded(flags.embedded_file, *config);
-  if (const absl::Status status = CheckNamedThings(*config); !status.ok()) {
+  absl::Status status = CheckNamedThings(*config);
+  if (status.ok()) status = CheckTools(config->notify);
+  if (!status.ok()) {
     Fail(status);
     return ExitCode::kUsage;
   }
@@ -86,7 +91,11 @@ ExitCode Serve(const Flags& flags) {
     std::cerr << "h5mirrord: root = \"" << Printable(config->root.string())
               << "\" is no directory yet: make it before the start\n";
   }
-  for (const std::string& notice : FindUnreachable(config->access)) {
+  std::vector<std::string> notices = FindUnreachable(config->access);
+  for (std::string& warning : WarningsOf(*config)) notices.push_back(std::move(warning));
+  for (std::string& notice : FindUnreachable(config->limits)) notices.push_back(std::move(notice));
+  for (std::string& notice : FindUnreachable(config->quotas)) notices.push_back(std::move(notice));
+  for (const std::string& notice : notices) {
     std::cerr << "h5mirrord: " << Printable(notice) << "\n";
   }
   std::cout << "OK\n" << DescribeConfig(*config);
@@ -110,6 +119,7 @@ ExitCode Main(int argc, char** argv) {
                        RotateToken(parsed.flags.tokens_file, parsed.flags.token_name));
     case Verb::kServe:
     case Verb::kAccessCheck:
+    case Verb::kNotifyTest:
     case Verb::kEmbedded:
     case Verb::kCheckConfig:
       return Serve(parsed.flags);

@@ -28,6 +28,8 @@ namespace {
 // Below the root; where the history lies beside the file, without a root, nothing is kept.
 constexpr char kMirrorStates[] = ".h5mirror/mirror-states";
 constexpr size_t kMirrorStatesBytesMax = 128 << 20;
+// What a stop leaves receivers for events that came just before.
+constexpr absl::Duration kNotifyGrace = absl::Seconds(2);
 constexpr absl::Duration kTimerPeriod = absl::Milliseconds(250);
 constexpr int kQueueThreadsMax = 4;
 // Threads of the unary calls, which may wait for a disk.
@@ -39,6 +41,8 @@ constexpr uint64_t kWaitingCallsMin = 1024;
 constexpr int kReadChunkBytes = 4 << 10;
 // How often a renewed certificate is looked for, in rounds of the timer.
 constexpr int kCertificateRounds = 240;
+// The same for changed keys of signed tokens.
+constexpr int kLoginKeyRounds = 12;
 // Of all calls that read and send: a disk has so many reads at once, and a writer that waits for
 // one keeps those that open its file.
 constexpr int kWorkers = 32;
@@ -52,10 +56,34 @@ int QueueCount(const Config& config) {
   return std::clamp(static_cast<int>(std::thread::hardware_concurrency()) / 2, 1, kQueueThreadsMax);
 }
 
+// nullptr: clients are asked for no certificate.
+absl::StatusOr<std::unique_ptr<ClientCertificates>> LoadClientCertificates(const Config& config) {
+  if (!config.HasClientCertificates()) return nullptr;
+  ClientCertificateSettings settings{config.tls_client_ca, config.tls_client_crl, {}};
+  for (const std::string& text : config.tls_client_names) {
+    H5M_ASSIGN_OR_RETURN(NamePattern pattern, NamePattern::Parse(text));
+    settings.names.push_back(std::move(pattern));
+  }
+  if (settings.names.empty()) settings.names.push_back({});  // cn:${user}
+  return ClientCertificates::Load(settings);
+}
+
 // nullptr: no TLS.
-absl::StatusOr<std::unique_ptr<ServerCertificate>> LoadCertificate(const Config& config) {
+absl::StatusOr<std::unique_ptr<ServerCertificate>> LoadCertificate(
+    const Config& config, const ClientCertificates* clients) {
   if (!config.HasTls()) return nullptr;
-  return ServerCertificate::Load(config.tls_cert, config.tls_key);
+  return ServerCertificate::Load(config.tls_cert, config.tls_key, clients);
+}
+
+// nullptr: tokens of no issuer count.
+absl::StatusOr<std::unique_ptr<JsonWebTokens>> LoadLogins(const Config& config) {
+  if (!config.HasLogins()) return nullptr;
+  return JsonWebTokens::Load({.keys = config.jwt_keys,
+                              .issuer = config.jwt_issuer,
+                              .audience = config.jwt_audience,
+                              .user_claim = config.jwt_user_claim,
+                              .groups_claim = config.jwt_groups_claim,
+                              .grace = config.jwt_grace});
 }
 
 std::vector<std::string> ServiceNames() {
@@ -73,6 +101,8 @@ CallLimits CallLimitsFor(const Config& config) {
   limits.waiting_in_all =
       static_cast<int>(std::clamp<uint64_t>(config.memory_max_bytes / 8 / kMemoryPerWaitingCall,
                                             kWaitingCallsMin, std::numeric_limits<int>::max()));
+  limits.held = static_cast<size_t>(limits.waiting_in_all) / 4;
+  limits.held_of_caller = limits.held / 2;
   return limits;
 }
 
@@ -85,6 +115,19 @@ absl::StatusOr<std::unique_ptr<Authenticator>> LoadAuthenticator(const Config& c
   }
   authenticator->SetRules(config.access);
   return authenticator;
+}
+
+Event NearItsQuota(const SpaceUse& use) {
+  return {
+      .kind = EventKind::kQuotaNear,
+      .file = use.directory,
+      .text = StrCat("\"", use.directory, "\" takes ", use.FullestPercent(), "% of a limit of its ",
+                     use.rule.Label(), ": ", HumanBytes(use.sizes.head_bytes), " of heads, ",
+                     HumanBytes(use.sizes.history_bytes), " of history, ", use.files, " files"),
+      .numbers = {{"percent", use.FullestPercent()},
+                  {"head_bytes", static_cast<int64_t>(use.sizes.head_bytes)},
+                  {"history_bytes", static_cast<int64_t>(use.sizes.history_bytes)},
+                  {"files", static_cast<int64_t>(use.files)}}};
 }
 
 // The last server of a process would end gRPC with it, and wait up to ten seconds for gRPC's backup
@@ -105,21 +148,34 @@ absl::Status CheckNamedThings(const Config& config) {
                                              "\": this host has no such group; `groupadd ",
                                              config.group, "` makes it"));
   }
-  H5M_RETURN_IF_ERROR(LoadCertificate(config).status());
+  H5M_ASSIGN_OR_RETURN(const auto clients, LoadClientCertificates(config));
+  H5M_RETURN_IF_ERROR(LoadCertificate(config, clients.get()).status());
+  H5M_RETURN_IF_ERROR(LoadLogins(config).status());
+  H5M_RETURN_IF_ERROR(CheckSecrets(config.notify));
   return LoadAuthenticator(config).status();
+}
+
+absl::StatusOr<MirrorServer::Identity> MirrorServer::Identity::Load(const Config& config) {
+  Identity identity;
+  H5M_ASSIGN_OR_RETURN(identity.clients, LoadClientCertificates(config));
+  H5M_ASSIGN_OR_RETURN(identity.certificate, LoadCertificate(config, identity.clients.get()));
+  H5M_ASSIGN_OR_RETURN(identity.authenticator, LoadAuthenticator(config));
+  identity.authenticator->SetCertificates(identity.clients.get());
+  H5M_ASSIGN_OR_RETURN(identity.logins, LoadLogins(config));
+  identity.authenticator->SetLogins(identity.logins.get());
+  if (!config.audit_log.empty()) {
+    H5M_ASSIGN_OR_RETURN(identity.audit, AuditLog::Open(config.audit_log));
+  }
+  return identity;
 }
 
 absl::StatusOr<std::unique_ptr<MirrorServer>> MirrorServer::Start(const Config& config,
                                                                   store::Store& store,
                                                                   Clock& clock) {
-  H5M_ASSIGN_OR_RETURN(auto certificate, LoadCertificate(config));
-  H5M_ASSIGN_OR_RETURN(auto authenticator, LoadAuthenticator(config));
-  std::unique_ptr<AuditLog> audit;
-  if (!config.audit_log.empty()) {
-    H5M_ASSIGN_OR_RETURN(audit, AuditLog::Open(config.audit_log));
-  }
-  auto server = absl::WrapUnique(new MirrorServer(config, store, clock, std::move(authenticator),
-                                                  std::move(audit), std::move(certificate)));
+  H5M_ASSIGN_OR_RETURN(Identity identity, Identity::Load(config));
+  H5M_ASSIGN_OR_RETURN(auto notifier, Notifier::Open(config.notify, clock));
+  auto server = absl::WrapUnique(
+      new MirrorServer(config, store, clock, std::move(identity), std::move(notifier)));
   if (!config.metrics_listen.empty()) {
     H5M_RETURN_IF_ERROR(server->shared_.metrics.Serve(config.metrics_listen));
   }
@@ -128,12 +184,11 @@ absl::StatusOr<std::unique_ptr<MirrorServer>> MirrorServer::Start(const Config& 
 }
 
 MirrorServer::MirrorServer(const Config& config, store::Store& store, Clock& clock,
-                           std::unique_ptr<Authenticator> authenticator,
-                           std::unique_ptr<AuditLog> audit,
-                           std::unique_ptr<ServerCertificate> certificate)
+                           Identity identity, std::unique_ptr<Notifier> notifier)
     : config_(config),
-      certificate_(std::move(certificate)),
-      shared_(config, store, clock, std::move(authenticator), std::move(audit)),
+      identity_(std::move(identity)),
+      notifier_(std::move(notifier)),
+      shared_(config, store, clock, identity_, *notifier_),
       services_(config, shared_, [this](const grpc::ServerContextBase& context) {
         entrance_.gate->ProbeBegun(context);
       }) {
@@ -143,35 +198,42 @@ MirrorServer::MirrorServer(const Config& config, store::Store& store, Clock& clo
 }
 
 MirrorServer::Shared::Shared(const Config& config, store::Store& its_store, Clock& its_clock,
-                             std::unique_ptr<Authenticator> its_authenticator,
-                             std::unique_ptr<AuditLog> its_audit)
+                             Identity& identity, EventSink& its_events)
     : store(its_store),
       clock(its_clock),
-      authenticator(std::move(its_authenticator)),
-      audit(std::move(its_audit)),
-      callers(*authenticator, clock,
+      events(its_events),
+      authenticator(*identity.authenticator),
+      limits(clock),
+      callers(authenticator, clock,
               CallCapacity::Of(config.memory_max_bytes, config.max_sessions,
                                kCallThreadsMax - kSpareThreads, config.caller_share_percent),
-              audit.get()),
+              identity.audit.get(), &limits),
       cuts(clock),
       metrics(config.memory_max_bytes),
       leases(clock, config.lease_ttl),
-      pruner(config, store, clock, metrics),
+      quotas(config.quotas, store),
+      pruner(config, store, clock, metrics, &quotas, &events),
       mirrors(clock),
-      workers(kWorkers, "send stream") {}
+      workers(kWorkers, "send stream") {
+  callers.SetLimits(config.limits);
+  quotas.ledger.SetNearListener([this](const SpaceUse& use) { events.Notify(NearItsQuota(use)); });
+}
 
 ServiceEnvironment MirrorServer::Shared::Environment() {
   return {.store = store,
           .leases = leases,
           .clock = clock,
           .metrics = metrics,
-          .authenticator = *authenticator,
+          .authenticator = authenticator,
           .commits = commits,
           .pruner = pruner,
           .mirrors = mirrors,
+          .quotas = quotas,
           .callers = &callers,
           .workers = &workers,
-          .cuts = &cuts};
+          .cuts = &cuts,
+          .limits = &limits,
+          .events = &events};
 }
 
 MirrorServer::Services::Services(const Config& config, Shared& shared,
@@ -184,7 +246,9 @@ MirrorServer::Services::Services(const Config& config, Shared& shared,
               .commits = shared.commits,
               .pruner = &shared.pruner,
               .mirrors = &shared.mirrors,
-              .authenticator = shared.authenticator.get()},
+              .events = &shared.events,
+              .authenticator = &shared.authenticator,
+              .quotas = &shared.quotas},
              shared.callers),
       files(shared.Environment(), config.removed_keep),
       versions(shared.Environment()),
@@ -194,34 +258,62 @@ MirrorServer::Services::Services(const Config& config, Shared& shared,
                                     .start_time = shared.clock.Now(),
                                     .session_count = [this] { return mirror.session_count(); }}),
       health(ServiceNames(), std::move(on_probe)),
-      reflection(ServiceNames(), *shared.authenticator) {}
+      reflection(ServiceNames(), shared.authenticator) {}
 
 MirrorServer::~MirrorServer() { Stop(absl::Seconds(5)); }
 
 absl::Status MirrorServer::ReloadTokens() {
-  H5M_RETURN_IF_ERROR(shared_.authenticator->Reload());
+  H5M_RETURN_IF_ERROR(shared_.authenticator.Reload());
   shared_.callers.EndRevoked();
   return absl::OkStatus();
 }
 
 absl::Status MirrorServer::ReloadRules(std::vector<AccessRule> rules) {
-  if (rules.empty() && shared_.authenticator->has_rules()) {
+  if (rules.empty() && shared_.authenticator.has_rules()) {
     return absl::FailedPreconditionError(
         "the configuration has no [[access]] table any more, and without one everybody may do "
         "all: restart the server, if that is meant");
   }
-  shared_.authenticator->SetRules(std::move(rules));
-  shared_.authenticator->users().AskAllAgain();  // Callers::OnTimer() sees what has changed.
+  shared_.authenticator.SetRules(std::move(rules));
+  shared_.authenticator.users().AskAllAgain();  // Callers::OnTimer() sees what has changed.
   shared_.callers.EndRevoked();
   return absl::OkStatus();
 }
 
+void MirrorServer::EndOfTakenKeys(const absl::StatusOr<bool>& changed) {
+  if (changed.ok() && *changed) shared_.callers.EndRevoked("keys of tokens changed");
+}
+
+absl::Status MirrorServer::ReloadLogins() {
+  if (identity_.logins == nullptr) return absl::OkStatus();
+  const absl::StatusOr<bool> changed = identity_.logins->Reload();
+  EndOfTakenKeys(changed);
+  return changed.status();
+}
+
+void MirrorServer::ReloadLimits(std::vector<LimitRule> rules) {
+  shared_.callers.SetLimits(std::move(rules));
+}
+
+absl::Status MirrorServer::ReloadNotify(std::vector<NotifyRule> rules) {
+  return notifier_->Reload(std::move(rules));
+}
+
 void MirrorServer::ReopenAudit() {
-  if (shared_.audit != nullptr) shared_.audit->Reopen();
+  if (identity_.audit != nullptr) identity_.audit->Reopen();
 }
 
 absl::Status MirrorServer::ReloadCertificate() {
-  return certificate_ == nullptr ? absl::OkStatus() : certificate_->Reload();
+  absl::Status clients;
+  if (identity_.clients != nullptr) {
+    clients = identity_.clients->Reload();
+    if (!clients.ok()) spdlog::error("certificates of clients stay: {}", clients.ToString());
+    // Revoked ones end.
+    shared_.callers.EndRevoked("revoked certificates");
+  }
+  if (identity_.certificate == nullptr) return clients;
+  const absl::Status own = identity_.certificate->Reload();
+  return own.ok() ? clients : own;
 }
 
 void MirrorServer::ConfigureBuilder(grpc::ServerBuilder& builder) const {
@@ -260,9 +352,9 @@ void MirrorServer::ConfigureBuilder(grpc::ServerBuilder& builder) const {
 }
 
 std::shared_ptr<grpc::ServerCredentials> MirrorServer::PortCredentials(int slot) {
-  grpc_server_credentials* const credentials = certificate_ == nullptr
+  grpc_server_credentials* const credentials = identity_.certificate == nullptr
                                                    ? grpc_insecure_server_credentials_create()
-                                                   : certificate_->MakePortCredentials();
+                                                   : identity_.certificate->MakePortCredentials();
   return GatedCredentials(credentials, entrance_.gate, slot);
 }
 
@@ -270,10 +362,10 @@ absl::Status MirrorServer::Listen() {
   KeepGrpc();
   grpc::ServerBuilder builder;
   ConfigureBuilder(builder);
-  H5M_ASSIGN_OR_RETURN(entrance_.door, FrontDoor::Open(config_, *shared_.authenticator));
+  H5M_ASSIGN_OR_RETURN(entrance_.door, FrontDoor::Open(config_, shared_.authenticator));
   entrance_.gate =
-      std::make_shared<CallGate>(*shared_.authenticator, *entrance_.door, CallLimitsFor(config_));
-  shared_.authenticator->set_gate(entrance_.gate.get());
+      std::make_shared<CallGate>(shared_.authenticator, *entrance_.door, CallLimitsFor(config_));
+  shared_.authenticator.set_gate(entrance_.gate.get());
   for (size_t i = 0; i < config_.listen.size(); ++i) {
     for (int slot = 0; slot < entrance_.door->SlotCount(i); ++slot) {
       entrance_.door->Attach(
@@ -294,6 +386,7 @@ absl::Status MirrorServer::Listen() {
   services_.mirror.AddQueues(builder, QueueCount(config_));
   entrance_.server = builder.BuildAndStart();
   if (entrance_.server == nullptr) return absl::InternalError("gRPC's server does not start");
+  shared_.quotas.counter.Start();
   shared_.pruner.Start();
   services_.mirror.Start();
   services_.health.StartServing();
@@ -315,6 +408,22 @@ void MirrorServer::KeepMirrorStates() {
   }
 }
 
+void MirrorServer::SampleMetrics() {
+  shared_.metrics.mirrors().Set(shared_.mirrors.Sum());
+  shared_.metrics.notify().Set(notifier_->Counts());
+  shared_.metrics.door().Set(
+      {entrance_.door->Counts(), entrance_.door->Turns(), entrance_.gate->refused_calls()});
+  if (shared_.limits.is_on()) {
+    const LimitCounts reached = shared_.limits.Counts();
+    for (size_t i = 0; i < reached.size(); ++i) {
+      shared_.metrics.SetLimitsReached(NameOf(static_cast<LimitKind>(i)), reached[i]);
+    }
+  }
+  StoreGauges::Get().Sample(shared_.store);
+  shared_.metrics.Sample({ResidentBytes(), shared_.store.memory_used_bytes(),
+                          shared_.store.FreeDiskBytes().value_or(0), shared_.clock.Now()});
+}
+
 void MirrorServer::RunTimer() {
   for (int round = 0;; ++round) {
     // A sleep, as a wait for `mutex_` is until a time of day, which may be set back by hours.
@@ -327,18 +436,17 @@ void MirrorServer::RunTimer() {
     services_.versions.OnTimer();
     services_.snapshots.OnTimer();
     shared_.callers.OnTimer();
+    if (identity_.logins != nullptr && round % kLoginKeyRounds == 0) {
+      EndOfTakenKeys(identity_.logins->ReloadIfChanged());
+    }
+    entrance_.gate->OnTimer();
     if (round % kCertificateRounds == kCertificateRounds - 1) {
       ReloadCertificate().IgnoreError();  // Logged.
     }
     if (round % 4 == 0) {
       entrance_.door->TendUsers();
       KeepMirrorStates();
-      shared_.metrics.mirrors().Set(shared_.mirrors.Sum());
-      shared_.metrics.door().Set(
-          {entrance_.door->Counts(), entrance_.door->Turns(), entrance_.gate->refused_calls()});
-      StoreGauges::Get().Sample(shared_.store);
-      shared_.metrics.Sample({ResidentBytes(), shared_.store.memory_used_bytes(),
-                              shared_.store.FreeDiskBytes().value_or(0), shared_.clock.Now()});
+      SampleMetrics();
     }
   }
 }
@@ -350,12 +458,14 @@ void MirrorServer::StopTimer() {
   }
   if (timer_.joinable()) timer_.join();
   shared_.pruner.Stop();
+  shared_.quotas.counter.Stop();
   KeepMirrorStates();
 }
 
 void MirrorServer::Stop(absl::Duration timeout) {
   if (entrance_.server != nullptr) {
     entrance_.door->StopAccepting();
+    entrance_.gate->StopHolding();
     services_.health.StopServing();
     // First: that sessions end by it is not that nobody writes any more.
     services_.snapshots.BeginStop();
@@ -368,6 +478,7 @@ void MirrorServer::Stop(absl::Duration timeout) {
   if (entrance_.gate != nullptr) entrance_.gate->Close();
   services_.versions.Stop();
   services_.snapshots.Stop();
+  notifier_->Stop(kNotifyGrace);
   shared_.metrics.StopServing();
 }
 

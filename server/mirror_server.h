@@ -18,12 +18,17 @@
 #include "server/calls/fair_pool.h"
 #include "server/door/auth.h"
 #include "server/door/call_gate.h"
+#include "server/door/client_certificates.h"
 #include "server/door/front_door.h"
+#include "server/door/json_web_tokens.h"
 #include "server/door/server_certificate.h"
 #include "server/history/history_pruner.h"
 #include "server/live/snapshots_service.h"
 #include "server/metrics/metrics.h"
 #include "server/mirror/mirror_service.h"
+#include "server/notify/notifier.h"
+#include "server/quotas/caller_limits.h"
+#include "server/quotas/space_quotas.h"
 #include "server/services/files_service.h"
 #include "server/services/health_service.h"
 #include "server/services/reflection_service.h"
@@ -59,10 +64,22 @@ class MirrorServer {
   // The [[access]] tables from now on. Ends the sessions and calls that they do not allow.
   // kFailedPrecondition: there are none any more, and the tables stay as they were.
   absl::Status ReloadRules(std::vector<AccessRule> rules);
+  // The [[limits]] tables from now on. What runs goes on, and is counted.
+  void ReloadLimits(std::vector<LimitRule> rules);
+  // The [[quota]] tables from now on. No limit of them holds until all files are counted.
+  void ReloadQuotas(std::vector<QuotaRule> rules) {
+    shared_.quotas.ledger.SetRules(std::move(rules));
+  }
+  // The [[notify]] tables from now on. Errors: as Notifier::Reload(); then they stay as they were.
+  absl::Status ReloadNotify(std::vector<NotifyRule> rules);
   // Opens the audit log again, after it was renamed.
   void ReopenAudit();
-  // Looks for a renewed certificate now. (The server does so once a minute.) Errors: as
-  // ServerCertificate::Reload().
+  // Reads the keys of signed tokens again, and ends what runs by tokens of keys that have gone.
+  // (The server does so within seconds after the file has changed.) On an error, which is logged,
+  // the keys stay as they were.
+  absl::Status ReloadLogins();
+  // Looks for a renewed certificate, authority and revoked certificates now. (The server does so
+  // once a minute.) Errors: as ServerCertificate::Reload() and ClientCertificates::Reload().
   absl::Status ReloadCertificate();
 
   // Takes no new calls, lets barriers in hand become durable, and ends all streams with
@@ -73,22 +90,35 @@ class MirrorServer {
   std::string Summary() const;
 
  private:
+  // How callers are known, and remembered.
+  struct Identity {
+    static absl::StatusOr<Identity> Load(const Config& config);
+
+    std::unique_ptr<ClientCertificates> clients;     // null: clients are asked for no certificate
+    std::unique_ptr<ServerCertificate> certificate;  // null: no TLS
+    std::unique_ptr<JsonWebTokens> logins;           // null: tokens of no issuer count
+    std::unique_ptr<Authenticator> authenticator;
+    std::unique_ptr<AuditLog> audit;  // null: none is kept
+  };
+
   // What the services share; each may use those above it.
   struct Shared {
-    Shared(const Config& config, store::Store& store, Clock& clock,
-           std::unique_ptr<Authenticator> authenticator, std::unique_ptr<AuditLog> audit);
+    Shared(const Config& config, store::Store& store, Clock& clock, Identity& identity,
+           EventSink& events);
     ServiceEnvironment Environment();
 
     store::Store& store;
     Clock& clock;
-    const std::unique_ptr<Authenticator> authenticator;
-    const std::unique_ptr<AuditLog> audit;  // null: none is kept
+    EventSink& events;
+    Authenticator& authenticator;
+    CallerLimits limits;
     Callers callers;
     CutBoard cuts;
     Metrics metrics;
     LeaseTable leases;
     SessionMemory memory;
     CommitBoard commits;
+    SpaceQuotas quotas;
     HistoryPruner pruner;
     MirrorStates mirrors;
     FairPool workers;
@@ -116,19 +146,21 @@ class MirrorServer {
     std::vector<int> ports;
   };
 
-  MirrorServer(const Config& config, store::Store& store, Clock& clock,
-               std::unique_ptr<Authenticator> authenticator, std::unique_ptr<AuditLog> audit,
-               std::unique_ptr<ServerCertificate> certificate);
+  MirrorServer(const Config& config, store::Store& store, Clock& clock, Identity identity,
+               std::unique_ptr<Notifier> notifier);
 
   std::shared_ptr<grpc::ServerCredentials> PortCredentials(int slot);
   absl::Status Listen();
   void ConfigureBuilder(grpc::ServerBuilder& builder) const;
+  void EndOfTakenKeys(const absl::StatusOr<bool>& changed);
   void KeepMirrorStates();
+  void SampleMetrics();
   void RunTimer();
   void StopTimer();
 
   const Config config_;
-  const std::unique_ptr<ServerCertificate> certificate_;  // null: no TLS
+  Identity identity_;
+  const std::unique_ptr<Notifier> notifier_;
   Shared shared_;
   Services services_;
   Entrance entrance_;
@@ -138,7 +170,8 @@ class MirrorServer {
 };
 
 // Checks what a configuration names outside of itself: certificate and key are a pair, the tokens
-// can be read, and the group exists. For --check-config, and before any file or socket is opened.
+// can be read, keys of web hooks are secret, and the group exists. For --check-config, and before
+// any file or socket is opened.
 absl::Status CheckNamedThings(const Config& config);
 
 }  // namespace h5mirror::server

@@ -1,3 +1,4 @@
+#include <signal.h>
 #include <stdlib.h>
 
 #include <filesystem>
@@ -5,6 +6,7 @@
 #include <map>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "cli/exec/exec_environment.h"
 #include "cli/exec/exec_report.h"
 #include "cli/process/child.h"
@@ -230,6 +232,24 @@ TEST(ChildTest, CodeAndOutputComeBack) {
   EXPECT_EQ(result->code, 3);
   EXPECT_EQ(result->out, "b\n");
   EXPECT_EQ(result->err, "no\n");
+}
+
+TEST(ChildTest, NobodyWaitsForWhatAChildLeavesBehind) {
+  const absl::Time begin = absl::Now();
+  const auto result = RunChild({"sh", "-c", "sleep 100 & echo $!"}, {}, absl::Seconds(90));
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->code, 0);
+  EXPECT_LT(absl::Now() - begin, absl::Seconds(60));
+  EXPECT_EQ(kill(std::stoi(result->out), SIGKILL), 0);  // It runs still.
+}
+
+TEST(ChildTest, AChildThatClosesItsOutputIsWaitedForAndKilled) {
+  const auto result =
+      RunChild({"sh", "-c", "exec >&- 2>&-; sleep 0.3; exit 4"}, {}, absl::Seconds(60));
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->code, 4);
+  const auto hangs = RunChild({"sh", "-c", "exec >&- 2>&-; exec sleep 60"}, {}, absl::Seconds(1));
+  EXPECT_EQ(hangs.status().code(), absl::StatusCode::kDeadlineExceeded);
 }
 
 TEST(ChildTest, AChildThatHangsIsKilled) {

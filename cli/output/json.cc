@@ -44,12 +44,6 @@ Json VersionToJson(const v1::Version& version) {
   };
 }
 
-Json SummaryToJson(const v1::FileSummary& summary) {
-  return Json{{"name", summary.name()},
-              {"size_bytes", summary.size_bytes()},
-              {"modify_time", TimeToJson(FromProto(summary.modify_time()))}};
-}
-
 namespace {
 
 Json MirrorToJson(const v1::MirrorStatus& mirror) {
@@ -66,6 +60,14 @@ Json MirrorToJson(const v1::MirrorStatus& mirror) {
 }
 
 }  // namespace
+
+Json SummaryToJson(const v1::FileSummary& summary) {
+  Json json{{"name", summary.name()},
+            {"size_bytes", summary.size_bytes()},
+            {"modify_time", TimeToJson(FromProto(summary.modify_time()))}};
+  if (summary.has_mirror()) json["mirror"] = MirrorToJson(summary.mirror());
+  return json;
+}
 
 Json StatusToJson(const v1::FileStatus& status) {
   Json lease = nullptr;

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 
 #include "absl/time/clock.h"
 #include "base/errno_status.h"
@@ -22,6 +23,7 @@ namespace h5mirror::tools {
 namespace {
 
 constexpr size_t kOutputBytesMax = 1 << 20;
+constexpr int kPollMs = 10;
 
 // A null-terminated array of C strings over `texts`.
 std::vector<char*> Pointers(std::vector<std::string>& texts) {
@@ -99,25 +101,39 @@ absl::StatusOr<Pipe> MakePipe() {
   return Pipe{OwnedFd(ends[0]), OwnedFd(ends[1])};
 }
 
-// Reads both until their ends or the deadline; true at the ends.
-bool Drain(std::array<pollfd, 2> polls, std::array<std::string*, 2> texts, absl::Time deadline) {
-  while (polls[0].fd >= 0 || polls[1].fd >= 0) {
-    const int64_t left_ms = absl::ToInt64Milliseconds(deadline - absl::Now());
-    if (left_ms <= 0) return false;
-    if (poll(polls.data(), polls.size(), static_cast<int>(std::min<int64_t>(left_ms, 1000))) < 0) {
-      continue;
-    }
-    for (size_t i = 0; i < polls.size(); ++i) {
-      if (polls[i].fd < 0 || polls[i].revents == 0) continue;
-      char buffer[4096];
-      const ssize_t n = read(polls[i].fd, buffer, sizeof(buffer));
-      if (n <= 0) polls[i].fd = -1;
-      if (n > 0 && texts[i]->size() < kOutputBytesMax) {
-        texts[i]->append(buffer, static_cast<size_t>(n));
-      }
-    }
+// Nullopt: it goes on.
+std::optional<int> CodeIfEnded(pid_t pid) {
+  int status = 0;
+  const pid_t got = waitpid(pid, &status, WNOHANG);
+  if (got == 0 || (got < 0 && errno == EINTR)) return std::nullopt;
+  return CodeOf(status);
+}
+
+// Takes what is there, without a wait.
+void ReadWhatIsThere(pollfd* from, std::string* text) {
+  char buffer[4096];
+  // A bound, for one that says more than we can read.
+  for (size_t taken = 0; from->fd >= 0 && taken < kOutputBytesMax;) {
+    const ssize_t n = read(from->fd, buffer, sizeof(buffer));
+    if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    if (n <= 0) from->fd = -1;
+    if (n <= 0) return;
+    taken += static_cast<size_t>(n);
+    if (text->size() < kOutputBytesMax) text->append(buffer, static_cast<size_t>(n));
   }
-  return true;
+}
+
+// Reads both until the child has ended; nullopt: it goes on at the deadline. What it leaves behind
+// may hold the pipes open.
+std::optional<int> ReadUntilEnd(pid_t pid, std::array<pollfd, 2> polls,
+                                std::array<std::string*, 2> texts, absl::Time deadline) {
+  while (true) {
+    // Asked before the last look: what it has written is in the pipes by then.
+    const std::optional<int> code = CodeIfEnded(pid);
+    for (size_t i = 0; i < polls.size(); ++i) ReadWhatIsThere(&polls[i], texts[i]);
+    if (code.has_value() || absl::Now() >= deadline) return code;
+    poll(polls.data(), polls.size(), kPollMs);
+  }
 }
 
 // Blocks what RunInOurPlace waits for, as long as it lives.
@@ -168,15 +184,18 @@ absl::StatusOr<ChildResult> RunChild(const std::vector<std::string>& command,
   H5M_ASSIGN_OR_RETURN(const pid_t pid, spawner.Spawn(command, changes));
   out.write_end = OwnedFd();
   err.write_end = OwnedFd();
+  for (const OwnedFd* end : {&out.read_end, &err.read_end}) fcntl(end->get(), F_SETFL, O_NONBLOCK);
   const std::array<pollfd, 2> polls{pollfd{out.read_end.get(), POLLIN, 0},
                                     pollfd{err.read_end.get(), POLLIN, 0}};
-  const bool ended = Drain(polls, {&result.out, &result.err}, absl::Now() + timeout);
-  if (!ended) kill(pid, SIGKILL);
-  result.code = WaitFor(pid);
-  if (!ended) {
+  const std::optional<int> code =
+      ReadUntilEnd(pid, polls, {&result.out, &result.err}, absl::Now() + timeout);
+  if (!code.has_value()) {
+    kill(pid, SIGKILL);
+    WaitFor(pid);
     return absl::DeadlineExceededError(
         StrCat(command[0], ": not done after ", absl::FormatDuration(timeout), ", killed"));
   }
+  result.code = *code;
   return result;
 }
 

@@ -23,8 +23,8 @@ struct ChildResult {
   std::string err;
 };
 
-// Its standard input is empty. kDeadlineExceeded: it was killed after `timeout`.
-// kNotFound: there is no such program.
+// Its standard input is empty. Nobody waits for what it leaves behind. kDeadlineExceeded: it was
+// killed after `timeout`. kNotFound: there is no such program.
 absl::StatusOr<ChildResult> RunChild(const std::vector<std::string>& command,
                                      const EnvironmentChanges& changes, absl::Duration timeout);
 

@@ -2,12 +2,15 @@
 #include <algorithm>
 #include <memory>
 
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
 #include "base/cli_checks.h"
 #include "base/human.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "cli/output/text.h"
 #include "cli/verbs/verbs.h"
+#include "rpc/mirror_state_name.h"
 
 namespace h5mirror::tools {
 namespace {
@@ -19,7 +22,8 @@ struct Options {
   std::string directory;
   bool long_form = false;
   bool removed = false;
-  int64_t limit = 0;  // 0: all
+  std::vector<v1::MirrorState> states;  // empty: all files
+  int64_t limit = 0;                    // 0: all
 };
 
 absl::StatusOr<v1::FileStatus> GetStatus(rpc::Client& client, const std::string& name) {
@@ -28,25 +32,59 @@ absl::StatusOr<v1::FileStatus> GetStatus(rpc::Client& client, const std::string&
   return client.GetFile(request, absl::Seconds(30));
 }
 
+std::vector<Column> ColumnsFor(const Options& options) {
+  if (options.long_form) {
+    return {{"SIZE", Align::kRight},
+            {"VERSIONS", Align::kRight},
+            {"NEWEST", Align::kLeft},
+            {"WRITER", Align::kLeft, Narrow::kLeaveOut},
+            {"NAME", Align::kLeft}};
+  }
+  if (!options.states.empty()) {
+    return {{"STATE", Align::kLeft},
+            {"SINCE", Align::kLeft},
+            {"DETAIL", Align::kLeft, Narrow::kLeaveOut},
+            {"NAME", Align::kLeft}};
+  }
+  return {{"SIZE", Align::kRight}, {"MODIFIED", Align::kLeft}, {"NAME", Align::kLeft}};
+}
+
+constexpr v1::MirrorState kStates[] = {v1::MIRROR_STATE_CONNECTED, v1::MIRROR_STATE_DEGRADED,
+                                       v1::MIRROR_STATE_RESYNCING, v1::MIRROR_STATE_IN_SYNC,
+                                       v1::MIRROR_STATE_DIVERGED};
+
+// As on the command line, where a space would want quotes.
+std::string OptionNameOf(v1::MirrorState state) {
+  return absl::StrReplaceAll(rpc::MirrorStateName(state), {{" ", "-"}});
+}
+
+// "degraded,diverged", or "any". Throws what CLI11 wants.
+std::vector<v1::MirrorState> ParseStates(const std::string& text) {
+  std::vector<v1::MirrorState> states;
+  for (const absl::string_view word : absl::StrSplit(text, ',')) {
+    const size_t before = states.size();
+    for (const v1::MirrorState state : kStates) {
+      if (word == "any" || word == OptionNameOf(state)) states.push_back(state);
+    }
+    if (states.size() == before) {
+      throw CLI::ValidationError(
+          "--state", StrCat("\"", ToStd(word), "\" is no state: connected, degraded, resyncing, ",
+                            "in-sync, diverged, or any"));
+    }
+  }
+  return states;
+}
+
 // Prints pages as they arrive, so that 100,000 files need no memory and start at once.
 class Lister {
  public:
   Lister(Context& context, const Options& options, rpc::Client& client)
-      : context_(context),
-        options_(options),
-        client_(client),
-        table_(options.long_form ? std::vector<Column>{{"SIZE", Align::kRight},
-                                                       {"VERSIONS", Align::kRight},
-                                                       {"NEWEST", Align::kLeft},
-                                                       {"WRITER", Align::kLeft, Narrow::kLeaveOut},
-                                                       {"NAME", Align::kLeft}}
-                                 : std::vector<Column>{{"SIZE", Align::kRight},
-                                                       {"MODIFIED", Align::kLeft},
-                                                       {"NAME", Align::kLeft}}) {}
+      : context_(context), options_(options), client_(client), table_(ColumnsFor(options)) {}
 
   absl::StatusOr<int> Run() {
     v1::ListFilesRequest request;
     request.set_directory(options_.directory);
+    for (const v1::MirrorState state : options_.states) request.add_states(state);
     int64_t left = options_.limit > 0 ? options_.limit : INT64_MAX;
     do {
       const int64_t page_max = options_.long_form ? kLongPageMax : kPageMax;
@@ -70,6 +108,10 @@ class Lister {
     if (options_.long_form) return AddLong(file);
     if (context_.json()) {
       files_.push_back(SummaryToJson(file));
+    } else if (file.has_mirror()) {
+      table_.AddRow({rpc::MirrorStateName(file.mirror().state()),
+                     LocalTime(FromProto(file.mirror().since_time()), context_.streams().zone),
+                     file.mirror().detail(), file.name()});
     } else {
       table_.AddRow({HumanBytes(static_cast<uint64_t>(file.size_bytes())),
                      LocalTime(FromProto(file.modify_time()), context_.streams().zone),
@@ -116,6 +158,13 @@ void AddLs(CLI::App& app, Context& context, Action& action) {
       verb->add_flag("-l,--long", options->long_form, "with versions and writers; one call a file");
   verb->add_flag("--removed", options->removed, "files that `undelete` brings back")
       ->excludes(long_form);
+  verb->add_option_function<std::string>(
+          "--state", [options](const std::string& text) { options->states = ParseStates(text); },
+          "only files whose mirrors are in one of these states, as in degraded,diverged; any: each "
+          "file with its state")
+      ->type_name("STATE,...")
+      ->excludes(long_form)
+      ->excludes("--removed");
   verb->add_option("-n,--limit", options->limit, "at most this many files (default: all)")
       ->check(WholeNumber(1));
   verb->callback([&context, &action, options] {

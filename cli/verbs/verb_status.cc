@@ -1,5 +1,6 @@
 // h5mirror status: a server, or a file on both sides.
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "cli/output/mirror_text.h"
 #include "cli/output/text.h"
 #include "cli/verbs/standing_report.h"
+#include "cli/verbs/usage_text.h"
 #include "cli/verbs/verbs.h"
 
 namespace h5mirror::tools {
@@ -26,7 +28,7 @@ struct Options {
 std::string Bytes(int64_t count) { return HumanBytes(static_cast<uint64_t>(count)); }
 
 void ShowServer(Context& context, const v1::GetServerResponse& server,
-                const rpc::ClientOptions& options) {
+                const std::optional<v1::Usage>& usage, const rpc::ClientOptions& options) {
   Sheet sheet(context);
   const absl::Time start = FromProto(server.start_time());
   sheet.Line("server", StrCat(options.server, options.ca_pem.empty() ? " (plain text)" : " (TLS)"));
@@ -41,15 +43,26 @@ void ShowServer(Context& context, const v1::GetServerResponse& server,
   sheet.Line("you are",
              server.verified_user().empty() ? "not asked for a token" : server.verified_user());
   sheet.Line("rights", absl::StrJoin(server.rights(), ", "));
+  if (usage) sheet.Line("nearly used", absl::StrJoin(NearlyUsedUp(*usage), ", "));
+}
+
+// Of the caller itself. A server that does not know the call, or refuses it, tells nothing.
+std::optional<v1::Usage> UsageOf(rpc::Client& client) {
+  const absl::StatusOr<v1::GetUsageResponse> answer = client.GetUsage({});
+  if (!answer.ok() || answer->usages().empty()) return std::nullopt;
+  return answer->usages(0);
 }
 
 absl::StatusOr<int> RunServerStatus(Context& context) {
   H5M_ASSIGN_OR_RETURN(rpc::Client * client, context.Connect());
   H5M_ASSIGN_OR_RETURN(const v1::GetServerResponse server, client->GetServer());
+  const std::optional<v1::Usage> usage = UsageOf(*client);
   if (context.json()) {
-    context.Print(ServerToJson(server, client->options().server));
+    Json json = ServerToJson(server, client->options().server);
+    json["nearly_used"] = usage ? NearlyUsedUp(*usage) : std::vector<std::string>();
+    context.Print(json);
   } else {
-    ShowServer(context, server, client->options());
+    ShowServer(context, server, usage, client->options());
   }
   return kExitOk;
 }

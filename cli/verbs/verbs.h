@@ -48,6 +48,7 @@ void AddExport(CLI::App& app, Context& context, Action& action);
 void AddRollback(CLI::App& app, Context& context, Action& action);
 void AddPrune(CLI::App& app, Context& context, Action& action);
 void AddStats(CLI::App& app, Context& context, Action& action);
+void AddUsage(CLI::App& app, Context& context, Action& action);
 void AddVerify(CLI::App& app, Context& context, const std::vector<std::string>& arguments,
                const VersionOpener& opener, Action& action);
 void AddRecover(CLI::App& app, Context& context, Action& action);
@@ -55,6 +56,8 @@ void AddPush(CLI::App& app, Context& context, Action& action);
 void AddResync(CLI::App& app, Context& context, Action& action);
 void AddAdopt(CLI::App& app, Context& context, Action& action);
 void AddRehome(CLI::App& app, Context& context, Action& action);
+void AddLogin(CLI::App& app, Context& context, Action& action);
+void AddLogout(CLI::App& app, Context& context, Action& action);
 void AddDoctor(CLI::App& app, Context& context, Action& action);
 // `program` is another command line; it is filled in before the action runs.
 void AddExec(CLI::App& app, Context& context, const std::vector<std::string>& program,

@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "base/local_record_json.h"
 #include "client_vfd/api/errno_of.h"
+#include "client_vfd/session/token_reader.h"
 #include "rpc/client_options.h"
 
 namespace h5mirror::vfd {
@@ -40,7 +41,9 @@ inline absl::StatusOr<rpc::ClientOptions> ServerOf(const char* server, const cha
   if (*server != '\0') settings.server = server;
   if (*ca != '\0') settings.ca = ca;
   if (*token != '\0') settings.token = token;
-  return rpc::ResolveClientOptions(settings);
+  absl::StatusOr<rpc::ClientOptions> options = rpc::ResolveClientOptions(settings);
+  if (options.ok()) TokenReader::Get().Note(*options);
+  return options;
 }
 
 // Names travel as UTF-8 (protobuf, JSON).

@@ -12,6 +12,7 @@
 #include "base/steady_time.h"
 #include "client_vfd/session/reader_calls.h"
 #include "client_vfd/session/session.h"
+#include "client_vfd/session/token_reader.h"
 #include "rpc/channel.h"
 
 namespace h5mirror::vfd {
@@ -141,8 +142,17 @@ void Engine::SetSuspect(const std::string& server, bool suspect) {
   servers_[server].suspect_until = suspect ? SteadyNow() + kSuspectFor : absl::InfinitePast();
 }
 
+std::string Engine::NewestToken(const rpc::ClientOptions& options) {
+  return TokenReader::Get().Newest(options);
+}
+
+void Engine::ReadTokenSoon(const rpc::ClientOptions& options) {
+  TokenReader::Get().ReadSoon(options);
+}
+
 std::string Engine::KeyOf(const rpc::ClientOptions& options) {
-  return absl::StrCat(options.target, "\n", options.token, "\n", options.ca_pem);
+  return absl::StrCat(options.target, "\n", options.token, "\n", options.ca_pem, "\n",
+                      options.certificate_pem);
 }
 
 std::shared_ptr<grpc::Channel> Engine::ChannelTo(const rpc::ClientOptions& options) {

@@ -59,6 +59,8 @@ class Engine final : public SessionHost {
   std::atomic<int64_t>& saved_bytes(const std::string& server) override;
   bool Suspect(const std::string& server) override;
   void SetSuspect(const std::string& server, bool suspect) override;
+  std::string NewestToken(const rpc::ClientOptions& options) override;
+  void ReadTokenSoon(const rpc::ClientOptions& options) override;
   Stream* StartStream(const rpc::ClientOptions& options, StreamOwner* owner) override;
   void DropChannel(const rpc::ClientOptions& options) override;
   absl::StatusOr<OutsideChange> FindOutsideChange(const rpc::ClientOptions& server,

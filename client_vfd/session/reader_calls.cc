@@ -9,6 +9,7 @@
 #include "base/human.h"
 #include "base/status_macros.h"
 #include "client_vfd/session/engine.h"
+#include "client_vfd/session/token_reader.h"
 #include "grpcpp/completion_queue.h"
 #include "grpcpp/support/async_stream.h"
 #include "grpcpp/support/async_unary_call.h"
@@ -28,6 +29,8 @@ namespace {
 constexpr absl::Duration kSuspectTimeout = absl::Milliseconds(300);
 // Between two tries at a server that is there and refuses, as one that is being stopped.
 constexpr absl::Duration kPause = absl::Milliseconds(20);
+// The longest pause, where its caller is over a limit: each is twice the one before.
+constexpr absl::Duration kPauseMax = absl::Milliseconds(500);
 // For a message of an agent; then the server is asked.
 constexpr absl::Duration kAgentTimeout = absl::Seconds(2);
 // For a message of digests of a file that the server reads from a slow disk.
@@ -169,6 +172,11 @@ absl::Status ReaderCalls::Begin(Route* route, absl::Duration* timeout) {
         "this process was forked while its parent used gRPC, which cannot follow: read in the "
         "parent, or in a program of its own");
   }
+  if (std::string token = TokenReader::Get().Newest(route->options);
+      token != route->options.token) {
+    peers_.erase(Engine::KeyOf(route->options));
+    route->options.token = std::move(token);
+  }
   Peer& peer = peers_[Engine::KeyOf(route->options)];
   if (absl::Now() < peer.suspect_until) *timeout = std::min(*timeout, kSuspectTimeout);
   if (peer.channel == nullptr) {
@@ -180,6 +188,7 @@ absl::Status ReaderCalls::Begin(Route* route, absl::Duration* timeout) {
 }
 
 void ReaderCalls::End(const Route& route, const absl::Status& status) {
+  if (absl::IsUnauthenticated(status)) TokenReader::Get().ReadSoon(route.options);
   absl::MutexLock lock(&mutex_);
   --calls_;
   Peer& peer = peers_[Engine::KeyOf(route.options)];
@@ -251,8 +260,12 @@ absl::Status ReaderCalls::RunAt(Route route, absl::Duration timeout, Attempt att
   absl::Time deadline = absl::Now() + timeout;
   absl::Status status = attempt(route, &deadline);
   absl::Status connected;
+  absl::Duration pause = kPause;
   while (IsPassing(status) && absl::Now() < deadline && connected.ok()) {
-    if (absl::IsResourceExhausted(status)) absl::SleepFor(kPause);
+    if (absl::IsResourceExhausted(status)) {
+      absl::SleepFor(std::min(pause, deadline - absl::Now()));
+      pause = std::min(2 * pause, kPauseMax);
+    }
     connected = rpc::WaitConnected(*route.channel, route.options, deadline - absl::Now());
     if (!connected.ok()) break;
     status = attempt(route, &deadline);

@@ -24,6 +24,7 @@ Session::Session(SessionHost& host, SessionConfig config, std::unique_ptr<FileRe
       config_(std::move(config)),
       file_(std::move(file)),
       session_id_(host_.RandomId()),
+      token_(config_.server.token),
       queue_(config_.remote ? CutQueue::kExact : Changes::kExtentsMax),
       record_(RecordPlace(config_.real_path, config_.record_tag)),
       succession_(config_.remote ? Succession::Awaits::kEnd : Succession::Awaits::kHandover),

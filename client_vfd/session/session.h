@@ -316,6 +316,11 @@ class Session final : public std::enable_shared_from_this<Session>,
   bool LeavesItToFollower() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool TakeFinalAttempt() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void LoseEnded(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The server, with the token that counts now.
+  rpc::ClientOptions ServerNow() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // True: another token than that of the newest stream is there.
+  bool TakeNewToken() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void GoOnWithToken() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void LoseStream(const std::string& why, Retry retry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   bool KeepInTouch(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -406,6 +411,8 @@ class Session final : public std::enable_shared_from_this<Session>,
   Lifetime life_;
 
   absl::Mutex mutex_;
+  std::string token_ ABSL_GUARDED_BY(mutex_);             // that the newest stream was begun with
+  bool waits_for_token_ ABSL_GUARDED_BY(mutex_) = false;  // the server has refused that one
   CutQueue queue_ ABSL_GUARDED_BY(mutex_);
   MetadataPages metadata_ ABSL_GUARDED_BY(mutex_);
   SessionRecord record_ ABSL_GUARDED_BY(mutex_);

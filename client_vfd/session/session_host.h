@@ -62,6 +62,11 @@ class SessionHost {
   virtual bool Suspect(const std::string& server) = 0;
   virtual void SetSuspect(const std::string& server, bool suspect) = 0;
 
+  // The newest token that is known for the server; and has its file read again, as the server has
+  // refused that one. Neither waits for the file.
+  virtual std::string NewestToken(const rpc::ClientOptions& options) { return options.token; }
+  virtual void ReadTokenSoon(const rpc::ClientOptions& /*options*/) {}
+
   // For the program's thread, with no session's mutex held. As FindOutsideChange() in
   // outside_change.h. Waits at most `timeout` without an answer, and reads `file` for at most
   // `time_max`. kUnimplemented: all of the file counts as changed.

@@ -156,7 +156,8 @@ void Session::StartStream() {
   metadata_.TellAgain();
   outbox_.Forget();
   outbox_.Push(OpenMessage(claim, stream), Outbox::Kind::kData);
-  outbox_.Begin(host_.StartStream(config_.server, this));
+  TakeNewToken();
+  outbox_.Begin(host_.StartStream(ServerNow(), this));
   life_.SetStreaming(true);
 }
 
@@ -320,10 +321,18 @@ void Session::LoseEnded(const absl::Status& status) {
     case Link::Answer::kNone:
       break;
   }
+  if (!absl::IsResourceExhausted(status)) link_.OnNotFull();
+  if (absl::IsUnauthenticated(status) && TakeNewToken()) {
+    return LoseStream("the token has expired, and another one is there", Retry::kAtOnce);
+  }
   if (IsRefusal(status)) {
     link_.Refuse();
+    waits_for_token_ = absl::IsUnauthenticated(status);
+    if (waits_for_token_) host_.ReadTokenSoon(config_.server);
+  } else if (absl::IsResourceExhausted(status)) {
+    link_.OnFull();
   } else if (status.code() == absl::StatusCode::kUnavailable) {
-    host_.DropChannel(config_.server);
+    host_.DropChannel(ServerNow());
   }
   // The server was there just now, maybe for the session that this one followed.
   const bool just_lost =
@@ -332,6 +341,28 @@ void Session::LoseEnded(const absl::Status& status) {
       link_.ever_opened() || base_.follows_cut() || just_lost || IsSentAway(status);
   LoseStream(status.message().empty() ? "the stream ended" : std::string(status.message()),
              was_there ? Retry::kFinalCut : Retry::kNever);
+}
+
+rpc::ClientOptions Session::ServerNow() const {
+  rpc::ClientOptions server = config_.server;
+  server.token = token_;
+  return server;
+}
+
+bool Session::TakeNewToken() {
+  std::string newest = host_.NewestToken(config_.server);
+  if (newest == token_) return false;
+  host_.DropChannel(ServerNow());
+  token_ = std::move(newest);
+  return true;
+}
+
+// As after an outage: what the program has flushed since goes with a cut of its own.
+void Session::GoOnWithToken() {
+  waits_for_token_ = false;
+  if (life_.done()) return;
+  link_.TryAgain();
+  if (LostNewestCut() && !IsAnothersFile()) CloseCut(CutKind::kTick, "");
 }
 
 // The server knows no file that was renamed, or that has moved to it: this one is new there.
@@ -355,7 +386,7 @@ bool Session::TryFirstAgain(const absl::Status& status) {
       !queue_.TakeBack()) {
     return false;
   }
-  host_.DropChannel(config_.server);
+  host_.DropChannel(ServerNow());
   link_.RetryAt(host_.Now() + Link::kFirstRetryEvery);
   Notify("retry", absl::StrCat(config_.real_path, ": ", status.message(), "; trying again"), false);
   return true;
@@ -403,7 +434,8 @@ bool Session::TakeFinalAttempt() {
 
 // The file is as the program's last flush left it, and the server may not have that.
 bool Session::LostNewestCut() const {
-  return watch_.is_at_cut() && !life_.released() && link_.ever_opened() && !tickets_.sealed() &&
+  const bool may_come_back = link_.ever_opened() || link_.is_full();
+  return watch_.is_at_cut() && !life_.released() && may_come_back && !tickets_.sealed() &&
          !link_.is_refused() && !queue_.open_changes().empty();
 }
 
@@ -428,6 +460,7 @@ void Session::OnTimer() {
     }
     GiveUpHung(now);
     if (FollowerIsGone(now)) FinishSession();
+    if (waits_for_token_ && TakeNewToken()) GoOnWithToken();
     if (link_.is_none() && WantsStream(now)) pump = true;
     if (life_.done() && outbox_.has_stream()) pump = true;
   }

@@ -168,10 +168,12 @@ void PrepareFork() {
     SnapshotPins::PrepareFork();
     const bool readers = ReaderCalls::Get().PrepareFork();
     Engine::Get().PrepareFork(readers);
+    TokenReader::PrepareFork();  // Last: the sender, which has ended by now, asks it.
   });
 }
 void ParentAfterFork() {
   Guard([] {
+    TokenReader::ParentAfterFork();
     Engine::Get().ParentAfterFork();
     ReaderCalls::Get().ParentAfterFork();
     SnapshotPins::AfterFork();
@@ -180,6 +182,7 @@ void ParentAfterFork() {
 }
 void ChildAfterFork() {
   Guard([] {
+    TokenReader::ChildAfterFork();
     Engine::Get().ChildAfterFork();
     ReaderCalls::Get().ChildAfterFork();
     SnapshotPins::AfterFork();

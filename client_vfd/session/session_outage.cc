@@ -95,9 +95,15 @@ bool Session::RideOut(absl::FunctionRef<bool()> lost, absl::FunctionRef<bool()> 
 
 bool Session::AskCut(CutKind kind, H5mAck ack, std::string comment) {
   asked_ = AskedCut{kind, ack, std::move(comment), host_.Now()};
-  if (!may_be_answered()) return false;
+  if (!may_be_answered()) {
+    // Another token lets it go on from here; see GoOnWithToken().
+    if (waits_for_token_ && collecting()) watch_.OnCut();
+    return false;
+  }
   // Then the timer makes the next attempt, with this cut.
-  const bool too_soon = link_.MustWait(asked_.since) && !standing_.is_connecting();
+  // A server that had no room is asked once more at a commit, as the program may end behind it.
+  const bool is_last = link_.is_full() && kind == CutKind::kCommit;
+  const bool too_soon = link_.MustWait(asked_.since) && !standing_.is_connecting() && !is_last;
   asked_.ticket = CloseCut(kind, asked_.comment);
   if (!too_soon && link_.is_none() && !standing_.is_connecting()) link_.Hurry();
   idle_ = false;

@@ -37,6 +37,8 @@ std::string Serialize(const RemovedFile& removed) {
               {"removed_ns", absl::ToUnixNanos(removed.removed)},
               {"expires_ns", absl::ToUnixNanos(removed.expires)},
               {"disk_bytes", removed.disk_bytes},
+              {"head_bytes", removed.head_bytes},
+              {"history_bytes", removed.history_bytes},
               {"claimed_user", removed.who.claimed_user},
               {"verified_user", removed.who.verified_user},
               {"host", removed.who.host},
@@ -54,6 +56,10 @@ std::string TextOf(const Json& json, const char* key) {
 int64_t NumberOf(const Json& json, const char* key) {
   const auto found = json.find(key);
   return found != json.end() && found->is_number_integer() ? found->get<int64_t>() : 0;
+}
+
+uint64_t SizeOf(const Json& json, const char* key) {
+  return static_cast<uint64_t>(std::max<int64_t>(NumberOf(json, key), 0));
 }
 
 // Files and directories; the tree's own rule keeps symlinks from leading anywhere.
@@ -125,7 +131,9 @@ absl::StatusOr<RemovedFile> GetRemoved(EnvTree& tree, std::string_view id) {
   removed.name = TextOf(json, "name");
   removed.removed = absl::FromUnixNanos(NumberOf(json, "removed_ns"));
   removed.expires = absl::FromUnixNanos(NumberOf(json, "expires_ns"));
-  removed.disk_bytes = static_cast<uint64_t>(std::max<int64_t>(NumberOf(json, "disk_bytes"), 0));
+  removed.disk_bytes = SizeOf(json, "disk_bytes");
+  removed.head_bytes = SizeOf(json, "head_bytes");
+  removed.history_bytes = SizeOf(json, "history_bytes");
   removed.who.claimed_user = TextOf(json, "claimed_user");
   removed.who.verified_user = TextOf(json, "verified_user");
   removed.who.host = TextOf(json, "host");

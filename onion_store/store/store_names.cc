@@ -174,6 +174,10 @@ absl::StatusOr<RemovedFile> StoreImpl::Remove(std::string_view name, const Prove
   removed.name = from;
   removed.who = who;
   removed.disk_bytes = BytesOf(tree, from) + BytesBelow(tree, HistoryOf(from));
+  if (const auto sizes = MeasureHistory(tree, from, WithHead::kYes); sizes.ok()) {
+    removed.head_bytes = sizes->head;
+    removed.history_bytes = sizes->history();
+  }
   H5M_RETURN_IF_ERROR(PutRemovedInfo(tree, removed));
   H5M_RETURN_IF_ERROR(
       Relocate({removed.id,

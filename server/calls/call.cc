@@ -12,6 +12,15 @@
 
 namespace h5mirror::server {
 
+std::string AddressOf(const grpc::ServerContextBase& context, const Principal& principal) {
+  if (!principal.name.empty()) return "";
+  if (const std::optional<uid_t> uid = UserOf(context); uid.has_value()) {
+    return Peer{.kind = Peer::Kind::kUnixSocket, .uid = *uid}.Name();
+  }
+  const std::optional<Peer> peer = ParseGrpcPeer(context.peer());
+  return peer.has_value() ? peer->Name() : context.peer();
+}
+
 absl::StatusOr<Principal> AuthenticateCall(const grpc::ServerContextBase& context,
                                            const Authenticator& authenticator) {
   const auto& metadata = context.client_metadata();
@@ -19,8 +28,9 @@ absl::StatusOr<Principal> AuthenticateCall(const grpc::ServerContextBase& contex
   std::optional<std::string_view> authorization;
   if (header != metadata.end()) authorization = {header->second.data(), header->second.size()};
   const std::string peer = context.peer();
-  absl::StatusOr<Principal> principal =
-      authenticator.Authenticate(authorization, {.uid = UserOf(context), .grpc_peer = peer});
+  absl::StatusOr<Principal> principal = authenticator.Authenticate(
+      authorization,
+      {.uid = UserOf(context), .grpc_peer = peer, .certificate_pem = CertificateOf(context)});
   if (authenticator.gate() != nullptr) authenticator.gate()->Begun(context, principal.ok());
   return principal;
 }

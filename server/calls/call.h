@@ -18,9 +18,11 @@
 namespace h5mirror::server {
 
 class CutBoard;
+class EventSink;
 class FairPool;
 class HistoryPruner;
 class MirrorStates;
+class SpaceQuotas;
 
 // The objects that all services share. They must outlive the services.
 struct ServiceEnvironment {
@@ -32,11 +34,18 @@ struct ServiceEnvironment {
   CommitBoard& commits;
   HistoryPruner& pruner;
   MirrorStates& mirrors;
+  SpaceQuotas& quotas;
   // Null only in tests of a single part.
   Callers* callers = nullptr;
   FairPool* workers = nullptr;  // for calls that hold no thread of gRPC
   CutBoard* cuts = nullptr;
+  CallerLimits* limits = nullptr;
+  EventSink* events = nullptr;
 };
+
+// Where a caller without a name comes from, for limits: its network address, or the user at the
+// other end of its Unix socket. Empty, where it has a name.
+std::string AddressOf(const grpc::ServerContextBase& context, const Principal& principal);
 
 // The principal of a call by its `authorization` header, or by the user of its Unix socket.
 absl::StatusOr<Principal> AuthenticateCall(const grpc::ServerContextBase& context,

@@ -52,8 +52,26 @@ const char* NameOf(CallUse use) {
 // Tokens and users of Unix sockets may have the same names.
 std::string KeyOf(const Principal& principal, const grpc::ServerContextBase& context) {
   if (principal.name.empty()) return ConnectionKey(context);
-  return principal.issuer == Principal::Issuer::kUnix ? StrCat("unix:", principal.name)
-                                                      : principal.name;
+  return principal.issuer == Principal::Issuer::kToken
+             ? principal.name
+             : StrCat(IssuerName(principal.issuer), ":", principal.name);
+}
+
+// The slot that a call of that use takes of its caller's limits. One that closes a snapshot takes
+// none: it frees what others may want.
+std::optional<LimitKind> SlotOf(CallUse use, std::string_view method) {
+  if (method == "CloseSnapshot") return std::nullopt;
+  switch (use) {
+    case CallUse::kSession:
+      return LimitKind::kSessions;
+    case CallUse::kRead:
+    case CallUse::kWait:
+    case CallUse::kFollow:
+      return LimitKind::kStreams;
+    case CallUse::kThread:
+      break;
+  }
+  return std::nullopt;
 }
 
 const char* WayOut(CallUse use) {
@@ -103,9 +121,10 @@ struct Callers::Entry {
   Needs needs ABSL_GUARDED_BY(mutex);
   const grpc::ServerContextBase* context ABSL_GUARDED_BY(mutex) = nullptr;  // null: it has ended
   std::function<void(const absl::Status&)> end ABSL_GUARDED_BY(mutex);
-  absl::Status status ABSL_GUARDED_BY(mutex);   // why it is revoked
-  bool is_done ABSL_GUARDED_BY(mutex) = false;  // and the audit log has it
-  std::string claimed ABSL_GUARDED_BY(mutex);   // the client's own account of itself
+  absl::Status status ABSL_GUARDED_BY(mutex);      // why it is revoked
+  bool is_done ABSL_GUARDED_BY(mutex) = false;     // and the audit log has it
+  std::string claimed ABSL_GUARDED_BY(mutex);      // the client's own account of itself
+  CallerLimits::Slot slot ABSL_GUARDED_BY(mutex);  // while its caller is counted
 
   Needs Needed() {
     absl::MutexLock lock(&mutex);
@@ -114,10 +133,11 @@ struct Callers::Entry {
 };
 
 Callers::Callers(const Authenticator& authenticator, Clock& clock, CallCapacity capacity,
-                 AuditLog* audit)
+                 AuditLog* audit, CallerLimits* limits)
     : authenticator_(authenticator),
       clock_(clock),
       audit_(audit),
+      limits_(limits),
       read_data_bytes_(capacity.read_data_bytes),
       sessions_(capacity.sessions, capacity.share_percent),
       read_bytes_(capacity.read_bytes, capacity.share_percent),
@@ -170,11 +190,15 @@ void Callers::Ticket::Began(std::string claimed) const {
 }
 
 void Callers::Ticket::Done(const absl::Status& status, const CallBytes& bytes) const {
-  if (callers_ == nullptr || entry_ == nullptr || callers_->audit_ == nullptr) return;
+  if (callers_ == nullptr || entry_ == nullptr) return;
+  // Before the client hears of the end: its next call may take the place.
+  CallerLimits::Slot slot;
   {
     absl::MutexLock lock(&entry_->mutex);
+    slot = std::move(entry_->slot);
     if (std::exchange(entry_->is_done, true)) return;
   }
+  if (callers_->audit_ == nullptr) return;
   AuditRecord record = Record(AuditRecord::Event::kEnd);
   record.bytes = bytes;
   record.status = status;
@@ -182,6 +206,18 @@ void Callers::Ticket::Done(const absl::Status& status, const CallBytes& bytes) c
 }
 
 const std::string& Callers::Ticket::key() const { return entry_->key; }
+
+uint64_t Callers::Ticket::CountBytes(uint64_t bytes) const {
+  if (callers_->limits_ == nullptr || !callers_->limits_->is_on()) return 0;
+  absl::MutexLock lock(&entry_->mutex);
+  return entry_->slot.is_there() ? entry_->slot.CountBytes(bytes) : 0;
+}
+
+absl::Duration Callers::Ticket::ReadAfter(uint64_t place, bool is_first) const {
+  if (place == 0 || !callers_->limits_->is_on()) return absl::ZeroDuration();
+  absl::MutexLock lock(&entry_->mutex);
+  return entry_->slot.is_there() ? entry_->slot.Until(place, is_first) : absl::ZeroDuration();
+}
 
 absl::Status Callers::Ticket::revoked() const {
   if (!entry_->is_revoked) return absl::OkStatus();
@@ -207,10 +243,12 @@ void Callers::Ticket::Release() {
   const std::shared_ptr<Entry> entry = std::move(entry_);
   entry_ = nullptr;
   std::function<void(const absl::Status&)> end;  // Destroyed without the lock.
+  CallerLimits::Slot slot;
   {
     absl::MutexLock lock(&entry->mutex);
     entry->context = nullptr;
     end.swap(entry->end);
+    slot = std::move(entry->slot);
   }
   callers_->Remove(entry);
 }
@@ -251,10 +289,45 @@ absl::StatusOr<Callers::Ticket> Callers::Admit(const grpc::ServerContextBase& co
   return ticket;
 }
 
+absl::StatusOr<CallerLimits::Slot> Callers::EnterLimits(const grpc::ServerContextBase& context,
+                                                        const char* method,
+                                                        const Principal& principal, CallUse use) {
+  std::shared_ptr<CallBrake> brake;
+  auto slot = limits_->Enter(
+      {principal, AddressOf(context, principal), method, SlotOf(use, method)}, &brake);
+  if (brake != nullptr && authenticator_.gate() != nullptr) {
+    authenticator_.gate()->Brake(context, std::move(brake));
+  }
+  return slot;
+}
+
+void Callers::Adopt(Entry& entry) {
+  absl::MutexLock lock(&entry.mutex);
+  if (entry.slot.is_there() || entry.context == nullptr || entry.is_done) return;
+  entry.slot = limits_->Adopt({entry.principal, AddressOf(*entry.context, entry.principal),
+                               entry.method, SlotOf(entry.use, entry.method)});
+}
+
+void Callers::SetLimits(std::vector<LimitRule> rules) {
+  limits_->SetRules(std::move(rules));
+  if (!limits_->is_on()) return;
+  std::set<std::shared_ptr<Entry>> running;
+  {
+    absl::MutexLock lock(&mutex_);
+    running = entries_;
+  }
+  for (const std::shared_ptr<Entry>& entry : running) Adopt(*entry);
+}
+
 absl::StatusOr<Callers::Ticket> Callers::AdmitKnown(const grpc::ServerContextBase& context,
                                                     const char* method, const Principal& principal,
                                                     const Needs& needs, CallUse use,
                                                     uint64_t cost) {
+  const bool is_counted = limits_ != nullptr && limits_->is_on();
+  CallerLimits::Slot slot;
+  if (is_counted) {
+    H5M_ASSIGN_OR_RETURN(slot, EnterLimits(context, method, principal, use));
+  }
   for (const Need& need : needs) H5M_RETURN_IF_ERROR(authenticator_.Check(principal, need));
   std::string key = KeyOf(principal, context);
   if (!LimitOf(use).Take(key, cost)) return TooMany(use, principal, key);
@@ -273,12 +346,15 @@ absl::StatusOr<Callers::Ticket> Callers::AdmitKnown(const grpc::ServerContextBas
     absl::MutexLock lock(&entry->mutex);
     entry->needs = needs;
     entry->context = &context;
+    entry->slot = std::move(slot);
   }
   if (use == CallUse::kRead) ++read_count_;
   {
     absl::MutexLock lock(&mutex_);
     entries_.insert(entry);
   }
+  // SetLimits() may have looked before it was among them.
+  if (!is_counted && limits_ != nullptr && limits_->is_on()) Adopt(*entry);
   Ticket ticket(*this, entry);
   // Tokens and tables may have been read again before EndRevoked() could find the call.
   if (const absl::Status may = authenticator_.StillMay(entry->principal, needs); !may.ok()) {

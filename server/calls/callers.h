@@ -21,6 +21,7 @@
 #include "server/calls/audit_log.h"
 #include "server/calls/fair_limit.h"
 #include "server/door/auth.h"
+#include "server/quotas/caller_limits.h"
 
 namespace h5mirror::server {
 
@@ -57,9 +58,10 @@ class Callers {
 
  public:
   // `authenticator`, `clock` and `audit` must outlive this. `audit` hears of each call that is
-  // refused or done; nullptr: nobody does.
+  // refused or done; nullptr: nobody does. So with `limits`, which say what a caller may take;
+  // nullptr: as it likes.
   Callers(const Authenticator& authenticator, Clock& clock, CallCapacity capacity,
-          AuditLog* audit = nullptr);
+          AuditLog* audit = nullptr, CallerLimits* limits = nullptr);
   ~Callers();
 
   // One admitted call. Its destructor gives the call's share back. To be destroyed before the
@@ -85,6 +87,11 @@ class Callers {
     // The key of the share that the call counts against: the caller's name; of a caller without
     // one, the connection.
     const std::string& key() const;
+    // Counts bytes of a writer that have come. Returns their place in the queue of what is over its
+    // caller's bandwidth; 0: it has no such limit.
+    uint64_t CountBytes(uint64_t bytes) const;
+    // How long until more may be read of it; 0: now. `is_first`: it has not been asked before.
+    absl::Duration ReadAfter(uint64_t place, bool is_first) const;
     // Not OK: the token was removed, or has lost the right. The call must end with this status.
     absl::Status revoked() const;
     // `end` is called once, with that status, by the thread that reads the tokens again; or at
@@ -105,13 +112,15 @@ class Callers {
 
   // Admits a call of `method` ("ReadVersion"; a constant) that has `needs` (none: any caller).
   // Errors: those of Authenticator::Authenticate() and Check();
-  //         kResourceExhausted  the caller's share of `use` is taken.
+  //         kResourceExhausted  the caller's share of `use` is taken, or it is over its limits.
   absl::StatusOr<Ticket> Admit(const grpc::ServerContextBase& context, const char* method,
                                Needs needs, CallUse use, uint64_t cost = 1);
 
   // To be called after tokens or tables were read again. Ends the calls of callers that have lost
   // a right that the call needs. Logs how many, by caller, after `why`.
   void EndRevoked(std::string_view why = "reload");
+  // The [[limits]] tables from now on. What runs is counted, and goes on.
+  void SetLimits(std::vector<LimitRule> rules);
   // To be called several times a second. Ends calls whose token has expired. Cancels calls that
   // were to end and could not, as their client does not read.
   void OnTimer();
@@ -124,6 +133,11 @@ class Callers {
   absl::StatusOr<Ticket> AdmitKnown(const grpc::ServerContextBase& context, const char* method,
                                     const Principal& principal, const Needs& needs, CallUse use,
                                     uint64_t cost);
+  absl::StatusOr<CallerLimits::Slot> EnterLimits(const grpc::ServerContextBase& context,
+                                                 const char* method, const Principal& principal,
+                                                 CallUse use);
+  // Counts a call that began while nothing was counted.
+  void Adopt(Entry& entry);
   FairLimit& LimitOf(CallUse use);
   absl::Status TooMany(CallUse use, const Principal& principal, const std::string& key);
   void Remove(const std::shared_ptr<Entry>& entry);
@@ -131,6 +145,7 @@ class Callers {
   const Authenticator& authenticator_;
   Clock& clock_;
   AuditLog* const audit_;
+  CallerLimits* const limits_;
   const uint64_t read_data_bytes_;
   FairLimit sessions_;
   FairLimit read_bytes_;

@@ -9,6 +9,7 @@
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "openssl/crypto.h"
+#include "server/door/json_web_tokens.h"
 
 namespace h5mirror::server {
 namespace {
@@ -16,9 +17,7 @@ namespace {
 constexpr size_t kNameShownMax = 4096;
 
 AccessSubject SubjectOf(const Principal& principal) {
-  static const std::vector<std::string> kNoGroups;
-  return {principal.name, IssuerName(principal.issuer),
-          principal.user == nullptr ? kNoGroups : principal.user->groups};
+  return {principal.name, IssuerName(principal.issuer), principal.groups()};
 }
 
 absl::Status CheckExpiry(const TokenEntry& token) {
@@ -44,6 +43,13 @@ absl::Status CheckAddress(const TokenEntry& token, const std::optional<Peer>& pe
              ": its operator has named other addresses"));
 }
 
+// The token in a header; nullopt: it holds none.
+std::optional<std::string_view> BearerOf(std::string_view authorization) {
+  constexpr std::string_view kScheme = "Bearer ";
+  if (!absl::StartsWithIgnoreCase(ToAbsl(authorization), ToAbsl(kScheme))) return std::nullopt;
+  return authorization.substr(kScheme.size());
+}
+
 // Of a name that nobody has checked yet; of one that is too long, its beginning.
 std::string_view Short(std::string_view name) { return name.substr(0, kNameShownMax); }
 
@@ -56,6 +62,12 @@ absl::Status Lacks(const Principal& principal, Rights rights, std::string_view f
 
 }  // namespace
 
+const std::vector<std::string>& Principal::groups() const {
+  static const auto* const kNone = new std::vector<std::string>();
+  if (login != nullptr) return login->groups;
+  return user == nullptr ? *kNone : user->groups;
+}
+
 std::string_view IssuerName(Principal::Issuer issuer) {
   switch (issuer) {
     case Principal::Issuer::kNone:
@@ -64,6 +76,10 @@ std::string_view IssuerName(Principal::Issuer issuer) {
       return "token";
     case Principal::Issuer::kUnix:
       return "unix";
+    case Principal::Issuer::kCertificate:
+      return "cert";
+    case Principal::Issuer::kJwt:
+      return "jwt";
   }
   return "";
 }
@@ -76,6 +92,10 @@ std::string CallerName(const Principal& principal) {
       return StrCat("token \"", principal.name, "\"");
     case Principal::Issuer::kUnix:
       return StrCat("user \"", principal.name, "\"");
+    case Principal::Issuer::kCertificate:
+      return StrCat("certificate \"", principal.name, "\"");
+    case Principal::Issuer::kJwt:
+      return StrCat("login \"", principal.name, "\"");
   }
   return "a caller without a name";
 }
@@ -126,8 +146,9 @@ std::shared_ptr<const AccessIndex> Authenticator::rules() const {
 bool Authenticator::has_rules() const { return !rules()->empty(); }
 
 absl::Time Authenticator::NextExpiry() const {
+  absl::Time next = certificates_ == nullptr ? absl::InfiniteFuture() : certificates_->NextExpiry();
+  if (logins_ != nullptr) next = std::min(next, logins_->NextExpiry());
   absl::MutexLock lock(&mutex_);
-  absl::Time next = absl::InfiniteFuture();
   const absl::Time now = absl::Now();
   for (const auto& token : tokens_) {
     if (token->limits.expires > now) next = std::min(next, token->limits.expires);
@@ -135,25 +156,45 @@ absl::Time Authenticator::NextExpiry() const {
   return next;
 }
 
+bool Authenticator::LooksAt(std::string_view authorization) const {
+  if (!path_.empty()) return true;
+  return logins_ != nullptr && IsJsonWebToken(BearerOf(authorization).value_or(""));
+}
+
 absl::StatusOr<Principal> Authenticator::Authenticate(std::optional<std::string_view> authorization,
                                                       const CallerOrigin& origin) const {
-  const bool has_token = wants_tokens() && authorization.has_value();
+  const bool has_token = authorization.has_value() && LooksAt(*authorization);
+  const bool has_certificate = certificates_ != nullptr && !origin.certificate_pem.empty();
+  if (!has_token && has_certificate) return AuthenticateCertificate(origin);
   if (!has_token && origin.uid.has_value() && has_rules()) return AuthenticateUser(*origin.uid);
+  if (!wants_tokens() && certificates_ != nullptr) {
+    return absl::UnauthenticatedError(
+        "this server wants a client's certificate: put client.pem and client.key into "
+        "~/.config/h5mirror");
+  }
   if (!wants_tokens()) return Principal{.name = "", .rights = Rights::All()};
   if (!has_token) {
     return absl::UnauthenticatedError(
-        "this server wants a token: set token=@FILE, or put it into ~/.config/h5mirror/token");
+        logins_ != nullptr ? "this server wants a token of your site's login: run `h5mirror login`"
+                           : "this server wants a token: set token=@FILE, or put it into "
+                             "~/.config/h5mirror/token");
   }
-  return AuthenticateToken(*authorization, origin);
+  return AuthenticateBearer(*authorization, origin);
 }
 
-absl::StatusOr<Principal> Authenticator::AuthenticateToken(std::string_view authorization,
-                                                           const CallerOrigin& origin) const {
-  constexpr std::string_view kScheme = "Bearer ";
-  if (!absl::StartsWithIgnoreCase(ToAbsl(authorization), ToAbsl(kScheme))) {
+absl::StatusOr<Principal> Authenticator::AuthenticateBearer(std::string_view authorization,
+                                                            const CallerOrigin& origin) const {
+  const std::optional<std::string_view> token = BearerOf(authorization);
+  if (!token) {
     return absl::UnauthenticatedError("the authorization header is not \"Bearer TOKEN\"");
   }
-  const Sha256Digest digest = Sha256(authorization.substr(kScheme.size()));
+  if (logins_ != nullptr && IsJsonWebToken(*token)) return AuthenticateLogin(*token, origin);
+  return AuthenticateToken(*token, origin);
+}
+
+absl::StatusOr<Principal> Authenticator::AuthenticateToken(std::string_view token,
+                                                           const CallerOrigin& origin) const {
+  const Sha256Digest digest = Sha256(token);
   std::shared_ptr<const TokenEntry> found;
   {
     absl::MutexLock lock(&mutex_);
@@ -179,6 +220,16 @@ absl::StatusOr<Principal> Authenticator::AuthenticateToken(std::string_view auth
                    .peer = peer};
 }
 
+absl::StatusOr<Principal> Authenticator::AuthenticateLogin(std::string_view token,
+                                                           const CallerOrigin& origin) const {
+  H5M_ASSIGN_OR_RETURN(std::shared_ptr<const TokenIdentity> identity, logins_->Find(token));
+  return Principal{.name = identity->name,
+                   .rights = Rights::All(),
+                   .issuer = Principal::Issuer::kJwt,
+                   .login = std::move(identity),
+                   .peer = ParseGrpcPeer(origin.grpc_peer)};
+}
+
 absl::StatusOr<Principal> Authenticator::AuthenticateUser(uid_t uid) const {
   if (uid == kNamelessUid) {
     return absl::UnauthenticatedError(
@@ -193,6 +244,16 @@ absl::StatusOr<Principal> Authenticator::AuthenticateUser(uid_t uid) const {
                    .issuer = Principal::Issuer::kUnix,
                    .uid = uid,
                    .user = *std::move(user)};
+}
+
+absl::StatusOr<Principal> Authenticator::AuthenticateCertificate(const CallerOrigin& origin) const {
+  H5M_ASSIGN_OR_RETURN(std::shared_ptr<const ClientIdentity> identity,
+                       certificates_->Find(origin.certificate_pem));
+  return Principal{.name = identity->name,
+                   .rights = Rights::All(),
+                   .issuer = Principal::Issuer::kCertificate,
+                   .certificate = std::move(identity),
+                   .peer = ParseGrpcPeer(origin.grpc_peer)};
 }
 
 std::shared_ptr<const AccessRule> Authenticator::RuleFor(const Principal& principal,
@@ -229,9 +290,19 @@ absl::StatusOr<Principal> Authenticator::Renewed(const Principal& principal) con
       // Without tables the server asks for tokens, or for nothing.
       if (has_rules()) return AuthenticateUser(principal.uid);
       return principal;
+    case Principal::Issuer::kCertificate:
+      H5M_RETURN_IF_ERROR(certificates_->StillValid(*principal.certificate));
+      return principal;
+    case Principal::Issuer::kJwt:
+      H5M_RETURN_IF_ERROR(logins_->StillValid(*principal.login));
+      return principal;
     case Principal::Issuer::kToken:
-      break;
+      return RenewedToken(principal);
   }
+  return principal;
+}
+
+absl::StatusOr<Principal> Authenticator::RenewedToken(const Principal& principal) const {
   Principal now = principal;
   {
     absl::MutexLock lock(&mutex_);

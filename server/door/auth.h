@@ -19,6 +19,7 @@
 #include "absl/types/span.h"
 #include "base/clock.h"
 #include "server/door/access_index.h"
+#include "server/door/client_certificates.h"
 #include "server/door/peer.h"
 #include "server/door/unix_users.h"
 #include "server/settings/token_file.h"
@@ -26,26 +27,35 @@
 namespace h5mirror::server {
 
 class CallGate;
+class JsonWebTokens;
+struct TokenIdentity;
 
 // A caller that the server has authenticated. The caller's own account of itself is apart
 // (store::Provenance).
 struct Principal {
   enum class Issuer {
-    kNone,   // nothing is asked for: no name
-    kToken,  // the tokens file
-    kUnix,   // the other end of a Unix socket
+    kNone,         // nothing is asked for: no name
+    kToken,        // the tokens file
+    kUnix,         // the other end of a Unix socket
+    kCertificate,  // the client's certificate
+    kJwt,          // a token that the site's issuer has signed
   };
 
   std::string name;
   Rights rights;  // to all files; RightsTo() narrows them
   Issuer issuer = Issuer::kNone;
-  std::shared_ptr<const TokenEntry> token = nullptr;  // kToken
-  uid_t uid = 0;                                      // kUnix
-  std::shared_ptr<const UnixUser> user = nullptr;     // kUnix
-  std::optional<Peer> peer = std::nullopt;            // of a call that came over the network
+  std::shared_ptr<const TokenEntry> token = nullptr;            // kToken
+  uid_t uid = 0;                                                // kUnix
+  std::shared_ptr<const UnixUser> user = nullptr;               // kUnix
+  std::shared_ptr<const ClientIdentity> certificate = nullptr;  // kCertificate
+  std::shared_ptr<const TokenIdentity> login = nullptr;         // kJwt
+  std::optional<Peer> peer = std::nullopt;  // of a call that came over the network
+
+  // Those of the host or of the login. They live as long as the principal.
+  const std::vector<std::string>& groups() const;
 };
 
-// "token", "unix"; "" without one.
+// "token", "unix", "cert", "jwt"; "" without one.
 std::string_view IssuerName(Principal::Issuer issuer);
 
 // For messages and the log: `token "node7"`, `user "anna"`, "a caller without a name".
@@ -70,6 +80,7 @@ inline Needs OneFile(Right right, std::string file, int64_t version = 0) {
 struct CallerOrigin {
   std::optional<uid_t> uid = std::nullopt;  // the user at the other end of a Unix socket
   std::string_view grpc_peer = {};          // grpc::ServerContext::peer()
+  std::string_view certificate_pem = {};    // that gRPC has verified; empty: none was shown
   bool is_peer_known = true;                // false: a token's addresses are not looked at
 };
 
@@ -79,7 +90,7 @@ absl::Status CheckRight(const Principal& principal, Right right);
 // Thread-safe.
 class Authenticator {
  public:
-  // Asks for no token. Without tables every caller has all rights.
+  // Asks for no token of a file. Without tables every caller has all rights.
   Authenticator() : Authenticator(std::filesystem::path()) {}
   // Loads the tokens of a file. Errors as ReadTokenFile(); kInvalidArgument: it holds none.
   static absl::StatusOr<std::unique_ptr<Authenticator>> Load(const std::filesystem::path& path);
@@ -89,14 +100,21 @@ class Authenticator {
   // The [[access]] tables from now on; without any, none is looked at.
   void SetRules(std::vector<AccessRule> rules);
   bool has_rules() const;
-  // When the next token expires.
+  // From now on certificates of clients count. `certificates` must outlive this. To be called
+  // before calls come.
+  void SetCertificates(const ClientCertificates* certificates) { certificates_ = certificates; }
+  // The same for tokens that an issuer has signed.
+  void SetLogins(const JsonWebTokens* logins) { logins_ = logins; }
+  // When the next token or certificate expires, or what runs by a signed token ends.
   absl::Time NextExpiry() const;
 
   // `authorization` is the call's header, "Bearer TOKEN". All digests are compared in full, so that
-  // the time taken tells nothing about a token. A user of a Unix socket needs none where there are
-  // tables.
+  // the time taken tells nothing about a token. The first of these that is there decides: a token,
+  // a certificate, where there are tables the user of a Unix socket. May verify a signature; no
+  // lock is held meanwhile.
   // Errors: kUnauthenticated  no token, a malformed, unknown or expired one, or one that is not for
-  //                           that address; a user without a name.
+  //                           that address; a certificate that does not count; a user without a
+  //                           name.
   //         kUnavailable      the user's name is not known yet.
   absl::StatusOr<Principal> Authenticate(std::optional<std::string_view> authorization,
                                          const CallerOrigin& origin = {}) const;
@@ -115,7 +133,9 @@ class Authenticator {
   // OK: the caller is still known, and has all of `needs`. Errors: as Authenticate() and Check().
   absl::Status StillMay(const Principal& principal, absl::Span<const Need> needs) const;
 
-  bool wants_tokens() const { return !path_.empty(); }
+  // Whether a call's token decides. One that nothing here could know is passed over.
+  bool LooksAt(std::string_view authorization) const;
+  bool wants_tokens() const { return !path_.empty() || logins_ != nullptr; }
   size_t token_count() const;
   UnixUsers& users() const { return users_; }
 
@@ -128,15 +148,23 @@ class Authenticator {
 
   explicit Authenticator(std::filesystem::path path);
 
-  absl::StatusOr<Principal> AuthenticateToken(std::string_view authorization,
+  absl::StatusOr<Principal> AuthenticateBearer(std::string_view authorization,
+                                               const CallerOrigin& origin) const;
+  absl::StatusOr<Principal> AuthenticateToken(std::string_view token,
+                                              const CallerOrigin& origin) const;
+  absl::StatusOr<Principal> AuthenticateLogin(std::string_view token,
                                               const CallerOrigin& origin) const;
   absl::StatusOr<Principal> AuthenticateUser(uid_t uid) const;
+  absl::StatusOr<Principal> AuthenticateCertificate(const CallerOrigin& origin) const;
   // The caller by what is known of it now.
   absl::StatusOr<Principal> Renewed(const Principal& principal) const;
+  absl::StatusOr<Principal> RenewedToken(const Principal& principal) const;
   std::shared_ptr<const AccessIndex> rules() const;
 
-  const std::filesystem::path path_;  // empty: no tokens are asked for
+  const std::filesystem::path path_;  // empty: no tokens of a file
   CallGate* gate_ = nullptr;
+  const ClientCertificates* certificates_ = nullptr;
+  const JsonWebTokens* logins_ = nullptr;
   mutable SystemClock clock_;
   mutable UnixUsers users_{clock_};
   mutable absl::Mutex mutex_;

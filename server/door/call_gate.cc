@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/hash/hash.h"
 #include "absl/strings/numbers.h"
 #include "base/clock.h"
 #include "base/strings.h"
@@ -26,6 +27,10 @@ constexpr double kRefusalsForgivenPerSecond = 64;
 constexpr absl::Duration kForgetAfter = absl::Minutes(1);
 constexpr absl::Duration kForgetWaitingAfter = absl::Minutes(10);
 constexpr absl::Duration kForgetPeriod = absl::Seconds(10);
+// A client that waits for one call before the next makes one or two a second then, in place of
+// thousands.
+constexpr absl::Duration kHoldBack = absl::Milliseconds(400);
+constexpr size_t kBrakedMax = 4096;
 
 absl::Duration Now() {
   static SystemClock clock;
@@ -36,6 +41,8 @@ std::string_view TextOf(const grpc_slice& slice) {
   return {reinterpret_cast<const char*>(GRPC_SLICE_START_PTR(slice)), GRPC_SLICE_LENGTH(slice)};
 }
 
+absl::Status Stopping() { return absl::UnavailableError("the server is stopping; safe to retry"); }
+
 // What gRPC gives back with each call.
 struct Passage {
   std::shared_ptr<CallGate> gate;
@@ -45,14 +52,21 @@ struct Passage {
 // gRPC's callback: one for each call.
 void ProcessHeaders(void* state, grpc_auth_context* context, const grpc_metadata* headers,
                     size_t count, grpc_process_auth_metadata_done_cb done, void* user_data) {
-  std::optional<std::string_view> authorization;
-  for (size_t i = 0; i < count; ++i) {
-    if (TextOf(headers[i].key) == "authorization") authorization = TextOf(headers[i].value);
-  }
   const Passage& passage = *static_cast<Passage*>(state);
-  const absl::Status status = passage.gate->Enter(*context, passage.slot, authorization);
-  done(user_data, nullptr, 0, nullptr, 0, static_cast<grpc_status_code>(status.code()),
-       status.ok() ? nullptr : std::string(status.message()).c_str());
+  CallGate::Arrival arrival{*context, passage.slot};
+  for (size_t i = 0; i < count; ++i) {
+    const std::string_view key = TextOf(headers[i].key), value = TextOf(headers[i].value);
+    if (key == "authorization") arrival.authorization = value;
+    if (key == ":path") {
+      arrival.method = value.substr(value.rfind('/') + 1);
+      arrival.is_probe = value.starts_with("/grpc.health.v1.Health/");
+    }
+  }
+  // gRPC keeps the call until it was told, also when its client has gone.
+  passage.gate->Enter(arrival, [done, user_data](const absl::Status& status) {
+    done(user_data, nullptr, 0, nullptr, 0, static_cast<grpc_status_code>(status.code()),
+         status.ok() ? nullptr : std::string(status.message()).c_str());
+  });
 }
 
 void DestroyState(void* state) { delete static_cast<Passage*>(state); }
@@ -75,6 +89,19 @@ class Gated final : public grpc::ServerCredentials {
 
   grpc_server_credentials* const credentials_;
 };
+
+}  // namespace
+
+namespace {
+
+// The certificate of a connection, PEM; empty: none was shown.
+std::string_view CertificateOf(const grpc_auth_context& connection) {
+  grpc_auth_property_iterator properties =
+      grpc_auth_context_find_properties_by_name(&connection, GRPC_X509_PEM_CERT_PROPERTY_NAME);
+  const grpc_auth_property* property = grpc_auth_property_iterator_next(&properties);
+  if (property == nullptr) return {};
+  return {property->value, property->value_length};
+}
 
 }  // namespace
 
@@ -103,6 +130,11 @@ void CallGate::ForgetIdle(absl::Duration now) {
     Wait(each->second, -each->second.waiting);
     connections_.erase(each++);
   }
+  for (auto each = braked_.begin(); each != braked_.end();) {
+    const bool is_idle = each->second.held == 0 && now - each->second.last >= kForgetAfter;
+    const auto it = each++;
+    if (is_idle) braked_.erase(it);
+  }
 }
 
 CallGate::Connection& CallGate::ConnectionOf(grpc_auth_context& connection, int slot,
@@ -123,9 +155,10 @@ CallGate::Connection& CallGate::ConnectionOf(grpc_auth_context& connection, int 
       grpc_auth_context_add_property(&connection, kUserProperty, uid.data(), uid.size());
     }
   }
-  const auto [found, is_new] = connections_.try_emplace(std::move(number));
+  const auto [found, is_new] = connections_.try_emplace(number);
   if (is_new) {
     found->second.last = now;
+    found->second.own_number = std::move(number);
     found->second.number = claimed;
     found->second.slot = slot;
   }
@@ -142,6 +175,14 @@ std::optional<uid_t> UserOf(const grpc::ServerContextBase& context) {
     return std::nullopt;
   }
   return uid;
+}
+
+std::string_view CertificateOf(const grpc::ServerContextBase& context) {
+  const std::shared_ptr<const grpc::AuthContext> auth = context.auth_context();
+  if (auth == nullptr) return {};
+  const std::vector<grpc::string_ref> values =
+      auth->FindPropertyValues(GRPC_X509_PEM_CERT_PROPERTY_NAME);
+  return values.empty() ? std::string_view() : std::string_view(values[0].data(), values[0].size());
 }
 
 std::string ConnectionKey(const grpc::ServerContextBase& context) {
@@ -170,31 +211,128 @@ absl::Status CallGate::Refuse(Connection& connection, absl::Status why) {
   return why;
 }
 
-absl::Status CallGate::Enter(grpc_auth_context& connection, int slot,
-                             std::optional<std::string_view> authorization) {
-  absl::MutexLock lock(&mutex_);
-  if (closed_) return absl::UnavailableError("the server is stopping; safe to retry");
-  const absl::Duration now = Now();
-  ForgetIdle(now);
-  Connection& from = ConnectionOf(connection, slot, now);
-  Settle(from, now);
-  const bool is_full = waiting_in_all_ >= limits_.waiting_in_all;
-  const bool waits = from.waiting >= limits_.waiting_without_token;
-  if (waits || (is_full && !from.is_admitted)) {
-    // Before a connection's first call has begun, its peer is not known.
-    const CallerOrigin origin{.uid = door_->UserOf(slot),
-                              .grpc_peer = from.grpc_peer,
-                              .is_peer_known = !from.grpc_peer.empty()};
-    absl::Status known = authenticator_->Authenticate(authorization, origin).status();
-    if (!known.ok()) return Refuse(from, std::move(known));
+bool CallGate::is_full() const { return waiting_in_all_ >= limits_.waiting_in_all; }
+
+bool CallGate::HasManyWaiting(const Connection& from) const {
+  return from.waiting >= limits_.waiting_without_token;
+}
+
+std::optional<CallGate::Question> CallGate::QuestionFor(const Connection& from) {
+  if (!HasManyWaiting(from) && (!is_full() || from.is_admitted)) return std::nullopt;
+  ++questions_;
+  return Question{authenticator_, door_->UserOf(from.slot), from.grpc_peer};
+}
+
+uint64_t CallGate::CallerKey(std::string_view connection_number,
+                             std::optional<std::string_view> authorization) const {
+  if (authorization.has_value() && authenticator_->LooksAt(*authorization)) {
+    // Whatever its scheme is written like.
+    return absl::HashOf('t', authorization->substr(authorization->rfind(' ') + 1));
   }
-  if (from.waiting >= limits_.waiting || (waits && is_full)) {
+  return absl::HashOf('c', connection_number);
+}
+
+std::optional<absl::Status> CallGate::AskBrake(Connection& from, const Arrival& arrival,
+                                               Tell& tell) {
+  // The first call of a connection goes by: it shows the door that the caller is known.
+  if (!from.is_admitted || arrival.is_probe) return absl::OkStatus();
+  const uint64_t key = CallerKey(from.own_number, arrival.authorization);
+  const auto found = braked_.find(key);
+  if (found == braked_.end()) return absl::OkStatus();
+  CallBrake::Answer answer = found->second.brake->Ask(arrival.method);
+  if (answer.why.ok()) return absl::OkStatus();
+  found->second.last = from.last;
+  const bool has_room =
+      held_.size() < limits_.held && found->second.held < limits_.held_of_caller && may_hold_;
+  if (!answer.is_late) return std::move(answer.why);
+  if (!has_room) return Refuse(from, std::move(answer.why));
+  ++found->second.held;
+  held_.push_back({from.last + kHoldBack, key, std::move(answer.why), std::move(tell)});
+  return std::nullopt;
+}
+
+std::optional<absl::Status> CallGate::Book(Connection& from, const Arrival& arrival, Tell& tell) {
+  if (from.waiting >= limits_.waiting || (HasManyWaiting(from) && is_full())) {
     return Refuse(from, absl::ResourceExhaustedError(
                             StrCat("this connection has ", static_cast<int64_t>(from.waiting),
                                    " calls that have not begun: wait for some of them first")));
   }
+  if (!braked_.empty()) {
+    std::optional<absl::Status> asked = AskBrake(from, arrival, tell);
+    if (!asked.has_value() || !asked->ok()) return asked;
+  }
   Wait(from, 1);
   return absl::OkStatus();
+}
+
+std::optional<absl::Status> CallGate::Pass(const Arrival& arrival, Tell& tell) {
+  std::optional<Question> question;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (closed_) return Stopping();
+    const absl::Duration now = Now();
+    ForgetIdle(now);
+    Connection& from = ConnectionOf(arrival.connection, arrival.slot, now);
+    Settle(from, now);
+    question = QuestionFor(from);
+    if (!question) return Book(from, arrival, tell);
+  }
+  // Before a connection's first call has begun, its peer is not known.
+  const CallerOrigin origin{.uid = question->uid,
+                            .grpc_peer = question->grpc_peer,
+                            .certificate_pem = CertificateOf(arrival.connection),
+                            .is_peer_known = !question->grpc_peer.empty()};
+  absl::Status known =
+      question->authenticator->Authenticate(arrival.authorization, origin).status();
+  absl::MutexLock lock(&mutex_);
+  --questions_;
+  if (closed_) return Stopping();
+  // The connection may have been forgotten meanwhile; then it begins anew.
+  Connection& from = ConnectionOf(arrival.connection, arrival.slot, Now());
+  if (!known.ok()) return Refuse(from, std::move(known));
+  return Book(from, arrival, tell);
+}
+
+void CallGate::Enter(const Arrival& arrival, Tell tell) {
+  const std::optional<absl::Status> status = Pass(arrival, tell);
+  if (status.has_value()) tell(*status);
+}
+
+void CallGate::Brake(const grpc::ServerContextBase& context, std::shared_ptr<CallBrake> brake) {
+  const auto& metadata = context.client_metadata();
+  const auto header = metadata.find("authorization");
+  std::optional<std::string_view> authorization;
+  if (header != metadata.end()) authorization = {header->second.data(), header->second.size()};
+  absl::MutexLock lock(&mutex_);
+  if (closed_ || braked_.size() >= kBrakedMax) return;
+  const uint64_t key = CallerKey(ConnectionKey(context), authorization);
+  Braked& braked = braked_[key];
+  braked.brake = std::move(brake);
+  braked.last = Now();
+}
+
+void CallGate::OnTimer() {
+  std::vector<Held> due;
+  {
+    absl::MutexLock lock(&mutex_);
+    const absl::Duration now = Now();
+    while (!held_.empty() && (held_.front().due <= now || !may_hold_)) {
+      if (const auto of = braked_.find(held_.front().caller); of != braked_.end()) {
+        --of->second.held;
+      }
+      due.push_back(std::move(held_.front()));
+      held_.pop_front();
+    }
+  }
+  for (Held& each : due) each.tell(each.why);
+}
+
+void CallGate::StopHolding() {
+  {
+    absl::MutexLock lock(&mutex_);
+    may_hold_ = false;
+  }
+  OnTimer();
 }
 
 CallGate::Connection* CallGate::TakeBegun(const grpc::ServerContextBase& context) {
@@ -223,6 +361,10 @@ void CallGate::ProbeBegun(const grpc::ServerContextBase& context) {
 void CallGate::Close() {
   absl::MutexLock lock(&mutex_);
   closed_ = true;
+  braked_.clear();
+  const auto is_answered = [this]()
+                               ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return questions_ == 0; };
+  mutex_.Await(absl::Condition(&is_answered));
   authenticator_ = nullptr;
   door_ = nullptr;
 }

@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,12 +16,14 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
+#include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "grpc/grpc_security.h"
 #include "grpcpp/grpcpp.h"
 #include "server/door/auth.h"
+#include "server/door/call_brake.h"
 #include "server/door/front_door.h"
 
 namespace h5mirror::server {
@@ -36,6 +39,9 @@ struct CallLimits {
   // A connection that goes on after so many refused calls is cut; sooner without a valid token.
   int refused = 1024;
   int refused_without_token = 64;
+  // Refusals of callers over their limits that are held back, of all callers and of one.
+  size_t held = 1024;
+  size_t held_of_caller = 512;
 };
 
 // Thread-safe. gRPC shares ownership as long as it has connections.
@@ -49,14 +55,30 @@ class CallGate {
   void Begun(const grpc::ServerContextBase& context, bool admitted);
   // The same for a call to the health service, which needs no token.
   void ProbeBegun(const grpc::ServerContextBase& context);
-  // From now on all calls are refused.
+  // The caller of a call is over its limits: `brake` is asked about its next ones.
+  void Brake(const grpc::ServerContextBase& context, std::shared_ptr<CallBrake> brake);
+  // Answers what was held back for long enough. To be called several times a second.
+  void OnTimer();
+  // Answers all that is held back, and holds nothing back any more.
+  void StopHolding();
+  // From now on all calls are refused. Waits for those whose token is being checked.
   void Close();
 
   uint64_t refused_calls() const { return refused_calls_; }
 
-  // OK: the call, whose headers have come, may go on. Called on a thread of gRPC.
-  absl::Status Enter(grpc_auth_context& connection, int slot,
-                     std::optional<std::string_view> authorization);
+  // A call whose headers have come.
+  struct Arrival {
+    grpc_auth_context& connection;
+    int slot = 0;
+    std::optional<std::string_view> authorization = std::nullopt;
+    std::string_view method = {};  // "GetServer"
+    bool is_probe = false;         // a health check
+  };
+  // Tells gRPC what becomes of a call. From any thread, once.
+  using Tell = absl::AnyInvocable<void(const absl::Status&)>;
+  // OK: the call may go on. Called on a thread of gRPC. A token is checked without the lock, as its
+  // signature may have to be verified. `tell` is called at once, or later.
+  void Enter(const Arrival& arrival, Tell tell);
 
  private:
   struct Connection {
@@ -64,12 +86,27 @@ class CallGate {
     double refused = 0;
     absl::Duration last;
     std::string grpc_peer;  // once a call has begun
-    uint64_t number = 0;    // FrontDoor::Claim()
+    std::string own_number;
+    uint64_t number = 0;  // FrontDoor::Claim()
     int slot = 0;
     bool is_admitted = false;
     bool is_cut = false;
   };
 
+  // What Authenticate() is to be asked, outside of the lock.
+  struct Question {
+    const Authenticator* authenticator = nullptr;
+    std::optional<uid_t> uid;
+    std::string grpc_peer;
+  };
+
+  // What to ask before the call may go on; nullopt: nothing.
+  std::optional<Question> QuestionFor(const Connection& from) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Counts the call, or refuses it. As Pass().
+  std::optional<absl::Status> Book(Connection& from, const Arrival& arrival, Tell& tell)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool is_full() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool HasManyWaiting(const Connection& from) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Connection& ConnectionOf(grpc_auth_context& connection, int slot, absl::Duration now)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Connection* Find(const grpc::ServerContextBase& context) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -79,6 +116,15 @@ class CallGate {
   void Settle(Connection& connection, absl::Duration now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Wait(Connection& connection, double more) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ForgetIdle(absl::Duration now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // nullopt: the refusal is held back, and `tell` is taken.
+  std::optional<absl::Status> Pass(const Arrival& arrival, Tell& tell);
+  // The caller of a call, as far as its headers say.
+  uint64_t CallerKey(std::string_view connection_number,
+                     std::optional<std::string_view> authorization) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Asks the caller's brake. As Pass().
+  std::optional<absl::Status> AskBrake(Connection& from, const Arrival& arrival, Tell& tell)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status Refuse(Connection& connection, absl::Status why)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
@@ -87,8 +133,24 @@ class CallGate {
   FrontDoor* door_ ABSL_GUARDED_BY(mutex_);
   const CallLimits limits_;
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
+  int questions_ ABSL_GUARDED_BY(mutex_) = 0;  // that are being answered
   uint64_t last_number_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::flat_hash_map<std::string, Connection> connections_ ABSL_GUARDED_BY(mutex_);
+  // Callers that were over their limits lately, by CallerKey().
+  struct Braked {
+    std::shared_ptr<CallBrake> brake;
+    absl::Duration last;
+    size_t held = 0;
+  };
+  struct Held {
+    absl::Duration due;
+    uint64_t caller = 0;
+    absl::Status why;
+    Tell tell;
+  };
+  absl::flat_hash_map<uint64_t, Braked> braked_ ABSL_GUARDED_BY(mutex_);
+  std::deque<Held> held_ ABSL_GUARDED_BY(mutex_);  // by `due`
+  bool may_hold_ ABSL_GUARDED_BY(mutex_) = true;
   double waiting_in_all_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::Duration last_forget_ ABSL_GUARDED_BY(mutex_);
   std::atomic<uint64_t> refused_calls_{0};
@@ -96,6 +158,9 @@ class CallGate {
 
 // The user at the other end of a call's Unix socket; nullopt: it came over the network.
 std::optional<uid_t> UserOf(const grpc::ServerContextBase& context);
+
+// The certificate that a call's client has shown, PEM; empty: none. Lives as long as the context.
+std::string_view CertificateOf(const grpc::ServerContextBase& context);
 
 // A key that tells connections apart, those of a Unix socket too. Without a gate, the peer.
 std::string ConnectionKey(const grpc::ServerContextBase& context);

@@ -39,8 +39,9 @@ class ServerCertificate::Port {
     if (pair.generation == generation_) return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_UNCHANGED;
     const grpc_ssl_pem_key_cert_pair pem = {pair.pem.key_pem.c_str(),
                                             pair.pem.certificate_pem.c_str()};
-    // Roots must be given, and count for nothing: no client is asked for a certificate.
-    const char* const roots = pair.pem.certificate_pem.c_str();
+    // Roots must be given. They count for nothing where no client is asked for a certificate.
+    const char* const roots = pair.client_authority_pem.empty() ? pair.pem.certificate_pem.c_str()
+                                                                : pair.client_authority_pem.c_str();
     *config = grpc_ssl_server_certificate_config_create(roots, &pem, 1);
     generation_ = pair.generation;
     return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_NEW;
@@ -50,17 +51,20 @@ class ServerCertificate::Port {
   std::atomic<uint64_t> generation_ = 0;
 };
 
-ServerCertificate::ServerCertificate(std::filesystem::path certificate, std::filesystem::path key)
-    : certificate_path_(std::move(certificate)), key_path_(std::move(key)) {}
+ServerCertificate::ServerCertificate(std::filesystem::path certificate, std::filesystem::path key,
+                                     const ClientCertificates* clients)
+    : certificate_path_(std::move(certificate)), key_path_(std::move(key)), clients_(clients) {}
 
 ServerCertificate::~ServerCertificate() = default;
 
 absl::StatusOr<std::unique_ptr<ServerCertificate>> ServerCertificate::Load(
-    const std::filesystem::path& certificate, const std::filesystem::path& key) {
-  auto loaded = absl::WrapUnique(new ServerCertificate(certificate, key));
+    const std::filesystem::path& certificate, const std::filesystem::path& key,
+    const ClientCertificates* clients) {
+  auto loaded = absl::WrapUnique(new ServerCertificate(certificate, key, clients));
   H5M_ASSIGN_OR_RETURN(KeyAndCertificate pem, loaded->Read());
   absl::MutexLock lock(&loaded->mutex_);
   loaded->pair_.pem = std::move(pem);
+  loaded->pair_.client_authority_pem = loaded->ClientAuthority();
   return loaded;
 }
 
@@ -78,6 +82,10 @@ absl::StatusOr<KeyAndCertificate> ServerCertificate::Read() const {
   return pem;
 }
 
+std::string ServerCertificate::ClientAuthority() const {
+  return clients_ == nullptr ? "" : clients_->authority_pem();
+}
+
 absl::Status ServerCertificate::Reload() {
   absl::StatusOr<KeyAndCertificate> pem = Read();
   absl::MutexLock lock(&mutex_);
@@ -89,10 +97,13 @@ absl::Status ServerCertificate::Reload() {
     return pem.status();
   }
   last_error_.clear();
-  const bool is_same =
-      pem->key_pem == pair_.pem.key_pem && pem->certificate_pem == pair_.pem.certificate_pem;
+  std::string client_authority = ClientAuthority();
+  const bool is_same = pem->key_pem == pair_.pem.key_pem &&
+                       pem->certificate_pem == pair_.pem.certificate_pem &&
+                       client_authority == pair_.client_authority_pem;
   if (is_same) return absl::OkStatus();
   pair_.pem = *std::move(pem);
+  pair_.client_authority_pem = std::move(client_authority);
   ++pair_.generation;
   spdlog::info("took the renewed certificate of {}", certificate_path_.string());
   return absl::OkStatus();
@@ -112,7 +123,9 @@ grpc_server_credentials* ServerCertificate::MakePortCredentials() {
   }
   return grpc_ssl_server_credentials_create_with_options(
       grpc_ssl_server_credentials_create_options_using_config_fetcher(
-          GRPC_SSL_DONT_REQUEST_CLIENT_CERTIFICATE, &Port::Fetch, port));
+          clients_ == nullptr ? GRPC_SSL_DONT_REQUEST_CLIENT_CERTIFICATE
+                              : GRPC_SSL_REQUEST_CLIENT_CERTIFICATE_AND_VERIFY,
+          &Port::Fetch, port));
 }
 
 }  // namespace h5mirror::server

@@ -16,6 +16,7 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "grpc/grpc_security.h"
+#include "server/door/client_certificates.h"
 #include "server/settings/certificates.h"
 
 namespace h5mirror::server {
@@ -27,11 +28,15 @@ class ServerCertificate {
   // Errors: kInvalidArgument  the two do not match, the certificate has expired, or one is no PEM;
   //                           the message names both files.
   //         those of ReadSmallFile().
+  // With `clients`, which must outlive this, clients are asked for a certificate of its authority;
+  // one without goes on, and shows a token.
   static absl::StatusOr<std::unique_ptr<ServerCertificate>> Load(
-      const std::filesystem::path& certificate, const std::filesystem::path& key);
+      const std::filesystem::path& certificate, const std::filesystem::path& key,
+      const ClientCertificates* clients = nullptr);
 
-  // Reads the files again. Clients that connect from now on get the new pair; connections go on. On
-  // an error, as Load()'s, the pair in use stays. Logs both; a repeated error once.
+  // Reads the files again, and takes the authority that `clients` has by now. Clients that connect
+  // from now on get the new pair; connections go on. On an error, as Load()'s, the pair in use
+  // stays. Logs both; a repeated error once.
   absl::Status Reload();
 
   // Credentials for one listening port, which asks for the pair at each handshake. The caller owns
@@ -42,16 +47,20 @@ class ServerCertificate {
   class Port;
   struct Pair {
     KeyAndCertificate pem;
-    uint64_t generation = 1;  // the number of this pair
+    std::string client_authority_pem;  // empty: clients are asked for nothing
+    uint64_t generation = 1;           // the number of this pair
   };
 
-  ServerCertificate(std::filesystem::path certificate, std::filesystem::path key);
+  ServerCertificate(std::filesystem::path certificate, std::filesystem::path key,
+                    const ClientCertificates* clients);
 
   absl::StatusOr<KeyAndCertificate> Read() const;
+  std::string ClientAuthority() const;
   Pair pair() const;
 
   const std::filesystem::path certificate_path_;
   const std::filesystem::path key_path_;
+  const ClientCertificates* const clients_;
   mutable absl::Mutex mutex_;
   Pair pair_ ABSL_GUARDED_BY(mutex_);
   std::string last_error_ ABSL_GUARDED_BY(mutex_);

@@ -19,12 +19,11 @@ constexpr absl::Duration kRetry = absl::Minutes(1);
 // Files that are thinned for space before all are looked at again.
 constexpr size_t kLargestFiles = 64;
 
-// Thinning goes this much beyond what is needed, so that it is not needed again at once.
-uint64_t Slack(uint64_t bytes) { return bytes / 16; }
-
 }  // namespace
 
-uint64_t HistoryPruner::Disk::goal_bytes() const { return min_free_bytes + Slack(min_free_bytes); }
+uint64_t HistoryPruner::Disk::goal_bytes() const {
+  return min_free_bytes + ThinningSlack(min_free_bytes);
+}
 
 void HistoryPruner::CheckGrown() {
   std::vector<std::string> names;
@@ -39,13 +38,28 @@ void HistoryPruner::CheckGrown() {
   }
   for (const std::string& name : names) {
     if (stopping()) return;
-    const RetentionRule* rule = FindRule(rules_, name);
-    absl::Status status = absl::NotFoundError("");  // It was moved to where no limit is.
-    if (rule != nullptr && rule->history_max_bytes > 0) status = CheckLimit(name, *rule);
+    // The pages that a cut replaces come to its history when the head takes it in.
+    if (quotas_ != nullptr) quotas_->counter.Changed(name);
+    const absl::Status status = CheckLimits(name);
     if (absl::IsNotFound(status)) ResumeFile(name);
     if (!status.ok()) TryLater(name);
     Report(name, status);
   }
+}
+
+absl::Status HistoryPruner::CheckLimits(const std::string& name) {
+  H5M_ASSIGN_OR_RETURN(const bool may_grow, CheckAccount(name));
+  if (!may_grow) return absl::OkStatus();
+  const RetentionRule* rule = FindRule(rules_, name);
+  if (rule != nullptr && rule->history_max_bytes > 0) return CheckLimit(name, *rule);
+  ResumeFile(name);  // It may have been moved to where no limit is.
+  return absl::OkStatus();
+}
+
+bool HistoryPruner::is_stopped(const std::string& name) const {
+  absl::MutexLock lock(&mutex_);
+  const auto found = stopped_.find(name);
+  return found != stopped_.end() && found->second.retry > clock_.Monotonic();
 }
 
 absl::Status HistoryPruner::CheckLimit(const std::string& name, const RetentionRule& rule) {
@@ -54,12 +68,7 @@ absl::Status HistoryPruner::CheckLimit(const std::string& name, const RetentionR
     ResumeFile(name);
     return absl::OkStatus();
   }
-  {
-    absl::MutexLock lock(&mutex_);
-    const auto found = stopped_.find(name);
-    if (found != stopped_.end() && found->second.retry > Now()) return absl::OkStatus();
-  }
-  return ThinToLimit(name, rule);
+  return is_stopped(name) ? absl::OkStatus() : ThinToLimit(name, rule);
 }
 
 absl::Status HistoryPruner::ThinToLimit(const std::string& name, const RetentionRule& rule) {
@@ -74,10 +83,8 @@ absl::Status HistoryPruner::ThinToLimit(const std::string& name, const Retention
     const uint64_t over = sizes.history() - limit;
     H5M_ASSIGN_OR_RETURN(
         const Thinned thinned,
-        ThinHistory(*file, {over + Slack(limit), over, ThinRequest::IfLess::kDropNone, limit_text},
-                    [this] { return Pause(); }));
-    metrics_.VersionsDropped("history_max_bytes", thinned.versions);
-    NoteThinned(name, thinned.versions, limit_text);
+        Thin(name, {over + ThinningSlack(limit), over, ThinRequest::IfLess::kDropNone, limit_text},
+             "history_max_bytes"));
     H5M_ASSIGN_OR_RETURN(sizes, store_.Measure(name, store::WithHead::kNo));
     if (thinned.versions > 0 && sizes.history() > limit) {
       Grew(name);  // A writer has made more meanwhile: it is looked at again.
@@ -99,7 +106,10 @@ void HistoryPruner::StopFile(const std::string& name, std::string notice) {
   store_.StopHistory(name);
   absl::MutexLock lock(&mutex_);
   const bool fresh = !stopped_.contains(name);
-  if (fresh) spdlog::warn("history: file={} is {}", Quoted(name), notice);
+  if (fresh) {
+    spdlog::warn("history: file={} is {}", Quoted(name), notice);
+    Notify(events_, {.kind = EventKind::kHistoryStopped, .file = name, .text = notice});
+  }
   stopped_[name] = {std::move(notice), Now() + kRetry};
   metrics_.SetStoppedFiles(stopped_.size());
 }
@@ -130,8 +140,20 @@ std::optional<HistoryPruner::Disk> HistoryPruner::LookAtDisk() {
   return Disk{*free, min_free_.BytesOf(store_.disk_bytes())};
 }
 
+void HistoryPruner::TellIfLow(const Disk& disk) {
+  if (disk.free_bytes >= disk.min_free_bytes || std::exchange(is_low_, true)) return;
+  Notify(events_, {.kind = EventKind::kDiskLow,
+                   .text = StrCat(HumanBytes(disk.free_bytes),
+                                  " are free on the server's disk, min_free is ",
+                                  HumanBytes(disk.min_free_bytes), ": old versions are dropped"),
+                   .numbers = {{"free_bytes", static_cast<int64_t>(disk.free_bytes)},
+                               {"min_free_bytes", static_cast<int64_t>(disk.min_free_bytes)},
+                               {"disk_bytes", static_cast<int64_t>(store_.disk_bytes())}}});
+}
+
 void HistoryPruner::StopWhereLow() {
   const std::optional<Disk> disk = LookAtDisk();
+  if (disk) TellIfLow(*disk);
   // Too fast for thinning: what is made meanwhile must not take the rest.
   if (disk && disk->free_bytes < disk->min_free_bytes / 2) {
     StopAll(*disk, "while old versions are dropped");
@@ -148,6 +170,10 @@ void HistoryPruner::CheckDisk() {
   if (disk->free_bytes >= disk->min_free_bytes && !all_stopped()) return;
   if (Now() < next_thinning_) return;
   PurgeRemoved();
+  // Whose versions may go is not known yet.
+  const bool is_known =
+      quotas_ == nullptr || !quotas_->ledger.is_on() || quotas_->ledger.is_counted();
+  if (!is_known) return StopAll(*disk, "until the files of all accounts are counted");
   const uint64_t freed = ThinForSpace();
   const std::optional<Disk> left = LookAtDisk();
   if (!left || freed > 0 || stopping()) return;
@@ -162,6 +188,7 @@ bool HistoryPruner::all_stopped() const {
 }
 
 void HistoryPruner::ResumeAll(const Disk& disk) {
+  is_low_ = false;
   absl::MutexLock lock(&mutex_);
   if (all_stopped_.empty()) return;
   all_stopped_.clear();
@@ -181,24 +208,33 @@ void HistoryPruner::StopAll(const Disk& disk, std::string_view why) {
   store_.StopHistory("");
   metrics_.SetAllStopped(true);
   spdlog::warn("history: of all files is {}", all_stopped_);
+  Notify(events_, {.kind = EventKind::kHistoryStopped,
+                   .text = StrCat("of all files: ", all_stopped_),
+                   .numbers = {{"free_bytes", static_cast<int64_t>(disk.free_bytes)},
+                               {"min_free_bytes", static_cast<int64_t>(disk.min_free_bytes)}}});
 }
 
-std::vector<std::string> HistoryPruner::LargestHistories() {
+std::vector<std::string> HistoryPruner::LargestHistories(
+    const std::string& directory, size_t count,
+    absl::FunctionRef<bool(const std::string& name)> is_meant, uint64_t* sum_bytes) {
   std::vector<std::pair<uint64_t, std::string>> largest;  // a heap, the smallest in front
   std::string after;
   for (;;) {
-    const auto files = store_.List("", after, kFilesAtOnce);
+    const auto files = store_.List(directory, after, kFilesAtOnce);
     if (!files.ok() || files->empty()) break;
     after = files->back().name;
     for (const store::FileSummary& file : *files) {
       if (stopping()) return {};
-      const RetentionRule* rule = FindRule(rules_, file.name);
-      if (rule != nullptr && rule->keep_all) continue;
+      if (!is_meant(file.name)) continue;
       const auto sizes = store_.Measure(file.name, store::WithHead::kNo);
-      if (!sizes.ok() || sizes->pages + sizes->old == 0) continue;
+      if (!sizes.ok()) continue;
+      *sum_bytes += sizes->history();
+      const RetentionRule* rule = FindRule(rules_, file.name);
+      const bool is_kept = rule != nullptr && rule->keep_all;
+      if (is_kept || sizes->pages + sizes->old == 0) continue;
       largest.emplace_back(sizes->history(), file.name);
       std::push_heap(largest.begin(), largest.end(), std::greater<>());
-      if (largest.size() <= kLargestFiles) continue;
+      if (largest.size() <= count) continue;
       std::pop_heap(largest.begin(), largest.end(), std::greater<>());
       largest.pop_back();
     }
@@ -209,24 +245,35 @@ std::vector<std::string> HistoryPruner::LargestHistories() {
   return names;
 }
 
+absl::StatusOr<Thinned> HistoryPruner::Thin(const std::string& name, const ThinRequest& request,
+                                            std::string_view reason) {
+  H5M_ASSIGN_OR_RETURN(const auto file, store_.OpenFile(name));
+  H5M_ASSIGN_OR_RETURN(const Thinned thinned,
+                       ThinHistory(*file, request, [this] { return Pause(); }));
+  metrics_.VersionsDropped(reason, thinned.versions);
+  NoteThinned(name, thinned.versions, request.rule);
+  if (quotas_ != nullptr) quotas_->counter.Changed(name);
+  return thinned;
+}
+
 uint64_t HistoryPruner::ThinForSpace() {
   uint64_t freed_bytes = 0;
-  for (const std::string& name : LargestHistories()) {
+  uint64_t sum_bytes = 0;
+  // A neighbour with less than its share loses nothing for those with more.
+  const auto is_over_share = [this](const std::string& name) {
+    return quotas_ == nullptr || quotas_->ledger.IsOverShare(name).value_or(true);
+  };
+  for (const std::string& name : LargestHistories("", kLargestFiles, is_over_share, &sum_bytes)) {
     const std::optional<Disk> disk = LookAtDisk();
     if (!disk || disk->free_bytes >= disk->goal_bytes() || stopping()) break;
+    if (!is_over_share(name)) continue;  // Not any more.
     const std::string why = StrCat("min_free = ", HumanBytes(disk->min_free_bytes));
-    const auto thin = [&]() -> absl::Status {
-      H5M_ASSIGN_OR_RETURN(const auto file, store_.OpenFile(name));
-      const uint64_t wanted = disk->goal_bytes() - disk->free_bytes;
-      H5M_ASSIGN_OR_RETURN(const Thinned thinned,
-                           ThinHistory(*file, {wanted, 0, ThinRequest::IfLess::kDropAll, why},
-                                       [this] { return Pause(); }));
-      freed_bytes += thinned.freed_bytes;
-      metrics_.VersionsDropped("min_free", thinned.versions);
-      NoteThinned(name, thinned.versions, why);
-      return absl::OkStatus();
-    };
-    Report(name, thin());
+    const uint64_t wanted = disk->goal_bytes() - disk->free_bytes;
+    const absl::StatusOr<Thinned> thinned =
+        Thin(name, {wanted, 0, ThinRequest::IfLess::kDropAll, why}, "min_free");
+    if (thinned.ok()) freed_bytes += thinned->freed_bytes;
+    if (quotas_ != nullptr && quotas_->ledger.is_on()) quotas_->counter.Measure(name);
+    Report(name, thinned.status());
   }
   return freed_bytes;
 }

@@ -32,13 +32,15 @@ constexpr size_t kNoticesMax = 10'000;
 }  // namespace
 
 HistoryPruner::HistoryPruner(const Config& config, store::Store& store, Clock& clock,
-                             Metrics& metrics)
+                             Metrics& metrics, SpaceQuotas* quotas, EventSink* events)
     : rules_(config.retention),
       prune_every_(config.prune_every),
       min_free_(config.min_free),
       store_(store),
       clock_(clock),
       metrics_(metrics),
+      quotas_(quotas),
+      events_(events),
       next_hourly_(clock.Monotonic()),
       next_pass_(clock.Monotonic() + std::min(kFirstPassMax, prune_every_)),
       next_thinning_(clock.Monotonic()),
@@ -104,7 +106,7 @@ void HistoryPruner::RunUrgent() {
 void HistoryPruner::Round() {
   RunUrgent();
   if (!checks_noted_) NoteChecks();
-  LogNotices(store_);
+  TellDamage(LogNotices(store_));
   if (auto* health = store::StoreHealth::Of(store_); health != nullptr) health->Tend();
   if (Now() >= next_hourly_) {
     next_hourly_ = Now() + kHourlyPeriod;
@@ -155,6 +157,7 @@ void HistoryPruner::FinishPrunes() {
       H5M_RETURN_IF_ERROR(Pause());
       H5M_ASSIGN_OR_RETURN(const auto file, store_.OpenFile(name));
       H5M_RETURN_IF_ERROR(DropVersions(*file, {}, [this] { return Pause(); }).status());
+      if (quotas_ != nullptr) quotas_->counter.Changed(name);
       spdlog::info("history: file={}: a prune that was cut short is done", Quoted(name));
       return absl::OkStatus();
     };
@@ -185,7 +188,7 @@ absl::Status HistoryPruner::Tend(const std::string& name, const RetentionRule& r
     H5M_ASSIGN_OR_RETURN(const auto file, store_.OpenFile(name));
     H5M_RETURN_IF_ERROR(PruneByRule(*file, rule));
   }
-  return rule.history_max_bytes > 0 ? CheckLimit(name, rule) : absl::OkStatus();
+  return rule.history_max_bytes > 0 ? CheckLimits(name) : absl::OkStatus();
 }
 
 absl::Status HistoryPruner::PruneByRule(store::File& file, const RetentionRule& rule) {
@@ -197,12 +200,16 @@ absl::Status HistoryPruner::PruneByRule(store::File& file, const RetentionRule& 
   H5M_ASSIGN_OR_RETURN(const store::PruneProgress done,
                        DropVersions(file, order, [this] { return Pause(); }));
   metrics_.VersionsDropped("retention", done.versions_dropped);
+  if (quotas_ != nullptr) quotas_->counter.Changed(file.name());
   return absl::OkStatus();
 }
 
 void HistoryPruner::Grew(const std::string& name) {
+  if (quotas_ != nullptr) quotas_->counter.Changed(name);
   const RetentionRule* rule = FindRule(rules_, name);
-  if (rule == nullptr || rule->history_max_bytes == 0) return;
+  const bool has_limit = rule != nullptr && rule->history_max_bytes > 0;
+  const bool has_account = quotas_ != nullptr && quotas_->ledger.is_on();
+  if (!has_limit && !has_account) return;
   const absl::Duration until = Now() + kGrowthWatched;
   absl::MutexLock lock(&mutex_);
   grown_[name] = until;
@@ -215,6 +222,13 @@ std::string HistoryPruner::NoticeOf(const std::string& name) const {
   const auto found = thinned_.find(name);
   const bool shown = found != thinned_.end() && clock_.Now() - found->second.time < kNoticeKept;
   return shown ? found->second.notice : "";
+}
+
+void HistoryPruner::TellDamage(const std::vector<store::StoreNotice>& notices) {
+  for (const store::StoreNotice& notice : notices) {
+    if (notice.kind != store::StoreNotice::Kind::kPagesLost) continue;
+    Notify(events_, {.kind = EventKind::kVerifyFailed, .file = notice.file, .text = notice.text});
+  }
 }
 
 void HistoryPruner::NoteThinned(const std::string& name, int64_t versions, std::string_view why) {

@@ -4,6 +4,7 @@
 #ifndef H5MIRROR_SERVER_HISTORY_HISTORY_PRUNER_H_
 #define H5MIRROR_SERVER_HISTORY_HISTORY_PRUNER_H_
 
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -12,11 +13,16 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
+#include "absl/functional/function_ref.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "onion_store/store.h"
+#include "onion_store/store_health.h"
+#include "server/history/thinning.h"
 #include "server/metrics/metrics.h"
+#include "server/notify/event.h"
+#include "server/quotas/space_quotas.h"
 #include "server/settings/config.h"
 
 namespace h5mirror::server {
@@ -24,8 +30,11 @@ namespace h5mirror::server {
 // Thread-safe but for Round().
 class HistoryPruner {
  public:
-  // The referenced objects must outlive this.
-  HistoryPruner(const Config& config, store::Store& store, Clock& clock, Metrics& metrics);
+  // The referenced objects must outlive this. `quotas` may be nullptr: no account has a limit.
+  // `events` hears of a disk that is low, of histories that stop and of damage that the store has
+  // found; nullptr: nobody does.
+  HistoryPruner(const Config& config, store::Store& store, Clock& clock, Metrics& metrics,
+                SpaceQuotas* quotas, EventSink* events = nullptr);
   ~HistoryPruner() { Stop(); }
   HistoryPruner(const HistoryPruner&) = delete;
 
@@ -70,14 +79,24 @@ class HistoryPruner {
   void FinishPrunes();
   void PurgeRemoved();
 
-  // ---- history_max_bytes ----
+  // ---- history_max_bytes, and history_bytes of an account ----
   void CheckGrown();
+  absl::Status CheckLimits(const std::string& name);
   absl::Status CheckLimit(const std::string& name, const RetentionRule& rule);
   absl::Status ThinToLimit(const std::string& name, const RetentionRule& rule);
   void StopFile(const std::string& name, std::string notice);
   // The history is stopped and cannot be thinned now: sets the time of the next attempt.
   void TryLater(const std::string& name);
   void ResumeFile(const std::string& name);
+  bool is_stopped(const std::string& name) const;
+
+  // ---- history_bytes of an account; see account_limits.cc ----
+  // False: the file's account is over its limit, and the file is stopped.
+  absl::StatusOr<bool> CheckAccount(const std::string& name);
+  // Thins histories of the account. False: it stays over its limit, and nothing was dropped.
+  absl::StatusOr<bool> ThinAccount(const SpaceUse& use, const std::string& why);
+  // How much dropping all versions without a tag of `names` would give back, or at least `enough`.
+  absl::StatusOr<uint64_t> EstimateAll(absl::Span<const std::string> names, uint64_t enough);
 
   // ---- min_free ----
   // The store's disk, in bytes.
@@ -91,14 +110,23 @@ class HistoryPruner {
   std::optional<Disk> LookAtDisk();
   void StopWhereLow();
   void CheckDisk();
+  // Once each time that the free space falls below min_free.
+  void TellIfLow(const Disk& disk);
   // Thins histories. Returns the bytes given back.
   uint64_t ThinForSpace();
   bool all_stopped() const;
   void StopAll(const Disk& disk, std::string_view why);
   void ResumeAll(const Disk& disk);
-  // The files with most history that may be thinned, the largest first.
-  std::vector<std::string> LargestHistories();
+  // The files with most history that may be thinned, the largest first: of those below `directory`
+  // that `is_meant` takes, at most `count`. `*sum_bytes`: the history of them all, also of those
+  // that may not be thinned.
+  std::vector<std::string> LargestHistories(
+      const std::string& directory, size_t count,
+      absl::FunctionRef<bool(const std::string& name)> is_meant, uint64_t* sum_bytes);
+  absl::StatusOr<Thinned> Thin(const std::string& name, const ThinRequest& request,
+                               std::string_view reason);
 
+  void TellDamage(const std::vector<store::StoreNotice>& notices);
   void NoteThinned(const std::string& name, int64_t versions, std::string_view why);
   void Report(const std::string& name, const absl::Status& status);
   absl::Duration Now() { return clock_.Monotonic(); }
@@ -109,13 +137,23 @@ class HistoryPruner {
   store::Store& store_;
   Clock& clock_;
   Metrics& metrics_;
+  SpaceQuotas* const quotas_;
+  EventSink* const events_;
+
+  // An account over its limit that thinning did not help.
+  struct FullAccount {
+    std::string notice;
+    absl::Duration retry;
+  };
 
   // The thread's own.
+  std::map<std::string, FullAccount> full_accounts_;  // by directory and table
   absl::Duration next_hourly_;
   absl::Duration next_pass_;
   absl::Duration next_thinning_;  // for space
   absl::Duration last_urgent_;
   bool in_urgent_ = false;
+  bool is_low_ = false;  // it was told that free space is below min_free, and all is not well again
   bool checks_noted_ = false;
 
   mutable absl::Mutex mutex_;

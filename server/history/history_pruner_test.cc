@@ -8,6 +8,7 @@
 #include <atomic>
 #include <random>
 
+#include "base/strings.h"
 #include "base/testing/fault_env.h"
 #include "onion_store/testing/test_store.h"
 #include "server/history/thinning.h"
@@ -37,6 +38,7 @@ class HistoryPrunerTest : public testing::Test {
   }
   ~HistoryPrunerTest() override {
     pruner_.reset();
+    quotas_.reset();
     files_.clear();
   }
 
@@ -46,9 +48,19 @@ class HistoryPrunerTest : public testing::Test {
     rule.source = "/etc/c.toml:7";
     return rule;
   }
+  struct Told final : EventSink {
+    void Notify(Event event) override {
+      kinds.push_back(event.kind);
+      files.push_back(event.file);
+    }
+    std::vector<EventKind> kinds;
+    std::vector<std::string> files;
+  };
+
   HistoryPruner& Pruner() {
     if (pruner_ == nullptr) {
-      pruner_ = std::make_unique<HistoryPruner>(config_, *store_, clock_, metrics_);
+      pruner_ = std::make_unique<HistoryPruner>(config_, *store_, clock_, metrics_, quotas_.get(),
+                                                &told_);
     }
     return *pruner_;
   }
@@ -92,6 +104,16 @@ class HistoryPrunerTest : public testing::Test {
     const auto sizes = store_->Measure(name, store::WithHead::kNo);
     return sizes.ok() ? sizes->history() : 0;
   }
+  // Accounts by directory, counted.
+  void SetQuotas(std::vector<QuotaRule> rules) {
+    quotas_ = std::make_unique<SpaceQuotas>(std::move(rules), *store_);
+    quotas_->counter.Round();
+  }
+  // What the two threads do within a second or two.
+  void CountAndTend() {
+    quotas_->counter.Round();
+    Pruner().Round();
+  }
   void Pass() {
     clock_.Advance(absl::Minutes(15));
     Pruner().Round();
@@ -109,6 +131,8 @@ class HistoryPrunerTest : public testing::Test {
   std::unique_ptr<store::Store> store_;
   std::map<std::string, std::shared_ptr<store::File>> files_;
   std::map<std::string, std::string> contents_;
+  Told told_;
+  std::unique_ptr<SpaceQuotas> quotas_;
   std::unique_ptr<HistoryPruner> pruner_;
 };
 
@@ -197,6 +221,8 @@ TEST_F(HistoryPrunerTest, WhereThinningDoesNotHelpHistoryStopsAndGoesOnByItself)
   Pruner().Round();
   EXPECT_EQ(Versions("a.h5"), before) << "nothing is dropped in vain";
   EXPECT_THAT(Pruner().NoticeOf("a.h5"), HasSubstr("stopped: new versions are not made"));
+  EXPECT_THAT(told_.kinds, ElementsAre(EventKind::kHistoryStopped));
+  EXPECT_THAT(told_.files, ElementsAre("a.h5"));
   Commits("a.h5", 2);
   EXPECT_EQ(Versions("a.h5"), before);
   for (const std::string& tag : tags) Must(file("a.h5").Untag(tag).status());
@@ -240,6 +266,60 @@ TEST_F(HistoryPrunerTest, LittleSpaceThinsTheLargestHistoryFirst) {
   CheckNewest("large.h5");
 }
 
+TEST_F(HistoryPrunerTest, AnAccountOverItsHistoryLosesItsOwnVersionsOnly) {
+  Commits("home/bob/a.h5", 30, 20);
+  Commits("home/anna/a.h5", 30, 20);
+  Commits("home/anna/b.h5", 5);
+  SetQuotas({{"home/${user}", 0, 200'000, 0, "/etc/c.toml:5"}});
+  Pruner().Grew("home/anna/b.h5");
+  CountAndTend();
+  EXPECT_LE(History("home/anna/a.h5") + History("home/anna/b.h5"), 200'000u);
+  EXPECT_LT(Versions("home/anna/a.h5").size(), 30u) << "the largest of the account";
+  EXPECT_EQ(Versions("home/anna/b.h5").size(), 5u);
+  EXPECT_EQ(Versions("home/bob/a.h5").size(), 30u) << "its own turn comes when it grows";
+  EXPECT_THAT(Pruner().NoticeOf("home/anna/a.h5"), HasSubstr("\"home/anna\", by [[quota]]"));
+  CheckNewest("home/anna/a.h5");
+}
+
+TEST_F(HistoryPrunerTest, AnAccountWithNothingToDropMakesNoVersionsUntilItsTableIsGone) {
+  std::vector<std::string> tags;
+  while (History("runs/a.h5") <= 160'000) {
+    Commits("runs/a.h5", 1);
+    Must(file("runs/a.h5").Tag(0, StrCat("t", tags.size()), store::TagMode::kKeep).status());
+    tags.push_back("");
+  }
+  Commits("runs/b.h5", 5);
+  const auto before = Versions("runs/b.h5");
+  SetQuotas({{"runs", 0, 80'000, 0, "/etc/c.toml:5"}});
+  Pruner().Grew("runs/b.h5");
+  CountAndTend();
+  EXPECT_EQ(Versions("runs/b.h5"), before) << "nothing is dropped in vain";
+  EXPECT_THAT(Pruner().NoticeOf("runs/b.h5"), HasSubstr("stopped: new versions are not made"));
+  Commits("runs/b.h5", 1);
+  EXPECT_EQ(Versions("runs/b.h5"), before);
+  quotas_->ledger.SetRules({});
+  clock_.Advance(absl::Minutes(2));
+  CountAndTend();
+  EXPECT_EQ(Pruner().NoticeOf("runs/b.h5"), "");
+  Commits("runs/b.h5", 1);
+  EXPECT_EQ(Versions("runs/b.h5").back(), before.back() + 1);
+}
+
+TEST_F(HistoryPrunerTest, LittleSpaceTakesNothingOfANeighbourWithinItsShare) {
+  // The largest file of all is a neighbour's; the account with the most has many small ones.
+  Commits("home/bob/large.h5", 12, 20);
+  for (int i = 0; i < 4; ++i) Commits(StrCat("home/anna/", i, ".h5"), 10, 20);
+  SetQuotas({{"home/${user}", 0, 1 << 30, 0, "/etc/c.toml:5"}});
+  config_.min_free.bytes = 600'000;
+  env_.SetCapacity(env_.used_bytes() + 550'000);
+  CountAndTend();
+  EXPECT_GE(*store_->FreeDiskBytes(), 600'000u);
+  EXPECT_EQ(Versions("home/bob/large.h5").size(), 12u);
+  size_t left = 0;
+  for (int i = 0; i < 4; ++i) left += Versions(StrCat("home/anna/", i, ".h5")).size();
+  EXPECT_LT(left, 40u);
+}
+
 TEST_F(HistoryPrunerTest, WithNothingLeftToDropAllHistoriesStopUntilThereIsRoom) {
   Commits("a.h5", 5);
   config_.min_free.bytes = 1'000'000;
@@ -248,6 +328,8 @@ TEST_F(HistoryPrunerTest, WithNothingLeftToDropAllHistoriesStopUntilThereIsRoom)
   EXPECT_THAT(Versions("a.h5"), ElementsAre(5));
   EXPECT_THAT(Pruner().NoticeOf("a.h5"), HasSubstr("stopped"));
   EXPECT_THAT(Pruner().NoticeOf("any.h5"), HasSubstr("min_free"));
+  EXPECT_THAT(told_.kinds, ElementsAre(EventKind::kDiskLow, EventKind::kHistoryStopped));
+  EXPECT_THAT(told_.files, ElementsAre("", ""));
   Commits("a.h5", 2);
   EXPECT_THAT(Versions("a.h5"), ElementsAre(5));
   Commits("new.h5", 1);
@@ -258,6 +340,11 @@ TEST_F(HistoryPrunerTest, WithNothingLeftToDropAllHistoriesStopUntilThereIsRoom)
   Commits("a.h5", 1);
   EXPECT_THAT(Versions("a.h5"), ElementsAre(5, 6));
   CheckNewest("a.h5");
+  EXPECT_EQ(told_.kinds.size(), 2u) << "once each";
+  env_.SetCapacity(env_.used_bytes() + 900'000);
+  clock_.Advance(absl::Minutes(2));
+  Pruner().Round();
+  EXPECT_EQ(told_.kinds.at(2), EventKind::kDiskLow) << "it is low again";
 }
 
 TEST_F(HistoryPrunerTest, StoppedHistoriesGoOnWhereSpaceComesBackThatIsJustEnough) {

@@ -149,6 +149,13 @@ absl::StatusOr<store::PruneProgress> DropVersions(store::File& file, const DropO
   }
 }
 
+absl::StatusOr<uint64_t> EstimateThinning(store::File& file, Pause pause) {
+  H5M_ASSIGN_OR_RETURN(std::vector<store::VersionNumber> candidates, Untagged(file, pause));
+  H5M_ASSIGN_OR_RETURN(const std::vector<uint64_t> freed,
+                       EstimatePrunes(file, {std::move(candidates)}, pause));
+  return freed[0];
+}
+
 absl::StatusOr<Thinned> ThinHistory(store::File& file, const ThinRequest& request, Pause pause) {
   H5M_ASSIGN_OR_RETURN(std::vector<store::VersionNumber> candidates, Untagged(file, pause));
   Search search(file, candidates, pause);

@@ -38,6 +38,10 @@ struct ThinRequest {
   std::string rule;
 };
 
+// Thinning for a limit goes this much beyond what is needed, so that it is not needed again at
+// once.
+inline uint64_t ThinningSlack(uint64_t limit_bytes) { return limit_bytes / 16; }
+
 struct Thinned {
   int64_t versions = 0;
   uint64_t freed_bytes = 0;
@@ -45,6 +49,9 @@ struct Thinned {
 
 // Drops the oldest versions without a tag that the head does not need; never the newest.
 absl::StatusOr<Thinned> ThinHistory(store::File& file, const ThinRequest& request, Pause pause);
+
+// About how many bytes dropping all of those versions would give back.
+absl::StatusOr<uint64_t> EstimateThinning(store::File& file, Pause pause);
 
 // "1-8, 10": `versions` rise.
 std::string DescribeVersions(const std::vector<store::VersionNumber>& versions);

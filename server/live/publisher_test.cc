@@ -24,15 +24,17 @@ class PublisherTest : public testing::Test {
     store_ = store::OpenStore(env_, "/");
     file_ = store_->OpenOrCreateFile(kName, 0).value();
     writer_ = std::make_unique<store::Writer>(file_, store::SessionStart::kContinue);
-    pruner_ = std::make_unique<HistoryPruner>(config_, *store_, clock_, metrics_);
+    quotas_ = std::make_unique<SpaceQuotas>(std::vector<QuotaRule>(), *store_);
+    pruner_ = std::make_unique<HistoryPruner>(config_, *store_, clock_, metrics_, nullptr);
     publisher_ = std::make_unique<Publisher>(
         ServiceEnvironment{*store_, leases_, clock_, metrics_, authenticator_, commits_, *pruner_,
-                           mirrors_},
+                           mirrors_, *quotas_},
         absl::ZeroDuration());
   }
   void TearDown() override {
     publisher_.reset();
     pruner_.reset();
+    quotas_.reset();
   }
 
   // A cut whose first page, which is metadata, has changed.
@@ -68,6 +70,7 @@ class PublisherTest : public testing::Test {
   std::unique_ptr<store::Store> store_;
   std::shared_ptr<store::File> file_;
   std::unique_ptr<store::Writer> writer_;
+  std::unique_ptr<SpaceQuotas> quotas_;
   std::unique_ptr<HistoryPruner> pruner_;
   std::unique_ptr<Publisher> publisher_;
 };

@@ -44,7 +44,8 @@ Metrics::Metrics(uint64_t memory_max_bytes)
     : registry_(std::make_shared<prometheus::Registry>()),
       checks_(*registry_),
       mirrors_(*registry_),
-      door_(*registry_) {
+      door_(*registry_),
+      notify_(*registry_) {
   sessions_ =
       &Register(BuildGauge(), "h5mirror_server_sessions", "Sessions that are open now.").Add({});
   sessions_total_ = &Register(BuildCounter(), "h5mirror_server_sessions_total",
@@ -87,6 +88,9 @@ Metrics::Metrics(uint64_t memory_max_bytes)
                       .Add({});
   versions_dropped_ = &Register(BuildCounter(), "h5mirror_server_versions_dropped_total",
                                 "Versions that the server dropped by itself, by rule.");
+  limits_reached_ = &Register(BuildCounter(), "h5mirror_server_limits_reached_total",
+                              "Calls refused, and for bandwidth waits of streams, as their caller "
+                              "was over a limit, by limit.");
   Register(BuildGauge(), "h5mirror_server_start_time_seconds", "Start of the process, Unix time.")
       .Add({})
       .Set(absl::ToDoubleSeconds(absl::Now() - absl::UnixEpoch()));
@@ -127,6 +131,11 @@ void Metrics::AuthenticationFailed() { authentication_failures_->Increment(); }
 
 void Metrics::VersionsDropped(std::string_view rule, int64_t count) {
   versions_dropped_->Add({{"rule", std::string(rule)}}).Increment(static_cast<double>(count));
+}
+
+void Metrics::SetLimitsReached(std::string_view limit, uint64_t count) {
+  prometheus::Counter& counter = limits_reached_->Add({{"limit", std::string(limit)}});
+  counter.Increment(static_cast<double>(count) - counter.Value());
 }
 
 void Metrics::SetStoppedFiles(size_t count) { stopped_files_->Set(static_cast<double>(count)); }

@@ -18,6 +18,7 @@
 #include "server/metrics/check_gauges.h"
 #include "server/metrics/door_gauges.h"
 #include "server/metrics/mirror_gauges.h"
+#include "server/metrics/notify_gauges.h"
 
 namespace h5mirror::server {
 
@@ -44,6 +45,8 @@ class Metrics {
   void AuthenticationFailed();
   // Versions that the server itself has dropped; `rule`: retention, history_max_bytes, min_free.
   void VersionsDropped(std::string_view rule, int64_t count);
+  // How often callers have reached a limit of [[limits]], since the start.
+  void SetLimitsReached(std::string_view limit, uint64_t count);
   void SetStoppedFiles(size_t count);
   void SetAllStopped(bool stopped);
   void SetMinFree(uint64_t bytes);
@@ -51,6 +54,7 @@ class Metrics {
   CheckGauges& checks() { return checks_; }
   MirrorGauges& mirrors() { return mirrors_; }
   DoorGauges& door() { return door_; }
+  NotifyGauges& notify() { return notify_; }
 
   // Serves /metrics on HOST:PORT. kUnavailable: the address cannot be bound.
   absl::Status Serve(const std::string& address);
@@ -72,6 +76,7 @@ class Metrics {
   CheckGauges checks_;
   MirrorGauges mirrors_;
   DoorGauges door_;
+  NotifyGauges notify_;
   prometheus::Gauge* sessions_;
   prometheus::Counter* received_bytes_;
   prometheus::Counter* leases_expired_;
@@ -85,6 +90,7 @@ class Metrics {
   prometheus::Family<prometheus::Counter>* sessions_total_;
   prometheus::Family<prometheus::Counter>* cuts_total_;
   prometheus::Family<prometheus::Counter>* versions_dropped_;
+  prometheus::Family<prometheus::Counter>* limits_reached_;
   prometheus::Family<prometheus::Histogram>* durable_seconds_;
   prometheus::Family<prometheus::Histogram>* request_seconds_;
   std::unique_ptr<prometheus::Exposer> exposer_;

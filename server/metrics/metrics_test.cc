@@ -15,6 +15,7 @@ void TouchAll(Metrics& metrics) {
   metrics.CutMade(store::BarrierKind::kTick);
   metrics.CutDurable(store::BarrierKind::kCommit, absl::Milliseconds(3));
   metrics.VersionsDropped("retention", 1);
+  metrics.SetLimitsReached("calls", 1);
   metrics.RequestDone("GetFile", absl::StatusCode::kNotFound, absl::Milliseconds(1));
 }
 

@@ -14,6 +14,10 @@ namespace {
 
 // A client that sends barriers and reads no answers is not read either.
 constexpr size_t kAnswersMax = 1024;
+// Less is not waited for: the next message waits longer.
+constexpr absl::Duration kHoldBackMin = absl::Milliseconds(2);
+// After so long it is asked again, as limits change.
+constexpr absl::Duration kHoldBackMax = absl::Seconds(1);
 
 grpc::ByteBuffer Serialize(const v1::MirrorFileResponse& response) {
   const std::string bytes = response.SerializeAsString();
@@ -63,6 +67,9 @@ void MirrorStream::Dispatch(void* tag, bool ok) {
       break;
     case Operation::kDone:
       stream->OnDone();
+      break;
+    case Operation::kAlarm:
+      stream->OnAlarm();
       break;
   }
   stream->Release();
@@ -121,6 +128,7 @@ void MirrorStream::OnRead(bool ok) {
   grpc::ByteBuffer message;
   message.Swap(&incoming_);
   received_bytes_ += message.Length();
+  place_ = ticket_.CountBytes(message.Length());
   HandleMessage(message);
 }
 
@@ -128,14 +136,32 @@ void MirrorStream::HandleMessage(const grpc::ByteBuffer& message) {
   absl::StatusOr<rpc::DecodedRequest> request = rpc::DecodeRequest(message);
   if (!request.ok()) return session_->OnBadRequest(request.status());
   if (session_->WantsOpen()) return OpenOnWorker(*std::move(request));
+  const bool is_over = ticket_.ReadAfter(place_, /*is_first=*/true) >= kHoldBackMin;
   // The next message travels while this one is written to disk.
-  const bool read_ahead = MayRead();
+  const bool read_ahead = !is_over && MayRead();
   if (read_ahead) ArmRead();
   session_->OnRequest(*request);
-  if (!read_ahead) {
-    paused_ = true;
-    ResumeReading();
-  }
+  if (read_ahead) return;
+  paused_ = true;
+  if (is_over) HoldBack();
+  ResumeReading();
+}
+
+void MirrorStream::HoldBack() {
+  const absl::Duration wait = ticket_.ReadAfter(place_, /*is_first=*/false);
+  held_back_ = wait >= kHoldBackMin;
+  session_->SetHeldBack(held_back_);
+  if (!held_back_) return;
+  absl::MutexLock lock(&mutex_);
+  if (closed_ || final_status_.has_value()) return;
+  ++under_way_;
+  alarm_ = std::make_unique<grpc::Alarm>();
+  alarm_->Set(&queue_, absl::ToChronoTime(absl::Now() + std::min(wait, kHoldBackMax)), &alarm_tag_);
+}
+
+void MirrorStream::OnAlarm() {
+  HoldBack();
+  ResumeReading();
 }
 
 void MirrorStream::OpenOnWorker(rpc::DecodedRequest request) {
@@ -164,7 +190,7 @@ void MirrorStream::ArmRead() {
 }
 
 void MirrorStream::ResumeReading() {
-  if (!paused_ || !MayRead()) return;
+  if (!paused_ || held_back_ || !MayRead()) return;
   paused_ = false;
   ArmRead();
 }
@@ -184,6 +210,7 @@ void MirrorStream::OnDone() {
   {
     absl::MutexLock lock(&mutex_);
     closed_ = true;
+    if (alarm_ != nullptr) alarm_->Cancel();
   }
   if (session_ != nullptr) session_->OnLost();  // Nothing, where it has ended.
 }
@@ -191,6 +218,10 @@ void MirrorStream::OnDone() {
 void MirrorStream::Send(v1::MirrorFileResponse response) {
   absl::MutexLock lock(&mutex_);
   if (closed_ || final_status_.has_value()) return;
+  // A sign of life, where there is another.
+  if (response.response_case() == v1::MirrorFileResponse::RESPONSE_NOT_SET && !answers_.empty()) {
+    return;
+  }
   // The front one may be on its way already.
   if (answers_.size() > 1 && Covers(response, answers_.back())) {
     answers_.back() = std::move(response);
@@ -206,6 +237,7 @@ void MirrorStream::Finish(const absl::Status& status) {
   ticket_.Done(status, {.sent = 0, .received = received_bytes_});
   if (closed_) return;
   final_status_ = rpc::ToGrpc(status);
+  if (alarm_ != nullptr) alarm_->Cancel();
   StartNext();
 }
 

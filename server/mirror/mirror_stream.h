@@ -9,6 +9,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
+#include "grpcpp/alarm.h"
 #include "grpcpp/grpcpp.h"
 #include "h5mirror/v1/mirror.pb.h"
 #include "server/mirror/mirror_service.h"
@@ -31,7 +32,7 @@ class MirrorStream final : public SessionOutput {
   absl::Status Require(const Need& need, std::string claimed) override;
 
  private:
-  enum class Operation { kRequest, kRead, kWrite, kFinish, kDone };
+  enum class Operation { kRequest, kRead, kWrite, kFinish, kDone, kAlarm };
   struct Tag {
     MirrorStream* stream;
     Operation operation;
@@ -44,6 +45,7 @@ class MirrorStream final : public SessionOutput {
   void OnRead(bool ok);
   void OnWritten(bool ok);
   void OnDone();
+  void OnAlarm();
   void HandleMessage(const grpc::ByteBuffer& message);
   void OpenOnWorker(rpc::DecodedRequest request);
   absl::StatusOr<Callers::Ticket> Admit() const;
@@ -53,6 +55,9 @@ class MirrorStream final : public SessionOutput {
   bool MayRead() const;
   void ArmRead();
   void ResumeReading();
+  // Reads on once the caller's bandwidth has paid for what came. Its window fills meanwhile, so the
+  // client waits too. No thread does.
+  void HoldBack();
   void StartNext() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // One operation has ended; deletes the stream with the last one.
   void Release();
@@ -64,13 +69,16 @@ class MirrorStream final : public SessionOutput {
   grpc::ServerAsyncReaderWriter<grpc::ByteBuffer, grpc::ByteBuffer> call_{&context_};
   grpc::ByteBuffer incoming_;
   std::shared_ptr<Session> session_;  // set once, on the queue's thread
-  bool paused_ = false;               // queue's thread only
+  bool paused_ = false;               // queue's thread only, as the next two
+  bool held_back_ = false;            // by the caller's bandwidth
+  uint64_t place_ = 0;                // of what came last: Callers::Ticket::CountBytes()
   std::atomic<uint64_t> received_bytes_{0};
   Tag request_tag_{this, Operation::kRequest};
   Tag read_tag_{this, Operation::kRead};
   Tag write_tag_{this, Operation::kWrite};
   Tag finish_tag_{this, Operation::kFinish};
   Tag done_tag_{this, Operation::kDone};
+  Tag alarm_tag_{this, Operation::kAlarm};
 
   mutable absl::Mutex mutex_;
   std::deque<v1::MirrorFileResponse> answers_ ABSL_GUARDED_BY(mutex_);
@@ -79,6 +87,7 @@ class MirrorStream final : public SessionOutput {
   bool finish_started_ ABSL_GUARDED_BY(mutex_) = false;
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;  // the call is over: start nothing more
   int under_way_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::unique_ptr<grpc::Alarm> alarm_ ABSL_GUARDED_BY(mutex_);  // null, until it is held back
 };
 
 }  // namespace h5mirror::server

@@ -12,9 +12,7 @@
 #include "base/utf8.h"
 #include "base/version.h"
 #include "rpc/channel.h"
-#include "server/history/history_pruner.h"
 #include "server/mirror/check_open.h"
-#include "server/mirror/metadata_pages.h"
 #include "server/mirror/relation.h"
 #include "server/state/convert.h"
 #include "spdlog/spdlog.h"
@@ -22,8 +20,6 @@
 namespace h5mirror::server {
 namespace {
 
-// A stream that does not say which file it is for is ended after this long.
-constexpr absl::Duration kOpenTimeout = absl::Seconds(30);
 // For the half-close of the writer's session before: it was sent before this stream's `open`.
 constexpr absl::Duration kPredecessorWait = absl::Milliseconds(250);
 
@@ -39,12 +35,6 @@ LeaseHolder MakeHolder(const v1::OpenSession& open, const store::SessionId& sess
   holder.peer = peer;
   holder.since = since;
   return holder;
-}
-
-// For the audit log.
-std::string AccountOf(const v1::Writer& writer) {
-  return StrCat(writer.claimed_user(), "@", writer.host(), " ", writer.program(), " ",
-                writer.pid());
 }
 
 }  // namespace
@@ -79,6 +69,7 @@ Session::Session(const SessionEnvironment& environment, Principal principal, std
     : environment_(environment),
       principal_(std::move(principal)),
       peer_(std::move(peer)),
+      space_(environment.quotas),
       output_(&output),
       started_(environment.clock.Monotonic()) {
   environment_.metrics.SessionOpened();
@@ -161,33 +152,11 @@ void Session::OnStop() {
 }
 
 void Session::OnRevoked(const absl::Status& status) {
-  RequestEnd({store::SessionEnd::kLost, status, /*wait_for_barriers=*/false});
-}
-
-void Session::OnTimer() {
-  if (WantsOpen() && environment_.clock.Monotonic() - started_ > kOpenTimeout) {
-    return RequestEnd({store::SessionEnd::kLost,
-                       absl::DeadlineExceededError("the stream sent no `open`"),
-                       /*wait_for_barriers=*/false});
-  }
-  std::shared_ptr<store::File> file;
-  {
-    absl::MutexLock lock(&mutex_);
-    if (phase_ != Phase::kWriting) return;
-    // A client that waits for its commit, or whose stream is not read, has nothing to say.
-    const bool waits_for_disk = std::any_of(
-        barriers_.begin(), barriers_.end(),
-        [](const OpenBarrier& barrier) { return barrier.kind != store::BarrierKind::kTick; });
-    const bool server_is_slow =
-        in_hand_ || waits_for_disk || barriers_.size() >= environment_.open_barriers_max;
-    if (server_is_slow) environment_.leases.Renew(name_, lease_);
-    if (resumed_seq_ == 0 || in_hand_) return;
-    file = file_;
-  }
-  const auto info = file->Info();
-  if (!info.ok()) return;  // The next write or cut meets the same error and reports it.
-  absl::MutexLock lock(&mutex_);
-  AnswerResumed(*info);
+  // A login or token that has ended: the writer comes back with another one. Its last cut stays,
+  // and is no "writer lost".
+  const auto end =
+      absl::IsUnauthenticated(status) ? store::SessionEnd::kClean : store::SessionEnd::kLost;
+  RequestEnd({end, status, /*wait_for_barriers=*/false});
 }
 
 void Session::RequestEnd(Ending ending) {
@@ -217,25 +186,10 @@ void Session::End(Ending ending) {
     }
     if (environment_.mirrors != nullptr) TellEnding(ending);
   }
+  space_.End();
   if (lease_ != 0) environment_.leases.Release(name_, lease_);
   absl::MutexLock lock(&mutex_);
   FinishIfDone();
-}
-
-void Session::TellEnding(const Ending& ending) {
-  const bool lost = ending.end == store::SessionEnd::kLost;
-  // One that the server itself ends goes on elsewhere, or after the restart.
-  const bool settled = closed_cleanly_ || absl::IsUnavailable(ending.status);
-  if (!lost && settled) return environment_.mirrors->Ended(file_id_, token_);
-  absl::StatusOr<store::FileInfo> info = file_->Info();
-  if (!info.ok()) {  // Only an operator can help a file that tells nothing of itself.
-    info.emplace();
-    info->file_id = file_id_;
-  }
-  environment_.mirrors->Lost(name_, *info, token_,
-                             lost && !ending.status.ok()
-                                 ? "its writer's connection broke, and it has not come back"
-                                 : "its writer ended before all that it had written was here");
 }
 
 void Session::FinishIfDone() {
@@ -315,7 +269,7 @@ absl::Status Session::Open(const v1::OpenSession& open) {
   }
   name_ = open.name();
   // Before all that tells of the file, or changes what is known of it.
-  H5M_RETURN_IF_ERROR(Require({Right::kWrite, name_}, AccountOf(open.writer())));
+  H5M_RETURN_IF_ERROR(Require({Right::kWrite, name_}, Account()));
   // Before it takes the lease: from the very stream that it is a copy of, as like as not.
   if (open.stream() != 0 && !environment_.memory.IsNextStream(MemoryKey(), open.stream())) {
     return absl::AbortedError(StrCat(name_, ": stream ", open.stream(), " of session ",
@@ -356,6 +310,9 @@ absl::Status Session::Open(const v1::OpenSession& open) {
                   StrCat(open.renamed_from(), ", which was renamed to ", name_,
                          ", is being written by ", old_name_writer->Describe()));
   }
+  // A file that is there counts already.
+  H5M_RETURN_IF_ERROR(space_.Open(name_, static_cast<uint64_t>(open.size_bytes()),
+                                  open.intent() != v1::INTENT_CONTINUE));
   auto file = FindFile(open);
   if (absl::IsNotFound(file.status())) {
     return Refuse(
@@ -378,7 +335,7 @@ absl::Status Session::Begin(const v1::OpenSession& open, v1::SessionOpened opene
     opened.set_last_cut(info.last_cut);
     opened.set_durable_cut(info.durable_cut);
     if (TellsOfMirror(open, info) && environment_.mirrors != nullptr) {
-      environment_.mirrors->Diverged(name_, info, decision.reason);
+      TellDiverged(info, decision.reason);
     }
     return Refuse(std::move(opened), v1::RELATION_DIVERGED,
                   StrCat(name_, ": ", DescribeHead(info), "; ", decision.reason));
@@ -391,6 +348,7 @@ absl::Status Session::Begin(const v1::OpenSession& open, v1::SessionOpened opene
       token_, is_new ? store::SessionStart::kNewGeneration : store::SessionStart::kContinue,
       FromProto(open.origin()), open.mode_bits()));
   H5M_ASSIGN_OR_RETURN(info, file_->Info());  // Fencing may have made a cut durable.
+  is_new ? space_.BeginGeneration() : space_.Begin(info.size_bytes);
   file_id_ = info.file_id;
   if (environment_.mirrors != nullptr) environment_.mirrors->Connected(name_, file_id_, token_);
 
@@ -426,6 +384,7 @@ absl::Status Session::Begin(const v1::OpenSession& open, v1::SessionOpened opene
 absl::Status Session::Write(const rpc::WritesView& writes) {
   H5M_RETURN_IF_ERROR(rpc::CheckPayload(writes));
   closed_cleanly_ = false;
+  H5M_RETURN_IF_ERROR(space_.Write(writes.extents));
   H5M_RETURN_IF_ERROR(file_->Write(token_, writes.extents, writes.pieces));
   environment_.metrics.BytesReceived(writes.data_bytes);
   absl::MutexLock lock(&mutex_);
@@ -439,6 +398,7 @@ absl::Status Session::Truncate(const v1::Truncate& truncate) {
         StrCat("truncate.size_bytes ", truncate.size_bytes(), " is beyond 2^63-1"));
   }
   closed_cleanly_ = false;
+  space_.Truncate(truncate.size_bytes());
   return file_->Truncate(token_, truncate.size_bytes());
 }
 
@@ -454,142 +414,6 @@ absl::Status Session::KeepAlive(const v1::KeepAlive& keep_alive) {
     environment_.mirrors->Reported(name_, file_id_, token_, keep_alive.mirror());
   }
   return absl::OkStatus();
-}
-
-absl::Status Session::CheckBarrier(const v1::Barrier& barrier) const {
-  if (barrier.seq() <= last_seq_) {
-    return absl::InvalidArgumentError(
-        StrCat("barrier.seq ", barrier.seq(), " does not follow ", last_seq_));
-  }
-  if (barrier.seq() > kBarrierSeqMax) {
-    return absl::InvalidArgumentError(StrCat("barrier.seq ", barrier.seq(), " is beyond 2^63-1"));
-  }
-  if (barrier.size_bytes() > kFileSizeMax) {
-    return absl::InvalidArgumentError(
-        StrCat("barrier.size_bytes ", barrier.size_bytes(), " is beyond 2^63-1"));
-  }
-  H5M_RETURN_IF_ERROR(CheckMetadataPages(barrier));
-  return CheckComment(barrier.comment());
-}
-
-absl::StatusOr<store::CutRequest> Session::RequestOf(const v1::Barrier& barrier) const {
-  store::CutRequest request;
-  H5M_ASSIGN_OR_RETURN(request.kind, FromProto(barrier.kind()));
-  request.size_bytes = barrier.size_bytes();
-  request.barrier = {session_id_, barrier.seq()};
-  request.provenance =
-      MakeProvenance(writer_, principal_.name, barrier.comment(), FromProto(barrier.client_time()));
-  request.local = FromProto(barrier.local());
-  return request;
-}
-
-absl::Status Session::Cut(const v1::Barrier& barrier) {
-  H5M_RETURN_IF_ERROR(CheckBarrier(barrier));
-  H5M_ASSIGN_OR_RETURN(store::CutRequest request, RequestOf(barrier));
-  last_seq_ = barrier.seq();
-  NoteMetadataPages(barrier,
-                    file_->metadata());  // Before the cut: its followers may want them.
-  const PendingCommits asked = environment_.commits.TakeAll(name_);
-  store::BarrierKind kind;
-  {
-    absl::MutexLock lock(&mutex_);
-    const absl::Time now = environment_.clock.Now();
-    if (asked.empty()) {
-      schedule_.Apply(now, barrier.has_local(), request);
-    } else {
-      schedule_.Commits(now);
-      request.kind = store::BarrierKind::kCommit;
-      request.request_id = asked.front()->request_id;
-      request.provenance.comment = JoinComments(barrier.comment(), principal_.name, asked);
-    }
-    kind = request.kind;
-    const bool folded =
-        barrier.kind() == v1::BARRIER_KIND_COMMIT && kind != store::BarrierKind::kCommit;
-    barriers_.push_back(
-        {barrier.seq(), kind, now, environment_.clock.Monotonic(), false, folded, {}});
-  }
-  auto cut = file_->Cut(token_, std::move(request),
-                        [self = shared_from_this(), seq = barrier.seq(),
-                         asked](absl::StatusOr<store::DurableCut> durable) {
-                          for (const auto& commit : asked) commit->Done(durable);
-                          self->OnDurable(seq, std::move(durable));
-                        });
-  absl::MutexLock lock(&mutex_);
-  if (!cut.ok()) {
-    for (const auto& commit : asked) commit->Done(cut.status());
-    // It never was a cut. Should the callback come all the same, it finds nothing.
-    if (!barriers_.empty() && barriers_.back().seq == barrier.seq()) barriers_.pop_back();
-    FinishIfDone();  // An end that came meanwhile waits for barriers, and this was one.
-    return cut.status();
-  }
-  ++cut_count_;
-  closed_cleanly_ = barrier.has_local();
-  environment_.metrics.CutMade(kind);
-  v1::MirrorFileResponse response;
-  response.mutable_cut_visible()->set_seq(barrier.seq());
-  response.mutable_cut_visible()->set_cut(*cut);
-  Send(std::move(response));
-  // Not there any more where an earlier cut could not become durable.
-  if (!barriers_.empty() && barriers_.back().seq == barrier.seq()) barriers_.back().visible = true;
-  AnswerDurable();  // It may have become durable before this thread came back.
-  return absl::OkStatus();
-}
-
-void Session::OnDurable(uint64_t seq, absl::StatusOr<store::DurableCut> durable) {
-  absl::MutexLock lock(&mutex_);
-  for (OpenBarrier& barrier : barriers_) {
-    if (barrier.seq == seq) {
-      barrier.durable = std::move(durable);
-      break;
-    }
-  }
-  AnswerDurable();
-}
-
-void Session::AnswerDurable() {
-  while (!barriers_.empty() && barriers_.front().visible && barriers_.front().durable.has_value()) {
-    const OpenBarrier barrier = std::move(barriers_.front());
-    barriers_.pop_front();
-    const absl::StatusOr<store::DurableCut>& durable = *barrier.durable;
-    if (!durable.ok()) {
-      // Called by the store, so the store is not called back here: the stream ends with this
-      // status, and that ends the session.
-      final_status_ = durable.status();
-      barriers_.clear();
-      if (phase_ == Phase::kWriting && output_ != nullptr) output_->Finish(final_status_);
-      break;
-    }
-    environment_.metrics.CutDurable(barrier.kind, environment_.clock.Monotonic() - barrier.since);
-    if (environment_.pruner != nullptr) environment_.pruner->Grew(name_);
-    if (resumed_seq_ != 0) resumed_seq_ = 0;  // Covered by this one.
-    v1::MirrorFileResponse response;
-    v1::CutDurable& answer = *response.mutable_cut_durable();
-    if (durable->version > 0 && !durable->unchanged) {
-      schedule_.Newest(durable->version, barrier.made);
-    } else if (durable->unchanged) {
-      schedule_.Unchanged();
-    }
-    answer.set_seq(barrier.seq);
-    answer.set_cut(durable->cut);
-    // A close that was folded has the newest version of then.
-    answer.set_version(barrier.folded ? schedule_.newest() : durable->version);
-    answer.set_unchanged(durable->unchanged);
-    Send(std::move(response));
-  }
-  FinishIfDone();
-}
-
-void Session::AnswerResumed(const store::FileInfo& info) {
-  if (resumed_seq_ == 0 || info.durable_barrier.session_id != session_id_ ||
-      info.durable_barrier.seq < resumed_seq_) {
-    return;
-  }
-  v1::MirrorFileResponse response;
-  v1::CutDurable& answer = *response.mutable_cut_durable();
-  answer.set_seq(std::exchange(resumed_seq_, 0));
-  answer.set_cut(info.durable_cut);
-  if (info.newest_version.cut == info.durable_cut) answer.set_version(info.newest_version.version);
-  Send(std::move(response));
 }
 
 }  // namespace h5mirror::server

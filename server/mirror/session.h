@@ -27,6 +27,8 @@
 #include "server/metrics/metrics.h"
 #include "server/mirror/session_memory.h"
 #include "server/mirror/version_schedule.h"
+#include "server/notify/event.h"
+#include "server/quotas/space_quotas.h"
 #include "server/state/commit_board.h"
 #include "server/state/lease_table.h"
 #include "server/state/mirror_states.h"
@@ -63,8 +65,12 @@ struct SessionEnvironment {
   HistoryPruner* pruner = nullptr;
   // Hears how files stand to their local ones; nullptr: none.
   MirrorStates* mirrors = nullptr;
+  // Hears of lost writers and diverged files; nullptr: none.
+  EventSink* events = nullptr;
   // Knows the rights to single files; nullptr: the principal's are those to all.
   const Authenticator* authenticator = nullptr;
+  // The limits of space; nullptr: none.
+  SpaceQuotas* quotas = nullptr;
 };
 
 // Thread-safe as said above.
@@ -91,7 +97,10 @@ class Session : public std::enable_shared_from_this<Session> {
   void OnStop();
   // Another session or call has the lease.
   void OnRevoked(const absl::Status& status);
-  // To be called several times a second. Renews the lease while the server is the slow side, and
+  // The stream is not read for a while, as its caller is over its bandwidth; or it is read again.
+  void SetHeldBack(bool is_held_back);
+  // To be called several times a second. Renews the lease while the server is the slow side, gives
+  // a client that is held back signs of life, and
   // answers the barriers of a resumed stream that have become durable.
   void OnTimer();
 
@@ -142,17 +151,23 @@ class Session : public std::enable_shared_from_this<Session> {
   absl::Status Write(const rpc::WritesView& writes);
   absl::Status Truncate(const v1::Truncate& truncate);
   absl::Status KeepAlive(const v1::KeepAlive& keep_alive);
+
+  // ---- session_cuts.cc ----
   absl::Status Cut(const v1::Barrier& barrier);
   absl::Status CheckBarrier(const v1::Barrier& barrier) const;
   absl::StatusOr<store::CutRequest> RequestOf(const v1::Barrier& barrier) const;
-
   void OnDurable(uint64_t seq, absl::StatusOr<store::DurableCut> durable);
   void AnswerDurable() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void AnswerResumed(const store::FileInfo& info) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
   void RequestEnd(Ending ending);
   void End(Ending ending);
-  // Tells `mirrors`.
+  // The client's own account of itself, for the audit log and for events.
+  std::string Account() const;
+  // Tells `mirrors` and `events`.
   void TellEnding(const Ending& ending);
+  void TellDiverged(const store::FileInfo& info, const std::string& reason);
+  void GiveSign() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void FinishIfDone() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Send(v1::MirrorFileResponse response) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void LogEnd(const absl::Status& status) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -169,6 +184,7 @@ class Session : public std::enable_shared_from_this<Session> {
   LeaseId lease_ = 0;
   store::SessionId session_id_{};
   v1::Writer writer_;
+  WriterSpace space_;
   uint64_t last_seq_ = 0;
   // True: no message has come since a clean close. The thread that ends the session reads it, when
   // no request is in hand.
@@ -184,6 +200,8 @@ class Session : public std::enable_shared_from_this<Session> {
   std::deque<OpenBarrier> barriers_ ABSL_GUARDED_BY(mutex_);
   uint64_t resumed_seq_ ABSL_GUARDED_BY(mutex_) = 0;  // visible at the resume, not told as durable
   VersionSchedule schedule_ ABSL_GUARDED_BY(mutex_);
+  bool held_back_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::Duration last_sign_ ABSL_GUARDED_BY(mutex_);
   uint64_t received_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t cut_count_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::Duration started_;

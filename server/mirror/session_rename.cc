@@ -45,7 +45,11 @@ absl::Status Session::FollowRename(const v1::OpenSession& open, const LeaseHolde
   }
   // For the audit log: the rights to it were looked at above.
   H5M_RETURN_IF_ERROR(Require({.right = Right::kWrite, .shown = open.renamed_from()}, ""));
+  if (environment_.quotas != nullptr) {
+    H5M_RETURN_IF_ERROR(environment_.quotas->MayMove(open.renamed_from(), open.name()));
+  }
   H5M_RETURN_IF_ERROR(environment_.store.Move(open.renamed_from(), open.name()));
+  if (environment_.quotas != nullptr) environment_.quotas->Moved(open.renamed_from(), open.name());
   environment_.metrics.checks().Renamed(open.renamed_from(), open.name());
   spdlog::info("move: file={} to {}, as it was renamed on {} to {} ({})",
                Quoted(open.renamed_from()), Quoted(open.name()), LogValue(open.origin().host()),

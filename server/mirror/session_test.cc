@@ -135,6 +135,78 @@ TEST_F(SessionTest, BrokenStreamIsALostWriter) {
   EXPECT_EQ(bob_.opened().relation(), v1::RELATION_NEW);
 }
 
+// Keeps the events that it is told.
+class Told final : public EventSink {
+ public:
+  void Notify(Event event) override { events_.push_back(std::move(event)); }
+  std::vector<Event> events_;
+};
+
+class SessionEventsTest : public SessionTest {
+ protected:
+  SessionEventsTest() {
+    environment_.mirrors = &mirrors_;
+    environment_.events = &told_;
+  }
+  MirrorStates mirrors_{clock_};
+  Told told_;
+};
+
+TEST_F(SessionEventsTest, ALostWriterIsAnEventWithItsName) {
+  Client carol(environment_, 3);
+  carol.Open(v1::INTENT_CREATE);
+  carol.Write("x");
+  carol.session_->OnLost();
+  ASSERT_EQ(told_.events_.size(), 1u);
+  EXPECT_EQ(told_.events_[0].kind, EventKind::kWriterLost);
+  EXPECT_EQ(told_.events_[0].file, "x.h5");
+  EXPECT_THAT(told_.events_[0].text, HasSubstr("alice"));
+}
+
+TEST_F(SessionEventsTest, ABreakBehindACleanCloseIsNone) {
+  Client carol(environment_, 3);
+  carol.Open(v1::INTENT_CREATE);
+  carol.Write("x");
+  carol.Close(1);
+  file().MakeDurable();
+  carol.session_->OnLost();
+  EXPECT_TRUE(told_.events_.empty());
+}
+
+TEST_F(SessionEventsTest, AStreamWhoseSessionGoesOnIsNone) {
+  Client carol(environment_, 3);
+  carol.Open(v1::INTENT_CREATE);
+  carol.Barrier(1);
+  file().MakeDurable();
+  Client again(environment_, 3);
+  again.Open(v1::INTENT_RESUME, 10);
+  EXPECT_EQ(again.opened().relation(), v1::RELATION_MATCH);
+  EXPECT_THAT(file().calls_, Contains("end lost"));
+  EXPECT_TRUE(told_.events_.empty());
+}
+
+TEST_F(SessionEventsTest, AServerThatStopsLosesNoWriter) {
+  Client carol(environment_, 3);
+  carol.Open(v1::INTENT_CREATE);
+  carol.Write("x");
+  carol.session_->OnStop();
+  EXPECT_TRUE(told_.events_.empty());
+}
+
+TEST_F(SessionEventsTest, ADivergedFileIsToldOnce) {
+  ASSERT_TRUE(store_.OpenOrCreateFile("x.h5", 0).ok());
+  file().info_.last_cut = 40;
+  file().info_.origin.path = "/data/x.h5";
+  for (uint8_t id = 3; id < 6; ++id) {
+    Client carol(environment_, id);
+    carol.Open(v1::INTENT_CONTINUE, 30);
+    EXPECT_EQ(carol.opened().relation(), v1::RELATION_DIVERGED);
+  }
+  ASSERT_EQ(told_.events_.size(), 1u);
+  EXPECT_EQ(told_.events_[0].kind, EventKind::kDiverged);
+  EXPECT_THAT(told_.events_[0].numbers, ElementsAre(std::pair("last_cut", 40)));
+}
+
 TEST_F(SessionTest, AFileThatItsProgramGaveUpInTheMiddleIsALostWriters) {
   alice_.Open(v1::INTENT_CREATE);
   alice_.Barrier(1);
@@ -250,6 +322,24 @@ TEST_F(SessionTest, SilentWriterLosesItsLease) {
   EXPECT_EQ(leases_.RevokeExpired(), 1);
   EXPECT_EQ(alice_.code(), absl::StatusCode::kAborted);
   EXPECT_THAT(file().calls_, Contains("end lost"));
+}
+
+TEST_F(SessionTest, AStreamThatIsHeldBackKeepsItsLeaseAndIsGivenSignsOfLife) {
+  alice_.Open(v1::INTENT_CREATE);
+  alice_.session_->SetHeldBack(true);
+  for (size_t round = 1; round <= 3; ++round) {
+    clock_.Advance(absl::Seconds(9));
+    alice_.session_->OnTimer();
+    alice_.session_->OnTimer();  // Too soon for another sign.
+    EXPECT_EQ(alice_.answers_.size(), 1 + round);
+    EXPECT_EQ(alice_.answers_.back().response_case(), v1::MirrorFileResponse::RESPONSE_NOT_SET);
+  }
+  EXPECT_EQ(leases_.RevokeExpired(), 0);
+  alice_.session_->SetHeldBack(false);
+  clock_.Advance(absl::Seconds(11));
+  alice_.session_->OnTimer();
+  EXPECT_EQ(alice_.answers_.size(), 4u);
+  EXPECT_EQ(leases_.RevokeExpired(), 1);
 }
 
 TEST_F(SessionTest, WriterThatWaitsForItsCommitKeepsItsLease) {

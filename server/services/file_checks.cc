@@ -3,6 +3,7 @@
 #include "base/strings.h"
 #include "base/utf8.h"
 #include "server/calls/own_file.h"
+#include "server/notify/event.h"
 #include "server/services/files_service.h"
 #include "server/state/convert.h"
 #include "server/state/mirror_states.h"
@@ -42,6 +43,14 @@ grpc::Status FilesService::RecordCheck(grpc::ServerContext* context,
           spdlog::warn("check: file={} differs from its local file in {} bytes (version {}, {})",
                        Quoted(request->name()), check.differing_bytes, check.version,
                        CallerName(principal));
+          Notify(environment_.events,
+                 {.kind = EventKind::kVerifyFailed,
+                  .file = request->name(),
+                  .cause = "differs",  // Hides no damage that the store has found.
+                  .text = StrCat("it differs from its local file, as ", CallerName(principal),
+                                 " has found"),
+                  .numbers = {{"differing_bytes", static_cast<int64_t>(check.differing_bytes)},
+                              {"version", check.version}}});
         } else {
           spdlog::info("check: file={} is equal to its local file (version {}, {})",
                        Quoted(request->name()), check.version, CallerName(principal));

@@ -5,6 +5,7 @@
 #include "base/strings.h"
 #include "base/utf8.h"
 #include "server/calls/page_budget.h"
+#include "server/quotas/space_quotas.h"
 #include "server/services/files_service.h"
 #include "server/state/convert.h"
 #include "server/state/mirror_states.h"
@@ -65,7 +66,9 @@ grpc::Status FilesService::MoveFile(grpc::ServerContext* context,
         H5M_ASSIGN_OR_RETURN(const CallLease to,
                              CallLease::Take(environment_, request->new_name(), principal, *context,
                                              CallLease::Writer::kRespect));
+        H5M_RETURN_IF_ERROR(environment_.quotas.MayMove(request->name(), request->new_name()));
         H5M_RETURN_IF_ERROR(environment_.store.Move(request->name(), request->new_name()));
+        environment_.quotas.Moved(request->name(), request->new_name());
         environment_.metrics.checks().Renamed(request->name(), request->new_name());
         spdlog::info("move: file={} to {} ({})", Quoted(request->name()),
                      Quoted(request->new_name()), CallerName(principal));
@@ -93,6 +96,7 @@ grpc::Status FilesService::RemoveFile(grpc::ServerContext* context,
                 MakeProvenance(request->writer(), principal.name, "", absl::InfinitePast()),
                 removed_keep_));
         environment_.metrics.checks().Forget(request->name());
+        environment_.quotas.counter.Changed(request->name());
         if (file_id.ok()) environment_.mirrors.Forget(*file_id);
         spdlog::info("remove: file={} as {} until {}, by {} ({})", Quoted(request->name()),
                      removed.id, absl::FormatTime(removed.expires, absl::UTCTimeZone()),
@@ -184,7 +188,9 @@ absl::Status FilesService::Undelete(const grpc::ServerContext& context, const Pr
   H5M_ASSIGN_OR_RETURN(
       const CallLease lease,
       CallLease::Take(environment_, name, principal, context, CallLease::Writer::kRespect));
+  H5M_RETURN_IF_ERROR(environment_.quotas.MayUndelete(*found, name));
   H5M_RETURN_IF_ERROR(environment_.store.Undelete(found->id, name).status());
+  environment_.quotas.Undeleted(*found, name);
   spdlog::info("undelete: {} as file={} ({})", found->id, Quoted(name), CallerName(principal));
   H5M_ASSIGN_OR_RETURN(*response.mutable_file(), StatusOfName(name));
   return absl::OkStatus();

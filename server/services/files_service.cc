@@ -15,6 +15,8 @@ namespace {
 
 constexpr int kFilesDefault = 1000;
 constexpr int kFilesMax = 10000;
+// Files that are looked at together for their states.
+constexpr size_t kStateStep = 500;
 
 // True: some names may be hidden from the caller.
 bool IsNarrowed(const Authenticator& authenticator, const Principal& principal) {
@@ -32,6 +34,22 @@ absl::Status NotListed(const std::string& directory, const absl::Status& status)
 
 absl::Status CheckDirectory(const std::string& directory) {
   return directory.empty() ? absl::OkStatus() : store::CheckName(directory);
+}
+
+absl::Status CheckStates(const v1::ListFilesRequest& request) {
+  for (const int state : request.states()) {
+    if (state != v1::MIRROR_STATE_UNSPECIFIED && v1::MirrorState_IsValid(state)) continue;
+    return absl::InvalidArgumentError(StrCat("states: ", state, " is no state of a mirror"));
+  }
+  return absl::OkStatus();
+}
+
+v1::FileSummary ToProto(const store::FileSummary& file) {
+  v1::FileSummary summary;
+  summary.set_name(file.name);
+  summary.set_size_bytes(static_cast<int64_t>(file.size_bytes));
+  *summary.mutable_modify_time() = server::ToProto(file.modify_time);
+  return summary;
 }
 
 // Waits until the head holds the newest durable cut. It waits in slices, so as to notice a caller
@@ -83,6 +101,47 @@ bool FilesService::MayRead(const Principal& principal, const std::string& name) 
   return environment_.authenticator.RightsTo(principal, name).Has(Right::kRead);
 }
 
+absl::StatusOr<std::optional<v1::MirrorStatus>> FilesService::MirrorIn(const std::set<int>& states,
+                                                                       const std::string& name) {
+  const auto file = environment_.store.OpenFile(name);
+  if (absl::IsNotFound(file.status())) return std::nullopt;  // Gone since it was listed.
+  H5M_RETURN_IF_ERROR(file.status());
+  H5M_ASSIGN_OR_RETURN(const store::FileInfo info, (*file)->Info());
+  v1::MirrorStatus mirror = environment_.mirrors.StatusOf(info);
+  if (!states.contains(mirror.state())) return std::nullopt;
+  return mirror;
+}
+
+absl::Status FilesService::ListInStates(const grpc::ServerContext& context,
+                                        const Principal& principal,
+                                        const v1::ListFilesRequest& request, int limit,
+                                        v1::ListFilesResponse& response) {
+  const std::set<int> states(request.states().begin(), request.states().end());
+  std::string after = request.page_token();
+  PageBudget budget;
+  for (size_t looked_at = 0; looked_at < kFilesMax; looked_at += kStateStep) {
+    H5M_ASSIGN_OR_RETURN(const std::vector<store::FileSummary> files,
+                         ListVisible(context, principal, request.directory(), after, kStateStep));
+    for (const store::FileSummary& file : files) {
+      H5M_ASSIGN_OR_RETURN(std::optional<v1::MirrorStatus> mirror, MirrorIn(states, file.name));
+      v1::FileSummary summary = ToProto(file);
+      if (mirror.has_value()) *summary.mutable_mirror() = *std::move(mirror);
+      const bool is_full =
+          summary.has_mirror() && (response.files_size() == limit || !budget.Takes(summary));
+      if (is_full) {
+        response.set_next_page_token(after);
+        return absl::OkStatus();
+      }
+      if (summary.has_mirror()) *response.add_files() = std::move(summary);
+      after = file.name;
+    }
+    if (files.size() < kStateStep) return absl::OkStatus();
+    if (context.IsCancelled()) return absl::CancelledError("the caller has gone");
+  }
+  response.set_next_page_token(after);
+  return absl::OkStatus();
+}
+
 absl::Status FilesService::List(const grpc::ServerContext& context, const Principal& principal,
                                 const v1::ListFilesRequest& request,
                                 v1::ListFilesResponse& response) {
@@ -95,6 +154,11 @@ absl::Status FilesService::List(const grpc::ServerContext& context, const Princi
   }
   const int limit =
       request.page_size() == 0 ? kFilesDefault : std::min(request.page_size(), kFilesMax);
+  H5M_RETURN_IF_ERROR(CheckStates(request));
+  if (request.states_size() > 0) {
+    const absl::Status listed = ListInStates(context, principal, request, limit, response);
+    return listed.ok() ? listed : NotListed(request.directory(), listed);
+  }
   // One more than asked for tells whether there is a next page.
   auto listed = ListVisible(context, principal, request.directory(), request.page_token(),
                             static_cast<size_t>(limit) + 1);
@@ -112,10 +176,7 @@ absl::Status FilesService::List(const grpc::ServerContext& context, const Princi
   }
   PageBudget budget;
   for (const store::FileSummary& file : files) {
-    v1::FileSummary summary;
-    summary.set_name(file.name);
-    summary.set_size_bytes(static_cast<int64_t>(file.size_bytes));
-    *summary.mutable_modify_time() = ToProto(file.modify_time);
+    v1::FileSummary summary = ToProto(file);
     if (!budget.Takes(summary)) {
       response.set_next_page_token(response.files().rbegin()->name());
       break;

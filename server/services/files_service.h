@@ -48,6 +48,13 @@ class FilesService final : public v1::Files::WithRawCallbackMethod_DigestFile<v1
                                                               const Principal& principal,
                                                               const std::string& directory,
                                                               std::string after, size_t count);
+  // The files of a page that are in one of the states that the request names.
+  absl::Status ListInStates(const grpc::ServerContext& context, const Principal& principal,
+                            const v1::ListFilesRequest& request, int limit,
+                            v1::ListFilesResponse& response);
+  // Unset: the file is gone, or in none of `states`.
+  absl::StatusOr<std::optional<v1::MirrorStatus>> MirrorIn(const std::set<int>& states,
+                                                           const std::string& name);
   bool MayRead(const Principal& principal, const std::string& name) const;
   absl::Status Get(const grpc::ServerContext& context, const v1::GetFileRequest& request,
                    v1::GetFileResponse& response);

@@ -12,6 +12,7 @@
 #include "server/calls/page_budget.h"
 #include "server/history/prune_plan.h"
 #include "server/history/thinning.h"
+#include "server/quotas/space_quotas.h"
 #include "server/services/versions_service.h"
 #include "server/state/convert.h"
 #include "spdlog/spdlog.h"
@@ -33,7 +34,9 @@ class VersionsService::PruneSteps final : public TypedStreamSource<v1::PruneVers
   PruneSteps(VersionsService& service, const v1::PruneVersionsRequest& request, std::string token)
       : service_(service), request_(request), token_(std::move(token)) {}
   ~PruneSteps() override {
-    if (job_ == nullptr || is_done_) return;
+    if (job_ == nullptr) return;
+    service_.environment_.quotas.counter.Changed(request_.name());
+    if (is_done_) return;
     spdlog::warn("prune: file={} stopped early ({}), by {}; the next one goes on",
                  Quoted(request_.name()), failure_, token_);
   }

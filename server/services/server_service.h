@@ -27,6 +27,8 @@ class ServerService final : public v1::Server::Service {
 
   grpc::Status GetServer(grpc::ServerContext* context, const v1::GetServerRequest* request,
                          v1::GetServerResponse* response) override;
+  grpc::Status GetUsage(grpc::ServerContext* context, const v1::GetUsageRequest* request,
+                        v1::GetUsageResponse* response) override;
 
  private:
   const ServiceEnvironment environment_;

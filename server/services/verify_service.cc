@@ -8,6 +8,7 @@
 #include "base/strings.h"
 #include "base/utf8.h"
 #include "server/calls/page_budget.h"
+#include "server/notify/event.h"
 #include "server/services/versions_service.h"
 #include "spdlog/spdlog.h"
 
@@ -89,11 +90,22 @@ class VersionsService::VerifySteps final : public TypedStreamSource<v1::VerifyHi
       spdlog::error("verify: file={} damage in {} at {}: {}", Quoted(request_.name()), damage.file,
                     damage.offset, damage.message);
     }
+    if (!progress_.found.empty() && !std::exchange(has_told_, true)) Tell(progress_.found[0]);
     return absl::OkStatus();
+  }
+
+  // Of the first damage; the answer and the log have all.
+  void Tell(const store::Damage& damage) {
+    Notify(service_.environment_.events,
+           {.kind = EventKind::kVerifyFailed,
+            .file = request_.name(),
+            .text = StrCat("damage in ", damage.file, " at ", damage.offset, ": ", damage.message),
+            .numbers = {{"oldest_version", damage.oldest}, {"newest_version", damage.newest}}});
   }
 
   VersionsService& service_;
   const v1::VerifyHistoryRequest request_;
+  bool has_told_ = false;
   std::shared_ptr<store::File> file_;
   std::unique_ptr<store::VerifyJob> job_;  // null: not begun
   store::VerifyProgress progress_;         // of the last step

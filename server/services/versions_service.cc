@@ -10,6 +10,7 @@
 #include "base/utf8.h"
 #include "server/calls/page_budget.h"
 #include "server/history/history_pruner.h"
+#include "server/quotas/space_quotas.h"
 #include "server/state/convert.h"
 #include "server/state/mirror_states.h"
 #include "spdlog/spdlog.h"
@@ -195,6 +196,12 @@ absl::Status VersionsService::Rollback(const grpc::ServerContext& context,
   H5M_RETURN_IF_ERROR(CheckWriter(request.writer()));
   H5M_RETURN_IF_ERROR(CheckComment(request.comment()));
   H5M_ASSIGN_OR_RETURN(const auto file, Open(request.name()));
+  if (environment_.quotas.ledger.is_on()) {
+    H5M_ASSIGN_OR_RETURN(const store::VersionInfo wanted, file->GetVersion(request.version()));
+    H5M_ASSIGN_OR_RETURN(const store::FileInfo info, file->Info());
+    H5M_RETURN_IF_ERROR(
+        environment_.quotas.MayRollBack(request.name(), wanted.size_bytes, info.size_bytes));
+  }
   H5M_ASSIGN_OR_RETURN(const CallLease lease,
                        CallLease::Take(environment_, request.name(), principal, context,
                                        request.revoke_lease() ? CallLease::Writer::kRevoke

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "base/glob.h"
 #include "base/status_macros.h"
@@ -12,21 +11,11 @@
 namespace h5mirror::server {
 namespace {
 
-constexpr size_t kNameMax = 256;
-
 absl::Status CheckUserGlob(std::string_view glob) {
   const std::string plain = absl::StrReplaceAll(ToAbsl(glob), {{ToAbsl(kUserInGlob), "user"}});
   H5M_RETURN_IF_ERROR(CheckGlob(plain));
   if (plain.find("${") == std::string::npos) return absl::OkStatus();
   return absl::InvalidArgumentError("${user}, the caller's name, is all that can stand there");
-}
-
-absl::Status AddName(std::string_view text, std::vector<std::string>& names) {
-  if (text.empty() || text.size() > kNameMax) {
-    return absl::InvalidArgumentError(StrCat("a name has 1 to ", kNameMax, " bytes"));
-  }
-  names.emplace_back(text);
-  return absl::OkStatus();
 }
 
 struct RuleKey {
@@ -40,8 +29,10 @@ constexpr RuleKey kRuleKeys[] = {
        rule.files.emplace_back(text);
        return CheckUserGlob(text);
      }},
-    {"users", [](std::string_view text, AccessRule& rule) { return AddName(text, rule.users); }},
-    {"groups", [](std::string_view text, AccessRule& rule) { return AddName(text, rule.groups); }},
+    {"users",
+     [](std::string_view text, AccessRule& rule) { return AddCallerName(text, rule.users); }},
+    {"groups",
+     [](std::string_view text, AccessRule& rule) { return AddCallerName(text, rule.groups); }},
     {"allow",
      [](std::string_view text, AccessRule& rule) -> absl::Status {
        H5M_ASSIGN_OR_RETURN(const Rights more, Rights::Parse(text));
@@ -54,10 +45,6 @@ absl::Status UnknownKey(const Setting& part) {
   std::vector<std::string_view> names;
   for (const RuleKey& key : kRuleKeys) names.push_back(key.name);
   return UnknownTableKey("access", part, names, "docs/reference/rights.md shows all keys");
-}
-
-std::string List(const std::vector<std::string>& texts) {
-  return StrCat("[\"", absl::StrJoin(texts, "\", \""), "\"]");
 }
 
 // Whether all names that `narrow` matches are matched by `wide`. False may mean: not known.
@@ -74,18 +61,6 @@ bool CoversFiles(const AccessRule& wide, const AccessRule& narrow) {
     return std::any_of(wide.files.begin(), wide.files.end(),
                        [&](const std::string& each) { return Covers(each, glob); });
   });
-}
-
-bool HasAll(const std::vector<std::string>& names, const std::vector<std::string>& wanted) {
-  return std::all_of(wanted.begin(), wanted.end(), [&](const std::string& name) {
-    return std::find(names.begin(), names.end(), name) != names.end();
-  });
-}
-
-bool CoversCallers(const AccessRule& wide, const AccessRule& narrow) {
-  if (wide.is_for_all()) return true;
-  if (narrow.is_for_all()) return false;
-  return HasAll(wide.users, narrow.users) && HasAll(wide.groups, narrow.groups);
 }
 
 }  // namespace
@@ -120,10 +95,10 @@ absl::StatusOr<AccessRule> MakeAccessRule(const Setting& table) {
 }
 
 std::string Describe(const AccessRule& rule) {
-  std::string text = StrCat("[[access]]\nfiles = ", List(rule.files), "\n");
-  if (!rule.users.empty()) StrAppend(&text, "users = ", List(rule.users), "\n");
-  if (!rule.groups.empty()) StrAppend(&text, "groups = ", List(rule.groups), "\n");
-  StrAppend(&text, "allow = ", rule.allow.empty() ? "[]" : List(rule.allow.Names()), "\n");
+  std::string text = StrCat("[[access]]\nfiles = ", ListOfNames(rule.files), "\n");
+  if (!rule.users.empty()) StrAppend(&text, "users = ", ListOfNames(rule.users), "\n");
+  if (!rule.groups.empty()) StrAppend(&text, "groups = ", ListOfNames(rule.groups), "\n");
+  StrAppend(&text, "allow = ", rule.allow.empty() ? "[]" : ListOfNames(rule.allow.Names()), "\n");
   return text;
 }
 
@@ -132,7 +107,7 @@ std::vector<std::string> FindUnreachable(absl::Span<const AccessRule> rules) {
   for (size_t i = 0; i < rules.size(); ++i) {
     const auto earlier = rules.first(i);
     const auto covering = std::find_if(earlier.begin(), earlier.end(), [&](const auto& each) {
-      return CoversCallers(each, rules[i]) && CoversFiles(each, rules[i]);
+      return each.callers().Covers(rules[i].callers()) && CoversFiles(each, rules[i]);
     });
     if (covering == earlier.end()) continue;
     found.push_back(StrCat(rules[i].source, ": this [[access]] table never decides: the one at ",

@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "server/settings/caller_set.h"
 #include "server/settings/rights.h"
 
 namespace h5mirror::server {
@@ -19,14 +20,14 @@ inline constexpr std::string_view kUserInGlob = "${user}";
 
 struct AccessRule {
   std::vector<std::string> files;  // globs of names under the root (base/glob.h)
-  // The callers that it is for: one of `users` or of `groups`; all callers, where both are empty. A
-  // user is "anna", "unix:anna" or "token:anna"; without an issuer, of any.
+  // The callers that it is for (CallerSet).
   std::vector<std::string> users;
   std::vector<std::string> groups;
   Rights allow;        // none: it denies
   std::string source;  // "/etc/h5mirror/h5mirrord.toml:12"
 
-  bool is_for_all() const { return users.empty() && groups.empty(); }
+  CallerSet callers() const { return {users, groups}; }
+  bool is_for_all() const { return callers().is_for_all(); }
 };
 
 // The rule of one [[access]] table. kInvalidArgument names its source, key and value.

@@ -14,27 +14,11 @@
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "openssl/err.h"
-#include "openssl/evp.h"
-#include "openssl/pem.h"
 #include "openssl/rand.h"
-#include "openssl/x509.h"
-#include "openssl/x509v3.h"
+#include "server/settings/openssl_pointers.h"
 
 namespace h5mirror::server {
 namespace {
-
-template <auto Free>
-struct Freer {
-  template <typename T>
-  void operator()(T* object) const {
-    Free(object);
-  }
-};
-using KeyPtr = std::unique_ptr<EVP_PKEY, Freer<EVP_PKEY_free>>;
-using CertificatePtr = std::unique_ptr<X509, Freer<X509_free>>;
-using BioPtr = std::unique_ptr<BIO, Freer<BIO_free_all>>;
-using ExtensionPtr = std::unique_ptr<X509_EXTENSION, Freer<X509_EXTENSION_free>>;
-using NumberPtr = std::unique_ptr<BIGNUM, Freer<BN_free>>;
 
 absl::Status OpenSslError(std::string_view what) {
   char reason[256] = "no reason given";
@@ -182,8 +166,7 @@ absl::StatusOr<KeyAndCertificate> MakeServerCertificate(const KeyAndCertificate&
 }
 
 absl::StatusOr<std::vector<std::string>> HostsOf(const std::string& certificate_pem) {
-  const BioPtr bio(
-      BIO_new_mem_buf(certificate_pem.data(), static_cast<int>(certificate_pem.size())));
+  const BioPtr bio = ReaderOf(certificate_pem);
   const CertificatePtr certificate(PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr));
   ERR_clear_error();
   if (certificate == nullptr) return absl::InvalidArgumentError("the certificate is no PEM");
@@ -211,9 +194,8 @@ absl::StatusOr<std::vector<std::string>> HostsOf(const std::string& certificate_
 
 absl::Status CheckPair(const KeyAndCertificate& pair) {
   const int listed = CountCertificates(pair.certificate_pem);
-  const BioPtr key_bio(BIO_new_mem_buf(pair.key_pem.data(), static_cast<int>(pair.key_pem.size())));
-  const BioPtr certificate_bio(
-      BIO_new_mem_buf(pair.certificate_pem.data(), static_cast<int>(pair.certificate_pem.size())));
+  const BioPtr key_bio = ReaderOf(pair.key_pem);
+  const BioPtr certificate_bio = ReaderOf(pair.certificate_pem);
   const KeyPtr key(PEM_read_bio_PrivateKey(key_bio.get(), nullptr, nullptr, nullptr));
   const CertificatePtr certificate(
       PEM_read_bio_X509(certificate_bio.get(), nullptr, nullptr, nullptr));

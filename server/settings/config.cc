@@ -35,7 +35,13 @@ absl::StatusOr<std::string> TextOf(const toml::node& node) {
   return absl::InvalidArgumentError("must be a string, a whole number or an array of strings");
 }
 
-bool IsTableKey(std::string_view key) { return key == "retention" || key == "access"; }
+// Each has a thread of its own.
+constexpr size_t kNotifyTablesMax = 64;
+
+bool IsTableKey(std::string_view key) {
+  return key == "retention" || key == "access" || key == "limits" || key == "quota" ||
+         key == "notify";
+}
 
 // One [[kind]] table: its keys, those of arrays one by one.
 absl::StatusOr<Setting> TableSetting(const std::string& kind, const toml::node& node,
@@ -67,6 +73,29 @@ absl::StatusOr<Setting> TableSetting(const std::string& kind, const toml::node& 
   return setting;
 }
 
+absl::Status CheckLogins(const Config& config) {
+  if (!config.HasLogins()) {
+    if (config.jwt_issuer.empty() && config.jwt_audience.empty()) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        "jwt_issuer and jwt_audience count for tokens that are verified with jwt_keys: set it "
+        "to the issuer's JWKS file, or none of the three");
+  }
+  const std::string keys = StrCat("jwt_keys = \"", config.jwt_keys.string(), "\": ");
+  if (config.jwt_issuer.empty() || config.jwt_audience.empty()) {
+    return absl::InvalidArgumentError(
+        StrCat(keys,
+               "set jwt_issuer and jwt_audience too: without them tokens that the issuer "
+               "made for other services would count here"));
+  }
+  if (config.jwt_user_claim.empty() || config.jwt_groups_claim.empty()) {
+    return absl::InvalidArgumentError(
+        StrCat(keys,
+               "jwt_user_claim and jwt_groups_claim must name claims, as \"sub\" and "
+               "\"groups\""));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckTogether(const Config& config) {
   if (const absl::Duration lag = config.max_lag * config.tick_len; lag > absl::Hours(24)) {
     return absl::InvalidArgumentError(
@@ -82,8 +111,20 @@ absl::Status CheckTogether(const Config& config) {
                                              "\" and tls_key = \"", config.tls_key.string(),
                                              "\": set both or neither"));
   }
+  if (config.HasClientCertificates() && !config.HasTls()) {
+    return absl::InvalidArgumentError(
+        StrCat("tls_client_ca = \"", config.tls_client_ca.string(),
+               "\": certificates of clients take TLS: set tls_cert and tls_key too"));
+  }
+  if (!config.tls_client_crl.empty() && !config.HasClientCertificates()) {
+    return absl::InvalidArgumentError(
+        StrCat("tls_client_crl = \"", config.tls_client_crl.string(), "\": set tls_client_ca too"));
+  }
+  H5M_RETURN_IF_ERROR(CheckLogins(config));
+  const bool knows_callers =
+      config.HasTokens() || config.HasClientCertificates() || config.HasLogins();
   for (const ListenAddress& address : config.listen) {
-    if (address.reach != Reach::kNetwork || (config.HasTls() && config.HasTokens())) continue;
+    if (address.reach != Reach::kNetwork || (config.HasTls() && knows_callers)) continue;
     return absl::InvalidArgumentError(
         StrCat("listen = \"", address.text,
                "\" can be reached from the network and wants TLS and tokens: ",
@@ -94,6 +135,20 @@ absl::Status CheckTogether(const Config& config) {
   return absl::OkStatus();
 }
 
+// The rules of all [[kind]] tables.
+template <typename Rule>
+absl::StatusOr<std::vector<Rule>> MakeRules(absl::Span<const Setting> settings,
+                                            std::string_view kind,
+                                            absl::StatusOr<Rule> (*make)(const Setting& table)) {
+  std::vector<Rule> rules;
+  for (const Setting& setting : settings) {
+    if (setting.key != kind) continue;
+    H5M_ASSIGN_OR_RETURN(Rule rule, make(setting));
+    rules.push_back(std::move(rule));
+  }
+  return rules;
+}
+
 }  // namespace
 
 std::string SuggestKey(std::string_view key, absl::Span<const std::string_view> names,
@@ -101,6 +156,16 @@ std::string SuggestKey(std::string_view key, absl::Span<const std::string_view> 
   // A short word is near to too many.
   const std::string_view best = NearestName(key, names, std::min<size_t>(3, key.size() / 3));
   return best.empty() ? std::string(otherwise) : StrCat("did you mean \"", best, "\"?");
+}
+
+std::vector<std::string> WarningsOf(const Config& config) {
+  std::vector<std::string> warnings;
+  if (config.HasLogins() && config.access.empty()) {
+    warnings.push_back(StrCat("jwt_keys = \"", config.jwt_keys.string(),
+                              "\" and no [[access]] table: every user of ", config.jwt_issuer,
+                              " with a token for ", config.jwt_audience, " may do everything"));
+  }
+  return warnings;
 }
 
 bool Config::ProbesWindows() const {
@@ -150,10 +215,22 @@ absl::StatusOr<std::vector<Setting>> ReadConfigFile(const std::filesystem::path&
 }
 
 absl::StatusOr<std::vector<AccessRule>> MakeAccessRules(absl::Span<const Setting> settings) {
-  std::vector<AccessRule> rules;
+  return MakeRules<AccessRule>(settings, "access", MakeAccessRule);
+}
+
+absl::StatusOr<std::vector<QuotaRule>> MakeQuotaRules(absl::Span<const Setting> settings) {
+  return MakeRules<QuotaRule>(settings, "quota", MakeQuotaRule);
+}
+
+absl::StatusOr<std::vector<NotifyRule>> MakeNotifyRules(absl::Span<const Setting> settings) {
+  std::vector<NotifyRule> rules;
   for (const Setting& setting : settings) {
-    if (setting.key != "access") continue;
-    H5M_ASSIGN_OR_RETURN(AccessRule rule, MakeAccessRule(setting));
+    if (setting.key != "notify") continue;
+    H5M_ASSIGN_OR_RETURN(NotifyRule rule, MakeNotifyRule(setting));
+    if (rules.size() >= kNotifyTablesMax) {
+      return absl::InvalidArgumentError(StrCat(rule.source, ": [[notify]]: there may be ",
+                                               kNotifyTablesMax, " such tables at most"));
+    }
     rules.push_back(std::move(rule));
   }
   return rules;
@@ -172,13 +249,13 @@ absl::StatusOr<Config> MakeConfig(absl::Span<const Setting> settings) {
   Config config;
   H5M_ASSIGN_OR_RETURN(config.listen, ParseListenList("127.0.0.1:7447"));
   H5M_ASSIGN_OR_RETURN(config.access, MakeAccessRules(settings));
+  H5M_ASSIGN_OR_RETURN(config.notify, MakeNotifyRules(settings));
+  H5M_ASSIGN_OR_RETURN(config.limits, MakeLimitRules(settings));
+  H5M_ASSIGN_OR_RETURN(config.quotas, MakeQuotaRules(settings));
+  H5M_ASSIGN_OR_RETURN(config.retention,
+                       MakeRules<RetentionRule>(settings, "retention", MakeRetentionRule));
   for (const Setting& setting : settings) {
-    if (setting.key == "access") continue;
-    if (setting.key == "retention") {
-      H5M_ASSIGN_OR_RETURN(RetentionRule rule, MakeRetentionRule(setting));
-      config.retention.push_back(std::move(rule));
-      continue;
-    }
+    if (IsTableKey(setting.key)) continue;
     const ConfigKey* key = FindConfigKey(setting.key);
     if (key == nullptr) {
       return absl::InvalidArgumentError(StrCat(setting.source, ": unknown key \"", setting.key,

@@ -17,7 +17,10 @@
 #include "base/setting_values.h"
 #include "onion_store/store.h"
 #include "server/settings/access_rules.h"
+#include "server/settings/limit_rules.h"
 #include "server/settings/listen_address.h"
+#include "server/settings/notify_rules.h"
+#include "server/settings/quota_rules.h"
 #include "server/settings/retention_rules.h"
 
 namespace h5mirror::server {
@@ -72,11 +75,23 @@ struct Config {
   uint64_t snapshot_max_bytes = uint64_t{1} << 30;   // for each file
   std::vector<RetentionRule> retention;              // the first that matches counts
   std::vector<AccessRule> access;                    // the same; empty: all callers may do all
+  std::vector<LimitRule> limits;                     // the same; empty: nothing is counted
+  std::vector<QuotaRule> quotas;                     // the same; empty: files take what there is
+  std::vector<NotifyRule> notify;                    // each that matches is told
   absl::Duration prune_every = absl::Hours(24);      // 0: never
   MinFree min_free;                                  // not set: nothing is dropped for it
   std::filesystem::path tls_cert;
   std::filesystem::path tls_key;
+  std::filesystem::path tls_client_ca;   // empty: clients are asked for no certificate
+  std::filesystem::path tls_client_crl;  // empty: none is revoked
+  std::vector<std::string> tls_client_names = {"cn:${user}"};  // NamePattern
   std::filesystem::path tokens_file;
+  std::filesystem::path jwt_keys;  // empty: tokens of no issuer count
+  std::string jwt_issuer;
+  std::string jwt_audience;
+  std::string jwt_user_claim = "sub";
+  std::string jwt_groups_claim = "groups";
+  absl::Duration jwt_grace = absl::ZeroDuration();
   std::string metrics_listen;  // HOST:PORT; empty: no metrics
   std::string log_level = "info";
   std::filesystem::path log_file;   // empty: stderr, the journal under systemd
@@ -84,6 +99,8 @@ struct Config {
 
   bool HasTls() const { return !tls_cert.empty(); }
   bool HasTokens() const { return !tokens_file.empty(); }
+  bool HasClientCertificates() const { return !tls_client_ca.empty(); }
+  bool HasLogins() const { return !jwt_keys.empty(); }
   // The effect of window_probe with these listeners.
   bool ProbesWindows() const;
 };
@@ -102,14 +119,15 @@ struct Setting {
   std::string key;
   std::string text;
   std::string source;
-  // For a table, whose `key` is "retention" or "access": its keys; those of an array one by one.
+  // For a table, as "retention" or "access": its keys; those of an array one
+  // by one.
   std::vector<Setting> parts = {};
   bool is_empty_array = false;  // of a part: `allow = []`
 };
 
 // The settings of a TOML file. Numbers and booleans may stand without quotes, `listen` may
-// be an array; [[retention]] and [[access]] tables may follow. kInvalidArgument names file and line
-// for bad TOML and for unknown keys, and says which key is meant where the spelling is close.
+// be an array; tables, as [[retention]] or [[access]], may follow. kInvalidArgument names file and
+// line for bad TOML and for unknown keys, and says which key is meant where the spelling is close.
 // kNotFound, kPermissionDenied.
 absl::StatusOr<std::vector<Setting>> ReadConfigFile(const std::filesystem::path& path);
 
@@ -123,6 +141,12 @@ absl::StatusOr<RetentionRule> MakeRetentionRule(const Setting& table);
 // The rules of the [[access]] tables among `settings`. Errors: as MakeAccessRule().
 absl::StatusOr<std::vector<AccessRule>> MakeAccessRules(absl::Span<const Setting> settings);
 
+// The same of the [[quota]] tables. Errors: as MakeQuotaRule().
+absl::StatusOr<std::vector<QuotaRule>> MakeQuotaRules(absl::Span<const Setting> settings);
+// The rules of the [[notify]] tables among `settings`. kInvalidArgument: as MakeNotifyRule(), or
+// there are too many.
+absl::StatusOr<std::vector<NotifyRule>> MakeNotifyRules(absl::Span<const Setting> settings);
+
 // For a key that [[table]] does not have, and has `names`.
 absl::Status UnknownTableKey(std::string_view table, const Setting& part,
                              absl::Span<const std::string_view> names, std::string_view otherwise);
@@ -130,6 +154,9 @@ absl::Status UnknownTableKey(std::string_view table, const Setting& part,
 // `key` may be one of `names`, misspelt: "did you mean ...?"; else `otherwise`.
 std::string SuggestKey(std::string_view key, absl::Span<const std::string_view> names,
                        std::string_view otherwise);
+
+// What is allowed and may not be meant, for the log and --check-config.
+std::vector<std::string> WarningsOf(const Config& config);
 
 // One "key = value" line for each setting, for --check-config.
 std::string DescribeConfig(const Config& config);

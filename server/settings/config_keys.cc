@@ -1,9 +1,13 @@
 // The table of settings: name, help, range and text.
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "base/setting_values.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "base/swmr_fields.h"
 #include "server/settings/config.h"
+#include "server/settings/name_pattern.h"
 
 namespace h5mirror::server {
 namespace {
@@ -66,6 +70,16 @@ absl::StatusOr<int> ParseCallerShare(std::string_view text) {
 absl::StatusOr<std::filesystem::path> ParsePathOrStdout(std::string_view text) {
   if (text == "-") return std::filesystem::path(text);
   return ParsePath(text);
+}
+
+absl::StatusOr<std::vector<std::string>> ParseNamePatterns(std::string_view text) {
+  std::vector<std::string> patterns;
+  for (const absl::string_view part : absl::StrSplit(ToAbsl(text), ',', absl::SkipWhitespace())) {
+    const std::string pattern(absl::StripAsciiWhitespace(part));
+    H5M_RETURN_IF_ERROR(NamePattern::Parse(pattern).status());
+    patterns.push_back(pattern);
+  }
+  return patterns;
 }
 
 std::string ShowListen(const std::vector<ListenAddress>& addresses) {
@@ -159,8 +173,32 @@ std::vector<ConfigKey> MakeKeys() {
       {"tls_cert", "FILE", "The server's certificate chain, PEM. With tls_key it turns TLS on.",
        Path(&Config::tls_cert)},
       {"tls_key", "FILE", "The private key of tls_cert, PEM, mode 0600.", Path(&Config::tls_key)},
+      {"tls_client_ca", "FILE",
+       "PEM of the authority whose certificates clients may show in place of a token.",
+       Path(&Config::tls_client_ca)},
+      {"tls_client_crl", "FILE", "PEM of that authority's revoked certificates (read on SIGHUP).",
+       Path(&Config::tls_client_crl)},
+      {"tls_client_names", "PATTERN,...",
+       "Where a client's certificate has the user's name, the first that fits: cn:${user}, "
+       "uri:TEXT${user}TEXT, dns:... or email:...; cn:${user} unless given.",
+       ParsedBy(&Config::tls_client_names, ParseNamePatterns,
+                [](const std::vector<std::string>& names) { return absl::StrJoin(names, ","); })},
       {"tokens_file", "FILE", "Tokens and their rights; when set, every call wants a token.",
        Path(&Config::tokens_file)},
+      {"jwt_keys", "FILE",
+       "JWKS of the site's issuer of tokens (JWT): its users log in with `h5mirror login`. Read "
+       "again when it has changed.",
+       Path(&Config::jwt_keys)},
+      {"jwt_issuer", "TEXT", "The \"iss\" that its tokens must have.",
+       AnyText(&Config::jwt_issuer)},
+      {"jwt_audience", "TEXT", "The text that must be in the \"aud\" of its tokens.",
+       AnyText(&Config::jwt_audience)},
+      {"jwt_user_claim", "NAME", "The claim with the user's name, as \"preferred_username\".",
+       AnyText(&Config::jwt_user_claim)},
+      {"jwt_groups_claim", "NAME", "The claim with the user's groups.",
+       AnyText(&Config::jwt_groups_claim)},
+      {"jwt_grace", "TIME", "What runs by a token ends so long after the token has expired.",
+       DurationIn(&Config::jwt_grace, absl::ZeroDuration(), 24 * hour)},
       {"metrics_listen", "ADDRESS", "Loopback HOST:PORT for Prometheus; empty: no metrics.",
        ParsedBy(&Config::metrics_listen, ParseMetricsListen,
                 [](const std::string& address) { return address; })},
@@ -195,6 +233,9 @@ std::string DescribeConfig(const Config& config) {
   }
   for (const RetentionRule& rule : config.retention) StrAppend(&lines, "\n", Describe(rule));
   for (const AccessRule& rule : config.access) StrAppend(&lines, "\n", Describe(rule));
+  for (const LimitRule& rule : config.limits) StrAppend(&lines, "\n", Describe(rule));
+  for (const QuotaRule& rule : config.quotas) StrAppend(&lines, "\n", Describe(rule));
+  for (const NotifyRule& rule : config.notify) StrAppend(&lines, "\n", Describe(rule));
   return lines;
 }
 

@@ -101,6 +101,27 @@ TEST(ConfigTest, CertificateWithoutKeyIsRefused) {
   EXPECT_THAT(Message(WithSetting("tls_cert", "c.pem").status()), HasSubstr("tls_key"));
 }
 
+TEST(ConfigTest, SignedTokensWantKeysIssuerAndAudience) {
+  const auto make = [](const std::string& keys, const std::string& issuer,
+                       const std::string& audience) {
+    return MakeConfig(std::vector<Setting>{{"root", "/data", "test"},
+                                           {"jwt_keys", keys, "test"},
+                                           {"jwt_issuer", issuer, "test"},
+                                           {"jwt_audience", audience, "test"}});
+  };
+  EXPECT_TRUE(make("", "", "").ok());
+  EXPECT_THAT(Message(make("k.json", "", "a").status()), HasSubstr("jwt_issuer"));
+  EXPECT_THAT(Message(make("k.json", "https://i", "").status()), HasSubstr("jwt_audience"));
+  EXPECT_THAT(Message(make("", "https://i", "a").status()), HasSubstr("JWKS"));
+  auto config = make("k.json", "https://i", "a");
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_EQ(config->jwt_user_claim, "sub");
+  ASSERT_EQ(WarningsOf(*config).size(), 1U);
+  EXPECT_THAT(WarningsOf(*config)[0], HasSubstr("may do everything"));
+  config->access.emplace_back();
+  EXPECT_TRUE(WarningsOf(*config).empty());
+}
+
 TEST(ConfigTest, MetricsStayOnLoopback) {
   EXPECT_TRUE(WithSetting("metrics_listen", "127.0.0.1:9447").ok());
   EXPECT_THAT(Message(WithSetting("metrics_listen", "0.0.0.0:9447").status()),
@@ -191,6 +212,24 @@ TEST(ConfigTest, SampleShowsEveryKeyWithItsDefault) {
   const auto defaults = MakeConfig(std::vector<Setting>{{"root", "/var/lib/h5mirror", "test"}});
   ASSERT_TRUE(from_sample.ok()) << from_sample.status();
   EXPECT_EQ(DescribeConfig(*from_sample), DescribeConfig(*defaults));
+}
+
+TEST(ConfigTest, TheTablesOfTheSampleAreRight) {
+  std::ifstream sample(H5M_SAMPLE_CONFIG);
+  std::string text = "root = \"/var/lib/h5mirror\"\n";
+  bool is_table = false;
+  int tables = 0;
+  for (std::string line; std::getline(sample, line);) {
+    const bool begins = line.starts_with("# [[");
+    tables += begins ? 1 : 0;
+    is_table = begins || (is_table && line.starts_with("# ") && line.find(" = ") != line.npos);
+    if (is_table) text += line.substr(2) + "\n";
+  }
+  EXPECT_GE(tables, 8);
+  TestDirectory directory;
+  const auto settings = ReadConfigFile(directory.Write("sample.toml", text));
+  ASSERT_TRUE(settings.ok()) << settings.status();
+  EXPECT_TRUE(MakeConfig(*settings).ok()) << MakeConfig(*settings).status();
 }
 
 }  // namespace

@@ -26,12 +26,24 @@ absl::Status WriteAll(int fd, std::string_view content, const std::string& path)
   return absl::OkStatus();
 }
 
-}  // namespace
+absl::Status CheckIsSecret(int fd, const std::filesystem::path& path) {
+  struct stat info {};
+  if (fstat(fd, &info) != 0) return ErrnoToStatus(errno, StrCat("stat ", path.string()));
+  if (!S_ISREG(info.st_mode)) {
+    return absl::InvalidArgumentError(StrCat(path.string(), " is no regular file"));
+  }
+  if (info.st_uid != geteuid() && info.st_uid != 0) {
+    return absl::PermissionDeniedError(StrCat(
+        path.string(), " belongs to another user: chown it to the one that h5mirrord runs as"));
+  }
+  if ((info.st_mode & 0077) != 0) {
+    return absl::PermissionDeniedError(
+        StrCat(path.string(), " can be read or written by others: chmod 600 ", path.string()));
+  }
+  return absl::OkStatus();
+}
 
-absl::StatusOr<std::string> ReadSmallFile(const std::filesystem::path& path) {
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return ErrnoToStatus(errno, StrCat("open ", path.string()));
-  const absl::Cleanup closer = [fd] { close(fd); };
+absl::StatusOr<std::string> ReadSmall(int fd, const std::filesystem::path& path) {
   std::string content(kSizeMax + 1, '\0');
   size_t size = 0;
   while (size < content.size()) {
@@ -45,6 +57,43 @@ absl::StatusOr<std::string> ReadSmallFile(const std::filesystem::path& path) {
     return absl::InvalidArgumentError(StrCat(path.string(), " has more than 1 MiB"));
   }
   content.resize(size);
+  return content;
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> ReadSmallFile(const std::filesystem::path& path) {
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return ErrnoToStatus(errno, StrCat("open ", path.string()));
+  const absl::Cleanup closer = [fd] { close(fd); };
+  return ReadSmall(fd, path);
+}
+
+absl::StatusOr<std::string> ReadGuardedFile(const std::filesystem::path& path) {
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0) return ErrnoToStatus(errno, StrCat("open ", path.string()));
+  const absl::Cleanup closer = [fd] { close(fd); };
+  struct stat info {};
+  if (fstat(fd, &info) != 0) return ErrnoToStatus(errno, StrCat("stat ", path.string()));
+  if (!S_ISREG(info.st_mode)) {
+    return absl::InvalidArgumentError(StrCat(path.string(), " is no regular file"));
+  }
+  const bool is_own = info.st_uid == 0 || info.st_uid == geteuid();
+  if (!is_own || (info.st_mode & 0022) != 0) {
+    return absl::PermissionDeniedError(
+        StrCat(path.string(), " can be written by others: ", is_own ? "chmod go-w " : "chown root ",
+               path.string()));
+  }
+  return ReadSmall(fd, path);
+}
+
+absl::StatusOr<std::string> ReadSecretFile(const std::filesystem::path& path) {
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // No wait for a FIFO.
+  if (fd < 0) return ErrnoToStatus(errno, StrCat("open ", path.string()));
+  const absl::Cleanup closer = [fd] { close(fd); };
+  H5M_RETURN_IF_ERROR(CheckIsSecret(fd, path));
+  H5M_ASSIGN_OR_RETURN(std::string content, ReadSmall(fd, path));
+  while (content.ends_with('\n') || content.ends_with('\r')) content.pop_back();
   return content;
 }
 

@@ -162,22 +162,25 @@ void MirrorStates::Ended(const Bytes16& file_id, store::Token token) {
   if (found != entries_.end() && found->second.token == token) Erase(found);
 }
 
-void MirrorStates::Lost(const std::string& name, const store::FileInfo& info, store::Token token,
+bool MirrorStates::Lost(const std::string& name, const store::FileInfo& info, store::Token token,
                         const std::string& why) {
   absl::MutexLock lock(&mutex_);
   const auto found = entries_.find(info.file_id);
-  if (found == entries_.end() || found->second.token != token) return;
+  if (found == entries_.end() || found->second.token != token) return false;
   Remember(info, found->second);
   Change(name, found->second, v1::MIRROR_STATE_DEGRADED, why);
+  return true;
 }
 
-void MirrorStates::Diverged(const std::string& name, const store::FileInfo& info,
+bool MirrorStates::Diverged(const std::string& name, const store::FileInfo& info,
                             const std::string& reason) {
   absl::MutexLock lock(&mutex_);
   Entry& entry = EntryOf(info.file_id);
   entry.token = 0;
   Remember(info, entry);
+  const bool is_news = entry.status.state() != v1::MIRROR_STATE_DIVERGED;
   Change(name, entry, v1::MIRROR_STATE_DIVERGED, reason);
+  return is_news;
 }
 
 void MirrorStates::Remember(const store::FileInfo& info, Entry& entry) {

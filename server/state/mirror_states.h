@@ -48,11 +48,13 @@ class MirrorStates {
   // The session has ended in order. Does nothing if another has begun since.
   void Ended(const Bytes16& file_id, store::Token token);
   // The session has ended, and the local file may hold more than has arrived, as `why` says.
-  // `info`: of the file after the end. Does nothing if another session has begun since.
-  void Lost(const std::string& name, const store::FileInfo& info, store::Token token,
+  // `info`: of the file after the end. Does nothing, and returns false, if another session has
+  // begun since.
+  bool Lost(const std::string& name, const store::FileInfo& info, store::Token token,
             const std::string& why);
-  // An open was refused, as the two sides differ. `reason` is half a sentence.
-  void Diverged(const std::string& name, const store::FileInfo& info, const std::string& reason);
+  // An open was refused, as the two sides differ. `reason` is half a sentence. False: the file's
+  // state was DIVERGED before.
+  bool Diverged(const std::string& name, const store::FileInfo& info, const std::string& reason);
 
   // An administrator may have changed the file. A state counts no more if the file's newest cut or
   // its local file is another by now. StatusOf() does the same.

@@ -7,16 +7,18 @@
 
 namespace h5mirror::server {
 
-void LogNotices(store::Store& store) {
+std::vector<store::StoreNotice> LogNotices(store::Store& store) {
   store::StoreHealth* const health = store::StoreHealth::Of(store);
-  if (health == nullptr) return;
-  for (const store::StoreNotice& notice : health->TakeNotices()) {
+  if (health == nullptr) return {};
+  std::vector<store::StoreNotice> notices = health->TakeNotices();
+  for (const store::StoreNotice& notice : notices) {
     if (notice.kind == store::StoreNotice::Kind::kClock) {
       spdlog::warn("clock: {}", notice.text);
     } else {
       spdlog::error("store: file={} {}", Quoted(notice.file), notice.text);
     }
   }
+  return notices;
 }
 
 bool TimeIsInDoubt(store::Store& store, std::string_view what) {

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string_view>
+#include <vector>
 
 #include "base/clock.h"
 #include "onion_store/store.h"
@@ -14,8 +15,8 @@
 
 namespace h5mirror::server {
 
-// Logs the store's notices since the last call. Thread-safe.
-void LogNotices(store::Store& store);
+// Logs the store's notices since the last call, and returns them. Thread-safe.
+std::vector<store::StoreNotice> LogNotices(store::Store& store);
 
 // True: the time of day cannot be trusted to drop anything for its age. Logs that, with `what`.
 bool TimeIsInDoubt(store::Store& store, std::string_view what);

@@ -88,15 +88,28 @@ def assert_as_plainly(plain, other, label) -> None:
     assert set(other) == set(plain)
 
 
+@pytest.fixture(scope="module")
+def plainly():
+    """plainly(site, version) runs the suite without us, once for each version."""
+    ran: dict[str, dict[str, str]] = {}
+
+    def run_once(site, version) -> dict[str, str]:
+        if version not in ran:
+            ran[version] = run_suite(site, site.plain_env(), "plain")
+        return ran[version]
+
+    return run_once
+
+
 @pytest.mark.limit(1300)
 @pytest.mark.parametrize("version", H5PY_VERSIONS)
-def test_same_tests_pass_and_fail_as_in_a_plain_run(tmp_path, version):
+def test_same_tests_pass_and_fail_as_in_a_plain_run(tmp_path, plainly, version):
     site = Site(tmp_path, h5py=version)
     if not site.python.exists():
         pytest.skip(f"no environment with h5py {version}; ./dev setup makes it")
     try:
         site.server.start()
-        plain = run_suite(site, site.plain_env(), "plain")
+        plain = plainly(site, version)
         # Names by host and path: the suite writes to directories of its own choice.
         mirrored = run_suite(site, site.env(site.config(root=None)), "mirrored")
         assert_as_plainly(plain, mirrored, "mirrored")
@@ -118,13 +131,13 @@ def test_same_tests_pass_and_fail_as_in_a_plain_run(tmp_path, version):
 
 @pytest.mark.limit(1300)
 @pytest.mark.parametrize("version", H5PY_VERSIONS)
-def test_with_no_local_files_only_those_fail_that_touch_them(tmp_path, version):
+def test_with_no_local_files_only_those_fail_that_touch_them(tmp_path, plainly, version):
     site = Site(tmp_path, h5py=version)
     if not site.python.exists():
         pytest.skip(f"no environment with h5py {version}; ./dev setup makes it")
     try:
         site.server.start()
-        plain = run_suite(site, site.plain_env(), "plain")
+        plain = plainly(site, version)
         for label, keys in (("remote", {}), ("remote-held", {"metadata": "memory"})):
             remote = run_suite(site, site.env(site.config(root=None, mode="remote", **keys)), label)
             assert_remote(plain, remote, version, label)
@@ -142,7 +155,7 @@ def test_with_no_local_files_only_those_fail_that_touch_them(tmp_path, version):
 
 @pytest.mark.limit(1300)
 @pytest.mark.parametrize("version", H5PY_VERSIONS)
-def test_with_the_connector_the_same_tests_pass_and_fail(tmp_path, version):
+def test_with_the_connector_the_same_tests_pass_and_fail(tmp_path, plainly, version):
     """Without ticks, and with them and all drivers mirrored."""
     if not paths.TEST_ALL:
         pytest.skip("one of the long tests: ./dev test --all")
@@ -150,7 +163,7 @@ def test_with_the_connector_the_same_tests_pass_and_fail(tmp_path, version):
     assert site.python.exists(), f"no environment with h5py {version}; ./dev setup makes it"
     try:
         site.server.start()
-        plain = run_suite(site, site.plain_env(), "plain")
+        plain = plainly(site, version)
         for label, connector in CONNECTORS.items():
             before = len(site.json("ls")["files"])
             other = run_suite(site, site.env(site.config(root=None), HDF5_VOL_CONNECTOR=connector), label)

@@ -1,4 +1,4 @@
-"""Users of one host with real uids, and a robot with a token: what each may do with the files of each."""
+"""Users of one host with real uids, a robot with a token, and logins: what each may do with the files of each."""
 
 import os
 import re
@@ -12,7 +12,7 @@ import pytest
 from harness.hdf5 import plain_env
 from harness.mounts import private_file
 from harness.process import run, wait_until
-from harness.users import ANNA, BOB, CAROL, TABLES, needs_root, running_host
+from harness.users import ANNA, BOB, CAROL, DORA, FORGED, STALE, TABLES, needs_root, running_host
 
 pytestmark = needs_root
 
@@ -76,6 +76,17 @@ ATTEMPTS = [
     ("robot", OK, "export", f"home/{ANNA}/a.h5@1", "out.h5"),
     ("robot", DENIED, "rm", f"home/{ANNA}/a.h5"),
     ("robot", HIDDEN, "log", f"home/{BOB}/a.h5"),
+    # A login of the site, with a group of its own.
+    (DORA, OK, "push", "a.h5", "--name", f"home/{DORA}/a.h5"),
+    (DORA, OK, "mv", f"home/{DORA}/a.h5", f"home/{DORA}/b.h5"),
+    (DORA, OK, "commit", "beamline/a.h5"),
+    (DORA, DENIED, "rollback", "beamline/a.h5@1"),
+    (DORA, HIDDEN, "log", f"home/{ANNA}/a.h5"),
+    (DORA, HIDDEN, "mv", f"home/{BOB}/a.h5", f"home/{DORA}/his.h5"),
+    (ANNA, HIDDEN, "log", f"home/{DORA}/b.h5"),
+    (STALE, DENIED, "log", "beamline/a.h5"),
+    (FORGED, DENIED, "log", "beamline/a.h5"),
+    (FORGED, DENIED, "push", "a.h5", "--name", f"home/{DORA}/forged.h5"),
     # A user who is in no table.
     ("list", HIDDEN, "log", "beamline/a.h5"),
     ("list", HIDDEN, "watch", "-n", "1", "beamline/a.h5"),
@@ -93,6 +104,7 @@ def test_each_attempt_gives_what_the_tables_say(host):
     assert host.listed(ANNA) == ["beamline/a.h5", f"home/{ANNA}/a.h5"]
     assert host.listed("robot") == ["beamline/a.h5", f"home/{ANNA}/a.h5"]
     assert host.listed("list") == []
+    assert host.listed(DORA) == ["beamline/a.h5", f"home/{DORA}/b.h5"]
     # The verified name stands with the version.
     versions = host.run(BOB, "log", f"home/{BOB}/a.h5", "--json").ok().out
     assert f'"user": "{BOB}"' in versions and '"user_verified": true' in versions, versions
@@ -164,8 +176,8 @@ def test_access_check_names_the_table_that_decides(host):
     assert host.daemon(*config, "access", "check", CAROL, "beamline/a.h5", "delete").code == 1
     shown = host.daemon(*config, "access", "check", BOB, "beamline/a.h5").ok().out
     assert "no [[access]] table is for both" in shown and "rights: none" in shown, shown
-    unknown = host.daemon(*config, "access", "check", "nobody-here", "a.h5")
-    assert unknown.code == 2 and '"nobody-here"' in unknown.err, unknown.describe()
+    unknown = host.daemon(*config, "access", "check", "unix:nobody-here", "a.h5")
+    assert unknown.code == 2 and '"unix:nobody-here"' in unknown.err, unknown.describe()
     checked = host.daemon(*config, "--check-config").ok()
     assert "never decides" not in checked.err, checked.err
     with open(config[1], "a") as file:

@@ -139,6 +139,49 @@ files = ["run.h5"]
     assert machine.sh("stat -c '%U %a' /run/h5mirror-agent/agent.sock").split() == ["h5mirror", "660"]
 
 
+TELL = """#!/bin/sh
+cat > $STATE_DIRECTORY/told
+touch /usr/told 2> /dev/null && exit 1
+grep -E '^(NoNewPrivs|Seccomp):' /proc/self/status > $STATE_DIRECTORY/sandbox
+ls /proc/self/fd > $STATE_DIRECTORY/descriptors
+"""
+
+HOOK = """#!/usr/bin/python3
+import http.server
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_POST(self):
+        open("/tmp/posted", "ab").write(self.rfile.read(int(self.headers["Content-Length"])))
+        self.send_response(204)
+        self.end_headers()
+
+http.server.HTTPServer(("127.0.0.1", 8099), Handler).serve_forever()
+"""
+
+
+def test_events_leave_the_sandbox_by_web_hook_and_by_a_command_in_it(machine):
+    machine.write("/usr/local/bin/tell", TELL)
+    machine.write("/usr/local/bin/hook", HOOK)
+    machine.sh("chmod 0755 /usr/local/bin/tell /usr/local/bin/hook; systemd-run --unit=hook /usr/local/bin/hook")
+    machine.sh("for i in $(seq 300); do ss -ltn | grep -q :8099 && exit 0; sleep 0.1; done; exit 1", timeout=60)
+    machine.write("/etc/h5mirror/h5mirrord.toml", """min_free = "1000TiB"
+[[notify]]
+events = "disk_low"
+command = "/usr/local/bin/tell"
+[[notify]]
+events = "disk_low"
+url = "http://127.0.0.1:8099/"
+""")
+    start(machine, "h5mirrord")
+    told = "/var/lib/h5mirror/descriptors"
+    machine.sh(f"for i in $(seq 300); do [ -s {told} ] && [ -s /tmp/posted ] && exit 0; sleep 0.1; done; "
+               "journalctl -u h5mirrord; exit 1", timeout=60)
+    assert machine.sh("cat /var/lib/h5mirror/sandbox").split() == ["NoNewPrivs:", "1", "Seccomp:", "2"]
+    assert machine.sh(f"cat {told}").split() == ["0", "1", "2", "3"]
+    for file in ("/var/lib/h5mirror/told", "/tmp/posted"):
+        assert '"event":"disk_low"' in machine.sh(f"cat {file}")
+
+
 def test_every_unit_is_loaded_as_it_is_written(machine):
     for unit in ("h5mirrord.service", "h5mirror-agent.service", "h5mirror-verify@x.service", "h5mirror-verify@x.timer"):
         shown = machine.sh(f"systemctl show -p LoadState,LoadError,FragmentPath {unit}")

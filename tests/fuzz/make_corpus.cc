@@ -143,6 +143,16 @@ void MakeConfigs() {
       "root = \"/srv\"\nlisten = [\"127.0.0.1:0\", \"unix:/run/x\"]\nmemory_max = \"1GiB\"\n"
       "umask = \"0027\"\nlease_ttl = \"10s\"\nmax_sessions = 4\n");
   Put("server_config", "unknown_key", "root = \"/srv\"\nlisten_ = 1\n[a.b]\nc = 2026-01-01\n");
+  const std::string claims =
+      R"({"iss": "https://i", "aud": ["a"], "sub": "u", "exp": 4e9, "nbf": 1, "groups": ["g"]})";
+  Put("token", "signed_by_nobody",
+      "p{\"alg\": \"ES256\", \"kid\": \"e\"}\n" + claims + "\n" + std::string(64, 's'));
+  Put("token", "none", "p{\"alg\": \"none\"}\n" + claims + "\n");
+  Put("token", "whole", "teyJhbGciOiJFUzI1NiJ9.e30.c2ln");
+  Put("token", "keys",
+      "k{\"keys\": [{\"kty\": \"EC\", \"kid\": \"e\", \"crv\": \"P-256\", "
+      "\"x\": \"axfR8uEsQkf4vOblY6RA8ncDfYEt6zOg9KE5RdiYwpY\", "
+      "\"y\": \"T-NC4v4af5uO5-tKfA-eFivOM1drMV7Oy7ZAaDe_UfU\"}, {\"kty\": \"oct\"}]}");
 }
 
 }  // namespace

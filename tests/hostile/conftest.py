@@ -11,12 +11,15 @@ from grpc_tools import protoc
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "e2e")]
 
-from harness import paths  # noqa: E402
+from harness import own_directory, paths  # noqa: E402
 from harness.limit import limited  # noqa: E402
+from harness.own_directory import pytest_sessionfinish  # noqa: E402, F401
 from target import Target  # noqa: E402
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_configure(config):
+    own_directory.choose(config)
     config.addinivalue_line("markers", "limit(seconds): the test is stopped after so long (default 60)")
 
 

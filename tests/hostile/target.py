@@ -23,11 +23,13 @@ OWN_CONNECTION = [("grpc.use_local_subchannel_pool", 1)]
 class Target:
     """One h5mirrord, with or without TLS and tokens, on loopback or a Unix socket.
 
-    `descriptors`: "SOFT:HARD", its limits; other keywords are keys of its configuration.
+    `descriptors`: "SOFT:HARD", its limits; `tables`: what follows the other keywords, which are keys
+    of its configuration.
     """
 
     def __init__(self, directory: Path, stubs, *, tls: bool = False, tokens: bool = False, unix: bool = False,
-                 memory_max: str = "256MiB", listen: str | None = None, descriptors: str | None = None, **options):
+                 memory_max: str = "256MiB", listen: str | None = None, descriptors: str | None = None,
+                 tables: str = "", **options):
         self.stubs, self.directory = stubs, directory
         root, self.keys = directory / "root", directory / "keys"
         root.mkdir()
@@ -42,7 +44,7 @@ class Target:
             all_options["tokens_file"] = self.keys / "tokens"
         listen = listen or (f"unix:{directory}/door" if unix else "localhost:0")
         prefix = ("prlimit", f"--nofile={descriptors}") if descriptors else ()
-        self.server = Server(root, directory, options=all_options, listen=listen, prefix=prefix)
+        self.server = Server(root, directory, options=all_options, listen=listen, prefix=prefix, tables=tables)
 
     @property
     def address(self) -> str:

@@ -1,8 +1,11 @@
 """Callers with a token that wait, read nothing or open all they can: others are served, and memory_max holds."""
 
+import collections
 import os
 import queue
 import signal
+import threading
+import time
 
 import grpc
 import pytest
@@ -190,3 +193,80 @@ def test_a_removed_token(two):
         target.get_server(channel)
         assert other.call.is_active()
         other.close()
+
+
+class Flood:
+    """Calls in a closed loop each, as fast as answers come, in `count` threads."""
+
+    def __init__(self, count: int, call):
+        self.codes: collections.Counter = collections.Counter()
+        self._call, self._stop = call, threading.Event()
+        self._threads = [threading.Thread(target=self._run, daemon=True) for _ in range(count)]
+
+    def _run(self) -> None:
+        while not self._stop.is_set():
+            try:
+                self._call()
+                self.codes[None] += 1
+            except grpc.RpcError as error:
+                self.codes[error.code()] += 1
+
+    def __enter__(self) -> "Flood":
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_) -> None:
+        self._stop.set()
+        for thread in self._threads:
+            thread.join()
+
+
+def test_a_caller_over_its_limit_of_calls_is_slow(two):
+    """Its refusals are held back, so it asks some dozens of times a second and not thousands; nobody else is refused."""
+    threads = 16
+    target, greedy = two(tables="[[limits]]\nusers = [\"greedy\"]\ncalls = 5\n")
+    with target.channel() as channel, Honest(target) as honest:
+        metadata = target.metadata(greedy)
+        start = time.monotonic()
+        with Flood(threads, lambda: target.get_server(channel, metadata=metadata)) as flood:
+            wait_until(lambda: flood.codes[FULL] >= 5 * threads, "refusals", PATIENCE_S)
+            served = honest.served
+            wait_until(lambda: honest.served > served, "others are served", PATIENCE_S)
+        took = time.monotonic() - start
+        assert set(flood.codes) == {None, FULL}
+        # Of each thread two or three a second, ten a second at once and as many again after a pause, and the first of
+        # all.
+        assert flood.codes[FULL] <= 2.5 * threads * (took + 1) + 10 * (took + 1) + threads, (flood.codes, took)
+        assert not honest.errors
+        # It is served as before once it asks less.
+        wait_until(lambda: target.get_server(channel, metadata=metadata) is not None, "it is served again", PATIENCE_S)
+
+
+def test_sessions_over_a_limit_leave_other_calls_alone(two):
+    target, greedy = two(tables="[[limits]]\nusers = [\"greedy\"]\nsessions = 2\n")
+    with target.channel() as channel:
+        held = [opened(target, channel, greedy, f"{n}.h5") for n in range(2)]
+
+        def refused() -> None:
+            session = Session(target, channel, greedy, open_request(target, "more.h5"))
+            next(session.call)
+
+        with Flood(8, refused) as flood:
+            wait_until(lambda: flood.codes[FULL] >= 40, "refusals", PATIENCE_S)
+            target.get_server(channel, metadata=target.metadata(greedy))
+            opened(target, channel, target.token, "honest.h5").close()
+        assert set(flood.codes) == {FULL}
+        held.pop().close()
+
+        def is_open() -> bool:
+            try:
+                held.append(opened(target, channel, greedy, "3.h5"))
+                return True
+            except grpc.RpcError as error:
+                assert error.code() == FULL
+                return False
+
+        wait_until(is_open, "a slot that was given back", PATIENCE_S)
+        for session in held:
+            session.close()

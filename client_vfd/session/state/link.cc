@@ -1,5 +1,6 @@
 #include "client_vfd/session/state/link.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace h5mirror::vfd {
@@ -17,6 +18,13 @@ uint64_t Link::Begin(const StreamClaim& claim, absl::Time now) {
 void Link::OnOpened() {
   phase_ = Phase::kOpen;
   ever_opened_ = true;
+  is_full_ = false;
+  full_retry_ = kRetryEvery;
+}
+
+void Link::OnFull() {
+  if (is_full_) full_retry_ = std::min(2 * full_retry_, kFullRetryMax);
+  is_full_ = true;
 }
 
 void Link::OnBusy(std::string holder) {
@@ -31,7 +39,7 @@ void Link::End() {
 
 void Link::Lose(absl::Time now) {
   phase_ = Phase::kNone;
-  retry_time_ = now + kRetryEvery;
+  retry_time_ = now + (is_full_ ? full_retry_ : kRetryEvery);
 }
 
 bool Link::Leave() {

@@ -35,6 +35,8 @@ class Link {
 
   // Between two attempts to reach a server.
   static constexpr absl::Duration kRetryEvery = absl::Milliseconds(500);
+  // The longest, to a server that has no room for this session: each time it is doubled.
+  static constexpr absl::Duration kFullRetryMax = absl::Seconds(5);
   // To a connection that failed before anything depended on it.
   static constexpr absl::Duration kFirstRetryEvery = absl::Milliseconds(100);
   // At the last barrier, when the server was there before: it may just be restarting.
@@ -46,8 +48,18 @@ class Link {
   void OnOpened();
   void OnBusy(std::string holder);
   void OnAnswer(Answer answer) { answer_ = answer; }
+  // The server has no room for it just now, as its user has all that a limit allows, or the disk is
+  // full.
+  void OnFull();
+  // It ended the stream for another reason.
+  void OnNotFull() { is_full_ = false; }
   // The server will never take this session, as it is.
   void Refuse() { is_refused_ = true; }
+  // It may take it now, as it comes with another token.
+  void TryAgain() {
+    is_refused_ = false;
+    Hurry();
+  }
   // The stream has ended.
   void End();
   // It is lost, with the messages that were on their way.
@@ -85,6 +97,8 @@ class Link {
   // The server has taken one of them.
   bool ever_opened() const { return ever_opened_; }
   bool is_refused() const { return is_refused_; }
+  // The last stream ended as the server had no room.
+  bool is_full() const { return is_full_; }
   Answer answer() const { return answer_; }
   // Of kBusy: the writer of the file, for people.
   const std::string& holder() const { return holder_; }
@@ -98,6 +112,8 @@ class Link {
   bool resumes_ = false;
   bool ever_opened_ = false;
   bool is_refused_ = false;
+  bool is_full_ = false;
+  absl::Duration full_retry_ = kRetryEvery;
   bool is_cancelled_ = false;
   bool was_busy_ = false;
   Answer answer_ = Answer::kNone;

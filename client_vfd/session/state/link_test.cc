@@ -135,12 +135,47 @@ TEST(LinkTest, ACancelIsTakenOnceAndEndsWithTheNextStream) {
   EXPECT_FALSE(link.is_cancelled());
 }
 
+TEST(LinkTest, ARefusedSessionBeginsAtOnceWithAnotherToken) {
+  Link link;
+  link.Begin(kAsks, kStart);
+  link.End();
+  link.Lose(kStart);
+  link.Refuse();
+  EXPECT_TRUE(link.is_refused());
+  EXPECT_FALSE(link.MayBegin(kStart, /*is_wanted=*/true));
+  link.TryAgain();
+  EXPECT_FALSE(link.is_refused());
+  EXPECT_TRUE(link.MayBegin(kStart, /*is_wanted=*/false));
+}
+
 TEST(LinkTest, TheFinalCutIsTriedEightTimes) {
   Link link;
   for (int attempt = 0; attempt < Link::kFinalAttemptsMax; ++attempt) {
     EXPECT_TRUE(link.TakeFinalAttempt()) << attempt;
   }
   EXPECT_FALSE(link.TakeFinalAttempt());
+}
+
+TEST(LinkTest, AServerWithoutRoomIsAskedLessAndLessOften) {
+  Link link;
+  absl::Time now = kStart;
+  absl::Duration expected = Link::kRetryEvery;
+  for (int i = 0; i < 8; ++i) {
+    link.Begin(kAsks, now);
+    link.End();
+    link.OnFull();
+    link.Lose(now);
+    EXPECT_TRUE(link.is_full());
+    EXPECT_EQ(link.retry_time(), now + expected);
+    EXPECT_FALSE(link.MayBegin(link.retry_time() - kMoment, true));
+    now = link.retry_time();
+    expected = std::min(2 * expected, Link::kFullRetryMax);
+  }
+  link.Begin(kAsks, now);
+  link.OnOpened();
+  EXPECT_FALSE(link.is_full());
+  link.Lose(now);
+  EXPECT_EQ(link.retry_time(), now + Link::kRetryEvery);
 }
 
 }  // namespace

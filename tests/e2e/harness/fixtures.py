@@ -2,9 +2,10 @@
 
 import pytest
 
-from . import paths
+from . import own_directory, paths
 from .limit import limited
 from .notify import NotifySocket
+from .own_directory import pytest_sessionfinish  # noqa: F401
 from .package import Package
 from .site import Site
 
@@ -19,7 +20,9 @@ for _ in range({times}):
 """
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_configure(config):
+    own_directory.choose(config)
     config.addinivalue_line("markers", "limit(seconds): the test is stopped after so long (default 300)")
     config.addinivalue_line("markers", "site(**arguments): how the site's server is set up")
 

@@ -1,16 +1,18 @@
-"""A server on a Unix socket for several users of this machine, with real uids, and a robot with a token."""
+"""A server on a Unix socket: users of this machine with real uids, a robot with a token, and logins of an issuer."""
 
 import json
 import os
 import shutil
 import signal
 import tempfile
+import time
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from harness import hdf5, paths
+from harness.issuer import Issuer, Key
 from harness.process import Process, run, wait_until
 from harness.site import Site
 
@@ -18,6 +20,8 @@ needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="takes root, to be oth
 
 # Users that each Debian has. None of them has anything to do with the others.
 ANNA, BOB, CAROL = "games", "news", "backup"
+# Who logs in at the site's issuer: one that counts, one whose time is over, and one whom another issuer has signed.
+DORA, STALE, FORGED = "dora", "stale", "forged"
 
 TABLES = f"""
 [[access]]
@@ -52,14 +56,21 @@ class Host:
         shutil.copy(paths.BIN / "h5mirror", self.tool)
         self.tokens = directory / "tokens"
         self.token("add", "robot", "--rights", "read,write,admin")
+        self.issuer, stranger = Issuer(directory / "issuer"), Key(directory, "stranger")
+        self.login(DORA, groups=[CAROL])
+        self.login(STALE, sub=DORA, exp=int(time.time()) - 3600)
+        self.issuer.keys.insert(0, stranger)  # Which is in no file of the server's.
+        self.login(FORGED, sub=DORA, groups=[CAROL])
+        self.issuer.keys.remove(stranger)
         self.site = Site(logs, listen=f"unix:{directory}/socket", tables=TABLES,
-                         options={"tokens_file": self.tokens, "socket_mode": "0666", **options})
+                         options={"tokens_file": self.tokens, "socket_mode": "0666", **self.issuer.options(),
+                                  **options})
         self.site.py("h5py.File('plain.h5', 'w')['x'] = np.arange(1000)", env=self.site.plain_env())
-        for user in (ANNA, BOB, CAROL, "robot"):
+        for user in (ANNA, BOB, CAROL, "robot", DORA, FORGED):
             home = directory / user
             home.mkdir()
             shutil.copy(self.site.work / "plain.h5", home / "a.h5")
-            if user != "robot":
+            if user not in ("robot", DORA, FORGED):
                 for each in (home, home / "a.h5"):
                     shutil.chown(each, user, user)
 
@@ -73,6 +84,12 @@ class Host:
         secret = self.directory / f"{name}.token"
         secret.touch(mode=0o600)
         secret.write_text(done.out)
+
+    def login(self, name: str, **claims) -> None:
+        """A token of the issuer, in a file of that name."""
+        secret = self.directory / f"{name}.token"
+        secret.touch(mode=0o600)
+        secret.write_text(self.issuer.token(**{"sub": name, **claims}))
 
     def command(self, user: str, *arguments) -> list:
         tool = [self.tool, "--server", self.site.address]
@@ -122,3 +139,4 @@ def running_host(logs: Path, prefix: tuple = (), **options):
             yield host
         finally:
             host.site.close()
+            host.issuer.close()

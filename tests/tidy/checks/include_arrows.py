@@ -62,21 +62,27 @@ ALLOWED = {
     "server/settings": {"onion_store", "rpc", "proto", "base"},
     "server/state": {"onion_store", "rpc", "proto", "base"},
     "server/door": {"server/settings", "onion_store", "rpc", "proto", "base"},
-    "server/metrics": {"server/door", "server/state", "onion_store", "rpc", "proto", "base"},
-    "server/calls": {
+    "server/notify": {"server/settings", "rpc", "proto", "base"},
+    "server/metrics": {"server/notify", "server/door", "server/state", "server/settings", "onion_store", "rpc", "proto", "base"},
+    "server/quotas": {
         "server/metrics", "server/door", "server/state", "server/settings", "onion_store", "rpc", "proto", "base",
     },
+    "server/calls": {
+        "server/quotas", "server/metrics", "server/notify", "server/door", "server/state", "server/settings",
+        "onion_store", "rpc", "proto", "base",
+    },
     "server/history": {
-        "server/metrics", "server/state", "server/settings", "onion_store", "rpc", "proto", "base",
+        "server/quotas", "server/metrics", "server/notify", "server/state", "server/settings", "onion_store", "rpc",
+        "proto", "base",
     },
     "server/mirror": {
-        "server/history", "server/calls", "server/metrics", "server/door", "server/state", "server/settings",
-        "onion_store", "rpc", "proto", "base",
+        "server/history", "server/calls", "server/quotas", "server/metrics", "server/notify", "server/door",
+        "server/state", "server/settings", "onion_store", "rpc", "proto", "base",
     },
     "server/live": {"server/calls", "server/state", "server/settings", "onion_store", "rpc", "proto", "base"},
     "server/services": {
-        "server/history", "server/calls", "server/door", "server/state", "server/settings", "onion_store",
-        "rpc", "proto", "base",
+        "server/history", "server/calls", "server/quotas", "server/notify", "server/door", "server/state",
+        "server/settings", "onion_store", "rpc", "proto", "base",
     },
     # The daemon, which puts the folders together.
     "server": {"server/**", "onion_store", "onion_store/embedded", "rpc", "proto", "base"},
@@ -112,10 +118,11 @@ ALLOWED = {
     "cli/process": {"base"},
     "cli/output": {"rpc", "proto", "base"},
     "cli/context": {"cli/output", "cli/process", "rpc", "proto", "base"},
+    "cli/login": {"cli/process", "rpc", "base"},
     "cli/exec": {"cli/context", "cli/output", "cli/process", "rpc", "proto", "base"},
     "sync": {"cli/context", "cli/output", "cli/process", "rpc", "proto", "base"},
     "cli/verbs": {
-        "sync", "cli/exec", "cli/context", "cli/output", "cli/process", "rpc", "proto", "base",
+        "sync", "cli/exec", "cli/login", "cli/context", "cli/output", "cli/process", "rpc", "proto", "base",
     },
     "cli": {"cli/**", "sync", "rpc", "proto", "base"},
     "hdf5": {"base"},

@@ -1,0 +1,322 @@
+#include "base/curl_library.h"
+
+#include <arpa/inet.h>
+// CURLOPT_PROTOCOLS, the old option, is known to all libcurl 4; its successor came with 7.85.
+#define CURL_DISABLE_DEPRECATION
+#include <curl/curl.h>
+#include <dlfcn.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <memory>
+
+#include "absl/strings/match.h"
+#include "base/status_macros.h"
+#include "base/strings.h"
+
+// They check types only where the functions are called by name.
+#undef curl_easy_setopt
+#undef curl_easy_getinfo
+
+namespace h5mirror {
+namespace {
+
+// The functions of libcurl that we call.
+struct Curl {
+  decltype(&::curl_global_init) global_init = nullptr;
+  decltype(&::curl_easy_init) easy_init = nullptr;
+  decltype(&::curl_easy_setopt) easy_setopt = nullptr;
+  decltype(&::curl_easy_perform) easy_perform = nullptr;
+  decltype(&::curl_easy_getinfo) easy_getinfo = nullptr;
+  decltype(&::curl_easy_cleanup) easy_cleanup = nullptr;
+  decltype(&::curl_easy_strerror) easy_strerror = nullptr;
+  decltype(&::curl_slist_append) slist_append = nullptr;
+  decltype(&::curl_slist_free_all) slist_free_all = nullptr;
+};
+
+template <typename Function>
+bool Find(void* library, const char* name, Function& function) {
+  function = reinterpret_cast<Function>(dlsym(library, name));
+  return function != nullptr;
+}
+
+bool FindAll(void* library, Curl& curl) {
+  return Find(library, "curl_global_init", curl.global_init) &&
+         Find(library, "curl_easy_init", curl.easy_init) &&
+         Find(library, "curl_easy_setopt", curl.easy_setopt) &&
+         Find(library, "curl_easy_perform", curl.easy_perform) &&
+         Find(library, "curl_easy_getinfo", curl.easy_getinfo) &&
+         Find(library, "curl_easy_cleanup", curl.easy_cleanup) &&
+         Find(library, "curl_easy_strerror", curl.easy_strerror) &&
+         Find(library, "curl_slist_append", curl.slist_append) &&
+         Find(library, "curl_slist_free_all", curl.slist_free_all);
+}
+
+// Both have the same functions. What was loaded stays loaded.
+const Curl* Load() {
+  static Curl curl;
+  for (const char* const name : {"libcurl.so.4", "libcurl-gnutls.so.4"}) {
+    void* const library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    if (library == nullptr || !FindAll(library, curl)) continue;
+    if (curl.global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK) return &curl;
+  }
+  return nullptr;
+}
+
+absl::StatusOr<const Curl*> Library() {
+  static const Curl* const curl = Load();
+  if (curl != nullptr) return curl;
+  return absl::FailedPreconditionError(
+      "HTTP calls need libcurl.so.4, which is not there: apt install libcurl4");
+}
+
+bool IsControl(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }
+
+size_t SchemeSize(std::string_view url) {
+  for (const std::string_view scheme : {"https://", "http://"}) {
+    if (absl::StartsWithIgnoreCase(ToAbsl(url), ToAbsl(scheme))) return scheme.size();
+  }
+  return 0;
+}
+
+// "host:port" behind the scheme, with a user before it if there is one.
+std::string_view Authority(std::string_view url) {
+  url.remove_prefix(SchemeSize(url));
+  return url.substr(0, url.find_first_of("/?#"));
+}
+
+// Host of an http:// URL: this machine.
+bool IsPlainLoopback(std::string_view url) {
+  if (!absl::StartsWithIgnoreCase(ToAbsl(url), "http://")) return false;
+  std::string_view host = Authority(url);
+  if (host.starts_with('[')) {
+    const std::string inner(host.substr(1, host.find(']') - 1));
+    in6_addr v6{};
+    return inet_pton(AF_INET6, inner.c_str(), &v6) == 1 && IN6_IS_ADDR_LOOPBACK(&v6);
+  }
+  host = host.substr(0, host.find(':'));
+  in_addr v4{};
+  if (inet_pton(AF_INET, std::string(host).c_str(), &v4) == 1) {
+    return (ntohl(v4.s_addr) >> 24) == 127;
+  }
+  return absl::EqualsIgnoreCase(ToAbsl(host), "localhost");
+}
+
+absl::Status CheckHeaders(const std::vector<std::string>& headers) {
+  for (const std::string& header : headers) {
+    if (std::any_of(header.begin(), header.end(), IsControl)) {
+      return absl::InvalidArgumentError("a header has a control character");
+    }
+  }
+  return absl::OkStatus();
+}
+
+// SIGPIPE of a connection that the other side has closed, blocked for the calling thread: TLS
+// libraries write without MSG_NOSIGNAL. One that came meanwhile is taken away.
+class PipeSignalBlock {
+ public:
+  PipeSignalBlock() {
+    sigset_t pending;
+    sigpending(&pending);
+    was_pending_ = sigismember(&pending, SIGPIPE) == 1;
+    sigemptyset(&pipe_);
+    sigaddset(&pipe_, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
+  }
+  ~PipeSignalBlock() {
+    const timespec at_once{};
+    if (!was_pending_) sigtimedwait(&pipe_, nullptr, &at_once);
+    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+  PipeSignalBlock(const PipeSignalBlock&) = delete;
+
+ private:
+  sigset_t pipe_;
+  sigset_t before_;
+  bool was_pending_ = false;
+};
+
+struct Answer {
+  std::string body;
+  size_t max_bytes = 0;
+  bool is_too_large = false;
+};
+
+size_t TakeBytes(char* data, size_t size, size_t count, void* context) {
+  auto* answer = static_cast<Answer*>(context);
+  const size_t bytes = size * count;
+  if (bytes > answer->max_bytes - answer->body.size()) {
+    answer->is_too_large = true;
+    return 0;
+  }
+  answer->body.append(data, bytes);
+  return bytes;
+}
+
+int StopIfCancelled(void* context, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
+  const auto* cancel = static_cast<const std::atomic<bool>*>(context);
+  return cancel != nullptr && cancel->load() ? 1 : 0;
+}
+
+// One call in the making: a handle of libcurl with its headers.
+class Call {
+ public:
+  Call(const Curl& curl, const HttpRequest& request) : curl_(curl), request_(request) {}
+  ~Call() {
+    if (handle_ != nullptr) curl_.easy_cleanup(handle_);
+    curl_.slist_free_all(headers_);
+  }
+  Call(const Call&) = delete;
+
+  absl::StatusOr<HttpAnswer> Run();
+
+ private:
+  template <typename Value>
+  bool Set(CURLoption option, Value value) {
+    return curl_.easy_setopt(handle_, option, value) == CURLE_OK;
+  }
+  bool AddHeader(const char* header);
+  bool SetHeaders();
+  bool SetBody();
+  bool SetLimits();
+  bool SetTrust();
+  bool SetProxy();
+  bool SetAll();
+  absl::Status ErrorOf(CURLcode code) const;
+
+  const Curl& curl_;
+  const HttpRequest& request_;
+  CURL* handle_ = nullptr;
+  curl_slist* headers_ = nullptr;
+  Answer answer_;
+};
+
+bool Call::AddHeader(const char* header) {
+  curl_slist* const longer = curl_.slist_append(headers_, header);
+  if (longer != nullptr) headers_ = longer;
+  return longer != nullptr;
+}
+
+bool Call::SetHeaders() {
+  if (!AddHeader("Expect:")) return false;  // no wait for "100 Continue"
+  for (const std::string& header : request_.headers) {
+    if (!AddHeader(header.c_str())) return false;
+  }
+  return Set(CURLOPT_HTTPHEADER, headers_);
+}
+
+bool Call::SetBody() {
+  if (request_.method == HttpMethod::kGet) return Set(CURLOPT_HTTPGET, 1L);
+  return Set(CURLOPT_POST, 1L) && Set(CURLOPT_POSTFIELDS, request_.body.data()) &&
+         Set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(request_.body.size()));
+}
+
+bool Call::SetLimits() {
+  // 0 would be no limit.
+  const auto ms = [](absl::Duration time) {
+    return static_cast<long>(std::max<int64_t>(1, absl::ToInt64Milliseconds(time)));
+  };
+#if LIBCURL_VERSION_NUM >= 0x075700
+  // Else a name server that doesn't answer is waited for after the deadline. Older ones refuse it.
+  Set(CURLOPT_QUICK_EXIT, 1L);
+#endif
+  return Set(CURLOPT_NOSIGNAL, 1L) &&
+         Set(CURLOPT_CONNECTTIMEOUT_MS, ms(request_.connect_timeout)) &&
+         Set(CURLOPT_TIMEOUT_MS, ms(request_.timeout)) && Set(CURLOPT_NOPROGRESS, 0L) &&
+         Set(CURLOPT_XFERINFOFUNCTION, StopIfCancelled) &&
+         Set(CURLOPT_XFERINFODATA, static_cast<const void*>(request_.cancel)) &&
+         Set(CURLOPT_WRITEFUNCTION, TakeBytes) && Set(CURLOPT_WRITEDATA, &answer_);
+}
+
+bool Call::SetTrust() {
+  return Set(CURLOPT_PROTOCOLS, static_cast<long>(CURLPROTO_HTTP | CURLPROTO_HTTPS)) &&
+         Set(CURLOPT_FOLLOWLOCATION, 0L) && Set(CURLOPT_SSL_VERIFYPEER, 1L) &&
+         Set(CURLOPT_SSL_VERIFYHOST, 2L) &&
+         (request_.ca_file.empty() || Set(CURLOPT_CAINFO, request_.ca_file.c_str()));
+}
+
+// What is meant for this machine, in plain text, does not leave it.
+bool Call::SetProxy() { return !IsPlainLoopback(request_.url) || Set(CURLOPT_NOPROXY, "*"); }
+
+bool Call::SetAll() {
+  return Set(CURLOPT_URL, request_.url.c_str()) && Set(CURLOPT_USERAGENT, "h5mirror") &&
+         SetHeaders() && SetBody() && SetLimits() && SetTrust() && SetProxy();
+}
+
+absl::Status Call::ErrorOf(CURLcode code) const {
+  const std::string what = StrCat(HttpOrigin(request_.url), ": ", curl_.easy_strerror(code));
+  if (answer_.is_too_large) {
+    return absl::ResourceExhaustedError(StrCat(
+        HttpOrigin(request_.url), ": the answer has more than ", answer_.max_bytes, " bytes"));
+  }
+  switch (code) {
+    case CURLE_OPERATION_TIMEDOUT:
+      return absl::DeadlineExceededError(what);
+    case CURLE_ABORTED_BY_CALLBACK:
+      return absl::CancelledError(what);
+    case CURLE_PEER_FAILED_VERIFICATION:
+    case CURLE_SSL_CACERT_BADFILE:
+    case CURLE_SSL_ISSUER_ERROR:
+      return absl::UnauthenticatedError(what);
+    case CURLE_URL_MALFORMAT:
+    case CURLE_UNSUPPORTED_PROTOCOL:
+      return absl::InvalidArgumentError(what);
+    default:
+      return absl::UnavailableError(what);
+  }
+}
+
+absl::StatusOr<HttpAnswer> Call::Run() {
+  answer_.max_bytes = request_.max_answer_bytes;
+  handle_ = curl_.easy_init();
+  if (handle_ == nullptr || !SetAll()) {
+    return absl::UnavailableError(
+        StrCat(HttpOrigin(request_.url), ": libcurl does not take the call"));
+  }
+  if (const CURLcode code = curl_.easy_perform(handle_); code != CURLE_OK) return ErrorOf(code);
+  long status = 0;
+  curl_.easy_getinfo(handle_, CURLINFO_RESPONSE_CODE, &status);
+  return HttpAnswer{static_cast<int>(status), std::move(answer_.body)};
+}
+
+}  // namespace
+
+absl::Status CheckHttpUrl(std::string_view url) {
+  const std::string_view authority = Authority(url);
+  std::string_view wrong;
+  if (SchemeSize(url) == 0) {
+    wrong = "must begin with https:// or http://";
+  } else if (std::any_of(url.begin(), url.end(), [](char c) { return IsControl(c) || c == ' '; })) {
+    wrong = "has a space or a control character";
+  } else if (url.find('\\') != std::string_view::npos) {
+    wrong = "has a backslash, which programs read in different ways";
+  } else if (authority.find('@') != std::string_view::npos) {
+    wrong = "has a user or a password, which logs would show";
+  } else if (authority.empty() || authority.front() == ':') {
+    wrong = "names no host";
+  }
+  if (wrong.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(ToAbsl(wrong));
+}
+
+std::string HttpOrigin(std::string_view url) {
+  const std::string_view authority = Authority(url);
+  return StrCat(url.substr(0, SchemeSize(url)), authority.substr(authority.rfind('@') + 1));
+}
+
+absl::Status CheckCurlLibrary() { return Library().status(); }
+
+absl::StatusOr<HttpAnswer> CallHttp(const HttpRequest& request) {
+  if (const absl::Status status = CheckHttpUrl(request.url); !status.ok()) {
+    return absl::InvalidArgumentError(StrCat("the URL ", ToStd(status.message())));
+  }
+  H5M_RETURN_IF_ERROR(CheckHeaders(request.headers));
+  H5M_ASSIGN_OR_RETURN(const Curl* const curl, Library());
+  const PipeSignalBlock no_pipe_signal;
+  Call call(*curl, request);
+  return call.Run();
+}
+
+}  // namespace h5mirror

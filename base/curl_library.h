@@ -1,0 +1,65 @@
+// One HTTP call with a small body and a small answer, by libcurl. The library is loaded at run time
+// with the first call, so that no program of ours needs it to start.
+#ifndef H5MIRROR_BASE_CURL_LIBRARY_H_
+#define H5MIRROR_BASE_CURL_LIBRARY_H_
+
+#include <atomic>
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+
+namespace h5mirror {
+
+enum class HttpMethod { kGet, kPost };
+
+struct HttpRequest {
+  HttpMethod method = HttpMethod::kGet;
+  std::string url = {};                   // http:// or https://
+  std::vector<std::string> headers = {};  // "Name: value"
+  std::string body = {};                  // of kPost
+  absl::Duration connect_timeout = absl::Seconds(10);
+  absl::Duration timeout = absl::Seconds(30);  // of the whole call
+  size_t max_answer_bytes = size_t{1} << 20;
+  std::string ca_file = {};  // PEM of the authorities to trust; empty: those of the system
+  // Set by another thread, it ends the call within some 1 s. May be nullptr; must outlive the call.
+  const std::atomic<bool>* cancel = nullptr;
+};
+
+struct HttpAnswer {
+  int code = 0;  // the last status, 200..599
+  std::string body = {};
+};
+
+// kInvalidArgument: the URL is no http:// or https:// URL with a host, or has control characters,
+// spaces, backslashes, or a user and password, which logs would show.
+absl::Status CheckHttpUrl(std::string_view url);
+
+// "https://hooks.example:8443" of a URL that CheckHttpUrl() takes. Paths and queries often carry
+// secrets, so this is the part for logs.
+std::string HttpOrigin(std::string_view url);
+
+// kFailedPrecondition: there is no libcurl on this machine; the message names the package.
+absl::Status CheckCurlLibrary();
+
+// Makes the call. Redirects are not followed, and certificates are always checked. Takes the proxy
+// that http_proxy, https_proxy and no_proxy of the environment name, but none for http:// URLs of
+// this machine (127.0.0.0/8, ::1, localhost). Thread-safe, blocks up to
+// `timeout`. No message has more of the URL than its origin.
+//
+// Errors: kInvalidArgument     the URL, or a header has a control character.
+//         kFailedPrecondition  there is no libcurl.
+//         kUnavailable         no connection, or it broke.
+//         kUnauthenticated     the server's certificate is not to be trusted.
+//         kDeadlineExceeded    a deadline passed.
+//         kResourceExhausted   the answer has more than `max_answer_bytes`.
+//         kCancelled           `cancel` was set.
+absl::StatusOr<HttpAnswer> CallHttp(const HttpRequest& request);
+
+}  // namespace h5mirror
+
+#endif  // H5MIRROR_BASE_CURL_LIBRARY_H_

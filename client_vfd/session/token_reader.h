@@ -1,0 +1,61 @@
+// Tokens that a login renews while a program runs. Their files lie in a home directory, which may
+// hang: a thread of its own, `h5m-token`, reads them, and nobody waits for it.
+//
+// The thread runs while a token that expires is in use, or after a server has refused one. A
+// process that can start no thread goes on with the tokens that it has.
+#ifndef H5MIRROR_CLIENT_VFD_SESSION_TOKEN_READER_H_
+#define H5MIRROR_CLIENT_VFD_SESSION_TOKEN_READER_H_
+
+#include <map>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "rpc/client_options.h"
+
+namespace h5mirror::vfd {
+
+// Thread-safe; its lock is a leaf, and never held over a file. Lives on the heap and is never
+// destroyed: its thread may hang in a read when the process ends.
+class TokenReader {
+ public:
+  // How often files of tokens that expire are read.
+  static constexpr absl::Duration kPeriod = absl::Seconds(2);
+
+  static TokenReader& Get();
+
+  // `options` were just made: their token is the newest of its file.
+  void Note(const rpc::ClientOptions& options);
+  // The newest token of the file of `options` that is known. Without a file: the one in them.
+  std::string Newest(const rpc::ClientOptions& options);
+  // A server has refused it: has its file read now.
+  void ReadSoon(const rpc::ClientOptions& options);
+
+  // pthread_atfork: the child has no thread, and begins with a reader of its own.
+  static void PrepareFork() ABSL_NO_THREAD_SAFETY_ANALYSIS;
+  static void ParentAfterFork() ABSL_NO_THREAD_SAFETY_ANALYSIS;
+  static void ChildAfterFork() ABSL_NO_THREAD_SAFETY_ANALYSIS;
+
+ private:
+  // After so many periods without a use the thread ends. Counted, as objects with static storage,
+  // among them clocks, may be gone when the process ends and the thread goes on.
+  static constexpr int kIdlePeriods = 30;
+
+  void Use(bool needs_thread) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Run();
+  bool IsWanted();
+  // False: nobody has used a token for a while, and the thread is to end.
+  bool AwaitTurn();
+  void ReadAll();
+
+  absl::Mutex mutex_;
+  std::map<std::string, std::string> tokens_ ABSL_GUARDED_BY(mutex_);  // by file
+  int idle_periods_ ABSL_GUARDED_BY(mutex_) = 0;                       // since the last use
+  bool is_wanted_ ABSL_GUARDED_BY(mutex_) = false;
+  bool is_running_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace h5mirror::vfd
+
+#endif  // H5MIRROR_CLIENT_VFD_SESSION_TOKEN_READER_H_

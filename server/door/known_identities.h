@@ -1,0 +1,77 @@
+// Callers that were found before, so that what they show is not parsed and verified for each call.
+#ifndef H5MIRROR_SERVER_DOOR_KNOWN_IDENTITIES_H_
+#define H5MIRROR_SERVER_DOOR_KNOWN_IDENTITIES_H_
+
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "server/settings/token_file.h"
+
+namespace h5mirror::server {
+
+// By the digest of what was shown. `Identity::*End` is the time at which what runs by it ends.
+// Thread-safe.
+template <typename Identity, absl::Time Identity::*End>
+class KnownIdentities {
+ public:
+  using Pointer = std::shared_ptr<const Identity>;
+
+  // nullptr: not known.
+  Pointer Find(const Sha256Digest& digest) const {
+    absl::MutexLock lock(&mutex_);
+    const auto found = known_.find(digest);
+    return found == known_.end() ? nullptr : found->second;
+  }
+
+  void Remember(const Sha256Digest& digest, Pointer identity, absl::Time now) {
+    absl::MutexLock lock(&mutex_);
+    if (known_.size() >= kKnownMax) {
+      absl::erase_if(known_, [&](const auto& each) { return now >= (*each.second).*End; });
+    }
+    if (known_.size() >= kKnownMax) known_.clear();
+    living_.push_back(identity);
+    known_.insert_or_assign(digest, std::move(identity));
+  }
+
+  // All are looked at again. What runs by them keeps them, and NextEnd() their end.
+  void Forget() {
+    absl::MutexLock lock(&mutex_);
+    known_.clear();
+  }
+
+  // The first end after `now`, or one less than 2 s before: who asks every now and then hears of an
+  // identity too that was found and ended between two times.
+  absl::Time NextEnd(absl::Time now) {
+    absl::Time next = absl::InfiniteFuture();
+    absl::MutexLock lock(&mutex_);
+    const auto has_ended = [&](const std::weak_ptr<const Identity>& each) {
+      const Pointer identity = each.lock();
+      if (identity == nullptr || (*identity).*End <= now - kToldAfterEnd) return true;
+      next = std::min(next, (*identity).*End);
+      return false;
+    };
+    living_.erase(std::remove_if(living_.begin(), living_.end(), has_ended), living_.end());
+    return next;
+  }
+
+ private:
+  // So many are remembered; with more, all are forgotten and looked at again.
+  static constexpr size_t kKnownMax = 4096;
+  static constexpr absl::Duration kToldAfterEnd = absl::Seconds(2);
+
+  mutable absl::Mutex mutex_;
+  absl::flat_hash_map<Sha256Digest, Pointer> known_ ABSL_GUARDED_BY(mutex_);
+  // Those that were forgotten too: a session keeps its own.
+  std::vector<std::weak_ptr<const Identity>> living_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace h5mirror::server
+
+#endif  // H5MIRROR_SERVER_DOOR_KNOWN_IDENTITIES_H_

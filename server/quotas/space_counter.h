@@ -1,0 +1,53 @@
+// Measures the files of a store for a SpaceLedger: all of them once, then those that change.
+#ifndef H5MIRROR_SERVER_QUOTAS_SPACE_COUNTER_H_
+#define H5MIRROR_SERVER_QUOTAS_SPACE_COUNTER_H_
+
+#include <string>
+#include <string_view>
+#include <thread>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/synchronization/mutex.h"
+#include "onion_store/store.h"
+#include "server/quotas/space_ledger.h"
+
+namespace h5mirror::server {
+
+// Thread-safe but for Round().
+class SpaceCounter {
+ public:
+  // Both must outlive this.
+  SpaceCounter(SpaceLedger& ledger, store::Store& store) : ledger_(ledger), store_(store) {}
+  ~SpaceCounter() { Stop(); }
+  SpaceCounter(const SpaceCounter&) = delete;
+
+  // Starts the thread.
+  void Start();
+  void Stop();
+
+  // The file has changed on the disk, came or went. Cheap; without tables nothing.
+  void Changed(std::string_view name);
+  // One round of the thread: the count of all files where it is due, then those that changed. The
+  // thread makes one a second, or fewer where files take long. For tests, instead of Start().
+  void Round();
+  // Measures the file at once.
+  void Measure(const std::string& name);
+
+ private:
+  bool stopping() const;
+  void CountAll(uint64_t rules_number);
+  void CountChanged();
+
+  SpaceLedger& ledger_;
+  store::Store& store_;
+  uint64_t counted_rules_ = 0;  // of the thread
+  mutable absl::Mutex mutex_;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::flat_hash_set<std::string> changed_ ABSL_GUARDED_BY(mutex_);
+  std::thread thread_;
+};
+
+}  // namespace h5mirror::server
+
+#endif  // H5MIRROR_SERVER_QUOTAS_SPACE_COUNTER_H_

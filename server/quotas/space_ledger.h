@@ -1,0 +1,159 @@
+// The space that each account of the [[quota]] tables takes: heads, histories and files. A writer
+// asks it before a head grows or a file is made; SpaceCounter brings what is really on the disk.
+#ifndef H5MIRROR_SERVER_QUOTAS_SPACE_LEDGER_H_
+#define H5MIRROR_SERVER_QUOTAS_SPACE_LEDGER_H_
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "server/settings/quota_rules.h"
+
+namespace h5mirror::server {
+
+// Of one file or of many, in bytes on the disk.
+struct SpaceSizes {
+  uint64_t head_bytes = 0;
+  uint64_t history_bytes = 0;
+};
+
+// One account and its limits.
+struct SpaceUse {
+  std::string directory;  // "" is the root
+  SpaceSizes sizes = {};
+  uint64_t files = 0;
+  QuotaRule rule = {};
+
+  // The largest part of a limit that is taken, in percent; more than 100 where it is exceeded.
+  int FullestPercent() const;
+};
+
+// Thread-safe. Without tables each call is one read of an atomic.
+class SpaceLedger {
+ public:
+  // Called when an account gets to kNearPercent of a limit, once until it has fallen below again.
+  // Without a lock held.
+  using NearListener = std::function<void(const SpaceUse&)>;
+  static constexpr int kNearPercent = 90;
+
+  explicit SpaceLedger(std::vector<QuotaRule> rules) { SetRules(std::move(rules)); }
+  SpaceLedger(const SpaceLedger&) = delete;
+
+  // The first of them that a file lies below counts. From now on no limit holds until
+  // FinishCount().
+  void SetRules(std::vector<QuotaRule> rules);
+  bool is_on() const { return is_on_; }
+  // Before the first call comes.
+  void SetNearListener(NearListener listener) { on_near_ = std::move(listener); }
+
+  // ---- Before something is done. OK: it may be. kResourceExhausted names account, use, limit,
+  // table and the way out. ----
+
+  // A new file: it counts from now on. OK also for one that counts already.
+  absl::Status AddFile(std::string_view name);
+  // The head of a file takes `more_bytes` behind its end, which count from now on. `end_bytes`, the
+  // size that it would have, is remembered when it is refused; see MayBegin().
+  absl::Status Grow(std::string_view name, uint64_t more_bytes, uint64_t end_bytes);
+  // Bytes are written before the end of a file that ends at `end_bytes`. They may fill holes, so
+  // they are refused where the file has some and its account is at its limit.
+  absl::Status Fill(std::string_view name, uint64_t end_bytes);
+  // A writer whose local file has `local_bytes` begins. Refused is one that would send all up to
+  // where it was refused before, and still has no room for it.
+  absl::Status MayBegin(std::string_view name, uint64_t local_bytes);
+  // A file of these sizes gets the name: it is moved, undeleted, or its head changes by a rollback.
+  // `from`: the file's name until now; empty: none. Counts nothing.
+  absl::Status MayHold(std::string_view name, const SpaceSizes& sizes, std::string_view from);
+
+  // ---- What is so ----
+
+  // The file has another name.
+  void Moved(std::string_view name, std::string_view new_name);
+  // A measurement of the file begins; what Grow() counts from now on may not be in it.
+  void BeginMeasure(std::string_view name);
+  // Its result; nullopt: there is no such file.
+  void Measured(std::string_view name, const std::optional<SpaceSizes>& sizes);
+  // A number that SetRules() changes. A count of all files that has begun with another is void.
+  uint64_t rules_number() const;
+  void FinishCount(uint64_t rules_number);
+  bool is_counted() const;
+
+  // ---- Questions ----
+
+  // The account of a file whose history has a limit; nullopt: none has, or it is not counted yet.
+  std::optional<SpaceUse> HistoryOf(std::string_view name) const;
+  // Whether the history of the file's account is larger than the mean of all accounts' (files that
+  // no table is for are one account). nullopt: nothing is known, as there are no tables or the
+  // count has not ended.
+  std::optional<bool> IsOverShare(std::string_view name) const;
+  // At most `limit` accounts in order of their directories, from the first behind `after` on.
+  std::vector<SpaceUse> List(std::string_view after, size_t limit) const;
+  // The account of a file that counts, and has a table.
+  std::optional<SpaceUse> AccountOf(std::string_view name) const;
+  // What the head of a file takes; 0: it does not count.
+  uint64_t HeadOf(std::string_view name) const;
+
+ private:
+  // Where a file counts to.
+  struct Place {
+    std::string key;  // of `accounts_`
+    std::string directory;
+    const QuotaRule* rule = nullptr;  // nullptr: no table is for it
+  };
+  struct Account {
+    Place place;
+    SpaceSizes sizes = {};
+    uint64_t files = 0;
+    bool is_near = false;
+  };
+  // Of one file; named by a hash, as there may be millions.
+  struct Entry {
+    SpaceSizes sizes = {};
+    uint64_t grown_bytes = 0;  // since BeginMeasure()
+    Account* account = nullptr;
+  };
+  // The last growth of a file that was refused.
+  struct Refusal {
+    uint64_t head_bytes = 0;  // what the head would have taken
+    uint64_t end_bytes = 0;   // and where it would have ended
+  };
+
+  Place PlaceOf(std::string_view name) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
+  // Without files, where it has none.
+  const Account& AccountAt(const Place& place) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
+  // nullptr: the file does not count.
+  const Entry* Find(std::string_view name) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
+  Entry& EntryFor(std::string_view name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Drop(std::string_view name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void SetSizes(Entry& entry, const SpaceSizes& sizes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Of the account, with the rule that its place has.
+  static SpaceUse UseOf(const Account& account, const Place& place);
+  static SpaceUse UseOf(const Account& account) { return UseOf(account, account.place); }
+  // Set: `on_near_` is to be told.
+  std::optional<SpaceUse> NearNews(Account& account) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  std::atomic<bool> is_on_{false};
+  NearListener on_near_;
+  mutable absl::Mutex mutex_;
+  std::vector<QuotaRule> rules_ ABSL_GUARDED_BY(mutex_);
+  uint64_t rules_number_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool is_counted_ ABSL_GUARDED_BY(mutex_) = false;
+  uint64_t history_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // of all accounts
+  uint64_t with_history_ ABSL_GUARDED_BY(mutex_) = 0;   // accounts that have some
+  absl::flat_hash_map<std::string, std::unique_ptr<Account>> accounts_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_map<uint64_t, Entry> entries_ ABSL_GUARDED_BY(mutex_);
+  // Also of files that never got a cut. Bounded: with more, all are forgotten.
+  absl::flat_hash_map<uint64_t, Refusal> refusals_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace h5mirror::server
+
+#endif  // H5MIRROR_SERVER_QUOTAS_SPACE_LEDGER_H_

@@ -1,0 +1,30 @@
+// The kinds of events that [[notify]] tables name.
+#ifndef H5MIRROR_SERVER_SETTINGS_EVENT_KIND_H_
+#define H5MIRROR_SERVER_SETTINGS_EVENT_KIND_H_
+
+#include <string_view>
+
+#include "absl/status/statusor.h"
+
+namespace h5mirror::server {
+
+// What each means, and what to do then: docs/how-to/be-told.md.
+enum class EventKind {
+  kWriterLost,      // a writer ended without a clean close
+  kDiverged,        // a local file and its mirror have both changed
+  kDiskLow,         // min_free is reached; names no file
+  kVerifyFailed,    // damage, or a difference from the local file, was found
+  kHistoryStopped,  // no new versions are made: of one file, or of all
+  kQuotaNear,       // a quota is nearly used up
+  kTest,            // of `h5mirrord notify test`; no table names it, each takes it
+};
+
+// "writer_lost".
+std::string_view EventName(EventKind kind);
+
+// The inverse, without kTest. kInvalidArgument lists all names.
+absl::StatusOr<EventKind> ParseEventKind(std::string_view name);
+
+}  // namespace h5mirror::server
+
+#endif  // H5MIRROR_SERVER_SETTINGS_EVENT_KIND_H_
