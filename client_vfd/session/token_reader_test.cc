@@ -68,21 +68,26 @@ TEST_F(TokenReaderTest, AnotherOneIsReadWhenItIsRefused) {
   EXPECT_TRUE(Becomes("h5m_new"));
 }
 
+// This token does not expire, so no thread of the parent's runs yet: AddressSanitizer's allocator
+// may be locked by one that just begins, and would stay so in the child. glibc's takes care of
+// forks.
 TEST_F(TokenReaderTest, AForkedChildReadsByAThreadOfItsOwn) {
-  options_.token = "eyJ.old.x";
+  options_.token = "h5m_old";
   TokenReader::Get().Note(options_);
   TokenReader::PrepareFork();
   const pid_t child = fork();
   if (child == 0) {
     TokenReader::ChildAfterFork();
-    Put("eyJ.child.x");
-    _exit(Becomes("eyJ.child.x") ? 0 : 1);
+    Put("h5m_child");
+    TokenReader::Get().ReadSoon(options_);
+    _exit(Becomes("h5m_child") ? 0 : 1);
   }
   TokenReader::ParentAfterFork();
   int status = 1;
   ASSERT_EQ(waitpid(child, &status, 0), child);
   EXPECT_EQ(status, 0);
-  EXPECT_TRUE(Becomes("eyJ.child.x"));
+  TokenReader::Get().ReadSoon(options_);
+  EXPECT_TRUE(Becomes("h5m_child"));
 }
 
 }  // namespace
