@@ -22,14 +22,15 @@ bool IsNearlyUsedUp(const v1::Amount& amount) {
          static_cast<double>(amount.used()) >= kNearly * static_cast<double>(amount.limit());
 }
 
+// `has_refused`: refusals are counted there.
 template <typename Amounts>
-Json AmountsToJson(const Amounts& amounts) {
+Json AmountsToJson(const Amounts& amounts, bool has_refused) {
   Json array = Json::array();
   for (const v1::Amount& amount : amounts) {
     array.push_back(Json{{"what", amount.what()},
                          {"used", amount.used()},
                          {"limit", amount.has_limit() ? Json(amount.limit()) : Json(nullptr)},
-                         {"refused", amount.refused()}});
+                         {"refused", has_refused ? Json(amount.refused()) : Json(nullptr)}});
   }
   return array;
 }
@@ -71,12 +72,12 @@ Json UsageToJson(const v1::Usage& usage) {
   for (const v1::SpaceUse& space : usage.spaces()) {
     spaces.push_back(Json{{"directory", space.directory()},
                           {"table", space.table()},
-                          {"amounts", AmountsToJson(space.amounts())}});
+                          {"amounts", AmountsToJson(space.amounts(), /*has_refused=*/false)}});
   }
   return Json{{"issuer", caller.issuer()},
               {"name", caller.name()},
               {"table", caller.table()},
-              {"amounts", AmountsToJson(caller.amounts())},
+              {"amounts", AmountsToJson(caller.amounts(), /*has_refused=*/true)},
               {"spaces", std::move(spaces)}};
 }
 

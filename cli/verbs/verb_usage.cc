@@ -10,6 +10,8 @@
 namespace h5mirror::tools {
 namespace {
 
+constexpr char kNoPlace[] = "-";  // of what is not of a directory
+
 struct Options {
   bool all = false;
 };
@@ -27,7 +29,8 @@ void AddRows(const std::string& whose, const std::string& place, const std::stri
       return AmountText(each).substr(each.what().size() + 1);
     };
     rows.AddRow({whose, place, amount.what(), number(used),
-                 amount.has_limit() ? number(limit) : "-", StrCat(amount.refused()), table});
+                 amount.has_limit() ? number(limit) : "-",
+                 place == kNoPlace ? StrCat(amount.refused()) : "-", table});
   }
 }
 
@@ -53,7 +56,8 @@ absl::StatusOr<int> RunUsage(Context& context, const Options& options) {
       }
       const v1::CallerUse& caller = usage.caller();
       const std::string whose = usage.has_caller() ? CallerText(caller) : "-";
-      AddRows(whose, "-", caller.table().empty() ? "-" : caller.table(), caller.amounts(), rows);
+      AddRows(whose, kNoPlace, caller.table().empty() ? "-" : caller.table(), caller.amounts(),
+              rows);
       for (const v1::SpaceUse& space : usage.spaces()) {
         AddRows(whose, PlaceText(space), space.table(), space.amounts(), rows);
       }
