@@ -25,7 +25,7 @@ AGENTS = """
 [[access]]
 files = "home/**"
 users = ["token:robot"]
-allow = ["read", "operate"]
+allow = ["read", "write", "operate"]
 """
 OWN = """
 [[access]]
@@ -108,7 +108,10 @@ def host(tmp_path):
         readable_by_all(host.directory)
         host.reload(TABLES)
         for user in (ANNA, BOB):
-            host.run(user, "push", "a.h5", "--name", f"home/{user}/a.h5").ok()
+            (host.site.work / "home" / user).mkdir(parents=True)
+            # Written through the driver, so that the server knows what is metadata.
+            host.site.py(f"h5py.File('home/{user}/a.h5', 'w')['x'] = np.arange(1000)",
+                         config=host.site.config(token=f"@{host.directory}/robot.token"))
         yield host
 
 
