@@ -1,0 +1,1 @@
+// Carries the precompiled gRPC headers; see H5mTargets.cmake.

@@ -1,1 +1,0 @@
-// Carries a set of precompiled headers; see H5mPrecompiled.cmake.
