@@ -13,12 +13,13 @@ set(h5m_sanitizer_dir "${CMAKE_CURRENT_LIST_DIR}/sanitizers")
 set(h5m_sanitizer_sources "")
 
 if(H5MIRROR_SANITIZE MATCHES "thread")
-  add_library(h5m_tsan_absl OBJECT "${h5m_sanitizer_dir}/tsan_absl_mutex.cc")
-  target_link_libraries(h5m_tsan_absl PRIVATE absl::synchronization)
-  # It takes the place of the library's symbols, so it must export its own.
-  set_target_properties(h5m_tsan_absl PROPERTIES CXX_VISIBILITY_PRESET default
+  add_library(h5m_tsan_order OBJECT
+    "${h5m_sanitizer_dir}/tsan_absl_mutex.cc" "${h5m_sanitizer_dir}/tsan_grpc_callbacks.cc")
+  target_link_libraries(h5m_tsan_order PRIVATE absl::synchronization gRPC::grpc)
+  # They take the place of libraries' symbols, so they must export their own.
+  set_target_properties(h5m_tsan_order PROPERTIES CXX_VISIBILITY_PRESET default
                         VISIBILITY_INLINES_HIDDEN OFF)
-  set(h5m_sanitizer_sources $<TARGET_OBJECTS:h5m_tsan_absl>)
+  set(h5m_sanitizer_sources $<TARGET_OBJECTS:h5m_tsan_order>)
   string(JOIN ":" options
     "suppressions=${h5m_sanitizer_dir}/tsan.supp" "ignore_noninstrumented_modules=1"
     "halt_on_error=0" "second_deadlock_stack=1" "history_size=4")

@@ -95,12 +95,13 @@ function(h5m_test name)
   set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES "${script}")
 endfunction()
 
-# h5m_script_test(NAME COMMAND... [LABEL l] [TIMEOUT seconds] [ENVIRONMENT k=v...] [SERIAL])
+# h5m_script_test(NAME COMMAND... [LABEL l] [TIMEOUT seconds] [ENVIRONMENT k=v...] [WIDE | SERIAL])
 #
 # A test that is a command: exit 0 passes, 77 is "skipped" with its reason on the last line. Those that may take longest
-# begin first, or one of them would run alone at the end.
+# begin first, or one of them would run alone at the end. WIDE is for many processes or threads: one such test runs at a
+# time, beside others that mostly wait. SERIAL is for one that measures: nothing runs beside it.
 function(h5m_script_test name)
-  cmake_parse_arguments(arg "SERIAL" "LABEL;TIMEOUT" "COMMAND;ENVIRONMENT" ${ARGN})
+  cmake_parse_arguments(arg "WIDE;SERIAL" "LABEL;TIMEOUT" "COMMAND;ENVIRONMENT" ${ARGN})
   if(NOT BUILD_TESTING)
     return()
   endif()
@@ -118,6 +119,9 @@ function(h5m_script_test name)
   set_tests_properties(${name} PROPERTIES
     LABELS ${arg_LABEL} TIMEOUT ${arg_TIMEOUT} COST ${arg_TIMEOUT} SKIP_RETURN_CODE 77
     ENVIRONMENT "${H5M_TEST_ENVIRONMENT};${arg_ENVIRONMENT}")
+  if(arg_WIDE)
+    set_tests_properties(${name} PROPERTIES PROCESSORS 2 RESOURCE_LOCK wide)
+  endif()
   if(arg_SERIAL)
     set_tests_properties(${name} PROPERTIES RUN_SERIAL TRUE)
   endif()

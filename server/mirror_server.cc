@@ -87,8 +87,8 @@ absl::StatusOr<std::unique_ptr<JsonWebTokens>> LoadLogins(const Config& config) 
 }
 
 std::vector<std::string> ServiceNames() {
-  return {"h5mirror.v1.Mirror", "h5mirror.v1.Files", "h5mirror.v1.Versions",
-          "h5mirror.v1.Snapshots", "h5mirror.v1.Server"};
+  return {"h5mirror.v1.Mirror",    "h5mirror.v1.Files",  "h5mirror.v1.Versions",
+          "h5mirror.v1.Snapshots", "h5mirror.v1.Server", "h5mirror.v1.Agents"};
 }
 
 // Calls of one connection at once. A client has one stream for each open file on its connection,
@@ -257,6 +257,7 @@ MirrorServer::Services::Services(const Config& config, Shared& shared,
                                     .memory_max_bytes = config.memory_max_bytes,
                                     .start_time = shared.clock.Now(),
                                     .session_count = [this] { return mirror.session_count(); }}),
+      agents(shared.Environment()),
       health(ServiceNames(), std::move(on_probe)),
       reflection(ServiceNames(), shared.authenticator) {}
 
@@ -379,7 +380,7 @@ absl::Status MirrorServer::Listen() {
   }
   for (grpc::Service* service : std::initializer_list<grpc::Service*>{
            &services_.mirror, &services_.files, &services_.versions, &services_.snapshots,
-           &services_.server, &services_.health}) {
+           &services_.server, &services_.agents, &services_.health}) {
     builder.RegisterService(service);
   }
   if (config_.reflection) builder.RegisterService(&services_.reflection);

@@ -29,6 +29,7 @@
 #include "server/notify/notifier.h"
 #include "server/quotas/caller_limits.h"
 #include "server/quotas/space_quotas.h"
+#include "server/services/agents_service.h"
 #include "server/services/files_service.h"
 #include "server/services/health_service.h"
 #include "server/services/reflection_service.h"
@@ -133,6 +134,7 @@ class MirrorServer {
     VersionsService versions;
     SnapshotsService snapshots;
     ServerService server;
+    AgentsService agents;
     HealthService health;
     ReflectionService reflection;
   };

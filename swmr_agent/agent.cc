@@ -1,5 +1,7 @@
 #include "swmr_agent/agent.h"
 
+#include <unistd.h>
+
 #include <utility>
 
 #include "absl/time/clock.h"
@@ -15,7 +17,12 @@ constexpr size_t kFilesMax = 256;
 }  // namespace
 
 Agent::Agent(const Config& config)
-    : config_(config), pool_(std::make_shared<BlockPool>(config.cache_bytes)) {
+    : config_(config),
+      rights_(clock_,
+              [](Upstream& server, const v1::CheckReaderRequest& request) {
+                return server.CheckReader(request);
+              }),
+      pool_(std::make_shared<BlockPool>(config.cache_bytes)) {
   for (const rpc::ClientOptions& options : config_.servers) {
     servers_.push_back(std::make_unique<Upstream>(options));
   }
@@ -41,6 +48,18 @@ absl::StatusOr<Upstream*> Agent::FindServer(const std::string& target) {
   return absl::FailedPreconditionError(
       StrCat("h5mirror-agent is not set up for ", target.empty() ? "no server" : target,
              ": name it with --server, or in [[server]] of its configuration"));
+}
+
+bool Agent::IsTrusted(uid_t user) const {
+  return config_.users == Config::Users::kAll || user == 0 || user == geteuid();
+}
+
+absl::Status Agent::CheckReader(Upstream& server, uid_t user, const std::string& name) {
+  return IsTrusted(user) ? absl::OkStatus() : rights_.Check(server, user, name);
+}
+
+absl::Status Agent::LookAtReader(const Upstream& server, uid_t user, const std::string& name) {
+  return IsTrusted(user) ? absl::OkStatus() : rights_.Look(server, user, name);
 }
 
 Agent::FilePtr Agent::Find(const Upstream& server, const std::string& name) {

@@ -11,11 +11,13 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "base/clock.h"
 #include "swmr_agent/block_pool.h"
 #include "swmr_agent/closer.h"
 #include "swmr_agent/config.h"
 #include "swmr_agent/followed_file.h"
 #include "swmr_agent/published_file.h"
+#include "swmr_agent/reader_rights.h"
 #include "swmr_agent/upstream.h"
 
 namespace h5mirror::agent {
@@ -30,6 +32,11 @@ class Agent {
 
   // The one that readers mean by `target`, as gRPC has it. Errors: kFailedPrecondition none is.
   absl::StatusOr<Upstream*> FindServer(const std::string& target);
+  // Whether a user of this host may read the file here. The agent's own user and root always may:
+  // they can have its token. May wait for the server. Errors: as ReaderRights::Check().
+  absl::Status CheckReader(Upstream& server, uid_t user, const std::string& name);
+  // The same without a wait, as ReaderRights::Look().
+  absl::Status LookAtReader(const Upstream& server, uid_t user, const std::string& name);
   using FilePtr = std::shared_ptr<FollowedFile>;
   // Null: it is not followed.
   FilePtr Find(const Upstream& server, const std::string& name);
@@ -45,9 +52,12 @@ class Agent {
  private:
   using Key = std::pair<const Upstream*, std::string>;
 
+  bool IsTrusted(uid_t user) const;
   FilePtr Start(Upstream& server, const std::string& name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Config config_;
+  SystemClock clock_;
+  ReaderRights rights_;
   const std::shared_ptr<BlockPool> pool_;
   std::vector<std::unique_ptr<Upstream>> servers_;
   std::map<std::string, std::unique_ptr<PublishedFile>> published_;  // of the first server

@@ -12,6 +12,7 @@
 #include "grpcpp/server.h"
 #include "grpcpp/server_builder.h"
 #include "gtest/gtest.h"
+#include "h5mirror/v1/agents.grpc.pb.h"
 #include "rpc/agent_socket.h"
 #include "swmr_agent/service.h"
 
@@ -19,6 +20,7 @@ namespace h5mirror::agent {
 namespace {
 
 constexpr int64_t kSize = 4 * kBlockBytes;
+constexpr uid_t kStranger = 0x7ffffff0;  // no process
 
 // One file, of which each follower gets `cut`, once.
 class FakeSnapshots final : public v1::Snapshots::Service {
@@ -111,13 +113,28 @@ class FakeVersions final : public v1::Versions::Service {
   std::atomic<bool> given_up = false;  // the agent has, at its deadline
 };
 
+// Says of each user what it is told to say.
+class FakeAgents final : public v1::Agents::Service {
+ public:
+  grpc::Status CheckReader(grpc::ServerContext*, const v1::CheckReaderRequest* request,
+                           v1::CheckReaderResponse* response) override {
+    ++asked;
+    EXPECT_EQ(request->name(), "a.h5");
+    response->set_has_tables(has_tables);
+    response->set_may_read(may_read);
+    return grpc::Status::OK;
+  }
+  std::atomic<int> asked = 0;
+  std::atomic<bool> has_tables = true, may_read = true;
+};
+
 class AgentTest : public testing::Test {
  protected:
   void SetUp() override {
     int port = 0;
     grpc::ServerBuilder builder;
     builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
-    builder.RegisterService(&snapshots_).RegisterService(&versions_);
+    builder.RegisterService(&snapshots_).RegisterService(&versions_).RegisterService(&agents_);
     server_ = builder.BuildAndStart();
     ASSERT_NE(server_, nullptr);
     rpc::ClientOptions options;
@@ -125,9 +142,9 @@ class AgentTest : public testing::Test {
     options.loopback = true;
     config_.servers.push_back(options);
   }
-  void Start() {
+  void Start(uid_t user = geteuid()) {
     agent_ = std::make_unique<Agent>(config_);
-    service_ = std::make_unique<SnapshotsFromMemory>(*agent_);
+    service_ = std::make_unique<SnapshotsFromMemory>(*agent_, user);
     grpc::ServerBuilder builder;
     builder.RegisterService(service_.get());
     own_ = builder.BuildAndStart();
@@ -164,6 +181,7 @@ class AgentTest : public testing::Test {
 
   FakeSnapshots snapshots_;
   FakeVersions versions_;
+  FakeAgents agents_;
   std::unique_ptr<grpc::Server> server_;
   Config config_;
   std::unique_ptr<Agent> agent_;
@@ -179,6 +197,44 @@ TEST_F(AgentTest, AFailureBehindARangeIsNoFailureOfTheRange) {
   request.set_metadata_length_bytes(kSize);
   EXPECT_EQ(Read(request), "aaaa");
   EXPECT_THAT(Read(Part(3 * kBlockBytes + kPageBytes, 2)), "aa");
+}
+
+TEST_F(AgentTest, AStrangerReadsWhatTheServerLetsIt) {
+  Start(kStranger);
+  EXPECT_EQ(Read(Part(0, 3)), "aaa");
+  EXPECT_EQ(Read(Part(0, 3)), "aaa");
+  EXPECT_EQ(agents_.asked, 1);
+}
+
+TEST_F(AgentTest, AStrangerWithoutTheRightHearsOfNoFile) {
+  agents_.may_read = false;
+  Start(kStranger);
+  EXPECT_THAT(Read(Part(0, 3)), testing::HasSubstr("error: a.h5: there is no such file, or"));
+  const auto server = agent_->FindServer(config_.servers.front().target);
+  ASSERT_TRUE(server.ok()) << server.status();
+  EXPECT_EQ(agent_->Find(**server, "a.h5"), nullptr) << "nobody else has asked for it";
+}
+
+TEST_F(AgentTest, MemoryIsForThoseThatAreKnownToHaveTheRight) {
+  Start(kStranger);
+  EXPECT_EQ(Read(Part(0, 3)), "aaa");
+  const rpc::CutMapQuestion question{config_.servers.front().target, "a.h5", "", 7};
+  EXPECT_TRUE(FindMemory(*agent_, kStranger, question).ok());
+  EXPECT_TRUE(FindMemory(*agent_, geteuid(), question).ok());
+  EXPECT_TRUE(absl::IsUnavailable(FindMemory(*agent_, kStranger + 1, question).status()));
+  EXPECT_EQ(agents_.asked, 1);
+}
+
+TEST_F(AgentTest, WithoutTablesOrByConfigurationAllUsersRead) {
+  agents_.has_tables = agents_.may_read = false;
+  Start(kStranger);
+  EXPECT_EQ(Read(Part(0, 3)), "aaa");
+  agents_.has_tables = true;
+  config_.users = Config::Users::kAll;
+  own_.reset();
+  Start(kStranger);
+  EXPECT_EQ(Read(Part(0, 3)), "aaa");
+  EXPECT_EQ(agents_.asked, 1);
 }
 
 TEST_F(AgentTest, TheServerIsAskedForItsTick) {

@@ -80,10 +80,11 @@ absl::Status SetKey(const std::string& name, const toml::node& node, const std::
   if (name == "server") return ServerTables(node, where, settings);
   if (!IsKey(name)) {
     const std::string_view advice = AdviceOnSwmrField(name);
-    return Refuse(where, StrCat("unknown key \"", name, "\"; ",
-                                advice.empty() ? "there are socket, socket_mode, cache, idle, "
-                                                 "tick_len, log_level, [[server]] and [publish]"
-                                               : advice));
+    return Refuse(where,
+                  StrCat("unknown key \"", name, "\"; ",
+                         advice.empty() ? "there are socket, socket_mode, users, cache, idle, "
+                                          "tick_len, log_level, [[server]] and [publish]"
+                                        : advice));
   }
   if (const auto* number = node.as_integer(); number != nullptr && name == "tick_len") {
     settings.texts[name] = StrCat(number->get());
@@ -135,6 +136,10 @@ std::vector<ConfigKey> MakeKeys() {
        ParsedBy(&Config::socket, ParseSocket, show_path)},
       {"socket_mode", "OCTAL", "Permissions of the socket; 0600 unless given",
        Permissions(&Config::socket_mode_bits)},
+      {"users", "WHICH",
+       "checked: other users read what the server lets them; all: what the agent's token may read; "
+       "checked unless given",
+       OneOf(&Config::users, {"checked", "all"}, {Config::Users::kChecked, Config::Users::kAll})},
       {"cache", "SIZE", "Memory for what readers share; 256MiB unless given",
        Only(BytesIn(&Config::cache_bytes, 16 << 20, uint64_t{1} << 42), "must be 16 MiB..4 TiB")},
       {"idle", "TIME", "A file that nobody uses is followed for so long; 10m unless given",

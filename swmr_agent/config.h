@@ -19,8 +19,14 @@
 namespace h5mirror::agent {
 
 struct Config {
+  enum class Users {
+    kChecked,  // each reads what the server lets it read
+    kAll,      // each reads what the agent's token may read
+  };
+
   std::filesystem::path socket;
   uint32_t socket_mode_bits = 0600;
+  Users users = Users::kChecked;
   uint64_t cache_bytes = 256 << 20;
   // A file that nobody has used for so long is not followed any more.
   absl::Duration idle = absl::Minutes(10);

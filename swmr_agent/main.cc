@@ -12,23 +12,18 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "base/printable_message.h"
-#include "base/status_macros.h"
 #include "base/strings.h"
 #include "base/utf8.h"
 #include "base/version.h"
 #include "grpc/support/log.h"
-#include "grpcpp/resource_quota.h"
-#include "grpcpp/security/server_credentials.h"
-#include "grpcpp/server_builder.h"
 #include "rpc/agent_socket.h"
-#include "rpc/channel.h"
 #include "spdlog/pattern_formatter.h"
 #include "spdlog/spdlog.h"
 #include "swmr_agent/agent.h"
 #include "swmr_agent/flags.h"
 #include "swmr_agent/map_server.h"
 #include "swmr_agent/service.h"
-#include "swmr_agent/socket_place.h"
+#include "swmr_agent/user_servers.h"
 
 namespace h5mirror::agent {
 namespace {
@@ -37,7 +32,6 @@ constexpr absl::Duration kSummaryEvery = absl::Minutes(1);
 // For answers that are being given. gRPC waits as long for connections that nobody uses: their
 // readers do not see that it wants to end. A call that is cut off is made again at the server.
 constexpr absl::Duration kStopWait = absl::Seconds(1);
-constexpr int kCallThreadsMax = 512;
 
 sigset_t OurSignals() {
   sigset_t signals;
@@ -64,31 +58,6 @@ void StartLogging(const Config& config) {
   }
 }
 
-absl::StatusOr<std::unique_ptr<grpc::Server>> Listen(const Config& config,
-                                                     SnapshotsFromMemory& snapshots,
-                                                     VersionsFromMemory& versions) {
-  H5M_ASSIGN_OR_RETURN(const auto place, SocketPlace::Prepare(config.socket));
-  grpc::ServerBuilder builder;
-  builder.SetMaxReceiveMessageSize(rpc::kMaxMessageBytes);
-  builder.SetMaxSendMessageSize(rpc::kMaxMessageBytes);
-  builder.SetResourceQuota(grpc::ResourceQuota("h5mirror-agent").SetMaxThreads(kCallThreadsMax));
-  builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);
-  builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_FRAME_SIZE, rpc::kMaxMessageBytes);
-  // Readers ping as they do at a server.
-  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 1'000);
-  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
-  builder.RegisterService(&snapshots);
-  builder.RegisterService(&versions);
-  builder.AddListeningPort(StrCat("unix:", place->bind_path()), grpc::InsecureServerCredentials());
-  std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
-  if (server == nullptr) {
-    return absl::UnavailableError(
-        StrCat("cannot listen on ", config.socket.string(), ": gRPC refuses it"));
-  }
-  H5M_RETURN_IF_ERROR(place->Publish(config.socket_mode_bits));
-  return server;
-}
-
 void ServeUntilSignal(Agent& agent) {
   const sigset_t signals = OurSignals();
   const timespec second{1, 0};
@@ -113,18 +82,18 @@ void ServeUntilSignal(Agent& agent) {
 ExitCode Run(const Config& config) {
   StartLogging(config);
   Agent agent(config);
-  SnapshotsFromMemory snapshots(agent);
-  VersionsFromMemory versions(agent);
-  const auto server = Listen(config, snapshots, versions);
-  if (!server.ok()) {
-    spdlog::error("{}", ToStd(server.status().message()));
+  const auto servers_of_users = UserServers::Listen(config.socket, config.socket_mode_bits, agent);
+  if (!servers_of_users.ok()) {
+    spdlog::error("{}", ToStd(servers_of_users.status().message()));
     return ExitCode::kCannotListen;
   }
   std::string servers;
   for (const rpc::ClientOptions& options : config.servers) StrAppend(&servers, " ", options.server);
-  absl::StatusOr<std::unique_ptr<MapServer>> maps = MapServer::Listen(
-      rpc::CutMapSocket(config.socket.string()), config.socket_mode_bits,
-      [&agent](const rpc::CutMapQuestion& question) { return FindMemory(agent, question); });
+  absl::StatusOr<std::unique_ptr<MapServer>> maps =
+      MapServer::Listen(rpc::CutMapSocket(config.socket.string()), config.socket_mode_bits,
+                        [&agent](uid_t user, const rpc::CutMapQuestion& question) {
+                          return FindMemory(agent, user, question);
+                        });
   if (!maps.ok()) spdlog::warn("readers map nothing: {}", ToStd(maps.status().message()));
   spdlog::info("h5mirror-agent {} serves {} for{}", kVersion, config.socket.string(), servers);
   sd_notify(0, "READY=1");
@@ -135,8 +104,7 @@ ExitCode Run(const Config& config) {
   pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
   unlink(config.socket.c_str());  // From here on readers go to the servers.
   maps = absl::CancelledError("stopping");
-  (*server)->Shutdown(absl::ToChronoTime(absl::Now() + kStopWait));
-  (*server)->Wait();
+  (*servers_of_users)->Shutdown(absl::Now() + kStopWait);
   return ExitCode::kOk;
 }
 

@@ -5,7 +5,6 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <optional>
@@ -26,24 +25,12 @@ constexpr absl::Duration kQuestionWait = absl::Seconds(5);
 // While no reader can be let in, and to find the readers that have not asked in time.
 constexpr int kLookMs = 1000;
 
-absl::StatusOr<OwnedFd> Bind(const std::string& path) {
-  OwnedFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  sockaddr_un name{};
-  name.sun_family = AF_UNIX;
-  memcpy(name.sun_path, path.c_str(), path.size() + 1);
-  if (fd.get() < 0 || bind(fd.get(), reinterpret_cast<sockaddr*>(&name), sizeof(name)) != 0 ||
-      listen(fd.get(), SOMAXCONN) != 0) {
-    return ErrnoToStatus(errno, "listen for readers that map");
-  }
-  return fd;
-}
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<MapServer>> MapServer::Listen(const std::filesystem::path& path,
                                                              mode_t mode_bits, Find find) {
   H5M_ASSIGN_OR_RETURN(const auto place, SocketPlace::Prepare(path));
-  H5M_ASSIGN_OR_RETURN(OwnedFd listener, Bind(place->bind_path()));
+  H5M_ASSIGN_OR_RETURN(OwnedFd listener, ListenAt(*place));
   OwnedFd stop(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (stop.get() < 0) return ErrnoToStatus(errno, "listen for readers that map");
   H5M_RETURN_IF_ERROR(place->Publish(mode_bits));
@@ -90,7 +77,9 @@ void MapServer::Accept() {
   while (readers_.size() < kReadersMax) {
     OwnedFd fd(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (fd.get() >= 0) {
-      readers_.push_back({std::move(fd), absl::Now() + kQuestionWait, ""});
+      if (const std::optional<uid_t> user = UserOfConnection(fd.get())) {
+        readers_.push_back({std::move(fd), *user, absl::Now() + kQuestionWait, ""});
+      }
       continue;
     }
     if (errno == EINTR || errno == ECONNABORTED) continue;
@@ -115,7 +104,7 @@ bool MapServer::Serve(Reader& reader) {
 bool MapServer::Answer(Reader& reader) {
   const std::optional<rpc::CutMapQuestion> question = rpc::DecodeQuestion(reader.asked);
   if (!question) return false;
-  absl::StatusOr<MemoryPtr> memory = find_(*question);
+  absl::StatusOr<MemoryPtr> memory = find_(reader.user, *question);
   if (!memory.ok()) {
     spdlog::debug("{}: not mapped: {}", question->name, ToStd(memory.status().message()));
   }

@@ -4,6 +4,7 @@
 #define H5MIRROR_SWMR_AGENT_MAP_SERVER_H_
 
 #include <poll.h>
+#include <sys/types.h>
 
 #include <filesystem>
 #include <functional>
@@ -26,8 +27,10 @@ namespace h5mirror::agent {
 class MapServer {
  public:
   using MemoryPtr = std::shared_ptr<const CutMemory>;
-  // An error: the reader is told that there is nothing to map, and reads through gRPC.
-  using Find = std::function<absl::StatusOr<MemoryPtr>(const rpc::CutMapQuestion& question)>;
+  // Must not wait for a server. An error: the reader is told that there is nothing to map, and
+  // reads through gRPC.
+  using Find =
+      std::function<absl::StatusOr<MemoryPtr>(uid_t user, const rpc::CutMapQuestion& question)>;
 
   // kUnavailable names `path`, and why.
   static absl::StatusOr<std::unique_ptr<MapServer>> Listen(const std::filesystem::path& path,
@@ -39,6 +42,7 @@ class MapServer {
  private:
   struct Reader {
     OwnedFd fd;
+    uid_t user = 0;     // at the other end
     absl::Time until;   // it has asked by then,
     std::string asked;  // so far this
     bool has_answer = false;

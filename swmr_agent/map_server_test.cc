@@ -27,11 +27,12 @@ class MapServerTest : public testing::Test {
     ASSERT_NE(mkdtemp(directory), nullptr);
     directory_ = directory;
     image_->Learn(0, ranges_.bytes);
-    auto server = MapServer::Listen(path(), 0600, [this](const rpc::CutMapQuestion& question) {
-      return question.name == "a.h5" && question.cut == 7
-                 ? image_->Memory()
-                 : absl::StatusOr<MapServer::MemoryPtr>(absl::NotFoundError("no such cut"));
-    });
+    auto server =
+        MapServer::Listen(path(), 0600, [this](uid_t user, const rpc::CutMapQuestion& question) {
+          return user == geteuid() && question.name == "a.h5" && question.cut == 7
+                     ? image_->Memory()
+                     : absl::StatusOr<MapServer::MemoryPtr>(absl::NotFoundError("no such cut"));
+        });
     ASSERT_TRUE(server.ok()) << server.status();
     server_ = *std::move(server);
   }

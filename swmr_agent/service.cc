@@ -26,11 +26,23 @@ absl::StatusOr<Upstream*> ServerOf(Agent& agent, const grpc::ServerContext& cont
       found == metadata.end() ? "" : std::string(found->second.data(), found->second.size()));
 }
 
-// Sends data in messages of a good size.
+// The user of a call, and what it reads.
+struct Reader {
+  Agent& agent;
+  Upstream& server;
+  uid_t user;
+  const std::string& name;
+
+  // Errors: as Agent::CheckReader().
+  absl::Status May() const { return agent.CheckReader(server, user, name); }
+};
+
+// Sends data in messages of a good size, for as long as the reader has the right to them.
 template <typename Response>
 class Sender {
  public:
-  explicit Sender(grpc::ServerWriter<Response>& writer) : writer_(writer) {}
+  Sender(const Reader& reader, grpc::ServerWriter<Response>& writer)
+      : reader_(reader), writer_(writer) {}
 
   absl::Status Add(uint64_t offset, std::string_view data, bool is_ahead) {
     const uint64_t end = part_.offset() + part_.data().size();
@@ -47,6 +59,7 @@ class Sender {
 
   absl::Status Flush() {
     if (part_.data().empty()) return absl::OkStatus();
+    H5M_RETURN_IF_ERROR(reader_.May());
     part_.set_data_crc32c(Crc32c(part_.data()));
     if (!writer_.Write(part_)) return Gone();
     part_.Clear();
@@ -61,15 +74,16 @@ class Sender {
   }
 
  private:
+  const Reader& reader_;
   grpc::ServerWriter<Response>& writer_;
   Response part_;
 };
 
 // What follows the first message, of a cut that is here.
 template <typename Response, typename Request>
-absl::Status SendBytes(CutImage& image, const Request& request,
+absl::Status SendBytes(CutImage& image, const Request& request, const Reader& reader,
                        grpc::ServerWriter<Response>& writer) {
-  Sender<Response> sender(writer);
+  Sender<Response> sender(reader, writer);
   const uint64_t begin = std::min<uint64_t>(request.offset(), image.size_bytes());
   const uint64_t most = image.size_bytes() - begin;
   const uint64_t length =
@@ -101,10 +115,12 @@ absl::StatusOr<std::optional<SharedCut>> FindCut(Agent& agent, Upstream& server,
   return file->OpenNewest(request.reader_id());
 }
 
-absl::Status ReadCut(Agent& agent, const grpc::ServerContext& context,
+absl::Status ReadCut(Agent& agent, uid_t user, const grpc::ServerContext& context,
                      const v1::ReadSnapshotRequest& request,
                      grpc::ServerWriter<v1::ReadSnapshotResponse>& writer) {
   H5M_ASSIGN_OR_RETURN(Upstream* const server, ServerOf(agent, context));
+  const Reader reader{agent, *server, user, request.name()};
+  H5M_RETURN_IF_ERROR(reader.May());
   H5M_ASSIGN_OR_RETURN(const std::optional<SharedCut> cut, FindCut(agent, *server, request));
   if (cut) {
     v1::ReadSnapshotResponse first;
@@ -112,18 +128,21 @@ absl::Status ReadCut(Agent& agent, const grpc::ServerContext& context,
     // Where it has become a version since, that has the number of an older cut with these bytes.
     if (request.cut() != 0) first.mutable_snapshot()->set_cut(request.cut());
     if (!writer.Write(first)) return Gone();
-    return SendBytes(*cut->image, request, writer);
+    return SendBytes(*cut->image, request, reader, writer);
   }
   H5M_ASSIGN_OR_RETURN(rpc::Client* const client, server->client());
-  return client->ReadSnapshot(request, [&](const v1::ReadSnapshotResponse& answer) {
+  return client->ReadSnapshot(request, [&](const v1::ReadSnapshotResponse& answer) -> absl::Status {
+    H5M_RETURN_IF_ERROR(reader.May());
     return writer.Write(answer) ? absl::OkStatus() : Gone();
   });
 }
 
-absl::Status ReadOneVersion(Agent& agent, const grpc::ServerContext& context,
+absl::Status ReadOneVersion(Agent& agent, uid_t user, const grpc::ServerContext& context,
                             const v1::ReadVersionRequest& request,
                             grpc::ServerWriter<v1::ReadVersionResponse>& writer) {
   H5M_ASSIGN_OR_RETURN(Upstream* const server, ServerOf(agent, context));
+  const Reader reader{agent, *server, user, request.name()};
+  H5M_RETURN_IF_ERROR(reader.May());
   const Agent::FilePtr file =
       request.ranges().empty() ? agent.Find(*server, request.name()) : nullptr;
   const std::optional<SharedCut> cut = file == nullptr || request.version() == 0
@@ -133,10 +152,11 @@ absl::Status ReadOneVersion(Agent& agent, const grpc::ServerContext& context,
     v1::ReadVersionResponse first;
     *first.mutable_version() = *cut->version;
     if (!writer.Write(first)) return Gone();
-    return SendBytes(*cut->image, request, writer);
+    return SendBytes(*cut->image, request, reader, writer);
   }
   H5M_ASSIGN_OR_RETURN(rpc::Client* const client, server->client());
-  return client->ReadVersion(request, [&](const v1::ReadVersionResponse& answer) {
+  return client->ReadVersion(request, [&](const v1::ReadVersionResponse& answer) -> absl::Status {
+    H5M_RETURN_IF_ERROR(reader.May());
     return writer.Write(answer) ? absl::OkStatus() : Gone();
   });
 }
@@ -146,18 +166,21 @@ absl::Status ReadOneVersion(Agent& agent, const grpc::ServerContext& context,
 grpc::Status SnapshotsFromMemory::ReadSnapshot(
     grpc::ServerContext* context, const v1::ReadSnapshotRequest* request,
     grpc::ServerWriter<v1::ReadSnapshotResponse>* writer) {
-  return rpc::ToGrpc(ReadCut(agent_, *context, *request, *writer));
+  const LastCall::Scope scope(last_call_);
+  return rpc::ToGrpc(ReadCut(agent_, user_, *context, *request, *writer));
 }
 
 grpc::Status SnapshotsFromMemory::CloseSnapshot(grpc::ServerContext* context,
                                                 const v1::CloseSnapshotRequest* request,
                                                 v1::CloseSnapshotResponse*) {
+  const LastCall::Scope scope(last_call_);
   const auto close = [&]() -> absl::Status {
     H5M_ASSIGN_OR_RETURN(Upstream* const server, ServerOf(agent_, *context));
     const Agent::FilePtr file = agent_.Find(*server, request->name());
     if (file != nullptr && file->Close(request->cut(), request->reader_id())) {
       return absl::OkStatus();
     }
+    H5M_RETURN_IF_ERROR(agent_.CheckReader(*server, user_, request->name()));
     H5M_ASSIGN_OR_RETURN(rpc::Client* const client, server->client());
     return client->CloseSnapshot(*request);
   };
@@ -167,12 +190,14 @@ grpc::Status SnapshotsFromMemory::CloseSnapshot(grpc::ServerContext* context,
 grpc::Status VersionsFromMemory::ReadVersion(grpc::ServerContext* context,
                                              const v1::ReadVersionRequest* request,
                                              grpc::ServerWriter<v1::ReadVersionResponse>* writer) {
-  return rpc::ToGrpc(ReadOneVersion(agent_, *context, *request, *writer));
+  const LastCall::Scope scope(last_call_);
+  return rpc::ToGrpc(ReadOneVersion(agent_, user_, *context, *request, *writer));
 }
 
-absl::StatusOr<std::shared_ptr<const CutMemory>> FindMemory(Agent& agent,
+absl::StatusOr<std::shared_ptr<const CutMemory>> FindMemory(Agent& agent, uid_t user,
                                                             const rpc::CutMapQuestion& question) {
   H5M_ASSIGN_OR_RETURN(Upstream* const server, agent.FindServer(question.target));
+  H5M_RETURN_IF_ERROR(agent.LookAtReader(*server, user, question.name));
   const Agent::FilePtr file = agent.Find(*server, question.name);
   if (file == nullptr) return absl::NotFoundError("it is not followed");
   const std::optional<SharedCut> cut = question.version != 0
@@ -191,8 +216,10 @@ absl::StatusOr<std::shared_ptr<const CutMemory>> FindMemory(Agent& agent,
 grpc::Status VersionsFromMemory::FindVersion(grpc::ServerContext* context,
                                              const v1::FindVersionRequest* request,
                                              v1::FindVersionResponse* response) {
+  const LastCall::Scope scope(last_call_);
   const auto find = [&]() -> absl::Status {
     H5M_ASSIGN_OR_RETURN(Upstream* const server, ServerOf(agent_, *context));
+    H5M_RETURN_IF_ERROR(agent_.CheckReader(*server, user_, request->name()));
     H5M_ASSIGN_OR_RETURN(rpc::Client* const client, server->client());
     H5M_ASSIGN_OR_RETURN(*response->mutable_version(), client->FindVersion(*request));
     return absl::OkStatus();

@@ -3,6 +3,13 @@
 #ifndef H5MIRROR_SWMR_AGENT_SERVICE_H_
 #define H5MIRROR_SWMR_AGENT_SERVICE_H_
 
+#include <sys/types.h>
+
+#include <atomic>
+#include <cstdint>
+
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "h5mirror/v1/snapshots.grpc.pb.h"
 #include "h5mirror/v1/versions.grpc.pb.h"
 #include "rpc/cut_map_format.h"
@@ -10,36 +17,69 @@
 
 namespace h5mirror::agent {
 
+// When a call was last under way. Thread-safe.
+class LastCall {
+ public:
+  // Notes the time now, and when it ends.
+  class Scope {
+   public:
+    explicit Scope(LastCall& last) : last_(last) { last_.Note(); }
+    ~Scope() { last_.Note(); }
+    Scope(const Scope&) = delete;
+
+   private:
+    LastCall& last_;
+  };
+  absl::Time time() const { return absl::FromUnixNanos(at_ns_); }
+
+ private:
+  void Note() { at_ns_ = absl::GetCurrentTimeNanos(); }
+
+  std::atomic<int64_t> at_ns_{0};
+};
+
 // The server that is meant comes with each call (rpc/agent_socket.h). Any error means: ask the
-// server itself. Thread-safe; `agent` must outlive it.
+// server itself. All calls come from `user` of this host, whose rights are looked at for each call,
+// and again while a long one runs. Thread-safe; `agent` must outlive it.
 class SnapshotsFromMemory final : public v1::Snapshots::Service {
  public:
-  explicit SnapshotsFromMemory(Agent& agent) : agent_(agent) {}
+  SnapshotsFromMemory(Agent& agent, uid_t user) : agent_(agent), user_(user) {}
 
   grpc::Status ReadSnapshot(grpc::ServerContext* context, const v1::ReadSnapshotRequest* request,
                             grpc::ServerWriter<v1::ReadSnapshotResponse>* writer) override;
   grpc::Status CloseSnapshot(grpc::ServerContext* context, const v1::CloseSnapshotRequest* request,
                              v1::CloseSnapshotResponse* response) override;
 
+  // The beginning or end of the last call; the distant past: there was none.
+  absl::Time last_call() const { return last_call_.time(); }
+
  private:
   Agent& agent_;
+  const uid_t user_;
+  LastCall last_call_;
 };
 
 class VersionsFromMemory final : public v1::Versions::Service {
  public:
-  explicit VersionsFromMemory(Agent& agent) : agent_(agent) {}
+  VersionsFromMemory(Agent& agent, uid_t user) : agent_(agent), user_(user) {}
 
   grpc::Status ReadVersion(grpc::ServerContext* context, const v1::ReadVersionRequest* request,
                            grpc::ServerWriter<v1::ReadVersionResponse>* writer) override;
   grpc::Status FindVersion(grpc::ServerContext* context, const v1::FindVersionRequest* request,
                            v1::FindVersionResponse* response) override;
 
+  // The beginning or end of the last call; the distant past: there was none.
+  absl::Time last_call() const { return last_call_.time(); }
+
  private:
   Agent& agent_;
+  const uid_t user_;
+  LastCall last_call_;
 };
 
-// What is to be mapped of a cut or version that readers have open here. Any error: nothing.
-absl::StatusOr<std::shared_ptr<const CutMemory>> FindMemory(Agent& agent,
+// What is to be mapped of a cut or version that readers have open here, for a user whose rights to
+// it are known. Any error: nothing. Waits for no server.
+absl::StatusOr<std::shared_ptr<const CutMemory>> FindMemory(Agent& agent, uid_t user,
                                                             const rpc::CutMapQuestion& question);
 
 }  // namespace h5mirror::agent

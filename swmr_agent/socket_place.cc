@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
+#include "base/errno_status.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
 
@@ -83,6 +84,27 @@ absl::Status SocketPlace::Publish(mode_t mode_bits) {
   // Not rename(): that would push out one that has come meanwhile.
   if (link(bound.c_str(), path_.c_str()) == 0) return absl::OkStatus();
   return CannotListen(path_, errno == EEXIST ? "another agent is there" : strerror(errno));
+}
+
+absl::StatusOr<OwnedFd> ListenAt(const SocketPlace& place) {
+  const std::string& path = place.bind_path();
+  OwnedFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  sockaddr_un name{};
+  name.sun_family = AF_UNIX;
+  memcpy(name.sun_path, path.c_str(), path.size() + 1);
+  if (fd.get() < 0 || bind(fd.get(), reinterpret_cast<sockaddr*>(&name), sizeof(name)) != 0 ||
+      listen(fd.get(), SOMAXCONN) != 0) {
+    return ErrnoToStatus(errno, "listen for readers");
+  }
+  return fd;
+}
+
+std::optional<uid_t> UserOfConnection(int fd) {
+  ucred user{};
+  socklen_t length = sizeof(user);
+  if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &user, &length) != 0) return std::nullopt;
+  // Nobody's: the kernel did not know when the connection was made.
+  return user.uid == static_cast<uid_t>(-1) ? std::nullopt : std::optional<uid_t>(user.uid);
 }
 
 }  // namespace h5mirror::agent

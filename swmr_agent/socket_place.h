@@ -6,9 +6,11 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "base/owned_fd.h"
 
 namespace h5mirror::agent {
 
@@ -36,6 +38,13 @@ class SocketPlace {
   int directory_fd_ = -1;
   std::string bind_path_;
 };
+
+// A socket that listens at a place, before it is published, and does not block. Errors: as
+// ErrnoToStatus().
+absl::StatusOr<OwnedFd> ListenAt(const SocketPlace& place);
+
+// The user at the other end of a connection, as the kernel says; nullopt: it does not.
+std::optional<uid_t> UserOfConnection(int fd);
 
 }  // namespace h5mirror::agent
 

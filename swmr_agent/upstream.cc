@@ -3,12 +3,16 @@
 #include <utility>
 
 #include "absl/time/clock.h"
+#include "grpcpp/client_context.h"
+#include "rpc/channel.h"
+#include "rpc/status.h"
 
 namespace h5mirror::agent {
 namespace {
 
 // Readers wait for it, and may go to the server themselves.
 constexpr absl::Duration kConnectWait = absl::Seconds(1);
+constexpr absl::Duration kCheckWait = absl::Seconds(1);
 
 }  // namespace
 
@@ -25,6 +29,25 @@ absl::StatusOr<rpc::Client*> Upstream::client() {
   }
   client_ = *std::move(client);
   return client_.get();
+}
+
+absl::StatusOr<v1::CheckReaderResponse> Upstream::CheckReader(
+    const v1::CheckReaderRequest& request) {
+  v1::Agents::Stub* stub;
+  {
+    absl::MutexLock lock(&agents_mutex_);
+    if (agents_ == nullptr) agents_ = v1::Agents::NewStub(rpc::MakeChannel(options_));
+    stub = agents_.get();
+  }
+  grpc::ClientContext context;
+  rpc::Authorize(options_, context);
+  // The first call comes before there is a connection.
+  context.set_wait_for_ready(true);
+  context.set_deadline(absl::ToChronoTime(absl::Now() + kCheckWait));
+  v1::CheckReaderResponse response;
+  const grpc::Status status = stub->CheckReader(&context, request, &response);
+  if (!status.ok()) return rpc::FromGrpc(status);
+  return response;
 }
 
 }  // namespace h5mirror::agent

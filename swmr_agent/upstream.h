@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "h5mirror/v1/agents.grpc.pb.h"
 #include "rpc/client.h"
 
 namespace h5mirror::agent {
@@ -24,9 +25,14 @@ class Upstream {
   const rpc::ClientOptions& options() const { return options_; }
   // Lives as long as this does. kUnavailable: there is no connection yet, and none came about.
   absl::StatusOr<rpc::Client*> client();
+  // Asks the server, once, and waits for a second at most. Errors: those of the call;
+  // kUnavailable, kDeadlineExceeded.
+  absl::StatusOr<v1::CheckReaderResponse> CheckReader(const v1::CheckReaderRequest& request);
 
  private:
   const rpc::ClientOptions options_;
+  absl::Mutex agents_mutex_;  // a leaf
+  std::unique_ptr<v1::Agents::Stub> agents_ ABSL_GUARDED_BY(agents_mutex_);
   absl::Mutex mutex_;
   std::unique_ptr<rpc::Client> client_ ABSL_GUARDED_BY(mutex_);
   // The last try was in vain, and is the answer until then.

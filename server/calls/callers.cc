@@ -145,7 +145,10 @@ Callers::Callers(const Authenticator& authenticator, Clock& clock, CallCapacity 
       follows_(capacity.follows, capacity.share_percent),
       threads_(capacity.threads, kThreadSharePercent) {}
 
-Callers::~Callers() = default;
+Callers::~Callers() {
+  // All calls have ended. The last of them may just be leaving Remove() in a thread of gRPC's.
+  absl::MutexLock lock(&mutex_);
+}
 
 Callers::Ticket& Callers::Ticket::operator=(Ticket&& other) noexcept {
   Release();

@@ -57,6 +57,8 @@ std::string_view NameOf(Turned turned) {
       return "calls";
     case Turned::kUsers:
       return "max_users";
+    case Turned::kAfterCuts:
+      return "after_cuts";
   }
   return "";
 }

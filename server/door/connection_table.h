@@ -38,8 +38,9 @@ enum class Turned {
   kBytes,         // cut: it sent too much without a valid token
   kCalls,         // cut: it began calls, and went on with none of them; no client of ours does that
   kUsers,         // refused: each slot of the Unix socket has another user's connections
+  kAfterCuts,     // refused: others from there were cut for their calls, and too many wait
 };
-inline constexpr int kTurnedCount = 8;
+inline constexpr int kTurnedCount = 9;
 // "descriptors", "max_connections", ...: the metric's label.
 std::string_view NameOf(Turned turned);
 

@@ -33,6 +33,8 @@ constexpr int kAcceptsAtOnce = 64;
 constexpr int kTickMs = 100;
 constexpr size_t kParkedMax = 256;
 constexpr size_t kParkedPerUser = 16;
+constexpr size_t kPacedMax = 64;
+constexpr int kPacedTickMs = 10;
 constexpr absl::Duration kLogPeriod = absl::Seconds(1);
 
 // What epoll says of an event: the wake-up, a listener or the number of a connection.
@@ -62,6 +64,8 @@ std::string_view Describe(Turned turned) {
       return "cut, it begins calls, or resets them, faster than they can be served";
     case Turned::kUsers:
       return "refused, the Unix socket has connections of as many other users as it can";
+    case Turned::kAfterCuts:
+      return "refused, others from there were cut for their calls, and too many wait";
   }
   return "";
 }
@@ -217,9 +221,11 @@ void FrontDoor::Run() {
   while (!ends_) {
     const bool ticks = out_of_descriptors_ || table_.Counts().newcomers > 0;
     epoll_event events[kEventsAtOnce];
-    const int count = epoll_wait(epoll_.get(), events, kEventsAtOnce, ticks ? kTickMs : -1);
+    const int wait_ms = !paced_.empty() ? kPacedTickMs : ticks ? kTickMs : -1;
+    const int count = epoll_wait(epoll_.get(), events, kEventsAtOnce, wait_ms);
     if (!accepts_ && !listeners_.empty()) CloseListeners();
     for (int i = 0; i < count; ++i) Handle(events[i].data.u64, events[i].events);
+    TakeInPaced();
     if (Now() < next_tick) continue;
     next_tick = Now() + absl::Milliseconds(kTickMs);
     Tick();
@@ -297,17 +303,21 @@ void FrontDoor::TakeIn(size_t index, int listener, OwnedFd fd) {
   if (const std::optional<Turned> refused = table_.Refuses(*peer); refused.has_value()) {
     return Note(*refused, peer->Name());
   }
-  if (Park(*peer, index, listener, fd)) return;
+  if (Park(*peer, index, listener, fd) || Pace(*peer, index, listener, fd)) return;
+  HandOver(*peer, index, listener, std::move(fd));
+}
+
+void FrontDoor::HandOver(const Peer& peer, size_t index, int listener, OwnedFd fd) {
   const std::optional<int> slot =
-      peer->kind == Peer::Kind::kUnixSocket
-          ? table_.ChooseUserSlot(peer->uid, SlotOf(index, 0), kUserSlots, Now())
+      peer.kind == Peer::Kind::kUnixSocket
+          ? table_.ChooseUserSlot(peer.uid, SlotOf(index, 0), kUserSlots, Now())
           : table_.ChooseSlot(SlotOf(index, 0), kSlots, Now());
-  if (!slot.has_value()) return Note(Turned::kUsers, peer->Name());
+  if (!slot.has_value()) return Note(Turned::kUsers, peer.Name());
   OwnedFd second(fcntl(fd.get(), F_DUPFD_CLOEXEC, 0));
-  if (!second.valid()) return Note(Turned::kDescriptors, peer->Name());
+  if (!second.valid()) return Note(Turned::kDescriptors, peer.Name());
   std::optional<Peer> cut;
   const int watched = second.get();
-  const uint64_t number = table_.Add(*peer, std::move(second), *slot, Now(), cut);
+  const uint64_t number = table_.Add(peer, std::move(second), *slot, Now(), cut);
   if (cut.has_value()) Note(Turned::kNewcomers, cut->Name());
   // Only EPOLLHUP and EPOLLERR, once each.
   Watch(epoll_.get(), watched, EPOLLET, number);
@@ -315,6 +325,35 @@ void FrontDoor::TakeIn(size_t index, int listener, OwnedFd fd) {
   connection.listener_fd = listener;
   connection.fd = fd.Release();
   acceptors_[static_cast<size_t>(*slot)]->HandleNewConnection(&connection);
+}
+
+bool FrontDoor::Pace(const Peer& peer, size_t index, int listener, OwnedFd& fd) {
+  const std::string name = peer.Name();
+  const absl::Duration now = Now();
+  const std::optional<absl::Duration> turn = pacer_.TakeTurn(name, now);
+  if (turn.has_value() && *turn <= now) return false;
+  if (turn.has_value() && paced_.size() < kPacedMax) {
+    paced_.emplace(*turn, Parked{index, listener, std::move(fd)});
+  } else {
+    Note(Turned::kAfterCuts, name);
+    fd.Reset();
+  }
+  return true;
+}
+
+void FrontDoor::TakeInPaced() {
+  while (!paced_.empty() && paced_.begin()->first <= Now()) {
+    Parked each = std::move(paced_.extract(paced_.begin()).mapped());
+    // An end without calls is not told by the socket: gRPC notices it.
+    std::optional<Peer> peer = PeerOf(each.fd.get());
+    if (!accepts_ || !peer.has_value()) continue;
+    if (HasNoName(*peer)) peer->uid = kNamelessUid;
+    if (const std::optional<Turned> refused = table_.Refuses(*peer); refused.has_value()) {
+      Note(*refused, peer->Name());
+      continue;
+    }
+    HandOver(*peer, each.index, each.listener, std::move(each.fd));
+  }
 }
 
 bool FrontDoor::HasNoName(const Peer& peer) const {
@@ -369,14 +408,19 @@ uint64_t FrontDoor::Claim(int slot) { return table_.Claim(slot, Now()); }
 void FrontDoor::CutForCalls(const std::string& grpc_peer, uint64_t number, int slot) {
   if (const auto peer = ParseGrpcPeer(grpc_peer); peer.has_value()) {
     table_.Cut(*peer);
-    return Note(Turned::kCalls, peer->Name());
+    return NoteCutForCalls(*peer);
   }
   if (number != 0) {
     const std::optional<Peer> peer = table_.CutNumber(number);
-    if (peer.has_value()) Note(Turned::kCalls, peer->Name());
+    if (peer.has_value()) NoteCutForCalls(*peer);
     return;
   }
-  for (const Peer& peer : table_.CutUnclaimed(slot)) Note(Turned::kCalls, peer.Name());
+  for (const Peer& peer : table_.CutUnclaimed(slot)) NoteCutForCalls(peer);
+}
+
+void FrontDoor::NoteCutForCalls(const Peer& peer) {
+  pacer_.NoteCut(peer.Name(), Now());
+  Note(Turned::kCalls, peer.Name());
 }
 
 std::array<uint64_t, kTurnedCount> FrontDoor::Turns() const {

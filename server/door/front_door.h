@@ -5,6 +5,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -17,6 +18,7 @@
 #include "absl/time/time.h"
 #include "base/owned_fd.h"
 #include "grpcpp/server_builder.h"
+#include "server/door/connection_pacer.h"
 #include "server/door/connection_table.h"
 #include "server/door/listen_socket.h"
 #include "server/settings/config.h"
@@ -85,7 +87,8 @@ class FrontDoor {
   static constexpr int kSlots = 16;
   static constexpr int kUserSlots = 256;
 
-  // A connection of a user whose name is being looked up, so that its calls need not wait for it.
+  // A connection that waits: for its user's name, so that its calls need not wait for it, or for
+  // its turn.
   struct Parked {
     size_t index;
     int listener;
@@ -105,12 +108,18 @@ class FrontDoor {
   bool AcceptOne(size_t index, int listener);
   void TakeIn(size_t index, int listener, OwnedFd fd);
   bool HasNoName(const Peer& peer) const;
+  // Of what TakeIn() was given: to gRPC.
+  void HandOver(const Peer& peer, size_t index, int listener, OwnedFd fd);
+  // True: the connection waits for its turn, or was refused.
+  bool Pace(const Peer& peer, size_t index, int listener, OwnedFd& fd);
+  void TakeInPaced();
   // True: the connection waits until its user's name is known, or was closed, as too many wait.
   bool Park(const Peer& peer, size_t index, int listener, OwnedFd& fd);
   void TakeInParked();
   // With no descriptors left: takes one connection with the reserve, to refuse it. False: that has
   // failed too.
   bool RefuseWithReserve(int listener);
+  void NoteCutForCalls(const Peer& peer);
   void Note(Turned turned, std::string_view name);
   void WatchListeners();
   void CloseListeners();
@@ -125,7 +134,9 @@ class FrontDoor {
   OwnedFd wake_;
   OwnedFd reserve_;
   std::shared_ptr<Parking> parking_;
-  bool out_of_descriptors_ = false;  // the thread's own: listeners rest for a moment
+  ConnectionPacer pacer_;
+  std::multimap<absl::Duration, Parked> paced_;  // the thread's own, by their turns
+  bool out_of_descriptors_ = false;              // the thread's own: listeners rest for a moment
 
   std::array<std::atomic<uint64_t>, kTurnedCount> turns_{};
   absl::Mutex log_mutex_;
