@@ -26,9 +26,8 @@ constexpr char kDescription[] =
     "                                              keeps the newest cut as /srv/live/run7.h5";
 
 constexpr char kFooter[] =
-    "It reads with its own token. The permissions of the socket say who may connect, and the "
-    "server\n"
-    "says which user may read which file.\n\n"
+    "It reads with its own token. The permissions of the socket say which users may\n"
+    "connect, and the server says which files each of them may read.\n\n"
     "Signals: TERM and INT stop it, a second one at once. Exit codes: 0 stopped; 1 failed;\n"
     "2 command line or configuration; 6 cannot listen on the socket.";
 

@@ -1,12 +1,11 @@
 #include "swmr_agent/reader_rights.h"
 
-#include <errno.h>
 #include <pwd.h>
-#include <string.h>
 
 #include <algorithm>
 #include <vector>
 
+#include "base/name_service.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "spdlog/spdlog.h"
@@ -14,8 +13,6 @@
 namespace h5mirror::agent {
 namespace {
 
-constexpr size_t kBufferMin = 4 << 10;
-constexpr size_t kBufferMax = 1 << 20;
 constexpr absl::Duration kLogEvery = absl::Minutes(1);
 
 // The words of the server for a caller that has no right to a file.
@@ -40,16 +37,9 @@ absl::StatusOr<std::string> NameOfUser(uid_t uid) {
   std::vector<char> buffer;
   passwd record{};
   passwd* found = nullptr;
-  for (buffer.resize(kBufferMin);; buffer.resize(2 * buffer.size())) {
-    const int error = getpwuid_r(uid, &record, buffer.data(), buffer.size(), &found);
-    if (error == EINTR) continue;
-    // What the libraries answer for an entry that is not there (getpwuid(3)).
-    if (error == 0 || error == ENOENT || error == ESRCH) break;
-    if (error != ERANGE || buffer.size() >= kBufferMax) {
-      return absl::UnavailableError(
-          StrCat("this host's name service failed for uid ", uid, ": ", strerror(error)));
-    }
-  }
+  H5M_RETURN_IF_ERROR(
+      FetchFromNameService(StrCat("uid ", uid), buffer, record, found,
+                           [uid](auto&&... out) { return getpwuid_r(uid, out...); }));
   if (found == nullptr) return absl::NotFoundError(StrCat("uid ", uid, " has no name here"));
   return std::string(found->pw_name);
 }

@@ -20,22 +20,25 @@ namespace h5mirror::agent {
 // When a call was last under way. Thread-safe.
 class LastCall {
  public:
-  // Notes the time now, and when it ends.
+  // A call, from its beginning to its end.
   class Scope {
    public:
-    explicit Scope(LastCall& last) : last_(last) { last_.Note(); }
-    ~Scope() { last_.Note(); }
+    explicit Scope(LastCall& last) : last_(last) { ++last_.running_; }
+    ~Scope() {
+      last_.end_ns_ = absl::GetCurrentTimeNanos();
+      --last_.running_;
+    }
     Scope(const Scope&) = delete;
 
    private:
     LastCall& last_;
   };
-  absl::Time time() const { return absl::FromUnixNanos(at_ns_); }
+  // Now, while one is. The distant past: none ever was.
+  absl::Time time() const { return running_ > 0 ? absl::Now() : absl::FromUnixNanos(end_ns_); }
 
  private:
-  void Note() { at_ns_ = absl::GetCurrentTimeNanos(); }
-
-  std::atomic<int64_t> at_ns_{0};
+  std::atomic<int> running_{0};
+  std::atomic<int64_t> end_ns_{0};
 };
 
 // The server that is meant comes with each call (rpc/agent_socket.h). Any error means: ask the
@@ -50,7 +53,7 @@ class SnapshotsFromMemory final : public v1::Snapshots::Service {
   grpc::Status CloseSnapshot(grpc::ServerContext* context, const v1::CloseSnapshotRequest* request,
                              v1::CloseSnapshotResponse* response) override;
 
-  // The beginning or end of the last call; the distant past: there was none.
+  // As LastCall::time().
   absl::Time last_call() const { return last_call_.time(); }
 
  private:
@@ -68,7 +71,7 @@ class VersionsFromMemory final : public v1::Versions::Service {
   grpc::Status FindVersion(grpc::ServerContext* context, const v1::FindVersionRequest* request,
                            v1::FindVersionResponse* response) override;
 
-  // The beginning or end of the last call; the distant past: there was none.
+  // As LastCall::time().
   absl::Time last_call() const { return last_call_.time(); }
 
  private:

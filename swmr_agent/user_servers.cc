@@ -25,9 +25,9 @@
 namespace h5mirror::agent {
 namespace {
 
-// While there are no descriptors left.
+// Without descriptors, no connection is accepted for so long.
 constexpr int kPauseMs = 1000;
-// Then it looks whether it is to stop.
+// After so many connections the thread looks whether it is to stop.
 constexpr int kAcceptsAtOnce = 64;
 
 }  // namespace

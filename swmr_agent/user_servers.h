@@ -4,8 +4,7 @@
 
 #include <sys/types.h>
 
-#include <atomic>
-#include <cstdint>
+#include <cstddef>
 #include <filesystem>
 #include <map>
 #include <memory>

@@ -295,14 +295,21 @@ bool FrontDoor::RefuseWithReserve(int listener) {
   return true;
 }
 
-void FrontDoor::TakeIn(size_t index, int listener, OwnedFd fd) {
-  std::optional<Peer> peer = PeerOf(fd.get());
-  if (!peer.has_value()) return;
+std::optional<Peer> FrontDoor::Examine(int fd) {
+  std::optional<Peer> peer = PeerOf(fd);
+  if (!peer.has_value()) return std::nullopt;
   // Also one whose name service fails: each uid of its own would have a slot of its own.
   if (HasNoName(*peer)) peer->uid = kNamelessUid;
   if (const std::optional<Turned> refused = table_.Refuses(*peer); refused.has_value()) {
-    return Note(*refused, peer->Name());
+    Note(*refused, peer->Name());
+    return std::nullopt;
   }
+  return peer;
+}
+
+void FrontDoor::TakeIn(size_t index, int listener, OwnedFd fd) {
+  const std::optional<Peer> peer = Examine(fd.get());
+  if (!peer.has_value()) return;
   if (Park(*peer, index, listener, fd) || Pace(*peer, index, listener, fd)) return;
   HandOver(*peer, index, listener, std::move(fd));
 }
@@ -344,14 +351,10 @@ bool FrontDoor::Pace(const Peer& peer, size_t index, int listener, OwnedFd& fd) 
 void FrontDoor::TakeInPaced() {
   while (!paced_.empty() && paced_.begin()->first <= Now()) {
     Parked each = std::move(paced_.extract(paced_.begin()).mapped());
-    // An end without calls is not told by the socket: gRPC notices it.
-    std::optional<Peer> peer = PeerOf(each.fd.get());
-    if (!accepts_ || !peer.has_value()) continue;
-    if (HasNoName(*peer)) peer->uid = kNamelessUid;
-    if (const std::optional<Turned> refused = table_.Refuses(*peer); refused.has_value()) {
-      Note(*refused, peer->Name());
-      continue;
-    }
+    if (!accepts_) continue;
+    // It may have gone while it waited, and others may have come.
+    const std::optional<Peer> peer = Examine(each.fd.get());
+    if (!peer.has_value()) continue;
     HandOver(*peer, each.index, each.listener, std::move(each.fd));
   }
 }

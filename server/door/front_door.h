@@ -107,6 +107,8 @@ class FrontDoor {
   void AcceptFrom(size_t index, int listener);
   bool AcceptOne(size_t index, int listener);
   void TakeIn(size_t index, int listener, OwnedFd fd);
+  // The other end of a connection, if it may come in now; nullopt: it has gone, or was refused.
+  std::optional<Peer> Examine(int fd);
   bool HasNoName(const Peer& peer) const;
   // Of what TakeIn() was given: to gRPC.
   void HandOver(const Peer& peer, size_t index, int listener, OwnedFd fd);

@@ -15,35 +15,14 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/synchronization/mutex.h"
+#include "base/name_service.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
 
 namespace h5mirror::server {
 namespace {
 
-constexpr size_t kBufferMin = 4 << 10;
-constexpr size_t kBufferMax = 4 << 20;  // a group of a hundred thousand members
-constexpr int kGroupsMax = 65'536;      // the kernel's NGROUPS_MAX
-
-absl::Status Failed(std::string_view what, int error) {
-  return absl::UnavailableError(
-      StrCat("the name service failed for ", what, ": ", strerror(error), "; try again"));
-}
-
-// Calls one of the get..._r functions with a buffer that is large enough. `found` stays null, if
-// there is no such entry.
-template <typename Record, typename Get>
-absl::Status Fetch(std::string_view what, std::vector<char>& buffer, Record& record, Record*& found,
-                   const Get& get) {
-  for (buffer.resize(kBufferMin);; buffer.resize(2 * buffer.size())) {
-    const int error = get(&record, buffer.data(), buffer.size(), &found);
-    if (error == 0) return absl::OkStatus();
-    if (error == EINTR) continue;
-    // What the libraries answer for an entry that is not there (getpwuid(3)).
-    if (error == ENOENT || error == ESRCH) return absl::OkStatus();
-    if (error != ERANGE || buffer.size() >= kBufferMax) return Failed(what, error);
-  }
-}
+constexpr int kGroupsMax = 65'536;  // the kernel's NGROUPS_MAX
 
 absl::StatusOr<std::vector<gid_t>> GroupIdsOf(const passwd& user) {
   std::vector<gid_t> ids(64);
@@ -53,7 +32,7 @@ absl::StatusOr<std::vector<gid_t>> GroupIdsOf(const passwd& user) {
       ids.resize(static_cast<size_t>(count));
       return ids;
     }
-    if (count > kGroupsMax) return Failed(user.pw_name, E2BIG);
+    if (count > kGroupsMax) return NameServiceFailed(user.pw_name, E2BIG);
     ids.resize(std::max(static_cast<size_t>(count), 2 * ids.size()));
   }
 }
@@ -64,8 +43,9 @@ absl::StatusOr<UnixUser> LookUpUnixUser(uid_t uid) {
   std::vector<char> buffer;
   passwd record{};
   passwd* user = nullptr;
-  H5M_RETURN_IF_ERROR(Fetch(StrCat("uid ", uid), buffer, record, user,
-                            [uid](auto&&... out) { return getpwuid_r(uid, out...); }));
+  H5M_RETURN_IF_ERROR(
+      FetchFromNameService(StrCat("uid ", uid), buffer, record, user,
+                           [uid](auto&&... out) { return getpwuid_r(uid, out...); }));
   if (user == nullptr) {
     return absl::NotFoundError(StrCat("uid ", uid, " has no name on the server's host"));
   }
@@ -75,8 +55,9 @@ absl::StatusOr<UnixUser> LookUpUnixUser(uid_t uid) {
     std::vector<char> group_buffer;
     group group_record{};
     group* found = nullptr;
-    H5M_RETURN_IF_ERROR(Fetch(StrCat("gid ", id), group_buffer, group_record, found,
-                              [id](auto&&... out) { return getgrgid_r(id, out...); }));
+    H5M_RETURN_IF_ERROR(
+        FetchFromNameService(StrCat("gid ", id), group_buffer, group_record, found,
+                             [id](auto&&... out) { return getgrgid_r(id, out...); }));
     if (found != nullptr) known.groups.emplace_back(found->gr_name);
   }
   return known;

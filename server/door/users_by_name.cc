@@ -1,22 +1,18 @@
 #include "server/door/users_by_name.h"
 
-#include <errno.h>
 #include <pwd.h>
-#include <string.h>
 
 #include <memory>
 #include <utility>
 #include <vector>
 
 #include "absl/synchronization/notification.h"
+#include "base/name_service.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
 
 namespace h5mirror::server {
 namespace {
-
-constexpr size_t kBufferMin = 4 << 10;
-constexpr size_t kBufferMax = 1 << 20;
 
 absl::Status Busy() {
   return absl::UnavailableError("the server's name service is asked for many users: try again");
@@ -28,16 +24,9 @@ absl::StatusOr<uid_t> LookUpUidOfUser(const std::string& name) {
   std::vector<char> buffer;
   passwd record{};
   passwd* found = nullptr;
-  for (buffer.resize(kBufferMin);; buffer.resize(2 * buffer.size())) {
-    const int error = getpwnam_r(name.c_str(), &record, buffer.data(), buffer.size(), &found);
-    if (error == EINTR) continue;
-    // What the libraries answer for an entry that is not there (getpwnam(3)).
-    if (error == 0 || error == ENOENT || error == ESRCH) break;
-    if (error != ERANGE || buffer.size() >= kBufferMax) {
-      return absl::UnavailableError(
-          StrCat("the name service failed for a user: ", strerror(error), "; try again"));
-    }
-  }
+  H5M_RETURN_IF_ERROR(FetchFromNameService("a user", buffer, record, found, [&name](auto&&... out) {
+    return getpwnam_r(name.c_str(), out...);
+  }));
   if (found == nullptr) {
     return absl::NotFoundError(StrCat("the server's host has no user \"", name, "\""));
   }

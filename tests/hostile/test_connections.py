@@ -9,7 +9,7 @@ import grpc
 import pytest
 
 from harness.process import wait_until
-from http2 import RawClient, connect
+from http2 import Cut, RawClient, connect
 from target import PATIENCE_S, for_seconds
 
 
@@ -150,3 +150,26 @@ def test_peer_is_told_as_before(start):
     assert "wants a token" in refused.value.details()
     wait_until(lambda: re.search(r"GetServer from ipv[46]:\S+:\d+: UNAUTHENTICATED", target.log()),
                f"no such line:\n{target.log()}", PATIENCE_S)
+
+
+def test_after_a_cut_connections_from_there_wait_in_line(start):
+    """One each 100 ms, for 5 s at most: of 80 at once most wait, and the rest is refused. Then all is as before."""
+    target = start()
+    held = []
+
+    def strike() -> bool:
+        with RawClient(target.address, "/h5mirror.v1.Files/ListFiles", acks_settings=False) as client:
+            try:
+                for _ in range(6):
+                    client.half_open(500)
+            except Cut:
+                pass
+            wait_until(client.cut, "it is not cut", PATIENCE_S)
+        held.extend(connect(target.address) for _ in range(80))
+        return target.turned("after_cuts") > 0
+
+    wait_until(strike, "nobody is refused after a cut", PATIENCE_S)
+    assert target.turned("calls") > 0
+    for connection in held:
+        connection.close()
+    target.assert_serves_again()
