@@ -7,6 +7,7 @@
 #include "base/server_list.h"
 #include "base/status_macros.h"
 #include "rpc/client_files.h"
+#include "rpc/munge_token.h"
 #include "rpc/server_address.h"
 
 namespace h5mirror::rpc {
@@ -74,14 +75,20 @@ void FindToken(const std::string& server, absl::Span<const std::filesystem::path
   }
 }
 
+absl::StatusOr<std::string> TokenOf(const std::string& source, const std::string& target) {
+  return IsMungeSource(source) ? MakeMungeToken(source, target) : ReadToken(source);
+}
+
 // Reads the files that `merged` names.
 absl::Status ReadCredentials(const ClientFile& merged, ClientOptions* options) {
   if (merged.ca && !merged.ca->empty()) {
     H5M_ASSIGN_OR_RETURN(options->ca_pem, ReadCa(*merged.ca));
   }
   if (merged.token && !merged.token->empty()) {
-    H5M_ASSIGN_OR_RETURN(options->token, ReadToken(*merged.token));
-    if (merged.token->starts_with('@')) options->token_file = merged.token->substr(1);
+    H5M_ASSIGN_OR_RETURN(options->token, TokenOf(*merged.token, options->target));
+    if (IsMungeSource(*merged.token) || merged.token->starts_with('@')) {
+      options->token_source = *merged.token;
+    }
   }
   if (merged.certificate && !options->ca_pem.empty()) {
     H5M_ASSIGN_OR_RETURN(options->certificate_pem, ReadClientCertificate(*merged.certificate));

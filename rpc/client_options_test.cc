@@ -227,12 +227,12 @@ TEST_F(ClientOptionsTest, ALoginAtTheServerGoesBeforeTheOtherToken) {
   const auto there = Resolve({.server = "127.0.0.1:9"});
   ASSERT_TRUE(there.ok()) << there.status();
   EXPECT_EQ(there->token, "login");
-  EXPECT_EQ(there->token_file, LoginToken(user_, "127.0.0.1:9").native());
+  EXPECT_EQ(there->token_source, "@" + LoginToken(user_, "127.0.0.1:9").native());
   const auto elsewhere = Resolve({.server = "127.0.0.1:10"});
   ASSERT_TRUE(elsewhere.ok()) << elsewhere.status();
   EXPECT_EQ(elsewhere->token, "other");
   EXPECT_EQ(Resolve({.server = "127.0.0.1:9", .token = "mine"})->token, "mine");
-  EXPECT_EQ(Resolve({.server = "127.0.0.1:9", .token = "mine"})->token_file, "");
+  EXPECT_EQ(Resolve({.server = "127.0.0.1:9", .token = "mine"})->token_source, "");
 }
 
 TEST_F(ClientOptionsTest, TheFileOfALoginIsNamedByTheServer) {
