@@ -239,7 +239,7 @@ ExitCode RunDaemon(const Config& config, const std::filesystem::path& port_file,
   for (const std::string& address : (*server)->addresses()) {
     StrAppend(&addresses, addresses.empty() ? "" : ", ", address);
   }
-  const bool wants_tokens = config.HasTokens() || config.HasLogins();
+  const bool wants_tokens = config.HasTokens() || config.HasLogins() || config.HasMunge();
   spdlog::info("h5mirrord {} serves {} on {}{}{}", kVersion, config.root.string(), addresses,
                config.HasTls() ? ", TLS" : "",
                config.access.empty() ? (wants_tokens ? ", tokens wanted" : "")

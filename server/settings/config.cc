@@ -121,8 +121,8 @@ absl::Status CheckTogether(const Config& config) {
         StrCat("tls_client_crl = \"", config.tls_client_crl.string(), "\": set tls_client_ca too"));
   }
   H5M_RETURN_IF_ERROR(CheckLogins(config));
-  const bool knows_callers =
-      config.HasTokens() || config.HasClientCertificates() || config.HasLogins();
+  const bool knows_callers = config.HasTokens() || config.HasClientCertificates() ||
+                             config.HasLogins() || config.HasMunge();
   for (const ListenAddress& address : config.listen) {
     if (address.reach != Reach::kNetwork || (config.HasTls() && knows_callers)) continue;
     return absl::InvalidArgumentError(
@@ -164,6 +164,11 @@ std::vector<std::string> WarningsOf(const Config& config) {
     warnings.push_back(StrCat("jwt_keys = \"", config.jwt_keys.string(),
                               "\" and no [[access]] table: every user of ", config.jwt_issuer,
                               " with a token for ", config.jwt_audience, " may do everything"));
+  }
+  if (config.HasMunge() && config.access.empty()) {
+    warnings.push_back(StrCat("munge_socket = \"", config.munge_socket.string(),
+                              "\" and no [[access]] table: every user of this host, and of all "
+                              "hosts with its munge key, may do everything"));
   }
   return warnings;
 }
