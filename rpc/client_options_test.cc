@@ -240,5 +240,14 @@ TEST_F(ClientOptionsTest, TheFileOfALoginIsNamedByTheServer) {
   EXPECT_EQ(LoginToken("/c", "unix:/run/a_b"), "/c/tokens/unix%3A%2Frun%2Fa%5Fb");
 }
 
+TEST_F(ClientOptionsTest, MungeIsNoSecretAndTheErrorNamesIt) {
+  Write(system_ / "client.toml", "token = 'munge:" + (root_ / "no-munged").native() + "'", 0644);
+  const absl::Status status = Resolve().status();
+  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("token = \"munge\": munged does not answer"));
+  EXPECT_EQ(Resolve({.token = ""})->token_source, "");
+}
+
 }  // namespace
 }  // namespace h5mirror::rpc

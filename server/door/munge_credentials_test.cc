@@ -143,8 +143,9 @@ TEST(MungeCredentialsEndTest, DoesNotWaitForAMungedThatHangs) {
 }
 
 TEST_F(MungeCredentialsTest, AuthenticatorNamesTheUserOrWantsACredential) {
-  Authenticator authenticator;
-  authenticator.SetMunge(&munge_);
+  Authenticator authenticator;  // Not after `munge`, which may still be telling it.
+  MungeCredentials munge{munged_.Function()};
+  authenticator.SetMunge(&munge);
   const std::string header = "Bearer MUNGE:300=0:";
   EXPECT_TRUE(authenticator.LooksAt(header));
   EXPECT_FALSE(authenticator.KnowsCaller(header));
