@@ -22,6 +22,15 @@ namespace h5mirror::store {
 // How pages of older versions are saved from now on. Pages that were saved before stay as they are.
 enum class PageCompression : uint8_t { kNone, kZstd };
 
+// Who may use a head besides the user that the store runs as: docs/design/040-rights-and-audit.md.
+enum class HeadOwner : uint8_t {
+  // A new head gets the local file's mode under the umask, and keeps that.
+  kServer,
+  // The same, and the user who made the file may read it, by an access list. Each session takes
+  // from group and others what its local file does not give them.
+  kAcl,
+};
+
 struct StoreOptions {
   std::filesystem::path root;
   // For all files together: the index of staged pages, buffers of apply and of readers. Beyond
@@ -36,6 +45,7 @@ struct StoreOptions {
   uint32_t umask_bits = 0027;
   // Group of heads; empty: the process's own.
   std::string group;
+  HeadOwner owner_of_heads = HeadOwner::kServer;
   // How many bytes of the disk the pinned cuts of one file may take. Beyond this the oldest expire.
   uint64_t snapshot_max_bytes = uint64_t{1} << 30;
   // Threads that sync and apply. 0: Store::RunBackground() does this work.

@@ -66,6 +66,7 @@ store::StoreOptions OptionsFor(const Config& config) {
   options.snapshot_max_bytes = config.snapshot_max_bytes;
   options.umask_bits = config.umask_bits;
   options.group = config.group;
+  options.owner_of_heads = config.owner_of_heads;
   options.background_threads = config.background_threads;
   return options;
 }

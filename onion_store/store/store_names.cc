@@ -6,6 +6,7 @@
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "onion_store/index/version_index.h"
+#include "onion_store/shared/head_access.h"
 #include "onion_store/shared/new_name.h"
 #include "onion_store/store/removed_files.h"
 #include "onion_store/store/store_impl.h"
@@ -84,7 +85,7 @@ absl::Status StoreImpl::PrepareTarget(const std::string& name) {
     if (there.ok()) return absl::AlreadyExistsError(StrCat(taken, " exists: choose another name"));
     if (!absl::IsNotFound(there.status())) return there.status();
   }
-  const uint32_t mode_bits = 0777 & ~context_->options.umask_bits;
+  const uint32_t mode_bits = DirectoryMode(context_->options);
   for (size_t slash = name.find('/'); slash != std::string::npos;
        slash = name.find('/', slash + 1)) {
     const std::string directory = name.substr(0, slash);

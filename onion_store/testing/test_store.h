@@ -49,7 +49,7 @@ class Writer {
       : file_(std::move(file)), content_(std::move(content)) {
     auto token = file_->Acquire();
     token_ = token.value_or(0);
-    begun_ = file_->Begin(token_, start, Origin{"m", "host", "/x.h5"}, 0640);
+    begun_ = file_->Begin(token_, start, Origin{"m", "host", "/x.h5"}, {0640});
     if (start == SessionStart::kNewGeneration) content_.clear();
   }
 

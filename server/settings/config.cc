@@ -170,6 +170,15 @@ std::vector<std::string> WarningsOf(const Config& config) {
                               "\" and no [[access]] table: every user of this host, and of all "
                               "hosts with its munge key, may do everything"));
   }
+  const bool has_users =
+      !config.access.empty() &&
+      std::any_of(config.listen.begin(), config.listen.end(),
+                  [](const ListenAddress& address) { return address.reach == Reach::kUnixSocket; });
+  if (config.owner_of_heads == store::HeadOwner::kAcl && !has_users) {
+    warnings.push_back(
+        "owner_of_heads = \"acl\", and no Unix socket in `listen` or no [[access]] table: no "
+        "writer is known as a user of this host, so no head gets an access list");
+  }
   return warnings;
 }
 

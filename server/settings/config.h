@@ -55,6 +55,7 @@ struct Config {
   store::PageCompression page_compression = store::PageCompression::kZstd;
   uint32_t umask_bits = 0027;
   std::string group;
+  store::HeadOwner owner_of_heads = store::HeadOwner::kServer;
   uint32_t socket_mode_bits = 0660;
   absl::Duration lease_ttl = absl::Seconds(10);
   int max_sessions = 1024;

@@ -33,7 +33,7 @@ class FakeFile final : public store::File {
     return ++token_;
   }
   absl::Status Begin(store::Token token, store::SessionStart start, const store::Origin& origin,
-                     uint32_t) override {
+                     const store::LocalAccess&) override {
     calls_.push_back(start == store::SessionStart::kContinue ? "continue" : "new");
     info_.origin = origin;
     return Check(token);
