@@ -60,6 +60,7 @@ class Writer {
     return file_->Write(token_, {&extent, 1}, {&bytes, 1});
   }
   absl::Status Truncate(uint64_t size) {
+    if (size > content_.max_size()) return absl::InvalidArgumentError("too large for a test");
     content_.resize(size);
     return file_->Truncate(token_, size);
   }
