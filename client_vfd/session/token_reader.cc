@@ -12,6 +12,7 @@
 
 #include "absl/time/clock.h"
 #include "base/signal_block.h"
+#include "base/steady_time.h"
 #include "rpc/client_files.h"
 #include "rpc/munge_token.h"
 
@@ -113,8 +114,10 @@ std::map<std::string, TokenReader::Known> TokenReader::TakeDue() {
   std::map<std::string, Known> due;
   absl::MutexLock lock(&mutex_);
   for (auto& [key, known] : tokens_) {
+    const bool is_munge = rpc::IsMungeSource(known.source);
+    if (is_munge && SteadyNow() < known.made + kMungePause) continue;
     const bool is_wanted = std::exchange(known.is_wanted, false);
-    if (is_wanted || !rpc::IsMungeSource(known.source)) due.emplace(key, known);
+    if (is_wanted || !is_munge) due.emplace(key, known);
   }
   return due;
 }
@@ -127,7 +130,9 @@ void TokenReader::ReadAll() {
     absl::MutexLock lock(&mutex_);
     // As after a logout: the token goes on until it expires. munged is asked again.
     tokens_[key].is_wanted |= !token.ok() && rpc::IsMungeSource(known.source);
-    if (token.ok()) tokens_[key].token = *std::move(token);
+    if (!token.ok()) continue;
+    tokens_[key].token = *std::move(token);
+    tokens_[key].made = SteadyNow();
   }
 }
 

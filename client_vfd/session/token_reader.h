@@ -24,6 +24,8 @@ class TokenReader {
   // How often files of tokens that expire are read. A credential of munge is made anew when a
   // server has refused one; rpc::Authorize() renews it by its age.
   static constexpr absl::Duration kPeriod = absl::Seconds(2);
+  // Between two credentials, for a user whom the server refuses whatever it shows.
+  static constexpr absl::Duration kMungePause = absl::Seconds(5);
 
   static TokenReader& Get();
 
@@ -46,9 +48,10 @@ class TokenReader {
 
   struct Known {
     std::string source = {};
-    std::string target = {};  // for a credential of munge
-    std::string token = {};   // the newest one
-    bool is_wanted = false;   // a server has refused one
+    std::string target = {};                 // for a credential of munge
+    std::string token = {};                  // the newest one
+    bool is_wanted = false;                  // a server has refused one
+    absl::Time made = absl::InfinitePast();  // a credential, as it was wanted; steady
   };
 
   Known& Find(const rpc::ClientOptions& options) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

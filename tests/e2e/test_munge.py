@@ -46,9 +46,12 @@ class Cluster:
                    timeout=30, name="token").ok()
         self.robot = self.secret(made.out)
         self.site.py("h5py.File('plain.h5', 'w')['x'] = np.arange(1000)", env=self.site.plain_env())
-        self.plain = directory / "plain.h5"
-        shutil.copy(self.site.work / "plain.h5", self.plain)
-        self.plain.chmod(0o644)
+        for user in (ANNA, BOB):
+            home = directory / user
+            home.mkdir()
+            shutil.copy(self.site.work / "plain.h5", home / "a.h5")
+            for each in (home, home / "a.h5"):
+                shutil.chown(each, user, user)
 
     @property
     def source(self) -> str:
@@ -94,13 +97,13 @@ def cluster(tmp_path):
 
 
 def test_users_have_what_the_tables_say(cluster):
-    cluster.run(ANNA, "push", cluster.plain, "--name", f"home/{ANNA}/a.h5").ok()
-    cluster.run(ANNA, "push", cluster.plain, "--name", "annas/a.h5").ok()
+    cluster.run(ANNA, "push", f"{ANNA}/a.h5", "--name", f"home/{ANNA}/a.h5").ok()
+    cluster.run(ANNA, "push", f"{ANNA}/a.h5", "--name", "annas/a.h5").ok()
     shown = cluster.run(ANNA, "log", f"home/{ANNA}/a.h5", "--json").ok().out
     assert f'"user": "{ANNA}"' in shown and '"user_verified": true' in shown, shown
     for name in (f"home/{ANNA}/a.h5", "annas/a.h5"):
         assert cluster.run(BOB, "log", name).code == HIDDEN, name
-    assert cluster.run(BOB, "push", cluster.plain, "--name", "annas/b.h5").code == HIDDEN
+    assert cluster.run(BOB, "push", f"{BOB}/a.h5", "--name", "annas/b.h5").code == HIDDEN
     config = ("--config", cluster.site.logs / "h5mirrord.toml", "--root", cluster.site.root)
     check = run([paths.BIN / "h5mirrord", *config, "access", "check", f"munge:{ANNA}", "annas/a.h5"], cluster.site.logs).ok()
     assert f'user "{ANNA}"' in check.out and "rights: read,write" in check.out, check.out
