@@ -105,7 +105,8 @@ bool SpaceCounter::ListRemoved() {
 }
 
 void SpaceCounter::PurgeRemoved() {
-  if (absl::Now() < next_purge_) return;
+  SystemClock clock;
+  if (clock.Monotonic() < next_purge_) return;
   // One after the other, as what changes meanwhile may save the next.
   while (!stopping() && ledger_.rules_number() == counted_rules_) {
     CountChanged();
@@ -115,7 +116,7 @@ void SpaceCounter::PurgeRemoved() {
     if (!purged.ok() && !absl::IsNotFound(purged)) {
       spdlog::error("quota: removed file={} ({}) cannot be deleted: {}", Quoted(beyond->file.name),
                     beyond->file.id, purged.ToString());
-      next_purge_ = absl::Now() + kPurgeRetry;
+      next_purge_ = clock.Monotonic() + kPurgeRetry;
       return;
     }
     ledger_.DropRemoved(beyond->file.id);

@@ -52,8 +52,8 @@ class SpaceCounter {
 
   SpaceLedger& ledger_;
   store::Store& store_;
-  uint64_t counted_rules_ = 0;                    // of the thread
-  absl::Time next_purge_ = absl::InfinitePast();  // of the thread, after one that failed
+  uint64_t counted_rules_ = 0;                             // of the thread
+  absl::Duration next_purge_ = -absl::InfiniteDuration();  // of the thread, after a failure
   std::atomic<bool> list_removed_{false};
   mutable absl::Mutex mutex_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
