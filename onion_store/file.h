@@ -268,6 +268,8 @@ class File {
   // Takes a tag away. Returns the version that had it. Durable when it returns. kNotFound: no
   // version has it.
   virtual absl::StatusOr<VersionNumber> Untag(std::string_view tag) = 0;
+  // The tags of all versions together.
+  virtual absl::StatusOr<uint64_t> CountTags() = 0;
 
   // `version` 0: the newest. Errors: kNotFound no such version; kOutOfRange it was pruned.
   virtual absl::StatusOr<VersionInfo> GetVersion(VersionNumber version) = 0;

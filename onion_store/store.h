@@ -69,7 +69,8 @@ struct RemovedFile {
   // Without holes, as HistorySizes; 0: not known.
   uint64_t head_bytes = 0;
   uint64_t history_bytes = 0;
-  Provenance who;  // of the removal: users, host, program, pid
+  uint64_t tags = 0;  // of its versions; 0 also where they are not known
+  Provenance who;     // of the removal: users, host, program, pid
 };
 
 // Thread-safe. Locks the root while it lives.
@@ -144,6 +145,10 @@ class Store {
 
   // Deletes the removed files that expired at `now` or before. Returns how many.
   virtual absl::StatusOr<int> PurgeRemoved(absl::Time now) = 0;
+
+  // Deletes one removed file, before its time ends. Of this and an Undelete() of the same file one
+  // is first, and the other gets kNotFound.
+  virtual absl::Status PurgeOneRemoved(std::string_view removal_id) = 0;
 
   // Names of the files that were compared with their local file (File::RecordCheck) and not renamed
   // since. Only a hint; FileInfo has the result.

@@ -133,11 +133,13 @@ Event NearItsQuota(const SpaceUse& use) {
       .file = use.directory,
       .text = StrCat("\"", use.directory, "\" takes ", use.FullestPercent(), "% of a limit of its ",
                      use.rule.Label(), ": ", HumanBytes(use.sizes.head_bytes), " of heads, ",
-                     HumanBytes(use.sizes.history_bytes), " of history, ", use.files, " files"),
+                     HumanBytes(use.sizes.history_bytes), " of history, ", use.files, " files",
+                     use.rule.max_tags > 0 ? StrCat(", ", use.sizes.tags, " tags") : ""),
       .numbers = {{"percent", use.FullestPercent()},
                   {"head_bytes", static_cast<int64_t>(use.sizes.head_bytes)},
                   {"history_bytes", static_cast<int64_t>(use.sizes.history_bytes)},
-                  {"files", static_cast<int64_t>(use.files)}}};
+                  {"files", static_cast<int64_t>(use.files)},
+                  {"tags", static_cast<int64_t>(use.sizes.tags)}}};
 }
 
 // The last server of a process would end gRPC with it, and wait up to ten seconds for gRPC's backup

@@ -131,6 +131,7 @@ class FileImpl final : public File,
   absl::StatusOr<VersionNumber> Tag(VersionNumber version, std::string_view tag,
                                     TagMode mode) override;
   absl::StatusOr<VersionNumber> Untag(std::string_view tag) override;
+  absl::StatusOr<uint64_t> CountTags() override;
   absl::StatusOr<VersionInfo> GetVersion(VersionNumber version) override;
   absl::StatusOr<std::unique_ptr<VersionReader>> OpenVersion(VersionNumber version) override;
   absl::StatusOr<std::unique_ptr<ChangeReader>> OpenChanges(VersionNumber from,

@@ -155,6 +155,55 @@ TEST_F(SpaceLedgerTest, AMoveOrAnUndeleteCountsForTheAccountThatGetsTheFile) {
   EXPECT_FALSE(ledger_.MayHold("home/bob/b.h5", {9 * kMiB, 0}, "").ok());
 }
 
+TEST_F(SpaceLedgerTest, ARemovedFileCountsOnceAndRefusesNothing) {
+  Start({Rule("runs", 0, 10, 2)});
+  Measure("runs/a.h5", 4, 2);
+  const RemovedSpace removed{"id-1", "runs/a.h5", absl::FromUnixSeconds(1), 6 * kMiB};
+  ledger_.Removed(removed);
+  ledger_.AddRemoved(removed);
+  auto uses = ledger_.List("", 10);
+  ASSERT_EQ(uses.size(), 1u);
+  EXPECT_EQ(uses[0].files, 0u);
+  EXPECT_EQ(uses[0].removed_files, 1u);
+  EXPECT_EQ(uses[0].removed_bytes, 6 * kMiB);
+  EXPECT_EQ(uses[0].FullestPercent(), 0);
+  EXPECT_TRUE(ledger_.MayHold("runs/c.h5", {0, 9 * kMiB}, "").ok());
+  EXPECT_EQ(ledger_.OldestRemovedBeyondLimit(), std::nullopt);
+  Measure("runs/b.h5", 1, 5);
+  ASSERT_TRUE(ledger_.OldestRemovedBeyondLimit().has_value());
+  EXPECT_EQ(ledger_.OldestRemovedBeyondLimit()->file.id, "id-1");
+  ledger_.DropRemoved("id-1");
+  EXPECT_EQ(ledger_.OldestRemovedBeyondLimit(), std::nullopt);
+  ledger_.DropRemoved("id-1");
+  EXPECT_EQ(ledger_.List("", 10)[0].removed_bytes, 0u);
+}
+
+TEST_F(SpaceLedgerTest, WhereOnlyBytesAreTooManyARemovedFileWithoutAnyStays) {
+  Start({Rule("runs", 0, 10, 5)});
+  ledger_.AddRemoved({"id-1", "runs/a.h5", absl::FromUnixSeconds(1), 0});
+  ledger_.AddRemoved({"id-2", "runs/b.h5", absl::FromUnixSeconds(2), 6 * kMiB});
+  ledger_.AddRemoved({"id-3", "runs/c.h5", absl::FromUnixSeconds(3), 6 * kMiB});
+  ASSERT_TRUE(ledger_.OldestRemovedBeyondLimit().has_value());
+  EXPECT_EQ(ledger_.OldestRemovedBeyondLimit()->file.id, "id-2");
+  for (const char* name : {"runs/1", "runs/2", "runs/3"}) Measure(name, 0);
+  EXPECT_EQ(ledger_.OldestRemovedBeyondLimit()->file.id, "id-1") << "files are too many too";
+}
+
+TEST_F(SpaceLedgerTest, ATagMadeWhileTheFileIsMeasuredCounts) {
+  QuotaRule rule = Rule("runs", 0);
+  rule.max_tags = 3;
+  Start({rule});
+  Measure("runs/a.h5", 1);
+  ledger_.BeginMeasure("runs/a.h5");
+  ASSERT_TRUE(ledger_.AddTag("runs/a.h5").ok());
+  ledger_.Measured("runs/a.h5", SpaceSizes{0, 0, 2});
+  EXPECT_EQ(ledger_.AccountOf("runs/a.h5")->sizes.tags, 3u);
+  EXPECT_TRUE(absl::IsResourceExhausted(ledger_.AddTag("runs/a.h5")));
+  ledger_.DropTag("runs/a.h5");
+  EXPECT_TRUE(ledger_.AddTag("runs/a.h5").ok());
+  EXPECT_TRUE(ledger_.AddTag("else/a.h5").ok()) << "no table is for it";
+}
+
 TEST_F(SpaceLedgerTest, AnAccountIsNearItsLimitOnceUntilItHasFallen) {
   std::vector<std::string> told;
   ledger_.SetNearListener([&](const SpaceUse& use) {
