@@ -24,15 +24,15 @@ constexpr absl::Duration kPeriodMax = absl::Seconds(30);
 constexpr size_t kFilesAtOnce = 4096;
 constexpr absl::Duration kPurgeRetry = absl::Minutes(1);
 
-// "live and removed files there are 5 of max_files = 4, ..."
+// "home/anna" has removed 5 files of max_files = 4, by [[quota]] (h5mirrord.toml:12)
 std::string WhyItGoes(const SpaceUse& use) {
-  const bool is_many = use.rule.max_files > 0 && use.files + use.removed_files > use.rule.max_files;
+  const bool is_many = use.rule.max_files > 0 && use.removed_files > use.rule.max_files;
+  const std::string_view key = use.rule.removed_bytes > 0 ? "removed_bytes" : "head_bytes";
   const std::string amount =
-      is_many ? StrCat(use.files + use.removed_files, " files of max_files = ", use.rule.max_files)
-              : StrCat(HumanBytes(use.sizes.history_bytes + use.removed_bytes),
-                       " of history_bytes = ", HumanBytes(use.rule.history_bytes));
-  return StrCat(Quoted(use.directory), " has, with removed files, ", amount, ", by ",
-                use.rule.Label());
+      is_many ? StrCat(use.removed_files, " files of max_files = ", use.rule.max_files)
+              : StrCat(HumanBytes(use.removed_bytes), " of ", key, " = ",
+                       HumanBytes(use.rule.RemovedBytesMax()));
+  return StrCat(Quoted(use.directory), " has removed ", amount, ", by ", use.rule.Label());
 }
 
 }  // namespace

@@ -50,7 +50,7 @@ struct SpaceUse {
   uint64_t removed_bytes = 0;
 
   // The largest part of a limit that is taken, in percent; more than 100 where it is exceeded.
-  // Removed files are left out: they go by themselves where their space is needed.
+  // Removed files are left out: the oldest go by themselves.
   int FullestPercent() const;
 };
 
@@ -116,9 +116,9 @@ class SpaceLedger {
   // It was brought back, or is gone for good.
   void DropRemoved(std::string_view id);
   std::vector<std::string> RemovedIds() const;
-  // The oldest removed file of an account where live and removed files together are more than
-  // max_files, or their history and its removed files take more than history_bytes. `use`: of the
-  // account. nullopt: there is none, or the count has not ended.
+  // The oldest removed file of an account with more than max_files of them, or where they take more
+  // than QuotaRule::RemovedBytesMax(). `use`: of the account. nullopt: there is none, or the count
+  // has not ended.
   struct RemovedBeyond {
     RemovedSpace file;
     SpaceUse use;

@@ -57,10 +57,9 @@ std::optional<SpaceLedger::RemovedBeyond> SpaceLedger::OldestRemovedBeyondLimit(
   if (!is_counted_) return std::nullopt;
   for (const Account* account : with_removed_) {
     const QuotaRule& rule = *account->place.rule;
-    const uint64_t files = account->files + account->removed.size();
-    const uint64_t bytes = account->sizes.history_bytes + account->removed_bytes;
-    const bool is_many = rule.max_files > 0 && files > rule.max_files;
-    const bool is_large = rule.history_bytes > 0 && bytes > rule.history_bytes;
+    const uint64_t bytes_max = rule.RemovedBytesMax();
+    const bool is_many = rule.max_files > 0 && account->removed.size() > rule.max_files;
+    const bool is_large = bytes_max > 0 && account->removed_bytes > bytes_max;
     if (!is_many && !is_large) continue;
     for (const auto& [age, file] : account->removed) {
       // Where only bytes are too many, one that gives none stays.

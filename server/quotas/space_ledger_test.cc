@@ -156,7 +156,7 @@ TEST_F(SpaceLedgerTest, AMoveOrAnUndeleteCountsForTheAccountThatGetsTheFile) {
 }
 
 TEST_F(SpaceLedgerTest, ARemovedFileCountsOnceAndRefusesNothing) {
-  Start({Rule("runs", 0, 10, 2)});
+  Start({Rule("runs", 10, 10, 1)});
   Measure("runs/a.h5", 4, 2);
   const RemovedSpace removed{"id-1", "runs/a.h5", absl::FromUnixSeconds(1), 6 * kMiB};
   ledger_.Removed(removed);
@@ -167,25 +167,28 @@ TEST_F(SpaceLedgerTest, ARemovedFileCountsOnceAndRefusesNothing) {
   EXPECT_EQ(uses[0].removed_files, 1u);
   EXPECT_EQ(uses[0].removed_bytes, 6 * kMiB);
   EXPECT_EQ(uses[0].FullestPercent(), 0);
-  EXPECT_TRUE(ledger_.MayHold("runs/c.h5", {0, 9 * kMiB}, "").ok());
-  EXPECT_EQ(ledger_.OldestRemovedBeyondLimit(), std::nullopt);
-  Measure("runs/b.h5", 1, 5);
+  EXPECT_TRUE(ledger_.MayHold("runs/c.h5", {9 * kMiB, 9 * kMiB}, "").ok());
+  Measure("runs/b.h5", 9, 9);
+  EXPECT_EQ(ledger_.OldestRemovedBeyondLimit(), std::nullopt) << "live files need no space of them";
+  ledger_.AddRemoved({"id-2", "runs/b.h5", absl::FromUnixSeconds(2), 1 * kMiB});
   ASSERT_TRUE(ledger_.OldestRemovedBeyondLimit().has_value());
   EXPECT_EQ(ledger_.OldestRemovedBeyondLimit()->file.id, "id-1");
   ledger_.DropRemoved("id-1");
   EXPECT_EQ(ledger_.OldestRemovedBeyondLimit(), std::nullopt);
   ledger_.DropRemoved("id-1");
-  EXPECT_EQ(ledger_.List("", 10)[0].removed_bytes, 0u);
+  EXPECT_EQ(ledger_.List("", 10)[0].removed_bytes, 1 * kMiB);
 }
 
 TEST_F(SpaceLedgerTest, WhereOnlyBytesAreTooManyARemovedFileWithoutAnyStays) {
-  Start({Rule("runs", 0, 10, 5)});
+  QuotaRule rule = Rule("runs", 20, 0, 3);
+  rule.removed_bytes = 10 * kMiB;
+  Start({rule});
   ledger_.AddRemoved({"id-1", "runs/a.h5", absl::FromUnixSeconds(1), 0});
   ledger_.AddRemoved({"id-2", "runs/b.h5", absl::FromUnixSeconds(2), 6 * kMiB});
   ledger_.AddRemoved({"id-3", "runs/c.h5", absl::FromUnixSeconds(3), 6 * kMiB});
   ASSERT_TRUE(ledger_.OldestRemovedBeyondLimit().has_value());
   EXPECT_EQ(ledger_.OldestRemovedBeyondLimit()->file.id, "id-2");
-  for (const char* name : {"runs/1", "runs/2", "runs/3"}) Measure(name, 0);
+  ledger_.AddRemoved({"id-4", "runs/d.h5", absl::FromUnixSeconds(4), 0});
   EXPECT_EQ(ledger_.OldestRemovedBeyondLimit()->file.id, "id-1") << "files are too many too";
 }
 

@@ -47,9 +47,8 @@ void Fill(const SpaceUse& use, v1::SpaceUse& space) {
   AddAmount("files", use.files, use.rule.max_files, space);
   // Without a limit they are not counted.
   if (use.rule.max_tags > 0) AddAmount("tags", use.sizes.tags, use.rule.max_tags, space);
-  // They go by themselves where they are too many, so that they have no limit.
-  AddAmount("removed_bytes", use.removed_bytes, 0, space);
-  AddAmount("removed_files", use.removed_files, 0, space);
+  AddAmount("removed_bytes", use.removed_bytes, use.rule.RemovedBytesMax(), space);
+  AddAmount("removed_files", use.removed_files, use.rule.max_files, space);
 }
 
 // The directories with quotas that a caller may write to.
