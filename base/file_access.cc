@@ -1,7 +1,9 @@
 #include "base/file_access.h"
 
+#include <linux/limits.h>
 #include <linux/posix_acl.h>
 #include <linux/posix_acl_xattr.h>
+#include <sys/xattr.h>
 
 #include <optional>
 
@@ -13,6 +15,9 @@ namespace {
 constexpr size_t kHeaderBytes = 4;
 constexpr size_t kEntryBytes = 8;
 constexpr uint32_t kAllBits = 7;
+constexpr char kAccessListName[] = "system.posix_acl_access";
+// The kernel's bound of an extended attribute.
+constexpr size_t kLongestList = XATTR_SIZE_MAX;
 
 void Append(uint64_t value, size_t bytes, std::string* out) {
   for (size_t i = 0; i < bytes; ++i) out->push_back(static_cast<char>(value >> (8 * i)));
@@ -101,6 +106,17 @@ absl::StatusOr<FileAccess> DecodeAccessList(std::string_view bytes) {
   for (NamedAccess& entry : access.named) entry.bits &= mask;
   access.mode_bits &= 0707 | mask << 3;
   return access;
+}
+
+uint32_t ModeWithoutMask(int fd, uint32_t mode_bits) {
+  if (fd < 0) return mode_bits;
+  std::string bytes(kLongestList, '\0');
+  const ssize_t length = fgetxattr(fd, kAccessListName, bytes.data(), bytes.size());
+  if (length < 0) return mode_bits;
+  const auto access =
+      DecodeAccessList(std::string_view(bytes).substr(0, static_cast<size_t>(length)));
+  if (!access.ok()) return mode_bits;
+  return (mode_bits & 0707) | (access->mode_bits & 070);
 }
 
 }  // namespace h5mirror

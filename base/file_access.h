@@ -41,6 +41,10 @@ std::string EncodeAccessList(const FileAccess& access);
 // Entries that the mask has made empty are kept. kInvalidArgument: these are no such bytes.
 absl::StatusOr<FileAccess> DecodeAccessList(std::string_view bytes);
 
+// `mode_bits` of an open file, as stat(2) shows them, with the rights of the group itself: where
+// the file has a list, stat shows the mask in their place.
+uint32_t ModeWithoutMask(int fd, uint32_t mode_bits);
+
 }  // namespace h5mirror
 
 #endif  // H5MIRROR_BASE_FILE_ACCESS_H_

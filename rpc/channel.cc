@@ -105,11 +105,11 @@ std::shared_ptr<grpc::Channel> MakeReadingChannel(const ClientOptions& options) 
 }
 
 void Authorize(const ClientOptions& options, grpc::ClientContext& context) {
-  if (options.token.empty()) return;
   const std::string token =
       IsMungeSource(options.token_source)
           ? CurrentMungeToken(options.token_source, options.target, options.token)
           : options.token;
+  if (token.empty()) return;
   context.AddMetadata("authorization", "Bearer " + token);
 }
 

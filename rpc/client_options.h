@@ -21,6 +21,8 @@ struct ClientSettings {
   std::optional<std::string> token = std::nullopt;   // the token, @FILE, or IsMungeSource()
   // Where `server` comes from, for messages: "--server", or a file.
   std::string server_origin = "--server";
+  // A munged that does not answer is no error: the token is empty then, and to be asked for later.
+  bool may_miss_munge = false;
 };
 
 // Complete and checked: the CA and the token are read.

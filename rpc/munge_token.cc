@@ -25,6 +25,8 @@ namespace {
 constexpr std::string_view kSource = "munge";
 constexpr int kThreadsMax = 4;
 constexpr absl::Duration kPause = absl::Milliseconds(1);
+// munged answers within a millisecond, and a program's own thread may wait behind this one.
+constexpr absl::Duration kRenewalWait = absl::Milliseconds(200);
 // After a question that had no answer.
 constexpr absl::Duration kPatience = absl::Seconds(5);
 
@@ -82,6 +84,7 @@ struct Made {
   std::string token = {};
   absl::Time renewal = absl::InfinitePast();
   absl::Time looked_at = absl::InfinitePast();  // munged was asked, and answered or not
+  absl::Status failure = absl::OkStatus();      // its last answer, if that was none
 };
 
 struct MadeTokens {
@@ -125,10 +128,16 @@ absl::StatusOr<std::string> MakeMungeTokenBy(MakeCredential make, std::string_vi
 
 absl::StatusOr<std::string> MakeMungeToken(std::string_view source, const std::string& target,
                                            absl::Duration wait_max) {
+  {
+    absl::MutexLock lock(&Newest().mutex);
+    const Made& made = Newest().by_server[KeyOf(source, target)];
+    if (!made.failure.ok() && SteadyNow() < made.looked_at + kPatience) return made.failure;
+  }
   absl::StatusOr<std::string> token = MakeMungeTokenBy(EncodeMunge, source, wait_max);
   absl::MutexLock lock(&Newest().mutex);
   Made& made = Newest().by_server[KeyOf(source, target)];
   made.looked_at = SteadyNow();
+  made.failure = token.status();
   if (token.ok()) {
     made.token = *token;
     made.renewal = made.looked_at + kMungeRenewal;
@@ -147,7 +156,7 @@ std::string CurrentMungeToken(std::string_view source, const std::string& target
       return made.token.empty() ? given : made.token;
     }
   }
-  return MakeMungeToken(source, target).value_or(given);
+  return MakeMungeToken(source, target, kRenewalWait).value_or(given);
 }
 
 }  // namespace h5mirror::rpc

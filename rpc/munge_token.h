@@ -21,16 +21,17 @@ inline constexpr absl::Duration kMungeRenewal = absl::Minutes(1);
 // A new credential of this process's user, for the server at `target`: servers of one host share a
 // munged, which decodes each credential once. Waits for munged, but at most `wait_max`: a thread of
 // its own asks it, with all signals blocked, and goes on without us if munged hangs. At most 4 such
-// threads run in a process. Works in a forked child.
+// threads run in a process. After an error munged is not asked again for 5 s. Works in a forked
+// child.
 // Errors: kFailedPrecondition  there is no libmunge; the message says what to install.
 //         kUnavailable         munged does not answer.
 absl::StatusOr<std::string> MakeMungeToken(std::string_view source, const std::string& target,
                                            absl::Duration wait_max = absl::Seconds(5));
 
 // The newest credential for `target` that MakeMungeToken() has made, or a newer one if that one is
-// older than kMungeRenewal. Waits as MakeMungeToken(), for one call at a time. `given`, if munged
-// does not answer; then it is not asked again for 5 s. Not in a child that was forked while another
-// thread was in here.
+// older than kMungeRenewal. Waits 200 ms for munged at most, for one call at a time. `given`, if
+// munged does not answer; then it is not asked again for 5 s. Not in a child that was forked while
+// another thread was in here.
 std::string CurrentMungeToken(std::string_view source, const std::string& target,
                               const std::string& given);
 

@@ -54,6 +54,9 @@ std::optional<absl::Duration> DurationOf(Words words) {
   std::string text;
   for (const std::string& word : words) {
     const size_t digits = word.find_first_not_of("0123456789");
+    // "2-3 days" is not 23 days.
+    const bool follows_number = !text.empty() && IsDigit(text.back());
+    if (follows_number && (digits != 0 || word == "a" || word == "an")) return std::nullopt;
     if (word == "a" || word == "an") {
       text += "1";
     } else if (digits == std::string::npos) {

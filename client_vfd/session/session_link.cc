@@ -367,7 +367,8 @@ rpc::ClientOptions Session::ServerNow() const {
 bool Session::TakeNewToken() {
   std::string newest = host_.NewestToken(config_.server);
   if (newest == token_) return false;
-  host_.DropChannel(ServerNow());
+  // A credential of munge goes with each call of a connection, which other sessions share.
+  if (!rpc::IsMungeSource(config_.server.token_source)) host_.DropChannel(ServerNow());
   token_ = std::move(newest);
   return true;
 }

@@ -217,8 +217,9 @@ bool CallGate::HasManyWaiting(const Connection& from) const {
   return from.waiting >= limits_.waiting_without_token;
 }
 
-std::optional<CallGate::Question> CallGate::QuestionFor(const Connection& from) {
-  if (!HasManyWaiting(from) && (!is_full() || from.is_admitted)) return std::nullopt;
+std::optional<CallGate::Question> CallGate::QuestionFor(const Connection& from, Ask ask) {
+  const bool is_crowded = HasManyWaiting(from) || (is_full() && !from.is_admitted);
+  if (!is_crowded && ask == Ask::kIfCrowded) return std::nullopt;
   ++questions_;
   return Question{authenticator_, door_->UserOf(from.slot), from.grpc_peer};
 }
@@ -269,7 +270,7 @@ std::optional<absl::Status> CallGate::Book(Connection& from, const Arrival& arri
   return absl::OkStatus();
 }
 
-std::optional<absl::Status> CallGate::Pass(const Arrival& arrival, Tell& tell) {
+std::optional<absl::Status> CallGate::Pass(const Arrival& arrival, Tell& tell, Ask ask) {
   std::optional<Question> question;
   {
     absl::MutexLock lock(&mutex_);
@@ -278,7 +279,7 @@ std::optional<absl::Status> CallGate::Pass(const Arrival& arrival, Tell& tell) {
     ForgetIdle(now);
     Connection& from = ConnectionOf(arrival.connection, arrival.slot, now);
     Settle(from, now);
-    question = QuestionFor(from);
+    question = QuestionFor(from, ask);
     if (!question) return Book(from, arrival, tell);
   }
   // Before a connection's first call has begun, its peer is not known.
@@ -338,7 +339,7 @@ void CallGate::Resume(uint64_t number) {
     parked_.erase(found);
   }
   const Arrival arrival{*parked->connection, parked->slot, parked->authorization, parked->method};
-  const std::optional<absl::Status> status = Pass(arrival, parked->tell);
+  const std::optional<absl::Status> status = Pass(arrival, parked->tell, Ask::kAlways);
   if (status.has_value()) parked->tell(*status);
 }
 

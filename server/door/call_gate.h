@@ -107,8 +107,13 @@ class CallGate : public std::enable_shared_from_this<CallGate> {
     std::string grpc_peer;
   };
 
+  // Whether the caller is asked for. kAlways: of a call that has waited for munged, so that bad
+  // credentials count as refusals, which end the connection.
+  enum class Ask : uint8_t { kIfCrowded, kAlways };
+
   // What to ask before the call may go on; nullopt: nothing.
-  std::optional<Question> QuestionFor(const Connection& from) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::optional<Question> QuestionFor(const Connection& from, Ask ask)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Counts the call, or refuses it. As Pass().
   std::optional<absl::Status> Book(Connection& from, const Arrival& arrival, Tell& tell)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -131,7 +136,7 @@ class CallGate : public std::enable_shared_from_this<CallGate> {
   // Tells those that are due, or all, that no answer came.
   void TellParked(bool all);
   // nullopt: the refusal is held back, and `tell` is taken.
-  std::optional<absl::Status> Pass(const Arrival& arrival, Tell& tell);
+  std::optional<absl::Status> Pass(const Arrival& arrival, Tell& tell, Ask ask = Ask::kIfCrowded);
   // The caller of a call, as far as its headers say.
   uint64_t CallerKey(std::string_view connection_number,
                      std::optional<std::string_view> authorization) const

@@ -22,6 +22,9 @@ namespace {
 
 // munged answers within a millisecond; a second thread hides one slow answer.
 constexpr int kThreads = 2;
+// Calls that wait for the answer about one credential. While munged hangs, calls come and are
+// answered without it.
+constexpr size_t kAwaitingMax = 64;
 
 absl::Status Refused(std::string_view why) {
   return absl::UnauthenticatedError(StrCat("the credential of munge does not count: ", why));
@@ -73,6 +76,7 @@ struct MungeCredentials::State : std::enable_shared_from_this<MungeCredentials::
   void NoteIdentity(const Sha256Digest& digest, Entry& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
   void NoteFailure(const Sha256Digest& digest, Entry& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
   void ForgetOldest(std::deque<Sha256Digest>& digests) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
+  void ForgetOldestFailure() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
   void ForgetExpired(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
 
   const Decode decode;
@@ -124,6 +128,14 @@ void MungeCredentials::State::ForgetOldest(std::deque<Sha256Digest>& digests) {
   entries.erase(found);
 }
 
+// One that has counted since then stays: munged decodes it no second time.
+void MungeCredentials::State::ForgetOldestFailure() {
+  const auto found = entries.find(failures.front());
+  const bool counts = found != entries.end() && found->second.is_known && found->second.found.ok();
+  if (!counts) return ForgetOldest(failures);
+  failures.pop_front();
+}
+
 void MungeCredentials::State::ForgetExpired(absl::Time now) {
   for (auto& [uid, digests] : of_users) {
     while (!digests.empty()) {
@@ -160,7 +172,7 @@ std::vector<std::function<void()>> MungeCredentials::State::Note(const Sha256Dig
     if (of_users[uid].size() > kKnownOfUserMax) ForgetOldest(of_users[uid]);
   } else {
     NoteFailure(digest, entry);
-    if (failures.size() > kFailuresMax) ForgetOldest(failures);
+    if (failures.size() > kFailuresMax) ForgetOldestFailure();
   }
   return waiting;
 }
@@ -238,7 +250,7 @@ void MungeCredentials::Await(std::string_view credential, std::function<void()> 
     const Sha256Digest digest = Sha256(credential);
     absl::MutexLock lock(&state_->mutex);
     State::Entry* const entry = state_->Ask(digest, credential);
-    if (entry != nullptr && !entry->is_known) {
+    if (entry != nullptr && !entry->is_known && entry->waiting.size() < kAwaitingMax) {
       entry->waiting.push_back(std::move(then));
       return;
     }

@@ -58,8 +58,9 @@ class MungeCredentials {
   Found Find(std::string_view credential);
   // The answer that is there; nullopt: none yet. Asks for nothing.
   std::optional<Found> Peek(std::string_view credential) const;
-  // Calls `then` once there is an answer, from a thread of its own; at once, if there is one, or if
-  // none is to come. `then` is destroyed without a call, if this ends before.
+  // Calls `then` once there is an answer, from a thread of its own; at once, if there is one, if
+  // none is to come, or if too many wait for it. `then` is destroyed without a call, if this ends
+  // before.
   void Await(std::string_view credential, std::function<void()> then);
 
   // For what runs by a credential. kUnauthenticated: it has ended.

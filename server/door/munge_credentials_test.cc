@@ -8,6 +8,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
+#include "base/strings.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/door/auth.h"
@@ -118,6 +119,49 @@ TEST_F(MungeCredentialsTest, AMungedThatHangsHoldsNobodyAndSoManyWait) {
     absl::SleepFor(absl::Milliseconds(1));
   }
   EXPECT_TRUE(Decoded("MUNGE:300=999:").ok());
+}
+
+TEST_F(MungeCredentialsTest, OfOneCredentialNotAllCallsWait) {
+  munged_.Hang(true);
+  int answered_at_once = 0;
+  std::atomic<int> answered = 0;
+  for (int i = 0; i < 500; ++i) {
+    const int before = answered;
+    munge_.Await("MUNGE:300=7:", [&] { ++answered; });
+    answered_at_once += answered - before;
+  }
+  EXPECT_GT(answered_at_once, 0);
+  EXPECT_LT(answered_at_once, 500);
+  munged_.Hang(false);
+  while (answered < 500) absl::SleepFor(absl::Milliseconds(1));
+  EXPECT_TRUE(munge_.Find("MUNGE:300=7:").ok());
+}
+
+// As after munged was away. It decodes the credential no second time, so it must stay.
+TEST(MungeCredentialsEndTest, ACredentialThatFailedAndCountsLaterIsKept) {
+  FakeMunged munged;
+  std::atomic<bool> is_away = true;
+  MungeCredentials munge([&](const std::string& credential) -> absl::StatusOr<MungeClaim> {
+    if (is_away) return absl::UnavailableError("munged does not answer");
+    return munged.Decode(credential);
+  });
+  const auto decoded = [&](const std::string& credential) {
+    absl::Notification answered;
+    munge.Await(credential, [&] { answered.Notify(); });
+    answered.WaitForNotification();
+    return munge.Find(credential);
+  };
+  EXPECT_FALSE(decoded("MUNGE:300=7:").ok());
+  is_away = false;
+  const absl::Time deadline = absl::Now() + 6 * MungeCredentials::kKeepFailure;
+  while (!decoded("MUNGE:300=7:").ok()) {
+    ASSERT_LT(absl::Now(), deadline);
+    absl::SleepFor(absl::Milliseconds(100));
+  }
+  for (size_t i = 0; i < 2 * MungeCredentials::kFailuresMax; ++i) {
+    EXPECT_FALSE(decoded(StrCat("MUNGE:0=", i, ":")).ok());
+  }
+  EXPECT_TRUE(decoded("MUNGE:300=7:").ok());
 }
 
 TEST_F(MungeCredentialsTest, OfAUserTheOldestAreForgotten) {

@@ -17,7 +17,8 @@ TEST(HeadReaderTest, AUserOfThisHostReadsItsHead) {
 
 TEST(HeadReaderTest, WhoeverTheKernelHasNotNamedDoesNot) {
   using Issuer = Principal::Issuer;
-  for (const Issuer issuer : {Issuer::kNone, Issuer::kToken, Issuer::kCertificate, Issuer::kJwt}) {
+  for (const Issuer issuer :
+       {Issuer::kNone, Issuer::kToken, Issuer::kCertificate, Issuer::kJwt, Issuer::kMunge}) {
     EXPECT_EQ(HeadReaderOf(Anna(issuer), Rights::All()), std::nullopt) << IssuerName(issuer);
   }
 }

@@ -10,6 +10,7 @@
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "base/utf8.h"
+#include "onion_store/store_health.h"
 #include "spdlog/spdlog.h"
 
 namespace h5mirror::server {
@@ -27,11 +28,10 @@ constexpr absl::Duration kPurgeRetry = absl::Minutes(1);
 // "home/anna" has removed 5 files of max_files = 4, by [[quota]] (h5mirrord.toml:12)
 std::string WhyItGoes(const SpaceUse& use) {
   const bool is_many = use.rule.max_files > 0 && use.removed_files > use.rule.max_files;
-  const std::string_view key = use.rule.removed_bytes > 0 ? "removed_bytes" : "head_bytes";
   const std::string amount =
       is_many ? StrCat(use.removed_files, " files of max_files = ", use.rule.max_files)
-              : StrCat(HumanBytes(use.removed_bytes), " of ", key, " = ",
-                       HumanBytes(use.rule.RemovedBytesMax()));
+              : StrCat(HumanBytes(use.removed_bytes),
+                       " of removed_bytes = ", HumanBytes(use.rule.removed_bytes));
   return StrCat(Quoted(use.directory), " has removed ", amount, ", by ", use.rule.Label());
 }
 
@@ -87,6 +87,7 @@ void SpaceCounter::Round() {
 
 bool SpaceCounter::ListRemoved() {
   const std::vector<std::string> before = ledger_.RemovedIds();
+  ledger_.BeginListing();
   const auto files = store_.ListRemoved();
   if (!files.ok()) {
     spdlog::error("quota: removed files cannot be listed: {}", files.status().ToString());
@@ -95,7 +96,7 @@ bool SpaceCounter::ListRemoved() {
   absl::flat_hash_set<std::string> there;
   for (const store::RemovedFile& file : *files) {
     there.insert(file.id);
-    ledger_.AddRemoved(SpaceOf(file));
+    ledger_.AddListed(SpaceOf(file));
   }
   // One that was removed meanwhile is not among those of before.
   for (const std::string& id : before) {
@@ -104,21 +105,30 @@ bool SpaceCounter::ListRemoved() {
   return true;
 }
 
+// Which file is the oldest is not known then. The history's own rounds log it.
+bool SpaceCounter::TimeIsInDoubt() {
+  store::StoreHealth* const health = store::StoreHealth::Of(store_);
+  return health != nullptr && !health->DoubtOfTime().empty();
+}
+
 void SpaceCounter::PurgeRemoved() {
   SystemClock clock;
-  if (clock.Monotonic() < next_purge_) return;
+  if (clock.Monotonic() >= list_again_) {
+    list_again_ = absl::InfiniteDuration();
+    if (!ListRemoved()) return;
+  }
   // One after the other, as what changes meanwhile may save the next.
   while (!stopping() && ledger_.rules_number() == counted_rules_) {
     CountChanged();
     const auto beyond = ledger_.OldestRemovedBeyondLimit();
-    if (!beyond) return;
+    if (!beyond || TimeIsInDoubt()) return;
     const absl::Status purged = store_.PurgeOneRemoved(beyond->file.id);
     if (!purged.ok() && !absl::IsNotFound(purged)) {
       spdlog::error("quota: removed file={} ({}) cannot be deleted: {}", Quoted(beyond->file.name),
                     beyond->file.id, purged.ToString());
-      next_purge_ = clock.Monotonic() + kPurgeRetry;
-      return;
+      list_again_ = clock.Monotonic() + kPurgeRetry;
     }
+    // One that can't be deleted counts again after the next listing; others may go meanwhile.
     ledger_.DropRemoved(beyond->file.id);
     if (!purged.ok()) continue;  // It was brought back, or its time had ended.
     spdlog::info("quota: removed file={} ({}, {}) is gone for good: {}", Quoted(beyond->file.name),

@@ -47,13 +47,15 @@ class SpaceCounter {
   // False: they cannot be listed.
   bool ListRemoved();
   void PurgeRemoved();
+  bool TimeIsInDoubt();
   // The tags of the file where they have a limit, else 0.
   absl::StatusOr<uint64_t> CountTags(const std::string& name);
 
   SpaceLedger& ledger_;
   store::Store& store_;
-  uint64_t counted_rules_ = 0;                             // of the thread
-  absl::Duration next_purge_ = -absl::InfiniteDuration();  // of the thread, after a failure
+  uint64_t counted_rules_ = 0;  // of the thread
+  // Of the thread, after one that could not be deleted: the monotonic time of the next listing.
+  absl::Duration list_again_ = absl::InfiniteDuration();
   std::atomic<bool> list_removed_{false};
   mutable absl::Mutex mutex_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;

@@ -82,7 +82,9 @@ TEST_F(SpaceCounterTest, OfTooManyFilesTheOldestRemovedGo) {
 }
 
 TEST_F(SpaceCounterTest, OfTooManyBytesTheOldestRemovedGo) {
-  Start({"runs", 2 << 20, 0, 0, kSource});
+  QuotaRule rule{"runs", 0, 0, 0, kSource};
+  rule.removed_bytes = 2 << 20;
+  Start(std::move(rule));
   Write("runs/keep", 1000);
   for (int i = 0; i < 6; ++i) {
     Write(StrCat("runs/", i), 500'000);

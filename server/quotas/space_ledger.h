@@ -113,12 +113,16 @@ class SpaceLedger {
   void Removed(const RemovedSpace& file);
   // The removed file is there; one that counts already counts once.
   void AddRemoved(const RemovedSpace& file);
+  // The store begins to list its removed files now; then each that is listed is added. One that was
+  // dropped since then is left out: the list may be older.
+  void BeginListing();
+  void AddListed(const RemovedSpace& file);
   // It was brought back, or is gone for good.
   void DropRemoved(std::string_view id);
   std::vector<std::string> RemovedIds() const;
   // The oldest removed file of an account with more than max_files of them, or where they take more
-  // than QuotaRule::RemovedBytesMax(). `use`: of the account. nullopt: there is none, or the count
-  // has not ended.
+  // than removed_bytes; never the newest one. `use`: of the account. nullopt: there is none, or the
+  // count has not ended.
   struct RemovedBeyond {
     RemovedSpace file;
     SpaceUse use;
@@ -206,6 +210,8 @@ class SpaceLedger {
   // Of accounts with a table only; by the removal's id.
   absl::flat_hash_map<std::string, RemovedEntry> removed_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_set<const Account*> with_removed_ ABSL_GUARDED_BY(mutex_);
+  // Ids of removed files. Bounded by those that are brought back or go between two listings.
+  absl::flat_hash_set<std::string> gone_since_listing_ ABSL_GUARDED_BY(mutex_);
   // Also of files that never got a cut. Bounded: with more, all are forgotten.
   absl::flat_hash_map<uint64_t, Refusal> refusals_ ABSL_GUARDED_BY(mutex_);
 };

@@ -16,6 +16,17 @@ void SpaceLedger::AddRemoved(const RemovedSpace& file) {
   AddRemovedLocked(file);
 }
 
+void SpaceLedger::BeginListing() {
+  absl::MutexLock lock(&mutex_);
+  gone_since_listing_.clear();
+}
+
+void SpaceLedger::AddListed(const RemovedSpace& file) {
+  if (!is_on()) return;
+  absl::MutexLock lock(&mutex_);
+  if (!gone_since_listing_.contains(file.id)) AddRemovedLocked(file);
+}
+
 void SpaceLedger::AddRemovedLocked(const RemovedSpace& file) {
   Place place = PlaceOf(file.name);
   if (place.rule == nullptr) return;
@@ -31,6 +42,7 @@ void SpaceLedger::AddRemovedLocked(const RemovedSpace& file) {
 void SpaceLedger::DropRemoved(std::string_view id) {
   if (!is_on()) return;
   absl::MutexLock lock(&mutex_);
+  gone_since_listing_.insert(std::string(id));
   const auto entry = removed_.find(std::string(id));
   if (entry == removed_.end()) return;
   Account& account = *entry->second.account;
@@ -57,12 +69,14 @@ std::optional<SpaceLedger::RemovedBeyond> SpaceLedger::OldestRemovedBeyondLimit(
   if (!is_counted_) return std::nullopt;
   for (const Account* account : with_removed_) {
     const QuotaRule& rule = *account->place.rule;
-    const uint64_t bytes_max = rule.RemovedBytesMax();
     const bool is_many = rule.max_files > 0 && account->removed.size() > rule.max_files;
-    const bool is_large = bytes_max > 0 && account->removed_bytes > bytes_max;
-    if (!is_many && !is_large) continue;
+    const bool is_large = rule.removed_bytes > 0 && account->removed_bytes > rule.removed_bytes;
+    // The newest stays, so that a mistake can be taken back.
+    if ((!is_many && !is_large) || account->removed.size() < 2) continue;
+    const auto& newest = account->removed.rbegin()->second;
     for (const auto& [age, file] : account->removed) {
       // Where only bytes are too many, one that gives none stays.
+      if (file.id == newest.id) break;
       if (is_many || file.bytes > 0) return RemovedBeyond{file, UseOf(*account)};
     }
   }

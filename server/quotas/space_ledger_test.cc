@@ -156,7 +156,9 @@ TEST_F(SpaceLedgerTest, AMoveOrAnUndeleteCountsForTheAccountThatGetsTheFile) {
 }
 
 TEST_F(SpaceLedgerTest, ARemovedFileCountsOnceAndRefusesNothing) {
-  Start({Rule("runs", 10, 10, 1)});
+  QuotaRule rule = Rule("runs", 10, 10, 1);
+  rule.removed_bytes = 6 * kMiB;
+  Start({rule});
   Measure("runs/a.h5", 4, 2);
   const RemovedSpace removed{"id-1", "runs/a.h5", absl::FromUnixSeconds(1), 6 * kMiB};
   ledger_.Removed(removed);

@@ -24,13 +24,10 @@ struct QuotaRule {
   uint64_t max_files = 0;      // 0: no limit
   std::string source = {};     // "/etc/h5mirror/h5mirrord.toml:12"
   uint64_t max_tags = 0;       // of all versions of all files; 0: no limit
-  uint64_t removed_bytes = 0;  // of removed files; 0: as head_bytes
+  uint64_t removed_bytes = 0;  // of removed files, heads and histories; 0: no limit
 
   // The account that the file `name` counts to, a directory; nullopt: it is not below `directory`.
   std::optional<std::string> AccountOf(std::string_view name) const;
-  // What removed files may take before the oldest go for good; 0: no limit. Their number is limited
-  // by max_files, which live files have for themselves.
-  uint64_t RemovedBytesMax() const { return removed_bytes > 0 ? removed_bytes : head_bytes; }
   // For messages and notices: `[[quota]] (h5mirrord.toml:12)`.
   std::string Label() const;
   bool operator==(const QuotaRule& other) const = default;
