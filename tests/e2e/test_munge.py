@@ -183,6 +183,20 @@ def test_a_session_goes_on_with_a_new_credential(cluster):
     assert all(version["user"] == "root" for version in versions), versions
 
 
+def test_a_program_that_opens_while_munged_hangs_is_mirrored_later(cluster):
+    cluster.munged.pause()
+    script = cluster.site.script(GROWING.format(name="home/root/w.h5"))
+    writer = cluster.site.start(script, config=cluster.site.config(token=cluster.source), talks=True)
+    assert writer.line() == "open"
+    assert writer.ask("") == "flushed"
+    cluster.munged.go_on()
+    wait_until(lambda: "session start" in cluster.site.server.log(), "the session gets no credential")
+    assert writer.ask("") == "flushed"
+    assert writer.ask("end") == "closed"
+    writer.wait().ok()
+    wait_until(lambda: _is_mirrored(cluster), "the session does not go on")
+
+
 def _is_mirrored(cluster) -> bool:
     name = "home/root/w.h5"
     return cluster.site.local(name).read_bytes() == cluster.site.head(name).read_bytes()
